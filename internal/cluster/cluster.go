@@ -1,0 +1,69 @@
+// Package cluster is where servers run: what a cluster can be asked to do, and
+// how it publishes the endpoints that are ready.
+package cluster
+
+import (
+	"context"
+	"time"
+)
+
+// Cluster runs servers. [rpclab/internal/cluster/local] runs them as processes.
+type Cluster interface {
+	// Deploy starts servers and returns when all of them are ready. It fails with
+	// the last log lines of the server that did not start.
+	Deploy(context.Context, Spec) (Deployment, error)
+	// Close ends every server of the cluster and frees everything it holds.
+	Close() error
+}
+
+// Spec is what to deploy.
+type Spec struct {
+	Name     string   // of the service: greeter
+	Args     []string // of the server program, without identity and address
+	Replicas int      // at least 1
+	Drain    time.Duration
+}
+
+// Deployment is a running service. A backend that dies is replaced, as a
+// Kubernetes Deployment would, under a new identity and address.
+type Deployment interface {
+	// Service says under which names the endpoints are published.
+	Service() Service
+	// Endpoints is their in-process form.
+	Endpoints() *Endpoints
+	// Scale adds backends, or stops some gracefully, and returns without waiting
+	// until they are ready or gone: watch the endpoints for that.
+	Scale(ctx context.Context, replicas int) error
+	// Kill ends n ready backends at once (SIGKILL).
+	Kill(ctx context.Context, n int) error
+	// Pause stops n ready backends in mid-work (SIGSTOP); Resume lets all go on.
+	Pause(ctx context.Context, n int) error
+	Resume(ctx context.Context) error
+	// Slow makes n ready backends add by to every answer; 0 ends that.
+	Slow(ctx context.Context, n int, by time.Duration) error
+	// ResetUsage starts a new measurement of resources, Usage reads it.
+	ResetUsage() error
+	Usage() (Usage, error)
+	// Remove ends the backends and returns when they are gone.
+	Remove() error
+}
+
+// Usage is what the backends used since ResetUsage.
+type Usage struct {
+	CPU    time.Duration // user and system time, summed over backends, also ended ones
+	MaxRSS uint64        // bytes, of the largest backend
+}
+
+// Service is how a caller finds the endpoints, in any process of this machine or
+// pod of this cluster. It crosses processes as JSON.
+type Service struct {
+	Name      string `json:"name"`      // greeter
+	Namespace string `json:"namespace"` // default
+	Port      int    `json:"port"`      // of every backend
+	// Host is the DNS name of the service: <name>.rpclab.local.
+	Host string `json:"host"`
+	// DNS is the address (host:port, UDP and TCP) of the name server for Host.
+	DNS string `json:"dns"`
+	// API is the base URL of the EndpointSlice API (discovery.k8s.io/v1).
+	API string `json:"api"`
+}

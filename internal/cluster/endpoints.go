@@ -1,0 +1,104 @@
+package cluster
+
+import (
+	"context"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Endpoint is one backend as the cluster publishes it. The three conditions are
+// those of discovery.k8s.io/v1: Ready is Serving and not Terminating.
+type Endpoint struct {
+	ID          string // the backend's identity, as every answer carries it
+	Addr        netip.AddrPort
+	Serving     bool
+	Terminating bool
+}
+
+// Ready says whether new connections should go to the backend.
+func (e Endpoint) Ready() bool { return e.Serving && !e.Terminating }
+
+// Snapshot is the set of endpoints at one moment. It is shared: do not change it.
+type Snapshot struct {
+	Version   uint64 // grows by one with every change
+	At        time.Time
+	Endpoints []Endpoint // sorted by ID
+}
+
+// Ready are the endpoints that are ready, sorted by ID.
+func (s Snapshot) Ready() []Endpoint {
+	var ready []Endpoint
+	for _, e := range s.Endpoints {
+		if e.Ready() {
+			ready = append(ready, e)
+		}
+	}
+	return ready
+}
+
+// Endpoints holds the current set and tells whoever watches it: the cluster's
+// in-process form, from which DNS and the EndpointSlice API are served.
+type Endpoints struct {
+	mu      sync.Mutex
+	byID    map[string]Endpoint
+	now     Snapshot
+	changed chan struct{} // closed and replaced at every change
+}
+
+// NewEndpoints returns an empty set at version 0.
+func NewEndpoints() *Endpoints {
+	return &Endpoints{byID: map[string]Endpoint{}, changed: make(chan struct{})}
+}
+
+// Set adds or replaces an endpoint. Setting what is there already changes nothing.
+func (s *Endpoints) Set(e Endpoint) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old, ok := s.byID[e.ID]; ok && old == e {
+		return
+	}
+	s.byID[e.ID] = e
+	s.publish()
+}
+
+// Remove takes an endpoint out, if it is there.
+func (s *Endpoints) Remove(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.byID[id]; ok {
+		delete(s.byID, id)
+		s.publish()
+	}
+}
+
+func (s *Endpoints) publish() {
+	all := slices.SortedFunc(maps.Values(s.byID), func(a, b Endpoint) int { return strings.Compare(a.ID, b.ID) })
+	s.now = Snapshot{Version: s.now.Version + 1, At: time.Now(), Endpoints: all}
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// Now returns the current set and a channel that closes at the next change.
+func (s *Endpoints) Now() (Snapshot, <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now, s.changed
+}
+
+// Watch calls see with the current set and then with every later one until ctx
+// ends; a watcher that is slow sees the newest set and may miss those between.
+func (s *Endpoints) Watch(ctx context.Context, see func(Snapshot)) {
+	for {
+		now, changed := s.Now()
+		see(now)
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

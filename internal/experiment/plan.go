@@ -1,0 +1,44 @@
+package experiment
+
+// Plan is an experiment with every choice made: the trials in the order in which
+// they run. The same document, options and seed give the same plan.
+type Plan struct {
+	Name      string
+	Question  string
+	Source    string
+	Baseline  string
+	Rounds    int
+	Seed      uint64
+	Quick     bool
+	Arms      []Arm            // those picked, in the order of the document, defaults merged in
+	Cells     []map[string]any // the sweep's points; one empty cell without a sweep
+	Trials    []Trial
+	Confounds []Confound
+	Published []Published
+}
+
+// Trial is one arm, in one cell, in one round.
+type Trial struct {
+	Order  int // place in the run, from 0
+	Round  int // from 1
+	Arm    string
+	Cell   map[string]any
+	Config Config
+	Events []Event
+	Seed   uint64 // of this trial's own random choices
+}
+
+// Options are what the command line may change.
+type Options struct {
+	Set    []string // path=value, value in YAML
+	Arms   []string // names; none: all
+	Rounds int      // 0: as the document says
+	Seed   uint64
+	Quick  bool
+}
+
+// Vocabulary is the set of names that the other rooms register, so that this one
+// need not know them.
+type Vocabulary struct {
+	Routes, Callers, Languages []string
+}

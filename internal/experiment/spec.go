@@ -1,0 +1,139 @@
+// Package experiment reads an experiment document, says precisely what is wrong
+// with it, and expands it to a [Plan]. It is pure: bytes in, values out.
+package experiment
+
+import "time"
+
+// Experiment is a question, its arms, a load, rounds and events.
+type Experiment struct {
+	Name      string      `yaml:"experiment" doc:"the experiment's name" required:"true"`
+	Question  string      `yaml:"question" doc:"what it answers, in one sentence" required:"true"`
+	Source    string      `yaml:"source" doc:"the study whose figures are printed beside ours"`
+	Defaults  Config      `yaml:"defaults" doc:"what every arm has unless it says otherwise"`
+	Baseline  string      `yaml:"baseline" doc:"the arm that the others are compared with (default: the first)"`
+	Arms      []Arm       `yaml:"arms" doc:"the ways compared, by name" required:"true"`
+	Sweep     []Axis      `yaml:"sweep" doc:"field path to the values it takes; every combination is a cell"`
+	Rounds    int         `yaml:"rounds" doc:"how often every arm is measured in every cell" min:"1" max:"1000"`
+	Events    []Event     `yaml:"events" doc:"what is done to the cluster while calls run"`
+	Confounds []Confound  `yaml:"confounds" doc:"what else differs between a published arm and the controlled one"`
+	Published []Published `yaml:"published" doc:"the study's figures: facts to print beside ours"`
+	// Quick holds --set assignments that make the whole experiment small (--quick).
+	Quick []Setting `yaml:"quick" doc:"field path to the value it takes under --quick"`
+}
+
+// Arm is one way; everything in Config that it sets overrides the defaults.
+type Arm struct {
+	Name      string `yaml:"-"`
+	Published string `yaml:"published" doc:"the study's own name for this arm: it is measured as published"`
+	Control   string `yaml:"control" doc:"the arm that this one repeats, to show what chance alone does (A/A)"`
+	Describe  string `yaml:"describe" doc:"one clause on how its calls travel"`
+	Config    `yaml:",inline"`
+}
+
+// Config is everything an arm can choose.
+type Config struct {
+	Workload Workload `yaml:"workload" doc:"what a call does"`
+	Server   Server   `yaml:"server" doc:"who answers"`
+	Caller   Caller   `yaml:"caller" doc:"who calls, and over which channels"`
+	Route    string   `yaml:"route" doc:"how a call finds a backend" vocabulary:"routes"`
+	Load     Load     `yaml:"load" doc:"when calls are due"`
+}
+
+// Workload is exactly one of its fields.
+type Workload struct {
+	Greet *Greet `yaml:"greet" doc:"Greeter/SayHello, answered after a delay"`
+}
+
+// Greet is the workload of study 2.
+type Greet struct {
+	Delay time.Duration `yaml:"delay" doc:"how long the server waits before it answers" max:"1m"`
+}
+
+// Server is the program under test.
+type Server struct {
+	Language string        `yaml:"language" doc:"what it is written in" vocabulary:"languages" default:"go"`
+	Replicas int           `yaml:"replicas" doc:"how many backends" min:"1" max:"250" default:"3"`
+	Fresh    bool          `yaml:"fresh" doc:"new processes for every trial; false: kept while the server's settings stay" default:"true"`
+	Drain    time.Duration `yaml:"drain" doc:"how long a backend that is told to stop still accepts calls" max:"1m"`
+}
+
+// Caller is the client under test.
+type Caller struct {
+	Kind    string        `yaml:"kind" doc:"the client library" vocabulary:"callers" default:"grpc-go"`
+	Channel Channel       `yaml:"channel" doc:"per-call, shared, or {pool: N}" default:"shared"`
+	Timeout time.Duration `yaml:"timeout" doc:"deadline of a call" min:"1ms" max:"1h" default:"30s"`
+	Warmup  int           `yaml:"warmup" doc:"calls made at once before the clock starts, not counted" min:"0" max:"100000" default:"30"`
+}
+
+// Channel is how calls share channels: per-call, shared or a pool of N.
+type Channel struct {
+	Mode string `yaml:"-"` // per-call, shared, pool
+	Pool int    `yaml:"pool" doc:"that many channels, taken in turn" min:"1" max:"10000"`
+}
+
+// Load is exactly one of its fields.
+type Load struct {
+	Sequence int     `yaml:"sequence" doc:"N calls, each due when the one before it is answered" min:"1" max:"100000000"`
+	Burst    int     `yaml:"burst" doc:"N calls, all due at once" min:"1" max:"1000000"`
+	Closed   *Closed `yaml:"closed" doc:"virtual users, each with one call at a time"`
+	Open     *Open   `yaml:"open" doc:"calls due at a rate, whatever the answers do"`
+}
+
+// Closed ends after Duration or Calls, whichever is set and comes first.
+type Closed struct {
+	Users    int           `yaml:"users" doc:"virtual users" min:"1" max:"1000000" required:"true"`
+	Think    time.Duration `yaml:"think" doc:"pause of a user between answer and next call" max:"1h"`
+	Duration time.Duration `yaml:"duration" doc:"no call is due after this" max:"24h"`
+	Calls    int           `yaml:"calls" doc:"no more calls than this" min:"1" max:"1000000000"`
+}
+
+// Open is an open loop.
+type Open struct {
+	Rate        float64       `yaml:"rate" doc:"calls due per second" min:"0.001" max:"10000000" required:"true"`
+	Arrivals    string        `yaml:"arrivals" doc:"constant or poisson" enum:"constant,poisson" default:"constant"`
+	Duration    time.Duration `yaml:"duration" doc:"no call is due after this" min:"1ms" max:"24h" required:"true"`
+	MaxInFlight int           `yaml:"max_in_flight" doc:"a call due beyond this many is counted as dropped" min:"1" max:"1000000" default:"10000"`
+}
+
+// Axis is one field of the sweep and the values it takes.
+type Axis struct {
+	Path   string
+	Values []any
+}
+
+// Setting is one field path and its value.
+type Setting struct {
+	Path  string
+	Value any
+}
+
+// Event is exactly one action at a time after the start of the load.
+type Event struct {
+	At     time.Duration `yaml:"at" doc:"time after the start of the load" required:"true"`
+	Scale  int           `yaml:"scale" doc:"to this many backends, gracefully" min:"1" max:"250"`
+	Kill   int           `yaml:"kill" doc:"SIGKILL this many; each is replaced" min:"1" max:"250"`
+	Pause  int           `yaml:"pause" doc:"SIGSTOP this many" min:"1" max:"250"`
+	Resume bool          `yaml:"resume" doc:"SIGCONT all that are paused"`
+	Slow   *Slow         `yaml:"slow" doc:"make backends slower"`
+}
+
+// Slow adds a delay to every answer of some backends; By 0 ends it.
+type Slow struct {
+	Backends int           `yaml:"backends" doc:"how many" min:"1" max:"250" required:"true"`
+	By       time.Duration `yaml:"by" doc:"added to every answer" max:"1m"`
+}
+
+// Confound names what else differs between a published arm and the controlled one.
+type Confound struct {
+	Published  string `yaml:"published" doc:"the arm as published" required:"true"`
+	Controlled string `yaml:"controlled" doc:"the arm without the confound" required:"true"`
+	What       string `yaml:"what" doc:"what else differs, in one sentence" required:"true"`
+}
+
+// Published is one figure of the study.
+type Published struct {
+	Arm       string         `yaml:"arm" doc:"an arm" required:"true"`
+	Cell      map[string]any `yaml:"cell" doc:"where: field path to value"`
+	ElapsedMS float64        `yaml:"elapsed_ms" doc:"start of the load to the last answer"`
+	Note      string         `yaml:"note" doc:"what the study said instead of, or beside, a number"`
+}

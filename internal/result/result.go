@@ -1,0 +1,199 @@
+// Package result is the document that a run leaves behind: everything that was
+// asked, measured and concluded. Every report is drawn from it alone.
+package result
+
+import "time"
+
+// Schema names the form of a [Document]; readers refuse another one.
+const Schema = "rpclab.result/v1"
+
+// Document is one run. Durations are in milliseconds and times in UTC unless a
+// field's name says otherwise.
+type Document struct {
+	Schema     string     `json:"schema"`
+	ID         string     `json:"id"`
+	Experiment string     `json:"experiment"`
+	Question   string     `json:"question"`
+	Source     string     `json:"source,omitempty"`
+	Cluster    string     `json:"cluster"` // local or kubernetes
+	Started    time.Time  `json:"started"`
+	Finished   *time.Time `json:"finished,omitempty"`
+	// Partial is true when the run ended before its last trial.
+	Partial    bool        `json:"partial,omitempty"`
+	Machine    Machine     `json:"machine"`
+	Rounds     int         `json:"rounds"`
+	Seed       uint64      `json:"seed"`
+	Quick      bool        `json:"quick,omitempty"`
+	Baseline   string      `json:"baseline"` // the arm that the others are compared with
+	Warnings   []string    `json:"warnings"`
+	Arms       []Arm       `json:"arms"` // one for each arm in each cell
+	Verdicts   []Verdict   `json:"verdicts"`
+	Events     []Event     `json:"events"`
+	Confounds  []Confound  `json:"confounds,omitempty"`
+	Published  []Published `json:"published_figures,omitempty"`
+	TrialCount int         `json:"trials_planned"`
+}
+
+// Machine is where the run took place.
+type Machine struct {
+	OS       string `json:"os"`
+	Arch     string `json:"arch"`
+	CPUs     int    `json:"cpus"`
+	Memory   uint64 `json:"memory_bytes,omitempty"`
+	Model    string `json:"cpu_model,omitempty"`
+	Kernel   string `json:"kernel,omitempty"`
+	Go       string `json:"go"`
+	MaxFiles uint64 `json:"max_files,omitempty"`
+}
+
+// Cell is one point of the sweep: field path to value. Empty without a sweep.
+type Cell map[string]any
+
+// Measures are what one trial, or all trials of an arm together, gave.
+type Measures struct {
+	Calls   uint64            `json:"calls"` // answered, well or badly
+	Errors  map[string]uint64 `json:"errors"`
+	Dropped uint64            `json:"dropped"` // due, but over the in-flight bound
+	Rate    float64           `json:"rate"`    // calls/s from the first due to the last answer
+	// ElapsedMS runs from the start of the load to the last answer (an arm: the median trial).
+	ElapsedMS float64           `json:"elapsed_ms"`
+	Latency   Histogram         `json:"latency_ms"`
+	Service   Histogram         `json:"service_ms"`
+	Lateness  Histogram         `json:"lateness_ms"`
+	Backends  map[string]uint64 `json:"backends"` // every ready backend, those without a call too
+	Balance   Balance           `json:"balance"`
+	Resources Resources         `json:"resources"`
+	// Samples are the first messages of each error code.
+	Samples map[string]string `json:"error_samples,omitempty"`
+}
+
+// Arm is one arm in one cell, its trials merged.
+//
+// Backends is summed by identity. Balance is not taken from that sum but trial by
+// trial and then pooled, since every trial draws its connections anew.
+type Arm struct {
+	Name      string         `json:"name"`
+	Published bool           `json:"published"`          // as the study did it
+	Label     string         `json:"label,omitempty"`    // the study's own name for it
+	Control   string         `json:"control,omitempty"`  // the arm that this one repeats (A/A)
+	Describe  string         `json:"describe,omitempty"` // one clause on how calls travel
+	Route     string         `json:"route"`
+	Channel   string         `json:"channel"`
+	Cell      Cell           `json:"cell"`
+	Config    map[string]any `json:"config"`
+	// Limited says how the generator itself bounded these numbers; empty: it did not.
+	Limited string `json:"limited,omitempty"`
+	Measures
+	Trials []Trial `json:"trials"`
+}
+
+// Trial is one arm, in one cell, in one round.
+type Trial struct {
+	Round   int       `json:"round"` // from 1
+	Order   int       `json:"order"` // place in the run, from 0
+	Started time.Time `json:"started"`
+	Failed  string    `json:"failed,omitempty"` // why the trial gave no measurement
+	Limited string    `json:"limited,omitempty"`
+	Measures
+	Timeline *Timeline `json:"timeline,omitempty"`
+	Events   []Event   `json:"events,omitempty"`
+}
+
+// Timeline counts what ended in each interval of a trial.
+type Timeline struct {
+	IntervalMS int64               `json:"interval_ms"`
+	Backends   map[string][]uint64 `json:"backends"` // answered calls
+	Errors     []uint64            `json:"errors"`   // failed calls
+	// Ready is how many backends were ready at the start of each interval.
+	Ready []int `json:"ready"`
+}
+
+// Histogram is a distribution in milliseconds. HDR is the standard compressed V2
+// encoding (base64) of the same values in nanoseconds: merge that, never percentiles.
+type Histogram struct {
+	Min  float64 `json:"min"`
+	Mean float64 `json:"mean"`
+	P50  float64 `json:"p50"`
+	P90  float64 `json:"p90"`
+	P95  float64 `json:"p95"`
+	P99  float64 `json:"p99"`
+	P999 float64 `json:"p999"`
+	Max  float64 `json:"max"`
+	HDR  string  `json:"hdr"`
+}
+
+// Balance says how evenly calls fell on the ready backends.
+type Balance struct {
+	// Jain is Jain's fairness index, 1/n (one backend got all) to 1 (even).
+	Jain float64 `json:"jain"`
+	// MaxOverMean is the busiest backend's share over a fair share, 1 to n.
+	MaxOverMean float64 `json:"max_over_mean"`
+	// PRandom is the two-sided p-value of "each call went to a random backend".
+	PRandom float64 `json:"p_random"`
+}
+
+// Resources of the parties; a party that is not there stays zero.
+type Resources struct {
+	Client Usage `json:"client"`
+	Server Usage `json:"server"` // CPU summed over all servers, memory of the largest
+	Proxy  Usage `json:"proxy"`
+}
+
+// Usage is CPU time per call and the peak of resident memory in one trial.
+type Usage struct {
+	CPU float64 `json:"cpu_us_per_call"`
+	RSS uint64  `json:"rss_max_bytes"`
+}
+
+// Verdict compares arm A with arm B on one metric in one cell.
+type Verdict struct {
+	Metric   string     `json:"metric"` // latency_p50, latency_p99
+	A        string     `json:"a"`
+	B        string     `json:"b"`
+	Cell     Cell       `json:"cell"`
+	Ratio    float64    `json:"ratio"` // a over b, under 1: a is faster
+	CI       [2]float64 `json:"ci"`
+	Decision string     `json:"decision"` // better, worse, equivalent, undecided: a against b
+	Rounds   int        `json:"rounds"`   // pairs behind it
+	Reason   string     `json:"reason,omitempty"`
+	// Kind is why the pair is compared: baseline, control (A/A) or confound.
+	Kind string `json:"kind"`
+}
+
+// Event is something done to the cluster in a trial and what came of it.
+type Event struct {
+	Arm   string  `json:"arm,omitempty"`
+	Cell  Cell    `json:"cell,omitempty"`
+	Round int     `json:"round,omitempty"`
+	AtMS  float64 `json:"at_ms"` // since the start of the trial's load
+	What  string  `json:"what"`  // scale 10, kill 1
+	Took  Took    `json:"took"`
+	// Failed is how many calls failed from this event to the next, or to the end.
+	Failed uint64 `json:"failed"`
+	Error  string `json:"error,omitempty"` // why it could not be done
+}
+
+// Took holds milliseconds from the event until each thing was true; nil: it was
+// not seen before the next event, or the route has no such step.
+type Took struct {
+	EndpointReady   *float64 `json:"endpoint_ready"`   // every change published
+	ClientTold      *float64 `json:"client_told"`      // the caller's resolver had the new set
+	FirstCall       *float64 `json:"first_call"`       // first answer from a new backend
+	BalanceRestored *float64 `json:"balance_restored"` // Jain ≥ 0.95, kept for 1 s
+}
+
+// Confound names what else differs between a published arm and the controlled one.
+type Confound struct {
+	Published  string `json:"published"`
+	Controlled string `json:"controlled"`
+	What       string `json:"what"`
+}
+
+// Published is one figure of the study that the experiment replaces: a fact to
+// print beside ours, never a result.
+type Published struct {
+	Arm       string  `json:"arm"`
+	Cell      Cell    `json:"cell"`
+	ElapsedMS float64 `json:"elapsed_ms,omitempty"`
+	Note      string  `json:"note,omitempty"` // "crash", "all on one pod"
+}
