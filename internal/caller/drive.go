@@ -1,0 +1,104 @@
+package caller
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"rpclab/internal/measure"
+	"rpclab/internal/pace"
+)
+
+// Do makes call n (from 0) and says what became of it: the identity of the backend
+// that answered, the code, and for a failed call the message.
+type Do func(ctx context.Context, n uint64) (backend, code, message string)
+
+// Drive makes the calls of a pace with do, in goroutines, and records them against
+// the moment they were due. It returns the recorder and the moment the load began.
+func Drive(ctx context.Context, p pace.Pace, do Do) (*measure.Recorder, time.Time) {
+	d := driver{ctx: ctx, pace: p, do: do, shards: measure.NewShards(2 * runtime.GOMAXPROCS(0))}
+	d.start = time.Now()
+	if p.Open() {
+		d.open()
+	} else {
+		d.closed()
+	}
+	return d.shards.Merged(), d.start
+}
+
+type driver struct {
+	ctx    context.Context
+	pace   pace.Pace
+	do     Do
+	shards *measure.Shards
+	start  time.Time
+}
+
+// open sends each call when it is due, whatever became of those before.
+func (d *driver) open() {
+	var calls sync.WaitGroup
+	defer calls.Wait()
+	room := make(chan struct{}, d.pace.InFlight())
+	var due time.Duration
+	for n := uint64(0); ; n++ {
+		var more bool
+		if due, more = d.pace.Next(n, due); !more || !d.sleepUntil(due) {
+			return
+		}
+		select {
+		case room <- struct{}{}:
+			calls.Go(func() {
+				d.call(n, n, due)
+				<-room
+			})
+		default:
+			d.shards.Drop(n)
+		}
+	}
+}
+
+// closed lets each user make one call after the other.
+func (d *driver) closed() {
+	var next atomic.Uint64
+	var users sync.WaitGroup
+	for user := range uint64(d.pace.InFlight()) {
+		users.Go(func() {
+			var answered time.Duration
+			for {
+				n := next.Add(1) - 1
+				due, more := d.pace.Next(n, answered)
+				if !more || !d.sleepUntil(due) {
+					return
+				}
+				answered = d.call(user, n, due)
+			}
+		})
+	}
+	users.Wait()
+}
+
+func (d *driver) call(key, n uint64, due time.Duration) (done time.Duration) {
+	sent := time.Since(d.start)
+	backend, code, message := d.do(d.ctx, n)
+	done = time.Since(d.start)
+	d.shards.Record(key, measure.Call{Due: due, Sent: sent, Done: done, Backend: backend, Code: code, Message: message})
+	return done
+}
+
+// sleepUntil returns at a time after the start, or false when the run is over before.
+func (d *driver) sleepUntil(due time.Duration) bool {
+	wait := due - time.Since(d.start)
+	if wait <= 0 {
+		return d.ctx.Err() == nil
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-d.ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,67 @@
+// Package measure records what calls did: three histograms, calls per backend over
+// time, errors by code, and what it cost. Its memory grows with time and backends,
+// never with the number of calls.
+package measure
+
+import (
+	"time"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Interval is the width of a timeline's steps.
+const Interval = 100 * time.Millisecond
+
+// OK is the code of a call that was answered as it should be; every other is an
+// error, by the names of the gRPC status codes (UNAVAILABLE).
+const OK = "OK"
+
+// Longest is the largest duration that a histogram holds; longer ones count as this.
+const Longest = time.Hour
+
+// Call is one call that ended. Its times count from the start of the load.
+type Call struct {
+	Due, Sent, Done time.Duration
+	Backend         string // identity of who answered; "" when nobody did
+	Code            string // [OK] or an error
+	Message         string // of the error
+}
+
+// Histogram returns an empty histogram of nanoseconds with 3 significant digits.
+func Histogram() *hdr.Histogram { return hdr.New(1, int64(Longest), 3) }
+
+// Measurement is what one caller saw in one trial. It crosses processes as JSON.
+type Measurement struct {
+	Started time.Time     `json:"started"` // the moment from which calls were due
+	Elapsed time.Duration `json:"elapsed"` // to the end of the last call
+	Calls   uint64        `json:"calls"`   // ended, well or badly
+	Dropped uint64        `json:"dropped"` // due, but over the in-flight bound
+	// Errors counts failed calls by code; Samples has the first message of each.
+	Errors  map[string]uint64 `json:"errors"`
+	Samples map[string]string `json:"samples"`
+	// The histograms are in the standard compressed V2 encoding (base64), in
+	// nanoseconds, of the calls that were answered: from due to done, from sent to done. Lateness,
+	// from due to sent, is of all calls.
+	Latency  string `json:"latency"`
+	Service  string `json:"service"`
+	Lateness string `json:"lateness"`
+	// Backends counts answered calls; First is when each one's first answer came.
+	Backends map[string]uint64        `json:"backends"`
+	First    map[string]time.Duration `json:"first"`
+	Timeline Timeline                 `json:"timeline"`
+	Told     []Told                   `json:"told"`
+	CPU      time.Duration            `json:"cpu"` // of the caller, user and system
+	MaxRSS   uint64                   `json:"max_rss"`
+}
+
+// Timeline counts the calls that ended in each [Interval].
+type Timeline struct {
+	Backends map[string][]uint64 `json:"backends"`
+	Errors   []uint64            `json:"errors"`
+}
+
+// Told is a set of addresses that the caller's resolver handed to its client.
+type Told struct {
+	At    time.Time `json:"at"`
+	Addrs []string  `json:"addrs"`
+}
