@@ -15,7 +15,7 @@ type Document struct {
 	Experiment string     `json:"experiment"`
 	Question   string     `json:"question"`
 	Source     string     `json:"source,omitempty"`
-	Cluster    string     `json:"cluster"` // local or kubernetes
+	Cluster    string     `json:"cluster" enum:"local,kubernetes"`
 	Started    time.Time  `json:"started"`
 	Finished   *time.Time `json:"finished,omitempty"`
 	// Partial is true when the run ended before its last trial.
@@ -153,11 +153,11 @@ type Verdict struct {
 	Cell     Cell       `json:"cell"`
 	Ratio    float64    `json:"ratio"` // a over b, under 1: a is faster
 	CI       [2]float64 `json:"ci"`
-	Decision string     `json:"decision"` // better, worse, equivalent, undecided: a against b
-	Rounds   int        `json:"rounds"`   // pairs behind it
+	Decision string     `json:"decision" enum:"better,worse,equivalent,undecided"` // a against b
+	Rounds   int        `json:"rounds"`                                            // pairs behind it
 	Reason   string     `json:"reason,omitempty"`
 	// Kind is why the pair is compared: baseline, control (A/A) or confound.
-	Kind string `json:"kind"`
+	Kind string `json:"kind" enum:"baseline,control,confound"`
 }
 
 // Event is something done to the cluster in a trial and what came of it.

@@ -1,0 +1,80 @@
+package result
+
+import (
+	"errors"
+	"fmt"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+)
+
+const nsPerMS = 1e6
+
+// FromHDR takes the summary and the standard encoding of values in nanoseconds.
+// A histogram without values, or nil, gives the zero Histogram.
+func FromHDR(h *hdr.Histogram) Histogram {
+	if h == nil || h.TotalCount() == 0 {
+		return Histogram{}
+	}
+	// Encoding writes to memory and has nothing to fail on; were it to fail, Decode
+	// reports that the values are missing rather than merge without them.
+	encoded, err := h.Encode(hdr.V2CompressedEncodingCookieBase)
+	if err != nil {
+		encoded = nil
+	}
+	at := func(percentile float64) float64 { return float64(h.ValueAtPercentile(percentile)) / nsPerMS }
+	return Histogram{
+		Min: float64(h.Min()) / nsPerMS, Mean: h.Mean() / nsPerMS,
+		P50: at(50), P90: at(90), P95: at(95), P99: at(99), P999: at(99.9),
+		Max: float64(h.Max()) / nsPerMS,
+		HDR: string(encoded),
+	}
+}
+
+// Empty says whether nothing was recorded.
+func (h Histogram) Empty() bool { return h == Histogram{} }
+
+// Decode returns the values in nanoseconds, nil for an empty Histogram.
+func (h Histogram) Decode() (*hdr.Histogram, error) {
+	if h.Empty() {
+		return nil, nil
+	}
+	if h.HDR == "" {
+		return nil, errors.New("histogram: it has a summary but no values (hdr is empty)")
+	}
+	decoded, err := hdr.Decode([]byte(h.HDR))
+	if err != nil {
+		return nil, fmt.Errorf("histogram: hdr is not the compressed V2 encoding: %w", err)
+	}
+	return decoded, nil
+}
+
+// Merge adds up the values; percentiles are then those of all values together,
+// never averages of percentiles. The sum spans the widest range of its parts and
+// has the digits of the most exact one.
+func Merge(parts []Histogram) (Histogram, error) {
+	var decoded []*hdr.Histogram
+	lowest, highest, digits := int64(1), int64(2), int64(1)
+	for i, part := range parts {
+		h, err := part.Decode()
+		if err != nil {
+			return Histogram{}, fmt.Errorf("merge part %d of %d: %w", i+1, len(parts), err)
+		}
+		if h == nil {
+			continue
+		}
+		if len(decoded) == 0 {
+			lowest = h.LowestTrackableValue()
+		}
+		lowest = min(lowest, h.LowestTrackableValue())
+		highest = max(highest, h.HighestTrackableValue())
+		digits = max(digits, h.SignificantFigures())
+		decoded = append(decoded, h)
+	}
+	sum := hdr.New(lowest, highest, int(digits))
+	for _, h := range decoded {
+		if lost := sum.Merge(h); lost > 0 {
+			return Histogram{}, fmt.Errorf("merge: %d values do not fit between %d and %d ns", lost, lowest, highest)
+		}
+	}
+	return FromHDR(sum), nil
+}

@@ -1,0 +1,103 @@
+package result
+
+import (
+	"strings"
+	"testing"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func values() *rapid.Generator[[]int64] { return rapid.SliceOf(rapid.Int64Range(1, 3_600_000_000_000)) }
+
+func record(t *rapid.T, digits int, values []int64) *hdr.Histogram {
+	h := hdr.New(1, 3_600_000_000_000, digits)
+	for _, v := range values {
+		if err := h.RecordValue(v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return h
+}
+
+func TestTheEncodingRoundTrips(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := record(t, 3, values().Draw(t, "values"))
+		got, err := FromHDR(want).Decode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want.TotalCount() == 0 {
+			if got != nil {
+				t.Fatalf("an empty histogram came back with %d values", got.TotalCount())
+			}
+			return
+		}
+		if !got.Equals(want) {
+			t.Fatalf("got %v, want %v", got.Export(), want.Export())
+		}
+	})
+}
+
+func TestMergedIsAsIfRecordedTogether(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		parts := rapid.SliceOfN(values(), 0, 4).Draw(t, "parts")
+		var histograms []Histogram
+		var all []int64
+		for _, part := range parts {
+			histograms = append(histograms, FromHDR(record(t, 3, part)))
+			all = append(all, part...)
+		}
+		got, err := Merge(histograms)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(FromHDR(record(t, 3, all)), got); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+func TestMergeTakesDifferentRangesAndDigits(t *testing.T) {
+	short, long := hdr.New(1, 1_000_000, 2), hdr.New(1000, 1_000_000_000, 3)
+	for h, v := range map[*hdr.Histogram]int64{short: 500_000, long: 900_000_000} {
+		if err := h.RecordValue(v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sum, err := Merge([]Histogram{FromHDR(short), {}, FromHDR(long)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sum.Min < 0.49 || sum.Min > 0.51 || sum.Max < 899 || sum.Max > 901 {
+		t.Errorf("min %v, max %v ms, want about 0.5 and 900", sum.Min, sum.Max)
+	}
+}
+
+func TestSummaryIsInMilliseconds(t *testing.T) {
+	h := histogram(t, 1, 2, 3, 4, 100)
+	for _, c := range []struct {
+		name      string
+		got, want float64
+	}{{"min", h.Min, 1}, {"mean", h.Mean, 22}, {"p50", h.P50, 3}, {"p99", h.P99, 100}, {"max", h.Max, 100}} {
+		if c.got < c.want*0.999 || c.got > c.want*1.001 {
+			t.Errorf("%s is %v, want %v to three digits", c.name, c.got, c.want)
+		}
+	}
+}
+
+func TestDamagedHistogramsAreRefused(t *testing.T) {
+	for name, h := range map[string]Histogram{
+		"no values":  {P50: 1},
+		"not base64": {P50: 1, HDR: "%"},
+		"cut off":    {P50: 1, HDR: histogram(t, 1, 2, 3).HDR[:20]},
+	} {
+		if _, err := h.Decode(); err == nil {
+			t.Errorf("%s: decoded", name)
+		}
+		if _, err := Merge([]Histogram{histogram(t, 1), h}); err == nil || !strings.Contains(err.Error(), "part 2 of 2") {
+			t.Errorf("%s: merge says %v, want it to name part 2 of 2", name, err)
+		}
+	}
+}

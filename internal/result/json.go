@@ -1,0 +1,113 @@
+package result
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// ErrSchema: the document has another form than this program reads.
+var ErrSchema = errors.New("not a document of " + Schema)
+
+// Write writes the document as indented JSON. The same document gives the same
+// bytes; lists and maps are written as [] and {}, never null.
+func Write(w io.Writer, d Document) error {
+	if d.Schema != Schema {
+		return fmt.Errorf("write result %s: schema %q: %w", d.ID, d.Schema, ErrSchema)
+	}
+	out := json.NewEncoder(w)
+	out.SetIndent("", "  ")
+	out.SetEscapeHTML(false)
+	if err := out.Encode(d.filled()); err != nil {
+		return fmt.Errorf("write result %s: %w", d.ID, err)
+	}
+	return nil
+}
+
+// Read reads one document and refuses other schemas. Fields that it does not know
+// are skipped: a later rpclab may add some without changing the schema's name.
+func Read(r io.Reader) (Document, error) {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return Document{}, fmt.Errorf("read result: %w", err)
+	}
+	return decode(data)
+}
+
+func decode(data []byte) (Document, error) {
+	var form struct {
+		Schema string `json:"schema"`
+	}
+	if err := json.Unmarshal(data, &form); err != nil {
+		return Document{}, fmt.Errorf("read result: not a JSON document: %w", err)
+	}
+	if form.Schema != Schema {
+		return Document{}, fmt.Errorf("read result: its schema is %q: %w; read it with the rpclab that wrote it",
+			form.Schema, ErrSchema)
+	}
+	var d Document
+	if err := json.Unmarshal(data, &d); err != nil {
+		return Document{}, fmt.Errorf("read result: %w", err)
+	}
+	return d.filled(), nil
+}
+
+// filled is the document with empty lists and maps in the place of nil ones. What
+// it changes it copies: the document of the caller stays as it was.
+func (d Document) filled() Document {
+	d.Warnings = list(d.Warnings)
+	d.Arms = list(d.Arms)
+	d.Verdicts = list(d.Verdicts)
+	d.Events = list(d.Events)
+	for i := range d.Arms {
+		d.Arms[i] = d.Arms[i].filled()
+	}
+	for i := range d.Verdicts {
+		d.Verdicts[i].Cell = object(d.Verdicts[i].Cell)
+	}
+	d.Published = slices.Clone(d.Published)
+	for i := range d.Published {
+		d.Published[i].Cell = object(d.Published[i].Cell)
+	}
+	return d
+}
+
+func (a Arm) filled() Arm {
+	a.Cell = object(a.Cell)
+	a.Config = object(a.Config)
+	a.Measures = a.Measures.filled()
+	a.Trials = list(a.Trials)
+	for i := range a.Trials {
+		a.Trials[i] = a.Trials[i].filled()
+	}
+	return a
+}
+
+func (t Trial) filled() Trial {
+	t.Measures = t.Measures.filled()
+	if t.Timeline != nil {
+		filled := *t.Timeline
+		filled.Backends = object(filled.Backends)
+		filled.Errors = list(filled.Errors)
+		filled.Ready = list(filled.Ready)
+		t.Timeline = &filled
+	}
+	return t
+}
+
+func (m Measures) filled() Measures {
+	m.Errors = object(m.Errors)
+	m.Backends = object(m.Backends)
+	return m
+}
+
+func list[T any](s []T) []T { return append(make([]T, 0, len(s)), s...) }
+
+func object[M ~map[K]V, K comparable, V any](m M) M {
+	if m == nil {
+		return M{}
+	}
+	return m
+}

@@ -1,0 +1,78 @@
+package result
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestWriteAndReadAreInverse(t *testing.T) {
+	want := sampleDocument(t)
+	var first, second bytes.Buffer
+	if err := Write(&first, want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Read(bytes.NewReader(first.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(&second, got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(first.String(), second.String()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(want.Arms[0].Trials, got.Arms[0].Trials); diff != "" {
+		t.Error(diff)
+	}
+	if want, got := want.Arms[0].Cell.Key(), got.Arms[0].Cell.Key(); want != got {
+		t.Errorf("the cell's key is %s after reading, %s before", got, want)
+	}
+}
+
+func TestNothingIsNull(t *testing.T) {
+	d := Document{Schema: Schema, Arms: []Arm{{Trials: []Trial{{Timeline: &Timeline{}}}}},
+		Verdicts: []Verdict{{}}, Events: []Event{}, Published: []Published{{}}}
+	var text bytes.Buffer
+	if err := Write(&text, d); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(text.String(), "null") {
+		t.Errorf("null in\n%s", text.String())
+	}
+	for _, field := range []string{`"warnings": []`, `"errors": {}`, `"backends": {}`, `"config": {}`, `"cell": {}`, `"ready": []`} {
+		if !strings.Contains(text.String(), field) {
+			t.Errorf("no %s in\n%s", field, text.String())
+		}
+	}
+	if d.Arms[0].Errors != nil || d.Arms[0].Trials[0].Timeline.Ready != nil {
+		t.Error("Write changed the document it was given")
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	for name, c := range map[string]struct{ text, says string }{
+		"another schema": {`{"schema": "rpclab.result/v2"}`, `its schema is "rpclab.result/v2"`},
+		"no schema":      {`{}`, `its schema is ""`},
+		"no JSON":        {`<html>`, "not a JSON document"},
+		"a wrong type":   {`{"schema": "rpclab.result/v1", "rounds": "five"}`, "rounds"},
+	} {
+		_, err := Read(strings.NewReader(c.text))
+		if err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want it to say %q", name, err, c.says)
+		}
+	}
+}
+
+func TestWriteRefusesWhatCannotBeRead(t *testing.T) {
+	if err := Write(&bytes.Buffer{}, Document{}); !errors.Is(err, ErrSchema) {
+		t.Errorf("without a schema: %v", err)
+	}
+	if err := Write(&bytes.Buffer{}, Document{Schema: Schema, Arms: []Arm{{Measures: Measures{Rate: math.NaN()}}}}); err == nil {
+		t.Error("a rate that is not a number was written")
+	}
+}

@@ -1,0 +1,33 @@
+package result
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// DataDir is where the store lies: $RPCLAB_DATA_DIR, else $XDG_DATA_HOME/rpclab,
+// else ~/.local/share/rpclab (macOS: ~/Library/Application Support/rpclab).
+func DataDir() (string, error) {
+	return dataDir(runtime.GOOS, os.Getenv, os.UserHomeDir)
+}
+
+// dataDir is DataDir of any system. A relative $XDG_DATA_HOME is ignored, as the
+// XDG Base Directory Specification asks.
+func dataDir(system string, env func(string) string, home func() (string, error)) (string, error) {
+	if dir := env("RPCLAB_DATA_DIR"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	if dir := env("XDG_DATA_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "rpclab"), nil
+	}
+	dir, err := home()
+	if err != nil {
+		return "", errors.New("no place for the result store: neither RPCLAB_DATA_DIR, XDG_DATA_HOME nor HOME is set; " + remedy)
+	}
+	if system == "darwin" {
+		return filepath.Join(dir, "Library", "Application Support", "rpclab"), nil
+	}
+	return filepath.Join(dir, ".local", "share", "rpclab"), nil
+}

@@ -1,0 +1,95 @@
+package result
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Begin stores a run before its first trial: the document without trials. Arms in
+// it keep their order when the run is interrupted; those it lacks are added as
+// their trials come.
+func (s *Store) Begin(ctx context.Context, d Document) error {
+	if d.ID == "" || strings.ContainsAny(d.ID, `/\`) {
+		return fmt.Errorf("begin run: %q cannot be an id", d.ID)
+	}
+	header, err := encode(withoutTrials(d))
+	if err != nil {
+		return err
+	}
+	if err := s.hold(d.ID); err != nil {
+		return err
+	}
+	err = s.change(ctx, "begin run "+d.ID, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "INSERT INTO runs (id, started, header) VALUES (?, ?, ?)",
+			d.ID, d.Started.UnixMilli(), header)
+		return err
+	})
+	if err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.letGo(d.ID)
+	}
+	return err
+}
+
+// AddTrial appends one trial of a run that was begun. Of the arm, its name, cell
+// and settings are kept; its trials are not.
+func (s *Store) AddTrial(ctx context.Context, run string, arm Arm, t Trial) error {
+	arm.Trials = nil
+	head, err := json.Marshal(arm.filled())
+	if err != nil {
+		return fmt.Errorf("store trial of %s in run %s: %w", arm.Name, run, err)
+	}
+	trial, err := json.Marshal(t.filled())
+	if err != nil {
+		return fmt.Errorf("store trial of %s in run %s: %w", arm.Name, run, err)
+	}
+	return s.change(ctx, "store a trial of run "+run, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "INSERT INTO trials (run, arm, trial) VALUES (?, ?, ?)", run, string(head), string(trial))
+		return err
+	})
+}
+
+// Finish stores the whole document, also that of a run which ended early.
+func (s *Store) Finish(ctx context.Context, d Document) error {
+	document, err := encode(d)
+	if err != nil {
+		return err
+	}
+	err = s.change(ctx, "finish run "+d.ID, func(tx *sql.Tx) error {
+		done, err := tx.ExecContext(ctx, "UPDATE runs SET document = ? WHERE id = ?", document, d.ID)
+		if err != nil {
+			return err
+		}
+		if n, err := done.RowsAffected(); err != nil || n != 1 {
+			return fmt.Errorf("%w: it was not begun", ErrUnknownRun)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.letGo(d.ID)
+	return nil
+}
+
+func withoutTrials(d Document) Document {
+	d.Arms = list(d.Arms)
+	for i := range d.Arms {
+		d.Arms[i].Trials = nil
+	}
+	return d
+}
+
+func encode(d Document) (string, error) {
+	var text strings.Builder
+	if err := Write(&text, d); err != nil {
+		return "", err
+	}
+	return text.String(), nil
+}

@@ -1,0 +1,87 @@
+package result
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"time"
+)
+
+// JSONSchema is the form of a [Document] as JSON Schema (draft 2020-12), made from
+// the Go types: a field without omitempty is required, an `enum` tag lists the
+// values it may have. Unknown fields are allowed, since v1 may gain some.
+func JSONSchema() ([]byte, error) {
+	g := generator{defs: map[string]any{}}
+	root := g.object(reflect.TypeFor[Document]())
+	root["properties"].(map[string]any)["schema"] = map[string]any{"const": Schema}
+	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	root["title"] = Schema
+	root["$defs"] = g.defs
+	text, err := json.MarshalIndent(root, "", "  ")
+	return append(text, '\n'), err
+}
+
+type generator struct{ defs map[string]any }
+
+func (g generator) of(t reflect.Type) map[string]any {
+	if t == reflect.TypeFor[time.Time]() {
+		return map[string]any{"type": "string", "format": "date-time"}
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return map[string]any{"type": "string"}
+	case reflect.Bool:
+		return map[string]any{"type": "boolean"}
+	case reflect.Float64:
+		return map[string]any{"type": "number"}
+	case reflect.Int, reflect.Int64:
+		return map[string]any{"type": "integer"}
+	case reflect.Uint64:
+		return map[string]any{"type": "integer", "minimum": 0}
+	case reflect.Slice:
+		return map[string]any{"type": "array", "items": g.of(t.Elem())}
+	case reflect.Array:
+		return map[string]any{"type": "array", "items": g.of(t.Elem()), "minItems": t.Len(), "maxItems": t.Len()}
+	case reflect.Map:
+		return map[string]any{"type": "object", "additionalProperties": g.of(t.Elem())}
+	case reflect.Struct:
+		name := strings.ToLower(t.Name())
+		if _, done := g.defs[name]; !done {
+			g.defs[name] = nil // a type may refer to itself
+			g.defs[name] = g.object(t)
+		}
+		return map[string]any{"$ref": "#/$defs/" + name}
+	default: // any
+		return map[string]any{}
+	}
+}
+
+func (g generator) object(t reflect.Type) map[string]any {
+	properties, required := map[string]any{}, []string{}
+	for _, field := range reflect.VisibleFields(t) {
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if field.Anonymous || name == "" {
+			continue // its own fields are visible beside it
+		}
+		properties[name] = g.field(field, options)
+		if options != "omitempty" {
+			required = append(required, name)
+		}
+	}
+	return map[string]any{"type": "object", "properties": properties, "required": required}
+}
+
+func (g generator) field(field reflect.StructField, options string) map[string]any {
+	t := field.Type
+	if t.Kind() == reflect.Pointer {
+		if options == "omitempty" {
+			return g.of(t.Elem())
+		}
+		return map[string]any{"anyOf": []any{g.of(t.Elem()), map[string]any{"type": "null"}}}
+	}
+	form := g.of(t)
+	if values := field.Tag.Get("enum"); values != "" {
+		form["enum"] = strings.Split(values, ",")
+	}
+	return form
+}

@@ -1,0 +1,72 @@
+package result
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+var schemaFile = filepath.Join("..", "..", "api", "result.schema.json")
+
+func TestThePublishedSchemaIsThatOfTheTypes(t *testing.T) {
+	want, err := JSONSchema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(schemaFile, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(schemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s is not up to date (go test ./internal/result -update):\n%s", schemaFile, diff)
+	}
+}
+
+func TestTheSchemaAcceptsResultsAndNothingElse(t *testing.T) {
+	schema, err := jsonschema.NewCompiler().Compile(schemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	validate := func(d Document, change func(map[string]any)) error {
+		var text bytes.Buffer
+		if err := Write(&text, d); err != nil {
+			t.Fatal(err)
+		}
+		value, err := jsonschema.UnmarshalJSON(&text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(value.(map[string]any))
+		return schema.Validate(value)
+	}
+	for name, d := range map[string]Document{"full": sampleDocument(t), "empty": {Schema: Schema, Cluster: "local"}} {
+		if err := validate(d, func(map[string]any) {}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, spoil := range map[string]func(map[string]any){
+		"no seed":           func(d map[string]any) { delete(d, "seed") },
+		"null warnings":     func(d map[string]any) { d["warnings"] = nil },
+		"rounds as text":    func(d map[string]any) { d["rounds"] = "5" },
+		"another schema":    func(d map[string]any) { d["schema"] = "rpclab.result/v2" },
+		"unknown cluster":   func(d map[string]any) { d["cluster"] = "moon" },
+		"unknown decision":  func(d map[string]any) { d["verdicts"].([]any)[0].(map[string]any)["decision"] = "good" },
+		"interval of three": func(d map[string]any) { d["verdicts"].([]any)[0].(map[string]any)["ci"] = []any{1, 2, 3} },
+		"arm without hdr": func(d map[string]any) {
+			delete(d["arms"].([]any)[0].(map[string]any)["latency_ms"].(map[string]any), "hdr")
+		},
+	} {
+		if err := validate(sampleDocument(t), spoil); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package result
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+
+	_ "modernc.org/sqlite" // the driver "sqlite", in pure Go
+)
+
+// storeVersion is the form of the tables, kept in SQLite's user_version.
+const storeVersion = 1
+
+// tables: a run, its trials as they end, and the whole document once it is done.
+const tables = `
+CREATE TABLE runs (
+	id       TEXT PRIMARY KEY,
+	started  INTEGER NOT NULL, -- Unix time in ms
+	header   TEXT NOT NULL,    -- the document without trials, JSON
+	document TEXT              -- the whole document; NULL until the run is finished
+) STRICT;
+CREATE TABLE trials (
+	seq   INTEGER PRIMARY KEY,
+	run   TEXT NOT NULL REFERENCES runs (id),
+	arm   TEXT NOT NULL,       -- the arm without trials, JSON
+	trial TEXT NOT NULL        -- JSON
+) STRICT;
+CREATE INDEX trials_run ON trials (run, seq);
+PRAGMA user_version = 1;`
+
+// Store keeps every run in one SQLite file. A trial is on the disk when AddTrial
+// returns. Several processes may use a store at the same time.
+//
+// The file uses SQLite's rollback journal: unlike write-ahead logging it also works
+// on network file systems, and at rest the store is one file that can be copied.
+type Store struct {
+	dir, path string
+	db        *sql.DB
+
+	mu    sync.Mutex
+	alive map[string]*os.File // locks of the runs that this process has begun
+}
+
+// OpenStore opens the store in a directory and makes both when they are missing,
+// for this user alone. Its errors match [ErrStore], those of a store from a later
+// rpclab [ErrNewer] too.
+func OpenStore(dir string) (*Store, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, refused(dir, "find the directory", err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, refused(dir, "make the directory", err)
+	}
+	s := &Store{dir: dir, path: filepath.Join(dir, "runs.db"), alive: map[string]*os.File{}}
+	// SQLite would make the file readable for others.
+	file, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, refused(s.path, "open it", err)
+	}
+	if err := file.Close(); err != nil {
+		return nil, refused(s.path, "open it", err)
+	}
+	if s.db, err = sql.Open("sqlite", source(s.path)); err != nil {
+		return nil, refused(s.path, "open it", err)
+	}
+	// One connection: writers of one process queue in Go, not in SQLite.
+	s.db.SetMaxOpenConns(1)
+	if err := s.prepare(context.Background()); err != nil {
+		return nil, errors.Join(err, s.db.Close())
+	}
+	return s, nil
+}
+
+// source is the name of the file for the driver. Transactions take the write lock
+// at once, so that a busy store makes them wait instead of failing halfway.
+func source(path string) string {
+	options := url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(10000)", "foreign_keys(1)", "synchronous(FULL)"}}
+	file := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: options.Encode()}
+	return file.String()
+}
+
+// prepare makes the tables of a new store and checks the version of an old one.
+func (s *Store) prepare(ctx context.Context) error {
+	return s.change(ctx, "open it", func(tx *sql.Tx) error {
+		var version, found int
+		if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+			return err
+		}
+		if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master").Scan(&found); err != nil {
+			return err
+		}
+		switch {
+		case version == 0 && found == 0:
+			_, err := tx.ExecContext(ctx, tables)
+			return err
+		case version == 0:
+			return errors.New("it is a database of another program")
+		case version > storeVersion:
+			return fmt.Errorf("it has version %d and this rpclab reads up to %d: %w", version, storeVersion, ErrNewer)
+		}
+		return nil
+	})
+}
+
+// change runs do in one transaction: all of it is stored, or nothing.
+func (s *Store) change(ctx context.Context, doing string, do func(*sql.Tx) error) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return refused(s.path, doing, err)
+	}
+	if err := do(tx); err != nil {
+		tx.Rollback() // the first error is the one to tell
+		return refused(s.path, doing, err)
+	}
+	if err := tx.Commit(); err != nil {
+		return refused(s.path, doing, err)
+	}
+	return nil
+}
+
+// Path is the file of the store.
+func (s *Store) Path() string { return s.path }
+
+// Close closes the file. Runs that were begun and not finished count as
+// interrupted from then on.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id := range s.alive {
+		s.letGo(id)
+	}
+	if err := s.db.Close(); err != nil {
+		return refused(s.path, "close it", err)
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package result
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+
+	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+)
+
+var (
+	// ErrStore: the result store cannot be used. The message says why and what to do.
+	ErrStore = errors.New("result store")
+	// ErrNewer: a later rpclab wrote the store.
+	ErrNewer = errors.New("written by a newer rpclab")
+	// ErrUnknownRun: no run, or more than one, has this id.
+	ErrUnknownRun = errors.New("no such run")
+)
+
+const remedy = "use --no-store or set RPCLAB_DATA_DIR to another directory"
+
+// refused says what could not be done to which path, why, and what helps.
+func refused(path, doing string, err error) error {
+	why, help := because(err)
+	return fmt.Errorf("%w %s: cannot %s: %s%w; %s", ErrStore, path, doing, why, err, help)
+}
+
+// because puts the cause in plain words, "" where the error itself does so.
+func because(err error) (why, help string) {
+	var coded *sqlite.Error
+	if errors.As(err, &coded) {
+		switch coded.Code() & 0xff { // the low byte is the primary result code
+		case lib.SQLITE_FULL:
+			return "the disk is full: ", "free some space, " + remedy
+		case lib.SQLITE_READONLY, lib.SQLITE_PERM, lib.SQLITE_CANTOPEN:
+			return "no permission to write there: ", remedy
+		case lib.SQLITE_NOTADB, lib.SQLITE_CORRUPT:
+			return "the file is damaged, or not a result store: ", "move it away, " + remedy
+		case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
+			return "another process keeps it locked: ", "try again, " + remedy
+		case lib.SQLITE_IOERR:
+			return "reading or writing the disk failed: ", remedy
+		}
+	}
+	switch {
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist):
+		return "a file stands where a directory should be: ", remedy
+	case errors.Is(err, syscall.EISDIR):
+		return "a directory stands where the file should be: ", "move it away, " + remedy
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return "no permission to write there: ", remedy
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "the disk is full: ", "free some space, " + remedy
+	}
+	return "", remedy
+}
