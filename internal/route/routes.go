@@ -1,4 +1,33 @@
 package route
 
 // routes are all routes, in the order in which help shows them.
-var routes = []Route{}
+var routes = []Route{
+	{
+		Name: "direct",
+		Doc:  "every connection goes to one backend, the first that was ready; nothing is balanced",
+		Open: openDirect,
+	},
+	{
+		Name: "clusterip",
+		Doc:  "every new connection goes to a random ready backend and stays there, as kube-proxy's iptables mode does",
+		Open: openClusterIP,
+	},
+	{
+		Name:    "headless",
+		Doc:     "grpc-go's dns resolver finds every ready backend and calls go to them in turn; it asks again only when a connection breaks, at most every 30 s",
+		Follows: true,
+		Open:    openHeadless,
+	},
+	{
+		Name:    "endpointslice",
+		Doc:     "a resolver watches the EndpointSlice API, all slices together, and calls go to the ready backends in turn",
+		Follows: true,
+		Open:    openEndpointSlice,
+	},
+	{
+		Name:    "kuberesolver",
+		Doc:     "the kuberesolver library watches the EndpointSlice API and calls go in turn to the backends of the slice that changed last",
+		Follows: true,
+		Open:    openKuberesolver,
+	},
+}

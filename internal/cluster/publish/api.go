@@ -1,0 +1,212 @@
+package publish
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	discovery "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/version"
+
+	"rpclab/internal/cluster"
+)
+
+const (
+	groupPath = "/apis/discovery.k8s.io/v1"
+	// closeGrace is how long Close waits for requests in work to end by themselves.
+	closeGrace = time.Second
+)
+
+var resource = discovery.Resource("endpointslices")
+
+// API serves the slices of one service as the Kubernetes API server does:
+// reading only, JSON only.
+type API struct {
+	addr    netip.AddrPort
+	server  *http.Server
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+}
+
+// ServeAPI serves endpoints as slices under names at an address; port 0 takes a
+// free one.
+func ServeAPI(endpoints *cluster.Endpoints, names Names, at netip.AddrPort) (*API, error) {
+	listener, err := net.Listen("tcp", at.String())
+	if err != nil {
+		return nil, fmt.Errorf("EndpointSlice API: %w", err)
+	}
+	past := newHistory(names, historySize)
+	now, _ := endpoints.Now()
+	past.put(now)
+	ctx, cancel := context.WithCancel(context.Background())
+	a := &API{addr: listener.Addr().(*net.TCPAddr).AddrPort(), cancel: cancel, server: &http.Server{
+		Handler:           handler(past),
+		BaseContext:       func(net.Listener) context.Context { return ctx }, // ends the watches
+		ReadHeaderTimeout: 10 * time.Second,
+	}}
+	a.running.Go(func() { endpoints.Watch(ctx, past.put) })
+	a.running.Go(func() { _ = a.server.Serve(listener) }) // always http.ErrServerClosed: Close ends it
+	return a, nil
+}
+
+// Addr is where the server listens.
+func (a *API) Addr() netip.AddrPort { return a.addr }
+
+// Close ends every watch and the server, and returns when they are gone.
+func (a *API) Close(ctx context.Context) error {
+	a.cancel()
+	ctx, cancel := context.WithTimeout(ctx, closeGrace)
+	defer cancel()
+	err := a.server.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) { // a client that opened a connection and said nothing
+		err = a.server.Close()
+	}
+	a.running.Wait()
+	return err
+}
+
+// slicesAPI answers requests from a history.
+type slicesAPI struct {
+	past *history
+	// defaultTimeout is how long a watch lasts that names no timeout, bookmarkEvery
+	// how long it may be silent when it takes bookmarks.
+	defaultTimeout, bookmarkEvery time.Duration
+}
+
+// handler has the API server's own times: a watch ends after half an hour
+// (--min-request-timeout) and shows a bookmark every minute.
+func handler(past *history) http.Handler {
+	return slicesAPI{past, 30 * time.Minute, time.Minute}.routes()
+}
+
+func (a slicesAPI) routes() http.Handler {
+	mux := http.NewServeMux()
+	for _, scope := range []string{"", "/namespaces/{namespace}"} {
+		mux.HandleFunc(groupPath+scope+"/endpointslices", a.collection)
+		mux.HandleFunc(groupPath+"/watch"+scope+"/endpointslices", a.stream) // before ?watch there was a path
+	}
+	mux.HandleFunc(groupPath+"/namespaces/{namespace}/endpointslices/{name}", a.one)
+	mux.HandleFunc(groupPath+"/watch/namespaces/{namespace}/endpointslices/{name}", a.stream)
+	mux.HandleFunc(groupPath, resources)
+	mux.HandleFunc("/version", about)
+	for _, path := range []string{"/readyz", "/livez", "/healthz"} {
+		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) })
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		fail(w, apierrors.NewGenericServerResponse(http.StatusNotFound, r.Method, resource, "", "", 0, true))
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			w.Header().Set("Allow", http.MethodGet)
+			fail(w, apierrors.NewMethodNotSupported(resource, strings.ToLower(r.Method)))
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// collection lists, or watches where the query asks for that.
+func (a slicesAPI) collection(w http.ResponseWriter, r *http.Request) {
+	q, err := parse(r)
+	switch {
+	case err != nil:
+		fail(w, apierrors.NewBadRequest(err.Error()))
+	case q.watch:
+		a.watch(w, r, q)
+	default:
+		a.list(w, q)
+	}
+}
+
+// stream watches, whatever the query says.
+func (a slicesAPI) stream(w http.ResponseWriter, r *http.Request) {
+	q, err := parse(r)
+	if err != nil {
+		fail(w, apierrors.NewBadRequest(err.Error()))
+		return
+	}
+	a.watch(w, r, q)
+}
+
+func (a slicesAPI) list(w http.ResponseWriter, q query) {
+	all, now := a.past.now()
+	if q.version > now {
+		fail(w, apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", q.version, now), 1))
+		return
+	}
+	list := discovery.EndpointSliceList{
+		TypeMeta: metav1.TypeMeta{Kind: "EndpointSliceList", APIVersion: "discovery.k8s.io/v1"},
+		ListMeta: metav1.ListMeta{ResourceVersion: strconv.FormatUint(now, 10)},
+		Items:    []discovery.EndpointSlice{},
+	}
+	for _, s := range all {
+		if q.matches(s) {
+			list.Items = append(list.Items, s)
+		}
+	}
+	write(w, http.StatusOK, list)
+}
+
+func (a slicesAPI) one(w http.ResponseWriter, r *http.Request) {
+	all, _ := a.past.now()
+	for _, s := range all {
+		if s.Namespace == r.PathValue("namespace") && s.Name == r.PathValue("name") {
+			write(w, http.StatusOK, typed(s))
+			return
+		}
+	}
+	fail(w, apierrors.NewNotFound(resource, r.PathValue("name")))
+}
+
+func resources(w http.ResponseWriter, _ *http.Request) {
+	write(w, http.StatusOK, metav1.APIResourceList{
+		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
+		GroupVersion: "discovery.k8s.io/v1",
+		APIResources: []metav1.APIResource{{
+			Name: "endpointslices", SingularName: "endpointslice", Namespaced: true,
+			Kind: "EndpointSlice", Verbs: metav1.Verbs{"get", "list", "watch"},
+		}},
+	})
+}
+
+// about names the Kubernetes release whose API this is.
+func about(w http.ResponseWriter, _ *http.Request) {
+	write(w, http.StatusOK, version.Info{
+		Major: "1", Minor: "34", GitVersion: "v1.34.4+rpclab", GoVersion: runtime.Version(),
+		Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	})
+}
+
+// typed says of a slice what it is, as everywhere but within a list.
+func typed(s discovery.EndpointSlice) discovery.EndpointSlice {
+	s.TypeMeta = metav1.TypeMeta{Kind: "EndpointSlice", APIVersion: "discovery.k8s.io/v1"}
+	return s
+}
+
+// status is an error as the document that the API server sends for it.
+func status(err *apierrors.StatusError) metav1.Status {
+	s := err.Status()
+	s.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	return s
+}
+
+func fail(w http.ResponseWriter, err *apierrors.StatusError) {
+	write(w, int(err.ErrStatus.Code), status(err))
+}
+
+func write(w http.ResponseWriter, code int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(body) // fails only when the client is gone
+}

@@ -1,0 +1,95 @@
+package publish
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+
+	"github.com/miekg/dns"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"rpclab/internal/cluster"
+)
+
+// bindTries is how often a port that is free for TCP is looked for that is free
+// for UDP too.
+const bindTries = 20
+
+// DNS is an authoritative name server for the zone rpclab.local, over UDP and
+// TCP on one address.
+type DNS struct {
+	addr    netip.AddrPort
+	servers []*dns.Server
+	done    chan error // one from each server
+}
+
+// ServeDNS answers for names from endpoints at an address; port 0 takes a port
+// that is free for both transports.
+func ServeDNS(endpoints *cluster.Endpoints, names Names, at netip.AddrPort) (*DNS, error) {
+	tcp, udp, err := listenBoth(at)
+	if err != nil {
+		return nil, err
+	}
+	addr := tcp.Addr().(*net.TCPAddr).AddrPort()
+	z := zone{service: names.Service, server: addr.Addr()}
+	handler := func(size int) dns.HandlerFunc {
+		return func(w dns.ResponseWriter, query *dns.Msg) {
+			now, _ := endpoints.Now()
+			// A reply that cannot be written has no one left to tell: the client asks again.
+			_ = w.WriteMsg(z.answer(query, now, size, shuffle))
+		}
+	}
+	d := &DNS{addr: addr, done: make(chan error, 2), servers: []*dns.Server{
+		{Listener: tcp, Handler: handler(dns.MaxMsgSize)},
+		{PacketConn: udp, Handler: handler(dns.MinMsgSize)},
+	}}
+	for _, s := range d.servers {
+		started := make(chan struct{})
+		s.NotifyStartedFunc = func() { close(started) }
+		go func() { d.done <- s.ActivateAndServe() }()
+		<-started // Shutdown refuses a server that has not started
+	}
+	return d, nil
+}
+
+// Addr is where the server answers, over UDP and TCP.
+func (d *DNS) Addr() netip.AddrPort { return d.addr }
+
+// Close ends the server and returns when no query is in work.
+func (d *DNS) Close() error {
+	var errs []error
+	for _, s := range d.servers {
+		errs = append(errs, s.Shutdown())
+	}
+	for range d.servers {
+		errs = append(errs, <-d.done)
+	}
+	return errors.Join(errs...)
+}
+
+// listenBoth binds TCP and UDP to the same port.
+func listenBoth(at netip.AddrPort) (net.Listener, net.PacketConn, error) {
+	for try := 1; ; try++ {
+		tcp, err := net.Listen("tcp", at.String())
+		if err != nil {
+			return nil, nil, fmt.Errorf("DNS server: %w", err)
+		}
+		udp, err := net.ListenPacket("udp", tcp.Addr().String())
+		if err == nil {
+			return tcp, udp, nil
+		}
+		err = errors.Join(err, tcp.Close())
+		if at.Port() != 0 || try == bindTries {
+			return nil, nil, fmt.Errorf("DNS server: TCP has the port, UDP has not: %w", err)
+		}
+	}
+}
+
+func shuffle(records []dns.RR) {
+	rand.Shuffle(len(records), func(i, j int) { records[i], records[j] = records[j], records[i] })
+}
+
+// isLabel says whether a name may stand as one label of a DNS name (RFC 1123).
+func isLabel(name string) bool { return len(validation.IsDNS1123Label(name)) == 0 }

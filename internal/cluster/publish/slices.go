@@ -1,0 +1,238 @@
+package publish
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discovery "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"rpclab/internal/cluster"
+)
+
+// sliceLimit is how many endpoints a slice holds at most: the default of the
+// EndpointSlice controller's --max-endpoints-per-slice.
+const sliceLimit = 100
+
+// portName is the name of the one port of every slice.
+const portName = "grpc"
+
+// book is the service as slices at one resource version. It is a value: apply
+// returns another one, and what it shares is never changed.
+type book struct {
+	names   Names
+	limit   int
+	version uint64 // of the newest change; one sequence for all slices, as in the API server
+	made    int    // slices made so far, to name the next
+	slices  []discovery.EndpointSlice
+}
+
+// change is one event of a watch. The slice carries the version of the change.
+type change struct {
+	kind    watch.EventType
+	version uint64
+	slice   discovery.EndpointSlice
+}
+
+// draft is a slice while a snapshot is fitted in.
+type draft struct {
+	slice   discovery.EndpointSlice
+	fresh   bool
+	touched bool
+}
+
+// family is what the endpoints of one slice have in common.
+type family struct {
+	kind discovery.AddressType
+	port int32
+}
+
+// apply fits a snapshot in, changing as few slices as the EndpointSlice controller
+// does: an endpoint stays in its slice; new ones go to slices that change anyway,
+// then to one slice with room for all that is left, else to a new one; an empty
+// slice is deleted unless it is the last. Creations come first, deletions last.
+func (b book) apply(s cluster.Snapshot) (book, []change) {
+	drafts, left := b.keep(s.Endpoints)
+	for _, f := range slices.SortedFunc(maps.Keys(left), func(x, y family) int {
+		return cmp.Or(cmp.Compare(x.kind, y.kind), cmp.Compare(x.port, y.port))
+	}) {
+		drafts = b.place(drafts, f, left[f])
+	}
+	if len(drafts) == 0 { // a service without endpoints still has a slice
+		drafts = b.place(drafts, family{discovery.AddressTypeIPv4, int32(b.names.Port)}, nil)
+	}
+	return b.commit(drafts, s.At)
+}
+
+// keep leaves every endpoint in its slice and returns those that have none yet.
+func (b book) keep(endpoints []cluster.Endpoint) ([]*draft, map[family][]discovery.Endpoint) {
+	wanted := map[string]cluster.Endpoint{}
+	for _, e := range endpoints {
+		wanted[e.ID] = e
+	}
+	var drafts []*draft
+	for _, old := range b.slices {
+		d := &draft{slice: old}
+		d.slice.Endpoints = nil
+		for _, was := range old.Endpoints {
+			e, ok := wanted[was.TargetRef.Name]
+			if !ok || familyOf(e) != familyIn(old) {
+				d.touched = true
+				continue
+			}
+			delete(wanted, e.ID)
+			is := b.endpoint(e)
+			d.touched = d.touched || !equality.Semantic.DeepEqual(is, was)
+			d.slice.Endpoints = append(d.slice.Endpoints, is)
+		}
+		drafts = append(drafts, d)
+	}
+	left := map[family][]discovery.Endpoint{}
+	for _, e := range endpoints {
+		if _, ok := wanted[e.ID]; ok {
+			left[familyOf(e)] = append(left[familyOf(e)], b.endpoint(e))
+		}
+	}
+	return drafts, left
+}
+
+// place adds the endpoints of one family to the drafts.
+func (b book) place(drafts []*draft, f family, left []discovery.Endpoint) []*draft {
+	add := func(d *draft) {
+		n := min(b.limit-len(d.slice.Endpoints), len(left))
+		if n > 0 {
+			d.slice.Endpoints, d.touched = append(d.slice.Endpoints, left[:n]...), true
+			left = left[n:]
+		}
+	}
+	// The fullest first: that leaves the fewest slices in the end.
+	fullest := slices.SortedStableFunc(slices.Values(drafts), func(x, y *draft) int {
+		return cmp.Compare(len(y.slice.Endpoints), len(x.slice.Endpoints))
+	})
+	fullest = slices.DeleteFunc(fullest, func(d *draft) bool { return familyIn(d.slice) != f })
+	for _, d := range fullest {
+		if d.touched || len(d.slice.Endpoints) == 0 {
+			add(d)
+		}
+	}
+	fill := func() {
+		d := &draft{slice: discovery.EndpointSlice{AddressType: f.kind, Ports: ports(f.port)}, fresh: true}
+		add(d)
+		drafts = append(drafts, d)
+	}
+	for len(left) >= b.limit {
+		fill()
+	}
+	for _, d := range fullest {
+		if len(d.slice.Endpoints)+len(left) <= b.limit {
+			add(d)
+		}
+	}
+	if len(left) > 0 || len(drafts) == 0 {
+		fill()
+	}
+	return drafts
+}
+
+// commit turns drafts into the next book and the events that lead to it.
+func (b book) commit(drafts []*draft, at time.Time) (book, []change) {
+	next := b
+	next.slices = nil
+	var created, modified, deleted []*draft
+	filled := slices.ContainsFunc(drafts, func(d *draft) bool { return len(d.slice.Endpoints) > 0 })
+	for i, d := range drafts {
+		switch empty := len(d.slice.Endpoints) == 0; {
+		case empty && (filled || i > 0):
+			deleted = append(deleted, d)
+		case d.fresh:
+			created = append(created, d)
+		case d.touched:
+			modified = append(modified, d)
+		}
+	}
+	var changes []change
+	record := func(kind watch.EventType, d *draft) {
+		next.version++
+		d.slice.ResourceVersion = strconv.FormatUint(next.version, 10)
+		changes = append(changes, change{kind, next.version, d.slice})
+	}
+	for _, d := range created {
+		next.made++
+		d.slice.ObjectMeta = b.meta(next.made, at)
+		record(watch.Added, d)
+	}
+	for _, d := range modified {
+		d.slice.Generation++
+		d.slice.Annotations = triggered(at)
+		record(watch.Modified, d)
+	}
+	for _, d := range deleted {
+		record(watch.Deleted, d)
+	}
+	for _, d := range drafts {
+		if !slices.Contains(deleted, d) {
+			next.slices = append(next.slices, d.slice)
+		}
+	}
+	return next, changes
+}
+
+func (b book) meta(number int, at time.Time) metav1.ObjectMeta {
+	name := fmt.Sprintf("%s-%d", b.names.Service, number)
+	return metav1.ObjectMeta{
+		Name: name, GenerateName: b.names.Service + "-", Namespace: b.names.Namespace,
+		UID: types.UID(b.names.Namespace + "." + name), Generation: 1, CreationTimestamp: metav1.NewTime(at),
+		Labels: map[string]string{
+			discovery.LabelServiceName: b.names.Service,
+			discovery.LabelManagedBy:   "endpointslice-controller.k8s.io",
+		},
+		Annotations: triggered(at),
+	}
+}
+
+// triggered is the annotation from which kube-proxy measures how long it took to
+// follow: the time of the change that the slice shows.
+func triggered(at time.Time) map[string]string {
+	return map[string]string{corev1.EndpointsLastChangeTriggerTime: at.UTC().Format(time.RFC3339Nano)}
+}
+
+// endpoint is the API's form of an endpoint.
+func (b book) endpoint(e cluster.Endpoint) discovery.Endpoint {
+	out := discovery.Endpoint{
+		Addresses: []string{e.Addr.Addr().Unmap().String()},
+		Conditions: discovery.EndpointConditions{
+			Ready: new(e.Ready()), Serving: new(e.Serving), Terminating: new(e.Terminating),
+		},
+		TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: b.names.Namespace, Name: e.ID},
+	}
+	if isLabel(e.ID) {
+		out.Hostname = new(e.ID)
+	}
+	return out
+}
+
+func ports(port int32) []discovery.EndpointPort {
+	return []discovery.EndpointPort{{Name: new(portName), Protocol: new(corev1.ProtocolTCP), Port: new(port)}}
+}
+
+func familyOf(e cluster.Endpoint) family {
+	return family{addressType(e.Addr.Addr()), int32(e.Addr.Port())}
+}
+
+func familyIn(s discovery.EndpointSlice) family { return family{s.AddressType, *s.Ports[0].Port} }
+
+func addressType(ip netip.Addr) discovery.AddressType {
+	if ip.Unmap().Is4() {
+		return discovery.AddressTypeIPv4
+	}
+	return discovery.AddressTypeIPv6
+}

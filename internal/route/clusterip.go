@@ -1,0 +1,45 @@
+package route
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"syscall"
+
+	"rpclab/internal/cluster"
+	"rpclab/internal/route/slicewatch"
+)
+
+// openClusterIP stands for a service's virtual IP in kube-proxy's iptables mode:
+// the node rewrites the destination of each new connection to an endpoint chosen
+// at random, so there is no extra hop and a connection stays where it is. The table
+// is the node's: it is in place before the first call, and no client is told of
+// changes.
+func openClusterIP(ctx context.Context, s cluster.Service, _ Told) (Target, error) {
+	table := slicewatch.Follow(s)
+	if _, err := table.Sync(ctx); err != nil {
+		table.Close()
+		return Target{}, fmt.Errorf("route clusterip: endpoints of %s: %w", s.Name, err)
+	}
+	return Target{
+		URI:   fmt.Sprintf("passthrough:///%s:%d", s.Host, s.Port),
+		Dial:  dialRandom(table),
+		Close: table.Close,
+	}, nil
+}
+
+// dialRandom connects to a uniformly random usable endpoint, whatever address is
+// asked for; without one the connection is refused, as kube-proxy's REJECT does.
+func dialRandom(table *slicewatch.Table) func(context.Context, string) (net.Conn, error) {
+	return func(ctx context.Context, addr string) (net.Conn, error) {
+		state, _ := table.Now()
+		if len(state.Usable) == 0 {
+			refused := os.NewSyscallError("connect", syscall.ECONNREFUSED)
+			return nil, fmt.Errorf("clusterip %s: no ready endpoint: %w", addr, &net.OpError{Op: "dial", Net: "tcp", Err: refused})
+		}
+		to := state.Usable[rand.N(len(state.Usable))]
+		return new(net.Dialer).DialContext(ctx, "tcp", to.Addr.String())
+	}
+}

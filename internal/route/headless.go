@@ -1,0 +1,30 @@
+package route
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc/resolver"
+
+	_ "google.golang.org/grpc" // registers the dns resolver
+
+	"rpclab/internal/cluster"
+)
+
+// openHeadless is grpc-go's own dns resolver, unchanged: it asks again only when a
+// connection breaks, and at most every 30 seconds.
+func openHeadless(_ context.Context, s cluster.Service, told Told) (Target, error) {
+	builder := resolver.Get("dns")
+	if builder == nil {
+		return Target{}, errors.New("route headless: grpc-go has no dns resolver registered")
+	}
+	return Target{
+		// The final dot spares the search path of resolv.conf, which would first ask
+		// the server for names outside its zone.
+		URI:           fmt.Sprintf("dns://%s/%s.:%d", s.DNS, s.Host, s.Port),
+		ServiceConfig: roundRobin,
+		Resolvers:     []resolver.Builder{observe(builder, told)},
+		Close:         func() {},
+	}, nil
+}

@@ -1,0 +1,49 @@
+package route
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/sercand/kuberesolver/v6"
+	"google.golang.org/grpc/resolver"
+
+	"rpclab/internal/cluster"
+)
+
+// openKuberesolver is the library of that name, unchanged, so that its behaviour
+// shows: each channel has a watch of its own, one slice is taken for the whole set,
+// deletions and empty sets are not seen, and a broken watch is resumed after a
+// second or more.
+func openKuberesolver(_ context.Context, s cluster.Service, told Told) (Target, error) {
+	transport := &http.Transport{} // of its own: its connections end with the route
+	builder := kuberesolver.NewBuilder(kubeClient{s.API, &http.Client{Transport: transport}}, "kubernetes")
+	return Target{
+		URI:           fmt.Sprintf("kubernetes://%s/%s:%d", s.Namespace, s.Name, s.Port),
+		ServiceConfig: roundRobin,
+		Resolvers:     []resolver.Builder{observe(builder, told)},
+		Close:         transport.CloseIdleConnections,
+	}, nil
+}
+
+// kubeClient is the library's insecure client on an http.Client of our own; its own
+// one shares [http.DefaultClient].
+type kubeClient struct {
+	api  string
+	http *http.Client
+}
+
+// Host is the base URL of the API.
+func (c kubeClient) Host() string { return c.api }
+
+// GetRequest takes a whole URL or a path.
+func (c kubeClient) GetRequest(url string) (*http.Request, error) {
+	if !strings.HasPrefix(url, c.api) {
+		url = c.api + "/" + url
+	}
+	return http.NewRequest(http.MethodGet, url, nil)
+}
+
+// Do sends a request.
+func (c kubeClient) Do(r *http.Request) (*http.Response, error) { return c.http.Do(r) }
