@@ -1,0 +1,51 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"sort"
+	"strconv"
+)
+
+// farthest is the largest number of rounds that advice speaks of.
+const farthest = 1000
+
+// advice says why a comparison with enough rounds is undecided and what would help.
+// It speaks of a new run: rounds added because of a verdict would void it.
+func advice(v Verdict, logs []float64, o Options) string {
+	why := "the interval spans 1"
+	if v.CI[0] > 1 || v.CI[1] < 1 {
+		why = fmt.Sprintf("the interval excludes 1, but a difference of %s may be under the margin of %s",
+			percent(math.Abs(v.Ratio-1)), percent(o.Margin))
+	}
+	if n := enough(logs, o); n <= farthest {
+		return fmt.Sprintf("%s: more rounds would narrow it (about %d, if the noise stays)", why, n)
+	}
+	return fmt.Sprintf("%s, and the difference is too close to the margin of %s to be settled by more rounds", why, percent(o.Margin))
+}
+
+// enough is the smallest number of rounds whose t interval would allow a
+// decision if mean and deviation stayed as they are; over farthest if none does.
+func enough(logs []float64, o Options) int {
+	m, sd, margin := math.Abs(mean(logs)), deviation(logs), math.Log1p(o.Margin)
+	first := len(logs) + 1
+	return first + sort.Search(farthest+1-first, func(i int) bool {
+		n := first + i
+		half := student(n, o.alpha()) * sd / math.Sqrt(float64(n))
+		return m > margin && half < m || m+half <= margin
+	})
+}
+
+func percent(share float64) string {
+	return strconv.FormatFloat(100*share, 'g', 3, 64) + " %"
+}
+
+func rounds(n int) string {
+	switch n {
+	case 0:
+		return "no rounds"
+	case 1:
+		return "1 round"
+	}
+	return strconv.Itoa(n) + " rounds"
+}

@@ -1,0 +1,120 @@
+package verdict
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+)
+
+// against gives pairs with these ratios.
+func against(ratios ...float64) []Pair {
+	pairs := make([]Pair, len(ratios))
+	for i, r := range ratios {
+		pairs[i] = Pair{A: 100 * r, B: 100}
+	}
+	return pairs
+}
+
+func TestCompareDecides(t *testing.T) {
+	lower := Options{LowerIsBetter: true}
+	for name, c := range map[string]struct {
+		pairs  []Pair
+		o      Options
+		want   Decision
+		reason string
+	}{
+		"faster":                    {against(0.80, 0.82, 0.79, 0.81), lower, Better, ""},
+		"slower":                    {against(1.25, 1.22, 1.27, 1.24), lower, Worse, ""},
+		"a higher rate":             {against(1.25, 1.22, 1.27, 1.24), Options{}, Better, ""},
+		"a lower rate":              {against(0.80, 0.82, 0.79, 0.81), Options{}, Worse, ""},
+		"identical values":          {against(1, 1, 1, 1), lower, Equivalent, ""},
+		"within the margin":         {against(1.001, 0.999, 1.002, 0.998), lower, Equivalent, ""},
+		"real, but not worth it":    {against(1.010, 1.011, 1.009, 1.010), lower, Equivalent, ""},
+		"the same, wider margin":    {against(1.05, 1.06, 1.05, 1.06), Options{Margin: 0.1}, Equivalent, ""},
+		"no rounds":                 {nil, lower, Undecided, "no rounds; at least 4 are needed"},
+		"one round":                 {against(0.5), lower, Undecided, "1 round; at least 4 are needed"},
+		"two rounds":                {against(0.5, 0.5), lower, Undecided, "2 rounds; at least 4 are needed"},
+		"three identical rounds":    {against(1, 1, 1), lower, Undecided, "3 rounds; at least 4 are needed"},
+		"noise":                     {against(0.9, 1.1, 1.2, 0.95), lower, Undecided, "the interval spans 1: more rounds would narrow it (about 76, if the noise stays)"},
+		"noise about the margin":    {against(1.0295*0.9, 1.0295/0.9, 1.0295*0.9, 1.0295/0.9), lower, Undecided, "the interval spans 1, and the difference is too close to the margin of 3 % to be settled by more rounds"},
+		"real, about the margin":    {against(1.02, 1.03, 1.022, 1.028), lower, Undecided, "the interval excludes 1, but a difference of 2.5 % may be under the margin of 3 %: more rounds would narrow it (about 7, if the noise stays)"},
+		"enough alone, not of many": {against(0.80, 0.90, 0.85, 0.75), Options{LowerIsBetter: true, Family: 48}, Undecided, "the interval spans 1: more rounds would narrow it (about 7, if the noise stays)"},
+		"enough alone":              {against(0.80, 0.90, 0.85, 0.75), lower, Better, ""},
+		"zero": {append(against(1, 1, 1, 1), Pair{0, 1}), lower, Undecided,
+			"pair 5 of 5 cannot be used: a is 0, and a ratio needs positive, finite values"},
+		"a missing trial": {append(against(1, 1, 1, 1), Pair{1, math.NaN()}), lower, Undecided,
+			"pair 5 of 5 cannot be used: b is NaN, and a ratio needs positive, finite values"},
+		"negative": {against(1, 1, -1, 1), lower, Undecided,
+			"pair 3 of 4 cannot be used: a is -100, and a ratio needs positive, finite values"},
+		"infinite": {against(math.Inf(1), 1, 1, 1), lower, Undecided,
+			"pair 1 of 4 cannot be used: a is +Inf, and a ratio needs positive, finite values"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := Compare(c.pairs, c.o)
+			if diff := cmp.Diff([]any{c.want, c.reason, len(c.pairs)}, []any{v.Decision, v.Reason, v.Rounds}); diff != "" {
+				t.Errorf("ratio %v, interval %v (-want +got):\n%s", v.Ratio, v.CI, diff)
+			}
+		})
+	}
+}
+
+func TestCompareGivesRatioAndInterval(t *testing.T) {
+	near := cmpopts.EquateApprox(1e-6, 0)
+	for name, c := range map[string]struct {
+		pairs []Pair
+		o     Options
+		want  Verdict
+	}{
+		"no rounds":        {nil, Options{}, Verdict{Level: 0.95}},
+		"one round":        {against(0.5), Options{}, Verdict{Ratio: 0.5, Level: 0.95}},
+		"identical values": {against(1, 1, 1, 1, 1), Options{}, Verdict{Ratio: 1, CI: [2]float64{1, 1}, Level: 0.95}},
+		"one constant":     {against(1.3, 1.3, 1.3, 1.3), Options{}, Verdict{Ratio: 1.3, CI: [2]float64{1.3, 1.3}, Level: 0.95}},
+		// Logs ±0.1: mean 0, deviation 0.1·√2, t(0.975, 1) = 12.7062047.
+		"two rounds": {against(math.Exp(0.1), math.Exp(-0.1)), Options{},
+			Verdict{Ratio: 1, CI: [2]float64{math.Exp(-1.27062047), math.Exp(1.27062047)}, Level: 0.95}},
+		// Logs ±0.1 twice: deviation 0.2/√3, t(0.975, 3) = 3.18244631.
+		"four rounds": {against(math.Exp(0.1), math.Exp(-0.1), math.Exp(0.1), math.Exp(-0.1)), Options{},
+			Verdict{Ratio: 1, CI: [2]float64{math.Exp(-0.318244631 / math.Sqrt(3)), math.Exp(0.318244631 / math.Sqrt(3))}, Level: 0.95}},
+		// Logs 0, 0, 0, 0, 1: t reaches 0.2 ± 0.555289. Above, 5 of 5 ones come up in 1 resample of
+		// 3,125 and 4 or more in 21; the expanded tail of 0.00095 is reached there, at 0.8.
+		"an outlier": {against(1, 1, 1, 1, math.E), Options{},
+			Verdict{Ratio: math.Exp(0.2), CI: [2]float64{math.Exp(-0.355289), math.Exp(0.8)}, Level: 0.95}},
+		"a level and a family": {nil, Options{Level: 0.9, Family: 4}, Verdict{Level: 0.975}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := Compare(c.pairs, c.o)
+			if diff := cmp.Diff(c.want, Verdict{Ratio: v.Ratio, CI: v.CI, Level: v.Level}, near); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCompareHoldsForAnyValues(t *testing.T) {
+	value := rapid.Float64Range(1e-300, 1e300)
+	pair := rapid.Custom(func(t *rapid.T) Pair { return Pair{value.Draw(t, "a"), value.Draw(t, "b")} })
+	rapid.Check(t, func(t *rapid.T) {
+		pairs := rapid.SliceOfN(pair, 2, 12).Draw(t, "pairs")
+		o := Options{Family: rapid.IntRange(0, 100).Draw(t, "family"), LowerIsBetter: rapid.Bool().Draw(t, "lower")}
+		v := Compare(pairs, o)
+		if !(0 < v.CI[0] && v.CI[0] <= v.Ratio && v.Ratio <= v.CI[1] && v.CI[1] <= math.MaxFloat64) {
+			t.Fatalf("ratio %v is not within a finite, positive interval %v", v.Ratio, v.CI)
+		}
+		if v != Compare(pairs, o) {
+			t.Fatal("the same values gave two verdicts")
+		}
+		if (v.Decision == Undecided) != (v.Reason != "") {
+			t.Fatalf("%s with reason %q", v.Decision, v.Reason)
+		}
+		for i, p := range pairs {
+			pairs[i] = Pair{p.B, p.A}
+		}
+		mirror := map[Decision]Decision{Better: Worse, Worse: Better, Equivalent: Equivalent, Undecided: Undecided}
+		if back := Compare(pairs, o); len(pairs) <= exactRounds && back.Decision != mirror[v.Decision] {
+			t.Fatalf("a against b is %s, b against a is %s", v.Decision, back.Decision)
+		}
+	})
+}

@@ -1,0 +1,94 @@
+package verdict
+
+import "math"
+
+// steps that the walk over outcomes may take: some milliseconds at most.
+const steps = 20_000
+
+// lattice walks every outcome of random routing whose chi-square is at most high.
+// Backends are alike, so counts are walked in falling order and stand for all
+// their permutations.
+type lattice struct {
+	samples   []sample
+	low, high float64 // a chi-square from low to high equals the one seen
+	steps     int
+	atMost    float64
+	equal     float64
+}
+
+// enumerated is exact; it gives up (false) when outcomes are too many.
+func enumerated(samples []sample, x float64) (chance, bool) {
+	low, high := around(x)
+	l := &lattice{samples: samples, low: low, high: high}
+	if !l.trial(0, 0, 0) {
+		return chance{}, false
+	}
+	return chance{min(1, l.atMost), max(l.equal, 1-l.atMost+l.equal)}, true
+}
+
+// trial starts the i-th trial, or weighs the outcome when there is none left. x is
+// the chi-square so far, logP the logarithm of the probability so far.
+func (l *lattice) trial(i int, x, logP float64) bool {
+	if i == len(l.samples) {
+		p := math.Exp(logP)
+		l.atMost += p
+		if x >= l.low {
+			l.equal += p
+		}
+		return true
+	}
+	s := l.samples[i]
+	n, k := float64(s.calls), float64(s.backends)
+	logP += logFactorial(n) - n*math.Log(k) + logFactorial(k)
+	return l.place(place{trial: i, backends: s.backends, calls: s.calls, ceiling: s.calls}, x, logP)
+}
+
+// place is a trial of which some backends have their calls.
+type place struct {
+	trial    int
+	backends int    // still without
+	calls    uint64 // still to give
+	ceiling  uint64 // what the backend before got
+	alike    int    // how many of those before got just that
+}
+
+func (l *lattice) place(p place, x, logP float64) bool {
+	if l.steps++; l.steps > steps {
+		return false
+	}
+	if p.backends == 0 {
+		return l.trial(p.trial+1, x, logP)
+	}
+	fair := l.samples[p.trial].expected()
+	rest := uint64(p.backends)
+	for c := (p.calls + rest - 1) / rest; c <= min(p.ceiling, p.calls); c++ {
+		own := x + square(float64(c)-fair)/fair
+		if own+spread(p.calls-c, p.backends-1, fair) > l.high {
+			break // and so would every larger c
+		}
+		next := place{trial: p.trial, backends: p.backends - 1, calls: p.calls - c, ceiling: c, alike: 1}
+		if c == p.ceiling {
+			next.alike = p.alike + 1
+		}
+		if !l.place(next, own, logP-logFactorial(float64(c))-math.Log(float64(next.alike))) {
+			return false
+		}
+	}
+	return true
+}
+
+// spread is the least chi-square that calls can add on backends: in equal parts.
+func spread(calls uint64, backends int, fair float64) float64 {
+	if backends == 0 {
+		return 0
+	}
+	k := float64(backends)
+	return k * square(float64(calls)/k-fair) / fair
+}
+
+func square(x float64) float64 { return x * x }
+
+func logFactorial(n float64) float64 {
+	v, _ := math.Lgamma(n + 1)
+	return v
+}

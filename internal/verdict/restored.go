@@ -1,0 +1,129 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Timeline counts the calls that each backend answered in each interval.
+// Interval i runs from i·Width to (i+1)·Width after the start of the load.
+type Timeline struct {
+	Width time.Duration
+	Calls map[string][]uint64 // a series that is shorter than others ends in zeros
+}
+
+// Disturbance is an event and what balance means after it. Times count from the
+// start of the load; a zero Threshold, Window or Hold means its default.
+type Disturbance struct {
+	At    time.Duration
+	Until time.Duration // the next event, or the end of the load
+	Ready []string      // the backends that should get the calls once all is done
+
+	Threshold float64       // of the index; 0.95
+	Window    time.Duration // over which calls are counted; 1 s
+	Hold      time.Duration // how long balance must last; 1 s
+}
+
+// Restoration is when balance was there again.
+type Restoration struct {
+	Took   time.Duration // since the event, in whole intervals, rounded up
+	OK     bool
+	Reason string // of !OK
+}
+
+// fewestCalls a backend: a window with fewer says nothing.
+const fewestCalls = 10
+
+// Restored finds the earliest interval start t at or after the event such that the
+// window from t, and every window that starts at an interval in [t, t+Hold], has
+// an index of Threshold or more. Only windows that end by Until, and by the end of
+// the timeline, are looked at: near that end fewer windows have to agree, but at
+// least one.
+//
+// The index is (Σ ready x)² / (k · Σ all x²) over k ready backends: Jain's, except
+// that calls to a backend that should get none count against it. A window with
+// under 10 calls a ready backend is not balanced.
+//
+// Chance alone keeps the index under 1: with λ calls a backend and window, random
+// routing has a mean near 1/(1+1/λ), which is 0.95 at λ = 19. To be sure of
+// reaching the threshold it takes [CallsNeeded], about 100; under that a balance
+// that is not found may be there all the same, and Reason says so. A route that
+// takes turns is seen from 10 calls on.
+//
+// A window looks ahead, so t can be early by the share of it that may be wrong:
+// for 3 → 10 backends up to 0.15 s.
+func Restored(line Timeline, d Disturbance) Restoration {
+	d = d.withDefaults()
+	w := line.Width
+	if w <= 0 || w > d.Window {
+		return Restoration{Reason: fmt.Sprintf("intervals of %v do not fit a window of %v", w, d.Window)}
+	}
+	if len(d.Ready) == 0 {
+		return Restoration{Reason: "no backend is ready"}
+	}
+	first := max(0, intervals(d.At, w))
+	windows := line.windows(d, first)
+	if len(windows) == 0 {
+		return Restoration{Reason: fmt.Sprintf("less than %v was observed after the event", d.Window)}
+	}
+	hold := int(d.Hold / w)
+	run := 0 // balanced windows in a row, backwards from the end
+	found := -1
+	for i, win := range slices.Backward(windows) {
+		if win.balanced(d) {
+			run++
+		} else {
+			run = 0
+		}
+		if run >= min(hold+1, len(windows)-i) {
+			found = i
+		}
+	}
+	if found < 0 {
+		return Restoration{Reason: missing(windows, d)}
+	}
+	return Restoration{Took: time.Duration(first+found)*w - d.At, OK: true}
+}
+
+// CallsNeeded is how many calls a backend a window must hold so that random routing
+// to k backends reaches the threshold, in (0, 1), 999 times in 1,000: the index is
+// 1/(1+X²/n), and X² follows chi-square with k-1 degrees of freedom.
+func CallsNeeded(k int, threshold float64) float64 {
+	if k < 2 {
+		return 0
+	}
+	q := distuv.ChiSquared{K: float64(k - 1)}.Quantile(0.999)
+	return q / (float64(k) * (1/threshold - 1))
+}
+
+// missing says why no balance was found, going by the window in the middle.
+func missing(windows []window, d Disturbance) string {
+	calls := make([]float64, len(windows))
+	for i, w := range windows {
+		calls[i] = w.ready / float64(len(d.Ready))
+	}
+	slices.Sort(calls)
+	have, need := calls[len(calls)/2], CallsNeeded(len(d.Ready), d.Threshold)
+	if have < max(need, fewestCalls) {
+		return fmt.Sprintf("%.0f calls a backend in %v are too few to tell balance from chance: %.0f are needed",
+			have, d.Window, math.Ceil(max(need, fewestCalls)))
+	}
+	return fmt.Sprintf("balance stayed under %g until the next event or the end", d.Threshold)
+}
+
+func (d Disturbance) withDefaults() Disturbance {
+	if !(d.Threshold > 0 && d.Threshold < 1) {
+		d.Threshold = 0.95
+	}
+	if d.Window <= 0 {
+		d.Window = time.Second
+	}
+	if d.Hold <= 0 {
+		d.Hold = time.Second
+	}
+	return d
+}
