@@ -4,26 +4,40 @@ package experiment
 
 import "time"
 
+// The tags of these types are the one description of the language: the decoder,
+// the JSON Schema, --set and the sweep all read them.
+//
+//	doc          one clause for the reader of the schema
+//	required     must be given (in a [Config]: once defaults, arm and cell are merged)
+//	default      in YAML, taken when the field is not given
+//	min, max     bounds, inclusive; a duration is never negative
+//	enum         the words allowed, comma-separated
+//	vocabulary   the words allowed are those of [Vocabulary]
+//	slug         letters, digits and dashes, at most 40
+//	alternative  one of several that exclude each other: setting one drops the rest
+//	key          holds the name under which the record stands in its mapping
+//	words        the record may also be written as one of these words
+//	quick        --quick may shorten it, rounded up or down to a millisecond
+
 // Experiment is a question, its arms, a load, rounds and events.
 type Experiment struct {
-	Name      string      `yaml:"experiment" doc:"the experiment's name" required:"true"`
+	Name      string      `yaml:"experiment" doc:"the experiment's name" required:"true" slug:"true"`
 	Question  string      `yaml:"question" doc:"what it answers, in one sentence" required:"true"`
 	Source    string      `yaml:"source" doc:"the study whose figures are printed beside ours"`
 	Defaults  Config      `yaml:"defaults" doc:"what every arm has unless it says otherwise"`
 	Baseline  string      `yaml:"baseline" doc:"the arm that the others are compared with (default: the first)"`
 	Arms      []Arm       `yaml:"arms" doc:"the ways compared, by name" required:"true"`
 	Sweep     []Axis      `yaml:"sweep" doc:"field path to the values it takes; every combination is a cell"`
-	Rounds    int         `yaml:"rounds" doc:"how often every arm is measured in every cell" min:"1" max:"1000"`
+	Rounds    int         `yaml:"rounds" doc:"how often every arm is measured in every cell" min:"1" max:"1000" default:"10"`
 	Events    []Event     `yaml:"events" doc:"what is done to the cluster while calls run"`
 	Confounds []Confound  `yaml:"confounds" doc:"what else differs between a published arm and the controlled one"`
 	Published []Published `yaml:"published" doc:"the study's figures: facts to print beside ours"`
-	// Quick holds --set assignments that make the whole experiment small (--quick).
-	Quick []Setting `yaml:"quick" doc:"field path to the value it takes under --quick"`
+	Quick     []Setting   `yaml:"quick" doc:"--set assignments that make the whole experiment small (--quick)"`
 }
 
 // Arm is one way; everything in Config that it sets overrides the defaults.
 type Arm struct {
-	Name      string `yaml:"-"`
+	Name      string `yaml:"-" key:"true"`
 	Published string `yaml:"published" doc:"the study's own name for this arm: it is measured as published"`
 	Control   string `yaml:"control" doc:"the arm that this one repeats, to show what chance alone does (A/A)"`
 	Describe  string `yaml:"describe" doc:"one clause on how its calls travel"`
@@ -32,16 +46,16 @@ type Arm struct {
 
 // Config is everything an arm can choose.
 type Config struct {
-	Workload Workload `yaml:"workload" doc:"what a call does"`
+	Workload Workload `yaml:"workload" doc:"what a call does" required:"true"`
 	Server   Server   `yaml:"server" doc:"who answers"`
 	Caller   Caller   `yaml:"caller" doc:"who calls, and over which channels"`
-	Route    string   `yaml:"route" doc:"how a call finds a backend" vocabulary:"routes"`
-	Load     Load     `yaml:"load" doc:"when calls are due"`
+	Route    string   `yaml:"route" doc:"how a call finds a backend" vocabulary:"routes" required:"true"`
+	Load     Load     `yaml:"load" doc:"when calls are due" required:"true"`
 }
 
 // Workload is exactly one of its fields.
 type Workload struct {
-	Greet *Greet `yaml:"greet" doc:"Greeter/SayHello, answered after a delay"`
+	Greet *Greet `yaml:"greet" doc:"Greeter/SayHello, answered after a delay" alternative:"true"`
 }
 
 // Greet is the workload of study 2.
@@ -67,23 +81,23 @@ type Caller struct {
 
 // Channel is how calls share channels: per-call, shared or a pool of N.
 type Channel struct {
-	Mode string `yaml:"-"` // per-call, shared, pool
-	Pool int    `yaml:"pool" doc:"that many channels, taken in turn" min:"1" max:"10000"`
+	Mode string `yaml:"-" words:"per-call,shared"` // or pool
+	Pool int    `yaml:"pool" doc:"that many channels, taken in turn" min:"1" max:"10000" required:"true"`
 }
 
 // Load is exactly one of its fields.
 type Load struct {
-	Sequence int     `yaml:"sequence" doc:"N calls, each due when the one before it is answered" min:"1" max:"100000000"`
-	Burst    int     `yaml:"burst" doc:"N calls, all due at once" min:"1" max:"1000000"`
-	Closed   *Closed `yaml:"closed" doc:"virtual users, each with one call at a time"`
-	Open     *Open   `yaml:"open" doc:"calls due at a rate, whatever the answers do"`
+	Sequence int     `yaml:"sequence" doc:"N calls, each due when the one before it is answered" min:"1" max:"100000000" alternative:"true"`
+	Burst    int     `yaml:"burst" doc:"N calls, all due at once" min:"1" max:"1000000" alternative:"true"`
+	Closed   *Closed `yaml:"closed" doc:"virtual users, each with one call at a time" alternative:"true"`
+	Open     *Open   `yaml:"open" doc:"calls due at a rate, whatever the answers do" alternative:"true"`
 }
 
 // Closed ends after Duration or Calls, whichever is set and comes first.
 type Closed struct {
 	Users    int           `yaml:"users" doc:"virtual users" min:"1" max:"1000000" required:"true"`
 	Think    time.Duration `yaml:"think" doc:"pause of a user between answer and next call" max:"1h"`
-	Duration time.Duration `yaml:"duration" doc:"no call is due after this" max:"24h"`
+	Duration time.Duration `yaml:"duration" doc:"no call is due after this" max:"24h" quick:"up"`
 	Calls    int           `yaml:"calls" doc:"no more calls than this" min:"1" max:"1000000000"`
 }
 
@@ -91,7 +105,7 @@ type Closed struct {
 type Open struct {
 	Rate        float64       `yaml:"rate" doc:"calls due per second" min:"0.001" max:"10000000" required:"true"`
 	Arrivals    string        `yaml:"arrivals" doc:"constant or poisson" enum:"constant,poisson" default:"constant"`
-	Duration    time.Duration `yaml:"duration" doc:"no call is due after this" min:"1ms" max:"24h" required:"true"`
+	Duration    time.Duration `yaml:"duration" doc:"no call is due after this" min:"1ms" max:"24h" required:"true" quick:"up"`
 	MaxInFlight int           `yaml:"max_in_flight" doc:"a call due beyond this many is counted as dropped" min:"1" max:"1000000" default:"10000"`
 }
 
@@ -109,12 +123,12 @@ type Setting struct {
 
 // Event is exactly one action at a time after the start of the load.
 type Event struct {
-	At     time.Duration `yaml:"at" doc:"time after the start of the load" required:"true"`
-	Scale  int           `yaml:"scale" doc:"to this many backends, gracefully" min:"1" max:"250"`
-	Kill   int           `yaml:"kill" doc:"SIGKILL this many; each is replaced" min:"1" max:"250"`
-	Pause  int           `yaml:"pause" doc:"SIGSTOP this many" min:"1" max:"250"`
-	Resume bool          `yaml:"resume" doc:"SIGCONT all that are paused"`
-	Slow   *Slow         `yaml:"slow" doc:"make backends slower"`
+	At     time.Duration `yaml:"at" doc:"time after the start of the load" max:"24h" required:"true" quick:"down"`
+	Scale  int           `yaml:"scale" doc:"to this many backends, gracefully" min:"1" max:"250" alternative:"true"`
+	Kill   int           `yaml:"kill" doc:"SIGKILL this many; each is replaced" min:"1" max:"250" alternative:"true"`
+	Pause  int           `yaml:"pause" doc:"SIGSTOP this many" min:"1" max:"250" alternative:"true"`
+	Resume bool          `yaml:"resume" doc:"SIGCONT all that are paused" alternative:"true"`
+	Slow   *Slow         `yaml:"slow" doc:"make backends slower" alternative:"true"`
 }
 
 // Slow adds a delay to every answer of some backends; By 0 ends it.

@@ -1,0 +1,148 @@
+package experiment
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// document is a parsed experiment that settings can still change.
+type document struct {
+	root    *node
+	grammar *grammar
+}
+
+// resolved is a document with every choice made but the order of the trials.
+type resolved struct {
+	experiment Experiment
+	cells      []map[string]any
+	configs    [][]Config // by arm, by cell
+}
+
+// armNames are the arms in the order of the document.
+func (d *document) armNames() []string {
+	var names []string
+	if arms := d.root.get("arms"); arms != nil {
+		for _, p := range arms.pairs {
+			names = append(names, p.key)
+		}
+	}
+	return names
+}
+
+// own is what an arm itself sets of its config; a control that sets nothing has
+// the config of the arm that it repeats.
+func (d *document) own(name string) *node {
+	arms := d.root.get("arms")
+	own := d.configOf(arms.get(name))
+	if len(own.pairs) > 0 {
+		return own
+	}
+	if partner := arms.get(name).get("control"); partner != nil && arms.get(partner.text) != nil {
+		own = d.configOf(arms.get(partner.text))
+	}
+	return own
+}
+
+func (d *document) configOf(arm *node) *node {
+	return arm.without(func(key string) bool { return d.grammar.config.field(key) == nil })
+}
+
+// resolve decodes the document, merges every arm's config in every cell and checks
+// what no field can say alone.
+func (d *document) resolve() (resolved, error) {
+	var r resolved
+	whole := decoder{grammar: d.grammar, arms: d.armNames()}
+	whole.decode(d.grammar.document, d.root, reflect.ValueOf(&r.experiment).Elem())
+	if err := whole.err(); err != nil {
+		return r, err
+	}
+	e := &r.experiment
+	var c problems
+	d.checkNames(e, &c)
+	d.checkAxes(e, &c)
+	d.checkSize(e, &c)
+	if err := c.err(); err != nil {
+		return r, err
+	}
+	cells := d.cells()
+	for _, cell := range cells {
+		r.cells = append(r.cells, cell.point)
+	}
+	for i, arm := range e.Arms {
+		base := merge(d.grammar.config, d.root.get("defaults"), d.own(arm.Name))
+		e.Arms[i].Config, _ = d.config(base) // the sweep may have to complete it
+		configs := make([]Config, len(cells))
+		for j, cell := range cells {
+			n := merge(d.grammar.config, base, cell.config)
+			config, err := d.config(n)
+			configs[j] = config
+			c.found = append(c.found, err...)
+			if err == nil {
+				d.checkConfig(config, n, &c)
+				d.checkEvents(e.Events, config, &c)
+			}
+		}
+		r.configs = append(r.configs, configs)
+	}
+	if e.Baseline == "" {
+		e.Baseline = e.Arms[0].Name
+	}
+	if len(c.found) == 0 {
+		d.checkControls(r, &c)
+	}
+	return r, c.err()
+}
+
+// config decodes a merged config.
+func (d *document) config(n *node) (Config, Errors) {
+	var config Config
+	one := decoder{grammar: d.grammar, complete: true}
+	one.decode(d.grammar.config, n, reflect.ValueOf(&config).Elem())
+	return config, one.found
+}
+
+// cell is one point of the sweep and the config that it lays over the arms.
+type cell struct {
+	point  map[string]any
+	config *node
+}
+
+// cells are all combinations of the sweep's values; the last axis varies fastest.
+func (d *document) cells() []cell {
+	all := []cell{{point: map[string]any{}}}
+	sweep := d.root.get("sweep")
+	if sweep == nil {
+		return all
+	}
+	for _, axis := range sweep.pairs {
+		path := strings.Split(axis.key, ".")
+		t, err := d.grammar.configTarget(axis.key)
+		if err != nil {
+			continue // refused when the document was decoded
+		}
+		values := decoder{grammar: d.grammar}
+		var next []cell
+		for _, c := range all {
+			for _, value := range axis.value.values {
+				point := map[string]any{axis.key: values.value(t.shape, value)}
+				for path, v := range c.point {
+					point[path] = v
+				}
+				next = append(next, cell{point, merge(d.grammar.config, c.config, nest(path, value))})
+			}
+		}
+		all = next
+	}
+	return all
+}
+
+// place is where path was written, or what of it was.
+func (d *document) place(path ...string) place {
+	n, _ := d.root.find(path)
+	return n.at
+}
+
+func index(arms []Arm, name string) int {
+	return slices.IndexFunc(arms, func(a Arm) bool { return a.Name == name })
+}

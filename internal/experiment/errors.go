@@ -1,0 +1,76 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Error is one thing wrong with an experiment, and where. File is the document's
+// name, or the option that brought the value (`--set load.burst=0`); then Line is 0.
+type Error struct {
+	File         string
+	Line, Column int // from 1; Column 0: the whole line
+	Message      string
+}
+
+// Error reads file:line:column: message.
+func (e Error) Error() string {
+	switch {
+	case e.Line == 0:
+		return e.File + ": " + e.Message
+	case e.Column == 0:
+		return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
+}
+
+// Errors are all that is wrong, in the order of the document. It is never empty
+// when returned as an error.
+type Errors []Error
+
+// Error has one line for each.
+func (e Errors) Error() string {
+	lines := make([]string, len(e))
+	for i, one := range e {
+		lines[i] = one.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap lets errors.As find each [Error].
+func (e Errors) Unwrap() []error {
+	all := make([]error, len(e))
+	for i, one := range e {
+		all[i] = one
+	}
+	return all
+}
+
+// place is where a value was written.
+type place struct {
+	file         string
+	line, column int
+}
+
+// problems collects errors; the same value may be looked at many times, in
+// several arms and cells, and is complained of once.
+type problems struct{ found Errors }
+
+func (p *problems) add(at place, format string, args ...any) {
+	p.found = append(p.found, Error{at.file, at.line, at.column, fmt.Sprintf(format, args...)})
+}
+
+// err returns what was found, sorted by place and without repetition.
+func (p *problems) err() error {
+	if len(p.found) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(p.found, func(a, b Error) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
+			cmp.Compare(a.File, b.File), cmp.Compare(a.Message, b.Message))
+	})
+	p.found = slices.Compact(p.found)
+	return p.found
+}

@@ -1,0 +1,95 @@
+package experiment
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+)
+
+// Expand reads an experiment document and expands it to a plan. file is the name
+// that errors give it. Settings apply in this order: quick, --set, --rounds. The
+// error is [Errors], complete for the stage that failed: the document first, then
+// the options.
+func Expand(file string, doc []byte, o Options, v Vocabulary) (Plan, error) {
+	d, err := read(file, doc, v)
+	if err != nil {
+		return Plan{}, err
+	}
+	if o.Quick {
+		if err := d.quick(o.Arms); err != nil {
+			return Plan{}, err
+		}
+	}
+	if err := d.options(o); err != nil {
+		return Plan{}, err
+	}
+	r, err := d.resolve()
+	if err != nil {
+		return Plan{}, err
+	}
+	return plan(r, o)
+}
+
+// Read reads and checks an experiment document, its quick settings too. Every arm
+// has the defaults merged in; fields of the sweep are as the defaults say.
+func Read(file string, doc []byte, v Vocabulary) (*Experiment, error) {
+	d, err := read(file, doc, v)
+	if err != nil {
+		return nil, err
+	}
+	r, err := d.resolve()
+	if err != nil {
+		return nil, err
+	}
+	return &r.experiment, nil
+}
+
+func read(file string, doc []byte, v Vocabulary) (*document, error) {
+	root, err := parse(file, doc)
+	if err != nil {
+		return nil, err
+	}
+	d := &document{root: root, grammar: newGrammar(v)}
+	r, err := d.resolve()
+	if err != nil {
+		return nil, err
+	}
+	if err := d.checkFigures(r); err != nil {
+		return nil, err
+	}
+	small := *d // the settings must hold too, asked for or not
+	if err := small.quick(nil); err != nil {
+		return nil, err
+	}
+	_, err = small.resolve()
+	return d, err
+}
+
+// options applies --set and --rounds.
+func (d *document) options(o Options) error {
+	var wrong Errors
+	for _, assignment := range o.Set {
+		source := "--set " + assignment
+		path, text, ok := strings.Cut(assignment, "=")
+		if !ok {
+			wrong = append(wrong, Error{File: source, Message: "write path=value, such as rounds=5 or load.burst=1000"})
+			continue
+		}
+		value, err := parseValue(source, text)
+		if err == nil {
+			err = d.set(strings.TrimSpace(path), value)
+		}
+		var found Errors
+		if errors.As(err, &found) {
+			wrong = append(wrong, found...)
+		}
+	}
+	if len(wrong) > 0 {
+		return wrong
+	}
+	if o.Rounds != 0 {
+		rounds := &node{at: place{file: "--rounds"}, value: o.Rounds, text: strconv.Itoa(o.Rounds)}
+		return d.set("rounds", rounds)
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func (d *decoder) scalar(s *shape, n *node, into reflect.Value) {
+	if n.kind != scalar {
+		d.add(n.at, "%s must be %s, not %s", s.title(), s.wanted(), n.describe())
+		return
+	}
+	switch s.kind {
+	case integer, number:
+		d.number(s, n, into)
+	case duration:
+		d.duration(s, n, into)
+	case flag:
+		if b, ok := n.value.(bool); ok {
+			into.SetBool(b)
+		} else {
+			d.add(n.at, "%s must be true or false, not %s", s.title(), n.describe())
+		}
+	case text:
+		d.text(s, n, into)
+	}
+}
+
+func (d *decoder) number(s *shape, n *node, into reflect.Value) {
+	v, ok := n.number()
+	whole := ok && v == math.Trunc(v) && math.Abs(v) <= 1<<53
+	switch {
+	case !ok || math.IsNaN(v) || s.kind == integer && !whole && !math.IsInf(v, 0) && math.Abs(v) <= 1<<53:
+		d.add(n.at, "%s must be %s, not %s", s.title(), s.wanted(), n.describe())
+	case !s.within(v):
+		d.add(n.at, "%s must be %s, not %s", s.title(), s.span(), n.text)
+	case s.kind == number:
+		into.SetFloat(v)
+	case whole:
+		into.SetInt(int64(v))
+	default:
+		d.add(n.at, "%s: %s is too large", s.title(), n.text)
+	}
+}
+
+var bareNumber = regexp.MustCompile(`^[-+]?[0-9.]+$`)
+
+func (d *decoder) duration(s *shape, n *node, into reflect.Value) {
+	v, err := time.ParseDuration(n.text)
+	_, isText := n.value.(string)
+	switch {
+	case bareNumber.MatchString(n.text) && n.text != "0":
+		d.add(n.at, "%q has no unit: write a duration such as 500ms or 2s", n.text)
+	case err != nil || !isText && n.text != "0":
+		d.add(n.at, "%s must be a duration such as 500ms or 2s, not %s", s.title(), n.describe())
+	case !s.within(float64(v)):
+		d.add(n.at, "%s must be %s, not %s", s.title(), s.span(), n.text)
+	default:
+		into.SetInt(int64(v))
+	}
+}
+
+func (d *decoder) text(s *shape, n *node, into reflect.Value) {
+	v, ok := n.value.(string)
+	switch {
+	case n.value == nil:
+		d.add(n.at, "%s is empty: write a value or leave the field out", s.title())
+	case !ok:
+		d.add(n.at, "%s must be text, not %s: put it in quotes", s.title(), n.describe())
+	case v == "":
+		d.add(n.at, "%s is empty", s.title())
+	case s.noun != "" && s.enum != nil && !slices.Contains(s.enum, v):
+		d.add(n.at, "no %s %q%s", s.noun, v, Suggest(v, s.enum))
+	case s.noun == "" && s.enum != nil && !slices.Contains(s.enum, v):
+		d.add(n.at, "%s must be %s, not %q%s", s.title(), either(s.enum), v, onlyNear(v, s.enum))
+	case s.slug && !slug.MatchString(v):
+		d.add(n.at, "%s %q: use letters, digits and dashes, at most 40", s.title(), v)
+	default:
+		into.SetString(v)
+	}
+}
+
+func (s *shape) within(v float64) bool {
+	return (s.low == nil || v >= s.low.value) && (s.high == nil || v <= s.high.value)
+}
+
+func (s *shape) span() string {
+	switch {
+	case s.low == nil && s.high == nil:
+		return "a number"
+	case s.high == nil:
+		return "at least " + s.low.text
+	case s.low == nil:
+		return "at most " + s.high.text
+	}
+	return s.low.text + " to " + s.high.text
+}
+
+func (s *shape) wanted() string {
+	switch s.kind {
+	case integer:
+		return "a whole number"
+	case number:
+		return "a number"
+	case duration:
+		return "a duration such as 500ms or 2s"
+	case flag:
+		return "true or false"
+	}
+	return "text"
+}
+
+func (n *node) number() (float64, bool) {
+	switch v := n.value.(type) {
+	case int:
+		return float64(v), true
+	case int64:
+		return float64(v), true
+	case uint64:
+		return float64(v), true
+	case float64:
+		return v, true
+	}
+	return 0, false
+}
+
+// describe names a value in a message.
+func (n *node) describe() string {
+	switch {
+	case n.kind == mapping && len(n.pairs) == 0:
+		return "an empty mapping"
+	case n.kind == mapping:
+		return "a mapping"
+	case n.kind == sequence:
+		return "a list"
+	case n.value == nil:
+		return "empty"
+	}
+	text := n.text
+	if len(text) > 40 {
+		text = strings.ToValidUTF8(text[:40], "") + "…"
+	}
+	if _, ok := n.value.(string); ok {
+		return strconv.Quote(text)
+	}
+	return text
+}
+
+func either(words []string) string {
+	if len(words) == 1 {
+		return words[0]
+	}
+	return fmt.Sprintf("%s or %s", strings.Join(words[:len(words)-1], ", "), words[len(words)-1])
+}
+
+func onlyNear(word string, names []string) string {
+	if near := nearest(word, names); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
+}

@@ -1,0 +1,195 @@
+package experiment
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// Durations in Go's form (time.ParseDuration), never negative.
+const durationPattern = `^\+?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`
+
+// Schema is the JSON Schema (draft 2020-12) of an experiment document, drawn from
+// the shapes that the decoder walks. What only several fields together can say
+// (names that must exist, a field given by the defaults) is left to [Read], and so
+// are the bounds of durations.
+func Schema(v Vocabulary) ([]byte, error) {
+	w := schemaWriter{newGrammar(v), map[string]any{}}
+	for _, path := range w.configPaths() {
+		t, err := w.grammar.configTarget(path)
+		if err != nil {
+			return nil, fmt.Errorf("schema of %s: %w", path, err)
+		}
+		w.defs[path] = w.of(t.shape)
+	}
+	root := w.of(w.grammar.document)
+	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	root["title"] = "rpclab experiment"
+	root["$defs"] = w.defs
+	out, err := json.MarshalIndent(root, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	return append(out, '\n'), nil
+}
+
+// schemaWriter defines every config field once, under its path, and refers to it
+// from the defaults, the arms, the sweep, cells and quick settings.
+type schemaWriter struct {
+	grammar *grammar
+	defs    map[string]any
+}
+
+// configPaths are all paths of config fields, records and what is in them.
+func (w schemaWriter) configPaths() []string {
+	var all []string
+	var walk func(s *shape)
+	walk = func(s *shape) {
+		for _, f := range s.fields {
+			all = append(all, f.shape.path)
+			walk(f.shape)
+		}
+	}
+	walk(w.grammar.config)
+	return all
+}
+
+func (w schemaWriter) ref(s *shape) map[string]any {
+	if s.path != "" {
+		return map[string]any{"$ref": "#/$defs/" + s.path}
+	}
+	return w.of(s)
+}
+
+func (w schemaWriter) of(s *shape) map[string]any {
+	out := map[string]any{}
+	switch s.kind {
+	case record:
+		out = w.record(s)
+	case list:
+		out["type"], out["items"] = "array", w.ref(s.of)
+	case named:
+		out["type"], out["minProperties"] = "object", 1
+		out["propertyNames"] = map[string]any{"pattern": slug.String()}
+		element := w.of(s.of)
+		element["type"] = []string{"object", "null"}
+		out["additionalProperties"] = element
+	case paths:
+		out["type"], out["additionalProperties"] = "object", false
+		out["properties"], out["patternProperties"] = w.paths(s)
+	default:
+		out = w.scalar(s)
+	}
+	if s.doc != "" {
+		out["description"] = s.doc
+	}
+	return out
+}
+
+func (w schemaWriter) record(s *shape) map[string]any {
+	properties := map[string]any{}
+	out := map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
+	var required []string
+	for _, f := range s.fields {
+		property := w.ref(f.shape)
+		if f.alternative && f.shape.kind == flag {
+			property["const"] = true
+		}
+		if f.fallback != "" {
+			property["default"] = w.fallback(f)
+		}
+		properties[f.name] = property
+		if f.required && !(s.partial || f.shape.path != "" && s.words == nil) {
+			required = append(required, f.name)
+		}
+	}
+	if required != nil {
+		out["required"] = required
+	}
+	switch one := s.alternatives(); {
+	case len(one) == len(s.fields): // a part of a config: what it lacks, the defaults may give
+		out["maxProperties"] = 1
+	case len(one) > 0:
+		out["oneOf"] = exactlyOne(one)
+	}
+	if s.words != nil {
+		return map[string]any{"anyOf": []any{map[string]any{"enum": s.words}, out}}
+	}
+	return out
+}
+
+// exactlyOne lists the ways to give one of the names.
+func exactlyOne(names []string) []any {
+	var ways []any
+	for _, name := range names {
+		ways = append(ways, map[string]any{"required": []string{name}})
+	}
+	return ways
+}
+
+func (w schemaWriter) fallback(f field) any {
+	n, err := parseValue("default", f.fallback)
+	if err != nil {
+		return f.fallback
+	}
+	return n.value
+}
+
+func (w schemaWriter) scalar(s *shape) map[string]any {
+	switch s.kind {
+	case duration:
+		return map[string]any{"anyOf": []any{
+			map[string]any{"type": "string", "pattern": durationPattern},
+			map[string]any{"const": 0},
+		}}
+	case flag:
+		return map[string]any{"type": "boolean"}
+	case text:
+		out := map[string]any{"type": "string", "minLength": 1}
+		if len(s.enum) > 0 {
+			out["enum"] = s.enum
+		}
+		if s.slug {
+			out["pattern"] = slug.String()
+		}
+		return out
+	}
+	out := map[string]any{"type": map[shapeKind]string{integer: "integer", number: "number"}[s.kind]}
+	if s.low != nil {
+		out["minimum"] = s.low.value
+	}
+	if s.high != nil {
+		out["maximum"] = s.high.value
+	}
+	return out
+}
+
+// paths are the field paths that may be keys, with what each may hold. Settings
+// may also name fields of the document; those of one arm are left to the decoder.
+func (w schemaWriter) paths(s *shape) (properties, patterns map[string]any) {
+	properties, patterns = map[string]any{}, map[string]any{}
+	for _, path := range w.configPaths() {
+		ref := map[string]any{"$ref": "#/$defs/" + path}
+		axis := map[string]any{"type": "array", "minItems": 1, "uniqueItems": true, "items": ref}
+		if s.many {
+			properties[path] = axis
+			continue
+		}
+		properties[path] = ref
+		if w.settings(s) {
+			properties["defaults."+path] = ref
+			properties["sweep."+path] = axis
+		}
+	}
+	if w.settings(s) {
+		patterns[`^arms\.`] = map[string]any{}
+		for _, f := range w.grammar.document.fields {
+			if !slices.Contains([]string{"quick", "arms", "defaults"}, f.name) {
+				properties[f.name] = w.of(f.shape)
+			}
+		}
+	}
+	return properties, patterns
+}
+
+func (w schemaWriter) settings(s *shape) bool { return s.name == "quick" }

@@ -1,0 +1,193 @@
+package experiment
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// shape is what may stand at a place of the document, read from a Go type and
+// its struct tags. The decoder and the JSON Schema walk the same shapes.
+type shape struct {
+	kind    shapeKind
+	name    string // in messages: rounds, server.replicas, arm
+	path    string // of a config field: server.replicas
+	doc     string
+	typ     reflect.Type
+	low     *bound
+	high    *bound
+	enum    []string
+	noun    string // of what enum lists: route
+	slug    bool
+	words   []string // a record's one-word forms
+	word    []int    // the Go field that holds that word
+	fields  []field
+	of      *shape // of a list's or a named record's elements
+	key     []int  // the Go field for a named record's name
+	many    bool   // paths: each takes a list of values
+	quick   string // up, down: how --quick rounds what it shortens
+	partial bool   // a record that is complete only after merging
+}
+
+type shapeKind int
+
+const (
+	integer shapeKind = iota
+	number
+	text
+	flag
+	duration
+	record
+	list
+	named // records by name
+	paths // field path to value
+)
+
+type bound struct {
+	value float64
+	text  string
+}
+
+type field struct {
+	name        string
+	shape       *shape
+	index       []int
+	required    bool
+	alternative bool
+	fallback    string // its default, in YAML
+}
+
+func (s *shape) field(name string) *field {
+	for i := range s.fields {
+		if s.fields[i].name == name {
+			return &s.fields[i]
+		}
+	}
+	return nil
+}
+
+func (s *shape) alternative(name string) bool {
+	f := s.field(name)
+	return f != nil && f.alternative
+}
+
+func (s *shape) names() []string {
+	var names []string
+	for _, f := range s.fields {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+func (s *shape) alternatives() []string {
+	var names []string
+	for _, f := range s.fields {
+		if f.alternative {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
+// shaper reads shapes; its vocabulary fills the enumerations.
+type shaper struct{ words map[string][]string }
+
+func (r shaper) shape(t reflect.Type, tag reflect.StructTag, name, path string) *shape {
+	s := &shape{typ: t, name: name, path: path, doc: tag.Get("doc"), quick: tag.Get("quick")}
+	switch t {
+	case reflect.TypeFor[time.Duration]():
+		s.kind = duration
+		s.low, s.high = durationBound(tag.Get("min")), durationBound(tag.Get("max"))
+		if s.low == nil {
+			s.low = &bound{0, "0s"}
+		}
+		return s
+	case reflect.TypeFor[[]Axis]():
+		s.kind, s.many = paths, true
+		return s
+	case reflect.TypeFor[[]Setting](), reflect.TypeFor[map[string]any]():
+		s.kind = paths
+		return s
+	}
+	switch t.Kind() {
+	case reflect.Int:
+		s.kind = integer
+	case reflect.Float64:
+		s.kind = number
+	case reflect.Bool:
+		s.kind = flag
+	case reflect.String:
+		s.kind, s.slug = text, tag.Get("slug") != ""
+		if words := tag.Get("enum"); words != "" {
+			s.enum = strings.Split(words, ",")
+		}
+		if vocabulary := tag.Get("vocabulary"); vocabulary != "" {
+			s.enum, s.noun = r.words[vocabulary], strings.TrimSuffix(vocabulary, "s")
+		}
+	case reflect.Pointer:
+		return r.shape(t.Elem(), tag, name, path)
+	case reflect.Slice:
+		s.kind, s.of = list, r.shape(t.Elem(), "", strings.TrimSuffix(name, "s"), "")
+		if s.of.key != nil {
+			s.kind = named
+		}
+	case reflect.Struct:
+		s.kind = record
+		s.partial = path != "" || t == reflect.TypeFor[Config]()
+		r.record(s, t, nil, name)
+	}
+	s.low, s.high = numberBound(tag.Get("min")), numberBound(tag.Get("max"))
+	return s
+}
+
+// record adds the fields of t to s. Under a Config, paths grow with each step and
+// are the names in messages too, since an arm, the defaults and the sweep share them.
+func (r shaper) record(s *shape, t reflect.Type, at []int, name string) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		index := append(slices.Clone(at), i)
+		if f.Tag.Get("key") != "" {
+			s.key = index
+			continue
+		}
+		if words := f.Tag.Get("words"); words != "" {
+			s.words, s.word, s.partial = strings.Split(words, ","), index, false
+			continue
+		}
+		if f.Anonymous {
+			r.record(s, f.Type, index, "")
+			continue
+		}
+		key := f.Tag.Get("yaml")
+		path, full := "", key
+		if t == reflect.TypeFor[Config]() {
+			path = key
+		} else if s.path != "" {
+			path = s.path + "." + key
+			full = path
+		} else if name != "" {
+			full = name + "." + key
+		}
+		s.fields = append(s.fields, field{
+			name: key, shape: r.shape(f.Type, f.Tag, full, path), index: index,
+			required: f.Tag.Get("required") != "", alternative: f.Tag.Get("alternative") != "",
+			fallback: f.Tag.Get("default"),
+		})
+	}
+}
+
+func numberBound(text string) *bound {
+	if v, err := strconv.ParseFloat(text, 64); err == nil {
+		return &bound{v, text}
+	}
+	return nil
+}
+
+func durationBound(text string) *bound {
+	if d, err := time.ParseDuration(text); err == nil {
+		return &bound{float64(d), text}
+	}
+	return nil
+}
