@@ -1,0 +1,50 @@
+package report
+
+import "rpclab/internal/result"
+
+// eventNotes explains the columns, and why a route shows what it shows.
+func eventNotes(p *page, d result.Document, unseen bool) {
+	p.note("Time from the event until: the cluster had published the change (ready), the client's resolver had it (told), " +
+		"a new backend gave its first answer (first call), and Jain's index was at 0.95 or more for 1 s (even again). " +
+		"Medians over rounds; failed: calls, all rounds together.")
+	if unseen {
+		p.note(none + ": not seen before the next event in most rounds, or there was nothing to see: " +
+			"fewer backends bring no first call on a new one.")
+	}
+	said := map[string]bool{}
+	for _, arm := range d.Arms {
+		text := lag(arm)
+		if text == "" || said[text] || !hasEvents(d, arm.Name) {
+			continue
+		}
+		said[text] = true
+		p.item(text)
+	}
+}
+
+func hasEvents(d result.Document, arm string) bool {
+	for _, e := range d.Events {
+		if e.Arm == arm {
+			return true
+		}
+	}
+	return false
+}
+
+// lag says what the way of an arm does with a change of the backends.
+func lag(a result.Arm) string {
+	switch {
+	case a.Route == "headless":
+		return "headless: grpc-go asks DNS again only when a connection breaks, and at the earliest 30 s after it last did; " +
+			"backends that were added stay unknown until then"
+	case a.Route == "clusterip" && a.Channel == "per-call":
+		return "clusterip, a channel per call: the client is told nothing, but every new connection goes to a backend that is ready then"
+	case a.Route == "clusterip":
+		return "clusterip: the client is told nothing; a connection stays with its backend until it breaks"
+	case a.Route == "direct":
+		return "direct: the client is told nothing and knows one address"
+	case a.Route == "endpointslice", a.Route == "kuberesolver":
+		return a.Route + ": the client watches the endpoints, so a change is pushed to it"
+	}
+	return ""
+}

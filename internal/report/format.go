@@ -1,0 +1,158 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"rpclab/internal/result"
+)
+
+const none = "–"
+
+// number groups the digits of a whole number: 12,345.
+func number(v float64) string {
+	digits := strconv.FormatFloat(math.Abs(math.Round(v)), 'f', 0, 64)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	if math.Round(v) < 0 {
+		return "-" + digits
+	}
+	return digits
+}
+
+func count(n uint64) string { return number(float64(n)) }
+
+// ms shows milliseconds with as many decimals as a reader can use.
+func ms(v float64) string {
+	switch size := math.Abs(v); {
+	case size < 9.995:
+		return fmt.Sprintf("%.2f", v)
+	case size < 999.95:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return number(v)
+}
+
+func ratio(v float64) string {
+	switch {
+	case v < 9.995:
+		return fmt.Sprintf("%.2f", v)
+	case v < 99.95:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return number(v)
+}
+
+func percent(share float64) string {
+	if share > 0 && share < 0.0995 {
+		return fmt.Sprintf("%.1f %%", share*100)
+	}
+	return fmt.Sprintf("%.0f %%", share*100)
+}
+
+func chance(p float64) string {
+	if p < 0.001 {
+		return "p < 0.001"
+	}
+	return fmt.Sprintf("p = %.2g", p)
+}
+
+func megabytes(bytes uint64) string { return number(float64(bytes) / 1e6) }
+
+func span(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+}
+
+func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// plural is "1 call", "2 calls".
+func plural(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return number(float64(n)) + " " + word + "s"
+}
+
+// clean makes text from outside safe to print: no control characters that a
+// terminal obeys, one line, no code marks.
+func clean(text string) string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r == '`':
+			return '\''
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r):
+			return ' '
+		}
+		return r
+	}, text)
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// cellName is "burst = 2,000": the last part of each path where that is clear.
+func cellName(c result.Cell) string {
+	short := map[string]int{}
+	last := func(path string) string { return path[strings.LastIndex(path, ".")+1:] }
+	for path := range c {
+		short[last(path)]++
+	}
+	var parts []string
+	for _, path := range slices.Sorted(maps.Keys(c)) {
+		name := path
+		if short[last(path)] == 1 {
+			name = last(path)
+		}
+		parts = append(parts, clean(name+" = "+value(c[path])))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// value shows a setting the same whether it comes from Go or from JSON.
+func value(v any) string {
+	if text, ok := v.(string); ok {
+		return text
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	if n, err := strconv.ParseFloat(string(text), 64); err == nil && n == math.Trunc(n) {
+		return number(n)
+	}
+	return string(text)
+}
+
+// median of a copy; the upper one of two in the middle counts half, NaN if empty.
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	sorted := slices.SortedFunc(slices.Values(values), cmp.Compare[float64])
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 || math.IsInf(sorted[middle], 1) {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
+}
+
+// and joins "a, b and c".
+func and(parts []string) string {
+	if len(parts) < 2 {
+		return strings.Join(parts, "")
+	}
+	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1]
+}

@@ -1,0 +1,70 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"rpclab/internal/result"
+)
+
+// head says what was asked, where, and how much of it was done.
+func head(p *page, d result.Document) {
+	p.title(strings.Trim(clean(d.Experiment)+": "+clean(d.Question), ": "))
+	if d.Partial {
+		p.warn("Partial: the run ended before its last trial. What was measured is below.")
+	}
+	if d.Quick {
+		p.say("Quick: the whole experiment made small. For numbers to rely on, run it without --quick.")
+	}
+	p.say(strings.Join(filled(
+		clean(d.Cluster)+" cluster",
+		machine(d.Machine),
+	), ", "))
+	p.say(strings.Join(filled(progress(d), fmt.Sprintf("seed %d", d.Seed), lasted(d), moment(d.Started)), ", "))
+}
+
+func machine(m result.Machine) string {
+	memory := ""
+	if m.Memory > 0 {
+		memory = fmt.Sprintf("%.0f GB", float64(m.Memory)/1e9)
+	}
+	cpus := plural(m.CPUs, "CPU")
+	if m.Model != "" {
+		cpus += " (" + clean(m.Model) + ")"
+	}
+	system := strings.Trim(clean(m.OS)+"/"+clean(m.Arch), "/")
+	return strings.Join(filled(system, cpus, memory, clean(m.Go)), ", ")
+}
+
+func progress(d result.Document) string {
+	done := 0
+	for _, arm := range d.Arms {
+		done += len(arm.Trials)
+	}
+	text := plural(d.Rounds, "round")
+	switch {
+	case done < d.TrialCount:
+		text += fmt.Sprintf(", %d of %s", done, plural(d.TrialCount, "trial"))
+	case done > 0:
+		text += ", " + plural(done, "trial")
+	}
+	return text
+}
+
+func lasted(d result.Document) string {
+	if d.Finished == nil {
+		return ""
+	}
+	return span(d.Finished.Sub(d.Started))
+}
+
+// filled are the parts that say something.
+func filled(parts ...string) []string {
+	var out []string
+	for _, part := range parts {
+		if strings.TrimSpace(part) != "" {
+			out = append(out, part)
+		}
+	}
+	return out
+}

@@ -1,0 +1,77 @@
+package report
+
+import (
+	"math"
+	"strings"
+	"unicode/utf8"
+)
+
+var bars = []rune("▁▂▃▄▅▆▇█")
+
+// pictureLines draws the stripes below each other on one time axis.
+func pictureLines(stripes []stripe, width int) []string {
+	label, steps := 0, 0
+	for _, s := range stripes {
+		label = max(label, utf8.RuneCountInString(s.label))
+		steps = max(steps, len(s.values))
+	}
+	label = min(label, width/4)
+	room := min(width-label-gap, steps)
+	var out []string
+	for _, s := range stripes {
+		drawn := spark(squeeze(s.values, room), s.top)
+		if s.marks != nil {
+			drawn = marked(s.marks, steps, room, width-label-gap)
+		}
+		out = append(out, pad(s.label, label, false)+strings.Repeat(" ", gap)+drawn)
+	}
+	return out
+}
+
+// squeeze averages the values into at most room steps; NaN values do not count.
+func squeeze(values []float64, room int) []float64 {
+	if len(values) <= room {
+		return values
+	}
+	out := make([]float64, room)
+	for i := range out {
+		total, n := 0.0, 0
+		for _, v := range values[i*len(values)/room : (i+1)*len(values)/room] {
+			if !math.IsNaN(v) {
+				total, n = total+v, n+1
+			}
+		}
+		out[i] = total / float64(n) // NaN when there was none
+	}
+	return out
+}
+
+// spark draws 0 as the lowest bar and top as the highest, no value as a space.
+func spark(values []float64, top float64) string {
+	var line strings.Builder
+	for _, v := range values {
+		if math.IsNaN(v) || top <= 0 {
+			line.WriteByte(' ')
+			continue
+		}
+		i := int(math.Round(v / top * float64(len(bars)-1)))
+		line.WriteRune(bars[min(max(i, 0), len(bars)-1)])
+	}
+	return line.String()
+}
+
+// marked writes each text at its step, as far as the one before leaves room.
+func marked(marks map[int]string, steps, room, width int) string {
+	line := []rune(strings.Repeat(" ", width))
+	free := 0
+	for step := range steps {
+		text := []rune(marks[step])
+		at := step * room / max(steps, 1)
+		if len(text) == 0 || at < free || at+len(text) > width {
+			continue
+		}
+		copy(line[at:], text)
+		free = at + len(text) + 1
+	}
+	return string(line)
+}

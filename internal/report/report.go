@@ -1,0 +1,81 @@
+// Package report draws a result as text: for the terminal, for a pull request, two
+// runs beside each other, and the list of runs. Documents in, text out: it is pure,
+// and everything that it says stands in the document.
+package report
+
+import (
+	"io"
+
+	"rpclab/internal/result"
+)
+
+// Options are how the terminal wants its text.
+type Options struct {
+	Width int  // columns, 40 to 80; 0 and more than 80 mean 80
+	Color bool // ANSI colours
+}
+
+const (
+	minWidth = 40
+	maxWidth = 80
+)
+
+func (o Options) width() int {
+	if o.Width == 0 {
+		return maxWidth
+	}
+	return min(max(o.Width, minWidth), maxWidth)
+}
+
+// Terminal writes the report of a run, no line wider than Options.Width.
+func Terminal(w io.Writer, d result.Document, o Options) error {
+	return writeTerminal(w, story(d), o)
+}
+
+// Markdown writes the same report for GitHub.
+func Markdown(w io.Writer, d result.Document) error {
+	return writeMarkdown(w, story(d))
+}
+
+// story is the report in the order in which it is read: what was asked, the
+// numbers, what they mean, why, and what to be careful with.
+func story(d result.Document) page {
+	var p page
+	head(&p, d)
+	if measured(d) {
+		times(&p, d)
+		verdicts(&p, d)
+		balance(&p, d)
+		confounds(&p, d)
+		events(&p, d)
+		cost(&p, d)
+	} else {
+		p.warn("Nothing was measured: there is no number to show.")
+	}
+	failures(&p, d)
+	warnings(&p, d)
+	if d.ID != "" {
+		p.note("See it again: `rpclab report " + clean(d.ID) + "`")
+	}
+	return p
+}
+
+// measured says whether any arm has an answer or an error to show.
+func measured(d result.Document) bool {
+	for _, arm := range d.Arms {
+		if arm.Calls > 0 || arm.Dropped > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func warnings(p *page, d result.Document) {
+	if len(d.Warnings) == 0 {
+		return
+	}
+	p.heading("Warnings")
+	for _, warning := range d.Warnings {
+		p.alarm(clean(warning))
+	}
+}

@@ -1,0 +1,195 @@
+package report
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"rpclab/internal/result"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-update writes it):\n%s", file, diff)
+	}
+}
+
+func samples() map[string]result.Document {
+	w := ways()
+	partial := small(5, w[0], w[1])
+	partial.Partial, partial.Quick = true, true
+	partial.Arms[0].Trials = partial.Arms[0].Trials[:2]
+	partial.Arms[1].Trials = partial.Arms[1].Trials[:1]
+	partial.Warnings = []string{"the run was interrupted in trial 4; its verdicts were not drawn"}
+
+	failing := small(5, w[0], w[1])
+	failing.Arms[0].Errors = map[string]uint64{"UNAVAILABLE": 312, "DEADLINE_EXCEEDED": 41}
+	failing.Arms[0].Samples = map[string]string{"UNAVAILABLE": "connection error: desc = \"transport: dial tcp 127.0.1.2:50051: socket: too many open files\"\x1b[31m"}
+	failing.Arms[0].Dropped = 17
+	failing.Arms[1].Trials[3] = result.Trial{Round: 4, Failed: "server greeter-2 did not start; its last log line: listen tcp 127.0.1.2:50051: bind: address already in use"}
+
+	limited := small(5, w[1], w[2])
+	limited.Arms[1].Limited = "lateness p99 is 41 ms, over 10 % of latency"
+	limited.Verdicts = []result.Verdict{{Metric: "latency_p50", A: "kuberesolver", B: "shared", Ratio: 1, Decision: "undecided", Rounds: 5, Kind: "baseline",
+		CI: [2]float64{0.98, 1.03}, Reason: "limited by the generator"}}
+
+	single := small(1, w[1], w[2], w[6])
+	for _, name := range []string{"kuberesolver", "shared-again"} {
+		v := verdict("latency_p50", name, nil, 0.998, 0.998, 0.998, "undecided", map[bool]string{true: "control", false: "baseline"}[name == "shared-again"])
+		v.Rounds, v.Reason = 1, "fewer than 4 rounds"
+		single.Verdicts = append(single.Verdicts, v)
+	}
+
+	fooled := small(5, w[1], w[6])
+	fooled.Verdicts = []result.Verdict{verdict("latency_p99", "shared-again", nil, 1.31, 1.12, 1.55, "worse", "control")}
+
+	empty := base("channels", "A channel per call, one shared channel, or one that follows the endpoints?")
+	empty.Partial, empty.Finished, empty.TrialCount = true, nil, 35
+
+	return map[string]result.Document{"channels": channels(), "churn": churn(), "partial": partial, "failing": failing,
+		"limited": limited, "single-round": single, "control-different": fooled, "empty": empty}
+}
+
+func TestReportsReadAsWeWantThem(t *testing.T) {
+	for name, d := range samples() {
+		var terminal, markdown bytes.Buffer
+		if err := Terminal(&terminal, d, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := Markdown(&markdown, d); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name+".txt", terminal.String())
+		golden(t, name+".md", markdown.String())
+	}
+}
+
+func TestComparisonsReadAsWeWantThem(t *testing.T) {
+	a, b := channels(), channels()
+	b.ID, b.Started, b.Seed, b.Machine.CPUs = "20261121-091500-b3qz", b.Started.Add(14*time.Hour), 43, 4
+	b.Arms = b.Arms[1:]
+	for i := range b.Arms {
+		if b.Arms[i].Name == "endpointslice" {
+			b.Arms[i].Latency = latency(650, 900)
+			b.Arms[i].Config = map[string]any{"route": "endpointslice", "caller": map[string]any{"channel": "pool 4"}}
+			for r := range b.Arms[i].Trials {
+				b.Arms[i].Trials[r].Latency = latency(650+float64(r), 900)
+			}
+		}
+	}
+	other := churn()
+	other.ID = "20261122-070000-aaaa"
+	for name, pair := range map[string][2]result.Document{"compare": {a, b}, "compare-other": {small(2, ways()[3]), other}} {
+		var text bytes.Buffer
+		if err := Compare(&text, pair[0], pair[1], Options{}); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name+".txt", text.String())
+	}
+}
+
+func TestTheListOfRunsReadsAsWeWantIt(t *testing.T) {
+	arms := []string{"new-channel", "shared"}
+	rows := []result.Row{
+		{ID: "20261122-070000-aaaa", Experiment: "churn", Started: began.Add(36 * time.Hour), Status: result.Running, Trials: 3, Planned: 21, Arms: arms},
+		{ID: "20261121-091500-b3qz", Experiment: "channels", Started: began.Add(14 * time.Hour), Status: result.Partial, Trials: 40, Planned: 140, Arms: arms},
+		{ID: "20261120-201500-c9aa", Experiment: "a-very-long-name-for-an-experiment", Started: began.Add(90 * time.Minute), Status: result.Interrupted, Trials: 1, Planned: 140, Arms: arms},
+		{ID: "20261120-184512-x7k2", Experiment: "channels", Started: began, Status: result.Done, Trials: 140, Planned: 140, Arms: arms},
+	}
+	for name, list := range map[string][]result.Row{"runs": rows, "runs-none": nil} {
+		var text bytes.Buffer
+		if err := Runs(&text, list); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name+".txt", text.String())
+		fits(t, name, text.String(), 80)
+	}
+}
+
+func fits(t *testing.T, name, text string, width int) {
+	t.Helper()
+	for i, line := range strings.Split(text, "\n") {
+		if n := utf8.RuneCountInString(line); n > width {
+			t.Errorf("%s, line %d has %d columns, over %d: %s", name, i+1, n, width, line)
+		}
+	}
+}
+
+func TestNoLineIsWiderThanTheTerminal(t *testing.T) {
+	all := samples()
+	huge := channels()
+	for i := range huge.Arms {
+		a := &huge.Arms[i]
+		a.Name = strings.Repeat("a-long-name-without-end-", 4) + a.Name
+		a.Latency, a.ElapsedMS = latency(123_456_789_012, 987_654_321_098_765), 1e18
+		a.Errors = map[string]uint64{"UNAVAILABLE": 1 << 62, strings.Repeat("X", 200): 1}
+		a.Dropped = 1 << 60
+	}
+	huge.ID = strings.Repeat("9", 120)
+	all["huge"] = huge
+	for name, d := range all {
+		for _, width := range []int{0, 40, 61, 80, 200} {
+			var text, compared bytes.Buffer
+			if err := Terminal(&text, d, Options{Width: width}); err != nil {
+				t.Fatal(err)
+			}
+			if err := Compare(&compared, d, d, Options{Width: width}); err != nil {
+				t.Fatal(err)
+			}
+			limit := width
+			if width == 0 || width > 80 {
+				limit = 80
+			}
+			fits(t, name, text.String(), limit)
+			fits(t, name+" compared", compared.String(), limit)
+		}
+	}
+}
+
+func TestColourOnlyWhereWanted(t *testing.T) {
+	for name, d := range samples() {
+		var without, with bytes.Buffer
+		if err := Terminal(&without, d, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := Terminal(&with, d, Options{Color: true}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(without.String(), "\x1b") {
+			t.Errorf("%s: control characters without colour", name)
+		}
+		bare := strings.NewReplacer(bold, "", dim, "", yellow, "", reset, "").Replace(with.String())
+		if diff := cmp.Diff(without.String(), bare); diff != "" {
+			t.Errorf("%s: colour changes the text:\n%s", name, diff)
+		}
+		if bare == with.String() {
+			t.Errorf("%s: no colour at all", name)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"rpclab/internal/result"
+)
+
+// Runs writes the list of stored runs, at most 80 columns wide.
+func Runs(w io.Writer, rows []result.Row) error {
+	var p page
+	if len(rows) == 0 {
+		p.say("No runs yet: `rpclab run channels --quick` makes one.")
+		return writeTerminal(w, p, Options{})
+	}
+	t := table{columns: []column{{"run", false}, {"experiment", false}, {"started (UTC)", false}, {"status", false}, {"trials", true}, {"arms", true}}}
+	for _, r := range rows {
+		t.rows = append(t.rows, []string{clean(r.ID), cut(clean(r.Experiment), 14), r.Started.UTC().Format("2006-01-02 15:04"),
+			string(r.Status), trialsOf(r), number(float64(len(r.Arms)))})
+	}
+	p.grid(t)
+	p.note(strings.Join(statuses(rows), " "))
+	return writeTerminal(w, p, Options{})
+}
+
+func trialsOf(r result.Row) string {
+	if r.Status == result.Done {
+		return number(float64(r.Trials))
+	}
+	return fmt.Sprintf("%d of %d", r.Trials, r.Planned)
+}
+
+// statuses explains those that occur and do not explain themselves.
+func statuses(rows []result.Row) []string {
+	seen := map[result.Status]bool{}
+	for _, r := range rows {
+		seen[r.Status] = true
+	}
+	var out []string
+	if seen[result.Partial] {
+		out = append(out, "partial: stopped before its last trial.")
+	}
+	if seen[result.Interrupted] {
+		out = append(out, "interrupted: its process died; the trials until then are kept.")
+	}
+	return append(out, "`rpclab report RUN` shows one, `rpclab report latest` the newest.")
+}

@@ -1,0 +1,135 @@
+package report
+
+import (
+	"fmt"
+
+	"rpclab/internal/result"
+)
+
+// cells are the points of the sweep, in the order of the document.
+func cells(d result.Document) []result.Cell {
+	var all []result.Cell
+	seen := map[string]bool{}
+	for _, arm := range d.Arms {
+		if key := arm.Cell.Key(); !seen[key] {
+			seen[key] = true
+			all = append(all, arm.Cell)
+		}
+	}
+	return all
+}
+
+func armsIn(d result.Document, cell result.Cell) []result.Arm {
+	var arms []result.Arm
+	for _, arm := range d.Arms {
+		if arm.Cell.Key() == cell.Key() {
+			arms = append(arms, arm)
+		}
+	}
+	return arms
+}
+
+// armName carries the marks that times explains.
+func armName(a result.Arm) string {
+	name := clean(a.Name)
+	if a.Published {
+		name += "*"
+	}
+	if a.Limited != "" {
+		name += "†"
+	}
+	return name
+}
+
+// times is one table for each cell.
+func times(p *page, d result.Document) {
+	for _, cell := range cells(d) {
+		if name := cellName(cell); name != "" {
+			p.heading(name)
+		} else {
+			p.heading("Results")
+		}
+		t := table{columns: []column{{"arm", false}, {"p50 ms", true}, {"p99 ms", true}, {"elapsed ms", true},
+			{"published", true}, {"share", true}, {"failed", true}, {"dropped", true}}}
+		for _, arm := range armsIn(d, cell) {
+			t.rows = append(t.rows, timesRow(d, arm))
+		}
+		p.grid(t)
+		publishedNotes(p, d, cell)
+	}
+	legend(p, d)
+}
+
+func timesRow(d result.Document, a result.Arm) []string {
+	row := []string{armName(a), none, none, none, "", "", "", ""}
+	if !a.Latency.Empty() {
+		row[1], row[2] = ms(a.Latency.P50), ms(a.Latency.P99)
+	}
+	if a.ElapsedMS > 0 {
+		row[3] = ms(a.ElapsedMS)
+	}
+	if figure, ok := publishedFor(d, a); ok {
+		row[4] = figureText(figure)
+	}
+	if s, ok := spread(a); ok && len(d.Events) == 0 {
+		row[5] = fmt.Sprintf("%.0f–%.0f %%", s.idlest*100, s.busiest*100)
+	}
+	if n := failed(a.Measures); n > 0 {
+		row[6] = count(n)
+	}
+	if a.Dropped > 0 {
+		row[7] = count(a.Dropped)
+	}
+	return row
+}
+
+func failed(m result.Measures) uint64 {
+	total := uint64(0)
+	for _, n := range m.Errors {
+		total += n
+	}
+	return total
+}
+
+// legend explains the marks and columns that occur.
+func legend(p *page, d result.Document) {
+	text := "p50 and p99: latency from the moment a call was due. elapsed: start of the load to the last answer, the median trial."
+	if len(d.Events) == 0 {
+		text += " share: of the calls, from the idlest to the busiest backend."
+	}
+	asPublished, figures := false, false
+	for _, arm := range d.Arms {
+		asPublished = asPublished || arm.Published
+		if _, ok := publishedFor(d, arm); ok {
+			figures = true
+		}
+	}
+	if asPublished {
+		text += " *: measured as the study did it."
+	}
+	if figures {
+		text += " published: the elapsed ms that the study (" + clean(source(d)) + ") printed, facts from other hardware and never our results."
+	}
+	p.note(text)
+	for _, arm := range d.Arms {
+		if arm.Limited != "" {
+			p.warn("† " + clean(arm.Name) + at(arm.Cell) + ": limited by the generator (" + clean(arm.Limited) +
+				"). The numbers say how fast the lab is, not the arm, so they get no verdict.")
+		}
+	}
+}
+
+func source(d result.Document) string {
+	if d.Source == "" {
+		return "its source"
+	}
+	return d.Source
+}
+
+// at is " at burst = 2,000", "" without a sweep.
+func at(c result.Cell) string {
+	if name := cellName(c); name != "" {
+		return " at " + name
+	}
+	return ""
+}

@@ -1,0 +1,103 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"rpclab/internal/result"
+)
+
+// verdicts says each decision in a sentence, the undecided ones together, and what
+// the control shows on its own.
+func verdicts(p *page, d result.Document) {
+	if len(d.Verdicts) == 0 {
+		return
+	}
+	p.heading("Verdicts")
+	for _, cell := range verdictCells(d) {
+		decided, open := []string{}, []result.Verdict{}
+		for _, v := range d.Verdicts {
+			switch {
+			case v.Kind == "control" || v.Cell.Key() != cell.Key():
+			case v.Decision == "undecided":
+				open = append(open, v)
+			default:
+				decided = append(decided, sentenceOf(v))
+			}
+		}
+		if len(decided)+len(open) == 0 {
+			continue
+		}
+		if name := cellName(cell); name != "" && len(verdictCells(d)) > 1 {
+			p.sub(name)
+		}
+		for _, text := range decided {
+			p.item(text)
+		}
+		for _, text := range undecided(open) {
+			p.item(text)
+		}
+	}
+	controls(p, d)
+	p.note("In brackets: 95 % confidence interval of the ratio, from pairs of trials of the same round.")
+}
+
+func verdictCells(d result.Document) []result.Cell {
+	var all []result.Cell
+	seen := map[string]bool{}
+	for _, v := range d.Verdicts {
+		if key := v.Cell.Key(); !seen[key] {
+			seen[key] = true
+			all = append(all, v.Cell)
+		}
+	}
+	return all
+}
+
+// sentenceOf says one decision: the ratio is time of A over time of B.
+func sentenceOf(v result.Verdict) string {
+	a, b, where := clean(v.A), clean(v.B), metricName(v.Metric)
+	ci := fmt.Sprintf("%s–%s", ratio(v.CI[0]), ratio(v.CI[1]))
+	switch v.Decision {
+	case "better":
+		return fmt.Sprintf("%s is faster than %s %s: it takes %s times as long (%s)", a, b, where, ratio(v.Ratio), ci)
+	case "worse":
+		return fmt.Sprintf("%s is slower than %s %s: it takes %s times as long (%s)", a, b, where, ratio(v.Ratio), ci)
+	}
+	return fmt.Sprintf("%s is as fast as %s %s (ratio %s, %s)", a, b, where, ratio(v.Ratio), ci)
+}
+
+func metricName(metric string) string {
+	switch name, is := strings.CutPrefix(metric, "latency_"); {
+	case is && name == "p50":
+		return "at the median"
+	case is:
+		return "at " + clean(name)
+	}
+	return "in " + clean(strings.ReplaceAll(metric, "_", " "))
+}
+
+// undecided has one line for each reason.
+func undecided(open []result.Verdict) []string {
+	var reasons []string
+	byReason := map[string][]string{}
+	for _, v := range open {
+		reason := clean(v.Reason)
+		if reason == "" {
+			reason = "the interval leaves both answers open"
+		}
+		if _, known := byReason[reason]; !known {
+			reasons = append(reasons, reason)
+		}
+		against := fmt.Sprintf("%s against %s %s", clean(v.A), clean(v.B), metricName(v.Metric))
+		if v.Ratio > 0 {
+			against += fmt.Sprintf(" (%s, %s–%s)", ratio(v.Ratio), ratio(v.CI[0]), ratio(v.CI[1]))
+		}
+		byReason[reason] = append(byReason[reason], against)
+	}
+	var out []string
+	for _, reason := range reasons {
+		out = append(out, "undecided ("+reason+"): "+strings.Join(byReason[reason], "; "))
+	}
+	return out
+}

@@ -1,0 +1,54 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"rpclab/internal/result"
+)
+
+// reason is how the calls of an arm travel, and which pattern that should give;
+// "" where any can come of it.
+type reason struct {
+	clause string
+	gives  pattern
+}
+
+// follows are the routes on which the client itself knows every backend.
+var follows = map[string]bool{"headless": true, "endpointslice": true, "kuberesolver": true}
+
+// why explains the balance from the route and the channels.
+func why(a result.Arm) reason {
+	connections, pooled := pool(a.Channel)
+	switch {
+	case a.Route == "direct":
+		return reason{"the client dials one backend by its address", allOnOne}
+	case follows[a.Route] && a.Channel == "per-call":
+		return reason{"each call opens a channel that knows every backend and begins its turn at a random one", random}
+	case follows[a.Route] && pooled:
+		return reason{fmt.Sprintf("each of %d channels knows every backend and takes turns", connections), even}
+	case follows[a.Route]:
+		return reason{"the client knows every backend and takes turns", even}
+	case a.Route == "clusterip" && a.Channel == "per-call":
+		return reason{"each call opens a connection, and each connection goes to a random backend", random}
+	case a.Route == "clusterip" && pooled && connections > 1:
+		return reason{fmt.Sprintf("%d connections, each drawn once at random, carry the calls in turn", connections), ""}
+	case a.Route == "clusterip":
+		return reason{"one HTTP/2 connection carries every call", allOnOne}
+	}
+	if a.Describe != "" {
+		return reason{strings.TrimRight(clean(a.Describe), "."), ""}
+	}
+	return reason{strings.TrimSpace(clean(a.Route + ", " + a.Channel)), ""}
+}
+
+// pool reads the size out of "pool 16", however the two are joined.
+func pool(channel string) (connections int, ok bool) {
+	size, ok := strings.CutPrefix(channel, "pool")
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.Atoi(strings.Trim(size, " :-=(){}"))
+	return n, err == nil
+}
