@@ -156,8 +156,11 @@ func (d *decoder) named(s *shape, n *node, into reflect.Value) {
 
 // title is how a message calls the thing.
 func (s *shape) title() string {
-	if s.name == "" {
-		return "an arm" // a config that is merged belongs to one
+	switch {
+	case s.name != "":
+		return s.name
+	case s.partial: // a merged config
+		return "an arm"
 	}
-	return s.name
+	return "the experiment"
 }

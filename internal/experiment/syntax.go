@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"bytes"
-	"strings"
 
 	"gopkg.in/yaml.v3"
 )
@@ -10,19 +9,13 @@ import (
 // lookBack is how many lines before the end of what the parser read are tried.
 const lookBack = 40
 
-// syntaxError places what the YAML parser complains of. The parser knows the line
-// of a wrong character, but for a wrong structure it names the line where the
-// structure begins; then the line wanted is the one after the longest part of the
-// document, up to where it stopped reading, that is well-formed.
+// syntaxError places what the YAML parser complains of. The line that the parser
+// names is often where the enclosing structure begins; the line wanted is the one
+// after the longest part of the document, up to where it stopped reading, that is
+// well-formed.
 func syntaxError(file string, doc []byte, err error) error {
 	line, message := splitYAMLError(err)
-	if line == 0 || strings.HasPrefix(message, "did not find expected") {
-		line = firstBadLine(doc, line)
-	}
-	if line == 0 {
-		line = 1
-	}
-	return Errors{{File: file, Line: line, Message: "not YAML: " + message}}
+	return Errors{{File: file, Line: firstBadLine(doc, max(line, 1)), Message: "not YAML: " + message}}
 }
 
 func firstBadLine(doc []byte, reported int) int {

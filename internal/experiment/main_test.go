@@ -1,0 +1,54 @@
+package experiment
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var vocabulary = Vocabulary{
+	Routes:    []string{"direct", "clusterip", "headless", "endpointslice", "kuberesolver"},
+	Callers:   []string{"grpc-go"},
+	Languages: []string{"go"},
+}
+
+// head is the shortest beginning of a document that runs; tests go on from line 6.
+const head = `experiment: x
+question: Which?
+defaults: {workload: {greet: {delay: 1ms}}, route: clusterip, load: {burst: 5}}
+arms: {a: {}, b: {route: headless}}
+rounds: 2
+`
+
+// withHead joins head with more lines.
+func withHead(lines ...string) string { return head + strings.Join(lines, "\n") + "\n" }
+
+func mustExpand(t *testing.T, doc string, o Options) Plan {
+	t.Helper()
+	p, err := Expand("x.yaml", []byte(doc), o, vocabulary)
+	if err != nil {
+		t.Fatalf("Expand: %v\n%s", err, doc)
+	}
+	return p
+}
+
+// lines of an error, none when it is nil.
+func lines(err error) []string {
+	if err == nil {
+		return nil
+	}
+	return strings.Split(err.Error(), "\n")
+}
+
+// count returns "1" to "n".
+func count(n int) []string {
+	var all []string
+	for i := range n {
+		all = append(all, strconv.Itoa(i+1))
+	}
+	return all
+}

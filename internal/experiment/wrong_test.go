@@ -1,0 +1,162 @@
+package experiment
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Each wrong document and everything that must be said of it.
+func TestWrongDocuments(t *testing.T) {
+	for name, tc := range map[string]struct {
+		doc  string
+		want []string
+	}{
+		"empty":         {"", []string{"x.yaml: is empty; an experiment begins with `experiment: NAME`"}},
+		"only comments": {"# nothing\n", []string{"x.yaml: is empty; an experiment begins with `experiment: NAME`"}},
+		"not a mapping": {"5\n", []string{"x.yaml:1:1: the experiment must have fields such as experiment, not be 5"}},
+		"nothing required is there": {"rounds: 3\n", []string{
+			"x.yaml:1:1: the experiment needs arms (the ways compared, by name)",
+			"x.yaml:1:1: the experiment needs experiment (the experiment's name)",
+			"x.yaml:1:1: the experiment needs question (what it answers, in one sentence)",
+		}},
+		"two documents": {head + "---\nrounds: 3\n", []string{"x.yaml:6:1: a second document begins here; a file holds one experiment"}},
+
+		"syntax: list not closed":  {head + "events: [1, 2\nsource: y\n", []string{"x.yaml:6: not YAML: did not find expected ',' or ']'"}},
+		"syntax: wrong indent":     {head + "quick:\n  rounds: 1\n rounds: 2\n", []string{"x.yaml:8: not YAML: did not find expected key"}},
+		"syntax: tab":              {head + "\tsource: y\n", []string{"x.yaml:6: not YAML: found a tab character that violates indentation"}},
+		"syntax: colon in a text":  {head + "source: y: z\n", []string{"x.yaml:6: not YAML: mapping values are not allowed in this context"}},
+		"syntax: not UTF-8":        {head + "source: \xff\n", []string{"x.yaml:6: not YAML: invalid leading UTF-8 octet"}},
+		"syntax: quote left open":  {head + "source: \"y\n", []string{"x.yaml:6: not YAML: found unexpected end of stream"}},
+		"syntax: unknown alias":    {head + "source: *y\n", []string{"x.yaml:6: not YAML: unknown anchor 'y' referenced"}},
+		"anchor and alias":         {head + "source: &s y\nbaseline: *s\n", []string{"x.yaml:6:9: anchors (&) and aliases (*) are not supported: write the value out", "x.yaml:7:11: anchors (&) and aliases (*) are not supported: write the value out"}},
+		"merge key":                {head + "quick: {<<: {rounds: 1}}\n", []string{"x.yaml:6:9: merge keys (<<) are not supported: write the fields out"}},
+		"tag":                      {head + "source: !secret y\n", []string{"x.yaml:6:9: the tag !secret is not supported"}},
+		"a mapping as a name":      {head + "? {a: b}\n: c\n", []string{"x.yaml:6:3: a field's name must be a word"}},
+		"deep":                     {head + "events: " + strings.Repeat("[", 40) + strings.Repeat("]", 40) + "\n", []string{"x.yaml:6:25: nested more than 16 deep"}},
+		"unknown field, none near": {head + "zzz: 1\n", []string{`x.yaml:6:1: unknown field "zzz"; there are experiment, question, source, defaults, baseline, arms, sweep, rounds, events, confounds, published, quick`}},
+		"unknown field":            {head + "basline: a\n", []string{`x.yaml:6:1: unknown field "basline"; did you mean "baseline"?`}},
+		"unknown field in defaults": {strings.Replace(head, " load:", " server: {replcas: 2}, load:", 1),
+			[]string{`x.yaml:3:72: unknown field "replcas" in server; did you mean "replicas"?`}},
+		"unknown field in an arm":   {strings.Replace(head, "a: {}", "a: {rout: direct}", 1), []string{`x.yaml:4:12: unknown field "rout" in arm a; did you mean "route"?`}},
+		"unknown field in an event": {withHead("events: [{at: 1s, kil: 1}]"), []string{"x.yaml:6:10: event needs scale, kill, pause, resume or slow", `x.yaml:6:19: unknown field "kil" in event; did you mean "kill"?`}},
+
+		"duplicate field": {head + "rounds: 3\n", []string{`x.yaml:6:1: field "rounds" is given twice; the first is at line 5`}},
+		"duplicate arm":   {strings.Replace(head, "b: {route", "a: {route", 1), []string{`x.yaml:4:15: duplicate arm "a"; the first is at line 4`}},
+		"name of an arm":  {strings.Replace(head, "b: {route", "b_2: {route", 1), []string{`x.yaml:4:15: arm name "b_2": use letters, digits and dashes, at most 40`}},
+		"no arms":         {strings.Replace(head, "{a: {}, b: {route: headless}}", "{}", 1), []string{"x.yaml:4:7: arms must be a mapping of names to settings, not an empty mapping"}},
+		"arms as a list":  {strings.Replace(head, "{a: {}, b: {route: headless}}", "[a, b]", 1), []string{"x.yaml:4:7: arms must be a mapping of names to settings, not a list"}},
+
+		"rounds: 0":         {strings.Replace(head, "rounds: 2", "rounds: 0", 1), []string{"x.yaml:5:9: rounds must be 1 to 1000, not 0"}},
+		"rounds: 1.5":       {strings.Replace(head, "rounds: 2", "rounds: 1.5", 1), []string{"x.yaml:5:9: rounds must be a whole number, not 1.5"}},
+		"rounds: many":      {strings.Replace(head, "rounds: 2", "rounds: many", 1), []string{`x.yaml:5:9: rounds must be a whole number, not "many"`}},
+		"rounds: huge":      {strings.Replace(head, "rounds: 2", "rounds: 99999999999999999999", 1), []string{"x.yaml:5:9: rounds must be 1 to 1000, not 99999999999999999999"}},
+		"rounds: not given": {strings.Replace(head, "rounds: 2", "rounds:", 1), []string{"x.yaml:5:8: rounds must be a whole number, not empty"}},
+		"no unit":           {strings.Replace(head, "1ms", "500", 1), []string{`x.yaml:3:38: "500" has no unit: write a duration such as 500ms or 2s`}},
+		"wrong unit":        {strings.Replace(head, "1ms", "5 sec", 1), []string{`x.yaml:3:38: workload.greet.delay must be a duration such as 500ms or 2s, not "5 sec"`}},
+		"too long":          {strings.Replace(head, "1ms", "2h", 1), []string{"x.yaml:3:38: workload.greet.delay must be 0s to 1m, not 2h"}},
+		"negative":          {strings.Replace(head, "1ms", "-2s", 1), []string{"x.yaml:3:38: workload.greet.delay must be 0s to 1m, not -2s"}},
+		"number as text":    {strings.Replace(head, "question: Which?", "question: 5", 1), []string{"x.yaml:2:11: question must be text, not 5: put it in quotes"}},
+		"yes is no bool":    {strings.Replace(head, " load:", " server: {fresh: yes}, load:", 1), []string{`x.yaml:3:79: server.fresh must be true or false, not "yes"`}},
+		"rate: nan":         {strings.Replace(head, "burst: 5", "open: {rate: .nan, duration: 1s}", 1), []string{"x.yaml:3:83: load.open.rate must be a number, not .nan"}},
+		"rate: inf":         {strings.Replace(head, "burst: 5", "open: {rate: .inf, duration: 1s}", 1), []string{"x.yaml:3:83: load.open.rate must be 0.001 to 10000000, not .inf"}},
+
+		"unknown route":       {strings.Replace(head, "route: headless", "route: headles", 1), []string{`x.yaml:4:26: no route "headles"; did you mean "headless"?`}},
+		"route, none near":    {strings.Replace(head, "route: headless", "route: pigeon", 1), []string{`x.yaml:4:26: no route "pigeon"; there are direct, clusterip, headless, endpointslice, kuberesolver`}},
+		"unknown arrivals":    {strings.Replace(head, "burst: 5", "open: {rate: 1, duration: 1s, arrivals: poison}", 1), []string{`x.yaml:3:110: load.open.arrivals must be constant or poisson, not "poison"; did you mean "poisson"?`}},
+		"unknown channel":     {strings.Replace(head, "b: {", "b: {caller: {channel: sharde}, ", 1), []string{`x.yaml:4:37: caller.channel must be per-call, shared or {pool: N}, not "sharde"; did you mean "shared"?`}},
+		"empty pool":          {strings.Replace(head, "b: {", "b: {caller: {channel: {}}, ", 1), []string{"x.yaml:4:37: caller.channel needs pool (that many channels, taken in turn)"}},
+		"two loads":           {strings.Replace(head, "burst: 5", "burst: 5, sequence: 6", 1), []string{"x.yaml:3:80: load can have only one of burst and sequence"}},
+		"no load":             {strings.Replace(head, ", load: {burst: 5}", "", 1), []string{"x.yaml:4:11: an arm needs load (when calls are due)", "x.yaml:4:18: an arm needs load (when calls are due)"}},
+		"an empty load":       {strings.Replace(head, "burst: 5", "", 1), []string{"x.yaml:3:69: load needs sequence, burst, closed or open"}},
+		"closed without end":  {strings.Replace(head, "burst: 5", "closed: {users: 2}", 1), []string{"x.yaml:3:78: load.closed needs duration or calls, to end"}},
+		"open lacks duration": {strings.Replace(head, "burst: 5", "open: {rate: 2}", 1), []string{"x.yaml:3:76: load.open needs duration (no call is due after this)"}},
+
+		"unknown baseline": {withHead("baseline: c"), []string{`x.yaml:6:11: no arm "c"; there are a, b`}},
+		"unknown control":  {strings.Replace(head, "a: {}", "a: {control: shared}", 1), []string{`x.yaml:4:21: no arm "shared"; there are a, b`}},
+		"its own control":  {strings.Replace(head, "a: {}", "a: {control: a}", 1), []string{"x.yaml:4:21: arm a cannot be its own control"}},
+		"control that differs": {strings.Replace(head, "a: {}", "a: {control: b, route: direct}", 1),
+			[]string{"x.yaml:4:21: arm a is a control of b but differs from it: leave its settings out"}},
+		"confound": {withHead("confounds: [{published: a, controlled: c, what: y}]"), []string{
+			"x.yaml:6:25: arm a is not marked as published", `x.yaml:6:40: no arm "c"; there are a, b`}},
+		"figure of no arm": {withHead("published: [{arm: c, note: y}]"), []string{`x.yaml:6:19: no arm "c"; there are a, b`}},
+		"figure of no cell": {withHead("sweep: {load.burst: [5]}", "published: [{arm: a, cell: {server.replicas: 5}, note: y}]"),
+			[]string{"x.yaml:7:46: server.replicas is not in the sweep; there are load.burst"}},
+
+		"sweep of an unknown field": {withHead("sweep: {load.brust: [1]}"), []string{`x.yaml:6:9: unknown field "brust" in load; did you mean "burst"?`}},
+		"sweep with a bad value":    {withHead("sweep: {load.burst: [1, 0]}"), []string{"x.yaml:6:25: load.burst must be 1 to 1000000, not 0"}},
+		"sweep takes a value twice": {withHead("sweep: {load.burst: [1, 2, 1]}"), []string{"x.yaml:6:28: sweep load.burst takes 1 twice"}},
+		"sweep of no values":        {withHead("sweep: {load.burst: []}"), []string{"x.yaml:6:21: sweep load.burst must be a list of values, not a list"}},
+		"axes that exclude":         {withHead("sweep: {load.burst: [1], load.sequence: [1]}"), []string{"x.yaml:6:26: sweep load.sequence and sweep load.burst exclude each other"}},
+		"an arm sets what is swept": {withHead("sweep: {route: [direct]}"), []string{"x.yaml:4:26: arm b sets what sweep route sets for every arm"}},
+		"too many cells": {withHead("sweep:", "  load.burst: "+numbers(110), "  server.replicas: "+numbers(110)),
+			[]string{"x.yaml:7:3: the sweep gives over 10000 combinations of arm and cell"}},
+
+		"events out of order":  {withHead("events: [{at: 2s, kill: 1}, {at: 1s, kill: 1}]"), []string{"x.yaml:6:34: events must be in the order of time: 1s comes after 2s"}},
+		"two things at once":   {withHead("events: [{at: 2s, kill: 1, scale: 5}]"), []string{"x.yaml:6:28: event can have only one of kill and scale"}},
+		"more than there are":  {withHead("events: [{at: 2s, scale: 2}, {at: 3s, kill: 3}]"), []string{"x.yaml:6:45: kill 3: there are only 2 backends at that time"}},
+		"after the load":       {strings.Replace(withHead("events: [{at: 2s, kill: 1}]"), "burst: 5", "open: {rate: 1, duration: 2s}", 1), []string{"x.yaml:6:15: at 2s the load is over: it lasts 2s"}},
+		"resume: false":        {withHead("events: [{at: 2s, resume: false}]"), []string{"x.yaml:6:27: event.resume must be true: leave it out otherwise"}},
+		"quick: unknown field": {withHead("quick: {load.brust: 3}"), []string{`x.yaml:6:9: unknown field "brust" in load; did you mean "burst"?`}},
+		"quick: bad value":     {withHead("quick: {rounds: 0}"), []string{"x.yaml:6:17: rounds must be 1 to 1000, not 0"}},
+		"quick: does not fit":  {withHead("quick: {baseline: c}"), []string{`x.yaml:6:19: no arm "c"; there are a, b`}},
+		"quick: names no arm":  {withHead("quick: {arms.c.route: direct}"), []string{`x.yaml:6:9: no arm "c"; there are a, b`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Read("x.yaml", []byte(tc.doc), vocabulary)
+			if diff := cmp.Diff(tc.want, lines(err)); diff != "" {
+				t.Errorf("(-want +got)\n%s\n%s", diff, tc.doc)
+			}
+		})
+	}
+}
+
+// A reader mends all errors at once, in the order of the file.
+func TestAllErrorsAreReportedByPlace(t *testing.T) {
+	doc := strings.NewReplacer("rounds: 2", "rounds: 0", "1ms", "7", "headless", "headles").Replace(head)
+	_, err := Read("x.yaml", []byte(doc), vocabulary)
+	want := []string{
+		`x.yaml:3:38: "7" has no unit: write a duration such as 500ms or 2s`,
+		`x.yaml:4:26: no route "headles"; did you mean "headless"?`,
+		"x.yaml:5:9: rounds must be 1 to 1000, not 0",
+	}
+	if diff := cmp.Diff(want, lines(err)); diff != "" {
+		t.Error(diff)
+	}
+	var first Error
+	if !errors.As(err, &first) || first.Line != 3 || first.Column != 38 {
+		t.Errorf("errors.As found %+v, want the error at 3:38", first)
+	}
+}
+
+// Documents made to be slow are refused at once.
+func TestHugeDocumentsAreRefusedQuickly(t *testing.T) {
+	bomb := "a: &a [x, x, x, x, x, x, x, x, x]\n"
+	for c := 'b'; c <= 'z'; c++ {
+		bomb += string(c) + ": &" + string(c) + " [" + strings.Repeat("*"+string(c-1)+", ", 9) + "]\n"
+	}
+	for name, doc := range map[string]string{
+		"alias bomb": bomb,
+		"large":      strings.Repeat("# padding\n", 1<<16),
+		"deep flow":  strings.Repeat("[", 200_000),
+		"deep block": strings.Repeat("- ", 5_000) + "x",
+		"many keys":  strings.Repeat("k: v\n", 40_000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			if _, err := Read("x.yaml", []byte(doc), vocabulary); err == nil {
+				t.Error("accepted")
+			}
+			if took := time.Since(start); took > 5*time.Second {
+				t.Errorf("took %s", took)
+			}
+		})
+	}
+}
+
+func numbers(n int) string {
+	return "[" + strings.Join(count(n), ", ") + "]"
+}
