@@ -1,0 +1,142 @@
+package experiments
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.uber.org/goleak"
+	"gopkg.in/yaml.v3"
+
+	"rpclab/internal/experiment"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var vocabulary = experiment.Vocabulary{
+	Routes:    []string{"direct", "clusterip", "headless", "endpointslice", "kuberesolver"},
+	Callers:   []string{"grpc-go"},
+	Languages: []string{"go"},
+}
+
+func expand(t *testing.T, name string, o experiment.Options) experiment.Plan {
+	t.Helper()
+	file, doc, err := Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := experiment.Expand(file, doc, o, vocabulary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Every built-in experiment bears its file's name, says how each arm's calls
+// travel, runs whole and quick, and obeys the published schema.
+func TestBuiltInExperiments(t *testing.T) {
+	schema := compiled(t)
+	for _, name := range Names() {
+		t.Run(name, func(t *testing.T) {
+			p := expand(t, name, experiment.Options{})
+			if p.Name != name {
+				t.Errorf("the experiment calls itself %s", p.Name)
+			}
+			for _, arm := range p.Arms {
+				if arm.Describe == "" {
+					t.Errorf("arm %s does not say how its calls travel", arm.Name)
+				}
+			}
+			var load time.Duration
+			for _, trial := range expand(t, name, experiment.Options{Quick: true}).Trials {
+				if open := trial.Config.Load.Open; open != nil {
+					load += open.Duration
+				}
+			}
+			if load > 25*time.Second {
+				t.Errorf("--quick loads for %s; it must be done in 30s", load)
+			}
+			_, doc, _ := Open(name)
+			if err := schema.Validate(asJSON(t, doc)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// The study printed three arms at four sizes.
+func TestChannelsHasEveryPublishedFigure(t *testing.T) {
+	p := expand(t, "channels", experiment.Options{})
+	published := map[string]bool{}
+	for _, arm := range p.Arms {
+		if arm.Published != "" {
+			published[arm.Name] = true
+		}
+	}
+	figures := 0
+	for arm := range published {
+		for _, cell := range p.Cells {
+			for _, f := range p.Published {
+				if f.Arm == arm && f.Cell["load.burst"] == cell["load.burst"] {
+					figures++
+				}
+			}
+		}
+	}
+	if figures != 12 || len(p.Published) != 12 {
+		t.Errorf("%d of %d figures stand in a published arm's cell, want 12", figures, len(p.Published))
+	}
+}
+
+// grpc-go's dns resolver waits 30 s between looks: the kill is watched past that.
+func TestChurnWatchesPastTheDNSFloor(t *testing.T) {
+	p := expand(t, "churn", experiment.Options{})
+	events := p.Trials[0].Events
+	if next := events[2].At; next < 30*time.Second+5*time.Second {
+		t.Errorf("the event after the kill is at %s", next)
+	}
+}
+
+func TestOpenSuggestsTheNearestName(t *testing.T) {
+	_, _, err := Open("chanels")
+	if err == nil || !strings.Contains(err.Error(), `no built-in experiment "chanels"; did you mean "channels"?`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func compiled(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	text, err := experiment.Schema(vocabulary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("experiment.schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	return c.MustCompile("experiment.schema.json")
+}
+
+func asJSON(t *testing.T, doc []byte) any {
+	t.Helper()
+	var v any
+	if err := yaml.Unmarshal(doc, &v); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err = jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}

@@ -1,0 +1,180 @@
+package experiment
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// size draws a document of some arms, cells and rounds.
+type size struct{ arms, bursts, replicas, rounds int }
+
+func drawSize(t *rapid.T) size {
+	return size{
+		rapid.IntRange(1, 6).Draw(t, "arms"), rapid.IntRange(0, 4).Draw(t, "bursts"),
+		rapid.IntRange(0, 3).Draw(t, "replicas"), rapid.IntRange(1, 6).Draw(t, "rounds"),
+	}
+}
+
+func (s size) document() string {
+	var b strings.Builder
+	b.WriteString("experiment: x\nquestion: Which?\ndefaults: {workload: {greet: {}}, route: direct, load: {burst: 5}}\narms:\n")
+	for i := range s.arms {
+		fmt.Fprintf(&b, "  arm-%d:\n", i)
+	}
+	fmt.Fprintf(&b, "rounds: %d\nsweep:", s.rounds)
+	if s.bursts+s.replicas == 0 {
+		b.WriteString(" {}")
+	}
+	for path, n := range map[string]int{"load.burst": s.bursts, "server.replicas": s.replicas} {
+		if n > 0 {
+			fmt.Fprintf(&b, "\n  %s: %s", path, numbers(n))
+		}
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+// Every arm runs exactly once in every cell of every round, its config is that of
+// the cell, and rounds do not overlap.
+func TestEveryArmOncePerCellAndRound(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := drawSize(rt)
+		p, err := Expand("x.yaml", []byte(s.document()), Options{Seed: rapid.Uint64().Draw(rt, "seed")}, vocabulary)
+		if err != nil {
+			rt.Fatalf("%v\n%s", err, s.document())
+		}
+		seen := map[string]bool{}
+		round := 1
+		for i, trial := range p.Trials {
+			key := fmt.Sprint(trial.Arm, trial.Cell, trial.Round)
+			if seen[key] {
+				rt.Errorf("%s runs twice", key)
+			}
+			seen[key] = true
+			if trial.Order != i || trial.Round < round {
+				rt.Errorf("trial %d has order %d and round %d after round %d", i, trial.Order, trial.Round, round)
+			}
+			round = trial.Round
+			if n, ok := trial.Cell["load.burst"]; ok && n != trial.Config.Load.Burst {
+				rt.Errorf("cell %v has %s", trial.Cell, trial.Config.Load)
+			}
+			if n, ok := trial.Cell["server.replicas"]; ok && n != trial.Config.Server.Replicas {
+				rt.Errorf("cell %v has %d replicas", trial.Cell, trial.Config.Server.Replicas)
+			}
+		}
+		if want := s.arms * max(1, s.bursts) * max(1, s.replicas) * s.rounds; len(p.Trials) != want {
+			rt.Errorf("%d trials, want %d", len(p.Trials), want)
+		}
+	})
+}
+
+func TestTheSameInputsGiveTheSamePlan(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		doc, o := []byte(drawSize(rt).document()), Options{Seed: rapid.Uint64().Draw(rt, "seed")}
+		first, err := Expand("x.yaml", doc, o, vocabulary)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		second, _ := Expand("x.yaml", doc, o, vocabulary)
+		if diff := cmp.Diff(first, second); diff != "" {
+			rt.Error(diff)
+		}
+	})
+}
+
+// The seed decides the order, and over many rounds every arm comes first.
+func TestOrderIsDrawnFromTheSeed(t *testing.T) {
+	doc := size{arms: 3, rounds: 50}.document()
+	order := func(seed uint64) (all string, first map[string]int) {
+		first = map[string]int{}
+		for i, trial := range mustExpand(t, doc, Options{Seed: seed}).Trials {
+			all += trial.Arm + " "
+			if i%3 == 0 {
+				first[trial.Arm]++
+			}
+		}
+		return all, first
+	}
+	one, first := order(1)
+	if other, _ := order(2); one == other {
+		t.Error("seeds 1 and 2 give the same order")
+	}
+	for arm := range 3 {
+		if name := fmt.Sprintf("arm-%d", arm); first[name] < 5 { // expected 17; under 5 once in 100,000 seeds
+			t.Errorf("%s came first in %d of 50 rounds", name, first[name])
+		}
+	}
+}
+
+const paired = `experiment: x
+question: Which?
+defaults: {workload: {greet: {delay: 1ms}}, route: clusterip, load: {burst: 5}}
+arms:
+  a: {published: Client}
+  b: {route: headless}
+  again: {control: a}
+  c: {route: direct}
+baseline: b
+rounds: 1
+confounds: [{published: a, controlled: b, what: much}]
+published: [{arm: a, elapsed_ms: 5}]
+`
+
+// Picks keep the order of the document; what refers to arms that are not picked goes.
+func TestPicks(t *testing.T) {
+	type outcome struct {
+		Arms, Controls       []string
+		Baseline             string
+		Confounds, Published int
+	}
+	for name, tc := range map[string]struct {
+		pick []string
+		want outcome
+	}{
+		"all":                 {nil, outcome{[]string{"a", "b", "again", "c"}, []string{"", "", "a", ""}, "b", 1, 1}},
+		"in any order":        {[]string{"b", "a"}, outcome{[]string{"a", "b"}, []string{"", ""}, "b", 1, 1}},
+		"without baseline":    {[]string{"c", "a"}, outcome{[]string{"a", "c"}, []string{"", ""}, "a", 0, 1}},
+		"control alone":       {[]string{"again", "c"}, outcome{[]string{"again", "c"}, []string{"", ""}, "again", 0, 0}},
+		"control and its arm": {[]string{"again", "a"}, outcome{[]string{"a", "again"}, []string{"", "a"}, "a", 0, 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := mustExpand(t, paired, Options{Arms: tc.pick})
+			got := outcome{Baseline: p.Baseline, Confounds: len(p.Confounds), Published: len(p.Published)}
+			for _, arm := range p.Arms {
+				got.Arms, got.Controls = append(got.Arms, arm.Name), append(got.Controls, arm.Control)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+			if len(p.Trials) != len(got.Arms) {
+				t.Errorf("%d trials", len(p.Trials))
+			}
+		})
+	}
+}
+
+// What an arm does not say comes from the defaults, then from the language.
+func TestDefaults(t *testing.T) {
+	p := mustExpand(t, `experiment: x
+question: Which?
+defaults: {workload: {greet: {delay: 1ms}}, server: {replicas: 5}, route: direct, load: {burst: 5}}
+arms: {a: {server: {fresh: false}, load: {closed: {users: 2, calls: 9}}}}
+`, Options{})
+	want := Config{
+		Workload: Workload{Greet: &Greet{Delay: 1e6}},
+		Server:   Server{Language: "go", Replicas: 5, Fresh: false},
+		Caller:   Caller{Kind: "grpc-go", Channel: Channel{Mode: "shared"}, Timeout: 30e9, Warmup: 30},
+		Route:    "direct",
+		Load:     Load{Closed: &Closed{Users: 2, Calls: 9}},
+	}
+	if diff := cmp.Diff(want, p.Trials[0].Config); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if p.Rounds != 10 || p.Baseline != "a" {
+		t.Errorf("%d rounds, baseline %s", p.Rounds, p.Baseline)
+	}
+}

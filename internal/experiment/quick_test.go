@@ -1,0 +1,68 @@
+package experiment
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+const long = `experiment: x
+question: Which?
+defaults:
+  workload: {greet: {delay: 1ms}}
+  load: {open: {rate: 10, duration: 46s}}
+arms:
+  a: {route: direct}
+  b: {route: clusterip, load: {closed: {users: 3, duration: 30s}}}
+sweep: {server.replicas: [3, 4]}
+rounds: 20
+events: [{at: 5s, scale: 10}, {at: 29999ms, kill: 1}]
+`
+
+// Without a quick block: 4 rounds, the first cell, and loads that together stay
+// near 20 s, with the events at the same parts of them.
+func TestQuickShrinksAnyExperiment(t *testing.T) {
+	p := mustExpand(t, long, Options{Quick: true})
+	if p.Rounds != 4 || len(p.Cells) != 1 || p.Cells[0]["server.replicas"] != 3 {
+		t.Errorf("%d rounds in cells %v", p.Rounds, p.Cells)
+	}
+	var load time.Duration
+	for _, trial := range p.Trials {
+		load += trial.Config.Load.duration()
+		if first, all := trial.Events[0].At, trial.Config.Load.duration(); first < all/12 || first > all/5 {
+			t.Errorf("scale at %s of %s", first, all)
+		}
+	}
+	if load > 20100*time.Millisecond || load < 19*time.Second {
+		t.Errorf("loads sum up to %s", load)
+	}
+}
+
+// Fewer arms leave more time to each.
+func TestQuickCountsTheArmsPicked(t *testing.T) {
+	p := mustExpand(t, long, Options{Quick: true, Arms: []string{"a"}})
+	if got := p.Trials[0].Config.Load.Open.Duration; got != 5*time.Second {
+		t.Errorf("%s, want 20s over 4 rounds", got)
+	}
+}
+
+func TestQuickLeavesShortLoadsAlone(t *testing.T) {
+	doc := strings.NewReplacer("46s", "100ms", "30s", "100ms", "29999ms", "90ms", "5s", "10ms").Replace(long)
+	p := mustExpand(t, doc, Options{Quick: true})
+	if got := p.Trials[0].Events[0].At; got != 10*time.Millisecond {
+		t.Errorf("event at %s", got)
+	}
+}
+
+// The options come after the quick settings and win over them.
+func TestQuickThenSetThenRounds(t *testing.T) {
+	doc := long + "quick: {rounds: 1, load.open.duration: 2s, events: [], sweep.server.replicas: [5]}\n"
+	p := mustExpand(t, doc, Options{Quick: true, Arms: []string{"a"}, Set: []string{"load.open.duration=3s"}, Rounds: 2})
+	c := p.Trials[0].Config
+	if p.Rounds != 2 || c.Load.Open.Duration != 3*time.Second || c.Server.Replicas != 5 || len(p.Trials[0].Events) != 0 {
+		t.Errorf("%d rounds, %s, %d replicas, events %v", p.Rounds, c.Load, c.Server.Replicas, p.Trials[0].Events)
+	}
+	if full := mustExpand(t, doc, Options{}); full.Rounds != 20 || len(full.Cells) != 2 {
+		t.Errorf("quick settings changed the full run: %d rounds, %d cells", full.Rounds, len(full.Cells))
+	}
+}
