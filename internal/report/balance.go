@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"rpclab/internal/result"
 )
@@ -29,21 +30,30 @@ func balance(p *page, d result.Document) {
 		}
 		byName[arm.Name] = append(byName[arm.Name], arm)
 	}
-	var said []string
+	var texts []string // what was found, and on which arms
+	var who [][]string
 	for _, name := range names {
-		said = append(said, balanceOf(byName[name])...)
+		for _, f := range balanceOf(byName[name]) {
+			if i := slices.Index(texts, f.text); i >= 0 {
+				who[i] = append(who[i], f.name)
+				continue
+			}
+			texts, who = append(texts, f.text), append(who, []string{f.name})
+		}
 	}
-	if len(said) == 0 {
+	if len(texts) == 0 {
 		return
 	}
 	p.heading("Balance")
-	for _, text := range said {
-		p.item(text)
+	for i, text := range texts {
+		p.item(and(who[i]) + ": " + text)
 	}
 }
 
+type statement struct{ name, text string }
+
 // balanceOf is the sentences on one arm, given in all its cells.
-func balanceOf(arms []result.Arm) []string {
+func balanceOf(arms []result.Arm) []statement {
 	because := why(arms[0])
 	var found []*finding
 	for _, arm := range arms {
@@ -67,13 +77,13 @@ func balanceOf(arms []result.Arm) []string {
 		f.chances = append(f.chances, arm.Balance.PRandom)
 		f.jains = append(f.jains, arm.Balance.Jain)
 	}
-	var out []string
+	var out []statement
 	for _, f := range found {
 		name := clean(arms[0].Name)
 		if len(found) > 1 {
 			name += " at " + and(f.cells)
 		}
-		out = append(out, name+": "+because.clause+f.outcome(because.gives))
+		out = append(out, statement{name, because.clause + f.outcome(because.gives)})
 	}
 	return out
 }
@@ -84,16 +94,17 @@ func (f finding) outcome(expected pattern) string {
 	switch {
 	case expected != "" && f.pattern != expected:
 		return "; yet here " + seen
-	case f.pattern == allOnOne:
+	case expected != "":
 		return ", so " + seen
 	}
 	return ": " + seen
 }
 
 func (f finding) seen() string {
-	backends, off, busiest := 0, 0.0, 0.0
+	backends, off, busiest, byOne := 0, 0.0, 0.0, true
 	for _, s := range f.spreads {
 		backends, off = max(backends, s.backends), max(off, s.off)
+		byOne = byOne && s.byOne
 		busiest = max(busiest, s.busiest*float64(s.backends))
 	}
 	lowest, jain := f.chances[0], f.jains[0]
@@ -102,20 +113,20 @@ func (f finding) seen() string {
 	}
 	switch f.pattern {
 	case allOnOne:
-		return fmt.Sprintf("one of %d backends got all of them", backends)
+		return fmt.Sprintf("one of %d backends got all", backends)
 	case even:
-		if off < 0.0005 {
-			return "even to the call"
+		if byOne && off > evenWithin {
+			return "calls are even, counts differ by one at most"
 		}
-		return "even to within " + percentUp(off)
+		return "calls are even to within " + percentUp(off)
 	case random:
 		text := chance(lowest)
 		if len(f.chances) > 1 && lowest >= 0.001 {
 			text = "lowest " + text
 		}
-		return "as uneven as chance (" + text + ")"
+		return "calls are as uneven as chance (" + text + ")"
 	}
-	return fmt.Sprintf("uneven beyond chance, the busiest of %d backends got %s times its fair share (Jain's index %.2f)",
+	return fmt.Sprintf("calls are uneven beyond chance, the busiest of %d backends got %s times its fair share (Jain's index %.2f)",
 		backends, ratio(busiest), jain)
 }
 

@@ -13,7 +13,7 @@ func confounds(p *page, d result.Document) {
 	var shown []block
 	for _, c := range d.Confounds {
 		t := table{columns: []column{{"", false}, {clean(c.Published), true}, {clean(c.Controlled), true},
-			{clean(d.Baseline), true}, {"gap ms", true}, {"of it confound", true}, {"study's gap", true}}}
+			{clean(d.Baseline), true}, {"gap ms", true}, {"confound's part", true}, {"study's gap", true}}}
 		if c.Controlled == d.Baseline {
 			t.columns[3].name = "" // the same arm twice says nothing
 		}
@@ -33,7 +33,7 @@ func confounds(p *page, d result.Document) {
 	}
 	p.heading("Confounds: what else differs between the published arms")
 	p.blocks = append(p.blocks, shown...)
-	p.note("Elapsed ms. gap: the published arm over the baseline. of it confound: what the controlled arm does not need. " +
+	p.note("Elapsed ms. gap: the published arm over the baseline. confound's part: what the controlled arm does not need. " +
 		"Differences of medians; the verdicts say which are real.")
 }
 

@@ -6,26 +6,97 @@ import (
 	"rpclab/internal/result"
 )
 
-// cost is what the arms used: one row for each arm and cell.
+// meters are what a run can cost, in the order of the report.
+var meters = []struct {
+	name string
+	read func(result.Resources) string
+}{
+	{"client µs/call", func(r result.Resources) string { return used(r.Client.CPU) }},
+	{"client MB", func(r result.Resources) string { return peak(r.Client.RSS) }},
+	{"server µs/call", func(r result.Resources) string { return used(r.Server.CPU) }},
+	{"server MB", func(r result.Resources) string { return peak(r.Server.RSS) }},
+	{"proxy µs/call", func(r result.Resources) string { return used(r.Proxy.CPU) }},
+	{"proxy MB", func(r result.Resources) string { return peak(r.Proxy.RSS) }},
+}
+
+// cost is what the arms used: one table, or with a sweep one for each meter.
 func cost(p *page, d result.Document) {
-	t := table{columns: []column{{"arm", false}, {"", false}, {"client µs/call", true}, {"client MB", true},
-		{"server µs/call", true}, {"server MB", true}, {"proxy µs/call", true}, {"proxy MB", true}}}
+	spent := false
 	for _, arm := range d.Arms {
-		r := arm.Resources
-		if r == (result.Resources{}) {
-			continue
-		}
-		row := []string{clean(arm.Name), cellName(arm.Cell)}
-		for _, usage := range []result.Usage{r.Client, r.Server, r.Proxy} {
-			row = append(row, used(usage.CPU), peak(usage.RSS))
-		}
-		t.rows = append(t.rows, row)
+		spent = spent || arm.Resources != (result.Resources{})
 	}
-	if len(t.rows) == 0 {
+	if !spent {
 		return
 	}
 	p.heading("Cost: CPU time per call and peak memory")
-	p.grid(t)
+	all := cells(d)
+	if len(all) == 1 {
+		p.grid(costOf(d, all[0]))
+		return
+	}
+	for i, meter := range meters {
+		t, any := meterOver(d, all, i)
+		switch same := alike(t); {
+		case !any:
+		case same != "":
+			p.say(meter.name + ": " + same + " in every arm and cell.")
+		default:
+			p.sub(meter.name)
+			p.grid(t)
+		}
+	}
+}
+
+// costOf has a column for each meter.
+func costOf(d result.Document, cell result.Cell) table {
+	t := table{columns: []column{{"arm", false}}}
+	for _, meter := range meters {
+		t.columns = append(t.columns, column{meter.name, true})
+	}
+	for _, arm := range armsIn(d, cell) {
+		row := []string{clean(arm.Name)}
+		for _, meter := range meters {
+			row = append(row, meter.read(arm.Resources))
+		}
+		t.rows = append(t.rows, row)
+	}
+	return t
+}
+
+// meterOver has a column for each cell; any is false when it read nothing.
+func meterOver(d result.Document, all []result.Cell, meter int) (t table, any bool) {
+	t.columns = []column{{"arm", false}}
+	place := map[string]int{}
+	for c, cell := range all {
+		t.columns = append(t.columns, column{cellName(cell), true})
+		for _, arm := range armsIn(d, cell) {
+			at, known := place[arm.Name]
+			if !known {
+				at = len(t.rows)
+				place[arm.Name] = at
+				t.rows = append(t.rows, append([]string{clean(arm.Name)}, make([]string, len(all))...))
+			}
+			t.rows[at][c+1] = meters[meter].read(arm.Resources)
+			any = any || t.rows[at][c+1] != ""
+		}
+	}
+	return t, any
+}
+
+// alike is the one value that all places of the table have, "" if they differ.
+func alike(t table) string {
+	if len(t.rows) == 0 {
+		return ""
+	}
+	first := t.rows[0][1]
+	for _, row := range t.rows {
+		for _, v := range row[1:] {
+			if v != first {
+				return ""
+			}
+		}
+	}
+	return first
 }
 
 func used(us float64) string {

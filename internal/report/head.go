@@ -11,7 +11,7 @@ import (
 func head(p *page, d result.Document) {
 	p.title(strings.Trim(clean(d.Experiment)+": "+clean(d.Question), ": "))
 	if d.Partial {
-		p.warn("Partial: the run ended before its last trial. What was measured is below.")
+		p.warn("Partial: the run ended before its last trial.")
 	}
 	if d.Quick {
 		p.say("Quick: the whole experiment made small. For numbers to rely on, run it without --quick.")

@@ -97,7 +97,7 @@ func TestComparisonsReadAsWeWantThem(t *testing.T) {
 	for i := range b.Arms {
 		if b.Arms[i].Name == "endpointslice" {
 			b.Arms[i].Latency = latency(650, 900)
-			b.Arms[i].Config = map[string]any{"route": "endpointslice", "caller": map[string]any{"channel": "pool 4"}}
+			b.Arms[i].Config = map[string]any{"route": "endpointslice", "caller": map[string]any{"channel": "pool of 4"}}
 			for r := range b.Arms[i].Trials {
 				b.Arms[i].Trials[r].Latency = latency(650+float64(r), 900)
 			}

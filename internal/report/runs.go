@@ -15,10 +15,9 @@ func Runs(w io.Writer, rows []result.Row) error {
 		p.say("No runs yet: `rpclab run channels --quick` makes one.")
 		return writeTerminal(w, p, Options{})
 	}
-	t := table{columns: []column{{"run", false}, {"experiment", false}, {"started (UTC)", false}, {"status", false}, {"trials", true}, {"arms", true}}}
+	t := table{columns: []column{{"run (UTC time)", false}, {"experiment", false}, {"status", false}, {"trials", true}, {"arms", true}}}
 	for _, r := range rows {
-		t.rows = append(t.rows, []string{clean(r.ID), cut(clean(r.Experiment), 14), r.Started.UTC().Format("2006-01-02 15:04"),
-			string(r.Status), trialsOf(r), number(float64(len(r.Arms)))})
+		t.rows = append(t.rows, []string{clean(r.ID), cut(clean(r.Experiment), 20), string(r.Status), trialsOf(r), number(float64(len(r.Arms)))})
 	}
 	p.grid(t)
 	p.note(strings.Join(statuses(rows), " "))

@@ -83,7 +83,7 @@ func ways() []way {
 		{"kuberesolver", "ClientWithKubeResolver", "", "kuberesolver", "shared", 506.2, 527.0, 535.8, 39.9, 42e6, inTurn, 1, 0.0001},
 		{"headless", "", "", "headless", "shared", 506.4, 528.1, 537.0, 39.1, 42e6, inTurn, 1, 0.0001},
 		{"endpointslice", "", "", "endpointslice", "shared", 506.1, 526.9, 535.1, 38.8, 42e6, inTurn, 1, 0.0001},
-		{"pool", "", "", "clusterip", "pool 16", 508.0, 533.3, 545.9, 41.2, 44e6, drawn(16), 0.94, 0},
+		{"pool", "", "", "clusterip", "pool of 16", 508.0, 533.3, 545.9, 41.2, 44e6, drawn(16), 0.94, 0},
 		{"shared-again", "", "shared", "clusterip", "shared", 507.0, 530.3, 541.1, 38.5, 41e6, onOne, 1. / 3, 0},
 	}
 }

@@ -18,7 +18,7 @@ func writeTerminal(w io.Writer, p page, o Options) error {
 	out := bufio.NewWriter(w)
 	width := o.width()
 	for i, b := range p.blocks {
-		if i > 0 && apart(p.blocks[i-1].kind, b.kind) {
+		if i > 0 && apart(p.blocks[i-1], b) {
 			out.WriteByte('\n')
 		}
 		for _, line := range lines(b, width) {
@@ -30,7 +30,8 @@ func writeTerminal(w io.Writer, p page, o Options) error {
 }
 
 // apart says whether an empty line stands between two blocks.
-func apart(before, after kind) bool {
+func apart(last, next block) bool {
+	before, after := last.kind, next.kind
 	switch after {
 	case heading, title, picture:
 		return true
@@ -39,7 +40,7 @@ func apart(before, after kind) bool {
 	case grid:
 		return before != heading && before != subheading
 	case sentence:
-		return before == grid || before == picture || before == item
+		return before == grid || before == picture || before == item || before == sentence && last.tone != next.tone
 	}
 	return before != item && before != heading && before != subheading && before != sentence
 }

@@ -50,7 +50,7 @@ func times(p *page, d result.Document) {
 			p.heading("Results")
 		}
 		t := table{columns: []column{{"arm", false}, {"p50 ms", true}, {"p99 ms", true}, {"elapsed ms", true},
-			{"published", true}, {"share", true}, {"failed", true}, {"dropped", true}}}
+			{"published", true}, {"share", true}, {"Jain", true}, {"failed", true}}}
 		for _, arm := range armsIn(d, cell) {
 			t.rows = append(t.rows, timesRow(d, arm))
 		}
@@ -73,12 +73,10 @@ func timesRow(d result.Document, a result.Arm) []string {
 	}
 	if s, ok := spread(a); ok && len(d.Events) == 0 {
 		row[5] = fmt.Sprintf("%.0f–%.0f %%", s.idlest*100, s.busiest*100)
+		row[6] = fmt.Sprintf("%.2f", a.Balance.Jain)
 	}
 	if n := failed(a.Measures); n > 0 {
-		row[6] = count(n)
-	}
-	if a.Dropped > 0 {
-		row[7] = count(a.Dropped)
+		row[7] = count(n)
 	}
 	return row
 }
@@ -95,7 +93,7 @@ func failed(m result.Measures) uint64 {
 func legend(p *page, d result.Document) {
 	text := "p50 and p99: latency from the moment a call was due. elapsed: start of the load to the last answer, the median trial."
 	if len(d.Events) == 0 {
-		text += " share: of the calls, from the idlest to the busiest backend."
+		text += " share: of the calls, from the idlest to the busiest backend. Jain: 1 when all got the same, 1/n when one of n got all."
 	}
 	asPublished, figures := false, false
 	for _, arm := range d.Arms {
@@ -108,7 +106,7 @@ func legend(p *page, d result.Document) {
 		text += " *: measured as the study did it."
 	}
 	if figures {
-		text += " published: the elapsed ms that the study (" + clean(source(d)) + ") printed, facts from other hardware and never our results."
+		text += " published: elapsed ms as printed by " + clean(source(d)) + ", facts from other hardware and never our results."
 	}
 	p.note(text)
 	for _, arm := range d.Arms {
@@ -121,7 +119,7 @@ func legend(p *page, d result.Document) {
 
 func source(d result.Document) string {
 	if d.Source == "" {
-		return "its source"
+		return "the study"
 	}
 	return d.Source
 }

@@ -39,7 +39,7 @@ func verdicts(p *page, d result.Document) {
 		}
 	}
 	controls(p, d)
-	p.note("In brackets: 95 % confidence interval of the ratio, from pairs of trials of the same round.")
+	p.note("In brackets: the confidence interval of the ratio, from pairs of trials of the same round.")
 }
 
 func verdictCells(d result.Document) []result.Cell {
@@ -60,9 +60,9 @@ func sentenceOf(v result.Verdict) string {
 	ci := fmt.Sprintf("%s–%s", ratio(v.CI[0]), ratio(v.CI[1]))
 	switch v.Decision {
 	case "better":
-		return fmt.Sprintf("%s is faster than %s %s: it takes %s times as long (%s)", a, b, where, ratio(v.Ratio), ci)
+		return fmt.Sprintf("%s is faster than %s %s: %s times as long (%s)", a, b, where, ratio(v.Ratio), ci)
 	case "worse":
-		return fmt.Sprintf("%s is slower than %s %s: it takes %s times as long (%s)", a, b, where, ratio(v.Ratio), ci)
+		return fmt.Sprintf("%s is slower than %s %s: %s times as long (%s)", a, b, where, ratio(v.Ratio), ci)
 	}
 	return fmt.Sprintf("%s is as fast as %s %s (ratio %s, %s)", a, b, where, ratio(v.Ratio), ci)
 }

@@ -43,12 +43,12 @@ func why(a result.Arm) reason {
 	return reason{strings.TrimSpace(clean(a.Route + ", " + a.Channel)), ""}
 }
 
-// pool reads the size out of "pool 16", however the two are joined.
+// pool reads the size out of "pool of 16".
 func pool(channel string) (connections int, ok bool) {
-	size, ok := strings.CutPrefix(channel, "pool")
+	size, ok := strings.CutPrefix(channel, "pool of ")
 	if !ok {
 		return 0, false
 	}
-	n, err := strconv.Atoi(strings.Trim(size, " :-=(){}"))
-	return n, err == nil
+	n, err := strconv.Atoi(size)
+	return n, err == nil && n > 0
 }

@@ -1,0 +1,71 @@
+package report
+
+import (
+	"testing"
+
+	"rpclab/internal/result"
+)
+
+func TestBalanceSaysWhy(t *testing.T) {
+	counts := func(calls ...uint64) map[string]uint64 {
+		out := map[string]uint64{}
+		for i, n := range calls {
+			out[string(rune('a'+i))] = n
+		}
+		return out
+	}
+	for _, c := range []struct {
+		name, route, channel string
+		backends             map[string]uint64
+		p                    float64
+		want                 string
+	}{
+		{"shared over clusterip", "clusterip", "shared", counts(0, 900, 0), 0,
+			"one HTTP/2 connection carries every call, so one of 3 backends got all"},
+		{"a connection that broke", "clusterip", "shared", counts(300, 600, 0), 0,
+			"one HTTP/2 connection carries every call; yet here calls are uneven beyond chance, the busiest of 3 backends got 2.00 times its fair share (Jain's index 0.50)"},
+		{"in turn", "headless", "shared", counts(1000, 1000, 1001), 0,
+			"the client knows every backend and takes turns, so calls are even to within 0.1 %"},
+		{"in turn, few calls that could be chance", "endpointslice", "shared", counts(4, 3, 3), 0.9,
+			"the client knows every backend and takes turns, so calls are even, counts differ by one at most"},
+		{"a resolver stuck on one backend", "kuberesolver", "shared", counts(900, 0, 0), 0,
+			"the client knows every backend and takes turns; yet here one of 3 backends got all"},
+		{"drawn anew for every call", "clusterip", "per-call", counts(310, 290, 300), 0.42,
+			"each call opens a connection, and each connection goes to a random backend, so calls are as uneven as chance (p = 0.42)"},
+		{"chance that looks even", "clusterip", "per-call", counts(1000, 1001, 1002), 0.99,
+			"each call opens a connection, and each connection goes to a random backend, so calls are as uneven as chance (p = 0.99)"},
+		{"too even for chance", "clusterip", "per-call", counts(100000, 100000, 100000), 0.0001,
+			"each call opens a connection, and each connection goes to a random backend; yet here calls are even to within 0.1 %"},
+		{"pool", "clusterip", "pool of 16", counts(500, 300, 200), 0,
+			"16 connections, each drawn once at random, carry the calls in turn: calls are uneven beyond chance, the busiest of 3 backends got 1.50 times its fair share (Jain's index 0.50)"},
+		{"one address", "direct", "shared", counts(900, 0), 0,
+			"the client dials one backend by its address, so one of 2 backends got all"},
+		{"a route that came later", "mesh", "shared", counts(450, 450), 0,
+			"mesh, shared: calls are even to within 0.1 %"},
+	} {
+		arm := result.Arm{Name: "x", Route: c.route, Channel: c.channel,
+			Measures: result.Measures{Backends: c.backends, Balance: result.Balance{Jain: 0.5, PRandom: c.p}}}
+		got := balanceOf([]result.Arm{arm})
+		if len(got) != 1 || got[0].text != c.want {
+			t.Errorf("%s:\n got %v\nwant %s", c.name, got, c.want)
+		}
+	}
+}
+
+func TestNothingIsSaidOfOneBackendOrNoCalls(t *testing.T) {
+	for name, backends := range map[string]map[string]uint64{"one": {"a": 5}, "no calls": {"a": 0, "b": 0}, "none": nil} {
+		if got := balanceOf([]result.Arm{{Measures: result.Measures{Backends: backends}}}); len(got) != 0 {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// Each trial draws its one connection anew: the sum over rounds looks even.
+func TestASharedConnectionIsNotCalledEvenBecauseRoundsDiffer(t *testing.T) {
+	arm := ways()[1].arm(result.Cell{}, 900, 3)
+	arm.Backends = map[string]uint64{"greeter-1": 900, "greeter-2": 900, "greeter-3": 900}
+	s, ok := spread(arm)
+	if !ok || !s.allOnOne || s.busiest != 1 || s.idlest != 0 {
+		t.Errorf("%+v", s)
+	}
+}

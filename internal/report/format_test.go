@@ -1,0 +1,95 @@
+package report
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"rpclab/internal/result"
+)
+
+func TestNumbersAreWrittenForReaders(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{ms(0), "0.00"}, {ms(1.234), "1.23"}, {ms(9.996), "10.0"}, {ms(687.7), "687.7"}, {ms(999.96), "1,000"}, {ms(-12.34), "-12.3"},
+		{number(0), "0"}, {number(999), "999"}, {number(1000), "1,000"}, {number(-1234567), "-1,234,567"},
+		{ratio(1.004), "1.00"}, {ratio(12.34), "12.3"}, {ratio(1234.6), "1,235"},
+		{chance(0.00001), "p < 0.001"}, {chance(0.4211), "p = 0.42"},
+		{percentUp(0.0004), "0.1 %"}, {percentUp(0.0099), "1.0 %"},
+		{span(41200 * time.Millisecond), "41.2 s"}, {span(192 * time.Second), "3 min 12 s"}, {span(61 * time.Minute), "1 h 1 min"},
+		{cellName(result.Cell{"load.burst": 2000.0}), "burst = 2,000"},
+		{cellName(result.Cell{"load.open.rate": 0.5, "server.rate": "fast"}), "load.open.rate = 0.5, server.rate = fast"},
+		{clean("a\x1b[2J\nb `c`\u202e"), "a [2J b 'c'"},
+		{cut("endpointslice-again", 9), "endp…gain"},
+		{escape("a|b *c* `rpclab run x_y` <d>"), "a\\|b \\*c\\* `rpclab run x_y` &lt;d&gt;"},
+		{and([]string{"a", "b", "c"}), "a, b and c"},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %q, want %q", c.got, c.want)
+		}
+	}
+}
+
+func TestARoundWithoutASightCountsAsLongest(t *testing.T) {
+	never := math.Inf(1)
+	for _, c := range []struct {
+		values []float64
+		want   float64
+	}{{[]float64{1, never, 3}, 3}, {[]float64{1, never, never}, never}, {[]float64{1, never}, never}, {[]float64{4, 2}, 3}} {
+		if got := median(c.values); got != c.want {
+			t.Errorf("median of %v is %v, want %v", c.values, got, c.want)
+		}
+	}
+}
+
+func TestWrappingLosesNoWordAndKeepsTheWidth(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`[a-zé ]{0,200}`).Draw(t, "text")
+		width := rapid.IntRange(1, 40).Draw(t, "width")
+		lines := wrap(text, width)
+		for _, line := range lines {
+			if utf8.RuneCountInString(line) > width {
+				t.Fatalf("%q is wider than %d", line, width)
+			}
+		}
+		bare := func(s string) string { return strings.ReplaceAll(s, " ", "") }
+		if bare(strings.Join(lines, "")) != bare(text) {
+			t.Fatalf("%q became %q", text, lines)
+		}
+	})
+}
+
+func TestTablesFitAndKeepEveryColumn(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		columns := rapid.IntRange(2, 12).Draw(t, "columns")
+		width := rapid.IntRange(40, 80).Draw(t, "width")
+		grid := table{rows: [][]string{nil}}
+		for c := range columns {
+			grid.columns = append(grid.columns, column{name: "c" + string(rune('a'+c))})
+			grid.rows[0] = append(grid.rows[0], rapid.StringMatching(`x{1,100}`).Draw(t, "cell"))
+		}
+		text := strings.Join(grid.lines(width), "\n")
+		for _, line := range strings.Split(text, "\n") {
+			if utf8.RuneCountInString(line) > width {
+				t.Fatalf("%q is wider than %d", line, width)
+			}
+		}
+		for _, column := range grid.columns {
+			if !strings.Contains(text, column.name) {
+				t.Fatalf("no column %s in\n%s", column.name, text)
+			}
+		}
+	})
+}
+
+func TestSparklinesSpanTheirScale(t *testing.T) {
+	if got := spark([]float64{0, 5, 10, math.NaN(), 20}, 10); got != "▁▅█ █" {
+		t.Errorf("got %q", got)
+	}
+	if got := squeeze([]float64{1, 3, math.NaN(), 7}, 2); got[0] != 2 || got[1] != 7 {
+		t.Errorf("got %v", got)
+	}
+}
