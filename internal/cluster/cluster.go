@@ -43,7 +43,7 @@ type Deployment interface {
 	Slow(ctx context.Context, n int, by time.Duration) error
 	// ResetUsage starts a new measurement of resources, Usage reads it.
 	ResetUsage() error
-	Usage() (Usage, error)
+	Usage() Usage
 	// Remove ends the backends and returns when they are gone.
 	Remove() error
 }

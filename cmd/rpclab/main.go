@@ -1,0 +1,50 @@
+// Command rpclab measures how services should talk to each other.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once
+	command := root()
+	err := command.ExecuteContext(ctx)
+	if err != nil && !errors.Is(err, errSaid) {
+		fmt.Fprintln(os.Stderr, "rpclab:", err)
+	}
+	stop()
+	os.Exit(exitCode(err))
+}
+
+func root() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "rpclab",
+		Short: "Measure how services should talk to each other",
+		Long: `rpclab starts real servers, sends real calls along every way under comparison, in
+interleaved rounds, breaks things on purpose, and says which difference is real.`,
+		Example: `  rpclab run channels --quick     the first experiment, made small
+  rpclab list                     what there is to run
+  rpclab doctor                   what this machine lacks`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	command.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usage{fmt.Errorf("%w\nSee '%s --help'", err, c.CommandPath())}
+	})
+	command.AddCommand(
+		runCommand(), listCommand(), runsCommand(), reportCommand(), compareCommand(),
+		serverCommand(), callerCommand(), doctorCommand(), schemaCommand(),
+	)
+	return command
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"rpclab/internal/lab"
+	"rpclab/internal/result"
+)
+
+// quiet is how long a run may say nothing where lines cannot be overwritten.
+const quiet = 5 * time.Second
+
+// progress says where a run stands: one line that is overwritten on a terminal, one
+// now and then elsewhere.
+type progress struct {
+	out      io.Writer
+	terminal bool
+	said     time.Time
+}
+
+func newProgress(out io.Writer) *progress {
+	file, ok := out.(*os.File)
+	return &progress{out: out, terminal: ok && term.IsTerminal(int(file.Fd())), said: time.Now()}
+}
+
+func (p *progress) show(now lab.Progress) {
+	if !p.terminal && (now.Ended == nil || time.Since(p.said) < quiet) {
+		return
+	}
+	p.said = time.Now()
+	done := now.Trial.Order
+	if now.Ended != nil {
+		done++
+	}
+	line := fmt.Sprintf("[%d/%d] round %d  %s", done, now.Planned, now.Trial.Round, now.Trial.Arm)
+	if cell := result.Cell(now.Trial.Cell); len(cell) > 0 {
+		line += "  " + cell.Key()
+	}
+	if left := remaining(now.Began, done, now.Planned); left > 0 {
+		line += fmt.Sprintf("  about %s left", left)
+	}
+	if p.terminal {
+		fmt.Fprintf(p.out, "\r\x1b[K%.79s", line)
+		return
+	}
+	fmt.Fprintln(p.out, line)
+}
+
+// end makes room for what follows.
+func (p *progress) end() {
+	if p.terminal {
+		fmt.Fprint(p.out, "\r\x1b[K")
+	}
+}
+
+func (p *progress) say(text string) { fmt.Fprintln(p.out, strings.TrimSpace(text)) }
+
+// remaining guesses from the trials done how long the others will take.
+func remaining(began time.Time, done, planned int) time.Duration {
+	if done < 2 {
+		return 0
+	}
+	return (time.Since(began) / time.Duration(done) * time.Duration(planned-done)).Round(time.Second)
+}

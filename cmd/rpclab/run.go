@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"rpclab/internal/cluster/local"
+	"rpclab/internal/experiment"
+	"rpclab/internal/lab"
+	"rpclab/internal/process"
+	"rpclab/internal/result"
+)
+
+// runFlags are what `rpclab run` can be told.
+type runFlags struct {
+	experiment.Options
+	on      string
+	noStore bool
+	outputs outputs
+}
+
+func runCommand() *cobra.Command {
+	var f runFlags
+	command := &cobra.Command{
+		Use:   "run NAME|FILE",
+		Short: "Run an experiment and say which difference is real",
+		Long: `Runs a built-in experiment (see 'rpclab list') or one from a YAML file: every arm
+in every cell, round by round, on fresh processes of this machine.`,
+		Example: `  rpclab run channels --quick
+  rpclab run channels --arms shared,endpointslice --set load.burst=500
+  rpclab run ./mine.yaml --rounds 10 --json out.json --md out.md`,
+		Args: oneExperiment,
+		RunE: func(c *cobra.Command, args []string) error {
+			if !c.Flags().Changed("seed") {
+				f.Seed = rand.Uint64N(1 << 32)
+			}
+			return runExperiment(c, args[0], f)
+		},
+		ValidArgsFunction: completeExperiments,
+	}
+	flags := command.Flags()
+	flags.StringVar(&f.on, "on", "local", "`cluster` to run on: local")
+	flags.StringSliceVar(&f.Arms, "arms", nil, "only these arms, comma-separated")
+	flags.StringArrayVar(&f.Set, "set", nil, "override a field, `path=value`, as often as needed")
+	flags.IntVar(&f.Rounds, "rounds", 0, "how often every arm is measured (default: as the experiment says)")
+	flags.Uint64Var(&f.Seed, "seed", 0, "of every random choice of the plan (default: drawn, and printed)")
+	flags.BoolVar(&f.Quick, "quick", false, "the whole experiment, made small")
+	flags.BoolVar(&f.noStore, "no-store", false, "do not keep the result in the user's data directory")
+	f.outputs.register(flags)
+	return command
+}
+
+func runExperiment(c *cobra.Command, name string, f runFlags) error {
+	if f.on != "local" {
+		return usage{fmt.Errorf("--on %s: there is no such cluster; there is local", f.on)}
+	}
+	if c.Flags().Changed("rounds") && f.Rounds < 1 {
+		return usage{fmt.Errorf("--rounds %d: at least 1 is needed, 4 for a verdict", f.Rounds)}
+	}
+	file, doc, err := openExperiment(name)
+	if err != nil {
+		return usage{err}
+	}
+	plan, err := experiment.Expand(file, doc, f.Options, lab.Vocabulary())
+	if err != nil {
+		return usage{err}
+	}
+	if err := f.outputs.check(); err != nil {
+		return usage{err}
+	}
+	document, err := conduct(c, plan, f)
+	if document.ID == "" {
+		return err
+	}
+	return errors.Join(err, f.outputs.write(c, document))
+}
+
+// conduct runs a plan on this machine.
+func conduct(c *cobra.Command, plan experiment.Plan, f runFlags) (document result.Document, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return document, fmt.Errorf("find this program, to start servers from it: %w", err)
+	}
+	maxFiles, err := process.MaxFiles()
+	if err != nil {
+		return document, err
+	}
+	log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelError}))
+	cluster, err := local.New(local.Options{Server: []string{self, "server"}, Log: log})
+	if err != nil {
+		return document, err
+	}
+	defer func() { err = errors.Join(err, cluster.Close()) }()
+	options := lab.Options{
+		Cluster: cluster, Kind: f.on, Worker: []string{self, "caller"}, Log: log, MaxFiles: maxFiles,
+	}
+	if !f.noStore {
+		if options.Store, err = openStore(); err != nil {
+			return document, err
+		}
+		defer func() { err = errors.Join(err, options.Store.Close()) }()
+	}
+	bar := newProgress(c.ErrOrStderr())
+	options.Progress = bar.show
+	document, err = lab.Run(c.Context(), plan, options)
+	bar.end()
+	if errors.Is(err, context.Canceled) {
+		bar.say("Interrupted. What was measured until now is kept.")
+	}
+	return document, err
+}
+
+func openStore() (*result.Store, error) {
+	dir, err := result.DataDir()
+	if err != nil {
+		return nil, err
+	}
+	return result.OpenStore(dir)
+}

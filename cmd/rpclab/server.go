@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"rpclab/internal/process"
+	"rpclab/internal/workload"
+)
+
+func serverCommand() *cobra.Command {
+	var server workload.Server
+	var listen string
+	var supervised bool
+	command := &cobra.Command{
+		Use:   "server",
+		Short: "Run one server under test",
+		Long: `Serves rpclab.v1.Greeter with gRPC health and reflection until it is told to stop
+(SIGTERM or SIGINT); then it drains.`,
+		Example: `  rpclab server --listen 127.0.0.1:50051 --delay 500ms`,
+		Args:    noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if _, err := process.MaxFiles(); err != nil {
+				return err
+			}
+			listener, err := net.Listen("tcp", listen)
+			if err != nil {
+				return fmt.Errorf("cannot listen on %s: %w\nChoose another address with --listen, or end what uses this one", listen, err)
+			}
+			server.Log = slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil))
+			if supervised {
+				go obey(c.InOrStdin(), &server)
+			}
+			return server.Serve(c.Context(), listener)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&listen, "listen", "127.0.0.1:50051", "`address` to listen on")
+	flags.StringVar(&server.ID, "id", hostname(), "identity that every answer carries")
+	flags.DurationVar(&server.Delay, "delay", 0, "wait before every answer")
+	flags.DurationVar(&server.Drain, "drain", 0, "how long it still accepts calls once told to stop")
+	flags.BoolVar(&supervised, "supervised", false, "take orders on standard input, and end when it does")
+	_ = flags.MarkHidden("supervised")
+	return command
+}
+
+// obey does what a supervisor writes, and ends this process when the supervisor is
+// gone, which no test of the parent process could tell without a delay.
+func obey(orders io.Reader, server *workload.Server) {
+	lines := bufio.NewScanner(orders)
+	for lines.Scan() {
+		if by, ok := strings.CutPrefix(lines.Text(), "slow "); ok {
+			if d, err := time.ParseDuration(by); err == nil {
+				server.Slow(d)
+				continue
+			}
+		}
+		server.Log.Error("an order that no server knows", "order", lines.Text())
+	}
+	os.Exit(exitLab)
+}
+
+func hostname() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "server"
+	}
+	return name
+}
+
+func noArgs(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage{fmt.Errorf("%s takes no argument, but got %q\nSee '%s --help'", c.CommandPath(), args[0], c.CommandPath())}
+	}
+	return nil
+}

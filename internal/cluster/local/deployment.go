@@ -1,0 +1,158 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"rpclab/internal/cluster"
+	"rpclab/internal/cluster/publish"
+)
+
+// deployment keeps as many backends as are wanted: like a Kubernetes Deployment it
+// replaces one that dies, under a new identity and address.
+type deployment struct {
+	cluster   *Cluster
+	spec      cluster.Spec
+	endpoints *cluster.Endpoints
+	publisher *publish.Publisher
+
+	ctx    context.Context // ends with Remove
+	cancel context.CancelFunc
+	tasks  sync.WaitGroup // one a backend
+
+	mu       sync.Mutex
+	wanted   int
+	started  int // gives the next identity
+	replicas []*replica
+	usage    usage
+}
+
+func newDeployment(c *Cluster, spec cluster.Spec, endpoints *cluster.Endpoints, publisher *publish.Publisher) *deployment {
+	d := &deployment{cluster: c, spec: spec, endpoints: endpoints, publisher: publisher, wanted: spec.Replicas}
+	d.ctx, d.cancel = context.WithCancel(context.Background())
+	return d
+}
+
+func (d *deployment) Service() cluster.Service      { return d.publisher.Service() }
+func (d *deployment) Endpoints() *cluster.Endpoints { return d.endpoints }
+
+// start starts the first backends and returns when all are ready, or one cannot be.
+func (d *deployment) start(ctx context.Context) error {
+	ready := make(chan error, d.spec.Replicas)
+	for range d.spec.Replicas {
+		if err := d.add(func(err error) { ready <- err }); err != nil {
+			return err
+		}
+	}
+	for range d.spec.Replicas {
+		select {
+		case err := <-ready:
+			if err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// add starts a backend and looks after it until it is gone. first hears, once,
+// whether it became ready.
+func (d *deployment) add(first func(error)) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.ctx.Err(); err != nil {
+		return err
+	}
+	addr, err := d.cluster.places.take()
+	if err != nil {
+		return err
+	}
+	id := fmt.Sprintf("%s-%d", d.spec.Name, d.started)
+	command := slices.Concat(d.cluster.options.Server, d.spec.Args, []string{"--drain", d.spec.Drain.String()})
+	r, err := startReplica(id, addr, command)
+	if err != nil {
+		return err
+	}
+	d.started++
+	d.replicas = append(d.replicas, r)
+	d.tasks.Go(func() { d.run(r, first) })
+	return nil
+}
+
+// run is the life of a backend after its process began.
+func (d *deployment) run(r *replica, first func(error)) {
+	defer r.channel.Close()
+	err := r.awaitReady(d.ctx)
+	if err == nil {
+		r.publish(d.endpoints, true)
+		first(nil)
+		r.tend(d.endpoints)
+	} else {
+		r.process.Kill()
+		first(err)
+	}
+	d.endpoints.Remove(r.id)
+	if d.bury(r) {
+		d.replace(r, err)
+	}
+}
+
+// bury takes a backend that has ended out of the books, keeps what it used, and
+// says whether another has to take its place.
+func (d *deployment) bury(r *replica) (missed bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.usage.ended(r)
+	d.replicas = slices.DeleteFunc(d.replicas, func(other *replica) bool { return other == r })
+	return d.ctx.Err() == nil && len(d.active()) < d.wanted
+}
+
+// replace starts another backend: at once when the old one had worked, and after a
+// pause when it had not, so that a server that cannot start does not fill the machine.
+func (d *deployment) replace(old *replica, failed error) {
+	if failed != nil {
+		d.cluster.options.Log.Warn("a backend is lost", "id", old.id, "why", failed)
+		select {
+		case <-time.After(time.Second):
+		case <-d.ctx.Done():
+			return
+		}
+	}
+	if err := d.add(func(error) {}); err != nil {
+		d.cluster.options.Log.Error("a backend cannot be replaced", "id", old.id, "why", err)
+	}
+}
+
+// active are the backends that were not told to go; call it with d.mu held.
+func (d *deployment) active() []*replica {
+	var active []*replica
+	for _, r := range d.replicas {
+		if !r.retired() {
+			active = append(active, r)
+		}
+	}
+	return active
+}
+
+// Remove ends every backend at once: the trial is over, nobody waits for answers.
+func (d *deployment) Remove() error {
+	d.cancel()
+	d.mu.Lock()
+	d.wanted = 0
+	dying := slices.Clone(d.replicas)
+	d.mu.Unlock()
+	var gone sync.WaitGroup
+	for _, r := range dying {
+		r.retire()
+		gone.Go(r.process.Kill)
+	}
+	gone.Wait()
+	d.tasks.Wait()
+	d.cluster.forget(d)
+	return d.publisher.Close()
+}

@@ -1,0 +1,92 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// Scale starts backends, or tells the newest ones to go: each is published as
+// terminating, told by SIGTERM in the same moment, and taken out when it is gone.
+func (d *deployment) Scale(_ context.Context, replicas int) error {
+	if replicas < 1 {
+		return fmt.Errorf("scale %s to %d: at least 1 backend is needed", d.spec.Name, replicas)
+	}
+	d.mu.Lock()
+	d.wanted = replicas
+	active := d.active()
+	for _, r := range active {
+		r.sampleMemory()
+	}
+	d.mu.Unlock()
+	for range replicas - len(active) {
+		if err := d.add(func(error) {}); err != nil {
+			return fmt.Errorf("scale %s to %d: %w", d.spec.Name, replicas, err)
+		}
+	}
+	for _, r := range active[min(replicas, len(active)):] {
+		r.leave(d.endpoints)
+		d.tasks.Go(func() { r.stop(d.spec.Drain) })
+	}
+	return nil
+}
+
+// Kill ends n ready backends, drawn at random, with SIGKILL.
+func (d *deployment) Kill(_ context.Context, n int) error {
+	return d.each(n, func(r *replica) error {
+		r.process.Kill()
+		return nil
+	})
+}
+
+// Pause stops n ready backends, drawn at random, with SIGSTOP.
+func (d *deployment) Pause(_ context.Context, n int) error {
+	return d.each(n, func(r *replica) error { return r.pause(true) })
+}
+
+// Resume lets every paused backend go on.
+func (d *deployment) Resume(context.Context) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var errs []error
+	for _, r := range d.active() {
+		if r.isPaused() {
+			errs = append(errs, r.pause(false))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Slow makes n ready backends, drawn at random, add by to every answer.
+func (d *deployment) Slow(_ context.Context, n int, by time.Duration) error {
+	return d.each(n, func(r *replica) error { return r.slow(by) })
+}
+
+// each does something to n backends that are ready and not paused.
+func (d *deployment) each(n int, do func(*replica) error) error {
+	ready := map[string]bool{}
+	now, _ := d.endpoints.Now()
+	for _, e := range now.Ready() {
+		ready[e.ID] = true
+	}
+	d.mu.Lock()
+	var able []*replica
+	for _, r := range d.active() {
+		if ready[r.id] && !r.isPaused() {
+			r.sampleMemory()
+			able = append(able, r)
+		}
+	}
+	d.mu.Unlock()
+	if len(able) < n {
+		return fmt.Errorf("%d of %s's backends are ready, %d are needed", len(able), d.spec.Name, n)
+	}
+	rand.Shuffle(len(able), func(i, j int) { able[i], able[j] = able[j], able[i] })
+	var errs []error
+	for _, r := range able[:n] {
+		errs = append(errs, do(r))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,204 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials/insecure"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+
+	"rpclab/internal/cluster"
+	"rpclab/internal/measure"
+	"rpclab/internal/process"
+)
+
+const (
+	// startTimeout is how long a server may take until it is healthy.
+	startTimeout = 30 * time.Second
+	// A ready backend is probed as a kubelet would with periodSeconds 1,
+	// timeoutSeconds 1 and failureThreshold 3.
+	probePeriod   = time.Second
+	probeFailures = 3
+	// stopGrace is how long a backend may take to finish its calls after its drain.
+	stopGrace = 30 * time.Second
+)
+
+// replica is one backend.
+type replica struct {
+	id      string
+	addr    netip.AddrPort
+	process *process.Process
+	channel *grpc.ClientConn // to its health service
+
+	mu       sync.Mutex
+	stopping bool
+	paused   bool
+
+	// Of the deployment's books, under its lock.
+	baseline time.Duration // CPU time at ResetUsage
+	peak     uint64        // memory in bytes, the last time that it was looked at
+}
+
+func startReplica(id string, addr netip.AddrPort, command []string) (*replica, error) {
+	args := append(command[:len(command):len(command)], "--id", id, "--listen", addr.String(), "--supervised")
+	p, err := process.Start(process.Spec{Args: args})
+	if err != nil {
+		return nil, err
+	}
+	channel, err := dialEagerly(addr)
+	if err != nil {
+		p.Kill()
+		return nil, err
+	}
+	return &replica{id: id, addr: addr, process: p, channel: channel}, nil
+}
+
+// awaitReady returns when gRPC health says SERVING. It fails with the server's last
+// log lines when the process ends first, or takes too long.
+func (r *replica) awaitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	go func() {
+		select {
+		case <-r.process.Done():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	answer, err := healthv1.NewHealthClient(r.channel).Check(ctx, &healthv1.HealthCheckRequest{}, grpc.WaitForReady(true))
+	if err == nil && answer.Status == healthv1.HealthCheckResponse_SERVING {
+		return nil
+	}
+	select {
+	case <-r.process.Done():
+		return fmt.Errorf("server %s at %s did not start: %v; its last lines:\n%s", r.id, r.addr, r.process.Err(), indent(r.process.Log()))
+	default:
+		return fmt.Errorf("server %s at %s was not healthy in time: %v; its last lines:\n%s", r.id, r.addr, err, indent(r.process.Log()))
+	}
+}
+
+// tend looks after a ready backend until its process ends: its readiness follows a probe.
+func (r *replica) tend(endpoints *cluster.Endpoints) {
+	tick := time.NewTicker(probePeriod)
+	defer tick.Stop()
+	failures := 0
+	for {
+		select {
+		case <-r.process.Done():
+			return
+		case <-tick.C:
+		}
+		if r.serving() {
+			failures = 0
+		} else {
+			failures++
+		}
+		r.publish(endpoints, failures < probeFailures)
+	}
+}
+
+// publish says whether the backend serves, unless it is leaving.
+func (r *replica) publish(endpoints *cluster.Endpoints, serving bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.stopping {
+		endpoints.Set(cluster.Endpoint{ID: r.id, Addr: r.addr, Serving: serving})
+	}
+}
+
+// leave publishes the backend as terminating and takes it out of the probe's hands.
+// One that was never ready was never published, and is not now.
+func (r *replica) leave(endpoints *cluster.Endpoints) {
+	r.retire()
+	now, _ := endpoints.Now()
+	for _, e := range now.Endpoints {
+		if e.ID == r.id {
+			e.Terminating = true
+			endpoints.Set(e)
+		}
+	}
+}
+
+func (r *replica) serving() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), probePeriod)
+	defer cancel()
+	answer, err := healthv1.NewHealthClient(r.channel).Check(ctx, &healthv1.HealthCheckRequest{})
+	return err == nil && answer.Status == healthv1.HealthCheckResponse_SERVING
+}
+
+// retire marks the backend as going away, so that it is neither probed nor replaced.
+func (r *replica) retire() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopping = true
+}
+
+func (r *replica) retired() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stopping
+}
+
+// pause stops the process in mid-work, or lets it go on.
+func (r *replica) pause(paused bool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.paused = paused
+	if paused {
+		return r.process.Signal(syscall.SIGSTOP)
+	}
+	return r.process.Signal(syscall.SIGCONT)
+}
+
+func (r *replica) isPaused() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.paused
+}
+
+// sampleMemory notes the peak of memory, if the process still has it to show.
+func (r *replica) sampleMemory() {
+	if peak, err := measure.MaxRSS(r.process.Pid()); err == nil {
+		r.peak = peak
+	}
+}
+
+// slow tells the server, over its standard input, to add by to every answer.
+func (r *replica) slow(by time.Duration) error {
+	if _, err := fmt.Fprintf(r.process.Stdin, "slow %s\n", by); err != nil {
+		return fmt.Errorf("slow down %s: %w", r.id, err)
+	}
+	return nil
+}
+
+// stop ends the process gracefully. A paused one is let go on, or it could not end.
+func (r *replica) stop(drain time.Duration) {
+	_ = r.process.Signal(syscall.SIGCONT)
+	r.process.Stop(drain + stopGrace)
+}
+
+// dialEagerly dials a backend that is starting: one that listens is found in milliseconds.
+func dialEagerly(addr netip.AddrPort) (*grpc.ClientConn, error) {
+	eager := backoff.Config{BaseDelay: 2 * time.Millisecond, Multiplier: 1.3, MaxDelay: 50 * time.Millisecond}
+	channel, err := grpc.NewClient("passthrough:///"+addr.String(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: eager, MinConnectTimeout: time.Second}))
+	if err == nil {
+		channel.Connect()
+	}
+	return channel, err
+}
+
+func indent(log string) string {
+	if log == "" {
+		return "  (nothing was written)"
+	}
+	return "  " + strings.ReplaceAll(log, "\n", "\n  ")
+}

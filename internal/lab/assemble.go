@@ -1,0 +1,129 @@
+package lab
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"rpclab/internal/result"
+)
+
+// Assemble makes of a document's trials everything that follows from them: each
+// arm's merged measures, the verdicts, the events and the warnings. It is pure, so a
+// run whose process was killed can be assembled later from its stored trials.
+func Assemble(d result.Document) result.Document {
+	d.Arms = slices.Clone(d.Arms)
+	d.Events, d.Warnings = nil, nil
+	for i := range d.Arms {
+		arm := &d.Arms[i]
+		if err := merge(arm); err != nil {
+			d.Warnings = append(d.Warnings, fmt.Sprintf("%s: %v", place(*arm), err))
+		}
+		for _, t := range arm.Trials {
+			for _, e := range t.Events {
+				e.Arm, e.Cell, e.Round = arm.Name, arm.Cell, t.Round
+				d.Events = append(d.Events, e)
+			}
+		}
+		d.Warnings = append(d.Warnings, warnings(*arm)...)
+	}
+	d.Verdicts = verdicts(d)
+	return d
+}
+
+// merge makes an arm's measures from its trials: counts are summed, histograms
+// merged, balance pooled; elapsed and memory are the median and the largest.
+func merge(arm *result.Arm) error {
+	m := result.Measures{Errors: map[string]uint64{}, Samples: map[string]string{}, Backends: map[string]uint64{}}
+	var latency, service, lateness []result.Histogram
+	var counts [][]uint64
+	var elapsed []float64
+	var client, server float64
+	arm.Limited = ""
+	for _, t := range arm.Trials {
+		if t.Failed != "" {
+			continue
+		}
+		m.Calls += t.Calls
+		m.Dropped += t.Dropped
+		for code, n := range t.Errors {
+			m.Errors[code] += n
+			if m.Samples[code] == "" {
+				m.Samples[code] = t.Samples[code]
+			}
+		}
+		for id, n := range t.Backends {
+			m.Backends[id] += n
+		}
+		latency, service, lateness = append(latency, t.Latency), append(service, t.Service), append(lateness, t.Lateness)
+		counts = append(counts, groups(t)...)
+		elapsed = append(elapsed, t.ElapsedMS)
+		client += t.Resources.Client.CPU * float64(t.Calls)
+		server += t.Resources.Server.CPU * float64(t.Calls)
+		m.Resources.Client.RSS = max(m.Resources.Client.RSS, t.Resources.Client.RSS)
+		m.Resources.Server.RSS = max(m.Resources.Server.RSS, t.Resources.Server.RSS)
+		if arm.Limited == "" {
+			arm.Limited = t.Limited
+		}
+	}
+	var errs [3]error
+	m.Latency, errs[0] = result.Merge(latency)
+	m.Service, errs[1] = result.Merge(service)
+	m.Lateness, errs[2] = result.Merge(lateness)
+	m.Balance = balance(counts)
+	m.ElapsedMS = median(elapsed)
+	if m.Calls > 0 {
+		m.Resources.Client.CPU = client / float64(m.Calls)
+		m.Resources.Server.CPU = server / float64(m.Calls)
+		m.Rate = float64(m.Calls) / (sum(elapsed) / 1e3)
+	}
+	arm.Measures = m
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func warnings(arm result.Arm) []string {
+	var all []string
+	for _, t := range arm.Trials {
+		if t.Failed != "" {
+			all = append(all, fmt.Sprintf("%s, round %d gave no measurement: %s", place(arm), t.Round, t.Failed))
+		}
+		for _, e := range t.Events {
+			if e.Error != "" {
+				all = append(all, fmt.Sprintf("%s, round %d: %s was not done: %s", place(arm), t.Round, e.What, e.Error))
+			}
+		}
+	}
+	return all
+}
+
+// place names an arm in its cell for people.
+func place(arm result.Arm) string {
+	if len(arm.Cell) == 0 {
+		return arm.Name
+	}
+	return arm.Name + " at " + arm.Cell.Key()
+}
+
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	half := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[half]
+	}
+	return (sorted[half-1] + sorted[half]) / 2
+}
+
+func sum(values []float64) (total float64) {
+	for _, v := range values {
+		total += v
+	}
+	return max(total, math.SmallestNonzeroFloat64)
+}

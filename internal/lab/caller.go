@@ -1,0 +1,102 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"rpclab/internal/measure"
+	"rpclab/internal/process"
+)
+
+// worker is the lab's end of a caller's process.
+type worker struct {
+	process *process.Process
+	reports chan report
+}
+
+func startWorker(command []string, a assignment) (*worker, error) {
+	out, in := io.Pipe()
+	p, err := process.Start(process.Spec{Args: command, Stdout: in})
+	if err != nil {
+		return nil, fmt.Errorf("start the caller: %w", err)
+	}
+	go func() {
+		<-p.Done()
+		in.Close()
+	}()
+	w := &worker{process: p, reports: make(chan report, 4)}
+	go w.read(out)
+	if err := json.NewEncoder(p.Stdin).Encode(a); err != nil {
+		return nil, errors.Join(w.died(err), w.kill())
+	}
+	return w, nil
+}
+
+func (w *worker) read(out io.Reader) {
+	defer close(w.reports)
+	for lines := json.NewDecoder(out); ; {
+		var r report
+		if lines.Decode(&r) != nil {
+			_, _ = io.Copy(io.Discard, out) // let the process end, whatever it writes
+			return
+		}
+		w.reports <- r
+	}
+}
+
+// next is the worker's next report.
+func (w *worker) next(ctx context.Context) (report, error) {
+	select {
+	case r, ok := <-w.reports:
+		if !ok {
+			return r, w.died(nil)
+		}
+		if r.Error != "" {
+			return r, fmt.Errorf("the caller failed: %s", r.Error)
+		}
+		return r, nil
+	case <-ctx.Done():
+		return report{}, ctx.Err()
+	}
+}
+
+func (w *worker) awaitReady(ctx context.Context) error {
+	r, err := w.next(ctx)
+	if err == nil && !r.Ready {
+		err = errors.New("the caller spoke before it was ready")
+	}
+	return err
+}
+
+// begin starts the load.
+func (w *worker) begin() error {
+	if _, err := io.WriteString(w.process.Stdin, "go\n"); err != nil {
+		return w.died(err)
+	}
+	return nil
+}
+
+func (w *worker) measurement(ctx context.Context) (measure.Measurement, error) {
+	r, err := w.next(ctx)
+	if err != nil {
+		return measure.Measurement{}, err
+	}
+	if r.Measurement == nil {
+		return measure.Measurement{}, errors.New("the caller ended without a measurement")
+	}
+	return *r.Measurement, nil
+}
+
+// died says how a worker ended that should have gone on.
+func (w *worker) died(err error) error {
+	w.process.Kill()
+	return fmt.Errorf("the caller died: %w; its last lines:\n%s", errors.Join(w.process.Err(), err), w.process.Log())
+}
+
+func (w *worker) kill() error {
+	w.process.Kill()
+	return nil
+}

@@ -1,0 +1,88 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"rpclab/internal/cluster"
+	"rpclab/internal/experiment"
+)
+
+// act is an event that was carried out.
+type act struct {
+	event experiment.Event
+	at    time.Time // just before it was carried out
+	err   error     // why it could not be
+}
+
+// stage carries out the events of a trial whose load began at start, in a goroutine.
+// The function returned ends that and says what was done.
+func stage(ctx context.Context, servers cluster.Deployment, events []experiment.Event, start time.Time) func() []act {
+	ctx, cancel := context.WithCancel(ctx)
+	var acts []act
+	var done sync.WaitGroup
+	done.Go(func() {
+		for _, e := range events {
+			select {
+			case <-time.After(time.Until(start.Add(e.At))):
+			case <-ctx.Done():
+				return
+			}
+			at := time.Now()
+			acts = append(acts, act{event: e, at: at, err: perform(ctx, servers, e)})
+		}
+	})
+	return func() []act {
+		cancel()
+		done.Wait()
+		return acts
+	}
+}
+
+func perform(ctx context.Context, servers cluster.Deployment, e experiment.Event) error {
+	switch {
+	case e.Scale > 0:
+		return servers.Scale(ctx, e.Scale)
+	case e.Kill > 0:
+		return servers.Kill(ctx, e.Kill)
+	case e.Pause > 0:
+		return servers.Pause(ctx, e.Pause)
+	case e.Resume:
+		return servers.Resume(ctx)
+	case e.Slow != nil:
+		return servers.Slow(ctx, e.Slow.Backends, e.Slow.By)
+	}
+	return fmt.Errorf("event %q does nothing", e)
+}
+
+// history remembers every set of endpoints, with the moment it was published.
+type history struct {
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+	seen   []cluster.Snapshot
+}
+
+func follow(endpoints *cluster.Endpoints) *history {
+	ctx, cancel := context.WithCancel(context.Background())
+	h := &history{cancel: cancel}
+	now, _ := endpoints.Now()
+	h.seen = append(h.seen, now)
+	h.done.Go(func() {
+		endpoints.Watch(ctx, func(s cluster.Snapshot) {
+			if s.Version > h.seen[len(h.seen)-1].Version {
+				h.seen = append(h.seen, s)
+			}
+		})
+	})
+	return h
+}
+
+func (h *history) stop() {
+	h.cancel()
+	h.done.Wait()
+}
+
+// snapshots are those seen, the first one of before the load; call stop first.
+func (h *history) snapshots() []cluster.Snapshot { return h.seen }

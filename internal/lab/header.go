@@ -1,0 +1,51 @@
+package lab
+
+import (
+	"time"
+
+	"rpclab/internal/experiment"
+	"rpclab/internal/result"
+)
+
+// header is the document before the first trial: what was asked, and where.
+func header(plan experiment.Plan, o Options) result.Document {
+	now := time.Now().UTC()
+	d := result.Document{
+		Schema: result.Schema, ID: result.NewID(now),
+		Experiment: plan.Name, Question: plan.Question, Source: plan.Source,
+		Cluster: o.Kind, Started: now, Machine: machine(o.MaxFiles),
+		Rounds: plan.Rounds, Seed: plan.Seed, Quick: plan.Quick, Baseline: plan.Baseline,
+		TrialCount: len(plan.Trials),
+	}
+	for _, c := range plan.Confounds {
+		d.Confounds = append(d.Confounds, result.Confound(c))
+	}
+	for _, p := range plan.Published {
+		d.Published = append(d.Published, result.Published{Arm: p.Arm, Cell: p.Cell, ElapsedMS: p.ElapsedMS, Note: p.Note})
+	}
+	for _, cell := range plan.Cells {
+		for _, arm := range plan.Arms {
+			d.Arms = append(d.Arms, armOf(plan, arm, cell))
+		}
+	}
+	return d
+}
+
+// armOf is an arm in one cell, without trials. Its configuration is that of its
+// trials, which has the cell's values.
+func armOf(plan experiment.Plan, arm experiment.Arm, cell map[string]any) result.Arm {
+	config := arm.Config
+	key := result.Cell(cell).Key()
+	for _, t := range plan.Trials {
+		if t.Arm == arm.Name && result.Cell(t.Cell).Key() == key {
+			config = t.Config
+			break
+		}
+	}
+	return result.Arm{
+		Name: arm.Name, Published: arm.Published != "", Label: arm.Published,
+		Control: arm.Control, Describe: arm.Describe,
+		Route: config.Route, Channel: config.Caller.Channel.String(),
+		Cell: cell, Config: config.Map(),
+	}
+}

@@ -1,0 +1,122 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"rpclab/internal/cluster"
+	"rpclab/internal/experiment"
+	"rpclab/internal/result"
+)
+
+// Options are what a run needs besides its plan.
+type Options struct {
+	Cluster cluster.Cluster
+	Kind    string   // of the cluster: local
+	Worker  []string // the command that runs [Work]
+	Log     *slog.Logger
+	// Store keeps every trial as soon as it is measured; nil: nothing is kept.
+	Store *result.Store
+	// Progress hears of every trial before it starts and when it has ended; may be nil.
+	Progress func(Progress)
+	MaxFiles uint64 // open files that one process may have
+}
+
+// Progress is where a run stands.
+type Progress struct {
+	Trial   experiment.Trial
+	Planned int            // trials in all
+	Ended   *result.Trial  // nil: it starts now
+	Began   time.Time      // of the run
+	Run     string         // its id
+	Events  []result.Event // of the trial that ended
+}
+
+// Run measures every trial of the plan, in its order, and returns the result.
+//
+// When ctx ends, or a server cannot be started, the result holds what was measured
+// until then, is marked partial, and comes with the error.
+func Run(ctx context.Context, plan experiment.Plan, o Options) (result.Document, error) {
+	if err := checkFiles(plan, o.MaxFiles); err != nil {
+		return result.Document{}, err
+	}
+	l := &lab{Options: o, plan: plan, doc: header(plan, o)}
+	if err := l.begin(ctx); err != nil {
+		return result.Document{}, err
+	}
+	var failed error
+	for _, t := range plan.Trials {
+		l.progress(t, nil)
+		trial, err := l.measure(ctx, t)
+		if err != nil {
+			failed = fmt.Errorf("round %d, arm %s: %w", t.Round, t.Arm, err)
+			break
+		}
+		if failed = l.keep(t, trial); failed != nil {
+			break
+		}
+		l.progress(t, &trial)
+	}
+	failed = errors.Join(failed, l.release())
+	if err := ctx.Err(); err != nil {
+		failed = err
+	}
+	finished := time.Now().UTC()
+	l.doc.Finished, l.doc.Partial = &finished, failed != nil
+	l.doc = Assemble(l.doc)
+	return l.doc, errors.Join(failed, l.finish())
+}
+
+// lab is one run in progress.
+type lab struct {
+	Options
+	plan experiment.Plan
+	doc  result.Document
+
+	servers cluster.Deployment // of the last trial, when they may serve the next
+	serve   string             // what they were deployed for
+}
+
+func (l *lab) begin(ctx context.Context) error {
+	if l.Store == nil {
+		return nil
+	}
+	return l.Store.Begin(ctx, l.doc)
+}
+
+// keep takes a trial into the document and the store.
+func (l *lab) keep(t experiment.Trial, trial result.Trial) error {
+	arm := l.arm(t)
+	arm.Trials = append(arm.Trials, trial)
+	if l.Store == nil {
+		return nil
+	}
+	// What was measured is kept even when the run was interrupted just now.
+	return l.Store.AddTrial(context.Background(), l.doc.ID, *arm, trial)
+}
+
+func (l *lab) finish() error {
+	if l.Store == nil {
+		return nil
+	}
+	return l.Store.Finish(context.Background(), l.doc)
+}
+
+func (l *lab) arm(t experiment.Trial) *result.Arm {
+	key := result.Cell(t.Cell).Key()
+	for i := range l.doc.Arms {
+		if arm := &l.doc.Arms[i]; arm.Name == t.Arm && arm.Cell.Key() == key {
+			return arm
+		}
+	}
+	return nil // cannot be: header made an arm for every trial
+}
+
+func (l *lab) progress(t experiment.Trial, ended *result.Trial) {
+	if l.Progress != nil {
+		l.Progress(Progress{Trial: t, Planned: len(l.plan.Trials), Ended: ended, Began: l.doc.Started, Run: l.doc.ID})
+	}
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package lab
+
+import "rpclab/internal/result"
+
+func describe(*result.Machine) {}

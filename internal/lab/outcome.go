@@ -1,0 +1,106 @@
+package lab
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"rpclab/internal/cluster"
+	"rpclab/internal/measure"
+	"rpclab/internal/result"
+	"rpclab/internal/verdict"
+)
+
+// outcomes says for every event what came of it until the next event, or the end.
+func outcomes(acts []act, seen measure.Measurement, history []cluster.Snapshot) []result.Event {
+	var all []result.Event
+	for i, a := range acts {
+		until := seen.Started.Add(seen.Elapsed)
+		if i+1 < len(acts) {
+			until = acts[i+1].at
+		}
+		e := result.Event{Round: 0, AtMS: ms(a.at.Sub(seen.Started)), What: a.event.String()}
+		if a.err != nil {
+			e.Error = a.err.Error()
+		}
+		e.Failed = failedBetween(seen.Timeline.Errors, a.at.Sub(seen.Started), until.Sub(seen.Started), i+1 == len(acts))
+		e.Took = took(a.at, until, seen, history)
+		all = append(all, e)
+	}
+	return all
+}
+
+// failedBetween counts failed calls from the interval of the one moment up to that of
+// the other, or to the end.
+func failedBetween(failed []uint64, from, to time.Duration, toEnd bool) (n uint64) {
+	for i := int(max(from, 0) / measure.Interval); i < len(failed) && (toEnd || i < int(to/measure.Interval)); i++ {
+		n += failed[i]
+	}
+	return n
+}
+
+func took(at, until time.Time, seen measure.Measurement, history []cluster.Snapshot) result.Took {
+	var t result.Took
+	before, after, changed := change(at, until, history)
+	if changed == nil {
+		return t
+	}
+	t.EndpointReady = since(at, *changed)
+	addrs := addresses(after)
+	for _, told := range seen.Told {
+		if told.At.After(at) && told.At.Before(until) && slices.Equal(slices.Sorted(slices.Values(told.Addrs)), addrs) {
+			t.ClientTold = since(at, told.At)
+			break
+		}
+	}
+	var first *time.Time
+	var ids []string
+	for id := range after {
+		ids = append(ids, id)
+		if _, known := before[id]; known {
+			continue
+		}
+		if answered, ok := seen.First[id]; ok {
+			moment := seen.Started.Add(answered)
+			if moment.Before(until) && (first == nil || moment.Before(*first)) {
+				first = &moment
+			}
+		}
+	}
+	if first != nil {
+		t.FirstCall = since(at, *first)
+	}
+	restored := verdict.Restored(
+		verdict.Timeline{Width: measure.Interval, Calls: seen.Timeline.Backends},
+		verdict.Disturbance{At: at.Sub(seen.Started), Until: until.Sub(seen.Started), Ready: ids})
+	if restored.OK {
+		t.BalanceRestored = since(at, at.Add(restored.Took))
+	}
+	return t
+}
+
+// change is the set of ready endpoints before an event and the last one until the
+// next, with the moment when it came about; nil: the set did not change.
+func change(at, until time.Time, history []cluster.Snapshot) (before, after map[string]string, changed *time.Time) {
+	for _, snapshot := range history {
+		ready := map[string]string{}
+		for _, e := range snapshot.Ready() {
+			ready[e.ID] = e.Addr.String()
+		}
+		switch {
+		case before == nil || !snapshot.At.After(at):
+			before, after = ready, ready
+		case snapshot.At.Before(until) && !maps.Equal(ready, after):
+			moment := snapshot.At
+			after, changed = ready, &moment
+		}
+	}
+	return before, after, changed
+}
+
+func addresses(ready map[string]string) []string { return slices.Sorted(maps.Values(ready)) }
+
+func since(from, to time.Time) *float64 {
+	d := max(ms(to.Sub(from)), 0)
+	return &d
+}

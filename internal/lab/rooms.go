@@ -1,0 +1,48 @@
+// Package lab is the conductor: it runs a plan trial by trial and makes of what was
+// measured a result. It alone knows all the rooms.
+package lab
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rpclab/internal/caller"
+	"rpclab/internal/caller/grpcgo"
+	"rpclab/internal/experiment"
+	"rpclab/internal/route"
+)
+
+// callers are all callers by name, in the order in which help shows them.
+var callers = []struct {
+	name   string
+	caller caller.Caller
+}{
+	{"grpc-go", grpcgo.Caller{}},
+}
+
+// Vocabulary is every name that an experiment can use.
+func Vocabulary() experiment.Vocabulary {
+	v := experiment.Vocabulary{Routes: route.Names(), Languages: []string{"go"}}
+	for _, c := range callers {
+		v.Callers = append(v.Callers, c.name)
+	}
+	return v
+}
+
+func lookupCaller(name string) (caller.Caller, error) {
+	for _, c := range callers {
+		if c.name == name {
+			return c.caller, nil
+		}
+	}
+	return nil, fmt.Errorf("no caller %q; there are %s", name, strings.Join(Vocabulary().Callers, ", "))
+}
+
+// seed mixes a trial's seed with a purpose, so that two uses share no draws.
+func seed(of uint64, purpose string) uint64 {
+	for _, b := range slices.All([]byte(purpose)) {
+		of = (of ^ uint64(b)) * 0x100000001b3 // FNV-1a
+	}
+	return of
+}

@@ -1,0 +1,156 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"rpclab/internal/cluster"
+	"rpclab/internal/experiment"
+	"rpclab/internal/measure"
+	"rpclab/internal/result"
+)
+
+// measure runs one trial: servers, a warm caller, the load with its events, and what
+// came of it. An error means that the lab could not do it; a caller that died is a
+// trial that failed, which is a finding.
+func (l *lab) measure(ctx context.Context, t experiment.Trial) (result.Trial, error) {
+	trial := result.Trial{Round: t.Round, Order: t.Order, Started: time.Now().UTC()}
+	servers, err := l.deploy(ctx, t)
+	if err != nil {
+		return trial, err
+	}
+	w, err := startWorker(l.Worker, assignment{
+		Route: t.Config.Route, Service: servers.Service(),
+		Caller: t.Config.Caller.Kind, Job: jobOf(t.Config),
+		Pace: paceOf(t.Config.Load, t.Seed), Warmup: t.Config.Caller.Warmup,
+	})
+	if err != nil {
+		return trial, err
+	}
+	defer w.kill()
+	if err := w.awaitReady(ctx); err != nil {
+		return failedTrial(ctx, trial, err)
+	}
+	if err := servers.ResetUsage(); err != nil {
+		return trial, err
+	}
+	history := follow(servers.Endpoints())
+	defer history.stop()
+	if err := w.begin(); err != nil {
+		return failedTrial(ctx, trial, err)
+	}
+	done := stage(ctx, servers, t.Events, time.Now())
+	seen, err := w.measurement(ctx)
+	acts := done()
+	if err != nil {
+		return failedTrial(ctx, trial, err)
+	}
+	used := servers.Usage()
+	history.stop()
+	return fill(trial, t, seen, used, history.snapshots(), acts), nil
+}
+
+// failedTrial tells an interrupt, which ends the run, from a caller that failed.
+func failedTrial(ctx context.Context, trial result.Trial, err error) (result.Trial, error) {
+	if ctx.Err() != nil {
+		return trial, ctx.Err()
+	}
+	trial.Failed = err.Error()
+	return trial, nil
+}
+
+// deploy gives the trial its servers: new ones, unless the experiment lets them stay
+// and the last trial's are of the same kind and unharmed.
+func (l *lab) deploy(ctx context.Context, t experiment.Trial) (cluster.Deployment, error) {
+	serve := fmt.Sprint(specOf(t.Config))
+	if l.servers != nil && l.serve == serve && !t.Config.Server.Fresh && len(t.Events) == 0 {
+		return l.servers, nil
+	}
+	if err := l.release(); err != nil {
+		return nil, err
+	}
+	servers, err := l.Cluster.Deploy(ctx, specOf(t.Config))
+	if err != nil {
+		return nil, err
+	}
+	l.servers, l.serve = servers, serve
+	if len(t.Events) > 0 {
+		l.serve = "" // it will not be what it was
+	}
+	return servers, nil
+}
+
+func (l *lab) release() error {
+	if l.servers == nil {
+		return nil
+	}
+	err := l.servers.Remove()
+	l.servers, l.serve = nil, ""
+	return err
+}
+
+// fill says what the caller and the servers measured in the words of the result.
+func fill(trial result.Trial, t experiment.Trial, seen measure.Measurement, used cluster.Usage, history []cluster.Snapshot, acts []act) result.Trial {
+	var errs [3]error
+	trial.Calls, trial.Dropped = seen.Calls, seen.Dropped
+	trial.Errors, trial.Samples = seen.Errors, seen.Samples
+	trial.Latency, errs[0] = histogram(seen.Latency)
+	trial.Service, errs[1] = histogram(seen.Service)
+	trial.Lateness, errs[2] = histogram(seen.Lateness)
+	if err := errors.Join(errs[:]...); err != nil {
+		trial.Failed = err.Error()
+	}
+	trial.ElapsedMS = ms(seen.Elapsed)
+	if seen.Elapsed > 0 {
+		trial.Rate = float64(seen.Calls) / seen.Elapsed.Seconds()
+	}
+	trial.Backends = map[string]uint64{}
+	for _, snapshot := range history {
+		for _, e := range snapshot.Ready() {
+			trial.Backends[e.ID] = 0
+		}
+	}
+	for id, calls := range seen.Backends {
+		trial.Backends[id] = calls
+	}
+	trial.Timeline = timeline(seen, history)
+	trial.Resources.Client = usagePerCall(seen.CPU, seen.MaxRSS, seen.Calls)
+	trial.Resources.Server = usagePerCall(used.CPU, used.MaxRSS, seen.Calls)
+	trial.Events = outcomes(acts, seen, history)
+	trial.Limited = limited(t.Config.Load, trial)
+	trial.Balance = balance(groups(trial))
+	return trial
+}
+
+// timeline adds to the caller's counts how many backends were ready in each interval.
+func timeline(seen measure.Measurement, history []cluster.Snapshot) *result.Timeline {
+	steps := int(seen.Elapsed/measure.Interval) + 1
+	line := &result.Timeline{
+		IntervalMS: measure.Interval.Milliseconds(), Backends: seen.Timeline.Backends,
+		Errors: seen.Timeline.Errors, Ready: make([]int, steps),
+	}
+	for i := range line.Ready {
+		at := seen.Started.Add(time.Duration(i) * measure.Interval)
+		for _, snapshot := range history {
+			if i == 0 || !snapshot.At.After(at) {
+				line.Ready[i] = len(snapshot.Ready())
+			}
+			if snapshot.At.After(at) {
+				break
+			}
+		}
+	}
+	return line
+}
+
+func usagePerCall(cpu time.Duration, rss, calls uint64) result.Usage {
+	u := result.Usage{RSS: rss}
+	if calls > 0 {
+		u.CPU = float64(cpu.Nanoseconds()) / 1e3 / float64(calls)
+	}
+	return u
+}
+
+func ms(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }

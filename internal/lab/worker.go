@@ -1,0 +1,149 @@
+package lab
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"rpclab/internal/caller"
+	"rpclab/internal/cluster"
+	"rpclab/internal/measure"
+	"rpclab/internal/pace"
+	"rpclab/internal/process"
+	"rpclab/internal/route"
+)
+
+// The caller of a trial runs in a process of its own, a worker, so that its CPU
+// time, its memory and its garbage are its own. They talk in JSON, a line each: the
+// assignment in, "ready" out once it is warm, "go" in, the measurement out.
+
+// assignment is what a worker is asked to do.
+type assignment struct {
+	Route   string          `json:"route"`
+	Service cluster.Service `json:"service"`
+	Caller  string          `json:"caller"`
+	Job     caller.Job      `json:"job"`
+	Pace    pace.Spec       `json:"pace"`
+	Warmup  int             `json:"warmup"`
+}
+
+// report is what a worker says; one field is set.
+type report struct {
+	Ready       bool                 `json:"ready,omitempty"`
+	Measurement *measure.Measurement `json:"measurement,omitempty"`
+	Error       string               `json:"error,omitempty"`
+}
+
+// Work is the other side of a trial: it makes the calls of the assignment on in and
+// reports on out. It ends early when in does, since then the lab is gone.
+func Work(in io.Reader, out io.Writer) error {
+	if _, err := process.MaxFiles(); err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 1<<20)
+	if !lines.Scan() {
+		return errors.New("a worker reads its assignment from standard input: start it by `rpclab run`")
+	}
+	var a assignment
+	if err := json.Unmarshal(lines.Bytes(), &a); err != nil {
+		return fmt.Errorf("read the assignment: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	begin := make(chan struct{})
+	go func() {
+		if lines.Scan() {
+			close(begin)
+			lines.Scan()
+		}
+		cancel()
+	}()
+	say := json.NewEncoder(out)
+	m, err := a.work(ctx, begin, func() error { return say.Encode(report{Ready: true}) })
+	if err != nil {
+		return errors.Join(err, say.Encode(report{Error: err.Error()}))
+	}
+	return say.Encode(report{Measurement: &m})
+}
+
+func (a assignment) work(ctx context.Context, begin <-chan struct{}, ready func() error) (m measure.Measurement, err error) {
+	way, err := route.Lookup(a.Route)
+	if err != nil {
+		return m, err
+	}
+	library, err := lookupCaller(a.Caller)
+	if err != nil {
+		return m, err
+	}
+	plan, err := a.Pace.Pace()
+	if err != nil {
+		return m, err
+	}
+	var told notes
+	target, err := way.Open(ctx, a.Service, told.add)
+	if err != nil {
+		return m, fmt.Errorf("route %s: %w", a.Route, err)
+	}
+	defer target.Close()
+	session, err := library.Open(a.Job, caller.Target(target))
+	if err != nil {
+		return m, fmt.Errorf("caller %s: %w", a.Caller, err)
+	}
+	defer session.Close()
+	if a.Warmup > 0 {
+		if _, _, err := session.Run(ctx, pace.Burst{Calls: a.Warmup}); err != nil {
+			return m, fmt.Errorf("warm-up: %w", err)
+		}
+	}
+	if err := ready(); err != nil {
+		return m, err
+	}
+	select {
+	case <-begin:
+	case <-ctx.Done():
+		return m, ctx.Err()
+	}
+	before, err := measure.CPU(os.Getpid())
+	if err != nil {
+		return m, err
+	}
+	recorder, started, err := session.Run(ctx, plan)
+	if err != nil {
+		return m, err
+	}
+	if m, err = recorder.Measurement(); err != nil {
+		return m, err
+	}
+	after, err := measure.CPU(os.Getpid())
+	if err != nil {
+		return m, err
+	}
+	m.Started, m.CPU, m.Told = started, after-before, told.all()
+	m.MaxRSS, err = measure.MaxRSS(os.Getpid())
+	return m, err
+}
+
+// notes are what the resolver told its client, in order.
+type notes struct {
+	mu   sync.Mutex
+	told []measure.Told
+}
+
+func (n *notes) add(at time.Time, addrs []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.told = append(n.told, measure.Told{At: at, Addrs: addrs})
+}
+
+func (n *notes) all() []measure.Told {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.told
+}

@@ -1,0 +1,24 @@
+//go:build unix
+
+package process
+
+import (
+	"fmt"
+	"syscall"
+)
+
+// MaxFiles raises this process's soft limit of open files to the hard one, and
+// returns the limit; children inherit it.
+func MaxFiles() (uint64, error) {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return 0, fmt.Errorf("read the limit of open files: %w", err)
+	}
+	if limit.Cur < limit.Max {
+		raised := syscall.Rlimit{Cur: limit.Max, Max: limit.Max}
+		if syscall.Setrlimit(syscall.RLIMIT_NOFILE, &raised) == nil {
+			limit = raised
+		}
+	}
+	return limit.Cur, nil
+}
