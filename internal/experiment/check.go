@@ -9,6 +9,7 @@ import (
 
 // An experiment beyond these bounds is a slip of the pen.
 const (
+	maxArms    = 100
 	maxConfigs = 10_000  // arms in all cells
 	maxTrials  = 100_000 // and in all rounds
 )
@@ -82,6 +83,10 @@ func (d *document) checkAxes(e *Experiment, c *problems) {
 // checkSize comes before anything is expanded.
 func (d *document) checkSize(e *Experiment, c *problems) {
 	configs := len(e.Arms)
+	if configs > maxArms {
+		c.add(d.place("arms"), "%d arms; an experiment has at most %d", configs, maxArms)
+		return
+	}
 	for _, axis := range e.Sweep {
 		if configs *= len(axis.Values); configs > maxConfigs {
 			c.add(d.place("sweep"), "the sweep gives over %d combinations of arm and cell", maxConfigs)

@@ -83,13 +83,9 @@ func TestDefaultsObeyTheirOwnRules(t *testing.T) {
 	var walk func(s *shape)
 	walk = func(s *shape) {
 		for _, f := range s.fields {
-			if f.fallback != "" {
-				n, err := parseValue("default", f.fallback)
-				if err != nil {
-					t.Fatal(err)
-				}
+			if f.fallback != nil {
 				d := decoder{grammar: g}
-				d.value(f.shape, n)
+				d.value(f.shape, f.fallback)
 				if err := d.err(); err != nil {
 					t.Errorf("default of %s: %v", f.shape.name, err)
 				}

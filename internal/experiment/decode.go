@@ -97,10 +97,8 @@ func (d *decoder) absent(s *shape, n *node, given map[string]place, into reflect
 		case f.shape.path != "" && !d.complete:
 		case f.required:
 			d.add(n.at, "%s needs %s (%s)", s.title(), f.name, f.shape.doc)
-		case f.fallback != "":
-			if value, err := parseValue("default of "+f.shape.name, f.fallback); err == nil {
-				d.decode(f.shape, value, into.FieldByIndex(f.index))
-			}
+		case f.fallback != nil:
+			d.decode(f.shape, f.fallback, into.FieldByIndex(f.index))
 		case f.shape.kind == record && f.shape.path != "" && !f.alternative:
 			d.record(f.shape, &node{at: n.at, kind: mapping}, into.FieldByIndex(f.index))
 		}

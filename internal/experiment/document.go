@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -59,9 +60,12 @@ func (d *document) resolve() (resolved, error) {
 	}
 	e := &r.experiment
 	var c problems
+	d.checkSize(e, &c)
+	if err := c.err(); err != nil {
+		return r, err
+	}
 	d.checkNames(e, &c)
 	d.checkAxes(e, &c)
-	d.checkSize(e, &c)
 	if err := c.err(); err != nil {
 		return r, err
 	}
@@ -126,9 +130,7 @@ func (d *document) cells() []cell {
 		for _, c := range all {
 			for _, value := range axis.value.values {
 				point := map[string]any{axis.key: values.value(t.shape, value)}
-				for path, v := range c.point {
-					point[path] = v
-				}
+				maps.Copy(point, c.point)
 				next = append(next, cell{point, merge(d.grammar.config, c.config, nest(path, value))})
 			}
 		}

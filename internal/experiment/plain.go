@@ -47,7 +47,7 @@ func plainRecord(s *shape, v reflect.Value) any {
 	m := map[string]any{}
 	for _, f := range s.fields {
 		value := v.FieldByIndex(f.index)
-		if value.IsZero() && f.fallback == "" {
+		if value.IsZero() && f.fallback == nil {
 			continue
 		}
 		p := plain(f.shape, value)

@@ -162,7 +162,8 @@ func TestDefaults(t *testing.T) {
 	p := mustExpand(t, `experiment: x
 question: Which?
 defaults: {workload: {greet: {delay: 1ms}}, server: {replicas: 5}, route: direct, load: {burst: 5}}
-arms: {a: {server: {fresh: false}, load: {closed: {users: 2, calls: 9}}}}
+arms:
+  a: {server: {fresh: false}, load: {closed: {users: 2, calls: 9}}}
 `, Options{})
 	want := Config{
 		Workload: Workload{Greet: &Greet{Delay: 1e6}},
@@ -173,6 +174,10 @@ arms: {a: {server: {fresh: false}, load: {closed: {users: 2, calls: 9}}}}
 	}
 	if diff := cmp.Diff(want, p.Trials[0].Config); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+	open := mustExpand(t, size{arms: 1, rounds: 1}.document(), Options{Set: []string{"load={open: {rate: 5, duration: 1s}}"}}).Trials[0].Config
+	if o, s := *open.Load.Open, open.Server; o.Arrivals != "constant" || o.MaxInFlight != 10_000 || s.Replicas != 3 || !s.Fresh {
+		t.Errorf("load %+v, server %+v", o, s)
 	}
 	if p.Rounds != 10 || p.Baseline != "a" {
 		t.Errorf("%d rounds, baseline %s", p.Rounds, p.Baseline)

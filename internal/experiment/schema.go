@@ -95,8 +95,8 @@ func (w schemaWriter) record(s *shape) map[string]any {
 		if f.alternative && f.shape.kind == flag {
 			property["const"] = true
 		}
-		if f.fallback != "" {
-			property["default"] = w.fallback(f)
+		if f.fallback != nil {
+			property["default"] = f.fallback.value
 		}
 		properties[f.name] = property
 		if f.required && !(s.partial || f.shape.path != "" && s.words == nil) {
@@ -125,14 +125,6 @@ func exactlyOne(names []string) []any {
 		ways = append(ways, map[string]any{"required": []string{name}})
 	}
 	return ways
-}
-
-func (w schemaWriter) fallback(f field) any {
-	n, err := parseValue("default", f.fallback)
-	if err != nil {
-		return f.fallback
-	}
-	return n.value
 }
 
 func (w schemaWriter) scalar(s *shape) map[string]any {

@@ -56,7 +56,7 @@ type field struct {
 	index       []int
 	required    bool
 	alternative bool
-	fallback    string // its default, in YAML
+	fallback    *node // its default; nil: none
 }
 
 func (s *shape) field(name string) *field {
@@ -170,10 +170,14 @@ func (r shaper) record(s *shape, t reflect.Type, at []int, name string) {
 		} else if name != "" {
 			full = name + "." + key
 		}
+		var fallback *node
+		if text := f.Tag.Get("default"); text != "" {
+			fallback, _ = parseValue("default of "+full, text) // that it is well-formed is tested
+		}
 		s.fields = append(s.fields, field{
 			name: key, shape: r.shape(f.Type, f.Tag, full, path), index: index,
 			required: f.Tag.Get("required") != "", alternative: f.Tag.Get("alternative") != "",
-			fallback: f.Tag.Get("default"),
+			fallback: fallback,
 		})
 	}
 }

@@ -95,6 +95,11 @@ func TestWrongDocuments(t *testing.T) {
 		"too many cells": {withHead("sweep:", "  load.burst: "+numbers(110), "  server.replicas: "+numbers(110)),
 			[]string{"x.yaml:7:3: the sweep gives over 10000 combinations of arm and cell"}},
 
+		"too many arms": {strings.Replace(head, "a: {}", strings.Join(count(101), ": {}, ")+": {}", 1),
+			[]string{"x.yaml:4:7: 102 arms; an experiment has at most 100"}},
+		"too many trials": {strings.Replace(withHead("sweep: {load.burst: "+numbers(500)+"}"), "rounds: 2", "rounds: 1000", 1),
+			[]string{"x.yaml:5:9: 1000 rounds give 1000000 trials; an experiment has at most 100000"}},
+
 		"events out of order":  {withHead("events: [{at: 2s, kill: 1}, {at: 1s, kill: 1}]"), []string{"x.yaml:6:34: events must be in the order of time: 1s comes after 2s"}},
 		"two things at once":   {withHead("events: [{at: 2s, kill: 1, scale: 5}]"), []string{"x.yaml:6:28: event can have only one of kill and scale"}},
 		"more than there are":  {withHead("events: [{at: 2s, scale: 2}, {at: 3s, kill: 3}]"), []string{"x.yaml:6:45: kill 3: there are only 2 backends at that time"}},
@@ -154,6 +159,15 @@ func TestHugeDocumentsAreRefusedQuickly(t *testing.T) {
 				t.Errorf("took %s", took)
 			}
 		})
+	}
+}
+
+// The largest plan that is allowed is there within seconds.
+func TestLargeSweepsAreExpandedQuickly(t *testing.T) {
+	start := time.Now()
+	p := mustExpand(t, withHead("sweep:", "  load.burst: "+numbers(50), "  server.replicas: "+numbers(100)), Options{})
+	if took := time.Since(start); len(p.Trials) != 20_000 || took > 10*time.Second {
+		t.Errorf("%d trials took %s", len(p.Trials), took)
 	}
 }
 
