@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"rpclab/internal/result"
@@ -91,5 +92,13 @@ func TestSparklinesSpanTheirScale(t *testing.T) {
 	}
 	if got := squeeze([]float64{1, 3, math.NaN(), 7}, 2); got[0] != 2 || got[1] != 7 {
 		t.Errorf("got %v", got)
+	}
+}
+
+func TestReasonsThatDifferInNumbersAreOne(t *testing.T) {
+	got := reasons([]result.Verdict{{Reason: "about 6 rounds, noise 0.5"}, {Reason: "limited"}, {Reason: "about 155 rounds, noise 0.25"}, {Reason: "limited"}, {}})
+	want := []string{"about 6–155 rounds, noise 0.25–0.5", "limited", "the interval leaves both answers open"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -91,7 +92,7 @@ func ways() []way {
 func verdict(metric, a string, cell result.Cell, ratio, low, high float64, decision, kind string) result.Verdict {
 	v := result.Verdict{Metric: metric, A: a, B: "shared", Cell: cell, Ratio: ratio, CI: [2]float64{low, high}, Decision: decision, Rounds: 5, Kind: kind}
 	if decision == "undecided" {
-		v.Reason = "the interval includes both a difference and none"
+		v.Reason = fmt.Sprintf("the interval spans 1: more rounds would narrow it (about %.0f, if the noise stays)", 50*(high-low))
 	}
 	return v
 }

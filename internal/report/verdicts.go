@@ -34,9 +34,7 @@ func verdicts(p *page, d result.Document) {
 		for _, text := range decided {
 			p.item(text)
 		}
-		for _, text := range undecided(open) {
-			p.item(text)
-		}
+		undecided(p, open)
 	}
 	controls(p, d)
 	p.note("In brackets: the confidence interval of the ratio, from pairs of trials of the same round.")
@@ -75,29 +73,4 @@ func metricName(metric string) string {
 		return "at " + clean(name)
 	}
 	return "in " + clean(strings.ReplaceAll(metric, "_", " "))
-}
-
-// undecided has one line for each reason.
-func undecided(open []result.Verdict) []string {
-	var reasons []string
-	byReason := map[string][]string{}
-	for _, v := range open {
-		reason := clean(v.Reason)
-		if reason == "" {
-			reason = "the interval leaves both answers open"
-		}
-		if _, known := byReason[reason]; !known {
-			reasons = append(reasons, reason)
-		}
-		against := fmt.Sprintf("%s against %s %s", clean(v.A), clean(v.B), metricName(v.Metric))
-		if v.Ratio > 0 {
-			against += fmt.Sprintf(" (%s, %s–%s)", ratio(v.Ratio), ratio(v.CI[0]), ratio(v.CI[1]))
-		}
-		byReason[reason] = append(byReason[reason], against)
-	}
-	var out []string
-	for _, reason := range reasons {
-		out = append(out, "undecided ("+reason+"): "+strings.Join(byReason[reason], "; "))
-	}
-	return out
 }
