@@ -3,8 +3,9 @@ package verdict
 import (
 	"fmt"
 	"math"
-	"sort"
 	"strconv"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // farthest is the largest number of rounds that advice speaks of.
@@ -24,16 +25,25 @@ func advice(v Verdict, logs []float64, o Options) string {
 	return fmt.Sprintf("%s, and the difference is too close to the margin of %s to be settled by more rounds", why, percent(o.Margin))
 }
 
-// enough is the smallest number of rounds whose t interval would allow a
-// decision if mean and deviation stayed as they are; over farthest if none does.
+// enough is the smallest number of rounds whose t interval would allow a decision
+// if mean and deviation stayed as they are: one that ends before 1, or within the
+// margin. It is over farthest if there is none up to that.
 func enough(logs []float64, o Options) int {
 	m, sd, margin := math.Abs(mean(logs)), deviation(logs), math.Log1p(o.Margin)
-	first := len(logs) + 1
-	return first + sort.Search(farthest+1-first, func(i int) bool {
-		n := first + i
-		half := student(n, o.alpha()) * sd / math.Sqrt(float64(n))
-		return m > margin && half < m || m+half <= margin
-	})
+	room := margin - m
+	if m > margin {
+		room = m
+	}
+	// No t is smaller than z, so no number under this can do.
+	least := math.Ceil(math.Pow(distuv.UnitNormal.Quantile(o.alpha()/2)*sd/room, 2))
+	if !(least <= farthest) {
+		return farthest + 1
+	}
+	n := max(len(logs)+1, int(least))
+	for n <= farthest && student(n, o.alpha())*sd/math.Sqrt(float64(n)) >= room {
+		n++
+	}
+	return n
 }
 
 func percent(share float64) string {

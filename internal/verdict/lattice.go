@@ -2,8 +2,8 @@ package verdict
 
 import "math"
 
-// steps that the walk over outcomes may take: some milliseconds at most.
-const steps = 20_000
+// steps that the walk over outcomes may take: about a millisecond.
+const steps = 10_000
 
 // lattice walks every outcome of random routing whose chi-square is at most high.
 // Backends are alike, so counts are walked in falling order and stand for all

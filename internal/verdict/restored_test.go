@@ -82,12 +82,13 @@ func TestRestored(t *testing.T) {
 
 // What is found must satisfy the definition, and nothing earlier may.
 func TestRestoredIsTheEarliestThatHolds(t *testing.T) {
-	count := rapid.SampledFrom([]uint64{0, 8, 10, 10, 10, 11, 40})
+	count := rapid.SampledFrom([]uint64{10, 10, 11, 9, 10, 12, 10, 25})
+	seen := map[bool]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		ready := []string{"a", "b", "c"}
 		line := Timeline{Width: tick, Calls: map[string][]uint64{}}
 		for _, id := range append(ready, "gone") {
-			line.Calls[id] = rapid.SliceOfN(count, 0, 50).Draw(t, id)
+			line.Calls[id] = rapid.SliceOfN(count, 30, 50).Draw(t, id)
 		}
 		line.Calls["gone"] = make([]uint64, len(line.Calls["gone"]))
 		d := Disturbance{At: time.Second, Until: 5 * time.Second, Ready: ready, Window: 300 * time.Millisecond, Hold: 500 * time.Millisecond}
@@ -114,6 +115,7 @@ func TestRestoredIsTheEarliestThatHolds(t *testing.T) {
 			}
 		}
 		got := Restored(line, d)
+		seen[got.OK && got.Took > 0]++
 		if !got.OK && got.Reason == "" {
 			t.Fatal("no reason given")
 		}
@@ -122,4 +124,7 @@ func TestRestoredIsTheEarliestThatHolds(t *testing.T) {
 			t.Fatalf("(-want +got):\n%s", diff)
 		}
 	})
+	if seen[true] == 0 || seen[false] == 0 {
+		t.Errorf("the lines drawn do not try both outcomes: %v", seen)
+	}
 }

@@ -1,0 +1,131 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// pageSims is the number of simulated runs behind the page's tables.
+const pageSims = 5000
+
+// TestCoverageOfTheSame compares arms that do not differ: the interval must hold 1
+// as often as promised, and a run may call any of its verdicts in 5 % at most.
+func TestCoverageOfTheSame(t *testing.T) {
+	rows := []string{
+		"| noise of a trial | rounds | verdicts in a run | interval holds the truth, promised | seen | runs with a wrong call, allowed | seen |",
+		"|---|---|---|---|---|---|---|",
+	}
+	for _, n := range noises {
+		for _, rounds := range []int{4, 5} {
+			for _, family := range []int{1, 12} {
+				missed, wrong := overRuns(n, rounds, family)
+				all, level := *sims*family, 1-0.05/float64(family)
+				if tooMany(missed, all, 1-level) {
+					t.Errorf("%s, %d rounds, %d verdicts: %d of %d intervals missed, promised are %.4f", n.name, rounds, family, missed, all, 1-level)
+				}
+				if tooMany(wrong, *sims, 0.05) {
+					t.Errorf("%s, %d rounds, %d verdicts: a wrong call in %d of %d runs", n.name, rounds, family, wrong, *sims)
+				}
+				rows = append(rows, fmt.Sprintf("| %s | %d | %d | %.2f %% | %.2f %% | 5 %% | %.1f %% |",
+					n.name, rounds, family, 100*level, 100-percentOf(missed, all), percentOf(wrong, *sims)))
+			}
+		}
+	}
+	checkTable(t, "same", rows)
+}
+
+// overRuns counts the intervals that miss 1, and the runs with any call.
+func overRuns(n noise, rounds, family int) (missed, wrong int) {
+	random := rand.New(rand.NewPCG(uint64(len(n.name)), uint64(100*rounds+family)))
+	for range *sims {
+		called := false
+		for range family {
+			v := Compare(simulate(rounds, n.draw, n.draw, random), Options{Family: family, LowerIsBetter: true})
+			if v.CI[0] > 1 || v.CI[1] < 1 {
+				missed++
+			}
+			called = called || v.Decision == Better || v.Decision == Worse
+		}
+		if called {
+			wrong++
+		}
+	}
+	return missed, wrong
+}
+
+func percentOf(count, n int) float64 { return 100 * float64(count) / float64(n) }
+
+// TestCoverageOfEquivalence puts the truth right on the margin: "equivalent" is
+// then wrong, and only one end of the interval can be.
+func TestCoverageOfEquivalence(t *testing.T) {
+	for _, share := range []float64{0.001, 0.005, 0.01, 0.02} {
+		random := rand.New(rand.NewPCG(12, 12))
+		said := 0
+		for range *sims {
+			pairs := simulate(5, logNormal(share), logNormal(share), random)
+			for i := range pairs {
+				pairs[i].A *= 1.03001
+			}
+			if Compare(pairs, Options{}).Decision == Equivalent {
+				said++
+			}
+		}
+		if tooMany(said, *sims, 0.025) {
+			t.Errorf("noise %g: called equivalent in %d of %d runs, at most 0.025 allowed", share, said, *sims)
+		}
+	}
+}
+
+// TestCoverageLimits shows where the promise does not hold: skew that only one arm
+// has does not cancel out in the pairs. It fails if that gets worse than documented.
+func TestCoverageLimits(t *testing.T) {
+	rows := []string{
+		"| tail of A | rounds | promised | seen | A wrongly better | A wrongly worse | promised of 12 | seen |",
+		"|---|---|---|---|---|---|---|---|",
+	}
+	for _, tail := range []float64{0.05, 0.20, 1} {
+		long := func(r *rand.Rand) float64 { return 100 * (1 + tail*r.ExpFloat64()) }
+		even := logNormal(0.01)
+		truth := meanLog(long) - meanLog(even)
+		for _, rounds := range []int{4, 5, 10} {
+			random := rand.New(rand.NewPCG(13, uint64(rounds)))
+			held, better, worse, heldOf12 := 0, 0, 0, 0
+			for range *sims {
+				pairs := simulate(rounds, long, even, random)
+				for i := range pairs {
+					pairs[i].A /= math.Exp(truth) // now the true ratio is 1
+				}
+				v := Compare(pairs, Options{LowerIsBetter: true})
+				switch {
+				case v.CI[0] <= 1 && 1 <= v.CI[1]:
+					held++
+				case v.Decision == Better:
+					better++
+				case v.Decision == Worse:
+					worse++
+				}
+				if v := Compare(pairs, Options{Family: 12}); v.CI[0] <= 1 && 1 <= v.CI[1] {
+					heldOf12++
+				}
+			}
+			if tooMany(*sims-held, *sims, 0.11) || tooMany(*sims-heldOf12, *sims, 0.03) {
+				t.Errorf("tail %g, %d rounds: covered in %d, of 12 verdicts in %d of %d; the page says 89 and 97 %% or more", tail, rounds, held, heldOf12, *sims)
+			}
+			rows = append(rows, fmt.Sprintf("| %.0f %% | %d | 95 %% | %.1f %% | %.1f %% | %.1f %% | 99.6 %% | %.1f %% |",
+				100*tail, rounds, percentOf(held, *sims), percentOf(better, *sims), percentOf(worse, *sims), percentOf(heldOf12, *sims)))
+		}
+	}
+	checkTable(t, "limits", rows)
+}
+
+func meanLog(draw func(*rand.Rand) float64) float64 {
+	random := rand.New(rand.NewPCG(14, 14))
+	var total float64
+	const n = 400_000
+	for range n {
+		total += math.Log(draw(random))
+	}
+	return total / n
+}

@@ -1,0 +1,65 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+var families = []int{1, 12, 48}
+
+// TestPower gives the smallest true ratio that is called worse in 80 % of runs.
+func TestPower(t *testing.T) {
+	rows := []string{"| noise of a trial | rounds | 1 verdict | 12 verdicts | 48 verdicts |", "|---|---|---|---|---|"}
+	for _, share := range []float64{0.01, 0.03, 0.10} {
+		for _, rounds := range []int{4, 5, 10} {
+			row := fmt.Sprintf("| %.0f %% | %d |", 100*share, rounds)
+			for _, family := range families {
+				needed := neededRatios(share, rounds, family)
+				row += fmt.Sprintf(" %.2f |", needed[len(needed)*80/100])
+			}
+			rows = append(rows, row)
+		}
+	}
+	checkTable(t, "power", rows)
+}
+
+// TestPowerIsWhatCompareFinds checks the shortcut of neededRatios: shifted by the
+// ratio that it gives, 80 % of runs are called worse.
+func TestPowerIsWhatCompareFinds(t *testing.T) {
+	for _, rounds := range []int{4, 5, 10} {
+		needed := neededRatios(0.03, rounds, 12)
+		ratio := needed[len(needed)*80/100]
+		random := rand.New(rand.NewPCG(16, 16)) // other draws than those behind needed
+		found := 0
+		for range *sims {
+			pairs := simulate(rounds, logNormal(0.03), logNormal(0.03), random)
+			for i := range pairs {
+				pairs[i].A *= ratio
+			}
+			if Compare(pairs, Options{Family: 12, LowerIsBetter: true}).Decision == Worse {
+				found++
+			}
+		}
+		got, slack := float64(found)/float64(*sims), 5*math.Sqrt(0.8*0.2/float64(*sims))
+		if math.Abs(got-0.8) > slack {
+			t.Errorf("%d rounds: a ratio of %.3f was found in %.3f of runs, want 0.8 ± %.3f", rounds, ratio, got, slack)
+		}
+	}
+}
+
+// neededRatios are, for each of many A/A runs and in order, the ratio by which A
+// would have to be multiplied to be called worse. Multiplying A moves ratio and
+// interval alike, so one run answers for all ratios.
+func neededRatios(share float64, rounds, family int) []float64 {
+	random := rand.New(rand.NewPCG(15, uint64(rounds)))
+	needed := make([]float64, *sims)
+	for i := range needed {
+		v := Compare(simulate(rounds, logNormal(share), logNormal(share), random), Options{Family: family, LowerIsBetter: true})
+		needed[i] = max(1/v.CI[0], 1.03/v.Ratio)
+	}
+	slices.Sort(needed)
+	return needed
+}

@@ -1,0 +1,49 @@
+package verdict
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// noise gives one trial's value of an arm whose true value is 100.
+type noise struct {
+	name string
+	draw func(*rand.Rand) float64
+}
+
+func logNormal(share float64) func(*rand.Rand) float64 {
+	return func(r *rand.Rand) float64 { return 100 * math.Exp(share*r.NormFloat64()) }
+}
+
+// noises that both arms of an A/A comparison have alike.
+var noises = []noise{
+	{"log-normal 5 %", logNormal(0.05)},
+	{"log-normal 30 %", logNormal(0.30)},
+	{"exponential tail of 20 %", func(r *rand.Rand) float64 { return 100 + 20*r.ExpFloat64() }},
+	{"2 %, and 1 trial in 10 takes twice as long", func(r *rand.Rand) float64 {
+		v := logNormal(0.02)(r)
+		if r.IntN(10) == 0 {
+			v *= 2
+		}
+		return v
+	}},
+}
+
+// simulate is a comparison of that many rounds, each with its own drift that the
+// two arms share.
+func simulate(rounds int, a, b func(*rand.Rand) float64, r *rand.Rand) []Pair {
+	pairs := make([]Pair, rounds)
+	for i := range pairs {
+		drift := math.Exp(0.2 * r.NormFloat64())
+		pairs[i] = Pair{A: drift * a(r), B: drift * b(r)}
+	}
+	return pairs
+}
+
+// tooMany says whether count of n is more than a probability of p (or less)
+// explains: it would come in under one simulation of 10,000.
+func tooMany(count, n int, p float64) bool {
+	return distuv.Binomial{N: float64(n), P: p}.Survival(float64(count-1)) < 1e-4
+}

@@ -1,0 +1,41 @@
+package verdict
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+const page = "../../docs/method/statistics.md"
+
+// checkTable compares a table with the page's, between the marks of its name, so
+// that no figure stands there that the code does not give; -update rewrites it.
+// Figures depend on -sims, so only the page's own number of runs is compared.
+func checkTable(t *testing.T, name string, rows []string) {
+	t.Helper()
+	t.Log("\n" + strings.Join(rows, "\n"))
+	if *sims != pageSims {
+		return
+	}
+	raw, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(raw)
+	begin, end := fmt.Sprintf("<!-- begin %s -->\n", name), fmt.Sprintf("<!-- end %s -->", name)
+	from, to := strings.Index(text, begin)+len(begin), strings.Index(text, end)
+	if !strings.Contains(text, begin) || to < from {
+		t.Fatalf("%s has no marks for the table %q", page, name)
+	}
+	want := strings.Join(rows, "\n") + "\n"
+	if *update {
+		if err := os.WriteFile(page, []byte(text[:from]+want+text[to:]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if got := text[from:to]; got != want {
+		t.Errorf("%s is not what the code gives; run with -update.\nThe page:\n%s\nThe code:\n%s", page, got, want)
+	}
+}

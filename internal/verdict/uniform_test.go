@@ -1,0 +1,46 @@
+package verdict
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestCoverageOfRandomRouting throws calls at random: p must be at most u in a
+// share u of runs, or less (few calls allow few values of p), for every u.
+func TestCoverageOfRandomRouting(t *testing.T) {
+	us := []float64{0.001, 0.01, 0.05, 0.2, 0.5}
+	rows := []string{"| trials × calls, backends | p ≤ 0.001 | p ≤ 0.01 | p ≤ 0.05 | p ≤ 0.2 | p ≤ 0.5 |", "|---|---|---|---|---|---|"}
+	for _, c := range []struct{ trials, calls, backends int }{
+		{1, 9, 3}, {1, 30, 3}, {1, 1000, 3}, {1, 10_000, 3}, {5, 100, 3}, {5, 1000, 3}, {1, 200, 2}, {1, 40, 10}, {1, 1000, 10}, {5, 2000, 10}, {2, 300, 100},
+	} {
+		random := rand.New(rand.NewPCG(17, uint64(c.calls)))
+		under := make([]int, len(us))
+		runs := *sims / 2
+		for range runs {
+			trials := make([][]uint64, c.trials)
+			for i := range trials {
+				trials[i] = thrown(c.calls, c.backends, random)
+			}
+			p := chanceOf(trials).p()
+			for i, u := range us {
+				if p <= u {
+					under[i]++
+				}
+			}
+		}
+		row := fmt.Sprintf("| %d × %d, %d |", c.trials, c.calls, c.backends)
+		for i, u := range us {
+			if tooMany(under[i], runs, u) {
+				t.Errorf("%v: p ≤ %g in %d of %d runs", c, u, under[i], runs)
+			}
+			// Where p can take many values it must not be too cautious either.
+			if c.calls >= 1000 && tooMany(runs-under[i], runs, 1-0.7*u) {
+				t.Errorf("%v: p ≤ %g in no more than %d of %d runs", c, u, under[i], runs)
+			}
+			row += fmt.Sprintf(" %.1f %% |", percentOf(under[i], runs))
+		}
+		rows = append(rows, row)
+	}
+	checkTable(t, "uniform", rows)
+}
