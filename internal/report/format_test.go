@@ -90,8 +90,11 @@ func TestSparklinesSpanTheirScale(t *testing.T) {
 	if got := spark([]float64{0, 5, 10, math.NaN(), 20}, 10); got != "▁▅█ █" {
 		t.Errorf("got %q", got)
 	}
-	if got := squeeze([]float64{1, 3, math.NaN(), 7}, 2); got[0] != 2 || got[1] != 7 {
-		t.Errorf("got %v", got)
+	if diff := cmp.Diff([]float64{2, 7}, fit([]float64{1, 3, math.NaN(), 7}, 2)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]float64{1, 1, 1, 2, 2}, fit([]float64{1, 2}, 5)); diff != "" {
+		t.Error(diff)
 	}
 }
 

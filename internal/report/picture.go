@@ -16,27 +16,29 @@ func pictureLines(stripes []stripe, width int) []string {
 		steps = max(steps, len(s.values))
 	}
 	label = min(label, width/4)
-	room := min(width-label-gap, steps)
+	room := width - label - gap
 	var out []string
 	for _, s := range stripes {
-		drawn := spark(squeeze(s.values, room), s.top)
+		drawn := spark(fit(s.values, room), s.top)
 		if s.marks != nil {
-			drawn = marked(s.marks, steps, room, width-label-gap)
+			drawn = marked(s.marks, steps, room)
 		}
 		out = append(out, pad(s.label, label, false)+strings.Repeat(" ", gap)+drawn)
 	}
 	return out
 }
 
-// squeeze averages the values into at most room steps; NaN values do not count.
-func squeeze(values []float64, room int) []float64 {
-	if len(values) <= room {
-		return values
+// fit averages the values into room steps, or repeats them when they are fewer; NaN
+// values do not count.
+func fit(values []float64, room int) []float64 {
+	if len(values) == 0 {
+		return nil
 	}
 	out := make([]float64, room)
 	for i := range out {
+		from := i * len(values) / room
 		total, n := 0.0, 0
-		for _, v := range values[i*len(values)/room : (i+1)*len(values)/room] {
+		for _, v := range values[from:max(from+1, (i+1)*len(values)/room)] {
 			if !math.IsNaN(v) {
 				total, n = total+v, n+1
 			}
@@ -61,13 +63,13 @@ func spark(values []float64, top float64) string {
 }
 
 // marked writes each text at its step, as far as the one before leaves room.
-func marked(marks map[int]string, steps, room, width int) string {
-	line := []rune(strings.Repeat(" ", width))
+func marked(marks map[int]string, steps, room int) string {
+	line := []rune(strings.Repeat(" ", room))
 	free := 0
 	for step := range steps {
 		text := []rune(marks[step])
 		at := step * room / max(steps, 1)
-		if len(text) == 0 || at < free || at+len(text) > width {
+		if len(text) == 0 || at < free || at+len(text) > room {
 			continue
 		}
 		copy(line[at:], text)

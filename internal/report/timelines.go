@@ -39,7 +39,7 @@ func timelines(p *page, d result.Document) {
 		}
 		p.sub("How many backends share the calls, over time" + at(cell))
 		p.picture(rows)
-		p.note(fmt.Sprintf("%.0f s, the first round; the highest bar is %.0f backends. ready: how many there are. "+
+		p.note(fmt.Sprintf("%.1f s, the first round; each point looks back over half a second; the highest bar is %.0f backends. ready: how many there are. "+
 			"An arm that follows looks like it; a low line means that few backends do the work.", length, top))
 	}
 }
@@ -61,8 +61,8 @@ func ready(t *result.Timeline) []float64 {
 	return out
 }
 
-// sharingWindow is over how many ms calls are added up: enough of them to see a
-// balance at moderate rates.
+// sharingWindow is over how many ms before a step its calls are added up: enough of
+// them to see a balance at moderate rates.
 const sharingWindow = 500
 
 // sharing is NaN where no call ended.
@@ -74,11 +74,11 @@ func sharing(t *result.Timeline) []float64 {
 	window := max(1, int(sharingWindow/t.IntervalMS))
 	out := make([]float64, steps)
 	for i := range out {
-		from := i / window * window
+		from, to := max(0, i+1-window), i+1
 		total, squares := 0.0, 0.0
 		for _, counts := range t.Backends {
 			calls := 0.0
-			for _, n := range counts[min(from, len(counts)):min(from+window, len(counts))] {
+			for _, n := range counts[min(from, len(counts)):min(to, len(counts))] {
 				calls += float64(n)
 			}
 			total, squares = total+calls, squares+calls*calls

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -33,13 +32,21 @@ func undecided(p *page, open []result.Verdict) {
 		}
 		if v.Ratio > 0 {
 			t.rows[place[pair]][2+slices.Index(metrics, v.Metric)] =
-				fmt.Sprintf("%s (%s–%s)", ratio(v.Ratio), ratio(v.CI[0]), ratio(v.CI[1]))
+				strings.TrimSpace(ratio(v.Ratio) + " " + brackets(v))
 		}
 	}
 	p.grid(t)
 	for _, reason := range reasons(open) {
 		p.item("undecided: " + reason)
 	}
+}
+
+// brackets is the interval, "" where the rounds were too few for one.
+func brackets(v result.Verdict) string {
+	if v.CI == [2]float64{} {
+		return ""
+	}
+	return "(" + ratio(v.CI[0]) + "–" + ratio(v.CI[1]) + ")"
 }
 
 var digits = regexp.MustCompile(`[0-9]+(\.[0-9]+)?`)

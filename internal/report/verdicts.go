@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"rpclab/internal/result"
@@ -37,7 +38,9 @@ func verdicts(p *page, d result.Document) {
 		undecided(p, open)
 	}
 	controls(p, d)
-	p.note("In brackets: the confidence interval of the ratio, from pairs of trials of the same round.")
+	if slices.ContainsFunc(d.Verdicts, func(v result.Verdict) bool { return brackets(v) != "" }) {
+		p.note("In brackets: the confidence interval of the ratio, from pairs of trials of the same round.")
+	}
 }
 
 func verdictCells(d result.Document) []result.Cell {
