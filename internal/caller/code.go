@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"rpclab/internal/measure"
@@ -15,8 +16,12 @@ func Code(err error) string {
 	if err == nil {
 		return measure.OK
 	}
+	code := status.Code(err)
+	if code == codes.Canceled {
+		return "CANCELLED" // grpc-go spells it the American way
+	}
 	var name strings.Builder
-	for i, r := range status.Code(err).String() { // DeadlineExceeded
+	for i, r := range code.String() { // DeadlineExceeded
 		if i > 0 && unicode.IsUpper(r) {
 			name.WriteByte('_')
 		}

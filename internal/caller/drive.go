@@ -41,12 +41,13 @@ func (d *driver) open() {
 	var calls sync.WaitGroup
 	defer calls.Wait()
 	room := make(chan struct{}, d.pace.InFlight())
-	var due time.Duration
+	var before time.Duration
 	for n := uint64(0); ; n++ {
-		var more bool
-		if due, more = d.pace.Next(n, due); !more || !d.sleepUntil(due) {
+		due, more := d.pace.Next(n, before)
+		if !more || !d.sleepUntil(due) {
 			return
 		}
+		before = due
 		select {
 		case room <- struct{}{}:
 			calls.Go(func() {

@@ -109,6 +109,14 @@ func latency(t *testing.T, m measure.Measurement, percentile float64) time.Durat
 	return time.Duration(h.ValueAtQuantile(percentile))
 }
 
+func TestNoCallIsSentBeforeItIsDue(t *testing.T) {
+	const service = 5 * time.Millisecond
+	m := drive(t, pace.Rate{PerSecond: 1000, Duration: 200 * time.Millisecond, Max: 100}, answer(service))
+	if fastest := latency(t, m, 0); fastest < service {
+		t.Errorf("a call that takes %v was answered %v after it was due", service, fastest)
+	}
+}
+
 func TestCallsOverTheInFlightBoundAreDroppedAndCounted(t *testing.T) {
 	held := make(chan struct{})
 	time.AfterFunc(150*time.Millisecond, func() { close(held) })
@@ -139,6 +147,7 @@ func TestCodesAreNamedAsTheSpecificationDoes(t *testing.T) {
 	for want, err := range map[string]error{
 		"OK":                 nil,
 		"DEADLINE_EXCEEDED":  status.Error(codes.DeadlineExceeded, ""),
+		"CANCELLED":          status.Error(codes.Canceled, ""),
 		"UNAVAILABLE":        status.Error(codes.Unavailable, ""),
 		"RESOURCE_EXHAUSTED": status.Error(codes.ResourceExhausted, ""),
 		"UNKNOWN":            errors.New("no status"),

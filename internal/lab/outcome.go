@@ -74,7 +74,12 @@ func took(at, until time.Time, seen measure.Measurement, history []cluster.Snaps
 		verdict.Timeline{Width: measure.Interval, Calls: seen.Timeline.Backends},
 		verdict.Disturbance{At: at.Sub(seen.Started), Until: until.Sub(seen.Started), Ready: ids})
 	if restored.OK {
-		t.BalanceRestored = since(at, at.Add(restored.Took))
+		// It is known to the interval, so what is within the first one took that long.
+		whole := restored.Took.Truncate(measure.Interval)
+		if whole < restored.Took || whole == 0 {
+			whole += measure.Interval
+		}
+		t.BalanceRestored = since(at, at.Add(whole))
 	}
 	return t
 }

@@ -133,12 +133,9 @@ func timeline(seen measure.Measurement, history []cluster.Snapshot) *result.Time
 	}
 	for i := range line.Ready {
 		at := seen.Started.Add(time.Duration(i) * measure.Interval)
-		for _, snapshot := range history {
-			if i == 0 || !snapshot.At.After(at) {
+		for j, snapshot := range history {
+			if j == 0 || !snapshot.At.After(at) {
 				line.Ready[i] = len(snapshot.Ready())
-			}
-			if snapshot.At.After(at) {
-				break
 			}
 		}
 	}

@@ -1,0 +1,298 @@
+package local_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+
+	rpclabv1 "rpclab/api/rpclab/v1"
+	"rpclab/internal/cluster"
+	"rpclab/internal/cluster/local"
+	"rpclab/internal/measure"
+	"rpclab/internal/testkit"
+	"rpclab/internal/workload"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	testkit.Clean()
+	if err := goleak.Find(); code == 0 && err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func newCluster(t *testing.T, o local.Options) *local.Cluster {
+	t.Helper()
+	if o.Server == nil {
+		o.Server = []string{testkit.Rpclab(t), "server"}
+	}
+	o.Log = slog.New(slog.DiscardHandler)
+	c, err := local.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+func deploy(t *testing.T, c *local.Cluster, spec cluster.Spec) cluster.Deployment {
+	t.Helper()
+	spec.Name = "greeter"
+	d, err := c.Deploy(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func ready(d cluster.Deployment) []cluster.Endpoint {
+	now, _ := d.Endpoints().Now()
+	return now.Ready()
+}
+
+func ids(endpoints []cluster.Endpoint) []string {
+	var all []string
+	for _, e := range endpoints {
+		all = append(all, e.ID)
+	}
+	return all
+}
+
+func awaitReady(t *testing.T, d cluster.Deployment, n int) []cluster.Endpoint {
+	t.Helper()
+	testkit.Await(t, fmt.Sprintf("%d backends are ready", n), func() bool { return len(ready(d)) == n })
+	return ready(d)
+}
+
+// greet asks a backend and returns who answered, by its message and by its trailer.
+func greet(t *testing.T, e cluster.Endpoint) (message, trailer string, took time.Duration) {
+	t.Helper()
+	channel, err := grpc.NewClient("passthrough:///"+e.Addr.String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer channel.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	var md metadata.MD
+	began := time.Now()
+	reply, err := rpclabv1.NewGreeterClient(channel).SayHello(ctx, &rpclabv1.HelloRequest{Name: "you"}, grpc.Trailer(&md))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply.Backend, strings.Join(md[workload.Trailer], ","), time.Since(began)
+}
+
+func TestEveryBackendHasAnAddressAndAnIdentityOfItsOwn(t *testing.T) {
+	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 3})
+	addrs := map[string]bool{}
+	for _, e := range ready(d) {
+		message, trailer, _ := greet(t, e)
+		if message != e.ID || trailer != e.ID {
+			t.Errorf("%s answers as %q in the message and %q in the trailer", e.ID, message, trailer)
+		}
+		if !e.Addr.Addr().IsLoopback() || int(e.Addr.Port()) != d.Service().Port {
+			t.Errorf("%s listens on %s; want a loopback address and port %d", e.ID, e.Addr, d.Service().Port)
+		}
+		addrs[e.Addr.Addr().String()] = true
+	}
+	if len(addrs) != 3 {
+		t.Errorf("3 backends have the addresses %v", addrs)
+	}
+}
+
+func TestWhereThereIsOneAddressEveryBackendHasAPort(t *testing.T) {
+	d := deploy(t, newCluster(t, local.Options{OneAddress: true}), cluster.Spec{Replicas: 3})
+	ports := map[uint16]bool{}
+	for _, e := range ready(d) {
+		if message, _, _ := greet(t, e); message != e.ID {
+			t.Errorf("%s answers as %s", e.ID, message)
+		}
+		ports[e.Addr.Port()] = true
+	}
+	if len(ports) != 3 {
+		t.Errorf("3 backends have the ports %v", ports)
+	}
+}
+
+func TestScaleUpAddsAndScaleDownDrains(t *testing.T) {
+	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2, Drain: 300 * time.Millisecond})
+	if err := d.Scale(t.Context(), 4); err != nil {
+		t.Fatal(err)
+	}
+	four := awaitReady(t, d, 4)
+	if err := d.Scale(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	now, _ := d.Endpoints().Now()
+	if got := ids(now.Ready()); !slices.Equal(got, []string{"greeter-0"}) {
+		t.Errorf("ready are %v; the newest have to go first", got)
+	}
+	for _, e := range now.Endpoints {
+		if !e.Ready() && !(e.Terminating && e.Serving) {
+			t.Errorf("%+v is neither ready nor serving while it terminates", e)
+		}
+	}
+	if message, _, _ := greet(t, four[3]); message != "greeter-3" {
+		t.Errorf("a draining backend answered as %q", message)
+	}
+	testkit.Await(t, "those that drained are gone", func() bool {
+		now, _ := d.Endpoints().Now()
+		return len(now.Endpoints) == 1
+	})
+}
+
+func TestAKilledBackendIsReplacedUnderANewIdentity(t *testing.T) {
+	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2})
+	before := ready(d)
+	if err := d.Kill(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Await(t, "greeter-2 takes over", func() bool {
+		return len(ready(d)) == 2 && slices.Contains(ids(ready(d)), "greeter-2")
+	})
+	for _, e := range ready(d) {
+		for _, old := range before {
+			if e.ID != old.ID && e.Addr == old.Addr {
+				t.Errorf("%s has the address of %s", e.ID, old.ID)
+			}
+		}
+	}
+}
+
+func TestAPausedBackendIsNotReadyUntilItIsResumed(t *testing.T) {
+	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2})
+	if err := d.Pause(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	awaitReady(t, d, 1)
+	if err := d.Resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := ids(awaitReady(t, d, 2)); !slices.Equal(got, []string{"greeter-0", "greeter-1"}) {
+		t.Errorf("ready are %v; a paused backend was replaced", got)
+	}
+}
+
+func TestASlowBackendAddsToItsDelay(t *testing.T) {
+	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 1, Args: []string{"--delay", "20ms"}})
+	if _, _, took := greet(t, ready(d)[0]); took < 20*time.Millisecond {
+		t.Errorf("answered in %v, the delay is 20ms", took)
+	}
+	if err := d.Slow(t.Context(), 1, 150*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Await(t, "answers take 170ms", func() bool {
+		_, _, took := greet(t, ready(d)[0])
+		return took >= 170*time.Millisecond
+	})
+}
+
+func TestEventsOnMoreBackendsThanAreReadyAreErrors(t *testing.T) {
+	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 1})
+	for what, err := range map[string]error{
+		"kill":  d.Kill(t.Context(), 2),
+		"pause": d.Pause(t.Context(), 2),
+		"slow":  d.Slow(t.Context(), 2, time.Second),
+		"scale": d.Scale(t.Context(), 0),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "needed") {
+			t.Errorf("%s: %v; want an error that says how many are needed", what, err)
+		}
+	}
+}
+
+func TestAServerThatDiesAtStartIsReportedWithItsLastLines(t *testing.T) {
+	c := newCluster(t, local.Options{Server: []string{testkit.Rpclab(t), "server", "--no-such-flag"}})
+	_, err := c.Deploy(t.Context(), cluster.Spec{Name: "greeter", Replicas: 2})
+	if err == nil || !strings.Contains(err.Error(), "did not start: exit status 2") ||
+		!strings.Contains(err.Error(), "unknown flag: --no-such-flag") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestADeploymentThatIsInterruptedLeavesNothing(t *testing.T) {
+	c := newCluster(t, local.Options{Server: []string{"sleep", "60"}}) // never healthy
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := c.Deploy(ctx, cluster.Spec{Name: "greeter", Replicas: 2}); err == nil {
+		t.Error("a deployment that never became ready was no error")
+	}
+}
+
+func TestUsageIsThatOfTheBackendsSinceReset(t *testing.T) {
+	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2})
+	if err := d.ResetUsage(); err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		greet(t, ready(d)[0])
+	}
+	used := d.Usage()
+	if used.CPU <= 0 || used.CPU > 10*time.Second || used.MaxRSS < 1<<20 || used.MaxRSS > 1<<30 {
+		t.Errorf("100 calls used %v of CPU and %d bytes", used.CPU, used.MaxRSS)
+	}
+	if err := d.Kill(t.Context(), 2); err != nil {
+		t.Fatal(err)
+	}
+	awaitReady(t, d, 2)
+	if after := d.Usage(); after.CPU < used.CPU {
+		t.Errorf("CPU went from %v to %v: that of ended backends is lost", used.CPU, after.CPU)
+	}
+}
+
+func TestCloseLeavesNoProcess(t *testing.T) {
+	c := newCluster(t, local.Options{})
+	d := deploy(t, c, cluster.Spec{Replicas: 3})
+	if err := d.Pause(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	pids := children(t)
+	if len(pids) < 3 {
+		t.Fatalf("children are %v", pids)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range pids {
+		if _, err := measure.CPU(pid); err == nil {
+			t.Errorf("process %d still lives", pid)
+		}
+	}
+}
+
+// children are the processes that this one started.
+func children(t *testing.T) []int {
+	t.Helper()
+	var pids []int
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range tasks {
+		list, _ := os.ReadFile("/proc/self/task/" + task.Name() + "/children")
+		for _, field := range strings.Fields(string(list)) {
+			var pid int
+			if _, err := fmt.Sscan(field, &pid); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
+}
