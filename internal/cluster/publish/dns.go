@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"sync"
 
 	"github.com/miekg/dns"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -23,6 +24,7 @@ type DNS struct {
 	addr    netip.AddrPort
 	servers []*dns.Server
 	done    chan error // one from each server
+	close   func() error
 }
 
 // ServeDNS answers for names from endpoints at an address; port 0 takes a port
@@ -51,14 +53,18 @@ func ServeDNS(endpoints *cluster.Endpoints, names Names, at netip.AddrPort) (*DN
 		go func() { d.done <- s.ActivateAndServe() }()
 		<-started // Shutdown refuses a server that has not started
 	}
+	d.close = sync.OnceValue(d.shutdown)
 	return d, nil
 }
 
 // Addr is where the server answers, over UDP and TCP.
 func (d *DNS) Addr() netip.AddrPort { return d.addr }
 
-// Close ends the server and returns when no query is in work.
-func (d *DNS) Close() error {
+// Close ends the server and returns when no query is in work. A second call gives
+// what the first gave.
+func (d *DNS) Close() error { return d.close() }
+
+func (d *DNS) shutdown() error {
 	var errs []error
 	for _, s := range d.servers {
 		errs = append(errs, s.Shutdown())

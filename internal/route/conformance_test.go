@@ -1,0 +1,93 @@
+package route_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"rpclab/internal/route"
+)
+
+// What every route must do. A new route is tested here by being registered.
+func TestEveryRoute(t *testing.T) {
+	for _, name := range route.Names() {
+		r, err := route.Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Run(name, func(t *testing.T) {
+			here := goleak.IgnoreCurrent()
+			t.Run("explains itself", func(t *testing.T) {
+				if r.Doc == "" {
+					t.Error("no Doc")
+				}
+			})
+			t.Run("calls succeed", func(t *testing.T) {
+				g := startGreeters(t, 3)
+				target, _ := g.open(name)
+				cc := g.channel(target)
+				for range 30 {
+					if _, err := call(t.Context(), cc); err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+			t.Run("a route opened after a change goes only to what is there", func(t *testing.T) {
+				g := startGreeters(t, 2)
+				g.stop(1)
+				g.start(3)
+				target, _ := g.open(name)
+				cc := g.channel(target)
+				eventually(t, func() (bool, string) {
+					ids := answering(t.Context(), cc)
+					return ids != nil && !slices.Contains(ids, "b1"), fmt.Sprint(ids)
+				})
+			})
+			if r.Follows {
+				t.Run("follows", func(t *testing.T) { follows(t, name) })
+			}
+			goleak.VerifyNone(t, here)
+		})
+	}
+}
+
+// follows checks that an open channel reaches all backends, then what is left and
+// added when one is replaced, and that the route tells the same. A backend goes with
+// its connection, so that a resolver which asks again only then follows too.
+func follows(t *testing.T, name string) {
+	g := startGreeters(t, 3)
+	target, heard := g.open(name)
+	cc := g.channel(target)
+	for _, step := range []struct {
+		what   string
+		do     func()
+		answer []string
+		told   []int
+	}{
+		{"at first", func() {}, []string{"b1", "b2", "b3"}, []int{1, 2, 3}},
+		{"one replaced", func() { g.start(4); g.stop(1) }, []string{"b2", "b3", "b4"}, []int{2, 3, 4}},
+		{"scaled down to one", func() { g.stop(2); g.stop(3) }, []string{"b4"}, []int{4}},
+		{"scaled up by one, one replaced", func() { g.start(5); g.start(6); g.stop(4) }, []string{"b5", "b6"}, []int{5, 6}},
+	} {
+		step.do()
+		var told []string
+		for _, n := range step.told {
+			told = append(told, fmt.Sprintf("127.0.77.%d:%d", n, g.port))
+		}
+		eventually(t, func() (bool, string) {
+			ids := answering(t.Context(), cc)
+			return slices.Equal(ids, step.answer) && slices.Equal(heard.last(), told),
+				fmt.Sprintf("%s: %v answer, told %v; want %v, %v", step.what, ids, heard.last(), step.answer, told)
+		})
+	}
+}
+
+func TestAnUnknownRouteNamesTheKnown(t *testing.T) {
+	_, err := route.Lookup("carrier-pigeon")
+	const want = `no route "carrier-pigeon"; there are direct, clusterip, headless, endpointslice, kuberesolver`
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}

@@ -1,0 +1,200 @@
+package route_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/resolver/dns"
+
+	"rpclab/internal/cluster"
+	"rpclab/internal/cluster/publish"
+	"rpclab/internal/route"
+)
+
+// TestMain shortens the 30-second floor of grpc-go's dns resolver, which only a
+// whole process can do, so that these tests need not wait for it. The route itself
+// never touches it.
+func TestMain(m *testing.M) {
+	dns.SetMinResolutionInterval(10 * time.Millisecond)
+	goleak.VerifyTestMain(m)
+}
+
+const backendKey = "backend-id"
+
+// greeters are real gRPC servers on loopback addresses, one port for all, and their
+// publication.
+type greeters struct {
+	t         *testing.T
+	endpoints *cluster.Endpoints
+	port      int
+	servers   map[string]*grpc.Server
+	service   cluster.Service
+}
+
+// startGreeters starts backends b1 to bn.
+func startGreeters(t *testing.T, n int) *greeters {
+	t.Helper()
+	g := &greeters{t: t, endpoints: cluster.NewEndpoints(), servers: map[string]*grpc.Server{}}
+	for i := range n {
+		g.start(i + 1)
+	}
+	p, err := publish.Serve(g.endpoints, publish.Names{Service: "greeter", Namespace: "default", Port: g.port}, netip.MustParseAddr("127.0.0.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.service = p.Service()
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		for _, s := range g.servers {
+			s.Stop()
+		}
+	})
+	return g
+}
+
+// start runs backend bn at 127.0.77.n and publishes it.
+func (g *greeters) start(n int) {
+	g.t.Helper()
+	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.77.%d:%d", n, g.port))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	addr := listener.Addr().(*net.TCPAddr).AddrPort()
+	g.port = int(addr.Port())
+	id := fmt.Sprintf("b%d", n)
+	server := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+		if err := grpc.SetTrailer(ctx, metadata.Pairs(backendKey, id)); err != nil {
+			return nil, err
+		}
+		return handle(ctx, request)
+	}))
+	healthpb.RegisterHealthServer(server, health.NewServer())
+	go func() { _ = server.Serve(listener) }() // ends with Stop
+	g.servers[id] = server
+	g.endpoints.Set(cluster.Endpoint{ID: id, Addr: addr, Serving: true})
+}
+
+// stop takes a backend away as a graceful scale-down does: terminating, drained, gone.
+func (g *greeters) stop(n int) {
+	id := fmt.Sprintf("b%d", n)
+	now, _ := g.endpoints.Now()
+	for _, e := range now.Endpoints {
+		if e.ID == id {
+			e.Terminating = true
+			g.endpoints.Set(e)
+		}
+	}
+	g.servers[id].GracefulStop()
+	g.endpoints.Remove(id)
+	delete(g.servers, id)
+}
+
+// news is what a route told.
+type news struct {
+	mu   sync.Mutex
+	sets [][]string
+}
+
+func (n *news) told(_ time.Time, addrs []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.sets = append(n.sets, slices.Sorted(slices.Values(addrs)))
+}
+
+func (n *news) last() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.sets) == 0 {
+		return nil
+	}
+	return n.sets[len(n.sets)-1]
+}
+
+// open opens a route to the greeters until the test ends.
+func (g *greeters) open(name string) (route.Target, *news) {
+	g.t.Helper()
+	r, err := route.Lookup(name)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	var heard news
+	target, err := r.Open(g.t.Context(), g.service, heard.told)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.t.Cleanup(target.Close)
+	return target, &heard
+}
+
+// channel is a grpc-go channel over a target until the test ends.
+func (g *greeters) channel(target route.Target) *grpc.ClientConn {
+	g.t.Helper()
+	cc, err := grpc.NewClient(target.URI, append(target.DialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.t.Cleanup(func() { _ = cc.Close() })
+	return cc
+}
+
+// call says which backend answered.
+func call(ctx context.Context, cc *grpc.ClientConn) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	var trailer metadata.MD
+	if _, err := healthpb.NewHealthClient(cc).Check(ctx, &healthpb.HealthCheckRequest{}, grpc.Trailer(&trailer)); err != nil {
+		return "", err
+	}
+	return trailer.Get(backendKey)[0], nil
+}
+
+// answering are the backends that answer 30 calls; a call that fails gives nil.
+func answering(ctx context.Context, cc *grpc.ClientConn) []string {
+	seen := map[string]bool{}
+	for range 30 {
+		id, err := call(ctx, cc)
+		if err != nil {
+			return nil
+		}
+		seen[id] = true
+	}
+	var ids []string
+	for id := range seen {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// eventually polls until ok, which describes what it saw.
+func eventually(t *testing.T, ok func() (bool, string)) {
+	t.Helper()
+	deadline := time.After(10 * time.Second)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		good, saw := ok()
+		if good {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("not within 10 s; last saw %s", saw)
+		}
+	}
+}
