@@ -1,0 +1,25 @@
+# make check is the fast part, for while you work; make test is everything.
+.PHONY: run check test bench generate
+
+run: ; go run ./cmd/rpclab run channels --quick
+
+check: tools
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt would change:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
+	go vet ./...
+	GOOS=darwin go vet ./...
+	go test -short ./...
+
+test: check
+	go test -race -count=1 -timeout 40m ./internal/... ./test/house/... ./api/... ./experiments/...
+	go test -count=1 -timeout 40m ./cmd/... ./test/...
+
+bench:
+	go test -run '^$$' -bench . -benchmem ./internal/...
+
+generate:
+	go generate ./...
+	go test ./... -run 'Golden|Schema|Generated' -update
+
+# Only Go is needed so far; modules come from the proxy, into Go's own cache.
+tools:
+	@command -v go >/dev/null || { echo "go is missing: install Go 1.26 or newer, https://go.dev/dl"; exit 1; }

@@ -1,0 +1,221 @@
+package lab_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"rpclab/internal/cluster/local"
+	"rpclab/internal/experiment"
+	"rpclab/internal/lab"
+	"rpclab/internal/process"
+	"rpclab/internal/result"
+	"rpclab/internal/testkit"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	testkit.Clean()
+	if err := goleak.Find(); code == 0 && err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+const small = `
+experiment: small
+question: Does it work?
+defaults:
+  workload: {greet: {delay: 5ms}}
+  server: {replicas: 3}
+  route: clusterip
+  caller: {warmup: 10}
+  load: {burst: 60}
+arms:
+  shared: {}
+  endpointslice: {route: endpointslice}
+rounds: 2
+`
+
+func plan(t *testing.T, doc string, o experiment.Options) experiment.Plan {
+	t.Helper()
+	p, err := experiment.Expand("test.yaml", []byte(doc), o, lab.Vocabulary())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func options(t *testing.T) lab.Options {
+	t.Helper()
+	files, err := process.MaxFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	quiet := slog.New(slog.DiscardHandler)
+	cluster, err := local.New(local.Options{Server: []string{testkit.Rpclab(t), "server"}, Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := result.OpenStore(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(cluster.Close(), store.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return lab.Options{
+		Cluster: cluster, Kind: "local", Worker: []string{testkit.Rpclab(t), "caller"},
+		Log: quiet, Store: store, MaxFiles: files,
+	}
+}
+
+func arm(t *testing.T, d result.Document, name string) result.Arm {
+	t.Helper()
+	for _, a := range d.Arms {
+		if a.Name == name {
+			return a
+		}
+	}
+	t.Fatalf("there is no arm %s", name)
+	return result.Arm{}
+}
+
+func TestARunMeasuresEveryArmInEveryRound(t *testing.T) {
+	o := options(t)
+	d, err := lab.Run(t.Context(), plan(t, small, experiment.Options{Seed: 1}), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"shared", "endpointslice"} {
+		a := arm(t, d, name)
+		if len(a.Trials) != 2 || a.Calls != 120 || len(a.Errors) != 0 || a.Latency.P50 < 5 {
+			t.Errorf("%s: %d trials, %d calls, errors %v, p50 %.2f ms", name, len(a.Trials), a.Calls, a.Errors, a.Latency.P50)
+		}
+		if a.Resources.Client.CPU <= 0 || a.Resources.Server.CPU <= 0 || a.Resources.Client.RSS == 0 || a.Resources.Server.RSS == 0 {
+			t.Errorf("%s: resources are %+v", name, a.Resources)
+		}
+		for _, trial := range a.Trials {
+			if len(trial.Backends) != 3 {
+				t.Errorf("%s round %d: backends are %v; all three were ready", name, trial.Round, trial.Backends)
+			}
+		}
+	}
+	if one := arm(t, d, "shared").Balance.Jain; one < 0.333 || one > 0.334 {
+		t.Errorf("shared has Jain's index %.3f; one connection serves one of three", one)
+	}
+	if even := arm(t, d, "endpointslice").Balance.Jain; even < 0.999 {
+		t.Errorf("endpointslice has Jain's index %.3f", even)
+	}
+	stored, complete, err := o.Store.Get(t.Context(), d.ID)
+	if err != nil || !complete || len(arm(t, stored, "shared").Trials) != 2 {
+		t.Errorf("stored: complete is %v, %v", complete, err)
+	}
+}
+
+func TestServersMayStayForTheNextTrial(t *testing.T) {
+	o := options(t)
+	d, err := lab.Run(t.Context(), plan(t, small, experiment.Options{Set: []string{"server.fresh=false"}}), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Partial || arm(t, d, "shared").Calls != 120 {
+		t.Errorf("partial is %v, %d calls", d.Partial, arm(t, d, "shared").Calls)
+	}
+}
+
+func TestAnInterruptKeepsWhatWasMeasured(t *testing.T) {
+	o := options(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	o.Progress = func(p lab.Progress) {
+		if p.Ended == nil && p.Trial.Order == 2 {
+			cancel()
+		}
+	}
+	d, err := lab.Run(ctx, plan(t, small, experiment.Options{}), o)
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("ended with %v", err)
+	}
+	trials := len(arm(t, d, "shared").Trials) + len(arm(t, d, "endpointslice").Trials)
+	if !d.Partial || trials != 2 {
+		t.Errorf("partial is %v with %d trials; two of four had ended", d.Partial, trials)
+	}
+	stored, complete, err := o.Store.Get(t.Context(), d.ID)
+	if err != nil || !complete || !stored.Partial {
+		t.Errorf("stored: complete %v, partial %v, %v", complete, stored.Partial, err)
+	}
+}
+
+func TestARunWhoseProcessDiedIsAssembledFromItsTrials(t *testing.T) {
+	o := options(t)
+	d, err := lab.Run(t.Context(), plan(t, small, experiment.Options{}), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := lab.Assemble(d)
+	if got, want := arm(t, again, "shared").Latency, arm(t, d, "shared").Latency; got != want {
+		t.Errorf("assembled again the latency is %+v, was %+v", got, want)
+	}
+	if len(again.Verdicts) != len(d.Verdicts) || len(d.Verdicts) == 0 {
+		t.Errorf("%d verdicts, were %d", len(again.Verdicts), len(d.Verdicts))
+	}
+}
+
+func TestAServerThatCannotStartEndsTheRunWithItsReason(t *testing.T) {
+	o := options(t)
+	var err error
+	if o.Cluster, err = local.New(local.Options{Server: []string{testkit.Rpclab(t), "server", "--bad"}, Log: o.Log}); err != nil {
+		t.Fatal(err)
+	}
+	d, err := lab.Run(t.Context(), plan(t, small, experiment.Options{}), o)
+	if err == nil || !strings.Contains(err.Error(), "unknown flag: --bad") || !d.Partial {
+		t.Errorf("partial is %v, error %v", d.Partial, err)
+	}
+}
+
+func TestACallerThatDiesIsAFindingAndNotTheEnd(t *testing.T) {
+	o := options(t)
+	o.Worker = []string{"sh", "-c", "read line; echo out of luck >&2; exit 7"}
+	d, err := lab.Run(t.Context(), plan(t, small, experiment.Options{Rounds: 1}), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trial := arm(t, d, "shared").Trials[0]
+	if !strings.Contains(trial.Failed, "exit status 7") || !strings.Contains(trial.Failed, "out of luck") {
+		t.Errorf("the trial failed for %q", trial.Failed)
+	}
+	if len(d.Warnings) != 2 {
+		t.Errorf("warnings are %q; one for each arm", d.Warnings)
+	}
+}
+
+func TestAPlanThatNeedsTooManyFilesIsRefusedBeforeItRuns(t *testing.T) {
+	o := options(t)
+	o.MaxFiles = 100
+	p := plan(t, small, experiment.Options{Set: []string{"caller.channel=per-call"}})
+	_, err := lab.Run(t.Context(), p, o)
+	if !errors.Is(err, lab.ErrTooFewFiles) || !strings.Contains(err.Error(), "124 in one process, a connection for each of 60 calls at once") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAWorkerEndsWithItsLab(t *testing.T) {
+	err := lab.Work(strings.NewReader(""), &strings.Builder{})
+	if err == nil || !strings.Contains(err.Error(), "rpclab run") {
+		t.Errorf("a worker without assignment: %v", err)
+	}
+	var said strings.Builder
+	err = lab.Work(strings.NewReader(`{"route":"nowhere"}`+"\n"), &said)
+	if err == nil || !strings.Contains(said.String(), `no route \"nowhere\"`) {
+		t.Errorf("an unknown route: %v, said %s", err, said.String())
+	}
+}

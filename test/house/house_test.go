@@ -1,0 +1,191 @@
+// Package house holds the rules of the house as tests that fail.
+package house
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const root = "../.."
+
+// rooms are in the order of docs/decisions/0002: a room imports only rooms after it.
+var rooms = []string{
+	"lab", "experiment", "route", "cluster", "caller", "pace", "wire", "workload",
+	"measure", "verdict", "report", "result", "web", "process",
+}
+
+// files calls see with every Go file that people wrote.
+func files(t *testing.T, see func(path string, file *ast.File, set *token.FileSet)) {
+	t.Helper()
+	seen := 0
+	err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && strings.HasPrefix(entry.Name(), ".") && entry.Name() != ".." {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, ".pb.go") {
+			return nil
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, path, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		seen++
+		name, err := filepath.Rel(root, path)
+		see(filepath.ToSlash(name), file, set)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen < 50 {
+		t.Fatalf("only %d files were looked at: the rules hold nothing", seen)
+	}
+}
+
+// roomOf is the room of a path such as internal/route/slicewatch or its import path.
+func roomOf(path string) (room string, ok bool) {
+	path = strings.TrimPrefix(path, "rpclab/")
+	path, ok = strings.CutPrefix(path, "internal/")
+	if !ok {
+		return "", false
+	}
+	room, _, _ = strings.Cut(path, "/")
+	return room, room != "testkit"
+}
+
+func TestARoomImportsOnlyRoomsAfterIt(t *testing.T) {
+	files(t, func(path string, file *ast.File, _ *token.FileSet) {
+		from, ok := roomOf(path)
+		if !ok || strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		if !slices.Contains(rooms, from) {
+			t.Errorf("%s is in a room that the house does not know: %s", path, from)
+		}
+		for _, imported := range file.Imports {
+			to, ok := roomOf(strings.Trim(imported.Path.Value, `"`))
+			if ok && to != from && slices.Index(rooms, to) < slices.Index(rooms, from) {
+				t.Errorf("%s imports the room %s, which comes before %s", path, to, from)
+			}
+		}
+	})
+}
+
+func TestTestsWaitForStatesAndNotForTime(t *testing.T) {
+	files(t, func(path string, file *ast.File, set *token.FileSet) {
+		if !strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		calls(file, func(on, method string, at token.Pos) {
+			if on == "time" && method == "Sleep" {
+				t.Errorf("%s:%d: a test sleeps; wait for the state that it needs", path, set.Position(at).Line)
+			}
+			if strings.HasPrefix(method, "Skip") && on == "t" {
+				t.Errorf("%s:%d: a test skips; a missing tool is a failure that says how to get it", path, set.Position(at).Line)
+			}
+		})
+	})
+}
+
+func TestNothingPanics(t *testing.T) {
+	files(t, func(path string, file *ast.File, set *token.FileSet) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			if name, ok := call.Fun.(*ast.Ident); ok && name.Name == "panic" {
+				t.Errorf("%s:%d: panics; return an error", path, set.Position(call.Pos()).Line)
+			}
+			return true
+		})
+		calls(file, func(on, method string, at token.Pos) {
+			exits := on == "os" && method == "Exit" || on == "log" && strings.HasPrefix(method, "Fatal")
+			if exits && file.Name.Name != "main" && !strings.HasSuffix(path, "_test.go") {
+				t.Errorf("%s:%d: ends the process; only main may", path, set.Position(at).Line)
+			}
+		})
+	})
+}
+
+func TestPackagesWithTestsLookForLeaks(t *testing.T) {
+	tested, guarded := map[string]bool{}, map[string]bool{}
+	files(t, func(path string, file *ast.File, _ *token.FileSet) {
+		if !strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		dir := filepath.Dir(path)
+		tested[dir] = true
+		calls(file, func(on, method string, _ token.Pos) {
+			guarded[dir] = guarded[dir] || on == "goleak" || on == "testkit" && method == "Main"
+		})
+	})
+	for dir := range tested {
+		if !guarded[dir] {
+			t.Errorf("%s: its tests run without a goroutine leak check; add a TestMain", dir)
+		}
+	}
+}
+
+func TestFilesAreOneThought(t *testing.T) {
+	const most = 300 // lines; a table of test cases may be longer
+	files(t, func(path string, file *ast.File, set *token.FileSet) {
+		lines := set.File(file.Pos()).LineCount()
+		if lines > most && !strings.HasSuffix(path, "_test.go") {
+			t.Errorf("%s has %d lines; %d are enough for one thought", path, lines, most)
+		}
+	})
+}
+
+func TestExportedNamesAreExplained(t *testing.T) {
+	files(t, func(path string, file *ast.File, set *token.FileSet) {
+		if strings.HasSuffix(path, "_test.go") || !strings.HasPrefix(path, "internal/") {
+			return
+		}
+		for _, declared := range file.Decls {
+			switch d := declared.(type) {
+			case *ast.FuncDecl:
+				// A method that an interface or its type's comment explains may do without.
+				if d.Recv == nil && d.Name.IsExported() && d.Doc == nil {
+					t.Errorf("%s:%d: %s has no comment", path, set.Position(d.Pos()).Line, d.Name)
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					if typ, ok := spec.(*ast.TypeSpec); ok && typ.Name.IsExported() && d.Doc == nil && typ.Doc == nil {
+						t.Errorf("%s:%d: %s has no comment", path, set.Position(typ.Pos()).Line, typ.Name)
+					}
+				}
+			}
+		}
+	})
+}
+
+// calls calls see with every call of the form on.method(…).
+func calls(file *ast.File, see func(on, method string, at token.Pos)) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		if selector, ok := call.Fun.(*ast.SelectorExpr); ok {
+			if on, ok := selector.X.(*ast.Ident); ok {
+				see(on.Name, selector.Sel.Name, call.Pos())
+			}
+		}
+		return true
+	})
+}
