@@ -1,80 +1,23 @@
 package publish
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/netip"
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	discovery "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/version"
-
-	"rpclab/internal/cluster"
 )
 
-const (
-	groupPath = "/apis/discovery.k8s.io/v1"
-	// closeGrace is how long Close waits for requests in work to end by themselves.
-	closeGrace = time.Second
-)
+const groupPath = "/apis/discovery.k8s.io/v1"
 
 var resource = discovery.Resource("endpointslices")
-
-// API serves the slices of one service as the Kubernetes API server does:
-// reading only, JSON only.
-type API struct {
-	addr    netip.AddrPort
-	server  *http.Server
-	cancel  context.CancelFunc
-	running sync.WaitGroup
-}
-
-// ServeAPI serves endpoints as slices under names at an address; port 0 takes a
-// free one.
-func ServeAPI(endpoints *cluster.Endpoints, names Names, at netip.AddrPort) (*API, error) {
-	listener, err := net.Listen("tcp", at.String())
-	if err != nil {
-		return nil, fmt.Errorf("EndpointSlice API: %w", err)
-	}
-	past := newHistory(names, historySize)
-	now, _ := endpoints.Now()
-	past.put(now)
-	ctx, cancel := context.WithCancel(context.Background())
-	a := &API{addr: listener.Addr().(*net.TCPAddr).AddrPort(), cancel: cancel, server: &http.Server{
-		Handler:           handler(past),
-		BaseContext:       func(net.Listener) context.Context { return ctx }, // ends the watches
-		ReadHeaderTimeout: 10 * time.Second,
-	}}
-	a.running.Go(func() { endpoints.Watch(ctx, past.put) })
-	a.running.Go(func() { _ = a.server.Serve(listener) }) // always http.ErrServerClosed: Close ends it
-	return a, nil
-}
-
-// Addr is where the server listens.
-func (a *API) Addr() netip.AddrPort { return a.addr }
-
-// Close ends every watch and the server, and returns when they are gone.
-func (a *API) Close(ctx context.Context) error {
-	a.cancel()
-	ctx, cancel := context.WithTimeout(ctx, closeGrace)
-	defer cancel()
-	err := a.server.Shutdown(ctx)
-	if errors.Is(err, context.DeadlineExceeded) { // a client that opened a connection and said nothing
-		err = a.server.Close()
-	}
-	a.running.Wait()
-	return err
-}
 
 // slicesAPI answers requests from a history.
 type slicesAPI struct {

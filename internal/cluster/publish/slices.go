@@ -2,18 +2,13 @@ package publish
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 	"strconv"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	discovery "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"rpclab/internal/cluster"
@@ -22,9 +17,6 @@ import (
 // sliceLimit is how many endpoints a slice holds at most: the default of the
 // EndpointSlice controller's --max-endpoints-per-slice.
 const sliceLimit = 100
-
-// portName is the name of the one port of every slice.
-const portName = "grpc"
 
 // book is the service as slices at one resource version. It is a value: apply
 // returns another one, and what it shares is never changed.
@@ -184,55 +176,4 @@ func (b book) commit(drafts []*draft, at time.Time) (book, []change) {
 		}
 	}
 	return next, changes
-}
-
-func (b book) meta(number int, at time.Time) metav1.ObjectMeta {
-	name := fmt.Sprintf("%s-%d", b.names.Service, number)
-	return metav1.ObjectMeta{
-		Name: name, GenerateName: b.names.Service + "-", Namespace: b.names.Namespace,
-		UID: types.UID(b.names.Namespace + "." + name), Generation: 1, CreationTimestamp: metav1.NewTime(at),
-		Labels: map[string]string{
-			discovery.LabelServiceName: b.names.Service,
-			discovery.LabelManagedBy:   "endpointslice-controller.k8s.io",
-		},
-		Annotations: triggered(at),
-	}
-}
-
-// triggered is the annotation from which kube-proxy measures how long it took to
-// follow: the time of the change that the slice shows.
-func triggered(at time.Time) map[string]string {
-	return map[string]string{corev1.EndpointsLastChangeTriggerTime: at.UTC().Format(time.RFC3339Nano)}
-}
-
-// endpoint is the API's form of an endpoint.
-func (b book) endpoint(e cluster.Endpoint) discovery.Endpoint {
-	out := discovery.Endpoint{
-		Addresses: []string{e.Addr.Addr().Unmap().String()},
-		Conditions: discovery.EndpointConditions{
-			Ready: new(e.Ready()), Serving: new(e.Serving), Terminating: new(e.Terminating),
-		},
-		TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: b.names.Namespace, Name: e.ID},
-	}
-	if isLabel(e.ID) {
-		out.Hostname = new(e.ID)
-	}
-	return out
-}
-
-func ports(port int32) []discovery.EndpointPort {
-	return []discovery.EndpointPort{{Name: new(portName), Protocol: new(corev1.ProtocolTCP), Port: new(port)}}
-}
-
-func familyOf(e cluster.Endpoint) family {
-	return family{addressType(e.Addr.Addr()), int32(e.Addr.Port())}
-}
-
-func familyIn(s discovery.EndpointSlice) family { return family{s.AddressType, *s.Ports[0].Port} }
-
-func addressType(ip netip.Addr) discovery.AddressType {
-	if ip.Unmap().Is4() {
-		return discovery.AddressTypeIPv4
-	}
-	return discovery.AddressTypeIPv6
 }
