@@ -1,0 +1,123 @@
+package e2e
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestFirstCommand is the README's promise: what a stranger sees first.
+func TestFirstCommand(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out.json")
+	s := rpclab(t, "run", "channels", "--quick", "--json", out)
+	if s.code != 0 {
+		t.Fatalf("exit code %d\n%s", s.code, s.stderr)
+	}
+	if s.took > 30*time.Second {
+		t.Errorf("--quick took %v; 30 s are promised", s.took)
+	}
+	file, err := os.Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	d := read(t, file)
+
+	for _, a := range d.Arms {
+		if len(a.Errors) != 0 || a.Dropped != 0 {
+			t.Errorf("%s: errors %v, %d dropped", a.Name, a.Errors, a.Dropped)
+		}
+	}
+	for _, trial := range arm(t, d, "shared").Trials {
+		if busiest := slices.Max(counts(trial.Backends)); busiest != trial.Calls || len(trial.Backends) != 3 {
+			t.Errorf("shared, round %d: %v; one of three backends should have every call", trial.Round, trial.Backends)
+		}
+	}
+	if jain := arm(t, d, "shared").Balance.Jain; math.Abs(jain-1.0/3) > 1e-9 {
+		t.Errorf("shared has Jain's index %g, want 1/3", jain)
+	}
+	for _, name := range []string{"endpointslice", "kuberesolver", "headless"} {
+		for _, trial := range arm(t, d, name).Trials {
+			calls := counts(trial.Backends)
+			even := float64(trial.Calls) / 3
+			if len(calls) != 3 || float64(slices.Max(calls)) > even*1.01 || float64(slices.Min(calls)) < even*0.99 {
+				t.Errorf("%s, round %d: %v is not even to within 1 %%", name, trial.Round, trial.Backends)
+			}
+		}
+	}
+	if p := arm(t, d, "new-channel").Balance.PRandom; p <= 0.001 {
+		t.Errorf("new-channel does not look random: p = %g", p)
+	}
+	controls := 0
+	for _, v := range d.Verdicts {
+		if v.Kind == "control" {
+			controls++
+			if v.Decision == "better" || v.Decision == "worse" {
+				t.Errorf("the A/A control was called %s: %+v", v.Decision, v)
+			}
+		}
+	}
+	if controls != 2 || len(d.Verdicts) < 12 {
+		t.Errorf("%d verdicts, %d of them on the control", len(d.Verdicts), controls)
+	}
+	for _, sentence := range []string{
+		"one HTTP/2 connection carries every call, so one of 3 backends got all",
+		"not told apart",
+		"Confounds",
+	} {
+		if !strings.Contains(strings.Join(strings.Fields(s.stdout), " "), sentence) {
+			t.Errorf("the report does not say %q", sentence)
+		}
+	}
+}
+
+func counts(backends map[string]uint64) []uint64 {
+	var all []uint64
+	for _, n := range backends {
+		all = append(all, n)
+	}
+	return all
+}
+
+// TestTenThousandChannelsAtOnce is where the study's client crashed.
+func TestTenThousandChannelsAtOnce(t *testing.T) {
+	d, _ := document(t, "channels", "--set", "load.burst=10000", "--rounds", "1")
+	if len(d.Arms) != 7 {
+		t.Errorf("%d arms; all seven have to run", len(d.Arms))
+	}
+	for _, a := range d.Arms {
+		var failed uint64
+		for _, n := range a.Errors {
+			failed += n
+		}
+		if a.Calls != 10_000 || a.Trials[0].Failed != "" {
+			t.Errorf("%s: %d of 10,000 calls ended; %s", a.Name, a.Calls, a.Trials[0].Failed)
+		}
+		var answered uint64
+		for _, n := range a.Backends {
+			answered += n
+		}
+		if answered+failed != a.Calls {
+			t.Errorf("%s: %d answered and %d failed of %d calls", a.Name, answered, failed, a.Calls)
+		}
+	}
+}
+
+func TestPublishedFiguresStandBesideOurs(t *testing.T) {
+	s := rpclab(t, "run", "channels", "--rounds", "1", "--arms", "shared,endpointslice",
+		"--set", "sweep.load.burst=[1000]", "--set", "workload.greet.delay=50ms")
+	if s.code != 0 || !strings.Contains(s.stdout, "522.6") {
+		t.Errorf("exit code %d; the study's 522.6 ms for the shared channel is not in\n%s%s", s.code, s.stdout, s.stderr)
+	}
+}
+
+func TestStandardOutputCanBeTheResultAlone(t *testing.T) {
+	d, s := document(t, "channels", "--quick", "--rounds", "1", "--arms", "shared", "--no-store")
+	if !strings.HasPrefix(s.stdout, "{") || !strings.HasSuffix(s.stdout, "}\n") || d.Rounds != 1 {
+		t.Errorf("standard output begins %.40q", s.stdout)
+	}
+}

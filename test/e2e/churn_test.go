@@ -1,0 +1,100 @@
+package e2e
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"rpclab/internal/result"
+)
+
+// events are what came of one event in every trial of an arm.
+func events(d result.Document, arm, what string) []result.Event {
+	var all []result.Event
+	for _, e := range d.Events {
+		if e.Arm == arm && e.What == what {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// lags are the times from the endpoint update to the moment the client was told.
+func lags(t *testing.T, events []result.Event) []float64 {
+	t.Helper()
+	var all []float64
+	for _, e := range events {
+		if e.Took.EndpointReady == nil || e.Took.ClientTold == nil {
+			t.Errorf("%s of round %d: endpoint ready %v, client told %v", e.What, e.Round, e.Took.EndpointReady, e.Took.ClientTold)
+			continue
+		}
+		all = append(all, *e.Took.ClientTold-*e.Took.EndpointReady)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestChurnMadeSmallComparesAllRoutes(t *testing.T) {
+	d, s := document(t, "churn", "--quick", "--rounds", "1")
+	if s.took > 30*time.Second {
+		t.Errorf("--quick took %v; 30 s are promised", s.took)
+	}
+	if len(d.Arms) < 5 || len(d.Events) != 3*len(d.Arms) {
+		t.Errorf("%d arms with %d events in all", len(d.Arms), len(d.Events))
+	}
+}
+
+func TestAClientThatWatchesFollowsAtOnceAndLosesNoCall(t *testing.T) {
+	d, _ := document(t, "churn", "--quick", "--rounds", "5", "--arms", "endpointslice")
+	for _, what := range []string{"scale 10", "kill 1", "scale 2"} {
+		lag := lags(t, events(d, "endpointslice", what))
+		if len(lag) != 5 || lag[2] > 100 {
+			t.Errorf("%s: the client was told %v ms after the endpoints changed; 100 at the median are allowed", what, lag)
+		}
+	}
+	for _, e := range events(d, "endpointslice", "scale 2") {
+		if e.Failed != 0 {
+			t.Errorf("round %d: %d calls failed when backends drained", e.Round, e.Failed)
+		}
+	}
+	for _, e := range events(d, "endpointslice", "scale 10") {
+		if e.Failed != 0 || e.Took.FirstCall == nil {
+			t.Errorf("round %d: %d calls failed on scale-up, first call on a new backend: %v", e.Round, e.Failed, e.Took.FirstCall)
+		}
+	}
+}
+
+// TestDNSIsAskedAgainAfterThirtySeconds runs the real thing for 46 s: grpc-go's dns
+// resolver does not look again within 30 s, and the result has to show it.
+func TestDNSIsAskedAgainAfterThirtySeconds(t *testing.T) {
+	d, _ := document(t, "churn", "--rounds", "1", "--arms", "headless,endpointslice")
+	for _, e := range events(d, "headless", "scale 10") {
+		if e.Took.ClientTold != nil || e.Took.FirstCall != nil {
+			t.Errorf("headless heard of new backends after %v ms; nothing tells it", e.Took.ClientTold)
+		}
+	}
+	for _, e := range events(d, "headless", "kill 1") {
+		// The first look was at the start, the kill came 12 s later.
+		if e.Took.ClientTold == nil || *e.Took.ClientTold < 15_000 || *e.Took.ClientTold > 20_000 {
+			t.Errorf("headless heard of the kill after %v ms; 30 s after its first look is 18 s after it", e.Took.ClientTold)
+		}
+	}
+	for _, what := range []string{"scale 10", "kill 1", "scale 2"} {
+		for _, e := range events(d, "endpointslice", what) {
+			if e.Took.BalanceRestored == nil || *e.Took.BalanceRestored > 2000 {
+				t.Errorf("endpointslice, %s: balance was restored after %v ms", what, e.Took.BalanceRestored)
+			}
+		}
+	}
+}
+
+func TestTheChurnReportShowsATimelineAndSaysWhy(t *testing.T) {
+	s := rpclab(t, "run", "churn", "--quick", "--rounds", "1", "--arms", "headless,endpointslice")
+	text := strings.Join(strings.Fields(s.stdout), " ")
+	for _, want := range []string{"scale 10, after", "kill 1, after", "scale 2, after", "at the earliest 30 s after it last did", "█"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the report lacks %q:\n%s", want, s.stdout)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+// Package e2e drives the program as its users do.
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"rpclab/internal/result"
+	"rpclab/internal/testkit"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	testkit.Clean()
+	if err := goleak.Find(); code == 0 && err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// said is what the program left behind.
+type said struct {
+	stdout, stderr string
+	code           int
+	took           time.Duration
+}
+
+// command prepares the program with a store of its own.
+func command(t *testing.T, data string, args ...string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	t.Cleanup(cancel)
+	c := exec.CommandContext(ctx, testkit.Rpclab(t), args...)
+	c.Env = append(os.Environ(), "RPCLAB_DATA_DIR="+data)
+	return c
+}
+
+func rpclab(t *testing.T, args ...string) said { return rpclabIn(t, t.TempDir(), args...) }
+
+func rpclabIn(t *testing.T, data string, args ...string) said {
+	t.Helper()
+	c := command(t, data, args...)
+	var stdout, stderr bytes.Buffer
+	c.Stdout, c.Stderr = &stdout, &stderr
+	began := time.Now()
+	err := c.Run()
+	var ended *exec.ExitError
+	if err != nil && !errors.As(err, &ended) {
+		t.Fatal(err)
+	}
+	return said{stdout.String(), stderr.String(), c.ProcessState.ExitCode(), time.Since(began)}
+}
+
+// document runs an experiment that has to succeed and reads its result.
+func document(t *testing.T, args ...string) (result.Document, said) {
+	t.Helper()
+	s := rpclab(t, append([]string{"run", "--json", "-"}, args...)...)
+	if s.code != 0 {
+		t.Fatalf("rpclab run %s: exit code %d\n%s", strings.Join(args, " "), s.code, s.stderr)
+	}
+	return read(t, strings.NewReader(s.stdout)), s
+}
+
+func read(t *testing.T, r io.Reader) result.Document {
+	t.Helper()
+	d, err := result.Read(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func arm(t *testing.T, d result.Document, name string) result.Arm {
+	t.Helper()
+	for _, a := range d.Arms {
+		if a.Name == name {
+			return a
+		}
+	}
+	t.Fatalf("the result has no arm %s", name)
+	return result.Arm{}
+}
