@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"golang.org/x/term"
@@ -58,8 +57,6 @@ func (p *progress) end() {
 		fmt.Fprint(p.out, "\r\x1b[K")
 	}
 }
-
-func (p *progress) say(text string) { fmt.Fprintln(p.out, strings.TrimSpace(text)) }
 
 // remaining guesses from the trials done how long the others will take.
 func remaining(began time.Time, done, planned int) time.Duration {

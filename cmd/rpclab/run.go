@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -110,9 +109,6 @@ func conduct(c *cobra.Command, plan experiment.Plan, f runFlags) (document resul
 	options.Progress = bar.show
 	document, err = lab.Run(c.Context(), plan, options)
 	bar.end()
-	if errors.Is(err, context.Canceled) {
-		bar.say("Interrupted. What was measured until now is kept.")
-	}
 	return document, err
 }
 

@@ -70,7 +70,7 @@ func (d *driver) closed() {
 			for {
 				n := next.Add(1) - 1
 				due, more := d.pace.Next(n, answered)
-				if !more || !d.sleepUntil(due) {
+				if !more || !d.waitUntil(due) {
 					return
 				}
 				answered = d.call(user, n, due)
@@ -89,7 +89,24 @@ func (d *driver) call(key, n uint64, due time.Duration) (done time.Duration) {
 }
 
 // sleepUntil returns at a time after the start, or false when the run is over before.
+// It is exact to some 50 µs, but holds a thread for the last moments: one goroutine
+// may use it, not thousands of users.
 func (d *driver) sleepUntil(due time.Duration) bool {
+	if !d.waitUntil(due - fine) {
+		return false
+	}
+	for d.ctx.Err() == nil {
+		wait := due - time.Since(d.start)
+		if wait <= 0 {
+			return true
+		}
+		nap(wait)
+	}
+	return false
+}
+
+// waitUntil is the same with the runtime's timers: late by up to a millisecond.
+func (d *driver) waitUntil(due time.Duration) bool {
 	wait := due - time.Since(d.start)
 	if wait <= 0 {
 		return d.ctx.Err() == nil

@@ -59,7 +59,7 @@ type Usage struct {
 type Service struct {
 	Name      string `json:"name"`      // greeter
 	Namespace string `json:"namespace"` // default
-	Port      int    `json:"port"`      // of every backend
+	Port      int    `json:"port"`      // of every backend; 0: each has its own
 	// Host is the DNS name of the service: <name>.rpclab.local.
 	Host string `json:"host"`
 	// DNS is the address (host:port, UDP and TCP) of the name server for Host.

@@ -92,7 +92,7 @@ func (a assignment) work(ctx context.Context, begin <-chan struct{}, ready func(
 		return m, fmt.Errorf("route %s: %w", a.Route, err)
 	}
 	defer target.Close()
-	session, err := library.Open(a.Job, caller.Target(target))
+	session, err := library.Open(a.Job, target)
 	if err != nil {
 		return m, fmt.Errorf("caller %s: %w", a.Caller, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"syscall"
 
+	"rpclab/internal/caller"
 	"rpclab/internal/cluster"
 	"rpclab/internal/route/slicewatch"
 )
@@ -17,13 +18,13 @@ import (
 // at random, so there is no extra hop and a connection stays where it is. The table
 // is the node's: it is in place before the first call, and no client is told of
 // changes.
-func openClusterIP(ctx context.Context, s cluster.Service, _ Told) (Target, error) {
+func openClusterIP(ctx context.Context, s cluster.Service, _ Told) (caller.Target, error) {
 	table := slicewatch.Follow(s)
 	if _, err := table.Sync(ctx); err != nil {
 		table.Close()
-		return Target{}, fmt.Errorf("route clusterip: endpoints of %s: %w", s.Name, err)
+		return caller.Target{}, fmt.Errorf("route clusterip: endpoints of %s: %w", s.Name, err)
 	}
-	return Target{
+	return caller.Target{
 		URI:   fmt.Sprintf("passthrough:///%s:%d", s.Host, s.Port),
 		Dial:  dialRandom(table),
 		Close: table.Close,

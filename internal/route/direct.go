@@ -4,20 +4,21 @@ import (
 	"context"
 	"fmt"
 
+	"rpclab/internal/caller"
 	"rpclab/internal/cluster"
 	"rpclab/internal/route/slicewatch"
 )
 
 // openDirect asks once who is ready and keeps to the first.
-func openDirect(ctx context.Context, s cluster.Service, _ Told) (Target, error) {
+func openDirect(ctx context.Context, s cluster.Service, _ Told) (caller.Target, error) {
 	table := slicewatch.Follow(s)
 	defer table.Close()
 	state, err := table.Sync(ctx)
 	if err != nil {
-		return Target{}, fmt.Errorf("route direct: endpoints of %s: %w", s.Name, err)
+		return caller.Target{}, fmt.Errorf("route direct: endpoints of %s: %w", s.Name, err)
 	}
 	for _, e := range state.Usable {
-		return Target{URI: "passthrough:///" + e.Addr.String(), Close: func() {}}, nil
+		return caller.Target{URI: "passthrough:///" + e.Addr.String(), Close: func() {}}, nil
 	}
-	return Target{}, fmt.Errorf("route direct: no endpoint of %s is ready: wait until one is, then open the route", s.Name)
+	return caller.Target{}, fmt.Errorf("route direct: no endpoint of %s is ready: wait until one is, then open the route", s.Name)
 }

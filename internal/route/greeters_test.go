@@ -12,12 +12,13 @@ import (
 
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/resolver/dns"
 
+	"rpclab/internal/caller"
+	"rpclab/internal/caller/grpcgo"
 	"rpclab/internal/cluster"
 	"rpclab/internal/cluster/publish"
 	"rpclab/internal/route"
@@ -125,7 +126,7 @@ func (n *news) last() []string {
 }
 
 // open opens a route to the greeters until the test ends.
-func (g *greeters) open(name string) (route.Target, *news) {
+func (g *greeters) open(name string) (caller.Target, *news) {
 	g.t.Helper()
 	r, err := route.Lookup(name)
 	if err != nil {
@@ -141,9 +142,9 @@ func (g *greeters) open(name string) (route.Target, *news) {
 }
 
 // channel is a grpc-go channel over a target until the test ends.
-func (g *greeters) channel(target route.Target) *grpc.ClientConn {
+func (g *greeters) channel(target caller.Target) *grpc.ClientConn {
 	g.t.Helper()
-	cc, err := grpc.NewClient(target.URI, append(target.DialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+	cc, err := grpc.NewClient(target.URI, grpcgo.DialOptions(target)...)
 	if err != nil {
 		g.t.Fatal(err)
 	}

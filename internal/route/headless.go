@@ -9,17 +9,22 @@ import (
 
 	_ "google.golang.org/grpc" // registers the dns resolver
 
+	"rpclab/internal/caller"
 	"rpclab/internal/cluster"
 )
 
 // openHeadless is grpc-go's own dns resolver, unchanged: it asks again only when a
 // connection breaks, and at most every 30 seconds.
-func openHeadless(_ context.Context, s cluster.Service, told Told) (Target, error) {
+func openHeadless(_ context.Context, s cluster.Service, told Told) (caller.Target, error) {
+	if s.Port == 0 {
+		return caller.Target{}, errors.New("route headless: DNS gives addresses, but on this system, which has one loopback " +
+			"address, backends differ by port: use the route endpointslice, or give the system more loopback addresses")
+	}
 	builder := resolver.Get("dns")
 	if builder == nil {
-		return Target{}, errors.New("route headless: grpc-go has no dns resolver registered")
+		return caller.Target{}, errors.New("route headless: grpc-go has no dns resolver registered")
 	}
-	return Target{
+	return caller.Target{
 		// The final dot spares the search path of resolv.conf, which would first ask
 		// the server for names outside its zone.
 		URI:           fmt.Sprintf("dns://%s/%s.:%d", s.DNS, s.Host, s.Port),

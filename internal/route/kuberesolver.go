@@ -9,6 +9,7 @@ import (
 	"github.com/sercand/kuberesolver/v6"
 	"google.golang.org/grpc/resolver"
 
+	"rpclab/internal/caller"
 	"rpclab/internal/cluster"
 )
 
@@ -16,11 +17,11 @@ import (
 // shows: each channel has a watch of its own, one slice is taken for the whole set,
 // deletions and empty sets are not seen, and a broken watch is resumed after a
 // second or more.
-func openKuberesolver(_ context.Context, s cluster.Service, told Told) (Target, error) {
+func openKuberesolver(_ context.Context, s cluster.Service, told Told) (caller.Target, error) {
 	transport := &http.Transport{} // of its own: its connections end with the route
 	builder := kuberesolver.NewBuilder(kubeClient{s.API, &http.Client{Transport: transport}}, "kubernetes")
-	return Target{
-		URI:           fmt.Sprintf("kubernetes://%s/%s:%d", s.Namespace, s.Name, s.Port),
+	return caller.Target{
+		URI:           fmt.Sprintf("kubernetes://%s/%s:grpc", s.Namespace, s.Name),
 		ServiceConfig: roundRobin,
 		Resolvers:     []resolver.Builder{observe(builder, told)},
 		Close:         transport.CloseIdleConnections,

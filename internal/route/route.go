@@ -1,39 +1,21 @@
-// Package route says how a call finds a backend. A route yields a [Target], which
-// any gRPC client understands; a new route is one file and one line in routes.
+// Package route says how a call finds a backend. A route yields a
+// [caller.Target], which any gRPC client understands; a new route is one file and one line in routes.
 package route
 
 import (
 	"context"
 	"fmt"
-	"net"
 	"strings"
 	"time"
 
-	"google.golang.org/grpc/resolver"
-
+	"rpclab/internal/caller"
 	"rpclab/internal/cluster"
 )
-
-// Target is what to dial. URI, ServiceConfig and Env serve a client in any
-// language; Dial and Resolvers are for Go callers.
-type Target struct {
-	URI string
-	// ServiceConfig is gRPC's JSON service config; empty: the client's default.
-	ServiceConfig string
-	// Env must be set in the caller's process, NAME=value (an xDS bootstrap, say).
-	Env []string
-	// Dial opens a connection to the address that was resolved; nil: TCP.
-	Dial func(ctx context.Context, addr string) (net.Conn, error)
-	// Resolvers must be known to the Go channel.
-	Resolvers []resolver.Builder
-	// Close frees what the route holds; never nil.
-	Close func()
-}
 
 // Open makes the target of a route for a service. told is called, from any
 // goroutine and without delay, whenever the caller's process learns a new set of
 // addresses: "client told" in the result. A route that never tells never calls it.
-type Open func(ctx context.Context, s cluster.Service, told Told) (Target, error)
+type Open func(ctx context.Context, s cluster.Service, told Told) (caller.Target, error)
 
 // Told receives the addresses (host:port) that a client now knows.
 type Told func(at time.Time, addrs []string)

@@ -30,7 +30,7 @@ func start(t *testing.T, data string, args ...string) (*exec.Cmd, *bytes.Buffer)
 		t.Fatal(err)
 	}
 	testkit.Await(t, "a trial is kept, and servers and a caller run", func() bool {
-		return strings.Contains(rpclabIn(t, data, "runs").stdout, " 1/50") && len(descendants(c.Process.Pid)) >= 4
+		return strings.Contains(rpclabIn(t, data, "runs").stdout, "1 of 50") && len(descendants(c.Process.Pid)) >= 4
 	})
 	return c, &output
 }

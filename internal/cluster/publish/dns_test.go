@@ -89,7 +89,7 @@ func TestAPortInUseIsAnError(t *testing.T) {
 }
 
 func TestNamesAreChecked(t *testing.T) {
-	for _, names := range []Names{{Service: "Greeter", Port: 1}, {Service: "", Port: 1}, {Service: "greeter"}, {Service: "greeter", Port: 70000}} {
+	for _, names := range []Names{{Service: "Greeter", Port: 1}, {Service: "", Port: 1}, {Service: "greeter", Port: -1}, {Service: "greeter", Port: 70000}} {
 		if p, err := Serve(cluster.NewEndpoints(), names, netip.MustParseAddr("127.0.0.1")); err == nil {
 			t.Errorf("%+v is published", names)
 			_ = p.Close()

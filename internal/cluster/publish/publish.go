@@ -16,7 +16,7 @@ import (
 type Names struct {
 	Service   string // a DNS label: greeter
 	Namespace string // default
-	Port      int    // of every backend, 1 to 65535
+	Port      int    // of every backend, 1 to 65535; 0: each has its own
 }
 
 // Publisher publishes one service until it is closed.
@@ -32,8 +32,8 @@ func Serve(endpoints *cluster.Endpoints, names Names, ip netip.Addr) (*Publisher
 	if !isLabel(names.Service) {
 		return nil, fmt.Errorf("publish: service name %q is not a DNS label: use lower-case letters, digits and '-'", names.Service)
 	}
-	if names.Port < 1 || names.Port > 65535 {
-		return nil, fmt.Errorf("publish: port %d of service %s is not in 1 to 65535", names.Port, names.Service)
+	if names.Port < 0 || names.Port > 65535 {
+		return nil, fmt.Errorf("publish: port %d of service %s is not in 0 to 65535", names.Port, names.Service)
 	}
 	at := netip.AddrPortFrom(ip, 0)
 	dns, err := ServeDNS(endpoints, names, at)
