@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"rpclab/internal/experiment"
 )
 
 func main() {
@@ -32,16 +35,18 @@ func root() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "rpclab",
 		Short: "Measure how services should talk to each other",
-		Long: `rpclab starts real servers, sends real calls along every way under comparison, in
-interleaved rounds, breaks things on purpose, and says which difference is real.`,
+		Long: `rpclab starts real servers, sends real calls along every way under comparison,
+in interleaved rounds, breaks things on purpose, and says which difference is
+real.`,
 		Example: `  rpclab run channels --quick     the first experiment, made small
   rpclab list                     what there is to run
   rpclab doctor                   what this machine lacks`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
+		Args:          knownCommand,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
+	command.SetUsageTemplate(strings.ReplaceAll(command.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
 	command.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usage{fmt.Errorf("%w\nSee '%s --help'", err, c.CommandPath())}
 	})
@@ -50,4 +55,17 @@ interleaved rounds, breaks things on purpose, and says which difference is real.
 		serverCommand(), callerCommand(), doctorCommand(), schemaCommand(),
 	)
 	return command
+}
+
+func knownCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return usage{fmt.Errorf("no command %q%s\nSee 'rpclab --help'", args[0], experiment.Suggest(args[0], names))}
 }

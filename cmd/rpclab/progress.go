@@ -39,7 +39,7 @@ func (p *progress) show(now lab.Progress) {
 	}
 	line := fmt.Sprintf("[%d/%d] round %d  %s", done, now.Planned, now.Trial.Round, now.Trial.Arm)
 	if cell := result.Cell(now.Trial.Cell); len(cell) > 0 {
-		line += "  " + cell.Key()
+		line += "  " + cell.String()
 	}
 	if left := remaining(now.Began, done, now.Planned); left > 0 {
 		line += fmt.Sprintf("  about %s left", left)

@@ -29,8 +29,8 @@ func runCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "run NAME|FILE",
 		Short: "Run an experiment and say which difference is real",
-		Long: `Runs a built-in experiment (see 'rpclab list') or one from a YAML file: every arm
-in every cell, round by round, on fresh processes of this machine.`,
+		Long: `Runs a built-in experiment (see 'rpclab list') or one from a YAML file: every
+arm in every cell, round by round, on fresh processes of this machine.`,
 		Example: `  rpclab run channels --quick
   rpclab run channels --arms shared,endpointslice --set load.burst=500
   rpclab run ./mine.yaml --rounds 10 --json out.json --md out.md`,

@@ -106,7 +106,7 @@ func place(arm result.Arm) string {
 	if len(arm.Cell) == 0 {
 		return arm.Name
 	}
-	return arm.Name + " at " + arm.Cell.Key()
+	return arm.Name + " at " + arm.Cell.String()
 }
 
 func median(values []float64) float64 {

@@ -3,13 +3,10 @@ package lab_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"os"
+	"regexp"
 	"strings"
 	"testing"
-
-	"go.uber.org/goleak"
 
 	"rpclab/internal/cluster/local"
 	"rpclab/internal/experiment"
@@ -19,15 +16,7 @@ import (
 	"rpclab/internal/testkit"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	testkit.Clean()
-	if err := goleak.Find(); code == 0 && err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { testkit.Main(m) }
 
 const small = `
 experiment: small
@@ -88,6 +77,14 @@ func arm(t *testing.T, d result.Document, name string) result.Arm {
 	}
 	t.Fatalf("there is no arm %s", name)
 	return result.Arm{}
+}
+
+func TestThePublishedSchemaIsThatOfTheLanguage(t *testing.T) {
+	schema, err := experiment.Schema(lab.Vocabulary())
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.GoldenFile(t, "../../api/experiment.schema.json", string(schema))
 }
 
 func TestARunMeasuresEveryArmInEveryRound(t *testing.T) {
@@ -177,9 +174,11 @@ func TestAServerThatCannotStartEndsTheRunWithItsReason(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, err := lab.Run(t.Context(), plan(t, small, experiment.Options{}), o)
-	if err == nil || !strings.Contains(err.Error(), "unknown flag: --bad") || !d.Partial {
-		t.Errorf("partial is %v, error %v", d.Partial, err)
+	if err == nil || !d.Partial {
+		t.Fatalf("partial is %v, error %v", d.Partial, err)
 	}
+	varies := regexp.MustCompile(`arm \S+: server greeter-\d at [0-9.:]+`)
+	testkit.Golden(t, "server-died.txt", varies.ReplaceAllString(err.Error(), "arm ARM: server ID at ADDRESS")+"\n")
 }
 
 func TestACallerThatDiesIsAFindingAndNotTheEnd(t *testing.T) {

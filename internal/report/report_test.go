@@ -2,9 +2,6 @@ package report
 
 import (
 	"bytes"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,31 +11,10 @@ import (
 	"go.uber.org/goleak"
 
 	"rpclab/internal/result"
+	"rpclab/internal/testkit"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
-
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-update writes it):\n%s", file, diff)
-	}
-}
 
 func samples() map[string]result.Document {
 	w := ways()
@@ -85,8 +61,8 @@ func TestReportsReadAsWeWantThem(t *testing.T) {
 		if err := Markdown(&markdown, d); err != nil {
 			t.Fatal(err)
 		}
-		golden(t, name+".txt", terminal.String())
-		golden(t, name+".md", markdown.String())
+		testkit.Golden(t, name+".txt", terminal.String())
+		testkit.Golden(t, name+".md", markdown.String())
 	}
 }
 
@@ -110,7 +86,7 @@ func TestComparisonsReadAsWeWantThem(t *testing.T) {
 		if err := Compare(&text, pair[0], pair[1], Options{}); err != nil {
 			t.Fatal(err)
 		}
-		golden(t, name+".txt", text.String())
+		testkit.Golden(t, name+".txt", text.String())
 	}
 }
 
@@ -127,7 +103,7 @@ func TestTheListOfRunsReadsAsWeWantIt(t *testing.T) {
 		if err := Runs(&text, list); err != nil {
 			t.Fatal(err)
 		}
-		golden(t, name+".txt", text.String())
+		testkit.Golden(t, name+".txt", text.String())
 		fits(t, name, text.String(), 80)
 	}
 }

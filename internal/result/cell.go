@@ -3,6 +3,9 @@ package result
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 )
 
 // Key is the same for equal cells, also when one of them came back from JSON and
@@ -16,4 +19,13 @@ func (c Cell) Key() string {
 		return fmt.Sprint(map[string]any(c))
 	}
 	return string(key)
+}
+
+// String is the cell as --set would write it: load.burst=300.
+func (c Cell) String() string {
+	var parts []string
+	for _, path := range slices.Sorted(maps.Keys(c)) {
+		parts = append(parts, fmt.Sprintf("%s=%v", path, c[path]))
+	}
+	return strings.Join(parts, " ")
 }

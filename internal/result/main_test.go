@@ -1,15 +1,12 @@
 package result
 
 import (
-	"flag"
 	"testing"
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 	"go.uber.org/goleak"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 

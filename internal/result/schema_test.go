@@ -2,33 +2,22 @@ package result
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"rpclab/internal/testkit"
 )
 
 var schemaFile = filepath.Join("..", "..", "api", "result.schema.json")
 
 func TestThePublishedSchemaIsThatOfTheTypes(t *testing.T) {
-	want, err := JSONSchema()
+	schema, err := JSONSchema()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *update {
-		if err := os.WriteFile(schemaFile, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(schemaFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s is not up to date (go test ./internal/result -update):\n%s", schemaFile, diff)
-	}
+	testkit.GoldenFile(t, schemaFile, string(schema))
 }
 
 func TestTheSchemaAcceptsResultsAndNothingElse(t *testing.T) {

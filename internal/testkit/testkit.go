@@ -4,6 +4,7 @@ package testkit
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 )
 
 // Update makes [Golden] write what it gets instead of comparing it.
@@ -20,7 +22,12 @@ var Update = flag.Bool("update", false, "write golden files instead of comparing
 // Golden compares text with testdata/name.
 func Golden(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", name)
+	GoldenFile(t, filepath.Join("testdata", name), got)
+}
+
+// GoldenFile compares text with a file.
+func GoldenFile(t *testing.T, path, got string) {
+	t.Helper()
 	if *Update {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -66,6 +73,10 @@ func Rpclab(t testing.TB) string {
 		if dir, build.err = os.MkdirTemp("", "rpclab-test-"); build.err != nil {
 			return
 		}
+		// A test may run the program as another user.
+		if build.err = os.Chmod(dir, 0o755); build.err != nil {
+			return
+		}
 		build.path = filepath.Join(dir, "rpclab")
 		cmd := exec.Command("go", "build", "-o", build.path, "rpclab/cmd/rpclab")
 		var output bytes.Buffer
@@ -80,5 +91,16 @@ func Rpclab(t testing.TB) string {
 	return build.path
 }
 
-// Clean removes what Rpclab built; call it when the tests of a package have run.
-func Clean() { _ = os.RemoveAll(filepath.Dir(build.path)) }
+// Main runs the tests of a package that uses [Rpclab], cleans up, and fails when a
+// goroutine is left. It is for TestMain.
+func Main(m *testing.M) {
+	code := m.Run()
+	if build.path != "" {
+		_ = os.RemoveAll(filepath.Dir(build.path))
+	}
+	if err := goleak.Find(); code == 0 && err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}

@@ -7,9 +7,6 @@ import (
 	"go.uber.org/goleak"
 )
 
-var (
-	update = flag.Bool("update", false, "rewrite the tables of docs/method/statistics.md")
-	sims   = flag.Int("sims", 100, "simulated runs for each figure; those of the page are made with 5000")
-)
+var sims = flag.Int("sims", 100, "simulated runs for each figure; those of the page are made with 5000")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

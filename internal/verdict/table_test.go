@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"rpclab/internal/testkit"
 )
 
 const page = "../../docs/method/statistics.md"
@@ -29,7 +31,7 @@ func checkTable(t *testing.T, name string, rows []string) {
 		t.Fatalf("%s has no marks for the table %q", page, name)
 	}
 	want := strings.Join(rows, "\n") + "\n"
-	if *update {
+	if *testkit.Update {
 		if err := os.WriteFile(page, []byte(text[:from]+want+text[to:]), 0o644); err != nil {
 			t.Fatal(err)
 		}

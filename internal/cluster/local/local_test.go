@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
@@ -23,15 +22,7 @@ import (
 	"rpclab/internal/workload"
 )
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	testkit.Clean()
-	if err := goleak.Find(); code == 0 && err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { testkit.Main(m) }
 
 func newCluster(t *testing.T, o local.Options) *local.Cluster {
 	t.Helper()

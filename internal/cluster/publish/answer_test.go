@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/miekg/dns"
+
+	"rpclab/internal/testkit"
 )
 
 var greeterZone = zone{service: "greeter", server: netip.MustParseAddr("127.0.0.1")}
@@ -68,7 +70,7 @@ func TestAnswers(t *testing.T) {
 			fmt.Fprintf(&out, "? %s %s with %q\n%s\n\n", q.name, dns.TypeToString[kind], q.now, brief(ask(q.name, kind, q.now...)))
 		}
 	}
-	golden(t, "answers.txt", []byte(out.String()))
+	testkit.Golden(t, "answers.txt", out.String())
 }
 
 func TestQueriesThatAreNotOrdinary(t *testing.T) {

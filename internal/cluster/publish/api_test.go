@@ -10,6 +10,8 @@ import (
 
 	discovery "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"rpclab/internal/testkit"
 )
 
 const slicesPath = groupPath + "/namespaces/default/endpointslices"
@@ -37,7 +39,7 @@ func TestAList(t *testing.T) {
 	if err := json.Indent(&pretty, w.Body.Bytes(), "", "  "); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "list.json", pretty.Bytes())
+	testkit.Golden(t, "list.json", pretty.String())
 }
 
 func TestWhatAListSelects(t *testing.T) {

@@ -1,21 +1,15 @@
 package publish
 
 import (
-	"flag"
 	"fmt"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"rpclab/internal/cluster"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -40,24 +34,4 @@ func many(n int) []cluster.Endpoint {
 
 func snapshot(version uint64, endpoints ...cluster.Endpoint) cluster.Snapshot {
 	return cluster.Snapshot{Version: version, At: epoch, Endpoints: endpoints}
-}
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s differs (-want +got):\n%s", path, diff)
-	}
 }

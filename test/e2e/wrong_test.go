@@ -1,0 +1,150 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"rpclab/internal/testkit"
+)
+
+const good = `experiment: mine
+question: Which one?
+defaults:
+  workload: {greet: {delay: 5ms}}
+  route: clusterip
+  load: {burst: 10}
+arms:
+  one: {}
+  two: {route: direct}
+rounds: 4
+`
+
+// TestWrongRequests: each says what is wrong, where, and what to do, and exits with 2.
+func TestWrongRequests(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, doc string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(doc), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	edit := func(from, to string) string {
+		doc := strings.Replace(good, from, to, 1)
+		if doc == good {
+			t.Fatalf("the document has no %q", from)
+		}
+		return write("mine.yaml", doc)
+	}
+	for _, c := range []struct {
+		name string
+		args func() []string
+	}{
+		{"unknown-field", func() []string {
+			return []string{"run", edit("  route: clusterip", "  server: {replcas: 3}\n  route: clusterip")}
+		}},
+		{"bad-unit", func() []string { return []string{"run", edit("5ms", "5")} }},
+		{"unknown-route", func() []string { return []string{"run", edit("route: direct", "route: headles")} }},
+		{"duplicate-arm", func() []string { return []string{"run", edit("  two:", "  one:")} }},
+		{"zero-rounds", func() []string { return []string{"run", edit("rounds: 4", "rounds: 0")} }},
+		{"several-at-once", func() []string { return []string{"run", edit("rounds: 4", "rounds: many\nround: 4")} }},
+		{"no-yaml", func() []string { return []string{"run", write("broken.yaml", "arms: [one, two\n")} }},
+		{"unknown-arm", func() []string { return []string{"run", "channels", "--arms", "shraed"} }},
+		{"set-unknown-field", func() []string { return []string{"run", "channels", "--set", "load.brust=3"} }},
+		{"set-bad-value", func() []string { return []string{"run", "channels", "--set", "server.replicas=none"} }},
+		{"set-without-value", func() []string { return []string{"run", "channels", "--set", "rounds"} }},
+		{"rounds-flag-zero", func() []string { return []string{"run", "channels", "--rounds", "0"} }},
+		{"unknown-experiment", func() []string { return []string{"run", "chanels"} }},
+		{"unreadable-file", func() []string { return []string{"run", filepath.Join(dir, "nowhere.yaml")} }},
+		{"no-experiment", func() []string { return []string{"run"} }},
+		{"unknown-flag", func() []string { return []string{"run", "channels", "--quik"} }},
+		{"unknown-command", func() []string { return []string{"rum"} }},
+		{"unknown-cluster", func() []string { return []string{"run", "channels", "--on", "mars"} }},
+		{"no-directory-for-json", func() []string { return []string{"run", "channels", "--json", filepath.Join(dir, "no", "out.json")} }},
+		{"unknown-run", func() []string { return []string{"report", "2026"} }},
+		{"compare-one", func() []string { return []string{"compare", "latest"} }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := rpclab(t, c.args()...)
+			if s.stdout != "" {
+				t.Errorf("standard output has %q", s.stdout)
+			}
+			text := strings.ReplaceAll(s.stderr, dir, "DIR")
+			if at := strings.Index(text, "the store "); at >= 0 { // in a directory of this test alone
+				text = text[:at] + "the store STORE" + text[at+strings.Index(text[at:], "/runs.db"):]
+			}
+			testkit.Golden(t, "wrong/"+c.name+".txt", fmt.Sprintf("%sexit code %d\n", text, s.code))
+		})
+	}
+}
+
+func TestAPortInUse(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	s := rpclab(t, "server", "--listen", listener.Addr().String())
+	text := strings.ReplaceAll(s.stderr, listener.Addr().String(), "ADDRESS")
+	testkit.Golden(t, "wrong/port-in-use.txt", fmt.Sprintf("%sexit code %d\n", text, s.code))
+}
+
+func TestAStoreThatCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	data := filepath.Join(dir, "data")
+	for _, err := range []error{os.Mkdir(data, 0o500), os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := command(t, data, "run", "channels", "--quick")
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	if os.Getuid() == 0 { // whom permissions do not hold back
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	_ = c.Run()
+	text := strings.ReplaceAll(stderr.String(), data, "DATA")
+	testkit.Golden(t, "wrong/store-not-writable.txt", fmt.Sprintf("%sexit code %d\n", text, c.ProcessState.ExitCode()))
+}
+
+// TestHelp: what a new user reads first, and it fits 80 columns.
+func TestHelp(t *testing.T) {
+	for _, args := range [][]string{
+		{"--help"}, {"run", "--help"}, {"list", "--help"}, {"runs", "--help"}, {"report", "--help"},
+		{"compare", "--help"}, {"server", "--help"}, {"doctor", "--help"}, {"schema", "--help"}, {"list"},
+	} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			s := rpclab(t, args...)
+			host, _ := os.Hostname()
+			testkit.Golden(t, "help/"+strings.Join(args, "")+".txt", strings.ReplaceAll(s.stdout, `"`+host+`"`, `"HOST"`))
+			for line := range strings.Lines(s.stdout) {
+				if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > 80 {
+					t.Errorf("%d columns: %s", n, line)
+				}
+			}
+		})
+	}
+}
+
+func TestDoctorFindsThisMachineFit(t *testing.T) {
+	s := rpclab(t, "doctor")
+	if s.code != 0 || strings.Count(s.stdout, "\n") < 4 || strings.Contains(s.stdout, "lacks") {
+		t.Errorf("exit code %d\n%s%s", s.code, s.stdout, s.stderr)
+	}
+}
+
+func TestShellsCanCompleteExperiments(t *testing.T) {
+	if s := rpclab(t, "completion", "bash"); s.code != 0 || !strings.Contains(s.stdout, "__start_rpclab") {
+		t.Errorf("exit code %d: %.200s", s.code, s.stdout)
+	}
+	if s := rpclab(t, "__complete", "run", "ch"); !strings.Contains(s.stdout, "channels\n") {
+		t.Errorf("run ch… completes to %q", s.stdout)
+	}
+}
