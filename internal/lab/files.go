@@ -6,6 +6,7 @@ import (
 
 	"rpclab/internal/caller"
 	"rpclab/internal/experiment"
+	"rpclab/internal/route"
 )
 
 // ErrTooFewFiles says that the system lets a process open too few files for a plan.
@@ -32,16 +33,21 @@ func checkFiles(plan experiment.Plan, limit uint64) error {
 // filesOf is the most files that one process of a trial has open at once, and why. A
 // backend may get every connection, so it needs as many as the caller.
 func filesOf(c experiment.Config) (need int, why string) {
-	backends := c.Server.Replicas
+	channels, connections := 1, c.Server.Replicas
+	why = fmt.Sprintf("a connection to each of %d backends", c.Server.Replicas)
 	switch c.Caller.Channel.Mode {
 	case caller.PerCall:
-		calls := inFlight(c.Load)
-		return max(calls, c.Caller.Warmup) + spareFiles, fmt.Sprintf("a connection for each of %d calls at once", calls)
+		channels, connections = max(inFlight(c.Load), c.Caller.Warmup), 1
+		why = fmt.Sprintf("a connection for each of %d calls at once", channels)
 	case caller.Pool:
-		n := c.Caller.Channel.Pool * backends
-		return n + spareFiles, fmt.Sprintf("%d channels to %d backends", c.Caller.Channel.Pool, backends)
+		channels = c.Caller.Channel.Pool
+		why = fmt.Sprintf("%d channels to %d backends", channels, connections)
 	}
-	return backends + spareFiles, fmt.Sprintf("a connection to each of %d backends", backends)
+	if way, err := route.Lookup(c.Route); err == nil && way.Files > 0 {
+		connections += way.Files
+		why += fmt.Sprintf(" and what the route %s holds for each channel", way.Name)
+	}
+	return channels*connections + spareFiles, why
 }
 
 func inFlight(l experiment.Load) int {

@@ -179,3 +179,11 @@ func TestAProcessThatIsGoneIsAnError(t *testing.T) {
 		t.Error("its memory was read")
 	}
 }
+
+func BenchmarkRecord(b *testing.B) {
+	r := measure.NewRecorder()
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Record(good("a", 0, ms, 2*ms))
+	}
+}

@@ -14,11 +14,11 @@ func MaxFiles() (uint64, error) {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		return 0, fmt.Errorf("read the limit of open files: %w", err)
 	}
-	if limit.Cur < limit.Max {
-		raised := syscall.Rlimit{Cur: limit.Max, Max: limit.Max}
-		if syscall.Setrlimit(syscall.RLIMIT_NOFILE, &raised) == nil {
-			limit = raised
-		}
+	// Go raises its own limit when it starts, but gives children the old one unless
+	// the program itself has set it.
+	raised := syscall.Rlimit{Cur: limit.Max, Max: limit.Max}
+	if syscall.Setrlimit(syscall.RLIMIT_NOFILE, &raised) == nil {
+		limit = raised
 	}
 	return limit.Cur, nil
 }

@@ -27,6 +27,8 @@ type Route struct {
 	Doc string
 	// Follows says whether clients are told of endpoint changes.
 	Follows bool
+	// Files is how many files a channel holds open besides its connections.
+	Files int
 	Open    Open
 }
 

@@ -28,6 +28,7 @@ var routes = []Route{
 		Name:    "kuberesolver",
 		Doc:     "the kuberesolver library watches the EndpointSlice API and calls go in turn to the backends of the slice that changed last",
 		Follows: true,
+		Files:   1, // its own watch
 		Open:    openKuberesolver,
 	},
 }
