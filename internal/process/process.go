@@ -95,9 +95,14 @@ func (p *Process) Stop(grace time.Duration) {
 	}
 }
 
-// Kill ends the process at once and returns when it is gone.
+// Kill ends the process and its group at once and returns when it is gone.
 func (p *Process) Kill() {
-	_ = p.cmd.Process.Kill()
+	select {
+	case <-p.done: // its id may be another's by now
+		return
+	default:
+	}
+	_ = syscall.Kill(-p.Pid(), syscall.SIGKILL)
 	<-p.done
 }
 
