@@ -34,12 +34,13 @@ type Deployment interface {
 	// Scale adds backends, or stops some gracefully, and returns without waiting
 	// until they are ready or gone: watch the endpoints for that.
 	Scale(ctx context.Context, replicas int) error
-	// Kill ends n ready backends at once (SIGKILL).
+	// Kill ends the n oldest ready backends at once (SIGKILL).
 	Kill(ctx context.Context, n int) error
-	// Pause stops n ready backends in mid-work (SIGSTOP); Resume lets all go on.
+	// Pause stops the n oldest ready backends in mid-work (SIGSTOP); Resume lets all
+	// go on.
 	Pause(ctx context.Context, n int) error
 	Resume(ctx context.Context) error
-	// Slow makes n ready backends add by to every answer; 0 ends that.
+	// Slow makes the n oldest ready backends add by to every answer; 0 ends that.
 	Slow(ctx context.Context, n int, by time.Duration) error
 	// ResetUsage starts a new measurement of resources, Usage reads it.
 	ResetUsage() error

@@ -125,10 +125,10 @@ type Setting struct {
 type Event struct {
 	At     time.Duration `yaml:"at" doc:"time after the start of the load" max:"24h" required:"true" quick:"down"`
 	Scale  int           `yaml:"scale" doc:"to this many backends, gracefully" min:"1" max:"250" alternative:"true"`
-	Kill   int           `yaml:"kill" doc:"SIGKILL this many; each is replaced" min:"1" max:"250" alternative:"true"`
-	Pause  int           `yaml:"pause" doc:"SIGSTOP this many" min:"1" max:"250" alternative:"true"`
+	Kill   int           `yaml:"kill" doc:"SIGKILL this many, the oldest; each is replaced" min:"1" max:"250" alternative:"true"`
+	Pause  int           `yaml:"pause" doc:"SIGSTOP this many, the oldest" min:"1" max:"250" alternative:"true"`
 	Resume bool          `yaml:"resume" doc:"SIGCONT all that are paused" alternative:"true"`
-	Slow   *Slow         `yaml:"slow" doc:"make backends slower" alternative:"true"`
+	Slow   *Slow         `yaml:"slow" doc:"make the oldest backends slower" alternative:"true"`
 }
 
 // Slow adds a delay to every answer of some backends; By 0 ends it.

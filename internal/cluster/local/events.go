@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 )
 
@@ -33,7 +32,7 @@ func (d *deployment) Scale(_ context.Context, replicas int) error {
 	return nil
 }
 
-// Kill ends n ready backends, drawn at random, with SIGKILL.
+// Kill ends the n oldest ready backends with SIGKILL.
 func (d *deployment) Kill(_ context.Context, n int) error {
 	return d.each(n, func(r *replica) error {
 		r.process.Kill()
@@ -41,7 +40,7 @@ func (d *deployment) Kill(_ context.Context, n int) error {
 	})
 }
 
-// Pause stops n ready backends, drawn at random, with SIGSTOP.
+// Pause stops the n oldest ready backends with SIGSTOP.
 func (d *deployment) Pause(_ context.Context, n int) error {
 	return d.each(n, func(r *replica) error { return r.pause(true) })
 }
@@ -59,12 +58,14 @@ func (d *deployment) Resume(context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Slow makes n ready backends, drawn at random, add by to every answer.
+// Slow makes the n oldest ready backends add by to every answer.
 func (d *deployment) Slow(_ context.Context, n int, by time.Duration) error {
 	return d.each(n, func(r *replica) error { return r.slow(by) })
 }
 
-// each does something to n backends that are ready and not paused.
+// each does something to the n oldest backends that are ready and not paused: the
+// oldest, because a client that knows any backend at all knows those, so that the
+// event means the same to every arm and in every round.
 func (d *deployment) each(n int, do func(*replica) error) error {
 	ready := map[string]bool{}
 	now, _ := d.endpoints.Now()
@@ -83,7 +84,6 @@ func (d *deployment) each(n int, do func(*replica) error) error {
 	if len(able) < n {
 		return fmt.Errorf("%d of %s's backends are ready, %d are needed", len(able), d.spec.Name, n)
 	}
-	rand.Shuffle(len(able), func(i, j int) { able[i], able[j] = able[j], able[i] })
 	var errs []error
 	for _, r := range able[:n] {
 		errs = append(errs, do(r))
