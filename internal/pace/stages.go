@@ -1,0 +1,88 @@
+package pace
+
+import (
+	"math"
+	"time"
+)
+
+// Stage is a stretch of a load over which the rate goes in a straight line from that
+// of the stage before (0 at first) to Rate calls/s. One without duration is a step.
+type Stage struct {
+	Duration time.Duration `json:"duration"`
+	Rate     float64       `json:"rate"`
+}
+
+// Stages is an open loop whose rate changes. A call that is due while Max are under
+// way is dropped, and counted as such.
+//
+// Call n is due when the area under the rate exceeds n, so a stage at rate 0 has no
+// calls. With Poisson, the area between two calls is drawn from Seed as an
+// exponential variate of mean 1: a Poisson process whose rate follows the stages.
+type Stages struct {
+	Stages  []Stage `json:"stages"`
+	Max     int     `json:"max"`
+	Poisson bool    `json:"poisson,omitempty"`
+	Seed    uint64  `json:"seed,omitempty"`
+}
+
+func (s Stages) Next(n uint64, before time.Duration) (time.Duration, bool) {
+	area := float64(n)
+	if s.Poisson {
+		area = s.Area(before) + exponential(s.Seed, n)
+	}
+	var start time.Duration
+	rate := 0.0
+	for _, stage := range s.Stages {
+		size := under(rate, stage)
+		if area < size {
+			return start + min(crossing(rate, stage, area), stage.Duration), true
+		}
+		area -= size
+		start += stage.Duration
+		rate = stage.Rate
+	}
+	return 0, false
+}
+
+func (s Stages) InFlight() int { return s.Max }
+func (s Stages) Open() bool    { return true }
+
+// Duration is how long all stages take together.
+func (s Stages) Duration() (d time.Duration) {
+	for _, stage := range s.Stages {
+		d += stage.Duration
+	}
+	return d
+}
+
+// Area is how many calls the stages ask for until a moment, as the area under the rate.
+func (s Stages) Area(until time.Duration) (area float64) {
+	rate := 0.0
+	for _, stage := range s.Stages {
+		if until <= stage.Duration {
+			if until > 0 {
+				end := rate + (stage.Rate-rate)*float64(until)/float64(stage.Duration)
+				area += under(rate, Stage{Duration: until, Rate: end})
+			}
+			return area
+		}
+		area += under(rate, stage)
+		until -= stage.Duration
+		rate = stage.Rate
+	}
+	return area
+}
+
+// under is the area under a stage that begins at a rate.
+func under(from float64, s Stage) float64 { return (from + s.Rate) / 2 * s.Duration.Seconds() }
+
+// crossing is when, after the beginning of a stage, the area reaches a size: the root
+// of from·t + slope·t²/2 = area in the form that does not cancel at a slope near 0.
+func crossing(from float64, s Stage, area float64) time.Duration {
+	slope := (s.Rate - from) / s.Duration.Seconds()
+	bottom := from + math.Sqrt(max(0, from*from+2*slope*area))
+	if bottom == 0 {
+		return 0 // the first call of a ramp that begins at 0
+	}
+	return time.Duration(2 * area / bottom * float64(time.Second))
+}
