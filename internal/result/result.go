@@ -19,12 +19,15 @@ type Document struct {
 	Started    time.Time  `json:"started"`
 	Finished   *time.Time `json:"finished,omitempty"`
 	// Partial is true when the run ended before its last trial.
-	Partial    bool        `json:"partial,omitempty"`
-	Machine    Machine     `json:"machine"`
-	Rounds     int         `json:"rounds"`
-	Seed       uint64      `json:"seed"`
-	Quick      bool        `json:"quick,omitempty"`
-	Baseline   string      `json:"baseline"` // the arm that the others are compared with
+	Partial  bool    `json:"partial,omitempty"`
+	Machine  Machine `json:"machine"`
+	Rounds   int     `json:"rounds"`
+	Seed     uint64  `json:"seed"`
+	Quick    bool    `json:"quick,omitempty"`
+	Baseline string  `json:"baseline"` // the arm that the others are compared with
+	// Changed are the settings, path=value, in which the run differs from the
+	// experiment as written: those of --set and --quick, rounds and sweep left out.
+	Changed    []string    `json:"changed,omitempty"`
 	Warnings   []string    `json:"warnings"`
 	Arms       []Arm       `json:"arms"` // one for each arm in each cell
 	Verdicts   []Verdict   `json:"verdicts"`
@@ -67,6 +70,19 @@ type Measures struct {
 	Samples map[string]string `json:"error_samples,omitempty"`
 }
 
+// Failed is how many calls failed, whatever the code.
+func (m Measures) Failed() (n uint64) {
+	for _, calls := range m.Errors {
+		n += calls
+	}
+	return n
+}
+
+// Lost is the share of the calls due that brought no answer: failed or dropped.
+func (m Measures) Lost() float64 {
+	return float64(m.Failed()+m.Dropped) / float64(max(m.Calls+m.Dropped, 1))
+}
+
 // Arm is one arm in one cell, its trials merged.
 //
 // Backends is summed by identity. Balance is not taken from that sum but trial by
@@ -97,6 +113,10 @@ type Trial struct {
 	Measures
 	Timeline *Timeline `json:"timeline,omitempty"`
 	Events   []Event   `json:"events,omitempty"`
+	// Groups are counts of calls per ready backend that belong together, from which
+	// the balance is taken: one group, or one for each second in which the set of
+	// ready backends stayed as it was.
+	Groups [][]uint64 `json:"groups,omitempty"`
 }
 
 // Timeline counts what ended in each interval of a trial.
@@ -130,6 +150,9 @@ type Balance struct {
 	MaxOverMean float64 `json:"max_over_mean"`
 	// PRandom is the two-sided p-value of "each call went to a random backend".
 	PRandom float64 `json:"p_random"`
+	// Pattern names how calls fell: one-takes-all, uneven, as-chance, takes-turns or
+	// too-few-calls (to tell).
+	Pattern string `json:"pattern,omitempty"`
 }
 
 // Resources of the parties; a party that is not there stays zero.
@@ -153,6 +176,7 @@ type Verdict struct {
 	Cell     Cell       `json:"cell"`
 	Ratio    float64    `json:"ratio"` // a over b, under 1: a is faster
 	CI       [2]float64 `json:"ci"`
+	Level    float64    `json:"level"`                                             // of CI: the run's 0.95, shared by all its verdicts
 	Decision string     `json:"decision" enum:"better,worse,equivalent,undecided"` // a against b
 	Rounds   int        `json:"rounds"`                                            // pairs behind it
 	Reason   string     `json:"reason,omitempty"`
@@ -180,6 +204,8 @@ type Took struct {
 	ClientTold      *float64 `json:"client_told"`      // the caller's resolver had the new set
 	FirstCall       *float64 `json:"first_call"`       // first answer from a new backend
 	BalanceRestored *float64 `json:"balance_restored"` // Jain ≥ 0.95, kept for 1 s
+	// BalanceNote says why BalanceRestored is not there.
+	BalanceNote string `json:"balance_note,omitempty"`
 }
 
 // Confound names what else differs between a published arm and the controlled one.
