@@ -157,6 +157,11 @@ func (d *document) checkFigures(r resolved) error {
 				c.add(n.get("cell").get(path).at, "%s is not in the sweep%s", path, Suggest(path, axes))
 			}
 		}
+		if !slices.ContainsFunc(r.cells, func(cell map[string]any) bool {
+			return reflect.DeepEqual(cell, figure.Cell) || len(cell)+len(figure.Cell) == 0
+		}) && c.err() == nil {
+			c.add(n.at, "no cell of the sweep is that of this published figure: it would never be printed")
+		}
 		if figure.ElapsedMS == 0 && figure.Note == "" {
 			c.add(n.at, "a published figure needs elapsed_ms or note")
 		}

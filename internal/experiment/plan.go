@@ -10,6 +10,7 @@ type Plan struct {
 	Rounds    int
 	Seed      uint64
 	Quick     bool
+	Changed   []string         // settings that differ from the document, path=value
 	Arms      []Arm            // those picked, in the order of the document, defaults merged in
 	Cells     []map[string]any // the sweep's points; one empty cell without a sweep
 	Trials    []Trial

@@ -35,8 +35,12 @@ func (d *document) quick(picked []string) error {
 }
 
 func (d *document) shrink(picked []string) error {
-	rounds := &node{at: place{file: "--quick"}, value: quickRounds, text: strconv.Itoa(quickRounds)}
-	d.root = d.root.with("rounds", rounds)
+	before, err := d.resolve()
+	if err != nil {
+		return err
+	}
+	few := min(quickRounds, before.experiment.Rounds)
+	d.root = d.root.with("rounds", &node{at: place{file: "--quick"}, value: few, text: strconv.Itoa(few)})
 	if sweep := d.root.get("sweep"); sweep != nil {
 		for _, axis := range sweep.pairs {
 			first := &node{at: axis.value.at, kind: sequence, values: axis.value.values[:1]}
@@ -51,7 +55,7 @@ func (d *document) shrink(picked []string) error {
 	var load time.Duration
 	for i, arm := range r.experiment.Arms {
 		if len(picked) == 0 || slices.Contains(picked, arm.Name) {
-			load += quickRounds * r.configs[i][0].Load.duration()
+			load += time.Duration(few) * r.configs[i][0].about()
 		}
 	}
 	if load > quickLoad {
@@ -60,7 +64,24 @@ func (d *document) shrink(picked []string) error {
 	return nil
 }
 
-// shorten multiplies every duration that --quick may change by factor.
+// about is how long a trial's load takes at the least.
+func (c Config) about() time.Duration {
+	service := time.Millisecond
+	if c.Workload.Greet != nil {
+		service = max(service, c.Workload.Greet.Delay)
+	}
+	switch l := c.Load; {
+	case l.Sequence > 0:
+		return time.Duration(l.Sequence) * service
+	case l.Closed != nil && l.Closed.Duration == 0:
+		return time.Duration(l.Closed.Calls/l.Closed.Users+1) * (service + l.Closed.Think)
+	case l.Burst > 0:
+		return service + time.Duration(l.Burst)*time.Millisecond/2 // what a channel per call costs
+	}
+	return c.Load.duration()
+}
+
+// shorten multiplies every duration and count that --quick may change by factor.
 func (g *grammar) shorten(s *shape, n *node, factor float64) *node {
 	switch {
 	case s == nil:
@@ -96,9 +117,15 @@ func (g *grammar) under(s *shape, key string) *shape {
 	return nil
 }
 
-// scaled rounds to a millisecond: loads up and events down, so that an event
-// within the load stays within it.
+// scaled rounds a duration to a millisecond: loads up and events down, so that an
+// event within the load stays within it. A count stays at least 1.
 func scaled(n *node, direction string, factor float64) *node {
+	if count, ok := n.value.(int); ok {
+		next := *n
+		next.value = max(1, int(float64(count)*factor))
+		next.text = strconv.Itoa(next.value.(int))
+		return &next
+	}
 	d, err := time.ParseDuration(n.text)
 	if err != nil {
 		return n

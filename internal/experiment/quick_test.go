@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 const long = `experiment: x
@@ -64,5 +66,43 @@ func TestQuickThenSetThenRounds(t *testing.T) {
 	}
 	if full := mustExpand(t, doc, Options{}); full.Rounds != 20 || len(full.Cells) != 2 {
 		t.Errorf("quick settings changed the full run: %d rounds, %d cells", full.Rounds, len(full.Cells))
+	}
+}
+
+func TestQuickMakesCountsSmallToo(t *testing.T) {
+	const doc = `
+experiment: many
+question: How many?
+defaults: {workload: {greet: {delay: 100ms}}, route: direct, load: {sequence: 100000}}
+arms: {one: {}}
+rounds: 2
+`
+	p, err := Expand("many.yaml", []byte(doc), Options{Quick: true}, vocabulary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Rounds != 2 {
+		t.Errorf("quick has %d rounds, the document 2", p.Rounds)
+	}
+	if n := p.Trials[0].Config.Load.Sequence; n < 50 || n > 100 {
+		t.Errorf("2 rounds of %d calls of 100ms are not some 20 s", n)
+	}
+}
+
+func TestAPlanSaysWhatWasChanged(t *testing.T) {
+	const doc = `
+experiment: changed
+question: What?
+defaults: {workload: {greet: {delay: 100ms}}, route: direct, load: {burst: 10}}
+arms: {one: {}}
+sweep: {load.burst: [1, 2]}
+quick: {rounds: 4, sweep.load.burst: [1], workload.greet.delay: 5ms}
+`
+	p, err := Expand("x.yaml", []byte(doc), Options{Quick: true, Set: []string{"server.replicas=5", "rounds=6"}}, vocabulary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"workload.greet.delay=5ms", "server.replicas=5"}, p.Changed); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -27,7 +28,29 @@ func Expand(file string, doc []byte, o Options, v Vocabulary) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	return plan(r, o)
+	p, err := plan(r, o)
+	p.Changed = d.changed(o)
+	return p, err
+}
+
+// changed are the settings in which the run differs from the document: of what is
+// measured, not of how often (rounds) or where (sweep).
+func (d *document) changed(o Options) []string {
+	var settings []string
+	if quick := d.root.get("quick"); o.Quick && quick != nil {
+		for _, p := range quick.pairs {
+			if p.value.kind == scalar {
+				settings = append(settings, p.key+"="+p.value.text)
+			} else {
+				settings = append(settings, p.key)
+			}
+		}
+	}
+	return slices.DeleteFunc(append(settings, o.Set...), func(setting string) bool {
+		path, _, _ := strings.Cut(setting, "=")
+		path, _, _ = strings.Cut(path, ".")
+		return path == "rounds" || path == "sweep"
+	})
 }
 
 // Read reads and checks an experiment document, its quick settings too. Every arm

@@ -17,7 +17,7 @@ import "time"
 //	alternative  one of several that exclude each other: setting one drops the rest
 //	key          holds the name under which the record stands in its mapping
 //	words        the record may also be written as one of these words
-//	quick        --quick may shorten it, rounded up or down to a millisecond
+//	quick        --quick may make it smaller; durations are rounded up or down
 
 // Experiment is a question, its arms, a load, rounds and events.
 type Experiment struct {
@@ -87,8 +87,8 @@ type Channel struct {
 
 // Load is exactly one of its fields.
 type Load struct {
-	Sequence int     `yaml:"sequence" doc:"N calls, each due when the one before it is answered" min:"1" max:"100000000" alternative:"true"`
-	Burst    int     `yaml:"burst" doc:"N calls, all due at once" min:"1" max:"1000000" alternative:"true"`
+	Sequence int     `yaml:"sequence" doc:"N calls, each due when the one before it is answered" min:"1" max:"100000000" alternative:"true" quick:"down"`
+	Burst    int     `yaml:"burst" doc:"N calls, all due at once" min:"1" max:"1000000" alternative:"true" quick:"down"`
 	Closed   *Closed `yaml:"closed" doc:"virtual users, each with one call at a time" alternative:"true"`
 	Open     *Open   `yaml:"open" doc:"calls due at a rate, whatever the answers do" alternative:"true"`
 }
@@ -98,7 +98,7 @@ type Closed struct {
 	Users    int           `yaml:"users" doc:"virtual users" min:"1" max:"1000000" required:"true"`
 	Think    time.Duration `yaml:"think" doc:"pause of a user between answer and next call" max:"1h"`
 	Duration time.Duration `yaml:"duration" doc:"no call is due after this" max:"24h" quick:"up"`
-	Calls    int           `yaml:"calls" doc:"no more calls than this" min:"1" max:"1000000000"`
+	Calls    int           `yaml:"calls" doc:"no more calls than this" min:"1" max:"1000000000" quick:"down"`
 }
 
 // Open is an open loop.

@@ -54,8 +54,10 @@ const fewestCalls = 10
 // that is not found may be there all the same, and Reason says so. A route that
 // takes turns is seen from 10 calls on.
 //
-// A window looks ahead, so t can be early by the share of it that may be wrong:
-// for 3 → 10 backends up to 0.15 s.
+// A window looks ahead, and at a threshold of 0.95 a part of it may be wrong. So t
+// moves on past the last interval of its window that shows it: one in which a
+// backend that should get none got calls, or a ready one got none although at least
+// 10 were its share.
 func Restored(line Timeline, d Disturbance) Restoration {
 	d = d.withDefaults()
 	w := line.Width
@@ -86,7 +88,8 @@ func Restored(line Timeline, d Disturbance) Restoration {
 	if found < 0 {
 		return Restoration{Reason: missing(windows, d)}
 	}
-	return Restoration{Took: time.Duration(first+found)*w - d.At, OK: true}
+	from := line.inOrder(first+found, first+found+intervals(d.Window, w), d.Ready)
+	return Restoration{Took: time.Duration(from)*w - d.At, OK: true}
 }
 
 // CallsNeeded is how many calls a backend a window must hold so that random routing

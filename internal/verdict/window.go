@@ -43,5 +43,34 @@ func (w window) balanced(d Disturbance) bool {
 	return w.ready >= fewestCalls*k && w.ready*w.ready >= d.Threshold*k*w.squares
 }
 
+// inOrder is the first interval of [from, to) from which on none shows that calls go
+// where they should not.
+func (t Timeline) inOrder(from, to int, ready []string) int {
+	for i := to - 1; i >= from; i-- {
+		if t.outOfOrder(i, ready) {
+			return i + 1
+		}
+	}
+	return from
+}
+
+func (t Timeline) outOfOrder(i int, ready []string) bool {
+	var all uint64
+	idle := 0
+	for id, series := range t.Calls {
+		calls := sum(series[min(i, len(series)):min(i+1, len(series))])
+		if calls > 0 && !slices.Contains(ready, id) {
+			return true
+		}
+		all += calls
+	}
+	for _, id := range ready {
+		if series := t.Calls[id]; i >= len(series) || series[i] == 0 {
+			idle++
+		}
+	}
+	return idle > 0 && all >= fewestCalls*uint64(len(ready))
+}
+
 // intervals is how many of them reach t, rounded up.
 func intervals(t, width time.Duration) int { return int((t + width - 1) / width) }

@@ -38,6 +38,7 @@ type change struct {
 // draft is a slice while a snapshot is fitted in.
 type draft struct {
 	slice   discovery.EndpointSlice
+	before  []discovery.Endpoint // what was in it
 	fresh   bool
 	touched bool
 }
@@ -73,7 +74,7 @@ func (b book) keep(endpoints []cluster.Endpoint) ([]*draft, map[family][]discove
 	}
 	var drafts []*draft
 	for _, old := range b.slices {
-		d := &draft{slice: old}
+		d := &draft{slice: old, before: old.Endpoints}
 		d.slice.Endpoints = nil
 		for _, was := range old.Endpoints {
 			e, ok := wanted[was.TargetRef.Name]
@@ -168,6 +169,8 @@ func (b book) commit(drafts []*draft, at time.Time) (book, []change) {
 		record(watch.Modified, d)
 	}
 	for _, d := range deleted {
+		// "The state of the object immediately before deletion": metav1.WatchEvent.
+		d.slice.Endpoints = d.before
 		record(watch.Deleted, d)
 	}
 	for _, d := range drafts {
