@@ -1,0 +1,97 @@
+// Package method finds the method that a load calls: by server reflection, from .proto
+// files, or in a compiled descriptor set.
+package method
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"rpclab/internal/experiment"
+)
+
+// ErrRequest: what was asked for is wrong, not the server that was asked.
+var ErrRequest = errors.New("wrong request")
+
+// wrong is an error that matches [ErrRequest] and does not say so in its text.
+type wrong struct{ error }
+
+func (w wrong) Is(target error) bool { return target == ErrRequest }
+func (w wrong) Unwrap() error        { return w.error }
+
+func wrongf(format string, args ...any) error { return wrong{fmt.Errorf(format, args...)} }
+
+// Source knows services by name.
+type Source interface {
+	// Services are the full names of all services.
+	Services(context.Context) ([]string, error)
+	// Service is one of them; nil: there is none of that name.
+	Service(context.Context, string) (protoreflect.ServiceDescriptor, error)
+}
+
+// Find returns the unary method that a call names: package.Service/Method, or with a
+// dot for the slash. An error about the name matches [ErrRequest] and suggests the
+// nearest one that exists.
+func Find(ctx context.Context, source Source, call string) (protoreflect.MethodDescriptor, error) {
+	name, method, ok := Split(call)
+	if !ok {
+		return nil, wrongf("%q names no method: write package.Service/Method", call)
+	}
+	service, err := source.Service(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if service == nil {
+		return nil, noService(ctx, source, name)
+	}
+	found := service.Methods().ByName(protoreflect.Name(method))
+	if found == nil {
+		return nil, wrongf("no method %q in %s%s", method, name, experiment.Suggest(method, methods(service)))
+	}
+	if found.IsStreamingClient() || found.IsStreamingServer() {
+		return nil, wrongf("%s/%s is a streaming method; only unary ones can be called", name, method)
+	}
+	return found, nil
+}
+
+// Split takes the name of a method apart.
+func Split(call string) (service, method string, ok bool) {
+	call = strings.TrimPrefix(call, "/")
+	at := strings.LastIndexByte(call, '/')
+	if at < 0 {
+		at = strings.LastIndexByte(call, '.')
+	}
+	if at < 1 || at == len(call)-1 {
+		return "", "", false
+	}
+	return call[:at], call[at+1:], true
+}
+
+// Path is the name of a method as HTTP/2 carries it: /package.Service/Method.
+func Path(m protoreflect.MethodDescriptor) string {
+	return "/" + string(m.Parent().FullName()) + "/" + string(m.Name())
+}
+
+func noService(ctx context.Context, source Source, name string) error {
+	names, err := source.Services(ctx)
+	if err != nil {
+		return err
+	}
+	names = slices.DeleteFunc(names, func(s string) bool { return strings.HasPrefix(s, "grpc.reflection.") })
+	slices.Sort(names)
+	if len(names) == 0 {
+		return wrongf("no service %q, nor any other", name)
+	}
+	return wrongf("no service %q%s", name, experiment.Suggest(name, names))
+}
+
+func methods(service protoreflect.ServiceDescriptor) (names []string) {
+	for i := range service.Methods().Len() {
+		names = append(names, string(service.Methods().Get(i).Name()))
+	}
+	return names
+}

@@ -1,0 +1,164 @@
+package method_test
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/reflection"
+	alpha "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	rpclabv1 "rpclab/api/rpclab/v1"
+	"rpclab/internal/load/method"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// server starts a greeter and returns a channel to it.
+func server(t *testing.T, reflect func(*grpc.Server), options ...grpc.ServerOption) *grpc.ClientConn {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := grpc.NewServer(options...)
+	rpclabv1.RegisterGreeterServer(s, rpclabv1.UnimplementedGreeterServer{})
+	reflect(s)
+	go func() { _ = s.Serve(listener) }()
+	t.Cleanup(s.Stop)
+	channel, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = channel.Close() })
+	return channel
+}
+
+func v1(s *grpc.Server) { reflection.RegisterV1(s) }
+func v1alpha(s *grpc.Server) {
+	alpha.RegisterServerReflectionServer(s, reflection.NewServer(reflection.ServerOptions{Services: s}))
+}
+
+func sources(t *testing.T) map[string]method.Source {
+	t.Helper()
+	compiled, err := method.FromProto(t.Context(), "../../../api/rpclab/v1/greeter.proto", []string{"../../../api"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, err := method.FromProto(t.Context(), "../../../api/rpclab/v1/greeter.proto", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{
+		protodesc.ToFileDescriptorProto(rpclabv1.File_rpclab_v1_greeter_proto),
+	}})
+	path := filepath.Join(t.TempDir(), "greeter.binpb")
+	if err == nil {
+		err = os.WriteFile(path, set, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	fromSet, err := method.FromSet(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]method.Source{
+		"reflection v1":       method.FromServer(server(t, v1), nil),
+		"reflection v1alpha":  method.FromServer(server(t, v1alpha), nil),
+		"proto with imports":  compiled,
+		"proto and no import": alone,
+		"protoset":            fromSet,
+	}
+}
+
+func TestEverySourceKnowsTheMethod(t *testing.T) {
+	for name, source := range sources(t) {
+		for _, call := range []string{"rpclab.v1.Greeter/SayHello", "rpclab.v1.Greeter.SayHello", "/rpclab.v1.Greeter/SayHello"} {
+			m, err := method.Find(t.Context(), source, call)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			if method.Path(m) != rpclabv1.Greeter_SayHello_FullMethodName || m.Input().Fields().ByName("name") == nil {
+				t.Errorf("%s: found %s with %v", name, method.Path(m), m.Input())
+			}
+		}
+	}
+}
+
+func TestUnknownNamesAreSuggested(t *testing.T) {
+	for name, source := range sources(t) {
+		for call, want := range map[string]string{
+			"rpclab.v1.Greter/SayHello":  `no service "rpclab.v1.Greter"; did you mean "rpclab.v1.Greeter"?`,
+			"rpclab.v1.Greeter/SayHallo": `no method "SayHallo" in rpclab.v1.Greeter; did you mean "SayHello"?`,
+			"rpclab.v1.Greeter/Zap":      `no method "Zap" in rpclab.v1.Greeter; there are SayHello`,
+			"SayHello":                   `"SayHello" names no method: write package.Service/Method`,
+		} {
+			_, err := method.Find(t.Context(), source, call)
+			if err == nil || err.Error() != want || !errors.Is(err, method.ErrRequest) {
+				t.Errorf("%s, %s: %v\nwant %s", name, call, err, want)
+			}
+		}
+	}
+}
+
+func TestStreamingMethodsAreRefused(t *testing.T) {
+	source := method.FromServer(server(t, v1), nil)
+	_, err := method.Find(t.Context(), source, "grpc.reflection.v1.ServerReflection/ServerReflectionInfo")
+	if err == nil || !strings.Contains(err.Error(), "is a streaming method") {
+		t.Error(err)
+	}
+}
+
+func TestAServerWithoutReflectionSaysWhatToDo(t *testing.T) {
+	_, err := method.Find(t.Context(), method.FromServer(server(t, func(*grpc.Server) {}), nil), "rpclab.v1.Greeter/SayHello")
+	if err == nil || !strings.Contains(err.Error(), "--proto FILE") || errors.Is(err, method.ErrRequest) {
+		t.Error(err)
+	}
+}
+
+func TestReflectionSendsTheMetadataOfTheLoad(t *testing.T) {
+	guard := grpc.StreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+		if headers, _ := metadata.FromIncomingContext(s.Context()); len(headers["token"]) == 0 {
+			return status.Error(codes.Unauthenticated, "who is there?")
+		}
+		return next(srv, s)
+	})
+	channel := server(t, v1, guard)
+	if _, err := method.Find(t.Context(), method.FromServer(channel, nil), "rpclab.v1.Greeter/SayHello"); status.Code(err) != codes.Unauthenticated {
+		t.Error(err)
+	}
+	if _, err := method.Find(t.Context(), method.FromServer(channel, metadata.Pairs("token", "x")), "rpclab.v1.Greeter/SayHello"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWrongFilesSayWhatIsWrong(t *testing.T) {
+	dir := t.TempDir()
+	broken := filepath.Join(dir, "broken.proto")
+	if err := os.WriteFile(broken, []byte("syntax = \"proto3\";\nmessage {}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := method.FromProto(t.Context(), broken, nil)
+	if err == nil || !strings.Contains(err.Error(), "broken.proto:2:9") || !errors.Is(err, method.ErrRequest) {
+		t.Errorf("a file that does not compile: %v", err)
+	}
+	for _, path := range []string{broken, filepath.Join(dir, "nowhere")} {
+		if _, err := method.FromSet(path); err == nil || !errors.Is(err, method.ErrRequest) {
+			t.Errorf("a descriptor set that is none: %v", err)
+		}
+	}
+}
