@@ -20,8 +20,6 @@ type Target struct {
 	URI string
 	// ServiceConfig is gRPC's JSON service config; empty: the client's default.
 	ServiceConfig string
-	// Env must be set in the caller's process, NAME=value (an xDS bootstrap, say).
-	Env []string
 	// Dial opens a connection to the address that was resolved; nil: TCP.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
 	// Resolvers must be known to the Go channel.
@@ -29,19 +27,6 @@ type Target struct {
 	// Close frees what the route holds; never nil.
 	Close func()
 }
-
-// Channels say how calls share channels.
-type Channels struct {
-	Mode string `json:"mode"`           // [PerCall], [Shared] or [Pool]
-	Pool int    `json:"pool,omitempty"` // how many, taken in turn
-}
-
-// The ways in which calls share channels.
-const (
-	PerCall = "per-call" // each call opens a channel and closes it
-	Shared  = "shared"   // one channel carries every call
-	Pool    = "pool"     // several channels, taken in turn
-)
 
 // Job is what a caller is asked to do. It crosses processes as JSON.
 type Job struct {
@@ -60,7 +45,7 @@ type Caller interface {
 type Session interface {
 	// Run makes the calls of a pace. It returns when the last one has ended; when ctx
 	// ends it makes no more and gives up those under way. What calls did is in the
-	// recorder, never in the error.
+	// recorder, with the CPU time that they cost, never in the error.
 	Run(context.Context, pace.Pace) (*measure.Recorder, time.Time, error)
 	Close() error
 }

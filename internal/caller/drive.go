@@ -2,6 +2,7 @@ package caller
 
 import (
 	"context"
+	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -19,13 +20,19 @@ type Do func(ctx context.Context, n uint64) (backend, code, message string)
 // the moment they were due. It returns the recorder and the moment the load began.
 func Drive(ctx context.Context, p pace.Pace, do Do) (*measure.Recorder, time.Time) {
 	d := driver{ctx: ctx, pace: p, do: do, shards: measure.NewShards(2 * runtime.GOMAXPROCS(0))}
+	before, errBefore := measure.CPU(os.Getpid())
 	d.start = time.Now()
 	if p.Open() {
 		d.open()
 	} else {
 		d.closed()
 	}
-	return d.shards.Merged(), d.start
+	after, errAfter := measure.CPU(os.Getpid())
+	merged := d.shards.Merged()
+	if errBefore == nil && errAfter == nil { // else it stays 0: unknown
+		merged.Spend(after - before)
+	}
+	return merged, d.start
 }
 
 type driver struct {

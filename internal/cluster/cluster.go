@@ -42,17 +42,20 @@ type Deployment interface {
 	Resume(ctx context.Context) error
 	// Slow makes the n oldest ready backends add by to every answer; 0 ends that.
 	Slow(ctx context.Context, n int, by time.Duration) error
-	// ResetUsage starts a new measurement of resources, Usage reads it.
+	// ResetUsage starts a new measurement of resources; Usage reads it, by identity.
 	ResetUsage() error
-	Usage() Usage
+	Usage() map[string]Usage
+	// Losses says of every backend that ended unasked, or did not start, which one and
+	// why, since ResetUsage.
+	Losses() []string
 	// Remove ends the backends and returns when they are gone.
 	Remove() error
 }
 
-// Usage is what the backends used since ResetUsage.
+// Usage is what one backend used since ResetUsage, or since it began.
 type Usage struct {
-	CPU    time.Duration // user and system time, summed over backends, also ended ones
-	MaxRSS uint64        // bytes, of the largest backend
+	CPU    time.Duration // user and system time
+	MaxRSS uint64        // peak of resident memory, bytes
 }
 
 // Service is how a caller finds the endpoints, in any process of this machine or

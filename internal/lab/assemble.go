@@ -56,7 +56,7 @@ func merge(arm *result.Arm) error {
 			m.Backends[id] += n
 		}
 		latency, service, lateness = append(latency, t.Latency), append(service, t.Service), append(lateness, t.Lateness)
-		counts = append(counts, groups(t)...)
+		counts = append(counts, t.Groups...)
 		elapsed = append(elapsed, t.ElapsedMS)
 		client += t.Resources.Client.CPU * float64(t.Calls)
 		server += t.Resources.Server.CPU * float64(t.Calls)
@@ -91,6 +91,9 @@ func warnings(arm result.Arm) []string {
 	for _, t := range arm.Trials {
 		if t.Failed != "" {
 			all = append(all, fmt.Sprintf("%s, round %d gave no measurement: %s", place(arm), t.Round, t.Failed))
+		}
+		for _, lost := range t.Lost {
+			all = append(all, fmt.Sprintf("%s, round %d: %s", place(arm), t.Round, lost))
 		}
 		for _, e := range t.Events {
 			if e.Error != "" {

@@ -25,6 +25,7 @@ func trial(t *testing.T, round int, latencyMS float64, counts ...uint64) result.
 		}
 	}
 	x.Latency = result.FromHDR(h)
+	x.Groups = [][]uint64{counts}
 	x.Resources.Client = result.Usage{CPU: latencyMS, RSS: uint64(round)}
 	return x
 }
@@ -94,6 +95,7 @@ func TestNoVerdictOnNumbersThatCannotBeTrusted(t *testing.T) {
 	for what, spoil := range map[string]func(*result.Trial){
 		"limited by the generator": func(x *result.Trial) { x.Limited = "late" },
 		"calls of other failed":    func(x *result.Trial) { x.Errors["UNAVAILABLE"] = 10 },
+		"failed or were dropped":   func(x *result.Trial) { x.Dropped = 10 },
 		"2":                        func(x *result.Trial) { x.Failed = "the caller died" },
 	} {
 		d := arms(t, 20, 20, 20, 20, 20)
@@ -124,9 +126,12 @@ func TestWarningsNameTheTrialThatFailed(t *testing.T) {
 	d := arms(t, 10)
 	d.Arms[1].Cell = result.Cell{"load.burst": 300}
 	d.Arms[1].Trials[0].Failed = "the caller died"
+	d.Arms[1].Trials[0].Lost = []string{"server b0 ended unasked"}
 	got := strings.Join(Assemble(d).Warnings, "\n")
-	if got != "other at load.burst=300, round 1 gave no measurement: the caller died" {
-		t.Errorf("warnings are %q", got)
+	want := "other at load.burst=300, round 1 gave no measurement: the caller died\n" +
+		"other at load.burst=300, round 1: server b0 ended unasked"
+	if got != want {
+		t.Errorf("warnings are\n%s\nwant\n%s", got, want)
 	}
 }
 
@@ -139,9 +144,12 @@ func TestOnlyAnOpenLoopCanBeLimitedByItsGenerator(t *testing.T) {
 	if limited(experiment.Load{Burst: 10}, late) != "" {
 		t.Error("a burst is due at once: nobody can send it in time")
 	}
-	late.Lateness.P99 = 0.9
+	if limited(experiment.Load{Closed: &experiment.Closed{Think: 1}}, late) == "" {
+		t.Error("a user who has thought is due at a time, too")
+	}
+	late.Lateness.P99, late.Latency.P99 = 0.4, 1
 	if limited(open, late) != "" {
-		t.Error("under a millisecond is on time")
+		t.Error("under half a millisecond is on time")
 	}
 	late.Lateness.P99, late.Latency.P99 = 5, 100
 	if limited(open, late) != "" {

@@ -15,6 +15,7 @@ import (
 type worker struct {
 	process *process.Process
 	reports chan report
+	garbled error // why reading them ended, once reports is closed
 }
 
 func startWorker(command []string, a assignment) (*worker, error) {
@@ -30,7 +31,7 @@ func startWorker(command []string, a assignment) (*worker, error) {
 	w := &worker{process: p, reports: make(chan report, 4)}
 	go w.read(out)
 	if err := json.NewEncoder(p.Stdin).Encode(a); err != nil {
-		return nil, errors.Join(w.died(err), w.kill())
+		return nil, w.died(err)
 	}
 	return w, nil
 }
@@ -39,7 +40,10 @@ func (w *worker) read(out io.Reader) {
 	defer close(w.reports)
 	for lines := json.NewDecoder(out); ; {
 		var r report
-		if lines.Decode(&r) != nil {
+		if err := lines.Decode(&r); err != nil {
+			if err != io.EOF {
+				w.garbled = fmt.Errorf("it wrote no report: %w", err)
+			}
 			_, _ = io.Copy(io.Discard, out) // let the process end, whatever it writes
 			return
 		}
@@ -52,7 +56,7 @@ func (w *worker) next(ctx context.Context) (report, error) {
 	select {
 	case r, ok := <-w.reports:
 		if !ok {
-			return r, w.died(nil)
+			return r, w.died(w.garbled)
 		}
 		if r.Error != "" {
 			return r, fmt.Errorf("the caller failed: %s", r.Error)
@@ -92,11 +96,11 @@ func (w *worker) measurement(ctx context.Context) (measure.Measurement, error) {
 
 // died says how a worker ended that should have gone on.
 func (w *worker) died(err error) error {
-	w.process.Kill()
-	return fmt.Errorf("the caller died: %w; its last lines:\n%s", errors.Join(w.process.Err(), err), w.process.Log())
+	w.kill()
+	if err = errors.Join(w.process.Err(), err); err == nil {
+		err = errors.New("it ended without a report")
+	}
+	return fmt.Errorf("the caller died: %w; its last lines:\n%s", err, w.process.Log())
 }
 
-func (w *worker) kill() error {
-	w.process.Kill()
-	return nil
-}
+func (w *worker) kill() { w.process.Kill() }

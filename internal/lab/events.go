@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -27,11 +28,11 @@ func stage(ctx context.Context, servers cluster.Deployment, events []experiment.
 		for _, e := range events {
 			select {
 			case <-time.After(time.Until(start.Add(e.At))):
+				at := time.Now()
+				acts = append(acts, act{event: e, at: at, err: perform(ctx, servers, e)})
 			case <-ctx.Done():
-				return
+				acts = append(acts, act{event: e, at: start.Add(e.At), err: errTooLate})
 			}
-			at := time.Now()
-			acts = append(acts, act{event: e, at: at, err: perform(ctx, servers, e)})
 		}
 	})
 	return func() []act {
@@ -40,6 +41,9 @@ func stage(ctx context.Context, servers cluster.Deployment, events []experiment.
 		return acts
 	}
 }
+
+// errTooLate is why an event of a load that ended first was not done.
+var errTooLate = errors.New("the load was over before")
 
 func perform(ctx context.Context, servers cluster.Deployment, e experiment.Event) error {
 	switch {
@@ -79,10 +83,9 @@ func follow(endpoints *cluster.Endpoints) *history {
 	return h
 }
 
-func (h *history) stop() {
+// stop ends the watch and gives the sets seen, the first one of before the load.
+func (h *history) stop() []cluster.Snapshot {
 	h.cancel()
 	h.done.Wait()
+	return h.seen
 }
-
-// snapshots are those seen, the first one of before the load; call stop first.
-func (h *history) snapshots() []cluster.Snapshot { return h.seen }

@@ -20,7 +20,7 @@ const spareFiles = 64
 // than the system allows: better now than as failed calls in mid-run.
 func checkFiles(plan experiment.Plan, limit uint64) error {
 	for _, t := range plan.Trials {
-		need, why := filesOf(t.Config)
+		need, why := filesOf(t.Config, t.Events)
 		if limit > 0 && uint64(need) > limit {
 			return fmt.Errorf("%w: arm %s (%s) needs %d in one process, %s; the hard limit here is %d.\n"+
 				"Raise it (ulimit -Hn, or LimitNOFILE= of a service), or make the load smaller with --set",
@@ -31,23 +31,25 @@ func checkFiles(plan experiment.Plan, limit uint64) error {
 }
 
 // filesOf is the most files that one process of a trial has open at once, and why. A
-// backend may get every connection, so it needs as many as the caller.
-func filesOf(c experiment.Config) (need int, why string) {
-	channels, connections := 1, c.Server.Replicas
-	why = fmt.Sprintf("a connection to each of %d backends", c.Server.Replicas)
+// channel along a route that follows has a connection to every backend, another one
+// connection. A backend may get every channel, so it needs as many as they are.
+func filesOf(c experiment.Config, events []experiment.Event) (need int, why string) {
+	channels := 1
 	switch c.Caller.Channel.Mode {
 	case caller.PerCall:
-		channels, connections = max(inFlight(c.Load), c.Caller.Warmup), 1
-		why = fmt.Sprintf("a connection for each of %d calls at once", channels)
+		channels = max(inFlight(c.Load), c.Caller.Warmup)
 	case caller.Pool:
 		channels = c.Caller.Channel.Pool
-		why = fmt.Sprintf("%d channels to %d backends", channels, connections)
 	}
-	if way, err := route.Lookup(c.Route); err == nil && way.Files > 0 {
-		connections += way.Files
-		why += fmt.Sprintf(" and what the route %s holds for each channel", way.Name)
+	connections, extra := 1, 0
+	if way, err := route.Lookup(c.Route); err == nil && way.Follows {
+		connections, extra = c.Server.Replicas, way.Files
+		for _, e := range events {
+			connections = max(connections, e.Scale)
+		}
 	}
-	return channels*connections + spareFiles, why
+	why = fmt.Sprintf("for %d channels at once with %d connections each", channels, connections)
+	return channels*(connections+extra) + spareFiles, why
 }
 
 func inFlight(l experiment.Load) int {

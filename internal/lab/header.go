@@ -14,7 +14,7 @@ func header(plan experiment.Plan, o Options) result.Document {
 		Schema: result.Schema, ID: result.NewID(now),
 		Experiment: plan.Name, Question: plan.Question, Source: plan.Source,
 		Cluster: o.Kind, Started: now, Machine: machine(o.MaxFiles),
-		Rounds: plan.Rounds, Seed: plan.Seed, Quick: plan.Quick, Baseline: plan.Baseline,
+		Rounds: plan.Rounds, Seed: plan.Seed, Quick: plan.Quick, Changed: plan.Changed, Baseline: plan.Baseline,
 		TrialCount: len(plan.Trials),
 	}
 	for _, c := range plan.Confounds {

@@ -1,13 +1,21 @@
 package lab_test
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"rpclab/internal/cluster"
 	"rpclab/internal/cluster/local"
 	"rpclab/internal/experiment"
 	"rpclab/internal/lab"
@@ -119,14 +127,29 @@ func TestARunMeasuresEveryArmInEveryRound(t *testing.T) {
 	}
 }
 
-func TestServersMayStayForTheNextTrial(t *testing.T) {
-	o := options(t)
-	d, err := lab.Run(t.Context(), plan(t, small, experiment.Options{Set: []string{"server.fresh=false"}}), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d.Partial || arm(t, d, "shared").Calls != 120 {
-		t.Errorf("partial is %v, %d calls", d.Partial, arm(t, d, "shared").Calls)
+// counting counts what is deployed.
+type counting struct {
+	cluster.Cluster
+	deployed int
+}
+
+func (c *counting) Deploy(ctx context.Context, spec cluster.Spec) (cluster.Deployment, error) {
+	c.deployed++
+	return c.Cluster.Deploy(ctx, spec)
+}
+
+func TestServersAreNewForEveryTrialUnlessTheyMayStay(t *testing.T) {
+	for set, want := range map[string]int{"server.fresh=true": 4, "server.fresh=false": 1} {
+		o := options(t)
+		c := &counting{Cluster: o.Cluster}
+		o.Cluster = c
+		d, err := lab.Run(t.Context(), plan(t, small, experiment.Options{Set: []string{set}}), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.deployed != want || arm(t, d, "shared").Calls != 120 {
+			t.Errorf("%s: deployed %d times, want %d; %d calls", set, c.deployed, want, arm(t, d, "shared").Calls)
+		}
 	}
 }
 
@@ -152,18 +175,40 @@ func TestAnInterruptKeepsWhatWasMeasured(t *testing.T) {
 	}
 }
 
+// TestARunWhoseProcessDiedIsAssembledFromItsTrials: the store has its header and its
+// trials, and what follows from those is the same as if it had ended.
 func TestARunWhoseProcessDiedIsAssembledFromItsTrials(t *testing.T) {
 	o := options(t)
 	d, err := lab.Run(t.Context(), plan(t, small, experiment.Options{}), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := lab.Assemble(d)
-	if got, want := arm(t, again, "shared").Latency, arm(t, d, "shared").Latency; got != want {
-		t.Errorf("assembled again the latency is %+v, was %+v", got, want)
+	dead := d
+	dead.ID, dead.Verdicts, dead.Arms = "20261120-000000-dead", nil, nil
+	for _, a := range d.Arms {
+		a.Measures, a.Trials = result.Measures{}, nil
+		dead.Arms = append(dead.Arms, a)
 	}
-	if len(again.Verdicts) != len(d.Verdicts) || len(d.Verdicts) == 0 {
-		t.Errorf("%d verdicts, were %d", len(again.Verdicts), len(d.Verdicts))
+	if err := o.Store.Begin(t.Context(), dead); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range d.Arms {
+		for _, trial := range a.Trials {
+			if err := o.Store.AddTrial(t.Context(), dead.ID, a, trial); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	stored, complete, err := o.Store.Get(t.Context(), dead.ID)
+	if err != nil || complete {
+		t.Fatalf("complete is %v, %v", complete, err)
+	}
+	again := lab.Assemble(stored)
+	if diff := cmp.Diff(arm(t, d, "shared").Measures, arm(t, again, "shared").Measures); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(d.Verdicts, again.Verdicts); diff != "" || len(d.Verdicts) == 0 {
+		t.Errorf("%d verdicts: %s", len(d.Verdicts), diff)
 	}
 }
 
@@ -200,11 +245,40 @@ func TestACallerThatDiesIsAFindingAndNotTheEnd(t *testing.T) {
 func TestAPlanThatNeedsTooManyFilesIsRefusedBeforeItRuns(t *testing.T) {
 	o := options(t)
 	o.MaxFiles = 100
-	p := plan(t, small, experiment.Options{Set: []string{"caller.channel=per-call"}})
+	p := plan(t, small, experiment.Options{Set: []string{"caller.channel=per-call"}, Arms: []string{"shared"}})
 	_, err := lab.Run(t.Context(), p, o)
-	if !errors.Is(err, lab.ErrTooFewFiles) || !strings.Contains(err.Error(), "124 in one process, a connection for each of 60 calls at once") {
+	if !errors.Is(err, lab.ErrTooFewFiles) || !strings.Contains(err.Error(), "124 in one process, for 60 channels at once with 1 connections each") {
 		t.Errorf("got %v", err)
 	}
+}
+
+func TestAWorkerEndsInMidLoadWhenItsLabIsGone(t *testing.T) {
+	c, err := options(t).Cluster.Deploy(t.Context(), cluster.Spec{Name: "greeter", Replicas: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	service, err := json.Marshal(c.Service())
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, orders := io.Pipe()
+	reports, out := io.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- lab.Work(in, out) }()
+	fmt.Fprintf(orders, `{"route":"direct","service":%s,"caller":"grpc-go","job":{"channels":{"mode":"shared"},`+
+		`"timeout":1000000000,"workload":{"greet":{}}},"pace":{"closed":{"users":1,"duration":3600000000000}},"warmup":1}`+"\n", service)
+	if line, err := bufio.NewReader(reports).ReadString('\n'); err != nil || !strings.Contains(line, "ready") {
+		t.Fatalf("the worker said %q, %v", line, err)
+	}
+	go io.Copy(io.Discard, reports)
+	fmt.Fprintln(orders, "go")
+	orders.Close()
+	select {
+	case <-ended:
+	case <-time.After(20 * time.Second):
+		t.Fatal("a load of an hour goes on without its lab")
+	}
+	out.Close()
 }
 
 func TestAWorkerEndsWithItsLab(t *testing.T) {

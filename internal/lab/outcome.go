@@ -16,12 +16,14 @@ func outcomes(acts []act, seen measure.Measurement, history []cluster.Snapshot) 
 	var all []result.Event
 	for i, a := range acts {
 		until := seen.Started.Add(seen.Elapsed)
-		if i+1 < len(acts) {
+		if i+1 < len(acts) && acts[i+1].at.Before(until) {
 			until = acts[i+1].at
 		}
 		e := result.Event{Round: 0, AtMS: ms(a.at.Sub(seen.Started)), What: a.event.String()}
 		if a.err != nil {
 			e.Error = a.err.Error()
+			all = append(all, e)
+			continue
 		}
 		e.Failed = failedBetween(seen.Timeline.Errors, a.at.Sub(seen.Started), until.Sub(seen.Started), i+1 == len(acts))
 		e.Took = took(a.at, until, seen, history)
@@ -53,35 +55,49 @@ func took(at, until time.Time, seen measure.Measurement, history []cluster.Snaps
 			break
 		}
 	}
-	var first *time.Time
-	var ids []string
-	for id := range after {
-		ids = append(ids, id)
-		if _, known := before[id]; known {
-			continue
-		}
-		if answered, ok := seen.First[id]; ok {
-			moment := seen.Started.Add(answered)
-			if moment.Before(until) && (first == nil || moment.Before(*first)) {
-				first = &moment
-			}
-		}
-	}
-	if first != nil {
-		t.FirstCall = since(at, *first)
+	if answered := firstAnswer(at, until, before, after, seen); answered != nil {
+		t.FirstCall = since(at, *answered)
 	}
 	restored := verdict.Restored(
 		verdict.Timeline{Width: measure.Interval, Calls: seen.Timeline.Backends},
-		verdict.Disturbance{At: at.Sub(seen.Started), Until: until.Sub(seen.Started), Ready: ids})
+		verdict.Disturbance{At: at.Sub(seen.Started), Until: until.Sub(seen.Started), Ready: slices.Collect(maps.Keys(after))})
+	t.BalanceNote = restored.Reason
 	if restored.OK {
-		// It is known to the interval, so what is within the first one took that long.
-		whole := restored.Took.Truncate(measure.Interval)
-		if whole < restored.Took || whole == 0 {
-			whole += measure.Interval
-		}
-		t.BalanceRestored = since(at, at.Add(whole))
+		// It cannot be back before the set is complete, and it is known to the interval:
+		// what is within the first one took that long.
+		took := max(restored.Took, changed.Sub(at), 1)
+		t.BalanceRestored = since(at, at.Add((took + measure.Interval - 1).Truncate(measure.Interval)))
 	}
 	return t
+}
+
+// firstAnswer is when a backend that the event brought, new or back again, answered
+// first.
+func firstAnswer(at, until time.Time, before, after map[string]string, seen measure.Measurement) (first *time.Time) {
+	for id := range after {
+		if _, known := before[id]; known {
+			continue
+		}
+		answered, ok := seen.First[id]
+		if moment := seen.Started.Add(answered); !ok || moment.Before(at) {
+			answered, ok = next(seen.Timeline.Backends[id], at.Sub(seen.Started))
+		}
+		moment := seen.Started.Add(answered)
+		if ok && moment.Before(until) && (first == nil || moment.Before(*first)) {
+			first = &moment
+		}
+	}
+	return first
+}
+
+// next is the end of the first interval after a moment in which calls were answered.
+func next(line []uint64, after time.Duration) (time.Duration, bool) {
+	for i := int(after/measure.Interval) + 1; i < len(line); i++ {
+		if line[i] > 0 {
+			return time.Duration(i+1) * measure.Interval, true
+		}
+	}
+	return 0, false
 }
 
 // change is the set of ready endpoints before an event and the last one until the

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"rpclab/internal/cluster"
 	"rpclab/internal/experiment"
 	"rpclab/internal/measure"
@@ -28,13 +30,13 @@ func set(at time.Time, ids ...string) cluster.Snapshot {
 	return s
 }
 
-// steady is a timeline of one backend: calls in each interval from one moment on.
-func steady(from, to time.Duration, calls uint64) []uint64 {
-	line := make([]uint64, to/measure.Interval)
+// line is a timeline of one backend: calls in each interval from one moment on.
+func line(from, to time.Duration, calls uint64) []uint64 {
+	all := make([]uint64, to/measure.Interval)
 	for i := from / measure.Interval; i < to/measure.Interval; i++ {
-		line[i] = calls
+		all[i] = calls
 	}
-	return line
+	return all
 }
 
 func TestWhatCameOfAnEvent(t *testing.T) {
@@ -54,8 +56,8 @@ func TestWhatCameOfAnEvent(t *testing.T) {
 		},
 		Timeline: measure.Timeline{
 			Backends: map[string][]uint64{
-				"b0": steady(0, end, 50), "b1": steady(0, end, 50),
-				"b2": steady(3*time.Second, end, 50), "b3": steady(3*time.Second, end, 50),
+				"b0": line(0, end, 50), "b1": line(0, end, 50),
+				"b2": line(3*time.Second, end, 50), "b3": line(3*time.Second, end, 50),
 			},
 			Errors: []uint64{20: 3, 70: 4, 99: 2},
 		},
@@ -79,9 +81,10 @@ func TestWhatCameOfAnEvent(t *testing.T) {
 			t.Errorf("%s took %v, want %g ms", what, pair[0], *pair[1])
 		}
 	}
-	// Of the second from 2.7 s on seven tenths are even, and its index is 0.95 already.
-	if b := up.Took.BalanceRestored; b == nil || *b != 700 {
-		t.Errorf("balance was restored after %v ms, want 700", b)
+	// A second that begins at 2.7 s has an index of 0.95 already, but b2 and b3 got
+	// nothing before 3 s.
+	if b := up.Took.BalanceRestored; b == nil || *b != 1000 {
+		t.Errorf("balance was restored after %v ms, want 1000", b)
 	}
 
 	kill := got[1]
@@ -104,34 +107,71 @@ func (e errTest) Error() string { return string(e) }
 
 func TestTheTimelineKnowsHowManyWereReady(t *testing.T) {
 	history := []cluster.Snapshot{set(after(-time.Hour), "b0"), set(after(150*time.Millisecond), "b0", "b1")}
-	line := timeline(measure.Measurement{Started: began, Elapsed: 350 * time.Millisecond}, history)
+	got := timeline(measure.Measurement{Started: began, Elapsed: 350 * time.Millisecond}, history)
 	want := []int{1, 1, 2, 2}
 	for i := range want {
-		if len(line.Ready) != len(want) || line.Ready[i] != want[i] {
-			t.Fatalf("ready were %v, want %v", line.Ready, want)
+		if len(got.Ready) != len(want) || got.Ready[i] != want[i] {
+			t.Fatalf("ready were %v, want %v", got.Ready, want)
 		}
 	}
 }
 
-func TestWithEventsEverySecondIsAGroupOfTheBackendsReadyThen(t *testing.T) {
-	trial := result.Trial{
-		Events: []result.Event{{}},
-		Timeline: &result.Timeline{
-			IntervalMS: 100,
-			Backends:   map[string][]uint64{"b0": steady(0, 2*time.Second, 3), "b1": steady(time.Second, 2*time.Second, 3)},
-			Ready:      append(intervalsOf(1, 10), intervalsOf(3, 10)...),
-		},
+func TestABackendThatComesBackHasAFirstCallAgain(t *testing.T) {
+	history := []cluster.Snapshot{set(after(-time.Second), "b0"), set(after(3*time.Second), "b0", "b1")}
+	seen := measure.Measurement{
+		Started: began, Elapsed: 6 * time.Second,
+		First: map[string]time.Duration{"b0": 0, "b1": time.Millisecond}, // before it was paused
+		Timeline: measure.Timeline{Backends: map[string][]uint64{
+			"b0": line(0, 6*time.Second, 20), "b1": line(3200*time.Millisecond, 6*time.Second, 20),
+		}},
 	}
-	got := groups(trial)
-	if len(got) != 2 || len(got[0]) != 1 || len(got[1]) != 3 || got[1][0] != 0 || got[1][1] != 30 || got[1][2] != 30 {
-		t.Errorf("groups are %v; want [30] and [0 30 30]", got)
+	got := outcomes([]act{{event: experiment.Event{Resume: true}, at: after(2500 * time.Millisecond)}}, seen, history)
+	if first := got[0].Took.FirstCall; first == nil || *first != 800 {
+		t.Errorf("the first call after it came back took %v ms, want 800", first)
 	}
 }
 
-func intervalsOf(ready, n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = ready
+func TestWithEventsEverySteadySecondIsAGroupOfTheBackendsReadyThen(t *testing.T) {
+	history := []cluster.Snapshot{
+		set(after(-time.Second), "b0", "b1"),
+		set(after(1500*time.Millisecond), "b1", "b2"), // as many, but others
 	}
-	return all
+	seen := measure.Measurement{Started: began, Elapsed: 3 * time.Second, Timeline: measure.Timeline{
+		Backends: map[string][]uint64{"b0": line(0, 3*time.Second, 3), "b1": line(0, 3*time.Second, 1)},
+	}}
+	got := groups(nil, true, seen, history)
+	// The second in which b2 took the place of b0 is left out. In the last one b0, which
+	// should get nothing, does not stand in for b2.
+	want := [][]uint64{{10, 30}, {0, 10, 30}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestATrialWithoutASteadySecondIsOneGroup(t *testing.T) {
+	seen := measure.Measurement{Started: began, Elapsed: 900 * time.Millisecond}
+	got := groups(map[string]uint64{"b0": 270, "b1": 0}, true, seen, []cluster.Snapshot{set(after(-time.Second), "b0", "b1")})
+	if diff := cmp.Diff([][]uint64{{0, 270}}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAnEventThatWasNotReachedSaysSo(t *testing.T) {
+	acts := stage(t.Context(), nil, []experiment.Event{{At: time.Hour, Kill: 1}}, time.Now())()
+	got := outcomes(acts, measure.Measurement{Started: began, Elapsed: time.Second}, []cluster.Snapshot{set(began, "b0")})
+	if len(got) != 1 || got[0].What != "kill 1" || got[0].Error != "the load was over before" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestTheSameSetToldAgainIsNoNews(t *testing.T) {
+	var n notes
+	for range 100_000 { // a channel per call
+		n.add(began, []string{"b", "a"})
+	}
+	n.add(began, []string{"a"})
+	n.add(began, []string{"a", "b"})
+	if told := n.all(); len(told) != 3 {
+		t.Errorf("%d sets are kept, want 3", len(told))
+	}
 }

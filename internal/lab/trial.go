@@ -41,15 +41,37 @@ func (l *lab) measure(ctx context.Context, t experiment.Trial) (result.Trial, er
 	if err := w.begin(); err != nil {
 		return failedTrial(ctx, trial, err)
 	}
-	done := stage(ctx, servers, t.Events, time.Now())
-	seen, err := w.measurement(ctx)
-	acts := done()
+	acts := stage(ctx, servers, t.Events, time.Now())
+	limit, cancel := context.WithTimeout(ctx, longest(t.Config))
+	defer cancel()
+	seen, err := w.measurement(limit)
+	done := acts()
 	if err != nil {
 		return failedTrial(ctx, trial, err)
 	}
+	trial.Lost = servers.Losses()
 	used := servers.Usage()
-	history.stop()
-	return fill(trial, t, seen, used, history.snapshots(), acts), nil
+	return fill(trial, t, seen, used, history.stop(), done), nil
+}
+
+// longest is how long a caller may take over a load before it is given up: as if
+// every call took its whole timeout, and a minute for a slow machine.
+func longest(c experiment.Config) time.Duration {
+	l, calls := c.Load, 1
+	switch {
+	case l.Sequence > 0:
+		calls = l.Sequence
+	case l.Closed != nil && l.Closed.Duration == 0:
+		calls = l.Closed.Calls/l.Closed.Users + 1
+	}
+	d := time.Minute + time.Duration(calls)*c.Caller.Timeout
+	if l.Closed != nil {
+		d += l.Closed.Duration + time.Duration(calls)*l.Closed.Think
+	}
+	if l.Open != nil {
+		d += l.Open.Duration
+	}
+	return d
 }
 
 // failedTrial tells an interrupt, which ends the run, from a caller that failed.
@@ -92,7 +114,7 @@ func (l *lab) release() error {
 }
 
 // fill says what the caller and the servers measured in the words of the result.
-func fill(trial result.Trial, t experiment.Trial, seen measure.Measurement, used cluster.Usage, history []cluster.Snapshot, acts []act) result.Trial {
+func fill(trial result.Trial, t experiment.Trial, seen measure.Measurement, used map[string]cluster.Usage, history []cluster.Snapshot, acts []act) result.Trial {
 	var errs [3]error
 	trial.Calls, trial.Dropped = seen.Calls, seen.Dropped
 	trial.Errors, trial.Samples = seen.Errors, seen.Samples
@@ -117,10 +139,18 @@ func fill(trial result.Trial, t experiment.Trial, seen measure.Measurement, used
 	}
 	trial.Timeline = timeline(seen, history)
 	trial.Resources.Client = usagePerCall(seen.CPU, seen.MaxRSS, seen.Calls)
-	trial.Resources.Server = usagePerCall(used.CPU, used.MaxRSS, seen.Calls)
+	trial.Servers = map[string]result.ServerUsage{}
+	var cpu time.Duration
+	var peak uint64
+	for id, u := range used {
+		trial.Servers[id] = result.ServerUsage{CPUMS: ms(u.CPU), RSS: u.MaxRSS}
+		cpu, peak = cpu+u.CPU, max(peak, u.MaxRSS)
+	}
+	trial.Resources.Server = usagePerCall(cpu, peak, seen.Calls)
 	trial.Events = outcomes(acts, seen, history)
 	trial.Limited = limited(t.Config.Load, trial)
-	trial.Balance = balance(groups(trial))
+	trial.Groups = groups(trial.Backends, len(t.Events) > 0, seen, history)
+	trial.Balance = balance(trial.Groups)
 	return trial
 }
 

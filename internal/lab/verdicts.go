@@ -8,9 +8,9 @@ import (
 	"rpclab/internal/verdict"
 )
 
-// tooManyFailed is the share of failed calls from which the latency of the others no
-// longer stands for the arm.
-const tooManyFailed = 0.01
+// tooManyLost is the share of calls without an answer from which the latency of the
+// others no longer stands for the arm.
+const tooManyLost = 0.01
 
 // metrics are what arms are compared on, from each trial.
 var metrics = []struct {
@@ -33,7 +33,7 @@ func verdicts(d result.Document) []result.Verdict {
 			})
 			r := result.Verdict{
 				Metric: metric.name, A: p.a.Name, B: p.b.Name, Cell: p.a.Cell, Kind: p.kind,
-				Ratio: v.Ratio, CI: v.CI, Decision: string(v.Decision), Rounds: v.Rounds, Reason: v.Reason,
+				Ratio: v.Ratio, CI: v.CI, Level: v.Level, Decision: string(v.Decision), Rounds: v.Rounds, Reason: v.Reason,
 			}
 			if reason := unfit(p.a, p.b); reason != "" {
 				r.Decision, r.Reason = string(verdict.Undecided), reason
@@ -108,12 +108,8 @@ func unfit(a, b result.Arm) string {
 		if arm.Limited != "" {
 			return fmt.Sprintf("%s was limited by the generator: %s", arm.Name, arm.Limited)
 		}
-		var failed uint64
-		for _, n := range arm.Errors {
-			failed += n
-		}
-		if share := float64(failed) / float64(max(arm.Calls, 1)); share > tooManyFailed {
-			return fmt.Sprintf("%.1f %% of the calls of %s failed; the latency of the others does not stand for it", 100*share, arm.Name)
+		if lost := arm.Lost(); lost > tooManyLost {
+			return fmt.Sprintf("%.1f %% of the calls of %s failed or were dropped; the latency of the others does not stand for it", 100*lost, arm.Name)
 		}
 	}
 	return ""

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -97,10 +98,8 @@ func (a assignment) work(ctx context.Context, begin <-chan struct{}, ready func(
 		return m, fmt.Errorf("caller %s: %w", a.Caller, err)
 	}
 	defer session.Close()
-	if a.Warmup > 0 {
-		if _, _, err := session.Run(ctx, pace.Burst{Calls: a.Warmup}); err != nil {
-			return m, fmt.Errorf("warm-up: %w", err)
-		}
+	if err := a.warm(ctx, session); err != nil {
+		return m, err
 	}
 	if err := ready(); err != nil {
 		return m, err
@@ -110,10 +109,6 @@ func (a assignment) work(ctx context.Context, begin <-chan struct{}, ready func(
 	case <-ctx.Done():
 		return m, ctx.Err()
 	}
-	before, err := measure.CPU(os.Getpid())
-	if err != nil {
-		return m, err
-	}
 	recorder, started, err := session.Run(ctx, plan)
 	if err != nil {
 		return m, err
@@ -121,16 +116,36 @@ func (a assignment) work(ctx context.Context, begin <-chan struct{}, ready func(
 	if m, err = recorder.Measurement(); err != nil {
 		return m, err
 	}
-	after, err := measure.CPU(os.Getpid())
-	if err != nil {
-		return m, err
-	}
-	m.Started, m.CPU, m.Told = started, after-before, told.all()
+	m.Started, m.Told = started, told.all()
 	m.MaxRSS, err = measure.MaxRSS(os.Getpid())
 	return m, err
 }
 
-// notes are what the resolver told its client, in order.
+// warm makes calls that nobody counts, at least one on every channel. The first lot
+// connects; the second finds every backend that the channels know.
+func (a assignment) warm(ctx context.Context, session caller.Session) error {
+	calls := max(a.Warmup, a.Job.Channels.Pool)
+	for range 2 {
+		if a.Warmup == 0 {
+			return nil
+		}
+		recorder, _, err := session.Run(ctx, pace.Burst{Calls: calls})
+		if err != nil {
+			return fmt.Errorf("warm-up: %w", err)
+		}
+		m, err := recorder.Measurement()
+		if err != nil {
+			return err
+		}
+		if len(m.Backends) == 0 && ctx.Err() == nil {
+			return fmt.Errorf("warm-up: none of %d calls was answered: %v", calls, m.Samples)
+		}
+	}
+	return nil
+}
+
+// notes are what the resolver told its client, in order; the same again is no news,
+// so that channels which come and go do not fill it.
 type notes struct {
 	mu   sync.Mutex
 	told []measure.Told
@@ -139,6 +154,10 @@ type notes struct {
 func (n *notes) add(at time.Time, addrs []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	addrs = slices.Sorted(slices.Values(addrs))
+	if last := len(n.told) - 1; last >= 0 && slices.Equal(n.told[last].Addrs, addrs) {
+		return
+	}
 	n.told = append(n.told, measure.Told{At: at, Addrs: addrs})
 }
 

@@ -18,6 +18,7 @@ type Recorder struct {
 	backends                   map[string]*backend
 	failed                     []uint64
 	last                       time.Duration
+	cpu                        time.Duration
 }
 
 type backend struct {
@@ -62,6 +63,10 @@ func (r *Recorder) Record(c Call) {
 // Drop takes a call that was due but not made, for want of room in flight.
 func (r *Recorder) Drop() { r.dropped++ }
 
+// Spend takes the CPU time that making the calls cost, and recording them one by one,
+// but not what it takes to sum them up.
+func (r *Recorder) Spend(cpu time.Duration) { r.cpu += cpu }
+
 // Merge adds everything that other recorded.
 func (r *Recorder) Merge(other *Recorder) {
 	r.latency.Merge(other.latency)
@@ -70,6 +75,7 @@ func (r *Recorder) Merge(other *Recorder) {
 	r.calls += other.calls
 	r.dropped += other.dropped
 	r.last = max(r.last, other.last)
+	r.cpu += other.cpu
 	for code, n := range other.errors {
 		r.errors[code] += n
 		if r.samples[code] == "" {
@@ -89,10 +95,11 @@ func (r *Recorder) Merge(other *Recorder) {
 	}
 }
 
-// Measurement is everything recorded, with the caller's own resources left to fill in.
+// Measurement is everything recorded; when it began, the peak of memory and what the
+// resolver told are left to fill in.
 func (r *Recorder) Measurement() (Measurement, error) {
 	m := Measurement{
-		Elapsed: r.last, Calls: r.calls, Dropped: r.dropped,
+		Elapsed: r.last, Calls: r.calls, Dropped: r.dropped, CPU: r.cpu,
 		Errors: maps.Clone(r.errors), Samples: maps.Clone(r.samples),
 		Backends: map[string]uint64{}, First: map[string]time.Duration{},
 		Timeline: Timeline{Backends: map[string][]uint64{}, Errors: r.failed},

@@ -111,6 +111,10 @@ type Trial struct {
 	Failed  string    `json:"failed,omitempty"` // why the trial gave no measurement
 	Limited string    `json:"limited,omitempty"`
 	Measures
+	// Servers is what each backend used in this trial.
+	Servers map[string]ServerUsage `json:"servers,omitempty"`
+	// Lost says which backends ended unasked, or could not start, and why.
+	Lost     []string  `json:"lost,omitempty"`
 	Timeline *Timeline `json:"timeline,omitempty"`
 	Events   []Event   `json:"events,omitempty"`
 	// Groups are counts of calls per ready backend that belong together, from which
@@ -166,6 +170,12 @@ type Resources struct {
 type Usage struct {
 	CPU float64 `json:"cpu_us_per_call"`
 	RSS uint64  `json:"rss_max_bytes"`
+}
+
+// ServerUsage is what one backend used in one trial.
+type ServerUsage struct {
+	CPUMS float64 `json:"cpu_ms"` // user and system time
+	RSS   uint64  `json:"rss_max_bytes"`
 }
 
 // Verdict compares arm A with arm B on one metric in one cell.

@@ -29,7 +29,7 @@ type Route struct {
 	Follows bool
 	// Files is how many files a channel holds open besides its connections.
 	Files int
-	Open    Open
+	Open  Open
 }
 
 // Lookup finds a route by name.

@@ -27,11 +27,12 @@ type deployment struct {
 	wanted   int
 	started  int // gives the next identity
 	replicas []*replica
-	usage    usage
+	books    books
 }
 
 func newDeployment(c *Cluster, spec cluster.Spec, endpoints *cluster.Endpoints, publisher *publish.Publisher) *deployment {
-	d := &deployment{cluster: c, spec: spec, endpoints: endpoints, publisher: publisher, wanted: spec.Replicas}
+	d := &deployment{cluster: c, spec: spec, endpoints: endpoints, publisher: publisher, wanted: spec.Replicas,
+		books: books{ended: map[string]cluster.Usage{}}}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	return d
 }
@@ -65,6 +66,11 @@ func (d *deployment) start(ctx context.Context) error {
 func (d *deployment) add(first func(error)) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return d.launch(first)
+}
+
+// launch is add with d.mu held.
+func (d *deployment) launch(first func(error)) error {
 	if err := d.ctx.Err(); err != nil {
 		return err
 	}
@@ -97,34 +103,42 @@ func (d *deployment) run(r *replica, first func(error)) {
 		first(err)
 	}
 	d.endpoints.Remove(r.id)
-	if d.bury(r) {
-		d.replace(r, err)
-	}
-}
-
-// bury takes a backend that has ended out of the books, keeps what it used, and
-// says whether another has to take its place.
-func (d *deployment) bury(r *replica) (missed bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.usage.ended(r)
-	d.replicas = slices.DeleteFunc(d.replicas, func(other *replica) bool { return other == r })
-	return d.ctx.Err() == nil && len(d.active()) < d.wanted
-}
-
-// replace starts another backend: at once when the old one had worked, and after a
-// pause when it had not, so that a server that cannot start does not fill the machine.
-func (d *deployment) replace(old *replica, failed error) {
-	if failed != nil {
-		d.cluster.options.Log.Warn("a backend is lost", "id", old.id, "why", failed)
+	d.bury(r, err)
+	if err != nil {
+		// So that a server that cannot start does not fill the machine.
 		select {
 		case <-time.After(time.Second):
 		case <-d.ctx.Done():
-			return
 		}
 	}
-	if err := d.add(func(error) {}); err != nil {
-		d.cluster.options.Log.Error("a backend cannot be replaced", "id", old.id, "why", err)
+	d.replace(r)
+}
+
+// bury takes a backend that has ended out of the books, with what it used, and notes
+// an end that nobody asked for.
+func (d *deployment) bury(r *replica, failed error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.replicas = slices.DeleteFunc(d.replicas, func(other *replica) bool { return other == r })
+	d.books.ended[r.id] = cluster.Usage{CPU: r.process.CPU() - r.baseline, MaxRSS: r.peak}
+	if d.ctx.Err() != nil || r.retired() {
+		return
+	}
+	if failed == nil {
+		failed = fmt.Errorf("server %s ended unasked: %v; its last lines:\n%s", r.id, r.process.Err(), indent(r.process.Log()))
+	}
+	d.books.losses = append(d.books.losses, failed.Error())
+}
+
+// replace starts another backend for one that is gone, if one is still wanted.
+func (d *deployment) replace(old *replica) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.active()) >= d.wanted {
+		return
+	}
+	if err := d.launch(func(error) {}); err != nil && d.ctx.Err() == nil {
+		d.books.losses = append(d.books.losses, fmt.Sprintf("server %s cannot be replaced: %v", old.id, err))
 	}
 }
 

@@ -35,7 +35,7 @@ func (d *deployment) Scale(_ context.Context, replicas int) error {
 // Kill ends the n oldest ready backends with SIGKILL.
 func (d *deployment) Kill(_ context.Context, n int) error {
 	return d.each(n, func(r *replica) error {
-		r.process.Kill()
+		r.kill()
 		return nil
 	})
 }
@@ -58,8 +58,18 @@ func (d *deployment) Resume(context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Slow makes the n oldest ready backends add by to every answer.
+// Slow makes the n oldest ready backends add by to every answer. To end it, all
+// backends are told.
 func (d *deployment) Slow(_ context.Context, n int, by time.Duration) error {
+	if by == 0 {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		var errs []error
+		for _, r := range d.active() {
+			errs = append(errs, r.slow(0))
+		}
+		return errors.Join(errs...)
+	}
 	return d.each(n, func(r *replica) error { return r.slow(by) })
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -236,15 +237,36 @@ func TestUsageIsThatOfTheBackendsSinceReset(t *testing.T) {
 		greet(t, ready(d)[0])
 	}
 	used := d.Usage()
-	if used.CPU <= 0 || used.CPU > 10*time.Second || used.MaxRSS < 1<<20 || used.MaxRSS > 1<<30 {
-		t.Errorf("100 calls used %v of CPU and %d bytes", used.CPU, used.MaxRSS)
+	busy, idle := used["greeter-0"], used["greeter-1"]
+	if busy.CPU <= idle.CPU || busy.CPU > 10*time.Second || busy.MaxRSS < 1<<20 || busy.MaxRSS > 1<<30 {
+		t.Errorf("100 calls used %+v; the backend without a call %+v", busy, idle)
 	}
-	if err := d.Kill(t.Context(), 2); err != nil {
+	if err := d.Kill(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
 	awaitReady(t, d, 2)
-	if after := d.Usage(); after.CPU < used.CPU {
-		t.Errorf("CPU went from %v to %v: that of ended backends is lost", used.CPU, after.CPU)
+	if after := d.Usage(); after["greeter-0"].CPU < busy.CPU || len(after) != 3 {
+		t.Errorf("after the kill usage is %+v: that of an ended backend is lost", after)
+	}
+}
+
+func TestABackendThatEndsUnaskedIsALoss(t *testing.T) {
+	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 1})
+	for _, pid := range children(t) {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	testkit.Await(t, "it is replaced", func() bool { return slices.Equal(ids(ready(d)), []string{"greeter-1"}) })
+	if lost := d.Losses(); len(lost) != 1 || !strings.Contains(lost[0], "server greeter-0 ended unasked: signal: killed") {
+		t.Errorf("losses are %q", lost)
+	}
+	if err := d.Kill(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Await(t, "it is replaced again", func() bool { return slices.Equal(ids(ready(d)), []string{"greeter-2"}) })
+	if lost := d.Losses(); len(lost) != 1 {
+		t.Errorf("losses are %q; one that was killed by an event is none", lost)
 	}
 }
 

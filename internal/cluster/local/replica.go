@@ -146,6 +146,12 @@ func (r *replica) retired() bool {
 	return r.stopping
 }
 
+// kill ends the process as an event does: nobody is to wonder why it is gone.
+func (r *replica) kill() {
+	r.retire()
+	r.process.Kill()
+}
+
 // pause stops the process in mid-work, or lets it go on.
 func (r *replica) pause(paused bool) error {
 	r.mu.Lock()

@@ -2,29 +2,24 @@ package local
 
 import (
 	"errors"
-	"time"
+	"maps"
+	"slices"
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/measure"
 )
 
-// usage adds up what backends that have ended used since ResetUsage.
-type usage struct {
-	cpu    time.Duration
-	maxRSS uint64
+// books are what is remembered of backends since ResetUsage.
+type books struct {
+	ended  map[string]cluster.Usage
+	losses []string
 }
 
-// ended takes a backend whose process is gone.
-func (u *usage) ended(r *replica) {
-	u.cpu += r.process.CPU() - r.baseline
-	u.maxRSS = max(u.maxRSS, r.peak)
-}
-
-// ResetUsage starts a new measurement.
+// ResetUsage starts new books.
 func (d *deployment) ResetUsage() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.usage = usage{}
+	d.books = books{ended: map[string]cluster.Usage{}}
 	var errs []error
 	for _, r := range d.replicas {
 		cpu, err := measure.CPU(r.process.Pid())
@@ -34,19 +29,26 @@ func (d *deployment) ResetUsage() error {
 	return errors.Join(errs...)
 }
 
-// Usage is what the backends, those that ended too, used since ResetUsage.
-func (d *deployment) Usage() cluster.Usage {
+// Usage is what each backend, those that ended too, used since ResetUsage.
+func (d *deployment) Usage() map[string]cluster.Usage {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	total := cluster.Usage{CPU: d.usage.cpu, MaxRSS: d.usage.maxRSS}
+	used := map[string]cluster.Usage{}
+	maps.Copy(used, d.books.ended)
 	for _, r := range d.replicas {
 		cpu, err := measure.CPU(r.process.Pid())
 		if err != nil {
 			continue // it is ending in this moment: bury counts it
 		}
-		total.CPU += cpu - r.baseline
 		r.sampleMemory()
-		total.MaxRSS = max(total.MaxRSS, r.peak)
+		used[r.id] = cluster.Usage{CPU: cpu - r.baseline, MaxRSS: r.peak}
 	}
-	return total
+	return used
+}
+
+// Losses are the backends that ended unasked.
+func (d *deployment) Losses() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.books.losses)
 }
