@@ -9,7 +9,7 @@ import (
 
 // finding is what the balance of one arm came to in some of its cells.
 type finding struct {
-	pattern pattern
+	pattern string // of the result; "" in documents that name none
 	cells   []string
 	spreads []shares
 	chances []float64
@@ -61,17 +61,12 @@ func balanceOf(arms []result.Arm) []statement {
 		if !ok {
 			continue
 		}
-		seen := patternOf(arm, s, because.gives)
-		var f *finding
-		for _, known := range found {
-			if known.pattern == seen {
-				f = known
-			}
+		i := slices.IndexFunc(found, func(f *finding) bool { return f.pattern == arm.Balance.Pattern })
+		if i < 0 {
+			i = len(found)
+			found = append(found, &finding{pattern: arm.Balance.Pattern})
 		}
-		if f == nil {
-			f = &finding{pattern: seen}
-			found = append(found, f)
-		}
+		f := found[i]
 		f.cells = append(f.cells, cellName(arm.Cell))
 		f.spreads = append(f.spreads, s)
 		f.chances = append(f.chances, arm.Balance.PRandom)
@@ -89,15 +84,17 @@ func balanceOf(arms []result.Arm) []statement {
 }
 
 // outcome joins what was seen to the reason: as expected, or in spite of it.
-func (f finding) outcome(expected pattern) string {
+func (f finding) outcome(expected string) string {
 	seen := f.seen()
 	switch {
-	case expected != "" && f.pattern != expected:
+	case f.pattern == "", expected == "":
+		return ": " + seen
+	case f.pattern == tooFewCalls:
+		return "; " + seen
+	case f.pattern != expected:
 		return "; yet here " + seen
-	case expected != "":
-		return ", so " + seen
 	}
-	return ": " + seen
+	return ", so " + seen
 }
 
 func (f finding) seen() string {
@@ -107,28 +104,33 @@ func (f finding) seen() string {
 		byOne = byOne && s.byOne
 		busiest = max(busiest, s.busiest*float64(s.backends))
 	}
-	lowest, jain := f.chances[0], f.jains[0]
-	for i := range f.chances {
-		lowest, jain = min(lowest, f.chances[i]), min(jain, f.jains[i])
-	}
+	lowest, jain := slices.Min(f.chances), slices.Min(f.jains)
+	figures := fmt.Sprintf("the busiest of %d backends got %s times its fair share (Jain's index %.2f)",
+		backends, ratio(busiest), jain)
 	switch f.pattern {
-	case allOnOne:
+	case oneTakesAll:
 		return fmt.Sprintf("one of %d backends got all", backends)
-	case even:
+	case takesTurns:
 		if byOne && off > evenWithin {
 			return "calls are even, counts differ by one at most"
 		}
 		return "calls are even to within " + percentUp(off)
-	case random:
+	case asChance:
 		text := chance(lowest)
-		if len(f.chances) > 1 && lowest >= 0.001 {
+		if len(f.chances) > 1 {
 			text = "lowest " + text
 		}
 		return "calls are as uneven as chance (" + text + ")"
+	case tooFewCalls:
+		return "these are too few calls to tell turns from chance, " + figures
+	case uneven:
+		return "calls are uneven beyond chance, " + figures
 	}
-	return fmt.Sprintf("calls are uneven beyond chance, the busiest of %d backends got %s times its fair share (Jain's index %.2f)",
-		backends, ratio(busiest), jain)
+	return figures
 }
+
+// evenWithin is how far from a fair share, relative to it, needs no explanation.
+const evenWithin = 0.01
 
 // percentUp rounds up to a tenth of a percent: "within" must hold.
 func percentUp(share float64) string {

@@ -14,7 +14,7 @@ func churn() result.Document {
 	d.Arms = []result.Arm{
 		churnArm(&d, "endpointslice", "endpointslice", "shared", func(ready, step int) int { return ready }, 0, 2.1),
 		churnArm(&d, "headless", "headless", "shared", func(ready, step int) int { return min(ready, 3) }, 3, -1),
-		churnArm(&d, "shared", "clusterip", "shared", func(int, int) int { return 1 }, 40, -1),
+		churnArm(&d, "shared", "clusterip", "shared", func(_, step int) int { return btoi(step < 350) }, 40, -1),
 		churnArm(&d, "new-channel", "clusterip", "per-call", func(ready, step int) int { return ready }, 1, -1),
 	}
 	d.TrialCount = 12
@@ -60,7 +60,9 @@ func churnArm(d *result.Document, name, route, channel string, used func(ready, 
 			}
 			if i < 2 && name != "shared" && (name != "headless" || round == 1) {
 				e.Took.FirstCall = ms2(640.1 + float64(round)*10)
-				e.Took.BalanceRestored = ms2(1201.7)
+				e.Took.BalanceRestored = ms2([]float64{1201.7, 100}[i])
+			} else if name == "shared" || name == "headless" {
+				e.Took.BalanceNote = fmt.Sprintf("%d calls a backend in 1s are too few to tell balance from chance: 44 are needed", 14+round)
 			}
 			if i == 1 {
 				e.Failed = failed

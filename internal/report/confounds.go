@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 
 	"rpclab/internal/result"
 )
@@ -33,8 +34,9 @@ func confounds(p *page, d result.Document) {
 	}
 	p.heading("Confounds: what else differs between the published arms")
 	p.blocks = append(p.blocks, shown...)
-	p.note("Elapsed ms. gap: the published arm over the baseline. confound's part: what the controlled arm does not need. " +
-		"Differences of medians; the verdicts say which are real.")
+	p.note("Elapsed ms. gap: the published arm over the baseline. confound's part: how much of the gap the controlled arm does " +
+		"not have. Both are differences of medians of elapsed; the part is printed only where the verdict on the median latency of the " +
+		"published arm against the baseline is decided, and no arm of the row was limited or lost over 1 % of its calls.")
 }
 
 func confoundRow(d result.Document, c result.Confound, cell result.Cell) []string {
@@ -49,13 +51,10 @@ func confoundRow(d result.Document, c result.Confound, cell result.Cell) []strin
 		name = "elapsed ms"
 	}
 	gap := published.ElapsedMS - baseline.ElapsedMS
-	row := []string{name, ms(published.ElapsedMS), ms(controlled.ElapsedMS), ms(baseline.ElapsedMS), ms(gap), "no gap", ""}
+	row := []string{name, ms(published.ElapsedMS), ms(controlled.ElapsedMS), ms(baseline.ElapsedMS), ms(gap),
+		partOf(d, published, controlled, baseline), ""}
 	if c.Controlled == d.Baseline {
 		row[3] = ""
-	}
-	if gap > 0.01*baseline.ElapsedMS {
-		part := (published.ElapsedMS - controlled.ElapsedMS) / gap
-		row[5] = fmt.Sprintf("%.0f %%", part*100)
 	}
 	theirs, ok4 := publishedFor(d, published)
 	base, ok5 := publishedFor(d, baseline)
@@ -65,6 +64,40 @@ func confoundRow(d result.Document, c result.Confound, cell result.Cell) []strin
 		row[6] = figureText(theirs)
 	}
 	return row
+}
+
+const (
+	smallGap = 0.01 // of the baseline: a share of less says nothing
+	mostLost = 0.01 // of an arm's calls: beyond, its times do not stand for it
+)
+
+// partOf is the confound's share of the gap, where the gap is one.
+func partOf(d result.Document, published, controlled, baseline result.Arm) string {
+	const unknown = "not established"
+	for _, arm := range []result.Arm{published, controlled, baseline} {
+		if arm.Limited != "" || arm.Lost() > mostLost {
+			return unknown
+		}
+	}
+	gap := published.ElapsedMS - baseline.ElapsedMS
+	small := math.Abs(gap) <= smallGap*baseline.ElapsedMS
+	switch decision := decisionOn(d, "latency_p50", published, baseline); {
+	case small && (decision == "equivalent" || decision == "better" || decision == "worse"):
+		return "no gap"
+	case !small && (decision == "better" || decision == "worse"):
+		return fmt.Sprintf("%.0f %%", (published.ElapsedMS-controlled.ElapsedMS)/gap*100)
+	}
+	return unknown
+}
+
+// decisionOn is what was decided on a against b in their cell, "" if nothing was.
+func decisionOn(d result.Document, metric string, a, b result.Arm) string {
+	for _, v := range d.Verdicts {
+		if v.Metric == metric && v.A == a.Name && v.B == b.Name && v.Cell.Key() == a.Cell.Key() {
+			return v.Decision
+		}
+	}
+	return ""
 }
 
 func elapsedOf(d result.Document, name string, cell result.Cell) (result.Arm, bool) {

@@ -1,15 +1,24 @@
 package report
 
-import "rpclab/internal/result"
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"rpclab/internal/result"
+)
 
 // eventNotes explains the columns, and why a route shows what it shows.
-func eventNotes(p *page, d result.Document, unseen bool) {
-	p.note("Time from the event until: the cluster had published the change (ready), the client's resolver had it (told), " +
-		"a new backend gave its first answer (first call), and Jain's index was at 0.95 or more for 1 s (even again). " +
+func eventNotes(p *page, d result.Document, unseen bool, why balanceNotes) {
+	p.note("Time from the event until: the cluster had published its last change (ready), the client's resolver had that one (told), " +
+		"the first of the new backends gave an answer (first call), and Jain's index was at 0.95 or more for 1 s (even again). " +
 		"Medians over rounds; failed: calls, all rounds together.")
 	if unseen {
-		p.note(none + ": not seen before the next event in most rounds, or there was nothing to see: " +
+		p.note(none + ": not seen before the next event in at least half of the rounds, or there was nothing to see: " +
 			"fewer backends bring no first call on a new one.")
+	}
+	for _, text := range why.texts() {
+		p.item(text)
 	}
 	said := map[string]bool{}
 	for _, arm := range d.Arms {
@@ -20,6 +29,36 @@ func eventNotes(p *page, d result.Document, unseen bool) {
 		said[text] = true
 		p.item(text)
 	}
+}
+
+// balanceNotes are the reasons why a balance was not seen restored, and whose.
+type balanceNotes struct {
+	reasons ranges
+	whose   [][]string // arms, for each reason
+}
+
+// add takes the reasons of an arm that shows no time.
+func (b *balanceNotes) add(h *happening) {
+	if !math.IsInf(median(h.took[evenAgain]), 1) {
+		return
+	}
+	for _, note := range h.notes {
+		at := b.reasons.loosely(note)
+		if at == len(b.whose) {
+			b.whose = append(b.whose, nil)
+		}
+		if arm := clean(h.arm); !slices.Contains(b.whose[at], arm) {
+			b.whose[at] = append(b.whose[at], arm)
+		}
+	}
+}
+
+func (b *balanceNotes) texts() []string {
+	var out []string
+	for i, reason := range b.reasons.texts() {
+		out = append(out, "even again was not seen for "+and(b.whose[i])+": "+strings.TrimRight(reason, "."))
+	}
+	return out
 }
 
 func hasEvents(d result.Document, arm string) bool {

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -16,9 +17,19 @@ type happening struct {
 	what   string
 	at     []float64 // seconds
 	failed uint64
-	took   [4][]float64 // ms, +Inf where it was not seen
+	took   [steps][]float64 // ms, +Inf where it was not seen
+	notes  []string         // why the balance was not seen restored, by round
 	errors []string
 }
+
+// What an event leads to, in the order of the table.
+const (
+	ready = iota
+	told
+	firstCall
+	evenAgain
+	steps
+)
 
 // events compares the arms: one table for each event of each cell.
 func events(p *page, d result.Document) {
@@ -27,6 +38,7 @@ func events(p *page, d result.Document) {
 	}
 	p.heading("Events")
 	unseen := false
+	var why balanceNotes
 	for _, cell := range cells(d) {
 		all := happenings(d, cell)
 		for i, last := 0, places(all); i < last; i++ {
@@ -41,14 +53,10 @@ func events(p *page, d result.Document) {
 					name = fmt.Sprintf("%s, after %.1f s%s", clean(h.what), median(h.at), at(cell))
 				}
 				row := []string{clean(h.arm), count(h.failed)}
-				for _, times := range h.took {
-					text := none
-					if m := median(times); !math.IsInf(m, 1) {
-						text = ms(m)
-					} else {
-						unseen = true
-					}
-					row = append(row, text)
+				for step, times := range h.took {
+					m := median(times)
+					unseen = unseen || math.IsInf(m, 1)
+					row = append(row, tookText(step, m))
 				}
 				t.rows = append(t.rows, row)
 			}
@@ -56,12 +64,13 @@ func events(p *page, d result.Document) {
 			p.grid(t)
 		}
 		for _, h := range all {
+			why.add(h)
 			for _, text := range h.errors {
 				p.alarm(fmt.Sprintf("%s, %s: could not be done: %s", clean(h.arm), clean(h.what), clean(text)))
 			}
 		}
 	}
-	eventNotes(p, d, unseen)
+	eventNotes(p, d, unseen, why)
 	timelines(p, d)
 }
 
@@ -77,7 +86,7 @@ func happenings(d result.Document, cell result.Cell) []*happening {
 			}
 		}
 		mine := map[int]*happening{}
-		for round := range rounds {
+		for _, round := range slices.Sorted(maps.Keys(rounds)) {
 			list := rounds[round]
 			slices.SortStableFunc(list, func(a, b result.Event) int { return cmp.Compare(a.AtMS, b.AtMS) })
 			for i, e := range list {
@@ -97,12 +106,15 @@ func happenings(d result.Document, cell result.Cell) []*happening {
 func (h *happening) add(e result.Event) {
 	h.at = append(h.at, e.AtMS/1000)
 	h.failed += e.Failed
-	for i, v := range []*float64{e.Took.EndpointReady, e.Took.ClientTold, e.Took.FirstCall, e.Took.BalanceRestored} {
+	for step, v := range [steps]*float64{e.Took.EndpointReady, e.Took.ClientTold, e.Took.FirstCall, e.Took.BalanceRestored} {
 		seen := math.Inf(1)
 		if v != nil {
 			seen = *v
 		}
-		h.took[i] = append(h.took[i], seen)
+		h.took[step] = append(h.took[step], seen)
+	}
+	if note := clean(e.Took.BalanceNote); note != "" && e.Took.BalanceRestored == nil {
+		h.notes = append(h.notes, note)
 	}
 	if e.Error != "" && !slices.Contains(h.errors, e.Error) {
 		h.errors = append(h.errors, e.Error)
@@ -115,4 +127,19 @@ func places(all []*happening) int {
 		last = max(last, h.place+1)
 	}
 	return last
+}
+
+// countedEvery is the interval of a timeline in ms: balance is known no finer.
+const countedEvery = 100
+
+func tookText(step int, took float64) string {
+	switch {
+	case math.IsInf(took, 1):
+		return none
+	case step == evenAgain && took <= countedEvery:
+		return "≤ " + number(countedEvery)
+	case step == evenAgain:
+		return number(took)
+	}
+	return ms(took)
 }

@@ -23,7 +23,7 @@ func failures(p *page, d result.Document) {
 			said = append(said, text)
 		}
 		if arm.Dropped > 0 {
-			said = append(said, fmt.Sprintf("%s: %s dropped, they were due while as many calls as allowed were in flight",
+			said = append(said, fmt.Sprintf("%s: %s dropped: due while as many calls as allowed were in flight, and so never sent",
 				name, plural(int(arm.Dropped), "call")))
 		}
 		for _, trial := range arm.Trials {

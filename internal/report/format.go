@@ -52,13 +52,6 @@ func ratio(v float64) string {
 	return number(v)
 }
 
-func percent(share float64) string {
-	if share > 0 && share < 0.0995 {
-		return fmt.Sprintf("%.1f %%", share*100)
-	}
-	return fmt.Sprintf("%.0f %%", share*100)
-}
-
 func chance(p float64) string {
 	if p < 0.001 {
 		return "p < 0.001"

@@ -11,10 +11,17 @@ import (
 func head(p *page, d result.Document) {
 	p.title(strings.Trim(clean(d.Experiment)+": "+clean(d.Question), ": "))
 	if d.Partial {
-		p.warn("Partial: the run ended before its last trial.")
+		p.warn(partial(d))
 	}
+	var settings []string
 	if d.Quick {
-		p.say("Quick: the whole experiment made small. For numbers to rely on, run it without --quick.")
+		settings = append(settings, "Quick: the whole experiment made small. For numbers to rely on, run it without --quick.")
+	}
+	if len(d.Changed) > 0 {
+		settings = append(settings, "Changed for this run: "+clean(strings.Join(d.Changed, ", "))+".")
+	}
+	if len(settings) > 0 {
+		p.say(strings.Join(settings, " "))
 	}
 	p.say(strings.Join(filled(
 		clean(d.Cluster)+" cluster",
@@ -36,15 +43,32 @@ func machine(m result.Machine) string {
 	return strings.Join(filled(system, cpus, memory, clean(m.Go)), ", ")
 }
 
-func progress(d result.Document) string {
-	done := 0
-	for _, arm := range d.Arms {
-		done += len(arm.Trials)
+// partial does not say that the run has ended: it may go on.
+func partial(d result.Document) string {
+	of, are := plural(d.TrialCount, "trial"), "are"
+	if d.TrialCount == 1 {
+		are = "is"
 	}
+	return fmt.Sprintf("Partial: %s of %s %s measured.", number(float64(measuredTrials(d))), of, are)
+}
+
+func measuredTrials(d result.Document) (n int) {
+	for _, arm := range d.Arms {
+		for _, t := range arm.Trials {
+			if t.Failed == "" {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func progress(d result.Document) string {
+	done := measuredTrials(d)
 	text := plural(d.Rounds, "round")
 	switch {
 	case done < d.TrialCount:
-		text += fmt.Sprintf(", %d of %s", done, plural(d.TrialCount, "trial"))
+		text += fmt.Sprintf(", %s of %s", number(float64(done)), plural(d.TrialCount, "trial"))
 	case done > 0:
 		text += ", " + plural(done, "trial")
 	}

@@ -2,13 +2,15 @@ package report
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
 var bars = []rune("▁▂▃▄▅▆▇█")
 
-// pictureLines draws the stripes below each other on one time axis.
+// pictureLines draws the stripes below each other on one time axis, that of the
+// longest: a shorter one has nothing to show at its end.
 func pictureLines(stripes []stripe, width int) []string {
 	label, steps := 0, 0
 	for _, s := range stripes {
@@ -19,11 +21,19 @@ func pictureLines(stripes []stripe, width int) []string {
 	room := width - label - gap
 	var out []string
 	for _, s := range stripes {
-		drawn := spark(fit(s.values, room), s.top)
+		drawn := spark(fit(lengthened(s.values, steps), room), s.top)
 		if s.marks != nil {
 			drawn = marked(s.marks, steps, room)
 		}
 		out = append(out, pad(s.label, label, false)+strings.Repeat(" ", gap)+drawn)
+	}
+	return out
+}
+
+func lengthened(values []float64, steps int) []float64 {
+	out := slices.Clone(values)
+	for len(out) < steps {
+		out = append(out, math.NaN())
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"rpclab/internal/result"
@@ -9,8 +10,12 @@ import (
 
 const shortNote = 10 // a note of at most this many characters stands in the table
 
-// publishedFor finds the study's figure for an arm in its cell.
+// publishedFor finds the study's figure for an arm in its cell. In a run with other
+// settings than the study's there is none to compare with.
 func publishedFor(d result.Document, a result.Arm) (result.Published, bool) {
+	if len(d.Changed) > 0 {
+		return result.Published{}, false
+	}
 	for _, figure := range d.Published {
 		if figure.Arm == a.Name && within(figure.Cell, a.Cell) {
 			return figure, true
@@ -31,6 +36,35 @@ func within(figure, cell result.Cell) bool {
 		}
 	}
 	return true
+}
+
+// star is the legend of the mark on arms that do as the study did, "" without any:
+// with the study's settings or with others, and under which names it has them.
+func star(d result.Document) string {
+	var names []string
+	marked, ran := false, false
+	for _, arm := range d.Arms {
+		if !arm.Published {
+			continue
+		}
+		marked = true
+		ran = ran || slices.ContainsFunc(d.Published, func(f result.Published) bool { return within(f.Cell, arm.Cell) })
+		name := clean(arm.Name) + " is " + clean(arm.Label)
+		if arm.Label != "" && arm.Label != arm.Name && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if !marked {
+		return ""
+	}
+	text := " *: measured as the study did it"
+	if len(d.Changed) > 0 || len(d.Published) > 0 && !ran {
+		text = " *: the way of the study, with other settings"
+	}
+	if len(names) > 0 {
+		text += "; there " + and(names)
+	}
+	return text + "."
 }
 
 func figureText(f result.Published) string {

@@ -54,9 +54,6 @@ func story(d result.Document) page {
 	}
 	failures(&p, d)
 	warnings(&p, d)
-	if d.ID != "" {
-		p.note("See it again: `rpclab report " + clean(d.ID) + "`")
-	}
 	return p
 }
 

@@ -20,6 +20,8 @@ func samples() map[string]result.Document {
 	w := ways()
 	partial := small(5, w[0], w[1])
 	partial.Partial, partial.Quick = true, true
+	partial.Changed = []string{"workload.greet.delay=100ms", "server.replicas=5"}
+	partial.Published = []result.Published{{Arm: "shared", ElapsedMS: 522.6}}
 	partial.Arms[0].Trials = partial.Arms[0].Trials[:2]
 	partial.Arms[1].Trials = partial.Arms[1].Trials[:1]
 	partial.Warnings = []string{"the run was interrupted in trial 4; its verdicts were not drawn"}
@@ -32,13 +34,13 @@ func samples() map[string]result.Document {
 
 	limited := small(5, w[1], w[2])
 	limited.Arms[1].Limited = "lateness p99 is 41 ms, over 10 % of latency"
-	limited.Verdicts = []result.Verdict{{Metric: "latency_p50", A: "kuberesolver", B: "shared", Ratio: 1, Decision: "undecided", Rounds: 5, Kind: "baseline",
-		CI: [2]float64{0.98, 1.03}, Reason: "limited by the generator"}}
+	limited.Verdicts = []result.Verdict{{Metric: "latency_p50", A: "kuberesolver", B: "shared", Ratio: 1, Level: 0.95, Decision: "undecided", Rounds: 5, Kind: "baseline",
+		CI: [2]float64{0.98, 1.03}, Reason: "kuberesolver was limited by the generator: lateness p99 is 41 ms, over 10 % of latency"}}
 
 	single := small(1, w[1], w[2], w[6])
 	for _, name := range []string{"kuberesolver", "shared-again"} {
 		v := verdict("latency_p50", name, nil, 0.998, 0.998, 0.998, "undecided", map[bool]string{true: "control", false: "baseline"}[name == "shared-again"])
-		v.Rounds, v.Reason = 1, "fewer than 4 rounds"
+		v.Rounds, v.Reason = 1, "1 round; at least 4 are needed"
 		single.Verdicts = append(single.Verdicts, v)
 	}
 

@@ -27,6 +27,7 @@ type way struct {
 	rss                                  uint64
 	spread                               func(round, calls int) map[string]uint64
 	jain, chance                         float64
+	pattern                              string
 }
 
 func onOne(round, calls int) map[string]uint64 {
@@ -64,7 +65,7 @@ func (w way) measures(round, calls int) result.Measures {
 	near := 1 + float64(round-3)/500
 	return result.Measures{Calls: uint64(calls), ElapsedMS: w.elapsed * near, Rate: float64(calls) / w.elapsed * 1000,
 		Latency: latency(w.p50*near, w.p99*near), Backends: w.spread(round, calls),
-		Balance:   result.Balance{Jain: w.jain, MaxOverMean: 1, PRandom: w.chance},
+		Balance:   result.Balance{Jain: w.jain, MaxOverMean: 1, PRandom: w.chance, Pattern: w.pattern},
 		Resources: result.Resources{Client: result.Usage{CPU: w.cpu, RSS: w.rss}, Server: result.Usage{CPU: 48, RSS: 31_000_000}}}
 }
 
@@ -79,18 +80,18 @@ func (w way) arm(cell result.Cell, calls, rounds int) result.Arm {
 
 func ways() []way {
 	return []way{
-		{"new-channel", "Client", "", "clusterip", "per-call", 702.4, 981.2, 1043.7, 612, 412e6, drawn(0), 0.9998, 0.42},
-		{"shared", "ClientWithReuseConn", "", "clusterip", "shared", 507.1, 529.8, 541.3, 38.4, 41e6, onOne, 1. / 3, 0},
-		{"kuberesolver", "ClientWithKubeResolver", "", "kuberesolver", "shared", 506.2, 527.0, 535.8, 39.9, 42e6, inTurn, 1, 0.0001},
-		{"headless", "", "", "headless", "shared", 506.4, 528.1, 537.0, 39.1, 42e6, inTurn, 1, 0.0001},
-		{"endpointslice", "", "", "endpointslice", "shared", 506.1, 526.9, 535.1, 38.8, 42e6, inTurn, 1, 0.0001},
-		{"pool", "", "", "clusterip", "pool of 16", 508.0, 533.3, 545.9, 41.2, 44e6, drawn(16), 0.94, 0},
-		{"shared-again", "", "shared", "clusterip", "shared", 507.0, 530.3, 541.1, 38.5, 41e6, onOne, 1. / 3, 0},
+		{"new-channel", "Client", "", "clusterip", "per-call", 702.4, 981.2, 1043.7, 612, 412e6, drawn(0), 0.9998, 0.42, asChance},
+		{"shared", "ClientWithReuseConn", "", "clusterip", "shared", 507.1, 529.8, 541.3, 38.4, 41e6, onOne, 1. / 3, 0, oneTakesAll},
+		{"kuberesolver", "ClientWithKubeResolver", "", "kuberesolver", "shared", 506.2, 527.0, 535.8, 39.9, 42e6, inTurn, 1, 0.0001, takesTurns},
+		{"headless", "", "", "headless", "shared", 506.4, 528.1, 537.0, 39.1, 42e6, inTurn, 1, 0.0001, takesTurns},
+		{"endpointslice", "", "", "endpointslice", "shared", 506.1, 526.9, 535.1, 38.8, 42e6, inTurn, 1, 0.0001, takesTurns},
+		{"pool", "", "", "clusterip", "pool of 16", 508.0, 533.3, 545.9, 41.2, 44e6, drawn(16), 0.94, 0, uneven},
+		{"shared-again", "", "shared", "clusterip", "shared", 507.0, 530.3, 541.1, 38.5, 41e6, onOne, 1. / 3, 0, oneTakesAll},
 	}
 }
 
 func verdict(metric, a string, cell result.Cell, ratio, low, high float64, decision, kind string) result.Verdict {
-	v := result.Verdict{Metric: metric, A: a, B: "shared", Cell: cell, Ratio: ratio, CI: [2]float64{low, high}, Decision: decision, Rounds: 5, Kind: kind}
+	v := result.Verdict{Metric: metric, A: a, B: "shared", Cell: cell, Ratio: ratio, CI: [2]float64{low, high}, Level: 1 - 0.05/16, Decision: decision, Rounds: 5, Kind: kind}
 	if decision == "undecided" {
 		v.Reason = fmt.Sprintf("the interval spans 1: more rounds would narrow it (about %.0f, if the noise stays)", 50*(high-low))
 	}

@@ -3,8 +3,10 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"rpclab/internal/result"
 )
@@ -14,22 +16,28 @@ import (
 // Hawe, 1984). It is 1 when one backend got all and n when n got the same.
 func timelines(p *page, d result.Document) {
 	for _, cell := range cells(d) {
+		arms := armsIn(d, cell)
+		round := roundDrawn(arms)
 		var rows []stripe
+		var others []string // arms drawn from another round
 		top, length := 1.0, 0.0
-		for _, arm := range armsIn(d, cell) {
-			trial, ok := firstTimeline(arm)
+		for _, arm := range arms {
+			trial, ok := timelineOf(arm, round)
 			if !ok {
 				continue
 			}
 			t := trial.Timeline
 			if rows == nil {
-				rows = append(rows, stripe{label: "", marks: eventMarks(trial)}, stripe{label: "ready", values: ready(t)})
-				length = float64(len(t.Ready)) * float64(t.IntervalMS) / 1000
+				rows = append(rows, stripe{label: "", marks: eventMarks(trial)}, stripe{label: "ready", values: readyOver(t)})
+			}
+			if trial.Round != round {
+				others = append(others, fmt.Sprintf("%s: round %d", clean(arm.Name), trial.Round))
 			}
 			rows = append(rows, stripe{label: clean(arm.Name), values: sharing(t)})
 			for _, n := range t.Ready {
 				top = max(top, float64(n))
 			}
+			length = max(length, float64(max(len(t.Ready), stepsOf(t)))*float64(t.IntervalMS)/1000)
 		}
 		if rows == nil {
 			continue
@@ -37,28 +45,69 @@ func timelines(p *page, d result.Document) {
 		for i := range rows {
 			rows[i].top = top
 		}
+		drawn := fmt.Sprintf("round %d", round)
+		if len(others) > 0 {
+			drawn += " (" + strings.Join(others, ", ") + ")"
+		}
 		p.sub("How many backends share the calls, over time" + at(cell))
 		p.picture(rows)
-		p.note(fmt.Sprintf("%.1f s, the first round; each point looks back over half a second; the highest bar is %.0f backends. ready: how many there are. "+
-			"An arm that follows looks like it; a low line means that few backends do the work.", length, top))
+		p.note(fmt.Sprintf("%.1f s, %s; each point looks back over half a second; the highest bar is %.0f backends. ready: how many there are. "+
+			"An arm that follows looks like it; a low line means that few backends do the work, an empty place that no call was answered.",
+			length, drawn, top))
 	}
 }
 
-func firstTimeline(a result.Arm) (result.Trial, bool) {
+// roundDrawn is the round that most arms have a timeline of, the earliest of those.
+func roundDrawn(arms []result.Arm) int {
+	have := map[int]int{}
+	for _, arm := range arms {
+		for _, t := range arm.Trials {
+			if drawable(t) {
+				have[t.Round]++
+			}
+		}
+	}
+	best := 0
+	for _, round := range slices.Sorted(maps.Keys(have)) {
+		if have[round] > have[best] {
+			best = round
+		}
+	}
+	return best
+}
+
+// timelineOf is the trial of that round, or the first with a timeline.
+func timelineOf(a result.Arm, round int) (result.Trial, bool) {
+	first := slices.IndexFunc(a.Trials, drawable)
+	if first < 0 {
+		return result.Trial{}, false
+	}
 	for _, t := range a.Trials {
-		if t.Timeline != nil && t.Timeline.IntervalMS > 0 && len(t.Timeline.Backends) > 0 {
+		if t.Round == round && drawable(t) {
 			return t, true
 		}
 	}
-	return result.Trial{}, false
+	return a.Trials[first], true
 }
 
-func ready(t *result.Timeline) []float64 {
+func drawable(t result.Trial) bool {
+	return t.Timeline != nil && t.Timeline.IntervalMS > 0 && (len(t.Timeline.Ready) > 0 || stepsOf(t.Timeline) > 0)
+}
+
+func readyOver(t *result.Timeline) []float64 {
 	var out []float64
 	for _, n := range t.Ready {
 		out = append(out, float64(n))
 	}
 	return out
+}
+
+func stepsOf(t *result.Timeline) int {
+	most := 0
+	for _, counts := range t.Backends {
+		most = max(most, len(counts))
+	}
+	return most
 }
 
 // sharingWindow is over how many ms before a step its calls are added up: enough of
@@ -67,12 +116,8 @@ const sharingWindow = 500
 
 // sharing is NaN where no call ended.
 func sharing(t *result.Timeline) []float64 {
-	steps := 0
-	for _, counts := range t.Backends {
-		steps = max(steps, len(counts))
-	}
 	window := max(1, int(sharingWindow/t.IntervalMS))
-	out := make([]float64, steps)
+	out := make([]float64, stepsOf(t))
 	for i := range out {
 		from, to := max(0, i+1-window), i+1
 		total, squares := 0.0, 0.0

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"rpclab/internal/result"
 )
@@ -50,7 +51,7 @@ func times(p *page, d result.Document) {
 			p.heading("Results")
 		}
 		t := table{columns: []column{{"arm", false}, {"p50 ms", true}, {"p99 ms", true}, {"elapsed ms", true},
-			{"published", true}, {"share", true}, {"Jain", true}, {"failed", true}}}
+			{"published", true}, {"share", true}, {"Jain", true}, {"failed", true}, {"dropped", true}}}
 		for _, arm := range armsIn(d, cell) {
 			t.rows = append(t.rows, timesRow(d, arm))
 		}
@@ -61,7 +62,7 @@ func times(p *page, d result.Document) {
 }
 
 func timesRow(d result.Document, a result.Arm) []string {
-	row := []string{armName(a), none, none, none, "", "", "", ""}
+	row := []string{armName(a), none, none, none, "", "", "", "", ""}
 	if !a.Latency.Empty() {
 		row[1], row[2] = ms(a.Latency.P50), ms(a.Latency.P99)
 	}
@@ -75,18 +76,13 @@ func timesRow(d result.Document, a result.Arm) []string {
 		row[5] = fmt.Sprintf("%.0f–%.0f %%", s.idlest*100, s.busiest*100)
 		row[6] = fmt.Sprintf("%.2f", a.Balance.Jain)
 	}
-	if n := failed(a.Measures); n > 0 {
+	if n := a.Failed(); n > 0 {
 		row[7] = count(n)
 	}
-	return row
-}
-
-func failed(m result.Measures) uint64 {
-	total := uint64(0)
-	for _, n := range m.Errors {
-		total += n
+	if a.Dropped > 0 {
+		row[8] = count(a.Dropped)
 	}
-	return total
+	return row
 }
 
 // legend explains the marks and columns that occur.
@@ -95,17 +91,8 @@ func legend(p *page, d result.Document) {
 	if len(d.Events) == 0 {
 		text += " share: of the calls, from the idlest to the busiest backend. Jain: 1 when all got the same, 1/n when one of n got all."
 	}
-	asPublished, figures := false, false
-	for _, arm := range d.Arms {
-		asPublished = asPublished || arm.Published
-		if _, ok := publishedFor(d, arm); ok {
-			figures = true
-		}
-	}
-	if asPublished {
-		text += " *: measured as the study did it."
-	}
-	if figures {
+	text += star(d)
+	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { _, ok := publishedFor(d, a); return ok }) {
 		text += " published: elapsed ms as printed by " + clean(source(d)) + ", facts from other hardware and never our results."
 	}
 	p.note(text)

@@ -1,9 +1,7 @@
 package report
 
 import (
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"rpclab/internal/result"
@@ -49,42 +47,19 @@ func brackets(v result.Verdict) string {
 	return "(" + ratio(v.CI[0]) + "–" + ratio(v.CI[1]) + ")"
 }
 
-var digits = regexp.MustCompile(`[0-9]+(\.[0-9]+)?`)
-
-// reasons says each reason once: those that differ in their numbers alone become
-// one, with the range of each number.
+// reasons says each reason once. Only those about intervals differ in their numbers
+// alone; in others a number may be part of an arm's name.
 func reasons(open []result.Verdict) []string {
-	var forms []string
-	ranges := map[string][][2]float64{}
+	var all ranges
 	for _, v := range open {
-		reason := clean(v.Reason)
-		if reason == "" {
-			reason = "the interval leaves both answers open"
-		}
-		form := digits.ReplaceAllString(reason, "\x00")
-		_, known := ranges[form]
-		if !known {
-			forms = append(forms, form)
-			ranges[form] = [][2]float64{}
-		}
-		for i, text := range digits.FindAllString(reason, -1) {
-			n, _ := strconv.ParseFloat(text, 64) // digits fail only by size, and are infinite then
-			if !known {
-				ranges[form] = append(ranges[form], [2]float64{n, n})
-				continue
-			}
-			ranges[form][i] = [2]float64{min(ranges[form][i][0], n), max(ranges[form][i][1], n)}
+		switch reason := clean(v.Reason); {
+		case reason == "":
+			all.exactly("the interval leaves both answers open")
+		case strings.HasPrefix(reason, aboutInterval):
+			all.loosely(reason)
+		default:
+			all.exactly(reason)
 		}
 	}
-	for i, form := range forms {
-		for _, r := range ranges[form] {
-			text := strconv.FormatFloat(r[0], 'f', -1, 64)
-			if r[1] > r[0] {
-				text += "–" + strconv.FormatFloat(r[1], 'f', -1, 64)
-			}
-			form = strings.Replace(form, "\x00", text, 1)
-		}
-		forms[i] = form
-	}
-	return forms
+	return all.texts()
 }

@@ -2,7 +2,7 @@ package report
 
 import (
 	"fmt"
-	"slices"
+	"math"
 	"strings"
 
 	"rpclab/internal/result"
@@ -38,9 +38,32 @@ func verdicts(p *page, d result.Document) {
 		undecided(p, open)
 	}
 	controls(p, d)
-	if slices.ContainsFunc(d.Verdicts, func(v result.Verdict) bool { return brackets(v) != "" }) {
-		p.note("In brackets: the confidence interval of the ratio, from pairs of trials of the same round.")
+	for _, v := range d.Verdicts {
+		if brackets(v) != "" {
+			p.note(intervalNote(v.Level, len(d.Verdicts)))
+			return
+		}
 	}
+}
+
+// intervalNote says what the intervals promise. The level of one is that of the run
+// with the error shared by all its verdicts (Bonferroni); 0 if it is not known.
+func intervalNote(level float64, verdicts int) string {
+	text := "In brackets: the confidence interval of the ratio, from pairs of trials of the same round"
+	if level > 0 && level < 1 {
+		text = fmt.Sprintf("In brackets: the %s confidence interval of the ratio, from pairs of trials of the same round", confidence(level))
+		if verdicts > 1 {
+			text += fmt.Sprintf(", wide enough that all %d verdicts of this run hold together with %s",
+				verdicts, confidence(1-(1-level)*float64(verdicts)))
+		}
+	}
+	return text + ". Ratios are of the whole latency, the servers' own delay included."
+}
+
+// confidence shows a level with as many nines as it takes.
+func confidence(level float64) string {
+	decimals := max(0, math.Ceil(-math.Log10(100*(1-level))-1e-9))
+	return fmt.Sprintf("%.*f %%", int(decimals), 100*level)
 }
 
 func verdictCells(d result.Document) []result.Cell {

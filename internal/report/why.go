@@ -12,8 +12,17 @@ import (
 // "" where any can come of it.
 type reason struct {
 	clause string
-	gives  pattern
+	gives  string
 }
+
+// The patterns in which calls fall, as a result names them.
+const (
+	oneTakesAll = "one-takes-all"
+	uneven      = "uneven"
+	asChance    = "as-chance"
+	takesTurns  = "takes-turns"
+	tooFewCalls = "too-few-calls"
+)
 
 // follows are the routes on which the client itself knows every backend.
 var follows = map[string]bool{"headless": true, "endpointslice": true, "kuberesolver": true}
@@ -23,19 +32,19 @@ func why(a result.Arm) reason {
 	connections, pooled := pool(a.Channel)
 	switch {
 	case a.Route == "direct":
-		return reason{"the client dials one backend by its address", allOnOne}
+		return reason{"the client dials one backend by its address", oneTakesAll}
 	case follows[a.Route] && a.Channel == "per-call":
-		return reason{"each call opens a channel that knows every backend and begins its turn at a random one", random}
+		return reason{"each call opens a channel that knows every backend and begins its turn at a random one", asChance}
 	case follows[a.Route] && pooled:
-		return reason{fmt.Sprintf("each of %d channels knows every backend and takes turns", connections), even}
+		return reason{fmt.Sprintf("each of %d channels knows every backend and takes turns", connections), takesTurns}
 	case follows[a.Route]:
-		return reason{"the client knows every backend and takes turns", even}
+		return reason{"the client knows every backend and takes turns", takesTurns}
 	case a.Route == "clusterip" && a.Channel == "per-call":
-		return reason{"each call opens a connection, and each connection goes to a random backend", random}
+		return reason{"each call opens a connection, and each connection goes to a random backend", asChance}
 	case a.Route == "clusterip" && pooled && connections > 1:
 		return reason{fmt.Sprintf("%d connections, each drawn once at random, carry the calls in turn", connections), ""}
 	case a.Route == "clusterip":
-		return reason{"one HTTP/2 connection carries every call", allOnOne}
+		return reason{"one HTTP/2 connection carries every call", oneTakesAll}
 	}
 	if a.Describe != "" {
 		return reason{strings.TrimRight(clean(a.Describe), "."), ""}
