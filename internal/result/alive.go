@@ -39,7 +39,9 @@ func (s *Store) letGo(id string) {
 	}
 }
 
-// goesOn says whether a process still holds the run.
+// goesOn says whether a process still holds the run. The mark of a run whose process
+// was killed is taken away. Only runs that are in the store are asked for, and their
+// marks are locked before they get there, so no mark that is being made is lost.
 func (s *Store) goesOn(id string) bool {
 	s.mu.Lock()
 	_, ours := s.alive[id]
@@ -52,5 +54,9 @@ func (s *Store) goesOn(id string) bool {
 		return !errors.Is(err, fs.ErrNotExist)
 	}
 	defer file.Close()
-	return syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil
+	if syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil {
+		return true
+	}
+	os.Remove(s.lockFile(id)) // for tidiness: a mark that stays does no harm
+	return false
 }

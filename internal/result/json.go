@@ -87,6 +87,10 @@ func (a Arm) filled() Arm {
 
 func (t Trial) filled() Trial {
 	t.Measures = t.Measures.filled()
+	t.Groups = slices.Clone(t.Groups)
+	for i := range t.Groups {
+		t.Groups[i] = list(t.Groups[i])
+	}
 	if t.Timeline != nil {
 		filled := *t.Timeline
 		filled.Backends = object(filled.Backends)

@@ -35,7 +35,7 @@ func TestWriteAndReadAreInverse(t *testing.T) {
 }
 
 func TestNothingIsNull(t *testing.T) {
-	d := Document{Schema: Schema, Arms: []Arm{{Trials: []Trial{{Timeline: &Timeline{}}}}},
+	d := Document{Schema: Schema, Arms: []Arm{{Trials: []Trial{{Timeline: &Timeline{}, Groups: [][]uint64{nil}}}}},
 		Verdicts: []Verdict{{}}, Events: []Event{}, Published: []Published{{}}}
 	var text bytes.Buffer
 	if err := Write(&text, d); err != nil {
@@ -49,7 +49,7 @@ func TestNothingIsNull(t *testing.T) {
 			t.Errorf("no %s in\n%s", field, text.String())
 		}
 	}
-	if d.Arms[0].Errors != nil || d.Arms[0].Trials[0].Timeline.Ready != nil {
+	if d.Arms[0].Errors != nil || d.Arms[0].Trials[0].Timeline.Ready != nil || d.Arms[0].Trials[0].Groups[0] != nil {
 		t.Error("Write changed the document it was given")
 	}
 }

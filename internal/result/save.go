@@ -60,7 +60,7 @@ func (s *Store) Finish(ctx context.Context, d Document) error {
 		return err
 	}
 	err = s.change(ctx, "finish run "+d.ID, func(tx *sql.Tx) error {
-		done, err := tx.ExecContext(ctx, "UPDATE runs SET document = ? WHERE id = ?", document, d.ID)
+		done, err := tx.ExecContext(ctx, "UPDATE runs SET document = ?, partial = ? WHERE id = ?", document, d.Partial, d.ID)
 		if err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // storeVersion is the form of the tables, kept in SQLite's user_version.
-const storeVersion = 1
+const storeVersion = 2
 
 // tables: a run, its trials as they end, and the whole document once it is done.
 const tables = `
@@ -22,7 +22,8 @@ CREATE TABLE runs (
 	id       TEXT PRIMARY KEY,
 	started  INTEGER NOT NULL, -- Unix time in ms
 	header   TEXT NOT NULL,    -- the document without trials, JSON
-	document TEXT              -- the whole document; NULL until the run is finished
+	document TEXT,             -- the whole document; NULL until the run is finished
+	partial  INTEGER           -- of the document, which is too large to look into for a list
 ) STRICT;
 CREATE TABLE trials (
 	seq   INTEGER PRIMARY KEY,
@@ -31,7 +32,13 @@ CREATE TABLE trials (
 	trial TEXT NOT NULL        -- JSON
 ) STRICT;
 CREATE INDEX trials_run ON trials (run, seq);
-PRAGMA user_version = 1;`
+PRAGMA user_version = 2;`
+
+// fromOne makes tables of version 1 those of version 2.
+const fromOne = `
+ALTER TABLE runs ADD COLUMN partial INTEGER;
+UPDATE runs SET partial = coalesce(json_extract(document, '$.partial'), 0) WHERE document IS NOT NULL;
+PRAGMA user_version = 2;`
 
 // Store keeps every run in one SQLite file. A trial is on the disk when AddTrial
 // returns. Several processes may use a store at the same time.
@@ -85,7 +92,7 @@ func source(path string) string {
 	return file.String()
 }
 
-// prepare makes the tables of a new store and checks the version of an old one.
+// prepare makes the tables of a new store, and of an old one those of this version.
 func (s *Store) prepare(ctx context.Context) error {
 	return s.change(ctx, "open it", func(tx *sql.Tx) error {
 		var version, found int
@@ -101,6 +108,9 @@ func (s *Store) prepare(ctx context.Context) error {
 			return err
 		case version == 0:
 			return errors.New("it is a database of another program")
+		case version == 1:
+			_, err := tx.ExecContext(ctx, fromOne)
+			return err
 		case version > storeVersion:
 			return fmt.Errorf("it has version %d and this rpclab reads up to %d: %w", version, storeVersion, ErrNewer)
 		}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -103,6 +104,7 @@ func TestListTellsHowRunsEnded(t *testing.T) {
 	begin(dead, "a-dead", 1)
 	must(t, dead.AddTrial(ctx, "a-dead", Arm{Name: "shared"}, sampleTrial(t, 1)))
 	must(t, dead.Close())
+	must(t, os.WriteFile(filepath.Join(dir, "a-dead.running"), nil, 0o600)) // as SIGKILL leaves it
 	ours, reader := open(t, dir), open(t, dir)
 	must(t, ours.Finish(ctx, begin(ours, "b-done", 2)))
 	stopped := begin(ours, "c-stopped", 3)
@@ -118,6 +120,11 @@ func TestListTellsHowRunsEnded(t *testing.T) {
 	want := []Row{row("d-runs", 4, Running, 0), row("c-stopped", 3, Partial, 0), row("b-done", 2, Done, 0), row("a-dead", 1, Interrupted, 1)}
 	if diff := cmp.Diff(want, rows); diff != "" {
 		t.Error(diff)
+	}
+	marks, err := filepath.Glob(filepath.Join(dir, "*.running"))
+	must(t, err)
+	if want := []string{filepath.Join(dir, "d-runs.running")}; !slices.Equal(marks, want) {
+		t.Errorf("marks %v, want %v", marks, want)
 	}
 	if own, err := ours.List(ctx); err != nil || own[0].Status != Running {
 		t.Errorf("its own process sees %v, %v", own, err)
