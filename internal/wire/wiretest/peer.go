@@ -1,0 +1,196 @@
+package wiretest
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+// errEnd closes the connection, as the script wants it.
+var errEnd = errors.New("the scenario ends the connection")
+
+// peer is the server's side of one connection. One goroutine reads, thinks and
+// writes, so that a script never races with itself.
+type peer struct {
+	scenario *Scenario
+	script   script
+	conn     net.Conn
+	framer   *http2.Framer
+	out      *output
+	client   client
+
+	block   bytes.Buffer
+	encoder *hpack.Encoder
+
+	answered int                // requests that have ended
+	waiting  []uint32           // requests that a script holds back
+	pending  map[uint32]*answer // answers that wait for the client's windows
+}
+
+func newPeer(s *Scenario, conn net.Conn, number int) *peer {
+	p := &peer{scenario: s, script: s.script, conn: conn, out: &output{conn: conn}, pending: map[uint32]*answer{}}
+	if s.script.only > 0 && number > s.script.only {
+		p.script = script{}
+	}
+	if p.script.output != nil {
+		p.script.output(p.out)
+	}
+	p.framer = http2.NewFramer(p.out, conn)
+	p.framer.AllowIllegalWrites = true
+	p.encoder = hpack.NewEncoder(&p.block)
+	p.client.init()
+	return p
+}
+
+// serve plays the scenario until either side ends the connection.
+func (p *peer) serve() error {
+	preface := make([]byte, len(http2.ClientPreface))
+	if _, err := io.ReadFull(p.conn, preface); err != nil {
+		return err
+	}
+	if string(preface) != http2.ClientPreface {
+		return violated("its preface is %q (RFC 9113, section 3.4)", preface)
+	}
+	first := p.script.first
+	if first == nil {
+		first = func(p *peer) error { return p.set(p.script.settings...) }
+	}
+	if err := first(p); err != nil {
+		return err
+	}
+	for {
+		if err := p.out.flush(); err != nil {
+			return err
+		}
+		frame, err := p.framer.ReadFrame()
+		if err != nil {
+			return p.client.unreadable(err)
+		}
+		if err := p.obey(frame); err != nil {
+			_ = p.out.flush()
+			return err
+		}
+	}
+}
+
+// obey does what follows from one frame of the client.
+func (p *peer) obey(frame http2.Frame) error {
+	id := frame.Header().StreamID
+	if err := p.client.first(frame); err != nil {
+		return err
+	}
+	switch f := frame.(type) {
+	case *http2.SettingsFrame:
+		return p.settings(f)
+	case *http2.PingFrame:
+		return p.ping(f)
+	case *http2.WindowUpdateFrame:
+		if err := p.client.credited(f); err != nil {
+			return err
+		}
+		return p.resume()
+	case *http2.HeadersFrame:
+		return p.fields(id, f.HeaderBlockFragment(), f.HeadersEnded(), f.StreamEnded())
+	case *http2.ContinuationFrame:
+		return p.fields(id, f.HeaderBlockFragment(), f.HeadersEnded(), false)
+	case *http2.DataFrame:
+		return p.data(f)
+	case *http2.RSTStreamFrame:
+		p.client.ended(id)
+		delete(p.pending, id)
+	}
+	return nil
+}
+
+func (p *peer) settings(f *http2.SettingsFrame) error {
+	if !f.IsAck() {
+		if err := p.client.set(f); err != nil {
+			return err
+		}
+		p.encoder.SetMaxDynamicTableSizeLimit(p.client.tableSize)
+		if err := p.framer.WriteSettingsAck(); err != nil {
+			return err
+		}
+		return p.resume()
+	}
+	if len(p.client.unacked) == 0 {
+		if p.scenario.Legal {
+			return violated("it acknowledged SETTINGS that it was not sent")
+		}
+		return nil // it took SETTINGS that it should have refused
+	}
+	n := p.client.acked()
+	if p.script.acked == nil {
+		return nil
+	}
+	return p.script.acked(p, n)
+}
+
+func (p *peer) ping(f *http2.PingFrame) error {
+	if !f.IsAck() {
+		return p.framer.WritePing(true, f.Data)
+	}
+	if p.script.pong != nil {
+		return p.script.pong(p)
+	}
+	return nil
+}
+
+func (p *peer) fields(id uint32, fragment []byte, whole, ends bool) error {
+	if err := p.client.fragment(id, fragment, ends); err != nil || !whole {
+		return err
+	}
+	ended, err := p.client.request(id)
+	if err != nil {
+		return err
+	}
+	if p.script.headers != nil {
+		if err := p.script.headers(p, id); err != nil {
+			return err
+		}
+	}
+	if ended {
+		return p.end(id)
+	}
+	return nil
+}
+
+func (p *peer) data(f *http2.DataFrame) error {
+	id, used := f.StreamID, f.Length
+	if err := p.client.sent(id, used, f.Data()); err != nil {
+		return err
+	}
+	credit := p.script.data
+	if credit == nil {
+		credit = (*peer).credit
+	}
+	if used > 0 {
+		if err := credit(p, id, used); err != nil {
+			return err
+		}
+	}
+	if f.StreamEnded() {
+		return p.end(id)
+	}
+	return nil
+}
+
+// end is reached once for each request, when all of it is there.
+func (p *peer) end(id uint32) error {
+	stream := p.client.streams[id]
+	if stream == nil {
+		return nil // it was answered early
+	}
+	if want := prefixed(0, p.scenario.Request()); !bytes.Equal(stream.body, want) {
+		return violated("stream %d: the request has %d bytes, %d were expected, or they differ", id, len(stream.body), len(want))
+	}
+	p.answered++
+	if p.script.answer != nil {
+		return p.script.answer(p, id)
+	}
+	return p.ok(id)
+}
