@@ -122,7 +122,7 @@ func (f finding) seen() string {
 		}
 		return "calls are as uneven as chance (" + text + ")"
 	case tooFewCalls:
-		return "these are too few calls to tell turns from chance, " + figures
+		return "these are too few calls to tell a pattern from chance, " + figures
 	case uneven:
 		return "calls are uneven beyond chance, " + figures
 	}

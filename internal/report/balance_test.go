@@ -44,7 +44,7 @@ func TestBalanceSaysWhy(t *testing.T) {
 		{"a route that came later", "mesh", "shared", counts(450, 450), takesTurns, 0,
 			"mesh, shared: calls are even to within 0.1 %"},
 		{"too few to tell", "endpointslice", "shared", counts(4, 3, 3), tooFewCalls, 0.9,
-			"the client knows every backend and takes turns; these are too few calls to tell turns from chance, the busiest of 3 backends got 1.20 times its fair share (Jain's index 0.50)"},
+			"the client knows every backend and takes turns; these are too few calls to tell a pattern from chance, the busiest of 3 backends got 1.20 times its fair share (Jain's index 0.50)"},
 		{"a document that names no pattern", "clusterip", "shared", counts(9, 1, 0), "", 0,
 			"one HTTP/2 connection carries every call: the busiest of 3 backends got 2.70 times its fair share (Jain's index 0.50)"},
 	} {

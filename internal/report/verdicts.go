@@ -53,8 +53,12 @@ func intervalNote(level float64, verdicts int) string {
 	if level > 0 && level < 1 {
 		text = fmt.Sprintf("In brackets: the %s confidence interval of the ratio, from pairs of trials of the same round", confidence(level))
 		if verdicts > 1 {
-			text += fmt.Sprintf(", wide enough that all %d verdicts of this run hold together with %s",
-				verdicts, confidence(1-(1-level)*float64(verdicts)))
+			all := fmt.Sprintf("all %d", verdicts)
+			if verdicts == 2 {
+				all = "both"
+			}
+			text += fmt.Sprintf(", wide enough that %s verdicts of this run hold together with %s",
+				all, confidence(1-(1-level)*float64(verdicts)))
 		}
 	}
 	return text + ". Ratios are of the whole latency, the servers' own delay included."
