@@ -27,6 +27,8 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return exitDone
+	case errors.Is(err, errGate):
+		return exitGate
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.As(err, &wrong):

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	generator "rpclab/internal/load"
+)
+
+// showLive says every second how the load goes: in a line that is overwritten on a
+// terminal, and elsewhere in one every [quiet]. It ends when stop is called.
+func showLive(out io.Writer, live *generator.Live) (stop func()) {
+	file, ok := out.(*os.File)
+	overwrite := ok && term.IsTerminal(int(file.Fd()))
+	every := quiet
+	if overwrite {
+		every = time.Second
+	}
+	ended := make(chan struct{})
+	var shown sync.WaitGroup
+	shown.Go(func() {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				show(out, live, overwrite)
+			case <-ended:
+				if overwrite {
+					fmt.Fprint(out, "\r\x1b[K")
+				}
+				return
+			}
+		}
+	})
+	return func() {
+		close(ended)
+		shown.Wait()
+	}
+}
+
+func show(out io.Writer, live *generator.Live, overwrite bool) {
+	m, err := live.Moment()
+	if err != nil {
+		return // the next one may be well; the result does not depend on it
+	}
+	line := fmt.Sprintf("%4.0f s %8.0f/s  p50 %.3g ms  p99 %.3g ms  late %.2g ms  %d failed",
+		m.At.Seconds(), m.Rate, m.Latency.P50, m.Latency.P99, m.Lateness.P99, m.Errors)
+	if overwrite {
+		fmt.Fprintf(out, "\r\x1b[K%.79s", line)
+		return
+	}
+	fmt.Fprintln(out, line)
+}

@@ -1,0 +1,135 @@
+package load
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"net/url"
+	"runtime"
+	"slices"
+	"time"
+
+	"rpclab/internal/measure"
+	"rpclab/internal/pace"
+	"rpclab/internal/result"
+	"rpclab/internal/verdict"
+)
+
+// Experiment is what a document of a load says that it is of.
+const Experiment = "load"
+
+// document is a result of one arm, the target, and one trial.
+func (l *Load) document(m measure.Measurement, ability *Ability, partial bool) (result.Document, error) {
+	trial, err := trialOf(m)
+	if err != nil {
+		return result.Document{}, err
+	}
+	trial.Limited = limited(l.pace.Open(), m, trial.Measures)
+	finished := time.Now().UTC()
+	d := result.Document{
+		Schema: result.Schema, ID: result.NewID(trial.Started), Experiment: Experiment,
+		Question: l.what + ": " + l.settings.describe(l.pace),
+		Cluster:  "local", Started: trial.Started, Finished: &finished, Partial: partial,
+		Machine: result.Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Go: runtime.Version()},
+		Rounds:  1, Seed: l.settings.Seed, Baseline: l.target(), TrialCount: 1,
+		Arms: []result.Arm{{
+			Name: l.target(), Describe: l.what, Route: "direct", Channel: l.connections(), Config: l.config(ability),
+			Limited: trial.Limited, Measures: trial.Measures, Trials: []result.Trial{trial},
+		}},
+	}
+	if n := m.Errors["CANCELLED"]; partial && n > 0 {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("%d calls were under way at the interrupt and count as CANCELLED", n))
+	}
+	return d, nil
+}
+
+func trialOf(m measure.Measurement) (t result.Trial, err error) {
+	t = result.Trial{Round: 1, Started: m.Started.UTC(), Measures: result.Measures{
+		Calls: m.Calls, Errors: m.Errors, Dropped: m.Dropped, ElapsedMS: float64(m.Elapsed) / 1e6,
+		Backends: m.Backends, Samples: m.Samples,
+		Resources: result.Resources{Client: result.Usage{RSS: m.MaxRSS}},
+	}}
+	if m.Calls > 0 {
+		t.Rate = float64(m.Calls) / m.Elapsed.Seconds()
+		t.Resources.Client.CPU = float64(m.CPU) / 1e3 / float64(m.Calls)
+	}
+	t.Groups = [][]uint64{slices.Sorted(maps.Values(m.Backends))}
+	b := verdict.Pool(t.Groups)
+	t.Balance = result.Balance{Jain: b.Jain, MaxOverMean: b.MaxOverMean, PRandom: b.PRandom}
+	t.Timeline = &result.Timeline{
+		IntervalMS: measure.Interval.Milliseconds(), Backends: m.Timeline.Backends, Errors: m.Timeline.Errors,
+	}
+	for _, h := range []struct {
+		to   *result.Histogram
+		from string
+	}{{&t.Latency, m.Latency}, {&t.Service, m.Service}, {&t.Lateness, m.Lateness}} {
+		if *h.to, err = histogram(h.from); err != nil {
+			return t, err
+		}
+	}
+	return t, nil
+}
+
+// target names the arm: the address, also when it is in a URL.
+func (l *Load) target() string {
+	if u, err := url.Parse(l.settings.Target); l.settings.HTTP != "" && err == nil {
+		return u.Host
+	}
+	return l.settings.Target
+}
+
+func (l *Load) connections() string {
+	switch n := l.settings.Connections; {
+	case n == 0 && l.settings.HTTP != "":
+		return "as needed"
+	case n <= 1:
+		return "shared"
+	default:
+		return fmt.Sprintf("pool of %d", n)
+	}
+}
+
+// config is everything that was asked, and what the generator can do here.
+func (l *Load) config(ability *Ability) map[string]any {
+	s := l.settings
+	c := map[string]any{
+		"engine": engine(s.HTTP != ""), "target": s.Target, "call": l.what, "load": s.describe(l.pace),
+		"open": l.pace.Open(), "in_flight": l.pace.InFlight(), "timeout": s.Timeout.String(),
+		"messages": l.messages.Len(), "warmup": s.Warmup, "tls": s.TLS != TLS{} || isHTTPS(s),
+	}
+	if closed, ok := l.pace.(pace.Closed); ok && closed.Think > 0 {
+		c["think"] = closed.Think.String()
+	}
+	if ability != nil {
+		c["generator"] = *ability
+	}
+	return c
+}
+
+func isHTTPS(s Settings) bool {
+	u, err := url.Parse(s.Target)
+	return s.HTTP != "" && err == nil && u.Scheme == "https"
+}
+
+const (
+	// A generator that is late by under a millisecond, or by under a tenth of the
+	// latency that it measures, did not make that latency (docs/decisions/0003).
+	latenessFloorMS = 1.0
+	latenessShare   = 0.1
+	// saturated is the share of its processors from which a generator waits for itself.
+	saturated = 0.95
+)
+
+// limited says how the generator itself bounded the numbers; "" when it did not.
+func limited(open bool, m measure.Measurement, seen result.Measures) string {
+	if m.Calls == 0 {
+		return ""
+	}
+	if late := seen.Lateness.P99; open && late > math.Max(latenessFloorMS, latenessShare*seen.Latency.P99) {
+		return fmt.Sprintf("calls left up to %.1f ms late (p99), of a latency of %.1f ms", late, seen.Latency.P99)
+	}
+	if used := m.CPU.Seconds() / m.Elapsed.Seconds(); used > saturated*float64(Processors()) {
+		return fmt.Sprintf("it used %.2f of its %d processors", used, Processors())
+	}
+	return ""
+}

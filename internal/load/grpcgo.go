@@ -1,0 +1,146 @@
+package load
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+
+	"rpclab/internal/caller"
+	"rpclab/internal/load/data"
+	"rpclab/internal/measure"
+	"rpclab/internal/pace"
+	"rpclab/internal/workload"
+)
+
+// dialer opens a connection; nil: TCP.
+type dialer func(ctx context.Context, address string) (net.Conn, error)
+
+// grpcClient makes unary gRPC calls with grpc-go, one channel a connection.
+type grpcClient struct {
+	channels []*grpc.ClientConn
+	path     string // of the method
+	headers  metadata.MD
+	timeout  time.Duration
+	reply    atomic.Int64
+}
+
+// connectWithin is how long a target may take to accept every connection.
+const connectWithin = 10 * time.Second
+
+// openGRPC connects to a target and returns when every connection is ready.
+func openGRPC(ctx context.Context, target string, connections int, security *tls.Config, dial dialer) (*grpcClient, error) {
+	var transport credentials.TransportCredentials = insecure.NewCredentials()
+	if security != nil {
+		transport = credentials.NewTLS(security)
+	}
+	options := []grpc.DialOption{
+		grpc.WithTransportCredentials(transport), grpc.WithNoProxy(), grpc.WithDisableServiceConfig(),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64 << 20)),
+	}
+	if dial != nil {
+		options = append(options, grpc.WithContextDialer(dial))
+	}
+	c := new(grpcClient)
+	for range connections {
+		channel, err := grpc.NewClient(target, options...)
+		if err != nil {
+			return nil, errors.Join(wrong{err}, c.Close())
+		}
+		channel.Connect()
+		c.channels = append(c.channels, channel)
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectWithin)
+	defer cancel()
+	for _, channel := range c.channels {
+		if err := ready(ctx, channel); err != nil {
+			return nil, errors.Join(fmt.Errorf("cannot connect to %s: %w", target, err), c.Close())
+		}
+	}
+	return c, nil
+}
+
+// ready waits until a channel is connected, or says why it cannot be.
+func ready(ctx context.Context, channel *grpc.ClientConn) error {
+	for {
+		switch state := channel.GetState(); state {
+		case connectivity.Ready:
+			return nil
+		case connectivity.TransientFailure:
+			// A call fails at once, without being sent, and says why.
+			_, err := channel.NewStream(ctx, &grpc.StreamDesc{}, "/rpclab.v1.Connect/Never")
+			if _, text, ok := strings.Cut(fmt.Sprint(err), "desc = "); ok {
+				return errors.New(text)
+			}
+			return err
+		default:
+			if !channel.WaitForStateChange(ctx, state) {
+				return fmt.Errorf("nobody answered: %w", ctx.Err())
+			}
+		}
+	}
+}
+
+func (c *grpcClient) Run(ctx context.Context, p pace.Pace, messages *data.Messages, live *Live) (*measure.Recorder, time.Time) {
+	return drive(metadata.NewOutgoingContext(ctx, c.headers), p, messages, c.timeout, live, c.send)
+}
+
+func (c *grpcClient) send(ctx context.Context, n uint64, message []byte) (backend, code, text string) {
+	var size int
+	var trailer metadata.MD
+	var from peer.Peer
+	channel := c.channels[n%uint64(len(c.channels))]
+	err := channel.Invoke(ctx, c.path, message, &size, grpc.Trailer(&trailer), grpc.Peer(&from), grpc.ForceCodecV2(rawCodec{}))
+	if err != nil {
+		return "", caller.Code(err), err.Error()
+	}
+	c.reply.Store(int64(size))
+	if ids := trailer[workload.Trailer]; len(ids) > 0 {
+		return ids[0], measure.OK, ""
+	}
+	return from.Addr.String(), measure.OK, ""
+}
+
+func (c *grpcClient) ReplyBytes() int { return int(c.reply.Load()) }
+
+func (c *grpcClient) Close() error {
+	var errs []error
+	for _, channel := range c.channels {
+		errs = append(errs, channel.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// rawCodec sends messages that are bytes already, and of answers takes the size.
+type rawCodec struct{}
+
+func (rawCodec) Name() string { return "proto" }
+
+func (rawCodec) Marshal(v any) (mem.BufferSlice, error) {
+	message, ok := v.([]byte)
+	if !ok {
+		return nil, fmt.Errorf("%T is not bytes", v)
+	}
+	return mem.BufferSlice{mem.SliceBuffer(message)}, nil
+}
+
+func (rawCodec) Unmarshal(message mem.BufferSlice, v any) error {
+	size, ok := v.(*int)
+	if !ok {
+		return fmt.Errorf("%T takes no size", v)
+	}
+	*size = message.Len()
+	return nil
+}

@@ -1,0 +1,90 @@
+package summary
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// whole groups the digits of a count: 12,345.
+func whole(n uint64) string {
+	digits := strconv.FormatUint(n, 10)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// rate shows calls/s with as many decimals as one can use.
+func rate(v float64) string {
+	if v < 1000 {
+		return fmt.Sprintf("%.4g", v)
+	}
+	return whole(uint64(math.Round(v)))
+}
+
+// ms shows milliseconds in at most 7 columns, to the microsecond where it matters.
+func ms(v float64) string {
+	switch {
+	case v < 9.9995:
+		return fmt.Sprintf("%.3f", v)
+	case v < 99.995:
+		return fmt.Sprintf("%.2f", v)
+	case v < 9999.95:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return whole(uint64(math.Round(v)))
+}
+
+// span shows a time in the unit that suits it.
+func span(msecs float64) string {
+	switch {
+	case msecs < 0.9995:
+		return fmt.Sprintf("%.3g µs", msecs*1e3)
+	case msecs < 999.5:
+		return fmt.Sprintf("%.3g ms", msecs)
+	}
+	return fmt.Sprintf("%.3g s", msecs/1e3)
+}
+
+func say(out io.Writer, text string) { wrap(out, text, "", "") }
+
+func item(out io.Writer, text string) { wrap(out, text, "- ", "  ") }
+
+// wrap writes text in lines of at most [Width] characters, the first begun by one
+// mark and the others by another.
+func wrap(out io.Writer, text, first, others string) {
+	line, used := first, 0
+	for _, word := range strings.Fields(text) {
+		for word != "" {
+			room := Width - utf8.RuneCountInString(line)
+			if used > 0 {
+				room--
+			}
+			if size := utf8.RuneCountInString(word); size > room && used > 0 {
+				fmt.Fprintln(out, line)
+				line, used = others, 0
+				continue
+			}
+			part := []rune(word)
+			part = part[:min(len(part), room)]
+			if used > 0 {
+				line += " "
+			}
+			line, used, word = line+string(part), used+1, word[len(string(part)):]
+		}
+	}
+	fmt.Fprintln(out, line)
+}
+
+// cut shortens text to so many characters.
+func cut(text string, most int) string {
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	return string(runes[:most-1]) + "…"
+}
