@@ -51,7 +51,7 @@ real.`,
 		return usage{fmt.Errorf("%w\nSee '%s --help'", err, c.CommandPath())}
 	})
 	command.AddCommand(
-		runCommand(), listCommand(), runsCommand(), reportCommand(), compareCommand(),
+		runCommand(), loadCommand(), listCommand(), runsCommand(), reportCommand(), compareCommand(),
 		serverCommand(), callerCommand(), doctorCommand(), schemaCommand(),
 	)
 	return command
