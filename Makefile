@@ -12,6 +12,7 @@ check: tools
 test: check
 	go test -race -count=1 -timeout 40m ./internal/... ./test/house/... ./api/... ./experiments/...
 	go test -count=1 -timeout 40m ./cmd/... ./test/...
+	go test -count=1 -timeout 30m ./internal/verdict -run 'Coverage|Power' -sims 5000
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./internal/...
@@ -20,6 +21,7 @@ generate:
 	go generate ./...
 	go test ./internal/result ./internal/lab -run 'PublishedSchema' -update
 
-# Only Go is needed so far; modules come from the proxy, into Go's own cache.
+# Go, and a C compiler for the race detector; modules come into Go's own cache.
 tools:
 	@command -v go >/dev/null || { echo "go is missing: install Go 1.26 or newer, https://go.dev/dl"; exit 1; }
+	@command -v cc >/dev/null || { echo "a C compiler is missing (go test -race needs it): apt-get install gcc"; exit 1; }

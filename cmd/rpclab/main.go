@@ -21,11 +21,8 @@ func main() {
 	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once
 	command := root()
 	err := command.ExecuteContext(ctx)
-	switch {
-	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(os.Stderr, "rpclab: interrupted; the result holds what was measured until then")
-	case err != nil && !errors.Is(err, errSaid):
-		fmt.Fprintln(os.Stderr, "rpclab:", err)
+	if err != nil && !errors.Is(err, errSaid) {
+		fmt.Fprintln(os.Stderr, "rpclab:", strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted"))
 	}
 	stop()
 	os.Exit(exitCode(err))

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -28,12 +27,23 @@ func (o *outputs) register(flags *pflag.FlagSet) {
 
 // check finds out before a long run whether the files can be written.
 func (o outputs) check() error {
+	if o.md == "-" {
+		return errors.New("--md -: standard output has the report already; name a file")
+	}
 	for _, path := range []string{o.json, o.md} {
 		if path == "" || path == "-" {
 			continue
 		}
-		if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
-			return fmt.Errorf("cannot write %s: there is no directory %s; make it first", path, filepath.Dir(path))
+		probe, err := os.CreateTemp(filepath.Dir(path), ".rpclab-")
+		if err != nil {
+			return fmt.Errorf("cannot write %s: %w", path, err)
+		}
+		probe.Close()
+		if err := os.Remove(probe.Name()); err != nil {
+			return err
+		}
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			return fmt.Errorf("cannot write %s: it is a directory; name a file in it", path)
 		}
 	}
 	return nil
@@ -52,19 +62,25 @@ func (o outputs) write(c *cobra.Command, d result.Document) error {
 	return errors.Join(errs...)
 }
 
-// toFile writes a file in one go, so that none is left half written.
-func toFile(path string, draw func(io.Writer) error) error {
+// toFile writes a file beside its place and moves it there, so that none is left half
+// written, and an old one stays until the new one is whole.
+func toFile(path string, draw func(io.Writer) error) (err error) {
 	if path == "" {
 		return nil
 	}
-	var text bytes.Buffer
-	if err := draw(&text); err != nil {
-		return err
+	file, err := os.CreateTemp(filepath.Dir(path), ".rpclab-")
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
-	if err := os.WriteFile(path, text.Bytes(), 0o644); err != nil {
-		return fmt.Errorf("cannot write the report: %w", err)
+	defer func() {
+		if err != nil {
+			_ = os.Remove(file.Name())
+		}
+	}()
+	if err := errors.Join(draw(file), file.Chmod(0o644), file.Close()); err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
-	return nil
+	return os.Rename(file.Name(), path)
 }
 
 // terminal is what w can show: colours and width of a terminal, or plain 80 columns.

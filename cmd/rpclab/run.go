@@ -77,7 +77,11 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 	if document.ID == "" {
 		return err
 	}
-	return errors.Join(err, f.outputs.write(c, document))
+	written := f.outputs.write(c, document)
+	if f.outputs.json != "-" && !f.noStore && written == nil {
+		fmt.Fprintf(c.OutOrStdout(), "\nSee it again: `rpclab report %s`\n", document.ID)
+	}
+	return errors.Join(err, written)
 }
 
 // conduct runs a plan on this machine.
@@ -97,7 +101,7 @@ func conduct(c *cobra.Command, plan experiment.Plan, f runFlags) (document resul
 	}
 	defer func() { err = errors.Join(err, cluster.Close()) }()
 	options := lab.Options{
-		Cluster: cluster, Kind: f.on, Worker: []string{self, "caller"}, Log: log, MaxFiles: maxFiles,
+		Cluster: cluster, Kind: f.on, Worker: []string{self, "caller"}, MaxFiles: maxFiles,
 	}
 	if !f.noStore {
 		if options.Store, err = openStore(); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"rpclab/internal/cluster"
@@ -17,7 +16,6 @@ type Options struct {
 	Cluster cluster.Cluster
 	Kind    string   // of the cluster: local
 	Worker  []string // the command that runs [Work]
-	Log     *slog.Logger
 	// Store keeps every trial as soon as it is measured; nil: nothing is kept.
 	Store *result.Store
 	// Progress hears of every trial before it starts and when it has ended; may be nil.
@@ -28,11 +26,9 @@ type Options struct {
 // Progress is where a run stands.
 type Progress struct {
 	Trial   experiment.Trial
-	Planned int            // trials in all
-	Ended   *result.Trial  // nil: it starts now
-	Began   time.Time      // of the run
-	Run     string         // its id
-	Events  []result.Event // of the trial that ended
+	Planned int           // trials in all
+	Ended   *result.Trial // nil: it starts now
+	Began   time.Time     // of the run
 }
 
 // Run measures every trial of the plan, in its order, and returns the result.
@@ -60,10 +56,10 @@ func Run(ctx context.Context, plan experiment.Plan, o Options) (result.Document,
 		}
 		l.progress(t, &trial)
 	}
-	failed = errors.Join(failed, l.release())
 	if err := ctx.Err(); err != nil {
-		failed = err
+		failed = err // whatever failed, failed because of it
 	}
+	failed = errors.Join(failed, l.release())
 	finished := time.Now().UTC()
 	l.doc.Finished, l.doc.Partial = &finished, failed != nil
 	l.doc = Assemble(l.doc)
@@ -117,6 +113,6 @@ func (l *lab) arm(t experiment.Trial) *result.Arm {
 
 func (l *lab) progress(t experiment.Trial, ended *result.Trial) {
 	if l.Progress != nil {
-		l.Progress(Progress{Trial: t, Planned: len(l.plan.Trials), Ended: ended, Began: l.doc.Started, Run: l.doc.ID})
+		l.Progress(Progress{Trial: t, Planned: len(l.plan.Trials), Ended: ended, Began: l.doc.Started})
 	}
 }

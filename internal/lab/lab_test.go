@@ -72,7 +72,7 @@ func options(t *testing.T) lab.Options {
 	})
 	return lab.Options{
 		Cluster: cluster, Kind: "local", Worker: []string{testkit.Rpclab(t), "caller"},
-		Log: quiet, Store: store, MaxFiles: files,
+		Store: store, MaxFiles: files,
 	}
 }
 
@@ -215,7 +215,7 @@ func TestARunWhoseProcessDiedIsAssembledFromItsTrials(t *testing.T) {
 func TestAServerThatCannotStartEndsTheRunWithItsReason(t *testing.T) {
 	o := options(t)
 	var err error
-	if o.Cluster, err = local.New(local.Options{Server: []string{testkit.Rpclab(t), "server", "--bad"}, Log: o.Log}); err != nil {
+	if o.Cluster, err = local.New(local.Options{Server: []string{testkit.Rpclab(t), "server", "--bad"}, Log: slog.New(slog.DiscardHandler)}); err != nil {
 		t.Fatal(err)
 	}
 	d, err := lab.Run(t.Context(), plan(t, small, experiment.Options{}), o)

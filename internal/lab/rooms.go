@@ -9,6 +9,7 @@ import (
 
 	"rpclab/internal/caller"
 	"rpclab/internal/caller/grpcgo"
+	"rpclab/internal/caller/wire"
 	"rpclab/internal/experiment"
 	"rpclab/internal/route"
 )
@@ -19,6 +20,7 @@ var callers = []struct {
 	caller caller.Caller
 }{
 	{"grpc-go", grpcgo.Caller{}},
+	{"wire", wire.Caller{}},
 }
 
 // Vocabulary is every name that an experiment can use.

@@ -1,0 +1,125 @@
+package grpcgo_test
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"rpclab/internal/caller"
+	"rpclab/internal/caller/grpcgo"
+	"rpclab/internal/measure"
+	"rpclab/internal/pace"
+	"rpclab/internal/workload"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// serve runs a greeter and counts the connections to it.
+func serve(t *testing.T, server *workload.Server) (target caller.Target, connections func() int) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Log = slog.New(slog.DiscardHandler)
+	ctx, stop := context.WithCancel(context.Background())
+	var served sync.WaitGroup
+	served.Go(func() { _ = server.Serve(ctx, listener) })
+	t.Cleanup(func() {
+		stop()
+		served.Wait()
+	})
+	var mu sync.Mutex
+	dialled := 0
+	return caller.Target{
+			URI: "passthrough:///" + listener.Addr().String(),
+			Dial: func(ctx context.Context, addr string) (net.Conn, error) {
+				mu.Lock()
+				dialled++
+				mu.Unlock()
+				return new(net.Dialer).DialContext(ctx, "tcp", addr)
+			},
+		}, func() int {
+			mu.Lock()
+			defer mu.Unlock()
+			return dialled
+		}
+}
+
+func job(channels caller.Channels) caller.Job {
+	return caller.Job{Channels: channels, Timeout: 5 * time.Second, Workload: workload.Spec{Greet: &workload.Greet{}}}
+}
+
+func run(t *testing.T, j caller.Job, target caller.Target, calls int) measure.Measurement {
+	t.Helper()
+	session, err := grpcgo.Caller{}.Open(j, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorder, _, err := session.Run(t.Context(), pace.Burst{Calls: calls})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := session.Close(); err != nil {
+		t.Error(err)
+	}
+	m, err := recorder.Measurement()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestCallsShareChannelsAsTheyAreTold(t *testing.T) {
+	for _, c := range []struct {
+		channels caller.Channels
+		want     int // connections for 40 calls
+	}{
+		{caller.Channels{Mode: caller.Shared}, 1},
+		{caller.Channels{Mode: caller.Pool, Pool: 4}, 4},
+		{caller.Channels{Mode: caller.PerCall}, 40},
+	} {
+		target, connections := serve(t, &workload.Server{ID: "b7"})
+		m := run(t, job(c.channels), target, 40)
+		if m.Backends["b7"] != 40 || len(m.Errors) != 0 || connections() != c.want {
+			t.Errorf("%+v: backends %v, errors %v, %d connections, want %d", c.channels, m.Backends, m.Errors, connections(), c.want)
+		}
+		if m.CPU <= 0 {
+			t.Errorf("%+v: the calls cost %v of CPU", c.channels, m.CPU)
+		}
+	}
+}
+
+func TestUnknownChannelsAreRefused(t *testing.T) {
+	for _, channels := range []caller.Channels{{}, {Mode: "shard"}, {Mode: caller.Pool}} {
+		if _, err := (grpcgo.Caller{}).Open(job(channels), caller.Target{URI: "passthrough:///x"}); err == nil {
+			t.Errorf("%+v were opened", channels)
+		}
+	}
+}
+
+func TestFailedCallsHaveACodeAndAMessage(t *testing.T) {
+	slow, _ := serve(t, &workload.Server{ID: "b", Delay: time.Minute})
+	j := job(caller.Channels{Mode: caller.Shared})
+	j.Timeout = 50 * time.Millisecond
+	if m := run(t, j, slow, 3); m.Errors["DEADLINE_EXCEEDED"] != 3 || m.Samples["DEADLINE_EXCEEDED"] == "" {
+		t.Errorf("a slow server: errors %v, samples %v", m.Errors, m.Samples)
+	}
+	nobody := caller.Target{URI: "passthrough:///127.0.0.1:1"}
+	if m := run(t, j, nobody, 3); m.Errors["UNAVAILABLE"] != 3 || !strings.Contains(m.Samples["UNAVAILABLE"], "refused") {
+		t.Errorf("nobody there: errors %v, samples %v", m.Errors, m.Samples)
+	}
+}
+
+func TestAnAnswerOfNobodyIsDataLoss(t *testing.T) {
+	target, _ := serve(t, &workload.Server{ID: ""}) // does not say who it is
+	if m := run(t, job(caller.Channels{Mode: caller.Shared}), target, 2); m.Errors["DATA_LOSS"] != 2 {
+		t.Errorf("errors are %v", m.Errors)
+	}
+}

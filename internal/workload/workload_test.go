@@ -1,0 +1,140 @@
+package workload_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	reflectionv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	"google.golang.org/grpc/status"
+
+	rpclabv1 "rpclab/api/rpclab/v1"
+	"rpclab/internal/testkit"
+	"rpclab/internal/workload"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// serve runs a server; stop tells it to go, ended closes when it has.
+func serve(t *testing.T, s *workload.Server) (channel *grpc.ClientConn, stop func(), ended <-chan struct{}) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Log = slog.New(slog.DiscardHandler)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := s.Serve(ctx, listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+			t.Errorf("it ended with %v", err)
+		}
+	}()
+	channel, err = grpc.NewClient("passthrough:///"+listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		channel.Close()
+		<-done
+	})
+	return channel, cancel, done
+}
+
+func greet(ctx context.Context, channel *grpc.ClientConn) (*rpclabv1.HelloReply, metadata.MD, error) {
+	var trailer metadata.MD
+	reply, err := rpclabv1.NewGreeterClient(channel).SayHello(ctx, &rpclabv1.HelloRequest{Name: "you"}, grpc.Trailer(&trailer))
+	return reply, trailer, err
+}
+
+func TestEveryAnswerSaysWhoGaveIt(t *testing.T) {
+	channel, _, _ := serve(t, &workload.Server{ID: "b3", Delay: 30 * time.Millisecond})
+	began := time.Now()
+	reply, trailer, err := greet(t.Context(), channel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if reply.Message != "Hello, you" || reply.Backend != "b3" || trailer[workload.Trailer][0] != "b3" {
+		t.Errorf("got %v with the trailer %v", reply, trailer)
+	}
+	if took := time.Since(began); took < 30*time.Millisecond {
+		t.Errorf("answered in %v; the delay is 30ms", took)
+	}
+}
+
+func TestACallThatIsGivenUpIsNotWaitedFor(t *testing.T) {
+	channel, _, _ := serve(t, &workload.Server{ID: "b", Delay: time.Hour})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, _, err := greet(ctx, channel); status.Code(err) != codes.DeadlineExceeded {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestItDrainsBeforeItGoes(t *testing.T) {
+	channel, stop, ended := serve(t, &workload.Server{ID: "b", Delay: 100 * time.Millisecond, Drain: 200 * time.Millisecond})
+	health := healthv1.NewHealthClient(channel)
+	state := func() healthv1.HealthCheckResponse_ServingStatus {
+		answer, err := health.Check(t.Context(), &healthv1.HealthCheckRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.Status
+	}
+	if got := state(); got != healthv1.HealthCheckResponse_SERVING {
+		t.Errorf("at first it is %v", got)
+	}
+	stop()
+	testkit.Await(t, "it says that it does not serve", func() bool { return state() == healthv1.HealthCheckResponse_NOT_SERVING })
+	if _, _, err := greet(t.Context(), channel); err != nil {
+		t.Errorf("a call while it drains: %v", err)
+	}
+	<-ended
+}
+
+func TestItCanBeMadeSlow(t *testing.T) {
+	server := &workload.Server{ID: "b"}
+	channel, _, _ := serve(t, server)
+	server.Slow(50 * time.Millisecond)
+	began := time.Now()
+	if _, _, err := greet(t.Context(), channel); err != nil || time.Since(began) < 50*time.Millisecond {
+		t.Errorf("answered in %v, %v", time.Since(began), err)
+	}
+}
+
+func TestItTellsItsServicesByReflection(t *testing.T) {
+	channel, _, _ := serve(t, &workload.Server{ID: "b"})
+	stream, err := reflectionv1.NewServerReflectionClient(channel).ServerReflectionInfo(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := &reflectionv1.ServerReflectionRequest{MessageRequest: &reflectionv1.ServerReflectionRequest_ListServices{}}
+	if err := stream.Send(ask); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := stream.Recv()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, s := range answer.GetListServicesResponse().Service {
+		names[s.Name] = true
+	}
+	if !names["rpclab.v1.Greeter"] || !names["grpc.health.v1.Health"] {
+		t.Errorf("services are %v", names)
+	}
+	if err := stream.CloseSend(); err != nil {
+		t.Error(err)
+	}
+}
