@@ -1,0 +1,95 @@
+package wire
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"rpclab/internal/wire/h2"
+)
+
+// unpack returns the one message of a unary answer. The first result is valid until
+// the next use of the reader.
+type unpacker struct {
+	most    int
+	gzip    *gzip.Reader
+	inflate bytes.Buffer
+}
+
+func (u *unpacker) unary(s *h2.Stream) ([]byte, h2.Status) {
+	status := statusOf(s)
+	if status.Code != h2.OK {
+		return nil, status
+	}
+	if len(s.Body) < prefix {
+		return nil, h2.Status{Code: h2.Internal, Message: "the server answered OK without a message"}
+	}
+	n := int(binary.BigEndian.Uint32(s.Body[1:]))
+	message := s.Body[prefix:]
+	switch {
+	case n > u.most:
+		return nil, h2.Status{Code: h2.ResourceExhausted, Message: fmt.Sprintf("the answer has %d bytes; %d are the most", n, u.most)}
+	case n > len(message):
+		return nil, h2.Status{Code: h2.Internal, Message: fmt.Sprintf("the answer ends after %d of %d bytes", len(message), n)}
+	case n < len(message):
+		return nil, h2.Status{Code: h2.Internal, Message: "more than one message answers a unary call"}
+	}
+	switch s.Body[0] {
+	case 0:
+		return message, h2.Status{}
+	case 1:
+		return u.inflated(message, s.Head.Encoding)
+	}
+	return nil, h2.Status{Code: h2.Internal, Message: fmt.Sprintf("the answer's compressed flag is %d", s.Body[0])}
+}
+
+// statusOf is the outcome of a stream, by the "Responses" of the specification.
+func statusOf(s *h2.Stream) h2.Status {
+	switch {
+	case s.Failed.Code != h2.OK:
+		return s.Failed
+	case s.Trailer != nil && s.Trailer.GRPCStatus >= 0:
+		return h2.Status{Code: uint32(s.Trailer.GRPCStatus), Message: s.Trailer.Message}
+	case s.Head != nil:
+		return h2.OfHTTP(s.Head.Status)
+	}
+	return h2.OfHTTP(0)
+}
+
+func (u *unpacker) inflated(message []byte, encoding string) ([]byte, h2.Status) {
+	if encoding != "gzip" {
+		return nil, h2.Status{Code: h2.Unimplemented, Message: fmt.Sprintf("the answer is compressed by %q, which was not offered", encoding)}
+	}
+	if err := u.gunzip(message); err != nil {
+		code := uint32(h2.Internal)
+		if errors.Is(err, errTooLarge) {
+			code = h2.ResourceExhausted
+		}
+		return nil, h2.Status{Code: code, Message: "decompress the answer: " + err.Error()}
+	}
+	return u.inflate.Bytes(), h2.Status{}
+}
+
+var errTooLarge = errors.New("it is larger than the limit")
+
+func (u *unpacker) gunzip(message []byte) (err error) {
+	source := bytes.NewReader(message)
+	if u.gzip == nil {
+		u.gzip, err = gzip.NewReader(source)
+	} else {
+		err = u.gzip.Reset(source)
+	}
+	if err != nil {
+		u.gzip = nil
+		return err
+	}
+	u.inflate.Reset()
+	n, err := u.inflate.ReadFrom(io.LimitReader(u.gzip, int64(u.most)+1))
+	if err == nil && n > int64(u.most) {
+		return errTooLarge
+	}
+	return err
+}

@@ -1,0 +1,261 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"runtime"
+	"sync"
+	"time"
+
+	"rpclab/internal/wire/h2"
+)
+
+// core is one thread of the engine: its connections, its calls and its clock.
+// Everything in it belongs to that thread, except the inbox.
+type core struct {
+	cfg     Config
+	call    Call
+	request *h2.Request
+	fixed   []byte // the payload of every call, unless the call makes its own
+	limits  h2.Limits
+	index   int // of Cores
+
+	ctx     context.Context // ends with the engine
+	epoch   time.Time       // its times count from here
+	now     time.Duration   // the last time the clock was read
+	poll    *poller
+	buffer  []byte // for reading
+	workers sync.WaitGroup
+	inbox   inbox
+	timers  timers
+	closing bool
+
+	addrs    []string
+	nowhere  string // why there is no address; "" while that is not known
+	channels []*channel
+	sources  int
+
+	links   []*link // by slot
+	free    *call
+	vacant  []int32
+	gen     int32
+	dirty   []*link
+	dialing int
+	toDial  []*link
+	opening []*link // in the order in which they began; some have ended
+	dialAt  time.Duration
+
+	underway underway
+	retry    calls
+	unplaced calls // for want of an address
+	unpack   unpacker
+	waiter   chan<- error // told once all connections stand, or why not
+	run      *run         // nil: between loads
+	stats    Stats
+}
+
+// mostDialing bounds the connections that one core opens at once, so that the
+// server's queue of them (4096 on Linux, often less) is not flooded.
+const mostDialing = 100
+
+func newCore(ctx context.Context, cfg Config, call Call, index int) (*core, error) {
+	request, err := call.request(cfg)
+	if err != nil {
+		return nil, err
+	}
+	poll, err := newPoller()
+	if err != nil {
+		return nil, err
+	}
+	c := &core{
+		cfg: cfg, call: call, request: request, fixed: frame(call.Message), index: index,
+		ctx: ctx, epoch: time.Now(), poll: poll, buffer: make([]byte, readBuffer),
+		limits: h2.Limits{Body: cfg.MaxMessage + prefix, Backend: call.Backend, Streams: uint32(cfg.Streams)},
+		unpack: unpacker{most: cfg.MaxMessage},
+	}
+	if !cfg.PerCall {
+		for i := index; i < cfg.Channels; i += cfg.Cores {
+			c.channels = append(c.channels, &channel{core: c})
+		}
+	}
+	return c, nil
+}
+
+// loop is the thread. Each turn reads, starts what is due, and writes.
+func (c *core) loop() {
+	runtime.LockOSThread() // and never unlocks: the thread's timer slack ends with it
+	c.poll.sharpen()
+	for !c.closing {
+		c.now = time.Since(c.epoch)
+		c.inbox.do()
+		c.timers.fire(c.now)
+		c.expire()
+		c.again()
+		if c.run != nil {
+			c.run.turn()
+		}
+		c.flush()
+		c.poll.sleepThen(c)
+	}
+	c.finish()
+}
+
+// sleepThen waits until something happens or is due, and takes what came.
+func (p *poller) sleepThen(c *core) {
+	for i := range p.wait(c.sleep()) {
+		slot, gen, read, write := p.event(i)
+		if slot < 0 {
+			continue // the inbox is looked at anyway
+		}
+		if l := c.links[slot]; l != nil && l.gen == gen {
+			l.event(read, write)
+		}
+	}
+}
+
+// sleep is how long nothing will be due; below 0: without end.
+func (c *core) sleep() time.Duration {
+	if len(c.dirty) > 0 || c.retry.n > 0 || c.inbox.filled() || c.closing {
+		return 0
+	}
+	next := time.Duration(-1)
+	sooner := func(at time.Duration) {
+		if next < 0 || at < next {
+			next = max(at, 0)
+		}
+	}
+	if at, ok := c.timers.next(); ok {
+		sooner(at)
+	}
+	if len(c.opening) > 0 {
+		sooner(c.opening[0].opened + c.cfg.ConnectTimeout)
+	}
+	if c.cfg.Timeout > 0 && c.underway.first != nil {
+		sooner(c.underway.first.sent + c.cfg.Timeout)
+	}
+	if c.run != nil {
+		if at, ok := c.run.next(); ok {
+			sooner(at)
+		}
+	}
+	if next < 0 {
+		return -1
+	}
+	return max(0, next-time.Since(c.epoch))
+}
+
+// expire ends the calls and the attempts to connect whose time is up.
+func (c *core) expire() {
+	for len(c.opening) > 0 {
+		l := c.opening[0]
+		if l.dialing && l.opened+c.cfg.ConnectTimeout > c.now {
+			break
+		}
+		c.opening = c.opening[1:]
+		if l.dialing {
+			l.broken(fmt.Errorf("not within %s", c.cfg.ConnectTimeout))
+		}
+	}
+	if c.cfg.Timeout == 0 {
+		return
+	}
+	for k := c.underway.first; k != nil && k.sent+c.cfg.Timeout <= c.now; k = c.underway.first {
+		c.giveUp(k, h2.Status{Code: h2.DeadlineExceeded, Message: "no answer within " + c.cfg.Timeout.String()})
+	}
+}
+
+// again makes the calls that were given back.
+func (c *core) again() {
+	for n := c.retry.n; n > 0 && c.retry.first != nil; n-- {
+		k := c.retry.first
+		c.retry.remove(k)
+		c.place(k)
+	}
+}
+
+// end is the end of a call, whatever became of it.
+func (c *core) end(k *call, backend string, status h2.Status) {
+	if k.queue != nil {
+		k.queue.remove(k)
+	}
+	c.underway.remove(k)
+	if o := k.single; o != nil {
+		o.call, k.single = nil, nil
+		o.link.drain("")
+	}
+	if c.run != nil {
+		c.run.record(k, backend, status)
+	}
+	k.link, k.channel = nil, nil
+	k.next, c.free = c.free, k
+}
+
+func (c *core) touch(l *link) {
+	if !l.dirty {
+		l.dirty = true
+		c.dirty = append(c.dirty, l)
+	}
+}
+
+func (c *core) flush() {
+	for i := 0; i < len(c.dirty); i++ { // a flush that fails may touch another
+		l := c.dirty[i]
+		l.dirty = false
+		l.flush()
+	}
+	c.dirty = c.dirty[:0]
+}
+
+// open makes a link and connects it as soon as the bounds on that allow.
+func (c *core) open(o owner, addr string) *link {
+	c.gen++
+	l := &link{core: c, owner: o, addr: addr, gen: c.gen}
+	if n := len(c.vacant); n > 0 {
+		l.slot, c.vacant = c.vacant[n-1], c.vacant[:n-1]
+	} else {
+		l.slot = int32(len(c.links))
+		c.links = append(c.links, nil)
+	}
+	c.links[l.slot] = l
+	c.stats.Connections++
+	c.toDial = append(c.toDial, l)
+	c.dialNext()
+	return l
+}
+
+func (c *core) dialNext() {
+	for len(c.toDial) > 0 && c.dialing < mostDialing && !c.closing {
+		if c.cfg.ConnectRate > 0 && c.now < c.dialAt {
+			c.after(c.dialAt-c.now, c.dialNext)
+			return
+		}
+		l := c.toDial[0]
+		c.toDial = c.toDial[1:]
+		if l.dead {
+			continue
+		}
+		if c.cfg.ConnectRate > 0 {
+			gap := time.Duration(float64(time.Second) * float64(c.cfg.Cores) / c.cfg.ConnectRate)
+			c.dialAt = max(c.dialAt, c.now-gap) + gap
+		}
+		l.open()
+	}
+}
+
+func (c *core) release(l *link) {
+	c.links[l.slot] = nil
+	c.vacant = append(c.vacant, l.slot)
+}
+
+func (c *core) source() netip.Addr {
+	if len(c.cfg.Sources) == 0 {
+		return netip.Addr{}
+	}
+	c.sources++
+	return c.cfg.Sources[c.sources%len(c.cfg.Sources)]
+}
+
+func (c *core) after(d time.Duration, do func()) { c.timers.add(c.now+d, do) }
+
+func (c *core) post(do func()) bool { return c.inbox.put(do, c.poll) }

@@ -1,0 +1,83 @@
+package h2
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// Status is a gRPC status: a code of 0 to 16, 0 is OK.
+type Status struct {
+	Code    uint32
+	Message string
+}
+
+// The codes that this side gives by itself.
+const (
+	OK                = 0
+	Cancelled         = 1
+	Unknown           = 2
+	DeadlineExceeded  = 4
+	PermissionDenied  = 7
+	ResourceExhausted = 8
+	Unimplemented     = 12
+	Internal          = 13
+	Unavailable       = 14
+	DataLoss          = 15
+	Unauthenticated   = 16
+)
+
+var codeNames = [...]string{
+	"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
+	"PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED",
+	"INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
+}
+
+// Name is the code as the gRPC specification writes it; a code that it does not
+// know is UNKNOWN.
+func (s Status) Name() string {
+	if int(s.Code) < len(codeNames) {
+		return codeNames[s.Code]
+	}
+	return codeNames[Unknown]
+}
+
+// ofReset is the status of a stream that the peer reset: "Errors" in the gRPC over
+// HTTP/2 specification.
+func ofReset(code ErrorCode) Status {
+	s := Status{Internal, fmt.Sprintf("the server reset the stream: %s", code)}
+	switch code {
+	case RefusedStream:
+		s.Code = Unavailable
+	case Cancel:
+		s.Code = Cancelled
+	case EnhanceYourCalm:
+		s.Code = ResourceExhausted
+	case 0xc: // INADEQUATE_SECURITY
+		s.Code = PermissionDenied
+	}
+	return s
+}
+
+// OfHTTP is the status of an answer without grpc-status, by its HTTP status: "HTTP
+// to gRPC Status Code Mapping" of the specification. 200 is no exception there: an
+// answer must say how the call went.
+func OfHTTP(status int) Status {
+	s := Status{Unknown, "the server answered HTTP " + strconv.Itoa(status) + " without grpc-status"}
+	switch status {
+	case 0:
+		s = Status{Internal, "the server ended the stream without an answer"}
+	case 200:
+		s = Status{Internal, "the server ended the stream without grpc-status"}
+	case 400:
+		s.Code = Internal
+	case 401:
+		s.Code = Unauthenticated
+	case 403:
+		s.Code = PermissionDenied
+	case 404:
+		s.Code = Unimplemented
+	case 429, 502, 503, 504:
+		s.Code = Unavailable
+	}
+	return s
+}

@@ -1,0 +1,248 @@
+package h2
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// Handler is told what happens on a connection. Its methods may call the
+// connection's Start and Cancel.
+type Handler interface {
+	// Ready comes once, when the peer's settings are known.
+	Ready()
+	// Data comes when s.Body has grown; the handler may take from it.
+	Data(s *Stream)
+	// Done comes once for each stream that was started and not cancelled.
+	Done(s *Stream)
+	// Returned comes instead of Done for a stream that the peer surely did not act
+	// on: it can be sent again (RFC 9113 section 8.7).
+	Returned(s *Stream, why Status)
+}
+
+// Limits are what a connection accepts and offers; zeros stand for the defaults.
+type Limits struct {
+	StreamWindow uint32 // bytes of an answer under way; 1 MiB
+	ConnWindow   uint32 // of all answers under way; 16 MiB
+	HeaderList   uint32 // bytes of a decoded header list, as RFC 9113 section 6.5.2 counts; 64 KiB
+	Body         int    // bytes of an answer's body; 4 MiB and a message's prefix
+	Streams      uint32 // open at once, if the peer admits more; 2³¹-1
+	Backend      string // field whose value becomes [Head.Backend]
+}
+
+// Conn is the client side of a connection. It belongs to one goroutine.
+type Conn struct {
+	h      Handler
+	limits Limits
+	out    []byte
+	in     []byte // start of a frame whose rest is to come
+	err    error
+
+	settled    bool // the peer's settings were seen
+	most       uint32
+	window     int64 // initial, of streams
+	frame      int   // largest payload that the peer takes
+	tableless  bool  // the peer has no (sufficient) table: plain requests
+	resize     bool  // say so in the next block
+	taught     *Request
+	sendWindow int64
+	consumed   uint32 // bytes received since our last WINDOW_UPDATE
+	answers    int    // to PING and SETTINGS, in out
+
+	nextID  uint32
+	open    table
+	waiting list // not sent for want of a free stream
+	blocked list // sent in part for want of a window
+	resets  bool // we reset a stream once: frames for it may still come
+
+	goneAway bool
+	goAway   string
+
+	heads     *heads
+	block     []byte // a header block under way
+	blockOf   frame  // its first frame; stream 0: none
+	fragments int
+}
+
+const (
+	mostAnswers   = 1000 // acks to one read: more are a flood
+	mostFragments = 64   // frames of a header block: more are a flood
+)
+
+// New returns a connection that has said its preface.
+func New(h Handler, l Limits) *Conn {
+	set(&l.StreamWindow, 1<<20)
+	set(&l.ConnWindow, 16<<20)
+	set(&l.HeaderList, 64<<10)
+	set(&l.Body, 4<<20+5)
+	set(&l.Streams, maxStreamID)
+	c := &Conn{
+		h: h, limits: l, nextID: 1, heads: newHeads(l.Backend, l.HeaderList),
+		most: l.Streams, window: initialWindow, frame: maxFrame, sendWindow: initialWindow,
+	}
+	c.out = append(c.out, preface...)
+	c.out = appendFrame(c.out, 18, frameSettings, 0, 0)
+	for _, s := range [...]struct {
+		id    uint16
+		value uint32
+	}{{settingPush, 0}, {settingWindow, l.StreamWindow}, {settingHeaderList, l.HeaderList}} {
+		c.out = binary.BigEndian.AppendUint16(c.out, s.id)
+		c.out = binary.BigEndian.AppendUint32(c.out, s.value)
+	}
+	if l.ConnWindow > initialWindow {
+		c.out = appendUint32(c.out, frameWindowUpdate, 0, l.ConnWindow-initialWindow)
+	}
+	return c
+}
+
+func set[T comparable](v *T, to T) {
+	var zero T
+	if *v == zero {
+		*v = to
+	}
+}
+
+// Out is what has to be written. It is valid until the next call.
+func (c *Conn) Out() []byte { return c.out }
+
+// Wrote says that the first n bytes of Out were written.
+func (c *Conn) Wrote(n int) {
+	c.answers = 0
+	if n == len(c.out) {
+		c.out = c.out[:0]
+		return
+	}
+	c.out = c.out[:copy(c.out, c.out[n:])]
+}
+
+// Usable says whether new streams can be started here.
+func (c *Conn) Usable() bool {
+	return c.settled && c.err == nil && !c.goneAway && c.nextID <= maxStreamID
+}
+
+// Active is the number of streams that were started and have not ended.
+func (c *Conn) Active() int { return c.open.n + c.waiting.n }
+
+// GoAway is the reason that the peer gave for going; "" when it is not.
+func (c *Conn) GoAway() string { return c.goAway }
+
+// ErrClosed is the error of a connection that was closed without another.
+var ErrClosed = errors.New("the connection is closed")
+
+// Close ends every stream with a status. Feed returns ErrClosed from now on.
+func (c *Conn) Close(why Status) {
+	if c.err == nil {
+		c.err = ErrClosed
+	}
+	c.failAll(why)
+}
+
+func (c *Conn) failAll(why Status) {
+	for c.waiting.first != nil {
+		s := c.waiting.first
+		c.waiting.remove(s)
+		c.h.Returned(s, why)
+	}
+	for _, s := range c.open.all(0) {
+		if c.open.find(s.id) == s { // a handler may have cancelled it
+			c.finish(s, why)
+		}
+	}
+}
+
+// Feed takes bytes that the peer sent. An error is a *[Violation]: the streams have
+// failed by then, and Out has the GOAWAY to send before the connection is closed.
+func (c *Conn) Feed(p []byte) error {
+	if c.err != nil {
+		return c.err
+	}
+	err := c.feed(p)
+	if err == nil || c.err != nil {
+		return c.err
+	}
+	c.err = err
+	code := ProtocolError
+	if v, ok := errors.AsType[*Violation](err); ok {
+		code = v.Code
+	}
+	c.out = appendFrame(c.out, 8, frameGoAway, 0, 0)
+	c.out = binary.BigEndian.AppendUint32(c.out, 0)
+	c.out = binary.BigEndian.AppendUint32(c.out, uint32(code))
+	c.failAll(Status{Internal, err.Error()})
+	return err
+}
+
+func (c *Conn) feed(p []byte) error {
+	for len(c.in) > 0 && len(p) > 0 { // complete the frame that is under way
+		need := frameHeader
+		if len(c.in) >= frameHeader {
+			n, err := c.length(c.in)
+			if err != nil {
+				return err
+			}
+			need += n
+		}
+		n := min(need-len(c.in), len(p))
+		c.in, p = append(c.in, p[:n]...), p[n:]
+		if len(c.in) < frameHeader {
+			return nil
+		}
+		size, err := c.length(c.in)
+		if err != nil {
+			return err
+		}
+		if len(c.in) < frameHeader+size {
+			continue
+		}
+		whole := c.in
+		if err := c.receive(parse(whole)); err != nil {
+			return err
+		}
+		c.in = c.in[:0]
+	}
+	for len(p) >= frameHeader {
+		size, err := c.length(p)
+		if err != nil {
+			return err
+		}
+		if len(p) < frameHeader+size {
+			break
+		}
+		if err := c.receive(parse(p[:frameHeader+size])); err != nil {
+			return err
+		}
+		p = p[frameHeader+size:]
+	}
+	c.in = append(c.in, p...)
+	return nil
+}
+
+// length is the size of the payload that a frame's header announces.
+func (c *Conn) length(p []byte) (int, error) {
+	n := int(p[0])<<16 | int(p[1])<<8 | int(p[2])
+	if !c.settled && p[3] != frameSettings {
+		return 0, violation(ProtocolError, "the server's first bytes are not its settings: %q (is this an HTTP/2 port?)", p[:min(len(p), frameHeader)])
+	}
+	if n > maxFrame {
+		return 0, violation(FrameSizeError, "a frame of %d bytes; %d are the most", n, maxFrame)
+	}
+	return n, nil
+}
+
+func parse(p []byte) frame {
+	return frame{p[3], p[4], binary.BigEndian.Uint32(p[5:]) & maxStreamID, p[frameHeader:]}
+}
+
+// finish ends a stream that is open. One that the peer has not ended is reset first.
+func (c *Conn) finish(s *Stream, failed Status) {
+	c.blocked.remove(s)
+	c.open.remove(s)
+	s.Failed = failed
+	c.h.Done(s)
+	c.admit()
+}
+
+// String is for logs and messages of failed tests.
+func (c *Conn) String() string {
+	return fmt.Sprintf("%d open, %d waiting, next stream %d, error %v", c.open.n, c.waiting.n, c.nextID, c.err)
+}

@@ -1,0 +1,137 @@
+package h2
+
+// Start sends the stream's request, or keeps it until the peer admits another
+// stream or opens its window. The connection has to be Usable.
+func (c *Conn) Start(s *Stream) {
+	if c.waiting.n > 0 || c.open.n >= int(c.most) {
+		c.waiting.push(s)
+		return
+	}
+	c.send(s)
+}
+
+// Cancel takes a stream back; its handler hears no more of it.
+func (c *Conn) Cancel(s *Stream) {
+	switch {
+	case s.list == &c.waiting:
+		c.waiting.remove(s)
+	case s.id != 0 && c.open.find(s.id) == s:
+		c.reset(s, Cancel)
+		c.admit()
+	}
+}
+
+// reset closes a stream from this side without telling its handler.
+func (c *Conn) reset(s *Stream, code ErrorCode) {
+	c.blocked.remove(s)
+	c.open.remove(s)
+	c.out = appendUint32(c.out, frameReset, s.id, uint32(code))
+	c.resets = true
+}
+
+// admit sends streams that waited, as many as the peer lets us.
+func (c *Conn) admit() {
+	for c.waiting.first != nil && c.open.n < int(c.most) && c.Usable() {
+		s := c.waiting.first
+		c.waiting.remove(s)
+		c.send(s)
+	}
+	if c.waiting.first != nil && c.nextID > maxStreamID && c.err == nil {
+		c.giveBackWaiting("the connection has used all its stream ids")
+	}
+}
+
+func (c *Conn) giveBackWaiting(why string) {
+	for c.waiting.first != nil {
+		s := c.waiting.first
+		c.waiting.remove(s)
+		c.h.Returned(s, Status{Unavailable, why})
+	}
+}
+
+func (c *Conn) send(s *Stream) {
+	s.id = c.nextID
+	s.window = c.window
+	c.nextID += 2
+	c.open.add(s)
+
+	at := len(c.out)
+	c.out = append(c.out, c.form(s.Request)...)
+	putStream(c.out[at:], s.id)
+	if c.resize {
+		c.announceResize(at)
+	}
+	n := len(s.Payload)
+	if n == 0 {
+		c.out[at+4] |= flagEndStream
+		s.sentEnd = true
+		return
+	}
+	if int64(n) <= min(c.sendWindow, s.window, int64(c.frame)) {
+		c.out = append(appendFrame(c.out, n, frameData, flagEndStream, s.id), s.Payload...)
+		c.sendWindow -= int64(n)
+		s.window -= int64(n)
+		s.sentEnd = true
+		return
+	}
+	s.unsent = s.Payload
+	c.pump(s)
+}
+
+// form is the shape of a request that the peer's table can read. The first request
+// of a connection teaches its fields; a different one after it goes plain.
+func (c *Conn) form(r *Request) []byte {
+	switch {
+	case c.tableless:
+		return r.plain
+	case c.taught == nil:
+		c.taught = r
+		return r.teach
+	case c.taught == r:
+		return r.again
+	}
+	return r.plain
+}
+
+// announceResize puts a size update to 0 before the block at an offset of out, which
+// RFC 7541 section 4.2 asks for when the peer made its table smaller.
+func (c *Conn) announceResize(at int) {
+	c.resize = false
+	c.out = append(c.out, 0)
+	block := at + frameHeader
+	copy(c.out[block+1:], c.out[block:len(c.out)-1])
+	c.out[block] = 0x20
+	n := len(c.out) - block
+	c.out[at], c.out[at+1], c.out[at+2] = byte(n>>16), byte(n>>8), byte(n)
+}
+
+// pump sends what the windows allow of a stream's payload.
+func (c *Conn) pump(s *Stream) {
+	for len(s.unsent) > 0 {
+		n := min(int64(len(s.unsent)), int64(c.frame), c.sendWindow, s.window)
+		if n <= 0 {
+			if s.list == nil {
+				c.blocked.push(s)
+			}
+			return
+		}
+		var flags byte
+		if int(n) == len(s.unsent) {
+			flags, s.sentEnd = flagEndStream, true
+		}
+		c.out = append(appendFrame(c.out, int(n), frameData, flags, s.id), s.unsent[:n]...)
+		s.unsent = s.unsent[n:]
+		c.sendWindow -= n
+		s.window -= n
+	}
+	c.blocked.remove(s)
+}
+
+// pumpAll goes on with the streams that waited for a window, in their order.
+func (c *Conn) pumpAll() {
+	for s := c.blocked.first; s != nil && c.sendWindow > 0; {
+		next := s.next
+		c.pump(s)
+		s = next
+	}
+}

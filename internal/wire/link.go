@@ -1,0 +1,292 @@
+package wire
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"time"
+
+	"rpclab/internal/wire/h2"
+)
+
+// link is one connection of a core, from its opening to its end. It implements
+// [h2.Handler].
+type link struct {
+	core  *core
+	slot  int32
+	gen   int32 // tells late events from those of the slot's next link
+	owner owner
+	addr  string
+
+	transport transport // nil: not connected
+	socket    *socket   // the transport, when it is one
+	conn      *h2.Conn
+	cancel    context.CancelFunc // of a dial under way
+	opened    time.Duration      // when the dial began
+	dialing   bool               // counts as such until the server's settings are here
+	dirty     bool               // is in core.dirty
+	draining  bool               // ends with its last call
+	dead      bool
+}
+
+// owner is who asked for a connection.
+type owner interface {
+	ready(*link)
+	// lost comes once when the connection is of no more use for new calls: it could
+	// not be opened, broke, or its server goes away.
+	lost(l *link, why string)
+}
+
+// open starts to connect.
+func (l *link) open() {
+	c := l.core
+	c.dialing++
+	l.dialing, l.opened = true, c.now
+	c.opening = append(c.opening, l)
+	if hasSockets && c.cfg.Dial == nil && c.cfg.TLS == nil {
+		if to, err := netip.ParseAddrPort(l.addr); err == nil {
+			l.openSocket(to)
+			return
+		}
+	}
+	ctx, cancel := context.WithCancel(c.ctx)
+	l.cancel = cancel
+	gen, source := l.gen, c.source()
+	c.workers.Go(func() {
+		conn, err := dial(ctx, c.cfg, l.addr, source)
+		posted := c.post(func() {
+			switch {
+			case l.dead || l.gen != gen:
+				if conn != nil {
+					conn.Close()
+				}
+			case err != nil:
+				l.broken(err)
+			default:
+				l.adopt(conn)
+			}
+		})
+		if !posted && conn != nil {
+			conn.Close()
+		}
+	})
+}
+
+func (l *link) openSocket(to netip.AddrPort) {
+	s, err := l.core.poll.connect(to, l.core.source(), l.slot, l.gen)
+	if err != nil {
+		// Not at once: the owner has not yet noted that it has a link.
+		l.core.after(0, func() {
+			if !l.dead {
+				l.broken(err)
+			}
+		})
+		return
+	}
+	l.socket, l.transport = s, s
+}
+
+// dial opens a connection that the runtime owns at first, through TLS if asked for.
+func dial(ctx context.Context, cfg Config, addr string, source netip.Addr) (net.Conn, error) {
+	open := cfg.Dial
+	if open == nil {
+		dialer := &net.Dialer{}
+		if source.IsValid() {
+			dialer.LocalAddr = &net.TCPAddr{IP: source.AsSlice()}
+		}
+		open = func(ctx context.Context, addr string) (net.Conn, error) { return dialer.DialContext(ctx, "tcp", addr) }
+	}
+	conn, err := open(ctx, addr)
+	if err != nil || cfg.TLS == nil {
+		return conn, err
+	}
+	settings := cfg.TLS
+	if settings.ServerName == "" {
+		settings = settings.Clone()
+		settings.ServerName, _, _ = net.SplitHostPort(addr)
+	}
+	secure := tls.Client(conn, settings)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("TLS: %w", err), conn.Close())
+	}
+	if got := secure.ConnectionState().NegotiatedProtocol; got != "h2" {
+		return nil, errors.Join(fmt.Errorf("TLS: the server chose protocol %q, not h2: it does not speak HTTP/2 here", got), conn.Close())
+	}
+	return secure, nil
+}
+
+func (l *link) adopt(conn net.Conn) {
+	s, err := l.core.poll.adopt(conn, l.slot, l.gen)
+	switch {
+	case err != nil:
+		l.broken(err)
+		return
+	case s != nil:
+		l.socket, l.transport = s, s
+	default:
+		l.transport = newStdConn(l.core, l, conn)
+	}
+	l.greet()
+}
+
+// greet says the preface.
+func (l *link) greet() {
+	l.conn = h2.New(l, l.core.limits)
+	l.core.touch(l)
+}
+
+// event is the poller's: the socket can be read, or takes more.
+func (l *link) event(read, write bool) {
+	if l.conn == nil {
+		if err := l.socket.connected(); err != nil {
+			l.broken(err)
+			return
+		}
+		l.greet()
+		return
+	}
+	if write {
+		l.core.touch(l)
+	}
+	if !read {
+		return
+	}
+	n, err := l.socket.read(l.core.buffer)
+	switch {
+	case err == errWouldBlock:
+	case err != nil:
+		l.broken(err)
+	case n == 0:
+		l.broken(io.EOF)
+	default:
+		l.feed(l.core.buffer[:n], time.Since(l.core.epoch))
+	}
+}
+
+// feed takes what was read; at is when the read returned, the time of its answers.
+func (l *link) feed(p []byte, at time.Duration) {
+	l.core.now = at
+	if err := l.conn.Feed(p); err != nil {
+		l.flush() // says why
+		if !l.dead {
+			l.broken(err)
+		}
+		return
+	}
+	if l.conn.GoAway() != "" && !l.draining {
+		l.drain(l.conn.GoAway())
+	}
+	l.retire()
+	if !l.dead && len(l.conn.Out()) > 0 {
+		l.core.touch(l)
+	}
+}
+
+// flush writes what there is to write.
+func (l *link) flush() {
+	for l.transport != nil && l.conn != nil && len(l.conn.Out()) > 0 {
+		out := l.conn.Out()
+		n, err := l.transport.write(out)
+		if err != nil {
+			l.broken(err)
+			return
+		}
+		l.conn.Wrote(n)
+		if n < len(out) {
+			return
+		}
+	}
+}
+
+// drain takes the link away from its owner; calls under way may finish.
+func (l *link) drain(why string) {
+	if l.draining || l.dead {
+		return
+	}
+	l.draining = true
+	l.owner.lost(l, why)
+	l.retire()
+}
+
+// retire closes a link that drains when it has no call left, and gives way when its
+// stream ids are used up.
+func (l *link) retire() {
+	switch {
+	case l.dead:
+	case l.draining && (l.conn == nil || l.conn.Active() == 0):
+		l.flush()
+		l.close(h2.Status{})
+	case !l.draining && !l.dialing && !l.conn.Usable():
+		l.drain("the connection has used all its stream ids")
+	}
+}
+
+// broken ends the link for a reason that is not ours.
+func (l *link) broken(err error) {
+	if l.dead {
+		return
+	}
+	why := fmt.Sprintf("connection to %s: %v", l.addr, err)
+	if errors.Is(err, io.EOF) {
+		why = fmt.Sprintf("connection to %s: the server closed it", l.addr)
+	}
+	if l.conn != nil && l.conn.GoAway() != "" {
+		why += " (" + l.conn.GoAway() + ")"
+	}
+	if l.dialing {
+		why = fmt.Sprintf("cannot connect to %s: %v", l.addr, err)
+	}
+	told := l.draining
+	l.draining = true
+	if !told {
+		l.owner.lost(l, why)
+	}
+	l.close(h2.Status{Code: h2.Unavailable, Message: why})
+}
+
+func (l *link) close(why h2.Status) {
+	if l.dead {
+		return
+	}
+	l.dead = true
+	l.dialed()
+	if l.cancel != nil {
+		l.cancel()
+	}
+	if l.transport != nil {
+		l.transport.close()
+	}
+	l.transport, l.socket = nil, nil
+	l.core.release(l)
+	if l.conn != nil {
+		l.conn.Close(why)
+	}
+}
+
+// dialed lets the next one dial.
+func (l *link) dialed() {
+	if l.dialing {
+		l.dialing = false
+		l.core.dialing--
+		l.core.dialNext()
+	}
+}
+
+// Ready implements [h2.Handler].
+func (l *link) Ready() {
+	l.dialed()
+	l.owner.ready(l)
+}
+
+// Data implements [h2.Handler]; unary answers are taken whole.
+func (l *link) Data(*h2.Stream) {}
+
+// Done implements [h2.Handler].
+func (l *link) Done(s *h2.Stream) { l.core.answered(s.Owner.(*call)) }
+
+// Returned implements [h2.Handler].
+func (l *link) Returned(s *h2.Stream, why h2.Status) { l.core.returned(s.Owner.(*call), why) }

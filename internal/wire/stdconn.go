@@ -1,0 +1,101 @@
+package wire
+
+import (
+	"errors"
+	"net"
+	"time"
+)
+
+// errWouldBlock: nothing to read now.
+var errWouldBlock = errors.New("would block")
+
+// transport carries a connection's bytes.
+type transport interface {
+	// write takes what it can without waiting. It tells the core when it takes more.
+	write(p []byte) (int, error)
+	close()
+}
+
+// stdConn is a transport over any net.Conn, TLS above all: a goroutine reads and
+// another writes, and each hands its bytes to the core or gets them from there.
+type stdConn struct {
+	conn  net.Conn
+	core  *core
+	link  *link
+	gen   int32
+	busy  bool // the writer has a buffer
+	spare []byte
+	todo  chan []byte
+	again chan struct{} // the core has read what it got
+}
+
+const readBuffer = 64 << 10
+
+func newStdConn(c *core, l *link, conn net.Conn) *stdConn {
+	s := &stdConn{conn: conn, core: c, link: l, gen: l.gen, todo: make(chan []byte, 1), again: make(chan struct{}, 1)}
+	c.workers.Go(s.reader)
+	c.workers.Go(s.writer)
+	return s
+}
+
+func (s *stdConn) write(p []byte) (int, error) {
+	if s.busy {
+		return 0, nil
+	}
+	s.busy = true
+	s.todo <- append(s.spare[:0], p...)
+	return len(p), nil
+}
+
+func (s *stdConn) close() {
+	close(s.todo)
+	close(s.again)
+	s.conn.Close()
+}
+
+// reader stamps each read with the time at which it returned.
+func (s *stdConn) reader() {
+	buffer := make([]byte, readBuffer)
+	for {
+		n, err := s.conn.Read(buffer)
+		at := time.Since(s.core.epoch)
+		s.core.post(func() {
+			if s.link.gen != s.gen || s.link.transport != transport(s) {
+				return // closed meanwhile
+			}
+			if n > 0 {
+				s.link.feed(buffer[:n], at)
+			}
+			if err != nil && s.link.transport == transport(s) {
+				s.link.broken(err)
+				return
+			}
+			if s.link.transport == transport(s) {
+				s.again <- struct{}{}
+			}
+		})
+		if err != nil {
+			return
+		}
+		if _, open := <-s.again; !open {
+			return
+		}
+	}
+}
+
+func (s *stdConn) writer() {
+	for p := range s.todo {
+		_, err := s.conn.Write(p)
+		s.core.post(func() {
+			if s.link.gen != s.gen || s.link.transport != transport(s) {
+				return
+			}
+			s.busy, s.spare = false, p
+			if err != nil {
+				s.link.broken(err)
+				return
+			}
+			s.core.touch(s.link)
+		})
+	}
+}

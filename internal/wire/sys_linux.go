@@ -1,0 +1,218 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// This file is the whole of what the engine asks of Linux: sockets that never
+// block, one epoll a thread, and waits that are exact to the nanosecond.
+
+const hasSockets = true
+
+// poller waits for sockets. Its events are level-triggered: what a short read leaves
+// behind is announced again.
+type poller struct {
+	epoll, bell int
+	events      [256]unix.EpollEvent
+	noPwait2    bool
+}
+
+func newPoller() (*poller, error) {
+	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("epoll_create1", err)
+	}
+	bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		unix.Close(epoll)
+		return nil, os.NewSyscallError("eventfd", err)
+	}
+	p := &poller{epoll: epoll, bell: bell}
+	return p, p.add(bell, -1, 0)
+}
+
+// sharpen makes this thread's timed waits end on time: by default the kernel may
+// put them off by 50 µs.
+func (p *poller) sharpen() { _ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) }
+
+func (p *poller) add(fd int, slot, generation int32) error {
+	return p.control(unix.EPOLL_CTL_ADD, fd, slot, generation, false)
+}
+
+func (p *poller) control(op, fd int, slot, generation int32, write bool) error {
+	e := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP, Fd: slot, Pad: generation}
+	if write {
+		e.Events |= unix.EPOLLOUT
+	}
+	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(p.epoll, op, fd, &e))
+}
+
+// wait returns the number of events, after d at the latest; d < 0: no end.
+func (p *poller) wait(d time.Duration) int {
+	var n uintptr
+	var errno syscall.Errno
+	at := unsafe.Pointer(&p.events[0])
+	if d == 0 {
+		n, _, errno = syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.epoll), uintptr(at), uintptr(len(p.events)), 0, 0, 0)
+	} else if !p.noPwait2 {
+		var limit *unix.Timespec
+		if d > 0 {
+			t := unix.NsecToTimespec(int64(d))
+			limit = &t
+		}
+		n, _, errno = syscall.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(p.epoll), uintptr(at), uintptr(len(p.events)), uintptr(unsafe.Pointer(limit)), 0, 0)
+		p.noPwait2 = errno == syscall.ENOSYS
+	} else { // before Linux 5.11: ppoll(2) counts in nanoseconds too
+		var limit *unix.Timespec
+		if d > 0 {
+			t := unix.NsecToTimespec(int64(d))
+			limit = &t
+		}
+		_, _ = unix.Ppoll([]unix.PollFd{{Fd: int32(p.epoll), Events: unix.POLLIN}}, limit, nil)
+		return p.wait(0)
+	}
+	if errno != 0 {
+		return 0 // EINTR
+	}
+	return int(n)
+}
+
+// event is one of those that wait counted: its slot is -1 for the bell.
+func (p *poller) event(i int) (slot, generation int32, read, write bool) {
+	e := &p.events[i]
+	if e.Fd < 0 {
+		var count [8]byte
+		_, _ = unix.Read(p.bell, count[:])
+	}
+	return e.Fd, e.Pad, e.Events&^unix.EPOLLOUT != 0, e.Events&unix.EPOLLOUT != 0
+}
+
+// wake ends a wait, from any goroutine.
+func (p *poller) wake() {
+	one := [8]byte{1}
+	_, _ = unix.Write(p.bell, one[:])
+}
+
+func (p *poller) close() {
+	unix.Close(p.epoll)
+	unix.Close(p.bell)
+}
+
+// socket is a TCP connection whose reads and writes never block.
+type socket struct {
+	fd        int
+	poller    *poller
+	slot, gen int32
+	writing   bool // asked to be told when it takes more
+}
+
+func (s *socket) read(p []byte) (int, error) {
+	n, _, errno := syscall.RawSyscall(unix.SYS_READ, uintptr(s.fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)))
+	switch errno {
+	case 0:
+		return int(n), nil
+	case unix.EAGAIN, unix.EINTR:
+		return 0, errWouldBlock
+	}
+	return 0, os.NewSyscallError("read", errno)
+}
+
+func (s *socket) write(p []byte) (int, error) {
+	n, _, errno := syscall.RawSyscall(unix.SYS_WRITE, uintptr(s.fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)))
+	if errno == unix.EAGAIN || errno == unix.EINTR {
+		n, errno = 0, 0
+	}
+	if errno != 0 {
+		return 0, os.NewSyscallError("write", errno)
+	}
+	if rest := int(n) < len(p); rest != s.writing {
+		s.writing = rest
+		return int(n), s.poller.control(unix.EPOLL_CTL_MOD, s.fd, s.slot, s.gen, rest)
+	}
+	return int(n), nil
+}
+
+func (s *socket) close() { unix.Close(s.fd) }
+
+// connected says how a connect that was under way ended.
+func (s *socket) connected() error {
+	code, err := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	if err == nil && code != 0 {
+		err = syscall.Errno(code)
+	}
+	s.writing = true // the next write asks for no more than reading
+	return os.NewSyscallError("connect", err)
+}
+
+// connect starts to connect, from a source address unless that is the zero one.
+func (p *poller) connect(to netip.AddrPort, from netip.Addr, slot, gen int32) (*socket, error) {
+	family := unix.AF_INET
+	if to.Addr().Is6() && !to.Addr().Is4In6() {
+		family = unix.AF_INET6
+	}
+	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("socket", err)
+	}
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	if from.IsValid() {
+		// The port is chosen at connect, so that pairs are unique and not ports.
+		_ = unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1)
+		if err := unix.Bind(fd, sockaddr(netip.AddrPortFrom(from, 0))); err != nil {
+			unix.Close(fd)
+			return nil, fmt.Errorf("from %s: %w", from, os.NewSyscallError("bind", err))
+		}
+	}
+	s := &socket{fd: fd, poller: p, slot: slot, gen: gen, writing: true}
+	if err := unix.Connect(fd, sockaddr(to)); err != nil && err != unix.EINPROGRESS {
+		unix.Close(fd)
+		return nil, os.NewSyscallError("connect", err)
+	}
+	if err := p.control(unix.EPOLL_CTL_ADD, fd, slot, gen, true); err != nil {
+		unix.Close(fd)
+		return nil, err
+	}
+	return s, nil
+}
+
+func sockaddr(a netip.AddrPort) unix.Sockaddr {
+	if ip := a.Addr().Unmap(); ip.Is4() {
+		return &unix.SockaddrInet4{Addr: ip.As4(), Port: int(a.Port())}
+	}
+	return &unix.SockaddrInet6{Addr: a.Addr().As16(), Port: int(a.Port())}
+}
+
+// adopt takes a connection that somebody else opened; nil: it has to stay with the
+// runtime, since it is more than a TCP socket.
+func (p *poller) adopt(conn net.Conn, slot, gen int32) (*socket, error) {
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		return nil, nil
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	fd := -1
+	if cerr := raw.Control(func(old uintptr) { fd, err = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0) }); cerr != nil {
+		err = cerr
+	}
+	if err != nil {
+		return nil, errors.Join(os.NewSyscallError("dup", err), conn.Close())
+	}
+	_ = tcp.Close() // the other descriptor keeps the connection
+	if err := p.add(fd, slot, gen); err != nil {
+		unix.Close(fd)
+		return nil, err
+	}
+	return &socket{fd: fd, poller: p, slot: slot, gen: gen}, nil
+}

@@ -1,0 +1,102 @@
+// Package wire is our own client engine: gRPC over HTTP/2 at the least CPU per call
+// that we know how to spend, with times that hide nothing.
+//
+// A core is one thread with many connections. A turn of it reads what has come on
+// any of them, starts all calls that are due, and ends with one write a connection.
+// Nothing waits for a fuller batch: calls share a write only when they were due at
+// the same turn.
+package wire
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/netip"
+	"runtime"
+	"time"
+
+	"rpclab/internal/wire/h2"
+)
+
+// Config says over which connections calls are made.
+type Config struct {
+	// Addresses are host:port; [Engine.SetAddresses] changes them. Nil: not known yet.
+	Addresses []string
+	// Dial opens a connection to an address; nil: TCP.
+	Dial func(ctx context.Context, addr string) (net.Conn, error)
+	// TLS is nil for clear text. ALPN "h2" is always asked for.
+	TLS *tls.Config
+	// Lost is called on a core's thread when a connection broke or could not be
+	// opened; nil: nobody asks. It must not wait.
+	Lost func()
+	// Channels are taken in turn by the calls; 1 at least. A channel has one
+	// connection to the first address that works or, with Spread, one to each.
+	Channels int
+	Spread   bool
+	// PerCall opens a connection for each call instead.
+	PerCall bool
+	// Sticky keeps each user of a closed pace on one channel.
+	Sticky bool
+	// Streams bounds the calls in flight on a connection; 0: what the server admits.
+	Streams int
+	// ConnectRate is the most connections opened per second; 0: no bound.
+	ConnectRate float64
+	// ConnectTimeout bounds the opening of a connection, up to the server's settings; 0: 20 s.
+	ConnectTimeout time.Duration
+	// Sources are local addresses taken in turn, for more connections than one has ports.
+	Sources []netip.Addr
+	// Cores is the number of threads; 0: 1. Channels and users are split among them.
+	Cores int
+	// Timeout is the deadline of a call, from the moment it is sent; 0: none.
+	Timeout time.Duration
+	// MaxMessage is the largest answer in bytes; 0: 4 MiB.
+	MaxMessage int
+}
+
+// Call is what every call asks for.
+type Call struct {
+	Method    string     // /package.Service/Method
+	Authority string     // empty: the first address
+	Metadata  []h2.Field // names in lower case
+	Message   []byte     // the request
+	// Make appends call n's message to dst instead. It is called on the cores' threads.
+	Make func(n uint64, dst []byte) []byte
+	// Check says what is wrong with the answer of a call; nil: every answer is right.
+	// The answer is valid during the call only. It is called on the cores' threads.
+	Check func(n uint64, answer []byte, backend string) error
+	// Backend is the key of the trailer that names who answered.
+	Backend string
+}
+
+// Pace says when calls are due; see pace.Pace, which implements it.
+type Pace interface {
+	Next(n uint64, after time.Duration) (due time.Duration, more bool)
+	InFlight() int
+	Open() bool
+}
+
+func (c Config) withDefaults() (Config, error) {
+	c.Channels = max(c.Channels, 1)
+	c.Cores = max(c.Cores, 1)
+	if !c.PerCall {
+		c.Cores = min(c.Cores, c.Channels)
+	}
+	if c.ConnectTimeout == 0 {
+		c.ConnectTimeout = 20 * time.Second
+	}
+	if c.MaxMessage == 0 {
+		c.MaxMessage = 4 << 20
+	}
+	if c.Streams < 0 || c.ConnectRate < 0 || c.Timeout < 0 || c.MaxMessage < 0 {
+		return c, errors.New("wire: streams, connect rate, timeout and the largest message cannot be negative")
+	}
+	if c.Cores > runtime.NumCPU() {
+		return c, errors.New("wire: more cores were asked for than this machine has")
+	}
+	if c.TLS != nil {
+		c.TLS = c.TLS.Clone()
+		c.TLS.NextProtos = []string{"h2"}
+	}
+	return c, nil
+}
