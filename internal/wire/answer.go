@@ -7,12 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"rpclab/internal/wire/h2"
 )
 
-// unpack returns the one message of a unary answer. The first result is valid until
-// the next use of the reader.
+// unpacker takes the one message out of a unary answer. What it returns is valid
+// until its next use.
 type unpacker struct {
 	most    int
 	gzip    *gzip.Reader
@@ -24,18 +25,15 @@ func (u *unpacker) unary(s *h2.Stream) ([]byte, h2.Status) {
 	if status.Code != h2.OK {
 		return nil, status
 	}
+	if why := u.hopeless(s.Body); why.Code != h2.OK {
+		return nil, why
+	}
 	if len(s.Body) < prefix {
 		return nil, h2.Status{Code: h2.Internal, Message: "the server answered OK without a message"}
 	}
-	n := int(binary.BigEndian.Uint32(s.Body[1:]))
 	message := s.Body[prefix:]
-	switch {
-	case n > u.most:
-		return nil, h2.Status{Code: h2.ResourceExhausted, Message: fmt.Sprintf("the answer has %d bytes; %d are the most", n, u.most)}
-	case n > len(message):
+	if n := binary.BigEndian.Uint32(s.Body[1:]); int(n) > len(message) {
 		return nil, h2.Status{Code: h2.Internal, Message: fmt.Sprintf("the answer ends after %d of %d bytes", len(message), n)}
-	case n < len(message):
-		return nil, h2.Status{Code: h2.Internal, Message: "more than one message answers a unary call"}
 	}
 	switch s.Body[0] {
 	case 0:
@@ -46,11 +44,32 @@ func (u *unpacker) unary(s *h2.Stream) ([]byte, h2.Status) {
 	return nil, h2.Status{Code: h2.Internal, Message: fmt.Sprintf("the answer's compressed flag is %d", s.Body[0])}
 }
 
+// hopeless says why what has come of a body will not become one message.
+func (u *unpacker) hopeless(body []byte) h2.Status {
+	if len(body) < prefix {
+		return h2.Status{}
+	}
+	switch n := int(binary.BigEndian.Uint32(body[1:])); {
+	case n > u.most:
+		return h2.Status{Code: h2.ResourceExhausted, Message: fmt.Sprintf("the answer has %d bytes; %d are the most", n, u.most)}
+	case n < len(body)-prefix:
+		return h2.Status{Code: h2.Internal, Message: "more than one message answers a unary call"}
+	}
+	return h2.Status{}
+}
+
 // statusOf is the outcome of a stream, by the "Responses" of the specification.
 func statusOf(s *h2.Stream) h2.Status {
 	switch {
 	case s.Failed.Code != h2.OK:
 		return s.Failed
+	case s.Head != nil && !strings.HasPrefix(s.Head.Type, "application/grpc"):
+		status := h2.OfHTTP(s.Head.Status)
+		if s.Head.Status == 200 {
+			status.Code = h2.Unknown
+		}
+		status.Message += fmt.Sprintf(", with the content type %q: is this a gRPC server?", s.Head.Type)
+		return status
 	case s.Trailer != nil && s.Trailer.GRPCStatus >= 0:
 		return h2.Status{Code: uint32(s.Trailer.GRPCStatus), Message: s.Trailer.Message}
 	case s.Head != nil:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -151,6 +152,7 @@ func (e *Engine) Run(ctx context.Context, p Pace) (*measure.Recorder, time.Time,
 	e.load.Lock()
 	defer e.load.Unlock()
 	done := make(chan struct{}, len(e.cores))
+	before, errBefore := measure.CPU(os.Getpid())
 	start, shared := time.Now(), new(shared)
 	runs := make([]*run, len(e.cores))
 	for i, c := range e.cores {
@@ -169,7 +171,11 @@ func (e *Engine) Run(ctx context.Context, p Pace) (*measure.Recorder, time.Time,
 	for range e.cores {
 		<-done
 	}
+	after, errAfter := measure.CPU(os.Getpid())
 	all, stats := measure.NewRecorder(), Stats{}
+	if errBefore == nil && errAfter == nil { // else it stays 0: unknown
+		all.Spend(after - before)
+	}
 	for _, r := range runs {
 		all.Merge(r.recorder)
 		stats.Connections += r.connections

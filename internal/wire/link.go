@@ -282,8 +282,13 @@ func (l *link) Ready() {
 	l.owner.ready(l)
 }
 
-// Data implements [h2.Handler]; unary answers are taken whole.
-func (l *link) Data(*h2.Stream) {}
+// Data implements [h2.Handler]. Unary answers are taken whole; what cannot become
+// one is not waited for.
+func (l *link) Data(s *h2.Stream) {
+	if why := l.core.unpack.hopeless(s.Body); why.Code != h2.OK {
+		l.conn.Abort(s, why)
+	}
+}
 
 // Done implements [h2.Handler].
 func (l *link) Done(s *h2.Stream) { l.core.answered(s.Owner.(*call)) }

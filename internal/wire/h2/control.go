@@ -122,10 +122,7 @@ func (c *Conn) windowUpdate(f frame) error {
 		if add == 0 {
 			code, text = ProtocolError, "the server sent a WINDOW_UPDATE of 0"
 		}
-		c.reset(s, code)
-		s.Failed = Status{Internal, text}
-		c.h.Done(s)
-		c.admit()
+		c.abort(s, code, Internal, text)
 		return nil
 	}
 	if len(s.unsent) > 0 {

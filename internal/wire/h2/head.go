@@ -17,7 +17,7 @@ type Head struct {
 	Encoding   string // grpc-encoding
 	Type       string // content-type
 	Backend    string // the field that [Limits.Backend] names
-	Retry      string // grpc-retry-pushback-ms
+	Malformed  string // what is wrong with the block, RFC 9113 section 8.1.1; "": nothing
 }
 
 const (
@@ -33,7 +33,7 @@ type heads struct {
 	most    uint32 // size of a decoded list, RFC 9113 section 6.5.2
 	size    uint32
 	next    Head
-	bad     string
+	regular bool // a field that is not a pseudo-header was seen
 	memo    []remembered
 	turn    int // the entry that is replaced next
 }
@@ -58,7 +58,7 @@ func (h *heads) decode(block []byte) (*Head, error) {
 			return h.memo[i].head, nil
 		}
 	}
-	h.size, h.bad, h.next = 0, "", Head{GRPCStatus: -1}
+	h.size, h.regular, h.next = 0, false, Head{GRPCStatus: -1}
 	if _, err := h.decoder.Write(block); err != nil {
 		return nil, violation(CompressionError, "header block: %v", err)
 	}
@@ -68,12 +68,13 @@ func (h *heads) decode(block []byte) (*Head, error) {
 	if h.size > h.most {
 		return nil, violation(EnhanceYourCalm, "a header list of over %d bytes; %d are the most", h.size, h.most)
 	}
-	if h.bad != "" {
-		return nil, violation(ProtocolError, "%s", h.bad)
+	changes, misplaced := changesTable(block)
+	if misplaced {
+		return nil, violation(CompressionError, "header block: the table is resized after a field") // RFC 7541 section 4.2
 	}
 	head := h.next
 	switch {
-	case changesTable(block):
+	case changes:
 		h.memo = h.memo[:0]
 	case len(block) > memoLongest:
 	case len(h.memo) < memoEntries:
@@ -91,11 +92,15 @@ func (h *heads) field(f hpack.HeaderField) {
 		h.decoder.SetEmitEnabled(false)
 		return
 	}
+	if bad := h.malformed(f); bad != "" && h.next.Malformed == "" {
+		h.next.Malformed = bad
+	}
 	switch f.Name {
 	case ":status":
 		n, err := strconv.Atoi(f.Value)
-		if err != nil || n < 100 || n > 999 {
-			h.bad = "the answer's :status is " + strconv.Quote(f.Value)
+		if err != nil || n < 100 || n > 999 || len(f.Value) != 3 {
+			h.next.Malformed = "the answer's :status is " + strconv.Quote(f.Value)
+			n = 0
 		}
 		h.next.Status = n
 	case "grpc-status":
@@ -112,12 +117,32 @@ func (h *heads) field(f hpack.HeaderField) {
 		h.next.Type = f.Value
 	case h.backend:
 		h.next.Backend = f.Value
-	default:
-		if strings.ToLower(f.Name) != f.Name {
-			h.bad = "a field name with capitals: " + strconv.Quote(f.Name)
-		}
 	}
 }
+
+// malformed says what makes a field one that an answer must not have, RFC 9113
+// sections 8.2 and 8.3.
+func (h *heads) malformed(f hpack.HeaderField) string {
+	pseudo := strings.HasPrefix(f.Name, ":")
+	switch {
+	case pseudo && f.Name != ":status":
+		return "an answer with the field " + strconv.Quote(f.Name)
+	case pseudo && (h.regular || h.next.Status != 0):
+		return "a :status that is not the answer's first field"
+	case f.Name == "" || strings.ContainsFunc(f.Name, notInNames):
+		return "a field with the name " + strconv.Quote(f.Name)
+	case strings.ContainsAny(f.Value, "\x00\r\n"):
+		return "a line break in the field " + strconv.Quote(f.Name)
+	}
+	switch f.Name {
+	case "connection", "proxy-connection", "keep-alive", "transfer-encoding", "upgrade":
+		return "a field that HTTP/2 does not have: " + strconv.Quote(f.Name)
+	}
+	h.regular = h.regular || !pseudo
+	return ""
+}
+
+func notInNames(r rune) bool { return r <= ' ' || r >= 0x7f || 'A' <= r && r <= 'Z' }
 
 // unescape is the percent-decoding of grpc-message; what is not well-formed stays.
 func unescape(s string) string {
@@ -139,25 +164,32 @@ func unescape(s string) string {
 }
 
 // changesTable walks over the representations of a well-formed block (RFC 7541
-// section 6) and says whether one of them adds to the dynamic table or resizes it.
-func changesTable(block []byte) bool {
-	for len(block) > 0 {
+// section 6) and says whether one of them adds to the dynamic table or resizes it,
+// and whether a resize is not at the start.
+func changesTable(block []byte) (changes, misplaced bool) {
+	for begun := false; len(block) > 0; {
 		first := block[0]
+		if first&0xe0 == 0x20 { // size update
+			changes, misplaced = true, misplaced || begun
+			block = skipInt(block, 5)
+			continue
+		}
+		begun = true
 		if first&0x80 != 0 { // indexed
 			block = skipInt(block, 7)
 			continue
 		}
-		if first&0x40 != 0 || first&0xe0 == 0x20 { // incremental indexing, size update
-			return true
+		bits := 4
+		if first&0x40 != 0 { // incremental indexing
+			changes, bits = true, 6
 		}
-		named := first&0x0f != 0
-		block = skipInt(block, 4)
-		if !named {
+		named, rest := readInt(block, bits)
+		if block = rest; named == 0 {
 			block = skipString(block)
 		}
 		block = skipString(block)
 	}
-	return false
+	return changes, misplaced
 }
 
 func skipInt(p []byte, bits int) []byte {

@@ -72,16 +72,14 @@ func (c *Conn) data(f frame) error {
 		return nil
 	}
 	if s.Head == nil {
-		return violation(ProtocolError, "DATA before HEADERS on stream %d", f.stream)
+		c.abort(s, ProtocolError, Internal, "the answer's data come before its headers")
+		return nil
 	}
 	if s.consumed += n; s.consumed > c.limits.StreamWindow {
 		return violation(FlowControlError, "more data than the window of stream %d, %d bytes", f.stream, c.limits.StreamWindow)
 	}
 	if len(s.Body)+len(body) > c.limits.Body {
-		c.reset(s, Cancel)
-		s.Failed = Status{ResourceExhausted, "the answer is larger than the limit"}
-		c.h.Done(s)
-		c.admit()
+		c.abort(s, Cancel, ResourceExhausted, "the answer is larger than the limit")
 		return nil
 	}
 	s.Body = append(s.Body, body...)
@@ -159,18 +157,24 @@ func (c *Conn) headerBlock(f frame, block []byte) error {
 		return nil
 	}
 	end := f.has(flagEndStream)
+	malformed := head.Malformed
 	switch {
+	case malformed != "":
 	case s.Head == nil && head.Status == 0:
-		return violation(ProtocolError, "the answer on stream %d has no :status", f.stream)
+		malformed = "the answer has no :status"
 	case s.Head == nil && head.Status < 200: // RFC 9110 section 15.2
-		if end {
-			return violation(ProtocolError, "stream %d ends with status %d, which announces an answer", f.stream, head.Status)
+		if !end {
+			return nil
 		}
-		return nil
+		malformed = "the stream ends with a status that only announces an answer"
 	case s.Head != nil && !end:
-		return violation(ProtocolError, "a second header block on stream %d that does not end it", f.stream)
+		malformed = "a second header block does not end the stream"
 	case s.Head != nil && head.Status != 0:
-		return violation(ProtocolError, "a :status in the trailers of stream %d", f.stream)
+		malformed = "a :status in the trailers"
+	}
+	if malformed != "" {
+		c.abort(s, ProtocolError, Internal, malformed)
+		return nil
 	}
 	if s.Head == nil {
 		s.Head = head
@@ -180,6 +184,21 @@ func (c *Conn) headerBlock(f frame, block []byte) error {
 		c.endedByPeer(s)
 	}
 	return nil
+}
+
+// abort ends a stream that the peer may go on with, but we do not.
+func (c *Conn) abort(s *Stream, code ErrorCode, status uint32, why string) {
+	c.reset(s, code)
+	s.Failed = Status{status, why}
+	c.h.Done(s)
+	c.admit()
+}
+
+// Abort ends a stream whose answer is of no use, with a status; its handler is told.
+func (c *Conn) Abort(s *Stream, why Status) {
+	if c.open.find(s.id) == s {
+		c.abort(s, Cancel, why.Code, why.Message)
+	}
 }
 
 func (c *Conn) resetByPeer(f frame) error {
