@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -35,6 +36,9 @@ func (o outputs) check() error {
 			continue
 		}
 		probe, err := os.CreateTemp(filepath.Dir(path), ".rpclab-")
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("cannot write %s: there is no directory %s; make it first", path, filepath.Dir(path))
+		}
 		if err != nil {
 			return fmt.Errorf("cannot write %s: %w", path, err)
 		}

@@ -18,7 +18,7 @@ type Document struct {
 	Cluster    string     `json:"cluster" enum:"local,kubernetes"`
 	Started    time.Time  `json:"started"`
 	Finished   *time.Time `json:"finished,omitempty"`
-	// Partial is true when the run ended before its last trial.
+	// Partial is true while trials are missing: the run goes on, or ended early.
 	Partial  bool    `json:"partial,omitempty"`
 	Machine  Machine `json:"machine"`
 	Rounds   int     `json:"rounds"`

@@ -14,7 +14,7 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// long is a run that goes on until it is ended, with a paused backend among others.
+// long is a run that goes on until it is ended.
 var long = []string{
 	"run", "channels", "--arms", "shared", "--rounds", "50",
 	"--set", "load={open: {rate: 50, duration: 4s}}", "--set", "workload.greet.delay=1ms",
