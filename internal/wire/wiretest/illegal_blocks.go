@@ -24,7 +24,7 @@ func illegalBlocks() []Scenario {
 		{Name: "integer that overflows", Source: "RFC 7541, section 5.1", script: block(slices.Concat([]byte{0xff}, bytes.Repeat([]byte{0xff}, 12), []byte{1})...)},
 		{Name: "name without an end", Source: "RFC 7541, section 5.2", script: block(0x88, 0x00, 0x05, 'a', 'b')},
 		{Name: "table larger than it may be", Source: "RFC 7541, section 6.3", script: block(0x3f, 0xff, 0xff, 0xff, 0x07, 0x88)},
-		{Name: "table resized in mid-block", Source: "RFC 7541, section 4.2", script: block(0x88, 0x20)},
+		{Name: "table resized in mid-block", Source: "RFC 7541, section 4.2", script: block(0x88, 0x40, 1, 'x', 1, 'y', 0x20)},
 		{Name: "Huffman code with its end of string", Source: "RFC 7541, section 5.2", script: block(0x88, 0x00, 0x01, 'a', 0x84, 0xff, 0xff, 0xff, 0xff)},
 		{Name: "Huffman code with zeros for padding", Source: "RFC 7541, section 5.2", script: block(0x88, 0x00, 0x01, 'a', 0x81, 0x00)},
 		{Name: "random header block", Source: "RFC 7541", script: block(0xde, 0xad, 0xbe, 0xef, 0xfa, 0xce, 0x13, 0x37, 0x7f, 0xff)},

@@ -40,7 +40,6 @@ var differs = map[string]string{
 	"WINDOW_UPDATE on an idle stream":   "takes no notice",
 	"PUSH_PROMISE":                      "takes no notice",
 	"DATA before HEADERS":               "takes no notice",
-	"table resized in mid-block":        "takes it",
 	"empty CONTINUATION without an end": "takes all of them, until the deadline",
 	"no :status":                        "goes by the content type",
 	":status that is no number":         "goes by the content type",

@@ -1,0 +1,52 @@
+package wire_test
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"rpclab/internal/measure"
+	"rpclab/internal/pace"
+	"rpclab/internal/wire"
+	"rpclab/internal/wire/wiretest"
+	"rpclab/internal/workload"
+)
+
+// Servers that do all that the protocol allows, and all that it forbids: the former
+// are coped with, the latter end with an error that says what was wrong.
+func TestEveryOddServerIsCopedWith(t *testing.T) {
+	for _, s := range wiretest.Scenarios() {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			e := engine(t, wire.Config{
+				Addresses: []string{wiretest.Serve(t, s)}, Timeout: s.Timeout, MaxMessage: s.MaxMessage,
+			}, oddCall(s))
+			m := run(t, e, pace.Closed{Users: s.InFlight, Calls: uint64(s.Calls)})
+			if m.Calls != uint64(s.Calls) {
+				t.Errorf("%d calls ended, %d were made", m.Calls, s.Calls)
+			}
+			if answered := m.Backends[wiretest.Backend]; answered > 0 && !s.Want.Accepts(measure.OK, "") {
+				t.Errorf("%d calls were answered; wanted %v (%s)", answered, s.Want.Codes, s.Source)
+			}
+			for code, n := range m.Errors {
+				t.Logf("%d × %s: %s", n, code, m.Samples[code])
+				if !s.Want.Accepts(code, m.Samples[code]) {
+					t.Errorf("%d calls ended as %s: %q; wanted %v %q (%s)", n, code, m.Samples[code], s.Want.Codes, s.Want.Message, s.Source)
+				}
+			}
+		})
+	}
+}
+
+func oddCall(s wiretest.Scenario) wire.Call {
+	want := s.Reply()
+	return wire.Call{
+		Method: wiretest.Method, Message: s.Request(), Backend: workload.Trailer,
+		Check: func(_ uint64, answer []byte, backend string) error {
+			if !bytes.Equal(answer, want) || backend != wiretest.Backend {
+				return fmt.Errorf("a wrong answer of %d bytes by %q", len(answer), backend)
+			}
+			return nil
+		},
+	}
+}
