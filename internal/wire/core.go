@@ -42,6 +42,8 @@ type core struct {
 	gen     int32
 	dirty   []*link
 	dialing int
+	spare   bool // Go runs more threads than there are cores
+	std     int  // connections that need goroutines
 	toDial  []*link
 	opening []*link // in the order in which they began; some have ended
 	dialAt  time.Duration
@@ -72,7 +74,7 @@ func newCore(ctx context.Context, cfg Config, call Call, index int) (*core, erro
 		cfg: cfg, call: call, request: request, fixed: frame(call.Message), index: index,
 		ctx: ctx, epoch: time.Now(), poll: poll, buffer: make([]byte, readBuffer),
 		limits: h2.Limits{Body: cfg.MaxMessage + prefix, Backend: call.Backend, Streams: uint32(cfg.Streams)},
-		unpack: unpacker{most: cfg.MaxMessage},
+		unpack: unpacker{most: cfg.MaxMessage}, spare: cfg.Cores < runtime.GOMAXPROCS(0),
 	}
 	if !cfg.PerCall {
 		for i := index; i < cfg.Channels; i += cfg.Cores {
@@ -103,7 +105,7 @@ func (c *core) loop() {
 
 // sleepThen waits until something happens or is due, and takes what came.
 func (p *poller) sleepThen(c *core) {
-	for i := range p.wait(c.sleep()) {
+	for i := range p.wait(c.sleep(), c.hold()) {
 		slot, gen, read, write := p.event(i)
 		if slot < 0 {
 			continue // the inbox is looked at anyway
@@ -112,6 +114,12 @@ func (p *poller) sleepThen(c *core) {
 			l.event(read, write)
 		}
 	}
+}
+
+// hold says whether a wait may keep its place among Go's running goroutines: while
+// calls are under way, if there is a place left for others.
+func (c *core) hold() bool {
+	return c.run != nil && c.std == 0 && c.spare
 }
 
 // sleep is how long nothing will be due; below 0: without end.

@@ -33,6 +33,7 @@ const readBuffer = 64 << 10
 
 func newStdConn(c *core, l *link, conn net.Conn) *stdConn {
 	s := &stdConn{conn: conn, core: c, link: l, gen: l.gen, todo: make(chan []byte, 1), again: make(chan struct{}, 1)}
+	c.std++
 	c.workers.Go(s.reader)
 	c.workers.Go(s.writer)
 	return s
@@ -48,6 +49,7 @@ func (s *stdConn) write(p []byte) (int, error) {
 }
 
 func (s *stdConn) close() {
+	s.core.std--
 	close(s.todo)
 	close(s.again)
 	s.conn.Close()

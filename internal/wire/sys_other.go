@@ -20,7 +20,7 @@ func newPoller() (*poller, error) { return &poller{make(chan struct{}, 1)}, nil 
 
 func (p *poller) sharpen() {}
 
-func (p *poller) wait(d time.Duration) int {
+func (p *poller) wait(d time.Duration, _ bool) int {
 	switch {
 	case d == 0:
 	case d < 0:
