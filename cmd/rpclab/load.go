@@ -36,7 +36,7 @@ They know min mean p50 p90 p95 p99 p999 max (also after service_ and
 lateness_), rate, calls, errors, errors.CODE and dropped.`,
 		Example: `  rpclab load --call rpclab.v1.Greeter/SayHello -d '{"name": "you"}' \
       --rate 500 --duration 10s 127.0.0.1:50051
-  rpclab load --call shop.Orders/Get -d @orders.ndjson --stages 10s:100,30s:100 \
+  rpclab load --call shop.Orders/Get -d @ids.ndjson --stages 10s:100,30s:100 \
       --assert 'p99 < 50ms' --assert 'errors == 0' 127.0.0.1:50051
   rpclab load --http GET --concurrency 20 --calls 10000 http://127.0.0.1:8080/
   rpclab load --self-test`,

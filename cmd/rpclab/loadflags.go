@@ -15,7 +15,7 @@ import (
 
 const (
 	selfTestBytes = 16
-	selfTestEach  = 2 * time.Second
+	selfTestEach  = time.Second
 )
 
 // loadFlags are what `rpclab load` can be told.
@@ -39,7 +39,7 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 	flags.StringArrayVarP(&f.Metadata, "metadata", "H", nil, "header of every call, `key: value`, as often as needed")
 
 	flags.Float64Var(&f.Rate, "rate", 0, "calls due every second (open loop)")
-	flags.StringVar(&f.Stages, "stages", "", "rates to ramp to in turn, `TIME:RATE,…` from 0 (open loop)")
+	flags.StringVar(&f.Stages, "stages", "", "rates to ramp to in turn, `TIME:RATE,...` from 0 (open loop)")
 	flags.StringVar(&f.arrivals, "arrivals", "constant", "gaps between calls of an open loop: constant or poisson")
 	flags.IntVar(&f.MaxInFlight, "max-in-flight", 10_000, "calls due over it are dropped, and counted (open loop)")
 	flags.IntVar(&f.Concurrency, "concurrency", 0, fmt.Sprintf("users with one call at a time (closed loop; default %d)", generator.DefaultUsers))

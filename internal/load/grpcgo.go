@@ -81,8 +81,8 @@ func ready(ctx context.Context, channel *grpc.ClientConn) error {
 		case connectivity.TransientFailure:
 			// A call fails at once, without being sent, and says why.
 			_, err := channel.NewStream(ctx, &grpc.StreamDesc{}, "/rpclab.v1.Connect/Never")
-			if _, text, ok := strings.Cut(fmt.Sprint(err), "desc = "); ok {
-				return errors.New(text)
+			if _, text, ok := strings.Cut(fmt.Sprint(err), `"transport: `); ok {
+				return errors.New(strings.TrimSuffix(strings.TrimPrefix(text, "Error while dialing: "), `"`))
 			}
 			return err
 		default:

@@ -138,5 +138,6 @@ func (m *Messages) add(text []byte, encode func([]byte) ([]byte, error)) error {
 func readable(err error) error {
 	text := strings.ReplaceAll(err.Error(), "\u00a0", " ") // protobuf-go varies its spaces on purpose
 	text = strings.TrimPrefix(strings.ReplaceAll(text, "proto:  ", "proto: "), "proto: ")
+	text = strings.ReplaceAll(text, "in type data.Call", "(a call has .Number and .Worker)")
 	return errors.New(strings.TrimPrefix(text, "template: message:"))
 }

@@ -35,7 +35,8 @@ func picture(out io.Writer, h result.Histogram) error {
 	if err != nil || values == nil {
 		return err
 	}
-	all := empty(max(h.Min, 1e-3), h.Max)
+	const nanosecond = 1e-6
+	all := empty(max(h.Min, nanosecond), max(h.Max, nanosecond))
 	at := 0
 	var most int64
 	for _, bar := range values.Distribution() {

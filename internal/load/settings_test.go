@@ -1,0 +1,132 @@
+package load
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"rpclab/internal/pace"
+)
+
+// settings are good ones.
+func settings() Settings {
+	return Settings{
+		Target: "127.0.0.1:50051", Call: "rpclab.v1.Greeter/SayHello",
+		MaxInFlight: 100, Timeout: 5 * time.Second,
+	}
+}
+
+func with(change func(*Settings)) Settings {
+	s := settings()
+	change(&s)
+	return s
+}
+
+func TestSettingsThatContradictEachOtherAreRefused(t *testing.T) {
+	if err := settings().Check(); err != nil {
+		t.Fatal(err)
+	}
+	for want, s := range map[string]Settings{
+		"say what to call":                 with(func(s *Settings) { s.Call = "" }),
+		"is no address":                    with(func(s *Settings) { s.Target = "localhost" }),
+		"is a URL":                         with(func(s *Settings) { s.Target = "http://localhost:80" }),
+		"is no URL":                        with(func(s *Settings) { s.HTTP, s.Call = "GET", "" }),
+		"there are GET and POST":           with(func(s *Settings) { s.HTTP, s.Call = "PUT", "" }),
+		"--http is for REST":               with(func(s *Settings) { s.HTTP = "GET" }),
+		"give one of them":                 with(func(s *Settings) { s.Proto, s.Protoset = "a", "b" }),
+		"there is no --proto":              with(func(s *Settings) { s.ImportPaths = []string{"."} }),
+		"--rate and --stages":              with(func(s *Settings) { s.Rate, s.Stages = 1, "1s:1" }),
+		"--concurrency is of":              with(func(s *Settings) { s.Rate, s.Concurrency = 1, 1 }),
+		"--think is what":                  with(func(s *Settings) { s.Rate, s.Think = 1, time.Second }),
+		"--arrivals is of":                 with(func(s *Settings) { s.Poisson = true }),
+		"--stages say how long":            with(func(s *Settings) { s.Stages, s.Duration = "1s:1", time.Second }),
+		"--rate has to be more than 0":     with(func(s *Settings) { s.Rate = math.Inf(1) }),
+		"--concurrency has to be 1 to":     with(func(s *Settings) { s.Concurrency = -1 }),
+		"--timeout has to be a time":       with(func(s *Settings) { s.Timeout = 0 }),
+		"--max-in-flight has to be 1 to":   with(func(s *Settings) { s.MaxInFlight = 0 }),
+		"--warmup has to be a number":      with(func(s *Settings) { s.Warmup = -1 }),
+		"--connections has to be 1 to":     with(func(s *Settings) { s.Connections = MaxUsers + 1 }),
+		"--duration has to be a time such": with(func(s *Settings) { s.Duration = -1 }),
+	} {
+		if err := s.Check(); err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, ErrRequest) {
+			t.Errorf("%q was wanted: %v", want, err)
+		}
+	}
+}
+
+func TestPaces(t *testing.T) {
+	for want, s := range map[string]Settings{
+		"closed loop of 50 users for 10s":                           settings(),
+		"closed loop of 3 users, who think for 1s, 7 calls at most": with(func(s *Settings) { s.Concurrency, s.Calls, s.Think = 3, 7, time.Second }),
+		"open loop of 500 calls/s for 10s":                          with(func(s *Settings) { s.Rate = 500 }),
+		"open loop of 0.5 calls/s, 9 calls at most":                 with(func(s *Settings) { s.Rate, s.Calls = 0.5, 9 }),
+		"open loop of 2 calls/s at random moments for 3s":           with(func(s *Settings) { s.Rate, s.Poisson, s.Duration = 2, true, 3*time.Second }),
+		"open loop in stages 1s:10,2s:0":                            with(func(s *Settings) { s.Stages = "1s:10,2s:0" }),
+	} {
+		p, err := s.Pace()
+		if err != nil {
+			t.Errorf("%s: %v", want, err)
+		} else if got := s.describe(p); got != want {
+			t.Errorf("it says %q, want %q", got, want)
+		}
+	}
+}
+
+func TestCallsBoundAnOpenLoop(t *testing.T) {
+	p, err := with(func(s *Settings) { s.Rate, s.Calls = 100, 3 }).Pace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, more := p.Next(2, 0); !more {
+		t.Error("the third call is missing")
+	}
+	if _, more := p.Next(3, 0); more {
+		t.Error("there is a fourth call")
+	}
+}
+
+func TestStagesAreRead(t *testing.T) {
+	got, err := parseStages("10s:100, 500ms:0,0s:1.5/s")
+	want := []pace.Stage{{Duration: 10 * time.Second, Rate: 100}, {Duration: 500 * time.Millisecond}, {Rate: 1.5}}
+	if err != nil || len(got) != 3 || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
+		t.Errorf("%v, %v", got, err)
+	}
+	for text, want := range map[string]string{
+		"10s":         `column 1: "10s" is no stage`,
+		"10s:5,:7":    `column 7: "" is no duration`,
+		"-1s:5":       `"-1s" is no duration`,
+		"1s:fast":     `"fast" is no rate`,
+		"1s:NaN":      `"NaN" is no rate`,
+		"1s:-2":       `"-2" is no rate`,
+		"0s:5,0s:100": "take no time at all",
+		"1s:5,":       "is no stage",
+	} {
+		if _, err := parseStages(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s gave %v", text, err)
+		}
+	}
+}
+
+func TestMetadata(t *testing.T) {
+	s := settings()
+	s.Metadata = []string{"Token: a: b", "token:c", "key-bin: AQI="}
+	h, err := s.headers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	md, err := grpcMetadata(h)
+	if err != nil || strings.Join(md["token"], "|") != "a: b|c" || md["key-bin"][0] != "\x01\x02" {
+		t.Errorf("%v, %v", md, err)
+	}
+	for _, line := range []string{"token", ": x", "a b: c", "a: b\r\nc: d"} {
+		if _, err := (Settings{Metadata: []string{line}}).headers(); !errors.Is(err, ErrRequest) {
+			t.Errorf("%q gave %v", line, err)
+		}
+	}
+	h, _ = (Settings{Metadata: []string{"key-bin: ?"}}).headers()
+	if _, err := grpcMetadata(h); !errors.Is(err, ErrRequest) {
+		t.Errorf("a -bin key without base64 gave %v", err)
+	}
+}

@@ -1,0 +1,139 @@
+package summary_test
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"rpclab/internal/load"
+	"rpclab/internal/load/summary"
+	"rpclab/internal/result"
+	"rpclab/internal/testkit"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func distribution(values ...time.Duration) result.Histogram {
+	h := hdr.New(1, int64(time.Hour), 3)
+	for _, v := range values {
+		_ = h.RecordValue(int64(v))
+	}
+	return result.FromHDR(h)
+}
+
+// stalled is a load of 5,000 calls, a fifth of which met a stall of two seconds.
+func stalled() result.Document {
+	var latency, service, lateness []time.Duration
+	for n := range 5000 {
+		took := 300*time.Microsecond + time.Duration(n%7)*40*time.Microsecond
+		lateness = append(lateness, 60*time.Microsecond)
+		service = append(service, took)
+		if n >= 2000 && n < 3000 {
+			took += time.Duration(3000-n) * 2 * time.Millisecond
+		}
+		latency = append(latency, took)
+	}
+	return result.Document{
+		Question: "shop.Orders/Get: open loop of 500 calls/s for 10s",
+		Arms: []result.Arm{{
+			Name: "127.0.0.1:50051",
+			Config: map[string]any{"generator": load.Ability{
+				Engine: "grpc-go", Sent: 83, Got: 99, Users: 64, Ceiling: 74129, CPU: 21.7,
+				FloorP50: 28.3, FloorP99: 122, PingP50: 12, PingP99: 19.6,
+			}},
+			Measures: result.Measures{
+				Calls: 5020, Rate: 500, ElapsedMS: 10040, Dropped: 3,
+				Errors:  map[string]uint64{"UNAVAILABLE": 18, "DEADLINE_EXCEEDED": 2},
+				Samples: map[string]string{"UNAVAILABLE": "connection error:\x1b[31m desc = \"transport: " + strings.Repeat("refused ", 12)},
+				Latency: distribution(latency...), Service: distribution(service...), Lateness: distribution(lateness...),
+				Backends:  map[string]uint64{"orders-1": 2600, "orders-2": 2400},
+				Resources: result.Resources{Client: result.Usage{CPU: 225, RSS: 39 << 20}},
+			},
+		}},
+	}
+}
+
+func drawn(t interface{ Fatal(...any) }, d result.Document) string {
+	var out bytes.Buffer
+	if err := summary.Terminal(&out, d); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestSummary(t *testing.T) {
+	testkit.Golden(t, "stalled.txt", drawn(t, stalled()))
+}
+
+func TestSummaryOfALoadThatMeasuredTheGenerator(t *testing.T) {
+	d := stalled()
+	d.Partial = true
+	d.Warnings = []string{"20 calls were under way at the interrupt and count as CANCELLED"}
+	d.Arms[0].Limited = "calls left up to 12.0 ms late (p99), of a latency of 14.0 ms"
+	d.Arms[0].Config = nil
+	testkit.Golden(t, "limited.txt", drawn(t, d))
+}
+
+func TestSummaryOfNothing(t *testing.T) {
+	d := stalled()
+	d.Arms[0].Measures = result.Measures{
+		Calls: 2, Errors: map[string]uint64{"UNAVAILABLE": 2}, Lateness: distribution(0, time.Microsecond),
+	}
+	testkit.Golden(t, "nothing.txt", drawn(t, d))
+}
+
+func TestTheSummaryOfADocumentFromJSONIsTheSame(t *testing.T) {
+	d := stalled()
+	d.Schema = result.Schema
+	var text bytes.Buffer
+	if err := result.Write(&text, d); err != nil {
+		t.Fatal(err)
+	}
+	again, err := result.Read(&text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if drawn(t, again) != drawn(t, d) {
+		t.Error("the summary of the document that was read differs")
+	}
+}
+
+// TestThePictureHasEveryCall whatever the values are, in few rows within 80 columns.
+func TestThePictureHasEveryCall(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := stalled()
+		exponent := rapid.Float64Range(0, 12)
+		var values []time.Duration
+		for range rapid.IntRange(1, 50).Draw(t, "calls") {
+			values = append(values, time.Duration(math.Pow(10, exponent.Draw(t, "ns"))))
+		}
+		d.Arms[0].Latency = distribution(values...)
+		d.Arms[0].Backends = nil
+		calls, rows := 0, 0
+		for line := range strings.Lines(drawn(t, d)) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > summary.Width {
+				t.Fatalf("%d columns: %s", n, line)
+			}
+			if strings.Contains(line, " – ") {
+				fields := strings.Fields(line)
+				n := 0
+				for _, r := range fields[len(fields)-1] {
+					if r >= '0' && r <= '9' {
+						n = 10*n + int(r-'0')
+					}
+				}
+				calls, rows = calls+n, rows+1
+			}
+		}
+		if calls != len(values) || rows > 14 {
+			t.Fatalf("%d rows show %d of %d calls", rows, calls, len(values))
+		}
+	})
+}
