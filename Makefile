@@ -1,5 +1,5 @@
 # make check is the fast part, for while you work; make test is everything.
-.PHONY: run check test bench generate
+.PHONY: run check test bench bench-peers generate
 
 run: ; go run ./cmd/rpclab run channels --quick
 
@@ -16,6 +16,9 @@ test: check
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./internal/...
+
+# What other load generators cost: five minutes, and a few more to install them.
+bench-peers: ; go run ./bench/peers
 
 generate:
 	go generate ./...

@@ -17,7 +17,6 @@ import (
 func TestEveryOddServerIsCopedWith(t *testing.T) {
 	for _, s := range wiretest.Scenarios() {
 		t.Run(s.Name, func(t *testing.T) {
-			t.Parallel()
 			e := engine(t, wire.Config{
 				Addresses: []string{wiretest.Serve(t, s)}, Timeout: s.Timeout, MaxMessage: s.MaxMessage,
 			}, oddCall(s))

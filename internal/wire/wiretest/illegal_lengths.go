@@ -67,15 +67,6 @@ func illegalLengths() []Scenario {
 			}
 			return p.framer.WriteWindowUpdate(0, maxWindow)
 		})},
-		{Name: "answer over the client's window", Source: "6.9", Want: Want{Codes: append([]string{"RESOURCE_EXHAUSTED"}, broken...)}, MaxMessage: 256 << 20,
-			script: afterHeaders(func(p *peer, id uint32) error {
-				for n := p.client.streamCredits[id] + 1; n > 0; n -= 16 << 10 {
-					if err := p.framer.WriteData(id, false, make([]byte, min(n, 16<<10))); err != nil {
-						return err
-					}
-				}
-				return nil
-			})},
 	}
 	for i := range all {
 		all[i].Source = "RFC 9113, section " + all[i].Source

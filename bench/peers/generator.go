@@ -1,0 +1,57 @@
+package main
+
+import "time"
+
+// generator is one load generator. Each field that is a function says how it is asked
+// to do something, or what its report says.
+type generator struct {
+	Name, Version string
+	Calls         [2]int // that one run makes: against the answerer, against the greeter
+	// Note says in what its calls or its figures differ from those of the others.
+	Note string
+	// Health says that it calls grpc.health.v1.Health/Check, for want of the greeter.
+	Health bool
+
+	run  func(addr string, calls int, s shape) command
+	rate func(addr string, perSecond int, d time.Duration) command
+	read func(report) (outcome, error)
+}
+
+// command is a program to run; report is the file that it writes, if it does.
+type command struct {
+	args, env []string
+	report    string
+}
+
+// report is what a generator said: on standard output and in its file.
+type report struct{ stdout, file []byte }
+
+// outcome is what is read from a report.
+type outcome struct {
+	answered int
+	p99      time.Duration
+}
+
+// shape is how calls are spread: Streams in flight on each of Connections.
+type shape struct{ Connections, Streams int }
+
+var (
+	shapes = []shape{{10, 5}, {1, 50}}
+	// single is that of a run with one call, which shows what it takes to start.
+	single = shape{1, 1}
+)
+
+const method = "rpclab.v1.Greeter/SayHello"
+
+// address is the server that a generator is to call.
+func (g generator) address(s *servers, target int) string {
+	switch {
+	case target == theGreeter:
+		return s.greeter
+	case g.Health:
+		return s.health
+	}
+	return s.answerer
+}
+
+const theAnswerer, theGreeter = 0, 1

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// generators are those that are compared, in the order of the page.
+func generators(t tools, dir string) ([]generator, error) {
+	// A HelloRequest of "rpclab" with gRPC's prefix: h2load sends bytes.
+	body, script := filepath.Join(dir, "body"), filepath.Join(dir, "greeter.js")
+	if err := os.WriteFile(body, []byte("\x00\x00\x00\x00\x08\x0a\x06rpclab"), 0o644); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(script, []byte(k6Script), 0o644); err != nil {
+		return nil, err
+	}
+	api, err := filepath.Abs("api")
+	if err != nil {
+		return nil, err
+	}
+	said := filepath.Join(dir, "report")
+	return []generator{
+		wirebench(t), h2load(t, body, said), fortio(t, said), k6(t, script, api, said), ghz(t, api),
+	}, nil
+}
+
+func wirebench(t tools) generator {
+	return generator{
+		Name: "rpclab", Version: "this tree", Calls: [2]int{300_000, 120_000}, read: readWirebench,
+		Note: "the engine alone (`bench/wirebench`), one thread; it checks the message of every answer",
+		run: func(addr string, calls int, s shape) command {
+			return command{args: []string{t.wirebench, "-calls", strconv.Itoa(calls), "-users", strconv.Itoa(s.Connections * s.Streams),
+				"-connections", strconv.Itoa(s.Connections), addr}}
+		},
+		rate: func(addr string, perSecond int, d time.Duration) command {
+			return command{args: []string{t.wirebench, "-rate", strconv.Itoa(perSecond), "-duration", d.String(), "-connections", "10", addr}}
+		},
+	}
+}
+
+func h2load(t tools, body, said string) generator {
+	request := []string{"-t", "1", "-d", body, "-H", "te: trailers", "-H", "content-type: application/grpc"}
+	url := func(addr string) string { return "http://" + addr + "/" + method }
+	return generator{
+		Name: "h2load", Version: t.h2loadAt, Calls: [2]int{300_000, 120_000}, read: readH2load,
+		Note: "one thread; it looks at the HTTP status only, and prints no percentiles: its p99 is from its log of every request",
+		run: func(addr string, calls int, s shape) command {
+			args := append([]string{t.h2load, "-n", strconv.Itoa(calls), "-c", strconv.Itoa(s.Connections), "-m", strconv.Itoa(s.Streams)}, request...)
+			return command{args: append(args, url(addr))}
+		},
+		rate: func(addr string, perSecond int, d time.Duration) command {
+			args := append([]string{t.h2load, "-c", "10", "-m", "5", "--rps", strconv.Itoa(perSecond / 10), "-D", seconds(d), "--log-file", said}, request...)
+			return command{args: append(args, url(addr)), report: said}
+		},
+	}
+}
+
+func fortio(t tools, said string) generator {
+	load := []string{t.fortio, "load", "-grpc", "-health", "-json", said, "-p", "99"}
+	return generator{
+		Name: "fortio", Version: t.fortioAt, Calls: [2]int{60_000, 40_000}, Health: true, read: readFortio,
+		Note: "calls `grpc.health.v1.Health/Check`, since it cannot call any method: smaller messages, to the same servers",
+		run: func(addr string, calls int, s shape) command {
+			return command{report: said, args: append(load, "-qps", "0", "-n", strconv.Itoa(calls), "-c", strconv.Itoa(s.Connections), "-s", strconv.Itoa(s.Streams), addr)}
+		},
+		rate: func(addr string, perSecond int, d time.Duration) command {
+			return command{report: said, args: append(load, "-qps", strconv.Itoa(perSecond), "-t", d.String(), "-c", "10", "-s", "5", addr)}
+		},
+	}
+}
+
+func k6(t tools, script, api, said string) generator {
+	load := func(addr, options string, streams, calls int) command {
+		return command{
+			args: []string{t.k6, "run", "--quiet", "--no-usage-report", "--summary-trend-stats", "p(99)", "--summary-export", said, script},
+			env: []string{"ADDRESS=" + addr, "IMPORTS=" + api, "OPTIONS=" + options,
+				fmt.Sprintf("STREAMS=%d", streams), fmt.Sprintf("CALLS=%d", calls)},
+			report: said,
+		}
+	}
+	return generator{
+		Name: "k6", Version: t.k6At, Calls: [2]int{20_000, 20_000}, read: readK6,
+		Note: "a virtual user a connection, the calls of each side by side by `asyncInvoke`",
+		run: func(addr string, calls int, s shape) command {
+			return load(addr, fmt.Sprintf(`{"vus":%d,"iterations":%d}`, s.Connections, s.Connections), s.Streams, calls/s.Connections/s.Streams)
+		},
+		rate: func(addr string, perSecond int, d time.Duration) command {
+			return load(addr, fmt.Sprintf(`{"scenarios":{"open":{"executor":"constant-arrival-rate","rate":%d,"timeUnit":"1s","duration":%q,"preAllocatedVUs":50,"maxVUs":1500}}}`,
+				perSecond, seconds(d)+"s"), 1, 1)
+		},
+	}
+}
+
+func ghz(t tools, api string) generator {
+	load := []string{t.ghz, "--insecure", "--proto", filepath.Join(api, "rpclab/v1/greeter.proto"), "--call", method,
+		"-d", `{"name":"rpclab"}`, "-O", "json"}
+	return generator{
+		Name: "ghz", Version: t.ghzAt, Calls: [2]int{20_000, 20_000}, read: readGhz,
+		run: func(addr string, calls int, s shape) command {
+			return command{args: append(load, "-n", strconv.Itoa(calls), "-c", strconv.Itoa(s.Connections*s.Streams), "--connections", strconv.Itoa(s.Connections), addr)}
+		},
+		rate: func(addr string, perSecond int, d time.Duration) command {
+			return command{args: append(load, "--rps", strconv.Itoa(perSecond), "-z", d.String(), "-c", "50", "--connections", "10", addr)}
+		},
+	}
+}
+
+func seconds(d time.Duration) string { return strconv.Itoa(int(d.Seconds())) }
+
+// k6Script keeps STREAMS calls in flight on the connection of each virtual user.
+const k6Script = `
+import grpc from 'k6/net/grpc';
+import { Counter } from 'k6/metrics';
+
+export const options = JSON.parse(__ENV.OPTIONS);
+const streams = Number(__ENV.STREAMS), calls = Number(__ENV.CALLS);
+const answered = new Counter('answered');
+const client = new grpc.Client();
+client.load([__ENV.IMPORTS], 'rpclab/v1/greeter.proto');
+let connected = false;
+
+async function chain() {
+  for (let i = 0; i < calls; i++) {
+    const answer = await client.asyncInvoke('rpclab.v1.Greeter/SayHello', { name: 'rpclab' });
+    if (answer.status !== grpc.StatusOK) throw new Error('status ' + answer.status);
+  }
+  answered.add(calls); // once a chain, so that counting costs next to nothing
+}
+
+export default async function () {
+  if (!connected) {
+    client.connect(__ENV.ADDRESS, { plaintext: true });
+    connected = true;
+  }
+  await Promise.all(Array.from({ length: streams }, chain));
+}
+`

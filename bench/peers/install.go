@@ -1,0 +1,83 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// tools are the programs that take part, as paths.
+type tools struct {
+	ghz, fortio, k6, h2load         string
+	rpclab, answerer, wirebench     string
+	ghzAt, fortioAt, k6At, h2loadAt string // versions
+}
+
+const (
+	ghzModule    = "github.com/bojand/ghz/cmd/ghz@v0.121.0"
+	fortioModule = "fortio.org/fortio@v1.66.0"
+	k6Module     = "go.k6.io/k6@v1.0.0"
+)
+
+// install finds or makes every program; its error names all that cannot be had.
+func install(dir string) (t tools, err error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return t, fmt.Errorf("a place for the peers: %w", err)
+	}
+	cache = filepath.Join(cache, "rpclab", "peers")
+	var problems []error
+	note := func(err error) {
+		if err != nil {
+			problems = append(problems, err)
+		}
+	}
+	t.ghz, t.ghzAt, err = goInstall(cache, "ghz", ghzModule)
+	note(err)
+	t.fortio, t.fortioAt, err = goInstall(cache, "fortio", fortioModule)
+	note(err)
+	t.k6, t.k6At, err = goInstall(cache, "k6", k6Module)
+	note(err)
+	t.h2load, t.h2loadAt, err = fromSystem("h2load", "nghttp2-client")
+	note(err)
+	for program, path := range map[string]*string{"./cmd/rpclab": &t.rpclab, "./bench/answerer": &t.answerer, "./bench/wirebench": &t.wirebench} {
+		*path = filepath.Join(dir, filepath.Base(program))
+		if said, err := exec.Command("go", "build", "-o", *path, program).CombinedOutput(); err != nil {
+			note(fmt.Errorf("build %s: %w\n%s", program, err, said))
+		}
+	}
+	return t, errors.Join(problems...)
+}
+
+// goInstall installs a module's program once a version.
+func goInstall(cache, name, module string) (path, version string, err error) {
+	_, version, _ = strings.Cut(module, "@")
+	bin := filepath.Join(cache, name+"@"+version)
+	path = filepath.Join(bin, name)
+	if _, err := os.Stat(path); err == nil {
+		return path, version, nil
+	}
+	log.Printf("installing %s, which takes a few minutes once", module)
+	cmd := exec.Command("go", "install", module)
+	cmd.Dir, cmd.Env = os.TempDir(), append(os.Environ(), "GOBIN="+bin)
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return "", version, fmt.Errorf("%s cannot be installed: go install %s: %w\n%s", name, module, err, said)
+	}
+	return path, version, nil
+}
+
+// fromSystem finds a program that comes as a Debian package.
+func fromSystem(name, pack string) (path, version string, err error) {
+	if path, err = exec.LookPath(name); err != nil {
+		return "", "", fmt.Errorf("%s is missing: install the package %s (Debian: apt-get install %s)", name, pack, pack)
+	}
+	said, err := exec.Command(path, "--version").Output()
+	if err != nil {
+		return "", "", fmt.Errorf("%s --version: %w", name, err)
+	}
+	return path, strings.TrimPrefix(trimmed(said), name+" "), nil
+}

@@ -1,0 +1,126 @@
+// Peers runs load generators against the same servers and writes what each costs:
+// docs/results/peers.md. It installs ghz, fortio and k6 by go install into the user's
+// cache; h2load it takes from the system.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"rpclab/internal/process"
+)
+
+func main() {
+	log.SetFlags(log.Ltime)
+	rounds := flag.Int("rounds", 5, "rounds; each runs every generator once in every setting")
+	out := flag.String("o", "docs/results/peers.md", "the page to write")
+	flag.Parse()
+	if err := compare(*rounds, *out); err != nil {
+		log.Fatalf("bench-peers: %v", err)
+	}
+}
+
+// compare is the whole benchmark.
+func compare(rounds int, out string) error {
+	if _, err := os.Stat("api/rpclab/v1/greeter.proto"); err != nil {
+		return fmt.Errorf("run it in the root of the repository: %w", err)
+	}
+	began := time.Now()
+	dir, err := os.MkdirTemp("", "rpclab-peers-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	tools, err := install(dir)
+	if err != nil {
+		return err
+	}
+	servers, err := start(tools)
+	if err != nil {
+		return err
+	}
+	defer servers.stop()
+	peers, err := generators(tools, dir)
+	if err != nil {
+		return err
+	}
+	page := page{Peers: peers, Rounds: rounds, Machine: machine()}
+	if page.Costs, err = costs(peers, servers, rounds); err != nil {
+		return err
+	}
+	if page.Stalls, err = stalls(peers, servers); err != nil {
+		return err
+	}
+	page.Date, page.Took = time.Now().UTC().Format(time.DateOnly), time.Since(began).Round(time.Second)
+	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(out, []byte(page.markdown()), 0o644)
+}
+
+// servers are what the generators call, each a process of its own.
+type servers struct {
+	answerer, health, greeter string // addresses
+	processes                 []*process.Process
+}
+
+func start(t tools) (*servers, error) {
+	s := &servers{}
+	const host = "127.0.0.1"
+	for _, one := range []struct {
+		addr *string
+		args []string
+	}{
+		{&s.answerer, []string{t.answerer, "-listen"}},
+		{&s.health, []string{t.answerer, "-reply", "health", "-listen"}},
+		{&s.greeter, []string{t.rpclab, "server", "--listen"}},
+	} {
+		port, err := freePort(host)
+		if err != nil {
+			return nil, err
+		}
+		*one.addr = fmt.Sprintf("%s:%d", host, port)
+		p, err := process.Start(process.Spec{Args: append(one.args, *one.addr)})
+		if err != nil {
+			s.stop()
+			return nil, err
+		}
+		s.processes = append(s.processes, p)
+		if err := reachable(*one.addr, p); err != nil {
+			s.stop()
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// greeting is the process of the grpc-go server.
+func (s *servers) greeting() *process.Process { return s.at(s.greeter) }
+
+// at is the process that listens on an address.
+func (s *servers) at(addr string) *process.Process {
+	for i, of := range []string{s.answerer, s.health} {
+		if of == addr {
+			return s.processes[i]
+		}
+	}
+	return s.processes[2]
+}
+
+func (s *servers) stop() {
+	for _, p := range s.processes {
+		p.Kill()
+	}
+}
+
+// machine is where it ran, for the page.
+func machine() string {
+	uname, _ := exec.Command("uname", "-sr").Output()
+	return fmt.Sprintf("%d CPUs%s, %s, %s", runtime.NumCPU(), cpuModel(), trimmed(uname), runtime.Version())
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// page is all that docs/results/peers.md is drawn from.
+type page struct {
+	Peers         []generator
+	Costs         []cost
+	Stalls        []stall
+	Rounds        int
+	Machine, Date string
+	Took          time.Duration
+}
+
+func (p page) markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# What a call costs the load generator\n\nMade by `make bench-peers` on %s in %s, rounds: %d. %s.\n\n", p.Date, p.Took, p.Rounds, p.Machine)
+	b.WriteString("Every generator has 50 unary calls in flight and makes a fixed number of them. CPU is that of\n" +
+		"its process, user and system, as the kernel counts it, less that of a run with one call; the\n" +
+		"server's own stands beside it, since whoever of the two takes more sets the calls/s. All\n" +
+		"figures are medians of the rounds, CPU with its range; in each round every generator runs once\n" +
+		"in every setting. Generators and servers share the machine.\n")
+	for target, title := range []string{
+		"## The fastest answerer at hand\n\n`bench/answerer`: one thread, the same bytes for every call, so that the server is not the limit.",
+		"## A grpc-go server\n\n`rpclab server` without delay. It takes most of the CPU, and fewer answers come at once.",
+	} {
+		b.WriteString("\n" + title + "\n")
+		for _, s := range shapes {
+			p.table(&b, target, s)
+		}
+	}
+	p.stalled(&b)
+	p.target(&b)
+	b.WriteString("\n## The generators\n\n")
+	for _, g := range p.Peers {
+		fmt.Fprintf(&b, "- %s %s, %s calls a run", g.Name, g.Version, thousands(g.Calls))
+		if g.Note != "" {
+			b.WriteString(": " + g.Note)
+		}
+		b.WriteString(".\n")
+	}
+	b.WriteString("\nHTTP/1.1 is left out: wrk has no counterpart here yet.\n")
+	return b.String()
+}
+
+func (p page) table(b *strings.Builder, target int, s shape) {
+	connections := fmt.Sprintf("%d connections", s.Connections)
+	if s.Connections == 1 {
+		connections = "one connection"
+	}
+	fmt.Fprintf(b, "\n50 calls in flight over %s:\n\n", connections)
+	b.WriteString("| | CPU µs per call | × h2load | the server's | calls/s | peak memory | start-up |\n|---|--:|--:|--:|--:|--:|--:|\n")
+	base := median(p.of("h2load", target, s), perCall)
+	for _, g := range p.Peers {
+		costs := p.of(g.Name, target, s)
+		low, high := spread(costs, perCall)
+		fmt.Fprintf(b, "| %s | %s (%s–%s) | %.2f | %s | %.0f | %.0f MB | %.0f ms |\n", g.Name, digits(median(costs, perCall)), digits(low), digits(high),
+			median(costs, perCall)/base, digits(median(costs, server)), median(costs, func(c cost) float64 { return c.Rate }),
+			median(costs, func(c cost) float64 { return float64(c.Peak) / 1e6 }), median(costs, func(c cost) float64 { return c.Start.Seconds() * 1000 }))
+	}
+}
+
+func (p page) stalled(b *strings.Builder) {
+	fmt.Fprintf(b, "\n## A server that stalls\n\nThe grpc-go server is stopped (SIGSTOP) for %s in a run of %s at %d calls/s. What a user who calls at\n"+
+		"that rate sees follows from the schedule: a call that is due in the stall waits for its end.\n\n", stallLasts, stallRun, stallRate)
+	b.WriteString("| | p99 it reports | true p99 | answered |\n|---|--:|--:|--:|\n")
+	for _, s := range p.Stalls {
+		fmt.Fprintf(b, "| %s | %s | %s | %d |\n", s.Generator, short(s.Reported), short(s.True), s.Answered)
+	}
+	fmt.Fprintf(b, "\n%d calls are due. Whoever made fewer skipped those that it could not make in time.\n", stallRate*int(stallRun/time.Second))
+}
+
+// target says how far the goal is: half of h2load's CPU, a sixtieth of ghz's.
+func (p page) target(b *strings.Builder) {
+	b.WriteString("\n## The goal\n\nAt most 0.5 of h2load's CPU per call and 1/60 of ghz's, in the same run:\n\n| | × h2load | ghz ÷ rpclab | |\n|---|--:|--:|---|\n")
+	for target, name := range []string{"answerer", "grpc-go"} {
+		for _, s := range shapes {
+			ours := median(p.of("rpclab", target, s), perCall)
+			half, sixtieth := ours/median(p.of("h2load", target, s), perCall), median(p.of("ghz", target, s), perCall)/ours
+			verdict := "missed"
+			if half <= 0.5 && sixtieth >= 60 {
+				verdict = "reached"
+			}
+			fmt.Fprintf(b, "| %s, connections: %d | %.2f | %.0f | %s |\n", name, s.Connections, half, sixtieth, verdict)
+		}
+	}
+}
+
+func (p page) of(name string, target int, s shape) (of []cost) {
+	for _, c := range p.Costs {
+		if c.Generator == name && c.Target == target && c.Shape == s {
+			of = append(of, c)
+		}
+	}
+	return of
+}
+
+func perCall(c cost) float64 { return c.PerCall.Seconds() * 1e6 }
+func server(c cost) float64  { return c.Server.Seconds() * 1e6 }
+
+func sorted(costs []cost, of func(cost) float64) []float64 {
+	values := make([]float64, len(costs))
+	for i, c := range costs {
+		values[i] = of(c)
+	}
+	slices.Sort(values)
+	return values
+}
+
+func median(costs []cost, of func(cost) float64) float64 {
+	values := sorted(costs, of)
+	n := len(values)
+	if n == 0 {
+		return 0
+	}
+	return (values[(n-1)/2] + values[n/2]) / 2
+}
+
+func spread(costs []cost, of func(cost) float64) (low, high float64) {
+	values := sorted(costs, of)
+	if len(values) == 0 {
+		return 0, 0
+	}
+	return values[0], values[len(values)-1]
+}
+
+// digits keeps three significant ones.
+func digits(x float64) string {
+	switch {
+	case x < 10:
+		return fmt.Sprintf("%.2f", x)
+	case x < 100:
+		return fmt.Sprintf("%.1f", x)
+	}
+	return fmt.Sprintf("%.0f", x)
+}
+
+func short(d time.Duration) string {
+	if d < time.Second {
+		return digits(d.Seconds()*1000) + " ms"
+	}
+	return fmt.Sprintf("%.2f s", d.Seconds())
+}
+
+func thousands(calls [2]int) string {
+	if calls[0] == calls[1] {
+		return fmt.Sprintf("%d,000", calls[0]/1000)
+	}
+	return fmt.Sprintf("%d,000 and %d,000", calls[0]/1000, calls[1]/1000)
+}

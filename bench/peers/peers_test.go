@@ -1,0 +1,80 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"rpclab/internal/testkit"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestTheTrueP99FollowsFromTheSchedule(t *testing.T) {
+	// 1000 of 5000 calls are due in the stall and wait for its end, evenly from 2 s down
+	// to nothing: one call in a hundred waits for longer than 1.9 s, one in ten for 1 s.
+	for quantile, want := range map[float64]time.Duration{0.99: 1900 * time.Millisecond, 0.9: time.Second, 0.5: 0} {
+		got := truth(500, 10*time.Second, 4*time.Second, 2*time.Second, quantile)
+		if off := (got - want).Abs(); off > 2*time.Millisecond {
+			t.Errorf("quantile %g is %v, want %v", quantile, got, want)
+		}
+	}
+}
+
+func TestReportsAreRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		read func(report) (outcome, error)
+		said report
+		want outcome
+	}{
+		"rpclab": {readWirebench, report{stdout: []byte(`{"calls":10,"errors":{"UNAVAILABLE":2},"p99_ms":1.5}`)}, outcome{8, 1500 * time.Microsecond}},
+		"ghz": {readGhz, report{stdout: []byte(`{"statusCodeDistribution":{"OK":7},"latencyDistribution":[{"percentage":50,"latency":1},{"percentage":99,"latency":42}]}`)},
+			outcome{7, 42}},
+		"fortio": {readFortio, report{file: []byte(`{"RetCodes":{"SERVING":9},"DurationHistogram":{"Percentiles":[{"Percentile":99,"Value":0.25}]}}`)},
+			outcome{9, 250 * time.Millisecond}},
+		"k6": {readK6, report{file: []byte(`{"metrics":{"answered":{"count":5,"rate":1},"grpc_req_duration":{"p(99)":2}}}`)}, outcome{5, 2 * time.Millisecond}},
+		"h2load": {readH2load, report{stdout: []byte("requests: 4 total, 3 succeeded, 1 failed"), file: []byte("1\t200\t30\n2\t200\t10\n3\t200\t20\n")},
+			outcome{3, 30 * time.Microsecond}},
+	} {
+		got, err := c.read(c.said)
+		if err != nil || got != c.want {
+			t.Errorf("%s: got %v, %v; want %v", name, got, err, c.want)
+		}
+		if _, err := c.read(report{stdout: []byte("nonsense"), file: []byte("nonsense")}); err == nil {
+			t.Errorf("%s: nonsense is no report", name)
+		}
+	}
+}
+
+func TestWhatCannotBeHadIsSaid(t *testing.T) {
+	_, _, err := fromSystem("no-such-generator", "its-package")
+	if err == nil || !strings.Contains(err.Error(), "apt-get install its-package") {
+		t.Errorf("got %v", err)
+	}
+	t.Setenv("GOPROXY", "off") // ask nobody
+	if _, _, err := goInstall(t.TempDir(), "nothing", "rpclab.invalid/nothing@v1.0.0"); err == nil || !strings.Contains(err.Error(), "go install rpclab.invalid/nothing@v1.0.0") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestThePage(t *testing.T) {
+	p := page{
+		Peers: []generator{{Name: "rpclab", Version: "this tree", Calls: [2]int{300_000, 120_000}, Note: "the engine"},
+			{Name: "h2load", Version: "1", Calls: [2]int{300_000, 120_000}}, {Name: "ghz", Version: "v2", Calls: [2]int{20_000, 20_000}}},
+		Rounds: 3, Machine: "2 CPUs", Date: "2026-01-02", Took: 3 * time.Minute,
+		Stalls: []stall{{"rpclab", 1905 * time.Millisecond, 1900 * time.Millisecond, 5000}, {"ghz", 14 * time.Millisecond, 1900 * time.Millisecond, 4100}},
+	}
+	for round := range time.Duration(3) {
+		for target := range 2 {
+			for _, s := range shapes {
+				for name, micros := range map[string]time.Duration{"rpclab": 1, "h2load": 4, "ghz": 100} {
+					p.Costs = append(p.Costs, cost{Generator: name, Target: target, Shape: s, PerCall: micros*time.Microsecond + round*time.Duration(100*target),
+						Rate: 1000, Peak: 10e6, Server: 2 * time.Microsecond, Start: 20 * time.Millisecond})
+				}
+			}
+		}
+	}
+	testkit.Golden(t, "page.md", p.markdown())
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func readWirebench(r report) (outcome, error) {
+	var said struct {
+		Calls  int            `json:"calls"`
+		Errors map[string]int `json:"errors"`
+		P99    float64        `json:"p99_ms"`
+	}
+	if err := json.Unmarshal(r.stdout, &said); err != nil {
+		return outcome{}, err
+	}
+	for _, n := range said.Errors {
+		said.Calls -= n
+	}
+	return outcome{answered: said.Calls, p99: milliseconds(said.P99)}, nil
+}
+
+func readGhz(r report) (outcome, error) {
+	var said struct {
+		Codes        map[string]int `json:"statusCodeDistribution"`
+		Distribution []struct {
+			Percentage int           `json:"percentage"`
+			Latency    time.Duration `json:"latency"`
+		} `json:"latencyDistribution"`
+	}
+	if err := json.Unmarshal(r.stdout, &said); err != nil {
+		return outcome{}, err
+	}
+	got := outcome{answered: said.Codes["OK"]}
+	for _, d := range said.Distribution {
+		if d.Percentage == 99 {
+			got.p99 = d.Latency
+		}
+	}
+	return got, nil
+}
+
+func readFortio(r report) (outcome, error) {
+	var said struct {
+		RetCodes          map[string]int
+		DurationHistogram struct {
+			Percentiles []struct{ Percentile, Value float64 }
+		}
+	}
+	if err := json.Unmarshal(r.file, &said); err != nil {
+		return outcome{}, err
+	}
+	got := outcome{answered: said.RetCodes["SERVING"]}
+	for _, p := range said.DurationHistogram.Percentiles {
+		if p.Percentile == 99 {
+			got.p99 = milliseconds(p.Value * 1000)
+		}
+	}
+	return got, nil
+}
+
+func readK6(r report) (outcome, error) {
+	var said struct {
+		Metrics struct {
+			Answered struct {
+				Count int `json:"count"`
+			} `json:"answered"`
+			Duration map[string]float64 `json:"grpc_req_duration"`
+		} `json:"metrics"`
+	}
+	if err := json.Unmarshal(r.file, &said); err != nil {
+		return outcome{}, err
+	}
+	return outcome{answered: said.Metrics.Answered.Count, p99: milliseconds(said.Metrics.Duration["p(99)"])}, nil
+}
+
+var succeeded = regexp.MustCompile(`(\d+) succeeded`)
+
+// readH2load takes percentiles from the log, whose lines are start, status and
+// duration in microseconds.
+func readH2load(r report) (got outcome, err error) {
+	count := succeeded.FindSubmatch(r.stdout)
+	if count == nil {
+		return got, fmt.Errorf("h2load did not say how many requests succeeded: %.200s", r.stdout)
+	}
+	if got.answered, err = strconv.Atoi(string(count[1])); err != nil || len(r.file) == 0 {
+		return got, err
+	}
+	var took []int
+	for line := range bytes.Lines(r.file) {
+		columns := strings.Fields(string(line))
+		if len(columns) < 3 {
+			return got, fmt.Errorf("h2load's log has the line %q", line)
+		}
+		micros, err := strconv.Atoi(columns[2])
+		if err != nil {
+			return got, fmt.Errorf("h2load's log: %w", err)
+		}
+		took = append(took, micros)
+	}
+	slices.Sort(took)
+	got.p99 = time.Duration(took[len(took)*99/100]) * time.Microsecond
+	return got, nil
+}
+
+func milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"log"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// The run with a stall: the server is stopped for two of ten seconds.
+const (
+	stallRate  = 500 // calls per second
+	stallRun   = 10 * time.Second
+	stallFrom  = 4 * time.Second
+	stallLasts = 2 * time.Second
+)
+
+// stall is what one generator reports of it.
+type stall struct {
+	Generator      string
+	Reported, True time.Duration // p99
+	Answered       int
+}
+
+// stalls stops the server while each generator calls it.
+func stalls(peers []generator, s *servers) (all []stall, err error) {
+	for _, g := range peers {
+		log.Printf("a stalled server: %s", g.Name)
+		var lasted time.Duration
+		var failed error
+		done := make(chan struct{})
+		got, err := g.use(g.rate(s.greeter, stallRate, stallRun), func() {
+			defer close(done)
+			lasted, failed = stop(s)
+		})
+		<-done
+		if err != nil {
+			return nil, err
+		}
+		if failed != nil {
+			return nil, fmt.Errorf("stop the server: %w", failed)
+		}
+		all = append(all, stall{Generator: g.Name, Reported: got.p99, Answered: got.answered,
+			True: truth(stallRate, stallRun, stallFrom, lasted, 0.99)})
+	}
+	return all, nil
+}
+
+// stop stops the greeter in the middle of a run and says for how long it did.
+func stop(s *servers) (time.Duration, error) {
+	<-time.After(stallFrom)
+	began := time.Now()
+	if err := s.greeting().Signal(syscall.SIGSTOP); err != nil {
+		return 0, err
+	}
+	<-time.After(stallLasts)
+	err := s.greeting().Signal(syscall.SIGCONT)
+	return time.Since(began), err
+}
+
+// truth is a quantile of the latencies of calls that are due at an even rate, when the
+// server answers none for a while and otherwise at once: each call that is due in the
+// stall waits for its end.
+func truth(perSecond int, run, from, lasts time.Duration, quantile float64) time.Duration {
+	calls := perSecond * int(run/time.Second)
+	latencies := make([]time.Duration, calls)
+	for n := range latencies {
+		due := time.Duration(n) * time.Second / time.Duration(perSecond)
+		if due >= from && due < from+lasts {
+			latencies[n] = from + lasts - due
+		}
+	}
+	slices.Sort(latencies)
+	return latencies[min(int(quantile*float64(calls)), calls-1)]
+}
