@@ -1,0 +1,232 @@
+package h2
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+func TestAnAnswerMayComeInAnyPieces(t *testing.T) {
+	for _, size := range []int{1, 2, 3, 8, 9, 10, 17, 1000} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			p, r := newPeer(t, Limits{}), request(t)
+			for range 3 {
+				p.conn.Start(stream(r, "ask"))
+			}
+			for id := uint32(1); id <= 5; id += 2 {
+				for _, err := range p.answer(id, strings.Repeat("answer", 50)) {
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			for said := p.said.Bytes(); len(said) > 0; said = said[min(size, len(said)):] {
+				if err := p.conn.Feed(said[:min(size, len(said))]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if len(p.done) != 3 || p.conn.Active() != 0 {
+				t.Fatalf("%d done, %v", len(p.done), p.conn)
+			}
+			for _, s := range p.done {
+				if string(s.Body) != strings.Repeat("answer", 50) || s.Trailer.GRPCStatus != 0 || s.Trailer.Backend != "b1" || s.Failed.Code != OK {
+					t.Errorf("%+v", s)
+				}
+			}
+		})
+	}
+}
+
+func TestRequestsSayTheSameInEveryForm(t *testing.T) {
+	p, r := newPeer(t, Limits{}), request(t)
+	decoder := hpack.NewDecoder(4096, nil)
+	want := []hpack.HeaderField{{Name: ":method", Value: "POST"}, {Name: ":scheme", Value: "http"}, {Name: ":path", Value: "/a.B/C"}, {Name: "te", Value: "trailers"}, {Name: "x-long", Value: "v"}}
+	var sizes []int
+	for i := range 5 {
+		if i == 3 { // from here on the server has no table
+			p.tell(p.framer.WriteSettings(http2.Setting{ID: http2.SettingHeaderTableSize, Val: 0}))
+			decoder.SetAllowedMaxDynamicTableSize(0)
+			p.taken()
+		}
+		p.conn.Start(stream(r, ""))
+		f := p.taken()[0].(*http2.HeadersFrame)
+		got, err := decoder.DecodeFull(f.HeaderBlockFragment())
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("request %d: %v %v", i, got, err)
+		}
+		sizes = append(sizes, len(f.HeaderBlockFragment()))
+	}
+	if sizes[1] != len(want) || sizes[0] <= sizes[1] || sizes[3] != sizes[4]+1 {
+		t.Errorf("sizes %v: taught, two short ones, then plain with and without the new size", sizes)
+	}
+}
+
+func TestStreamsBeyondTheLimitWait(t *testing.T) {
+	p, r := newPeer(t, Limits{}, http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 2}), request(t)
+	for range 5 {
+		p.conn.Start(stream(r, ""))
+	}
+	if n := len(p.taken()); n != 2 {
+		t.Fatalf("%d requests were sent; 2 are allowed", n)
+	}
+	p.tell(p.answer(1, "")...)
+	if n := len(p.taken()); n != 1 {
+		t.Fatalf("%d requests after an answer", n)
+	}
+	p.tell(p.framer.WriteSettings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 100}))
+	if n := len(p.taken()); n != 3 { // with the acknowledgement
+		t.Fatalf("%d frames after the limit was raised", n)
+	}
+}
+
+func TestPayloadsKeepToBothWindows(t *testing.T) {
+	p, r := newPeer(t, Limits{}, http2.Setting{ID: http2.SettingInitialWindowSize, Val: 10}), request(t)
+	s := stream(r, strings.Repeat("x", 100))
+	p.conn.Start(s)
+	sent := func() (n int) {
+		for _, f := range p.taken() {
+			if d, ok := f.(*http2.DataFrame); ok {
+				n += len(d.Data())
+			}
+		}
+		return n
+	}
+	steps := []struct {
+		what string
+		do   error
+		sent int
+	}{
+		{"at first", nil, 10},
+		{"5 more", p.framer.WriteWindowUpdate(1, 5), 5},
+		{"a smaller initial window takes the window below 0", p.framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 2}), 0},
+		{"so that 8 more are none", p.framer.WriteWindowUpdate(1, 8), 0},
+		{"and 20 more are 20", p.framer.WriteWindowUpdate(1, 20), 20},
+		{"the rest", p.framer.WriteWindowUpdate(1, 1000), 65},
+	}
+	said := bytes.Clone(p.said.Bytes())
+	p.said.Reset()
+	for i, step := range steps {
+		if i > 0 {
+			size := 9 + int(said[2])
+			if err := p.conn.Feed(said[:size]); err != nil {
+				t.Fatal(err)
+			}
+			said = said[size:]
+		}
+		if n := sent(); n != step.sent {
+			t.Errorf("%s: %d bytes were sent, want %d", step.what, n, step.sent)
+		}
+	}
+}
+
+func TestAServerThatGoesGivesBackWhatItDidNotSee(t *testing.T) {
+	p, r := newPeer(t, Limits{}, http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 3}), request(t)
+	for range 4 {
+		p.conn.Start(stream(r, ""))
+	}
+	p.tell(p.framer.WriteGoAway(3, http2.ErrCodeNo, []byte("bye")))
+	if len(p.returned) != 2 || p.conn.Usable() || !strings.Contains(p.conn.GoAway(), `"bye"`) {
+		t.Fatalf("%d returned, usable %v, %q", len(p.returned), p.conn.Usable(), p.conn.GoAway())
+	}
+	p.tell(append(p.answer(1, ""), p.answer(3, "")...)...)
+	if len(p.done) != 2 || p.conn.Active() != 0 {
+		t.Errorf("%d done, %v", len(p.done), p.conn)
+	}
+}
+
+func TestStreamIDsRunOut(t *testing.T) {
+	p, r := newPeer(t, Limits{Streams: 1}), request(t)
+	p.conn.nextID = maxStreamID - 2
+	for range 3 {
+		p.conn.Start(stream(r, ""))
+	}
+	p.tell(p.answer(maxStreamID-2, "")...)
+	if len(p.returned) != 1 || p.conn.Usable() {
+		t.Errorf("%d returned, usable %v", len(p.returned), p.conn.Usable())
+	}
+	p.tell(p.answer(maxStreamID, "")...)
+	if len(p.done) != 2 {
+		t.Errorf("%d done", len(p.done))
+	}
+}
+
+func TestACancelledStreamHearsNoMore(t *testing.T) {
+	p, r := newPeer(t, Limits{}), request(t)
+	s := stream(r, "")
+	p.conn.Start(s)
+	p.conn.Cancel(s)
+	frames := p.taken()
+	if reset, ok := frames[len(frames)-1].(*http2.RSTStreamFrame); !ok || reset.ErrCode != http2.ErrCodeCancel {
+		t.Errorf("the last frame is %v", frames[len(frames)-1])
+	}
+	p.tell(p.answer(1, "late")...) // was on its way
+	if len(p.done) != 0 {
+		t.Error("the handler was told")
+	}
+}
+
+func TestAViolationEndsEveryStream(t *testing.T) {
+	p, r := newPeer(t, Limits{}), request(t)
+	p.conn.Start(stream(r, ""))
+	p.taken()
+	err := p.conn.Feed([]byte{0, 0, 0, 0, 0, 0, 0, 0, 0}) // DATA on stream 0
+	v, ok := errors.AsType[*Violation](err)
+	if !ok || v.Code != ProtocolError || len(p.done) != 1 || p.done[0].Failed.Code != Internal {
+		t.Errorf("error %v, %d done", err, len(p.done))
+	}
+	if f, ok := p.taken()[0].(*http2.GoAwayFrame); !ok || f.ErrCode != http2.ErrCodeProtocol {
+		t.Error("the server is not told why")
+	}
+	if again := p.conn.Feed([]byte("more")); !errors.Is(again, err) {
+		t.Errorf("then: %v", again)
+	}
+}
+
+// A server may fill the table and refer to it by the same bytes with a new meaning.
+func TestBlocksMeanWhatTheTableSaysAtTheTime(t *testing.T) {
+	p := newPeer(t, Limits{})
+	remember := p.conn.heads
+	for i := range 200 {
+		name := fmt.Sprint("b", i%7)
+		if i%3 == 0 {
+			name = "same"
+		}
+		head, err := remember.decode(p.encode(":status", "200", "backend", name))
+		if err != nil || head.Backend != name {
+			t.Fatalf("block %d: %+v %v, want backend %s", i, head, err, name)
+		}
+	}
+}
+
+func TestTheTableFindsStreamsThatOutliveOthers(t *testing.T) {
+	var tb table
+	open := map[uint32]*Stream{}
+	random := rand.New(rand.NewPCG(1, 2))
+	for id := uint32(1); id < 100_000; id += 2 {
+		s := &Stream{id: id}
+		tb.add(s)
+		open[id] = s
+		for other, s := range open {
+			if random.IntN(100) < 60 && other%1001 != 0 { // some stay for good
+				tb.remove(s)
+				delete(open, other)
+			}
+			break
+		}
+	}
+	if len(open) < 50 || tb.n != len(open) || len(tb.all(0)) != len(open) {
+		t.Fatalf("%d open, the table has %d", len(open), tb.n)
+	}
+	for id, s := range open {
+		if tb.find(id) != s {
+			t.Errorf("stream %d is lost", id)
+		}
+	}
+}
