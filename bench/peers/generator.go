@@ -29,7 +29,7 @@ type report struct{ stdout, file []byte }
 // outcome is what is read from a report.
 type outcome struct {
 	answered int
-	p99      time.Duration
+	p90, p99 time.Duration
 }
 
 // shape is how calls are spread: Streams in flight on each of Connections.

@@ -60,7 +60,7 @@ func h2load(t tools, body, said string) generator {
 }
 
 func fortio(t tools, said string) generator {
-	load := []string{t.fortio, "load", "-grpc", "-health", "-json", said, "-p", "99"}
+	load := []string{t.fortio, "load", "-grpc", "-health", "-json", said, "-p", "90,99"}
 	return generator{
 		Name: "fortio", Version: t.fortioAt, Calls: [2]int{60_000, 40_000}, Health: true, read: readFortio,
 		Note: "calls `grpc.health.v1.Health/Check`, since it cannot call any method: smaller messages, to the same servers",
@@ -76,7 +76,7 @@ func fortio(t tools, said string) generator {
 func k6(t tools, script, api, said string) generator {
 	load := func(addr, options string, streams, calls int) command {
 		return command{
-			args: []string{t.k6, "run", "--quiet", "--no-usage-report", "--summary-trend-stats", "p(99)", "--summary-export", said, script},
+			args: []string{t.k6, "run", "--quiet", "--no-usage-report", "--summary-trend-stats", "p(90),p(99)", "--summary-export", said, script},
 			env: []string{"ADDRESS=" + addr, "IMPORTS=" + api, "OPTIONS=" + options,
 				fmt.Sprintf("STREAMS=%d", streams), fmt.Sprintf("CALLS=%d", calls)},
 			report: said,

@@ -29,14 +29,14 @@ func TestReportsAreRead(t *testing.T) {
 		said report
 		want outcome
 	}{
-		"rpclab": {readWirebench, report{stdout: []byte(`{"calls":10,"errors":{"UNAVAILABLE":2},"p99_ms":1.5}`)}, outcome{8, 1500 * time.Microsecond}},
-		"ghz": {readGhz, report{stdout: []byte(`{"statusCodeDistribution":{"OK":7},"latencyDistribution":[{"percentage":50,"latency":1},{"percentage":99,"latency":42}]}`)},
-			outcome{7, 42}},
-		"fortio": {readFortio, report{file: []byte(`{"RetCodes":{"SERVING":9},"DurationHistogram":{"Percentiles":[{"Percentile":99,"Value":0.25}]}}`)},
-			outcome{9, 250 * time.Millisecond}},
-		"k6": {readK6, report{file: []byte(`{"metrics":{"answered":{"count":5,"rate":1},"grpc_req_duration":{"p(99)":2}}}`)}, outcome{5, 2 * time.Millisecond}},
+		"rpclab": {readWirebench, report{stdout: []byte(`{"calls":10,"errors":{"UNAVAILABLE":2},"p90_ms":1,"p99_ms":1.5}`)}, outcome{8, time.Millisecond, 1500 * time.Microsecond}},
+		"ghz": {readGhz, report{stdout: []byte(`{"statusCodeDistribution":{"OK":7},"latencyDistribution":[{"percentage":50,"latency":1},{"percentage":90,"latency":41},{"percentage":99,"latency":42}]}`)},
+			outcome{7, 41, 42}},
+		"fortio": {readFortio, report{file: []byte(`{"RetCodes":{"SERVING":9},"DurationHistogram":{"Percentiles":[{"Percentile":90,"Value":0.125},{"Percentile":99,"Value":0.25}]}}`)},
+			outcome{9, 125 * time.Millisecond, 250 * time.Millisecond}},
+		"k6": {readK6, report{file: []byte(`{"metrics":{"answered":{"count":5,"rate":1},"grpc_req_duration":{"p(90)":1,"p(99)":2}}}`)}, outcome{5, time.Millisecond, 2 * time.Millisecond}},
 		"h2load": {readH2load, report{stdout: []byte("requests: 4 total, 3 succeeded, 1 failed"), file: []byte("1\t200\t30\n2\t200\t10\n3\t200\t20\n")},
-			outcome{3, 30 * time.Microsecond}},
+			outcome{3, 30 * time.Microsecond, 30 * time.Microsecond}},
 	} {
 		got, err := c.read(c.said)
 		if err != nil || got != c.want {
@@ -64,7 +64,7 @@ func TestThePage(t *testing.T) {
 		Peers: []generator{{Name: "rpclab", Version: "this tree", Calls: [2]int{300_000, 120_000}, Note: "the engine"},
 			{Name: "h2load", Version: "1", Calls: [2]int{300_000, 120_000}}, {Name: "ghz", Version: "v2", Calls: [2]int{20_000, 20_000}}},
 		Rounds: 3, Machine: "2 CPUs", Date: "2026-01-02", Took: 3 * time.Minute,
-		Stalls: []stall{{"rpclab", 1905 * time.Millisecond, 1900 * time.Millisecond, 5000}, {"ghz", 14 * time.Millisecond, 1900 * time.Millisecond, 4100}},
+		Stalls: []stall{{"rpclab", outcome{5000, time.Second, 1905 * time.Millisecond}, 2 * time.Second}, {"ghz", outcome{4100, 2 * time.Millisecond, 14 * time.Millisecond}, 2 * time.Second}},
 	}
 	for round := range time.Duration(3) {
 		for target := range 2 {

@@ -15,6 +15,7 @@ func readWirebench(r report) (outcome, error) {
 	var said struct {
 		Calls  int            `json:"calls"`
 		Errors map[string]int `json:"errors"`
+		P90    float64        `json:"p90_ms"`
 		P99    float64        `json:"p99_ms"`
 	}
 	if err := json.Unmarshal(r.stdout, &said); err != nil {
@@ -23,7 +24,7 @@ func readWirebench(r report) (outcome, error) {
 	for _, n := range said.Errors {
 		said.Calls -= n
 	}
-	return outcome{answered: said.Calls, p99: milliseconds(said.P99)}, nil
+	return outcome{answered: said.Calls, p90: milliseconds(said.P90), p99: milliseconds(said.P99)}, nil
 }
 
 func readGhz(r report) (outcome, error) {
@@ -39,7 +40,10 @@ func readGhz(r report) (outcome, error) {
 	}
 	got := outcome{answered: said.Codes["OK"]}
 	for _, d := range said.Distribution {
-		if d.Percentage == 99 {
+		switch d.Percentage {
+		case 90:
+			got.p90 = d.Latency
+		case 99:
 			got.p99 = d.Latency
 		}
 	}
@@ -58,7 +62,10 @@ func readFortio(r report) (outcome, error) {
 	}
 	got := outcome{answered: said.RetCodes["SERVING"]}
 	for _, p := range said.DurationHistogram.Percentiles {
-		if p.Percentile == 99 {
+		switch p.Percentile {
+		case 90:
+			got.p90 = milliseconds(p.Value * 1000)
+		case 99:
 			got.p99 = milliseconds(p.Value * 1000)
 		}
 	}
@@ -77,7 +84,8 @@ func readK6(r report) (outcome, error) {
 	if err := json.Unmarshal(r.file, &said); err != nil {
 		return outcome{}, err
 	}
-	return outcome{answered: said.Metrics.Answered.Count, p99: milliseconds(said.Metrics.Duration["p(99)"])}, nil
+	took := said.Metrics.Duration
+	return outcome{answered: said.Metrics.Answered.Count, p90: milliseconds(took["p(90)"]), p99: milliseconds(took["p(99)"])}, nil
 }
 
 var succeeded = regexp.MustCompile(`(\d+) succeeded`)
@@ -105,6 +113,7 @@ func readH2load(r report) (got outcome, err error) {
 		took = append(took, micros)
 	}
 	slices.Sort(took)
+	got.p90 = time.Duration(took[len(took)*90/100]) * time.Microsecond
 	got.p99 = time.Duration(took[len(took)*99/100]) * time.Microsecond
 	return got, nil
 }

@@ -24,6 +24,7 @@ import (
 type summary struct {
 	Calls  uint64            `json:"calls"`
 	Errors map[string]uint64 `json:"errors"`
+	P90    float64           `json:"p90_ms"`
 	P99    float64           `json:"p99_ms"`
 }
 
@@ -77,7 +78,8 @@ func run(cfg wire.Config, p wire.Pace) (summary, error) {
 	if err != nil {
 		return summary{}, err
 	}
-	return summary{Calls: m.Calls, Errors: m.Errors, P99: float64(latency.ValueAtQuantile(99)) / 1e6}, nil
+	at := func(percent float64) float64 { return float64(latency.ValueAtQuantile(percent)) / 1e6 }
+	return summary{Calls: m.Calls, Errors: m.Errors, P90: at(90), P99: at(99)}, nil
 }
 
 // check looks at what an answer begins with: the greeting. It allocates nothing.
