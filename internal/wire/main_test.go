@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,21 +27,24 @@ func greeter(t testing.TB, id string, delay time.Duration) (addr string, stop fu
 	if err != nil {
 		t.Fatal(err)
 	}
-	return serve(t, listener, id, delay), nil
+	stop = serve(t, listener, id, delay)
+	return listener.Addr().String(), stop
 }
 
-func serve(t testing.TB, listener net.Listener, id string, delay time.Duration) string {
+// serve serves until the test ends or it is stopped, gracefully.
+func serve(t testing.TB, listener net.Listener, id string, delay time.Duration) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	server := &workload.Server{ID: id, Delay: delay, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(ctx, listener) }()
-	t.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 	})
-	return listener.Addr().String()
+	t.Cleanup(stop)
+	return stop
 }
 
 // greet is the greeter's call.

@@ -30,6 +30,10 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 	if err != nil {
 		return nil, err
 	}
+	channels, err := job.Channels.Count() // 0: one per call
+	if err != nil {
+		return nil, err
+	}
 	address, err := url.Parse(target.URI)
 	if err != nil {
 		return nil, fmt.Errorf("target %q: %w", target.URI, err)
@@ -43,7 +47,7 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 	s := &session{follow: follow}
 	s.engine, err = engine.New(engine.Config{
 		Dial: target.Dial, Spread: spread, Timeout: job.Timeout, Lost: follow.ask,
-		Channels: job.Channels.Pool, PerCall: job.Channels.Mode == caller.PerCall,
+		Channels: channels, PerCall: channels == 0,
 	}, call)
 	if err != nil {
 		return nil, err

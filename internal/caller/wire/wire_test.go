@@ -1,0 +1,164 @@
+package wire_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/resolver/manual"
+
+	"rpclab/internal/caller"
+	"rpclab/internal/caller/wire"
+	"rpclab/internal/measure"
+	"rpclab/internal/pace"
+	"rpclab/internal/testkit"
+	"rpclab/internal/workload"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const roundRobin = `{"loadBalancingConfig":[{"round_robin":{}}]}`
+
+func backend(t *testing.T, id string) (addr string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	server := &workload.Server{ID: id, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(ctx, listener) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return listener.Addr().String()
+}
+
+func open(t *testing.T, channels caller.Channels, target caller.Target) caller.Session {
+	t.Helper()
+	session, err := wire.Caller{}.Open(caller.Job{
+		Channels: channels, Timeout: 5 * time.Second, Workload: workload.Spec{Greet: &workload.Greet{}},
+	}, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := session.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return session
+}
+
+func load(t *testing.T, s caller.Session, p pace.Pace) measure.Measurement {
+	t.Helper()
+	recorder, _, err := s.Run(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := recorder.Measurement()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+var everyChannel = map[string]caller.Channels{
+	"per call": {Mode: caller.PerCall}, "shared": {Mode: caller.Shared}, "pool": {Mode: caller.Pool, Pool: 4},
+}
+
+func TestCallsAreAnsweredOverEveryKindOfChannel(t *testing.T) {
+	addr := backend(t, "b1")
+	dialled := func(ctx context.Context, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp", addr)
+	}
+	for kind, channels := range everyChannel {
+		for way, target := range map[string]caller.Target{
+			"an address": {URI: "passthrough:///" + addr},
+			"a dialer":   {URI: "passthrough:///virtual:1", Dial: dialled},
+			"DNS":        {URI: "dns:///" + addr, ServiceConfig: roundRobin},
+		} {
+			t.Run(kind+" by "+way, func(t *testing.T) {
+				m := load(t, open(t, channels, target), pace.Burst{Calls: 200})
+				if m.Backends["b1"] != 200 || m.CPU <= 0 {
+					t.Errorf("backends %v, errors %v %v, CPU %v", m.Backends, m.Errors, m.Samples, m.CPU)
+				}
+			})
+		}
+	}
+}
+
+func state(addrs ...string) resolver.State {
+	var s resolver.State
+	for _, a := range addrs {
+		s.Endpoints = append(s.Endpoints, resolver.Endpoint{Addresses: []resolver.Address{{Addr: a}}})
+	}
+	return s
+}
+
+func TestCallsFollowTheResolver(t *testing.T) {
+	a, b, c := backend(t, "a"), backend(t, "b"), backend(t, "c")
+	for kind, channels := range everyChannel {
+		t.Run(kind, func(t *testing.T) {
+			m := manual.NewBuilderWithScheme("manual")
+			m.InitialState(state(a, b))
+			s := open(t, channels, caller.Target{URI: "manual:///service", ServiceConfig: roundRobin, Resolvers: []resolver.Builder{m}})
+			load(t, s, pace.Burst{Calls: 10})
+			if got := load(t, s, pace.Sequence(60)).Backends; len(got) != 2 || got["a"] == 0 || got["b"] == 0 {
+				t.Errorf("of a and b, %v answered", got)
+			}
+			m.UpdateState(state(b, c))
+			testkit.Await(t, "calls go to b and c", func() bool {
+				got := load(t, s, pace.Sequence(20)).Backends
+				return len(got) == 2 && got["b"] > 0 && got["c"] > 0
+			})
+		})
+	}
+}
+
+func TestPickFirstKeepsToOne(t *testing.T) {
+	a, b := backend(t, "a"), backend(t, "b")
+	m := manual.NewBuilderWithScheme("manual")
+	m.InitialState(state(a, b))
+	s := open(t, caller.Channels{Mode: caller.Pool, Pool: 3}, caller.Target{URI: "manual:///service", Resolvers: []resolver.Builder{m}})
+	if got := load(t, s, pace.Burst{Calls: 30}).Backends; got["a"] != 30 {
+		t.Errorf("backends %v", got)
+	}
+}
+
+func TestCallsWithoutAnAddressSayWhy(t *testing.T) {
+	m := manual.NewBuilderWithScheme("manual")
+	m.InitialState(resolver.State{})
+	s := open(t, caller.Channels{Mode: caller.Shared}, caller.Target{URI: "manual:///service", Resolvers: []resolver.Builder{m}})
+	got := load(t, s, pace.Burst{Calls: 3})
+	if got.Errors["UNAVAILABLE"] != 3 || got.Samples["UNAVAILABLE"] != "no address to connect to" {
+		t.Errorf("errors %v %v", got.Errors, got.Samples)
+	}
+}
+
+func TestJobsThatCannotBeDoneAreRefused(t *testing.T) {
+	for want, job := range map[string]struct {
+		uri, config string
+		workload    workload.Spec
+	}{
+		`no resolver for the scheme "carrier-pigeon"`: {"carrier-pigeon:///x", "", workload.Spec{Greet: &workload.Greet{}}},
+		"service config": {"passthrough:///x", "{", workload.Spec{Greet: &workload.Greet{}}},
+		"workload":       {"passthrough:///x", "", workload.Spec{}},
+	} {
+		_, err := wire.Caller{}.Open(caller.Job{Channels: caller.Channels{Mode: caller.Shared}, Workload: job.workload},
+			caller.Target{URI: job.uri, ServiceConfig: job.config})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}

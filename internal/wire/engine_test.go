@@ -1,0 +1,176 @@
+package wire_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"runtime"
+	"testing"
+	"time"
+
+	"rpclab/internal/pace"
+	"rpclab/internal/testkit"
+	"rpclab/internal/wire"
+)
+
+func TestCallsEndAtTheirDeadline(t *testing.T) {
+	addr, _ := greeter(t, "b1", 10*time.Second)
+	e := engine(t, wire.Config{Addresses: []string{addr}, Timeout: 50 * time.Millisecond}, greet(t))
+	m := run(t, e, pace.Burst{Calls: 20})
+	if m.Errors["DEADLINE_EXCEEDED"] != 20 || m.Elapsed > 2*time.Second || m.Elapsed < 50*time.Millisecond {
+		t.Errorf("errors %v %v after %v", m.Errors, m.Samples, m.Elapsed)
+	}
+}
+
+func TestALoadThatIsInterruptedGivesUpItsCalls(t *testing.T) {
+	addr, _ := greeter(t, "b1", time.Second)
+	e := engine(t, wire.Config{Addresses: []string{addr}}, greet(t))
+	if err := e.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	recorder, _, _, err := e.Run(ctx, pace.Closed{Users: 5, Duration: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := recorder.Measurement()
+	if err != nil || m.Calls != 5 || m.Errors["CANCELLED"] != 5 {
+		t.Errorf("%d calls, errors %v, %v", m.Calls, m.Errors, err)
+	}
+}
+
+func TestAnOpenPaceDropsWhatIsOverItsBound(t *testing.T) {
+	addr, _ := greeter(t, "b1", 500*time.Millisecond)
+	e := engine(t, wire.Config{Addresses: []string{addr}}, greet(t))
+	m := run(t, e, pace.Rate{PerSecond: 100, Duration: 400 * time.Millisecond, Max: 10})
+	if m.Calls != 10 || m.Dropped != 30 {
+		t.Errorf("%d calls, %d dropped", m.Calls, m.Dropped)
+	}
+}
+
+func TestUsersThinkBetweenCalls(t *testing.T) {
+	addr, _ := greeter(t, "b1", 0)
+	e := engine(t, wire.Config{Addresses: []string{addr}}, greet(t))
+	m := run(t, e, pace.Closed{Users: 3, Think: 30 * time.Millisecond, Duration: 300 * time.Millisecond})
+	if m.Calls < 3*5 || m.Calls > 3*10 {
+		t.Errorf("%d calls by 3 users in 300 ms who think for 30 ms", m.Calls)
+	}
+}
+
+func TestWithoutAServerCallsFailAndSayWhy(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := listener.Addr().String()
+	listener.Close()
+	for name, cfg := range map[string]wire.Config{"one channel": {}, "spread": {Spread: true}, "per call": {PerCall: true}} {
+		cfg.Addresses = []string{addr}
+		e := engine(t, cfg, greet(t))
+		m := run(t, e, pace.Burst{Calls: 3})
+		want := "cannot connect to " + addr + ": connect: connection refused"
+		if m.Errors["UNAVAILABLE"] != 3 || m.Samples["UNAVAILABLE"] != want {
+			t.Errorf("%s: errors %v %v", name, m.Errors, m.Samples)
+		}
+		if err := e.Connect(t.Context()); name == "one channel" && (err == nil || err.Error() != "wire: "+want) {
+			t.Errorf("connect: %v", err)
+		}
+	}
+}
+
+func TestAServerThatComesBackIsFoundAgain(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := listener.Addr().String()
+	stop := serve(t, listener, "first", 0)
+	e := engine(t, wire.Config{Addresses: []string{addr}}, greet(t))
+	if m := run(t, e, pace.Burst{Calls: 10}); m.Backends["first"] != 10 {
+		t.Fatalf("%v %v", m.Backends, m.Errors)
+	}
+	stop()
+	if listener, err = net.Listen("tcp", addr); err != nil {
+		t.Fatal(err)
+	}
+	serve(t, listener, "second", 0)
+	testkit.Await(t, "calls reach the second server", func() bool {
+		return run(t, e, pace.Burst{Calls: 1}).Backends["second"] == 1
+	})
+}
+
+// A server that ends gracefully says GOAWAY: no call may be lost by that.
+func TestNoCallIsLostWhenServersTakeTurns(t *testing.T) {
+	stops := []func(){}
+	var addrs []string
+	for _, id := range []string{"a", "b", "c"} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		stops, addrs = append(stops, serve(t, listener, id, 5*time.Millisecond)), append(addrs, listener.Addr().String())
+	}
+	e := engine(t, wire.Config{Addresses: addrs, Spread: true}, greet(t))
+	if err := e.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		<-time.After(100 * time.Millisecond)
+		e.SetAddresses(addrs[1:])
+		stops[0]()
+		stops[1]()
+	}()
+	m := run(t, e, pace.Closed{Users: 20, Duration: 500 * time.Millisecond})
+	if len(m.Errors) > 0 || len(m.Backends) != 3 || m.Backends["c"] <= m.Backends["a"] {
+		t.Errorf("backends %v, errors %v %v", m.Backends, m.Errors, m.Samples)
+	}
+}
+
+func TestSpreadCallsTakeTurns(t *testing.T) {
+	var addrs []string
+	for _, id := range []string{"a", "b", "c"} {
+		addr, _ := greeter(t, id, 0)
+		addrs = append(addrs, addr)
+	}
+	e := engine(t, wire.Config{Addresses: addrs, Spread: true}, greet(t))
+	if err := e.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m := run(t, e, pace.Closed{Users: 7, Calls: 300})
+	if m.Backends["a"] != 100 || m.Backends["b"] != 100 || m.Backends["c"] != 100 {
+		t.Errorf("backends %v", m.Backends)
+	}
+}
+
+func TestCallsCostNoMemoryInTheSteadyState(t *testing.T) {
+	e := engine(t, wire.Config{Addresses: []string{answerer(t)}, Channels: 4, Timeout: time.Minute},
+		wire.Call{Method: "/test.Test/Answer", Message: []byte("request")})
+	const calls = 50_000
+	load := func() {
+		if _, _, _, err := e.Run(t.Context(), pace.Closed{Users: 50, Calls: calls}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	load()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	load()
+	runtime.ReadMemStats(&after)
+	if n := after.Mallocs - before.Mallocs; n > 500 { // histograms: what a load has once
+		t.Errorf("%d allocations for %d calls", n, calls)
+	}
+}
+
+func TestAClosedEngineSaysSo(t *testing.T) {
+	e, err := wire.New(wire.Config{Addresses: []string{"127.0.0.1:1"}}, greet(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(e.Close(), e.Close()); err != nil {
+		t.Error(err)
+	}
+	if _, _, _, err := e.Run(t.Context(), pace.Burst{Calls: 1}); !errors.Is(err, wire.ErrClosed) {
+		t.Errorf("run: %v", err)
+	}
+}
