@@ -1,5 +1,5 @@
-// Answerer answers every gRPC call with the same bytes at the least cost there is, so
-// that a benchmark of clients is not one of the server. It keeps to so much of HTTP/2
+// Answerer answers every gRPC call with the same bytes at the least cost we know how, so
+// that a benchmark of clients is as little as possible one of the server. It keeps to so much of HTTP/2
 // as well-behaved clients with small requests can tell, and is no server to follow.
 //
 //	answerer -listen 127.0.0.1:50060 -reply hello

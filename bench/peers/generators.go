@@ -30,7 +30,7 @@ func generators(t tools, dir string) ([]generator, error) {
 
 func wirebench(t tools) generator {
 	return generator{
-		Name: "rpclab", Version: "this tree", Calls: [2]int{300_000, 120_000}, read: readWirebench,
+		Name: "rpclab", Version: "this tree", Calls: [2]int{600_000, 120_000}, read: readWirebench,
 		Note: "the engine alone (`bench/wirebench`), one thread; it checks the message of every answer",
 		run: func(addr string, calls int, s shape) command {
 			return command{args: []string{t.wirebench, "-calls", strconv.Itoa(calls), "-users", strconv.Itoa(s.Connections * s.Streams),
@@ -46,7 +46,7 @@ func h2load(t tools, body, said string) generator {
 	request := []string{"-t", "1", "-d", body, "-H", "te: trailers", "-H", "content-type: application/grpc"}
 	url := func(addr string) string { return "http://" + addr + "/" + method }
 	return generator{
-		Name: "h2load", Version: t.h2loadAt, Calls: [2]int{300_000, 120_000}, read: readH2load,
+		Name: "h2load", Version: t.h2loadAt, Calls: [2]int{600_000, 120_000}, read: readH2load,
 		Note: "one thread; it looks at the HTTP status only, and prints no percentiles: its p99 is from its log of every request",
 		run: func(addr string, calls int, s shape) command {
 			args := append([]string{t.h2load, "-n", strconv.Itoa(calls), "-c", strconv.Itoa(s.Connections), "-m", strconv.Itoa(s.Streams)}, request...)

@@ -26,7 +26,7 @@ func (p page) markdown() string {
 		"figures are medians of the rounds, CPU with its range; in each round every generator runs once\n" +
 		"in every setting. Generators and servers share the machine.\n")
 	for target, title := range []string{
-		"## The fastest answerer at hand\n\n`bench/answerer`: one thread, the same bytes for every call, so that the server is not the limit.",
+		"## The fastest answerer at hand\n\n`bench/answerer`: one thread, the same bytes for every call, a read and a write for all that\na connection has asked.",
 		"## A grpc-go server\n\n`rpclab server` without delay. It takes most of the CPU, and fewer answers come at once.",
 	} {
 		b.WriteString("\n" + title + "\n")
