@@ -113,16 +113,18 @@ func hold(out io.Writer, assertions []assert.Assertion, measured result.Measures
 
 // selfTest measures the generator alone.
 func selfTest(c *cobra.Command, f loadFlags) error {
-	ability, err := generator.SelfTest(c.Context(), generator.Probe{
-		HTTP: f.HTTP != "", Request: selfTestBytes, Reply: selfTestBytes, Each: selfTestEach,
-	})
+	probe := generator.Probe{Engine: f.Engine, Request: selfTestBytes, Reply: selfTestBytes, Each: selfTestEach}
+	if f.HTTP != "" {
+		probe.Engine = "net/http"
+	}
+	ability, err := generator.SelfTest(c.Context(), probe)
 	if err != nil {
 		return fmt.Errorf("self-test: %w", err)
 	}
 	if err := c.Context().Err(); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.OutOrStdout(), "The generator on %d processors, messages of %d bytes\n", generator.Processors(), selfTestBytes)
+	fmt.Fprintf(c.OutOrStdout(), "The generator alone, messages of %d bytes\n", selfTestBytes)
 	summary.Ability(c.OutOrStdout(), *ability)
 	return nil
 }

@@ -49,6 +49,8 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 	flags.IntVar(&f.Warmup, "warmup", 0, "calls made before, which nobody counts")
 	flags.DurationVar(&f.Timeout, "timeout", 20*time.Second, "deadline of a call, from when it is sent")
 	flags.IntVar(&f.Connections, "connections", 0, "taken in turn (default 1; HTTP: as many as needed)")
+	flags.StringVar(&f.Engine, "engine", generator.Wire, "what makes gRPC calls: wire (our own) or grpc-go")
+	flags.IntVar(&f.Cores, "cores", 0, "threads of the engine wire, at most one a connection (default 1)")
 	flags.Uint64Var(&f.Seed, "seed", 0, "of random arrivals (default: drawn, and kept in the result)")
 
 	flags.BoolVar(&f.TLS.On, "tls", false, "encrypt; so does any of the next five")
@@ -65,7 +67,7 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 
 // finish reads the flags that are more than a value.
 func (f *loadFlags) finish(flags *pflag.FlagSet) (all []assert.Assertion, err error) {
-	for _, name := range []string{"rate", "concurrency", "connections", "duration", "calls"} {
+	for _, name := range []string{"rate", "concurrency", "connections", "cores", "duration", "calls"} {
 		if flag := flags.Lookup(name); flag.Changed && (flag.Value.String() == "0" || flag.Value.String() == "0s") {
 			return nil, fmt.Errorf("--%s 0: has to be more than 0, or left out", name)
 		}

@@ -45,12 +45,9 @@ func showLive(out io.Writer, live *generator.Live) (stop func()) {
 }
 
 func show(out io.Writer, live *generator.Live, overwrite bool) {
-	m, err := live.Moment()
-	if err != nil {
-		return // the next one may be well; the result does not depend on it
-	}
-	line := fmt.Sprintf("%4.0f s %8.0f/s  p50 %.3g ms  p99 %.3g ms  late %.2g ms  %d failed",
-		m.At.Seconds(), m.Rate, m.Latency.P50, m.Latency.P99, m.Lateness.P99, m.Errors)
+	m := live.Moment()
+	line := fmt.Sprintf("%4.0f s %8.0f/s  p50 %.3g ms  p99 %.3g ms  late %.2g ms  %d failed, %d open",
+		m.At.Seconds(), m.Rate, m.P50, m.P99, m.Late, m.Failed, m.Open)
 	if overwrite {
 		fmt.Fprintf(out, "\r\x1b[K%.79s", line)
 		return

@@ -21,13 +21,17 @@ func answer(p Probe) (target string, stop func(), err error) {
 		return "", nil, err
 	}
 	reply := make([]byte, p.Reply)
-	if p.HTTP {
+	switch {
+	case p.Engine != Wire && p.Engine != GRPCGo:
 		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			_, _ = w.Write(reply)
 		}), ReadHeaderTimeout: time.Minute}
 		go func() { _ = server.Serve(listener) }()
 		return listener.Addr().String(), func() { _ = server.Close() }, nil
+	case max(p.Request, p.Reply) <= mostAnswered:
+		go newAnswerer(p.Reply).serve(listener)
+		return listener.Addr().String(), func() { _ = listener.Close() }, nil
 	}
 	server := grpc.NewServer(grpc.ForceServerCodecV2(encoding.CodecV2(rawCodec{})),
 		grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {

@@ -12,9 +12,10 @@ import (
 
 // Client makes the calls of a load over connections that are open already.
 type Client interface {
-	// Run makes the calls of a pace, each with its message, and tells live of them. When
-	// ctx ends it makes no more and gives up those under way.
-	Run(context.Context, pace.Pace, *data.Messages, *Live) (*measure.Recorder, time.Time)
+	// Run makes the calls of a pace and tells live of them, which may be nil. When ctx
+	// ends it makes no more and gives up those under way. What calls did is in the
+	// recorder, never in the error.
+	Run(context.Context, pace.Pace, *Live) (*measure.Recorder, time.Time, error)
 	// ReplyBytes is the size of the last answer's message, 0 before the first.
 	ReplyBytes() int
 	Close() error
@@ -25,7 +26,7 @@ type Client interface {
 type send func(ctx context.Context, n uint64, message []byte) (backend, code, text string)
 
 // drive makes the calls of a pace with goroutines.
-func drive(ctx context.Context, p pace.Pace, messages *data.Messages, timeout time.Duration, live *Live, send send) (*measure.Recorder, time.Time) {
+func drive(ctx context.Context, p pace.Pace, messages *data.Messages, timeout time.Duration, live *Live, send send) (*measure.Recorder, time.Time, error) {
 	lanes := newLanes(p.InFlight(), messages.Moving())
 	do := func(ctx context.Context, n uint64) (backend, code, text string) {
 		lane := lanes.take()
@@ -38,10 +39,11 @@ func drive(ctx context.Context, p pace.Pace, messages *data.Messages, timeout ti
 		defer cancel()
 		return send(ctx, n, message)
 	}
-	if live == nil {
-		return caller.Drive(ctx, p, do)
+	if live != nil {
+		p, do = live.note(p), live.watch(do)
 	}
-	return caller.Drive(ctx, live.note(p), live.watch(do))
+	recorder, start := caller.Drive(ctx, p, do)
+	return recorder, start, nil
 }
 
 // lanes number the calls in flight, for the templates that ask for it.

@@ -20,11 +20,12 @@ const Experiment = "load"
 
 // document is a result of one arm, the target, and one trial.
 func (l *Load) document(m measure.Measurement, ability *Ability, partial bool) (result.Document, error) {
+	nameless(&m, l.target())
 	trial, err := trialOf(m)
 	if err != nil {
 		return result.Document{}, err
 	}
-	trial.Limited = limited(l.pace.Open(), m, trial.Measures)
+	trial.Limited = limited(l.pace.Open(), l.settings.threads(), m, trial.Measures)
 	finished := time.Now().UTC()
 	d := result.Document{
 		Schema: result.Schema, ID: result.NewID(trial.Started), Experiment: Experiment,
@@ -70,6 +71,20 @@ func trialOf(m measure.Measurement) (t result.Trial, err error) {
 	return t, nil
 }
 
+func histogram(hdr string) (result.Histogram, error) {
+	return result.Merge([]result.Histogram{{HDR: hdr}})
+}
+
+// nameless gives answers without an identity the name of the target.
+func nameless(m *measure.Measurement, name string) {
+	if n, ok := m.Backends[""]; ok {
+		m.Backends[name] += n
+		m.Timeline.Backends[name] = m.Timeline.Backends[""]
+		delete(m.Backends, "")
+		delete(m.Timeline.Backends, "")
+	}
+}
+
 // target names the arm: the address, also when it is in a URL.
 func (l *Load) target() string {
 	if u, err := url.Parse(l.settings.Target); l.settings.HTTP != "" && err == nil {
@@ -93,7 +108,7 @@ func (l *Load) connections() string {
 func (l *Load) config(ability *Ability) map[string]any {
 	s := l.settings
 	c := map[string]any{
-		"engine": engine(s.HTTP != ""), "target": s.Target, "call": l.what, "load": s.describe(l.pace),
+		"engine": s.engine(), "processors": s.threads(), "target": s.Target, "call": l.what, "load": s.describe(l.pace),
 		"open": l.pace.Open(), "in_flight": l.pace.InFlight(), "timeout": s.Timeout.String(),
 		"messages": l.messages.Len(), "warmup": s.Warmup, "tls": s.TLS != TLS{} || isHTTPS(s),
 	}
@@ -121,15 +136,15 @@ const (
 )
 
 // limited says how the generator itself bounded the numbers; "" when it did not.
-func limited(open bool, m measure.Measurement, seen result.Measures) string {
+func limited(open bool, threads int, m measure.Measurement, seen result.Measures) string {
 	if m.Calls == 0 {
 		return ""
 	}
 	if late := seen.Lateness.P99; open && late > math.Max(latenessFloorMS, latenessShare*seen.Latency.P99) {
 		return fmt.Sprintf("calls left up to %.1f ms late (p99), of a latency of %.1f ms", late, seen.Latency.P99)
 	}
-	if used := m.CPU.Seconds() / m.Elapsed.Seconds(); used > saturated*float64(Processors()) {
-		return fmt.Sprintf("it used %.2f of its %d processors", used, Processors())
+	if used := m.CPU.Seconds() / m.Elapsed.Seconds(); used > saturated*float64(threads) {
+		return fmt.Sprintf("it used %.2f of its %d processors", used, threads)
 	}
 	return ""
 }

@@ -34,6 +34,7 @@ type grpcClient struct {
 	path     string // of the method
 	headers  metadata.MD
 	timeout  time.Duration
+	messages *data.Messages
 	reply    atomic.Int64
 }
 
@@ -93,8 +94,8 @@ func ready(ctx context.Context, channel *grpc.ClientConn) error {
 	}
 }
 
-func (c *grpcClient) Run(ctx context.Context, p pace.Pace, messages *data.Messages, live *Live) (*measure.Recorder, time.Time) {
-	return drive(metadata.NewOutgoingContext(ctx, c.headers), p, messages, c.timeout, live, c.send)
+func (c *grpcClient) Run(ctx context.Context, p pace.Pace, live *Live) (*measure.Recorder, time.Time, error) {
+	return drive(metadata.NewOutgoingContext(ctx, c.headers), p, c.messages, c.timeout, live, c.send)
 }
 
 func (c *grpcClient) send(ctx context.Context, n uint64, message []byte) (backend, code, text string) {

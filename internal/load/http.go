@@ -22,10 +22,11 @@ import (
 // httpClient makes REST calls with net/http: HTTP/1.1 keep-alive, or HTTP/2 where TLS
 // agrees on it. Redirects are answers like others.
 type httpClient struct {
-	client  *http.Client
-	request *http.Request // without body
-	timeout time.Duration
-	reply   atomic.Int64
+	client   *http.Client
+	request  *http.Request // without body
+	timeout  time.Duration
+	messages *data.Messages
+	reply    atomic.Int64
 }
 
 // openHTTP prepares REST calls and finds out whether anybody listens.
@@ -76,8 +77,8 @@ func address(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 }
 
-func (c *httpClient) Run(ctx context.Context, p pace.Pace, messages *data.Messages, live *Live) (*measure.Recorder, time.Time) {
-	return drive(ctx, p, messages, c.timeout, live, c.send)
+func (c *httpClient) Run(ctx context.Context, p pace.Pace, live *Live) (*measure.Recorder, time.Time, error) {
+	return drive(ctx, p, c.messages, c.timeout, live, c.send)
 }
 
 func (c *httpClient) send(ctx context.Context, _ uint64, body []byte) (backend, code, text string) {

@@ -6,64 +6,80 @@ import (
 	"sync/atomic"
 	"time"
 
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
 	"rpclab/internal/caller"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
-	"rpclab/internal/result"
 )
 
-// Moment is what a load did since the moment before.
+// Moment is what a load did since the moment before. Times are in ms.
 type Moment struct {
 	At       time.Duration // since the watch began
-	Calls    uint64        // so far
-	Errors   uint64        // so far
-	Rate     float64       // calls/s that ended
-	Latency  result.Histogram
-	Lateness result.Histogram
+	Answered uint64        // so far
+	Failed   uint64        // so far, as far as the engine says it at once
+	Open     uint64        // sent and not answered: under way, or failed without a word
+	Rate     float64       // answers per second
+	P50, P99 float64       // of the latency
+	Late     float64       // p99 of the lateness
 }
 
-// Live watches a load while it runs. What it shows is for the eye: a call on the edge
-// of two moments may be missing in both. The result has them all.
+// Live watches a load while it runs. What it shows is for the eye: of many calls it
+// looks at some. The result has them all.
 type Live struct {
 	opened  time.Time
 	began   sync.Once
 	started time.Time      // when the first call became due
 	dues    []atomic.Int64 // of the calls under way, by number
-	now     atomic.Pointer[measure.Shards]
-	last    time.Time // when a moment was asked for
-	calls   uint64
-	errors  uint64
+
+	left, answered, failed atomic.Uint64
+	skip                   atomic.Uint64 // calls whose number has none of these bits are looked at
+	mu                     sync.Mutex
+	latency, lateness      *hdr.Histogram
+
+	last   time.Time // when a moment was asked for
+	before uint64    // answered until then
 }
 
-const liveShards = 4
+const (
+	// mostSeen is how many calls a second are looked at one by one; of more, one in
+	// sixteen is, so that watching costs little beside calling.
+	mostSeen = 5000
+	oneIn16  = 15
+)
 
 // NewLive returns a watch for a load that may have so many calls in flight. Calls
 // that wait for their moment may be overtaken, hence room for four times as many.
 func NewLive(inFlight int) *Live {
-	l := &Live{opened: time.Now(), last: time.Now(), dues: make([]atomic.Int64, 4*inFlight)}
-	l.now.Store(measure.NewShards(liveShards))
-	return l
+	now := time.Now()
+	return &Live{
+		opened: now, last: now, dues: make([]atomic.Int64, 4*inFlight),
+		latency: measure.Histogram(), lateness: measure.Histogram(),
+	}
 }
 
 // Moment is what happened since it was last asked. One goroutine may ask.
-func (l *Live) Moment() (Moment, error) {
-	window := l.now.Swap(measure.NewShards(liveShards)).Merged()
-	seen, err := window.Measurement()
-	if err != nil {
-		return Moment{}, err
-	}
+func (l *Live) Moment() Moment {
 	now := time.Now()
-	for _, n := range seen.Errors {
-		l.errors += n
+	m := Moment{At: now.Sub(l.opened), Answered: l.answered.Load(), Failed: l.failed.Load()}
+	if left := l.left.Load(); left > m.Answered+m.Failed {
+		m.Open = left - m.Answered - m.Failed
 	}
-	l.calls += seen.Calls
-	m := Moment{At: now.Sub(l.opened), Calls: l.calls, Errors: l.errors, Rate: float64(seen.Calls) / now.Sub(l.last).Seconds()}
-	l.last = now
-	if m.Latency, err = histogram(seen.Latency); err != nil {
-		return m, err
+	m.Rate = float64(m.Answered-l.before) / now.Sub(l.last).Seconds()
+	l.last, l.before = now, m.Answered
+	l.skip.Store(0)
+	if m.Rate > mostSeen {
+		l.skip.Store(oneIn16)
 	}
-	m.Lateness, err = histogram(seen.Lateness)
-	return m, err
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := func(h *hdr.Histogram, percentile float64) float64 {
+		return float64(h.ValueAtPercentile(percentile)) / 1e6
+	}
+	m.P50, m.P99, m.Late = at(l.latency, 50), at(l.latency, 99), at(l.lateness, 99)
+	l.latency.Reset()
+	l.lateness.Reset()
+	return m
 }
 
 // noted is a pace that leaves behind when the calls under way were due.
@@ -82,17 +98,39 @@ func (n noted) Next(call uint64, after time.Duration) (time.Duration, bool) {
 // note returns the pace, watched from now on.
 func (l *Live) note(p pace.Pace) pace.Pace { return noted{p, l} }
 
+// sent notes that a call leaves.
+func (l *Live) sent(n uint64) {
+	l.left.Add(1)
+	l.look(l.lateness, n)
+}
+
+// ended notes that a call has its answer, or has failed.
+func (l *Live) ended(n uint64, well bool) {
+	if !well {
+		l.failed.Add(1)
+		return
+	}
+	l.answered.Add(1)
+	l.look(l.latency, n)
+}
+
+// look adds the time since a call was due.
+func (l *Live) look(to *hdr.Histogram, n uint64) {
+	if n&l.skip.Load() != 0 {
+		return
+	}
+	took := time.Since(l.started) - time.Duration(l.dues[n%uint64(len(l.dues))].Load())
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_ = to.RecordValue(int64(min(max(took, 0), measure.Longest))) // cannot fail within the bounds
+}
+
 // watch returns do, with every call noted.
 func (l *Live) watch(do caller.Do) caller.Do {
 	return func(ctx context.Context, n uint64) (backend, code, text string) {
-		due := time.Duration(l.dues[n%uint64(len(l.dues))].Load())
-		sent := time.Since(l.started)
+		l.sent(n)
 		backend, code, text = do(ctx, n)
-		l.now.Load().Record(n, measure.Call{Due: due, Sent: sent, Done: time.Since(l.started), Backend: backend, Code: code, Message: text})
+		l.ended(n, code == measure.OK)
 		return backend, code, text
 	}
-}
-
-func histogram(hdr string) (result.Histogram, error) {
-	return result.Merge([]result.Histogram{{HDR: hdr}})
 }

@@ -2,11 +2,13 @@ package load
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"os"
 	"time"
 
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"rpclab/internal/load/data"
@@ -65,7 +67,7 @@ func (l *Load) openHTTP(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	client.timeout = s.Timeout
+	client.timeout, client.messages = s.Timeout, l.messages
 	l.client = client
 	return nil
 }
@@ -84,38 +86,57 @@ func (l *Load) openGRPC(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	source, err := s.source(ctx)
+	found, err := s.find(ctx, security, md)
 	if err != nil {
 		return err
+	}
+	if l.messages, err = s.messages(found.Input()); err != nil {
+		return err
+	}
+	path := method.Path(found)
+	l.what = path[1:]
+	if s.Engine == Wire {
+		wired, err := openWire(ctx, wireConfig{
+			target: s.Target, connections: max(s.Connections, 1), cores: max(s.Cores, 1), security: security,
+			timeout: s.Timeout, path: path, headers: md, messages: l.messages,
+		})
+		if err != nil {
+			return err
+		}
+		l.client = wired
+		return nil
 	}
 	client, err := openGRPC(ctx, s.Target, max(s.Connections, 1), security, nil)
 	if err != nil {
 		return err
 	}
-	client.headers, client.timeout, l.client = md, s.Timeout, client
-	if source == nil {
-		source = method.FromServer(client.channels[0], md)
-	}
-	if err := l.find(ctx, source, client); err != nil {
-		return errors.Join(err, client.Close())
-	}
+	client.path, client.headers, client.timeout, client.messages = path, md, s.Timeout, l.messages
+	l.client = client
 	return nil
 }
 
-// find learns from a source what the method takes, and makes the messages.
-func (l *Load) find(ctx context.Context, source method.Source, client *grpcClient) error {
+// find learns what the method takes: from files, or from the server on a connection
+// of its own.
+func (s Settings) find(ctx context.Context, security *tls.Config, md metadata.MD) (found protoreflect.MethodDescriptor, err error) {
 	ctx, cancel := context.WithTimeout(ctx, connectWithin)
 	defer cancel()
-	found, err := method.Find(ctx, source, l.settings.Call)
-	if errors.Is(err, method.ErrRequest) {
-		return wrongf("--call %s: %w", l.settings.Call, err)
-	} else if err != nil {
-		return err
+	source, err := s.source(ctx)
+	if err != nil {
+		return nil, err
 	}
-	client.path = method.Path(found)
-	l.what = client.path[1:]
-	l.messages, err = l.settings.messages(found.Input())
-	return err
+	if source == nil {
+		asked, err := openGRPC(ctx, s.Target, 1, security, nil)
+		if err != nil {
+			return nil, err
+		}
+		defer asked.Close()
+		source = method.FromServer(asked.channels[0], md)
+	}
+	found, err = method.Find(ctx, source, s.Call)
+	if errors.Is(err, method.ErrRequest) {
+		return nil, wrongf("--call %s: %w", s.Call, err)
+	}
+	return found, err
 }
 
 // source is where the method is described; nil: the server says it.
@@ -164,9 +185,11 @@ func (l *Load) Close() error { return l.client.Close() }
 func (l *Load) Run(ctx context.Context, live *Live) (result.Document, error) {
 	if l.settings.Warmup > 0 {
 		users := min(l.settings.Warmup, l.pace.InFlight())
-		l.client.Run(ctx, pace.Closed{Users: users, Calls: uint64(l.settings.Warmup)}, l.messages, nil)
+		if _, _, err := l.client.Run(ctx, pace.Closed{Users: users, Calls: uint64(l.settings.Warmup)}, nil); err != nil {
+			return result.Document{}, fmt.Errorf("warm-up: %w", err)
+		}
 	}
-	m, err := measured(func() (*measure.Recorder, time.Time) { return l.client.Run(ctx, l.pace, l.messages, live) })
+	m, err := measured(func() (*measure.Recorder, time.Time, error) { return l.client.Run(ctx, l.pace, live) })
 	if err != nil {
 		return result.Document{}, err
 	}
@@ -181,12 +204,15 @@ func (l *Load) Run(ctx context.Context, live *Live) (result.Document, error) {
 }
 
 // measured runs a load and adds what it cost this process.
-func measured(run func() (*measure.Recorder, time.Time)) (m measure.Measurement, err error) {
+func measured(run func() (*measure.Recorder, time.Time, error)) (m measure.Measurement, err error) {
 	before, err := measure.CPU(os.Getpid())
 	if err != nil {
 		return m, err
 	}
-	recorder, started := run()
+	recorder, started, err := run()
+	if err != nil {
+		return m, err
+	}
 	after, err := measure.CPU(os.Getpid())
 	if err != nil {
 		return m, err

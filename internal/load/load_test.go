@@ -4,15 +4,24 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/reflection"
+	"google.golang.org/grpc/status"
+
+	rpclabv1 "rpclab/api/rpclab/v1"
 	"rpclab/internal/result"
 )
 
@@ -32,7 +41,14 @@ func run(t *testing.T, s Settings) result.Document {
 }
 
 func TestALoadMakesADocumentOfOneArm(t *testing.T) {
+	for _, engine := range []string{Wire, GRPCGo} {
+		t.Run(engine, func(t *testing.T) { documentOfOneArm(t, engine) })
+	}
+}
+
+func documentOfOneArm(t *testing.T, engine string) {
 	s := settings()
+	s.Engine = engine
 	s.Target, s.Rate, s.Calls, s.Data, s.Connections, s.Warmup = greeter(t), 1000, 50, `{"name": "you"}`, 2, 10
 	d := run(t, s)
 	a := d.Arms[0]
@@ -67,7 +83,7 @@ func TestAnInterruptKeepsWhatWasMeasured(t *testing.T) {
 	live := l.Live()
 	go func() {
 		for {
-			if m, err := live.Moment(); err != nil || m.Calls > 100 {
+			if live.Moment().Answered > 100 {
 				cancel()
 				return
 			}
@@ -78,6 +94,59 @@ func TestAnInterruptKeepsWhatWasMeasured(t *testing.T) {
 	if err != nil || !d.Partial || d.Arms[0].Calls < 100 || d.Arms[0].Config["generator"] != nil {
 		t.Errorf("partial: %v, %d calls, %v", d.Partial, d.Arms[0].Calls, err)
 	}
+}
+
+// TestEnginesSendTheSame metadata and messages, and count the same errors.
+func TestEnginesSendTheSame(t *testing.T) {
+	for _, engine := range []string{Wire, GRPCGo} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		picky := &picky{names: map[string]int{}}
+		server := grpc.NewServer()
+		rpclabv1.RegisterGreeterServer(server, picky)
+		reflection.Register(server)
+		go func() { _ = server.Serve(listener) }()
+		s := settings()
+		s.Engine, s.Target, s.Calls, s.Concurrency = engine, listener.Addr().String(), 10, 1
+		s.Metadata = []string{"token: x", "key-bin: AQI="}
+		s.Data = `{"name": "{{.Number}}{{if eq .Number 4}}{{randomInt 2 1}}{{end}}"}`
+		a := run(t, s).Arms[0]
+		server.Stop()
+		failed := "INTERNAL"
+		if engine == Wire {
+			failed = "DATA_LOSS"
+		}
+		if a.Calls != 10 || a.Errors["PERMISSION_DENIED"] != 1 || a.Errors[failed] != 1 || a.Backends[s.Target] != 8 {
+			t.Errorf("%s: %d calls, errors %v, %v, backends %v", engine, a.Calls, a.Errors, a.Samples, a.Backends)
+		}
+		if picky.wrong != 0 || picky.names["0"] != 1 || picky.names["9"] != 1 {
+			t.Errorf("%s: %d calls without their metadata; names %v", engine, picky.wrong, picky.names)
+		}
+	}
+}
+
+// picky refuses the name 7.
+type picky struct {
+	rpclabv1.UnimplementedGreeterServer
+	mu    sync.Mutex
+	names map[string]int
+	wrong int
+}
+
+func (p *picky) SayHello(ctx context.Context, request *rpclabv1.HelloRequest) (*rpclabv1.HelloReply, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.names[request.Name]++
+	md, _ := metadata.FromIncomingContext(ctx)
+	if !slices.Equal(md["token"], []string{"x"}) || !slices.Equal(md["key-bin"], []string{"\x01\x02"}) {
+		p.wrong++
+	}
+	if request.Name == "7" {
+		return nil, status.Error(codes.PermissionDenied, "no sevens")
+	}
+	return &rpclabv1.HelloReply{}, nil
 }
 
 func TestRESTCallsAreCountedByStatus(t *testing.T) {
@@ -127,6 +196,9 @@ func TestWhatIsWrongIsSaidBeforeTheLoad(t *testing.T) {
 	}
 	for want, change := range map[string]func(*Settings){
 		`did you mean "rpclab.v1.Greeter"`: func(s *Settings) { s.Call = "rpclab.v1.Greter/SayHello" },
+		"needs --engine grpc-go":           func(s *Settings) { s.Data = `{"name": "{{.Worker}}"}` },
+		`did you mean "wire"?`:             func(s *Settings) { s.Engine = "wired" },
+		"--cores has to be":                func(s *Settings) { s.Cores = 100_000 },
 		`unknown field "nmae"`:             func(s *Settings) { s.Data = `{"nmae": "x"}` },
 		"cannot read the data":             func(s *Settings) { s.Data = "@" + filepath.Join(dir, "nowhere") },
 		"has no certificate in PEM form":   func(s *Settings) { s.TLS.CACert = empty },
@@ -144,7 +216,7 @@ func TestWhatIsWrongIsSaidBeforeTheLoad(t *testing.T) {
 }
 
 func TestTheSelfTestWorksForREST(t *testing.T) {
-	a, err := SelfTest(t.Context(), Probe{HTTP: true, Request: 10, Reply: 100, Each: 50 * time.Millisecond})
+	a, err := SelfTest(t.Context(), Probe{Engine: "net/http", Request: 10, Reply: 100, Each: 50 * time.Millisecond})
 	if err != nil || a.Ceiling < 100 || a.Got < 200 || a.Engine != "net/http" {
 		t.Errorf("%+v, %v", a, err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -17,7 +16,7 @@ import (
 
 // Probe is what a self-test sends.
 type Probe struct {
-	HTTP    bool          // REST instead of gRPC
+	Engine  string        // [Wire], [GRPCGo], or net/http
 	Request int           // bytes of a message
 	Reply   int           // bytes of its answer
 	Each    time.Duration // how long each of the three parts takes
@@ -49,7 +48,7 @@ const briefly = 150 * time.Millisecond
 // ability is the probe that is like the load.
 func (l *Load) ability() Probe {
 	message, _ := l.messages.At(data.Call{}) // was made before
-	return Probe{HTTP: l.settings.HTTP != "", Request: len(message), Reply: l.client.ReplyBytes(), Each: briefly}
+	return Probe{Engine: l.settings.engine(), Request: len(message), Reply: l.client.ReplyBytes(), Each: briefly}
 }
 
 // SelfTest measures the generator's own ceiling and floor on loopback connections.
@@ -59,68 +58,88 @@ func SelfTest(ctx context.Context, p Probe) (ability *Ability, err error) {
 		return nil, err
 	}
 	defer stop()
-	var wire traffic
-	client, err := openProbe(ctx, p, target, wire.dial)
+	a := &Ability{Engine: p.Engine, Users: ceilingUsers}
+	if a.Sent, a.Got, err = bytesPerCall(ctx, p, target); err != nil {
+		return nil, err
+	}
+	client, err := openProbe(ctx, p, target, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	messages := data.Binary(make([]byte, p.Request))
-	client.Run(ctx, pace.Closed{Users: ceilingUsers, Calls: 20 * ceilingUsers}, messages, nil) // warm code, known headers
-
-	a := &Ability{Engine: engine(p.HTTP), Users: ceilingUsers}
-	sent, got := wire.sent.Load(), wire.got.Load()
-	alone, err := measured(func() (*measure.Recorder, time.Time) {
-		return client.Run(ctx, pace.Closed{Users: 1, Duration: p.Each}, messages, nil)
-	})
+	during := func(users int) (measure.Measurement, error) {
+		return measured(func() (*measure.Recorder, time.Time, error) {
+			return client.Run(ctx, pace.Closed{Users: users, Duration: p.Each}, nil)
+		})
+	}
+	if _, _, err := client.Run(ctx, pace.Closed{Users: ceilingUsers, Calls: 20 * ceilingUsers}, nil); err != nil {
+		return nil, err // code is warm, headers are known
+	}
+	alone, err := during(1)
 	if err != nil {
 		return nil, err
 	}
-	if alone.Calls > 0 {
-		a.Sent, a.Got = int(uint64(wire.sent.Load()-sent)/alone.Calls), int(uint64(wire.got.Load()-got)/alone.Calls)
-	}
-	if a.FloorP50, a.FloorP99, err = microseconds(alone); err != nil {
-		return nil, err
-	}
-	busy, err := measured(func() (*measure.Recorder, time.Time) {
-		return client.Run(ctx, pace.Closed{Users: ceilingUsers, Duration: p.Each}, messages, nil)
-	})
+	busy, err := during(ceilingUsers)
 	if err != nil {
 		return nil, err
 	}
 	if busy.Calls > 0 {
 		a.Ceiling = float64(busy.Calls) / busy.Elapsed.Seconds()
-		a.CPU = float64(busy.CPU.Microseconds()) / float64(busy.Calls)
+		a.CPU = float64(busy.CPU) / 1e3 / float64(busy.Calls)
 	}
 	bare, err := pingPong(ctx, a.Sent, a.Got, p.Each)
 	if err != nil {
 		return nil, err
 	}
-	a.PingP50, a.PingP99, err = microseconds(bare)
-	return a, err
+	var errs [2]error
+	a.FloorP50, a.FloorP99, errs[0] = microseconds(alone)
+	a.PingP50, a.PingP99, errs[1] = microseconds(bare)
+	return a, errors.Join(errs[:]...)
 }
 
-func engine(rest bool) string {
-	if rest {
-		return "net/http"
+// bytesPerCall counts what one call after others sends and gets on the wire.
+func bytesPerCall(ctx context.Context, p Probe, target string) (sent, got int, err error) {
+	const calls = 100
+	var wire traffic
+	client, err := openProbe(ctx, p, target, wire.dial)
+	if err != nil {
+		return 0, 0, err
 	}
-	return "grpc-go"
+	defer func() { err = errors.Join(err, client.Close()) }()
+	for range 2 { // the first time headers are long
+		sent, got = int(wire.sent.Load()), int(wire.got.Load())
+		if _, _, err := client.Run(ctx, pace.Sequence(calls), nil); err != nil {
+			return 0, 0, err
+		}
+	}
+	return (int(wire.sent.Load()) - sent) / calls, (int(wire.got.Load()) - got) / calls, nil
 }
 
 func openProbe(ctx context.Context, p Probe, target string, dial dialer) (Client, error) {
-	if p.HTTP {
-		c, err := openHTTP(ctx, http.MethodPost, "http://"+target+"/", http.Header{}, 0, ceilingUsers, nil, dial)
+	const path = "/rpclab.v1.Greeter/SayHello"
+	messages := data.Binary(make([]byte, p.Request))
+	switch p.Engine {
+	case Wire:
+		c, err := openWire(ctx, wireConfig{
+			target: target, connections: 1, cores: 1, timeout: connectWithin, path: path, messages: messages, dial: dial,
+		})
+		if err != nil {
+			return nil, err // not the client, which would be an interface that holds nil
+		}
+		return c, nil
+	case GRPCGo:
+		c, err := openGRPC(ctx, target, 1, nil, dial)
 		if err != nil {
 			return nil, err
 		}
-		c.timeout = connectWithin
+		c.path, c.timeout, c.messages = path, connectWithin, messages
 		return c, nil
 	}
-	c, err := openGRPC(ctx, target, 1, nil, dial)
+	c, err := openHTTP(ctx, http.MethodPost, "http://"+target+"/", http.Header{}, 0, ceilingUsers, nil, dial)
 	if err != nil {
 		return nil, err
 	}
-	c.path, c.timeout = "/rpclab.v1.Greeter/SayHello", connectWithin
+	c.timeout, c.messages = connectWithin, messages
 	return c, nil
 }
 
@@ -128,9 +147,6 @@ func microseconds(m measure.Measurement) (p50, p99 float64, err error) {
 	h, err := result.Merge([]result.Histogram{{HDR: m.Service}})
 	return h.P50 * 1e3, h.P99 * 1e3, err
 }
-
-// Processors is how many of them the generator may use at once.
-func Processors() int { return runtime.GOMAXPROCS(0) }
 
 // traffic counts the bytes of all connections that it opens.
 type traffic struct{ sent, got atomic.Int64 }

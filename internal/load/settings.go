@@ -7,9 +7,12 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
+
+	"rpclab/internal/experiment"
 )
 
 // ErrRequest: what was asked for is wrong, and nothing was called.
@@ -52,7 +55,31 @@ type Settings struct {
 
 	Warmup      int // calls made before, which nobody counts
 	Timeout     time.Duration
-	Connections int // 0: one for gRPC, as many as needed for HTTP
+	Connections int    // 0: one for gRPC, as many as needed for HTTP
+	Engine      string // [Wire] or [GRPCGo]; of HTTP there is one
+	Cores       int    // threads of the engine wire; 0: 1
+}
+
+// The engines that make gRPC calls.
+const (
+	Wire   = "wire"    // our own
+	GRPCGo = "grpc-go" // as an application would
+)
+
+// engine is what makes the calls.
+func (s Settings) engine() string {
+	if s.HTTP != "" {
+		return "net/http"
+	}
+	return s.Engine
+}
+
+// threads is how many processors the generator can keep busy.
+func (s Settings) threads() int {
+	if s.engine() == Wire {
+		return max(min(s.Cores, s.Connections), 1)
+	}
+	return runtime.GOMAXPROCS(0)
 }
 
 // ByDefault is how long a load takes that says neither duration nor number of calls.
@@ -80,6 +107,10 @@ func (s Settings) checkTarget() error {
 			return wrongf("%q is no URL: write one such as http://127.0.0.1:8080/path", s.Target)
 		}
 		return nil
+	case s.Engine != Wire && s.Engine != GRPCGo:
+		return wrongf("--engine %s: no such engine%s", s.Engine, experiment.Suggest(s.Engine, []string{Wire, GRPCGo}))
+	case s.Cores > 1 && (s.Engine != Wire || s.HTTP != ""):
+		return wrongf("--cores is of the engine wire; others use every processor")
 	case s.Call == "":
 		return wrongf("say what to call: --call package.Service/Method, or --http GET for REST")
 	case s.Proto != "" && s.Protoset != "":
@@ -123,6 +154,7 @@ func (s Settings) checkNumbers() error {
 		{"--concurrency", s.Concurrency >= 0 && s.Concurrency <= MaxUsers, fmt.Sprintf("has to be 1 to %d", MaxUsers)},
 		{"--connections", s.Connections >= 0 && s.Connections <= MaxUsers, fmt.Sprintf("has to be 1 to %d", MaxUsers)},
 		{"--max-in-flight", s.MaxInFlight > 0 && s.MaxInFlight <= MaxUsers, fmt.Sprintf("has to be 1 to %d", MaxUsers)},
+		{"--cores", s.Cores >= 0 && s.Cores <= runtime.NumCPU(), fmt.Sprintf("has to be 1 to %d, the processors of this machine", runtime.NumCPU())},
 		{"--warmup", s.Warmup >= 0, "has to be a number of calls, or 0"},
 		{"--think", s.Think >= 0, "has to be a time such as 100ms"},
 		{"--duration", s.Duration >= 0, "has to be a time such as 10s"},

@@ -133,7 +133,7 @@ func TestAnInterruptedLoadGivesTheResultSoFar(t *testing.T) {
 		t.Fatal(err)
 	}
 	line, err := bufio.NewReader(stderr).ReadString('\n') // where it stands after 5 s
-	if err != nil || !regexp.MustCompile(`^ +5 s +\d+/s  p50 .* ms  p99 .* ms  late .* ms  0 failed\n$`).MatchString(line) {
+	if err != nil || !regexp.MustCompile(`^ +5 s +\d+/s  p50 .* ms  p99 .* ms  late .* ms  0 failed, 0 open\n$`).MatchString(line) {
 		t.Errorf("it says %q, %v", line, err)
 	}
 	if err := c.Process.Signal(os.Interrupt); err != nil {
@@ -161,6 +161,7 @@ func TestWrongLoads(t *testing.T) {
 	for name, args := range map[string][]string{
 		"no-target":          call(),
 		"no-call":            {address},
+		"engine":             call("--engine", "grpc", address),
 		"no-port":            call("localhost"),
 		"unknown-service":    {"--call", "rpclab.v1.Greter/SayHello", address},
 		"unknown-method":     {"--call", "rpclab.v1.Greeter/SayHallo", address},

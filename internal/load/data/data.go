@@ -27,6 +27,7 @@ type Call struct {
 type Messages struct {
 	messages []message
 	moving   bool
+	workers  bool
 }
 
 // message is bytes that never change, or a template of them.
@@ -38,6 +39,9 @@ type message struct {
 
 // Moving says whether any message is made anew for each call.
 func (m *Messages) Moving() bool { return m.moving }
+
+// UseWorkers says whether any message asks for the number of a worker.
+func (m *Messages) UseWorkers() bool { return m.workers }
 
 // Len is how many messages there are.
 func (m *Messages) Len() int { return len(m.messages) }
@@ -130,6 +134,9 @@ func (m *Messages) add(text []byte, encode func([]byte) ([]byte, error)) error {
 		return nil
 	}
 	m.moving = true
+	for _, a := range action.FindAll(text, -1) {
+		m.workers = m.workers || bytes.Contains(a, []byte(".Worker"))
+	}
 	_, err = (&Messages{messages: []message{one}}).At(Call{})
 	return err
 }
