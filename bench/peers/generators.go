@@ -24,14 +24,30 @@ func generators(t tools, dir string) ([]generator, error) {
 	}
 	said := filepath.Join(dir, "report")
 	return []generator{
-		wirebench(t), h2load(t, body, said), fortio(t, said), k6(t, script, api, said), ghz(t, api),
+		rpclabLoad(t, api, said), wirebench(t), h2load(t, body, said), fortio(t, said), k6(t, script, api, said), ghz(t, api),
 	}, nil
+}
+
+func rpclabLoad(t tools, api, said string) generator {
+	load := []string{t.rpclab, "load", "--import-path", api, "--proto", filepath.Join(api, "rpclab/v1/greeter.proto"), "--call", method,
+		"-d", `{"name":"rpclab"}`, "--json", said}
+	return generator{
+		Name: "rpclab load", Version: "this tree", Calls: [2]int{600_000, 200_000}, read: readRpclab,
+		Note: "one thread; at the end of each run it measures its own ceiling and floor for half a second, which is the most of its start-up and its peak memory",
+		run: func(addr string, calls int, s shape) command {
+			return command{report: said, args: append(load, "--calls", strconv.Itoa(calls), "--concurrency", strconv.Itoa(s.Connections*s.Streams),
+				"--connections", strconv.Itoa(s.Connections), addr)}
+		},
+		rate: func(addr string, perSecond int, d time.Duration) command {
+			return command{report: said, args: append(load, "--rate", strconv.Itoa(perSecond), "--duration", d.String(), "--connections", "10", addr)}
+		},
+	}
 }
 
 func wirebench(t tools) generator {
 	return generator{
-		Name: "rpclab", Version: "this tree", Calls: [2]int{600_000, 120_000}, read: readWirebench,
-		Note: "the engine alone (`bench/wirebench`), one thread; it checks the message of every answer",
+		Name: "its engine", Version: "this tree", Calls: [2]int{600_000, 200_000}, read: readWirebench,
+		Note: "`internal/wire` alone (`bench/wirebench`), one thread; it checks the message of every answer",
 		run: func(addr string, calls int, s shape) command {
 			return command{args: []string{t.wirebench, "-calls", strconv.Itoa(calls), "-users", strconv.Itoa(s.Connections * s.Streams),
 				"-connections", strconv.Itoa(s.Connections), addr}}
@@ -46,7 +62,7 @@ func h2load(t tools, body, said string) generator {
 	request := []string{"-t", "1", "-d", body, "-H", "te: trailers", "-H", "content-type: application/grpc"}
 	url := func(addr string) string { return "http://" + addr + "/" + method }
 	return generator{
-		Name: "h2load", Version: t.h2loadAt, Calls: [2]int{600_000, 120_000}, read: readH2load,
+		Name: "h2load", Version: t.h2loadAt, Calls: [2]int{600_000, 200_000}, read: readH2load,
 		Note: "one thread; it looks at the HTTP status only, and prints no percentiles: its p99 is from its log of every request",
 		run: func(addr string, calls int, s shape) command {
 			args := append([]string{t.h2load, "-n", strconv.Itoa(calls), "-c", strconv.Itoa(s.Connections), "-m", strconv.Itoa(s.Streams)}, request...)

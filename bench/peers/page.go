@@ -83,7 +83,7 @@ func (p page) target(b *strings.Builder) {
 	b.WriteString("\n## The goal\n\nAt most 0.5 of h2load's CPU per call and 1/60 of ghz's, in the same run:\n\n| | × h2load | ghz ÷ rpclab | |\n|---|--:|--:|---|\n")
 	for target, name := range []string{"answerer", "grpc-go"} {
 		for _, s := range shapes {
-			ours := median(p.of("rpclab", target, s), perCall)
+			ours := median(p.of("rpclab load", target, s), perCall)
 			half, sixtieth := ours/median(p.of("h2load", target, s), perCall), median(p.of("ghz", target, s), perCall)/ours
 			verdict := "missed"
 			if half <= 0.5 && sixtieth >= 60 {

@@ -29,7 +29,8 @@ func TestReportsAreRead(t *testing.T) {
 		said report
 		want outcome
 	}{
-		"rpclab": {readWirebench, report{stdout: []byte(`{"calls":10,"errors":{"UNAVAILABLE":2},"p90_ms":1,"p99_ms":1.5}`)}, outcome{8, time.Millisecond, 1500 * time.Microsecond}},
+		"rpclab load": {readRpclab, report{file: []byte(`{"arms":[{"calls":10,"errors":{"UNAVAILABLE":2},"latency_ms":{"p90":1,"p99":1.5}}]}`)}, outcome{8, time.Millisecond, 1500 * time.Microsecond}},
+		"its engine":  {readWirebench, report{stdout: []byte(`{"calls":10,"errors":{"UNAVAILABLE":2},"p90_ms":1,"p99_ms":1.5}`)}, outcome{8, time.Millisecond, 1500 * time.Microsecond}},
 		"ghz": {readGhz, report{stdout: []byte(`{"statusCodeDistribution":{"OK":7},"latencyDistribution":[{"percentage":50,"latency":1},{"percentage":90,"latency":41},{"percentage":99,"latency":42}]}`)},
 			outcome{7, 41, 42}},
 		"fortio": {readFortio, report{file: []byte(`{"RetCodes":{"SERVING":9},"DurationHistogram":{"Percentiles":[{"Percentile":90,"Value":0.125},{"Percentile":99,"Value":0.25}]}}`)},
@@ -61,15 +62,15 @@ func TestWhatCannotBeHadIsSaid(t *testing.T) {
 
 func TestThePage(t *testing.T) {
 	p := page{
-		Peers: []generator{{Name: "rpclab", Version: "this tree", Calls: [2]int{300_000, 120_000}, Note: "the engine"},
+		Peers: []generator{{Name: "rpclab load", Version: "this tree", Calls: [2]int{300_000, 120_000}, Note: "the engine"},
 			{Name: "h2load", Version: "1", Calls: [2]int{300_000, 120_000}}, {Name: "ghz", Version: "v2", Calls: [2]int{20_000, 20_000}}},
 		Rounds: 3, Machine: "2 CPUs", Date: "2026-01-02", Took: 3 * time.Minute,
-		Stalls: []stall{{"rpclab", outcome{5000, time.Second, 1905 * time.Millisecond}, 2 * time.Second}, {"ghz", outcome{4100, 2 * time.Millisecond, 14 * time.Millisecond}, 2 * time.Second}},
+		Stalls: []stall{{"rpclab load", outcome{5000, time.Second, 1905 * time.Millisecond}, 2 * time.Second}, {"ghz", outcome{4100, 2 * time.Millisecond, 14 * time.Millisecond}, 2 * time.Second}},
 	}
 	for round := range time.Duration(3) {
 		for target := range 2 {
 			for _, s := range shapes {
-				for name, micros := range map[string]time.Duration{"rpclab": 1, "h2load": 4, "ghz": 100} {
+				for name, micros := range map[string]time.Duration{"rpclab load": 1, "h2load": 4, "ghz": 100} {
 					p.Costs = append(p.Costs, cost{Generator: name, Target: target, Shape: s, PerCall: micros*time.Microsecond + round*time.Duration(100*target),
 						Rate: 1000, Peak: 10e6, Server: 2 * time.Microsecond, Start: 20 * time.Millisecond})
 				}

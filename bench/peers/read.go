@@ -11,6 +11,30 @@ import (
 	"time"
 )
 
+func readRpclab(r report) (outcome, error) {
+	var said struct {
+		Arms []struct {
+			Calls   int            `json:"calls"`
+			Errors  map[string]int `json:"errors"`
+			Latency struct {
+				P90 float64 `json:"p90"`
+				P99 float64 `json:"p99"`
+			} `json:"latency_ms"`
+		} `json:"arms"`
+	}
+	if err := json.Unmarshal(r.file, &said); err != nil {
+		return outcome{}, err
+	}
+	if len(said.Arms) != 1 {
+		return outcome{}, fmt.Errorf("the result has %d arms, not one", len(said.Arms))
+	}
+	arm := said.Arms[0]
+	for _, n := range arm.Errors {
+		arm.Calls -= n
+	}
+	return outcome{answered: arm.Calls, p90: milliseconds(arm.Latency.P90), p99: milliseconds(arm.Latency.P99)}, nil
+}
+
 func readWirebench(r report) (outcome, error) {
 	var said struct {
 		Calls  int            `json:"calls"`
