@@ -117,11 +117,14 @@ func fields(md metadata.MD) (all []h2.Field) {
 
 func (w *wireClient) Run(ctx context.Context, p pace.Pace, live *Live) (*measure.Recorder, time.Time, error) {
 	w.live.Store(live)
-	if live != nil {
-		p = live.note(p)
+	if live == nil {
+		recorder, start, _, err := w.engine.Run(ctx, p)
+		return recorder, start, err
 	}
-	recorder, start, _, err := w.engine.Run(ctx, p)
-	return recorder, start, err
+	recorder, _, _, err := w.engine.Run(ctx, live.note(p))
+	// Calls are due from when the engine's thread takes the load up, which is a
+	// millisecond or so after it was asked.
+	return recorder, live.started, err
 }
 
 // make appends the message of a call. A template that fails leaves an empty message,
