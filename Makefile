@@ -1,5 +1,5 @@
 # make check is the fast part, for while you work; make test is everything.
-.PHONY: run check test bench bench-peers generate
+.PHONY: run check test conformance-tools bench bench-peers generate
 
 run: ; go run ./cmd/rpclab run channels --quick
 
@@ -7,11 +7,12 @@ check: tools
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt would change:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	go vet ./...
 	GOOS=darwin go vet ./...
-	go test -short $$(go list ./... | grep -v /test/e2e)
+	go test -short $$(go list ./... | grep -v -e /test/e2e -e /test/conformance)
 
-test: check
+test: check conformance-tools
 	go test -race -count=1 -timeout 40m ./internal/... ./test/house/... ./api/... ./experiments/...
-	go test -count=1 -timeout 40m ./cmd/... ./test/...
+	go test -count=1 -timeout 40m ./cmd/... $$(go list ./test/... | grep -v /test/conformance)
+	go test -count=1 -timeout 15m ./test/conformance
 	go test -count=1 -timeout 30m ./internal/verdict -run 'Coverage|Power' -sims 5000
 
 bench:
@@ -23,6 +24,9 @@ bench-peers: ; go run ./bench/peers
 generate:
 	go generate ./...
 	go test ./internal/result ./internal/lab -run 'PublishedSchema' -update
+
+# Servers that others wrote, into the system (Debian packages) and the user's cache.
+conformance-tools: ; @test/conformance/tools.sh
 
 # Go, and a C compiler for the race detector; modules come into Go's own cache.
 tools:

@@ -1,0 +1,92 @@
+package conformance
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	rpclabv1 "rpclab/api/rpclab/v1"
+	"rpclab/internal/measure"
+	"rpclab/internal/pace"
+	"rpclab/internal/wire"
+	"rpclab/internal/workload"
+)
+
+const (
+	calls       = 100_000
+	users       = 50
+	connections = 4
+)
+
+// greet is a greeter's call under a name of its own, so that an answer that went to
+// another call is a wrong one.
+func greet() wire.Call {
+	return wire.Call{
+		Method: rpclabv1.Greeter_SayHello_FullMethodName, Backend: workload.Trailer,
+		Make: func(n uint64, dst []byte) []byte {
+			// A message of one string cannot fail; if it did, the answer would be wrong.
+			dst, _ = proto.MarshalOptions{}.MarshalAppend(dst, &rpclabv1.HelloRequest{Name: caller(n)})
+			return dst
+		},
+		Check: func(n uint64, answer []byte, backend string) error {
+			reply := &rpclabv1.HelloReply{}
+			if err := proto.Unmarshal(answer, reply); err != nil {
+				return err
+			}
+			if reply.Message != "Hello, "+caller(n) || reply.Backend != backend || backend == "" {
+				return fmt.Errorf("call %d: wrong answer %q by %q, trailer %q", n, reply.Message, reply.Backend, backend)
+			}
+			return nil
+		},
+	}
+}
+
+func caller(n uint64) string { return "caller " + strconv.FormatUint(n, 10) }
+
+// load makes the calls over a few connections with many in flight on each.
+func load(t *testing.T, addr string, call wire.Call) measure.Measurement {
+	t.Helper()
+	e, err := wire.New(wire.Config{Addresses: []string{addr}, Channels: connections, Timeout: 30 * time.Second}, call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := e.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	recorder, _, stats, err := e.Run(t.Context(), pace.Closed{Users: users, Calls: calls})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := recorder.Measurement()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d calls in %v over %d connections: %v", m.Calls, m.Elapsed.Round(time.Millisecond), stats.Connections, m.Backends)
+	return m
+}
+
+// answered is what has to be seen when every call was answered right, and every
+// backend answered some.
+func answered(t *testing.T, m measure.Measurement, ids []string) {
+	t.Helper()
+	var sum uint64
+	for _, n := range m.Backends {
+		sum += n
+	}
+	if m.Calls != calls || sum != calls || len(m.Errors) > 0 || m.Dropped > 0 {
+		t.Errorf("%d of %d calls ended, %d well; %d dropped, errors %v %v", m.Calls, calls, sum, m.Dropped, m.Errors, m.Samples)
+	}
+	if got := slices.Sorted(maps.Keys(m.Backends)); !slices.Equal(got, ids) {
+		t.Errorf("answers came from %v; the backends are %v", got, ids)
+	}
+}

@@ -1,0 +1,24 @@
+package conformance
+
+import "testing"
+
+// TestProxiesAnswerEveryCallRight puts each proxy in front of two grpc-go servers,
+// HTTP/2 in clear text on both sides.
+func TestProxiesAnswerEveryCallRight(t *testing.T) {
+	ids := []string{"b1", "b2"}
+	for name, command := range map[string]func(*testing.T, proxy) []string{
+		"nginx": nginx,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := proxy{Listen: free(t), Backends: backends(t, ids), Dir: t.TempDir()}
+			start(t, p.Listen, command(t, p)...)
+			answered(t, load(t, p.Listen, greet()), ids)
+		})
+	}
+}
+
+// nginx ends a connection with GOAWAY after 1000 requests and drops the streams above
+// the last one, so this run opens a hundred connections.
+func nginx(t *testing.T, p proxy) []string {
+	return []string{debian(t, "nginx", "nginx-light"), "-p", p.Dir, "-c", p.configured(t, "nginx.conf"), "-e", "stderr"}
+}

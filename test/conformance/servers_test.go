@@ -1,0 +1,111 @@
+package conformance
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"text/template"
+	"time"
+
+	"rpclab/internal/process"
+	"rpclab/internal/testkit"
+)
+
+// start runs a server until the test ends and waits until it listens on addr.
+func start(t *testing.T, addr string, args ...string) {
+	t.Helper()
+	p, err := process.Start(process.Spec{Args: args})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.Stop(5 * time.Second)
+		if t.Failed() {
+			t.Logf("the last lines of %s:\n%s", filepath.Base(args[0]), p.Log())
+		}
+	})
+	testkit.Await(t, args[0]+" listens on "+addr, func() bool {
+		select {
+		case <-p.Done():
+			t.Fatalf("%s ended before it listened on %s: %v\n%s", args[0], addr, p.Err(), p.Log())
+		default:
+		}
+		conn, err := net.DialTimeout("tcp", addr, time.Second)
+		if err != nil {
+			return false
+		}
+		return conn.Close() == nil
+	})
+}
+
+// backends starts one `rpclab server` an identity and returns their addresses.
+func backends(t *testing.T, ids []string) (addrs []string) {
+	t.Helper()
+	for _, id := range ids {
+		addr := free(t)
+		start(t, addr, testkit.Rpclab(t), "server", "--listen", addr, "--id", id)
+		addrs = append(addrs, addr)
+	}
+	return addrs
+}
+
+// free is a loopback address on which nothing listens.
+func free(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// proxy is what a configuration in testdata is filled with.
+type proxy struct {
+	Listen   string   // host:port
+	Inner    string   // host:port, for one that talks to itself
+	Backends []string // host:port
+	Dir      string   // the only place that it may write to
+}
+
+// Port is the port of a host:port.
+func (proxy) Port(addr string) string {
+	_, port, _ := strings.Cut(addr, ":")
+	return port
+}
+
+// configured writes testdata/name, filled in, to a file and returns its path.
+func (p proxy) configured(t *testing.T, name string) string {
+	t.Helper()
+	text, err := template.ParseFiles(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(p.Dir, name)
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := text.Execute(file, p); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// debian finds a program of a Debian package, also where users have no sbin in PATH.
+func debian(t *testing.T, name, pack string) string {
+	t.Helper()
+	for _, candidate := range []string{name, "/usr/sbin/" + name} {
+		if path, err := exec.LookPath(candidate); err == nil {
+			return path
+		}
+	}
+	t.Fatalf("%s is missing: run `make conformance-tools`, or install the package %s (Debian: apt-get install %s)", name, pack, pack)
+	return ""
+}
