@@ -114,7 +114,7 @@ func (c *core) begin(n uint64, user int, due time.Duration) {
 		k.next = nil
 	}
 	k.n, k.user, k.due, k.sent, k.attempts = n, user, due, c.now, 0
-	k.stream.Payload = c.call.payload(n, c.fixed, k.buffer)
+	k.stream.Payload = c.payload(n, k.buffer)
 	if c.call.Make != nil {
 		k.buffer = k.stream.Payload
 	}
@@ -134,7 +134,28 @@ func (c *core) place(k *call) {
 		which = uint64(k.user)
 	}
 	k.channel = c.channels[which%uint64(len(c.channels))]
+	if c.call.old() && !c.cfg.Sticky {
+		k.channel = c.idle(which)
+	}
 	k.channel.start(k)
+}
+
+// mostLooked bounds the search for an idle connection among many that are not.
+const mostLooked = 64
+
+// idle is a channel with a connection that carries no call, from a number on. Over
+// HTTP/1.1 a call behind another waits for its answer.
+func (c *core) idle(from uint64) *channel {
+	all := uint64(len(c.channels))
+	for i := range min(all, mostLooked) {
+		ch := c.channels[(from+i)%all]
+		for _, s := range ch.subs {
+			if s.isReady && s.link != nil && s.link.conn.Usable() && s.link.conn.Active() == 0 {
+				return ch
+			}
+		}
+	}
+	return c.channels[from%all]
 }
 
 func (c *core) placeAlone(k *call) {
@@ -171,12 +192,19 @@ func (c *core) returned(k *call, why h2.Status) {
 
 // answered is a call whose stream has ended.
 func (c *core) answered(k *call) {
-	message, status := c.unpack.unary(&k.stream)
+	var message []byte
+	var status h2.Status
+	if c.call.HTTP == nil {
+		message, status = c.unpack.unary(&k.stream)
+	} else {
+		message, status = k.stream.Body, ofHTTP(&k.stream)
+	}
 	backend := ""
-	if t := k.stream.Trailer; t != nil {
-		if backend = t.Backend; backend == "" {
-			backend = k.stream.Head.Backend
-		}
+	if k.stream.Trailer != nil {
+		backend = k.stream.Trailer.Backend
+	}
+	if backend == "" && k.stream.Head != nil {
+		backend = k.stream.Head.Backend
 	}
 	if status.Code == h2.OK && c.call.Check != nil {
 		if err := c.call.Check(k.n, message, backend); err != nil {
@@ -192,7 +220,7 @@ func (c *core) failed(k *call, why h2.Status) { c.end(k, "", why) }
 func (c *core) giveUp(k *call, why h2.Status) {
 	if k.link != nil && k.link.conn != nil {
 		k.link.conn.Cancel(&k.stream)
-		c.touch(k.link)
+		k.link.review()
 	}
 	c.end(k, "", why)
 }

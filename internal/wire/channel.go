@@ -120,7 +120,10 @@ func (s *sub) lost(l *link, why string) {
 	}
 	switch {
 	case core.closing:
-	case wasReady: // from the first address on, and at once if it lasted
+	case wasReady && l.useful: // at once, from the first address on
+		s.at = 0
+		core.after(0, s.connect)
+	case wasReady: // nor too often to a server that always closes
 		s.at = 0
 		core.after(max(0, backoffFirst-(core.now-s.since)), s.connect)
 	case s.at+1 < len(s.addrs):

@@ -18,6 +18,8 @@ type core struct {
 	call    Call
 	request *h2.Request
 	fixed   []byte // the payload of every call, unless the call makes its own
+	head    []byte // of a request over HTTP/1.1
+	scratch []byte
 	limits  h2.Limits
 	index   int // of Cores
 
@@ -62,8 +64,7 @@ type core struct {
 const mostDialing = 100
 
 func newCore(ctx context.Context, cfg Config, call Call, index int) (*core, error) {
-	request, err := call.request(cfg)
-	if err != nil {
+	if err := call.HTTP.check(); err != nil {
 		return nil, err
 	}
 	poll, err := newPoller()
@@ -71,10 +72,14 @@ func newCore(ctx context.Context, cfg Config, call Call, index int) (*core, erro
 		return nil, err
 	}
 	c := &core{
-		cfg: cfg, call: call, request: request, fixed: frame(call.Message), index: index,
+		cfg: cfg, call: call, index: index,
 		ctx: ctx, epoch: time.Now(), poll: poll, buffer: make([]byte, readBuffer),
 		limits: h2.Limits{Body: cfg.MaxMessage + prefix, Backend: call.Backend, Streams: uint32(cfg.Streams)},
 		unpack: unpacker{most: cfg.MaxMessage}, spare: cfg.Cores < runtime.GOMAXPROCS(0),
+	}
+	if err := c.prepare(); err != nil {
+		poll.close()
+		return nil, err
 	}
 	if !cfg.PerCall {
 		for i := index; i < cfg.Channels; i += cfg.Cores {

@@ -33,7 +33,7 @@ var ErrClosed = errors.New("wire: the engine is closed")
 // New starts the threads of an engine, which opens its connections at once. Close
 // ends them.
 func New(cfg Config, call Call) (*Engine, error) {
-	cfg, err := cfg.withDefaults()
+	cfg, err := cfg.withDefaults(call)
 	if err != nil {
 		return nil, err
 	}

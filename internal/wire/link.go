@@ -2,12 +2,9 @@ package wire
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/netip"
 	"time"
 
 	"rpclab/internal/wire/h2"
@@ -22,15 +19,16 @@ type link struct {
 	owner owner
 	addr  string
 
-	transport transport // nil: not connected
-	socket    *socket   // the transport, when it is one
-	conn      *h2.Conn
+	transport transport          // nil: not connected
+	socket    *socket            // the transport, when it is one
+	conn      protocol           // nil: not connected
 	cancel    context.CancelFunc // of a dial under way
 	opened    time.Duration      // when the dial began
 	dialing   bool               // counts as such until the server's settings are here
 	dirty     bool               // is in core.dirty
 	draining  bool               // ends with its last call
 	dead      bool
+	useful    bool // a call ended on it
 }
 
 // owner is who asked for a connection.
@@ -41,102 +39,13 @@ type owner interface {
 	lost(l *link, why string)
 }
 
-// open starts to connect.
-func (l *link) open() {
-	c := l.core
-	c.dialing++
-	l.dialing, l.opened = true, c.now
-	c.opening = append(c.opening, l)
-	if hasSockets && c.cfg.Dial == nil && c.cfg.TLS == nil {
-		if to, err := netip.ParseAddrPort(l.addr); err == nil {
-			l.openSocket(to)
-			return
-		}
-	}
-	ctx, cancel := context.WithCancel(c.ctx)
-	l.cancel = cancel
-	gen, source := l.gen, c.source()
-	c.workers.Go(func() {
-		conn, err := dial(ctx, c.cfg, l.addr, source)
-		posted := c.post(func() {
-			switch {
-			case l.dead || l.gen != gen:
-				if conn != nil {
-					conn.Close()
-				}
-			case err != nil:
-				l.broken(err)
-			default:
-				l.adopt(conn)
-			}
-		})
-		if !posted && conn != nil {
-			conn.Close()
-		}
-	})
-}
-
-func (l *link) openSocket(to netip.AddrPort) {
-	s, err := l.core.poll.connect(to, l.core.source(), l.slot, l.gen)
-	if err != nil {
-		// Not at once: the owner has not yet noted that it has a link.
-		l.core.after(0, func() {
-			if !l.dead {
-				l.broken(err)
-			}
-		})
-		return
-	}
-	l.socket, l.transport = s, s
-}
-
-// dial opens a connection that the runtime owns at first, through TLS if asked for.
-func dial(ctx context.Context, cfg Config, addr string, source netip.Addr) (net.Conn, error) {
-	open := cfg.Dial
-	if open == nil {
-		dialer := &net.Dialer{}
-		if source.IsValid() {
-			dialer.LocalAddr = &net.TCPAddr{IP: source.AsSlice()}
-		}
-		open = func(ctx context.Context, addr string) (net.Conn, error) { return dialer.DialContext(ctx, "tcp", addr) }
-	}
-	conn, err := open(ctx, addr)
-	if err != nil || cfg.TLS == nil {
-		return conn, err
-	}
-	settings := cfg.TLS
-	if settings.ServerName == "" {
-		settings = settings.Clone()
-		settings.ServerName, _, _ = net.SplitHostPort(addr)
-	}
-	secure := tls.Client(conn, settings)
-	if err := secure.HandshakeContext(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("TLS: %w", err), conn.Close())
-	}
-	if got := secure.ConnectionState().NegotiatedProtocol; got != "h2" {
-		return nil, errors.Join(fmt.Errorf("TLS: the server chose protocol %q, not h2: it does not speak HTTP/2 here", got), conn.Close())
-	}
-	return secure, nil
-}
-
-func (l *link) adopt(conn net.Conn) {
-	s, err := l.core.poll.adopt(conn, l.slot, l.gen)
-	switch {
-	case err != nil:
-		l.broken(err)
-		return
-	case s != nil:
-		l.socket, l.transport = s, s
-	default:
-		l.transport = newStdConn(l.core, l, conn)
-	}
-	l.greet()
-}
-
 // greet says the preface.
 func (l *link) greet() {
-	l.conn = h2.New(l, l.core.limits)
+	l.conn = l.core.newConn(l)
 	l.core.touch(l)
+	if l.core.call.old() { // has no settings to wait for
+		l.Ready()
+	}
 }
 
 // event is the poller's: the socket can be read, or takes more.
@@ -177,8 +86,13 @@ func (l *link) feed(p []byte, at time.Duration) {
 		}
 		return
 	}
-	if l.conn.GoAway() != "" && !l.draining {
-		l.drain(l.conn.GoAway())
+	l.review()
+}
+
+// review looks at what has changed on the connection.
+func (l *link) review() {
+	if why := l.conn.GoAway(); why != "" && !l.draining {
+		l.drain(why)
 	}
 	l.retire()
 	if !l.dead && len(l.conn.Out()) > 0 {
@@ -285,13 +199,19 @@ func (l *link) Ready() {
 // Data implements [h2.Handler]. Unary answers are taken whole; what cannot become
 // one is not waited for.
 func (l *link) Data(s *h2.Stream) {
+	if l.core.call.HTTP != nil {
+		return
+	}
 	if why := l.core.unpack.hopeless(s.Body); why.Code != h2.OK {
 		l.conn.Abort(s, why)
 	}
 }
 
 // Done implements [h2.Handler].
-func (l *link) Done(s *h2.Stream) { l.core.answered(s.Owner.(*call)) }
+func (l *link) Done(s *h2.Stream) {
+	l.useful = true
+	l.core.answered(s.Owner.(*call))
+}
 
 // Returned implements [h2.Handler].
 func (l *link) Returned(s *h2.Stream, why h2.Status) { l.core.returned(s.Owner.(*call), why) }

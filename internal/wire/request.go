@@ -10,25 +10,17 @@ import (
 )
 
 // request prepares the header block of every call.
-func (c Call) request(cfg Config) (*h2.Request, error) {
+func (c Call) request(scheme, authority string, limit time.Duration) (*h2.Request, error) {
 	if !strings.HasPrefix(c.Method, "/") || strings.Count(c.Method, "/") != 2 {
 		return nil, fmt.Errorf("wire: the method %q is not of the form /package.Service/Method", c.Method)
-	}
-	authority := c.Authority
-	if authority == "" && len(cfg.Addresses) > 0 {
-		authority = cfg.Addresses[0]
-	}
-	scheme := "http"
-	if cfg.TLS != nil {
-		scheme = "https"
 	}
 	// The order is that of the gRPC over HTTP/2 specification, "Requests".
 	fields := []h2.Field{
 		{Name: ":method", Value: "POST"}, {Name: ":scheme", Value: scheme}, {Name: ":path", Value: c.Method},
 		{Name: ":authority", Value: authority}, {Name: "te", Value: "trailers"},
 	}
-	if cfg.Timeout > 0 {
-		fields = append(fields, h2.Field{Name: "grpc-timeout", Value: timeout(cfg.Timeout)})
+	if limit > 0 {
+		fields = append(fields, h2.Field{Name: "grpc-timeout", Value: timeout(limit)})
 	}
 	fields = append(fields,
 		h2.Field{Name: "content-type", Value: "application/grpc"},
@@ -65,20 +57,11 @@ const prefix = 5 // of a message: compressed flag and length
 
 // frame puts the prefix before a message.
 func frame(message []byte) []byte {
-	return append(appendPrefix(nil, len(message)), message...)
+	return frameInPlace(append(make([]byte, prefix, prefix+len(message)), message...))
 }
 
-func appendPrefix(to []byte, n int) []byte {
-	return binary.BigEndian.AppendUint32(append(to, 0), uint32(n))
-}
-
-// payload is what call n sends, into a buffer that is used again.
-func (c *Call) payload(n uint64, fixed, buffer []byte) []byte {
-	if c.Make == nil {
-		return fixed
-	}
-	buffer = append(buffer[:0], 0, 0, 0, 0, 0)
-	buffer = c.Make(n, buffer)
-	binary.BigEndian.PutUint32(buffer[1:prefix], uint32(len(buffer)-prefix))
-	return buffer
+// frameInPlace fills in the prefix, for which there is room before the message.
+func frameInPlace(p []byte) []byte {
+	binary.BigEndian.PutUint32(p[1:prefix], uint32(len(p)-prefix))
+	return p
 }

@@ -25,7 +25,7 @@ type Config struct {
 	Addresses []string
 	// Dial opens a connection to an address; nil: TCP.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
-	// TLS is nil for clear text. ALPN "h2" is always asked for.
+	// TLS is nil for clear text. The protocol of the calls is asked for (ALPN).
 	TLS *tls.Config
 	// Lost is called on a core's thread when a connection broke or could not be
 	// opened; nil: nobody asks. It must not wait.
@@ -57,6 +57,7 @@ type Config struct {
 // Call is what every call asks for.
 type Call struct {
 	Method    string     // /package.Service/Method
+	HTTP      *HTTP      // nil: gRPC; else Method is not used
 	Authority string     // empty: the first address
 	Metadata  []h2.Field // names in lower case
 	Message   []byte     // the request
@@ -65,7 +66,7 @@ type Call struct {
 	// Check says what is wrong with the answer of a call; nil: every answer is right.
 	// The answer is valid during the call only. It is called on the cores' threads.
 	Check func(n uint64, answer []byte, backend string) error
-	// Backend is the key of the trailer that names who answered.
+	// Backend is the key, in lower case, of the trailer or header field that names who answered.
 	Backend string
 }
 
@@ -76,7 +77,7 @@ type Pace interface {
 	Open() bool
 }
 
-func (c Config) withDefaults() (Config, error) {
+func (c Config) withDefaults(call Call) (Config, error) {
 	c.Channels = max(c.Channels, 1)
 	c.Cores = max(c.Cores, 1)
 	if !c.PerCall {
@@ -97,6 +98,9 @@ func (c Config) withDefaults() (Config, error) {
 	if c.TLS != nil {
 		c.TLS = c.TLS.Clone()
 		c.TLS.NextProtos = []string{"h2"}
+		if call.old() {
+			c.TLS.NextProtos = []string{"http/1.1"}
+		}
 	}
 	return c, nil
 }

@@ -1,0 +1,140 @@
+package wire_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"rpclab/internal/measure"
+	"rpclab/internal/pace"
+	"rpclab/internal/wire"
+	"rpclab/internal/wire/h2"
+)
+
+// echo is a web server over HTTP/1.1 and, with or without TLS, HTTP/2.
+func echo(t *testing.T, secure bool) *httptest.Server {
+	t.Helper()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Who", "b1")
+		switch r.URL.Path {
+		case "/echo":
+			body, _ := io.ReadAll(r.Body)
+			fmt.Fprintf(w, "%s %s %s", r.Method, r.Header.Get("X-Mine"), body)
+		case "/chunks":
+			for i := range 5 {
+				fmt.Fprintf(w, "piece %d;", i)
+				w.(http.Flusher).Flush()
+			}
+		case "/close":
+			w.Header().Set("Connection", "close")
+			io.WriteString(w, "bye")
+		case "/empty":
+			w.WriteHeader(http.StatusNoContent)
+		case "/slow":
+			<-r.Context().Done()
+		default:
+			http.Error(w, "no such thing", http.StatusNotFound)
+		}
+	}))
+	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetHTTP1(true)
+	server.Config.Protocols.SetHTTP2(true)
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.EnableHTTP2 = secure
+	if secure {
+		server.StartTLS()
+	} else {
+		server.Start()
+	}
+	t.Cleanup(server.Close)
+	return server
+}
+
+func TestPlainRequestsAreAnswered(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		server := echo(t, secure)
+		for _, version := range []int{1, 2} {
+			for _, c := range []struct {
+				method, path, body, want, code string
+			}{
+				{"GET", "/echo", "", "GET yes ", measure.OK},
+				{"POST", "/echo", "body", "POST yes body", measure.OK},
+				{"PUT", "/echo", strings.Repeat("long", 50_000), "PUT yes " + strings.Repeat("long", 50_000), measure.OK},
+				{"GET", "/chunks", "", "piece 0;piece 1;piece 2;piece 3;piece 4;", measure.OK},
+				{"GET", "/close", "", "bye", measure.OK},
+				{"GET", "/empty", "", "", measure.OK},
+				{"HEAD", "/chunks", "", "", measure.OK},
+				{"GET", "/nowhere", "", "", "UNIMPLEMENTED"},
+				{"GET", "/slow", "", "", "DEADLINE_EXCEEDED"},
+			} {
+				t.Run(fmt.Sprintf("HTTP/%d TLS %v %s %s", version, secure, c.method, c.path), func(t *testing.T) {
+					cfg := wire.Config{Addresses: []string{server.Listener.Addr().String()}, Channels: 3, Timeout: 10 * time.Second}
+					if secure {
+						cfg.TLS = server.Client().Transport.(*http.Transport).TLSClientConfig
+					}
+					calls := 30
+					if c.path == "/slow" {
+						cfg.Timeout, calls = 30*time.Millisecond, 6
+					}
+					e := engine(t, cfg, wire.Call{
+						HTTP:      &wire.HTTP{Method: c.method, Path: c.path, Version: version},
+						Authority: "example.com", Backend: "who",
+						Metadata: []h2.Field{{Name: "x-mine", Value: "yes"}}, Message: []byte(c.body),
+						Check: func(_ uint64, answer []byte, _ string) error {
+							if string(answer) != c.want {
+								return fmt.Errorf("answered %.40q", answer)
+							}
+							return nil
+						},
+					})
+					m := run(t, e, pace.Closed{Users: 5, Calls: uint64(calls)})
+					got := m.Errors[c.code]
+					if c.code == measure.OK {
+						got = m.Backends["b1"]
+					}
+					if got != uint64(calls) {
+						t.Errorf("backends %v, errors %v %v", m.Backends, m.Errors, m.Samples)
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestMessagesOfTheirOwnAreSentOverEveryProtocol(t *testing.T) {
+	server := echo(t, false)
+	for _, version := range []int{1, 2} {
+		e := engine(t, wire.Config{Addresses: []string{server.Listener.Addr().String()}, Channels: 2}, wire.Call{
+			HTTP: &wire.HTTP{Method: "POST", Path: "/echo", Version: version},
+			Make: func(n uint64, to []byte) []byte { return fmt.Append(to, "message ", n) },
+			Check: func(n uint64, answer []byte, _ string) error {
+				if want := fmt.Sprint("POST  message ", n); string(answer) != want {
+					return fmt.Errorf("answered %q, want %q", answer, want)
+				}
+				return nil
+			},
+		})
+		if m := run(t, e, pace.Closed{Users: 20, Calls: 2000}); m.Backends[""] != 2000 {
+			t.Errorf("HTTP/%d: errors %v %v", version, m.Errors, m.Samples)
+		}
+	}
+}
+
+func TestRequestsThatCannotBeMadeAreRefused(t *testing.T) {
+	for want, call := range map[string]wire.Call{
+		"no HTTP method": {HTTP: &wire.HTTP{Method: "get", Path: "/", Version: 1}},
+		"HTTP/3":         {HTTP: &wire.HTTP{Method: "GET", Path: "/", Version: 3}},
+		"the path":       {HTTP: &wire.HTTP{Method: "GET", Path: "/a b", Version: 1}},
+		"header field":   {HTTP: &wire.HTTP{Method: "GET", Path: "/", Version: 1}, Metadata: []h2.Field{{Name: "a", Value: "b\r\nc: d"}}},
+		"the method":     {Method: "SayHello"},
+		"metadata":       {Method: "/a.B/C", Metadata: []h2.Field{{Name: "grpc-timeout", Value: "1S"}}},
+	} {
+		if _, err := wire.New(wire.Config{}, call); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}
