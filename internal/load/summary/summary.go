@@ -49,7 +49,7 @@ func head(out io.Writer, d result.Document, arm result.Arm) {
 	say(out, fmt.Sprintf("%s calls in %.4g s: %s calls/s, %s failed, %s dropped",
 		whole(arm.Calls), arm.ElapsedMS/1e3, rate(arm.Rate), whole(failed(arm.Measures)), whole(arm.Dropped)))
 	if arm.Limited != "" {
-		say(out, "Limited by the generator: "+arm.Limited+". The figures are the generator's, not the target's.")
+		say(out, "Limited by the generator: "+arm.Limited+". The figures are not the target's alone.")
 	}
 }
 
