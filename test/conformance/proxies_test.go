@@ -7,7 +7,8 @@ import "testing"
 func TestProxiesAnswerEveryCallRight(t *testing.T) {
 	ids := []string{"b1", "b2"}
 	for name, command := range map[string]func(*testing.T, proxy) []string{
-		"nginx": nginx,
+		"nginx":   nginx,
+		"haproxy": haproxy,
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := proxy{Listen: free(t), Backends: backends(t, ids), Dir: t.TempDir()}
@@ -21,4 +22,9 @@ func TestProxiesAnswerEveryCallRight(t *testing.T) {
 // the last one, so this run opens a hundred connections.
 func nginx(t *testing.T, p proxy) []string {
 	return []string{debian(t, "nginx", "nginx-light"), "-p", p.Dir, "-c", p.configured(t, "nginx.conf"), "-e", "stderr"}
+}
+
+// haproxy stays in the foreground, one process of several threads.
+func haproxy(t *testing.T, p proxy) []string {
+	return []string{debian(t, "haproxy", "haproxy"), "-db", "-f", p.configured(t, "haproxy.cfg")}
 }
