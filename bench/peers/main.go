@@ -41,6 +41,7 @@ func compare(rounds int, out string) error {
 	if err != nil {
 		return err
 	}
+	page := page{Rounds: rounds, Machine: machine()}
 	servers, err := start(tools)
 	if err != nil {
 		return err
@@ -50,7 +51,7 @@ func compare(rounds int, out string) error {
 	if err != nil {
 		return err
 	}
-	page := page{Peers: peers, Rounds: rounds, Machine: machine()}
+	page.Peers = peers
 	if page.Costs, err = costs(peers, servers, rounds); err != nil {
 		return err
 	}
@@ -122,5 +123,5 @@ func (s *servers) stop() {
 // machine is where it ran, for the page.
 func machine() string {
 	uname, _ := exec.Command("uname", "-sr").Output()
-	return fmt.Sprintf("%d CPUs%s, %s, %s", runtime.NumCPU(), cpuModel(), trimmed(uname), runtime.Version())
+	return fmt.Sprintf("%d CPUs%s, %s, %s%s", runtime.NumCPU(), cpuModel(), trimmed(uname), runtime.Version(), busy())
 }

@@ -23,6 +23,17 @@ func cpuModel() string {
 	return ""
 }
 
+// busy says how much else ran on the machine when the benchmark began: figures of a
+// machine that is not idle are worth less.
+func busy() string {
+	load, _ := os.ReadFile("/proc/loadavg")
+	average, _, ok := strings.Cut(string(load), " ")
+	if !ok {
+		return ""
+	}
+	return "; load average " + average + " when it began"
+}
+
 func freePort(host string) (int, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
