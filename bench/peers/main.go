@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"rpclab/internal/process"
@@ -123,5 +124,6 @@ func (s *servers) stop() {
 // machine is where it ran, for the page.
 func machine() string {
 	uname, _ := exec.Command("uname", "-sr").Output()
-	return fmt.Sprintf("%d CPUs%s, %s, %s%s", runtime.NumCPU(), cpuModel(), trimmed(uname), runtime.Version(), busy())
+	system, _, _ := strings.Cut(trimmed(uname), "-") // what comes after is the builder's own name for it
+	return fmt.Sprintf("%d CPUs%s, %s, %s%s", runtime.NumCPU(), cpuModel(), system, runtime.Version(), busy())
 }
