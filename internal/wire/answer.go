@@ -31,17 +31,21 @@ func (u *unpacker) unary(s *h2.Stream) ([]byte, h2.Status) {
 	if len(s.Body) < prefix {
 		return nil, h2.Status{Code: h2.Internal, Message: "the server answered OK without a message"}
 	}
-	message := s.Body[prefix:]
-	if n := binary.BigEndian.Uint32(s.Body[1:]); int(n) > len(message) {
-		return nil, h2.Status{Code: h2.Internal, Message: fmt.Sprintf("the answer ends after %d of %d bytes", len(message), n)}
+	if n := binary.BigEndian.Uint32(s.Body[1:]); int(n) > len(s.Body)-prefix {
+		return nil, h2.Status{Code: h2.Internal, Message: fmt.Sprintf("the answer ends after %d of %d bytes", len(s.Body)-prefix, n)}
 	}
-	switch s.Body[0] {
+	return u.message(s.Body, s.Head)
+}
+
+// message is what a whole message with its prefix says.
+func (u *unpacker) message(framed []byte, head *h2.Head) ([]byte, h2.Status) {
+	switch framed[0] {
 	case 0:
-		return message, h2.Status{}
+		return framed[prefix:], h2.Status{}
 	case 1:
-		return u.inflated(message, s.Head.Encoding)
+		return u.inflated(framed[prefix:], head.Encoding)
 	}
-	return nil, h2.Status{Code: h2.Internal, Message: fmt.Sprintf("the answer's compressed flag is %d", s.Body[0])}
+	return nil, h2.Status{Code: h2.Internal, Message: fmt.Sprintf("the answer's compressed flag is %d", framed[0])}
 }
 
 // hopeless says why what has come of a body will not become one message.

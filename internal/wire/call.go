@@ -16,7 +16,8 @@ type call struct {
 	link           *link         // where its stream is; nil: nowhere yet
 	channel        *channel      // in whose queue it may be
 	single         *single       // its own connection
-	buffer         []byte
+	buffer, batch  []byte
+	streaming      streaming
 	attempts       int
 	prev, next     *call // in one of the queues, or in the free list
 	queue          *calls
@@ -97,6 +98,9 @@ const mostAttempts = 5
 func (l *link) start(c *call) {
 	c.link = l
 	c.stream.Reset()
+	if s := l.core.call.Stream; s != nil {
+		c.stream.More = c.streaming.sent < s.Messages
+	}
 	l.conn.Start(&c.stream)
 	l.core.touch(l)
 }
@@ -117,6 +121,9 @@ func (c *core) begin(n uint64, user int, due time.Duration) {
 	k.stream.Payload = c.payload(n, k.buffer)
 	if c.call.Make != nil {
 		k.buffer = k.stream.Payload
+	}
+	if c.call.Stream != nil {
+		c.beginStream(k)
 	}
 	c.underway.push(k)
 	c.place(k)
@@ -194,10 +201,13 @@ func (c *core) returned(k *call, why h2.Status) {
 func (c *core) answered(k *call) {
 	var message []byte
 	var status h2.Status
-	if c.call.HTTP == nil {
-		message, status = c.unpack.unary(&k.stream)
-	} else {
+	switch {
+	case c.call.HTTP != nil:
 		message, status = k.stream.Body, ofHTTP(&k.stream)
+	case c.call.Stream != nil:
+		status = c.endOfStream(k)
+	default:
+		message, status = c.unpack.unary(&k.stream)
 	}
 	backend := ""
 	if k.stream.Trailer != nil {
@@ -206,7 +216,7 @@ func (c *core) answered(k *call) {
 	if backend == "" && k.stream.Head != nil {
 		backend = k.stream.Head.Backend
 	}
-	if status.Code == h2.OK && c.call.Check != nil {
+	if status.Code == h2.OK && c.call.Check != nil && c.call.Stream == nil {
 		if err := c.call.Check(k.n, message, backend); err != nil {
 			status = h2.Status{Code: h2.DataLoss, Message: err.Error()}
 		}

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"runtime"
@@ -64,7 +65,7 @@ type core struct {
 const mostDialing = 100
 
 func newCore(ctx context.Context, cfg Config, call Call, index int) (*core, error) {
-	if err := call.HTTP.check(); err != nil {
+	if err := errors.Join(call.HTTP.check(), call.Stream.check(call)); err != nil {
 		return nil, err
 	}
 	poll, err := newPoller()

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
 	"rpclab/internal/measure"
 	"rpclab/internal/wire/h2"
 )
@@ -25,6 +27,10 @@ type Engine struct {
 // Stats are what a load used.
 type Stats struct {
 	Connections int // opened since the engine began
+	// Messages is how long each answer of a call on a stream took, in nanoseconds
+	// from when the message that it answers was sent: with PingPong the one before
+	// it, else the first. Nil: there were none.
+	Messages *hdr.Histogram
 }
 
 // ErrClosed is the error of an engine that was closed.
@@ -179,6 +185,7 @@ func (e *Engine) Run(ctx context.Context, p Pace) (*measure.Recorder, time.Time,
 	for _, r := range runs {
 		all.Merge(r.recorder)
 		stats.Connections += r.connections
+		stats.Messages = merge(stats.Messages, r.messageTimes)
 	}
 	return all, start, stats, nil
 }

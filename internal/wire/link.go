@@ -202,6 +202,10 @@ func (l *link) Data(s *h2.Stream) {
 	if l.core.call.HTTP != nil {
 		return
 	}
+	if l.core.call.Stream != nil {
+		l.core.streamed(s.Owner.(*call))
+		return
+	}
 	if why := l.core.unpack.hopeless(s.Body); why.Code != h2.OK {
 		l.conn.Abort(s, why)
 	}

@@ -5,21 +5,24 @@ import (
 	"sync/atomic"
 	"time"
 
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
 	"rpclab/internal/measure"
 	"rpclab/internal/wire/h2"
 )
 
 // run is one core's part of one load.
 type run struct {
-	core        *core
-	pace        Pace
-	start       time.Duration // of the load, since the core's epoch
-	ctx         context.Context
-	shared      *shared
-	recorder    *measure.Recorder
-	done        chan<- struct{}
-	over        bool // no more calls are to be made
-	connections int
+	core         *core
+	pace         Pace
+	start        time.Duration // of the load, since the core's epoch
+	ctx          context.Context
+	shared       *shared
+	recorder     *measure.Recorder
+	done         chan<- struct{}
+	over         bool // no more calls are to be made
+	connections  int
+	messageTimes *hdr.Histogram // nil: no streams
 
 	// An open pace: call n, the next of this core, is due at.
 	n      uint64

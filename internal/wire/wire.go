@@ -58,6 +58,7 @@ type Config struct {
 type Call struct {
 	Method    string     // /package.Service/Method
 	HTTP      *HTTP      // nil: gRPC; else Method is not used
+	Stream    *Stream    // nil: unary
 	Authority string     // empty: the first address
 	Metadata  []h2.Field // names in lower case
 	Message   []byte     // the request

@@ -1,5 +1,7 @@
 package h2
 
+import "slices"
+
 // Start sends the stream's request, or keeps it until the peer admits another
 // stream or opens its window. The connection has to be Usable.
 func (c *Conn) Start(s *Stream) {
@@ -63,18 +65,44 @@ func (c *Conn) send(s *Stream) {
 	}
 	n := len(s.Payload)
 	if n == 0 {
-		c.out[at+4] |= flagEndStream
-		s.sentEnd = true
+		if !s.More {
+			c.out[at+4] |= flagEndStream
+			s.sentEnd = true
+		}
 		return
 	}
 	if int64(n) <= min(c.sendWindow, s.window, int64(c.frame)) {
-		c.out = append(appendFrame(c.out, n, frameData, flagEndStream, s.id), s.Payload...)
+		var flags byte
+		if !s.More {
+			flags, s.sentEnd = flagEndStream, true
+		}
+		c.out = append(appendFrame(c.out, n, frameData, flags, s.id), s.Payload...)
 		c.sendWindow -= int64(n)
 		s.window -= int64(n)
-		s.sentEnd = true
 		return
 	}
 	s.unsent = s.Payload
+	c.pump(s)
+}
+
+// Send sends more on a stream that was started with More; more says whether that is
+// still not all. p is not changed before the stream has ended. A stream that has
+// ended takes no more.
+func (c *Conn) Send(s *Stream, p []byte, more bool) {
+	if s.sentEnd || s.id == 0 || c.open.find(s.id) != s {
+		return
+	}
+	s.More = more
+	if len(p) == 0 && !more && len(s.unsent) == 0 {
+		c.out = appendFrame(c.out, 0, frameData, flagEndStream, s.id)
+		s.sentEnd = true
+		return
+	}
+	if len(s.unsent) > 0 {
+		s.unsent = append(slices.Clip(s.unsent), p...)
+		return
+	}
+	s.unsent = p
 	c.pump(s)
 }
 
@@ -116,7 +144,7 @@ func (c *Conn) pump(s *Stream) {
 			return
 		}
 		var flags byte
-		if int(n) == len(s.unsent) {
+		if int(n) == len(s.unsent) && !s.More {
 			flags, s.sentEnd = flagEndStream, true
 		}
 		c.out = append(appendFrame(c.out, int(n), frameData, flags, s.id), s.unsent[:n]...)

@@ -8,6 +8,7 @@ type Stream struct {
 
 	Request *Request
 	Payload []byte // of the request; not changed before the stream has ended
+	More    bool   // [Conn.Send] will send more after Payload
 
 	// The answer.
 	Head    *Head  // the first header block; nil: none

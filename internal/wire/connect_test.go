@@ -1,0 +1,86 @@
+package wire_test
+
+import (
+	"net"
+	"net/netip"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"rpclab/internal/pace"
+	"rpclab/internal/wire"
+)
+
+func TestConnectionsAreOpenedAtTheirRate(t *testing.T) {
+	addr := answerer(t)
+	e := engine(t, wire.Config{Addresses: []string{addr}, Channels: 20, ConnectRate: 100}, wire.Call{Method: "/test.Test/Answer"})
+	start := time.Now()
+	if err := e.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(start); took < 150*time.Millisecond {
+		t.Errorf("20 connections at 100/s were there after %v", took)
+	}
+}
+
+// peers counts the connections of a listener by the address they came from.
+type peers struct {
+	net.Listener
+	mu   sync.Mutex
+	from map[string]int
+}
+
+func (p *peers) Accept() (net.Conn, error) {
+	conn, err := p.Listener.Accept()
+	if err == nil {
+		host, _, _ := net.SplitHostPort(conn.RemoteAddr().String())
+		p.mu.Lock()
+		p.from[host]++
+		p.mu.Unlock()
+	}
+	return conn, err
+}
+
+func TestConnectionsComeFromTheirSources(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		return // other systems have one loopback address
+	}
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener := &peers{Listener: inner, from: map[string]int{}}
+	serve(t, listener, "b1", 0)
+	e := engine(t, wire.Config{
+		Addresses: []string{inner.Addr().String()}, Channels: 6,
+		Sources: []netip.Addr{netip.MustParseAddr("127.0.0.2"), netip.MustParseAddr("127.0.0.3")},
+	}, greet(t))
+	if err := e.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if m := run(t, e, pace.Burst{Calls: 60}); m.Backends["b1"] != 60 {
+		t.Errorf("errors %v %v", m.Errors, m.Samples)
+	}
+	listener.mu.Lock()
+	defer listener.mu.Unlock()
+	if listener.from["127.0.0.2"] != 3 || listener.from["127.0.0.3"] != 3 {
+		t.Errorf("connections came from %v", listener.from)
+	}
+}
+
+func TestThousandsOfConnectionsCarryCalls(t *testing.T) {
+	addr := answerer(t)
+	const connections = 2000
+	e := engine(t, wire.Config{Addresses: []string{addr}, Channels: connections}, wire.Call{Method: "/test.Test/Answer"})
+	if err := e.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	recorder, _, stats, err := e.Run(t.Context(), pace.Closed{Users: connections, Calls: 3 * connections})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := recorder.Measurement(); err != nil || m.Backends[""] != 3*connections || stats.Connections != connections {
+		t.Errorf("%d calls, %d connections, %v %v", m.Calls, stats.Connections, m.Errors, m.Samples)
+	}
+}

@@ -1,0 +1,141 @@
+package wire_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	rpclabv1 "rpclab/api/rpclab/v1"
+	"rpclab/internal/pace"
+	"rpclab/internal/wire"
+)
+
+// streams serves, with the greeter's messages: Echo answers each message, Join all of
+// them with one, and Repeat each with three.
+func streams(t *testing.T) (addr string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	each := func(times int) grpc.StreamHandler {
+		return func(_ any, s grpc.ServerStream) error {
+			for {
+				r := &rpclabv1.HelloRequest{}
+				if err := s.RecvMsg(r); errors.Is(err, io.EOF) {
+					return nil
+				} else if err != nil {
+					return err
+				}
+				for range times {
+					if err := s.SendMsg(&rpclabv1.HelloReply{Message: r.Name}); err != nil {
+						return err
+					}
+				}
+			}
+		}
+	}
+	join := func(_ any, s grpc.ServerStream) error {
+		n := 0
+		for {
+			if err := s.RecvMsg(&rpclabv1.HelloRequest{}); errors.Is(err, io.EOF) {
+				return s.SendMsg(&rpclabv1.HelloReply{Message: fmt.Sprint(n)})
+			} else if err != nil {
+				return err
+			}
+			n++
+		}
+	}
+	server := grpc.NewServer()
+	server.RegisterService(&grpc.ServiceDesc{ServiceName: "test.Streams", HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{
+		{StreamName: "Echo", Handler: each(1), ServerStreams: true, ClientStreams: true},
+		{StreamName: "Repeat", Handler: each(3), ServerStreams: true, ClientStreams: true},
+		{StreamName: "Join", Handler: join, ClientStreams: true},
+	}}, nil)
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		server.Stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return listener.Addr().String()
+}
+
+func TestStreamsCarryEveryMessage(t *testing.T) {
+	addr := streams(t)
+	message, err := proto.Marshal(&rpclabv1.HelloRequest{Name: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, c := range map[string]struct {
+		method string
+		stream wire.Stream
+		says   string
+		code   string
+	}{
+		"from the server":            {"Repeat", wire.Stream{Messages: 1, Answers: 3}, "m", ""},
+		"from the client":            {"Join", wire.Stream{Messages: 200, Answers: 1}, "200", ""},
+		"both ways, ping-pong":       {"Echo", wire.Stream{Messages: 50, Answers: 50, PingPong: true}, "m", ""},
+		"both ways, pipelined":       {"Echo", wire.Stream{Messages: 50, Answers: 50}, "m", ""},
+		"any number of answers":      {"Repeat", wire.Stream{Messages: 2}, "m", ""},
+		"too few answers":            {"Echo", wire.Stream{Messages: 2, Answers: 3}, "m", "DATA_LOSS"},
+		"wrong answers":              {"Echo", wire.Stream{Messages: 2, Answers: 2}, "other", "DATA_LOSS"},
+		"a method that is not there": {"None", wire.Stream{Messages: 2, PingPong: true}, "m", "UNIMPLEMENTED"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			e := engine(t, wire.Config{Addresses: []string{addr}, Channels: 2, Timeout: 10 * time.Second}, wire.Call{
+				Method: "/test.Streams/" + c.method, Message: message, Stream: &c.stream,
+				Check: func(_ uint64, answer []byte, _ string) error {
+					reply := &rpclabv1.HelloReply{}
+					if err := proto.Unmarshal(answer, reply); err != nil || reply.Message != c.says {
+						return fmt.Errorf("answered %q, %v", reply.Message, err)
+					}
+					return nil
+				},
+			})
+			const calls = 40
+			recorder, _, stats, err := e.Run(t.Context(), pace.Closed{Users: 7, Calls: calls})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := recorder.Measurement()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.code != "" {
+				if m.Errors[c.code] != calls {
+					t.Errorf("errors %v %v", m.Errors, m.Samples)
+				}
+				return
+			}
+			if m.Backends[""] != calls {
+				t.Fatalf("errors %v %v", m.Errors, m.Samples)
+			}
+			if want := int64(calls * c.stream.Answers); want > 0 && stats.Messages.TotalCount() != want {
+				t.Errorf("%d messages, want %d", stats.Messages.TotalCount(), want)
+			}
+			if stats.Messages.Max() > int64(m.Elapsed) {
+				t.Errorf("a message took %d ns of a load of %v", stats.Messages.Max(), m.Elapsed)
+			}
+		})
+	}
+}
+
+func TestStreamsThatMakeNoSenseAreRefused(t *testing.T) {
+	for _, call := range []wire.Call{
+		{Method: "/a.B/C", Stream: &wire.Stream{}},
+		{HTTP: &wire.HTTP{Method: "GET", Path: "/", Version: 2}, Stream: &wire.Stream{Messages: 1}},
+	} {
+		if _, err := wire.New(wire.Config{}, call); err == nil {
+			t.Errorf("%+v was taken", call)
+		}
+	}
+}
