@@ -139,7 +139,8 @@ func (p *poller) close() {
 	unix.Close(p.bell)
 }
 
-// socket is a TCP connection whose reads and writes never block.
+// socket is a TCP connection whose reads and writes never block. recv(2) and send(2)
+// spare the way through the file system that read(2) and write(2) take.
 type socket struct {
 	fd        int
 	poller    *poller
@@ -148,23 +149,23 @@ type socket struct {
 }
 
 func (s *socket) read(p []byte) (int, error) {
-	n, _, errno := syscall.RawSyscall(unix.SYS_READ, uintptr(s.fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)))
+	n, _, errno := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(s.fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), 0, 0, 0)
 	switch errno {
 	case 0:
 		return int(n), nil
 	case unix.EAGAIN, unix.EINTR:
 		return 0, errWouldBlock
 	}
-	return 0, os.NewSyscallError("read", errno)
+	return 0, os.NewSyscallError("recv", errno)
 }
 
 func (s *socket) write(p []byte) (int, error) {
-	n, _, errno := syscall.RawSyscall(unix.SYS_WRITE, uintptr(s.fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)))
+	n, _, errno := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(s.fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), unix.MSG_NOSIGNAL, 0, 0)
 	if errno == unix.EAGAIN || errno == unix.EINTR {
 		n, errno = 0, 0
 	}
 	if errno != 0 {
-		return 0, os.NewSyscallError("write", errno)
+		return 0, os.NewSyscallError("send", errno)
 	}
 	if rest := int(n) < len(p); rest != s.writing {
 		s.writing = rest
