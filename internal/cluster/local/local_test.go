@@ -244,7 +244,7 @@ func TestUsageIsThatOfTheBackendsSinceReset(t *testing.T) {
 	if err := d.Kill(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	awaitReady(t, d, 2)
+	testkit.Await(t, "it is replaced", func() bool { return slices.Equal(ids(ready(d)), []string{"greeter-1", "greeter-2"}) })
 	if after := d.Usage(); after["greeter-0"].CPU < busy.CPU || len(after) != 3 {
 		t.Errorf("after the kill usage is %+v: that of an ended backend is lost", after)
 	}

@@ -37,8 +37,9 @@ func (d *deployment) Usage() map[string]cluster.Usage {
 	maps.Copy(used, d.books.ended)
 	for _, r := range d.replicas {
 		cpu, err := measure.CPU(r.process.Pid())
-		if err != nil {
-			continue // it is ending in this moment: bury counts it
+		if err != nil { // it ended in this moment, and is not buried yet
+			<-r.process.Done()
+			cpu = r.process.CPU()
 		}
 		r.sampleMemory()
 		used[r.id] = cluster.Usage{CPU: cpu - r.baseline, MaxRSS: r.peak}
