@@ -10,6 +10,7 @@ func TestProxiesAnswerEveryCallRight(t *testing.T) {
 		"nginx":   nginx,
 		"haproxy": haproxy,
 		"envoy":   envoy,
+		"nghttpx": nghttpx,
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := proxy{Listen: free(t), Backends: backends(t, ids), Dir: t.TempDir()}
@@ -28,4 +29,17 @@ func nginx(t *testing.T, p proxy) []string {
 // haproxy stays in the foreground, one process of several threads.
 func haproxy(t *testing.T, p proxy) []string {
 	return []string{debian(t, "haproxy", "haproxy"), "-db", "-f", p.configured(t, "haproxy.cfg")}
+}
+
+// nghttpx takes its settings as flags: one thread, both sides without TLS.
+func nghttpx(t *testing.T, p proxy) []string {
+	args := []string{
+		debian(t, "nghttpx", "nghttp2-proxy"), "--conf=/dev/null", "--single-process", "--workers=1",
+		"--errorlog-file=/dev/stderr", "--accesslog-file=/dev/null", "--log-level=WARN",
+		"--frontend=127.0.0.1," + p.Port(p.Listen) + ";no-tls",
+	}
+	for _, addr := range p.Backends {
+		args = append(args, "--backend=127.0.0.1,"+p.Port(addr)+";;proto=h2")
+	}
+	return args
 }

@@ -7,7 +7,7 @@ missing() {
 	PATH=$PATH:/usr/sbin command -v "$1" >/dev/null || echo "$2"
 }
 
-packages=$(missing nginx nginx-light; missing haproxy haproxy)
+packages=$(missing nginx nginx-light; missing haproxy haproxy; missing nghttpx nghttp2-proxy)
 if [ -n "$packages" ]; then
 	if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
 		echo "missing for test/conformance:" $packages >&2
