@@ -8,6 +8,7 @@ import (
 	"rpclab/internal/wire"
 )
 
+// Over 100,000 calls in all, and no wrong answer.
 func TestCallsToGRPCGoAreAllAnsweredRight(t *testing.T) {
 	addr, _ := greeter(t, "b1", 0)
 	for name, cfg := range map[string]wire.Config{
@@ -23,7 +24,7 @@ func TestCallsToGRPCGoAreAllAnsweredRight(t *testing.T) {
 			if err := e.Connect(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			calls := uint64(20_000)
+			calls := uint64(25_000)
 			if cfg.PerCall {
 				calls = 500
 			}
