@@ -16,8 +16,21 @@ rust)
 	cargo build --quiet --release --locked --manifest-path rust/Cargo.toml --target-dir "$out/rust" >&2
 	echo "$out/rust/release/rpclab-greeter"
 	;;
+java)
+	need javac "install a JDK, 17 or newer (Debian: apt-get install openjdk-17-jdk-headless)"
+	need mvn "install Maven 3.6 or newer (Debian: apt-get install maven)"
+	# Maven takes seconds to see that nothing is to do, and leaves libraries of other
+	# versions where they lay: so everything is built anew, when anything has changed.
+	made=$(find java ../api/rpclab -type f ! -name '*.go' -exec cksum {} + | sort)
+	if [ "$made" != "$(cat "$out/java/made-from" 2>/dev/null)" ]; then
+		rm -rf "$out/java"
+		mvn --quiet --batch-mode -Dstyle.color=never --file java/pom.xml "-Dout=$out/java" process-classes >&2
+		echo "$made" >"$out/java/made-from"
+	fi
+	printf '%s\n' java -cp "$out/java/classes:$out/java/lib/*" rpclab.Greeter
+	;;
 *)
-	echo "usage: servers/build.sh rust" >&2
+	echo "usage: servers/build.sh rust|java" >&2
 	exit 2
 	;;
 esac

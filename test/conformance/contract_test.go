@@ -68,14 +68,6 @@ func TestServersRefuseWrongFlags(t *testing.T) {
 	})
 }
 
-// eachLanguage tests every server that the contract binds, our own among them.
-func eachLanguage(t *testing.T, test func(t *testing.T, command []string)) {
-	t.Run("go", func(t *testing.T) { test(t, []string{testkit.Rpclab(t), "server"}) })
-	for _, language := range languages {
-		t.Run(language, func(t *testing.T) { test(t, built(t, language)) })
-	}
-}
-
 func dial(t *testing.T, addr string) *grpc.ClientConn {
 	t.Helper()
 	channel, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()))

@@ -33,6 +33,6 @@ if [ ! -x "$envoy/envoy/_bin/envoy" ]; then
 fi
 
 # Our own servers in other languages; the tests build what has changed since.
-for language in rust; do
+for language in rust java; do
 	"$(dirname "$0")/../../servers/build.sh" "$language" >/dev/null
 done

@@ -1,0 +1,34 @@
+package rpclab;
+
+import io.grpc.ForwardingServerCall.SimpleForwardingServerCall;
+import io.grpc.Metadata;
+import io.grpc.ServerCall;
+import io.grpc.ServerCallHandler;
+import io.grpc.ServerInterceptor;
+import io.grpc.Status;
+
+/** Puts the identity into the trailers of every answer. */
+final class Identity implements ServerInterceptor {
+  private static final Metadata.Key<String> TRAILER =
+      Metadata.Key.of("rpclab-backend", Metadata.ASCII_STRING_MARSHALLER);
+
+  private final String id;
+
+  Identity(String id) {
+    this.id = id;
+  }
+
+  @Override
+  public <Q, A> ServerCall.Listener<Q> interceptCall(
+      ServerCall<Q, A> call, Metadata headers, ServerCallHandler<Q, A> next) {
+    return next.startCall(
+        new SimpleForwardingServerCall<>(call) {
+          @Override
+          public void close(Status status, Metadata trailers) {
+            trailers.put(TRAILER, id);
+            super.close(status, trailers);
+          }
+        },
+        headers);
+  }
+}
