@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	generator "rpclab/internal/load"
-	"rpclab/internal/load/assert"
 	"rpclab/internal/load/summary"
 	"rpclab/internal/process"
 	"rpclab/internal/result"
@@ -81,7 +80,7 @@ func runLoad(c *cobra.Command, f loadFlags) error {
 	if document.Partial {
 		return fmt.Errorf("%w; the result holds what was measured until then", context.Canceled)
 	}
-	return hold(c.ErrOrStderr(), assertions, document.Arms[0].Measures)
+	return hold(c.ErrOrStderr(), assertions, document.Arms[:1])
 }
 
 func (f loadFlags) write(out io.Writer, d result.Document) error {
@@ -91,24 +90,6 @@ func (f loadFlags) write(out io.Writer, d result.Document) error {
 	return errors.Join(
 		summary.Terminal(out, d),
 		toFile(f.json, func(w io.Writer) error { return result.Write(w, d) }))
-}
-
-// errGate ends a command whose assertions do not hold; which, was printed already.
-var errGate = errors.New("an assertion does not hold")
-
-// hold says which assertions do not hold, and ends the command if any does not.
-func hold(out io.Writer, assertions []assert.Assertion, measured result.Measures) error {
-	failed := 0
-	for _, a := range assertions {
-		for _, why := range a.Check(measured) {
-			failed++
-			fmt.Fprintln(out, "rpclab: --assert", why)
-		}
-	}
-	if failed > 0 {
-		return errGate
-	}
-	return nil
 }
 
 // selfTest measures the generator alone.

@@ -82,12 +82,8 @@ func (f *loadFlags) finish(flags *pflag.FlagSet) (all []assert.Assertion, err er
 	if !flags.Changed("seed") {
 		f.Seed = rand.Uint64N(1 << 32)
 	}
-	for _, text := range f.asserts {
-		a, err := assert.Parse(text)
-		if err != nil {
-			return nil, fmt.Errorf("--assert %w", err)
-		}
-		all = append(all, a)
+	if all, err = parseAssertions(f.asserts); err != nil {
+		return nil, err
 	}
 	return all, outputs{json: f.json}.check()
 }

@@ -21,6 +21,7 @@ type runFlags struct {
 	experiment.Options
 	on      string
 	noStore bool
+	asserts []string
 	outputs outputs
 }
 
@@ -51,6 +52,8 @@ arm in every cell, round by round, on fresh processes of this machine.`,
 	flags.Uint64Var(&f.Seed, "seed", 0, "of every random choice of the plan (default: drawn, and printed)")
 	flags.BoolVar(&f.Quick, "quick", false, "the whole experiment, made small")
 	flags.BoolVar(&f.noStore, "no-store", false, "do not keep the result in the user's data directory")
+	flags.StringArrayVar(&f.asserts, "assert", nil,
+		"`condition` that has to hold for every arm, such as 'p99 < 50ms' or 'errors == 0', as often as needed")
 	f.outputs.register(flags)
 	return command
 }
@@ -70,7 +73,8 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 	if err != nil {
 		return usage{err}
 	}
-	if err := f.outputs.check(); err != nil {
+	assertions, err := parseAssertions(f.asserts)
+	if err := errors.Join(err, f.outputs.check()); err != nil {
 		return usage{err}
 	}
 	document, err := conduct(c, plan, f)
@@ -81,7 +85,10 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 	if f.outputs.json != "-" && !f.noStore && written == nil {
 		fmt.Fprintf(c.OutOrStdout(), "\nSee it again: `rpclab report %s`\n", document.ID)
 	}
-	return errors.Join(err, written)
+	if err := errors.Join(err, written); err != nil {
+		return err
+	}
+	return hold(c.ErrOrStderr(), assertions, document.Arms)
 }
 
 // conduct runs a plan on this machine.

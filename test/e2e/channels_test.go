@@ -125,3 +125,15 @@ func TestStandardOutputCanBeTheResultAlone(t *testing.T) {
 		t.Errorf("standard output begins %.40q", s.stdout)
 	}
 }
+
+func TestAnAssertionThatFailsIsAGate(t *testing.T) {
+	small := []string{"run", "channels", "--quick", "--rounds", "1", "--arms", "shared,endpointslice", "--no-store"}
+	if s := rpclab(t, append(small, "--assert", "errors == 0 && p99 < 1m")...); s.code != 0 {
+		t.Errorf("exit code %d for what holds\n%s", s.code, s.stderr)
+	}
+	s := rpclab(t, append(small, "--assert", "p50 < 1ms")...)
+	if s.code != 1 || !strings.Contains(s.stderr, "rpclab: shared at load.burst=300 --assert p50 < 1ms: it is ") ||
+		!strings.Contains(s.stderr, "rpclab: endpointslice at ") {
+		t.Errorf("exit code %d\n%s", s.code, s.stderr)
+	}
+}

@@ -67,6 +67,7 @@ func TestWrongRequests(t *testing.T) {
 		{"unknown-command", func() []string { return []string{"rum"} }},
 		{"unknown-cluster", func() []string { return []string{"run", "channels", "--on", "mars"} }},
 		{"no-directory-for-json", func() []string { return []string{"run", "channels", "--json", filepath.Join(dir, "no", "out.json")} }},
+		{"assert-unknown-metric", func() []string { return []string{"run", "channels", "--assert", "p98 < 5ms"} }},
 		{"unknown-run", func() []string { return []string{"report", "2026"} }},
 		{"compare-one", func() []string { return []string{"compare", "latest"} }},
 	} {
