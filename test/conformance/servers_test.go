@@ -1,10 +1,12 @@
 package conformance
 
 import (
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"text/template"
@@ -53,15 +55,19 @@ func backends(t *testing.T, ids []string) (addrs []string) {
 	return addrs
 }
 
-// free is a loopback address on which nothing listens.
+// free is a loopback address on which nothing listens, with a port below those that
+// systems give to outgoing connections: one of these cannot take it meanwhile.
 func free(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		listener, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(10_000+rand.IntN(20_000)))
+		if err == nil {
+			defer listener.Close()
+			return listener.Addr().String()
+		}
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	t.Fatal("no free port between 10000 and 30000 on 127.0.0.1")
+	return ""
 }
 
 // proxy is what a configuration in testdata is filled with.
