@@ -158,15 +158,19 @@ func (e *Engine) Run(ctx context.Context, p Pace) (*measure.Recorder, time.Time,
 	e.load.Lock()
 	defer e.load.Unlock()
 	done := make(chan struct{}, len(e.cores))
-	before, errBefore := measure.CPU(os.Getpid())
-	start, shared := time.Now(), new(shared)
+	shared := new(shared)
 	runs := make([]*run, len(e.cores))
 	for i, c := range e.cores {
-		r := &run{core: c, pace: p, start: start.Sub(c.epoch), ctx: ctx, shared: shared, recorder: measure.NewRecorder(), done: done}
-		if !c.post(func() { c.run = r; r.begin() }) {
+		runs[i] = &run{core: c, pace: p, ctx: ctx, shared: shared, recorder: measure.NewRecorder(), done: done}
+	}
+	// Only now, since histograms take a millisecond to make room for.
+	before, errBefore := measure.CPU(os.Getpid())
+	start := time.Now()
+	for _, r := range runs {
+		r.start = start.Sub(r.core.epoch)
+		if !r.core.post(func() { r.core.run = r; r.begin() }) {
 			return nil, start, Stats{}, ErrClosed
 		}
-		runs[i] = r
 	}
 	stop := context.AfterFunc(ctx, func() {
 		for _, c := range e.cores {
