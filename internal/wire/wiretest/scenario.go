@@ -106,7 +106,7 @@ func illegal(all []Scenario) []Scenario {
 		if s.Want.Codes == nil {
 			s.Want.Codes = broken
 		}
-		s.Timeout = cmp.Or(s.Timeout, 3*time.Second)
+		s.Timeout = cmp.Or(s.Timeout, 10*time.Second)
 		s.fill(2, 1)
 	}
 	return all
