@@ -1,5 +1,5 @@
 # make check is the fast part, for while you work; make test is everything.
-.PHONY: run check test conformance-tools bench bench-peers generate
+.PHONY: run check test conformance-tools bench bench-peers bench-aa generate
 
 run: ; go run ./cmd/rpclab run channels --quick
 
@@ -18,8 +18,9 @@ test: check conformance-tools
 bench:
 	go test -run '^$$' -bench . -benchmem ./internal/...
 
-# What other load generators cost: five minutes, and a few more to install them.
+# What other load generators cost: up to eight minutes, and a few more to install them.
 bench-peers: ; go run ./bench/peers
+bench-aa: ; go run ./bench/aa
 
 generate:
 	go generate ./...

@@ -21,6 +21,7 @@ type answers struct {
 	// The first answer of a connection fills the header table, as servers' do; all
 	// others refer to it, and so are the same.
 	first, next []byte
+	plain       bool // HTTP/1.1, where all are the same
 }
 
 func newAnswers(message []byte) answers {
@@ -47,7 +48,8 @@ func frame(kind, flags byte, payload []byte) []byte {
 type connection struct {
 	answers *answers
 	begun   bool
-	warm    bool   // the header table is filled
+	warm    bool // the header table is filled
+	calls   int
 	rest    []byte // of a frame that has not come as a whole
 	out     []byte
 }
@@ -57,6 +59,11 @@ func (c *connection) feed(b []byte) error {
 	if len(c.rest) > 0 {
 		c.rest = append(c.rest, b...)
 		b = c.rest
+	}
+	if c.answers.plain {
+		b = c.feedPlain(b)
+		c.rest = append(c.rest[:0], b...)
+		return nil
 	}
 	if !c.begun && len(b) >= prefaceSize {
 		c.begun = true
@@ -92,6 +99,7 @@ func (c *connection) obey(kind, flags byte, id, payload []byte) {
 }
 
 func (c *connection) answer(id []byte) {
+	c.calls++
 	template := c.answers.next
 	if !c.warm {
 		c.warm = true

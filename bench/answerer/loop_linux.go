@@ -15,14 +15,27 @@ type server struct {
 	listener, poll int
 	answers        answers
 	connections    map[int32]*connection
+	ended          tally
+	count          bool // print that when the last connection ends
 }
 
-func listenOn(addr string, message []byte) (*server, string, error) {
+// tally is what connections that have ended were used for.
+type tally struct{ connections, least, most int }
+
+func (t *tally) add(calls int) {
+	if t.connections == 0 || calls < t.least {
+		t.least = calls
+	}
+	t.most = max(t.most, calls)
+	t.connections++
+}
+
+func listenOn(addr string, answers answers) (*server, string, error) {
 	at, err := netip.ParseAddrPort(addr)
 	if err != nil {
 		return nil, "", err
 	}
-	s := &server{answers: newAnswers(message), connections: map[int32]*connection{}}
+	s := &server{answers: answers, connections: map[int32]*connection{}}
 	if s.listener, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0); err != nil {
 		return nil, "", err
 	}
@@ -61,10 +74,19 @@ func (s *server) loop() error {
 			if int(event.Fd) == s.listener {
 				s.accept()
 			} else if err := s.serve(event.Fd, buffer); err != nil {
-				_ = unix.Close(int(event.Fd))
-				delete(s.connections, event.Fd)
+				s.close(event.Fd)
 			}
 		}
+	}
+}
+
+func (s *server) close(fd int32) {
+	_ = unix.Close(int(fd))
+	s.ended.add(s.connections[fd].calls)
+	delete(s.connections, fd)
+	if s.count && len(s.connections) == 0 {
+		fmt.Printf("%d connections, %d to %d calls each\n", s.ended.connections, s.ended.least, s.ended.most)
+		s.ended = tally{}
 	}
 }
 

@@ -1,6 +1,7 @@
-// Answerer answers every gRPC call with the same bytes at the least cost we know how, so
-// that a benchmark of clients is as little as possible one of the server. It keeps to so much of HTTP/2
-// as well-behaved clients with small requests can tell, and is no server to follow.
+// Answerer answers every call with the same bytes at the least cost we know how, so that a
+// benchmark of clients is as little as possible one of the server. It keeps to so much of
+// HTTP/2 and HTTP/1.1 as well-behaved clients with small requests can tell, and is no
+// server to follow.
 //
 //	answerer -listen 127.0.0.1:50060 -reply hello
 package main
@@ -20,26 +21,34 @@ import (
 func main() {
 	log.SetFlags(0)
 	listen := flag.String("listen", "127.0.0.1:0", "IPv4 `address` to listen on; it is printed")
-	kind := flag.String("reply", "hello", "what to answer with: hello or health")
+	kind := flag.String("reply", "hello", "what to answer with: hello or health by gRPC, http over HTTP/1.1")
+	count := flag.Bool("count", false, "when the last connection ends, print how many there were, and their calls")
 	flag.Parse()
-	message, err := reply(*kind)
+	answers, err := replies(*kind)
 	if err != nil {
 		log.Fatal(err)
 	}
-	server, addr, err := listenOn(*listen, message)
+	server, addr, err := listenOn(*listen, answers)
 	if err != nil {
 		log.Fatalf("answerer: listen on %s: %v", *listen, err)
 	}
+	server.count = *count
 	fmt.Println(addr)
 	log.Fatal(server.loop())
 }
 
-func reply(kind string) ([]byte, error) {
+func replies(kind string) (answers, error) {
+	var message []byte
+	var err error
 	switch kind {
 	case "hello":
-		return proto.Marshal(&rpclabv1.HelloReply{Message: "Hello, rpclab", Backend: "answerer"})
+		message, err = proto.Marshal(&rpclabv1.HelloReply{Message: "Hello, rpclab", Backend: "answerer"})
 	case "health":
-		return proto.Marshal(&healthv1.HealthCheckResponse{Status: healthv1.HealthCheckResponse_SERVING})
+		message, err = proto.Marshal(&healthv1.HealthCheckResponse{Status: healthv1.HealthCheckResponse_SERVING})
+	case "http":
+		return plainAnswers(), nil
+	default:
+		return answers{}, fmt.Errorf("answerer: no reply is called %q; there are hello, health and http", kind)
 	}
-	return nil, fmt.Errorf("answerer: no reply is called %q; there are hello and health", kind)
+	return newAnswers(message), err
 }

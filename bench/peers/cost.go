@@ -26,38 +26,50 @@ type cost struct {
 	Generator string
 	Target    int
 	Shape     shape
-	PerCall   time.Duration // CPU, user and system, less what it takes to start
-	Server    time.Duration // CPU of the server, likewise
-	Rate      float64       // calls per second, less the time that it takes to start
-	Peak      uint64        // bytes
-	Start     time.Duration // wall time of a run with one call
+	// PerCall is CPU, user and system, less what it takes to start. Who takes much for
+	// something else after the calls says itself what they took.
+	PerCall time.Duration
+	Server  time.Duration // CPU of the server, likewise
+	Rate    float64       // calls per second, less the time that it takes to start
+	Peak    uint64        // bytes
+	Start   time.Duration // wall time of a run with one call; 0: there is none
 }
 
 // costs runs every generator in every setting, round by round, so that a machine that
-// drifts does so for all of them. Each round begins with another generator.
-func costs(peers []generator, s *servers, rounds int) (all []cost, err error) {
+// drifts does so for all of them. Each round begins with another generator, and ends
+// with a look at how late calls are made.
+func costs(peers []generator, s *servers, rounds int) (all []cost, late []time.Duration, err error) {
 	for round := range rounds {
 		log.Printf("round %d of %d", round+1, rounds)
-		for target := range 2 {
-			for _, shape := range shapes {
-				for i := range peers {
-					c, err := peers[(i+round)%len(peers)].cost(s, target, shape)
+		for target := range targets {
+			group := of(peers, target)
+			for _, shape := range shapes(target) {
+				for i := range group {
+					c, err := group[(i+round)%len(group)].cost(s, target, shape)
 					if err != nil {
-						return nil, err
+						return nil, nil, err
 					}
 					all = append(all, c)
 				}
 			}
 		}
+		one, err := lateness(peers, s)
+		if err != nil {
+			return nil, nil, err
+		}
+		late = append(late, one)
 	}
-	return all, nil
+	return all, late, nil
 }
 
 func (g generator) cost(s *servers, target int, shape shape) (cost, error) {
-	addr, calls := g.address(s, target), g.Calls[target]
-	start, err := g.use(g.run(addr, 1, single), nil)
-	if err != nil {
-		return cost{}, err
+	addr, calls := g.address(s, target), g.Calls[target%2]
+	start := used{outcome: outcome{answered: 1}}
+	if !g.Timed {
+		var err error
+		if start, err = g.use(g.run(addr, 1, single), nil); err != nil {
+			return cost{}, err
+		}
 	}
 	server := s.at(addr).Pid()
 	before, err := measure.CPU(server)
@@ -72,13 +84,20 @@ func (g generator) cost(s *servers, target int, shape shape) (cost, error) {
 	if err != nil {
 		return cost{}, err
 	}
-	if start.answered != 1 || all.answered != calls {
+	if g.Timed {
+		calls = all.answered
+	}
+	if calls < 2 || start.answered != 1 || all.answered != calls {
 		return cost{}, fmt.Errorf("%s: %d of %d calls were answered, and %d of 1", g.Name, all.answered, calls, start.answered)
+	}
+	perCall := all.perCall
+	if perCall == 0 {
+		perCall = (all.cpu - start.cpu) / time.Duration(calls-1)
 	}
 	return cost{
 		Generator: g.Name, Target: target, Shape: shape, Peak: all.peak, Start: start.wall,
 		Server:  (after - before) / time.Duration(calls),
-		PerCall: (all.cpu - start.cpu) / time.Duration(calls-1),
+		PerCall: perCall,
 		Rate:    float64(calls-1) / (all.wall - start.wall).Seconds(),
 	}, nil
 }

@@ -9,6 +9,10 @@ type generator struct {
 	Calls         [2]int // that one run makes: against the answerer, against the greeter
 	// Note says in what its calls or its figures differ from those of the others.
 	Note string
+	// Plain says that it makes requests over HTTP/1.1, not calls by gRPC.
+	Plain bool
+	// Timed says that it runs for a time, not for a number of calls.
+	Timed bool
 	// Health says that it calls grpc.health.v1.Health/Check, for want of the greeter.
 	Health bool
 
@@ -30,22 +34,58 @@ type report struct{ stdout, file []byte }
 type outcome struct {
 	answered int
 	p90, p99 time.Duration
+	late     time.Duration // p99 of how late calls were made, by who says it
+	perCall  time.Duration // CPU, by who says it: see [cost]
 }
 
 // shape is how calls are spread: Streams in flight on each of Connections.
 type shape struct{ Connections, Streams int }
 
-var (
-	shapes = []shape{{10, 5}, {1, 50}}
-	// single is that of a run with one call, which shows what it takes to start.
-	single = shape{1, 1}
+// shapes are those in which a target is called.
+func shapes(target int) []shape {
+	if plain(target) {
+		return []shape{{50, 1}, {10, 1}}
+	}
+	return []shape{{10, 5}, {1, 50}}
+}
+
+// single is that of a run with one call, which shows what it takes to start.
+var single = shape{1, 1}
+
+const (
+	method = "rpclab.v1.Greeter/SayHello"
+	ours   = "rpclab load"
 )
 
-const method = "rpclab.v1.Greeter/SayHello"
+// The servers that are called: two by gRPC and two over HTTP/1.1, of each the fastest
+// answerer at hand first.
+const (
+	theAnswerer = iota
+	theGreeter
+	thePlainAnswerer
+	theWebServer
+	targets
+)
+
+func plain(target int) bool { return target >= thePlainAnswerer }
+
+// of are the generators that call a target.
+func of(peers []generator, target int) (group []generator) {
+	for _, g := range peers {
+		if g.Plain == plain(target) {
+			group = append(group, g)
+		}
+	}
+	return group
+}
 
 // address is the server that a generator is to call.
 func (g generator) address(s *servers, target int) string {
 	switch {
+	case target == thePlainAnswerer:
+		return s.plain
+	case target == theWebServer:
+		return s.web
 	case target == theGreeter:
 		return s.greeter
 	case g.Health:
@@ -53,5 +93,3 @@ func (g generator) address(s *servers, target int) string {
 	}
 	return s.answerer
 }
-
-const theAnswerer, theGreeter = 0, 1

@@ -23,17 +23,17 @@ func generators(t tools, dir string) ([]generator, error) {
 		return nil, err
 	}
 	said := filepath.Join(dir, "report")
-	return []generator{
+	return append([]generator{
 		rpclabLoad(t, api, said), wirebench(t), h2load(t, body, said), fortio(t, said), k6(t, script, api, said), ghz(t, api),
-	}, nil
+	}, plainGenerators(t, said)...), nil
 }
 
 func rpclabLoad(t tools, api, said string) generator {
 	load := []string{t.rpclab, "load", "--import-path", api, "--proto", filepath.Join(api, "rpclab/v1/greeter.proto"), "--call", method,
-		"-d", `{"name":"rpclab"}`, "--json", said}
+		"-d", `{"name":"rpclab"}`, "--json", said, "--no-store"}
 	return generator{
-		Name: "rpclab load", Version: "this tree", Calls: [2]int{600_000, 200_000}, read: readRpclab,
-		Note: "one thread; at the end of each run it measures its own ceiling and floor for half a second, which is the most of its start-up and its peak memory",
+		Name: ours, Version: "this tree", Calls: [2]int{600_000, 200_000}, read: readRpclab,
+		Note: "one thread, which in a closed loop without pauses lets others have the processor first (SCHED_BATCH, `wire.Config.Yield`) and so finds more answers at a time; at the end of each run it measures its own ceiling and floor for half a second, which is the most of its start-up and its peak memory. What that takes varies by as much as its calls take in all, so their CPU is what it says itself: the kernel's account of the process before and after them",
 		run: func(addr string, calls int, s shape) command {
 			return command{report: said, args: append(load, "--calls", strconv.Itoa(calls), "--concurrency", strconv.Itoa(s.Connections*s.Streams),
 				"--connections", strconv.Itoa(s.Connections), addr)}
@@ -47,7 +47,7 @@ func rpclabLoad(t tools, api, said string) generator {
 func wirebench(t tools) generator {
 	return generator{
 		Name: "its engine", Version: "this tree", Calls: [2]int{600_000, 200_000}, read: readWirebench,
-		Note: "`internal/wire` alone (`bench/wirebench`), one thread; it checks the message of every answer",
+		Note: "`internal/wire` alone (`bench/wirebench`), one thread that lets nobody go first: prompt, as `rpclab load` is in an open loop; it checks the message of every answer",
 		run: func(addr string, calls int, s shape) command {
 			return command{args: []string{t.wirebench, "-calls", strconv.Itoa(calls), "-users", strconv.Itoa(s.Connections * s.Streams),
 				"-connections", strconv.Itoa(s.Connections), addr}}

@@ -12,9 +12,9 @@ import (
 
 // tools are the programs that take part, as paths.
 type tools struct {
-	ghz, fortio, k6, h2load         string
-	rpclab, answerer, wirebench     string
-	ghzAt, fortioAt, k6At, h2loadAt string // versions
+	ghz, fortio, k6, h2load, wrk           string
+	rpclab, answerer, wirebench, webserver string
+	ghzAt, fortioAt, k6At, h2loadAt, wrkAt string // versions
 }
 
 const (
@@ -44,7 +44,11 @@ func install(dir string) (t tools, err error) {
 	note(err)
 	t.h2load, t.h2loadAt, err = fromSystem("h2load", "nghttp2-client")
 	note(err)
-	for program, path := range map[string]*string{"./cmd/rpclab": &t.rpclab, "./bench/answerer": &t.answerer, "./bench/wirebench": &t.wirebench} {
+	t.wrk, t.wrkAt, err = fromSystem("wrk", "wrk")
+	note(err)
+	for program, path := range map[string]*string{
+		"./cmd/rpclab": &t.rpclab, "./bench/answerer": &t.answerer, "./bench/wirebench": &t.wirebench, "./bench/webserver": &t.webserver,
+	} {
 		*path = filepath.Join(dir, filepath.Base(program))
 		if said, err := exec.Command("go", "build", "-o", *path, program).CombinedOutput(); err != nil {
 			note(fmt.Errorf("build %s: %w\n%s", program, err, said))
@@ -76,8 +80,10 @@ func fromSystem(name, pack string) (path, version string, err error) {
 		return "", "", fmt.Errorf("%s is missing: install the package %s (Debian: apt-get install %s)", name, pack, pack)
 	}
 	said, err := exec.Command(path, "--version").Output()
-	if err != nil {
+	if len(said) == 0 { // wrk says it and fails
 		return "", "", fmt.Errorf("%s --version: %w", name, err)
 	}
-	return path, strings.TrimPrefix(trimmed(said), name+" "), nil
+	line, _, _ := strings.Cut(trimmed(said), "\n")
+	version, _, _ = strings.Cut(strings.TrimPrefix(line, name+" "), " ")
+	return path, version, nil
 }

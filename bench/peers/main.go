@@ -1,6 +1,6 @@
 // Peers runs load generators against the same servers and writes what each costs:
 // docs/results/peers.md. It installs ghz, fortio and k6 by go install into the user's
-// cache; h2load it takes from the system.
+// cache; h2load and wrk it takes from the system.
 package main
 
 import (
@@ -53,7 +53,7 @@ func compare(rounds int, out string) error {
 		return err
 	}
 	page.Peers = peers
-	if page.Costs, err = costs(peers, servers, rounds); err != nil {
+	if page.Costs, page.Late, err = costs(peers, servers, rounds); err != nil {
 		return err
 	}
 	if page.Stalls, err = stalls(peers, servers); err != nil {
@@ -68,12 +68,12 @@ func compare(rounds int, out string) error {
 
 // servers are what the generators call, each a process of its own.
 type servers struct {
-	answerer, health, greeter string // addresses
-	processes                 []*process.Process
+	answerer, health, greeter, plain, web string // addresses
+	processes                             map[string]*process.Process
 }
 
 func start(t tools) (*servers, error) {
-	s := &servers{}
+	s := &servers{processes: map[string]*process.Process{}}
 	const host = "127.0.0.1"
 	for _, one := range []struct {
 		addr *string
@@ -82,6 +82,8 @@ func start(t tools) (*servers, error) {
 		{&s.answerer, []string{t.answerer, "-listen"}},
 		{&s.health, []string{t.answerer, "-reply", "health", "-listen"}},
 		{&s.greeter, []string{t.rpclab, "server", "--listen"}},
+		{&s.plain, []string{t.answerer, "-reply", "http", "-listen"}},
+		{&s.web, []string{t.webserver, "-listen"}},
 	} {
 		port, err := freePort(host)
 		if err != nil {
@@ -93,7 +95,7 @@ func start(t tools) (*servers, error) {
 			s.stop()
 			return nil, err
 		}
-		s.processes = append(s.processes, p)
+		s.processes[*one.addr] = p
 		if err := reachable(*one.addr, p); err != nil {
 			s.stop()
 			return nil, err
@@ -106,14 +108,7 @@ func start(t tools) (*servers, error) {
 func (s *servers) greeting() *process.Process { return s.at(s.greeter) }
 
 // at is the process that listens on an address.
-func (s *servers) at(addr string) *process.Process {
-	for i, of := range []string{s.answerer, s.health} {
-		if of == addr {
-			return s.processes[i]
-		}
-	}
-	return s.processes[2]
-}
+func (s *servers) at(addr string) *process.Process { return s.processes[addr] }
 
 func (s *servers) stop() {
 	for _, p := range s.processes {

@@ -11,6 +11,7 @@ import (
 type page struct {
 	Peers         []generator
 	Costs         []cost
+	Late          []time.Duration // of each round
 	Stalls        []stall
 	Rounds        int
 	Machine, Date string
@@ -20,48 +21,70 @@ type page struct {
 func (p page) markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# What a call costs the load generator\n\nMade by `make bench-peers` on %s in %s, rounds: %d. %s.\n\n", p.Date, p.Took, p.Rounds, p.Machine)
-	b.WriteString("Every generator has 50 unary calls in flight and makes a fixed number of them. CPU is that of\n" +
-		"its process, user and system, as the kernel counts it, less that of a run with one call; the\n" +
+	b.WriteString("Every generator makes a fixed number of calls, as many at a time as its table says. CPU is that\n" +
+		"of its process, user and system, as the kernel counts it, less that of a run with one call; the\n" +
 		"server's own stands beside it, since whoever of the two takes more sets the calls/s. All\n" +
 		"figures are medians of the rounds, CPU with its range; in each round every generator runs once\n" +
 		"in every setting. Generators and servers share the machine.\n")
 	for target, title := range []string{
 		"## The fastest answerer at hand\n\n`bench/answerer`: one thread, the same bytes for every call, a read and a write for all that\na connection has asked.",
 		"## A grpc-go server\n\n`rpclab server` without delay. It takes most of the CPU, and fewer answers come at once.",
+		"## HTTP/1.1: the fastest answerer at hand\n\n`bench/answerer -reply http`, to which a call is `GET /`. A connection carries one call at a time, so\na read and a write of the client carry one, too.",
+		"## HTTP/1.1: Go's net/http\n\n`bench/webserver`, which answers the same.",
 	} {
 		b.WriteString("\n" + title + "\n")
-		for _, s := range shapes {
+		for _, s := range shapes(target) {
 			p.table(&b, target, s)
 		}
 	}
 	p.stalled(&b)
-	p.target(&b)
+	p.punctual(&b)
+	p.goals(&b)
 	b.WriteString("\n## The generators\n\n")
 	for _, g := range p.Peers {
-		fmt.Fprintf(&b, "- %s %s, %s calls a run", g.Name, g.Version, thousands(g.Calls))
+		b.WriteString("- " + g.title() + " " + g.Version)
+		if !g.Timed {
+			fmt.Fprintf(&b, ", %s calls a run", thousands(g.Calls))
+		}
 		if g.Note != "" {
 			b.WriteString(": " + g.Note)
 		}
 		b.WriteString(".\n")
 	}
-	b.WriteString("\nHTTP/1.1 is left out: wrk has no counterpart here yet.\n")
 	return b.String()
 }
 
-func (p page) table(b *strings.Builder, target int, s shape) {
-	connections := fmt.Sprintf("%d connections", s.Connections)
-	if s.Connections == 1 {
-		connections = "one connection"
+// title tells those that are compared twice apart.
+func (g generator) title() string {
+	if g.Plain {
+		return g.Name + " over HTTP/1.1"
 	}
-	fmt.Fprintf(b, "\n50 calls in flight over %s:\n\n", connections)
-	b.WriteString("| | CPU µs per call | × h2load | the server's | calls/s | peak memory | start-up |\n|---|--:|--:|--:|--:|--:|--:|\n")
-	base := median(p.of("h2load", target, s), perCall)
-	for _, g := range p.Peers {
+	return g.Name
+}
+
+func (p page) table(b *strings.Builder, target int, s shape) {
+	base := "h2load"
+	switch {
+	case plain(target):
+		base = "wrk"
+		fmt.Fprintf(b, "\n%d connections:\n\n", s.Connections)
+	case s.Connections == 1:
+		b.WriteString("\n50 calls in flight over one connection:\n\n")
+	default:
+		fmt.Fprintf(b, "\n50 calls in flight over %d connections:\n\n", s.Connections)
+	}
+	fmt.Fprintf(b, "| | CPU µs per call | × %s | the server's | calls/s | peak memory | start-up |\n|---|--:|--:|--:|--:|--:|--:|\n", base)
+	one := median(p.of(base, target, s), perCall)
+	for _, g := range of(p.Peers, target) {
 		costs := p.of(g.Name, target, s)
 		low, high := spread(costs, perCall)
-		fmt.Fprintf(b, "| %s | %s (%s–%s) | %.2f | %s | %.0f | %.0f MB | %.0f ms |\n", g.Name, digits(median(costs, perCall)), digits(low), digits(high),
-			median(costs, perCall)/base, digits(median(costs, server)), median(costs, func(c cost) float64 { return c.Rate }),
-			median(costs, func(c cost) float64 { return float64(c.Peak) / 1e6 }), median(costs, func(c cost) float64 { return c.Start.Seconds() * 1000 }))
+		start := "–"
+		if !g.Timed {
+			start = fmt.Sprintf("%.0f ms", median(costs, func(c cost) float64 { return c.Start.Seconds() * 1000 }))
+		}
+		fmt.Fprintf(b, "| %s | %s (%s–%s) | %.2f | %s | %.0f | %.0f MB | %s |\n", g.Name, digits(median(costs, perCall)), digits(low), digits(high),
+			median(costs, perCall)/one, digits(median(costs, server)), median(costs, func(c cost) float64 { return c.Rate }),
+			median(costs, func(c cost) float64 { return float64(c.Peak) / 1e6 }), start)
 	}
 }
 
@@ -76,22 +99,6 @@ func (p page) stalled(b *strings.Builder) {
 	fmt.Fprintf(b, "\n%d calls are due. Whoever made fewer skipped those that it could not make in time. Whoever waits\n"+
 		"with 50 calls in flight has 50 that saw the stall, one in a hundred, and counts those that it then\n"+
 		"made late from when it made them: where its p99 is right, its p90 shows what that hides.\n", stallRate*int(stallRun/time.Second))
-}
-
-// target says how far the goal is: half of h2load's CPU, a sixtieth of ghz's.
-func (p page) target(b *strings.Builder) {
-	b.WriteString("\n## The goal\n\nAt most 0.5 of h2load's CPU per call and 1/60 of ghz's, in the same run:\n\n| | × h2load | ghz ÷ rpclab | |\n|---|--:|--:|---|\n")
-	for target, name := range []string{"answerer", "grpc-go"} {
-		for _, s := range shapes {
-			ours := median(p.of("rpclab load", target, s), perCall)
-			half, sixtieth := ours/median(p.of("h2load", target, s), perCall), median(p.of("ghz", target, s), perCall)/ours
-			verdict := "missed"
-			if half <= 0.5 && sixtieth >= 60 {
-				verdict = "reached"
-			}
-			fmt.Fprintf(b, "| %s, connections: %d | %.2f | %.0f | %s |\n", name, s.Connections, half, sixtieth, verdict)
-		}
-	}
 }
 
 func (p page) of(name string, target int, s shape) (of []cost) {

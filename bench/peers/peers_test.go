@@ -29,15 +29,17 @@ func TestReportsAreRead(t *testing.T) {
 		said report
 		want outcome
 	}{
-		"rpclab load": {readRpclab, report{file: []byte(`{"arms":[{"calls":10,"errors":{"UNAVAILABLE":2},"latency_ms":{"p90":1,"p99":1.5}}]}`)}, outcome{8, time.Millisecond, 1500 * time.Microsecond}},
-		"its engine":  {readWirebench, report{stdout: []byte(`{"calls":10,"errors":{"UNAVAILABLE":2},"p90_ms":1,"p99_ms":1.5}`)}, outcome{8, time.Millisecond, 1500 * time.Microsecond}},
+		"rpclab load": {readRpclab, report{file: []byte(`{"arms":[{"calls":10,"errors":{"UNAVAILABLE":2},"latency_ms":{"p90":1,"p99":1.5},"lateness_ms":{"p99":0.25},"resources":{"client":{"cpu_us_per_call":2.5}}}]}`)},
+			outcome{8, time.Millisecond, 1500 * time.Microsecond, 250 * time.Microsecond, 2500}},
+		"its engine": {readWirebench, report{stdout: []byte(`{"calls":10,"errors":{"UNAVAILABLE":2},"p90_ms":1,"p99_ms":1.5}`)}, outcome{8, time.Millisecond, 1500 * time.Microsecond, 0, 0}},
 		"ghz": {readGhz, report{stdout: []byte(`{"statusCodeDistribution":{"OK":7},"latencyDistribution":[{"percentage":50,"latency":1},{"percentage":90,"latency":41},{"percentage":99,"latency":42}]}`)},
-			outcome{7, 41, 42}},
+			outcome{7, 41, 42, 0, 0}},
 		"fortio": {readFortio, report{file: []byte(`{"RetCodes":{"SERVING":9},"DurationHistogram":{"Percentiles":[{"Percentile":90,"Value":0.125},{"Percentile":99,"Value":0.25}]}}`)},
-			outcome{9, 125 * time.Millisecond, 250 * time.Millisecond}},
-		"k6": {readK6, report{file: []byte(`{"metrics":{"answered":{"count":5,"rate":1},"grpc_req_duration":{"p(90)":1,"p(99)":2}}}`)}, outcome{5, time.Millisecond, 2 * time.Millisecond}},
+			outcome{9, 125 * time.Millisecond, 250 * time.Millisecond, 0, 0}},
+		"k6":  {readK6, report{file: []byte(`{"metrics":{"answered":{"count":5,"rate":1},"grpc_req_duration":{"p(90)":1,"p(99)":2}}}`)}, outcome{5, time.Millisecond, 2 * time.Millisecond, 0, 0}},
+		"wrk": {readWrk, report{stdout: []byte("  2 threads and 3 connections\n  178 requests in 1.10s, 17.86MB read\n")}, outcome{answered: 178}},
 		"h2load": {readH2load, report{stdout: []byte("requests: 4 total, 3 succeeded, 1 failed"), file: []byte("1\t200\t30\n2\t200\t10\n3\t200\t20\n")},
-			outcome{3, 30 * time.Microsecond, 30 * time.Microsecond}},
+			outcome{3, 30 * time.Microsecond, 30 * time.Microsecond, 0, 0}},
 	} {
 		got, err := c.read(c.said)
 		if err != nil || got != c.want {
@@ -45,6 +47,15 @@ func TestReportsAreRead(t *testing.T) {
 		}
 		if _, err := c.read(report{stdout: []byte("nonsense"), file: []byte("nonsense")}); err == nil {
 			t.Errorf("%s: nonsense is no report", name)
+		}
+	}
+}
+
+func TestFailuresThatWrkSawAreNoMeasurement(t *testing.T) {
+	for _, said := range []string{"Non-2xx or 3xx responses: 3", "Socket errors: connect 0, read 1, write 0, timeout 0"} {
+		_, err := readWrk(report{stdout: []byte("  178 requests in 1.10s, 17.86MB read\n  " + said + "\nRequests/sec: 1\n")})
+		if err == nil || !strings.Contains(err.Error(), said) {
+			t.Errorf("got %v, want %s", err, said)
 		}
 	}
 }
@@ -63,14 +74,17 @@ func TestWhatCannotBeHadIsSaid(t *testing.T) {
 func TestThePage(t *testing.T) {
 	p := page{
 		Peers: []generator{{Name: "rpclab load", Version: "this tree", Calls: [2]int{300_000, 120_000}, Note: "the engine"},
-			{Name: "h2load", Version: "1", Calls: [2]int{300_000, 120_000}}, {Name: "ghz", Version: "v2", Calls: [2]int{20_000, 20_000}}},
+			{Name: "h2load", Version: "1", Calls: [2]int{300_000, 120_000}}, {Name: "ghz", Version: "v2", Calls: [2]int{20_000, 20_000}},
+			{Name: "rpclab load", Plain: true, Version: "this tree", Calls: [2]int{100_000, 40_000}}, {Name: "wrk", Plain: true, Timed: true, Version: "3", Note: "by the clock"}},
+		Late:   []time.Duration{150 * time.Microsecond, 40 * time.Microsecond, 250 * time.Microsecond},
 		Rounds: 3, Machine: "2 CPUs", Date: "2026-01-02", Took: 3 * time.Minute,
-		Stalls: []stall{{"rpclab load", outcome{5000, time.Second, 1905 * time.Millisecond}, 2 * time.Second}, {"ghz", outcome{4100, 2 * time.Millisecond, 14 * time.Millisecond}, 2 * time.Second}},
+		Stalls: []stall{{"rpclab load", outcome{answered: 5000, p90: time.Second, p99: 1905 * time.Millisecond}, 2 * time.Second},
+			{"ghz", outcome{answered: 4100, p90: 2 * time.Millisecond, p99: 14 * time.Millisecond}, 2 * time.Second}},
 	}
 	for round := range time.Duration(3) {
-		for target := range 2 {
-			for _, s := range shapes {
-				for name, micros := range map[string]time.Duration{"rpclab load": 1, "h2load": 4, "ghz": 100} {
+		for target := range targets {
+			for _, s := range shapes(target) {
+				for name, micros := range map[string]time.Duration{"rpclab load": 1, "h2load": 4, "ghz": 100, "wrk": 2} {
 					p.Costs = append(p.Costs, cost{Generator: name, Target: target, Shape: s, PerCall: micros*time.Microsecond + round*time.Duration(100*target),
 						Rate: 1000, Peak: 10e6, Server: 2 * time.Microsecond, Start: 20 * time.Millisecond})
 				}

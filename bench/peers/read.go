@@ -20,6 +20,14 @@ func readRpclab(r report) (outcome, error) {
 				P90 float64 `json:"p90"`
 				P99 float64 `json:"p99"`
 			} `json:"latency_ms"`
+			Lateness struct {
+				P99 float64 `json:"p99"`
+			} `json:"lateness_ms"`
+			Resources struct {
+				Client struct {
+					CPU float64 `json:"cpu_us_per_call"`
+				} `json:"client"`
+			} `json:"resources"`
 		} `json:"arms"`
 	}
 	if err := json.Unmarshal(r.file, &said); err != nil {
@@ -32,7 +40,10 @@ func readRpclab(r report) (outcome, error) {
 	for _, n := range arm.Errors {
 		arm.Calls -= n
 	}
-	return outcome{answered: arm.Calls, p90: milliseconds(arm.Latency.P90), p99: milliseconds(arm.Latency.P99)}, nil
+	return outcome{
+		answered: arm.Calls, p90: milliseconds(arm.Latency.P90), p99: milliseconds(arm.Latency.P99), late: milliseconds(arm.Lateness.P99),
+		perCall: milliseconds(arm.Resources.Client.CPU / 1000),
+	}, nil
 }
 
 func readWirebench(r report) (outcome, error) {

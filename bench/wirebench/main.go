@@ -36,13 +36,23 @@ func main() {
 	rate := flag.Float64("rate", 0, "calls per second, instead of users and calls")
 	duration := flag.Duration("duration", 10*time.Second, "how long, with -rate")
 	flag.IntVar(&cfg.Channels, "connections", 1, "connections")
+	plain := flag.Bool("http", false, "GET / over HTTP/1.1, a call at a time on each connection, not the greeter by gRPC")
+	flag.BoolVar(&cfg.Yield, "yield", false, "let others have the processor first")
 	flag.Parse()
+	cfg.Sticky = true // as h2load's clients are
 	cfg.Addresses, cfg.Timeout = flag.Args(), 20*time.Second
 	var p wire.Pace = pace.Closed{Users: *users, Calls: *calls}
 	if *rate > 0 {
 		p = pace.Rate{PerSecond: *rate, Duration: *duration, Max: 100_000}
 	}
-	got, err := run(cfg, p)
+	call, err := greeting()
+	if *plain {
+		call = wire.Call{HTTP: &wire.HTTP{Method: "GET", Path: "/", Version: 1}, Check: checkPlain}
+	}
+	if err != nil {
+		log.Fatalf("wirebench: %v", err)
+	}
+	got, err := run(cfg, call, p)
 	if err != nil {
 		log.Fatalf("wirebench: %v", err)
 	}
@@ -51,14 +61,16 @@ func main() {
 	}
 }
 
-func run(cfg wire.Config, p wire.Pace) (summary, error) {
+// greeting is the call by gRPC.
+func greeting() (wire.Call, error) {
 	request, err := proto.Marshal(&rpclabv1.HelloRequest{Name: "rpclab"})
-	if err != nil {
-		return summary{}, err
-	}
-	engine, err := wire.New(cfg, wire.Call{
+	return wire.Call{
 		Method: rpclabv1.Greeter_SayHello_FullMethodName, Message: request, Backend: workload.Trailer, Check: check,
-	})
+	}, err
+}
+
+func run(cfg wire.Config, call wire.Call, p wire.Pace) (summary, error) {
+	engine, err := wire.New(cfg, call)
 	if err != nil {
 		return summary{}, err
 	}
@@ -80,6 +92,14 @@ func run(cfg wire.Config, p wire.Pace) (summary, error) {
 	}
 	at := func(percent float64) float64 { return float64(latency.ValueAtQuantile(percent)) / 1e6 }
 	return summary{Calls: m.Calls, Errors: m.Errors, P90: at(90), P99: at(99)}, nil
+}
+
+// checkPlain looks at the whole of an answer.
+func checkPlain(_ uint64, answer []byte, _ string) error {
+	if string(answer) != "Hello, rpclab" {
+		return fmt.Errorf("a wrong answer of %d bytes", len(answer))
+	}
+	return nil
 }
 
 // check looks at what an answer begins with: the greeting. It allocates nothing.

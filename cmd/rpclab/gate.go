@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"io"
 
-	"rpclab/internal/load/assert"
+	"rpclab/internal/report"
 	"rpclab/internal/result"
+	"rpclab/internal/result/assert"
 )
 
-// errGate ends a command whose assertions do not hold; which, was printed already.
-var errGate = errors.New("an assertion does not hold")
+// errGate ends a command whose assertions or gates do not hold; which, was printed already.
+var errGate = errors.New("an assertion or a gate does not hold")
 
 func parseAssertions(texts []string) (all []assert.Assertion, err error) {
 	for _, text := range texts {
@@ -23,27 +24,46 @@ func parseAssertions(texts []string) (all []assert.Assertion, err error) {
 	return all, nil
 }
 
-// hold says which assertions do not hold, in which arm of several, and ends the
-// command if any does not.
-func hold(out io.Writer, assertions []assert.Assertion, arms []result.Arm) error {
-	failed := 0
+// check holds every assertion against every arm.
+func check(assertions []assert.Assertion, arms []result.Arm) (all []report.Check) {
 	for _, arm := range arms {
-		where := ""
-		if len(arms) > 1 {
-			where = arm.Name + " "
-		}
-		if len(arm.Cell) > 0 {
-			where += "at " + arm.Cell.String() + " "
-		}
 		for _, a := range assertions {
-			for _, why := range a.Check(arm.Measures) {
-				failed++
-				fmt.Fprintf(out, "rpclab: %s--assert %s\n", where, why)
-			}
+			all = append(all, report.Check{
+				Assertion: a.String(), Arm: arm.Name, Cell: arm.Cell, Failures: a.Check(arm.Measures),
+			})
+		}
+	}
+	return all
+}
+
+// hold says which assertions do not hold, where, and ends the command if any does not.
+// The arm is named where there are several.
+func hold(out io.Writer, checks []report.Check, arms int) error {
+	failed := 0
+	for _, c := range checks {
+		name := c.Arm
+		if arms == 1 {
+			name = ""
+		}
+		for _, why := range c.Failures {
+			failed++
+			fmt.Fprintf(out, "rpclab: %s--assert %s\n", armPlace(name, c.Cell), why)
 		}
 	}
 	if failed > 0 {
 		return errGate
 	}
 	return nil
+}
+
+// armPlace is where something was found, to begin a line with.
+func armPlace(arm string, cell result.Cell) string {
+	where := ""
+	if arm != "" {
+		where = arm + " "
+	}
+	if len(cell) > 0 {
+		where += "at " + cell.String() + " "
+	}
+	return where
 }

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
 	generator "rpclab/internal/load"
 	"rpclab/internal/load/summary"
-	"rpclab/internal/process"
 	"rpclab/internal/result"
 )
 
@@ -27,12 +25,19 @@ its answer (a closed loop, which hides them).
 The method is found by server reflection, unless --proto or --protoset has it.
 Messages may be templates: {{.Number}} {{.Worker}} {{uuid}} {{now}}
 {{unixMilli}} {{randomInt 1 10}} {{randomString 8}}. Of many messages (a JSON
-array, or NDJSON) calls take one after the other.
+array, or NDJSON) calls take one after the other. {{.Worker}} is a number that
+no other call under way has.
+
+A call of a streaming method is a whole stream: it sends its message --messages
+times, and ends with the last answer. How long each answer took is shown too.
+
+REST answers with a status of 400 or more are errors, HTTP_404 say. Redirects
+are answers, and nobody follows them.
 
 Assertions are such as 'p99 < 50ms', 'errors == 0', 'errors < 0.1%',
 'rate >= 950/s', joined by &&; one that fails ends the command with code 1.
-They know min mean p50 p90 p95 p99 p999 max (also after service_ and
-lateness_), rate, calls, errors, errors.CODE and dropped.`,
+They know min mean p50 p90 p95 p99 p999 max (also after service_,
+lateness_ and message_), rate, calls, errors, errors.CODE and dropped.`,
 		Example: `  rpclab load --call rpclab.v1.Greeter/SayHello -d '{"name": "you"}' \
       --rate 500 --duration 10s 127.0.0.1:50051
   rpclab load --call shop.Orders/Get -d @ids.ndjson --stages 10s:100,30s:100 \
@@ -58,52 +63,59 @@ func runLoad(c *cobra.Command, f loadFlags) error {
 	if err != nil {
 		return usage{err}
 	}
-	if _, err := process.MaxFiles(); err != nil {
-		return err
-	}
 	load, err := generator.Open(c.Context(), f.Settings)
 	if errors.Is(err, generator.ErrRequest) {
 		return usage{err}
 	} else if err != nil {
 		return err
 	}
-	live := load.Live()
-	stop := showLive(c.ErrOrStderr(), live)
-	document, err := load.Run(c.Context(), live)
-	stop()
-	if err = errors.Join(err, load.Close()); err != nil {
+	document, err := f.perform(c, load)
+	err = errors.Join(err, load.Close())
+	if document.ID == "" {
 		return err
 	}
-	if err := f.write(c.OutOrStdout(), document); err != nil {
+	checks := check(assertions, document.Arms)
+	if err := errors.Join(err, f.outputs.write(c, document, checks)); err != nil {
 		return err
 	}
-	if document.Partial {
+	f.keeping.tell(c, f.outputs, document.ID)
+	if c.Context().Err() != nil {
 		return fmt.Errorf("%w; the result holds what was measured until then", context.Canceled)
 	}
-	return hold(c.ErrOrStderr(), assertions, document.Arms[:1])
+	return hold(c.ErrOrStderr(), checks, 1)
 }
 
-func (f loadFlags) write(out io.Writer, d result.Document) error {
-	if f.json == "-" {
-		return result.Write(out, d)
+// perform runs a load, shows how it goes and keeps the result.
+func (f loadFlags) perform(c *cobra.Command, load *generator.Load) (d result.Document, err error) {
+	store, done, err := f.keeping.open() // before the load, which may be long
+	if err != nil {
+		return d, err
 	}
-	return errors.Join(
-		summary.Terminal(out, d),
-		toFile(f.json, func(w io.Writer) error { return result.Write(w, d) }))
+	defer func() { err = errors.Join(err, done()) }()
+	live := generator.NewLive()
+	stop := showLive(c.ErrOrStderr(), live)
+	d, err = load.Run(c.Context(), live)
+	stop()
+	if err != nil || store == nil {
+		return d, err
+	}
+	return d, store.Save(context.Background(), d) // also when it was interrupted
 }
 
 // selfTest measures the generator alone.
 func selfTest(c *cobra.Command, f loadFlags) error {
 	probe := generator.Probe{Engine: f.Engine, Request: selfTestBytes, Reply: selfTestBytes, Each: selfTestEach}
 	if f.HTTP != "" {
-		probe.Engine = "net/http"
+		if probe.HTTP = 1; f.HTTP2 {
+			probe.HTTP = 2
+		}
 	}
 	ability, err := generator.SelfTest(c.Context(), probe)
+	if interrupt := c.Context().Err(); interrupt != nil {
+		return interrupt // the rest of it says nothing
+	}
 	if err != nil {
 		return fmt.Errorf("self-test: %w", err)
-	}
-	if err := c.Context().Err(); err != nil {
-		return err
 	}
 	fmt.Fprintf(c.OutOrStdout(), "The generator alone, messages of %d bytes\n", selfTestBytes)
 	summary.Ability(c.OutOrStdout(), *ability)

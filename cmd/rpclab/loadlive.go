@@ -48,6 +48,9 @@ func show(out io.Writer, live *generator.Live, overwrite bool) {
 	m := live.Moment()
 	line := fmt.Sprintf("%4.0f s %8.0f/s  p50 %.3g ms  p99 %.3g ms  late %.2g ms  %d failed, %d open",
 		m.At.Seconds(), m.Rate, m.P50, m.P99, m.Late, m.Failed, m.Open)
+	if m.Doing != "" {
+		line = fmt.Sprintf("%4.0f s %s", m.At.Seconds(), m.Doing)
+	}
 	if overwrite {
 		fmt.Fprintf(out, "\r\x1b[K%.79s", line)
 		return

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rpclab/internal/experiment"
+	"rpclab/internal/nearest"
 )
 
 func main() {
@@ -64,5 +64,5 @@ func knownCommand(c *cobra.Command, args []string) error {
 			names = append(names, sub.Name())
 		}
 	}
-	return usage{fmt.Errorf("no command %q%s\nSee 'rpclab --help'", args[0], experiment.Suggest(args[0], names))}
+	return usage{fmt.Errorf("no command %q%s\nSee 'rpclab --help'", args[0], nearest.Suggest(args[0], names))}
 }

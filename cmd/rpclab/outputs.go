@@ -12,27 +12,36 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	generator "rpclab/internal/load"
+	"rpclab/internal/load/summary"
 	"rpclab/internal/report"
 	"rpclab/internal/result"
 )
 
 // outputs are where a result goes besides the terminal.
 type outputs struct {
-	json, md string
+	json, md, junit string
 }
 
 func (o *outputs) register(flags *pflag.FlagSet) {
 	flags.StringVar(&o.json, "json", "", "write the result to `file`; - is standard output, with nothing else on it")
 	flags.StringVar(&o.md, "md", "", "write the report in Markdown to `file`")
+	o.registerJUnit(flags)
+}
+
+func (o *outputs) registerJUnit(flags *pflag.FlagSet) {
+	flags.StringVar(&o.junit, "junit", "", "write JUnit XML for a CI system to `file`")
 }
 
 // check finds out before a long run whether the files can be written.
 func (o outputs) check() error {
-	if o.md == "-" {
-		return errors.New("--md -: standard output has the report already; name a file")
+	for _, only := range []struct{ flag, path string }{{"--md", o.md}, {"--junit", o.junit}} {
+		if only.path == "-" {
+			return fmt.Errorf("%s -: standard output has the report already; name a file", only.flag)
+		}
 	}
-	for _, path := range []string{o.json, o.md} {
-		if path == "" || path == "-" {
+	for _, path := range []string{o.json, o.md, o.junit} {
+		if path == "" || path == "-" || special(path) {
 			continue
 		}
 		probe, err := os.CreateTemp(filepath.Dir(path), ".rpclab-")
@@ -53,24 +62,57 @@ func (o outputs) check() error {
 	return nil
 }
 
-// write draws the document in every form that was asked for.
-func (o outputs) write(c *cobra.Command, d result.Document) error {
+// drawings are the forms of what a command has to show.
+type drawings struct{ terminal, json, md, junit func(io.Writer) error }
+
+// draw writes every form that was asked for.
+func (o outputs) draw(out io.Writer, d drawings) error {
 	var errs []error
 	if o.json == "-" {
-		errs = append(errs, result.Write(c.OutOrStdout(), d))
+		errs = append(errs, d.json(out))
 	} else {
-		errs = append(errs, report.Terminal(c.OutOrStdout(), d, terminal(c.OutOrStdout())))
-		errs = append(errs, toFile(o.json, func(w io.Writer) error { return result.Write(w, d) }))
+		errs = append(errs, d.terminal(out), toFile(o.json, d.json))
 	}
-	errs = append(errs, toFile(o.md, func(w io.Writer) error { return report.Markdown(w, d) }))
-	return errors.Join(errs...)
+	return errors.Join(append(errs, toFile(o.md, d.md), toFile(o.junit, d.junit))...)
+}
+
+// write draws the document, and in JUnit's form the checks of its arms too.
+func (o outputs) write(c *cobra.Command, d result.Document, checks []report.Check) error {
+	return o.draw(c.OutOrStdout(), drawings{
+		terminal: func(w io.Writer) error { return draw(w, d) },
+		json:     func(w io.Writer) error { return result.Write(w, d) },
+		md:       func(w io.Writer) error { return report.Markdown(w, d) },
+		junit:    func(w io.Writer) error { return report.JUnit(w, d, checks) },
+	})
+}
+
+// draw writes the report of a run, or the summary of a load.
+func draw(out io.Writer, d result.Document) error {
+	if d.Experiment == generator.Experiment {
+		return summary.Terminal(out, d)
+	}
+	return report.Terminal(out, d, terminal(out))
+}
+
+// special says that there is something at the path that is no file, such as a pipe.
+func special(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
 }
 
 // toFile writes a file beside its place and moves it there, so that none is left half
-// written, and an old one stays until the new one is whole.
+// written, and an old one stays until the new one is whole. A pipe or a device cannot
+// be replaced: it is written to.
 func toFile(path string, draw func(io.Writer) error) (err error) {
 	if path == "" {
 		return nil
+	}
+	if special(path) {
+		file, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return fmt.Errorf("cannot write %s: %w", path, err)
+		}
+		return errors.Join(draw(file), file.Close())
 	}
 	file, err := os.CreateTemp(filepath.Dir(path), ".rpclab-")
 	if err != nil {

@@ -29,7 +29,7 @@ func newProgress(out io.Writer) *progress {
 }
 
 func (p *progress) show(now lab.Progress) {
-	if !p.terminal && (now.Ended == nil || time.Since(p.said) < quiet) {
+	if !p.terminal && (now.Ended == nil && now.Doing == "" || time.Since(p.said) < quiet) {
 		return
 	}
 	p.said = time.Now()
@@ -40,6 +40,9 @@ func (p *progress) show(now lab.Progress) {
 	line := fmt.Sprintf("[%d/%d] round %d  %s", done, now.Planned, now.Trial.Round, now.Trial.Arm)
 	if cell := result.Cell(now.Trial.Cell); len(cell) > 0 {
 		line += "  " + cell.String()
+	}
+	if now.Doing != "" {
+		line += "  " + now.Doing
 	}
 	if left := remaining(now.Began, done, now.Planned); left > 0 {
 		line += fmt.Sprintf("  about %s left", left)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -33,7 +35,8 @@ func reportCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "report RUN",
 		Short: "Show the report of a run again",
-		Long:  "Shows the report of a run by its id, the start of its id, or 'latest'.",
+		Long: `Shows the report of a run: by its id, the start of its id, 'latest', or the
+file that --json made of it (NAME.json).`,
 		Example: `  rpclab report latest
   rpclab report 20261120-1845 --md report.md`,
 		Args: exactly(1, "run"),
@@ -45,32 +48,19 @@ func reportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.write(c, d)
+			return o.write(c, d, nil)
 		}),
 	}
 	o.register(command.Flags())
 	return command
 }
 
-func compareCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "compare RUN RUN",
-		Short:   "Put two runs beside each other",
-		Example: "  rpclab compare 20261119 latest",
-		Args:    exactly(2, "runs"),
-		RunE: withStore(func(c *cobra.Command, store *result.Store, args []string) error {
-			a, errA := load(c.Context(), store, args[0])
-			b, errB := load(c.Context(), store, args[1])
-			if err := errors.Join(errA, errB); err != nil {
-				return err
-			}
-			return report.Compare(c.OutOrStdout(), a, b, terminal(c.OutOrStdout()))
-		}),
-	}
-}
-
-// load reads a run. One whose process was killed is assembled from its trials.
+// load reads a run, from the store or from a file. One whose process was killed is
+// assembled from its trials.
 func load(ctx context.Context, store *result.Store, ref string) (result.Document, error) {
+	if strings.HasSuffix(ref, ".json") {
+		return loadFile(ref)
+	}
 	d, complete, err := store.Get(ctx, ref)
 	if errors.Is(err, result.ErrUnknownRun) {
 		return d, usage{err}
@@ -79,6 +69,18 @@ func load(ctx context.Context, store *result.Store, ref string) (result.Document
 		return d, err
 	}
 	return lab.Assemble(d), nil
+}
+
+func loadFile(path string) (d result.Document, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return d, usage{fmt.Errorf("cannot read the run in %s: %w", path, errors.Unwrap(err))}
+	}
+	defer file.Close()
+	if d, err = result.Read(file); err != nil {
+		return d, usage{fmt.Errorf("%s: %w", path, err)}
+	}
+	return d, nil
 }
 
 func withStore(do func(*cobra.Command, *result.Store, []string) error) func(*cobra.Command, []string) error {

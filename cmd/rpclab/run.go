@@ -20,7 +20,8 @@ import (
 type runFlags struct {
 	experiment.Options
 	on      string
-	noStore bool
+	until   string
+	keeping keeping
 	asserts []string
 	outputs outputs
 }
@@ -49,9 +50,11 @@ arm in every cell, round by round, on fresh processes of this machine.`,
 	flags.StringSliceVar(&f.Arms, "arms", nil, "only these arms, comma-separated")
 	flags.StringArrayVar(&f.Set, "set", nil, "override a field, `path=value`, as often as needed")
 	flags.IntVar(&f.Rounds, "rounds", 0, "how often every arm is measured (default: as the experiment says)")
+	flags.StringVar(&f.until, "until", "", "`decided`: go on after these rounds until every headline verdict is decided")
+	flags.IntVar(&f.MaxRounds, "max-rounds", 0, "the most rounds of a run until decided (default 30, or twice those of the experiment)")
 	flags.Uint64Var(&f.Seed, "seed", 0, "of every random choice of the plan (default: drawn, and printed)")
 	flags.BoolVar(&f.Quick, "quick", false, "the whole experiment, made small")
-	flags.BoolVar(&f.noStore, "no-store", false, "do not keep the result in the user's data directory")
+	f.keeping.register(flags)
 	flags.StringArrayVar(&f.asserts, "assert", nil,
 		"`condition` that has to hold for every arm, such as 'p99 < 50ms' or 'errors == 0', as often as needed")
 	f.outputs.register(flags)
@@ -64,6 +67,9 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 	}
 	if c.Flags().Changed("rounds") && f.Rounds < 1 {
 		return usage{fmt.Errorf("--rounds %d: at least 1 is needed, 4 for a verdict", f.Rounds)}
+	}
+	if err := f.checkUntil(c.Flags().Changed("max-rounds")); err != nil {
+		return usage{err}
 	}
 	file, doc, err := openExperiment(name)
 	if err != nil {
@@ -81,14 +87,28 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 	if document.ID == "" {
 		return err
 	}
-	written := f.outputs.write(c, document)
-	if f.outputs.json != "-" && !f.noStore && written == nil {
-		fmt.Fprintf(c.OutOrStdout(), "\nSee it again: `rpclab report %s`\n", document.ID)
+	checks := check(assertions, document.Arms)
+	written := f.outputs.write(c, document, checks)
+	if written == nil {
+		f.keeping.tell(c, f.outputs, document.ID)
 	}
 	if err := errors.Join(err, written); err != nil {
 		return err
 	}
-	return hold(c.ErrOrStderr(), assertions, document.Arms)
+	return hold(c.ErrOrStderr(), checks, len(document.Arms))
+}
+
+func (f *runFlags) checkUntil(bounded bool) error {
+	switch {
+	case f.until != "" && f.until != "decided":
+		return fmt.Errorf("--until %s: there is decided", f.until)
+	case f.until == "" && bounded:
+		return errors.New("--max-rounds is for a run that goes on: add --until decided")
+	case bounded && f.MaxRounds < 1:
+		return fmt.Errorf("--max-rounds %d: at least 4 are needed for a verdict", f.MaxRounds)
+	}
+	f.UntilDecided = f.until == "decided"
+	return nil
 }
 
 // conduct runs a plan on this machine.
@@ -110,23 +130,15 @@ func conduct(c *cobra.Command, plan experiment.Plan, f runFlags) (document resul
 	options := lab.Options{
 		Cluster: cluster, Kind: f.on, Worker: []string{self, "caller"}, MaxFiles: maxFiles,
 	}
-	if !f.noStore {
-		if options.Store, err = openStore(); err != nil {
-			return document, err
-		}
-		defer func() { err = errors.Join(err, options.Store.Close()) }()
+	store, done, err := f.keeping.open()
+	if err != nil {
+		return document, err
 	}
+	defer func() { err = errors.Join(err, done()) }()
+	options.Store = store
 	bar := newProgress(c.ErrOrStderr())
 	options.Progress = bar.show
 	document, err = lab.Run(c.Context(), plan, options)
 	bar.end()
 	return document, err
-}
-
-func openStore() (*result.Store, error) {
-	dir, err := result.DataDir()
-	if err != nil {
-		return nil, err
-	}
-	return result.OpenStore(dir)
 }

@@ -46,6 +46,7 @@ stop (SIGTERM or SIGINT); then it drains.`,
 	flags.StringVar(&listen, "listen", "127.0.0.1:50051", "`address` to listen on")
 	flags.StringVar(&server.ID, "id", hostname(), "identity that every answer carries")
 	flags.DurationVar(&server.Delay, "delay", 0, "wait before every answer")
+	flags.IntVar(&server.Workers, "workers", 0, "calls that wait for --delay at once, while others queue (default: all)")
 	flags.DurationVar(&server.Drain, "drain", 0, "how long it still accepts calls once told to stop")
 	flags.BoolVar(&supervised, "supervised", false, "take orders on standard input, and end when it does")
 	_ = flags.MarkHidden("supervised")

@@ -18,8 +18,9 @@ type Do func(ctx context.Context, n uint64) (backend, code, message string)
 
 // Drive makes the calls of a pace with do, in goroutines, and records them against
 // the moment they were due. It returns the recorder and the moment the load began.
-func Drive(ctx context.Context, p pace.Pace, do Do) (*measure.Recorder, time.Time) {
-	d := driver{ctx: ctx, pace: p, do: do, shards: measure.NewShards(2 * runtime.GOMAXPROCS(0))}
+// ended is told of each call too, by many goroutines at once; nil: nobody asks.
+func Drive(ctx context.Context, p pace.Pace, do Do, ended func(measure.Call)) (*measure.Recorder, time.Time) {
+	d := driver{ctx: ctx, pace: p, do: do, ended: ended, shards: measure.NewShards(2 * runtime.GOMAXPROCS(0))}
 	before, errBefore := measure.CPU(os.Getpid())
 	d.start = time.Now()
 	if p.Open() {
@@ -39,6 +40,7 @@ type driver struct {
 	ctx    context.Context
 	pace   pace.Pace
 	do     Do
+	ended  func(measure.Call)
 	shards *measure.Shards
 	start  time.Time
 }
@@ -91,7 +93,11 @@ func (d *driver) call(key, n uint64, due time.Duration) (done time.Duration) {
 	sent := time.Since(d.start)
 	backend, code, message := d.do(d.ctx, n)
 	done = time.Since(d.start)
-	d.shards.Record(key, measure.Call{Due: due, Sent: sent, Done: done, Backend: backend, Code: code, Message: message})
+	call := measure.Call{Due: due, Sent: sent, Done: done, Backend: backend, Code: code, Message: message}
+	d.shards.Record(key, call)
+	if d.ended != nil {
+		d.ended(call)
+	}
 	return done
 }
 

@@ -35,7 +35,7 @@ func answer(service time.Duration) caller.Do {
 
 func drive(t *testing.T, p pace.Pace, do caller.Do) measure.Measurement {
 	t.Helper()
-	recorder, _ := caller.Drive(t.Context(), p, do)
+	recorder, _ := caller.Drive(t.Context(), p, do, nil)
 	m, err := recorder.Measurement()
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func TestAnInterruptEndsTheLoadAndKeepsWhatWasSeen(t *testing.T) {
 				cancel()
 			}
 			return "b", measure.OK, ""
-		})
+		}, nil)
 	m, err := recorder.Measurement()
 	if err != nil || m.Calls < 10 || m.Calls > 12 {
 		t.Errorf("%d calls kept, %v", m.Calls, err)

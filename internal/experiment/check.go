@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"rpclab/internal/nearest"
+	"rpclab/internal/result/assert"
 )
 
 // An experiment beyond these bounds is a slip of the pen.
@@ -21,7 +24,7 @@ func (d *document) checkNames(e *Experiment, c *problems) {
 		if slices.Contains(names, name) {
 			return true
 		}
-		c.add(d.place(path...), "no arm %q%s", name, Suggest(name, names))
+		c.add(d.place(path...), "no arm %q%s", name, nearest.Suggest(name, names))
 		return false
 	}
 	if e.Baseline != "" {
@@ -42,7 +45,7 @@ func (d *document) checkNames(e *Experiment, c *problems) {
 		at := d.root.get("confounds").values[i]
 		for _, side := range []string{"published", "controlled"} {
 			if name := at.get(side); !slices.Contains(names, name.text) {
-				c.add(name.at, "no arm %q%s", name.text, Suggest(name.text, names))
+				c.add(name.at, "no arm %q%s", name.text, nearest.Suggest(name.text, names))
 			}
 		}
 		if i := index(e.Arms, f.Published); i >= 0 && e.Arms[i].Published == "" {
@@ -54,7 +57,7 @@ func (d *document) checkNames(e *Experiment, c *problems) {
 	}
 	for i, figure := range e.Published {
 		if !slices.Contains(names, figure.Arm) {
-			c.add(d.root.get("published").values[i].get("arm").at, "no arm %q%s", figure.Arm, Suggest(figure.Arm, names))
+			c.add(d.root.get("published").values[i].get("arm").at, "no arm %q%s", figure.Arm, nearest.Suggest(figure.Arm, names))
 		}
 	}
 }
@@ -104,10 +107,26 @@ func (d *document) checkConfig(config Config, n *node, c *problems) {
 		at, _ := n.find([]string{"load", "closed"})
 		c.add(at.at, "load.closed needs duration or calls, to end")
 	}
+	if search := config.Load.Search; search != nil {
+		place := func(field string) place {
+			at, _ := n.find([]string{"load", "search", field})
+			return at.at
+		}
+		if _, err := assert.Parse(search.SLO); err != nil {
+			c.add(place("slo"), "load.search.slo %v", err)
+		}
+		if search.From >= search.To {
+			c.add(place("to"), "load.search.to must be more than from, %s, not %s", rate(search.From), rate(search.To))
+		}
+	}
 }
 
 // checkEvents follows the backends through the events of one config.
 func (d *document) checkEvents(events []Event, config Config, c *problems) {
+	if config.Load.Search != nil && len(events) > 0 {
+		c.add(d.place("events"), "a search has no events: which of its rates they meet would be chance; use load.open")
+		return
+	}
 	length := config.Load.duration()
 	backends, last := config.Server.Replicas, time.Duration(0)
 	for i, e := range events {
@@ -154,7 +173,7 @@ func (d *document) checkFigures(r resolved) error {
 		n := d.root.get("published").values[i]
 		for path := range figure.Cell {
 			if !slices.Contains(axes, path) {
-				c.add(n.get("cell").get(path).at, "%s is not in the sweep%s", path, Suggest(path, axes))
+				c.add(n.get("cell").get(path).at, "%s is not in the sweep%s", path, nearest.Suggest(path, axes))
 			}
 		}
 		if !slices.ContainsFunc(r.cells, func(cell map[string]any) bool {

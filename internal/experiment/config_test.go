@@ -46,9 +46,14 @@ func drawConfig(t *rapid.T) Config {
 		{Open: &Open{Rate: rapid.Float64Range(0.001, 1e7).Draw(t, "rate"), Arrivals: rapid.SampledFrom([]string{"constant", "poisson"}).Draw(t, "arrivals"),
 			Duration: span("open", time.Millisecond, 24*time.Hour), MaxInFlight: whole("in flight", 1, 1e6)}},
 	}
+	from := rapid.Float64Range(0.001, 1e6).Draw(t, "from")
+	loads = append(loads, Load{Search: &Search{
+		SLO: "p99 < 50ms and errors < 0.1%", From: from, To: from * 2, Arrivals: "constant", MaxInFlight: 7,
+		Precision: Percent(rapid.Float64Range(0.1, 50).Draw(t, "precision")), Duration: span("search", time.Millisecond, time.Hour),
+	}})
 	channels := []Channel{{Mode: "shared"}, {Mode: "per-call"}, {Mode: "pool", Pool: whole("pool", 1, 10_000)}}
 	return Config{
-		Workload: Workload{Greet: &Greet{Delay: span("delay", 0, time.Minute)}},
+		Workload: Workload{Greet: &Greet{Delay: span("delay", 0, time.Minute), Workers: whole("workers", 0, 9)}},
 		Server:   Server{Language: "go", Replicas: whole("replicas", 1, 250), Fresh: rapid.Bool().Draw(t, "fresh"), Drain: span("drain", 0, time.Minute)},
 		Caller: Caller{Kind: "grpc-go", Channel: rapid.SampledFrom(channels).Draw(t, "channel"),
 			Timeout: span("timeout", time.Millisecond, time.Hour), Warmup: whole("warm-up", 0, 100)},
@@ -104,9 +109,11 @@ func TestDefaultsObeyTheirOwnRules(t *testing.T) {
 
 func TestClauses(t *testing.T) {
 	for want, v := range map[string]interface{ String() string }{
-		"burst of 2000":                    Load{Burst: 2000},
-		"sequence of 10000":                Load{Sequence: 10000},
-		"open loop, 1000/s for 45s":        Load{Open: &Open{Rate: 1000, Arrivals: "constant", Duration: 45 * time.Second}},
+		"burst of 2000":             Load{Burst: 2000},
+		"sequence of 10000":         Load{Sequence: 10000},
+		"open loop, 1000/s for 45s": Load{Open: &Open{Rate: 1000, Arrivals: "constant", Duration: 45 * time.Second}},
+		"search from 100/s to 5000/s, to 2%, for the highest rate at which p99 < 50ms": Load{Search: &Search{
+			SLO: "p99 < 50ms", From: 100, To: 5000, Precision: 2, Duration: time.Second}},
 		"20 users, 1s think time, for 50s": Load{Closed: &Closed{Users: 20, Think: time.Second, Duration: 50 * time.Second}},
 		"1 user, for 1m or 9 calls":        Load{Closed: &Closed{Users: 1, Duration: time.Minute, Calls: 9}},
 		"no load":                          Load{},
@@ -122,18 +129,6 @@ func TestClauses(t *testing.T) {
 	} {
 		if got := v.String(); got != want {
 			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
-func TestNearest(t *testing.T) {
-	names := []string{"replicas", "burst", "direct", "route"}
-	for word, want := range map[string]string{
-		"replcas": "replicas", "REPLICAS": "replicas", "brust": "burst", "rout": "route", "direkt": "direct",
-		"zzz": "", "": "", "r": "", "rep": "", "sequence": "",
-	} {
-		if got := nearest(word, names); got != want {
-			t.Errorf("nearest(%q) = %q, want %q", word, got, want)
 		}
 	}
 }

@@ -17,6 +17,8 @@ func (l Load) String() string {
 		return l.Closed.String()
 	case l.Open != nil:
 		return l.Open.String()
+	case l.Search != nil:
+		return l.Search.String()
 	}
 	return "no load"
 }
@@ -46,12 +48,27 @@ func (c Closed) String() string {
 
 // String is the open loop as a clause: open loop, 1000/s for 45s.
 func (o Open) String() string {
-	rate := strconv.FormatFloat(o.Rate, 'f', -1, 64) + "/s"
-	if o.Arrivals == "poisson" {
-		rate += " at random (Poisson)"
-	}
-	return fmt.Sprintf("open loop, %s for %s", rate, short(o.Duration))
+	return fmt.Sprintf("open loop, %s%s for %s", rate(o.Rate), atRandom(o.Arrivals), short(o.Duration))
 }
+
+// String is the search as a clause: search from 100/s to 5000/s, to 2%, for the highest
+// rate at which p99 < 50ms.
+func (s Search) String() string {
+	return fmt.Sprintf("search from %s to %s%s, to %s, for the highest rate at which %s",
+		rate(s.From), rate(s.To), atRandom(s.Arrivals), s.Precision, s.SLO)
+}
+
+func rate(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) + "/s" }
+
+func atRandom(arrivals string) string {
+	if arrivals == "poisson" {
+		return " at random (Poisson)"
+	}
+	return ""
+}
+
+// String is the share as the document writes it: 2%.
+func (p Percent) String() string { return strconv.FormatFloat(float64(p), 'f', -1, 64) + "%" }
 
 // String is the channel as a clause: per-call, shared, pool of 4.
 func (c Channel) String() string {

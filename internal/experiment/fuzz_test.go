@@ -11,6 +11,7 @@ func FuzzExpand(f *testing.F) {
 	for _, doc := range []string{
 		head, swept, paired, long, "", "x", "- x", "a: &a [*a]", "? {a: b}\n", "{a: b, a: c}",
 		withHead("sweep: {load: [{burst: 1}, {open: {rate: 1, duration: 1s}}]}"),
+		searching("{slo: p99 < 5ms and errors < 1%, from: 1, to: 9, duration: 5s, precision: 2%}"),
 		withHead("quick: {arms.a: {route: direct}, sweep: {}}"),
 		withHead("quick: {arms: {c: {control: c}}}"),
 		withHead("events: [{at: 0, slow: {backends: 1}}]"),

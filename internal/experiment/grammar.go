@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"rpclab/internal/nearest"
 )
 
 // grammar is the shape of a document and of the config inside it.
@@ -50,7 +52,7 @@ func (g *grammar) setTarget(path string, arms []string) (target, error) {
 		return target{path: []string{first, rest}, shape: t.shape, many: true}, err
 	case first == "arms" && deeper:
 		if !slices.Contains(arms, steps[1]) {
-			return target{}, fmt.Errorf("no arm %q%s", steps[1], Suggest(steps[1], arms))
+			return target{}, fmt.Errorf("no arm %q%s", steps[1], nearest.Suggest(steps[1], arms))
 		}
 		s, err := g.arm.walk(steps[2:], "arm "+steps[1], nil)
 		return target{path: steps, shape: s}, err
@@ -82,5 +84,5 @@ func unknownField(name, where string, known []string) string {
 	if where != "" {
 		where = " in " + where
 	}
-	return fmt.Sprintf("unknown field %q%s%s", name, where, Suggest(name, known))
+	return fmt.Sprintf("unknown field %q%s%s", name, where, nearest.Suggest(name, known))
 }

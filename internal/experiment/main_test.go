@@ -27,6 +27,11 @@ rounds: 2
 // withHead joins head with more lines.
 func withHead(lines ...string) string { return head + strings.Join(lines, "\n") + "\n" }
 
+// searching is head with a search for its load.
+func searching(search string) string {
+	return strings.Replace(head, "burst: 5", "search: "+search, 1)
+}
+
 func mustExpand(t *testing.T, doc string, o Options) Plan {
 	t.Helper()
 	p, err := Expand("x.yaml", []byte(doc), o, vocabulary)

@@ -24,6 +24,8 @@ func plain(s *shape, v reflect.Value) any {
 		return int(v.Int())
 	case duration:
 		return short(time.Duration(v.Int()))
+	case percent:
+		return Percent(v.Float()).String()
 	case list, named:
 		all := []any{}
 		for i := range v.Len() {

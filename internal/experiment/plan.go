@@ -8,6 +8,8 @@ type Plan struct {
 	Source    string
 	Baseline  string
 	Rounds    int
+	Looks     []int   // numbers of rounds after which the run may end, if it is decided; none: it does not
+	Margin    float64 // the difference that is not worth a call, as a share
 	Seed      uint64
 	Quick     bool
 	Changed   []string         // settings that differ from the document, path=value
@@ -34,8 +36,12 @@ type Options struct {
 	Set    []string // path=value, value in YAML
 	Arms   []string // names; none: all
 	Rounds int      // 0: as the document says
-	Seed   uint64
-	Quick  bool
+	// UntilDecided lets the run go on from there until it is decided, up to MaxRounds; 0: up
+	// to 30, or twice as many as it has.
+	UntilDecided bool
+	MaxRounds    int
+	Seed         uint64
+	Quick        bool
 }
 
 // Vocabulary is the set of names that the other rooms register, so that this one

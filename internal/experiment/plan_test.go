@@ -86,6 +86,25 @@ func TestTheSameInputsGiveTheSamePlan(t *testing.T) {
 	})
 }
 
+// TestARunUntilDecidedHasItsLooksBeforeItBegins, and as many rounds as the last of them.
+func TestARunUntilDecidedHasItsLooksBeforeItBegins(t *testing.T) {
+	for _, c := range []struct{ rounds, most, last, looks int }{
+		{4, 9, 9, 3}, {4, 0, 30, 6}, {20, 0, 40, 3}, {2, 4, 4, 1},
+	} {
+		p := mustExpand(t, size{arms: 2, rounds: c.rounds}.document(), Options{UntilDecided: true, MaxRounds: c.most})
+		if p.Rounds != c.last || len(p.Trials) != 2*c.last || len(p.Looks) != c.looks || p.Looks[c.looks-1] != c.last {
+			t.Errorf("%d rounds, %d at most: %d rounds, %d trials, looks %v", c.rounds, c.most, p.Rounds, len(p.Trials), p.Looks)
+		}
+	}
+	if p := mustExpand(t, size{arms: 2, rounds: 5}.document(), Options{}); p.Rounds != 5 || p.Looks != nil {
+		t.Errorf("fixed: %d rounds, looks %v", p.Rounds, p.Looks)
+	}
+	_, err := Expand("x.yaml", []byte(size{arms: 2, rounds: 5}.document()), Options{UntilDecided: true, MaxRounds: 4}, vocabulary)
+	if err == nil || !strings.Contains(err.Error(), "--max-rounds: 4 rounds are too few: a run until decided begins with 5") {
+		t.Errorf("fewer than it has: %v", err)
+	}
+}
+
 // The seed decides the order, and over many rounds every arm comes first.
 func TestOrderIsDrawnFromTheSeed(t *testing.T) {
 	doc := size{arms: 3, rounds: 50}.document()

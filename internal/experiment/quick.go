@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"slices"
@@ -12,6 +13,8 @@ import (
 const (
 	quickRounds = 4 // the fewest that give a verdict
 	quickLoad   = 20 * time.Second
+	// quickPrecision is that of a search.
+	quickPrecision = Percent(10)
 )
 
 // quick makes the experiment small: as its quick block says, else by fewer rounds,
@@ -75,6 +78,8 @@ func (c Config) about() time.Duration {
 		return time.Duration(l.Sequence) * service
 	case l.Closed != nil && l.Closed.Duration == 0:
 		return time.Duration(l.Closed.Calls/l.Closed.Users+1) * (service + l.Closed.Think)
+	case l.Search != nil:
+		return 8 * l.Search.Duration // ten short tries, four of full length, and waits for what queued
 	case l.Burst > 0:
 		return service + time.Duration(l.Burst)*time.Millisecond/2 // what a channel per call costs
 	}
@@ -90,11 +95,16 @@ func (g *grammar) shorten(s *shape, n *node, factor float64) *node {
 		return scaled(n, s.quick, factor)
 	}
 	next := *n
-	next.values, next.pairs = slices.Clone(n.values), slices.Clone(n.pairs)
+	for _, f := range s.fields {
+		if f.shape.quick == "coarse" && n.kind == mapping {
+			next = *next.with(f.name, cmp.Or(next.get(f.name), f.fallback))
+		}
+	}
+	next.values, next.pairs = slices.Clone(next.values), slices.Clone(next.pairs)
 	for i, item := range n.values {
 		next.values[i] = g.shorten(s.of, item, factor)
 	}
-	for i, p := range n.pairs {
+	for i, p := range next.pairs {
 		next.pairs[i].value = g.shorten(g.under(s, p.key), p.value, factor)
 	}
 	return &next
@@ -118,12 +128,19 @@ func (g *grammar) under(s *shape, key string) *shape {
 }
 
 // scaled rounds a duration to a millisecond: loads up and events down, so that an
-// event within the load stays within it. A count stays at least 1.
+// event within the load stays within it. A count stays at least 1. What is to be coarse
+// is, whatever the factor.
 func scaled(n *node, direction string, factor float64) *node {
 	if count, ok := n.value.(int); ok {
 		next := *n
 		next.value = max(1, int(float64(count)*factor))
 		next.text = strconv.Itoa(next.value.(int))
+		return &next
+	}
+	if fine, ok := parsePercent(n.text); ok && direction == "coarse" {
+		next := *n
+		next.text = max(Percent(fine), quickPrecision).String()
+		next.value = next.text
 		return &next
 	}
 	d, err := time.ParseDuration(n.text)

@@ -48,6 +48,19 @@ func TestQuickCountsTheArmsPicked(t *testing.T) {
 	}
 }
 
+// A search is made short and coarse.
+func TestQuickMakesASearchCoarse(t *testing.T) {
+	p := mustExpand(t, searching("{slo: p99 < 5ms, from: 1, to: 9, duration: 5s}"), Options{Quick: true})
+	got := p.Trials[0].Config.Load.Search
+	if got.Duration != 625*time.Millisecond || got.Precision != 10 {
+		t.Errorf("%s for %s", got, got.Duration)
+	}
+	p = mustExpand(t, searching("{slo: p99 < 5ms, from: 1, to: 9, duration: 5s, precision: 20%}"), Options{Quick: true})
+	if got := p.Trials[0].Config.Load.Search; got.Precision != 20 {
+		t.Errorf("%s", got)
+	}
+}
+
 func TestQuickLeavesShortLoadsAlone(t *testing.T) {
 	doc := strings.NewReplacer("46s", "100ms", "30s", "100ms", "29999ms", "90ms", "5s", "10ms").Replace(long)
 	p := mustExpand(t, doc, Options{Quick: true})

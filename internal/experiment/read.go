@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"rpclab/internal/verdict"
 )
 
 // Expand reads an experiment document and expands it to a plan. file is the name
@@ -28,13 +30,43 @@ func Expand(file string, doc []byte, o Options, v Vocabulary) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
+	var looks []int
+	if o.UntilDecided {
+		if looks, err = d.goOn(r.experiment.Rounds, o.MaxRounds); err != nil {
+			return Plan{}, err
+		}
+		if r, err = d.resolve(); err != nil {
+			return Plan{}, err
+		}
+	}
 	p, err := plan(r, o)
-	p.Changed = d.changed(o)
+	p.Changed, p.Looks = d.changed(o), looks
 	return p, err
 }
 
+// mostRounds of a run until decided that does not say how many.
+const mostRounds = 30
+
+// goOn gives the experiment as many rounds as it may take to decide it, and says after
+// which of them that is looked at.
+func (d *document) goOn(first, most int) ([]int, error) {
+	if most == 0 {
+		most = max(mostRounds, 2*first)
+	}
+	if least := max(first, verdict.MinRounds); most < least {
+		var c problems
+		c.add(place{file: "--max-rounds"}, "%d rounds are too few: a run until decided begins with %d", most, least)
+		return nil, c.err()
+	}
+	return verdict.Looks(first, most), d.setRounds("--max-rounds", most)
+}
+
+func (d *document) setRounds(said string, n int) error {
+	return d.set("rounds", &node{at: place{file: said}, value: n, text: strconv.Itoa(n)})
+}
+
 // changed are the settings in which the run differs from the document: of what is
-// measured, not of how often (rounds) or where (sweep).
+// measured, not of how often (rounds), where (sweep) or how it is judged (margin).
 func (d *document) changed(o Options) []string {
 	var settings []string
 	if quick := d.root.get("quick"); o.Quick && quick != nil {
@@ -49,7 +81,7 @@ func (d *document) changed(o Options) []string {
 	return slices.DeleteFunc(append(settings, o.Set...), func(setting string) bool {
 		path, _, _ := strings.Cut(setting, "=")
 		path, _, _ = strings.Cut(path, ".")
-		return path == "rounds" || path == "sweep"
+		return path == "rounds" || path == "margin" || path == "sweep"
 	})
 }
 
@@ -111,8 +143,7 @@ func (d *document) options(o Options) error {
 		return wrong
 	}
 	if o.Rounds != 0 {
-		rounds := &node{at: place{file: "--rounds"}, value: o.Rounds, text: strconv.Itoa(o.Rounds)}
-		return d.set("rounds", rounds)
+		return d.setRounds("--rounds", o.Rounds)
 	}
 	return nil
 }

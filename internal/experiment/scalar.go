@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"rpclab/internal/nearest"
 )
 
 func (d *decoder) scalar(s *shape, n *node, into reflect.Value) {
@@ -21,6 +23,8 @@ func (d *decoder) scalar(s *shape, n *node, into reflect.Value) {
 		d.number(s, n, into)
 	case duration:
 		d.duration(s, n, into)
+	case percent:
+		d.percent(s, n, into)
 	case flag:
 		if b, ok := n.value.(bool); ok {
 			into.SetBool(b)
@@ -66,6 +70,31 @@ func (d *decoder) duration(s *shape, n *node, into reflect.Value) {
 	}
 }
 
+// percentForm is a share in percent, never negative.
+var percentForm = regexp.MustCompile(`^([0-9]+(\.[0-9]*)?|\.[0-9]+) ?%$`)
+
+func parsePercent(text string) (float64, bool) {
+	if !percentForm.MatchString(text) {
+		return 0, false
+	}
+	v, err := strconv.ParseFloat(strings.TrimRight(text, " %"), 64)
+	return v, err == nil
+}
+
+func (d *decoder) percent(s *shape, n *node, into reflect.Value) {
+	v, ok := parsePercent(n.text)
+	switch {
+	case bareNumber.MatchString(n.text):
+		d.add(n.at, "%q has no unit: write a share such as 2%%", n.text)
+	case !ok:
+		d.add(n.at, "%s must be a share such as 2%%, not %s", s.title(), n.describe())
+	case !s.within(v):
+		d.add(n.at, "%s must be %s, not %s", s.title(), s.span(), n.text)
+	default:
+		into.SetFloat(v)
+	}
+}
+
 func (d *decoder) text(s *shape, n *node, into reflect.Value) {
 	v, ok := n.value.(string)
 	switch {
@@ -76,7 +105,7 @@ func (d *decoder) text(s *shape, n *node, into reflect.Value) {
 	case v == "":
 		d.add(n.at, "%s is empty", s.title())
 	case s.noun != "" && s.enum != nil && !slices.Contains(s.enum, v):
-		d.add(n.at, "no %s %q%s", s.noun, v, Suggest(v, s.enum))
+		d.add(n.at, "no %s %q%s", s.noun, v, nearest.Suggest(v, s.enum))
 	case s.noun == "" && s.enum != nil && !slices.Contains(s.enum, v):
 		d.add(n.at, "%s must be %s, not %q%s", s.title(), either(s.enum), v, onlyNear(v, s.enum))
 	case s.slug && !slug.MatchString(v):
@@ -110,6 +139,8 @@ func (s *shape) wanted() string {
 		return "a number"
 	case duration:
 		return "a duration such as 500ms or 2s"
+	case percent:
+		return "a share such as 2%"
 	case flag:
 		return "true or false"
 	}
@@ -160,7 +191,7 @@ func either(words []string) string {
 }
 
 func onlyNear(word string, names []string) string {
-	if near := nearest(word, names); near != "" {
+	if near := nearest.Name(word, names); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
 	return ""

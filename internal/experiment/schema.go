@@ -12,7 +12,7 @@ const durationPattern = `^\+?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|
 // Schema is the JSON Schema (draft 2020-12) of an experiment document, drawn from
 // the shapes that the decoder walks. What only several fields together can say
 // (names that must exist, a field given by the defaults) is left to [Read], and so
-// are the bounds of durations.
+// are the bounds of durations and shares.
 func Schema(v Vocabulary) ([]byte, error) {
 	w := schemaWriter{newGrammar(v), map[string]any{}}
 	for _, path := range w.configPaths() {
@@ -134,6 +134,8 @@ func (w schemaWriter) scalar(s *shape) map[string]any {
 			map[string]any{"type": "string", "pattern": durationPattern},
 			map[string]any{"const": 0},
 		}}
+	case percent:
+		return map[string]any{"type": "string", "pattern": percentForm.String()}
 	case flag:
 		return map[string]any{"type": "boolean"}
 	case text:

@@ -76,6 +76,8 @@ func TestSchemaAndDecoderAgree(t *testing.T) {
 		"settings":               {withHead("quick: {rounds: 1, load.burst: 3, sweep.server.replicas: [1], arms.a.route: direct, defaults.route: direct, events: []}"), true},
 		"sweep of records":       {withHead("sweep: {load: [{burst: 1}, {sequence: 1}], caller.channel: [shared, {pool: 2}]}"), true},
 		"figures":                {withHead("sweep: {load.burst: [5]}", "published: [{arm: a, cell: {load.burst: 5}, elapsed_ms: 1.5}]"), true},
+		"a search":               {edit("burst: 5", "search: {slo: p99 < 5ms, from: 1, to: 9, duration: 1s, precision: 2.5 %}"), true},
+		"precision, no unit":     {edit("burst: 5", "search: {slo: p99 < 5ms, from: 1, to: 9, duration: 1s, precision: 2}"), false},
 		"unknown field":          {withHead("basline: a"), false},
 		"unknown in server":      {edit("a: {}", "a: {server: {replcas: 3}}"), false},
 		"unknown in an arm":      {edit("a: {}", "a: {rout: direct}"), false},

@@ -39,6 +39,7 @@ const (
 	text
 	flag
 	duration
+	percent
 	record
 	list
 	named // records by name
@@ -103,6 +104,10 @@ func (r shaper) shape(t reflect.Type, tag reflect.StructTag, name, path string) 
 		if s.low == nil {
 			s.low = &bound{0, "0s"}
 		}
+		return s
+	case reflect.TypeFor[Percent]():
+		s.kind = percent
+		s.low, s.high = percentBound(tag.Get("min")), percentBound(tag.Get("max"))
 		return s
 	case reflect.TypeFor[[]Axis]():
 		s.kind, s.many = paths, true
@@ -184,6 +189,13 @@ func (r shaper) record(s *shape, t reflect.Type, at []int, name string) {
 
 func numberBound(text string) *bound {
 	if v, err := strconv.ParseFloat(text, 64); err == nil {
+		return &bound{v, text}
+	}
+	return nil
+}
+
+func percentBound(text string) *bound {
+	if v, ok := parsePercent(text); ok {
 		return &bound{v, text}
 	}
 	return nil

@@ -17,7 +17,7 @@ import "time"
 //	alternative  one of several that exclude each other: setting one drops the rest
 //	key          holds the name under which the record stands in its mapping
 //	words        the record may also be written as one of these words
-//	quick        --quick may make it smaller; durations are rounded up or down
+//	quick        --quick may make it smaller (up, down: how durations are rounded), or coarser
 
 // Experiment is a question, its arms, a load, rounds and events.
 type Experiment struct {
@@ -29,6 +29,7 @@ type Experiment struct {
 	Arms      []Arm       `yaml:"arms" doc:"the ways compared, by name" required:"true"`
 	Sweep     []Axis      `yaml:"sweep" doc:"field path to the values it takes; every combination is a cell"`
 	Rounds    int         `yaml:"rounds" doc:"how often every arm is measured in every cell" min:"1" max:"1000" default:"10"`
+	Margin    Percent     `yaml:"margin" doc:"the difference that is not worth a call: arms within it are equivalent" min:"0.1%" max:"50%" default:"3%"`
 	Events    []Event     `yaml:"events" doc:"what is done to the cluster while calls run"`
 	Confounds []Confound  `yaml:"confounds" doc:"what else differs between a published arm and the controlled one"`
 	Published []Published `yaml:"published" doc:"the study's figures: facts to print beside ours"`
@@ -60,7 +61,8 @@ type Workload struct {
 
 // Greet is the workload of study 2.
 type Greet struct {
-	Delay time.Duration `yaml:"delay" doc:"how long the server waits before it answers" max:"1m"`
+	Delay   time.Duration `yaml:"delay" doc:"how long the server waits before it answers" max:"1m"`
+	Workers int           `yaml:"workers" doc:"calls that a backend waits for at once, while others queue (default: all)" min:"1" max:"1000000"`
 }
 
 // Server is the program under test.
@@ -91,6 +93,7 @@ type Load struct {
 	Burst    int     `yaml:"burst" doc:"N calls, all due at once" min:"1" max:"1000000" alternative:"true" quick:"down"`
 	Closed   *Closed `yaml:"closed" doc:"virtual users, each with one call at a time" alternative:"true"`
 	Open     *Open   `yaml:"open" doc:"calls due at a rate, whatever the answers do" alternative:"true"`
+	Search   *Search `yaml:"search" doc:"open loops that look for the highest rate at which a condition holds" alternative:"true"`
 }
 
 // Closed ends after Duration or Calls, whichever is set and comes first.
@@ -106,6 +109,21 @@ type Open struct {
 	Rate        float64       `yaml:"rate" doc:"calls due per second" min:"0.001" max:"10000000" required:"true"`
 	Arrivals    string        `yaml:"arrivals" doc:"constant or poisson" enum:"constant,poisson" default:"constant"`
 	Duration    time.Duration `yaml:"duration" doc:"no call is due after this" min:"1ms" max:"24h" required:"true" quick:"up"`
+	MaxInFlight int           `yaml:"max_in_flight" doc:"a call due beyond this many is counted as dropped" min:"1" max:"1000000" default:"10000"`
+}
+
+// Percent is a share: 2 is 2 %.
+type Percent float64
+
+// Search is open loops, one after another, that look for the highest rate at which SLO
+// holds.
+type Search struct {
+	SLO         string        `yaml:"slo" doc:"the condition, as for --assert: p99 < 50ms and errors < 0.1%; dropped calls are errors too" required:"true"`
+	From        float64       `yaml:"from" doc:"the lowest rate, in calls per second" min:"0.001" max:"10000000" required:"true"`
+	To          float64       `yaml:"to" doc:"the highest rate, in calls per second" min:"0.001" max:"10000000" required:"true"`
+	Precision   Percent       `yaml:"precision" doc:"how far the rate that holds and the one that fails may be apart" min:"0.1%" max:"50%" default:"2%" quick:"coarse"`
+	Duration    time.Duration `yaml:"duration" doc:"of a rate that counts; the first tries take a quarter" min:"1ms" max:"1h" required:"true" quick:"up"`
+	Arrivals    string        `yaml:"arrivals" doc:"constant or poisson" enum:"constant,poisson" default:"constant"`
 	MaxInFlight int           `yaml:"max_in_flight" doc:"a call due beyond this many is counted as dropped" min:"1" max:"1000000" default:"10000"`
 }
 

@@ -3,6 +3,8 @@ package experiment
 import (
 	"math/rand/v2"
 	"slices"
+
+	"rpclab/internal/nearest"
 )
 
 // plan lays the trials out: in every round every cell, in every cell each arm
@@ -16,7 +18,7 @@ func plan(r resolved, o Options) (Plan, error) {
 	}
 	p := Plan{
 		Name: e.Name, Question: e.Question, Source: e.Source, Baseline: e.Baseline,
-		Rounds: e.Rounds, Seed: o.Seed, Quick: o.Quick, Cells: r.cells,
+		Rounds: e.Rounds, Margin: float64(e.Margin) / 100, Seed: o.Seed, Quick: o.Quick, Cells: r.cells,
 	}
 	has := func(name string) bool { return index(p.Arms, name) >= 0 }
 	for _, i := range picked {
@@ -65,7 +67,7 @@ func pick(e Experiment, names []string) ([]int, error) {
 	var c problems
 	for _, name := range names {
 		if !slices.Contains(all, name) {
-			c.add(place{file: "--arms " + name}, "no arm %q%s", name, Suggest(name, all))
+			c.add(place{file: "--arms " + name}, "no arm %q%s", name, nearest.Suggest(name, all))
 		}
 	}
 	var picked []int

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"rpclab/internal/result"
+	"rpclab/internal/verdict"
 )
 
 // Assemble makes of a document's trials everything that follows from them: each
@@ -27,7 +28,7 @@ func Assemble(d result.Document) result.Document {
 		}
 		d.Warnings = append(d.Warnings, warnings(*arm)...)
 	}
-	d.Verdicts = verdicts(d)
+	d.Verdicts, d.Accounts = verdicts(d), accounts(d)
 	return d
 }
 
@@ -35,7 +36,7 @@ func Assemble(d result.Document) result.Document {
 // merged, balance pooled; elapsed and memory are the median and the largest.
 func merge(arm *result.Arm) error {
 	m := result.Measures{Errors: map[string]uint64{}, Samples: map[string]string{}, Backends: map[string]uint64{}}
-	var latency, service, lateness []result.Histogram
+	var latency, service, lateness, messages []result.Histogram
 	var counts [][]uint64
 	var elapsed []float64
 	var client, server float64
@@ -56,6 +57,9 @@ func merge(arm *result.Arm) error {
 			m.Backends[id] += n
 		}
 		latency, service, lateness = append(latency, t.Latency), append(service, t.Service), append(lateness, t.Lateness)
+		if t.Messages != nil {
+			messages = append(messages, *t.Messages)
+		}
 		counts = append(counts, t.Groups...)
 		elapsed = append(elapsed, t.ElapsedMS)
 		client += t.Resources.Client.CPU * float64(t.Calls)
@@ -66,18 +70,23 @@ func merge(arm *result.Arm) error {
 			arm.Limited = t.Limited
 		}
 	}
-	var errs [3]error
+	var errs [4]error
 	m.Latency, errs[0] = result.Merge(latency)
 	m.Service, errs[1] = result.Merge(service)
 	m.Lateness, errs[2] = result.Merge(lateness)
+	if len(messages) > 0 {
+		m.Messages = new(result.Histogram)
+		*m.Messages, errs[3] = result.Merge(messages)
+	}
 	m.Balance = balance(counts)
-	m.ElapsedMS = median(elapsed)
+	m.ElapsedMS = verdict.Median(elapsed)
 	if m.Calls > 0 {
 		m.Resources.Client.CPU = client / float64(m.Calls)
 		m.Resources.Server.CPU = server / float64(m.Calls)
 		m.Rate = float64(m.Calls) / (sum(elapsed) / 1e3)
 	}
 	arm.Measures = m
+	arm.Capacity = capacities(arm.Trials)
 	for _, err := range errs {
 		if err != nil {
 			return err
@@ -110,18 +119,6 @@ func place(arm result.Arm) string {
 		return arm.Name
 	}
 	return arm.Name + " at " + arm.Cell.String()
-}
-
-func median(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	half := len(sorted) / 2
-	if len(sorted)%2 == 1 {
-		return sorted[half]
-	}
-	return (sorted[half-1] + sorted[half]) / 2
 }
 
 func sum(values []float64) (total float64) {

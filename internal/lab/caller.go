@@ -75,9 +75,9 @@ func (w *worker) awaitReady(ctx context.Context) error {
 	return err
 }
 
-// begin starts the load.
-func (w *worker) begin() error {
-	if _, err := io.WriteString(w.process.Stdin, "go\n"); err != nil {
+// begin starts a load.
+func (w *worker) begin(o order) error {
+	if err := json.NewEncoder(w.process.Stdin).Encode(o); err != nil {
 		return w.died(err)
 	}
 	return nil

@@ -60,6 +60,8 @@ func inFlight(l experiment.Load) int {
 		return l.Closed.Users
 	case l.Open != nil:
 		return l.Open.MaxInFlight
+	case l.Search != nil:
+		return l.Search.MaxInFlight
 	}
 	return 1
 }

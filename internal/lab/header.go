@@ -13,8 +13,8 @@ func header(plan experiment.Plan, o Options) result.Document {
 	d := result.Document{
 		Schema: result.Schema, ID: result.NewID(now),
 		Experiment: plan.Name, Question: plan.Question, Source: plan.Source,
-		Cluster: o.Kind, Started: now, Machine: machine(o.MaxFiles),
-		Rounds: plan.Rounds, Seed: plan.Seed, Quick: plan.Quick, Changed: plan.Changed, Baseline: plan.Baseline,
+		Cluster: o.Kind, Started: now, Machine: result.ThisMachine(o.MaxFiles),
+		Rounds: plan.Rounds, Margin: plan.Margin, Looks: plan.Looks, Seed: plan.Seed, Quick: plan.Quick, Changed: plan.Changed, Baseline: plan.Baseline,
 		TrialCount: len(plan.Trials),
 	}
 	for _, c := range plan.Confounds {

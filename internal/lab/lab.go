@@ -8,6 +8,7 @@ import (
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/experiment"
+	"rpclab/internal/measure"
 	"rpclab/internal/result"
 )
 
@@ -21,13 +22,16 @@ type Options struct {
 	// Progress hears of every trial before it starts and when it has ended; may be nil.
 	Progress func(Progress)
 	MaxFiles uint64 // open files that one process may have
+	// Processors says what the processors have done so far; nil: [measure.LookAtProcessors].
+	Processors func() measure.Processors
 }
 
 // Progress is where a run stands.
 type Progress struct {
 	Trial   experiment.Trial
 	Planned int           // trials in all
-	Ended   *result.Trial // nil: it starts now
+	Ended   *result.Trial // nil: it starts now, or is under way
+	Doing   string        // a part of the trial that starts now; empty: the whole
 	Began   time.Time     // of the run
 }
 
@@ -39,22 +43,31 @@ func Run(ctx context.Context, plan experiment.Plan, o Options) (result.Document,
 	if err := checkFiles(plan, o.MaxFiles); err != nil {
 		return result.Document{}, err
 	}
+	if o.Processors == nil {
+		o.Processors = measure.LookAtProcessors
+	}
 	l := &lab{Options: o, plan: plan, doc: header(plan, o)}
 	if err := l.begin(ctx); err != nil {
 		return result.Document{}, err
 	}
 	var failed error
 	for _, t := range plan.Trials {
-		l.progress(t, nil)
+		l.progress(t, nil, "")
 		trial, err := l.measure(ctx, t)
 		if err != nil {
 			failed = fmt.Errorf("round %d, arm %s: %w", t.Round, t.Arm, err)
+			if trial.Capacity != nil { // a search that was interrupted
+				failed = errors.Join(failed, l.keep(t, trial))
+			}
 			break
 		}
 		if failed = l.keep(t, trial); failed != nil {
 			break
 		}
-		l.progress(t, &trial)
+		l.progress(t, &trial, "")
+		if l.decided(t) {
+			break
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		failed = err // whatever failed, failed because of it
@@ -111,8 +124,8 @@ func (l *lab) arm(t experiment.Trial) *result.Arm {
 	return nil // cannot be: header made an arm for every trial
 }
 
-func (l *lab) progress(t experiment.Trial, ended *result.Trial) {
+func (l *lab) progress(t experiment.Trial, ended *result.Trial, doing string) {
 	if l.Progress != nil {
-		l.Progress(Progress{Trial: t, Planned: len(l.plan.Trials), Ended: ended, Began: l.doc.Started})
+		l.Progress(Progress{Trial: t, Planned: len(l.plan.Trials), Ended: ended, Doing: doing, Began: l.doc.Started})
 	}
 }

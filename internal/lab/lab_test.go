@@ -19,6 +19,7 @@ import (
 	"rpclab/internal/cluster/local"
 	"rpclab/internal/experiment"
 	"rpclab/internal/lab"
+	"rpclab/internal/measure"
 	"rpclab/internal/process"
 	"rpclab/internal/result"
 	"rpclab/internal/testkit"
@@ -73,6 +74,8 @@ func options(t *testing.T) lab.Options {
 	return lab.Options{
 		Cluster: cluster, Kind: "local", Worker: []string{testkit.Rpclab(t), "caller"},
 		Store: store, MaxFiles: files,
+		// What others take of this machine is no part of what these tests are about.
+		Processors: func() measure.Processors { return measure.Processors{} },
 	}
 }
 
@@ -266,12 +269,12 @@ func TestAWorkerEndsInMidLoadWhenItsLabIsGone(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- lab.Work(in, out) }()
 	fmt.Fprintf(orders, `{"route":"direct","service":%s,"caller":"grpc-go","job":{"channels":{"mode":"shared"},`+
-		`"timeout":1000000000,"workload":{"greet":{}}},"pace":{"closed":{"users":1,"duration":3600000000000}},"warmup":1}`+"\n", service)
+		`"timeout":1000000000,"workload":{"greet":{}}},"warmup":1}`+"\n", service)
 	if line, err := bufio.NewReader(reports).ReadString('\n'); err != nil || !strings.Contains(line, "ready") {
 		t.Fatalf("the worker said %q, %v", line, err)
 	}
 	go io.Copy(io.Discard, reports)
-	fmt.Fprintln(orders, "go")
+	fmt.Fprintln(orders, `{"pace":{"closed":{"users":1,"duration":3600000000000}}}`)
 	orders.Close()
 	select {
 	case <-ended:

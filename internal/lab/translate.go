@@ -13,7 +13,7 @@ import (
 func workloadOf(c experiment.Config) workload.Spec {
 	var w workload.Spec
 	if g := c.Workload.Greet; g != nil {
-		w.Greet = &workload.Greet{Delay: g.Delay}
+		w.Greet = &workload.Greet{Delay: g.Delay, Workers: g.Workers}
 	}
 	return w
 }

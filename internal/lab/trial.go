@@ -24,7 +24,7 @@ func (l *lab) measure(ctx context.Context, t experiment.Trial) (result.Trial, er
 	w, err := startWorker(l.Worker, assignment{
 		Route: t.Config.Route, Service: servers.Service(),
 		Caller: t.Config.Caller.Kind, Job: jobOf(t.Config),
-		Pace: paceOf(t.Config.Load, t.Seed), Warmup: t.Config.Caller.Warmup,
+		Warmup: t.Config.Caller.Warmup,
 	})
 	if err != nil {
 		return trial, err
@@ -33,25 +33,44 @@ func (l *lab) measure(ctx context.Context, t experiment.Trial) (result.Trial, er
 	if err := w.awaitReady(ctx); err != nil {
 		return failedTrial(ctx, trial, err)
 	}
+	if t.Config.Load.Search != nil {
+		return l.seek(ctx, trial, t, w, servers, func(doing string) { l.progress(t, nil, doing) })
+	}
+	return l.load(ctx, trial, t, w, servers, order{Pace: paceOf(t.Config.Load, t.Seed)}, longest(t.Config))
+}
+
+// load makes one load of a trial, which may take so long, and says what came of it.
+func (l *lab) load(ctx context.Context, trial result.Trial, t experiment.Trial, w *worker, servers cluster.Deployment, o order, most time.Duration) (result.Trial, error) {
 	if err := servers.ResetUsage(); err != nil {
 		return trial, err
 	}
 	history := follow(servers.Endpoints())
 	defer history.stop()
-	if err := w.begin(); err != nil {
+	before := l.lookAround()
+	if err := w.begin(o); err != nil {
 		return failedTrial(ctx, trial, err)
 	}
 	acts := stage(ctx, servers, t.Events, time.Now())
-	limit, cancel := context.WithTimeout(ctx, longest(t.Config))
+	limit, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	seen, err := w.measurement(limit)
 	done := acts()
 	if err != nil {
 		return failedTrial(ctx, trial, err)
 	}
+	after := l.lookAround()
 	trial.Lost = servers.Losses()
 	used := servers.Usage()
+	trial.Machine = after.since(before, seen.CPU+total(used))
 	return fill(trial, t, seen, used, history.stop(), done), nil
+}
+
+// total is the processors' time that all servers used.
+func total(used map[string]cluster.Usage) (cpu time.Duration) {
+	for _, u := range used {
+		cpu += u.CPU
+	}
+	return cpu
 }
 
 // longest is how long a caller may take over a load before it is given up: as if
@@ -70,6 +89,9 @@ func longest(c experiment.Config) time.Duration {
 	}
 	if l.Open != nil {
 		d += l.Open.Duration
+	}
+	if l.Search != nil {
+		d += 2 * l.Search.Duration // of one probe, and what it queued
 	}
 	return d
 }
@@ -140,13 +162,12 @@ func fill(trial result.Trial, t experiment.Trial, seen measure.Measurement, used
 	trial.Timeline = timeline(seen, history)
 	trial.Resources.Client = usagePerCall(seen.CPU, seen.MaxRSS, seen.Calls)
 	trial.Servers = map[string]result.ServerUsage{}
-	var cpu time.Duration
 	var peak uint64
 	for id, u := range used {
 		trial.Servers[id] = result.ServerUsage{CPUMS: ms(u.CPU), RSS: u.MaxRSS}
-		cpu, peak = cpu+u.CPU, max(peak, u.MaxRSS)
+		peak = max(peak, u.MaxRSS)
 	}
-	trial.Resources.Server = usagePerCall(cpu, peak, seen.Calls)
+	trial.Resources.Server = usagePerCall(total(used), peak, seen.Calls)
 	trial.Events = outcomes(acts, seen, history)
 	trial.Limited = limited(t.Config.Load, trial)
 	trial.Groups = groups(trial.Backends, len(t.Events) > 0, seen, history)

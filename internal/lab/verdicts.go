@@ -1,47 +1,95 @@
 package lab
 
 import (
-	"fmt"
 	"math"
+	"slices"
 
+	"rpclab/internal/experiment"
 	"rpclab/internal/result"
 	"rpclab/internal/verdict"
 )
-
-// tooManyLost is the share of calls without an answer from which the latency of the
-// others no longer stands for the arm.
-const tooManyLost = 0.01
-
-// metrics are what arms are compared on, from each trial.
-var metrics = []struct {
-	name string
-	of   func(result.Trial) float64
-}{
-	{"latency_p50", func(t result.Trial) float64 { return t.Latency.P50 }},
-	{"latency_p99", func(t result.Trial) float64 { return t.Latency.P99 }},
-}
 
 // verdicts compares, in every cell, each arm with the baseline, each control with
 // the arm that it repeats, and each published arm with its controlled one.
 func verdicts(d result.Document) []result.Verdict {
 	pairs := comparisons(d)
+	headline := 0
+	for _, p := range pairs {
+		headline += headlines(p.a, p.b)
+	}
 	var all []result.Verdict
 	for _, p := range pairs {
-		for _, metric := range metrics {
-			v := verdict.Compare(paired(p.a, p.b, metric.of), verdict.Options{
-				Family: len(pairs) * len(metrics), Seed: seed(d.Seed, "verdict"), LowerIsBetter: true,
-			})
-			r := result.Verdict{
-				Metric: metric.name, A: p.a.Name, B: p.b.Name, Cell: p.a.Cell, Kind: p.kind,
-				Ratio: v.Ratio, CI: v.CI, Level: v.Level, Decision: string(v.Decision), Rounds: v.Rounds, Reason: v.Reason,
+		for _, m := range metrics {
+			if m.compared(p.a, p.b) {
+				family := len(pairs)
+				if m.headline {
+					family = headline
+				}
+				all = append(all, judge(d, m, p, family))
 			}
-			if reason := unfit(p.a, p.b); reason != "" {
-				r.Decision, r.Reason = string(verdict.Undecided), reason
-			}
-			all = append(all, r)
 		}
 	}
+	doubtControls(all)
 	return all
+}
+
+// decided ends a run that goes on until it is decided: after a trial that completes the
+// rounds of a look, when every headline is, or cannot be by more rounds. It has the rounds
+// then that it made.
+func (l *lab) decided(t experiment.Trial) bool {
+	next := t.Order + 1
+	if !slices.Contains(l.plan.Looks, t.Round) || next == len(l.plan.Trials) || l.plan.Trials[next].Round == t.Round {
+		return false
+	}
+	for _, v := range Assemble(l.doc).Verdicts {
+		if !v.Secondary && !v.Unfit && v.Kind != "control" && v.Decision == string(verdict.Undecided) {
+			return false
+		}
+	}
+	l.doc.Rounds, l.doc.TrialCount = t.Round, next
+	return true
+}
+
+// judge compares two arms on one metric, one of a family of so many verdicts.
+func judge(d result.Document, m metric, p comparison, family int) result.Verdict {
+	o := verdict.Options{Family: family, Looks: len(d.Looks), Margin: d.Margin, Seed: seed(d.Seed, "verdict"), LowerIsBetter: !m.higher}
+	values := paired(p.a, p.b, m.between(p.a, p.b))
+	v := verdict.Compare(values, o)
+	r := result.Verdict{
+		Metric: m.name, A: p.a.Name, B: p.b.Name, Cell: p.a.Cell, Kind: p.kind, Secondary: !m.headline,
+		Ratio: v.Ratio, CI: v.CI, Level: v.Level, Decision: string(v.Decision), Rounds: v.Rounds, Reason: v.Reason,
+		PRanks: ranks(values),
+		Unfit:  v.Ratio == 0 && len(values) > 0, // a value is missing
+	}
+	for _, doubt := range verdict.Doubts(values, v, o) {
+		if doubt.Decisive {
+			r.Decision, r.Reason = string(verdict.Undecided), doubt.Text
+		} else {
+			r.Notes = append(r.Notes, doubt.Text)
+		}
+	}
+	if reason := unfit(m, d, p); reason != "" {
+		if r.Reason != "" {
+			r.Notes = append(r.Notes, r.Reason)
+		}
+		r.Decision, r.Reason, r.Unfit = string(verdict.Undecided), reason, true
+	}
+	return r
+}
+
+// ranks is the p-value of the order of the values alone; 0: a trial has none.
+func ranks(pairs []verdict.Pair) float64 {
+	var a, b []float64
+	for _, p := range pairs {
+		if math.IsNaN(p.A + p.B) {
+			return 0
+		}
+		a, b = append(a, p.A), append(b, p.B)
+	}
+	if len(a) == 0 {
+		return 0
+	}
+	return verdict.RankSum(a, b)
 }
 
 type comparison struct {
@@ -85,7 +133,7 @@ func paired(a, b result.Arm, of func(result.Trial) float64) []verdict.Pair {
 		byRound := map[int]float64{}
 		for _, t := range arm.Trials {
 			byRound[t.Round] = math.NaN()
-			if t.Failed == "" && t.Latency.HDR != "" {
+			if t.Failed == "" {
 				byRound[t.Round] = of(t)
 			}
 		}
@@ -100,17 +148,4 @@ func paired(a, b result.Arm, of func(result.Trial) float64) []verdict.Pair {
 		}
 	}
 	return pairs
-}
-
-// unfit says why two arms cannot be compared whatever their numbers are.
-func unfit(a, b result.Arm) string {
-	for _, arm := range []result.Arm{a, b} {
-		if arm.Limited != "" {
-			return fmt.Sprintf("%s was limited by the generator: %s", arm.Name, arm.Limited)
-		}
-		if lost := arm.Lost(); lost > tooManyLost {
-			return fmt.Sprintf("%.1f %% of the calls of %s failed or were dropped; the latency of the others does not stand for it", 100*lost, arm.Name)
-		}
-	}
-	return ""
 }

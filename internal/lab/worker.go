@@ -22,7 +22,8 @@ import (
 
 // The caller of a trial runs in a process of its own, a worker, so that its CPU
 // time, its memory and its garbage are its own. They talk in JSON, a line each: the
-// assignment in, "ready" out once it is warm, "go" in, the measurement out.
+// assignment in, "ready" out once it is warm; then orders in, the measurement out for
+// each, until no more come.
 
 // assignment is what a worker is asked to do.
 type assignment struct {
@@ -30,8 +31,13 @@ type assignment struct {
 	Service cluster.Service `json:"service"`
 	Caller  string          `json:"caller"`
 	Job     caller.Job      `json:"job"`
-	Pace    pace.Spec       `json:"pace"`
 	Warmup  int             `json:"warmup"`
+}
+
+// order is a load to make. Calls that are under way after Limit are given up; 0: none is.
+type order struct {
+	Pace  pace.Spec     `json:"pace"`
+	Limit time.Duration `json:"limit,omitempty"`
 }
 
 // report is what a worker says; one field is set.
@@ -58,56 +64,78 @@ func Work(in io.Reader, out io.Writer) error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	begin := make(chan struct{})
+	orders := make(chan string)
 	go func() {
-		if lines.Scan() {
-			close(begin)
-			lines.Scan()
+		defer cancel()
+		defer close(orders)
+		for lines.Scan() {
+			select {
+			case orders <- lines.Text():
+			case <-ctx.Done():
+				return
+			}
 		}
-		cancel()
 	}()
 	say := json.NewEncoder(out)
-	m, err := a.work(ctx, begin, func() error { return say.Encode(report{Ready: true}) })
-	if err != nil {
+	if err := a.work(ctx, orders, say.Encode); err != nil {
 		return errors.Join(err, say.Encode(report{Error: err.Error()}))
 	}
-	return say.Encode(report{Measurement: &m})
+	return nil
 }
 
-func (a assignment) work(ctx context.Context, begin <-chan struct{}, ready func() error) (m measure.Measurement, err error) {
+func (a assignment) work(ctx context.Context, orders <-chan string, say func(any) error) error {
 	way, err := route.Lookup(a.Route)
 	if err != nil {
-		return m, err
+		return err
 	}
 	library, err := lookupCaller(a.Caller)
 	if err != nil {
-		return m, err
-	}
-	plan, err := a.Pace.Pace()
-	if err != nil {
-		return m, err
+		return err
 	}
 	var told notes
 	target, err := way.Open(ctx, a.Service, told.add)
 	if err != nil {
-		return m, fmt.Errorf("route %s: %w", a.Route, err)
+		return fmt.Errorf("route %s: %w", a.Route, err)
 	}
 	defer target.Close()
 	session, err := library.Open(a.Job, target)
 	if err != nil {
-		return m, fmt.Errorf("caller %s: %w", a.Caller, err)
+		return fmt.Errorf("caller %s: %w", a.Caller, err)
 	}
 	defer session.Close()
 	if err := a.warm(ctx, session); err != nil {
+		return err
+	}
+	if err := say(report{Ready: true}); err != nil {
+		return err
+	}
+	for line := range orders {
+		m, err := obey(ctx, session, line)
+		if err != nil {
+			return err
+		}
+		m.Told = told.all()
+		if err := say(report{Measurement: &m}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// obey makes one load.
+func obey(ctx context.Context, session caller.Session, line string) (m measure.Measurement, err error) {
+	var o order
+	if err := json.Unmarshal([]byte(line), &o); err != nil {
+		return m, fmt.Errorf("read an order: %w", err)
+	}
+	plan, err := o.Pace.Pace()
+	if err != nil {
 		return m, err
 	}
-	if err := ready(); err != nil {
-		return m, err
-	}
-	select {
-	case <-begin:
-	case <-ctx.Done():
-		return m, ctx.Err()
+	if o.Limit > 0 {
+		limited, cancel := context.WithTimeout(ctx, o.Limit)
+		defer cancel()
+		ctx = limited
 	}
 	recorder, started, err := session.Run(ctx, plan)
 	if err != nil {
@@ -116,7 +144,7 @@ func (a assignment) work(ctx context.Context, begin <-chan struct{}, ready func(
 	if m, err = recorder.Measurement(); err != nil {
 		return m, err
 	}
-	m.Started, m.Told = started, told.all()
+	m.Started = started
 	m.MaxRSS, err = measure.MaxRSS(os.Getpid())
 	return m, err
 }

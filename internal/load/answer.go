@@ -22,16 +22,18 @@ func answer(p Probe) (target string, stop func(), err error) {
 	}
 	reply := make([]byte, p.Reply)
 	switch {
-	case p.Engine != Wire && p.Engine != GRPCGo:
+	case max(p.Request, p.Reply) <= mostAnswered:
+		go serveFast(listener, p)
+		return listener.Addr().String(), func() { _ = listener.Close() }, nil
+	case p.HTTP > 0:
 		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			_, _ = w.Write(reply)
-		}), ReadHeaderTimeout: time.Minute}
+		}), ReadHeaderTimeout: time.Minute, Protocols: new(http.Protocols)}
+		server.Protocols.SetHTTP1(true)
+		server.Protocols.SetUnencryptedHTTP2(true)
 		go func() { _ = server.Serve(listener) }()
 		return listener.Addr().String(), func() { _ = server.Close() }, nil
-	case max(p.Request, p.Reply) <= mostAnswered:
-		go newAnswerer(p.Reply).serve(listener)
-		return listener.Addr().String(), func() { _ = listener.Close() }, nil
 	}
 	server := grpc.NewServer(grpc.ForceServerCodecV2(encoding.CodecV2(rawCodec{})),
 		grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {

@@ -1,15 +1,18 @@
 package load
 
 import (
+	"bytes"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"net"
+	"strconv"
 )
 
-// answerer answers gRPC calls as fast as this machine can: it looks for the ends of
-// requests (RFC 9113, section 4.1) and does not read what is in them.
+// answerer answers calls over HTTP/2 as fast as this machine can: it looks for the ends
+// of requests (RFC 9113, section 4.1) and does not read what is in them.
 type answerer struct {
-	answer []byte // HEADERS, DATA and trailers of one call
+	answer []byte // all frames of one call's
 	ids    []int  // where in it stream ids belong
 }
 
@@ -29,9 +32,14 @@ const (
 	mostAnswered = 8 << 10
 )
 
-// newAnswerer prepares an answer with a message of so many bytes.
-func newAnswerer(reply int) *answerer {
+// newAnswerer prepares a gRPC answer with a message of so many bytes, or a plain one.
+func newAnswerer(reply int, plain bool) *answerer {
 	a := new(answerer)
+	if plain {
+		a.add(frameHeaders, flagWhole, []byte{0x88})
+		a.add(frameData, flagEnd, make([]byte, reply))
+		return a
+	}
 	// Literal fields that need no table: RFC 7541, section 6.2.2, and index 8, :status 200.
 	a.add(frameHeaders, flagWhole, append([]byte{0x88, 0x0f, 0x10, 16}, "application/grpc"...))
 	a.add(frameData, 0, append(binary.BigEndian.AppendUint32([]byte{0}, uint32(reply)), make([]byte, reply)...))
@@ -49,14 +57,44 @@ func appendFrame(to []byte, kind, flags byte, stream uint32, size int) []byte {
 	return binary.BigEndian.AppendUint32(to, stream)
 }
 
-// serve answers until the listener is closed.
-func (a *answerer) serve(listener net.Listener) {
+// serveFast answers what a probe asks until the listener is closed.
+func serveFast(listener net.Listener, p Probe) {
+	converse := newAnswerer(p.Reply, p.HTTP > 0).converse
+	if p.HTTP == 1 {
+		converse = plainly(p.Reply)
+	}
 	for {
 		connection, err := listener.Accept()
 		if err != nil {
 			return
 		}
-		go a.converse(connection)
+		go converse(connection)
+	}
+}
+
+// plainly answers requests over HTTP/1.1, likewise: a head ends with an empty line, and
+// says how long the body is (RFC 9112, section 6).
+func plainly(reply int) func(net.Conn) {
+	answer := append(fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", reply), make([]byte, reply)...)
+	return func(connection net.Conn) {
+		defer connection.Close()
+		in := make([]byte, 0, 64<<10)
+		for {
+			n, err := connection.Read(in[len(in):cap(in)])
+			if err != nil {
+				return
+			}
+			in = in[:len(in)+n]
+			head, body, whole := bytes.Cut(in, []byte("\r\n\r\n"))
+			_, size, _ := bytes.Cut(head, []byte("Content-Length: "))
+			if length, _ := strconv.Atoi(string(size)); !whole || len(body) < length {
+				continue
+			}
+			in = in[:0]
+			if _, err := connection.Write(answer); err != nil {
+				return
+			}
+		}
 	}
 }
 

@@ -29,6 +29,9 @@ type send func(ctx context.Context, n uint64, message []byte) (backend, code, te
 func drive(ctx context.Context, p pace.Pace, messages *data.Messages, timeout time.Duration, live *Live, send send) (*measure.Recorder, time.Time, error) {
 	lanes := newLanes(p.InFlight(), messages.Moving())
 	do := func(ctx context.Context, n uint64) (backend, code, text string) {
+		if live != nil {
+			live.Began()
+		}
 		lane := lanes.take()
 		defer lanes.give(lane)
 		message, err := messages.At(data.Call{Number: n, Worker: lane})
@@ -39,10 +42,11 @@ func drive(ctx context.Context, p pace.Pace, messages *data.Messages, timeout ti
 		defer cancel()
 		return send(ctx, n, message)
 	}
+	var ended func(measure.Call)
 	if live != nil {
-		p, do = live.note(p), live.watch(do)
+		ended = live.Ended
 	}
-	recorder, start := caller.Drive(ctx, p, do)
+	recorder, start := caller.Drive(ctx, p, do, ended)
 	return recorder, start, nil
 }
 

@@ -3,14 +3,13 @@ package load
 import (
 	"fmt"
 	"maps"
-	"math"
 	"net/url"
-	"runtime"
 	"slices"
 	"time"
 
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
+	"rpclab/internal/process"
 	"rpclab/internal/result"
 	"rpclab/internal/verdict"
 )
@@ -25,13 +24,17 @@ func (l *Load) document(m measure.Measurement, ability *Ability, partial bool) (
 	if err != nil {
 		return result.Document{}, err
 	}
-	trial.Limited = limited(l.pace.Open(), l.settings.threads(), m, trial.Measures)
+	trial.Limited = limited(l.pace, l.settings.threads(), m, trial.Measures)
+	maxFiles, err := process.MaxFiles()
+	if err != nil {
+		return result.Document{}, err
+	}
 	finished := time.Now().UTC()
 	d := result.Document{
 		Schema: result.Schema, ID: result.NewID(trial.Started), Experiment: Experiment,
-		Question: l.what + ": " + l.settings.describe(l.pace),
+		Question: l.what + ": " + l.describe(),
 		Cluster:  "local", Started: trial.Started, Finished: &finished, Partial: partial,
-		Machine: result.Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Go: runtime.Version()},
+		Machine: result.ThisMachine(maxFiles),
 		Rounds:  1, Seed: l.settings.Seed, Baseline: l.target(), TrialCount: 1,
 		Arms: []result.Arm{{
 			Name: l.target(), Describe: l.what, Route: "direct", Channel: l.connections(), Config: l.config(ability),
@@ -40,6 +43,9 @@ func (l *Load) document(m measure.Measurement, ability *Ability, partial bool) (
 	}
 	if n := m.Errors["CANCELLED"]; partial && n > 0 {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("%d calls were under way at the interrupt and count as CANCELLED", n))
+	}
+	if ability == nil {
+		d.Warnings = append(d.Warnings, "what the generator itself can do here was not measured: the interrupt came first")
 	}
 	return d, nil
 }
@@ -68,6 +74,13 @@ func trialOf(m measure.Measurement) (t result.Trial, err error) {
 			return t, err
 		}
 	}
+	if m.Answers != "" {
+		messages, err := histogram(m.Answers)
+		if err != nil {
+			return t, err
+		}
+		t.Messages = &messages
+	}
 	return t, nil
 }
 
@@ -95,7 +108,9 @@ func (l *Load) target() string {
 
 func (l *Load) connections() string {
 	switch n := l.settings.Connections; {
-	case n == 0 && l.settings.HTTP != "":
+	case l.settings.PerCall:
+		return "per-call"
+	case l.settings.asNeeded():
 		return "as needed"
 	case n <= 1:
 		return "shared"
@@ -115,6 +130,13 @@ func (l *Load) config(ability *Ability) map[string]any {
 	if closed, ok := l.pace.(pace.Closed); ok && closed.Think > 0 {
 		c["think"] = closed.Think.String()
 	}
+	if version := s.httpVersion(); version > 0 {
+		c["http"] = version
+	}
+	if l.stream != nil {
+		c["stream"] = l.stream.String()
+	}
+	maps.Copy(c, s.Connecting.config())
 	if ability != nil {
 		c["generator"] = *ability
 	}
@@ -127,23 +149,22 @@ func isHTTPS(s Settings) bool {
 }
 
 const (
-	// A generator that is late by under a millisecond, or by under a tenth of the
-	// latency that it measures, did not make that latency (docs/decisions/0003).
-	latenessFloorMS = 1.0
-	latenessShare   = 0.1
 	// saturated is the share of its processors from which a generator waits for itself.
 	saturated = 0.95
+	// judged is how long a load has to be for that: of a shorter one the start is too
+	// large a part.
+	judged = 100 * time.Millisecond
 )
 
 // limited says how the generator itself bounded the numbers; "" when it did not.
-func limited(open bool, threads int, m measure.Measurement, seen result.Measures) string {
+func limited(p pace.Pace, threads int, m measure.Measurement, seen result.Measures) string {
 	if m.Calls == 0 {
 		return ""
 	}
-	if late := seen.Lateness.P99; open && late > math.Max(latenessFloorMS, latenessShare*seen.Latency.P99) {
-		return fmt.Sprintf("calls left up to %.1f ms late (p99), of a latency of %.1f ms", late, seen.Latency.P99)
+	if late := verdict.Late(seen.Lateness.P99, seen.Latency.P99); late != "" && !unpaced(p) {
+		return late
 	}
-	if used := m.CPU.Seconds() / m.Elapsed.Seconds(); used > saturated*float64(threads) {
+	if used := m.CPU.Seconds() / m.Elapsed.Seconds(); m.Elapsed >= judged && used > saturated*float64(threads) {
 		return fmt.Sprintf("it used %.2f of its %d processors", used, threads)
 	}
 	return ""

@@ -17,9 +17,11 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
 
 	"rpclab/internal/caller"
 	"rpclab/internal/load/data"
+	"rpclab/internal/load/request"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	"rpclab/internal/workload"
@@ -54,20 +56,25 @@ func openGRPC(ctx context.Context, target string, connections int, security *tls
 	if dial != nil {
 		options = append(options, grpc.WithContextDialer(dial))
 	}
+	to := way{target: target, secure: security != nil}
+	interrupt := ctx
+	ctx, cancel := context.WithTimeout(ctx, connectWithin)
+	defer cancel()
+	if _, err := resolve(ctx, target); err != nil { // grpc-go would not say why
+		return nil, to.unreachable(interrupt, err)
+	}
 	c := new(grpcClient)
 	for range connections {
 		channel, err := grpc.NewClient(target, options...)
 		if err != nil {
-			return nil, errors.Join(wrong{err}, c.Close())
+			return nil, errors.Join(request.Wrong(err), c.Close())
 		}
 		channel.Connect()
 		c.channels = append(c.channels, channel)
 	}
-	ctx, cancel := context.WithTimeout(ctx, connectWithin)
-	defer cancel()
 	for _, channel := range c.channels {
 		if err := ready(ctx, channel); err != nil {
-			return nil, errors.Join(fmt.Errorf("cannot connect to %s: %w", target, err), c.Close())
+			return nil, errors.Join(to.unreachable(interrupt, err), c.Close())
 		}
 	}
 	return c, nil
@@ -82,13 +89,14 @@ func ready(ctx context.Context, channel *grpc.ClientConn) error {
 		case connectivity.TransientFailure:
 			// A call fails at once, without being sent, and says why.
 			_, err := channel.NewStream(ctx, &grpc.StreamDesc{}, "/rpclab.v1.Connect/Never")
-			if _, text, ok := strings.Cut(fmt.Sprint(err), `"transport: `); ok {
-				return errors.New(strings.TrimSuffix(strings.TrimPrefix(text, "Error while dialing: "), `"`))
+			why := status.Convert(err).Message()
+			if _, quoted, ok := strings.Cut(why, `desc = "`); ok {
+				why = strings.TrimSuffix(quoted, `"`)
 			}
-			return err
+			return errors.New(why)
 		default:
 			if !channel.WaitForStateChange(ctx, state) {
-				return fmt.Errorf("nobody answered: %w", ctx.Err())
+				return ctx.Err()
 			}
 		}
 	}
@@ -105,7 +113,7 @@ func (c *grpcClient) send(ctx context.Context, n uint64, message []byte) (backen
 	channel := c.channels[n%uint64(len(c.channels))]
 	err := channel.Invoke(ctx, c.path, message, &size, grpc.Trailer(&trailer), grpc.Peer(&from), grpc.ForceCodecV2(rawCodec{}))
 	if err != nil {
-		return "", caller.Code(err), err.Error()
+		return "", caller.Code(err), status.Convert(err).Message()
 	}
 	c.reply.Store(int64(size))
 	if ids := trailer[workload.Trailer]; len(ids) > 0 {

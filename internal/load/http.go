@@ -1,126 +1,128 @@
 package load
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
-	"errors"
-	"fmt"
-	"io"
+	"encoding/base64"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
-	"sync/atomic"
-	"time"
+	"slices"
+	"strings"
 
-	"rpclab/internal/load/data"
-	"rpclab/internal/measure"
-	"rpclab/internal/pace"
-	"rpclab/internal/workload"
+	"rpclab/internal/load/request"
+	"rpclab/internal/wire"
+	"rpclab/internal/wire/h2"
 )
 
-// httpClient makes REST calls with net/http: HTTP/1.1 keep-alive, or HTTP/2 where TLS
-// agrees on it. Redirects are answers like others.
-type httpClient struct {
-	client   *http.Client
-	request  *http.Request // without body
-	timeout  time.Duration
-	messages *data.Messages
-	reply    atomic.Int64
-}
-
-// openHTTP prepares REST calls and finds out whether anybody listens.
-func openHTTP(ctx context.Context, method, target string, headers http.Header, connections, inFlight int, security *tls.Config, dial dialer) (*httpClient, error) {
-	request, err := http.NewRequest(method, target, nil)
+// openHTTP prepares REST calls with our own engine.
+func (l *Load) openHTTP(ctx context.Context) error {
+	s := l.settings
+	to, err := url.Parse(s.Target)
 	if err != nil {
-		return nil, wrong{err}
+		return request.Wrong(err)
 	}
-	request.Header = headers.Clone()
-	if host := headers.Get("Host"); host != "" {
-		request.Host = host
-	}
-	if dial == nil {
-		dial = func(ctx context.Context, address string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "tcp", address)
+	l.settings.Target = to.Redacted() // results keep no password
+	l.what = s.HTTP + " " + l.settings.Target
+	for _, r := range to.RequestURI() {
+		if r <= ' ' || r > '~' {
+			return request.Wrongf("%q has %q, which has to be escaped in a URL: write %s", s.Target, r, url.QueryEscape(string(r)))
 		}
 	}
-	first, cancel := context.WithTimeout(ctx, connectWithin)
-	defer cancel()
-	connection, err := dial(first, address(request.URL))
+	headers, err := s.headers()
 	if err != nil {
-		return nil, fmt.Errorf("cannot connect to %s: %w", target, err)
+		return err
 	}
-	if err := connection.Close(); err != nil {
-		return nil, err
+	if to.User != nil && headers.Get("Authorization") == "" {
+		password, _ := to.User.Password()
+		headers.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(to.User.Username()+":"+password)))
 	}
-	return &httpClient{
-		request: request,
-		client: &http.Client{
-			Transport: &http.Transport{
-				DialContext:         func(ctx context.Context, _, address string) (net.Conn, error) { return dial(ctx, address) },
-				TLSClientConfig:     security,
-				ForceAttemptHTTP2:   true,
-				DisableCompression:  true,
-				MaxConnsPerHost:     connections, // 0: no bound
-				MaxIdleConnsPerHost: max(connections, inFlight),
-			},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
-	}, nil
+	authority := headers.Get("Host")
+	if authority == "" {
+		authority = to.Host
+	}
+	fields, err := plainFields(headers, s.httpVersion())
+	if err != nil {
+		return err
+	}
+	security, err := s.TLS.Config()
+	if err != nil {
+		return err
+	}
+	if security == nil && to.Scheme == "https" {
+		security = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	if l.messages, err = s.messages(nil); err != nil {
+		return err
+	}
+	c := wireConfig{
+		target: address(to), authority: authority, http: &wire.HTTP{Method: s.HTTP, Path: to.RequestURI(), Version: s.httpVersion()},
+		connections: max(s.Connections, 1), cores: max(s.Cores, 1), security: security, timeout: s.Timeout,
+		fields: fields, messages: l.messages, pace: l.pace, perCall: s.PerCall, connecting: s.Connecting,
+	}
+	if s.asNeeded() {
+		c.connections, c.onDemand = l.pace.InFlight(), true
+	}
+	client, err := openWire(ctx, c)
+	if err != nil {
+		return err
+	}
+	l.client = client
+	return nil
+}
+
+// httpVersion of REST calls; 0: they are by gRPC.
+func (s Settings) httpVersion() int {
+	switch {
+	case s.HTTP == "":
+		return 0
+	case s.HTTP2:
+		return 2
+	}
+	return 1
+}
+
+// asNeeded says that each call in flight may have a connection, which is opened when it
+// finds none that is free.
+func (s Settings) asNeeded() bool {
+	return s.httpVersion() == 1 && s.Connections == 0 && !s.PerCall
 }
 
 // address is what a URL connects to.
 func address(u *url.URL) string {
-	if u.Port() != "" {
-		return u.Host
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
-	return net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	return net.JoinHostPort(u.Hostname(), port)
 }
 
-func (c *httpClient) Run(ctx context.Context, p pace.Pace, live *Live) (*measure.Recorder, time.Time, error) {
-	return drive(ctx, p, c.messages, c.timeout, live, c.send)
-}
+// framing is what says where a request ends and how a connection is used: HTTP/1.1 has
+// it from the engine, and HTTP/2 may not have the last four at all (RFC 9113, section 8.2.2).
+var framing = []string{"Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Proxy-Connection", "Upgrade"}
 
-func (c *httpClient) send(ctx context.Context, _ uint64, body []byte) (backend, code, text string) {
-	request := c.request.WithContext(ctx)
-	if len(body) > 0 {
-		request.Body = io.NopCloser(bytes.NewReader(body))
-		request.ContentLength = int64(len(body))
-		request.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+// plainFields are the header fields of a plain request, always in the same order.
+func plainFields(headers http.Header, version int) (all []h2.Field, err error) {
+	if len(headers.Values("User-Agent")) == 0 {
+		headers.Set("User-Agent", "rpclab")
 	}
-	response, err := c.client.Do(request)
-	if err != nil {
-		return "", broken(ctx, err), err.Error()
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		switch at := slices.Index(framing, name); {
+		case name == "Host":
+			continue
+		case at == 0 || at == 1:
+			return nil, request.Wrongf("--metadata %s: it follows from the data: leave it out", name)
+		case at > 1 && version == 2:
+			return nil, request.Wrongf("--metadata %s: HTTP/2 has no such field: leave it out, or --http2", name)
+		}
+		for _, value := range headers[name] {
+			field := h2.Field{Name: name, Value: value}
+			if version == 2 {
+				field.Name = strings.ToLower(name)
+			}
+			all = append(all, field)
+		}
 	}
-	defer response.Body.Close()
-	size, err := io.Copy(io.Discard, response.Body)
-	if err != nil {
-		return "", broken(ctx, err), err.Error()
-	}
-	if response.StatusCode >= http.StatusBadRequest {
-		return "", fmt.Sprintf("HTTP_%d", response.StatusCode), response.Status
-	}
-	c.reply.Store(size)
-	if id := response.Header.Get(workload.Trailer); id != "" {
-		return id, measure.OK, ""
-	}
-	return c.request.URL.Host, measure.OK, ""
-}
-
-// broken is the code of a call without an answer, by the names that gRPC has for it.
-func broken(ctx context.Context, err error) string {
-	switch {
-	case errors.Is(err, context.DeadlineExceeded), ctx.Err() == context.DeadlineExceeded:
-		return "DEADLINE_EXCEEDED"
-	case errors.Is(err, context.Canceled):
-		return "CANCELLED"
-	}
-	return "UNAVAILABLE"
-}
-
-func (c *httpClient) ReplyBytes() int { return int(c.reply.Load()) }
-
-func (c *httpClient) Close() error {
-	c.client.CloseIdleConnections()
-	return nil
+	return all, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"rpclab/internal/load/data"
 	"rpclab/internal/load/method"
+	"rpclab/internal/load/request"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	"rpclab/internal/result"
@@ -23,8 +24,10 @@ type Load struct {
 	settings Settings
 	what     string // is called
 	pace     pace.Pace
+	stream   *stream // nil: calls are not streams
 	messages *data.Messages
 	client   Client
+	selfTest func(context.Context, Probe) (*Ability, error)
 }
 
 // Open makes everything ready. Errors that are the request's own match [ErrRequest];
@@ -33,11 +36,14 @@ func Open(ctx context.Context, s Settings) (*Load, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
+	if err := s.checkFiles(); err != nil {
+		return nil, err
+	}
 	p, err := s.Pace()
 	if err != nil {
 		return nil, err
 	}
-	l := &Load{settings: s, pace: p}
+	l := &Load{settings: s, pace: p, selfTest: SelfTest}
 	if s.HTTP != "" {
 		err = l.openHTTP(ctx)
 	} else {
@@ -47,29 +53,6 @@ func Open(ctx context.Context, s Settings) (*Load, error) {
 		return nil, err
 	}
 	return l, nil
-}
-
-func (l *Load) openHTTP(ctx context.Context) error {
-	s := l.settings
-	l.what = s.HTTP + " " + s.Target
-	headers, err := s.headers()
-	if err != nil {
-		return err
-	}
-	security, err := s.TLS.Config()
-	if err != nil {
-		return err
-	}
-	if l.messages, err = s.messages(nil); err != nil {
-		return err
-	}
-	client, err := openHTTP(ctx, s.HTTP, s.Target, headers, s.Connections, l.pace.InFlight(), security, nil)
-	if err != nil {
-		return err
-	}
-	client.timeout, client.messages = s.Timeout, l.messages
-	l.client = client
-	return nil
 }
 
 func (l *Load) openGRPC(ctx context.Context) error {
@@ -93,12 +76,16 @@ func (l *Load) openGRPC(ctx context.Context) error {
 	if l.messages, err = s.messages(found.Input()); err != nil {
 		return err
 	}
+	if l.stream, err = s.stream(found); err != nil {
+		return err
+	}
 	path := method.Path(found)
 	l.what = path[1:]
 	if s.Engine == Wire {
 		wired, err := openWire(ctx, wireConfig{
 			target: s.Target, connections: max(s.Connections, 1), cores: max(s.Cores, 1), security: security,
-			timeout: s.Timeout, path: path, headers: md, messages: l.messages,
+			timeout: s.Timeout, path: path, fields: fields(md), messages: l.messages, stream: l.stream,
+			pace: l.pace, perCall: s.PerCall, connecting: s.Connecting,
 		})
 		if err != nil {
 			return err
@@ -133,8 +120,8 @@ func (s Settings) find(ctx context.Context, security *tls.Config, md metadata.MD
 		source = method.FromServer(asked.channels[0], md)
 	}
 	found, err = method.Find(ctx, source, s.Call)
-	if errors.Is(err, method.ErrRequest) {
-		return nil, wrongf("--call %s: %w", s.Call, err)
+	if errors.Is(err, request.ErrWrong) {
+		return nil, request.Wrongf("--call %s: %w", s.Call, err)
 	}
 	return found, err
 }
@@ -148,7 +135,7 @@ func (s Settings) source(ctx context.Context) (source method.Source, err error) 
 		source, err = method.FromSet(s.Protoset)
 	}
 	if err != nil {
-		return nil, wrong{err}
+		return nil, request.Wrong(err)
 	}
 	return source, nil
 }
@@ -157,7 +144,7 @@ func (s Settings) source(ctx context.Context) (source method.Source, err error) 
 func (s Settings) messages(of protoreflect.MessageDescriptor) (*data.Messages, error) {
 	text, name, err := data.Read(s.Data, s.Stdin)
 	if err != nil {
-		return nil, wrong{err}
+		return nil, request.Wrong(err)
 	}
 	if s.Binary {
 		return data.Binary(text), nil
@@ -169,26 +156,31 @@ func (s Settings) messages(of protoreflect.MessageDescriptor) (*data.Messages, e
 		all, err = data.JSON(name, text, of)
 	}
 	if err != nil {
-		return nil, wrong{err}
+		return nil, request.Wrong(err)
 	}
 	return all, nil
 }
-
-// Live returns a watch for the load, to be given to Run.
-func (l *Load) Live() *Live { return NewLive(l.pace.InFlight()) }
 
 // Close ends the connections.
 func (l *Load) Close() error { return l.client.Close() }
 
 // Run makes the calls and returns the result. When ctx ends before the load does, the
-// result is of what was measured until then, and marked as partial. live may be nil.
+// result is of what was measured until then, and marked as partial; in the warm-up
+// nothing is, and that is an error. live may be nil.
+// The generator's own figures are measured at the end; they are left out when ctx ends
+// before.
 func (l *Load) Run(ctx context.Context, live *Live) (result.Document, error) {
 	if l.settings.Warmup > 0 {
+		live.enter("warming up")
 		users := min(l.settings.Warmup, l.pace.InFlight())
 		if _, _, err := l.client.Run(ctx, pace.Closed{Users: users, Calls: uint64(l.settings.Warmup)}, nil); err != nil {
 			return result.Document{}, fmt.Errorf("warm-up: %w", err)
 		}
+		if ctx.Err() != nil {
+			return result.Document{}, fmt.Errorf("%w in the warm-up, before anything was measured", ctx.Err())
+		}
 	}
+	live.enter("")
 	m, err := measured(func() (*measure.Recorder, time.Time, error) { return l.client.Run(ctx, l.pace, live) })
 	if err != nil {
 		return result.Document{}, err
@@ -196,7 +188,8 @@ func (l *Load) Run(ctx context.Context, live *Live) (result.Document, error) {
 	partial := ctx.Err() != nil
 	var ability *Ability
 	if !partial {
-		ability, err = SelfTest(ctx, l.ability())
+		live.enter("measuring the generator itself")
+		ability, err = l.selfTest(ctx, l.ability())
 		switch {
 		case ctx.Err() != nil:
 			ability = nil // half a self-test says nothing; the load itself is whole

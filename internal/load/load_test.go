@@ -3,10 +3,7 @@ package load
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,7 +30,7 @@ func run(t *testing.T, s Settings) result.Document {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	d, err := l.Run(t.Context(), l.Live())
+	d, err := l.Run(t.Context(), NewLive())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +77,7 @@ func TestAnInterruptKeepsWhatWasMeasured(t *testing.T) {
 	}
 	defer l.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	live := l.Live()
+	live := NewLive()
 	go func() {
 		for {
 			if live.Moment().Answered > 100 {
@@ -94,37 +91,105 @@ func TestAnInterruptKeepsWhatWasMeasured(t *testing.T) {
 	if err != nil || !d.Partial || d.Arms[0].Calls < 100 || d.Arms[0].Config["generator"] != nil {
 		t.Errorf("partial: %v, %d calls, %v", d.Partial, d.Arms[0].Calls, err)
 	}
+	if !slices.Contains(d.Warnings, noAbility) {
+		t.Errorf("the warnings are %q", d.Warnings)
+	}
 }
+
+// TestAnInterruptOfTheWarmUpMakesNoResult: there is nothing to keep.
+func TestAnInterruptOfTheWarmUpMakesNoResult(t *testing.T) {
+	s := settings()
+	s.Target, s.Warmup = greeter(t), 1_000_000_000
+	l, err := Open(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	if d, err := l.Run(ctx, nil); !errors.Is(err, context.Canceled) || d.ID != "" {
+		t.Errorf("result %q, %v", d.ID, err)
+	}
+}
+
+// TestAnInterruptOfTheSelfTestIsImmediateAndKeepsTheLoad: all that was asked for is there.
+func TestAnInterruptOfTheSelfTestIsImmediateAndKeepsTheLoad(t *testing.T) {
+	for _, engine := range []string{Wire, GRPCGo} {
+		s := settings()
+		s.Engine, s.Target, s.Calls, s.Concurrency = engine, greeter(t), 20, 2
+		l, err := Open(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		var interrupted time.Time
+		l.selfTest = func(ctx context.Context, p Probe) (*Ability, error) {
+			p.Each = time.Hour
+			time.AfterFunc(200*time.Millisecond, func() { interrupted = time.Now(); cancel() })
+			return SelfTest(ctx, p)
+		}
+		d, err := l.Run(ctx, nil)
+		if took := time.Since(interrupted); err != nil || took > time.Second {
+			t.Errorf("%s: it went on for %v, %v", engine, took, err)
+		}
+		if d.Partial || d.Arms[0].Calls != 20 || d.Arms[0].Config["generator"] != nil || !slices.Contains(d.Warnings, noAbility) {
+			t.Errorf("%s: partial: %v, %d calls, %v", engine, d.Partial, d.Arms[0].Calls, d.Warnings)
+		}
+	}
+}
+
+const noAbility = "what the generator itself can do here was not measured: the interrupt came first"
 
 // TestEnginesSendTheSame metadata and messages, and count the same errors.
 func TestEnginesSendTheSame(t *testing.T) {
 	for _, engine := range []string{Wire, GRPCGo} {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
 		picky := &picky{names: map[string]int{}}
-		server := grpc.NewServer()
-		rpclabv1.RegisterGreeterServer(server, picky)
-		reflection.Register(server)
-		go func() { _ = server.Serve(listener) }()
 		s := settings()
-		s.Engine, s.Target, s.Calls, s.Concurrency = engine, listener.Addr().String(), 10, 1
+		s.Engine, s.Target, s.Calls, s.Concurrency = engine, serve(t, picky), 10, 1
 		s.Metadata = []string{"token: x", "key-bin: AQI="}
 		s.Data = `{"name": "{{.Number}}{{if eq .Number 4}}{{randomInt 2 1}}{{end}}"}`
 		a := run(t, s).Arms[0]
-		server.Stop()
-		failed := "INTERNAL"
-		if engine == Wire {
-			failed = "DATA_LOSS"
-		}
-		if a.Calls != 10 || a.Errors["PERMISSION_DENIED"] != 1 || a.Errors[failed] != 1 || a.Backends[s.Target] != 8 {
+		if a.Calls != 10 || a.Errors["PERMISSION_DENIED"] != 1 || a.Errors["INTERNAL"] != 1 || a.Backends[s.Target] != 8 {
 			t.Errorf("%s: %d calls, errors %v, %v, backends %v", engine, a.Calls, a.Errors, a.Samples, a.Backends)
 		}
-		if picky.wrong != 0 || picky.names["0"] != 1 || picky.names["9"] != 1 {
+		if sample := a.Samples["INTERNAL"]; !strings.HasPrefix(sample, "the message cannot be made: ") || !strings.Contains(sample, "randomInt 2 1") {
+			t.Errorf("%s: the call without a message says %q", engine, sample)
+		}
+		if picky.wrong != 0 || len(picky.names) != 9 || picky.names["4"]+picky.names[""] != 0 {
 			t.Errorf("%s: %d calls without their metadata; names %v", engine, picky.wrong, picky.names)
 		}
 	}
+}
+
+// TestWorkersAreNumbersOfCallsInFlight: as many as there are users, whatever the number
+// of calls.
+func TestWorkersAreNumbersOfCallsInFlight(t *testing.T) {
+	for _, engine := range []string{Wire, GRPCGo} {
+		s := settings()
+		seen := &picky{names: map[string]int{}}
+		s.Engine, s.Target, s.Calls, s.Concurrency = engine, serve(t, seen), 50, 3
+		s.Metadata = []string{"token: x", "key-bin: AQI="}
+		s.Data = `{"name": "{{.Worker}}"}`
+		if run(t, s); seen.names["0"]+seen.names["1"]+seen.names["2"] != 50 {
+			t.Errorf("%s: workers %v", engine, seen.names)
+		}
+	}
+}
+
+// serve serves a greeter for the length of a test.
+func serve(t *testing.T, greeter rpclabv1.GreeterServer) (address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	rpclabv1.RegisterGreeterServer(server, greeter)
+	reflection.Register(server)
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	return listener.Addr().String()
 }
 
 // picky refuses the name 7.
@@ -149,33 +214,6 @@ func (p *picky) SayHello(ctx context.Context, request *rpclabv1.HelloRequest) (*
 	return &rpclabv1.HelloReply{}, nil
 }
 
-func TestRESTCallsAreCountedByStatus(t *testing.T) {
-	var mu sync.Mutex
-	bodies := map[string]int{}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		mu.Lock()
-		bodies[string(body)]++
-		mu.Unlock()
-		if r.Header.Get("Token") != "x" || r.Header.Get("Content-Type") != "application/json" {
-			w.WriteHeader(http.StatusUnauthorized)
-		}
-		if string(body) == "[3]" {
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
-	}))
-	defer server.Close()
-	s := Settings{Target: server.URL, HTTP: "POST", Data: "[{{.Number}}]", Metadata: []string{"token: x"},
-		Concurrency: 2, Calls: 10, MaxInFlight: 1, Timeout: 5 * time.Second}
-	a := run(t, s).Arms[0]
-	if a.Calls != 10 || len(bodies) != 10 || a.Errors["HTTP_503"] != 1 || len(a.Errors) != 1 {
-		t.Errorf("%d calls with bodies %v, errors %v", a.Calls, bodies, a.Errors)
-	}
-	if a.Backends[a.Name] != 9 || "http://"+a.Name != server.URL {
-		t.Errorf("%s was called: %v", a.Name, a.Backends)
-	}
-}
-
 func TestNobodyThereIsSaidBeforeTheLoad(t *testing.T) {
 	s := settings()
 	s.Target = "127.0.0.1:1"
@@ -196,7 +234,6 @@ func TestWhatIsWrongIsSaidBeforeTheLoad(t *testing.T) {
 	}
 	for want, change := range map[string]func(*Settings){
 		`did you mean "rpclab.v1.Greeter"`: func(s *Settings) { s.Call = "rpclab.v1.Greter/SayHello" },
-		"needs --engine grpc-go":           func(s *Settings) { s.Data = `{"name": "{{.Worker}}"}` },
 		`did you mean "wire"?`:             func(s *Settings) { s.Engine = "wired" },
 		"--cores has to be":                func(s *Settings) { s.Cores = 100_000 },
 		`unknown field "nmae"`:             func(s *Settings) { s.Data = `{"nmae": "x"}` },
@@ -212,12 +249,5 @@ func TestWhatIsWrongIsSaidBeforeTheLoad(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, ErrRequest) {
 			t.Errorf("%s: %v", want, err)
 		}
-	}
-}
-
-func TestTheSelfTestWorksForREST(t *testing.T) {
-	a, err := SelfTest(t.Context(), Probe{Engine: "net/http", Request: 10, Reply: 100, Each: 50 * time.Millisecond})
-	if err != nil || a.Ceiling < 100 || a.Got < 200 || a.Engine != "net/http" {
-		t.Errorf("%+v, %v", a, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"rpclab/internal/load/request"
 	"rpclab/internal/pace"
 )
 
@@ -62,7 +63,7 @@ func parseStages(text string) (all []pace.Stage, err error) {
 	column := 1
 	for part := range strings.SplitSeq(text, ",") {
 		bad := func(what string, args ...any) error {
-			return wrongf("--stages %q, column %d: %s; write DURATION:RATE, such as 10s:100,30s:1000",
+			return request.Wrongf("--stages %q, column %d: %s; write DURATION:RATE, such as 10s:100,30s:1000",
 				text, column, fmt.Sprintf(what, args...))
 		}
 		duration, rate, ok := strings.Cut(strings.TrimSpace(part), ":")
@@ -80,9 +81,18 @@ func parseStages(text string) (all []pace.Stage, err error) {
 		column += len(part) + 1
 	}
 	if (pace.Stages{Stages: all}).Duration() == 0 {
-		return nil, wrongf("--stages %q take no time at all; give one of them a duration", text)
+		return nil, request.Wrongf("--stages %q take no time at all; give one of them a duration", text)
 	}
 	return all, nil
+}
+
+// describe says the load in one clause.
+func (l *Load) describe() string {
+	text := l.settings.describe(l.pace)
+	if l.stream != nil {
+		text += ", each call " + l.stream.String()
+	}
+	return text
 }
 
 // describe says a pace in one clause.

@@ -12,11 +12,13 @@ import (
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	"rpclab/internal/result"
+	"rpclab/internal/wire"
 )
 
 // Probe is what a self-test sends.
 type Probe struct {
-	Engine  string        // [Wire], [GRPCGo], or net/http
+	Engine  string        // [Wire] or [GRPCGo]
+	HTTP    int           // version of plain requests; 0: gRPC
 	Request int           // bytes of a message
 	Reply   int           // bytes of its answer
 	Each    time.Duration // how long each of the three parts takes
@@ -39,8 +41,16 @@ type Ability struct {
 	PingP99  float64 `json:"ping_pong_p99_us"`
 }
 
-// ceilingUsers keep the generator busy.
-const ceilingUsers = 64
+// ceilingUsers keep the generator busy; of those that send or get much, fewer do.
+const (
+	ceilingUsers = 64
+	mostUnderWay = 16 << 20 // bytes
+)
+
+// users are those of the ceiling.
+func (p Probe) users() int {
+	return min(max(mostUnderWay/max(p.Request+p.Reply, 1), 2), ceilingUsers)
+}
 
 // briefly is how long each part of the self-test takes that follows every load.
 const briefly = 150 * time.Millisecond
@@ -48,7 +58,7 @@ const briefly = 150 * time.Millisecond
 // ability is the probe that is like the load.
 func (l *Load) ability() Probe {
 	message, _ := l.messages.At(data.Call{}) // was made before
-	return Probe{Engine: l.settings.engine(), Request: len(message), Reply: l.client.ReplyBytes(), Each: briefly}
+	return Probe{Engine: l.settings.engine(), HTTP: l.settings.httpVersion(), Request: len(message), Reply: l.client.ReplyBytes(), Each: briefly}
 }
 
 // SelfTest measures the generator's own ceiling and floor on loopback connections.
@@ -58,7 +68,7 @@ func SelfTest(ctx context.Context, p Probe) (ability *Ability, err error) {
 		return nil, err
 	}
 	defer stop()
-	a := &Ability{Engine: p.Engine, Users: ceilingUsers}
+	a := &Ability{Engine: p.Engine, Users: p.users()}
 	if a.Sent, a.Got, err = bytesPerCall(ctx, p, target); err != nil {
 		return nil, err
 	}
@@ -72,14 +82,14 @@ func SelfTest(ctx context.Context, p Probe) (ability *Ability, err error) {
 			return client.Run(ctx, pace.Closed{Users: users, Duration: p.Each}, nil)
 		})
 	}
-	if _, _, err := client.Run(ctx, pace.Closed{Users: ceilingUsers, Calls: 20 * ceilingUsers}, nil); err != nil {
+	if _, _, err := client.Run(ctx, pace.Closed{Users: a.Users, Calls: 20 * ceilingUsers, Duration: p.Each}, nil); err != nil {
 		return nil, err // code is warm, headers are known
 	}
 	alone, err := during(1)
 	if err != nil {
 		return nil, err
 	}
-	busy, err := during(ceilingUsers)
+	busy, err := during(a.Users)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +109,7 @@ func SelfTest(ctx context.Context, p Probe) (ability *Ability, err error) {
 
 // bytesPerCall counts what one call after others sends and gets on the wire.
 func bytesPerCall(ctx context.Context, p Probe, target string) (sent, got int, err error) {
-	const calls = 100
+	calls := min(max(1<<20/max(p.Request+p.Reply, 1), 1), 100) // of large ones few will do
 	var wire traffic
 	client, err := openProbe(ctx, p, target, wire.dial)
 	if err != nil {
@@ -108,7 +118,7 @@ func bytesPerCall(ctx context.Context, p Probe, target string) (sent, got int, e
 	defer func() { err = errors.Join(err, client.Close()) }()
 	for range 2 { // the first time headers are long
 		sent, got = int(wire.sent.Load()), int(wire.got.Load())
-		if _, _, err := client.Run(ctx, pace.Sequence(calls), nil); err != nil {
+		if _, _, err := client.Run(ctx, pace.Sequence(uint64(calls)), nil); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -118,16 +128,7 @@ func bytesPerCall(ctx context.Context, p Probe, target string) (sent, got int, e
 func openProbe(ctx context.Context, p Probe, target string, dial dialer) (Client, error) {
 	const path = "/rpclab.v1.Greeter/SayHello"
 	messages := data.Binary(make([]byte, p.Request))
-	switch p.Engine {
-	case Wire:
-		c, err := openWire(ctx, wireConfig{
-			target: target, connections: 1, cores: 1, timeout: connectWithin, path: path, messages: messages, dial: dial,
-		})
-		if err != nil {
-			return nil, err // not the client, which would be an interface that holds nil
-		}
-		return c, nil
-	case GRPCGo:
+	if p.Engine == GRPCGo {
 		c, err := openGRPC(ctx, target, 1, nil, dial)
 		if err != nil {
 			return nil, err
@@ -135,11 +136,19 @@ func openProbe(ctx context.Context, p Probe, target string, dial dialer) (Client
 		c.path, c.timeout, c.messages = path, connectWithin, messages
 		return c, nil
 	}
-	c, err := openHTTP(ctx, http.MethodPost, "http://"+target+"/", http.Header{}, 0, ceilingUsers, nil, dial)
-	if err != nil {
-		return nil, err
+	config := wireConfig{
+		target: target, connections: 1, cores: 1, timeout: connectWithin, path: path, messages: messages, dial: dial,
 	}
-	c.timeout, c.messages = connectWithin, messages
+	if p.HTTP > 0 {
+		config.http = &wire.HTTP{Method: http.MethodPost, Path: "/", Version: p.HTTP}
+	}
+	if p.HTTP == 1 {
+		config.connections, config.onDemand = ceilingUsers, true
+	}
+	c, err := openWire(ctx, config)
+	if err != nil {
+		return nil, err // not the client, which would be an interface that holds nil
+	}
 	return c, nil
 }
 

@@ -2,35 +2,29 @@
 package load
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
 
-	"rpclab/internal/experiment"
+	"rpclab/internal/load/request"
+	"rpclab/internal/nearest"
 )
 
 // ErrRequest: what was asked for is wrong, and nothing was called.
-var ErrRequest = errors.New("wrong request")
-
-// wrong is an error that matches [ErrRequest] and does not say so in its text.
-type wrong struct{ error }
-
-func (w wrong) Is(target error) bool { return target == ErrRequest }
-func (w wrong) Unwrap() error        { return w.error }
-
-func wrongf(format string, args ...any) error { return wrong{fmt.Errorf(format, args...)} }
+var ErrRequest = request.ErrWrong
 
 // Settings are a load as the command line says it. Zero values are the defaults
 // where a field says so.
 type Settings struct {
 	Target string // HOST:PORT, or a URL when HTTP is set
-	HTTP   string // method of REST calls, GET or POST; empty: gRPC
+	HTTP   string // method of REST calls, such as GET; empty: gRPC
+	HTTP2  bool   // they are made over HTTP/2, not HTTP/1.1
 
 	Call        string   // package.Service/Method
 	Proto       string   // a .proto file; empty: ask the server, or use Protoset
@@ -55,9 +49,13 @@ type Settings struct {
 
 	Warmup      int // calls made before, which nobody counts
 	Timeout     time.Duration
-	Connections int    // 0: one for gRPC, as many as needed for HTTP
-	Engine      string // [Wire] or [GRPCGo]; of HTTP there is one
+	Connections int    // 0: one, or as many as needed for HTTP/1.1
+	PerCall     bool   // a connection for each call instead
+	Messages    int    // sent in each call of a stream; 0: 1
+	PingPong    bool   // each of them waits for the answer to the one before it
+	Engine      string // [Wire] or [GRPCGo]
 	Cores       int    // threads of the engine wire; 0: 1
+	Connecting
 }
 
 // The engines that make gRPC calls.
@@ -66,10 +64,13 @@ const (
 	GRPCGo = "grpc-go" // as an application would
 )
 
+// httpMethods are those of REST calls.
+var httpMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+
 // engine is what makes the calls.
 func (s Settings) engine() string {
 	if s.HTTP != "" {
-		return "net/http"
+		return Wire
 	}
 	return s.Engine
 }
@@ -77,6 +78,9 @@ func (s Settings) engine() string {
 // threads is how many processors the generator can keep busy.
 func (s Settings) threads() int {
 	if s.engine() == Wire {
+		if s.PerCall || s.asNeeded() {
+			return max(s.Cores, 1)
+		}
 		return max(min(s.Cores, s.Connections), 1)
 	}
 	return runtime.GOMAXPROCS(0)
@@ -87,7 +91,7 @@ const ByDefault = 10 * time.Second
 
 // Check says what is wrong with settings before anything is opened.
 func (s Settings) Check() error {
-	for _, check := range []func() error{s.checkTarget, s.checkPace, s.checkNumbers} {
+	for _, check := range []func() error{s.checkTarget, s.checkPace, s.checkNumbers, s.checkConnecting} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -97,32 +101,48 @@ func (s Settings) Check() error {
 
 func (s Settings) checkTarget() error {
 	switch {
-	case s.HTTP != "" && !slices.Contains([]string{"GET", "POST"}, s.HTTP):
-		return wrongf("--http %s: there are GET and POST", s.HTTP)
+	case s.HTTP != "" && !slices.Contains(httpMethods, s.HTTP):
+		return request.Wrongf("--http %s: no such method%s", s.HTTP, nearest.Suggest(s.HTTP, httpMethods))
 	case s.HTTP != "" && (s.Call != "" || s.Proto != "" || s.Protoset != ""):
-		return wrongf("--http is for REST; --call, --proto and --protoset are for gRPC")
+		return request.Wrongf("--http is for REST; --call, --proto and --protoset are for gRPC")
+	case s.HTTP == "" && s.HTTP2:
+		return request.Wrongf("--http2 is for REST, by --http GET or POST; gRPC is over HTTP/2 anyway")
+	case s.HTTP != "" && s.Engine == GRPCGo:
+		return request.Wrongf("--engine %s makes gRPC calls only: leave it out with --http", GRPCGo)
+	case s.httpVersion() == 1 && (s.Streams != 0 || s.KeepAlive != 0):
+		return request.Wrongf("--streams and --keepalive are of HTTP/2: leave them out, or add --http2")
+	case s.HTTP != "" && (s.Messages != 0 || s.PingPong):
+		return request.Wrongf("--messages and --ping-pong are of gRPC streams; --http has none")
 	case s.HTTP != "":
 		u, err := url.Parse(s.Target)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return wrongf("%q is no URL: write one such as http://127.0.0.1:8080/path", s.Target)
+			return request.Wrongf("%q is no URL: write one such as http://127.0.0.1:8080/path", s.Target)
+		}
+		if u.Scheme == "http" && s.TLS != (TLS{}) {
+			return request.Wrongf("%q is clear text, which has no TLS: write https:", s.Target)
 		}
 		return nil
 	case s.Engine != Wire && s.Engine != GRPCGo:
-		return wrongf("--engine %s: no such engine%s", s.Engine, experiment.Suggest(s.Engine, []string{Wire, GRPCGo}))
-	case s.Cores > 1 && (s.Engine != Wire || s.HTTP != ""):
-		return wrongf("--cores is of the engine wire; others use every processor")
+		return request.Wrongf("--engine %s: no such engine%s", s.Engine, nearest.Suggest(s.Engine, []string{Wire, GRPCGo}))
+	case s.Cores > 1 && s.Engine != Wire:
+		return request.Wrongf("--cores is of the engine wire; others use every processor")
+	case s.PerCall && s.Engine != Wire:
+		return request.Wrongf("--connections per-call needs --engine %s", Wire)
 	case s.Call == "":
-		return wrongf("say what to call: --call package.Service/Method, or --http GET for REST")
+		return request.Wrongf("say what to call: --call package.Service/Method, or --http GET for REST")
 	case s.Proto != "" && s.Protoset != "":
-		return wrongf("--proto and --protoset both say where the method is: give one of them")
+		return request.Wrongf("--proto and --protoset both say where the method is: give one of them")
 	case len(s.ImportPaths) > 0 && s.Proto == "":
-		return wrongf("--import-path is where the imports of --proto are, and there is no --proto")
+		return request.Wrongf("--import-path is where the imports of --proto are, and there is no --proto")
 	case strings.Contains(s.Target, "://"):
-		return wrongf("%q is a URL: gRPC takes HOST:PORT, and --http GET a URL", s.Target)
+		return request.Wrongf("%q is a URL: gRPC takes HOST:PORT, and --http GET a URL", s.Target)
 	}
 	host, port, err := net.SplitHostPort(s.Target)
 	if err != nil || host == "" || port == "" {
-		return wrongf("%q is no address: write HOST:PORT, such as 127.0.0.1:50051", s.Target)
+		return request.Wrongf("%q is no address: write HOST:PORT, such as 127.0.0.1:50051", s.Target)
+	}
+	if _, err := net.LookupPort("tcp", port); err != nil {
+		return request.Wrongf("%q: %s is no port: write a number from 1 to 65535", s.Target, port)
 	}
 	return nil
 }
@@ -131,15 +151,15 @@ func (s Settings) checkPace() error {
 	open := s.Rate != 0 || s.Stages != ""
 	switch {
 	case s.Rate != 0 && s.Stages != "":
-		return wrongf("--rate and --stages both say when calls are due: give one of them")
+		return request.Wrongf("--rate and --stages both say when calls are due: give one of them")
 	case open && s.Concurrency != 0:
-		return wrongf("--concurrency is of a closed loop, which has no --rate or --stages: give one of them (--max-in-flight bounds an open loop)")
+		return request.Wrongf("--concurrency is of a closed loop, which has no --rate or --stages: give one of them (--max-in-flight bounds an open loop)")
 	case open && s.Think != 0:
-		return wrongf("--think is what users of a closed loop (--concurrency) do between calls")
+		return request.Wrongf("--think is what users of a closed loop (--concurrency) do between calls")
 	case !open && s.Poisson:
-		return wrongf("--arrivals is of an open loop: give --rate or --stages")
+		return request.Wrongf("--arrivals is of an open loop: give --rate or --stages")
 	case s.Stages != "" && s.Duration != 0:
-		return wrongf("--stages say how long they take; leave out --duration")
+		return request.Wrongf("--stages say how long they take; leave out --duration")
 	}
 	return nil
 }
@@ -153,6 +173,7 @@ func (s Settings) checkNumbers() error {
 		{"--rate", s.Rate >= 0 && s.Rate <= MaxRate, fmt.Sprintf("has to be more than 0 calls/s and at most %.0f", float64(MaxRate))},
 		{"--concurrency", s.Concurrency >= 0 && s.Concurrency <= MaxUsers, fmt.Sprintf("has to be 1 to %d", MaxUsers)},
 		{"--connections", s.Connections >= 0 && s.Connections <= MaxUsers, fmt.Sprintf("has to be 1 to %d", MaxUsers)},
+		{"--messages", s.Messages >= 0 && s.Messages <= MaxUsers, fmt.Sprintf("has to be 1 to %d", MaxUsers)},
 		{"--max-in-flight", s.MaxInFlight > 0 && s.MaxInFlight <= MaxUsers, fmt.Sprintf("has to be 1 to %d", MaxUsers)},
 		{"--cores", s.Cores >= 0 && s.Cores <= runtime.NumCPU(), fmt.Sprintf("has to be 1 to %d, the processors of this machine", runtime.NumCPU())},
 		{"--warmup", s.Warmup >= 0, "has to be a number of calls, or 0"},
@@ -161,7 +182,7 @@ func (s Settings) checkNumbers() error {
 		{"--timeout", s.Timeout > 0, "has to be a time such as 20s"},
 	} {
 		if !n.fits {
-			return wrongf("%s %s", n.flag, n.rule)
+			return request.Wrongf("%s %s", n.flag, n.rule)
 		}
 	}
 	return nil

@@ -31,9 +31,10 @@ func TestSettingsThatContradictEachOtherAreRefused(t *testing.T) {
 	for want, s := range map[string]Settings{
 		"say what to call":                 with(func(s *Settings) { s.Call = "" }),
 		"is no address":                    with(func(s *Settings) { s.Target = "localhost" }),
+		"is no port":                       with(func(s *Settings) { s.Target = "localhost:99999" }),
 		"is a URL":                         with(func(s *Settings) { s.Target = "http://localhost:80" }),
 		"is no URL":                        with(func(s *Settings) { s.HTTP, s.Call = "GET", "" }),
-		"there are GET and POST":           with(func(s *Settings) { s.HTTP, s.Call = "PUT", "" }),
+		`did you mean "PATCH"`:             with(func(s *Settings) { s.HTTP, s.Call = "PACTH", "" }),
 		"--http is for REST":               with(func(s *Settings) { s.HTTP = "GET" }),
 		"give one of them":                 with(func(s *Settings) { s.Proto, s.Protoset = "a", "b" }),
 		"there is no --proto":              with(func(s *Settings) { s.ImportPaths = []string{"."} }),
@@ -46,6 +47,13 @@ func TestSettingsThatContradictEachOtherAreRefused(t *testing.T) {
 		"--concurrency has to be 1 to":     with(func(s *Settings) { s.Concurrency = -1 }),
 		"--timeout has to be a time":       with(func(s *Settings) { s.Timeout = 0 }),
 		"--max-in-flight has to be 1 to":   with(func(s *Settings) { s.MaxInFlight = 0 }),
+		"--messages has to be 1 to":        with(func(s *Settings) { s.Messages = -1 }),
+		"are of gRPC streams":              with(func(s *Settings) { s.HTTP, s.Call, s.Target, s.PingPong = "GET", "", "http://localhost", true }),
+		"per-call needs --engine wire":     with(func(s *Settings) { s.PerCall, s.Engine = true, GRPCGo }),
+		"--http2 is for REST":              with(func(s *Settings) { s.HTTP2 = true }),
+		"makes gRPC calls only":            with(func(s *Settings) { s.HTTP, s.Call, s.Engine = "GET", "", GRPCGo }),
+		"are of HTTP/2":                    with(func(s *Settings) { s.HTTP, s.Call, s.KeepAlive = "GET", "", time.Second }),
+		"is clear text":                    with(func(s *Settings) { s.HTTP, s.Call, s.Target, s.TLS.Insecure = "GET", "", "http://localhost", true }),
 		"--warmup has to be a number":      with(func(s *Settings) { s.Warmup = -1 }),
 		"--connections has to be 1 to":     with(func(s *Settings) { s.Connections = MaxUsers + 1 }),
 		"--duration has to be a time such": with(func(s *Settings) { s.Duration = -1 }),
@@ -120,13 +128,18 @@ func TestMetadata(t *testing.T) {
 	if err != nil || strings.Join(md["token"], "|") != "a: b|c" || md["key-bin"][0] != "\x01\x02" {
 		t.Errorf("%v, %v", md, err)
 	}
-	for _, line := range []string{"token", ": x", "a b: c", "a: b\r\nc: d"} {
+	for _, line := range []string{"token", ": x", "a b: c", "a: b\r\nc: d", "id: {{uuid}}"} {
 		if _, err := (Settings{Metadata: []string{line}}).headers(); !errors.Is(err, ErrRequest) {
 			t.Errorf("%q gave %v", line, err)
 		}
 	}
-	h, _ = (Settings{Metadata: []string{"key-bin: ?"}}).headers()
-	if _, err := grpcMetadata(h); !errors.Is(err, ErrRequest) {
-		t.Errorf("a -bin key without base64 gave %v", err)
+	for _, line := range []string{"key-bin: ?", "TE: x", "Content-Type: application/json", "connection: close", "grpc-timeout: 1S"} {
+		h, err := (Settings{Metadata: []string{line}}).headers()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := grpcMetadata(h); !errors.Is(err, ErrRequest) {
+			t.Errorf("%q gave %v", line, err)
+		}
 	}
 }

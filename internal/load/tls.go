@@ -4,6 +4,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"os"
+
+	"rpclab/internal/load/request"
 )
 
 // TLS is how connections are secured.
@@ -24,20 +26,20 @@ func (t TLS) Config() (*tls.Config, error) {
 	if t.CACert != "" {
 		pem, err := os.ReadFile(t.CACert)
 		if err != nil {
-			return nil, wrongf("--cacert: %w", err)
+			return nil, request.Wrongf("--cacert: %w", err)
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, wrongf("--cacert: %s has no certificate in PEM form", t.CACert)
+			return nil, request.Wrongf("--cacert: %s has no certificate in PEM form", t.CACert)
 		}
 	}
 	if (t.Cert == "") != (t.Key == "") {
-		return nil, wrongf("--cert and --key go together: one is missing")
+		return nil, request.Wrongf("--cert and --key go together: one is missing")
 	}
 	if t.Cert != "" {
 		own, err := tls.LoadX509KeyPair(t.Cert, t.Key)
 		if err != nil {
-			return nil, wrongf("--cert and --key: %w", err)
+			return nil, request.Wrongf("--cert and --key: %w", err)
 		}
 		config.Certificates = []tls.Certificate{own}
 	}

@@ -5,16 +5,15 @@ import (
 	"crypto/tls"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"net"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/metadata"
 
 	"rpclab/internal/load/data"
+	"rpclab/internal/load/request"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	"rpclab/internal/wire"
@@ -22,16 +21,12 @@ import (
 	"rpclab/internal/workload"
 )
 
-// wireClient makes unary gRPC calls with our own engine.
+// wireClient makes gRPC and REST calls with our own engine.
 type wireClient struct {
 	engine   *wire.Engine
 	messages *data.Messages
 	live     atomic.Pointer[Live]
 	reply    atomic.Int64
-
-	anyUnmade atomic.Bool
-	mu        sync.Mutex
-	unmade    map[uint64]string // calls whose template failed, and why
 }
 
 // wireConfig is how a wire client connects and what it calls.
@@ -40,50 +35,110 @@ type wireConfig struct {
 	connections, cores int
 	security           *tls.Config
 	timeout            time.Duration
-	path               string // of the method
-	headers            metadata.MD
+	path               string     // of the method
+	http               *wire.HTTP // a plain request instead
+	authority          string     // empty: the target
+	fields             []h2.Field
 	messages           *data.Messages
+	stream             *stream // nil: unary
+	perCall            bool    // a connection for each call
+	onDemand           bool    // connections are opened as calls need them
+	pace               pace.Pace
+	connecting         Connecting
 	dial               dialer // nil: TCP
 }
 
 // openWire connects to a target and returns when every connection is ready.
 func openWire(ctx context.Context, c wireConfig) (*wireClient, error) {
-	if c.messages.UseWorkers() {
-		return nil, wrongf("{{.Worker}} needs --engine grpc-go: the engine wire has no workers")
+	atOnce := c.connections
+	if c.onDemand {
+		atOnce = 1
 	}
-	ctx, cancel := context.WithTimeout(ctx, connectWithin)
+	to := way{target: c.target, secure: c.security != nil}
+	if c.http != nil {
+		to.http = c.http.Version
+	}
+	interrupt := ctx
+	ctx, cancel := context.WithTimeout(ctx, c.connecting.patience(atOnce))
 	defer cancel()
-	addresses, err := resolve(ctx, c.target)
+	sources, err := c.connecting.sources()
 	if err != nil {
 		return nil, err
 	}
-	w := &wireClient{messages: c.messages, unmade: map[uint64]string{}}
+	addresses, err := resolve(ctx, c.target)
+	if err != nil {
+		return nil, to.unreachable(interrupt, err)
+	}
+	if addresses, err = reachable(c.target, addresses, sources); err != nil {
+		return nil, err
+	}
+	if c.perCall { // none is opened before the first call
+		if err := probe(ctx, c.dial, addresses); err != nil {
+			return nil, to.unreachable(interrupt, err)
+		}
+	}
+	w := &wireClient{messages: c.messages}
+	call := wire.Call{
+		Method: c.path, HTTP: c.http, Authority: c.authority, Metadata: c.fields, Backend: workload.Trailer,
+		Check: w.check, Began: w.began, Ended: w.ended,
+	}
+	if call.Authority == "" {
+		call.Authority = c.target
+	}
+	if c.stream != nil {
+		call.Stream = &c.stream.Stream
+	}
+	fixed := false
+	if call.Message, fixed = c.messages.Fixed(); !fixed {
+		call.Make = w.make
+	}
 	w.engine, err = wire.New(wire.Config{
 		Addresses: addresses, Dial: c.dial, TLS: named(c.security, c.target), Timeout: c.timeout,
-		Channels: c.connections, Cores: c.cores, MaxMessage: 64 << 20,
-	}, wire.Call{
-		Method: c.path, Authority: c.target, Metadata: fields(c.headers), Backend: workload.Trailer,
-		Make: w.make, Check: w.check,
-	})
+		Channels: c.connections, PerCall: c.perCall, OnDemand: c.onDemand, Cores: c.cores, MaxMessage: 64 << 20,
+		Sticky: true, Yield: unpaced(c.pace), Sources: sources, Streams: c.connecting.Streams,
+		ConnectRate: c.connecting.ConnectRate, KeepAlive: c.connecting.KeepAlive, IdleClose: c.connecting.IdleClose,
+	}, call)
 	if err != nil {
-		return nil, wrong{err}
+		return nil, request.Wrong(err)
 	}
 	if err := w.engine.Connect(ctx); err != nil {
-		text := strings.TrimPrefix(err.Error(), "wire: ")
-		return nil, errors.Join(fmt.Errorf("cannot connect to %s: %s", c.target, text), w.Close())
+		return nil, errors.Join(to.unreachable(interrupt, err), w.Close())
 	}
 	return w, nil
+}
+
+// probe opens a connection to one of the addresses, or says why none can be opened.
+func probe(ctx context.Context, dial dialer, addresses []string) (err error) {
+	if dial == nil {
+		dial = func(ctx context.Context, address string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", address)
+		}
+	}
+	for _, address := range addresses {
+		var connection net.Conn
+		if connection, err = dial(ctx, address); err == nil {
+			return connection.Close()
+		}
+	}
+	return err
+}
+
+// unpaced says that calls are due whenever an answer comes, so that none of them waits
+// when the generator lets others go first.
+func unpaced(p pace.Pace) bool {
+	closed, ok := p.(pace.Closed)
+	return ok && closed.Think == 0
 }
 
 // resolve asks for the addresses of a target, once.
 func resolve(ctx context.Context, target string) (addresses []string, err error) {
 	host, port, err := net.SplitHostPort(target)
 	if err != nil {
-		return nil, wrong{err}
+		return nil, request.Wrong(err)
 	}
 	hosts, err := net.DefaultResolver.LookupHost(ctx, host)
 	if err != nil {
-		return nil, fmt.Errorf("cannot connect to %s: %w", target, err)
+		return nil, err
 	}
 	for _, h := range hosts {
 		addresses = append(addresses, net.JoinHostPort(h, port))
@@ -117,48 +172,30 @@ func fields(md metadata.MD) (all []h2.Field) {
 
 func (w *wireClient) Run(ctx context.Context, p pace.Pace, live *Live) (*measure.Recorder, time.Time, error) {
 	w.live.Store(live)
-	if live == nil {
-		recorder, start, _, err := w.engine.Run(ctx, p)
-		return recorder, start, err
-	}
-	recorder, _, _, err := w.engine.Run(ctx, live.note(p))
-	// Calls are due from when the engine's thread takes the load up, which is a
-	// millisecond or so after it was asked.
-	return recorder, live.started, err
+	recorder, start, _, err := w.engine.Run(ctx, p)
+	return recorder, start, err
 }
 
-// make appends the message of a call. A template that fails leaves an empty message,
-// and its call counts as failed whatever the answer is.
-func (w *wireClient) make(n uint64, to []byte) []byte {
-	if live := w.live.Load(); live != nil {
-		live.sent(n)
-	}
-	message, err := w.messages.At(data.Call{Number: n})
-	if err != nil {
-		w.mu.Lock()
-		w.unmade[n] = err.Error()
-		w.mu.Unlock()
-		w.anyUnmade.Store(true)
-	}
-	return append(to, message...)
+func (w *wireClient) make(n uint64, worker int, to []byte) ([]byte, error) {
+	message, err := w.messages.At(data.Call{Number: n, Worker: worker})
+	return append(to, message...), err
 }
 
-func (w *wireClient) check(n uint64, answer []byte, backend string) error {
+func (w *wireClient) check(_ uint64, answer []byte, _ string) error {
 	w.reply.Store(int64(len(answer)))
+	return nil
+}
+
+func (w *wireClient) began() {
 	if live := w.live.Load(); live != nil {
-		live.ended(n, true)
+		live.Began()
 	}
-	if !w.anyUnmade.Load() {
-		return nil
+}
+
+func (w *wireClient) ended(c measure.Call) {
+	if live := w.live.Load(); live != nil {
+		live.Ended(c)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	why, failed := w.unmade[n]
-	if !failed {
-		return nil
-	}
-	delete(w.unmade, n)
-	return fmt.Errorf("the message cannot be made: %s", why)
 }
 
 func (w *wireClient) ReplyBytes() int { return int(w.reply.Load()) }

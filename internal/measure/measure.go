@@ -45,6 +45,8 @@ type Measurement struct {
 	Latency  string `json:"latency"`
 	Service  string `json:"service"`
 	Lateness string `json:"lateness"`
+	// Answers is of the messages that came on streams; empty: no call was one.
+	Answers string `json:"answers,omitempty"`
 	// Backends counts answered calls; First is when each one's first answer came.
 	Backends map[string]uint64        `json:"backends"`
 	First    map[string]time.Duration `json:"first"`

@@ -121,6 +121,23 @@ func TestShardsLoseNothing(t *testing.T) {
 	}
 }
 
+func TestAnswersOfStreamsAreCountedByThemselves(t *testing.T) {
+	r, other := measure.NewRecorder(), measure.NewRecorder()
+	r.Record(good("a", 0, 0, 9*ms))
+	if m := measured(t, r); m.Answers != "" {
+		t.Errorf("without a stream there are answers: %s", m.Answers)
+	}
+	r.Answer(3 * ms)
+	other.Answer(5 * ms)
+	all := measure.NewRecorder()
+	all.Merge(r)
+	all.Merge(other)
+	m := measured(t, all)
+	if h := decode(t, m.Answers); m.Calls != 1 || h.TotalCount() != 2 || h.Max() < int64(5*ms) || h.Max() > int64(6*ms) {
+		t.Errorf("%d calls, %d answers, max %d", m.Calls, h.TotalCount(), h.Max())
+	}
+}
+
 func TestMeasurementCrossesProcesses(t *testing.T) {
 	r := measure.NewRecorder()
 	r.Record(good("a", 0, ms, 2*ms))

@@ -12,6 +12,7 @@ import (
 // Recorder records calls. It belongs to one goroutine; see [Shards] for many.
 type Recorder struct {
 	latency, service, lateness *hdr.Histogram
+	answers                    *hdr.Histogram // nil: no call was a stream
 	calls, dropped             uint64
 	errors                     map[string]uint64
 	samples                    map[string]string
@@ -60,6 +61,15 @@ func (r *Recorder) Record(c Call) {
 	count(&b.timeline, c.Done)
 }
 
+// Answer takes one message that came on a stream, and how long after the one that it
+// answers was sent.
+func (r *Recorder) Answer(took time.Duration) {
+	if r.answers == nil {
+		r.answers = Histogram()
+	}
+	add(r.answers, took)
+}
+
 // Drop takes a call that was due but not made, for want of room in flight.
 func (r *Recorder) Drop() { r.dropped++ }
 
@@ -72,6 +82,12 @@ func (r *Recorder) Merge(other *Recorder) {
 	r.latency.Merge(other.latency)
 	r.service.Merge(other.service)
 	r.lateness.Merge(other.lateness)
+	if other.answers != nil {
+		if r.answers == nil {
+			r.answers = Histogram()
+		}
+		r.answers.Merge(other.answers)
+	}
 	r.calls += other.calls
 	r.dropped += other.dropped
 	r.last = max(r.last, other.last)
@@ -107,10 +123,13 @@ func (r *Recorder) Measurement() (Measurement, error) {
 	for id, b := range r.backends {
 		m.Backends[id], m.First[id], m.Timeline.Backends[id] = b.calls, b.first, b.timeline
 	}
-	var errs [3]error
+	var errs [4]error
 	m.Latency, errs[0] = encode(r.latency)
 	m.Service, errs[1] = encode(r.service)
 	m.Lateness, errs[2] = encode(r.lateness)
+	if r.answers != nil {
+		m.Answers, errs[3] = encode(r.answers)
+	}
 	return m, errors.Join(errs[:]...)
 }
 

@@ -47,3 +47,6 @@ func ps(pid int, field string) (string, error) {
 	}
 	return strings.TrimSpace(string(out)), nil
 }
+
+// LookAtProcessors knows nothing of this system.
+func LookAtProcessors() Processors { return Processors{} }

@@ -3,111 +3,148 @@ package report
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"rpclab/internal/result"
 )
 
-// Compare writes two runs beside each other. They are not paired and were not made
-// at the same time, so it gives ratios without an interval and no verdict; what it
-// can say is where no trial of one run lies within the range of the other's.
-func Compare(w io.Writer, a, b result.Document, o Options) error {
-	var p page
-	p.title(clean("Compare " + a.ID + " (A) with " + b.ID + " (B)"))
-	for _, run := range []struct {
-		name string
-		d    result.Document
-	}{{"A", a}, {"B", b}} {
-		p.say(fmt.Sprintf("%s: %s, %s, %s", run.name, clean(run.d.Experiment), moment(run.d.Started), progress(run.d)))
-	}
-	if a.Experiment != b.Experiment {
-		p.warn("These are different experiments: arms of the same name need not be the same.")
-	}
-	p.say("The runs are not paired and were made at different times: a ratio may be the machine as well as the arm. " +
-		"To know, run both as arms of one experiment.")
-	compareTimes(&p, a, b)
-	missing(&p, a, b)
-	differences(&p, a, b)
-	return writeTerminal(w, p, o)
+// Compare writes what one run shows against an earlier one.
+func Compare(w io.Writer, c result.Comparison, o Options) error {
+	return writeTerminal(w, comparison(c, words), o)
 }
 
-func compareTimes(p *page, a, b result.Document) {
-	any := false
-	for _, cell := range cells(a) {
-		t := table{columns: []column{{"arm", false}, {"p50 A ms", true}, {"p50 B ms", true}, {"B/A", true},
-			{"p99 A ms", true}, {"p99 B ms", true}, {"B/A", true}, {"apart", false}}}
-		for _, left := range armsIn(a, cell) {
-			right, ok := armOf(b, left.Name, cell)
-			if !ok || left.Latency.Empty() || right.Latency.Empty() {
+// CompareMarkdown writes the same for GitHub.
+func CompareMarkdown(w io.Writer, c result.Comparison) error {
+	return writeMarkdown(w, comparison(c, marks))
+}
+
+// comparison is the story of two runs: which, what the gates say, the numbers, and what
+// else may be behind them.
+func comparison(c result.Comparison, outcomes map[string]string) page {
+	var p page
+	p.title(clean("Compare " + c.A.ID + " (A) with " + c.B.ID + " (B)"))
+	for _, run := range []struct {
+		name string
+		s    result.Side
+	}{{"A", c.A}, {"B", c.B}} {
+		p.say(fmt.Sprintf("%s: %s, %s, %s", run.name, clean(run.s.Experiment), moment(run.s.Started), plural(run.s.Rounds, "round")))
+	}
+	p.say("The runs were made at different times: a difference may be the machine's as well as the arm's. " +
+		"To know, run both as arms of one experiment.")
+	elsewhere(&p, c)
+	gates(&p, c, outcomes)
+	ratios(&p, c)
+	besidesOfRuns(&p, c)
+	refused(&p, c)
+	settings(&p, c)
+	return p
+}
+
+// ratios is one table of the headline metrics for each cell.
+func ratios(p *page, c result.Comparison) {
+	var open []result.Verdict
+	level, headline, intervals := 0.0, 0, 0
+	for _, cell := range comparedCells(c) {
+		t := table{columns: []column{{"arm", false}, {"", false}, {"A", true}, {"B", true},
+			{"B/A", true}, {"interval", true}, {"p", true}, {"B is", false}}}
+		for _, r := range c.Ratios {
+			if r.Secondary || r.Cell.Key() != cell.Key() {
 				continue
 			}
-			l, r := left.Latency, right.Latency
-			t.rows = append(t.rows, []string{clean(left.Name), ms(l.P50), ms(r.P50), over(r.P50, l.P50),
-				ms(l.P99), ms(r.P99), over(r.P99, l.P99), apartIn(left, right)})
+			v := verdictOf(r)
+			if r.Decision == "undecided" {
+				open = append(open, v)
+			}
+			level, headline = r.Level, headline+1
+			if interval(r.CI) != "" {
+				intervals++
+			}
+			t.rows = append(t.rows, []string{clean(r.Arm), headlineName(r.Metric), ms(r.A), ms(r.B),
+				ratioOr(r.Ratio), interval(r.CI), probability(r.PRanks), inWords(r)})
 		}
-		if len(t.rows) == 0 {
-			continue
-		}
-		any = true
 		if name := cellName(cell); name != "" {
 			p.heading(name)
 		} else {
-			p.heading("Latency")
+			p.heading("Results")
 		}
 		p.grid(t)
 	}
-	if any {
-		p.note("B/A: over 1 means that B took longer. apart: every trial of one run lies beyond every trial of the other " +
-			"(2 trials or more on both sides).")
-	} else {
-		p.warn("The runs have no measured arm in common.")
+	for _, why := range reasons(open) {
+		p.item("undecided: " + why)
+	}
+	if intervals > 0 {
+		p.note(acrossNote(level, headline))
 	}
 }
 
-func armOf(d result.Document, name string, cell result.Cell) (result.Arm, bool) {
-	for _, arm := range armsIn(d, cell) {
-		if arm.Name == name {
-			return arm, true
+// acrossNote says what the intervals promise.
+func acrossNote(level float64, headline int) string {
+	return fmt.Sprintf("B/A: of latencies, over 1 means that B took longer. interval: %s confidence, from the trials of each run as a sample of its own, "+
+		"wide enough that all %d above hold together with %s. p: Mann-Whitney, of one row alone. as fast: to within 3 %%.",
+		confidence(level), headline, confidence(1-(1-level)*float64(headline)))
+}
+
+func comparedCells(c result.Comparison) (all []result.Cell) {
+	seen := map[string]bool{}
+	for _, r := range c.Ratios {
+		if key := r.Cell.Key(); !seen[key] {
+			seen[key] = true
+			all = append(all, r.Cell)
 		}
 	}
-	return result.Arm{}, false
+	return all
 }
 
-func over(b, a float64) string {
-	if a == 0 {
+// verdictOf is a ratio in the form that the report of one run draws.
+func verdictOf(r result.Ratio) result.Verdict {
+	return result.Verdict{Metric: r.Metric, A: r.Arm, Cell: r.Cell, Ratio: r.Ratio, CI: r.CI,
+		Decision: r.Decision, Reason: r.Reason, Kind: "baseline", Secondary: r.Secondary}
+}
+
+func besidesOfRuns(p *page, c result.Comparison) {
+	var all []result.Verdict
+	for _, r := range c.Ratios {
+		all = append(all, verdictOf(r))
+	}
+	if t, any := besideTable("B/A", all); any {
+		p.heading("Beside latency")
+		p.grid(t)
+		p.note(besideNote("The ratio of B to A", t))
+	}
+}
+
+func ratioOr(v float64) string {
+	if v == 0 {
 		return none
 	}
-	return ratio(b / a)
+	return ratio(v)
 }
 
-// apartIn names the percentiles whose ranges over the trials do not meet.
-func apartIn(a, b result.Arm) string {
-	var out []string
-	for _, q := range []struct {
-		name string
-		of   func(result.Histogram) float64
-	}{
-		{"p50", func(h result.Histogram) float64 { return h.P50 }},
-		{"p99", func(h result.Histogram) float64 { return h.P99 }},
-	} {
-		lowA, highA, nA := rangeOf(a, q.of)
-		lowB, highB, nB := rangeOf(b, q.of)
-		if nA > 1 && nB > 1 && (highA < lowB || highB < lowA) {
-			out = append(out, q.name)
-		}
+// probability is a p-value in a table; "" of none.
+func probability(p float64) string {
+	if p == 0 {
+		return ""
 	}
-	return and(out)
+	return strings.TrimPrefix(strings.TrimPrefix(chance(p), "p = "), "p ")
 }
 
-func rangeOf(a result.Arm, of func(result.Histogram) float64) (low, high float64, n int) {
-	for _, t := range a.Trials {
-		if t.Latency.Empty() {
-			continue
-		}
-		v := of(t.Latency)
-		if n == 0 {
-			low, high = v, v
-		}
-		low, high, n = min(low, v), max(high, v), n+1
+func headlineName(metric string) string {
+	if name, is := strings.CutPrefix(metric, "latency_"); is {
+		return clean(name) + " ms"
 	}
-	return low, high, n
+	return clean(metric)
+}
+
+// inWords is what B is.
+func inWords(r result.Ratio) string {
+	words := map[string]string{"better": "faster", "worse": "slower", "equivalent": "as fast"}
+	for _, s := range secondaries {
+		if s.metric == r.Metric {
+			words = map[string]string{"better": s.better, "worse": s.worse, "equivalent": "the same"}
+		}
+	}
+	if said, ok := words[r.Decision]; ok {
+		return said
+	}
+	return clean(r.Decision)
 }

@@ -3,108 +3,120 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"rpclab/internal/result"
 )
 
-// confounds says how much of a published gap goes away with its confound: the gap
-// is published arm minus baseline, the confound's part is published minus
-// controlled, both as elapsed times of this run.
+// confounds says how much of a published gap remains without its confound: the gap is
+// published arm minus baseline, what remains is controlled arm minus baseline.
 func confounds(p *page, d result.Document) {
 	var shown []block
 	for _, c := range d.Confounds {
 		t := table{columns: []column{{"", false}, {clean(c.Published), true}, {clean(c.Controlled), true},
-			{clean(d.Baseline), true}, {"gap ms", true}, {"confound's part", true}, {"study's gap", true}}}
+			{clean(d.Baseline), true}, {"gap ms", true}, {"remains", true}, {"study's gap", true}}}
 		if c.Controlled == d.Baseline {
 			t.columns[3].name = "" // the same arm twice says nothing
 		}
-		for _, cell := range cells(d) {
-			if row := confoundRow(d, c, cell); row != nil {
-				t.rows = append(t.rows, row)
+		var why ranges
+		for _, a := range d.Accounts {
+			if a.Published != c.Published || a.Controlled != c.Controlled {
+				continue
+			}
+			t.rows = append(t.rows, accountRow(d, a))
+			if a.Reason != "" {
+				why.exactly("not established: " + clean(a.Reason))
 			}
 		}
-		if len(t.rows) == 0 {
-			continue
+		what := block{kind: sentence, text: fmt.Sprintf("%s against %s: %s", clean(c.Published), clean(c.Controlled), clean(c.What))}
+		switch {
+		case len(t.rows) > 0:
+			shown = append(shown, what, block{kind: grid, table: &t})
+		case older(d, c):
+			shown = append(shown, what, block{kind: item, text: "the version of rpclab that made this result does not account for it"})
 		}
-		shown = append(shown, block{kind: sentence, text: fmt.Sprintf("%s against %s: %s", clean(c.Published), clean(c.Controlled), clean(c.What))},
-			block{kind: grid, table: &t})
+		for _, text := range why.texts() {
+			shown = append(shown, block{kind: item, text: text})
+		}
 	}
 	if len(shown) == 0 {
 		return
 	}
 	p.heading("Confounds: what else differs between the published arms")
 	p.blocks = append(p.blocks, shown...)
-	p.note("Elapsed ms. gap: the published arm over the baseline. confound's part: how much of the gap the controlled arm does " +
-		"not have. Both are differences of medians of elapsed; the part is printed only where the verdict on the median latency of the " +
-		"published arm against the baseline is decided, and no arm of the row was limited or lost over 1 % of its calls.")
+	if len(d.Accounts) == 0 {
+		return
+	}
+	p.note("Medians of the trials, in ms: of elapsed where a load is a number of calls, else of the median latency. gap: the published " +
+		"arm over the baseline, the mean over rounds. remains: how much of it the controlled arm still has, with Fieller's interval; " +
+		"all of them in this run hold together with 95 %.")
 }
 
-func confoundRow(d result.Document, c result.Confound, cell result.Cell) []string {
-	published, ok1 := elapsedOf(d, c.Published, cell)
-	controlled, ok2 := elapsedOf(d, c.Controlled, cell)
-	baseline, ok3 := elapsedOf(d, d.Baseline, cell)
-	if !ok1 || !ok2 || !ok3 {
-		return nil
+// older says whether a result has the arms of a confound and yet no account of any.
+func older(d result.Document, c result.Confound) bool {
+	has := func(name string) bool {
+		return slices.ContainsFunc(d.Arms, func(a result.Arm) bool { return a.Name == name })
 	}
-	name := cellName(cell)
-	if name == "" {
-		name = "elapsed ms"
+	return len(d.Accounts) == 0 && has(c.Published) && has(c.Controlled) && has(d.Baseline) && c.Published != d.Baseline
+}
+
+// accountRow is one cell of a confound.
+func accountRow(d result.Document, a result.Account) []string {
+	row := []string{cellName(a.Cell), trialMedian(d, a.Published, a), trialMedian(d, a.Controlled, a), trialMedian(d, a.Baseline, a),
+		ms(a.GapMS), none, ""}
+	if row[0] == "" {
+		row[0] = metricColumn(a.Metric)
 	}
-	gap := published.ElapsedMS - baseline.ElapsedMS
-	row := []string{name, ms(published.ElapsedMS), ms(controlled.ElapsedMS), ms(baseline.ElapsedMS), ms(gap),
-		partOf(d, published, controlled, baseline), ""}
-	if c.Controlled == d.Baseline {
+	if a.Controlled == a.Baseline {
 		row[3] = ""
 	}
-	theirs, ok4 := publishedFor(d, published)
-	base, ok5 := publishedFor(d, baseline)
-	if ok4 && ok5 && theirs.ElapsedMS > 0 && base.ElapsedMS > 0 {
+	if a.Reason == "" {
+		row[5] = fmt.Sprintf("%s %% (%s to %s)", percents(a.Remains), percents(a.CI[0]), percents(a.CI[1]))
+	}
+	published, there := armOf(d, a.Published, a.Cell)
+	baseline, known := armOf(d, a.Baseline, a.Cell)
+	if !there || !known {
+		return row
+	}
+	theirs, is := publishedFor(d, published)
+	base, has := publishedFor(d, baseline)
+	switch {
+	case is && has && theirs.ElapsedMS > 0 && base.ElapsedMS > 0:
 		row[6] = ms(theirs.ElapsedMS - base.ElapsedMS)
-	} else if ok4 && theirs.ElapsedMS == 0 {
+	case is && theirs.ElapsedMS == 0:
 		row[6] = figureText(theirs)
 	}
 	return row
 }
 
-const (
-	smallGap = 0.01 // of the baseline: a share of less says nothing
-	mostLost = 0.01 // of an arm's calls: beyond, its times do not stand for it
-)
-
-// partOf is the confound's share of the gap, where the gap is one.
-func partOf(d result.Document, published, controlled, baseline result.Arm) string {
-	const unknown = "not established"
-	for _, arm := range []result.Arm{published, controlled, baseline} {
-		if arm.Limited != "" || arm.Lost() > mostLost {
-			return unknown
-		}
-	}
-	gap := published.ElapsedMS - baseline.ElapsedMS
-	small := math.Abs(gap) <= smallGap*baseline.ElapsedMS
-	switch decision := decisionOn(d, "latency_p50", published, baseline); {
-	case small && (decision == "equivalent" || decision == "better" || decision == "worse"):
-		return "no gap"
-	case !small && (decision == "better" || decision == "worse"):
-		return fmt.Sprintf("%.0f %%", (published.ElapsedMS-controlled.ElapsedMS)/gap*100)
-	}
-	return unknown
+// percents is a share that may be negative.
+func percents(share float64) string {
+	return strings.Replace(fmt.Sprintf("%.0f", math.Round(100*share)+0), "-", "−", 1)
 }
 
-// decisionOn is what was decided on a against b in their cell, "" if nothing was.
-func decisionOn(d result.Document, metric string, a, b result.Arm) string {
-	for _, v := range d.Verdicts {
-		if v.Metric == metric && v.A == a.Name && v.B == b.Name && v.Cell.Key() == a.Cell.Key() {
-			return v.Decision
-		}
+func metricColumn(metric string) string {
+	if metric == "elapsed" {
+		return "elapsed ms"
 	}
-	return ""
+	return "p50 ms"
 }
 
-func elapsedOf(d result.Document, name string, cell result.Cell) (result.Arm, bool) {
-	for _, arm := range armsIn(d, cell) {
-		if arm.Name == name && arm.ElapsedMS > 0 {
-			return arm, true
+// trialMedian is the median trial of an arm on the account's metric.
+func trialMedian(d result.Document, name string, a result.Account) string {
+	arm, ok := armOf(d, name, a.Cell)
+	if !ok {
+		return none
+	}
+	var values []float64
+	for _, t := range arm.Trials {
+		switch {
+		case t.Failed != "":
+		case a.Metric == "elapsed":
+			values = append(values, t.ElapsedMS)
+		default:
+			values = append(values, t.Latency.P50)
 		}
 	}
-	return result.Arm{}, false
+	return ms(median(values))
 }

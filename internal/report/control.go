@@ -16,7 +16,7 @@ func controls(p *page, d result.Document) {
 	var pairs []pair
 	byPair := map[pair][]result.Verdict{}
 	for _, v := range d.Verdicts {
-		if v.Kind != "control" {
+		if v.Kind != "control" || v.Secondary {
 			continue
 		}
 		key := pair{clean(v.A), clean(v.B)}

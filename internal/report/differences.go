@@ -1,89 +1,60 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 
 	"rpclab/internal/result"
 )
 
-// missing lists what only one of the runs has.
-func missing(p *page, a, b result.Document) {
-	var said []string
-	only := func(in, other result.Document, name string) {
-		for _, arm := range in.Arms {
-			if _, ok := armOf(other, arm.Name, arm.Cell); !ok {
-				said = append(said, fmt.Sprintf("only in %s: %s%s", name, clean(arm.Name), at(arm.Cell)))
-			}
+// elsewhere warns of what else may be behind every difference.
+func elsewhere(p *page, c result.Comparison) {
+	what := map[string]string{"machine": "Another machine", "version": "Another version", "run": "Another run"}
+	for _, d := range c.Differences {
+		if name, matters := what[d.Kind]; matters {
+			p.alarm(name + ": " + differs(d))
 		}
 	}
-	only(a, b, "A")
-	only(b, a, "B")
-	if len(said) == 0 {
+}
+
+// refused lists the arms that are not compared.
+func refused(p *page, c result.Comparison) {
+	if len(c.Refused) == 0 {
 		return
 	}
 	p.heading("Not compared")
-	for _, text := range said {
-		p.item(text)
+	for _, r := range c.Refused {
+		p.item(clean(r.Arm) + at(r.Cell) + ": " + clean(r.Reason))
 	}
 }
 
-// differences lists what else is not the same: the run, the machine, the settings.
-func differences(p *page, a, b result.Document) {
+// settings lists those that differ, each once with the arms that have it so.
+func settings(p *page, c result.Comparison) {
 	var said []string
-	differ := func(what string, left, right any) {
-		if l, r := value(left), value(right); l != r {
-			said = append(said, clean(fmt.Sprintf("%s: %s in A, %s in B", what, orNothing(l), orNothing(r))))
-		}
-	}
-	differ("cluster", a.Cluster, b.Cluster)
-	differ("rounds", a.Rounds, b.Rounds)
-	differ("seed", fmt.Sprint(a.Seed), fmt.Sprint(b.Seed))
-	differ("quick", a.Quick, b.Quick)
-	differ("partial", a.Partial, b.Partial)
-	differ("machine", machine(a.Machine), machine(b.Machine))
-	differ("kernel", a.Machine.Kernel, b.Machine.Kernel)
-	for _, left := range a.Arms {
-		right, ok := armOf(b, left.Name, left.Cell)
-		if !ok {
+	arms := map[string][]string{}
+	for _, d := range c.Differences {
+		if d.Kind != "setting" {
 			continue
 		}
-		l, r := flat("", left.Config), flat("", right.Config)
-		paths := maps.Clone(l)
-		maps.Copy(paths, r)
-		for _, path := range slices.Sorted(maps.Keys(paths)) {
-			differ(left.Name+at(left.Cell)+", "+path, l[path], r[path])
+		text := differs(d)
+		if arms[text] == nil {
+			said = append(said, text)
 		}
+		arms[text] = append(arms[text], clean(d.Arm)+at(d.Cell))
 	}
 	if len(said) == 0 {
 		return
 	}
-	p.heading("What else differs")
+	p.heading("Settings that differ")
 	for _, text := range said {
-		p.item(text)
+		p.item(text + " (" + and(arms[text]) + ")")
 	}
 }
 
-func orNothing(text string) string {
-	if text == "" || text == "null" {
-		return "not set"
+func differs(d result.Difference) string {
+	missing := "not known"
+	if d.Kind == "setting" {
+		missing = "not set"
 	}
-	return text
-}
-
-// flat makes one field path for each setting.
-func flat(path string, config map[string]any) map[string]any {
-	out := map[string]any{}
-	for name, v := range config {
-		if path != "" {
-			name = path + "." + name
-		}
-		if deeper, ok := v.(map[string]any); ok {
-			maps.Copy(out, flat(name, deeper))
-			continue
-		}
-		out[name] = v
-	}
-	return out
+	return clean(fmt.Sprintf("%s: %s in A, %s in B", d.What, cmp.Or(d.A, missing), cmp.Or(d.B, missing)))
 }

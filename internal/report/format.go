@@ -48,6 +48,8 @@ func ratio(v float64) string {
 		return fmt.Sprintf("%.2f", v)
 	case v < 99.95:
 		return fmt.Sprintf("%.1f", v)
+	case v >= 999_999.5:
+		return ">999,999" // as good as no end
 	}
 	return number(v)
 }

@@ -25,12 +25,13 @@ func head(p *page, d result.Document) {
 	}
 	p.say(strings.Join(filled(
 		clean(d.Cluster)+" cluster",
-		machine(d.Machine),
+		Machine(d.Machine),
 	), ", "))
 	p.say(strings.Join(filled(progress(d), fmt.Sprintf("seed %d", d.Seed), lasted(d), moment(d.Started)), ", "))
 }
 
-func machine(m result.Machine) string {
+// Machine says in one clause where a run took place.
+func Machine(m result.Machine) string {
 	memory := ""
 	if m.Memory > 0 {
 		memory = fmt.Sprintf("%.0f GB", float64(m.Memory)/1e9)
@@ -66,6 +67,11 @@ func measuredTrials(d result.Document) (n int) {
 func progress(d result.Document) string {
 	done := measuredTrials(d)
 	text := plural(d.Rounds, "round")
+	if n := len(d.Looks); n > 0 && d.Partial {
+		text = fmt.Sprintf("until decided, in %s at most", text)
+	} else if n > 0 {
+		text += fmt.Sprintf(" (until decided, of %d at most)", d.Looks[n-1])
+	}
 	switch {
 	case done < d.TrialCount:
 		text += fmt.Sprintf(", %s of %s", number(float64(done)), plural(d.TrialCount, "trial"))

@@ -7,6 +7,7 @@ type page struct{ blocks []block }
 // block is exactly one of its kinds.
 type block struct {
 	kind  kind
+	aside bool // for Markdown alone: too long for a terminal
 	tone  tone
 	text  string   // title, heading, sentence, item
 	table *table   // kind grid
@@ -50,6 +51,12 @@ type stripe struct {
 	values []float64
 	top    float64
 	marks  map[int]string // instead of values: text at these places
+}
+
+// aside adds what only Markdown shows.
+func (p *page) aside(b block) {
+	b.aside = true
+	p.add(b)
 }
 
 func (p *page) add(b block)           { p.blocks = append(p.blocks, b) }

@@ -44,12 +44,13 @@ func story(d result.Document) page {
 	head(&p, d)
 	if measured(d) {
 		times(&p, d)
+		capacities(&p, d)
 		verdicts(&p, d)
 		balance(&p, d)
 		confounds(&p, d)
 		events(&p, d)
 		cost(&p, d)
-	} else {
+	} else if capacities(&p, d); !searched(d) {
 		p.warn("Nothing was measured: there is no number to show.")
 	}
 	failures(&p, d)

@@ -51,7 +51,7 @@ func samples() map[string]result.Document {
 	empty.Partial, empty.Finished, empty.TrialCount = true, nil, 35
 
 	return map[string]result.Document{"channels": channels(), "churn": churn(), "partial": partial, "failing": failing,
-		"limited": limited, "single-round": single, "control-different": fooled, "empty": empty}
+		"limited": limited, "single-round": single, "control-different": fooled, "empty": empty, "search": search(), "search-interrupted": broken()}
 }
 
 func TestReportsReadAsWeWantThem(t *testing.T) {
@@ -65,30 +65,6 @@ func TestReportsReadAsWeWantThem(t *testing.T) {
 		}
 		testkit.Golden(t, name+".txt", terminal.String())
 		testkit.Golden(t, name+".md", markdown.String())
-	}
-}
-
-func TestComparisonsReadAsWeWantThem(t *testing.T) {
-	a, b := channels(), channels()
-	b.ID, b.Started, b.Seed, b.Machine.CPUs = "20261121-091500-b3qz", b.Started.Add(14*time.Hour), 43, 4
-	b.Arms = b.Arms[1:]
-	for i := range b.Arms {
-		if b.Arms[i].Name == "endpointslice" {
-			b.Arms[i].Latency = latency(650, 900)
-			b.Arms[i].Config = map[string]any{"route": "endpointslice", "caller": map[string]any{"channel": "pool of 4"}}
-			for r := range b.Arms[i].Trials {
-				b.Arms[i].Trials[r].Latency = latency(650+float64(r), 900)
-			}
-		}
-	}
-	other := churn()
-	other.ID = "20261122-070000-aaaa"
-	for name, pair := range map[string][2]result.Document{"compare": {a, b}, "compare-other": {small(2, ways()[3]), other}} {
-		var text bytes.Buffer
-		if err := Compare(&text, pair[0], pair[1], Options{}); err != nil {
-			t.Fatal(err)
-		}
-		testkit.Golden(t, name+".txt", text.String())
 	}
 }
 
@@ -133,11 +109,8 @@ func TestNoLineIsWiderThanTheTerminal(t *testing.T) {
 	all["huge"] = huge
 	for name, d := range all {
 		for _, width := range []int{0, 40, 61, 80, 200} {
-			var text, compared bytes.Buffer
+			var text bytes.Buffer
 			if err := Terminal(&text, d, Options{Width: width}); err != nil {
-				t.Fatal(err)
-			}
-			if err := Compare(&compared, d, d, Options{Width: width}); err != nil {
 				t.Fatal(err)
 			}
 			limit := width
@@ -145,7 +118,6 @@ func TestNoLineIsWiderThanTheTerminal(t *testing.T) {
 				limit = 80
 			}
 			fits(t, name, text.String(), limit)
-			fits(t, name+" compared", compared.String(), limit)
 		}
 	}
 }

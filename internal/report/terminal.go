@@ -3,6 +3,7 @@ package report
 import (
 	"bufio"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -17,8 +18,9 @@ const (
 func writeTerminal(w io.Writer, p page, o Options) error {
 	out := bufio.NewWriter(w)
 	width := o.width()
-	for i, b := range p.blocks {
-		if i > 0 && apart(p.blocks[i-1], b) {
+	blocks := slices.DeleteFunc(slices.Clone(p.blocks), func(b block) bool { return b.aside })
+	for i, b := range blocks {
+		if i > 0 && apart(blocks[i-1], b) {
 			out.WriteByte('\n')
 		}
 		for _, line := range lines(b, width) {

@@ -30,6 +30,15 @@ func armsIn(d result.Document, cell result.Cell) []result.Arm {
 	return arms
 }
 
+func armOf(d result.Document, name string, cell result.Cell) (result.Arm, bool) {
+	for _, arm := range armsIn(d, cell) {
+		if arm.Name == name {
+			return arm, true
+		}
+	}
+	return result.Arm{}, false
+}
+
 // armName carries the marks that times explains.
 func armName(a result.Arm) string {
 	name := clean(a.Name)

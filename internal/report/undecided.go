@@ -18,8 +18,11 @@ func undecided(p *page, open []result.Verdict) {
 	for _, v := range open {
 		if !slices.Contains(metrics, v.Metric) {
 			metrics = append(metrics, v.Metric)
-			t.columns = append(t.columns, column{"ratio " + metricName(v.Metric), true})
 		}
+	}
+	slices.Sort(metrics) // lower percentiles first
+	for _, metric := range metrics {
+		t.columns = append(t.columns, column{"ratio " + metricName(metric), true})
 	}
 	place := map[[2]string]int{}
 	for _, v := range open {
@@ -47,10 +50,11 @@ func brackets(v result.Verdict) string {
 	return "(" + ratio(v.CI[0]) + "–" + ratio(v.CI[1]) + ")"
 }
 
-// reasons says each reason once. Only those about intervals differ in their numbers
-// alone; in others a number may be part of an arm's name.
+// reasons says each reason once, and of all the arms that it holds for. Only those about
+// intervals differ in their numbers alone; in others a number may be part of an arm's name.
 func reasons(open []result.Verdict) []string {
 	var all ranges
+	arms := map[int][]string{} // by their place in all
 	for _, v := range open {
 		switch reason := clean(v.Reason); {
 		case reason == "":
@@ -58,8 +62,28 @@ func reasons(open []result.Verdict) []string {
 		case strings.HasPrefix(reason, aboutInterval):
 			all.loosely(reason)
 		default:
-			all.exactly(reason)
+			text, arm := ofAnArm(reason, clean(v.A), clean(v.B))
+			if at := all.exactly(text); arm != "" && !slices.Contains(arms[at], arm) {
+				arms[at] = append(arms[at], arm)
+			}
 		}
 	}
-	return all.texts()
+	texts := all.texts()
+	for i := range texts {
+		texts[i] = strings.Replace(texts[i], anArm, " of "+and(arms[i])+" ", 1)
+	}
+	return texts
+}
+
+// anArm stands for " of NAME " in a reason.
+const anArm = "\x01"
+
+// ofAnArm takes out of a reason which of the arms it is of; "": it does not say so.
+func ofAnArm(reason string, names ...string) (text, arm string) {
+	for _, name := range names {
+		if before, after, is := strings.Cut(reason, " of "+name+" "); is {
+			return before + anArm + after, name
+		}
+	}
+	return reason, ""
 }

@@ -19,7 +19,7 @@ func verdicts(p *page, d result.Document) {
 		decided, open := []string{}, []result.Verdict{}
 		for _, v := range d.Verdicts {
 			switch {
-			case v.Kind == "control" || v.Cell.Key() != cell.Key():
+			case v.Kind == "control" || v.Secondary || v.Cell.Key() != cell.Key():
 			case v.Decision == "undecided":
 				open = append(open, v)
 			default:
@@ -37,18 +37,33 @@ func verdicts(p *page, d result.Document) {
 		}
 		undecided(p, open)
 	}
+	doubts(p, d)
 	controls(p, d)
+	headline := 0
 	for _, v := range d.Verdicts {
-		if brackets(v) != "" {
-			p.note(intervalNote(v.Level, len(d.Verdicts)))
-			return
+		if !v.Secondary {
+			headline++
 		}
 	}
+	for _, v := range d.Verdicts {
+		if brackets(v) != "" && !v.Secondary {
+			note := intervalNote(v.Level, headline, max(len(d.Looks), 1))
+			if v.Metric != "capacity" {
+				note += ofLatency
+			}
+			if d.Margin > 0 {
+				note += fmt.Sprintf(" As fast means: to within %.3g %%.", 100*d.Margin)
+			}
+			p.note(note)
+			break
+		}
+	}
+	besides(p, d)
 }
 
 // intervalNote says what the intervals promise. The level of one is that of the run
 // with the error shared by all its verdicts (Bonferroni); 0 if it is not known.
-func intervalNote(level float64, verdicts int) string {
+func intervalNote(level float64, verdicts, looks int) string {
 	text := "In brackets: the confidence interval of the ratio, from pairs of trials of the same round"
 	if level > 0 && level < 1 {
 		text = fmt.Sprintf("In brackets: the %s confidence interval of the ratio, from pairs of trials of the same round", confidence(level))
@@ -58,11 +73,17 @@ func intervalNote(level float64, verdicts int) string {
 				all = "both"
 			}
 			text += fmt.Sprintf(", wide enough that %s verdicts of this run hold together with %s",
-				all, confidence(1-(1-level)*float64(verdicts)))
+				all, confidence(1-(1-level)*float64(verdicts*looks)))
+		}
+		if looks > 1 {
+			text += fmt.Sprintf(", at all %d looks that the run could take", looks)
 		}
 	}
-	return text + ". Ratios are of the whole latency, the servers' own delay included."
+	return text + "."
 }
+
+// ofLatency says what the ratios of latencies are of.
+const ofLatency = " Ratios are of the whole latency, the servers' own delay included."
 
 // confidence shows a level with as many nines as it takes.
 func confidence(level float64) string {
@@ -86,6 +107,9 @@ func verdictCells(d result.Document) []result.Cell {
 func sentenceOf(v result.Verdict) string {
 	a, b, where := clean(v.A), clean(v.B), metricName(v.Metric)
 	ci := fmt.Sprintf("%s–%s", ratio(v.CI[0]), ratio(v.CI[1]))
+	if v.Metric == "capacity" {
+		return sentenceOfCapacity(v, a, b, ci)
+	}
 	switch v.Decision {
 	case "better":
 		return fmt.Sprintf("%s is faster than %s %s: %s times as long (%s)", a, b, where, ratio(v.Ratio), ci)

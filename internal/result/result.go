@@ -19,12 +19,17 @@ type Document struct {
 	Started    time.Time  `json:"started"`
 	Finished   *time.Time `json:"finished,omitempty"`
 	// Partial is true while trials are missing: the run goes on, or ended early.
-	Partial  bool    `json:"partial,omitempty"`
-	Machine  Machine `json:"machine"`
-	Rounds   int     `json:"rounds"`
-	Seed     uint64  `json:"seed"`
-	Quick    bool    `json:"quick,omitempty"`
-	Baseline string  `json:"baseline"` // the arm that the others are compared with
+	Partial bool    `json:"partial,omitempty"`
+	Machine Machine `json:"machine"`
+	Rounds  int     `json:"rounds"`
+	// Margin is the difference that is not worth a call, as a share; 0: 0.03.
+	Margin float64 `json:"margin,omitempty"`
+	Seed   uint64  `json:"seed"`
+	// Looks are the numbers of rounds after which a run that goes on until it is decided
+	// looked, or would have, at its verdicts; none: its rounds were fixed.
+	Looks    []int  `json:"looks,omitempty"`
+	Quick    bool   `json:"quick,omitempty"`
+	Baseline string `json:"baseline"` // the arm that the others are compared with
 	// Changed are the settings, path=value, in which the run differs from the
 	// experiment as written: those of --set and --quick, rounds and sweep left out.
 	Changed    []string    `json:"changed,omitempty"`
@@ -33,6 +38,7 @@ type Document struct {
 	Verdicts   []Verdict   `json:"verdicts"`
 	Events     []Event     `json:"events"`
 	Confounds  []Confound  `json:"confounds,omitempty"`
+	Accounts   []Account   `json:"accounts,omitempty"` // of the confounds
 	Published  []Published `json:"published_figures,omitempty"`
 	TrialCount int         `json:"trials_planned"`
 }
@@ -46,7 +52,10 @@ type Machine struct {
 	Model    string `json:"cpu_model,omitempty"`
 	Kernel   string `json:"kernel,omitempty"`
 	Go       string `json:"go"`
+	Rpclab   string `json:"rpclab,omitempty"` // the version that made the run; empty: not known
 	MaxFiles uint64 `json:"max_files,omitempty"`
+	// ClockNS is the smallest step of the clock that was seen, in nanoseconds.
+	ClockNS float64 `json:"clock_ns,omitempty"`
 }
 
 // Cell is one point of the sweep: field path to value. Empty without a sweep.
@@ -59,10 +68,13 @@ type Measures struct {
 	Dropped uint64            `json:"dropped"` // due, but over the in-flight bound
 	Rate    float64           `json:"rate"`    // calls/s from the first due to the last answer
 	// ElapsedMS runs from the start of the load to the last answer (an arm: the median trial).
-	ElapsedMS float64           `json:"elapsed_ms"`
-	Latency   Histogram         `json:"latency_ms"`
-	Service   Histogram         `json:"service_ms"`
-	Lateness  Histogram         `json:"lateness_ms"`
+	ElapsedMS float64   `json:"elapsed_ms"`
+	Latency   Histogram `json:"latency_ms"`
+	Service   Histogram `json:"service_ms"`
+	Lateness  Histogram `json:"lateness_ms"`
+	// Messages is of the messages that came on streams, each from when the one that it
+	// answers was sent; nil: calls were not streams.
+	Messages  *Histogram        `json:"message_ms,omitempty"`
 	Backends  map[string]uint64 `json:"backends"` // every ready backend, those without a call too
 	Balance   Balance           `json:"balance"`
 	Resources Resources         `json:"resources"`
@@ -99,6 +111,9 @@ type Arm struct {
 	Config    map[string]any `json:"config"`
 	// Limited says how the generator itself bounded these numbers; empty: it did not.
 	Limited string `json:"limited,omitempty"`
+	// Capacity is that of searches; nil: the load was none. The measures are those at
+	// the rates that held.
+	Capacity *Capacities `json:"capacity,omitempty"`
 	Measures
 	Trials []Trial `json:"trials"`
 }
@@ -110,7 +125,12 @@ type Trial struct {
 	Started time.Time `json:"started"`
 	Failed  string    `json:"failed,omitempty"` // why the trial gave no measurement
 	Limited string    `json:"limited,omitempty"`
+	// Capacity is what a search found, whose measures are those of the full-length probe
+	// at the rate that held; nil: the load was no search.
+	Capacity *Capacity `json:"capacity,omitempty"`
 	Measures
+	// Machine is what the machine did beside the trial; nil: it was not looked at.
+	Machine *Beside `json:"machine,omitempty"`
 	// Servers is what each backend used in this trial.
 	Servers map[string]ServerUsage `json:"servers,omitempty"`
 	// Lost says which backends ended unasked, or could not start, and why.
@@ -121,6 +141,14 @@ type Trial struct {
 	// the balance is taken: one group, or one for each second in which the set of
 	// ready backends stayed as it was.
 	Groups [][]uint64 `json:"groups,omitempty"`
+}
+
+// Beside is how much of the machine's processors others had in a trial. What was taken
+// is a share of what was wanted: idle processors do not make up for it.
+type Beside struct {
+	Stolen    float64 `json:"stolen"`    // by other machines on the same hardware, of what all processes wanted, but of one processor at the least
+	Throttled float64 `json:"throttled"` // by the quota of a control group that the run is in, of what the run wanted
+	Others    float64 `json:"others"`    // by processes that are not the lab's, of all the processors' time
 }
 
 // Timeline counts what ended in each interval of a trial.
@@ -180,16 +208,26 @@ type ServerUsage struct {
 
 // Verdict compares arm A with arm B on one metric in one cell.
 type Verdict struct {
-	Metric   string     `json:"metric"` // latency_p50, latency_p99
+	Metric   string     `json:"metric"` // latency_p50, latency_p99, client_cpu, balance, …
 	A        string     `json:"a"`
 	B        string     `json:"b"`
 	Cell     Cell       `json:"cell"`
-	Ratio    float64    `json:"ratio"` // a over b, under 1: a is faster
+	Ratio    float64    `json:"ratio"` // a over b; of latencies, under 1: a is faster
 	CI       [2]float64 `json:"ci"`
 	Level    float64    `json:"level"`                                             // of CI: the run's 0.95, shared by all its verdicts
 	Decision string     `json:"decision" enum:"better,worse,equivalent,undecided"` // a against b
 	Rounds   int        `json:"rounds"`                                            // pairs behind it
 	Reason   string     `json:"reason,omitempty"`
+	// Unfit says that more rounds of the same would not help.
+	Unfit bool `json:"unfit,omitempty"`
+	// Secondary metrics do not share the error of the headline ones: it is 5 % for all
+	// pairs of each.
+	Secondary bool `json:"secondary,omitempty"`
+	// PRanks is the two-sided p-value of the Mann-Whitney U test on the trials' values,
+	// of this pair alone; 0: there were none.
+	PRanks float64 `json:"p_ranks,omitempty"`
+	// Notes are doubts about the numbers that do not change the decision.
+	Notes []string `json:"notes,omitempty"`
 	// Kind is why the pair is compared: baseline, control (A/A) or confound.
 	Kind string `json:"kind" enum:"baseline,control,confound"`
 }
@@ -223,6 +261,21 @@ type Confound struct {
 	Published  string `json:"published"`
 	Controlled string `json:"controlled"`
 	What       string `json:"what"`
+}
+
+// Account says how much of a published gap remains without its confound, in one cell.
+type Account struct {
+	Published  string `json:"published"`
+	Controlled string `json:"controlled"`
+	Baseline   string `json:"baseline"`
+	Cell       Cell   `json:"cell"`
+	// Metric is elapsed where a load is a number of calls, else latency_p50.
+	Metric  string     `json:"metric" enum:"elapsed,latency_p50"`
+	GapMS   float64    `json:"gap_ms"`  // published less baseline, the mean over rounds
+	Remains float64    `json:"remains"` // controlled less baseline, as a share of the gap
+	CI      [2]float64 `json:"ci"`      // of Remains, zero where Reason is given
+	Level   float64    `json:"level"`   // of CI: 0.95, shared by all accounts of the run
+	Reason  string     `json:"reason,omitempty"`
 }
 
 // Published is one figure of the study that the experiment replaces: a fact to

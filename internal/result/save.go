@@ -78,6 +78,21 @@ func (s *Store) Finish(ctx context.Context, d Document) error {
 	return nil
 }
 
+// Save stores a document that is whole already.
+func (s *Store) Save(ctx context.Context, d Document) error {
+	if err := s.Begin(ctx, d); err != nil {
+		return err
+	}
+	for _, arm := range d.Arms {
+		for _, t := range arm.Trials {
+			if err := s.AddTrial(ctx, d.ID, arm, t); err != nil {
+				return err
+			}
+		}
+	}
+	return s.Finish(ctx, d)
+}
+
 func withoutTrials(d Document) Document {
 	d.Arms = list(d.Arms)
 	for i := range d.Arms {

@@ -10,12 +10,19 @@ import (
 // JSONSchema is the form of a [Document] as JSON Schema (draft 2020-12), made from
 // the Go types: a field without omitempty is required, an `enum` tag lists the
 // values it may have. Unknown fields are allowed, since v1 may gain some.
-func JSONSchema() ([]byte, error) {
+func JSONSchema() ([]byte, error) { return schemaOf(reflect.TypeFor[Document](), Schema) }
+
+// ComparisonJSONSchema is the form of a [Comparison], made likewise.
+func ComparisonJSONSchema() ([]byte, error) {
+	return schemaOf(reflect.TypeFor[Comparison](), ComparisonSchema)
+}
+
+func schemaOf(t reflect.Type, name string) ([]byte, error) {
 	g := generator{defs: map[string]any{}}
-	root := g.object(reflect.TypeFor[Document]())
-	root["properties"].(map[string]any)["schema"] = map[string]any{"const": Schema}
+	root := g.object(t)
+	root["properties"].(map[string]any)["schema"] = map[string]any{"const": name}
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-	root["title"] = Schema
+	root["title"] = name
 	root["$defs"] = g.defs
 	text, err := json.MarshalIndent(root, "", "  ")
 	return append(text, '\n'), err

@@ -12,12 +12,50 @@ import (
 
 var schemaFile = filepath.Join("..", "..", "api", "result.schema.json")
 
+var comparisonSchemaFile = filepath.Join("..", "..", "api", "comparison.schema.json")
+
 func TestThePublishedSchemaIsThatOfTheTypes(t *testing.T) {
 	schema, err := JSONSchema()
 	if err != nil {
 		t.Fatal(err)
 	}
 	testkit.GoldenFile(t, schemaFile, string(schema))
+	if schema, err = ComparisonJSONSchema(); err != nil {
+		t.Fatal(err)
+	}
+	testkit.GoldenFile(t, comparisonSchemaFile, string(schema))
+}
+
+func TestTheSchemaAcceptsComparisons(t *testing.T) {
+	schema, err := jsonschema.NewCompiler().Compile(comparisonSchemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := Comparison{
+		Schema:      ComparisonSchema,
+		Differences: []Difference{{Kind: "machine", What: "CPUs", A: "2", B: "4"}},
+		Refused:     []Refusal{{Arm: "pool", Reason: "only in A"}},
+		Ratios:      []Ratio{{Metric: "latency_p50", Arm: "shared", Cell: Cell{"load.burst": 300}, Decision: "worse"}},
+		Gates:       []Gated{{Gate: "p99 ratio < 1.05", Arm: "shared", Outcome: "held"}},
+	}
+	wrong := full
+	wrong.Gates = []Gated{{Outcome: "perhaps"}}
+	for name, c := range map[string]struct {
+		c  Comparison
+		ok bool
+	}{"full": {full, true}, "empty": {Comparison{Schema: ComparisonSchema}, true}, "no such outcome": {wrong, false}} {
+		var text bytes.Buffer
+		if err := WriteComparison(&text, c.c); err != nil {
+			t.Fatal(err)
+		}
+		value, err := jsonschema.UnmarshalJSON(&text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(value); (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 func TestTheSchemaAcceptsResultsAndNothingElse(t *testing.T) {

@@ -57,6 +57,29 @@ func TestAFinishedRunComesBackAsItWas(t *testing.T) {
 	}
 }
 
+func TestAWholeDocumentIsSavedAtOnce(t *testing.T) {
+	s, want, ctx := open(t, t.TempDir()), sampleDocument(t), context.Background()
+	must(t, s.Save(ctx, want))
+	got, complete, err := s.Get(ctx, want.ID)
+	must(t, err)
+	wantText, err := encode(want)
+	must(t, err)
+	gotText, err := encode(got)
+	must(t, err)
+	if diff := cmp.Diff(wantText, gotText); diff != "" || !complete {
+		t.Errorf("complete: %v; %s", complete, diff)
+	}
+	rows, err := s.List(ctx)
+	must(t, err)
+	trials := 0
+	for _, arm := range want.Arms {
+		trials += len(arm.Trials)
+	}
+	if len(rows) != 1 || rows[0].Status != Done || rows[0].Trials != trials || trials == 0 {
+		t.Errorf("the list says %+v", rows)
+	}
+}
+
 // The process is gone: only what another opening of the file sees is left.
 func TestARunThatDiedComesBackAsItsPieces(t *testing.T) {
 	dir, ctx := t.TempDir(), context.Background()

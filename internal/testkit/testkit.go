@@ -49,14 +49,20 @@ func GoldenFile(t *testing.T, path, got string) {
 // Await polls until ok, or fails the test after 20 s.
 func Await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
+	AwaitFor(t, 20*time.Second, what, ok)
+}
+
+// AwaitFor polls until ok, or fails the test after so long.
+func AwaitFor(t *testing.T, long time.Duration, what string, ok func() bool) {
+	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); <-tick.C {
+	for end := time.Now().Add(long); time.Now().Before(end); <-tick.C {
 		if ok() {
 			return
 		}
 	}
-	t.Fatalf("not within 20 s: %s", what)
+	t.Fatalf("not within %s: %s", long, what)
 }
 
 var build struct {

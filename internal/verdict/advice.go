@@ -13,16 +13,19 @@ const farthest = 1000
 
 // advice says why a comparison with enough rounds is undecided and what would help.
 // It speaks of a new run: rounds added because of a verdict would void it.
-func advice(v Verdict, logs []float64, o Options) string {
+func advice(v Verdict, logs []float64, o Options) string { return open(v, o, enough(logs, o)) }
+
+// open says it of an interval that n rounds would probably narrow enough.
+func open(v Verdict, o Options, n int) string {
 	why := "the interval spans 1"
 	if v.CI[0] > 1 || v.CI[1] < 1 {
 		why = fmt.Sprintf("the interval excludes 1, but a difference of %s may be under the margin of %s",
 			percent(math.Abs(v.Ratio-1)), percent(o.Margin))
 	}
-	if n := enough(logs, o); n <= farthest {
+	if n <= farthest {
 		return fmt.Sprintf("%s: more rounds would narrow it (about %d, if the noise stays)", why, n)
 	}
-	return fmt.Sprintf("%s, and the difference is too close to the margin of %s to be settled by more rounds", why, percent(o.Margin))
+	return fmt.Sprintf("%s, and it would take over %d rounds to narrow it enough", why, farthest)
 }
 
 // enough is the smallest number of rounds whose t interval would allow a decision

@@ -23,12 +23,10 @@ type distribution []weighted
 // bootstrapMeans is the distribution of the mean of len(xs) draws with
 // replacement from xs: exact for few values, else resampled from the seed.
 func bootstrapMeans(xs []float64, seed uint64) distribution {
-	var d distribution
-	if len(xs) <= exactRounds {
-		d = everyResample(xs)
-	} else {
-		d = drawnResamples(xs, seed)
+	if len(xs) > exactRounds {
+		return drawnResamples(xs, seed)
 	}
+	d := everyResample(xs)
 	slices.SortFunc(d, func(a, b weighted) int { return cmp.Compare(a.value, b.value) })
 	return d
 }
@@ -60,13 +58,18 @@ func everyResample(xs []float64) distribution {
 
 func drawnResamples(xs []float64, seed uint64) distribution {
 	random := rand.New(rand.NewPCG(seed, uint64(len(xs))))
-	d := make(distribution, resamples)
-	for i := range d {
+	means := make([]float64, resamples)
+	for i := range means {
 		var sum float64
 		for range xs {
 			sum += xs[random.IntN(len(xs))]
 		}
-		d[i] = weighted{sum / float64(len(xs)), 1.0 / resamples}
+		means[i] = sum / float64(len(xs))
+	}
+	slices.Sort(means)
+	d := make(distribution, resamples)
+	for i, m := range means {
+		d[i] = weighted{m, 1.0 / resamples}
 	}
 	return d
 }

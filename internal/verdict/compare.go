@@ -35,6 +35,9 @@ type Options struct {
 	// Family is the number of verdicts of the run. Each gets 1-(1-Level)/Family
 	// (Bonferroni), which holds however the verdicts depend on one another.
 	Family int
+	// Looks is how often the run may look at its verdicts and end: each look has its
+	// share of the error (Bonferroni again). 1 by default.
+	Looks int
 	// Margin is the difference that is not worth a call, as a share; 0.03 by default.
 	Margin float64
 	// Seed of the resampling; it matters with more than [exactRounds] pairs only.
@@ -131,9 +134,9 @@ func (o Options) withDefaults() Options {
 	if !(o.Margin > 0) {
 		o.Margin = 0.03
 	}
-	o.Family = max(o.Family, 1)
+	o.Family, o.Looks = max(o.Family, 1), max(o.Looks, 1)
 	return o
 }
 
 // alpha is the share of the error that this one verdict may use up.
-func (o Options) alpha() float64 { return (1 - o.Level) / float64(o.Family) }
+func (o Options) alpha() float64 { return (1 - o.Level) / float64(o.Family*o.Looks) }

@@ -33,7 +33,7 @@ func TestCoverageOfTheSame(t *testing.T) {
 			}
 		}
 	}
-	checkTable(t, "same", rows)
+	checkTable(t, page, "same", rows)
 }
 
 // overRuns counts the intervals that miss 1, and the runs with any call.
@@ -117,7 +117,7 @@ func TestCoverageLimits(t *testing.T) {
 				100*tail, rounds, percentOf(held, *sims), percentOf(better, *sims), percentOf(worse, *sims), percentOf(heldOf12, *sims)))
 		}
 	}
-	checkTable(t, "limits", rows)
+	checkTable(t, page, "limits", rows)
 }
 
 func meanLog(draw func(*rand.Rand) float64) float64 {

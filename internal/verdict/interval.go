@@ -21,9 +21,10 @@ func interval(xs []float64, alpha float64, seed uint64) (lo, hi float64) {
 }
 
 // student is the factor t(1-alpha/2, n-1) of a two-sided interval of n values.
-func student(n int, alpha float64) float64 {
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}
-	return -t.Quantile(alpha / 2)
+func student(n int, alpha float64) float64 { return studentOf(float64(n-1), alpha) }
+
+func studentOf(freedom, alpha float64) float64 {
+	return -distuv.StudentsT{Mu: 0, Sigma: 1, Nu: freedom}.Quantile(alpha / 2)
 }
 
 // expandedTail is the probability to cut off on either side of the bootstrap

@@ -23,7 +23,7 @@ func TestPower(t *testing.T) {
 			rows = append(rows, row)
 		}
 	}
-	checkTable(t, "power", rows)
+	checkTable(t, page, "power", rows)
 }
 
 // TestPowerIsWhatCompareFinds checks the shortcut of neededRatios: shifted by the

@@ -9,12 +9,15 @@ import (
 	"rpclab/internal/testkit"
 )
 
-const page = "../../docs/method/statistics.md"
+const (
+	page       = "../../docs/method/statistics.md"
+	acrossPage = "../../docs/method/comparing.md"
+)
 
-// checkTable compares a table with the page's, between the marks of its name, so
+// checkTable compares a table with a page's, between the marks of its name, so
 // that no figure stands there that the code does not give; -update rewrites it.
 // Figures depend on -sims, so only the page's own number of runs is compared.
-func checkTable(t *testing.T, name string, rows []string) {
+func checkTable(t *testing.T, page, name string, rows []string) {
 	t.Helper()
 	t.Log("\n" + strings.Join(rows, "\n"))
 	if *sims != pageSims {

@@ -42,5 +42,5 @@ func TestCoverageOfRandomRouting(t *testing.T) {
 		}
 		rows = append(rows, row)
 	}
-	checkTable(t, "uniform", rows)
+	checkTable(t, page, "uniform", rows)
 }

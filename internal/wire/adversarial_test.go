@@ -2,7 +2,9 @@ package wire_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"net"
 	"testing"
 
 	"rpclab/internal/measure"
@@ -16,24 +18,37 @@ import (
 // are coped with, the latter end with an error that says what was wrong.
 func TestEveryOddServerIsCopedWith(t *testing.T) {
 	for _, s := range wiretest.Scenarios() {
-		t.Run(s.Name, func(t *testing.T) {
-			e := engine(t, wire.Config{
-				Addresses: []string{wiretest.Serve(t, s)}, Timeout: s.Timeout, MaxMessage: s.MaxMessage,
-			}, oddCall(s))
-			m := run(t, e, pace.Closed{Users: s.InFlight, Calls: uint64(s.Calls)})
-			if m.Calls != uint64(s.Calls) {
-				t.Errorf("%d calls ended, %d were made", m.Calls, s.Calls)
-			}
-			if answered := m.Backends[wiretest.Backend]; answered > 0 && !s.Want.Accepts(measure.OK, "") {
-				t.Errorf("%d calls were answered; wanted %v (%s)", answered, s.Want.Codes, s.Source)
-			}
-			for code, n := range m.Errors {
-				t.Logf("%d × %s: %s", n, code, m.Samples[code])
-				if !s.Want.Accepts(code, m.Samples[code]) {
-					t.Errorf("%d calls ended as %s: %q; wanted %v %q (%s)", n, code, m.Samples[code], s.Want.Codes, s.Want.Message, s.Source)
-				}
-			}
-		})
+		t.Run(s.Name, func(t *testing.T) { cope(t, s, nil) })
+		t.Run(s.Name+" by goroutines", func(t *testing.T) { cope(t, s, byGoroutines) })
+	}
+}
+
+// byGoroutines opens a connection that stays with the Go runtime, as those with TLS and
+// those on systems other than Linux do.
+func byGoroutines(ctx context.Context, addr string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	return struct{ net.Conn }{conn}, nil
+}
+
+func cope(t *testing.T, s wiretest.Scenario, dial func(context.Context, string) (net.Conn, error)) {
+	e := engine(t, wire.Config{
+		Addresses: []string{wiretest.Serve(t, s)}, Dial: dial, Timeout: s.Timeout, MaxMessage: s.MaxMessage,
+	}, oddCall(s))
+	m := run(t, e, pace.Closed{Users: s.InFlight, Calls: uint64(s.Calls)})
+	if m.Calls != uint64(s.Calls) {
+		t.Errorf("%d calls ended, %d were made", m.Calls, s.Calls)
+	}
+	if answered := m.Backends[wiretest.Backend]; answered > 0 && !s.Want.Accepts(measure.OK, "") {
+		t.Errorf("%d calls were answered; wanted %v (%s)", answered, s.Want.Codes, s.Source)
+	}
+	for code, n := range m.Errors {
+		t.Logf("%d × %s: %s", n, code, m.Samples[code])
+		if !s.Want.Accepts(code, m.Samples[code]) {
+			t.Errorf("%d calls ended as %s: %q; wanted %v %q (%s)", n, code, m.Samples[code], s.Want.Codes, s.Want.Message, s.Source)
+		}
 	}
 }
 

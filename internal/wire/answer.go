@@ -67,19 +67,27 @@ func statusOf(s *h2.Stream) h2.Status {
 	switch {
 	case s.Failed.Code != h2.OK:
 		return s.Failed
-	case s.Head != nil && !strings.HasPrefix(s.Head.Type, "application/grpc"):
+	case s.Head != nil && !isGRPC(s.Head.Type):
 		status := h2.OfHTTP(s.Head.Status)
 		if s.Head.Status == 200 {
 			status.Code = h2.Unknown
 		}
 		status.Message += fmt.Sprintf(", with the content type %q: is this a gRPC server?", s.Head.Type)
 		return status
+	case s.Trailer != nil && s.Trailer.GRPCStatus > h2.Unauthenticated: // not to be taken for a status of HTTP
+		return h2.Status{Code: h2.Unknown, Message: s.Trailer.Message}
 	case s.Trailer != nil && s.Trailer.GRPCStatus >= 0:
 		return h2.Status{Code: uint32(s.Trailer.GRPCStatus), Message: s.Trailer.Message}
 	case s.Head != nil:
 		return h2.OfHTTP(s.Head.Status)
 	}
 	return h2.OfHTTP(0)
+}
+
+// isGRPC says whether a content type is "application/grpc" [("+proto" / "+json" / {custom})].
+func isGRPC(kind string) bool {
+	rest, ok := strings.CutPrefix(kind, "application/grpc")
+	return ok && (rest == "" || rest[0] == '+' || rest[0] == ';')
 }
 
 func (u *unpacker) inflated(message []byte, encoding string) ([]byte, h2.Status) {

@@ -4,99 +4,34 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"rpclab/internal/wire/chain"
 	"rpclab/internal/wire/h2"
 )
 
 // call is one call under way. It is used again for the next.
 type call struct {
-	stream         h2.Stream
-	n              uint64
-	user           int
-	due, sent      time.Duration // since the core's epoch
-	link           *link         // where its stream is; nil: nowhere yet
-	channel        *channel      // in whose queue it may be
-	single         *single       // its own connection
-	buffer, batch  []byte
-	streaming      streaming
-	attempts       int
-	prev, next     *call // in one of the queues, or in the free list
-	queue          *calls
-	before, after_ *call // in the order of deadlines
+	stream        h2.Stream
+	n             uint64
+	user          int           // of a closed pace, or -1
+	place         int           // among the calls of all cores; kept when used again
+	due, sent     time.Duration // since the core's epoch
+	link          *link         // where its stream is; nil: nowhere yet
+	channel       *channel      // in whose queue it may be
+	single        *single       // its own connection
+	buffer, batch []byte
+	streaming     streaming
+	attempts      int
+	queued        chain.Link[call] // waits for a connection, an address or another try
+	flying        chain.Link[call] // among the calls under way
+	next          *call            // in the free list
 }
 
-// calls is a queue.
-type calls struct {
-	first, last *call
-	n           int
-}
-
-func (q *calls) push(c *call) {
-	c.prev, c.next, c.queue = q.last, nil, q
-	if q.last != nil {
-		q.last.next = c
-	} else {
-		q.first = c
-	}
-	q.last = c
-	q.n++
-}
-
-func (q *calls) remove(c *call) {
-	if c.queue != q {
-		return
-	}
-	if c.prev != nil {
-		c.prev.next = c.next
-	} else {
-		q.first = c.next
-	}
-	if c.next != nil {
-		c.next.prev = c.prev
-	} else {
-		q.last = c.prev
-	}
-	c.prev, c.next, c.queue = nil, nil, nil
-	q.n--
-}
-
-// underway is the calls in flight in the order in which they were sent. All have the
-// same timeout, so that is the order of their deadlines too.
-type underway struct {
-	first, last *call
-	n           int
-}
-
-func (u *underway) push(c *call) {
-	c.before, c.after_ = u.last, nil
-	if u.last != nil {
-		u.last.after_ = c
-	} else {
-		u.first = c
-	}
-	u.last = c
-	u.n++
-}
-
-func (u *underway) remove(c *call) {
-	if c.before != nil {
-		c.before.after_ = c.after_
-	} else {
-		u.first = c.after_
-	}
-	if c.after_ != nil {
-		c.after_.before = c.before
-	} else {
-		u.last = c.before
-	}
-	c.before, c.after_ = nil, nil
-	u.n--
-}
-
-// mostAttempts of a call that servers give back without having looked at it.
+// mostAttempts to send a call that servers give back without having looked at it. One
+// that only waited for a stream on a shared connection was not sent: it waits on.
 const mostAttempts = 5
 
 func (l *link) start(c *call) {
-	c.link = l
+	c.link, l.used = l, l.core.now
 	c.stream.Reset()
 	if s := l.core.call.Stream; s != nil {
 		c.stream.More = c.streaming.sent < s.Messages
@@ -110,7 +45,8 @@ func (l *link) start(c *call) {
 func (c *core) begin(n uint64, user int, due time.Duration) {
 	k := c.free
 	if k == nil {
-		k = &call{}
+		k = &call{place: c.index + c.made*c.cfg.Cores}
+		c.made++
 		k.stream.Owner = k
 		k.stream.Request = c.request
 	} else {
@@ -118,15 +54,51 @@ func (c *core) begin(n uint64, user int, due time.Duration) {
 		k.next = nil
 	}
 	k.n, k.user, k.due, k.sent, k.attempts = n, user, due, c.now, 0
-	k.stream.Payload = c.payload(n, k.buffer)
+	if c.call.Began != nil {
+		c.call.Began()
+	}
+	c.underway.Push(k, &k.flying)
+	if err := c.prepareMessage(k); err != nil {
+		c.failed(k, h2.Status{Code: h2.Internal, Message: "the message cannot be made: " + err.Error()})
+		return
+	}
+	c.place(k)
+}
+
+// prepareMessage makes what a call sends.
+func (c *core) prepareMessage(k *call) (err error) {
+	k.stream.Payload = c.fixed
 	if c.call.Make != nil {
-		k.buffer = k.stream.Payload
+		worker := k.user
+		if worker < 0 {
+			worker = k.place
+		}
+		if k.buffer, err = c.payload(k.n, worker, k.buffer[:0]); err != nil {
+			return err
+		}
+		k.stream.Payload = k.buffer
 	}
 	if c.call.Stream != nil {
 		c.beginStream(k)
 	}
-	c.underway.push(k)
-	c.place(k)
+	return nil
+}
+
+// payload appends what call n sends.
+func (c *core) payload(n uint64, worker int, to []byte) (_ []byte, err error) {
+	switch {
+	case c.call.old():
+		if c.scratch, err = c.call.Make(n, worker, c.scratch[:0]); err != nil {
+			return to, err
+		}
+		return appendHTTP(to, c.head, c.scratch), nil
+	case c.call.HTTP != nil:
+		return c.call.Make(n, worker, to)
+	}
+	if to, err = c.call.Make(n, worker, append(to, 0, 0, 0, 0, 0)); err != nil {
+		return to, err
+	}
+	return frameInPlace(to), nil
 }
 
 // place gives a call to a channel, or a connection of its own.
@@ -136,33 +108,16 @@ func (c *core) place(k *call) {
 		c.placeAlone(k)
 		return
 	}
+	if c.pool != nil {
+		c.pool.start(k)
+		return
+	}
 	which := k.n / uint64(c.cfg.Cores)
 	if c.cfg.Sticky && k.user >= 0 {
 		which = uint64(k.user)
 	}
 	k.channel = c.channels[which%uint64(len(c.channels))]
-	if c.call.old() && !c.cfg.Sticky {
-		k.channel = c.idle(which)
-	}
 	k.channel.start(k)
-}
-
-// mostLooked bounds the search for an idle connection among many that are not.
-const mostLooked = 64
-
-// idle is a channel with a connection that carries no call, from a number on. Over
-// HTTP/1.1 a call behind another waits for its answer.
-func (c *core) idle(from uint64) *channel {
-	all := uint64(len(c.channels))
-	for i := range min(all, mostLooked) {
-		ch := c.channels[(from+i)%all]
-		for _, s := range ch.subs {
-			if s.isReady && s.link != nil && s.link.conn.Usable() && s.link.conn.Active() == 0 {
-				return ch
-			}
-		}
-	}
-	return c.channels[from%all]
 }
 
 func (c *core) placeAlone(k *call) {
@@ -171,7 +126,7 @@ func (c *core) placeAlone(k *call) {
 			c.failed(k, h2.Status{Code: h2.Unavailable, Message: c.nowhere})
 			return
 		}
-		c.unplaced.push(k)
+		c.unplaced.Push(k, &k.queued)
 		return
 	}
 	o := &single{core: c, call: k}
@@ -185,7 +140,10 @@ func (c *core) placeAlone(k *call) {
 // returned is a call that can be made again elsewhere.
 func (c *core) returned(k *call, why h2.Status) {
 	k.link = nil
-	if k.attempts++; k.attempts >= mostAttempts || c.closing {
+	if k.stream.Sent() || k.single != nil {
+		k.attempts++
+	}
+	if k.attempts >= mostAttempts || c.closing {
 		c.failed(k, why)
 		return
 	}
@@ -194,7 +152,7 @@ func (c *core) returned(k *call, why h2.Status) {
 		k.single.link.drain("")
 		k.single = nil
 	}
-	c.retry.push(k) // in the next turn: the connection that gave it back is busy saying so
+	c.retry.Push(k, &k.queued) // in the next turn: the connection that gave it back is busy saying so
 }
 
 // answered is a call whose stream has ended.
@@ -209,6 +167,9 @@ func (c *core) answered(k *call) {
 	default:
 		message, status = c.unpack.unary(&k.stream)
 	}
+	if status.Code == h2.Cancelled && k.stream.Failed.Code != h2.OK && c.cfg.Timeout > 0 && k.sent+c.cfg.Timeout <= c.now {
+		status = c.tooLate() // the server, which knows the deadline too, was the first to say so
+	}
 	backend := ""
 	if k.stream.Trailer != nil {
 		backend = k.stream.Trailer.Backend
@@ -222,6 +183,10 @@ func (c *core) answered(k *call) {
 		}
 	}
 	c.end(k, backend, status)
+}
+
+func (c *core) tooLate() h2.Status {
+	return h2.Status{Code: h2.DeadlineExceeded, Message: "no answer within " + c.cfg.Timeout.String()}
 }
 
 func (c *core) failed(k *call, why h2.Status) { c.end(k, "", why) }

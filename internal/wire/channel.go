@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"rpclab/internal/wire/chain"
 	"rpclab/internal/wire/h2"
 )
 
@@ -13,7 +14,7 @@ type channel struct {
 	core    *core
 	subs    []*sub
 	turn    int
-	waiting calls // for a connection
+	waiting chain.List[call] // for a connection
 }
 
 // sub keeps one connection to one of its addresses, which it tries in order.
@@ -27,6 +28,7 @@ type sub struct {
 	failed  string        // why, from a failure until the next success
 	backoff time.Duration
 	removed bool
+	idle    bool // closed for want of calls: the next one opens it
 }
 
 // Waits between attempts grow as the gRPC connection backoff protocol says, except
@@ -96,6 +98,7 @@ func (s *sub) connect() {
 	if s.removed || s.link != nil {
 		return
 	}
+	s.idle = false
 	s.link = s.channel.core.open(s, s.addrs[s.at%len(s.addrs)])
 }
 
@@ -112,6 +115,10 @@ func (s *sub) lost(l *link, why string) {
 	wasReady := s.isReady
 	s.link, s.isReady = nil, false
 	if s.removed {
+		return
+	}
+	if l.idle {
+		s.idle, s.at = true, 0
 		return
 	}
 	core := s.channel.core
@@ -148,7 +155,7 @@ func (ch *channel) start(c *call) {
 		ch.core.failed(c, h2.Status{Code: h2.Unavailable, Message: why})
 		return
 	}
-	ch.waiting.push(c)
+	ch.waiting.Push(c, &c.queued)
 }
 
 func (ch *channel) pick() *sub {
@@ -158,8 +165,28 @@ func (ch *channel) pick() *sub {
 		if s.isReady && s.link != nil && s.link.conn.Usable() {
 			return s
 		}
+		if s.idle {
+			s.connect()
+		}
 	}
 	return nil
+}
+
+// stands says whether every connection stands, or has done so and is idle, and why that
+// cannot be.
+func (ch *channel) stands() (all bool, why string) {
+	if len(ch.subs) == 0 {
+		return false, ch.core.nowhere
+	}
+	for _, s := range ch.subs {
+		if s.failed != "" {
+			return false, s.failed
+		}
+		if !s.isReady && !s.idle {
+			return false, ""
+		}
+	}
+	return true, ""
 }
 
 // hopeless says why calls cannot wait; "" when they can.
@@ -177,12 +204,12 @@ func (ch *channel) hopeless() string {
 
 // settle goes on with the calls that waited, once something has changed.
 func (ch *channel) settle() {
-	for n := ch.waiting.n; n > 0; n-- {
-		c := ch.waiting.first
+	for n := ch.waiting.Len(); n > 0; n-- {
+		c := ch.waiting.First()
 		if c == nil {
 			break
 		}
-		ch.waiting.remove(c)
+		c.queued.Leave()
 		ch.start(c)
 	}
 	ch.core.connected()
@@ -199,17 +226,24 @@ type single struct {
 func (o *single) ready(l *link) { l.start(o.call) }
 
 func (o *single) lost(_ *link, why string) {
-	c := o.call
-	if c == nil || c.link != nil { // over, or it ends with the connection's streams
+	core, c := o.core, o.call
+	if c == nil { // it is over
 		return
 	}
-	if o.at++; !o.core.cfg.Spread && o.at < len(o.core.addrs) {
-		o.core.after(0, func() {
-			if o.call == c {
-				o.link = o.core.open(o, o.core.addrs[o.at%len(o.core.addrs)])
-			}
-		})
+	if core.cfg.Lost != nil && !core.closing {
+		core.cfg.Lost()
+	}
+	if c.link != nil { // it ends with the connection's streams
 		return
 	}
-	o.core.failed(c, h2.Status{Code: h2.Unavailable, Message: why})
+	o.at++
+	core.after(0, func() {
+		switch {
+		case o.call != c:
+		case !core.cfg.Spread && o.at < len(core.addrs): // there may be others by now
+			o.link = core.open(o, core.addrs[o.at])
+		default:
+			core.failed(c, h2.Status{Code: h2.Unavailable, Message: why})
+		}
+	})
 }

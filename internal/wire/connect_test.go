@@ -1,10 +1,15 @@
 package wire_test
 
 import (
+	"context"
+	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"runtime"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -82,5 +87,23 @@ func TestThousandsOfConnectionsCarryCalls(t *testing.T) {
 	}
 	if m, err := recorder.Measurement(); err != nil || m.Backends[""] != 3*connections || stats.Connections != connections {
 		t.Errorf("%d calls, %d connections, %v %v", m.Calls, stats.Connections, m.Errors, m.Samples)
+	}
+}
+
+func TestWhatRunsOutIsNamedWithItsRemedy(t *testing.T) {
+	for want, err := range map[string]error{
+		"no local port is left":     os.NewSyscallError("connect", syscall.EADDRNOTAVAIL),
+		"rpclab load --source":      &net.OpError{Op: "dial", Err: os.NewSyscallError("bind", syscall.EADDRINUSE)},
+		"ulimit -n":                 os.NewSyscallError("socket", syscall.EMFILE),
+		"assign requested address)": fmt.Errorf("(from 192.0.2.1: %w)", os.NewSyscallError("bind", syscall.EADDRNOTAVAIL)),
+	} {
+		e := engine(t, wire.Config{
+			Addresses: []string{"192.0.2.7:1"},
+			Dial:      func(context.Context, string) (net.Conn, error) { return nil, err },
+		}, greet(t))
+		m := run(t, e, pace.Burst{Calls: 1})
+		if why := m.Samples["UNAVAILABLE"]; !strings.Contains(why, want) || !strings.Contains(why, err.Error()) {
+			t.Errorf("%v: it says %q, without %q", err, why, want)
+		}
 	}
 }

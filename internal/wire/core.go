@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"runtime"
 	"sync"
 	"time"
 
+	"rpclab/internal/wire/chain"
 	"rpclab/internal/wire/h2"
 )
 
@@ -37,32 +37,35 @@ type core struct {
 	addrs    []string
 	nowhere  string // why there is no address; "" while that is not known
 	channels []*channel
+	pool     *pool // instead of channels, over HTTP/1.1
 	sources  int
 
 	links   []*link // by slot
 	free    *call
+	made    int // calls that can be used again, or are under way
 	vacant  []int32
 	gen     int32
 	dirty   []*link
-	dialing int
 	spare   bool // Go runs more threads than there are cores
 	std     int  // connections that need goroutines
 	toDial  []*link
-	opening []*link // in the order in which they began; some have ended
+	opening chain.List[link] // in the order in which they began
 	dialAt  time.Duration
+	pacing  bool // a timer opens the next connection
 
-	underway underway
-	retry    calls
-	unplaced calls // for want of an address
+	keepAlive time.Duration // the interval, which a server may double; 0: none
+
+	// underway is in the order in which calls were sent. All have the same timeout, so
+	// that is the order of their deadlines too.
+	underway chain.List[call]
+	retry    chain.List[call]
+	unplaced chain.List[call] // for want of an address
 	unpack   unpacker
 	waiter   chan<- error // told once all connections stand, or why not
+	stood    int          // channels, from the first on, that were seen to stand since
 	run      *run         // nil: between loads
 	stats    Stats
 }
-
-// mostDialing bounds the connections that one core opens at once, so that the
-// server's queue of them (4096 on Linux, often less) is not flooded.
-const mostDialing = 100
 
 func newCore(ctx context.Context, cfg Config, call Call, index int) (*core, error) {
 	if err := errors.Join(call.HTTP.check(), call.Stream.check(call)); err != nil {
@@ -77,12 +80,20 @@ func newCore(ctx context.Context, cfg Config, call Call, index int) (*core, erro
 		ctx: ctx, epoch: time.Now(), poll: poll, buffer: make([]byte, readBuffer),
 		limits: h2.Limits{Body: cfg.MaxMessage + prefix, Backend: call.Backend, Streams: uint32(cfg.Streams)},
 		unpack: unpacker{most: cfg.MaxMessage}, spare: cfg.Cores < runtime.GOMAXPROCS(0),
+		keepAlive: cfg.KeepAlive,
+	}
+	if call.Stream != nil {
+		c.limits.Body += 16 << 10 // the frame that ends a message may bring others
 	}
 	if err := c.prepare(); err != nil {
 		poll.close()
 		return nil, err
 	}
-	if !cfg.PerCall {
+	switch {
+	case cfg.PerCall:
+	case call.old():
+		c.pool = newPool(c)
+	default:
 		for i := index; i < cfg.Channels; i += cfg.Cores {
 			c.channels = append(c.channels, &channel{core: c})
 		}
@@ -94,6 +105,9 @@ func newCore(ctx context.Context, cfg Config, call Call, index int) (*core, erro
 func (c *core) loop() {
 	runtime.LockOSThread() // and never unlocks: the thread's timer slack ends with it
 	c.poll.sharpen()
+	if c.cfg.Yield {
+		c.poll.yield()
+	}
 	for !c.closing {
 		c.now = time.Since(c.epoch)
 		c.inbox.do()
@@ -130,7 +144,7 @@ func (c *core) hold() bool {
 
 // sleep is how long nothing will be due; below 0: without end.
 func (c *core) sleep() time.Duration {
-	if len(c.dirty) > 0 || c.retry.n > 0 || c.inbox.filled() || c.closing {
+	if len(c.dirty) > 0 || c.retry.Len() > 0 || c.inbox.filled() || c.closing {
 		return 0
 	}
 	next := time.Duration(-1)
@@ -142,11 +156,11 @@ func (c *core) sleep() time.Duration {
 	if at, ok := c.timers.next(); ok {
 		sooner(at)
 	}
-	if len(c.opening) > 0 {
-		sooner(c.opening[0].opened + c.cfg.ConnectTimeout)
+	if l := c.opening.First(); l != nil {
+		sooner(l.opened + c.cfg.ConnectTimeout)
 	}
-	if c.cfg.Timeout > 0 && c.underway.first != nil {
-		sooner(c.underway.first.sent + c.cfg.Timeout)
+	if k := c.underway.First(); k != nil && c.cfg.Timeout > 0 {
+		sooner(k.sent + c.cfg.Timeout)
 	}
 	if c.run != nil {
 		if at, ok := c.run.next(); ok {
@@ -161,39 +175,33 @@ func (c *core) sleep() time.Duration {
 
 // expire ends the calls and the attempts to connect whose time is up.
 func (c *core) expire() {
-	for len(c.opening) > 0 {
-		l := c.opening[0]
-		if l.dialing && l.opened+c.cfg.ConnectTimeout > c.now {
-			break
-		}
-		c.opening = c.opening[1:]
-		if l.dialing {
-			l.broken(fmt.Errorf("not within %s", c.cfg.ConnectTimeout))
-		}
+	for l := c.opening.First(); l != nil && l.opened+c.cfg.ConnectTimeout <= c.now; l = c.opening.First() {
+		l.broken(fmt.Errorf("not within %s", c.cfg.ConnectTimeout))
 	}
 	if c.cfg.Timeout == 0 {
 		return
 	}
-	for k := c.underway.first; k != nil && k.sent+c.cfg.Timeout <= c.now; k = c.underway.first {
-		c.giveUp(k, h2.Status{Code: h2.DeadlineExceeded, Message: "no answer within " + c.cfg.Timeout.String()})
+	for k := c.underway.First(); k != nil && k.sent+c.cfg.Timeout <= c.now; k = c.underway.First() {
+		c.giveUp(k, c.tooLate())
 	}
 }
 
 // again makes the calls that were given back.
 func (c *core) again() {
-	for n := c.retry.n; n > 0 && c.retry.first != nil; n-- {
-		k := c.retry.first
-		c.retry.remove(k)
+	for n := c.retry.Len(); n > 0 && c.retry.Len() > 0; n-- {
+		k := c.retry.First()
+		k.queued.Leave()
 		c.place(k)
 	}
 }
 
 // end is the end of a call, whatever became of it.
 func (c *core) end(k *call, backend string, status h2.Status) {
-	if k.queue != nil {
-		k.queue.remove(k)
+	k.queued.Leave()
+	k.flying.Leave()
+	if k.link != nil {
+		k.link.used = c.now
 	}
-	c.underway.remove(k)
 	if o := k.single; o != nil {
 		o.call, k.single = nil, nil
 		o.link.drain("")
@@ -219,55 +227,6 @@ func (c *core) flush() {
 		l.flush()
 	}
 	c.dirty = c.dirty[:0]
-}
-
-// open makes a link and connects it as soon as the bounds on that allow.
-func (c *core) open(o owner, addr string) *link {
-	c.gen++
-	l := &link{core: c, owner: o, addr: addr, gen: c.gen}
-	if n := len(c.vacant); n > 0 {
-		l.slot, c.vacant = c.vacant[n-1], c.vacant[:n-1]
-	} else {
-		l.slot = int32(len(c.links))
-		c.links = append(c.links, nil)
-	}
-	c.links[l.slot] = l
-	c.stats.Connections++
-	c.toDial = append(c.toDial, l)
-	c.dialNext()
-	return l
-}
-
-func (c *core) dialNext() {
-	for len(c.toDial) > 0 && c.dialing < mostDialing && !c.closing {
-		if c.cfg.ConnectRate > 0 && c.now < c.dialAt {
-			c.after(c.dialAt-c.now, c.dialNext)
-			return
-		}
-		l := c.toDial[0]
-		c.toDial = c.toDial[1:]
-		if l.dead {
-			continue
-		}
-		if c.cfg.ConnectRate > 0 {
-			gap := time.Duration(float64(time.Second) * float64(c.cfg.Cores) / c.cfg.ConnectRate)
-			c.dialAt = max(c.dialAt, c.now-gap) + gap
-		}
-		l.open()
-	}
-}
-
-func (c *core) release(l *link) {
-	c.links[l.slot] = nil
-	c.vacant = append(c.vacant, l.slot)
-}
-
-func (c *core) source() netip.Addr {
-	if len(c.cfg.Sources) == 0 {
-		return netip.Addr{}
-	}
-	c.sources++
-	return c.cfg.Sources[c.sources%len(c.cfg.Sources)]
 }
 
 func (c *core) after(d time.Duration, do func()) { c.timers.add(c.now+d, do) }

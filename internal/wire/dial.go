@@ -7,14 +7,72 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
+	"syscall"
+	"time"
 )
+
+// mostDialing bounds the connections that one core opens at once, so that the
+// server's queue of them (4096 on Linux, often less) is not flooded.
+const mostDialing = 100
+
+// open makes a link and connects it as soon as the bounds on that allow.
+func (c *core) open(o owner, addr string) *link {
+	c.gen++
+	l := &link{core: c, owner: o, addr: addr, gen: c.gen}
+	if n := len(c.vacant); n > 0 {
+		l.slot, c.vacant = c.vacant[n-1], c.vacant[:n-1]
+	} else {
+		l.slot = int32(len(c.links))
+		c.links = append(c.links, nil)
+	}
+	c.links[l.slot] = l
+	c.stats.Connections++
+	c.toDial = append(c.toDial, l)
+	c.dialNext()
+	return l
+}
+
+func (c *core) dialNext() {
+	for len(c.toDial) > 0 && c.opening.Len() < mostDialing && !c.closing {
+		if c.cfg.ConnectRate > 0 && c.now < c.dialAt {
+			if !c.pacing {
+				c.pacing = true
+				c.after(c.dialAt-c.now, func() { c.pacing = false; c.dialNext() })
+			}
+			return
+		}
+		l := c.toDial[0]
+		c.toDial = c.toDial[1:]
+		if l.dead {
+			continue
+		}
+		if c.cfg.ConnectRate > 0 {
+			gap := time.Duration(float64(time.Second) * float64(c.cfg.Cores) / c.cfg.ConnectRate)
+			c.dialAt = max(c.dialAt, c.now-gap) + gap
+		}
+		l.open()
+	}
+}
+
+func (c *core) release(l *link) {
+	c.links[l.slot] = nil
+	c.vacant = append(c.vacant, l.slot)
+}
+
+func (c *core) source() netip.Addr {
+	if len(c.cfg.Sources) == 0 {
+		return netip.Addr{}
+	}
+	c.sources++
+	return c.cfg.Sources[c.sources%len(c.cfg.Sources)]
+}
 
 // open starts to connect.
 func (l *link) open() {
 	c := l.core
-	c.dialing++
 	l.dialing, l.opened = true, c.now
-	c.opening = append(c.opening, l)
+	c.opening.Push(l, &l.among)
 	if hasSockets && c.cfg.Dial == nil && c.cfg.TLS == nil {
 		if to, err := netip.ParseAddrPort(l.addr); err == nil {
 			l.openSocket(to)
@@ -99,4 +157,18 @@ func (l *link) adopt(conn net.Conn) {
 		l.transport = newStdConn(l.core, l, conn)
 	}
 	l.greet()
+}
+
+// helped adds to what the system says of a connection what can be done about it.
+func helped(err error) error {
+	var call *os.SyscallError
+	connecting := errors.As(err, &call) && call.Syscall == "connect"
+	switch {
+	case errors.Is(err, syscall.EMFILE):
+		return fmt.Errorf("%w: raise the limit (ulimit -n), or share the connections among several processes", err)
+	case connecting && errors.Is(err, syscall.EADDRNOTAVAIL), // the port is chosen then
+		!connecting && errors.Is(err, syscall.EADDRINUSE): // or before, by bind
+		return fmt.Errorf("%w: no local port is left for this server; more source addresses have more (such as 127.1.0.0/28 on loopback: rpclab load --source)", err)
+	}
+	return err
 }

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	hdr "github.com/HdrHistogram/hdrhistogram-go"
-
 	"rpclab/internal/measure"
 	"rpclab/internal/wire/h2"
 )
@@ -27,10 +25,6 @@ type Engine struct {
 // Stats are what a load used.
 type Stats struct {
 	Connections int // opened since the engine began
-	// Messages is how long each answer of a call on a stream took, in nanoseconds
-	// from when the message that it answers was sent: with PingPong the one before
-	// it, else the first. Nil: there were none.
-	Messages *hdr.Histogram
 }
 
 // ErrClosed is the error of an engine that was closed.
@@ -91,9 +85,12 @@ func (c *core) setAddresses(addrs []string, nowhere string) {
 	for _, ch := range c.channels {
 		ch.update(addrs)
 	}
-	for n := c.unplaced.n; n > 0; n-- {
-		k := c.unplaced.first
-		c.unplaced.remove(k)
+	if c.pool != nil {
+		c.pool.update(addrs)
+	}
+	for n := c.unplaced.Len(); n > 0; n-- {
+		k := c.unplaced.First()
+		k.queued.Leave()
 		c.place(k)
 	}
 }
@@ -103,7 +100,7 @@ func (c *core) setAddresses(addrs []string, nowhere string) {
 func (e *Engine) Connect(ctx context.Context) error {
 	told := make(chan error, len(e.cores))
 	for _, c := range e.cores {
-		if !c.post(func() { c.waiter = told; c.connected() }) {
+		if !c.post(func() { c.waiter, c.stood = told, 0; c.connected() }) {
 			return ErrClosed
 		}
 	}
@@ -120,29 +117,35 @@ func (e *Engine) Connect(ctx context.Context) error {
 	return nil
 }
 
-// connected tells who waits for the connections, once there is something to tell.
+// connected tells who waits for the connections, once there is something to tell. It
+// is asked after each of many thousands, so it goes on where it stopped, and looks at
+// all of them once more at the end, since one may be lost meanwhile.
 func (c *core) connected() {
 	if c.waiter == nil {
 		return
 	}
-	for _, ch := range c.channels {
-		if len(ch.subs) == 0 {
-			if c.nowhere != "" {
-				c.tell(errors.New("wire: " + c.nowhere))
+	if c.pool != nil {
+		if stands, why := c.pool.stands(); why != "" {
+			c.tell(errors.New("wire: " + why))
+		} else if stands {
+			c.tell(nil)
+		}
+		return
+	}
+	for whole := c.stood == 0; ; c.stood, whole = 0, true {
+		for ; c.stood < len(c.channels); c.stood++ {
+			if stands, why := c.channels[c.stood].stands(); why != "" {
+				c.tell(errors.New("wire: " + why))
+				return
+			} else if !stands {
+				return
 			}
+		}
+		if whole {
+			c.tell(nil)
 			return
 		}
-		for _, s := range ch.subs {
-			if s.failed != "" {
-				c.tell(errors.New("wire: " + s.failed))
-				return
-			}
-			if !s.isReady {
-				return
-			}
-		}
 	}
-	c.tell(nil)
 }
 
 func (c *core) tell(err error) {
@@ -189,7 +192,6 @@ func (e *Engine) Run(ctx context.Context, p Pace) (*measure.Recorder, time.Time,
 	for _, r := range runs {
 		all.Merge(r.recorder)
 		stats.Connections += r.connections
-		stats.Messages = merge(stats.Messages, r.messageTimes)
 	}
 	return all, start, stats, nil
 }

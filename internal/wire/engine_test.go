@@ -3,6 +3,7 @@ package wire_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"runtime"
 	"testing"
@@ -22,21 +23,69 @@ func TestCallsEndAtTheirDeadline(t *testing.T) {
 	}
 }
 
+// TestADeadlineThatTheServerEnforcesIsOne: its reset is read before our own clock is.
+func TestADeadlineThatTheServerEnforcesIsOne(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	late, reset := make(chan struct{}), make(chan error, 1)
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			reset <- err
+			return
+		}
+		defer conn.Close()
+		_, err = conn.Write([]byte{0, 0, 0, 4, 0, 0, 0, 0, 0}) // SETTINGS
+		<-late
+		if err == nil {
+			_, err = conn.Write([]byte{0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 8}) // RST_STREAM of stream 1, CANCEL
+		}
+		reset <- err
+		_, _ = io.Copy(io.Discard, conn)
+	}()
+	defer listener.Close()
+	const timeout = 50 * time.Millisecond
+	e := engine(t, wire.Config{Addresses: []string{listener.Addr().String()}, Timeout: timeout}, wire.Call{
+		Method: "/test.Test/Answer",
+		Make: func(n uint64, _ int, to []byte) ([]byte, error) {
+			if n == 0 {
+				return to, nil
+			}
+			<-time.After(2 * timeout) // which keeps the thread from its clock
+			close(late)
+			return to, <-reset
+		},
+	})
+	if err := e.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if m := run(t, e, pace.Rate{PerSecond: 100, Duration: 20 * time.Millisecond, Max: 2}); m.Errors["DEADLINE_EXCEEDED"] != 2 {
+		t.Errorf("errors %v %v", m.Errors, m.Samples)
+	}
+}
+
 func TestALoadThatIsInterruptedGivesUpItsCalls(t *testing.T) {
 	addr, _ := greeter(t, "b1", time.Second)
 	e := engine(t, wire.Config{Addresses: []string{addr}}, greet(t))
 	if err := e.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	recorder, _, _, err := e.Run(ctx, pace.Closed{Users: 5, Duration: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := recorder.Measurement()
-	if err != nil || m.Calls != 5 || m.Errors["CANCELLED"] != 5 {
-		t.Errorf("%d calls, errors %v, %v", m.Calls, m.Errors, err)
+	for name, p := range map[string]wire.Pace{
+		"with more to come": pace.Closed{Users: 5, Duration: time.Hour},
+		"after the last":    pace.Burst{Calls: 5},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		recorder, _, _, err := e.Run(ctx, p)
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := recorder.Measurement()
+		if err != nil || m.Calls != 5 || m.Errors["CANCELLED"] != 5 {
+			t.Errorf("%s: %d calls, errors %v, %v", name, m.Calls, m.Errors, err)
+		}
 	}
 }
 

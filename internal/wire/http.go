@@ -13,7 +13,8 @@ import (
 )
 
 // HTTP makes a [Call] a plain request instead of one by gRPC: Message is its body,
-// Metadata its header fields, and an answer is right when its status is below 400.
+// Metadata its header fields, and an answer is right when its status is below 400: one
+// that points elsewhere is an answer too, and not followed.
 type HTTP struct {
 	Method  string // GET, POST, …
 	Path    string // with the query
@@ -100,7 +101,7 @@ func ofHTTP(s *h2.Stream) h2.Status {
 	case s.Head.Status < 400:
 		return h2.Status{}
 	}
-	return h2.Status{Code: h2.OfHTTP(s.Head.Status).Code, Message: fmt.Sprintf("HTTP %d %s", s.Head.Status, http.StatusText(s.Head.Status))}
+	return h2.Status{Code: uint32(s.Head.Status), Message: fmt.Sprintf("HTTP %d %s", s.Head.Status, http.StatusText(s.Head.Status))}
 }
 
 // newConn is the connection that calls need.
@@ -137,18 +138,4 @@ func (c *core) prepare() (err error) {
 		c.fixed = frame(c.call.Message)
 	}
 	return err
-}
-
-// payload is what call n sends; buffer is used again.
-func (c *core) payload(n uint64, buffer []byte) []byte {
-	switch {
-	case c.call.Make == nil:
-		return c.fixed
-	case c.call.old():
-		c.scratch = c.call.Make(n, c.scratch[:0])
-		return appendHTTP(buffer[:0], c.head, c.scratch)
-	case c.call.HTTP != nil:
-		return c.call.Make(n, buffer[:0])
-	}
-	return frameInPlace(c.call.Make(n, append(buffer[:0], 0, 0, 0, 0, 0)))
 }

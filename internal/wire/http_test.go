@@ -68,7 +68,7 @@ func TestPlainRequestsAreAnswered(t *testing.T) {
 				{"GET", "/close", "", "bye", measure.OK},
 				{"GET", "/empty", "", "", measure.OK},
 				{"HEAD", "/chunks", "", "", measure.OK},
-				{"GET", "/nowhere", "", "", "UNIMPLEMENTED"},
+				{"GET", "/nowhere", "", "", "HTTP_404"},
 				{"GET", "/slow", "", "", "DEADLINE_EXCEEDED"},
 			} {
 				t.Run(fmt.Sprintf("HTTP/%d TLS %v %s %s", version, secure, c.method, c.path), func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestMessagesOfTheirOwnAreSentOverEveryProtocol(t *testing.T) {
 	for _, version := range []int{1, 2} {
 		e := engine(t, wire.Config{Addresses: []string{server.Listener.Addr().String()}, Channels: 2}, wire.Call{
 			HTTP: &wire.HTTP{Method: "POST", Path: "/echo", Version: version},
-			Make: func(n uint64, to []byte) []byte { return fmt.Append(to, "message ", n) },
+			Make: func(n uint64, _ int, to []byte) ([]byte, error) { return fmt.Append(to, "message ", n), nil },
 			Check: func(n uint64, answer []byte, _ string) error {
 				if want := fmt.Sprint("POST  message ", n); string(answer) != want {
 					return fmt.Errorf("answered %q, want %q", answer, want)

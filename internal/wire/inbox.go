@@ -57,29 +57,50 @@ func (b *inbox) close() {
 	b.do()
 }
 
-// timers are for what is rare: attempts to connect. Calls have queues of their own.
+// timers are for what is rare: attempts to connect, a look at a connection. Calls have
+// queues of their own.
 type timers struct{ heap timerHeap }
 
 type timer struct {
-	at time.Duration
-	do func()
+	at    time.Duration
+	do    func()
+	place int // in the heap; -1: not there any more
 }
 
-type timerHeap []timer
+type timerHeap []*timer
 
 func (h timerHeap) Len() int           { return len(h) }
 func (h timerHeap) Less(i, j int) bool { return h[i].at < h[j].at }
-func (h timerHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *timerHeap) Push(x any)        { *h = append(*h, x.(timer)) }
+func (h timerHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].place, h[j].place = i, j
+}
+func (h *timerHeap) Push(x any) {
+	t := x.(*timer)
+	t.place = len(*h)
+	*h = append(*h, t)
+}
 func (h *timerHeap) Pop() any {
 	last := len(*h) - 1
 	t := (*h)[last]
-	(*h)[last] = timer{}
+	t.place = -1
+	(*h)[last] = nil
 	*h = (*h)[:last]
 	return t
 }
 
-func (t *timers) add(at time.Duration, do func()) { heap.Push(&t.heap, timer{at, do}) }
+func (t *timers) add(at time.Duration, do func()) *timer {
+	one := &timer{at: at, do: do}
+	heap.Push(&t.heap, one)
+	return one
+}
+
+// remove forgets a timer, also nil and one that has fired.
+func (t *timers) remove(one *timer) {
+	if one != nil && one.place >= 0 {
+		heap.Remove(&t.heap, one.place)
+	}
+}
 
 func (t *timers) next() (time.Duration, bool) {
 	if len(t.heap) == 0 {
@@ -90,6 +111,6 @@ func (t *timers) next() (time.Duration, bool) {
 
 func (t *timers) fire(now time.Duration) {
 	for n := len(t.heap); n > 0 && len(t.heap) > 0 && t.heap[0].at <= now; n-- {
-		heap.Pop(&t.heap).(timer).do()
+		heap.Pop(&t.heap).(*timer).do()
 	}
 }

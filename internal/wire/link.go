@@ -7,6 +7,8 @@ import (
 	"io"
 	"time"
 
+	"rpclab/internal/wire/chain"
+	"rpclab/internal/wire/h1"
 	"rpclab/internal/wire/h2"
 )
 
@@ -24,11 +26,20 @@ type link struct {
 	conn      protocol           // nil: not connected
 	cancel    context.CancelFunc // of a dial under way
 	opened    time.Duration      // when the dial began
-	dialing   bool               // counts as such until the server's settings are here
+	dialing   bool               // until the server's settings are here
+	among     chain.Link[link]   // those that dial
 	dirty     bool               // is in core.dirty
 	draining  bool               // ends with its last call
 	dead      bool
 	useful    bool // a call ended on it
+
+	heard  time.Duration // when something was read
+	pinged time.Duration // when the last PING was due to be sent; 0: never
+	used   time.Duration // when a call began or ended
+	every  time.Duration // how long silence may last before a PING; 0: for ever
+	idle   bool          // ends for want of calls
+	free   bool          // is in its pool's list of those
+	look   *timer        // the next look at these times; nil: none is due
 }
 
 // owner is who asked for a connection.
@@ -42,6 +53,7 @@ type owner interface {
 // greet says the preface.
 func (l *link) greet() {
 	l.conn = l.core.newConn(l)
+	l.heard, l.used = l.core.now, l.core.now
 	l.core.touch(l)
 	if l.core.call.old() { // has no settings to wait for
 		l.Ready()
@@ -78,7 +90,7 @@ func (l *link) event(read, write bool) {
 
 // feed takes what was read; at is when the read returned, the time of its answers.
 func (l *link) feed(p []byte, at time.Duration) {
-	l.core.now = at
+	l.core.now, l.heard = at, at
 	if err := l.conn.Feed(p); err != nil {
 		l.flush() // says why
 		if !l.dead {
@@ -92,9 +104,13 @@ func (l *link) feed(p []byte, at time.Duration) {
 // review looks at what has changed on the connection.
 func (l *link) review() {
 	if why := l.conn.GoAway(); why != "" && !l.draining {
+		l.pingLess(why)
 		l.drain(why)
 	}
 	l.retire()
+	if p := l.core.pool; p != nil && !l.dead {
+		p.freed(l)
+	}
 	if !l.dead && len(l.conn.Out()) > 0 {
 		l.core.touch(l)
 	}
@@ -146,13 +162,16 @@ func (l *link) broken(err error) {
 	}
 	why := fmt.Sprintf("connection to %s: %v", l.addr, err)
 	if errors.Is(err, io.EOF) {
+		if c, ok := l.conn.(*h1.Conn); ok {
+			c.End()
+		}
 		why = fmt.Sprintf("connection to %s: the server closed it", l.addr)
 	}
 	if l.conn != nil && l.conn.GoAway() != "" {
 		why += " (" + l.conn.GoAway() + ")"
 	}
 	if l.dialing {
-		why = fmt.Sprintf("cannot connect to %s: %v", l.addr, err)
+		why = fmt.Sprintf("cannot connect to %s: %v", l.addr, helped(err))
 	}
 	told := l.draining
 	l.draining = true
@@ -175,6 +194,7 @@ func (l *link) close(why h2.Status) {
 		l.transport.close()
 	}
 	l.transport, l.socket = nil, nil
+	l.core.timers.remove(l.look)
 	l.core.release(l)
 	if l.conn != nil {
 		l.conn.Close(why)
@@ -185,7 +205,7 @@ func (l *link) close(why h2.Status) {
 func (l *link) dialed() {
 	if l.dialing {
 		l.dialing = false
-		l.core.dialing--
+		l.among.Leave()
 		l.core.dialNext()
 	}
 }
@@ -193,6 +213,8 @@ func (l *link) dialed() {
 // Ready implements [h2.Handler].
 func (l *link) Ready() {
 	l.dialed()
+	l.every = l.core.keepAlive
+	l.watch()
 	l.owner.ready(l)
 }
 

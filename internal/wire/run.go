@@ -5,24 +5,22 @@ import (
 	"sync/atomic"
 	"time"
 
-	hdr "github.com/HdrHistogram/hdrhistogram-go"
-
 	"rpclab/internal/measure"
 	"rpclab/internal/wire/h2"
 )
 
 // run is one core's part of one load.
 type run struct {
-	core         *core
-	pace         Pace
-	start        time.Duration // of the load, since the core's epoch
-	ctx          context.Context
-	shared       *shared
-	recorder     *measure.Recorder
-	done         chan<- struct{}
-	over         bool // no more calls are to be made
-	connections  int
-	messageTimes *hdr.Histogram // nil: no streams
+	core        *core
+	pace        Pace
+	start       time.Duration // of the load, since the core's epoch
+	ctx         context.Context
+	shared      *shared
+	recorder    *measure.Recorder
+	done        chan<- struct{}
+	over        bool // no more calls are to be made
+	cancelled   bool
+	connections int
 
 	// An open pace: call n, the next of this core, is due at.
 	n      uint64
@@ -41,7 +39,12 @@ type shared struct {
 	flying atomic.Int64  // calls under way of an open one
 }
 
-const startBatch = 32 // calls between two looks at the clock
+const (
+	startBatch = 32 // calls between two looks at the clock
+	// longestStart is how long a turn starts calls before answers are read again, so
+	// that one which has come does not wait for all calls that are due.
+	longestStart = time.Millisecond
+)
 
 // begin readies the load.
 func (r *run) begin() {
@@ -61,7 +64,7 @@ func (r *run) begin() {
 // turn starts every call that is due.
 func (r *run) turn() {
 	switch {
-	case r.ctx.Err() != nil && !r.over:
+	case r.ctx.Err() != nil && !r.cancelled:
 		r.cancel()
 	case r.over:
 	case r.pace.Open():
@@ -69,7 +72,7 @@ func (r *run) turn() {
 	default:
 		r.closed()
 	}
-	if r.over && r.core.underway.n == 0 {
+	if r.over && r.core.underway.Len() == 0 {
 		r.core.run = nil
 		r.connections = r.core.stats.Connections
 		r.done <- struct{}{}
@@ -78,8 +81,8 @@ func (r *run) turn() {
 
 // cancel makes no more calls and gives up those under way.
 func (r *run) cancel() {
-	r.over = true
-	for k := r.core.underway.first; k != nil; k = r.core.underway.first {
+	r.over, r.cancelled = true, true
+	for k := r.core.underway.First(); k != nil; k = r.core.underway.First() {
 		r.core.giveUp(k, h2.Status{Code: h2.Cancelled, Message: "the load was interrupted"})
 	}
 }
@@ -102,7 +105,7 @@ func (r *run) advance() {
 func (r *run) open() {
 	c := r.core
 	c.now = time.Since(c.epoch)
-	for i := 1; !r.over && r.start+r.due <= c.now; i++ {
+	for i, end := 1, c.now+longestStart; !r.over && r.start+r.due <= c.now && c.now < end; i++ {
 		if r.shared.flying.Add(1) > int64(r.pace.InFlight()) {
 			r.shared.flying.Add(-1)
 			r.recorder.Drop()
@@ -121,14 +124,15 @@ func (r *run) open() {
 func (r *run) closed() {
 	c := r.core
 	c.now = time.Since(c.epoch)
-	for i := 1; len(r.think) > 0 && r.start+r.think[0].due <= c.now; i++ {
+	end := c.now + longestStart
+	for i := 1; len(r.think) > 0 && r.start+r.think[0].due <= c.now && c.now < end; i++ {
 		t := r.think.pop()
 		c.begin(t.n, t.user, r.start+t.due)
 		if i%startBatch == 0 {
 			c.lookUp()
 		}
 	}
-	for i, n := 1, r.idle.n; i <= n; i++ {
+	for i, n := 1, r.idle.n; i <= n && c.now < end; i++ {
 		r.go_(r.idle.pop())
 		if i%startBatch == 0 {
 			c.lookUp()
@@ -175,6 +179,9 @@ func (r *run) record(k *call, backend string, status h2.Status) {
 		ended.Code, ended.Message, ended.Backend = status.Name(), status.Message, ""
 	}
 	r.recorder.Record(ended)
+	if told := r.core.call.Ended; told != nil {
+		told(ended)
+	}
 	if k.user < 0 {
 		r.shared.flying.Add(-1)
 		return

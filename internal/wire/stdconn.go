@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"net"
+	"syscall"
 	"time"
 )
 
@@ -55,30 +56,32 @@ func (s *stdConn) close() {
 	s.conn.Close()
 }
 
-// reader stamps each read with the time at which it returned.
+// reader stamps each read with the time at which it returned. What it hands over is one
+// function, not a new one for each read, which the core has done with before the next.
 func (s *stdConn) reader() {
 	buffer := make([]byte, readBuffer)
-	for {
-		n, err := s.conn.Read(buffer)
-		at := time.Since(s.core.epoch)
-		s.core.post(func() {
-			if s.link.gen != s.gen || s.link.transport != transport(s) {
-				return // closed meanwhile
-			}
-			if n > 0 {
-				s.link.feed(buffer[:n], at)
-			}
-			if err != nil && s.link.transport == transport(s) {
-				s.link.broken(err)
-				return
-			}
-			if s.link.transport == transport(s) {
-				s.again <- struct{}{}
-			}
-		})
-		if err != nil {
+	var n int
+	var err error
+	var at time.Duration
+	take := func() {
+		if s.closed() {
 			return
 		}
+		if n > 0 {
+			s.link.feed(buffer[:n], at)
+		}
+		switch {
+		case s.closed():
+		case err != nil:
+			s.link.broken(err)
+		default:
+			s.again <- struct{}{}
+		}
+	}
+	for {
+		n, err = s.conn.Read(buffer)
+		at = time.Since(s.core.epoch)
+		s.core.post(take)
 		if _, open := <-s.again; !open {
 			return
 		}
@@ -86,18 +89,25 @@ func (s *stdConn) reader() {
 }
 
 func (s *stdConn) writer() {
-	for p := range s.todo {
-		_, err := s.conn.Write(p)
-		s.core.post(func() {
-			if s.link.gen != s.gen || s.link.transport != transport(s) {
-				return
-			}
+	var p []byte
+	var err error
+	wrote := func() {
+		switch {
+		case s.closed():
+		case errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNRESET):
+			// It stays busy; the reader finds the end, after all that came before it.
+		case err != nil:
+			s.link.broken(err)
+		default:
 			s.busy, s.spare = false, p
-			if err != nil {
-				s.link.broken(err)
-				return
-			}
 			s.core.touch(s.link)
-		})
+		}
+	}
+	for p = range s.todo {
+		_, err = s.conn.Write(p)
+		s.core.post(wrote)
 	}
 }
+
+// closed says whether the link has ended, or has another transport.
+func (s *stdConn) closed() bool { return s.link.gen != s.gen || s.link.transport != transport(s) }

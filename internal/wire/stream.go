@@ -6,15 +6,13 @@ import (
 	"fmt"
 	"time"
 
-	hdr "github.com/HdrHistogram/hdrhistogram-go"
-
-	"rpclab/internal/measure"
 	"rpclab/internal/wire/h2"
 )
 
 // Stream makes each call of a [Call] a stream of messages: one from the server, from
 // the client, or both ways. Its Message or Make is what every message of it says, and
-// Check is asked about every answer.
+// Check is asked about every answer. The recorder is told how long each took since the
+// message that it answers was sent: with PingPong the one before it, else the first.
 type Stream struct {
 	// Messages are sent in a call, 1 at least: all at once or, with PingPong, each
 	// when the one before it is answered.
@@ -81,7 +79,9 @@ func (c *core) streamed(k *call) {
 func (c *core) oneAnswer(k *call, framed []byte) {
 	state := &k.streaming
 	state.answers++
-	c.run.messages(c.now - state.lastSent)
+	if c.run != nil {
+		c.run.recorder.Answer(c.now - state.lastSent)
+	}
 	message, status := c.unpack.message(framed, k.stream.Head)
 	if status.Code != h2.OK && state.wrong == nil {
 		state.wrong = errors.New(status.Message)
@@ -109,26 +109,4 @@ func (c *core) endOfStream(k *call) h2.Status {
 		return h2.Status{Code: h2.DataLoss, Message: fmt.Sprintf("%d answers came; %d were due", state.answers, c.call.Stream.Answers)}
 	}
 	return status
-}
-
-// messages records how long an answer took.
-func (r *run) messages(took time.Duration) {
-	if r == nil {
-		return
-	}
-	if r.messageTimes == nil {
-		r.messageTimes = measure.Histogram()
-	}
-	_ = r.messageTimes.RecordValue(int64(min(max(took, 0), measure.Longest))) // cannot fail within the bounds
-}
-
-func merge(into, from *hdr.Histogram) *hdr.Histogram {
-	if from == nil {
-		return into
-	}
-	if into == nil {
-		return from
-	}
-	into.Merge(from)
-	return into
 }

@@ -2,13 +2,7 @@ package wire_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"math/big"
 	"net"
 	"strings"
 	"testing"
@@ -21,34 +15,10 @@ import (
 
 	rpclabv1 "rpclab/api/rpclab/v1"
 	"rpclab/internal/pace"
+	"rpclab/internal/testkit"
 	"rpclab/internal/wire"
 	"rpclab/internal/workload"
 )
-
-// certificate is one that signs itself, and whoever knows it trusts it.
-func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
-	raw, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	parsed, err := x509.ParseCertificate(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool := x509.NewCertPool()
-	pool.AddCert(parsed)
-	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}, pool
-}
 
 // plainGreeter answers as the workload does, by a server with options of its own.
 type plainGreeter struct {
@@ -70,12 +40,18 @@ func (g plainGreeter) SayHello(ctx context.Context, r *rpclabv1.HelloRequest) (*
 
 func servePlain(t *testing.T, g plainGreeter, options ...grpc.ServerOption) (addr string) {
 	t.Helper()
+	server := grpc.NewServer(options...)
+	rpclabv1.RegisterGreeterServer(server, g)
+	return listening(t, server)
+}
+
+// listening serves until the test ends.
+func listening(t *testing.T, server *grpc.Server) (addr string) {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := grpc.NewServer(options...)
-	rpclabv1.RegisterGreeterServer(server, g)
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
 	t.Cleanup(func() {
@@ -88,7 +64,7 @@ func servePlain(t *testing.T, g plainGreeter, options ...grpc.ServerOption) (add
 }
 
 func TestCallsGoThroughTLSOnBothSides(t *testing.T) {
-	mine, trusted := certificate(t)
+	mine, trusted := testkit.Certificate(t, "127.0.0.1")
 	addr := servePlain(t, plainGreeter{}, grpc.Creds(credentials.NewTLS(&tls.Config{
 		Certificates: []tls.Certificate{mine}, ClientCAs: trusted, ClientAuth: tls.RequireAndVerifyClientCert,
 	})))
@@ -107,8 +83,8 @@ func TestCallsGoThroughTLSOnBothSides(t *testing.T) {
 }
 
 func TestTLSFailuresAreNamed(t *testing.T) {
-	mine, _ := certificate(t)
-	_, others := certificate(t)
+	mine, _ := testkit.Certificate(t, "127.0.0.1")
+	_, others := testkit.Certificate(t, "127.0.0.1")
 	addr := servePlain(t, plainGreeter{}, grpc.Creds(credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{mine}})))
 	clear, _ := greeter(t, "b1", 0)
 	for what, c := range map[string]struct {

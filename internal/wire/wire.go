@@ -16,6 +16,7 @@ import (
 	"runtime"
 	"time"
 
+	"rpclab/internal/measure"
 	"rpclab/internal/wire/h2"
 )
 
@@ -31,12 +32,17 @@ type Config struct {
 	// opened; nil: nobody asks. It must not wait.
 	Lost func()
 	// Channels are taken in turn by the calls; 1 at least. A channel has one
-	// connection to the first address that works or, with Spread, one to each.
+	// connection to the first address that works or, with Spread, one to each. Over
+	// HTTP/1.1 they are the connections, of which a call takes one that is free and,
+	// with Spread, each goes to the next address.
 	Channels int
 	Spread   bool
+	// OnDemand opens a connection of HTTP/1.1 when a call finds none that is free,
+	// and only the first without one.
+	OnDemand bool
 	// PerCall opens a connection for each call instead.
 	PerCall bool
-	// Sticky keeps each user of a closed pace on one channel.
+	// Sticky keeps each user of a closed pace on one channel, if that has many calls.
 	Sticky bool
 	// Streams bounds the calls in flight on a connection; 0: what the server admits.
 	Streams int
@@ -44,8 +50,19 @@ type Config struct {
 	ConnectRate float64
 	// ConnectTimeout bounds the opening of a connection, up to the server's settings; 0: 20 s.
 	ConnectTimeout time.Duration
+	// KeepAlive asks a server that has said nothing for so long whether it is there,
+	// by a PING; 0: never. One that says nothing for KeepAliveTimeout either (0: 20 s)
+	// loses the connection. A server that complains of too many is asked half as often.
+	KeepAlive, KeepAliveTimeout time.Duration
+	// IdleClose closes a connection that had no call for so long; the next call opens
+	// it again. 0: never.
+	IdleClose time.Duration
 	// Sources are local addresses taken in turn, for more connections than one has ports.
 	Sources []netip.Addr
+	// Yield lets whoever else wants a core's processor go first, the server above all.
+	// Calls that are due then wait, so it is for closed paces that are to be cheap:
+	// when both want the same processor, a thread finds more answers at a time.
+	Yield bool
 	// Cores is the number of threads; 0: 1. Channels and users are split among them.
 	Cores int
 	// Timeout is the deadline of a call, from the moment it is sent; 0: none.
@@ -62,10 +79,16 @@ type Call struct {
 	Authority string     // empty: the first address
 	Metadata  []h2.Field // names in lower case
 	Message   []byte     // the request
-	// Make appends call n's message to dst instead. It is called on the cores' threads.
-	Make func(n uint64, dst []byte) []byte
+	// Make appends call n's message to dst instead. No two calls in flight share a
+	// worker: the user of a closed pace, else one of the lowest numbers that are free. A
+	// call whose message cannot be made is not sent and fails with INTERNAL.
+	Make func(n uint64, worker int, dst []byte) ([]byte, error)
+	// Began and Ended are told of each call; nil: nobody asks. All functions of a Call
+	// are called on the cores' threads.
+	Began func()
+	Ended func(measure.Call)
 	// Check says what is wrong with the answer of a call; nil: every answer is right.
-	// The answer is valid during the call only. It is called on the cores' threads.
+	// The answer is valid during the call only.
 	Check func(n uint64, answer []byte, backend string) error
 	// Backend is the key, in lower case, of the trailer or header field that names who answered.
 	Backend string
@@ -89,6 +112,15 @@ func (c Config) withDefaults(call Call) (Config, error) {
 	}
 	if c.MaxMessage == 0 {
 		c.MaxMessage = 4 << 20
+	}
+	if c.KeepAliveTimeout == 0 {
+		c.KeepAliveTimeout = 20 * time.Second
+	}
+	if c.KeepAlive > 0 && call.old() {
+		return c, errors.New("wire: HTTP/1.1 has no PING to keep connections alive by")
+	}
+	if c.KeepAlive < 0 || c.KeepAliveTimeout < 0 || c.IdleClose < 0 {
+		return c, errors.New("wire: the times of keep-alive and idle connections cannot be negative")
 	}
 	if c.Streams < 0 || c.ConnectRate < 0 || c.Timeout < 0 || c.MaxMessage < 0 {
 		return c, errors.New("wire: streams, connect rate, timeout and the largest message cannot be negative")

@@ -22,8 +22,10 @@ import (
 type Server struct {
 	ID    string        // the identity that every answer carries
 	Delay time.Duration // before every answer
-	Drain time.Duration // how long it still accepts calls once it is told to stop
-	Log   *slog.Logger
+	// Workers is how many calls wait for their delay at once, while others queue; 0: all.
+	Workers int
+	Drain   time.Duration // how long it still accepts calls once it is told to stop
+	Log     *slog.Logger
 
 	slow atomic.Int64 // nanoseconds added to every answer
 }
@@ -35,7 +37,11 @@ func (s *Server) Slow(by time.Duration) { s.slow.Store(int64(by)) }
 // more, tells clients to go (GOAWAY), and returns when the last call is answered.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	server := grpc.NewServer(grpc.UnaryInterceptor(s.identify))
-	rpclabv1.RegisterGreeterServer(server, greeter{id: s.ID, delay: s.Delay})
+	g := greeter{id: s.ID, delay: s.Delay}
+	if s.Workers > 0 {
+		g.room = make(chan struct{}, s.Workers)
+	}
+	rpclabv1.RegisterGreeterServer(server, g)
 	healthy := health.NewServer()
 	healthv1.RegisterHealthServer(server, healthy)
 	reflection.Register(server)

@@ -5,8 +5,10 @@ package workload
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
@@ -24,6 +26,8 @@ type Spec struct {
 // Greet is Greeter/SayHello, answered after a delay.
 type Greet struct {
 	Delay time.Duration `json:"delay"`
+	// Workers is how many calls a backend waits for at once, while others queue; 0: all.
+	Workers int `json:"workers,omitempty"`
 }
 
 // Unary is a workload as a caller sees it.
@@ -63,7 +67,11 @@ func (s Spec) ServerArgs() []string {
 	if s.Greet == nil {
 		return nil
 	}
-	return []string{"--delay", s.Greet.Delay.String()}
+	args := []string{"--delay", s.Greet.Delay.String()}
+	if s.Greet.Workers > 0 {
+		args = append(args, "--workers", strconv.Itoa(s.Greet.Workers))
+	}
+	return args
 }
 
 // greeter is the server of study 2.
@@ -71,9 +79,18 @@ type greeter struct {
 	rpclabv1.UnimplementedGreeterServer
 	id    string
 	delay time.Duration
+	room  chan struct{} // for those who wait at once; nil: for all
 }
 
 func (g greeter) SayHello(ctx context.Context, request *rpclabv1.HelloRequest) (*rpclabv1.HelloReply, error) {
+	if g.room != nil {
+		select {
+		case g.room <- struct{}{}:
+			defer func() { <-g.room }()
+		case <-ctx.Done():
+			return nil, status.FromContextError(ctx.Err()).Err()
+		}
+	}
 	if err := wait(ctx, g.delay); err != nil {
 		return nil, err
 	}

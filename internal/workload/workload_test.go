@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -79,6 +80,34 @@ func TestACallThatIsGivenUpIsNotWaitedFor(t *testing.T) {
 	defer cancel()
 	if _, _, err := greet(ctx, channel); status.Code(err) != codes.DeadlineExceeded {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestItHasAsManyWorkersAsItWasGiven(t *testing.T) {
+	channel, _, _ := serve(t, &workload.Server{ID: "b1", Delay: 50 * time.Millisecond, Workers: 2})
+	began := time.Now()
+	var calls sync.WaitGroup
+	for range 6 {
+		calls.Go(func() {
+			if _, _, err := greet(t.Context(), channel); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	calls.Wait()
+	if took := time.Since(began); took < 150*time.Millisecond {
+		t.Errorf("2 workers answered 6 calls of 50 ms each in %v", took)
+	}
+}
+
+func TestACallThatIsGivenUpLeavesTheQueue(t *testing.T) {
+	channel, _, _ := serve(t, &workload.Server{ID: "b1", Delay: time.Hour, Workers: 1})
+	for range 2 { // the second waits for a worker that the first has given back
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		if _, _, err := greet(ctx, channel); status.Code(err) != codes.DeadlineExceeded {
+			t.Errorf("got %v", err)
+		}
+		cancel()
 	}
 }
 

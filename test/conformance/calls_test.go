@@ -28,10 +28,8 @@ const (
 func greet() wire.Call {
 	return wire.Call{
 		Method: rpclabv1.Greeter_SayHello_FullMethodName, Backend: workload.Trailer,
-		Make: func(n uint64, dst []byte) []byte {
-			// A message of one string cannot fail; if it did, the answer would be wrong.
-			dst, _ = proto.MarshalOptions{}.MarshalAppend(dst, &rpclabv1.HelloRequest{Name: caller(n)})
-			return dst
+		Make: func(n uint64, _ int, dst []byte) ([]byte, error) {
+			return proto.MarshalOptions{}.MarshalAppend(dst, &rpclabv1.HelloRequest{Name: caller(n)})
 		},
 		Check: func(n uint64, answer []byte, backend string) error {
 			reply := &rpclabv1.HelloReply{}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"rpclab/internal/result"
@@ -88,6 +89,64 @@ func TestTheResultOfALoadIsADocument(t *testing.T) {
 	}
 }
 
+// reflectionInfo is a method with streams in both directions.
+const reflectionInfo = "grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
+
+func TestALoadOfStreams(t *testing.T) {
+	address, _ := greeterAt(t)
+	args := []string{"--call", reflectionInfo, "-d", `{"list_services": "*"}`, "--messages", "20", "--ping-pong",
+		"--concurrency", "3", "--calls", "30", "--assert", "errors == 0 && message_p50 < 1s", address}
+	d, _ := loaded(t, args...)
+	a := arm(t, d, address)
+	if a.Calls != 30 || a.Messages == nil || a.Messages.P50 <= 0 || a.Messages.P99 > a.Service.Max {
+		t.Errorf("%d calls, errors %v, messages %+v", a.Calls, a.Errors, a.Messages)
+	}
+	s := rpclab(t, append([]string{"load"}, args...)...)
+	for _, part := range []string{"each call a stream of 20 sent", "\nmessages ", "messages: 600 came, each from when"} {
+		if s.code != 0 || !strings.Contains(s.stdout, part) {
+			t.Errorf("exit code %d; it does not say %q:\n%s%s", s.code, part, s.stdout, s.stderr)
+		}
+	}
+}
+
+func TestAConnectionForEachCall(t *testing.T) {
+	address, _ := greeterAt(t)
+	d, _ := loaded(t, "--call", sayHello, "--connections", "per-call", "--concurrency", "3", "--calls", "50", address)
+	if a := arm(t, d, address); a.Calls != 50 || len(a.Errors) > 0 || a.Channel != "per-call" {
+		t.Errorf("%d calls, errors %v %v, %s", a.Calls, a.Errors, a.Samples, a.Channel)
+	}
+}
+
+// TestALoadIsKeptLikeARun: listed, shown again as it was, and comparable.
+func TestALoadIsKeptLikeARun(t *testing.T) {
+	address, _ := greeterAt(t)
+	data := t.TempDir()
+	load := func(args ...string) string {
+		t.Helper()
+		s := rpclabIn(t, data, append([]string{"load", "--call", sayHello, "--concurrency", "2", "--calls", "200", address}, args...)...)
+		if s.code != 0 {
+			t.Fatalf("exit code %d\n%s", s.code, s.stderr)
+		}
+		return s.stdout
+	}
+	shown, again, ok := strings.Cut(load(), "\nSee it again: `rpclab report ")
+	if id := strings.TrimSuffix(again, "`\n"); !ok || rpclabIn(t, data, "report", id).stdout != shown {
+		t.Errorf("report %q shows\n%s\nbut the load showed\n%s", id, rpclabIn(t, data, "report", id).stdout, shown)
+	}
+	if text := load("--no-store"); strings.Contains(text, "See it again") {
+		t.Errorf("a load that is not kept says how to see it again:\n%s", text)
+	}
+	load("--json", filepath.Join(data, "out.json"))
+	list := rpclabIn(t, data, "runs").stdout
+	runs := regexp.MustCompile(`(?m)^(\S+) +load +done +1 +1$`).FindAllStringSubmatch(list, -1)
+	if len(runs) != 2 {
+		t.Fatalf("the list is\n%s", list)
+	}
+	if s := rpclabIn(t, data, "compare", runs[0][1], runs[1][1]); s.code != 0 || !strings.Contains(s.stdout, "\n"+address+"  ") {
+		t.Errorf("exit code %d\n%s%s", s.code, s.stdout, s.stderr)
+	}
+}
+
 func TestFilesOfMethodsAndData(t *testing.T) {
 	address, _ := greeterAt(t)
 	file := filepath.Join(t.TempDir(), "names.ndjson")
@@ -122,7 +181,8 @@ func TestErrorsAreCountedByCodeWithSamples(t *testing.T) {
 
 func TestAnInterruptedLoadGivesTheResultSoFar(t *testing.T) {
 	address, _ := greeterAt(t)
-	c := command(t, t.TempDir(), "load", "--call", sayHello, "--rate", "100", "--duration", "1h", "--json", "-", address)
+	data := t.TempDir()
+	c := command(t, data, "load", "--call", sayHello, "--rate", "100", "--duration", "1h", "--json", "-", address)
 	var stdout bytes.Buffer
 	c.Stdout = &stdout
 	stderr, err := c.StderrPipe()
@@ -145,6 +205,9 @@ func TestAnInterruptedLoadGivesTheResultSoFar(t *testing.T) {
 	if code := c.ProcessState.ExitCode(); code != 130 || !d.Partial || d.Arms[0].Calls < 400 {
 		t.Errorf("exit code %d, partial: %v, %d calls", code, d.Partial, d.Arms[0].Calls)
 	}
+	if list := rpclabIn(t, data, "runs").stdout; !strings.Contains(list, d.ID+"  load        partial ") {
+		t.Errorf("it is not kept as partial:\n%s", list)
+	}
 }
 
 func TestTheSelfTestNeedsNoTarget(t *testing.T) {
@@ -166,7 +229,17 @@ func TestWrongLoads(t *testing.T) {
 		"unknown-service":    {"--call", "rpclab.v1.Greter/SayHello", address},
 		"unknown-method":     {"--call", "rpclab.v1.Greeter/SayHallo", address},
 		"no-method":          {"--call", "SayHello", address},
-		"streaming-method":   {"--call", "grpc.health.v1.Health/Watch", address},
+		"messages-of-unary":  call("--messages", "5", address),
+		"ping-pong":          {"--call", "grpc.health.v1.Health/Watch", "--ping-pong", address},
+		"stream-engine":      {"--call", reflectionInfo, "--engine", "grpc-go", address},
+		"connections":        call("--connections", "per-user", address),
+		"per-call-engine":    call("--connections", "per-call", "--engine", "grpc-go", address),
+		"source":             call("--source", "127.0.0.2", "--source", "192.0.2.1", address),
+		"source-prefix":      call("--source", "127.0.0.0/8", address),
+		"source-text":        call("--source", "loopback", address),
+		"streams-engine":     call("--streams", "5", "--engine", "grpc-go", address),
+		"zero-keepalive":     call("--keepalive", "0s", address),
+		"idle-close":         call("--idle-close", "-1s", address),
 		"data-field":         call("-d", `[{"name": "a"}, {"nmae": "b"}]`, address),
 		"data-json":          call("-d", "{\n  \"name\": }", address),
 		"data-template":      call("-d", `{"name": "{{.Nmber}}"}`, address),
@@ -181,6 +254,13 @@ func TestWrongLoads(t *testing.T) {
 		"assert-unit":        call("--assert", "errors == 0 && p99 < 50", address),
 		"http-url":           {"--http", "GET", "localhost/path"},
 		"http-method":        {"--http", "FETCH", "http://localhost/"},
+		"http2-of-grpc":      call("--http2", address),
+		"http2-field":        {"--http", "GET", "--http2", "-H", "Connection: close", "http://" + address},
+		"http-length":        {"--http", "POST", "-H", "Content-Length: 3", "http://" + address},
+		"http-query":         {"--http", "GET", "http://" + address + "/?q=\u00fc"},
+		"http-streams":       {"--http", "GET", "--streams", "5", "http://" + address},
+		"http-tls":           {"--http", "GET", "--insecure-skip-verify", "http://" + address},
+		"http-engine":        {"--http", "GET", "--engine", "grpc-go", "http://" + address},
 		"certificates":       call("--cert", "client.pem", address),
 		"self-test-target":   {"--self-test", address},
 		"nobody-there":       {"--call", sayHello, "127.0.0.1:1"},
@@ -208,4 +288,31 @@ func TestHelpOfLoad(t *testing.T) {
 			t.Errorf("%d columns: %s", n, line)
 		}
 	}
+}
+
+func TestConnectionsAreOpenedAndUsedAsTold(t *testing.T) {
+	address, _ := greeterAt(t, "--delay", "50ms")
+	d, s := loaded(t, "--call", sayHello, "--connections", "4", "--connect-rate", "1", "--streams", "1", "--concurrency", "8",
+		"--calls", "16", "--keepalive", "30s", "--idle-close", "1m", address)
+	a := arm(t, d, address)
+	if a.Calls != 16 || len(a.Errors) > 0 || a.Service.P50 < 95 {
+		t.Errorf("%d calls, errors %v %v, p50 %v ms of which a half is a wait for the stream of another", a.Calls, a.Errors, a.Samples, a.Service.P50)
+	}
+	if s.took < 3*time.Second {
+		t.Errorf("4 connections at 1/s took %v", s.took)
+	}
+	for key, want := range map[string]any{"streams": 1.0, "connect_rate": 1.0, "keepalive": "30s", "idle_close": "1m0s"} {
+		if a.Config[key] != want {
+			t.Errorf("the result has %s %v, want %v", key, a.Config[key], want)
+		}
+	}
+}
+
+// A limit that cannot be raised is told of before anything is dialled.
+func TestMoreConnectionsThanOpenFiles(t *testing.T) {
+	c := exec.Command("sh", "-c", `ulimit -n 500; exec "$0" "$@"`, testkit.Rpclab(t), "load", "--call", sayHello, "--connections", "600", "127.0.0.1:1")
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	_ = c.Run()
+	testkit.Golden(t, "wrong/load-too-many-connections.txt", fmt.Sprintf("%sexit code %d\n", &stderr, c.ProcessState.ExitCode()))
 }

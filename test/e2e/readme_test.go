@@ -53,7 +53,7 @@ func TestTheOutputInTheReadmeIsOfThisProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, title := range []string{"Verdicts\n", "Balance\n", "Cost: CPU time per call and peak memory\n", "Errors\n"} {
+	for _, title := range []string{"Verdicts\n", "Beside latency\n", "Balance\n", "Confounds: what else differs between the published arms\n", "Cost: CPU time per call and peak memory\n", "Errors\n"} {
 		if !strings.Contains(shown, title) || !strings.Contains(string(golden), title) {
 			t.Errorf("the section %q has to be in the README and in the report", title)
 		}

@@ -52,6 +52,9 @@ func TestWrongRequests(t *testing.T) {
 		{"bad-unit", func() []string { return []string{"run", edit("5ms", "5")} }},
 		{"unknown-route", func() []string { return []string{"run", edit("route: direct", "route: headles")} }},
 		{"duplicate-arm", func() []string { return []string{"run", edit("  two:", "  one:")} }},
+		{"search", func() []string {
+			return []string{"run", edit("burst: 10", "search: {slo: p98 < 5ms, from: 100, to: 10, duration: 1s, precision: 2%}")}
+		}},
 		{"zero-rounds", func() []string { return []string{"run", edit("rounds: 4", "rounds: 0")} }},
 		{"several-at-once", func() []string { return []string{"run", edit("rounds: 4", "rounds: many\nround: 4")} }},
 		{"no-yaml", func() []string { return []string{"run", write("broken.yaml", "arms: [one, two\n")} }},
@@ -70,6 +73,12 @@ func TestWrongRequests(t *testing.T) {
 		{"assert-unknown-metric", func() []string { return []string{"run", "channels", "--assert", "p98 < 5ms"} }},
 		{"unknown-run", func() []string { return []string{"report", "2026"} }},
 		{"compare-one", func() []string { return []string{"compare", "latest"} }},
+		{"no-file-of-a-run", func() []string { return []string{"compare", filepath.Join(dir, "nowhere.json"), "latest"} }},
+		{"no-result-in-a-file", func() []string { return []string{"report", write("empty.json", "{}")} }},
+		{"gate-unknown-metric", func() []string { return []string{"compare", "latest", "latest", "--gate", "p98 ratio < 1.05"} }},
+		{"gate-no-ratio", func() []string { return []string{"compare", "latest", "latest", "--gate", "p99 < 1.05"} }},
+		{"gate-no-number", func() []string { return []string{"compare", "latest", "latest", "--gate", "p99 ratio < 5%"} }},
+		{"junit-to-standard-output", func() []string { return []string{"compare", "latest", "latest", "--junit", "-"} }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := rpclab(t, c.args()...)

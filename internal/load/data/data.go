@@ -27,7 +27,6 @@ type Call struct {
 type Messages struct {
 	messages []message
 	moving   bool
-	workers  bool
 }
 
 // message is bytes that never change, or a template of them.
@@ -40,8 +39,13 @@ type message struct {
 // Moving says whether any message is made anew for each call.
 func (m *Messages) Moving() bool { return m.moving }
 
-// UseWorkers says whether any message asks for the number of a worker.
-func (m *Messages) UseWorkers() bool { return m.workers }
+// Fixed is the message of every call, if all have the same.
+func (m *Messages) Fixed() (message []byte, ok bool) {
+	if len(m.messages) != 1 || m.moving {
+		return nil, false
+	}
+	return m.messages[0].fixed, true
+}
 
 // Len is how many messages there are.
 func (m *Messages) Len() int { return len(m.messages) }
@@ -53,10 +57,15 @@ func (m *Messages) At(c Call) ([]byte, error) {
 		return one.fixed, nil
 	}
 	var text bytes.Buffer
-	if err := one.source.Execute(&text, c); err != nil {
-		return nil, err
+	err := one.source.Execute(&text, c)
+	if err != nil {
+		return nil, readable(err)
 	}
-	return one.encode(text.Bytes())
+	message, err := one.encode(text.Bytes())
+	if err != nil {
+		return nil, readable(err)
+	}
+	return message, nil
 }
 
 // Read is the argument of -d: text as it is, @FILE, or @- for standard input.
@@ -134,9 +143,6 @@ func (m *Messages) add(text []byte, encode func([]byte) ([]byte, error)) error {
 		return nil
 	}
 	m.moving = true
-	for _, a := range action.FindAll(text, -1) {
-		m.workers = m.workers || bytes.Contains(a, []byte(".Worker"))
-	}
 	_, err = (&Messages{messages: []message{one}}).At(Call{})
 	return err
 }

@@ -72,6 +72,19 @@ func TestTemplatesAreFilledForEachCall(t *testing.T) {
 	}
 }
 
+func TestATemplateMayDecideWhatElseIsThere(t *testing.T) {
+	m := messages(t, `{ {{if .Number}}"name": "n{{.Number}}"{{else}}"name": "first"{{end}} }`)
+	if got := names(t, m, 3); got != "first n1 n2" {
+		t.Errorf("the calls ask for %q", got)
+	}
+}
+
+func TestAMarkOfTheOrderOfBytesIsNoData(t *testing.T) {
+	if got := names(t, messages(t, "\xef\xbb\xbf"+`{"name": "a"}`), 1); got != "a" {
+		t.Errorf("the call asks for %q", got)
+	}
+}
+
 func TestTemplatesHaveFunctions(t *testing.T) {
 	for call, form := range map[string]string{
 		"uuid":              `^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`,
@@ -102,6 +115,18 @@ func TestManyGoroutinesMakeMessagesAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+func TestATemplateThatFailsLaterSaysWhere(t *testing.T) {
+	m := messages(t, `{"name": "{{if .Number}}{{randomInt 2 1}}{{end}}"}`)
+	_, err := m.At(data.Call{Number: 1})
+	if err == nil || !strings.HasPrefix(err.Error(), `1:26: executing "message" at <randomInt 2 1>: `) {
+		t.Error(err)
+	}
+	m = messages(t, `{"{{if .Number}}nmae{{else}}name{{end}}": "b"}`)
+	if _, err := m.At(data.Call{Number: 1}); err == nil || err.Error() != `(line 1:2): unknown field "nmae"` {
+		t.Error(err)
+	}
 }
 
 func TestFixedMessagesAreMadeOnce(t *testing.T) {

@@ -14,31 +14,44 @@ var action = regexp.MustCompile(`(?s)\{\{.*?\}\}`)
 
 // split takes JSON apart: the elements of an array, or the values that follow each
 // other. Where a template stands, a number of the same length is put for the time of
-// splitting; it is JSON inside a string and outside of one.
-func split(text []byte) (parts [][]byte, err error) {
+// splitting; it is JSON inside a string and outside of one. A text that is JSON only
+// once its templates are filled is one message.
+func split(text []byte) ([][]byte, error) {
+	parts, err := values(text)
+	if err != nil && control.Match(text) {
+		return [][]byte{text}, nil
+	}
+	return parts, err
+}
+
+// control is a template that decides what else is there.
+var control = regexp.MustCompile(`\{\{-?\s*(if|range|with|end|define|block|template)\b`)
+
+func values(text []byte) (parts [][]byte, err error) {
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")) // some editors begin files with it
 	masked := action.ReplaceAllFunc(text, func(a []byte) []byte { return bytes.Repeat([]byte("1"), len(a)) })
-	values := json.NewDecoder(bytes.NewReader(masked))
+	decoder := json.NewDecoder(bytes.NewReader(masked))
 	array := bytes.HasPrefix(bytes.TrimSpace(masked), []byte("["))
 	if array {
-		if _, err := values.Token(); err != nil {
-			return nil, unreadable(text, values, err)
+		if _, err := decoder.Token(); err != nil {
+			return nil, unreadable(text, decoder, err)
 		}
 	}
-	for !array || values.More() {
+	for !array || decoder.More() {
 		var value json.RawMessage
-		if err := values.Decode(&value); errors.Is(err, io.EOF) && !array {
+		if err := decoder.Decode(&value); errors.Is(err, io.EOF) && !array {
 			break
 		} else if err != nil {
-			return nil, unreadable(text, values, err)
+			return nil, unreadable(text, decoder, err)
 		}
-		end := int(values.InputOffset())
+		end := int(decoder.InputOffset())
 		parts = append(parts, text[end-len(value):end])
 	}
 	if array {
-		if _, err := values.Token(); err != nil {
-			return nil, unreadable(text, values, err)
+		if _, err := decoder.Token(); err != nil {
+			return nil, unreadable(text, decoder, err)
 		}
-		if _, err := values.Token(); !errors.Is(err, io.EOF) {
+		if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 			return nil, errors.New("there is more after the array")
 		}
 	}
@@ -49,8 +62,8 @@ func split(text []byte) (parts [][]byte, err error) {
 }
 
 // unreadable says at which line and column JSON ends to be JSON.
-func unreadable(text []byte, values *json.Decoder, err error) error {
-	at := int(values.InputOffset())
+func unreadable(text []byte, decoder *json.Decoder, err error) error {
+	at := int(decoder.InputOffset())
 	var wrong *json.SyntaxError
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):

@@ -3,8 +3,10 @@ package method
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/bufbuild/protocompile"
 	"google.golang.org/protobuf/proto"
@@ -12,6 +14,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"rpclab/internal/load/request"
 )
 
 // files is a source that has everything at hand.
@@ -45,14 +49,18 @@ func FromProto(ctx context.Context, file string, dirs []string) (Source, error) 
 	compiler := protocompile.Compiler{
 		Resolver: protocompile.WithStandardImports(&protocompile.SourceResolver{ImportPaths: dirs}),
 	}
-	compiled, err := compiler.Compile(ctx, inside(file, dirs))
+	name := inside(file, dirs)
+	compiled, err := compiler.Compile(ctx, name)
+	if at := new(fs.PathError); errors.As(err, &at) && !strings.HasSuffix(at.Path, name) {
+		return nil, request.Wrongf("cannot compile %s: %w; say where its imports are by --import-path", file, err)
+	}
 	if err != nil {
-		return nil, wrongf("cannot compile %s: %w", file, err)
+		return nil, request.Wrongf("cannot compile %s: %w", file, err)
 	}
 	all := new(protoregistry.Files)
 	for _, c := range compiled {
 		if err := register(all, c); err != nil {
-			return nil, wrongf("cannot use %s: %w", file, err)
+			return nil, request.Wrongf("cannot use %s: %w", file, err)
 		}
 	}
 	return files{all}, nil
@@ -85,15 +93,15 @@ func register(all *protoregistry.Files, file protoreflect.FileDescriptor) error 
 func FromSet(path string) (Source, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, wrongf("cannot read the descriptor set: %w", err)
+		return nil, request.Wrongf("cannot read the descriptor set: %w", err)
 	}
 	set := new(descriptorpb.FileDescriptorSet)
 	if err := proto.Unmarshal(data, set); err != nil || len(set.File) == 0 {
-		return nil, wrongf("%s is no descriptor set; make one with: protoc --include_imports -o %s FILE.proto", path, path)
+		return nil, request.Wrongf("%s is no descriptor set; make one with: protoc --include_imports -o %s FILE.proto", path, path)
 	}
 	all, err := protodesc.NewFiles(set)
 	if err != nil {
-		return nil, wrongf("%s is not complete: %w; make it with protoc --include_imports", path, err)
+		return nil, request.Wrongf("%s is not complete: %w; make it with protoc --include_imports", path, err)
 	}
 	return files{all}, nil
 }

@@ -4,26 +4,14 @@ package method
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"rpclab/internal/experiment"
+	"rpclab/internal/load/request"
+	"rpclab/internal/nearest"
 )
-
-// ErrRequest: what was asked for is wrong, not the server that was asked.
-var ErrRequest = errors.New("wrong request")
-
-// wrong is an error that matches [ErrRequest] and does not say so in its text.
-type wrong struct{ error }
-
-func (w wrong) Is(target error) bool { return target == ErrRequest }
-func (w wrong) Unwrap() error        { return w.error }
-
-func wrongf(format string, args ...any) error { return wrong{fmt.Errorf(format, args...)} }
 
 // Source knows services by name.
 type Source interface {
@@ -33,13 +21,13 @@ type Source interface {
 	Service(context.Context, string) (protoreflect.ServiceDescriptor, error)
 }
 
-// Find returns the unary method that a call names: package.Service/Method, or with a
-// dot for the slash. An error about the name matches [ErrRequest] and suggests the
+// Find returns the method that a call names: package.Service/Method, or with a
+// dot for the slash. An error about the name matches [request.ErrWrong] and suggests the
 // nearest one that exists.
 func Find(ctx context.Context, source Source, call string) (protoreflect.MethodDescriptor, error) {
 	name, method, ok := Split(call)
 	if !ok {
-		return nil, wrongf("%q names no method: write package.Service/Method", call)
+		return nil, request.Wrongf("%q names no method: write package.Service/Method", call)
 	}
 	service, err := source.Service(ctx, name)
 	if err != nil {
@@ -50,10 +38,7 @@ func Find(ctx context.Context, source Source, call string) (protoreflect.MethodD
 	}
 	found := service.Methods().ByName(protoreflect.Name(method))
 	if found == nil {
-		return nil, wrongf("no method %q in %s%s", method, name, experiment.Suggest(method, methods(service)))
-	}
-	if found.IsStreamingClient() || found.IsStreamingServer() {
-		return nil, wrongf("%s/%s is a streaming method; only unary ones can be called", name, method)
+		return nil, request.Wrongf("no method %q in %s%s", method, name, nearest.Suggest(method, methods(service)))
 	}
 	return found, nil
 }
@@ -84,9 +69,9 @@ func noService(ctx context.Context, source Source, name string) error {
 	names = slices.DeleteFunc(names, func(s string) bool { return strings.HasPrefix(s, "grpc.reflection.") })
 	slices.Sort(names)
 	if len(names) == 0 {
-		return wrongf("no service %q, nor any other", name)
+		return request.Wrongf("no service %q, nor any other", name)
 	}
-	return wrongf("no service %q%s", name, experiment.Suggest(name, names))
+	return request.Wrongf("no service %q%s", name, nearest.Suggest(name, names))
 }
 
 func methods(service protoreflect.ServiceDescriptor) (names []string) {

@@ -1,12 +1,14 @@
 package method_test
 
 import (
+	"context"
 	"errors"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
@@ -22,6 +24,7 @@ import (
 
 	rpclabv1 "rpclab/api/rpclab/v1"
 	"rpclab/internal/load/method"
+	"rpclab/internal/load/request"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -108,24 +111,37 @@ func TestUnknownNamesAreSuggested(t *testing.T) {
 			"SayHello":                   `"SayHello" names no method: write package.Service/Method`,
 		} {
 			_, err := method.Find(t.Context(), source, call)
-			if err == nil || err.Error() != want || !errors.Is(err, method.ErrRequest) {
+			if err == nil || err.Error() != want || !errors.Is(err, request.ErrWrong) {
 				t.Errorf("%s, %s: %v\nwant %s", name, call, err, want)
 			}
 		}
 	}
 }
 
-func TestStreamingMethodsAreRefused(t *testing.T) {
+func TestStreamingMethodsSayWhichWay(t *testing.T) {
 	source := method.FromServer(server(t, v1), nil)
-	_, err := method.Find(t.Context(), source, "grpc.reflection.v1.ServerReflection/ServerReflectionInfo")
-	if err == nil || !strings.Contains(err.Error(), "is a streaming method") {
-		t.Error(err)
+	m, err := method.Find(t.Context(), source, "grpc.reflection.v1.ServerReflection/ServerReflectionInfo")
+	if err != nil || !m.IsStreamingClient() || !m.IsStreamingServer() {
+		t.Errorf("%v, %v", m, err)
 	}
 }
 
 func TestAServerWithoutReflectionSaysWhatToDo(t *testing.T) {
 	_, err := method.Find(t.Context(), method.FromServer(server(t, func(*grpc.Server) {}), nil), "rpclab.v1.Greeter/SayHello")
-	if err == nil || !strings.Contains(err.Error(), "--proto FILE") || errors.Is(err, method.ErrRequest) {
+	if err == nil || !strings.Contains(err.Error(), "--proto FILE") || errors.Is(err, request.ErrWrong) {
+		t.Error(err)
+	}
+}
+
+func TestAServerThatIsSilentOnReflectionSaysWhatToDo(t *testing.T) {
+	silent := grpc.StreamInterceptor(func(_ any, s grpc.ServerStream, _ *grpc.StreamServerInfo, _ grpc.StreamHandler) error {
+		<-s.Context().Done()
+		return s.Context().Err()
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := method.Find(ctx, method.FromServer(server(t, v1, silent), nil), "rpclab.v1.Greeter/SayHello")
+	if err == nil || err.Error() != "server reflection: no answer in time; give its methods by --proto FILE or --protoset FILE" {
 		t.Error(err)
 	}
 }
@@ -138,7 +154,8 @@ func TestReflectionSendsTheMetadataOfTheLoad(t *testing.T) {
 		return next(srv, s)
 	})
 	channel := server(t, v1, guard)
-	if _, err := method.Find(t.Context(), method.FromServer(channel, nil), "rpclab.v1.Greeter/SayHello"); status.Code(err) != codes.Unauthenticated {
+	if _, err := method.Find(t.Context(), method.FromServer(channel, nil), "rpclab.v1.Greeter/SayHello"); err == nil ||
+		!strings.HasPrefix(err.Error(), "server reflection: who is there? (Unauthenticated); send what") {
 		t.Error(err)
 	}
 	if _, err := method.Find(t.Context(), method.FromServer(channel, metadata.Pairs("token", "x")), "rpclab.v1.Greeter/SayHello"); err != nil {
@@ -153,11 +170,18 @@ func TestWrongFilesSayWhatIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := method.FromProto(t.Context(), broken, nil)
-	if err == nil || !strings.Contains(err.Error(), "broken.proto:2:9") || !errors.Is(err, method.ErrRequest) {
+	if err == nil || !strings.Contains(err.Error(), "broken.proto:2:9") || !errors.Is(err, request.ErrWrong) {
 		t.Errorf("a file that does not compile: %v", err)
 	}
+	lost := filepath.Join(dir, "lost.proto")
+	if err := os.WriteFile(lost, []byte("syntax = \"proto3\";\nimport \"shop/orders.proto\";\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := method.FromProto(t.Context(), lost, nil); err == nil || !strings.HasSuffix(err.Error(), "; say where its imports are by --import-path") {
+		t.Errorf("an import that is not there: %v", err)
+	}
 	for _, path := range []string{broken, filepath.Join(dir, "nowhere")} {
-		if _, err := method.FromSet(path); err == nil || !errors.Is(err, method.ErrRequest) {
+		if _, err := method.FromSet(path); err == nil || !errors.Is(err, request.ErrWrong) {
 			t.Errorf("a descriptor set that is none: %v", err)
 		}
 	}

@@ -23,6 +23,9 @@ const (
 	reflectionV1Alpha = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 )
 
+// byFile is what one can do without the service.
+const byFile = "give its methods by --proto FILE or --protoset FILE"
+
 // reflection is a source that asks the server.
 type reflection struct {
 	channel grpc.ClientConnInterface
@@ -83,7 +86,7 @@ func (r reflection) ask(ctx context.Context, do func(*talk) error) error {
 			return err
 		}
 	}
-	return errors.New("the server has no reflection service; give its methods by --proto FILE or --protoset FILE")
+	return errors.New("the server has no reflection service; " + byFile)
 }
 
 // talk is one stream of questions and answers.
@@ -94,10 +97,17 @@ func (t *talk) ask(question *reflectionv1.ServerReflectionRequest) (*reflectionv
 	// A send that fails says only EOF; the reason comes with the answer.
 	_ = t.stream.SendMsg(question)
 	if err := t.stream.RecvMsg(answer); err != nil {
-		if status.Code(err) == codes.Unimplemented {
+		switch code := status.Code(err); code {
+		case codes.Unimplemented:
 			return nil, err
+		case codes.Canceled:
+			return nil, context.Canceled
+		case codes.DeadlineExceeded:
+			return nil, errors.New("server reflection: no answer in time; " + byFile)
+		default:
+			return nil, fmt.Errorf("server reflection: %s (%s); send what it wants to see by --metadata, or %s",
+				status.Convert(err).Message(), code, byFile)
 		}
-		return nil, fmt.Errorf("server reflection: %w", err)
 	}
 	return answer, nil
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode"
 
+	"rpclab/internal/report"
 	"rpclab/internal/result"
 )
 
@@ -28,7 +29,9 @@ func Terminal(w io.Writer, d result.Document) error {
 	if err := picture(out, arm.Latency); err != nil {
 		return err
 	}
-	times(out, arm.Measures)
+	if err := times(out, arm.Measures); err != nil {
+		return err
+	}
 	failures(out, arm.Measures)
 	backends(out, arm.Backends)
 	generator(out, arm)
@@ -42,27 +45,34 @@ func head(out io.Writer, d result.Document, arm result.Arm) {
 	what, how, _ := strings.Cut(d.Question, ": ")
 	say(out, what+" at "+arm.Name)
 	say(out, how)
+	say(out, report.Machine(d.Machine)+", "+d.Started.UTC().Format("2006-01-02 15:04:05 UTC"))
 	if d.Partial {
 		say(out, "Partial: the load was interrupted.")
 	}
 	fmt.Fprintln(out)
-	say(out, fmt.Sprintf("%s calls in %.4g s: %s calls/s, %s failed, %s dropped",
-		whole(arm.Calls), arm.ElapsedMS/1e3, rate(arm.Rate), whole(failed(arm.Measures)), whole(arm.Dropped)))
+	lost := failed(arm.Measures)
+	answered := ""
+	if lost > 0 { // calls that fail at once make any rate look well
+		answered = fmt.Sprintf(" (%s/s answered)", rate(arm.Rate*float64(arm.Calls-lost)/float64(arm.Calls)))
+	}
+	say(out, fmt.Sprintf("%s in %.4g s: %s calls/s%s, %s failed, %s dropped",
+		calls(arm.Calls), arm.ElapsedMS/1e3, rate(arm.Rate), answered, whole(lost), whole(arm.Dropped)))
 	if arm.Limited != "" {
 		say(out, "Limited by the generator: "+arm.Limited+". The figures are not the target's alone.")
 	}
 }
 
 // times is the table of percentiles.
-func times(out io.Writer, m result.Measures) {
+func times(out io.Writer, m result.Measures) error {
 	if m.Lateness.Empty() {
-		return
+		return nil
 	}
 	fmt.Fprintf(out, "\n%-9s%8s %8s %8s %8s %8s %8s %8s %8s\n", "ms", "min", "mean", "p50", "p90", "p95", "p99", "p99.9", "max")
-	for _, row := range []struct {
-		name string
-		h    result.Histogram
-	}{{"latency", m.Latency}, {"service", m.Service}, {"lateness", m.Lateness}} {
+	rows := []row{{"latency", m.Latency}, {"service", m.Service}, {"lateness", m.Lateness}}
+	if m.Messages != nil {
+		rows = append(rows, row{"messages", *m.Messages})
+	}
+	for _, row := range rows {
 		if row.h.Empty() {
 			continue // no call was answered
 		}
@@ -74,6 +84,20 @@ func times(out io.Writer, m result.Measures) {
 	}
 	say(out, "latency: from when a call was due; service: from when it was sent;")
 	say(out, "lateness: between the two")
+	if m.Messages != nil && !m.Messages.Empty() {
+		answers, err := m.Messages.Decode()
+		if err != nil {
+			return err
+		}
+		say(out, fmt.Sprintf("messages: %s came, each from when the one that it answers was sent", whole(uint64(answers.TotalCount()))))
+	}
+	return nil
+}
+
+// row is a line of the table of percentiles.
+type row struct {
+	name string
+	h    result.Histogram
 }
 
 func failures(out io.Writer, m result.Measures) {
@@ -93,21 +117,21 @@ func failures(out io.Writer, m result.Measures) {
 // shown is how many backends are listed.
 const shown = 20
 
-func backends(out io.Writer, calls map[string]uint64) {
+func backends(out io.Writer, counts map[string]uint64) {
 	var all uint64
-	for _, n := range calls {
+	for _, n := range counts {
 		all += n
 	}
 	if all == 0 {
 		return
 	}
 	fmt.Fprint(out, "\nBackends\n")
-	for i, id := range most(calls) {
+	for i, id := range most(counts) {
 		if i == shown {
-			item(out, fmt.Sprintf("and %d more", len(calls)-shown))
+			item(out, fmt.Sprintf("and %d more", len(counts)-shown))
 			return
 		}
-		item(out, fmt.Sprintf("%s: %s calls (%.3g %%)", cut(clean(id), 50), whole(calls[id]), 100*float64(calls[id])/float64(all)))
+		item(out, fmt.Sprintf("%s: %s (%.3g %%)", cut(clean(id), 50), calls(counts[id]), 100*float64(counts[id])/float64(all)))
 	}
 }
 

@@ -42,6 +42,8 @@ func stalled() result.Document {
 	}
 	return result.Document{
 		Question: "shop.Orders/Get: open loop of 500 calls/s for 10s",
+		Started:  time.Date(2026, 11, 20, 18, 45, 12, 0, time.UTC),
+		Machine:  result.Machine{OS: "linux", Arch: "amd64", CPUs: 8, Memory: 33_600_000_000, Model: "Example CPU 9000", Go: "go1.26.0"},
 		Arms: []result.Arm{{
 			Name: "127.0.0.1:50051",
 			Config: map[string]any{"generator": load.Ability{
@@ -81,10 +83,18 @@ func TestSummaryOfALoadThatMeasuredTheGenerator(t *testing.T) {
 	testkit.Golden(t, "limited.txt", drawn(t, d))
 }
 
+func TestSummaryOfStreams(t *testing.T) {
+	d := stalled()
+	messages := distribution(30*time.Microsecond, 40*time.Microsecond, 2*time.Millisecond)
+	d.Question += ", each call a stream of 3 sent"
+	d.Arms[0].Messages = &messages
+	testkit.Golden(t, "streams.txt", drawn(t, d))
+}
+
 func TestSummaryOfNothing(t *testing.T) {
 	d := stalled()
 	d.Arms[0].Measures = result.Measures{
-		Calls: 2, Errors: map[string]uint64{"UNAVAILABLE": 2}, Lateness: distribution(0, time.Microsecond),
+		Calls: 1, Errors: map[string]uint64{"UNAVAILABLE": 1}, Lateness: distribution(0, time.Microsecond),
 	}
 	testkit.Golden(t, "nothing.txt", drawn(t, d))
 }

@@ -18,6 +18,14 @@ func whole(n uint64) string {
 	return digits
 }
 
+// calls counts calls: 1 call, 2 calls.
+func calls(n uint64) string {
+	if n == 1 {
+		return "1 call"
+	}
+	return whole(n) + " calls"
+}
+
 // rate shows calls/s with as many decimals as one can use.
 func rate(v float64) string {
 	if v < 1000 {

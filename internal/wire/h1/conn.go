@@ -5,7 +5,6 @@ package h1
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -133,26 +132,30 @@ func (c *Conn) leave(why string) {
 	}
 }
 
-// Close ends every stream with a status. An answer that is as long as the connection
-// lives is whole by that.
+// End says that the server has closed the connection in order, which is how an answer
+// ends that is as long as the connection lives (RFC 9112 section 8). Close has to follow.
+func (c *Conn) End() {
+	if s := c.now; s != nil && c.state == untilClose && c.err == nil {
+		c.now = nil
+		c.h.Done(s)
+	}
+}
+
+// Close ends every stream with a status.
 func (c *Conn) Close(why h2.Status) {
 	if c.err == nil {
 		c.err = h2.ErrClosed
 	}
 	if s := c.now; s != nil {
 		c.now = nil
-		if c.state != untilClose || errors.Is(c.err, errBroken) {
-			s.Failed = why
-		}
+		s.Failed = why
 		c.h.Done(s)
 	}
 	c.leave("the connection is closed")
 }
 
-var errBroken = errors.New("HTTP/1.1")
-
 func violation(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", errBroken, fmt.Sprintf(format, args...))
+	return fmt.Errorf("HTTP/1.1: "+format, args...)
 }
 
 // Feed takes bytes that the server sent. After an error the streams have failed, and

@@ -56,11 +56,25 @@ func TestAnswersMayComeInAnyPieces(t *testing.T) {
 			if usable := c0.Usable(); usable != c.reusable {
 				t.Errorf("%s: usable %v", what, usable)
 			}
+			c0.End()
 			c0.Close(h2.Status{Code: h2.Unavailable})
 			if len(h.done) != 1 || h.status[0] != c.status || string(h.done[0].Body) != c.body || h.done[0].Failed.Code != h2.OK {
 				t.Errorf("%s in pieces of %d: %d done, %v %+v", what, size, len(h.done), h.status, h.done)
 			}
 		}
+	}
+}
+
+func TestAnAnswerWithoutItsEndIsNone(t *testing.T) {
+	h := &handler{}
+	c := New(h, Limits{})
+	c.Start(&h2.Stream{Payload: []byte("GET / HTTP/1.1\r\n\r\n")})
+	if err := c.Feed([]byte("HTTP/1.1 200 OK\r\n\r\nuntil the")); err != nil {
+		t.Fatal(err)
+	}
+	c.Close(h2.Status{Code: h2.Unavailable}) // by a reset, say
+	if len(h.done) != 1 || h.done[0].Failed.Code != h2.Unavailable {
+		t.Errorf("%d done: %+v", len(h.done), h.done)
 	}
 }
 

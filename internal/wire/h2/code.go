@@ -5,7 +5,8 @@ import (
 	"strconv"
 )
 
-// Status is a gRPC status: a code of 0 to 16, 0 is OK.
+// Status is a gRPC status: a code of 0 to 16, 0 is OK. Of a plain request that failed by
+// its HTTP status, the code is that: 100 and more.
 type Status struct {
 	Code    uint32
 	Message string
@@ -23,7 +24,7 @@ const (
 	Internal          = 13
 	Unavailable       = 14
 	DataLoss          = 15
-	Unauthenticated   = 16
+	Unauthenticated   = 16 // the last that the specification knows
 )
 
 var codeNames = [...]string{
@@ -33,10 +34,13 @@ var codeNames = [...]string{
 }
 
 // Name is the code as the gRPC specification writes it; a code that it does not
-// know is UNKNOWN.
+// know is UNKNOWN. Of an HTTP status it is HTTP_404, say.
 func (s Status) Name() string {
-	if int(s.Code) < len(codeNames) {
+	switch {
+	case int(s.Code) < len(codeNames):
 		return codeNames[s.Code]
+	case s.Code >= 100:
+		return "HTTP_" + strconv.Itoa(int(s.Code))
 	}
 	return codeNames[Unknown]
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"rpclab/internal/wire/chain"
 )
 
 // Handler is told what happens on a connection. Its methods may call the
@@ -51,9 +53,9 @@ type Conn struct {
 
 	nextID  uint32
 	open    table
-	waiting list // not sent for want of a free stream
-	blocked list // sent in part for want of a window
-	resets  bool // we reset a stream once: frames for it may still come
+	waiting chain.List[Stream] // not sent for want of a free stream
+	blocked chain.List[Stream] // sent in part for want of a window
+	resets  bool               // we reset a stream once: frames for it may still come
 
 	goneAway bool
 	goAway   string
@@ -121,7 +123,7 @@ func (c *Conn) Usable() bool {
 }
 
 // Active is the number of streams that were started and have not ended.
-func (c *Conn) Active() int { return c.open.n + c.waiting.n }
+func (c *Conn) Active() int { return c.open.n + c.waiting.Len() }
 
 // GoAway is the reason that the peer gave for going; "" when it is not.
 func (c *Conn) GoAway() string { return c.goAway }
@@ -138,9 +140,9 @@ func (c *Conn) Close(why Status) {
 }
 
 func (c *Conn) failAll(why Status) {
-	for c.waiting.first != nil {
-		s := c.waiting.first
-		c.waiting.remove(s)
+	for c.waiting.Len() > 0 {
+		s := c.waiting.First()
+		s.link.Leave()
 		c.h.Returned(s, why)
 	}
 	for _, s := range c.open.all(0) {
@@ -233,9 +235,9 @@ func parse(p []byte) frame {
 	return frame{p[3], p[4], binary.BigEndian.Uint32(p[5:]) & maxStreamID, p[frameHeader:]}
 }
 
-// finish ends a stream that is open. One that the peer has not ended is reset first.
+// finish ends a stream that is open, and that the peer has ended or will not go on with.
 func (c *Conn) finish(s *Stream, failed Status) {
-	c.blocked.remove(s)
+	s.link.Leave()
 	c.open.remove(s)
 	s.Failed = failed
 	c.h.Done(s)
@@ -244,5 +246,5 @@ func (c *Conn) finish(s *Stream, failed Status) {
 
 // String is for logs and messages of failed tests.
 func (c *Conn) String() string {
-	return fmt.Sprintf("%d open, %d waiting, next stream %d, error %v", c.open.n, c.waiting.n, c.nextID, c.err)
+	return fmt.Sprintf("%d open, %d waiting, next stream %d, error %v", c.open.n, c.waiting.Len(), c.nextID, c.err)
 }

@@ -230,3 +230,18 @@ func TestTheTableFindsStreamsThatOutliveOthers(t *testing.T) {
 		}
 	}
 }
+
+func TestAPingIsAFrameOfItsOwn(t *testing.T) {
+	p, r := newPeer(t, Limits{}), request(t)
+	p.conn.Start(stream(r, "ask"))
+	p.conn.Ping()
+	frames := p.taken()
+	ping, ok := frames[len(frames)-1].(*http2.PingFrame)
+	if !ok || ping.IsAck() || len(frames) != 3 {
+		t.Fatalf("the client said %v", frames)
+	}
+	p.tell(append(p.answer(1, "answer"), p.framer.WritePing(true, ping.Data))...)
+	if len(p.done) != 1 || len(p.taken()) != 0 {
+		t.Errorf("%d answered, %v", len(p.done), p.conn)
+	}
+}

@@ -90,6 +90,11 @@ func (c *Conn) ping(f frame) error {
 	return c.answered()
 }
 
+// Ping asks the peer for a sign of life, RFC 9113 section 6.7. Whatever it says next is one.
+func (c *Conn) Ping() {
+	c.out = append(appendFrame(c.out, 8, framePing, 0, 0), 0, 0, 0, 0, 0, 0, 0, 0)
+}
+
 // answered counts what the peer makes us say, so that it cannot fill our memory.
 func (c *Conn) answered() error {
 	if c.answers++; c.answers > mostAnswers {

@@ -221,7 +221,7 @@ func (c *Conn) resetByPeer(f frame) error {
 
 // giveBack ends a stream that the peer did not act on.
 func (c *Conn) giveBack(s *Stream, why Status) {
-	c.blocked.remove(s)
+	s.link.Leave()
 	c.open.remove(s)
 	c.h.Returned(s, why)
 }

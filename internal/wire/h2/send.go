@@ -5,8 +5,8 @@ import "slices"
 // Start sends the stream's request, or keeps it until the peer admits another
 // stream or opens its window. The connection has to be Usable.
 func (c *Conn) Start(s *Stream) {
-	if c.waiting.n > 0 || c.open.n >= int(c.most) {
-		c.waiting.push(s)
+	if c.waiting.Len() > 0 || c.open.n >= int(c.most) {
+		c.waiting.Push(s, &s.link)
 		return
 	}
 	c.send(s)
@@ -15,8 +15,8 @@ func (c *Conn) Start(s *Stream) {
 // Cancel takes a stream back; its handler hears no more of it.
 func (c *Conn) Cancel(s *Stream) {
 	switch {
-	case s.list == &c.waiting:
-		c.waiting.remove(s)
+	case s.link.In(&c.waiting):
+		s.link.Leave()
 	case s.id != 0 && c.open.find(s.id) == s:
 		c.reset(s, Cancel)
 		c.admit()
@@ -25,7 +25,7 @@ func (c *Conn) Cancel(s *Stream) {
 
 // reset closes a stream from this side without telling its handler.
 func (c *Conn) reset(s *Stream, code ErrorCode) {
-	c.blocked.remove(s)
+	s.link.Leave()
 	c.open.remove(s)
 	c.out = appendUint32(c.out, frameReset, s.id, uint32(code))
 	c.resets = true
@@ -33,20 +33,20 @@ func (c *Conn) reset(s *Stream, code ErrorCode) {
 
 // admit sends streams that waited, as many as the peer lets us.
 func (c *Conn) admit() {
-	for c.waiting.first != nil && c.open.n < int(c.most) && c.Usable() {
-		s := c.waiting.first
-		c.waiting.remove(s)
+	for c.waiting.Len() > 0 && c.open.n < int(c.most) && c.Usable() {
+		s := c.waiting.First()
+		s.link.Leave()
 		c.send(s)
 	}
-	if c.waiting.first != nil && c.nextID > maxStreamID && c.err == nil {
+	if c.waiting.Len() > 0 && c.nextID > maxStreamID && c.err == nil {
 		c.giveBackWaiting("the connection has used all its stream ids")
 	}
 }
 
 func (c *Conn) giveBackWaiting(why string) {
-	for c.waiting.first != nil {
-		s := c.waiting.first
-		c.waiting.remove(s)
+	for c.waiting.Len() > 0 {
+		s := c.waiting.First()
+		s.link.Leave()
 		c.h.Returned(s, Status{Unavailable, why})
 	}
 }
@@ -138,8 +138,8 @@ func (c *Conn) pump(s *Stream) {
 	for len(s.unsent) > 0 {
 		n := min(int64(len(s.unsent)), int64(c.frame), c.sendWindow, s.window)
 		if n <= 0 {
-			if s.list == nil {
-				c.blocked.push(s)
+			if s.link.In(nil) {
+				c.blocked.Push(s, &s.link)
 			}
 			return
 		}
@@ -152,13 +152,13 @@ func (c *Conn) pump(s *Stream) {
 		c.sendWindow -= n
 		s.window -= n
 	}
-	c.blocked.remove(s)
+	s.link.Leave()
 }
 
 // pumpAll goes on with the streams that waited for a window, in their order.
 func (c *Conn) pumpAll() {
-	for s := c.blocked.first; s != nil && c.sendWindow > 0; {
-		next := s.next
+	for s := c.blocked.First(); s != nil && c.sendWindow > 0; {
+		next := s.link.Next()
 		c.pump(s)
 		s = next
 	}

@@ -1,5 +1,7 @@
 package h2
 
+import "rpclab/internal/wire/chain"
+
 // Stream is one request and its answer. It can be used again once it has ended;
 // its buffers stay, so that calls cost no memory in the steady state.
 type Stream struct {
@@ -20,12 +22,13 @@ type Stream struct {
 	window   int64  // what the peer lets us send
 	consumed uint32 // bytes received since our last WINDOW_UPDATE
 	unsent   []byte // rest of Payload
-	blocked  bool   // is in the connection's list of those with unsent bytes
 	sentEnd  bool
 
-	prev, next *Stream // in a list
-	list       *list
+	link chain.Link[Stream] // in the connection's list of those that wait, or are blocked
 }
+
+// Sent says whether the request was begun to be sent, and did not only wait for it.
+func (s *Stream) Sent() bool { return s.id != 0 }
 
 const keepBody = 1 << 20 // bytes of a buffer that is kept for the next use
 
@@ -36,41 +39,6 @@ func (s *Stream) Reset() {
 		body = nil
 	}
 	*s = Stream{Owner: s.Owner, Request: s.Request, Payload: s.Payload, Body: body}
-}
-
-// list is a doubly linked list through its streams; a stream is in one at most.
-type list struct {
-	first, last *Stream
-	n           int
-}
-
-func (l *list) push(s *Stream) {
-	s.prev, s.next, s.list = l.last, nil, l
-	if l.last != nil {
-		l.last.next = s
-	} else {
-		l.first = s
-	}
-	l.last = s
-	l.n++
-}
-
-func (l *list) remove(s *Stream) {
-	if s.list != l {
-		return
-	}
-	if s.prev != nil {
-		s.prev.next = s.next
-	} else {
-		l.first = s.next
-	}
-	if s.next != nil {
-		s.next.prev = s.prev
-	} else {
-		l.last = s.prev
-	}
-	s.prev, s.next, s.list = nil, nil, nil
-	l.n--
 }
 
 // table finds the open streams by id: ids count up by two, so a ring with a power of

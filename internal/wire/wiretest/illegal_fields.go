@@ -37,6 +37,7 @@ func illegalFields() []Scenario {
 		{Name: "field of the connection", Source: "RFC 9113, section 8.2.2", Want: unknown, script: opens(":status: 200", "connection: close", kind)},
 		{Name: "line break in a field value", Source: "RFC 9113, section 8.2.1", Want: unknown, script: opens(":status: 200", "x-break: a\r\nb", kind)},
 		{Name: "web page", Source: "gRPC over HTTP/2, Content-Type", Want: unknown, script: opens(":status: 200", "content-type: text/html")},
+		{Name: "gRPC for browsers", Source: "gRPC over HTTP/2, Content-Type", Want: unknown, script: opens(":status: 200", "content-type: application/grpc-web")},
 		{Name: "no content type", Source: "gRPC over HTTP/2, Content-Type", Want: unknown, script: opens(":status: 200")},
 		{Name: "pseudo-header in trailers", Source: "RFC 9113, section 8.1", Want: unknown, script: closes(fields(":status: 200", "grpc-status: 0")...)},
 		{Name: "no grpc-status", Source: "gRPC over HTTP/2, Trailers", Want: unknown, script: closes(fields("x-other: 1")...)},

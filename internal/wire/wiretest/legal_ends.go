@@ -30,6 +30,15 @@ func legalEnds() []Scenario {
 			headers: (*peer).ok,
 		}},
 		{Name: "go away, gracefully, after every fourth answer", Source: "RFC 9113, section 6.8", Calls: 40, script: script{answer: goAwayGracefully}},
+		{Name: "go away with every answer, while others wait for a stream", Source: "RFC 9113, sections 5.1.2 and 6.8", Calls: 40, InFlight: 20, script: script{
+			settings: []http2.Setting{setting(http2.SettingMaxConcurrentStreams, 1)},
+			answer: func(p *peer, id uint32) error {
+				if err := p.framer.WriteGoAway(id, http2.ErrCodeNo, nil); err != nil {
+					return err
+				}
+				return p.ok(id)
+			},
+		}},
 		{Name: "go away, below open streams", Source: "RFC 9113, section 6.8", script: script{only: 1, answer: goAwayBelow}},
 		{Name: "go away with the first frame", Source: "RFC 9113, section 6.8", script: script{
 			only: 1,

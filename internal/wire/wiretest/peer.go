@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
+	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
@@ -26,6 +28,7 @@ type peer struct {
 	block   bytes.Buffer
 	encoder *hpack.Encoder
 
+	pinged   time.Time          // when the last PING came
 	answered int                // requests that have ended
 	waiting  []uint32           // requests that a script holds back
 	pending  map[uint32]*answer // answers that wait for the client's windows
@@ -66,7 +69,13 @@ func (p *peer) serve() error {
 		if err := p.out.flush(); err != nil {
 			return err
 		}
+		if p.script.patience > 0 {
+			_ = p.conn.SetReadDeadline(time.Now().Add(p.script.patience))
+		}
 		frame, err := p.framer.ReadFrame()
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return errors.Join(p.framer.WriteGoAway(p.client.lastID, http2.ErrCodeNo, []byte("idle")), p.out.flush())
+		}
 		if err != nil {
 			return p.client.unreadable(err)
 		}
@@ -132,6 +141,11 @@ func (p *peer) settings(f *http2.SettingsFrame) error {
 
 func (p *peer) ping(f *http2.PingFrame) error {
 	if !f.IsAck() {
+		if p.script.ping != nil {
+			if answer, err := p.script.ping(p); err != nil || !answer {
+				return err
+			}
+		}
 		return p.framer.WritePing(true, f.Data)
 	}
 	if p.script.pong != nil {

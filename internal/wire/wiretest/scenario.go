@@ -131,6 +131,8 @@ type script struct {
 	data     func(p *peer, id uint32, n uint32) error // n bytes of flow control were used
 	answer   func(p *peer, id uint32) error           // a request has ended
 	pong     func(p *peer) error                      // the client acknowledged a PING
+	ping     func(p *peer) (answer bool, err error)   // the client sent one
+	patience time.Duration                            // how long the client may say nothing; 0: for ever
 	output   func(*output)                            // how bytes are written
 	only     int                                      // connections that do so; later ones are plain. 0: all
 }

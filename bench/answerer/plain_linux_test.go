@@ -1,0 +1,22 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestPlainRequestsInPiecesAreAnsweredInOrder(t *testing.T) {
+	const asked = "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"
+	answers := plainAnswers()
+	for size := 1; size <= len(asked); size++ {
+		c := connection{answers: &answers}
+		for b := asked; b != ""; b = b[min(size, len(b)):] {
+			if err := c.feed([]byte(b[:min(size, len(b))])); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if string(c.out) != strings.Repeat(hello, 2) || c.calls != 2 {
+			t.Errorf("in pieces of %d: %q", size, c.out)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// punctual says how late `rpclab load` makes calls.
+func (p page) punctual(b *strings.Builder) {
+	middle, low, high := p.late()
+	fmt.Fprintf(b, "\n## Lateness\n\nIn every round `rpclab load` makes %d calls/s for %s over 10 connections to the answerer, and says\n"+
+		"how late it was: the p99 of the time from when a call was due to when it was sent. The answerer\n"+
+		"keeps another of the machine's cores busy.\n\n", lateRate, lateRun)
+	fmt.Fprintf(b, "| p99 of the lateness, median of the rounds | range | goal, on an otherwise idle core | |\n|--:|--:|--:|---|\n"+
+		"| %s | %s–%s | under %s | %s |\n", micros(middle), micros(low), micros(high), micros(lateGoal), verdict(middle < lateGoal))
+}
+
+func (p page) late() (middle, low, high time.Duration) {
+	late := slices.Sorted(slices.Values(p.Late))
+	n := len(late)
+	if n == 0 {
+		return 0, 0, 0
+	}
+	return (late[(n-1)/2] + late[n/2]) / 2, late[0], late[n-1]
+}
+
+func micros(d time.Duration) string { return digits(d.Seconds()*1e6) + " µs" }
+
+// goals says how far they are: half of h2load's CPU, a sixtieth of ghz's, and wrk's.
+func (p page) goals(b *strings.Builder) {
+	b.WriteString("\n## The goals\n\nBy gRPC at most 0.5 of h2load's CPU per call and 1/60 of ghz's, in the same run:\n\n| | × h2load | | ghz ÷ rpclab | |\n|---|--:|---|--:|---|\n")
+	for target, name := range []string{"answerer", "grpc-go"} {
+		for _, s := range shapes(target) {
+			cpu := median(p.of(ours, target, s), perCall)
+			half, sixtieth := cpu/median(p.of("h2load", target, s), perCall), median(p.of("ghz", target, s), perCall)/cpu
+			fmt.Fprintf(b, "| %s, connections: %d | %.2f | %s | %.0f | %s |\n", name, s.Connections, half, verdict(half <= 0.5), sixtieth, verdict(sixtieth >= 60))
+		}
+	}
+	b.WriteString("\nOver ten connections a read or a write carries five calls at most, and system calls are most of what a call\n" +
+		"costs then, ghz's calls too.\n")
+	b.WriteString("\nOver HTTP/1.1 at most wrk's CPU per request:\n\n| | × wrk | |\n|---|--:|---|\n")
+	for i, name := range []string{"answerer", "net/http"} {
+		target := thePlainAnswerer + i
+		for _, s := range shapes(target) {
+			share := median(p.of(ours, target, s), perCall) / median(p.of("wrk", target, s), perCall)
+			fmt.Fprintf(b, "| %s, connections: %d | %.2f | %s |\n", name, s.Connections, share, verdict(share <= 1))
+		}
+	}
+}
+
+func verdict(reached bool) string {
+	if reached {
+		return "reached"
+	}
+	return "missed"
+}

@@ -1,0 +1,85 @@
+package lab
+
+import (
+	"math"
+
+	"rpclab/internal/result"
+	"rpclab/internal/verdict"
+)
+
+// accounts say, for every confound in every cell, how much of the published gap
+// remains without it.
+func accounts(d result.Document) []result.Account {
+	var all []result.Account
+	for _, c := range d.Confounds {
+		for _, published := range d.Arms {
+			if published.Name != c.Published {
+				continue
+			}
+			controlled, known := armIn(d, c.Controlled, published.Cell)
+			baseline, there := armIn(d, d.Baseline, published.Cell)
+			if known && there && published.Name != baseline.Name {
+				all = append(all, result.Account{
+					Published: published.Name, Controlled: controlled.Name, Baseline: baseline.Name,
+					Cell: published.Cell, Metric: gapMetric(published),
+				})
+			}
+		}
+	}
+	for i := range all {
+		settle(&all[i], d, len(all))
+	}
+	return all
+}
+
+// gapMetric is what the study's gap is one of: the time that a fixed number of calls
+// takes, or the median latency where the load ends by the clock.
+func gapMetric(a result.Arm) string {
+	if load, ok := a.Config["load"].(map[string]any); ok && load["burst"] == nil && load["sequence"] == nil {
+		return "latency_p50"
+	}
+	return "elapsed"
+}
+
+// settle fills in the figures of one account of so many.
+func settle(a *result.Account, d result.Document, family int) {
+	m := metric{answers: true, of: func(t result.Trial) float64 { return t.ElapsedMS }}
+	if a.Metric == "latency_p50" {
+		m = metrics[0]
+	}
+	byRound := map[int]*verdict.Triple{}
+	var order []int
+	for i, name := range []string{a.Published, a.Controlled, a.Baseline} {
+		arm, _ := armIn(d, name, a.Cell)
+		if a.Reason == "" {
+			a.Reason = unfitArm(m, d, arm)
+		}
+		for _, t := range arm.Trials {
+			if byRound[t.Round] == nil {
+				byRound[t.Round] = &verdict.Triple{Published: math.NaN(), Controlled: math.NaN(), Baseline: math.NaN()}
+				order = append(order, t.Round)
+			}
+			if of := [3]*float64{&byRound[t.Round].Published, &byRound[t.Round].Controlled, &byRound[t.Round].Baseline}[i]; t.Failed == "" {
+				*of = m.of(t)
+			}
+		}
+	}
+	var rounds []verdict.Triple
+	for _, round := range order {
+		rounds = append(rounds, *byRound[round])
+	}
+	r := verdict.Remains(rounds, verdict.Options{Family: family, Looks: len(d.Looks)})
+	a.GapMS, a.Remains, a.Level = r.Gap, r.Share, r.Level
+	if a.Reason == "" {
+		a.Reason, a.CI = r.Reason, r.CI
+	}
+}
+
+func armIn(d result.Document, name string, cell result.Cell) (result.Arm, bool) {
+	for _, arm := range d.Arms {
+		if arm.Name == name && arm.Cell.Key() == cell.Key() {
+			return arm, true
+		}
+	}
+	return result.Arm{}, false
+}

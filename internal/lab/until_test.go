@@ -1,0 +1,49 @@
+package lab_test
+
+import (
+	"slices"
+	"testing"
+
+	"rpclab/internal/experiment"
+	"rpclab/internal/lab"
+)
+
+const plain = `
+experiment: plain
+question: Is 5 ms faster than 20?
+defaults:
+  server: {replicas: 1, fresh: false}
+  route: direct
+  caller: {warmup: 10}
+  load: {sequence: 30}
+arms:
+  fast: {workload: {greet: {delay: 5ms}}}
+  slow: {workload: {greet: {delay: 20ms}}}
+rounds: 1
+`
+
+// TestARunUntilDecidedEndsWhenItIs: at the first look, after four rounds of nine. Its
+// p99, of 30 calls, never can be, and is not waited for.
+func TestARunUntilDecidedEndsWhenItIs(t *testing.T) {
+	d, err := lab.Run(t.Context(), plan(t, plain, experiment.Options{Seed: 1, UntilDecided: true, MaxRounds: 9}), options(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Partial || d.Rounds != 4 || d.TrialCount != 8 || !slices.Equal(d.Looks, []int{4, 6, 9}) {
+		t.Errorf("partial %t, %d rounds, %d trials, looks %v", d.Partial, d.Rounds, d.TrialCount, d.Looks)
+	}
+	for _, v := range d.Verdicts {
+		if v.Secondary {
+			continue
+		}
+		switch {
+		case v.Metric == "latency_p50" && v.Decision != "worse":
+			t.Errorf("p50 of %s against %s: %s, %s", v.A, v.B, v.Decision, v.Reason)
+		case v.Metric == "latency_p99" && (v.Decision != "undecided" || !v.Unfit):
+			t.Errorf("p99 of 30 calls: %s, %s", v.Decision, v.Reason)
+		}
+		if want := 1 - 0.05/2/3; v.Level < want-1e-9 || v.Level > want+1e-9 {
+			t.Errorf("%s has the level %.4f; two verdicts share the error of three looks: %.4f", v.Metric, v.Level, want)
+		}
+	}
+}

@@ -1,0 +1,301 @@
+package load
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"rpclab/internal/measure"
+	"rpclab/internal/workload"
+)
+
+// site is a web server that speaks HTTP/1.1 and HTTP/2, with TLS or without, and keeps
+// what it was asked.
+type site struct {
+	*httptest.Server
+	mu    sync.Mutex
+	asked map[string]int // protocol, method, host, URI, token and body
+}
+
+func newSite(t *testing.T, secure bool) *site {
+	t.Helper()
+	s := &site{asked: map[string]int{}}
+	s.Server = httptest.NewUnstartedServer(s)
+	s.Config.Protocols = new(http.Protocols)
+	s.Config.Protocols.SetHTTP1(true)
+	s.Config.Protocols.SetHTTP2(true)
+	s.Config.Protocols.SetUnencryptedHTTP2(true)
+	if secure {
+		s.EnableHTTP2 = true
+		s.StartTLS()
+	} else {
+		s.Start()
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// seen is what was asked so far, and how often.
+func (s *site) seen() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.asked)
+}
+
+func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	s.mu.Lock()
+	s.asked[fmt.Sprintf("%s %s %s %s %s %s", r.Proto, r.Method, r.Host, r.RequestURI, r.Header.Get("Token"), body)]++
+	s.mu.Unlock()
+	switch r.URL.Path {
+	case "/chunks":
+		for range 3 {
+			io.WriteString(w, "some of it")
+			w.(http.Flusher).Flush()
+		}
+	case "/close":
+		w.Header().Set("Connection", "close")
+	case "/moved":
+		http.Redirect(w, r, "/missing", http.StatusFound)
+	case "/missing":
+		http.NotFound(w, r)
+	case "/broken":
+		w.WriteHeader(http.StatusInternalServerError)
+	case "/named":
+		w.Header().Set(workload.Trailer, "b7")
+	case "/stalled":
+		<-r.Context().Done()
+	case "/user":
+		if name, password, ok := r.BasicAuth(); !ok || name != "me" || password != "sec:ret" {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}
+}
+
+// rest is a small load of a URL.
+func rest(target string) Settings {
+	return Settings{Target: target, HTTP: "GET", Concurrency: 3, Calls: 20, MaxInFlight: 1, Timeout: 5 * time.Second}
+}
+
+// called makes the calls of a load alone.
+func called(t *testing.T, s Settings) measure.Measurement {
+	t.Helper()
+	l, err := Open(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	recorder, _, err := l.client.Run(t.Context(), l.pace, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := recorder.Measurement()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestRESTIsSpokenInEveryForm(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		for _, http2 := range []bool{false, true} {
+			for path, want := range map[string]struct{ backend, code string }{
+				"/":        {},
+				"/chunks":  {},
+				"/close":   {},
+				"/moved":   {},
+				"/named":   {backend: "b7"},
+				"/missing": {code: "HTTP_404"},
+				"/broken":  {code: "HTTP_500"},
+			} {
+				server := newSite(t, secure)
+				s := rest(server.URL + path)
+				s.HTTP2, s.TLS.Insecure = http2, secure
+				a := called(t, s)
+				if got := a.Backends[want.backend] + a.Errors[want.code]; a.Calls != 20 || got != 20 || len(a.Errors) > 0 != (want.code != "") {
+					t.Errorf("%s, HTTP/2 %v: %d calls, backends %v, errors %v %v", s.Target, http2, a.Calls, a.Backends, a.Errors, a.Samples)
+				}
+				asked := fmt.Sprintf("HTTP/1.1 GET %s %s  ", server.Listener.Addr(), path)
+				if http2 {
+					asked = strings.Replace(asked, "1.1", "2.0", 1)
+				}
+				if seen := server.seen(); seen[asked] != 20 || len(seen) != 1 {
+					t.Errorf("%s, HTTP/2 %v: asked for %v, want %s", s.Target, http2, seen, asked)
+				}
+			}
+		}
+	}
+}
+
+func TestRESTCallsHaveTheirBodiesAndHeaders(t *testing.T) {
+	for _, http2 := range []bool{false, true} {
+		server := newSite(t, false)
+		s := rest(server.URL + "/a%20b?c=[{{d}}")
+		s.HTTP, s.HTTP2, s.Data, s.Metadata, s.Calls = "POST", http2, "[{{.Number}}]", []string{"token: x", "host: elsewhere"}, 10
+		a := run(t, s).Arms[0]
+		if generator, ok := a.Config["generator"].(Ability); !ok || generator.Ceiling < 100 || generator.Engine != Wire || len(a.Errors) > 0 {
+			t.Fatalf("errors %v %v; the generator's own figures are %+v", a.Errors, a.Samples, a.Config["generator"])
+		}
+		for n := range 10 {
+			want := fmt.Sprintf("HTTP/1.1 POST elsewhere /a%%20b?c=[{{d}} x [%d]", n)
+			if http2 {
+				want = strings.Replace(want, "1.1", "2.0", 1)
+			}
+			if seen := server.seen(); seen[want] != 1 {
+				t.Errorf("asked for %v, want %s", seen, want)
+			}
+		}
+	}
+}
+
+func TestURLsSayMoreThanAHost(t *testing.T) {
+	server := newSite(t, false)
+	addr := server.Listener.Addr().String()
+	for _, target := range []string{"http://me:sec%3Aret@" + addr + "/user", "http://" + addr, "http://" + addr + "?x#fragment"} {
+		d := run(t, rest(target))
+		if a := d.Arms[0]; len(a.Errors) > 0 || a.Name != addr {
+			t.Errorf("%s, called %s: %v", target, a.Name, a.Errors)
+		}
+		if text := fmt.Sprint(d); strings.Contains(text, "sec:ret") || strings.Contains(text, "sec%3Aret") {
+			t.Errorf("the result has the password: %s", text)
+		}
+	}
+	for target, want := range map[string]string{
+		"http://[::1]/": "[::1]:80", "https://host": "host:443", "https://[fe80::1]:8443/x": "[fe80::1]:8443",
+	} {
+		if u, err := http.NewRequest("GET", target, nil); err != nil || address(u.URL) != want {
+			t.Errorf("%s: %s, want %s", target, address(u.URL), want)
+		}
+	}
+}
+
+func TestRESTOverIPv6(t *testing.T) {
+	listener, err := net.Listen("tcp", "[::1]:0")
+	if err != nil {
+		t.Log("this machine has no IPv6: ", err)
+		return
+	}
+	server := &http.Server{Handler: http.NotFoundHandler(), ReadHeaderTimeout: time.Minute}
+	go func() { _ = server.Serve(listener) }()
+	defer server.Close()
+	if a := called(t, rest("http://"+listener.Addr().String()+"/")); a.Errors["HTTP_404"] != 20 {
+		t.Errorf("errors %v %v", a.Errors, a.Samples)
+	}
+}
+
+func TestAStalledSiteIsSeenAsSuch(t *testing.T) {
+	server := newSite(t, false)
+	for _, http2 := range []bool{false, true} {
+		s := rest(server.URL + "/stalled")
+		s.HTTP2, s.Concurrency, s.Rate, s.MaxInFlight, s.Timeout = http2, 0, 1000, 100, 50*time.Millisecond
+		if a := called(t, s); a.Errors["DEADLINE_EXCEEDED"] != 20 {
+			t.Errorf("HTTP/2 %v: errors %v %v", http2, a.Errors, a.Samples)
+		}
+	}
+}
+
+func TestRESTOverMutualTLS(t *testing.T) {
+	config, cert, key := mutual(t)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.TLS == nil || len(r.TLS.PeerCertificates) != 1 {
+			w.WriteHeader(http.StatusForbidden)
+		}
+	}))
+	server.EnableHTTP2 = true
+	server.TLS = config
+	server.StartTLS()
+	defer server.Close()
+	for _, http2 := range []bool{false, true} {
+		s := rest(server.URL)
+		s.HTTP2, s.TLS = http2, TLS{CACert: cert, Cert: cert, Key: key, ServerName: "localhost"}
+		if a := called(t, s); a.Calls != 20 || len(a.Errors) > 0 {
+			t.Errorf("HTTP/2 %v: %d calls, errors %v, %v", http2, a.Calls, a.Errors, a.Samples)
+		}
+	}
+	if _, err := Open(t.Context(), rest(server.URL)); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("an https URL without a flag checks the certificate: %v", err)
+	}
+}
+
+func TestConnectionsOfRESTAreAsManyAsNeededOrTold(t *testing.T) {
+	var opened atomic.Int64
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	for want, change := range map[string]func(*Settings){
+		"as needed": func(s *Settings) { s.Concurrency = 1 },
+		"pool of 7": func(s *Settings) { s.Connections = 7 },
+		"per-call":  func(s *Settings) { s.PerCall = true },
+	} {
+		opened.Store(0)
+		s := rest(server.URL)
+		change(&s)
+		a := run(t, s).Arms[0]
+		// With a connection for each call one more finds out whether anybody listens.
+		if n := map[string]int64{"as needed": 1, "pool of 7": 7, "per-call": 21}[want]; a.Channel != want || opened.Load() != n {
+			t.Errorf("%s: %d connections, want %s with %d", a.Channel, opened.Load(), want, n)
+		}
+	}
+}
+
+func TestTheSelfTestWorksForREST(t *testing.T) {
+	for _, version := range []int{1, 2} {
+		for _, size := range []int{100, 2 * mostAnswered} {
+			a, err := SelfTest(t.Context(), Probe{Engine: Wire, HTTP: version, Request: 10, Reply: size, Each: 50 * time.Millisecond})
+			if err != nil || a.Ceiling < 100 || a.Got < size || a.Sent < 20 {
+				t.Errorf("HTTP/%d: %+v, %v", version, a, err)
+			}
+		}
+	}
+}
+
+func TestFieldsThatAreNotTheUsersAreRefused(t *testing.T) {
+	for want, change := range map[string]func(*Settings){
+		"it follows from the data":                 func(s *Settings) { s.Metadata = []string{"content-length: 7"} },
+		"HTTP/2 has no such field":                 func(s *Settings) { s.Metadata, s.HTTP2 = []string{"connection: close"}, true },
+		"has to be escaped in a URL: write %C3%BC": func(s *Settings) { s.Target += "/?a=\u00fc" },
+		"cannot connect to 127.0.0.1":              func(s *Settings) { s.Target = "http://127.0.0.1:1" },
+	} {
+		s := rest("http://127.0.0.1:1")
+		change(&s)
+		if _, err := Open(t.Context(), s); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+func TestASiteThatDoesNotSpeakHTTP2IsSaidWithTheRemedy(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		server := httptest.NewUnstartedServer(http.NotFoundHandler())
+		server.Config.ErrorLog = log.New(io.Discard, "", 0)
+		if secure {
+			server.StartTLS()
+		} else {
+			server.Start()
+		}
+		defer server.Close()
+		s := rest(server.URL)
+		s.HTTP2, s.TLS.Insecure = true, secure
+		if _, err := Open(t.Context(), s); err == nil || !strings.Contains(err.Error(), "leave out --http2") {
+			t.Errorf("TLS %v: %v", secure, err)
+		}
+		s.HTTP2 = false
+		if a := called(t, s); a.Errors["HTTP_404"] != 20 {
+			t.Errorf("TLS %v: errors %v", secure, a.Errors)
+		}
+	}
+}

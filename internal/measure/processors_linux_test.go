@@ -1,0 +1,50 @@
+package measure
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestProcessorsAreReadFromTheKernelsTables(t *testing.T) {
+	p := parseStat("cpu  100 20 30 4000 50 6 7 8 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n")
+	want := Processors{Busy: 1630 * time.Millisecond, Idle: 40500 * time.Millisecond, Stolen: 80 * time.Millisecond}
+	if p != want {
+		t.Errorf("%+v, want %+v", p, want)
+	}
+	for text, want := range map[string]time.Duration{
+		"usage_usec 5\nnr_throttled 2\nthrottled_usec 1500\n": 1500 * time.Microsecond, // version 2
+		"nr_periods 9\nnr_throttled 2\nthrottled_time 1500\n": 1500,                    // version 1
+		"usage_usec 5\n": 0,
+		"":               0,
+	} {
+		if got := parseThrottled(text); got != want {
+			t.Errorf("%q: throttled for %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestControlGroupsOfBothVersionsAreFound, with all above them. The root is one too: in
+// a container it is the container's own, which has its quota.
+func TestControlGroupsOfBothVersionsAreFound(t *testing.T) {
+	for text, want := range map[string][]string{
+		"0::/user.slice/a.scope\n": {"/sys/fs/cgroup/user.slice/a.scope", "/sys/fs/cgroup/user.slice", "/sys/fs/cgroup"},
+		"0::/\n":                   {"/sys/fs/cgroup"},
+		"0::/../b.scope\n":         nil, // not to be seen from here
+		"4:memory:/x\n2:cpu,cpuacct:/y\n1:cpuset:/z\n": {"/sys/fs/cgroup/cpu,cpuacct/y", "/sys/fs/cgroup/cpu,cpuacct"},
+		"": nil,
+	} {
+		if got := cpuGroups(text); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestWorkMakesProcessorsBusy(t *testing.T) {
+	before := LookAtProcessors()
+	for began := time.Now(); time.Since(began) < 100*time.Millisecond; {
+	}
+	if busy := LookAtProcessors().Since(before).Busy; busy < 50*time.Millisecond {
+		t.Errorf("100 ms of work made processors busy for %s", busy)
+	}
+}

@@ -1,0 +1,160 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"rpclab/internal/result"
+)
+
+// capacities are what searches found, and for those who read on, how latency grew with
+// the rate.
+func capacities(p *page, d result.Document) {
+	if !searched(d) {
+		return
+	}
+	t := table{columns: []column{{"arm", false}, {"calls/s", true}, {"rounds", true}, {"holds", true}, {"fails", true},
+		{"probes", true}, {"limited by", false}}}
+	slo := ""
+	for _, arm := range d.Arms {
+		if arm.Capacity != nil {
+			t.rows = append(t.rows, capacityRow(arm))
+			slo = cmp.Or(slo, searches(arm)[0].SLO)
+		}
+	}
+	p.heading("Capacity: the highest rate at which " + clean(slo))
+	p.grid(t)
+	note := "calls/s: the geometric mean of the rounds, whose range is beside it. holds and fails: the least and the greatest rate at which a " +
+		"probe of full length held and failed. limited by: what kept a search from the precision asked. A dropped call counts as failed."
+	if measured(d) {
+		note += " The results above are those at the rates that held."
+	}
+	p.note(note)
+	for _, arm := range d.Arms {
+		if arm.Capacity != nil {
+			curve(p, arm)
+		}
+	}
+}
+
+// searched says whether the load of any arm was a search.
+func searched(d result.Document) bool {
+	return slices.ContainsFunc(d.Arms, func(a result.Arm) bool { return a.Capacity != nil })
+}
+
+// searches are those of an arm's trials, at least one.
+func searches(a result.Arm) (all []result.Capacity) {
+	for _, t := range a.Trials {
+		if t.Capacity != nil {
+			all = append(all, *t.Capacity)
+		}
+	}
+	if all == nil {
+		all = append(all, result.Capacity{})
+	}
+	return all
+}
+
+func capacityRow(a result.Arm) []string {
+	row := []string{armName(a) + at(a.Cell), none, "", none, none, "", ""}
+	if c := a.Capacity; c.Count > 0 {
+		row[1] = rate(c.Rate)
+		if c.Count > 1 {
+			row[2] = fromTo(c.Low, c.High, rate)
+		}
+	}
+	var holds, fails, probes []float64
+	ends := map[string]int{}
+	all := searches(a)
+	for _, c := range all {
+		if c.Holds > 0 {
+			holds = append(holds, c.Holds)
+		}
+		if c.Fails > 0 {
+			fails = append(fails, c.Fails)
+		}
+		probes = append(probes, float64(len(c.Probes)))
+		ends[c.End]++
+	}
+	if len(holds) > 0 {
+		row[3] = rate(slices.Min(holds))
+	}
+	if len(fails) > 0 {
+		row[4] = rate(slices.Max(fails))
+	}
+	row[5] = fromTo(slices.Min(probes), slices.Max(probes), number)
+	for _, end := range []struct{ end, words string }{
+		{"to holds", "highest rate"}, {"from fails", "lowest rate"}, {"used up", "probes"},
+		{"generator", "generator"}, {"interrupted", "interrupt"},
+	} {
+		n := ends[end.end]
+		if n == 0 {
+			continue
+		}
+		if row[6] != "" {
+			row[6] += ", "
+		}
+		row[6] += end.words
+		if n < len(all) {
+			row[6] += fmt.Sprintf(" (%d of %d)", n, len(all))
+		}
+	}
+	return row
+}
+
+// curve is latency against rate in the last round.
+func curve(p *page, a result.Arm) {
+	all := searches(a)
+	probes := slices.Clone(all[len(all)-1].Probes)
+	slices.SortStableFunc(probes, func(a, b result.Probe) int { return cmp.Compare(a.Rate, b.Rate) })
+	t := table{columns: []column{{"calls/s due", true}, {"for s", true}, {"p50 ms", true}, {"p99 ms", true}, {"failed", true},
+		{"dropped", true}, {"late p99 ms", true}, {"", false}}}
+	for _, probe := range probes {
+		row := []string{rate(probe.Rate), fmt.Sprintf("%.2f", probe.DurationMS/1e3), ms(probe.P50), ms(probe.P99), "", "", ms(probe.Lateness), "holds"}
+		if probe.Errors > 0 {
+			row[4] = count(probe.Errors)
+		}
+		if probe.Dropped > 0 {
+			row[5] = count(probe.Dropped)
+		}
+		switch {
+		case probe.Limited != "":
+			row[7] = "generator's limit"
+		case !probe.Held:
+			row[7] = "fails"
+		}
+		t.rows = append(t.rows, row)
+	}
+	if len(t.rows) > 0 {
+		p.aside(block{kind: subheading, text: "Latency against rate: " + clean(a.Name) + at(a.Cell) + ", the last round"})
+		p.aside(block{kind: grid, table: &t})
+	}
+}
+
+// rate shows calls/s with as many digits as a reader can use.
+func rate(v float64) string {
+	if v < 999.5 {
+		return fmt.Sprintf("%.4g", v)
+	}
+	return number(v)
+}
+
+// fromTo is a range, or the one value that it is.
+func fromTo(low, high float64, show func(float64) string) string {
+	if show(low) == show(high) {
+		return show(low)
+	}
+	return show(low) + "–" + show(high)
+}
+
+// sentenceOfCapacity says a decision on capacity: the ratio is rate of a over rate of b.
+func sentenceOfCapacity(v result.Verdict, a, b, ci string) string {
+	switch v.Decision {
+	case "better":
+		return fmt.Sprintf("%s takes more calls than %s: %s times as many a second (%s)", a, b, ratio(v.Ratio), ci)
+	case "worse":
+		return fmt.Sprintf("%s takes fewer calls than %s: %s times as many a second (%s)", a, b, ratio(v.Ratio), ci)
+	}
+	return fmt.Sprintf("%s takes as many calls as %s (ratio %s, %s)", a, b, ratio(v.Ratio), ci)
+}

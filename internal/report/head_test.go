@@ -1,0 +1,36 @@
+package report
+
+import (
+	"testing"
+
+	"rpclab/internal/result"
+)
+
+// TestTheHeadSaysHowLongARunWouldHaveGoneOn until it was decided.
+func TestTheHeadSaysHowLongARunWouldHaveGoneOn(t *testing.T) {
+	trials := func(n int) []result.Arm { return []result.Arm{{Trials: make([]result.Trial, n)}} }
+	for _, c := range []struct {
+		d    result.Document
+		want string
+	}{
+		{result.Document{Rounds: 5, TrialCount: 5, Arms: trials(5)}, "5 rounds, 5 trials"},
+		{result.Document{Rounds: 5, TrialCount: 5, Arms: trials(3)}, "5 rounds, 3 of 5 trials"},
+		{result.Document{Rounds: 6, TrialCount: 6, Looks: []int{4, 6, 9}, Arms: trials(6)}, "6 rounds (until decided, of 9 at most), 6 trials"},
+		{result.Document{Rounds: 6, TrialCount: 7, Looks: []int{4, 6, 9}, Arms: trials(6)}, "6 rounds (until decided, of 9 at most), 6 of 7 trials"}, // one failed
+		{result.Document{Rounds: 9, TrialCount: 9, Looks: []int{4, 6, 9}, Arms: trials(9)}, "9 rounds (until decided, of 9 at most), 9 trials"},
+		{result.Document{Rounds: 9, TrialCount: 9, Looks: []int{4, 6, 9}, Arms: trials(5), Partial: true}, "until decided, in 9 rounds at most, 5 of 9 trials"},
+	} {
+		if got := progress(c.d); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// TestAnIntervalWithoutEndIsNotAFigure: two rounds leave almost any ratio open.
+func TestAnIntervalWithoutEndIsNotAFigure(t *testing.T) {
+	for v, want := range map[float64]string{0.0001: "0.00", 1.234: "1.23", 12.34: "12.3", 12345: "12,345", 8.7e23: ">999,999"} {
+		if got := ratio(v); got != want {
+			t.Errorf("%g is %q, want %q", v, got, want)
+		}
+	}
+}

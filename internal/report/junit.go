@@ -1,0 +1,203 @@
+package report
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"rpclab/internal/result"
+)
+
+// Check is an assertion on one arm of a run.
+type Check struct {
+	Assertion string
+	Arm       string
+	Cell      result.Cell
+	Failures  []string // what does not hold; none: it does
+}
+
+// JUnit writes a run for a CI system: a test suite for each cell, in it a test for each
+// assertion and each headline verdict. A verdict is no failure, whatever it says; an
+// undecided one counts as skipped. The form is that of Ant's JUnit reports, the
+// strictest that CI systems read.
+func JUnit(w io.Writer, d result.Document, checks []Check) error {
+	var suites []suite
+	for _, cell := range cells(d) {
+		s := suiteOf(d.Experiment, cell, d.Started, append(properties(d.Machine), property{"run", d.ID},
+			property{"cluster", d.Cluster}, property{"rounds", fmt.Sprint(d.Rounds)}, property{"seed", fmt.Sprint(d.Seed)}))
+		s.Time = seconds(armsIn(d, cell))
+		for _, c := range checks {
+			if c.Cell.Key() == cell.Key() {
+				s.add(clean(d.Experiment)+".assertions", clean(c.Arm)+": "+clean(c.Assertion), strings.Join(c.Failures, "; "), "")
+			}
+		}
+		for _, v := range d.Verdicts {
+			if v.Cell.Key() == cell.Key() && !v.Secondary {
+				s.verdict(clean(d.Experiment)+".verdicts", v)
+			}
+		}
+		suites = append(suites, s)
+	}
+	return writeSuites(w, suites)
+}
+
+// CompareJUnit writes a comparison likewise, with a test for each gate on each arm. One
+// that is not established is skipped, as are arms that are not compared; or where strict
+// they fail.
+func CompareJUnit(w io.Writer, c result.Comparison, strict bool) error {
+	var suites []suite
+	for _, cell := range comparedCells(c) {
+		s := suiteOf(c.B.Experiment, cell, c.B.Started, append(properties(c.B.Machine), property{"run", c.B.ID}, property{"against", c.A.ID}))
+		for _, g := range c.Gates {
+			if g.Cell.Key() != cell.Key() {
+				continue
+			}
+			failure, open := "", ""
+			switch g.Outcome {
+			case "held":
+			case "failed":
+				failure = "the ratio is " + ratio(g.Ratio) + " (" + interval(g.CI) + ")"
+			default:
+				open = g.Outcome + ": " + g.Reason
+			}
+			s.gate(clean(c.B.Experiment)+".gates", clean(g.Arm)+": "+clean(g.Gate), failure, open, strict)
+		}
+		for _, r := range c.Ratios {
+			if r.Cell.Key() == cell.Key() && !r.Secondary {
+				v := verdictOf(r)
+				v.A, v.B = r.Arm+" in B", "A"
+				s.verdict(clean(c.B.Experiment)+".comparison", v)
+			}
+		}
+		suites = append(suites, s)
+	}
+	if len(c.Refused) > 0 {
+		s := suiteOf(c.B.Experiment+", not compared", nil, c.B.Started, nil)
+		for _, r := range c.Refused {
+			s.gate(clean(c.B.Experiment)+".refused", clean(r.Arm)+at(r.Cell), "", r.Reason, strict && len(c.Gates) > 0)
+		}
+		suites = append(suites, s)
+	}
+	return writeSuites(w, suites)
+}
+
+type suite struct {
+	Name       string     `xml:"name,attr"`
+	Package    string     `xml:"package,attr"`
+	ID         int        `xml:"id,attr"`
+	Timestamp  string     `xml:"timestamp,attr"` // UTC, and without saying so
+	Host       string     `xml:"hostname,attr"`
+	Tests      int        `xml:"tests,attr"`
+	Failures   int        `xml:"failures,attr"`
+	Errors     int        `xml:"errors,attr"`
+	Skipped    int        `xml:"skipped,attr"`
+	Time       string     `xml:"time,attr"` // seconds
+	Properties []property `xml:"properties>property"`
+	Cases      []testCase `xml:"testcase"`
+	Out        string     `xml:"system-out"`
+	Err        string     `xml:"system-err"`
+}
+
+type property struct {
+	Name  string `xml:"name,attr"`
+	Value string `xml:"value,attr"`
+}
+
+// testCase has a failure, is skipped, or passed.
+type testCase struct {
+	Name    string   `xml:"name,attr"`
+	Class   string   `xml:"classname,attr"`
+	Time    string   `xml:"time,attr"`
+	Failure *message `xml:"failure"`
+	Skipped *message `xml:"skipped"`
+}
+
+type message struct {
+	Text string `xml:"message,attr"`
+	Type string `xml:"type,attr,omitempty"`
+}
+
+func suiteOf(experiment string, cell result.Cell, started time.Time, all []property) suite {
+	return suite{
+		Name: clean(experiment) + at(cell), Package: clean(experiment), Host: "localhost",
+		Timestamp: started.UTC().Format("2006-01-02T15:04:05"), Time: "0", Properties: all,
+	}
+}
+
+func (s *suite) add(class, name, failure, skipped string) {
+	c := testCase{Name: name, Class: class, Time: "0"}
+	s.Tests++
+	switch {
+	case failure != "":
+		s.Failures++
+		c.Failure = &message{clean(failure), "gate"}
+	case skipped != "":
+		s.Skipped++
+		c.Skipped = &message{Text: clean(skipped)}
+	}
+	s.Cases = append(s.Cases, c)
+}
+
+// gate adds one that may be open, which is a failure where strict.
+func (s *suite) gate(class, name, failure, open string, strict bool) {
+	if strict && failure == "" {
+		failure = open
+	}
+	s.add(class, name, failure, open)
+}
+
+// verdict adds one, with what it says among what the suite says.
+func (s *suite) verdict(class string, v result.Verdict) {
+	skipped := ""
+	if v.Decision == "undecided" {
+		skipped = "undecided: " + v.Reason
+	} else {
+		s.Out += sentenceOf(v) + "\n"
+	}
+	s.add(class, clean(v.A)+" against "+clean(v.B)+" "+metricName(v.Metric), "", skipped)
+}
+
+// properties are of the machine; what it did not tell is left out.
+func properties(m result.Machine) (all []property) {
+	cpus := ""
+	if m.CPUs > 0 {
+		cpus = fmt.Sprint(m.CPUs)
+	}
+	for _, p := range []property{
+		{"system", strings.Trim(m.OS+"/"+m.Arch, "/")}, {"cpus", cpus}, {"cpu_model", m.Model},
+		{"kernel", m.Kernel}, {"go", m.Go}, {"rpclab", m.Rpclab},
+	} {
+		if p.Value = clean(p.Value); p.Value != "" {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// seconds is how long the load of all trials took.
+func seconds(arms []result.Arm) string {
+	var ms float64
+	for _, arm := range arms {
+		for _, t := range arm.Trials {
+			ms += t.ElapsedMS
+		}
+	}
+	return fmt.Sprintf("%.3f", ms/1e3)
+}
+
+func writeSuites(w io.Writer, suites []suite) error {
+	for i := range suites {
+		suites[i].ID = i
+	}
+	text, err := xml.MarshalIndent(struct {
+		XMLName xml.Name `xml:"testsuites"`
+		Suites  []suite  `xml:"testsuite"`
+	}{Suites: suites}, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write JUnit XML: %w", err)
+	}
+	_, err = io.WriteString(w, xml.Header+string(text)+"\n")
+	return err
+}

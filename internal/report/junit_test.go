@@ -1,0 +1,170 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"rpclab/internal/result"
+	"rpclab/internal/testkit"
+)
+
+func TestJUnitReadsAsCIWantsIt(t *testing.T) {
+	single := samples()["single-round"]
+	single.Arms[0].Name = "a<b> & \"c\"\x1b[31m"
+	checks := []Check{
+		{Assertion: "p99 < 600ms && errors == 0", Arm: single.Arms[0].Name},
+		{Assertion: "p99 < 1ms", Arm: "kuberesolver", Failures: []string{"p99 < 1ms: it is 527ms, 527 times as much", "a second\nline"}},
+	}
+	full := channels()
+	for name, draw := range map[string]func(io.Writer) error{
+		"single-round.xml":   func(w io.Writer) error { return JUnit(w, single, checks) },
+		"channels.xml":       func(w io.Writer) error { return JUnit(w, full, nil) },
+		"compare.xml":        func(w io.Writer) error { return CompareJUnit(w, sampleComparison(), false) },
+		"compare-strict.xml": func(w io.Writer) error { return CompareJUnit(w, sampleComparison(), true) },
+		"empty.xml":          func(w io.Writer) error { return JUnit(w, result.Document{}, nil) },
+	} {
+		var text bytes.Buffer
+		if err := draw(&text); err != nil {
+			t.Fatal(err)
+		}
+		isJUnit(t, name, text.Bytes())
+		if name != "empty.xml" {
+			testkit.Golden(t, name, text.String())
+		}
+	}
+}
+
+// element is any element of XML.
+type element struct {
+	XMLName  xml.Name
+	Attrs    []xml.Attr `xml:",any,attr"`
+	Children []element  `xml:",any"`
+}
+
+func (e element) attr(name string) (string, bool) {
+	for _, a := range e.Attrs {
+		if a.Name.Local == name {
+			return a.Value, true
+		}
+	}
+	return "", false
+}
+
+// forms are what Ant's schema of JUnit reports allows: attributes by name with what
+// their values have to match, all of them required except those after ?.
+var forms = map[string]struct {
+	attrs    map[string]string
+	children string // what their names, joined, have to match
+}{
+	"testsuites": {nil, `^(testsuite )*$`},
+	"testsuite": {map[string]string{"name": token, "package": token, "id": whole, "timestamp": `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$`,
+		"hostname": token, "tests": whole, "failures": whole, "errors": whole, "?skipped": whole, "time": decimal},
+		`^properties (testcase )*system-out system-err $`},
+	"properties": {nil, `^(property )*$`},
+	"property":   {map[string]string{"name": token, "value": ``}, `^$`},
+	"testcase":   {map[string]string{"name": token, "classname": token, "time": decimal}, `^((skipped|failure|error) )?$`},
+	"failure":    {map[string]string{"?message": ``, "type": ``}, `^$`},
+	"skipped":    {map[string]string{"?message": ``}, `^$`},
+	"system-out": {nil, `^$`},
+	"system-err": {nil, `^$`},
+}
+
+const (
+	token   = `^\S+( \S+)*$`
+	whole   = `^\d+$`
+	decimal = `^\d+(\.\d+)?$`
+)
+
+// isJUnit checks a report against the schema, and its counts against its cases.
+func isJUnit(t *testing.T, name string, text []byte) {
+	t.Helper()
+	var root element
+	if err := xml.Unmarshal(text, &root); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	if root.XMLName.Local != "testsuites" {
+		t.Errorf("%s: the root is %s", name, root.XMLName.Local)
+	}
+	var check func(e element)
+	check = func(e element) {
+		form, known := forms[e.XMLName.Local]
+		if !known {
+			t.Errorf("%s: element %s", name, e.XMLName.Local)
+			return
+		}
+		for _, a := range e.Attrs {
+			_, must := form.attrs[a.Name.Local]
+			if _, may := form.attrs["?"+a.Name.Local]; !must && !may {
+				t.Errorf("%s: %s has an attribute %s", name, e.XMLName.Local, a.Name.Local)
+			}
+		}
+		for attr, pattern := range form.attrs {
+			bare, optional := strings.CutPrefix(attr, "?")
+			value, has := e.attr(bare)
+			if !has && !optional || has && !regexp.MustCompile(pattern).MatchString(value) {
+				t.Errorf("%s: %s has %s=%q", name, e.XMLName.Local, bare, value)
+			}
+		}
+		children := ""
+		for _, child := range e.Children {
+			children += child.XMLName.Local + " "
+			check(child)
+		}
+		if !regexp.MustCompile(form.children).MatchString(children) {
+			t.Errorf("%s: %s contains %s", name, e.XMLName.Local, children)
+		}
+	}
+	check(root)
+	for _, s := range root.Children {
+		counts := map[string]int{}
+		for _, c := range s.Children {
+			if c.XMLName.Local == "testcase" {
+				counts["tests"]++
+				for _, outcome := range c.Children {
+					counts[map[string]string{"failure": "failures", "skipped": "skipped"}[outcome.XMLName.Local]]++
+				}
+			}
+		}
+		for _, of := range []string{"tests", "failures", "skipped"} {
+			if said, _ := s.attr(of); said != strconv.Itoa(counts[of]) {
+				t.Errorf("%s: %s=%s, but there are %d", name, of, said, counts[of])
+			}
+		}
+	}
+}
+
+func TestJUnitOfAGateFailsWhereItFails(t *testing.T) {
+	outcomes := func(strict bool) (all []string) {
+		var text bytes.Buffer
+		if err := CompareJUnit(&text, sampleComparison(), strict); err != nil {
+			t.Fatal(err)
+		}
+		var root element
+		if err := xml.Unmarshal(text.Bytes(), &root); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range root.Children[0].Children {
+			if class, _ := c.attr("classname"); class != "channels.gates" {
+				continue
+			}
+			outcome := "passed"
+			if len(c.Children) > 0 {
+				outcome = c.Children[0].XMLName.Local
+			}
+			all = append(all, outcome)
+		}
+		return all
+	}
+	if got := outcomes(false); !slices.Equal(got, []string{"passed", "failure", "skipped"}) {
+		t.Errorf("gates are %v", got)
+	}
+	if got := outcomes(true); !slices.Equal(got, []string{"passed", "failure", "failure"}) {
+		t.Errorf("strict gates are %v", got)
+	}
+}

@@ -1,0 +1,120 @@
+package assert_test
+
+import (
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"rpclab/internal/result"
+	"rpclab/internal/result/assert"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func measured() result.Measures {
+	return result.Measures{
+		Calls: 990, Dropped: 10, Rate: 500,
+		Errors:   map[string]uint64{"UNAVAILABLE": 3, "DEADLINE_EXCEEDED": 2},
+		Latency:  result.Histogram{Min: 1, Mean: 12, P50: 10, P90: 20, P95: 30, P99: 61, P999: 80, Max: 99},
+		Service:  result.Histogram{P99: 55},
+		Lateness: result.Histogram{P99: 0.15},
+		Messages: &result.Histogram{P50: 2},
+	}
+}
+
+func check(t *testing.T, text string) []string {
+	t.Helper()
+	a, err := assert.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.Check(measured())
+}
+
+func TestWhatHoldsSaysNothing(t *testing.T) {
+	for _, text := range []string{
+		"p99 < 70ms", "p99<=61ms", "p50 == 10ms", "p999 != 0", "max < 0.1s", "min >= 1000us",
+		"service_p99 < 61ms", "latency_p99 > 60ms", "lateness_p99 < 200us", "message_p50 == 2ms",
+		"rate >= 500/s", "rate == 500", "calls == 990", "errors == 5", "errors.UNAVAILABLE <= 3",
+		"errors.CANCELLED == 0", "errors < 1%", "dropped <= 1%", "dropped > 0.9 %",
+		"p99 < 70ms && errors < 10 && rate > 1", "p99 < 70ms and errors < 10 and rate>1",
+	} {
+		if failed := check(t, text); failed != nil {
+			t.Errorf("%s: %q", text, failed)
+		}
+	}
+}
+
+func TestWhatFailsSaysByHowMuch(t *testing.T) {
+	for text, want := range map[string]string{
+		"p99 < 50ms":              "p99 < 50ms: it is 61ms, 22 % more",
+		"p50<4ms":                 "p50<4ms: it is 10ms, 2.5 times as much",
+		"lateness_p99 < 100us":    "lateness_p99 < 100us: it is 150µs, 50 % more",
+		"errors == 0":             "errors == 0: it is 5",
+		"errors.UNAVAILABLE != 3": "errors.UNAVAILABLE != 3: it is 3",
+		"errors < 0.1%":           "errors < 0.1%: it is 5 of 1000, 0.5 %, 5 times as much",
+		"rate >= 1000/s":          "rate >= 1000/s: it is 500.0/s, 50 % less",
+	} {
+		if failed := check(t, text); len(failed) != 1 || failed[0] != want {
+			t.Errorf("%s: %q\nwant %q", text, failed, want)
+		}
+	}
+	if failed := check(t, "p99 < 1ms && calls > 0 && errors == 0"); len(failed) != 2 {
+		t.Errorf("two of three fail, but it says %q", failed)
+	}
+}
+
+func TestALatencyOfNothingHoldsNothing(t *testing.T) {
+	a, err := assert.Parse("p99 < 50ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := a.Check(result.Measures{Calls: 3, Errors: map[string]uint64{"UNAVAILABLE": 3}})
+	if len(failed) != 1 || !strings.Contains(failed[0], "no call was answered") {
+		t.Errorf("%q", failed)
+	}
+}
+
+func TestMessagesOfCallsThatAreNoStreamsHoldNothing(t *testing.T) {
+	a, err := assert.Parse("message_p50 < 50ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if failed := a.Check(result.Measures{Calls: 3}); len(failed) != 1 || !strings.Contains(failed[0], "no message came on a stream") {
+		t.Errorf("%q", failed)
+	}
+}
+
+func TestWrongAssertionsSayWhere(t *testing.T) {
+	for text, want := range map[string]string{
+		"p98 < 50ms":               `"p98 < 50ms", column 1: no metric "p98"; did you mean "p90"?`,
+		"p99 = 50ms":               `"p99 = 50ms", column 5: after p99 write one of <= >= == != < >`,
+		"p99":                      `"p99", column 4: after p99 write one of`,
+		"p99 < 50":                 `"p99 < 50", column 7: "50" has no unit: write a duration such as 50ms or 1.5s`,
+		"p99 < ":                   `column 6: "" is no duration`,
+		"errors == none":           `"errors == none", column 11: "none" is no number: write one such as 0 or 0.1%`,
+		"rate > 5ms":               `"rate > 5ms", column 8: "5ms" is no number: write one such as 950 or 950/s`,
+		"rate > NaN":               `"NaN" is no number`,
+		"errors == 0 && lat < 3ms": `"errors == 0 && lat < 3ms", column 16: no metric "lat"`,
+		"errors == 0 &&":           `column 15: a metric is missing`,
+		"errors == 0 and lat < 1s": `column 17: no metric "lat"`,
+		"errors == 0 andp50 < 1s":  `column 11: "0 andp50 < 1s" is no number`,
+		"errors. == 0":             `column 1: no metric "errors."`,
+	} {
+		_, err := assert.Parse(text)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s gave %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+func TestNoTextBreaksTheParser(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`[a-z0-9_.&<>=!% /-]{0,20}`).Draw(t, "text")
+		if a, err := assert.Parse(text); err == nil {
+			a.Check(measured())
+		}
+	})
+}

@@ -1,0 +1,105 @@
+package result
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+)
+
+// ComparisonSchema names the form of a [Comparison].
+const ComparisonSchema = "rpclab.comparison/v1"
+
+// Comparison is what can be said of a run B against an earlier one, A.
+type Comparison struct {
+	Schema string `json:"schema"`
+	A      Side   `json:"a"`
+	B      Side   `json:"b"`
+	// Differences are what else is not the same in the two runs.
+	Differences []Difference `json:"differences"`
+	// Refused are the arms that are not compared.
+	Refused []Refusal `json:"refused"`
+	Ratios  []Ratio   `json:"ratios"`
+	Gates   []Gated   `json:"gates"`
+}
+
+// Side is where one of the numbers comes from.
+type Side struct {
+	ID         string    `json:"id"`
+	Experiment string    `json:"experiment"`
+	Started    time.Time `json:"started"`
+	Rounds     int       `json:"rounds"`
+	Machine    Machine   `json:"machine"`
+}
+
+// Difference is something that is not the same in A and in B.
+type Difference struct {
+	// Kind is the machine, the software that measured (version), how much of the
+	// experiment was made (run) or a setting of an arm.
+	Kind string `json:"kind" enum:"machine,version,run,setting"`
+	What string `json:"what"`
+	Arm  string `json:"arm,omitempty"`
+	Cell Cell   `json:"cell,omitempty"`
+	A    string `json:"a"` // empty: not known, or not set
+	B    string `json:"b"`
+}
+
+// Refusal says why an arm is not compared.
+type Refusal struct {
+	Arm    string `json:"arm"`
+	Cell   Cell   `json:"cell"`
+	Reason string `json:"reason"`
+}
+
+// Ratio compares one metric of an arm in the two runs.
+type Ratio struct {
+	Metric string `json:"metric"` // as in a [Verdict]
+	Arm    string `json:"arm"`
+	Cell   Cell   `json:"cell"`
+	// A and B are the values of all trials together, in the metric's own unit; Ratio is
+	// B over A from the values of single trials, as the geometric mean has it.
+	A        float64    `json:"a"`
+	B        float64    `json:"b"`
+	Ratio    float64    `json:"ratio"`
+	CI       [2]float64 `json:"ci"`
+	Level    float64    `json:"level"`
+	PRanks   float64    `json:"p_ranks,omitempty"` // of the Mann-Whitney U test; 0: none
+	Trials   [2]int     `json:"trials"`            // of A and of B
+	Decision string     `json:"decision" enum:"better,worse,equivalent,undecided"`
+	Reason   string     `json:"reason,omitempty"`
+	// Secondary metrics do not share the error of the headline ones.
+	Secondary bool `json:"secondary,omitempty"`
+}
+
+// Gated is what a gate makes of one arm.
+type Gated struct {
+	Gate    string     `json:"gate"` // p99 ratio < 1.05
+	Arm     string     `json:"arm"`
+	Cell    Cell       `json:"cell"`
+	Ratio   float64    `json:"ratio"`
+	CI      [2]float64 `json:"ci"` // at a level that all gates together share 95 % by
+	Level   float64    `json:"level"`
+	Outcome string     `json:"outcome" enum:"held,failed,not established"`
+	Reason  string     `json:"reason,omitempty"` // of not established
+}
+
+// WriteComparison writes a comparison as indented JSON, lists and maps never null.
+func WriteComparison(w io.Writer, c Comparison) error {
+	c.Differences, c.Refused, c.Ratios, c.Gates = list(c.Differences), list(c.Refused), list(c.Ratios), list(c.Gates)
+	for i := range c.Refused {
+		c.Refused[i].Cell = object(c.Refused[i].Cell)
+	}
+	for i := range c.Ratios {
+		c.Ratios[i].Cell = object(c.Ratios[i].Cell)
+	}
+	for i := range c.Gates {
+		c.Gates[i].Cell = object(c.Gates[i].Cell)
+	}
+	out := json.NewEncoder(w)
+	out.SetIndent("", "  ")
+	out.SetEscapeHTML(false)
+	if err := out.Encode(c); err != nil {
+		return fmt.Errorf("write comparison of %s and %s: %w", c.A.ID, c.B.ID, err)
+	}
+	return nil
+}

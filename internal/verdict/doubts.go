@@ -1,0 +1,88 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+)
+
+// Doubt is something about the rounds that one ratio does not tell.
+type Doubt struct {
+	Text string
+	// Decisive doubts leave no decision: without what is doubted it might be another.
+	Decisive bool
+}
+
+const (
+	// driftLevel and outlierLevel are how often a guard may cry wolf, per comparison.
+	driftLevel   = 0.02 // five rounds that only rise have p = 0.017
+	outlierLevel = 0.01
+)
+
+// Doubts looks for a ratio that drifts from round to round and for a round that is
+// unlike the others. Both only matter if they are over the margin, and are decisive
+// only if the decision of v would not stand without them: at the end of a run twice as
+// long, or without that round.
+func Doubts(pairs []Pair, v Verdict, o Options) (all []Doubt) {
+	o = o.withDefaults()
+	logs, err := logRatios(pairs)
+	if err != nil || len(logs) < MinRounds {
+		return nil
+	}
+	margin := math.Log1p(o.Margin)
+	slope := Slope(logs)
+	if p := Trend(logs); p <= driftLevel && math.Abs(slope)*float64(len(logs)-1) > margin {
+		all = append(all, drift(logs, slope, p, v, o))
+	}
+	if i := Outlier(logs, outlierLevel); i >= 0 && math.Abs(logs[i]-Median(logs)) > margin {
+		all = append(all, outlier(pairs, logs, i, v, o))
+	}
+	return all
+}
+
+func drift(logs []float64, slope, p float64, v Verdict, o Options) Doubt {
+	rounds := float64(len(logs))
+	way := "rose"
+	if slope < 0 {
+		way = "fell"
+	}
+	// The line through the middle, at the first round and after as many rounds again.
+	first := Median(logs) - slope*(rounds-1)/2
+	last := first + slope*(2*rounds-1)
+	stands := sideOf(first, o) == sideOf(last, o)
+	return Doubt{
+		Text: fmt.Sprintf("drift: the ratio %s from round to round, by %s each (trend p = %.2g); something else changes while the run goes on",
+			way, percent(math.Abs(math.Expm1(slope))), p),
+		Decisive: v.Decision != Undecided && !stands,
+	}
+}
+
+// sideOf is -1, 0 or 1: under, within and over the margin.
+func sideOf(log float64, o Options) int {
+	margin := math.Log1p(o.Margin)
+	switch {
+	case log < -margin:
+		return -1
+	case log > margin:
+		return 1
+	}
+	return 0
+}
+
+func outlier(pairs []Pair, logs []float64, i int, v Verdict, o Options) Doubt {
+	var others []Pair
+	for j, p := range pairs {
+		if j != i {
+			others = append(others, p)
+		}
+	}
+	return Doubt{
+		Text: fmt.Sprintf("outlier: in pair %d of %d the ratio was %.3g, in the middle one %.3g; look at that round",
+			i+1, len(logs), math.Exp(logs[i]), math.Exp(Median(logs))),
+		Decisive: v.Decision != Undecided && Compare(others, o).Decision != v.Decision,
+	}
+}
+
+// TooFew says whether a percentile rests on too few calls: under ten lie beyond it, so
+// that their number varies by a third and more from trial to trial by chance. tail is the share of
+// calls beyond the percentile, 0.01 for p99.
+func TooFew(calls uint64, tail float64) bool { return float64(calls)*tail < 10-1e-6 }

@@ -1,0 +1,32 @@
+package verdict
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestPowerOfAGate: runs of five trials each, with 5 % of noise, in which nothing
+// changed. How often a bound on the ratio is held says which bound such runs can see;
+// it fails in one of 40 at most.
+func TestPowerOfAGate(t *testing.T) {
+	rows := []string{"| gate | held | not established | failed |", "|---|--:|--:|--:|"}
+	for _, limit := range []float64{1.05, 1.1, 1.15} {
+		r := rand.New(rand.NewPCG(61, 61))
+		seen := map[Outcome]int{}
+		for range *sims {
+			var before, after []float64
+			for range 5 {
+				before, after = append(before, logNormal(0.05)(r)), append(after, logNormal(0.05)(r))
+			}
+			_, outcome, _ := Bound{Limit: limit}.OfRuns(before, after, Options{LowerIsBetter: true})
+			seen[outcome]++
+		}
+		if tooMany(seen[Failed], *sims, 0.025) {
+			t.Errorf("ratio < %g failed in %d of %d runs in which nothing changed", limit, seen[Failed], *sims)
+		}
+		rows = append(rows, fmt.Sprintf("| `ratio < %g` | %.0f %% | %.0f %% | %.1f %% |", limit,
+			percentOf(seen[Held], *sims), percentOf(seen[Open], *sims), percentOf(seen[Failed], *sims)))
+	}
+	checkTable(t, acrossPage, "gates", rows)
+}

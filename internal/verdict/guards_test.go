@@ -1,0 +1,186 @@
+package verdict
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestTrendIsTheTableOfKendall: values that only rise, in few rounds and in more; the
+// shares are those of the orders of n values with so many inversions.
+func TestTrendIsTheTableOfKendall(t *testing.T) {
+	for _, c := range []struct {
+		values []float64
+		p      float64
+	}{
+		{[]float64{1, 2}, 1},
+		{[]float64{1, 2, 3}, 2.0 / 6},
+		{[]float64{3, 2, 1}, 2.0 / 6},
+		{[]float64{1, 2, 3, 4}, 2.0 / 24},
+		{[]float64{1, 2, 3, 4, 5}, 2.0 / 120},
+		{[]float64{1, 2, 3, 5, 4}, 2 * 5.0 / 120},
+		{[]float64{5, 3, 2, 4, 1}, 2 * 14.0 / 120}, // 2 of the 10 pairs rise: 1 + 4 + 9 orders have so few
+		{[]float64{7, 7, 7, 7, 7}, 1},
+	} {
+		if got := Trend(c.values); math.Abs(got-c.p) > 1e-12 {
+			t.Errorf("Trend(%v) = %.6f, want %.6f", c.values, got, c.p)
+		}
+	}
+}
+
+// TestTrendWithEqualValuesIsCareful: the share of all orders of the values that are as
+// consistent is never more than it says.
+func TestTrendWithEqualValuesIsCareful(t *testing.T) {
+	for _, values := range [][]float64{{1, 1, 2, 3}, {1, 2, 2, 3, 4}, {1, 1, 2, 2, 3}, {1, 1, 1, 2, 3}, {1, 1, 2, 3, 4, 5}, {1, 2, 3, 3, 3, 4}} {
+		p, all, asConsistent := Trend(values), 0, 0
+		orders(slices.Clone(values), func(order []float64) {
+			all++
+			if Trend(order) <= p {
+				asConsistent++
+			}
+		})
+		if share := float64(asConsistent) / float64(all); share > p+1e-12 {
+			t.Errorf("Trend(%v) = %.3f, but %.3f of the orders are as consistent", values, p, share)
+		}
+	}
+}
+
+// orders calls with every order of the values.
+func orders(values []float64, call func([]float64)) {
+	var from func(i int)
+	from = func(i int) {
+		if i == len(values) {
+			call(values)
+		}
+		for j := i; j < len(values); j++ {
+			values[i], values[j] = values[j], values[i]
+			from(i + 1)
+			values[i], values[j] = values[j], values[i]
+		}
+	}
+	from(0)
+}
+
+// TestOutlierIsTheTableOfGrubbs: critical values of the two-sided test at 5 % are
+// 1.715 for 5 values and 2.290 for 10.
+func TestOutlierIsTheTableOfGrubbs(t *testing.T) {
+	for _, c := range []struct {
+		n        int
+		critical float64
+	}{{5, 1.715}, {10, 2.290}} {
+		for _, off := range []float64{-0.01, +0.01} {
+			values := withOneOff(c.n, c.critical+off)
+			want := -1
+			if off > 0 {
+				want = c.n - 1
+			}
+			if got := Outlier(values, 0.05); got != want {
+				t.Errorf("%d values, one %.3f deviations off: outlier %d, want %d", c.n, c.critical+off, got, want)
+			}
+		}
+	}
+	for name, values := range map[string][]float64{"four": {1, 1, 1, 1e9}, "equal": {2, 2, 2, 2, 2, 2}} {
+		if got := Outlier(values, 0.05); got != -1 {
+			t.Errorf("%s: outlier %d", name, got)
+		}
+	}
+}
+
+// withOneOff makes n values of which the last is so many deviations from the mean and
+// the others lie evenly about theirs.
+func withOneOff(n int, deviations float64) []float64 {
+	values := make([]float64, n)
+	for i := range n - 1 {
+		values[i] = float64(2*(i%2) - 1)
+	}
+	if n%2 == 0 {
+		values[n-2] = 0
+	}
+	lo, hi := 0.0, 1e6
+	for range 200 { // the distance grows with the value
+		values[n-1] = (lo + hi) / 2
+		if (values[n-1]-mean(values))/deviation(values) < deviations {
+			lo = values[n-1]
+		} else {
+			hi = values[n-1]
+		}
+	}
+	return values
+}
+
+// TestRankSumIsTheTableOfMannAndWhitney: exact shares of the splits.
+func TestRankSumIsTheTableOfMannAndWhitney(t *testing.T) {
+	for _, c := range []struct {
+		a, b []float64
+		p    float64
+	}{
+		{nil, []float64{1}, 1},
+		{[]float64{1, 2, 3}, []float64{4, 5, 6}, 2.0 / 20},
+		{[]float64{1, 2, 3, 4}, []float64{5, 6, 7, 8}, 2.0 / 70},
+		{[]float64{5, 6, 7, 8}, []float64{1, 2, 3, 4}, 2.0 / 70},
+		{[]float64{1, 2, 4}, []float64{3, 5, 6}, 2 * 2.0 / 20},
+		{[]float64{1, 1, 1}, []float64{1, 1, 1}, 1},
+		{[]float64{1, 1}, []float64{1, 2}, 1}, // half of the splits have both low ones
+	} {
+		if got := RankSum(c.a, c.b); math.Abs(got-c.p) > 1e-12 {
+			t.Errorf("RankSum(%v, %v) = %.6f, want %.6f", c.a, c.b, got, c.p)
+		}
+	}
+}
+
+// TestRankSumOfManyAgreesWithTheExactOne where both can be had.
+func TestRankSumOfManyAgreesWithTheExactOne(t *testing.T) {
+	r := rand.New(rand.NewPCG(21, 21))
+	for range 50 {
+		a, b := make([]float64, 20), make([]float64, 20)
+		for i := range a {
+			a[i], b[i] = math.Round(10*r.NormFloat64()), math.Round(10*r.NormFloat64()+5)
+		}
+		ranks, sum := doubledRanks(a, b)
+		if exact, about := RankSum(a, b), normalRankSum(ranks, sum, 20); math.Abs(exact-about) > 0.01 {
+			t.Errorf("exact %.4f, by the normal distribution %.4f", exact, about)
+		}
+	}
+}
+
+// TestGuardsSeldomCryWolf: on values without trend or outlier, and between arms that
+// are the same, each p-value is as small as u in a share u of cases at most.
+func TestGuardsSeldomCryWolf(t *testing.T) {
+	r := rand.New(rand.NewPCG(22, 22))
+	n := 10 * *sims
+	for _, rounds := range []int{4, 5, 8, 20} {
+		trends, outliers, ranks := 0, 0, 0
+		for range n {
+			a, b := make([]float64, rounds), make([]float64, rounds)
+			for i := range a {
+				a[i], b[i] = r.NormFloat64(), r.NormFloat64()
+			}
+			if Trend(a) <= 0.05 {
+				trends++
+			}
+			if Outlier(a, 0.05) >= 0 {
+				outliers++
+			}
+			if RankSum(a, b) <= 0.05 {
+				ranks++
+			}
+		}
+		for name, count := range map[string]int{"trend": trends, "outlier": outliers, "ranks": ranks} {
+			if tooMany(count, n, 0.05) {
+				t.Errorf("%s, %d rounds: %d of %d at 5 %%", name, rounds, count, n)
+			}
+		}
+	}
+}
+
+func TestLooksAreFewAndEndWithTheLast(t *testing.T) {
+	for _, c := range []struct {
+		first, last int
+		want        []int
+	}{{4, 4, []int{4}}, {1, 3, []int{3}}, {4, 6, []int{4, 6}}, {4, 20, []int{4, 6, 9, 14, 20}}, {5, 60, []int{5, 8, 12, 18, 27, 41, 60}}} {
+		if got := Looks(c.first, c.last); !slices.Equal(got, c.want) {
+			t.Errorf("Looks(%d, %d) = %v, want %v", c.first, c.last, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,25 @@
+package verdict_test
+
+import (
+	"testing"
+
+	"rpclab/internal/verdict"
+)
+
+func TestCallsAreLateWhenThatMakesTheirLatency(t *testing.T) {
+	for _, c := range []struct {
+		lateness, latency float64
+		late              string
+	}{
+		{5, 20, "calls left up to 5.0 ms late (p99), of a latency of 20.0 ms"},
+		{0.6, 1, "calls left up to 0.6 ms late (p99), of a latency of 1.0 ms"},
+		{0.5, 1, ""}, // under half a millisecond is on time
+		{5, 100, ""}, // a twentieth of the latency does not make it
+		{11, 100, "calls left up to 11.0 ms late (p99), of a latency of 100.0 ms"},
+		{0, 0, ""},
+	} {
+		if got := verdict.Late(c.lateness, c.latency); got != c.late {
+			t.Errorf("%g ms late of %g ms: %q", c.lateness, c.latency, got)
+		}
+	}
+}

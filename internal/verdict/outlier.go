@@ -1,0 +1,35 @@
+package verdict
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Outlier is the index of the value that lies so far from the others that normal
+// values without an outlier have one like it in a share alpha of cases at most; -1:
+// there is none. With fewer than five values nothing can lie that far out.
+//
+// It is the two-sided test of F. E. Grubbs, "Procedures for Detecting Outlying
+// Observations in Samples", Technometrics 11(1), 1969.
+func Outlier(values []float64, alpha float64) int {
+	n := float64(len(values))
+	if n < 5 {
+		return -1
+	}
+	m, s := mean(values), deviation(values)
+	if !(s > 0) {
+		return -1
+	}
+	farthest, distance := -1, 0.0
+	for i, x := range values {
+		if d := math.Abs(x-m) / s; d > distance {
+			farthest, distance = i, d
+		}
+	}
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 2}.Quantile(alpha / (2 * n))
+	if distance > (n-1)/math.Sqrt(n)*math.Sqrt(t*t/(n-2+t*t)) {
+		return farthest
+	}
+	return -1
+}

@@ -1,0 +1,212 @@
+package wire_test
+
+import (
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"rpclab/internal/measure"
+	"rpclab/internal/pace"
+	"rpclab/internal/testkit"
+	"rpclab/internal/wire"
+	"rpclab/internal/wire/wiretest"
+)
+
+// odd is an engine whose server behaves as a scenario says.
+func odd(t *testing.T, s wiretest.Scenario, cfg wire.Config) *wire.Engine {
+	t.Helper()
+	cfg.Addresses = []string{wiretest.Serve(t, s)}
+	return engine(t, cfg, oddCall(s))
+}
+
+// spent runs a load and also says how many connections the engine has opened so far.
+func spent(t *testing.T, e *wire.Engine, p wire.Pace) (measure.Measurement, int) {
+	t.Helper()
+	recorder, _, stats, err := e.Run(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := recorder.Measurement()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, stats.Connections
+}
+
+func TestAServerThatFallsSilentLosesItsConnection(t *testing.T) {
+	e := odd(t, wiretest.SilentAfter(2), wire.Config{KeepAlive: 50 * time.Millisecond, KeepAliveTimeout: 300 * time.Millisecond})
+	m, connections := spent(t, e, pace.Closed{Users: 1, Calls: 5})
+	if m.Errors["UNAVAILABLE"] != 1 || m.Backends[wiretest.Backend] != 4 || connections != 2 {
+		t.Errorf("%d answered, errors %v, %d connections", m.Backends[wiretest.Backend], m.Errors, connections)
+	}
+	if why := m.Samples["UNAVAILABLE"]; !strings.HasSuffix(why, ": no answer to a PING within 300ms") {
+		t.Errorf("it says %q", why)
+	}
+	if m.Elapsed < 350*time.Millisecond || m.Elapsed > 5*time.Second {
+		t.Errorf("it took %v", m.Elapsed)
+	}
+}
+
+func TestAServerIsAskedWithoutCallsToo(t *testing.T) {
+	lost := make(chan struct{}, 1)
+	e := odd(t, wiretest.SilentAfter(0), wire.Config{
+		KeepAlive: 20 * time.Millisecond, KeepAliveTimeout: 500 * time.Millisecond,
+		Lost: func() {
+			select {
+			case lost <- struct{}{}:
+			default:
+			}
+		},
+	})
+	if err := e.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-lost
+	if m := run(t, e, pace.Burst{Calls: 3}); m.Backends[wiretest.Backend] != 3 {
+		t.Errorf("errors %v %v", m.Errors, m.Samples)
+	}
+}
+
+// A generator that is held up itself must not blame the server for it.
+func TestAnAnswerToAPingMayWaitForUs(t *testing.T) {
+	s := wiretest.ClosesIdle(time.Minute)
+	call := oddCall(s)
+	check := call.Check
+	call.Check = func(n uint64, answer []byte, backend string) error {
+		<-time.After(400 * time.Millisecond)
+		return check(n, answer, backend)
+	}
+	e := engine(t, wire.Config{
+		Addresses: []string{wiretest.Serve(t, s)}, Channels: 2, KeepAlive: 50 * time.Millisecond, KeepAliveTimeout: 300 * time.Millisecond,
+	}, call)
+	if m, connections := spent(t, e, pace.Closed{Users: 1, Calls: 8}); m.Backends[wiretest.Backend] != 8 || connections != 2 {
+		t.Errorf("errors %v %v, %d connections", m.Errors, m.Samples, connections)
+	}
+}
+
+// A server closes what is idle; PINGs keep a connection from being that.
+func TestPingsKeepAConnection(t *testing.T) {
+	seldom := pace.Closed{Users: 1, Calls: 2, Think: 1500 * time.Millisecond}
+	for name, c := range map[string]struct {
+		keepAlive   time.Duration
+		connections int
+	}{"kept": {100 * time.Millisecond, 1}, "not kept": {0, 2}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := odd(t, wiretest.ClosesIdle(time.Second), wire.Config{KeepAlive: c.keepAlive})
+			m, connections := spent(t, e, seldom)
+			if m.Backends[wiretest.Backend] != 2 || connections != c.connections {
+				t.Errorf("%d answered, errors %v, %d connections", m.Backends[wiretest.Backend], m.Errors, connections)
+			}
+		})
+	}
+}
+
+func TestAServerThatComplainsOfPingsIsAskedHalfAsOften(t *testing.T) {
+	e := odd(t, wiretest.TooManyPings(40*time.Millisecond), wire.Config{KeepAlive: 20 * time.Millisecond})
+	testkit.Await(t, "the server complains", func() bool {
+		_, connections := spent(t, e, pace.Closed{Users: 1, Calls: 2, Think: 100 * time.Millisecond})
+		return connections > 1
+	})
+	m, connections := spent(t, e, pace.Closed{Users: 1, Calls: 4, Think: 200 * time.Millisecond})
+	if m.Backends[wiretest.Backend] != 4 || connections != 2 {
+		t.Errorf("%d answered, errors %v %v, %d connections", m.Backends[wiretest.Backend], m.Errors, m.Samples, connections)
+	}
+}
+
+// guests counts the connections of a listener that are open.
+type guests struct {
+	net.Listener
+	open atomic.Int64
+}
+
+type guest struct {
+	net.Conn
+	gone func()
+}
+
+func (g *guests) Accept() (net.Conn, error) {
+	conn, err := g.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	g.open.Add(1)
+	var once atomic.Bool
+	return guest{conn, func() {
+		if !once.Swap(true) {
+			g.open.Add(-1)
+		}
+	}}, nil
+}
+
+func (g guest) Close() error {
+	g.gone()
+	return g.Conn.Close()
+}
+
+func listen(t *testing.T) *guests {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &guests{Listener: listener}
+}
+
+func TestIdleConnectionsAreClosedUntilTheNextCall(t *testing.T) {
+	for name, spread := range map[string]bool{"one address": false, "spread": true} {
+		t.Run(name, func(t *testing.T) {
+			listener := listen(t)
+			serve(t, listener, "b1", 0)
+			e := engine(t, wire.Config{
+				Addresses: []string{listener.Addr().String()}, Channels: 5, Spread: spread, IdleClose: 50 * time.Millisecond,
+			}, greet(t))
+			if err := e.Connect(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for round := 1; round <= 3; round++ {
+				testkit.Await(t, "all connections are closed", func() bool { return listener.open.Load() == 0 })
+				if err := e.Connect(t.Context()); err != nil {
+					t.Error(err)
+				}
+				m, connections := spent(t, e, pace.Burst{Calls: 10})
+				if m.Backends["b1"] != 10 || connections != 5+5*round {
+					t.Errorf("errors %v %v, %d connections", m.Errors, m.Samples, connections)
+				}
+			}
+		})
+	}
+}
+
+func TestAConnectionWithACallIsNotIdle(t *testing.T) {
+	addr, _ := greeter(t, "b1", 300*time.Millisecond)
+	e := engine(t, wire.Config{Addresses: []string{addr}, IdleClose: 50 * time.Millisecond}, greet(t))
+	m, connections := spent(t, e, pace.Closed{Users: 1, Calls: 2})
+	if m.Backends["b1"] != 2 || connections != 1 {
+		t.Errorf("errors %v %v, %d connections", m.Errors, m.Samples, connections)
+	}
+}
+
+func TestIdleConnectionsOfHTTP1AreClosedToo(t *testing.T) {
+	listener := listen(t)
+	server := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	t.Cleanup(func() { server.Close(); <-served })
+	call := wire.Call{HTTP: &wire.HTTP{Method: "GET", Path: "/", Version: 1}}
+	cfg := wire.Config{Addresses: []string{listener.Addr().String()}, Channels: 3, IdleClose: 50 * time.Millisecond}
+	e := engine(t, cfg, call)
+	for range 2 {
+		if m := run(t, e, pace.Burst{Calls: 3}); m.Backends[""] != 3 {
+			t.Errorf("errors %v %v", m.Errors, m.Samples)
+		}
+		testkit.Await(t, "all connections are closed", func() bool { return listener.open.Load() == 0 })
+	}
+	cfg.KeepAlive = time.Second
+	if _, err := wire.New(cfg, call); err == nil || !strings.Contains(err.Error(), "HTTP/1.1 has no PING") {
+		t.Errorf("keep-alive by PING over HTTP/1.1: %v", err)
+	}
+}

@@ -1,0 +1,202 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"rpclab/internal/result"
+	"rpclab/internal/testkit"
+)
+
+// small is one arm whose p50 is the server's delay, in trials of a fifth of a second.
+const small = `experiment: small
+question: How long?
+defaults:
+  workload: {greet: {delay: 5ms}}
+  caller: {kind: wire, warmup: 5}
+  server: {replicas: 1, fresh: false}
+  route: direct
+  load: {sequence: 30}
+arms:
+  one: {}
+rounds: 4
+`
+
+// kept runs the small experiment in a store and returns the id of the run.
+func kept(t *testing.T, data string, args ...string) string {
+	t.Helper()
+	file := filepath.Join(data, "small.yaml")
+	if err := os.WriteFile(file, []byte(small), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := rpclabIn(t, data, append([]string{"run", file}, args...)...)
+	id := regexp.MustCompile("rpclab report ([^`]+)`").FindStringSubmatch(s.stdout)
+	if s.code != 0 || id == nil {
+		t.Fatalf("exit code %d\n%s%s", s.code, s.stdout, s.stderr)
+	}
+	return id[1]
+}
+
+func TestAGateFailsOnARealRegressionOnly(t *testing.T) {
+	data := t.TempDir()
+	before, same := kept(t, data), kept(t, data)
+	slower := kept(t, data, "--set", "workload.greet.delay=10ms")
+	gate := []string{"--gate", "p50 ratio < 1.3"}
+
+	s := rpclabIn(t, data, append([]string{"compare", before, same}, gate...)...)
+	if s.code != 0 || strings.Contains(s.stdout, "FAILED") || !strings.Contains(s.stdout, "p50 ratio < 1.3") {
+		t.Errorf("the same twice: exit code %d\n%s%s", s.code, s.stdout, s.stderr)
+	}
+
+	s = rpclabIn(t, data, append([]string{"compare", before, slower}, gate...)...)
+	if s.code != 2 || !strings.Contains(s.stderr, "one: workload.greet.delay: 5ms in A, 10ms in B (--allow workload.greet.delay") {
+		t.Errorf("another question: exit code %d\n%s", s.code, s.stderr)
+	}
+
+	junit, markdown, document := filepath.Join(data, "gates.xml"), filepath.Join(data, "summary.md"), filepath.Join(data, "out.json")
+	if err := os.WriteFile(markdown, []byte("what a CI system made\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s = rpclabIn(t, data, append([]string{"compare", before, slower, "--allow", "workload.greet.delay",
+		"--junit", junit, "--md", markdown, "--json", document}, gate...)...)
+	if s.code != 1 || !strings.Contains(s.stderr, "rpclab: one --gate p50 ratio < 1.3: it is ") {
+		t.Errorf("a regression: exit code %d\n%s%s", s.code, s.stdout, s.stderr)
+	}
+	for path, part := range map[string]string{junit: "<failure message=", markdown: "❌ failed"} {
+		if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), part) {
+			t.Errorf("%s has no %q: %v\n%s", path, part, err, text)
+		}
+	}
+	var c result.Comparison
+	if text, err := os.ReadFile(document); err != nil || json.Unmarshal(text, &c) != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if c.Schema != result.ComparisonSchema || len(c.Gates) != 1 || c.Gates[0].Outcome != "failed" || c.Gates[0].CI[0] < 1.3 {
+		t.Errorf("%+v", c.Gates)
+	}
+}
+
+func TestTrialsOfSeveralRunsAreTakenTogether(t *testing.T) {
+	data := t.TempDir()
+	var ids []string
+	for range 4 {
+		ids = append(ids, kept(t, data, "--rounds", "1"))
+	}
+	alone := rpclabIn(t, data, "compare", ids[0], ids[1], "--gate", "p50 ratio < 9")
+	if alone.code != 0 || !strings.Contains(alone.stderr, "1 round in one of the runs; at least 4 are needed in both") {
+		t.Errorf("one trial against one: exit code %d\n%s", alone.code, alone.stderr)
+	}
+	all := strings.Join(ids, ",")
+	s := rpclabIn(t, data, "compare", all, all, "--gate", "p50 ratio < 9")
+	if s.code != 0 || s.stderr != "" || !strings.Contains(s.stdout, " held\n") || !strings.Contains(s.stdout, ids[0]+" and 3 more") {
+		t.Errorf("four against four: exit code %d\n%s%s", s.code, s.stdout, s.stderr)
+	}
+	if s := rpclabIn(t, data, "compare", ids[0]+","+ids[0], ids[1]); s.code != 2 || !strings.Contains(s.stderr, "is in it twice") {
+		t.Errorf("a run twice: exit code %d\n%s", s.code, s.stderr)
+	}
+}
+
+// A p99 of 30 calls establishes nothing, whatever it is.
+func TestAGateThatIsNotEstablishedFailsOnlyWhereStrict(t *testing.T) {
+	data := t.TempDir()
+	id := kept(t, data)
+	args := []string{"compare", id, id, "--gate", "p99 ratio < 1.05"}
+	for code, more := range map[int][]string{0: nil, 1: {"--strict"}} {
+		s := rpclabIn(t, data, append(args, more...)...)
+		if s.code != code || !strings.Contains(s.stderr, "not established: in A, a trial of one has 30 calls") {
+			t.Errorf("%v: exit code %d\n%s", more, s.code, s.stderr)
+		}
+	}
+}
+
+func TestRunsOfTwoMachinesAreComparedWithAWarning(t *testing.T) {
+	data := t.TempDir()
+	id := kept(t, data)
+	store, err := result.OpenStore(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, _, err := store.Get(context.Background(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.ID, d.Machine.Model, d.Machine.CPUs = result.NewID(time.Now()), "Another CPU", 1000
+	if err := store.Save(context.Background(), d); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s := rpclabIn(t, data, "compare", id, d.ID)
+	for _, part := range []string{"Another machine: CPU model: ", "in A, Another CPU in B", "Another machine: CPUs: ", ", 1000 in B"} {
+		if s.code != 0 || !strings.Contains(strings.Join(strings.Fields(s.stdout), " "), part) {
+			t.Errorf("exit code %d; it does not say %q:\n%s%s", s.code, part, s.stdout, s.stderr)
+		}
+	}
+}
+
+func TestTheAssertionsOfALoadAreTestsForACISystem(t *testing.T) {
+	address, _ := greeterAt(t)
+	junit := filepath.Join(t.TempDir(), "out.xml")
+	s := rpclab(t, "load", "--call", sayHello, "--calls", "100", "--junit", junit, "--assert", "errors == 0", "--assert", "max < 1ns", address)
+	text, err := os.ReadFile(junit)
+	if s.code != 1 || err != nil || !strings.Contains(string(text), `name="load"`) || !strings.Contains(string(text), `tests="2" failures="1"`) {
+		t.Errorf("exit code %d, %v\n%s\n%s", s.code, err, s.stderr, text)
+	}
+}
+
+func TestTheAssertionsOfARunAreTestsForACISystem(t *testing.T) {
+	data := t.TempDir()
+	file, junit := filepath.Join(data, "small.yaml"), filepath.Join(data, "out.xml")
+	if err := os.WriteFile(file, []byte(small), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := rpclabIn(t, data, "run", file, "--rounds", "1", "--junit", junit, "--assert", "errors == 0", "--assert", "p50 < 1ms")
+	text, err := os.ReadFile(junit)
+	if s.code != 1 || err != nil {
+		t.Fatalf("exit code %d, %v\n%s", s.code, err, s.stderr)
+	}
+	for _, part := range []string{`tests="2" failures="1"`, `name="one: errors == 0"`, `<failure message="p50 &lt; 1ms: it is `} {
+		if !strings.Contains(string(text), part) {
+			t.Errorf("there is no %s in\n%s", part, text)
+		}
+	}
+	// A pipe is written to: it cannot be replaced as a file is.
+	s = rpclabIn(t, data, "report", "latest", "--junit", "/dev/stdout")
+	if s.code != 0 || !strings.Contains(s.stdout, "\nResults\n") || !strings.Contains(s.stdout, `<testsuite name="small"`) {
+		t.Errorf("exit code %d\n%s%s", s.code, s.stdout, s.stderr)
+	}
+}
+
+// TestTheScriptForAPipelineWorks runs what docs/method/comparing.md shows.
+func TestTheScriptForAPipelineWorks(t *testing.T) {
+	page, err := os.ReadFile("../../docs/method/comparing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := regexp.MustCompile("(?s)```sh\n(.*?)```").FindSubmatch(page)
+	if script == nil {
+		t.Fatal("the page shows no script")
+	}
+	dir := t.TempDir()
+	t.Chdir("../..")
+	// The files that it writes go where this test cleans up.
+	text := regexp.MustCompile(`\b(before|after|gates|summary)\.(json|xml|md)`).ReplaceAllString(string(script[1]), dir+"/$0")
+	c := exec.Command("bash", "-c", text)
+	c.Env = append(os.Environ(), "RPCLAB_DATA_DIR="+dir, "PATH="+filepath.Dir(testkit.Rpclab(t))+":"+os.Getenv("PATH"))
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, name := range []string{"before.json", "after.json", "gates.xml", "summary.md"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s was not written: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestARunThatAQuotaHoldsBackDecidesNothing puts a run into a control group that may use
+// a third of one processor. Its arms are far apart, and the guard says why that is not
+// to be believed.
+func TestARunThatAQuotaHoldsBackDecidesNothing(t *testing.T) {
+	group := quota(t, 33)
+	file := filepath.Join(t.TempDir(), "busy.yaml")
+	if err := os.WriteFile(file, []byte(`
+experiment: busy
+question: Are 30 callers slower than one?
+defaults: {workload: {greet: {}}, server: {replicas: 1, fresh: false}, route: direct}
+arms:
+  one: {load: {closed: {users: 1, calls: 3000}}}
+  thirty: {load: {closed: {users: 30, calls: 3000}}}
+rounds: 4
+`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	inside := command(t, t.TempDir(), "run", file, "--no-store", "--json", "-")
+	// The shell joins the group, and what it becomes is in it with all its children.
+	inside.Args = append([]string{"sh", "-c", `echo $$ > "$0" && exec "$@"`, filepath.Join(group, "cgroup.procs")}, inside.Args...)
+	inside.Path = "/bin/sh"
+	out, err := inside.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	d := read(t, strings.NewReader(string(out)))
+	for _, v := range d.Verdicts {
+		if !v.Secondary && (v.Decision != "undecided" || !strings.Contains(v.Reason, "throttled")) {
+			t.Errorf("%s: %s (%.2f), %s", v.Metric, v.Decision, v.Ratio, v.Reason)
+		}
+	}
+	for _, a := range d.Arms {
+		// A trial lasts many periods of the quota, so none can slip through between two of its halts.
+		for _, trial := range a.Trials {
+			if trial.Machine.Throttled < 0.05 {
+				t.Errorf("%s was throttled for %.3f of the processors' time in round %d", a.Name, trial.Machine.Throttled, trial.Round)
+			}
+		}
+	}
+}
+
+// quota makes a control group that may use so many percent of one processor.
+func quota(t *testing.T, percent int) string {
+	t.Helper()
+	const root, period = "/sys/fs/cgroup", 100_000
+	parent, limit := root, map[string]string{"cpu.max": strconv.Itoa(percent*period/100) + " " + strconv.Itoa(period)} // version 2
+	if _, err := os.Stat(filepath.Join(root, "cpu")); err == nil {
+		parent, limit = filepath.Join(root, "cpu"), map[string]string{"cpu.cfs_period_us": strconv.Itoa(period), "cpu.cfs_quota_us": strconv.Itoa(percent * period / 100)}
+	}
+	group, err := os.MkdirTemp(parent, "rpclab-test-")
+	if err != nil {
+		t.Fatalf("make a control group: %v; run the tests as root, with %s writable", err, parent)
+	}
+	t.Cleanup(func() {
+		if err := os.Remove(group); err != nil {
+			t.Error(err)
+		}
+	})
+	for name, value := range limit {
+		if err := os.WriteFile(filepath.Join(group, name), []byte(value), 0); err != nil {
+			t.Fatalf("limit the control group: %v; its controller cpu has to be on", err)
+		}
+	}
+	return group
+}
