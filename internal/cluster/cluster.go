@@ -22,6 +22,7 @@ type Spec struct {
 	Args     []string // of the server program, without identity and address
 	Replicas int      // at least 1
 	Drain    time.Duration
+	Zones    int // that backends are dealt out to in turn; 0: one
 }
 
 // Deployment is a running service. A backend that dies is replaced, as a
@@ -42,6 +43,25 @@ type Deployment interface {
 	Resume(ctx context.Context) error
 	// Slow makes the n oldest ready backends add by to every answer; 0 ends that.
 	Slow(ctx context.Context, n int, by time.Duration) error
+	// Stop ends the n oldest ready backends gracefully; each is replaced.
+	Stop(ctx context.Context, n int) error
+	// Roll replaces every backend, one after the other, each new one ready before an old
+	// one is told to stop. It returns at once: watch the endpoints.
+	Roll(context.Context) error
+	// Fail makes the n oldest ready backends answer every call with a code: UNAVAILABLE.
+	Fail(ctx context.Context, n int, code string) error
+	// Flap turns the health of the n oldest ready backends to and fro, not serving first.
+	Flap(ctx context.Context, n int, every time.Duration) error
+	// Cut cuts connections of the n oldest ready backends: by RST, those there are;
+	// else packets to and from them vanish.
+	Cut(ctx context.Context, n int, reset bool) error
+	// MisleadDNS makes the name server slow, or lie.
+	MisleadDNS(delay time.Duration, lie bool) error
+	// Recover ends Slow, Fail, Flap, Cut and MisleadDNS.
+	Recover(context.Context) error
+	// Served is how many calls each backend began, those that ended too where they could
+	// still be asked, since ResetUsage.
+	Served() map[string]uint64
 	// ResetUsage starts a new measurement of resources; Usage reads it, by identity.
 	ResetUsage() error
 	Usage() map[string]Usage
@@ -70,4 +90,8 @@ type Service struct {
 	DNS string `json:"dns"`
 	// API is the base URL of the EndpointSlice API (discovery.k8s.io/v1).
 	API string `json:"api"`
+	// Via is the proxy before the service (host:port), where a route has one.
+	Via string `json:"via,omitempty"`
+	// XDS is the control plane (host:port), where a route has one.
+	XDS string `json:"xds,omitempty"`
 }

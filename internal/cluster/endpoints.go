@@ -17,6 +17,7 @@ type Endpoint struct {
 	Addr        netip.AddrPort
 	Serving     bool
 	Terminating bool
+	Zone        string // zone-0, zone-1, …; empty: there is one
 }
 
 // Ready says whether new connections should go to the backend.

@@ -99,7 +99,7 @@ func (d *decoder) absent(s *shape, n *node, given map[string]place, into reflect
 			d.add(n.at, "%s needs %s (%s)", s.title(), f.name, f.shape.doc)
 		case f.fallback != nil:
 			d.decode(f.shape, f.fallback, into.FieldByIndex(f.index))
-		case f.shape.kind == record && f.shape.path != "" && !f.alternative:
+		case f.shape.kind == record && f.shape.path != "" && !f.optional:
 			d.record(f.shape, &node{at: n.at, kind: mapping}, into.FieldByIndex(f.index))
 		}
 	}

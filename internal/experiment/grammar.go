@@ -13,7 +13,7 @@ import (
 type grammar struct{ document, config, arm *shape }
 
 func newGrammar(v Vocabulary) *grammar {
-	r := shaper{map[string][]string{"routes": v.Routes, "callers": v.Callers, "languages": v.Languages}}
+	r := shaper{map[string][]string{"routes": v.Routes, "callers": v.Callers, "languages": v.Languages, "policies": v.PolicyNames()}}
 	g := &grammar{
 		document: r.shape(reflect.TypeFor[Experiment](), "", "", ""),
 		config:   r.shape(reflect.TypeFor[Config](), "", "", ""),

@@ -1,5 +1,7 @@
 package experiment
 
+import "slices"
+
 // Plan is an experiment with every choice made: the trials in the order in which
 // they run. The same document, options and seed give the same plan.
 type Plan struct {
@@ -48,4 +50,22 @@ type Options struct {
 // need not know them.
 type Vocabulary struct {
 	Routes, Callers, Languages []string
+	// Policies are the ways in which each route can spread calls, its own first; none:
+	// there is nothing to choose.
+	Policies map[string][]string
+	// Outliers are the routes that can leave out backends that fail.
+	Outliers []string
+}
+
+// PolicyNames are all policies that some route knows.
+func (v Vocabulary) PolicyNames() []string {
+	var all []string
+	for _, name := range v.Routes {
+		for _, policy := range v.Policies[name] {
+			if !slices.Contains(all, policy) {
+				all = append(all, policy)
+			}
+		}
+	}
+	return all
 }

@@ -57,6 +57,7 @@ type field struct {
 	index       []int
 	required    bool
 	alternative bool
+	optional    bool  // a pointer: nil when it is not given
 	fallback    *node // its default; nil: none
 }
 
@@ -129,7 +130,7 @@ func (r shaper) shape(t reflect.Type, tag reflect.StructTag, name, path string) 
 			s.enum = strings.Split(words, ",")
 		}
 		if vocabulary := tag.Get("vocabulary"); vocabulary != "" {
-			s.enum, s.noun = r.words[vocabulary], strings.TrimSuffix(vocabulary, "s")
+			s.enum, s.noun = r.words[vocabulary], strings.TrimSuffix(strings.Replace(vocabulary, "ies", "ys", 1), "s")
 		}
 	case reflect.Pointer:
 		return r.shape(t.Elem(), tag, name, path)
@@ -181,7 +182,7 @@ func (r shaper) record(s *shape, t reflect.Type, at []int, name string) {
 		}
 		s.fields = append(s.fields, field{
 			name: key, shape: r.shape(f.Type, f.Tag, full, path), index: index,
-			required: f.Tag.Get("required") != "", alternative: f.Tag.Get("alternative") != "",
+			required: f.Tag.Get("required") != "", alternative: f.Tag.Get("alternative") != "", optional: f.Type.Kind() == reflect.Pointer,
 			fallback: fallback,
 		})
 	}

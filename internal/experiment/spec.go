@@ -50,13 +50,25 @@ type Config struct {
 	Workload Workload `yaml:"workload" doc:"what a call does" required:"true"`
 	Server   Server   `yaml:"server" doc:"who answers"`
 	Caller   Caller   `yaml:"caller" doc:"who calls, and over which channels"`
+	Gateway  *Gateway `yaml:"gateway" doc:"an HTTP gateway that makes the calls for the caller, as in study 1"`
 	Route    string   `yaml:"route" doc:"how a call finds a backend" vocabulary:"routes" required:"true"`
+	Policy   string   `yaml:"policy" doc:"how the route spreads calls over backends (default: the route's own)" vocabulary:"policies"`
+	Outlier  *Outlier `yaml:"outlier" doc:"backends that fail are left out for a while, by routes that can"`
+	Proxy    *Proxy   `yaml:"proxy" doc:"how the proxy of a route that has one stands"`
 	Load     Load     `yaml:"load" doc:"when calls are due" required:"true"`
 }
 
 // Workload is exactly one of its fields.
 type Workload struct {
-	Greet *Greet `yaml:"greet" doc:"Greeter/SayHello, answered after a delay" alternative:"true"`
+	Greet     *Greet     `yaml:"greet" doc:"Greeter/SayHello, answered after a delay" alternative:"true"`
+	Fibonacci *Fibonacci `yaml:"fibonacci" doc:"Fibonacci/Compute, which takes processor time" alternative:"true"`
+	Increment bool       `yaml:"increment" doc:"Counter/Increment, a counter in every backend" alternative:"true"`
+}
+
+// Fibonacci is a workload of study 1: the n-th number, n taken in turn from From to To.
+type Fibonacci struct {
+	From int `yaml:"from" doc:"the first n" min:"0" max:"100000" default:"800"`
+	To   int `yaml:"to" doc:"the last n" min:"0" max:"100000" default:"1000"`
 }
 
 // Greet is the workload of study 2.
@@ -71,6 +83,10 @@ type Server struct {
 	Replicas int           `yaml:"replicas" doc:"how many backends" min:"1" max:"250" default:"3"`
 	Fresh    bool          `yaml:"fresh" doc:"new processes for every trial; false: kept while the server's settings stay" default:"true"`
 	Drain    time.Duration `yaml:"drain" doc:"how long a backend that is told to stop still accepts calls" max:"1m"`
+	Workers  int           `yaml:"workers" doc:"calls that a backend works on at once, while others queue (default: all)" min:"1" max:"1000000"`
+	MaxAge   time.Duration `yaml:"max_age" doc:"after this, some 10 % at random more or less, a connection is told to go (MAX_CONNECTION_AGE; default: never)" max:"1h"`
+	AgeGrace time.Duration `yaml:"age_grace" doc:"how long its calls may go on then (MAX_CONNECTION_AGE_GRACE; default: as long as they take)" max:"1h"`
+	Zones    int           `yaml:"zones" doc:"zones that backends are dealt out to in turn; callers are in the first (default: one zone)" min:"1" max:"10"`
 }
 
 // Caller is the client under test.
@@ -79,6 +95,10 @@ type Caller struct {
 	Channel Channel       `yaml:"channel" doc:"per-call, shared, or {pool: N}" default:"shared"`
 	Timeout time.Duration `yaml:"timeout" doc:"deadline of a call" min:"1ms" max:"1h" default:"30s"`
 	Warmup  int           `yaml:"warmup" doc:"calls made at once before the clock starts, not counted" min:"0" max:"100000" default:"30"`
+	Late    time.Duration `yaml:"late" doc:"an answer later than this after it was due counts as late (default: 100ms)" max:"1h"`
+	Retry   *Retry        `yaml:"retry" doc:"failed calls are tried again (gRFC A6)"`
+	Hedge   *Hedge        `yaml:"hedge" doc:"calls that take long are made once more beside (gRFC A6)"`
+	Stream  *Stream       `yaml:"stream" doc:"calls are messages on streams that stay open, and not unary"`
 }
 
 // Channel is how calls share channels: per-call, shared or a pool of N.
@@ -137,22 +157,6 @@ type Axis struct {
 type Setting struct {
 	Path  string
 	Value any
-}
-
-// Event is exactly one action at a time after the start of the load.
-type Event struct {
-	At     time.Duration `yaml:"at" doc:"time after the start of the load" max:"24h" required:"true" quick:"down"`
-	Scale  int           `yaml:"scale" doc:"to this many backends, gracefully" min:"1" max:"250" alternative:"true"`
-	Kill   int           `yaml:"kill" doc:"SIGKILL this many, the oldest; each is replaced" min:"1" max:"250" alternative:"true"`
-	Pause  int           `yaml:"pause" doc:"SIGSTOP this many, the oldest" min:"1" max:"250" alternative:"true"`
-	Resume bool          `yaml:"resume" doc:"SIGCONT all that are paused" alternative:"true"`
-	Slow   *Slow         `yaml:"slow" doc:"make the oldest backends slower" alternative:"true"`
-}
-
-// Slow adds a delay to every answer of some backends; By 0 ends it.
-type Slow struct {
-	Backends int           `yaml:"backends" doc:"how many" min:"1" max:"250" required:"true"`
-	By       time.Duration `yaml:"by" doc:"added to every answer" max:"1m"`
 }
 
 // Confound names what else differs between a published arm and the controlled one.

@@ -29,7 +29,7 @@ func differences(a, b result.Document, pairs []acrossPair) (all []result.Differe
 	differ("run", "quick", a.Quick, b.Quick)
 	differ("run", "partial", a.Partial, b.Partial)
 	for _, p := range pairs {
-		for _, d := range settings(p.a.Config, p.b.Config) {
+		for _, d := range changedSettings(p.a.Config, p.b.Config) {
 			d.Arm, d.Cell = p.name(), p.a.Cell
 			all = append(all, d)
 		}
@@ -37,8 +37,8 @@ func differences(a, b result.Document, pairs []acrossPair) (all []result.Differe
 	return all
 }
 
-// settings are those in which two configurations differ.
-func settings(a, b map[string]any) (all []result.Difference) {
+// changedSettings are those in which two configurations differ.
+func changedSettings(a, b map[string]any) (all []result.Difference) {
 	left, right := flat("", a), flat("", b)
 	paths := maps.Clone(left)
 	maps.Copy(paths, right)
@@ -102,7 +102,7 @@ func incomparable(a, b result.Document, p acrossPair, allowed []string) string {
 	case a.Quick != b.Quick && !free("quick"):
 		return because("quick", shown(a.Quick), shown(b.Quick))
 	}
-	for _, d := range settings(p.a.Config, p.b.Config) {
+	for _, d := range changedSettings(p.a.Config, p.b.Config) {
 		top, _, _ := strings.Cut(d.What, ".")
 		if slices.Contains(decisive, top) && !free(d.What) {
 			return because(d.What, d.A, d.B)

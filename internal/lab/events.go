@@ -9,6 +9,7 @@ import (
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/experiment"
+	"rpclab/internal/route/part"
 )
 
 // act is an event that was carried out.
@@ -20,7 +21,7 @@ type act struct {
 
 // stage carries out the events of a trial whose load began at start, in a goroutine.
 // The function returned ends that and says what was done.
-func stage(ctx context.Context, servers cluster.Deployment, events []experiment.Event, start time.Time) func() []act {
+func stage(ctx context.Context, f field, events []experiment.Event, start time.Time) func() []act {
 	ctx, cancel := context.WithCancel(ctx)
 	var acts []act
 	var done sync.WaitGroup
@@ -29,7 +30,7 @@ func stage(ctx context.Context, servers cluster.Deployment, events []experiment.
 			select {
 			case <-time.After(time.Until(start.Add(e.At))):
 				at := time.Now()
-				acts = append(acts, act{event: e, at: at, err: perform(ctx, servers, e)})
+				acts = append(acts, act{event: e, at: at, err: perform(ctx, f, e)})
 			case <-ctx.Done():
 				acts = append(acts, act{event: e, at: start.Add(e.At), err: errTooLate})
 			}
@@ -45,7 +46,8 @@ func stage(ctx context.Context, servers cluster.Deployment, events []experiment.
 // errTooLate is why an event of a load that ended first was not done.
 var errTooLate = errors.New("the load was over before")
 
-func perform(ctx context.Context, servers cluster.Deployment, e experiment.Event) error {
+func perform(ctx context.Context, f field, e experiment.Event) error {
+	servers := f.servers
 	switch {
 	case e.Scale > 0:
 		return servers.Scale(ctx, e.Scale)
@@ -57,6 +59,24 @@ func perform(ctx context.Context, servers cluster.Deployment, e experiment.Event
 		return servers.Resume(ctx)
 	case e.Slow != nil:
 		return servers.Slow(ctx, e.Slow.Backends, e.Slow.By)
+	case e.Stop > 0:
+		return servers.Stop(ctx, e.Stop)
+	case e.Fail != nil:
+		return servers.Fail(ctx, e.Fail.Backends, e.Fail.Code)
+	case e.Flap != nil:
+		return servers.Flap(ctx, e.Flap.Backends, e.Flap.Every)
+	case e.Roll:
+		return servers.Roll(ctx)
+	case e.Cut != nil:
+		return servers.Cut(ctx, e.Cut.Backends, e.Cut.How == "reset")
+	case e.DNS != nil:
+		return servers.MisleadDNS(e.DNS.Delay, e.DNS.Lie)
+	case e.Recover:
+		return servers.Recover(ctx)
+	case e.KillProxy:
+		return f.kill(ctx, part.Proxy)
+	case e.KillControl:
+		return f.kill(ctx, part.Control)
 	}
 	return fmt.Errorf("event %q does nothing", e)
 }

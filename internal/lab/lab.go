@@ -17,6 +17,7 @@ type Options struct {
 	Cluster cluster.Cluster
 	Kind    string   // of the cluster: local
 	Worker  []string // the command that runs [Work]
+	Self    []string // this program, whose commands the parts of routes are
 	// Store keeps every trial as soon as it is measured; nil: nothing is kept.
 	Store *result.Store
 	// Progress hears of every trial before it starts and when it has ended; may be nil.

@@ -72,7 +72,7 @@ func options(t *testing.T) lab.Options {
 		}
 	})
 	return lab.Options{
-		Cluster: cluster, Kind: "local", Worker: []string{testkit.Rpclab(t), "caller"},
+		Cluster: cluster, Kind: "local", Worker: []string{testkit.Rpclab(t), "caller"}, Self: []string{testkit.Rpclab(t)},
 		Store: store, MaxFiles: files,
 		// What others take of this machine is no part of what these tests are about.
 		Processors: func() measure.Processors { return measure.Processors{} },

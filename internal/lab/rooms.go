@@ -25,7 +25,14 @@ var callers = []struct {
 
 // Vocabulary is every name that an experiment can use.
 func Vocabulary() experiment.Vocabulary {
-	v := experiment.Vocabulary{Routes: route.Names(), Languages: []string{"go"}}
+	v := experiment.Vocabulary{Routes: route.Names(), Languages: []string{"go"}, Policies: map[string][]string{}}
+	for _, name := range v.Routes {
+		way, _ := route.Lookup(name) // a name of its own list
+		v.Policies[name] = way.Policies
+		if way.Outliers {
+			v.Outliers = append(v.Outliers, name)
+		}
+	}
 	for _, c := range callers {
 		v.Callers = append(v.Callers, c.name)
 	}

@@ -5,6 +5,7 @@ import (
 	"rpclab/internal/cluster"
 	"rpclab/internal/experiment"
 	"rpclab/internal/pace"
+	"rpclab/internal/route/settings"
 	"rpclab/internal/workload"
 )
 
@@ -15,6 +16,12 @@ func workloadOf(c experiment.Config) workload.Spec {
 	if g := c.Workload.Greet; g != nil {
 		w.Greet = &workload.Greet{Delay: g.Delay, Workers: g.Workers}
 	}
+	if f := c.Workload.Fibonacci; f != nil {
+		w.Fibonacci = &workload.Fibonacci{From: f.From, To: f.To}
+	}
+	if c.Workload.Increment {
+		w.Increment = &workload.Increment{}
+	}
 	return w
 }
 
@@ -24,7 +31,32 @@ func specOf(c experiment.Config) cluster.Spec {
 		Args:     workloadOf(c).ServerArgs(),
 		Replicas: c.Server.Replicas,
 		Drain:    c.Server.Drain,
+		Zones:    c.Server.Zones,
 	}
+}
+
+// settingsOf are those of the route.
+func settingsOf(c experiment.Config) settings.Settings {
+	s := settings.Settings{
+		Policy: c.Policy,
+		Proxy:  settings.Proxy{Workers: 1},
+	}
+	if p := c.Proxy; p != nil {
+		s.Proxy = settings.Proxy{Sidecar: p.Place == "sidecar", Workers: p.Workers}
+	}
+	if o := c.Outlier; o != nil {
+		s.Outlier = &settings.Outlier{Failures: float64(o.Failures) / 100, Calls: o.Calls, Interval: o.Interval, Eject: o.Eject, Most: float64(o.Most) / 100}
+	}
+	if r := c.Caller.Retry; r != nil {
+		s.Retry = &settings.Retry{Attempts: r.Attempts, Backoff: r.Backoff, Codes: r.Codes}
+		if len(r.Codes) == 0 {
+			s.Retry.Codes = []string{"UNAVAILABLE"}
+		}
+	}
+	if h := c.Caller.Hedge; h != nil {
+		s.Hedge = &settings.Hedge{Attempts: h.Attempts, Delay: h.Delay}
+	}
+	return s
 }
 
 func jobOf(c experiment.Config) caller.Job {

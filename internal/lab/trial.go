@@ -15,14 +15,19 @@ import (
 // measure runs one trial: servers, a warm caller, the load with its events, and what
 // came of it. An error means that the lab could not do it; a caller that died is a
 // trial that failed, which is a finding.
-func (l *lab) measure(ctx context.Context, t experiment.Trial) (result.Trial, error) {
+func (l *lab) measure(ctx context.Context, t experiment.Trial) (_ result.Trial, err error) {
 	trial := result.Trial{Round: t.Round, Order: t.Order, Started: time.Now().UTC()}
 	servers, err := l.deploy(ctx, t)
 	if err != nil {
 		return trial, err
 	}
+	standing, err := l.stand(ctx, t, servers.Service())
+	if err != nil {
+		return trial, err
+	}
+	defer func() { err = errors.Join(err, standing.Close()) }()
 	w, err := startWorker(l.Worker, assignment{
-		Route: t.Config.Route, Service: servers.Service(),
+		Route: t.Config.Route, Service: standing.Service(0), Settings: settingsOf(t.Config),
 		Caller: t.Config.Caller.Kind, Job: jobOf(t.Config),
 		Warmup: t.Config.Caller.Warmup,
 	})
@@ -34,14 +39,15 @@ func (l *lab) measure(ctx context.Context, t experiment.Trial) (result.Trial, er
 		return failedTrial(ctx, trial, err)
 	}
 	if t.Config.Load.Search != nil {
-		return l.seek(ctx, trial, t, w, servers, func(doing string) { l.progress(t, nil, doing) })
+		return l.seek(ctx, trial, t, w, field{servers, standing}, func(doing string) { l.progress(t, nil, doing) })
 	}
-	return l.load(ctx, trial, t, w, servers, order{Pace: paceOf(t.Config.Load, t.Seed)}, longest(t.Config))
+	return l.load(ctx, trial, t, w, field{servers, standing}, order{Pace: paceOf(t.Config.Load, t.Seed)}, longest(t.Config))
 }
 
 // load makes one load of a trial, which may take so long, and says what came of it.
-func (l *lab) load(ctx context.Context, trial result.Trial, t experiment.Trial, w *worker, servers cluster.Deployment, o order, most time.Duration) (result.Trial, error) {
-	if err := servers.ResetUsage(); err != nil {
+func (l *lab) load(ctx context.Context, trial result.Trial, t experiment.Trial, w *worker, f field, o order, most time.Duration) (result.Trial, error) {
+	servers := f.servers
+	if err := f.resetUsage(); err != nil {
 		return trial, err
 	}
 	history := follow(servers.Endpoints())
@@ -50,7 +56,7 @@ func (l *lab) load(ctx context.Context, trial result.Trial, t experiment.Trial, 
 	if err := w.begin(o); err != nil {
 		return failedTrial(ctx, trial, err)
 	}
-	acts := stage(ctx, servers, t.Events, time.Now())
+	acts := stage(ctx, f, t.Events, time.Now())
 	limit, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	seen, err := w.measurement(limit)
@@ -59,9 +65,11 @@ func (l *lab) load(ctx context.Context, trial result.Trial, t experiment.Trial, 
 		return failedTrial(ctx, trial, err)
 	}
 	after := l.lookAround()
-	trial.Lost = servers.Losses()
-	used := servers.Usage()
-	trial.Machine = after.since(before, seen.CPU+total(used))
+	trial.Lost = f.losses()
+	used, proxies := servers.Usage(), f.proxies()
+	trial.Machine = after.since(before, seen.CPU+total(used)+proxies.CPU)
+	trial.Files = f.standing.Files
+	trial.Resources.Proxy = usagePerCall(proxies.CPU, proxies.MaxRSS, seen.Calls)
 	return fill(trial, t, seen, used, history.stop(), done), nil
 }
 

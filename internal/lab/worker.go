@@ -18,6 +18,7 @@ import (
 	"rpclab/internal/pace"
 	"rpclab/internal/process"
 	"rpclab/internal/route"
+	"rpclab/internal/route/settings"
 )
 
 // The caller of a trial runs in a process of its own, a worker, so that its CPU
@@ -27,11 +28,12 @@ import (
 
 // assignment is what a worker is asked to do.
 type assignment struct {
-	Route   string          `json:"route"`
-	Service cluster.Service `json:"service"`
-	Caller  string          `json:"caller"`
-	Job     caller.Job      `json:"job"`
-	Warmup  int             `json:"warmup"`
+	Route    string            `json:"route"`
+	Service  cluster.Service   `json:"service"`
+	Settings settings.Settings `json:"settings"`
+	Caller   string            `json:"caller"`
+	Job      caller.Job        `json:"job"`
+	Warmup   int               `json:"warmup"`
 }
 
 // order is a load to make. Calls that are under way after Limit are given up; 0: none is.
@@ -93,7 +95,7 @@ func (a assignment) work(ctx context.Context, orders <-chan string, say func(any
 		return err
 	}
 	var told notes
-	target, err := way.Open(ctx, a.Service, told.add)
+	target, err := way.Open(ctx, a.Service, a.Settings, told.add)
 	if err != nil {
 		return fmt.Errorf("route %s: %w", a.Route, err)
 	}

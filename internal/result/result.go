@@ -133,6 +133,8 @@ type Trial struct {
 	Machine *Beside `json:"machine,omitempty"`
 	// Servers is what each backend used in this trial.
 	Servers map[string]ServerUsage `json:"servers,omitempty"`
+	// Files are the configuration files that were made for the route's proxies, by name.
+	Files map[string]string `json:"files,omitempty"`
 	// Lost says which backends ended unasked, or could not start, and why.
 	Lost     []string  `json:"lost,omitempty"`
 	Timeline *Timeline `json:"timeline,omitempty"`

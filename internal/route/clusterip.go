@@ -10,6 +10,7 @@ import (
 
 	"rpclab/internal/caller"
 	"rpclab/internal/cluster"
+	"rpclab/internal/route/settings"
 	"rpclab/internal/route/slicewatch"
 )
 
@@ -18,17 +19,19 @@ import (
 // at random, so there is no extra hop and a connection stays where it is. The table
 // is the node's: it is in place before the first call, and no client is told of
 // changes.
-func openClusterIP(ctx context.Context, s cluster.Service, _ Told) (caller.Target, error) {
+func openClusterIP(ctx context.Context, s cluster.Service, o settings.Settings, _ Told) (caller.Target, error) {
 	table := slicewatch.Follow(s)
 	if _, err := table.Sync(ctx); err != nil {
 		table.Close()
 		return caller.Target{}, fmt.Errorf("route clusterip: endpoints of %s: %w", s.Name, err)
 	}
+	config, err := o.ServiceConfig("")
 	return caller.Target{
-		URI:   fmt.Sprintf("passthrough:///%s:%d", s.Host, s.Port),
-		Dial:  dialRandom(table),
-		Close: table.Close,
-	}, nil
+		URI:           fmt.Sprintf("passthrough:///%s:%d", s.Host, s.Port),
+		ServiceConfig: config,
+		Dial:          dialRandom(table),
+		Close:         table.Close,
+	}, err
 }
 
 // dialRandom connects to a uniformly random usable endpoint, whatever address is

@@ -6,11 +6,12 @@ import (
 
 	"rpclab/internal/caller"
 	"rpclab/internal/cluster"
+	"rpclab/internal/route/settings"
 	"rpclab/internal/route/slicewatch"
 )
 
 // openDirect asks once who is ready and keeps to the first.
-func openDirect(ctx context.Context, s cluster.Service, _ Told) (caller.Target, error) {
+func openDirect(ctx context.Context, s cluster.Service, o settings.Settings, _ Told) (caller.Target, error) {
 	table := slicewatch.Follow(s)
 	defer table.Close()
 	state, err := table.Sync(ctx)
@@ -18,7 +19,8 @@ func openDirect(ctx context.Context, s cluster.Service, _ Told) (caller.Target, 
 		return caller.Target{}, fmt.Errorf("route direct: endpoints of %s: %w", s.Name, err)
 	}
 	for _, e := range state.Usable {
-		return caller.Target{URI: "passthrough:///" + e.Addr.String(), Close: func() {}}, nil
+		config, err := o.ServiceConfig("")
+		return caller.Target{URI: "passthrough:///" + e.Addr.String(), ServiceConfig: config, Close: func() {}}, err
 	}
 	return caller.Target{}, fmt.Errorf("route direct: no endpoint of %s is ready: wait until one is, then open the route", s.Name)
 }

@@ -22,6 +22,7 @@ import (
 	"rpclab/internal/cluster"
 	"rpclab/internal/cluster/publish"
 	"rpclab/internal/route"
+	"rpclab/internal/route/settings"
 )
 
 // TestMain shortens the 30-second floor of grpc-go's dns resolver, which only a
@@ -133,7 +134,7 @@ func (g *greeters) open(name string) (caller.Target, *news) {
 		g.t.Fatal(err)
 	}
 	var heard news
-	target, err := r.Open(g.t.Context(), g.service, heard.told)
+	target, err := r.Open(g.t.Context(), g.service, settings.Settings{}, heard.told)
 	if err != nil {
 		g.t.Fatal(err)
 	}

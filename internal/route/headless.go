@@ -11,11 +11,12 @@ import (
 
 	"rpclab/internal/caller"
 	"rpclab/internal/cluster"
+	"rpclab/internal/route/settings"
 )
 
 // openHeadless is grpc-go's own dns resolver, unchanged: it asks again only when a
 // connection breaks, and at most every 30 seconds.
-func openHeadless(_ context.Context, s cluster.Service, told Told) (caller.Target, error) {
+func openHeadless(_ context.Context, s cluster.Service, o settings.Settings, told Told) (caller.Target, error) {
 	if s.Port == 0 {
 		return caller.Target{}, errors.New("route headless: DNS gives addresses, but on this system, which has one loopback " +
 			"address, backends differ by port: use the route endpointslice, or give the system more loopback addresses")
@@ -24,12 +25,13 @@ func openHeadless(_ context.Context, s cluster.Service, told Told) (caller.Targe
 	if builder == nil {
 		return caller.Target{}, errors.New("route headless: grpc-go has no dns resolver registered")
 	}
+	config, err := o.ServiceConfig(settings.RoundRobin)
 	return caller.Target{
 		// The final dot spares the search path of resolv.conf, which would first ask
 		// the server for names outside its zone.
 		URI:           fmt.Sprintf("dns://%s/%s.:%d", s.DNS, s.Host, s.Port),
-		ServiceConfig: roundRobin,
+		ServiceConfig: config,
 		Resolvers:     []resolver.Builder{observe(builder, told)},
 		Close:         func() {},
-	}, nil
+	}, err
 }

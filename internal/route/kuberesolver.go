@@ -11,21 +11,23 @@ import (
 
 	"rpclab/internal/caller"
 	"rpclab/internal/cluster"
+	"rpclab/internal/route/settings"
 )
 
 // openKuberesolver is the library of that name, unchanged, so that its behaviour
 // shows: each channel has a watch of its own, one slice is taken for the whole set,
 // deletions and empty sets are not seen, and a broken watch is resumed after a
 // second or more.
-func openKuberesolver(_ context.Context, s cluster.Service, told Told) (caller.Target, error) {
+func openKuberesolver(_ context.Context, s cluster.Service, o settings.Settings, told Told) (caller.Target, error) {
 	transport := &http.Transport{} // of its own: its connections end with the route
 	builder := kuberesolver.NewBuilder(kubeClient{s.API, &http.Client{Transport: transport}}, "kubernetes")
+	config, err := o.ServiceConfig(settings.RoundRobin)
 	return caller.Target{
 		URI:           fmt.Sprintf("kubernetes://%s/%s:grpc", s.Namespace, s.Name),
-		ServiceConfig: roundRobin,
+		ServiceConfig: config,
 		Resolvers:     []resolver.Builder{observe(builder, told)},
 		Close:         transport.CloseIdleConnections,
-	}, nil
+	}, err
 }
 
 // kubeClient is the library's insecure client on an http.Client of our own; its own

@@ -6,9 +6,6 @@ import (
 	"google.golang.org/grpc/resolver"
 )
 
-// roundRobin spreads calls over all addresses that the resolver gives.
-const roundRobin = `{"loadBalancingConfig":[{"round_robin":{}}]}`
-
 // observe is a resolver that tells, besides its channel, of every set of addresses.
 func observe(b resolver.Builder, told Told) resolver.Builder { return observed{b, told} }
 

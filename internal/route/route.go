@@ -10,12 +10,13 @@ import (
 
 	"rpclab/internal/caller"
 	"rpclab/internal/cluster"
+	"rpclab/internal/route/settings"
 )
 
 // Open makes the target of a route for a service. told is called, from any
 // goroutine and without delay, whenever the caller's process learns a new set of
 // addresses: "client told" in the result. A route that never tells never calls it.
-type Open func(ctx context.Context, s cluster.Service, told Told) (caller.Target, error)
+type Open func(ctx context.Context, s cluster.Service, o settings.Settings, told Told) (caller.Target, error)
 
 // Told receives the addresses (host:port) that a client now knows.
 type Told func(at time.Time, addrs []string)
@@ -29,6 +30,15 @@ type Route struct {
 	Follows bool
 	// Files is how many files a channel holds open besides its connections.
 	Files int
+	// Policies are the ways in which it can spread calls, its own first; none: there is
+	// nothing to choose.
+	Policies []string
+	// Outliers says whether it can leave out backends that fail.
+	Outliers bool
+	// Tool is the program that has to be installed: envoy; empty: none.
+	Tool string
+	// Stand starts what stands between callers and backends; nil: nothing does.
+	Stand Stand
 	Open  Open
 }
 

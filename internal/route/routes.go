@@ -1,5 +1,10 @@
 package route
 
+import "rpclab/internal/route/settings"
+
+// clientSide are the policies of a gRPC client that learns of every backend.
+var clientSide = []string{settings.RoundRobin, settings.LeastRequest, settings.WeightedRoundRobin, settings.PickFirst}
+
 // routes are all routes, in the order in which help shows them.
 var routes = []Route{
 	{
@@ -13,22 +18,25 @@ var routes = []Route{
 		Open: openClusterIP,
 	},
 	{
-		Name:    "headless",
-		Doc:     "grpc-go's dns resolver finds every ready backend and calls go to them in turn; it asks again only when a connection breaks, at most every 30 s",
-		Follows: true,
-		Open:    openHeadless,
+		Name:     "headless",
+		Doc:      "grpc-go's dns resolver finds every ready backend and calls go to them in turn; it asks again only when a connection breaks, at most every 30 s",
+		Follows:  true,
+		Policies: clientSide, Outliers: true,
+		Open: openHeadless,
 	},
 	{
-		Name:    "endpointslice",
-		Doc:     "a resolver watches the EndpointSlice API, all slices together, and calls go to the ready backends in turn",
-		Follows: true,
-		Open:    openEndpointSlice,
+		Name:     "endpointslice",
+		Doc:      "a resolver watches the EndpointSlice API, all slices together, and calls go to the ready backends in turn",
+		Follows:  true,
+		Policies: clientSide, Outliers: true,
+		Open: openEndpointSlice,
 	},
 	{
-		Name:    "kuberesolver",
-		Doc:     "the kuberesolver library watches the EndpointSlice API and calls go in turn to the backends of the slice that changed last",
-		Follows: true,
-		Files:   1, // its own watch
-		Open:    openKuberesolver,
+		Name:     "kuberesolver",
+		Doc:      "the kuberesolver library watches the EndpointSlice API and calls go in turn to the backends of the slice that changed last",
+		Follows:  true,
+		Files:    1, // its own watch
+		Policies: clientSide, Outliers: true,
+		Open: openKuberesolver,
 	},
 }

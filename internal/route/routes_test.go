@@ -18,6 +18,7 @@ import (
 	"rpclab/internal/cluster"
 	"rpclab/internal/cluster/publish"
 	"rpclab/internal/route"
+	"rpclab/internal/route/settings"
 )
 
 func TestDirectStaysWithOneBackend(t *testing.T) {
@@ -35,7 +36,7 @@ func TestDirectNeedsAReadyBackend(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Open(t.Context(), g.service, nil); err == nil || !strings.Contains(err.Error(), "no endpoint of greeter is ready") {
+	if _, err := r.Open(t.Context(), g.service, settings.Settings{}, nil); err == nil || !strings.Contains(err.Error(), "no endpoint of greeter is ready") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -20,8 +20,19 @@ const Trailer = "rpclab-backend"
 
 // Spec is a workload as it crosses a process: exactly one field is set.
 type Spec struct {
-	Greet *Greet `json:"greet,omitempty"`
+	Greet     *Greet     `json:"greet,omitempty"`
+	Fibonacci *Fibonacci `json:"fibonacci,omitempty"`
+	Increment *Increment `json:"increment,omitempty"`
 }
+
+// Fibonacci is Fibonacci/Compute of study 1: n from From to To in turn.
+type Fibonacci struct {
+	From int `json:"from"`
+	To   int `json:"to"`
+}
+
+// Increment is Counter/Increment of study 1: a counter in every backend.
+type Increment struct{}
 
 // Greet is Greeter/SayHello, answered after a delay.
 type Greet struct {
