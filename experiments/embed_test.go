@@ -12,15 +12,12 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"rpclab/internal/experiment"
+	"rpclab/internal/lab"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var vocabulary = experiment.Vocabulary{
-	Routes:    []string{"direct", "clusterip", "headless", "endpointslice", "kuberesolver"},
-	Callers:   []string{"grpc-go"},
-	Languages: []string{"go"},
-}
+var vocabulary = lab.Vocabulary()
 
 func expand(t *testing.T, name string, o experiment.Options) experiment.Plan {
 	t.Helper()

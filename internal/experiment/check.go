@@ -107,6 +107,7 @@ func (d *document) checkConfig(config Config, n *node, c *problems) {
 		at, _ := n.find([]string{"load", "closed"})
 		c.add(at.at, "load.closed needs duration or calls, to end")
 	}
+	d.checkWay(config, n, c)
 	if search := config.Load.Search; search != nil {
 		place := func(field string) place {
 			at, _ := n.find([]string{"load", "search", field})
@@ -143,6 +144,9 @@ func (d *document) checkEvents(events []Event, config Config, c *problems) {
 			if count > backends {
 				c.add(n.get(what).at, "%s %d: there are only %d backends at that time", what, count, backends)
 			}
+		}
+		if e.Slow != nil && e.Slow.By > 0 && e.Slow.Times > 0 {
+			c.add(n.get("slow").at, "slow can have only one of by and times")
 		}
 		if e.Scale > 0 {
 			backends = e.Scale

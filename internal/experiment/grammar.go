@@ -10,13 +10,17 @@ import (
 )
 
 // grammar is the shape of a document and of the config inside it.
-type grammar struct{ document, config, arm *shape }
+type grammar struct {
+	document, config, arm *shape
+	vocabulary            Vocabulary
+}
 
 func newGrammar(v Vocabulary) *grammar {
 	r := shaper{map[string][]string{"routes": v.Routes, "callers": v.Callers, "languages": v.Languages, "policies": v.PolicyNames()}}
 	g := &grammar{
-		document: r.shape(reflect.TypeFor[Experiment](), "", "", ""),
-		config:   r.shape(reflect.TypeFor[Config](), "", "", ""),
+		vocabulary: v,
+		document:   r.shape(reflect.TypeFor[Experiment](), "", "", ""),
+		config:     r.shape(reflect.TypeFor[Config](), "", "", ""),
 	}
 	g.arm = g.document.field("arms").shape.of
 	return g

@@ -12,8 +12,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var vocabulary = Vocabulary{
 	Routes:    []string{"direct", "clusterip", "headless", "endpointslice", "kuberesolver"},
-	Callers:   []string{"grpc-go"},
+	Callers:   []string{"grpc-go", "http"},
 	Languages: []string{"go"},
+	Policies:  map[string][]string{"headless": {"round_robin", "least_request"}, "endpointslice": {"round_robin", "pick_first"}},
+	Outliers:  []string{"headless", "endpointslice"},
 }
 
 // head is the shortest beginning of a document that runs; tests go on from line 6.

@@ -1,0 +1,56 @@
+package experiment
+
+import (
+	"slices"
+
+	"rpclab/internal/nearest"
+)
+
+// checkWay: a route can do what an arm asks of it, and its caller too.
+func (d *document) checkWay(config Config, n *node, c *problems) {
+	words := d.grammar.vocabulary
+	place := func(path ...string) place {
+		at, _ := n.find(path)
+		return at.at
+	}
+	switch policies := words.Policies[config.Route]; {
+	case config.Policy == "" || slices.Contains(policies, config.Policy):
+	case len(policies) == 0:
+		c.add(place("policy"), "route %s leaves no choice of a policy: leave it out, or take the route %s", config.Route, either(words.choosing(config.Policy)))
+	default:
+		c.add(place("policy"), "route %s has no policy %s%s", config.Route, config.Policy, nearest.Suggest(config.Policy, policies))
+	}
+	if config.Outlier != nil && !slices.Contains(words.Outliers, config.Route) {
+		c.add(place("outlier"), "route %s cannot leave backends out: take the route %s", config.Route, either(words.Outliers))
+	}
+	if config.Caller.Retry != nil && config.Caller.Hedge != nil {
+		c.add(place("caller", "hedge"), "caller can have only one of retry and hedge")
+	}
+	if f := config.Workload.Fibonacci; f != nil && f.From > f.To {
+		c.add(place("workload", "fibonacci"), "workload.fibonacci goes from %d to %d: from must not be more than to", f.From, f.To)
+	}
+	d.checkCaller(config, place, c)
+}
+
+// checkCaller: a gateway is called by HTTP, and nothing else is.
+func (d *document) checkCaller(config Config, place func(...string) place, c *problems) {
+	const http = "http"
+	switch {
+	case config.Gateway != nil && config.Caller.Kind != http:
+		c.add(place("gateway"), "a gateway is called by HTTP: set caller.kind to %s", http)
+	case config.Gateway == nil && config.Caller.Kind == http:
+		c.add(place("caller", "kind"), "the caller %s calls a gateway: set gateway", http)
+	case config.Gateway != nil && config.Workload.Greet != nil:
+		c.add(place("gateway"), "a gateway makes the calls of study 1: set workload to fibonacci or increment")
+	}
+}
+
+// choosing are the routes that have the policy.
+func (v Vocabulary) choosing(policy string) (routes []string) {
+	for _, name := range v.Routes {
+		if slices.Contains(v.Policies[name], policy) {
+			routes = append(routes, name)
+		}
+	}
+	return routes
+}
