@@ -45,20 +45,50 @@ func TestEveryRoute(t *testing.T) {
 					return ids != nil && !slices.Contains(ids, "b1"), fmt.Sprint(ids)
 				})
 			})
-			if r.Follows {
-				t.Run("follows", func(t *testing.T) { follows(t, name) })
+			t.Run("survives a kill", func(t *testing.T) {
+				g := startGreeters(t, 3)
+				target, _ := g.open(name)
+				cc := g.channel(target)
+				eventually(t, func() (bool, string) {
+					return answering(t.Context(), cc) != nil, "a call that failed"
+				})
+				g.kill(3)
+				eventually(t, func() (bool, string) {
+					ids := answering(t.Context(), cc)
+					return ids != nil && !slices.Contains(ids, "b3"), fmt.Sprint(ids)
+				})
+			})
+			if len(r.Policies) > 0 { // it spreads calls, not connections
+				t.Run("spreads evenly", func(t *testing.T) { spreads(t, name) })
+				t.Run("follows", func(t *testing.T) { follows(t, r) })
 			}
 			goleak.VerifyNone(t, here)
 		})
 	}
 }
 
-// follows checks that an open channel reaches all backends, then what is left and
-// added when one is replaced, and that the route tells the same. A backend goes with
-// its connection, so that a resolver which asks again only then follows too.
-func follows(t *testing.T, name string) {
+// spreads checks that a route's own way gives every backend the same share of calls,
+// as soon as it knows them all.
+func spreads(t *testing.T, name string) {
 	g := startGreeters(t, 3)
-	target, heard := g.open(name)
+	target, _ := g.open(name)
+	cc := g.channel(target)
+	eventually(t, func() (bool, string) {
+		calls := answered(t.Context(), cc, 90)
+		even := len(calls) == 3
+		for _, n := range calls {
+			even = even && n >= 27 && n <= 33
+		}
+		return even, fmt.Sprintf("%v of 90 calls", calls)
+	})
+}
+
+// follows checks that an open channel reaches all backends, then what is left and
+// added when one is replaced, and that a route that tells says the same. A backend goes with
+// its connection, so that a resolver which asks again only then follows too.
+func follows(t *testing.T, r route.Route) {
+	g := startGreeters(t, 3)
+	target, heard := g.open(r.Name)
 	cc := g.channel(target)
 	for _, step := range []struct {
 		what   string
@@ -78,7 +108,7 @@ func follows(t *testing.T, name string) {
 		}
 		eventually(t, func() (bool, string) {
 			ids := answering(t.Context(), cc)
-			return slices.Equal(ids, step.answer) && slices.Equal(heard.last(), told),
+			return slices.Equal(ids, step.answer) && (!r.Follows || slices.Equal(heard.last(), told)),
 				fmt.Sprintf("%s: %v answer, told %v; want %v, %v", step.what, ids, heard.last(), step.answer, told)
 		})
 	}

@@ -3,6 +3,7 @@ package route_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -10,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -23,6 +23,7 @@ import (
 	"rpclab/internal/cluster/publish"
 	"rpclab/internal/route"
 	"rpclab/internal/route/settings"
+	"rpclab/internal/testkit"
 )
 
 // TestMain shortens the 30-second floor of grpc-go's dns resolver, which only a
@@ -30,7 +31,7 @@ import (
 // never touches it.
 func TestMain(m *testing.M) {
 	dns.SetMinResolutionInterval(10 * time.Millisecond)
-	goleak.VerifyTestMain(m)
+	testkit.Main(m)
 }
 
 const backendKey = "backend-id"
@@ -105,6 +106,14 @@ func (g *greeters) stop(n int) {
 	delete(g.servers, id)
 }
 
+// kill takes a backend away without a goodbye; it is published until its end is noticed.
+func (g *greeters) kill(n int) {
+	id := fmt.Sprintf("b%d", n)
+	g.servers[id].Stop()
+	g.endpoints.Remove(id)
+	delete(g.servers, id)
+}
+
 // news is what a route told.
 type news struct {
 	mu   sync.Mutex
@@ -126,20 +135,58 @@ func (n *news) last() []string {
 	return n.sets[len(n.sets)-1]
 }
 
-// open opens a route to the greeters until the test ends.
+// open opens a route to the greeters, with what has to stand there, until the test ends.
 func (g *greeters) open(name string) (caller.Target, *news) {
+	g.t.Helper()
+	return g.openWith(name, settings.Settings{Proxy: settings.Proxy{Workers: 1}})
+}
+
+func (g *greeters) openWith(name string, o settings.Settings) (caller.Target, *news) {
 	g.t.Helper()
 	r, err := route.Lookup(name)
 	if err != nil {
 		g.t.Fatal(err)
 	}
 	var heard news
-	target, err := r.Open(g.t.Context(), g.service, settings.Settings{}, heard.told)
+	target, err := r.Open(g.t.Context(), g.stand(r, o).Service(0), o, heard.told)
 	if err != nil {
 		g.t.Fatal(err)
 	}
 	g.t.Cleanup(target.Close)
 	return target, &heard
+}
+
+// stand starts the parts of a route until the test ends; one without any is as it is.
+func (g *greeters) stand(r route.Route, o settings.Settings) route.Standing {
+	g.t.Helper()
+	if r.Stand == nil {
+		return route.Standing{Services: []cluster.Service{g.service}}
+	}
+	standing, err := r.Stand(g.t.Context(), g.service, o, route.Host{
+		Self: []string{testkit.Rpclab(g.t)}, Dir: g.t.TempDir(), Callers: 1, Listen: freeAddress,
+	})
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.t.Cleanup(func() {
+		for _, p := range standing.Parts {
+			for _, loss := range p.Losses() {
+				g.t.Error(loss)
+			}
+		}
+		if err := standing.Close(); err != nil {
+			g.t.Error(err)
+		}
+	})
+	return standing
+}
+
+func freeAddress() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return listener.Addr().String(), listener.Close()
 }
 
 // channel is a grpc-go channel over a target until the test ends.
@@ -164,22 +211,22 @@ func call(ctx context.Context, cc *grpc.ClientConn) (string, error) {
 	return trailer.Get(backendKey)[0], nil
 }
 
-// answering are the backends that answer 30 calls; a call that fails gives nil.
-func answering(ctx context.Context, cc *grpc.ClientConn) []string {
-	seen := map[string]bool{}
-	for range 30 {
+// answered counts by backend who answers so many calls; a call that fails gives nil.
+func answered(ctx context.Context, cc *grpc.ClientConn, calls int) map[string]int {
+	seen := map[string]int{}
+	for range calls {
 		id, err := call(ctx, cc)
 		if err != nil {
 			return nil
 		}
-		seen[id] = true
+		seen[id]++
 	}
-	var ids []string
-	for id := range seen {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
+	return seen
+}
+
+// answering are the backends that answer 30 calls; a call that fails gives nil.
+func answering(ctx context.Context, cc *grpc.ClientConn) []string {
+	return slices.Sorted(maps.Keys(answered(ctx, cc, 30)))
 }
 
 // eventually polls until ok, which describes what it saw.
