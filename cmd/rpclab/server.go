@@ -23,8 +23,8 @@ func serverCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "server",
 		Short: "Run one server under test",
-		Long: `Serves rpclab.v1.Greeter with gRPC health and reflection until it is told to
-stop (SIGTERM or SIGINT); then it drains.`,
+		Long: `Serves rpclab.v1.Greeter, Fibonacci and Counter with gRPC health and reflection
+until it is told to stop (SIGTERM or SIGINT); then it drains.`,
 		Example: `  rpclab server --listen 127.0.0.1:50051 --delay 500ms`,
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -60,12 +60,12 @@ func greet(t testing.TB) wire.Call {
 	}
 	return wire.Call{
 		Method: calls.Method, Message: message, Backend: workload.Trailer,
-		Check: func(_ uint64, answer []byte, backend string) error {
+		Check: func(n uint64, answer []byte, backend string) error {
 			reply := &rpclabv1.HelloReply{}
 			if err := proto.Unmarshal(answer, reply); err != nil {
 				return err
 			}
-			return calls.Check(reply, backend)
+			return calls.Check(n, reply, backend)
 		},
 	}
 }

@@ -42,6 +42,8 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		g.room = make(chan struct{}, s.Workers)
 	}
 	rpclabv1.RegisterGreeterServer(server, g)
+	rpclabv1.RegisterFibonacciServer(server, fibonacci{id: s.ID})
+	rpclabv1.RegisterCounterServer(server, &counter{id: s.ID})
 	healthy := health.NewServer()
 	healthv1.RegisterHealthServer(server, healthy)
 	reflection.Register(server)

@@ -106,7 +106,7 @@ func (s *session) invoke(ctx context.Context, channel *grpc.ClientConn, n uint64
 	if ids := trailer[workload.Trailer]; len(ids) > 0 {
 		backend = ids[0]
 	}
-	if err := s.calls.Check(reply, backend); err != nil {
+	if err := s.calls.Check(n, reply, backend); err != nil {
 		return "", "DATA_LOSS", err.Error()
 	}
 	return backend, measure.OK, ""

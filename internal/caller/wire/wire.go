@@ -76,33 +76,37 @@ func (s *session) Close() error {
 	return err
 }
 
-// callOf is the workload's call. An answer with the same bytes from the same backend
-// as one that was right is right: workloads are functions of their request.
+// callOf is the workload's call. Where all are the same, an answer with the same bytes
+// from the same backend as one that was right is right.
 func callOf(w workload.Spec) (engine.Call, error) {
 	calls, err := w.Unary()
 	if err != nil {
 		return engine.Call{}, err
 	}
-	message, err := proto.Marshal(calls.Request(0))
-	if err != nil {
-		return engine.Call{}, err
+	call := engine.Call{Method: calls.Method, Backend: workload.Trailer}
+	if calls.Constant {
+		call.Message, err = proto.Marshal(calls.Request(0))
+	} else {
+		call.Make = func(n uint64, _ int, dst []byte) ([]byte, error) {
+			return proto.MarshalOptions{}.MarshalAppend(dst, calls.Request(n))
+		}
 	}
 	right := map[string]string{} // by backend; of the one core's thread
-	check := func(_ uint64, answer []byte, backend string) error {
-		if seen, ok := right[backend]; ok && seen == string(answer) {
+	call.Check = func(n uint64, answer []byte, backend string) error {
+		if seen, ok := right[backend]; ok && calls.Constant && seen == string(answer) {
 			return nil
 		}
 		reply := calls.Reply()
 		if err := proto.Unmarshal(answer, reply); err != nil {
 			return fmt.Errorf("the answer is no %T: %w", reply, err)
 		}
-		if err := calls.Check(reply, backend); err != nil {
+		if err := calls.Check(n, reply, backend); err != nil {
 			return err
 		}
 		right[backend] = string(answer)
 		return nil
 	}
-	return engine.Call{Method: calls.Method, Message: message, Check: check, Backend: workload.Trailer}, nil
+	return call, err
 }
 
 // roundRobin says whether a gRPC service config asks for that policy. The first

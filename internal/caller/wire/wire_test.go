@@ -162,3 +162,26 @@ func TestJobsThatCannotBeDoneAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// Calls whose requests differ are each checked against what they asked for.
+func TestEveryWorkloadIsCalled(t *testing.T) {
+	addr := backend(t, "b1")
+	for name, w := range map[string]workload.Spec{
+		"greet":     {Greet: &workload.Greet{}},
+		"fibonacci": {Fibonacci: &workload.Fibonacci{From: 80, To: 90}},
+		"increment": {Increment: &workload.Increment{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			session, err := wire.Caller{}.Open(caller.Job{
+				Channels: caller.Channels{Mode: caller.Shared}, Timeout: 5 * time.Second, Workload: w,
+			}, caller.Target{URI: "passthrough:///" + addr})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer session.Close()
+			if m := load(t, session, pace.Burst{Calls: 50}); m.Backends["b1"] != 50 {
+				t.Errorf("%v were answered, %v failed: %v", m.Backends, m.Errors, m.Samples)
+			}
+		})
+	}
+}

@@ -1,0 +1,71 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	rpclabv1 "rpclab/api/rpclab/v1"
+)
+
+// Greet is Greeter/SayHello, answered after a delay.
+type Greet struct {
+	Delay time.Duration `json:"delay"`
+	// Workers is how many calls a backend waits for at once, while others queue; 0: all.
+	Workers int `json:"workers,omitempty"`
+}
+
+func (g Greet) args() []string {
+	args := []string{"--delay", g.Delay.String()}
+	if g.Workers > 0 {
+		args = append(args, "--workers", strconv.Itoa(g.Workers))
+	}
+	return args
+}
+
+func (Greet) unary() (Unary, error) {
+	request := &rpclabv1.HelloRequest{Name: "rpclab"}
+	want := greeting(request.Name)
+	return Unary{
+		Method:   rpclabv1.Greeter_SayHello_FullMethodName,
+		Constant: true,
+		Request:  func(uint64) proto.Message { return request },
+		Reply:    func() proto.Message { return new(rpclabv1.HelloReply) },
+		Check: func(_ uint64, m proto.Message, backend string) error {
+			reply := m.(*rpclabv1.HelloReply)
+			if reply.Message != want || reply.Backend != backend || backend == "" {
+				return fmt.Errorf("wrong answer %q by %q, trailer %q", reply.Message, reply.Backend, backend)
+			}
+			return nil
+		},
+	}, nil
+}
+
+// greeter is the server of study 2.
+type greeter struct {
+	rpclabv1.UnimplementedGreeterServer
+	id    string
+	delay time.Duration
+	room  chan struct{} // for those who wait at once; nil: for all
+}
+
+func (g greeter) SayHello(ctx context.Context, request *rpclabv1.HelloRequest) (*rpclabv1.HelloReply, error) {
+	if g.room != nil {
+		select {
+		case g.room <- struct{}{}:
+			defer func() { <-g.room }()
+		case <-ctx.Done():
+			return nil, status.FromContextError(ctx.Err()).Err()
+		}
+	}
+	if err := wait(ctx, g.delay); err != nil {
+		return nil, err
+	}
+	return &rpclabv1.HelloReply{Message: greeting(request.Name), Backend: g.id}, nil
+}
+
+func greeting(name string) string { return "Hello, " + name }
