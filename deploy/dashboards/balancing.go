@@ -1,0 +1,52 @@
+package dashboards
+
+import (
+	"github.com/grafana/grafana-foundation-sdk/go/common"
+	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
+	"github.com/grafana/grafana-foundation-sdk/go/units"
+)
+
+// balancing shows the routes beside each other, by what tells them apart: latency,
+// failures, balance and cost.
+func balancing() (dashboard.Dashboard, error) {
+	byMode := func(query string) *prometheus.DataqueryBuilder { return over(query, "{{mode}}") }
+	even := steps("red", from(0.9, "yellow"), from(0.99, "green"))
+	coloured := common.NewGraphThresholdsStyleConfigBuilder().Mode(common.GraphThresholdsStyleModeLine)
+
+	return start("Balancing", "rpclab-balancing",
+		"The ways that calls take to their servers, side by side: how fast, how evenly, what failed and what it cost.").
+		WithVariable(values("mode", "mode", answers).Label("Route")).
+		WithRow(dashboard.NewRowBuilder("Calls")).
+		WithPanel(lines("Calls per second",
+			"Calls answered, by route.",
+			units.RequestsPerSecond, 12, byMode(calls()))).
+		WithPanel(lines("Failed calls per second",
+			"Calls that ended with another code than OK, by route and code. A line at zero without a code: none failed.",
+			units.RequestsPerSecond, 12, over(failures(), "{{mode}} {{grpc_code}}")).
+			Thresholds(steps("green", from(0.001, "red"))).ThresholdsStyle(coloured)).
+		WithRow(dashboard.NewRowBuilder("Latency of a call, as the gateway saw it")).
+		WithPanel(lines("Median", "Half of the calls were answered within this. Interpolated within a bucket of the histogram.",
+			units.Seconds, 8, byMode(quantile(0.5)))).
+		WithPanel(lines("p90", "Nine of ten calls were answered within this.",
+			units.Seconds, 8, byMode(quantile(0.9)))).
+		WithPanel(lines("p99", "99 of 100 calls were answered within this.",
+			units.Seconds, 8, byMode(quantile(0.99)))).
+		WithRow(dashboard.NewRowBuilder("Balance: Jain's index of the calls per server")).
+		WithPanel(figure("Since the start",
+			"1: every server got as many calls; 1/n: one of n servers got them all. Servers without a call count.",
+			units.NoUnit, 8, now(balance(sinceStart), "{{mode}}")).
+			Min(0).Max(1).Decimals(3).Thresholds(even)).
+		WithPanel(lines("Over time",
+			"The same, of the calls of the last four scrapes. It says nothing while there are no calls.",
+			units.NoUnit, 16, byMode(balance(lately))).
+			Max(1).Decimals(3).Thresholds(even).ThresholdsStyle(coloured)).
+		WithRow(dashboard.NewRowBuilder("Processor time for a call")).
+		WithPanel(lines("Gateway",
+			"Processor time of the gateway, which is the gRPC client, for a call that was answered.",
+			units.Seconds, 12, byMode(processorPerCall(gateways)))).
+		WithPanel(lines("Servers",
+			"Processor time of all servers of the route, for a call that was answered.",
+			units.Seconds, 12, byMode(processorPerCall(servers)))).
+		Build()
+}

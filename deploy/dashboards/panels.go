@@ -1,0 +1,79 @@
+package dashboards
+
+import (
+	"github.com/grafana/grafana-foundation-sdk/go/bargauge"
+	"github.com/grafana/grafana-foundation-sdk/go/common"
+	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
+	"github.com/grafana/grafana-foundation-sdk/go/stat"
+	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
+)
+
+// height of every panel, in rows of Grafana's grid, which is 24 columns wide.
+const height = 8
+
+// over is a query for a line over time; legend names each line.
+func over(query, legend string) *prometheus.DataqueryBuilder {
+	return prometheus.NewDataqueryBuilder().Datasource(source).Expr(query).LegendFormat(legend).Range()
+}
+
+// now is a query for the latest value.
+func now(query, legend string) *prometheus.DataqueryBuilder {
+	return prometheus.NewDataqueryBuilder().Datasource(source).Expr(query).LegendFormat(legend).Instant()
+}
+
+// lines is a panel with lines over time, from zero up.
+func lines(title, doc, unit string, columns uint32, queries ...*prometheus.DataqueryBuilder) *timeseries.PanelBuilder {
+	panel := timeseries.NewPanelBuilder().
+		Title(title).Description(doc).Unit(unit).Datasource(source).
+		Span(columns).Height(height).
+		Min(0).
+		LineWidth(2).
+		Legend(common.NewVizLegendOptionsBuilder().ShowLegend(true).
+			DisplayMode(common.LegendDisplayModeTable).Placement(common.LegendPlacementBottom).
+			Calcs([]string{"mean", "max"})).
+		Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeMulti))
+	for i, query := range queries {
+		panel.WithTarget(query.RefId(ref(i)))
+	}
+	return panel
+}
+
+// bars is a panel with a bar for each of the latest values.
+func bars(title, doc, unit string, columns uint32, query *prometheus.DataqueryBuilder) *bargauge.PanelBuilder {
+	return bargauge.NewPanelBuilder().
+		Title(title).Description(doc).Unit(unit).Datasource(source).
+		Span(columns).Height(height).
+		Min(0).
+		Orientation(common.VizOrientationHorizontal).
+		ReduceOptions(last()).
+		WithTarget(query.RefId(ref(0)))
+}
+
+// figure is a panel with the latest value in large type.
+func figure(title, doc, unit string, columns uint32, query *prometheus.DataqueryBuilder) *stat.PanelBuilder {
+	return stat.NewPanelBuilder().
+		Title(title).Description(doc).Unit(unit).Datasource(source).
+		Span(columns).Height(height).
+		GraphMode(common.BigValueGraphModeNone).
+		ReduceOptions(last()).
+		WithTarget(query.RefId(ref(0)))
+}
+
+func last() *common.ReduceDataOptionsBuilder {
+	return common.NewReduceDataOptionsBuilder().Calcs([]string{"lastNotNull"})
+}
+
+// ref is Grafana's name of a panel's query: A, B, …
+func ref(i int) string { return string(rune('A' + i)) }
+
+// steps are colours from values on, the first from the least.
+func steps(first string, more ...dashboard.Threshold) *dashboard.ThresholdsConfigBuilder {
+	return dashboard.NewThresholdsConfigBuilder().
+		Mode(dashboard.ThresholdsModeAbsolute).
+		Steps(append([]dashboard.Threshold{{Color: first}}, more...))
+}
+
+func from(value float64, color string) dashboard.Threshold {
+	return dashboard.Threshold{Value: &value, Color: color}
+}
