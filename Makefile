@@ -1,9 +1,9 @@
 # make check is the fast part, for while you work; make test is everything.
-.PHONY: run check test conformance-tools bench bench-peers bench-aa generate
+.PHONY: run check test proxies conformance-tools bench bench-peers bench-aa generate
 
 run: ; go run ./cmd/rpclab run channels --quick
 
-check: tools
+check: tools proxies
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt would change:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	go vet ./...
 	GOOS=darwin go vet ./...
@@ -25,6 +25,9 @@ bench-aa: ; go run ./bench/aa
 generate:
 	go generate ./...
 	go test ./internal/result ./internal/lab -run 'PublishedSchema' -update
+
+# The proxies that routes need; what is there already stays.
+proxies: ; @go run ./cmd/rpclab doctor --install
 
 # Servers that others wrote, into the system (Debian packages) and the user's cache.
 conformance-tools: ; @test/conformance/tools.sh

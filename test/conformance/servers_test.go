@@ -14,6 +14,7 @@ import (
 
 	"rpclab/internal/process"
 	"rpclab/internal/testkit"
+	"rpclab/internal/tool"
 )
 
 // start runs a server until the test ends and waits until it listens on addr.
@@ -100,6 +101,16 @@ func (p proxy) configured(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// installed finds a tool of rpclab's.
+func installed(t *testing.T, name string) string {
+	t.Helper()
+	path, err := tool.Find(name)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return path
