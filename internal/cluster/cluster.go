@@ -26,7 +26,8 @@ type Spec struct {
 }
 
 // Deployment is a running service. A backend that dies is replaced, as a
-// Kubernetes Deployment would, under a new identity and address.
+// Kubernetes Deployment would, under a new identity and address. What is done to some
+// backends returns the identities of those that it hit.
 type Deployment interface {
 	// Service says under which names the endpoints are published.
 	Service() Service
@@ -34,27 +35,27 @@ type Deployment interface {
 	Endpoints() *Endpoints
 	// Scale adds backends, or stops some gracefully, and returns without waiting
 	// until they are ready or gone: watch the endpoints for that.
-	Scale(ctx context.Context, replicas int) error
+	Scale(ctx context.Context, replicas int) ([]string, error)
 	// Kill ends the n oldest ready backends at once (SIGKILL).
-	Kill(ctx context.Context, n int) error
+	Kill(ctx context.Context, n int) ([]string, error)
 	// Pause stops the n oldest ready backends in mid-work (SIGSTOP); Resume lets all
 	// go on.
-	Pause(ctx context.Context, n int) error
+	Pause(ctx context.Context, n int) ([]string, error)
 	Resume(ctx context.Context) error
 	// Slow makes the n oldest ready backends add by to every answer; 0 ends that.
-	Slow(ctx context.Context, n int, by time.Duration) error
+	Slow(ctx context.Context, n int, by time.Duration) ([]string, error)
 	// Stop ends the n oldest ready backends gracefully; each is replaced.
-	Stop(ctx context.Context, n int) error
+	Stop(ctx context.Context, n int) ([]string, error)
 	// Roll replaces every backend, one after the other, each new one ready before an old
 	// one is told to stop. It returns at once: watch the endpoints.
-	Roll(context.Context) error
+	Roll(context.Context) ([]string, error)
 	// Fail makes the n oldest ready backends answer every call with a code: UNAVAILABLE.
-	Fail(ctx context.Context, n int, code string) error
+	Fail(ctx context.Context, n int, code string) ([]string, error)
 	// Flap turns the health of the n oldest ready backends to and fro, not serving first.
-	Flap(ctx context.Context, n int, every time.Duration) error
+	Flap(ctx context.Context, n int, every time.Duration) ([]string, error)
 	// Cut cuts connections of the n oldest ready backends: by RST, those there are;
 	// else packets to and from them vanish.
-	Cut(ctx context.Context, n int, reset bool) error
+	Cut(ctx context.Context, n int, reset bool) ([]string, error)
 	// MisleadDNS makes the name server slow, or lie.
 	MisleadDNS(delay time.Duration, lie bool) error
 	// Recover ends Slow, Fail, Flap, Cut and MisleadDNS.

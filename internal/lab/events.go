@@ -16,6 +16,7 @@ import (
 type act struct {
 	event experiment.Event
 	at    time.Time // just before it was carried out
+	hit   []string  // the backends that it was done to
 	err   error     // why it could not be
 }
 
@@ -29,8 +30,9 @@ func stage(ctx context.Context, f field, events []experiment.Event, start time.T
 		for _, e := range events {
 			select {
 			case <-time.After(time.Until(start.Add(e.At))):
-				at := time.Now()
-				acts = append(acts, act{event: e, at: at, err: perform(ctx, f, e)})
+				done := act{event: e, at: time.Now()}
+				done.hit, done.err = perform(ctx, f, e)
+				acts = append(acts, done)
 			case <-ctx.Done():
 				acts = append(acts, act{event: e, at: start.Add(e.At), err: errTooLate})
 			}
@@ -46,7 +48,8 @@ func stage(ctx context.Context, f field, events []experiment.Event, start time.T
 // errTooLate is why an event of a load that ended first was not done.
 var errTooLate = errors.New("the load was over before")
 
-func perform(ctx context.Context, f field, e experiment.Event) error {
+// perform carries out an event and returns the identities of the backends that it hit.
+func perform(ctx context.Context, f field, e experiment.Event) ([]string, error) {
 	servers := f.servers
 	switch {
 	case e.Scale > 0:
@@ -56,7 +59,7 @@ func perform(ctx context.Context, f field, e experiment.Event) error {
 	case e.Pause > 0:
 		return servers.Pause(ctx, e.Pause)
 	case e.Resume:
-		return servers.Resume(ctx)
+		return nil, servers.Resume(ctx)
 	case e.Slow != nil:
 		return servers.Slow(ctx, e.Slow.Backends, e.Slow.By)
 	case e.Stop > 0:
@@ -70,15 +73,15 @@ func perform(ctx context.Context, f field, e experiment.Event) error {
 	case e.Cut != nil:
 		return servers.Cut(ctx, e.Cut.Backends, e.Cut.How == "reset")
 	case e.DNS != nil:
-		return servers.MisleadDNS(e.DNS.Delay, e.DNS.Lie)
+		return nil, servers.MisleadDNS(e.DNS.Delay, e.DNS.Lie)
 	case e.Recover:
-		return servers.Recover(ctx)
+		return nil, servers.Recover(ctx)
 	case e.KillProxy:
-		return f.kill(ctx, part.Proxy)
+		return nil, f.kill(ctx, part.Proxy)
 	case e.KillControl:
-		return f.kill(ctx, part.Control)
+		return nil, f.kill(ctx, part.Control)
 	}
-	return fmt.Errorf("event %q does nothing", e)
+	return nil, fmt.Errorf("event %q does nothing", e)
 }
 
 // history remembers every set of endpoints, with the moment it was published.

@@ -9,9 +9,9 @@ import (
 
 // Scale starts backends, or tells the newest ones to go: each is published as
 // terminating, told by SIGTERM in the same moment, and taken out when it is gone.
-func (d *deployment) Scale(_ context.Context, replicas int) error {
+func (d *deployment) Scale(_ context.Context, replicas int) ([]string, error) {
 	if replicas < 1 {
-		return fmt.Errorf("scale %s to %d: at least 1 backend is needed", d.spec.Name, replicas)
+		return nil, fmt.Errorf("scale %s to %d: at least 1 backend is needed", d.spec.Name, replicas)
 	}
 	d.mu.Lock()
 	d.wanted = replicas
@@ -22,18 +22,19 @@ func (d *deployment) Scale(_ context.Context, replicas int) error {
 	d.mu.Unlock()
 	for range replicas - len(active) {
 		if err := d.add(func(error) {}); err != nil {
-			return fmt.Errorf("scale %s to %d: %w", d.spec.Name, replicas, err)
+			return nil, fmt.Errorf("scale %s to %d: %w", d.spec.Name, replicas, err)
 		}
 	}
-	for _, r := range active[min(replicas, len(active)):] {
+	leaving := active[min(replicas, len(active)):]
+	for _, r := range leaving {
 		r.leave(d.endpoints)
 		d.tasks.Go(func() { r.stop(d.spec.Drain) })
 	}
-	return nil
+	return identities(leaving), nil
 }
 
 // Kill ends the n oldest ready backends with SIGKILL.
-func (d *deployment) Kill(_ context.Context, n int) error {
+func (d *deployment) Kill(_ context.Context, n int) ([]string, error) {
 	return d.each(n, func(r *replica) error {
 		r.kill()
 		return nil
@@ -41,7 +42,7 @@ func (d *deployment) Kill(_ context.Context, n int) error {
 }
 
 // Pause stops the n oldest ready backends with SIGSTOP.
-func (d *deployment) Pause(_ context.Context, n int) error {
+func (d *deployment) Pause(_ context.Context, n int) ([]string, error) {
 	return d.each(n, func(r *replica) error { return r.pause(true) })
 }
 
@@ -60,7 +61,7 @@ func (d *deployment) Resume(context.Context) error {
 
 // Slow makes the n oldest ready backends add by to every answer. To end it, all
 // backends are told.
-func (d *deployment) Slow(_ context.Context, n int, by time.Duration) error {
+func (d *deployment) Slow(_ context.Context, n int, by time.Duration) ([]string, error) {
 	if by == 0 {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -68,15 +69,15 @@ func (d *deployment) Slow(_ context.Context, n int, by time.Duration) error {
 		for _, r := range d.active() {
 			errs = append(errs, r.slow(0))
 		}
-		return errors.Join(errs...)
+		return nil, errors.Join(errs...)
 	}
 	return d.each(n, func(r *replica) error { return r.slow(by) })
 }
 
 // each does something to the n oldest backends that are ready and not paused: the
 // oldest, because a client that knows any backend at all knows those, so that the
-// event means the same to every arm and in every round.
-func (d *deployment) each(n int, do func(*replica) error) error {
+// event means the same to every arm and in every round. It returns their identities.
+func (d *deployment) each(n int, do func(*replica) error) ([]string, error) {
 	ready := map[string]bool{}
 	now, _ := d.endpoints.Now()
 	for _, e := range now.Ready() {
@@ -92,11 +93,18 @@ func (d *deployment) each(n int, do func(*replica) error) error {
 	}
 	d.mu.Unlock()
 	if len(able) < n {
-		return fmt.Errorf("%d of %s's backends are ready, %d are needed", len(able), d.spec.Name, n)
+		return nil, fmt.Errorf("%d of %s's backends are ready, %d are needed", len(able), d.spec.Name, n)
 	}
 	var errs []error
 	for _, r := range able[:n] {
 		errs = append(errs, do(r))
 	}
-	return errors.Join(errs...)
+	return identities(able[:n]), errors.Join(errs...)
+}
+
+func identities(replicas []*replica) (ids []string) {
+	for _, r := range replicas {
+		ids = append(ids, r.id)
+	}
+	return ids
 }

@@ -53,6 +53,17 @@ func deploy(t *testing.T, c *local.Cluster, spec cluster.Spec) cluster.Deploymen
 	return d
 }
 
+// hit takes what an event returns, which must not have failed.
+func hit(t *testing.T) func(ids []string, err error) []string {
+	return func(ids []string, err error) []string {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ids
+	}
+}
+
 func ready(d cluster.Deployment) []cluster.Endpoint {
 	now, _ := d.Endpoints().Now()
 	return now.Ready()
@@ -125,12 +136,11 @@ func TestWhereThereIsOneAddressEveryBackendHasAPort(t *testing.T) {
 
 func TestScaleUpAddsAndScaleDownDrains(t *testing.T) {
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2, Drain: 300 * time.Millisecond})
-	if err := d.Scale(t.Context(), 4); err != nil {
-		t.Fatal(err)
-	}
+	hit(t)(d.Scale(t.Context(), 4))
 	four := awaitReady(t, d, 4)
-	if err := d.Scale(t.Context(), 1); err != nil {
-		t.Fatal(err)
+	gone := hit(t)(d.Scale(t.Context(), 1))
+	if want := []string{"greeter-1", "greeter-2", "greeter-3"}; !slices.Equal(gone, want) {
+		t.Errorf("%v were told to go, want %v", gone, want)
 	}
 	now, _ := d.Endpoints().Now()
 	if got := ids(now.Ready()); !slices.Equal(got, []string{"greeter-0"}) {
@@ -153,8 +163,8 @@ func TestScaleUpAddsAndScaleDownDrains(t *testing.T) {
 func TestAKilledBackendIsReplacedUnderANewIdentity(t *testing.T) {
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2})
 	before := ready(d)
-	if err := d.Kill(t.Context(), 1); err != nil {
-		t.Fatal(err)
+	if got := hit(t)(d.Kill(t.Context(), 1)); !slices.Equal(got, []string{"greeter-0"}) {
+		t.Errorf("%v were killed; the oldest is greeter-0", got)
 	}
 	testkit.Await(t, "greeter-2 takes over", func() bool {
 		return slices.Equal(ids(ready(d)), []string{"greeter-1", "greeter-2"}) // the oldest was killed
@@ -170,9 +180,7 @@ func TestAKilledBackendIsReplacedUnderANewIdentity(t *testing.T) {
 
 func TestAPausedBackendIsNotReadyUntilItIsResumed(t *testing.T) {
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2})
-	if err := d.Pause(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	hit(t)(d.Pause(t.Context(), 1))
 	awaitReady(t, d, 1)
 	if err := d.Resume(t.Context()); err != nil {
 		t.Fatal(err)
@@ -187,9 +195,7 @@ func TestASlowBackendAddsToItsDelay(t *testing.T) {
 	if _, _, took := greet(t, ready(d)[0]); took < 20*time.Millisecond {
 		t.Errorf("answered in %v, the delay is 20ms", took)
 	}
-	if err := d.Slow(t.Context(), 1, 150*time.Millisecond); err != nil {
-		t.Fatal(err)
-	}
+	hit(t)(d.Slow(t.Context(), 1, 150*time.Millisecond))
 	testkit.Await(t, "answers take 170ms", func() bool {
 		_, _, took := greet(t, ready(d)[0])
 		return took >= 170*time.Millisecond
@@ -198,13 +204,13 @@ func TestASlowBackendAddsToItsDelay(t *testing.T) {
 
 func TestEventsOnMoreBackendsThanAreReadyAreErrors(t *testing.T) {
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 1})
-	for what, err := range map[string]error{
-		"kill":  d.Kill(t.Context(), 2),
-		"pause": d.Pause(t.Context(), 2),
-		"slow":  d.Slow(t.Context(), 2, time.Second),
-		"scale": d.Scale(t.Context(), 0),
+	for what, do := range map[string]func() ([]string, error){
+		"kill":  func() ([]string, error) { return d.Kill(t.Context(), 2) },
+		"pause": func() ([]string, error) { return d.Pause(t.Context(), 2) },
+		"slow":  func() ([]string, error) { return d.Slow(t.Context(), 2, time.Second) },
+		"scale": func() ([]string, error) { return d.Scale(t.Context(), 0) },
 	} {
-		if err == nil || !strings.Contains(err.Error(), "needed") {
+		if _, err := do(); err == nil || !strings.Contains(err.Error(), "needed") {
 			t.Errorf("%s: %v; want an error that says how many are needed", what, err)
 		}
 	}
@@ -241,9 +247,7 @@ func TestUsageIsThatOfTheBackendsSinceReset(t *testing.T) {
 	if busy.CPU <= idle.CPU || busy.CPU > 10*time.Second || busy.MaxRSS < 1<<20 || busy.MaxRSS > 1<<30 {
 		t.Errorf("100 calls used %+v; the backend without a call %+v", busy, idle)
 	}
-	if err := d.Kill(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	hit(t)(d.Kill(t.Context(), 1))
 	testkit.Await(t, "it is replaced", func() bool { return slices.Equal(ids(ready(d)), []string{"greeter-1", "greeter-2"}) })
 	if after := d.Usage(); after["greeter-0"].CPU < busy.CPU || len(after) != 3 {
 		t.Errorf("after the kill usage is %+v: that of an ended backend is lost", after)
@@ -261,9 +265,7 @@ func TestABackendThatEndsUnaskedIsALoss(t *testing.T) {
 	if lost := d.Losses(); len(lost) != 1 || !strings.Contains(lost[0], "server greeter-0 ended unasked: signal: killed") {
 		t.Errorf("losses are %q", lost)
 	}
-	if err := d.Kill(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	hit(t)(d.Kill(t.Context(), 1))
 	testkit.Await(t, "it is replaced again", func() bool { return slices.Equal(ids(ready(d)), []string{"greeter-2"}) })
 	if lost := d.Losses(); len(lost) != 1 {
 		t.Errorf("losses are %q; one that was killed by an event is none", lost)
@@ -273,9 +275,7 @@ func TestABackendThatEndsUnaskedIsALoss(t *testing.T) {
 func TestCloseLeavesNoProcess(t *testing.T) {
 	c := newCluster(t, local.Options{})
 	d := deploy(t, c, cluster.Spec{Replicas: 3})
-	if err := d.Pause(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	hit(t)(d.Pause(t.Context(), 1))
 	pids := children(t)
 	if len(pids) < 3 {
 		t.Fatalf("children are %v", pids)
