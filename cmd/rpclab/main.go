@@ -49,7 +49,7 @@ real.`,
 	})
 	command.AddCommand(
 		runCommand(), loadCommand(), listCommand(), runsCommand(), reportCommand(), compareCommand(),
-		serverCommand(), callerCommand(), doctorCommand(), schemaCommand(),
+		serverCommand(), callerCommand(), forwardCommand(), doctorCommand(), schemaCommand(),
 	)
 	return command
 }

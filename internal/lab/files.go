@@ -41,15 +41,16 @@ func filesOf(c experiment.Config, events []experiment.Event) (need int, why stri
 	case caller.Pool:
 		channels = c.Caller.Channel.Pool
 	}
-	connections, extra := 1, 0
-	if way, err := route.Lookup(c.Route); err == nil && way.Follows {
-		connections, extra = c.Server.Replicas, way.Files
+	connections := 1
+	way, _ := route.Lookup(c.Route) // a name that was checked
+	if way.Follows {
+		connections = c.Server.Replicas
 		for _, e := range events {
 			connections = max(connections, e.Scale)
 		}
 	}
 	why = fmt.Sprintf("for %d channels at once with %d connections each", channels, connections)
-	return channels*(connections+extra) + spareFiles, why
+	return channels*(connections+way.Files) + spareFiles, why
 }
 
 func inFlight(l experiment.Load) int {

@@ -16,6 +16,7 @@ func TestFilesThatOneProcessNeeds(t *testing.T) {
 		{"endpointslice", "shared", 0, 10 + spareFiles}, // after the scale-up
 		{"clusterip", "pool", 16, 16 + spareFiles},
 		{"clusterip", "per-call", 0, 2_000 + spareFiles},
+		{"forwarder", "shared", 0, 6 + spareFiles}, // the forwarder's
 		{"endpointslice", "per-call", 0, 20_000 + spareFiles},
 		{"kuberesolver", "per-call", 0, 22_000 + spareFiles}, // and a watch for each
 	} {

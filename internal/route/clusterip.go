@@ -3,7 +3,6 @@ package route
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"syscall"
@@ -39,11 +38,11 @@ func openClusterIP(ctx context.Context, s cluster.Service, o settings.Settings, 
 func dialRandom(table *slicewatch.Table) func(context.Context, string) (net.Conn, error) {
 	return func(ctx context.Context, addr string) (net.Conn, error) {
 		state, _ := table.Now()
-		if len(state.Usable) == 0 {
+		to, ok := state.Usable.Random()
+		if !ok {
 			refused := os.NewSyscallError("connect", syscall.ECONNREFUSED)
 			return nil, fmt.Errorf("clusterip %s: no ready endpoint: %w", addr, &net.OpError{Op: "dial", Net: "tcp", Err: refused})
 		}
-		to := state.Usable[rand.N(len(state.Usable))]
 		return new(net.Dialer).DialContext(ctx, "tcp", to.Addr.String())
 	}
 }

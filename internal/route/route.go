@@ -28,7 +28,8 @@ type Route struct {
 	Doc string
 	// Follows says whether clients are told of endpoint changes.
 	Follows bool
-	// Files is how many files a channel holds open besides its connections.
+	// Files is how many files a channel holds open besides its connections, in the
+	// process that has most of them.
 	Files int
 	// Policies are the ways in which it can spread calls, its own first; none: there is
 	// nothing to choose.

@@ -18,6 +18,13 @@ var routes = []Route{
 		Open: openClusterIP,
 	},
 	{
+		Name:  "forwarder",
+		Doc:   "every new connection goes through a forwarder of our own, which takes it to a random ready backend and copies bytes both ways",
+		Files: 5, // the forwarder's: both its connections, and a pipe for each way to splice by
+		Stand: standForwarder,
+		Open:  openForwarder,
+	},
+	{
 		Name:     "headless",
 		Doc:      "grpc-go's dns resolver finds every ready backend and calls go to them in turn; it asks again only when a connection breaks, at most every 30 s",
 		Follows:  true,

@@ -1,6 +1,9 @@
 package slicewatch
 
-import "net/netip"
+import (
+	"math/rand/v2"
+	"net/netip"
+)
 
 // Endpoint is one endpoint of the service as the API shows it.
 type Endpoint struct {
@@ -40,4 +43,12 @@ func (s Set) Usable() Set {
 		}
 	}
 	return nil
+}
+
+// Random is any of the endpoints, each as likely as the others; false: there is none.
+func (s Set) Random() (Endpoint, bool) {
+	if len(s) == 0 {
+		return Endpoint{}, false
+	}
+	return s[rand.N(len(s))], true
 }
