@@ -39,7 +39,6 @@ func merge(arm *result.Arm) error {
 	var latency, service, lateness, messages []result.Histogram
 	var counts [][]uint64
 	var elapsed []float64
-	var client, server float64
 	arm.Limited = ""
 	for _, t := range arm.Trials {
 		if t.Failed != "" {
@@ -62,10 +61,9 @@ func merge(arm *result.Arm) error {
 		}
 		counts = append(counts, t.Groups...)
 		elapsed = append(elapsed, t.ElapsedMS)
-		client += t.Resources.Client.CPU * float64(t.Calls)
-		server += t.Resources.Server.CPU * float64(t.Calls)
-		m.Resources.Client.RSS = max(m.Resources.Client.RSS, t.Resources.Client.RSS)
-		m.Resources.Server.RSS = max(m.Resources.Server.RSS, t.Resources.Server.RSS)
+		spend(&m.Resources.Client, t.Resources.Client, t.Calls)
+		spend(&m.Resources.Server, t.Resources.Server, t.Calls)
+		spend(&m.Resources.Proxy, t.Resources.Proxy, t.Calls)
 		if arm.Limited == "" {
 			arm.Limited = t.Limited
 		}
@@ -81,8 +79,9 @@ func merge(arm *result.Arm) error {
 	m.Balance = balance(counts)
 	m.ElapsedMS = verdict.Median(elapsed)
 	if m.Calls > 0 {
-		m.Resources.Client.CPU = client / float64(m.Calls)
-		m.Resources.Server.CPU = server / float64(m.Calls)
+		for _, u := range []*result.Usage{&m.Resources.Client, &m.Resources.Server, &m.Resources.Proxy} {
+			u.CPU /= float64(m.Calls)
+		}
 		m.Rate = float64(m.Calls) / (sum(elapsed) / 1e3)
 	}
 	arm.Measures = m
@@ -93,6 +92,12 @@ func merge(arm *result.Arm) error {
 		}
 	}
 	return nil
+}
+
+// spend adds to a sum of CPU time, not yet per call, what so many calls used.
+func spend(sum *result.Usage, u result.Usage, calls uint64) {
+	sum.CPU += u.CPU * float64(calls)
+	sum.RSS = max(sum.RSS, u.RSS)
 }
 
 func warnings(arm result.Arm) []string {

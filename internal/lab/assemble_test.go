@@ -27,6 +27,7 @@ func trial(t *testing.T, round int, latencyMS float64, counts ...uint64) result.
 	x.Latency = result.FromHDR(h)
 	x.Groups = [][]uint64{counts}
 	x.Resources.Client = result.Usage{CPU: latencyMS, RSS: uint64(round)}
+	x.Resources.Proxy = x.Resources.Client
 	return x
 }
 
@@ -44,8 +45,8 @@ func arms(t *testing.T, latencies ...float64) result.Document {
 func TestAnArmIsItsTrialsTogether(t *testing.T) {
 	d := Assemble(arms(t, 20, 40, 30))
 	a := d.Arms[1]
-	if a.Calls != 180 || a.ElapsedMS != 30 || a.Resources.Client.CPU != 30 || a.Resources.Client.RSS != 3 {
-		t.Errorf("%d calls, elapsed %g, %+v", a.Calls, a.ElapsedMS, a.Resources.Client)
+	if a.Calls != 180 || a.ElapsedMS != 30 || a.Resources.Client.CPU != 30 || a.Resources.Client.RSS != 3 || a.Resources.Proxy != a.Resources.Client {
+		t.Errorf("%d calls, elapsed %g, %+v", a.Calls, a.ElapsedMS, a.Resources)
 	}
 	if p := a.Latency.P50; p < 29.9 || p > 30.1 {
 		t.Errorf("the median of the merged calls is %g, want 30", p)

@@ -27,6 +27,9 @@ const (
 // follows are the routes on which the client itself knows every backend.
 var follows = map[string]bool{"headless": true, "endpointslice": true, "kuberesolver": true}
 
+// draws are the routes on which every connection goes to a backend drawn at random.
+var draws = map[string]bool{"clusterip": true, "forwarder": true}
+
 // why explains the balance from the route and the channels.
 func why(a result.Arm) reason {
 	connections, pooled := pool(a.Channel)
@@ -39,11 +42,11 @@ func why(a result.Arm) reason {
 		return reason{fmt.Sprintf("each of %d channels knows every backend and takes turns", connections), takesTurns}
 	case follows[a.Route]:
 		return reason{"the client knows every backend and takes turns", takesTurns}
-	case a.Route == "clusterip" && a.Channel == "per-call":
+	case draws[a.Route] && a.Channel == "per-call":
 		return reason{"each call opens a connection, and each connection goes to a random backend", asChance}
-	case a.Route == "clusterip" && pooled && connections > 1:
+	case draws[a.Route] && pooled && connections > 1:
 		return reason{fmt.Sprintf("%d connections, each drawn once at random, carry the calls in turn", connections), ""}
-	case a.Route == "clusterip":
+	case draws[a.Route]:
 		return reason{"one HTTP/2 connection carries every call", oneTakesAll}
 	}
 	if a.Describe != "" {

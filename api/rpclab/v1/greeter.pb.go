@@ -127,9 +127,10 @@ const file_rpclab_v1_greeter_proto_rawDesc = "" +
 	"\n" +
 	"HelloReply\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\x18\n" +
-	"\abackend\x18\x02 \x01(\tR\abackend2E\n" +
+	"\abackend\x18\x02 \x01(\tR\abackend2\x86\x01\n" +
 	"\aGreeter\x12:\n" +
-	"\bSayHello\x12\x17.rpclab.v1.HelloRequest\x1a\x15.rpclab.v1.HelloReplyB\x1fZ\x1drpclab/api/rpclab/v1;rpclabv1b\x06proto3"
+	"\bSayHello\x12\x17.rpclab.v1.HelloRequest\x1a\x15.rpclab.v1.HelloReply\x12?\n" +
+	"\tGreetings\x12\x17.rpclab.v1.HelloRequest\x1a\x15.rpclab.v1.HelloReply(\x010\x01B\x1fZ\x1drpclab/api/rpclab/v1;rpclabv1b\x06proto3"
 
 var (
 	file_rpclab_v1_greeter_proto_rawDescOnce sync.Once
@@ -150,9 +151,11 @@ var file_rpclab_v1_greeter_proto_goTypes = []any{
 }
 var file_rpclab_v1_greeter_proto_depIdxs = []int32{
 	0, // 0: rpclab.v1.Greeter.SayHello:input_type -> rpclab.v1.HelloRequest
-	1, // 1: rpclab.v1.Greeter.SayHello:output_type -> rpclab.v1.HelloReply
-	1, // [1:2] is the sub-list for method output_type
-	0, // [0:1] is the sub-list for method input_type
+	0, // 1: rpclab.v1.Greeter.Greetings:input_type -> rpclab.v1.HelloRequest
+	1, // 2: rpclab.v1.Greeter.SayHello:output_type -> rpclab.v1.HelloReply
+	1, // 3: rpclab.v1.Greeter.Greetings:output_type -> rpclab.v1.HelloReply
+	2, // [2:4] is the sub-list for method output_type
+	0, // [0:2] is the sub-list for method input_type
 	0, // [0:0] is the sub-list for extension type_name
 	0, // [0:0] is the sub-list for extension extendee
 	0, // [0:0] is the sub-list for field type_name
