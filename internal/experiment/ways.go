@@ -10,11 +10,11 @@ type Gateway struct {
 
 // Outlier leaves backends out that fail more often than they may (gRFC A50).
 type Outlier struct {
-	Failures Percent       `yaml:"failures" doc:"of a backend's calls in an interval, from which it is left out" min:"1%" max:"100%" default:"50%"`
+	Failures Percent       `yaml:"failures" doc:"of a backend's calls in an interval; when more of them fail, it is left out" min:"1%" max:"99%" default:"50%"`
 	Calls    int           `yaml:"calls" doc:"calls in an interval under which a backend is not judged" min:"1" max:"1000000" default:"10"`
 	Interval time.Duration `yaml:"interval" doc:"how often backends are judged" min:"10ms" max:"1h" default:"500ms"`
 	Eject    time.Duration `yaml:"eject" doc:"how long a backend is left out the first time" min:"10ms" max:"1h" default:"5s"`
-	Most     Percent       `yaml:"most" doc:"of the backends, that may be left out at once" min:"1%" max:"100%" default:"50%"`
+	Most     Percent       `yaml:"most" doc:"of the backends; when as many are left out, no further one is" min:"1%" max:"100%" default:"50%"`
 }
 
 // Proxy says how the proxy of a route stands.
@@ -26,7 +26,7 @@ type Proxy struct {
 // Retry tries failed calls again, in the client's service config.
 type Retry struct {
 	Attempts int           `yaml:"attempts" doc:"tries in all" min:"2" max:"5" default:"3"`
-	Backoff  time.Duration `yaml:"backoff" doc:"the longest wait before the second try; each later one is twice as long" min:"1ms" max:"1m" default:"10ms"`
+	Backoff  time.Duration `yaml:"backoff" doc:"the wait before the second try, 20 % at random more or less; each later one is twice as long" min:"1ms" max:"1m" default:"10ms"`
 	Codes    []string      `yaml:"codes" doc:"the codes that are tried again (default: UNAVAILABLE)"`
 }
 

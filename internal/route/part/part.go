@@ -138,7 +138,9 @@ func (p *Part) ResetUsage() {
 	p.ended, p.peak, p.baseline, p.losses = 0, 0, 0, nil
 	if p.process != nil {
 		p.baseline, _ = tree(p.process.Pid())
-		_ = measure.ResetMaxRSS(p.process.Pid())
+		for _, id := range measure.Tree(p.process.Pid()) {
+			_ = measure.ResetMaxRSS(id)
+		}
 	}
 }
 

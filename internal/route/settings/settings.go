@@ -47,7 +47,7 @@ type Proxy struct {
 // Retry tries failed calls again.
 type Retry struct {
 	Attempts int           `json:"attempts"` // in all, 2 to 5
-	Backoff  time.Duration `json:"backoff"`  // the longest before the second attempt
+	Backoff  time.Duration `json:"backoff"`  // before the second attempt, 20 % more or less
 	Codes    []string      `json:"codes"`    // UNAVAILABLE
 }
 
