@@ -1,14 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"os"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -37,7 +33,13 @@ until it is told to stop (SIGTERM or SIGINT); then it drains.`,
 			}
 			server.Log = slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil))
 			if supervised {
-				go obey(c.InOrStdin(), &server)
+				defer func() { server.Count(c.OutOrStdout()) }() // of all calls, now that they are answered
+				// A supervisor that is gone ends this process, which no look at the parent
+				// process could tell without a delay.
+				go func() {
+					server.Obey(c.InOrStdin(), c.OutOrStdout())
+					os.Exit(exitLab)
+				}()
 			}
 			return server.Serve(c.Context(), listener)
 		},
@@ -46,27 +48,13 @@ until it is told to stop (SIGTERM or SIGINT); then it drains.`,
 	flags.StringVar(&listen, "listen", "127.0.0.1:50051", "`address` to listen on")
 	flags.StringVar(&server.ID, "id", hostname(), "identity that every answer carries")
 	flags.DurationVar(&server.Delay, "delay", 0, "wait before every answer")
-	flags.IntVar(&server.Workers, "workers", 0, "calls that wait for --delay at once, while others queue (default: all)")
+	flags.IntVar(&server.Workers, "workers", 0, "calls that it works on at once, while others queue (default: all)")
+	flags.DurationVar(&server.MaxAge, "max-age", 0, "after this, some 10 % more or less, a connection is told to go (default: never)")
+	flags.DurationVar(&server.AgeGrace, "age-grace", 0, "how long its calls may go on then (default: as long as they take)")
 	flags.DurationVar(&server.Drain, "drain", 0, "how long it still accepts calls once told to stop")
 	flags.BoolVar(&supervised, "supervised", false, "take orders on standard input, and end when it does")
 	_ = flags.MarkHidden("supervised")
 	return command
-}
-
-// obey does what a supervisor writes, and ends this process when the supervisor is
-// gone, which no test of the parent process could tell without a delay.
-func obey(orders io.Reader, server *workload.Server) {
-	lines := bufio.NewScanner(orders)
-	for lines.Scan() {
-		if by, ok := strings.CutPrefix(lines.Text(), "slow "); ok {
-			if d, err := time.ParseDuration(by); err == nil {
-				server.Slow(d)
-				continue
-			}
-		}
-		server.Log.Error("an order that no server knows", "order", lines.Text())
-	}
-	os.Exit(exitLab)
 }
 
 func hostname() string {

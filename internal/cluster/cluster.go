@@ -42,26 +42,31 @@ type Deployment interface {
 	// go on.
 	Pause(ctx context.Context, n int) ([]string, error)
 	Resume(ctx context.Context) error
-	// Slow makes the n oldest ready backends add by to every answer; 0 ends that.
-	Slow(ctx context.Context, n int, by time.Duration) ([]string, error)
+	// Slow makes the n oldest ready backends add by to every answer, or take times as long
+	// for it; neither ends that, on all.
+	Slow(ctx context.Context, n int, by time.Duration, times float64) ([]string, error)
 	// Stop ends the n oldest ready backends gracefully; each is replaced.
 	Stop(ctx context.Context, n int) ([]string, error)
 	// Roll replaces every backend, one after the other, each new one ready before an old
-	// one is told to stop. It returns at once: watch the endpoints.
+	// one is told to stop. It returns at once: watch the endpoints. A new one that does not
+	// become ready is a loss, and ends it.
 	Roll(context.Context) ([]string, error)
-	// Fail makes the n oldest ready backends answer every call with a code: UNAVAILABLE.
+	// Fail makes the n oldest ready backends answer every call at once with a code:
+	// UNAVAILABLE. They stay ready.
 	Fail(ctx context.Context, n int, code string) ([]string, error)
 	// Flap turns the health of the n oldest ready backends to and fro, not serving first.
 	Flap(ctx context.Context, n int, every time.Duration) ([]string, error)
-	// Cut cuts connections of the n oldest ready backends: by RST, those there are;
-	// else packets to and from them vanish.
+	// Cut cuts what is between callers and the n oldest ready backends: by RST the
+	// connections that there are; else packets to and from them vanish. The cluster's own
+	// probe still reaches them.
 	Cut(ctx context.Context, n int, reset bool) ([]string, error)
 	// MisleadDNS makes the name server slow, or lie.
 	MisleadDNS(delay time.Duration, lie bool) error
 	// Recover ends Slow, Fail, Flap, Cut and MisleadDNS.
 	Recover(context.Context) error
-	// Served is how many calls each backend began, those that ended too where they could
-	// still be asked, since ResetUsage.
+	// Served is how many calls each backend began since ResetUsage, those too that ended
+	// after they were told to stop. One that was killed, or is paused, cannot be asked and
+	// is left out.
 	Served() map[string]uint64
 	// ResetUsage starts a new measurement of resources; Usage reads it, by identity.
 	ResetUsage() error

@@ -61,7 +61,7 @@ func perform(ctx context.Context, f field, e experiment.Event) ([]string, error)
 	case e.Resume:
 		return nil, servers.Resume(ctx)
 	case e.Slow != nil:
-		return servers.Slow(ctx, e.Slow.Backends, e.Slow.By)
+		return servers.Slow(ctx, e.Slow.Backends, e.Slow.By, e.Slow.Times)
 	case e.Stop > 0:
 		return servers.Stop(ctx, e.Stop)
 	case e.Fail != nil:

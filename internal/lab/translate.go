@@ -1,6 +1,8 @@
 package lab
 
 import (
+	"strconv"
+
 	"rpclab/internal/caller"
 	"rpclab/internal/cluster"
 	"rpclab/internal/experiment"
@@ -14,7 +16,7 @@ import (
 func workloadOf(c experiment.Config) workload.Spec {
 	var w workload.Spec
 	if g := c.Workload.Greet; g != nil {
-		w.Greet = &workload.Greet{Delay: g.Delay, Workers: g.Workers}
+		w.Greet = &workload.Greet{Delay: g.Delay}
 	}
 	if f := c.Workload.Fibonacci; f != nil {
 		w.Fibonacci = &workload.Fibonacci{From: f.From, To: f.To}
@@ -28,11 +30,28 @@ func workloadOf(c experiment.Config) workload.Spec {
 func specOf(c experiment.Config) cluster.Spec {
 	return cluster.Spec{
 		Name:     "greeter",
-		Args:     workloadOf(c).ServerArgs(),
+		Args:     serverArgs(c),
 		Replicas: c.Server.Replicas,
 		Drain:    c.Server.Drain,
 		Zones:    c.Server.Zones,
 	}
+}
+
+// serverArgs are the arguments of the server program: only those that differ from its own
+// defaults, which not every language has.
+func serverArgs(c experiment.Config) []string {
+	args := workloadOf(c).ServerArgs()
+	workers := c.Server.Workers
+	if g := c.Workload.Greet; g != nil && workers == 0 {
+		workers = g.Workers // where it was before every workload had it
+	}
+	if workers > 0 {
+		args = append(args, "--workers", strconv.Itoa(workers))
+	}
+	if c.Server.MaxAge > 0 {
+		args = append(args, "--max-age", c.Server.MaxAge.String(), "--age-grace", c.Server.AgeGrace.String())
+	}
+	return args
 }
 
 // settingsOf are those of the route.

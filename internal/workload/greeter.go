@@ -3,10 +3,8 @@ package workload
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
@@ -15,16 +13,10 @@ import (
 // Greet is Greeter/SayHello, answered after a delay.
 type Greet struct {
 	Delay time.Duration `json:"delay"`
-	// Workers is how many calls a backend waits for at once, while others queue; 0: all.
-	Workers int `json:"workers,omitempty"`
 }
 
 func (g Greet) args() []string {
-	args := []string{"--delay", g.Delay.String()}
-	if g.Workers > 0 {
-		args = append(args, "--workers", strconv.Itoa(g.Workers))
-	}
-	return args
+	return []string{"--delay", g.Delay.String()}
 }
 
 func (Greet) unary() (Unary, error) {
@@ -50,18 +42,9 @@ type greeter struct {
 	rpclabv1.UnimplementedGreeterServer
 	id    string
 	delay time.Duration
-	room  chan struct{} // for those who wait at once; nil: for all
 }
 
 func (g greeter) SayHello(ctx context.Context, request *rpclabv1.HelloRequest) (*rpclabv1.HelloReply, error) {
-	if g.room != nil {
-		select {
-		case g.room <- struct{}{}:
-			defer func() { <-g.room }()
-		case <-ctx.Done():
-			return nil, status.FromContextError(ctx.Err()).Err()
-		}
-	}
 	if err := wait(ctx, g.delay); err != nil {
 		return nil, err
 	}

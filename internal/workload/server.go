@@ -5,15 +5,15 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
-	"google.golang.org/grpc/status"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
 )
@@ -22,30 +22,44 @@ import (
 type Server struct {
 	ID    string        // the identity that every answer carries
 	Delay time.Duration // before every answer
-	// Workers is how many calls wait for their delay at once, while others queue; 0: all.
+	// Workers is how many calls it works on at once, while others queue; 0: all.
 	Workers int
 	Drain   time.Duration // how long it still accepts calls once it is told to stop
-	Log     *slog.Logger
+	// MaxAge is after how long a connection is told to go, some 10 % more or less, and
+	// AgeGrace how long its calls may go on then (gRFC A9); 0: for ever.
+	MaxAge, AgeGrace time.Duration
+	Log              *slog.Logger
 
-	slow atomic.Int64 // nanoseconds added to every answer
+	setUp  sync.Once
+	room   chan struct{} // for the calls that are worked on; nil: for all
+	health *health.Server
+	ails   atomic.Pointer[Ailment]
+	flaps  flapping
+	served atomic.Uint64 // calls begun
 }
 
-// Slow adds by to every answer from now on; 0 ends that.
-func (s *Server) Slow(by time.Duration) { s.slow.Store(int64(by)) }
+// ready makes what the first use needs.
+func (s *Server) ready() {
+	s.setUp.Do(func() {
+		s.health = health.NewServer()
+		if s.Workers > 0 {
+			s.room = make(chan struct{}, s.Workers)
+		}
+		s.ails.Store(&Ailment{})
+	})
+}
 
 // Serve answers until ctx ends. Then it says NOT_SERVING, accepts calls for Drain
 // more, tells clients to go (GOAWAY), and returns when the last call is answered.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
-	server := grpc.NewServer(grpc.UnaryInterceptor(s.identify))
-	g := greeter{id: s.ID, delay: s.Delay}
-	if s.Workers > 0 {
-		g.room = make(chan struct{}, s.Workers)
-	}
-	rpclabv1.RegisterGreeterServer(server, g)
+	s.ready()
+	defer s.flaps.end()
+	server := grpc.NewServer(grpc.UnaryInterceptor(s.answer), grpc.StreamInterceptor(s.answerStream),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: s.MaxAge, MaxConnectionAgeGrace: s.AgeGrace}))
+	rpclabv1.RegisterGreeterServer(server, greeter{id: s.ID, delay: s.Delay})
 	rpclabv1.RegisterFibonacciServer(server, fibonacci{id: s.ID})
 	rpclabv1.RegisterCounterServer(server, &counter{id: s.ID})
-	healthy := health.NewServer()
-	healthv1.RegisterHealthServer(server, healthy)
+	healthv1.RegisterHealthServer(server, s.health)
 	reflection.Register(server)
 
 	failed := make(chan error, 1)
@@ -56,37 +70,9 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
 	case <-ctx.Done():
 	}
-	healthy.Shutdown()
+	s.health.Shutdown()
 	s.Log.Info("draining", "id", s.ID, "for", s.Drain.String())
 	time.Sleep(s.Drain)
 	server.GracefulStop()
 	return <-failed
-}
-
-// identify puts the identity into the trailer of every answer and makes slow ones slow.
-func (s *Server) identify(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-	if err := grpc.SetTrailer(ctx, metadata.Pairs(Trailer, s.ID)); err != nil {
-		return nil, err
-	}
-	if info.FullMethod != healthv1.Health_Check_FullMethodName {
-		if err := wait(ctx, time.Duration(s.slow.Load())); err != nil {
-			return nil, err
-		}
-	}
-	return next(ctx, request)
-}
-
-// wait returns after d, or with the status of a call that was given up before.
-func wait(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return status.FromContextError(ctx.Err()).Err()
-	}
 }

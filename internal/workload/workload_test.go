@@ -135,7 +135,7 @@ func TestItDrainsBeforeItGoes(t *testing.T) {
 func TestItCanBeMadeSlow(t *testing.T) {
 	server := &workload.Server{ID: "b"}
 	channel, _, _ := serve(t, server)
-	server.Slow(50 * time.Millisecond)
+	server.Suffer(workload.Ailment{Slow: 50 * time.Millisecond})
 	began := time.Now()
 	if _, _, err := greet(t.Context(), channel); err != nil || time.Since(began) < 50*time.Millisecond {
 		t.Errorf("answered in %v, %v", time.Since(began), err)

@@ -25,14 +25,15 @@ type deployment struct {
 
 	mu       sync.Mutex
 	wanted   int
-	started  int // gives the next identity
+	rolling  bool // each backend is being replaced
+	started  int  // gives the next identity
 	replicas []*replica
 	books    books
 }
 
 func newDeployment(c *Cluster, spec cluster.Spec, endpoints *cluster.Endpoints, publisher *publish.Publisher) *deployment {
 	d := &deployment{cluster: c, spec: spec, endpoints: endpoints, publisher: publisher, wanted: spec.Replicas,
-		books: books{ended: map[string]cluster.Usage{}}}
+		books: newBooks()}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	return d
 }
@@ -84,6 +85,9 @@ func (d *deployment) launch(first func(error)) error {
 	if err != nil {
 		return err
 	}
+	if d.spec.Zones > 1 {
+		r.zone = fmt.Sprintf("zone-%d", d.started%d.spec.Zones)
+	}
 	d.started++
 	d.replicas = append(d.replicas, r)
 	d.tasks.Go(func() { d.run(r, first) })
@@ -121,6 +125,9 @@ func (d *deployment) bury(r *replica, failed error) {
 	defer d.mu.Unlock()
 	d.replicas = slices.DeleteFunc(d.replicas, func(other *replica) bool { return other == r })
 	d.books.ended[r.id] = cluster.Usage{CPU: r.process.CPU() - r.baseline, MaxRSS: r.peak}
+	if calls, ok := r.finalCount(); ok {
+		d.books.served[r.id] = calls - r.began
+	}
 	if d.ctx.Err() != nil || r.retired() {
 		return
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 )
 
 // Scale starts backends, or tells the newest ones to go: each is published as
@@ -27,10 +26,25 @@ func (d *deployment) Scale(_ context.Context, replicas int) ([]string, error) {
 	}
 	leaving := active[min(replicas, len(active)):]
 	for _, r := range leaving {
-		r.leave(d.endpoints)
-		d.tasks.Go(func() { r.stop(d.spec.Drain) })
+		d.dismiss(r)
 	}
 	return identities(leaving), nil
+}
+
+// Stop ends the n oldest ready backends gracefully. Each is replaced at once, as a
+// ReplicaSet does for a pod that is being deleted.
+func (d *deployment) Stop(_ context.Context, n int) ([]string, error) {
+	return d.each(n, func(r *replica) error {
+		d.dismiss(r)
+		d.replace(r)
+		return nil
+	})
+}
+
+// dismiss publishes a backend as terminating and tells it to go, in the same moment.
+func (d *deployment) dismiss(r *replica) {
+	r.leave(d.endpoints)
+	d.tasks.Go(func() { r.stop(d.spec.Drain) })
 }
 
 // Kill ends the n oldest ready backends with SIGKILL.
@@ -57,21 +71,6 @@ func (d *deployment) Resume(context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// Slow makes the n oldest ready backends add by to every answer. To end it, all
-// backends are told.
-func (d *deployment) Slow(_ context.Context, n int, by time.Duration) ([]string, error) {
-	if by == 0 {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		var errs []error
-		for _, r := range d.active() {
-			errs = append(errs, r.slow(0))
-		}
-		return nil, errors.Join(errs...)
-	}
-	return d.each(n, func(r *replica) error { return r.slow(by) })
 }
 
 // each does something to the n oldest backends that are ready and not paused: the

@@ -3,33 +3,65 @@ package local
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strconv"
 	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"rpclab/internal/workload"
 )
 
-var errNotYet = errors.New("this fault is not there yet")
+// Slow makes the n oldest ready backends slower. To end it, all backends are told.
+func (d *deployment) Slow(_ context.Context, n int, by time.Duration, times float64) ([]string, error) {
+	slow := func(a *workload.Ailment) { a.Slow, a.Times = by, times }
+	if by == 0 && times == 0 {
+		return nil, d.all(func(r *replica) error { return r.ail(slow) })
+	}
+	return d.each(n, func(r *replica) error { return r.ail(slow) })
+}
 
-// Stop ends the n oldest ready backends gracefully; each is replaced.
-func (d *deployment) Stop(context.Context, int) ([]string, error) { return nil, errNotYet }
+// Fail makes the n oldest ready backends answer every call with a code.
+func (d *deployment) Fail(_ context.Context, n int, name string) ([]string, error) {
+	var code codes.Code
+	if err := code.UnmarshalJSON([]byte(strconv.Quote(name))); err != nil || code == codes.OK {
+		return nil, fmt.Errorf("fail with %q: no code of an error; there are UNAVAILABLE, INTERNAL, RESOURCE_EXHAUSTED, …", name)
+	}
+	return d.each(n, func(r *replica) error {
+		return r.ail(func(a *workload.Ailment) { a.Code = code })
+	})
+}
 
-// Roll replaces every backend.
-func (d *deployment) Roll(context.Context) ([]string, error) { return nil, errNotYet }
+// Flap turns the health of the n oldest ready backends to and fro; the probe sees it.
+func (d *deployment) Flap(_ context.Context, n int, every time.Duration) ([]string, error) {
+	return d.each(n, func(r *replica) error {
+		return r.ail(func(a *workload.Ailment) { a.Flap = every })
+	})
+}
 
-// Fail makes backends answer with an error.
-func (d *deployment) Fail(context.Context, int, string) ([]string, error) { return nil, errNotYet }
+// MisleadDNS makes the name server slow, or lie.
+func (d *deployment) MisleadDNS(delay time.Duration, lie bool) error {
+	d.publisher.Mislead(delay, lie)
+	return nil
+}
 
-// Flap turns the health of backends to and fro.
-func (d *deployment) Flap(context.Context, int, time.Duration) ([]string, error) {
-	return nil, errNotYet
+// Recover ends everything that ails backends, and what is cut.
+func (d *deployment) Recover(context.Context) error {
+	d.publisher.Mislead(0, false)
+	return d.all(func(r *replica) error { return r.ail(func(a *workload.Ailment) { *a = workload.Ailment{} }) })
+}
+
+// all does something to every backend that was not told to go.
+func (d *deployment) all(do func(*replica) error) error {
+	d.mu.Lock()
+	active := d.active()
+	d.mu.Unlock()
+	var errs []error
+	for _, r := range active {
+		errs = append(errs, do(r))
+	}
+	return errors.Join(errs...)
 }
 
 // Cut cuts connections of backends.
-func (d *deployment) Cut(context.Context, int, bool) ([]string, error) { return nil, errNotYet }
-
-// MisleadDNS makes the name server slow, or lie.
-func (d *deployment) MisleadDNS(time.Duration, bool) error { return errNotYet }
-
-// Recover ends all faults.
-func (d *deployment) Recover(context.Context) error { return errNotYet }
-
-// Served is how many calls each backend began.
-func (d *deployment) Served() map[string]uint64 { return nil }
+func (d *deployment) Cut(context.Context, int, bool) ([]string, error) { return nil, errors.New("not yet") }

@@ -195,7 +195,7 @@ func TestASlowBackendAddsToItsDelay(t *testing.T) {
 	if _, _, took := greet(t, ready(d)[0]); took < 20*time.Millisecond {
 		t.Errorf("answered in %v, the delay is 20ms", took)
 	}
-	hit(t)(d.Slow(t.Context(), 1, 150*time.Millisecond))
+	hit(t)(d.Slow(t.Context(), 1, 150*time.Millisecond, 0))
 	testkit.Await(t, "answers take 170ms", func() bool {
 		_, _, took := greet(t, ready(d)[0])
 		return took >= 170*time.Millisecond
@@ -207,7 +207,10 @@ func TestEventsOnMoreBackendsThanAreReadyAreErrors(t *testing.T) {
 	for what, do := range map[string]func() ([]string, error){
 		"kill":  func() ([]string, error) { return d.Kill(t.Context(), 2) },
 		"pause": func() ([]string, error) { return d.Pause(t.Context(), 2) },
-		"slow":  func() ([]string, error) { return d.Slow(t.Context(), 2, time.Second) },
+		"slow":  func() ([]string, error) { return d.Slow(t.Context(), 2, time.Second, 0) },
+		"stop":  func() ([]string, error) { return d.Stop(t.Context(), 2) },
+		"fail":  func() ([]string, error) { return d.Fail(t.Context(), 2, "UNAVAILABLE") },
+		"flap":  func() ([]string, error) { return d.Flap(t.Context(), 2, time.Second) },
 		"scale": func() ([]string, error) { return d.Scale(t.Context(), 0) },
 	} {
 		if _, err := do(); err == nil || !strings.Contains(err.Error(), "needed") {

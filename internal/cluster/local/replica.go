@@ -17,13 +17,14 @@ import (
 	"rpclab/internal/cluster"
 	"rpclab/internal/measure"
 	"rpclab/internal/process"
+	"rpclab/internal/workload"
 )
 
 const (
 	// startTimeout is how long a server may take until it is healthy.
 	startTimeout = 30 * time.Second
-	// A ready backend is probed as a kubelet would with periodSeconds 1,
-	// timeoutSeconds 1 and failureThreshold 3.
+	// A ready backend is probed as a kubelet would with periodSeconds 1, timeoutSeconds 1
+	// and failureThreshold 3; one that answers that it does not serve is believed at once.
 	probePeriod   = time.Second
 	probeFailures = 3
 	// stopGrace is how long a backend may take to finish its calls after its drain.
@@ -34,21 +35,26 @@ const (
 type replica struct {
 	id      string
 	addr    netip.AddrPort
+	zone    string // empty: there is one
 	process *process.Process
 	channel *grpc.ClientConn // to its health service
+	counter *counter
 
 	mu       sync.Mutex
 	stopping bool
 	paused   bool
+	ails     workload.Ailment
 
 	// Of the deployment's books, under its lock.
 	baseline time.Duration // CPU time at ResetUsage
+	began    uint64        // calls at ResetUsage
 	peak     uint64        // memory in bytes, the last time that it was looked at
 }
 
 func startReplica(id string, addr netip.AddrPort, command []string) (*replica, error) {
 	args := append(command[:len(command):len(command)], "--id", id, "--listen", addr.String(), "--supervised")
-	p, err := process.Start(process.Spec{Args: args})
+	counter := newCounter()
+	p, err := process.Start(process.Spec{Args: args, Stdout: counter})
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +63,7 @@ func startReplica(id string, addr netip.AddrPort, command []string) (*replica, e
 		p.Kill()
 		return nil, err
 	}
-	return &replica{id: id, addr: addr, process: p, channel: channel}, nil
+	return &replica{id: id, addr: addr, process: p, channel: channel, counter: counter}, nil
 }
 
 // awaitReady returns when gRPC health says SERVING. It fails with the server's last
@@ -95,10 +101,13 @@ func (r *replica) tend(endpoints *cluster.Endpoints) {
 			return
 		case <-tick.C:
 		}
-		if r.serving() {
-			failures = 0
-		} else {
+		switch answer, err := r.probe(); {
+		case err != nil:
 			failures++
+		case answer == healthv1.HealthCheckResponse_SERVING:
+			failures = 0
+		default:
+			failures = probeFailures // it says so itself: there is nothing to be sure of
 		}
 		r.publish(endpoints, failures < probeFailures)
 	}
@@ -109,7 +118,7 @@ func (r *replica) publish(endpoints *cluster.Endpoints, serving bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.stopping {
-		endpoints.Set(cluster.Endpoint{ID: r.id, Addr: r.addr, Serving: serving})
+		endpoints.Set(cluster.Endpoint{ID: r.id, Addr: r.addr, Serving: serving, Zone: r.zone})
 	}
 }
 
@@ -126,11 +135,11 @@ func (r *replica) leave(endpoints *cluster.Endpoints) {
 	}
 }
 
-func (r *replica) serving() bool {
+func (r *replica) probe() (healthv1.HealthCheckResponse_ServingStatus, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), probePeriod)
 	defer cancel()
 	answer, err := healthv1.NewHealthClient(r.channel).Check(ctx, &healthv1.HealthCheckRequest{})
-	return err == nil && answer.Status == healthv1.HealthCheckResponse_SERVING
+	return answer.GetStatus(), err
 }
 
 // retire marks the backend as going away, so that it is neither probed nor replaced.
@@ -174,14 +183,6 @@ func (r *replica) sampleMemory() {
 	if peak, err := measure.MaxRSS(r.process.Pid()); err == nil {
 		r.peak = peak
 	}
-}
-
-// slow tells the server, over its standard input, to add by to every answer.
-func (r *replica) slow(by time.Duration) error {
-	if _, err := fmt.Fprintf(r.process.Stdin, "slow %s\n", by); err != nil {
-		return fmt.Errorf("slow down %s: %w", r.id, err)
-	}
-	return nil
 }
 
 // stop ends the process gracefully. A paused one is let go on, or it could not end.

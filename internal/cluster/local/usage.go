@@ -12,18 +12,24 @@ import (
 // books are what is remembered of backends since ResetUsage.
 type books struct {
 	ended  map[string]cluster.Usage
+	served map[string]uint64 // by those that ended
 	losses []string
+}
+
+func newBooks() books {
+	return books{ended: map[string]cluster.Usage{}, served: map[string]uint64{}}
 }
 
 // ResetUsage starts new books.
 func (d *deployment) ResetUsage() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.books = books{ended: map[string]cluster.Usage{}}
+	d.books = newBooks()
 	var errs []error
 	for _, r := range d.replicas {
 		cpu, err := measure.CPU(r.process.Pid())
 		r.baseline = cpu
+		r.began, _ = r.count() // one that cannot say so now began at nothing, or cannot later
 		errs = append(errs, err, measure.ResetMaxRSS(r.process.Pid()))
 	}
 	return errors.Join(errs...)
@@ -45,6 +51,19 @@ func (d *deployment) Usage() map[string]cluster.Usage {
 		used[r.id] = cluster.Usage{CPU: cpu - r.baseline, MaxRSS: r.peak}
 	}
 	return used
+}
+
+// Served is how many calls each backend began.
+func (d *deployment) Served() map[string]uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	served := maps.Clone(d.books.served)
+	for _, r := range d.replicas {
+		if calls, ok := r.count(); ok {
+			served[r.id] = calls - r.began
+		}
+	}
+	return served
 }
 
 // Losses are the backends that ended unasked.

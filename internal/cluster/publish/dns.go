@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 
 	"github.com/miekg/dns"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -25,6 +26,8 @@ type DNS struct {
 	servers []*dns.Server
 	done    chan error // one from each server
 	close   func() error
+	closing chan struct{} // closes before the servers do
+	wrong   atomic.Pointer[misled]
 }
 
 // ServeDNS answers for names from endpoints at an address; port 0 takes a port
@@ -36,17 +39,20 @@ func ServeDNS(endpoints *cluster.Endpoints, names Names, at netip.AddrPort) (*DN
 	}
 	addr := tcp.Addr().(*net.TCPAddr).AddrPort()
 	z := zone{service: names.Service, server: addr.Addr()}
+	d := &DNS{addr: addr, done: make(chan error, 2), closing: make(chan struct{})}
+	d.Mislead(0, false)
 	handler := func(size int) dns.HandlerFunc {
 		return func(w dns.ResponseWriter, query *dns.Msg) {
 			now, _ := endpoints.Now()
+			now = d.mislead(now)
 			// A reply that cannot be written has no one left to tell: the client asks again.
 			_ = w.WriteMsg(z.answer(query, now, size, shuffle))
 		}
 	}
-	d := &DNS{addr: addr, done: make(chan error, 2), servers: []*dns.Server{
+	d.servers = []*dns.Server{
 		{Listener: tcp, Handler: handler(dns.MaxMsgSize)},
 		{PacketConn: udp, Handler: handler(dns.MinMsgSize)},
-	}}
+	}
 	for _, s := range d.servers {
 		started := make(chan struct{})
 		s.NotifyStartedFunc = func() { close(started) }
@@ -65,6 +71,7 @@ func (d *DNS) Addr() netip.AddrPort { return d.addr }
 func (d *DNS) Close() error { return d.close() }
 
 func (d *DNS) shutdown() error {
+	close(d.closing)
 	var errs []error
 	for _, s := range d.servers {
 		errs = append(errs, s.Shutdown())

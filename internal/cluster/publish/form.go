@@ -48,6 +48,9 @@ func (b book) endpoint(e cluster.Endpoint) discovery.Endpoint {
 	if isLabel(e.ID) {
 		out.Hostname = new(e.ID)
 	}
+	if e.Zone != "" {
+		out.Zone = new(e.Zone)
+	}
 	return out
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"time"
 
 	"rpclab/internal/cluster"
 )
@@ -56,6 +57,10 @@ func Serve(endpoints *cluster.Endpoints, names Names, ip netip.Addr) (*Publisher
 
 // Service says where the endpoints are published.
 func (p *Publisher) Service() cluster.Service { return p.service }
+
+// Mislead makes the name server answer so much later, and lie: with addresses at which
+// nothing listens. Neither makes it honest again.
+func (p *Publisher) Mislead(delay time.Duration, lie bool) { p.dns.Mislead(delay, lie) }
 
 // Close ends both servers and every watch, and returns when they are gone.
 func (p *Publisher) Close() error {
