@@ -64,4 +64,6 @@ func (d *deployment) all(do func(*replica) error) error {
 }
 
 // Cut cuts connections of backends.
-func (d *deployment) Cut(context.Context, int, bool) ([]string, error) { return nil, errors.New("not yet") }
+func (d *deployment) Cut(context.Context, int, bool) ([]string, error) {
+	return nil, errors.New("not yet")
+}
