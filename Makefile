@@ -9,7 +9,7 @@ check: tools proxies
 	GOOS=darwin go vet ./...
 	go test -short $$(go list ./... | grep -v -e /test/e2e -e /test/conformance)
 
-test: check conformance-tools
+test: check conformance-tools dashboards-tools
 	go test -race -count=1 -timeout 40m ./internal/... ./test/house/... ./api/... ./experiments/...
 	go test -count=1 -timeout 40m ./cmd/... $$(go list ./test/... | grep -v /test/conformance)
 	go test -count=1 -timeout 15m ./test/conformance
@@ -31,6 +31,7 @@ proxies: ; @go run ./cmd/rpclab doctor --install
 
 # Servers that others wrote, into the system (Debian packages) and the user's cache.
 conformance-tools: ; @test/conformance/tools.sh
+dashboards-tools: ; @test/dashboards/tools.sh
 
 # Go, and a C compiler for the race detector; modules come into Go's own cache.
 tools:
