@@ -140,10 +140,8 @@ func (d *document) checkEvents(events []Event, config Config, c *problems) {
 			c.add(at, "at %s the load is over: it lasts %s", short(e.At), short(length))
 		}
 		last = e.At
-		for what, count := range map[string]int{"kill": e.Kill, "pause": e.Pause, "slow": e.slowed()} {
-			if count > backends {
-				c.add(n.get(what).at, "%s %d: there are only %d backends at that time", what, count, backends)
-			}
+		if word, count := e.hits(); count > backends {
+			c.add(n.get(word).at, "%s %d: there are only %d backends at that time", word, count, backends)
 		}
 		if e.Slow != nil && e.Slow.By > 0 && e.Slow.Times > 0 {
 			c.add(n.get("slow").at, "slow can have only one of by and times")
@@ -201,11 +199,4 @@ func (l Load) duration() time.Duration {
 		return l.Closed.Duration
 	}
 	return 0
-}
-
-func (e Event) slowed() int {
-	if e.Slow == nil {
-		return 0
-	}
-	return e.Slow.Backends
 }

@@ -77,20 +77,3 @@ func (c Channel) String() string {
 	}
 	return c.Mode
 }
-
-// String is what is done, without the time: scale 10, kill 1.
-func (e Event) String() string {
-	switch {
-	case e.Scale > 0:
-		return fmt.Sprintf("scale %d", e.Scale)
-	case e.Kill > 0:
-		return fmt.Sprintf("kill %d", e.Kill)
-	case e.Pause > 0:
-		return fmt.Sprintf("pause %d", e.Pause)
-	case e.Resume:
-		return "resume"
-	case e.Slow != nil:
-		return fmt.Sprintf("slow %d by %s", e.Slow.Backends, short(e.Slow.By))
-	}
-	return "nothing"
-}
