@@ -49,7 +49,7 @@ real.`,
 	})
 	command.AddCommand(
 		runCommand(), loadCommand(), listCommand(), runsCommand(), reportCommand(), compareCommand(),
-		serverCommand(), callerCommand(), forwardCommand(), doctorCommand(), schemaCommand(),
+		serverCommand(), gatewayCommand(), callerCommand(), forwardCommand(), doctorCommand(), schemaCommand(),
 	)
 	return command
 }

@@ -1,0 +1,350 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"go.uber.org/goleak"
+
+	"rpclab/internal/caller"
+	"rpclab/internal/gateway"
+	"rpclab/internal/testkit"
+	"rpclab/internal/workload"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// servers run backends b0, b1, … and give their addresses, comma-separated.
+func servers(t *testing.T, each ...*workload.Server) string {
+	t.Helper()
+	var addrs []string
+	for i, server := range each {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		server.ID, server.Log = "b"+string(rune('0'+i)), slog.New(slog.DiscardHandler)
+		ctx, stop := context.WithCancel(context.Background())
+		var served sync.WaitGroup
+		served.Go(func() { _ = server.Serve(ctx, listener) })
+		t.Cleanup(func() {
+			stop()
+			served.Wait()
+		})
+		addrs = append(addrs, listener.Addr().String())
+	}
+	return strings.Join(addrs, ",")
+}
+
+// serve runs a gateway and gives its URL.
+func serve(t *testing.T, o gateway.Options) string {
+	t.Helper()
+	g, err := gateway.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(g.Handler())
+	t.Cleanup(func() {
+		s.Close()
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s.URL
+}
+
+func target(t *testing.T, text string) caller.Target {
+	t.Helper()
+	target, err := gateway.Target(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return target
+}
+
+type reply struct {
+	status  int
+	body    string
+	counted url.Values // calls by backend
+}
+
+func ask(t *testing.T, method, address string, fields ...string) reply {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(fields); i += 2 {
+		request.Header.Set(fields[i], fields[i+1])
+	}
+	answer, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		t.Error(err)
+		return reply{}
+	}
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	counted, err := url.ParseQuery(answer.Header.Get(gateway.Backends))
+	if err != nil {
+		t.Error(err)
+	}
+	return reply{answer.StatusCode, string(body), counted}
+}
+
+func get(t *testing.T, address string) reply {
+	t.Helper()
+	return ask(t, http.MethodGet, address)
+}
+
+func TestARequestMakesItsCallsAndSaysWhoAnswered(t *testing.T) {
+	at := serve(t, gateway.Options{Model: gateway.Threads, Target: target(t, servers(t, &workload.Server{}, &workload.Server{}))})
+	// The first calls may come before both connections are there.
+	testkit.Await(t, "both backends are reached", func() bool { return len(get(t, at+"/increment?iterations=4").counted) == 2 })
+	for path, want := range map[string]string{
+		"/fibonacci/random?iterations=10&output=false&fibo_start=800&fibo_end=10000": "calls answered: 10 (b0 5, b1 5)\n",
+		"/increment?iterations=8": "calls answered: 8 (b0 4, b1 4)\n",
+		"/increment?iteration=2":  "calls answered: 2 (b0 1, b1 1)\n",
+	} {
+		if got := get(t, at+path); got.status != 200 || got.body != want {
+			t.Errorf("%s answered %d %q, want %q", path, got.status, got.body, want)
+		}
+	}
+	if got := get(t, at+"/fibonacci?n=100"); !strings.Contains(got.body, `"n":100,"value":"354224848179261915075"`) {
+		t.Errorf("the hundredth number is %s", got.body)
+	}
+	var all struct {
+		Calls []struct {
+			Server string `json:"server_name"`
+			N      int
+			Value  string
+		}
+	}
+	got := get(t, at+"/fibonacci/random?iterations=6&output=true&fibo_start=10&fibo_end=10")
+	if err := json.Unmarshal([]byte(got.body), &all); err != nil || len(all.Calls) != 6 {
+		t.Fatalf("got %q: %v", got.body, err)
+	}
+	for _, call := range all.Calls {
+		if call.N != 10 || call.Value != "55" || !strings.HasPrefix(call.Server, "b") {
+			t.Errorf("a call is %+v", call)
+		}
+	}
+}
+
+func TestAWrongRequestIsRefusedInWords(t *testing.T) {
+	at := serve(t, gateway.Options{Model: gateway.Threads, Target: target(t, servers(t, &workload.Server{}))})
+	for path, want := range map[string]string{
+		"/fibonacci/random?iterations=10001":          "iterations=10001: it has to be a number from 1 to 10000",
+		"/fibonacci/random?iterations=0":              "iterations=0: it has to be a number from 1",
+		"/fibonacci/random?iterations=ten":            "iterations=ten: it has to be a number",
+		"/fibonacci/random?fibo_start=2000":           "fibo_start is 2000 and fibo_end 1000: the first must not be more",
+		"/fibonacci/random?fibo_end=100001":           "fibo_end=100001: it has to be a number from 0 to 100000",
+		"/fibonacci/random?output=maybe":              "output=maybe: it has to be true or false",
+		"/fibonacci/random?iteration=1&iterations=1":  "iterations and iteration are the same",
+		"/fibonacci/random?iterations=1&iterations=2": "iterations is given 2 times",
+		"/fibonacci/random?iterations=1&fibostart=1":  "there is no parameter fibostart; did you mean",
+		"/fibonacci":                             "n is missing: a number from 0 to 100000",
+		"/fibonacci?n=-1":                        "n=-1: it has to be a number from 0 to 100000",
+		"/increment?iterations=10001":            "iterations=10001: it has to be",
+		"/experiment/client?type=Clients&n=1":    "type=Clients: it has to be one of Client, ClientWithReuseConn, ClientWithKubeResolver",
+		"/experiment/client?type=Client&n=10001": "n=10001: it has to be a number from 1 to 10000",
+		"/increment?%zz":                         "cannot be read",
+		"/fibonacci/random?iterations=10000&output=true&fibo_start=1&fibo_end=100000": "output=true would be as much as 238 MiB: the most is 32",
+	} {
+		got := get(t, at+path)
+		var told struct{ Error, Code string }
+		if err := json.Unmarshal([]byte(got.body), &told); err != nil {
+			t.Errorf("%s: %q is no JSON: %v", path, got.body, err)
+		}
+		if got.status != 400 || told.Code != "INVALID_ARGUMENT" || !strings.Contains(told.Error, want) {
+			t.Errorf("%s answered %d %q, want %q", path, got.status, got.body, want)
+		}
+	}
+	if got := get(t, at+"/fibo"); got.status != 404 || !strings.Contains(got.body, "there is no GET /fibo; there are GET /fibonacci,") {
+		t.Errorf("another path answered %d %s", got.status, got.body)
+	}
+}
+
+// counts are the samples of a metric, by the values of one of its labels.
+func counts(t *testing.T, at, metric, label string) map[string]float64 {
+	t.Helper()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(get(t, at+"/metrics").body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := map[string]float64{}
+	for _, m := range families[metric].GetMetric() {
+		for _, l := range m.Label {
+			if l.GetName() == label {
+				by[l.GetValue()] += m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			}
+		}
+	}
+	return by
+}
+
+func TestTheMetricsAreTheCallsMadeExactly(t *testing.T) {
+	at := serve(t, gateway.Options{
+		Model: gateway.Threads, Mode: "headless", Target: target(t, servers(t, &workload.Server{}, &workload.Server{}, &workload.Server{})),
+	})
+	made := map[string]float64{}
+	var mu sync.Mutex
+	var users sync.WaitGroup
+	for range 20 {
+		users.Go(func() {
+			for id, calls := range get(t, at+"/fibonacci/random?iterations=30").counted {
+				mu.Lock()
+				n := json.Number(calls[0])
+				count, _ := n.Float64()
+				made[id] += count
+				mu.Unlock()
+			}
+		})
+	}
+	users.Wait()
+	got := counts(t, at, "grpc_requests_total", "server_name")
+	total := 0.0
+	for id, n := range got {
+		if n != made[id] {
+			t.Errorf("%s counted %g calls in the metrics, and %g in the answers", id, n, made[id])
+		}
+		total += n
+	}
+	if total != 600 || len(got) != 3 {
+		t.Errorf("600 calls are %v", got)
+	}
+	for metric, label := range map[string][2]string{
+		"grpc_requests_total": {"mode", "headless"}, "grpc_client_handled_total": {"grpc_code", "OK"},
+		"grpc_client_started_total": {"grpc_method", "Compute"}, "grpc_client_handling_seconds": {"grpc_service", "rpclab.v1.Fibonacci"},
+	} {
+		if n := counts(t, at, metric, label[0])[label[1]]; n != 600 {
+			t.Errorf("%s counts %g calls of %s", metric, n, label[1])
+		}
+	}
+	if got := ask(t, http.MethodPost, at+"/-/reset"); got.status != 200 {
+		t.Errorf("a reset answered %d %s", got.status, got.body)
+	}
+	if got := counts(t, at, "grpc_requests_total", "server_name"); len(got) != 0 {
+		t.Errorf("after a reset it counts %v", got)
+	}
+	get(t, at+"/increment?iterations=3")
+	if got := counts(t, at, "grpc_requests_total", "method")["Counter/Increment"]; got != 3 {
+		t.Errorf("three calls after a reset are %g", got)
+	}
+}
+
+func TestAFailedCallEndsItsRequestByItsCode(t *testing.T) {
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := closed.Addr().String()
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	at := serve(t, gateway.Options{Model: gateway.Async, Target: target(t, nobody)})
+	got := get(t, at+"/increment?iterations=5")
+	if got.status != 503 || !strings.Contains(got.body, `"code":"UNAVAILABLE"`) || !strings.Contains(got.body, "connection refused") {
+		t.Errorf("got %d %s", got.status, got.body)
+	}
+	if n := counts(t, at, "grpc_requests_total", "server_name")[""]; n != 1 {
+		t.Errorf("%g calls that nobody answered are counted; one failed and ended the request", n)
+	}
+}
+
+func TestAModelSaysWhichRequestsGoOnTogetherAndOverWhat(t *testing.T) {
+	for model, want := range map[string]struct {
+		together bool
+		channels int32
+	}{
+		gateway.OneThread: {false, 1}, gateway.Threads: {true, 1}, gateway.Async: {true, 4},
+	} {
+		t.Run(model, func(t *testing.T) {
+			const delay = 200 * time.Millisecond
+			addr := servers(t, &workload.Server{Delay: delay})
+			var dialled atomic.Int32
+			way := target(t, addr)
+			way.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
+				dialled.Add(1)
+				return new(net.Dialer).DialContext(ctx, "tcp", addr)
+			}
+			at := serve(t, gateway.Options{Model: model, Target: way, Open: func(string) (caller.Target, error) { return target(t, addr), nil }})
+			began := time.Now()
+			var users sync.WaitGroup
+			for range 4 {
+				users.Go(func() {
+					if got := get(t, at+"/increment?iterations=2"); got.status != 200 {
+						t.Errorf("got %d %s", got.status, got.body)
+					}
+					if got := get(t, at+"/experiment/client?type=ClientWithReuseConn&n=2"); got.status != 200 {
+						t.Errorf("got %d %s", got.status, got.body)
+					}
+				})
+			}
+			users.Wait()
+			if took := time.Since(began); (took < 4*delay) != want.together {
+				t.Errorf("four requests of %s took %s", delay, took)
+			}
+			if n := dialled.Load(); n != want.channels {
+				t.Errorf("%d connections were made, want %d", n, want.channels)
+			}
+		})
+	}
+}
+
+func TestABurstOfStudy2SaysWhoAnswered(t *testing.T) {
+	addrs := servers(t, &workload.Server{Delay: 10 * time.Millisecond}, &workload.Server{})
+	first, _, _ := strings.Cut(addrs, ",")
+	at := serve(t, gateway.Options{Model: gateway.Threads, Target: target(t, first), Open: func(way string) (caller.Target, error) {
+		if way == "clusterip" {
+			return target(t, first), nil
+		}
+		return caller.Target{}, errors.New("there is no EndpointSlice API")
+	}})
+	for _, kind := range []string{"Client", "ClientWithReuseConn"} {
+		var told struct {
+			Time  float64
+			Count map[string]int `json:"count_per_ip"`
+		}
+		got := get(t, at+"/experiment/client?type="+kind+"&n=50")
+		if err := json.Unmarshal([]byte(got.body), &told); err != nil || told.Count["b0"] != 50 || told.Time < 10 {
+			t.Errorf("%s answered %s: %v", kind, got.body, err)
+		}
+	}
+	if got := get(t, at+"/experiment/client?type=ClientWithKubeResolver&n=5"); got.status != 400 || !strings.Contains(got.body, "there is no EndpointSlice API") {
+		t.Errorf("got %d %s", got.status, got.body)
+	}
+}
+
+func TestATokenIsAskedForEverywhere(t *testing.T) {
+	at := serve(t, gateway.Options{Model: gateway.Threads, Target: target(t, "127.0.0.1:1"), Token: "s3cret"})
+	for _, path := range []string{"/metrics", "/increment", "/-/ready", "/nope"} {
+		for _, fields := range [][]string{nil, {"Authorization", "Bearer s3cre"}, {"Authorization", "s3cret"}} {
+			if got := ask(t, http.MethodGet, at+path, fields...); got.status != 401 {
+				t.Errorf("%s with %v answered %d", path, fields, got.status)
+			}
+		}
+	}
+	if got := ask(t, http.MethodGet, at+"/-/ready", "Authorization", "Bearer s3cret"); got.status != 200 || !bytes.Equal([]byte(got.body), []byte("ready\n")) {
+		t.Errorf("with its token it answered %d %s", got.status, got.body)
+	}
+}
