@@ -1,9 +1,16 @@
 package route
 
-import "rpclab/internal/route/settings"
+import (
+	// The policies that clients know beside their own.
+	_ "google.golang.org/grpc/balancer/leastrequest"
+	_ "google.golang.org/grpc/balancer/ringhash"
+	_ "google.golang.org/grpc/balancer/weightedroundrobin"
+
+	"rpclab/internal/route/settings"
+)
 
 // clientSide are the policies of a gRPC client that learns of every backend.
-var clientSide = []string{settings.RoundRobin, settings.LeastRequest, settings.WeightedRoundRobin, settings.PickFirst}
+var clientSide = []string{settings.RoundRobin, settings.LeastRequest, settings.WeightedRoundRobin, settings.RingHash, settings.PickFirst}
 
 // routes are all routes, in the order in which help shows them.
 var routes = []Route{
@@ -45,5 +52,13 @@ var routes = []Route{
 		Files:    1, // its own watch
 		Policies: clientSide, Outliers: true,
 		Open: openKuberesolver,
+	},
+	{
+		Name:     "xds",
+		Doc:      "the client itself follows a control plane (xDS without a proxy), which says where every ready backend is and how to spread calls",
+		Follows:  true,
+		Files:    1, // its own stream to the control plane
+		Policies: clientSide, Outliers: true,
+		Stand: standXDS, Open: openXDS,
 	},
 }

@@ -78,6 +78,16 @@ func TestWrongRequests(t *testing.T) {
 		{"gate-unknown-metric", func() []string { return []string{"compare", "latest", "latest", "--gate", "p98 ratio < 1.05"} }},
 		{"gate-no-ratio", func() []string { return []string{"compare", "latest", "latest", "--gate", "p99 < 1.05"} }},
 		{"gate-no-number", func() []string { return []string{"compare", "latest", "latest", "--gate", "p99 ratio < 5%"} }},
+		{"xds-no-endpoints", func() []string { return []string{"xds"} }},
+		{"xds-unknown-policy", func() []string { return []string{"xds", "--endpoints", "127.0.0.1:1", "--policy", "least_conn"} }},
+		{"xds-no-address", func() []string { return []string{"xds", "--endpoints", "greeter:50051"} }},
+		{"xds-api-in-tls", func() []string { return []string{"xds", "--endpoints", "https://cluster"} }},
+		{"xds-for-everyone", func() []string {
+			return []string{"xds", "--endpoints", "127.0.0.1:1", "--listen", "0.0.0.0:18000"}
+		}},
+		{"xds-empty-token", func() []string {
+			return []string{"xds", "--endpoints", "127.0.0.1:1", "--token-file", write("token", "\n")}
+		}},
 		{"junit-to-standard-output", func() []string { return []string{"compare", "latest", "latest", "--junit", "-"} }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -129,6 +139,7 @@ func TestHelp(t *testing.T) {
 	for _, args := range [][]string{
 		{"--help"}, {"run", "--help"}, {"list", "--help"}, {"runs", "--help"}, {"report", "--help"},
 		{"compare", "--help"}, {"server", "--help"}, {"doctor", "--help"}, {"schema", "--help"}, {"list"},
+		{"xds", "--help"},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			s := rpclab(t, args...)

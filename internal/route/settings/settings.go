@@ -6,6 +6,7 @@ package settings
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 )
@@ -28,6 +29,17 @@ const (
 	RingHash           = "ring_hash"
 	PickFirst          = "pick_first" // of the addresses in a random order
 )
+
+// Weights of [WeightedRoundRobin] count when a backend has reported for so long, and
+// are taken anew so often. gRPC's own 10 s and 1 s are for services that live for days.
+const (
+	WeightBlackout = 500 * time.Millisecond
+	WeightUpdate   = 250 * time.Millisecond
+)
+
+// HashHeader is the metadata by which [RingHash] chooses a backend. Calls without it go
+// to random ones or, where a control plane can say so, to the same if they share a channel.
+const HashHeader = "hash-key"
 
 // Outlier leaves out backends that fail more often than they may.
 type Outlier struct {
@@ -86,22 +98,27 @@ func (s Settings) ServiceConfig(own string) (string, error) {
 func (s Settings) balancing(policy string) (map[string]any, error) {
 	var child map[string]any
 	switch policy {
-	case RoundRobin, PickFirst, WeightedRoundRobin:
+	case RoundRobin:
 		child = map[string]any{policy: map[string]any{}}
+	case PickFirst:
+		child = map[string]any{policy: map[string]any{"shuffleAddressList": true}}
+	case WeightedRoundRobin:
+		child = map[string]any{policy: map[string]any{
+			"blackoutPeriod": seconds(WeightBlackout), "weightUpdatePeriod": seconds(WeightUpdate),
+		}}
 	case LeastRequest:
 		child = map[string]any{"least_request_experimental": map[string]any{"choiceCount": 2}}
+	case RingHash: // gRFC A76
+		child = map[string]any{"ring_hash_experimental": map[string]any{"requestHashHeader": HashHeader}}
 	default:
 		return nil, fmt.Errorf("gRPC clients have no policy %q without a control plane", policy)
-	}
-	if policy == PickFirst {
-		child[policy] = map[string]any{"shuffleAddressList": true}
 	}
 	if o := s.Outlier; o != nil {
 		child = map[string]any{"outlier_detection_experimental": map[string]any{
 			"interval": seconds(o.Interval), "baseEjectionTime": seconds(o.Eject),
-			"maxEjectionPercent": int(100 * o.Most),
+			"maxEjectionPercent": Percent(o.Most),
 			"failurePercentageEjection": map[string]any{
-				"threshold": int(100 * o.Failures), "enforcementPercentage": 100, "minimumHosts": 1, "requestVolume": o.Calls,
+				"threshold": Percent(o.Failures), "enforcementPercentage": 100, "minimumHosts": 1, "requestVolume": o.Calls,
 			},
 			"childPolicy": []any{child},
 		}}
@@ -127,6 +144,9 @@ func (s Settings) methods() map[string]any {
 	}
 	return all
 }
+
+// Percent is a share as a whole number of hundredths, which service configs and xDS want.
+func Percent(share float64) int { return int(math.Round(100 * share)) }
 
 // seconds is a duration as protobuf's JSON has it: 0.5s.
 func seconds(d time.Duration) string {

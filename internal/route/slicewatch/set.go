@@ -10,6 +10,7 @@ type Endpoint struct {
 	ID                          string // its pod, or its address
 	Addr                        netip.AddrPort
 	Ready, Serving, Terminating bool
+	Zone                        string // empty: the API does not say
 }
 
 // rank orders conditions: ready, then serving while it terminates, then the rest.

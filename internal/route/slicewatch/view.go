@@ -104,6 +104,9 @@ func endpoints(s discovery.EndpointSlice) []Endpoint {
 		if e.TargetRef != nil && e.TargetRef.Name != "" {
 			out.ID = e.TargetRef.Name
 		}
+		if e.Zone != nil {
+			out.Zone = *e.Zone
+		}
 		all = append(all, out)
 	}
 	return all

@@ -1,0 +1,132 @@
+package controlplane
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	cluster "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	weighted "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/client_side_weighted_round_robin/v3"
+	leastrequest "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/least_request/v3"
+	pickfirst "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/pick_first/v3"
+	random "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/random/v3"
+	ringhash "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/ring_hash/v3"
+	roundrobin "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/round_robin/v3"
+	upstreams "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"rpclab/internal/route/settings"
+)
+
+// Policies are all that a control plane can ask for; random is Envoy's alone, pick_first
+// gRPC's alone.
+var Policies = []string{
+	settings.RoundRobin, settings.LeastRequest, settings.Random, settings.WeightedRoundRobin,
+	settings.RingHash, settings.PickFirst,
+}
+
+// clusterOf is the CDS resource. What one kind of client does not know it passes over:
+// gRPC the protocol options and the connect timeout, Envoy a policy that another follows.
+func clusterOf(service string, s settings.Settings) (*cluster.Cluster, error) {
+	policy, err := balancing(s.Policy)
+	if err != nil {
+		return nil, err
+	}
+	protocol, err := anypb.New(&upstreams.HttpProtocolOptions{
+		UpstreamProtocolOptions: &upstreams.HttpProtocolOptions_ExplicitHttpConfig_{
+			ExplicitHttpConfig: &upstreams.HttpProtocolOptions_ExplicitHttpConfig{
+				ProtocolConfig: &upstreams.HttpProtocolOptions_ExplicitHttpConfig_Http2ProtocolOptions{
+					Http2ProtocolOptions: &core.Http2ProtocolOptions{},
+				},
+			},
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := wrapperspb.UInt32(math.MaxInt32)
+	return &cluster.Cluster{
+		Name:                 service,
+		ClusterDiscoveryType: &cluster.Cluster_Type{Type: cluster.Cluster_EDS},
+		EdsClusterConfig:     &cluster.Cluster_EdsClusterConfig{EdsConfig: byADS(), ServiceName: service},
+		ConnectTimeout:       lasting(time.Second),
+		LoadBalancingPolicy:  policy,
+		OutlierDetection:     outliers(s.Outlier),
+		// Without these a client has at most 1,024 calls under way and fails the others
+		// (gRFC A32), which would be taken for a fault of the backends.
+		CircuitBreakers: &cluster.CircuitBreakers{Thresholds: []*cluster.CircuitBreakers_Thresholds{{
+			MaxConnections: all, MaxPendingRequests: all, MaxRequests: all, MaxRetries: all,
+		}}},
+		TypedExtensionProtocolOptions: map[string]*anypb.Any{
+			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": protocol,
+		},
+	}, nil
+}
+
+// balancing is a policy as the list of which a client takes the first that it knows
+// (gRFC A52).
+func balancing(policy string) (*cluster.LoadBalancingPolicy, error) {
+	var wanted []proto.Message
+	switch policy {
+	case "", settings.RoundRobin:
+		wanted = []proto.Message{&roundrobin.RoundRobin{}}
+	case settings.LeastRequest:
+		wanted = []proto.Message{&leastrequest.LeastRequest{ChoiceCount: wrapperspb.UInt32(2)}}
+	case settings.Random: // Envoy's alone
+		wanted = []proto.Message{&random.Random{}}
+	case settings.WeightedRoundRobin:
+		wanted = []proto.Message{&weighted.ClientSideWeightedRoundRobin{
+			BlackoutPeriod: lasting(settings.WeightBlackout), WeightUpdatePeriod: lasting(settings.WeightUpdate),
+		}}
+	case settings.RingHash:
+		wanted = []proto.Message{&ringhash.RingHash{HashFunction: ringhash.RingHash_XX_HASH}}
+	case settings.PickFirst: // gRPC's alone
+		wanted = []proto.Message{&pickfirst.PickFirst{ShuffleAddressList: true}}
+	default:
+		return nil, fmt.Errorf("control plane: no policy %q", policy)
+	}
+	list := &cluster.LoadBalancingPolicy{}
+	for _, m := range wanted {
+		config, err := anypb.New(m)
+		if err != nil {
+			return nil, err
+		}
+		list.Policies = append(list.Policies, &cluster.LoadBalancingPolicy_Policy{
+			TypedExtensionConfig: &core.TypedExtensionConfig{
+				Name: string(m.ProtoReflect().Descriptor().FullName()), TypedConfig: config,
+			},
+		})
+	}
+	return list, nil
+}
+
+// outliers leaves out backends by their share of failures alone (gRFC A50): the other
+// measures, some of which are on unless they are said to be off, are off.
+func outliers(o *settings.Outlier) *cluster.OutlierDetection {
+	if o == nil {
+		return nil
+	}
+	off, always := wrapperspb.UInt32(0), wrapperspb.UInt32(100)
+	return &cluster.OutlierDetection{
+		Interval:           lasting(o.Interval),
+		BaseEjectionTime:   lasting(o.Eject),
+		MaxEjectionTime:    lasting(max(10*o.Eject, 5*time.Minute)),
+		MaxEjectionPercent: percent(o.Most),
+
+		FailurePercentageThreshold:     percent(o.Failures),
+		FailurePercentageRequestVolume: wrapperspb.UInt32(uint32(o.Calls)),
+		FailurePercentageMinimumHosts:  wrapperspb.UInt32(1),
+		EnforcingFailurePercentage:     always,
+
+		EnforcingSuccessRate:               off,
+		EnforcingConsecutive_5Xx:           off,
+		EnforcingConsecutiveGatewayFailure: off,
+	}
+}
+
+func percent(share float64) *wrapperspb.UInt32Value {
+	return wrapperspb.UInt32(uint32(settings.Percent(share)))
+}

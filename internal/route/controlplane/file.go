@@ -1,0 +1,113 @@
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"rpclab/internal/cluster"
+	"rpclab/internal/route/slicewatch"
+)
+
+// look is how often a file is looked at for a change.
+const look = 250 * time.Millisecond
+
+// From is the source that text names: http://API, a YAML file, or addresses (host:port)
+// with commas between them.
+func From(text, service, namespace string) (Source, error) {
+	switch {
+	case strings.HasPrefix(text, "http://"):
+		return Slices(cluster.Service{Name: service, Namespace: namespace, API: strings.TrimRight(text, "/")}), nil
+	case strings.HasPrefix(text, "https://"):
+		return nil, fmt.Errorf("endpoints %q: the API is asked in clear text alone; run kubectl proxy and give its address, http://127.0.0.1:8001", text)
+	case strings.HasSuffix(text, ".yaml"), strings.HasSuffix(text, ".yml"):
+		return file(text), nil
+	}
+	var set slicewatch.Set
+	for _, address := range strings.Split(text, ",") {
+		e, err := entry{Address: address}.endpoint()
+		if err != nil {
+			return nil, err
+		}
+		set = append(set, e)
+	}
+	return Fixed(set), nil
+}
+
+// entry is a backend in a file: 127.0.0.1:50051 or {address: 127.0.0.1:50051, zone: zone-1}.
+type entry struct {
+	Address string `yaml:"address"`
+	Zone    string `yaml:"zone"`
+}
+
+// UnmarshalYAML implements yaml.Unmarshaler.
+func (e *entry) UnmarshalYAML(node *yaml.Node) error {
+	if node.Kind == yaml.ScalarNode {
+		return node.Decode(&e.Address)
+	}
+	type plain entry
+	return node.Decode((*plain)(e))
+}
+
+func (e entry) endpoint() (slicewatch.Endpoint, error) {
+	addr, err := netip.ParseAddrPort(strings.TrimSpace(e.Address))
+	if err != nil {
+		return slicewatch.Endpoint{}, fmt.Errorf("endpoint %q is no IP address and port, such as 127.0.0.1:50051; "+
+			"there may also be FILE.yaml or http://API", e.Address)
+	}
+	return slicewatch.Endpoint{ID: addr.String(), Addr: addr, Zone: e.Zone, Ready: true, Serving: true}, nil
+}
+
+// file follows a file. One that cannot be read any more changes nothing; a file that is
+// wrong from the start is an error.
+func file(name string) Source {
+	return func(ctx context.Context, see func(slicewatch.Set) error) error {
+		var known []byte
+		tick := time.NewTicker(look)
+		defer tick.Stop()
+		for {
+			set, text, err := read(name)
+			if err != nil && known == nil {
+				return err
+			}
+			if err == nil && !bytes.Equal(text, known) {
+				known = text
+				if err := see(set); err != nil {
+					return err
+				}
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	}
+}
+
+func read(name string) (set slicewatch.Set, text []byte, err error) {
+	if text, err = os.ReadFile(name); err != nil {
+		return nil, nil, err
+	}
+	var entries []entry
+	if err := yaml.Unmarshal(text, &entries); err != nil {
+		return nil, nil, fmt.Errorf("%s: a list of addresses is wanted: %w", name, err)
+	}
+	var wrong []error
+	for _, entry := range entries {
+		e, err := entry.endpoint()
+		wrong = append(wrong, err)
+		set = append(set, e)
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return set, text, nil
+}

@@ -1,0 +1,120 @@
+package controlplane
+
+import (
+	"context"
+	"crypto/subtle"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"time"
+
+	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
+	xds "github.com/envoyproxy/go-control-plane/pkg/server/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"rpclab/internal/route/settings"
+	"rpclab/internal/route/slicewatch"
+)
+
+// everyone is the one node that there is: what a client calls itself decides nothing.
+const everyone = "everyone"
+
+// Server is a control plane for one service.
+type Server struct {
+	Service  string // what clients ask for: xds:///greeter
+	Settings settings.Settings
+	Source   Source
+
+	Token string // that every client has to send; empty: none
+	Log   *slog.Logger
+}
+
+// Serve answers clients until ctx ends. It begins when the endpoints are known for the
+// first time, so that no client is told of a service without any before; gRPC's health
+// service says when.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	defer listener.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	known := cache.NewSnapshotCache(false, alike{}, nil)
+	first := make(chan struct{})
+	fed := make(chan error, 1)
+	go func() { fed <- s.feed(ctx, known, first) }()
+	select {
+	case <-first:
+	case err := <-fed:
+		return err
+	}
+	server := grpc.NewServer(
+		grpc.StreamInterceptor(s.admit),
+		// Clients of gRPC and Envoy look after an idle stream more often than the default allows.
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
+	)
+	healthv1.RegisterHealthServer(server, health.NewServer())
+	talk := newTalk(s.Log)
+	discovery.RegisterAggregatedDiscoveryServiceServer(server, xds.NewServer(ctx, known, talk.callbacks()))
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	s.Log.Info("serving", "service", s.Service, "address", listener.Addr().String())
+
+	var err error
+	ended := 0
+	select {
+	case err = <-served:
+		ended++
+	case err = <-fed:
+		fed <- nil
+	case <-ctx.Done():
+	}
+	cancel()
+	server.Stop() // clients keep what they know
+	if ended == 0 {
+		<-served
+	}
+	<-fed
+	return err
+}
+
+// feed keeps the cache current. first closes when there is something in it.
+func (s *Server) feed(ctx context.Context, known cache.SnapshotCache, first chan struct{}) error {
+	waiting := true
+	err := s.Source(ctx, func(usable slicewatch.Set) error {
+		snapshot, err := Snapshot(s.Service, usable, s.Settings)
+		if err != nil {
+			return err
+		}
+		if err := known.SetSnapshot(ctx, everyone, snapshot); err != nil {
+			return fmt.Errorf("control plane: %w", err)
+		}
+		s.Log.Info("endpoints", "service", s.Service, "usable", len(usable))
+		if waiting {
+			waiting = false
+			close(first)
+		}
+		return nil
+	})
+	if ctx.Err() != nil {
+		return nil // it was told to end
+	}
+	return err
+}
+
+// admit asks for the token, in constant time.
+func (s *Server) admit(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, serve grpc.StreamHandler) error {
+	if s.Token != "" {
+		head, _ := metadata.FromIncomingContext(stream.Context())
+		given := strings.TrimPrefix(strings.Join(head.Get("authorization"), ""), "Bearer ")
+		if subtle.ConstantTimeCompare([]byte(given), []byte(s.Token)) != 1 {
+			return status.Error(codes.Unauthenticated, "this control plane wants its token as metadata: authorization: Bearer …")
+		}
+	}
+	return serve(server, stream)
+}

@@ -1,0 +1,119 @@
+// Package controlplane is an xDS control plane: it says by LDS, RDS, CDS and EDS, over
+// one aggregated stream (ADS), where the backends of one service are and how calls are
+// to be spread over them. gRPC clients without a proxy and Envoy read the same resources.
+package controlplane
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpoint "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
+	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"rpclab/internal/route/settings"
+	"rpclab/internal/route/slicewatch"
+)
+
+// OwnZone is the zone of the callers: its backends are used as long as one of them
+// answers, those of all other zones only then.
+const OwnZone = "zone-0"
+
+// Snapshot is all that a client is told of a service: a listener, a route
+// configuration, a cluster and its endpoints, all under the service's name. Each type's
+// version is a hash of what it says, so that a change of endpoints alone sends endpoints
+// alone, and so that a control plane that was started again contradicts no client.
+func Snapshot(service string, usable slicewatch.Set, s settings.Settings) (*cache.Snapshot, error) {
+	routes, err := routes(service, s)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := clusterOf(service, s)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := listener(service)
+	if err != nil {
+		return nil, err
+	}
+	var snapshot cache.Snapshot
+	for kind, resource := range map[types.ResponseType]types.Resource{
+		types.Listener: listener, types.Route: routes, types.Cluster: cluster,
+		types.Endpoint: assignment(service, usable),
+	} {
+		version, err := versionOf(resource)
+		if err != nil {
+			return nil, err
+		}
+		snapshot.Resources[kind] = cache.NewResources(version, []types.Resource{resource})
+	}
+	return &snapshot, nil
+}
+
+// assignment is the EDS resource: a priority for the callers' own zone, and the next
+// for all others. Priorities have no gaps, or clients refuse them.
+func assignment(service string, usable slicewatch.Set) *endpoint.ClusterLoadAssignment {
+	all := &endpoint.ClusterLoadAssignment{ClusterName: service}
+	zones := map[string]*endpoint.LocalityLbEndpoints{}
+	for _, own := range []bool{true, false} {
+		priority := uint32(0)
+		if len(all.Endpoints) > 0 {
+			priority = 1
+		}
+		for _, e := range usable {
+			if (e.Zone == OwnZone || e.Zone == "") != own {
+				continue
+			}
+			zone, ok := zones[e.Zone]
+			if !ok {
+				zone = &endpoint.LocalityLbEndpoints{
+					Locality: &core.Locality{Zone: e.Zone}, Priority: priority,
+					LoadBalancingWeight: wrapperspb.UInt32(0),
+				}
+				zones[e.Zone] = zone
+				all.Endpoints = append(all.Endpoints, zone)
+			}
+			zone.LoadBalancingWeight.Value++ // as many as backends; 0 would be left out
+			zone.LbEndpoints = append(zone.LbEndpoints, backend(e))
+		}
+	}
+	return all
+}
+
+func backend(e slicewatch.Endpoint) *endpoint.LbEndpoint {
+	return &endpoint.LbEndpoint{
+		HealthStatus: core.HealthStatus_HEALTHY,
+		HostIdentifier: &endpoint.LbEndpoint_Endpoint{Endpoint: &endpoint.Endpoint{
+			Address: &core.Address{Address: &core.Address_SocketAddress{SocketAddress: &core.SocketAddress{
+				Address:       e.Addr.Addr().String(),
+				PortSpecifier: &core.SocketAddress_PortValue{PortValue: uint32(e.Addr.Port())},
+			}}},
+		}},
+	}
+}
+
+// versionOf names the contents of a resource.
+func versionOf(r proto.Message) (string, error) {
+	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(r)
+	if err != nil {
+		return "", fmt.Errorf("control plane: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:6]), nil
+}
+
+// byADS says that a resource comes over the same stream.
+func byADS() *core.ConfigSource {
+	return &core.ConfigSource{
+		ResourceApiVersion:    core.ApiVersion_V3,
+		ConfigSourceSpecifier: &core.ConfigSource_Ads{Ads: &core.AggregatedConfigSource{}},
+	}
+}
+
+func lasting(d time.Duration) *durationpb.Duration { return durationpb.New(d) }

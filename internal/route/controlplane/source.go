@@ -1,0 +1,57 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"rpclab/internal/cluster"
+	"rpclab/internal/route/slicewatch"
+)
+
+// syncTimeout is how long the EndpointSlice API may take to answer for the first time.
+const syncTimeout = 10 * time.Second
+
+// Source calls see with every set of usable endpoints until ctx ends, see fails or it
+// does.
+type Source func(ctx context.Context, see func(slicewatch.Set) error) error
+
+// Slices follows a service through the EndpointSlice API. While the API is away the
+// last set stays.
+func Slices(s cluster.Service) Source {
+	return func(ctx context.Context, see func(slicewatch.Set) error) error {
+		table := slicewatch.Follow(s)
+		defer table.Close()
+		limit, cancel := context.WithTimeout(ctx, syncTimeout)
+		defer cancel()
+		if _, err := table.Sync(limit); err != nil {
+			return fmt.Errorf("endpoints of %s/%s from %s: %w", s.Namespace, s.Name, s.API, err)
+		}
+		for {
+			state, changed := table.Now()
+			if err := see(state.Usable); err != nil {
+				return err
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	}
+}
+
+// Fixed is a list that does not change.
+func Fixed(set slicewatch.Set) Source {
+	return func(ctx context.Context, see func(slicewatch.Set) error) error {
+		if len(set) == 0 {
+			return errors.New("no endpoint is given")
+		}
+		if err := see(set); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return nil
+	}
+}
