@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +15,7 @@ import (
 
 func serverCommand() *cobra.Command {
 	var server workload.Server
-	var listen string
+	var listen, metrics string
 	var supervised bool
 	command := &cobra.Command{
 		Use:   "server",
@@ -31,6 +32,14 @@ until it is told to stop (SIGTERM or SIGINT); then it drains.`,
 			if err != nil {
 				return fmt.Errorf("cannot listen on %s: %w\nChoose another address with --listen, or end what uses this one", listen, err)
 			}
+			if metrics != "" {
+				if strings.HasPrefix(metrics, ":") {
+					metrics = listener.Addr().(*net.TCPAddr).IP.String() + metrics
+				}
+				if server.Metrics, err = net.Listen("tcp", metrics); err != nil {
+					return fmt.Errorf("cannot listen on %s: %w\nChoose another address with --metrics", metrics, err)
+				}
+			}
 			server.Log = slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil))
 			if supervised {
 				defer func() { server.Count(c.OutOrStdout()) }() // of all calls, now that they are answered
@@ -46,6 +55,7 @@ until it is told to stop (SIGTERM or SIGINT); then it drains.`,
 	}
 	flags := command.Flags()
 	flags.StringVar(&listen, "listen", "127.0.0.1:50051", "`address` to listen on")
+	flags.StringVar(&metrics, "metrics", "", "`address` at which Prometheus finds /metrics; of :PORT, on the host of --listen (default: none)")
 	flags.StringVar(&server.ID, "id", hostname(), "identity that every answer carries")
 	flags.DurationVar(&server.Delay, "delay", 0, "wait before every answer")
 	flags.IntVar(&server.Workers, "workers", 0, "calls that it works on at once, while others queue (default: all)")

@@ -30,7 +30,7 @@ func newMeters(mode string) *meters {
 		ConstLabels: prometheus.Labels{"mode": mode},
 	}, []string{"method", "server_name"})
 	standard := grpcprom.NewClientMetrics(grpcprom.WithClientHandlingTimeHistogram(
-		grpcprom.WithHistogramBuckets(prometheus.ExponentialBuckets(0.0001, 2, 19)))) // 0.1 ms to 26 s
+		grpcprom.WithHistogramBuckets(workload.Buckets)))
 	m.standard = standard.UnaryClientInterceptor()
 	m.registry.MustRegister(m.requests, standard, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -28,6 +28,7 @@ type Server struct {
 	// MaxAge is after how long a connection is told to go, some 10 % more or less, and
 	// AgeGrace how long its calls may go on then (gRFC A9); 0: for ever.
 	MaxAge, AgeGrace time.Duration
+	Metrics          net.Listener // where Prometheus is answered; nil: nowhere
 	Log              *slog.Logger
 
 	setUp  sync.Once
@@ -54,8 +55,10 @@ func (s *Server) ready() {
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	s.ready()
 	defer s.flaps.end()
-	server := grpc.NewServer(grpc.UnaryInterceptor(s.answer), grpc.StreamInterceptor(s.answerStream),
-		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: s.MaxAge, MaxConnectionAgeGrace: s.AgeGrace}))
+	options, end := s.observed()
+	defer end()
+	server := grpc.NewServer(append(options, grpc.ChainUnaryInterceptor(s.answer), grpc.ChainStreamInterceptor(s.answerStream),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: s.MaxAge, MaxConnectionAgeGrace: s.AgeGrace}))...)
 	rpclabv1.RegisterGreeterServer(server, greeter{id: s.ID, delay: s.Delay})
 	rpclabv1.RegisterFibonacciServer(server, fibonacci{id: s.ID})
 	rpclabv1.RegisterCounterServer(server, &counter{id: s.ID})

@@ -17,6 +17,7 @@ import (
 // The roles of a part.
 const (
 	Proxy   = "proxy"   // calls go through it
+	Gateway = "gateway" // it makes the calls of study 1, for HTTP requests
 	Control = "control" // it tells clients or proxies where backends are
 )
 
