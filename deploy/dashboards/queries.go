@@ -3,14 +3,15 @@ package dashboards
 import "fmt"
 
 // Every series carries the label mode, the route that it belongs to. The gateways count
-// answers by the server that gave them; the other names are those of the gRPC and process
+// calls by the server that answered; the other names are those of the gRPC and process
 // collectors for Prometheus.
 const (
-	answers   = "grpc_requests_total"
+	requests  = "grpc_requests_total"
 	handled   = "grpc_client_handled_total"
 	latencies = "grpc_client_handling_seconds_bucket"
 	processor = "process_cpu_seconds_total"
 
+	answered = `server_name!=""` // a call without an answer has no server
 	gateways = `job="gateway"`
 	servers  = `job="server"`
 	chosen   = `mode=~"$mode"`
@@ -21,20 +22,22 @@ const window = "[$__rate_interval]"
 
 // perServer are the answers of each server in a mode.
 func perServer(mode string) string {
-	return fmt.Sprintf(`sum by (server_name) (%s{mode="%s"})`, answers, mode)
+	return fmt.Sprintf(`sum by (server_name) (%s{mode="%s", %s})`, requests, mode, answered)
 }
 
 // total are the answers of all servers in a mode.
-func total(mode string) string { return fmt.Sprintf(`sum(%s{mode="%s"})`, answers, mode) }
+func total(mode string) string {
+	return fmt.Sprintf(`sum(%s{mode="%s", %s})`, requests, mode, answered)
+}
 
 // growth is by how much each server's answers grew in the window.
 func growth(mode string) string {
-	return fmt.Sprintf(`sum by (server_name) (increase(%s{mode="%s"}%s))`, answers, mode, window)
+	return fmt.Sprintf(`sum by (server_name) (increase(%s{mode="%s", %s}%s))`, requests, mode, answered, window)
 }
 
 // calls are those answered per second.
 func calls() string {
-	return fmt.Sprintf(`sum by (mode) (rate(%s{%s}%s))`, answers, chosen, window)
+	return fmt.Sprintf(`sum by (mode) (rate(%s{%s, %s}%s))`, requests, chosen, answered, window)
 }
 
 // quantile is the latency, in seconds, that a share q of the calls keeps within.
@@ -54,7 +57,7 @@ or sum by (mode) (0 * rate(%[1]s{%[2]s}%[3]s))`, handled, chosen, window)
 // count makes x of the counter's selector. n counts the servers that are up, so that one
 // without a call counts too; nothing is said where there were no calls.
 func balance(count func(selector string) string) string {
-	x := fmt.Sprintf(`sum by (mode, server_name) (%s)`, count(fmt.Sprintf(`%s{%s}`, answers, chosen)))
+	x := fmt.Sprintf(`sum by (mode, server_name) (%s)`, count(fmt.Sprintf(`%s{%s, %s}`, requests, chosen, answered)))
 	return fmt.Sprintf(`sum by (mode) (%[1]s) ^ 2
 / (count by (mode) (up{%[2]s, %[3]s} == 1) * (sum by (mode) ((%[1]s) ^ 2) > 0))`, x, servers, chosen)
 }

@@ -1,0 +1,63 @@
+package dashboards
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"rpclab/internal/testkit"
+)
+
+func TestWhatTheLabDoesIsSeenInPrometheusAndOnEveryPanel(t *testing.T) {
+	l := up(t)
+	w := watch(t, l.dir)
+	// A rate needs a counter that was seen before it grew.
+	l.first(t)
+	w.await(t, answered, l, few)
+	l.study(t)
+
+	t.Run("the counts are those of the calls, exactly", func(t *testing.T) {
+		for _, counter := range []string{answered, received, served} {
+			w.await(t, counter, l, few+many)
+		}
+	})
+	for name, b := range boards(t) {
+		t.Run(name, func(t *testing.T) {
+			variables := w.variables(t, b)
+			for _, p := range flat(b.Panels) {
+				for _, q := range p.Targets {
+					t.Run(p.Title, func(t *testing.T) { w.see(t, q, variables, l.modes()) })
+				}
+			}
+		})
+	}
+	t.Run("balance counts servers without a call", func(t *testing.T) {
+		for _, s := range w.now(t, w.find(t, "balancing.json", "Since the start")) {
+			switch mode := s.label("mode"); mode {
+			case "clusterip": // one connection, which stays at one of three servers
+				if math.Abs(s.value-1./3) > 1e-9 {
+					t.Errorf("the index of %s is %v, not 1/3", mode, s.value)
+				}
+			case "headless":
+				if s.value < 0.99 {
+					t.Errorf("the index of %s is %v", mode, s.value)
+				}
+			}
+		}
+	})
+	t.Run("a reset begins at 0", func(t *testing.T) {
+		l.reset(t)
+		l.first(t)
+		w.await(t, answered, l, few)
+		w.await(t, received, l, few)
+	})
+	t.Run("a failed call is seen with its code", func(t *testing.T) {
+		at := l.unreachable(t)
+		testkit.AwaitFor(t, countWithin, "failures of the gateway without servers", func() bool {
+			sh(t, "curl --silent 'http://%s/increment'", at)
+			return slices.ContainsFunc(w.lately(t, w.find(t, "balancing.json", "Failed calls per second")), func(s sample) bool {
+				return s.label("mode") == "unreachable" && s.label("grpc_code") == "Unavailable" && s.value > 0
+			})
+		})
+	})
+}

@@ -1,0 +1,76 @@
+// Package dashboards holds the dashboards against a real Prometheus that watches real
+// gateways and servers under real calls.
+package dashboards
+
+import (
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"rpclab/internal/process"
+	"rpclab/internal/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+// fresh makes a connection for each request, and leaves none behind.
+var fresh = http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
+// program finds a tool in the PATH or where tools.sh puts it.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	if path, err := exec.LookPath(name); err == nil {
+		return path
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(cache, "rpclab", "dashboards", name)
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("%s is missing; get it with: make dashboards-tools", name)
+	}
+	return path
+}
+
+// start runs a program until the test ends and waits until it is ready.
+func start(t *testing.T, ready string, args ...string) {
+	t.Helper()
+	p, err := process.Start(process.Spec{Args: args})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.Stop(stopWithin)
+		if t.Failed() {
+			t.Logf("the last lines of %s:\n%s", filepath.Base(args[0]), p.Log())
+		}
+	})
+	testkit.AwaitFor(t, startWithin, ready, func() bool {
+		select {
+		case <-p.Done():
+			t.Fatalf("%v ended: %v\n%s", args, p.Err(), p.Log())
+		default:
+		}
+		answer, err := fresh.Get(ready)
+		if err != nil {
+			return false
+		}
+		answer.Body.Close()
+		return answer.StatusCode == http.StatusOK
+	})
+}
+
+// free is an address of this machine where nothing listened a moment ago.
+func free(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
