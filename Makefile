@@ -7,12 +7,13 @@ check: tools proxies
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt would change:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	go vet ./...
 	GOOS=darwin go vet ./...
-	go test -short $$(go list ./... | grep -v -e /test/e2e -e /test/conformance)
+	go test -short $$(go list ./... | grep -v -e /test/e2e -e /test/conformance -e /test/dashboards)
 
 test: check conformance-tools dashboards-tools
 	go test -race -count=1 -timeout 40m ./internal/... ./test/house/... ./api/... ./experiments/...
-	go test -count=1 -timeout 40m ./cmd/... $$(go list ./test/... | grep -v /test/conformance)
+	go test -count=1 -timeout 40m ./cmd/... $$(go list ./test/... | grep -v -e /test/conformance -e /test/dashboards)
 	go test -count=1 -timeout 15m ./test/conformance
+	go test -count=1 -timeout 5m ./test/dashboards
 	go test -count=1 -timeout 30m ./internal/verdict -run 'Coverage|Power' -sims 5000
 
 bench:
