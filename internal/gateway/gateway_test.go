@@ -266,8 +266,11 @@ func TestAFailedCallEndsItsRequestByItsCode(t *testing.T) {
 	if got.status != 503 || !strings.Contains(got.body, `"code":"UNAVAILABLE"`) || !strings.Contains(got.body, "connection refused") {
 		t.Errorf("got %d %s", got.status, got.body)
 	}
-	if n := counts(t, at, "grpc_requests_total", "server_name")[""]; n != 1 {
-		t.Errorf("%g calls that nobody answered are counted; one failed and ended the request", n)
+	if n := counts(t, at, "grpc_client_handled_total", "grpc_code")["Unavailable"]; n != 1 {
+		t.Errorf("%g failed calls are counted; one failed and ended the request", n)
+	}
+	if got := counts(t, at, "grpc_requests_total", "server_name"); len(got) != 0 {
+		t.Errorf("%v are counted as answered", got)
 	}
 }
 

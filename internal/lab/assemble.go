@@ -64,6 +64,7 @@ func merge(arm *result.Arm) error {
 		spend(&m.Resources.Client, t.Resources.Client, t.Calls)
 		spend(&m.Resources.Server, t.Resources.Server, t.Calls)
 		spend(&m.Resources.Proxy, t.Resources.Proxy, t.Calls)
+		spend(&m.Resources.Gateway, t.Resources.Gateway, t.Calls)
 		if arm.Limited == "" {
 			arm.Limited = t.Limited
 		}
@@ -79,7 +80,7 @@ func merge(arm *result.Arm) error {
 	m.Balance = balance(counts)
 	m.ElapsedMS = verdict.Median(elapsed)
 	if m.Calls > 0 {
-		for _, u := range []*result.Usage{&m.Resources.Client, &m.Resources.Server, &m.Resources.Proxy} {
+		for _, u := range []*result.Usage{&m.Resources.Client, &m.Resources.Server, &m.Resources.Proxy, &m.Resources.Gateway} {
 			u.CPU /= float64(m.Calls)
 		}
 		m.Rate = float64(m.Calls) / (sum(elapsed) / 1e3)

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"os"
+	"slices"
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/experiment"
+	"rpclab/internal/gateway"
 	"rpclab/internal/route"
 	"rpclab/internal/route/part"
 )
@@ -17,35 +17,29 @@ import (
 type field struct {
 	servers  cluster.Deployment
 	standing route.Standing
+	gateway  string // host:port, where one makes the calls; empty: the caller does
 }
 
-// stand starts what stands before the backends on the trial's route.
-func (l *lab) stand(ctx context.Context, t experiment.Trial, s cluster.Service) (route.Standing, error) {
-	plain := route.Standing{Services: []cluster.Service{s}}
+// stand starts what stands before the backends of a trial: its route, and its gateway.
+func (l *lab) stand(ctx context.Context, t experiment.Trial, servers cluster.Deployment) (field, error) {
+	f := field{servers: servers}
 	way, err := route.Lookup(t.Config.Route)
-	if err != nil || way.Stand == nil {
-		return plain, err
-	}
-	dir, err := os.MkdirTemp("", "rpclab-")
 	if err != nil {
-		return plain, err
+		return f, err
 	}
-	standing, err := way.Stand(ctx, s, settingsOf(t.Config), route.Host{Self: l.Self, Dir: dir, Callers: 1, Listen: freeAddress})
+	f.standing, err = way.Up(ctx, servers.Service(), settingsOf(t.Config), l.Self, 1)
+	if err != nil || t.Config.Gateway == nil {
+		return f, err
+	}
+	g, err := gateway.Start(ctx, gateway.Place{
+		Self: l.Self, Route: way.Name, Service: f.standing.Service(0), Settings: settingsOf(t.Config), Model: t.Config.Gateway.Model,
+	})
 	if err != nil {
-		return plain, errors.Join(fmt.Errorf("route %s: %w", way.Name, err), os.RemoveAll(dir))
+		return f, errors.Join(err, f.standing.Close())
 	}
-	standing.Dir = dir
-	return standing, nil
-}
-
-// freeAddress is a place to listen at that was free a moment ago.
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer listener.Close()
-	return listener.Addr().String(), nil
+	f.gateway = g.Address
+	f.standing.Parts = slices.Concat([]*part.Part{g.Part}, f.standing.Parts) // it ends before what it calls
+	return f, nil
 }
 
 // kill ends the parts of a role.
@@ -71,10 +65,10 @@ func (f field) resetUsage() error {
 	return f.servers.ResetUsage()
 }
 
-// proxies is what the proxies of the route used, all together.
-func (f field) proxies() (u cluster.Usage) {
+// used is what the parts of a role used, all together.
+func (f field) used(role string) (u cluster.Usage) {
 	for _, p := range f.standing.Parts {
-		if p.Role == part.Proxy {
+		if p.Role == role {
 			cpu, rss := p.Usage()
 			u.CPU, u.MaxRSS = u.CPU+cpu, u.MaxRSS+rss
 		}

@@ -10,6 +10,7 @@ import (
 	"rpclab/internal/experiment"
 	"rpclab/internal/measure"
 	"rpclab/internal/result"
+	"rpclab/internal/route/part"
 )
 
 // measure runs one trial: servers, a warm caller, the load with its events, and what
@@ -21,13 +22,13 @@ func (l *lab) measure(ctx context.Context, t experiment.Trial) (_ result.Trial, 
 	if err != nil {
 		return trial, err
 	}
-	standing, err := l.stand(ctx, t, servers.Service())
+	f, err := l.stand(ctx, t, servers)
 	if err != nil {
 		return trial, err
 	}
-	defer func() { err = errors.Join(err, standing.Close()) }()
+	defer func() { err = errors.Join(err, f.standing.Close()) }()
 	w, err := startWorker(l.Worker, assignment{
-		Route: t.Config.Route, Service: standing.Service(0), Settings: settingsOf(t.Config),
+		Route: t.Config.Route, Service: f.standing.Service(0), Settings: settingsOf(t.Config), Gateway: f.gateway,
 		Caller: t.Config.Caller.Kind, Job: jobOf(t.Config),
 		Warmup: t.Config.Caller.Warmup,
 	})
@@ -39,9 +40,9 @@ func (l *lab) measure(ctx context.Context, t experiment.Trial) (_ result.Trial, 
 		return failedTrial(ctx, trial, err)
 	}
 	if t.Config.Load.Search != nil {
-		return l.seek(ctx, trial, t, w, field{servers, standing}, func(doing string) { l.progress(t, nil, doing) })
+		return l.seek(ctx, trial, t, w, f, func(doing string) { l.progress(t, nil, doing) })
 	}
-	return l.load(ctx, trial, t, w, field{servers, standing}, order{Pace: paceOf(t.Config.Load, t.Seed)}, longest(t.Config))
+	return l.load(ctx, trial, t, w, f, order{Pace: paceOf(t.Config.Load, t.Seed)}, longest(t.Config))
 }
 
 // load makes one load of a trial, which may take so long, and says what came of it.
@@ -66,10 +67,11 @@ func (l *lab) load(ctx context.Context, trial result.Trial, t experiment.Trial, 
 	}
 	after := l.lookAround()
 	trial.Lost = f.losses()
-	used, proxies := servers.Usage(), f.proxies()
-	trial.Machine = after.since(before, seen.CPU+total(used)+proxies.CPU)
+	used, proxies, gateways := servers.Usage(), f.used(part.Proxy), f.used(part.Gateway)
+	trial.Machine = after.since(before, seen.CPU+total(used)+proxies.CPU+gateways.CPU)
 	trial.Files = f.standing.Files
 	trial.Resources.Proxy = usagePerCall(proxies.CPU, proxies.MaxRSS, seen.Calls)
+	trial.Resources.Gateway = usagePerCall(gateways.CPU, gateways.MaxRSS, seen.Calls)
 	return fill(trial, t, seen, used, history.stop(), done), nil
 }
 

@@ -34,6 +34,9 @@ type assignment struct {
 	Caller   string            `json:"caller"`
 	Job      caller.Job        `json:"job"`
 	Warmup   int               `json:"warmup"`
+	// Gateway is who makes the calls (host:port), which the caller asks for them; empty:
+	// the caller makes them.
+	Gateway string `json:"gateway,omitempty"`
 }
 
 // order is a load to make. Calls that are under way after Limit are given up; 0: none is.
@@ -86,18 +89,14 @@ func Work(in io.Reader, out io.Writer) error {
 }
 
 func (a assignment) work(ctx context.Context, orders <-chan string, say func(any) error) error {
-	way, err := route.Lookup(a.Route)
-	if err != nil {
-		return err
-	}
 	library, err := lookupCaller(a.Caller)
 	if err != nil {
 		return err
 	}
 	var told notes
-	target, err := way.Open(ctx, a.Service, a.Settings, told.add)
+	target, err := a.target(ctx, told.add)
 	if err != nil {
-		return fmt.Errorf("route %s: %w", a.Route, err)
+		return err
 	}
 	defer target.Close()
 	session, err := library.Open(a.Job, target)
@@ -122,6 +121,22 @@ func (a assignment) work(ctx context.Context, orders <-chan string, say func(any
 		}
 	}
 	return nil
+}
+
+// target is what the caller dials.
+func (a assignment) target(ctx context.Context, told route.Told) (caller.Target, error) {
+	if a.Gateway != "" {
+		return caller.Target{URI: "http://" + a.Gateway, Close: func() {}}, nil
+	}
+	way, err := route.Lookup(a.Route)
+	if err != nil {
+		return caller.Target{}, err
+	}
+	target, err := way.Open(ctx, a.Service, a.Settings, told)
+	if err != nil {
+		return target, fmt.Errorf("route %s: %w", a.Route, err)
+	}
+	return target, nil
 }
 
 // obey makes one load.

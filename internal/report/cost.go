@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"rpclab/internal/result"
 )
@@ -13,6 +14,8 @@ var meters = []struct {
 }{
 	{"client µs/call", func(r result.Resources) string { return used(r.Client.CPU) }},
 	{"client MB", func(r result.Resources) string { return peak(r.Client.RSS) }},
+	{"gateway µs/call", func(r result.Resources) string { return used(r.Gateway.CPU) }},
+	{"gateway MB", func(r result.Resources) string { return peak(r.Gateway.RSS) }},
 	{"server µs/call", func(r result.Resources) string { return used(r.Server.CPU) }},
 	{"server MB", func(r result.Resources) string { return peak(r.Server.RSS) }},
 	{"proxy µs/call", func(r result.Resources) string { return used(r.Proxy.CPU) }},
@@ -47,18 +50,22 @@ func cost(p *page, d result.Document) {
 	}
 }
 
-// costOf has a column for each meter.
+// costOf has a column for each meter that read anything.
 func costOf(d result.Document, cell result.Cell) table {
 	t := table{columns: []column{{"arm", false}}}
-	for _, meter := range meters {
-		t.columns = append(t.columns, column{meter.name, true})
+	arms := armsIn(d, cell)
+	for _, arm := range arms {
+		t.rows = append(t.rows, []string{clean(arm.Name)})
 	}
-	for _, arm := range armsIn(d, cell) {
-		row := []string{clean(arm.Name)}
-		for _, meter := range meters {
-			row = append(row, meter.read(arm.Resources))
+	for _, meter := range meters {
+		any := slices.ContainsFunc(arms, func(arm result.Arm) bool { return meter.read(arm.Resources) != "" })
+		if !any {
+			continue
 		}
-		t.rows = append(t.rows, row)
+		t.columns = append(t.columns, column{meter.name, true})
+		for i, arm := range arms {
+			t.rows[i] = append(t.rows[i], meter.read(arm.Resources))
+		}
 	}
 	return t
 }

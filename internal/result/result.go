@@ -194,6 +194,8 @@ type Resources struct {
 	Client Usage `json:"client"`
 	Server Usage `json:"server"` // CPU summed over all servers, memory of the largest
 	Proxy  Usage `json:"proxy"`
+	// Gateway makes the calls for callers by HTTP.
+	Gateway Usage `json:"gateway"`
 }
 
 // Usage is CPU time per call and the peak of resident memory in one trial.

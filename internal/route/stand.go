@@ -3,6 +3,8 @@ package route
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"os"
 
 	"rpclab/internal/cluster"
@@ -39,6 +41,35 @@ type Standing struct {
 
 // Service is how caller n (from 0) reaches the service.
 func (s Standing) Service(n int) cluster.Service { return s.Services[min(n, len(s.Services)-1)] }
+
+// Up starts what stands on the route, for so many callers; of a route that needs nothing,
+// calls go to the service itself. self is this program.
+func (r Route) Up(ctx context.Context, s cluster.Service, o settings.Settings, self []string, callers int) (Standing, error) {
+	plain := Standing{Services: []cluster.Service{s}}
+	if r.Stand == nil {
+		return plain, nil
+	}
+	dir, err := os.MkdirTemp("", "rpclab-")
+	if err != nil {
+		return plain, err
+	}
+	standing, err := r.Stand(ctx, s, o, Host{Self: self, Dir: dir, Callers: callers, Listen: FreeAddress})
+	if err != nil {
+		return plain, errors.Join(fmt.Errorf("route %s: %w", r.Name, err), os.RemoveAll(dir))
+	}
+	standing.Dir = dir
+	return standing, nil
+}
+
+// FreeAddress is a place to listen at that was free a moment ago.
+func FreeAddress() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer listener.Close()
+	return listener.Addr().String(), nil
+}
 
 // Close ends everything and returns when it is gone.
 func (s Standing) Close() error {

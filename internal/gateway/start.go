@@ -1,0 +1,73 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"rpclab/internal/cluster"
+	"rpclab/internal/process"
+	"rpclab/internal/route"
+	"rpclab/internal/route/part"
+	"rpclab/internal/route/settings"
+)
+
+// Place is a gateway that is a process of its own.
+type Place struct {
+	Self     []string // this program
+	Listen   string   // empty: a free address
+	Route    string
+	Service  cluster.Service // as it is reached on the route
+	Settings settings.Settings
+	Model    string
+}
+
+// Running is a gateway's process and where it answers.
+type Running struct {
+	*part.Part
+	Address string // host:port
+}
+
+// Start runs `rpclab gateway` and returns when it answers.
+func Start(ctx context.Context, p Place) (Running, error) {
+	if p.Listen == "" {
+		var err error
+		if p.Listen, err = route.FreeAddress(); err != nil {
+			return Running{}, err
+		}
+	}
+	service, err := json.Marshal(p.Service)
+	if err != nil {
+		return Running{}, err
+	}
+	ways, err := json.Marshal(p.Settings)
+	if err != nil {
+		return Running{}, err
+	}
+	running, err := part.Start(ctx, part.Spec{
+		Name: "gateway", Role: part.Gateway, Grace: 2 * time.Second,
+		Run: process.Spec{Args: append(p.Self[:len(p.Self):len(p.Self)], "gateway", "--supervised",
+			"--listen", p.Listen, "--route", p.Route, "--service", string(service), "--settings", string(ways), "--model", p.Model)},
+		Ready: func(ctx context.Context) error { return ready(ctx, p.Listen) },
+	})
+	return Running{running, p.Listen}, err
+}
+
+func ready(ctx context.Context, address string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/-/ready", nil)
+	if err != nil {
+		return err
+	}
+	transport := &http.Transport{DisableKeepAlives: true} // without the environment's proxy
+	answer, err := transport.RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("the gateway at %s answers %s", address, answer.Status)
+	}
+	return nil
+}
