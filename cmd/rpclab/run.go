@@ -113,6 +113,11 @@ func (f *runFlags) checkUntil(bounded bool) error {
 
 // conduct runs a plan on this machine.
 func conduct(c *cobra.Command, plan experiment.Plan, f runFlags) (document result.Document, err error) {
+	if plan.Vanishes() {
+		if err := process.OwnNetwork(); err != nil {
+			return document, fmt.Errorf("event cut, how: blackhole: %w", err)
+		}
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return document, fmt.Errorf("find this program, to start servers from it: %w", err)

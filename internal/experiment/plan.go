@@ -69,3 +69,10 @@ func (v Vocabulary) PolicyNames() []string {
 	}
 	return all
 }
+
+// Vanishes says whether the plan has packets vanish.
+func (p Plan) Vanishes() bool {
+	return slices.ContainsFunc(p.Trials, func(t Trial) bool {
+		return slices.ContainsFunc(t.Events, func(e Event) bool { return e.Cut != nil && e.Cut.How == "blackhole" })
+	})
+}

@@ -2,12 +2,14 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"rpclab/internal/cluster"
+	"rpclab/internal/cluster/cut"
 	"rpclab/internal/cluster/publish"
 )
 
@@ -81,7 +83,7 @@ func (d *deployment) launch(first func(error)) error {
 	}
 	id := fmt.Sprintf("%s-%d", d.spec.Name, d.started)
 	command := slices.Concat(d.cluster.options.Server, d.spec.Args, []string{"--drain", d.spec.Drain.String()})
-	r, err := startReplica(id, addr, command)
+	r, err := startReplica(id, addr, command, d.cluster.places.own)
 	if err != nil {
 		return err
 	}
@@ -175,5 +177,5 @@ func (d *deployment) Remove() error {
 	gone.Wait()
 	d.tasks.Wait()
 	d.cluster.forget(d)
-	return d.publisher.Close()
+	return errors.Join(cut.Heal(d.spec.Name), d.publisher.Close())
 }

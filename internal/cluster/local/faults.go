@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"rpclab/internal/cluster/cut"
 	"rpclab/internal/workload"
 )
 
@@ -39,6 +40,17 @@ func (d *deployment) Flap(_ context.Context, n int, every time.Duration) ([]stri
 	})
 }
 
+// Cut cuts what is between callers and the n oldest ready backends.
+func (d *deployment) Cut(_ context.Context, n int, reset bool) ([]string, error) {
+	probe := d.cluster.places.own
+	return d.each(n, func(r *replica) error {
+		if reset {
+			return cut.Reset(r.addr, probe)
+		}
+		return cut.Vanish(d.spec.Name, r.addr.Addr(), probe)
+	})
+}
+
 // MisleadDNS makes the name server slow, or lie.
 func (d *deployment) MisleadDNS(delay time.Duration, lie bool) error {
 	d.publisher.Mislead(delay, lie)
@@ -48,7 +60,8 @@ func (d *deployment) MisleadDNS(delay time.Duration, lie bool) error {
 // Recover ends everything that ails backends, and what is cut.
 func (d *deployment) Recover(context.Context) error {
 	d.publisher.Mislead(0, false)
-	return d.all(func(r *replica) error { return r.ail(func(a *workload.Ailment) { *a = workload.Ailment{} }) })
+	well := d.all(func(r *replica) error { return r.ail(func(a *workload.Ailment) { *a = workload.Ailment{} }) })
+	return errors.Join(cut.Heal(d.spec.Name), well)
 }
 
 // all does something to every backend that was not told to go.
@@ -61,9 +74,4 @@ func (d *deployment) all(do func(*replica) error) error {
 		errs = append(errs, do(r))
 	}
 	return errors.Join(errs...)
-}
-
-// Cut cuts connections of backends.
-func (d *deployment) Cut(context.Context, int, bool) ([]string, error) {
-	return nil, errors.New("not yet")
 }

@@ -19,11 +19,22 @@ import (
 	"rpclab/internal/cluster"
 	"rpclab/internal/cluster/local"
 	"rpclab/internal/measure"
+	"rpclab/internal/process"
 	"rpclab/internal/testkit"
 	"rpclab/internal/workload"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
+// TestMain runs a test of its own, in a process of its own, in a network of its own when
+// [inOwnNetwork] asks for that.
+func TestMain(m *testing.M) {
+	if os.Getenv("RPCLAB_TEST_CUT") != "" {
+		if err := process.OwnNetwork(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	testkit.Main(m)
+}
 
 func newCluster(t *testing.T, o local.Options) *local.Cluster {
 	t.Helper()
@@ -210,6 +221,7 @@ func TestEventsOnMoreBackendsThanAreReadyAreErrors(t *testing.T) {
 		"slow":  func() ([]string, error) { return d.Slow(t.Context(), 2, time.Second, 0) },
 		"stop":  func() ([]string, error) { return d.Stop(t.Context(), 2) },
 		"fail":  func() ([]string, error) { return d.Fail(t.Context(), 2, "UNAVAILABLE") },
+		"cut":   func() ([]string, error) { return d.Cut(t.Context(), 2, true) },
 		"flap":  func() ([]string, error) { return d.Flap(t.Context(), 2, time.Second) },
 		"scale": func() ([]string, error) { return d.Scale(t.Context(), 0) },
 	} {

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/netip"
 	"strings"
 	"sync"
@@ -51,14 +52,14 @@ type replica struct {
 	peak     uint64        // memory in bytes, the last time that it was looked at
 }
 
-func startReplica(id string, addr netip.AddrPort, command []string) (*replica, error) {
+func startReplica(id string, addr netip.AddrPort, command []string, prober netip.Addr) (*replica, error) {
 	args := append(command[:len(command):len(command)], "--id", id, "--listen", addr.String(), "--supervised")
 	counter := newCounter()
 	p, err := process.Start(process.Spec{Args: args, Stdout: counter})
 	if err != nil {
 		return nil, err
 	}
-	channel, err := dialEagerly(addr)
+	channel, err := dialEagerly(addr, prober)
 	if err != nil {
 		p.Kill()
 		return nil, err
@@ -192,9 +193,15 @@ func (r *replica) stop(drain time.Duration) {
 }
 
 // dialEagerly dials a backend that is starting: one that listens is found in milliseconds.
-func dialEagerly(addr netip.AddrPort) (*grpc.ClientConn, error) {
+// It dials from the cluster's own address, by which what is cut between backends and
+// callers can spare the probe, as a kubelet beside the pod is spared.
+func dialEagerly(addr netip.AddrPort, from netip.Addr) (*grpc.ClientConn, error) {
 	eager := backoff.Config{BaseDelay: 2 * time.Millisecond, Multiplier: 1.3, MaxDelay: 50 * time.Millisecond}
+	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))}
 	channel, err := grpc.NewClient("passthrough:///"+addr.String(),
+		grpc.WithContextDialer(func(ctx context.Context, to string) (net.Conn, error) {
+			return dialer.DialContext(ctx, "tcp", to)
+		}),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: eager, MinConnectTimeout: time.Second}))
 	if err == nil {

@@ -1,0 +1,106 @@
+package local_test
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"rpclab/internal/cluster"
+	"rpclab/internal/cluster/local"
+	"rpclab/internal/process"
+	"rpclab/internal/testkit"
+)
+
+func TestAResetEndsTheConnectionsOfOneBackendAtOnce(t *testing.T) {
+	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2, Args: []string{"--delay", "500ms"}})
+	answers := []chan error{make(chan error, 1), make(chan error, 1)}
+	for i, e := range ready(d) {
+		client := channelTo(t, e)
+		go func() { answers[i] <- hello(t, client) }()
+	}
+	testkit.Await(t, "both work", func() bool { s := d.Served(); return s["greeter-0"] == 1 && s["greeter-1"] == 1 })
+	began := time.Now()
+	hit(t)(d.Cut(t.Context(), 1, true))
+	err := <-answers[0]
+	if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "connection reset by peer") {
+		t.Errorf("the call over the connection that was cut: %v", err)
+	}
+	if took := time.Since(began); took > 300*time.Millisecond {
+		t.Errorf("the caller noticed after %v", took)
+	}
+	if err := <-answers[1]; err != nil {
+		t.Errorf("the call over the other connection: %v", err)
+	}
+	greet(t, ready(d)[0]) // it still listens
+	if len(ready(d)) != 2 || len(d.Losses()) != 0 {
+		t.Errorf("ready are %v, losses %q", ids(ready(d)), d.Losses())
+	}
+}
+
+func TestPacketsVanishUntilTheClusterRecovers(t *testing.T) {
+	if !inOwnNetwork(t) {
+		return
+	}
+	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2})
+	cut, whole := channelTo(t, ready(d)[0]), channelTo(t, ready(d)[1])
+	if err := hello(t, cut); err != nil {
+		t.Fatal(err)
+	}
+	hit(t)(d.Cut(t.Context(), 1, false))
+	if err := hello(t, cut); status.Code(err) != codes.DeadlineExceeded {
+		t.Errorf("a call into the void: %v; nobody should hear of it but by the deadline", err)
+	}
+	if err := hello(t, channelTo(t, ready(d)[0])); status.Code(err) != codes.DeadlineExceeded {
+		t.Errorf("a new connection into the void: %v", err)
+	}
+	if err := hello(t, whole); err != nil {
+		t.Errorf("the other backend: %v", err)
+	}
+	if served, known := d.Served()["greeter-0"]; served != 1 || !known {
+		t.Errorf("the one that is cut off served %d calls, known: %v", served, known)
+	}
+	recoverAll(t, d)
+	testkit.Await(t, "packets pass again", func() bool { return hello(t, cut) == nil })
+	hit(t)(d.Cut(t.Context(), 2, false))
+	if err := d.Remove(); err != nil {
+		t.Fatal(err)
+	}
+	again := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2})
+	if err := again.Recover(t.Context()); err != nil {
+		t.Errorf("nothing is cut, and yet to recover is an error: %v", err)
+	}
+}
+
+func TestPacketsOfTheMachineNeverVanish(t *testing.T) {
+	if process.InOwnNetwork() {
+		t.Fatal("this test runs in a network of its own")
+	}
+	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 1})
+	if _, err := d.Cut(t.Context(), 1, false); err == nil || !strings.Contains(err.Error(), "only in a network of the run's own") {
+		t.Errorf("got %v", err)
+	}
+	t.Setenv("RPCLAB_OWN_NETWORK", "net:[1]")
+	if process.InOwnNetwork() {
+		t.Error("a variable is believed that names another network than this one")
+	}
+}
+
+// inOwnNetwork runs the test once more, as root in a network of its own, and is true there.
+func inOwnNetwork(t *testing.T) bool {
+	t.Helper()
+	if process.InOwnNetwork() {
+		return true
+	}
+	again := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	again.Env = append(os.Environ(), "RPCLAB_TEST_CUT=1")
+	output, err := again.CombinedOutput()
+	if err != nil || !strings.Contains(string(output), "--- PASS: "+t.Name()) {
+		t.Errorf("in a network of its own: %v\n%s", err, output)
+	}
+	return false
+}
