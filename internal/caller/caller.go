@@ -32,6 +32,7 @@ type Target struct {
 type Job struct {
 	Channels Channels      `json:"channels"`
 	Timeout  time.Duration `json:"timeout"` // deadline of a call, from when it is sent
+	Late     time.Duration `json:"late"`    // how long after it was due an answer is late; 0: [measure.Late]
 	Workload workload.Spec `json:"workload"`
 }
 

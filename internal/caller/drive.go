@@ -17,10 +17,11 @@ import (
 type Do func(ctx context.Context, n uint64) (backend, code, message string)
 
 // Drive makes the calls of a pace with do, in goroutines, and records them against
-// the moment they were due. It returns the recorder and the moment the load began.
+// the moment they were due, and as late when that is longer ago than late (0:
+// [measure.Late]). It returns the recorder and the moment the load began.
 // ended is told of each call too, by many goroutines at once; nil: nobody asks.
-func Drive(ctx context.Context, p pace.Pace, do Do, ended func(measure.Call)) (*measure.Recorder, time.Time) {
-	d := driver{ctx: ctx, pace: p, do: do, ended: ended, shards: measure.NewShards(2 * runtime.GOMAXPROCS(0))}
+func Drive(ctx context.Context, p pace.Pace, late time.Duration, do Do, ended func(measure.Call)) (*measure.Recorder, time.Time) {
+	d := driver{ctx: ctx, pace: p, do: do, ended: ended, shards: measure.NewShards(2*runtime.GOMAXPROCS(0), late)}
 	before, errBefore := measure.CPU(os.Getpid())
 	d.start = time.Now()
 	if p.Open() {

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -45,7 +46,11 @@ func merge(arm *result.Arm) error {
 			continue
 		}
 		m.Calls += t.Calls
+		m.Late += t.Late
 		m.Dropped += t.Dropped
+		if t.Wasted != nil {
+			m.Wasted = new(*t.Wasted + *cmp.Or(m.Wasted, new(uint64)))
+		}
 		for code, n := range t.Errors {
 			m.Errors[code] += n
 			if m.Samples[code] == "" {

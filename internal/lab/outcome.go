@@ -2,6 +2,7 @@ package lab
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -19,26 +20,49 @@ func outcomes(acts []act, seen measure.Measurement, history []cluster.Snapshot) 
 		if i+1 < len(acts) && acts[i+1].at.Before(until) {
 			until = acts[i+1].at
 		}
-		e := result.Event{Round: 0, AtMS: ms(a.at.Sub(seen.Started)), What: a.event.String()}
+		e := result.Event{AtMS: ms(a.at.Sub(seen.Started)), What: a.event.String(), Hit: a.hit, Errors: map[string]uint64{}}
 		if a.err != nil {
 			e.Error = a.err.Error()
 			all = append(all, e)
 			continue
 		}
-		e.Failed = failedBetween(seen.Timeline.Errors, a.at.Sub(seen.Started), until.Sub(seen.Started), i+1 == len(acts))
+		from, to := span(a.at.Sub(seen.Started), until.Sub(seen.Started), i+1 == len(acts))
+		for code, line := range seen.Timeline.Errors {
+			if n := sumOf(line, from, to); n > 0 {
+				e.Errors[code] = n
+				e.Failed += n
+			}
+		}
+		e.Late = sumOf(seen.Timeline.Late, from, to)
 		e.Took = took(a.at, until, seen, history)
+		hits(&e, a, from, to, seen, history)
 		all = append(all, e)
 	}
 	return all
 }
 
-// failedBetween counts failed calls from the interval of the one moment up to that of
-// the other, or to the end.
-func failedBetween(failed []uint64, from, to time.Duration, toEnd bool) (n uint64) {
-	for i := int(max(from, 0) / measure.Interval); i < len(failed) && (toEnd || i < int(to/measure.Interval)); i++ {
-		n += failed[i]
+// span are the intervals from that of one moment up to that of another, or to the end.
+func span(from, to time.Duration, toEnd bool) (int, int) {
+	if toEnd {
+		return int(max(from, 0) / measure.Interval), math.MaxInt
 	}
-	return n
+	return int(max(from, 0) / measure.Interval), int(to / measure.Interval)
+}
+
+// hits says what the backends that an event hit got of the calls due until the next, and
+// when that ended.
+func hits(e *result.Event, a act, from, to int, seen measure.Measurement, history []cluster.Snapshot) {
+	if len(a.hit) == 0 {
+		return
+	}
+	line := seen.Timeline
+	ready, _, _ := change(a.at, a.at, history)
+	s := strike{hit: a.hit, ready: len(ready), leave: leaves(a.event), from: from + 1, to: min(to, dueIntervals(line))}
+	e.Ready = s.ready
+	e.Answered, e.AnsweredByHit = answered(line, s.from, s.to), s.byHit(line, s.from, s.to)
+	if i, ok := s.noticed(line); ok {
+		e.Took.Noticed = new(ms(wholeIntervals(time.Duration(i)*measure.Interval - a.at.Sub(seen.Started))))
+	}
 }
 
 func took(at, until time.Time, seen measure.Measurement, history []cluster.Snapshot) result.Took {
@@ -63,12 +87,16 @@ func took(at, until time.Time, seen measure.Measurement, history []cluster.Snaps
 		verdict.Disturbance{At: at.Sub(seen.Started), Until: until.Sub(seen.Started), Ready: slices.Collect(maps.Keys(after))})
 	t.BalanceNote = restored.Reason
 	if restored.OK {
-		// It cannot be back before the set is complete, and it is known to the interval:
-		// what is within the first one took that long.
-		took := max(restored.Took, changed.Sub(at), 1)
-		t.BalanceRestored = since(at, at.Add((took + measure.Interval - 1).Truncate(measure.Interval)))
+		// It cannot be back before the set is complete.
+		t.BalanceRestored = new(ms(wholeIntervals(max(restored.Took, changed.Sub(at)))))
 	}
 	return t
+}
+
+// wholeIntervals is a time that is known to the interval: what is within the first one
+// took that long.
+func wholeIntervals(d time.Duration) time.Duration {
+	return (max(d, 1) + measure.Interval - 1).Truncate(measure.Interval)
 }
 
 // firstAnswer is when a backend that the event brought, new or back again, answered
@@ -124,4 +152,18 @@ func addresses(ready map[string]string) []string { return slices.Sorted(maps.Val
 func since(from, to time.Time) *float64 {
 	d := max(ms(to.Sub(from)), 0)
 	return &d
+}
+
+// wasted counts the calls that backends began and nobody got the answer of: those that
+// failed or were given up, and of calls that were made more than once all but one. A
+// backend that cannot say how many it began is left out; nil: none can.
+func wasted(began, answered map[string]uint64) *uint64 {
+	if len(began) == 0 {
+		return nil
+	}
+	var n uint64
+	for id, calls := range began {
+		n += calls - min(answered[id], calls)
+	}
+	return &n
 }

@@ -59,7 +59,8 @@ func TestWhatCameOfAnEvent(t *testing.T) {
 				"b0": line(0, end, 50), "b1": line(0, end, 50),
 				"b2": line(3*time.Second, end, 50), "b3": line(3*time.Second, end, 50),
 			},
-			Errors: []uint64{20: 3, 70: 4, 99: 2},
+			Errors: map[string][]uint64{"UNAVAILABLE": {20: 3, 70: 1, 99: 2}, "CANCELLED": {70: 3}},
+			Late:   []uint64{19: 8, 21: 5, 70: 9},
 		},
 	}
 	acts := []act{
@@ -69,8 +70,8 @@ func TestWhatCameOfAnEvent(t *testing.T) {
 	got := outcomes(acts, seen, history)
 
 	up := got[0]
-	if up.What != "scale 4" || up.AtMS != 2000 || up.Failed != 3 {
-		t.Errorf("%s at %g ms, %d failed", up.What, up.AtMS, up.Failed)
+	if up.What != "scale 4" || up.AtMS != 2000 || up.Failed != 3 || up.Late != 5 {
+		t.Errorf("%s at %g ms, %d failed, %d late", up.What, up.AtMS, up.Failed, up.Late)
 	}
 	for what, pair := range map[string][2]*float64{
 		"endpoint ready": {up.Took.EndpointReady, new(50.0)},
@@ -88,6 +89,9 @@ func TestWhatCameOfAnEvent(t *testing.T) {
 	}
 
 	kill := got[1]
+	if diff := cmp.Diff(map[string]uint64{"UNAVAILABLE": 3, "CANCELLED": 3}, kill.Errors); diff != "" || kill.Late != 9 {
+		t.Errorf("%d late after the kill, by code %s", kill.Late, diff)
+	}
 	if kill.Failed != 6 || kill.Took != (result.Took{}) {
 		t.Errorf("%d failed after the kill, took %+v; nothing was published after it", kill.Failed, kill.Took)
 	}
@@ -173,5 +177,16 @@ func TestTheSameSetToldAgainIsNoNews(t *testing.T) {
 	n.add(began, []string{"a", "b"})
 	if told := n.all(); len(told) != 3 {
 		t.Errorf("%d sets are kept, want 3", len(told))
+	}
+}
+
+func TestWorkIsWastedThatNobodyGotTheAnswerOf(t *testing.T) {
+	// b2 was killed and cannot say; b3 was asked before it told of its last call.
+	got := wasted(map[string]uint64{"b0": 12, "b1": 5, "b3": 4}, map[string]uint64{"b0": 10, "b2": 7, "b3": 5})
+	if got == nil || *got != 2+5 {
+		t.Errorf("%v calls are wasted, want 7", got)
+	}
+	if got := wasted(nil, map[string]uint64{"b0": 10}); got != nil {
+		t.Errorf("nobody was asked, and %d are wasted", *got)
 	}
 }

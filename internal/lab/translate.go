@@ -82,6 +82,7 @@ func jobOf(c experiment.Config) caller.Job {
 	return caller.Job{
 		Channels: caller.Channels{Mode: c.Caller.Channel.Mode, Pool: c.Caller.Channel.Pool},
 		Timeout:  c.Caller.Timeout,
+		Late:     c.Caller.Late,
 		Workload: workloadOf(c),
 	}
 }

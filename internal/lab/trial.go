@@ -69,6 +69,7 @@ func (l *lab) load(ctx context.Context, trial result.Trial, t experiment.Trial, 
 	trial.Lost = f.losses()
 	used, proxies, gateways := servers.Usage(), f.used(part.Proxy), f.used(part.Gateway)
 	trial.Machine = after.since(before, seen.CPU+total(used)+proxies.CPU+gateways.CPU)
+	trial.Wasted = wasted(servers.Served(), seen.Backends)
 	trial.Files = f.standing.Files
 	trial.Resources.Proxy = usagePerCall(proxies.CPU, proxies.MaxRSS, seen.Calls)
 	trial.Resources.Gateway = usagePerCall(gateways.CPU, gateways.MaxRSS, seen.Calls)
@@ -148,7 +149,7 @@ func (l *lab) release() error {
 // fill says what the caller and the servers measured in the words of the result.
 func fill(trial result.Trial, t experiment.Trial, seen measure.Measurement, used map[string]cluster.Usage, history []cluster.Snapshot, acts []act) result.Trial {
 	var errs [3]error
-	trial.Calls, trial.Dropped = seen.Calls, seen.Dropped
+	trial.Calls, trial.Dropped, trial.Late = seen.Calls, seen.Dropped, seen.Late
 	trial.Errors, trial.Samples = seen.Errors, seen.Samples
 	trial.Latency, errs[0] = histogram(seen.Latency)
 	trial.Service, errs[1] = histogram(seen.Service)
@@ -190,7 +191,7 @@ func timeline(seen measure.Measurement, history []cluster.Snapshot) *result.Time
 	steps := int(seen.Elapsed/measure.Interval) + 1
 	line := &result.Timeline{
 		IntervalMS: measure.Interval.Milliseconds(), Backends: seen.Timeline.Backends,
-		Errors: seen.Timeline.Errors, Ready: make([]int, steps),
+		Errors: seen.Timeline.Failed(), Late: seen.Timeline.Late, Ready: make([]int, steps),
 	}
 	for i := range line.Ready {
 		at := seen.Started.Add(time.Duration(i) * measure.Interval)

@@ -60,7 +60,7 @@ func pingPong(ctx context.Context, sent, got int, during time.Duration) (m measu
 	if err != nil {
 		return m, errors.Join(err, listener.Close(), <-ended)
 	}
-	recorder := measure.NewRecorder()
+	recorder := measure.NewRecorder(0)
 	there, back := make([]byte, max(sent, 1)), make([]byte, max(got, 1))
 	start := time.Now()
 	for err == nil && time.Since(start) < during && ctx.Err() == nil {

@@ -52,7 +52,7 @@ func (l *Load) document(m measure.Measurement, ability *Ability, partial bool) (
 
 func trialOf(m measure.Measurement) (t result.Trial, err error) {
 	t = result.Trial{Round: 1, Started: m.Started.UTC(), Measures: result.Measures{
-		Calls: m.Calls, Errors: m.Errors, Dropped: m.Dropped, ElapsedMS: float64(m.Elapsed) / 1e6,
+		Calls: m.Calls, Errors: m.Errors, Late: m.Late, Dropped: m.Dropped, ElapsedMS: float64(m.Elapsed) / 1e6,
 		Backends: m.Backends, Samples: m.Samples,
 		Resources: result.Resources{Client: result.Usage{RSS: m.MaxRSS}},
 	}}
@@ -64,7 +64,7 @@ func trialOf(m measure.Measurement) (t result.Trial, err error) {
 	b := verdict.Pool(t.Groups)
 	t.Balance = result.Balance{Jain: b.Jain, MaxOverMean: b.MaxOverMean, PRandom: b.PRandom}
 	t.Timeline = &result.Timeline{
-		IntervalMS: measure.Interval.Milliseconds(), Backends: m.Timeline.Backends, Errors: m.Timeline.Errors,
+		IntervalMS: measure.Interval.Milliseconds(), Backends: m.Timeline.Backends, Errors: m.Timeline.Failed(), Late: m.Timeline.Late,
 	}
 	for _, h := range []struct {
 		to   *result.Histogram

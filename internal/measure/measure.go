@@ -12,6 +12,9 @@ import (
 // Interval is the width of a timeline's steps.
 const Interval = 100 * time.Millisecond
 
+// Late is how long after it was due an answer is late where nobody says otherwise.
+const Late = 100 * time.Millisecond
+
 // OK is the code of a call that was answered as it should be; every other is an
 // error, by the names of the gRPC status codes (UNAVAILABLE).
 const OK = "OK"
@@ -36,6 +39,7 @@ type Measurement struct {
 	Elapsed time.Duration `json:"elapsed"` // to the end of the last call
 	Calls   uint64        `json:"calls"`   // ended, well or badly
 	Dropped uint64        `json:"dropped"` // due, but over the in-flight bound
+	Late    uint64        `json:"late"`    // answered, but longer after they were due than was allowed
 	// Errors counts failed calls by code; Samples has the first message of each.
 	Errors  map[string]uint64 `json:"errors"`
 	Samples map[string]string `json:"samples"`
@@ -56,10 +60,25 @@ type Measurement struct {
 	MaxRSS   uint64                   `json:"max_rss"`
 }
 
-// Timeline counts the calls that ended in each [Interval].
+// Timeline counts calls by [Interval].
 type Timeline struct {
+	// By when they ended: those that each backend answered, those that failed, by code, and
+	// those that were answered late.
 	Backends map[string][]uint64 `json:"backends"`
-	Errors   []uint64            `json:"errors"`
+	Errors   map[string][]uint64 `json:"errors"`
+	Late     []uint64            `json:"late"`
+	// By when they were due: those that each backend answered, and those that failed.
+	Due  map[string][]uint64 `json:"due"`
+	Lost []uint64            `json:"lost"`
+}
+
+// Failed counts the calls that failed by when they ended, whatever the code.
+func (t Timeline) Failed() []uint64 {
+	var all []uint64
+	for _, line := range t.Errors {
+		sum(&all, line)
+	}
+	return all
 }
 
 // Told is a set of addresses that the caller's resolver handed to its client.

@@ -42,7 +42,7 @@ func decode(t *testing.T, text string) *hdr.Histogram {
 }
 
 func TestLatencyRunsFromDueAndServiceFromSent(t *testing.T) {
-	r := measure.NewRecorder()
+	r := measure.NewRecorder(0)
 	r.Record(good("a", 10*ms, 30*ms, 35*ms))
 	m := measured(t, r)
 	for what, pair := range map[string][2]int64{
@@ -57,7 +57,7 @@ func TestLatencyRunsFromDueAndServiceFromSent(t *testing.T) {
 }
 
 func TestFailedCallsAreCountedByCodeAndKeepTheirFirstMessage(t *testing.T) {
-	r := measure.NewRecorder()
+	r := measure.NewRecorder(0)
 	r.Record(good("a", 0, 0, ms))
 	for _, message := range []string{"refused", "refused again"} {
 		r.Record(measure.Call{Done: 2 * ms, Code: "UNAVAILABLE", Message: message})
@@ -74,16 +74,19 @@ func TestFailedCallsAreCountedByCodeAndKeepTheirFirstMessage(t *testing.T) {
 	}
 }
 
-func TestTimelineCountsByTheIntervalInWhichCallsEnd(t *testing.T) {
-	r := measure.NewRecorder()
+func TestTimelinesCountByWhenCallsEndAndByWhenTheyWereDue(t *testing.T) {
+	r := measure.NewRecorder(0)
 	r.Record(good("a", 0, 0, 99*ms))
 	r.Record(good("a", 0, 0, 100*ms))
-	r.Record(good("b", 0, 0, 250*ms))
-	r.Record(measure.Call{Done: 310 * ms, Code: "UNAVAILABLE"})
+	r.Record(good("b", 140*ms, 150*ms, 250*ms))
+	r.Record(measure.Call{Due: 130 * ms, Done: 310 * ms, Code: "UNAVAILABLE"})
 	m := measured(t, r)
 	want := measure.Timeline{
 		Backends: map[string][]uint64{"a": {1, 1}, "b": {0, 0, 1}},
-		Errors:   []uint64{0, 0, 0, 1},
+		Errors:   map[string][]uint64{"UNAVAILABLE": {0, 0, 0, 1}},
+		Late:     []uint64{0, 0, 1},
+		Due:      map[string][]uint64{"a": {2}, "b": {0, 1}},
+		Lost:     []uint64{0, 1},
 	}
 	if diff := cmp.Diff(want, m.Timeline); diff != "" {
 		t.Error(diff)
@@ -93,8 +96,28 @@ func TestTimelineCountsByTheIntervalInWhichCallsEnd(t *testing.T) {
 	}
 }
 
+// TestAnAnswerIsLateByWhenItWasDue: not by when it was sent, and a failed call is not
+// late, since it has no answer.
+func TestAnAnswerIsLateByWhenItWasDue(t *testing.T) {
+	for allowed, want := range map[time.Duration]uint64{0: 2, 50 * ms: 3, 150 * ms: 1, time.Hour: 0} {
+		shards := measure.NewShards(2, allowed)
+		for key, took := range []time.Duration{100 * ms, 101 * ms, 200 * ms} {
+			shards.Record(uint64(key), good("a", ms, ms+took-time.Microsecond, ms+took))
+		}
+		shards.Record(0, measure.Call{Done: time.Hour, Code: "DEADLINE_EXCEEDED"})
+		m := measured(t, shards.Merged())
+		var over uint64
+		for _, n := range m.Timeline.Late {
+			over += n
+		}
+		if m.Late != want || over != want {
+			t.Errorf("allowed %v: %d late, %d in the timeline, want %d", allowed, m.Late, over, want)
+		}
+	}
+}
+
 func TestOutOfRangeDurationsAreKeptAtTheBounds(t *testing.T) {
-	r := measure.NewRecorder()
+	r := measure.NewRecorder(0)
 	r.Record(good("a", 5*ms, 3*ms, 4*ms)) // a clock that steps back
 	r.Record(good("a", 0, 0, 3*time.Hour))
 	h := decode(t, measured(t, r).Latency)
@@ -104,7 +127,7 @@ func TestOutOfRangeDurationsAreKeptAtTheBounds(t *testing.T) {
 }
 
 func TestShardsLoseNothing(t *testing.T) {
-	shards := measure.NewShards(4)
+	shards := measure.NewShards(4, 0)
 	var done sync.WaitGroup
 	for worker := range uint64(8) {
 		done.Go(func() {
@@ -122,14 +145,14 @@ func TestShardsLoseNothing(t *testing.T) {
 }
 
 func TestAnswersOfStreamsAreCountedByThemselves(t *testing.T) {
-	r, other := measure.NewRecorder(), measure.NewRecorder()
+	r, other := measure.NewRecorder(0), measure.NewRecorder(0)
 	r.Record(good("a", 0, 0, 9*ms))
 	if m := measured(t, r); m.Answers != "" {
 		t.Errorf("without a stream there are answers: %s", m.Answers)
 	}
 	r.Answer(3 * ms)
 	other.Answer(5 * ms)
-	all := measure.NewRecorder()
+	all := measure.NewRecorder(0)
 	all.Merge(r)
 	all.Merge(other)
 	m := measured(t, all)
@@ -139,7 +162,7 @@ func TestAnswersOfStreamsAreCountedByThemselves(t *testing.T) {
 }
 
 func TestMeasurementCrossesProcesses(t *testing.T) {
-	r := measure.NewRecorder()
+	r := measure.NewRecorder(0)
 	r.Record(good("a", 0, ms, 2*ms))
 	want := measured(t, r)
 	text, err := json.Marshal(want)
@@ -156,7 +179,7 @@ func TestMeasurementCrossesProcesses(t *testing.T) {
 }
 
 func TestRecordingDoesNotAllocate(t *testing.T) {
-	r := measure.NewRecorder()
+	r := measure.NewRecorder(0)
 	r.Record(good("a", 0, 0, time.Second))
 	n := testing.AllocsPerRun(1000, func() { r.Record(good("a", 0, ms, 2*ms)) })
 	if n != 0 {
@@ -198,7 +221,7 @@ func TestAProcessThatIsGoneIsAnError(t *testing.T) {
 }
 
 func BenchmarkRecord(b *testing.B) {
-	r := measure.NewRecorder()
+	r := measure.NewRecorder(0)
 	b.ReportAllocs()
 	for b.Loop() {
 		r.Record(good("a", 0, ms, 2*ms))

@@ -1,8 +1,8 @@
 package measure
 
 import (
+	"cmp"
 	"errors"
-	"maps"
 	"sync"
 	"time"
 
@@ -13,11 +13,11 @@ import (
 type Recorder struct {
 	latency, service, lateness *hdr.Histogram
 	answers                    *hdr.Histogram // nil: no call was a stream
-	calls, dropped             uint64
-	errors                     map[string]uint64
-	samples                    map[string]string
+	calls, dropped, late       uint64
+	allowed                    time.Duration       // from due to done; what takes longer is late
+	failures                   map[string]*failure // by code
 	backends                   map[string]*backend
-	failed                     []uint64
+	tardy, lost                []uint64 // calls by interval: late ones, failed ones by when they were due
 	last                       time.Duration
 	cpu                        time.Duration
 }
@@ -26,13 +26,22 @@ type backend struct {
 	calls    uint64
 	first    time.Duration
 	timeline []uint64
+	due      []uint64 // the timeline by when calls were due
 }
 
-// NewRecorder returns an empty recorder.
-func NewRecorder() *Recorder {
+type failure struct {
+	calls    uint64
+	sample   string // the first message
+	timeline []uint64
+}
+
+// NewRecorder returns an empty recorder. An answer that comes longer than late after its
+// call was due is late; 0: [Late].
+func NewRecorder(late time.Duration) *Recorder {
 	return &Recorder{
+		allowed: cmp.Or(late, Late),
 		latency: Histogram(), service: Histogram(), lateness: Histogram(),
-		errors: map[string]uint64{}, samples: map[string]string{}, backends: map[string]*backend{},
+		failures: map[string]*failure{}, backends: map[string]*backend{},
 	}
 }
 
@@ -42,15 +51,22 @@ func (r *Recorder) Record(c Call) {
 	r.last = max(r.last, c.Done)
 	add(r.lateness, c.Sent-c.Due)
 	if c.Code != OK {
-		r.errors[c.Code]++
-		if r.samples[c.Code] == "" {
-			r.samples[c.Code] = c.Message
+		f := r.failures[c.Code]
+		if f == nil {
+			f = &failure{sample: c.Message}
+			r.failures[c.Code] = f
 		}
-		count(&r.failed, c.Done)
+		f.calls++
+		count(&f.timeline, c.Done)
+		count(&r.lost, c.Due)
 		return
 	}
 	add(r.latency, c.Done-c.Due)
 	add(r.service, c.Done-c.Sent)
+	if c.Done-c.Due > r.allowed {
+		r.late++
+		count(&r.tardy, c.Done)
+	}
 	b := r.backends[c.Backend]
 	if b == nil {
 		b = &backend{first: c.Done}
@@ -59,6 +75,7 @@ func (r *Recorder) Record(c Call) {
 	b.calls++
 	b.first = min(b.first, c.Done)
 	count(&b.timeline, c.Done)
+	count(&b.due, c.Due)
 }
 
 // Answer takes one message that came on a stream, and how long after the one that it
@@ -90,15 +107,20 @@ func (r *Recorder) Merge(other *Recorder) {
 	}
 	r.calls += other.calls
 	r.dropped += other.dropped
+	r.late += other.late
 	r.last = max(r.last, other.last)
 	r.cpu += other.cpu
-	for code, n := range other.errors {
-		r.errors[code] += n
-		if r.samples[code] == "" {
-			r.samples[code] = other.samples[code]
+	for code, theirs := range other.failures {
+		ours := r.failures[code]
+		if ours == nil {
+			ours = &failure{sample: theirs.sample}
+			r.failures[code] = ours
 		}
+		ours.calls += theirs.calls
+		sum(&ours.timeline, theirs.timeline)
 	}
-	sum(&r.failed, other.failed)
+	sum(&r.tardy, other.tardy)
+	sum(&r.lost, other.lost)
 	for id, theirs := range other.backends {
 		ours := r.backends[id]
 		if ours == nil {
@@ -108,6 +130,7 @@ func (r *Recorder) Merge(other *Recorder) {
 		ours.calls += theirs.calls
 		ours.first = min(ours.first, theirs.first)
 		sum(&ours.timeline, theirs.timeline)
+		sum(&ours.due, theirs.due)
 	}
 }
 
@@ -115,13 +138,17 @@ func (r *Recorder) Merge(other *Recorder) {
 // resolver told are left to fill in.
 func (r *Recorder) Measurement() (Measurement, error) {
 	m := Measurement{
-		Elapsed: r.last, Calls: r.calls, Dropped: r.dropped, CPU: r.cpu,
-		Errors: maps.Clone(r.errors), Samples: maps.Clone(r.samples),
+		Elapsed: r.last, Calls: r.calls, Dropped: r.dropped, Late: r.late, CPU: r.cpu,
+		Errors: map[string]uint64{}, Samples: map[string]string{},
 		Backends: map[string]uint64{}, First: map[string]time.Duration{},
-		Timeline: Timeline{Backends: map[string][]uint64{}, Errors: r.failed},
+		Timeline: Timeline{Backends: map[string][]uint64{}, Errors: map[string][]uint64{}, Late: r.tardy, Due: map[string][]uint64{}, Lost: r.lost},
+	}
+	for code, f := range r.failures {
+		m.Errors[code], m.Samples[code], m.Timeline.Errors[code] = f.calls, f.sample, f.timeline
 	}
 	for id, b := range r.backends {
-		m.Backends[id], m.First[id], m.Timeline.Backends[id] = b.calls, b.first, b.timeline
+		m.Backends[id], m.First[id] = b.calls, b.first
+		m.Timeline.Backends[id], m.Timeline.Due[id] = b.timeline, b.due
 	}
 	var errs [4]error
 	m.Latency, errs[0] = encode(r.latency)
@@ -172,11 +199,11 @@ type shard struct {
 	_ [64]byte // keeps neighbours off one cache line
 }
 
-// NewShards returns n recorders.
-func NewShards(n int) *Shards {
+// NewShards returns n recorders; see [NewRecorder].
+func NewShards(n int, late time.Duration) *Shards {
 	s := &Shards{shards: make([]shard, n)}
 	for i := range s.shards {
-		s.shards[i].Recorder = NewRecorder()
+		s.shards[i].Recorder = NewRecorder(late)
 	}
 	return s
 }
@@ -199,7 +226,7 @@ func (s *Shards) Drop(key uint64) {
 
 // Merged is all shards as one recorder.
 func (s *Shards) Merged() *Recorder {
-	all := NewRecorder()
+	all := NewRecorder(s.shards[0].allowed)
 	for i := range s.shards {
 		s.shards[i].Lock()
 		all.Merge(s.shards[i].Recorder)

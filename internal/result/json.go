@@ -95,6 +95,7 @@ func (t Trial) filled() Trial {
 		filled := *t.Timeline
 		filled.Backends = object(filled.Backends)
 		filled.Errors = list(filled.Errors)
+		filled.Late = list(filled.Late)
 		filled.Ready = list(filled.Ready)
 		t.Timeline = &filled
 	}

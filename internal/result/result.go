@@ -65,8 +65,13 @@ type Cell map[string]any
 type Measures struct {
 	Calls   uint64            `json:"calls"` // answered, well or badly
 	Errors  map[string]uint64 `json:"errors"`
+	Late    uint64            `json:"late"`    // answered, but later than caller.late after they were due
 	Dropped uint64            `json:"dropped"` // due, but over the in-flight bound
-	Rate    float64           `json:"rate"`    // calls/s from the first due to the last answer
+	// Wasted is how many calls backends began and nobody got the answer of: failed, given
+	// up, tried again, hedged. It leaves out backends that were killed or paused, which
+	// cannot be asked; nil: nobody asked.
+	Wasted *uint64 `json:"wasted,omitempty"`
+	Rate   float64 `json:"rate"` // calls/s from the first due to the last answer
 	// ElapsedMS runs from the start of the load to the last answer (an arm: the median trial).
 	ElapsedMS float64   `json:"elapsed_ms"`
 	Latency   Histogram `json:"latency_ms"`
@@ -158,6 +163,7 @@ type Timeline struct {
 	IntervalMS int64               `json:"interval_ms"`
 	Backends   map[string][]uint64 `json:"backends"` // answered calls
 	Errors     []uint64            `json:"errors"`   // failed calls
+	Late       []uint64            `json:"late"`     // answered calls that were late
 	// Ready is how many backends were ready at the start of each interval.
 	Ready []int `json:"ready"`
 }
@@ -244,17 +250,29 @@ type Event struct {
 	AtMS  float64 `json:"at_ms"` // since the start of the trial's load
 	What  string  `json:"what"`  // scale 10, kill 1
 	Took  Took    `json:"took"`
-	// Failed is how many calls failed from this event to the next, or to the end.
-	Failed uint64 `json:"failed"`
-	Error  string `json:"error,omitempty"` // why it could not be done
+	// Hit are the backends that it was done to, of so many that were ready just before.
+	Hit   []string `json:"hit,omitempty"`
+	Ready int      `json:"ready,omitempty"`
+	// Failed is how many calls failed from this event to the next, or to the end, and
+	// Errors how many by which code; Late is how many were answered late.
+	Failed uint64            `json:"failed"`
+	Errors map[string]uint64 `json:"errors,omitempty"`
+	Late   uint64            `json:"late"`
+	// Of the calls due until then so many were answered, and so many by the backends hit.
+	Answered      uint64 `json:"answered,omitempty"`
+	AnsweredByHit uint64 `json:"answered_by_hit,omitempty"`
+	Error         string `json:"error,omitempty"` // why it could not be done
 }
 
 // Took holds milliseconds from the event until each thing was true; nil: it was
 // not seen before the next event, or the route has no such step.
 type Took struct {
-	EndpointReady   *float64 `json:"endpoint_ready"`   // every change published
-	ClientTold      *float64 `json:"client_told"`      // the caller's resolver had the new set
-	FirstCall       *float64 `json:"first_call"`       // first answer from a new backend
+	EndpointReady *float64 `json:"endpoint_ready"` // every change published
+	ClientTold    *float64 `json:"client_told"`    // the caller's resolver had the new set
+	FirstCall     *float64 `json:"first_call"`     // first answer from a new backend
+	// Noticed is when callers left the backends hit alone, for 1 s: no call that was due
+	// then went to one that goes away, and of those that stay fewer than half of a fair share.
+	Noticed         *float64 `json:"noticed"`
 	BalanceRestored *float64 `json:"balance_restored"` // Jain ≥ 0.95, kept for 1 s
 	// BalanceNote says why BalanceRestored is not there.
 	BalanceNote string `json:"balance_note,omitempty"`

@@ -164,7 +164,7 @@ func (e *Engine) Run(ctx context.Context, p Pace) (*measure.Recorder, time.Time,
 	shared := new(shared)
 	runs := make([]*run, len(e.cores))
 	for i, c := range e.cores {
-		runs[i] = &run{core: c, pace: p, ctx: ctx, shared: shared, recorder: measure.NewRecorder(), done: done}
+		runs[i] = &run{core: c, pace: p, ctx: ctx, shared: shared, recorder: measure.NewRecorder(c.cfg.Late), done: done}
 	}
 	// Only now, since histograms take a millisecond to make room for.
 	before, errBefore := measure.CPU(os.Getpid())
@@ -185,7 +185,7 @@ func (e *Engine) Run(ctx context.Context, p Pace) (*measure.Recorder, time.Time,
 		<-done
 	}
 	after, errAfter := measure.CPU(os.Getpid())
-	all, stats := measure.NewRecorder(), Stats{}
+	all, stats := measure.NewRecorder(e.cores[0].cfg.Late), Stats{}
 	if errBefore == nil && errAfter == nil { // else it stays 0: unknown
 		all.Spend(after - before)
 	}

@@ -67,6 +67,8 @@ type Config struct {
 	Cores int
 	// Timeout is the deadline of a call, from the moment it is sent; 0: none.
 	Timeout time.Duration
+	// Late is how long after it was due an answer is late; 0: [measure.Late].
+	Late time.Duration
 	// MaxMessage is the largest answer in bytes; 0: 4 MiB.
 	MaxMessage int
 }

@@ -67,7 +67,7 @@ type session struct {
 }
 
 func (s *session) Run(ctx context.Context, p pace.Pace) (*measure.Recorder, time.Time, error) {
-	recorder, start := caller.Drive(ctx, p, s.call, nil)
+	recorder, start := caller.Drive(ctx, p, s.job.Late, s.call, nil)
 	s.closing.Wait()
 	return recorder, start, nil
 }

@@ -46,7 +46,7 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 	follow := &follower{}
 	s := &session{follow: follow}
 	s.engine, err = engine.New(engine.Config{
-		Dial: target.Dial, Spread: spread, Timeout: job.Timeout, Lost: follow.ask,
+		Dial: target.Dial, Spread: spread, Timeout: job.Timeout, Late: job.Late, Lost: follow.ask,
 		Channels: channels, PerCall: channels == 0,
 	}, call)
 	if err != nil {
