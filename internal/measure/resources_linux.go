@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -42,4 +43,22 @@ func MaxRSS(pid int) (uint64, error) {
 // ResetMaxRSS makes the peak start again from what is resident now: proc(5), clear_refs 5.
 func ResetMaxRSS(pid int) error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
+}
+
+// WaitedCPU is the user and system time of a process's children that have ended and
+// that it waited for, with theirs, to 10 ms: proc(5), stat, cutime and cstime.
+func WaitedCPU(pid int) (time.Duration, error) {
+	const hertz = 100 // USER_HZ, of every Linux that Go runs on
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	// The second field is the program's name in brackets, which may hold anything.
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) < 15 {
+		return 0, fmt.Errorf("CPU time of the children of process %d: %q", pid, stat)
+	}
+	user, errUser := strconv.ParseInt(fields[13], 10, 64)
+	system, errSystem := strconv.ParseInt(fields[14], 10, 64)
+	return time.Duration(user+system) * time.Second / hertz, errors.Join(errUser, errSystem)
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -162,8 +163,14 @@ func (g *greeters) stand(r route.Route, o settings.Settings) route.Standing {
 	if r.Stand == nil {
 		return route.Standing{Services: []cluster.Service{g.service}}
 	}
+	// Short, as paths of sockets have to be; a test's own directory has its name.
+	dir, err := os.MkdirTemp("", "rpclab-")
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	standing, err := r.Stand(g.t.Context(), g.service, o, route.Host{
-		Self: []string{testkit.Rpclab(g.t)}, Dir: g.t.TempDir(), Callers: 1, Listen: freeAddress,
+		Self: []string{testkit.Rpclab(g.t)}, Dir: dir, Callers: 1, Listen: freeAddress,
 	})
 	if err != nil {
 		g.t.Fatal(err)

@@ -12,6 +12,9 @@ import (
 // clientSide are the policies of a gRPC client that learns of every backend.
 var clientSide = []string{settings.RoundRobin, settings.LeastRequest, settings.WeightedRoundRobin, settings.RingHash, settings.PickFirst}
 
+// fullProxy are the policies of proxies that know of every call which is under way.
+var fullProxy = []string{settings.RoundRobin, settings.LeastRequest, settings.LeastConn, settings.Random}
+
 // routes are all routes, in the order in which help shows them.
 var routes = []Route{
 	{
@@ -60,5 +63,9 @@ var routes = []Route{
 		Files:    1, // its own stream to the control plane
 		Policies: clientSide, Outliers: true,
 		Stand: standXDS, Open: openXDS,
+		Name:     "haproxy",
+		Doc:      "every call goes through HAProxy, which hands it to the ready backends in turn and is told of changes through its runtime API",
+		Policies: fullProxy, Tool: "haproxy",
+		Stand: standHAProxy, Open: openProxy,
 	},
 }

@@ -6,11 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"time"
 
-	"rpclab/internal/measure"
 	"rpclab/internal/process"
 )
 
@@ -21,17 +21,23 @@ const (
 	Control = "control" // it tells clients or proxies where backends are
 )
 
-// startTimeout is how long a part may take until it is ready.
-const startTimeout = 20 * time.Second
+// startTimeout is how long a part may take until it is ready, askTimeout how long it
+// may take to say whether it is.
+const (
+	startTimeout = 20 * time.Second
+	askTimeout   = 2 * time.Second
+)
 
 // Spec is a process to keep.
 type Spec struct {
 	Name string // envoy-0, xds: in messages and results
 	Role string // [Proxy] or [Control]
 	Run  process.Spec
-	// Ready says when it serves; it is called until it returns nil, or the process ends.
+	// Ready says when it serves; it is called until it returns nil, or the process ends,
+	// and again for every process that takes the place of one that was killed.
 	Ready func(context.Context) error
-	// Again starts the process again at once when it is killed, as a kubelet does.
+	// Again starts the process again at once when it is killed, as a kubelet does. One
+	// that ends by itself is a loss and stays away.
 	Again bool
 	// Grace is how long it may take to end when it is told to; 0: it is killed.
 	Grace time.Duration
@@ -40,26 +46,29 @@ type Spec struct {
 // Part is a running process with its descendants.
 type Part struct {
 	Spec
+	ending chan struct{} // closed by Close, so that it waits for no start
+	turn   sync.Mutex    // held by who starts or ends the process
 
 	mu       sync.Mutex
-	process  *process.Process
+	process  *process.Process // nil: none is ready
 	closed   bool
-	baseline time.Duration // CPU time of the living ones at ResetUsage
-	ended    time.Duration // CPU time since ResetUsage of processes that are gone
-	peak     uint64
+	spent    spending
 	losses   []string
 	watchers sync.WaitGroup
 }
 
 // Start starts a part and returns when it is ready. It fails with the last log lines.
 func Start(ctx context.Context, s Spec) (*Part, error) {
-	p := &Part{Spec: s}
+	p := &Part{Spec: s, ending: make(chan struct{})}
+	p.turn.Lock()
+	defer p.turn.Unlock()
 	if err := p.launch(ctx); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
+// launch starts a process; call it with p.turn held.
 func (p *Part) launch(ctx context.Context) error {
 	running, err := process.Start(p.Run)
 	if err != nil {
@@ -82,14 +91,22 @@ func (p *Part) awaitReady(ctx context.Context, running *process.Process) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		err := p.Ready(ctx)
+		ask, done := context.WithTimeout(ctx, askTimeout)
+		err := p.Ready(ask)
+		done()
+		select {
+		case <-running.Done(): // whoever answered was not this one
+			return fmt.Errorf("%s ended before it was ready: %v; its last lines:\n%s", p.Name, running.Err(), indent(running.Log()))
+		default:
+		}
 		if err == nil {
 			return nil
 		}
 		select {
 		case <-tick.C:
 		case <-running.Done():
-			return fmt.Errorf("%s ended before it was ready: %v; its last lines:\n%s", p.Name, running.Err(), indent(running.Log()))
+		case <-p.ending:
+			return fmt.Errorf("%s was told to end before it was ready", p.Name)
 		case <-ctx.Done():
 			return fmt.Errorf("%s was not ready in time: %w; its last lines:\n%s", p.Name, errors.Join(err, ctx.Err()), indent(running.Log()))
 		}
@@ -103,21 +120,25 @@ func (p *Part) watch(running *process.Process) {
 	defer p.mu.Unlock()
 	if p.process == running && !p.closed {
 		p.process = nil
+		p.spent.end(running.CPU(), 0)
 		p.losses = append(p.losses, fmt.Sprintf("%s ended unasked: %v; its last lines:\n%s", p.Name, running.Err(), indent(running.Log())))
 	}
 }
 
 // Kill ends the process with SIGKILL. One that is to run again is ready when Kill returns.
 func (p *Part) Kill(ctx context.Context) error {
+	p.turn.Lock()
+	defer p.turn.Unlock()
 	p.mu.Lock()
 	running := p.process
+	p.process = nil
+	if running != nil {
+		p.spent.end(tree(running.Pid()))
+	}
+	p.mu.Unlock()
 	if running == nil {
-		p.mu.Unlock()
 		return fmt.Errorf("%s is not running", p.Name)
 	}
-	p.note(running)
-	p.process = nil
-	p.mu.Unlock()
 	running.Kill()
 	if p.Again {
 		return p.launch(ctx)
@@ -125,37 +146,14 @@ func (p *Part) Kill(ctx context.Context) error {
 	return nil
 }
 
-// note keeps what a process used that is about to end; call it with p.mu held.
-func (p *Part) note(running *process.Process) {
-	cpu, peak := tree(running.Pid())
-	p.ended += cpu - p.baseline
-	p.baseline, p.peak = 0, max(p.peak, peak)
-}
-
-// ResetUsage starts a new measurement of resources and losses.
-func (p *Part) ResetUsage() {
+// Signal sends the process a signal.
+func (p *Part) Signal(signal os.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.ended, p.peak, p.baseline, p.losses = 0, 0, 0, nil
-	if p.process != nil {
-		p.baseline, _ = tree(p.process.Pid())
-		for _, id := range measure.Tree(p.process.Pid()) {
-			_ = measure.ResetMaxRSS(id)
-		}
+	if p.process == nil {
+		return fmt.Errorf("%s is not running", p.Name)
 	}
-}
-
-// Usage is the CPU time of the process and all its descendants since ResetUsage, and
-// the peak of their resident memory in bytes.
-func (p *Part) Usage() (cpu time.Duration, maxRSS uint64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	cpu, maxRSS = p.ended, p.peak
-	if p.process != nil {
-		now, peak := tree(p.process.Pid())
-		cpu, maxRSS = cpu+now-p.baseline, max(maxRSS, peak)
-	}
-	return cpu, maxRSS
+	return p.process.Signal(signal)
 }
 
 // Losses says how the process ended when nobody asked, since ResetUsage.
@@ -165,11 +163,20 @@ func (p *Part) Losses() []string {
 	return p.losses
 }
 
-// Close ends the process and returns when it is gone.
+// Close ends the process, also one that is just being started, and returns when it is
+// gone. Nothing starts after it.
 func (p *Part) Close() {
 	p.mu.Lock()
+	if !p.closed {
+		p.closed = true
+		close(p.ending)
+	}
+	p.mu.Unlock()
+	p.turn.Lock()
+	defer p.turn.Unlock()
+	p.mu.Lock()
 	running := p.process
-	p.process, p.closed = nil, true
+	p.process, p.Again = nil, false
 	p.mu.Unlock()
 	if running != nil {
 		if p.Grace > 0 {
@@ -178,16 +185,6 @@ func (p *Part) Close() {
 		running.Kill()
 	}
 	p.watchers.Wait()
-}
-
-// tree is what a process and its descendants used so far; one that is gone used nothing.
-func tree(pid int) (cpu time.Duration, peak uint64) {
-	for _, id := range measure.Tree(pid) {
-		own, _ := measure.CPU(id)
-		rss, _ := measure.MaxRSS(id)
-		cpu, peak = cpu+own, peak+rss
-	}
-	return cpu, peak
 }
 
 func indent(log string) string { return "  " + strings.ReplaceAll(log, "\n", "\n  ") }

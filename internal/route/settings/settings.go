@@ -24,6 +24,7 @@ type Settings struct {
 const (
 	RoundRobin         = "round_robin"
 	LeastRequest       = "least_request" // the one of two at random that has fewer calls in flight
+	LeastConn          = "least_conn"    // of all, the one that has the fewest calls in flight
 	Random             = "random"
 	WeightedRoundRobin = "weighted_round_robin" // by the load that backends report (ORCA)
 	RingHash           = "ring_hash"

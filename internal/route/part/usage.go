@@ -1,0 +1,58 @@
+package part
+
+import (
+	"time"
+
+	"rpclab/internal/measure"
+)
+
+// spending is what the processes of a part used, one after the other.
+type spending struct {
+	baseline time.Duration // CPU time of the living ones when counting began
+	ended    time.Duration // CPU time since then of processes that are gone
+	peak     uint64
+}
+
+// end keeps what a process used that is about to end, or has.
+func (s *spending) end(cpu time.Duration, peak uint64) {
+	s.ended += max(cpu-s.baseline, 0)
+	s.baseline, s.peak = 0, max(s.peak, peak)
+}
+
+// ResetUsage starts a new measurement of resources and losses.
+func (p *Part) ResetUsage() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.spent, p.losses = spending{}, nil
+	if p.process != nil {
+		p.spent.baseline, _ = tree(p.process.Pid())
+		for _, id := range measure.Tree(p.process.Pid()) {
+			_ = measure.ResetMaxRSS(id)
+		}
+	}
+}
+
+// Usage is the CPU time of the process and all its descendants since ResetUsage, and
+// the sum of their peaks of resident memory in bytes, where pages that they share count
+// for each. A process that took the place of a killed one counts from its start.
+func (p *Part) Usage() (cpu time.Duration, maxRSS uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.spent
+	if p.process != nil {
+		s.end(tree(p.process.Pid()))
+	}
+	return s.ended, s.peak
+}
+
+// tree is what a process and its descendants used so far, those that have ended too; one
+// that is gone used nothing.
+func tree(pid int) (cpu time.Duration, peak uint64) {
+	for _, id := range measure.Tree(pid) {
+		own, _ := measure.CPU(id)
+		waited, _ := measure.WaitedCPU(id)
+		rss, _ := measure.MaxRSS(id)
+		cpu, peak = cpu+own+waited, peak+rss
+	}
+	return cpu, peak
+}
