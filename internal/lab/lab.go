@@ -41,7 +41,7 @@ type Progress struct {
 // When ctx ends, or a server cannot be started, the result holds what was measured
 // until then, is marked partial, and comes with the error.
 func Run(ctx context.Context, plan experiment.Plan, o Options) (result.Document, error) {
-	if err := checkFiles(plan, o.MaxFiles); err != nil {
+	if err := errors.Join(checkTools(plan), checkFiles(plan, o.MaxFiles)); err != nil {
 		return result.Document{}, err
 	}
 	if o.Processors == nil {

@@ -45,7 +45,10 @@ type greeters struct {
 	port      int
 	servers   map[string]*grpc.Server
 	service   cluster.Service
+	callers   int // 0: one
 }
+
+func (g *greeters) self() []string { return []string{testkit.Rpclab(g.t)} }
 
 // startGreeters starts backends b1 to bn.
 func startGreeters(t *testing.T, n int) *greeters {
@@ -170,7 +173,7 @@ func (g *greeters) stand(r route.Route, o settings.Settings) route.Standing {
 	}
 	g.t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	standing, err := r.Stand(g.t.Context(), g.service, o, route.Host{
-		Self: []string{testkit.Rpclab(g.t)}, Dir: dir, Callers: 1, Listen: freeAddress,
+		Self: g.self(), Dir: dir, Callers: max(g.callers, 1), Listen: freeAddress,
 	})
 	if err != nil {
 		g.t.Fatal(err)

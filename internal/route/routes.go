@@ -68,4 +68,10 @@ var routes = []Route{
 		Policies: fullProxy, Tool: "haproxy",
 		Stand: standHAProxy, Open: openProxy,
 	},
+	{
+		Name:     "nginx",
+		Doc:      "every call goes through nginx, which hands it to the ready backends in turn and reads a new configuration when they change",
+		Policies: fullProxy, Tool: "nginx",
+		Stand: standNginx, Open: openProxy,
+	},
 }

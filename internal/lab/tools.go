@@ -1,0 +1,40 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"rpclab/internal/experiment"
+	"rpclab/internal/route"
+	"rpclab/internal/tool"
+)
+
+// checkTools says of every program that the plan needs and that is not there which arms
+// need it and how to get it, before anything is started.
+func checkTools(plan experiment.Plan) error {
+	needed := map[string][]string{} // arms by tool
+	seen := map[string]bool{}
+	var order []string
+	for _, t := range plan.Trials {
+		way, err := route.Lookup(t.Config.Route)
+		if err != nil {
+			return err
+		}
+		if way.Tool == "" || seen[t.Arm] {
+			continue
+		}
+		seen[t.Arm] = true
+		if needed[way.Tool] == nil {
+			order = append(order, way.Tool)
+		}
+		needed[way.Tool] = append(needed[way.Tool], t.Arm)
+	}
+	var errs []error
+	for _, name := range order {
+		if _, err := tool.Find(name); err != nil {
+			errs = append(errs, fmt.Errorf("for %s: %w", strings.Join(needed[name], ", "), err))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,199 @@
+package route
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"text/template"
+
+	"rpclab/internal/cluster"
+	"rpclab/internal/process"
+	"rpclab/internal/route/part"
+	"rpclab/internal/route/settings"
+	"rpclab/internal/route/slicewatch"
+	"rpclab/internal/tool"
+)
+
+// The configuration of nginx: docs/decisions/0013-proxies.md says why it is so.
+var nginxConfig = template.Must(template.New("nginx.conf").Parse(`# {{.Name}}, made by rpclab
+daemon off;
+{{- if .Root}}
+user root;
+{{- end}}
+worker_processes {{.Workers}};
+# How long the workers of an older configuration go on with the connections they have.
+worker_shutdown_timeout 10s;
+pid nginx.pid;
+error_log stderr warn;
+
+events { worker_connections 16384; }
+
+http {
+    access_log off;
+    client_body_temp_path body;
+    proxy_temp_path proxy;
+    fastcgi_temp_path fastcgi;
+    uwsgi_temp_path uwsgi;
+    scgi_temp_path scgi;
+
+    upstream backends {
+        # What the workers know of backends they know together.
+        zone backends 2m;
+        {{- with .Balance}}
+        {{.}};
+        {{- end}}
+        {{- range .Backends}}
+        server {{.}};
+        {{- else}}
+        server 127.0.0.1:1 down;
+        {{- end}}
+        # A connection carries one call at a time. By default it ends after 1000.
+        keepalive 320;
+        keepalive_requests 1000000000;
+        keepalive_time 24h;
+    }
+
+    server {
+        listen {{.Listen}} http2;
+        # The default, 128, would be a queue in the client that no other route has.
+        http2_max_concurrent_streams 10000;
+        # By default a client's connection ends after 1000 calls, an hour, or 75 s of rest.
+        keepalive_requests 1000000000;
+        keepalive_time 24h;
+        keepalive_timeout 1h;
+        # No call is to end because the proxy lost patience.
+        client_body_timeout 1h;
+        grpc_read_timeout 1h;
+        grpc_send_timeout 1h;
+        client_max_body_size 0;
+        location / { grpc_pass grpc://backends; }
+        # Says which configuration is in force.
+        location = {{.Ask}} { return 200 {{.Generation}}; }
+    }
+}
+`))
+
+// nginxBalance are nginx's names of policies; without any it goes round.
+var nginxBalance = map[string]string{
+	settings.LeastRequest: "random two least_conn",
+	settings.LeastConn:    "least_conn",
+	settings.Random:       "random",
+}
+
+// ask is a path that no gRPC method has.
+const ask = "/generation"
+
+// standNginx starts nginx and has it read its configuration anew when backends change,
+// as its ingress controller does.
+func standNginx(ctx context.Context, s cluster.Service, o settings.Settings, h Host) (Standing, error) {
+	program, err := tool.Find("nginx")
+	if err != nil {
+		return Standing{}, err
+	}
+	known, err := followBackends(ctx, s)
+	if err != nil {
+		return Standing{}, err
+	}
+	return standProxies(ctx, s, o, h, known, func(at spot) (proxy, error) {
+		p := &nginx{spot: at, workers: o.Proxy.Workers, balance: nginxBalance[o.Policy]}
+		text, err := p.configure(known.now())
+		return proxy{
+			files: map[string]string{"nginx.conf": text},
+			Spec: part.Spec{
+				Run:   process.Spec{Args: []string{program, "-p", at.dir, "-c", at.file("nginx.conf"), "-e", "stderr"}, Workers: true},
+				Ready: p.inForce,
+			},
+			tell: p.tell,
+		}, err
+	}, "nginx")
+}
+
+// nginx is a running master with its workers.
+type nginx struct {
+	spot
+	workers int
+	balance string
+
+	mu         sync.Mutex
+	backends   []string
+	generation int
+}
+
+// configure makes the configuration for these backends.
+func (p *nginx) configure(usable slicewatch.Set) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.generation++
+	p.backends = addrsOf(usable)
+	var text strings.Builder
+	err := nginxConfig.Execute(&text, map[string]any{
+		"Name": p.name, "Root": os.Geteuid() == 0, "Workers": p.workers,
+		"Balance": p.balance, "Backends": p.backends, "Listen": p.listen, "Ask": ask, "Generation": p.generation,
+	})
+	return text.String(), err
+}
+
+// tell puts a configuration for these backends in force. Old workers are left to end the
+// calls that they have.
+func (p *nginx) tell(ctx context.Context, master *part.Part, usable slicewatch.Set) error {
+	if slices.Equal(addrsOf(usable), p.backends) { // only this function changes them
+		return p.inForce(ctx)
+	}
+	text, err := p.configure(usable)
+	if err != nil {
+		return err
+	}
+	next := p.file("next.conf") // a master that starts just now reads one or the other
+	if err := os.WriteFile(next, []byte(text), 0o600); err != nil {
+		return err
+	}
+	if err := os.Rename(next, p.file("nginx.conf")); err != nil {
+		return err
+	}
+	if err := master.Signal(syscall.SIGHUP); err != nil {
+		return err
+	}
+	return p.inForce(ctx)
+}
+
+// inForce asks which configuration new connections meet.
+func (p *nginx) inForce(ctx context.Context) error {
+	var http2 http.Protocols
+	http2.SetUnencryptedHTTP2(true)
+	transport := &http.Transport{Protocols: &http2} // of its own: each question on a new connection
+	defer transport.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.listen+ask, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := transport.RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	said, err := io.ReadAll(io.LimitReader(answer.Body, 100))
+	if want := strconv.Itoa(p.latest()); err == nil && string(said) != want {
+		err = fmt.Errorf("nginx answers by its configuration %q, not yet by %s", said, want)
+	}
+	return err
+}
+
+func (p *nginx) latest() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.generation
+}
+
+func addrsOf(usable slicewatch.Set) (addrs []string) {
+	for _, e := range usable {
+		addrs = append(addrs, e.Addr.String())
+	}
+	return addrs
+}

@@ -1,0 +1,168 @@
+package route_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"rpclab/internal/route"
+	"rpclab/internal/route/part"
+	"rpclab/internal/route/settings"
+)
+
+// proxies are the routes through a program of others.
+func proxies(t *testing.T, test func(*testing.T, route.Route)) {
+	t.Helper()
+	for _, name := range route.Names() {
+		r, err := route.Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Tool != "" {
+			t.Run(name, func(t *testing.T) { test(t, r) })
+		}
+	}
+}
+
+// through opens a route with what stands there, and says what does.
+func (g *greeters) through(r route.Route, o settings.Settings) (*grpc.ClientConn, route.Standing) {
+	g.t.Helper()
+	o.Proxy.Workers = max(o.Proxy.Workers, 1)
+	standing := g.stand(r, o)
+	target, err := r.Open(g.t.Context(), standing.Service(0), o, nil)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.t.Cleanup(target.Close)
+	return g.channel(target), standing
+}
+
+func TestAKilledProxyComesBackAndKnowsItsBackends(t *testing.T) {
+	proxies(t, func(t *testing.T, r route.Route) {
+		g := startGreeters(t, 2)
+		cc, standing := g.through(r, settings.Settings{})
+		if _, err := call(t.Context(), cc); err != nil {
+			t.Fatal(err)
+		}
+		g.start(3)
+		for _, p := range standing.Parts {
+			if p.Role == part.Proxy {
+				if err := p.Kill(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		eventually(t, func() (bool, string) {
+			ids := answering(t.Context(), cc)
+			return slices.Equal(ids, []string{"b1", "b2", "b3"}), fmt.Sprint(ids)
+		})
+		g.stop(1)
+		eventually(t, func() (bool, string) {
+			ids := answering(t.Context(), cc)
+			return slices.Equal(ids, []string{"b2", "b3"}), fmt.Sprint(ids)
+		})
+	})
+}
+
+func TestAProxySpreadsByEveryPolicyThatItsRouteNames(t *testing.T) {
+	proxies(t, func(t *testing.T, r route.Route) {
+		g := startGreeters(t, 3)
+		for _, policy := range r.Policies {
+			t.Run(policy, func(t *testing.T) {
+				g.t = t
+				cc, standing := g.through(r, settings.Settings{Policy: policy})
+				if ids := answering(t.Context(), cc); !slices.Equal(ids, []string{"b1", "b2", "b3"}) {
+					t.Errorf("%v answer", ids)
+				}
+				if len(standing.Files) == 0 {
+					t.Error("its configuration is not kept")
+				}
+			})
+		}
+	})
+}
+
+func TestEachCallerHasItsSidecar(t *testing.T) {
+	proxies(t, func(t *testing.T, r route.Route) {
+		g := startGreeters(t, 1)
+		g.callers = 2
+		_, standing := g.through(r, settings.Settings{Proxy: settings.Proxy{Sidecar: true}})
+		count := 0
+		for _, p := range standing.Parts {
+			if p.Role == part.Proxy {
+				count++
+			}
+		}
+		if count != 2 || len(standing.Services) != 2 || standing.Services[0].Via == standing.Services[1].Via {
+			t.Errorf("%d proxies, at %v", count, standing.Services)
+		}
+	})
+}
+
+func TestAProxyWhosePortIsTakenSaysSo(t *testing.T) {
+	proxies(t, func(t *testing.T, r route.Route) {
+		g := startGreeters(t, 1)
+		taken, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer taken.Close()
+		dir, err := os.MkdirTemp("", "rpclab-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		_, err = r.Stand(t.Context(), g.service, settings.Settings{Proxy: settings.Proxy{Workers: 1}}, route.Host{
+			Self: g.self(), Dir: dir, Callers: 1, Listen: func() (string, error) { return taken.Addr().String(), nil },
+		})
+		if err == nil || !strings.Contains(err.Error(), r.Tool+"-0 ended before it was ready") ||
+			!strings.Contains(strings.ToLower(err.Error()), "address") {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+// A channel that is never idle follows too, and loses no call as long as backends go in
+// good order.
+func TestABusyChannelFollowsThroughAProxy(t *testing.T) {
+	proxies(t, func(t *testing.T, r route.Route) {
+		g := startGreeters(t, 2)
+		cc, _ := g.through(r, settings.Settings{})
+		if _, err := call(t.Context(), cc); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var callers sync.WaitGroup
+		var third, calls atomic.Int64
+		for range 4 {
+			callers.Go(func() {
+				for ctx.Err() == nil {
+					id, err := call(ctx, cc)
+					calls.Add(1)
+					if id == "b3" {
+						third.Add(1)
+					}
+					if err != nil && status.Code(err) != codes.Canceled {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		g.start(3)
+		eventually(t, func() (bool, string) { return third.Load() > 100, fmt.Sprintf("%d of %d calls go to b3", third.Load(), calls.Load()) })
+		g.stop(1)
+		cancel()
+		callers.Wait()
+	})
+}
