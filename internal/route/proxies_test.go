@@ -160,7 +160,9 @@ func TestABusyChannelFollowsThroughAProxy(t *testing.T) {
 			})
 		}
 		g.start(3)
-		eventually(t, func() (bool, string) { return third.Load() > 100, fmt.Sprintf("%d of %d calls go to b3", third.Load(), calls.Load()) })
+		eventually(t, func() (bool, string) {
+			return third.Load() > 100, fmt.Sprintf("%d of %d calls go to b3", third.Load(), calls.Load())
+		})
 		g.stop(1)
 		cancel()
 		callers.Wait()

@@ -63,6 +63,8 @@ var routes = []Route{
 		Files:    1, // its own stream to the control plane
 		Policies: clientSide, Outliers: true,
 		Stand: standXDS, Open: openXDS,
+	},
+	{
 		Name:     "haproxy",
 		Doc:      "every call goes through HAProxy, which hands it to the ready backends in turn and is told of changes through its runtime API",
 		Policies: fullProxy, Tool: "haproxy",
