@@ -49,7 +49,7 @@ real.`,
 	})
 	command.AddCommand(
 		runCommand(), loadCommand(), listCommand(), runsCommand(), reportCommand(), compareCommand(),
-		serverCommand(), xdsCommand(), gatewayCommand(), callerCommand(), forwardCommand(), doctorCommand(), schemaCommand(),
+		serverCommand(), xdsCommand(), gatewayCommand(), labCommand(), callerCommand(), forwardCommand(), doctorCommand(), schemaCommand(),
 	)
 	return command
 }
