@@ -32,7 +32,7 @@ func lines(title, doc, unit string, columns uint32, queries ...*prometheus.Dataq
 		Legend(common.NewVizLegendOptionsBuilder().ShowLegend(true).
 			DisplayMode(common.LegendDisplayModeTable).Placement(common.LegendPlacementBottom).
 			Calcs([]string{"mean", "max"})).
-		Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeMulti))
+		Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeMulti).Sort(common.SortOrderDescending))
 	for i, query := range queries {
 		panel.WithTarget(query.RefId(ref(i)))
 	}
@@ -56,6 +56,7 @@ func figure(title, doc, unit string, columns uint32, query *prometheus.Dataquery
 		Title(title).Description(doc).Unit(unit).Datasource(source).
 		Span(columns).Height(height).
 		GraphMode(common.BigValueGraphModeNone).
+		Orientation(common.VizOrientationAuto).
 		ReduceOptions(last()).
 		WithTarget(query.RefId(ref(0)))
 }
