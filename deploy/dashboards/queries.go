@@ -3,7 +3,7 @@ package dashboards
 import "fmt"
 
 // Every series carries the label mode, the route that it belongs to. The gateways count
-// calls by the server that answered; the other names are those of the gRPC and process
+// answers by the server that gave them; the other names are those of the gRPC and process
 // collectors for Prometheus.
 const (
 	requests  = "grpc_requests_total"
@@ -11,7 +11,6 @@ const (
 	latencies = "grpc_client_handling_seconds_bucket"
 	processor = "process_cpu_seconds_total"
 
-	answered = `server_name!=""` // a call without an answer has no server
 	gateways = `job="gateway"`
 	servers  = `job="server"`
 	chosen   = `mode=~"$mode"`
@@ -22,22 +21,20 @@ const window = "[$__rate_interval]"
 
 // perServer are the answers of each server in a mode.
 func perServer(mode string) string {
-	return fmt.Sprintf(`sum by (server_name) (%s{mode="%s", %s})`, requests, mode, answered)
+	return fmt.Sprintf(`sum by (server_name) (%s{mode="%s"})`, requests, mode)
 }
 
 // total are the answers of all servers in a mode.
-func total(mode string) string {
-	return fmt.Sprintf(`sum(%s{mode="%s", %s})`, requests, mode, answered)
-}
+func total(mode string) string { return fmt.Sprintf(`sum(%s{mode="%s"})`, requests, mode) }
 
 // growth is by how much each server's answers grew in the window.
 func growth(mode string) string {
-	return fmt.Sprintf(`sum by (server_name) (increase(%s{mode="%s", %s}%s))`, requests, mode, answered, window)
+	return fmt.Sprintf(`sum by (server_name) (increase(%s{mode="%s"}%s))`, requests, mode, window)
 }
 
 // calls are those answered per second.
 func calls() string {
-	return fmt.Sprintf(`sum by (mode) (rate(%s{%s, %s}%s))`, requests, chosen, answered, window)
+	return fmt.Sprintf(`sum by (mode) (rate(%s{%s}%s))`, requests, chosen, window)
 }
 
 // quantile is the latency, in seconds, that a share q of the calls keeps within.
@@ -57,7 +54,7 @@ or sum by (mode) (0 * rate(%[1]s{%[2]s}%[3]s))`, handled, chosen, window)
 // count makes x of the counter's selector. n counts the servers that are up, so that one
 // without a call counts too; nothing is said where there were no calls.
 func balance(count func(selector string) string) string {
-	x := fmt.Sprintf(`sum by (mode, server_name) (%s)`, count(fmt.Sprintf(`%s{%s, %s}`, requests, chosen, answered)))
+	x := fmt.Sprintf(`sum by (mode, server_name) (%s)`, count(fmt.Sprintf(`%s{%s}`, requests, chosen)))
 	return fmt.Sprintf(`sum by (mode) (%[1]s) ^ 2
 / (count by (mode) (up{%[2]s, %[3]s} == 1) * (sum by (mode) ((%[1]s) ^ 2) > 0))`, x, servers, chosen)
 }

@@ -173,7 +173,7 @@ func (g *greeters) stand(r route.Route, o settings.Settings) route.Standing {
 	}
 	g.t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	standing, err := r.Stand(g.t.Context(), g.service, o, route.Host{
-		Self: g.self(), Dir: dir, Callers: max(g.callers, 1), Listen: freeAddress,
+		Self: g.self(), Dir: dir, Callers: max(g.callers, 1), Listen: route.FreeAddress,
 	})
 	if err != nil {
 		g.t.Fatal(err)
@@ -189,14 +189,6 @@ func (g *greeters) stand(r route.Route, o settings.Settings) route.Standing {
 		}
 	})
 	return standing
-}
-
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return listener.Addr().String(), listener.Close()
 }
 
 // channel is a grpc-go channel over a target until the test ends.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 
@@ -61,14 +62,19 @@ func (r Route) Up(ctx context.Context, s cluster.Service, o settings.Settings, s
 	return standing, nil
 }
 
-// FreeAddress is a place to listen at that was free a moment ago.
+// FreeAddress is a place to listen at that was free a moment ago. Its port is below those
+// that systems give to outgoing connections: one of these could take it while what
+// listens there is killed and started again, or a client connect to itself.
 func FreeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	var err error
+	for range 100 {
+		var listener net.Listener
+		if listener, err = net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000))); err == nil {
+			defer listener.Close()
+			return listener.Addr().String(), nil
+		}
 	}
-	defer listener.Close()
-	return listener.Addr().String(), nil
+	return "", fmt.Errorf("no free port from 10000 to 29999 on 127.0.0.1: %w", err)
 }
 
 // Close ends everything and returns when it is gone.

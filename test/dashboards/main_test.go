@@ -3,7 +3,6 @@
 package dashboards
 
 import (
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -11,6 +10,7 @@ import (
 	"testing"
 
 	"rpclab/internal/process"
+	"rpclab/internal/route"
 	"rpclab/internal/testkit"
 )
 
@@ -67,10 +67,9 @@ func start(t *testing.T, ready string, args ...string) {
 // free is an address of this machine where nothing listened a moment ago.
 func free(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	at, err := route.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	return at
 }
