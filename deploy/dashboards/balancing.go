@@ -16,7 +16,7 @@ func balancing() (dashboard.Dashboard, error) {
 
 	return start("Balancing", "rpclab-balancing",
 		"The ways that calls take to their servers, side by side: how fast, how evenly, what failed and what it cost.").
-		WithVariable(values("mode", "mode", requests).Label("Route")).
+		WithVariable(values("mode", "mode", "up{"+gateways+"}").Label("Route")).
 		WithRow(dashboard.NewRowBuilder("Calls")).
 		WithPanel(lines("Calls per second",
 			"Calls answered, by route.",

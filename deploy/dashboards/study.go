@@ -25,7 +25,7 @@ func study() (dashboard.Dashboard, error) {
 	for _, p := range published {
 		known = append(known, p.mode)
 	}
-	further := fmt.Sprintf(`%s{mode!~"%s"}`, requests, strings.Join(known, "|"))
+	further := fmt.Sprintf(`up{%s, mode!~"%s"}`, gateways, strings.Join(known, "|"))
 	board := start("Balancing, as the study drew it", "rpclab-study",
 		"Study 1: which server answers, by the way that calls take. The study's three ways come first, then all others that are running.").
 		WithVariable(values("further", "mode", further).Label("Further routes"))
