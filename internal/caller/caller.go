@@ -34,6 +34,21 @@ type Job struct {
 	Timeout  time.Duration `json:"timeout"` // deadline of a call, from when it is sent
 	Late     time.Duration `json:"late"`    // how long after it was due an answer is late; 0: [measure.Late]
 	Workload workload.Spec `json:"workload"`
+	Hedge    *Hedge        `json:"hedge,omitempty"`
+	Stream   *Stream       `json:"stream,omitempty"`
+}
+
+// Hedge makes a call again that has no answer yet (gRFC A6). Retries are not here: a
+// target's service config asks for them.
+type Hedge struct {
+	Attempts int           `json:"attempts"` // in all, at least 2
+	Delay    time.Duration `json:"delay"`    // from one to the next
+}
+
+// Stream makes calls messages on streams that stay open.
+type Stream struct {
+	// Renew is the age at which a stream is closed between two messages; 0: never.
+	Renew time.Duration `json:"renew,omitempty"`
 }
 
 // Caller is a client library under test.

@@ -79,12 +79,19 @@ func settingsOf(c experiment.Config) settings.Settings {
 }
 
 func jobOf(c experiment.Config) caller.Job {
-	return caller.Job{
+	job := caller.Job{
 		Channels: caller.Channels{Mode: c.Caller.Channel.Mode, Pool: c.Caller.Channel.Pool},
 		Timeout:  c.Caller.Timeout,
 		Late:     c.Caller.Late,
 		Workload: workloadOf(c),
 	}
+	if h := c.Caller.Hedge; h != nil {
+		job.Hedge = &caller.Hedge{Attempts: h.Attempts, Delay: h.Delay}
+	}
+	if s := c.Caller.Stream; s != nil {
+		job.Stream = &caller.Stream{Renew: s.Renew}
+	}
+	return job
 }
 
 func paceOf(l experiment.Load, seedOf uint64) pace.Spec {

@@ -24,6 +24,7 @@ func (Greet) unary() (Unary, error) {
 	want := greeting(request.Name)
 	return Unary{
 		Method:   rpclabv1.Greeter_SayHello_FullMethodName,
+		Stream:   rpclabv1.Greeter_Greetings_FullMethodName,
 		Constant: true,
 		Request:  func(uint64) proto.Message { return request },
 		Reply:    func() proto.Message { return new(rpclabv1.HelloReply) },

@@ -40,6 +40,9 @@ func (s Spec) work() (work, error) {
 // Unary is a workload as a caller sees it.
 type Unary struct {
 	Method string // full, with slashes
+	// Stream is the method that answers the same requests as messages of a stream;
+	// empty: there is none. Its header carries the identity.
+	Stream string
 	// Constant says that every call has the same request, and a backend the same answer.
 	Constant bool
 	// Request is call n's message; it may be shared by calls and is not to be changed.

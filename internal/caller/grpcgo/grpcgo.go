@@ -31,6 +31,12 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 	if err != nil {
 		return nil, err
 	}
+	if job.Stream != nil {
+		if calls.Stream == "" || channels == 0 || job.Hedge != nil {
+			return nil, errors.New("streams carry greetings over channels that stay open, and hedge none")
+		}
+		s.streams = &streams{session: s}
+	}
 	for range channels {
 		channel, err := grpc.NewClient(s.uri, s.options...)
 		if err != nil {
@@ -63,16 +69,24 @@ type session struct {
 	uri      string
 	options  []grpc.DialOption
 	channels []*grpc.ClientConn // none: a channel per call
-	closing  sync.WaitGroup     // channels whose call has ended
+	streams  *streams           // nil: calls are unary
+	after    sync.WaitGroup     // what goes on after its call has ended
 }
 
 func (s *session) Run(ctx context.Context, p pace.Pace) (*measure.Recorder, time.Time, error) {
-	recorder, start := caller.Drive(ctx, p, s.job.Late, s.call, nil)
-	s.closing.Wait()
+	do := s.call
+	if s.streams != nil {
+		do = s.streams.call
+	}
+	recorder, start := caller.Drive(ctx, p, s.job.Late, do, nil)
+	s.after.Wait()
 	return recorder, start, nil
 }
 
 func (s *session) Close() error {
+	if s.streams != nil {
+		s.streams.end()
+	}
 	var errs []error
 	for _, channel := range s.channels {
 		errs = append(errs, channel.Close())
@@ -86,15 +100,19 @@ func (s *session) Close() error {
 func (s *session) call(ctx context.Context, n uint64) (backend, code, message string) {
 	ctx, cancel := context.WithTimeout(ctx, s.job.Timeout)
 	defer cancel()
+	invoke := s.invoke
+	if s.job.Hedge != nil {
+		invoke = s.hedge
+	}
 	if len(s.channels) > 0 {
-		return s.invoke(ctx, s.channels[n%uint64(len(s.channels))], n)
+		return invoke(ctx, s.channels[n%uint64(len(s.channels))], n)
 	}
 	channel, err := grpc.NewClient(s.uri, s.options...)
 	if err != nil {
 		return "", caller.Code(err), err.Error()
 	}
-	defer s.closing.Go(func() { _ = channel.Close() })
-	return s.invoke(ctx, channel, n)
+	defer s.after.Go(func() { _ = channel.Close() })
+	return invoke(ctx, channel, n)
 }
 
 func (s *session) invoke(ctx context.Context, channel *grpc.ClientConn, n uint64) (backend, code, message string) {
@@ -103,11 +121,17 @@ func (s *session) invoke(ctx context.Context, channel *grpc.ClientConn, n uint64
 	if err := channel.Invoke(ctx, s.calls.Method, s.calls.Request(n), reply, grpc.Trailer(&trailer)); err != nil {
 		return "", caller.Code(err), err.Error()
 	}
-	if ids := trailer[workload.Trailer]; len(ids) > 0 {
-		backend = ids[0]
-	}
+	backend = identity(trailer)
 	if err := s.calls.Check(n, reply, backend); err != nil {
 		return "", "DATA_LOSS", err.Error()
 	}
 	return backend, measure.OK, ""
+}
+
+// identity is that of the backend whose metadata it is; "" when it does not say.
+func identity(m metadata.MD) string {
+	if ids := m[workload.Trailer]; len(ids) > 0 {
+		return ids[0]
+	}
+	return ""
 }
