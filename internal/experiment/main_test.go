@@ -12,7 +12,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var vocabulary = Vocabulary{
 	Routes:    []string{"direct", "clusterip", "headless", "endpointslice", "kuberesolver"},
-	Callers:   []string{"grpc-go", "http"},
+	Callers:   []string{"grpc-go", "wire", "http"},
+	Plain:     []string{"wire"},
 	Languages: []string{"go"},
 	Policies:  map[string][]string{"headless": {"round_robin", "least_request"}, "endpointslice": {"round_robin", "pick_first"}},
 	Outliers:  []string{"headless", "endpointslice"},

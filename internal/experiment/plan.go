@@ -53,6 +53,9 @@ type Vocabulary struct {
 	// Policies are the ways in which each route can spread calls, its own first; none:
 	// there is nothing to choose.
 	Policies map[string][]string
+	// Plain are the callers that neither retry, hedge nor stream, and know only the policies
+	// round_robin and pick_first.
+	Plain []string
 	// Outliers are the routes that can leave out backends that fail.
 	Outliers []string
 }

@@ -18,9 +18,10 @@ import (
 var callers = []struct {
 	name   string
 	caller caller.Caller
+	plain  bool // as [experiment.Vocabulary] has it
 }{
-	{"grpc-go", grpcgo.Caller{}},
-	{"wire", wire.Caller{}},
+	{"grpc-go", grpcgo.Caller{}, false},
+	{"wire", wire.Caller{}, true},
 }
 
 // Vocabulary is every name that an experiment can use.
@@ -35,6 +36,9 @@ func Vocabulary() experiment.Vocabulary {
 	}
 	for _, c := range callers {
 		v.Callers = append(v.Callers, c.name)
+		if c.plain {
+			v.Plain = append(v.Plain, c.name)
+		}
 	}
 	return v
 }
