@@ -53,6 +53,8 @@ func (d *document) checkCalls(config Config, place func(...string) place, c *pro
 	if slices.Contains(d.grammar.vocabulary.Plain, who.Kind) {
 		simple := config.Policy == "" || config.Policy == "round_robin" || config.Policy == "pick_first"
 		switch {
+		case slices.Contains(d.grammar.vocabulary.Whole, config.Route):
+			c.add(place("route"), "the caller %s cannot take the route %s: %s", who.Kind, config.Route, able)
 		case who.Retry != nil:
 			c.add(place("caller", "retry"), "the caller %s does not retry: %s", who.Kind, able)
 		case who.Hedge != nil:

@@ -14,6 +14,7 @@ var vocabulary = Vocabulary{
 	Routes:    []string{"direct", "clusterip", "headless", "endpointslice", "kuberesolver"},
 	Callers:   []string{"grpc-go", "wire", "http"},
 	Plain:     []string{"wire"},
+	Whole:     []string{"kuberesolver"},
 	Languages: []string{"go"},
 	Policies:  map[string][]string{"headless": {"round_robin", "least_request"}, "endpointslice": {"round_robin", "pick_first"}},
 	Outliers:  []string{"headless", "endpointslice"},

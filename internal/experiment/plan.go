@@ -54,8 +54,8 @@ type Vocabulary struct {
 	// there is nothing to choose.
 	Policies map[string][]string
 	// Plain are the callers that neither retry, hedge nor stream, and know only the policies
-	// round_robin and pick_first.
-	Plain []string
+	// round_robin and pick_first; they cannot take the routes that are Whole.
+	Plain, Whole []string
 	// Outliers are the routes that can leave out backends that fail.
 	Outliers []string
 }

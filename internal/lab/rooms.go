@@ -33,6 +33,9 @@ func Vocabulary() experiment.Vocabulary {
 		if way.Outliers {
 			v.Outliers = append(v.Outliers, name)
 		}
+		if way.Whole {
+			v.Whole = append(v.Whole, name)
+		}
 	}
 	for _, c := range callers {
 		v.Callers = append(v.Callers, c.name)

@@ -36,6 +36,8 @@ type Route struct {
 	Policies []string
 	// Outliers says whether it can leave out backends that fail.
 	Outliers bool
+	// Whole says that only a whole gRPC client can take it.
+	Whole bool
 	// Tool is the program that has to be installed: envoy; empty: none.
 	Tool string
 	// Stand starts what stands between callers and backends; nil: nothing does.

@@ -61,6 +61,7 @@ var routes = []Route{
 		Doc:      "the client itself follows a control plane (xDS without a proxy), which says where every ready backend is and how to spread calls",
 		Follows:  true,
 		Files:    1, // its own stream to the control plane
+		Whole:    true,
 		Policies: clientSide, Outliers: true,
 		Stand: standXDS, Open: openXDS,
 	},
