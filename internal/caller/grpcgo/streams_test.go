@@ -169,4 +169,3 @@ func TestAMessageIsAnsweredWithAnErrorByTheStreamsEnd(t *testing.T) {
 		t.Errorf("answered %v, failed %v %v", m.Backends, m.Errors, m.Samples)
 	}
 }
-
