@@ -61,6 +61,7 @@ until it is told to stop (SIGTERM or SIGINT); then it drains.`,
 	flags.IntVar(&server.Workers, "workers", 0, "calls that it works on at once, while others queue (default: all)")
 	flags.DurationVar(&server.MaxAge, "max-age", 0, "after this, some 10 % more or less, a connection is told to go (default: never)")
 	flags.DurationVar(&server.AgeGrace, "age-grace", 0, "how long its calls may go on then (default: as long as they take)")
+	flags.BoolVar(&server.ReportLoad, "report-load", false, "say in every answer how busy it is (ORCA), for weighted_round_robin")
 	flags.DurationVar(&server.Drain, "drain", 0, "how long it still accepts calls once told to stop")
 	flags.BoolVar(&supervised, "supervised", false, "take orders on standard input, and end when it does")
 	_ = flags.MarkHidden("supervised")

@@ -51,6 +51,9 @@ func serverArgs(c experiment.Config) []string {
 	if c.Server.MaxAge > 0 {
 		args = append(args, "--max-age", c.Server.MaxAge.String(), "--age-grace", c.Server.AgeGrace.String())
 	}
+	if c.Policy == settings.WeightedRoundRobin {
+		args = append(args, "--report-load") // which costs a little: no other policy asks for it
+	}
 	return args
 }
 

@@ -29,6 +29,7 @@ type Server struct {
 	// AgeGrace how long its calls may go on then (gRFC A9); 0: for ever.
 	MaxAge, AgeGrace time.Duration
 	Metrics          net.Listener // where Prometheus is answered; nil: nowhere
+	ReportLoad       bool         // by ORCA, in every answer
 	Log              *slog.Logger
 
 	setUp  sync.Once
@@ -57,6 +58,9 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	defer s.flaps.end()
 	options, end := s.observed()
 	defer end()
+	if s.ReportLoad {
+		options = append(options, reportLoad()...) // around all that follows
+	}
 	server := grpc.NewServer(append(options, grpc.ChainUnaryInterceptor(s.answer), grpc.ChainStreamInterceptor(s.answerStream),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: s.MaxAge, MaxConnectionAgeGrace: s.AgeGrace}))...)
 	rpclabv1.RegisterGreeterServer(server, greeter{id: s.ID, delay: s.Delay})

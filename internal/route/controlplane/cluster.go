@@ -21,8 +21,8 @@ import (
 	"rpclab/internal/route/settings"
 )
 
-// Policies are all that a control plane can ask for; random is Envoy's alone, pick_first
-// gRPC's alone.
+// Policies are all that a control plane can ask for. Random is Envoy's alone, gRPC clients
+// take turns then; pick_first is gRPC's alone, Envoy takes random backends then.
 var Policies = []string{
 	settings.RoundRobin, settings.LeastRequest, settings.Random, settings.WeightedRoundRobin,
 	settings.RingHash, settings.PickFirst,
@@ -67,7 +67,7 @@ func clusterOf(service string, s settings.Settings) (*cluster.Cluster, error) {
 }
 
 // balancing is a policy as the list of which a client takes the first that it knows
-// (gRFC A52).
+// (gRFC A52). One that knows none refuses the cluster, and is told of it again and again.
 func balancing(policy string) (*cluster.LoadBalancingPolicy, error) {
 	var wanted []proto.Message
 	switch policy {
@@ -75,16 +75,16 @@ func balancing(policy string) (*cluster.LoadBalancingPolicy, error) {
 		wanted = []proto.Message{&roundrobin.RoundRobin{}}
 	case settings.LeastRequest:
 		wanted = []proto.Message{&leastrequest.LeastRequest{ChoiceCount: wrapperspb.UInt32(2)}}
-	case settings.Random: // Envoy's alone
-		wanted = []proto.Message{&random.Random{}}
+	case settings.Random:
+		wanted = []proto.Message{&random.Random{}, &roundrobin.RoundRobin{}}
 	case settings.WeightedRoundRobin:
 		wanted = []proto.Message{&weighted.ClientSideWeightedRoundRobin{
 			BlackoutPeriod: lasting(settings.WeightBlackout), WeightUpdatePeriod: lasting(settings.WeightUpdate),
 		}}
 	case settings.RingHash:
 		wanted = []proto.Message{&ringhash.RingHash{HashFunction: ringhash.RingHash_XX_HASH}}
-	case settings.PickFirst: // gRPC's alone
-		wanted = []proto.Message{&pickfirst.PickFirst{ShuffleAddressList: true}}
+	case settings.PickFirst:
+		wanted = []proto.Message{&pickfirst.PickFirst{ShuffleAddressList: true}, &random.Random{}}
 	default:
 		return nil, fmt.Errorf("control plane: no policy %q", policy)
 	}

@@ -1,0 +1,151 @@
+package controlplane_test
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	cluster "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	endpoint "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	route "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+	"github.com/google/go-cmp/cmp"
+
+	"rpclab/internal/route/controlplane"
+	"rpclab/internal/route/settings"
+	"rpclab/internal/route/slicewatch"
+	"rpclab/internal/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+// set is backends 10.0.0.1 and on, in these zones.
+func set(zones ...string) (s slicewatch.Set) {
+	for i, zone := range zones {
+		addr := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}), 50051)
+		s = append(s, slicewatch.Endpoint{ID: addr.String(), Addr: addr, Zone: zone, Ready: true})
+	}
+	return s
+}
+
+func snapshot(t *testing.T, usable slicewatch.Set, s settings.Settings) *cache.Snapshot {
+	t.Helper()
+	snapshot, err := controlplane.Snapshot("greeter", usable, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return snapshot
+}
+
+// priorities says a set as it is told: priority zone:backends.
+func priorities(t *testing.T, usable slicewatch.Set) string {
+	all := snapshot(t, usable, settings.Settings{}).GetResources(resource.EndpointType)["greeter"].(*endpoint.ClusterLoadAssignment)
+	var text []string
+	for _, zone := range all.Endpoints {
+		if int(zone.LoadBalancingWeight.Value) != len(zone.LbEndpoints) {
+			t.Errorf("zone %s with %d backends weighs %d", zone.Locality.Zone, len(zone.LbEndpoints), zone.LoadBalancingWeight.Value)
+		}
+		text = append(text, fmt.Sprintf("%d %s:%d", zone.Priority, zone.Locality.Zone, len(zone.LbEndpoints)))
+	}
+	return strings.Join(text, ", ")
+}
+
+func TestZonesBecomePrioritiesWithoutGaps(t *testing.T) {
+	for want, zones := range map[string][]string{
+		"0 :3":                          {"", "", ""},
+		"0 zone-0:2, 1 zone-1:1":        {"zone-0", "zone-1", "zone-0"},
+		"0 zone-0:1, 1 zone-2:1, 1 b:1": {"zone-2", "zone-0", "b"},
+		"0 zone-1:1, 0 zone-2:1":        {"zone-1", "zone-2"}, // the own zone is empty
+		"":                              nil,
+	} {
+		if got := priorities(t, set(zones...)); got != want {
+			t.Errorf("zones %q: %q, want %q", zones, got, want)
+		}
+	}
+}
+
+func TestAChangeOfEndpointsChangesTheirVersionAlone(t *testing.T) {
+	one, other, again := snapshot(t, set(""), settings.Settings{}), snapshot(t, set("", ""), settings.Settings{}), snapshot(t, set(""), settings.Settings{})
+	for _, kind := range []string{resource.ListenerType, resource.RouteType, resource.ClusterType, resource.EndpointType} {
+		changed := one.GetVersion(kind) != other.GetVersion(kind)
+		if changed != (kind == resource.EndpointType) {
+			t.Errorf("%s changed: %v", kind, changed)
+		}
+		if one.GetVersion(kind) != again.GetVersion(kind) {
+			t.Errorf("%s has two versions for the same", kind)
+		}
+	}
+}
+
+func clusterIn(t *testing.T, s settings.Settings) *cluster.Cluster {
+	return snapshot(t, nil, s).GetResources(resource.ClusterType)["greeter"].(*cluster.Cluster)
+}
+
+func TestEveryPolicyIsAListThatGRPCAndEnvoyKnow(t *testing.T) {
+	const extensions = "type.googleapis.com/envoy.extensions.load_balancing_policies."
+	got := map[string]string{}
+	for _, policy := range controlplane.Policies {
+		var names []string
+		for _, p := range clusterIn(t, settings.Settings{Policy: policy}).LoadBalancingPolicy.Policies {
+			name := strings.TrimPrefix(p.TypedExtensionConfig.TypedConfig.TypeUrl, extensions)
+			names = append(names, name[:strings.Index(name, ".")])
+		}
+		got[policy] = strings.Join(names, ", ")
+	}
+	want := map[string]string{
+		"round_robin": "round_robin", "least_request": "least_request", "random": "random, round_robin",
+		"weighted_round_robin": "client_side_weighted_round_robin", "ring_hash": "ring_hash", "pick_first": "pick_first, random",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestOutliersAreJudgedByTheirShareOfFailuresAlone(t *testing.T) {
+	o := clusterIn(t, settings.Settings{Outlier: &settings.Outlier{
+		Failures: 0.29, Calls: 10, Interval: time.Second, Eject: 5 * time.Second, Most: 0.5,
+	}}).OutlierDetection
+	got := []uint32{
+		o.FailurePercentageThreshold.Value, o.FailurePercentageRequestVolume.Value, o.FailurePercentageMinimumHosts.Value,
+		o.EnforcingFailurePercentage.Value, o.MaxEjectionPercent.Value,
+		o.EnforcingSuccessRate.Value, o.EnforcingConsecutive_5Xx.Value, o.EnforcingConsecutiveGatewayFailure.Value,
+	}
+	if diff := cmp.Diff([]uint32{29, 10, 1, 100, 50, 0, 0, 0}, got); diff != "" {
+		t.Error(diff)
+	}
+	if clusterIn(t, settings.Settings{}).OutlierDetection != nil {
+		t.Error("outliers are looked for that nobody asked for")
+	}
+}
+
+// gRPC clients fail calls past 1,024 under way unless they are told otherwise.
+func TestNoCallIsRefusedForBeingOneTooMany(t *testing.T) {
+	if n := clusterIn(t, settings.Settings{}).CircuitBreakers.Thresholds[0].MaxRequests.Value; n < 1e6 {
+		t.Errorf("%d calls at most", n)
+	}
+}
+
+func TestRetriesAreTheRoutes(t *testing.T) {
+	routes := snapshot(t, nil, settings.Settings{Retry: &settings.Retry{
+		Attempts: 3, Backoff: 10 * time.Millisecond, Codes: []string{"UNAVAILABLE", "RESOURCE_EXHAUSTED"},
+	}}).GetResources(resource.RouteType)["greeter"].(*route.RouteConfiguration)
+	r := routes.VirtualHosts[0].Routes[0].GetRoute().RetryPolicy
+	if r.RetryOn != "unavailable,resource-exhausted" || r.NumRetries.Value != 2 || r.RetryBackOff.BaseInterval.AsDuration() != 10*time.Millisecond {
+		t.Errorf("%v", r)
+	}
+}
+
+func TestWhatXDSCannotSay(t *testing.T) {
+	for want, s := range map[string]settings.Settings{
+		"cannot retry ABORTED":   {Retry: &settings.Retry{Attempts: 2, Codes: []string{"ABORTED"}}},
+		"leave out caller.hedge": {Hedge: &settings.Hedge{Attempts: 2}},
+		`no policy "fastest"`:    {Policy: "fastest"},
+	} {
+		if _, err := controlplane.Snapshot("greeter", nil, s); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
