@@ -34,6 +34,9 @@ func standXDS(ctx context.Context, s cluster.Service, o settings.Settings, h Hos
 // startControlPlane runs `rpclab xds` for a service, of which it says where it listens.
 // One that is killed stays away: clients have to do with what they know.
 func startControlPlane(ctx context.Context, s cluster.Service, o settings.Settings, h Host) (_ *part.Part, address string, err error) {
+	if _, err := controlplane.Snapshot(s.Name, nil, o); err != nil { // rather here than in its log
+		return nil, "", err
+	}
 	ways, err := json.Marshal(o)
 	if err != nil {
 		return nil, "", err
