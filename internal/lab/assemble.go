@@ -18,6 +18,7 @@ func Assemble(d result.Document) result.Document {
 	d.Events, d.Warnings = nil, nil
 	for i := range d.Arms {
 		arm := &d.Arms[i]
+		takeFiles(arm)
 		if err := merge(arm); err != nil {
 			d.Warnings = append(d.Warnings, fmt.Sprintf("%s: %v", place(*arm), err))
 		}
@@ -31,6 +32,17 @@ func Assemble(d result.Document) result.Document {
 	}
 	d.Verdicts, d.Accounts = verdicts(d), accounts(d)
 	return d
+}
+
+// takeFiles moves the configuration files of the first trial that has some to the arm.
+func takeFiles(arm *result.Arm) {
+	arm.Trials = slices.Clone(arm.Trials)
+	for i := range arm.Trials {
+		if arm.Files == nil {
+			arm.Files = arm.Trials[i].Files
+		}
+		arm.Trials[i].Files = nil
+	}
 }
 
 // merge makes an arm's measures from its trials: counts are summed, histograms

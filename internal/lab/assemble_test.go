@@ -287,3 +287,17 @@ func TestOnlyAnOpenLoopCanBeLimitedByItsGenerator(t *testing.T) {
 		t.Error("a user who has thought is due at a time, too")
 	}
 }
+
+func TestConfigurationFilesAreThoseOfTheFirstTrialThatHasSome(t *testing.T) {
+	d := arms(t, 20, 40, 30)
+	d.Arms[1].Trials[1].Files = map[string]string{"envoy.yaml": "second"}
+	d.Arms[1].Trials[2].Files = map[string]string{"envoy.yaml": "third"}
+	for what, a := range map[string]result.Arm{"once": Assemble(d).Arms[1], "twice": Assemble(Assemble(d)).Arms[1]} {
+		if a.Files["envoy.yaml"] != "second" || a.Trials[1].Files != nil || a.Trials[2].Files != nil {
+			t.Errorf("assembled %s: %v, and in trials %v, %v", what, a.Files, a.Trials[1].Files, a.Trials[2].Files)
+		}
+	}
+	if d.Arms[1].Trials[1].Files == nil {
+		t.Error("what was assembled was changed")
+	}
+}

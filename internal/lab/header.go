@@ -5,6 +5,7 @@ import (
 
 	"rpclab/internal/experiment"
 	"rpclab/internal/result"
+	"rpclab/internal/route"
 )
 
 // header is the document before the first trial: what was asked, and where.
@@ -45,7 +46,15 @@ func armOf(plan experiment.Plan, arm experiment.Arm, cell map[string]any) result
 	return result.Arm{
 		Name: arm.Name, Published: arm.Published != "", Label: arm.Published,
 		Control: arm.Control, Describe: arm.Describe,
-		Route: config.Route, Channel: config.Caller.Channel.String(),
+		Route: config.Route, Channel: config.Caller.Channel.String(), Policy: policyOf(config),
 		Cell: cell, Config: config.Map(),
 	}
+}
+
+// policyOf is how calls are spread: as the arm says, or as its route does by itself.
+func policyOf(c experiment.Config) string {
+	if way, err := route.Lookup(c.Route); err == nil && c.Policy == "" && len(way.Policies) > 0 {
+		return way.Policies[0]
+	}
+	return c.Policy
 }

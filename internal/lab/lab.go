@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"rpclab/internal/cluster"
@@ -97,9 +98,13 @@ func (l *lab) begin(ctx context.Context) error {
 	return l.Store.Begin(ctx, l.doc)
 }
 
-// keep takes a trial into the document and the store.
+// keep takes a trial into the document and the store. Configuration files of an arm are
+// kept once: those of other trials differ in addresses.
 func (l *lab) keep(t experiment.Trial, trial result.Trial) error {
 	arm := l.arm(t)
+	if slices.ContainsFunc(arm.Trials, func(earlier result.Trial) bool { return len(earlier.Files) > 0 }) {
+		trial.Files = nil
+	}
 	arm.Trials = append(arm.Trials, trial)
 	if l.Store == nil {
 		return nil

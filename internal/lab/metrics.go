@@ -26,6 +26,9 @@ type metric struct {
 	// answers says that the metric is of the calls that were answered, for which it
 	// does not stand when too many were not.
 	answers bool
+	// both says that it is compared only where both arms have it, since none of it means
+	// that the party is not there.
+	both bool
 	// kind of load that the metric is of: what a search measures is at the rate that it
 	// found, another one for each arm.
 	kind loadKind
@@ -53,6 +56,10 @@ var metrics = []metric{
 	{name: "server_cpu", of: func(t result.Trial) float64 { return t.Resources.Server.CPU }},
 	{name: "client_memory", of: func(t result.Trial) float64 { return float64(t.Resources.Client.RSS) }},
 	{name: "server_memory", of: func(t result.Trial) float64 { return float64(t.Resources.Server.RSS) }},
+	{name: "proxy_cpu", of: func(t result.Trial) float64 { return t.Resources.Proxy.CPU }, both: true},
+	{name: "proxy_memory", of: func(t result.Trial) float64 { return float64(t.Resources.Proxy.RSS) }, both: true},
+	{name: "gateway_cpu", of: func(t result.Trial) float64 { return t.Resources.Gateway.CPU }, both: true},
+	{name: "gateway_memory", of: func(t result.Trial) float64 { return float64(t.Resources.Gateway.RSS) }, both: true},
 	{name: "balance", higher: true, of: evenness},
 	{name: "convergence", of: converged, step: ms(measure.Interval)},
 }
@@ -132,14 +139,16 @@ func converged(t result.Trial) float64 {
 	return slowest
 }
 
-// unknown says that no trial of either arm has a value: there was nothing to measure.
+// unknown says that there was nothing to measure: no trial of either arm has a value, or
+// one of an arm that must have it.
 func (m metric) unknown(a, b result.Arm) bool {
-	for _, arm := range []result.Arm{a, b} {
-		for _, t := range arm.Trials {
-			if t.Failed == "" && m.of(t) > 0 {
-				return false
-			}
-		}
+	if m.both {
+		return !m.has(a) || !m.has(b)
 	}
-	return true
+	return !m.has(a) && !m.has(b)
+}
+
+// has says whether a trial of the arm has a value.
+func (m metric) has(arm result.Arm) bool {
+	return slices.ContainsFunc(arm.Trials, func(t result.Trial) bool { return t.Failed == "" && m.of(t) > 0 })
 }

@@ -109,3 +109,19 @@ func TestOneBackendHasNoBalance(t *testing.T) {
 		t.Errorf("it is %s", v.Decision)
 	}
 }
+
+// TestAProxyIsComparedWithAProxy, not with there being none.
+func TestAProxyIsComparedWithAProxy(t *testing.T) {
+	d := arms(t, 20, 20, 20, 20, 20)
+	if v, there := on(d, "proxy_cpu"); !there || v.Decision != "worse" {
+		t.Errorf("there %t, %s", there, v.Decision)
+	}
+	for i := range d.Arms[0].Trials {
+		d.Arms[0].Trials[i].Resources.Proxy = result.Usage{}
+	}
+	for _, metric := range []string{"proxy_cpu", "proxy_memory"} {
+		if v, there := on(d, metric); there {
+			t.Errorf("%s of an arm without one: %s", metric, v.Decision)
+		}
+	}
+}

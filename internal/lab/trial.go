@@ -16,8 +16,8 @@ import (
 // measure runs one trial: servers, a warm caller, the load with its events, and what
 // came of it. An error means that the lab could not do it; a caller that died is a
 // trial that failed, which is a finding.
-func (l *lab) measure(ctx context.Context, t experiment.Trial) (_ result.Trial, err error) {
-	trial := result.Trial{Round: t.Round, Order: t.Order, Started: time.Now().UTC()}
+func (l *lab) measure(ctx context.Context, t experiment.Trial) (trial result.Trial, err error) {
+	trial = result.Trial{Round: t.Round, Order: t.Order, Started: time.Now().UTC()}
 	servers, err := l.deploy(ctx, t)
 	if err != nil {
 		return trial, err
@@ -26,7 +26,15 @@ func (l *lab) measure(ctx context.Context, t experiment.Trial) (_ result.Trial, 
 	if err != nil {
 		return trial, err
 	}
-	defer func() { err = errors.Join(err, f.standing.Close()) }()
+	trial.Files = f.standing.Files
+	defer func() {
+		if trial.Failed != "" {
+			trial.Lost = f.losses() // perhaps because of them
+		}
+		if remains := f.standing.Close(); remains != nil { // no reason to lose what was measured
+			trial.Lost = append(trial.Lost, fmt.Sprintf("what stood before the backends is not gone: %v", remains))
+		}
+	}()
 	w, err := startWorker(l.Worker, assignment{
 		Route: t.Config.Route, Service: f.standing.Service(0), Settings: settingsOf(t.Config), Gateway: f.gateway,
 		Caller: t.Config.Caller.Kind, Job: jobOf(t.Config),
@@ -70,7 +78,6 @@ func (l *lab) load(ctx context.Context, trial result.Trial, t experiment.Trial, 
 	used, proxies, gateways := servers.Usage(), f.used(part.Proxy), f.used(part.Gateway)
 	trial.Machine = after.since(before, seen.CPU+total(used)+proxies.CPU+gateways.CPU)
 	trial.Wasted = wasted(servers.Served(), seen.Backends)
-	trial.Files = f.standing.Files
 	trial.Resources.Proxy = usagePerCall(proxies.CPU, proxies.MaxRSS, seen.Calls)
 	trial.Resources.Gateway = usagePerCall(gateways.CPU, gateways.MaxRSS, seen.Calls)
 	return fill(trial, t, seen, used, history.stop(), done), nil

@@ -22,6 +22,10 @@ var secondaries = []secondary{
 	{"server_cpu", "server CPU", "leaner in the servers' CPU", "heavier on the servers' CPU"},
 	{"client_memory", "client MB", "leaner in the client's memory", "heavier on the client's memory"},
 	{"server_memory", "server MB", "leaner in a server's memory", "heavier on a server's memory"},
+	{"proxy_cpu", "proxy CPU", "leaner in the proxy's CPU", "heavier on the proxy's CPU"},
+	{"proxy_memory", "proxy MB", "leaner in the proxy's memory", "heavier on the proxy's memory"},
+	{"gateway_cpu", "gateway CPU", "leaner in the gateway's CPU", "heavier on the gateway's CPU"},
+	{"gateway_memory", "gateway MB", "leaner in the gateway's memory", "heavier on the gateway's memory"},
 	{"balance", "Jain", "more even", "less even"},
 	{"convergence", "even again", "even again sooner", "even again later"},
 }

@@ -112,6 +112,7 @@ type Arm struct {
 	Describe  string         `json:"describe,omitempty"` // one clause on how calls travel
 	Route     string         `json:"route"`
 	Channel   string         `json:"channel"`
+	Policy    string         `json:"policy,omitempty"` // how the route spreads calls: round_robin; empty: there is nothing to choose
 	Cell      Cell           `json:"cell"`
 	Config    map[string]any `json:"config"`
 	// Limited says how the generator itself bounded these numbers; empty: it did not.
@@ -120,7 +121,10 @@ type Arm struct {
 	// the rates that held.
 	Capacity *Capacities `json:"capacity,omitempty"`
 	Measures
-	Trials []Trial `json:"trials"`
+	// Files are the configuration files that were made for the route's parts, by name, as
+	// they were in the first trial.
+	Files  map[string]string `json:"files,omitempty"`
+	Trials []Trial           `json:"trials"`
 }
 
 // Trial is one arm, in one cell, in one round.
@@ -138,7 +142,7 @@ type Trial struct {
 	Machine *Beside `json:"machine,omitempty"`
 	// Servers is what each backend used in this trial.
 	Servers map[string]ServerUsage `json:"servers,omitempty"`
-	// Files are the configuration files that were made for the route's proxies, by name.
+	// Files are those of the arm, in the first trial of a run that is not over.
 	Files map[string]string `json:"files,omitempty"`
 	// Lost says which backends ended unasked, or could not start, and why.
 	Lost     []string  `json:"lost,omitempty"`
