@@ -132,16 +132,6 @@ func TestItDrainsBeforeItGoes(t *testing.T) {
 	<-ended
 }
 
-func TestItCanBeMadeSlow(t *testing.T) {
-	server := &workload.Server{ID: "b"}
-	channel, _, _ := serve(t, server)
-	server.Suffer(workload.Ailment{Slow: 50 * time.Millisecond})
-	began := time.Now()
-	if _, _, err := greet(t.Context(), channel); err != nil || time.Since(began) < 50*time.Millisecond {
-		t.Errorf("answered in %v, %v", time.Since(began), err)
-	}
-}
-
 func TestItTellsItsServicesByReflection(t *testing.T) {
 	channel, _, _ := serve(t, &workload.Server{ID: "b"})
 	stream, err := reflectionv1.NewServerReflectionClient(channel).ServerReflectionInfo(t.Context())
