@@ -29,6 +29,11 @@ func start(t *testing.T, data string, args ...string) (*exec.Cmd, *bytes.Buffer)
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the program said\n%s", &output)
+		}
+	})
 	testkit.Await(t, "a trial is kept, and servers and a caller run", func() bool {
 		return strings.Contains(rpclabIn(t, data, "runs").stdout, "1 of 50") && len(descendants(c.Process.Pid)) >= 4
 	})

@@ -1,0 +1,163 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/nftables"
+
+	"rpclab/internal/testkit"
+)
+
+// faulty writes an experiment with events under an open load.
+func faulty(t *testing.T, duration, events string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "faulty.yaml")
+	text := `experiment: faulty
+question: What becomes of the calls?
+defaults:
+  workload: {greet: {delay: 5ms}}
+  server: {replicas: 3, drain: 200ms}
+  caller: {timeout: 300ms}
+  load: {open: {rate: 100, duration: ` + duration + `}}
+arms:
+  endpointslice: {route: endpointslice}
+rounds: 1
+events:
+` + events
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestEveryEventIsCarriedOut(t *testing.T) {
+	d, _ := document(t, faulty(t, "6s", `
+- {at: 300ms, scale: 4}
+- {at: 600ms, stop: 1}
+- {at: 900ms, kill: 1}
+- {at: 1200ms, slow: {backends: 1, times: 10}}
+- {at: 1500ms, fail: {backends: 1, code: INTERNAL}}
+- {at: 1800ms, flap: {backends: 1, every: 100ms}}
+- {at: 2100ms, dns: {delay: 1s, lie: true}}
+- {at: 2400ms, recover: true}
+- {at: 2700ms, cut: {backends: 2}}
+- {at: 3000ms, cut: {backends: 1, how: blackhole}}
+- {at: 3500ms, recover: true}
+- {at: 3800ms, pause: 1}
+- {at: 4100ms, resume: true}
+- {at: 4400ms, roll: true}
+`))
+	a := arm(t, d, "endpointslice")
+	if len(d.Events) != 14 {
+		t.Errorf("%d events were carried out", len(d.Events))
+	}
+	for _, e := range d.Events {
+		if e.Error != "" {
+			t.Errorf("%s: %s", e.What, e.Error)
+		}
+	}
+	if a.Errors["INTERNAL"] == 0 || a.Errors["DEADLINE_EXCEEDED"] == 0 {
+		t.Errorf("errors are %v; those of the error loop and of what vanished are missing", a.Errors)
+	}
+	for _, trial := range a.Trials {
+		if len(trial.Lost) > 0 {
+			t.Errorf("lost: %q", trial.Lost)
+		}
+	}
+}
+
+// vanishing is a run that goes on until it is ended, with packets that vanish in each trial.
+func vanishing(t *testing.T) []string {
+	return []string{"run", faulty(t, "4s", "- {at: 500ms, cut: {backends: 1, how: blackhole}}\n"), "--rounds", "50"}
+}
+
+func TestPacketsVanishInANetworkThatEndsWithTheRun(t *testing.T) {
+	machine := network(t, os.Getpid())
+	c, _ := start(t, t.TempDir(), vanishing(t)...)
+	own := network(t, c.Process.Pid)
+	if own == machine {
+		t.Fatal("the run is in the machine's network")
+	}
+	nft, err := nftables.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables, err := nft.ListTables()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range tables {
+		if strings.HasPrefix(table.Name, "rpclab") {
+			t.Errorf("the machine has the table %s", table.Name)
+		}
+	}
+	children := descendants(c.Process.Pid)
+	for _, pid := range children {
+		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Wait()
+	testkit.Await(t, "nobody is in its network", func() bool {
+		all, _ := filepath.Glob("/proc/[0-9]*/ns/net")
+		for _, path := range all {
+			if link, err := os.Readlink(path); err == nil && link == own {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func TestInterruptedWhilePacketsVanishItCleansUp(t *testing.T) {
+	c, output := start(t, t.TempDir(), vanishing(t)...)
+	children := descendants(c.Process.Pid)
+	if err := c.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Wait()
+	if code := c.ProcessState.ExitCode(); code != 130 || !strings.Contains(output.String(), "of 50 trials") {
+		t.Errorf("exit code %d; it said\n%s", code, output)
+	}
+	for _, pid := range children {
+		if alive(pid) {
+			t.Errorf("process %d outlived the interrupt", pid)
+		}
+	}
+}
+
+func TestWhoMayNotMakeANetworkIsToldHow(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Fatal("this test runs the program as another user, which needs root: run it with sudo")
+	}
+	c := command(t, t.TempDir(), "run", faulty(t, "4s", "- {at: 500ms, cut: {backends: 1, how: blackhole}}\n"))
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	// What the user has to read and enter belongs to root, and so does the directory of tests.
+	for dir := filepath.Dir(c.Args[2]); dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	output, _ := c.CombinedOutput()
+	if code := c.ProcessState.ExitCode(); code != 3 || !strings.Contains(string(output), "this needs root: run it with sudo") {
+		t.Errorf("exit code %d; it said\n%s", code, output)
+	}
+}
+
+// network is the network namespace of a process.
+func network(t *testing.T, pid int) string {
+	t.Helper()
+	link, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "ns/net"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return link
+}
