@@ -116,7 +116,7 @@ func follows(t *testing.T, r route.Route) {
 
 func TestAnUnknownRouteNamesTheKnown(t *testing.T) {
 	_, err := route.Lookup("carrier-pigeon")
-	const want = `no route "carrier-pigeon"; there are direct, clusterip, forwarder, headless, endpointslice, kuberesolver, xds, haproxy, nginx`
+	const want = `no route "carrier-pigeon"; there are direct, clusterip, forwarder, headless, endpointslice, kuberesolver, xds, envoy, haproxy, nginx`
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}

@@ -2,6 +2,7 @@ package route_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"rpclab/internal/route"
 	"rpclab/internal/route/part"
 	"rpclab/internal/route/settings"
+	"rpclab/internal/tool"
 )
 
 // proxies are the routes through a program of others.
@@ -130,6 +132,19 @@ func TestAProxyWhosePortIsTakenSaysSo(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
+}
+
+func TestAProxyThatIsNotInstalledSaysHowToGetIt(t *testing.T) {
+	t.Setenv("PATH", "")
+	t.Setenv("RPCLAB_TOOLS_DIR", t.TempDir())
+	r, err := route.Lookup("envoy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = r.Stand(t.Context(), startGreeters(t, 1).service, settings.Settings{}, route.Host{})
+	if !errors.Is(err, tool.ErrMissing) || !strings.Contains(err.Error(), "rpclab doctor --install envoy") {
+		t.Errorf("error %v", err)
+	}
 }
 
 // A channel that is never idle follows too, and loses no call as long as backends go in

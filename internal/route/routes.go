@@ -66,6 +66,12 @@ var routes = []Route{
 		Stand: standXDS, Open: openXDS,
 	},
 	{
+		Name:     "envoy",
+		Doc:      "every call goes through Envoy, which follows the same control plane as xds and hands it to the ready backends in turn",
+		Policies: []string{settings.RoundRobin, settings.LeastRequest, settings.Random}, Outliers: true, Tool: "envoy",
+		Stand: standEnvoy, Open: openProxy,
+	},
+	{
 		Name:     "haproxy",
 		Doc:      "every call goes through HAProxy, which hands it to the ready backends in turn and is told of changes through its runtime API",
 		Policies: fullProxy, Tool: "haproxy",

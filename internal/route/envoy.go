@@ -1,0 +1,180 @@
+package route
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	bootstrap "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpoint "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	listener "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	router "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
+	manager "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	upstreams "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"rpclab/internal/cluster"
+	"rpclab/internal/process"
+	"rpclab/internal/route/controlplane"
+	"rpclab/internal/route/part"
+	"rpclab/internal/route/settings"
+	"rpclab/internal/tool"
+)
+
+// standEnvoy starts our control plane and Envoy, which asks it for the cluster (CDS) and
+// its endpoints (EDS) on one stream.
+func standEnvoy(ctx context.Context, s cluster.Service, o settings.Settings, h Host) (Standing, error) {
+	program, err := tool.Find("envoy")
+	if err != nil {
+		return Standing{}, err
+	}
+	ways := o
+	ways.Retry, ways.Hedge = nil, nil // the client's: done in both places they would multiply
+	plane, xds, err := startControlPlane(ctx, s, ways, h)
+	if err != nil {
+		return Standing{}, err
+	}
+	all, err := standProxies(ctx, s, o, h, nil, func(at spot) (proxy, error) {
+		admin := at.file("admin.sock")
+		config, err := envoyConfig(at, s.Name, xds, admin)
+		return proxy{
+			files: map[string]string{"envoy.json": config},
+			Spec: part.Spec{
+				Run: process.Spec{Args: []string{
+					program, "-c", at.file("envoy.json"), "--concurrency", strconv.Itoa(o.Proxy.Workers),
+					"--disable-hot-restart", "--log-level", "warning",
+				}},
+				Ready: func(ctx context.Context) error { return envoyReady(ctx, admin, s.Name) },
+			},
+		}, err
+	}, "envoy")
+	if err != nil {
+		plane.Close()
+		return all, err
+	}
+	all.Parts = append(all.Parts, plane) // ends last
+	return all, nil
+}
+
+// envoyConfig is Envoy's bootstrap: docs/decisions/0013-proxies.md says why it is so.
+func envoyConfig(at spot, service, xds, admin string) (string, error) {
+	var errs []error
+	pack := func(m proto.Message) *anypb.Any {
+		packed, err := anypb.New(m)
+		errs = append(errs, err)
+		return packed
+	}
+	place := func(hostport string) *core.Address {
+		addr, err := netip.ParseAddrPort(hostport)
+		errs = append(errs, err)
+		return &core.Address{Address: &core.Address_SocketAddress{SocketAddress: &core.SocketAddress{
+			Address: addr.Addr().String(), PortSpecifier: &core.SocketAddress_PortValue{PortValue: uint32(addr.Port())},
+		}}}
+	}
+	byADS := &core.ConfigSource{
+		ResourceApiVersion: core.ApiVersion_V3, ConfigSourceSpecifier: &core.ConfigSource_Ads{Ads: &core.AggregatedConfigSource{}},
+	}
+	calls := &manager.HttpConnectionManager{
+		StatPrefix: "calls",
+		CodecType:  manager.HttpConnectionManager_HTTP2,
+		// The default would be a queue in the client that no other route has.
+		Http2ProtocolOptions: &core.Http2ProtocolOptions{MaxConcurrentStreams: wrapperspb.UInt32(10_000)},
+		StreamIdleTimeout:    durationpb.New(0), // no call is to end because the proxy lost patience
+		RouteSpecifier: &manager.HttpConnectionManager_RouteConfig{RouteConfig: &routev3.RouteConfiguration{
+			ValidateClusters: wrapperspb.Bool(false), // which come later
+			VirtualHosts: []*routev3.VirtualHost{{Name: "all", Domains: []string{"*"}, Routes: []*routev3.Route{{
+				Match: &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}},
+				Action: &routev3.Route_Route{Route: &routev3.RouteAction{
+					ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: service},
+					Timeout:          durationpb.New(0), // the call's own alone, not 15 s
+				}},
+			}}}},
+		}},
+		HttpFilters: []*manager.HttpFilter{{
+			Name: "router", ConfigType: &manager.HttpFilter_TypedConfig{TypedConfig: pack(&router.Router{})},
+		}},
+	}
+	h2 := &upstreams.HttpProtocolOptions{UpstreamProtocolOptions: &upstreams.HttpProtocolOptions_ExplicitHttpConfig_{
+		ExplicitHttpConfig: &upstreams.HttpProtocolOptions_ExplicitHttpConfig{
+			ProtocolConfig: &upstreams.HttpProtocolOptions_ExplicitHttpConfig_Http2ProtocolOptions{Http2ProtocolOptions: &core.Http2ProtocolOptions{}},
+		},
+	}}
+	config := &bootstrap.Bootstrap{
+		Node: &core.Node{Id: at.name, Cluster: "rpclab", Locality: &core.Locality{Zone: controlplane.OwnZone}},
+		Admin: &bootstrap.Admin{Address: &core.Address{
+			Address: &core.Address_Pipe{Pipe: &core.Pipe{Path: admin, Mode: 0o600}},
+		}},
+		DynamicResources: &bootstrap.Bootstrap_DynamicResources{
+			CdsConfig: byADS,
+			AdsConfig: &core.ApiConfigSource{
+				ApiType: core.ApiConfigSource_GRPC, TransportApiVersion: core.ApiVersion_V3,
+				GrpcServices: []*core.GrpcService{{TargetSpecifier: &core.GrpcService_EnvoyGrpc_{EnvoyGrpc: &core.GrpcService_EnvoyGrpc{ClusterName: "xds"}}}},
+			},
+		},
+		StaticResources: &bootstrap.Bootstrap_StaticResources{
+			Listeners: []*listener.Listener{{
+				Name: "calls", Address: place(at.listen),
+				FilterChains: []*listener.FilterChain{{Filters: []*listener.Filter{{
+					Name: "calls", ConfigType: &listener.Filter_TypedConfig{TypedConfig: pack(calls)},
+				}}}},
+			}},
+			Clusters: []*clusterv3.Cluster{{
+				Name: "xds", ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
+				TypedExtensionProtocolOptions: map[string]*anypb.Any{"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": pack(h2)},
+				LoadAssignment: &endpoint.ClusterLoadAssignment{ClusterName: "xds", Endpoints: []*endpoint.LocalityLbEndpoints{{
+					LbEndpoints: []*endpoint.LbEndpoint{{HostIdentifier: &endpoint.LbEndpoint_Endpoint{Endpoint: &endpoint.Endpoint{Address: place(xds)}}}},
+				}}},
+			}},
+		},
+	}
+	if err := errors.Join(errs...); err != nil {
+		return "", err
+	}
+	text, err := protojson.MarshalOptions{Multiline: true}.Marshal(config)
+	return string(text), err
+}
+
+// envoyReady says that Envoy serves and that the control plane told it of a backend.
+func envoyReady(ctx context.Context, admin, service string) error {
+	transport := &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", admin)
+		},
+	}
+	for path, want := range map[string]string{
+		"/ready": "LIVE",
+		"/stats?filter=^cluster\\." + service + "\\.membership_healthy$": ".membership_healthy: ",
+	} {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://envoy"+path, nil)
+		if err != nil {
+			return err
+		}
+		answer, err := transport.RoundTrip(request)
+		if err != nil {
+			return err
+		}
+		defer answer.Body.Close()
+		said, err := io.ReadAll(answer.Body)
+		if err != nil {
+			return err
+		}
+		if text := strings.TrimSpace(string(said)); !strings.Contains(text, want) || strings.HasSuffix(text, ": 0") {
+			return fmt.Errorf("envoy says %q to %s", text, path)
+		}
+	}
+	return nil
+}
