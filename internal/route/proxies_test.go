@@ -126,7 +126,7 @@ func TestAProxyWhosePortIsTakenSaysSo(t *testing.T) {
 		defer os.RemoveAll(dir)
 		free := []string{}
 		if r.Tool == "envoy" { // for its control plane
-			addr, err := freeAddress()
+			addr, err := route.FreeAddress()
 			if err != nil {
 				t.Fatal(err)
 			}
