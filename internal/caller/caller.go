@@ -36,6 +36,8 @@ type Job struct {
 	Workload workload.Spec `json:"workload"`
 	Hedge    *Hedge        `json:"hedge,omitempty"`
 	Stream   *Stream       `json:"stream,omitempty"`
+	// Iterations is how many calls one stands for that a gateway makes; 0: there is none.
+	Iterations int `json:"iterations,omitempty"`
 }
 
 // Hedge makes a call again that has no answer yet (gRFC A6). Retries are not here: a

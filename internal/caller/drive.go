@@ -16,11 +16,32 @@ import (
 // that answered, the code, and for a failed call the message.
 type Do func(ctx context.Context, n uint64) (backend, code, message string)
 
+// DoMany makes call n, which stands for several, and says how many of them each backend
+// answered.
+type DoMany func(ctx context.Context, n uint64) (answered map[string]uint64, code, message string)
+
 // Drive makes the calls of a pace with do, in goroutines, and records them against
 // the moment they were due, and as late when that is longer ago than late (0:
 // [measure.Late]). It returns the recorder and the moment the load began.
 // ended is told of each call too, by many goroutines at once; nil: nobody asks.
 func Drive(ctx context.Context, p pace.Pace, late time.Duration, do Do, ended func(measure.Call)) (*measure.Recorder, time.Time) {
+	one := func(ctx context.Context, n uint64) (c measure.Call) {
+		c.Backend, c.Code, c.Message = do(ctx, n)
+		return c
+	}
+	return drive(ctx, p, late, one, ended)
+}
+
+// DriveMany is [Drive] for calls that stand for several.
+func DriveMany(ctx context.Context, p pace.Pace, late time.Duration, do DoMany) (*measure.Recorder, time.Time) {
+	many := func(ctx context.Context, n uint64) (c measure.Call) {
+		c.Answered, c.Code, c.Message = do(ctx, n)
+		return c
+	}
+	return drive(ctx, p, late, many, nil)
+}
+
+func drive(ctx context.Context, p pace.Pace, late time.Duration, do func(context.Context, uint64) measure.Call, ended func(measure.Call)) (*measure.Recorder, time.Time) {
 	d := driver{ctx: ctx, pace: p, do: do, ended: ended, shards: measure.NewShards(2*runtime.GOMAXPROCS(0), late)}
 	before, errBefore := measure.CPU(os.Getpid())
 	d.start = time.Now()
@@ -40,7 +61,7 @@ func Drive(ctx context.Context, p pace.Pace, late time.Duration, do Do, ended fu
 type driver struct {
 	ctx    context.Context
 	pace   pace.Pace
-	do     Do
+	do     func(context.Context, uint64) measure.Call // all but its times
 	ended  func(measure.Call)
 	shards *measure.Shards
 	start  time.Time
@@ -92,9 +113,9 @@ func (d *driver) closed() {
 
 func (d *driver) call(key, n uint64, due time.Duration) (done time.Duration) {
 	sent := time.Since(d.start)
-	backend, code, message := d.do(d.ctx, n)
+	call := d.do(d.ctx, n)
 	done = time.Since(d.start)
-	call := measure.Call{Due: due, Sent: sent, Done: done, Backend: backend, Code: code, Message: message}
+	call.Due, call.Sent, call.Done = due, sent, done
 	d.shards.Record(key, call)
 	if d.ended != nil {
 		d.ended(call)

@@ -43,6 +43,10 @@ func (d *document) checkCaller(config Config, place func(...string) place, c *pr
 		c.add(place("caller", "kind"), "the caller %s calls a gateway: set gateway", http)
 	case config.Gateway != nil && config.Workload.Greet != nil:
 		c.add(place("gateway"), "a gateway makes the calls of study 1: set workload to fibonacci or increment")
+	case config.Gateway != nil && config.Caller.Hedge != nil:
+		c.add(place("caller", "hedge"), "a gateway does not hedge its calls: leave out hedge or gateway")
+	case config.Gateway != nil && config.Caller.Channel.Pool > 0:
+		c.add(place("caller", "channel"), "the caller %s has no pool of channels: take shared, or per-call", http)
 	}
 }
 

@@ -5,7 +5,7 @@ import "time"
 // Gateway is the HTTP interface of study 1: every request makes calls.
 type Gateway struct {
 	Model      string `yaml:"model" doc:"one-thread: one request at a time; threads: as many as come; async: as many as come, each over a channel of its own, as published" enum:"one-thread,threads,async" default:"threads"`
-	Iterations int    `yaml:"iterations" doc:"calls that a request makes, one after the other" min:"1" max:"100000" default:"100"`
+	Iterations int    `yaml:"iterations" doc:"calls that a request makes, one after the other" min:"1" max:"10000" default:"100"`
 }
 
 // Outlier leaves backends out that fail more often than they may (gRFC A50).

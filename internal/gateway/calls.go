@@ -18,10 +18,6 @@ import (
 	"rpclab/internal/workload"
 )
 
-// Backends is the header of an answer that counts the request's calls by backend, in the
-// form of a query: greeter-0=4&greeter-1=3.
-const Backends = "Rpclab-Backends"
-
 // one is a call that was answered.
 type one struct {
 	Server string `json:"server_name"`
@@ -135,7 +131,7 @@ func inWords(calls int, backends map[string]int) string {
 	return fmt.Sprintf("calls answered: %d (%s)\n", calls, strings.Join(each, ", "))
 }
 
-// header is the value of [Backends].
+// header is the value of [overhttp.Backends].
 func header(backends map[string]int) string {
 	counts := url.Values{}
 	for id, calls := range backends {

@@ -22,6 +22,7 @@ import (
 	"go.uber.org/goleak"
 
 	"rpclab/internal/caller"
+	"rpclab/internal/caller/overhttp"
 	"rpclab/internal/gateway"
 	"rpclab/internal/testkit"
 	"rpclab/internal/workload"
@@ -103,7 +104,7 @@ func ask(t *testing.T, method, address string, fields ...string) reply {
 	if err != nil {
 		t.Error(err)
 	}
-	counted, err := url.ParseQuery(answer.Header.Get(gateway.Backends))
+	counted, err := url.ParseQuery(answer.Header.Get(overhttp.Backends))
 	if err != nil {
 		t.Error(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"rpclab/internal/caller"
+	"rpclab/internal/caller/overhttp"
 )
 
 // failure is an error as a request is told of it.
@@ -89,7 +90,7 @@ func (g *Gateway) calls(do handle) http.Handler {
 			refuse(w, err)
 			return
 		}
-		w.Header().Set(Backends, header(a.backends))
+		w.Header().Set(overhttp.Backends, header(a.backends))
 		if text, ok := a.body.(string); ok {
 			fmt.Fprint(w, text)
 			return

@@ -9,6 +9,7 @@ import (
 
 	"rpclab/internal/caller"
 	"rpclab/internal/caller/grpcgo"
+	"rpclab/internal/caller/overhttp"
 	"rpclab/internal/caller/wire"
 	"rpclab/internal/experiment"
 	"rpclab/internal/route"
@@ -22,6 +23,7 @@ var callers = []struct {
 }{
 	{"grpc-go", grpcgo.Caller{}, false},
 	{"wire", wire.Caller{}, true},
+	{"http", overhttp.Caller{}, false},
 }
 
 // Vocabulary is every name that an experiment can use.

@@ -94,6 +94,9 @@ func jobOf(c experiment.Config) caller.Job {
 	if s := c.Caller.Stream; s != nil {
 		job.Stream = &caller.Stream{Renew: s.Renew}
 	}
+	if c.Gateway != nil {
+		job.Iterations = c.Gateway.Iterations
+	}
 	return job
 }
 

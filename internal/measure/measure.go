@@ -26,8 +26,11 @@ const Longest = time.Hour
 type Call struct {
 	Due, Sent, Done time.Duration
 	Backend         string // identity of who answered; "" when nobody did
-	Code            string // [OK] or an error
-	Message         string // of the error
+	// Answered is how many answers of whom a call stands for that is several; nil: one,
+	// by Backend.
+	Answered map[string]uint64
+	Code     string // [OK] or an error
+	Message  string // of the error
 }
 
 // Histogram returns an empty histogram of nanoseconds with 3 significant digits.

@@ -2,6 +2,7 @@ package measure_test
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"runtime"
 	"sync"
@@ -225,5 +226,18 @@ func BenchmarkRecord(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		r.Record(good("a", 0, ms, 2*ms))
+	}
+}
+
+func TestACallThatStandsForSeveralCountsForEachWhoAnswered(t *testing.T) {
+	r := measure.NewRecorder(0)
+	r.Record(measure.Call{Done: 150 * ms, Code: measure.OK, Answered: map[string]uint64{"a": 7, "b": 3}})
+	r.Record(measure.Call{Done: 150 * ms, Code: measure.OK, Answered: map[string]uint64{"b": 4}})
+	m := measured(t, r)
+	if want := map[string]uint64{"a": 7, "b": 7}; m.Calls != 2 || !maps.Equal(m.Backends, want) {
+		t.Errorf("%d calls, answered by %v; want 2, by %v", m.Calls, m.Backends, want)
+	}
+	if line := m.Timeline.Backends["b"]; len(line) != 2 || line[1] != 7 {
+		t.Errorf("the timeline of b is %v", line)
 	}
 }

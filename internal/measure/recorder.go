@@ -57,25 +57,35 @@ func (r *Recorder) Record(c Call) {
 			r.failures[c.Code] = f
 		}
 		f.calls++
-		count(&f.timeline, c.Done)
-		count(&r.lost, c.Due)
+		count(&f.timeline, c.Done, 1)
+		count(&r.lost, c.Due, 1)
 		return
 	}
 	add(r.latency, c.Done-c.Due)
 	add(r.service, c.Done-c.Sent)
 	if c.Done-c.Due > r.allowed {
 		r.late++
-		count(&r.tardy, c.Done)
+		count(&r.tardy, c.Done, 1)
 	}
-	b := r.backends[c.Backend]
+	if c.Answered == nil {
+		r.answered(c, c.Backend, 1)
+	}
+	for id, n := range c.Answered {
+		r.answered(c, id, n)
+	}
+}
+
+// answered takes n answers of a backend, that came with a call.
+func (r *Recorder) answered(c Call, id string, n uint64) {
+	b := r.backends[id]
 	if b == nil {
 		b = &backend{first: c.Done}
-		r.backends[c.Backend] = b
+		r.backends[id] = b
 	}
-	b.calls++
+	b.calls += n
 	b.first = min(b.first, c.Done)
-	count(&b.timeline, c.Done)
-	count(&b.due, c.Due)
+	count(&b.timeline, c.Done, n)
+	count(&b.due, c.Due, n)
 }
 
 // Answer takes one message that came on a stream, and how long after the one that it
@@ -170,12 +180,12 @@ func add(h *hdr.Histogram, d time.Duration) {
 	_ = h.RecordValue(int64(min(max(d, 0), Longest))) // cannot fail within the bounds
 }
 
-func count(timeline *[]uint64, at time.Duration) {
+func count(timeline *[]uint64, at time.Duration, n uint64) {
 	i := int(at / Interval)
 	for len(*timeline) <= i {
 		*timeline = append(*timeline, 0)
 	}
-	(*timeline)[i]++
+	(*timeline)[i] += n
 }
 
 func sum(into *[]uint64, from []uint64) {
