@@ -38,6 +38,10 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 	if err != nil {
 		return nil, fmt.Errorf("target %q: %w", target.URI, err)
 	}
+	if address.Scheme == "xds" {
+		return nil, fmt.Errorf("target %q: the caller wire knows addresses, and an xDS client's own policies only gRPC's libraries have: "+
+			"set caller.kind to grpc-go", target.URI)
+	}
 	call.Authority = strings.TrimPrefix(address.Path, "/")
 	spread, err := roundRobin(target.ServiceConfig)
 	if err != nil {

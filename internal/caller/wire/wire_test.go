@@ -185,3 +185,12 @@ func TestEveryWorkloadIsCalled(t *testing.T) {
 		})
 	}
 }
+
+func TestXDSIsRefusedWithWhatToDo(t *testing.T) {
+	_, err := wire.Caller{}.Open(caller.Job{
+		Channels: caller.Channels{Mode: "shared"}, Workload: workload.Spec{Greet: &workload.Greet{}},
+	}, caller.Target{URI: "xds:///greeter"})
+	if err == nil || !strings.Contains(err.Error(), "set caller.kind to grpc-go") {
+		t.Errorf("error %v", err)
+	}
+}
