@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 
 	"rpclab/internal/testkit"
@@ -23,10 +25,44 @@ type group struct {
 // lab is a running `rpclab lab up balancing`.
 type lab struct {
 	dir      string            // of the file that says where everything is
+	port     int               // of the first gateway
 	gateways map[string]string // host:port by mode
 }
 
 const targets = "balancing.json"
+
+// up stands study 1 up: a gateway and three servers for every route that there is.
+func up(t *testing.T) lab {
+	t.Helper()
+	l := lab{dir: t.TempDir(), port: ports(t, 20), gateways: map[string]string{}}
+	path := filepath.Join(l.dir, targets)
+	start(t, func() bool { _, err := os.Stat(path); return err == nil },
+		testkit.Rpclab(t), "lab", "up", "balancing", "--port", strconv.Itoa(l.port), "--targets", path)
+	for _, g := range l.read(t) {
+		if g.Labels["job"] == "gateway" {
+			l.gateways[g.Labels["mode"]] = g.Targets[0]
+		}
+	}
+	return l
+}
+
+// ports is the first of so many on which nothing listened a moment ago.
+func ports(t *testing.T, n int) (first int) {
+	t.Helper()
+	testkit.Await(t, fmt.Sprintf("%d free ports", n), func() bool {
+		_, port, _ := net.SplitHostPort(free(t))
+		first, _ = strconv.Atoi(port)
+		for i := range n {
+			listener, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", first+i))
+			if err != nil {
+				return false
+			}
+			listener.Close()
+		}
+		return true
+	})
+	return first
+}
 
 func (l lab) modes() []string { return slices.Sorted(maps.Keys(l.gateways)) }
 
@@ -56,19 +92,17 @@ func (l lab) study(t *testing.T) {
 	}
 }
 
-// reset sets the counters of every gateway to 0.
+// reset sets the counters of every gateway to 0, by the one command that we document.
 func (l lab) reset(t *testing.T) {
 	t.Helper()
-	for _, at := range l.gateways {
-		sh(t, "curl --fail --silent --show-error -X POST http://%s/-/reset", at)
-	}
+	sh(t, "%s lab reset --port %d", testkit.Rpclab(t), l.port)
 }
 
 // unreachable adds a gateway whose servers are not there.
 func (l lab) unreachable(t *testing.T) (at string) {
 	t.Helper()
 	at = free(t)
-	start(t, "http://"+at+"/-/ready", testkit.Rpclab(t), "gateway", "--supervised",
+	start(t, answers("http://"+at+"/-/ready"), testkit.Rpclab(t), "gateway", "--supervised",
 		"--listen", at, "--target", free(t), "--mode", "unreachable")
 	l.write(t, append(l.read(t), group{[]string{at}, map[string]string{"job": "gateway", "mode": "unreachable"}}))
 	return at

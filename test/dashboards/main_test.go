@@ -3,12 +3,16 @@
 package dashboards
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"syscall"
 	"testing"
 
+	"rpclab/internal/measure"
 	"rpclab/internal/process"
 	"rpclab/internal/route"
 	"rpclab/internal/testkit"
@@ -36,32 +40,45 @@ func program(t *testing.T, name string) string {
 	return path
 }
 
-// start runs a program until the test ends and waits until it is ready.
-func start(t *testing.T, ready string, args ...string) {
+// start runs a program until the test ends and waits until it is ready. In the end
+// nothing may be left of it.
+func start(t *testing.T, ready func() bool, args ...string) {
 	t.Helper()
 	p, err := process.Start(process.Spec{Args: args})
 	if err != nil {
 		t.Fatal(err)
 	}
+	name := filepath.Base(args[0]) + " " + args[1]
 	t.Cleanup(func() {
+		family := measure.Tree(p.Pid())
 		p.Stop(stopWithin)
 		if t.Failed() {
-			t.Logf("the last lines of %s:\n%s", filepath.Base(args[0]), p.Log())
+			t.Logf("the last lines of %s:\n%s", name, p.Log())
 		}
+		testkit.Await(t, fmt.Sprintf("the end of all processes of %s, %v", name, family), func() bool {
+			return !slices.ContainsFunc(family, func(pid int) bool { return syscall.Kill(pid, 0) != syscall.ESRCH })
+		})
 	})
-	testkit.AwaitFor(t, startWithin, ready, func() bool {
+	testkit.AwaitFor(t, startWithin, name+" is ready", func() bool {
 		select {
 		case <-p.Done():
-			t.Fatalf("%v ended: %v\n%s", args, p.Err(), p.Log())
+			t.Fatalf("%s ended: %v\n%s", name, p.Err(), p.Log())
 		default:
 		}
-		answer, err := fresh.Get(ready)
+		return ready()
+	})
+}
+
+// answers says whether a URL is there.
+func answers(url string) func() bool {
+	return func() bool {
+		answer, err := fresh.Get(url)
 		if err != nil {
 			return false
 		}
 		answer.Body.Close()
 		return answer.StatusCode == http.StatusOK
-	})
+	}
 }
 
 // free is an address of this machine where nothing listened a moment ago.

@@ -20,9 +20,9 @@ import (
 
 const (
 	startWithin = time.Minute
-	stopWithin  = 10 * time.Second
+	stopWithin  = 30 * time.Second
 	askWithin   = 10 * time.Second
-	countWithin = 15 * time.Second // Prometheus looks every second
+	countWithin = 30 * time.Second // Prometheus looks every second
 )
 
 // watcher is a running Prometheus.
@@ -45,7 +45,7 @@ func watch(t *testing.T, dir string) watcher {
 		t.Fatal(err)
 	}
 	at := free(t)
-	start(t, "http://"+at+"/-/ready", program(t, "prometheus"),
+	start(t, answers("http://"+at+"/-/ready"), program(t, "prometheus"),
 		"--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"),
 		"--web.listen-address="+at, "--log.level=warn")
 	client, err := api.NewClient(api.Config{Address: "http://" + at, Client: &fresh})
