@@ -43,10 +43,10 @@ func balancing() (dashboard.Dashboard, error) {
 			Max(1).Decimals(3).Thresholds(even).ThresholdsStyle(coloured)).
 		WithRow(dashboard.NewRowBuilder("Processor time for a call")).
 		WithPanel(lines("Gateway",
-			"Processor time of the gateway, which is the gRPC client, for a call that was answered.",
+			"Processor time of the gateway, which is the gRPC client, for a call that was answered. What a proxy takes comes on top; `rpclab run balancing` measures it.",
 			units.Seconds, 12, byMode(processorPerCall(gateways)))).
 		WithPanel(lines("Servers",
-			"Processor time of all servers of the route, for a call that was answered.",
+			"Processor time of all servers of the route, for a call that was answered. What a proxy takes comes on top; `rpclab run balancing` measures it.",
 			units.Seconds, 12, byMode(processorPerCall(servers)))).
 		Build()
 }
