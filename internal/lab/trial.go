@@ -77,7 +77,9 @@ func (l *lab) load(ctx context.Context, trial result.Trial, t experiment.Trial, 
 	trial.Lost = f.losses()
 	used, proxies, gateways := servers.Usage(), f.used(part.Proxy), f.used(part.Gateway)
 	trial.Machine = after.since(before, seen.CPU+total(used)+proxies.CPU+gateways.CPU)
-	trial.Wasted = wasted(servers.Served(), seen.Backends)
+	if f.gateway == "" { // a request of its counts for every backend that its calls reached
+		trial.Wasted = wasted(servers.Served(), seen.Backends)
+	}
 	trial.Resources.Proxy = usagePerCall(proxies.CPU, proxies.MaxRSS, seen.Calls)
 	trial.Resources.Gateway = usagePerCall(gateways.CPU, gateways.MaxRSS, seen.Calls)
 	return fill(trial, t, seen, used, history.stop(), done), nil

@@ -33,6 +33,7 @@ func readyAt(step int) int {
 
 func churnArm(d *result.Document, name, route, channel string, used func(ready, step int) int, failed uint64, told float64) result.Arm {
 	arm := result.Arm{Name: name, Route: route, Channel: channel, Cell: result.Cell{}}
+	arm.Late, arm.Wasted = 6*failed, &failed
 	arm.Calls, arm.ElapsedMS, arm.Latency = 8000, 40012, latency(11.2, 31.5)
 	arm.Errors = map[string]uint64{}
 	if failed > 0 {
@@ -65,7 +66,13 @@ func churnArm(d *result.Document, name, route, channel string, used func(ready, 
 				e.Took.BalanceNote = fmt.Sprintf("%d calls a backend in 1s are too few to tell balance from chance: 44 are needed", 14+round)
 			}
 			if i == 1 {
-				e.Failed = failed
+				e.Failed, e.Hit, e.Ready, e.Late = failed, []string{"greeter-0"}, 10, 2*failed
+				if failed > 0 {
+					e.Errors = map[string]uint64{"UNAVAILABLE": failed}
+				}
+				if name != "shared" {
+					e.Took.Noticed = ms2(float64(100 + 100*failed))
+				}
 			}
 			t.Events = append(t.Events, e)
 			d.Events = append(d.Events, e)

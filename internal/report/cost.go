@@ -7,11 +7,13 @@ import (
 	"rpclab/internal/result"
 )
 
-// meters are what a run can cost, in the order of the report.
-var meters = []struct {
+type meter struct {
 	name string
 	read func(result.Resources) string
-}{
+}
+
+// meters are what a run can cost, in the order of the report.
+var meters = []meter{
 	{"client µs/call", func(r result.Resources) string { return used(r.Client.CPU) }},
 	{"client MB", func(r result.Resources) string { return peak(r.Client.RSS) }},
 	{"gateway µs/call", func(r result.Resources) string { return used(r.Gateway.CPU) }},
@@ -21,6 +23,26 @@ var meters = []struct {
 	{"proxy µs/call", func(r result.Resources) string { return used(r.Proxy.CPU) }},
 	{"proxy MB", func(r result.Resources) string { return peak(r.Proxy.RSS) }},
 }
+
+// processors and memories are the meters of runs in which something stands between client
+// and server, too many for one table.
+var (
+	processors = []meter{
+		{"client", func(r result.Resources) string { return used(r.Client.CPU) }},
+		{"gateway", func(r result.Resources) string { return used(r.Gateway.CPU) }},
+		{"proxy", func(r result.Resources) string { return used(r.Proxy.CPU) }},
+		{"server", func(r result.Resources) string { return used(r.Server.CPU) }},
+		{"all", func(r result.Resources) string {
+			return used(r.Client.CPU + r.Gateway.CPU + r.Proxy.CPU + r.Server.CPU)
+		}},
+	}
+	memories = []meter{
+		{"client", func(r result.Resources) string { return peak(r.Client.RSS) }},
+		{"gateway", func(r result.Resources) string { return peak(r.Gateway.RSS) }},
+		{"proxy", func(r result.Resources) string { return peak(r.Proxy.RSS) }},
+		{"largest server", func(r result.Resources) string { return peak(r.Server.RSS) }},
+	}
+)
 
 // cost is what the arms used: one table, or with a sweep one for each meter.
 func cost(p *page, d result.Document) {
@@ -33,8 +55,18 @@ func cost(p *page, d result.Document) {
 	}
 	p.heading("Cost: CPU time per call and peak memory")
 	all := cells(d)
-	if len(all) == 1 {
-		p.grid(costOf(d, all[0]))
+	between := slices.ContainsFunc(d.Arms, func(a result.Arm) bool {
+		return a.Resources.Proxy != (result.Usage{}) || a.Resources.Gateway != (result.Usage{})
+	})
+	switch {
+	case len(all) == 1 && between:
+		p.sub("CPU time, µs per call")
+		p.grid(costOf(d, all[0], processors))
+		p.sub("Peak memory, MB")
+		p.grid(costOf(d, all[0], memories))
+		return
+	case len(all) == 1:
+		p.grid(costOf(d, all[0], meters))
 		return
 	}
 	for i, meter := range meters {
@@ -51,7 +83,7 @@ func cost(p *page, d result.Document) {
 }
 
 // costOf has a column for each meter that read anything.
-func costOf(d result.Document, cell result.Cell) table {
+func costOf(d result.Document, cell result.Cell, meters []meter) table {
 	t := table{columns: []column{{"arm", false}}}
 	arms := armsIn(d, cell)
 	for _, arm := range arms {

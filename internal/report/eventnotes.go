@@ -9,17 +9,20 @@ import (
 )
 
 // eventNotes explains the columns, and why a route shows what it shows.
-func eventNotes(p *page, d result.Document, unseen bool, why balanceNotes) {
-	p.note("Time from the event until: the cluster had published its last change (ready), the client's resolver had that one (told), " +
-		"the first of the new backends gave an answer (first call), and Jain's index was at 0.95 or more for 1 s (even again). " +
-		"Medians over rounds; failed: calls, all rounds together.")
+func eventNotes(p *page, d result.Document, all []*happening, unseen bool, why balanceNotes) {
+	text := "failed and late: calls until the next event, all rounds together. " + hitNote(all)
+	if times := timesShown(all); len(times) > 0 {
+		text += "Times in ms, medians over rounds, from the event until: " + and(times) + "."
+	}
+	p.note(strings.TrimSpace(text))
 	if unseen {
 		p.note(none + ": not seen before the next event in at least half of the rounds, or there was nothing to see: " +
-			"fewer backends bring no first call on a new one.")
+			"fewer backends bring no first call on a new one, and who sends no calls to a backend notices nothing.")
 	}
 	for _, text := range why.texts() {
 		p.item(text)
 	}
+	spreadingNotes(p, d, all)
 	said := map[string]bool{}
 	for _, arm := range d.Arms {
 		text := lag(arm)
@@ -29,6 +32,25 @@ func eventNotes(p *page, d result.Document, unseen bool, why balanceNotes) {
 		said[text] = true
 		p.item(text)
 	}
+}
+
+// timesShown explain the columns of times that some event has.
+func timesShown(all []*happening) (texts []string) {
+	for step, text := range [steps]string{
+		noticed:   "callers left the backends hit alone (noticed)",
+		ready:     "the cluster had published its last change (ready)",
+		told:      "the client's resolver had that one (told)",
+		firstCall: "the first of the new backends gave an answer (first call)",
+		evenAgain: "Jain's index was at 0.95 or more for 1 s (even again)",
+	} {
+		shown := func(h *happening) bool {
+			return !math.IsInf(median(h.took[step]), 1) || step == noticed && h.fair > 0
+		}
+		if slices.ContainsFunc(all, shown) {
+			texts = append(texts, text)
+		}
+	}
+	return texts
 }
 
 // balanceNotes are the reasons why a balance was not seen restored, and whose.
@@ -82,6 +104,16 @@ func lag(a result.Arm) string {
 		return "clusterip: the client is told nothing; a connection stays with its backend until it breaks"
 	case a.Route == "direct":
 		return "direct: the client is told nothing and knows one address"
+	case a.Route == "xds":
+		return "xds: the control plane watches the endpoints and pushes a change to the client"
+	case a.Route == "envoy":
+		return "envoy: the client is told nothing; the control plane pushes a change to the proxy"
+	case a.Route == "haproxy":
+		return "haproxy: the client is told nothing; the proxy is told of a change by its runtime API"
+	case a.Route == "nginx":
+		return "nginx: the client is told nothing; the proxy reads a new configuration when something changed"
+	case a.Route == "forwarder":
+		return "forwarder: the client is told nothing; a connection stays with its backend until it breaks"
 	case a.Route == "endpointslice", a.Route == "kuberesolver":
 		return a.Route + ": the client watches the endpoints, so a change is pushed to it"
 	}

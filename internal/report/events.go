@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"rpclab/internal/result"
 )
@@ -17,14 +18,21 @@ type happening struct {
 	what   string
 	at     []float64 // seconds
 	failed uint64
-	took   [steps][]float64 // ms, +Inf where it was not seen
-	notes  []string         // why the balance was not seen restored, by round
-	errors []string
+	codes  map[string]uint64 // of those
+	late   uint64
+	// Of the calls due until the next event so many were answered, and so many by the
+	// backends hit; fair is the share that those should have.
+	answered, byHit uint64
+	fair            float64
+	took            [steps][]float64 // ms, +Inf where it was not seen
+	notes           []string         // why the balance was not seen restored, by round
+	errors          []string
 }
 
 // What an event leads to, in the order of the table.
 const (
-	ready = iota
+	noticed = iota
+	ready
 	told
 	firstCall
 	evenAgain
@@ -39,29 +47,20 @@ func events(p *page, d result.Document) {
 	p.heading("Events")
 	unseen := false
 	var why balanceNotes
+	var every []*happening
 	for _, cell := range cells(d) {
 		all := happenings(d, cell)
+		every = append(every, all...)
 		for i, last := 0, places(all); i < last; i++ {
-			t := table{columns: []column{{"arm", false}, {"failed", true}, {"ready ms", true}, {"told ms", true},
-				{"first call ms", true}, {"even again ms", true}}}
-			name := ""
-			for _, h := range all {
-				if h.place != i {
-					continue
-				}
-				if name == "" {
-					name = fmt.Sprintf("%s, after %.1f s%s", clean(h.what), median(h.at), at(cell))
-				}
-				row := []string{clean(h.arm), count(h.failed)}
-				for step, times := range h.took {
-					m := median(times)
-					unseen = unseen || math.IsInf(m, 1)
-					row = append(row, tookText(step, m))
-				}
-				t.rows = append(t.rows, row)
+			mine := slices.DeleteFunc(slices.Clone(all), func(h *happening) bool { return h.place != i })
+			if len(mine) == 0 {
+				continue
 			}
-			p.sub(name)
+			p.sub(fmt.Sprintf("%s, after %.1f s%s", clean(mine[0].what), median(mine[0].at), at(cell)))
+			t, missing := eventTable(mine)
 			p.grid(t)
+			unseen = unseen || missing
+			lostByCode(p, mine)
 		}
 		for _, h := range all {
 			why.add(h)
@@ -70,8 +69,56 @@ func events(p *page, d result.Document) {
 			}
 		}
 	}
-	eventNotes(p, d, unseen, why)
+	eventNotes(p, d, every, unseen, why)
 	timelines(p, d)
+}
+
+// eventTable has a row for each arm. A time that no arm has is left out; missing says that
+// one which some arm has is not there for another.
+func eventTable(arms []*happening) (t table, missing bool) {
+	t.columns = []column{{"arm", false}, {"failed", true}, {"late", true}, {"on hit", true}, {"noticed", true},
+		{"ready", true}, {"told", true}, {"first call", true}, {"even again", true}}
+	some := [steps]bool{}
+	for _, h := range arms {
+		for step, times := range h.took {
+			some[step] = some[step] || !math.IsInf(median(times), 1)
+		}
+	}
+	for _, h := range arms {
+		row := []string{clean(h.arm), count(h.failed), count(h.late), h.share()}
+		for step, times := range h.took {
+			m := median(times)
+			switch {
+			case some[step]:
+				missing = missing || math.IsInf(m, 1)
+				row = append(row, tookText(step, m))
+			case step == noticed && h.fair > 0:
+				missing = true
+				row = append(row, none) // that nobody noticed is worth a column
+			default:
+				row = append(row, "")
+			}
+		}
+		t.rows = append(t.rows, row)
+	}
+	return t, missing
+}
+
+// lostByCode says with which codes calls failed, by arm.
+func lostByCode(p *page, arms []*happening) {
+	var said []string
+	for _, h := range arms {
+		var codes []string
+		for _, code := range byCount(h.codes) {
+			codes = append(codes, count(h.codes[code])+" "+clean(code))
+		}
+		if len(codes) > 0 {
+			said = append(said, clean(h.arm)+" "+and(codes))
+		}
+	}
+	if len(said) > 0 {
+		p.note("failed: " + strings.Join(said, "; ") + ".")
+	}
 }
 
 // happenings are the events of a cell, arms in the order of the document. An event
@@ -91,7 +138,7 @@ func happenings(d result.Document, cell result.Cell) []*happening {
 			slices.SortStableFunc(list, func(a, b result.Event) int { return cmp.Compare(a.AtMS, b.AtMS) })
 			for i, e := range list {
 				if mine[i] == nil {
-					mine[i] = &happening{arm: arm.Name, place: i, what: e.What}
+					mine[i] = &happening{arm: arm.Name, place: i, what: e.What, codes: map[string]uint64{}}
 				}
 				mine[i].add(e)
 			}
@@ -106,7 +153,14 @@ func happenings(d result.Document, cell result.Cell) []*happening {
 func (h *happening) add(e result.Event) {
 	h.at = append(h.at, e.AtMS/1000)
 	h.failed += e.Failed
-	for step, v := range [steps]*float64{e.Took.EndpointReady, e.Took.ClientTold, e.Took.FirstCall, e.Took.BalanceRestored} {
+	h.late += e.Late
+	for code, n := range e.Errors {
+		h.codes[code] += n
+	}
+	if e.Ready > 0 {
+		h.answered, h.byHit, h.fair = h.answered+e.Answered, h.byHit+e.AnsweredByHit, float64(len(e.Hit))/float64(e.Ready)
+	}
+	for step, v := range [steps]*float64{e.Took.Noticed, e.Took.EndpointReady, e.Took.ClientTold, e.Took.FirstCall, e.Took.BalanceRestored} {
 		seen := math.Inf(1)
 		if v != nil {
 			seen = *v
@@ -129,16 +183,16 @@ func places(all []*happening) int {
 	return last
 }
 
-// countedEvery is the interval of a timeline in ms: balance is known no finer.
+// countedEvery is the interval of a timeline in ms: what is counted is known no finer.
 const countedEvery = 100
 
 func tookText(step int, took float64) string {
 	switch {
 	case math.IsInf(took, 1):
 		return none
-	case step == evenAgain && took <= countedEvery:
+	case (step == evenAgain || step == noticed) && took <= countedEvery:
 		return "≤ " + number(countedEvery)
-	case step == evenAgain:
+	case step == evenAgain || step == noticed:
 		return number(took)
 	}
 	return ms(took)

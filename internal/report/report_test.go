@@ -50,7 +50,7 @@ func samples() map[string]result.Document {
 	empty := base("channels", "A channel per call, one shared channel, or one that follows the endpoints?")
 	empty.Partial, empty.Finished, empty.TrialCount = true, nil, 35
 
-	return map[string]result.Document{"channels": channels(), "churn": churn(), "partial": partial, "failing": failing,
+	return map[string]result.Document{"channels": channels(), "churn": churn(), "policies": spreads(), "partial": partial, "failing": failing,
 		"limited": limited, "single-round": single, "control-different": fooled, "empty": empty, "search": search(), "search-interrupted": broken()}
 }
 

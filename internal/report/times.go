@@ -60,7 +60,8 @@ func times(p *page, d result.Document) {
 			p.heading("Results")
 		}
 		t := table{columns: []column{{"arm", false}, {"p50 ms", true}, {"p99 ms", true}, {"elapsed ms", true},
-			{"published", true}, {"share", true}, {"Jain", true}, {"failed", true}, {"dropped", true}}}
+			{"published", true}, {"share", true}, {"Jain", true}, {"failed", true}, {"dropped", true},
+			{"late", true}, {"wasted", true}}}
 		for _, arm := range armsIn(d, cell) {
 			t.rows = append(t.rows, timesRow(d, arm))
 		}
@@ -71,7 +72,7 @@ func times(p *page, d result.Document) {
 }
 
 func timesRow(d result.Document, a result.Arm) []string {
-	row := []string{armName(a), none, none, none, "", "", "", "", ""}
+	row := []string{armName(a), none, none, none, "", "", "", "", "", "", ""}
 	if !a.Latency.Empty() {
 		row[1], row[2] = ms(a.Latency.P50), ms(a.Latency.P99)
 	}
@@ -91,7 +92,20 @@ func timesRow(d result.Document, a result.Arm) []string {
 	if a.Dropped > 0 {
 		row[8] = count(a.Dropped)
 	}
+	if a.Late > 0 && lateMatters(d, a) {
+		row[9] = count(a.Late)
+	}
+	if a.Wasted != nil && *a.Wasted > 0 {
+		row[10] = count(*a.Wasted)
+	}
 	return row
+}
+
+// lateMatters says whether the run asks how many answers are late: something happens in it,
+// or the arm says when one is.
+func lateMatters(d result.Document, a result.Arm) bool {
+	caller, _ := a.Config["caller"].(map[string]any)
+	return len(d.Events) > 0 || caller["late"] != nil
 }
 
 // legend explains the marks and columns that occur.
@@ -99,6 +113,12 @@ func legend(p *page, d result.Document) {
 	text := "p50 and p99: latency from the moment a call was due. elapsed: start of the load to the last answer, the median trial."
 	if len(d.Events) == 0 {
 		text += " share: of the calls, from the idlest to the busiest backend. Jain: 1 when all got the same, 1/n when one of n got all."
+	}
+	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { return a.Late > 0 && lateMatters(d, a) }) {
+		text += " late: calls answered later after they were due than caller.late allows."
+	}
+	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { return a.Wasted != nil && *a.Wasted > 0 }) {
+		text += " wasted: calls that backends began and nobody got the answer of."
 	}
 	text += star(d)
 	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { _, ok := publishedFor(d, a); return ok }) {

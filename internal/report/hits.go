@@ -1,0 +1,84 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rpclab/internal/result"
+)
+
+// stays says whether the backends that an event hits go on serving, so that a share of
+// calls on them says something.
+func (h *happening) stays() bool {
+	word, _, _ := strings.Cut(h.what, " ")
+	return slices.Contains([]string{"slow", "fail", "pause", "flap", "cut"}, word)
+}
+
+// share is what the backends hit answered of the calls due until the next event; "" where
+// that says nothing.
+func (h *happening) share() string {
+	if !h.stays() || h.answered == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.0f %%", 100*float64(h.byHit)/float64(h.answered))
+}
+
+// hitNote explains the column of shares.
+func hitNote(all []*happening) string {
+	i := slices.IndexFunc(all, func(h *happening) bool { return h.share() != "" })
+	if i < 0 {
+		return ""
+	}
+	return fmt.Sprintf("on hit: the share of the answered calls that was answered by the backends hit; %.0f %% would be fair. ", 100*all[i].fair)
+}
+
+// spreading says what the way in which an arm spreads calls does with a backend that is
+// slow or fails, "" where nothing is known of it.
+func spreading(a result.Arm) string {
+	text := policies[a.Policy]
+	if draws[a.Route] && a.Policy == "" {
+		text = "a connection goes to a backend drawn at random and stays there, however that one does"
+	}
+	if text != "" && a.Config["outlier"] != nil {
+		text += "; outlier detection leaves out backends whose calls fail, and sees no slowness before calls fail by their deadline"
+	}
+	return text
+}
+
+var policies = map[string]string{
+	"round_robin": "round robin gives every backend the same number of calls, however long it takes for them; " +
+		"where one is slower than its share comes in, a queue grows there",
+	"least_request": "least request takes, of two backends drawn at random, the one with fewer calls in flight; " +
+		"on a slow one they pile up at once, so it gets few",
+	"least_conn": "least conn takes, of all backends, the one with the fewest calls in flight; " +
+		"on a slow one they pile up at once, so it gets few",
+	"random": "random draws a backend for each call, whatever the backends do",
+	"weighted_round_robin": "weighted round robin goes by the load that backends report (ORCA); " +
+		"one that is slow because it waits uses no processor, and reports no load",
+	"ring_hash":  "ring hash sends the same key to the same backend, however that one does",
+	"pick_first": "pick first keeps to one backend as long as its connection stands, however that one does",
+}
+
+// spreadingNotes explain, once for each way, why the backends hit got their share.
+func spreadingNotes(p *page, d result.Document, all []*happening) {
+	var texts []string
+	arms := map[string][]string{}
+	for _, h := range all {
+		i := slices.IndexFunc(d.Arms, func(a result.Arm) bool { return a.Name == h.arm })
+		if h.share() == "" || i < 0 {
+			continue
+		}
+		text := spreading(d.Arms[i])
+		if text == "" || slices.Contains(arms[text], clean(h.arm)) {
+			continue
+		}
+		if arms[text] == nil {
+			texts = append(texts, text)
+		}
+		arms[text] = append(arms[text], clean(h.arm))
+	}
+	for _, text := range texts {
+		p.item(and(arms[text]) + ": " + text)
+	}
+}
