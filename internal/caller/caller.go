@@ -20,6 +20,8 @@ type Target struct {
 	URI string
 	// ServiceConfig is gRPC's JSON service config; empty: the client's default.
 	ServiceConfig string
+	// Env is NAME=value of the client's process, such as where its control plane is.
+	Env []string
 	// Dial opens a connection to the address that was resolved; nil: TCP.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
 	// Resolvers must be known to the Go channel.

@@ -78,14 +78,14 @@ func TestXDSWithoutAControlPlane(t *testing.T) {
 	}
 }
 
-func TestXDSCannotHedge(t *testing.T) {
+func TestXDSSaysWhatItCannotRetry(t *testing.T) {
 	g := startGreeters(t, 1)
 	r, err := route.Lookup("xds")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = r.Stand(t.Context(), g.service, settings.Settings{Hedge: &settings.Hedge{Attempts: 2}}, route.Host{})
-	if err == nil || !strings.Contains(err.Error(), "leave out caller.hedge") {
-		t.Errorf("error %v, want one that says what to do", err)
+	_, err = r.Stand(t.Context(), g.service, settings.Settings{Retry: &settings.Retry{Attempts: 2, Codes: []string{"ABORTED"}}}, route.Host{})
+	if err == nil || !strings.Contains(err.Error(), "xDS cannot retry ABORTED") {
+		t.Errorf("error %v, want one that says what it can", err)
 	}
 }

@@ -1,7 +1,6 @@
 package controlplane
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,12 +39,9 @@ func listener(service string) (*listenerv3.Listener, error) {
 	return &listenerv3.Listener{Name: service, ApiListener: &listenerv3.ApiListener{ApiListener: api}}, nil
 }
 
-// routes is the RDS resource: every call goes to the one cluster.
+// routes is the RDS resource: every call goes to the one cluster. xDS has no word for
+// hedging, which is left to who calls.
 func routes(service string, s settings.Settings) (*route.RouteConfiguration, error) {
-	if s.Hedge != nil {
-		return nil, errors.New("control plane: xDS cannot say to a gRPC client that it hedges; " +
-			"leave out caller.hedge, or take a route whose client has a service config of its own, such as endpointslice")
-	}
 	action := &route.RouteAction{
 		ClusterSpecifier: &route.RouteAction_Cluster{Cluster: service},
 		Timeout:          durationpb.New(0), // the call's own alone

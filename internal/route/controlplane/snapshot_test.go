@@ -140,9 +140,8 @@ func TestRetriesAreTheRoutes(t *testing.T) {
 
 func TestWhatXDSCannotSay(t *testing.T) {
 	for want, s := range map[string]settings.Settings{
-		"cannot retry ABORTED":   {Retry: &settings.Retry{Attempts: 2, Codes: []string{"ABORTED"}}},
-		"leave out caller.hedge": {Hedge: &settings.Hedge{Attempts: 2}},
-		`no policy "fastest"`:    {Policy: "fastest"},
+		"cannot retry ABORTED": {Retry: &settings.Retry{Attempts: 2, Codes: []string{"ABORTED"}}},
+		`no policy "fastest"`:  {Policy: "fastest"},
 	} {
 		if _, err := controlplane.Snapshot("greeter", nil, s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
