@@ -1,0 +1,80 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"rpclab/internal/testkit"
+)
+
+// through writes an experiment of 50 trials through a proxy.
+func through(t *testing.T, route string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "through.yaml")
+	doc := fmt.Sprintf(`experiment: through
+question: What does a proxy cost?
+defaults:
+  workload: {greet: {delay: 1ms}}
+  server: {replicas: 2, fresh: false}
+  route: direct
+  load: {open: {rate: 50, duration: 2s}}
+arms:
+  through: {route: %s}
+rounds: 50
+`, route)
+	if err := os.WriteFile(path, []byte(doc), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestAProxyThatIsNotInstalledIsNamedBeforeAnythingStarts(t *testing.T) {
+	data := t.TempDir()
+	c := command(t, data, "run", through(t, "envoy"))
+	c.Env = append(c.Env, "PATH=", "RPCLAB_TOOLS_DIR="+t.TempDir())
+	output, _ := c.CombinedOutput()
+	const want = "rpclab: for through: envoy is not installed: get it with: rpclab doctor --install envoy\n"
+	if code := c.ProcessState.ExitCode(); code != 3 || string(output) != want {
+		t.Errorf("exit code %d, said %q; want 3, %q", code, output, want)
+	}
+	if s := rpclabIn(t, data, "runs"); strings.Contains(s.stdout, "through") {
+		t.Errorf("a run was begun:\n%s", s.stdout)
+	}
+}
+
+// nginx's workers are no children of the lab: no signal tells them that it is gone, and
+// one that is stopped cannot hear it.
+func TestNoProxyOutlivesTheLab(t *testing.T) {
+	for _, route := range []string{"envoy", "haproxy", "nginx"} {
+		t.Run(route, func(t *testing.T) {
+			c, _ := start(t, t.TempDir(), "run", through(t, route))
+			var children, stopped []int
+			testkit.Await(t, "the proxy runs", func() bool {
+				children = descendants(c.Process.Pid)
+				stopped = nil
+				for _, pid := range children {
+					if name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); err == nil && strings.TrimSpace(string(name)) == route {
+						stopped = append(stopped, pid)
+					}
+				}
+				return len(stopped) > 0
+			})
+			for _, pid := range stopped {
+				if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := c.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_ = c.Wait()
+			for _, pid := range children {
+				testkit.Await(t, fmt.Sprintf("process %d is gone", pid), func() bool { return !alive(pid) })
+			}
+		})
+	}
+}
