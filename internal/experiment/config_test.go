@@ -51,12 +51,14 @@ func drawConfig(t *rapid.T) Config {
 		SLO: "p99 < 50ms and errors < 0.1%", From: from, To: from * 2, Arrivals: "constant", MaxInFlight: 7,
 		Precision: Percent(rapid.Float64Range(0.1, 50).Draw(t, "precision")), Duration: span("search", time.Millisecond, time.Hour),
 	}})
+	streams := []*Stream{nil, {}, {Renew: span("renew", 1, time.Hour)}}
 	channels := []Channel{{Mode: "shared"}, {Mode: "per-call"}, {Mode: "pool", Pool: whole("pool", 1, 10_000)}}
 	return Config{
 		Workload: Workload{Greet: &Greet{Delay: span("delay", 0, time.Minute), Workers: whole("workers", 0, 9)}},
 		Server:   Server{Language: "go", Replicas: whole("replicas", 1, 250), Fresh: rapid.Bool().Draw(t, "fresh"), Drain: span("drain", 0, time.Minute)},
 		Caller: Caller{Kind: "grpc-go", Channel: rapid.SampledFrom(channels).Draw(t, "channel"),
-			Timeout: span("timeout", time.Millisecond, time.Hour), Warmup: whole("warm-up", 0, 100)},
+			Timeout: span("timeout", time.Millisecond, time.Hour), Warmup: whole("warm-up", 0, 100),
+			Stream: rapid.SampledFrom(streams).Draw(t, "stream")},
 		Route: rapid.SampledFrom(vocabulary.Routes).Draw(t, "route"),
 		Load:  rapid.SampledFrom(loads).Draw(t, "load"),
 	}

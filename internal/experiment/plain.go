@@ -53,7 +53,9 @@ func plainRecord(s *shape, v reflect.Value) any {
 			continue
 		}
 		p := plain(f.shape, value)
-		if inner, ok := p.(map[string]any); ok && len(inner) == 0 && !f.alternative {
+		// What is there or not says something even when it says no more.
+		optional := f.alternative || value.Kind() == reflect.Pointer
+		if inner, ok := p.(map[string]any); ok && len(inner) == 0 && !optional {
 			continue
 		}
 		m[f.name] = p

@@ -94,7 +94,16 @@ func hasEvents(d result.Document, arm string) bool {
 
 // lag says what the way of an arm does with a change of the backends.
 func lag(a result.Arm) string {
+	caller, _ := a.Config["caller"].(map[string]any)
+	server, _ := a.Config["server"].(map[string]any)
+	_, streams := caller["stream"]
 	switch {
+	case streams && server["age_grace"] != nil:
+		return "streams that servers cut: those that begin anew find new backends. A grpc-go server writes nothing more for up to " +
+			"1 s before it closes a connection that it cuts, and the messages that it still reads in that time fail with it"
+	case streams:
+		return "streams: whatever the client is told, a message goes to the backend that its stream began with; " +
+			"only streams that begin anew find new backends"
 	case a.Route == "headless":
 		return "headless: grpc-go asks DNS again only when a connection breaks, and at the earliest 30 s after it last did; " +
 			"backends that were added stay unknown until then"

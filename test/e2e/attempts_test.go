@@ -1,0 +1,45 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+const failing = `experiment: failing
+question: One of two backends fails every call; which calls get through?
+defaults:
+  workload: {greet: {}}
+  server: {replicas: 2}
+  route: endpointslice
+  load: {open: {rate: 200, duration: 2s}}
+arms:
+  plain: {}
+  retry: {caller: {retry: {attempts: 5, backoff: 1ms}}}
+  hedge: {caller: {hedge: {attempts: 5, delay: 1s}}}
+  clusterip: {route: clusterip, caller: {retry: {}}}
+rounds: 1
+events: [{at: 500ms, fail: {backends: 1}}]
+`
+
+func TestAttemptsGetPastABackendThatFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "failing.yaml")
+	if err := os.WriteFile(path, []byte(failing), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	d, _ := document(t, path)
+	failed := func(name string) uint64 { return arm(t, d, name).Errors["UNAVAILABLE"] }
+	plain := failed("plain") // of 300 calls after the event, half
+	if plain < 100 {
+		t.Errorf("only %d calls failed", plain)
+	}
+	for _, name := range []string{"retry", "hedge"} {
+		if n := failed(name); n > plain/4 {
+			t.Errorf("%s: %d calls failed, without it %d", name, n, plain)
+		}
+	}
+	// One connection leads to one backend, which is the one that fails, or not.
+	if n := failed("clusterip"); n != 0 && n < 200 {
+		t.Errorf("clusterip: %d calls failed; all of some 300 or none can", n)
+	}
+}

@@ -1,0 +1,55 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	"rpclab/internal/result"
+)
+
+// newcomers is the share of an arm's calls that were answered by backends which were not
+// there at first.
+func newcomers(a result.Arm) float64 {
+	first := map[string]bool{"greeter-0": true, "greeter-1": true, "greeter-2": true}
+	var all, theirs uint64
+	for id, calls := range a.Backends {
+		all += calls
+		if !first[id] {
+			theirs += calls
+		}
+	}
+	return float64(theirs) / float64(max(all, 1))
+}
+
+func TestStreamsReachNewBackendsOnlyWhenTheyBeginAnew(t *testing.T) {
+	d, s := document(t, "long-streams", "--quick")
+	if s.took > 30*time.Second {
+		t.Errorf("--quick took %v; 30 s are promised", s.took)
+	}
+	renewed := newcomers(arm(t, d, "renewed"))
+	for _, c := range []struct {
+		arm    string
+		follow bool // new backends get their share
+		fails  bool
+	}{
+		{"unary", true, false},
+		{"streams", false, false},
+		{"aged", false, false},
+		{"cut", true, true},
+		{"renewed", true, false},
+		{"cut-clusterip", false, true}, // all or nothing: one backend at a time
+	} {
+		a := arm(t, d, c.arm)
+		share := newcomers(a)
+		if c.follow && share < 0.1 {
+			t.Errorf("%s: new backends answered only %.0f %%: %v", c.arm, 100*share, a.Backends)
+		}
+		// A stall may need more streams than there were, which begin at new backends.
+		if !c.follow && c.arm != "cut-clusterip" && share > renewed/2 {
+			t.Errorf("%s: new backends answered %.0f %%, of renewed streams %.0f %%", c.arm, 100*share, 100*renewed)
+		}
+		if failed := a.Errors["UNAVAILABLE"] > 0; failed != c.fails || !c.fails && len(a.Errors) > 0 {
+			t.Errorf("%s: errors %v, want some: %v", c.arm, a.Errors, c.fails)
+		}
+	}
+}
