@@ -76,6 +76,21 @@ func TestPacketsVanishUntilTheClusterRecovers(t *testing.T) {
 	}
 }
 
+func TestWhereAllBackendsShareAnAddressOnlyResetsAreThere(t *testing.T) {
+	d := deploy(t, newCluster(t, local.Options{OneAddress: true}), cluster.Spec{Replicas: 2, Args: []string{"--delay", "300ms"}})
+	client := channelTo(t, ready(d)[0])
+	answer := make(chan error, 1)
+	go func() { answer <- hello(t, client) }()
+	testkit.Await(t, "it works", func() bool { return d.Served()["greeter-0"] == 1 })
+	hit(t)(d.Cut(t.Context(), 1, true))
+	if err := <-answer; status.Code(err) != codes.Unavailable {
+		t.Errorf("the call over the connection that was cut: %v", err)
+	}
+	if _, err := d.Cut(t.Context(), 1, false); err == nil || !strings.Contains(err.Error(), "an address of its own") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestPacketsOfTheMachineNeverVanish(t *testing.T) {
 	if process.InOwnNetwork() {
 		t.Fatal("this test runs in a network of its own")

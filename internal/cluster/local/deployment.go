@@ -83,7 +83,7 @@ func (d *deployment) launch(first func(error)) error {
 	}
 	id := fmt.Sprintf("%s-%d", d.spec.Name, d.started)
 	command := slices.Concat(d.cluster.options.Server, d.spec.Args, []string{"--drain", d.spec.Drain.String()})
-	r, err := startReplica(id, addr, command, d.cluster.places.own)
+	r, err := startReplica(id, addr, command, d.cluster.places.prober())
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,10 @@ func (d *deployment) Flap(_ context.Context, n int, every time.Duration) ([]stri
 
 // Cut cuts what is between callers and the n oldest ready backends.
 func (d *deployment) Cut(_ context.Context, n int, reset bool) ([]string, error) {
-	probe := d.cluster.places.own
+	probe := d.cluster.places.prober()
+	if !reset && !probe.IsValid() {
+		return nil, errors.New("packets can vanish only where each backend has an address of its own: not on this system, which has one for all")
+	}
 	return d.each(n, func(r *replica) error {
 		if reset {
 			return cut.Reset(r.addr, probe)

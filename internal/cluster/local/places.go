@@ -45,6 +45,14 @@ func newPlaces(oneAddress bool) (*places, error) {
 	return nil, fmt.Errorf("no port is free on %s: see whether a firewall forbids loopback addresses", base)
 }
 
+// prober is the address that probes come from, and nothing else; not valid: there is none.
+func (p *places) prober() netip.Addr {
+	if p.one {
+		return netip.Addr{}
+	}
+	return p.own
+}
+
 // take returns a place that no backend had before.
 func (p *places) take() (netip.AddrPort, error) {
 	p.mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/miekg/dns"
 
@@ -95,4 +96,27 @@ func TestNamesAreChecked(t *testing.T) {
 			_ = p.Close()
 		}
 	}
+}
+
+func TestAnAnswerThatIsLateDoesNotHoldUpTheEnd(t *testing.T) {
+	p, _ := serve(t, many(1)...)
+	p.Mislead(time.Hour, false)
+	began := time.Now()
+	asked := make(chan error, 1)
+	go func() {
+		_, _, err := new(dns.Client).Exchange(new(dns.Msg).SetQuestion("greeter.rpclab.local.", dns.TypeA), p.Service().DNS)
+		asked <- err
+	}()
+	select {
+	case err := <-asked:
+		t.Errorf("it answered at once, %v", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it ended after %v", took)
+	}
+	<-asked
 }
