@@ -161,3 +161,26 @@ func network(t *testing.T, pid int) string {
 	}
 	return link
 }
+
+// TestARollLosesNoCallWhereClientsAreTold holds the routes to what graceful drain is for.
+func TestARollLosesNoCallWhereClientsAreTold(t *testing.T) {
+	file := faulty(t, "5s", "- {at: 1s, roll: true}\n")
+	d, _ := document(t, file, "--set", "load.open.rate=500", "--set", "server.drain=500ms", "--set", "caller.timeout=5s",
+		"--set", "arms={endpointslice: {route: endpointslice}, xds: {route: xds}, headless: {route: headless}}")
+	for _, a := range d.Arms {
+		told := a.Name != "headless"
+		if lost := a.Failed(); told != (lost == 0) || a.Calls+a.Dropped != 2500 {
+			t.Errorf("%s lost %d of %d calls: %v", a.Name, lost, a.Calls, a.Errors)
+		}
+		for id := range a.Trials[0].Backends {
+			if a.Trials[0].Backends[id] == 0 && told {
+				t.Errorf("%s: backend %s got no call", a.Name, id)
+			}
+		}
+	}
+	for _, e := range d.Events {
+		if e.Failed > 0 && e.Errors["UNAVAILABLE"] != e.Failed {
+			t.Errorf("%s: the %d calls lost are not counted by code: %v", e.Arm, e.Failed, e.Errors)
+		}
+	}
+}
