@@ -12,7 +12,7 @@ import (
 // slower. Who looks at what is under way keeps the tail short, and so does who calls
 // slowness a failure; who takes turns builds a queue there.
 func TestASlowBackendMakesATailForWhoeverTakesTurns(t *testing.T) {
-	d, _ := document(t, "run", "policies", "--rounds", "1", "--set", "load.open.duration=6s",
+	d, _ := document(t, "policies", "--rounds", "1", "--set", "load.open.duration=6s",
 		"--arms", "round-robin,least-request,outlier,outlier-deadline,envoy-least-request")
 	turns := arm(t, d, "round-robin")
 	slow := victim(t, turns)
@@ -48,7 +48,7 @@ func share(a result.Arm, backend string) float64 {
 // client that is told in time loses nothing; one that knows a single backend loses all
 // from then on, and each loss has its code.
 func TestARolloutLosesNoCallOfThoseWhoAreTold(t *testing.T) {
-	d, _ := document(t, "run", "rollout", "--quick")
+	d, _ := document(t, "rollout", "--quick")
 	if len(d.Arms) != 11 {
 		t.Errorf("%d arms", len(d.Arms))
 	}
@@ -74,7 +74,7 @@ func TestARolloutLosesNoCallOfThoseWhoAreTold(t *testing.T) {
 // TestAHopHasAPrice: a proxy's processor time and memory are measured, and where there
 // is none, there are none.
 func TestAHopHasAPrice(t *testing.T) {
-	d, _ := document(t, "run", "proxy-tax", "--quick")
+	d, _ := document(t, "proxy-tax", "--quick")
 	for _, a := range d.Arms {
 		proxied := !strings.HasPrefix(a.Name, "none")
 		if u := a.Resources.Proxy; a.Failed() > 0 || (u.CPU > 5) != proxied || (u.RSS > 1<<20) != proxied {
