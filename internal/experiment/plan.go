@@ -20,6 +20,7 @@ type Plan struct {
 	Trials    []Trial
 	Confounds []Confound
 	Published []Published
+	Size      string // what Published is of, where the experiment makes less
 }
 
 // Trial is one arm, in one cell, in one round.

@@ -33,6 +33,7 @@ type Experiment struct {
 	Events    []Event     `yaml:"events" doc:"what is done to the cluster while calls run"`
 	Confounds []Confound  `yaml:"confounds" doc:"what else differs between a published arm and the controlled one"`
 	Published []Published `yaml:"published" doc:"the study's figures: facts to print beside ours"`
+	Size      string      `yaml:"published_size" doc:"what the study's figures are of, where the experiment makes less: such figures stand beside every run"`
 	Quick     []Setting   `yaml:"quick" doc:"--set assignments that make the whole experiment small (--quick)"`
 }
 

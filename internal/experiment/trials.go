@@ -18,7 +18,7 @@ func plan(r resolved, o Options) (Plan, error) {
 	}
 	p := Plan{
 		Name: e.Name, Question: e.Question, Source: e.Source, Baseline: e.Baseline,
-		Rounds: e.Rounds, Margin: float64(e.Margin) / 100, Seed: o.Seed, Quick: o.Quick, Cells: r.cells,
+		Rounds: e.Rounds, Margin: float64(e.Margin) / 100, Seed: o.Seed, Quick: o.Quick, Cells: r.cells, Size: e.Size,
 	}
 	has := func(name string) bool { return index(p.Arms, name) >= 0 }
 	for _, i := range picked {

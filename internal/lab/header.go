@@ -16,7 +16,7 @@ func header(plan experiment.Plan, o Options) result.Document {
 		Experiment: plan.Name, Question: plan.Question, Source: plan.Source,
 		Cluster: o.Kind, Started: now, Machine: result.ThisMachine(o.MaxFiles),
 		Rounds: plan.Rounds, Margin: plan.Margin, Looks: plan.Looks, Seed: plan.Seed, Quick: plan.Quick, Changed: plan.Changed, Baseline: plan.Baseline,
-		TrialCount: len(plan.Trials),
+		TrialCount: len(plan.Trials), Size: plan.Size,
 	}
 	for _, c := range plan.Confounds {
 		d.Confounds = append(d.Confounds, result.Confound(c))

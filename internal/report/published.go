@@ -11,9 +11,9 @@ import (
 const shortNote = 10 // a note of at most this many characters stands in the table
 
 // publishedFor finds the study's figure for an arm in its cell. In a run with other
-// settings than the study's there is none to compare with.
+// settings than the study's there is none to compare with, unless it says of what it is.
 func publishedFor(d result.Document, a result.Arm) (result.Published, bool) {
-	if len(d.Changed) > 0 {
+	if len(d.Changed) > 0 && d.Size == "" {
 		return result.Published{}, false
 	}
 	for _, figure := range d.Published {
@@ -58,7 +58,7 @@ func star(d result.Document) string {
 		return ""
 	}
 	text := " *: measured as the study did it"
-	if len(d.Changed) > 0 || len(d.Published) > 0 && !ran {
+	if len(d.Changed) > 0 || d.Size != "" || len(d.Published) > 0 && !ran {
 		text = " *: the way of the study, with other settings"
 	}
 	if len(names) > 0 {

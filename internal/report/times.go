@@ -122,7 +122,7 @@ func legend(p *page, d result.Document) {
 	}
 	text += star(d)
 	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { _, ok := publishedFor(d, a); return ok }) {
-		text += " published: elapsed ms as printed by " + clean(source(d)) + ", facts from other hardware and never our results."
+		text += " published: elapsed ms as printed by " + clean(source(d)) + ofSize(d) + ", facts from other hardware and never our results."
 	}
 	p.note(text)
 	for _, arm := range d.Arms {
@@ -131,6 +131,14 @@ func legend(p *page, d result.Document) {
 				"). The numbers say how fast the lab is, not the arm, so they get no verdict.")
 		}
 	}
+}
+
+// ofSize is what the study's figures are of, where that is not what ran here.
+func ofSize(d result.Document) string {
+	if d.Size == "" {
+		return ""
+	}
+	return " of " + clean(d.Size)
 }
 
 func source(d result.Document) string {

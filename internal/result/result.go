@@ -32,15 +32,17 @@ type Document struct {
 	Baseline string `json:"baseline"` // the arm that the others are compared with
 	// Changed are the settings, path=value, in which the run differs from the
 	// experiment as written: those of --set and --quick, rounds and sweep left out.
-	Changed    []string    `json:"changed,omitempty"`
-	Warnings   []string    `json:"warnings"`
-	Arms       []Arm       `json:"arms"` // one for each arm in each cell
-	Verdicts   []Verdict   `json:"verdicts"`
-	Events     []Event     `json:"events"`
-	Confounds  []Confound  `json:"confounds,omitempty"`
-	Accounts   []Account   `json:"accounts,omitempty"` // of the confounds
-	Published  []Published `json:"published_figures,omitempty"`
-	TrialCount int         `json:"trials_planned"`
+	Changed   []string    `json:"changed,omitempty"`
+	Warnings  []string    `json:"warnings"`
+	Arms      []Arm       `json:"arms"` // one for each arm in each cell
+	Verdicts  []Verdict   `json:"verdicts"`
+	Events    []Event     `json:"events"`
+	Confounds []Confound  `json:"confounds,omitempty"`
+	Accounts  []Account   `json:"accounts,omitempty"` // of the confounds
+	Published []Published `json:"published_figures,omitempty"`
+	// Size is what the study's figures are of, where the run made less; empty: of the same.
+	Size       string `json:"published_size,omitempty"`
+	TrialCount int    `json:"trials_planned"`
 }
 
 // Machine is where the run took place.

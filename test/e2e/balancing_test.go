@@ -1,0 +1,59 @@
+package e2e
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestBalancing: which backends a gateway's calls reach on every route of study 1, and
+// what each party spends on it.
+func TestBalancing(t *testing.T) {
+	d, s := document(t, "balancing", "--quick")
+	if s.took > 30*time.Second {
+		t.Errorf("--quick took %v; 30 s are promised", s.took)
+	}
+	for _, a := range d.Arms {
+		if len(a.Errors) != 0 || a.Dropped != 0 || a.Calls == 0 {
+			t.Errorf("%s: %d requests, errors %v (%v), %d dropped", a.Name, a.Calls, a.Errors, a.Samples, a.Dropped)
+		}
+		spent := a.Resources
+		for party, cpu := range map[string]float64{"client": spent.Client.CPU, "gateway": spent.Gateway.CPU, "server": spent.Server.CPU} {
+			if cpu <= 0 {
+				t.Errorf("%s: what the %s spends is not known", a.Name, party)
+			}
+		}
+		proxied := slices.Contains([]string{"envoy", "haproxy", "nginx", "forwarder"}, a.Route)
+		if (spent.Proxy.CPU > 0) != proxied {
+			t.Errorf("%s: a proxy spends %g µs", a.Name, spent.Proxy.CPU)
+		}
+	}
+	const iterations = 30
+	for _, name := range []string{"clusterip", "clusterip-again", "clusterip-one-thread", "forwarder"} {
+		a := arm(t, d, name)
+		if calls := counts(a.Backends); len(calls) != 3 || slices.Max(calls) != iterations*a.Calls {
+			t.Errorf("%s: %v; one of three backends should have every call", name, a.Backends)
+		}
+	}
+	for _, name := range []string{"headless", "endpointslice", "xds", "envoy", "haproxy", "nginx"} {
+		a := arm(t, d, name)
+		calls, even := counts(a.Backends), float64(iterations*a.Calls)/3
+		if len(calls) != 3 || float64(slices.Max(calls)) > even*1.05 || float64(slices.Min(calls)) < even*0.95 {
+			t.Errorf("%s: %v is not even to within 5 %%", name, a.Backends)
+		}
+	}
+	if len(d.Published) != 15 {
+		t.Errorf("%d figures of the study stand beside ours, want 15", len(d.Published))
+	}
+}
+
+func TestBalancingStandsBesideTheStudy(t *testing.T) {
+	s := rpclab(t, "run", "balancing", "--quick", "--arms", "clusterip,headless")
+	text := strings.Join(strings.Fields(s.stdout), " ")
+	for _, sentence := range []string{"401,150", "481,620", "as printed by study 1 of 50 requests of 10,000 calls each", "the way of the study, with other settings", "gateway µs/call"} {
+		if !strings.Contains(text, sentence) {
+			t.Errorf("the report does not say %q:\n%s", sentence, s.stdout)
+		}
+	}
+}
