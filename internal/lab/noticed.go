@@ -16,6 +16,7 @@ type strike struct {
 	hit   []string
 	ready int  // backends just before
 	leave bool // those hit go away: stopped or killed
+	back  bool // those hit serve on at once: only calls that are lost count
 	// The intervals whose calls are looked at: from, the first one after the event, up to to.
 	from, to int
 }
@@ -33,10 +34,13 @@ func (s strike) byHit(line measure.Timeline, from, to int) (n uint64) {
 
 // goesOn says whether calls due in some intervals still went to the backends hit: any to
 // those that go away, of those that stay more than half of their fair share. A call that
-// failed counts as theirs, since nobody else says whose it was.
+// failed counts as theirs, since nobody says whose it was.
 func (s strike) goesOn(line measure.Timeline, from, to int) bool {
-	had := s.byHit(line, from, to) + sumOf(line.Lost, from, to)
-	if s.leave {
+	had := sumOf(line.Lost, from, to)
+	if !s.back {
+		had += s.byHit(line, from, to)
+	}
+	if s.leave || s.back {
 		return had > 0
 	}
 	return float64(had) > float64(len(s.hit))/float64(s.ready)/2*float64(due(line, from, to))
@@ -68,7 +72,8 @@ func answered(line measure.Timeline, from, to int) (n uint64) {
 // next event. Intervals of the first such second in which it still went on come before
 // it. False: they did not, or had left them alone before the event.
 func (s strike) noticed(line measure.Timeline) (int, bool) {
-	if len(s.hit) == 0 || s.ready == 0 || !s.goesOn(line, max(s.from-1-calm, 0), s.from-1) {
+	before := strike{hit: s.hit, ready: s.ready, leave: s.leave || s.back}
+	if len(s.hit) == 0 || s.ready == 0 || !before.goesOn(line, max(s.from-1-calm, 0), s.from-1) {
 		return 0, false
 	}
 	for i, quiet := s.from, 0; i+calm <= s.to; i++ {

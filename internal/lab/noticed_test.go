@@ -28,6 +28,7 @@ func after2s(calls uint64, then ...[2]int) (all []uint64) {
 // TestNoticedIsWhenCallersLeaveTheBackendsHitAlone: b0 is hit at 2.03 s, of b0, b1 and b2.
 func TestNoticedIsWhenCallersLeaveTheBackendsHitAlone(t *testing.T) {
 	fair := after2s(10, [2]int{60, 10})
+	reset := experiment.Event{Cut: &experiment.Cut{Backends: 1, How: "reset"}}
 	slow, kill := experiment.Event{Slow: &experiment.Slow{Backends: 1}}, experiment.Event{Kill: 1}
 	for name, c := range map[string]struct {
 		event experiment.Event
@@ -43,6 +44,8 @@ func TestNoticedIsWhenCallersLeaveTheBackendsHitAlone(t *testing.T) {
 		"calls that fail count, too":                   {slow, after2s(10), after2s(0, [2]int{9, 10}, [2]int{51, 0}), 900},
 		"nothing to notice":                            {slow, after2s(0, [2]int{60, 0}), nil, 0},
 		"killed: the last call that was lost":          {kill, after2s(10), after2s(0, [2]int{3, 1}, [2]int{11, 0}, [2]int{1, 1}), 1500},
+		"connections reset: nobody leaves it":          {reset, fair, after2s(0, [2]int{2, 3}, [2]int{58, 0}), 200},
+		"connections reset: no call was lost":          {reset, fair, nil, 100},
 		"killed: every call counts":                    {kill, after2s(10), after2s(0, [2]int{55, 1}), 0},
 	} {
 		seen := measure.Measurement{Started: began, Elapsed: 8 * time.Second, Timeline: measure.Timeline{

@@ -58,6 +58,7 @@ func hits(e *result.Event, a act, from, to int, seen measure.Measurement, histor
 	line := seen.Timeline
 	ready, _, _ := change(a.at, a.at, history)
 	s := strike{hit: a.hit, ready: len(ready), leave: leaves(a.event), from: from + 1, to: min(to, dueIntervals(line))}
+	s.back = a.event.Cut != nil && a.event.Cut.How == "reset"
 	e.Ready = s.ready
 	e.Answered, e.AnsweredByHit = answered(line, s.from, s.to), s.byHit(line, s.from, s.to)
 	if i, ok := s.noticed(line); ok {

@@ -8,11 +8,11 @@ import (
 	"rpclab/internal/result"
 )
 
-// stays says whether the backends that an event hits go on serving, so that a share of
-// calls on them says something.
+// stays says whether the backends that an event hits are there as before and yet not, so
+// that a share of calls on them says something.
 func (h *happening) stays() bool {
 	word, _, _ := strings.Cut(h.what, " ")
-	return slices.Contains([]string{"slow", "fail", "pause", "flap", "cut"}, word)
+	return !strings.HasSuffix(h.what, "by reset") && slices.Contains([]string{"slow", "fail", "pause", "flap", "cut"}, word)
 }
 
 // share is what the backends hit answered of the calls due until the next event; "" where
@@ -54,8 +54,8 @@ var policies = map[string]string{
 	"least_conn": "least conn takes, of all backends, the one with the fewest calls in flight; " +
 		"on a slow one they pile up at once, so it gets few",
 	"random": "random draws a backend for each call, whatever the backends do",
-	"weighted_round_robin": "weighted round robin goes by the load that backends report (ORCA); " +
-		"one that is slow because it waits uses no processor, and reports no load",
+	"weighted_round_robin": "weighted round robin goes by what backends report with their answers (ORCA), here calls answered a second " +
+		"over calls under way; one that takes ten times as long gets a tenth, as soon as its first slow answers are there",
 	"ring_hash":  "ring hash sends the same key to the same backend, however that one does",
 	"pick_first": "pick first keeps to one backend as long as its connection stands, however that one does",
 }

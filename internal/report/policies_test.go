@@ -15,7 +15,7 @@ func spreads() result.Document {
 	}{
 		{"round-robin", "xds", "round_robin", false, 2912, 0, 101, 100, result.Usage{}},
 		{"least-request", "xds", "least_request", false, 61, 300, 12, 14, result.Usage{}},
-		{"weighted", "xds", "weighted_round_robin", false, 2902, 0, 99, 101, result.Usage{}},
+		{"weighted", "xds", "weighted_round_robin", false, 212, 600, 31, 22, result.Usage{}},
 		{"outlier-deadline", "xds", "round_robin", true, 99, 1100, 14, 9, result.Usage{}},
 		{"envoy-least-request", "envoy", "least_request", false, 66, 400, 13, 16, result.Usage{CPU: 141.4, RSS: 52e6}},
 	} {

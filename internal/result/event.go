@@ -28,8 +28,9 @@ type Took struct {
 	EndpointReady *float64 `json:"endpoint_ready"` // every change published
 	ClientTold    *float64 `json:"client_told"`    // the caller's resolver had the new set
 	FirstCall     *float64 `json:"first_call"`     // first answer from a new backend
-	// Noticed is when callers left the backends hit alone, for 1 s: no call that was due
-	// then went to one that goes away, and of those that stay fewer than half of a fair share.
+	// Noticed is when callers left the backends hit alone, for 1 s: of the calls that were
+	// due then none went to one that goes away, and not more than half of a fair share to
+	// those that stay. Where connections are reset it is when no call was lost any more.
 	Noticed         *float64 `json:"noticed"`
 	BalanceRestored *float64 `json:"balance_restored"` // Jain ≥ 0.95, kept for 1 s
 	// BalanceNote says why BalanceRestored is not there.
