@@ -68,17 +68,21 @@ func (e entry) endpoint() (slicewatch.Endpoint, error) {
 // file follows a file. One that cannot be read any more changes nothing; a file that is
 // wrong from the start is an error.
 func file(name string) Source {
-	return func(ctx context.Context, see func(slicewatch.Set) error) error {
+	return func(ctx context.Context, see func(slicewatch.Set) error, failed func(error)) error {
 		var known []byte
+		wrong := "" // what was said of it last
 		tick := time.NewTicker(look)
 		defer tick.Stop()
 		for {
 			set, text, err := read(name)
-			if err != nil && known == nil {
+			switch {
+			case err != nil && known == nil:
 				return err
-			}
-			if err == nil && !bytes.Equal(text, known) {
-				known = text
+			case err != nil && err.Error() != wrong:
+				wrong = err.Error()
+				failed(err)
+			case err == nil && !bytes.Equal(text, known):
+				known, wrong = text, ""
 				if err := see(set); err != nil {
 					return err
 				}

@@ -100,7 +100,7 @@ func (s *Server) feed(ctx context.Context, known cache.SnapshotCache, first chan
 			close(first)
 		}
 		return nil
-	})
+	}, func(err error) { s.Log.Warn("endpoints stay as they are", "why", err) })
 	if ctx.Err() != nil {
 		return nil // it was told to end
 	}

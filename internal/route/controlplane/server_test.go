@@ -155,12 +155,12 @@ func TestDeltaServesEveryTypeAndThenOnlyWhatChanged(t *testing.T) {
 
 func TestAFileThatBreaksChangesNothing(t *testing.T) {
 	dir := t.TempDir()
-	channel, log := serve(t, file(t, dir, "127.0.0.1:1"), "")
+	_, log := serve(t, file(t, dir, "127.0.0.1:1"), "")
 	testkit.Await(t, "it serves", func() bool { return log.has("msg=serving") })
 	file(t, dir, "nonsense")
+	testkit.Await(t, "it says what is wrong", func() bool { return log.has("endpoints stay as they are") })
 	file(t, dir, "127.0.0.1:2", "127.0.0.1:3")
 	testkit.Await(t, "it reads on", func() bool { return log.has("usable=2") })
-	_ = channel
 }
 
 func TestAFileThatIsWrongFromTheStartIsAnError(t *testing.T) {
@@ -201,7 +201,7 @@ func TestAnAPIThatIsAwayIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := source(ctx, nil); err == nil || !strings.Contains(fmt.Sprint(err), "endpoints of default/greeter from http://127.0.0.1:9") {
+	if err := source(ctx, nil, nil); err == nil || !strings.Contains(fmt.Sprint(err), "endpoints of default/greeter from http://127.0.0.1:9") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -14,13 +14,13 @@ import (
 const syncTimeout = 10 * time.Second
 
 // Source calls see with every set of usable endpoints until ctx ends, see fails or it
-// does.
-type Source func(ctx context.Context, see func(slicewatch.Set) error) error
+// does. It calls failed with what is wrong while the last set stays.
+type Source func(ctx context.Context, see func(slicewatch.Set) error, failed func(error)) error
 
 // Slices follows a service through the EndpointSlice API. While the API is away the
 // last set stays.
 func Slices(s cluster.Service) Source {
-	return func(ctx context.Context, see func(slicewatch.Set) error) error {
+	return func(ctx context.Context, see func(slicewatch.Set) error, _ func(error)) error {
 		table := slicewatch.Follow(s)
 		defer table.Close()
 		limit, cancel := context.WithTimeout(ctx, syncTimeout)
@@ -44,7 +44,7 @@ func Slices(s cluster.Service) Source {
 
 // Fixed is a list that does not change.
 func Fixed(set slicewatch.Set) Source {
-	return func(ctx context.Context, see func(slicewatch.Set) error) error {
+	return func(ctx context.Context, see func(slicewatch.Set) error, _ func(error)) error {
 		if len(set) == 0 {
 			return errors.New("no endpoint is given")
 		}
