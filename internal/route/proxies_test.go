@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
+	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -196,4 +200,69 @@ func TestABusyChannelFollowsThroughAProxy(t *testing.T) {
 		cancel()
 		callers.Wait()
 	})
+}
+
+// Envoy's workers share nothing: a connection stays with the worker that accepted it, so
+// that with fewer connections than workers some have nothing to do, however many calls
+// there are, and each worker spreads the calls of its own connections alone.
+func TestEnvoyUsesNoMoreWorkersThanThereAreConnections(t *testing.T) {
+	const workers, connections = 4, 2
+	g := startGreeters(t, 3)
+	r, err := route.Lookup("envoy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := settings.Settings{Proxy: settings.Proxy{Workers: workers}}
+	standing := g.stand(r, o)
+	for range connections {
+		target, err := r.Open(t.Context(), standing.Service(0), o, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(target.Close)
+		if ids := answering(t.Context(), g.channel(target)); len(ids) != 3 {
+			t.Errorf("%v answer", ids)
+		}
+	}
+	busy, idle := 0, 0
+	for line := range strings.Lines(envoyStats(t, standing, `worker_\d+\.downstream_cx_total`)) {
+		if strings.HasSuffix(strings.TrimSpace(line), " 0") {
+			idle++
+		} else {
+			busy++
+		}
+	}
+	if busy < 1 || busy > connections || busy+idle != workers {
+		t.Errorf("%d workers have connections, %d have none; want at most %d of %d", busy, idle, connections, workers)
+	}
+}
+
+// envoyStats asks Envoy through its own socket.
+func envoyStats(t *testing.T, standing route.Standing, filter string) string {
+	t.Helper()
+	for _, p := range standing.Parts {
+		if p.Role != part.Proxy {
+			continue
+		}
+		socket := filepath.Join(filepath.Dir(p.Run.Args[slices.Index(p.Run.Args, "-c")+1]), "admin.sock")
+		transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		}}
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://envoy/stats?filter="+url.QueryEscape(filter), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := transport.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	t.Fatal("no Envoy stands")
+	return ""
 }
