@@ -44,7 +44,8 @@ func gatewayCommand() *cobra.Command {
   GET /fibonacci/random?iterations=&output=true|false&fibo_start=&fibo_end=
   GET /fibonacci?n=
   GET /increment?iterations=
-  GET /experiment/client?type=Client|ClientWithReuseConn|ClientWithKubeResolver&n=
+  GET /experiment/client?n=&type=Client (or ClientWithReuseConn,
+                         ClientWithKubeResolver): n calls at once
   GET /metrics       for Prometheus
   POST /-/reset      sets the counters of calls to 0, for the next test`,
 		Example: `  rpclab gateway --target 127.0.0.1:50051,127.0.0.2:50051

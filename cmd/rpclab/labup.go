@@ -32,11 +32,13 @@ func labUpCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "up balancing",
 		Short: "Start study 1: for every route a gateway and 3 servers, until Ctrl-C",
-		Long: `Starts study 1 on this machine, until it is interrupted: for every route a gateway,
-what stands on the route, and servers of its own. ClusterIP is on port 30612 and
-headless on 30613, as in the study; the table that it prints names the others.`,
+		Long: `Starts study 1 on this machine, until it is interrupted: for every route a
+gateway, what stands on the route, and servers of its own. ClusterIP is on port
+30612 and headless on 30613, as in the study; the table that it prints names the
+others.`,
 		Example: `  rpclab lab up balancing
-  seq 1 50 | xargs -I{} -P20 curl 'http://127.0.0.1:30613/fibonacci/random?iterations=100'
+  seq 1 50 | xargs -I{} -P20 \
+    curl 'http://127.0.0.1:30613/fibonacci/random?iterations=100'
   rpclab lab reset`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 || args[0] != "balancing" {

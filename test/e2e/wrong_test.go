@@ -139,7 +139,7 @@ func TestHelp(t *testing.T) {
 	for _, args := range [][]string{
 		{"--help"}, {"run", "--help"}, {"list", "--help"}, {"runs", "--help"}, {"report", "--help"},
 		{"compare", "--help"}, {"server", "--help"}, {"doctor", "--help"}, {"schema", "--help"}, {"list"},
-		{"xds", "--help"},
+		{"xds", "--help"}, {"gateway", "--help"}, {"lab", "up", "--help"}, {"lab", "reset", "--help"},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			s := rpclab(t, args...)

@@ -1,0 +1,169 @@
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"rpclab/internal/testkit"
+)
+
+// up starts `rpclab lab up balancing` with ClusterIP and headless on two ports that are
+// free, and returns when its table is there.
+func up(t *testing.T, args ...string) (lab *exec.Cmd, port int) {
+	t.Helper()
+	port = 20000 + os.Getpid()%10000
+	for ; !free(port) || !free(port+1); port++ {
+	}
+	lab = command(t, t.TempDir(), append([]string{"lab", "up", "balancing", "--routes", "clusterip,headless", "--port", strconv.Itoa(port)}, args...)...)
+	lab.Stderr = os.Stderr
+	out, err := lab.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lab.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = lab.Process.Kill()
+		_ = lab.Wait()
+	})
+	table := bufio.NewScanner(out)
+	for range 3 {
+		if !table.Scan() {
+			t.Fatal("it ended before its table")
+		}
+	}
+	if !strings.Contains(table.Text(), fmt.Sprintf("curl 'http://127.0.0.1:%d/fibonacci/random?iterations=100'", port+1)) {
+		t.Errorf("the table does not say how to call headless: %s", table.Text())
+	}
+	return lab, port
+}
+
+func free(port int) bool {
+	listener, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
+	return err == nil && listener.Close() == nil
+}
+
+// sh runs a command line as a reader of the study would.
+func sh(t *testing.T, format string, args ...any) string {
+	t.Helper()
+	line := fmt.Sprintf(format, args...)
+	out, err := exec.CommandContext(t.Context(), "sh", "-c", line).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s\n%v\n%s", line, err, out)
+	}
+	return string(out)
+}
+
+// gone waits until nothing listens where the lab had its gateways and servers.
+func gone(t *testing.T, port int, servers []string) {
+	t.Helper()
+	testkit.Await(t, "its ports are free again", func() bool {
+		for _, at := range append(servers, "127.0.0.1:"+strconv.Itoa(port), "127.0.0.1:"+strconv.Itoa(port+1)) {
+			if connection, err := net.Dial("tcp", at); err == nil {
+				connection.Close()
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// targets are the servers' addresses in a file for Prometheus.
+func targets(t *testing.T, path string) (servers []string) {
+	t.Helper()
+	testkit.Await(t, "the targets are written", func() bool { _, err := os.Stat(path); return err == nil })
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var groups []struct {
+		Targets []string
+		Labels  map[string]string
+	}
+	if err := json.Unmarshal(text, &groups); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range groups {
+		if g.Labels["job"] == "server" {
+			servers = append(servers, g.Targets...)
+		}
+	}
+	if len(groups) != 4 || len(servers) != 6 {
+		t.Fatalf("the targets are %s", text)
+	}
+	return servers
+}
+
+var counted = regexp.MustCompile(`(?m)^grpc_requests_total{method="Fibonacci/Compute",mode="(\w+)",server_name="[\w-]+"} (\d+)$`)
+
+// calls are those that a gateway counted, by server.
+func calls(t *testing.T, port int, mode string) (each []int) {
+	t.Helper()
+	for _, line := range counted.FindAllStringSubmatch(sh(t, "curl -fsS http://127.0.0.1:%d/metrics", port), -1) {
+		if n, err := strconv.Atoi(line[2]); err == nil && line[1] == mode {
+			each = append(each, n)
+		}
+	}
+	return each
+}
+
+func TestTheStudysOwnCommandRunsAndCtrlCEndsTheLab(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "balancing.json")
+	lab, port := up(t, "--targets", file)
+	servers := targets(t, file)
+	for offset, mode := range []string{"clusterip", "headless"} {
+		sh(t, `seq 1 50 | xargs -I{} -P20 curl -fsS 'http://127.0.0.1:%d/fibonacci/random?iterations=20&fibo_start=800&fibo_end=10000'`, port+offset)
+		total := 0
+		each := calls(t, port+offset, mode)
+		for _, n := range each {
+			total += n
+		}
+		if total != 50*20 || mode == "clusterip" && len(each) != 1 || mode == "headless" && len(each) != 3 {
+			t.Errorf("%s: 1000 calls are counted as %v", mode, each)
+		}
+	}
+	for _, at := range servers {
+		if said := sh(t, "curl -fsS http://%s/metrics", at); !strings.Contains(said, "grpc_server_started_total") && !strings.Contains(said, "process_cpu_seconds_total") {
+			t.Errorf("the server at %s has no metrics", at)
+		}
+	}
+	if s := rpclab(t, "lab", "reset", "--port", strconv.Itoa(port)); s.code != 0 || len(calls(t, port, "clusterip")) != 0 {
+		t.Errorf("a reset (exit code %d) leaves %v: %s", s.code, calls(t, port, "clusterip"), s.stderr)
+	}
+	if s := rpclab(t, "lab", "up", "balancing", "--routes", "headless", "--port", strconv.Itoa(port)); s.code != 3 || !strings.Contains(s.stderr, fmt.Sprintf("cannot listen on 127.0.0.1:%d", port+1)) {
+		t.Errorf("a second lab on the same port ended with %d: %s", s.code, s.stderr)
+	}
+	if err := lab.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := lab.Wait(); err != nil {
+		t.Errorf("Ctrl-C: %v", err)
+	}
+	gone(t, port, servers)
+	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file with its targets is still there: %v", err)
+	}
+}
+
+func TestNothingOutlivesALabThatIsKilled(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "balancing.json")
+	lab, port := up(t, "--targets", file)
+	servers := targets(t, file)
+	if err := lab.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_ = lab.Wait()
+	gone(t, port, servers)
+}
