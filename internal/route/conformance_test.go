@@ -38,6 +38,7 @@ func TestEveryRoute(t *testing.T) {
 				g := startGreeters(t, 2)
 				g.stop(1)
 				g.start(3)
+				g.published("127.0.77.2", "127.0.77.3") // who never asks again has to ask late enough
 				target, _ := g.open(name)
 				cc := g.channel(target)
 				eventually(t, func() (bool, string) {

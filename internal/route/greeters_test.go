@@ -24,6 +24,7 @@ import (
 	"rpclab/internal/cluster/publish"
 	"rpclab/internal/route"
 	"rpclab/internal/route/settings"
+	"rpclab/internal/route/slicewatch"
 	"rpclab/internal/testkit"
 )
 
@@ -137,6 +138,22 @@ func (n *news) last() []string {
 		return nil
 	}
 	return n.sets[len(n.sets)-1]
+}
+
+// published waits until the API tells of these addresses and no others.
+func (g *greeters) published(ips ...string) {
+	g.t.Helper()
+	table := slicewatch.Follow(g.service)
+	defer table.Close()
+	eventually(g.t, func() (bool, string) {
+		var now []string
+		state, _ := table.Now()
+		for _, e := range state.Usable {
+			now = append(now, e.Addr.Addr().String())
+		}
+		slices.Sort(now)
+		return slices.Equal(now, ips), fmt.Sprint(now)
+	})
 }
 
 // open opens a route to the greeters, with what has to stand there, until the test ends.
