@@ -43,7 +43,14 @@ func spreading(a result.Arm) string {
 	if text != "" && a.Config["outlier"] != nil {
 		text += "; outlier detection leaves out backends whose calls fail, and sees no slowness before calls fail by their deadline"
 	}
-	return text
+	caller, _ := a.Config["caller"].(map[string]any)
+	if caller["hedge"] != nil {
+		text += "; hedging makes a call that takes long again, mostly elsewhere: answers of the slow backend are not waited for, but it still gets its calls"
+	}
+	if caller["retry"] != nil {
+		text += "; a retry makes a call that failed again, mostly elsewhere: it hides failures, and not slowness"
+	}
+	return strings.TrimPrefix(text, "; ")
 }
 
 var policies = map[string]string{
