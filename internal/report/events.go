@@ -117,7 +117,7 @@ func lostByCode(p *page, arms []*happening) {
 		}
 	}
 	if len(said) > 0 {
-		p.note("failed: " + strings.Join(said, "; ") + ".")
+		p.say("Failed, by code: " + strings.Join(said, "; ") + ".")
 	}
 }
 
