@@ -46,7 +46,7 @@ func armOf(plan experiment.Plan, arm experiment.Arm, cell map[string]any) result
 	return result.Arm{
 		Name: arm.Name, Published: arm.Published != "", Label: arm.Published,
 		Control: arm.Control, Describe: arm.Describe,
-		Route: config.Route, Channel: config.Caller.Channel.String(), Policy: policyOf(config),
+		Route: config.Route, Channel: channelOf(config), Policy: policyOf(config),
 		Cell: cell, Config: config.Map(),
 	}
 }
@@ -57,4 +57,15 @@ func policyOf(c experiment.Config) string {
 		return way.Policies[0]
 	}
 	return c.Policy
+}
+
+// channelOf is how calls share channels: those of the gateway, where one makes them.
+func channelOf(c experiment.Config) string {
+	switch {
+	case c.Gateway == nil:
+		return c.Caller.Channel.String()
+	case c.Gateway.Model == "async":
+		return "per-request"
+	}
+	return "shared"
 }

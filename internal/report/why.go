@@ -36,6 +36,8 @@ func why(a result.Arm) reason {
 	switch {
 	case a.Route == "direct":
 		return reason{"the client dials one backend by its address", oneTakesAll}
+	case a.Channel == "per-request" && a.Describe != "":
+		return reason{strings.TrimRight(clean(a.Describe), "."), ""} // as many calls as a request makes
 	case follows[a.Route] && a.Channel == "per-call":
 		return reason{"each call opens a channel that knows every backend and begins its turn at a random one", asChance}
 	case follows[a.Route] && pooled:
