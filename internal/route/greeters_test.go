@@ -96,16 +96,21 @@ func (g *greeters) start(n int) {
 	g.endpoints.Set(cluster.Endpoint{ID: id, Addr: addr, Serving: true})
 }
 
-// stop takes a backend away as a graceful scale-down does: terminating, drained, gone.
-func (g *greeters) stop(n int) {
-	id := fmt.Sprintf("b%d", n)
+// terminate publishes that a backend is to go; it answers as before.
+func (g *greeters) terminate(n int) {
 	now, _ := g.endpoints.Now()
 	for _, e := range now.Endpoints {
-		if e.ID == id {
+		if e.ID == fmt.Sprintf("b%d", n) {
 			e.Terminating = true
 			g.endpoints.Set(e)
 		}
 	}
+}
+
+// stop takes a backend away as a graceful scale-down does: terminating, drained, gone.
+func (g *greeters) stop(n int) {
+	g.terminate(n)
+	id := fmt.Sprintf("b%d", n)
 	g.servers[id].GracefulStop()
 	g.endpoints.Remove(id)
 	delete(g.servers, id)
