@@ -40,13 +40,11 @@ func (g *Gateway) burst(ctx context.Context, q *query) (answer, error) {
 	if kind == "Client" {
 		channel = func() (*grpc.ClientConn, error) { return g.dial(way.target) }
 	}
-	// One after the other: two at once would measure each other, and bounds add up.
-	select {
-	case g.bursts <- struct{}{}:
-		defer func() { <-g.bursts }()
-	case <-ctx.Done():
-		return answer{}, ctx.Err()
+	// Requests together have no more calls under way than one may have.
+	if err := g.bursts.Acquire(ctx, int64(n)); err != nil {
+		return answer{}, err
 	}
+	defer g.bursts.Release(int64(n))
 	var mu sync.Mutex
 	backends, failed := map[string]int{}, map[string]int{}
 	var calls sync.WaitGroup

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 
 	"rpclab/internal/caller"
@@ -54,7 +55,7 @@ type Gateway struct {
 	meters  atomic.Pointer[meters]
 	places  chan struct{} // for requests
 	turn    chan struct{} // for the one of [OneThread]; nil: nobody waits
-	bursts  chan struct{} // for the one of study 2
+	bursts  *semaphore.Weighted // for the calls of study 2
 	shared  *grpc.ClientConn
 
 	mu     sync.Mutex
@@ -65,7 +66,7 @@ type Gateway struct {
 func New(o Options) (*Gateway, error) {
 	g := &Gateway{
 		options: o, numbers: workload.NewNumbers(0, workload.LargestFibonacci),
-		places: make(chan struct{}, mostAtOnce), bursts: make(chan struct{}, 1), others: map[string]other{},
+		places: make(chan struct{}, mostAtOnce), bursts: semaphore.NewWeighted(mostBurst), others: map[string]other{},
 	}
 	g.Reset()
 	switch o.Model {
