@@ -53,8 +53,8 @@ type Gateway struct {
 	options Options
 	numbers *workload.Numbers
 	meters  atomic.Pointer[meters]
-	places  chan struct{} // for requests
-	turn    chan struct{} // for the one of [OneThread]; nil: nobody waits
+	places  chan struct{}       // for requests
+	turn    chan struct{}       // for the one of [OneThread]; nil: nobody waits
 	bursts  *semaphore.Weighted // for the calls of study 2
 	shared  *grpc.ClientConn
 
