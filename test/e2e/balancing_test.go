@@ -51,7 +51,7 @@ func TestBalancing(t *testing.T) {
 func TestBalancingStandsBesideTheStudy(t *testing.T) {
 	s := rpclab(t, "run", "balancing", "--quick", "--arms", "clusterip,headless")
 	text := strings.Join(strings.Fields(s.stdout), " ")
-	for _, sentence := range []string{"401,150", "481,620", "as printed by study 1 of 50 requests of 10,000 calls each", "the way of the study, with other settings", "gateway µs/call"} {
+	for _, sentence := range []string{"401,150", "481,620", "as printed by study 1 of 50 requests of 10,000 calls each", "the way of the study, with other settings", "client gateway"} {
 		if !strings.Contains(text, sentence) {
 			t.Errorf("the report does not say %q:\n%s", sentence, s.stdout)
 		}
