@@ -290,7 +290,7 @@ func TestAWorkerEndsWithItsLab(t *testing.T) {
 		t.Errorf("a worker without assignment: %v", err)
 	}
 	var said strings.Builder
-	err = lab.Work(strings.NewReader(`{"route":"nowhere"}`+"\n"), &said)
+	err = lab.Work(strings.NewReader(`{"route":"nowhere","caller":"grpc-go"}`+"\n"), &said)
 	if err == nil || !strings.Contains(said.String(), `no route \"nowhere\"`) {
 		t.Errorf("an unknown route: %v, said %s", err, said.String())
 	}
