@@ -6,6 +6,9 @@ import (
 	"rpclab/internal/nearest"
 )
 
+// retryable are the codes that every route can retry: those that xDS knows (gRFC A44).
+var retryable = []string{"CANCELLED", "DEADLINE_EXCEEDED", "INTERNAL", "RESOURCE_EXHAUSTED", "UNAVAILABLE"}
+
 // checkWay: a route can do what an arm asks of it, and its caller too.
 func (d *document) checkWay(config Config, n *node, c *problems) {
 	words := d.grammar.vocabulary
@@ -28,6 +31,16 @@ func (d *document) checkWay(config Config, n *node, c *problems) {
 	}
 	if f := config.Workload.Fibonacci; f != nil && f.From > f.To {
 		c.add(place("workload", "fibonacci"), "workload.fibonacci goes from %d to %d: from must not be more than to", f.From, f.To)
+	}
+	if config.Server.AgeGrace > 0 && config.Server.MaxAge == 0 {
+		c.add(place("server", "age_grace"), "server.age_grace is about connections that have reached max_age: set server.max_age")
+	}
+	if r := config.Caller.Retry; r != nil {
+		for _, code := range r.Codes {
+			if !slices.Contains(retryable, code) {
+				c.add(place("caller", "retry"), "caller.retry.codes: no call is tried again for %q%s", code, nearest.Suggest(code, retryable))
+			}
+		}
 	}
 	d.checkCaller(config, place, c)
 	d.checkCalls(config, place, c)

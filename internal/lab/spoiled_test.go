@@ -19,18 +19,18 @@ const spoiled = `
 experiment: spoiled
 question: Is other slower?
 defaults:
-  workload: {greet: {delay: 150ms}}
+  workload: {greet: {delay: 300ms}}
   server: {replicas: 1}
   route: direct
   caller: {warmup: 5}
   load: {burst: 40}
 arms:
   steady: {}
-  other: {workload: {greet: {delay: 200ms}}}
+  other: {workload: {greet: {delay: 400ms}}}
 rounds: 6
 `
 
-// recovering makes the servers that are told to wait for 200 ms a little faster each
+// recovering makes the servers that are told to wait for 400 ms a little faster each
 // time that they are deployed, as a machine that cools down would.
 type recovering struct {
 	cluster.Cluster
@@ -38,9 +38,9 @@ type recovering struct {
 }
 
 func (r *recovering) Deploy(ctx context.Context, spec cluster.Spec) (cluster.Deployment, error) {
-	if i := slices.Index(spec.Args, "200ms"); i >= 0 {
+	if i := slices.Index(spec.Args, "400ms"); i >= 0 {
 		spec.Args = slices.Clone(spec.Args)
-		spec.Args[i] = (200*time.Millisecond - r.deployed*8*time.Millisecond).String()
+		spec.Args[i] = (400*time.Millisecond - r.deployed*16*time.Millisecond).String()
 		r.deployed++
 	}
 	return r.Cluster.Deploy(ctx, spec)

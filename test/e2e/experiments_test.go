@@ -1,7 +1,8 @@
 package e2e
 
 import (
-	"slices"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -9,64 +10,83 @@ import (
 )
 
 // TestASlowBackendMakesATailForWhoeverTakesTurns: one of three backends turns ten times
-// slower. Who looks at what is under way keeps the tail short, and so does who calls
-// slowness a failure; who takes turns builds a queue there.
+// slower. Who looks at what is under way keeps the tail short; who takes turns builds a
+// queue there. Outlier detection helps where slowness is a failure, and nowhere else.
 func TestASlowBackendMakesATailForWhoeverTakesTurns(t *testing.T) {
-	d, _ := document(t, "policies", "--rounds", "1", "--set", "load.open.duration=6s",
-		"--arms", "round-robin,least-request,outlier,outlier-deadline,envoy-least-request")
+	out := filepath.Join(t.TempDir(), "out.json")
+	s := rpclab(t, "run", "policies", "--json", out, "--rounds", "1", "--set", "load.open.duration=6s",
+		"--arms", "round-robin,least-request,weighted,outlier,deadline,outlier-deadline,envoy-least-request,haproxy-least-conn")
+	if s.code != 0 {
+		t.Fatalf("exit code %d\n%s", s.code, s.stderr)
+	}
+	file, err := os.Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	d := read(t, file)
 	turns := arm(t, d, "round-robin")
-	slow := victim(t, turns)
-	for _, name := range []string{"least-request", "outlier-deadline", "envoy-least-request"} {
+	for _, name := range []string{"least-request", "weighted", "envoy-least-request", "haproxy-least-conn"} {
 		a := arm(t, d, name)
 		if a.Latency.P99 > turns.Latency.P99/2 {
 			t.Errorf("%s: p99 %.0f ms, round robin %.0f ms; at least twice as good is promised", name, a.Latency.P99, turns.Latency.P99)
 		}
-		if share(a, victim(t, a)) > share(turns, slow)*0.9 {
-			t.Errorf("%s sends the slow backend %.2f of the calls, round robin %.2f", name, share(a, victim(t, a)), share(turns, slow))
+		if onHit(t, a) > 0.25 {
+			t.Errorf("%s sends the slow backend %.2f of the calls; in turn it would be 0.33", name, onHit(t, a))
 		}
 	}
-	if a := arm(t, d, "outlier"); share(a, victim(t, a)) < 0.3 {
-		t.Errorf("a slow backend does not fail, yet outlier sends it only %.2f of the calls", share(a, victim(t, a)))
+	if share := onHit(t, arm(t, d, "outlier")); share < 0.3 {
+		t.Errorf("a slow backend does not fail, yet outlier sends it only %.2f of the calls", share)
+	}
+	failing, left := arm(t, d, "deadline"), arm(t, d, "outlier-deadline")
+	if left.Failed() > failing.Failed()/2 || left.Trials[0].Events[0].Took.Noticed == nil {
+		t.Errorf("%d calls fail by their deadline, and %d with outlier detection, which noticed after %v",
+			failing.Failed(), left.Failed(), left.Trials[0].Events[0].Took.Noticed)
+	}
+	for _, why := range []string{"round robin gives every backend the same number of calls", "least request takes", "outlier detection leaves out backends whose calls fail"} {
+		if !strings.Contains(strings.Join(strings.Fields(s.stdout), " "), why) {
+			t.Errorf("the report does not say why: %q", why)
+		}
 	}
 }
 
-// victim is the backend that the first event hit.
-func victim(t *testing.T, a result.Arm) string {
+// onHit is the share of the calls answered after the first event that the backends which
+// it hit answered.
+func onHit(t *testing.T, a result.Arm) float64 {
 	t.Helper()
-	hit := a.Trials[0].Events[0].Hit
-	if len(hit) != 1 {
-		t.Fatalf("%s: the event hit %v", a.Name, hit)
+	e := a.Trials[0].Events[0]
+	if len(e.Hit) != 1 || e.Answered == 0 {
+		t.Fatalf("%s: %+v", a.Name, e)
 	}
-	return hit[0]
-}
-
-func share(a result.Arm, backend string) float64 {
-	return float64(a.Backends[backend]) / float64(a.Calls)
+	return float64(e.AnsweredByHit) / float64(e.Answered)
 }
 
 // TestARolloutLosesNoCallOfThoseWhoAreTold: every backend is replaced under load. A
 // client that is told in time loses nothing; one that knows a single backend loses all
 // from then on, and each loss has its code.
 func TestARolloutLosesNoCallOfThoseWhoAreTold(t *testing.T) {
-	d, _ := document(t, "rollout", "--quick")
+	d, _ := document(t, "rollout", "--quick", "--set", "load.open.duration=4s")
 	if len(d.Arms) != 11 {
 		t.Errorf("%d arms", len(d.Arms))
 	}
 	for _, a := range d.Arms {
-		e := a.Trials[0].Events[0]
-		var counted uint64
-		for _, calls := range e.Errors {
-			counted += calls
+		trial := a.Trials[0]
+		var fresh uint64
+		for _, id := range []string{"greeter-3", "greeter-4", "greeter-5"} {
+			fresh += trial.Backends[id]
 		}
-		if e.Error != "" || e.Failed != counted || len(a.Trials[0].Lost) > 0 {
-			t.Errorf("%s: %+v, lost %q", a.Name, e, a.Trials[0].Lost)
+		if e := trial.Events[0]; e.Error != "" || len(trial.Lost) > 0 || len(trial.Backends) != 6 {
+			t.Errorf("%s: %+v, backends %v, lost %q; all three are to be replaced", a.Name, e, trial.Backends, trial.Lost)
 		}
-		lost := a.Failed() + a.Dropped
-		switch told := []string{"endpointslice", "xds"}; {
-		case slices.Contains(told, a.Name) && lost > 0:
-			t.Errorf("%s lost %d calls: %v", a.Name, lost, a.Errors)
-		case a.Name == "direct" && lost == 0:
-			t.Error("direct lost no call, and its backend was replaced")
+		switch lost := a.Failed() + a.Dropped; a.Name {
+		case "endpointslice", "xds":
+			if lost > 0 || fresh < a.Calls/3 {
+				t.Errorf("%s lost %d calls (%v), and the new backends answered %d of %d", a.Name, lost, a.Errors, fresh, a.Calls)
+			}
+		case "direct":
+			if a.Errors["UNAVAILABLE"] == 0 || fresh > 0 {
+				t.Errorf("direct knows one backend, which is gone: %v, and %d calls by new backends", a.Errors, fresh)
+			}
 		}
 	}
 }
@@ -80,5 +100,56 @@ func TestAHopHasAPrice(t *testing.T) {
 		if u := a.Resources.Proxy; a.Failed() > 0 || (u.CPU > 5) != proxied || (u.RSS > 1<<20) != proxied {
 			t.Errorf("%s: %d calls failed; the proxy used %.1f µs a call and %d bytes", a.Name, a.Failed(), u.CPU, u.RSS)
 		}
+	}
+}
+
+// TestWhatStandsBetweenCanDieInMidRun: a proxy that is killed comes back, and what was
+// lost meanwhile is counted; clients of a control plane that is killed keep what they know.
+func TestWhatStandsBetweenCanDieInMidRun(t *testing.T) {
+	for event, c := range map[string]struct {
+		arms      string
+		loses     bool
+		elsewhere string
+	}{
+		"kill_proxy":   {"{envoy: {route: envoy}, haproxy: {route: haproxy}, nginx: {route: nginx}, none: {route: direct}}", true, "this route has no proxy"},
+		"kill_control": {"{xds: {route: xds}, envoy: {route: envoy}, none: {route: direct}}", false, "this route has no control"},
+	} {
+		t.Run(event, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "killed.yaml")
+			if err := os.WriteFile(file, []byte(`
+experiment: killed
+question: What becomes of calls when what stands between dies?
+defaults: {workload: {greet: {}}, caller: {timeout: 2s}, load: {open: {rate: 200, duration: 5s}}}
+arms: `+c.arms+`
+rounds: 1
+events: [{at: 1s, `+event+`: true}]
+`), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			d, _ := document(t, file)
+			for _, a := range d.Arms {
+				trial := a.Trials[0]
+				e := trial.Events[0]
+				if a.Name == "none" {
+					if e.Error != c.elsewhere || a.Failed() > 0 {
+						t.Errorf("a route with nothing between: %+v, %v", e, a.Errors)
+					}
+					continue
+				}
+				// In the last two seconds, calls are answered again.
+				var late uint64
+				for _, line := range trial.Timeline.Backends {
+					for i := 30; i < len(line); i++ {
+						late += line[i]
+					}
+				}
+				if e.Error != "" || len(trial.Lost) > 0 || late < 300 || (a.Failed() > 0) != c.loses || len(trial.Backends) != 3 {
+					t.Errorf("%s: %+v, errors %v, lost %q, %d of 400 calls answered at the end", a.Name, e, a.Errors, trial.Lost, late)
+				}
+				if proxied := a.Name != "xds"; (a.Resources.Proxy.CPU > 5) != proxied {
+					t.Errorf("%s: the proxy used %.1f µs a call", a.Name, a.Resources.Proxy.CPU)
+				}
+			}
+		})
 	}
 }
