@@ -64,7 +64,7 @@ func TestWrongDocuments(t *testing.T) {
 		"a stream that computes": {strings.Replace(head, "a: {}", "a: {workload: {increment: true}, caller: {stream: {}}}", 1), []string{"x.yaml:4:58: streams carry greetings: set workload to greet"}},
 		"a stream for each call": {strings.Replace(head, "a: {}", "a: {caller: {stream: {}, channel: per-call}}", 1),
 			[]string{"x.yaml:4:29: streams stay open, and a channel per call does not: set caller.channel to shared, or to a pool"}},
-		"a stream that hedges":  {strings.Replace(head, "a: {}", "a: {caller: {stream: {}, hedge: {}}}", 1), []string{"x.yaml:4:40: messages of streams are not hedged: leave out hedge or stream"}},
+		"a stream that hedges": {strings.Replace(head, "a: {}", "a: {caller: {stream: {}, hedge: {}}}", 1), []string{"x.yaml:4:40: messages of streams are not hedged: leave out hedge or stream"}},
 		"a code that is none": {strings.Replace(head, "a: {}", "a: {caller: {retry: {codes: [UNAVAILBLE]}}}", 1),
 			[]string{`x.yaml:4:28: caller.retry.codes: no call is tried again for "UNAVAILBLE"; did you mean "UNAVAILABLE"?`}},
 		"grace without age": {strings.Replace(head, "a: {}", "a: {server: {age_grace: 1s}}", 1),
