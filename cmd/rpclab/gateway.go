@@ -131,7 +131,7 @@ func (f gatewayFlags) token() (string, error) {
 func (f gatewayFlags) ways(ctx context.Context) (target caller.Target, open func(string) (caller.Target, error), err error) {
 	switch {
 	case f.target != "" && f.route == "" && f.service == "":
-		target, err := gateway.Target(f.target)
+		target, err := gateway.Target(f.target, settings.RoundRobin)
 		if err != nil {
 			return target, nil, usage{fmt.Errorf("--target: %w", err)}
 		}
@@ -139,7 +139,7 @@ func (f gatewayFlags) ways(ctx context.Context) (target caller.Target, open func
 			if way == "kuberesolver" {
 				return target, errors.New("this gateway knows addresses and no EndpointSlice API: start it with --route and --service")
 			}
-			return target, nil
+			return gateway.Target(f.target, settings.PickFirst) // as a cluster IP: a connection goes to one of them
 		}, nil
 	case f.target != "" || f.route == "" || f.service == "":
 		return target, nil, usage{errors.New("say where calls go: --target HOST:PORT,… or --route NAME with --service JSON")}

@@ -35,6 +35,7 @@ const (
 	mostOutput     = 32 << 20         // bytes of values in an answer
 	requestTimeout = 15 * time.Minute // of a request, its turn included
 	callTimeout    = 30 * time.Second // of one of its calls
+	writeTimeout   = 30 * time.Second // of its answer, until it is read
 )
 
 // Options say which calls are made how.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -24,6 +25,7 @@ import (
 	"rpclab/internal/caller"
 	"rpclab/internal/caller/overhttp"
 	"rpclab/internal/gateway"
+	"rpclab/internal/route/settings"
 	"rpclab/internal/testkit"
 	"rpclab/internal/workload"
 )
@@ -71,7 +73,7 @@ func serve(t *testing.T, o gateway.Options) string {
 
 func target(t *testing.T, text string) caller.Target {
 	t.Helper()
-	target, err := gateway.Target(text)
+	target, err := gateway.Target(text, settings.RoundRobin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,6 +209,10 @@ func TestTheMetricsAreTheCallsMadeExactly(t *testing.T) {
 	at := serve(t, gateway.Options{
 		Model: gateway.Threads, Mode: "headless", Target: target(t, servers(t, &workload.Server{}, &workload.Server{}, &workload.Server{})),
 	})
+	testkit.Await(t, "three backends are reached", func() bool { return len(get(t, at+"/increment?iterations=6").counted) == 3 })
+	if got := ask(t, http.MethodPost, at+"/-/reset"); got.status != 200 {
+		t.Errorf("a reset answered %d %s", got.status, got.body)
+	}
 	made := map[string]float64{}
 	var mu sync.Mutex
 	var users sync.WaitGroup
@@ -244,7 +250,8 @@ func TestTheMetricsAreTheCallsMadeExactly(t *testing.T) {
 	if got := ask(t, http.MethodPost, at+"/-/reset"); got.status != 200 {
 		t.Errorf("a reset answered %d %s", got.status, got.body)
 	}
-	if got := counts(t, at, "grpc_requests_total", "server_name"); len(got) != 0 {
+	// The series stay, so that Prometheus sees them grow from 0.
+	if got := counts(t, at, "grpc_requests_total", "server_name"); !maps.Equal(got, map[string]float64{"b0": 0, "b1": 0, "b2": 0}) {
 		t.Errorf("after a reset it counts %v", got)
 	}
 	get(t, at+"/increment?iterations=3")
@@ -336,6 +343,77 @@ func TestABurstOfStudy2SaysWhoAnswered(t *testing.T) {
 	}
 	if got := get(t, at+"/experiment/client?type=ClientWithKubeResolver&n=5"); got.status != 400 || !strings.Contains(got.body, "there is no EndpointSlice API") {
 		t.Errorf("got %d %s", got.status, got.body)
+	}
+}
+
+func TestAReusedChannelOfStudy2GoesToOneOfSeveralTargets(t *testing.T) {
+	addrs := servers(t, &workload.Server{}, &workload.Server{})
+	at := serve(t, gateway.Options{Model: gateway.Threads, Target: target(t, addrs), Open: func(string) (caller.Target, error) {
+		return gateway.Target(addrs, settings.PickFirst)
+	}})
+	for range 3 {
+		if got := get(t, at+"/experiment/client?type=ClientWithReuseConn&n=20"); len(got.counted) != 1 {
+			t.Errorf("20 calls over one connection are %v", got.counted)
+		}
+	}
+	both := url.Values{}
+	testkit.Await(t, "new connections go to either", func() bool {
+		for id := range get(t, at+"/experiment/client?type=Client&n=5").counted {
+			both.Set(id, "")
+		}
+		return len(both) == 2
+	})
+}
+
+func TestHEADMakesNoCalls(t *testing.T) {
+	at := serve(t, gateway.Options{Model: gateway.Threads, Target: target(t, servers(t, &workload.Server{}))})
+	for _, path := range []string{"/increment", "/fibonacci?n=1", "/fibonacci/random", "/experiment/client?type=Client&n=1"} {
+		if got := ask(t, http.MethodHead, at+path); got.status != 404 || len(got.counted) != 0 {
+			t.Errorf("HEAD %s answered %d of %v", path, got.status, got.counted)
+		}
+	}
+}
+
+// unread is an answer that nobody reads.
+type unread struct {
+	http.ResponseWriter
+	deadline         time.Time
+	written, dropped chan struct{}
+}
+
+func (u *unread) SetWriteDeadline(at time.Time) error {
+	u.deadline = at
+	return nil
+}
+
+func (u *unread) Write(p []byte) (int, error) {
+	close(u.written)
+	<-u.dropped
+	return len(p), nil
+}
+
+func TestAnAnswerThatNobodyReadsHoldsNoTurnAndNotForLong(t *testing.T) {
+	g, err := gateway.New(gateway.Options{Model: gateway.OneThread, Target: target(t, servers(t, &workload.Server{}))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := func() *http.Request { return httptest.NewRequestWithContext(t.Context(), "GET", "/increment", nil) }
+	first := &unread{ResponseWriter: httptest.NewRecorder(), written: make(chan struct{}), dropped: make(chan struct{})}
+	var serving sync.WaitGroup
+	serving.Go(func() { g.Handler().ServeHTTP(first, request()) })
+	<-first.written
+	second := httptest.NewRecorder()
+	g.Handler().ServeHTTP(second, request())
+	if second.Code != 200 {
+		t.Errorf("the next one got %d %s", second.Code, second.Body)
+	}
+	if first.deadline.IsZero() || time.Until(first.deadline) > time.Minute {
+		t.Errorf("it is given up at %s", first.deadline)
+	}
+	close(first.dropped)
+	serving.Wait()
+	if err := g.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -33,6 +34,10 @@ type handle func(context.Context, *query) (answer, error)
 func (g *Gateway) Handler() http.Handler {
 	mux := http.NewServeMux()
 	var paths []string
+	nothing := func(w http.ResponseWriter, r *http.Request) {
+		refuse(w, failure{http.StatusNotFound, "UNIMPLEMENTED", fmt.Sprintf(
+			"there is no %s %s; there are GET %s, /metrics and /-/ready, and POST /-/reset", r.Method, r.URL.Path, strings.Join(paths, ", "))})
+	}
 	for _, at := range []struct {
 		path string
 		do   handle
@@ -44,6 +49,7 @@ func (g *Gateway) Handler() http.Handler {
 	} {
 		paths = append(paths, at.path)
 		mux.Handle("GET "+at.path, g.calls(at.do))
+		mux.HandleFunc("HEAD "+at.path, nothing) // GET would take it, and make calls for no answer
 	}
 	mux.HandleFunc("GET /metrics", g.metrics)
 	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ready") })
@@ -51,10 +57,7 @@ func (g *Gateway) Handler() http.Handler {
 		g.Reset()
 		fmt.Fprintln(w, "the counters are 0 again")
 	})
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, failure{http.StatusNotFound, "UNIMPLEMENTED", fmt.Sprintf(
-			"there is no %s %s; there are GET %s, /metrics and /-/ready, and POST /-/reset", r.Method, r.URL.Path, strings.Join(paths, ", "))})
-	})
+	mux.HandleFunc("/", nothing)
 	if g.options.Token == "" {
 		return mux
 	}
@@ -77,15 +80,9 @@ func bearing(token string, next http.Handler) http.Handler {
 
 func (g *Gateway) calls(do handle) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
-		defer cancel()
-		done, err := g.admit(ctx)
-		if err != nil {
-			refuse(w, err)
-			return
-		}
-		defer done()
-		a, err := do(ctx, newQuery(r))
+		a, err := g.answer(r, do)
+		// Who does not read the answer must not keep it here.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 		if err != nil {
 			refuse(w, err)
 			return
@@ -97,6 +94,19 @@ func (g *Gateway) calls(do handle) http.Handler {
 		}
 		tell(w, http.StatusOK, a.body)
 	})
+}
+
+// answer makes a request's calls. Its place and its turn are free again before anybody
+// reads the answer.
+func (g *Gateway) answer(r *http.Request, do handle) (answer, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+	defer cancel()
+	done, err := g.admit(ctx)
+	if err != nil {
+		return answer{}, err
+	}
+	defer done()
+	return do(ctx, newQuery(r))
 }
 
 // refuse says what went wrong, in JSON: {"error", "code"}.

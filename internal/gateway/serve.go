@@ -16,7 +16,7 @@ const grace = 30 * time.Second
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
+		WriteTimeout: requestTimeout + writeTimeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()

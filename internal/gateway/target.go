@@ -6,16 +6,16 @@ import (
 	"strings"
 
 	"google.golang.org/grpc/resolver"
-	"google.golang.org/grpc/resolver/manual"
 
 	"rpclab/internal/caller"
 	"rpclab/internal/route/settings"
 )
 
 // Target is where a gateway's calls go by themselves: one or more addresses (host:port),
-// comma-separated, which calls take in turn, or any URI that gRPC knows.
-func Target(text string) (caller.Target, error) {
-	config, err := settings.Settings{}.ServiceConfig(settings.RoundRobin)
+// comma-separated, or any URI that gRPC knows. The policy of [settings] is by which calls
+// take them.
+func Target(text, policy string) (caller.Target, error) {
+	config, err := settings.Settings{}.ServiceConfig(policy)
 	if err != nil {
 		return caller.Target{}, err
 	}
@@ -30,8 +30,18 @@ func Target(text string) (caller.Target, error) {
 		}
 		state.Endpoints = append(state.Endpoints, resolver.Endpoint{Addresses: []resolver.Address{{Addr: addr}}})
 	}
-	static := manual.NewBuilderWithScheme("static")
-	static.InitialState(state)
-	target.URI, target.Resolvers = "static:///targets", []resolver.Builder{static}
+	target.URI, target.Resolvers = "static:///targets", []resolver.Builder{static{state}}
 	return target, nil
 }
+
+// static knows addresses that stay as they are. Many channels may share it.
+type static struct{ state resolver.State }
+
+func (static) Scheme() string { return "static" }
+
+func (s static) Build(_ resolver.Target, channel resolver.ClientConn, _ resolver.BuildOptions) (resolver.Resolver, error) {
+	return s, channel.UpdateState(s.state)
+}
+
+func (static) ResolveNow(resolver.ResolveNowOptions) {}
+func (static) Close()                                {}
