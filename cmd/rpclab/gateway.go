@@ -70,7 +70,7 @@ func gatewayCommand() *cobra.Command {
 
 func runGateway(c *cobra.Command, f gatewayFlags) error {
 	if !slices.Contains(gateway.Models, f.model) {
-		return usage{fmt.Errorf("--model %s: there is no such model%s; there are %s", f.model, nearest.Suggest(f.model, gateway.Models), strings.Join(gateway.Models, ", "))}
+		return usage{fmt.Errorf("--model %s: there is no such model%s", f.model, nearest.Suggest(f.model, gateway.Models))}
 	}
 	if _, err := process.MaxFiles(); err != nil {
 		return err

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -31,14 +35,12 @@ func labResetCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			reset := 0
 			for _, p := range chain.Plans() {
-				answer, err := http.Post("http://127.0.0.1:"+strconv.Itoa(port+p.Offset)+"/-/reset", "", nil)
-				if err != nil {
-					continue // it is not running
+				switch err := resetGateway(c.Context(), port+p.Offset); {
+				case err == nil:
+					reset++
+				case !errors.Is(err, syscall.ECONNREFUSED): // which is one that is not running
+					return fmt.Errorf("route %s: %w", p.Route, err)
 				}
-				if answer.Body.Close(); answer.StatusCode != http.StatusOK {
-					return fmt.Errorf("route %s: what listens on port %d is no gateway: it answers %s", p.Route, port+p.Offset, answer.Status)
-				}
-				reset++
 			}
 			if reset == 0 {
 				return fmt.Errorf("no gateway is running on port %d and those after it: start them by 'rpclab lab up balancing'", port)
@@ -49,4 +51,22 @@ func labResetCommand() *cobra.Command {
 	}
 	command.Flags().IntVar(&port, "port", chain.Port, "`port` of the first gateway")
 	return command
+}
+
+// resetGateway sets the counters of the gateway on a port to 0.
+func resetGateway(ctx context.Context, port int) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://127.0.0.1:"+strconv.Itoa(port)+"/-/reset", nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	if answer.Body.Close(); answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("what listens on port %d is no gateway: it answers %s", port, answer.Status)
+	}
+	return nil
 }

@@ -115,11 +115,11 @@ func (f upFlags) plans() ([]chain.Plan, error) {
 	}
 	for _, name := range f.routes {
 		if !slices.Contains(names, name) {
-			return nil, fmt.Errorf("--routes %s: there is no such route%s; there are %s", name, nearest.Suggest(name, names), strings.Join(names, ", "))
+			return nil, fmt.Errorf("--routes %s: there is no such route%s", name, nearest.Suggest(name, names))
 		}
 	}
 	if !slices.Contains(gateway.Models, f.Model) {
-		return nil, fmt.Errorf("--model %s: there is no such model%s; there are %s", f.Model, nearest.Suggest(f.Model, gateway.Models), strings.Join(gateway.Models, ", "))
+		return nil, fmt.Errorf("--model %s: there is no such model%s", f.Model, nearest.Suggest(f.Model, gateway.Models))
 	}
 	if f.Replicas < 1 || f.Replicas > 100 {
 		return nil, fmt.Errorf("--replicas %d: it has to be from 1 to 100", f.Replicas)

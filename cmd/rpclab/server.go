@@ -33,8 +33,8 @@ until it is told to stop (SIGTERM or SIGINT); then it drains.`,
 				return fmt.Errorf("cannot listen on %s: %w\nChoose another address with --listen, or end what uses this one", listen, err)
 			}
 			if metrics != "" {
-				if strings.HasPrefix(metrics, ":") {
-					metrics = listener.Addr().(*net.TCPAddr).IP.String() + metrics
+				if port, ok := strings.CutPrefix(metrics, ":"); ok {
+					metrics = net.JoinHostPort(listener.Addr().(*net.TCPAddr).IP.String(), port)
 				}
 				if server.Metrics, err = net.Listen("tcp", metrics); err != nil {
 					return fmt.Errorf("cannot listen on %s: %w\nChoose another address with --metrics", metrics, err)

@@ -42,8 +42,8 @@ func quantile(q float64) string {
 	return fmt.Sprintf(`histogram_quantile(%g, sum by (mode, le) (rate(%s{%s}%s)))`, q, latencies, chosen, window)
 }
 
-// failures are the calls per second that failed, by code; a mode without any is a line
-// at zero, which tells it from one that nobody looks at.
+// failures are the calls per second that failed, by code. Every mode has a line at zero
+// besides, without a code, which tells one without failures from one that nobody looks at.
 func failures() string {
 	return fmt.Sprintf(`sum by (mode, grpc_code) (rate(%[1]s{%[2]s, grpc_code!="OK"}%[3]s))
 or sum by (mode) (0 * rate(%[1]s{%[2]s}%[3]s))`, handled, chosen, window)

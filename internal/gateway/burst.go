@@ -15,8 +15,8 @@ import (
 // mostBurst is the most calls of study 2 at once.
 const mostBurst = 10_000
 
-// other is a route of study 2.
-type other struct {
+// opened is a route of study 2.
+type opened struct {
 	target  caller.Target
 	channel *grpc.ClientConn
 }
@@ -32,7 +32,7 @@ func (g *Gateway) burst(ctx context.Context, q *query) (answer, error) {
 	if kind == "ClientWithKubeResolver" {
 		route = "kuberesolver"
 	}
-	way, err := g.other(route)
+	way, err := g.open(route)
 	if err != nil {
 		return answer{}, err
 	}
@@ -84,8 +84,8 @@ func greet(ctx context.Context, open func() (*grpc.ClientConn, error), own bool)
 	return reply.GetBackend(), err
 }
 
-// other is a route of study 2, open from its first use on.
-func (g *Gateway) other(route string) (other, error) {
+// open is a route of study 2, which is opened at its first use.
+func (g *Gateway) open(route string) (opened, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if o, ok := g.others[route]; ok {
@@ -93,13 +93,13 @@ func (g *Gateway) other(route string) (other, error) {
 	}
 	target, err := g.options.Open(route)
 	if err != nil {
-		return other{}, failure{400, "FAILED_PRECONDITION", err.Error()}
+		return opened{}, failure{400, "FAILED_PRECONDITION", err.Error()}
 	}
 	channel, err := g.dial(target)
 	if err != nil {
 		target.Close()
-		return other{}, err
+		return opened{}, err
 	}
-	g.others[route] = other{target, channel}
+	g.others[route] = opened{target, channel}
 	return g.others[route], nil
 }

@@ -60,14 +60,14 @@ type Gateway struct {
 	shared  *grpc.ClientConn
 
 	mu     sync.Mutex
-	others map[string]other // of study 2, by route
+	others map[string]opened // of study 2, by route
 }
 
 // New makes a gateway. Its channels connect at their first call.
 func New(o Options) (*Gateway, error) {
 	g := &Gateway{
 		options: o, numbers: workload.NewNumbers(0, workload.LargestFibonacci),
-		places: make(chan struct{}, mostAtOnce), bursts: semaphore.NewWeighted(mostBurst), others: map[string]other{},
+		places: make(chan struct{}, mostAtOnce), bursts: semaphore.NewWeighted(mostBurst), others: map[string]opened{},
 	}
 	g.Reset()
 	switch o.Model {

@@ -26,7 +26,7 @@ func Target(text, policy string) (caller.Target, error) {
 	var state resolver.State
 	for _, addr := range strings.Split(text, ",") {
 		if _, _, err := net.SplitHostPort(addr); err != nil {
-			return caller.Target{}, fmt.Errorf("target %q: %w; it has to be HOST:PORT, some of them with commas between, or a URI such as dns:///HOST:PORT", text, err)
+			return caller.Target{}, fmt.Errorf("%w; it has to be HOST:PORT, some of them with commas between, or a URI such as dns:///HOST:PORT", err)
 		}
 		state.Endpoints = append(state.Endpoints, resolver.Endpoint{Addresses: []resolver.Address{{Addr: addr}}})
 	}

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Gets what test/dashboards needs: Prometheus, curl and xargs; what is there already stays.
+# Gets what test/dashboards needs: Prometheus and curl; what is there already stays.
 # Prometheus is taken out of its Debian package into the user's cache and not installed,
 # because its installation starts a service.
 set -eu

@@ -88,6 +88,21 @@ func TestWrongRequests(t *testing.T) {
 		{"xds-empty-token", func() []string {
 			return []string{"xds", "--endpoints", "127.0.0.1:1", "--token-file", write("token", "\n")}
 		}},
+		{"gateway-for-everyone", func() []string {
+			return []string{"gateway", "--target", "127.0.0.1:1", "--listen", "0.0.0.0:0"}
+		}},
+		{"gateway-empty-token", func() []string {
+			return []string{"gateway", "--target", "127.0.0.1:1", "--token-file", write("token", "\n")}
+		}},
+		{"gateway-target", func() []string { return []string{"gateway", "--target", "nonsense"} }},
+		{"gateway-target-and-route", func() []string {
+			return []string{"gateway", "--target", "127.0.0.1:1", "--route", "headless"}
+		}},
+		{"gateway-model", func() []string { return []string{"gateway", "--target", "127.0.0.1:1", "--model", "x"} }},
+		{"lab-up-study", func() []string { return []string{"lab", "up", "nope"} }},
+		{"lab-up-route", func() []string { return []string{"lab", "up", "balancing", "--routes", "nope"} }},
+		{"lab-up-replicas", func() []string { return []string{"lab", "up", "balancing", "--replicas", "0"} }},
+		{"lab-up-port", func() []string { return []string{"lab", "up", "balancing", "--port", "70000"} }},
 		{"junit-to-standard-output", func() []string { return []string{"compare", "latest", "latest", "--junit", "-"} }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
