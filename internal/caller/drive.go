@@ -86,7 +86,7 @@ func (d *driver) open() {
 				<-room
 			})
 		default:
-			d.shards.Drop(n)
+			d.shards.Drop(n, due)
 		}
 	}
 }

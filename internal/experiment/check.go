@@ -128,6 +128,10 @@ func (d *document) checkEvents(events []Event, config Config, c *problems) {
 		c.add(d.place("events"), "a search has no events: which of its rates they meet would be chance; use load.open")
 		return
 	}
+	if config.Gateway != nil && len(events) > 0 {
+		c.add(d.place("events"), "a gateway has no events: its requests stand for several calls, so what became of one cannot be told; leave out gateway or events")
+		return
+	}
 	length := config.Load.duration()
 	backends, last := config.Server.Replicas, time.Duration(0)
 	for i, e := range events {

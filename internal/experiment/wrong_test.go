@@ -147,6 +147,8 @@ func TestWrongDocuments(t *testing.T) {
 		"precision in words":     {searching("{slo: p99 < 5ms, from: 1, to: 9, duration: 1s, precision: high}"), []string{`x.yaml:3:136: load.search.precision must be a share such as 2%, not "high"`}},
 		"a search with events": {searching("{slo: p99 < 5ms, from: 1, to: 9, duration: 1s}") + "events: [{at: 1ms, kill: 1}]\n",
 			[]string{"x.yaml:6:9: a search has no events: which of its rates they meet would be chance; use load.open"}},
+		"a gateway with events": {strings.Replace(withHead("events: [{at: 1ms, kill: 1}]"), "b: {", "b: {caller: {kind: http}, gateway: {}, workload: {increment: true}, ", 1),
+			[]string{"x.yaml:6:9: a gateway has no events: its requests stand for several calls, so what became of one cannot be told; leave out gateway or events"}},
 		"quick: unknown field": {withHead("quick: {load.brust: 3}"), []string{`x.yaml:6:9: unknown field "brust" in load; did you mean "burst"?`}},
 		"quick: bad value":     {withHead("quick: {rounds: 0}"), []string{"x.yaml:6:17: rounds must be 1 to 1000, not 0"}},
 		"quick: does not fit":  {withHead("quick: {baseline: c}"), []string{`x.yaml:6:19: no arm "c"; there are a, b`}},

@@ -34,7 +34,7 @@ func (s strike) byHit(line measure.Timeline, from, to int) (n uint64) {
 
 // goesOn says whether calls due in some intervals still went to the backends hit: any to
 // those that go away, of those that stay more than half of their fair share. A call that
-// failed counts as theirs, since nobody says whose it was.
+// failed or was dropped counts as theirs, since nobody says whose it was.
 func (s strike) goesOn(line measure.Timeline, from, to int) bool {
 	had := sumOf(line.Lost, from, to)
 	if !s.back {
@@ -70,14 +70,14 @@ func answered(line measure.Timeline, from, to int) (n uint64) {
 // noticed is the number of the first interval from which on callers left the backends hit
 // alone: in every second that began within a second, as long as one was seen before the
 // next event. Intervals of the first such second in which it still went on come before
-// it. False: they did not, or had left them alone before the event.
+// it. A second in which no call was due shows nothing: who waits leaves nobody. False: they did not, or had left them alone before the event.
 func (s strike) noticed(line measure.Timeline) (int, bool) {
 	before := strike{hit: s.hit, ready: s.ready, leave: s.leave || s.back}
 	if len(s.hit) == 0 || s.ready == 0 || !before.goesOn(line, max(s.from-1-calm, 0), s.from-1) {
 		return 0, false
 	}
 	for i, quiet := s.from, 0; i+calm <= s.to; i++ {
-		if s.goesOn(line, i, i+calm) {
+		if due(line, i, i+calm) == 0 || s.goesOn(line, i, i+calm) {
 			quiet = 0
 			continue
 		}

@@ -27,29 +27,37 @@ func after2s(calls uint64, then ...[2]int) (all []uint64) {
 
 // TestNoticedIsWhenCallersLeaveTheBackendsHitAlone: b0 is hit at 2.03 s, of b0, b1 and b2.
 func TestNoticedIsWhenCallersLeaveTheBackendsHitAlone(t *testing.T) {
-	fair := after2s(10, [2]int{60, 10})
+	fair, hangs := after2s(10, [2]int{60, 10}), after2s(10, [2]int{50, 0}, [2]int{10, 10})
 	reset := experiment.Event{Cut: &experiment.Cut{Backends: 1, How: "reset"}}
 	slow, kill := experiment.Event{Slow: &experiment.Slow{Backends: 1}}, experiment.Event{Kill: 1}
 	for name, c := range map[string]struct {
-		event experiment.Event
-		b0    []uint64
-		lost  []uint64
-		want  float64 // ms; 0: not
+		event  experiment.Event
+		b0     []uint64
+		lost   []uint64 // failed or dropped
+		want   float64  // ms; 0: not
+		others []uint64 // each; nil: all their share
 	}{
-		"round robin never does":                       {slow, fair, nil, 0},
-		"in the fifth interval after it":               {slow, after2s(10, [2]int{5, 10}, [2]int{55, 1}), nil, 500},
-		"within the first":                             {slow, after2s(10, [2]int{1, 10}, [2]int{59, 1}), nil, 100},
-		"a little less than its share is not noticing": {slow, after2s(10, [2]int{60, 7}), nil, 0},
-		"back after five seconds, but noticed":         {slow, after2s(10, [2]int{5, 10}, [2]int{50, 0}, [2]int{5, 10}), nil, 500},
-		"calls that fail count, too":                   {slow, after2s(10), after2s(0, [2]int{9, 10}, [2]int{51, 0}), 900},
-		"nothing to notice":                            {slow, after2s(0, [2]int{60, 0}), nil, 0},
-		"killed: the last call that was lost":          {kill, after2s(10), after2s(0, [2]int{3, 1}, [2]int{11, 0}, [2]int{1, 1}), 1500},
-		"connections reset: nobody leaves it":          {reset, fair, after2s(0, [2]int{2, 3}, [2]int{58, 0}), 200},
-		"connections reset: no call was lost":          {reset, fair, nil, 100},
-		"killed: every call counts":                    {kill, after2s(10), after2s(0, [2]int{55, 1}), 0},
+		"round robin never does":                       {slow, fair, nil, 0, nil},
+		"in the fifth interval after it":               {slow, after2s(10, [2]int{5, 10}, [2]int{55, 1}), nil, 500, nil},
+		"within the first":                             {slow, after2s(10, [2]int{1, 10}, [2]int{59, 1}), nil, 100, nil},
+		"a little less than its share is not noticing": {slow, after2s(10, [2]int{60, 7}), nil, 0, nil},
+		"back after five seconds, but noticed":         {slow, after2s(10, [2]int{5, 10}, [2]int{50, 0}, [2]int{5, 10}), nil, 500, nil},
+		"calls that fail count, too":                   {slow, after2s(10), after2s(0, [2]int{9, 10}, [2]int{51, 0}), 900, nil},
+		"nothing to notice":                            {slow, after2s(0, [2]int{60, 0}), nil, 0, nil},
+		"killed: the last call that was lost":          {kill, after2s(10), after2s(0, [2]int{3, 1}, [2]int{11, 0}, [2]int{1, 1}), 1500, nil},
+		"connections reset: nobody leaves it":          {reset, fair, after2s(0, [2]int{2, 3}, [2]int{58, 0}), 200, nil},
+		"connections reset: no call was lost":          {reset, fair, nil, 100, nil},
+		"every user hangs: no call was due":            {slow, hangs, nil, 0, hangs},
+		"killed, and every user hangs":                 {kill, hangs, nil, 0, hangs},
+		"every call is dropped":                        {slow, after2s(10), after2s(0, [2]int{60, 30}), 0, after2s(10)},
+		"killed: every call counts":                    {kill, after2s(10), after2s(0, [2]int{55, 1}), 0, nil},
 	} {
+		others := fair
+		if c.others != nil {
+			others = c.others
+		}
 		seen := measure.Measurement{Started: began, Elapsed: 8 * time.Second, Timeline: measure.Timeline{
-			Due: map[string][]uint64{"b0": c.b0, "b1": fair, "b2": fair}, Lost: c.lost,
+			Due: map[string][]uint64{"b0": c.b0, "b1": others, "b2": others}, Lost: c.lost,
 		}}
 		acts := []act{{event: c.event, at: after(2030 * time.Millisecond), hit: []string{"b0"}}}
 		got := outcomes(acts, seen, []cluster.Snapshot{set(after(-time.Second), "b0", "b1", "b2")})[0]

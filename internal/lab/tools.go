@@ -3,6 +3,7 @@ package lab
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"rpclab/internal/experiment"
@@ -14,17 +15,15 @@ import (
 // need it and how to get it, before anything is started.
 func checkTools(plan experiment.Plan) error {
 	needed := map[string][]string{} // arms by tool
-	seen := map[string]bool{}
 	var order []string
 	for _, t := range plan.Trials {
 		way, err := route.Lookup(t.Config.Route)
 		if err != nil {
 			return err
 		}
-		if way.Tool == "" || seen[t.Arm] {
+		if way.Tool == "" || slices.Contains(needed[way.Tool], t.Arm) {
 			continue
 		}
-		seen[t.Arm] = true
 		if needed[way.Tool] == nil {
 			order = append(order, way.Tool)
 		}

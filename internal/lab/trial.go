@@ -76,7 +76,7 @@ func (l *lab) load(ctx context.Context, trial result.Trial, t experiment.Trial, 
 	after := l.lookAround()
 	trial.Lost = f.losses()
 	used, proxies, gateways := servers.Usage(), f.used(part.Proxy), f.used(part.Gateway)
-	trial.Machine = after.since(before, seen.CPU+total(used)+proxies.CPU+gateways.CPU)
+	trial.Machine = after.since(before, seen.CPU+total(used)+proxies.CPU+gateways.CPU+f.used(part.Control).CPU)
 	if f.gateway == "" { // a request of its counts for every backend that its calls reached
 		trial.Wasted = wasted(servers.Served(), seen.Backends)
 	}

@@ -70,7 +70,8 @@ type Timeline struct {
 	Backends map[string][]uint64 `json:"backends"`
 	Errors   map[string][]uint64 `json:"errors"`
 	Late     []uint64            `json:"late"`
-	// By when they were due: those that each backend answered, and those that failed.
+	// By when they were due: those that each backend answered, and those that
+	// failed or were dropped.
 	Due  map[string][]uint64 `json:"due"`
 	Lost []uint64            `json:"lost"`
 }

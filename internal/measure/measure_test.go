@@ -134,13 +134,13 @@ func TestShardsLoseNothing(t *testing.T) {
 		done.Go(func() {
 			for n := range 1000 {
 				shards.Record(worker, good("b", 0, 0, time.Duration(n)*ms))
-				shards.Drop(worker)
+				shards.Drop(worker, time.Duration(n)*ms)
 			}
 		})
 	}
 	done.Wait()
 	m := measured(t, shards.Merged())
-	if m.Calls != 8000 || m.Dropped != 8000 || m.Backends["b"] != 8000 || m.Timeline.Backends["b"][9] != 800 {
+	if m.Calls != 8000 || m.Dropped != 8000 || m.Backends["b"] != 8000 || m.Timeline.Backends["b"][9] != 800 || m.Timeline.Lost[9] != 800 {
 		t.Errorf("got %d calls, %d dropped, %v, %v", m.Calls, m.Dropped, m.Backends, m.Timeline.Backends["b"])
 	}
 }

@@ -17,7 +17,7 @@ type Recorder struct {
 	allowed                    time.Duration       // from due to done; what takes longer is late
 	failures                   map[string]*failure // by code
 	backends                   map[string]*backend
-	tardy, lost                []uint64 // calls by interval: late ones, failed ones by when they were due
+	tardy, lost                []uint64 // calls by interval: late ones; failed and dropped ones by when they were due
 	last                       time.Duration
 	cpu                        time.Duration
 }
@@ -97,8 +97,11 @@ func (r *Recorder) Answer(took time.Duration) {
 	add(r.answers, took)
 }
 
-// Drop takes a call that was due but not made, for want of room in flight.
-func (r *Recorder) Drop() { r.dropped++ }
+// Drop takes a call that was due at a time but not made, for want of room in flight.
+func (r *Recorder) Drop(due time.Duration) {
+	r.dropped++
+	count(&r.lost, due, 1)
+}
 
 // Spend takes the CPU time that making the calls cost, and recording them one by one,
 // but not what it takes to sum them up.
@@ -226,12 +229,12 @@ func (s *Shards) Record(key uint64, c Call) {
 	shard.Record(c)
 }
 
-// Drop takes a call that was not made, in the shard of key.
-func (s *Shards) Drop(key uint64) {
+// Drop takes a call that was due but not made, in the shard of key.
+func (s *Shards) Drop(key uint64, due time.Duration) {
 	shard := &s.shards[key%uint64(len(s.shards))]
 	shard.Lock()
 	defer shard.Unlock()
-	shard.Drop()
+	shard.Drop(due)
 }
 
 // Merged is all shards as one recorder.

@@ -22,7 +22,7 @@ func eventNotes(p *page, d result.Document, all []*happening, unseen bool, why b
 	for _, text := range why.texts() {
 		p.item(text)
 	}
-	spreadingNotes(p, d, all)
+	spreadingNotes(p, all)
 	said := map[string]bool{}
 	for _, arm := range d.Arms {
 		text := lag(arm)

@@ -14,7 +14,9 @@ import (
 // happening is one event of the plan in one arm, over all rounds.
 type happening struct {
 	arm    string
-	place  int // of the event in its trial
+	cell   result.Cell
+	spread string // what the arm does with a backend that is slow or fails
+	place  int    // of the event in its trial
 	what   string
 	at     []float64 // seconds
 	failed uint64
@@ -138,7 +140,7 @@ func happenings(d result.Document, cell result.Cell) []*happening {
 			slices.SortStableFunc(list, func(a, b result.Event) int { return cmp.Compare(a.AtMS, b.AtMS) })
 			for i, e := range list {
 				if mine[i] == nil {
-					mine[i] = &happening{arm: arm.Name, place: i, what: e.What, codes: map[string]uint64{}}
+					mine[i] = &happening{arm: arm.Name, cell: cell, spread: spreading(arm), place: i, what: e.What, codes: map[string]uint64{}}
 				}
 				mine[i].add(e)
 			}

@@ -26,11 +26,20 @@ func (h *happening) share() string {
 
 // hitNote explains the column of shares.
 func hitNote(all []*happening) string {
-	i := slices.IndexFunc(all, func(h *happening) bool { return h.share() != "" })
-	if i < 0 {
-		return ""
+	var fair []string
+	for _, h := range all {
+		if share := fmt.Sprintf("%.0f %%", 100*h.fair); h.share() != "" && !slices.Contains(fair, share) {
+			fair = append(fair, share)
+		}
 	}
-	return fmt.Sprintf("on hit: the share of the answered calls that was answered by the backends hit; %.0f %% would be fair. ", 100*all[i].fair)
+	const text = "on hit: the share of the answered calls that was answered by the backends hit"
+	switch len(fair) {
+	case 0:
+		return ""
+	case 1:
+		return text + "; " + fair[0] + " would be fair. "
+	}
+	return text + ". "
 }
 
 // spreading says what the way in which an arm spreads calls does with a backend that is
@@ -67,25 +76,33 @@ var policies = map[string]string{
 	"pick_first": "pick first keeps to one backend as long as its connection stands, however that one does",
 }
 
-// spreadingNotes explain, once for each way, why the backends hit got their share.
-func spreadingNotes(p *page, d result.Document, all []*happening) {
+// spreadingNotes explain, once for each way, why the backends hit got their share. An arm
+// that has several ways in a sweep says in which cells.
+func spreadingNotes(p *page, all []*happening) {
 	var texts []string
-	arms := map[string][]string{}
+	ways := map[string][]string{} // of an arm
 	for _, h := range all {
-		i := slices.IndexFunc(d.Arms, func(a result.Arm) bool { return a.Name == h.arm })
-		if h.share() == "" || i < 0 {
+		if h.share() == "" || h.spread == "" {
 			continue
 		}
-		text := spreading(d.Arms[i])
-		if text == "" || slices.Contains(arms[text], clean(h.arm)) {
-			continue
+		if !slices.Contains(texts, h.spread) {
+			texts = append(texts, h.spread)
 		}
-		if arms[text] == nil {
-			texts = append(texts, text)
+		if !slices.Contains(ways[h.arm], h.spread) {
+			ways[h.arm] = append(ways[h.arm], h.spread)
 		}
-		arms[text] = append(arms[text], clean(h.arm))
 	}
 	for _, text := range texts {
-		p.item(and(arms[text]) + ": " + text)
+		var whose []string
+		for _, h := range all {
+			name := clean(h.arm)
+			if len(ways[h.arm]) > 1 {
+				name += at(h.cell)
+			}
+			if h.spread == text && h.share() != "" && !slices.Contains(whose, name) {
+				whose = append(whose, name)
+			}
+		}
+		p.item(and(whose) + ": " + text)
 	}
 }

@@ -108,7 +108,7 @@ func (r *run) open() {
 	for i, end := 1, c.now+longestStart; !r.over && r.start+r.due <= c.now && c.now < end; i++ {
 		if r.shared.flying.Add(1) > int64(r.pace.InFlight()) {
 			r.shared.flying.Add(-1)
-			r.recorder.Drop()
+			r.recorder.Drop(r.due)
 		} else {
 			c.begin(r.n, -1, r.start+r.due)
 		}

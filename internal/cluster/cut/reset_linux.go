@@ -13,12 +13,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// mostTries is how often the list of connections is asked for that changes meanwhile: one
+// that is not whole may lack those to end.
+const mostTries = 10
+
 // Reset ends every connection to a listener at an address with RST, except those from
 // spare: its own end as if the network had sent one (ECONNABORTED), the other end by the
 // one that it sends then (ECONNRESET). The listener stays.
 func Reset(at netip.AddrPort, spare netip.Addr) error {
 	sockets, err := netlink.SocketDiagTCP(unix.AF_INET)
-	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) { // new ones came meanwhile
+	for tries := 1; tries < mostTries && errors.Is(err, netlink.ErrDumpInterrupted); tries++ {
+		sockets, err = netlink.SocketDiagTCP(unix.AF_INET)
+	}
+	if err != nil {
 		return fmt.Errorf("list the connections of %s: %w", at, err)
 	}
 	var errs []error
@@ -27,11 +34,13 @@ func Reset(at netip.AddrPort, spare netip.Addr) error {
 		to, _ := netip.AddrFromSlice(s.ID.Destination)
 		live := s.State != netlink.TCP_LISTEN && s.State != netlink.TCP_TIME_WAIT
 		if live && netip.AddrPortFrom(from.Unmap(), s.ID.SourcePort) == at && to.Unmap() != spare {
-			errs = append(errs, destroy(s))
+			if err := destroy(s); err != nil {
+				errs = append(errs, err)
+			}
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("reset the connections of %s: %w%s", at, errs[0], remedy(err))
+	if len(errs) > 0 { // one says it: they fail alike
+		return fmt.Errorf("reset the connections of %s: %w%s", at, errs[0], remedy(errs[0]))
 	}
 	return nil
 }

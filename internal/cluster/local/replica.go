@@ -49,6 +49,7 @@ type replica struct {
 	// Of the deployment's books, under its lock.
 	baseline time.Duration // CPU time at ResetUsage
 	began    uint64        // calls at ResetUsage
+	counted  bool          // began is known
 	peak     uint64        // memory in bytes, the last time that it was looked at
 }
 
@@ -64,7 +65,7 @@ func startReplica(id string, addr netip.AddrPort, command []string, prober netip
 		p.Kill()
 		return nil, err
 	}
-	return &replica{id: id, addr: addr, process: p, channel: channel, counter: counter}, nil
+	return &replica{id: id, addr: addr, process: p, channel: channel, counter: counter, counted: true}, nil
 }
 
 // awaitReady returns when gRPC health says SERVING. It fails with the server's last

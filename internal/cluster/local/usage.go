@@ -29,7 +29,7 @@ func (d *deployment) ResetUsage() error {
 	for _, r := range d.replicas {
 		cpu, err := measure.CPU(r.process.Pid())
 		r.baseline = cpu
-		r.began, _ = r.count() // one that cannot say so now began at nothing, or cannot later
+		r.began, r.counted = r.count()
 		errs = append(errs, err, measure.ResetMaxRSS(r.process.Pid()))
 	}
 	return errors.Join(errs...)
@@ -53,13 +53,13 @@ func (d *deployment) Usage() map[string]cluster.Usage {
 	return used
 }
 
-// Served is how many calls each backend began.
+// Served is how many calls each backend began since ResetUsage, of those that can say so.
 func (d *deployment) Served() map[string]uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	served := maps.Clone(d.books.served)
 	for _, r := range d.replicas {
-		if calls, ok := r.count(); ok {
+		if calls, ok := r.count(); ok && r.counted {
 			served[r.id] = calls - r.began
 		}
 	}

@@ -31,7 +31,7 @@ const (
 // Spec is a process to keep.
 type Spec struct {
 	Name string // envoy-0, xds: in messages and results
-	Role string // [Proxy] or [Control]
+	Role string // [Proxy], [Gateway] or [Control]
 	Run  process.Spec
 	// Ready says when it serves; it is called until it returns nil, or the process ends,
 	// and again for every process that takes the place of one that was killed.
