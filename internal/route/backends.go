@@ -15,7 +15,7 @@ const (
 	// tellAgain is the pause after a proxy could not be told of backends: it was killed,
 	// say, and is not back yet.
 	tellAgain = 20 * time.Millisecond
-	// deaf is how long a proxy may not be told before that is an error of the lab's.
+	// deaf is how long a proxy may refuse to be told before that is an error of the lab's.
 	deaf = 10 * time.Second
 )
 
@@ -26,6 +26,7 @@ type backends struct {
 	ctx    context.Context // ends with close
 	cancel context.CancelFunc
 	tells  sync.WaitGroup
+	deaf   time.Duration // see the constant
 
 	mu   sync.Mutex
 	errs error
@@ -33,7 +34,7 @@ type backends struct {
 
 // followBackends returns when there is a backend that calls can go to.
 func followBackends(ctx context.Context, s cluster.Service) (*backends, error) {
-	b := &backends{table: slicewatch.Follow(s)}
+	b := &backends{table: slicewatch.Follow(s), deaf: deaf}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	limit, cancel := context.WithTimeout(ctx, deaf)
 	defer cancel()
@@ -59,18 +60,25 @@ func (b *backends) now() slicewatch.Set {
 }
 
 // tell calls with the backends there are, after every change and again after an error,
-// until close.
+// until close. One that is deaf for too long is an error, said once, and told again.
 func (b *backends) tell(tell func(context.Context, slicewatch.Set) error) {
 	b.tells.Go(func() {
-		heard := time.Now()
+		var refused time.Time // the first error in a row; zero: it was told
+		said := false
 		for b.ctx.Err() == nil {
 			state, changed := b.table.Now()
 			var again <-chan time.Time
 			if err := tell(b.ctx, state.Usable); err == nil {
-				heard = time.Now()
-			} else if again = time.After(tellAgain); time.Since(heard) > deaf {
-				b.fail(err)
-				return
+				refused = time.Time{}
+			} else {
+				again = time.After(tellAgain)
+				if refused.IsZero() {
+					refused = time.Now()
+				}
+				if !said && time.Since(refused) > b.deaf {
+					said = true
+					b.fail(err)
+				}
 			}
 			select {
 			case <-changed:
@@ -84,7 +92,7 @@ func (b *backends) tell(tell func(context.Context, slicewatch.Set) error) {
 func (b *backends) fail(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.errs = errors.Join(b.errs, fmt.Errorf("a proxy could not be told of backends for %s: %w", deaf, err))
+	b.errs = errors.Join(b.errs, fmt.Errorf("a proxy could not be told of backends for %s: %w", b.deaf, err))
 }
 
 // close ends all that and says what went wrong. None is none to close.

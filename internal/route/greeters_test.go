@@ -157,7 +157,7 @@ func (g *greeters) published(ips ...string) {
 			now = append(now, e.Addr.Addr().String())
 		}
 		slices.Sort(now)
-		return slices.Equal(now, ips), fmt.Sprint(now)
+		return state.Synced && slices.Equal(now, ips), fmt.Sprint(now)
 	})
 }
 

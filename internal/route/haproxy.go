@@ -104,7 +104,8 @@ type haproxy struct {
 	// slots are who stands in each, from the first, and whether calls go there. One that
 	// is left is drained, and taken again only when there is no other.
 	slots []slot
-	next  int // where to look for a free one first
+	known bool // false: a slot may hold what is not in slots
+	next  int  // where to look for a free one first
 }
 
 type slot struct {
@@ -112,11 +113,12 @@ type slot struct {
 	used bool
 }
 
-// forget is for a new process, in which nobody stands anywhere.
+// forget is for what may be a new process, in which nobody stands anywhere, or one that
+// was told already.
 func (p *haproxy) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.slots, p.next = make([]slot, slots), 0
+	p.slots, p.known, p.next = make([]slot, slots), false, 0
 }
 
 // fill makes calls go to these backends and no others.
@@ -134,7 +136,6 @@ func (p *haproxy) fill(ctx context.Context, usable slicewatch.Set) error {
 			delete(wanted, s.addr)
 		} else if s.used {
 			after[i].used = false
-			drain = append(drain, fmt.Sprintf("set server backends/s%d state drain", i+1))
 		}
 	}
 	for _, e := range usable {
@@ -153,10 +154,15 @@ func (p *haproxy) fill(ctx context.Context, usable slicewatch.Set) error {
 			fmt.Sprintf("set server backends/s%d addr %s port %d", i+1, e.Addr.Addr(), e.Addr.Port()),
 			fmt.Sprintf("set server backends/s%d state ready", i+1))
 	}
+	for i := range after {
+		if !after[i].used && (p.slots[i].used || !p.known) {
+			drain = append(drain, fmt.Sprintf("set server backends/s%d state drain", i+1))
+		}
+	}
 	if err := p.say(ctx, append(ready, drain...)); err != nil { // first the new ones, so that there is always one
 		return err
 	}
-	p.slots, p.next = after, next
+	p.slots, p.known, p.next = after, true, next
 	return nil
 }
 

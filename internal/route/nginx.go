@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"text/template"
 
@@ -102,13 +101,16 @@ func standNginx(ctx context.Context, s cluster.Service, o settings.Settings, h H
 		return Standing{}, err
 	}
 	return standProxies(ctx, s, o, h, known, func(at spot) (proxy, error) {
-		p := &nginx{spot: at, workers: o.Proxy.Workers, balance: nginxBalance[o.Policy]}
-		text, err := p.configure(known.now())
+		p := &nginx{spot: at, workers: o.Proxy.Workers, balance: nginxBalance[o.Policy], written: addrsOf(known.now()), signalled: true}
+		text, err := p.configure(p.written)
 		return proxy{
 			files: map[string]string{"nginx.conf": text},
 			Spec: part.Spec{
-				Run:   process.Spec{Args: []string{program, "-p", at.dir, "-c", at.file("nginx.conf"), "-e", "stderr"}, Workers: true},
-				Ready: p.inForce,
+				Run: process.Spec{Args: []string{program, "-p", at.dir, "-c", at.file("nginx.conf"), "-e", "stderr"}, Workers: true},
+				Ready: func(ctx context.Context) error { // by whichever configuration: tell sees to the latest
+					_, err := p.inForce(ctx)
+					return err
+				},
 			},
 			tell: p.tell,
 		}, err
@@ -121,74 +123,75 @@ type nginx struct {
 	workers int
 	balance string
 
-	mu         sync.Mutex
-	backends   []string
+	// Only tell changes these, one call at a time.
 	generation int
+	written    []string // the backends in the file
+	signalled  bool     // the master was told to read it
 }
 
-// configure makes the configuration for these backends.
-func (p *nginx) configure(usable slicewatch.Set) (string, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// configure makes the next configuration, for these backends.
+func (p *nginx) configure(backends []string) (string, error) {
 	p.generation++
-	p.backends = addrsOf(usable)
 	var text strings.Builder
 	err := nginxConfig.Execute(&text, map[string]any{
 		"Name": p.name, "Root": os.Geteuid() == 0, "Workers": p.workers,
-		"Balance": p.balance, "Backends": p.backends, "Listen": p.listen, "Ask": ask, "Generation": p.generation,
+		"Balance": p.balance, "Backends": backends, "Listen": p.listen, "Ask": ask, "Generation": p.generation,
 	})
 	return text.String(), err
 }
 
-// tell puts a configuration for these backends in force. Old workers are left to end the
-// calls that they have.
+// tell puts a configuration for these backends in force, from where an earlier call failed.
+// Old workers are left to end the calls that they have.
 func (p *nginx) tell(ctx context.Context, master *part.Part, usable slicewatch.Set) error {
-	if slices.Equal(addrsOf(usable), p.backends) { // only this function changes them
-		return p.inForce(ctx)
+	if backends := addrsOf(usable); !slices.Equal(backends, p.written) {
+		if err := p.write(backends); err != nil {
+			return err
+		}
+		p.written, p.signalled = backends, false
 	}
-	text, err := p.configure(usable)
+	if !p.signalled {
+		if err := master.Signal(syscall.SIGHUP); err != nil {
+			return err
+		}
+		p.signalled = true
+	}
+	said, err := p.inForce(ctx)
+	if want := strconv.Itoa(p.generation); err == nil && said != want {
+		err = fmt.Errorf("nginx answers by its configuration %q, not yet by %s", said, want)
+	}
+	return err
+}
+
+// write replaces the file; a master that starts just now reads the one or the other.
+func (p *nginx) write(backends []string) error {
+	text, err := p.configure(backends)
 	if err != nil {
 		return err
 	}
-	next := p.file("next.conf") // a master that starts just now reads one or the other
+	next := p.file("next.conf")
 	if err := os.WriteFile(next, []byte(text), 0o600); err != nil {
 		return err
 	}
-	if err := os.Rename(next, p.file("nginx.conf")); err != nil {
-		return err
-	}
-	if err := master.Signal(syscall.SIGHUP); err != nil {
-		return err
-	}
-	return p.inForce(ctx)
+	return os.Rename(next, p.file("nginx.conf"))
 }
 
 // inForce asks which configuration new connections meet.
-func (p *nginx) inForce(ctx context.Context) error {
+func (p *nginx) inForce(ctx context.Context) (string, error) {
 	var http2 http.Protocols
 	http2.SetUnencryptedHTTP2(true)
 	transport := &http.Transport{Protocols: &http2} // of its own: each question on a new connection
 	defer transport.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.listen+ask, nil)
 	if err != nil {
-		return err
+		return "", err
 	}
 	answer, err := transport.RoundTrip(request)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer answer.Body.Close()
 	said, err := io.ReadAll(io.LimitReader(answer.Body, 100))
-	if want := strconv.Itoa(p.latest()); err == nil && string(said) != want {
-		err = fmt.Errorf("nginx answers by its configuration %q, not yet by %s", said, want)
-	}
-	return err
-}
-
-func (p *nginx) latest() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.generation
+	return string(said), err
 }
 
 func addrsOf(usable slicewatch.Set) (addrs []string) {

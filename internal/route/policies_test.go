@@ -153,6 +153,7 @@ func TestPickFirstKeepsToOneThatEachChannelDraws(t *testing.T) {
 func TestRingHashGivesAKeyAlwaysToTheSame(t *testing.T) {
 	eachBalancer(t, func(t *testing.T, name string) {
 		g := servers(t, 0, 0, 0)
+		g.published("127.0.77.1", "127.0.77.2", "127.0.77.3") // a ring that grows moves keys
 		target, _ := g.openWith(name, settings.Settings{Policy: settings.RingHash})
 		cc := g.channel(target)
 		used := map[string]int{}

@@ -32,6 +32,7 @@ func TestDirectStaysWithOneBackend(t *testing.T) {
 func TestDirectNeedsAReadyBackend(t *testing.T) {
 	g := startGreeters(t, 1)
 	g.stop(1)
+	g.published()
 	r, err := route.Lookup("direct")
 	if err != nil {
 		t.Fatal(err)
