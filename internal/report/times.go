@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"rpclab/internal/result"
 )
@@ -120,7 +121,7 @@ func legend(p *page, d result.Document) {
 	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { return a.Wasted != nil && *a.Wasted > 0 }) {
 		text += " wasted: calls that backends began and nobody got the answer of."
 	}
-	text += star(d)
+	text += requests(d) + star(d)
 	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { _, ok := publishedFor(d, a); return ok }) {
 		text += " published: elapsed ms as printed by " + clean(source(d)) + ofSize(d) + ", facts from other hardware and never our results."
 	}
@@ -131,6 +132,35 @@ func legend(p *page, d result.Document) {
 				"). The numbers say how fast the lab is, not the arm, so they get no verdict.")
 		}
 	}
+}
+
+// requests says what a call is where a gateway makes calls for it, "" where none does.
+func requests(d result.Document) string {
+	var makes, whose []string
+	for _, a := range d.Arms {
+		gateway, ok := a.Config["gateway"].(map[string]any)
+		if !ok {
+			continue
+		}
+		if n := fmt.Sprint(gateway["iterations"]); !slices.Contains(makes, n) {
+			makes = append(makes, n)
+		}
+		if name := clean(a.Name); !slices.Contains(whose, name) {
+			whose = append(whose, name)
+		}
+	}
+	if len(makes) == 0 {
+		return ""
+	}
+	of := "here"
+	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { return a.Config["gateway"] == nil }) {
+		of = "of " + and(whose)
+	}
+	many := strings.Join(makes, " or ") + " gRPC calls"
+	if many == "1 gRPC calls" {
+		many = "1 gRPC call"
+	}
+	return " A call " + of + " is a request to the gateway, which makes " + many + "."
 }
 
 // ofSize is what the study's figures are of, where that is not what ran here.
