@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"runtime"
@@ -31,6 +32,7 @@ type gatewayFlags struct {
 	route             string
 	service, settings string // JSON
 	model, mode       string
+	seed              uint64
 	supervised        bool
 }
 
@@ -51,7 +53,12 @@ func gatewayCommand() *cobra.Command {
 		Example: `  rpclab gateway --target 127.0.0.1:50051,127.0.0.2:50051
   curl 'http://127.0.0.1:8080/fibonacci/random?iterations=100&output=true'`,
 		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return runGateway(c, f) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if !c.Flags().Changed("seed") {
+				f.seed = rand.Uint64()
+			}
+			return runGateway(c, f)
+		},
 	}
 	flags := command.Flags()
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`address` to listen on; one that is not loopback needs a token")
@@ -62,6 +69,7 @@ func gatewayCommand() *cobra.Command {
 	flags.StringVar(&f.settings, "settings", "{}", "of the route, in `JSON`")
 	flags.StringVar(&f.model, "model", gateway.Threads, "one-thread: one request at a time; threads: as many as come; async: the same, each over a channel of its own")
 	flags.StringVar(&f.mode, "mode", "", "`label` of grpc_requests_total (default: the route)")
+	flags.Uint64Var(&f.seed, "seed", 0, "of the numbers of /fibonacci/random (default: drawn)")
 	flags.BoolVar(&f.supervised, "supervised", false, "end when standard input does")
 	_ = flags.MarkHidden("settings")
 	_ = flags.MarkHidden("supervised")
@@ -75,7 +83,7 @@ func runGateway(c *cobra.Command, f gatewayFlags) error {
 	if _, err := process.MaxFiles(); err != nil {
 		return err
 	}
-	options := gateway.Options{Model: f.model, Mode: f.mode}
+	options := gateway.Options{Model: f.model, Mode: f.mode, Seed: f.seed}
 	var err error
 	if options.Token, err = f.token(); err != nil {
 		return usage{err}

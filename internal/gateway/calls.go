@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"net/url"
 	"slices"
 	"strconv"
@@ -46,7 +45,7 @@ func (g *Gateway) fibonacciRandom(ctx context.Context, q *query) (answer, error)
 		return answer{}, err
 	}
 	return g.repeat(ctx, iterations, output, func(ctx context.Context, channel grpc.ClientConnInterface) (one, error) {
-		return g.compute(ctx, channel, from+rand.N(to-from+1))
+		return g.compute(ctx, channel, from+g.draw(to-from+1))
 	})
 }
 

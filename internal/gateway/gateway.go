@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -47,6 +48,9 @@ type Options struct {
 	Open func(route string) (caller.Target, error)
 	// Token is what requests have to bear; empty: anything goes.
 	Token string
+	// Seed is of the numbers that are drawn: two gateways with the same seed and as many
+	// calls of a range ask for the same numbers.
+	Seed uint64
 }
 
 // Gateway makes calls for requests.
@@ -59,6 +63,9 @@ type Gateway struct {
 	bursts  *semaphore.Weighted // for the calls of study 2
 	shared  *grpc.ClientConn
 
+	drawing sync.Mutex
+	random  *rand.Rand
+
 	mu     sync.Mutex
 	others map[string]opened // of study 2, by route
 }
@@ -68,6 +75,7 @@ func New(o Options) (*Gateway, error) {
 	g := &Gateway{
 		options: o, numbers: workload.NewNumbers(0, workload.LargestFibonacci),
 		places: make(chan struct{}, mostAtOnce), bursts: semaphore.NewWeighted(mostBurst), others: map[string]opened{},
+		random: rand.New(rand.NewPCG(o.Seed, 0)),
 	}
 	g.Reset()
 	switch o.Model {
@@ -114,6 +122,13 @@ func (g *Gateway) channel() (channel *grpc.ClientConn, done func(), err error) {
 		return nil, nil, err
 	}
 	return channel, func() { _ = channel.Close() }, nil
+}
+
+// draw is a number from 0 to n-1.
+func (g *Gateway) draw(n int) int {
+	g.drawing.Lock()
+	defer g.drawing.Unlock()
+	return g.random.IntN(n)
 }
 
 // admit gives a request its place and its turn, until done.

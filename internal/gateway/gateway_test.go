@@ -365,6 +365,17 @@ func TestAReusedChannelOfStudy2GoesToOneOfSeveralTargets(t *testing.T) {
 	})
 }
 
+func TestTheSeedSaysWhichNumbersAreDrawn(t *testing.T) {
+	to := target(t, servers(t, &workload.Server{}))
+	numbers := func(seed uint64) string {
+		at := serve(t, gateway.Options{Model: gateway.Threads, Target: to, Seed: seed})
+		return get(t, at+"/fibonacci/random?iterations=20&output=true&fibo_start=1&fibo_end=1000").body
+	}
+	if a, again, b := numbers(1), numbers(1), numbers(2); a != again || a == b {
+		t.Errorf("seed 1 drew\n%s\nand\n%s\nseed 2 drew\n%s", a, again, b)
+	}
+}
+
 func TestHEADMakesNoCalls(t *testing.T) {
 	at := serve(t, gateway.Options{Model: gateway.Threads, Target: target(t, servers(t, &workload.Server{}))})
 	for _, path := range []string{"/increment", "/fibonacci?n=1", "/fibonacci/random", "/experiment/client?type=Client&n=1"} {

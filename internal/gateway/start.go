@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
 	"rpclab/internal/cluster"
@@ -22,6 +23,7 @@ type Place struct {
 	Service  cluster.Service // as it is reached on the route
 	Settings settings.Settings
 	Model    string
+	Seed     uint64 // of the numbers that it draws
 }
 
 // Running is a gateway's process and where it answers.
@@ -49,7 +51,7 @@ func Start(ctx context.Context, p Place) (Running, error) {
 	running, err := part.Start(ctx, part.Spec{
 		Name: "gateway", Role: part.Gateway, Grace: 2 * time.Second,
 		Run: process.Spec{Args: append(p.Self[:len(p.Self):len(p.Self)], "gateway", "--supervised",
-			"--listen", p.Listen, "--route", p.Route, "--service", string(service), "--settings", string(ways), "--model", p.Model)},
+			"--listen", p.Listen, "--route", p.Route, "--service", string(service), "--settings", string(ways), "--model", p.Model, "--seed", strconv.FormatUint(p.Seed, 10))},
 		Ready: func(ctx context.Context) error { return ready(ctx, p.Listen) },
 	})
 	return Running{running, p.Listen}, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/experiment"
@@ -33,6 +34,7 @@ func (l *lab) stand(ctx context.Context, t experiment.Trial, servers cluster.Dep
 	}
 	g, err := gateway.Start(ctx, gateway.Place{
 		Self: l.Self, Route: way.Name, Service: f.standing.Service(0), Settings: settingsOf(t.Config), Model: t.Config.Gateway.Model,
+		Seed: seed(l.plan.Seed, "numbers of round "+strconv.Itoa(t.Round)), // the same for all arms
 	})
 	if err != nil {
 		return f, errors.Join(err, f.standing.Close())
