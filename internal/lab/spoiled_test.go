@@ -27,7 +27,7 @@ defaults:
 arms:
   steady: {}
   other: {workload: {greet: {delay: 400ms}}}
-rounds: 6
+rounds: 8
 `
 
 // recovering makes the servers that are told to wait for 400 ms a little faster each
@@ -40,7 +40,7 @@ type recovering struct {
 func (r *recovering) Deploy(ctx context.Context, spec cluster.Spec) (cluster.Deployment, error) {
 	if i := slices.Index(spec.Args, "400ms"); i >= 0 {
 		spec.Args = slices.Clone(spec.Args)
-		spec.Args[i] = (400*time.Millisecond - r.deployed*16*time.Millisecond).String()
+		spec.Args[i] = (400*time.Millisecond - r.deployed*10*time.Millisecond).String()
 		r.deployed++
 	}
 	return r.Cluster.Deploy(ctx, spec)
@@ -57,7 +57,7 @@ func onMedian(t *testing.T, d result.Document) result.Verdict {
 	return result.Verdict{}
 }
 
-// TestARunThatDriftsDecidesNothing: other begins a third slower and ends a fifteenth
+// TestARunThatDriftsDecidesNothing: other begins a third slower and ends a tenth
 // slower; as many rounds more would make it the faster one.
 func TestARunThatDriftsDecidesNothing(t *testing.T) {
 	o := options(t)
