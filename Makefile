@@ -1,5 +1,5 @@
 # make check is the fast part, for while you work; make test is everything.
-.PHONY: run check test proxies conformance-tools bench bench-peers bench-aa generate
+.PHONY: run check test tools proxies conformance-tools dashboards-tools bench bench-peers bench-aa generate
 
 run: ; go run ./cmd/rpclab run channels --quick
 

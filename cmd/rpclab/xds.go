@@ -44,10 +44,13 @@ are called when none in zone-0 answers.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if endpoints == "" {
-				return usage{errors.New("where are the backends? Say it with --endpoints HOST:PORT,…, FILE.yaml or http://API\nSee 'rpclab xds --help'")}
+				return usage{errors.New("where are the backends? Say it with --endpoints IP:PORT,…, FILE.yaml or http://API\nSee 'rpclab xds --help'")}
 			}
 			if !slices.Contains(controlplane.Policies, plane.Settings.Policy) {
 				return usage{fmt.Errorf("no policy %q%s", plane.Settings.Policy, nearest.Suggest(plane.Settings.Policy, controlplane.Policies))}
+			}
+			if bootstrap != "" && tokenFile != "" {
+				return usage{errors.New("--bootstrap is for gRPC clients, which cannot send the token of --token-file: leave one of them out")}
 			}
 			if ways != "" {
 				if err := json.Unmarshal([]byte(ways), &plane.Settings); err != nil {
@@ -81,7 +84,7 @@ are called when none in zone-0 answers.`,
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&endpoints, "endpoints", "", "`where` backends are: HOST:PORT,…, FILE.yaml or http://API")
+	flags.StringVar(&endpoints, "endpoints", "", "`where` backends are: IP:PORT,…, FILE.yaml or http://API")
 	flags.StringVar(&plane.Service, "service", "greeter", "`name` that clients ask for, and of the slices")
 	flags.StringVar(&namespace, "namespace", "default", "`namespace` of the slices")
 	flags.StringVar(&listen, "listen", "127.0.0.1:18000", "`address` to listen on; another than loopback needs --token-file")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/experiment"
@@ -44,8 +45,11 @@ func (l *lab) stand(ctx context.Context, t experiment.Trial, servers cluster.Dep
 	return f, nil
 }
 
-// kill ends the parts of a role.
+// kill ends the parts of a role. What is to run again comes back also when the load ends
+// meanwhile: it was killed all the same.
 func (f field) kill(ctx context.Context, role string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
 	var errs []error
 	found := false
 	for _, p := range f.standing.Parts {

@@ -23,8 +23,9 @@ type Spec struct {
 
 // guard is a shell script that becomes the program of its arguments and leaves a child
 // behind which ends the whole group when its standard input does. The kernel may hang up
-// a group that is left with stopped processes, which must not end the guard before.
-const guard = `exec 3<&0; { trap "" HUP; read -r _ <&3; kill -KILL 0; } & exec "$@" 3<&-`
+// a group that is left with stopped processes, which must not end the guard before. It
+// holds none of the program's output, whose end would else have to wait for it.
+const guard = `exec 3<&0; { trap "" HUP; read -r _ <&3; kill -KILL 0; } >/dev/null 2>&1 & exec "$@" 3<&-`
 
 // Process is a child process. Its standard input is a pipe that ends with this
 // process: a child that reads it to the end knows when its parent is gone, even

@@ -71,6 +71,17 @@ func TestWorkersEndWithTheirMaster(t *testing.T) {
 	testkit.Await(t, "the worker is gone", func() bool { return gone(ids[1]) })
 }
 
+func TestTheGuardOfWorkersDoesNotHoldUpTheEnd(t *testing.T) {
+	p, err := process.Start(process.Spec{Args: []string{"true"}, Workers: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-p.Done()
+	if err := p.Err(); err != nil { // exec.ErrWaitDelay: its pipes were still open
+		t.Errorf("it ended with %v", err)
+	}
+}
+
 // gone says whether a process has ended; one that nobody waits for is a zombie.
 func gone(id int) bool {
 	out, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(id)).Output()

@@ -25,12 +25,16 @@ func openClusterIP(ctx context.Context, s cluster.Service, o settings.Settings, 
 		return caller.Target{}, fmt.Errorf("route clusterip: endpoints of %s: %w", s.Name, err)
 	}
 	config, err := o.ServiceConfig("")
+	if err != nil {
+		table.Close()
+		return caller.Target{}, err
+	}
 	return caller.Target{
 		URI:           fmt.Sprintf("passthrough:///%s:%d", s.Host, s.Port),
 		ServiceConfig: config,
 		Dial:          dialRandom(table),
 		Close:         table.Close,
-	}, err
+	}, nil
 }
 
 // dialRandom connects to a uniformly random usable endpoint, whatever address is

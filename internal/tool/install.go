@@ -55,6 +55,9 @@ func (t Tool) installWheel(ctx context.Context, say func(string)) error {
 	if _, err := run(ctx, nil, say, args...); err != nil {
 		return err
 	}
+	if _, err := t.Version(ctx, filepath.Join(part, filepath.FromSlash(t.inside))); err != nil {
+		return fmt.Errorf("it does not run on this system: %w", err)
+	}
 	if err := os.Chmod(part, 0o755); err != nil {
 		return err
 	}

@@ -61,14 +61,17 @@ func Find(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	for _, candidate := range []string{t.Name, "/usr/sbin/" + t.Name, "/sbin/" + t.Name} {
+		if path, err := exec.LookPath(candidate); err == nil {
+			return path, nil
+		}
+	}
 	own, err := t.own()
 	if err != nil {
 		return "", err
 	}
-	for _, candidate := range []string{t.Name, "/usr/sbin/" + t.Name, "/sbin/" + t.Name, own} {
-		if path, err := exec.LookPath(candidate); candidate != "" && err == nil {
-			return path, nil
-		}
+	if path, err := exec.LookPath(own); err == nil { // of no name there is none
+		return path, nil
 	}
 	return "", fmt.Errorf("%s is %w: %s", t.Name, ErrMissing, t.Remedy())
 }

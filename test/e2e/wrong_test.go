@@ -81,6 +81,9 @@ func TestWrongRequests(t *testing.T) {
 		{"xds-no-endpoints", func() []string { return []string{"xds"} }},
 		{"xds-unknown-policy", func() []string { return []string{"xds", "--endpoints", "127.0.0.1:1", "--policy", "least_conn"} }},
 		{"xds-no-address", func() []string { return []string{"xds", "--endpoints", "greeter:50051"} }},
+		{"xds-bootstrap-with-token", func() []string {
+			return []string{"xds", "--endpoints", "127.0.0.1:1", "--bootstrap", "b.json", "--token-file", "token"}
+		}},
 		{"xds-api-in-tls", func() []string { return []string{"xds", "--endpoints", "https://cluster"} }},
 		{"xds-for-everyone", func() []string {
 			return []string{"xds", "--endpoints", "127.0.0.1:1", "--listen", "0.0.0.0:18000"}

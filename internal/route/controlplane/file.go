@@ -19,7 +19,7 @@ import (
 // look is how often a file is looked at for a change.
 const look = 250 * time.Millisecond
 
-// From is the source that text names: http://API, a YAML file, or addresses (host:port)
+// From is the source that text names: http://API, a YAML file, or addresses (IP:port)
 // with commas between them.
 func From(text, service, namespace string) (Source, error) {
 	switch {
@@ -30,15 +30,31 @@ func From(text, service, namespace string) (Source, error) {
 	case strings.HasSuffix(text, ".yaml"), strings.HasSuffix(text, ".yml"):
 		return file(text), nil
 	}
-	var set slicewatch.Set
+	var entries []entry
 	for _, address := range strings.Split(text, ",") {
-		e, err := entry{Address: address}.endpoint()
-		if err != nil {
-			return nil, err
-		}
-		set = append(set, e)
+		entries = append(entries, entry{Address: address})
+	}
+	set, err := setOf(entries)
+	if err != nil {
+		return nil, err
 	}
 	return Fixed(set), nil
+}
+
+// setOf makes endpoints of entries, each of another address.
+func setOf(entries []entry) (set slicewatch.Set, err error) {
+	var wrong []error
+	seen := map[netip.AddrPort]bool{}
+	for _, entry := range entries {
+		e, err := entry.endpoint()
+		if err == nil && seen[e.Addr] {
+			err = fmt.Errorf("endpoint %s is there twice", e.Addr)
+		}
+		seen[e.Addr] = true
+		wrong = append(wrong, err)
+		set = append(set, e)
+	}
+	return set, errors.Join(wrong...)
 }
 
 // entry is a backend in a file: 127.0.0.1:50051 or {address: 127.0.0.1:50051, zone: zone-1}.
@@ -58,7 +74,7 @@ func (e *entry) UnmarshalYAML(node *yaml.Node) error {
 
 func (e entry) endpoint() (slicewatch.Endpoint, error) {
 	addr, err := netip.ParseAddrPort(strings.TrimSpace(e.Address))
-	if err != nil {
+	if err != nil || addr.Port() == 0 {
 		return slicewatch.Endpoint{}, fmt.Errorf("endpoint %q is no IP address and port, such as 127.0.0.1:50051; "+
 			"there may also be FILE.yaml or http://API", e.Address)
 	}
@@ -104,13 +120,10 @@ func read(name string) (set slicewatch.Set, text []byte, err error) {
 	if err := yaml.Unmarshal(text, &entries); err != nil {
 		return nil, nil, fmt.Errorf("%s: a list of addresses is wanted: %w", name, err)
 	}
-	var wrong []error
-	for _, entry := range entries {
-		e, err := entry.endpoint()
-		wrong = append(wrong, err)
-		set = append(set, e)
+	if entries == nil { // as in the middle of a write; no backends at all are []
+		return nil, nil, fmt.Errorf("%s is empty: a list of addresses is wanted, [] for none", name)
 	}
-	if err := errors.Join(wrong...); err != nil {
+	if set, err = setOf(entries); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return set, text, nil

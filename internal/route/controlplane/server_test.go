@@ -157,8 +157,16 @@ func TestAFileThatBreaksChangesNothing(t *testing.T) {
 	dir := t.TempDir()
 	_, log := serve(t, file(t, dir, "127.0.0.1:1"), "")
 	testkit.Await(t, "it serves", func() bool { return log.has("msg=serving") })
-	file(t, dir, "nonsense")
+	name := file(t, dir, "nonsense")
 	testkit.Await(t, "it says what is wrong", func() bool { return log.has("endpoints stay as they are") })
+	file(t, dir, "127.0.0.1:4", "127.0.0.1:4")
+	testkit.Await(t, "it says what is there twice", func() bool { return log.has("endpoint 127.0.0.1:4 is there twice") })
+	file(t, dir, "127.0.0.1:0")
+	testkit.Await(t, "it says that port 0 is none", func() bool { return log.has("127.0.0.1:0") })
+	if err := os.Truncate(name, 0); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Await(t, "it says that the file is empty", func() bool { return log.has("is empty") })
 	file(t, dir, "127.0.0.1:2", "127.0.0.1:3")
 	testkit.Await(t, "it reads on", func() bool { return log.has("usable=2") })
 }
