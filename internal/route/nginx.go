@@ -101,7 +101,7 @@ func standNginx(ctx context.Context, s cluster.Service, o settings.Settings, h H
 		return Standing{}, err
 	}
 	return standProxies(ctx, s, o, h, known, func(at spot) (proxy, error) {
-		p := &nginx{spot: at, workers: o.Proxy.Workers, balance: nginxBalance[o.Policy], written: addrsOf(known.now()), signalled: true}
+		p := &nginx{spot: at, workers: o.Proxy.Workers, balance: nginxBalance[o.Policy], written: known.now().Addrs(), signalled: true}
 		text, err := p.configure(p.written)
 		return proxy{
 			files: map[string]string{"nginx.conf": text},
@@ -143,7 +143,7 @@ func (p *nginx) configure(backends []string) (string, error) {
 // tell puts a configuration for these backends in force, from where an earlier call failed.
 // Old workers are left to end the calls that they have.
 func (p *nginx) tell(ctx context.Context, master *part.Part, usable slicewatch.Set) error {
-	if backends := addrsOf(usable); !slices.Equal(backends, p.written) {
+	if backends := usable.Addrs(); !slices.Equal(backends, p.written) {
 		if err := p.write(backends); err != nil {
 			return err
 		}
@@ -192,11 +192,4 @@ func (p *nginx) inForce(ctx context.Context) (string, error) {
 	defer answer.Body.Close()
 	said, err := io.ReadAll(io.LimitReader(answer.Body, 100))
 	return string(said), err
-}
-
-func addrsOf(usable slicewatch.Set) (addrs []string) {
-	for _, e := range usable {
-		addrs = append(addrs, e.Addr.String())
-	}
-	return addrs
 }

@@ -46,6 +46,14 @@ func (s Set) Usable() Set {
 	return nil
 }
 
+// Addrs are their addresses (host:port), in the same order.
+func (s Set) Addrs() (addrs []string) {
+	for _, e := range s {
+		addrs = append(addrs, e.Addr.String())
+	}
+	return addrs
+}
+
 // Random is any of the endpoints, each as likely as the others; false: there is none.
 func (s Set) Random() (Endpoint, bool) {
 	if len(s) == 0 {
