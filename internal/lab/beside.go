@@ -20,6 +20,10 @@ func (l *lab) lookAround() look {
 	return look{l.Processors(), own}
 }
 
+// leastStolen is ten steps of the system's clock of stolen time: of fewer, a trial of a
+// tenth of a second would make a third of a processor out of three wake-ups.
+const leastStolen = 100 * time.Millisecond
+
 // since is what others had of the processors after an earlier look, in which caller
 // and servers used so much; nil where the system does not tell.
 func (l look) since(earlier look, used time.Duration) *result.Beside {
@@ -32,6 +36,9 @@ func (l look) since(earlier look, used time.Duration) *result.Beside {
 	// A hypervisor counts every wake-up from sleep as a little stolen: of next to nothing
 	// wanted that would be most, so it is a share of one processor at the least.
 	wanted := max(p.Stolen+p.Busy, all/time.Duration(runtime.NumCPU()))
+	if p.Stolen < leastStolen {
+		p.Stolen = 0
+	}
 	return &result.Beside{
 		Stolen: share(p.Stolen, wanted), Throttled: share(p.Throttled, p.Throttled+own), Others: share(p.Busy-own, all),
 	}

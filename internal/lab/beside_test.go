@@ -21,7 +21,7 @@ func TestWhatIsTakenIsAShareOfWhatWasWanted(t *testing.T) {
 	}{
 		"quiet":     {measure.Processors{Busy: own, Idle: rest + own}, 0, 0, 0},
 		"stolen":    {measure.Processors{Busy: own, Idle: rest, Stolen: own}, 0.5, 0, 0},
-		"woken":     {measure.Processors{Busy: own / 100, Idle: rest + own*197/100, Stolen: own / 50}, 0.01, 0, 0},
+		"woken":     {measure.Processors{Busy: own / 100, Idle: rest + own*197/100, Stolen: own / 50}, 0, 0, 0},
 		"throttled": {measure.Processors{Busy: own, Idle: rest + own, Throttled: own}, 0, 0.5, 0},
 		"not alone": {measure.Processors{Busy: rest + 2*own, Throttled: own}, 0, 0.5, (rest + own).Seconds() / (rest + 2*own).Seconds()},
 	} {
