@@ -20,9 +20,9 @@ func (l *lab) lookAround() look {
 	return look{l.Processors(), own}
 }
 
-// leastStolen is ten steps of the system's clock of stolen time: of fewer, a trial of a
-// tenth of a second would make a third of a processor out of three wake-ups.
-const leastStolen = 100 * time.Millisecond
+// leastStolen is what has to be gone before it says anything of neighbours: a short
+// trial, which wakes up all the time, makes a third of a processor out of late wake-ups.
+const leastStolen = 500 * time.Millisecond
 
 // since is what others had of the processors after an earlier look, in which caller
 // and servers used so much; nil where the system does not tell.
