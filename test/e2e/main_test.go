@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"rpclab/internal/measure"
 	"rpclab/internal/result"
 	"rpclab/internal/testkit"
 )
@@ -23,6 +24,15 @@ type said struct {
 	stdout, stderr string
 	code           int
 	took           time.Duration
+	stolen         time.Duration // of the processors, by neighbours, meanwhile
+}
+
+// promptly holds a --quick run to the 30 s that it promises of a machine of its own.
+func (s said) promptly(t *testing.T) {
+	t.Helper()
+	if s.took-s.stolen > 30*time.Second {
+		t.Errorf("--quick took %v, of which neighbours took %v; 30 s are promised", s.took, s.stolen)
+	}
 }
 
 // command prepares the program with a store of its own.
@@ -42,13 +52,16 @@ func rpclabIn(t *testing.T, data string, args ...string) said {
 	c := command(t, data, args...)
 	var stdout, stderr bytes.Buffer
 	c.Stdout, c.Stderr = &stdout, &stderr
-	began := time.Now()
+	began, before := time.Now(), measure.LookAtProcessors()
 	err := c.Run()
 	var ended *exec.ExitError
 	if err != nil && !errors.As(err, &ended) {
 		t.Fatal(err)
 	}
-	return said{stdout.String(), stderr.String(), c.ProcessState.ExitCode(), time.Since(began)}
+	return said{
+		stdout.String(), stderr.String(), c.ProcessState.ExitCode(),
+		time.Since(began), measure.LookAtProcessors().Since(before).Stolen,
+	}
 }
 
 // document runs an experiment that has to succeed and reads its result.
