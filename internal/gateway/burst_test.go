@@ -1,0 +1,103 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"rpclab/internal/caller"
+	"rpclab/internal/gateway"
+	"rpclab/internal/route/settings"
+	"rpclab/internal/testkit"
+	"rpclab/internal/workload"
+)
+
+func TestAModelSaysWhichRequestsGoOnTogetherAndOverWhat(t *testing.T) {
+	for model, want := range map[string]struct {
+		together bool
+		channels int32
+	}{
+		gateway.OneThread: {false, 1}, gateway.Threads: {true, 1}, gateway.Async: {true, 4},
+	} {
+		t.Run(model, func(t *testing.T) {
+			const delay = 200 * time.Millisecond
+			addr := servers(t, &workload.Server{Delay: delay})
+			var dialled atomic.Int32
+			way := target(t, addr)
+			way.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
+				dialled.Add(1)
+				return new(net.Dialer).DialContext(ctx, "tcp", addr)
+			}
+			at := serve(t, gateway.Options{Model: model, Target: way, Open: func(string) (caller.Target, error) { return target(t, addr), nil }})
+			began := time.Now()
+			var users sync.WaitGroup
+			for range 4 {
+				users.Go(func() {
+					if got := get(t, at+"/increment?iterations=2"); got.status != 200 {
+						t.Errorf("got %d %s", got.status, got.body)
+					}
+					if got := get(t, at+"/experiment/client?type=ClientWithReuseConn&n=2"); got.status != 200 {
+						t.Errorf("got %d %s", got.status, got.body)
+					}
+				})
+			}
+			users.Wait()
+			if took := time.Since(began); (took < 4*delay) != want.together {
+				t.Errorf("four requests of %s took %s", delay, took)
+			}
+			if n := dialled.Load(); n != want.channels {
+				t.Errorf("%d connections were made, want %d", n, want.channels)
+			}
+		})
+	}
+}
+
+func TestABurstOfStudy2SaysWhoAnswered(t *testing.T) {
+	addrs := servers(t, &workload.Server{Delay: 10 * time.Millisecond}, &workload.Server{})
+	first, _, _ := strings.Cut(addrs, ",")
+	at := serve(t, gateway.Options{Model: gateway.Threads, Target: target(t, first), Open: func(way string) (caller.Target, error) {
+		if way == "clusterip" {
+			return target(t, first), nil
+		}
+		return caller.Target{}, errors.New("there is no EndpointSlice API")
+	}})
+	for _, kind := range []string{"Client", "ClientWithReuseConn"} {
+		var told struct {
+			Time  float64
+			Count map[string]int `json:"count_per_ip"`
+		}
+		got := get(t, at+"/experiment/client?type="+kind+"&n=50")
+		if err := json.Unmarshal([]byte(got.body), &told); err != nil || told.Count["b0"] != 50 || told.Time < 10 {
+			t.Errorf("%s answered %s: %v", kind, got.body, err)
+		}
+	}
+	if got := get(t, at+"/experiment/client?type=ClientWithKubeResolver&n=5"); got.status != 400 || !strings.Contains(got.body, "there is no EndpointSlice API") {
+		t.Errorf("got %d %s", got.status, got.body)
+	}
+}
+
+func TestAReusedChannelOfStudy2GoesToOneOfSeveralTargets(t *testing.T) {
+	addrs := servers(t, &workload.Server{}, &workload.Server{})
+	at := serve(t, gateway.Options{Model: gateway.Threads, Target: target(t, addrs), Open: func(string) (caller.Target, error) {
+		return gateway.Target(addrs, settings.PickFirst)
+	}})
+	for range 3 {
+		if got := get(t, at+"/experiment/client?type=ClientWithReuseConn&n=20"); len(got.counted) != 1 {
+			t.Errorf("20 calls over one connection are %v", got.counted)
+		}
+	}
+	both := url.Values{}
+	testkit.Await(t, "new connections go to either", func() bool {
+		for id := range get(t, at+"/experiment/client?type=Client&n=5").counted {
+			both.Set(id, "")
+		}
+		return len(both) == 2
+	})
+}
