@@ -76,7 +76,7 @@ func labUp(c *cobra.Command, f upFlags) (err error) {
 		}
 	}
 	log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelError}))
-	servers, err := local.New(local.Options{Server: []string{self, "server"}, Log: log})
+	servers, err := local.New(local.Options{Server: []string{self, "server"}, Self: []string{self}, Log: log})
 	if err != nil {
 		return err
 	}

@@ -127,7 +127,7 @@ func conduct(c *cobra.Command, plan experiment.Plan, f runFlags) (document resul
 		return document, err
 	}
 	log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelError}))
-	cluster, err := local.New(local.Options{Server: []string{self, "server"}, Log: log})
+	cluster, err := local.New(local.Options{Server: []string{self, "server"}, Self: []string{self}, Log: log})
 	if err != nil {
 		return document, err
 	}

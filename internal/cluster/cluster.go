@@ -7,12 +7,15 @@ import (
 	"time"
 )
 
-// Cluster runs servers. [rpclab/internal/cluster/local] runs them as processes.
+// Cluster runs servers, and who calls them. [rpclab/internal/cluster/local] runs them as
+// processes.
 type Cluster interface {
 	// Deploy starts servers and returns when all of them are ready. It fails with
 	// the last log lines of the server that did not start.
 	Deploy(context.Context, Spec) (Deployment, error)
-	// Close ends every server of the cluster and frees everything it holds.
+	// Run starts a crew beside the backends and returns when every member can be talked to.
+	Run(context.Context, Crew) ([]Member, error)
+	// Close ends every server and every crew of the cluster and frees everything it holds.
 	Close() error
 }
 
@@ -23,6 +26,12 @@ type Spec struct {
 	Replicas int      // at least 1
 	Drain    time.Duration
 	Zones    int // that backends are dealt out to in turn; 0: one
+	// CPUs and Memory (bytes) are what a backend may use; 0: all there is.
+	CPUs   float64
+	Memory uint64
+	// Mesh is the service mesh whose proxy stands before each backend: linkerd, istio;
+	// empty: none.
+	Mesh string
 }
 
 // Deployment is a running service. A backend that dies is replaced, as a
@@ -92,10 +101,17 @@ type Service struct {
 	Port      int    `json:"port"`      // of every backend; 0: each has its own
 	// Host is the DNS name of the service: <name>.rpclab.local.
 	Host string `json:"host"`
-	// DNS is the address (host:port, UDP and TCP) of the name server for Host.
+	// DNS is the address (host:port, UDP and TCP) of the name server for Host; empty: the
+	// system's own.
 	DNS string `json:"dns"`
-	// API is the base URL of the EndpointSlice API (discovery.k8s.io/v1).
+	// API is the base URL of the EndpointSlice API (discovery.k8s.io/v1). One of https is a
+	// Kubernetes' own, asked as the pod's service account.
 	API string `json:"api"`
+	// VIP is the name or address of the service's virtual IP; empty: the cluster has none,
+	// and callers choose as it would.
+	VIP string `json:"vip,omitempty"`
+	// NodePort (host:port) takes calls at any node; empty: there are no nodes.
+	NodePort string `json:"node_port,omitempty"`
 	// Via is the proxy before the service (host:port), where a route has one.
 	Via string `json:"via,omitempty"`
 	// XDS is the control plane (host:port), where a route has one.

@@ -18,6 +18,8 @@ import (
 type Options struct {
 	// Server is the program of a backend and its first arguments: [rpclab server].
 	Server []string
+	// Self is rpclab itself, whose commands crews run.
+	Self []string
 	// OneAddress puts all backends on 127.0.0.1, each on a port of its own, as where
 	// the system has one loopback address. Routes by DNS do not work there.
 	OneAddress bool
