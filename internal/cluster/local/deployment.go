@@ -127,7 +127,7 @@ func (d *deployment) bury(r *replica, failed error) {
 	defer d.mu.Unlock()
 	d.replicas = slices.DeleteFunc(d.replicas, func(other *replica) bool { return other == r })
 	d.books.ended[r.id] = cluster.Usage{CPU: r.process.CPU() - r.baseline, MaxRSS: r.peak}
-	if calls, ok := r.finalCount(); ok && r.counted {
+	if calls, ok := r.Final(); ok && r.counted {
 		d.books.served[r.id] = calls - r.began
 	}
 	if d.ctx.Err() != nil || r.retired() {

@@ -17,9 +17,9 @@ import (
 func (d *deployment) Slow(_ context.Context, n int, by time.Duration, times float64) ([]string, error) {
 	slow := func(a *workload.Ailment) { a.Slow, a.Times = by, times }
 	if by == 0 && times == 0 {
-		return nil, d.all(func(r *replica) error { return r.ail(slow) })
+		return nil, d.all(func(r *replica) error { return r.Ail(slow) })
 	}
-	return d.each(n, func(r *replica) error { return r.ail(slow) })
+	return d.each(n, func(r *replica) error { return r.Ail(slow) })
 }
 
 // Fail makes the n oldest ready backends answer every call with a code.
@@ -29,14 +29,14 @@ func (d *deployment) Fail(_ context.Context, n int, name string) ([]string, erro
 		return nil, fmt.Errorf("fail with %q: no code of an error; there are UNAVAILABLE, INTERNAL, RESOURCE_EXHAUSTED, …", name)
 	}
 	return d.each(n, func(r *replica) error {
-		return r.ail(func(a *workload.Ailment) { a.Code = code })
+		return r.Ail(func(a *workload.Ailment) { a.Code = code })
 	})
 }
 
 // Flap turns the health of the n oldest ready backends to and fro; the probe sees it.
 func (d *deployment) Flap(_ context.Context, n int, every time.Duration) ([]string, error) {
 	return d.each(n, func(r *replica) error {
-		return r.ail(func(a *workload.Ailment) { a.Flap = every })
+		return r.Ail(func(a *workload.Ailment) { a.Flap = every })
 	})
 }
 
@@ -63,7 +63,7 @@ func (d *deployment) MisleadDNS(delay time.Duration, lie bool) error {
 // Recover ends everything that ails backends, and what is cut.
 func (d *deployment) Recover(context.Context) error {
 	d.publisher.Mislead(0, false)
-	well := d.all(func(r *replica) error { return r.ail(func(a *workload.Ailment) { *a = workload.Ailment{} }) })
+	well := d.all(func(r *replica) error { return r.Ail(func(a *workload.Ailment) { *a = workload.Ailment{} }) })
 	return errors.Join(cut.Heal(d.spec.Name), well)
 }
 

@@ -16,9 +16,9 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
 	"rpclab/internal/cluster"
+	"rpclab/internal/cluster/orders"
 	"rpclab/internal/measure"
 	"rpclab/internal/process"
-	"rpclab/internal/workload"
 )
 
 const (
@@ -39,12 +39,11 @@ type replica struct {
 	zone    string // empty: there is one
 	process *process.Process
 	channel *grpc.ClientConn // to its health service
-	counter *counter
+	*orders.Orders
 
 	mu       sync.Mutex
 	stopping bool
 	paused   bool
-	ails     workload.Ailment
 
 	// Of the deployment's books, under its lock.
 	baseline time.Duration // CPU time at ResetUsage
@@ -55,8 +54,8 @@ type replica struct {
 
 func startReplica(id string, addr netip.AddrPort, command []string, prober netip.Addr) (*replica, error) {
 	args := append(command[:len(command):len(command)], "--id", id, "--listen", addr.String(), "--supervised")
-	counter := newCounter()
-	p, err := process.Start(process.Spec{Args: args, Stdout: counter})
+	counts := orders.NewCounts()
+	p, err := process.Start(process.Spec{Args: args, Stdout: counts})
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +64,7 @@ func startReplica(id string, addr netip.AddrPort, command []string, prober netip
 		p.Kill()
 		return nil, err
 	}
-	return &replica{id: id, addr: addr, process: p, channel: channel, counter: counter, counted: true}, nil
+	return &replica{id: id, addr: addr, process: p, channel: channel, Orders: orders.New(id, p.Stdin, p, counts), counted: true}, nil
 }
 
 // awaitReady returns when gRPC health says SERVING. It fails with the server's last
@@ -178,6 +177,14 @@ func (r *replica) isPaused() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.paused
+}
+
+// count is how many calls it began in its life; not ok: it cannot say, or is paused.
+func (r *replica) count() (calls uint64, ok bool) {
+	if r.isPaused() {
+		return 0, false
+	}
+	return r.Count()
 }
 
 // sampleMemory notes the peak of memory, if the process still has it to show.
