@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"rpclab/internal/cluster"
 	"rpclab/internal/process"
 	"rpclab/internal/route/forward"
+	"rpclab/internal/route/part"
 	"rpclab/internal/route/slicewatch"
 )
 
@@ -30,7 +32,7 @@ func forwardCommand() *cobra.Command {
 				_, _ = io.Copy(io.Discard, c.InOrStdin())
 				cancel() // the supervisor is gone
 			}()
-			return runForward(ctx, listen, service)
+			return runForward(ctx, c.OutOrStdout(), listen, service)
 		},
 	}
 	flags := command.Flags()
@@ -41,7 +43,7 @@ func forwardCommand() *cobra.Command {
 	return command
 }
 
-func runForward(ctx context.Context, listen string, service cluster.Service) error {
+func runForward(ctx context.Context, stdout io.Writer, listen string, service cluster.Service) error {
 	if _, err := process.MaxFiles(); err != nil {
 		return err
 	}
@@ -53,6 +55,9 @@ func runForward(ctx context.Context, listen string, service cluster.Service) err
 	listener, err := net.Listen("tcp", listen)
 	if err != nil {
 		return fmt.Errorf("cannot listen on %s: %w", listen, err)
+	}
+	if err := part.Say(stdout, listener.Addr()); err != nil {
+		return errors.Join(err, listener.Close())
 	}
 	forward.Serve(ctx, listener.(*net.TCPListener), table)
 	return nil

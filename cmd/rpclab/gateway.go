@@ -22,6 +22,7 @@ import (
 	"rpclab/internal/nearest"
 	"rpclab/internal/process"
 	"rpclab/internal/route"
+	"rpclab/internal/route/part"
 	"rpclab/internal/route/settings"
 )
 
@@ -115,6 +116,9 @@ func runGateway(c *cobra.Command, f gatewayFlags) error {
 			_, _ = io.Copy(io.Discard, c.InOrStdin())
 			os.Exit(exitLab)
 		}()
+		if err := part.Say(c.OutOrStdout(), listener.Addr()); err != nil {
+			return errors.Join(err, g.Close())
+		}
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "rpclab: gateway on http://%s\n", listener.Addr())
 	return errors.Join(gateway.Serve(c.Context(), listener, g.Handler()), g.Close())

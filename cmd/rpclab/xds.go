@@ -16,6 +16,7 @@ import (
 
 	"rpclab/internal/nearest"
 	"rpclab/internal/route/controlplane"
+	"rpclab/internal/route/part"
 	"rpclab/internal/route/settings"
 )
 
@@ -79,6 +80,7 @@ are called when none in zone-0 answers.`,
 					_, _ = io.Copy(io.Discard, c.InOrStdin())
 					os.Exit(exitLab) // the supervisor is gone
 				}()
+				plane.Serving = func() { _ = part.Say(c.OutOrStdout(), listener.Addr()) } // who does not hear it is gone
 			}
 			return plane.Serve(c.Context(), listener)
 		},

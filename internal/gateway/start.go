@@ -3,14 +3,11 @@ package gateway
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"net/http"
 	"strconv"
 	"time"
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/process"
-	"rpclab/internal/route"
 	"rpclab/internal/route/part"
 	"rpclab/internal/route/settings"
 )
@@ -35,10 +32,7 @@ type Running struct {
 // Start runs `rpclab gateway` and returns when it answers.
 func Start(ctx context.Context, p Place) (Running, error) {
 	if p.Listen == "" {
-		var err error
-		if p.Listen, err = route.FreeAddress(); err != nil {
-			return Running{}, err
-		}
+		p.Listen = "127.0.0.1:0"
 	}
 	service, err := json.Marshal(p.Service)
 	if err != nil {
@@ -52,24 +46,9 @@ func Start(ctx context.Context, p Place) (Running, error) {
 		Name: "gateway", Role: part.Gateway, Grace: 2 * time.Second,
 		Run: process.Spec{Args: append(p.Self[:len(p.Self):len(p.Self)], "gateway", "--supervised",
 			"--listen", p.Listen, "--route", p.Route, "--service", string(service), "--settings", string(ways), "--model", p.Model, "--seed", strconv.FormatUint(p.Seed, 10))},
-		Ready: func(ctx context.Context) error { return ready(ctx, p.Listen) },
 	})
-	return Running{running, p.Listen}, err
-}
-
-func ready(ctx context.Context, address string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/-/ready", nil)
 	if err != nil {
-		return err
+		return Running{}, err
 	}
-	transport := &http.Transport{DisableKeepAlives: true} // without the environment's proxy
-	answer, err := transport.RoundTrip(request)
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("the gateway at %s answers %s", address, answer.Status)
-	}
-	return nil
+	return Running{running, running.Address()}, nil
 }

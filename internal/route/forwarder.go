@@ -2,7 +2,6 @@ package route
 
 import (
 	"context"
-	"net"
 	"slices"
 
 	"rpclab/internal/caller"
@@ -21,25 +20,13 @@ func standForwarder(ctx context.Context, s cluster.Service, _ settings.Settings,
 	args := []string{"forward", "--listen", at, "--api", s.API, "--namespace", s.Namespace, "--service", s.Name}
 	p, err := part.Start(ctx, part.Spec{
 		Name: "forwarder", Role: part.Proxy, Run: process.Spec{Args: slices.Concat(h.Self, args)},
-		Ready: listens(at), Again: true,
+		Again: true,
 	})
 	if err != nil {
 		return Standing{}, err
 	}
 	s.Via = at
 	return Standing{Services: []cluster.Service{s}, Parts: []*part.Part{p}}, nil
-}
-
-// listens says that something listens at an address, which the forwarder does once it
-// knows the endpoints.
-func listens(at string) func(context.Context) error {
-	return func(ctx context.Context) error {
-		conn, err := new(net.Dialer).DialContext(ctx, "tcp", at)
-		if err != nil {
-			return err
-		}
-		return conn.Close()
-	}
 }
 
 // openForwarder needs nothing of the caller: the address is an ordinary one.

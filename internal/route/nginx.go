@@ -2,6 +2,7 @@ package route
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"net/http"
@@ -86,9 +87,6 @@ var nginxBalance = map[string]string{
 	settings.Random:       "random",
 }
 
-// ask is a path that no gRPC method has.
-const ask = "/generation"
-
 // standNginx starts nginx and has it read its configuration anew when backends change,
 // as its ingress controller does.
 func standNginx(ctx context.Context, s cluster.Service, o settings.Settings, h Host) (Standing, error) {
@@ -101,7 +99,7 @@ func standNginx(ctx context.Context, s cluster.Service, o settings.Settings, h H
 		return Standing{}, err
 	}
 	return standProxies(ctx, s, o, h, known, func(at spot) (proxy, error) {
-		p := &nginx{spot: at, workers: o.Proxy.Workers, balance: nginxBalance[o.Policy], written: known.now().Addrs(), signalled: true}
+		p := &nginx{spot: at, ask: "/" + rand.Text(), workers: o.Proxy.Workers, balance: nginxBalance[o.Policy], written: known.now().Addrs(), signalled: true}
 		text, err := p.configure(p.written)
 		return proxy{
 			files: map[string]string{"nginx.conf": text},
@@ -120,6 +118,7 @@ func standNginx(ctx context.Context, s cluster.Service, o settings.Settings, h H
 // nginx is a running master with its workers.
 type nginx struct {
 	spot
+	ask     string // a path of its own, at which no method and no stranger answers
 	workers int
 	balance string
 
@@ -135,7 +134,7 @@ func (p *nginx) configure(backends []string) (string, error) {
 	var text strings.Builder
 	err := nginxConfig.Execute(&text, map[string]any{
 		"Name": p.name, "Root": os.Geteuid() == 0, "Workers": p.workers,
-		"Balance": p.balance, "Backends": backends, "Listen": p.listen, "Ask": ask, "Generation": p.generation,
+		"Balance": p.balance, "Backends": backends, "Listen": p.listen, "Ask": p.ask, "Generation": p.generation,
 	})
 	return text.String(), err
 }
@@ -181,7 +180,7 @@ func (p *nginx) inForce(ctx context.Context) (string, error) {
 	http2.SetUnencryptedHTTP2(true)
 	transport := &http.Transport{Protocols: &http2} // of its own: each question on a new connection
 	defer transport.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.listen+ask, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.listen+p.ask, nil)
 	if err != nil {
 		return "", err
 	}
@@ -190,6 +189,9 @@ func (p *nginx) inForce(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("what listens on %s is not this nginx: it answers %s", p.listen, answer.Status)
+	}
 	said, err := io.ReadAll(io.LimitReader(answer.Body, 100))
 	return string(said), err
 }

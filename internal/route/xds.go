@@ -9,7 +9,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
-	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/xds"
 
@@ -49,20 +48,8 @@ func startControlPlane(ctx context.Context, s cluster.Service, o settings.Settin
 		Run: process.Spec{Args: append(h.Self[:len(h.Self):len(h.Self)], "xds", "--supervised",
 			"--endpoints", s.API, "--service", s.Name, "--namespace", s.Namespace,
 			"--listen", address, "--settings", string(ways))},
-		Ready: func(ctx context.Context) error { return healthy(ctx, address) },
 	})
 	return plane, address, err
-}
-
-// healthy says whether the server at an address serves.
-func healthy(ctx context.Context, address string) error {
-	channel, err := dialControlPlane(address)
-	if err != nil {
-		return err
-	}
-	defer channel.Close()
-	_, err = healthv1.NewHealthClient(channel).Check(ctx, &healthv1.HealthCheckRequest{})
-	return err
 }
 
 func dialControlPlane(address string) (*grpc.ClientConn, error) {

@@ -35,6 +35,9 @@ type Server struct {
 
 	Token string // that every client has to send; empty: none
 	Log   *slog.Logger
+	// Serving is called once, when the endpoints are known and clients are answered; nil:
+	// nobody has to know.
+	Serving func()
 }
 
 // Serve answers clients until ctx ends. It begins when the endpoints are known for the
@@ -64,6 +67,10 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	s.Log.Info("serving", "service", s.Service, "address", listener.Addr().String())
+
+	if s.Serving != nil {
+		s.Serving()
+	}
 
 	var err error
 	ended := 0

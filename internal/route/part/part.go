@@ -34,7 +34,8 @@ type Spec struct {
 	Role string // [Proxy], [Gateway] or [Control]
 	Run  process.Spec
 	// Ready says when it serves; it is called until it returns nil, or the process ends,
-	// and again for every process that takes the place of one that was killed.
+	// and again for every process that takes the place of one that was killed. nil: the
+	// program says so itself, by [Say].
 	Ready func(context.Context) error
 	// Again starts the process again at once when it is killed, as a kubelet does. One
 	// that ends by itself is a loss and stays away.
@@ -51,6 +52,7 @@ type Part struct {
 
 	mu       sync.Mutex
 	process  *process.Process // nil: none is ready
+	address  string           // that it said
 	closed   bool
 	spent    spending
 	losses   []string
@@ -70,29 +72,39 @@ func Start(ctx context.Context, s Spec) (*Part, error) {
 
 // launch starts a process; call it with p.turn held.
 func (p *Part) launch(ctx context.Context) error {
-	running, err := process.Start(p.Run)
+	run, ready := p.Run, p.Ready
+	var said word
+	if ready == nil {
+		run.Stdout = &said
+		ready = func(context.Context) error {
+			_, err := said.address()
+			return err
+		}
+	}
+	running, err := process.Start(run)
 	if err != nil {
 		return fmt.Errorf("start %s: %w", p.Name, err)
 	}
-	if err := p.awaitReady(ctx, running); err != nil {
+	if err := p.awaitReady(ctx, running, ready); err != nil {
 		running.Kill()
 		return err
 	}
 	p.mu.Lock()
 	p.process = running
+	p.address, _ = said.address()
 	p.mu.Unlock()
 	p.watchers.Go(func() { p.watch(running) })
 	return nil
 }
 
-func (p *Part) awaitReady(ctx context.Context, running *process.Process) error {
+func (p *Part) awaitReady(ctx context.Context, running *process.Process, ready func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		ask, done := context.WithTimeout(ctx, askTimeout)
-		err := p.Ready(ask)
+		err := ready(ask)
 		done()
 		select {
 		case <-running.Done(): // whoever answered was not this one
@@ -144,6 +156,13 @@ func (p *Part) Kill(ctx context.Context) error {
 		return p.launch(ctx)
 	}
 	return nil
+}
+
+// Address is where the process said that it listens (host:port); empty: it does not say.
+func (p *Part) Address() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.address
 }
 
 // Signal sends the process a signal.

@@ -221,3 +221,28 @@ func (p *pids) last() (id int) {
 	_, _ = fmt.Sscan(p.text.String(), &id)
 	return id
 }
+
+func TestAPartOfOurOwnIsReadyWhenItSaysWhereItListens(t *testing.T) {
+	s := shell(t, "printf 'serving 127.0.0.1:'; until [ -e $READY ]; do sleep 0.01; done; echo 8080; echo more; sleep 60")
+	s.Ready = nil
+	started := make(chan *part.Part, 1)
+	go func() {
+		p, err := part.Start(t.Context(), s)
+		if err != nil {
+			t.Error(err)
+		}
+		started <- p
+	}()
+	ready := strings.TrimPrefix(s.Run.Env[0], "READY=")
+	if err := os.WriteFile(ready, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := <-started
+	if p == nil {
+		return
+	}
+	defer p.Close()
+	if p.Address() != "127.0.0.1:8080" {
+		t.Errorf("it listens at %q", p.Address())
+	}
+}

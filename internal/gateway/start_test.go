@@ -1,0 +1,46 @@
+package gateway_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"rpclab/internal/cluster"
+	"rpclab/internal/gateway"
+	"rpclab/internal/testkit"
+)
+
+// place is a gateway to backends that nobody runs: it connects at its first call.
+func place(t *testing.T) gateway.Place {
+	t.Helper()
+	return gateway.Place{
+		Self: []string{testkit.Rpclab(t)}, Route: "forwarder", Model: gateway.Threads,
+		Service: cluster.Service{Name: "greeter", Via: "127.0.0.1:9"},
+	}
+}
+
+func TestAGatewaySaysWhereItListens(t *testing.T) {
+	running, err := gateway.Start(t.Context(), place(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer running.Close()
+	if got := ask(t, http.MethodGet, "http://"+running.Address+"/-/ready"); got.body != "ready\n" {
+		t.Errorf("at %s somebody says %q", running.Address, got.body)
+	}
+}
+
+func TestAStrangerInThePlaceOfAGatewayIsNotBelieved(t *testing.T) {
+	stranger := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})) // 200 to everything
+	defer stranger.Close()
+	p := place(t)
+	p.Listen = stranger.Listener.Addr().String()
+	running, err := gateway.Start(t.Context(), p)
+	if err == nil {
+		running.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), "gateway ended before it was ready") || !strings.Contains(err.Error(), "cannot listen on "+p.Listen) {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,83 @@
+package route_test
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"rpclab/internal/route"
+	"rpclab/internal/route/settings"
+)
+
+// stranger is who answers in the place of a part, whatever it is asked: gRPC's health
+// and, as nginx would, the number of its configuration.
+func stranger(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := grpc.NewServer()
+	healthpb.RegisterHealthServer(calls, health.NewServer())
+	var http2 http.Protocols
+	http2.SetUnencryptedHTTP2(true)
+	server := &http.Server{Protocols: &http2, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Content-Type") == "application/grpc" {
+			calls.ServeHTTP(w, r)
+			return
+		}
+		if r.URL.Path == "/generation" {
+			fmt.Fprint(w, "1")
+			return
+		}
+		http.NotFound(w, r)
+	})}
+	go func() { _ = server.Serve(listener) }() // ends with Close
+	t.Cleanup(func() {
+		_ = server.Close()
+		calls.Stop()
+	})
+	return listener.Addr().String()
+}
+
+// A port that was free a moment ago may be another's by the time it is listened on.
+func TestAStrangerInThePlaceOfAPartIsNotBelieved(t *testing.T) {
+	for _, c := range []struct{ route, says string }{
+		{"forwarder", "forwarder ended before it was ready"},
+		{"xds", "xds ended before it was ready"},
+		{"envoy", "xds ended before it was ready"}, // whose control plane it is
+		{"nginx", "nginx-0 ended before it was ready"},
+	} {
+		t.Run(c.route, func(t *testing.T) {
+			g := startGreeters(t, 1)
+			r, err := route.Lookup(c.route)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir, err := os.MkdirTemp("", "rpclab-")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer os.RemoveAll(dir)
+			taken := stranger(t)
+			standing, err := r.Stand(t.Context(), g.service, settings.Settings{Proxy: settings.Proxy{Workers: 1}}, route.Host{
+				Self: g.self(), Dir: dir, Callers: 1, Listen: func() (string, error) { return taken, nil },
+			})
+			if err == nil {
+				t.Errorf("%s took the stranger for its own", c.route)
+				_ = standing.Close()
+				return
+			}
+			if !strings.Contains(err.Error(), c.says) || !strings.Contains(strings.ToLower(err.Error()), "address already in use") {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
