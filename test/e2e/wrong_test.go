@@ -78,6 +78,11 @@ func TestWrongRequests(t *testing.T) {
 		{"gate-unknown-metric", func() []string { return []string{"compare", "latest", "latest", "--gate", "p98 ratio < 1.05"} }},
 		{"gate-no-ratio", func() []string { return []string{"compare", "latest", "latest", "--gate", "p99 < 1.05"} }},
 		{"gate-no-number", func() []string { return []string{"compare", "latest", "latest", "--gate", "p99 ratio < 5%"} }},
+		{"image-nowhere", func() []string { return []string{"image", "build"} }},
+		{"image-to-standard-output", func() []string { return []string{"image", "build", "--output", "-"} }},
+		{"image-unknown-proxy", func() []string { return []string{"image", "build", "--output", "i.tar", "--with", "envoi"} }},
+		{"image-platform", func() []string { return []string{"image", "build", "--output", "i.tar", "--platform", "windows/amd64"} }},
+		{"image-name", func() []string { return []string{"image", "build", "--output", "i.tar", "--name", "RPCLab"} }},
 		{"xds-no-endpoints", func() []string { return []string{"xds"} }},
 		{"xds-unknown-policy", func() []string { return []string{"xds", "--endpoints", "127.0.0.1:1", "--policy", "least_conn"} }},
 		{"xds-no-address", func() []string { return []string{"xds", "--endpoints", "greeter:50051"} }},
@@ -158,6 +163,7 @@ func TestHelp(t *testing.T) {
 		{"--help"}, {"run", "--help"}, {"list", "--help"}, {"runs", "--help"}, {"report", "--help"},
 		{"compare", "--help"}, {"server", "--help"}, {"doctor", "--help"}, {"schema", "--help"}, {"list"},
 		{"xds", "--help"}, {"gateway", "--help"}, {"lab", "up", "--help"}, {"lab", "reset", "--help"},
+		{"image", "build", "--help"},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			s := rpclab(t, args...)

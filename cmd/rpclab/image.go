@@ -1,0 +1,133 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"rpclab/internal/image"
+	"rpclab/internal/tool"
+)
+
+// imageFlags are what `rpclab image build` can be told.
+type imageFlags struct {
+	name, output, push, platform string
+	with                         []string
+}
+
+func imageCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "image",
+		Short: "Make the container image that runs on Kubernetes take",
+		Args:  knownCommand,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	command.AddCommand(imageBuildCommand())
+	return command
+}
+
+func imageBuildCommand() *cobra.Command {
+	var f imageFlags
+	command := &cobra.Command{
+		Use:   "build (--output FILE.tar | --push NAME)",
+		Short: "Make a container image of this program, without a container engine",
+		Long: `Makes a container image of this program and of the proxies that are installed
+here, and prints its name, which is the one that a run on Kubernetes asks for.
+It runs as a user who is not root, on a root file system that is read-only.`,
+		Example: `  rpclab image build --push registry.example.com/team/rpclab:v1
+
+  rpclab image build --output rpclab.tar
+  ctr -n k8s.io images import rpclab.tar       on every node`,
+		Args: noArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return buildImage(c, f) },
+	}
+	flags := command.Flags()
+	flags.StringVar(&f.name, "name", "", "of the image in --output (default: rpclab and this version, or --push)")
+	flags.StringVar(&f.output, "output", "", "write an OCI archive to this `file`")
+	flags.StringVar(&f.push, "push", "", "push to a registry as `name`, with the credentials of docker login")
+	flags.StringVar(&f.platform, "platform", "", "`linux/ARCHITECTURE` (default: this machine's architecture)")
+	flags.StringSliceVar(&f.with, "with", nil, "`proxies` to take along, comma-separated; '' is none (default: all that are installed)")
+	return command
+}
+
+func buildImage(c *cobra.Command, f imageFlags) (err error) {
+	if f.output == "" && f.push == "" {
+		return usage{errors.New("where does the image go? Say it with --output FILE.tar or --push NAME\nSee 'rpclab image build --help'")}
+	}
+	if f.output == "-" {
+		return usage{errors.New("--output -: standard output has the image's name already; name a file")}
+	}
+	if err := (outputs{json: f.output}).check(); err != nil {
+		return usage{err}
+	}
+	o := image.Options{}
+	if o.Platform, err = image.Platform(f.platform); err != nil {
+		return usage{fmt.Errorf("--platform: %w", err)}
+	}
+	if o.Version, err = image.Version(); err != nil {
+		return err
+	}
+	if o.Tools, err = f.tools(c, o); err != nil {
+		return err
+	}
+	if f.name == "" {
+		f.name = f.push
+	}
+	if f.name == "" {
+		if f.name, err = image.DefaultName(); err != nil {
+			return err
+		}
+	}
+	if _, err := image.Full(f.name); err != nil {
+		return usage{err}
+	}
+	dir, err := os.MkdirTemp("", "rpclab-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if o.Program, err = image.Program(c.Context(), o.Platform, dir); err != nil {
+		return err
+	}
+	built, err := image.Build(o)
+	if err != nil {
+		return err
+	}
+	if f.output != "" {
+		if err := image.WriteArchive(f.output, f.name, built); err != nil {
+			return err
+		}
+	}
+	if f.push != "" {
+		if err := image.Push(c.Context(), f.push, built); err != nil {
+			return err
+		}
+	}
+	if len(o.Tools) == 0 {
+		o.Tools = []string{"none"}
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "rpclab: an image for %s; proxies in it: %s\n", o.Platform, strings.Join(o.Tools, ", "))
+	fmt.Fprintln(c.OutOrStdout(), f.name)
+	return nil
+}
+
+// tools are the proxies asked for, or all that are installed here and run on the platform.
+func (f imageFlags) tools(c *cobra.Command, o image.Options) (names []string, err error) {
+	if c.Flags().Changed("with") {
+		for _, name := range f.with {
+			if _, err := tool.Lookup(name); err != nil {
+				return nil, usage{fmt.Errorf("--with: %w", err)}
+			}
+		}
+		return f.with, nil
+	}
+	for _, t := range tool.All() {
+		if _, err := tool.Find(t.Name); err == nil && image.Own(o.Platform) {
+			names = append(names, t.Name)
+		}
+	}
+	return names, nil
+}

@@ -1,0 +1,123 @@
+// Package image makes the container image of this very program without a container
+// engine, for clusters to run.
+package image
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"rpclab/internal/tool"
+)
+
+// User is who the image's processes are: nobody that a node knows.
+const User = 65532
+
+// Entrypoint is where the program lies in the image.
+const Entrypoint = "/rpclab"
+
+// binaries is where the programs of others lie, which is on the image's PATH.
+const binaries = "/usr/bin"
+
+// Options say what is in an image.
+type Options struct {
+	Program  string   // path of rpclab, for the platform
+	Tools    []string // programs of others to take along, by the names of [tool.All]
+	Platform v1.Platform
+	Version  string // for a label
+}
+
+// Platform reads linux/amd64; empty: Linux on this machine's architecture. Containers run
+// on Linux.
+func Platform(text string) (v1.Platform, error) {
+	if text == "" {
+		return v1.Platform{OS: "linux", Architecture: runtime.GOARCH}, nil
+	}
+	system, architecture, ok := strings.Cut(text, "/")
+	if !ok || system != "linux" || architecture == "" || strings.Contains(architecture, "/") {
+		return v1.Platform{}, fmt.Errorf("platform %q: it has to be linux/ARCHITECTURE, such as linux/amd64 or linux/arm64", text)
+	}
+	return v1.Platform{OS: system, Architecture: architecture}, nil
+}
+
+// Own says whether programs of this machine run on the platform.
+func Own(p v1.Platform) bool { return p.OS == runtime.GOOS && p.Architecture == runtime.GOARCH }
+
+// Build makes an image: of the same programs always the same one. What changes seldom lies
+// in the lower layers, so that nodes have it already: user and certificates, then a layer
+// for each program of others with the libraries that it needs, then rpclab.
+func Build(o Options) (v1.Image, error) {
+	layers := []contents{base()}
+	have := map[string]bool{} // by path in the image
+	for _, name := range o.Tools {
+		if !Own(o.Platform) {
+			return nil, fmt.Errorf("%s of this machine (%s/%s) does not run on %s: leave it out by --with ''",
+				name, runtime.GOOS, runtime.GOARCH, o.Platform)
+		}
+		path, err := tool.Find(name)
+		if err != nil {
+			return nil, err
+		}
+		layer, err := programs(have, map[string]string{binaries + "/" + name: path})
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, layer)
+	}
+	if len(o.Tools) > 0 {
+		// The guard of a proxy that has workers is a shell script ([rpclab/internal/process]).
+		shell, err := programs(have, map[string]string{"/bin/sh": "/bin/sh"})
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, shell)
+	}
+	own, err := programs(have, map[string]string{Entrypoint: o.Program})
+	if err != nil {
+		return nil, err
+	}
+	return assemble(append(layers, own), o)
+}
+
+func assemble(layers []contents, o Options) (v1.Image, error) {
+	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+	for _, c := range layers {
+		layer, err := c.layer()
+		if err != nil {
+			return nil, err
+		}
+		if image, err = mutate.Append(image, mutate.Addendum{
+			Layer: layer, MediaType: types.OCILayer, History: v1.History{Created: v1.Time{Time: epoch}, CreatedBy: "rpclab image build", Comment: c.what},
+		}); err != nil {
+			return nil, fmt.Errorf("layer %s: %w", c.what, err)
+		}
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	config = config.DeepCopy()
+	config.OS, config.Architecture = o.Platform.OS, o.Platform.Architecture
+	config.Created = v1.Time{Time: epoch}
+	config.Config = v1.Config{
+		User:       fmt.Sprintf("%d:%d", User, User), // as numbers, by which a kubelet sees that it is not root
+		Entrypoint: []string{Entrypoint},
+		Env:        []string{"PATH=" + binaries + ":/bin"},
+		WorkingDir: "/tmp",
+		Labels: map[string]string{
+			"org.opencontainers.image.title":       "rpclab",
+			"org.opencontainers.image.description": "Measure how services should talk to each other",
+			"org.opencontainers.image.version":     o.Version,
+		},
+	}
+	return mutate.ConfigFile(image, config)
+}
+
+// epoch is the time of everything in an image, so that it does not hang on when it was made.
+var epoch = time.Unix(0, 0).UTC()

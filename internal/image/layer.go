@@ -1,0 +1,97 @@
+package image
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// contents are the files of a layer, by their path in the image.
+type contents struct {
+	what  string // envoy, for the image's history
+	files map[string]file
+}
+
+// file is a regular file or, with the mode's bit, a directory.
+type file struct {
+	mode fs.FileMode
+	from string // path on this machine; empty: text is all of it
+	text string
+}
+
+// layer packs the files. It reads them once, and keeps them compressed in memory.
+func (c contents) layer() (v1.Layer, error) {
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+		reader, writer := io.Pipe()
+		go func() { writer.CloseWithError(c.pack(writer)) }()
+		return reader, nil
+	}, tarball.WithCompressionLevel(gzip.BestSpeed), tarball.WithCompressedCaching, tarball.WithMediaType(types.OCILayer))
+	if err != nil {
+		return nil, fmt.Errorf("pack %s: %w", c.what, err)
+	}
+	return layer, nil
+}
+
+// pack writes a tar in which only contents matter: names in order, no time, everything root's.
+func (c contents) pack(w io.Writer) error {
+	archive := tar.NewWriter(w)
+	all := maps.Clone(c.files)
+	for name := range c.files {
+		for dir := path.Dir(name); dir != "/"; dir = path.Dir(dir) {
+			if _, ok := all[dir]; !ok {
+				all[dir] = file{mode: fs.ModeDir | 0o755}
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if err := add(archive, name, all[name]); err != nil {
+			return err
+		}
+	}
+	return archive.Close()
+}
+
+func add(archive *tar.Writer, name string, f file) error {
+	header := &tar.Header{Format: tar.FormatPAX, Name: strings.TrimPrefix(name, "/"), ModTime: epoch, Mode: int64(f.mode.Perm())}
+	if f.mode&fs.ModeSticky != 0 {
+		header.Mode |= 0o1000
+	}
+	if f.mode.IsDir() {
+		header.Typeflag, header.Name = tar.TypeDir, header.Name+"/"
+		return archive.WriteHeader(header)
+	}
+	header.Typeflag = tar.TypeReg
+	var from io.Reader = bytes.NewReader([]byte(f.text))
+	header.Size = int64(len(f.text))
+	if f.from != "" {
+		opened, err := os.Open(f.from)
+		if err != nil {
+			return err
+		}
+		defer opened.Close()
+		info, err := opened.Stat()
+		if err != nil {
+			return err
+		}
+		from, header.Size = opened, info.Size()
+	}
+	if err := archive.WriteHeader(header); err != nil {
+		return err
+	}
+	if _, err := io.Copy(archive, from); err != nil {
+		return fmt.Errorf("%s: %w", f.from, err)
+	}
+	return nil
+}

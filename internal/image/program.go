@@ -1,0 +1,71 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"rpclab/internal/process"
+)
+
+// module is what go.mod calls the source of this program.
+const module = "rpclab"
+
+// Program is the path of this program for a platform: the running one where it runs there,
+// with whatever libraries it needs, so that what runs in the cluster is what runs here. For another
+// platform it is built in dir from the source, in whose tree this has to run then.
+func Program(ctx context.Context, p v1.Platform, dir string) (string, error) {
+	if Own(p) {
+		return os.Executable()
+	}
+	root, err := source()
+	if err != nil {
+		return "", fmt.Errorf("this program does not run on %s, and to build one that does: %w", p, err)
+	}
+	compiler, err := exec.LookPath("go")
+	if err != nil {
+		return "", fmt.Errorf("this program does not run on %s, and Go, to build one that does, is missing: install it (https://go.dev/dl), or make the image on %s", p, p)
+	}
+	program := filepath.Join(dir, module)
+	build, err := process.Start(process.Spec{
+		Args: []string{compiler, "-C", root, "build", "-trimpath", "-o", program, module + "/cmd/" + module},
+		Env:  []string{"CGO_ENABLED=0", "GOOS=" + p.OS, "GOARCH=" + p.Architecture},
+	})
+	if err != nil {
+		return "", err
+	}
+	select {
+	case <-build.Done():
+	case <-ctx.Done():
+		build.Kill()
+		return "", ctx.Err()
+	}
+	if build.Err() != nil {
+		return "", fmt.Errorf("build %s for %s in %s: %w\n%s", module, p, root, build.Err(), build.Log())
+	}
+	return program, nil
+}
+
+// source is the root of the tree in which this runs.
+func source() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err == nil && strings.HasPrefix(string(text), "module "+module+"\n") {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("run this in the source tree of " + module + ", or make the image on that platform")
+		}
+		dir = filepath.Dir(dir)
+	}
+}

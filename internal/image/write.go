@@ -1,0 +1,92 @@
+package image
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+// WriteArchive writes an OCI archive (the image layout in a tar), which is whole or not
+// there at all. The name is what `ctr images import` calls the image.
+func WriteArchive(path, called string, image v1.Image) (err error) {
+	full, err := Full(called)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "rpclab-image-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	root, err := layout.Write(dir, empty.Index)
+	if err != nil {
+		return err
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		return err
+	}
+	if err := root.AppendImage(image, layout.WithPlatform(v1.Platform{OS: config.OS, Architecture: config.Architecture}), layout.WithAnnotations(map[string]string{
+		"io.containerd.image.name":          full,
+		"org.opencontainers.image.ref.name": full,
+	})); err != nil {
+		return err
+	}
+	out, err := os.CreateTemp(filepath.Dir(path), ".rpclab-")
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(out.Name())
+		}
+	}()
+	if err := errors.Join(pack(out, dir), out.Chmod(0o644), out.Close()); err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	return os.Rename(out.Name(), path)
+}
+
+// pack writes a directory as a tar.
+func pack(out *os.File, dir string) error {
+	archive := tar.NewWriter(out)
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error { // in order
+		if err != nil || path == dir {
+			return err
+		}
+		at, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		f := file{mode: 0o644, from: path}
+		if entry.IsDir() {
+			f = file{mode: fs.ModeDir | 0o755}
+		}
+		return add(archive, filepath.ToSlash(at), f)
+	})
+	return errors.Join(err, archive.Close())
+}
+
+// Push gives the image to a registry, with the credentials that the user's container tools
+// have for it (docker login).
+func Push(ctx context.Context, reference string, image v1.Image) error {
+	ref, err := name.ParseReference(reference)
+	if err != nil {
+		return fmt.Errorf("image name %q: %w", reference, err)
+	}
+	if err := remote.Write(ref, image, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
+		return fmt.Errorf("push %s: the registry %s refuses: %w\nLog in to it as container tools do (docker login %s), or write the image to a file by --output", ref, ref.Context().RegistryStr(), err, ref.Context().RegistryStr())
+	}
+	return nil
+}
