@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
+	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	"rpclab/internal/wire"
 	"rpclab/internal/workload"
@@ -78,7 +79,7 @@ func run(cfg wire.Config, call wire.Call, p wire.Pace) (summary, error) {
 	if err := engine.Connect(context.Background()); err != nil {
 		return summary{}, err
 	}
-	recorder, _, _, err := engine.Run(context.Background(), p)
+	recorder, _, _, err := engine.Run(context.Background(), p, measure.Cue{})
 	if err != nil {
 		return summary{}, err
 	}

@@ -63,9 +63,10 @@ type Caller interface {
 
 // Session makes calls over the channels of one job.
 type Session interface {
-	// Run makes the calls of a pace. It returns when the last one has ended; when ctx
-	// ends it makes no more and gives up those under way. What calls did is in the
-	// recorder, with the CPU time that they cost, never in the error.
-	Run(context.Context, pace.Pace) (*measure.Recorder, time.Time, error)
+	// Run makes the calls of a pace, at its cue, and returns when the last one has ended,
+	// with the moment from which they were due; when ctx ends it makes no more and gives
+	// up those under way. What calls did is in the recorder, with the CPU time that they
+	// cost, never in the error.
+	Run(context.Context, pace.Pace, measure.Cue) (*measure.Recorder, time.Time, error)
 	Close() error
 }

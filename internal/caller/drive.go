@@ -20,36 +20,41 @@ type Do func(ctx context.Context, n uint64) (backend, code, message string)
 // answered.
 type DoMany func(ctx context.Context, n uint64) (answered map[string]uint64, code, message string)
 
-// Drive makes the calls of a pace with do, in goroutines, and records them against
+// Drive makes the calls of a pace with do, at its cue, in goroutines, and records them against
 // the moment they were due, and as late when that is longer ago than late (0:
 // [measure.Late]). It returns the recorder and the moment the load began.
 // ended is told of each call too, by many goroutines at once; nil: nobody asks.
-func Drive(ctx context.Context, p pace.Pace, late time.Duration, do Do, ended func(measure.Call)) (*measure.Recorder, time.Time) {
+func Drive(ctx context.Context, p pace.Pace, cue measure.Cue, late time.Duration, do Do, ended func(measure.Call)) (*measure.Recorder, time.Time) {
 	one := func(ctx context.Context, n uint64) (c measure.Call) {
 		c.Backend, c.Code, c.Message = do(ctx, n)
 		return c
 	}
-	return drive(ctx, p, late, one, ended)
+	return drive(ctx, p, cue, late, one, ended)
 }
 
 // DriveMany is [Drive] for calls that stand for several.
-func DriveMany(ctx context.Context, p pace.Pace, late time.Duration, do DoMany) (*measure.Recorder, time.Time) {
+func DriveMany(ctx context.Context, p pace.Pace, cue measure.Cue, late time.Duration, do DoMany) (*measure.Recorder, time.Time) {
 	many := func(ctx context.Context, n uint64) (c measure.Call) {
 		c.Answered, c.Code, c.Message = do(ctx, n)
 		return c
 	}
-	return drive(ctx, p, late, many, nil)
+	return drive(ctx, p, cue, late, many, nil)
 }
 
-func drive(ctx context.Context, p pace.Pace, late time.Duration, do func(context.Context, uint64) measure.Call, ended func(measure.Call)) (*measure.Recorder, time.Time) {
+func drive(ctx context.Context, p pace.Pace, cue measure.Cue, late time.Duration, do func(context.Context, uint64) measure.Call, ended func(measure.Call)) (*measure.Recorder, time.Time) {
 	d := driver{ctx: ctx, pace: p, do: do, ended: ended, shards: measure.NewShards(2*runtime.GOMAXPROCS(0), late)}
 	before, errBefore := measure.CPU(os.Getpid())
-	d.start = time.Now()
-	if p.Open() {
+	d.start = cue.Start()
+	unwatch := cue.Watch(d.start, d.shards.Count)
+	defer unwatch()
+	switch {
+	case !d.sleepUntil(0):
+	case p.Open():
 		d.open()
-	} else {
+	default:
 		d.closed()
 	}
+	unwatch()
 	after, errAfter := measure.CPU(os.Getpid())
 	merged := d.shards.Merged()
 	if errBefore == nil && errAfter == nil { // else it stays 0: unknown

@@ -35,7 +35,7 @@ func answer(service time.Duration) caller.Do {
 
 func drive(t *testing.T, p pace.Pace, do caller.Do) measure.Measurement {
 	t.Helper()
-	recorder, _ := caller.Drive(t.Context(), p, 0, do, nil)
+	recorder, _ := caller.Drive(t.Context(), p, measure.Cue{}, 0, do, nil)
 	m, err := recorder.Measurement()
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +130,7 @@ func TestCallsOverTheInFlightBoundAreDroppedAndCounted(t *testing.T) {
 func TestAnInterruptEndsTheLoadAndKeepsWhatWasSeen(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var calls atomic.Uint64
-	recorder, _ := caller.Drive(ctx, pace.Closed{Users: 2, Duration: time.Hour}, 0,
+	recorder, _ := caller.Drive(ctx, pace.Closed{Users: 2, Duration: time.Hour}, measure.Cue{}, 0,
 		func(ctx context.Context, _ uint64) (string, string, string) {
 			if calls.Add(1) == 10 {
 				cancel()

@@ -154,7 +154,7 @@ func obey(ctx context.Context, session caller.Session, line string) (m measure.M
 		defer cancel()
 		ctx = limited
 	}
-	recorder, started, err := session.Run(ctx, plan)
+	recorder, started, err := session.Run(ctx, plan, measure.Cue{})
 	if err != nil {
 		return m, err
 	}
@@ -174,7 +174,7 @@ func (a assignment) warm(ctx context.Context, session caller.Session) error {
 		if a.Warmup == 0 {
 			return nil
 		}
-		recorder, _, err := session.Run(ctx, pace.Burst{Calls: calls})
+		recorder, _, err := session.Run(ctx, pace.Burst{Calls: calls}, measure.Cue{})
 		if err != nil {
 			return fmt.Errorf("warm-up: %w", err)
 		}

@@ -46,7 +46,7 @@ func drive(ctx context.Context, p pace.Pace, messages *data.Messages, timeout ti
 	if live != nil {
 		ended = live.Ended
 	}
-	recorder, start := caller.Drive(ctx, p, 0, do, ended)
+	recorder, start := caller.Drive(ctx, p, measure.Cue{}, 0, do, ended)
 	return recorder, start, nil
 }
 

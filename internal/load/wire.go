@@ -172,7 +172,7 @@ func fields(md metadata.MD) (all []h2.Field) {
 
 func (w *wireClient) Run(ctx context.Context, p pace.Pace, live *Live) (*measure.Recorder, time.Time, error) {
 	w.live.Store(live)
-	recorder, start, _, err := w.engine.Run(ctx, p)
+	recorder, start, _, err := w.engine.Run(ctx, p, measure.Cue{})
 	return recorder, start, err
 }
 

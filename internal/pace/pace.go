@@ -82,18 +82,23 @@ func (c Closed) Open() bool    { return false }
 // Rate is an open loop: PerSecond calls are due every second until Duration. A call
 // that is due while Max are under way is dropped, and counted as such.
 type Rate struct {
-	PerSecond float64       `json:"per_second"`
+	PerSecond float64       `json:"per_second"` // of all who share it
 	Duration  time.Duration `json:"duration"`
 	Max       int           `json:"max"`
+	// Of is how many share the rate, and Nth (from 0) which of them this is: it makes
+	// every Of-th call from the Nth on. 0: nobody shares it.
+	Of  uint64 `json:"of,omitempty"`
+	Nth uint64 `json:"nth,omitempty"`
 	// Poisson spaces calls at random (exponential gaps drawn from Seed) instead of evenly.
 	Poisson bool   `json:"poisson,omitempty"`
 	Seed    uint64 `json:"seed,omitempty"`
 }
 
 func (r Rate) Next(n uint64, before time.Duration) (time.Duration, bool) {
-	due := time.Duration(float64(n) * float64(time.Second) / r.PerSecond) // from n, so that no error adds up
+	of := max(r.Of, 1)
+	due := time.Duration(float64(n*of+r.Nth) * float64(time.Second) / r.PerSecond) // from n, so that no error adds up
 	if r.Poisson {
-		due = before + time.Duration(exponential(r.Seed, n)*float64(time.Second)/r.PerSecond)
+		due = before + time.Duration(exponential(r.Seed, n)*float64(of)*float64(time.Second)/r.PerSecond)
 	}
 	return due, due < r.Duration
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	"rpclab/internal/wire"
 )
@@ -106,7 +107,7 @@ func BenchmarkUnary(b *testing.B) {
 			}
 			b.ReportAllocs()
 			b.ResetTimer()
-			recorder, _, _, err := e.Run(b.Context(), pace.Closed{Users: 50, Calls: uint64(b.N)})
+			recorder, _, _, err := e.Run(b.Context(), pace.Closed{Users: 50, Calls: uint64(b.N)}, measure.Cue{})
 			b.StopTimer()
 			if err != nil {
 				b.Fatal(err)

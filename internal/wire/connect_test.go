@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	"rpclab/internal/wire"
 )
@@ -81,7 +82,7 @@ func TestThousandsOfConnectionsCarryCalls(t *testing.T) {
 	if err := e.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	recorder, _, stats, err := e.Run(t.Context(), pace.Closed{Users: connections, Calls: 3 * connections})
+	recorder, _, stats, err := e.Run(t.Context(), pace.Closed{Users: connections, Calls: 3 * connections}, measure.Cue{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -153,11 +153,11 @@ func (c *core) tell(err error) {
 	c.waiter = nil
 }
 
-// Run makes the calls of a pace and returns when the last has ended, with what was
+// Run makes the calls of a pace, at its cue, and returns when the last has ended, with what was
 // recorded and the moment from which they were due. When ctx ends it makes no more
 // calls and gives up those under way, which count as CANCELLED. What calls did is in
 // the recorder, never in the error.
-func (e *Engine) Run(ctx context.Context, p Pace) (*measure.Recorder, time.Time, Stats, error) {
+func (e *Engine) Run(ctx context.Context, p Pace, cue measure.Cue) (*measure.Recorder, time.Time, Stats, error) {
 	e.load.Lock()
 	defer e.load.Unlock()
 	done := make(chan struct{}, len(e.cores))
@@ -168,7 +168,7 @@ func (e *Engine) Run(ctx context.Context, p Pace) (*measure.Recorder, time.Time,
 	}
 	// Only now, since histograms take a millisecond to make room for.
 	before, errBefore := measure.CPU(os.Getpid())
-	start := time.Now()
+	start := cue.Start()
 	for _, r := range runs {
 		r.start = start.Sub(r.core.epoch)
 		if !r.core.post(func() { r.core.run = r; r.begin() }) {
@@ -181,9 +181,11 @@ func (e *Engine) Run(ctx context.Context, p Pace) (*measure.Recorder, time.Time,
 		}
 	})
 	defer stop()
+	unwatch := cue.Watch(start, func(t *measure.Tally) { e.count(runs, t) })
 	for range e.cores {
 		<-done
 	}
+	unwatch()
 	after, errAfter := measure.CPU(os.Getpid())
 	all, stats := measure.NewRecorder(e.cores[0].cfg.Late), Stats{}
 	if errBefore == nil && errAfter == nil { // else it stays 0: unknown
@@ -194,6 +196,16 @@ func (e *Engine) Run(ctx context.Context, p Pace) (*measure.Recorder, time.Time,
 		stats.Connections += r.connections
 	}
 	return all, start, stats, nil
+}
+
+// count adds up what the cores have recorded, each on its own thread.
+func (e *Engine) count(runs []*run, t *measure.Tally) {
+	for _, r := range runs {
+		counted := make(chan struct{})
+		if r.core.post(func() { r.recorder.Count(t); close(counted) }) {
+			<-counted
+		}
+	}
 }
 
 // Close ends the connections and the threads. A load under way ends as CANCELLED.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	"rpclab/internal/testkit"
 	"rpclab/internal/wire"
@@ -77,7 +78,7 @@ func TestALoadThatIsInterruptedGivesUpItsCalls(t *testing.T) {
 		"after the last":    pace.Burst{Calls: 5},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		recorder, _, _, err := e.Run(ctx, p)
+		recorder, _, _, err := e.Run(ctx, p, measure.Cue{})
 		cancel()
 		if err != nil {
 			t.Fatal(err)
@@ -197,7 +198,7 @@ func TestCallsCostNoMemoryInTheSteadyState(t *testing.T) {
 		wire.Call{Method: "/test.Test/Answer", Message: []byte("request")})
 	const calls = 50_000
 	load := func() {
-		if _, _, _, err := e.Run(t.Context(), pace.Closed{Users: 50, Calls: calls}); err != nil {
+		if _, _, _, err := e.Run(t.Context(), pace.Closed{Users: 50, Calls: calls}, measure.Cue{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -219,7 +220,7 @@ func TestAClosedEngineSaysSo(t *testing.T) {
 	if err := errors.Join(e.Close(), e.Close()); err != nil {
 		t.Error(err)
 	}
-	if _, _, _, err := e.Run(t.Context(), pace.Burst{Calls: 1}); !errors.Is(err, wire.ErrClosed) {
+	if _, _, _, err := e.Run(t.Context(), pace.Burst{Calls: 1}, measure.Cue{}); !errors.Is(err, wire.ErrClosed) {
 		t.Errorf("run: %v", err)
 	}
 }

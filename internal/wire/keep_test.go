@@ -25,7 +25,7 @@ func odd(t *testing.T, s wiretest.Scenario, cfg wire.Config) *wire.Engine {
 // spent runs a load and also says how many connections the engine has opened so far.
 func spent(t *testing.T, e *wire.Engine, p wire.Pace) (measure.Measurement, int) {
 	t.Helper()
-	recorder, _, stats, err := e.Run(t.Context(), p)
+	recorder, _, stats, err := e.Run(t.Context(), p, measure.Cue{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func engine(t testing.TB, cfg wire.Config, call wire.Call) *wire.Engine {
 
 func run(t testing.TB, e *wire.Engine, p wire.Pace) measure.Measurement {
 	t.Helper()
-	recorder, _, _, err := e.Run(t.Context(), p)
+	recorder, _, _, err := e.Run(t.Context(), p, measure.Cue{})
 	if err != nil {
 		t.Fatal(err)
 	}

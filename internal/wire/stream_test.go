@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
+	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	"rpclab/internal/wire"
 )
@@ -90,7 +91,7 @@ func TestStreamsCarryEveryMessage(t *testing.T) {
 				},
 			})
 			const calls = 40
-			recorder, _, _, err := e.Run(t.Context(), pace.Closed{Users: 7, Calls: calls})
+			recorder, _, _, err := e.Run(t.Context(), pace.Closed{Users: 7, Calls: calls}, measure.Cue{})
 			if err != nil {
 				t.Fatal(err)
 			}

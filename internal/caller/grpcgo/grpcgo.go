@@ -73,12 +73,12 @@ type session struct {
 	after    sync.WaitGroup     // what goes on after its call has ended
 }
 
-func (s *session) Run(ctx context.Context, p pace.Pace) (*measure.Recorder, time.Time, error) {
+func (s *session) Run(ctx context.Context, p pace.Pace, cue measure.Cue) (*measure.Recorder, time.Time, error) {
 	do := s.call
 	if s.streams != nil {
 		do = s.streams.call
 	}
-	recorder, start := caller.Drive(ctx, p, s.job.Late, do, nil)
+	recorder, start := caller.Drive(ctx, p, cue, s.job.Late, do, nil)
 	s.after.Wait()
 	return recorder, start, nil
 }

@@ -62,7 +62,7 @@ func run(t *testing.T, j caller.Job, target caller.Target, calls int) measure.Me
 	if err != nil {
 		t.Fatal(err)
 	}
-	recorder, _, err := session.Run(t.Context(), pace.Burst{Calls: calls})
+	recorder, _, err := session.Run(t.Context(), pace.Burst{Calls: calls}, measure.Cue{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func opened(t *testing.T, j caller.Job, target caller.Target) caller.Session {
 
 func load(t *testing.T, s caller.Session, p pace.Pace) measure.Measurement {
 	t.Helper()
-	recorder, _, err := s.Run(t.Context(), p)
+	recorder, _, err := s.Run(t.Context(), p, measure.Cue{})
 	if err != nil {
 		t.Fatal(err)
 	}

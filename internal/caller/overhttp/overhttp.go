@@ -65,8 +65,8 @@ type session struct {
 	client *http.Transport
 }
 
-func (s *session) Run(ctx context.Context, p pace.Pace) (*measure.Recorder, time.Time, error) {
-	recorder, start := caller.DriveMany(ctx, p, s.job.Late, s.ask)
+func (s *session) Run(ctx context.Context, p pace.Pace, cue measure.Cue) (*measure.Recorder, time.Time, error) {
+	recorder, start := caller.DriveMany(ctx, p, cue, s.job.Late, s.ask)
 	return recorder, start, nil
 }
 

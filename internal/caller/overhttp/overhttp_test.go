@@ -42,7 +42,7 @@ func load(t *testing.T, channels string, w workload.Spec, gateway http.HandlerFu
 		t.Fatal(err)
 	}
 	defer session.Close()
-	recorder, _, err := session.Run(t.Context(), pace.Closed{Users: 4, Calls: 20})
+	recorder, _, err := session.Run(t.Context(), pace.Closed{Users: 4, Calls: 20}, measure.Cue{})
 	if err != nil {
 		t.Fatal(err)
 	}

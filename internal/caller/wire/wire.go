@@ -68,8 +68,8 @@ type session struct {
 	follow *follower
 }
 
-func (s *session) Run(ctx context.Context, p pace.Pace) (*measure.Recorder, time.Time, error) {
-	recorder, start, _, err := s.engine.Run(ctx, p)
+func (s *session) Run(ctx context.Context, p pace.Pace, cue measure.Cue) (*measure.Recorder, time.Time, error) {
+	recorder, start, _, err := s.engine.Run(ctx, p, cue)
 	return recorder, start, err
 }
 

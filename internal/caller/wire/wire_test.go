@@ -62,7 +62,7 @@ func open(t *testing.T, channels caller.Channels, target caller.Target) caller.S
 
 func load(t *testing.T, s caller.Session, p pace.Pace) measure.Measurement {
 	t.Helper()
-	recorder, _, err := s.Run(t.Context(), p)
+	recorder, _, err := s.Run(t.Context(), p, measure.Cue{})
 	if err != nil {
 		t.Fatal(err)
 	}
