@@ -97,7 +97,7 @@ func TestACrowdOfConnectionsSharesTheCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	stand := time.Since(began)
-	recorder, _, stats, err := e.Run(t.Context(), pace.Burst{Calls: each * n})
+	recorder, _, stats, err := e.Run(t.Context(), pace.Burst{Calls: each * n}, measure.Cue{})
 	if err != nil {
 		t.Fatal(err)
 	}
