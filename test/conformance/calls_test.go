@@ -61,7 +61,7 @@ func load(t *testing.T, addr string, call wire.Call) measure.Measurement {
 	if err := e.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	recorder, _, stats, err := e.Run(t.Context(), pace.Closed{Users: users, Calls: calls})
+	recorder, _, stats, err := e.Run(t.Context(), pace.Closed{Users: users, Calls: calls}, measure.Cue{})
 	if err != nil {
 		t.Fatal(err)
 	}
