@@ -13,6 +13,7 @@ const pageSims = 5000
 // TestCoverageOfTheSame compares arms that do not differ: the interval must hold 1
 // as often as promised, and a run may call any of its verdicts in 5 % at most.
 func TestCoverageOfTheSame(t *testing.T) {
+	t.Parallel() // each has draws of its own
 	rows := []string{
 		"| noise of a trial | rounds | verdicts in a run | interval holds the truth, promised | seen | runs with a wrong call, allowed | seen |",
 		"|---|---|---|---|---|---|---|",
@@ -60,6 +61,7 @@ func percentOf(count, n int) float64 { return 100 * float64(count) / float64(n) 
 // TestCoverageOfEquivalence puts the truth right on the margin: "equivalent" is
 // then wrong, and only one end of the interval can be.
 func TestCoverageOfEquivalence(t *testing.T) {
+	t.Parallel() // each has draws of its own
 	for _, share := range []float64{0.001, 0.005, 0.01, 0.02} {
 		random := rand.New(rand.NewPCG(12, 12))
 		said := 0
@@ -81,6 +83,7 @@ func TestCoverageOfEquivalence(t *testing.T) {
 // TestCoverageLimits shows where the promise does not hold: skew that only one arm
 // has does not cancel out in the pairs. It fails if that gets worse than documented.
 func TestCoverageLimits(t *testing.T) {
+	t.Parallel() // each has draws of its own
 	rows := []string{
 		"| tail of A | rounds | promised | seen | A wrongly better | A wrongly worse | promised of 12 | seen |",
 		"|---|---|---|---|---|---|---|---|",

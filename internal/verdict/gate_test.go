@@ -10,6 +10,7 @@ import (
 // changed. How often a bound on the ratio is held says which bound such runs can see;
 // it fails in one of 40 at most.
 func TestPowerOfAGate(t *testing.T) {
+	t.Parallel() // each has draws of its own
 	rows := []string{"| gate | held | not established | failed |", "|---|--:|--:|--:|"}
 	for _, limit := range []float64{1.05, 1.1, 1.15} {
 		r := rand.New(rand.NewPCG(61, 61))

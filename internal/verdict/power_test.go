@@ -12,6 +12,7 @@ var families = []int{1, 12, 48}
 
 // TestPower gives the smallest true ratio that is called worse in 80 % of runs.
 func TestPower(t *testing.T) {
+	t.Parallel() // each has draws of its own
 	rows := []string{"| noise of a trial | rounds | 1 verdict | 12 verdicts | 48 verdicts |", "|---|---|---|---|---|"}
 	for _, share := range []float64{0.01, 0.03, 0.10} {
 		for _, rounds := range []int{4, 5, 10} {
@@ -29,6 +30,7 @@ func TestPower(t *testing.T) {
 // TestPowerIsWhatCompareFinds checks the shortcut of neededRatios: shifted by the
 // ratio that it gives, 80 % of runs are called worse.
 func TestPowerIsWhatCompareFinds(t *testing.T) {
+	t.Parallel() // each has draws of its own
 	for _, rounds := range []int{4, 5, 10} {
 		needed := neededRatios(0.03, rounds, 12)
 		ratio := needed[len(needed)*80/100]

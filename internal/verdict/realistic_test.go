@@ -58,6 +58,7 @@ func comparison(r *rand.Rand, rounds int, ratio float64, calls []float64) (pairs
 // At every percentile the 95 % interval holds the truth in 93 to 97 % of runs, at most
 // 5 % call the same different, and at the median 80 % find the difference in 6 rounds.
 func TestCoverageOfRealisticRuns(t *testing.T) {
+	t.Parallel() // each has draws of its own
 	rows := []string{"| rounds | percentile | interval holds the truth | the same called different | 10 % found |", "|---|---|--:|--:|--:|"}
 	n := max(*sims/2, 100)
 	calls := make([]float64, callsOfATrial)

@@ -45,6 +45,7 @@ func TestWhatRemainsOfAGap(t *testing.T) {
 
 // TestCoverageOfWhatRemains: every round has a drift of its own, every trial its noise.
 func TestCoverageOfWhatRemains(t *testing.T) {
+	t.Parallel() // each has draws of its own
 	for _, noise := range []float64{0.01, 0.05} {
 		for _, n := range []int{4, 5, 10} {
 			random := rand.New(rand.NewPCG(41, uint64(n)))

@@ -120,6 +120,7 @@ func TestABoundHoldsOrFailsOnlyWithItsWholeInterval(t *testing.T) {
 // TestCoverageOfRuns draws two runs apart: there are no pairs in which anything
 // cancels out, the trials may be more in one run, and vary more in it.
 func TestCoverageOfRuns(t *testing.T) {
+	t.Parallel() // each has draws of its own
 	tail := noises[2].draw
 	long := func(r *rand.Rand) float64 { return 100 * (1 + r.ExpFloat64()) }
 	rows := []string{

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"rpclab/internal/testkit"
@@ -14,6 +15,9 @@ const (
 	acrossPage = "../../docs/method/comparing.md"
 )
 
+// pages is held by who reads or rewrites one: tests run beside each other.
+var pages sync.Mutex
+
 // checkTable compares a table with a page's, between the marks of its name, so
 // that no figure stands there that the code does not give; -update rewrites it.
 // Figures depend on -sims, so only the page's own number of runs is compared.
@@ -23,6 +27,8 @@ func checkTable(t *testing.T, page, name string, rows []string) {
 	if *sims != pageSims {
 		return
 	}
+	pages.Lock()
+	defer pages.Unlock()
 	raw, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)

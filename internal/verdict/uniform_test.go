@@ -9,6 +9,7 @@ import (
 // TestCoverageOfRandomRouting throws calls at random: p must be at most u in a
 // share u of runs, or less (few calls allow few values of p), for every u.
 func TestCoverageOfRandomRouting(t *testing.T) {
+	t.Parallel() // each has draws of its own
 	us := []float64{0.001, 0.01, 0.05, 0.2, 0.5}
 	rows := []string{"| trials × calls, backends | p ≤ 0.001 | p ≤ 0.01 | p ≤ 0.05 | p ≤ 0.2 | p ≤ 0.5 |", "|---|---|---|---|---|---|"}
 	for _, c := range []struct{ trials, calls, backends int }{
