@@ -30,9 +30,11 @@ const (
 // Models are all models.
 var Models = []string{OneThread, Threads, Async}
 
+// MostAtOnce is how many requests a gateway works on; the others are told to come again.
+const MostAtOnce = 256
+
 const (
 	mostIterations = 10_000           // calls of a request; study 1 made as many
-	mostAtOnce     = 256              // requests; the others are told to come again
 	mostOutput     = 32 << 20         // bytes of values in an answer
 	requestTimeout = 15 * time.Minute // of a request, its turn included
 	callTimeout    = 30 * time.Second // of one of its calls
@@ -74,7 +76,7 @@ type Gateway struct {
 func New(o Options) (*Gateway, error) {
 	g := &Gateway{
 		options: o, numbers: workload.NewNumbers(0, workload.LargestFibonacci),
-		places: make(chan struct{}, mostAtOnce), bursts: semaphore.NewWeighted(mostBurst), others: map[string]opened{},
+		places: make(chan struct{}, MostAtOnce), bursts: semaphore.NewWeighted(mostBurst), others: map[string]opened{},
 		random: rand.New(rand.NewPCG(o.Seed, 0)),
 	}
 	g.Reset()
@@ -136,7 +138,7 @@ func (g *Gateway) admit(ctx context.Context) (done func(), err error) {
 	select {
 	case g.places <- struct{}{}:
 	default:
-		return nil, failure{http.StatusServiceUnavailable, "UNAVAILABLE", fmt.Sprintf("%d requests are under way, and no more are taken; come again", mostAtOnce)}
+		return nil, failure{http.StatusServiceUnavailable, "UNAVAILABLE", fmt.Sprintf("%d requests are under way, and no more are taken; come again", MostAtOnce)}
 	}
 	if g.turn == nil {
 		return func() { <-g.places }, nil

@@ -3,9 +3,11 @@ package lab
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"rpclab/internal/caller"
 	"rpclab/internal/experiment"
+	"rpclab/internal/gateway"
 	"rpclab/internal/route"
 )
 
@@ -17,7 +19,7 @@ var ErrTooFewFiles = errors.New("too few open files")
 const spareFiles = 64
 
 // checkFiles fails when a trial of the plan needs more open files in one process
-// than the system allows: better now than as failed calls in mid-run.
+// than the system, or a proxy's configuration, allows: better now than as failed calls in mid-run.
 func checkFiles(plan experiment.Plan, limit uint64) error {
 	for _, t := range plan.Trials {
 		need, why := filesOf(t.Config, t.Events)
@@ -26,33 +28,44 @@ func checkFiles(plan experiment.Plan, limit uint64) error {
 				"Raise it (ulimit -Hn, or LimitNOFILE= of a service), or make the load smaller with --set",
 				ErrTooFewFiles, t.Arm, t.Config.Load, need, why, limit)
 		}
+		if way, _ := route.Lookup(t.Config.Route); way.Connections > 0 && need > way.Connections {
+			return fmt.Errorf("%w: arm %s (%s) needs %d in one process, %s; it is configured for %d.\n"+
+				"Make the load smaller with --set, such as --set load.open.max_in_flight=1000",
+				ErrTooFewFiles, t.Arm, t.Config.Load, need, why, way.Connections)
+		}
 	}
 	return nil
 }
 
 // filesOf is the most files that one process of a trial has open at once, and why. A
-// channel along a route that follows has a connection to every backend, another one
-// connection. A backend may get every channel, so it needs as many as they are.
+// backend may get every channel and every call, which no route needs fewer files for.
 func filesOf(c experiment.Config, events []experiment.Event) (need int, why string) {
-	channels := 1
-	switch c.Caller.Channel.Mode {
-	case caller.PerCall:
-		channels = max(inFlight(c.Load), c.Caller.Warmup)
-	case caller.Pool:
-		channels = c.Caller.Channel.Pool
+	d := route.Demand{Channels: 1, Calls: inFlight(c.Load), Backends: c.Server.Replicas, Workers: settingsOf(c).Proxy.Workers}
+	for _, e := range events {
+		d.Backends = max(d.Backends, e.Scale)
 	}
-	connections := 1
-	way, _ := route.Lookup(c.Route) // a name that was checked
-	if way.Follows {
-		connections = c.Server.Replicas
-		for _, e := range events {
-			connections = max(connections, e.Scale)
+	requests := 0
+	switch {
+	case c.Gateway != nil: // makes the calls of a request one by one
+		requests = d.Calls
+		d.Calls = min(d.Calls, gateway.MostAtOnce)
+		if c.Gateway.Model == gateway.Async {
+			d.Channels = d.Calls
 		}
+	case c.Caller.Channel.Mode == caller.PerCall:
+		d.Channels = max(d.Calls, c.Caller.Warmup)
+	case c.Caller.Channel.Mode == caller.Pool:
+		d.Channels = c.Caller.Channel.Pool
 	}
-	why = fmt.Sprintf("for %d channels at once with %d connections each", channels, connections)
-	return channels*(connections+way.Files) + spareFiles, why
+	way, _ := route.Lookup(c.Route) // a name that was checked
+	need, why = way.FilesFor(d)
+	if requests > 0 {
+		why = fmt.Sprintf("for %d requests to the gateway at once, and %s", requests, why)
+	}
+	return need + requests + spareFiles, why
 }
 
+// inFlight is the most calls, or requests to a gateway, that are under way at once.
 func inFlight(l experiment.Load) int {
 	switch {
 	case l.Burst > 0:
@@ -60,7 +73,9 @@ func inFlight(l experiment.Load) int {
 	case l.Closed != nil:
 		return l.Closed.Users
 	case l.Open != nil:
-		return l.Open.MaxInFlight
+		all := l.Open.Rate * l.Open.Duration.Seconds()
+		all += 5 * math.Sqrt(all) // as many as are due by chance
+		return int(min(math.Ceil(all), float64(l.Open.MaxInFlight)))
 	case l.Search != nil:
 		return l.Search.MaxInFlight
 	}

@@ -3,6 +3,7 @@ package lab
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"rpclab/internal/experiment"
 )
@@ -19,14 +20,62 @@ func TestFilesThatOneProcessNeeds(t *testing.T) {
 		{"forwarder", "shared", 0, 6 + spareFiles}, // the forwarder's
 		{"endpointslice", "per-call", 0, 20_000 + spareFiles},
 		{"kuberesolver", "per-call", 0, 22_000 + spareFiles}, // and a watch for each
+		{"envoy", "pool", 16, 16 + 2_000/1024 + 2*(10+8) + spareFiles},
+		{"haproxy", "pool", 16, 2*16 + 2_000/100 + 2*10 + spareFiles},
+		{"nginx", "shared", 0, 1 + 2_000 + 320 + spareFiles}, // a connection carries one call
 	} {
 		config := experiment.Config{
-			Route: c.route, Server: experiment.Server{Replicas: 3}, Load: experiment.Load{Burst: 2_000},
+			Route: c.route, Proxy: &experiment.Proxy{Workers: 2}, Server: experiment.Server{Replicas: 3}, Load: experiment.Load{Burst: 2_000},
 			Caller: experiment.Caller{Channel: experiment.Channel{Mode: c.mode, Pool: c.pool}},
 		}
 		if got, why := filesOf(config, []experiment.Event{{Scale: 10}, {Scale: 2}}); got != c.want {
 			t.Errorf("%s, %s: %d (%s), want %d", c.route, c.mode, got, why, c.want)
 		}
+	}
+}
+
+// The calls of a request to a gateway are made one by one.
+func TestFilesThatAGatewayNeeds(t *testing.T) {
+	for _, c := range []struct {
+		model, route string
+		want         int
+	}{
+		{"threads", "endpointslice", 400 + 3 + spareFiles},
+		{"async", "endpointslice", 400 + 256*3 + spareFiles}, // works on 256 at once
+		{"threads", "nginx", 400 + 1 + 256 + 320 + spareFiles},
+	} {
+		config := experiment.Config{
+			Route: c.route, Gateway: &experiment.Gateway{Model: c.model}, Server: experiment.Server{Replicas: 3},
+			Load: experiment.Load{Closed: &experiment.Closed{Users: 400}},
+		}
+		if got, why := filesOf(config, nil); got != c.want {
+			t.Errorf("%s, %s: %d (%s), want %d", c.model, c.route, got, why, c.want)
+		}
+	}
+}
+
+// An open load of 100 calls has no 10,000 of them in flight, whatever it may have.
+func TestAnOpenLoadNeedsNoMoreFilesThanItHasCalls(t *testing.T) {
+	open := &experiment.Open{Rate: 100, Duration: time.Second, MaxInFlight: 10_000}
+	if got := inFlight(experiment.Load{Open: open}); got != 150 {
+		t.Errorf("%d calls in flight", got)
+	}
+	open.MaxInFlight = 20
+	if got := inFlight(experiment.Load{Open: open}); got != 20 {
+		t.Errorf("%d calls in flight of 20", got)
+	}
+}
+
+func TestAProxyThatIsConfiguredForFewerConnectionsIsNamed(t *testing.T) {
+	plan := experiment.Plan{Trials: []experiment.Trial{{Arm: "mine", Config: experiment.Config{
+		Route: "nginx", Load: experiment.Load{Burst: 16_100},
+	}}}}
+	err := checkFiles(plan, 1_000_000)
+	want := "too few open files: arm mine (burst of 16100) needs 16485 in one process, " +
+		"a worker of nginx, for 1 channels at once and a connection for each of 16100 calls in flight; it is configured for 16384.\n" +
+		"Make the load smaller with --set, such as --set load.open.max_in_flight=1000"
+	if err == nil || strings.ReplaceAll(err.Error(), ",100", "100") != want {
+		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }
 

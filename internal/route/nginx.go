@@ -33,7 +33,7 @@ worker_shutdown_timeout 10s;
 pid nginx.pid;
 error_log stderr warn;
 
-events { worker_connections 16384; }
+events { worker_connections {{.Most}}; }
 
 http {
     access_log off;
@@ -55,7 +55,7 @@ http {
         server 127.0.0.1:1 down;
         {{- end}}
         # A connection carries one call at a time. By default it ends after 1000.
-        keepalive 320;
+        keepalive {{.Kept}};
         keepalive_requests 1000000000;
         keepalive_time 24h;
     }
@@ -133,7 +133,7 @@ func (p *nginx) configure(backends []string) (string, error) {
 	p.generation++
 	var text strings.Builder
 	err := nginxConfig.Execute(&text, map[string]any{
-		"Name": p.name, "Root": os.Geteuid() == 0, "Workers": p.workers,
+		"Name": p.name, "Most": nginxMost, "Kept": nginxKept, "Root": os.Geteuid() == 0, "Workers": p.workers,
 		"Balance": p.balance, "Backends": backends, "Listen": p.listen, "Ask": p.ask, "Generation": p.generation,
 	})
 	return text.String(), err

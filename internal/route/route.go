@@ -28,9 +28,11 @@ type Route struct {
 	Doc string
 	// Follows says whether clients are told of endpoint changes.
 	Follows bool
-	// Files is how many files a channel holds open besides its connections, in the
-	// process that has most of them.
-	Files int
+	// Files says how many open files it takes; nil: a connection for each channel.
+	Files Files
+	// Connections is how many its proxy is configured to have at most, whatever the system
+	// allows; 0: as many as that.
+	Connections int
 	// Policies are the ways in which it can spread calls, its own first; none: there is
 	// nothing to choose.
 	Policies []string

@@ -30,7 +30,7 @@ var routes = []Route{
 	{
 		Name:  "forwarder",
 		Doc:   "every new connection goes through a forwarder of our own, which takes it to a random ready backend and copies bytes both ways",
-		Files: 5, // the forwarder's: both its connections, and a pipe for each way to splice by
+		Files: filesOfForwarder,
 		Stand: standForwarder,
 		Open:  openForwarder,
 	},
@@ -39,20 +39,22 @@ var routes = []Route{
 		Doc:      "grpc-go's dns resolver finds every ready backend and calls go to them in turn; it asks again only when a connection breaks, at most every 30 s",
 		Follows:  true,
 		Policies: clientSide, Outliers: true,
-		Open: openHeadless,
+		Files: eachBackend(0),
+		Open:  openHeadless,
 	},
 	{
 		Name:     "endpointslice",
 		Doc:      "a resolver watches the EndpointSlice API, all slices together, and calls go to the ready backends in turn",
 		Follows:  true,
 		Policies: clientSide, Outliers: true,
-		Open: openEndpointSlice,
+		Files: eachBackend(0),
+		Open:  openEndpointSlice,
 	},
 	{
 		Name:     "kuberesolver",
 		Doc:      "the kuberesolver library watches the EndpointSlice API and calls go in turn to the backends of the slice that changed last",
 		Follows:  true,
-		Files:    1, // its own watch
+		Files:    eachBackend(1), // its own watch
 		Policies: clientSide, Outliers: true,
 		Open: openKuberesolver,
 	},
@@ -60,7 +62,7 @@ var routes = []Route{
 		Name:     "xds",
 		Doc:      "the client itself follows a control plane (xDS without a proxy), which says where every ready backend is and how to spread calls",
 		Follows:  true,
-		Files:    1, // its own stream to the control plane
+		Files:    eachBackend(1), // its own stream to the control plane
 		Whole:    true,
 		Policies: clientSide, Outliers: true,
 		Stand: standXDS, Open: openXDS,
@@ -69,18 +71,21 @@ var routes = []Route{
 		Name:     "envoy",
 		Doc:      "every call goes through Envoy, which follows the same control plane as xds and hands it to the ready backends in turn",
 		Policies: []string{settings.RoundRobin, settings.LeastRequest, settings.Random}, Outliers: true, Tool: "envoy",
+		Files: filesOfEnvoy,
 		Stand: standEnvoy, Open: openProxy,
 	},
 	{
 		Name:     "haproxy",
 		Doc:      "every call goes through HAProxy, which hands it to the ready backends in turn and is told of changes through its runtime API",
 		Policies: fullProxy, Tool: "haproxy",
+		Files: filesOfHAProxy,
 		Stand: standHAProxy, Open: openProxy,
 	},
 	{
 		Name:     "nginx",
 		Doc:      "every call goes through nginx, which hands it to the ready backends in turn and reads a new configuration when they change",
 		Policies: fullProxy, Tool: "nginx",
+		Files: filesOfNginx, Connections: nginxMost,
 		Stand: standNginx, Open: openProxy,
 	},
 }

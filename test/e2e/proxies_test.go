@@ -46,6 +46,22 @@ func TestAProxyThatIsNotInstalledIsNamedBeforeAnythingStarts(t *testing.T) {
 	}
 }
 
+func TestAProxyThatNeedsMoreFilesThanThereAreIsNamedBeforeAnythingStarts(t *testing.T) {
+	data := t.TempDir()
+	c := command(t, data, "run", through(t, "nginx"))
+	c.Args = append([]string{"sh", "-c", `ulimit -n 400; exec "$@"`, "sh", c.Path}, c.Args[1:]...)
+	c.Path = "/bin/sh"
+	output, _ := c.CombinedOutput()
+	const want = "rpclab: too few open files: arm through (open loop, 50/s for 2s) needs 535 in one process, a worker of nginx, " +
+		"for 1 channels at once and a connection for each of 150 calls in flight; the hard limit here is 400.\n"
+	if code := c.ProcessState.ExitCode(); code != 3 || !strings.HasPrefix(string(output), want) {
+		t.Errorf("exit code %d, said %q; want 3, %q", code, output, want)
+	}
+	if s := rpclabIn(t, data, "runs"); strings.Contains(s.stdout, "through") {
+		t.Errorf("a run was begun:\n%s", s.stdout)
+	}
+}
+
 // nginx's workers are no children of the lab: no signal tells them that it is gone, and
 // one that is stopped cannot hear it.
 func TestNoProxyOutlivesTheLab(t *testing.T) {
