@@ -24,9 +24,12 @@ var errSaid = errors.New("said")
 
 func exitCode(err error) int {
 	var wrong usage
+	var status ended
 	switch {
 	case err == nil:
 		return exitDone
+	case errors.As(err, &status):
+		return int(status)
 	case errors.Is(err, errGate):
 		return exitGate
 	case errors.Is(err, context.Canceled):

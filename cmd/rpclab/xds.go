@@ -59,7 +59,7 @@ are called when none in zone-0 answers.`,
 				}
 			}
 			var err error
-			if plane.Token, err = token(listen, tokenFile); err != nil {
+			if plane.Token, err = token(listen, tokenFile, "others could read where backends are"); err != nil {
 				return err
 			}
 			if plane.Source, err = controlplane.From(endpoints, plane.Service, namespace); err != nil {
@@ -100,8 +100,9 @@ are called when none in zone-0 answers.`,
 	return command
 }
 
-// token is that of the file; only a loopback address does without.
-func token(listen, file string) (string, error) {
+// token is that of the file. Only a loopback address does without: of another, why says
+// what others could do.
+func token(listen, file, why string) (string, error) {
 	if file != "" {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -117,7 +118,7 @@ func token(listen, file string) (string, error) {
 		return "", usage{fmt.Errorf("--listen: %w", err)}
 	}
 	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
-		return "", usage{fmt.Errorf("--listen %s: others could read where backends are, so that wants --token-file; or listen on 127.0.0.1", listen)}
+		return "", usage{fmt.Errorf("--listen %s: %s, so that wants --token-file; or listen on 127.0.0.1", listen, why)}
 	}
 	return "", nil
 }

@@ -43,10 +43,13 @@ func parseStat(text string) (p Processors) {
 
 const groupRoot = "/sys/fs/cgroup"
 
-// cpuGroups are the directories of the control groups that may bound this process's
-// processors, by /proc/self/cgroup: one of version 2, or that of the cpu controller of
-// version 1, and all above it.
-func cpuGroups(text string) (dirs []string) {
+// cpuGroups are those that may bound this process's processors.
+func cpuGroups(text string) []string { return groupsOf("cpu", text) }
+
+// groupsOf are the directories of the control groups that may bound this process's use of
+// something, by /proc/self/cgroup: one of version 2, or that of the controller of version 1,
+// and all above it.
+func groupsOf(wanted, text string) (dirs []string) {
 	for line := range strings.Lines(text) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		switch {
@@ -55,7 +58,7 @@ func cpuGroups(text string) (dirs []string) {
 			dirs = append(dirs, upTo(groupRoot, parts[2])...)
 		default:
 			for controller := range strings.SplitSeq(parts[1], ",") {
-				if controller == "cpu" {
+				if controller == wanted {
 					dirs = append(dirs, upTo(filepath.Join(groupRoot, parts[1]), parts[2])...)
 				}
 			}

@@ -53,3 +53,6 @@ func LookAtProcessors() Processors { return Processors{} }
 
 // WaitedCPU of ended children is not told by this system.
 func WaitedCPU(int) (time.Duration, error) { return 0, nil }
+
+// OOMKills are not told by this system.
+func OOMKills() uint64 { return 0 }

@@ -16,6 +16,7 @@ type Spec struct {
 	Args   []string  // program and arguments
 	Env    []string  // added to this process's own, NAME=value
 	Stdout io.Writer // nil: kept with standard error as log lines
+	Log    io.Writer // hears the log lines too; nil: nobody
 	// Workers says that the child starts processes of its own, which no parent-death
 	// signal reaches: they end with this process too, however it ends.
 	Workers bool
@@ -50,8 +51,11 @@ func Start(spec Spec) (*Process, error) {
 	p.cmd.Env = append(os.Environ(), spec.Env...)
 	p.cmd.SysProcAttr = attributes()
 	p.cmd.Stderr, p.cmd.Stdout = &p.log, spec.Stdout
+	if spec.Log != nil {
+		p.cmd.Stderr = io.MultiWriter(&p.log, spec.Log)
+	}
 	if spec.Stdout == nil {
-		p.cmd.Stdout = &p.log
+		p.cmd.Stdout = p.cmd.Stderr
 	}
 	// A child that is killed may leave pipes open in children of its own.
 	p.cmd.WaitDelay = time.Second

@@ -1,0 +1,99 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"syscall"
+	"time"
+
+	rpclabv1 "rpclab/api/rpclab/v1"
+)
+
+// Usage is what a program used since ResetUsage, or since it began.
+type Usage struct {
+	CPU    time.Duration // user and system time
+	MaxRSS uint64        // peak of resident memory, bytes
+	// Throttled is how long its container had to wait for its quota of CPU.
+	Throttled time.Duration
+}
+
+// Usage asks what the program used. After its end it fails: its agent may be gone.
+func (p *Process) Usage(ctx context.Context) (Usage, error) {
+	return p.usage(ctx, &rpclabv1.UsageRequest{Pid: p.pid})
+}
+
+// ResetUsage starts a new measurement.
+func (p *Process) ResetUsage(ctx context.Context) error {
+	_, err := p.usage(ctx, &rpclabv1.UsageRequest{Pid: p.pid, Reset_: true})
+	return err
+}
+
+func (p *Process) usage(ctx context.Context, r *rpclabv1.UsageRequest) (Usage, error) {
+	used, err := p.ask(ctx, r)
+	if err != nil {
+		return Usage{}, fmt.Errorf("usage of %s: %w", p.place.Name, err)
+	}
+	return Usage{CPU: time.Duration(used.CpuNs), MaxRSS: used.MaxRss, Throttled: time.Duration(used.ThrottledNs)}, nil
+}
+
+func (p *Process) ask(ctx context.Context, r *rpclabv1.UsageRequest) (*rpclabv1.UsageReply, error) {
+	return p.client.Usage(p.bearing(ctx), r)
+}
+
+// looks is how often a clock is read.
+const looks = 8
+
+// Clock is how far the clock of the program's machine is ahead of this one's, and how wrong
+// that may be: half of the shortest time that asking took (Cristian, 1989).
+func (p *Process) Clock(ctx context.Context) (ahead, within time.Duration, err error) {
+	for n := range looks {
+		asked := time.Now()
+		there, err := p.ask(ctx, &rpclabv1.UsageRequest{})
+		took := time.Since(asked)
+		if err != nil {
+			return 0, 0, fmt.Errorf("clock of %s: %w", p.place.Name, err)
+		}
+		if n == 0 || took/2 < within {
+			within = took / 2
+			ahead = time.Unix(0, there.ClockUnixNs).Sub(asked.Add(within).Round(0))
+		}
+	}
+	return ahead, within, nil
+}
+
+// Ended is how a program ended that did not exit with 0.
+type Ended struct {
+	ExitCode int            // -1: by a signal
+	Signal   syscall.Signal // 0: none
+	// Asked says that somebody had asked for its end by a signal. SIGKILL that nobody asked for
+	// is most often the kernel's, for memory.
+	Asked bool
+	// OOMKills is how many processes of its container the kernel killed at the container's
+	// memory limit while it ran.
+	OOMKills uint64
+}
+
+func how(e *rpclabv1.Ended) error {
+	if e.ExitCode == 0 {
+		return nil
+	}
+	return &Ended{ExitCode: int(e.ExitCode), Signal: syscall.Signal(e.Signal), Asked: e.Asked, OOMKills: e.OomKills}
+}
+
+// OOMKilled says that the kernel killed the program at its container's memory limit.
+func (e *Ended) OOMKilled() bool {
+	return e.Signal == syscall.SIGKILL && !e.Asked && e.OOMKills > 0
+}
+
+// Error implements error, in the words of package os.
+func (e *Ended) Error() string {
+	switch {
+	case e.Signal == 0:
+		return fmt.Sprintf("exit status %d", e.ExitCode)
+	case e.OOMKilled():
+		return "signal: killed, at the memory limit of its container (OOM)"
+	case e.Signal == syscall.SIGKILL && !e.Asked:
+		return "signal: killed, by nobody that its agent knows of"
+	}
+	return "signal: " + e.Signal.String()
+}
