@@ -79,6 +79,9 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 	if err != nil {
 		return usage{err}
 	}
+	if err := lab.CheckCluster(plan, f.on); err != nil {
+		return usage{err}
+	}
 	assertions, err := parseAssertions(f.asserts)
 	if err := errors.Join(err, f.outputs.check()); err != nil {
 		return usage{err}

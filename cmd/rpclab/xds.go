@@ -35,7 +35,8 @@ clients then keep what they know.
 
 Endpoints are an address list, a YAML file that is read again when it changes
 (a list of addresses, or of {address, zone}), or the EndpointSlice API, of a
-Kubernetes cluster too: kubectl proxy gives its address. Backends outside zone-0
+Kubernetes cluster too: kubectl proxy gives its address, and in a pod it may be
+https, asked as the pod's service account. Backends outside zone-0
 are called when none in zone-0 answers.`,
 		Example: `  rpclab xds --endpoints 127.0.0.1:50051,127.0.0.1:50052 --bootstrap b.json
   GRPC_XDS_BOOTSTRAP=b.json ./client xds:///greeter

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strconv"
 	"syscall"
 
 	"rpclab/internal/caller"
@@ -13,12 +14,15 @@ import (
 	"rpclab/internal/route/slicewatch"
 )
 
-// openClusterIP stands for a service's virtual IP in kube-proxy's iptables mode:
-// the node rewrites the destination of each new connection to an endpoint chosen
+// openClusterIP goes to a service's virtual IP. Where the cluster has none it stands for
+// one in kube-proxy's iptables mode: the node rewrites the destination of each new connection to an endpoint chosen
 // at random, so there is no extra hop and a connection stays where it is. The table
 // is the node's: it is in place before the first call, and no client is told of
 // changes.
 func openClusterIP(ctx context.Context, s cluster.Service, o settings.Settings, _ Told) (caller.Target, error) {
+	if s.VIP != "" {
+		return openAddress(o, net.JoinHostPort(s.VIP, strconv.Itoa(s.Port)))
+	}
 	table := slicewatch.Follow(s)
 	if _, err := table.Sync(ctx); err != nil {
 		table.Close()
@@ -35,6 +39,12 @@ func openClusterIP(ctx context.Context, s cluster.Service, o settings.Settings, 
 		Dial:          dialRandom(table),
 		Close:         table.Close,
 	}, nil
+}
+
+// openAddress goes to one address (host:port), of which the client learns nothing more.
+func openAddress(o settings.Settings, address string) (caller.Target, error) {
+	config, err := o.ServiceConfig("")
+	return caller.Target{URI: "passthrough:///" + address, ServiceConfig: config, Close: func() {}}, err
 }
 
 // dialRandom connects to a uniformly random usable endpoint, whatever address is

@@ -3,11 +3,14 @@ package route_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"rpclab/internal/cluster"
 	"rpclab/internal/route"
+	"rpclab/internal/route/settings"
 )
 
 // What every route must do. A new route is tested here by being registered.
@@ -24,6 +27,10 @@ func TestEveryRoute(t *testing.T) {
 					t.Error("no Doc")
 				}
 			})
+			if r.Only != "" { // there it is held to the rest
+				t.Run("says which cluster it needs", func(t *testing.T) { needs(t, r) })
+				return
+			}
 			t.Run("calls succeed", func(t *testing.T) {
 				g := startGreeters(t, 3)
 				target, _ := g.open(name)
@@ -76,6 +83,14 @@ func TestEveryRoute(t *testing.T) {
 	}
 }
 
+// needs checks that a route which this machine's cluster does not have says so.
+func needs(t *testing.T, r route.Route) {
+	_, err := r.Open(t.Context(), cluster.Service{Name: "greeter", Port: 50051}, settings.Settings{}, nil)
+	if err == nil || !strings.Contains(err.Error(), "Kubernetes") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // spreads checks that a route's own way gives every backend the same share of calls,
 // as soon as it knows them all.
 func spreads(t *testing.T, name string) {
@@ -125,7 +140,7 @@ func follows(t *testing.T, r route.Route) {
 
 func TestAnUnknownRouteNamesTheKnown(t *testing.T) {
 	_, err := route.Lookup("carrier-pigeon")
-	const want = `no route "carrier-pigeon"; there are direct, clusterip, forwarder, headless, endpointslice, kuberesolver, xds, envoy, haproxy, nginx`
+	const want = `no route "carrier-pigeon"; there are direct, clusterip, forwarder, headless, endpointslice, kuberesolver, xds, envoy, haproxy, nginx, nodeport, linkerd, istio`
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}

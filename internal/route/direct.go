@@ -19,8 +19,7 @@ func openDirect(ctx context.Context, s cluster.Service, o settings.Settings, _ T
 		return caller.Target{}, fmt.Errorf("route direct: endpoints of %s: %w", s.Name, err)
 	}
 	for _, e := range state.Usable {
-		config, err := o.ServiceConfig("")
-		return caller.Target{URI: "passthrough:///" + e.Addr.String(), ServiceConfig: config, Close: func() {}}, err
+		return openAddress(o, e.Addr.String())
 	}
 	return caller.Target{}, fmt.Errorf("route direct: no endpoint of %s is ready: wait until one is, then open the route", s.Name)
 }

@@ -25,11 +25,15 @@ func openHeadless(_ context.Context, s cluster.Service, o settings.Settings, tol
 	if builder == nil {
 		return caller.Target{}, errors.New("route headless: grpc-go has no dns resolver registered")
 	}
+	host := s.Host
+	if s.DNS != "" {
+		// The final dot spares the search path of resolv.conf, which would first ask
+		// the server for names outside its zone. The system's own server knows the path.
+		host += "."
+	}
 	config, err := o.ServiceConfig(settings.RoundRobin)
 	return caller.Target{
-		// The final dot spares the search path of resolv.conf, which would first ask
-		// the server for names outside its zone.
-		URI:           fmt.Sprintf("dns://%s/%s.:%d", s.DNS, s.Host, s.Port),
+		URI:           fmt.Sprintf("dns://%s/%s:%d", s.DNS, host, s.Port),
 		ServiceConfig: config,
 		Resolvers:     []resolver.Builder{observe(builder, told)},
 		Close:         func() {},

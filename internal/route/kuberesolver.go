@@ -12,6 +12,7 @@ import (
 	"rpclab/internal/caller"
 	"rpclab/internal/cluster"
 	"rpclab/internal/route/settings"
+	"rpclab/internal/route/slicewatch"
 )
 
 // openKuberesolver is the library of that name, unchanged, so that its behaviour
@@ -19,19 +20,22 @@ import (
 // deletions and empty sets are not seen, and a broken watch is resumed after a
 // second or more.
 func openKuberesolver(_ context.Context, s cluster.Service, o settings.Settings, told Told) (caller.Target, error) {
-	transport := &http.Transport{} // of its own: its connections end with the route
-	builder := kuberesolver.NewBuilder(kubeClient{s.API, &http.Client{Transport: transport}}, "kubernetes")
+	client, err := slicewatch.Client(s.API) // of its own: its connections end with the route
+	if err != nil {
+		return caller.Target{}, fmt.Errorf("route kuberesolver: %w", err)
+	}
+	builder := kuberesolver.NewBuilder(kubeClient{s.API, client}, "kubernetes")
 	config, err := o.ServiceConfig(settings.RoundRobin)
 	return caller.Target{
 		URI:           fmt.Sprintf("kubernetes://%s/%s:grpc", s.Namespace, s.Name),
 		ServiceConfig: config,
 		Resolvers:     []resolver.Builder{observe(builder, told)},
-		Close:         transport.CloseIdleConnections,
+		Close:         client.CloseIdleConnections,
 	}, err
 }
 
-// kubeClient is the library's insecure client on an http.Client of our own; its own
-// one shares [http.DefaultClient].
+// kubeClient is the library's client on an http.Client of our own; its own ones share
+// [http.DefaultClient], or are for pods alone.
 type kubeClient struct {
 	api  string
 	http *http.Client

@@ -42,6 +42,11 @@ type Route struct {
 	Whole bool
 	// Tool is the program that has to be installed: envoy; empty: none.
 	Tool string
+	// Only is the one cluster that has it: kubernetes; empty: every cluster does.
+	Only string
+	// Mesh is the service mesh whose proxies stand beside callers and backends, as
+	// [cluster.Spec] has it; empty: none.
+	Mesh string
 	// Stand starts what stands between callers and backends; nil: nothing does.
 	Stand Stand
 	Open  Open

@@ -15,6 +15,9 @@ var clientSide = []string{settings.RoundRobin, settings.LeastRequest, settings.W
 // fullProxy are the policies of proxies that know of every call which is under way.
 var fullProxy = []string{settings.RoundRobin, settings.LeastRequest, settings.LeastConn, settings.Random}
 
+// kubernetes is the cluster that has nodes and meshes.
+const kubernetes = "kubernetes"
+
 // routes are all routes, in the order in which help shows them.
 var routes = []Route{
 	{
@@ -87,5 +90,23 @@ var routes = []Route{
 		Policies: fullProxy, Tool: "nginx",
 		Files: filesOfNginx, Connections: nginxMost,
 		Stand: standNginx, Open: openProxy,
+	},
+	{
+		Name: "nodeport",
+		Doc:  "every new connection goes to a port of one node, which takes it to a random ready backend, perhaps on another node",
+		Only: kubernetes,
+		Open: openNodePort,
+	},
+	{
+		Name: "linkerd",
+		Doc:  "every call goes through Linkerd's proxies beside caller and backend, which hand it to the backend that is likely to answer first",
+		Only: kubernetes, Mesh: "linkerd",
+		Open: openMesh,
+	},
+	{
+		Name: "istio",
+		Doc:  "every call goes through Istio's Envoys beside caller and backend, which hand it to the less busy of two backends",
+		Only: kubernetes, Mesh: "istio",
+		Open: openMesh,
 	},
 }

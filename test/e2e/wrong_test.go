@@ -50,6 +50,7 @@ func TestWrongRequests(t *testing.T) {
 			return []string{"run", edit("  route: clusterip", "  server: {replcas: 3}\n  route: clusterip")}
 		}},
 		{"bad-unit", func() []string { return []string{"run", edit("5ms", "5")} }},
+		{"route-of-another-cluster", func() []string { return []string{"run", edit("route: direct", "route: nodeport")} }},
 		{"unknown-route", func() []string { return []string{"run", edit("route: direct", "route: headles")} }},
 		{"duplicate-arm", func() []string { return []string{"run", edit("  two:", "  one:")} }},
 		{"search", func() []string {

@@ -19,14 +19,15 @@ import (
 // look is how often a file is looked at for a change.
 const look = 250 * time.Millisecond
 
-// From is the source that text names: http://API, a YAML file, or addresses (IP:port)
-// with commas between them.
+// From is the source that text names: http://API or https://API, a YAML file, or
+// addresses (IP:port) with commas between them.
 func From(text, service, namespace string) (Source, error) {
 	switch {
-	case strings.HasPrefix(text, "http://"):
+	case strings.HasPrefix(text, "http://"), strings.HasPrefix(text, "https://"):
+		if _, err := slicewatch.Client(text); err != nil { // rather here than in the log
+			return nil, fmt.Errorf("endpoints: %w", err)
+		}
 		return Slices(cluster.Service{Name: service, Namespace: namespace, API: strings.TrimRight(text, "/")}), nil
-	case strings.HasPrefix(text, "https://"):
-		return nil, fmt.Errorf("endpoints %q: the API is asked in clear text alone; run kubectl proxy and give its address, http://127.0.0.1:8001", text)
 	case strings.HasSuffix(text, ".yaml"), strings.HasSuffix(text, ".yml"):
 		return file(text), nil
 	}

@@ -22,9 +22,9 @@ type State struct {
 // Table holds the usable endpoints of one service, kept current by one watch,
 // however many read it.
 type Table struct {
-	transport *http.Transport
-	cancel    context.CancelFunc
-	done      chan struct{}
+	client *http.Client // nil: there is no way to ask
+	cancel context.CancelFunc
+	done   chan struct{}
 
 	mu      sync.Mutex
 	state   State
@@ -34,13 +34,16 @@ type Table struct {
 // Follow starts a table for a service.
 func Follow(s cluster.Service) *Table {
 	ctx, cancel := context.WithCancel(context.Background())
-	t := &Table{
-		transport: &http.Transport{}, // no proxy: the API is on this machine or in this cluster
-		cancel:    cancel, done: make(chan struct{}), changed: make(chan struct{}),
+	t := &Table{cancel: cancel, done: make(chan struct{}), changed: make(chan struct{})}
+	var err error
+	if t.client, err = Client(s.API); err != nil {
+		t.failed(err)
+		close(t.done)
+		return t
 	}
 	go func() {
 		defer close(t.done)
-		For(s, &http.Client{Transport: t.transport}).Run(ctx, Observer{Set: t.set, Failed: t.failed})
+		For(s, t.client).Run(ctx, Observer{Set: t.set, Failed: t.failed})
 	}()
 	return t
 }
@@ -74,7 +77,9 @@ func (t *Table) Sync(ctx context.Context) (State, error) {
 func (t *Table) Close() {
 	t.cancel()
 	<-t.done
-	t.transport.CloseIdleConnections()
+	if t.client != nil {
+		t.client.CloseIdleConnections()
+	}
 }
 
 func (t *Table) set(all Set) {
