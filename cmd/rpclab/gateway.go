@@ -71,7 +71,7 @@ func gatewayCommand() *cobra.Command {
 	flags.StringVar(&f.model, "model", gateway.Threads, "one-thread: one request at a time; threads: as many as come; async: the same, each over a channel of its own")
 	flags.StringVar(&f.mode, "mode", "", "`label` of grpc_requests_total (default: the route)")
 	flags.Uint64Var(&f.seed, "seed", 0, "of the numbers of /fibonacci/random (default: drawn)")
-	flags.BoolVar(&f.supervised, "supervised", false, "end when standard input does")
+	flags.BoolVar(&f.supervised, "supervised", false, "end when standard input does, and listen anywhere: who started it sees to who may call")
 	_ = flags.MarkHidden("settings")
 	_ = flags.MarkHidden("supervised")
 	return command
@@ -101,7 +101,7 @@ func runGateway(c *cobra.Command, f gatewayFlags) error {
 		return fmt.Errorf("cannot listen on %s: %w\nChoose another address with --listen, or end what uses this one", f.listen, err)
 	}
 	defer listener.Close()
-	if at := listener.Addr().(*net.TCPAddr); !at.IP.IsLoopback() && options.Token == "" {
+	if at := listener.Addr().(*net.TCPAddr); !at.IP.IsLoopback() && options.Token == "" && !f.supervised {
 		return usage{fmt.Errorf("--listen %s is open to others: give a token by --token-file, or listen on 127.0.0.1", f.listen)}
 	}
 	if f.model == gateway.OneThread {

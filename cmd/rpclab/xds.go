@@ -60,7 +60,10 @@ are called when none in zone-0 answers.`,
 				}
 			}
 			var err error
-			if plane.Token, err = token(listen, tokenFile, "others could read where backends are"); err != nil {
+			if !supervised || tokenFile != "" {
+				plane.Token, err = token(listen, tokenFile, "others could read where backends are")
+			}
+			if err != nil {
 				return err
 			}
 			if plane.Source, err = controlplane.From(endpoints, plane.Service, namespace); err != nil {
@@ -95,7 +98,7 @@ are called when none in zone-0 answers.`,
 	flags.StringVar(&bootstrap, "bootstrap", "", "write the bootstrap of gRPC clients to this `file`")
 	flags.StringVar(&tokenFile, "token-file", "", "`file` with the token that clients send: authorization: Bearer TOKEN (Envoy can, by initial_metadata; gRPC clients cannot)")
 	flags.StringVar(&ways, "settings", "", "all settings, as JSON")
-	flags.BoolVar(&supervised, "supervised", false, "end when standard input does")
+	flags.BoolVar(&supervised, "supervised", false, "end when standard input does, and do without a token: who started it sees to who may ask")
 	_ = flags.MarkHidden("settings")
 	_ = flags.MarkHidden("supervised")
 	return command

@@ -15,7 +15,7 @@ import (
 // Place is a gateway that is a process of its own.
 type Place struct {
 	Self     []string // this program
-	Listen   string   // empty: a free address
+	Listen   string   // empty: a free address on loopback
 	Route    string
 	Service  cluster.Service // as it is reached on the route
 	Settings settings.Settings

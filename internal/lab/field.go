@@ -3,90 +3,67 @@ package lab
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/experiment"
-	"rpclab/internal/gateway"
-	"rpclab/internal/route"
-	"rpclab/internal/route/part"
 )
 
 // field is all that a trial's calls meet: backends, and what stands before them.
 type field struct {
 	servers  cluster.Deployment
-	standing route.Standing
+	standing standing
 	gateway  string // host:port, where one makes the calls; empty: the caller does
 }
 
+// standing is what stands before the backends, here or in the cluster.
+type standing interface {
+	// service is how caller n (from 0) reaches the service.
+	service(n int) cluster.Service
+	// files are the configuration files that were made, by name.
+	files() map[string]string
+	// kill ends the parts of a role. What is to run again does when kill returns.
+	kill(ctx context.Context, role string) error
+	resetUsage() error
+	// used is what the parts of a role used since resetUsage, all together.
+	used(role string) cluster.Usage
+	// losses says of every part that ended unasked which one and why.
+	losses() []string
+	// close ends everything and returns when it is gone.
+	close() error
+}
+
+// standOrder says what stands before the backends of a trial.
+func (l *lab) standOrder(t experiment.Trial, s cluster.Service) standOrder {
+	o := standOrder{Route: t.Config.Route, Service: s, Settings: settingsOf(t.Config), Callers: 1}
+	if g := t.Config.Gateway; g != nil {
+		o.Gateway = &standGateway{Model: g.Model, Seed: seed(l.plan.Seed, "numbers of round "+strconv.Itoa(t.Round))} // the same for all arms
+	}
+	return o
+}
+
 // stand starts what stands before the backends of a trial: its route, and its gateway.
-func (l *lab) stand(ctx context.Context, t experiment.Trial, servers cluster.Deployment) (field, error) {
-	f := field{servers: servers}
-	way, err := route.Lookup(t.Config.Route)
+func (l *lab) stand(ctx context.Context, t experiment.Trial, servers cluster.Deployment) (f field, err error) {
+	f.servers = servers
+	up, err := l.standOrder(t, servers.Service()).up(ctx, l.Self)
 	if err != nil {
 		return f, err
 	}
-	f.standing, err = way.Up(ctx, servers.Service(), settingsOf(t.Config), l.Self, 1)
-	if err != nil || t.Config.Gateway == nil {
-		return f, err
-	}
-	g, err := gateway.Start(ctx, gateway.Place{
-		Self: l.Self, Route: way.Name, Service: f.standing.Service(0), Settings: settingsOf(t.Config), Model: t.Config.Gateway.Model,
-		Seed: seed(l.plan.Seed, "numbers of round "+strconv.Itoa(t.Round)), // the same for all arms
-	})
-	if err != nil {
-		return f, errors.Join(err, f.standing.Close())
-	}
-	f.gateway = g.Address
-	f.standing.Parts = slices.Concat([]*part.Part{g.Part}, f.standing.Parts) // it ends before what it calls
+	f.standing, f.gateway = up, up.gateway
 	return f, nil
 }
 
-// kill ends the parts of a role. What is to run again comes back also when the load ends
-// meanwhile: it was killed all the same.
+// kill is done although the load ends meanwhile: it was begun all the same.
 func (f field) kill(ctx context.Context, role string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	var errs []error
-	found := false
-	for _, p := range f.standing.Parts {
-		if p.Role == role {
-			found = true
-			errs = append(errs, p.Kill(ctx))
-		}
-	}
-	if !found {
-		return fmt.Errorf("this route has no %s", role)
-	}
-	return errors.Join(errs...)
+	return f.standing.kill(ctx, role)
 }
 
 func (f field) resetUsage() error {
-	for _, p := range f.standing.Parts {
-		p.ResetUsage()
-	}
-	return f.servers.ResetUsage()
-}
-
-// used is what the parts of a role used, all together.
-func (f field) used(role string) (u cluster.Usage) {
-	for _, p := range f.standing.Parts {
-		if p.Role == role {
-			cpu, rss := p.Usage()
-			u.CPU, u.MaxRSS = u.CPU+cpu, u.MaxRSS+rss
-		}
-	}
-	return u
+	return errors.Join(f.standing.resetUsage(), f.servers.ResetUsage())
 }
 
 // losses says of every backend and every part that ended unasked which one and why.
-func (f field) losses() []string {
-	all := f.servers.Losses()
-	for _, p := range f.standing.Parts {
-		all = append(all, p.Losses()...)
-	}
-	return all
-}
+func (f field) losses() []string { return append(f.servers.Losses(), f.standing.losses()...) }

@@ -21,7 +21,7 @@ func TestAKilledProxyComesBackThoughTheLoadIsOver(t *testing.T) {
 	t.Cleanup(p.Close)
 	over, end := context.WithCancel(t.Context())
 	end()
-	f := field{standing: route.Standing{Parts: []*part.Part{p}}}
+	f := field{standing: here{Standing: route.Standing{Parts: []*part.Part{p}}}}
 	if err := f.kill(over, part.Proxy); err != nil {
 		t.Error(err)
 	}

@@ -26,17 +26,17 @@ func (l *lab) measure(ctx context.Context, t experiment.Trial) (trial result.Tri
 	if err != nil {
 		return trial, err
 	}
-	trial.Files = f.standing.Files
+	trial.Files = f.standing.files()
 	defer func() {
 		if trial.Failed != "" {
 			trial.Lost = f.losses() // perhaps because of them
 		}
-		if remains := f.standing.Close(); remains != nil { // no reason to lose what was measured
+		if remains := f.standing.close(); remains != nil { // no reason to lose what was measured
 			trial.Lost = append(trial.Lost, fmt.Sprintf("what stood before the backends is not gone: %v", remains))
 		}
 	}()
 	w, err := startWorker(l.Worker, assignment{
-		Route: t.Config.Route, Service: f.standing.Service(0), Settings: settingsOf(t.Config), Gateway: f.gateway,
+		Route: t.Config.Route, Service: f.standing.service(0), Settings: settingsOf(t.Config), Gateway: f.gateway,
 		Caller: t.Config.Caller.Kind, Job: jobOf(t.Config),
 		Warmup: t.Config.Caller.Warmup,
 	})
@@ -75,8 +75,8 @@ func (l *lab) load(ctx context.Context, trial result.Trial, t experiment.Trial, 
 	}
 	after := l.lookAround()
 	trial.Lost = f.losses()
-	used, proxies, gateways := servers.Usage(), f.used(part.Proxy), f.used(part.Gateway)
-	trial.Machine = after.since(before, seen.CPU+total(used)+proxies.CPU+gateways.CPU+f.used(part.Control).CPU)
+	used, proxies, gateways := servers.Usage(), f.standing.used(part.Proxy), f.standing.used(part.Gateway)
+	trial.Machine = after.since(before, seen.CPU+total(used)+proxies.CPU+gateways.CPU+f.standing.used(part.Control).CPU)
 	if f.gateway == "" { // a request of its counts for every backend that its calls reached
 		trial.Wasted = wasted(servers.Served(), seen.Backends)
 	}

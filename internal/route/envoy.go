@@ -43,7 +43,9 @@ func standEnvoy(ctx context.Context, s cluster.Service, o settings.Settings, h H
 	}
 	ways := o
 	ways.Retry, ways.Hedge = nil, nil // the client's: done in both places they would multiply
-	plane, xds, err := startControlPlane(ctx, s, ways, h)
+	near := h
+	near.Listen = FreeAddress // nobody else asks it
+	plane, xds, err := startControlPlane(ctx, s, ways, near)
 	if err != nil {
 		return Standing{}, err
 	}

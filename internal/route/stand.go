@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"strconv"
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/route/part"
@@ -20,10 +21,11 @@ type Stand func(ctx context.Context, s cluster.Service, o settings.Settings, h H
 // Host is where parts run.
 type Host struct {
 	Self []string // this program: parts of our own are its commands
+	IP   string   // where who calls finds them; empty: 127.0.0.1
 	Dir  string   // empty, of this standing's own: configuration files and sockets
 	// Callers is how many caller processes there are: each has its sidecar.
 	Callers int
-	// Listen is a free address (host:port) of this machine, another one at each call.
+	// Listen is a free address (host:port) there, another one at each call.
 	Listen func() (string, error)
 }
 
@@ -43,38 +45,44 @@ type Standing struct {
 // Service is how caller n (from 0) reaches the service.
 func (s Standing) Service(n int) cluster.Service { return s.Services[min(n, len(s.Services)-1)] }
 
-// Up starts what stands on the route, for so many callers; of a route that needs nothing,
-// calls go to the service itself. self is this program.
-func (r Route) Up(ctx context.Context, s cluster.Service, o settings.Settings, self []string, callers int) (Standing, error) {
+// Up starts what stands on the route, at a host whose Dir and Listen it sees to; of a route
+// that needs nothing, calls go to the service itself.
+func (r Route) Up(ctx context.Context, s cluster.Service, o settings.Settings, h Host) (Standing, error) {
 	plain := Standing{Services: []cluster.Service{s}}
 	if r.Stand == nil {
 		return plain, nil
 	}
-	dir, err := os.MkdirTemp("", "rpclab-")
-	if err != nil {
+	var err error
+	if h.Dir, err = os.MkdirTemp("", "rpclab-"); err != nil {
 		return plain, err
 	}
-	standing, err := r.Stand(ctx, s, o, Host{Self: self, Dir: dir, Callers: callers, Listen: FreeAddress})
-	if err != nil {
-		return plain, errors.Join(fmt.Errorf("route %s: %w", r.Name, err), os.RemoveAll(dir))
+	h.Listen = FreeAddress
+	if h.IP != "" {
+		h.Listen = func() (string, error) { return freeAddress(h.IP) }
 	}
-	standing.Dir = dir
+	standing, err := r.Stand(ctx, s, o, h)
+	if err != nil {
+		return plain, errors.Join(fmt.Errorf("route %s: %w", r.Name, err), os.RemoveAll(h.Dir))
+	}
+	standing.Dir = h.Dir
 	return standing, nil
 }
 
-// FreeAddress is a place to listen at that was free a moment ago. Its port is below those
-// that systems give to outgoing connections: one of these could take it while what
-// listens there is killed and started again, or a client connect to itself.
-func FreeAddress() (string, error) {
+// FreeAddress is a place to listen at on loopback that was free a moment ago. Its port is
+// below those that systems give to outgoing connections: one of these could take it while
+// what listens there is killed and started again, or a client connect to itself.
+func FreeAddress() (string, error) { return freeAddress("127.0.0.1") }
+
+func freeAddress(ip string) (string, error) {
 	var err error
 	for range 100 {
 		var listener net.Listener
-		if listener, err = net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000))); err == nil {
+		if listener, err = net.Listen("tcp", net.JoinHostPort(ip, strconv.Itoa(10_000+rand.IntN(20_000)))); err == nil {
 			defer listener.Close()
 			return listener.Addr().String(), nil
 		}
 	}
-	return "", fmt.Errorf("no free port from 10000 to 29999 on 127.0.0.1: %w", err)
+	return "", fmt.Errorf("no free port from 10000 to 29999 on %s: %w", ip, err)
 }
 
 // Close ends everything and returns when it is gone.

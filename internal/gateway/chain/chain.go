@@ -97,7 +97,7 @@ func Start(ctx context.Context, o Options, p Plan) (_ *Chain, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.standing, err = way.Up(ctx, c.Servers.Service(), p.Settings, o.Self, 1); err != nil {
+	if c.standing, err = way.Up(ctx, c.Servers.Service(), p.Settings, route.Host{Self: o.Self, Callers: 1}); err != nil {
 		return nil, err
 	}
 	c.Gateway, err = gateway.Start(ctx, gateway.Place{
