@@ -1,0 +1,9 @@
+package kubernetes
+
+import (
+	"testing"
+
+	"rpclab/internal/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }

@@ -1,0 +1,102 @@
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	client "k8s.io/client-go/kubernetes"
+)
+
+// mesh is how a service mesh is asked for its proxy beside a pod's containers, and how to
+// see that it is there. Its own labels are the one thing that every way to install it leaves alike.
+type mesh struct {
+	title    string
+	injector string // label of the Deployment that puts proxies into pods
+	plugin   string // label of the DaemonSet that redirects what pods send
+	proxy    string // name of the container
+	// labels and annotations of a pod that is to have one, as a native sidecar (KEP-753):
+	// it is there before the program, and does not keep a Job from ending.
+	labels, annotations map[string]string
+	guide, pluginGuide  string
+}
+
+var meshes = map[string]mesh{
+	"linkerd": {
+		title: "Linkerd", injector: "linkerd.io/control-plane-component=proxy-injector", plugin: "k8s-app=linkerd-cni",
+		proxy: "linkerd-proxy",
+		annotations: map[string]string{
+			"linkerd.io/inject": "enabled",
+			"config.beta.linkerd.io/proxy-enable-native-sidecar":  "true",
+			"config.alpha.linkerd.io/proxy-enable-native-sidecar": "true", // before 2.18
+		},
+		guide: "https://linkerd.io/2/getting-started/", pluginGuide: "https://linkerd.io/2/features/cni/",
+	},
+	"istio": {
+		title: "Istio", injector: "app=istiod", plugin: "k8s-app=istio-cni-node",
+		proxy:       "istio-proxy",
+		labels:      map[string]string{"sidecar.istio.io/inject": "true"},
+		annotations: map[string]string{"sidecar.istio.io/nativeSidecar": "true"},
+		guide:       "https://istio.io/latest/docs/setup/getting-started/", pluginGuide: "https://istio.io/latest/docs/setup/additional-setup/cni/",
+	},
+}
+
+// inject asks a mesh for its proxy in the pods of a template; empty: there is none.
+func inject(name string, template *corev1.PodTemplateSpec) {
+	if template.Labels == nil {
+		template.Labels = map[string]string{}
+	}
+	if template.Annotations == nil {
+		template.Annotations = map[string]string{}
+	}
+	maps.Copy(template.Labels, meshes[name].labels)
+	maps.Copy(template.Annotations, meshes[name].annotations)
+}
+
+// checkMesh says, before anything is deployed, whether a mesh is there to put its proxies
+// into pods. Without the mesh's CNI plugin a pod would have to change its own network,
+// which the restricted standard of pod security forbids.
+func checkMesh(ctx context.Context, api client.Interface, name string) error {
+	m, ok := meshes[name]
+	if !ok {
+		return fmt.Errorf("no mesh %q; there are %v", name, slices.Sorted(maps.Keys(meshes)))
+	}
+	injectors, err := api.AppsV1().Deployments("").List(ctx, metav1.ListOptions{LabelSelector: m.injector})
+	if err != nil {
+		return fmt.Errorf("look for %s: %w", m.title, err)
+	}
+	if len(injectors.Items) == 0 {
+		return fmt.Errorf("%s is not on this cluster: install it (%s), or leave its arms out", m.title, m.guide)
+	}
+	able := slices.ContainsFunc(injectors.Items, func(d appsv1.Deployment) bool { return d.Status.AvailableReplicas > 0 })
+	if first := injectors.Items[0]; !able {
+		return fmt.Errorf("%s is on this cluster, and its injector is not ready: see kubectl -n %s describe deployment %s", m.title, first.Namespace, first.Name)
+	}
+	plugins, err := api.AppsV1().DaemonSets("").List(ctx, metav1.ListOptions{LabelSelector: m.plugin})
+	if err != nil {
+		return fmt.Errorf("look for the CNI plugin of %s: %w", m.title, err)
+	}
+	if len(plugins.Items) == 0 {
+		return fmt.Errorf("%s is on this cluster without its CNI plugin, and pods of a run may not redirect their own network: install the plugin (%s), or leave the arms out", m.title, m.pluginGuide)
+	}
+	return nil
+}
+
+// checkProxy says whether a ready pod has the mesh's proxy.
+func checkProxy(pod *corev1.Pod, name string) error {
+	m := meshes[name]
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if status.Name != m.proxy {
+			continue
+		}
+		if status.Ready {
+			return nil
+		}
+		return fmt.Errorf("the %s proxy of pod %s is not ready: see kubectl -n %s logs %s -c %s", m.title, pod.Name, pod.Namespace, pod.Name, m.proxy)
+	}
+	return fmt.Errorf("%s put no proxy into pod %s, which asked for it: see the events of its injector, or install it anew (%s)", m.title, pod.Name, m.guide)
+}
