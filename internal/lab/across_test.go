@@ -162,6 +162,18 @@ func TestWhatElseDiffersIsListed(t *testing.T) {
 	}
 }
 
+// The proxies of arms that are not compared do not matter.
+func TestAnotherVersionOfAProxyThatTookPartIsListed(t *testing.T) {
+	a, b := runOf(t, 10, 10, 10, 10), runOf(t, 10, 10, 10, 10)
+	a.Machine.Tools = map[string]string{"envoy": "1.40.0", "nginx": "1.26.3"}
+	b.Machine.Tools = map[string]string{"envoy": "1.41.0", "nginx": "1.28.0"}
+	a.Arms[0].Route, b.Arms[0].Route = "envoy", "envoy"
+	want := []result.Difference{{Kind: "version", What: "envoy", A: "1.40.0", B: "1.41.0"}}
+	if diff := cmp.Diff(want, Compare(a, b, Across{}).Differences); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestLoadsOfTwoServersAreComparedByPlace(t *testing.T) {
 	a, b := runOf(t, 10), runOf(t, 20)
 	b.Arms[0].Name = "127.0.0.1:2"

@@ -82,6 +82,7 @@ func merge(arm *result.Arm) error {
 		spend(&m.Resources.Server, t.Resources.Server, t.Calls)
 		spend(&m.Resources.Proxy, t.Resources.Proxy, t.Calls)
 		spend(&m.Resources.Gateway, t.Resources.Gateway, t.Calls)
+		spend(&m.Resources.Control, t.Resources.Control, t.Calls)
 		if arm.Limited == "" {
 			arm.Limited = t.Limited
 		}
@@ -97,7 +98,7 @@ func merge(arm *result.Arm) error {
 	m.Balance = balance(counts)
 	m.ElapsedMS = verdict.Median(elapsed)
 	if m.Calls > 0 {
-		for _, u := range []*result.Usage{&m.Resources.Client, &m.Resources.Server, &m.Resources.Proxy, &m.Resources.Gateway} {
+		for _, u := range []*result.Usage{&m.Resources.Client, &m.Resources.Server, &m.Resources.Proxy, &m.Resources.Gateway, &m.Resources.Control} {
 			u.CPU /= float64(m.Calls)
 		}
 		m.Rate = float64(m.Calls) / (sum(elapsed) / 1e3)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"rpclab/internal/result"
+	"rpclab/internal/route"
 )
 
 // differences lists what is not the same around the numbers of two runs. Seeds do not
@@ -26,6 +27,9 @@ func differences(a, b result.Document, pairs []acrossPair) (all []result.Differe
 	differ("machine", "kernel", m.Kernel, n.Kernel)
 	differ("version", "Go", m.Go, n.Go)
 	differ("version", "rpclab", m.Rpclab, n.Rpclab)
+	for _, name := range toolsOf(pairs) {
+		differ("version", name, m.Tools[name], n.Tools[name])
+	}
 	differ("run", "quick", a.Quick, b.Quick)
 	differ("run", "partial", a.Partial, b.Partial)
 	for _, p := range pairs {
@@ -35,6 +39,19 @@ func differences(a, b result.Document, pairs []acrossPair) (all []result.Differe
 		}
 	}
 	return all
+}
+
+// toolsOf are the programs of others that take part in what is compared.
+func toolsOf(pairs []acrossPair) []string {
+	taking := map[string]bool{}
+	for _, p := range pairs {
+		for _, name := range []string{p.a.Route, p.b.Route} {
+			if way, err := route.Lookup(name); err == nil && way.Tool != "" {
+				taking[way.Tool] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(taking))
 }
 
 // changedSettings are those in which two configurations differ.

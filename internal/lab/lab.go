@@ -49,6 +49,10 @@ func Run(ctx context.Context, plan experiment.Plan, o Options) (result.Document,
 		o.Processors = measure.LookAtProcessors
 	}
 	l := &lab{Options: o, plan: plan, doc: header(plan, o)}
+	var err error
+	if l.doc.Machine.Tools, err = versions(ctx, plan); err != nil {
+		return result.Document{}, err
+	}
 	if err := l.begin(ctx); err != nil {
 		return result.Document{}, err
 	}

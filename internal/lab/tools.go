@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,6 +29,36 @@ func CheckCluster(plan experiment.Plan, kind string) error {
 		errs = append(errs, fmt.Errorf("arm %s: the route %s is there on %s alone: run it with --on %s, or leave the arm out", t.Arm, way.Name, way.Only, way.Only))
 	}
 	return errors.Join(errs...)
+}
+
+// versions asks the programs of others that the plan needs which they are, by name. One
+// that is not on this machine stands elsewhere.
+func versions(ctx context.Context, plan experiment.Plan) (map[string]string, error) {
+	all := map[string]string{}
+	for _, t := range plan.Trials {
+		way, err := route.Lookup(t.Config.Route)
+		if err != nil {
+			return nil, err
+		}
+		if _, known := all[way.Tool]; known || way.Tool == "" {
+			continue
+		}
+		program, err := tool.Lookup(way.Tool)
+		if err != nil {
+			return nil, err
+		}
+		path, err := tool.Find(way.Tool)
+		if errors.Is(err, tool.ErrMissing) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if all[way.Tool], err = program.Version(ctx, path); err != nil {
+			return nil, fmt.Errorf("route %s: ask for its version: %w", way.Name, err)
+		}
+	}
+	return all, nil
 }
 
 // checkTools says of every program that the plan needs and that is not there which arms

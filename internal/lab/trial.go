@@ -75,13 +75,14 @@ func (l *lab) load(ctx context.Context, trial result.Trial, t experiment.Trial, 
 	}
 	after := l.lookAround()
 	trial.Lost = f.losses()
-	used, proxies, gateways := servers.Usage(), f.standing.used(part.Proxy), f.standing.used(part.Gateway)
-	trial.Machine = after.since(before, seen.CPU+total(used)+proxies.CPU+gateways.CPU+f.standing.used(part.Control).CPU)
+	used, proxies, gateways, control := servers.Usage(), f.standing.used(part.Proxy), f.standing.used(part.Gateway), f.standing.used(part.Control)
+	trial.Machine = after.since(before, seen.CPU+total(used)+proxies.CPU+gateways.CPU+control.CPU)
 	if f.gateway == "" { // a request of its counts for every backend that its calls reached
 		trial.Wasted = wasted(servers.Served(), seen.Backends)
 	}
 	trial.Resources.Proxy = usagePerCall(proxies.CPU, proxies.MaxRSS, seen.Calls)
 	trial.Resources.Gateway = usagePerCall(gateways.CPU, gateways.MaxRSS, seen.Calls)
+	trial.Resources.Control = usagePerCall(control.CPU, control.MaxRSS, seen.Calls)
 	return fill(trial, t, seen, used, history.stop(), done), nil
 }
 

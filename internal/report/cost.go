@@ -22,6 +22,8 @@ var meters = []meter{
 	{"server MB", func(r result.Resources) string { return peak(r.Server.RSS) }},
 	{"proxy µs/call", func(r result.Resources) string { return used(r.Proxy.CPU) }},
 	{"proxy MB", func(r result.Resources) string { return peak(r.Proxy.RSS) }},
+	{"control plane µs/call", func(r result.Resources) string { return used(r.Control.CPU) }},
+	{"control plane MB", func(r result.Resources) string { return peak(r.Control.RSS) }},
 }
 
 // processors and memories are the meters of runs in which something stands between client
@@ -32,8 +34,9 @@ var (
 		{"gateway", func(r result.Resources) string { return used(r.Gateway.CPU) }},
 		{"proxy", func(r result.Resources) string { return used(r.Proxy.CPU) }},
 		{"server", func(r result.Resources) string { return used(r.Server.CPU) }},
+		{"control plane", func(r result.Resources) string { return used(r.Control.CPU) }},
 		{"all", func(r result.Resources) string {
-			return used(r.Client.CPU + r.Gateway.CPU + r.Proxy.CPU + r.Server.CPU)
+			return used(r.Client.CPU + r.Gateway.CPU + r.Proxy.CPU + r.Server.CPU + r.Control.CPU)
 		}},
 	}
 	memories = []meter{
@@ -41,6 +44,7 @@ var (
 		{"gateway", func(r result.Resources) string { return peak(r.Gateway.RSS) }},
 		{"proxy", func(r result.Resources) string { return peak(r.Proxy.RSS) }},
 		{"largest server", func(r result.Resources) string { return peak(r.Server.RSS) }},
+		{"control plane", func(r result.Resources) string { return peak(r.Control.RSS) }},
 	}
 )
 

@@ -2,6 +2,8 @@ package report
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"rpclab/internal/result"
@@ -41,7 +43,11 @@ func Machine(m result.Machine) string {
 		cpus += " (" + clean(m.Model) + ")"
 	}
 	system := strings.Trim(clean(m.OS)+"/"+clean(m.Arch), "/")
-	return strings.Join(filled(system, cpus, memory, clean(m.Go)), ", ")
+	said := filled(system, cpus, memory, clean(m.Go))
+	for _, name := range slices.Sorted(maps.Keys(m.Tools)) {
+		said = append(said, clean(name+" "+m.Tools[name]))
+	}
+	return strings.Join(said, ", ")
 }
 
 // partial does not say that the run has ended: it may go on.

@@ -26,6 +26,13 @@ func TestTheHeadSaysHowLongARunWouldHaveGoneOn(t *testing.T) {
 	}
 }
 
+func TestTheMachineNamesTheProxiesThatTookPart(t *testing.T) {
+	m := result.Machine{OS: "linux", Arch: "amd64", CPUs: 2, Go: "go1.26.0", Tools: map[string]string{"nginx": "1.26.3", "envoy": "1.40.0"}}
+	if got, want := Machine(m), "linux/amd64, 2 CPUs, go1.26.0, envoy 1.40.0, nginx 1.26.3"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // TestAnIntervalWithoutEndIsNotAFigure: two rounds leave almost any ratio open.
 func TestAnIntervalWithoutEndIsNotAFigure(t *testing.T) {
 	for v, want := range map[float64]string{0.0001: "0.00", 1.234: "1.23", 12.34: "12.3", 12345: "12,345", 8.7e23: ">999,999"} {

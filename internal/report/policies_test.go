@@ -24,7 +24,7 @@ func spreads() result.Document {
 			arm.Config["outlier"] = map[string]any{}
 		}
 		arm.Calls, arm.ElapsedMS, arm.Latency, arm.Late = 1200, 4004, latency(6.1, w.p99), 4*w.late
-		arm.Resources = result.Resources{Client: result.Usage{CPU: 90, RSS: 31e6}, Server: result.Usage{CPU: 75, RSS: 22e6}, Proxy: w.proxy}
+		arm.Resources = result.Resources{Client: result.Usage{CPU: 90, RSS: 31e6}, Server: result.Usage{CPU: 75, RSS: 22e6}, Proxy: w.proxy, Control: result.Usage{CPU: 3.2, RSS: 38e6}}
 		for round := 1; round <= d.Rounds; round++ {
 			e := result.Event{Arm: w.name, Cell: arm.Cell, Round: round, AtMS: 1000, What: "slow 1 times 10",
 				Hit: []string{"greeter-0"}, Ready: 3, Late: w.late, Answered: 300, AnsweredByHit: w.onHit}

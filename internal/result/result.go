@@ -47,15 +47,17 @@ type Document struct {
 
 // Machine is where the run took place.
 type Machine struct {
-	OS       string `json:"os"`
-	Arch     string `json:"arch"`
-	CPUs     int    `json:"cpus"`
-	Memory   uint64 `json:"memory_bytes,omitempty"`
-	Model    string `json:"cpu_model,omitempty"`
-	Kernel   string `json:"kernel,omitempty"`
-	Go       string `json:"go"`
-	Rpclab   string `json:"rpclab,omitempty"` // the version that made the run; empty: not known
-	MaxFiles uint64 `json:"max_files,omitempty"`
+	OS     string `json:"os"`
+	Arch   string `json:"arch"`
+	CPUs   int    `json:"cpus"`
+	Memory uint64 `json:"memory_bytes,omitempty"`
+	Model  string `json:"cpu_model,omitempty"`
+	Kernel string `json:"kernel,omitempty"`
+	Go     string `json:"go"`
+	Rpclab string `json:"rpclab,omitempty"` // the version that made the run; empty: not known
+	// Tools are the versions of the programs of others that took part, by name: envoy.
+	Tools    map[string]string `json:"tools,omitempty"`
+	MaxFiles uint64            `json:"max_files,omitempty"`
 	// ClockNS is the smallest step of the clock that was seen, in nanoseconds.
 	ClockNS float64 `json:"clock_ns,omitempty"`
 }
@@ -208,6 +210,8 @@ type Resources struct {
 	Proxy  Usage `json:"proxy"`
 	// Gateway makes the calls for callers by HTTP.
 	Gateway Usage `json:"gateway"`
+	// Control tells clients or proxies where backends are: its work is a change's, not a call's.
+	Control Usage `json:"control"`
 }
 
 // Usage is CPU time per call and the peak of resident memory in one trial.
