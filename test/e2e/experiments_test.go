@@ -146,6 +146,12 @@ events: [{at: 1s, `+event+`: true}]
 				if e.Error != "" || len(trial.Lost) > 0 || late < 300 || (a.Failed() > 0) != c.loses || len(trial.Backends) != 3 {
 					t.Errorf("%s: %+v, errors %v, lost %q, %d of 400 calls answered at the end", a.Name, e, a.Errors, trial.Lost, late)
 				}
+				if controlled := a.Route == "xds" || a.Route == "envoy"; (a.Resources.Control.RSS > 1<<20) != controlled {
+					t.Errorf("%s: its control plane used %d bytes", a.Name, a.Resources.Control.RSS)
+				}
+				if name := a.Route; name != "xds" && d.Machine.Tools[name] == "" {
+					t.Errorf("the version of %s is not known: %v", name, d.Machine.Tools)
+				}
 				if proxied := a.Name != "xds"; (a.Resources.Proxy.CPU > 5) != proxied {
 					t.Errorf("%s: the proxy used %.1f µs a call", a.Name, a.Resources.Proxy.CPU)
 				}
