@@ -1,5 +1,5 @@
 # make check is the fast part, for while you work; make test is everything.
-.PHONY: run check test tools proxies conformance-tools dashboards-tools bench bench-peers bench-aa generate
+.PHONY: run check test tools proxies conformance-tools dashboards-tools bench bench-peers bench-aa generate cluster-up cluster-down cluster-test
 
 run: ; go run ./cmd/rpclab run channels --quick
 
@@ -7,11 +7,11 @@ check: tools proxies
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt would change:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	go vet ./...
 	GOOS=darwin go vet ./...
-	go test -short $$(go list ./... | grep -v -e /test/e2e -e /test/conformance -e /test/dashboards)
+	go test -short $$(go list ./... | grep -v -e /test/e2e -e /test/conformance -e /test/dashboards -e /test/cluster -e /test/kube)
 
 test: check conformance-tools dashboards-tools
 	go test -race -count=1 -timeout 40m ./internal/... ./test/house/... ./api/... ./experiments/...
-	go test -count=1 -timeout 40m ./cmd/... $$(go list ./test/... | grep -v -e /test/conformance -e /test/dashboards)
+	go test -count=1 -timeout 40m ./cmd/... $$(go list ./test/... | grep -v -e /test/conformance -e /test/dashboards -e /test/cluster -e /test/kube)
 	go test -count=1 -timeout 15m ./test/conformance
 	go test -count=1 -timeout 5m ./test/dashboards
 	go test -count=1 -timeout 30m ./internal/verdict -run 'Coverage|Power' -sims 5000
@@ -33,6 +33,15 @@ proxies: ; @go run ./cmd/rpclab doctor --install
 # Servers that others wrote, into the system (Debian packages) and the user's cache.
 conformance-tools: ; @test/conformance/tools.sh
 dashboards-tools: ; @test/dashboards/tools.sh
+
+# A real Kubernetes on this machine: test/cluster/README.md.
+cluster-up: ; @go run ./test/cluster up
+cluster-down: ; @go run ./test/cluster down
+
+# Tests on a cluster of their own, which ends with them. Its first build takes 6 to 15 minutes.
+cluster-test:
+	go run ./test/cluster with --name test -- go test -count=1 -timeout 20m ./test/kube/...
+	go test -count=1 -timeout 15m ./test/cluster
 
 # Go, and a C compiler for the race detector; modules come into Go's own cache.
 tools:

@@ -1,0 +1,219 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"rpclab/internal/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+// bed is a harness with clusters of its own.
+type bed struct {
+	t       *testing.T
+	home    string // where they keep what they have
+	program string
+	kubectl string
+}
+
+func newBed(t *testing.T) bed {
+	t.Helper()
+	b := bed{t: t, home: t.TempDir()}
+	t.Setenv("XDG_STATE_HOME", b.home)
+	b.program = filepath.Join(t.TempDir(), "cluster")
+	if err := run(t.Context(), "go", "build", "-o", b.program, "rpclab/test/cluster"); err != nil {
+		t.Fatal(err)
+	}
+	// A Debian package may bring directories that stay.
+	if err := install(t.Context(), t.Logf); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.must("down", "--name", testName) })
+	return b
+}
+
+const testName = "harness-test"
+
+// run runs a harness's command.
+func (b bed) run(args ...string) (stdout string, err error) {
+	cmd := exec.Command(b.program, args...)
+	var out, progress bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &progress
+	err = cmd.Run()
+	b.t.Logf("cluster %s: %v\n%s", strings.Join(args, " "), err, progress.String())
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, progress.String())
+	}
+	return out.String(), err
+}
+
+func (b bed) must(args ...string) string {
+	b.t.Helper()
+	out, err := b.run(args...)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return out
+}
+
+// up starts a cluster and goes by what it prints last.
+func (b *bed) up(nodes string) string {
+	b.t.Helper()
+	out := b.must("up", "--name", testName, "--nodes", nodes)
+	line := strings.TrimSpace(out[strings.LastIndex(strings.TrimSpace(out), "\n")+1:])
+	kubeconfig, ok := strings.CutPrefix(line, "export KUBECONFIG=")
+	if !ok {
+		b.t.Fatalf("the last line is %q", line)
+	}
+	b.t.Setenv("KUBECONFIG", kubeconfig)
+	cache, unlock, err := cacheDirectory()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer unlock()
+	programs, err := build(b.t.Context(), cache, b.t.Logf)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.kubectl = filepath.Join(programs, "bin", "kubectl")
+	return kubeconfig
+}
+
+// processes are those of the clusters of this bed: the cluster's own by the directory in
+// their environment, those in containers by their control group.
+func (b bed) processes() (all []string) {
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, dir := range dirs {
+		environment, _ := os.ReadFile(filepath.Join(dir, "environ")) // it may have ended
+		groups, _ := os.ReadFile(filepath.Join(dir, "cgroup"))
+		command, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
+		own := bytes.Contains(environment, []byte("XDG_STATE_HOME="+b.home))
+		if filepath.Base(dir) != fmt.Sprint(os.Getpid()) && (own || bytes.Contains(groups, []byte("/"+cgroupOf(testName)))) {
+			all = append(all, strings.ReplaceAll(string(command), "\x00", " "))
+		}
+	}
+	return all
+}
+
+// machine is what a cluster might change on this machine.
+func machine(t *testing.T) map[string]string {
+	t.Helper()
+	now := map[string]string{}
+	for _, file := range []string{"/proc/self/mounts", "/proc/sys/net/ipv4/ip_forward", "/proc/sys/vm/overcommit_memory", "/proc/sys/vm/panic_on_oom",
+		"/proc/sys/kernel/panic", "/proc/sys/kernel/panic_on_oops", "/proc/sys/kernel/keys/root_maxkeys", "/proc/sys/kernel/keys/root_maxbytes"} {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now[file] = string(raw)
+	}
+	links, err := net.Interfaces()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range links {
+		now["links"] += link.Name + " "
+	}
+	dirs, err := hierarchies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, dir := range dirs {
+		dirs[i] = filepath.Join(dir, cgroupOf(testName))
+	}
+	for _, dir := range append(dirs, "/run/containerd", "/run/netns", "/var/lib/cni", "/var/lib/containerd", "/var/lib/kubelet", "/var/log/containers", "/var/log/pods") {
+		_, err := os.Stat(dir)
+		now[dir] = fmt.Sprint("there: ", err == nil)
+	}
+	return now
+}
+
+// leavesNothing compares the machine with what it was.
+func (b bed) leavesNothing(before map[string]string) {
+	b.t.Helper()
+	if left := b.processes(); len(left) > 0 {
+		b.t.Errorf("processes are left: %q", left)
+	}
+	for what, now := range machine(b.t) {
+		if now != before[what] {
+			b.t.Errorf("%s is\n%s\nand was\n%s", what, now, before[what])
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(b.home, "rpclab", "cluster", "*")); err != nil || len(left) > 0 {
+		b.t.Errorf("files are left: %q (%v)", left, err)
+	}
+}
+
+func TestAClusterComesUpTwiceAndLeavesNothing(t *testing.T) {
+	b := newBed(t)
+	before := machine(t)
+	kubeconfig := b.up("2")
+	if info, err := os.Stat(kubeconfig); err != nil || info.Mode() != 0o600 {
+		t.Errorf("the kubeconfig: %v, %v; want mode 0600", info, err)
+	}
+	if again := b.up("2"); again != kubeconfig {
+		t.Errorf("up a second time gives %s, not the %s of the one that runs", again, kubeconfig)
+	}
+	if _, err := b.run("up", "--name", testName, "--nodes", "1"); err == nil {
+		t.Error("a cluster of two nodes passes for one of one node")
+	}
+	b.worksAsKubernetesDoes()
+	b.must("down", "--name", testName)
+	b.leavesNothing(before)
+	b.must("down", "--name", testName) // of what is not there
+}
+
+func TestAKilledSupervisorTakesAllProcessesWithItAndTheNextUpClearsTheRest(t *testing.T) {
+	b := newBed(t)
+	before := machine(t)
+	b.up("1")
+	s, _, err := readyState(testName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(b.processes()) < 8 {
+		t.Fatalf("only these run: %q", b.processes())
+	}
+	if err := syscall.Kill(s.Supervisor.Pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	testkit.AwaitFor(t, patience, "the end of all processes", func() bool { return len(b.processes()) == 0 })
+	b.up("1")
+	b.must("down", "--name", testName)
+	b.leavesNothing(before)
+}
+
+func TestACommandHasAClusterForAsLongAsItLives(t *testing.T) {
+	b := newBed(t)
+	before := machine(t)
+	_, err := b.run("with", "--name", testName, "--nodes", "1", "--", "sh", "-c", "test -s $KUBECONFIG && exit 7")
+	if err == nil || !strings.Contains(err.Error(), "exit status 7") {
+		t.Errorf("the command's exit code 7 became: %v", err)
+	}
+	b.leavesNothing(before)
+
+	cmd := exec.Command(b.program, "with", "--name", testName, "--nodes", "1", "--", "sleep", "infinity")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	testkit.AwaitFor(t, 5*time.Minute, "the cluster", func() bool { _, _, err := readyState(testName); return err == nil })
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	testkit.AwaitFor(t, patience, "the end of its processes, but the command", func() bool { return len(b.processes()) <= 1 })
+}

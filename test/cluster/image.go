@@ -1,0 +1,120 @@
+//go:build linux
+
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"golang.org/x/sync/errgroup"
+)
+
+// The images that every cluster has. config/ names the first two.
+const (
+	pauseImage   = "rpclab.test/pause:1"
+	corednsImage = "rpclab.test/coredns:1"
+	boxImage     = "rpclab.test/box:1" // busybox, for looking around and for tests
+)
+
+// packImages packs static programs as the images that every cluster has.
+func packImages(bin, into string) error {
+	if err := os.MkdirAll(into, 0o755); err != nil {
+		return err
+	}
+	for _, image := range []struct{ tag, program string }{
+		{pauseImage, filepath.Join(bin, "pause")},
+		{corednsImage, filepath.Join(bin, "coredns")},
+		{boxImage, "/bin/busybox"},
+	} {
+		program := filepath.Base(image.program)
+		if err := packImage(filepath.Join(into, program+".tar"), image.tag, image.program); err != nil {
+			return fmt.Errorf("pack the image %s: %w", image.tag, err)
+		}
+	}
+	return nil
+}
+
+// packImage writes an archive with one image: a program, its entry point.
+func packImage(archive, tag, program string) error {
+	raw, err := os.ReadFile(program)
+	if err != nil {
+		return err
+	}
+	inside := "bin/" + filepath.Base(program)
+	var files bytes.Buffer
+	w := tar.NewWriter(&files)
+	err = errors.Join(
+		w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "bin/", Mode: 0o755}),
+		w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "tmp/", Mode: 0o1777}),
+		w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: inside, Mode: 0o755, Size: int64(len(raw))}),
+	)
+	if _, werr := w.Write(raw); err != nil || werr != nil {
+		return errors.Join(err, werr)
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(files.Bytes())), nil })
+	if err != nil {
+		return err
+	}
+	image, err := mutate.AppendLayers(empty.Image, layer)
+	if err != nil {
+		return err
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		return err
+	}
+	config = config.DeepCopy()
+	config.OS, config.Architecture = "linux", runtime.GOARCH
+	config.Config = v1.Config{Entrypoint: []string{"/" + inside}, Env: []string{"PATH=/bin"}}
+	if image, err = mutate.ConfigFile(image, config); err != nil {
+		return err
+	}
+	named, err := name.NewTag(tag)
+	if err != nil {
+		return err
+	}
+	return tarball.WriteToFile(archive, named, image)
+}
+
+// loadImages imports archives into the containerd of every node.
+func loadImages(ctx context.Context, cluster string, files []string) error {
+	s, _, err := readyState(cluster)
+	if err != nil {
+		return err
+	}
+	all, ctx := errgroup.WithContext(ctx)
+	for _, n := range s.Nodes {
+		all.Go(func() error { return importImages(ctx, n.Pid, files...) })
+	}
+	return all.Wait()
+}
+
+// importImages imports archives into the containerd that runs in the space of a process.
+func importImages(ctx context.Context, pid int, files ...string) error {
+	for _, file := range files {
+		if err := run(ctx, "ctr", "--address", containerdOf(pid), "--namespace", "k8s.io", "images", "import", file); err != nil {
+			return fmt.Errorf("import the image %s: %w", file, err)
+		}
+	}
+	return nil
+}
+
+// containerdOf is the socket of a node's containerd, as this machine sees it.
+func containerdOf(pid int) string {
+	return fmt.Sprintf("/proc/%d/root/run/containerd/containerd.sock", pid)
+}

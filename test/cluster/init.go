@@ -1,0 +1,136 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// initSpace is process 1 of a [space]: it makes the place ready, starts the programs that
+// standard input orders, and ends when that, or one of them, does.
+func initSpace(name, dir string) error {
+	if err := prepareSpace(name, dir); err != nil {
+		return fmt.Errorf("prepare %s: %w", name, err)
+	}
+	programs := children{byPid: map[int]string{}}
+	ended := make(chan error, 2)
+	go func() { ended <- programs.obey(os.Stdin) }()
+	go func() { ended <- programs.reap() }()
+	return <-ended
+}
+
+// prepareSpace makes mounts and settings of this space's own. A cluster keeps what it
+// writes in its directory, here /var, and what shall not survive in memory, here /run, so
+// nothing on the machine itself changes.
+func prepareSpace(name, dir string) error {
+	type mount struct {
+		from, to, kind string
+		flags          uintptr
+	}
+	mounts := []mount{
+		{"", "/", "", unix.MS_REC | unix.MS_PRIVATE}, // no mount from here on reaches the machine
+		{"", "/", "", unix.MS_REC | unix.MS_SHARED},  // but the containers here, as kubelets want it
+		{"proc", "/proc", "proc", 0},
+		{os.Getenv("RPCLAB_PROGRAMS"), filepath.Join(dir, "bin"), "", unix.MS_BIND},
+		{dir, "/var", "", unix.MS_BIND | unix.MS_REC},
+		{"tmpfs", "/run", "tmpfs", 0},
+	}
+	// A kubelet sets these for the whole machine unless it finds them so.
+	for setting, value := range map[string]string{
+		"vm/overcommit_memory": "1", "vm/panic_on_oom": "0", "kernel/panic": "10", "kernel/panic_on_oops": "1",
+		"kernel/keys/root_maxkeys": "1000000", "kernel/keys/root_maxbytes": "25000000",
+	} {
+		file := filepath.Join(dir, "etc", filepath.Base(setting))
+		if err := os.WriteFile(file, []byte(value+"\n"), 0o644); err != nil {
+			return err
+		}
+		mounts = append(mounts, mount{filepath.Join("/var/etc", filepath.Base(setting)), "/proc/sys/" + setting, "", unix.MS_BIND})
+	}
+	for _, m := range mounts {
+		if err := unix.Mount(m.from, m.to, m.kind, m.flags, ""); err != nil {
+			return fmt.Errorf("mount %s on %s: %w", m.from, m.to, err)
+		}
+	}
+	return errors.Join(
+		unix.Sethostname([]byte(name)),
+		os.Symlink("/run", "/var/run"),
+		os.Mkdir("/run/lock", 0o755),
+		os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0),
+		os.WriteFile("/proc/sys/net/ipv6/conf/all/disable_ipv6", []byte("1"), 0),
+	)
+}
+
+// children are the programs of a space.
+type children struct {
+	mu    sync.Mutex
+	byPid map[int]string
+}
+
+// obey starts what is ordered until nobody is left to order.
+func (c *children) obey(from io.Reader) error {
+	for orders := json.NewDecoder(from); ; {
+		var next order
+		if err := orders.Decode(&next); err != nil {
+			return fmt.Errorf("the supervisor ended: %w", err)
+		}
+		if err := c.start(next); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *children) start(program order) error {
+	path, err := exec.LookPath(program[0])
+	if err != nil {
+		return err
+	}
+	log, err := os.Create(filepath.Join("/var/log", program[0]+".log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	c.mu.Lock() // it may end before its id is known here
+	defer c.mu.Unlock()
+	started, err := os.StartProcess(path, program, &os.ProcAttr{Env: os.Environ(), Files: []*os.File{nil, log, log}})
+	if err != nil {
+		return fmt.Errorf("start %s: %w", program[0], err)
+	}
+	c.byPid[started.Pid] = program[0]
+	return nil
+}
+
+// reap buries who dies, as a process 1 has to, until it is one of the programs.
+func (c *children) reap() error {
+	deaths := make(chan os.Signal, 1) // one stands for all
+	signal.Notify(deaths, syscall.SIGCHLD)
+	for range deaths {
+		for {
+			var how syscall.WaitStatus
+			pid, err := syscall.Wait4(-1, &how, syscall.WNOHANG, nil)
+			if errors.Is(err, syscall.EINTR) {
+				continue
+			}
+			if err != nil || pid == 0 {
+				break
+			}
+			c.mu.Lock()
+			name, ours := c.byPid[pid]
+			c.mu.Unlock()
+			if ours {
+				return fmt.Errorf("%s ended: exit code %d, signal %d; see its log", name, how.ExitStatus(), how.Signal())
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+//go:build linux
+
+// Command cluster runs a real Kubernetes on this machine, made of Go modules and Debian
+// packages alone: see README.md.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// A process that was started with a parent-death signal gets it when the thread ends that
+// started it, so all are started from main's own, which stays: prctl(2).
+func init() { runtime.LockOSThread() }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// Where Debian has what only root runs; a user's own path may lack it.
+	err := os.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/sbin")
+	if err == nil {
+		err = root().ExecuteContext(ctx)
+	}
+	if exit, ok := err.(*exec.ExitError); ok { // of the command that was to be run, which has said why
+		os.Exit(max(exit.ExitCode(), 1))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "cluster:", err)
+		os.Exit(1)
+	}
+}
+
+func root() *cobra.Command {
+	var name string
+	var nodes int
+	root := &cobra.Command{
+		Use: "cluster", Short: "Run a real Kubernetes on this machine",
+		SilenceUsage: true, SilenceErrors: true,
+	}
+	root.PersistentFlags().StringVar(&name, "name", "default", "of the cluster: several may run side by side")
+	up := &cobra.Command{
+		Use: "up", Short: "Start the cluster, which runs on in the background", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			kubeconfig, err := up(c.Context(), name, nodes, detached)
+			if err == nil {
+				fmt.Println("export KUBECONFIG=" + kubeconfig)
+			}
+			return err
+		},
+	}
+	with := &cobra.Command{
+		Use: "with -- COMMAND", Short: "Run a command with KUBECONFIG of a cluster that lives as long as the command", Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return with(c.Context(), name, nodes, args) },
+	}
+	for _, c := range []*cobra.Command{up, with} {
+		c.Flags().IntVar(&nodes, "nodes", 2, fmt.Sprintf("1 to %d", maxNodes))
+	}
+	root.AddCommand(up, with,
+		&cobra.Command{
+			Use: "down", Short: "End the cluster and remove all that it left, running or not", Args: cobra.NoArgs,
+			RunE: func(*cobra.Command, []string) error { return down(name) },
+		},
+		&cobra.Command{
+			Use: "load-image FILE.tar", Short: "Import images of an OCI or Docker archive into every node", Args: cobra.MinimumNArgs(1),
+			RunE: func(c *cobra.Command, files []string) error { return loadImages(c.Context(), name, files) },
+		},
+		&cobra.Command{
+			Use: "exec -- COMMAND", Short: "Run a command in the network of the control plane, where nodes and NodePorts can be reached", Args: cobra.MinimumNArgs(1),
+			RunE: func(_ *cobra.Command, args []string) error { return enter(name, args) },
+		},
+		&cobra.Command{
+			Use: "supervise", Hidden: true, Args: cobra.NoArgs,
+			RunE: func(c *cobra.Command, _ []string) error { return supervise(c.Context(), name, nodes) },
+		},
+		&cobra.Command{
+			Use: "init NAME DIRECTORY", Hidden: true, Args: cobra.ExactArgs(2),
+			RunE: func(_ *cobra.Command, args []string) error { return initSpace(args[0], args[1]) },
+		},
+	)
+	supervisor, _, _ := root.Find([]string{"supervise"})
+	supervisor.Flags().AddFlag(up.Flags().Lookup("nodes"))
+	return root
+}

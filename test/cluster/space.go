@@ -1,0 +1,114 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+
+	"github.com/vishvananda/netns"
+)
+
+// space is what the control plane and each node is to its programs: a machine. In truth it
+// is a process 1 with namespaces of its own, which runs programs as it is told. When it
+// ends, or the supervisor does, by whatever means, the kernel ends all in it and takes its
+// network and mounts away (pid_namespaces(7)).
+type space struct {
+	name   string
+	dir    string // which is /var inside
+	pid    int
+	orders io.Writer
+	ended  chan struct{}
+	err    error // says how it ended
+}
+
+// order is a program for a space to run: name and arguments. Its log is /var/log/NAME.log.
+type order []string
+
+// newSpace starts one. It has to be called on main's thread. programs is a directory to be
+// seen as /var/bin.
+func newSpace(name, dir, programs string) (*space, error) {
+	for _, sub := range []string{"bin", "etc", "lib", "log", "tmp"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
+			return nil, err
+		}
+	}
+	log, err := os.Create(filepath.Join(dir, "log", "init.log"))
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	cmd := exec.Command("/proc/self/exe", "init", name, dir)
+	cmd.Env = append(os.Environ(), "PATH=/var/bin:"+os.Getenv("PATH"), "RPCLAB_PROGRAMS="+programs)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
+		Pdeathsig:  syscall.SIGKILL,
+	}
+	orders, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start a process with namespaces of its own, which takes root: %w", err)
+	}
+	s := &space{name: name, dir: dir, pid: cmd.Process.Pid, orders: orders, ended: make(chan struct{})}
+	go func() {
+		s.err = fmt.Errorf("%s ended (%w): see %s", name, cmd.Wait(), filepath.Join(dir, "log"))
+		close(s.ended)
+	}()
+	return s, nil
+}
+
+// start has the space run programs, all at once.
+func (s *space) start(programs ...order) error {
+	for _, program := range programs {
+		if err := json.NewEncoder(s.orders).Encode(program); err != nil {
+			return fmt.Errorf("start %s in %s: %w", program[0], s.name, err)
+		}
+	}
+	return nil
+}
+
+// dial connects to an address (IP:port) from inside the space: a socket stays in the
+// network in which it was made.
+func (s *space) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	type result struct {
+		conn net.Conn
+		err  error
+	}
+	dialled := make(chan result, 1)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with this goroutine
+		if err := enterNetwork(s.pid); err != nil {
+			dialled <- result{err: err}
+			return
+		}
+		// For an address without a name net.Dialer makes the socket on this very thread.
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		dialled <- result{conn, err}
+	}()
+	r := <-dialled
+	return r.conn, r.err
+}
+
+// enterNetwork moves the thread, which the caller has locked, into the network of a process.
+func enterNetwork(pid int) error {
+	ns, err := netns.GetFromPid(pid)
+	if err != nil {
+		return err
+	}
+	defer ns.Close()
+	if err := netns.Set(ns); err != nil {
+		return fmt.Errorf("enter the network of process %d, which takes root: %w", pid, err)
+	}
+	return nil
+}

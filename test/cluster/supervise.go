@@ -1,0 +1,229 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// supervisor is a cluster while it runs.
+type supervisor struct {
+	name, dir, programs string
+	nodes               []node
+	controlPlane        *space
+	spaces              []*space // of the nodes
+}
+
+// supervise runs a cluster until the control plane ends or ctx does. What it says on
+// standard output is for who waits; that ends when the cluster is ready.
+func supervise(ctx context.Context, name string, count int) error {
+	s := &supervisor{name: name, programs: os.Getenv("RPCLAB_PROGRAMS")}
+	var err error
+	if s.dir, err = directory(name); err != nil {
+		return err
+	}
+	if s.nodes, err = someNodes(count); err != nil {
+		return err
+	}
+	now := state{Supervisor: process(os.Getpid())}
+	if err := now.write(s.dir); err != nil {
+		return err
+	}
+	if err := s.makeSpaces(); err != nil {
+		return err
+	}
+	now.ControlPlane = process(s.controlPlane.pid)
+	for _, space := range s.spaces {
+		now.Nodes = append(now.Nodes, process(space.pid))
+	}
+	if err := now.write(s.dir); err != nil {
+		return err
+	}
+	api, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	go forward(api, s.controlPlane, apiAddress)
+	if err := s.configure(api.Addr().String()); err != nil {
+		return err
+	}
+	if err := s.startAll(ctx); err != nil {
+		return err
+	}
+	now.Ready = true
+	if err := errors.Join(now.write(s.dir), os.Stdout.Close()); err != nil {
+		return err
+	}
+	return s.watch(ctx)
+}
+
+// say tells who waits for the cluster. When nobody does any more it fails, and ends the
+// supervisor: a cluster that nobody knows of should not be.
+func say(format string, args ...any) error {
+	_, err := fmt.Printf(format+"\n", args...)
+	return err
+}
+
+func (s *supervisor) makeSpaces() error {
+	var err error
+	if s.controlPlane, err = newSpace("control-plane", filepath.Join(s.dir, "control-plane"), filepath.Join(s.programs, "bin")); err != nil {
+		return err
+	}
+	for _, n := range s.nodes {
+		space, err := newSpace(n.name, filepath.Join(s.dir, n.name), filepath.Join(s.programs, "bin"))
+		if err != nil {
+			return err
+		}
+		s.spaces = append(s.spaces, space)
+	}
+	return errors.Join(makeCgroups(s.name, s.nodes), connect(s.controlPlane, s.nodes, s.spaces))
+}
+
+func (s *supervisor) configure(api string) error {
+	ca, err := newAuthority()
+	if err != nil {
+		return err
+	}
+	err = errors.Join(configureControlPlane(s.controlPlane.dir, ca),
+		ca.kubeconfig(kubeconfigIn(s.dir), "https://"+api, "admin", "system:masters"))
+	for i, n := range s.nodes {
+		err = errors.Join(err, configureNode(s.spaces[i].dir, s.name, n, ca))
+	}
+	return err
+}
+
+// startAll returns when the API answers, every node is ready, and every node's own
+// processes get an answer from the cluster's DNS.
+func (s *supervisor) startAll(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	for _, place := range slices.Concat(s.spaces, []*space{s.controlPlane}) {
+		go func() { <-place.ended; fail(place.err) }()
+	}
+	parts, within := errgroup.WithContext(ctx)
+	parts.Go(func() error { return s.startControlPlane(within) })
+	for i := range s.nodes {
+		parts.Go(func() error { return s.startNode(within, s.nodes[i], s.spaces[i]) })
+	}
+	if err := parts.Wait(); err != nil {
+		return err
+	}
+	for _, n := range s.nodes {
+		if err := s.kubectl(ctx, "wait", "--for=create", "node/"+n.name, "--timeout=120s"); err != nil {
+			return err
+		}
+		if err := s.kubectl(ctx, "wait", "--for=condition=Ready", "node/"+n.name, "--timeout=120s"); err != nil {
+			return err
+		}
+		if err := say("node %s is ready", n.name); err != nil {
+			return err
+		}
+	}
+	for i := range s.nodes {
+		if err := until(ctx, s.nodes[i].name+" to resolve names by the cluster's DNS", func(ctx context.Context) error { return resolve(ctx, s.spaces[i]) }); err != nil {
+			return err
+		}
+	}
+	return say("DNS answers")
+}
+
+func (s *supervisor) startControlPlane(ctx context.Context) error {
+	if err := s.controlPlane.start(apiPrograms...); err != nil {
+		return err
+	}
+	ready := func(ctx context.Context) error { return s.kubectl(ctx, "get", "--raw=/readyz") }
+	if err := until(ctx, "the API to answer", ready); err != nil {
+		return err
+	}
+	if err := say("the API answers"); err != nil {
+		return err
+	}
+	if err := s.controlPlane.start(controllerPrograms...); err != nil {
+		return err
+	}
+	dns := filepath.Join(s.controlPlane.dir, "etc", "coredns.yaml")
+	if err := render("coredns.yaml", dns, values{DNS: dnsService}); err != nil {
+		return err
+	}
+	return s.kubectl(ctx, "apply", "-f", dns)
+}
+
+func (s *supervisor) startNode(ctx context.Context, n node, place *space) error {
+	if err := place.start(containerPrograms...); err != nil {
+		return err
+	}
+	answers := func(ctx context.Context) error {
+		return run(ctx, "ctr", "--address", containerdOf(place.pid), "version")
+	}
+	if err := until(ctx, "containerd of "+n.name, answers); err != nil {
+		return err
+	}
+	images, err := filepath.Glob(filepath.Join(s.programs, "images", "*.tar"))
+	if err != nil {
+		return err
+	}
+	if err := importImages(ctx, place.pid, images...); err != nil {
+		return err
+	}
+	return place.start(nodePrograms(n)...)
+}
+
+// watch returns when the cluster cannot go on. It can without a node, as others can.
+func (s *supervisor) watch(ctx context.Context) error {
+	for _, node := range s.spaces {
+		go func() { <-node.ended; fmt.Fprintln(os.Stderr, node.err) }()
+	}
+	select {
+	case <-s.controlPlane.ended:
+		return s.controlPlane.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// kubectl runs it against the cluster.
+func (s *supervisor) kubectl(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, filepath.Join(s.programs, "bin", "kubectl"), append([]string{"--kubeconfig", kubeconfigIn(s.dir)}, args...)...)
+	return output(cmd)
+}
+
+// resolve asks the cluster's DNS from a node for the name of the API.
+func resolve(ctx context.Context, from *space) error {
+	resolver := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return from.dial(ctx, network, net.JoinHostPort(dnsService, "53"))
+	}}
+	_, err := resolver.LookupHost(ctx, "kubernetes.default.svc.cluster.local.")
+	return err
+}
+
+// until tries again and again until it works, or ctx ends.
+func until(ctx context.Context, what string, try func(context.Context) error) error {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		once, cancel := context.WithTimeout(ctx, 5*time.Second)
+		err := try(once)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s: %w; the last try: %w", what, context.Cause(ctx), err)
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,185 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// patience is for what a kernel has to clear away, on a busy machine.
+const patience = time.Minute
+
+// progress is said on standard error.
+func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
+
+// A supervisor either lives until the cluster is taken down, or no longer than who started it.
+var (
+	detached = syscall.SysProcAttr{Setsid: true}
+	bound    = syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+)
+
+// up starts a cluster unless it runs, and returns its kubeconfig. It first clears what an
+// earlier one left that ended, or was only half made.
+func up(ctx context.Context, name string, nodes int, life syscall.SysProcAttr) (kubeconfig string, err error) {
+	dir, err := directory(name)
+	if err != nil {
+		return "", err
+	}
+	if _, err := someNodes(nodes); err != nil {
+		return "", err
+	}
+	if os.Getuid() != 0 {
+		return "", errors.New("the cluster takes root: it makes namespaces, mounts and control groups")
+	}
+	cache, unlock, err := cacheDirectory()
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if s, _, err := readyState(name); err == nil {
+		if len(s.Nodes) != nodes {
+			return "", fmt.Errorf("cluster %q runs with %d nodes, not %d: take it down first", name, len(s.Nodes), nodes)
+		}
+		progress("cluster %q runs already", name)
+		return kubeconfigIn(dir), nil
+	}
+	if err := clear(name, dir); err != nil {
+		return "", fmt.Errorf("clear what an earlier cluster left: %w", err)
+	}
+	if err := install(ctx, progress); err != nil {
+		return "", err
+	}
+	programs, err := build(ctx, cache, progress)
+	if err != nil {
+		return "", err
+	}
+	began := time.Now()
+	if err := startSupervisor(ctx, name, dir, programs, nodes, life); err != nil {
+		return "", err
+	}
+	progress("cluster %q is up after %.1f s; kubectl is in %s", name, time.Since(began).Seconds(), filepath.Join(programs, "bin"))
+	return kubeconfigIn(dir), nil
+}
+
+// startSupervisor returns when the cluster is ready.
+func startSupervisor(ctx context.Context, name, dir, programs string, nodes int, life syscall.SysProcAttr) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	log, err := os.Create(filepath.Join(dir, "supervisor.log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.Command("/proc/self/exe", "supervise", "--name", name, "--nodes", strconv.Itoa(nodes))
+	cmd.Env = append(os.Environ(), "RPCLAB_PROGRAMS="+programs)
+	cmd.Stderr, cmd.SysProcAttr = log, &life
+	said, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })()
+	for lines := bufio.NewScanner(said); lines.Scan(); {
+		progress("%s", lines.Text())
+	}
+	if _, _, err := readyState(name); err == nil {
+		return nil
+	}
+	err = errors.Join(ctx.Err(), cmd.Wait())
+	why, _ := os.ReadFile(log.Name())
+	return fmt.Errorf("the cluster did not start (%w): %slogs are in %s", err, why, filepath.Join(dir, "*", "log"))
+}
+
+// down ends a cluster, whatever is left of it.
+func down(name string) error {
+	dir, err := directory(name)
+	if err != nil {
+		return err
+	}
+	_, unlock, err := cacheDirectory()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	began := time.Now()
+	if err := clear(name, dir); err != nil {
+		return fmt.Errorf("take the cluster %q down: %w", name, err)
+	}
+	progress("cluster %q is down after %.1f s", name, time.Since(began).Seconds())
+	return nil
+}
+
+// clear ends the processes of a cluster, with which its networks and mounts go, and removes
+// its control groups and files. All of it is made to be thrown away: nobody is asked to
+// stop, which would take an API server alone ten seconds.
+func clear(name, dir string) error {
+	s, err := readState(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, p := range append([]running{s.Supervisor, s.ControlPlane}, s.Nodes...) {
+		if err := p.kill(patience); err != nil {
+			return err
+		}
+	}
+	if err := removeCgroups(name, patience); err != nil {
+		return err
+	}
+	return os.RemoveAll(dir)
+}
+
+// with runs a command with a cluster that ends when it does.
+func with(ctx context.Context, name string, nodes int, args []string) (err error) {
+	if _, _, err := readyState(name); err == nil {
+		return fmt.Errorf("cluster %q runs already, and not for this command alone: take it down first, or choose another --name", name)
+	}
+	kubeconfig, err := up(ctx, name, nodes, bound)
+	defer func() {
+		if left := down(name); left != nil {
+			err = errors.Join(err, left)
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	// An interrupt reaches the command too, whose end this waits for.
+	signal.Ignore(os.Interrupt)
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	return cmd.Run()
+}
+
+// enter becomes a command in the network of the control plane.
+func enter(name string, args []string) error {
+	s, dir, err := readyState(name)
+	if err != nil {
+		return err
+	}
+	path, err := exec.LookPath(args[0])
+	if err != nil {
+		return err
+	}
+	runtime.LockOSThread() // a network is a thread's; execve(2) goes on in this one
+	if err := enterNetwork(s.ControlPlane.Pid); err != nil {
+		return err
+	}
+	env := append(os.Environ(), "KUBECONFIG="+filepath.Join(dir, "control-plane", "etc", "admin.kubeconfig"))
+	return fmt.Errorf("run %s: %w", path, syscall.Exec(path, args, env))
+}
