@@ -8,6 +8,8 @@ import (
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/experiment"
+	"rpclab/internal/route"
+	"rpclab/internal/route/part"
 )
 
 // field is all that a trial's calls meet: backends, and what stands before them.
@@ -43,15 +45,50 @@ func (l *lab) standOrder(t experiment.Trial, s cluster.Service) standOrder {
 	return o
 }
 
-// stand starts what stands before the backends of a trial: its route, and its gateway.
-func (l *lab) stand(ctx context.Context, t experiment.Trial, servers cluster.Deployment) (f field, err error) {
+// stand starts what stands before the backends of a trial, its route and its gateway:
+// below this process or, where the cluster is elsewhere, in the cluster. beside are the
+// sidecars of the callers, where these have any.
+func (l *lab) stand(ctx context.Context, t experiment.Trial, servers cluster.Deployment, beside []cluster.Process) (f field, err error) {
 	f.servers = servers
-	up, err := l.standOrder(t, servers.Service()).up(ctx, l.Self)
+	way, err := route.Lookup(t.Config.Route)
 	if err != nil {
 		return f, err
 	}
-	f.standing, f.gateway = up, up.gateway
+	o := l.standOrder(t, servers.Service())
+	if len(beside) > 0 {
+		f.standing, err = standThere(ctx, o, false, beside)
+		return f, err
+	}
+	if !l.Remote || !stands(way, t.Config) {
+		up, err := o.up(ctx, l.Self)
+		f.standing, f.gateway = up, up.gateway
+		return f, err
+	}
+	name := way.Name
+	if o.Gateway != nil {
+		name = part.Gateway
+	}
+	crew, err := l.Cluster.Run(ctx, cluster.Crew{Name: name, Count: 1, Args: []string{standCommandName}, Mesh: way.Mesh})
+	if err != nil {
+		return f, err
+	}
+	up, err := standThere(ctx, o, true, []cluster.Process{crew[0]})
+	if err != nil {
+		return f, err
+	}
+	f.standing, f.gateway = up, up[0].Gateway
 	return f, nil
+}
+
+// stands says whether anything stands before the backends.
+func stands(way route.Route, c experiment.Config) bool { return way.Stand != nil || c.Gateway != nil }
+
+// sidecar is the arguments of a second program beside each caller; nil: none is needed.
+func (l *lab) sidecar(c experiment.Config) []string {
+	if way, err := route.Lookup(c.Route); err == nil && l.Remote && stands(way, c) && c.Gateway == nil && settingsOf(c).Proxy.Sidecar {
+		return []string{standCommandName}
+	}
+	return nil
 }
 
 // kill is done although the load ends meanwhile: it was begun all the same.

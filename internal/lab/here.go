@@ -41,7 +41,11 @@ func (o standOrder) up(ctx context.Context, self []string) (h here, err error) {
 	if err != nil {
 		return h, err
 	}
-	h.Standing, err = way.Up(ctx, o.Service, o.Settings, route.Host{Self: self, Callers: o.Callers, IP: o.IP})
+	host := route.Host{Self: self, Callers: o.Callers, IP: o.IP}
+	if o.Gateway != nil {
+		host.IP = "" // it is the only one who calls
+	}
+	h.Standing, err = way.Up(ctx, o.Service, o.Settings, host)
 	if err != nil || o.Gateway == nil {
 		return h, err
 	}

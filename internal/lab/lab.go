@@ -19,6 +19,9 @@ type Options struct {
 	Kind    string   // of the cluster: local
 	Worker  []string // the command that runs [Work]
 	Self    []string // this program, whose commands the parts of routes are
+	// Remote says that callers reach nothing that stands on this machine: what stands before
+	// the backends does so in processes of the cluster.
+	Remote bool
 	// Store keeps every trial as soon as it is measured; nil: nothing is kept.
 	Store *result.Store
 	// Progress hears of every trial before it starts and when it has ended; may be nil.

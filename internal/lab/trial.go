@@ -22,7 +22,7 @@ func (l *lab) measure(ctx context.Context, t experiment.Trial) (trial result.Tri
 	if err != nil {
 		return trial, err
 	}
-	f, err := l.stand(ctx, t, servers)
+	f, err := l.stand(ctx, t, servers, nil)
 	if err != nil {
 		return trial, err
 	}

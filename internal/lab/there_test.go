@@ -1,0 +1,198 @@
+package lab_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc"
+
+	"rpclab/internal/agent"
+	"rpclab/internal/cluster"
+	"rpclab/internal/experiment"
+	"rpclab/internal/lab"
+	"rpclab/internal/process"
+	"rpclab/internal/testkit"
+)
+
+// afar is a cluster whose crews run behind agents, as in pods.
+type afar struct {
+	cluster.Cluster
+	t *testing.T
+
+	mu      sync.Mutex
+	agents  []*process.Process
+	conns   []*grpc.ClientConn
+	members []cluster.Process
+}
+
+// Run starts an agent for each program of the crew.
+func (a *afar) Run(ctx context.Context, crew cluster.Crew) (all []cluster.Member, err error) {
+	for n := range crew.Count {
+		name := fmt.Sprintf("%s-%d", crew.Name, n)
+		var m cluster.Member
+		if m.Process, err = a.begin(ctx, name, crew.Args); err != nil {
+			return all, err
+		}
+		if crew.Sidecar != nil {
+			if m.Sidecar, err = a.begin(ctx, name+"-sidecar", crew.Sidecar); err != nil {
+				return all, err
+			}
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+func (a *afar) begin(ctx context.Context, name string, args []string) (cluster.Process, error) {
+	stands, err := process.Start(process.Spec{Args: []string{testkit.Rpclab(a.t), "agent", "--listen", "127.0.0.1:0"}})
+	if err != nil {
+		return nil, err
+	}
+	said := regexp.MustCompile(`msg=attending address=(\S+)`)
+	testkit.Await(a.t, "the agent listens", func() bool { return said.MatchString(stands.Log()) })
+	conn, err := agent.Dial(said.FindStringSubmatch(stands.Log())[1], nil)
+	if err != nil {
+		return nil, err
+	}
+	p, err := agent.Attend(ctx, conn, agent.Place{Name: name, Host: "127.0.0.1", Args: append([]string{"rpclab"}, args...)})
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.agents, a.conns, a.members = append(a.agents, stands), append(a.conns, conn), append(a.members, p)
+	return p, nil
+}
+
+// remote are options of a run whose crews are behind agents. In the end none of their
+// programs may be left.
+func remote(t *testing.T) lab.Options {
+	t.Helper()
+	o := options(t)
+	a := &afar{Cluster: o.Cluster, t: t}
+	o.Cluster, o.Remote = a, true
+	t.Cleanup(func() {
+		for i, m := range a.members {
+			select {
+			case <-m.Done():
+			default:
+				t.Errorf("%s was left running", m.Name())
+				m.Kill()
+			}
+			a.conns[i].Close()
+			a.agents[i].Kill()
+		}
+	})
+	return o
+}
+
+func TestWhatStandsInPodsIsWhatStandsHere(t *testing.T) {
+	o := remote(t)
+	d, err := lab.Run(t.Context(), plan(t, `
+experiment: stands
+question: Does it stand elsewhere?
+defaults:
+  workload: {greet: {}}
+  server: {replicas: 3}
+  caller: {warmup: 10}
+  load: {burst: 60}
+arms:
+  none: {route: endpointslice}
+  xds: {route: xds}
+  envoy: {route: envoy}
+  haproxy: {route: haproxy}
+  nginx: {route: nginx}
+  forwarder: {route: forwarder, caller: {channel: per-call}}
+rounds: 1
+`, experiment.Options{Seed: 1}), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range d.Arms {
+		if a.Calls != 60 || len(a.Errors) != 0 || len(a.Trials[0].Lost) != 0 || a.Trials[0].Failed != "" {
+			t.Errorf("%s: %d calls, errors %v, failed %q, lost %q", a.Name, a.Calls, a.Errors, a.Trials[0].Failed, a.Trials[0].Lost)
+		}
+		if a.Name != "forwarder" && a.Balance.Jain < 0.99 {
+			t.Errorf("%s: Jain's index is %.3f: %v", a.Name, a.Balance.Jain, a.Trials[0].Backends)
+		}
+		proxied := a.Name != "none" && a.Name != "xds"
+		if used := a.Resources.Proxy; proxied != (used.CPU > 0 && used.RSS > 0) {
+			t.Errorf("%s: its proxy used %+v", a.Name, used)
+		}
+		if a.Name == "envoy" && !strings.Contains(a.Files["envoy-0/envoy.json"], "127.0.0.1") {
+			t.Errorf("its files are %v", a.Files)
+		}
+	}
+}
+
+func TestAGatewayInAPodAnswersAndCounts(t *testing.T) {
+	o := remote(t)
+	d, err := lab.Run(t.Context(), plan(t, `
+experiment: stands
+question: Does a gateway stand elsewhere?
+defaults:
+  workload: {fibonacci: {from: 10, to: 20}}
+  server: {replicas: 3}
+  gateway: {iterations: 30}
+  caller: {kind: http, warmup: 2}
+  load: {closed: {users: 2, calls: 6}}
+arms:
+  endpointslice: {route: endpointslice}
+  envoy: {route: envoy, proxy: {place: sidecar}}
+rounds: 1
+`, experiment.Options{Seed: 1}), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range d.Arms {
+		if len(a.Errors) != 0 || a.Calls == 0 || a.Balance.Jain < 0.99 || a.Resources.Gateway.CPU <= 0 || len(a.Trials[0].Lost) != 0 {
+			t.Errorf("%s: %d calls, errors %v, Jain's index %.3f, gateway %+v, lost %q", a.Name, a.Calls, a.Errors, a.Balance.Jain, a.Resources.Gateway, a.Trials[0].Lost)
+		}
+		if proxied := a.Name == "envoy"; proxied != (a.Resources.Proxy.CPU > 0) {
+			t.Errorf("%s: its proxy used %+v", a.Name, a.Resources.Proxy)
+		}
+	}
+}
+
+func TestAProxyInAPodThatIsKilledComesBack(t *testing.T) {
+	o := remote(t)
+	d, err := lab.Run(t.Context(), plan(t, `
+experiment: stands
+question: Does a killed proxy come back elsewhere?
+defaults:
+  workload: {greet: {}}
+  server: {replicas: 2}
+  caller: {warmup: 10}
+  load: {open: {rate: 50, duration: 3s}}
+arms:
+  haproxy: {route: haproxy}
+  none: {route: direct}
+events: [{at: 500ms, kill_proxy: true}]
+rounds: 1
+`, experiment.Options{Seed: 1}), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range d.Arms {
+		trial := a.Trials[0]
+		if len(trial.Events) != 1 || len(trial.Lost) != 0 || trial.Failed != "" {
+			t.Fatalf("%s: events %+v, lost %q, failed %q", a.Name, trial.Events, trial.Lost, trial.Failed)
+		}
+		failed := trial.Events[0].Error
+		if a.Name == "haproxy" && (failed != "" || trial.Timeline.Backends == nil) || a.Name == "none" && !strings.Contains(failed, "no proxy") {
+			t.Errorf("%s: killing its proxy: %q", a.Name, failed)
+		}
+	}
+	haproxy := arm(t, d, "haproxy")
+	last := 0
+	for _, counts := range haproxy.Trials[0].Timeline.Backends {
+		last = max(last, len(counts))
+	}
+	if last < 25 {
+		t.Errorf("its last call was answered in interval %d of 30: it did not come back", last)
+	}
+}
