@@ -34,7 +34,7 @@ type gatewayFlags struct {
 	service, settings string // JSON
 	model, mode       string
 	seed              uint64
-	supervised        bool
+	supervised, open  bool
 }
 
 func gatewayCommand() *cobra.Command {
@@ -62,11 +62,12 @@ func gatewayCommand() *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`address` to listen on; one that is not loopback needs a token")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`address` to listen on; one that is not loopback needs a token, or --open")
 	flags.StringVar(&f.tokenFile, "token-file", "", "`file` with the token that requests have to bear (Authorization: Bearer …)")
+	flags.BoolVar(&f.open, "open", false, "answer everybody without a token, where a network decides who comes")
 	flags.StringVar(&f.target, "target", "", "`addresses` of servers, comma-separated, or a URI that gRPC knows")
 	flags.StringVar(&f.route, "route", "", "`route` that calls take: "+strings.Join(route.Names(), ", "))
-	flags.StringVar(&f.service, "service", "", "where the service of --route is published, in `JSON`: name, namespace, port, host, dns, api")
+	flags.StringVar(&f.service, "service", "", "where the service of --route is published, in `JSON`: name, namespace, port, host, dns, api, vip, via")
 	flags.StringVar(&f.settings, "settings", "{}", "of the route, in `JSON`")
 	flags.StringVar(&f.model, "model", gateway.Threads, "one-thread: one request at a time; threads: as many as come; async: the same, each over a channel of its own")
 	flags.StringVar(&f.mode, "mode", "", "`label` of grpc_requests_total (default: the route)")
@@ -101,8 +102,8 @@ func runGateway(c *cobra.Command, f gatewayFlags) error {
 		return fmt.Errorf("cannot listen on %s: %w\nChoose another address with --listen, or end what uses this one", f.listen, err)
 	}
 	defer listener.Close()
-	if at := listener.Addr().(*net.TCPAddr); !at.IP.IsLoopback() && options.Token == "" && !f.supervised {
-		return usage{fmt.Errorf("--listen %s is open to others: give a token by --token-file, or listen on 127.0.0.1", f.listen)}
+	if at := listener.Addr().(*net.TCPAddr); !at.IP.IsLoopback() && options.Token == "" && !f.supervised && !f.open {
+		return usage{fmt.Errorf("--listen %s is open to others: give a token by --token-file, let everybody in by --open, or listen on 127.0.0.1", f.listen)}
 	}
 	if f.model == gateway.OneThread {
 		runtime.GOMAXPROCS(1)
