@@ -136,7 +136,7 @@ func conduct(c *cobra.Command, plan experiment.Plan, f runFlags) (document resul
 	}
 	defer func() { err = errors.Join(err, cluster.Close()) }()
 	options := lab.Options{
-		Cluster: cluster, Kind: f.on, Worker: []string{self, "caller"}, Self: []string{self}, MaxFiles: maxFiles,
+		Cluster: cluster, Kind: f.on, Self: []string{self}, MaxFiles: maxFiles,
 	}
 	store, done, err := f.keeping.open()
 	if err != nil {

@@ -108,6 +108,7 @@ func (d *document) checkConfig(config Config, n *node, c *problems) {
 		c.add(at.at, "load.closed needs duration or calls, to end")
 	}
 	d.checkWay(config, n, c)
+	d.checkShares(config, n, c)
 	if search := config.Load.Search; search != nil {
 		place := func(field string) place {
 			at, _ := n.find([]string{"load", "search", field})

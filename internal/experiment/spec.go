@@ -57,6 +57,7 @@ type Config struct {
 	Outlier  *Outlier `yaml:"outlier" doc:"backends that fail are left out for a while, by routes that can"`
 	Proxy    *Proxy   `yaml:"proxy" doc:"how the proxy of a route that has one stands"`
 	Load     Load     `yaml:"load" doc:"when calls are due" required:"true"`
+	Callers  int      `yaml:"callers" doc:"processes that share the load; each has its sidecar where proxies stand as such (default: one)" min:"1" max:"64"`
 }
 
 // Workload is exactly one of its fields.

@@ -40,3 +40,6 @@ type Hedge struct {
 type Stream struct {
 	Renew time.Duration `yaml:"renew" doc:"after this the caller closes a stream between two messages and opens another (default: never)" max:"1h"`
 }
+
+// CallerCount is how many processes share the load, at least 1.
+func (c Config) CallerCount() int { return max(c.Callers, 1) }

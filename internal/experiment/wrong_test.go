@@ -74,6 +74,16 @@ func TestWrongDocuments(t *testing.T) {
 		"a gateway that greets": {strings.Replace(head, "a: {}", "a: {caller: {kind: http}, gateway: {}}", 1), []string{"x.yaml:4:43: a gateway makes the calls of study 1: set workload to fibonacci or increment"}},
 		"fibonacci backwards": {strings.Replace(head, "a: {}", "a: {workload: {fibonacci: {from: 9, to: 8}}}", 1),
 			[]string{"x.yaml:4:34: workload.fibonacci goes from 9 to 8: from must not be more than to"}},
+		"a sequence of several callers": {strings.Replace(head, "a: {}", "a: {callers: 2, load: {sequence: 9}}", 1),
+			[]string{"x.yaml:4:41: a sequence makes one call after the other, which 2 callers cannot share: take load.closed, or leave out callers"}},
+		"more callers than calls": {strings.Replace(head, "a: {}", "a: {callers: 6}", 1), []string{"x.yaml:3:77: load.burst is 5, less than one for each of 6 callers: raise it, or lower callers"}},
+		"more callers than users": {strings.Replace(head, "a: {}", "a: {callers: 3, load: {closed: {users: 2, calls: 1}}}", 1),
+			[]string{
+				"x.yaml:4:47: load.closed.users is 2, less than one for each of 3 callers: raise it, or lower callers",
+				"x.yaml:4:57: load.closed.calls is 1, less than one for each of 3 callers: raise it, or lower callers",
+			}},
+		"more callers than may be under way": {strings.Replace(head, "a: {}", "a: {callers: 3, load: {open: {rate: 1, duration: 1s, max_in_flight: 2}}}", 1),
+			[]string{"x.yaml:4:76: load.open.max_in_flight is 2, less than one for each of 3 callers: raise it, or lower callers"}},
 		"slow in two ways": {withHead("events: [{at: 1s, slow: {backends: 1, by: 1s, times: 2}}]"), []string{"x.yaml:6:25: slow can have only one of by and times"}},
 
 		"duplicate field": {head + "rounds: 3\n", []string{`x.yaml:6:1: field "rounds" is given twice; the first is at line 5`}},

@@ -119,6 +119,9 @@ func spend(sum *result.Usage, u result.Usage, calls uint64) {
 	sum.RSS = max(sum.RSS, u.RSS)
 }
 
+// mostSkew is how far apart callers may begin, in milliseconds.
+const mostSkew = 10
+
 func warnings(arm result.Arm) []string {
 	var all []string
 	for _, t := range arm.Trials {
@@ -127,6 +130,9 @@ func warnings(arm result.Arm) []string {
 		}
 		for _, lost := range t.Lost {
 			all = append(all, fmt.Sprintf("%s, round %d: %s", place(arm), t.Round, lost))
+		}
+		if skew := result.Skew(t.Callers); skew > mostSkew {
+			all = append(all, fmt.Sprintf("%s, round %d: callers began their shares of the load %.0f ms apart; %d ms are allowed", place(arm), t.Round, skew, mostSkew))
 		}
 		for _, e := range t.Events {
 			if e.Error != "" {

@@ -6,46 +6,43 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
+	"rpclab/internal/cluster"
 	"rpclab/internal/measure"
-	"rpclab/internal/process"
 )
 
 // worker is the lab's end of a caller's process.
 type worker struct {
-	process *process.Process
-	reports chan report
-	garbled error // why reading them ended, once reports is closed
+	cluster.Member
+	who      string // the caller; caller 2 of 4 (caller-1)
+	reports  chan report
+	snapshot func(measure.Snapshot)
+	garbled  error         // why reading them ended, once reports is closed
+	ahead    time.Duration // its clock is of the lab's
+	began    time.Time     // its load, by the lab's clock; zero: none has
 }
 
-func startWorker(command []string, a assignment) (*worker, error) {
-	out, in := io.Pipe()
-	p, err := process.Start(process.Spec{Args: command, Stdout: in})
-	if err != nil {
-		return nil, fmt.Errorf("start the caller: %w", err)
-	}
-	go func() {
-		<-p.Done()
-		in.Close()
-	}()
-	w := &worker{process: p, reports: make(chan report, 4)}
-	go w.read(out)
-	if err := json.NewEncoder(p.Stdin).Encode(a); err != nil {
-		return nil, w.died(err)
-	}
-	return w, nil
+func newWorker(m cluster.Member, who string, snapshot func(measure.Snapshot)) *worker {
+	w := &worker{Member: m, who: who, reports: make(chan report, 4), snapshot: snapshot}
+	go w.read()
+	return w
 }
 
-func (w *worker) read(out io.Reader) {
+func (w *worker) read() {
 	defer close(w.reports)
-	for lines := json.NewDecoder(out); ; {
+	for lines := json.NewDecoder(w.Out()); ; {
 		var r report
 		if err := lines.Decode(&r); err != nil {
 			if err != io.EOF {
 				w.garbled = fmt.Errorf("it wrote no report: %w", err)
 			}
-			_, _ = io.Copy(io.Discard, out) // let the process end, whatever it writes
+			_, _ = io.Copy(io.Discard, w.Out()) // let the process end, whatever it writes
 			return
+		}
+		if r.Snapshot != nil {
+			w.snapshot(*r.Snapshot)
+			continue
 		}
 		w.reports <- r
 	}
@@ -59,25 +56,25 @@ func (w *worker) next(ctx context.Context) (report, error) {
 			return r, w.died(w.garbled)
 		}
 		if r.Error != "" {
-			return r, fmt.Errorf("the caller failed: %s", r.Error)
+			return r, fmt.Errorf("%s failed: %s", w.who, r.Error)
 		}
 		return r, nil
 	case <-ctx.Done():
-		return report{}, ctx.Err()
+		return report{}, fmt.Errorf("%s has nothing to report: %w", w.who, context.Cause(ctx))
 	}
 }
 
 func (w *worker) awaitReady(ctx context.Context) error {
 	r, err := w.next(ctx)
 	if err == nil && !r.Ready {
-		err = errors.New("the caller spoke before it was ready")
+		err = fmt.Errorf("%s spoke before it was ready", w.who)
 	}
 	return err
 }
 
-// begin starts a load.
-func (w *worker) begin(o order) error {
-	if err := json.NewEncoder(w.process.Stdin).Encode(o); err != nil {
+// tell sends a line: the assignment, or an order.
+func (w *worker) tell(line any) error {
+	if err := json.NewEncoder(w.In()).Encode(line); err != nil {
 		return w.died(err)
 	}
 	return nil
@@ -89,18 +86,30 @@ func (w *worker) measurement(ctx context.Context) (measure.Measurement, error) {
 		return measure.Measurement{}, err
 	}
 	if r.Measurement == nil {
-		return measure.Measurement{}, errors.New("the caller ended without a measurement")
+		return measure.Measurement{}, fmt.Errorf("%s ended without a measurement", w.who)
 	}
 	return *r.Measurement, nil
 }
 
 // died says how a worker ended that should have gone on.
 func (w *worker) died(err error) error {
-	w.kill()
-	if err = errors.Join(w.process.Err(), err); err == nil {
+	w.Kill()
+	when := ""
+	if into := time.Since(w.began); !w.began.IsZero() && into > 0 {
+		when = fmt.Sprintf(" %.1f s into the load", into.Seconds())
+	}
+	if err = errors.Join(w.Err(), err); err == nil {
 		err = errors.New("it ended without a report")
 	}
-	return fmt.Errorf("the caller died: %w; its last lines:\n%s", err, w.process.Log())
+	return fmt.Errorf("%s died%s: %w; its last lines:\n%s", w.who, when, err, w.Log())
 }
 
-func (w *worker) kill() { w.process.Kill() }
+// kill ends the caller and its sidecar, and returns when nothing more will be heard.
+func (w *worker) kill() {
+	w.Kill()
+	if w.Sidecar != nil {
+		w.Sidecar.Kill()
+	}
+	for range w.reports {
+	}
+}

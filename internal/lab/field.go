@@ -38,7 +38,7 @@ type standing interface {
 
 // standOrder says what stands before the backends of a trial.
 func (l *lab) standOrder(t experiment.Trial, s cluster.Service) standOrder {
-	o := standOrder{Route: t.Config.Route, Service: s, Settings: settingsOf(t.Config), Callers: 1}
+	o := standOrder{Route: t.Config.Route, Service: s, Settings: settingsOf(t.Config), Callers: t.Config.CallerCount()}
 	if g := t.Config.Gateway; g != nil {
 		o.Gateway = &standGateway{Model: g.Model, Seed: seed(l.plan.Seed, "numbers of round "+strconv.Itoa(t.Round))} // the same for all arms
 	}

@@ -38,9 +38,10 @@ func checkFiles(plan experiment.Plan, limit uint64) error {
 }
 
 // filesOf is the most files that one process of a trial has open at once, and why. A
-// backend may get every channel and every call, which no route needs fewer files for.
+// backend may get every channel and every call, which no route needs fewer files for:
+// several callers count as one that has the channels of all.
 func filesOf(c experiment.Config, events []experiment.Event) (need int, why string) {
-	d := route.Demand{Channels: 1, Calls: inFlight(c.Load), Backends: c.Server.Replicas, Workers: settingsOf(c).Proxy.Workers}
+	d := route.Demand{Channels: c.CallerCount(), Calls: inFlight(c.Load), Backends: c.Server.Replicas, Workers: settingsOf(c).Proxy.Workers}
 	for _, e := range events {
 		d.Backends = max(d.Backends, e.Scale)
 	}
@@ -53,9 +54,9 @@ func filesOf(c experiment.Config, events []experiment.Event) (need int, why stri
 			d.Channels = d.Calls
 		}
 	case c.Caller.Channel.Mode == caller.PerCall:
-		d.Channels = max(d.Calls, c.Caller.Warmup)
+		d.Channels = max(d.Calls, c.CallerCount()*c.Caller.Warmup)
 	case c.Caller.Channel.Mode == caller.Pool:
-		d.Channels = c.Caller.Channel.Pool
+		d.Channels *= c.Caller.Channel.Pool
 	}
 	way, _ := route.Lookup(c.Route) // a name that was checked
 	need, why = way.FilesFor(d)

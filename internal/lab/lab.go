@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"rpclab/internal/cluster"
@@ -17,14 +18,14 @@ import (
 type Options struct {
 	Cluster cluster.Cluster
 	Kind    string   // of the cluster: local
-	Worker  []string // the command that runs [Work]
 	Self    []string // this program, whose commands the parts of routes are
 	// Remote says that callers reach nothing that stands on this machine: what stands before
 	// the backends does so in processes of the cluster.
 	Remote bool
 	// Store keeps every trial as soon as it is measured; nil: nothing is kept.
 	Store *result.Store
-	// Progress hears of every trial before it starts and when it has ended; may be nil.
+	// Progress hears of every trial before it starts, once a second while its load goes on,
+	// and when it has ended, from one goroutine at a time; may be nil.
 	Progress func(Progress)
 	MaxFiles uint64 // open files that one process may have
 	// Processors says what the processors have done so far; nil: [measure.LookAtProcessors].
@@ -37,6 +38,7 @@ type Progress struct {
 	Planned int           // trials in all
 	Ended   *result.Trial // nil: it starts now, or is under way
 	Doing   string        // a part of the trial that starts now; empty: the whole
+	Live    *Live         // of a load that goes on; nil: none does, or not for a second yet
 	Began   time.Time     // of the run
 }
 
@@ -96,6 +98,9 @@ type lab struct {
 
 	servers cluster.Deployment // of the last trial, when they may serve the next
 	serve   string             // what they were deployed for
+
+	telling sync.Mutex
+	told    Progress // last, without Live
 }
 
 func (l *lab) begin(ctx context.Context) error {
@@ -138,7 +143,20 @@ func (l *lab) arm(t experiment.Trial) *result.Arm {
 }
 
 func (l *lab) progress(t experiment.Trial, ended *result.Trial, doing string) {
-	if l.Progress != nil {
-		l.Progress(Progress{Trial: t, Planned: len(l.plan.Trials), Ended: ended, Doing: doing, Began: l.doc.Started})
+	if l.Progress == nil {
+		return
 	}
+	l.telling.Lock()
+	defer l.telling.Unlock()
+	l.told = Progress{Trial: t, Planned: len(l.plan.Trials), Ended: ended, Doing: doing, Began: l.doc.Started}
+	l.Progress(l.told)
+}
+
+// live tells of the load that goes on.
+func (l *lab) live(now Live) {
+	l.telling.Lock()
+	defer l.telling.Unlock()
+	p := l.told
+	p.Live = &now
+	l.Progress(p)
 }

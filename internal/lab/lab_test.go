@@ -58,7 +58,7 @@ func options(t *testing.T) lab.Options {
 		t.Fatal(err)
 	}
 	quiet := slog.New(slog.DiscardHandler)
-	cluster, err := local.New(local.Options{Server: []string{testkit.Rpclab(t), "server"}, Log: quiet})
+	cluster, err := local.New(local.Options{Server: []string{testkit.Rpclab(t), "server"}, Self: []string{testkit.Rpclab(t)}, Log: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,11 +72,30 @@ func options(t *testing.T) lab.Options {
 		}
 	})
 	return lab.Options{
-		Cluster: cluster, Kind: "local", Worker: []string{testkit.Rpclab(t), "caller"}, Self: []string{testkit.Rpclab(t)},
+		Cluster: cluster, Kind: "local", Self: []string{testkit.Rpclab(t)},
 		Store: store, MaxFiles: files,
 		// What others take of this machine is no part of what these tests are about.
 		Processors: func() measure.Processors { return measure.Processors{} },
 	}
+}
+
+// withCaller are options under which a shell script is the caller.
+func withCaller(t *testing.T, script string) lab.Options {
+	t.Helper()
+	o := options(t)
+	c, err := local.New(local.Options{
+		Server: []string{testkit.Rpclab(t), "server"}, Self: []string{"sh", "-c", script}, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	o.Cluster = c
+	return o
 }
 
 func arm(t *testing.T, d result.Document, name string) result.Arm {
@@ -230,8 +249,7 @@ func TestAServerThatCannotStartEndsTheRunWithItsReason(t *testing.T) {
 }
 
 func TestACallerThatDiesIsAFindingAndNotTheEnd(t *testing.T) {
-	o := options(t)
-	o.Worker = []string{"sh", "-c", "read line; echo out of luck >&2; exit 7"}
+	o := withCaller(t, "read line; echo out of luck >&2; exit 7")
 	d, err := lab.Run(t.Context(), plan(t, small, experiment.Options{Rounds: 1}), o)
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 // seek runs the probes of a search, one after another on one session. The trial gets
 // the measures of the full-length probe at the rate that holds. An interrupt leaves
 // what was seen until then.
-func (l *lab) seek(ctx context.Context, trial result.Trial, t experiment.Trial, w *worker, f field, tell func(doing string)) (result.Trial, error) {
+func (l *lab) seek(ctx context.Context, trial result.Trial, t experiment.Trial, c *crew, f field, tell func(doing string)) (result.Trial, error) {
 	wanted := t.Config.Load.Search
 	slo, err := assert.Parse(wanted.SLO)
 	if err != nil {
@@ -29,7 +29,7 @@ func (l *lab) seek(ctx context.Context, trial result.Trial, t experiment.Trial, 
 	s := search.New(planOf(*wanted, t.Seed))
 	for p, more := s.Next(); more; p, more = s.Next() {
 		tell(fmt.Sprintf("probe %d at %.4g/s", len(found.Probes)+1, p.Rate))
-		seen, err := l.load(ctx, trial, t, w, f, probeOrder(*wanted, p, seed(t.Seed, strconv.Itoa(len(found.Probes)))), longest(t.Config))
+		seen, err := l.load(ctx, trial, t, c, f, probeOrder(*wanted, p, seed(t.Seed, strconv.Itoa(len(found.Probes)))), longest(t.Config))
 		if err != nil || seen.Failed != "" {
 			conclude(found, s.Found())
 			seen.Capacity = found

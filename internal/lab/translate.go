@@ -100,6 +100,14 @@ func jobOf(c experiment.Config) caller.Job {
 	return job
 }
 
+// assignmentOf is that of caller n (from 0).
+func assignmentOf(c experiment.Config, f field, n int) assignment {
+	return assignment{
+		Route: c.Route, Service: f.standing.service(n), Settings: settingsOf(c), Gateway: f.gateway,
+		Caller: c.Caller.Kind, Job: jobOf(c), Warmup: c.Caller.Warmup,
+	}
+}
+
 func paceOf(l experiment.Load, seedOf uint64) pace.Spec {
 	switch {
 	case l.Sequence > 0:

@@ -35,26 +35,22 @@ func (l *lab) measure(ctx context.Context, t experiment.Trial) (trial result.Tri
 			trial.Lost = append(trial.Lost, fmt.Sprintf("what stood before the backends is not gone: %v", remains))
 		}
 	}()
-	w, err := startWorker(l.Worker, assignment{
-		Route: t.Config.Route, Service: f.standing.service(0), Settings: settingsOf(t.Config), Gateway: f.gateway,
-		Caller: t.Config.Caller.Kind, Job: jobOf(t.Config),
-		Warmup: t.Config.Caller.Warmup,
-	})
+	c, err := startCrew(ctx, l.Cluster, t.Config.CallerCount(), l.live)
 	if err != nil {
 		return trial, err
 	}
-	defer w.kill()
-	if err := w.awaitReady(ctx); err != nil {
+	defer c.kill()
+	if err := c.ready(ctx, func(n int) assignment { return assignmentOf(t.Config, f, n) }); err != nil {
 		return failedTrial(ctx, trial, err)
 	}
 	if t.Config.Load.Search != nil {
-		return l.seek(ctx, trial, t, w, f, func(doing string) { l.progress(t, nil, doing) })
+		return l.seek(ctx, trial, t, c, f, func(doing string) { l.progress(t, nil, doing) })
 	}
-	return l.load(ctx, trial, t, w, f, order{Pace: paceOf(t.Config.Load, t.Seed)}, longest(t.Config))
+	return l.load(ctx, trial, t, c, f, order{Pace: paceOf(t.Config.Load, t.Seed)}, longest(t.Config))
 }
 
 // load makes one load of a trial, which may take so long, and says what came of it.
-func (l *lab) load(ctx context.Context, trial result.Trial, t experiment.Trial, w *worker, f field, o order, most time.Duration) (result.Trial, error) {
+func (l *lab) load(ctx context.Context, trial result.Trial, t experiment.Trial, c *crew, f field, o order, most time.Duration) (result.Trial, error) {
 	servers := f.servers
 	if err := f.resetUsage(); err != nil {
 		return trial, err
@@ -62,16 +58,22 @@ func (l *lab) load(ctx context.Context, trial result.Trial, t experiment.Trial, 
 	history := follow(servers.Endpoints())
 	defer history.stop()
 	before := l.lookAround()
-	if err := w.begin(o); err != nil {
+	o.Watch = l.Progress != nil
+	start, err := c.begin(ctx, o)
+	if err != nil {
 		return failedTrial(ctx, trial, err)
 	}
-	acts := stage(ctx, f, t.Events, time.Now())
+	acts := stage(ctx, f, t.Events, start)
 	limit, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	seen, err := w.measurement(limit)
+	parts, err := c.measurements(limit)
 	done := acts()
 	if err != nil {
 		return failedTrial(ctx, trial, err)
+	}
+	seen, err := measure.Merge(parts)
+	if err != nil {
+		return trial, err
 	}
 	after := l.lookAround()
 	trial.Lost = f.losses()
@@ -83,6 +85,9 @@ func (l *lab) load(ctx context.Context, trial result.Trial, t experiment.Trial, 
 	trial.Resources.Proxy = usagePerCall(proxies.CPU, proxies.MaxRSS, seen.Calls)
 	trial.Resources.Gateway = usagePerCall(gateways.CPU, gateways.MaxRSS, seen.Calls)
 	trial.Resources.Control = usagePerCall(control.CPU, control.MaxRSS, seen.Calls)
+	if trial.Callers, err = c.each(start, parts); err != nil {
+		return trial, err
+	}
 	return fill(trial, t, seen, used, history.stop(), done), nil
 }
 

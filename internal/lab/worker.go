@@ -21,10 +21,10 @@ import (
 	"rpclab/internal/route/settings"
 )
 
-// The caller of a trial runs in a process of its own, a worker, so that its CPU
+// Each caller of a trial runs in a process of its own, a worker, so that its CPU
 // time, its memory and its garbage are its own. They talk in JSON, a line each: the
-// assignment in, "ready" out once it is warm; then orders in, the measurement out for
-// each, until no more come.
+// assignment in, "ready" out once it is warm; then orders in, until no more come, and out
+// for each what time it is or, after snapshots, the measurement.
 
 // assignment is what a worker is asked to do.
 type assignment struct {
@@ -39,15 +39,22 @@ type assignment struct {
 	Gateway string `json:"gateway,omitempty"`
 }
 
-// order is a load to make. Calls that are under way after Limit are given up; 0: none is.
+// order is a load to make, or the question what time it is.
 type order struct {
-	Pace  pace.Spec     `json:"pace"`
+	Clock bool      `json:"clock,omitempty"` // say what time it is, and no more
+	Pace  pace.Spec `json:"pace"`
+	// At is when calls are due from, by the worker's clock; zero: now.
+	At time.Time `json:"at,omitzero"`
+	// Calls that are under way after Limit are given up; 0: none is.
 	Limit time.Duration `json:"limit,omitempty"`
+	Watch bool          `json:"watch,omitempty"` // tell snapshots
 }
 
 // report is what a worker says; one field is set.
 type report struct {
 	Ready       bool                 `json:"ready,omitempty"`
+	Clock       time.Time            `json:"clock,omitzero"`
+	Snapshot    *measure.Snapshot    `json:"snapshot,omitempty"`
 	Measurement *measure.Measurement `json:"measurement,omitempty"`
 	Error       string               `json:"error,omitempty"`
 }
@@ -111,7 +118,17 @@ func (a assignment) work(ctx context.Context, orders <-chan string, say func(any
 		return err
 	}
 	for line := range orders {
-		m, err := obey(ctx, session, line)
+		var o order
+		if err := json.Unmarshal([]byte(line), &o); err != nil {
+			return fmt.Errorf("read an order: %w", err)
+		}
+		if o.Clock {
+			if err := say(report{Clock: time.Now()}); err != nil {
+				return err
+			}
+			continue
+		}
+		m, err := o.load(ctx, session, say)
 		if err != nil {
 			return err
 		}
@@ -139,22 +156,22 @@ func (a assignment) target(ctx context.Context, told route.Told) (caller.Target,
 	return target, nil
 }
 
-// obey makes one load.
-func obey(ctx context.Context, session caller.Session, line string) (m measure.Measurement, err error) {
-	var o order
-	if err := json.Unmarshal([]byte(line), &o); err != nil {
-		return m, fmt.Errorf("read an order: %w", err)
-	}
+// load makes one load.
+func (o order) load(ctx context.Context, session caller.Session, say func(any) error) (m measure.Measurement, err error) {
 	plan, err := o.Pace.Pace()
 	if err != nil {
 		return m, err
 	}
 	if o.Limit > 0 {
-		limited, cancel := context.WithTimeout(ctx, o.Limit)
+		limited, cancel := context.WithTimeout(ctx, max(0, time.Until(o.At))+o.Limit)
 		defer cancel()
 		ctx = limited
 	}
-	recorder, started, err := session.Run(ctx, plan, measure.Cue{})
+	cue := measure.Cue{At: o.At}
+	if o.Watch {
+		cue.Seen = func(s measure.Snapshot) { _ = say(report{Snapshot: &s}) } // who is not there will miss more
+	}
+	recorder, started, err := session.Run(ctx, plan, cue)
 	if err != nil {
 		return m, err
 	}

@@ -144,6 +144,9 @@ type Trial struct {
 	Measures
 	// Machine is what the machine did beside the trial; nil: it was not looked at.
 	Machine *Beside `json:"machine,omitempty"`
+	// Callers are those that shared the load, whose sums the measures are; none: there was
+	// one.
+	Callers []Caller `json:"callers,omitempty"`
 	// Servers is what each backend used in this trial.
 	Servers map[string]ServerUsage `json:"servers,omitempty"`
 	// Files are those of the arm, in the first trial of a run that is not over.
@@ -205,7 +208,7 @@ type Balance struct {
 
 // Resources of the parties; a party that is not there stays zero.
 type Resources struct {
-	Client Usage `json:"client"`
+	Client Usage `json:"client"` // all callers together: CPU and the peaks of memory are sums
 	Server Usage `json:"server"` // CPU summed over all servers, memory of the largest
 	Proxy  Usage `json:"proxy"`
 	// Gateway makes the calls for callers by HTTP.

@@ -1,0 +1,133 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"rpclab/internal/cluster"
+	"rpclab/internal/measure"
+	"rpclab/internal/result"
+)
+
+// soon is how long before a load the callers are told of it, besides the way to them.
+const soon = 50 * time.Millisecond
+
+// crew is the callers of a trial, who share its load: each makes a share of it, they
+// begin together, and what they measured is merged. Where one is lost, the trial is.
+type crew struct {
+	workers []*worker
+	live    *watch
+}
+
+// startCrew starts so many callers. live hears of their loads, where these are watched.
+func startCrew(ctx context.Context, on cluster.Cluster, count int, live func(Live)) (*crew, error) {
+	members, err := on.Run(ctx, cluster.Crew{Name: "caller", Count: count, Args: []string{"caller"}})
+	if err != nil {
+		return nil, fmt.Errorf("start %d callers: %w", count, err)
+	}
+	c := &crew{live: newWatch(count, live)}
+	for i, m := range members {
+		who := "the caller"
+		if count > 1 {
+			who = fmt.Sprintf("caller %d of %d (%s)", i+1, count, m.Name())
+		}
+		c.workers = append(c.workers, newWorker(m, who, func(s measure.Snapshot) { c.live.add(i, s) }))
+	}
+	return c, nil
+}
+
+// all does something with every worker at the same time, and gives up when it fails with
+// one.
+func (c *crew) all(ctx context.Context, do func(context.Context, int, *worker) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for i, w := range c.workers {
+		group.Go(func() error { return do(ctx, i, w) })
+	}
+	return group.Wait()
+}
+
+// ready gives each its assignment and returns when all are warm.
+func (c *crew) ready(ctx context.Context, assigned func(n int) assignment) error {
+	return c.all(ctx, func(ctx context.Context, i int, w *worker) error {
+		if err := w.tell(assigned(i)); err != nil {
+			return err
+		}
+		return w.awaitReady(ctx)
+	})
+}
+
+// begin orders a load, each its share, and returns the moment at which all begin.
+func (c *crew) begin(ctx context.Context, whole order) (time.Time, error) {
+	var mu sync.Mutex
+	var far time.Duration
+	if err := c.all(ctx, func(ctx context.Context, _ int, w *worker) error {
+		trip, err := w.readClock(ctx)
+		mu.Lock()
+		defer mu.Unlock()
+		far = max(far, trip)
+		return err
+	}); err != nil {
+		return time.Time{}, err
+	}
+	c.live.reset()
+	start := time.Now().Add(soon + far)
+	return start, c.all(ctx, func(_ context.Context, i int, w *worker) error {
+		share := whole
+		if n := len(c.workers); n > 1 {
+			share.Pace = whole.Pace.Share(i, n)
+		}
+		w.began, share.At = start, start.Add(w.ahead)
+		return w.tell(share)
+	})
+}
+
+// measurements are what each measured of its share, in times of the lab's clock.
+func (c *crew) measurements(ctx context.Context) ([]measure.Measurement, error) {
+	all := make([]measure.Measurement, len(c.workers))
+	err := c.all(ctx, func(ctx context.Context, i int, w *worker) (err error) {
+		all[i], err = w.measurement(ctx)
+		return err
+	})
+	for i, w := range c.workers {
+		all[i].Started = all[i].Started.Add(-w.ahead)
+		all[i].Told = slices.Clone(all[i].Told)
+		for j := range all[i].Told {
+			all[i].Told[j].At = all[i].Told[j].At.Add(-w.ahead)
+		}
+	}
+	return all, err
+}
+
+// each says what every caller measured of a load that was to begin at start; nil: there is
+// one, whose is the trial's.
+func (c *crew) each(start time.Time, parts []measure.Measurement) (all []result.Caller, err error) {
+	if len(parts) == 1 {
+		return nil, nil
+	}
+	for i, m := range parts {
+		one := result.Caller{
+			Name: c.workers[i].Name(), StartMS: ms(m.Started.Sub(start)), Calls: m.Calls, Errors: m.Errors, Backends: m.Backends,
+			Resources: usagePerCall(m.CPU, m.MaxRSS, m.Calls),
+		}
+		if m.Elapsed > 0 {
+			one.Rate = float64(m.Calls) / m.Elapsed.Seconds()
+		}
+		if one.Latency, err = histogram(m.Latency); err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// kill ends every caller that is left.
+func (c *crew) kill() {
+	for _, w := range c.workers {
+		w.kill()
+	}
+}
