@@ -48,7 +48,7 @@ real.`,
 		return usage{fmt.Errorf("%w\nSee '%s --help'", err, c.CommandPath())}
 	})
 	command.AddCommand(
-		runCommand(), loadCommand(), listCommand(), runsCommand(), reportCommand(), compareCommand(),
+		runCommand(), loadCommand(), cleanCommand(), listCommand(), runsCommand(), reportCommand(), compareCommand(),
 		serverCommand(), xdsCommand(), gatewayCommand(), labCommand(), callerCommand(), agentCommand(), standCommand(), forwardCommand(), imageCommand(), doctorCommand(), schemaCommand(),
 	)
 	return command

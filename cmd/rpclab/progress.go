@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/term"
@@ -20,7 +21,9 @@ const quiet = 5 * time.Second
 type progress struct {
 	out      io.Writer
 	terminal bool
+	mu       sync.Mutex
 	said     time.Time
+	waits    string // what was said to be waited for, last
 }
 
 func newProgress(out io.Writer) *progress {
@@ -29,6 +32,8 @@ func newProgress(out io.Writer) *progress {
 }
 
 func (p *progress) show(now lab.Progress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if !p.terminal && (now.Ended == nil && now.Doing == "" || time.Since(p.said) < quiet) {
 		return
 	}
@@ -52,6 +57,20 @@ func (p *progress) show(now lab.Progress) {
 		return
 	}
 	fmt.Fprintln(p.out, line)
+}
+
+// wait says what is being waited for besides trials.
+func (p *progress) wait(what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.terminal {
+		fmt.Fprintf(p.out, "\r\x1b[K%.79s", what)
+		return
+	}
+	if since := time.Since(p.said); since >= quiet || what != p.waits && since >= quiet/5 {
+		p.said, p.waits = time.Now(), what
+		fmt.Fprintln(p.out, what)
+	}
 }
 
 // end makes room for what follows.

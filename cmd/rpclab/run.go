@@ -3,13 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"rpclab/internal/cluster/local"
+	"rpclab/internal/cluster/kubernetes"
 	"rpclab/internal/experiment"
 	"rpclab/internal/lab"
 	"rpclab/internal/process"
@@ -20,6 +20,8 @@ import (
 type runFlags struct {
 	experiment.Options
 	on      string
+	where   kubernetes.Where
+	image   string
 	until   string
 	keeping keeping
 	asserts []string
@@ -32,10 +34,12 @@ func runCommand() *cobra.Command {
 		Use:   "run NAME|FILE",
 		Short: "Run an experiment and say which difference is real",
 		Long: `Runs a built-in experiment (see 'rpclab list') or one from a YAML file: every
-arm in every cell, round by round, on fresh processes of this machine.`,
+arm in every cell, round by round, on fresh processes of this machine or in pods
+of a Kubernetes.`,
 		Example: `  rpclab run channels --quick
   rpclab run channels --arms shared,endpointslice --set load.burst=500
-  rpclab run ./mine.yaml --rounds 10 --json out.json --md out.md`,
+  rpclab run ./mine.yaml --rounds 10 --json out.json --md out.md
+  rpclab run channels --on kubernetes`,
 		Args: oneExperiment,
 		RunE: func(c *cobra.Command, args []string) error {
 			if !c.Flags().Changed("seed") {
@@ -46,7 +50,9 @@ arm in every cell, round by round, on fresh processes of this machine.`,
 		ValidArgsFunction: completeExperiments,
 	}
 	flags := command.Flags()
-	flags.StringVar(&f.on, "on", "local", "`cluster` to run on: local")
+	flags.StringVar(&f.on, "on", "local", "`cluster` to run on: local or kubernetes")
+	registerWhere(flags, &f.where)
+	flags.StringVar(&f.image, "image", "", "`name` of rpclab's image for kubernetes (default: RPCLAB_IMAGE, or that of 'rpclab image build')")
 	flags.StringSliceVar(&f.Arms, "arms", nil, "only these arms, comma-separated")
 	flags.StringArrayVar(&f.Set, "set", nil, "override a field, `path=value`, as often as needed")
 	flags.IntVar(&f.Rounds, "rounds", 0, "how often every arm is measured (default: as the experiment says)")
@@ -62,8 +68,8 @@ arm in every cell, round by round, on fresh processes of this machine.`,
 }
 
 func runExperiment(c *cobra.Command, name string, f runFlags) error {
-	if f.on != "local" {
-		return usage{fmt.Errorf("--on %s: there is no such cluster; there is local", f.on)}
+	if f.on != "local" && f.on != "kubernetes" {
+		return usage{fmt.Errorf("--on %s: there is no such cluster; there are local and kubernetes", f.on)}
 	}
 	if c.Flags().Changed("rounds") && f.Rounds < 1 {
 		return usage{fmt.Errorf("--rounds %d: at least 1 is needed, 4 for a verdict", f.Rounds)}
@@ -114,13 +120,8 @@ func (f *runFlags) checkUntil(bounded bool) error {
 	return nil
 }
 
-// conduct runs a plan on this machine.
+// conduct runs a plan.
 func conduct(c *cobra.Command, plan experiment.Plan, f runFlags) (document result.Document, err error) {
-	if plan.Vanishes() {
-		if err := process.OwnNetwork(); err != nil {
-			return document, fmt.Errorf("event cut, how: blackhole: %w", err)
-		}
-	}
 	self, err := os.Executable()
 	if err != nil {
 		return document, fmt.Errorf("find this program, to start servers from it: %w", err)
@@ -129,23 +130,28 @@ func conduct(c *cobra.Command, plan experiment.Plan, f runFlags) (document resul
 	if err != nil {
 		return document, err
 	}
-	log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelError}))
-	cluster, err := local.New(local.Options{Server: []string{self, "server"}, Self: []string{self}, Log: log})
-	if err != nil {
+	bar := newProgress(c.ErrOrStderr())
+	options := lab.Options{
+		ID: result.NewID(time.Now()), Kind: f.on, Self: []string{self}, MaxFiles: maxFiles, Progress: bar.show,
+	}
+	open := f.openLocal
+	if f.on == "kubernetes" {
+		open = f.openKubernetes
+	}
+	if options.Cluster, err = open(c, plan, &options, bar); err != nil {
+		bar.end()
 		return document, err
 	}
-	defer func() { err = errors.Join(err, cluster.Close()) }()
-	options := lab.Options{
-		Cluster: cluster, Kind: f.on, Self: []string{self}, MaxFiles: maxFiles,
-	}
+	defer func() {
+		err = errors.Join(err, options.Cluster.Close())
+		bar.end()
+	}()
 	store, done, err := f.keeping.open()
 	if err != nil {
 		return document, err
 	}
 	defer func() { err = errors.Join(err, done()) }()
 	options.Store = store
-	bar := newProgress(c.ErrOrStderr())
-	options.Progress = bar.show
 	document, err = lab.Run(c.Context(), plan, options)
 	bar.end()
 	return document, err

@@ -87,6 +87,15 @@ type Deployment interface {
 	Remove() error
 }
 
+// Nodes is what a [Deployment] can besides where backends run on nodes. Both close the
+// nodes of the oldest ready backends to new ones until the deployment is removed.
+type Nodes interface {
+	// Drain closes n nodes and evicts the backends that are there.
+	Drain(ctx context.Context, n int) ([]string, error)
+	// Cordon closes n nodes and hits no backend.
+	Cordon(ctx context.Context, n int) ([]string, error)
+}
+
 // Usage is what one backend used since ResetUsage, or since it began.
 type Usage struct {
 	CPU    time.Duration // user and system time

@@ -46,6 +46,10 @@ func (e Event) hits() (word string, backends int) {
 		return "flap", e.Flap.Backends
 	case e.Cut != nil:
 		return "cut", e.Cut.Backends
+	case e.Drain > 0: // as many nodes, with a backend each at the least
+		return "drain", e.Drain
+	case e.Cordon > 0:
+		return "cordon", e.Cordon
 	}
 	return "", 0
 }

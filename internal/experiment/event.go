@@ -15,6 +15,8 @@ type Event struct {
 	Flap   *Flap         `yaml:"flap" doc:"the health of the oldest backends turns to and fro" alternative:"true"`
 	Roll   bool          `yaml:"roll" doc:"replace every backend, one after the other, each new one ready before an old one stops" alternative:"true"`
 	Cut    *Cut          `yaml:"cut" doc:"cut the connections of the oldest backends" alternative:"true"`
+	Drain  int           `yaml:"drain" doc:"close this many nodes to new pods, those of the oldest backends, and evict the backends there; on kubernetes" min:"1" max:"250" alternative:"true"`
+	Cordon int           `yaml:"cordon" doc:"close this many nodes to new pods, those of the oldest backends; on kubernetes" min:"1" max:"250" alternative:"true"`
 	DNS    *DNS          `yaml:"dns" doc:"the name server is slow, or lies" alternative:"true"`
 
 	Recover     bool `yaml:"recover" doc:"end slow, fail, flap, cut and dns" alternative:"true"`

@@ -26,6 +26,8 @@ func plain(s *shape, v reflect.Value) any {
 		return short(time.Duration(v.Int()))
 	case percent:
 		return Percent(v.Float()).String()
+	case memory:
+		return Bytes(v.Uint()).String()
 	case list, named:
 		all := []any{}
 		for i := range v.Len() {

@@ -25,6 +25,8 @@ func (d *decoder) scalar(s *shape, n *node, into reflect.Value) {
 		d.duration(s, n, into)
 	case percent:
 		d.percent(s, n, into)
+	case memory:
+		d.size(s, n, into)
 	case flag:
 		if b, ok := n.value.(bool); ok {
 			into.SetBool(b)
@@ -141,6 +143,8 @@ func (s *shape) wanted() string {
 		return "a duration such as 500ms or 2s"
 	case percent:
 		return "a share such as 2%"
+	case memory:
+		return "a size such as 512Mi or 1.5Gi"
 	case flag:
 		return "true or false"
 	}

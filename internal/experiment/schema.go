@@ -136,6 +136,8 @@ func (w schemaWriter) scalar(s *shape) map[string]any {
 		}}
 	case percent:
 		return map[string]any{"type": "string", "pattern": percentForm.String()}
+	case memory:
+		return map[string]any{"type": "string", "pattern": sizeForm.String()}
 	case flag:
 		return map[string]any{"type": "boolean"}
 	case text:

@@ -40,6 +40,7 @@ const (
 	flag
 	duration
 	percent
+	memory
 	record
 	list
 	named // records by name
@@ -109,6 +110,10 @@ func (r shaper) shape(t reflect.Type, tag reflect.StructTag, name, path string) 
 	case reflect.TypeFor[Percent]():
 		s.kind = percent
 		s.low, s.high = percentBound(tag.Get("min")), percentBound(tag.Get("max"))
+		return s
+	case reflect.TypeFor[Bytes]():
+		s.kind = memory
+		s.low, s.high = sizeBound(tag.Get("min")), sizeBound(tag.Get("max"))
 		return s
 	case reflect.TypeFor[[]Axis]():
 		s.kind, s.many = paths, true

@@ -88,6 +88,8 @@ type Server struct {
 	Workers  int           `yaml:"workers" doc:"calls that a backend works on at once, while others queue (default: all)" min:"1" max:"1000000"`
 	MaxAge   time.Duration `yaml:"max_age" doc:"after this, some 10 % at random more or less, a connection is told to go (MAX_CONNECTION_AGE; default: never)" max:"1h"`
 	AgeGrace time.Duration `yaml:"age_grace" doc:"how long its calls may go on then (MAX_CONNECTION_AGE_GRACE; default: as long as they take)" max:"1h"`
+	CPUs     float64       `yaml:"cpus" doc:"processors that a backend may use, on kubernetes (default: all there are)" min:"0.01" max:"256"`
+	Memory   Bytes         `yaml:"memory" doc:"memory that a backend may use, such as 1.5Gi, on kubernetes (default: all there is)" min:"8Mi" max:"1Ti"`
 	Zones    int           `yaml:"zones" doc:"zones that backends are dealt out to in turn; callers are in the first (default: one zone)" min:"1" max:"10"`
 }
 

@@ -72,6 +72,8 @@ func perform(ctx context.Context, f field, e experiment.Event) ([]string, error)
 		return servers.Roll(ctx)
 	case e.Cut != nil:
 		return servers.Cut(ctx, e.Cut.Backends, e.Cut.How == "reset")
+	case e.Drain > 0 || e.Cordon > 0:
+		return onNodes(ctx, servers, e)
 	case e.DNS != nil:
 		return nil, servers.MisleadDNS(e.DNS.Delay, e.DNS.Lie)
 	case e.Recover:
@@ -82,6 +84,18 @@ func perform(ctx context.Context, f field, e experiment.Event) ([]string, error)
 		return nil, f.kill(ctx, part.Control)
 	}
 	return nil, fmt.Errorf("event %q does nothing", e)
+}
+
+// onNodes does what is done to nodes, where there are some.
+func onNodes(ctx context.Context, servers cluster.Deployment, e experiment.Event) ([]string, error) {
+	nodes, ok := servers.(cluster.Nodes)
+	if !ok {
+		return nil, fmt.Errorf("%s: this cluster has no nodes", e)
+	}
+	if e.Drain > 0 {
+		return nodes.Drain(ctx, e.Drain)
+	}
+	return nodes.Cordon(ctx, e.Cordon)
 }
 
 // history remembers every set of endpoints, with the moment it was published.

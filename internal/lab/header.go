@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"time"
 
 	"rpclab/internal/experiment"
@@ -12,12 +13,13 @@ import (
 func header(plan experiment.Plan, o Options) result.Document {
 	now := time.Now().UTC()
 	d := result.Document{
-		Schema: result.Schema, ID: result.NewID(now),
+		Schema: result.Schema, ID: cmp.Or(o.ID, result.NewID(now)),
 		Experiment: plan.Name, Question: plan.Question, Source: plan.Source,
 		Cluster: o.Kind, Started: now, Machine: result.ThisMachine(o.MaxFiles),
 		Rounds: plan.Rounds, Margin: plan.Margin, Looks: plan.Looks, Seed: plan.Seed, Quick: plan.Quick, Changed: plan.Changed, Baseline: plan.Baseline,
 		TrialCount: len(plan.Trials), Size: plan.Size,
 	}
+	d.Machine.Kubernetes = o.Kubernetes
 	for _, c := range plan.Confounds {
 		d.Confounds = append(d.Confounds, result.Confound(c))
 	}

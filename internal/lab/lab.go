@@ -27,7 +27,11 @@ type Options struct {
 	// Progress hears of every trial before it starts, once a second while its load goes on,
 	// and when it has ended, from one goroutine at a time; may be nil.
 	Progress func(Progress)
-	MaxFiles uint64 // open files that one process may have
+	// ID is the run's; empty: drawn.
+	ID string
+	// Kubernetes is the version of the cluster's; empty: it is none.
+	Kubernetes string
+	MaxFiles   uint64 // open files that one process may have
 	// Processors says what the processors have done so far; nil: [measure.LookAtProcessors].
 	Processors func() measure.Processors
 }

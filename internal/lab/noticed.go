@@ -22,7 +22,9 @@ type strike struct {
 }
 
 // leaves says whether an event takes the backends away that it hits.
-func leaves(e experiment.Event) bool { return e.Scale > 0 || e.Stop > 0 || e.Kill > 0 || e.Roll }
+func leaves(e experiment.Event) bool {
+	return e.Scale > 0 || e.Stop > 0 || e.Kill > 0 || e.Roll || e.Drain > 0
+}
 
 // byHit are the calls due in some intervals that the backends hit answered.
 func (s strike) byHit(line measure.Timeline, from, to int) (n uint64) {

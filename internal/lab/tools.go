@@ -12,25 +12,6 @@ import (
 	"rpclab/internal/tool"
 )
 
-// CheckCluster says of every route in the plan that the cluster does not have which arms
-// take it and where it is.
-func CheckCluster(plan experiment.Plan, kind string) error {
-	var errs []error
-	told := map[string]bool{} // by arm
-	for _, t := range plan.Trials {
-		way, err := route.Lookup(t.Config.Route)
-		if err != nil {
-			return err
-		}
-		if way.Only == "" || way.Only == kind || told[t.Arm] {
-			continue
-		}
-		told[t.Arm] = true
-		errs = append(errs, fmt.Errorf("arm %s: the route %s is there on %s alone: run it with --on %s, or leave the arm out", t.Arm, way.Name, way.Only, way.Only))
-	}
-	return errors.Join(errs...)
-}
-
 // versions asks the programs of others that the plan needs which they are, by name. One
 // that is not on this machine stands elsewhere.
 func versions(ctx context.Context, plan experiment.Plan) (map[string]string, error) {

@@ -34,6 +34,8 @@ func specOf(c experiment.Config) cluster.Spec {
 		Replicas: c.Server.Replicas,
 		Drain:    c.Server.Drain,
 		Zones:    c.Server.Zones,
+		CPUs:     c.Server.CPUs,
+		Memory:   uint64(c.Server.Memory),
 	}
 }
 

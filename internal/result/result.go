@@ -58,6 +58,9 @@ type Machine struct {
 	// Tools are the versions of the programs of others that took part, by name: envoy.
 	Tools    map[string]string `json:"tools,omitempty"`
 	MaxFiles uint64            `json:"max_files,omitempty"`
+	// Kubernetes is the version of the cluster on which backends and callers ran; the rest
+	// is of the machine that conducted. Empty: they ran here.
+	Kubernetes string `json:"kubernetes,omitempty"`
 	// ClockNS is the smallest step of the clock that was seen, in nanoseconds.
 	ClockNS float64 `json:"clock_ns,omitempty"`
 }

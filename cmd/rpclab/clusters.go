@@ -1,0 +1,46 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"rpclab/internal/cluster"
+	"rpclab/internal/cluster/kubernetes"
+	"rpclab/internal/cluster/local"
+	"rpclab/internal/experiment"
+	"rpclab/internal/image"
+	"rpclab/internal/lab"
+	"rpclab/internal/process"
+)
+
+// openLocal makes a cluster of this machine.
+func (f runFlags) openLocal(c *cobra.Command, plan experiment.Plan, o *lab.Options, _ *progress) (cluster.Cluster, error) {
+	if plan.Vanishes() {
+		if err := process.OwnNetwork(); err != nil {
+			return nil, fmt.Errorf("event cut, how: blackhole: %w", err)
+		}
+	}
+	log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelError}))
+	return local.New(local.Options{Server: append(o.Self[:1:1], "server"), Self: o.Self, Log: log})
+}
+
+// openKubernetes makes a cluster of a Kubernetes' namespace.
+func (f runFlags) openKubernetes(c *cobra.Command, _ experiment.Plan, o *lab.Options, bar *progress) (cluster.Cluster, error) {
+	name := cmp.Or(f.image, os.Getenv("RPCLAB_IMAGE"))
+	if name == "" {
+		var err error
+		if name, err = image.DefaultName(); err != nil {
+			return nil, err
+		}
+	}
+	api, err := kubernetes.Connect(f.where)
+	if err != nil {
+		return nil, err
+	}
+	o.Kubernetes = api.Version
+	return kubernetes.New(c.Context(), api, kubernetes.Options{ID: o.ID, Image: name, Progress: bar.wait})
+}

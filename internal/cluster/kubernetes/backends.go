@@ -1,0 +1,79 @@
+package kubernetes
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"rpclab/internal/cluster"
+)
+
+const (
+	labelService = "rpclab/service" // which deployment or crew a pod is of
+	// stopGrace is how long a backend may take to finish its calls after its drain.
+	stopGrace = 30 * time.Second
+)
+
+// place is where objects of a run lie.
+type place struct{ namespace, run, image string }
+
+func (p place) meta(name string, more map[string]string) metav1.ObjectMeta {
+	l := marks(p.run)
+	maps.Copy(l, more)
+	return metav1.ObjectMeta{Name: name, Namespace: p.namespace, Labels: l}
+}
+
+// backends are the objects of a deployment under this name.
+func backends(p place, name string, spec cluster.Spec) []object {
+	chosen := map[string]string{labelService: name}
+	pods := map[string]string{labelService: name, labelRole: backend}
+	one, none := intstr.FromInt32(1), intstr.FromInt32(0)
+	replicas, history := int32(spec.Replicas), int32(0)
+	program := slices.Concat([]string{"rpclab", "server", "--supervised", "--listen", fmt.Sprint("$(POD_IP):", servicePort), "--id", "$(POD_NAME)"},
+		spec.Args, []string{"--drain", spec.Drain.String()})
+	main := container(mainContainer, p.image, agentArgs(mainPort, program...))
+	main.Resources = needs(spec.CPUs, spec.Memory)
+	main.Ports = []corev1.ContainerPort{{Name: "grpc", ContainerPort: servicePort, Protocol: corev1.ProtocolTCP}}
+	// A second is the shortest period that there is.
+	main.ReadinessProbe = &corev1.Probe{
+		ProbeHandler:  corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: servicePort}},
+		PeriodSeconds: 1, TimeoutSeconds: 1, FailureThreshold: 3, SuccessThreshold: 1,
+	}
+	template := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: p.meta("", pods).Labels},
+		Spec:       podSpec(plain, int64((spec.Drain + stopGrace).Seconds()), main),
+	}
+	inject(spec.Mesh, &template)
+	deployment := &appsv1.Deployment{
+		ObjectMeta: p.meta(name, chosen),
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas, RevisionHistoryLimit: &history,
+			Selector: &metav1.LabelSelector{MatchLabels: chosen},
+			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType,
+				RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: &one, MaxUnavailable: &none}},
+			Template: template,
+		},
+	}
+	objects := []object{deployment}
+	for _, s := range []struct{ name, kind string }{{name, ""}, {headless(name), "headless"}, {name + "-nodeport", "nodeport"}} {
+		spec := corev1.ServiceSpec{Selector: chosen, Ports: []corev1.ServicePort{
+			{Name: "grpc", Port: servicePort, TargetPort: intstr.FromInt32(servicePort), Protocol: corev1.ProtocolTCP}}}
+		switch s.kind {
+		case "headless":
+			spec.ClusterIP = corev1.ClusterIPNone
+		case "nodeport":
+			spec.Type = corev1.ServiceTypeNodePort
+		}
+		objects = append(objects, &corev1.Service{ObjectMeta: p.meta(s.name, chosen), Spec: spec})
+	}
+	return objects
+}
+
+// headless is the name of the service whose DNS records are the pods themselves.
+func headless(name string) string { return name + "-headless" }

@@ -1,0 +1,145 @@
+package kubernetes
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// trouble is why pods do not become ready.
+type trouble struct {
+	kind string // the cluster's own word for it: the same trouble keeps it
+	text string // what, where, and what to do
+}
+
+// imageReasons are why a container waits for its image.
+var imageReasons = []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "RegistryUnavailable"}
+
+// startReasons are why a container that has its image does not start, or not for long.
+var startReasons = []string{"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff", "StartError"}
+
+// podEvents are warnings that say of a pod what its status does not.
+var podEvents = []string{"FailedMount", "FailedCreatePodSandBox", "FailedAttachVolume", "NetworkNotReady", "Evicted", "InspectFailed"}
+
+// diagnose says what keeps pods from becoming ready, from their status and from warnings of
+// the cluster; none: nothing but time.
+func diagnose(pods []*corev1.Pod, events []*corev1.Event, namespace string) []trouble {
+	var all []trouble
+	add := func(kind, format string, args ...any) {
+		if !slices.ContainsFunc(all, func(t trouble) bool { return t.kind == kind }) {
+			all = append(all, trouble{kind, fmt.Sprintf(format, args...)})
+		}
+	}
+	waiting := map[string]bool{}
+	for _, p := range pods {
+		if p.DeletionTimestamp != nil || ready(p) {
+			continue
+		}
+		waiting[p.Name] = true
+		for _, c := range p.Status.Conditions {
+			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+				add(c.Reason, "pod %s finds no node: %s\nSee `kubectl describe nodes`: free or add what is missing, or take taints away", p.Name, c.Message)
+			}
+		}
+		for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+			diagnoseContainer(p, c, add)
+		}
+	}
+	for _, e := range newestFirst(events) {
+		on := e.InvolvedObject
+		switch {
+		case e.Reason == "FailedCreate" && on.Kind != "Pod":
+			text := fmt.Sprintf("%s %s cannot make its pods: %s", on.Kind, on.Name, e.Message)
+			if advice := advise(e.Message, namespace); advice != "" {
+				text += "\n" + advice
+			}
+			add(e.Reason, "%s", text)
+		case on.Kind == "Pod" && waiting[on.Name] && slices.Contains(podEvents, e.Reason):
+			add(e.Reason, "pod %s does not start: %s: %s", on.Name, e.Reason, e.Message)
+		}
+	}
+	return all
+}
+
+func diagnoseContainer(p *corev1.Pod, c corev1.ContainerStatus, add func(kind, format string, args ...any)) {
+	if w := c.State.Waiting; w != nil {
+		switch {
+		case slices.Contains(imageReasons, w.Reason):
+			add("image", "pod %s cannot get the image %s (%s): %s\n"+
+				"Bring it where nodes find it: `rpclab image build --push REGISTRY/NAME`, then --image REGISTRY/NAME; or load it on every node", p.Name, c.Image, w.Reason, w.Message)
+		case slices.Contains(startReasons, w.Reason):
+			add("start", "container %s of pod %s does not start (%s): %s%s", c.Name, p.Name, w.Reason, w.Message, lastEnd(c))
+		}
+	}
+	if t := c.State.Terminated; t != nil && p.Status.Phase == corev1.PodFailed {
+		add("start", "container %s of pod %s ended: %s", c.Name, p.Name, endOf(t))
+	}
+}
+
+// lastEnd says how a container ended before.
+func lastEnd(c corev1.ContainerStatus) string {
+	if t := c.LastTerminationState.Terminated; t != nil {
+		return "; it ended before: " + endOf(t)
+	}
+	return ""
+}
+
+func endOf(t *corev1.ContainerStateTerminated) string {
+	said := fmt.Sprintf("%s, exit code %d", cmp.Or(t.Reason, "unknown reason"), t.ExitCode)
+	if t.Message != "" {
+		said += ": " + strings.TrimSpace(t.Message)
+	}
+	return said
+}
+
+func newestFirst(events []*corev1.Event) []*corev1.Event {
+	when := func(e *corev1.Event) int64 {
+		return max(e.LastTimestamp.UnixNano(), e.EventTime.UnixNano(), e.CreationTimestamp.UnixNano())
+	}
+	sorted := slices.Clone(events)
+	slices.SortStableFunc(sorted, func(a, b *corev1.Event) int { return cmp.Compare(when(b), when(a)) })
+	return sorted
+}
+
+func ready(p *corev1.Pod) bool {
+	return p.DeletionTimestamp == nil && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// count says where pods stand: 1 of 3 pods ready, 1 pulling, 1 pending.
+func count(pods []*corev1.Pod, events []*corev1.Event, wanted int) string {
+	pulling := map[string]bool{}
+	for _, e := range events {
+		if e.Reason == "Pulling" {
+			pulling[e.InvolvedObject.Name] = true
+		}
+	}
+	var able, fetching, starting, pending int
+	for _, p := range pods {
+		switch {
+		case p.DeletionTimestamp != nil:
+		case ready(p):
+			able++
+		case p.Status.Phase == corev1.PodRunning:
+			starting++
+		case pulling[p.Name]:
+			fetching++
+		default:
+			pending++
+		}
+	}
+	said := fmt.Sprintf("%d of %d pods ready", able, wanted)
+	for _, part := range []struct {
+		n    int
+		what string
+	}{{starting, "starting"}, {fetching, "pulling its image"}, {pending, "pending"}} {
+		if part.n > 0 {
+			said += fmt.Sprintf(", %d %s", part.n, part.what)
+		}
+	}
+	return said
+}

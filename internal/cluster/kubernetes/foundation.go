@@ -1,0 +1,63 @@
+package kubernetes
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+const (
+	secretName = "agents"  // the token of the run's agents
+	watcher    = "watcher" // the service account that may see endpoints
+	plain      = "nothing" // the service account that may do nothing
+	labelRole  = "rpclab/role"
+	backend    = "backend" // a role: pods that serve
+	member     = "member"  // a role: pods of crews
+
+	// servicePort is that of every backend.
+	servicePort = 50051
+)
+
+// foundation is what every pod of the namespace stands on.
+func foundation(namespace, run, token string) []object {
+	meta := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: marks(run)}
+	}
+	no := false
+	return []object{
+		&corev1.Secret{ObjectMeta: meta(secretName), StringData: map[string]string{"token": token}},
+		&corev1.ServiceAccount{ObjectMeta: meta(plain), AutomountServiceAccountToken: &no},
+		&corev1.ServiceAccount{ObjectMeta: meta(watcher), AutomountServiceAccountToken: &no},
+		&rbacv1.Role{ObjectMeta: meta(watcher), Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: []string{"get", "list", "watch"}},
+			{APIGroups: []string{""}, Resources: []string{"endpoints"}, Verbs: []string{"get", "list", "watch"}}, // for kuberesolver
+		}},
+		&rbacv1.RoleBinding{ObjectMeta: meta(watcher),
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: watcher},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: watcher, Namespace: namespace}}},
+		within(meta("within")),
+		served(meta("nodeport")),
+	}
+}
+
+// within lets pods of the namespace talk to each other, and nobody else to them. The lab's
+// way to an agent is none of the network's: a kubelet enters the pod.
+func within(meta metav1.ObjectMeta) *networkingv1.NetworkPolicy {
+	return &networkingv1.NetworkPolicy{ObjectMeta: meta, Spec: networkingv1.NetworkPolicySpec{
+		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
+		Ingress:     []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}}}},
+	}}
+}
+
+// served lets calls reach the port of backends by way of nodes, whose addresses nobody
+// knows beforehand: kubelets that probe, and node ports.
+func served(meta metav1.ObjectMeta) *networkingv1.NetworkPolicy {
+	port, tcp := intstr.FromInt32(servicePort), corev1.ProtocolTCP
+	return &networkingv1.NetworkPolicy{ObjectMeta: meta, Spec: networkingv1.NetworkPolicySpec{
+		PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{labelRole: backend}},
+		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
+		Ingress:     []networkingv1.NetworkPolicyIngressRule{{Ports: []networkingv1.NetworkPolicyPort{{Protocol: &tcp, Port: &port}}}},
+	}}
+}
