@@ -18,6 +18,7 @@ type act struct {
 	at    time.Time // just before it was carried out
 	hit   []string  // the backends that it was done to
 	err   error     // why it could not be
+	back  time.Time // when what it killed, and starts again, was ready; zero: it kills none such
 }
 
 // stage carries out the events of a trial whose load began at start, in a goroutine.
@@ -32,6 +33,9 @@ func stage(ctx context.Context, f field, events []experiment.Event, start time.T
 			case <-time.After(time.Until(start.Add(e.At))):
 				done := act{event: e, at: time.Now()}
 				done.hit, done.err = perform(ctx, f, e)
+				if e.KillProxy && done.err == nil {
+					done.back = time.Now()
+				}
 				acts = append(acts, done)
 			case <-ctx.Done():
 				acts = append(acts, act{event: e, at: start.Add(e.At), err: errTooLate})

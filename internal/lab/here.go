@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"sync"
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/gateway"
@@ -69,14 +70,16 @@ func (h here) files() map[string]string      { return h.Files }
 func (h here) close() error                  { return h.Close() }
 
 func (h here) kill(ctx context.Context, role string) error {
-	var errs []error
+	errs := make([]error, len(h.Parts))
+	var killing sync.WaitGroup // all at once: none waits until another is back
 	found := false
-	for _, p := range h.Parts {
+	for i, p := range h.Parts {
 		if p.Role == role {
 			found = true
-			errs = append(errs, p.Kill(ctx))
+			killing.Go(func() { errs[i] = p.Kill(ctx) })
 		}
 	}
+	killing.Wait()
 	if !found {
 		return fmt.Errorf("this route has no %s", role)
 	}

@@ -36,6 +36,7 @@ func outcomes(acts []act, seen measure.Measurement, history []cluster.Snapshot) 
 		e.Late = sumOf(seen.Timeline.Late, from, to)
 		e.Took = took(a.at, until, seen, history)
 		hits(&e, a, from, to, seen, history)
+		between(&e, a, until, from, to, seen, history)
 		all = append(all, e)
 	}
 	return all

@@ -23,6 +23,7 @@ func eventNotes(p *page, d result.Document, all []*happening, unseen bool, why b
 		p.item(text)
 	}
 	spreadingNotes(p, all)
+	betweenNotes(p, d, all)
 	said := map[string]bool{}
 	for _, arm := range d.Arms {
 		text := lag(arm)
@@ -37,11 +38,14 @@ func eventNotes(p *page, d result.Document, all []*happening, unseen bool, why b
 // timesShown explain the columns of times that some event has.
 func timesShown(all []*happening) (texts []string) {
 	for step, text := range [steps]string{
-		noticed:   "callers left the backends hit alone (noticed)",
-		ready:     "the cluster had published its last change (ready)",
-		told:      "the client's resolver had that one (told)",
-		firstCall: "the first of the new backends gave an answer (first call)",
-		evenAgain: "Jain's index was at 0.95 or more for 1 s (even again)",
+		firstLoss:   "a call that was due was lost for the first time (first loss)",
+		partBack:    "what was killed was ready again (proxy back)",
+		servedAgain: "no call that was due was lost any more, for 1 s (served again)",
+		noticed:     "callers left the backends hit alone (noticed)",
+		ready:       "the cluster had published its last change (ready)",
+		told:        "the client's resolver had that one (told)",
+		firstCall:   "the first of the new backends gave an answer (first call)",
+		evenAgain:   "Jain's index was at 0.95 or more for 1 s (even again)",
 	} {
 		shown := func(h *happening) bool {
 			return !math.IsInf(median(h.took[step]), 1) || step == noticed && h.fair > 0

@@ -33,7 +33,10 @@ type happening struct {
 
 // What an event leads to, in the order of the table.
 const (
-	noticed = iota
+	firstLoss = iota
+	partBack
+	servedAgain
+	noticed
 	ready
 	told
 	firstCall
@@ -78,7 +81,8 @@ func events(p *page, d result.Document) {
 // eventTable has a row for each arm. A time that no arm has is left out; missing says that
 // one which some arm has is not there for another.
 func eventTable(arms []*happening) (t table, missing bool) {
-	t.columns = []column{{"arm", false}, {"failed", true}, {"late", true}, {"on hit", true}, {"noticed", true},
+	t.columns = []column{{"arm", false}, {"failed", true}, {"late", true}, {"on hit", true},
+		{"first loss", true}, {"proxy back", true}, {"served again", true}, {"noticed", true},
 		{"ready", true}, {"told", true}, {"first call", true}, {"even again", true}}
 	some := [steps]bool{}
 	for _, h := range arms {
@@ -162,7 +166,7 @@ func (h *happening) add(e result.Event) {
 	if e.Ready > 0 {
 		h.answered, h.byHit, h.fair = h.answered+e.Answered, h.byHit+e.AnsweredByHit, float64(len(e.Hit))/float64(e.Ready)
 	}
-	for step, v := range [steps]*float64{e.Took.Noticed, e.Took.EndpointReady, e.Took.ClientTold, e.Took.FirstCall, e.Took.BalanceRestored} {
+	for step, v := range [steps]*float64{e.Took.FirstLoss, e.Took.PartBack, e.Took.ServedAgain, e.Took.Noticed, e.Took.EndpointReady, e.Took.ClientTold, e.Took.FirstCall, e.Took.BalanceRestored} {
 		seen := math.Inf(1)
 		if v != nil {
 			seen = *v
@@ -189,12 +193,13 @@ func places(all []*happening) int {
 const countedEvery = 100
 
 func tookText(step int, took float64) string {
+	counted := step == evenAgain || step == noticed || step == firstLoss || step == servedAgain
 	switch {
 	case math.IsInf(took, 1):
 		return none
-	case (step == evenAgain || step == noticed) && took <= countedEvery:
+	case counted && took <= countedEvery:
 		return "≤ " + number(countedEvery)
-	case step == evenAgain || step == noticed:
+	case counted:
 		return number(took)
 	}
 	return ms(took)

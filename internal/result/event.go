@@ -31,7 +31,13 @@ type Took struct {
 	// Noticed is when callers left the backends hit alone, for 1 s: of the calls that were
 	// due then none went to one that goes away, and not more than half of a fair share to
 	// those that stay. Where connections are reset it is when no call was lost any more.
-	Noticed         *float64 `json:"noticed"`
+	Noticed *float64 `json:"noticed"`
+	// Of an event that is done to what stands between, not to backends: when a call that was
+	// due was lost for the first time, and from when on none was, for 1 s.
+	FirstLoss   *float64 `json:"first_loss,omitempty"`
+	ServedAgain *float64 `json:"served_again,omitempty"`
+	// PartBack is when the proxies that were killed were ready again.
+	PartBack        *float64 `json:"part_back,omitempty"`
 	BalanceRestored *float64 `json:"balance_restored"` // Jain ≥ 0.95, kept for 1 s
 	// BalanceNote says why BalanceRestored is not there.
 	BalanceNote string `json:"balance_note,omitempty"`

@@ -146,6 +146,13 @@ events: [{at: 1s, `+event+`: true}]
 				if e.Error != "" || len(trial.Lost) > 0 || late < 300 || (a.Failed() > 0) != c.loses || len(trial.Backends) != 3 {
 					t.Errorf("%s: %+v, errors %v, lost %q, %d of 400 calls answered at the end", a.Name, e, a.Errors, trial.Lost, late)
 				}
+				took := e.Took
+				if c.loses && (took.FirstLoss == nil || took.ServedAgain == nil || took.PartBack == nil || *took.ServedAgain < *took.FirstLoss) {
+					t.Errorf("%s: how long there was no service is not known: %+v", a.Name, took)
+				}
+				if !c.loses && (took.FirstLoss != nil || took.ServedAgain != nil || took.PartBack != nil) {
+					t.Errorf("%s: nothing was lost, and nothing came back: %+v", a.Name, took)
+				}
 				if controlled := a.Route == "xds" || a.Route == "envoy"; (a.Resources.Control.RSS > 1<<20) != controlled {
 					t.Errorf("%s: its control plane used %d bytes", a.Name, a.Resources.Control.RSS)
 				}
