@@ -132,6 +132,10 @@ func (s *supervisor) startAll(ctx context.Context) error {
 			return err
 		}
 	}
+	// Without it the API refuses pods.
+	if err := s.kubectl(ctx, "wait", "--for=create", "serviceaccount/default", "--timeout=120s"); err != nil {
+		return err
+	}
 	for i := range s.nodes {
 		if err := until(ctx, s.nodes[i].name+" to resolve names by the cluster's DNS", func(ctx context.Context) error { return resolve(ctx, s.spaces[i]) }); err != nil {
 			return err

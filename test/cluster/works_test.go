@@ -59,7 +59,7 @@ func (b bed) worksAsKubernetesDoes() {
 	}
 	b.must("load-image", "--name", testName, archive)
 	b.mustK(b.t, "apply", "-f", "testdata/web.yaml")
-	b.mustK(b.t, "rollout", "status", "deployment/web", "--timeout=120s")
+	b.mustK(b.t, "-n", "strict", "rollout", "status", "deployment/web", "--timeout=120s")
 	b.mustK(b.t, "wait", "--for=condition=Ready", "pod/guest", "--timeout=120s")
 
 	for _, how := range []string{"true", "false"} {
@@ -71,9 +71,9 @@ func (b bed) worksAsKubernetesDoes() {
 		})
 		b.t.Run("port-forward over "+transport, func(t *testing.T) { b.portForward(t, "KUBECTL_PORT_FORWARD_WEBSOCKETS="+how) })
 	}
-	b.t.Run("logs", func(t *testing.T) { b.says(t, "serving", "logs", "deployment/web") })
+	b.t.Run("logs", func(t *testing.T) { b.says(t, "serving", "-n", "strict", "logs", "deployment/web") })
 	b.t.Run("a service from a pod, by its name, which no network policy here prevents", func(t *testing.T) {
-		b.says(t, "hello from web-", "exec", "guest", "--", "busybox", "wget", "-qO-", "http://web.default")
+		b.says(t, "hello from web-", "exec", "guest", "--", "busybox", "wget", "-qO-", "http://web.strict")
 	})
 	b.t.Run("a NodePort from the control plane's network", func(t *testing.T) {
 		for _, node := range []string{"198.18.255.11", "198.18.255.12"} {
@@ -100,8 +100,8 @@ func (b bed) worksAsKubernetesDoes() {
 	})
 	b.t.Run("a drained node is empty", func(t *testing.T) {
 		b.mustK(t, "drain", "n2", "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=120s")
-		b.mustK(t, "rollout", "status", "deployment/web", "--timeout=120s")
-		if out := b.mustK(t, "get", "pods", "-l", "app=web", "-o", "jsonpath={.items[*].spec.nodeName}"); strings.Contains(out, "n2") {
+		b.mustK(t, "-n", "strict", "rollout", "status", "deployment/web", "--timeout=120s")
+		if out := b.mustK(t, "-n", "strict", "get", "pods", "-l", "app=web", "-o", "jsonpath={.items[*].spec.nodeName}"); strings.Contains(out, "n2") {
 			t.Errorf("after the drain the pods are on %s", out)
 		}
 	})
@@ -110,7 +110,7 @@ func (b bed) worksAsKubernetesDoes() {
 // portForward asks a web server through one.
 func (b bed) portForward(t *testing.T, env string) {
 	ctx, cancel := context.WithCancel(t.Context())
-	cmd := exec.CommandContext(ctx, b.kubectl, "port-forward", "deployment/web", ":8080")
+	cmd := exec.CommandContext(ctx, b.kubectl, "-n", "strict", "port-forward", "deployment/web", ":8080")
 	cmd.Env = append(os.Environ(), env)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
