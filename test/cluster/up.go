@@ -167,6 +167,7 @@ func with(ctx context.Context, name string, nodes int, args []string) (err error
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return cmd.Run()
 }
 
@@ -184,6 +185,8 @@ func enter(name string, args []string) error {
 	if err := enterNetwork(s.ControlPlane.Pid); err != nil {
 		return err
 	}
-	env := append(os.Environ(), "KUBECONFIG="+filepath.Join(dir, "control-plane", "etc", "admin.kubeconfig"))
-	return fmt.Errorf("run %s: %w", path, syscall.Exec(path, args, env))
+	if err := os.Setenv("KUBECONFIG", filepath.Join(dir, "control-plane", "etc", "admin.kubeconfig")); err != nil {
+		return err
+	}
+	return fmt.Errorf("run %s: %w", path, syscall.Exec(path, args, os.Environ()))
 }
