@@ -150,6 +150,9 @@ func cacheDirectory() (dir string, unlock func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+		progress("waiting for another harness, which builds, starts or ends a cluster")
+	}
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
 		return "", nil, errors.Join(err, lock.Close())
 	}
