@@ -10,8 +10,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"rpclab/internal/cluster"
+	"rpclab/internal/experiment"
 	"rpclab/internal/measure"
 	"rpclab/internal/result"
+	"rpclab/internal/route"
 )
 
 // soon is how long before a load the callers are told of it, besides the way to them.
@@ -24,13 +26,22 @@ type crew struct {
 	live    *watch
 }
 
-// startCrew starts so many callers. live hears of their loads, where these are watched.
-func startCrew(ctx context.Context, on cluster.Cluster, count int, live func(Live)) (*crew, error) {
-	members, err := on.Run(ctx, cluster.Crew{Name: "caller", Count: count, Args: []string{"caller"}})
+// startCrew starts the callers of a trial, with the sidecars that they need.
+func (l *lab) startCrew(ctx context.Context, config experiment.Config) (*crew, error) {
+	way, err := route.Lookup(config.Route)
+	if err != nil {
+		return nil, err
+	}
+	count := config.CallerCount()
+	shape := cluster.Crew{Name: "caller", Count: count, Args: []string{"caller"}, Sidecar: l.sidecar(way, config)}
+	if config.Gateway == nil { // else the gateway has one, which makes the calls
+		shape.Mesh = way.Mesh
+	}
+	members, err := l.Cluster.Run(ctx, shape)
 	if err != nil {
 		return nil, fmt.Errorf("start %d callers: %w", count, err)
 	}
-	c := &crew{live: newWatch(count, live)}
+	c := &crew{live: newWatch(count, l.live)}
 	for i, m := range members {
 		who := "the caller"
 		if count > 1 {
@@ -39,6 +50,16 @@ func startCrew(ctx context.Context, on cluster.Cluster, count int, live func(Liv
 		c.workers = append(c.workers, newWorker(m, who, func(s measure.Snapshot) { c.live.add(i, s) }))
 	}
 	return c, nil
+}
+
+// sidecars are those of the callers; none: they have none.
+func (c *crew) sidecars() (all []cluster.Process) {
+	for _, w := range c.workers {
+		if w.Sidecar != nil {
+			all = append(all, w.Sidecar)
+		}
+	}
+	return all
 }
 
 // all does something with every worker at the same time, and gives up when it fails with

@@ -3,13 +3,14 @@ package lab
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"strconv"
 	"time"
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/experiment"
 	"rpclab/internal/route"
-	"rpclab/internal/route/part"
 )
 
 // field is all that a trial's calls meet: backends, and what stands before them.
@@ -36,10 +37,11 @@ type standing interface {
 	close() error
 }
 
-// standOrder says what stands before the backends of a trial.
-func (l *lab) standOrder(t experiment.Trial, s cluster.Service) standOrder {
-	o := standOrder{Route: t.Config.Route, Service: s, Settings: settingsOf(t.Config), Callers: t.Config.CallerCount()}
+// standOrder says what stands before the backends of a trial, for so many callers.
+func (l *lab) standOrder(t experiment.Trial, s cluster.Service, callers int) standOrder {
+	o := standOrder{Route: t.Config.Route, Service: s, Settings: settingsOf(t.Config), Callers: callers}
 	if g := t.Config.Gateway; g != nil {
+		o.Callers = 1                                                                                                 // which it is
 		o.Gateway = &standGateway{Model: g.Model, Seed: seed(l.plan.Seed, "numbers of round "+strconv.Itoa(t.Round))} // the same for all arms
 	}
 	return o
@@ -54,39 +56,45 @@ func (l *lab) stand(ctx context.Context, t experiment.Trial, servers cluster.Dep
 	if err != nil {
 		return f, err
 	}
-	o := l.standOrder(t, servers.Service())
-	if len(beside) > 0 {
-		f.standing, err = standThere(ctx, o, false, beside)
-		return f, err
-	}
-	if !l.Remote || !stands(way, t.Config) {
-		up, err := o.up(ctx, l.Self)
+	var up there
+	switch {
+	case len(beside) > 0:
+		up, err = standThere(ctx, l.standOrder(t, servers.Service(), 1), false, beside)
+	case l.Remote && stands(way, t.Config):
+		up, err = l.standApart(ctx, way, l.standOrder(t, servers.Service(), 1))
+	default:
+		up, err := l.standOrder(t, servers.Service(), t.Config.CallerCount()).up(ctx, l.Self)
 		f.standing, f.gateway = up, up.gateway
 		return f, err
 	}
-	name := way.Name
-	if o.Gateway != nil {
-		name = part.Gateway
-	}
-	crew, err := l.Cluster.Run(ctx, cluster.Crew{Name: name, Count: 1, Args: []string{standCommandName}, Mesh: way.Mesh})
-	if err != nil {
-		return f, err
-	}
-	up, err := standThere(ctx, o, true, []cluster.Process{crew[0]})
 	if err != nil {
 		return f, err
 	}
 	f.standing, f.gateway = up, up[0].Gateway
+	maps.Copy(l.doc.Machine.Tools, up[0].Versions)
 	return f, nil
+}
+
+// standApart has a process of its own in the cluster stand up what is ordered.
+func (l *lab) standApart(ctx context.Context, way route.Route, o standOrder) (there, error) {
+	shape := cluster.Crew{Name: standName, Count: 1, Args: []string{standName}}
+	if o.Gateway != nil {
+		shape.Mesh = way.Mesh
+	}
+	crew, err := l.Cluster.Run(ctx, shape)
+	if err != nil {
+		return nil, fmt.Errorf("route %s: %w", way.Name, err)
+	}
+	return standThere(ctx, o, true, []cluster.Process{crew[0]})
 }
 
 // stands says whether anything stands before the backends.
 func stands(way route.Route, c experiment.Config) bool { return way.Stand != nil || c.Gateway != nil }
 
 // sidecar is the arguments of a second program beside each caller; nil: none is needed.
-func (l *lab) sidecar(c experiment.Config) []string {
-	if way, err := route.Lookup(c.Route); err == nil && l.Remote && stands(way, c) && c.Gateway == nil && settingsOf(c).Proxy.Sidecar {
-		return []string{standCommandName}
+func (l *lab) sidecar(way route.Route, c experiment.Config) []string {
+	if l.Remote && way.Stand != nil && c.Gateway == nil && settingsOf(c).Proxy.Sidecar {
+		return []string{standName}
 	}
 	return nil
 }

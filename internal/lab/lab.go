@@ -51,16 +51,21 @@ type Progress struct {
 // When ctx ends, or a server cannot be started, the result holds what was measured
 // until then, is marked partial, and comes with the error.
 func Run(ctx context.Context, plan experiment.Plan, o Options) (result.Document, error) {
-	if err := errors.Join(checkTools(plan), checkFiles(plan, o.MaxFiles)); err != nil {
-		return result.Document{}, err
+	if !o.Remote { // else other machines have to have them
+		if err := errors.Join(checkTools(plan), checkFiles(plan, o.MaxFiles)); err != nil {
+			return result.Document{}, err
+		}
 	}
 	if o.Processors == nil {
 		o.Processors = measure.LookAtProcessors
 	}
 	l := &lab{Options: o, plan: plan, doc: header(plan, o)}
-	var err error
-	if l.doc.Machine.Tools, err = versions(ctx, plan); err != nil {
-		return result.Document{}, err
+	l.doc.Machine.Tools = map[string]string{}
+	if !o.Remote {
+		var err error
+		if l.doc.Machine.Tools, err = versions(ctx, plan); err != nil {
+			return result.Document{}, err
+		}
 	}
 	if err := l.begin(ctx); err != nil {
 		return result.Document{}, err

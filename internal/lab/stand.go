@@ -17,8 +17,8 @@ import (
 // What stands in a pod does so below `rpclab stand`. Lab and stand talk in JSON, a line
 // each: what is to stand in, what stands there out; then commands, an answer for each.
 
-// standCommandName is that of rpclab which calls [Stand].
-const standCommandName = "stand"
+// standName is the command of rpclab that calls [Stand], and what its processes are called.
+const standName = "stand"
 
 // standCommand is one of these; one field is set besides the number, which its answer bears.
 type standCommand struct {
@@ -44,6 +44,7 @@ type stood struct {
 	Services []cluster.Service `json:"services"`
 	Gateway  string            `json:"gateway,omitempty"`
 	Files    map[string]string `json:"files,omitempty"`
+	Versions map[string]string `json:"versions,omitempty"` // of programs of others, by name
 }
 
 // Stand starts what the order on in says, where this process runs, tells on out where it
@@ -93,7 +94,11 @@ func Stand(ctx context.Context, in io.Reader, out io.Writer, self []string) (err
 			err = errors.Join(err, h.close())
 		}
 	}()
-	if err := say.Encode(standAnswer{Stands: &stood{Services: h.Services, Gateway: h.gateway, Files: h.Files}}); err != nil {
+	standing := stood{Services: h.Services, Gateway: h.gateway, Files: h.Files, Versions: map[string]string{}}
+	if err := versionOf(ctx, o.Route, standing.Versions); err != nil {
+		return errors.Join(err, say.Encode(standAnswer{Error: err.Error()}))
+	}
+	if err := say.Encode(standAnswer{Stands: &standing}); err != nil {
 		return err
 	}
 	for {

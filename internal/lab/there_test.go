@@ -107,6 +107,8 @@ arms:
   haproxy: {route: haproxy}
   nginx: {route: nginx}
   forwarder: {route: forwarder, caller: {channel: per-call}}
+  envoy-beside: {route: envoy, proxy: {place: sidecar}, callers: 2}
+  nginx-beside: {route: nginx, proxy: {place: sidecar}, callers: 2}
 rounds: 1
 `, experiment.Options{Seed: 1}), o)
 	if err != nil {
@@ -123,9 +125,21 @@ rounds: 1
 		if used := a.Resources.Proxy; proxied != (used.CPU > 0 && used.RSS > 0) {
 			t.Errorf("%s: its proxy used %+v", a.Name, used)
 		}
-		if a.Name == "envoy" && !strings.Contains(a.Files["envoy-0/envoy.json"], "127.0.0.1") {
-			t.Errorf("its files are %v", a.Files)
+		var files []string
+		switch a.Name {
+		case "envoy":
+			files = []string{"envoy-0/envoy.json"}
+		case "envoy-beside":
+			files = []string{"caller-0-sidecar/envoy-0/envoy.json", "caller-1-sidecar/envoy-0/envoy.json"}
 		}
+		for _, name := range files {
+			if !strings.Contains(a.Files[name], "127.0.0.1") {
+				t.Errorf("%s: its files are %v", a.Name, a.Files)
+			}
+		}
+	}
+	if d.Machine.Tools["envoy"] == "" || d.Machine.Tools["nginx"] == "" {
+		t.Errorf("versions: %v", d.Machine.Tools)
 	}
 }
 

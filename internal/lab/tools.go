@@ -17,29 +17,37 @@ import (
 func versions(ctx context.Context, plan experiment.Plan) (map[string]string, error) {
 	all := map[string]string{}
 	for _, t := range plan.Trials {
-		way, err := route.Lookup(t.Config.Route)
-		if err != nil {
+		if err := versionOf(ctx, t.Config.Route, all); err != nil {
 			return nil, err
-		}
-		if _, known := all[way.Tool]; known || way.Tool == "" {
-			continue
-		}
-		program, err := tool.Lookup(way.Tool)
-		if err != nil {
-			return nil, err
-		}
-		path, err := tool.Find(way.Tool)
-		if errors.Is(err, tool.ErrMissing) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if all[way.Tool], err = program.Version(ctx, path); err != nil {
-			return nil, fmt.Errorf("route %s: ask for its version: %w", way.Name, err)
 		}
 	}
 	return all, nil
+}
+
+// versionOf adds that of the program of a route, if it has one that is here.
+func versionOf(ctx context.Context, name string, all map[string]string) error {
+	way, err := route.Lookup(name)
+	if err != nil {
+		return err
+	}
+	if _, known := all[way.Tool]; known || way.Tool == "" {
+		return nil
+	}
+	program, err := tool.Lookup(way.Tool)
+	if err != nil {
+		return err
+	}
+	path, err := tool.Find(way.Tool)
+	if errors.Is(err, tool.ErrMissing) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if all[way.Tool], err = program.Version(ctx, path); err != nil {
+		return fmt.Errorf("route %s: ask for its version: %w", way.Name, err)
+	}
+	return nil
 }
 
 // checkTools says of every program that the plan needs and that is not there which arms

@@ -7,6 +7,7 @@ import (
 	"rpclab/internal/cluster"
 	"rpclab/internal/experiment"
 	"rpclab/internal/pace"
+	"rpclab/internal/route"
 	"rpclab/internal/route/settings"
 	"rpclab/internal/workload"
 )
@@ -28,6 +29,7 @@ func workloadOf(c experiment.Config) workload.Spec {
 }
 
 func specOf(c experiment.Config) cluster.Spec {
+	way, _ := route.Lookup(c.Route) // a name that was checked
 	return cluster.Spec{
 		Name:     "greeter",
 		Args:     serverArgs(c),
@@ -36,6 +38,7 @@ func specOf(c experiment.Config) cluster.Spec {
 		Zones:    c.Server.Zones,
 		CPUs:     c.Server.CPUs,
 		Memory:   uint64(c.Server.Memory),
+		Mesh:     way.Mesh,
 	}
 }
 

@@ -22,7 +22,12 @@ func (l *lab) measure(ctx context.Context, t experiment.Trial) (trial result.Tri
 	if err != nil {
 		return trial, err
 	}
-	f, err := l.stand(ctx, t, servers, nil)
+	c, err := l.startCrew(ctx, t.Config)
+	if err != nil {
+		return trial, err
+	}
+	defer c.kill()
+	f, err := l.stand(ctx, t, servers, c.sidecars())
 	if err != nil {
 		return trial, err
 	}
@@ -35,11 +40,6 @@ func (l *lab) measure(ctx context.Context, t experiment.Trial) (trial result.Tri
 			trial.Lost = append(trial.Lost, fmt.Sprintf("what stood before the backends is not gone: %v", remains))
 		}
 	}()
-	c, err := startCrew(ctx, l.Cluster, t.Config.CallerCount(), l.live)
-	if err != nil {
-		return trial, err
-	}
-	defer c.kill()
 	if err := c.ready(ctx, func(n int) assignment { return assignmentOf(t.Config, f, n) }); err != nil {
 		return failedTrial(ctx, trial, err)
 	}
@@ -78,7 +78,9 @@ func (l *lab) load(ctx context.Context, trial result.Trial, t experiment.Trial, 
 	after := l.lookAround()
 	trial.Lost = f.losses()
 	used, proxies, gateways, control := servers.Usage(), f.standing.used(part.Proxy), f.standing.used(part.Gateway), f.standing.used(part.Control)
-	trial.Machine = after.since(before, seen.CPU+total(used)+proxies.CPU+gateways.CPU+control.CPU)
+	if !l.Remote { // else this machine is not where it was
+		trial.Machine = after.since(before, seen.CPU+total(used)+proxies.CPU+gateways.CPU+control.CPU)
+	}
 	if f.gateway == "" { // a request of its counts for every backend that its calls reached
 		trial.Wasted = wasted(servers.Served(), seen.Backends)
 	}
