@@ -41,6 +41,6 @@ func (f runFlags) openKubernetes(c *cobra.Command, _ experiment.Plan, o *lab.Opt
 	if err != nil {
 		return nil, err
 	}
-	o.Kubernetes = api.Version
+	o.Kubernetes, o.Remote = api.Version, true
 	return kubernetes.New(c.Context(), api, kubernetes.Options{ID: o.ID, Image: name, Progress: bar.wait})
 }
