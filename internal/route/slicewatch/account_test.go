@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"rpclab/internal/cluster"
 	"rpclab/internal/testkit"
 )
 
@@ -103,6 +104,14 @@ func TestAnAPIThatThePodDoesNotTrustIsNotAsked(t *testing.T) {
 	if answer, err := client.Get(api); err == nil {
 		answer.Body.Close()
 		t.Error("an unknown authority was believed")
+	}
+}
+
+func TestATableThatHasNoWayToAskSaysSoAtOnce(t *testing.T) {
+	table := Follow(cluster.Service{API: "https://cluster"}) // which only a pod may ask
+	defer table.Close()
+	if _, err := table.Sync(t.Context()); err == nil || !strings.Contains(err.Error(), "service account") {
+		t.Errorf("the error is %v", err)
 	}
 }
 

@@ -55,12 +55,16 @@ func (t *Table) Now() (State, <-chan struct{}) {
 	return t.state, t.changed
 }
 
-// Sync returns once the API has answered, with an error if ctx ends before.
+// Sync returns once the API has answered, with an error if ctx ends before, or there is no
+// way to ask it.
 func (t *Table) Sync(ctx context.Context) (State, error) {
 	for {
 		state, changed := t.Now()
 		if state.Synced {
 			return state, nil
+		}
+		if t.client == nil {
+			return state, state.Err
 		}
 		select {
 		case <-changed:
