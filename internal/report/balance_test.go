@@ -39,6 +39,8 @@ func TestBalanceSaysWhy(t *testing.T) {
 			"each call opens a connection, and each connection goes to a random backend; yet here calls are even to within 0.1 %"},
 		{"pool", "clusterip", "pool of 16", counts(500, 300, 200), uneven, 0,
 			"16 connections, each drawn once at random, carry the calls in turn: calls are uneven beyond chance, the busiest of 3 backends got 1.50 times its fair share (Jain's index 0.50)"},
+		{"a node's port, a connection for each call", "nodeport", "per-call", counts(310, 290, 300), asChance, 0.42,
+			"each call opens a connection, and each connection goes to a random backend, so calls are as uneven as chance (p = 0.42)"},
 		{"one address", "direct", "shared", counts(900, 0), oneTakesAll, 0,
 			"the client dials one backend by its address, so one of 2 backends got all"},
 		{"a route that came later", "mesh", "shared", counts(450, 450), takesTurns, 0,

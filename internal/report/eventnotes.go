@@ -111,10 +111,10 @@ func lag(a result.Arm) string {
 	case a.Route == "headless":
 		return "headless: grpc-go asks DNS again only when a connection breaks, and at the earliest 30 s after it last did; " +
 			"backends that were added stay unknown until then"
-	case a.Route == "clusterip" && a.Channel == "per-call":
-		return "clusterip, a channel per call: the client is told nothing, but every new connection goes to a backend that is ready then"
-	case a.Route == "clusterip":
-		return "clusterip: the client is told nothing; a connection stays with its backend until it breaks"
+	case draws[a.Route] && a.Channel == "per-call":
+		return a.Route + ", a channel per call: the client is told nothing, but every new connection goes to a backend that is ready then"
+	case draws[a.Route]:
+		return a.Route + ": the client is told nothing; a connection stays with its backend until it breaks"
 	case a.Route == "direct":
 		return "direct: the client is told nothing and knows one address"
 	case a.Route == "xds":
@@ -125,8 +125,8 @@ func lag(a result.Arm) string {
 		return "haproxy: the client is told nothing; the proxy is told of a change by its runtime API"
 	case a.Route == "nginx":
 		return "nginx: the client is told nothing; the proxy reads a new configuration when something changed"
-	case a.Route == "forwarder":
-		return "forwarder: the client is told nothing; a connection stays with its backend until it breaks"
+	case a.Route == "linkerd", a.Route == "istio":
+		return a.Route + ": the client is told nothing; the mesh tells the proxy beside it of a change"
 	case a.Route == "endpointslice", a.Route == "kuberesolver":
 		return a.Route + ": the client watches the endpoints, so a change is pushed to it"
 	}

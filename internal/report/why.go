@@ -28,7 +28,7 @@ const (
 var follows = map[string]bool{"headless": true, "endpointslice": true, "kuberesolver": true}
 
 // draws are the routes on which every connection goes to a backend drawn at random.
-var draws = map[string]bool{"clusterip": true, "forwarder": true}
+var draws = map[string]bool{"clusterip": true, "forwarder": true, "nodeport": true}
 
 // why explains the balance from the route and the channels.
 func why(a result.Arm) reason {
