@@ -38,7 +38,10 @@ func Histogram() *hdr.Histogram { return hdr.New(1, int64(Longest), 3) }
 
 // Measurement is what one caller saw in one trial. It crosses processes as JSON.
 type Measurement struct {
-	Started time.Time     `json:"started"` // the moment from which calls were due
+	Started time.Time `json:"started"` // the moment from which calls were due
+	// Began is how long after it was due the first call was sent. It is of one caller: those
+	// that are merged have none.
+	Began   time.Duration `json:"began"`
 	Elapsed time.Duration `json:"elapsed"` // to the end of the last call
 	Calls   uint64        `json:"calls"`   // ended, well or badly
 	Dropped uint64        `json:"dropped"` // due, but over the in-flight bound

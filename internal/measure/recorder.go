@@ -17,7 +17,8 @@ type Recorder struct {
 	allowed                    time.Duration       // from due to done; what takes longer is late
 	failures                   map[string]*failure // by code
 	backends                   map[string]*backend
-	tardy, lost                []uint64 // calls by interval: late ones; failed and dropped ones by when they were due
+	tardy, lost                []uint64      // calls by interval: late ones; failed and dropped ones by when they were due
+	first, began               time.Duration // of the first call: when it was due, and how much later sent
 	last                       time.Duration
 	cpu                        time.Duration
 }
@@ -47,6 +48,7 @@ func NewRecorder(late time.Duration) *Recorder {
 
 // Record takes a call that ended.
 func (r *Recorder) Record(c Call) {
+	r.begin(c.Due, c.Sent-c.Due)
 	r.calls++
 	r.last = max(r.last, c.Done)
 	add(r.lateness, c.Sent-c.Due)
@@ -72,6 +74,14 @@ func (r *Recorder) Record(c Call) {
 	}
 	for id, n := range c.Answered {
 		r.answered(c, id, n)
+	}
+}
+
+// begin takes when a call was due, and how much later it was sent, before it is counted:
+// the first call that was due counts, of several the first that was sent.
+func (r *Recorder) begin(due, late time.Duration) {
+	if r.calls == 0 || due < r.first || due == r.first && late < r.began {
+		r.first, r.began = due, late
 	}
 }
 
@@ -118,6 +128,9 @@ func (r *Recorder) Merge(other *Recorder) {
 		}
 		r.answers.Merge(other.answers)
 	}
+	if other.calls > 0 {
+		r.begin(other.first, other.began)
+	}
 	r.calls += other.calls
 	r.dropped += other.dropped
 	r.late += other.late
@@ -151,7 +164,7 @@ func (r *Recorder) Merge(other *Recorder) {
 // resolver told are left to fill in.
 func (r *Recorder) Measurement() (Measurement, error) {
 	m := Measurement{
-		Elapsed: r.last, Calls: r.calls, Dropped: r.dropped, Late: r.late, CPU: r.cpu,
+		Began: r.began, Elapsed: r.last, Calls: r.calls, Dropped: r.dropped, Late: r.late, CPU: r.cpu,
 		Errors: map[string]uint64{}, Samples: map[string]string{},
 		Backends: map[string]uint64{}, First: map[string]time.Duration{},
 		Timeline: Timeline{Backends: map[string][]uint64{}, Errors: map[string][]uint64{}, Late: r.tardy, Due: map[string][]uint64{}, Lost: r.lost},

@@ -30,6 +30,7 @@ func head(p *page, d result.Document) {
 		Machine(d.Machine),
 	), ", "))
 	p.say(strings.Join(filled(progress(d), fmt.Sprintf("seed %d", d.Seed), lasted(d), moment(d.Started)), ", "))
+	callers(p, d)
 }
 
 // Machine says in one clause where a run took place.

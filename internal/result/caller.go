@@ -4,8 +4,8 @@ package result
 // latencies is theirs merged, value by value.
 type Caller struct {
 	Name string `json:"name"`
-	// StartMS is how long after the moment at which all were to begin its load began, by
-	// the lab's clock.
+	// StartMS is how much later than the common plan its first call was sent, by the lab's
+	// clock, which knows those elsewhere to half a round trip.
 	StartMS   float64           `json:"start_ms"`
 	Calls     uint64            `json:"calls"` // answered, well or badly
 	Errors    map[string]uint64 `json:"errors"`

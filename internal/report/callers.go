@@ -1,0 +1,33 @@
+package report
+
+import (
+	"fmt"
+
+	"rpclab/internal/result"
+)
+
+// callers says by how many processes loads were shared, where it were several, and how
+// well they began together.
+func callers(p *page, d result.Document) {
+	fewest, most, skew := 0, 0, 0.0
+	for _, arm := range d.Arms {
+		for _, t := range arm.Trials {
+			n := max(len(t.Callers), 1)
+			if t.Failed != "" {
+				continue
+			}
+			if fewest == 0 || n < fewest {
+				fewest = n
+			}
+			most, skew = max(most, n), max(skew, result.Skew(t.Callers))
+		}
+	}
+	if most <= 1 {
+		return
+	}
+	many := plural(most, "caller")
+	if fewest < most {
+		many = fmt.Sprintf("%d to %s", fewest, many)
+	}
+	p.say(fmt.Sprintf("%s share each load; they began within %s ms of each other.", many, ms(skew)))
+}
