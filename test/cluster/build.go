@@ -81,13 +81,10 @@ func build(ctx context.Context, cache string, say func(string, ...any)) (string,
 	}
 	say("building Kubernetes %s into %s: 6 to 15 minutes, once", version, made)
 	began := time.Now()
-	part, err := os.MkdirTemp(cache, "part-")
-	if err != nil {
-		return "", err
-	}
+	part := filepath.Join(cache, "part") // of a build that was killed, or of this one
 	defer os.RemoveAll(part)
 	bin := filepath.Join(part, "bin")
-	if err := os.MkdirAll(bin, 0o755); err != nil {
+	if err := errors.Join(os.RemoveAll(part), os.MkdirAll(bin, 0o755)); err != nil {
 		return "", err
 	}
 	compile := exec.CommandContext(ctx, "nice", append(args, "-o", bin, ".", "./coredns", "./pause")...)
@@ -104,7 +101,7 @@ func build(ctx context.Context, cache string, say func(string, ...any)) (string,
 	if err := packImages(bin, filepath.Join(part, "images")); err != nil {
 		return "", err
 	}
-	if err := errors.Join(os.Chmod(part, 0o755), os.Rename(part, made)); err != nil {
+	if err := os.Rename(part, made); err != nil {
 		return "", err
 	}
 	say("built in %.0f s", time.Since(began).Seconds())

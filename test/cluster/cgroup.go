@@ -59,7 +59,7 @@ func makeCgroups(name string, nodes []node) error {
 func makeCgroup(parent, group string) error {
 	if raw, err := os.ReadFile(filepath.Join(parent, "cgroup.controllers")); err == nil && len(raw) > 1 {
 		hand := "+" + strings.Join(strings.Fields(string(raw)), " +")
-		if err := os.WriteFile(filepath.Join(parent, "cgroup.subtree_control"), []byte(hand), 0); err != nil {
+		if err := os.WriteFile(filepath.Join(parent, "cgroup.subtree_control"), []byte(hand), 0o644); err != nil {
 			return fmt.Errorf("hand the controllers of %s down: %w; processes in that group itself prevent it, as in a container: run the cluster outside of it", parent, err)
 		}
 	}
@@ -75,7 +75,7 @@ func makeCgroup(parent, group string) error {
 		if err != nil || strings.TrimSpace(string(all)) == "" { // version 2: empty is what the parent has
 			continue
 		}
-		if err := os.WriteFile(filepath.Join(group, file), all, 0); err != nil {
+		if err := os.WriteFile(filepath.Join(group, file), all, 0o644); err != nil {
 			return err
 		}
 	}

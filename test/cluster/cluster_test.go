@@ -200,7 +200,7 @@ func TestAKilledSupervisorTakesAllProcessesWithItAndTheNextUpClearsTheRest(t *te
 func TestACommandHasAClusterForAsLongAsItLives(t *testing.T) {
 	b := newBed(t)
 	before := machine(t)
-	_, err := b.run("with", "--name", testName, "--nodes", "1", "--", "sh", "-c", "test -s $KUBECONFIG && exit 7")
+	_, err := b.run("with", "--name", testName, "--nodes", "1", "--", "sh", "-c", "test -s $KUBECONFIG && $0 exec busybox true && exit 7", b.program)
 	if err == nil || !strings.Contains(err.Error(), "exit status 7") {
 		t.Errorf("the command's exit code 7 became: %v", err)
 	}

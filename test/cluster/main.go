@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -44,7 +45,8 @@ func root() *cobra.Command {
 		Use: "cluster", Short: "Run a real Kubernetes on this machine",
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	root.PersistentFlags().StringVar(&name, "name", "default", "of the cluster: several may run side by side")
+	usual := cmp.Or(os.Getenv("RPCLAB_CLUSTER"), "default") // that of `with`, for commands that its command runs
+	root.PersistentFlags().StringVar(&name, "name", usual, "of the cluster: several may run side by side")
 	up := &cobra.Command{
 		Use: "up", Short: "Start the cluster, which runs on in the background", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
