@@ -77,16 +77,7 @@ func (b *bed) up(nodes string) string {
 		b.t.Fatalf("the last line is %q", line)
 	}
 	b.t.Setenv("KUBECONFIG", kubeconfig)
-	cache, unlock, err := cacheDirectory()
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	defer unlock()
-	programs, err := build(b.t.Context(), cache, b.t.Logf)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	b.kubectl = filepath.Join(programs, "bin", "kubectl")
+	b.kubectl = kubectlIn(filepath.Dir(kubeconfig))
 	return kubeconfig
 }
 

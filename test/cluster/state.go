@@ -47,6 +47,7 @@ func directory(name string) (string, error) {
 }
 
 func kubeconfigIn(dir string) string { return filepath.Join(dir, "kubeconfig") }
+func kubectlIn(dir string) string    { return filepath.Join(dir, "kubectl") }
 
 func readState(dir string) (s state, err error) {
 	raw, err := os.ReadFile(filepath.Join(dir, "cluster.json"))

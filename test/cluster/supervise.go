@@ -96,6 +96,7 @@ func (s *supervisor) configure(api string) error {
 		return err
 	}
 	err = errors.Join(configureControlPlane(s.controlPlane.dir, ca),
+		os.Symlink(filepath.Join(s.programs, "bin", "kubectl"), kubectlIn(s.dir)),
 		ca.kubeconfig(kubeconfigIn(s.dir), "https://"+api, "admin", "system:masters"))
 	for i, n := range s.nodes {
 		err = errors.Join(err, configureNode(s.spaces[i].dir, s.name, n, ca))
@@ -200,7 +201,7 @@ func (s *supervisor) watch(ctx context.Context) error {
 
 // kubectl runs it against the cluster.
 func (s *supervisor) kubectl(ctx context.Context, args ...string) error {
-	cmd := exec.CommandContext(ctx, filepath.Join(s.programs, "bin", "kubectl"), append([]string{"--kubeconfig", kubeconfigIn(s.dir)}, args...)...)
+	cmd := exec.CommandContext(ctx, kubectlIn(s.dir), append([]string{"--kubeconfig", kubeconfigIn(s.dir)}, args...)...)
 	return output(cmd)
 }
 

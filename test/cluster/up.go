@@ -69,11 +69,7 @@ func up(ctx context.Context, name string, nodes int, life syscall.SysProcAttr) (
 	if err := startSupervisor(ctx, name, dir, programs, nodes, life); err != nil {
 		return "", err
 	}
-	kubectl := filepath.Join(dir, "kubectl") // beside the kubeconfig, where tests find it
-	if err := os.Symlink(filepath.Join(programs, "bin", "kubectl"), kubectl); err != nil {
-		return "", err
-	}
-	progress("cluster %q is up after %.1f s; kubectl is %s", name, time.Since(began).Seconds(), kubectl)
+	progress("cluster %q is up after %.1f s; kubectl is %s", name, time.Since(began).Seconds(), kubectlIn(dir))
 	return kubeconfigIn(dir), nil
 }
 
