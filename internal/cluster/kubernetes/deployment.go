@@ -104,7 +104,7 @@ func (d *deployment) serve(ctx context.Context) error {
 	d.service = cluster.Service{
 		Name: d.name, Namespace: namespace, Port: servicePort,
 		Host: fmt.Sprintf("%s.%s.svc.cluster.local", headless(d.name), namespace),
-		VIP:  fmt.Sprintf("%s.%s.svc.cluster.local", d.name, namespace),
+		VIP:  fmt.Sprintf("%s.%s.svc.cluster.local.", d.name, namespace), // whole: no search path is tried first
 		API:  "https://kubernetes.default.svc",
 	}
 	open, err := d.cluster.api.client.CoreV1().Services(namespace).Get(ctx, d.name+"-nodeport", metav1.GetOptions{})
