@@ -96,13 +96,20 @@ func unasked(pod *corev1.Pod, noted int32, told bool) (losses []string) {
 		if c.Name != mainContainer || t == nil {
 			continue
 		}
-		if t.Reason == "OOMKilled" {
-			limit := limitOf(pod)
-			return []string{fmt.Sprintf("pod %s was OOMKilled: its memory limit is %s; raise server.memory", pod.Name, limit)}
+		if t.Reason == oomKilled {
+			return []string{outOfMemory(pod)}
 		}
 		return []string{fmt.Sprintf("the server of pod %s ended unasked: %s", pod.Name, endOf(t))}
 	}
 	return nil
+}
+
+// oomKilled is the cluster's word for a container that was killed at its memory limit.
+const oomKilled = "OOMKilled"
+
+// outOfMemory says which pod had too little memory, and how much.
+func outOfMemory(pod *corev1.Pod) string {
+	return fmt.Sprintf("pod %s was %s: its memory limit is %s; raise server.memory", pod.Name, oomKilled, limitOf(pod))
 }
 
 // limitOf is the memory that a pod's server may use, as the cluster writes it.

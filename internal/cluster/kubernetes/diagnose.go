@@ -66,7 +66,9 @@ func diagnose(pods []*corev1.Pod, events []*corev1.Event, namespace string) []tr
 
 func diagnoseContainer(p *corev1.Pod, c corev1.ContainerStatus, add func(kind, format string, args ...any)) {
 	if w := c.State.Waiting; w != nil {
-		switch {
+		switch t := c.LastTerminationState.Terminated; {
+		case t != nil && t.Reason == oomKilled:
+			add("start", "%s", outOfMemory(p))
 		case slices.Contains(imageReasons, w.Reason):
 			add("image", "pod %s cannot get the image %s (%s): %s\n"+
 				"Bring it where nodes find it: `rpclab image build --push REGISTRY/NAME`, then --image REGISTRY/NAME; or load it on every node", p.Name, c.Image, w.Reason, w.Message)
