@@ -201,10 +201,6 @@ func TestUsageIsThatOfTheProgram(t *testing.T) {
 	if p.Log() != "busy" {
 		t.Errorf("log %q", p.Log())
 	}
-	ahead, within, err := p.Clock(t.Context())
-	if err != nil || ahead.Abs() > within {
-		t.Errorf("this machine's clock is %v ahead of itself, more than %v: %v", ahead, within, err)
-	}
 }
 
 func TestAKillThatNobodyAskedForIsToldFromOurs(t *testing.T) {
@@ -283,12 +279,12 @@ func TestWrongRequestsSayWhy(t *testing.T) {
 		if err == nil {
 			p.Kill()
 		}
-		if status.Code(errors.Unwrap(errors.Unwrap(err))) != c.code && !strings.Contains(fmt.Sprint(err), c.code.String()) || !strings.Contains(fmt.Sprint(err), c.says) || !strings.Contains(fmt.Sprint(err), "caller-7") {
-			t.Errorf("%v: got %v, want %s with %q", c.place.Args, err, c.code, c.says)
+		if said := fmt.Sprint(err); status.Code(err) != c.code || !strings.Contains(said, c.says) || !strings.Contains(said, "caller-7") {
+			t.Errorf("%.40q: got %v, want %s with %q", c.place.Args, err, c.code, c.says)
 		}
 	}
 	client := rpclabv1.NewAgentClient(dial(t, guarded))
-	if _, err := client.Usage(t.Context(), &rpclabv1.UsageRequest{}); status.Code(err) != codes.Unauthenticated {
+	if _, err := client.Usage(t.Context(), &rpclabv1.UsageRequest{Pid: 1}); status.Code(err) != codes.Unauthenticated {
 		t.Errorf("usage without a token: %v", err)
 	}
 	p, err := agent.Attend(t.Context(), dial(t, guarded), agent.Place{Name: "caller-0", Token: "secret", Args: []string{"true"}})

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"syscall"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -28,16 +27,11 @@ func (a *Agent) Signal(_ context.Context, r *rpclabv1.SignalRequest) (*rpclabv1.
 
 // Usage implements the service.
 func (a *Agent) Usage(_ context.Context, r *rpclabv1.UsageRequest) (*rpclabv1.UsageReply, error) {
-	used := &rpclabv1.UsageReply{}
-	if r.Pid != 0 {
-		c, err := a.named(r.Pid)
-		if err != nil {
-			return nil, err
-		}
-		used = c.usage(r.Reset_)
+	c, err := a.named(r.Pid)
+	if err != nil {
+		return nil, err
 	}
-	used.ClockUnixNs = time.Now().UnixNano()
-	return used, nil
+	return c.usage(r.Reset_), nil
 }
 
 // named is the program that is meant, so that nothing meant for one hits the next.

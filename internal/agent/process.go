@@ -163,7 +163,7 @@ func (p *Process) Log() string {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	used, err := p.ask(ctx, &rpclabv1.UsageRequest{Pid: p.pid})
+	used, err := p.client.Usage(p.bearing(ctx), &rpclabv1.UsageRequest{Pid: p.pid})
 	if err != nil {
 		return ""
 	}

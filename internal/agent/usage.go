@@ -29,36 +29,11 @@ func (p *Process) ResetUsage(ctx context.Context) error {
 }
 
 func (p *Process) usage(ctx context.Context, r *rpclabv1.UsageRequest) (Usage, error) {
-	used, err := p.ask(ctx, r)
+	used, err := p.client.Usage(p.bearing(ctx), r)
 	if err != nil {
 		return Usage{}, fmt.Errorf("usage of %s: %w", p.place.Name, err)
 	}
 	return Usage{CPU: time.Duration(used.CpuNs), MaxRSS: used.MaxRss, Throttled: time.Duration(used.ThrottledNs)}, nil
-}
-
-func (p *Process) ask(ctx context.Context, r *rpclabv1.UsageRequest) (*rpclabv1.UsageReply, error) {
-	return p.client.Usage(p.bearing(ctx), r)
-}
-
-// looks is how often a clock is read.
-const looks = 8
-
-// Clock is how far the clock of the program's machine is ahead of this one's, and how wrong
-// that may be: half of the shortest time that asking took (Cristian, 1989).
-func (p *Process) Clock(ctx context.Context) (ahead, within time.Duration, err error) {
-	for n := range looks {
-		asked := time.Now()
-		there, err := p.ask(ctx, &rpclabv1.UsageRequest{})
-		took := time.Since(asked)
-		if err != nil {
-			return 0, 0, fmt.Errorf("clock of %s: %w", p.place.Name, err)
-		}
-		if n == 0 || took/2 < within {
-			within = took / 2
-			ahead = time.Unix(0, there.ClockUnixNs).Sub(asked.Add(within).Round(0))
-		}
-	}
-	return ahead, within, nil
 }
 
 // Ended is how a program ended that did not exit with 0.

@@ -3,6 +3,7 @@ package lab_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"regexp"
 	"strings"
 	"sync"
@@ -58,7 +59,7 @@ func (a *afar) begin(ctx context.Context, name string, args []string) (cluster.P
 	if err != nil {
 		return nil, err
 	}
-	p, err := agent.Attend(ctx, conn, agent.Place{Name: name, Host: "127.0.0.1", Args: append([]string{"rpclab"}, args...)})
+	p, err := agent.Attend(ctx, conn, agent.Place{Name: name, Host: ownAddress(a.t), Args: append([]string{"rpclab"}, args...)})
 	if err != nil {
 		return nil, err
 	}
@@ -66,6 +67,22 @@ func (a *afar) begin(ctx context.Context, name string, args []string) (cluster.P
 	defer a.mu.Unlock()
 	a.agents, a.conns, a.members = append(a.agents, stands), append(a.conns, conn), append(a.members, p)
 	return p, nil
+}
+
+// ownAddress is where others reach this machine, as they do a pod; of one without a network
+// it is loopback's.
+func ownAddress(t *testing.T) string {
+	t.Helper()
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range all {
+		if at, ok := a.(*net.IPNet); ok && at.IP.To4() != nil && at.IP.IsGlobalUnicast() {
+			return at.IP.String()
+		}
+	}
+	return "127.0.0.1"
 }
 
 // remote are options of a run whose crews are behind agents. In the end none of their
@@ -126,14 +143,15 @@ rounds: 1
 			t.Errorf("%s: its proxy used %+v", a.Name, used)
 		}
 		var files []string
+		at := "127.0.0.1"
 		switch a.Name {
 		case "envoy":
-			files = []string{"envoy-0/envoy.json"}
+			files, at = []string{"envoy-0/envoy.json"}, ownAddress(t)
 		case "envoy-beside":
 			files = []string{"caller-0-sidecar/envoy-0/envoy.json", "caller-1-sidecar/envoy-0/envoy.json"}
 		}
 		for _, name := range files {
-			if !strings.Contains(a.Files[name], "127.0.0.1") {
+			if !strings.Contains(a.Files[name], at) {
 				t.Errorf("%s: its files are %v", a.Name, a.Files)
 			}
 		}

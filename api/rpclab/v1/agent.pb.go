@@ -513,7 +513,7 @@ func (*SignalReply) Descriptor() ([]byte, []int) {
 
 type UsageRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Pid           int64                  `protobuf:"varint,1,opt,name=pid,proto3" json:"pid,omitempty"`     // of the program that is meant; 0: none, only the time is asked for
+	Pid           int64                  `protobuf:"varint,1,opt,name=pid,proto3" json:"pid,omitempty"`     // of the program that is meant
 	Reset_        bool                   `protobuf:"varint,2,opt,name=reset,proto3" json:"reset,omitempty"` // the answer is of before, and counting begins anew
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -565,11 +565,10 @@ func (x *UsageRequest) GetReset_() bool {
 
 type UsageReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	CpuNs         int64                  `protobuf:"varint,1,opt,name=cpu_ns,json=cpuNs,proto3" json:"cpu_ns,omitempty"`                     // user and system time since the last reset, or the start
-	MaxRss        uint64                 `protobuf:"varint,2,opt,name=max_rss,json=maxRss,proto3" json:"max_rss,omitempty"`                  // peak of resident memory since then, bytes
-	ThrottledNs   int64                  `protobuf:"varint,3,opt,name=throttled_ns,json=throttledNs,proto3" json:"throttled_ns,omitempty"`   // that the container waited since then for its quota of CPU
-	Log           string                 `protobuf:"bytes,4,opt,name=log,proto3" json:"log,omitempty"`                                       // last lines of standard error, up to 4 KiB
-	ClockUnixNs   int64                  `protobuf:"varint,5,opt,name=clock_unix_ns,json=clockUnixNs,proto3" json:"clock_unix_ns,omitempty"` // this machine's clock, when it answered
+	CpuNs         int64                  `protobuf:"varint,1,opt,name=cpu_ns,json=cpuNs,proto3" json:"cpu_ns,omitempty"`                   // user and system time since the last reset, or the start
+	MaxRss        uint64                 `protobuf:"varint,2,opt,name=max_rss,json=maxRss,proto3" json:"max_rss,omitempty"`                // peak of resident memory since then, bytes
+	ThrottledNs   int64                  `protobuf:"varint,3,opt,name=throttled_ns,json=throttledNs,proto3" json:"throttled_ns,omitempty"` // that the container waited since then for its quota of CPU
+	Log           string                 `protobuf:"bytes,4,opt,name=log,proto3" json:"log,omitempty"`                                     // last lines of standard error, up to 4 KiB
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -632,13 +631,6 @@ func (x *UsageReply) GetLog() string {
 	return ""
 }
 
-func (x *UsageReply) GetClockUnixNs() int64 {
-	if x != nil {
-		return x.ClockUnixNs
-	}
-	return 0
-}
-
 var File_rpclab_v1_agent_proto protoreflect.FileDescriptor
 
 const file_rpclab_v1_agent_proto_rawDesc = "" +
@@ -673,14 +665,13 @@ const file_rpclab_v1_agent_proto_rawDesc = "" +
 	"\vSignalReply\"6\n" +
 	"\fUsageRequest\x12\x10\n" +
 	"\x03pid\x18\x01 \x01(\x03R\x03pid\x12\x14\n" +
-	"\x05reset\x18\x02 \x01(\bR\x05reset\"\x95\x01\n" +
+	"\x05reset\x18\x02 \x01(\bR\x05reset\"q\n" +
 	"\n" +
 	"UsageReply\x12\x15\n" +
 	"\x06cpu_ns\x18\x01 \x01(\x03R\x05cpuNs\x12\x17\n" +
 	"\amax_rss\x18\x02 \x01(\x04R\x06maxRss\x12!\n" +
 	"\fthrottled_ns\x18\x03 \x01(\x03R\vthrottledNs\x12\x10\n" +
-	"\x03log\x18\x04 \x01(\tR\x03log\x12\"\n" +
-	"\rclock_unix_ns\x18\x05 \x01(\x03R\vclockUnixNs2\xb8\x01\n" +
+	"\x03log\x18\x04 \x01(\tR\x03log2\xb8\x01\n" +
 	"\x05Agent\x12:\n" +
 	"\x06Attend\x12\x14.rpclab.v1.ToProcess\x1a\x16.rpclab.v1.FromProcess(\x010\x01\x12:\n" +
 	"\x06Signal\x12\x18.rpclab.v1.SignalRequest\x1a\x16.rpclab.v1.SignalReply\x127\n" +

@@ -41,7 +41,7 @@ type AgentClient interface {
 	// Signal sends the program a signal, whatever waits on the stream. One that has ended is
 	// no error.
 	Signal(ctx context.Context, in *SignalRequest, opts ...grpc.CallOption) (*SignalReply, error)
-	// Usage is what the program used, and the time it is.
+	// Usage is what the program used.
 	Usage(ctx context.Context, in *UsageRequest, opts ...grpc.CallOption) (*UsageReply, error)
 }
 
@@ -103,7 +103,7 @@ type AgentServer interface {
 	// Signal sends the program a signal, whatever waits on the stream. One that has ended is
 	// no error.
 	Signal(context.Context, *SignalRequest) (*SignalReply, error)
-	// Usage is what the program used, and the time it is.
+	// Usage is what the program used.
 	Usage(context.Context, *UsageRequest) (*UsageReply, error)
 	mustEmbedUnimplementedAgentServer()
 }
