@@ -24,7 +24,7 @@ const (
 	// largest is how much a message may have; a program's arguments come in one.
 	largest = 1 << 20
 	// farewell is how long whoever attends may take to hear how the program ended.
-	farewell = 2 * time.Second
+	farewell = 10 * time.Second
 )
 
 // Agent stands before one program at a time.

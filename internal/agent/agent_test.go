@@ -45,7 +45,7 @@ func run(t *testing.T, flags []string, command ...string) (agentProcess *process
 	}
 	t.Cleanup(p.Kill)
 	said := regexp.MustCompile(`msg=attending address=(\S+)`)
-	testkit.Await(t, "the agent listens", func() bool { return said.MatchString(p.Log()) })
+	testkit.AwaitFor(t, time.Minute, "the agent listens", func() bool { return said.MatchString(p.Log()) })
 	return p, said.FindStringSubmatch(p.Log())[1]
 }
 

@@ -110,7 +110,7 @@ func TestAStandEndsWhenItIsToldToOrHearsNonsense(t *testing.T) {
 	if _, err := io.WriteString(told.Stdin, order); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Await(t, "it stands", func() bool { return strings.Contains(told.Log(), "stands") })
+	testkit.AwaitFor(t, time.Minute, "it stands", func() bool { return strings.Contains(told.Log(), "stands") })
 	if err := told.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

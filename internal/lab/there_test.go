@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -54,7 +55,7 @@ func (a *afar) begin(ctx context.Context, name string, args []string) (cluster.P
 		return nil, err
 	}
 	said := regexp.MustCompile(`msg=attending address=(\S+)`)
-	testkit.Await(a.t, "the agent listens", func() bool { return said.MatchString(stands.Log()) })
+	testkit.AwaitFor(a.t, time.Minute, "the agent listens", func() bool { return said.MatchString(stands.Log()) })
 	conn, err := agent.Dial(said.FindStringSubmatch(stands.Log())[1], nil)
 	if err != nil {
 		return nil, err
