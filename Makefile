@@ -15,6 +15,7 @@ test: check conformance-tools dashboards-tools
 	go test -count=1 -timeout 15m ./test/conformance
 	go test -count=1 -timeout 5m ./test/dashboards
 	go test -count=1 -timeout 30m ./internal/verdict -run 'Coverage|Power' -sims 5000
+	$(MAKE) cluster-test
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./internal/...

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -62,12 +63,15 @@ func prepareSpace(name, dir string) error {
 			return fmt.Errorf("mount %s on %s: %w", m.from, m.to, err)
 		}
 	}
+	without := "/proc/sys/net/ipv6/conf/all/disable_ipv6"
+	if err := os.WriteFile(without, []byte("1"), 0); err != nil && !errors.Is(err, fs.ErrNotExist) { // a kernel may lack it
+		return err
+	}
 	return errors.Join(
 		unix.Sethostname([]byte(name)),
 		os.Symlink("/run", "/var/run"),
 		os.Mkdir("/run/lock", 0o755),
 		os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0),
-		os.WriteFile("/proc/sys/net/ipv6/conf/all/disable_ipv6", []byte("1"), 0),
 	)
 }
 

@@ -104,8 +104,7 @@ func (s *supervisor) configure(api string) error {
 	return err
 }
 
-// startAll returns when the API answers, every node is ready, and every node's own
-// processes get an answer from the cluster's DNS.
+// startAll returns when the cluster is ready, or cannot become so.
 func (s *supervisor) startAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
@@ -114,6 +113,16 @@ func (s *supervisor) startAll(ctx context.Context) error {
 	for _, place := range slices.Concat(s.spaces, []*space{s.controlPlane}) {
 		go func() { <-place.ended; fail(place.err) }()
 	}
+	err := s.startParts(ctx)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return fmt.Errorf("%w; which ended: %w", cause, err)
+	}
+	return err
+}
+
+// startParts returns when the API answers, every node is ready, and every node's own
+// processes get an answer from the cluster's DNS.
+func (s *supervisor) startParts(ctx context.Context) error {
 	parts, within := errgroup.WithContext(ctx)
 	parts.Go(func() error { return s.startControlPlane(within) })
 	for i := range s.nodes {
@@ -227,7 +236,7 @@ func until(ctx context.Context, what string, try func(context.Context) error) er
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s: %w; the last try: %w", what, context.Cause(ctx), err)
+			return fmt.Errorf("waiting for %s: %w", what, err)
 		case <-tick.C:
 		}
 	}
