@@ -34,6 +34,7 @@ var debian = []struct{ path, from string }{
 	{"/usr/lib/cni/ptp", "containernetworking-plugins"},
 	{"nft", "nftables"},
 	{"/bin/busybox", "busybox-static"},
+	{"/usr/bin/curl", "curl"}, // for the studies' commands
 }
 
 // install gets the Debian packages that are missing.

@@ -89,7 +89,7 @@ func study1(t *testing.T, port int, mode string, servers int) {
 	if total != 50*iterations {
 		t.Errorf("%d calls are counted, not %d: %v", total, 50*iterations, counts)
 	}
-	even(t, counts, servers, 0.05)
+	even(t, counts, servers, 0.2) // a connection that ends of age is away for a moment
 }
 
 // settle waits until so many servers answer through a gateway: a route learns of the last
