@@ -49,6 +49,7 @@ func story(d result.Document) page {
 		balance(&p, d)
 		confounds(&p, d)
 		events(&p, d)
+		hops(&p, d)
 		cost(&p, d)
 	} else if capacities(&p, d); !searched(d) {
 		p.warn("Nothing was measured: there is no number to show.")

@@ -3,6 +3,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -94,11 +95,20 @@ func TestARolloutLosesNoCallOfThoseWhoAreTold(t *testing.T) {
 // TestAHopHasAPrice: a proxy's processor time and memory are measured, and where there
 // is none, there are none.
 func TestAHopHasAPrice(t *testing.T) {
-	d, _ := document(t, "proxy-tax", "--quick")
+	out := filepath.Join(t.TempDir(), "out.md")
+	d, _ := document(t, "proxy-tax", "--quick", "--md", out)
+	report, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, a := range d.Arms {
 		proxied := !strings.HasPrefix(a.Name, "none")
 		if u := a.Resources.Proxy; a.Failed() > 0 || (u.CPU > 5) != proxied || (u.RSS > 1<<20) != proxied {
 			t.Errorf("%s: %d calls failed; the proxy used %.1f µs a call and %d bytes", a.Name, a.Failed(), u.CPU, u.RSS)
+		}
+		said := regexp.MustCompile(`(?m)^- ` + a.Name + `(:| adds) -?[0-9.]+ ms at the median`).Match(report)
+		if said != proxied {
+			t.Errorf("what %s adds in milliseconds is said: %v\n%s", a.Name, said, report)
 		}
 	}
 }
