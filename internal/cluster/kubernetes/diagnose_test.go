@@ -1,0 +1,121 @@
+package kubernetes
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func pod(change func(*corev1.Pod)) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "greeter-1-a", Namespace: "ns"}}
+	change(p)
+	return p
+}
+
+func waits(reason, message string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: mainContainer, Image: "rpclab:v1",
+			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}}
+	}
+}
+
+func warning(kind, name, reason, message string) *corev1.Event {
+	return &corev1.Event{Type: corev1.EventTypeWarning, Reason: reason, Message: message, InvolvedObject: corev1.ObjectReference{Kind: kind, Name: name}}
+}
+
+func TestWhatKeepsPodsFromBecomingReadyIsNamedWithWhatToDo(t *testing.T) {
+	pending := pod(func(*corev1.Pod) {})
+	for name, c := range map[string]struct {
+		pod    *corev1.Pod
+		events []*corev1.Event
+		says   []string
+	}{
+		"an image that cannot be pulled": {
+			pod(waits("ImagePullBackOff", "Back-off pulling")), nil, []string{"image rpclab:v1", "rpclab image build --push", "load it on every node"},
+		},
+		"a quota": {
+			nil, []*corev1.Event{warning("ReplicaSet", "greeter-1-x", "FailedCreate", `pods "a" is forbidden: exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0`)},
+			[]string{"ReplicaSet greeter-1-x", "exceeded quota: q", "kubectl describe quota -n ns"},
+		},
+		"pod security": {
+			nil, []*corev1.Event{warning("Job", "caller-1", "FailedCreate", `pods "a" is forbidden: violates PodSecurity "restricted:latest"`)}, []string{"pod security refuses"},
+		},
+		"an account without rights": {
+			nil, []*corev1.Event{warning("Job", "caller-1", "FailedCreate", `pods is forbidden: User "u" cannot create resource "pods" in API group "" in the namespace "ns"`)},
+			[]string{"kubectl auth can-i create pods -n ns"},
+		},
+		"a taint": {
+			pod(func(p *corev1.Pod) {
+				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+					Message: "0/2 nodes are available: 2 node(s) had untolerated taint {k: v}."}}
+			}), nil, []string{"untolerated taint {k: v}", "kubectl describe nodes"},
+		},
+		"a volume": {
+			pending, []*corev1.Event{warning("Pod", "greeter-1-a", "FailedMount", `secret "agents" not found`)}, []string{`secret "agents" not found`},
+		},
+		"too little memory to start": {
+			pod(func(p *corev1.Pod) {
+				waits("CrashLoopBackOff", "back-off")(p)
+				p.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}
+				p.Spec.Containers = []corev1.Container{{Name: mainContainer, Resources: needs(0, 16<<20)}}
+			}), nil, []string{"OOMKilled", "16Mi", "server.memory"},
+		},
+		"nothing but time": {pending, nil, nil},
+		"an old warning of a pod that is well": {
+			pod(func(p *corev1.Pod) {
+				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+			}), []*corev1.Event{warning("Pod", "greeter-1-a", "FailedMount", "later")}, nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var pods []*corev1.Pod
+			if c.pod != nil {
+				pods = append(pods, c.pod)
+			}
+			said := texts(diagnose(pods, c.events, "ns"))
+			if (said == "") != (c.says == nil) {
+				t.Fatalf("said %q", said)
+			}
+			for _, want := range c.says {
+				if !strings.Contains(said, want) {
+					t.Errorf("%q does not say %q", said, want)
+				}
+			}
+		})
+	}
+}
+
+func TestATroubleIsBelievedOnceItLasts(t *testing.T) {
+	since, start := map[string]time.Time{}, time.Unix(0, 0)
+	one := []trouble{{"image", "text"}}
+	for _, step := range []struct {
+		after time.Duration
+		all   []trouble
+		lasts int
+	}{{0, one, 0}, {lasting - 1, one, 0}, {lasting, one, 1}, {lasting + 1, nil, 0}, {lasting + 2, one, 0}} {
+		if lasts := persist(since, step.all, start.Add(step.after)); len(lasts) != step.lasts {
+			t.Errorf("after %v: %v", step.after, lasts)
+		}
+	}
+}
+
+func TestAnEndThatNobodyAskedForIsALossOnce(t *testing.T) {
+	ended := pod(func(p *corev1.Pod) {
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: mainContainer, RestartCount: 1,
+			LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}}}}
+		p.Spec.Containers = []corev1.Container{{Name: mainContainer, Resources: needs(0, 64<<20)}}
+	})
+	losses := unasked(ended, 0, false)
+	if want := "pod greeter-1-a was OOMKilled: its memory limit is 64Mi; raise server.memory"; len(losses) != 1 || losses[0] != want {
+		t.Errorf("losses %q, want %q", losses, want)
+	}
+	if again := unasked(ended, ends(ended), false); again != nil {
+		t.Errorf("said twice: %q", again)
+	}
+	if asked := unasked(ended, 0, true); asked != nil {
+		t.Errorf("it was told to go, and is a loss: %q", asked)
+	}
+}
