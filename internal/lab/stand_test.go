@@ -54,6 +54,8 @@ func TestAStandThatCannotSaysWhy(t *testing.T) {
 }
 
 func TestAStandThatIsLostIsALoss(t *testing.T) {
+	testkit.Rpclab(t)               // is built where it stays
+	t.Setenv("TMPDIR", t.TempDir()) // one that is killed removes nothing
 	up, err := standOn(t, standOrder{Route: "forwarder"})
 	if err != nil {
 		t.Fatal(err)
