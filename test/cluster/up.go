@@ -157,8 +157,9 @@ func with(ctx context.Context, name string, nodes int, args []string) (err error
 	if err != nil {
 		return err
 	}
-	// An interrupt reaches the command too, whose end this waits for.
-	signal.Ignore(os.Interrupt)
+	// An interrupt reaches the command from the terminal, and this waits for its end.
+	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM)
+	defer stop()
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "RPCLAB_CLUSTER="+name)
