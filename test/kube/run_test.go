@@ -148,3 +148,29 @@ func TestAnImageThatNoNodeFindsIsTheReason(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 }
+
+func TestADrainedNodeLosesNoCallAndIsOpenedAgain(t *testing.T) {
+	d := well(t, "testdata/drained.yaml")
+	trial := d.Arms[0].Trials[0]
+	if e := trial.Events[0]; len(e.Hit) == 0 || e.Error != "" {
+		t.Errorf("the event %s hit %v: %s", e.What, e.Hit, e.Error)
+	}
+	if lost := d.Arms[0].Failed(); lost > 0 {
+		t.Errorf("%d calls failed: %v", lost, d.Arms[0].Samples)
+	}
+	if closed := kubectl(t, "get", "nodes", "--field-selector", "spec.unschedulable=true", "-o", "name"); closed != "" {
+		t.Errorf("nodes are closed still: %s", closed)
+	}
+}
+
+func TestCallersInSeveralPodsShareALoad(t *testing.T) {
+	d := well(t, "channels", "--quick", "--rounds", "1", "--arms", "endpointslice", "--set", "callers=4")
+	trial := d.Arms[0].Trials[0]
+	var calls uint64
+	for _, c := range trial.Callers {
+		calls += c.Calls
+	}
+	if len(trial.Callers) != 4 || calls != trial.Calls || calls == 0 {
+		t.Errorf("%d callers made %d calls, and the trial has %d", len(trial.Callers), calls, trial.Calls)
+	}
+}
