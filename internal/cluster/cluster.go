@@ -96,10 +96,14 @@ type Nodes interface {
 	Cordon(ctx context.Context, n int) ([]string, error)
 }
 
-// Usage is what one backend used since ResetUsage, or since it began.
+// Usage is what one backend, or what stands before them, used since ResetUsage, or since
+// it began.
 type Usage struct {
 	CPU    time.Duration // user and system time
 	MaxRSS uint64        // peak of resident memory, bytes
+	// Connections is how many connections each worker of a proxy took since it began; nil:
+	// it is none, or does not say.
+	Connections []uint64
 }
 
 // Service is how a caller finds the endpoints, in any process of this machine or

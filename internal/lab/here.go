@@ -98,6 +98,7 @@ func (h here) used(role string) (u cluster.Usage) {
 		if p.Role == role {
 			cpu, rss := p.Usage()
 			u.CPU, u.MaxRSS = u.CPU+cpu, u.MaxRSS+rss
+			u.Connections = append(u.Connections, p.TakenConnections()...)
 		}
 	}
 	return u

@@ -186,6 +186,7 @@ func (t there) used(role string) (u cluster.Usage) {
 		mu.Lock()
 		defer mu.Unlock()
 		u.CPU, u.MaxRSS = u.CPU+a.Usage[role].CPU, u.MaxRSS+a.Usage[role].MaxRSS
+		u.Connections = append(u.Connections, a.Usage[role].Connections...)
 		return err
 	})
 	return u

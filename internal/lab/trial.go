@@ -85,6 +85,7 @@ func (l *lab) load(ctx context.Context, trial result.Trial, t experiment.Trial, 
 		trial.Wasted = wasted(servers.Served(), seen.Backends)
 	}
 	trial.Resources.Proxy = usagePerCall(proxies.CPU, proxies.MaxRSS, seen.Calls)
+	trial.ProxyConnections = proxies.Connections
 	trial.Resources.Gateway = usagePerCall(gateways.CPU, gateways.MaxRSS, seen.Calls)
 	trial.Resources.Control = usagePerCall(control.CPU, control.MaxRSS, seen.Calls)
 	if trial.Callers, err = c.each(start, parts); err != nil {

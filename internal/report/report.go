@@ -51,6 +51,7 @@ func story(d result.Document) page {
 		events(&p, d)
 		hops(&p, d)
 		cost(&p, d)
+		idleWorkers(&p, d)
 	} else if capacities(&p, d); !searched(d) {
 		p.warn("Nothing was measured: there is no number to show.")
 	}

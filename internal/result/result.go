@@ -150,6 +150,9 @@ type Trial struct {
 	// Callers are those that shared the load, whose sums the measures are; none: there was
 	// one.
 	Callers []Caller `json:"callers,omitempty"`
+	// ProxyConnections is how many connections of callers each worker of the proxies took;
+	// none: there is no proxy, or it does not say.
+	ProxyConnections []uint64 `json:"proxy_connections,omitempty"`
 	// Servers is what each backend used in this trial.
 	Servers map[string]ServerUsage `json:"servers,omitempty"`
 	// Files are those of the arm, in the first trial of a run that is not over.

@@ -3,13 +3,8 @@ package route
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"net/netip"
 	"strconv"
-	"strings"
 
 	bootstrap "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -59,7 +54,8 @@ func standEnvoy(ctx context.Context, s cluster.Service, o settings.Settings, h H
 					program, "-c", at.file("envoy.json"), "--concurrency", strconv.Itoa(o.Proxy.Workers),
 					"--disable-hot-restart", "--log-level", "warning",
 				}},
-				Ready: func(ctx context.Context) error { return envoyReady(ctx, admin, s.Name) },
+				Ready:       func(ctx context.Context) error { return envoyReady(ctx, admin, s.Name) },
+				Connections: func(ctx context.Context) ([]uint64, error) { return envoyConnections(ctx, admin) },
 			},
 		}, err
 	}, "envoy")
@@ -147,36 +143,4 @@ func envoyConfig(at spot, service, xds, admin string) (string, error) {
 	}
 	text, err := protojson.MarshalOptions{Multiline: true}.Marshal(config)
 	return string(text), err
-}
-
-// envoyReady says that Envoy serves and that the control plane told it of a backend.
-func envoyReady(ctx context.Context, admin, service string) error {
-	transport := &http.Transport{
-		DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", admin)
-		},
-	}
-	for path, want := range map[string]string{
-		"/ready": "LIVE",
-		"/stats?filter=^cluster\\." + service + "\\.membership_healthy$": ".membership_healthy: ",
-	} {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://envoy"+path, nil)
-		if err != nil {
-			return err
-		}
-		answer, err := transport.RoundTrip(request)
-		if err != nil {
-			return err
-		}
-		defer answer.Body.Close()
-		said, err := io.ReadAll(answer.Body)
-		if err != nil {
-			return err
-		}
-		if text := strings.TrimSpace(string(said)); !strings.Contains(text, want) || strings.HasSuffix(text, ": 0") {
-			return fmt.Errorf("envoy says %q to %s", text, path)
-		}
-	}
-	return nil
 }

@@ -110,6 +110,28 @@ func TestAHopHasAPrice(t *testing.T) {
 		if said != proxied {
 			t.Errorf("what %s adds in milliseconds is said: %v\n%s", a.Name, said, report)
 		}
+		if trial := a.Trials[0]; len(trial.Callers) != 2 {
+			t.Errorf("%s: %d callers", a.Name, len(trial.Callers))
+		}
+		sidecars := 0
+		for name := range a.Files {
+			if strings.Contains(name, "-1/") {
+				sidecars++
+			}
+		}
+		if (sidecars > 0) != strings.HasSuffix(a.Name, "-sidecar") {
+			t.Errorf("%s: of the second proxy there are %d files", a.Name, sidecars)
+		}
+	}
+	// Two callers have two connections, which two of four workers serve at the most.
+	all, idle := arm(t, d, "envoy-gateway-4-workers").Trials[0].ProxyConnections, 0
+	for _, n := range all {
+		if n == 0 {
+			idle++
+		}
+	}
+	if len(all) != 4 || idle < 2 || idle > 3 {
+		t.Errorf("Envoy's workers took %v connections", all)
 	}
 }
 

@@ -37,6 +37,9 @@ type Spec struct {
 	// and again for every process that takes the place of one that was killed. nil: the
 	// program says so itself, by [Say].
 	Ready func(context.Context) error
+	// Connections says how many connections each of its workers took since it began; nil:
+	// it does not say.
+	Connections func(context.Context) ([]uint64, error)
 	// Again starts the process again at once when it is killed, as a kubelet does. One
 	// that ends by itself is a loss and stays away.
 	Again bool

@@ -1,6 +1,7 @@
 package part
 
 import (
+	"context"
 	"time"
 
 	"rpclab/internal/measure"
@@ -43,6 +44,21 @@ func (p *Part) Usage() (cpu time.Duration, maxRSS uint64) {
 		s.end(tree(p.process.Pid()))
 	}
 	return s.ended, s.peak
+}
+
+// TakenConnections is how many connections each worker of the process took since it
+// began; nil: it does not say, or cannot be asked.
+func (p *Part) TakenConnections() []uint64 {
+	if p.Connections == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	all, err := p.Connections(ctx)
+	if err != nil {
+		return nil
+	}
+	return all
 }
 
 // tree is what a process and its descendants used so far, those that have ended too; one
