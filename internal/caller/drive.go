@@ -54,11 +54,11 @@ func drive(ctx context.Context, p pace.Pace, cue measure.Cue, late time.Duration
 	default:
 		d.closed()
 	}
-	unwatch()
+	watched := unwatch()
 	after, errAfter := measure.CPU(os.Getpid())
 	merged := d.shards.Merged()
 	if errBefore == nil && errAfter == nil { // else it stays 0: unknown
-		merged.Spend(after - before)
+		merged.Spend(after - before - watched)
 	}
 	return merged, d.start
 }

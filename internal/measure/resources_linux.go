@@ -24,6 +24,15 @@ func CPU(pid int) (time.Duration, error) {
 	return time.Duration(t.Nano()), nil
 }
 
+// threadCPU is the user and system time that this thread has used.
+func threadCPU() time.Duration {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
+}
+
 // MaxRSS is the peak of a process's resident memory in bytes, since it began or
 // since [ResetMaxRSS].
 func MaxRSS(pid int) (uint64, error) {

@@ -27,6 +27,9 @@ func CPU(pid int) (time.Duration, error) {
 	return time.Duration(seconds * float64(time.Second)), nil
 }
 
+// threadCPU is not to be had here.
+func threadCPU() time.Duration { return 0 }
+
 // MaxRSS is what is resident now, in bytes: this system keeps no peak of another process.
 func MaxRSS(pid int) (uint64, error) {
 	text, err := ps(pid, "rss")

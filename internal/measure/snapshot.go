@@ -2,6 +2,7 @@ package measure
 
 import (
 	"maps"
+	"runtime"
 	"sync"
 	"time"
 
@@ -88,13 +89,15 @@ func less(now, before map[string]uint64) map[string]uint64 {
 }
 
 // Watch lets who watches a load that begins at start see it until the returned function
-// is called. count adds up what its recorders hold.
-func (c Cue) Watch(start time.Time, count func(*Tally)) (end func()) {
+// is called, which says how much CPU time that took: it is no part of what calls cost.
+// count adds up what its recorders hold.
+func (c Cue) Watch(start time.Time, count func(*Tally)) (end func() time.Duration) {
 	if c.Seen == nil {
-		return func() {}
+		return func() time.Duration { return 0 }
 	}
 	over := make(chan struct{})
 	var watching sync.WaitGroup
+	var spent time.Duration
 	watching.Go(func() {
 		before, last := newTally(), time.Duration(0)
 		for {
@@ -105,6 +108,8 @@ func (c Cue) Watch(start time.Time, count func(*Tally)) (end func()) {
 				next.Stop()
 				return
 			}
+			runtime.LockOSThread()
+			used := threadCPU()
 			now := newTally()
 			count(now)
 			elapsed := time.Since(start)
@@ -113,10 +118,13 @@ func (c Cue) Watch(start time.Time, count func(*Tally)) (end func()) {
 				c.Seen(s)
 				before, last = now, elapsed
 			}
+			spent += threadCPU() - used
+			runtime.UnlockOSThread()
 		}
 	})
-	return sync.OnceFunc(func() {
+	return sync.OnceValue(func() time.Duration {
 		close(over)
 		watching.Wait()
+		return spent
 	})
 }

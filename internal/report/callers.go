@@ -11,15 +11,13 @@ import (
 func callers(p *page, d result.Document) {
 	fewest, most, skew := 0, 0, 0.0
 	for _, arm := range d.Arms {
+		n := callerCount(arm)
+		if fewest == 0 || n < fewest {
+			fewest = n
+		}
+		most = max(most, n)
 		for _, t := range arm.Trials {
-			n := max(len(t.Callers), 1)
-			if t.Failed != "" {
-				continue
-			}
-			if fewest == 0 || n < fewest {
-				fewest = n
-			}
-			most, skew = max(most, n), max(skew, result.Skew(t.Callers))
+			skew = max(skew, result.Skew(t.Callers))
 		}
 	}
 	if most <= 1 {
@@ -30,4 +28,13 @@ func callers(p *page, d result.Document) {
 		many = fmt.Sprintf("%d to %s", fewest, many)
 	}
 	p.say(fmt.Sprintf("%s share each load; they began within %s ms of each other.", many, ms(skew)))
+}
+
+// callerCount is how many processes shared each load of an arm, at least 1.
+func callerCount(a result.Arm) int {
+	n := 1
+	for _, t := range a.Trials {
+		n = max(n, len(t.Callers))
+	}
+	return n
 }

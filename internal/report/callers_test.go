@@ -21,7 +21,11 @@ func TestTheReportSaysHowManyCallersShareALoad(t *testing.T) {
 		"1 to 3 callers share each load; they began within 0.20 ms of each other.": {shared(), shared(0, 0.1, 0.2)},
 	} {
 		var p page
-		callers(&p, result.Document{Arms: []result.Arm{{Trials: trials}}})
+		var arms []result.Arm
+		for _, trial := range trials {
+			arms = append(arms, result.Arm{Trials: []result.Trial{trial}})
+		}
+		callers(&p, result.Document{Arms: arms})
 		var text strings.Builder
 		if err := writeTerminal(&text, p, Options{}); err != nil {
 			t.Fatal(err)

@@ -33,6 +33,10 @@ var draws = map[string]bool{"clusterip": true, "forwarder": true, "nodeport": tr
 // why explains the balance from the route and the channels.
 func why(a result.Arm) reason {
 	connections, pooled := pool(a.Channel)
+	several := callerCount(a)
+	if a.Config["gateway"] != nil {
+		several = 1 // it makes the calls of all
+	}
 	switch {
 	case a.Route == "direct":
 		return reason{"the client dials one backend by its address", oneTakesAll}
@@ -42,12 +46,14 @@ func why(a result.Arm) reason {
 		return reason{"each call opens a channel that knows every backend and begins its turn at a random one", asChance}
 	case follows[a.Route] && pooled:
 		return reason{fmt.Sprintf("each of %d channels knows every backend and takes turns", connections), takesTurns}
+	case follows[a.Route] && several > 1:
+		return reason{fmt.Sprintf("each of %d clients knows every backend and takes turns", several), takesTurns}
 	case follows[a.Route]:
 		return reason{"the client knows every backend and takes turns", takesTurns}
 	case draws[a.Route] && a.Channel == "per-call":
 		return reason{"each call opens a connection, and each connection goes to a random backend", asChance}
-	case draws[a.Route] && pooled && connections > 1:
-		return reason{fmt.Sprintf("%d connections, each drawn once at random, carry the calls in turn", connections), ""}
+	case draws[a.Route] && several*max(connections, 1) > 1:
+		return reason{fmt.Sprintf("%d connections, each drawn once at random, carry the calls in turn", several*max(connections, 1)), ""}
 	case draws[a.Route]:
 		return reason{"one HTTP/2 connection carries every call", oneTakesAll}
 	}

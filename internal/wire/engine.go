@@ -185,11 +185,11 @@ func (e *Engine) Run(ctx context.Context, p Pace, cue measure.Cue) (*measure.Rec
 	for range e.cores {
 		<-done
 	}
-	unwatch()
+	watched := unwatch()
 	after, errAfter := measure.CPU(os.Getpid())
 	all, stats := measure.NewRecorder(e.cores[0].cfg.Late), Stats{}
 	if errBefore == nil && errAfter == nil { // else it stays 0: unknown
-		all.Spend(after - before)
+		all.Spend(after - before - watched)
 	}
 	for _, r := range runs {
 		all.Merge(r.recorder)
