@@ -62,7 +62,7 @@ func TestAnOverloadEndsWithItsProbe(t *testing.T) {
 		if !strings.Contains(trial.Failed, "not even 2000/s, the lowest; lower load.search.from") {
 			t.Errorf("%s failed for %q", name, trial.Failed)
 		}
-		if took := time.Since(began); took > 20*time.Second {
+		if took := time.Since(began); took > time.Minute {
 			t.Errorf("%s took %v", name, took)
 		}
 	}
