@@ -1,4 +1,4 @@
-# make check is the fast part, for while you work; make test is everything.
+# make check is the fast part, for while you work; make test is everything but cluster-test.
 .PHONY: run check test tools proxies conformance-tools dashboards-tools bench bench-peers bench-aa generate cluster-up cluster-down cluster-test
 
 run: ; go run ./cmd/rpclab run channels --quick
@@ -15,7 +15,6 @@ test: check conformance-tools dashboards-tools
 	go test -count=1 -timeout 15m ./test/conformance
 	go test -count=1 -timeout 5m ./test/dashboards
 	go test -count=1 -timeout 30m ./internal/verdict -run 'Coverage|Power' -sims 5000
-	$(MAKE) cluster-test
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./internal/...
@@ -40,6 +39,7 @@ cluster-up: ; @go run ./test/cluster up
 cluster-down: ; @go run ./test/cluster down
 
 # Tests on a cluster of their own, which ends with them. Its first build takes 6 to 15 minutes.
+# They join make test when they have been green from a cold cache, three times in a row.
 cluster-test:
 	go run ./test/cluster with --name test -- go test -count=1 -timeout 20m ./test/kube/...
 	go test -count=1 -timeout 15m ./test/cluster
