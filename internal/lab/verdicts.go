@@ -69,7 +69,7 @@ func judge(d result.Document, m metric, p comparison, family int) result.Verdict
 		}
 	}
 	if reason := unfit(m, d, p); reason != "" {
-		if r.Reason != "" {
+		if r.Reason != v.Reason { // a doubt that was decisive
 			r.Notes = append(r.Notes, r.Reason)
 		}
 		r.Decision, r.Reason, r.Unfit = string(verdict.Undecided), reason, true

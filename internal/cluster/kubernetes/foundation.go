@@ -32,7 +32,6 @@ func foundation(namespace, run, token string) []object {
 		&corev1.ServiceAccount{ObjectMeta: meta(watcher), AutomountServiceAccountToken: &no},
 		&rbacv1.Role{ObjectMeta: meta(watcher), Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: []string{"get", "list", "watch"}},
-			{APIGroups: []string{""}, Resources: []string{"endpoints"}, Verbs: []string{"get", "list", "watch"}}, // for kuberesolver
 		}},
 		&rbacv1.RoleBinding{ObjectMeta: meta(watcher),
 			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: watcher},
