@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
@@ -49,7 +50,8 @@ type Agent struct {
 
 // Serve starts the agent's own program, if it has one, and answers until that ends or ctx
 // does: then the program is told to end (SIGTERM) and awaited. status is what a shell
-// would say of how the agent's own program ended: 137 after SIGKILL.
+// would say of how the agent's own program ended: 137 after SIGKILL; without one it is the
+// agent's own end.
 func (a *Agent) Serve(ctx context.Context, listener net.Listener) (status int, err error) {
 	stop, err := a.orphans.adopt()
 	if err != nil {
@@ -85,12 +87,15 @@ func (a *Agent) Serve(ctx context.Context, listener net.Listener) (status int, e
 	case <-over:
 	case <-ctx.Done():
 		a.end()
+		if len(a.Command) == 0 { // a job whose pod ends so starts another one
+			status = 128 + int(syscall.SIGTERM)
+		}
 	}
 	patience := time.AfterFunc(farewell, server.Stop)
 	defer patience.Stop()
 	server.GracefulStop()
 	<-served
-	return 0, nil
+	return status, nil
 }
 
 // end tells the program to end and waits until it has. None is started any more.

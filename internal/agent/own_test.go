@@ -108,7 +108,7 @@ func TestAnAgentThatIsToldToEndAwaitsTheProgramThatItStarted(t *testing.T) {
 	}
 	await(t, p)
 	await(t, stands)
-	if p.Err() != nil || stands.Err() != nil {
+	if p.Err() != nil || stands.Err() == nil || stands.Err().Error() != "exit status 143" { // so that another takes its place
 		t.Errorf("it ended with %v, its agent with %v", p.Err(), stands.Err())
 	}
 }

@@ -32,6 +32,8 @@ type Spec struct {
 	// Mesh is the service mesh whose proxy stands before each backend: linkerd, istio;
 	// empty: none.
 	Mesh string
+	// NodePort says that every node takes calls too, from wherever it can be reached.
+	NodePort bool
 }
 
 // Deployment is a running service. A backend that dies is replaced, as a

@@ -80,10 +80,12 @@ func TestWrongDocuments(t *testing.T) {
 		"more callers than users": {strings.Replace(head, "a: {}", "a: {callers: 3, load: {closed: {users: 2, calls: 1}}}", 1),
 			[]string{
 				"x.yaml:4:47: load.closed.users is 2, less than one for each of 3 callers: raise it, or lower callers",
-				"x.yaml:4:57: load.closed.calls is 1, less than one for each of 3 callers: raise it, or lower callers",
+				"x.yaml:4:57: load.closed.calls is 1, less than one for each of 2 users whom 3 callers share: raise it, or leave out callers",
 			}},
-		"more callers than may be under way": {strings.Replace(head, "a: {}", "a: {callers: 3, load: {open: {rate: 1, duration: 1s, max_in_flight: 2}}}", 1),
+		"more callers than may be under way": {strings.Replace(head, "a: {}", "a: {callers: 3, load: {open: {rate: 9, duration: 1s, max_in_flight: 2}}}", 1),
 			[]string{"x.yaml:4:76: load.open.max_in_flight is 2, less than one for each of 3 callers: raise it, or lower callers"}},
+		"more callers than calls of a rate": {strings.Replace(head, "a: {}", "a: {callers: 3, load: {open: {rate: 1, duration: 2s}}}", 1),
+			[]string{"x.yaml:4:44: 2 calls are due in load.open.duration, less than one for each of 3 callers: raise one of them, or lower callers"}},
 		"slow in two ways": {withHead("events: [{at: 1s, slow: {backends: 1, by: 1s, times: 2}}]"), []string{"x.yaml:6:25: slow can have only one of by and times"}},
 
 		"duplicate field": {head + "rounds: 3\n", []string{`x.yaml:6:1: field "rounds" is given twice; the first is at line 5`}},

@@ -116,6 +116,7 @@ func (c *crew) measurements(ctx context.Context) ([]measure.Measurement, error) 
 	all := make([]measure.Measurement, len(c.workers))
 	err := c.all(ctx, func(ctx context.Context, i int, w *worker) (err error) {
 		all[i], err = w.measurement(ctx)
+		c.live.done(i)
 		return err
 	})
 	for i, w := range c.workers {
@@ -148,6 +149,13 @@ func (c *crew) each(start time.Time, parts []measure.Measurement) (all []result.
 		all = append(all, one)
 	}
 	return all, nil
+}
+
+// stop ends the calls: what stands beside the callers stays.
+func (c *crew) stop() {
+	for _, w := range c.workers {
+		w.Kill()
+	}
 }
 
 // kill ends every caller that is left.

@@ -11,6 +11,7 @@ import (
 	"rpclab/internal/cluster"
 	"rpclab/internal/experiment"
 	"rpclab/internal/route"
+	"rpclab/internal/route/part"
 )
 
 // field is all that a trial's calls meet: backends, and what stands before them.
@@ -29,8 +30,9 @@ type standing interface {
 	// kill ends the parts of a role. What is to run again does when kill returns.
 	kill(ctx context.Context, role string) error
 	resetUsage() error
-	// used is what the parts of a role used since resetUsage, all together.
-	used(role string) cluster.Usage
+	// used is what the parts of a role used since resetUsage, all together. It fails where
+	// one cannot be asked any more: the others are not the whole.
+	used(role string) (cluster.Usage, error)
 	// losses says of every part that ended unasked which one and why.
 	losses() []string
 	// close ends everything and returns when it is gone.
@@ -106,8 +108,13 @@ func (f field) kill(ctx context.Context, role string) error {
 	return f.standing.kill(ctx, role)
 }
 
-func (f field) resetUsage() error {
-	return errors.Join(f.standing.resetUsage(), f.servers.ResetUsage())
+// spent is what stands before the backends used since resetUsage.
+func (f field) spent() (proxies, gateways, control cluster.Usage, err error) {
+	var errs [3]error
+	proxies, errs[0] = f.standing.used(part.Proxy)
+	gateways, errs[1] = f.standing.used(part.Gateway)
+	control, errs[2] = f.standing.used(part.Control)
+	return proxies, gateways, control, errors.Join(errs[:]...)
 }
 
 // losses says of every backend and every part that ended unasked which one and why.

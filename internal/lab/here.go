@@ -93,7 +93,7 @@ func (h here) resetUsage() error {
 	return nil
 }
 
-func (h here) used(role string) (u cluster.Usage) {
+func (h here) used(role string) (u cluster.Usage, _ error) {
 	for _, p := range h.Parts {
 		if p.Role == role {
 			cpu, rss := p.Usage()
@@ -101,7 +101,7 @@ func (h here) used(role string) (u cluster.Usage) {
 			u.Connections = append(u.Connections, p.TakenConnections()...)
 		}
 	}
-	return u
+	return u, nil
 }
 
 func (h here) losses() (all []string) {

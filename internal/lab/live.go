@@ -20,12 +20,13 @@ type Live struct {
 type watch struct {
 	mu     sync.Mutex
 	latest []*measure.Snapshot // of each caller since all were told; nil: none yet
+	over   []bool              // whose share is made
 	failed uint64
 	tell   func(Live)
 }
 
 func newWatch(callers int, tell func(Live)) *watch {
-	return &watch{latest: make([]*measure.Snapshot, callers), tell: tell}
+	return &watch{latest: make([]*measure.Snapshot, callers), over: make([]bool, callers), tell: tell}
 }
 
 // reset forgets the load before.
@@ -33,10 +34,18 @@ func (w *watch) reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	clear(w.latest)
+	clear(w.over)
 	w.failed = 0
 }
 
-// add takes a snapshot, and tells when there is one of every caller.
+// done says that a caller has made its share: nobody waits for a snapshot of it.
+func (w *watch) done(caller int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over[caller] = true
+}
+
+// add takes a snapshot, and tells when there is one of every caller that still calls.
 func (w *watch) add(caller int, s measure.Snapshot) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -47,7 +56,10 @@ func (w *watch) add(caller int, s measure.Snapshot) {
 	w.latest[caller] = &s
 	now := Live{Failed: w.failed}
 	var latencies []string
-	for _, s := range w.latest {
+	for i, s := range w.latest {
+		if s == nil && w.over[i] {
+			continue
+		}
 		if s == nil {
 			return
 		}

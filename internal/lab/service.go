@@ -19,7 +19,7 @@ func between(e *result.Event, a act, until time.Time, from, to int, seen measure
 	}
 	first, again := outage(seen.Timeline, from, min(to, dueIntervals(seen.Timeline)))
 	if first >= 0 {
-		e.Took.FirstLoss = took(first)
+		e.Took.FirstLoss = took(first + 1)
 	}
 	if again >= 0 {
 		e.Took.ServedAgain = took(again)

@@ -23,7 +23,7 @@ func TestWithoutServiceIsFromTheFirstLossToTheLast(t *testing.T) {
 		first, again float64 // ms; 0: not
 	}{
 		"lost from the first interval for a second": {proxy, after2s(10, [2]int{11, 0}, [2]int{49, 10}), after2s(0, [2]int{11, 10}, [2]int{49, 0}), 100, 1100},
-		"lost later":                                  {proxy, after2s(10, [2]int{60, 5}), after2s(0, [2]int{5, 0}, [2]int{2, 5}, [2]int{53, 0}), 500, 700},
+		"lost later":                                  {proxy, after2s(10, [2]int{60, 5}), after2s(0, [2]int{5, 0}, [2]int{2, 5}, [2]int{53, 0}), 600, 700},
 		"a calm of less than a second is none":        {proxy, after2s(10, [2]int{60, 5}), after2s(0, [2]int{1, 5}, [2]int{9, 0}, [2]int{1, 5}, [2]int{49, 0}), 100, 1100},
 		"lost to the end":                             {proxy, after2s(10), after2s(0, [2]int{60, 10}), 100, none},
 		"nobody calls any more":                       {proxy, after2s(10), after2s(0, [2]int{1, 10}, [2]int{59, 0}), 100, none},

@@ -140,7 +140,7 @@ func (h here) obey(ctx context.Context, c standCommand) standAnswer {
 	case c.Usage:
 		answer.Usage = map[string]cluster.Usage{}
 		for _, role := range []string{part.Proxy, part.Gateway, part.Control} {
-			answer.Usage[role] = h.used(role)
+			answer.Usage[role], _ = h.used(role) // here it cannot fail
 		}
 	case c.Losses:
 		answer.Losses = h.losses()

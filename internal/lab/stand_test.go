@@ -69,7 +69,7 @@ func TestAStandThatIsLostIsALoss(t *testing.T) {
 	if len(lost) != 1 || !strings.Contains(lost[0], "stand-0") || !strings.Contains(lost[0], "died") {
 		t.Errorf("losses: %q", lost)
 	}
-	if used := up.used(part.Proxy); used.CPU != 0 || used.MaxRSS != 0 {
+	if used, err := up.used(part.Proxy); err == nil {
 		t.Errorf("one that is gone used %+v", used)
 	}
 	if up.resetUsage() == nil || up.close() == nil {

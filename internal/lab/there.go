@@ -119,7 +119,10 @@ func (s *stand) exchange(ctx context.Context, line any, number int) (standAnswer
 // died says how a stand ended that should have gone on.
 func (s *stand) died(err error) error {
 	s.Kill()
-	return fmt.Errorf("%s, which keeps what stands before the backends, died: %w; its last lines:\n%s", s.Name(), errors.Join(s.Err(), err), s.Log())
+	if err = errors.Join(s.Err(), err); err == nil {
+		err = errors.New("it ended without an answer")
+	}
+	return fmt.Errorf("%s, which keeps what stands before the backends, died: %w; its last lines:\n%s", s.Name(), err, s.Log())
 }
 
 // all does something with every stand at the same time.
@@ -178,10 +181,9 @@ func (t there) resetUsage() error {
 	})
 }
 
-// used leaves out a stand that cannot be asked: its end is a loss.
-func (t there) used(role string) (u cluster.Usage) {
+func (t there) used(role string) (u cluster.Usage, err error) {
 	var mu sync.Mutex
-	_ = t.all(func(s *stand) error {
+	err = t.all(func(s *stand) error {
 		a, err := s.command(context.Background(), standCommand{Usage: true})
 		mu.Lock()
 		defer mu.Unlock()
@@ -189,7 +191,7 @@ func (t there) used(role string) (u cluster.Usage) {
 		u.Connections = append(u.Connections, a.Usage[role].Connections...)
 		return err
 	})
-	return u
+	return u, err
 }
 
 func (t there) losses() (all []string) {

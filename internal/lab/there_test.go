@@ -200,7 +200,7 @@ defaults:
   workload: {greet: {}}
   server: {replicas: 2}
   caller: {warmup: 10}
-  load: {open: {rate: 50, duration: 3s}}
+  load: {open: {rate: 50, duration: 7s}}
 arms:
   haproxy: {route: haproxy}
   none: {route: direct}
@@ -225,7 +225,7 @@ rounds: 1
 	for _, counts := range haproxy.Trials[0].Timeline.Backends {
 		last = max(last, len(counts))
 	}
-	if last < 25 {
-		t.Errorf("its last call was answered in interval %d of 30: it did not come back", last)
+	if last < 65 {
+		t.Errorf("its last call was answered in interval %d of 70: it did not come back", last)
 	}
 }

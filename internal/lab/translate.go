@@ -39,6 +39,7 @@ func specOf(c experiment.Config) cluster.Spec {
 		CPUs:     c.Server.CPUs,
 		Memory:   uint64(c.Server.Memory),
 		Mesh:     way.Mesh,
+		NodePort: way.NodePort,
 	}
 }
 

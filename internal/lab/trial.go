@@ -10,7 +10,6 @@ import (
 	"rpclab/internal/experiment"
 	"rpclab/internal/measure"
 	"rpclab/internal/result"
-	"rpclab/internal/route/part"
 )
 
 // measure runs one trial: servers, a warm caller, the load with its events, and what
@@ -36,6 +35,7 @@ func (l *lab) measure(ctx context.Context, t experiment.Trial) (trial result.Tri
 		if trial.Failed != "" {
 			trial.Lost = f.losses() // perhaps because of them
 		}
+		c.stop()                                           // calls end before what they go through
 		if remains := f.standing.close(); remains != nil { // no reason to lose what was measured
 			trial.Lost = append(trial.Lost, fmt.Sprintf("what stood before the backends is not gone: %v", remains))
 		}
@@ -52,20 +52,23 @@ func (l *lab) measure(ctx context.Context, t experiment.Trial) (trial result.Tri
 // load makes one load of a trial, which may take so long, and says what came of it.
 func (l *lab) load(ctx context.Context, trial result.Trial, t experiment.Trial, c *crew, f field, o order, most time.Duration) (result.Trial, error) {
 	servers := f.servers
-	if err := f.resetUsage(); err != nil {
+	if err := f.standing.resetUsage(); err != nil { // it died, perhaps of the load before
+		return failedTrial(ctx, trial, err)
+	}
+	if err := servers.ResetUsage(); err != nil {
 		return trial, err
 	}
 	history := follow(servers.Endpoints())
 	defer history.stop()
 	before := l.lookAround()
 	o.Watch = l.Progress != nil
-	start, err := c.begin(ctx, o)
+	limit, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	start, err := c.begin(limit, o)
 	if err != nil {
 		return failedTrial(ctx, trial, err)
 	}
 	acts := stage(ctx, f, t.Events, start)
-	limit, cancel := context.WithTimeout(ctx, most)
-	defer cancel()
 	parts, err := c.measurements(limit)
 	done := acts()
 	if err != nil {
@@ -77,7 +80,11 @@ func (l *lab) load(ctx context.Context, trial result.Trial, t experiment.Trial, 
 	}
 	after := l.lookAround()
 	trial.Lost = f.losses()
-	used, proxies, gateways, control := servers.Usage(), f.standing.used(part.Proxy), f.standing.used(part.Gateway), f.standing.used(part.Control)
+	used := servers.Usage()
+	proxies, gateways, control, err := f.spent()
+	if err != nil {
+		return failedTrial(ctx, trial, fmt.Errorf("what stands before the backends cannot say what it used: %w", err))
+	}
 	if !l.Remote { // else this machine is not where it was
 		trial.Machine = after.since(before, seen.CPU+total(used)+proxies.CPU+gateways.CPU+control.CPU)
 	}

@@ -1,10 +1,11 @@
 package pace
 
 // Share is what caller i (from 0) of n makes of a load, so that all of them together make
-// the whole: calls, users and the bound in flight are dealt out evenly, what is over to
-// the first. Of a rate, each makes every n-th call; at random (Poisson), each draws from a
-// seed of its own, since the sum of independent Poisson processes is one. A share is empty
-// where there is less to deal out than there are callers.
+// the whole: users, the calls of a burst and the bound in flight are dealt out evenly, what
+// is over to the first, and calls of users go with these. Of a rate, each makes every n-th
+// call; at random (Poisson), each draws from a seed of its own, since the sum of
+// independent Poisson processes is one. There have to be as many users as callers, and as
+// many calls as users: a share of none is no share.
 func (s Spec) Share(i, n int) Spec {
 	switch {
 	case s.Burst != nil:
@@ -12,7 +13,8 @@ func (s Spec) Share(i, n int) Spec {
 	case s.Closed != nil:
 		c := *s.Closed
 		c.Users = part(c.Users, i, n)
-		c.Calls = part(c.Calls, uint64(i), uint64(n))
+		before, all := uint64(i*(s.Closed.Users/n)+min(i, s.Closed.Users%n)), uint64(s.Closed.Users)
+		c.Calls = s.Closed.Calls*(before+uint64(c.Users))/all - s.Closed.Calls*before/all
 		return Spec{Closed: &c}
 	case s.Rate != nil:
 		r := *s.Rate
@@ -25,7 +27,7 @@ func (s Spec) Share(i, n int) Spec {
 }
 
 // part is the i-th (from 0) of n parts of a whole.
-func part[N int | uint64](whole, i, n N) N {
+func part(whole, i, n int) int {
 	share := whole / n
 	if i < whole%n {
 		share++

@@ -88,3 +88,24 @@ func TestSharesOfAPoissonProcessAreOneTogether(t *testing.T) {
 		}
 	}
 }
+
+// Users of all shares end at about the same time, and none has no bound.
+func TestCallsGoWithTheirUsers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 64).Draw(t, "callers")
+		whole := pace.Closed{Users: rapid.IntRange(n, 1000).Draw(t, "users")}
+		whole.Calls = uint64(rapid.IntRange(whole.Users, 100_000).Draw(t, "calls"))
+		var users int
+		var calls uint64
+		for i := range n {
+			share := pace.Spec{Closed: &whole}.Share(i, n).Closed
+			users, calls = users+share.Users, calls+share.Calls
+			if fair := float64(whole.Calls) * float64(share.Users) / float64(whole.Users); share.Calls == 0 || math.Abs(float64(share.Calls)-fair) >= 1 {
+				t.Fatalf("caller %d has %d of %d users and %d of %d calls", i, share.Users, whole.Users, share.Calls, whole.Calls)
+			}
+		}
+		if users != whole.Users || calls != whole.Calls {
+			t.Fatalf("%d users and %d calls in all, of %+v", users, calls, whole)
+		}
+	})
+}

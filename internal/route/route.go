@@ -47,6 +47,8 @@ type Route struct {
 	// Mesh is the service mesh whose proxies stand beside callers and backends, as
 	// [cluster.Spec] has it; empty: none.
 	Mesh string
+	// NodePort says that calls come in by a port that every node opens.
+	NodePort bool
 	// Stand starts what stands between callers and backends; nil: nothing does.
 	Stand Stand
 	Open  Open

@@ -94,7 +94,7 @@ var routes = []Route{
 	{
 		Name: "nodeport",
 		Doc:  "every new connection goes to a port of one node, which takes it to a random ready backend, perhaps on another node",
-		Only: kubernetes,
+		Only: kubernetes, NodePort: true,
 		Open: openNodePort,
 	},
 	{

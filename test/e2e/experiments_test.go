@@ -151,7 +151,7 @@ func TestWhatStandsBetweenCanDieInMidRun(t *testing.T) {
 			if err := os.WriteFile(file, []byte(`
 experiment: killed
 question: What becomes of calls when what stands between dies?
-defaults: {workload: {greet: {}}, caller: {timeout: 2s}, load: {open: {rate: 200, duration: 5s}}}
+defaults: {workload: {greet: {}}, caller: {timeout: 2s}, load: {open: {rate: 200, duration: 9s}}}
 arms: `+c.arms+`
 rounds: 1
 events: [{at: 1s, `+event+`: true}]
@@ -171,7 +171,7 @@ events: [{at: 1s, `+event+`: true}]
 				// In the last two seconds, calls are answered again.
 				var late uint64
 				for _, line := range trial.Timeline.Backends {
-					for i := 30; i < len(line); i++ {
+					for i := 70; i < len(line); i++ {
 						late += line[i]
 					}
 				}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
@@ -25,7 +27,8 @@ var ErrPods = errors.New("pods do not become ready")
 func (c *Cluster) awaitPods(ctx context.Context, name string, wanted int, done func() (bool, error)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, longest, fmt.Errorf("nothing happened for %s", longest))
 	defer cancel()
-	since := map[string]time.Time{} // troubles, by kind
+	since := map[string]time.Time{}       // troubles, by kind
+	before := failed(c.look.podsOf(name)) // whose places others are taking
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -34,7 +37,8 @@ func (c *Cluster) awaitPods(ctx context.Context, name string, wanted int, done f
 			return err
 		}
 		pods := c.look.podsOf(name)
-		all := diagnose(pods, c.look.warningsOf(name), c.namespace)
+		pods = slices.DeleteFunc(pods, func(p *corev1.Pod) bool { return before[p.UID] })
+		all := diagnose(pods, current(pods, c.look.warningsOf(name), c.look.pullsOf(name), wanted), c.namespace)
 		if lasts := persist(since, all, time.Now()); len(lasts) > 0 {
 			return fmt.Errorf("%s: %w (%s):\n%s%s", name, ErrPods, c.stand(name, pods, wanted), texts(lasts), c.lastLines(ctx, pods))
 		}
@@ -49,6 +53,17 @@ func (c *Cluster) awaitPods(ctx context.Context, name string, wanted int, done f
 			return fmt.Errorf("%s: %w: %w (%s)", name, ErrPods, context.Cause(ctx), c.stand(name, pods, wanted))
 		}
 	}
+}
+
+// failed are the pods that have ended badly and do not come back.
+func failed(pods []*corev1.Pod) map[types.UID]bool {
+	all := map[types.UID]bool{}
+	for _, p := range pods {
+		if p.Status.Phase == corev1.PodFailed {
+			all[p.UID] = true
+		}
+	}
+	return all
 }
 
 // persist remembers since when each trouble is there, and gives those that have lasted.

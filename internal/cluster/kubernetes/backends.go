@@ -61,7 +61,12 @@ func backends(p place, name string, spec cluster.Spec) []object {
 		},
 	}
 	objects := []object{deployment}
-	for _, s := range []struct{ name, kind string }{{name, ""}, {headless(name), "headless"}, {name + "-nodeport", "nodeport"}} {
+	services := []struct{ name, kind string }{{name, ""}, {headless(name), "headless"}}
+	if spec.NodePort {
+		services = append(services, struct{ name, kind string }{nodePort(name), "nodeport"})
+		objects = append(objects, served(p.meta(nodePort(name), chosen), chosen))
+	}
+	for _, s := range services {
 		spec := corev1.ServiceSpec{Selector: chosen, Ports: []corev1.ServicePort{
 			{Name: "grpc", Port: servicePort, TargetPort: intstr.FromInt32(servicePort), Protocol: corev1.ProtocolTCP}}}
 		switch s.kind {
@@ -74,6 +79,9 @@ func backends(p place, name string, spec cluster.Spec) []object {
 	}
 	return objects
 }
+
+// nodePort is the name of the service that nodes take calls for.
+func nodePort(name string) string { return name + "-nodeport" }
 
 // headless is the name of the service whose DNS records are the pods themselves.
 func headless(name string) string { return name + "-headless" }

@@ -12,7 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"rpclab/internal/agent"
 	"rpclab/internal/cluster"
 )
 
@@ -49,7 +48,7 @@ func (d *deployment) bury(r *replica) {
 		case <-d.ctx.Done():
 			return
 		}
-		if calls, ok := r.orders.Final(); ok {
+		if calls, ok := r.orders.Final(); ok && calls >= r.began {
 			d.mu.Lock()
 			d.books.served[r.pod.Name] = calls - r.began
 			d.mu.Unlock()
@@ -131,18 +130,22 @@ func (d *deployment) ResetUsage() error {
 	var mu sync.Mutex
 	d.every(func(r *replica) {
 		var err error
-		if p := r.attended(); p != nil {
+		p := r.attended()
+		if p != nil {
 			ctx, cancel := context.WithTimeout(context.Background(), asking)
 			defer cancel()
 			err = p.ResetUsage(ctx)
 		}
+		r.mu.Lock()
+		r.used = cluster.Usage{}
+		r.mu.Unlock()
 		calls, ok := r.count()
 		d.mu.Lock()
 		r.began, r.counted = calls, ok
 		d.mu.Unlock()
 		mu.Lock()
 		defer mu.Unlock()
-		if err != nil && !errors.Is(err, agent.ErrLost) {
+		if err != nil && r.attended() == p { // else it ended, or the way to it did
 			errs = append(errs, err)
 		}
 	})
@@ -177,7 +180,7 @@ func (d *deployment) Served() map[string]uint64 {
 		d.mu.Unlock()
 		mu.Lock()
 		defer mu.Unlock()
-		if ok && counted {
+		if ok && counted && calls >= began { // else the container was started anew meanwhile
 			served[r.name()] = calls - began
 		}
 	})
@@ -213,7 +216,8 @@ func (d *deployment) Losses() []string {
 	losses := slices.Clone(d.books.losses)
 	d.mu.Unlock()
 	look := d.cluster.look
-	for _, t := range diagnose(look.podsOf(d.name), look.warningsOf(d.name), d.cluster.namespace) {
+	pods := look.podsOf(d.name)
+	for _, t := range diagnose(pods, current(pods, look.warningsOf(d.name), look.pullsOf(d.name), d.spec.Replicas), d.cluster.namespace) {
 		losses = append(losses, strings.ReplaceAll(t.text, "\n", "; "))
 	}
 	return losses
@@ -251,9 +255,7 @@ func (d *deployment) unheard() bool {
 		}
 		select {
 		case <-p.Done():
-			if !errors.Is(p.Err(), agent.ErrLost) {
-				return true
-			}
+			return true // also where its agent was killed with it
 		default:
 		}
 	}

@@ -107,7 +107,10 @@ func (d *deployment) serve(ctx context.Context) error {
 		VIP:  fmt.Sprintf("%s.%s.svc.cluster.local.", d.name, namespace), // whole: no search path is tried first
 		API:  "https://kubernetes.default.svc",
 	}
-	open, err := d.cluster.api.client.CoreV1().Services(namespace).Get(ctx, d.name+"-nodeport", metav1.GetOptions{})
+	if !d.spec.NodePort {
+		return nil
+	}
+	open, err := d.cluster.api.client.CoreV1().Services(namespace).Get(ctx, nodePort(d.name), metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("find the node port: %w", explain(err, namespace))
 	}
@@ -192,11 +195,11 @@ func (d *deployment) Remove() error {
 	ctx, cancel := context.WithTimeout(context.Background(), goneWithin)
 	defer cancel()
 	d.abandon()
-	uncordoned := d.cluster.cordons.undo()
+	uncordoned := d.cluster.cordons.undo(d.cluster.namespace)
 	client, namespace := d.cluster.api.client, d.cluster.namespace
 	background := metav1.DeletePropagationBackground
 	errs := []error{uncordoned, gone(client.AppsV1().Deployments(namespace).Delete(ctx, d.name, metav1.DeleteOptions{PropagationPolicy: &background}))}
-	for _, service := range []string{d.name, headless(d.name), d.name + "-nodeport"} {
+	for _, service := range []string{d.name, headless(d.name), nodePort(d.name)} {
 		errs = append(errs, gone(client.CoreV1().Services(namespace).Delete(ctx, service, metav1.DeleteOptions{})))
 	}
 	for ctx.Err() == nil {

@@ -97,10 +97,31 @@ func endOf(t *corev1.ContainerStateTerminated) string {
 	return said
 }
 
-func newestFirst(events []*corev1.Event) []*corev1.Event {
-	when := func(e *corev1.Event) int64 {
-		return max(e.LastTimestamp.UnixNano(), e.EventTime.UnixNano(), e.CreationTimestamp.UnixNano())
+// current leaves out warnings that have passed, for events stay for an hour: of pods that
+// came on to get their image since, and that pods could not be made, once all are there.
+func current(pods []*corev1.Pod, warnings, pulls []*corev1.Event, wanted int) []*corev1.Event {
+	live := 0
+	for _, p := range pods {
+		if p.DeletionTimestamp == nil && p.Status.Phase != corev1.PodFailed {
+			live++
+		}
 	}
+	return slices.DeleteFunc(slices.Clone(warnings), func(e *corev1.Event) bool {
+		if e.InvolvedObject.Kind != "Pod" {
+			return e.Reason == "FailedCreate" && live >= wanted
+		}
+		return slices.ContainsFunc(pulls, func(later *corev1.Event) bool {
+			return later.InvolvedObject.Name == e.InvolvedObject.Name && when(later) > when(e)
+		})
+	})
+}
+
+// when an event was seen last, in nanoseconds.
+func when(e *corev1.Event) int64 {
+	return max(e.LastTimestamp.UnixNano(), e.EventTime.UnixNano(), e.CreationTimestamp.UnixNano())
+}
+
+func newestFirst(events []*corev1.Event) []*corev1.Event {
 	sorted := slices.Clone(events)
 	slices.SortStableFunc(sorted, func(a, b *corev1.Event) int { return cmp.Compare(when(b), when(a)) })
 	return sorted

@@ -37,7 +37,6 @@ func foundation(namespace, run, token string) []object {
 			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: watcher},
 			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: watcher, Namespace: namespace}}},
 		within(meta("within")),
-		served(meta("nodeport")),
 	}
 }
 
@@ -51,11 +50,11 @@ func within(meta metav1.ObjectMeta) *networkingv1.NetworkPolicy {
 }
 
 // served lets calls reach the port of backends by way of nodes, whose addresses nobody
-// knows beforehand: kubelets that probe, and node ports.
-func served(meta metav1.ObjectMeta) *networkingv1.NetworkPolicy {
+// knows beforehand. A node may always talk to its own pods, so kubelets need no leave.
+func served(meta metav1.ObjectMeta, chosen map[string]string) *networkingv1.NetworkPolicy {
 	port, tcp := intstr.FromInt32(servicePort), corev1.ProtocolTCP
 	return &networkingv1.NetworkPolicy{ObjectMeta: meta, Spec: networkingv1.NetworkPolicySpec{
-		PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{labelRole: backend}},
+		PodSelector: metav1.LabelSelector{MatchLabels: chosen},
 		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
 		Ingress:     []networkingv1.NetworkPolicyIngressRule{{Ports: []networkingv1.NetworkPolicyPort{{Protocol: &tcp, Port: &port}}}},
 	}}

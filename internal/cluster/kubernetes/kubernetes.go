@@ -51,8 +51,11 @@ func New(ctx context.Context, api *API, o Options) (*Cluster, error) {
 		return nil, err
 	}
 	o.Progress("looking for runs whose owner died")
-	if _, err := api.Clean(ctx, Dead); err != nil {
-		return nil, fmt.Errorf("remove what earlier runs left: %w", err)
+	if err := api.reap(ctx); err != nil { // somebody else's: no reason not to run
+		o.Progress(fmt.Sprintf("what an earlier run left stays: %v", err))
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
 	c := &Cluster{
 		Options: o, api: api, namespace: prefix + o.ID, token: newToken(),
@@ -92,11 +95,14 @@ func (c *Cluster) Close() error {
 	for _, d := range all {
 		d.abandon()
 	}
-	uncordoned := c.cordons.undo()
+	uncordoned := c.cordons.undo(c.namespace)
 	c.cancel()
 	c.tasks.Wait()
 	if c.look != nil {
 		c.look.close()
+	}
+	if c.cordons.some() { // only the namespace knows which
+		return fmt.Errorf("%w\nNamespace %s stays until then: `rpclab clean --all` tries again", uncordoned, c.namespace)
 	}
 	return errors.Join(uncordoned, c.api.removeNamespace(c.namespace, c.Progress))
 }

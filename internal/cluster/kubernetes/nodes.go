@@ -44,37 +44,71 @@ func (c *cordons) add(ctx context.Context, namespace, node string) error {
 		return nil
 	}
 	noted := append(slices.Clone(c.nodes), node)
-	body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, noteCordoned, strings.Join(noted, ","))
-	_, err = c.api.client.CoreV1().Namespaces().Patch(ctx, namespace, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
-	if err != nil {
-		return explain(err, namespace)
+	if err := c.write(ctx, namespace, noted); err != nil {
+		return err
 	}
 	c.nodes = noted
-	return c.api.cordon(ctx, node, true)
+	if err := c.api.cordon(ctx, node, true); err != nil {
+		return fmt.Errorf("close node %s to new pods: %w", node, explain(err, ""))
+	}
+	return nil
 }
 
-// undo opens all of them.
-func (c *cordons) undo() error {
+// undo opens all of them, and forgets those that are open: what others do to them later is
+// not ours.
+func (c *cordons) undo(namespace string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if len(c.nodes) == 0 {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
+	var closed []string
 	var errs []error
 	for _, node := range c.nodes {
-		errs = append(errs, c.api.cordon(ctx, node, false))
+		if err := c.api.open(ctx, node); err != nil {
+			errs, closed = append(errs, err), append(closed, node)
+		}
 	}
-	c.nodes = nil
-	return errors.Join(errs...)
+	c.nodes = closed
+	return errors.Join(append(errs, c.write(ctx, namespace, closed))...)
+}
+
+// write notes in the namespace which nodes are closed.
+func (c *cordons) write(ctx context.Context, namespace string, nodes []string) error {
+	body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, noteCordoned, strings.Join(nodes, ","))
+	_, err := c.api.client.CoreV1().Namespaces().Patch(ctx, namespace, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
+	return explain(err, namespace)
+}
+
+// some says whether a node is still closed.
+func (c *cordons) some() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.nodes) > 0
+}
+
+// open lets pods on a node again; one that is no more is no error.
+func (a *API) open(ctx context.Context, node string) error {
+	if err := gone(a.cordon(ctx, node, false)); err != nil {
+		return fmt.Errorf("node %s is still closed to new pods: %w\nOpen it by `kubectl uncordon %s`", node, explain(err, ""), node)
+	}
+	return nil
 }
 
 // cordon closes a node to new pods, or opens it.
 func (a *API) cordon(ctx context.Context, node string, closed bool) error {
 	body := fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, closed)
 	_, err := a.client.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
-	if err != nil {
-		return fmt.Errorf("cordon node %s (%t): %w", node, closed, explain(err, ""))
-	}
-	return nil
+	return err
+}
+
+// node is where the pod runs; empty: nowhere yet.
+func (r *replica) node() string {
+	r.deployment.mu.Lock()
+	defer r.deployment.mu.Unlock()
+	return r.pod.Spec.NodeName
 }
 
 // Cordon closes the nodes of the n oldest ready backends to new pods, until the deployment
@@ -94,7 +128,7 @@ func (d *deployment) Drain(ctx context.Context, n int) ([]string, error) {
 	}
 	var there []*replica
 	for _, r := range d.active() {
-		if slices.Contains(nodes, r.pod.Spec.NodeName) {
+		if slices.Contains(nodes, r.node()) {
 			there = append(there, r)
 		}
 	}
@@ -111,7 +145,7 @@ func (d *deployment) Drain(ctx context.Context, n int) ([]string, error) {
 // closeNodes cordons n nodes that have backends.
 func (d *deployment) closeNodes(ctx context.Context, n int) (nodes []string, err error) {
 	for _, r := range d.active() {
-		if at := r.pod.Spec.NodeName; at != "" && !slices.Contains(nodes, at) && len(nodes) < n {
+		if at := r.node(); at != "" && !slices.Contains(nodes, at) && len(nodes) < n {
 			nodes = append(nodes, at)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // removal is how long a namespace may take to go.
@@ -23,6 +24,9 @@ type Left struct {
 	Owner     string // who ran it, and where
 	Began     time.Time
 	Dead      bool // its owner's heartbeat has stopped
+
+	object corev1.Namespace
+	beat   string // the version of its lease
 }
 
 // Dead chooses the namespaces of runs whose owner died.
@@ -31,54 +35,103 @@ func Dead(l Left) bool { return l.Dead }
 // Clean removes the namespaces of runs that are chosen, and returns them when they are
 // gone.
 func (a *API) Clean(ctx context.Context, choose func(Left) bool) ([]Left, error) {
-	all, err := a.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: mine("")})
-	if err != nil {
-		return nil, explain(err, "")
-	}
-	var chosen []Left
-	var errs []error
-	for _, ns := range all.Items {
-		left := a.left(ctx, ns)
-		if !choose(left) {
-			continue
-		}
-		chosen = append(chosen, left)
-		a.uncordonFor(ctx, &ns)
-		errs = append(errs, a.beginRemoval(ctx, ns.Name))
-	}
+	chosen, err := a.clear(ctx, choose)
+	errs := []error{err}
 	for _, left := range chosen {
 		errs = append(errs, a.awaitRemoval(ctx, left.Namespace, func(string) {}))
 	}
 	return chosen, errors.Join(errs...)
 }
 
-// left says whose a namespace is, and whether he lives. One whose lease cannot be read is
-// as old as itself.
+// reap begins to remove the namespaces of runs whose owner died, and does not wait.
+func (a *API) reap(ctx context.Context) error {
+	_, err := a.clear(ctx, Dead)
+	return err
+}
+
+// clear begins to remove the namespaces that are chosen, and returns those that will go.
+func (a *API) clear(ctx context.Context, choose func(Left) bool) (going []Left, err error) {
+	all, err := a.survey(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, left := range all {
+		if !choose(left) {
+			continue
+		}
+		if err := a.openFor(ctx, &left.object); err != nil { // only the namespace knows which nodes
+			errs = append(errs, err)
+			continue
+		}
+		if err := a.beginRemoval(ctx, left.Namespace, left.object.UID); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		going = append(going, left)
+	}
+	return going, errors.Join(errs...)
+}
+
+// survey is what runs left, and what belongs to those that go on. Clocks of two machines
+// differ, so an owner is dead whose heartbeat is old by ours, and who does not beat either
+// while we look.
+func (a *API) survey(ctx context.Context) ([]Left, error) {
+	list, err := a.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: mine("")})
+	if err != nil {
+		return nil, explain(err, "")
+	}
+	var all []Left
+	suspects := false
+	for _, ns := range list.Items {
+		l := a.left(ctx, ns)
+		all, suspects = append(all, l), suspects || l.Dead
+	}
+	if !suspects {
+		return all, nil
+	}
+	select {
+	case <-time.After(3 * heartbeat):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	for i, l := range all {
+		all[i].Dead = l.Dead && a.left(ctx, l.object).beat == l.beat
+	}
+	return all, nil
+}
+
+// left says whose a namespace is, and whether he seems dead. One whose lease cannot be read
+// may live; one that is going has nothing left to be done for it.
 func (a *API) left(ctx context.Context, ns corev1.Namespace) Left {
-	l := Left{Namespace: ns.Name, Run: ns.Labels[labelRun], Owner: ns.Annotations[noteOwner], Began: ns.CreationTimestamp.Time}
+	l := Left{
+		Namespace: ns.Name, Run: ns.Labels[labelRun], Owner: ns.Annotations[noteOwner], Began: ns.CreationTimestamp.Time, object: ns,
+	}
 	last := l.Began
 	lease, err := a.client.CoordinationV1().Leases(ns.Name).Get(ctx, leaseName, metav1.GetOptions{})
 	switch {
 	case err == nil && lease.Spec.RenewTime != nil:
-		last = lease.Spec.RenewTime.Time
+		last, l.beat = lease.Spec.RenewTime.Time, lease.ResourceVersion
 	case err != nil && !apierrors.IsNotFound(err):
-		return l // it may live
+		return l
 	}
 	ttl, err := time.ParseDuration(ns.Annotations[noteLifetime])
 	if err != nil {
 		ttl = lifetime
 	}
-	l.Dead = time.Since(last) > ttl
+	l.Dead = ns.DeletionTimestamp == nil && time.Since(last) > ttl
 	return l
 }
 
-// uncordonFor lets pods on the nodes again that a run had cordoned.
-func (a *API) uncordonFor(ctx context.Context, ns *corev1.Namespace) {
+// openFor lets pods on the nodes again that a run had closed.
+func (a *API) openFor(ctx context.Context, ns *corev1.Namespace) error {
+	var errs []error
 	for node := range strings.SplitSeq(ns.Annotations[noteCordoned], ",") {
 		if node != "" {
-			_ = a.cordon(ctx, node, false) // the namespace goes all the same
+			errs = append(errs, a.open(ctx, node))
 		}
 	}
+	return errors.Join(errs...)
 }
 
 // removeNamespace removes a namespace and returns when it is gone, also when the run was
@@ -86,16 +139,20 @@ func (a *API) uncordonFor(ctx context.Context, ns *corev1.Namespace) {
 func (a *API) removeNamespace(name string, progress func(string)) error {
 	ctx, cancel := context.WithTimeout(context.Background(), removal)
 	defer cancel()
-	if err := a.beginRemoval(ctx, name); err != nil {
+	if err := a.beginRemoval(ctx, name, ""); err != nil {
 		return err
 	}
 	return a.awaitRemoval(ctx, name, progress)
 }
 
 // beginRemoval asks for a namespace to go, with its pods at once: nobody waits for their
-// answers.
-func (a *API) beginRemoval(ctx context.Context, name string) error {
-	err := a.client.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{})
+// answers. With a uid it is that one, and no other that got its name meanwhile.
+func (a *API) beginRemoval(ctx context.Context, name string, uid types.UID) error {
+	var options metav1.DeleteOptions
+	if uid != "" {
+		options.Preconditions = &metav1.Preconditions{UID: &uid}
+	}
+	err := a.client.CoreV1().Namespaces().Delete(ctx, name, options)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"context"
+	"errors"
 	"io"
 	"sync"
 	"syscall"
@@ -53,6 +54,11 @@ func (r *replica) tend() {
 				d.cluster.look.tell()
 				select {
 				case <-p.Done():
+					if !errors.Is(p.Err(), agent.ErrLost) { // another process counts from 0
+						d.mu.Lock()
+						r.counted = false
+						d.mu.Unlock()
+					}
 				case <-d.ctx.Done():
 					p.Detach()
 				}

@@ -92,7 +92,8 @@ type forwarded struct {
 	once    sync.Once
 }
 
-// listen waits for the kubelet to say what went wrong, and ends the connection then.
+// listen waits for the kubelet to say what went wrong, and ends the connection then. Where
+// nothing did, data that is under way still arrives: it has an end of its own.
 func (f *forwarded) listen(errors io.Reader) {
 	message, err := io.ReadAll(errors)
 	if len(message) > 0 {
@@ -100,7 +101,9 @@ func (f *forwarded) listen(errors io.Reader) {
 	}
 	f.wrong = err
 	close(f.over)
-	f.Close()
+	if err != nil {
+		f.Close()
+	}
 }
 
 func (f *forwarded) Read(p []byte) (int, error) {
