@@ -46,10 +46,10 @@ func GoldenFile(t *testing.T, path, got string) {
 	}
 }
 
-// Await polls until ok, or fails the test after 20 s.
+// Await polls until ok, or fails the test after a minute.
 func Await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	AwaitFor(t, 20*time.Second, what, ok)
+	AwaitFor(t, time.Minute, what, ok)
 }
 
 // AwaitFor polls until ok, or fails the test after so long.

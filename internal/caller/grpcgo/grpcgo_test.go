@@ -53,7 +53,7 @@ func serve(t *testing.T, server *workload.Server) (target caller.Target, connect
 }
 
 func job(channels caller.Channels) caller.Job {
-	return caller.Job{Channels: channels, Timeout: 5 * time.Second, Workload: workload.Spec{Greet: &workload.Greet{}}}
+	return caller.Job{Channels: channels, Timeout: time.Minute, Workload: workload.Spec{Greet: &workload.Greet{}}}
 }
 
 func run(t *testing.T, j caller.Job, target caller.Target, calls int) measure.Measurement {
@@ -111,6 +111,7 @@ func TestFailedCallsHaveACodeAndAMessage(t *testing.T) {
 	if m := run(t, j, slow, 3); m.Errors["DEADLINE_EXCEEDED"] != 3 || m.Samples["DEADLINE_EXCEEDED"] == "" {
 		t.Errorf("a slow server: errors %v, samples %v", m.Errors, m.Samples)
 	}
+	j.Timeout = time.Minute
 	nobody := caller.Target{URI: "passthrough:///127.0.0.1:1"}
 	if m := run(t, j, nobody, 3); m.Errors["UNAVAILABLE"] != 3 || !strings.Contains(m.Samples["UNAVAILABLE"], "refused") {
 		t.Errorf("nobody there: errors %v, samples %v", m.Errors, m.Samples)

@@ -85,12 +85,12 @@ func TestMessagesOnStreamsAreCalls(t *testing.T) {
 func TestAStreamStaysWithItsBackend(t *testing.T) {
 	target, grow := growing(t)
 	s := opened(t, streaming(0), target)
-	load(t, s, pace.Burst{Calls: 10})
+	load(t, s, pace.Sequence(10)) // one after the other, over one stream
 	grow()
-	if m := load(t, s, pace.Closed{Users: 10, Calls: 100}); m.Backends["a"] != 100 {
+	if m := load(t, s, pace.Sequence(100)); m.Backends["a"] != 100 {
 		t.Errorf("answered %v, failed %v", m.Backends, m.Errors)
 	}
-	streams := 10
+	streams := 0
 	testkit.Await(t, "new streams go to the new backend", func() bool {
 		streams += 10
 		return load(t, s, pace.Burst{Calls: streams}).Backends["b"] > 0
@@ -134,9 +134,13 @@ func TestMessagesInFlightFailWithTheirStreamAndNoOthers(t *testing.T) {
 	s := opened(t, streaming(0), target)
 	load(t, s, pace.Burst{Calls: 5})
 
-	server.Suffer(workload.Ailment{Slow: time.Minute})
-	time.AfterFunc(50*time.Millisecond, cut)
-	if m := load(t, s, pace.Burst{Calls: 3}); m.Errors["UNAVAILABLE"] != 3 {
+	server.Suffer(workload.Ailment{Slow: time.Hour})
+	begun := count(t, server)
+	inFlight := make(chan measure.Measurement, 1)
+	go func() { inFlight <- load(t, s, pace.Burst{Calls: 3}) }()
+	testkit.Await(t, "the server has all three", func() bool { return count(t, server) == begun+3 })
+	cut()
+	if m := <-inFlight; m.Errors["UNAVAILABLE"] != 3 {
 		t.Errorf("in flight: answered %v, failed %v %v", m.Backends, m.Errors, m.Samples)
 	}
 	server.Suffer(workload.Ailment{})
