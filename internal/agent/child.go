@@ -29,12 +29,12 @@ type child struct {
 	out     *os.File
 	over    chan struct{} // closed when it is gone
 
-	mu        sync.Mutex
-	asked     bool   // to end
-	oomKills  uint64 // of the container, before
-	baseline  time.Duration
-	throttled time.Duration // of the container, before
-	peak      uint64        // of memory, the last time that it was looked at
+	mu       sync.Mutex
+	asked    bool   // to end
+	oomKills uint64 // of the container, before
+	baseline time.Duration
+	before   measure.Processors // of the node and the container
+	peak     uint64             // of memory, the last time that it was looked at
 }
 
 func (a *Agent) start(args []string) (*child, error) {
@@ -45,7 +45,7 @@ func (a *Agent) start(args []string) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &child{out: out, over: make(chan struct{}), oomKills: measure.OOMKills(), throttled: measure.LookAtProcessors().Throttled}
+	c := &child{out: out, over: make(chan struct{}), oomKills: measure.OOMKills(), before: measure.LookAtProcessors()}
 	c.process, err = a.orphans.sparing(func() (*process.Process, error) {
 		return process.Start(process.Spec{Args: args, Stdout: in, Log: a.Stderr})
 	})
@@ -159,14 +159,15 @@ func (c *child) look() time.Duration {
 
 // usage is what the program used since the last reset.
 func (c *child) usage(reset bool) *rpclabv1.UsageReply {
-	cpu, throttled := c.look(), measure.LookAtProcessors().Throttled
+	cpu, now := c.look(), measure.LookAtProcessors()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	around := now.Since(c.before)
 	used := &rpclabv1.UsageReply{
-		CpuNs: int64(cpu - c.baseline), MaxRss: c.peak, ThrottledNs: int64(throttled - c.throttled), Log: c.process.Log(),
+		CpuNs: int64(cpu - c.baseline), MaxRss: c.peak, ThrottledNs: int64(around.Throttled), Stolen: around.StolenShare(), Log: c.process.Log(),
 	}
 	if reset {
-		c.baseline, c.throttled = cpu, throttled
+		c.baseline, c.before = cpu, now
 		select {
 		case <-c.process.Done():
 		default:

@@ -15,6 +15,8 @@ type Usage struct {
 	MaxRSS uint64        // peak of resident memory, bytes
 	// Throttled is how long its container had to wait for its quota of CPU.
 	Throttled time.Duration
+	// Stolen is the share that a hypervisor took of what all processes of the node wanted.
+	Stolen float64
 }
 
 // Usage asks what the program used. After its end it fails: its agent may be gone.
@@ -33,7 +35,7 @@ func (p *Process) usage(ctx context.Context, r *rpclabv1.UsageRequest) (Usage, e
 	if err != nil {
 		return Usage{}, fmt.Errorf("usage of %s: %w", p.place.Name, err)
 	}
-	return Usage{CPU: time.Duration(used.CpuNs), MaxRSS: used.MaxRss, Throttled: time.Duration(used.ThrottledNs)}, nil
+	return Usage{CPU: time.Duration(used.CpuNs), MaxRSS: used.MaxRss, Throttled: time.Duration(used.ThrottledNs), Stolen: used.Stolen}, nil
 }
 
 // Ended is how a program ended that did not exit with 0.

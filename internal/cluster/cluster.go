@@ -103,6 +103,11 @@ type Nodes interface {
 type Usage struct {
 	CPU    time.Duration // user and system time
 	MaxRSS uint64        // peak of resident memory, bytes
+	// Throttled is how long its container waited because its quota of CPU was used up, and
+	// Stolen which share a hypervisor took of what all processes of its node wanted; 0 on
+	// this machine, whose own looks say both of it as a whole.
+	Throttled time.Duration
+	Stolen    float64
 	// Connections is how many connections each worker of a proxy took since it began; nil:
 	// it is none, or does not say.
 	Connections []uint64

@@ -117,6 +117,7 @@ func merge(arm *result.Arm) error {
 func spend(sum *result.Usage, u result.Usage, calls uint64) {
 	sum.CPU += u.CPU * float64(calls)
 	sum.RSS = max(sum.RSS, u.RSS)
+	sum.ThrottledMS += u.ThrottledMS
 }
 
 // mostSkew is how far apart callers may begin, in milliseconds.
@@ -139,6 +140,9 @@ func warnings(arm result.Arm) []string {
 				all = append(all, fmt.Sprintf("%s, round %d: %s was not done: %s", place(arm), t.Round, e.What, e.Error))
 			}
 		}
+	}
+	if why := byOwnLimit(arm); why != "" {
+		all = append(all, place(arm)+": "+why)
 	}
 	return all
 }

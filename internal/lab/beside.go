@@ -2,9 +2,9 @@ package lab
 
 import (
 	"os"
-	"runtime"
 	"time"
 
+	"rpclab/internal/cluster"
 	"rpclab/internal/measure"
 	"rpclab/internal/result"
 )
@@ -20,10 +20,6 @@ func (l *lab) lookAround() look {
 	return look{l.Processors(), own}
 }
 
-// leastStolen is what has to be gone before it says anything of neighbours: a short
-// trial, which wakes up all the time, makes a third of a processor out of late wake-ups.
-const leastStolen = 500 * time.Millisecond
-
 // since is what others had of the processors after an earlier look, in which caller
 // and servers used so much; nil where the system does not tell.
 func (l look) since(earlier look, used time.Duration) *result.Beside {
@@ -33,15 +29,29 @@ func (l look) since(earlier look, used time.Duration) *result.Beside {
 		return nil
 	}
 	own := used + l.lab - earlier.lab
-	// A hypervisor counts every wake-up from sleep as a little stolen: of next to nothing
-	// wanted that would be most, so it is a share of one processor at the least.
-	wanted := max(p.Stolen+p.Busy, all/time.Duration(runtime.NumCPU()))
-	if p.Stolen < leastStolen {
-		p.Stolen = 0
-	}
 	return &result.Beside{
-		Stolen: share(p.Stolen, wanted), Throttled: share(p.Throttled, p.Throttled+own), Others: share(p.Busy-own, all),
+		Stolen: p.StolenShare(), Throttled: share(p.Throttled, p.Throttled+own), Others: new(share(p.Busy-own, all)),
 	}
+}
+
+// overNodes is what others had of the processors of many machines, by what callers, backends
+// and what stands between say of their own: of what was stolen the largest share. A quota
+// that the experiment gives its backends is no other's.
+func overNodes(callers measure.Measurement, backends map[string]cluster.Usage, limited bool, between ...cluster.Usage) *result.Beside {
+	b := &result.Beside{Stolen: callers.Stolen}
+	waited, had := callers.Throttled, callers.CPU
+	for _, u := range backends {
+		b.Stolen = max(b.Stolen, u.Stolen)
+		if !limited {
+			waited, had = waited+u.Throttled, had+u.CPU
+		}
+	}
+	for _, u := range between {
+		b.Stolen = max(b.Stolen, u.Stolen)
+		waited, had = waited+u.Throttled, had+u.CPU
+	}
+	b.Throttled = share(waited, waited+had)
+	return b
 }
 
 // share is how much of the whole a part is, from 0 on.

@@ -26,7 +26,7 @@ func TestWhatIsTakenIsAShareOfWhatWasWanted(t *testing.T) {
 		"not alone": {measure.Processors{Busy: rest + 2*own, Throttled: own}, 0, 0.5, (rest + own).Seconds() / (rest + 2*own).Seconds()},
 	} {
 		b := look{c.did, 100 * time.Millisecond}.since(look{}, 400*time.Millisecond)
-		for what, pair := range map[string][2]float64{"stolen": {b.Stolen, c.stolen}, "throttled": {b.Throttled, c.throttled}, "others": {b.Others, c.others}} {
+		for what, pair := range map[string][2]float64{"stolen": {b.Stolen, c.stolen}, "throttled": {b.Throttled, c.throttled}, "others": {*b.Others, c.others}} {
 			if math.Abs(pair[0]-pair[1]) > 1e-9 {
 				t.Errorf("%s: %s is %.3f, want %.3f", name, what, pair[0], pair[1])
 			}

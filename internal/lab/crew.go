@@ -138,7 +138,7 @@ func (c *crew) each(start time.Time, parts []measure.Measurement) (all []result.
 	for i, m := range parts {
 		one := result.Caller{
 			Name: c.workers[i].Name(), StartMS: ms(m.Started.Sub(start) + m.Began), Calls: m.Calls, Errors: m.Errors, Backends: m.Backends,
-			Resources: usagePerCall(m.CPU, m.MaxRSS, m.Calls),
+			Resources: usagePerCall(usageOf(m), m.Calls),
 		}
 		if m.Elapsed > 0 {
 			one.Rate = float64(m.Calls) / m.Elapsed.Seconds()

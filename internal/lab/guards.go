@@ -117,21 +117,46 @@ func bySteps(m metric, a, b result.Arm) string {
 }
 
 // byOthers is about the processors that the machine's owner gave to somebody else.
-func byOthers(_ metric, _ result.Document, arm result.Arm) string {
+func byOthers(_ metric, d result.Document, arm result.Arm) string {
 	var stolen, throttled []float64
 	for _, t := range arm.Trials {
 		if t.Machine != nil {
 			stolen, throttled = append(stolen, t.Machine.Stolen), append(throttled, t.Machine.Throttled)
 		}
 	}
+	machine, limit := "machine", "the CPU limit of the control group"
+	if d.Cluster == "kubernetes" {
+		machine, limit = "cluster", "the CPU limit that the cluster gives its pods (LimitRange)"
+	}
 	var why []string
 	if s := verdict.Median(stolen); s > mostStolen {
-		why = append(why, fmt.Sprintf("other machines on this hardware had %.0f %% of the processors' time that was wanted in trials of %s (steal): use a quieter machine", 100*s, arm.Name))
+		why = append(why, fmt.Sprintf("other machines on this hardware had %.0f %% of the processors' time that was wanted in trials of %s (steal): use a quieter %s", 100*s, arm.Name, machine))
 	}
 	if q := verdict.Median(throttled); q > mostThrottled {
-		why = append(why, fmt.Sprintf("trials of %s were throttled: a quota took %.0f %% of the processors' time that they wanted; raise the CPU limit of the control group", arm.Name, 100*q))
+		why = append(why, fmt.Sprintf("trials of %s were throttled: a quota took %.0f %% of the processors' time that they wanted; raise %s", arm.Name, 100*q, limit))
 	}
 	return strings.Join(why, "; ")
+}
+
+// byOwnLimit is about the quota that the experiment gives its backends: it may be the
+// question, so what was decided stands.
+func byOwnLimit(arm result.Arm) string {
+	server, _ := arm.Config["server"].(map[string]any)
+	cpus, _ := server["cpus"].(float64)
+	if cpus == 0 {
+		return ""
+	}
+	var throttled []float64
+	for _, t := range arm.Trials {
+		used := t.Resources.Server
+		had := used.CPU * float64(t.Calls) / 1e3
+		throttled = append(throttled, used.ThrottledMS/max(used.ThrottledMS+had, 1e-6))
+	}
+	q := verdict.Median(throttled)
+	if !(q > mostThrottled) {
+		return ""
+	}
+	return fmt.Sprintf("its servers were throttled: their quota (server.cpus: %v) took %.0f %% of the processors' time that they wanted; unless that is what is asked, raise server.cpus", cpus, 100*q)
 }
 
 // doubtControls takes the decisions on a metric in a cell back in which a control was

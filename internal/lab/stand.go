@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"rpclab/internal/cluster"
+	"rpclab/internal/measure"
 	"rpclab/internal/process"
 	"rpclab/internal/route/part"
 )
@@ -101,14 +102,18 @@ func Stand(ctx context.Context, in io.Reader, out io.Writer, self []string) (err
 	if err := say.Encode(standAnswer{Stands: &standing}); err != nil {
 		return err
 	}
+	began := measure.LookAtProcessors()
 	for {
 		select {
 		case c, more := <-commands:
 			if !more {
 				return drained(garbled)
 			}
+			if c.Reset {
+				began = measure.LookAtProcessors()
+			}
 			closed = c.Close
-			if err := say.Encode(h.obey(ctx, c)); err != nil || closed {
+			if err := say.Encode(h.obey(ctx, c).around(began)); err != nil || closed {
 				return err
 			}
 		case <-ctx.Done():
@@ -116,6 +121,23 @@ func Stand(ctx context.Context, in io.Reader, out io.Writer, self []string) (err
 		}
 	}
 }
+
+// around adds to what each role used what became of the container since then; they share it,
+// so the first one that is there has its throttling.
+func (a standAnswer) around(began measure.Processors) standAnswer {
+	now := measure.LookAtProcessors().Since(began)
+	for _, role := range roles {
+		if u := a.Usage[role]; u.MaxRSS > 0 {
+			u.Throttled, u.Stolen = now.Throttled, now.StolenShare()
+			a.Usage[role] = u
+			break
+		}
+	}
+	return a
+}
+
+// roles are those of what can stand before backends.
+var roles = []string{part.Proxy, part.Gateway, part.Control}
 
 // drained is the error in a channel that may have one.
 func drained(errs <-chan error) error {
@@ -139,7 +161,7 @@ func (h here) obey(ctx context.Context, c standCommand) standAnswer {
 		err = h.resetUsage()
 	case c.Usage:
 		answer.Usage = map[string]cluster.Usage{}
-		for _, role := range []string{part.Proxy, part.Gateway, part.Control} {
+		for _, role := range roles {
 			answer.Usage[role], _ = h.used(role) // here it cannot fail
 		}
 	case c.Losses:

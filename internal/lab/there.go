@@ -188,6 +188,7 @@ func (t there) used(role string) (u cluster.Usage, err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		u.CPU, u.MaxRSS = u.CPU+a.Usage[role].CPU, u.MaxRSS+a.Usage[role].MaxRSS
+		u.Throttled, u.Stolen = u.Throttled+a.Usage[role].Throttled, max(u.Stolen, a.Usage[role].Stolen)
 		u.Connections = append(u.Connections, a.Usage[role].Connections...)
 		return err
 	})

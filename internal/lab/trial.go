@@ -85,28 +85,36 @@ func (l *lab) load(ctx context.Context, trial result.Trial, t experiment.Trial, 
 	if err != nil {
 		return failedTrial(ctx, trial, fmt.Errorf("what stands before the backends cannot say what it used: %w", err))
 	}
-	if !l.Remote { // else this machine is not where it was
-		trial.Machine = after.since(before, seen.CPU+total(used)+proxies.CPU+gateways.CPU+control.CPU)
+	if l.Remote { // this machine is not where it was
+		trial.Machine = overNodes(seen, used, t.Config.Server.CPUs > 0, proxies, gateways, control)
+	} else {
+		trial.Machine = after.since(before, seen.CPU+total(used).CPU+proxies.CPU+gateways.CPU+control.CPU)
+		seen.Throttled = 0 // which was all of them
 	}
 	if f.gateway == "" { // a request of its counts for every backend that its calls reached
 		trial.Wasted = wasted(servers.Served(), seen.Backends)
 	}
-	trial.Resources.Proxy = usagePerCall(proxies.CPU, proxies.MaxRSS, seen.Calls)
+	trial.Resources.Proxy = usagePerCall(proxies, seen.Calls)
 	trial.ProxyConnections = proxies.Connections
-	trial.Resources.Gateway = usagePerCall(gateways.CPU, gateways.MaxRSS, seen.Calls)
-	trial.Resources.Control = usagePerCall(control.CPU, control.MaxRSS, seen.Calls)
+	trial.Resources.Gateway = usagePerCall(gateways, seen.Calls)
+	trial.Resources.Control = usagePerCall(control, seen.Calls)
 	if trial.Callers, err = c.each(start, parts); err != nil {
 		return trial, err
 	}
 	return fill(trial, t, seen, used, history.stop(), done), nil
 }
 
-// total is the processors' time that all servers used.
-func total(used map[string]cluster.Usage) (cpu time.Duration) {
+// total is what all servers used, of memory what the largest did.
+func total(used map[string]cluster.Usage) (all cluster.Usage) {
 	for _, u := range used {
-		cpu += u.CPU
+		all.CPU, all.Throttled, all.MaxRSS = all.CPU+u.CPU, all.Throttled+u.Throttled, max(all.MaxRSS, u.MaxRSS)
 	}
-	return cpu
+	return all
+}
+
+// usageOf is what callers used.
+func usageOf(m measure.Measurement) cluster.Usage {
+	return cluster.Usage{CPU: m.CPU, MaxRSS: m.MaxRSS, Throttled: m.Throttled}
 }
 
 // longest is how long a caller may take over a load before it is given up: as if
@@ -196,14 +204,12 @@ func fill(trial result.Trial, t experiment.Trial, seen measure.Measurement, used
 		trial.Backends[id] = calls
 	}
 	trial.Timeline = timeline(seen, history)
-	trial.Resources.Client = usagePerCall(seen.CPU, seen.MaxRSS, seen.Calls)
+	trial.Resources.Client = usagePerCall(usageOf(seen), seen.Calls)
 	trial.Servers = map[string]result.ServerUsage{}
-	var peak uint64
 	for id, u := range used {
-		trial.Servers[id] = result.ServerUsage{CPUMS: ms(u.CPU), RSS: u.MaxRSS}
-		peak = max(peak, u.MaxRSS)
+		trial.Servers[id] = result.ServerUsage{CPUMS: ms(u.CPU), RSS: u.MaxRSS, ThrottledMS: ms(u.Throttled)}
 	}
-	trial.Resources.Server = usagePerCall(total(used), peak, seen.Calls)
+	trial.Resources.Server = usagePerCall(total(used), seen.Calls)
 	trial.Events = outcomes(acts, seen, history)
 	trial.Limited = limited(t.Config.Load, trial)
 	trial.Groups = groups(trial.Backends, len(t.Events) > 0, seen, history)
@@ -229,10 +235,10 @@ func timeline(seen measure.Measurement, history []cluster.Snapshot) *result.Time
 	return line
 }
 
-func usagePerCall(cpu time.Duration, rss, calls uint64) result.Usage {
-	u := result.Usage{RSS: rss}
+func usagePerCall(used cluster.Usage, calls uint64) result.Usage {
+	u := result.Usage{RSS: used.MaxRSS, ThrottledMS: ms(used.Throttled)}
 	if calls > 0 {
-		u.CPU = float64(cpu.Nanoseconds()) / 1e3 / float64(calls)
+		u.CPU = float64(used.CPU.Nanoseconds()) / 1e3 / float64(calls)
 	}
 	return u
 }

@@ -171,14 +171,16 @@ func (o order) load(ctx context.Context, session caller.Session, say func(any) e
 	if o.Watch {
 		cue.Seen = func(s measure.Snapshot) { _ = say(report{Snapshot: &s}) } // who is not there will miss more
 	}
+	before := measure.LookAtProcessors()
 	recorder, started, err := session.Run(ctx, plan, cue)
 	if err != nil {
 		return m, err
 	}
+	around := measure.LookAtProcessors().Since(before)
 	if m, err = recorder.Measurement(); err != nil {
 		return m, err
 	}
-	m.Started = started
+	m.Started, m.Throttled, m.Stolen = started, around.Throttled, around.StolenShare()
 	m.MaxRSS, err = measure.MaxRSS(os.Getpid())
 	return m, err
 }

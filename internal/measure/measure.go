@@ -64,6 +64,11 @@ type Measurement struct {
 	Told     []Told                   `json:"told"`
 	CPU      time.Duration            `json:"cpu"` // of the caller, user and system
 	MaxRSS   uint64                   `json:"max_rss"`
+	// Throttled is how long the caller's container waited because its quota of CPU was used
+	// up, and Stolen which share a hypervisor took of what all processes of its machine
+	// wanted; of several callers the sum, and the largest.
+	Throttled time.Duration `json:"throttled,omitempty"`
+	Stolen    float64       `json:"stolen,omitempty"`
 }
 
 // Timeline counts calls by [Interval].

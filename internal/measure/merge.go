@@ -36,6 +36,8 @@ func Merge(all []Measurement) (Measurement, error) {
 		m.Late += one.Late
 		m.CPU += one.CPU
 		m.MaxRSS += one.MaxRSS
+		m.Throttled += one.Throttled
+		m.Stolen = max(m.Stolen, one.Stolen)
 		addCounts(m.Errors, one.Errors)
 		addCounts(m.Backends, one.Backends)
 		for code, text := range one.Samples {

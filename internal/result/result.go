@@ -167,14 +167,6 @@ type Trial struct {
 	Groups [][]uint64 `json:"groups,omitempty"`
 }
 
-// Beside is how much of the machine's processors others had in a trial. What was taken
-// is a share of what was wanted: idle processors do not make up for it.
-type Beside struct {
-	Stolen    float64 `json:"stolen"`    // by other machines on the same hardware, of what all processes wanted, but of one processor at the least
-	Throttled float64 `json:"throttled"` // by the quota of a control group that the run is in, of what the run wanted
-	Others    float64 `json:"others"`    // by processes that are not the lab's, of all the processors' time
-}
-
 // Timeline counts what ended in each interval of a trial.
 type Timeline struct {
 	IntervalMS int64               `json:"interval_ms"`
@@ -227,12 +219,18 @@ type Resources struct {
 type Usage struct {
 	CPU float64 `json:"cpu_us_per_call"`
 	RSS uint64  `json:"rss_max_bytes"`
+	// ThrottledMS is how long, in milliseconds, the parties' containers waited because their
+	// quotas of CPU were used up: the sum over containers, their processors and, of an arm,
+	// its trials. 0: they did not, or were in none of their own, as on one machine.
+	ThrottledMS float64 `json:"throttled_ms,omitempty"`
 }
 
 // ServerUsage is what one backend used in one trial.
 type ServerUsage struct {
 	CPUMS float64 `json:"cpu_ms"` // user and system time
 	RSS   uint64  `json:"rss_max_bytes"`
+	// ThrottledMS is how long its container waited for its quota of CPU, in milliseconds.
+	ThrottledMS float64 `json:"throttled_ms,omitempty"`
 }
 
 // Verdict compares arm A with arm B on one metric in one cell.

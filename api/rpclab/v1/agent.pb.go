@@ -564,11 +564,13 @@ func (x *UsageRequest) GetReset_() bool {
 }
 
 type UsageReply struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	CpuNs         int64                  `protobuf:"varint,1,opt,name=cpu_ns,json=cpuNs,proto3" json:"cpu_ns,omitempty"`                   // user and system time since the last reset, or the start
-	MaxRss        uint64                 `protobuf:"varint,2,opt,name=max_rss,json=maxRss,proto3" json:"max_rss,omitempty"`                // peak of resident memory since then, bytes
-	ThrottledNs   int64                  `protobuf:"varint,3,opt,name=throttled_ns,json=throttledNs,proto3" json:"throttled_ns,omitempty"` // that the container waited since then for its quota of CPU
-	Log           string                 `protobuf:"bytes,4,opt,name=log,proto3" json:"log,omitempty"`                                     // last lines of standard error, up to 4 KiB
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	CpuNs       int64                  `protobuf:"varint,1,opt,name=cpu_ns,json=cpuNs,proto3" json:"cpu_ns,omitempty"`                   // user and system time since the last reset, or the start
+	MaxRss      uint64                 `protobuf:"varint,2,opt,name=max_rss,json=maxRss,proto3" json:"max_rss,omitempty"`                // peak of resident memory since then, bytes
+	ThrottledNs int64                  `protobuf:"varint,3,opt,name=throttled_ns,json=throttledNs,proto3" json:"throttled_ns,omitempty"` // that the container waited since then for its quota of CPU
+	Log         string                 `protobuf:"bytes,4,opt,name=log,proto3" json:"log,omitempty"`                                     // last lines of standard error, up to 4 KiB
+	// Share that a hypervisor took since then of what all processes of the node wanted.
+	Stolen        float64 `protobuf:"fixed64,5,opt,name=stolen,proto3" json:"stolen,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -631,6 +633,13 @@ func (x *UsageReply) GetLog() string {
 	return ""
 }
 
+func (x *UsageReply) GetStolen() float64 {
+	if x != nil {
+		return x.Stolen
+	}
+	return 0
+}
+
 var File_rpclab_v1_agent_proto protoreflect.FileDescriptor
 
 const file_rpclab_v1_agent_proto_rawDesc = "" +
@@ -665,13 +674,14 @@ const file_rpclab_v1_agent_proto_rawDesc = "" +
 	"\vSignalReply\"6\n" +
 	"\fUsageRequest\x12\x10\n" +
 	"\x03pid\x18\x01 \x01(\x03R\x03pid\x12\x14\n" +
-	"\x05reset\x18\x02 \x01(\bR\x05reset\"q\n" +
+	"\x05reset\x18\x02 \x01(\bR\x05reset\"\x89\x01\n" +
 	"\n" +
 	"UsageReply\x12\x15\n" +
 	"\x06cpu_ns\x18\x01 \x01(\x03R\x05cpuNs\x12\x17\n" +
 	"\amax_rss\x18\x02 \x01(\x04R\x06maxRss\x12!\n" +
 	"\fthrottled_ns\x18\x03 \x01(\x03R\vthrottledNs\x12\x10\n" +
-	"\x03log\x18\x04 \x01(\tR\x03log2\xb8\x01\n" +
+	"\x03log\x18\x04 \x01(\tR\x03log\x12\x16\n" +
+	"\x06stolen\x18\x05 \x01(\x01R\x06stolen2\xb8\x01\n" +
 	"\x05Agent\x12:\n" +
 	"\x06Attend\x12\x14.rpclab.v1.ToProcess\x1a\x16.rpclab.v1.FromProcess(\x010\x01\x12:\n" +
 	"\x06Signal\x12\x18.rpclab.v1.SignalRequest\x1a\x16.rpclab.v1.SignalReply\x127\n" +

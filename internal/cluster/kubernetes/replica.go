@@ -154,7 +154,7 @@ func (r *replica) sample() cluster.Usage {
 		defer cancel()
 		if used, err := p.Usage(ctx); err == nil {
 			r.mu.Lock()
-			r.used = cluster.Usage{CPU: used.CPU, MaxRSS: used.MaxRSS}
+			r.used = cluster.Usage{CPU: used.CPU, MaxRSS: used.MaxRSS, Throttled: used.Throttled, Stolen: used.Stolen}
 			r.mu.Unlock()
 		}
 	}
