@@ -1,20 +1,27 @@
-# make check is the fast part, for while you work; make test is everything but cluster-test.
-.PHONY: run check test tools proxies conformance-tools dashboards-tools bench bench-peers bench-aa generate cluster-up cluster-down cluster-test
+# make check is the fast part, for while you work; make test is everything.
+.PHONY: run check lint test tools proxies conformance-tools dashboards-tools bench bench-peers bench-aa generate cluster-up cluster-down cluster-test
+
+# All but the tests of make test, each of which needs more than Go and the proxies.
+PLAIN = $(shell go list ./... | grep -v -e /test/e2e -e /test/conformance -e /test/dashboards -e /test/cluster -e /test/kube)
 
 run: ; go run ./cmd/rpclab run channels --quick
 
-check: tools proxies
+check: lint proxies
+	go test -short $(PLAIN)
+
+lint: tools
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt would change:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	go vet ./...
 	GOOS=darwin go vet ./...
-	go test -short $$(go list ./... | grep -v -e /test/e2e -e /test/conformance -e /test/dashboards -e /test/cluster -e /test/kube)
 
-test: check conformance-tools dashboards-tools
-	go test -race -count=1 -timeout 40m ./internal/... ./test/house/... ./api/... ./experiments/...
-	go test -count=1 -timeout 40m ./cmd/... $$(go list ./test/... | grep -v -e /test/conformance -e /test/dashboards -e /test/cluster -e /test/kube)
-	go test -count=1 -timeout 15m ./test/conformance
-	go test -count=1 -timeout 5m ./test/dashboards
+# A test that failed runs once more: docs/decisions/0016-twice.md.
+test: lint proxies conformance-tools dashboards-tools
+	test/run.sh "$(PLAIN)" -race -timeout 40m
+	test/run.sh ./test/e2e -timeout 40m
+	test/run.sh ./test/conformance -timeout 15m
+	test/run.sh ./test/dashboards -timeout 5m
 	go test -count=1 -timeout 30m ./internal/verdict -run 'Coverage|Power' -sims 5000
+	$(MAKE) cluster-test
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./internal/...
@@ -38,11 +45,10 @@ dashboards-tools: ; @test/dashboards/tools.sh
 cluster-up: ; @go run ./test/cluster up
 cluster-down: ; @go run ./test/cluster down
 
-# Tests on a cluster of their own, which ends with them. Its first build takes 6 to 15 minutes.
-# They join make test when they have been green from a cold cache, three times in a row.
-cluster-test:
-	go run ./test/cluster with --name test -- go test -count=1 -timeout 20m ./test/kube/...
-	go test -count=1 -timeout 15m ./test/cluster
+# Tests on a cluster of their own, which ends with them. Its first build takes ten minutes.
+cluster-test: tools
+	go run ./test/cluster with --name test -- test/run.sh ./test/kube/... -timeout 30m
+	test/run.sh ./test/cluster -timeout 15m
 
 # Go, and a C compiler for the race detector; modules come into Go's own cache.
 tools:
