@@ -25,18 +25,23 @@ func foundation(namespace, run, token string) []object {
 	meta := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: marks(run)}
 	}
-	no := false
-	return []object{
+	seeing := rbacv1.PolicyRule{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: []string{"get", "list", "watch"}}
+	return append(account(meta(watcher), seeing),
 		&corev1.Secret{ObjectMeta: meta(secretName), StringData: map[string]string{"token": token}},
-		&corev1.ServiceAccount{ObjectMeta: meta(plain), AutomountServiceAccountToken: &no},
-		&corev1.ServiceAccount{ObjectMeta: meta(watcher), AutomountServiceAccountToken: &no},
-		&rbacv1.Role{ObjectMeta: meta(watcher), Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: []string{"get", "list", "watch"}},
-		}},
-		&rbacv1.RoleBinding{ObjectMeta: meta(watcher),
-			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: watcher},
-			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: watcher, Namespace: namespace}}},
+		&corev1.ServiceAccount{ObjectMeta: meta(plain), AutomountServiceAccountToken: new(bool)},
 		within(meta("within")),
+	)
+}
+
+// account is a service account that may do this in its namespace. Pods say themselves
+// whether they want its token.
+func account(meta metav1.ObjectMeta, rules ...rbacv1.PolicyRule) []object {
+	return []object{
+		&corev1.ServiceAccount{ObjectMeta: meta, AutomountServiceAccountToken: new(bool)},
+		&rbacv1.Role{ObjectMeta: meta, Rules: rules},
+		&rbacv1.RoleBinding{ObjectMeta: meta,
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: meta.Name, Namespace: meta.Namespace}}},
 	}
 }
 

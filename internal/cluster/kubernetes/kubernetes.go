@@ -76,7 +76,8 @@ func (c *Cluster) settle(ctx context.Context) error {
 		return err
 	}
 	c.tasks.Go(c.keepAlive)
-	if err := c.api.apply(ctx, foundation(c.namespace, c.ID, c.token)...); err != nil {
+	all := append(foundation(c.namespace, c.ID, c.token), reaping(c.place())...)
+	if err := c.api.apply(ctx, all...); err != nil {
 		return err
 	}
 	var err error

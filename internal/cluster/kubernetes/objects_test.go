@@ -38,6 +38,7 @@ func TestTheObjectsOfARunAreThese(t *testing.T) {
 	}
 	crew := cluster.Crew{Name: "caller", Count: 2, Args: []string{"caller"}, Sidecar: []string{"stand"}}
 	testkit.Golden(t, "foundation.yaml", document(t, foundation(here.namespace, here.run, "token")...))
+	testkit.Golden(t, "reaper.yaml", document(t, reaping(here)...))
 	testkit.Golden(t, "backends.yaml", document(t, backends(here, "greeter-1", spec)...))
 	testkit.Golden(t, "crew.yaml", document(t, crewJob(here, "caller-2", crew)))
 }

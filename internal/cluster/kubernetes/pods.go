@@ -76,7 +76,7 @@ func needs(cpus float64, memory uint64) corev1.ResourceRequirements {
 
 // podSpec is what all pods have in common.
 func podSpec(account string, grace int64, containers ...corev1.Container) corev1.PodSpec {
-	yes, user, mode, talks := true, int64(nobody), int32(0o440), account == watcher
+	yes, user, mode, talks := true, int64(nobody), int32(0o440), account != plain
 	return corev1.PodSpec{
 		ServiceAccountName: account, AutomountServiceAccountToken: &talks,
 		EnableServiceLinks:            new(bool),
