@@ -25,7 +25,8 @@ func cleanCommand() *cobra.Command {
 		Short: "Remove what runs left on a Kubernetes",
 		Long: `Removes the namespaces of runs whose owner died, as every run does when it
 begins, and opens the nodes that such a run had closed. A run lives while it
-renews its lease.`,
+renews its lease. A pod of each run, its reaper, does the same a minute after
+its owner died, but for nodes.`,
 		Example: `  rpclab clean                      of runs that died
   rpclab clean --all                of every run, also of those that go on
   rpclab clean --older-than 24h     of runs that died and began long ago`,
