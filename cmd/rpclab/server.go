@@ -5,10 +5,13 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"rpclab/internal/nearest"
 	"rpclab/internal/process"
 	"rpclab/internal/workload"
 )
@@ -20,11 +23,17 @@ func serverCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "server",
 		Short: "Run one server under test",
-		Long: `Serves rpclab.v1.Greeter, Fibonacci and Counter with gRPC health and reflection
-until it is told to stop (SIGTERM or SIGINT); then it drains.`,
-		Example: `  rpclab server --listen 127.0.0.1:50051 --delay 500ms`,
+		Long: `Serves rpclab.v1.Greeter, Fibonacci, Counter, Chain and OrderService with gRPC
+health and reflection, or over REST, until it is told to stop (SIGTERM or
+SIGINT); then it drains.`,
+		Example: `  rpclab server --listen 127.0.0.1:50051 --delay 500ms
+  rpclab server --model rest
+  curl -d '{"value": 1}' http://127.0.0.1:50051/increase`,
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := checkModel(c.Flags(), server.Model); err != nil {
+				return err
+			}
 			if _, err := process.MaxFiles(); err != nil {
 				return err
 			}
@@ -57,7 +66,9 @@ until it is told to stop (SIGTERM or SIGINT); then it drains.`,
 	flags.StringVar(&listen, "listen", "127.0.0.1:50051", "`address` to listen on")
 	flags.StringVar(&metrics, "metrics", "", "`address` at which Prometheus finds /metrics; of :PORT, on the host of --listen (default: none)")
 	flags.StringVar(&server.ID, "id", hostname(), "identity that every answer carries")
+	flags.StringVar(&server.Model, "model", workload.GRPC, "grpc, or rest: JSON over HTTP/1.1 and HTTP/2 in clear text")
 	flags.DurationVar(&server.Delay, "delay", 0, "wait before every answer")
+	flags.DurationVar(&server.Spread, "spread", 0, "wait up to this longer before an order is taken, at random")
 	flags.IntVar(&server.Workers, "workers", 0, "calls that it works on at once, while others queue (default: all)")
 	flags.DurationVar(&server.MaxAge, "max-age", 0, "after this, some 10 % more or less, a connection is told to go (default: never)")
 	flags.DurationVar(&server.AgeGrace, "age-grace", 0, "how long its calls may go on then (default: as long as they take)")
@@ -66,6 +77,22 @@ until it is told to stop (SIGTERM or SIGINT); then it drains.`,
 	flags.BoolVar(&supervised, "supervised", false, "take orders on standard input, and end when it does")
 	_ = flags.MarkHidden("supervised")
 	return command
+}
+
+// checkModel refuses what a model has not.
+func checkModel(flags *pflag.FlagSet, model string) error {
+	if !slices.Contains(workload.Models, model) {
+		return usage{fmt.Errorf("--model %s: there is no such model%s", model, nearest.Suggest(model, workload.Models))}
+	}
+	if model == workload.GRPC {
+		return nil
+	}
+	for _, name := range []string{"metrics", "max-age", "age-grace", "report-load"} {
+		if flags.Changed(name) {
+			return usage{fmt.Errorf("--%s goes with --model %s alone", name, workload.GRPC)}
+		}
+	}
+	return nil
 }
 
 func hostname() string {

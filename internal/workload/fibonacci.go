@@ -35,6 +35,7 @@ func (f Fibonacci) unary() (Unary, error) {
 	of := func(call uint64) int { return f.From + int(call%count) }
 	return Unary{
 		Method: rpclabv1.Fibonacci_Compute_FullMethodName,
+		Path:   "/fibonacci",
 		Request: func(call uint64) proto.Message {
 			return &rpclabv1.FibonacciRequest{N: uint32(of(call))}
 		},

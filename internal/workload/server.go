@@ -18,10 +18,22 @@ import (
 	rpclabv1 "rpclab/api/rpclab/v1"
 )
 
+// The models of a [Server].
+const (
+	GRPC = "grpc"
+	REST = "rest" // JSON over HTTP/1.1 and HTTP/2 in clear text
+)
+
+// Models are all of them.
+var Models = []string{GRPC, REST}
+
 // Server is one backend: the Go server under test, with health and reflection.
 type Server struct {
 	ID    string        // the identity that every answer carries
+	Model string        // how it is built, one of [Models]; empty: the first
 	Delay time.Duration // before every answer
+	// Spread is up to how much longer it waits before it takes an order, drawn anew for each.
+	Spread time.Duration
 	// Workers is how many calls it works on at once, while others queue; 0: all.
 	Workers int
 	Drain   time.Duration // how long it still accepts calls once it is told to stop
@@ -56,6 +68,9 @@ func (s *Server) ready() {
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	s.ready()
 	defer s.flaps.end()
+	if s.Model == REST {
+		return s.serveREST(ctx, listener)
+	}
 	options, end := s.observed()
 	defer end()
 	if s.ReportLoad {
@@ -66,6 +81,8 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	rpclabv1.RegisterGreeterServer(server, greeter{id: s.ID, delay: s.Delay})
 	rpclabv1.RegisterFibonacciServer(server, fibonacci{id: s.ID})
 	rpclabv1.RegisterCounterServer(server, &counter{id: s.ID})
+	rpclabv1.RegisterChainServer(server, chain{})
+	rpclabv1.RegisterOrderServiceServer(server, orders{delay: s.Delay, spread: s.Spread})
 	healthv1.RegisterHealthServer(server, s.health)
 	reflection.Register(server)
 
@@ -77,9 +94,14 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
 	case <-ctx.Done():
 	}
+	s.drain()
+	server.GracefulStop()
+	return <-failed
+}
+
+// drain says NOT_SERVING and returns when no further call needs to be accepted.
+func (s *Server) drain() {
 	s.health.Shutdown()
 	s.Log.Info("draining", "id", s.ID, "for", s.Drain.String())
 	time.Sleep(s.Drain)
-	server.GracefulStop()
-	return <-failed
 }

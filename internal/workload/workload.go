@@ -17,6 +17,8 @@ type Spec struct {
 	Greet     *Greet     `json:"greet,omitempty"`
 	Fibonacci *Fibonacci `json:"fibonacci,omitempty"`
 	Increment *Increment `json:"increment,omitempty"`
+	Increase  *Increase  `json:"increase,omitempty"`
+	Orders    *Orders    `json:"orders,omitempty"`
 }
 
 // work is what each workload says of itself.
@@ -33,8 +35,12 @@ func (s Spec) work() (work, error) {
 		return s.Fibonacci, nil
 	case s.Increment != nil:
 		return s.Increment, nil
+	case s.Increase != nil:
+		return s.Increase, nil
+	case s.Orders != nil:
+		return s.Orders, nil
 	}
-	return nil, errors.New("a workload has to be named: greet, fibonacci or increment")
+	return nil, errors.New("a workload has to be named: greet, fibonacci, increment, increase or orders")
 }
 
 // Unary is a workload as a caller sees it.
@@ -43,6 +49,8 @@ type Unary struct {
 	// Stream is the method that answers the same requests as messages of a stream;
 	// empty: there is none. Its header carries the identity.
 	Stream string
+	// Path is where a POST of the request as JSON gets the reply as JSON; empty: nowhere.
+	Path string
 	// Constant says that every call has the same request, and a backend the same answer.
 	Constant bool
 	// Request is call n's message; it may be shared by calls and is not to be changed.

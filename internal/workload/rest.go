@@ -1,0 +1,116 @@
+package workload
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+)
+
+// Header is the HTTP header in which every answer carries the identity of its backend.
+const Header = "Rpclab-Backend"
+
+// largestBody is what a request may have, bytes: an order of the most articles.
+const largestBody = 16 << 20
+
+// serveREST answers the workloads as JSON over HTTP/1.1 and HTTP/2 in clear text, by the
+// same functions as gRPC.
+func (s *Server) serveREST(ctx context.Context, listener net.Listener) error {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
+	server := &http.Server{Handler: s.rest(), Protocols: &protocols, ReadHeaderTimeout: 10 * time.Second}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	s.Log.Info("serving", "id", s.ID, "address", listener.Addr().String())
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
+	case <-ctx.Done():
+	}
+	s.drain()
+	if err := server.Shutdown(context.Background()); err != nil {
+		return err
+	}
+	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// rest is the workloads' paths.
+func (s *Server) rest() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("POST /greet", post(s, greeter{id: s.ID, delay: s.Delay}.SayHello))
+	mux.Handle("POST /fibonacci", post(s, fibonacci{id: s.ID}.Compute))
+	mux.Handle("POST /increase", post(s, chain{}.Increase))
+	mux.Handle("POST /orders", post(s, orders{delay: s.Delay, spread: s.Spread}.PlaceOrder))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
+		answer, err := s.health.Check(r.Context(), &healthv1.HealthCheckRequest{})
+		if err != nil || answer.Status != healthv1.HealthCheckResponse_SERVING {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		fmt.Fprintln(w, answer.GetStatus())
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(Header, s.ID)
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// post answers requests of one path. The generated messages have the names of their
+// fields as JSON tags.
+func post[Q, A any](s *Server, do func(context.Context, *Q) (*A, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		end, err := s.begin(r.Context())
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		var request Q
+		body := json.NewDecoder(http.MaxBytesReader(w, r.Body, largestBody))
+		body.DisallowUnknownFields()
+		var answer *A
+		if err = body.Decode(&request); err != nil {
+			err = status.Errorf(codes.InvalidArgument, "the body is not the JSON that %s takes: %v", r.URL.Path, strings.TrimPrefix(err.Error(), "json: "))
+		} else {
+			answer, err = do(r.Context(), &request)
+		}
+		if late := end(); err == nil {
+			err = late
+		}
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(answer) // who went has no use for it
+	})
+}
+
+// refuse answers with what went wrong, and the HTTP status nearest to its code.
+func refuse(w http.ResponseWriter, err error) {
+	s := status.Convert(err)
+	code := http.StatusInternalServerError
+	switch s.Code() {
+	case codes.InvalidArgument, codes.OutOfRange:
+		code = http.StatusBadRequest
+	case codes.ResourceExhausted:
+		code = http.StatusTooManyRequests
+	case codes.Unavailable:
+		code = http.StatusServiceUnavailable
+	case codes.DeadlineExceeded:
+		code = http.StatusGatewayTimeout
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(map[string]string{"error": s.Message()})
+}
