@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"runtime"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -65,7 +66,7 @@ type finding struct {
 // examine prints every finding and says whether the lab can work here.
 func examine(ctx context.Context, w io.Writer) bool {
 	well := true
-	findings := append([]finding{files(), loopback(), processors(), store()}, tools(ctx)...)
+	findings := slices.Concat([]finding{files(), loopback(), processors(), store()}, tools(ctx), toolchains())
 	for _, f := range findings {
 		fmt.Fprintf(w, "%-6s %-15s %s\n", f.state, f.what, f.seen)
 		if f.help != "" {

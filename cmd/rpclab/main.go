@@ -49,7 +49,7 @@ real.`,
 	})
 	command.AddCommand(
 		runCommand(), loadCommand(), cleanCommand(), listCommand(), runsCommand(), reportCommand(), compareCommand(),
-		serverCommand(), xdsCommand(), gatewayCommand(), labCommand(), callerCommand(), agentCommand(), reapCommand(), standCommand(), forwardCommand(), imageCommand(), doctorCommand(), schemaCommand(),
+		serverCommand(), xdsCommand(), gatewayCommand(), labCommand(), callerCommand(), agentCommand(), reapCommand(), standCommand(), forwardCommand(), imageCommand(), serversCommand(), doctorCommand(), schemaCommand(),
 	)
 	return command
 }

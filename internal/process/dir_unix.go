@@ -3,12 +3,14 @@
 package process
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -61,6 +63,24 @@ func lockDir(path string) (*os.File, error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
+}
+
+// Turn waits until no other process has its turn at a directory, and takes it, until end.
+func Turn(ctx context.Context, path string) (end func(), err error) {
+	for {
+		lock, err := lockDir(path)
+		if err == nil {
+			return func() { _ = lock.Close() }, nil // which drops it
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, err
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 // removeLeft removes the directories whose owners are gone. Those of other users cannot be

@@ -1,42 +1,45 @@
 package conformance
 
 import (
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
+	"rpclab/internal/language"
 	"rpclab/internal/testkit"
 )
 
-// languages are those of the directory servers.
-var languages = []string{"rust", "java"}
-
 func TestGreetersAnswerEveryCallRight(t *testing.T) {
-	eachLanguage(t, func(t *testing.T, command []string) {
+	eachServer(t, func(t *testing.T, m language.Model, command []string) {
+		if m.REST {
+			return // TestRESTServersAnswerAsTheContractSays
+		}
 		addr := free(t)
 		start(t, addr, append(command, "--listen", addr, "--id", "b1")...)
 		answered(t, load(t, addr, greet()), []string{"b1"})
 	})
 }
 
-// eachLanguage tests every server that the contract binds, our own among them.
-func eachLanguage(t *testing.T, test func(t *testing.T, command []string)) {
-	t.Run("go", func(t *testing.T) { test(t, []string{testkit.Rpclab(t), "server"}) })
-	for _, language := range languages {
-		t.Run(language, func(t *testing.T) { test(t, built(t, language)) })
+// eachServer tests every model of every language that the contract binds, our own among
+// them.
+func eachServer(t *testing.T, test func(t *testing.T, m language.Model, command []string)) {
+	for _, l := range language.All() {
+		t.Run(l.Name, func(t *testing.T) {
+			command := built(t, l)
+			for _, m := range l.Models {
+				t.Run(m.Name, func(t *testing.T) { test(t, m, append(command[:len(command):len(command)], "--model", m.Name)) })
+			}
+		})
 	}
 }
 
-// built makes the server of a language, unless it is made already, and returns the
-// arguments that run it.
-func built(t *testing.T, language string) []string {
+// built makes the servers of a language, unless they are made already, and returns the
+// arguments that run them.
+func built(t *testing.T, l language.Language) []string {
 	t.Helper()
-	build := exec.CommandContext(t.Context(), "../../servers/build.sh", language)
-	build.Stderr = os.Stderr
-	out, err := build.Output()
+	var log strings.Builder
+	command, err := l.Build(t.Context(), []string{testkit.Rpclab(t), "server"}, &log)
 	if err != nil {
-		t.Fatalf("servers/build.sh %s: %v", language, err)
+		t.Fatalf("%v\n%s", err, log.String())
 	}
-	return strings.Split(strings.TrimSpace(string(out)), "\n")
+	return command
 }

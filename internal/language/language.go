@@ -1,0 +1,89 @@
+// Package language builds programs under test in other languages, and knows what runs
+// them (servers/CONTRACT.md).
+package language
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+
+	"rpclab/internal/nearest"
+)
+
+// Model is one way in which a language's server is built.
+type Model struct {
+	Name string // flask
+	REST bool   // it speaks REST, and else gRPC
+}
+
+// Language is what servers and callers are written in.
+type Language struct {
+	Name   string
+	Models []Model // the first is taken where none is named
+	needs  []need
+}
+
+// need is a program that builds it.
+type need struct{ program, remedy string }
+
+// Go is the language of rpclab itself: nothing is to be built.
+const Go = "go"
+
+var languages = []Language{
+	{Name: Go, Models: []Model{{Name: "grpc"}, {"rest", true}}},
+	{
+		Name: "rust", Models: []Model{{Name: "grpc"}},
+		needs: []need{{"cargo", "install Rust 1.88 or newer, https://rustup.rs"}},
+	},
+	{
+		Name: "java", Models: []Model{{Name: "grpc-netty"}},
+		needs: []need{
+			{"javac", "install a JDK, 17 or newer (Debian: apt-get install openjdk-17-jdk-headless)"},
+			{"mvn", "install Maven 3.6 or newer (Debian: apt-get install maven)"},
+		},
+	},
+}
+
+// All lists the languages, our own first.
+func All() []Language { return languages }
+
+// Names lists their names.
+func Names() []string {
+	var names []string
+	for _, l := range languages {
+		names = append(names, l.Name)
+	}
+	return names
+}
+
+// Lookup finds a language by name.
+func Lookup(name string) (Language, error) {
+	for _, l := range languages {
+		if l.Name == name {
+			return l, nil
+		}
+	}
+	return Language{}, fmt.Errorf("no language %q%s; there are %s", name, nearest.Suggest(name, Names()), strings.Join(Names(), ", "))
+}
+
+// Model finds one of its models by name; empty: the first.
+func (l Language) Model(name string) (Model, error) {
+	var names []string
+	for _, m := range l.Models {
+		if m.Name == name || name == "" {
+			return m, nil
+		}
+		names = append(names, m.Name)
+	}
+	return Model{}, fmt.Errorf("servers in %s have no model %q%s; there are %s", l.Name, name, nearest.Suggest(name, names), strings.Join(names, ", "))
+}
+
+// Missing says of every program that is not there to build it how to get it.
+func (l Language) Missing() (remedies []string) {
+	for _, n := range l.needs {
+		if _, err := exec.LookPath(n.program); err != nil {
+			remedies = append(remedies, n.program+" is missing: "+n.remedy)
+		}
+	}
+	return remedies
+}
