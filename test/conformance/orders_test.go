@@ -1,0 +1,145 @@
+package conformance
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"rpclab/internal/language"
+	"rpclab/internal/process"
+	"rpclab/internal/testkit"
+)
+
+// said is what a server wrote to its standard output.
+type said struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *said) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// supervised is a server that takes orders.
+func supervised(t *testing.T, m language.Model, command []string) (*process.Process, contact, *said) {
+	t.Helper()
+	addr, out := free(t), &said{}
+	p, err := process.Start(process.Spec{Args: append(command[:len(command):len(command)], "--listen", addr, "--id", "b", "--supervised"), Stdout: out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.Kill()
+		if t.Failed() {
+			t.Logf("its last lines:\n%s", p.Log())
+		}
+	})
+	c := contactTo(t, m, addr)
+	testkit.Await(t, "it serves", func() bool {
+		select {
+		case <-p.Done():
+			t.Fatalf("it ended before it served: %v\n%s", p.Err(), p.Log())
+		default:
+		}
+		serving, err := c.serving(t.Context())
+		return serving && err == nil
+	})
+	return p, c, out
+}
+
+func order(t *testing.T, p *process.Process, line string) {
+	t.Helper()
+	if _, err := fmt.Fprintln(p.Stdin, line); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestServersCountTheirCalls(t *testing.T) {
+	eachServer(t, func(t *testing.T, m language.Model, command []string) {
+		p, c, out := supervised(t, m, command)
+		for n := range uint32(7) {
+			if _, _, err := increase(t.Context(), c, n); err != nil {
+				t.Fatal(err)
+			}
+		}
+		order(t, p, `{"count": true}`)
+		testkit.Await(t, "it counted 7 calls", func() bool { return out.String() == "7\n" })
+		order(t, p, `{"sing": true}`)
+		order(t, p, `no order`)
+		order(t, p, `{"count": true}`)
+		testkit.Await(t, "it goes on after an order that it does not know", func() bool { return out.String() == "7\n7\n" })
+		if err := p.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		<-p.Done()
+		if p.Err() != nil || out.String() != "7\n7\n7\n" {
+			t.Errorf("told to go it ended with %v, and said in all %q", p.Err(), out.String())
+		}
+	})
+}
+
+func TestServersEndWithTheirSupervisor(t *testing.T) {
+	eachServer(t, func(t *testing.T, m language.Model, command []string) {
+		p, _, _ := supervised(t, m, command)
+		if err := p.Stdin.(io.Closer).Close(); err != nil {
+			t.Fatal(err)
+		}
+		<-p.Done()
+		if p.Err() == nil || !strings.Contains(p.Err().Error(), "3") {
+			t.Errorf("it ended with %v, want exit status 3", p.Err())
+		}
+	})
+}
+
+func TestServersAilAsTheyAreTold(t *testing.T) {
+	eachServer(t, func(t *testing.T, m language.Model, command []string) {
+		p, c, out := supervised(t, m, command)
+		counts := 0
+		// An answer to the count says that the order before it was heard.
+		heard := func(line string) {
+			order(t, p, line)
+			order(t, p, `{"count": true}`)
+			counts++
+			testkit.Await(t, "it hears "+line, func() bool { return strings.Count(out.String(), "\n") == counts })
+		}
+		heard(`{"ail": {"code": 14}}`)
+		if _, id, err := increase(t.Context(), c, 1); status.Code(err) != codes.Unavailable || id != "b" {
+			t.Errorf("in an error loop: by %q, %v", id, err)
+		}
+		if serving, err := c.serving(t.Context()); !serving || err != nil {
+			t.Errorf("an error loop is no matter of health: %t, %v", serving, err)
+		}
+		heard(`{"ail": {"slow": 300000000}}`)
+		began := time.Now()
+		if after, _, err := increase(t.Context(), c, 1); after != 2 || err != nil || time.Since(began) < 300*time.Millisecond {
+			t.Errorf("slow by 300 ms: %d, %v after %v", after, err, time.Since(began))
+		}
+		heard(`{"ail": {"flap": 100000000}}`)
+		for _, want := range []bool{false, true, false} {
+			testkit.Await(t, fmt.Sprintf("its health turns to %t", want), func() bool {
+				serving, err := c.serving(t.Context())
+				return err == nil && serving == want
+			})
+		}
+		heard(`{"ail": {}}`)
+		testkit.Await(t, "it is healed", func() bool { serving, err := c.serving(t.Context()); return serving && err == nil })
+		if after, _, err := increase(t.Context(), c, 1); after != 2 || err != nil {
+			t.Errorf("healed: %d, %v", after, err)
+		}
+	})
+}
