@@ -21,7 +21,10 @@ type Cluster interface {
 
 // Spec is what to deploy.
 type Spec struct {
-	Name     string   // of the service: greeter
+	Name string // of the service: greeter
+	// Command runs the server program, one of another language than ours; nil: rpclab server.
+	Command  []string
+	REST     bool     // it speaks REST, and else gRPC
 	Args     []string // of the server program, without identity and address
 	Replicas int      // at least 1
 	Drain    time.Duration

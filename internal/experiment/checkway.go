@@ -46,19 +46,36 @@ func (d *document) checkWay(config Config, n *node, c *problems) {
 	d.checkCalls(config, place, c)
 }
 
-// checkCaller: a gateway is called by HTTP, and nothing else is.
+// checkCaller: who calls and who answers speak the same, and a gateway speaks HTTP.
 func (d *document) checkCaller(config Config, place func(...string) place, c *problems) {
 	const http = "http"
+	words, server := d.grammar.vocabulary, config.Server
+	models := words.Models[server.Language]
+	if server.Model != "" && !slices.Contains(models, server.Model) {
+		c.add(place("server", "model"), "servers in %s have no model %s%s: take %s", server.Language, server.Model, nearest.Suggest(server.Model, models), either(models))
+		return
+	}
+	rest := slices.Contains(words.RESTful, server.Language+"/"+server.Model)
 	switch {
 	case config.Gateway != nil && config.Caller.Kind != http:
 		c.add(place("gateway"), "a gateway is called by HTTP: set caller.kind to %s", http)
-	case config.Gateway == nil && config.Caller.Kind == http:
-		c.add(place("caller", "kind"), "the caller %s calls a gateway: set gateway", http)
-	case config.Gateway != nil && config.Workload.Greet != nil:
+	case config.Gateway != nil && rest:
+		c.add(place("gateway"), "a gateway calls by gRPC: take another server.model than %s", server.Model)
+	case config.Gateway == nil && config.Caller.Kind == http && !rest:
+		c.add(place("caller", "kind"), "the caller %s calls a gateway, or a server that speaks REST: set gateway, or server.model", http)
+	case rest && config.Caller.Kind != http:
+		c.add(place("server", "model"), "a server of the model %s speaks REST: set caller.kind to %s", server.Model, http)
+	case rest && !slices.Contains(words.Bytes, config.Route):
+		c.add(place("route"), "route %s carries gRPC alone: take the route %s", config.Route, either(words.Bytes))
+	case rest && config.Workload.Increment:
+		c.add(place("workload"), "increment is served by gRPC alone: take another workload, or another server.model")
+	case config.Gateway != nil && config.Workload.Fibonacci == nil && !config.Workload.Increment:
 		c.add(place("gateway"), "a gateway makes the calls of study 1: set workload to fibonacci or increment")
-	case config.Gateway != nil && config.Caller.Hedge != nil:
-		c.add(place("caller", "hedge"), "a gateway does not hedge its calls: leave out hedge or gateway")
-	case config.Gateway != nil && config.Caller.Channel.Pool > 0:
+	case (config.Gateway != nil || rest) && config.Caller.Hedge != nil:
+		c.add(place("caller", "hedge"), "the caller %s does not hedge: leave out hedge", http)
+	case rest && config.Caller.Retry != nil:
+		c.add(place("caller", "retry"), "the caller %s does not retry: leave out retry", http)
+	case (config.Gateway != nil || rest) && config.Caller.Channel.Pool > 0:
 		c.add(place("caller", "channel"), "the caller %s has no pool of channels: take shared, or per-call", http)
 	}
 }
@@ -88,8 +105,8 @@ func (d *document) checkCalls(config Config, place func(...string) place, c *pro
 		return
 	}
 	switch at := place("caller", "stream"); {
-	case config.Workload.Greet == nil:
-		c.add(at, "streams carry greetings: set workload to greet")
+	case config.Workload.Greet == nil && !config.Workload.Increase:
+		c.add(at, "streams carry greetings or a chain: set workload to greet or increase")
 	case who.Channel.Mode == "per-call":
 		c.add(at, "streams stay open, and a channel per call does not: set caller.channel to shared, or to a pool")
 	case who.Hedge != nil:

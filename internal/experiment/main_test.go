@@ -15,7 +15,10 @@ var vocabulary = Vocabulary{
 	Callers:   []string{"grpc-go", "wire", "http"},
 	Plain:     []string{"wire"},
 	Whole:     []string{"kuberesolver"},
+	Bytes:     []string{"direct", "clusterip"},
 	Languages: []string{"go"},
+	Models:    map[string][]string{"go": {"grpc", "rest"}},
+	RESTful:   []string{"go/rest"},
 	Policies:  map[string][]string{"headless": {"round_robin", "least_request"}, "endpointslice": {"round_robin", "pick_first"}},
 	Outliers:  []string{"headless", "endpointslice"},
 }

@@ -65,6 +65,15 @@ type Workload struct {
 	Greet     *Greet     `yaml:"greet" doc:"Greeter/SayHello, answered after a delay" alternative:"true"`
 	Fibonacci *Fibonacci `yaml:"fibonacci" doc:"Fibonacci/Compute, which takes processor time" alternative:"true"`
 	Increment bool       `yaml:"increment" doc:"Counter/Increment, a counter in every backend" alternative:"true"`
+	Increase  bool       `yaml:"increase" doc:"Chain/Increase, the number after the one that is given" alternative:"true"`
+	Orders    *Orders    `yaml:"orders" doc:"OrderService/PlaceOrder, answered after a wait" alternative:"true"`
+}
+
+// Orders is the workload of study 5.
+type Orders struct {
+	Delay    time.Duration `yaml:"delay" doc:"how long the server waits before it answers" max:"1m" default:"200ms"`
+	Spread   time.Duration `yaml:"spread" doc:"up to how much longer it waits, drawn anew for each" max:"1m" default:"299ms"`
+	Articles int           `yaml:"articles" doc:"in an order" min:"0" max:"100000" default:"1000"`
 }
 
 // Fibonacci is a workload of study 1: the n-th number, n taken in turn from From to To.
@@ -82,6 +91,7 @@ type Greet struct {
 // Server is the program under test.
 type Server struct {
 	Language string        `yaml:"language" doc:"what it is written in" vocabulary:"languages" default:"go"`
+	Model    string        `yaml:"model" doc:"how it is built: grpc, rest, … (default: the language's first)"`
 	Replicas int           `yaml:"replicas" doc:"how many backends" min:"1" max:"250" default:"3"`
 	Fresh    bool          `yaml:"fresh" doc:"new processes for every trial; false: kept while the server's settings stay" default:"true"`
 	Drain    time.Duration `yaml:"drain" doc:"how long a backend that is told to stop still accepts calls" max:"1m"`

@@ -67,6 +67,9 @@ func Run(ctx context.Context, plan experiment.Plan, o Options) (result.Document,
 			return result.Document{}, err
 		}
 	}
+	if err := l.buildLanguages(ctx); err != nil {
+		return result.Document{}, err
+	}
 	if err := l.begin(ctx); err != nil {
 		return result.Document{}, err
 	}
@@ -96,12 +99,13 @@ func Run(ctx context.Context, plan experiment.Plan, o Options) (result.Document,
 	finished := time.Now().UTC()
 	l.doc.Finished, l.doc.Partial = &finished, failed != nil
 	l.doc = Assemble(l.doc)
-	return l.doc, errors.Join(failed, l.finish())
+	return l.doc, errors.Join(failed, l.notRun(), l.finish())
 }
 
 // lab is one run in progress.
 type lab struct {
 	Options
+	programs
 	plan experiment.Plan
 	doc  result.Document
 

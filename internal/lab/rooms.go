@@ -12,6 +12,7 @@ import (
 	"rpclab/internal/caller/overhttp"
 	"rpclab/internal/caller/wire"
 	"rpclab/internal/experiment"
+	"rpclab/internal/language"
 	"rpclab/internal/route"
 )
 
@@ -28,12 +29,23 @@ var callers = []struct {
 
 // Vocabulary is every name that an experiment can use.
 func Vocabulary() experiment.Vocabulary {
-	v := experiment.Vocabulary{Routes: route.Names(), Languages: []string{"go"}, Policies: map[string][]string{}}
+	v := experiment.Vocabulary{Routes: route.Names(), Languages: language.Names(), Models: map[string][]string{}, Policies: map[string][]string{}}
+	for _, l := range language.All() {
+		for _, m := range l.Models {
+			v.Models[l.Name] = append(v.Models[l.Name], m.Name)
+			if m.REST {
+				v.RESTful = append(v.RESTful, l.Name+"/"+m.Name)
+			}
+		}
+	}
 	for _, name := range v.Routes {
 		way, _ := route.Lookup(name) // a name of its own list
 		v.Policies[name] = way.Policies
 		if way.Outliers {
 			v.Outliers = append(v.Outliers, name)
+		}
+		if way.Bytes {
+			v.Bytes = append(v.Bytes, name)
 		}
 		if way.Whole {
 			v.Whole = append(v.Whole, name)

@@ -25,13 +25,22 @@ func workloadOf(c experiment.Config) workload.Spec {
 	if c.Workload.Increment {
 		w.Increment = &workload.Increment{}
 	}
+	if c.Workload.Increase {
+		w.Increase = &workload.Increase{}
+	}
+	if o := c.Workload.Orders; o != nil {
+		w.Orders = &workload.Orders{Delay: o.Delay, Spread: o.Spread, Articles: o.Articles}
+	}
 	return w
 }
 
-func specOf(c experiment.Config) cluster.Spec {
+// specOf is what to deploy. What runs it is that of its language, or nil: the cluster's own.
+func specOf(c experiment.Config, commands map[string][]string) cluster.Spec {
 	way, _ := route.Lookup(c.Route) // a name that was checked
 	return cluster.Spec{
 		Name:     "greeter",
+		Command:  commands[c.Server.Language],
+		REST:     rest(c),
 		Args:     serverArgs(c),
 		Replicas: c.Server.Replicas,
 		Drain:    c.Server.Drain,
@@ -47,6 +56,9 @@ func specOf(c experiment.Config) cluster.Spec {
 // defaults, which not every language has.
 func serverArgs(c experiment.Config) []string {
 	args := workloadOf(c).ServerArgs()
+	if c.Server.Model != "" {
+		args = append(args, "--model", c.Server.Model)
+	}
 	workers := c.Server.Workers
 	if g := c.Workload.Greet; g != nil && workers == 0 {
 		workers = g.Workers // where it was before every workload had it

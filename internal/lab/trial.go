@@ -17,6 +17,10 @@ import (
 // trial that failed, which is a finding.
 func (l *lab) measure(ctx context.Context, t experiment.Trial) (trial result.Trial, err error) {
 	trial = result.Trial{Round: t.Round, Order: t.Order, Started: time.Now().UTC()}
+	if why := l.reasons[t.Config.Server.Language]; why != "" {
+		trial.Failed = fmt.Sprintf("%v: %s", ErrNotRun, why)
+		return trial, nil
+	}
 	servers, err := l.deploy(ctx, t)
 	if err != nil {
 		return trial, err
@@ -152,14 +156,15 @@ func failedTrial(ctx context.Context, trial result.Trial, err error) (result.Tri
 // deploy gives the trial its servers: new ones, unless the experiment lets them stay
 // and the last trial's are of the same kind and unharmed.
 func (l *lab) deploy(ctx context.Context, t experiment.Trial) (cluster.Deployment, error) {
-	serve := fmt.Sprint(specOf(t.Config))
+	spec := specOf(t.Config, l.commands)
+	serve := fmt.Sprint(spec)
 	if l.servers != nil && l.serve == serve && !t.Config.Server.Fresh && len(t.Events) == 0 {
 		return l.servers, nil
 	}
 	if err := l.release(); err != nil {
 		return nil, err
 	}
-	servers, err := l.Cluster.Deploy(ctx, specOf(t.Config))
+	servers, err := l.Cluster.Deploy(ctx, spec)
 	if err != nil {
 		return nil, err
 	}

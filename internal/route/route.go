@@ -38,6 +38,8 @@ type Route struct {
 	Policies []string
 	// Outliers says whether it can leave out backends that fail.
 	Outliers bool
+	// Bytes says that it carries connections, whatever they speak, and so REST too.
+	Bytes bool
 	// Whole says that only a whole gRPC client can take it.
 	Whole bool
 	// Tool is the program that has to be installed: envoy; empty: none.

@@ -21,20 +21,23 @@ const kubernetes = "kubernetes"
 // routes are all routes, in the order in which help shows them.
 var routes = []Route{
 	{
-		Name: "direct",
-		Doc:  "every connection goes to one backend, the first that was ready; nothing is balanced",
-		Open: openDirect,
+		Name:  "direct",
+		Doc:   "every connection goes to one backend, the first that was ready; nothing is balanced",
+		Bytes: true,
+		Open:  openDirect,
 	},
 	{
-		Name: "clusterip",
-		Doc:  "every new connection goes to a random ready backend and stays there, as kube-proxy's iptables mode does",
-		Open: openClusterIP,
+		Name:  "clusterip",
+		Doc:   "every new connection goes to a random ready backend and stays there, as kube-proxy's iptables mode does",
+		Bytes: true,
+		Open:  openClusterIP,
 	},
 	{
 		Name:  "forwarder",
 		Doc:   "every new connection goes through a forwarder of our own, which takes it to a random ready backend and copies bytes both ways",
 		Files: filesOfForwarder,
 		Stand: standForwarder,
+		Bytes: true,
 		Open:  openForwarder,
 	},
 	{
@@ -95,7 +98,8 @@ var routes = []Route{
 		Name: "nodeport",
 		Doc:  "every new connection goes to a port of one node, which takes it to a random ready backend, perhaps on another node",
 		Only: kubernetes, NodePort: true,
-		Open: openNodePort,
+		Bytes: true,
+		Open:  openNodePort,
 	},
 	{
 		Name: "linkerd",
