@@ -98,6 +98,14 @@ type Nodes interface {
 	Cordon(ctx context.Context, n int) ([]string, error)
 }
 
+// Meshed is what a [Cluster] can besides where meshes put proxies into pods.
+type Meshed interface {
+	// Proxies is what the proxies of a mesh used in their lives, by the pod that each is in:
+	// CPU time, and as MaxRSS the resident memory of the moment. It may take half a minute,
+	// and fails where the nodes may not be asked.
+	Proxies(ctx context.Context, mesh string) (map[string]Usage, error)
+}
+
 // Usage is what one backend, or what stands before them, used since ResetUsage, or since
 // it began.
 type Usage struct {

@@ -155,6 +155,8 @@ type Trial struct {
 	ProxyConnections []uint64 `json:"proxy_connections,omitempty"`
 	// Servers is what each backend used in this trial.
 	Servers map[string]ServerUsage `json:"servers,omitempty"`
+	// Unknown says what of the trial could not be measured, and why.
+	Unknown string `json:"unknown,omitempty"`
 	// Files are those of the arm, in the first trial of a run that is not over.
 	Files map[string]string `json:"files,omitempty"`
 	// Lost says which backends ended unasked, or could not start, and why.

@@ -110,5 +110,6 @@ func (c *Cluster) Close() error {
 
 var (
 	_ cluster.Cluster = (*Cluster)(nil)
+	_ cluster.Meshed  = (*Cluster)(nil)
 	_ cluster.Nodes   = (*deployment)(nil)
 )
