@@ -85,14 +85,14 @@ func (c *Cluster) Run(ctx context.Context, w cluster.Crew) (all []cluster.Member
 }
 
 // begin starts a command of rpclab in a pod.
-func (c *Cluster) begin(ctx context.Context, pod *corev1.Pod, port int, name string, args []string) (*agent.Process, error) {
+func (c *Cluster) begin(ctx context.Context, pod *corev1.Pod, port int, name string, args []string) (cluster.Process, error) {
 	ctx, cancel := context.WithTimeout(ctx, attendance)
 	defer cancel()
 	p, err := c.attend(ctx, pod.Name, port, agent.Place{Name: name, Host: pod.Status.PodIP, Args: append([]string{"rpclab"}, args...)})
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	return p, nil
+	return posted{p, c, pod.Name}, nil
 }
 
 // jobFor is the name of the job whose pods serve the crew. One of another shape goes.
