@@ -64,7 +64,7 @@ func tallier(t *testing.T) (addr string, tally func() string) {
 func TestACrowdOfConnectionsSharesTheCalls(t *testing.T) {
 	const (
 		each   = 3       // calls on a connection
-		within = 60      // seconds, on a busy machine; it takes three on an idle one
+		within = 180     // seconds, on a busy machine; it takes three on an idle one
 		bytes  = 8 << 10 // of resident memory a connection; about 4 KiB are needed
 	)
 	n := crowd(t, 50_000)
@@ -149,7 +149,7 @@ func TestFiftyThousandConnectionsAtOnce(t *testing.T) {
 	for i := 0; i*each < all; i++ {
 		address, _ := greeterAt(t)
 		g := &generator{command: command(t, t.TempDir(), "load", "--call", sayHello, "-d", `{"name": "{{.Number}}"}`, "--json", "-",
-			"--connections", fmt.Sprint(each), "--concurrency", fmt.Sprint(each), "--think", "10s", "--calls", fmt.Sprint(2*each),
+			"--connections", fmt.Sprint(each), "--concurrency", fmt.Sprint(each), "--think", "10s", "--calls", fmt.Sprint(2*each), "--timeout", "2m",
 			"--source", fmt.Sprintf("127.1.%d.0/28", i), address)}
 		g.command.Stdout, g.command.Stderr = &g.stdout, &g.stderr
 		if err := g.command.Start(); err != nil {
