@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/dynamic"
 	client "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
@@ -20,12 +21,15 @@ func asks(t *testing.T, answer http.HandlerFunc) *API {
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
 	config := &rest.Config{Host: server.URL}
-	c, err := client.NewForConfig(config)
+	c, err := client.NewForConfigAndClient(config, server.Client())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { c.CoreV1().RESTClient().(*rest.RESTClient).Client.CloseIdleConnections() })
-	return &API{client: c, config: config}
+	d, err := dynamic.NewForConfigAndClient(config, server.Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &API{client: c, dynamic: d, config: config}
 }
 
 func TestAKubeletIsBelievedOnceItHasLookedAgain(t *testing.T) {
