@@ -33,26 +33,6 @@ func TestChannelsHaveTheirShapeOnKubernetes(t *testing.T) {
 	}
 }
 
-func TestBackendsThatGoGracefullyLoseNoCall(t *testing.T) {
-	t.Parallel()
-	d := well(t, "testdata/ways.yaml", "--arms", "endpointslice,xds")
-	for _, arm := range d.Arms {
-		if lost := arm.Failed(); lost > 0 {
-			t.Errorf("%s: %d of %d calls failed: %v", arm.Name, lost, arm.Calls, arm.Samples)
-		}
-		for _, trial := range arm.Trials {
-			for _, e := range trial.Events {
-				if e.Error != "" {
-					t.Errorf("%s: %s: %s", arm.Name, e.What, e.Error)
-				}
-			}
-			if len(trial.Backends) < 4 {
-				t.Errorf("%s: after scale 4 there were %v", arm.Name, trial.Backends)
-			}
-		}
-	}
-}
-
 func TestABackendWithTooLittleMemoryIsReportedAsOOMKilled(t *testing.T) {
 	t.Parallel()
 	d := well(t, "channels", "--quick", "--rounds", "1", "--arms", "shared", "--set", "server.memory=40Mi", "--set", "load.burst=8000")
