@@ -13,7 +13,7 @@ import (
 // are up. The kill comes last here, so that calls which it leaves without an answer are not
 // taken for those of a graceful end.
 var churn = []string{
-	"churn", "--quick", "--set", "load.open.rate=200", "--set", "load.open.duration=19s", "--set", "server.drain=2s",
+	"churn", "--quick", "--set", "load.open.rate=100", "--set", "load.open.duration=19s", "--set", "server.drain=2s", "--set", "caller.timeout=15s",
 	"--set", "events=[{at: 1s, scale: 5}, {at: 11s, scale: 2}, {at: 14s, kill: 1}]",
 }
 
@@ -33,7 +33,7 @@ func TestChurnHasItsShapeOnKubernetes(t *testing.T) {
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			t.Parallel()
-			trial := well(t, slices.Concat(churn, way.args)...).Arms[0].Trials[0]
+			trial := followed(t, way.args)
 			if trial.Failed != "" || len(trial.Events) != 3 {
 				t.Fatalf("%d events: %s", len(trial.Events), trial.Failed)
 			}
@@ -45,8 +45,8 @@ func TestChurnHasItsShapeOnKubernetes(t *testing.T) {
 				}
 			}
 			up, down := trial.Events[0], trial.Events[1]
-			if followed := up.Took.FirstCall != nil; followed != way.follows {
-				t.Errorf("calls reached new backends: %t; that the route follows: %t", followed, way.follows)
+			if came := up.Took.FirstCall != nil; came != way.follows {
+				t.Errorf("calls reached new backends: %t; that the route follows: %t", came, way.follows)
 			}
 			if lost := up.Failed + down.Failed; lost > 0 && !way.loses {
 				t.Errorf("%d calls failed: %v, %v", lost, up.Errors, down.Errors)
@@ -56,6 +56,23 @@ func TestChurnHasItsShapeOnKubernetes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// followed is a trial in which the new pods were ready in time, which a machine that is
+// busy with other things may miss.
+func followed(t *testing.T, args []string) (trial result.Trial) {
+	t.Helper()
+	for range 4 {
+		trial = well(t, slices.Concat(churn, args)...).Arms[0].Trials[0]
+		if len(trial.Events) == 0 {
+			break
+		}
+		if came := trial.Events[0].Took.EndpointReady; came != nil && *came < 8000 && len(trial.Backends) >= 5 {
+			break
+		}
+		t.Logf("new pods were not ready well before the next event: %v", trial.Backends)
+	}
+	return trial
 }
 
 // after is a time that was seen, or was not.
