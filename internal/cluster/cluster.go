@@ -127,7 +127,8 @@ type Service struct {
 	Name      string `json:"name"`      // greeter
 	Namespace string `json:"namespace"` // default
 	Port      int    `json:"port"`      // of every backend; 0: each has its own
-	// Host is the DNS name of the service: <name>.rpclab.local.
+	// Host is the DNS name of the service: <name>.rpclab.local. Of a Kubernetes' it is, as VIP,
+	// without the cluster's domain, <name>.<namespace>.svc, which pods know.
 	Host string `json:"host"`
 	// DNS is the address (host:port, UDP and TCP) of the name server for Host; empty: the
 	// system's own.

@@ -37,3 +37,11 @@ type Beside struct {
 	// known, as on Kubernetes, where Stolen is that of the node that lost most.
 	Others *float64 `json:"others,omitempty"`
 }
+
+// Node is one machine of a Kubernetes cluster.
+type Node struct {
+	OS     string `json:"os"`
+	Arch   string `json:"arch"`
+	CPUs   int    `json:"cpus"`
+	Memory uint64 `json:"memory_bytes,omitempty"`
+}

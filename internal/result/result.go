@@ -61,6 +61,8 @@ type Machine struct {
 	// Kubernetes is the version of the cluster on which backends and callers ran; the rest
 	// is of the machine that conducted. Empty: they ran here.
 	Kubernetes string `json:"kubernetes,omitempty"`
+	// Nodes are those of that cluster; none: they may not be seen.
+	Nodes []Node `json:"nodes,omitempty"`
 	// ClockNS is the smallest step of the clock that was seen, in nanoseconds.
 	ClockNS float64 `json:"clock_ns,omitempty"`
 }

@@ -128,9 +128,9 @@ func TestMissingRightsAreTheReason(t *testing.T) {
 		name, rules string
 		wants       []string
 	}{
-		{"nobody", "[]", []string{"may not do what a run needs", "kubectl auth can-i create namespaces", "kubectl auth can-i create deployments.apps"}},
+		{"nobody", "[]", []string{"may not do what a run needs", "kind: ClusterRole", "- namespaces", "- deployments/scale"}},
 		{"few", `[{apiGroups: ["", apps, batch, rbac.authorization.k8s.io, coordination.k8s.io, discovery.k8s.io], resources: ["*"], verbs: ["*"]}]`,
-			[]string{"Missing RBAC", "networkpolicies.networking.k8s.io"}},
+			[]string{"kind: ClusterRole", "- networkpolicies"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
