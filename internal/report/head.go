@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -42,21 +41,7 @@ func nodes(m result.Machine) []string {
 	if len(m.Nodes) == 0 {
 		return said
 	}
-	count := map[result.Node]int{}
-	for _, n := range m.Nodes {
-		n.Memory = uint64(math.Round(float64(n.Memory)/1e9)) * 1e9
-		count[n]++
-	}
-	var kinds []string
-	for n, times := range count {
-		memory := ""
-		if n.Memory > 0 {
-			memory = fmt.Sprintf("%.0f GB", float64(n.Memory)/1e9)
-		}
-		kinds = append(kinds, fmt.Sprintf("%d of %s", times, strings.Join(filled(plural(n.CPUs, "CPU"), memory, clean(n.OS)+"/"+clean(n.Arch)), ", ")))
-	}
-	slices.Sort(kinds)
-	return append(said, plural(len(m.Nodes), "node")+" ("+strings.Join(kinds, "; ")+")")
+	return append(said, plural(len(m.Nodes), "node")+" ("+clean(strings.Join(m.NodeKinds(), "; "))+")")
 }
 
 // Machine says in one clause where a run took place.
