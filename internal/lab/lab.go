@@ -31,7 +31,8 @@ type Options struct {
 	ID string
 	// Kubernetes is the version of the cluster's; empty: it is none.
 	Kubernetes string
-	MaxFiles   uint64 // open files that one process may have
+	Nodes      []result.Node // of that cluster; none: they may not be seen
+	MaxFiles   uint64        // open files that one process may have
 	// Processors says what the processors have done so far; nil: [measure.LookAtProcessors].
 	Processors func() measure.Processors
 }

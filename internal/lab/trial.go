@@ -56,6 +56,7 @@ func (l *lab) measure(ctx context.Context, t experiment.Trial) (trial result.Tri
 // load makes one load of a trial, which may take so long, and says what came of it.
 func (l *lab) load(ctx context.Context, trial result.Trial, t experiment.Trial, c *crew, f field, o order, most time.Duration) (result.Trial, error) {
 	servers := f.servers
+	meshed := l.lookAtMesh(ctx, t.Config)
 	if err := f.standing.resetUsage(); err != nil { // it died, perhaps of the load before
 		return failedTrial(ctx, trial, err)
 	}
@@ -88,6 +89,9 @@ func (l *lab) load(ctx context.Context, trial result.Trial, t experiment.Trial, 
 	proxies, gateways, control, err := f.spent()
 	if err != nil {
 		return failedTrial(ctx, trial, fmt.Errorf("what stands before the backends cannot say what it used: %w", err))
+	}
+	if meshed != nil {
+		proxies, trial.Unknown = meshed()
 	}
 	if l.Remote { // this machine is not where it was
 		trial.Machine = overNodes(seen, used, t.Config.Server.CPUs > 0, proxies, gateways, control)

@@ -51,6 +51,9 @@ type Route struct {
 	Mesh string
 	// NodePort says that calls come in by a port that every node opens.
 	NodePort bool
+	// Watches says that who opens it watches the EndpointSlice API. What Stand starts does in
+	// any case.
+	Watches bool
 	// Stand starts what stands between callers and backends; nil: nothing does.
 	Stand Stand
 	Open  Open

@@ -21,10 +21,11 @@ const kubernetes = "kubernetes"
 // routes are all routes, in the order in which help shows them.
 var routes = []Route{
 	{
-		Name:  "direct",
-		Doc:   "every connection goes to one backend, the first that was ready; nothing is balanced",
-		Bytes: true,
-		Open:  openDirect,
+		Name:    "direct",
+		Doc:     "every connection goes to one backend, the first that was ready; nothing is balanced",
+		Watches: true,
+		Bytes:   true,
+		Open:    openDirect,
 	},
 	{
 		Name:  "clusterip",
@@ -53,8 +54,9 @@ var routes = []Route{
 		Doc:      "a resolver watches the EndpointSlice API, all slices together, and calls go to the ready backends in turn",
 		Follows:  true,
 		Policies: clientSide, Outliers: true,
-		Files: eachBackend(0),
-		Open:  openEndpointSlice,
+		Files:   eachBackend(0),
+		Watches: true,
+		Open:    openEndpointSlice,
 	},
 	{
 		Name:     "kuberesolver",
@@ -62,7 +64,8 @@ var routes = []Route{
 		Follows:  true,
 		Files:    eachBackend(1), // its own watch
 		Policies: clientSide, Outliers: true,
-		Open: openKuberesolver,
+		Watches: true,
+		Open:    openKuberesolver,
 	},
 	{
 		Name:     "xds",
