@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the server of one language outside the tree and prints what runs it, an
-# argument a line: servers/build.sh rust|java. Quick when nothing has changed.
+# argument a line: servers/build.sh rust|java|python. Quick when nothing has changed.
 set -eu
 cd "$(dirname "$0")"
 out=${XDG_CACHE_HOME:-$HOME/.cache}/rpclab/servers
@@ -29,8 +29,28 @@ java)
 	fi
 	printf '%s\n' java -cp "$out/java/classes:$out/java/lib/*" rpclab.Greeter
 	;;
+python)
+	python3 -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || {
+		echo "python3 is missing, older than 3.11 or without venv, which builds these servers: install Python 3.11 or newer (Debian: apt-get install python3-venv)" >&2
+		exit 1
+	}
+	home=$out/python
+	made=$(python3 -c 'import sys; print(sys.executable, sys.version)'; cksum python/requirements.txt)
+	if [ "$made" != "$(cat "$home/made-from" 2>/dev/null)" ]; then
+		rm -rf "$home"
+		python3 -m venv "$home"
+		"$home/bin/pip" install --quiet --disable-pip-version-check --require-hashes --only-binary=:all: -r python/requirements.txt >&2
+		echo "$made" >"$home/made-from"
+	fi
+	site=$("$home/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+	rm -rf "$site/rpclab" "$site/rpclab_servers"
+	cp -R python/rpclab_servers "$site"
+	"$home/bin/python" -m grpc_tools.protoc -I ../api --python_out="$site" ../api/rpclab/v1/*.proto
+	"$home/bin/python" -m compileall -q "$site/rpclab" "$site/rpclab_servers"
+	printf '%s\n' "$home/bin/python" -P -m rpclab_servers
+	;;
 *)
-	echo "usage: servers/build.sh rust|java" >&2
+	echo "usage: servers/build.sh rust|java|python" >&2
 	exit 2
 	;;
 esac

@@ -32,6 +32,10 @@ const Go = "go"
 var languages = []Language{
 	{Name: Go, Models: []Model{{Name: "grpc"}, {"rest", true}}},
 	{
+		Name: "python", Models: []Model{{Name: "grpc-sync"}, {Name: "grpc-aio"}, {"flask", true}, {"starlette", true}},
+		needs: []need{{"python3", "install Python 3.11 or newer, with venv (Debian: apt-get install python3-venv)"}},
+	},
+	{
 		Name: "rust", Models: []Model{{Name: "grpc"}},
 		needs: []need{{"cargo", "install Rust 1.88 or newer, https://rustup.rs"}},
 	},
