@@ -32,7 +32,7 @@ const Go = "go"
 var languages = []Language{
 	{Name: Go, Models: []Model{{Name: "grpc"}, {"rest", true}}},
 	{
-		Name: "rust", Models: []Model{{Name: "grpc"}},
+		Name: "rust", Models: []Model{{Name: "grpc"}, {Name: "grpc-single"}, {"axum", true}},
 		needs: []need{{"cargo", "install Rust 1.88 or newer, https://rustup.rs"}},
 	},
 	{
