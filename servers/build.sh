@@ -14,7 +14,7 @@ case ${1-} in
 rust)
 	need cargo "install Rust 1.88 or newer, https://rustup.rs"
 	cargo build --quiet --release --locked --manifest-path rust/Cargo.toml --target-dir "$out/rust" >&2
-	echo "$out/rust/release/rpclab-greeter"
+	echo "$out/rust/release/rpclab-rust"
 	;;
 java)
 	need javac "install a JDK, 17 or newer (Debian: apt-get install openjdk-17-jdk-headless)"

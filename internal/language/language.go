@@ -36,7 +36,7 @@ var languages = []Language{
 		needs: []need{{"python3", "install Python 3.11 or newer, with venv (Debian: apt-get install python3-venv)"}},
 	},
 	{
-		Name: "rust", Models: []Model{{Name: "grpc"}},
+		Name: "rust", Models: []Model{{Name: "grpc"}, {Name: "grpc-single"}, {"axum", true}},
 		needs: []need{{"cargo", "install Rust 1.88 or newer, https://rustup.rs"}},
 	},
 	{
