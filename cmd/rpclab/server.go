@@ -68,7 +68,7 @@ SIGINT); then it drains.`,
 	flags.StringVar(&listen, "listen", "127.0.0.1:50051", "`address` to listen on")
 	flags.StringVar(&metrics, "metrics", "", "`address` at which Prometheus finds /metrics; of :PORT, on the host of --listen (default: none)")
 	flags.StringVar(&server.ID, "id", hostname(), "identity that every answer carries")
-	flags.StringVar(&server.Model, "model", workload.GRPC, "grpc, or rest: JSON over HTTP/1.1 and HTTP/2 in clear text")
+	flags.StringVar(&server.Model, "model", workload.GRPC, "grpc; rest: JSON over HTTP/1.1 and HTTP/2 in clear text; tcp: bare connections, which increase numbers")
 	flags.DurationVar(&server.Delay, "delay", 0, "wait before every answer")
 	flags.DurationVar(&server.Spread, "spread", 0, "wait up to this longer before an order is taken, at random")
 	flags.IntVar(&server.Workers, "workers", 0, "calls that it works on at once, while others queue (default: all)")

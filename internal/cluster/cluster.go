@@ -24,7 +24,7 @@ type Spec struct {
 	Name string // of the service: greeter
 	// Command runs the server program, one of another language than ours; nil: rpclab server.
 	Command  []string
-	REST     bool     // it speaks REST, and else gRPC
+	Speaks   string   // rest or tcp; else gRPC: how it is asked whether it serves
 	Args     []string // of the server program, without identity and address
 	Replicas int      // at least 1
 	Drain    time.Duration

@@ -51,17 +51,18 @@ type Options struct {
 // need not know them.
 type Vocabulary struct {
 	Routes, Callers, Languages []string
-	// Models are the ways in which the servers of each language are built, its own first, and
-	// RESTful those that speak REST, as language/model.
-	Models  map[string][]string
-	RESTful []string
+	// Models are the ways in which the servers of each language are built, its own first.
+	// Speaks is what those speak, as language/model, and what callers do, as caller: grpc,
+	// rest or tcp.
+	Models map[string][]string
+	Speaks map[string]string
 	// Policies are the ways in which each route can spread calls, its own first; none:
 	// there is nothing to choose.
 	Policies map[string][]string
 	// Plain are the callers that neither retry, hedge nor stream, and know only the policies
 	// round_robin and pick_first; they cannot take the routes that are Whole.
 	Plain, Whole []string
-	// Bytes are the routes that carry REST too.
+	// Bytes are the routes that carry not only gRPC.
 	Bytes []string
 	// Outliers are the routes that can leave out backends that fail.
 	Outliers []string

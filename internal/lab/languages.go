@@ -73,14 +73,14 @@ func (l *lab) notRun() error {
 	return errors.Join(errs...)
 }
 
-// rest says whether the servers of a config speak REST.
-func rest(c experiment.Config) bool {
+// speaks is what callers of a config's servers have to speak.
+func speaks(c experiment.Config) string {
 	l, err := language.Lookup(c.Server.Language)
 	if err != nil {
-		return false
+		return language.GRPC
 	}
-	m, err := l.Model(c.Server.Model)
-	return err == nil && m.REST
+	m, _ := l.Model(c.Server.Model) // a name that was checked
+	return m.Speaks()
 }
 
 // sayer hears the last line of each write.

@@ -10,6 +10,7 @@ import (
 	"rpclab/internal/caller"
 	"rpclab/internal/caller/grpcgo"
 	"rpclab/internal/caller/overhttp"
+	"rpclab/internal/caller/overtcp"
 	"rpclab/internal/caller/wire"
 	"rpclab/internal/experiment"
 	"rpclab/internal/language"
@@ -21,21 +22,21 @@ var callers = []struct {
 	name   string
 	caller caller.Caller
 	plain  bool // as [experiment.Vocabulary] has it
+	speaks string
 }{
-	{"grpc-go", grpcgo.Caller{}, false},
-	{"wire", wire.Caller{}, true},
-	{"http", overhttp.Caller{}, false},
+	{"grpc-go", grpcgo.Caller{}, false, language.GRPC},
+	{"wire", wire.Caller{}, true, language.GRPC},
+	{"http", overhttp.Caller{}, false, language.REST},
+	{"tcp", overtcp.Caller{}, false, language.TCP},
 }
 
 // Vocabulary is every name that an experiment can use.
 func Vocabulary() experiment.Vocabulary {
-	v := experiment.Vocabulary{Routes: route.Names(), Languages: language.Names(), Models: map[string][]string{}, Policies: map[string][]string{}}
+	v := experiment.Vocabulary{Routes: route.Names(), Languages: language.Names(), Models: map[string][]string{}, Speaks: map[string]string{}, Policies: map[string][]string{}}
 	for _, l := range language.All() {
 		for _, m := range l.Models {
 			v.Models[l.Name] = append(v.Models[l.Name], m.Name)
-			if m.REST {
-				v.RESTful = append(v.RESTful, l.Name+"/"+m.Name)
-			}
+			v.Speaks[l.Name+"/"+m.Name] = m.Speaks()
 		}
 	}
 	for _, name := range v.Routes {
@@ -53,6 +54,7 @@ func Vocabulary() experiment.Vocabulary {
 	}
 	for _, c := range callers {
 		v.Callers = append(v.Callers, c.name)
+		v.Speaks[c.name] = c.speaks
 		if c.plain {
 			v.Plain = append(v.Plain, c.name)
 		}

@@ -40,7 +40,7 @@ func specOf(c experiment.Config, commands map[string][]string) cluster.Spec {
 	return cluster.Spec{
 		Name:     "greeter",
 		Command:  commands[c.Server.Language],
-		REST:     rest(c),
+		Speaks:   speaks(c),
 		Args:     serverArgs(c),
 		Replicas: c.Server.Replicas,
 		Drain:    c.Server.Drain,

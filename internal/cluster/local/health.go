@@ -23,10 +23,13 @@ type health interface {
 	Close() error
 }
 
-func healthOf(rest bool, addr netip.AddrPort, from netip.Addr) (health, error) {
+func healthOf(speaks string, addr netip.AddrPort, from netip.Addr) (health, error) {
 	dialer := &net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))}
-	if rest {
+	switch speaks {
+	case "rest":
 		return overREST{"http://" + addr.String() + "/healthz", &http.Transport{DialContext: dialer.DialContext}}, nil
+	case "tcp":
+		return overTCP{addr.String(), dialer}, nil
 	}
 	// One that listens is found in milliseconds.
 	eager := backoff.Config{BaseDelay: 2 * time.Millisecond, Multiplier: 1.3, MaxDelay: longestLook}
@@ -62,19 +65,7 @@ type overREST struct {
 	*http.Transport
 }
 
-func (h overREST) await(ctx context.Context) (bool, error) {
-	for pause := 2 * time.Millisecond; ; pause = min(longestLook, pause*13/10) {
-		serving, err := h.probe(ctx)
-		if err == nil {
-			return serving, nil
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return false, err
-		}
-	}
-}
+func (h overREST) await(ctx context.Context) (bool, error) { return look(ctx, h.probe) }
 
 func (h overREST) probe(ctx context.Context) (bool, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, h.url, nil)
@@ -92,4 +83,38 @@ func (h overREST) probe(ctx context.Context) (bool, error) {
 func (h overREST) Close() error {
 	h.CloseIdleConnections()
 	return nil
+}
+
+// overTCP is one that serves when it listens.
+type overTCP struct {
+	addr string
+	*net.Dialer
+}
+
+func (h overTCP) await(ctx context.Context) (bool, error) { return look(ctx, h.probe) }
+
+func (h overTCP) probe(ctx context.Context) (bool, error) {
+	conn, err := h.DialContext(ctx, "tcp", h.addr)
+	if err != nil {
+		return false, err
+	}
+	return true, conn.Close()
+}
+
+// Close implements [health].
+func (overTCP) Close() error { return nil }
+
+// look probes until there is an answer.
+func look(ctx context.Context, probe func(context.Context) (bool, error)) (bool, error) {
+	for pause := 2 * time.Millisecond; ; pause = min(longestLook, pause*13/10) {
+		serving, err := probe(ctx)
+		if err == nil {
+			return serving, nil
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return false, err
+		}
+	}
 }

@@ -46,14 +46,14 @@ type replica struct {
 	peak     uint64        // memory in bytes, the last time that it was looked at
 }
 
-func startReplica(id string, addr netip.AddrPort, command []string, rest bool, prober netip.Addr) (*replica, error) {
+func startReplica(id string, addr netip.AddrPort, command []string, speaks string, prober netip.Addr) (*replica, error) {
 	args := append(command[:len(command):len(command)], "--id", id, "--listen", addr.String(), "--supervised")
 	counts := orders.NewCounts()
 	p, err := process.Start(process.Spec{Args: args, Stdout: counts})
 	if err != nil {
 		return nil, err
 	}
-	health, err := healthOf(rest, addr, prober)
+	health, err := healthOf(speaks, addr, prober)
 	if err != nil {
 		p.Kill()
 		return nil, err
