@@ -59,7 +59,9 @@ var languages = []Language{
 		needs: []need{{"cargo", "install Rust 1.88 or newer, https://rustup.rs"}},
 	},
 	{
-		Name: "java", Models: []Model{{Name: "grpc-netty"}},
+		Name: "java", Models: []Model{
+			{Name: "grpc-netty"}, {Name: "grpc-servlet"}, {"rest-blocking", true}, {"rest-virtual", true}, {"rest-webflux", true},
+		},
 		needs: []need{
 			{"javac", "install a JDK, 17 or newer (Debian: apt-get install openjdk-17-jdk-headless)"},
 			{"mvn", "install Maven 3.6 or newer (Debian: apt-get install maven)"},

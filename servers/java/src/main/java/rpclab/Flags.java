@@ -5,18 +5,73 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.TypeConversionException;
 
-/** Reads the values of flags in the form that Go gives them. */
-final class Flags {
-  private static final Pattern PART = Pattern.compile("(\\d+(?:\\.\\d*)?|\\.\\d+)(ns|us|µs|ms|s|m|h)");
+/** The flags of a server, with values in the form that Go gives them. */
+@Command(
+    name = "server",
+    mixinStandardHelpOptions = true,
+    showDefaultValues = true,
+    description = "Serves the workloads of rpclab until it is told to stop; then it drains.")
+public final class Flags {
+  @Option(names = "--listen", defaultValue = "127.0.0.1:50051", description = "address to listen on")
+  public InetSocketAddress listen;
+
+  @Option(names = "--model", defaultValue = "grpc-netty", description = "${COMPLETION-CANDIDATES}")
+  public Model model;
+
+  @Option(names = "--id", defaultValue = "server", description = "identity of every answer")
+  public String id;
+
+  @Option(names = "--delay", defaultValue = "0s", description = "wait before greet and orders")
+  public Duration delay;
+
+  @Option(names = "--spread", defaultValue = "0s", description = "wait up to so much more, at random")
+  public Duration spread;
+
+  @Option(names = "--workers", description = "calls that it works on at once, while others queue")
+  public int workers; // 0: the model's own
+
+  @Option(names = "--drain", defaultValue = "0s", description = "how long it accepts calls once told to stop")
+  public Duration drain;
+
+  @Option(names = "--supervised", description = "take orders on standard input")
+  public boolean supervised;
+
+  private static final Pattern PART =
+      Pattern.compile("(\\d+(?:\\.\\d*)?|\\.\\d+)(ns|us|µs|ms|s|m|h)");
   private static final Map<String, Double> NANOS =
       Map.of("ns", 1., "us", 1e3, "µs", 1e3, "ms", 1e6, "s", 1e9, "m", 60e9, "h", 3600e9);
 
   private Flags() {}
 
+  /** The flags that the program was started with; if they are wrong or ask for help, it ends. */
+  static Flags parse(String... args) {
+    Flags flags = new Flags();
+    CommandLine line =
+        new CommandLine(flags)
+            .registerConverter(Duration.class, Flags::duration)
+            .registerConverter(InetSocketAddress.class, Flags::address);
+    try {
+      if (CommandLine.printHelpIfRequested(line.parseArgs(args))) {
+        System.exit(0);
+      }
+      if (flags.workers < 0) {
+        throw new ParameterException(line, "--workers " + flags.workers + ": it has to be 1 or more");
+      }
+    } catch (ParameterException e) {
+      System.err.println(e.getMessage());
+      System.exit(2);
+    }
+    return flags;
+  }
+
   /** A sum of numbers with units (500ms, 1.5s, 1m0s), or a bare 0. */
-  static Duration duration(String text) {
+  private static Duration duration(String text) {
     if (text.equals("0")) {
       return Duration.ZERO;
     }
@@ -34,13 +89,16 @@ final class Flags {
         "'" + text + "' is not a duration; write one such as 500ms or 1.5s");
   }
 
-  /** host:port. */
-  static InetSocketAddress address(String text) {
+  /** HOST:PORT. */
+  private static InetSocketAddress address(String text) {
     int colon = text.lastIndexOf(':');
     try {
-      return new InetSocketAddress(text.substring(0, colon), Integer.parseInt(text.substring(colon + 1)));
+      int port = Integer.parseInt(text.substring(colon + 1));
+      return colon == 0
+          ? new InetSocketAddress(port)
+          : new InetSocketAddress(text.substring(0, colon), port);
     } catch (IndexOutOfBoundsException | IllegalArgumentException e) {
-      throw new TypeConversionException("'" + text + "' is not host:port, such as 127.0.0.1:50051");
+      throw new TypeConversionException("'" + text + "' is not HOST:PORT, such as 127.0.0.1:50051");
     }
   }
 }

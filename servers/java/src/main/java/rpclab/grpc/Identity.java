@@ -1,4 +1,4 @@
-package rpclab;
+package rpclab.grpc;
 
 import io.grpc.ForwardingServerCall.SimpleForwardingServerCall;
 import io.grpc.Metadata;
@@ -9,7 +9,7 @@ import io.grpc.Status;
 
 /** Puts the identity into the trailers of every answer. */
 final class Identity implements ServerInterceptor {
-  private static final Metadata.Key<String> TRAILER =
+  private static final Metadata.Key<String> KEY =
       Metadata.Key.of("rpclab-backend", Metadata.ASCII_STRING_MARSHALLER);
 
   private final String id;
@@ -24,8 +24,17 @@ final class Identity implements ServerInterceptor {
     return next.startCall(
         new SimpleForwardingServerCall<>(call) {
           @Override
+          public void sendHeaders(Metadata headers) {
+            // A stream's trailers come too late for its messages.
+            if (!getMethodDescriptor().getType().serverSendsOneMessage()) {
+              headers.put(KEY, id);
+            }
+            super.sendHeaders(headers);
+          }
+
+          @Override
           public void close(Status status, Metadata trailers) {
-            trailers.put(TRAILER, id);
+            trailers.put(KEY, id);
             super.close(status, trailers);
           }
         },

@@ -1,0 +1,73 @@
+package rpclab;
+
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import java.math.BigInteger;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.function.ToIntFunction;
+
+/** The work of a call, the same in every model. What it refuses has a status of gRPC. */
+public final class Workloads {
+  private static final int LARGEST_FIBONACCI = 100_000;
+  private static final int LARGEST_ORDER = 100_000; // articles
+
+  private Workloads() {}
+
+  public static String greeting(String name) {
+    return "Hello, " + name;
+  }
+
+  /** The n-th number in decimal, by adding: the time that it takes grows with n. */
+  public static String fibonacci(long n) {
+    if (n > LARGEST_FIBONACCI) {
+      throw invalid("n is %d; the largest is %d", n, LARGEST_FIBONACCI);
+    }
+    BigInteger a = BigInteger.ZERO;
+    BigInteger b = BigInteger.ONE;
+    for (long i = 0; i < n; i++) {
+      BigInteger sum = a.add(b);
+      a = b;
+      b = sum;
+    }
+    return a.toString();
+  }
+
+  /** The number after one of 32 bits without a sign. */
+  public static long increase(long n) {
+    if (n == 0xffff_ffffL) {
+      throw Status.OUT_OF_RANGE
+          .withDescription("there is no number after " + n)
+          .asRuntimeException();
+    }
+    return n + 1;
+  }
+
+  /** The identity of an order of these articles. */
+  public static <T> String order(List<T> articles, ToIntFunction<T> quantity) {
+    if (articles.size() > LARGEST_ORDER) {
+      throw invalid(
+          "the order has %d articles; the most is %d", articles.size(), LARGEST_ORDER);
+    }
+    for (int i = 0; i < articles.size(); i++) {
+      int of = quantity.applyAsInt(articles.get(i));
+      if (of < 1) {
+        throw invalid("article %d: the quantity is %d; it has to be 1 or more", i, of);
+      }
+    }
+    return UUID.randomUUID().toString();
+  }
+
+  /** How long an order waits, in nanoseconds, drawn anew for each. */
+  public static long orderNanos(Flags flags) {
+    return flags.delay.toNanos()
+        + ThreadLocalRandom.current().nextLong(flags.spread.toNanos() + 1);
+  }
+
+  private static StatusRuntimeException invalid(String format, Object... args) {
+    return Status.INVALID_ARGUMENT
+        .withDescription(String.format(format, args))
+        .asRuntimeException();
+  }
+}

@@ -1,0 +1,69 @@
+package rpclab.rest;
+
+import jakarta.servlet.Filter;
+import jakarta.servlet.http.HttpServletResponse;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
+import org.springframework.context.annotation.Import;
+import org.springframework.web.bind.annotation.PostMapping;
+import org.springframework.web.bind.annotation.RequestBody;
+import org.springframework.web.bind.annotation.RestController;
+import rpclab.Calls;
+import rpclab.Flags;
+import rpclab.Workloads;
+import rpclab.rest.Messages.FibonacciReply;
+import rpclab.rest.Messages.FibonacciRequest;
+import rpclab.rest.Messages.HelloReply;
+import rpclab.rest.Messages.HelloRequest;
+import rpclab.rest.Messages.Number;
+import rpclab.rest.Messages.Order;
+import rpclab.rest.Messages.OrderReply;
+
+/** REST on Tomcat: a call has a thread of its own, of the platform or a virtual one. */
+@Configuration(proxyBeanMethods = false)
+@Import({Blocking.Paths.class, Healthz.class, Json.class, Refusals.class})
+public class Blocking {
+  @Bean
+  Filter identity(Flags flags) {
+    return (request, response, next) -> {
+      ((HttpServletResponse) response).setHeader(Json.IDENTITY, flags.id);
+      next.doFilter(request, response);
+    };
+  }
+
+  @RestController
+  static class Paths {
+    private final Calls calls;
+    private final Flags flags;
+
+    Paths(Calls calls, Flags flags) {
+      this.calls = calls;
+      this.flags = flags;
+    }
+
+    @PostMapping("/greet")
+    HelloReply greet(@RequestBody HelloRequest request) {
+      return calls.answer(
+          flags.delay.toNanos(),
+          () -> new HelloReply(Workloads.greeting(request.name()), flags.id));
+    }
+
+    @PostMapping("/fibonacci")
+    FibonacciReply fibonacci(@RequestBody FibonacciRequest request) {
+      return calls.answer(
+          0, () -> new FibonacciReply(Workloads.fibonacci(request.n()), flags.id));
+    }
+
+    @PostMapping("/increase")
+    Number increase(@RequestBody Number number) {
+      return calls.answer(0, () -> new Number(Workloads.increase(number.value())));
+    }
+
+    @PostMapping("/orders")
+    OrderReply order(@RequestBody Order order) {
+      return calls.answer(
+          Workloads.orderNanos(flags),
+          () -> new OrderReply(Workloads.order(order.articles(), Order::quantity)));
+    }
+  }
+}

@@ -1,0 +1,53 @@
+package rpclab.rest;
+
+import java.util.List;
+
+/** The messages of api/rpclab/v1 as JSON. A field that is missing is 0 or empty. */
+final class Messages {
+  private Messages() {}
+
+  record HelloRequest(String name) {
+    HelloRequest {
+      name = name == null ? "" : name;
+    }
+  }
+
+  record HelloReply(String message, String backend) {}
+
+  record FibonacciRequest(long n) {
+    FibonacciRequest {
+      unsigned("n", n);
+    }
+  }
+
+  record FibonacciReply(String value, String serverName) {}
+
+  record Number(long value) {
+    Number {
+      unsigned("value", value);
+    }
+  }
+
+  record Article(String id, int quantity, double unitPrice) {}
+
+  record Order(List<Article> articles) {
+    Order {
+      articles = articles == null ? List.of() : articles;
+    }
+
+    /** Of an article; one that is null has none. */
+    static int quantity(Article article) {
+      return article == null ? 0 : article.quantity;
+    }
+  }
+
+  record OrderReply(String id) {}
+
+  record Refusal(String error) {}
+
+  private static void unsigned(String name, long value) {
+    if (value < 0 || value > 0xffff_ffffL) {
+      throw new IllegalArgumentException(name + " is " + value + "; it has to be from 0 to 4294967295");
+    }
+  }
+}
