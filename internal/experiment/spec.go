@@ -105,14 +105,15 @@ type Server struct {
 
 // Caller is the client under test.
 type Caller struct {
-	Kind    string        `yaml:"kind" doc:"the client library" vocabulary:"callers" default:"grpc-go"`
-	Channel Channel       `yaml:"channel" doc:"per-call, shared, or {pool: N}" default:"shared"`
-	Timeout time.Duration `yaml:"timeout" doc:"deadline of a call" min:"1ms" max:"1h" default:"30s"`
-	Warmup  int           `yaml:"warmup" doc:"calls made at once before the clock starts, not counted" min:"0" max:"100000" default:"30"`
-	Late    time.Duration `yaml:"late" doc:"an answer later than this after it was due counts as late (default: 100ms)" max:"1h"`
-	Retry   *Retry        `yaml:"retry" doc:"failed calls are tried again (gRFC A6)"`
-	Hedge   *Hedge        `yaml:"hedge" doc:"calls that take long are made once more beside (gRFC A6)"`
-	Stream  *Stream       `yaml:"stream" doc:"calls are messages on streams that stay open, and not unary"`
+	Kind     string        `yaml:"kind" doc:"the client library" vocabulary:"callers" default:"grpc-go"`
+	Channel  Channel       `yaml:"channel" doc:"per-call, shared, or {pool: N}" default:"shared"`
+	Timeout  time.Duration `yaml:"timeout" doc:"deadline of a call" min:"1ms" max:"1h" default:"30s"`
+	Warmup   int           `yaml:"warmup" doc:"calls made at once before the clock starts, not counted" min:"0" max:"100000" default:"30"`
+	Late     time.Duration `yaml:"late" doc:"an answer later than this after it was due counts as late (default: 100ms)" max:"1h"`
+	Retry    *Retry        `yaml:"retry" doc:"failed calls are tried again (gRFC A6)"`
+	Hedge    *Hedge        `yaml:"hedge" doc:"calls that take long are made once more beside (gRFC A6)"`
+	Compress bool          `yaml:"compress" doc:"requests are compressed with gzip, and so are their answers"`
+	Stream   *Stream       `yaml:"stream" doc:"calls are messages on streams that stay open, and not unary"`
 }
 
 // Channel is how calls share channels: per-call, shared or a pool of N.

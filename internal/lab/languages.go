@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"rpclab/internal/caller/foreign"
 	"rpclab/internal/experiment"
 	"rpclab/internal/language"
 )
@@ -27,48 +28,79 @@ type programs struct {
 func (l *lab) buildLanguages(ctx context.Context) error {
 	l.programs = programs{map[string][]string{}, map[string]string{}}
 	for _, t := range l.plan.Trials {
-		name := t.Config.Server.Language
-		if name == language.Go || l.commands[name] != nil || l.reasons[name] != "" {
-			continue
+		for _, name := range languagesOf(t.Config) {
+			if l.commands[name] != nil || l.reasons[name] != "" {
+				continue
+			}
+			if err := l.buildLanguage(ctx, t, name); err != nil {
+				return err
+			}
 		}
-		if l.Remote {
-			l.reasons[name] = fmt.Sprintf("servers in %s run on one machine alone: leave out --on kubernetes", name)
-			continue
-		}
-		which, err := language.Lookup(name)
-		if err != nil {
-			return err
-		}
-		say := func(line string) { l.progress(t, nil, "building servers in "+name+": "+line) }
-		command, err := which.Build(ctx, l.Self, sayer(say))
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			l.reasons[name] = err.Error()
-			continue
-		}
+	}
+	return nil
+}
+
+// buildLanguage builds one, or notes why it cannot be.
+func (l *lab) buildLanguage(ctx context.Context, t experiment.Trial, name string) error {
+	if l.Remote {
+		l.reasons[name] = fmt.Sprintf("programs in %s run on one machine alone: leave out --on kubernetes", name)
+		return nil
+	}
+	which, err := language.Lookup(name)
+	if err != nil {
+		return err
+	}
+	say := func(line string) { l.progress(t, nil, "building programs in "+name+": "+line) }
+	command, err := which.Build(ctx, l.Self, sayer(say))
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		l.reasons[name] = err.Error()
+	default:
 		l.commands[name] = command
 	}
 	return nil
 }
 
+// languagesOf are those, other than our own, that a trial's programs are written in.
+func languagesOf(c experiment.Config) (names []string) {
+	if c.Server.Language != language.Go {
+		names = append(names, c.Server.Language)
+	}
+	library, _ := lookupCaller(c.Caller.Kind) // a name that was checked
+	if f, ok := library.(foreign.Caller); ok && !slices.Contains(names, f.Language) {
+		names = append(names, f.Language)
+	}
+	return names
+}
+
+// lacking says why a trial cannot run; empty: it can.
+func (p programs) lacking(c experiment.Config) string {
+	for _, name := range languagesOf(c) {
+		if p.reasons[name] != "" {
+			return p.reasons[name]
+		}
+	}
+	return ""
+}
+
 // notRun says of the arms that did not run, if there are any, which and why.
 func (l *lab) notRun() error {
-	arms, order := map[string][]string{}, []string{} // by language
+	arms, order := map[string][]string{}, []string{} // by reason
 	for _, t := range l.plan.Trials {
-		name := t.Config.Server.Language
-		if l.reasons[name] == "" || slices.Contains(arms[name], t.Arm) {
+		why := l.lacking(t.Config)
+		if why == "" || slices.Contains(arms[why], t.Arm) {
 			continue
 		}
-		if arms[name] == nil {
-			order = append(order, name)
+		if arms[why] == nil {
+			order = append(order, why)
 		}
-		arms[name] = append(arms[name], t.Arm)
+		arms[why] = append(arms[why], t.Arm)
 	}
 	var errs []error
-	for _, name := range order {
-		errs = append(errs, fmt.Errorf("%s: %w: %s", strings.Join(arms[name], ", "), ErrNotRun, l.reasons[name]))
+	for _, why := range order {
+		errs = append(errs, fmt.Errorf("%s: %w: %s", strings.Join(arms[why], ", "), ErrNotRun, why))
 	}
 	return errors.Join(errs...)
 }

@@ -104,13 +104,14 @@ func jobOf(c experiment.Config) caller.Job {
 		Channels: caller.Channels{Mode: c.Caller.Channel.Mode, Pool: c.Caller.Channel.Pool},
 		Timeout:  c.Caller.Timeout,
 		Late:     c.Caller.Late,
+		Compress: c.Caller.Compress,
 		Workload: workloadOf(c),
 	}
 	if h := c.Caller.Hedge; h != nil {
 		job.Hedge = &caller.Hedge{Attempts: h.Attempts, Delay: h.Delay}
 	}
 	if s := c.Caller.Stream; s != nil {
-		job.Stream = &caller.Stream{Renew: s.Renew}
+		job.Stream = &caller.Stream{Renew: s.Renew, Pipelined: s.Pipelined}
 	}
 	if c.Gateway != nil {
 		job.Iterations = c.Gateway.Iterations

@@ -17,7 +17,7 @@ import (
 // trial that failed, which is a finding.
 func (l *lab) measure(ctx context.Context, t experiment.Trial) (trial result.Trial, err error) {
 	trial = result.Trial{Round: t.Round, Order: t.Order, Started: time.Now().UTC()}
-	if why := l.reasons[t.Config.Server.Language]; why != "" {
+	if why := l.lacking(t.Config); why != "" {
 		trial.Failed = fmt.Sprintf("%v: %s", ErrNotRun, why)
 		return trial, nil
 	}

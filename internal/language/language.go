@@ -60,7 +60,7 @@ var languages = []Language{
 	},
 	{
 		Name: "java", Models: []Model{
-			{Name: "grpc-netty"}, {Name: "grpc-servlet"}, {"rest-blocking", true}, {"rest-virtual", true}, {"rest-webflux", true},
+			{Name: "grpc-netty"}, {Name: "grpc-servlet"}, {Name: "rest-blocking", REST: true}, {Name: "rest-virtual", REST: true}, {Name: "rest-webflux", REST: true},
 		},
 		needs: []need{
 			{"javac", "install a JDK, 17 or newer (Debian: apt-get install openjdk-17-jdk-headless)"},

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"rpclab/internal/caller"
@@ -24,6 +25,7 @@ import (
 type Caller struct {
 	Language string // python
 	Kind     string // grpc-sync
+	REST     bool   // it calls URLs
 }
 
 // job is what the program is asked to do, a line of JSON.
@@ -33,11 +35,39 @@ type job struct {
 	ServiceConfig string        `json:"service_config,omitempty"`
 	Method        string        `json:"method"`
 	Path          string        `json:"path"`
-	Workload      workload.Spec `json:"workload"`
+	Workload      asked         `json:"workload"`
 	Channel       string        `json:"channel"`
 	Timeout       time.Duration `json:"timeout_ns"`
 	Stream        string        `json:"stream,omitempty"`
 	Compress      bool          `json:"compress,omitempty"`
+}
+
+// asked is the workload as far as a caller has to know it.
+type asked struct {
+	Greet     *struct{}           `json:"greet,omitempty"`
+	Fibonacci *workload.Fibonacci `json:"fibonacci,omitempty"`
+	Increase  *struct{}           `json:"increase,omitempty"`
+	Orders    *articles           `json:"orders,omitempty"`
+}
+
+type articles struct {
+	Articles int `json:"articles"`
+}
+
+func askedOf(w workload.Spec) (a asked, err error) {
+	switch {
+	case w.Greet != nil:
+		a.Greet = &struct{}{}
+	case w.Increase != nil:
+		a.Increase = &struct{}{}
+	case w.Orders != nil:
+		a.Orders = &articles{w.Orders.Articles}
+	case w.Fibonacci != nil:
+		a.Fibonacci = w.Fibonacci
+	default:
+		err = errors.New("callers in other languages make no calls of this workload: take greet, fibonacci, increase or orders")
+	}
+	return a, err
 }
 
 // Open starts the program and returns when it has understood the job.
@@ -62,6 +92,10 @@ func (c Caller) Open(j caller.Job, target caller.Target) (caller.Session, error)
 	if err != nil {
 		return nil, err
 	}
+	work, err := askedOf(j.Workload)
+	if err != nil {
+		return nil, err
+	}
 	s := &session{late: j.Late, who: c.Language + "-" + c.Kind}
 	reports, written := io.Pipe()
 	s.program, err = process.Start(process.Spec{Args: append(command, "caller"), Env: target.Env, Stdout: written})
@@ -74,9 +108,20 @@ func (c Caller) Open(j caller.Job, target caller.Target) (caller.Session, error)
 	}()
 	s.reports = bufio.NewReader(reports)
 	s.orders = json.NewEncoder(s.program.Stdin)
+	stream, method := "", calls.Method
+	if j.Stream != nil {
+		stream, method = "ping-pong", calls.Stream
+		if j.Stream.Pipelined {
+			stream = "pipelined"
+		}
+	}
+	address := strings.TrimPrefix(target.URI, "passthrough:///")
+	if c.REST {
+		address = "http://" + address
+	}
 	err = s.orders.Encode(job{
-		Kind: c.Kind, Target: target.URI, ServiceConfig: target.ServiceConfig, Method: calls.Method, Path: calls.Path,
-		Workload: j.Workload, Channel: j.Channels.Mode, Timeout: j.Timeout,
+		Kind: c.Kind, Target: address, ServiceConfig: target.ServiceConfig, Method: method, Path: calls.Path,
+		Workload: work, Channel: j.Channels.Mode, Timeout: j.Timeout, Stream: stream, Compress: j.Compress,
 	})
 	if err == nil {
 		err = s.ready()
