@@ -114,6 +114,7 @@ func (c Caller) Open(j caller.Job, target caller.Target) (caller.Session, error)
 		if j.Stream.Pipelined {
 			stream = "pipelined"
 		}
+		s.pingPong = !j.Stream.Pipelined
 	}
 	address := strings.TrimPrefix(target.URI, "passthrough:///")
 	if c.REST {
@@ -139,6 +140,7 @@ type session struct {
 	program  *process.Process
 	orders   *json.Encoder
 	reports  *bufio.Reader
+	pingPong bool
 	backends []string         // by number
 	samples  map[uint8]string // first messages by code, of the load
 }
@@ -157,7 +159,7 @@ func (s *session) ready() error {
 // Run has the program make a load, and records what it writes of each call.
 func (s *session) Run(ctx context.Context, p pace.Pace, cue measure.Cue) (*measure.Recorder, time.Time, error) {
 	start := cue.Start()
-	order, err := orderOf(p, start)
+	order, err := s.orderOf(p, start)
 	if err != nil {
 		return nil, start, fmt.Errorf("%s: %w", s.who, err)
 	}

@@ -116,13 +116,17 @@ type openLoad struct {
 }
 
 // orderOf says a pace as the contract does.
-func orderOf(p pace.Pace, start time.Time) (l load, err error) {
+func (s *session) orderOf(p pace.Pace, start time.Time) (l load, err error) {
 	l.At = start.UnixNano()
 	switch p := p.(type) {
 	case pace.Closed:
 		l.Closed = &closedLoad{p.Users, p.Calls, p.Think, p.Duration}
 	case pace.Burst:
-		l.Burst = &burstLoad{p.Calls}
+		if s.pingPong { // each call on a stream of its own
+			l.Closed = &closedLoad{Users: p.Calls, Calls: uint64(p.Calls)}
+		} else {
+			l.Burst = &burstLoad{p.Calls}
+		}
 	case pace.Rate:
 		if p.Poisson || p.Of > 1 {
 			return l, errors.New("it makes calls at an even rate, and shares none")

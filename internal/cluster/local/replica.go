@@ -182,7 +182,7 @@ func (r *replica) count() (calls uint64, ok bool) {
 
 // sampleMemory notes the peak of memory, if the process still has it to show.
 func (r *replica) sampleMemory() {
-	if peak, err := measure.MaxRSS(r.process.Pid()); err == nil {
+	if _, peak := measure.Used(r.process.Pid()); peak > 0 {
 		r.peak = peak
 	}
 }
