@@ -11,7 +11,8 @@ from typing import Self
 HEAD = struct.Struct(">cI")
 CALL = struct.Struct("<QqqqBH5x")
 
-OK, DEADLINE_EXCEEDED, UNAVAILABLE, WRONG = 0, 4, 14, 255  # codes of gRPC, and our own
+# Codes of gRPC, and our own.
+OK, CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE, WRONG = 0, 1, 4, 14, 255
 
 NOBODY = 0xFFFF  # the backend of a call that none answered
 EVERY = 0.05  # seconds between two frames of calls

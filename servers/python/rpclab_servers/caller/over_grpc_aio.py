@@ -63,12 +63,12 @@ class Session:
             return await self.call_by(unary, n)
 
     async def call_by(self, unary: grpc.aio.UnaryUnaryMultiCallable, n: int) -> Got:
-        calls = self.calls
+        calls, began = self.calls, time.monotonic()
         rpc = unary(calls.request(n), timeout=calls.timeout, compression=calls.compression)
         try:
             reply = await rpc
         except grpc.RpcError as e:
-            return e.code().value[0], e.details(), ""
+            return calls.failed(e, began)
         return OK, calls.fields(reply), identity(await rpc.trailing_metadata())
 
 
@@ -79,16 +79,14 @@ class Stream:
         self.method, self.calls = method, calls
         self.rpc = None  # nothing is open
 
-    def open(self, requests=None) -> None:
+    def open(self, requests) -> None:
         self.rpc = self.method(requests, compression=self.calls.compression)
         self.backend = None
 
-    async def answer(self, request=None) -> Got:
-        """Send a message, if one is given, and wait for the next answer."""
+    async def answer(self) -> Got:
+        """Wait for the next answer."""
         try:
             async with asyncio.timeout(self.calls.timeout):
-                if request is not None:
-                    await self.rpc.write(request)
                 reply = await self.rpc.read()
                 if reply is grpc.aio.EOF:
                     return self.broken(UNAVAILABLE, "the server ended the stream")
@@ -98,8 +96,6 @@ class Stream:
             return self.broken(DEADLINE_EXCEEDED, "the answer on a stream is overdue")
         except grpc.RpcError as e:
             return self.broken(e.code().value[0], e.details())
-        except asyncio.InvalidStateError:  # written to a stream that has ended
-            return self.broken((await self.rpc.code()).value[0], await self.rpc.details())
         return OK, self.calls.fields(reply), self.backend
 
     def broken(self, code: int, why: str) -> Got:
@@ -110,8 +106,11 @@ class Stream:
     async def ping(self, n: int) -> Got:
         """Send a message and wait for its answer."""
         if self.rpc is None:
-            self.open()
-        return await self.answer(self.calls.request(n))
+            # Not by write: where the stream has ended it hides why.
+            self.requests = asyncio.Queue()
+            self.open(sent_from(self.requests))
+        self.requests.put_nowait(self.calls.request(n))
+        return await self.answer()
 
     async def pipeline(self, count: int, noted: Noted, judge: Judge) -> None:
         """Send so many messages, all due at once, whatever the answers do."""
@@ -133,3 +132,8 @@ class Stream:
                     noted.note(lost, 0, at, answered, code, NOBODY)
                 return
             noted.note(n, 0, sent[n], answered, code, backend)
+
+
+async def sent_from(requests: asyncio.Queue):
+    while True:
+        yield await requests.get()
