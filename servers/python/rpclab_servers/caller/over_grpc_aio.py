@@ -9,7 +9,7 @@ import grpc
 from rpclab_servers.caller import drive
 from rpclab_servers.caller.channels import Calls, identity
 from rpclab_servers.caller.job import Job, Load
-from rpclab_servers.caller.output import DEADLINE_EXCEEDED, NOBODY, OK, UNAVAILABLE, Output
+from rpclab_servers.caller.output import DEADLINE_EXCEEDED, OK, UNAVAILABLE, Output
 from rpclab_servers.caller.output import Calls as Noted
 from rpclab_servers.caller.workload import Got, Judge
 
@@ -40,19 +40,28 @@ class Session:
         self.runner.run(self.make(load, noted))
 
     async def make(self, load: Load, noted: Noted) -> None:
-        if self.job.stream == "pipelined":
-            await drive.wait_until(noted.start)
-            await self.stream().pipeline(load.all_calls, noted, self.judge)
-        elif self.job.stream == "ping-pong":
-            await drive.in_tasks(load, noted, lambda: self.stream().ping, self.judge)
+        if self.job.stream:
+            await self.make_on_streams(load, noted)
         elif self.job.channel == "per-call":
             await drive.in_tasks(load, noted, lambda: self.call_alone, self.judge)
         else:
             await drive.in_tasks(load, noted, lambda: self.call, self.judge)
 
-    def stream(self) -> "Stream":
+    async def make_on_streams(self, load: Load, noted: Noted) -> None:
         method = self.channel.stream_stream(self.calls.method, **self.calls.codec)
-        return Stream(method, self.calls)
+        streams: list[Stream] = []
+
+        def opened() -> Stream:
+            streams.append(Stream(method, self.calls))
+            return streams[-1]
+
+        if self.job.stream == "ping-pong":
+            await drive.in_tasks(load, noted, lambda: opened().ping, self.judge)
+        else:
+            await drive.wait_until(noted.start)
+            await opened().pipeline(load.all_calls, noted, self.judge)
+        for stream in streams:
+            stream.close()
 
     async def call(self, n: int) -> Got:
         return await self.call_by(self.unary, n)
@@ -99,9 +108,13 @@ class Stream:
         return OK, self.calls.fields(reply), self.backend
 
     def broken(self, code: int, why: str) -> Got:
-        self.rpc.cancel()
-        self.rpc = None
+        self.close()
         return code, why, ""
+
+    def close(self) -> None:
+        if self.rpc is not None:
+            self.rpc.cancel()
+            self.rpc = None
 
     async def ping(self, n: int) -> Got:
         """Send a message and wait for its answer."""
@@ -127,9 +140,7 @@ class Stream:
             answered = time.monotonic_ns()
             code, backend, _ = judge(n, *got)
             if self.rpc is None:
-                for lost in range(n, count):
-                    at = sent[lost] if lost < len(sent) else answered
-                    noted.note(lost, 0, at, answered, code, NOBODY)
+                noted.note_lost(n, sent, count, answered, code)
                 return
             noted.note(n, 0, sent[n], answered, code, backend)
 
