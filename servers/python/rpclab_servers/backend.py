@@ -97,7 +97,7 @@ class Backend:
             for line in orders:
                 try:
                     order = msgspec.json.decode(line, type=Order)
-                except msgspec.MsgspecError as e:
+                except (msgspec.MsgspecError, UnicodeDecodeError) as e:
                     log.error("an order that no server knows: %r: %s", line, e)
                     continue
                 if order.ail is not None:

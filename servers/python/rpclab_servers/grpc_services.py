@@ -25,8 +25,10 @@ MESSAGES = SimpleNamespace(
     }
 )
 
-# Two servers at one port are a mistake, not a way to share it.
-OPTIONS = [("grpc.so_reuseport", 0)]
+OPTIONS = [
+    ("grpc.so_reuseport", 0),  # two servers at one port are a mistake, not a way to share it
+    ("grpc.server_handshake_timeout_ms", 10_000),  # so long who says nothing holds up the end
+]
 
 FOR_EVER = 10**6  # seconds that the calls a server has may take once it goes
 

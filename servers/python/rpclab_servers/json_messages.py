@@ -61,7 +61,7 @@ def decoder(kind: type[Message]):
     def read(body: bytes) -> Message:
         try:
             return decode(body)
-        except (msgspec.MsgspecError, RecursionError) as e:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as e:
             raise Refused(INVALID_ARGUMENT, f"the body is not the JSON it has to be: {e}") from e
 
     return read

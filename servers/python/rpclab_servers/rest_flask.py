@@ -6,6 +6,7 @@ import time
 from flask import Flask, Response, request
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
+from gunicorn.workers import gthread
 from werkzeug.exceptions import HTTPException
 
 from rpclab_servers import json_messages
@@ -19,6 +20,8 @@ JSON = "application/json"
 
 def serve(told, backend: Backend) -> None:
     listener = bound(told.listen)
+    # Or else a connection that is opened ahead of its first call holds a thread for 5 s.
+    gthread.DEFAULT_WORKER_DATA_TIMEOUT = 0
 
     def ready(_worker) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # typed at a terminal, it is the arbiter's
@@ -35,7 +38,7 @@ def serve(told, backend: Backend) -> None:
         def load_config(self) -> None:
             for name, value in {
                 "bind": f"fd://{listener.detach()}",
-                "worker_class": "gthread",
+                "worker_class": Worker,
                 "threads": told.workers or 1,  # gunicorn's own number
                 # Where people take gunicorn's own 2 s, 1,000 connections, 30 s and 30 s, calls
                 # would be lost that are not the server's doing: a connection lasts as long as
@@ -56,6 +59,13 @@ def serve(told, backend: Backend) -> None:
 
         def run(self) -> None:
             Draining(self).run()
+
+    class Worker(gthread.ThreadWorker):
+        def murder_pending(self) -> None:
+            if not self.alive:  # who never asked has no call to be answered
+                for connection in self.pending_conns:
+                    connection.timeout = 0
+            super().murder_pending()
 
     class Draining(Arbiter):
         def handle_term(self) -> None:

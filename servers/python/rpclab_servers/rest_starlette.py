@@ -8,7 +8,7 @@ import threading
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
@@ -66,13 +66,16 @@ def application(told, backend: Backend) -> Starlette:
     async def wrong(_request: Request, e: HTTPException) -> Response:
         return Response(refusal(e.detail), e.status_code, headers=e.headers, media_type=JSON)
 
+    async def gone(_request: Request, _e: ClientDisconnect) -> Response:
+        return Response(status_code=400)  # which nobody hears
+
     works = Workloads(json_messages, told.id, told.delay, told.spread).all()
     return Starlette(
         routes=[
             *(Route(w.path, endpoint(w, backend, room), methods=["POST"]) for w in works if w.path),
             Route("/healthz", health),
         ],
-        exception_handlers={Refused: refuse, HTTPException: wrong},
+        exception_handlers={Refused: refuse, HTTPException: wrong, ClientDisconnect: gone},
     )
 
 

@@ -1,11 +1,13 @@
 """What both gRPC callers take: channels, messages, and who answered."""
 
 import operator
+import time
 
 import grpc
 
 from rpclab_servers.caller.job import Impossible, Job, Load
-from rpclab_servers.caller.workload import asked
+from rpclab_servers.caller.output import CANCELLED, DEADLINE_EXCEEDED
+from rpclab_servers.caller.workload import Got, asked
 from rpclab_servers.grpc_services import MESSAGES
 
 
@@ -42,6 +44,14 @@ class Calls:
             # Channels of a process share connections, unless each keeps its own.
             options.append(("grpc.use_local_subchannel_pool", 1))
         return options
+
+    def failed(self, e: grpc.RpcError, began: float) -> Got:
+        """What a call got that began then and raised this."""
+        code = e.code().value[0]
+        # A server that gives up at the deadline may be heard before the library does so itself.
+        if code == CANCELLED and time.monotonic() - began > 0.99 * self.timeout:
+            code = DEADLINE_EXCEEDED
+        return code, e.details(), ""
 
     def check(self, load: Load) -> None:
         if self.job.stream == "ping-pong" and not load.closed:

@@ -11,7 +11,8 @@ from typing import Self
 HEAD = struct.Struct(">cI")
 CALL = struct.Struct("<QqqqBH5x")
 
-OK, DEADLINE_EXCEEDED, UNAVAILABLE, WRONG = 0, 4, 14, 255  # codes of gRPC, and our own
+# Codes of gRPC, and our own.
+OK, CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE, WRONG = 0, 1, 4, 14, 255
 
 NOBODY = 0xFFFF  # the backend of a call that none answered
 EVERY = 0.05  # seconds between two frames of calls
@@ -50,12 +51,13 @@ class Output:
                 number = self._backends[id]
         return number
 
-    def sample(self, code: int, message: str) -> None:
+    def sample(self, code: int, message: str | None) -> None:
         """Tell the first message of each code in a load."""
         with self._lock:
             if code not in self._sampled:
                 self._sampled.add(code)
-                self._write(b"S", json.dumps({"code": code, "message": message}).encode())
+                said = {"code": code, "message": message or "it says nothing"}
+                self._write(b"S", json.dumps(said).encode())
 
     def forget_samples(self) -> None:
         self._sampled.clear()
@@ -77,6 +79,12 @@ class Calls:
         """Note a call; times are of the monotonic clock, due since the start."""
         u = self.to_unix
         self.noted.append(CALL.pack(n, u + self.start + due, u + sent, u + answered, code, backend))
+
+    def note_lost(self, first: int, sent: list[int], calls: int, ended: int, code: int) -> None:
+        """Note the calls from the first on, all due at the start, that ended together. Those of
+        which no time is known were not sent."""
+        for n in range(first, calls):
+            self.note(n, 0, sent[n] if n < len(sent) else ended, ended, code, NOBODY)
 
     def __enter__(self) -> Self:
         self.output.forget_samples()

@@ -1,5 +1,6 @@
 """The kind grpc-sync: grpcio's synchronous calls."""
 
+import time
 from typing import Self
 
 import grpc
@@ -46,11 +47,11 @@ class Session:
             return self.call_by(channel.unary_unary(self.calls.method, **self.calls.codec), n)
 
     def call_by(self, unary: grpc.UnaryUnaryMultiCallable, n: int) -> Got:
-        calls = self.calls
+        calls, began = self.calls, time.monotonic()
         try:
             reply, rpc = unary.with_call(
                 calls.request(n), timeout=calls.timeout, compression=calls.compression
             )
         except grpc.RpcError as e:
-            return e.code().value[0], e.details(), ""
+            return calls.failed(e, began)
         return OK, calls.fields(reply), identity(rpc.trailing_metadata())

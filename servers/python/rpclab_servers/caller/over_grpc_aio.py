@@ -9,7 +9,7 @@ import grpc
 from rpclab_servers.caller import drive
 from rpclab_servers.caller.channels import Calls, identity
 from rpclab_servers.caller.job import Job, Load
-from rpclab_servers.caller.output import DEADLINE_EXCEEDED, NOBODY, OK, UNAVAILABLE, Output
+from rpclab_servers.caller.output import DEADLINE_EXCEEDED, OK, UNAVAILABLE, Output
 from rpclab_servers.caller.output import Calls as Noted
 from rpclab_servers.caller.workload import Got, Judge
 
@@ -40,19 +40,28 @@ class Session:
         self.runner.run(self.make(load, noted))
 
     async def make(self, load: Load, noted: Noted) -> None:
-        if self.job.stream == "pipelined":
-            await drive.wait_until(noted.start)
-            await self.stream().pipeline(load.all_calls, noted, self.judge)
-        elif self.job.stream == "ping-pong":
-            await drive.in_tasks(load, noted, lambda: self.stream().ping, self.judge)
+        if self.job.stream:
+            await self.make_on_streams(load, noted)
         elif self.job.channel == "per-call":
             await drive.in_tasks(load, noted, lambda: self.call_alone, self.judge)
         else:
             await drive.in_tasks(load, noted, lambda: self.call, self.judge)
 
-    def stream(self) -> "Stream":
+    async def make_on_streams(self, load: Load, noted: Noted) -> None:
         method = self.channel.stream_stream(self.calls.method, **self.calls.codec)
-        return Stream(method, self.calls)
+        streams: list[Stream] = []
+
+        def opened() -> Stream:
+            streams.append(Stream(method, self.calls))
+            return streams[-1]
+
+        if self.job.stream == "ping-pong":
+            await drive.in_tasks(load, noted, lambda: opened().ping, self.judge)
+        else:
+            await drive.wait_until(noted.start)
+            await opened().pipeline(load.all_calls, noted, self.judge)
+        for stream in streams:
+            stream.close()
 
     async def call(self, n: int) -> Got:
         return await self.call_by(self.unary, n)
@@ -63,12 +72,12 @@ class Session:
             return await self.call_by(unary, n)
 
     async def call_by(self, unary: grpc.aio.UnaryUnaryMultiCallable, n: int) -> Got:
-        calls = self.calls
+        calls, began = self.calls, time.monotonic()
         rpc = unary(calls.request(n), timeout=calls.timeout, compression=calls.compression)
         try:
             reply = await rpc
         except grpc.RpcError as e:
-            return e.code().value[0], e.details(), ""
+            return calls.failed(e, began)
         return OK, calls.fields(reply), identity(await rpc.trailing_metadata())
 
 
@@ -79,16 +88,14 @@ class Stream:
         self.method, self.calls = method, calls
         self.rpc = None  # nothing is open
 
-    def open(self, requests=None) -> None:
+    def open(self, requests) -> None:
         self.rpc = self.method(requests, compression=self.calls.compression)
         self.backend = None
 
-    async def answer(self, request=None) -> Got:
-        """Send a message, if one is given, and wait for the next answer."""
+    async def answer(self) -> Got:
+        """Wait for the next answer."""
         try:
             async with asyncio.timeout(self.calls.timeout):
-                if request is not None:
-                    await self.rpc.write(request)
                 reply = await self.rpc.read()
                 if reply is grpc.aio.EOF:
                     return self.broken(UNAVAILABLE, "the server ended the stream")
@@ -98,20 +105,25 @@ class Stream:
             return self.broken(DEADLINE_EXCEEDED, "the answer on a stream is overdue")
         except grpc.RpcError as e:
             return self.broken(e.code().value[0], e.details())
-        except asyncio.InvalidStateError:  # written to a stream that has ended
-            return self.broken((await self.rpc.code()).value[0], await self.rpc.details())
         return OK, self.calls.fields(reply), self.backend
 
     def broken(self, code: int, why: str) -> Got:
-        self.rpc.cancel()
-        self.rpc = None
+        self.close()
         return code, why, ""
+
+    def close(self) -> None:
+        if self.rpc is not None:
+            self.rpc.cancel()
+            self.rpc = None
 
     async def ping(self, n: int) -> Got:
         """Send a message and wait for its answer."""
         if self.rpc is None:
-            self.open()
-        return await self.answer(self.calls.request(n))
+            # Not by write: where the stream has ended it hides why.
+            self.requests = asyncio.Queue()
+            self.open(sent_from(self.requests))
+        self.requests.put_nowait(self.calls.request(n))
+        return await self.answer()
 
     async def pipeline(self, count: int, noted: Noted, judge: Judge) -> None:
         """Send so many messages, all due at once, whatever the answers do."""
@@ -128,8 +140,11 @@ class Stream:
             answered = time.monotonic_ns()
             code, backend, _ = judge(n, *got)
             if self.rpc is None:
-                for lost in range(n, count):
-                    at = sent[lost] if lost < len(sent) else answered
-                    noted.note(lost, 0, at, answered, code, NOBODY)
+                noted.note_lost(n, sent, count, answered, code)
                 return
             noted.note(n, 0, sent[n], answered, code, backend)
+
+
+async def sent_from(requests: asyncio.Queue):
+    while True:
+        yield await requests.get()

@@ -53,6 +53,6 @@ def session(job: Job, output: Output):
 def decoded(line: bytes, kind: type):
     try:
         return msgspec.json.decode(line, type=kind)
-    except msgspec.MsgspecError as e:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as e:
         text = line.decode(errors="replace").strip()
         raise Impossible(f"{kind.__name__.lower()} {text!r}: {e}") from e

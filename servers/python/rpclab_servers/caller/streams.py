@@ -9,7 +9,7 @@ import grpc
 from rpclab_servers.caller import drive
 from rpclab_servers.caller.channels import Calls, identity
 from rpclab_servers.caller.job import Load
-from rpclab_servers.caller.output import DEADLINE_EXCEEDED, NOBODY, OK, UNAVAILABLE
+from rpclab_servers.caller.output import DEADLINE_EXCEEDED, OK, UNAVAILABLE
 from rpclab_servers.caller.output import Calls as Noted
 from rpclab_servers.caller.workload import Got, Judge
 
@@ -58,8 +58,8 @@ class Stream:
         self.answers = self.method(requests, compression=self.calls.compression)
 
     def close(self) -> None:
-        if self.answers is not None:
-            self.answers.cancel()
+        if (answers := self.answers) is not None:  # of which the thread that reads may be done
+            answers.cancel()
 
     def give_up_overdue(self) -> None:
         since = self.waits_since
@@ -114,8 +114,6 @@ class Stream:
             answered = time.monotonic_ns()
             code, backend, _ = judge(n, *got)
             if self.answers is None:
-                for lost in range(n, count):
-                    at = sent[lost] if lost < len(sent) else answered
-                    noted.note(lost, 0, at, answered, code, NOBODY)
+                noted.note_lost(n, sent, count, answered, code)
                 return
             noted.note(n, 0, sent[n], answered, code, backend)
