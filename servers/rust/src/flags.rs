@@ -8,6 +8,7 @@ use crate::duration;
 
 /// Serves the workloads of rpclab over gRPC or REST until it is told to stop; then it drains.
 #[derive(Parser)]
+#[command(args_override_self = true)] // the last one counts, as in Go
 pub struct Flags {
     /// HOST:PORT to listen on
     #[arg(long, default_value = "127.0.0.1:50051")]

@@ -139,7 +139,8 @@ impl OrderService for &'static Backend {
 }
 
 /// Answers each message of a stream as a call, before it reads the next. The identity is
-/// in the header too: the trailer comes too late for messages.
+/// in the header too: the trailer comes too late for messages. tonic sends together what
+/// is answered before it finds the next message missing.
 fn in_turn<Q: Send + 'static, A: Send + 'static, W>(
     backend: &'static Backend,
     requests: Streaming<Q>,

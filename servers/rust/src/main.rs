@@ -28,6 +28,11 @@ mod v1 {
     tonic::include_proto!("rpclab.v1");
 }
 
+// The system's allocator takes a third more processor time for an order of 1,000
+// articles, and about as much for small messages; this one takes 10 MB more memory.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     match run(Flags::parse()) {
         Ok(()) => ExitCode::SUCCESS,
