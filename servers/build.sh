@@ -36,7 +36,8 @@ java)
 	if [ "$made" != "$(cat "$out/java/made-from" 2>/dev/null)" ]; then
 		rm -rf "$out/java"
 		mvn --quiet --batch-mode -Dstyle.color=never --file java/pom.xml "-Dout=$out/java" process-classes >&2
-		"$java" "-XX:AOTCacheOutput=$out/java/aot" -cp "$out/java/lib/*" rpclab.Rehearsal >"$out/java/aot.log" 2>&1 ||
+		# The flags that it runs with, which the cache is bound to.
+		"$java" "-XX:AOTCacheOutput=$out/java/aot" --enable-native-access=ALL-UNNAMED -cp "$out/java/lib/*" rpclab.Rehearsal >"$out/java/aot.log" 2>&1 ||
 			{ cat "$out/java/aot.log" >&2; exit 1; }
 		echo "$made" >"$out/java/made-from"
 	fi

@@ -71,8 +71,7 @@ public final class Calls {
     return ailment;
   }
 
-  private static <A> CompletableFuture<A> later(
-      long waitNanos, Supplier<A> work, Ailment ailment) {
+  private static <A> CompletableFuture<A> later(long waitNanos, Supplier<A> work, Ailment ailment) {
     long began = System.nanoTime();
     A answer = work.get();
     return after(waitNanos, answer)

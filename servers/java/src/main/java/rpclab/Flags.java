@@ -18,7 +18,10 @@ import picocli.CommandLine.TypeConversionException;
     showDefaultValues = true,
     description = "Serves the workloads of rpclab until it is told to stop; then it drains.")
 public final class Flags {
-  @Option(names = "--listen", defaultValue = "127.0.0.1:50051", description = "address to listen on")
+  @Option(
+      names = "--listen",
+      defaultValue = "127.0.0.1:50051",
+      description = "address to listen on")
   public InetSocketAddress listen;
 
   @Option(names = "--model", defaultValue = "grpc-netty", description = "${COMPLETION-CANDIDATES}")
@@ -30,13 +33,19 @@ public final class Flags {
   @Option(names = "--delay", defaultValue = "0s", description = "wait before greet and orders")
   public Duration delay;
 
-  @Option(names = "--spread", defaultValue = "0s", description = "wait up to so much more, at random")
+  @Option(
+      names = "--spread",
+      defaultValue = "0s",
+      description = "wait up to so much more, at random")
   public Duration spread;
 
   @Option(names = "--workers", description = "calls that it works on at once, while others queue")
   public int workers; // 0: the model's own
 
-  @Option(names = "--drain", defaultValue = "0s", description = "how long it accepts calls once told to stop")
+  @Option(
+      names = "--drain",
+      defaultValue = "0s",
+      description = "how long it accepts calls once told to stop")
   public Duration drain;
 
   @Option(names = "--supervised", description = "take orders on standard input")
@@ -61,7 +70,8 @@ public final class Flags {
         System.exit(0);
       }
       if (flags.workers < 0) {
-        throw new ParameterException(line, "--workers " + flags.workers + ": it has to be 1 or more");
+        throw new ParameterException(
+            line, "--workers " + flags.workers + ": it has to be 1 or more");
       }
     } catch (ParameterException e) {
       System.err.println(e.getMessage());

@@ -18,23 +18,21 @@ class Main {
     Flags flags = Flags.parse(args);
     Calls calls = new Calls(flags.model.room(flags));
     Health health = new Health();
+    Departure departure = new Departure(flags, calls, health, answers);
     if (flags.supervised) {
       Thread supervised = new Thread(new Supervisor(calls, health, answers), "supervisor");
       supervised.setDaemon(true);
       supervised.start();
     }
-    SpringApplication application = application(flags, calls, health);
+    SpringApplication application = application(flags, calls, health, departure);
     // The hook stands before the port opens: who can connect can also stop it.
     application.addInitializers(
-        context ->
-            Runtime.getRuntime()
-                .addShutdownHook(
-                    new Thread(() -> Departure.of(context, flags, calls, health, answers))));
+        context -> Runtime.getRuntime().addShutdownHook(new Thread(() -> departure.of(context))));
     application.run();
   }
 
-  static SpringApplication application(Flags flags, Calls calls, Health health) {
-    SpringApplication application = new SpringApplication(Main.class, flags.model.part);
+  static SpringApplication application(Flags flags, Object... parts) {
+    SpringApplication application = new SpringApplication(Main.class, flags.model.parts);
     application.setWebApplicationType(flags.model.web);
     application.setDefaultProperties(flags.model.properties(flags));
     application.setBannerMode(Banner.Mode.OFF);
@@ -43,8 +41,9 @@ class Main {
     application.addInitializers(
         context -> {
           context.getBeanFactory().registerSingleton("flags", flags);
-          context.getBeanFactory().registerSingleton("calls", calls);
-          context.getBeanFactory().registerSingleton("health", health);
+          for (Object part : parts) {
+            context.getBeanFactory().registerSingleton(part.getClass().getSimpleName(), part);
+          }
         });
     return application;
   }

@@ -3,6 +3,7 @@ package rpclab;
 import java.util.HashMap;
 import java.util.Map;
 import org.springframework.boot.WebApplicationType;
+import rpclab.grpc.OnTomcat;
 import rpclab.grpc.OverGrpc;
 import rpclab.rest.Blocking;
 import rpclab.rest.Reactive;
@@ -10,7 +11,7 @@ import rpclab.rest.Reactive;
 /** How a server is built: which stack of Spring answers, and with which of our parts. */
 public enum Model {
   GRPC_NETTY("grpc-netty", WebApplicationType.NONE, OverGrpc.class),
-  GRPC_SERVLET("grpc-servlet", WebApplicationType.SERVLET, OverGrpc.class),
+  GRPC_SERVLET("grpc-servlet", WebApplicationType.SERVLET, OnTomcat.class),
   REST_BLOCKING("rest-blocking", WebApplicationType.SERVLET, Blocking.class),
   REST_VIRTUAL("rest-virtual", WebApplicationType.SERVLET, Blocking.class),
   REST_WEBFLUX("rest-webflux", WebApplicationType.REACTIVE, Reactive.class);
@@ -20,12 +21,12 @@ public enum Model {
 
   private final String name;
   final WebApplicationType web;
-  final Class<?> part;
+  final Class<?> parts;
 
-  Model(String name, WebApplicationType web, Class<?> part) {
+  Model(String name, WebApplicationType web, Class<?> parts) {
     this.name = name;
     this.web = web;
-    this.part = part;
+    this.parts = parts;
   }
 
   /** How many calls {@link Calls} lets in at once; 0: all. Tomcat's threads are room enough. */
@@ -45,6 +46,7 @@ public enum Model {
     // Every call that a server has is answered, however long that takes.
     set.put("spring.lifecycle.timeout-per-shutdown-phase", "24h");
     set.put("spring.grpc.server.shutdown.grace-period", "-1s");
+    set.put("spring.reactor.netty.shutdown-quiet-period", "0s");
     set.put("spring.grpc.server.health.enabled", false); // ours takes orders
     set.put("spring.grpc.server.servlet.enabled", this == GRPC_SERVLET);
     set.put("server.http2.enabled", this == GRPC_SERVLET);

@@ -47,8 +47,7 @@ public final class Workloads {
   /** The identity of an order of these articles. */
   public static <T> String order(List<T> articles, ToIntFunction<T> quantity) {
     if (articles.size() > LARGEST_ORDER) {
-      throw invalid(
-          "the order has %d articles; the most is %d", articles.size(), LARGEST_ORDER);
+      throw invalid("the order has %d articles; the most is %d", articles.size(), LARGEST_ORDER);
     }
     for (int i = 0; i < articles.size(); i++) {
       int of = quantity.applyAsInt(articles.get(i));
@@ -61,8 +60,7 @@ public final class Workloads {
 
   /** How long an order waits, in nanoseconds, drawn anew for each. */
   public static long orderNanos(Flags flags) {
-    return flags.delay.toNanos()
-        + ThreadLocalRandom.current().nextLong(flags.spread.toNanos() + 1);
+    return flags.delay.toNanos() + ThreadLocalRandom.current().nextLong(flags.spread.toNanos() + 1);
   }
 
   private static StatusRuntimeException invalid(String format, Object... args) {

@@ -4,10 +4,10 @@ import io.grpc.stub.StreamObserver;
 import rpclab.Calls;
 import rpclab.Flags;
 import rpclab.Workloads;
-import rpclab.v1.OrderServiceGrpc;
 import rpclab.v1.OrderOuterClass.Article;
 import rpclab.v1.OrderOuterClass.Order;
 import rpclab.v1.OrderOuterClass.OrderReply;
+import rpclab.v1.OrderServiceGrpc;
 
 final class Orders extends OrderServiceGrpc.OrderServiceImplBase {
   private final Calls calls;

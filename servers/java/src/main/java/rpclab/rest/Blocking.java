@@ -5,10 +5,18 @@ import jakarta.servlet.http.HttpServletResponse;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
+import org.springframework.core.MethodParameter;
+import org.springframework.http.MediaType;
+import org.springframework.http.converter.HttpMessageConverter;
+import org.springframework.http.server.ServerHttpRequest;
+import org.springframework.http.server.ServerHttpResponse;
+import org.springframework.web.bind.annotation.ControllerAdvice;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RequestBody;
 import org.springframework.web.bind.annotation.RestController;
+import org.springframework.web.servlet.mvc.method.annotation.ResponseBodyAdvice;
 import rpclab.Calls;
+import rpclab.Departure;
 import rpclab.Flags;
 import rpclab.Workloads;
 import rpclab.rest.Messages.FibonacciReply;
@@ -21,7 +29,7 @@ import rpclab.rest.Messages.OrderReply;
 
 /** REST on Tomcat: a call has a thread of its own, of the platform or a virtual one. */
 @Configuration(proxyBeanMethods = false)
-@Import({Blocking.Paths.class, Healthz.class, Json.class, Refusals.class})
+@Import({Blocking.Paths.class, Blocking.Farewell.class, Healthz.class, Json.class, Refusals.class})
 public class Blocking {
   @Bean
   Filter identity(Flags flags) {
@@ -29,6 +37,34 @@ public class Blocking {
       ((HttpServletResponse) response).setHeader(Json.IDENTITY, flags.id);
       next.doFilter(request, response);
     };
+  }
+
+  /** Closes connections when the server goes, as late as an answer's headers can say so. */
+  @ControllerAdvice
+  static class Farewell implements ResponseBodyAdvice<Object> {
+    private final Departure departure;
+
+    Farewell(Departure departure) {
+      this.departure = departure;
+    }
+
+    @Override
+    public boolean supports(
+        MethodParameter of, Class<? extends HttpMessageConverter<?>> converter) {
+      return departure.closing();
+    }
+
+    @Override
+    public Object beforeBodyWrite(
+        Object body,
+        MethodParameter of,
+        MediaType type,
+        Class<? extends HttpMessageConverter<?>> converter,
+        ServerHttpRequest request,
+        ServerHttpResponse response) {
+      response.getHeaders().setConnection("close");
+      return body;
+    }
   }
 
   @RestController
@@ -50,8 +86,7 @@ public class Blocking {
 
     @PostMapping("/fibonacci")
     FibonacciReply fibonacci(@RequestBody FibonacciRequest request) {
-      return calls.answer(
-          0, () -> new FibonacciReply(Workloads.fibonacci(request.n()), flags.id));
+      return calls.answer(0, () -> new FibonacciReply(Workloads.fibonacci(request.n()), flags.id));
     }
 
     @PostMapping("/increase")

@@ -3,12 +3,14 @@ package rpclab.rest;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
 import org.springframework.context.annotation.Import;
+import org.springframework.http.HttpHeaders;
 import org.springframework.web.bind.annotation.PostMapping;
 import org.springframework.web.bind.annotation.RequestBody;
 import org.springframework.web.bind.annotation.RestController;
 import org.springframework.web.server.WebFilter;
 import reactor.core.publisher.Mono;
 import rpclab.Calls;
+import rpclab.Departure;
 import rpclab.Flags;
 import rpclab.Workloads;
 import rpclab.rest.Messages.FibonacciReply;
@@ -24,9 +26,19 @@ import rpclab.rest.Messages.OrderReply;
 @Import({Reactive.Paths.class, Healthz.class, Json.class, Refusals.class})
 public class Reactive {
   @Bean
-  WebFilter identity(Flags flags) {
+  WebFilter headers(Flags flags, Departure departure) {
     return (exchange, next) -> {
-      exchange.getResponse().getHeaders().set(Json.IDENTITY, flags.id);
+      HttpHeaders headers = exchange.getResponse().getHeaders();
+      headers.set(Json.IDENTITY, flags.id);
+      exchange
+          .getResponse()
+          .beforeCommit(
+              () -> {
+                if (departure.closing()) {
+                  headers.setConnection("close");
+                }
+                return Mono.empty();
+              });
       return next.filter(exchange);
     };
   }
@@ -45,26 +57,29 @@ public class Reactive {
     Mono<HelloReply> greet(@RequestBody HelloRequest request) {
       return Mono.fromFuture(
           calls.answerLater(
-          flags.delay.toNanos(),
-          () -> new HelloReply(Workloads.greeting(request.name()), flags.id)));
+              flags.delay.toNanos(),
+              () -> new HelloReply(Workloads.greeting(request.name()), flags.id)));
     }
 
     @PostMapping("/fibonacci")
     Mono<FibonacciReply> fibonacci(@RequestBody FibonacciRequest request) {
-      return Mono.fromFuture(calls.answerLater(
-          0, () -> new FibonacciReply(Workloads.fibonacci(request.n()), flags.id)));
+      return Mono.fromFuture(
+          calls.answerLater(
+              0, () -> new FibonacciReply(Workloads.fibonacci(request.n()), flags.id)));
     }
 
     @PostMapping("/increase")
     Mono<Number> increase(@RequestBody Number number) {
-      return Mono.fromFuture(calls.answerLater(0, () -> new Number(Workloads.increase(number.value()))));
+      return Mono.fromFuture(
+          calls.answerLater(0, () -> new Number(Workloads.increase(number.value()))));
     }
 
     @PostMapping("/orders")
     Mono<OrderReply> order(@RequestBody Order order) {
-      return Mono.fromFuture(calls.answerLater(
-          Workloads.orderNanos(flags),
-          () -> new OrderReply(Workloads.order(order.articles(), Order::quantity))));
+      return Mono.fromFuture(
+          calls.answerLater(
+              Workloads.orderNanos(flags),
+              () -> new OrderReply(Workloads.order(order.articles(), Order::quantity))));
     }
   }
 }

@@ -1,6 +1,5 @@
 package rpclab.rest;
 
-import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -36,7 +35,9 @@ class Refusals {
   @ExceptionHandler
   ResponseEntity<Refusal> refuse(Exception e) {
     if (NestedExceptionUtils.getRootCause(e) instanceof JacksonException json) {
-      return refuse(HttpStatus.BAD_REQUEST, "the body is not the JSON that is taken: " + json.getOriginalMessage());
+      return refuse(
+          HttpStatus.BAD_REQUEST,
+          "the body is not the JSON that is taken: " + json.getOriginalMessage());
     }
     if (e instanceof HttpMessageNotReadableException) {
       return refuse(HttpStatus.BAD_REQUEST, "the body is not the JSON that is taken: it is empty");
