@@ -134,6 +134,7 @@ type Load struct {
 // Closed ends after Duration or Calls, whichever is set and comes first.
 type Closed struct {
 	Users    int           `yaml:"users" doc:"virtual users" min:"1" max:"1000000" required:"true"`
+	Ramp     time.Duration `yaml:"ramp" doc:"over which users begin, evenly (default: all at once)" max:"24h"`
 	Think    time.Duration `yaml:"think" doc:"pause of a user between answer and next call" max:"1h"`
 	Duration time.Duration `yaml:"duration" doc:"no call is due after this" max:"24h" quick:"up"`
 	Calls    int           `yaml:"calls" doc:"no more calls than this" min:"1" max:"1000000000" quick:"down"`

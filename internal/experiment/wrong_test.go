@@ -76,6 +76,7 @@ func TestWrongDocuments(t *testing.T) {
 		"a counter over REST":       {strings.Replace(head, "a: {}", "a: {server: {model: rest}, caller: {kind: http}, workload: {increment: true}}", 1), []string{"x.yaml:4:67: increment is served by gRPC alone: take another workload, or another server.model"}},
 		"a greeting over TCP":       {strings.Replace(head, "a: {}", "a: {server: {model: tcp}, caller: {kind: tcp}}", 1), []string{"x.yaml:3:22: over a bare connection there is increase alone: set workload to increase: true"}},
 		"REST by names":             {strings.Replace(head, "{route: headless}", "{route: headless, server: {model: rest}, caller: {kind: http}}", 1), []string{"x.yaml:4:26: route headless carries gRPC alone: take the route direct or clusterip"}},
+		"a ramp without an end":     {strings.Replace(head, "burst: 5", "closed: {users: 9, ramp: 5s, duration: 5s}", 1), []string{"x.yaml:3:95: load.closed.ramp, 5s, has to end before duration, 5s, or some users never begin"}},
 		"a gateway that greets":     {strings.Replace(head, "a: {}", "a: {caller: {kind: http}, gateway: {}}", 1), []string{"x.yaml:4:43: a gateway makes the calls of study 1: set workload to fibonacci or increment"}},
 		"fibonacci backwards": {strings.Replace(head, "a: {}", "a: {workload: {fibonacci: {from: 9, to: 8}}}", 1),
 			[]string{"x.yaml:4:34: workload.fibonacci goes from 9 to 8: from must not be more than to"}},

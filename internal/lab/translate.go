@@ -136,7 +136,7 @@ func paceOf(l experiment.Load, seedOf uint64) pace.Spec {
 		return pace.Spec{Burst: &pace.Burst{Calls: l.Burst}}
 	case l.Closed != nil:
 		return pace.Spec{Closed: &pace.Closed{
-			Users: l.Closed.Users, Think: l.Closed.Think, Duration: l.Closed.Duration, Calls: uint64(l.Closed.Calls),
+			Users: l.Closed.Users, Ramp: l.Closed.Ramp, Think: l.Closed.Think, Duration: l.Closed.Duration, Calls: uint64(l.Closed.Calls),
 		}}
 	case l.Open != nil:
 		return pace.Spec{Rate: &pace.Rate{
