@@ -46,7 +46,7 @@ cluster-up: ; @go run ./test/cluster up
 cluster-down: ; @go run ./test/cluster down
 
 # Tests on a cluster of their own, which ends with them. Its first build takes ten minutes.
-cluster-test: tools
+cluster-test: tools proxies
 	go run ./test/cluster with --name test -- test/run.sh ./test/kube/... -timeout 30m
 	test/run.sh ./test/cluster -timeout 15m
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the server of one language outside the tree and prints what runs it, an
-# argument a line: servers/build.sh rust|java. Quick when nothing has changed.
+# argument a line: servers/build.sh rust|java|python. Quick when nothing has changed.
 set -eu
 cd "$(dirname "$0")"
 out=${XDG_CACHE_HOME:-$HOME/.cache}/rpclab/servers
@@ -14,7 +14,7 @@ case ${1-} in
 rust)
 	need cargo "install Rust 1.88 or newer, https://rustup.rs"
 	cargo build --quiet --release --locked --manifest-path rust/Cargo.toml --target-dir "$out/rust" >&2
-	echo "$out/rust/release/rpclab-greeter"
+	echo "$out/rust/release/rpclab-rust"
 	;;
 java)
 	need javac "install a JDK, 17 or newer (Debian: apt-get install openjdk-17-jdk-headless)"
@@ -45,8 +45,28 @@ java)
 	fi
 	printf '%s\n' "$java" "-XX:AOTCache=$out/java/aot" -XX:MaxRAMPercentage=60 $flags -cp "$out/java/lib/*" rpclab.Main
 	;;
+python)
+	python3 -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || {
+		echo "python3 is missing, older than 3.11 or without venv, which builds these servers: install Python 3.11 or newer (Debian: apt-get install python3-venv)" >&2
+		exit 1
+	}
+	home=$out/python
+	made=$(python3 -c 'import sys; print(sys.executable, sys.version)'; cksum python/requirements.txt)
+	if [ "$made" != "$(cat "$home/made-from" 2>/dev/null)" ]; then
+		rm -rf "$home"
+		python3 -m venv "$home"
+		"$home/bin/pip" install --quiet --disable-pip-version-check --require-hashes --only-binary=:all: -r python/requirements.txt >&2
+		echo "$made" >"$home/made-from"
+	fi
+	site=$("$home/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+	rm -rf "$site/rpclab" "$site/rpclab_servers"
+	cp -R python/rpclab_servers "$site"
+	"$home/bin/python" -m grpc_tools.protoc -I ../api --python_out="$site" ../api/rpclab/v1/*.proto
+	"$home/bin/python" -m compileall -q "$site/rpclab" "$site/rpclab_servers"
+	printf '%s\n' "$home/bin/python" -P -m rpclab_servers
+	;;
 *)
-	echo "usage: servers/build.sh rust|java" >&2
+	echo "usage: servers/build.sh rust|java|python" >&2
 	exit 2
 	;;
 esac

@@ -6,7 +6,7 @@ import "embed"
 
 // Sources are a directory for each language.
 //
-//go:embed java rust
+//go:embed java rust python/requirements.txt all:python/rpclab_servers
 var Sources embed.FS
 
 // Script is build.sh, which builds a language.

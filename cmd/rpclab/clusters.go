@@ -15,6 +15,7 @@ import (
 	"rpclab/internal/image"
 	"rpclab/internal/lab"
 	"rpclab/internal/process"
+	"rpclab/internal/result"
 )
 
 // openLocal makes a cluster of this machine.
@@ -42,5 +43,8 @@ func (f runFlags) openKubernetes(c *cobra.Command, _ experiment.Plan, o *lab.Opt
 		return nil, err
 	}
 	o.Kubernetes, o.Remote = api.Version, true
+	for _, n := range api.Nodes(c.Context()) {
+		o.Nodes = append(o.Nodes, result.Node(n))
+	}
 	return kubernetes.New(c.Context(), api, kubernetes.Options{ID: o.ID, Image: name, Progress: bar.wait})
 }

@@ -37,7 +37,9 @@ SIGINT); then it drains.`,
 			if _, err := process.MaxFiles(); err != nil {
 				return err
 			}
-			listener, err := net.Listen("tcp", listen)
+			// Probes of TCP's own on thousands of idle connections come at once, are lost, and end
+			// connections that were well; HTTP/2 has PING.
+			listener, err := (&net.ListenConfig{KeepAlive: -1}).Listen(c.Context(), "tcp", listen)
 			if err != nil {
 				return fmt.Errorf("cannot listen on %s: %w\nChoose another address with --listen, or end what uses this one", listen, err)
 			}
@@ -66,7 +68,7 @@ SIGINT); then it drains.`,
 	flags.StringVar(&listen, "listen", "127.0.0.1:50051", "`address` to listen on")
 	flags.StringVar(&metrics, "metrics", "", "`address` at which Prometheus finds /metrics; of :PORT, on the host of --listen (default: none)")
 	flags.StringVar(&server.ID, "id", hostname(), "identity that every answer carries")
-	flags.StringVar(&server.Model, "model", workload.GRPC, "grpc, or rest: JSON over HTTP/1.1 and HTTP/2 in clear text")
+	flags.StringVar(&server.Model, "model", workload.GRPC, "grpc; rest: JSON over HTTP/1.1 and HTTP/2 in clear text; tcp: bare connections, which increase numbers")
 	flags.DurationVar(&server.Delay, "delay", 0, "wait before every answer")
 	flags.DurationVar(&server.Spread, "spread", 0, "wait up to this longer before an order is taken, at random")
 	flags.IntVar(&server.Workers, "workers", 0, "calls that it works on at once, while others queue (default: all)")

@@ -38,6 +38,7 @@ type Job struct {
 	Workload workload.Spec `json:"workload"`
 	Hedge    *Hedge        `json:"hedge,omitempty"`
 	Stream   *Stream       `json:"stream,omitempty"`
+	Compress bool          `json:"compress,omitempty"` // with gzip
 	// Iterations is how many calls one stands for that a gateway makes; 0: there is none.
 	Iterations int `json:"iterations,omitempty"`
 }
@@ -53,6 +54,8 @@ type Hedge struct {
 type Stream struct {
 	// Renew is the age at which a stream is closed between two messages; 0: never.
 	Renew time.Duration `json:"renew,omitempty"`
+	// Pipelined messages are sent whatever the answers do.
+	Pipelined bool `json:"pipelined,omitempty"`
 }
 
 // Caller is a client library under test.

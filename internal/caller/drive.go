@@ -102,7 +102,7 @@ func (d *driver) closed() {
 	var users sync.WaitGroup
 	for user := range uint64(d.pace.InFlight()) {
 		users.Go(func() {
-			var answered time.Duration
+			answered := d.pace.First(int(user))
 			for {
 				n := next.Add(1) - 1
 				due, more := d.pace.Next(n, answered)

@@ -21,7 +21,10 @@ type Cluster interface {
 
 // Spec is what to deploy.
 type Spec struct {
-	Name     string   // of the service: greeter
+	Name string // of the service: greeter
+	// Command runs the server program, one of another language than ours; nil: rpclab server.
+	Command  []string
+	Speaks   string   // rest or tcp; else gRPC: how it is asked whether it serves
 	Args     []string // of the server program, without identity and address
 	Replicas int      // at least 1
 	Drain    time.Duration
@@ -98,6 +101,14 @@ type Nodes interface {
 	Cordon(ctx context.Context, n int) ([]string, error)
 }
 
+// Meshed is what a [Cluster] can besides where meshes put proxies into pods.
+type Meshed interface {
+	// Proxies is what the proxies of a mesh used in their lives, by the pod that each is in:
+	// CPU time, and as MaxRSS the resident memory of the moment. It may take half a minute,
+	// and fails where the nodes may not be asked.
+	Proxies(ctx context.Context, mesh string) (map[string]Usage, error)
+}
+
 // Usage is what one backend, or what stands before them, used since ResetUsage, or since
 // it began.
 type Usage struct {
@@ -119,7 +130,8 @@ type Service struct {
 	Name      string `json:"name"`      // greeter
 	Namespace string `json:"namespace"` // default
 	Port      int    `json:"port"`      // of every backend; 0: each has its own
-	// Host is the DNS name of the service: <name>.rpclab.local.
+	// Host is the DNS name of the service: <name>.rpclab.local. Of a Kubernetes' it is, as VIP,
+	// without the cluster's domain, <name>.<namespace>.svc, which pods know.
 	Host string `json:"host"`
 	// DNS is the address (host:port, UDP and TCP) of the name server for Host; empty: the
 	// system's own.

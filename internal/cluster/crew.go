@@ -15,6 +15,9 @@ type Crew struct {
 	// Mesh is the service mesh whose proxy stands beside each member: linkerd, istio;
 	// empty: none.
 	Mesh string
+	// Watches says that a program of each member watches the EndpointSlice API, and needs
+	// leave for it.
+	Watches bool
 }
 
 // Member is one program of a crew, and its sidecar where it has one.

@@ -107,6 +107,10 @@ func (d *document) checkConfig(config Config, n *node, c *problems) {
 		at, _ := n.find([]string{"load", "closed"})
 		c.add(at.at, "load.closed needs duration or calls, to end")
 	}
+	if closed := config.Load.Closed; closed != nil && closed.Duration > 0 && closed.Ramp >= closed.Duration {
+		at, _ := n.find([]string{"load", "closed", "ramp"})
+		c.add(at.at, "load.closed.ramp, %s, has to end before duration, %s, or some users never begin", short(closed.Ramp), short(closed.Duration))
+	}
 	d.checkWay(config, n, c)
 	d.checkShares(config, n, c)
 	if search := config.Load.Search; search != nil {

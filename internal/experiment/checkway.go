@@ -46,57 +46,6 @@ func (d *document) checkWay(config Config, n *node, c *problems) {
 	d.checkCalls(config, place, c)
 }
 
-// checkCaller: a gateway is called by HTTP, and nothing else is.
-func (d *document) checkCaller(config Config, place func(...string) place, c *problems) {
-	const http = "http"
-	switch {
-	case config.Gateway != nil && config.Caller.Kind != http:
-		c.add(place("gateway"), "a gateway is called by HTTP: set caller.kind to %s", http)
-	case config.Gateway == nil && config.Caller.Kind == http:
-		c.add(place("caller", "kind"), "the caller %s calls a gateway: set gateway", http)
-	case config.Gateway != nil && config.Workload.Greet != nil:
-		c.add(place("gateway"), "a gateway makes the calls of study 1: set workload to fibonacci or increment")
-	case config.Gateway != nil && config.Caller.Hedge != nil:
-		c.add(place("caller", "hedge"), "a gateway does not hedge its calls: leave out hedge or gateway")
-	case config.Gateway != nil && config.Caller.Channel.Pool > 0:
-		c.add(place("caller", "channel"), "the caller %s has no pool of channels: take shared, or per-call", http)
-	}
-}
-
-// checkCalls: a caller can make the calls that it is asked for.
-func (d *document) checkCalls(config Config, place func(...string) place, c *problems) {
-	const able = "take the caller grpc-go"
-	who := config.Caller
-	if slices.Contains(d.grammar.vocabulary.Plain, who.Kind) {
-		simple := config.Policy == "" || config.Policy == "round_robin" || config.Policy == "pick_first"
-		switch {
-		case slices.Contains(d.grammar.vocabulary.Whole, config.Route):
-			c.add(place("route"), "the caller %s cannot take the route %s: %s", who.Kind, config.Route, able)
-		case who.Retry != nil:
-			c.add(place("caller", "retry"), "the caller %s does not retry: %s", who.Kind, able)
-		case who.Hedge != nil:
-			c.add(place("caller", "hedge"), "the caller %s does not hedge: %s", who.Kind, able)
-		case who.Stream != nil:
-			c.add(place("caller", "stream"), "the caller %s does not stream: %s", who.Kind, able)
-		case config.Outlier != nil:
-			c.add(place("outlier"), "the caller %s leaves no backend out: %s", who.Kind, able)
-		case !simple:
-			c.add(place("policy"), "the caller %s does not know the policy %s: %s", who.Kind, config.Policy, able)
-		}
-	}
-	if who.Stream == nil {
-		return
-	}
-	switch at := place("caller", "stream"); {
-	case config.Workload.Greet == nil:
-		c.add(at, "streams carry greetings: set workload to greet")
-	case who.Channel.Mode == "per-call":
-		c.add(at, "streams stay open, and a channel per call does not: set caller.channel to shared, or to a pool")
-	case who.Hedge != nil:
-		c.add(place("caller", "hedge"), "messages of streams are not hedged: leave out hedge or stream")
-	}
-}
-
 // choosing are the routes that have the policy.
 func (v Vocabulary) choosing(policy string) (routes []string) {
 	for _, name := range v.Routes {

@@ -12,10 +12,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var vocabulary = Vocabulary{
 	Routes:    []string{"direct", "clusterip", "headless", "endpointslice", "kuberesolver"},
-	Callers:   []string{"grpc-go", "wire", "http"},
+	Callers:   []string{"grpc-go", "wire", "http", "tcp"},
 	Plain:     []string{"wire"},
 	Whole:     []string{"kuberesolver"},
+	Bytes:     []string{"direct", "clusterip"},
 	Languages: []string{"go"},
+	Models:    map[string][]string{"go": {"grpc", "rest", "tcp"}},
+	Can:       map[string][]string{"grpc-go": {"stream", "renew", "compress"}},
+	Speaks:    map[string]string{"go/rest": "rest", "go/tcp": "tcp", "http": "rest", "tcp": "tcp"},
 	Policies:  map[string][]string{"headless": {"round_robin", "least_request"}, "endpointslice": {"round_robin", "pick_first"}},
 	Outliers:  []string{"headless", "endpointslice"},
 }

@@ -51,12 +51,22 @@ type Options struct {
 // need not know them.
 type Vocabulary struct {
 	Routes, Callers, Languages []string
+	// Models are the ways in which the servers of each language are built, its own first.
+	// Speaks is what those speak, as language/model, and what callers do, as caller: grpc,
+	// rest, tcp, or nothing where none is called.
+	Models map[string][]string
+	Speaks map[string]string
+	// Can is what callers can that not all do: renew and pipeline streams, ping-pong on
+	// them (stream), compress.
+	Can map[string][]string
 	// Policies are the ways in which each route can spread calls, its own first; none:
 	// there is nothing to choose.
 	Policies map[string][]string
 	// Plain are the callers that neither retry, hedge nor stream, and know only the policies
 	// round_robin and pick_first; they cannot take the routes that are Whole.
 	Plain, Whole []string
+	// Bytes are the routes that carry not only gRPC.
+	Bytes []string
 	// Outliers are the routes that can leave out backends that fail.
 	Outliers []string
 }

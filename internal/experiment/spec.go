@@ -65,6 +65,15 @@ type Workload struct {
 	Greet     *Greet     `yaml:"greet" doc:"Greeter/SayHello, answered after a delay" alternative:"true"`
 	Fibonacci *Fibonacci `yaml:"fibonacci" doc:"Fibonacci/Compute, which takes processor time" alternative:"true"`
 	Increment bool       `yaml:"increment" doc:"Counter/Increment, a counter in every backend" alternative:"true"`
+	Increase  bool       `yaml:"increase" doc:"Chain/Increase, the number after the one that is given" alternative:"true"`
+	Orders    *Orders    `yaml:"orders" doc:"OrderService/PlaceOrder, answered after a wait" alternative:"true"`
+}
+
+// Orders is the workload of study 5.
+type Orders struct {
+	Delay    time.Duration `yaml:"delay" doc:"how long the server waits before it answers" max:"1m" default:"200ms"`
+	Spread   time.Duration `yaml:"spread" doc:"up to how much longer it waits, drawn anew for each" max:"1m" default:"299ms"`
+	Articles int           `yaml:"articles" doc:"in an order" min:"0" max:"100000" default:"1000"`
 }
 
 // Fibonacci is a workload of study 1: the n-th number, n taken in turn from From to To.
@@ -82,6 +91,7 @@ type Greet struct {
 // Server is the program under test.
 type Server struct {
 	Language string        `yaml:"language" doc:"what it is written in" vocabulary:"languages" default:"go"`
+	Model    string        `yaml:"model" doc:"how it is built: grpc, rest, … (default: the language's first)"`
 	Replicas int           `yaml:"replicas" doc:"how many backends" min:"1" max:"250" default:"3"`
 	Fresh    bool          `yaml:"fresh" doc:"new processes for every trial; false: kept while the server's settings stay" default:"true"`
 	Drain    time.Duration `yaml:"drain" doc:"how long a backend that is told to stop still accepts calls" max:"1m"`
@@ -95,14 +105,15 @@ type Server struct {
 
 // Caller is the client under test.
 type Caller struct {
-	Kind    string        `yaml:"kind" doc:"the client library" vocabulary:"callers" default:"grpc-go"`
-	Channel Channel       `yaml:"channel" doc:"per-call, shared, or {pool: N}" default:"shared"`
-	Timeout time.Duration `yaml:"timeout" doc:"deadline of a call" min:"1ms" max:"1h" default:"30s"`
-	Warmup  int           `yaml:"warmup" doc:"calls made at once before the clock starts, not counted" min:"0" max:"100000" default:"30"`
-	Late    time.Duration `yaml:"late" doc:"an answer later than this after it was due counts as late (default: 100ms)" max:"1h"`
-	Retry   *Retry        `yaml:"retry" doc:"failed calls are tried again (gRFC A6)"`
-	Hedge   *Hedge        `yaml:"hedge" doc:"calls that take long are made once more beside (gRFC A6)"`
-	Stream  *Stream       `yaml:"stream" doc:"calls are messages on streams that stay open, and not unary"`
+	Kind     string        `yaml:"kind" doc:"the client library" vocabulary:"callers" default:"grpc-go"`
+	Channel  Channel       `yaml:"channel" doc:"per-call, shared, or {pool: N}" default:"shared"`
+	Timeout  time.Duration `yaml:"timeout" doc:"deadline of a call" min:"1ms" max:"1h" default:"30s"`
+	Warmup   int           `yaml:"warmup" doc:"calls made at once before the clock starts, not counted" min:"0" max:"100000" default:"30"`
+	Late     time.Duration `yaml:"late" doc:"an answer later than this after it was due counts as late (default: 100ms)" max:"1h"`
+	Retry    *Retry        `yaml:"retry" doc:"failed calls are tried again (gRFC A6)"`
+	Hedge    *Hedge        `yaml:"hedge" doc:"calls that take long are made once more beside (gRFC A6)"`
+	Compress bool          `yaml:"compress" doc:"requests are compressed with gzip, and so are their answers"`
+	Stream   *Stream       `yaml:"stream" doc:"calls are messages on streams that stay open, and not unary"`
 }
 
 // Channel is how calls share channels: per-call, shared or a pool of N.
@@ -123,6 +134,7 @@ type Load struct {
 // Closed ends after Duration or Calls, whichever is set and comes first.
 type Closed struct {
 	Users    int           `yaml:"users" doc:"virtual users" min:"1" max:"1000000" required:"true"`
+	Ramp     time.Duration `yaml:"ramp" doc:"over which users begin, evenly (default: all at once)" max:"24h"`
 	Think    time.Duration `yaml:"think" doc:"pause of a user between answer and next call" max:"1h"`
 	Duration time.Duration `yaml:"duration" doc:"no call is due after this" max:"24h" quick:"up"`
 	Calls    int           `yaml:"calls" doc:"no more calls than this" min:"1" max:"1000000000" quick:"down"`

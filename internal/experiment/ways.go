@@ -36,9 +36,11 @@ type Hedge struct {
 	Delay    time.Duration `yaml:"delay" doc:"from one to the next" min:"1ms" max:"1m" default:"50ms"`
 }
 
-// Stream makes calls messages, each answered before the next on its stream.
+// Stream makes calls messages, each answered before the next on its stream, unless they
+// are pipelined.
 type Stream struct {
-	Renew time.Duration `yaml:"renew" doc:"after this the caller closes a stream between two messages and opens another (default: never)" max:"1h"`
+	Pipelined bool          `yaml:"pipelined" doc:"all messages are sent on one stream, whatever the answers do: they do not depend on each other"`
+	Renew     time.Duration `yaml:"renew" doc:"after this the caller closes a stream between two messages and opens another (default: never)" max:"1h"`
 }
 
 // CallerCount is how many processes share the load, at least 1.

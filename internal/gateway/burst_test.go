@@ -1,11 +1,14 @@
 package gateway_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"net"
+	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,7 +31,8 @@ func TestAModelSaysWhichRequestsGoOnTogetherAndOverWhat(t *testing.T) {
 	} {
 		t.Run(model, func(t *testing.T) {
 			const delay = 200 * time.Millisecond
-			addr := servers(t, &workload.Server{Delay: delay})
+			server := &workload.Server{Delay: delay}
+			addr := servers(t, server)
 			var dialled atomic.Int32
 			way := target(t, addr)
 			way.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
@@ -49,14 +53,48 @@ func TestAModelSaysWhichRequestsGoOnTogetherAndOverWhat(t *testing.T) {
 				})
 			}
 			users.Wait()
-			if took := time.Since(began); (took < 4*delay) != want.together {
-				t.Errorf("four requests of %s took %s", delay, took)
+			if took := time.Since(began); took < 4*delay && !want.together {
+				t.Errorf("four requests of %s, one at a time, took %s", delay, took)
 			}
 			if n := dialled.Load(); n != want.channels {
 				t.Errorf("%d connections were made, want %d", n, want.channels)
 			}
+			if want.together {
+				meet(t, server, at+"/increment?iterations=2")
+			}
 		})
 	}
+}
+
+// meet makes four requests whose first calls have no answer, and waits until all are there.
+func meet(t *testing.T, server *workload.Server, address string) {
+	t.Helper()
+	var before, now bytes.Buffer
+	server.Count(&before)
+	began, _ := strconv.Atoi(strings.TrimSpace(before.String()))
+	server.Suffer(workload.Ailment{Slow: time.Hour})
+	ctx, cancel := context.WithCancel(t.Context())
+	var users sync.WaitGroup
+	for range 4 {
+		users.Go(func() {
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if answer, err := http.DefaultTransport.RoundTrip(request); err == nil {
+				answer.Body.Close()
+				t.Errorf("a call that lasts an hour was answered: %s", answer.Status)
+			}
+		})
+	}
+	testkit.Await(t, "four requests go on together", func() bool {
+		now.Reset()
+		server.Count(&now)
+		return strings.TrimSpace(now.String()) == strconv.Itoa(began+4)
+	})
+	cancel()
+	users.Wait()
 }
 
 func TestABurstOfStudy2SaysWhoAnswered(t *testing.T) {

@@ -162,6 +162,25 @@ func TestWhatElseDiffersIsListed(t *testing.T) {
 	}
 }
 
+// Who conducted a run on Kubernetes took no part in it.
+func TestOfRunsOnKubernetesTheNodesMatter(t *testing.T) {
+	on := func(version string, cpus, nodes int) result.Document {
+		d := runOf(t, 10, 10, 10, 10)
+		d.Cluster, d.Machine.Kubernetes, d.Machine.CPUs = "kubernetes", version, cpus
+		for range nodes {
+			d.Machine.Nodes = append(d.Machine.Nodes, result.Node{OS: "linux", Arch: "amd64", CPUs: 4, Memory: 16e9})
+		}
+		return d
+	}
+	want := []result.Difference{
+		{Kind: "version", What: "Kubernetes", A: "v1.33.1", B: "v1.34.4"},
+		{Kind: "machine", What: "nodes", A: "2 of 4 CPUs, 16 GB, linux/amd64", B: "3 of 4 CPUs, 16 GB, linux/amd64"},
+	}
+	if diff := cmp.Diff(want, Compare(on("v1.33.1", 8, 2), on("v1.34.4", 16, 3), Across{}).Differences); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // The proxies of arms that are not compared do not matter.
 func TestAnotherVersionOfAProxyThatTookPartIsListed(t *testing.T) {
 	a, b := runOf(t, 10, 10, 10, 10), runOf(t, 10, 10, 10, 10)

@@ -141,6 +141,10 @@ func warnings(arm result.Arm) []string {
 			}
 		}
 	}
+	unknown := slices.IndexFunc(arm.Trials, func(t result.Trial) bool { return t.Unknown != "" })
+	if unknown >= 0 { // once: the next trial's reason is the same
+		all = append(all, fmt.Sprintf("%s: %s", place(arm), arm.Trials[unknown].Unknown))
+	}
 	if why := byOwnLimit(arm); why != "" {
 		all = append(all, place(arm)+": "+why)
 	}

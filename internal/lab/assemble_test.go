@@ -124,7 +124,7 @@ func TestNoVerdictOnNumbersThatCannotBeTrusted(t *testing.T) {
 		"limited by the generator": func(x *result.Trial) { x.Limited = "late" },
 		"calls of other failed":    func(x *result.Trial) { x.Errors["UNAVAILABLE"] = 10 },
 		"failed or were dropped":   func(x *result.Trial) { x.Dropped = 10 },
-		"2":                        func(x *result.Trial) { x.Failed = "the caller died" },
+		"1 of 5 rounds of other":   func(x *result.Trial) { x.Failed = "the caller died" },
 	} {
 		d := arms(t, 20, 20, 20, 20, 20)
 		spoil(&d.Arms[1].Trials[1])

@@ -101,7 +101,7 @@ func (w *worker) died(err error) error {
 	if err = errors.Join(w.Err(), err); err == nil {
 		err = errors.New("it ended without a report")
 	}
-	return fmt.Errorf("%s died%s: %w; its last lines:\n%s", w.who, when, err, w.Log())
+	return fmt.Errorf("%s died%s: %w%s", w.who, when, err, lastLines(w.Process))
 }
 
 // kill ends the caller and its sidecar, and returns when nothing more will be heard.
@@ -112,4 +112,12 @@ func (w *worker) kill() {
 	}
 	for range w.reports {
 	}
+}
+
+// lastLines are those of a program that died; empty: it wrote none, or they went with it.
+func lastLines(p cluster.Process) string {
+	if log := p.Log(); log != "" {
+		return "; its last lines:\n" + log
+	}
+	return ""
 }

@@ -39,8 +39,9 @@ func (l *lab) startCrew(ctx context.Context, config experiment.Config) (*crew, e
 	count := config.CallerCount()
 	shape := cluster.Crew{Name: "caller", Count: count, Args: []string{"caller"}, Sidecar: l.sidecar(way, config)}
 	if config.Gateway == nil { // else the gateway has one, which makes the calls
-		shape.Mesh = way.Mesh
+		shape.Mesh, shape.Watches = way.Mesh, way.Watches
 	}
+	shape.Watches = shape.Watches || shape.Sidecar != nil
 	members, err := l.Cluster.Run(ctx, shape)
 	if err != nil {
 		return nil, fmt.Errorf("start %d callers: %w", count, err)

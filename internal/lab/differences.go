@@ -21,10 +21,15 @@ func differences(a, b result.Document, pairs []acrossPair) (all []result.Differe
 	}
 	m, n := a.Machine, b.Machine
 	differ("machine", "cluster", a.Cluster, b.Cluster)
-	differ("machine", "CPU model", m.Model, n.Model)
-	differ("machine", "CPUs", m.CPUs, n.CPUs)
-	differ("machine", "system", m.OS+"/"+m.Arch, n.OS+"/"+n.Arch)
-	differ("machine", "kernel", m.Kernel, n.Kernel)
+	if a.Cluster == b.Cluster && m.Kubernetes != "" { // who conducts took no part
+		differ("version", "Kubernetes", m.Kubernetes, n.Kubernetes)
+		differ("machine", "nodes", strings.Join(m.NodeKinds(), "; "), strings.Join(n.NodeKinds(), "; "))
+	} else {
+		differ("machine", "CPU model", m.Model, n.Model)
+		differ("machine", "CPUs", m.CPUs, n.CPUs)
+		differ("machine", "system", m.OS+"/"+m.Arch, n.OS+"/"+n.Arch)
+		differ("machine", "kernel", m.Kernel, n.Kernel)
+	}
 	differ("version", "Go", m.Go, n.Go)
 	differ("version", "rpclab", m.Rpclab, n.Rpclab)
 	for _, name := range toolsOf(pairs) {

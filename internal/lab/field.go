@@ -79,9 +79,9 @@ func (l *lab) stand(ctx context.Context, t experiment.Trial, servers cluster.Dep
 
 // standApart has a process of its own in the cluster stand up what is ordered.
 func (l *lab) standApart(ctx context.Context, way route.Route, o standOrder) (there, error) {
-	shape := cluster.Crew{Name: standName, Count: 1, Args: []string{standName}}
+	shape := cluster.Crew{Name: standName, Count: 1, Args: []string{standName}, Watches: way.Stand != nil}
 	if o.Gateway != nil {
-		shape.Mesh = way.Mesh
+		shape.Mesh, shape.Watches = way.Mesh, shape.Watches || way.Watches
 	}
 	crew, err := l.Cluster.Run(ctx, shape)
 	if err != nil {

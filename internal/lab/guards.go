@@ -37,13 +37,27 @@ func unfit(m metric, d result.Document, p comparison) string {
 // unfitArm says why the numbers of one do not stand for it.
 func unfitArm(m metric, d result.Document, arm result.Arm) string {
 	for _, guard := range []func(metric, result.Document, result.Arm) string{
-		byGenerator, byLosses, byFewCalls, byClock, byOthers,
+		byFailure, byGenerator, byLosses, byFewCalls, byClock, byOthers,
 	} {
 		if why := guard(m, d, arm); why != "" {
 			return why
 		}
 	}
 	return ""
+}
+
+// byFailure: trials that gave nothing leave pairs that are none.
+func byFailure(_ metric, _ result.Document, arm result.Arm) string {
+	failed := 0
+	for _, t := range arm.Trials {
+		if t.Failed != "" {
+			failed++
+		}
+	}
+	if failed == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d rounds of %s gave no measurement", failed, len(arm.Trials), arm.Name)
 }
 
 func byGenerator(_ metric, _ result.Document, arm result.Arm) string {

@@ -19,7 +19,7 @@ func header(plan experiment.Plan, o Options) result.Document {
 		Rounds: plan.Rounds, Margin: plan.Margin, Looks: plan.Looks, Seed: plan.Seed, Quick: plan.Quick, Changed: plan.Changed, Baseline: plan.Baseline,
 		TrialCount: len(plan.Trials), Size: plan.Size,
 	}
-	d.Machine.Kubernetes = o.Kubernetes
+	d.Machine.Kubernetes, d.Machine.Nodes = o.Kubernetes, o.Nodes
 	for _, c := range plan.Confounds {
 		d.Confounds = append(d.Confounds, result.Confound(c))
 	}

@@ -31,7 +31,8 @@ type Options struct {
 	ID string
 	// Kubernetes is the version of the cluster's; empty: it is none.
 	Kubernetes string
-	MaxFiles   uint64 // open files that one process may have
+	Nodes      []result.Node // of that cluster; none: they may not be seen
+	MaxFiles   uint64        // open files that one process may have
 	// Processors says what the processors have done so far; nil: [measure.LookAtProcessors].
 	Processors func() measure.Processors
 }
@@ -67,6 +68,9 @@ func Run(ctx context.Context, plan experiment.Plan, o Options) (result.Document,
 			return result.Document{}, err
 		}
 	}
+	if err := l.buildLanguages(ctx); err != nil {
+		return result.Document{}, err
+	}
 	if err := l.begin(ctx); err != nil {
 		return result.Document{}, err
 	}
@@ -96,12 +100,13 @@ func Run(ctx context.Context, plan experiment.Plan, o Options) (result.Document,
 	finished := time.Now().UTC()
 	l.doc.Finished, l.doc.Partial = &finished, failed != nil
 	l.doc = Assemble(l.doc)
-	return l.doc, errors.Join(failed, l.finish())
+	return l.doc, errors.Join(failed, l.notRun(), l.finish())
 }
 
 // lab is one run in progress.
 type lab struct {
 	Options
+	programs
 	plan experiment.Plan
 	doc  result.Document
 

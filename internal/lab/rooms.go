@@ -8,10 +8,13 @@ import (
 	"strings"
 
 	"rpclab/internal/caller"
+	"rpclab/internal/caller/foreign"
 	"rpclab/internal/caller/grpcgo"
 	"rpclab/internal/caller/overhttp"
+	"rpclab/internal/caller/overtcp"
 	"rpclab/internal/caller/wire"
 	"rpclab/internal/experiment"
+	"rpclab/internal/language"
 	"rpclab/internal/route"
 )
 
@@ -19,21 +22,43 @@ import (
 var callers = []struct {
 	name   string
 	caller caller.Caller
-	plain  bool // as [experiment.Vocabulary] has it
+	plain  bool // as [experiment.Vocabulary] has it, and so speaks and can
+	speaks string
+	can    []string
 }{
-	{"grpc-go", grpcgo.Caller{}, false},
-	{"wire", wire.Caller{}, true},
-	{"http", overhttp.Caller{}, false},
+	{"grpc-go", grpcgo.Caller{}, false, language.GRPC, []string{"stream", "renew", "compress"}},
+	{"wire", wire.Caller{}, true, language.GRPC, nil},
+	{"http", overhttp.Caller{}, false, language.REST, nil},
+	{"tcp", overtcp.Caller{}, false, language.TCP, nil},
+	{"python-grpc-sync", python("grpc-sync", false), true, language.GRPC, []string{"stream", "pipeline", "compress"}},
+	{"python-grpc-aio", python("grpc-aio", false), true, language.GRPC, []string{"compress"}},
+	{"python-requests", python("requests", true), true, language.REST, nil},
+	{"python-requests-session", python("requests-session", true), true, language.REST, nil},
+	{"python-httpx", python("httpx", true), true, language.REST, nil},
+	{"python-function", python("function", false), true, "nothing", nil},
+}
+
+func python(kind string, rest bool) caller.Caller {
+	return foreign.Caller{Language: "python", Kind: kind, REST: rest}
 }
 
 // Vocabulary is every name that an experiment can use.
 func Vocabulary() experiment.Vocabulary {
-	v := experiment.Vocabulary{Routes: route.Names(), Languages: []string{"go"}, Policies: map[string][]string{}}
+	v := experiment.Vocabulary{Routes: route.Names(), Languages: language.Names(), Models: map[string][]string{}, Speaks: map[string]string{}, Can: map[string][]string{}, Policies: map[string][]string{}}
+	for _, l := range language.All() {
+		for _, m := range l.Models {
+			v.Models[l.Name] = append(v.Models[l.Name], m.Name)
+			v.Speaks[l.Name+"/"+m.Name] = m.Speaks()
+		}
+	}
 	for _, name := range v.Routes {
 		way, _ := route.Lookup(name) // a name of its own list
 		v.Policies[name] = way.Policies
 		if way.Outliers {
 			v.Outliers = append(v.Outliers, name)
+		}
+		if way.Bytes {
+			v.Bytes = append(v.Bytes, name)
 		}
 		if way.Whole {
 			v.Whole = append(v.Whole, name)
@@ -41,6 +66,7 @@ func Vocabulary() experiment.Vocabulary {
 	}
 	for _, c := range callers {
 		v.Callers = append(v.Callers, c.name)
+		v.Speaks[c.name], v.Can[c.name] = c.speaks, c.can
 		if c.plain {
 			v.Plain = append(v.Plain, c.name)
 		}

@@ -122,7 +122,7 @@ func (s *stand) died(err error) error {
 	if err = errors.Join(s.Err(), err); err == nil {
 		err = errors.New("it ended without an answer")
 	}
-	return fmt.Errorf("%s, which keeps what stands before the backends, died: %w; its last lines:\n%s", s.Name(), err, s.Log())
+	return fmt.Errorf("%s, which keeps what stands before the backends, died: %w%s", s.Name(), err, lastLines(s))
 }
 
 // all does something with every stand at the same time.

@@ -25,13 +25,22 @@ func workloadOf(c experiment.Config) workload.Spec {
 	if c.Workload.Increment {
 		w.Increment = &workload.Increment{}
 	}
+	if c.Workload.Increase {
+		w.Increase = &workload.Increase{}
+	}
+	if o := c.Workload.Orders; o != nil {
+		w.Orders = &workload.Orders{Delay: o.Delay, Spread: o.Spread, Articles: o.Articles}
+	}
 	return w
 }
 
-func specOf(c experiment.Config) cluster.Spec {
+// specOf is what to deploy. What runs it is that of its language, or nil: the cluster's own.
+func specOf(c experiment.Config, commands map[string][]string) cluster.Spec {
 	way, _ := route.Lookup(c.Route) // a name that was checked
 	return cluster.Spec{
 		Name:     "greeter",
+		Command:  commands[c.Server.Language],
+		Speaks:   speaks(c),
 		Args:     serverArgs(c),
 		Replicas: c.Server.Replicas,
 		Drain:    c.Server.Drain,
@@ -47,6 +56,9 @@ func specOf(c experiment.Config) cluster.Spec {
 // defaults, which not every language has.
 func serverArgs(c experiment.Config) []string {
 	args := workloadOf(c).ServerArgs()
+	if c.Server.Model != "" {
+		args = append(args, "--model", c.Server.Model)
+	}
 	workers := c.Server.Workers
 	if g := c.Workload.Greet; g != nil && workers == 0 {
 		workers = g.Workers // where it was before every workload had it
@@ -92,13 +104,14 @@ func jobOf(c experiment.Config) caller.Job {
 		Channels: caller.Channels{Mode: c.Caller.Channel.Mode, Pool: c.Caller.Channel.Pool},
 		Timeout:  c.Caller.Timeout,
 		Late:     c.Caller.Late,
+		Compress: c.Caller.Compress,
 		Workload: workloadOf(c),
 	}
 	if h := c.Caller.Hedge; h != nil {
 		job.Hedge = &caller.Hedge{Attempts: h.Attempts, Delay: h.Delay}
 	}
 	if s := c.Caller.Stream; s != nil {
-		job.Stream = &caller.Stream{Renew: s.Renew}
+		job.Stream = &caller.Stream{Renew: s.Renew, Pipelined: s.Pipelined}
 	}
 	if c.Gateway != nil {
 		job.Iterations = c.Gateway.Iterations
@@ -123,7 +136,7 @@ func paceOf(l experiment.Load, seedOf uint64) pace.Spec {
 		return pace.Spec{Burst: &pace.Burst{Calls: l.Burst}}
 	case l.Closed != nil:
 		return pace.Spec{Closed: &pace.Closed{
-			Users: l.Closed.Users, Think: l.Closed.Think, Duration: l.Closed.Duration, Calls: uint64(l.Closed.Calls),
+			Users: l.Closed.Users, Ramp: l.Closed.Ramp, Think: l.Closed.Think, Duration: l.Closed.Duration, Calls: uint64(l.Closed.Calls),
 		}}
 	case l.Open != nil:
 		return pace.Spec{Rate: &pace.Rate{

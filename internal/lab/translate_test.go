@@ -22,7 +22,7 @@ func TestServersAreToldWhatTheExperimentSaysOfThem(t *testing.T) {
 		"the age of connections": {experiment.Config{Workload: greet, Server: experiment.Server{MaxAge: time.Minute, AgeGrace: 2 * time.Second}},
 			[]string{"--delay", "1s", "--max-age", "1m0s", "--age-grace", "2s"}},
 	} {
-		if got := specOf(c.config).Args; !slices.Equal(got, c.want) {
+		if got := specOf(c.config, nil).Args; !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

@@ -17,6 +17,10 @@ import (
 // trial that failed, which is a finding.
 func (l *lab) measure(ctx context.Context, t experiment.Trial) (trial result.Trial, err error) {
 	trial = result.Trial{Round: t.Round, Order: t.Order, Started: time.Now().UTC()}
+	if why := l.lacking(t.Config); why != "" {
+		trial.Failed = fmt.Sprintf("%v: %s", ErrNotRun, why)
+		return trial, nil
+	}
 	servers, err := l.deploy(ctx, t)
 	if err != nil {
 		return trial, err
@@ -52,6 +56,7 @@ func (l *lab) measure(ctx context.Context, t experiment.Trial) (trial result.Tri
 // load makes one load of a trial, which may take so long, and says what came of it.
 func (l *lab) load(ctx context.Context, trial result.Trial, t experiment.Trial, c *crew, f field, o order, most time.Duration) (result.Trial, error) {
 	servers := f.servers
+	meshed := l.lookAtMesh(ctx, t.Config)
 	if err := f.standing.resetUsage(); err != nil { // it died, perhaps of the load before
 		return failedTrial(ctx, trial, err)
 	}
@@ -84,6 +89,9 @@ func (l *lab) load(ctx context.Context, trial result.Trial, t experiment.Trial, 
 	proxies, gateways, control, err := f.spent()
 	if err != nil {
 		return failedTrial(ctx, trial, fmt.Errorf("what stands before the backends cannot say what it used: %w", err))
+	}
+	if meshed != nil {
+		proxies, trial.Unknown = meshed()
 	}
 	if l.Remote { // this machine is not where it was
 		trial.Machine = overNodes(seen, used, t.Config.Server.CPUs > 0, proxies, gateways, control)
@@ -152,14 +160,15 @@ func failedTrial(ctx context.Context, trial result.Trial, err error) (result.Tri
 // deploy gives the trial its servers: new ones, unless the experiment lets them stay
 // and the last trial's are of the same kind and unharmed.
 func (l *lab) deploy(ctx context.Context, t experiment.Trial) (cluster.Deployment, error) {
-	serve := fmt.Sprint(specOf(t.Config))
+	spec := specOf(t.Config, l.commands)
+	serve := fmt.Sprint(spec)
 	if l.servers != nil && l.serve == serve && !t.Config.Server.Fresh && len(t.Events) == 0 {
 		return l.servers, nil
 	}
 	if err := l.release(); err != nil {
 		return nil, err
 	}
-	servers, err := l.Cluster.Deploy(ctx, specOf(t.Config))
+	servers, err := l.Cluster.Deploy(ctx, spec)
 	if err != nil {
 		return nil, err
 	}

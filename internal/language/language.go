@@ -13,7 +13,26 @@ import (
 // Model is one way in which a language's server is built.
 type Model struct {
 	Name string // flask
-	REST bool   // it speaks REST, and else gRPC
+	REST bool   // it speaks REST
+	TCP  bool   // it speaks over a bare connection; neither: gRPC
+}
+
+// What a model speaks.
+const (
+	GRPC = "grpc"
+	REST = "rest"
+	TCP  = "tcp"
+)
+
+// Speaks is what a caller has to speak with it.
+func (m Model) Speaks() string {
+	switch {
+	case m.REST:
+		return REST
+	case m.TCP:
+		return TCP
+	}
+	return GRPC
 }
 
 // Language is what servers and callers are written in.
@@ -30,14 +49,18 @@ type need struct{ program, remedy string }
 const Go = "go"
 
 var languages = []Language{
-	{Name: Go, Models: []Model{{Name: "grpc"}, {"rest", true}}},
+	{Name: Go, Models: []Model{{Name: "grpc"}, {Name: "rest", REST: true}, {Name: "tcp", TCP: true}}},
 	{
-		Name: "rust", Models: []Model{{Name: "grpc"}},
+		Name: "python", Models: []Model{{Name: "grpc-sync"}, {Name: "grpc-aio"}, {Name: "flask", REST: true}, {Name: "starlette", REST: true}},
+		needs: []need{{"python3", "install Python 3.11 or newer, with venv (Debian: apt-get install python3-venv)"}},
+	},
+	{
+		Name: "rust", Models: []Model{{Name: "grpc"}, {Name: "grpc-single"}, {Name: "axum", REST: true}},
 		needs: []need{{"cargo", "install Rust 1.88 or newer, https://rustup.rs"}},
 	},
 	{
 		Name: "java", Models: []Model{
-			{Name: "grpc-netty"}, {Name: "grpc-servlet"}, {"rest-blocking", true}, {"rest-virtual", true}, {"rest-webflux", true},
+			{Name: "grpc-netty"}, {Name: "grpc-servlet"}, {Name: "rest-blocking", REST: true}, {Name: "rest-virtual", REST: true}, {Name: "rest-webflux", REST: true},
 		},
 		needs: []need{
 			{"javac", "install a JDK, 17 or newer (Debian: apt-get install openjdk-17-jdk-headless)"},

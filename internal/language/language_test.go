@@ -43,7 +43,7 @@ func TestALanguageIsBuiltOnceForTheSameSources(t *testing.T) {
 	for range 2 {
 		var log strings.Builder
 		command, err := rust(t).Build(t.Context(), nil, &log)
-		if err != nil || command[0] != filepath.Join(cache, "rpclab", "servers", "rust", "release", "rpclab-greeter") {
+		if err != nil || command[0] != filepath.Join(cache, "rpclab", "servers", "rust", "release", "rpclab-rust") {
 			t.Errorf("built: %v, %v; %s", command, err, log.String())
 		}
 	}

@@ -14,7 +14,7 @@ import (
 func settings() Settings {
 	return Settings{
 		Target: "127.0.0.1:50051", Call: "rpclab.v1.Greeter/SayHello",
-		MaxInFlight: 100, Timeout: 5 * time.Second, Engine: Wire,
+		MaxInFlight: 100, Timeout: time.Minute, Engine: Wire,
 	}
 }
 

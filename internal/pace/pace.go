@@ -22,6 +22,9 @@ type Pace interface {
 	InFlight() int
 	// Open says whether calls are due whatever the answers do.
 	Open() bool
+	// First is what Next is told before the first call of a user (from 0) of a closed pace:
+	// minus the time at which he begins.
+	First(user int) time.Duration
 }
 
 // Spec is a pace as it crosses a process: exactly one field is set.
@@ -55,20 +58,23 @@ type Burst struct {
 func (b Burst) Next(n uint64, _ time.Duration) (time.Duration, bool) { return 0, n < uint64(b.Calls) }
 func (b Burst) InFlight() int                                        { return b.Calls }
 func (b Burst) Open() bool                                           { return true }
+func (b Burst) First(int) time.Duration                              { return 0 }
 
-// Closed is virtual users, each with one call at a time. It ends after Calls calls
-// or when the next would be due at Duration or later; a zero does not bound it.
+// Closed is virtual users, each with one call at a time, who begin evenly over Ramp. It ends
+// after Calls calls or when the next would be due at Duration or later; a zero does not
+// bound it.
 type Closed struct {
 	Users    int           `json:"users"`
+	Ramp     time.Duration `json:"ramp,omitempty"`
 	Think    time.Duration `json:"think,omitempty"`
 	Duration time.Duration `json:"duration,omitempty"`
 	Calls    uint64        `json:"calls,omitempty"`
 }
 
 func (c Closed) Next(n uint64, answered time.Duration) (time.Duration, bool) {
-	due := answered
-	if answered > 0 {
-		due += c.Think
+	due := answered + c.Think
+	if answered <= 0 {
+		due = -answered
 	}
 	if c.Calls > 0 && n >= c.Calls || c.Duration > 0 && due >= c.Duration {
 		return 0, false
@@ -78,6 +84,10 @@ func (c Closed) Next(n uint64, answered time.Duration) (time.Duration, bool) {
 
 func (c Closed) InFlight() int { return c.Users }
 func (c Closed) Open() bool    { return false }
+
+func (c Closed) First(user int) time.Duration {
+	return -time.Duration(float64(c.Ramp) * float64(user) / float64(c.Users))
+}
 
 // Rate is an open loop: PerSecond calls are due every second until Duration. A call
 // that is due while Max are under way is dropped, and counted as such.
@@ -105,6 +115,8 @@ func (r Rate) Next(n uint64, before time.Duration) (time.Duration, bool) {
 
 func (r Rate) InFlight() int { return r.Max }
 func (r Rate) Open() bool    { return true }
+
+func (r Rate) First(int) time.Duration { return 0 }
 
 // exponential is draw n of a stream of exponential variates of mean 1: the bits are
 // SplitMix64 (Steele, Lea and Flood 2014), which needs no state but its counter.

@@ -121,3 +121,19 @@ func equal(t *testing.T, got, want []time.Duration) {
 		}
 	}
 }
+
+func TestUsersBeginEvenlyOverTheRamp(t *testing.T) {
+	p := pace.Closed{Users: 4, Ramp: 2 * time.Second, Think: time.Second, Duration: 10 * time.Second}
+	for user, want := range []time.Duration{0, 500 * time.Millisecond, time.Second, 1500 * time.Millisecond} {
+		if due, more := p.Next(uint64(user), p.First(user)); due != want || !more {
+			t.Errorf("user %d begins at %v, %t; want %v", user, due, more, want)
+		}
+	}
+	if due, _ := p.Next(4, 1700*time.Millisecond); due != 2700*time.Millisecond {
+		t.Errorf("after his first answer a user thinks: %v", due)
+	}
+	late := pace.Closed{Users: 4, Ramp: 2 * time.Second, Duration: time.Second}
+	if _, more := late.Next(3, late.First(3)); more {
+		t.Error("a user begins after the end")
+	}
+}

@@ -47,6 +47,8 @@ func (s Stages) Next(n uint64, before time.Duration) (time.Duration, bool) {
 func (s Stages) InFlight() int { return s.Max }
 func (s Stages) Open() bool    { return true }
 
+func (s Stages) First(int) time.Duration { return 0 }
+
 // Duration is how long all stages take together.
 func (s Stages) Duration() (d time.Duration) {
 	for _, stage := range s.Stages {

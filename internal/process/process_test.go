@@ -117,7 +117,7 @@ func TestTheEndOfALogIsKept(t *testing.T) {
 
 func TestStopAsksAndThenKills(t *testing.T) {
 	p := start(t, "echo ready; sleep 60 & wait", nil)
-	p.Stop(10 * time.Second)
+	p.Stop(time.Minute)
 	if !strings.Contains(p.Err().Error(), "terminated") {
 		t.Errorf("one that listens ended with %v", p.Err())
 	}

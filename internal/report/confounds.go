@@ -118,5 +118,8 @@ func trialMedian(d result.Document, name string, a result.Account) string {
 			values = append(values, t.Latency.P50)
 		}
 	}
+	if len(values) == 0 {
+		return none
+	}
 	return ms(median(values))
 }

@@ -25,16 +25,40 @@ func head(p *page, d result.Document) {
 	if len(settings) > 0 {
 		p.say(strings.Join(settings, " "))
 	}
-	p.say(strings.Join(filled(
-		clean(d.Cluster)+" cluster",
-		Machine(d.Machine),
-	), ", "))
+	if d.Machine.Kubernetes == "" {
+		p.say(clean(d.Cluster) + " cluster, " + Machine(d.Machine))
+	} else {
+		p.say(Machine(d.Machine))
+	}
 	p.say(strings.Join(filled(progress(d), fmt.Sprintf("seed %d", d.Seed), lasted(d), moment(d.Started)), ", "))
 	callers(p, d)
 }
 
+// nodes says in one clause on which machines of a Kubernetes cluster a run took place, the
+// equal ones together. What conducted it is no part of that.
+func nodes(m result.Machine) []string {
+	said := []string{"kubernetes " + clean(m.Kubernetes)}
+	if len(m.Nodes) == 0 {
+		return said
+	}
+	return append(said, plural(len(m.Nodes), "node")+" ("+clean(strings.Join(m.NodeKinds(), "; "))+")")
+}
+
 // Machine says in one clause where a run took place.
 func Machine(m result.Machine) string {
+	var said []string
+	if m.Kubernetes != "" {
+		said = nodes(m)
+	} else {
+		said = machine(m)
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Tools)) {
+		said = append(said, clean(name+" "+m.Tools[name]))
+	}
+	return strings.Join(said, ", ")
+}
+
+func machine(m result.Machine) []string {
 	memory := ""
 	if m.Memory > 0 {
 		memory = fmt.Sprintf("%.0f GB", float64(m.Memory)/1e9)
@@ -44,11 +68,7 @@ func Machine(m result.Machine) string {
 		cpus += " (" + clean(m.Model) + ")"
 	}
 	system := strings.Trim(clean(m.OS)+"/"+clean(m.Arch), "/")
-	said := filled(system, cpus, memory, clean(m.Go))
-	for _, name := range slices.Sorted(maps.Keys(m.Tools)) {
-		said = append(said, clean(name+" "+m.Tools[name]))
-	}
-	return strings.Join(said, ", ")
+	return filled(system, cpus, memory, clean(m.Go))
 }
 
 // partial does not say that the run has ended: it may go on.

@@ -41,3 +41,18 @@ func TestAnIntervalWithoutEndIsNotAFigure(t *testing.T) {
 		}
 	}
 }
+
+// Nobody is to take the processors of who conducts for those of the cluster.
+func TestARunOnKubernetesNamesTheClustersNodes(t *testing.T) {
+	m := result.Machine{OS: "darwin", Arch: "arm64", CPUs: 12, Go: "go1.26.0", Kubernetes: "v1.34.4", Tools: map[string]string{"envoy": "1.40.0"}}
+	if got, want := Machine(m), "kubernetes v1.34.4, envoy 1.40.0"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	small := result.Node{OS: "linux", Arch: "amd64", CPUs: 4, Memory: 16_800_000_000}
+	alike := small
+	alike.Memory += 1000
+	m.Nodes = []result.Node{small, {OS: "linux", Arch: "arm64", CPUs: 8}, alike}
+	if got, want := Machine(m), "kubernetes v1.34.4, 3 nodes (1 of 8 CPUs, linux/arm64; 2 of 4 CPUs, 17 GB, linux/amd64), envoy 1.40.0"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -1,7 +1,10 @@
 package result
 
 import (
+	"fmt"
+	"math"
 	"runtime"
+	"slices"
 	"time"
 )
 
@@ -36,4 +39,31 @@ type Beside struct {
 	// Others is by processes that are not the lab's, of all the processors' time; nil: not
 	// known, as on Kubernetes, where Stolen is that of the node that lost most.
 	Others *float64 `json:"others,omitempty"`
+}
+
+// Node is one machine of a Kubernetes cluster.
+type Node struct {
+	OS     string `json:"os"`
+	Arch   string `json:"arch"`
+	CPUs   int    `json:"cpus"`
+	Memory uint64 `json:"memory_bytes,omitempty"`
+}
+
+// NodeKinds says which nodes a run had, the equal ones together: 2 of 4 CPUs, 16 GB,
+// linux/amd64.
+func (m Machine) NodeKinds() (kinds []string) {
+	count := map[Node]int{}
+	for _, n := range m.Nodes {
+		n.Memory = uint64(math.Round(float64(n.Memory)/1e9)) * 1e9
+		count[n]++
+	}
+	for n, times := range count {
+		kind := fmt.Sprintf("%d of %d CPUs, ", times, n.CPUs)
+		if n.Memory > 0 {
+			kind += fmt.Sprintf("%.0f GB, ", float64(n.Memory)/1e9)
+		}
+		kinds = append(kinds, kind+n.OS+"/"+n.Arch)
+	}
+	slices.Sort(kinds)
+	return kinds
 }

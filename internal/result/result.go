@@ -61,6 +61,8 @@ type Machine struct {
 	// Kubernetes is the version of the cluster on which backends and callers ran; the rest
 	// is of the machine that conducted. Empty: they ran here.
 	Kubernetes string `json:"kubernetes,omitempty"`
+	// Nodes are those of that cluster; none: they may not be seen.
+	Nodes []Node `json:"nodes,omitempty"`
 	// ClockNS is the smallest step of the clock that was seen, in nanoseconds.
 	ClockNS float64 `json:"clock_ns,omitempty"`
 }
@@ -155,6 +157,8 @@ type Trial struct {
 	ProxyConnections []uint64 `json:"proxy_connections,omitempty"`
 	// Servers is what each backend used in this trial.
 	Servers map[string]ServerUsage `json:"servers,omitempty"`
+	// Unknown says what of the trial could not be measured, and why.
+	Unknown string `json:"unknown,omitempty"`
 	// Files are those of the arm, in the first trial of a run that is not over.
 	Files map[string]string `json:"files,omitempty"`
 	// Lost says which backends ended unasked, or could not start, and why.

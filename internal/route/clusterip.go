@@ -21,7 +21,7 @@ import (
 // changes.
 func openClusterIP(ctx context.Context, s cluster.Service, o settings.Settings, _ Told) (caller.Target, error) {
 	if s.VIP != "" {
-		return openAddress(o, net.JoinHostPort(s.VIP, strconv.Itoa(s.Port)))
+		return openAddress(o, net.JoinHostPort(whole(s.VIP), strconv.Itoa(s.Port)))
 	}
 	table := slicewatch.Follow(s)
 	if _, err := table.Sync(ctx); err != nil {

@@ -31,6 +31,5 @@ func standForwarder(ctx context.Context, s cluster.Service, _ settings.Settings,
 
 // openForwarder needs nothing of the caller: the address is an ordinary one.
 func openForwarder(_ context.Context, s cluster.Service, o settings.Settings, _ Told) (caller.Target, error) {
-	config, err := o.ServiceConfig("")
-	return caller.Target{URI: "passthrough:///" + s.Via, ServiceConfig: config, Close: func() {}}, err
+	return openAddress(o, s.Via)
 }

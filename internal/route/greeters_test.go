@@ -226,7 +226,7 @@ func (g *greeters) channel(target caller.Target) *grpc.ClientConn {
 
 // call says which backend answered.
 func call(ctx context.Context, cc *grpc.ClientConn) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	var trailer metadata.MD
 	if _, err := healthpb.NewHealthClient(cc).Check(ctx, &healthpb.HealthCheckRequest{}, grpc.Trailer(&trailer)); err != nil {
@@ -256,7 +256,7 @@ func answering(ctx context.Context, cc *grpc.ClientConn) []string {
 // eventually polls until ok, which describes what it saw.
 func eventually(t *testing.T, ok func() (bool, string)) {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -267,7 +267,7 @@ func eventually(t *testing.T, ok func() (bool, string)) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("not within 10 s; last saw %s", saw)
+			t.Fatalf("not within a minute; last saw %s", saw)
 		}
 	}
 }

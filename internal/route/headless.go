@@ -25,7 +25,7 @@ func openHeadless(_ context.Context, s cluster.Service, o settings.Settings, tol
 	if builder == nil {
 		return caller.Target{}, errors.New("route headless: grpc-go has no dns resolver registered")
 	}
-	host := s.Host
+	host := whole(s.Host)
 	if s.DNS != "" {
 		// The final dot spares the search path of resolv.conf, which would first ask
 		// the server for names outside its zone. The system's own server knows the path.

@@ -17,5 +17,5 @@ func openMesh(_ context.Context, s cluster.Service, o settings.Settings, _ Told)
 	if s.VIP == "" {
 		return caller.Target{}, errors.New("a mesh takes over what goes to a virtual IP, which this cluster does not have: run on Kubernetes")
 	}
-	return openAddress(o, net.JoinHostPort(s.VIP, strconv.Itoa(s.Port)))
+	return openAddress(o, net.JoinHostPort(whole(s.VIP), strconv.Itoa(s.Port)))
 }

@@ -203,7 +203,12 @@ func TestARetryGoesToAnotherBackend(t *testing.T) {
 		target, _ := g.openWith(name, settings.Settings{Retry: &settings.Retry{
 			Attempts: 3, Backoff: time.Millisecond, Codes: []string{"UNAVAILABLE"},
 		}})
-		if calls := greeted(t.Context(), g.channel(target), 60, 1); calls["b1"]+calls["b2"] != 60 {
+		cc := g.channel(target)
+		eventually(t, func() (bool, string) { // before both are connected, the attempts of a call may all go to b3
+			calls := greeted(t.Context(), cc, 6, 1)
+			return calls["b1"] > 0 && calls["b2"] > 0, fmt.Sprint(calls)
+		})
+		if calls := greeted(t.Context(), cc, 60, 1); calls["b1"]+calls["b2"] != 60 {
 			t.Errorf("%v; want all answered by b1 and b2", calls)
 		}
 	})

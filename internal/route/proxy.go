@@ -18,8 +18,7 @@ import (
 // backend's. Who is behind it only the proxy learns; retries are the client's.
 func openProxy(_ context.Context, s cluster.Service, o settings.Settings, _ Told) (caller.Target, error) {
 	o.Policy, o.Outlier = "", nil // the proxy's
-	config, err := o.ServiceConfig("")
-	return caller.Target{URI: "passthrough:///" + s.Via, ServiceConfig: config, Close: func() {}}, err
+	return openAddress(o, s.Via)
 }
 
 // spot is where one proxy stands.

@@ -38,6 +38,8 @@ type Route struct {
 	Policies []string
 	// Outliers says whether it can leave out backends that fail.
 	Outliers bool
+	// Bytes says that it carries connections, whatever they speak, and so REST too.
+	Bytes bool
 	// Whole says that only a whole gRPC client can take it.
 	Whole bool
 	// Tool is the program that has to be installed: envoy; empty: none.
@@ -49,6 +51,9 @@ type Route struct {
 	Mesh string
 	// NodePort says that calls come in by a port that every node opens.
 	NodePort bool
+	// Watches says that who opens it watches the EndpointSlice API. What Stand starts does in
+	// any case.
+	Watches bool
 	// Stand starts what stands between callers and backends; nil: nothing does.
 	Stand Stand
 	Open  Open

@@ -21,20 +21,24 @@ const kubernetes = "kubernetes"
 // routes are all routes, in the order in which help shows them.
 var routes = []Route{
 	{
-		Name: "direct",
-		Doc:  "every connection goes to one backend, the first that was ready; nothing is balanced",
-		Open: openDirect,
+		Name:    "direct",
+		Doc:     "every connection goes to one backend, the first that was ready; nothing is balanced",
+		Watches: true,
+		Bytes:   true,
+		Open:    openDirect,
 	},
 	{
-		Name: "clusterip",
-		Doc:  "every new connection goes to a random ready backend and stays there, as kube-proxy's iptables mode does",
-		Open: openClusterIP,
+		Name:  "clusterip",
+		Doc:   "every new connection goes to a random ready backend and stays there, as kube-proxy's iptables mode does",
+		Bytes: true,
+		Open:  openClusterIP,
 	},
 	{
 		Name:  "forwarder",
 		Doc:   "every new connection goes through a forwarder of our own, which takes it to a random ready backend and copies bytes both ways",
 		Files: filesOfForwarder,
 		Stand: standForwarder,
+		Bytes: true,
 		Open:  openForwarder,
 	},
 	{
@@ -50,8 +54,9 @@ var routes = []Route{
 		Doc:      "a resolver watches the EndpointSlice API, all slices together, and calls go to the ready backends in turn",
 		Follows:  true,
 		Policies: clientSide, Outliers: true,
-		Files: eachBackend(0),
-		Open:  openEndpointSlice,
+		Files:   eachBackend(0),
+		Watches: true,
+		Open:    openEndpointSlice,
 	},
 	{
 		Name:     "kuberesolver",
@@ -59,7 +64,8 @@ var routes = []Route{
 		Follows:  true,
 		Files:    eachBackend(1), // its own watch
 		Policies: clientSide, Outliers: true,
-		Open: openKuberesolver,
+		Watches: true,
+		Open:    openKuberesolver,
 	},
 	{
 		Name:     "xds",
@@ -95,7 +101,8 @@ var routes = []Route{
 		Name: "nodeport",
 		Doc:  "every new connection goes to a port of one node, which takes it to a random ready backend, perhaps on another node",
 		Only: kubernetes, NodePort: true,
-		Open: openNodePort,
+		Bytes: true,
+		Open:  openNodePort,
 	},
 	{
 		Name: "linkerd",

@@ -104,7 +104,11 @@ func Main(m *testing.M) {
 	if build.path != "" {
 		_ = os.RemoveAll(filepath.Dir(build.path))
 	}
-	if err := goleak.Find(); code == 0 && err != nil {
+	err := goleak.Find()
+	for end := time.Now().Add(30 * time.Second); err != nil && time.Now().Before(end); { // what is closing may take its time
+		err = goleak.Find()
+	}
+	if code == 0 && err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
 	}

@@ -120,7 +120,9 @@ func (l *link) openSocket(to netip.AddrPort) {
 func dial(ctx context.Context, cfg Config, addr string, source netip.Addr) (net.Conn, error) {
 	open := cfg.Dial
 	if open == nil {
-		dialer := &net.Dialer{}
+		// No probes of TCP's own every 15 s: those of thousands of idle connections come at once,
+		// are lost, and end connections that were well. HTTP/2 has PING, and calls have deadlines.
+		dialer := &net.Dialer{KeepAlive: -1}
 		if source.IsValid() {
 			dialer.LocalAddr = &net.TCPAddr{IP: source.AsSlice()}
 		}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ func TestCallsEndAtTheirDeadline(t *testing.T) {
 	addr, _ := greeter(t, "b1", 10*time.Second)
 	e := engine(t, wire.Config{Addresses: []string{addr}, Timeout: 50 * time.Millisecond}, greet(t))
 	m := run(t, e, pace.Burst{Calls: 20})
-	if m.Errors["DEADLINE_EXCEEDED"] != 20 || m.Elapsed > 2*time.Second || m.Elapsed < 50*time.Millisecond {
+	if m.Errors["DEADLINE_EXCEEDED"] != 20 || m.Elapsed > 9*time.Second || m.Elapsed < 50*time.Millisecond {
 		t.Errorf("errors %v %v after %v", m.Errors, m.Samples, m.Elapsed)
 	}
 }
@@ -68,8 +69,15 @@ func TestADeadlineThatTheServerEnforcesIsOne(t *testing.T) {
 }
 
 func TestALoadThatIsInterruptedGivesUpItsCalls(t *testing.T) {
-	addr, _ := greeter(t, "b1", time.Second)
-	e := engine(t, wire.Config{Addresses: []string{addr}}, greet(t))
+	addr, _ := greeter(t, "b1", time.Hour)
+	call := greet(t)
+	began, cancel := 0, func() {}
+	call.Began = func() {
+		if began++; began%5 == 0 { // all of a load
+			cancel()
+		}
+	}
+	e := engine(t, wire.Config{Addresses: []string{addr}}, call)
 	if err := e.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +85,8 @@ func TestALoadThatIsInterruptedGivesUpItsCalls(t *testing.T) {
 		"with more to come": pace.Closed{Users: 5, Duration: time.Hour},
 		"after the last":    pace.Burst{Calls: 5},
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		var ctx context.Context
+		ctx, cancel = context.WithCancel(t.Context())
 		recorder, _, _, err := e.Run(ctx, p, measure.Cue{})
 		cancel()
 		if err != nil {
@@ -91,8 +100,8 @@ func TestALoadThatIsInterruptedGivesUpItsCalls(t *testing.T) {
 }
 
 func TestAnOpenPaceDropsWhatIsOverItsBound(t *testing.T) {
-	addr, _ := greeter(t, "b1", 500*time.Millisecond)
-	e := engine(t, wire.Config{Addresses: []string{addr}}, greet(t))
+	addr, _ := greeter(t, "b1", time.Hour) // so that no place is free before the last call was due
+	e := engine(t, wire.Config{Addresses: []string{addr}, Timeout: 3 * time.Second}, greet(t))
 	m := run(t, e, pace.Rate{PerSecond: 100, Duration: 400 * time.Millisecond, Max: 10})
 	if m.Calls != 10 || m.Dropped != 30 {
 		t.Errorf("%d calls, %d dropped", m.Calls, m.Dropped)
@@ -102,9 +111,9 @@ func TestAnOpenPaceDropsWhatIsOverItsBound(t *testing.T) {
 func TestUsersThinkBetweenCalls(t *testing.T) {
 	addr, _ := greeter(t, "b1", 0)
 	e := engine(t, wire.Config{Addresses: []string{addr}}, greet(t))
-	m := run(t, e, pace.Closed{Users: 3, Think: 30 * time.Millisecond, Duration: 300 * time.Millisecond})
-	if m.Calls < 3*5 || m.Calls > 3*10 {
-		t.Errorf("%d calls by 3 users in 300 ms who think for 30 ms", m.Calls)
+	m := run(t, e, pace.Closed{Users: 3, Think: 30 * time.Millisecond, Duration: 3 * time.Second})
+	if m.Calls < 3*5 || m.Calls > 3*100 {
+		t.Errorf("%d calls by 3 users in 3 s who think for 30 ms", m.Calls)
 	}
 }
 
@@ -150,6 +159,17 @@ func TestAServerThatComesBackIsFoundAgain(t *testing.T) {
 	})
 }
 
+// until is a closed load that ends when it is told to.
+type until struct {
+	pace.Closed
+	over *atomic.Bool
+}
+
+func (u until) Next(n uint64, after time.Duration) (time.Duration, bool) {
+	due, more := u.Closed.Next(n, after)
+	return due, more && !u.over.Load()
+}
+
 // A server that ends gracefully says GOAWAY: no call may be lost by that.
 func TestNoCallIsLostWhenServersTakeTurns(t *testing.T) {
 	stops := []func(){}
@@ -161,17 +181,28 @@ func TestNoCallIsLostWhenServersTakeTurns(t *testing.T) {
 		}
 		stops, addrs = append(stops, serve(t, listener, id, 5*time.Millisecond)), append(addrs, listener.Addr().String())
 	}
-	e := engine(t, wire.Config{Addresses: addrs, Spread: true}, greet(t))
+	var began atomic.Uint64
+	call := greet(t)
+	call.Began = func() { began.Add(1) }
+	e := engine(t, wire.Config{Addresses: addrs, Spread: true}, call)
 	if err := e.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	var over atomic.Bool
 	go func() {
-		<-time.After(100 * time.Millisecond)
+		await := func(calls uint64) {
+			for began.Load() < calls {
+				<-time.After(time.Millisecond)
+			}
+		}
+		await(200)
 		e.SetAddresses(addrs[1:])
 		stops[0]()
 		stops[1]()
+		await(began.Load() + 500)
+		over.Store(true)
 	}()
-	m := run(t, e, pace.Closed{Users: 20, Duration: 500 * time.Millisecond})
+	m := run(t, e, until{pace.Closed{Users: 20, Duration: time.Hour}, &over})
 	if len(m.Errors) > 0 || len(m.Backends) != 3 || m.Backends["c"] <= m.Backends["a"] {
 		t.Errorf("backends %v, errors %v %v", m.Backends, m.Errors, m.Samples)
 	}
@@ -207,7 +238,7 @@ func TestCallsCostNoMemoryInTheSteadyState(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	load()
 	runtime.ReadMemStats(&after)
-	if n := after.Mallocs - before.Mallocs; n > 500 { // histograms: what a load has once
+	if n := after.Mallocs - before.Mallocs; n > calls/10 { // histograms: what a load has once
 		t.Errorf("%d allocations for %d calls", n, calls)
 	}
 }

@@ -37,15 +37,15 @@ func spent(t *testing.T, e *wire.Engine, p wire.Pace) (measure.Measurement, int)
 }
 
 func TestAServerThatFallsSilentLosesItsConnection(t *testing.T) {
-	e := odd(t, wiretest.SilentAfter(2), wire.Config{KeepAlive: 50 * time.Millisecond, KeepAliveTimeout: 300 * time.Millisecond})
+	e := odd(t, wiretest.SilentAfter(2), wire.Config{KeepAlive: 50 * time.Millisecond, KeepAliveTimeout: 2 * time.Second})
 	m, connections := spent(t, e, pace.Closed{Users: 1, Calls: 5})
 	if m.Errors["UNAVAILABLE"] != 1 || m.Backends[wiretest.Backend] != 4 || connections != 2 {
 		t.Errorf("%d answered, errors %v, %d connections", m.Backends[wiretest.Backend], m.Errors, connections)
 	}
-	if why := m.Samples["UNAVAILABLE"]; !strings.HasSuffix(why, ": no answer to a PING within 300ms") {
+	if why := m.Samples["UNAVAILABLE"]; !strings.HasSuffix(why, ": no answer to a PING within 2s") {
 		t.Errorf("it says %q", why)
 	}
-	if m.Elapsed < 350*time.Millisecond || m.Elapsed > 5*time.Second {
+	if m.Elapsed < 2*time.Second || m.Elapsed > 30*time.Second {
 		t.Errorf("it took %v", m.Elapsed)
 	}
 }
@@ -53,7 +53,7 @@ func TestAServerThatFallsSilentLosesItsConnection(t *testing.T) {
 func TestAServerIsAskedWithoutCallsToo(t *testing.T) {
 	lost := make(chan struct{}, 1)
 	e := odd(t, wiretest.SilentAfter(0), wire.Config{
-		KeepAlive: 20 * time.Millisecond, KeepAliveTimeout: 500 * time.Millisecond,
+		KeepAlive: 20 * time.Millisecond, KeepAliveTimeout: 2 * time.Second,
 		Lost: func() {
 			select {
 			case lost <- struct{}{}:
@@ -76,27 +76,27 @@ func TestAnAnswerToAPingMayWaitForUs(t *testing.T) {
 	call := oddCall(s)
 	check := call.Check
 	call.Check = func(n uint64, answer []byte, backend string) error {
-		<-time.After(400 * time.Millisecond)
+		<-time.After(1300 * time.Millisecond)
 		return check(n, answer, backend)
 	}
 	e := engine(t, wire.Config{
-		Addresses: []string{wiretest.Serve(t, s)}, Channels: 2, KeepAlive: 50 * time.Millisecond, KeepAliveTimeout: 300 * time.Millisecond,
+		Addresses: []string{wiretest.Serve(t, s)}, Channels: 2, KeepAlive: 50 * time.Millisecond, KeepAliveTimeout: time.Second,
 	}, call)
-	if m, connections := spent(t, e, pace.Closed{Users: 1, Calls: 8}); m.Backends[wiretest.Backend] != 8 || connections != 2 {
+	if m, connections := spent(t, e, pace.Closed{Users: 1, Calls: 4}); m.Backends[wiretest.Backend] != 4 || connections != 2 {
 		t.Errorf("errors %v %v, %d connections", m.Errors, m.Samples, connections)
 	}
 }
 
 // A server closes what is idle; PINGs keep a connection from being that.
 func TestPingsKeepAConnection(t *testing.T) {
-	seldom := pace.Closed{Users: 1, Calls: 2, Think: 1500 * time.Millisecond}
+	seldom := pace.Closed{Users: 1, Calls: 2, Think: 4 * time.Second}
 	for name, c := range map[string]struct {
 		keepAlive   time.Duration
 		connections int
 	}{"kept": {100 * time.Millisecond, 1}, "not kept": {0, 2}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := odd(t, wiretest.ClosesIdle(time.Second), wire.Config{KeepAlive: c.keepAlive})
+			e := odd(t, wiretest.ClosesIdle(3*time.Second), wire.Config{KeepAlive: c.keepAlive})
 			m, connections := spent(t, e, seldom)
 			if m.Backends[wiretest.Backend] != 2 || connections != c.connections {
 				t.Errorf("%d answered, errors %v, %d connections", m.Backends[wiretest.Backend], m.Errors, connections)
@@ -106,12 +106,12 @@ func TestPingsKeepAConnection(t *testing.T) {
 }
 
 func TestAServerThatComplainsOfPingsIsAskedHalfAsOften(t *testing.T) {
-	e := odd(t, wiretest.TooManyPings(40*time.Millisecond), wire.Config{KeepAlive: 20 * time.Millisecond})
+	e := odd(t, wiretest.TooManyPings(300*time.Millisecond), wire.Config{KeepAlive: 200 * time.Millisecond})
 	testkit.Await(t, "the server complains", func() bool {
-		_, connections := spent(t, e, pace.Closed{Users: 1, Calls: 2, Think: 100 * time.Millisecond})
+		_, connections := spent(t, e, pace.Closed{Users: 1, Calls: 2, Think: 500 * time.Millisecond})
 		return connections > 1
 	})
-	m, connections := spent(t, e, pace.Closed{Users: 1, Calls: 4, Think: 200 * time.Millisecond})
+	m, connections := spent(t, e, pace.Closed{Users: 1, Calls: 4, Think: time.Second})
 	if m.Backends[wiretest.Backend] != 4 || connections != 2 {
 		t.Errorf("%d answered, errors %v %v, %d connections", m.Backends[wiretest.Backend], m.Errors, m.Samples, connections)
 	}
@@ -162,7 +162,7 @@ func TestIdleConnectionsAreClosedUntilTheNextCall(t *testing.T) {
 			listener := listen(t)
 			serve(t, listener, "b1", 0)
 			e := engine(t, wire.Config{
-				Addresses: []string{listener.Addr().String()}, Channels: 5, Spread: spread, IdleClose: 50 * time.Millisecond,
+				Addresses: []string{listener.Addr().String()}, Channels: 5, Spread: spread, IdleClose: time.Second,
 			}, greet(t))
 			if err := e.Connect(t.Context()); err != nil {
 				t.Fatal(err)
@@ -182,8 +182,8 @@ func TestIdleConnectionsAreClosedUntilTheNextCall(t *testing.T) {
 }
 
 func TestAConnectionWithACallIsNotIdle(t *testing.T) {
-	addr, _ := greeter(t, "b1", 300*time.Millisecond)
-	e := engine(t, wire.Config{Addresses: []string{addr}, IdleClose: 50 * time.Millisecond}, greet(t))
+	addr, _ := greeter(t, "b1", 1500*time.Millisecond)
+	e := engine(t, wire.Config{Addresses: []string{addr}, IdleClose: 700 * time.Millisecond}, greet(t))
 	m, connections := spent(t, e, pace.Closed{Users: 1, Calls: 2})
 	if m.Backends["b1"] != 2 || connections != 1 {
 		t.Errorf("errors %v %v, %d connections", m.Errors, m.Samples, connections)

@@ -102,7 +102,7 @@ func hear(t *testing.T, dial func(context.Context, string) (net.Conn, error)) {
 			}
 		}
 	}}
-	e := engine(t, wire.Config{Addresses: []string{listener.Addr().String()}, Dial: dial, Timeout: 5 * time.Second}, call)
+	e := engine(t, wire.Config{Addresses: []string{listener.Addr().String()}, Dial: dial, Timeout: time.Minute}, call)
 	if err := e.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -158,8 +158,8 @@ func TestAnswersAreReadAmidAnOverload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p50 := time.Duration(service.ValueAtQuantile(50)); m.Backends[""] != 30_000 || p50 > 100*time.Millisecond {
-		t.Errorf("%d answers, half of them after more than %v", m.Backends[""], p50)
+	if p50 := time.Duration(service.ValueAtQuantile(50)); m.Backends[""] != 30_000 || p50 > m.Elapsed/4 {
+		t.Errorf("%d answers in %v, half of them after more than %v", m.Backends[""], m.Elapsed, p50)
 	}
 }
 

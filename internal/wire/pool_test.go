@@ -40,7 +40,7 @@ func TestConnectionsAreOpenedAsCallsNeedThem(t *testing.T) {
 		"open":   {pace.Rate{PerSecond: 1000, Duration: 40 * time.Millisecond, Max: 10_000}, 40},
 		"closed": {pace.Closed{Users: 40, Calls: 40}, 40},
 	} {
-		e := engine(t, wire.Config{Addresses: []string{crowd(t, c.calls)}, Channels: 10_000, OnDemand: true, Timeout: 10 * time.Second}, get("/"))
+		e := engine(t, wire.Config{Addresses: []string{crowd(t, c.calls)}, Channels: 10_000, OnDemand: true, Timeout: time.Minute}, get("/"))
 		if err := e.Connect(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +100,7 @@ func TestCallsGoToTheFirstAddressThatWorks(t *testing.T) {
 	nobody, _ := deaf(t)
 	for _, spread := range []bool{false, true} {
 		e := engine(t, wire.Config{
-			Addresses: []string{nobody, crowd(t, 20)}, Channels: 50, OnDemand: true, Spread: spread, Timeout: 10 * time.Second,
+			Addresses: []string{nobody, crowd(t, 20)}, Channels: 50, OnDemand: true, Spread: spread, Timeout: time.Minute,
 		}, get("/"))
 		if m := run(t, e, pace.Burst{Calls: 20}); m.Backends[""] != 20 {
 			t.Errorf("spread %v: errors %v %v", spread, m.Errors, m.Samples)
@@ -123,7 +123,7 @@ func TestCallsFailWhileNobodyListensAndNotAfter(t *testing.T) {
 	}
 	// The next attempt is due within the first backoff, and calls that come then wait for it.
 	var m measure.Measurement
-	for end := time.Now().Add(5 * time.Second); m.Errors["HTTP_404"] != 10; {
+	for end := time.Now().Add(time.Minute); m.Errors["HTTP_404"] != 10; {
 		if m = run(t, e, pace.Burst{Calls: 10}); time.Now().After(end) {
 			t.Fatalf("errors %v %v", m.Errors, m.Samples)
 		}
@@ -150,7 +150,7 @@ func TestConnectionsFollowTheAddressesOfAPool(t *testing.T) {
 
 func TestACallThatWaitsTooLongGivesItsPlaceUp(t *testing.T) {
 	addr := crowd(t, 3) // whose third call never comes
-	e := engine(t, wire.Config{Addresses: []string{addr}, Channels: 2, OnDemand: true, Timeout: 50 * time.Millisecond}, get("/"))
+	e := engine(t, wire.Config{Addresses: []string{addr}, Channels: 2, OnDemand: true, Timeout: time.Second}, get("/"))
 	if m, connections := spent(t, e, pace.Burst{Calls: 2}); m.Errors["DEADLINE_EXCEEDED"] != 2 || connections != 2 {
 		t.Errorf("%d connections, errors %v", connections, m.Errors)
 	}

@@ -56,7 +56,7 @@ func (r *run) begin() {
 		return
 	}
 	for u := c.index; u < r.pace.InFlight(); u += c.cfg.Cores {
-		r.idle.push(user{id: u})
+		r.idle.push(user{u, r.pace.First(u)})
 		r.users++
 	}
 }

@@ -97,7 +97,7 @@ func TestTLSFailuresAreNamed(t *testing.T) {
 		"no TLS to a server with":          {addr, nil, "connect"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			e := engine(t, wire.Config{Addresses: []string{c.addr}, TLS: c.tls, ConnectTimeout: time.Second}, greet(t))
+			e := engine(t, wire.Config{Addresses: []string{c.addr}, TLS: c.tls, ConnectTimeout: 5 * time.Second}, greet(t))
 			if err := e.Connect(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}

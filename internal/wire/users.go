@@ -2,7 +2,8 @@ package wire
 
 import "time"
 
-// user of a closed pace, whose last answer came at a time since the load's start.
+// user of a closed pace, whose last answer came at a time since the load's start; before
+// the first, what the pace says.
 type user struct {
 	id       int
 	answered time.Duration

@@ -101,6 +101,7 @@ type Pace interface {
 	Next(n uint64, after time.Duration) (due time.Duration, more bool)
 	InFlight() int
 	Open() bool
+	First(user int) time.Duration
 }
 
 func (c Config) withDefaults(call Call) (Config, error) {

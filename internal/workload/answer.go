@@ -30,11 +30,15 @@ func (s *Server) answer(ctx context.Context, request any, info *grpc.UnaryServer
 	return reply, err
 }
 
-// answerStream is answer for a stream: each of its messages is a call.
+// answerStream is answer for a stream: each of its messages is a call. The identity is in the
+// header, too: a trailer comes too late for them.
 func (s *Server) answerStream(service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 	stream.SetTrailer(metadata.Pairs(Trailer, s.ID))
 	if ofServer(info.FullMethod) {
 		return next(service, stream)
+	}
+	if err := stream.SetHeader(metadata.Pairs(Trailer, s.ID)); err != nil {
+		return err
 	}
 	m := &messages{ServerStream: stream, server: s}
 	defer m.finish()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	_ "google.golang.org/grpc/encoding/gzip" // answers are compressed where requests are
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -22,10 +23,11 @@ import (
 const (
 	GRPC = "grpc"
 	REST = "rest" // JSON over HTTP/1.1 and HTTP/2 in clear text
+	TCP  = "tcp"  // bare connections: increase, and nothing else
 )
 
 // Models are all of them.
-var Models = []string{GRPC, REST}
+var Models = []string{GRPC, REST, TCP}
 
 // Server is one backend: the Go server under test, with health and reflection.
 type Server struct {
@@ -68,8 +70,11 @@ func (s *Server) ready() {
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	s.ready()
 	defer s.flaps.end()
-	if s.Model == REST {
+	switch s.Model {
+	case REST:
 		return s.serveREST(ctx, listener)
+	case TCP:
+		return s.serveTCP(ctx, listener)
 	}
 	options, end := s.observed()
 	defer end()

@@ -1,10 +1,22 @@
-//! Makes the messages and the service of api/rpclab/v1/greeter.proto.
+//! Makes the messages and services of api/rpclab/v1.
+
+const SERVICES: [&str; 5] = ["greeter", "fibonacci", "counter", "chain", "order"];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     const API: &str = "../../api";
-    println!("cargo:rerun-if-changed={API}/rpclab/v1/greeter.proto");
-    let files = protox::compile(["rpclab/v1/greeter.proto"], [API])?;
-    // What it does not serve, such as streams, is answered with UNIMPLEMENTED.
-    tonic_prost_build::configure().build_client(false).generate_default_stubs(true).compile_fds(files)?;
+    let files = SERVICES.map(|name| format!("rpclab/v1/{name}.proto"));
+    for file in &files {
+        println!("cargo:rerun-if-changed={API}/{file}");
+    }
+    tonic_prost_build::configure()
+        .build_client(false)
+        // REST takes and gives the same messages.
+        .message_attribute(".", "#[derive(serde::Serialize, serde::Deserialize)]")
+        .message_attribute(".", "#[serde(default, deny_unknown_fields)]")
+        .field_attribute(
+            "articles",
+            "#[serde(deserialize_with = \"crate::object::many\")]",
+        )
+        .compile_fds(protox::compile(files, [API])?)?;
     Ok(())
 }

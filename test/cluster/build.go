@@ -88,10 +88,18 @@ func build(ctx context.Context, cache string, say func(string, ...any)) (string,
 	if err := errors.Join(os.RemoveAll(part), os.MkdirAll(bin, 0o755)); err != nil {
 		return "", err
 	}
-	compile := exec.CommandContext(ctx, "nice", append(args, "-o", bin, ".", "./coredns", "./pause")...)
-	compile.Dir = kube
-	compile.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off")
-	if err := output(compile); err != nil {
+	compile := func() error {
+		cmd := exec.CommandContext(ctx, "nice", append(args, "-o", bin, ".", "./coredns", "./pause")...)
+		cmd.Dir = kube
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off")
+		return output(cmd)
+	}
+	err = compile()
+	for more := 2; err != nil && more > 0 && ctx.Err() == nil; more-- { // a module that did not come may the next time; what came stays
+		say("once more, since %v", err)
+		err = compile()
+	}
+	if err != nil {
 		return "", err
 	}
 	for _, link := range links {

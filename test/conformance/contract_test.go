@@ -17,6 +17,7 @@ import (
 	"rpclab/internal/language"
 	"rpclab/internal/process"
 	"rpclab/internal/testkit"
+	"rpclab/internal/workload"
 )
 
 // The tests of this file hold every server to servers/CONTRACT.md.
@@ -73,6 +74,47 @@ func TestServersAnswerEveryWorkload(t *testing.T) {
 			if reply.Number != want || reply.ServerName != "b" || id != "b" || err != nil {
 				t.Errorf("increment %d is %v, by %q: %v", want, &reply, id, err)
 			}
+		}
+	})
+}
+
+// TestServersAnswerStreams sends messages one by one and many at once. A server that serves
+// no streams may say so.
+func TestServersAnswerStreams(t *testing.T) {
+	eachServer(t, func(t *testing.T, m language.Model, command []string) {
+		if m.REST {
+			return
+		}
+		addr := free(t)
+		start(t, addr, append(command, "--listen", addr, "--id", "b")...)
+		stream, err := rpclabv1.NewChainClient(contactTo(t, m, addr).(overGRPC).channel).Increases(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, atOnce := range []uint32{1, 1, 100} {
+			for n := range atOnce {
+				if err := stream.Send(&rpclabv1.Number{Value: n}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for n := range atOnce {
+				switch answer, err := stream.Recv(); {
+				case status.Code(err) == codes.Unimplemented:
+					return
+				case err != nil || answer.Value != n+1:
+					t.Fatalf("after %d comes %v: %v", n, answer, err)
+				}
+			}
+		}
+		if err := stream.Send(&rpclabv1.Number{Value: math.MaxUint32}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := stream.Recv(); status.Code(err) != codes.OutOfRange {
+			t.Errorf("after the last number comes %v", err)
+		}
+		header, err := stream.Header()
+		if trailer := stream.Trailer(); err != nil || strings.Join(header[workload.Trailer], " ") != "b" || strings.Join(trailer[workload.Trailer], " ") != "b" {
+			t.Errorf("the stream's header is %v (%v), its trailer %v", header, err, trailer)
 		}
 	})
 }

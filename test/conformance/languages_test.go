@@ -26,6 +26,9 @@ func eachServer(t *testing.T, test func(t *testing.T, m language.Model, command 
 		t.Run(l.Name, func(t *testing.T) {
 			command := built(t, l)
 			for _, m := range l.Models {
+				if m.TCP {
+					continue // which is no protocol; its caller's tests hold it to what it does
+				}
 				t.Run(m.Name, func(t *testing.T) { test(t, m, append(command[:len(command):len(command)], "--model", m.Name)) })
 			}
 		})

@@ -15,6 +15,6 @@ if ! command -v nghttpx >/dev/null; then
 fi
 
 # Our own servers in other languages; the tests build what has changed since.
-for language in rust java; do
+for language in rust java python; do
 	"$(dirname "$0")/../../servers/build.sh" "$language" >/dev/null
 done

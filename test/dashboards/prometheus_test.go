@@ -21,8 +21,8 @@ import (
 const (
 	startWithin = time.Minute
 	stopWithin  = 30 * time.Second
-	askWithin   = 10 * time.Second
-	countWithin = 30 * time.Second // Prometheus looks every second
+	askWithin   = 30 * time.Second
+	countWithin = time.Minute // Prometheus looks every second
 )
 
 // watcher is a running Prometheus.

@@ -47,7 +47,7 @@ func kept(t *testing.T, data string, args ...string) string {
 func TestAGateFailsOnARealRegressionOnly(t *testing.T) {
 	data := t.TempDir()
 	before, same := kept(t, data), kept(t, data)
-	slower := kept(t, data, "--set", "workload.greet.delay=10ms")
+	slower := kept(t, data, "--set", "workload.greet.delay=20ms")
 	gate := []string{"--gate", "p50 ratio < 1.3"}
 
 	s := rpclabIn(t, data, append([]string{"compare", before, same}, gate...)...)
@@ -56,7 +56,7 @@ func TestAGateFailsOnARealRegressionOnly(t *testing.T) {
 	}
 
 	s = rpclabIn(t, data, append([]string{"compare", before, slower}, gate...)...)
-	if s.code != 2 || !strings.Contains(s.stderr, "one: workload.greet.delay: 5ms in A, 10ms in B (--allow workload.greet.delay") {
+	if s.code != 2 || !strings.Contains(s.stderr, "one: workload.greet.delay: 5ms in A, 20ms in B (--allow workload.greet.delay") {
 		t.Errorf("another question: exit code %d\n%s", s.code, s.stderr)
 	}
 

@@ -64,7 +64,7 @@ func tallier(t *testing.T) (addr string, tally func() string) {
 func TestACrowdOfConnectionsSharesTheCalls(t *testing.T) {
 	const (
 		each   = 3       // calls on a connection
-		within = 60      // seconds, on a busy machine; it takes three on an idle one
+		within = 180     // seconds, on a busy machine; it takes three on an idle one
 		bytes  = 8 << 10 // of resident memory a connection; about 4 KiB are needed
 	)
 	n := crowd(t, 50_000)
@@ -138,6 +138,10 @@ func sockets(t *testing.T) int {
 
 // One process may not have so many open files, so several share them, on both sides.
 func TestFiftyThousandConnectionsAtOnce(t *testing.T) {
+	undisturbed(t, func(wrong func(format string, args ...any)) { fiftyThousand(t, wrong) })
+}
+
+func fiftyThousand(t *testing.T, wrong func(format string, args ...any)) {
 	const all = 50_000
 	each := crowd(t, 17_000)
 	before := sockets(t)
@@ -149,7 +153,7 @@ func TestFiftyThousandConnectionsAtOnce(t *testing.T) {
 	for i := 0; i*each < all; i++ {
 		address, _ := greeterAt(t)
 		g := &generator{command: command(t, t.TempDir(), "load", "--call", sayHello, "-d", `{"name": "{{.Number}}"}`, "--json", "-",
-			"--connections", fmt.Sprint(each), "--concurrency", fmt.Sprint(each), "--think", "10s", "--calls", fmt.Sprint(2*each),
+			"--connections", fmt.Sprint(each), "--concurrency", fmt.Sprint(each), "--think", "10s", "--calls", fmt.Sprint(2*each), "--timeout", "2m",
 			"--source", fmt.Sprintf("127.1.%d.0/28", i), address)}
 		g.command.Stdout, g.command.Stderr = &g.stdout, &g.stderr
 		if err := g.command.Start(); err != nil {
@@ -170,10 +174,10 @@ func TestFiftyThousandConnectionsAtOnce(t *testing.T) {
 		}
 		a := read(t, &g.stdout).Arms[0]
 		if a.Calls != uint64(2*each) || len(a.Errors) > 0 || a.Backends["one"] != a.Calls {
-			t.Errorf("generator %d: %d of %d calls, errors %v %v", i, a.Calls, 2*each, a.Errors, a.Samples)
+			wrong("generator %d: %d of %d calls, errors %v %v", i, a.Calls, 2*each, a.Errors, a.Samples)
 		}
 		if peak := a.Resources.Client.RSS; peak > 64<<20+8<<10*uint64(each) {
-			t.Errorf("generator %d took %d MiB", i, peak>>20)
+			wrong("generator %d took %d MiB", i, peak>>20)
 		}
 	}
 	testkit.Await(t, "they are closed", func() bool { return sockets(t)-before < all/100 })

@@ -14,6 +14,10 @@ import (
 // slower. Who looks at what is under way keeps the tail short; who takes turns builds a
 // queue there. Outlier detection helps where slowness is a failure, and nowhere else.
 func TestASlowBackendMakesATailForWhoeverTakesTurns(t *testing.T) {
+	undisturbed(t, func(wrong func(format string, args ...any)) { slowBackend(t, wrong) })
+}
+
+func slowBackend(t *testing.T, wrong func(format string, args ...any)) {
 	out := filepath.Join(t.TempDir(), "out.json")
 	s := rpclab(t, "run", "policies", "--json", out, "--rounds", "1", "--set", "load.open.duration=6s",
 		"--arms", "round-robin,least-request,weighted,outlier,deadline,outlier-deadline,envoy-least-request,haproxy-least-conn")
@@ -30,23 +34,23 @@ func TestASlowBackendMakesATailForWhoeverTakesTurns(t *testing.T) {
 	for _, name := range []string{"least-request", "weighted", "envoy-least-request", "haproxy-least-conn"} {
 		a := arm(t, d, name)
 		if a.Latency.P99 > turns.Latency.P99/2 {
-			t.Errorf("%s: p99 %.0f ms, round robin %.0f ms; at least twice as good is promised", name, a.Latency.P99, turns.Latency.P99)
+			wrong("%s: p99 %.0f ms, round robin %.0f ms; at least twice as good is promised", name, a.Latency.P99, turns.Latency.P99)
 		}
 		if onHit(t, a) > 0.25 {
-			t.Errorf("%s sends the slow backend %.2f of the calls; in turn it would be 0.33", name, onHit(t, a))
+			wrong("%s sends the slow backend %.2f of the calls; in turn it would be 0.33", name, onHit(t, a))
 		}
 	}
 	if share := onHit(t, arm(t, d, "outlier")); share < 0.3 {
-		t.Errorf("a slow backend does not fail, yet outlier sends it only %.2f of the calls", share)
+		wrong("a slow backend does not fail, yet outlier sends it only %.2f of the calls", share)
 	}
 	failing, left := arm(t, d, "deadline"), arm(t, d, "outlier-deadline")
 	if left.Failed() > failing.Failed()/2 || left.Trials[0].Events[0].Took.Noticed == nil {
-		t.Errorf("%d calls fail by their deadline, and %d with outlier detection, which noticed after %v",
+		wrong("%d calls fail by their deadline, and %d with outlier detection, which noticed after %v",
 			failing.Failed(), left.Failed(), left.Trials[0].Events[0].Took.Noticed)
 	}
 	for _, why := range []string{"round robin gives every backend the same number of calls", "least request takes", "outlier detection leaves out backends whose calls fail"} {
 		if !strings.Contains(strings.Join(strings.Fields(s.stdout), " "), why) {
-			t.Errorf("the report does not say why: %q", why)
+			wrong("the report does not say why: %q", why)
 		}
 	}
 }

@@ -2,49 +2,35 @@ package kube
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"rpclab/internal/result"
 	"rpclab/internal/testkit"
 )
 
 // On one connection a route that balances connections reaches one backend, and one that
 // balances calls reaches all of them alike: as on one machine (internal/route's conformance).
 func TestEveryRouteWorksOnACluster(t *testing.T) {
-	image(t, "")
-	var d result.Document
-	if err := json.Unmarshal([]byte(ran(t, testkit.Rpclab(t), "run", "testdata/routes.yaml", "--on", "kubernetes", "--no-store", "--json", "-")), &d); err != nil {
-		t.Fatal(err)
-	}
+	d := routesOn(t, "kubernetes")
 	if len(d.Arms) != 14 {
 		t.Errorf("there are %d arms", len(d.Arms))
 	}
 	for _, arm := range d.Arms {
 		t.Run(arm.Name, func(t *testing.T) {
-			if arm.Calls != 600 || len(arm.Errors) > 0 {
-				t.Errorf("%d calls, errors %v", arm.Calls, arm.Errors)
+			if arm.Calls != 3000 || len(arm.Errors) > 0 {
+				t.Errorf("%d calls, errors %v", arm.Calls, arm.Samples)
 			}
-			counts := map[string]int{}
-			for backend, calls := range arm.Backends {
-				if calls > 0 {
-					counts[backend] = int(calls)
-				}
-			}
-			servers := 3
+			want := even
 			switch arm.Route {
 			case "direct", "clusterip", "nodeport", "forwarder":
-				servers = 1
-			case "headless":
-				// The name server may hear of the last backend after the client has asked, who
-				// does not ask again.
-				servers = max(2, len(counts))
+				want = onOne
 			}
-			even(t, counts, servers, 0.1)
+			if got := distribution(arm); got != want {
+				t.Errorf("calls are %s, not %s: %v", got, want, arm.Backends)
+			}
 		})
 	}
 }

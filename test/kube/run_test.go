@@ -4,45 +4,112 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"rpclab/internal/result"
 	"rpclab/internal/testkit"
 )
 
+// going is a run that goes on.
+type going struct {
+	command *exec.Cmd
+	file    string // its result will be there
+	mu      sync.Mutex
+	stderr  bytes.Buffer
+}
+
 // said is what a run gave.
 type said struct {
 	document result.Document
 	stderr   string
-	code     int
+	code     int // -1: it was killed by a signal
 }
 
-// run runs an experiment on the cluster, which has the program's image.
-func run(t *testing.T, args ...string) said {
+// begin begins a run on the cluster, which has the program's image.
+func begin(t *testing.T, args ...string) *going {
 	t.Helper()
 	bed(t)
 	image(t, "")
-	file := filepath.Join(t.TempDir(), "result.json")
-	c := exec.CommandContext(t.Context(), testkit.Rpclab(t), append([]string{"run", "--on", "kubernetes", "--no-store", "--json", file}, args...)...)
-	var stderr bytes.Buffer
-	c.Stderr = &stderr
-	var s said
-	var exit *exec.ExitError
-	if err := c.Run(); errors.As(err, &exit) {
-		s.code = exit.ExitCode()
-	} else if err != nil {
+	g := &going{file: filepath.Join(t.TempDir(), "result.json")}
+	g.command = exec.CommandContext(t.Context(), testkit.Rpclab(t), append([]string{"run", "--on", "kubernetes", "--no-store", "--json", g.file}, args...)...)
+	g.command.Stderr = g
+	if err := g.command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	s.stderr = stderr.String()
-	if text, err := os.ReadFile(file); err == nil {
+	return g
+}
+
+// Write takes what the run says on standard error.
+func (g *going) Write(text []byte) (int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.stderr.Write(text)
+}
+
+// text is what it said so far.
+func (g *going) text() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.stderr.String()
+}
+
+// await waits until the run says something on standard error.
+func (g *going) await(t *testing.T, what string) {
+	t.Helper()
+	is := regexp.MustCompile(what)
+	testkit.AwaitFor(t, patience, what, func() bool { return is.MatchString(g.text()) })
+}
+
+// end waits until the run is over.
+func (g *going) end(t *testing.T) said {
+	t.Helper()
+	var exit *exec.ExitError
+	if err := g.command.Wait(); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	s := said{stderr: g.text(), code: g.command.ProcessState.ExitCode()}
+	if text, err := os.ReadFile(g.file); err == nil {
 		if err := json.Unmarshal(text, &s.document); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return s
+}
+
+// namespace is that of the run; empty: there is none, or none any more.
+func (g *going) namespace(t *testing.T) string {
+	t.Helper()
+	mine := fmt.Sprintf("/%d", g.command.Process.Pid)
+	out := kubectl(t, "get", "namespaces", "-l", "rpclab/run", "-o", `jsonpath={range .items[*]}{.metadata.name} {.metadata.annotations['rpclab/owner']}{"\n"}{end}`)
+	for line := range strings.Lines(out) {
+		if name, owner, _ := strings.Cut(strings.TrimSpace(line), " "); strings.HasSuffix(owner, mine) {
+			return name
+		}
+	}
+	return ""
+}
+
+// leavesNothing holds a run that is over to have left nothing in the cluster.
+func (g *going) leavesNothing(t *testing.T) {
+	t.Helper()
+	if left := g.namespace(t); left != "" {
+		t.Errorf("left: namespace %s\n%s", left, kubectl(t, "get", "all", "-n", left))
+	}
+}
+
+// run runs an experiment on the cluster, which leaves nothing behind there.
+func run(t *testing.T, args ...string) said {
+	t.Helper()
+	g := begin(t, args...)
+	s := g.end(t)
+	g.leavesNothing(t)
 	return s
 }
 
@@ -54,123 +121,4 @@ func well(t *testing.T, args ...string) result.Document {
 		t.Fatalf("rpclab run %s: exit code %d\n%s", strings.Join(args, " "), s.code, s.stderr)
 	}
 	return s.document
-}
-
-// namespaces are those of runs.
-func namespaces(t *testing.T) []string {
-	t.Helper()
-	return strings.Fields(kubectl(t, "get", "namespaces", "-l", "rpclab/run", "-o", "name"))
-}
-
-func TestChannelsHaveTheirShapeOnKubernetesAndLeaveNothing(t *testing.T) {
-	d := well(t, "channels", "--quick", "--rounds", "1", "--arms", "shared,headless,endpointslice,kuberesolver")
-	if d.Cluster != "kubernetes" || !strings.HasPrefix(d.Machine.Kubernetes, "v1.") {
-		t.Errorf("the result is of the cluster %q, version %q", d.Cluster, d.Machine.Kubernetes)
-	}
-	for _, arm := range d.Arms {
-		if lost := arm.Failed(); lost > 0 {
-			t.Errorf("%s: %d calls failed: %v", arm.Name, lost, arm.Samples)
-		}
-		used := 0
-		for _, calls := range arm.Backends {
-			if calls > 0 {
-				used++
-			}
-		}
-		switch {
-		case arm.Name == "shared" && used != 1:
-			t.Errorf("one connection reached %d backends: %v", used, arm.Backends)
-		case arm.Name != "shared" && arm.Balance.Jain < 0.99:
-			t.Errorf("%s is uneven: %v", arm.Name, arm.Backends)
-		}
-		if arm.Resources.Client.CPU <= 0 || arm.Resources.Server.CPU <= 0 || arm.Resources.Server.RSS == 0 {
-			t.Errorf("%s: what it took is not known: %+v", arm.Name, arm.Resources)
-		}
-	}
-	if left := namespaces(t); len(left) > 0 {
-		t.Errorf("left: %v", left)
-	}
-}
-
-func TestBackendsThatGoGracefullyLoseNoCall(t *testing.T) {
-	d := well(t, "testdata/ways.yaml", "--arms", "endpointslice,xds")
-	for _, arm := range d.Arms {
-		if lost := arm.Failed(); lost > 0 {
-			t.Errorf("%s: %d of %d calls failed: %v", arm.Name, lost, arm.Calls, arm.Samples)
-		}
-		for _, trial := range arm.Trials {
-			for _, e := range trial.Events {
-				if e.Error != "" {
-					t.Errorf("%s: %s: %s", arm.Name, e.What, e.Error)
-				}
-			}
-			if len(trial.Backends) < 4 {
-				t.Errorf("%s: after scale 4 there were %v", arm.Name, trial.Backends)
-			}
-		}
-	}
-}
-
-func TestAPodThatIsKilledIsReplacedAndItsShareComesBack(t *testing.T) {
-	d := well(t, "testdata/gone.yaml")
-	trial := d.Arms[0].Trials[0]
-	e := trial.Events[0]
-	if len(e.Hit) != 1 || e.Error != "" {
-		t.Fatalf("the event %s hit %v: %s", e.What, e.Hit, e.Error)
-	}
-	if len(trial.Backends) != 4 || e.Took.EndpointReady == nil || e.Took.FirstCall == nil {
-		t.Errorf("no other took its place: %v, %+v", trial.Backends, e.Took)
-	}
-	if len(trial.Lost) > 0 {
-		t.Errorf("an end that was asked for is a loss: %v", trial.Lost)
-	}
-}
-
-func TestABackendWithTooLittleMemoryIsReportedAsOOMKilled(t *testing.T) {
-	d := well(t, "channels", "--quick", "--rounds", "1", "--arms", "shared", "--set", "server.memory=40Mi", "--set", "load.burst=8000")
-	lost := strings.Join(d.Arms[0].Trials[0].Lost, "\n")
-	if !strings.Contains(lost, "OOMKilled") || !strings.Contains(lost, "40Mi") || !strings.Contains(lost, "pod greeter-") {
-		t.Errorf("losses: %q", lost)
-	}
-}
-
-func TestAnImageThatNoNodeFindsIsTheReason(t *testing.T) {
-	s := run(t, "channels", "--quick", "--arms", "shared", "--image", "nowhere:v9")
-	if s.code != 3 {
-		t.Errorf("exit code %d, want 3", s.code)
-	}
-	for _, want := range []string{"nowhere:v9", "rpclab image build --push"} {
-		if !strings.Contains(s.stderr, want) {
-			t.Errorf("it does not say %q:\n%s", want, s.stderr)
-		}
-	}
-	if left := namespaces(t); len(left) > 0 {
-		t.Errorf("left: %v", left)
-	}
-}
-
-func TestADrainedNodeLosesNoCallAndIsOpenedAgain(t *testing.T) {
-	d := well(t, "testdata/drained.yaml")
-	trial := d.Arms[0].Trials[0]
-	if e := trial.Events[0]; len(e.Hit) == 0 || e.Error != "" {
-		t.Errorf("the event %s hit %v: %s", e.What, e.Hit, e.Error)
-	}
-	if lost := d.Arms[0].Failed(); lost > 0 {
-		t.Errorf("%d calls failed: %v", lost, d.Arms[0].Samples)
-	}
-	if closed := kubectl(t, "get", "nodes", "--field-selector", "spec.unschedulable=true", "-o", "name"); closed != "" {
-		t.Errorf("nodes are closed still: %s", closed)
-	}
-}
-
-func TestCallersInSeveralPodsShareALoad(t *testing.T) {
-	d := well(t, "channels", "--quick", "--rounds", "1", "--arms", "endpointslice", "--set", "callers=4")
-	trial := d.Arms[0].Trials[0]
-	var calls uint64
-	for _, c := range trial.Callers {
-		calls += c.Calls
-	}
-	if len(trial.Callers) != 4 || calls != trial.Calls || calls == 0 {
-		t.Errorf("%d callers made %d calls, and the trial has %d", len(trial.Callers), calls, trial.Calls)
-	}
 }

@@ -89,7 +89,7 @@ func study1(t *testing.T, port int, mode string, servers int) {
 	if total != 50*iterations {
 		t.Errorf("%d calls are counted, not %d: %v", total, 50*iterations, counts)
 	}
-	even(t, counts, servers, 0.2) // a connection that ends of age is away for a moment
+	alike(t, counts, servers, 0.2) // a connection that ends of age is away for a moment
 }
 
 // settle waits until so many servers answer through a gateway: a route learns of the last
@@ -114,8 +114,8 @@ func settle(t *testing.T, port, servers int) {
 	})
 }
 
-// even holds the counts of so many servers to equal shares.
-func even(t *testing.T, counts map[string]int, servers int, within float64) {
+// alike holds the counts of so many servers to equal shares.
+func alike(t *testing.T, counts map[string]int, servers int, within float64) {
 	t.Helper()
 	if len(counts) != servers {
 		t.Errorf("%d servers got calls, not %d: %v", len(counts), servers, counts)
@@ -208,5 +208,5 @@ func follows(t *testing.T, servers, n int) {
 	})
 	a = burst(t, "ClientWithKubeResolver", n)
 	a.whole(t, n)
-	even(t, a.Counts, servers, 0.1)
+	alike(t, a.Counts, servers, 0.1)
 }

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/metadata"
 
 	"rpclab/internal/caller"
@@ -27,13 +28,16 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 		return nil, err
 	}
 	s := &session{job: job, calls: calls, uri: target.URI, options: DialOptions(target)}
+	if job.Compress {
+		s.options = append(s.options, grpc.WithDefaultCallOptions(grpc.UseCompressor(gzip.Name)))
+	}
 	channels, err := job.Channels.Count()
 	if err != nil {
 		return nil, err
 	}
 	if job.Stream != nil {
-		if calls.Stream == "" || channels == 0 || job.Hedge != nil {
-			return nil, errors.New("streams carry greetings over channels that stay open, and hedge none")
+		if calls.Stream == "" || channels == 0 || job.Hedge != nil || job.Stream.Pipelined {
+			return nil, errors.New("streams carry greetings or a chain over channels that stay open, and neither hedge nor pipeline")
 		}
 		s.streams = &streams{session: s}
 	}

@@ -1,5 +1,5 @@
-// Package overhttp is the caller of study 1: Go's HTTP client, which asks `rpclab
-// gateway` to make the calls. A call is a request, and stands for as many as it makes.
+// Package overhttp is Go's HTTP client. It calls a REST service or, as in study 1, asks
+// `rpclab gateway` to make the calls: then one is a request that stands for as many as it makes.
 package overhttp
 
 import (
@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"rpclab/internal/caller"
@@ -27,12 +29,8 @@ const Backends = "Rpclab-Backends"
 // per call every request has its own, as with curl.
 type Caller struct{}
 
-// Open prepares a client. The target's URI is the gateway's: http://host:port.
+// Open prepares a client. The target is one address: passthrough:///host:port.
 func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error) {
-	path, err := pathOf(job)
-	if err != nil {
-		return nil, err
-	}
 	channels, err := job.Channels.Count()
 	if err != nil {
 		return nil, err
@@ -40,9 +38,21 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 	if channels > 1 {
 		return nil, errors.New("the caller http has no pool of channels: take shared, or per-call")
 	}
-	return &session{job: job, url: target.URI + path, client: &http.Transport{ // not by a proxy that the environment names
+	s := session{job: job, url: "http://" + strings.TrimPrefix(target.URI, "passthrough:///"), client: &http.Transport{ // not by a proxy that the environment names
 		DisableKeepAlives: channels == 0, MaxIdleConnsPerHost: 10_000, IdleConnTimeout: time.Minute,
-	}}, nil
+	}}
+	if target.Dial != nil {
+		s.client.DialContext = func(ctx context.Context, _, addr string) (net.Conn, error) { return target.Dial(ctx, addr) }
+	}
+	if job.Iterations == 0 {
+		return openDirect(s)
+	}
+	path, err := pathOf(job)
+	if err != nil {
+		return nil, err
+	}
+	s.url += path
+	return &s, nil
 }
 
 // pathOf is the path that makes a workload's calls.

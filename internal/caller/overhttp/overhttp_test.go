@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var fibonacci = workload.Spec{Fibonacci: &workload.Fibonacci{From: 800, To: 900}}
 
-// load makes 20 requests of 10 calls each, 4 at a time, and counts their connections.
+// load makes 100 requests of 10 calls each, 4 at a time, and counts their connections.
 func load(t *testing.T, channels string, w workload.Spec, gateway http.HandlerFunc) (m measure.Measurement, connections int32) {
 	t.Helper()
 	var opened atomic.Int32
@@ -36,13 +36,13 @@ func load(t *testing.T, channels string, w workload.Spec, gateway http.HandlerFu
 	server.Start()
 	defer server.Close()
 	session, err := overhttp.Caller{}.Open(caller.Job{
-		Channels: caller.Channels{Mode: channels}, Timeout: 5 * time.Second, Workload: w, Iterations: 10,
+		Channels: caller.Channels{Mode: channels}, Timeout: time.Minute, Workload: w, Iterations: 10,
 	}, caller.Target{URI: server.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer session.Close()
-	recorder, _, err := session.Run(t.Context(), pace.Closed{Users: 4, Calls: 20}, measure.Cue{})
+	recorder, _, err := session.Run(t.Context(), pace.Closed{Users: 4, Calls: 100}, measure.Cue{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,11 +56,11 @@ func TestARequestCountsForEveryBackendThatItsCallsReached(t *testing.T) {
 	for _, c := range []struct {
 		workload       workload.Spec
 		channels, want string
-		// Users keep theirs; net/http may dial a spare one for each while another is set free.
+		// Users keep theirs; net/http may dial a spare one now and then while another is set free.
 		connections int32
 	}{
-		{fibonacci, caller.Shared, "/fibonacci/random?fibo_end=900&fibo_start=800&iterations=10", 8},
-		{workload.Spec{Increment: &workload.Increment{}}, caller.PerCall, "/increment?iterations=10", 20},
+		{fibonacci, caller.Shared, "/fibonacci/random?fibo_end=900&fibo_start=800&iterations=10", 50},
+		{workload.Spec{Increment: &workload.Increment{}}, caller.PerCall, "/increment?iterations=10", 100},
 	} {
 		m, connections := load(t, c.channels, c.workload, func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.String() != c.want {
@@ -68,7 +68,7 @@ func TestARequestCountsForEveryBackendThatItsCallsReached(t *testing.T) {
 			}
 			w.Header().Set(overhttp.Backends, "a=7&b=3")
 		})
-		if want := map[string]uint64{"a": 140, "b": 60}; m.Calls != 20 || !maps.Equal(m.Backends, want) {
+		if want := map[string]uint64{"a": 700, "b": 300}; m.Calls != 100 || !maps.Equal(m.Backends, want) {
 			t.Errorf("%d requests were answered by %v (%v), want %v", m.Calls, m.Backends, m.Samples, want)
 		}
 		if connections > c.connections || c.channels == caller.PerCall && connections != c.connections {
@@ -91,8 +91,8 @@ func TestAFailedRequestIsCountedByItsCode(t *testing.T) {
 			}
 		},
 	} {
-		if m, _ := load(t, caller.Shared, fibonacci, answer); m.Errors[want] != 20 || len(m.Backends) != 0 {
-			t.Errorf("%v failed (%v), want 20 by %s", m.Errors, m.Samples, want)
+		if m, _ := load(t, caller.Shared, fibonacci, answer); m.Errors[want] != 100 || len(m.Backends) != 0 {
+			t.Errorf("%v failed (%v), want 100 by %s", m.Errors, m.Samples, want)
 		}
 	}
 }

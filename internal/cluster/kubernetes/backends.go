@@ -45,6 +45,12 @@ func backends(p place, name string, spec cluster.Spec) []object {
 		ProbeHandler:  corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: servicePort}},
 		PeriodSeconds: 1, TimeoutSeconds: 1, FailureThreshold: 3, SuccessThreshold: 1,
 	}
+	switch spec.Speaks {
+	case "rest":
+		main.ReadinessProbe.ProbeHandler = corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromInt32(servicePort)}}
+	case "tcp":
+		main.ReadinessProbe.ProbeHandler = corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(servicePort)}}
+	}
 	template := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: p.meta("", pods).Labels},
 		Spec:       podSpec(plain, int64((spec.Drain + stopGrace).Seconds()), main),

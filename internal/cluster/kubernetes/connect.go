@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
-	authorization "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	client "k8s.io/client-go/kubernetes"
@@ -71,39 +69,26 @@ func Connect(w Where) (*API, error) {
 	return a, nil
 }
 
-// needed is what a run cannot do without.
-var needed = []authorization.ResourceAttributes{
-	{Verb: "create", Resource: "namespaces"},
-	{Verb: "delete", Resource: "namespaces"},
-	{Verb: "create", Group: "apps", Resource: "deployments"},
-	{Verb: "create", Group: "batch", Resource: "jobs"},
-	{Verb: "create", Resource: "pods", Subresource: "portforward"},
-	{Verb: "create", Group: "rbac.authorization.k8s.io", Resource: "roles"},
+// Node is a machine of the cluster.
+type Node struct {
+	OS, Arch string
+	CPUs     int
+	Memory   uint64 // bytes
 }
 
-// preflight asks whether this user may do what a run does.
-func (a *API) preflight(ctx context.Context) error {
-	var denied []string
-	for _, n := range needed {
-		review := &authorization.SelfSubjectAccessReview{Spec: authorization.SelfSubjectAccessReviewSpec{ResourceAttributes: &n}}
-		answer, err := a.client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-		if err != nil {
-			return fmt.Errorf("ask what this user may do: %w", err)
-		}
-		if !answer.Status.Allowed {
-			what := n.Resource
-			if n.Subresource != "" {
-				what += "/" + n.Subresource
-			}
-			if n.Group != "" {
-				what = n.Resource + "." + n.Group
-			}
-			denied = append(denied, fmt.Sprintf("  kubectl auth can-i %s %s --all-namespaces", n.Verb, what))
-		}
+// Nodes are those of the cluster; none: this user may not see them, or not in time.
+func (a *API) Nodes(ctx context.Context) (all []Node) {
+	ctx, cancel := context.WithTimeout(ctx, reach)
+	defer cancel()
+	list, err := a.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil // it is for people, and no run needs it
 	}
-	if len(denied) == 0 {
-		return nil
+	for _, n := range list.Items {
+		all = append(all, Node{
+			OS: n.Status.NodeInfo.OperatingSystem, Arch: n.Status.NodeInfo.Architecture,
+			CPUs: int(n.Status.Capacity.Cpu().Value()), Memory: uint64(n.Status.Capacity.Memory().Value()),
+		})
 	}
-	return fmt.Errorf("this user of %s may not do what a run needs; its administrator has to allow that these say yes:\n%s",
-		a.config.Host, strings.Join(denied, "\n"))
+	return all
 }

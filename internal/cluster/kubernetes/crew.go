@@ -3,6 +3,8 @@ package kubernetes
 import (
 	"context"
 	"fmt"
+	"reflect"
+	"slices"
 	"strconv"
 	"time"
 
@@ -17,6 +19,10 @@ import (
 // attendance is how long the agent of a running pod may take to be there.
 const attendance = 30 * time.Second
 
+// mostCrews is how many crews of one name keep their pods, each of another shape: as many
+// as arms take in turns, since idle pods cost little and new ones their start.
+const mostCrews = 4
+
 // crew is the pods of one, which serve trial after trial: every Run starts fresh programs
 // in them.
 type crew struct {
@@ -26,7 +32,9 @@ type crew struct {
 
 // same says whether pods of one crew serve another: what they run is told to their agents.
 func (c *crew) same(w cluster.Crew) bool {
-	return c.shape.Count == w.Count && (c.shape.Sidecar == nil) == (w.Sidecar == nil) && c.shape.Mesh == w.Mesh
+	of := c.shape
+	of.Args, of.Sidecar = w.Args, w.Sidecar
+	return (c.shape.Sidecar == nil) == (w.Sidecar == nil) && reflect.DeepEqual(of, w)
 }
 
 // Run starts programs in the pods of a crew, and the pods if there are none of its shape.
@@ -85,36 +93,41 @@ func (c *Cluster) Run(ctx context.Context, w cluster.Crew) (all []cluster.Member
 }
 
 // begin starts a command of rpclab in a pod.
-func (c *Cluster) begin(ctx context.Context, pod *corev1.Pod, port int, name string, args []string) (*agent.Process, error) {
+func (c *Cluster) begin(ctx context.Context, pod *corev1.Pod, port int, name string, args []string) (cluster.Process, error) {
 	ctx, cancel := context.WithTimeout(ctx, attendance)
 	defer cancel()
 	p, err := c.attend(ctx, pod.Name, port, agent.Place{Name: name, Host: pod.Status.PodIP, Args: append([]string{"rpclab"}, args...)})
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	return p, nil
+	return posted{p, c, pod.Name}, nil
 }
 
-// jobFor is the name of the job whose pods serve the crew. One of another shape goes.
+// jobFor is the name of the job whose pods serve the crew. Where there are too many jobs
+// for its name, the one goes that was not needed for longest.
 func (c *Cluster) jobFor(ctx context.Context, w cluster.Crew) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if old := c.crews[w.Name]; old != nil {
-		if old.same(w) {
-			return old.name, nil
-		}
+	kept := c.crews[w.Name]
+	if at := slices.IndexFunc(kept, func(k *crew) bool { return k.same(w) }); at >= 0 {
+		known := kept[at]
+		c.crews[w.Name] = append(slices.Delete(kept, at, at+1), known)
+		return known.name, nil
+	}
+	if len(kept) == mostCrews {
 		background := metav1.DeletePropagationBackground
-		if err := c.api.client.BatchV1().Jobs(c.namespace).Delete(ctx, old.name, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
+		if err := gone(c.api.client.BatchV1().Jobs(c.namespace).Delete(ctx, kept[0].name, metav1.DeleteOptions{PropagationPolicy: &background})); err != nil {
 			return "", explain(err, c.namespace)
 		}
-		delete(c.crews, w.Name)
+		kept = slices.Delete(kept, 0, 1)
+		c.crews[w.Name] = kept
 	}
 	c.deployed++
 	made := &crew{name: fmt.Sprintf("%s-%d", w.Name, c.deployed), shape: w}
 	if err := c.api.apply(ctx, crewJob(c.place(), made.name, w)); err != nil {
 		return "", err
 	}
-	c.crews[w.Name] = made
+	c.crews[w.Name] = append(kept, made)
 	return made.name, nil
 }
 

@@ -17,7 +17,11 @@ const crewGrace = 5
 func crewJob(p place, name string, w cluster.Crew) *batchv1.Job {
 	pods := map[string]string{labelService: name, labelRole: member}
 	indexed, count, patience := batchv1.IndexedCompletion, int32(w.Count), int32(1000)
-	spec := podSpec(watcher, crewGrace, container(mainContainer, p.image, agentArgs(mainPort)))
+	account := plain
+	if w.Watches {
+		account = watcher
+	}
+	spec := podSpec(account, crewGrace, container(mainContainer, p.image, agentArgs(mainPort)))
 	spec.RestartPolicy = corev1.RestartPolicyNever
 	if w.Sidecar != nil {
 		always := corev1.ContainerRestartPolicyAlways

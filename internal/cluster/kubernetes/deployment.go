@@ -103,8 +103,8 @@ func (d *deployment) serve(ctx context.Context) error {
 	namespace := d.cluster.namespace
 	d.service = cluster.Service{
 		Name: d.name, Namespace: namespace, Port: servicePort,
-		Host: fmt.Sprintf("%s.%s.svc.cluster.local", headless(d.name), namespace),
-		VIP:  fmt.Sprintf("%s.%s.svc.cluster.local.", d.name, namespace), // whole: no search path is tried first
+		Host: fmt.Sprintf("%s.%s.svc", headless(d.name), namespace),
+		VIP:  fmt.Sprintf("%s.%s.svc", d.name, namespace),
 		API:  "https://kubernetes.default.svc",
 	}
 	if !d.spec.NodePort {

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	authorization "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -32,15 +33,24 @@ func advise(message, namespace string) string {
 		return "The cluster's pod security refuses such pods: its administrator has to allow them in namespaces " + prefix + "*"
 	}
 	if found := cannot.FindStringSubmatch(message); found != nil {
-		what := found[2]
-		if found[3] != "" {
-			name, sub, parted := strings.Cut(what, "/")
-			what = name + "." + found[3]
-			if parted {
-				what += "/" + sub
-			}
-		}
-		return fmt.Sprintf("Missing RBAC: the administrator has to allow %s on %s; then `kubectl auth can-i %s %s -n %s` says yes", found[1], what, found[1], what, namespace)
+		resource, sub, _ := strings.Cut(found[2], "/")
+		ask := canI(authorization.ResourceAttributes{Verb: found[1], Resource: resource, Subresource: sub, Group: found[3], Namespace: namespace})
+		return fmt.Sprintf("Missing RBAC: the administrator has to allow to %s %s; then `%s` says yes", found[1], found[2], ask)
 	}
 	return ""
+}
+
+// canI is how to see for oneself whether something is allowed.
+func canI(what authorization.ResourceAttributes) string {
+	ask := "kubectl auth can-i " + what.Verb + " " + what.Resource
+	if what.Group != "" {
+		ask += "." + what.Group
+	}
+	if what.Subresource != "" {
+		ask += " --subresource=" + what.Subresource
+	}
+	if what.Namespace != "" {
+		ask += " -n " + what.Namespace
+	}
+	return ask
 }

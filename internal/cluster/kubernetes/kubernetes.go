@@ -38,7 +38,7 @@ type Cluster struct {
 	mu       sync.Mutex
 	deployed int // gives the next name
 	live     map[*deployment]bool
-	crews    map[string]*crew // by name
+	crews    map[string][]*crew // by name, the last used last
 }
 
 // New makes the namespace of a run, once it has removed those of runs whose owner died.
@@ -59,7 +59,7 @@ func New(ctx context.Context, api *API, o Options) (*Cluster, error) {
 	}
 	c := &Cluster{
 		Options: o, api: api, namespace: prefix + o.ID, token: newToken(),
-		live: map[*deployment]bool{}, crews: map[string]*crew{},
+		live: map[*deployment]bool{}, crews: map[string][]*crew{},
 	}
 	c.cordons.api = api
 	c.ctx, c.cancel = context.WithCancel(context.Background())
@@ -110,5 +110,6 @@ func (c *Cluster) Close() error {
 
 var (
 	_ cluster.Cluster = (*Cluster)(nil)
+	_ cluster.Meshed  = (*Cluster)(nil)
 	_ cluster.Nodes   = (*deployment)(nil)
 )

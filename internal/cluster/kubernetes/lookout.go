@@ -105,6 +105,12 @@ func (l *lookout) podsOf(name string) []*corev1.Pod {
 	return found
 }
 
+// all are the pods of the namespace.
+func (l *lookout) all() []*corev1.Pod {
+	found, _ := l.pods.List(labels.Everything())
+	return found
+}
+
 // slicesOf are the EndpointSlices of a service.
 func (l *lookout) slicesOf(service string) []*discoveryv1.EndpointSlice {
 	found, _ := l.slices.List(labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: service}))

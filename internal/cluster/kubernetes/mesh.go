@@ -67,7 +67,7 @@ func checkMesh(ctx context.Context, api client.Interface, name string) error {
 	}
 	injectors, err := api.AppsV1().Deployments("").List(ctx, metav1.ListOptions{LabelSelector: m.injector})
 	if err != nil {
-		return fmt.Errorf("look for %s: %w", m.title, err)
+		return fmt.Errorf("look for %s: %w", m.title, explain(err, ""))
 	}
 	if len(injectors.Items) == 0 {
 		return fmt.Errorf("%s is not on this cluster: install it (%s), or leave its arms out", m.title, m.guide)
@@ -78,7 +78,7 @@ func checkMesh(ctx context.Context, api client.Interface, name string) error {
 	}
 	plugins, err := api.AppsV1().DaemonSets("").List(ctx, metav1.ListOptions{LabelSelector: m.plugin})
 	if err != nil {
-		return fmt.Errorf("look for the CNI plugin of %s: %w", m.title, err)
+		return fmt.Errorf("look for the CNI plugin of %s: %w", m.title, explain(err, ""))
 	}
 	if len(plugins.Items) == 0 {
 		return fmt.Errorf("%s is on this cluster without its CNI plugin, and pods of a run may not redirect their own network: install the plugin (%s), or leave the arms out", m.title, m.pluginGuide)
@@ -89,14 +89,21 @@ func checkMesh(ctx context.Context, api client.Interface, name string) error {
 // checkProxy says whether a ready pod has the mesh's proxy.
 func checkProxy(pod *corev1.Pod, name string) error {
 	m := meshes[name]
-	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		if status.Name != m.proxy {
-			continue
-		}
-		if status.Ready {
-			return nil
-		}
+	switch status := proxyOf(pod, name); {
+	case status == nil:
+		return fmt.Errorf("%s put no proxy into pod %s, which asked for it: see the events of its injector, or install it anew (%s)", m.title, pod.Name, m.guide)
+	case !status.Ready:
 		return fmt.Errorf("the %s proxy of pod %s is not ready: see kubectl -n %s logs %s -c %s", m.title, pod.Name, pod.Namespace, pod.Name, m.proxy)
 	}
-	return fmt.Errorf("%s put no proxy into pod %s, which asked for it: see the events of its injector, or install it anew (%s)", m.title, pod.Name, m.guide)
+	return nil
+}
+
+// proxyOf is how the mesh's proxy in a pod is; nil: there is none.
+func proxyOf(pod *corev1.Pod, name string) *corev1.ContainerStatus {
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if status.Name == meshes[name].proxy {
+			return &status
+		}
+	}
+	return nil
 }

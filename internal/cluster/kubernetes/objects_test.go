@@ -36,7 +36,7 @@ func TestTheObjectsOfARunAreThese(t *testing.T) {
 	spec := cluster.Spec{
 		Name: "greeter", Args: []string{"--delay", "5ms"}, Replicas: 3, Drain: 2 * time.Second, CPUs: 1, Memory: 3 << 29,
 	}
-	crew := cluster.Crew{Name: "caller", Count: 2, Args: []string{"caller"}, Sidecar: []string{"stand"}}
+	crew := cluster.Crew{Name: "caller", Count: 2, Args: []string{"caller"}, Sidecar: []string{"stand"}, Watches: true}
 	testkit.Golden(t, "foundation.yaml", document(t, foundation(here.namespace, here.run, "token")...))
 	testkit.Golden(t, "reaper.yaml", document(t, reaping(here)...))
 	testkit.Golden(t, "backends.yaml", document(t, backends(here, "greeter-1", spec)...))
@@ -46,10 +46,11 @@ func TestTheObjectsOfARunAreThese(t *testing.T) {
 // The rules of https://kubernetes.io/docs/concepts/security/pod-security-standards/ that a
 // pod has to obey by what it says; the API server of the test bed enforces all of them.
 func TestPodsAreRestricted(t *testing.T) {
-	side := crewJob(here, "caller-1", cluster.Crew{Name: "caller", Count: 1, Sidecar: []string{"stand"}})
+	side := crewJob(here, "caller-1", cluster.Crew{Name: "caller", Count: 1, Sidecar: []string{"stand"}, Watches: true})
 	for name, spec := range map[string]corev1.PodSpec{
 		"backend": templateOf(backends(here, "greeter-1", cluster.Spec{Name: "greeter", Replicas: 1})[0]),
-		"member":  templateOf(side),
+		"watcher": templateOf(side),
+		"member":  templateOf(crewJob(here, "caller-1", cluster.Crew{Name: "caller", Count: 1})),
 	} {
 		if c := spec.SecurityContext; !*c.RunAsNonRoot || c.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault || *c.RunAsUser == 0 {
 			t.Errorf("%s: may run as root, or without seccomp", name)
@@ -63,7 +64,7 @@ func TestPodsAreRestricted(t *testing.T) {
 				t.Errorf("%s: container %s asks for nothing, so no scheduler knows what it takes", name, c.Name)
 			}
 		}
-		if talks := *spec.AutomountServiceAccountToken; talks != (name == "member") {
+		if talks := *spec.AutomountServiceAccountToken; talks != (name == "watcher") {
 			t.Errorf("%s: has an account's token: %t", name, talks)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 
 func TestAResetEndsTheConnectionsOfOneBackendAtOnce(t *testing.T) {
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2})
-	hit(t)(d.Slow(t.Context(), 1, 10*time.Second, 0))
+	hit(t)(d.Slow(t.Context(), 1, time.Hour, 0))
 	oldest := channelTo(t, ready(d)[0])
 	testkit.Await(t, "it is slow", func() bool { return status.Code(hello(t, oldest)) == codes.DeadlineExceeded })
 	before := d.Served()["greeter-0"]
@@ -28,14 +28,10 @@ func TestAResetEndsTheConnectionsOfOneBackendAtOnce(t *testing.T) {
 		go func() { answers[i] <- patient(t, client) }()
 	}
 	testkit.Await(t, "both work", func() bool { s := d.Served(); return s["greeter-0"] == before+1 && s["greeter-1"] == 1 })
-	began := time.Now()
 	hit(t)(d.Cut(t.Context(), 1, true))
-	err := <-answers[0]
+	err := <-answers[0] // long before the server would have answered
 	if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "connection reset by peer") {
 		t.Errorf("the call over the connection that was cut: %v", err)
-	}
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("the caller noticed after %v", took)
 	}
 	if err := <-answers[1]; err != nil {
 		t.Errorf("the call over the other connection: %v", err)
@@ -53,7 +49,7 @@ func TestPacketsVanishUntilTheClusterRecovers(t *testing.T) {
 	}
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2})
 	cut, whole := channelTo(t, ready(d)[0]), channelTo(t, ready(d)[1])
-	if err := hello(t, cut); err != nil {
+	if err := patient(t, cut); err != nil {
 		t.Fatal(err)
 	}
 	hit(t)(d.Cut(t.Context(), 1, false))
@@ -63,7 +59,7 @@ func TestPacketsVanishUntilTheClusterRecovers(t *testing.T) {
 	if err := hello(t, channelTo(t, ready(d)[0])); status.Code(err) != codes.DeadlineExceeded {
 		t.Errorf("a new connection into the void: %v", err)
 	}
-	if err := hello(t, whole); err != nil {
+	if err := patient(t, whole); err != nil {
 		t.Errorf("the other backend: %v", err)
 	}
 	if served, known := d.Served()["greeter-0"]; served != 1 || !known {
@@ -82,7 +78,7 @@ func TestPacketsVanishUntilTheClusterRecovers(t *testing.T) {
 }
 
 func TestWhereAllBackendsShareAnAddressOnlyResetsAreThere(t *testing.T) {
-	d := deploy(t, newCluster(t, local.Options{OneAddress: true}), cluster.Spec{Replicas: 2, Args: []string{"--delay", "10s"}})
+	d := deploy(t, newCluster(t, local.Options{OneAddress: true}), cluster.Spec{Replicas: 2, Args: []string{"--delay", "1m"}})
 	client := channelTo(t, ready(d)[0])
 	answer := make(chan error, 1)
 	go func() { answer <- patient(t, client) }()

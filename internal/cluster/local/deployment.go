@@ -82,8 +82,12 @@ func (d *deployment) launch(first func(error)) error {
 		return err
 	}
 	id := fmt.Sprintf("%s-%d", d.spec.Name, d.started)
-	command := slices.Concat(d.cluster.options.Server, d.spec.Args, []string{"--drain", d.spec.Drain.String()})
-	r, err := startReplica(id, addr, command, d.cluster.places.prober())
+	program := d.spec.Command
+	if program == nil {
+		program = d.cluster.options.Server
+	}
+	command := slices.Concat(program, d.spec.Args, []string{"--drain", d.spec.Drain.String()})
+	r, err := startReplica(id, addr, command, d.spec.Speaks, d.cluster.places.prober())
 	if err != nil {
 		return err
 	}
@@ -98,7 +102,7 @@ func (d *deployment) launch(first func(error)) error {
 
 // run is the life of a backend after its process began.
 func (d *deployment) run(r *replica, first func(error)) {
-	defer r.channel.Close()
+	defer r.health.Close()
 	err := r.awaitReady(d.ctx)
 	if err == nil {
 		r.publish(d.endpoints, true)

@@ -36,7 +36,7 @@ func hello(t *testing.T, client rpclabv1.GreeterClient) error { return within(t,
 
 // patient is one call that outlasts what is done to its backend.
 func patient(t *testing.T, client rpclabv1.GreeterClient) error {
-	return within(t, client, 30*time.Second)
+	return within(t, client, time.Minute)
 }
 
 func within(t *testing.T, client rpclabv1.GreeterClient, limit time.Duration) error {
@@ -54,17 +54,17 @@ func recoverAll(t *testing.T, d cluster.Deployment) {
 }
 
 func TestAStoppedBackendIsReplacedAtOnceAndFinishesItsCalls(t *testing.T) {
-	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2, Drain: 500 * time.Millisecond, Args: []string{"--delay", "100ms"}})
+	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2, Drain: 5 * time.Second, Args: []string{"--delay", "100ms"}})
 	oldest := ready(d)[0]
 	under := make(chan error, 1)
 	client := channelTo(t, oldest)
-	go func() { under <- hello(t, client) }()
+	go func() { under <- patient(t, client) }()
 	testkit.Await(t, "a call is under way", func() bool { return d.Served()["greeter-0"] == 1 })
 	hit(t)(d.Stop(t.Context(), 1))
 	if now, _ := d.Endpoints().Now(); !now.Endpoints[0].Terminating {
 		t.Error("a backend that is told to go is not published as terminating")
 	}
-	if err := errors.Join(<-under, hello(t, client)); err != nil {
+	if err := errors.Join(<-under, patient(t, client)); err != nil {
 		t.Errorf("calls while it drains: %v", err)
 	}
 	testkit.Await(t, "greeter-2 takes over", func() bool { return slices.Equal(ids(ready(d)), []string{"greeter-1", "greeter-2"}) })
@@ -202,7 +202,7 @@ func TestTheNameServerIsSlowAndLiesUntilItRecovers(t *testing.T) {
 		}
 	}
 	recoverAll(t, d)
-	if now, took := look(); !slices.Equal(now, honest) || took > time.Second {
+	if now, took := look(); !slices.Equal(now, honest) || took >= 2*time.Second {
 		t.Errorf("after it recovered it answered %v in %v, before %v", now, took, honest)
 	}
 }

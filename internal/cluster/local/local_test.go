@@ -102,7 +102,7 @@ func greet(t *testing.T, e cluster.Endpoint) (message, trailer string, took time
 		t.Fatal(err)
 	}
 	defer channel.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var md metadata.MD
 	began := time.Now()
@@ -146,7 +146,7 @@ func TestWhereThereIsOneAddressEveryBackendHasAPort(t *testing.T) {
 }
 
 func TestScaleUpAddsAndScaleDownDrains(t *testing.T) {
-	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2, Drain: 300 * time.Millisecond})
+	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2, Drain: 5 * time.Second})
 	hit(t)(d.Scale(t.Context(), 4))
 	four := awaitReady(t, d, 4)
 	gone := hit(t)(d.Scale(t.Context(), 1))

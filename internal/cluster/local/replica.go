@@ -3,17 +3,11 @@ package local
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/netip"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
-
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
-	"google.golang.org/grpc/credentials/insecure"
-	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/cluster/orders"
@@ -38,7 +32,7 @@ type replica struct {
 	addr    netip.AddrPort
 	zone    string // empty: there is one
 	process *process.Process
-	channel *grpc.ClientConn // to its health service
+	health  health
 	*orders.Orders
 
 	mu       sync.Mutex
@@ -52,22 +46,22 @@ type replica struct {
 	peak     uint64        // memory in bytes, the last time that it was looked at
 }
 
-func startReplica(id string, addr netip.AddrPort, command []string, prober netip.Addr) (*replica, error) {
+func startReplica(id string, addr netip.AddrPort, command []string, speaks string, prober netip.Addr) (*replica, error) {
 	args := append(command[:len(command):len(command)], "--id", id, "--listen", addr.String(), "--supervised")
 	counts := orders.NewCounts()
 	p, err := process.Start(process.Spec{Args: args, Stdout: counts})
 	if err != nil {
 		return nil, err
 	}
-	channel, err := dialEagerly(addr, prober)
+	health, err := healthOf(speaks, addr, prober)
 	if err != nil {
 		p.Kill()
 		return nil, err
 	}
-	return &replica{id: id, addr: addr, process: p, channel: channel, Orders: orders.New(id, p.Stdin, p, counts), counted: true}, nil
+	return &replica{id: id, addr: addr, process: p, health: health, Orders: orders.New(id, p.Stdin, p, counts), counted: true}, nil
 }
 
-// awaitReady returns when gRPC health says SERVING. It fails with the server's last
+// awaitReady returns when it says that it serves. It fails with the server's last
 // log lines when the process ends first, or takes too long.
 func (r *replica) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
@@ -79,8 +73,8 @@ func (r *replica) awaitReady(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}()
-	answer, err := healthv1.NewHealthClient(r.channel).Check(ctx, &healthv1.HealthCheckRequest{}, grpc.WaitForReady(true))
-	if err == nil && answer.Status == healthv1.HealthCheckResponse_SERVING {
+	serving, err := r.health.await(ctx)
+	if err == nil && serving {
 		return nil
 	}
 	select {
@@ -102,10 +96,10 @@ func (r *replica) tend(endpoints *cluster.Endpoints) {
 			return
 		case <-tick.C:
 		}
-		switch answer, err := r.probe(); {
+		switch serving, err := r.probe(); {
 		case err != nil:
 			failures++
-		case answer == healthv1.HealthCheckResponse_SERVING:
+		case serving:
 			failures = 0
 		default:
 			failures = probeFailures // it says so itself: there is nothing to be sure of
@@ -136,11 +130,10 @@ func (r *replica) leave(endpoints *cluster.Endpoints) {
 	}
 }
 
-func (r *replica) probe() (healthv1.HealthCheckResponse_ServingStatus, error) {
+func (r *replica) probe() (serving bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), probePeriod)
 	defer cancel()
-	answer, err := healthv1.NewHealthClient(r.channel).Check(ctx, &healthv1.HealthCheckRequest{})
-	return answer.GetStatus(), err
+	return r.health.probe(ctx)
 }
 
 // retire marks the backend as going away, so that it is neither probed nor replaced.
@@ -189,7 +182,7 @@ func (r *replica) count() (calls uint64, ok bool) {
 
 // sampleMemory notes the peak of memory, if the process still has it to show.
 func (r *replica) sampleMemory() {
-	if peak, err := measure.MaxRSS(r.process.Pid()); err == nil {
+	if _, peak := measure.Used(r.process.Pid()); peak > 0 {
 		r.peak = peak
 	}
 }
@@ -198,24 +191,6 @@ func (r *replica) sampleMemory() {
 func (r *replica) stop(drain time.Duration) {
 	_ = r.process.Signal(syscall.SIGCONT)
 	r.process.Stop(drain + stopGrace)
-}
-
-// dialEagerly dials a backend that is starting: one that listens is found in milliseconds.
-// It dials from the cluster's own address, by which what is cut between backends and
-// callers can spare the probe, as a kubelet beside the pod is spared.
-func dialEagerly(addr netip.AddrPort, from netip.Addr) (*grpc.ClientConn, error) {
-	eager := backoff.Config{BaseDelay: 2 * time.Millisecond, Multiplier: 1.3, MaxDelay: 50 * time.Millisecond}
-	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))}
-	channel, err := grpc.NewClient("passthrough:///"+addr.String(),
-		grpc.WithContextDialer(func(ctx context.Context, to string) (net.Conn, error) {
-			return dialer.DialContext(ctx, "tcp", to)
-		}),
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: eager, MinConnectTimeout: time.Second}))
-	if err == nil {
-		channel.Connect()
-	}
-	return channel, err
 }
 
 func indent(log string) string {

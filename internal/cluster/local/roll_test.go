@@ -52,14 +52,14 @@ func TestARollEndsAtAReplacementThatCannotStart(t *testing.T) {
 
 func TestARollThatIsInterruptedLeavesNothing(t *testing.T) {
 	c := newCluster(t, local.Options{})
-	d := deploy(t, c, cluster.Spec{Replicas: 3, Drain: 20 * time.Second})
+	d := deploy(t, c, cluster.Spec{Replicas: 3, Drain: time.Minute})
 	hit(t)(d.Roll(t.Context()))
 	testkit.Await(t, "one is on its way out, another starts", func() bool { now, _ := d.Endpoints().Now(); return len(now.Endpoints) > 3 })
 	began := time.Now()
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("it took %v", took)
 	}
 	if left := children(t); len(left) > 0 {

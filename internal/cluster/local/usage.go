@@ -27,10 +27,11 @@ func (d *deployment) ResetUsage() error {
 	d.books = newBooks()
 	var errs []error
 	for _, r := range d.replicas {
-		cpu, err := measure.CPU(r.process.Pid())
-		r.baseline = cpu
+		_, err := measure.CPU(r.process.Pid())
+		errs = append(errs, err)
+		r.baseline, _ = measure.Used(r.process.Pid())
 		r.began, r.counted = r.count()
-		errs = append(errs, err, measure.ResetMaxRSS(r.process.Pid()))
+		measure.ForgetPeaks(r.process.Pid())
 	}
 	return errors.Join(errs...)
 }
@@ -42,12 +43,13 @@ func (d *deployment) Usage() map[string]cluster.Usage {
 	used := map[string]cluster.Usage{}
 	maps.Copy(used, d.books.ended)
 	for _, r := range d.replicas {
-		cpu, err := measure.CPU(r.process.Pid())
-		if err != nil { // it ended in this moment, and is not buried yet
+		cpu, peak := measure.Used(r.process.Pid())
+		if peak == 0 { // it ended in this moment, and is not buried yet
 			<-r.process.Done()
 			cpu = r.process.CPU()
+		} else {
+			r.peak = peak
 		}
-		r.sampleMemory()
 		used[r.id] = cluster.Usage{CPU: cpu - r.baseline, MaxRSS: r.peak}
 	}
 	return used

@@ -115,7 +115,7 @@ func TestAnAnswerThatIsLateDoesNotHoldUpTheEnd(t *testing.T) {
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("it ended after %v", took)
 	}
 	<-asked

@@ -115,7 +115,7 @@ func (f *field) connect() *net.TCPConn {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second)) // so that no failure hangs
+	_ = conn.SetDeadline(time.Now().Add(time.Minute)) // so that no failure hangs
 	f.t.Cleanup(func() { _ = conn.Close() })
 	return conn.(*net.TCPConn)
 }

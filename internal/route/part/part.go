@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"rpclab/internal/measure"
 	"rpclab/internal/process"
 )
 
@@ -148,7 +149,7 @@ func (p *Part) Kill(ctx context.Context) error {
 	running := p.process
 	p.process = nil
 	if running != nil {
-		p.spent.end(tree(running.Pid()))
+		p.spent.end(measure.Used(running.Pid()))
 	}
 	p.mu.Unlock()
 	if running == nil {

@@ -130,8 +130,8 @@ func TestAnEndThatNobodyAskedForIsALossAndItsTimeCounts(t *testing.T) {
 
 // A master's worker that ended, as nginx's does after a reload, is not forgotten.
 func TestUsageCountsDescendantsAlsoThoseThatEnded(t *testing.T) {
-	work := "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"
-	p := start(t, shell(t, fmt.Sprintf("(%s); (%s; touch $READY; sleep 60) & wait", work, work)))
+	work := "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"
+	p := start(t, shell(t, fmt.Sprintf("(%s; %s; %s); (%s; touch $READY; sleep 60) & wait", work, work, work, work)))
 	both, rss := p.Usage()
 	if rss < 1<<20 {
 		t.Errorf("they hold %d bytes", rss)
@@ -142,7 +142,7 @@ func TestUsageCountsDescendantsAlsoThoseThatEnded(t *testing.T) {
 	}
 	one := start(t, shell(t, work+"; touch $READY; sleep 60 & wait"))
 	single, _ := one.Usage()
-	if both < single*3/2 {
+	if both < 2*single { // of four times as much work, whatever others take of the processors meanwhile
 		t.Errorf("two used %v, one uses %v", both, single)
 	}
 }

@@ -26,10 +26,8 @@ func (p *Part) ResetUsage() {
 	defer p.mu.Unlock()
 	p.spent, p.losses = spending{}, nil
 	if p.process != nil {
-		p.spent.baseline, _ = tree(p.process.Pid())
-		for _, id := range measure.Tree(p.process.Pid()) {
-			_ = measure.ResetMaxRSS(id)
-		}
+		p.spent.baseline, _ = measure.Used(p.process.Pid())
+		measure.ForgetPeaks(p.process.Pid())
 	}
 }
 
@@ -41,7 +39,7 @@ func (p *Part) Usage() (cpu time.Duration, maxRSS uint64) {
 	defer p.mu.Unlock()
 	s := p.spent
 	if p.process != nil {
-		s.end(tree(p.process.Pid()))
+		s.end(measure.Used(p.process.Pid()))
 	}
 	return s.ended, s.peak
 }
@@ -59,16 +57,4 @@ func (p *Part) TakenConnections() []uint64 {
 		return nil
 	}
 	return all
-}
-
-// tree is what a process and its descendants used so far, those that have ended too; one
-// that is gone used nothing.
-func tree(pid int) (cpu time.Duration, peak uint64) {
-	for _, id := range measure.Tree(pid) {
-		own, _ := measure.CPU(id)
-		waited, _ := measure.WaitedCPU(id)
-		rss, _ := measure.MaxRSS(id)
-		cpu, peak = cpu+own+waited, peak+rss
-	}
-	return cpu, peak
 }

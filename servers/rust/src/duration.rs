@@ -23,7 +23,10 @@ pub fn parse(text: &str) -> Result<Duration, String> {
         let (number, tail) = split(rest, |c| c.is_ascii_digit() || c == '.');
         let (unit, tail) = split(tail, |c| c.is_alphabetic());
         let number: f64 = number.parse().map_err(|_| wrong())?;
-        let (_, scale) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?;
+        let (_, scale) = UNITS
+            .iter()
+            .find(|(name, _)| *name == unit)
+            .ok_or_else(wrong)?;
         seconds += number * scale;
         rest = tail;
     }

@@ -1,0 +1,98 @@
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	authorization "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// needed is what no run and no cleaning can do without, in every namespace, since a run's
+// own is not there yet. What single routes and events need besides is refused where they
+// ask for it.
+var needed = []rbacv1.PolicyRule{
+	allow("", "namespaces", "get", "list", "create", "patch", "delete"),
+	allow("", "secrets", "create", "patch"),
+	allow("", "serviceaccounts", "create", "patch"),
+	allow("", "services", "create", "patch", "delete"),
+	allow("", "pods", "list", "watch", "patch", "delete", "deletecollection"),
+	allow("", "pods/log", "get"),
+	allow("", "pods/portforward", "create"),
+	allow("", "events", "list", "watch"),
+	allow("apps", "deployments", "create", "patch", "delete"),
+	allow("apps", "deployments/scale", "patch"),
+	allow("batch", "jobs", "create", "patch", "delete"),
+	allow("coordination.k8s.io", "leases", "get", "create", "patch"),
+	allow("discovery.k8s.io", "endpointslices", "get", "list", "watch"),
+	allow("networking.k8s.io", "networkpolicies", "create", "patch"),
+	allow("rbac.authorization.k8s.io", "roles", "create", "patch"),
+	allow("rbac.authorization.k8s.io", "rolebindings", "create", "patch"),
+}
+
+func allow(group, resource string, verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
+}
+
+// preflight asks whether this user may do what a run does.
+func (a *API) preflight(ctx context.Context) error {
+	missing, err := a.missing(ctx)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	role, err := yaml.Marshal(rbacv1.ClusterRole{
+		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
+		ObjectMeta: metav1.ObjectMeta{Name: manager}, Rules: missing,
+	})
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("this user of %s may not do what a run needs; its administrator has to allow what is missing:\n\n%s\n"+
+		"Apply that, then `kubectl create clusterrolebinding %s --clusterrole=%s --user=NAME`",
+		a.config.Host, role, manager, manager)
+}
+
+// missing are the rules of needed, each with the verbs that this user lacks.
+func (a *API) missing(ctx context.Context) ([]rbacv1.PolicyRule, error) {
+	lacks := make([][]string, len(needed))
+	each, ctx := errgroup.WithContext(ctx)
+	for i, rule := range needed {
+		each.Go(func() error {
+			for _, verb := range rule.Verbs {
+				able, err := a.may(ctx, rule.APIGroups[0], rule.Resources[0], verb)
+				if err != nil {
+					return fmt.Errorf("ask what this user may do: %w", err)
+				}
+				if !able {
+					lacks[i] = append(lacks[i], verb)
+				}
+			}
+			return nil
+		})
+	}
+	if err := each.Wait(); err != nil {
+		return nil, err
+	}
+	all := slices.Clone(needed)
+	for i := range all {
+		all[i].Verbs = lacks[i]
+	}
+	return slices.DeleteFunc(all, func(r rbacv1.PolicyRule) bool { return len(r.Verbs) == 0 }), nil
+}
+
+func (a *API) may(ctx context.Context, group, resource, verb string) (bool, error) {
+	resource, sub, _ := strings.Cut(resource, "/")
+	review := &authorization.SelfSubjectAccessReview{Spec: authorization.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorization.ResourceAttributes{Verb: verb, Group: group, Resource: resource, Subresource: sub},
+	}}
+	answer, err := a.client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return false, err
+	}
+	return answer.Status.Allowed, nil
+}

@@ -1,0 +1,106 @@
+package workload
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	rpclabv1 "rpclab/api/rpclab/v1"
+)
+
+// FrameBytes is the length of a message of the model [TCP], both ways: about what a
+// unary gRPC call of the same number has on the wire each way once both sides remember its
+// headers (HEADERS and DATA; HEADERS, DATA and trailers).
+const FrameBytes = 40
+
+// Frame is a message of the model [TCP]: a number (4 bytes, little-endian), in an answer a
+// gRPC status code (1 byte) and an identity (up to 35 bytes), and zeros.
+type Frame [FrameBytes]byte
+
+// NewFrame is one to send.
+func NewFrame(value uint32, code codes.Code, id string) (f Frame) {
+	binary.LittleEndian.PutUint32(f[:], value)
+	f[4] = byte(code)
+	copy(f[5:], id)
+	return f
+}
+
+// Value, Code and ID are what an answer says.
+func (f *Frame) Value() uint32    { return binary.LittleEndian.Uint32(f[:]) }
+func (f *Frame) Code() codes.Code { return codes.Code(f[4]) }
+func (f *Frame) ID() string       { return string(bytes.TrimRight(f[5:], "\x00")) }
+
+// serveTCP answers frames over bare connections: the floor under every protocol.
+func (s *Server) serveTCP(ctx context.Context, listener net.Listener) error {
+	var conns sync.Map // that are open
+	var serving sync.WaitGroup
+	failed := make(chan error, 1)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				failed <- err
+				return
+			}
+			conns.Store(conn, nil)
+			serving.Go(func() {
+				s.frames(ctx, conn)
+				conns.Delete(conn)
+				_ = conn.Close()
+			})
+		}
+	}()
+	s.Log.Info("serving", "id", s.ID, "address", listener.Addr().String())
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
+	case <-ctx.Done():
+	}
+	s.drain()
+	_ = listener.Close()
+	<-failed // that it is closed
+	conns.Range(func(conn, _ any) bool {
+		_ = conn.(net.Conn).SetReadDeadline(time.Now()) // no further call; the one under way is answered
+		return true
+	})
+	serving.Wait()
+	return nil
+}
+
+// frames answers those of one connection until it ends.
+func (s *Server) frames(ctx context.Context, conn net.Conn) {
+	var f Frame
+	for {
+		if _, err := io.ReadFull(conn, f[:]); err != nil {
+			if !errors.Is(err, io.EOF) && ctx.Err() == nil {
+				s.Log.Info("a connection broke", "error", err)
+			}
+			return
+		}
+		answer := s.frame(f.Value())
+		if _, err := conn.Write(answer[:]); err != nil {
+			return
+		}
+	}
+}
+
+func (s *Server) frame(value uint32) Frame {
+	end, err := s.begin(context.Background())
+	var after *rpclabv1.Number
+	if err == nil {
+		after, err = chain{}.Increase(context.Background(), &rpclabv1.Number{Value: value})
+		if late := end(); err == nil {
+			err = late
+		}
+	}
+	return NewFrame(after.GetValue(), status.Code(err), s.ID)
+}

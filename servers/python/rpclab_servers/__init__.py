@@ -1,0 +1,1 @@
+"""Servers and callers of rpclab in Python; servers/CONTRACT.md says what they owe."""

@@ -1,0 +1,120 @@
+"""What a caller is asked to do, as it reads it."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+
+class Impossible(Exception):
+    """A job or load that cannot be done, and why."""
+
+
+Count = Annotated[int, Meta(ge=0)]
+FibonacciN = Annotated[int, Meta(ge=0, le=100_000)]
+
+
+class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    pass
+
+
+class Nothing(Part):
+    pass
+
+
+class Fibonacci(Part, rename={"first": "from", "last": "to"}):
+    first: FibonacciN
+    last: FibonacciN
+
+    def __post_init__(self):
+        if self.last < self.first:
+            raise ValueError(f"fibonacci from {self.first} to {self.last}")
+
+
+class Orders(Part):
+    articles: Annotated[int, Meta(ge=0, le=100_000)] = 0
+
+
+class Workload(Part):
+    """One of them is set."""
+
+    greet: Nothing | None = None
+    fibonacci: Fibonacci | None = None
+    increase: Nothing | None = None
+    orders: Orders | None = None
+
+    def __post_init__(self):
+        if sum(getattr(self, name) is not None for name in self.__struct_fields__) != 1:
+            raise ValueError("one of greet, fibonacci, increase and orders has to be named")
+
+
+class Job(Part):
+    kind: str
+    workload: Workload
+    target: str = ""
+    service_config: str = ""
+    method: str = ""
+    path: str = ""
+    channel: Literal["shared", "per-call"] = "shared"
+    stream: Literal["", "ping-pong", "pipelined"] = ""
+    timeout_ns: Annotated[int, Meta(gt=0)] = 30_000_000_000
+    compress: bool = False
+
+    @property
+    def timeout(self) -> float:
+        """Seconds."""
+        return self.timeout_ns / 1e9
+
+
+class Closed(Part):
+    users: Annotated[int, Meta(gt=0)]
+    calls: Count = 0
+    think_ns: Count = 0
+    duration_ns: Count = 0
+
+    def __post_init__(self):
+        if not self.calls and not self.duration_ns:
+            raise ValueError("a closed load has to be bound by calls or duration_ns")
+
+    def due(self, n: int, answered: int | None) -> int | None:
+        """When call n is due, in nanoseconds since the start, of a user who got the last
+        answer then; None: no more calls."""
+        due = 0 if answered is None else answered + self.think_ns
+        if self.calls and n >= self.calls or self.duration_ns and due >= self.duration_ns:
+            return None
+        return due
+
+
+class Burst(Part):
+    calls: Count
+
+    def due(self, n: int) -> int | None:
+        return 0 if n < self.calls else None
+
+
+class Open(Part):
+    rate: Annotated[float, Meta(gt=0)]
+    duration_ns: Count
+
+    def due(self, n: int) -> int | None:
+        due = int(n * 1e9 / self.rate)  # from n, so that no error adds up
+        return due if due < self.duration_ns else None
+
+
+class Load(Part):
+    """One of the paces is set."""
+
+    at_ns: Count = 0
+    closed: Closed | None = None
+    burst: Burst | None = None
+    open: Open | None = None
+
+    def __post_init__(self):
+        if (self.closed, self.burst, self.open).count(None) != 2:
+            raise ValueError("one of closed, burst and open has to be named")
+
+    @property
+    def all_calls(self) -> int:
+        """How many there are in all; 0: nobody says."""
+        pace = self.closed or self.burst
+        return pace.calls if pace else 0

@@ -1,0 +1,114 @@
+"""What a caller writes: frames, and in them its calls."""
+
+import collections
+import json
+import os
+import struct
+import threading
+import time
+from typing import Self
+
+HEAD = struct.Struct(">cI")
+CALL = struct.Struct("<QqqqBH5x")
+
+# Codes of gRPC, and our own.
+OK, CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE, WRONG = 0, 1, 4, 14, 255
+
+NOBODY = 0xFFFF  # the backend of a call that none answered
+EVERY = 0.05  # seconds between two frames of calls
+AT_ONCE = 10_000  # calls in a frame, at most
+
+
+class Output:
+    """Frames to standard output, from any thread."""
+
+    def __init__(self):
+        self._file = os.fdopen(os.dup(1), "wb")
+        os.dup2(2, 1)  # what a library may print is no frame
+        self._lock = threading.Lock()
+        self._backends: dict[str, int] = {}
+        self._sampled: set[int] = set()
+
+    def frame(self, kind: bytes, payload: bytes = b"") -> None:
+        with self._lock:
+            self._write(kind, payload)
+
+    def _write(self, kind: bytes, payload: bytes) -> None:
+        try:
+            self._file.write(HEAD.pack(kind, len(payload)) + payload)
+            self._file.flush()
+        except BrokenPipeError:
+            os._exit(1)  # nobody is left who wants to know
+
+    def backend(self, id: str) -> int:
+        """The number of a backend, which is told when it is new."""
+        number = self._backends.get(id)
+        if number is None:
+            with self._lock:
+                if id not in self._backends:
+                    self._write(b"B", id.encode())
+                    self._backends[id] = len(self._backends)
+                number = self._backends[id]
+        return number
+
+    def sample(self, code: int, message: str | None) -> None:
+        """Tell the first message of each code in a load."""
+        with self._lock:
+            if code not in self._sampled:
+                self._sampled.add(code)
+                said = {"code": code, "message": message or "it says nothing"}
+                self._write(b"S", json.dumps(said).encode())
+
+    def forget_samples(self) -> None:
+        self._sampled.clear()
+
+
+class Calls:
+    """The calls of one load: noted in memory, and written by a thread of their own."""
+
+    def __init__(self, output: Output, at_ns: int):
+        self.output = output
+        self.to_unix = time.time_ns() - time.monotonic_ns()
+        self.start = at_ns - self.to_unix if at_ns else time.monotonic_ns()
+        self.noted: collections.deque[bytes] = collections.deque()
+        self._ended = threading.Event()
+        self._writer = threading.Thread(target=self._write_often, name="calls", daemon=True)
+        self._writing = 0  # nanoseconds of processor time
+
+    def note(self, n: int, due: int, sent: int, answered: int, code: int, backend: int) -> None:
+        """Note a call; times are of the monotonic clock, due since the start."""
+        u = self.to_unix
+        self.noted.append(CALL.pack(n, u + self.start + due, u + sent, u + answered, code, backend))
+
+    def note_lost(self, first: int, sent: list[int], calls: int, ended: int, code: int) -> None:
+        """Note the calls from the first on, all due at the start, that ended together. Those of
+        which no time is known were not sent."""
+        for n in range(first, calls):
+            self.note(n, 0, sent[n] if n < len(sent) else ended, ended, code, NOBODY)
+
+    def __enter__(self) -> Self:
+        self.output.forget_samples()
+        self._writer.start()
+        self._spent = time.process_time_ns()
+        return self
+
+    def __exit__(self, failed, *_) -> None:
+        """Say that the load has ended, and what it cost without the writing."""
+        if failed:
+            return
+        spent = time.process_time_ns() - self._spent
+        self._ended.set()
+        self._writer.join()
+        self._write()
+        self.output.frame(b"E", json.dumps({"cpu_ns": max(spent - self._writing, 0)}).encode())
+
+    def _write_often(self) -> None:
+        began = time.thread_time_ns()
+        while not self._ended.wait(EVERY):
+            self._write()
+            self._writing = time.thread_time_ns() - began
+
+    def _write(self) -> None:
+        while waiting := min(len(self.noted), AT_ONCE):
+            take = self.noted.popleft
+            self.output.frame(b"C", b"".join([take() for _ in range(waiting)]))

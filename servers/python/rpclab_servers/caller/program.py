@@ -1,0 +1,58 @@
+"""The caller's program."""
+
+import importlib
+import os
+import resource
+import sys
+
+import msgspec
+
+from rpclab_servers.caller.job import Impossible, Job, Load
+from rpclab_servers.caller.output import Calls, Output
+
+# The module of each kind; it is loaded alone, as a user's program would.
+KINDS = {
+    "grpc-sync": "over_grpc",
+    "grpc-aio": "over_grpc_aio",
+    "requests": "over_http",
+    "requests-session": "over_http",
+    "httpx": "over_http",
+    "function": "function",
+}
+
+
+def main() -> int:
+    output = Output()
+    for name in list(os.environ):
+        if name.lower().endswith("_proxy"):  # calls go straight to their target
+            del os.environ[name]
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection is a file
+    try:
+        with session(decoded(sys.stdin.buffer.readline(), Job), output) as calls_of:
+            output.frame(b"R")
+            for line in sys.stdin.buffer:
+                load = decoded(line, Load)
+                calls_of.check(load)
+                with Calls(output, load.at_ns) as calls:
+                    calls_of.run(load, calls)
+    except Impossible as e:
+        output.frame(b"X", str(e).encode())
+        return 1
+    return 0
+
+
+def session(job: Job, output: Output):
+    """What makes the calls of a job: a context with check(load) and run(load, calls)."""
+    if job.kind not in KINDS:
+        raise Impossible(f"there is no kind {job.kind!r}; there are {', '.join(KINDS)}")
+    module = importlib.import_module(f"rpclab_servers.caller.{KINDS[job.kind]}")
+    return module.Session(job, output)
+
+
+def decoded(line: bytes, kind: type):
+    try:
+        return msgspec.json.decode(line, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as e:
+        text = line.decode(errors="replace").strip()
+        raise Impossible(f"{kind.__name__.lower()} {text!r}: {e}") from e

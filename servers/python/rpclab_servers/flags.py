@@ -1,0 +1,50 @@
+"""The flags of a server."""
+
+import argparse
+import re
+import socket
+
+MODELS = ("grpc-sync", "grpc-aio", "flask", "starlette")
+
+UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
+PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
+
+
+def duration(text: str) -> float:
+    """Seconds of what Go writes as a duration: 1m0.5s."""
+    if text == "0":
+        return 0
+    parts = PART.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise argparse.ArgumentTypeError(f"{text!r} is no duration, such as 500ms or 1m0.5s")
+    return sum(float(number) * UNITS[unit] for number, unit in parts)
+
+
+def address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no address HOST:PORT")
+    return host.removeprefix("[").removesuffix("]") or "0.0.0.0", int(port)
+
+
+def workers(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of workers, from 0")
+    return int(text)
+
+
+def parse() -> argparse.Namespace:
+    flags = argparse.ArgumentParser(
+        prog="rpclab_servers",
+        description="Serves rpclab's workloads until it is told to stop; then it drains.",
+        allow_abbrev=False,
+    )
+    flags.add_argument("--listen", type=address, default=("127.0.0.1", 50051), metavar="HOST:PORT")
+    flags.add_argument("--model", choices=MODELS, default=MODELS[0])
+    flags.add_argument("--id", default=socket.gethostname(), help="that every answer carries")
+    flags.add_argument("--delay", type=duration, default=0, help="before greetings and orders")
+    flags.add_argument("--spread", type=duration, default=0, help="up to so much longer for orders")
+    flags.add_argument("--workers", type=workers, default=0, help="0: the model's own")
+    flags.add_argument("--drain", type=duration, default=0, help="goes on so long once told to go")
+    flags.add_argument("--supervised", action="store_true", help="take orders on standard input")
+    return flags.parse_args()

@@ -1,0 +1,81 @@
+"""The model grpc-sync: grpcio with a pool of threads."""
+
+import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import grpc
+
+from rpclab_servers import grpc_services
+from rpclab_servers.backend import Backend, Refused, log
+from rpclab_servers.workloads import Work, Workloads
+
+
+def serve(told, backend: Backend) -> None:
+    going = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: going.set())
+    # As published, one call at a time unless told otherwise. A stream keeps a thread for as
+    # long as it lasts: people who serve streams take as many workers as streams.
+    server = grpc.server(ThreadPoolExecutor(told.workers or 1), options=grpc_services.OPTIONS)
+    works = Workloads(grpc_services.MESSAGES, told.id, told.delay, told.spread).all()
+    calls = Calls(backend)
+    for name, handlers in grpc_services.services(works, calls.unary, calls.stream):
+        grpc_services.register(server, name, handlers)
+    grpc_services.register(server, grpc_services.HEALTH, grpc_services.health(calls.health()))
+    grpc_services.open_port(server, told)
+    server.start()
+    log.info("%s serves", told.id)
+    if told.supervised:
+        backend.obey()
+    going.wait()
+    backend.go()
+    time.sleep(told.drain)
+    server.stop(grpc_services.FOR_EVER).wait()
+    if told.supervised:
+        backend.count()
+
+
+class Calls:
+    """Makes functions of grpcio of workloads."""
+
+    def __init__(self, backend: Backend):
+        self.backend = backend
+        self.identity = grpc_services.identity(backend)
+
+    def unary(self, work: Work):
+        def answer(request, context: grpc.ServicerContext):
+            context.set_trailing_metadata(self.identity)
+            return self.answer(work, request, context)
+
+        return answer
+
+    def stream(self, work: Work):
+        def answers(requests, context: grpc.ServicerContext):
+            context.set_trailing_metadata(self.identity)
+            context.send_initial_metadata(self.identity)
+            for request in requests:
+                yield self.answer(work, request, context)
+
+        return answers
+
+    def answer(self, work: Work, request, context: grpc.ServicerContext):
+        try:
+            reply, pause = self.backend.answer(work, request)
+        except Refused as e:
+            context.abort(grpc_services.STATUS[e.code], e.message)
+        if pause:
+            time.sleep(pause)
+        return reply
+
+    def health(self):
+        def check(request, context: grpc.ServicerContext):
+            context.set_trailing_metadata(self.identity)
+            if request.service:
+                context.abort(grpc.StatusCode.NOT_FOUND, grpc_services.NO_SERVICE)
+            return grpc_services.health_of(self.backend)
+
+        # A server that is busy is well: health does not queue behind calls.
+        check.experimental_thread_pool = ThreadPoolExecutor(1)
+        return check

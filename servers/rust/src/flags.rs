@@ -1,0 +1,47 @@
+//! What the server is told when it starts.
+
+use std::time::Duration;
+
+use clap::{Parser, ValueEnum};
+
+use crate::duration;
+
+/// Serves the workloads of rpclab over gRPC or REST until it is told to stop; then it drains.
+#[derive(Parser)]
+#[command(args_override_self = true)] // the last one counts, as in Go
+pub struct Flags {
+    /// HOST:PORT to listen on
+    #[arg(long, default_value = "127.0.0.1:50051")]
+    pub listen: String,
+    /// how it is built
+    #[arg(long, value_enum, default_value_t = Model::Grpc)]
+    pub model: Model,
+    /// identity that every answer carries
+    #[arg(long, default_value = "server")]
+    pub id: String,
+    /// wait before a greeting and before an order is taken
+    #[arg(long, default_value = "0s", value_parser = duration::parse)]
+    pub delay: Duration,
+    /// wait up to this longer before an order is taken, at random
+    #[arg(long, default_value = "0s", value_parser = duration::parse)]
+    pub spread: Duration,
+    /// calls that it works on at once, while others queue (0: all)
+    #[arg(long, default_value_t = 0)]
+    pub workers: u32,
+    /// how long it still accepts calls once told to stop
+    #[arg(long, default_value = "0s", value_parser = duration::parse)]
+    pub drain: Duration,
+    /// take orders on standard input, and end when it does
+    #[arg(long)]
+    pub supervised: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Model {
+    /// tonic, on all cores
+    Grpc,
+    /// tonic, on one thread
+    GrpcSingle,
+    /// REST with axum, on all cores
+    Axum,
+}

@@ -1,0 +1,159 @@
+//! The workloads over gRPC, with tonic.
+
+use http::HeaderMap;
+use http_body_util::BodyExt;
+use tokio::net::TcpListener;
+use tokio_stream::StreamExt;
+use tonic::{
+    Request, Response, Status, Streaming, async_trait,
+    body::Body,
+    codec::CompressionEncoding::Gzip,
+    codegen::BoxStream,
+    metadata::MetadataMap,
+    transport::{Error, Server, server::TcpIncoming},
+};
+use tonic_health::{
+    pb::health_server::HealthServer,
+    server::{HealthReporter, HealthService},
+};
+use tower::util::MapResponseLayer;
+
+use crate::{
+    backend::Backend,
+    v1::{
+        self,
+        chain_server::{Chain, ChainServer},
+        counter_server::{Counter, CounterServer},
+        fibonacci_server::{Fibonacci, FibonacciServer},
+        greeter_server::{Greeter, GreeterServer},
+        order_service_server::{OrderService, OrderServiceServer},
+    },
+};
+
+type Answer<A> = Result<Response<A>, Status>;
+
+/// Serves until it is told to go; then it sends GOAWAY, and returns when all calls are
+/// answered.
+pub async fn serve(
+    backend: &'static Backend,
+    health: HealthReporter,
+    listener: TcpListener,
+    told_to_go: impl Future<Output = ()>,
+) -> Result<(), Error> {
+    // tonic sends the metadata of a good answer as headers, so trailers are signed below
+    // it, in the body. Those of a call that failed at once are in the header block.
+    let sign = MapResponseLayer::new(move |mut answer: http::Response<Body>| {
+        if answer.headers().contains_key("grpc-status") {
+            backend.sign(answer.headers_mut());
+        }
+        answer.map(|body| {
+            body.map_frame(move |mut frame| {
+                if let Some(trailers) = frame.trailers_mut() {
+                    backend.sign(trailers);
+                }
+                frame
+            })
+        })
+    });
+    Server::builder()
+        .layer(sign)
+        .add_service(HealthServer::new(HealthService::from_health_reporter(
+            health,
+        )))
+        .add_service(GreeterServer::new(backend).accept_compressed(Gzip))
+        .add_service(FibonacciServer::new(backend).accept_compressed(Gzip))
+        .add_service(CounterServer::new(backend).accept_compressed(Gzip))
+        .add_service(ChainServer::new(backend).accept_compressed(Gzip))
+        .add_service(OrderServiceServer::new(backend).accept_compressed(Gzip))
+        .serve_with_incoming_shutdown(
+            TcpIncoming::from(listener).with_nodelay(Some(true)),
+            told_to_go,
+        )
+        .await
+}
+
+#[async_trait]
+impl Greeter for &'static Backend {
+    type GreetingsStream = BoxStream<v1::HelloReply>;
+
+    async fn say_hello(&self, request: Request<v1::HelloRequest>) -> Answer<v1::HelloReply> {
+        self.call(self.greet(request.into_inner()))
+            .await
+            .map(Response::new)
+    }
+
+    async fn greetings(
+        &self,
+        requests: Request<Streaming<v1::HelloRequest>>,
+    ) -> Answer<Self::GreetingsStream> {
+        Ok(in_turn(self, requests.into_inner(), Backend::greet))
+    }
+}
+
+#[async_trait]
+impl Fibonacci for &'static Backend {
+    async fn compute(&self, request: Request<v1::FibonacciRequest>) -> Answer<v1::FibonacciReply> {
+        self.call(self.fibonacci(request.into_inner()))
+            .await
+            .map(Response::new)
+    }
+}
+
+#[async_trait]
+impl Counter for &'static Backend {
+    async fn increment(
+        &self,
+        request: Request<v1::IncrementRequest>,
+    ) -> Answer<v1::IncrementReply> {
+        self.call(Backend::increment(self, request.into_inner()))
+            .await
+            .map(Response::new)
+    }
+}
+
+#[async_trait]
+impl Chain for &'static Backend {
+    type IncreasesStream = BoxStream<v1::Number>;
+
+    async fn increase(&self, request: Request<v1::Number>) -> Answer<v1::Number> {
+        self.call(Backend::increase(self, request.into_inner()))
+            .await
+            .map(Response::new)
+    }
+
+    async fn increases(
+        &self,
+        requests: Request<Streaming<v1::Number>>,
+    ) -> Answer<Self::IncreasesStream> {
+        Ok(in_turn(self, requests.into_inner(), Backend::increase))
+    }
+}
+
+#[async_trait]
+impl OrderService for &'static Backend {
+    async fn place_order(&self, request: Request<v1::Order>) -> Answer<v1::OrderReply> {
+        self.call(Backend::place_order(self, request.into_inner()))
+            .await
+            .map(Response::new)
+    }
+}
+
+/// Answers each message of a stream as a call, before it reads the next. The identity is
+/// in the header too: the trailer comes too late for messages. tonic sends together what
+/// is answered before it finds the next message missing.
+fn in_turn<Q: Send + 'static, A: Send + 'static, W>(
+    backend: &'static Backend,
+    requests: Streaming<Q>,
+    work: impl Fn(&'static Backend, Q) -> W + Copy + Send + 'static,
+) -> Response<BoxStream<A>>
+where
+    W: Future<Output = Result<A, Status>> + Send + 'static,
+{
+    let answers =
+        requests.then(move |request| async move { backend.call(work(backend, request?)).await });
+    let mut header = HeaderMap::new();
+    backend.sign(&mut header);
+    let mut answer: Response<BoxStream<A>> = Response::new(Box::pin(answers));
+    *answer.metadata_mut() = MetadataMap::from_headers(header);
+    answer
+}

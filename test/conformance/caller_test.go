@@ -1,0 +1,233 @@
+package conformance
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"rpclab/internal/language"
+	"rpclab/internal/process"
+)
+
+// calling is a program that makes calls in another language.
+type calling struct {
+	p      *process.Process
+	frames *io.PipeReader
+	told   []string // the backends that it has told of
+}
+
+// fields are what a job or a load has, as JSON.
+type fields = map[string]any
+
+// called is what a frame says of a call.
+type called struct {
+	N                   uint64
+	Due, Sent, Answered int64
+	Code                uint8
+	Backend             uint16
+	_                   [5]byte
+}
+
+// loaded is all that it says of a load.
+type loaded struct {
+	calls   []called
+	samples map[int]string
+	cpu     int64
+}
+
+// callsFor starts a caller with a job. What it does not end in two minutes fails.
+func callsFor(t *testing.T, command []string, line any) *calling {
+	t.Helper()
+	text, err := json.Marshal(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	frames, out := io.Pipe()
+	p, err := process.Start(process.Spec{Args: append(command[:len(command):len(command)], "caller"), Stdout: out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(2*time.Minute, p.Kill)
+	gone := make(chan struct{})
+	go func() {
+		<-p.Done()
+		out.Close()
+		close(gone)
+	}()
+	t.Cleanup(func() {
+		late.Stop()
+		frames.Close()
+		p.Kill()
+		<-gone
+		if t.Failed() {
+			t.Logf("its last lines:\n%s", p.Log())
+		}
+	})
+	c := &calling{p: p, frames: frames}
+	c.say(t, text)
+	return c
+}
+
+func (c *calling) say(t *testing.T, line []byte) {
+	t.Helper()
+	if _, err := fmt.Fprintf(c.p.Stdin, "%s\n", line); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// frame reads the next one.
+func (c *calling) frame(t *testing.T) (kind byte, payload []byte) {
+	t.Helper()
+	var head [5]byte
+	if _, err := io.ReadFull(c.frames, head[:]); err != nil {
+		t.Fatalf("it wrote no further frame: %v", err)
+	}
+	payload = make([]byte, binary.BigEndian.Uint32(head[1:]))
+	if _, err := io.ReadFull(c.frames, payload); err != nil {
+		t.Fatalf("a frame %c is cut off: %v", head[0], err)
+	}
+	return head[0], payload
+}
+
+// ready waits until it says so.
+func (c *calling) ready(t *testing.T) *calling {
+	t.Helper()
+	if kind, payload := c.frame(t); kind != 'R' || len(payload) > 0 {
+		t.Fatalf("its first frame is %c %q, want R", kind, payload)
+	}
+	return c
+}
+
+// load makes the calls of one.
+func (c *calling) load(t *testing.T, l fields) loaded {
+	t.Helper()
+	line, err := json.Marshal(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.say(t, line)
+	of := loaded{samples: map[int]string{}}
+	for {
+		switch kind, payload := c.frame(t); kind {
+		case 'C':
+			calls := make([]called, len(payload)/40)
+			if n, err := binary.Decode(payload, binary.LittleEndian, calls); n != len(payload) || err != nil {
+				t.Fatalf("%d of %d bytes of calls: %v", n, len(payload), err)
+			}
+			of.calls = append(of.calls, calls...)
+		case 'B':
+			c.told = append(c.told, string(payload))
+		case 'S':
+			var s struct {
+				Code    int
+				Message string
+			}
+			if err := json.Unmarshal(payload, &s); err != nil || of.samples[s.Code] != "" || s.Message == "" {
+				t.Fatalf("a sample %s: %v", payload, err)
+			}
+			of.samples[s.Code] = s.Message
+		case 'E':
+			var e struct {
+				CPU int64 `json:"cpu_ns"`
+			}
+			if err := json.Unmarshal(payload, &e); err != nil {
+				t.Fatalf("the end %s: %v", payload, err)
+			}
+			of.cpu = e.CPU
+			return of
+		default:
+			t.Fatalf("a frame %c: %q", kind, payload)
+		}
+	}
+}
+
+// impossible waits until it says why it cannot, and ends.
+func (c *calling) impossible(t *testing.T) (why string) {
+	t.Helper()
+	for {
+		kind, payload := c.frame(t)
+		if kind == 'R' {
+			continue
+		}
+		if kind != 'X' {
+			t.Fatalf("a frame %c %q, want X", kind, payload)
+		}
+		<-c.p.Done()
+		return string(payload)
+	}
+}
+
+// check holds a load to its number of calls, each once and its times in order, and returns
+// how many had each code.
+func (c *calling) check(t *testing.T, of loaded, calls int) (codes map[uint8]int) {
+	t.Helper()
+	seen, codes := map[uint64]bool{}, map[uint8]int{}
+	for _, call := range of.calls {
+		if seen[call.N] || call.N >= uint64(calls) {
+			t.Errorf("call %d of %d is written twice, or was not due", call.N, calls)
+		}
+		seen[call.N] = true
+		codes[call.Code]++
+		if !(call.Due <= call.Sent && call.Sent <= call.Answered) || time.Since(time.Unix(0, call.Due)) > 10*time.Minute {
+			t.Errorf("call %d was due at %d, sent at %d, answered at %d", call.N, call.Due, call.Sent, call.Answered)
+		}
+		if call.Code == 0 && int(call.Backend) >= len(c.told) {
+			t.Errorf("call %d was answered by backend %d of %q", call.N, call.Backend, c.told)
+		}
+	}
+	if len(of.calls) != calls || of.cpu <= 0 {
+		t.Errorf("%d of %d calls, in %d ns of processor time", len(of.calls), calls, of.cpu)
+	}
+	for code := range codes {
+		if _, sampled := of.samples[int(code)]; sampled == (code == 0) {
+			t.Errorf("of code %d there is a sample: %t", code, sampled)
+		}
+	}
+	return codes
+}
+
+// well is check for a load of which every call has to be answered right.
+func (c *calling) well(t *testing.T, of loaded, calls int, by string) {
+	t.Helper()
+	if codes := c.check(t, of, calls); codes[0] != calls || strings.Join(c.told, " ") != by {
+		t.Errorf("%d calls, by code %v, answered by %q: %v", calls, codes, c.told, of.samples)
+	}
+}
+
+// callerKind is a kind of calls that a language makes.
+type callerKind struct {
+	name    string
+	rest    bool
+	streams bool
+}
+
+var callerKinds = map[string][]callerKind{
+	"python": {
+		{name: "grpc-sync", streams: true}, {name: "grpc-aio", streams: true},
+		{name: "requests", rest: true}, {name: "requests-session", rest: true}, {name: "httpx", rest: true},
+	},
+}
+
+func eachCaller(t *testing.T, test func(t *testing.T, k callerKind, command []string)) {
+	for language, kinds := range callerKinds {
+		t.Run(language, func(t *testing.T) {
+			command := builtNamed(t, language)
+			for _, k := range kinds {
+				t.Run(k.name, func(t *testing.T) { test(t, k, command) })
+			}
+		})
+	}
+}
+
+func builtNamed(t *testing.T, name string) []string {
+	t.Helper()
+	l, err := language.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return built(t, l)
+}

@@ -1,0 +1,247 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+
+	rpclabv1 "rpclab/api/rpclab/v1"
+	"rpclab/internal/workload"
+)
+
+// The tests of this file hold every caller to servers/CONTRACT.md.
+
+// counted counts the connections that it accepts.
+type counted struct {
+	net.Listener
+	connections atomic.Int32
+}
+
+func (c *counted) Accept() (net.Conn, error) {
+	conn, err := c.Listener.Accept()
+	if err == nil {
+		c.connections.Add(1)
+	}
+	return conn, err
+}
+
+// serving runs our own server, of the model that a kind of calls takes.
+func serving(t *testing.T, k callerKind, server *workload.Server) *counted {
+	t.Helper()
+	listener := listening(t)
+	server.ID, server.Log = "b", slog.New(slog.DiscardHandler)
+	if k.rest {
+		server.Model = workload.REST
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(ctx, listener) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return listener
+}
+
+func listening(t *testing.T) *counted {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &counted{Listener: listener}
+}
+
+var methods = map[string][2]string{
+	"greet":     {rpclabv1.Greeter_SayHello_FullMethodName, "/greet"},
+	"fibonacci": {rpclabv1.Fibonacci_Compute_FullMethodName, "/fibonacci"},
+	"increase":  {rpclabv1.Chain_Increase_FullMethodName, "/increase"},
+	"orders":    {rpclabv1.OrderService_PlaceOrder_FullMethodName, "/orders"},
+}
+
+// jobAt is a job of a kind for a server at an address, changed as said.
+func jobAt(k callerKind, addr, work string, spec any, changes fields) fields {
+	j := fields{"kind": k.name, "target": addr, "method": methods[work][0], "path": methods[work][1],
+		"workload": fields{work: spec}, "channel": "shared", "timeout_ns": int64(30 * time.Second), "service_config": "", "compress": false, "stream": ""}
+	if k.rest {
+		j["target"] = "http://" + addr
+	}
+	maps.Copy(j, changes)
+	return j
+}
+
+func inTurn(users, calls int) fields { return fields{"closed": fields{"users": users, "calls": calls}} }
+
+func TestCallersMakeTheCallsOfEveryPace(t *testing.T) {
+	eachCaller(t, func(t *testing.T, k callerKind, command []string) {
+		server := &workload.Server{}
+		addr := serving(t, k, server).Addr().String()
+		c := callsFor(t, command, jobAt(k, addr, "increase", fields{}, nil)).ready(t)
+		c.well(t, c.load(t, inTurn(1, 200)), 200, "b")
+		c.well(t, c.load(t, inTurn(7, 100)), 100, "b")
+		c.well(t, c.load(t, fields{"burst": fields{"calls": 30}}), 30, "b")
+		at := time.Now().Add(time.Second)
+		of := c.load(t, fields{"at_ns": at.UnixNano(), "open": fields{"rate": 100, "duration_ns": 300_000_000}})
+		c.well(t, of, 30, "b")
+		for _, call := range of.calls {
+			if due := at.Add(time.Duration(call.N) * 10 * time.Millisecond); time.Unix(0, call.Due).Sub(due).Abs() > time.Microsecond {
+				t.Errorf("call %d was due at %d, want %d", call.N, call.Due, due.UnixNano())
+			}
+		}
+		thinking := fields{"closed": fields{"users": 2, "think_ns": 50_000_000, "duration_ns": 400_000_000}}
+		of = c.load(t, thinking)
+		if n := len(of.calls); n < 2 || n > 16 {
+			t.Errorf("2 users who think 50 ms made %d calls in 400 ms", n)
+		}
+		c.well(t, of, len(of.calls), "b")
+		var count strings.Builder
+		if server.Count(&count); count.String() != fmt.Sprintln(360+len(of.calls)) {
+			t.Errorf("the server counts %s calls", count.String())
+		}
+	})
+}
+
+func TestCallersMakeTheCallsOfEveryWorkload(t *testing.T) {
+	eachCaller(t, func(t *testing.T, k callerKind, command []string) {
+		addr := serving(t, k, &workload.Server{}).Addr().String()
+		for work, spec := range map[string]fields{"greet": {}, "fibonacci": {"from": 90, "to": 110}, "orders": {"articles": 20}} {
+			c := callsFor(t, command, jobAt(k, addr, work, spec, fields{"compress": k.streams})).ready(t)
+			c.well(t, c.load(t, inTurn(2, 40)), 40, "b")
+		}
+	})
+}
+
+func TestCallersOpenAsManyConnectionsAsTheyAreToldTo(t *testing.T) {
+	eachCaller(t, func(t *testing.T, k callerKind, command []string) {
+		const calls = 10
+		for channel, want := range map[string]int32{"shared": 1, "per-call": calls} {
+			if k.name == "requests" || k.name == "requests-session" {
+				want = map[string]int32{"requests": calls, "requests-session": 1}[k.name] // whatever the channel
+			}
+			listener := serving(t, k, &workload.Server{})
+			c := callsFor(t, command, jobAt(k, listener.Addr().String(), "increase", fields{}, fields{"channel": channel})).ready(t)
+			c.well(t, c.load(t, inTurn(1, calls)), calls, "b")
+			if n := listener.connections.Load(); n != want {
+				t.Errorf("%s: %d connections for %d calls, want %d", channel, n, calls, want)
+			}
+		}
+	})
+}
+
+func TestCallersMakeCallsOnStreams(t *testing.T) {
+	eachCaller(t, func(t *testing.T, k callerKind, command []string) {
+		if !k.streams {
+			return
+		}
+		addr := serving(t, k, &workload.Server{}).Addr().String()
+		for stream, loads := range map[string][]fields{
+			"ping-pong": {inTurn(1, 200), inTurn(3, 100)},
+			"pipelined": {inTurn(1, 200), {"burst": fields{"calls": 100}}},
+		} {
+			c := callsFor(t, command, jobAt(k, addr, "increase", fields{}, fields{"stream": stream, "method": rpclabv1.Chain_Increases_FullMethodName, "compress": true})).ready(t)
+			c.well(t, c.load(t, loads[0]), 200, "b")
+			c.well(t, c.load(t, loads[1]), 100, "b")
+		}
+	})
+}
+
+// liar answers the second number after the one that it is given.
+type liar struct {
+	rpclabv1.UnimplementedChainServer
+}
+
+func (liar) Increase(ctx context.Context, n *rpclabv1.Number) (*rpclabv1.Number, error) {
+	return &rpclabv1.Number{Value: n.Value + 2}, grpc.SetTrailer(ctx, metadata.Pairs(workload.Trailer, "liar"))
+}
+
+func (liar) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set(workload.Header, "liar")
+	_, _ = io.WriteString(w, `{"value": 7}`)
+}
+
+func TestCallersSeeWrongAnswers(t *testing.T) {
+	eachCaller(t, func(t *testing.T, k callerKind, command []string) {
+		listener := listening(t)
+		if k.rest {
+			server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: liar{}}}
+			server.Start()
+			t.Cleanup(server.Close)
+		} else {
+			server := grpc.NewServer()
+			rpclabv1.RegisterChainServer(server, liar{})
+			go func() { _ = server.Serve(listener) }()
+			t.Cleanup(server.Stop)
+		}
+		c := callsFor(t, command, jobAt(k, listener.Addr().String(), "increase", fields{}, nil)).ready(t)
+		of := c.load(t, inTurn(1, 5))
+		if codes := c.check(t, of, 5); codes[255] != 5 || strings.Join(c.told, " ") != "liar" {
+			t.Errorf("wrong answers by %q have the codes %v", c.told, codes)
+		}
+	})
+}
+
+func TestCallersTellWhatFailed(t *testing.T) {
+	eachCaller(t, func(t *testing.T, k callerKind, command []string) {
+		fails := func(what string, j fields, want codes.Code) {
+			t.Helper()
+			c := callsFor(t, command, j).ready(t)
+			if all := c.check(t, c.load(t, inTurn(2, 4)), 4); all[uint8(want)] != 4 {
+				t.Errorf("%s: the codes %v, want %d", what, all, want)
+			}
+		}
+		slow := serving(t, k, &workload.Server{Delay: 5 * time.Second}).Addr().String()
+		fails("too late", jobAt(k, slow, "greet", fields{}, fields{"timeout_ns": 300_000_000}), codes.DeadlineExceeded)
+		fails("nobody listens", jobAt(k, free(t), "increase", fields{}, nil), codes.Unavailable)
+		ails := &workload.Server{}
+		addr := serving(t, k, ails).Addr().String()
+		ails.Suffer(workload.Ailment{Code: codes.Unavailable})
+		fails("an error loop", jobAt(k, addr, "increase", fields{}, nil), codes.Unavailable)
+		if k.streams {
+			on := fields{"stream": "ping-pong", "method": rpclabv1.Chain_Increases_FullMethodName}
+			fails("nobody listens for streams", jobAt(k, free(t), "increase", fields{}, on), codes.Unavailable)
+			fails("an error loop on streams", jobAt(k, addr, "increase", fields{}, on), codes.Unavailable)
+			late := fields{"stream": "pipelined", "method": rpclabv1.Greeter_Greetings_FullMethodName, "timeout_ns": 300_000_000}
+			fails("too late on a stream", jobAt(k, slow, "greet", fields{}, late), codes.DeadlineExceeded)
+		}
+	})
+}
+
+func TestCallersSayWhyAJobIsImpossible(t *testing.T) {
+	eachCaller(t, func(t *testing.T, k callerKind, command []string) {
+		for quoted, line := range map[string]any{
+			"sonnet":   "sonnet",
+			"steam":    jobAt(k, "127.0.0.1:1", "increase", fields{}, fields{"kind": "steam"}),
+			"workload": jobAt(k, "127.0.0.1:1", "increase", fields{}, fields{"workload": fields{}}),
+			"target":   jobAt(k, "127.0.0.1:1", "increase", fields{}, fields{"target": ""}),
+		} {
+			if why := callsFor(t, command, line).impossible(t); !strings.Contains(why, quoted) {
+				t.Errorf("%v: it says %q", line, why)
+			}
+		}
+		c := callsFor(t, command, jobAt(k, "127.0.0.1:1", "increase", fields{}, nil)).ready(t)
+		c.say(t, []byte(`{"closed": {"users": 0}}`))
+		if why := c.impossible(t); !strings.Contains(why, "users") {
+			t.Errorf("a load without users: it says %q", why)
+		}
+	})
+}
+
+func TestAFunctionIsCalledWithoutAServer(t *testing.T) {
+	c := callsFor(t, builtNamed(t, "python"), fields{"kind": "function", "workload": fields{"increase": fields{}}}).ready(t)
+	c.well(t, c.load(t, inTurn(1, 10_000)), 10_000, "function")
+}

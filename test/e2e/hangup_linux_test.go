@@ -1,0 +1,95 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"rpclab/internal/testkit"
+)
+
+// A terminal that ends tells its processes twice, once itself and once by the shell, and
+// nobody reads what they say any more.
+func TestTheEndOfItsTerminalIsAnInterrupt(t *testing.T) {
+	data := t.TempDir()
+	c := command(t, data, long...)
+	unread, terminal, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unread.Close()
+	c.Stdout, c.Stderr = terminal, terminal
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	terminal.Close()
+	testkit.Await(t, "a trial is kept, and servers and a caller run", func() bool {
+		return strings.Contains(rpclabIn(t, data, "runs").stdout, "1 of 50") && len(descendants(c.Process.Pid)) >= 4
+	})
+	children := descendants(c.Process.Pid)
+	unread.Close()
+	for range 2 {
+		if err := c.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		testkit.Await(t, "it has heard", func() bool { return ignores(c.Process.Pid, syscall.SIGHUP) || !alive(c.Process.Pid) })
+	}
+	_ = c.Wait()
+	if code := c.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("exit code %d (%s), want 130", code, c.ProcessState)
+	}
+	for _, pid := range children {
+		if alive(pid) {
+			t.Errorf("process %d outlived the terminal", pid)
+		}
+	}
+	if s := rpclabIn(t, data, "report", "latest"); s.code != 0 || !strings.Contains(s.stdout, "of 50 trials") {
+		t.Errorf("exit code %d; the report is\n%s%s", s.code, s.stdout, s.stderr)
+	}
+}
+
+func TestUnderNohupTheEndOfTheTerminalIsIgnored(t *testing.T) {
+	plain := command(t, t.TempDir(), "server", "--listen", "127.0.0.1:0")
+	for _, nohup := range []bool{false, true} {
+		c := exec.Command(plain.Path, plain.Args[1:]...)
+		if nohup {
+			c = exec.Command("nohup", plain.Args...)
+		}
+		said, err := os.Create(filepath.Join(t.TempDir(), "said"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer said.Close()
+		c.Stderr = said
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer c.Process.Kill()
+		testkit.Await(t, "it serves", func() bool {
+			text, _ := os.ReadFile(said.Name())
+			return bytes.Contains(text, []byte("serving"))
+		})
+		if ignored := ignores(c.Process.Pid, syscall.SIGHUP); ignored != nohup {
+			t.Errorf("nohup: %t; it ignores SIGHUP: %t", nohup, ignored)
+		}
+		if err := c.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = c.Wait()
+	}
+}
+
+// ignores says whether a process ignores a signal.
+func ignores(pid int, s syscall.Signal) bool {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, after, _ := strings.Cut(string(text), "SigIgn:")
+	mask, _, _ := strings.Cut(strings.TrimSpace(after), "\n")
+	bits, _ := strconv.ParseUint(mask, 16, 64)
+	return bits&(1<<(uint(s)-1)) != 0
+}

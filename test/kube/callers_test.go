@@ -1,0 +1,99 @@
+package kube
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/google/go-cmp/cmp"
+
+	"rpclab/internal/result"
+)
+
+func TestCallersInSeveralPodsShareALoad(t *testing.T) {
+	t.Parallel()
+	d := well(t, "testdata/callers.yaml")
+	for _, trial := range d.Arms[0].Trials {
+		t.Run(fmt.Sprint("round ", trial.Round), func(t *testing.T) {
+			var calls uint64
+			for _, c := range trial.Callers {
+				calls += c.Calls
+			}
+			if len(trial.Callers) != 4 || calls != trial.Calls || calls != 400 {
+				t.Errorf("%d callers made %d calls; the trial has %d, of 400", len(trial.Callers), calls, trial.Calls)
+			}
+			merges(t, trial)
+		})
+	}
+	// A machine that is busy with other things may hold a caller up.
+	least := result.Skew(d.Arms[0].Trials[0].Callers)
+	for _, trial := range d.Arms[0].Trials {
+		least = min(least, result.Skew(trial.Callers))
+		t.Logf("round %d: callers began within %.2f ms", trial.Round, result.Skew(trial.Callers))
+	}
+	if least >= 10 {
+		t.Errorf("callers began %.1f ms apart at best", least)
+	}
+}
+
+// merges holds the histogram of a trial to that which is made here from those of its
+// callers, value by value.
+func merges(t *testing.T, trial result.Trial) {
+	t.Helper()
+	whole, err := hdr.Decode([]byte(trial.Latency.HDR))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := map[int64]int64{}
+	for _, c := range trial.Callers {
+		part, err := hdr.Decode([]byte(c.Latency.HDR))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for value, n := range recorded(part) {
+			sum[value] += n
+		}
+	}
+	if diff := cmp.Diff(sum, recorded(whole)); diff != "" {
+		t.Errorf("the trial's histogram is not that of its callers (-theirs +the trial's):\n%s", diff)
+	}
+}
+
+// recorded is how often each value was, as exactly as the histogram knows.
+func recorded(h *hdr.Histogram) map[int64]int64 {
+	all := map[int64]int64{}
+	for _, bar := range h.Distribution() {
+		if bar.Count > 0 {
+			all[bar.From] += bar.Count
+		}
+	}
+	return all
+}
+
+func TestACallerPodThatIsDeletedFailsItsTrialAlone(t *testing.T) {
+	t.Parallel()
+	g := begin(t, "testdata/lost.yaml", "--seed", "1") // by which the arm that is lost comes first
+	g.await(t, ` lost +\d+/s`)
+	namespace := g.namespace(t)
+	pod := strings.TrimPrefix(strings.Fields(kubectl(t, "get", "pods", "-n", namespace, "-l", "batch.kubernetes.io/job-completion-index=1", "-o", "name"))[0], "pod/")
+	kubectl(t, "delete", "pod", pod, "-n", namespace, "--now")
+	s := g.end(t)
+	g.leavesNothing(t)
+	if s.code != 0 || len(s.document.Arms) != 2 {
+		t.Fatalf("exit code %d, want 0 and two arms:\n%s", s.code, s.stderr)
+	}
+	lost, kept := s.document.Arms[0].Trials[0], s.document.Arms[1].Trials[0]
+	for _, want := range []string{"caller 2 of 2", "pod " + pod} {
+		if !strings.Contains(lost.Failed, want) {
+			t.Errorf("the trial does not say %q: %q", want, lost.Failed)
+		}
+	}
+	if lost.Order > kept.Order {
+		t.Errorf("the trial that was lost came last: choose another seed")
+	}
+	if kept.Failed != "" || kept.Calls != 400 || len(kept.Errors) > 0 {
+		t.Errorf("the next trial has %d calls, errors %v: %s", kept.Calls, kept.Errors, kept.Failed)
+	}
+	t.Log(lost.Failed)
+}

@@ -1,0 +1,81 @@
+package kube
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+
+	"rpclab/internal/testkit"
+)
+
+// Whenever a run is interrupted it ends, and nothing is left.
+func TestAnInterruptedRunLeavesNothing(t *testing.T) {
+	const load = "load.open.duration=60s"
+	for _, phase := range []struct {
+		name  string
+		args  []string
+		await func(*testing.T, *going)
+		code  int
+	}{
+		{"while pods are pending", []string{"--set", "server.cpus=200"}, func(t *testing.T, g *going) {
+			awaitPods(t, g, "Pending", 3)
+		}, 130},
+		{"when pods run", []string{"--set", load}, func(t *testing.T, g *going) {
+			awaitPods(t, g, "Running", 3)
+		}, 130},
+		{"in mid-load", []string{"--set", load}, func(t *testing.T, g *going) {
+			g.await(t, `endpointslice +\d+/s`)
+		}, 130},
+		{"while it closes", nil, func(t *testing.T, g *going) {
+			testkit.AwaitFor(t, patience, "the end of the namespace", func() bool { return closing(t, g) })
+		}, 0}, // all was measured
+	} {
+		t.Run(phase.name, func(t *testing.T) {
+			t.Parallel()
+			g := begin(t, append([]string{"testdata/callers.yaml", "--rounds", "1", "--set", "callers=1"}, phase.args...)...)
+			phase.await(t, g)
+			interrupt(t, g)
+			if s := g.end(t); s.code != phase.code || s.code != 0 && !strings.Contains(s.stderr, "interrupted") {
+				t.Errorf("exit code %d, want %d:\n%s", s.code, phase.code, s.stderr)
+			}
+			g.leavesNothing(t)
+		})
+	}
+	t.Run("twice, while it closes", func(t *testing.T) {
+		t.Parallel()
+		g := begin(t, "testdata/callers.yaml", "--rounds", "1", "--set", "callers=1", "--set", load)
+		awaitPods(t, g, "Running", 3)
+		interrupt(t, g)
+		testkit.AwaitFor(t, patience, "the end of the namespace", func() bool { return closing(t, g) })
+		interrupt(t, g)
+		g.end(t) // by the signal, if it was not over before
+		testkit.AwaitFor(t, patience, "the namespace to go by itself", func() bool { return g.namespace(t) == "" })
+	})
+}
+
+func interrupt(t *testing.T, g *going) {
+	t.Helper()
+	if err := g.command.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitPods waits until so many pods of a run are in a phase.
+func awaitPods(t *testing.T, g *going, phase string, count int) {
+	t.Helper()
+	testkit.AwaitFor(t, patience, "pods "+phase, func() bool {
+		namespace := g.namespace(t)
+		if namespace == "" {
+			return false
+		}
+		out := kubectl(t, "get", "pods", "-n", namespace, "-l", "rpclab/role=backend", "--field-selector", "status.phase="+phase, "-o", "name")
+		return len(strings.Fields(out)) >= count
+	})
+}
+
+// closing says whether the namespace of a run is going.
+func closing(t *testing.T, g *going) bool {
+	t.Helper()
+	namespace := g.namespace(t)
+	return namespace != "" && kubectl(t, "get", "namespaces", "--field-selector", "metadata.name="+namespace, "-o", "jsonpath={.items[*].metadata.deletionTimestamp}") != ""
+}

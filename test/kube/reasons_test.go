@@ -1,0 +1,151 @@
+package kube
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	spec "rpclab/internal/cluster"
+	"rpclab/internal/cluster/kubernetes"
+)
+
+// A pod that cannot come says why within this; what it took is told beside, since a busy
+// machine may be late itself.
+const told = time.Minute
+
+// refused deploys what cannot be, and holds it to give a reason soon.
+func refused(t *testing.T, run, image string, before func(), wants ...string) {
+	t.Helper()
+	bed(t)
+	api, err := kubernetes.Connect(kubernetes.Where{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := kubernetes.New(t.Context(), api, kubernetes.Options{ID: run, Image: image})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	before()
+	asked := time.Now()
+	_, err = c.Deploy(t.Context(), spec.Spec{Name: "greeter", Replicas: 3})
+	took := time.Since(asked)
+	if err == nil {
+		t.Fatal("pods came up that cannot")
+	}
+	t.Logf("%.1f s after pods were asked for: %v", took.Seconds(), err)
+	if took > told {
+		t.Errorf("the reason took %s", took)
+	}
+	for _, want := range wants {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("it does not say %q", want)
+		}
+	}
+}
+
+func TestAQuotaIsTheReason(t *testing.T) {
+	t.Parallel()
+	refused(t, "quota", image(t, ""), func() {
+		kubectl(t, "create", "quota", "few", "--hard=pods=1", "-n", "rpclab-quota")
+	}, "exceeded quota: few", "kubectl describe quota -n rpclab-quota")
+}
+
+func TestAnImageThatNoNodeFindsIsTheReason(t *testing.T) {
+	t.Parallel()
+	refused(t, "image", "nowhere:v9", func() {}, "nowhere:v9", "rpclab image build --push")
+}
+
+func TestATaintOnEveryNodeIsTheReason(t *testing.T) { // alone: no other pod finds a node
+	refused(t, "taint", image(t, ""), func() {
+		t.Cleanup(func() {
+			// The test's own context has ended by now.
+			if out, err := exec.Command(filepath.Join(bed(t), "kubectl"), "taint", "nodes", "--all", "closed-").CombinedOutput(); err != nil {
+				t.Errorf("take the taint away: %v\n%s", err, out)
+			}
+		})
+		kubectl(t, "taint", "nodes", "--all", "closed=for-a-test:NoSchedule")
+	}, "untolerated taint", "kubectl describe nodes")
+}
+
+func TestARunThatFailsLeavesNothing(t *testing.T) {
+	t.Parallel()
+	s := run(t, "channels", "--quick", "--arms", "shared", "--image", "nowhere:v9")
+	if s.code != 3 || !strings.Contains(s.stderr, "nowhere:v9") {
+		t.Errorf("exit code %d, want 3:\n%s", s.code, s.stderr)
+	}
+}
+
+// user is the kubeconfig of one who may do nothing but what the rules say.
+func user(t *testing.T, name, rules string) string {
+	t.Helper()
+	manifest := filepath.Join(t.TempDir(), "user.yaml")
+	text := fmt.Sprintf(`
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: %[1]s, namespace: default}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: %[1]s}
+rules: %[2]s
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: %[1]s}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s}
+subjects: [{kind: ServiceAccount, name: %[1]s, namespace: default}]
+`, name, rules)
+	if err := os.WriteFile(manifest, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kubectl(t, "apply", "-f", manifest)
+	t.Cleanup(func() {
+		if out, err := exec.Command(filepath.Join(bed(t), "kubectl"), "delete", "-f", manifest).CombinedOutput(); err != nil {
+			t.Errorf("kubectl delete: %v\n%s", err, out)
+		}
+	})
+	token := strings.TrimSpace(kubectl(t, "create", "token", name, "-n", "default"))
+	config := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(config, []byte(kubectl(t, "config", "view", "--raw", "--minify")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kubectl(t, "--kubeconfig", config, "config", "set-credentials", name, "--token="+token)
+	kubectl(t, "--kubeconfig", config, "config", "set-context", "--current", "--user="+name)
+	return config
+}
+
+func TestMissingRightsAreTheReason(t *testing.T) {
+	for _, c := range []struct {
+		name, rules string
+		wants       []string
+	}{
+		{"nobody", "[]", []string{"may not do what a run needs", "kind: ClusterRole", "- namespaces", "- deployments/scale"}},
+		{"few", `[{apiGroups: ["", apps, batch, rbac.authorization.k8s.io, coordination.k8s.io, discovery.k8s.io], resources: ["*"], verbs: ["*"]}]`,
+			[]string{"kind: ClusterRole", "- networkpolicies"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			config := user(t, c.name, c.rules)
+			asked := time.Now()
+			s := run(t, "channels", "--quick", "--kubeconfig", config)
+			t.Logf("%.1f s after the run began: %s", time.Since(asked).Seconds(), s.stderr)
+			if s.code != 3 {
+				t.Errorf("exit code %d, want 3", s.code)
+			}
+			for _, want := range c.wants {
+				if !strings.Contains(s.stderr, want) {
+					t.Errorf("it does not say %q", want)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,58 @@
+package kube
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestChannelsHaveTheirShapeOnKubernetes(t *testing.T) {
+	t.Parallel()
+	d := well(t, "channels", "--quick", "--rounds", "1", "--arms", "shared,headless,endpointslice,kuberesolver")
+	if d.Cluster != "kubernetes" || !strings.HasPrefix(d.Machine.Kubernetes, "v1.") {
+		t.Errorf("the result is of the cluster %q, version %q", d.Cluster, d.Machine.Kubernetes)
+	}
+	for _, arm := range d.Arms {
+		if lost := arm.Failed(); lost > 0 {
+			t.Errorf("%s: %d calls failed: %v", arm.Name, lost, arm.Samples)
+		}
+		used := 0
+		for _, calls := range arm.Backends {
+			if calls > 0 {
+				used++
+			}
+		}
+		switch {
+		case arm.Name == "shared" && used != 1:
+			t.Errorf("one connection reached %d backends: %v", used, arm.Backends)
+		case arm.Name != "shared" && arm.Balance.Jain < 0.99:
+			t.Errorf("%s is uneven: %v", arm.Name, arm.Backends)
+		}
+		if arm.Resources.Client.CPU <= 0 || arm.Resources.Server.CPU <= 0 || arm.Resources.Server.RSS == 0 {
+			t.Errorf("%s: what it took is not known: %+v", arm.Name, arm.Resources)
+		}
+	}
+}
+
+func TestABackendWithTooLittleMemoryIsReportedAsOOMKilled(t *testing.T) {
+	t.Parallel()
+	d := well(t, "channels", "--quick", "--rounds", "1", "--arms", "shared", "--set", "server.memory=40Mi", "--set", "load.burst=8000")
+	lost := strings.Join(d.Arms[0].Trials[0].Lost, "\n")
+	if !strings.Contains(lost, "OOMKilled") || !strings.Contains(lost, "40Mi") || !strings.Contains(lost, "pod greeter-") {
+		t.Errorf("losses: %q", lost)
+	}
+}
+
+func TestADrainedNodeLosesNoCallAndIsOpenedAgain(t *testing.T) {
+	t.Parallel()
+	d := well(t, "testdata/drained.yaml")
+	trial := d.Arms[0].Trials[0]
+	if e := trial.Events[0]; len(e.Hit) == 0 || e.Error != "" {
+		t.Errorf("the event %s hit %v: %s", e.What, e.Hit, e.Error)
+	}
+	if lost := d.Arms[0].Failed(); lost > 0 {
+		t.Errorf("%d calls failed: %v", lost, d.Arms[0].Samples)
+	}
+	if closed := kubectl(t, "get", "nodes", "--field-selector", "spec.unschedulable=true", "-o", "name"); closed != "" {
+		t.Errorf("nodes are closed still: %s", closed)
+	}
+}
