@@ -20,8 +20,6 @@ JSON = "application/json"
 
 def serve(told, backend: Backend) -> None:
     listener = bound(told.listen)
-    # Or else a connection that is opened ahead of its first call holds a thread for 5 s.
-    gthread.DEFAULT_WORKER_DATA_TIMEOUT = 0
 
     def ready(_worker) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # typed at a terminal, it is the arbiter's
@@ -61,6 +59,12 @@ def serve(told, backend: Backend) -> None:
             Draining(self).run()
 
     class Worker(gthread.ThreadWorker):
+        def handle(self, connection):
+            # Or else one that is opened ahead of its first call holds a thread for 5 s.
+            if not connection.initialized and not connection.wait_for_data(0):
+                return gthread._DEFER
+            return super().handle(connection)
+
         def murder_pending(self) -> None:
             if not self.alive:  # who never asked has no call to be answered
                 for connection in self.pending_conns:
