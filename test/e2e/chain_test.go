@@ -1,0 +1,79 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"rpclab/internal/result"
+)
+
+// TestTheChainCostsWhatPhysicsSays: each way does all that the one before it does, and more.
+func TestTheChainCostsWhatPhysicsSays(t *testing.T) {
+	undisturbed(t, func(wrong func(format string, args ...any)) { chain(t, wrong) })
+}
+
+func chain(t *testing.T, wrong func(format string, args ...any)) {
+	s := rpclab(t, "run", "chain", "--quick", "--json", "-")
+	if s.code != 0 {
+		t.Fatalf("exit code %d\n%s", s.code, s.stderr)
+	}
+	d := read(t, strings.NewReader(s.stdout))
+	calls := d.Arms[0].Calls
+	for _, a := range d.Arms {
+		if a.Calls != calls || a.Calls == 0 || len(a.Errors) > 0 {
+			t.Errorf("%s: %d calls, errors %v %v", a.Name, a.Calls, a.Errors, a.Samples)
+		}
+	}
+	for _, order := range [][]string{
+		{"function", "tcp", "wire-go", "python-rust", "python-python", "rest-new"},
+		{"tcp", "grpc-go", "python-rust"},
+		{"rest-go", "rest-session", "rest-new"},
+		{"stream-ping-pong", "python-python"},
+	} {
+		for i := range order[1:] {
+			less, more := arm(t, d, order[i]), arm(t, d, order[i+1])
+			if less.Latency.P50 >= more.Latency.P50 {
+				wrong("a call of %s takes %.3f ms, one of %s %.3f ms", less.Name, less.Latency.P50, more.Name, more.Latency.P50)
+			}
+		}
+	}
+	// A server of several processes is all of them.
+	for _, name := range []string{"rest-new", "python-python"} {
+		if a := arm(t, d, name); a.Resources.Server.CPU < 20 || a.Resources.Client.CPU < 20 {
+			t.Errorf("%s: a call costs the client %.1f µs and the server %.1f µs", name, a.Resources.Client.CPU, a.Resources.Server.CPU)
+		}
+	}
+}
+
+// TestAnArmWhoseToolsAreMissingIsReportedAsNotRun, while the others run.
+func TestAnArmWhoseToolsAreMissingIsReportedAsNotRun(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	s := rpclab(t, "run", "chain", "--quick", "--arms", "grpc-go,wire-rust,python-rust", "--json", "-")
+	if s.code != 3 {
+		t.Errorf("exit code %d, want 3", s.code)
+	}
+	d := read(t, strings.NewReader(s.stdout))
+	if a := arm(t, d, "grpc-go"); a.Calls == 0 {
+		t.Error("what could run did not")
+	}
+	for _, name := range []string{"wire-rust", "python-rust"} {
+		if a := arm(t, d, name); a.Calls > 0 || !strings.Contains(why(a), "not run") || !strings.Contains(why(a), "cargo is missing: install Rust") {
+			t.Errorf("%s: %d calls; %s", name, a.Calls, why(a))
+		}
+	}
+	for _, want := range []string{"wire-rust, python-rust: not run", "https://rustup.rs"} {
+		if !strings.Contains(s.stderr, want) {
+			t.Errorf("it does not say %q:\n%s", want, s.stderr)
+		}
+	}
+}
+
+// why is what trials say that gave no measurement.
+func why(a result.Arm) string {
+	var all []string
+	for _, trial := range a.Trials {
+		all = append(all, trial.Failed)
+	}
+	return strings.Join(all, "\n")
+}
