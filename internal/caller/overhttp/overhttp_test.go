@@ -37,7 +37,7 @@ func load(t *testing.T, channels string, w workload.Spec, gateway http.HandlerFu
 	defer server.Close()
 	session, err := overhttp.Caller{}.Open(caller.Job{
 		Channels: caller.Channels{Mode: channels}, Timeout: time.Minute, Workload: w, Iterations: 10,
-	}, caller.Target{URI: server.URL})
+	}, caller.Target{URI: "passthrough:///" + strings.TrimPrefix(server.URL, "http://")})
 	if err != nil {
 		t.Fatal(err)
 	}
