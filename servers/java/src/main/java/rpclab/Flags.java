@@ -63,6 +63,7 @@ public final class Flags {
     Flags flags = new Flags();
     CommandLine line =
         new CommandLine(flags)
+            .setOverwrittenOptionsAllowed(true) // the last one counts
             .registerConverter(Duration.class, Flags::duration)
             .registerConverter(InetSocketAddress.class, Flags::address);
     try {

@@ -1,5 +1,6 @@
 package rpclab;
 
+import io.grpc.BindableService;
 import io.grpc.health.v1.HealthCheckResponse.ServingStatus;
 import io.grpc.protobuf.services.HealthStatusManager;
 import java.util.concurrent.Executors;
@@ -26,7 +27,7 @@ public final class Health {
     return serving;
   }
 
-  public io.grpc.BindableService service() {
+  public BindableService service() {
     return manager.getHealthService();
   }
 
@@ -39,11 +40,9 @@ public final class Health {
       flaps.cancel(false);
     }
     this.every = every;
+    say(true);
     if (every > 0) {
-      say(true);
       flaps = turns.scheduleAtFixedRate(() -> turn(every), 0, every, TimeUnit.NANOSECONDS);
-    } else {
-      say(true);
     }
   }
 

@@ -6,6 +6,9 @@ import io.grpc.ServerCall;
 import io.grpc.ServerCallHandler;
 import io.grpc.ServerInterceptor;
 import io.grpc.Status;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
 import org.apache.coyote.UpgradeProtocol;
 import org.apache.coyote.http2.Http2Protocol;
 import org.springframework.boot.tomcat.servlet.TomcatServletWebServerFactory;
@@ -19,6 +22,9 @@ import org.springframework.grpc.server.GlobalServerInterceptor;
 @Configuration(proxyBeanMethods = false)
 @Import(OverGrpc.class)
 public class OnTomcat {
+  private static final Executor AFTERWARDS =
+      CompletableFuture.delayedExecutor(50, TimeUnit.MILLISECONDS);
+
   @Bean
   WebServerFactoryCustomizer<TomcatServletWebServerFactory> forGrpc() {
     return tomcat ->
@@ -62,7 +68,13 @@ public class OnTomcat {
                 if (!begun && !isCancelled()) {
                   super.sendHeaders(new Metadata());
                 }
-                super.close(status, trailers);
+                if (status.isOk() || getMethodDescriptor().getType().clientSendsOneMessage()) {
+                  super.close(status, trailers);
+                } else {
+                  // Tomcat loses the end of a stream that comes while it still hands over a
+                  // message.
+                  AFTERWARDS.execute(() -> super.close(status, trailers));
+                }
               }
             },
             of);
