@@ -25,6 +25,7 @@ func refused(t *testing.T, run, image string, before func(), wants ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer api.Close()
 	c, err := kubernetes.New(t.Context(), api, kubernetes.Options{ID: run, Image: image})
 	if err != nil {
 		t.Fatal(err)

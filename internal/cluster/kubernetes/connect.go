@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/dynamic"
 	client "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -29,6 +30,14 @@ type API struct {
 	config  *rest.Config
 	// Version is the server's: v1.34.4.
 	Version string
+}
+
+// Close closes the connections that nobody uses. Clients of the same configuration share
+// them.
+func (a *API) Close() {
+	if transport, err := rest.TransportFor(a.config); err == nil {
+		utilnet.CloseIdleConnectionsFor(transport)
+	}
 }
 
 // reach is how long the API server may take to say that it is there.
