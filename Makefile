@@ -1,8 +1,11 @@
-# make check is the fast part, for while you work; make test is everything but cluster-test.
+# make check is the fast part, for while you work; make test is everything.
 .PHONY: run check lint test tools proxies conformance-tools dashboards-tools bench bench-peers bench-aa generate cluster-up cluster-down cluster-test
 
 # All but the tests of make test, each of which needs more than Go and the proxies.
 PLAIN = $(shell go list ./... | grep -v -e /test/e2e -e /test/conformance -e /test/dashboards -e /test/cluster -e /test/kube)
+
+# The statistics are pure and long simulations: the race detector finds nothing there, slowly.
+RACED = $(filter-out rpclab/internal/verdict,$(PLAIN))
 
 run: ; go run ./cmd/rpclab run channels --quick
 
@@ -16,11 +19,13 @@ lint: tools
 
 # A test that failed runs once more: docs/decisions/0016-twice.md.
 test: lint proxies conformance-tools dashboards-tools
-	test/run.sh "$(PLAIN)" -race -timeout 40m
+	test/run.sh "$(RACED)" -race -timeout 40m
+	test/run.sh ./internal/verdict -timeout 10m
 	test/run.sh ./test/e2e -timeout 40m
 	test/run.sh ./test/conformance -timeout 15m
 	test/run.sh ./test/dashboards -timeout 5m
 	go test -count=1 -timeout 30m ./internal/verdict -run 'Coverage|Power' -sims 5000
+	$(MAKE) cluster-test
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./internal/...
@@ -45,7 +50,6 @@ cluster-up: ; @go run ./test/cluster up
 cluster-down: ; @go run ./test/cluster down
 
 # Tests on a cluster of their own, which ends with them. Its first build takes ten minutes.
-# They join make test when they have been green from a cold cache, three times in a row.
 cluster-test: tools proxies
 	go run ./test/cluster with --name test -- test/run.sh ./test/kube/... -timeout 30m
 	test/run.sh ./test/cluster -timeout 15m

@@ -77,8 +77,10 @@ func build(ctx context.Context, cache string, say func(string, ...any)) (string,
 		return "", err
 	}
 	made := filepath.Join(cache, key)
-	if _, err := os.Stat(made); !errors.Is(err, fs.ErrNotExist) {
-		return made, err
+	if _, err := os.Stat(made); err == nil {
+		return made, os.Chtimes(made, time.Now(), time.Now()) // used today
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return "", err
 	}
 	say("building Kubernetes %s into %s: 6 to 15 minutes, once", version, made)
 	began := time.Now()
@@ -114,7 +116,28 @@ func build(ctx context.Context, cache string, say func(string, ...any)) (string,
 		return "", err
 	}
 	say("built in %.0f s", time.Since(began).Seconds())
-	return made, nil
+	return made, dropUnused(cache)
+}
+
+// dropUnused removes the builds that no cluster was started with for a month: of
+// sources that are no more, mostly, and 200 MB each.
+func dropUnused(cache string) error {
+	builds, err := os.ReadDir(cache)
+	if err != nil {
+		return err
+	}
+	for _, b := range builds {
+		info, err := b.Info()
+		if err != nil {
+			return err
+		}
+		if time.Since(info.ModTime()) > 30*24*time.Hour {
+			if err := os.RemoveAll(filepath.Join(cache, b.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // fingerprint changes when what is built would.
