@@ -29,7 +29,7 @@ SIGINT); then it drains.`,
 		Example: `  rpclab server --listen 127.0.0.1:50051 --delay 500ms
   rpclab server --model rest
   curl -d '{"value": 1}' http://127.0.0.1:50051/increase`,
-		Args:    noArgs,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := checkModel(c.Flags(), server.Model); err != nil {
 				return err
