@@ -124,7 +124,7 @@ func TestWhatGoesOnIsToldOnceEveryCallerHasSaid(t *testing.T) {
 	}
 	s := measure.Snapshot{
 		Elapsed: time.Second, Span: time.Second, Calls: 30, Dropped: 1,
-		Errors: map[string]uint64{"UNAVAILABLE": 2}, Latency: m.Latency,
+		Errors: map[string]uint64{"UNAVAILABLE": 2}, Backends: map[string]uint64{"a": 28}, Latency: m.Latency,
 	}
 	for second := 1; second <= 2; second++ {
 		s.Elapsed = time.Duration(second) * time.Second
@@ -136,5 +136,10 @@ func TestWhatGoesOnIsToldOnceEveryCallerHasSaid(t *testing.T) {
 	}
 	if len(told) != 2 || told[1].Rate != 60 || told[1].Failed != 12 || told[1].P99.Round(time.Millisecond) != 100*time.Millisecond || told[1].Elapsed != 2*time.Second {
 		t.Errorf("told %+v", told)
+	}
+	for _, l := range told { // each of its own second, not of all before
+		if l.Backends["a"] != 56 || l.Errors["UNAVAILABLE"] != 4 || l.Dropped != 2 || l.Latency.TotalCount() != 2 || l.P50 != l.P99 {
+			t.Errorf("told %+v", l)
+		}
 	}
 }

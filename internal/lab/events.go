@@ -9,6 +9,7 @@ import (
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/experiment"
+	"rpclab/internal/result"
 	"rpclab/internal/route/part"
 )
 
@@ -22,8 +23,8 @@ type act struct {
 }
 
 // stage carries out the events of a trial whose load began at start, in a goroutine.
-// The function returned ends that and says what was done.
-func stage(ctx context.Context, f field, events []experiment.Event, start time.Time) func() []act {
+// tell hears of each as it is done. The function returned ends that and says what was done.
+func stage(ctx context.Context, f field, events []experiment.Event, start time.Time, tell func(result.Event)) func() []act {
 	ctx, cancel := context.WithCancel(ctx)
 	var acts []act
 	var done sync.WaitGroup
@@ -37,6 +38,7 @@ func stage(ctx context.Context, f field, events []experiment.Event, start time.T
 					done.back = time.Now()
 				}
 				acts = append(acts, done)
+				tell(done.told(start))
 			case <-ctx.Done():
 				acts = append(acts, act{event: e, at: start.Add(e.At), err: errTooLate})
 			}
@@ -47,6 +49,15 @@ func stage(ctx context.Context, f field, events []experiment.Event, start time.T
 		done.Wait()
 		return acts
 	}
+}
+
+// told is the act as it is told of while the load goes on.
+func (a act) told(start time.Time) result.Event {
+	e := result.Event{AtMS: ms(a.at.Sub(start)), What: a.event.String(), Hit: a.hit}
+	if a.err != nil {
+		e.Error = a.err.Error()
+	}
+	return e
 }
 
 // errTooLate is why an event of a load that ended first was not done.

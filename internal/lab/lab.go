@@ -44,6 +44,7 @@ type Progress struct {
 	Ended   *result.Trial // nil: it starts now, or is under way
 	Doing   string        // a part of the trial that starts now; empty: the whole
 	Live    *Live         // of a load that goes on; nil: none does, or not for a second yet
+	Event   *result.Event // what was done to the cluster just now, when, to whom; nil: nothing
 	Began   time.Time     // of the run
 }
 
@@ -167,10 +168,19 @@ func (l *lab) progress(t experiment.Trial, ended *result.Trial, doing string) {
 }
 
 // live tells of the load that goes on.
-func (l *lab) live(now Live) {
+func (l *lab) live(now Live) { l.beside(func(p *Progress) { p.Live = &now }) }
+
+// happened tells of an event that was done.
+func (l *lab) happened(e result.Event) { l.beside(func(p *Progress) { p.Event = &e }) }
+
+// beside tells of something while what was told last goes on.
+func (l *lab) beside(add func(*Progress)) {
+	if l.Progress == nil {
+		return
+	}
 	l.telling.Lock()
 	defer l.telling.Unlock()
 	p := l.told
-	p.Live = &now
+	add(&p)
 	l.Progress(p)
 }

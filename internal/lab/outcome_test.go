@@ -161,7 +161,7 @@ func TestATrialWithoutASteadySecondIsOneGroup(t *testing.T) {
 }
 
 func TestAnEventThatWasNotReachedSaysSo(t *testing.T) {
-	acts := stage(t.Context(), field{}, []experiment.Event{{At: time.Hour, Kill: 1}}, time.Now())()
+	acts := stage(t.Context(), field{}, []experiment.Event{{At: time.Hour, Kill: 1}}, time.Now(), func(result.Event) { t.Error("told of an event that was not done") })()
 	got := outcomes(acts, measure.Measurement{Started: began, Elapsed: time.Second}, []cluster.Snapshot{set(began, "b0")})
 	if len(got) != 1 || got[0].What != "kill 1" || got[0].Error != "the load was over before" {
 		t.Errorf("%+v", got)

@@ -73,7 +73,7 @@ func (l *lab) load(ctx context.Context, trial result.Trial, t experiment.Trial, 
 	if err != nil {
 		return failedTrial(ctx, trial, err)
 	}
-	acts := stage(ctx, f, t.Events, start)
+	acts := stage(ctx, f, t.Events, start, l.happened)
 	parts, err := c.measurements(limit)
 	done := acts()
 	if err != nil {

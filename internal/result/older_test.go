@@ -6,8 +6,21 @@ import (
 	"time"
 )
 
-// A store of version 1 had no column partial.
+// Version 1 had no column partial, and version 2 nothing that was taken out of headers and
+// documents for lists and trends.
+const (
+	backToTwo = `DROP INDEX runs_listed; DROP TABLE figures; ALTER TABLE runs DROP COLUMN experiment; ALTER TABLE runs DROP COLUMN planned;
+		ALTER TABLE runs DROP COLUMN quick; ALTER TABLE runs DROP COLUMN arms; PRAGMA user_version = 2;`
+	backToOne = backToTwo + `ALTER TABLE runs DROP COLUMN partial; PRAGMA user_version = 1;`
+)
+
 func TestAnOlderStoreIsReadOn(t *testing.T) {
+	for name, back := range map[string]string{"version 1": backToOne, "version 2": backToTwo} {
+		t.Run(name, func(t *testing.T) { readOn(t, back) })
+	}
+}
+
+func readOn(t *testing.T, back string) {
 	dir, ctx := t.TempDir(), context.Background()
 	s, err := OpenStore(dir)
 	must(t, err)
@@ -19,7 +32,7 @@ func TestAnOlderStoreIsReadOn(t *testing.T) {
 			must(t, s.Finish(ctx, d))
 		}
 	}
-	_, err = s.db.Exec("ALTER TABLE runs DROP COLUMN partial; PRAGMA user_version = 1")
+	_, err = s.db.Exec(back)
 	must(t, err)
 	must(t, s.Close())
 
@@ -31,12 +44,18 @@ func TestAnOlderStoreIsReadOn(t *testing.T) {
 		var got []Status
 		for _, row := range rows {
 			got = append(got, row.Status)
+			if row.Experiment != "channels" || row.Planned != 1 || len(row.Arms) != 1 {
+				t.Errorf("the list says %+v", row)
+			}
 		}
 		if len(got) != 3 || got[0] != Interrupted || got[1] != Partial || got[2] != Done {
 			t.Errorf("got %v, want interrupted, partial, done", got)
 		}
 		if d, complete, err := s.Get(ctx, "b-partial"); err != nil || !complete || !d.Partial {
 			t.Errorf("partial %v, complete %v, %v", d.Partial, complete, err)
+		}
+		if points, err := s.Trend(ctx, "channels", "p99"); err != nil || len(points) != 2 || points[0].Run != "a-done" || !points[1].Partial {
+			t.Errorf("the trend is %+v, %v; two runs were finished", points, err)
 		}
 		must(t, s.Close())
 	}

@@ -17,6 +17,7 @@ type Row struct {
 	Status     Status
 	Trials     int // stored
 	Planned    int
+	Quick      bool
 	Arms       []string // names, each once
 }
 
@@ -31,14 +32,10 @@ const (
 	Interrupted Status = "interrupted" // its process died; its trials are there
 )
 
-// listing reads headers only: a document with its histograms may be megabytes, and
-// typeof looks at none of it.
+// listing reads the index alone, and neither headers nor documents.
 const listing = `
-SELECT r.id, r.started, typeof(r.document) <> 'null', coalesce(r.partial, 0),
-	json_extract(r.header, '$.experiment'),
-	json_extract(r.header, '$.trials_planned'),
-	(SELECT count(*) FROM trials t WHERE t.run = r.id),
-	(SELECT json_group_array(json_extract(value, '$.name')) FROM json_each(r.header, '$.arms'))
+SELECT r.id, r.started, r.partial IS NOT NULL, coalesce(r.partial, 0), r.quick, r.experiment, r.planned,
+	(SELECT count(*) FROM trials t WHERE t.run = r.id), r.arms
 FROM runs r ORDER BY r.started DESC, r.id DESC`
 
 // List returns all runs, newest first.
@@ -67,7 +64,7 @@ func (s *Store) row(rows *sql.Rows) (Row, error) {
 	var started int64
 	var finished, partial bool
 	var list string
-	if err := rows.Scan(&r.ID, &started, &finished, &partial, &r.Experiment, &r.Planned, &r.Trials, &list); err != nil {
+	if err := rows.Scan(&r.ID, &started, &finished, &partial, &r.Quick, &r.Experiment, &r.Planned, &r.Trials, &list); err != nil {
 		return Row{}, err
 	}
 	var arms []string // one for each cell

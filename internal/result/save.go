@@ -23,8 +23,11 @@ func (s *Store) Begin(ctx context.Context, d Document) error {
 		return err
 	}
 	err = s.change(ctx, "begin run "+d.ID, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO runs (id, started, header) VALUES (?, ?, ?)",
-			d.ID, d.Started.UnixMilli(), header)
+		if _, err := tx.ExecContext(ctx, "INSERT INTO runs (id, started, header) VALUES (?, ?, ?)",
+			d.ID, d.Started.UnixMilli(), header); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, summarize+" WHERE id = ?", d.ID)
 		return err
 	})
 	if err != nil {
@@ -67,7 +70,7 @@ func (s *Store) Finish(ctx context.Context, d Document) error {
 		if n, err := done.RowsAffected(); err != nil || n != 1 {
 			return fmt.Errorf("%w: it was not begun", ErrUnknownRun)
 		}
-		return nil
+		return keepFigures(ctx, tx, d)
 	})
 	if err != nil {
 		return err

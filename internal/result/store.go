@@ -8,22 +8,28 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	_ "modernc.org/sqlite" // the driver "sqlite", in pure Go
 )
 
 // storeVersion is the form of the tables, kept in SQLite's user_version.
-const storeVersion = 2
+const storeVersion = 3
 
-// tables: a run, its trials as they end, and the whole document once it is done.
-const tables = `
+// tables: a run, its trials as they end, the whole document once it is done, and what
+// lists and trends show of it.
+var tables = `
 CREATE TABLE runs (
-	id       TEXT PRIMARY KEY,
-	started  INTEGER NOT NULL, -- Unix time in ms
-	header   TEXT NOT NULL,    -- the document without trials, JSON
-	document TEXT,             -- the whole document; NULL until the run is finished
-	partial  INTEGER           -- of the document, which is too large to look into for a list
+	id         TEXT PRIMARY KEY,
+	started    INTEGER NOT NULL, -- Unix time in ms
+	header     TEXT NOT NULL,    -- the document without trials, JSON
+	document   TEXT,             -- the whole document; NULL until the run is finished
+	partial    INTEGER,          -- of the document; NULL until the run is finished
+	experiment TEXT,             -- this and what follows: of the header
+	planned    INTEGER,
+	quick      INTEGER,
+	arms       TEXT              -- names, JSON, one for each cell
 ) STRICT;
 CREATE TABLE trials (
 	seq   INTEGER PRIMARY KEY,
@@ -32,13 +38,41 @@ CREATE TABLE trials (
 	trial TEXT NOT NULL        -- JSON
 ) STRICT;
 CREATE INDEX trials_run ON trials (run, seq);
-PRAGMA user_version = 2;`
+` + summaries
+
+// summaries spare lists and trends the headers and documents, which stand in a row of
+// runs before what they need and are up to megabytes: the index has all of a list.
+var summaries = `
+CREATE INDEX runs_listed ON runs (started, id, experiment, planned, quick, partial, arms);
+CREATE TABLE figures (
+	run  TEXT NOT NULL REFERENCES runs (id),
+	seq  INTEGER NOT NULL, -- the arm's place in the document
+	arm  TEXT NOT NULL,
+	cell TEXT NOT NULL,
+	` + strings.Join(Figures(), " REAL,\n\t") + ` REAL,
+	PRIMARY KEY (run, seq)
+) STRICT, WITHOUT ROWID;
+PRAGMA user_version = 3;`
 
 // fromOne makes tables of version 1 those of version 2.
 const fromOne = `
 ALTER TABLE runs ADD COLUMN partial INTEGER;
-UPDATE runs SET partial = coalesce(json_extract(document, '$.partial'), 0) WHERE document IS NOT NULL;
-PRAGMA user_version = 2;`
+UPDATE runs SET partial = coalesce(json_extract(document, '$.partial'), 0) WHERE document IS NOT NULL;`
+
+// fromTwo makes tables of version 2 those of version 3; the figures come after.
+var fromTwo = `
+ALTER TABLE runs ADD COLUMN experiment TEXT;
+ALTER TABLE runs ADD COLUMN planned INTEGER;
+ALTER TABLE runs ADD COLUMN quick INTEGER;
+ALTER TABLE runs ADD COLUMN arms TEXT;
+` + summarize + `;
+` + summaries
+
+// summarize takes out of headers what lists show.
+const summarize = `
+UPDATE runs SET experiment = json_extract(header, '$.experiment'), planned = json_extract(header, '$.trials_planned'),
+	quick = coalesce(json_extract(header, '$.quick'), 0),
+	arms = (SELECT json_group_array(json_extract(value, '$.name')) FROM json_each(header, '$.arms'))`
 
 // Store keeps every run in one SQLite file. A trial is on the disk when AddTrial
 // returns. Several processes may use a store at the same time.
@@ -109,8 +143,12 @@ func (s *Store) prepare(ctx context.Context) error {
 		case version == 0:
 			return errors.New("it is a database of another program")
 		case version == 1:
-			_, err := tx.ExecContext(ctx, fromOne)
-			return err
+			if _, err := tx.ExecContext(ctx, fromOne); err != nil {
+				return err
+			}
+			return bringUp(ctx, tx)
+		case version == 2:
+			return bringUp(ctx, tx)
 		case version > storeVersion:
 			return fmt.Errorf("it has version %d and this rpclab reads up to %d: %w", version, storeVersion, ErrNewer)
 		}

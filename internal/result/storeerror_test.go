@@ -41,7 +41,7 @@ func TestAStoreThatCannotBeOpenedSaysWhy(t *testing.T) {
 		}, "a directory stands where the file should be"},
 		{"not a database", file("this is a text, and a long one at that"), "damaged, or not a result store"},
 		{"another program's", sql("PRAGMA user_version = 0"), "a database of another program"},
-		{"a newer store", sql("PRAGMA user_version = 9"), "it has version 9 and this rpclab reads up to 2"},
+		{"a newer store", sql("PRAGMA user_version = 9"), "it has version 9 and this rpclab reads up to 3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := c.prepare(t, t.TempDir())

@@ -1,0 +1,113 @@
+package result
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestATrendFollowsAFigureOverTheRunsOfOneExperiment(t *testing.T) {
+	s, ctx := open(t, t.TempDir()), context.Background()
+	for i, experiment := range []string{"channels", "churn", "channels"} {
+		d := sampleDocument(t)
+		d.ID, d.Started, d.Experiment, d.Quick = fmt.Sprint("run-", i), start.Add(time.Duration(i)*time.Hour), experiment, i == 2
+		d.Arms[0].Rate = float64(100 * (i + 1))
+		must(t, s.Save(ctx, d))
+	}
+	unfinished := sampleDocument(t)
+	unfinished.ID = "run-3"
+	must(t, s.Begin(ctx, unfinished))
+	points, err := s.Trend(ctx, "channels", "rate")
+	must(t, err)
+	if len(points) != 2 || points[0].Run != "run-0" || points[0].Value != 100 || points[1].Value != 300 || !points[1].Quick ||
+		points[0].Arm != "shared" || points[0].Cell != "load.burst=1000" {
+		t.Errorf("%+v", points)
+	}
+	if points, err := s.Trend(ctx, "channels", "capacity"); err != nil || len(points) != 0 {
+		t.Errorf("%+v, %v; no arm has a capacity", points, err)
+	}
+	if _, err := s.Trend(ctx, "channels", "p99; DROP TABLE runs"); err == nil || !strings.Contains(err.Error(), "there are p50, p90") {
+		t.Errorf("a figure that is none: %v", err)
+	}
+}
+
+// crowd stores n finished runs of one experiment, each with so many arms.
+func crowd(t testing.TB, s *Store, n, arms int) {
+	t.Helper()
+	config := map[string]any{}
+	for i := range 40 { // a header is some kilobytes for each arm
+		config[fmt.Sprint("setting-", i)] = strings.Repeat("x", 40)
+	}
+	d := Document{Schema: Schema, Experiment: "channels", Question: "?", Cluster: "local", Rounds: 10, TrialCount: 10 * arms}
+	for i := range arms {
+		d.Arms = append(d.Arms, Arm{Name: fmt.Sprint("arm-", i%4), Cell: Cell{"n": i / 4}, Config: config,
+			Measures: Measures{Calls: 1000, Rate: 100, Latency: Histogram{P99: 5, HDR: strings.Repeat("A", 4000)}}})
+	}
+	for i := range n {
+		d.ID, d.Started = fmt.Sprintf("run-%04d", i), start.Add(time.Duration(i)*time.Minute)
+		if err := s.Save(context.Background(), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkAThousandRuns is what a list and a trend cost over as many runs: under 200 ms
+// each is promised (docs/decisions/0022).
+func BenchmarkAThousandRuns(b *testing.B) {
+	s, err := OpenStore(b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.db.Exec("PRAGMA synchronous = OFF"); err != nil {
+		b.Fatal(err)
+	}
+	crowd(b, s, 1000, 12)
+	b.Run("list", func(b *testing.B) {
+		for b.Loop() {
+			if rows, err := s.List(b.Context()); err != nil || len(rows) != 1000 {
+				b.Fatal(len(rows), err)
+			}
+		}
+	})
+	b.Run("trend", func(b *testing.B) {
+		for b.Loop() {
+			if points, err := s.Trend(b.Context(), "channels", "p99"); err != nil || len(points) != 12_000 {
+				b.Fatal(len(points), err)
+			}
+		}
+	})
+}
+
+// That lists and trends read no document is what keeps them quick; a time would say so
+// only on a quiet machine.
+func TestListsAndTrendsReadNoDocument(t *testing.T) {
+	s, ctx := open(t, t.TempDir()), context.Background()
+	crowd(t, s, 3, 2)
+	_, err := s.db.Exec("UPDATE runs SET header = 'not JSON', document = 'not JSON'")
+	must(t, err)
+	rows, err := s.List(ctx)
+	must(t, err)
+	points, err := s.Trend(ctx, "channels", "p99")
+	must(t, err)
+	if len(rows) != 3 || len(points) != 6 {
+		t.Errorf("%d rows, %d points", len(rows), len(points))
+	}
+	var plan []string
+	explained, err := s.db.QueryContext(ctx, "EXPLAIN QUERY PLAN "+listing)
+	must(t, err)
+	defer explained.Close()
+	for explained.Next() {
+		var id, parent, unused int
+		var step string
+		must(t, explained.Scan(&id, &parent, &unused, &step))
+		plan = append(plan, step)
+	}
+	must(t, explained.Err())
+	if text, _ := json.Marshal(plan); !strings.Contains(string(text), "COVERING INDEX runs_listed") {
+		t.Errorf("a list is made by %s", text)
+	}
+}
