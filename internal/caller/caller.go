@@ -36,6 +36,7 @@ type Job struct {
 	Timeout  time.Duration `json:"timeout"` // deadline of a call, from when it is sent
 	Late     time.Duration `json:"late"`    // how long after it was due an answer is late; 0: [measure.Late]
 	Workload workload.Spec `json:"workload"`
+	REST     bool          `json:"rest,omitempty"` // calls are POSTs of JSON, not gRPC
 	Hedge    *Hedge        `json:"hedge,omitempty"`
 	Stream   *Stream       `json:"stream,omitempty"`
 	Compress bool          `json:"compress,omitempty"` // with gzip

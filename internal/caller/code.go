@@ -1,6 +1,9 @@
 package caller
 
 import (
+	"encoding/json"
+	"fmt"
+	"net/http"
 	"strings"
 	"unicode"
 
@@ -8,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"rpclab/internal/measure"
+	"rpclab/internal/wire/h2"
 )
 
 // Code is the name of an error's gRPC status code as the specification writes it:
@@ -28,4 +32,20 @@ func Code(err error) string {
 		name.WriteRune(unicode.ToUpper(r))
 	}
 	return name.String()
+}
+
+// Refused is the outcome of a call of a REST service whose status is not 200: the gRPC code
+// that is nearest to it, and to what servers of the contract mean by it, with what the server
+// said of it.
+func Refused(status int, body []byte) h2.Status {
+	var said struct{ Error string }
+	if err := json.Unmarshal(body, &said); err != nil || said.Error == "" {
+		said.Error = fmt.Sprintf("%.200q", body)
+	}
+	why := h2.OfHTTP(status)
+	if status == http.StatusBadRequest {
+		why.Code = h2.InvalidArgument
+	}
+	why.Message = fmt.Sprintf("HTTP %d: %s", status, said.Error)
+	return why
 }

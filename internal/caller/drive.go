@@ -87,7 +87,7 @@ func (d *driver) open() {
 		select {
 		case room <- struct{}{}:
 			calls.Go(func() {
-				d.call(n, n, due)
+				d.call(d.ctx, n, n, due)
 				<-room
 			})
 		default:
@@ -102,23 +102,23 @@ func (d *driver) closed() {
 	var users sync.WaitGroup
 	for user := range uint64(d.pace.InFlight()) {
 		users.Go(func() {
-			answered := d.pace.First(int(user))
+			ctx, answered := withUser(d.ctx, int(user)), d.pace.First(int(user))
 			for {
 				n := next.Add(1) - 1
 				due, more := d.pace.Next(n, answered)
 				if !more || !d.waitUntil(due) {
 					return
 				}
-				answered = d.call(user, n, due)
+				answered = d.call(ctx, user, n, due)
 			}
 		})
 	}
 	users.Wait()
 }
 
-func (d *driver) call(key, n uint64, due time.Duration) (done time.Duration) {
+func (d *driver) call(ctx context.Context, key, n uint64, due time.Duration) (done time.Duration) {
 	sent := time.Since(d.start)
-	call := d.do(d.ctx, n)
+	call := d.do(ctx, n)
 	done = time.Since(d.start)
 	call.Due, call.Sent, call.Done = due, sent, done
 	d.shards.Record(key, call)

@@ -17,8 +17,11 @@ func (d *document) checkCaller(config Config, place func(...string) place, c *pr
 		c.add(place("server", "model"), "servers in %s have no model %s%s: take %s", server.Language, server.Model, nearest.Suggest(server.Model, models), either(models))
 		return
 	}
-	speaks := cmp.Or(words.Speaks[server.Language+"/"+cmp.Or(server.Model, first(models))], grpc)
-	asks := cmp.Or(words.Speaks[who.Kind], grpc)
+	speaks := words.speaks(server.Language + "/" + cmp.Or(server.Model, first(models)))[0]
+	asks := words.speaks(who.Kind)[0]
+	if slices.Contains(words.speaks(who.Kind), speaks) {
+		asks = speaks
+	}
 	if config.Gateway != nil {
 		asks = grpc // which the gateway does
 	}
@@ -74,10 +77,18 @@ func first(names []string) string {
 	return names[0]
 }
 
+// speaks is what a server or a caller speaks.
+func (v Vocabulary) speaks(name string) []string {
+	if v.Speaks[name] == nil {
+		return []string{grpc}
+	}
+	return v.Speaks[name]
+}
+
 // speaking are the callers that speak a protocol.
 func (v Vocabulary) speaking(protocol string) (callers []string) {
 	for _, name := range v.Callers {
-		if cmp.Or(v.Speaks[name], grpc) == protocol {
+		if slices.Contains(v.speaks(name), protocol) {
 			callers = append(callers, name)
 		}
 	}
@@ -107,6 +118,14 @@ func (d *document) checkCalls(config Config, place func(...string) place, c *pro
 	if who.Compress && !can("compress") {
 		c.add(place("caller", "compress"), "the caller %s does not compress: %s", who.Kind, able)
 	}
+	if who.Channel.Mode == "per-user" {
+		switch at := place("caller", "channel"); {
+		case !can("per-user"):
+			c.add(at, "the caller %s keeps no channel for each user: take the caller %s", who.Kind, either(d.grammar.vocabulary.able("per-user")))
+		case config.Load.Closed == nil:
+			c.add(at, "a channel per user needs users, whom a closed load has: set load.closed, or caller.channel to shared or per-call")
+		}
+	}
 	if who.Stream == nil {
 		return
 	}
@@ -123,6 +142,8 @@ func (d *document) checkCalls(config Config, place func(...string) place, c *pro
 		c.add(at, "streams carry greetings or a chain: set workload to greet or increase")
 	case who.Channel.Mode == "per-call":
 		c.add(at, "streams stay open, and a channel per call does not: set caller.channel to shared, or to a pool")
+	case who.Channel.Mode == "per-user":
+		c.add(at, "streams go over channels that users share: set caller.channel to shared, or to a pool")
 	case who.Hedge != nil:
 		c.add(place("caller", "hedge"), "messages of streams are not hedged: leave out hedge or stream")
 	}

@@ -18,8 +18,8 @@ var vocabulary = Vocabulary{
 	Bytes:     []string{"direct", "clusterip"},
 	Languages: []string{"go"},
 	Models:    map[string][]string{"go": {"grpc", "rest", "tcp"}},
-	Can:       map[string][]string{"grpc-go": {"stream", "renew", "compress"}},
-	Speaks:    map[string]string{"go/rest": "rest", "go/tcp": "tcp", "http": "rest", "tcp": "tcp"},
+	Can:       map[string][]string{"grpc-go": {"stream", "renew", "compress", "per-user"}},
+	Speaks:    map[string][]string{"go/rest": {"rest"}, "go/tcp": {"tcp"}, "http": {"rest"}, "tcp": {"tcp"}},
 	Policies:  map[string][]string{"headless": {"round_robin", "least_request"}, "endpointslice": {"round_robin", "pick_first"}},
 	Outliers:  []string{"headless", "endpointslice"},
 }

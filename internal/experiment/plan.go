@@ -53,11 +53,11 @@ type Vocabulary struct {
 	Routes, Callers, Languages []string
 	// Models are the ways in which the servers of each language are built, its own first.
 	// Speaks is what those speak, as language/model, and what callers do, as caller: grpc,
-	// rest, tcp, or nothing where none is called.
+	// rest, tcp, or nothing where none is called; the first where it could be either.
 	Models map[string][]string
-	Speaks map[string]string
+	Speaks map[string][]string
 	// Can is what callers can that not all do: renew and pipeline streams, ping-pong on
-	// them (stream), compress.
+	// them (stream), compress, keep a channel for each user (per-user).
 	Can map[string][]string
 	// Policies are the ways in which each route can spread calls, its own first; none:
 	// there is nothing to choose.

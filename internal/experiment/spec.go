@@ -106,7 +106,7 @@ type Server struct {
 // Caller is the client under test.
 type Caller struct {
 	Kind     string        `yaml:"kind" doc:"the client library" vocabulary:"callers" default:"grpc-go"`
-	Channel  Channel       `yaml:"channel" doc:"per-call, shared, or {pool: N}" default:"shared"`
+	Channel  Channel       `yaml:"channel" doc:"per-call, per-user, shared, or {pool: N}" default:"shared"`
 	Timeout  time.Duration `yaml:"timeout" doc:"deadline of a call" min:"1ms" max:"1h" default:"30s"`
 	Warmup   int           `yaml:"warmup" doc:"calls made at once before the clock starts, not counted" min:"0" max:"100000" default:"30"`
 	Late     time.Duration `yaml:"late" doc:"an answer later than this after it was due counts as late (default: 100ms)" max:"1h"`
@@ -118,7 +118,7 @@ type Caller struct {
 
 // Channel is how calls share channels: per-call, shared or a pool of N.
 type Channel struct {
-	Mode string `yaml:"-" words:"per-call,shared"` // or pool
+	Mode string `yaml:"-" words:"per-call,per-user,shared"` // or pool
 	Pool int    `yaml:"pool" doc:"that many channels, taken in turn" min:"1" max:"10000" required:"true"`
 }
 

@@ -23,19 +23,19 @@ var callers = []struct {
 	name   string
 	caller caller.Caller
 	plain  bool // as [experiment.Vocabulary] has it, and so speaks and can
-	speaks string
+	speaks []string
 	can    []string
 }{
-	{"grpc-go", grpcgo.Caller{}, false, language.GRPC, []string{"stream", "renew", "compress"}},
-	{"wire", wire.Caller{}, true, language.GRPC, nil},
-	{"http", overhttp.Caller{}, false, language.REST, nil},
-	{"tcp", overtcp.Caller{}, false, language.TCP, nil},
-	{"python-grpc-sync", python("grpc-sync", false), true, language.GRPC, []string{"stream", "pipeline", "compress"}},
-	{"python-grpc-aio", python("grpc-aio", false), true, language.GRPC, []string{"compress"}},
-	{"python-requests", python("requests", true), true, language.REST, nil},
-	{"python-requests-session", python("requests-session", true), true, language.REST, nil},
-	{"python-httpx", python("httpx", true), true, language.REST, nil},
-	{"python-function", python("function", false), true, "nothing", nil},
+	{"grpc-go", grpcgo.Caller{}, false, []string{language.GRPC}, []string{"stream", "renew", "compress", "per-user"}},
+	{"wire", wire.Caller{}, true, []string{language.GRPC, language.REST}, []string{"per-user"}},
+	{"http", overhttp.Caller{}, false, []string{language.REST}, []string{"per-user"}},
+	{"tcp", overtcp.Caller{}, false, []string{language.TCP}, nil},
+	{"python-grpc-sync", python("grpc-sync", false), true, []string{language.GRPC}, []string{"stream", "pipeline", "compress"}},
+	{"python-grpc-aio", python("grpc-aio", false), true, []string{language.GRPC}, []string{"compress"}},
+	{"python-requests", python("requests", true), true, []string{language.REST}, nil},
+	{"python-requests-session", python("requests-session", true), true, []string{language.REST}, nil},
+	{"python-httpx", python("httpx", true), true, []string{language.REST}, nil},
+	{"python-function", python("function", false), true, []string{"nothing"}, nil},
 }
 
 func python(kind string, rest bool) caller.Caller {
@@ -44,11 +44,11 @@ func python(kind string, rest bool) caller.Caller {
 
 // Vocabulary is every name that an experiment can use.
 func Vocabulary() experiment.Vocabulary {
-	v := experiment.Vocabulary{Routes: route.Names(), Languages: language.Names(), Models: map[string][]string{}, Speaks: map[string]string{}, Can: map[string][]string{}, Policies: map[string][]string{}}
+	v := experiment.Vocabulary{Routes: route.Names(), Languages: language.Names(), Models: map[string][]string{}, Speaks: map[string][]string{}, Can: map[string][]string{}, Policies: map[string][]string{}}
 	for _, l := range language.All() {
 		for _, m := range l.Models {
 			v.Models[l.Name] = append(v.Models[l.Name], m.Name)
-			v.Speaks[l.Name+"/"+m.Name] = m.Speaks()
+			v.Speaks[l.Name+"/"+m.Name] = []string{m.Speaks()}
 		}
 	}
 	for _, name := range v.Routes {

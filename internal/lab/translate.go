@@ -6,6 +6,7 @@ import (
 	"rpclab/internal/caller"
 	"rpclab/internal/cluster"
 	"rpclab/internal/experiment"
+	"rpclab/internal/language"
 	"rpclab/internal/pace"
 	"rpclab/internal/route"
 	"rpclab/internal/route/settings"
@@ -106,6 +107,7 @@ func jobOf(c experiment.Config) caller.Job {
 		Late:     c.Caller.Late,
 		Compress: c.Caller.Compress,
 		Workload: workloadOf(c),
+		REST:     speaks(c) == language.REST && c.Gateway == nil,
 	}
 	if h := c.Caller.Hedge; h != nil {
 		job.Hedge = &caller.Hedge{Attempts: h.Attempts, Delay: h.Delay}

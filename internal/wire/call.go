@@ -108,6 +108,11 @@ func (c *core) place(k *call) {
 		c.placeAlone(k)
 		return
 	}
+	if c.cfg.PerUser && k.user >= 0 {
+		k.channel = c.channelOf(k.user)
+		k.channel.start(k)
+		return
+	}
 	if c.pool != nil {
 		c.pool.start(k)
 		return
@@ -118,6 +123,19 @@ func (c *core) place(k *call) {
 	}
 	k.channel = c.channels[which%uint64(len(c.channels))]
 	k.channel.start(k)
+}
+
+// channelOf is a user's own.
+func (c *core) channelOf(user int) *channel {
+	n := user / c.cfg.Cores
+	for len(c.users) <= n {
+		c.users = append(c.users, nil)
+	}
+	if c.users[n] == nil {
+		c.users[n] = &channel{core: c, lazy: true}
+		c.users[n].update(c.addrs)
+	}
+	return c.users[n]
 }
 
 func (c *core) placeAlone(k *call) {
@@ -161,7 +179,7 @@ func (c *core) answered(k *call) {
 	var status h2.Status
 	switch {
 	case c.call.HTTP != nil:
-		message, status = k.stream.Body, ofHTTP(&k.stream)
+		message, status = k.stream.Body, c.call.HTTP.outcome(&k.stream)
 	case c.call.Stream != nil:
 		status = c.endOfStream(k)
 	default:

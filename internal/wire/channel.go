@@ -12,6 +12,7 @@ import (
 // address that works, or one to each.
 type channel struct {
 	core    *core
+	lazy    bool // connects at its first call
 	subs    []*sub
 	turn    int
 	waiting chain.List[call] // for a connection
@@ -28,7 +29,7 @@ type sub struct {
 	failed  string        // why, from a failure until the next success
 	backoff time.Duration
 	removed bool
-	idle    bool // closed for want of calls: the next one opens it
+	idle    bool // not open for want of calls: the next one opens it
 }
 
 // Waits between attempts grow as the gRPC connection backoff protocol says, except
@@ -67,7 +68,9 @@ func (ch *channel) update(addrs []string) {
 		old = slices.Delete(old, i, i+1)
 	}
 	for _, s := range opened {
-		s.connect()
+		if s.idle = ch.lazy; !s.idle {
+			s.connect()
+		}
 	}
 	for _, s := range old {
 		s.removed = true

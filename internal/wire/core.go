@@ -37,7 +37,8 @@ type core struct {
 	addrs    []string
 	nowhere  string // why there is no address; "" while that is not known
 	channels []*channel
-	pool     *pool // instead of channels, over HTTP/1.1
+	users    []*channel // of users, by their number on this core; nil: he has made no call
+	pool     *pool      // instead of channels, over HTTP/1.1
 	sources  int
 
 	links   []*link // by slot

@@ -85,6 +85,11 @@ func (c *core) setAddresses(addrs []string, nowhere string) {
 	for _, ch := range c.channels {
 		ch.update(addrs)
 	}
+	for _, ch := range c.users {
+		if ch != nil {
+			ch.update(addrs)
+		}
+	}
 	if c.pool != nil {
 		c.pool.update(addrs)
 	}

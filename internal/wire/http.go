@@ -19,6 +19,8 @@ type HTTP struct {
 	Method  string // GET, POST, …
 	Path    string // with the query
 	Version int    // 1: HTTP/1.1 with connections kept alive; 2: HTTP/2
+	// Refused is the outcome of an answer with a status of 400 and over; nil: that status.
+	Refused func(status int, body []byte) h2.Status
 }
 
 // protocol is what a connection speaks: [h2.Conn] or [h1.Conn].
@@ -91,8 +93,8 @@ func appendHTTP(to, head, body []byte) []byte {
 	return append(to, body...)
 }
 
-// ofHTTP is the outcome of a plain request.
-func ofHTTP(s *h2.Stream) h2.Status {
+// outcome is that of a plain request.
+func (h *HTTP) outcome(s *h2.Stream) h2.Status {
 	switch {
 	case s.Failed.Code != h2.OK:
 		return s.Failed
@@ -100,6 +102,8 @@ func ofHTTP(s *h2.Stream) h2.Status {
 		return h2.OfHTTP(0)
 	case s.Head.Status < 400:
 		return h2.Status{}
+	case h.Refused != nil:
+		return h.Refused(s.Head.Status, s.Body)
 	}
 	return h2.Status{Code: uint32(s.Head.Status), Message: fmt.Sprintf("HTTP %d %s", s.Head.Status, http.StatusText(s.Head.Status))}
 }

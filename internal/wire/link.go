@@ -108,7 +108,7 @@ func (l *link) review() {
 		l.drain(why)
 	}
 	l.retire()
-	if p := l.core.pool; p != nil && !l.dead {
+	if p, ok := l.owner.(*pool); ok && !l.dead {
 		p.freed(l)
 	}
 	if !l.dead && len(l.conn.Out()) > 0 {

@@ -42,6 +42,9 @@ type Config struct {
 	OnDemand bool
 	// PerCall opens a connection for each call instead.
 	PerCall bool
+	// PerUser gives each user of a closed pace a channel of one connection, opened at his
+	// first call. Channels are for calls that are no user's then.
+	PerUser bool
 	// Sticky keeps each user of a closed pace on one channel, if that has many calls.
 	Sticky bool
 	// Streams bounds the calls in flight on a connection; 0: what the server admits.

@@ -26,6 +26,7 @@ func (Greet) unary() (Unary, error) {
 		Method:   rpclabv1.Greeter_SayHello_FullMethodName,
 		Stream:   rpclabv1.Greeter_Greetings_FullMethodName,
 		Path:     "/greet",
+		Same:     true,
 		Constant: true,
 		Request:  func(uint64) proto.Message { return request },
 		Reply:    func() proto.Message { return new(rpclabv1.HelloReply) },

@@ -42,6 +42,7 @@ func (o Orders) unary() (Unary, error) {
 	return Unary{
 		Method:  rpclabv1.OrderService_PlaceOrder_FullMethodName,
 		Path:    "/orders",
+		Same:    true,
 		Request: func(uint64) proto.Message { return order },
 		Reply:   func() proto.Message { return new(rpclabv1.OrderReply) },
 		Check: func(_ uint64, m proto.Message, backend string) error {

@@ -51,8 +51,9 @@ type Unary struct {
 	Stream string
 	// Path is where a POST of the request as JSON gets the reply as JSON; empty: nowhere.
 	Path string
-	// Constant says that every call has the same request, and a backend the same answer.
-	Constant bool
+	// Same says that every call has the same request; Constant, that a backend answers all of
+	// them alike besides.
+	Same, Constant bool
 	// Request is call n's message; it may be shared by calls and is not to be changed.
 	Request func(n uint64) proto.Message
 	// Reply is a message to read an answer into.

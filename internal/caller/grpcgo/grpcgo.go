@@ -31,9 +31,11 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 	if job.Compress {
 		s.options = append(s.options, grpc.WithDefaultCallOptions(grpc.UseCompressor(gzip.Name)))
 	}
-	channels, err := job.Channels.Count()
-	if err != nil {
-		return nil, err
+	channels := 0
+	if job.Channels.Mode != caller.PerUser {
+		if channels, err = job.Channels.Count(); err != nil {
+			return nil, err
+		}
 	}
 	if job.Stream != nil {
 		if calls.Stream == "" || channels == 0 || job.Hedge != nil || job.Stream.Pipelined {
@@ -72,9 +74,10 @@ type session struct {
 	calls    workload.Unary
 	uri      string
 	options  []grpc.DialOption
-	channels []*grpc.ClientConn // none: a channel per call
-	streams  *streams           // nil: calls are unary
-	after    sync.WaitGroup     // what goes on after its call has ended
+	channels []*grpc.ClientConn // none: a channel per call, or per user
+	users    users
+	streams  *streams       // nil: calls are unary
+	after    sync.WaitGroup // what goes on after its call has ended
 }
 
 func (s *session) Run(ctx context.Context, p pace.Pace, cue measure.Cue) (*measure.Recorder, time.Time, error) {
@@ -95,12 +98,13 @@ func (s *session) Close() error {
 	for _, channel := range s.channels {
 		errs = append(errs, channel.Close())
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.users.close())...)
 }
 
 // call makes one call. With a channel per call its latency includes opening the
 // channel, as it does for an application that works that way; closing it goes on
-// after the answer, and costs CPU time that is the arm's.
+// after the answer, and costs CPU time that is the arm's. With a channel per user that of
+// a user's first call does, and calls that are no user's have one each.
 func (s *session) call(ctx context.Context, n uint64) (backend, code, message string) {
 	ctx, cancel := context.WithTimeout(ctx, s.job.Timeout)
 	defer cancel()
@@ -110,6 +114,13 @@ func (s *session) call(ctx context.Context, n uint64) (backend, code, message st
 	}
 	if len(s.channels) > 0 {
 		return invoke(ctx, s.channels[n%uint64(len(s.channels))], n)
+	}
+	if user, ok := caller.User(ctx); ok && s.job.Channels.Mode == caller.PerUser {
+		channel, err := s.channelOf(user)
+		if err != nil {
+			return "", caller.Code(err), err.Error()
+		}
+		return invoke(ctx, channel, n)
 	}
 	channel, err := grpc.NewClient(s.uri, s.options...)
 	if err != nil {

@@ -26,21 +26,19 @@ import (
 const Backends = "Rpclab-Backends"
 
 // Caller opens HTTP clients. Shared channels are connections that are kept; with a channel
-// per call every request has its own, as with curl.
+// per call every request has its own, as with curl, and with one per user each has a client
+// of his own, which keeps its connection.
 type Caller struct{}
 
 // Open prepares a client. The target is one address: passthrough:///host:port.
 func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error) {
-	channels, err := job.Channels.Count()
-	if err != nil {
-		return nil, err
+	if job.Channels.Pool > 1 {
+		return nil, errors.New("the caller http has no pool of channels: take shared, per-user, or per-call")
 	}
-	if channels > 1 {
-		return nil, errors.New("the caller http has no pool of channels: take shared, or per-call")
+	s := session{job: job, url: "http://" + strings.TrimPrefix(target.URI, "passthrough:///"), users: &clients{}}
+	s.client = &http.Transport{ // not by a proxy that the environment names
+		DisableKeepAlives: job.Channels.Mode == caller.PerCall, MaxIdleConnsPerHost: 10_000, IdleConnTimeout: time.Minute,
 	}
-	s := session{job: job, url: "http://" + strings.TrimPrefix(target.URI, "passthrough:///"), client: &http.Transport{ // not by a proxy that the environment names
-		DisableKeepAlives: channels == 0, MaxIdleConnsPerHost: 10_000, IdleConnTimeout: time.Minute,
-	}}
 	if target.Dial != nil {
 		s.client.DialContext = func(ctx context.Context, _, addr string) (net.Conn, error) { return target.Dial(ctx, addr) }
 	}
@@ -73,6 +71,7 @@ type session struct {
 	job    caller.Job
 	url    string
 	client *http.Transport
+	users  *clients // of users who have one each
 }
 
 func (s *session) Run(ctx context.Context, p pace.Pace, cue measure.Cue) (*measure.Recorder, time.Time, error) {
@@ -82,6 +81,7 @@ func (s *session) Run(ctx context.Context, p pace.Pace, cue measure.Cue) (*measu
 
 func (s *session) Close() error {
 	s.client.CloseIdleConnections()
+	s.users.close()
 	return nil
 }
 
@@ -93,7 +93,7 @@ func (s *session) ask(ctx context.Context, _ uint64) (answered map[string]uint64
 	if err != nil {
 		return nil, "INTERNAL", err.Error()
 	}
-	answer, err := s.client.RoundTrip(request)
+	answer, err := s.transport(ctx).RoundTrip(request)
 	if err != nil {
 		return nil, codeOf(err), err.Error()
 	}

@@ -15,7 +15,6 @@ import (
 	"rpclab/internal/caller"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
-	"rpclab/internal/wire/h2"
 	"rpclab/internal/workload"
 )
 
@@ -36,7 +35,7 @@ func openDirect(s session) (*direct, error) {
 	}
 	d := &direct{session: s, calls: calls}
 	d.url += calls.Path
-	if calls.Constant {
+	if calls.Same {
 		d.body, err = json.Marshal(calls.Request(0))
 	}
 	return d, err
@@ -62,11 +61,8 @@ func (d *direct) ask(ctx context.Context, n uint64) (backend, code, message stri
 		return backend, codeOf(err), err.Error()
 	}
 	if answer.StatusCode != http.StatusOK {
-		var said struct{ Error string }
-		if err := json.Unmarshal(body, &said); err != nil || said.Error == "" {
-			said.Error = fmt.Sprintf("%.200q", body)
-		}
-		return backend, codeOfStatus(answer.StatusCode), fmt.Sprintf("HTTP %d: %s", answer.StatusCode, said.Error)
+		why := caller.Refused(answer.StatusCode, body)
+		return backend, why.Name(), why.Message
 	}
 	reply := d.calls.Reply()
 	if err := d.check(n, body, reply, backend); err != nil {
@@ -87,7 +83,7 @@ func (d *direct) post(ctx context.Context, n uint64) (*http.Response, error) {
 		return nil, err
 	}
 	request.Header.Set("Content-Type", "application/json")
-	return d.client.RoundTrip(request)
+	return d.transport(ctx).RoundTrip(request)
 }
 
 func (d *direct) check(n uint64, body []byte, reply proto.Message, backend string) error {
@@ -95,13 +91,4 @@ func (d *direct) check(n uint64, body []byte, reply proto.Message, backend strin
 		return fmt.Errorf("the answer is not the JSON of %T: %w", reply, err)
 	}
 	return d.calls.Check(n, reply, backend)
-}
-
-// codeOfStatus is the gRPC code that is nearest to an HTTP status, and to what servers of
-// the contract mean by it.
-func codeOfStatus(status int) string {
-	if status == http.StatusBadRequest {
-		return "INVALID_ARGUMENT"
-	}
-	return h2.OfHTTP(status).Name()
 }

@@ -5,17 +5,18 @@ package wire
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
-
-	"google.golang.org/protobuf/proto"
 
 	"rpclab/internal/caller"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	engine "rpclab/internal/wire"
+	"rpclab/internal/wire/h2"
 	"rpclab/internal/workload"
 )
 
@@ -26,11 +27,11 @@ type Caller struct{}
 // for all of them, and so does one with a channel per call: only connections are the
 // call's own then.
 func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error) {
-	call, err := callOf(job.Workload)
+	call, err := callOf(job.Workload, job.REST)
 	if err != nil {
 		return nil, err
 	}
-	channels, err := job.Channels.Count() // 0: one per call
+	config, err := channelsOf(job)
 	if err != nil {
 		return nil, err
 	}
@@ -43,17 +44,13 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 			"set caller.kind to grpc-go", target.URI)
 	}
 	call.Authority = strings.TrimPrefix(address.Path, "/")
-	spread, err := roundRobin(target.ServiceConfig)
-	if err != nil {
+	if config.Spread, err = roundRobin(target.ServiceConfig); err != nil {
 		return nil, err
 	}
 	follow := &follower{}
 	s := &session{follow: follow}
-	s.engine, err = engine.New(engine.Config{
-		Dial: target.Dial, Spread: spread, Timeout: job.Timeout, Late: job.Late, Lost: follow.ask,
-		Channels: channels, PerCall: channels == 0,
-	}, call)
-	if err != nil {
+	config.Dial, config.Timeout, config.Late, config.Lost = target.Dial, job.Timeout, job.Late, follow.ask
+	if s.engine, err = engine.New(config, call); err != nil {
 		return nil, err
 	}
 	if err := follow.begin(s.engine, address, target.Resolvers); err != nil {
@@ -80,20 +77,46 @@ func (s *session) Close() error {
 	return err
 }
 
-// callOf is the workload's call. Where all are the same, an answer with the same bytes
-// from the same backend as one that was right is right.
-func callOf(w workload.Spec) (engine.Call, error) {
+// mostShared is how many connections calls of a REST service share: as many as a Go client
+// keeps that is told to keep all.
+const mostShared = 10_000
+
+// channelsOf says how calls share connections. Over HTTP/1.1 a shared channel is as many
+// connections as there are calls at once, which are kept.
+func channelsOf(job caller.Job) (c engine.Config, err error) {
+	if job.Channels.Mode == caller.PerUser {
+		c.PerUser = true
+	} else if c.Channels, err = job.Channels.Count(); err != nil {
+		return c, err
+	}
+	c.PerCall = c.Channels == 0 && !c.PerUser
+	if job.REST && job.Channels.Mode != caller.Pool {
+		c.Channels, c.OnDemand = mostShared, true
+	}
+	return c, nil
+}
+
+// callOf is the workload's call. Where all are the same and are answered alike, an answer with
+// the same bytes from the same backend as one that was right is right.
+func callOf(w workload.Spec, rest bool) (engine.Call, error) {
 	calls, err := w.Unary()
 	if err != nil {
 		return engine.Call{}, err
 	}
 	call := engine.Call{Method: calls.Method, Backend: workload.Trailer}
-	if calls.Constant {
-		call.Message, err = proto.Marshal(calls.Request(0))
-	} else {
-		call.Make = func(n uint64, _ int, dst []byte) ([]byte, error) {
-			return proto.MarshalOptions{}.MarshalAppend(dst, calls.Request(n))
+	form := protobuf
+	if rest {
+		if calls.Path == "" {
+			return call, errors.New("the workload is served by gRPC alone: take greet, fibonacci, increase or orders")
 		}
+		form = inJSON
+		call.HTTP = &engine.HTTP{Method: http.MethodPost, Path: calls.Path, Version: 1, Refused: caller.Refused}
+		call.Metadata = []h2.Field{{Name: "content-type", Value: "application/json"}}
+	}
+	if calls.Same {
+		call.Message, err = form.append(nil, calls.Request(0))
+	} else {
+		call.Make = func(n uint64, _ int, dst []byte) ([]byte, error) { return form.append(dst, calls.Request(n)) }
 	}
 	right := map[string]string{} // by backend; of the one core's thread
 	call.Check = func(n uint64, answer []byte, backend string) error {
@@ -101,13 +124,15 @@ func callOf(w workload.Spec) (engine.Call, error) {
 			return nil
 		}
 		reply := calls.Reply()
-		if err := proto.Unmarshal(answer, reply); err != nil {
+		if err := form.read(answer, reply); err != nil {
 			return fmt.Errorf("the answer is no %T: %w", reply, err)
 		}
 		if err := calls.Check(n, reply, backend); err != nil {
 			return err
 		}
-		right[backend] = string(answer)
+		if calls.Constant {
+			right[backend] = string(answer)
+		}
 		return nil
 	}
 	return call, err

@@ -6,6 +6,7 @@ package h1
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"rpclab/internal/wire/h2"
@@ -64,7 +65,7 @@ func New(h h2.Handler, l Limits) *Conn {
 func (c *Conn) Out() []byte { return c.out }
 
 // Wrote says that the first n bytes of Out were written.
-func (c *Conn) Wrote(n int) { c.out = c.out[:copy(c.out, c.out[n:])] }
+func (c *Conn) Wrote(n int) { c.out = c.out[n:] }
 
 // Usable says whether requests can be started here.
 func (c *Conn) Usable() bool { return c.err == nil && c.going == "" }
@@ -91,6 +92,10 @@ func (c *Conn) Start(s *h2.Stream) {
 
 func (c *Conn) send(s *h2.Stream) {
 	c.now, c.state = s, inHead
+	if len(c.out) == 0 {
+		c.out = slices.Clip(s.Payload) // thousands of connections may send the same large one
+		return
+	}
 	c.out = append(c.out, s.Payload...)
 }
 
@@ -188,6 +193,7 @@ func (c *Conn) Feed(p []byte) error {
 func (c *Conn) finish() {
 	s := c.now
 	c.now, c.state = nil, inHead
+	c.out = slices.Clone(c.out) // its payload may be changed from now on
 	if c.last {
 		c.leave("the server closes the connection after an answer")
 	} else if len(c.waiting) > 0 {

@@ -17,6 +17,7 @@ const (
 	OK                = 0
 	Cancelled         = 1
 	Unknown           = 2
+	InvalidArgument   = 3
 	DeadlineExceeded  = 4
 	PermissionDenied  = 7
 	ResourceExhausted = 8
