@@ -15,12 +15,13 @@ import (
 	generator "rpclab/internal/load"
 	"rpclab/internal/load/summary"
 	"rpclab/internal/report"
+	"rpclab/internal/report/html"
 	"rpclab/internal/result"
 )
 
 // outputs are where a result goes besides the terminal.
 type outputs struct {
-	json, md, junit string
+	json, md, html, junit string
 }
 
 func (o *outputs) register(flags *pflag.FlagSet) {
@@ -29,18 +30,23 @@ func (o *outputs) register(flags *pflag.FlagSet) {
 	o.registerJUnit(flags)
 }
 
+// registerHTML is for the commands that have one run to show.
+func (o *outputs) registerHTML(flags *pflag.FlagSet) {
+	flags.StringVar(&o.html, "html", "", "write the report with pictures, one HTML file, to `file`")
+}
+
 func (o *outputs) registerJUnit(flags *pflag.FlagSet) {
 	flags.StringVar(&o.junit, "junit", "", "write JUnit XML for a CI system to `file`")
 }
 
 // check finds out before a long run whether the files can be written.
 func (o outputs) check() error {
-	for _, only := range []struct{ flag, path string }{{"--md", o.md}, {"--junit", o.junit}} {
+	for _, only := range []struct{ flag, path string }{{"--md", o.md}, {"--html", o.html}, {"--junit", o.junit}} {
 		if only.path == "-" {
 			return fmt.Errorf("%s -: standard output has the report already; name a file", only.flag)
 		}
 	}
-	for _, path := range []string{o.json, o.md, o.junit} {
+	for _, path := range []string{o.json, o.md, o.html, o.junit} {
 		if path == "" || path == "-" || special(path) {
 			continue
 		}
@@ -63,7 +69,7 @@ func (o outputs) check() error {
 }
 
 // drawings are the forms of what a command has to show.
-type drawings struct{ terminal, json, md, junit func(io.Writer) error }
+type drawings struct{ terminal, json, md, html, junit func(io.Writer) error }
 
 // draw writes every form that was asked for.
 func (o outputs) draw(out io.Writer, d drawings) error {
@@ -73,7 +79,7 @@ func (o outputs) draw(out io.Writer, d drawings) error {
 	} else {
 		errs = append(errs, d.terminal(out), toFile(o.json, d.json))
 	}
-	return errors.Join(append(errs, toFile(o.md, d.md), toFile(o.junit, d.junit))...)
+	return errors.Join(append(errs, toFile(o.md, d.md), toFile(o.html, d.html), toFile(o.junit, d.junit))...)
 }
 
 // write draws the document, and in JUnit's form the checks of its arms too.
@@ -82,6 +88,7 @@ func (o outputs) write(c *cobra.Command, d result.Document, checks []report.Chec
 		terminal: func(w io.Writer) error { return draw(w, d) },
 		json:     func(w io.Writer) error { return result.Write(w, d) },
 		md:       func(w io.Writer) error { return report.Markdown(w, d) },
+		html:     func(w io.Writer) error { return html.Write(w, d) },
 		junit:    func(w io.Writer) error { return report.JUnit(w, d, checks) },
 	})
 }

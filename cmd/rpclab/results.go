@@ -38,7 +38,7 @@ func reportCommand() *cobra.Command {
 		Long: `Shows the report of a run: by its id, the start of its id, 'latest', or the
 file that --json made of it (NAME.json).`,
 		Example: `  rpclab report latest
-  rpclab report 20261120-1845 --md report.md`,
+  rpclab report 20261120-1845 --md report.md --html report.html`,
 		Args: exactly(1, "run"),
 		RunE: withStore(func(c *cobra.Command, store *result.Store, args []string) error {
 			if err := o.check(); err != nil {
@@ -52,6 +52,7 @@ file that --json made of it (NAME.json).`,
 		}),
 	}
 	o.register(command.Flags())
+	o.registerHTML(command.Flags())
 	return command
 }
 

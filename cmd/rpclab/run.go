@@ -64,6 +64,7 @@ of a Kubernetes.`,
 	flags.StringArrayVar(&f.asserts, "assert", nil,
 		"`condition` that has to hold for every arm, such as 'p99 < 50ms' or 'errors == 0', as often as needed")
 	f.outputs.register(flags)
+	f.outputs.registerHTML(flags)
 	return command
 }
 

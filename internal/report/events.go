@@ -44,8 +44,16 @@ const (
 	steps
 )
 
-// events compares the arms: one table for each event of each cell.
+// events compares the arms, and draws what became of their balance.
 func events(p *page, d result.Document) {
+	eventTables(p, d)
+	if len(d.Events) > 0 {
+		timelines(p, d)
+	}
+}
+
+// eventTables are one table for each event of each cell.
+func eventTables(p *page, d result.Document) {
 	if len(d.Events) == 0 {
 		return
 	}
@@ -75,7 +83,6 @@ func events(p *page, d result.Document) {
 		}
 	}
 	eventNotes(p, d, every, unseen, why)
-	timelines(p, d)
 }
 
 // eventTable has a row for each arm. A time that no arm has is left out; missing says that

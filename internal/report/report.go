@@ -46,6 +46,7 @@ func story(d result.Document) page {
 		times(&p, d)
 		capacities(&p, d)
 		verdicts(&p, d)
+		besides(&p, d)
 		balance(&p, d)
 		confounds(&p, d)
 		events(&p, d)

@@ -52,6 +52,10 @@ func armName(a result.Arm) string {
 	return name
 }
 
+var timesColumns = []column{{"arm", false}, {"p50 ms", true}, {"p99 ms", true}, {"elapsed ms", true},
+	{"published", true}, {"share", true}, {"Jain", true}, {"failed", true}, {"dropped", true},
+	{"late", true}, {"wasted", true}}
+
 // times is one table for each cell.
 func times(p *page, d result.Document) {
 	for _, cell := range cells(d) {
@@ -60,9 +64,7 @@ func times(p *page, d result.Document) {
 		} else {
 			p.heading("Results")
 		}
-		t := table{columns: []column{{"arm", false}, {"p50 ms", true}, {"p99 ms", true}, {"elapsed ms", true},
-			{"published", true}, {"share", true}, {"Jain", true}, {"failed", true}, {"dropped", true},
-			{"late", true}, {"wasted", true}}}
+		t := table{columns: timesColumns}
 		for _, arm := range armsIn(d, cell) {
 			t.rows = append(t.rows, timesRow(d, arm))
 		}

@@ -58,7 +58,6 @@ func verdicts(p *page, d result.Document) {
 			break
 		}
 	}
-	besides(p, d)
 }
 
 // intervalNote says what the intervals promise. The level of one is that of the run

@@ -1,0 +1,66 @@
+package html
+
+import (
+	"maps"
+	"slices"
+
+	"rpclab/internal/report"
+	"rpclab/internal/result"
+)
+
+// mostSteps is how many points of time a course has at most: more cannot be seen.
+const mostSteps = 150
+
+// Course is one trial over time.
+type Course struct {
+	Round    int      `json:"round"`
+	Step     Num      `json:"step"` // milliseconds between two points
+	Backends []Line   `json:"backends"`
+	Errors   []uint64 `json:"errors"` // failed calls in each step
+	Ready    []int    `json:"ready"`  // backends, at its start
+	Marks    []Mark   `json:"marks,omitempty"`
+}
+
+// Line is what one backend answered in each step, in calls.
+type Line struct {
+	Backend string   `json:"backend"`
+	Calls   []uint64 `json:"calls"`
+}
+
+// Mark is an event in this trial.
+type Mark struct {
+	At   Num    `json:"at"` // ms
+	What string `json:"what"`
+}
+
+func course(t result.Trial) *Course {
+	line := t.Timeline
+	steps := max(len(line.Errors), len(line.Ready))
+	for _, counts := range line.Backends {
+		steps = max(steps, len(counts))
+	}
+	together := (steps + mostSteps - 1) / mostSteps
+	c := &Course{Round: t.Round, Step: Num(line.IntervalMS * int64(together)), Errors: sums(line.Errors, together), Backends: []Line{}, Ready: []int{}}
+	for _, id := range slices.Sorted(maps.Keys(line.Backends)) {
+		c.Backends = append(c.Backends, Line{Backend: report.Clean(id), Calls: sums(line.Backends[id], together)})
+	}
+	for i := 0; i < len(line.Ready); i += together {
+		c.Ready = append(c.Ready, line.Ready[i])
+	}
+	for _, e := range t.Events {
+		c.Marks = append(c.Marks, Mark{At: Num(e.AtMS), What: report.Clean(e.What)})
+	}
+	return c
+}
+
+// sums adds up as many counts as lie together.
+func sums(counts []uint64, together int) []uint64 {
+	out := make([]uint64, 0, len(counts)/max(together, 1)+1)
+	for i, n := range counts {
+		if i%together == 0 {
+			out = append(out, 0)
+		}
+		out[len(out)-1] += n
+	}
+	return out
+}

@@ -1,0 +1,87 @@
+package html
+
+import (
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+
+	"rpclab/internal/report"
+)
+
+// functions are what the layout calls.
+var functions = template.FuncMap{
+	"code":   code,
+	"groups": groups,
+	"after":  after,
+	"cards":  cardsIn,
+	"width":  func(c report.CardLine) string { return fmt.Sprintf("%.2f", max(c.High-c.Low, 0.5)) },
+	"px":     func(v float64) string { return fmt.Sprintf("%.2f", v) },
+}
+
+// code shows what stands between backquotes as such.
+func code(text string) template.HTML {
+	parts := strings.Split(text, "`")
+	for i := range parts {
+		parts[i] = template.HTMLEscapeString(parts[i])
+		if i%2 == 1 {
+			parts[i] = "<code>" + parts[i] + "</code>"
+		}
+	}
+	return template.HTML(strings.Join(parts, ""))
+}
+
+// group is parts that are drawn together: a run of items is one list, all else is alone.
+type group struct {
+	Kind  string
+	Parts []report.Part
+}
+
+func groups(parts []report.Part) (all []group) {
+	for _, p := range parts {
+		if last := len(all) - 1; last >= 0 && p.Kind == "item" && all[last].Kind == "item" {
+			all[last].Parts = append(all[last].Parts, p)
+			continue
+		}
+		all = append(all, group{Kind: p.Kind, Parts: []report.Part{p}})
+	}
+	return all
+}
+
+// after are the parts without the heading that they begin with, which the layout gives in
+// its own words.
+func after(parts []report.Part) []report.Part {
+	if len(parts) > 0 && parts[0].Kind == "heading" {
+		return parts[1:]
+	}
+	return parts
+}
+
+// cardsIn are those of one cell, the ones against the baseline first.
+func cardsIn(all []report.Card, cell string) (mine []report.Card) {
+	for _, kind := range []string{"baseline", "control", "confound"} {
+		for _, c := range all {
+			if c.Cell == cell && c.Kind == kind {
+				mine = append(mine, c)
+			}
+		}
+	}
+	return slices.Clip(mine)
+}
+
+// figures say which pictures have anything to show.
+type figures struct{ Latency, Sweep, Capacity, Backends, Course, Effects, Cost, Published bool }
+
+func worthDrawing(v View) (f figures) {
+	f.Sweep = len(v.Cells) > 1
+	f.Effects = len(v.Effects) > 0
+	for _, s := range v.Series {
+		f.Latency = f.Latency || s.Curve != nil
+		f.Capacity = f.Capacity || s.Capacity != nil
+		f.Backends = f.Backends || len(s.Backends) > 1
+		f.Course = f.Course || s.Course != nil
+		f.Cost = f.Cost || len(s.Cost) > 0
+		f.Published = f.Published || s.Published > 0
+	}
+	return f
+}

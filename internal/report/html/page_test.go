@@ -1,0 +1,65 @@
+package html
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"rpclab/internal/result"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func written(t *testing.T, d result.Document) string {
+	t.Helper()
+	var page bytes.Buffer
+	if err := Write(&page, d); err != nil {
+		t.Fatal(err)
+	}
+	return page.String()
+}
+
+// hostile ends every context that the page has.
+const hostile = "</script><script>alert(1)</script><!-- \" ' & \u2028 ${x} `</code>`"
+
+func TestTextFromADocumentStaysText(t *testing.T) {
+	d := result.Document{Schema: result.Schema, ID: hostile, Experiment: hostile, Question: hostile, Baseline: hostile, Warnings: []string{hostile}}
+	d.Arms = []result.Arm{{Name: hostile, Route: hostile, Cell: result.Cell{"x": hostile}, Describe: hostile,
+		Measures: result.Measures{Calls: 3, Backends: map[string]uint64{hostile: 1, "b": 2}, Errors: map[string]uint64{hostile: 1}, Samples: map[string]string{hostile: hostile}}}}
+	page := written(t, d)
+	if n := strings.Count(page, "alert(1)"); n == 0 || strings.Contains(page, "<script>alert") {
+		t.Errorf("a text of the document became a script (it occurs %d times)", n)
+	}
+	if strings.Count(page, "</script>") != 2 {
+		t.Errorf("the page has %d ends of scripts, not those of its data and its own", strings.Count(page, "</script>"))
+	}
+	data := regexp.MustCompile(`(?s)id="view">(.*?)</script>`).FindStringSubmatch(page)
+	var view View
+	if err := json.Unmarshal([]byte(data[1]), &view); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(data[1], "\u2028") || len(view.Arms) != 1 || !strings.HasPrefix(view.Arms[0], "</script>") {
+		t.Errorf("the data does not survive its page: %q", view.Arms)
+	}
+}
+
+func TestThePageAllowsItsOwnScriptAndNothingElse(t *testing.T) {
+	page := written(t, result.Document{Schema: result.Schema})
+	allowed := regexp.MustCompile(`Content-Security-Policy" content="([^"]*)"`).FindStringSubmatch(page)
+	if allowed == nil || strings.Contains(allowed[1], "unsafe") || !strings.HasPrefix(allowed[1], "default-src &#39;none&#39;") {
+		t.Fatalf("the page's policy is %q", allowed)
+	}
+	for _, of := range []string{"script", "style"} {
+		text := regexp.MustCompile(`(?s)<` + of + `>(.*?)</` + of + `>`).FindStringSubmatch(page)
+		if text == nil || !strings.Contains(strings.ReplaceAll(allowed[1], "&#43;", "+"), digest(text[1])) {
+			t.Errorf("the page's %s is not the one that its policy allows", of)
+		}
+	}
+	if strings.Contains(page, " style=\"") || regexp.MustCompile(` on[a-z]+="`).MatchString(page) {
+		t.Error("the page has attributes that its policy forbids")
+	}
+}

@@ -1,0 +1,120 @@
+package html
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"rpclab/internal/report"
+	"rpclab/internal/result"
+)
+
+// Curve is latency by percentile: at each of View.Quantiles that the number of calls
+// reaches, of all trials together, and the least and the most of single trials. A value
+// that is not known is null.
+type Curve struct {
+	MS   []Num `json:"ms"`
+	Low  []Num `json:"low,omitempty"`
+	High []Num `json:"high,omitempty"`
+}
+
+// quantiles go by steps of a tenth of a decade, or a fifth where there are so many curves
+// that the page would grow large.
+func quantiles(curves int) []Num {
+	step := 1
+	if curves > 60 {
+		step = 2
+	}
+	var all []Num
+	for k := 0; k <= 50; k += step {
+		all = append(all, Num(math.Pow(10, float64(k)/10)))
+	}
+	return all
+}
+
+func series(arm result.Arm, quantiles []Num) Series {
+	s := Series{Limited: arm.Limited != "", P50: Num(arm.Latency.P50), P99: Num(arm.Latency.P99), Rate: Num(arm.Rate), Elapsed: Num(arm.ElapsedMS)}
+	if !arm.Latency.Empty() {
+		s.Curve = curve(arm, quantiles)
+	}
+	for _, id := range slices.Sorted(maps.Keys(arm.Backends)) {
+		s.Backends = append(s.Backends, Bar{Backend: report.Clean(id), Calls: arm.Backends[id]})
+	}
+	r := arm.Resources
+	for _, c := range []struct {
+		party string
+		used  result.Usage
+	}{{"client", r.Client}, {"gateway", r.Gateway}, {"proxy", r.Proxy}, {"server", r.Server}, {"control plane", r.Control}} {
+		if c.used.CPU > 0 || c.used.RSS > 0 {
+			s.Cost = append(s.Cost, Cost{Party: c.party, CPU: Num(c.used.CPU), MB: Num(float64(c.used.RSS) / 1e6)})
+		}
+	}
+	if c := arm.Capacity; c != nil && c.Count > 0 {
+		s.Capacity = &Capacity{Rate: Num(c.Rate), Low: Num(c.Low), High: Num(c.High)}
+	}
+	return s
+}
+
+func curve(arm result.Arm, quantiles []Num) *Curve {
+	c := &Curve{MS: values(arm.Latency, quantiles)}
+	c.Low, c.High = slices.Clone(c.MS), slices.Clone(c.MS)
+	trials := 0
+	for _, t := range arm.Trials {
+		if t.Failed != "" || t.Latency.Empty() {
+			continue
+		}
+		trials++
+		for i, v := range values(t.Latency, quantiles) {
+			if i < len(c.MS) && !math.IsNaN(float64(v)) {
+				c.Low[i], c.High[i] = min(c.Low[i], v), max(c.High[i], v)
+			}
+		}
+	}
+	if trials < 2 { // one round has no range
+		c.Low, c.High = nil, nil
+	}
+	return c
+}
+
+// values are those of a histogram at the quantiles that its number of calls reaches, and
+// where it holds its summary alone those of that, NaN between them.
+func values(h result.Histogram, quantiles []Num) []Num {
+	decoded, err := h.Decode()
+	if err != nil {
+		return summary(h, quantiles)
+	}
+	var all []Num
+	for _, q := range quantiles {
+		if float64(q) > float64(decoded.TotalCount()) {
+			break
+		}
+		all = append(all, Num(at(decoded, float64(q))))
+	}
+	return all
+}
+
+func at(h *hdr.Histogram, quantile float64) float64 {
+	if quantile <= 1 {
+		return float64(h.Min()) / 1e6
+	}
+	return float64(h.ValueAtPercentile(100*(1-1/quantile))) / 1e6
+}
+
+func summary(h result.Histogram, quantiles []Num) []Num {
+	all := make([]Num, 0, len(quantiles))
+	for _, q := range quantiles {
+		v := math.NaN()
+		for _, known := range []struct{ at, v float64 }{{1, h.Min}, {2, h.P50}, {10, h.P90}, {20, h.P95}, {100, h.P99}, {1000, h.P999}} {
+			if math.Abs(float64(q)/known.at-1) < 0.01 {
+				v = known.v
+			}
+		}
+		if q > 1001 {
+			break
+		}
+		all = append(all, Num(v))
+	}
+	return all
+}

@@ -1,0 +1,159 @@
+package html
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"rpclab/internal/report"
+	"rpclab/internal/result"
+)
+
+// Schema names the form of a [View]; the charts refuse another one.
+const Schema = "rpclab.view/v1"
+
+// View is what the charts draw of a run: the numbers of its document, without the encoded
+// histograms. Times are in milliseconds, rates in calls a second.
+type View struct {
+	Schema     string   `json:"schema"`
+	Experiment string   `json:"experiment"`
+	Baseline   string   `json:"baseline"`
+	Arms       []string `json:"arms"` // each once, in the order of the document
+	Cells      []Cell   `json:"cells"`
+	// Quantiles are where Series.Curve has its values, as 1/(1-p): 1 the least, 2 the
+	// median, 100 p99.
+	Quantiles []Num    `json:"quantiles"`
+	Series    []Series `json:"series"`
+	Effects   []Effect `json:"effects"`
+}
+
+// Cell is a point of the sweep.
+type Cell struct {
+	Name string `json:"name"` // "" without a sweep
+	// X is its value where exactly one field varies, and is a number.
+	X *Num `json:"x,omitempty"`
+}
+
+// Series is one arm in one cell, both by their place in the View.
+type Series struct {
+	Arm      int       `json:"arm"`
+	Cell     int       `json:"cell"`
+	Limited  bool      `json:"limited,omitempty"` // by the generator
+	P50      Num       `json:"p50"`
+	P99      Num       `json:"p99"`
+	Rate     Num       `json:"rate"`
+	Elapsed  Num       `json:"elapsed"`
+	Curve    *Curve    `json:"curve,omitempty"`
+	Backends []Bar     `json:"backends,omitempty"`
+	Cost     []Cost    `json:"cost,omitempty"`
+	Course   *Course   `json:"course,omitempty"`
+	Capacity *Capacity `json:"capacity,omitempty"`
+	// Published is the study's elapsed time for it.
+	Published Num `json:"published,omitempty"`
+}
+
+// Bar is the calls that one backend answered.
+type Bar struct {
+	Backend string `json:"backend"`
+	Calls   uint64 `json:"calls"`
+}
+
+// Cost is what one party used.
+type Cost struct {
+	Party string `json:"party"`
+	CPU   Num    `json:"cpu"` // µs per call
+	MB    Num    `json:"mb"`  // peak
+}
+
+// Capacity is the rate that a search found, with the range of its rounds.
+type Capacity struct {
+	Rate Num `json:"rate"`
+	Low  Num `json:"low"`
+	High Num `json:"high"`
+}
+
+// Effect is what an event led to in an arm: failed calls, and ms until clients were told,
+// until the first call to a new backend and until the balance was restored; null: not seen.
+type Effect struct {
+	Arm    int    `json:"arm"`
+	Cell   int    `json:"cell"`
+	Place  int    `json:"place"` // of the event in its trial
+	What   string `json:"what"`
+	At     Num    `json:"at"` // seconds
+	Failed uint64 `json:"failed"`
+	Told   Num    `json:"told"`
+	First  Num    `json:"first"`
+	Even   Num    `json:"even"`
+}
+
+// Num is a number of which four digits are kept; one that is none becomes null.
+type Num float64
+
+// MarshalJSON writes four significant digits.
+func (n Num) MarshalJSON() ([]byte, error) {
+	v := float64(n)
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return []byte("null"), nil
+	}
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 3, 64), 64)
+	if err != nil {
+		return nil, err
+	}
+	return strconv.AppendFloat(nil, rounded, 'f', -1, 64), nil
+}
+
+// ViewOf is what there is to draw of a run, that may still go on.
+func ViewOf(d result.Document) View {
+	cells := report.Cells(d)
+	v := View{Schema: Schema, Experiment: report.Clean(d.Experiment), Baseline: report.Clean(d.Baseline),
+		Arms: []string{}, Cells: []Cell{}, Series: []Series{}, Effects: []Effect{}, Quantiles: quantiles(len(d.Arms))}
+	place := map[string]int{}
+	for i, cell := range cells {
+		place[cell.Key()] = i
+		v.Cells = append(v.Cells, Cell{Name: report.CellName(cell), X: only(cell)})
+	}
+	courses := map[string]map[string]result.Trial{}
+	for _, cell := range cells {
+		courses[cell.Key()] = report.Drawn(d, cell)
+	}
+	for _, arm := range d.Arms {
+		name := report.Clean(arm.Name)
+		if !slices.Contains(v.Arms, name) {
+			v.Arms = append(v.Arms, name)
+		}
+		s := series(arm, v.Quantiles)
+		s.Arm, s.Cell = slices.Index(v.Arms, name), place[arm.Cell.Key()]
+		if trial, ok := courses[arm.Cell.Key()][arm.Name]; ok {
+			s.Course = course(trial)
+		}
+		if figure, ok := report.PublishedFor(d, arm); ok {
+			s.Published = Num(figure.ElapsedMS)
+		}
+		v.Series = append(v.Series, s)
+	}
+	for i, cell := range cells {
+		for _, e := range report.Effects(d, cell) {
+			v.Effects = append(v.Effects, Effect{Arm: slices.Index(v.Arms, report.Clean(e.Arm)), Cell: i, Place: e.Place, What: e.What, At: Num(e.At),
+				Failed: e.Failed, Told: Num(e.Told), First: Num(e.FirstCall), Even: Num(e.Even)})
+		}
+	}
+	return v
+}
+
+// only is the value of the one field of a cell, nil where there is no one number.
+func only(c result.Cell) *Num {
+	if len(c) != 1 {
+		return nil
+	}
+	for _, v := range c {
+		switch v := v.(type) {
+		case float64:
+			n := Num(v)
+			return &n
+		case int:
+			n := Num(v)
+			return &n
+		}
+	}
+	return nil
+}

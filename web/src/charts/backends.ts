@@ -1,0 +1,40 @@
+import * as Plot from "@observablehq/plot";
+import { percent, tick } from "../format";
+import { here, type Series, type View } from "../view";
+import type { Chart } from "./chart";
+import { multiple } from "./multiples";
+import { plot } from "./style";
+
+const shown = (view: View, cell: number): Series[] => here(view, cell).filter((s) => (s.backends?.length ?? 0) > 1);
+
+const total = (s: Series) => (s.backends ?? []).reduce((sum, b) => sum + b.calls, 0);
+
+export const backends: Chart = {
+  title: "Calls per backend",
+  note: () => "The share of the calls that each backend answered, all rounds together. The dashed line is a fair share.",
+  draw(view, cell, width) {
+    const all = shown(view, cell);
+    const most = Math.max(...all.flatMap((s) => s.backends!.map((b) => b.calls / Math.max(total(s), 1))));
+    return multiple(all, width, 190, (s, w) => {
+      const sum = Math.max(total(s), 1);
+      const bars = s.backends!.map((b, i) => ({ n: i + 1, name: b.backend, share: b.calls / sum, calls: b.calls }));
+      return {
+        title: view.arms[s.arm],
+        plots: [plot(`Calls per backend of ${view.arms[s.arm]}`, {
+          width: w, height: 110, marginLeft: 40, marginRight: 4, marginTop: 10, marginBottom: 22,
+          x: { type: "band", label: null, padding: 0.25, tickSize: 0, ticks: bars.length > 12 ? [] : undefined },
+          y: { domain: [0, most], ticks: 3, tickFormat: (v: number) => `${Math.round(100 * v)} %`, label: null, tickSize: 0 },
+          marks: [
+            Plot.barY(bars, { x: "n", y: "share", fill: "var(--accent)", title: (b: (typeof bars)[0]) => `${b.name}: ${tick(b.calls)} calls, ${percent(b.share)}` }),
+            Plot.ruleY([1 / bars.length], { stroke: "var(--ink)", strokeDasharray: "3 3", strokeWidth: 1 }),
+            Plot.ruleY([0], { stroke: "var(--line-strong)" }),
+          ],
+        })],
+      };
+    });
+  },
+  table: (view, cell) => ({
+    columns: [{ name: "arm" }, { name: "backend" }, { name: "calls", number: true }, { name: "share", number: true }],
+    rows: shown(view, cell).flatMap((s) => s.backends!.map((b) => [view.arms[s.arm], b.backend, b.calls.toLocaleString("en"), percent(b.calls / Math.max(total(s), 1))])),
+  }),
+};

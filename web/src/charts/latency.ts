@@ -1,0 +1,63 @@
+import * as Plot from "@observablehq/plot";
+import { short, tick } from "../format";
+import { here, type Series, type View } from "../view";
+import type { Chart } from "./chart";
+import { grid, look, plot } from "./style";
+
+const NAMES: [number, string][] = [[2, "p50"], [10, "p90"], [100, "p99"], [1000, "p99.9"], [10_000, "p99.99"], [100_000, "p99.999"]];
+
+interface Point { q: number; ms: number; low: number; high: number }
+
+function points(view: View, s: Series): Point[] {
+  const c = s.curve;
+  if (!c) return [];
+  const all = c.ms.map((ms, i) => ({ q: view.quantiles[i], ms, low: c.low?.[i] ?? ms, high: c.high?.[i] ?? ms }));
+  return all.filter((p): p is Point => p.ms !== null && p.ms > 0);
+}
+
+const near = (q: number, at: number) => Math.abs(q / at - 1) < 0.01;
+
+export const latency: Chart = {
+  title: "Latency by percentile",
+  legend: true,
+  note: (view, cell) =>
+    "From the moment a call was due. Each step to the right looks ten times further into the tail." +
+    (here(view, cell).some((s) => s.curve?.low) ? " The bands are the range of single rounds." : ""),
+  draw(view, cell, width) {
+    const all = here(view, cell).map((s) => ({ s, points: points(view, s) })).filter((a) => a.points.length > 0);
+    if (all.length === 0) return [];
+    const values = all.flatMap((a) => a.points.flatMap((p) => [p.low, p.high])).filter((v) => v > 0);
+    const far = Math.max(...all.map((a) => a.points[a.points.length - 1].q));
+    const log = Math.max(...values) / Math.min(...values) > 8;
+    const marks: Plot.Markish[] = [];
+    for (const { s, points } of all) {
+      const of = look(view.arms, view.baseline, s.arm);
+      const name = `arm arm-${s.arm}`;
+      if (s.curve?.low) marks.push(Plot.areaY(points, { x: "q", y1: "low", y2: "high", fill: of.color, fillOpacity: 0.1, className: `${name} band` }));
+      marks.push(Plot.line(points, { x: "q", y: "ms", stroke: of.color, strokeWidth: of.width, strokeDasharray: of.dash, strokeLinejoin: "round", className: name }));
+      const named = points.filter((p) => NAMES.some(([at]) => near(p.q, at)));
+      marks.push(Plot.dot(named, {
+        x: "q", y: "ms", symbol: of.symbol, fill: of.color, stroke: "var(--paper)", strokeWidth: 1, r: 4, className: name,
+        title: (p: Point) => `${view.arms[s.arm]}, ${NAMES.find(([at]) => near(p.q, at))?.[1]}: ${short(p.ms)} ms`,
+      }));
+    }
+    return [plot("Latency by percentile, one line for each arm; the table below has the numbers", {
+      width, height: Math.max(260, Math.min(420, width * 0.5)), marginLeft: 48, marginRight: 16, marginTop: 24,
+      x: { type: "log", domain: [1, Math.max(far, 10)], ticks: NAMES.map(([q]) => q).filter((q) => q <= far * 1.01), tickFormat: (q: number) => NAMES.find(([at]) => at === q)?.[1] ?? "", label: null },
+      y: { type: log ? "log" : "linear", zero: !log, nice: true, label: "ms", tickFormat: tick, ticks: 6 },
+      marks: [Plot.gridY({ ...grid, ticks: 6 }), Plot.gridX({ ...grid, ticks: NAMES.map(([q]) => q).filter((q) => q <= far * 1.01) }), ...marks],
+    })];
+  },
+  table(view, cell) {
+    const all = here(view, cell).map((s) => ({ s, points: points(view, s) }));
+    const far = Math.max(...all.flatMap((a) => a.points.map((p) => p.q)));
+    const named = NAMES.filter(([q]) => q <= far * 1.01);
+    return {
+      columns: [{ name: "arm" }, ...named.map(([, name]) => ({ name: `${name} ms`, number: true })), ...named.map(([, name]) => ({ name: `${name} by round`, number: true }))],
+      rows: all.map(({ s, points }) => {
+        const at = named.map(([q]) => points.find((p) => near(p.q, q)));
+        return [view.arms[s.arm], ...at.map((p) => (p ? short(p.ms) : "–")), ...at.map((p) => (p && s.curve?.low ? `${short(p.low)}–${short(p.high)}` : "–"))];
+      }),
+    };
+  },
+};

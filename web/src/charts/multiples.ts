@@ -1,0 +1,25 @@
+// Small multiples: the same chart once for each, side by side.
+
+export interface Multiple {
+  title: string;
+  plots: Node[];
+}
+
+export function multiple<T>(all: T[], width: number, least: number, draw: (item: T, width: number) => Multiple): Node[] {
+  const gap = 24;
+  const columns = Math.max(1, Math.min(all.length, Math.floor((width + gap) / (least + gap))));
+  const each = Math.floor((width - gap * (columns - 1)) / columns);
+  const box = document.createElement("div");
+  box.className = "multiples";
+  box.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
+  for (const item of all) {
+    const { title, plots } = draw(item, each);
+    const one = document.createElement("div");
+    const name = document.createElement("p");
+    name.className = "name";
+    name.textContent = title;
+    one.append(name, ...plots);
+    box.append(one);
+  }
+  return all.length > 0 ? [box] : [];
+}

@@ -1,0 +1,21 @@
+// Numbers as the texts of the report have them.
+
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+
+// short has as many digits as a reader can use.
+export function short(v: number): string {
+  if (v === 0) return "0";
+  const size = Math.abs(v);
+  if (size >= 999.5) return whole.format(v);
+  if (size >= 99.5) return v.toFixed(0);
+  if (size >= 9.95) return v.toFixed(1);
+  return v.toPrecision(size < 0.01 ? 1 : size < 1 ? 2 : 3);
+}
+
+// tick is a label of an axis: 0.5, 20, 1,500, 20k.
+export function tick(v: number): string {
+  if (Math.abs(v) >= 10_000) return `${+(v / 1000).toPrecision(3)}k`;
+  return Math.abs(v) >= 1000 ? whole.format(v) : `${+v.toPrecision(3)}`;
+}
+
+export const percent = (share: number): string => `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
