@@ -65,7 +65,7 @@ func TestWrongDocuments(t *testing.T) {
 		"a channel for users whom there are not": {strings.Replace(head, "a: {}", "a: {caller: {channel: per-user}}", 1),
 			[]string{"x.yaml:4:30: a channel per user needs users, whom a closed load has: set load.closed, or caller.channel to shared or per-call"}},
 		"a channel for users by a caller that keeps none": {strings.Replace(head, "a: {}", "a: {server: {model: tcp}, workload: {increase: true}, route: direct, caller: {kind: tcp, channel: per-user}, load: {closed: {users: 2, calls: 3}}}", 1),
-			[]string{"x.yaml:4:: the caller tcp keeps no channel for each user: take the caller grpc-go"}},
+			[]string{"x.yaml:4:106: the caller tcp keeps no channel for each user: take the caller grpc-go"}},
 		"a stream for each call": {strings.Replace(head, "a: {}", "a: {caller: {stream: {}, channel: per-call}}", 1),
 			[]string{"x.yaml:4:29: streams stay open, and a channel per call does not: set caller.channel to shared, or to a pool"}},
 		"a stream that hedges": {strings.Replace(head, "a: {}", "a: {caller: {stream: {}, hedge: {}}}", 1), []string{"x.yaml:4:40: messages of streams are not hedged: leave out hedge or stream"}},

@@ -143,7 +143,7 @@ func (a assignment) work(ctx context.Context, orders <-chan string, say func(any
 // target is what the caller dials.
 func (a assignment) target(ctx context.Context, told route.Told) (caller.Target, error) {
 	if a.Gateway != "" {
-		return caller.Target{URI: "http://" + a.Gateway, Close: func() {}}, nil
+		return caller.Target{URI: "passthrough:///" + a.Gateway, Close: func() {}}, nil
 	}
 	way, err := route.Lookup(a.Route)
 	if err != nil {
