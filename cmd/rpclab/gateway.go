@@ -33,6 +33,7 @@ type gatewayFlags struct {
 	route             string
 	service, settings string // JSON
 	model, mode       string
+	channel           string
 	seed              uint64
 	supervised, open  bool
 }
@@ -70,6 +71,7 @@ func gatewayCommand() *cobra.Command {
 	flags.StringVar(&f.service, "service", "", "where the service of --route is published, in `JSON`: name, namespace, port, host, dns, api, vip, via")
 	flags.StringVar(&f.settings, "settings", "{}", "of the route, in `JSON`")
 	flags.StringVar(&f.model, "model", gateway.Threads, "one-thread: one request at a time; threads: as many as come; async: the same, each over a channel of its own")
+	flags.StringVar(&f.channel, "channel", "", "shared by all requests, or per-request (default: per-request of async, else shared)")
 	flags.StringVar(&f.mode, "mode", "", "`label` of grpc_requests_total (default: the route)")
 	flags.Uint64Var(&f.seed, "seed", 0, "of the numbers of /fibonacci/random (default: drawn)")
 	flags.BoolVar(&f.supervised, "supervised", false, "end when standard input does, and listen anywhere: who started it sees to who may call")
@@ -82,10 +84,13 @@ func runGateway(c *cobra.Command, f gatewayFlags) error {
 	if !slices.Contains(gateway.Models, f.model) {
 		return usage{fmt.Errorf("--model %s: there is no such model%s", f.model, nearest.Suggest(f.model, gateway.Models))}
 	}
+	if ways := []string{"", caller.Shared, gateway.PerRequest}; !slices.Contains(ways, f.channel) {
+		return usage{fmt.Errorf("--channel %s: there is no such way%s", f.channel, nearest.Suggest(f.channel, ways[1:]))}
+	}
 	if _, err := process.MaxFiles(); err != nil {
 		return err
 	}
-	options := gateway.Options{Model: f.model, Mode: f.mode, Seed: f.seed}
+	options := gateway.Options{Model: f.model, Channel: f.channel, Mode: f.mode, Seed: f.seed}
 	var err error
 	if options.Token, err = f.token(); err != nil {
 		return usage{err}

@@ -14,10 +14,13 @@ import (
 	"rpclab/internal/workload"
 )
 
-// Target is what to dial, as a route yields it. URI, ServiceConfig and Env serve a
-// client in any language; Dial and Resolvers are for Go callers.
+// Target is what to dial, as a route yields it. ServiceConfig and Env serve a client in
+// any language, Foreign all but our own; Dial and Resolvers are for Go callers.
 type Target struct {
 	URI string
+	// Foreign is what a client in another language dials in its place, which has neither Dial
+	// nor Resolvers: host:port, or a URI of every gRPC; empty: it cannot take this way.
+	Foreign string
 	// ServiceConfig is gRPC's JSON service config; empty: the client's default.
 	ServiceConfig string
 	// Env is NAME=value of the client's process, such as where its control plane is.

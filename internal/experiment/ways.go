@@ -5,6 +5,8 @@ import "time"
 // Gateway is the HTTP interface of study 1: every request makes calls.
 type Gateway struct {
 	Model      string `yaml:"model" doc:"one-thread: one request at a time; threads: as many as come; async: as many as come, each over a channel of its own, as published" enum:"one-thread,threads,async" default:"threads"`
+	Channel    string `yaml:"channel" doc:"shared: one for all requests; per-request: each opens its own (default: per-request of async, else shared)" enum:"shared,per-request"`
+	Language   string `yaml:"language" doc:"what it is written in" enum:"go,python" default:"go"`
 	Iterations int    `yaml:"iterations" doc:"calls that a request makes, one after the other" min:"1" max:"10000" default:"100"`
 }
 

@@ -3,6 +3,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,18 @@ const (
 	Async     = "async"      // as many as come, each over a channel of its own, as published
 )
 
+// PerRequest is a channel for each request.
+const PerRequest = "per-request"
+
+// ChannelOf is how requests to a gateway of a model have their channels unless told
+// otherwise: as the study did.
+func ChannelOf(model string) string {
+	if model == Async {
+		return PerRequest
+	}
+	return caller.Shared
+}
+
 // Models are all models.
 var Models = []string{OneThread, Threads, Async}
 
@@ -45,6 +58,9 @@ const (
 type Options struct {
 	Target caller.Target // of the calls of study 1; it stays the caller's to close
 	Model  string        // one of [Models]
+	// Channel is shared by all requests, or opened by each: caller.Shared or [PerRequest];
+	// empty: as the model has it.
+	Channel string
 	Mode   string        // the label of grpc_requests_total: headless
 	// Open opens another route, for the calls of study 2: clusterip, kuberesolver.
 	Open func(route string) (caller.Target, error)
@@ -83,15 +99,19 @@ func New(o Options) (*Gateway, error) {
 	switch o.Model {
 	case OneThread:
 		g.turn = make(chan struct{}, 1)
-	case Threads:
-	case Async:
-		return g, nil
+	case Threads, Async:
 	default:
 		return nil, fmt.Errorf("model %q is none of %v", o.Model, Models)
 	}
-	var err error
-	g.shared, err = g.dial(o.Target)
-	return g, err
+	switch cmp.Or(o.Channel, ChannelOf(o.Model)) {
+	case PerRequest:
+		return g, nil
+	case caller.Shared:
+		var err error
+		g.shared, err = g.dial(o.Target)
+		return g, err
+	}
+	return nil, fmt.Errorf("channel %q is neither %s nor %s", o.Channel, caller.Shared, PerRequest)
 }
 
 // Close ends the channels. Requests under way fail.

@@ -43,8 +43,11 @@ type standing interface {
 func (l *lab) standOrder(t experiment.Trial, s cluster.Service, callers int) standOrder {
 	o := standOrder{Route: t.Config.Route, Service: s, Settings: settingsOf(t.Config), Callers: callers}
 	if g := t.Config.Gateway; g != nil {
-		o.Callers = 1                                                                                                 // which it is
-		o.Gateway = &standGateway{Model: g.Model, Seed: seed(l.plan.Seed, "numbers of round "+strconv.Itoa(t.Round))} // the same for all arms
+		o.Callers = 1 // which it is
+		o.Gateway = &standGateway{
+			Model: g.Model, Channel: g.Channel, Command: l.commands[g.Language],
+			Seed: seed(l.plan.Seed, "numbers of round "+strconv.Itoa(t.Round)), // the same for all arms
+		}
 	}
 	return o
 }

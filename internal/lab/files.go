@@ -50,7 +50,7 @@ func filesOf(c experiment.Config, events []experiment.Event) (need int, why stri
 	case c.Gateway != nil: // makes the calls of a request one by one
 		requests = d.Calls
 		d.Calls = min(d.Calls, gateway.MostAtOnce)
-		if c.Gateway.Model == gateway.Async {
+		if channelOf(c) == gateway.PerRequest {
 			d.Channels = d.Calls
 		}
 	case c.Caller.Channel.Mode == caller.PerCall:

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"rpclab/internal/experiment"
+	"rpclab/internal/gateway"
 	"rpclab/internal/result"
 	"rpclab/internal/route"
 )
@@ -63,11 +64,8 @@ func policyOf(c experiment.Config) string {
 
 // channelOf is how calls share channels: those of the gateway, where one makes them.
 func channelOf(c experiment.Config) string {
-	switch {
-	case c.Gateway == nil:
+	if c.Gateway == nil {
 		return c.Caller.Channel.String()
-	case c.Gateway.Model == "async":
-		return "per-request"
 	}
-	return "shared"
+	return cmp.Or(c.Gateway.Channel, gateway.ChannelOf(c.Gateway.Model))
 }

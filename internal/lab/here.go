@@ -26,8 +26,10 @@ type standOrder struct {
 }
 
 type standGateway struct {
-	Model string `json:"model"`
-	Seed  uint64 `json:"seed"` // of the numbers that it draws
+	Model   string   `json:"model"`
+	Channel string   `json:"channel,omitempty"`
+	Seed    uint64   `json:"seed"`              // of the numbers that it draws
+	Command []string `json:"command,omitempty"` // as [gateway.Place] has it
 }
 
 // here is what stands as children of this process.
@@ -51,7 +53,8 @@ func (o standOrder) up(ctx context.Context, self []string) (h here, err error) {
 		return h, err
 	}
 	place := gateway.Place{
-		Self: self, Route: o.Route, Service: h.Service(0), Settings: o.Settings, Model: o.Gateway.Model, Seed: o.Gateway.Seed,
+		Self: self, Route: o.Route, Service: h.Service(0), Settings: o.Settings,
+		Model: o.Gateway.Model, Channel: o.Gateway.Channel, Seed: o.Gateway.Seed, Command: o.Gateway.Command,
 	}
 	if o.IP != "" {
 		place.Listen = net.JoinHostPort(o.IP, "0")

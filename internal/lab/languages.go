@@ -65,12 +65,18 @@ func (l *lab) buildLanguage(ctx context.Context, t experiment.Trial, name string
 
 // languagesOf are those, other than our own, that a trial's programs are written in.
 func languagesOf(c experiment.Config) (names []string) {
-	if c.Server.Language != language.Go {
-		names = append(names, c.Server.Language)
+	of := []string{c.Server.Language}
+	if c.Gateway != nil {
+		of = append(of, c.Gateway.Language)
 	}
 	library, _ := lookupCaller(c.Caller.Kind) // a name that was checked
-	if f, ok := library.(foreign.Caller); ok && !slices.Contains(names, f.Language) {
-		names = append(names, f.Language)
+	if f, ok := library.(foreign.Caller); ok {
+		of = append(of, f.Language)
+	}
+	for _, name := range of {
+		if name != language.Go && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
 	}
 	return names
 }

@@ -33,18 +33,26 @@ func openClusterIP(ctx context.Context, s cluster.Service, o settings.Settings, 
 		table.Close()
 		return caller.Target{}, err
 	}
-	return caller.Target{
+	target := caller.Target{
 		URI:           fmt.Sprintf("passthrough:///%s:%d", s.Host, s.Port),
 		ServiceConfig: config,
 		Dial:          dialRandom(table),
 		Close:         table.Close,
-	}, nil
+	}
+	state, _ := table.Now()
+	if one, ok := state.Usable.Random(); ok {
+		// A client that cannot be given a dialer gets the endpoint of its first connection. That
+		// is what the virtual IP would give it as long as one is open, for gRPC's core has all
+		// channels of a process that go to one address share a connection.
+		target.Foreign = one.Addr.String()
+	}
+	return target, nil
 }
 
 // openAddress goes to one address (host:port), of which the client learns nothing more.
 func openAddress(o settings.Settings, address string) (caller.Target, error) {
 	config, err := o.ServiceConfig("")
-	return caller.Target{URI: "passthrough:///" + address, ServiceConfig: config, Close: func() {}}, err
+	return caller.Target{URI: "passthrough:///" + address, Foreign: address, ServiceConfig: config, Close: func() {}}, err
 }
 
 // dialRandom connects to a uniformly random usable endpoint, whatever address is

@@ -32,8 +32,10 @@ func openHeadless(_ context.Context, s cluster.Service, o settings.Settings, tol
 		host += "."
 	}
 	config, err := o.ServiceConfig(settings.RoundRobin)
+	uri := fmt.Sprintf("dns://%s/%s:%d", s.DNS, host, s.Port)
 	return caller.Target{
-		URI:           fmt.Sprintf("dns://%s/%s:%d", s.DNS, host, s.Port),
+		URI:           uri,
+		Foreign:       uri,
 		ServiceConfig: config,
 		Resolvers:     []resolver.Builder{observe(builder, told)},
 		Close:         func() {},

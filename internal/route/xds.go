@@ -81,6 +81,7 @@ func openXDS(_ context.Context, s cluster.Service, _ settings.Settings, told Tol
 	watching.Go(func() { controlplane.Watch(ctx, channel, s.Name, told) })
 	return caller.Target{
 		URI:       "xds:///" + s.Name,
+		Foreign:   "xds:///" + s.Name,
 		Env:       []string{"GRPC_XDS_BOOTSTRAP_CONFIG=" + string(bootstrap)},
 		Resolvers: []resolver.Builder{builder},
 		Close: func() {

@@ -4,13 +4,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
-// TestBalancing: which backends a gateway's calls reach on every route of study 1, and
-// what each party spends on it.
+// TestBalancing: which backends a gateway's calls reach on every route of study 1, in Go and in
+// Python, and what each party spends on it.
 func TestBalancing(t *testing.T) {
 	d, s := document(t, "balancing", "--quick")
-	s.promptly(t)
+	s.within(t, 2*time.Minute) // as it starts servers in Python
 	for _, a := range d.Arms {
 		if len(a.Errors) != 0 || a.Dropped != 0 || a.Calls == 0 {
 			t.Errorf("%s: %d requests, errors %v (%v), %d dropped", a.Name, a.Calls, a.Errors, a.Samples, a.Dropped)
@@ -27,21 +28,21 @@ func TestBalancing(t *testing.T) {
 		}
 	}
 	const iterations = 30
-	for _, name := range []string{"clusterip", "clusterip-again", "clusterip-one-thread", "forwarder"} {
+	for _, name := range []string{"clusterip", "clusterip-again", "clusterip-one-thread", "forwarder", "python-clusterip", "python-clusterip-one-thread", "python-clusterip-async-shared"} {
 		a := arm(t, d, name)
 		if calls := counts(a.Backends); len(calls) != 3 || slices.Max(calls) != iterations*a.Calls {
 			t.Errorf("%s: %v; one of three backends should have every call", name, a.Backends)
 		}
 	}
-	for _, name := range []string{"headless", "endpointslice", "xds", "envoy", "haproxy", "nginx"} {
+	for _, name := range []string{"headless", "endpointslice", "xds", "envoy", "haproxy", "nginx", "python-headless", "python-headless-one-thread", "python-envoy", "python-headless-async-shared"} {
 		a := arm(t, d, name)
 		calls, even := counts(a.Backends), float64(iterations*a.Calls)/3
 		if len(calls) != 3 || float64(slices.Max(calls)) > even*1.05 || float64(slices.Min(calls)) < even*0.95 {
 			t.Errorf("%s: %v is not even to within 5 %%", name, a.Backends)
 		}
 	}
-	if len(d.Published) != 15 {
-		t.Errorf("%d figures of the study stand beside ours, want 15", len(d.Published))
+	if len(d.Published) != 30 {
+		t.Errorf("%d figures of the study stand beside ours, want 15 in either language", len(d.Published))
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"rpclab/internal/caller"
@@ -77,7 +76,7 @@ func (c Caller) Open(j caller.Job, target caller.Target) (caller.Session, error)
 		return nil, err
 	}
 	switch {
-	case target.Dial != nil || len(target.Resolvers) > 0:
+	case target.Dial != nil || target.Foreign == "":
 		return nil, fmt.Errorf("only clients in Go take this route to %s: a caller in %s takes direct, forwarder, or a proxy", target.URI, c.Language)
 	case j.Channels.Mode == caller.Pool:
 		return nil, fmt.Errorf("callers in %s have no pool of channels: take shared, or per-call", c.Language)
@@ -116,7 +115,7 @@ func (c Caller) Open(j caller.Job, target caller.Target) (caller.Session, error)
 		}
 		s.pingPong = !j.Stream.Pipelined
 	}
-	address := strings.TrimPrefix(target.URI, "passthrough:///")
+	address := target.Foreign
 	if c.REST {
 		address = "http://" + address
 	}

@@ -1,10 +1,15 @@
 import sys
 
-if sys.argv[1:2] == ["caller"]:
-    from rpclab_servers.caller import program
+match sys.argv[1:2]:
+    case ["caller"]:
+        from rpclab_servers.caller import program
 
-    sys.exit(program.main())
+        sys.exit(program.main())
+    case ["gateway"]:
+        from rpclab_servers.gateway import program
 
-from rpclab_servers import server
+        program.main(sys.argv[2:])
+    case _:
+        from rpclab_servers import server
 
-server.main()
+        server.main()

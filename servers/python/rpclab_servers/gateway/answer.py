@@ -1,0 +1,74 @@
+"""What a request is told."""
+
+from urllib.parse import urlencode
+
+import grpc
+import msgspec
+
+BACKENDS = "Rpclab-Backends"  # the header that counts calls by backend
+
+JSON, TEXT = "application/json", "text/plain; charset=utf-8"
+
+# The HTTP status that is nearest to a code of gRPC; others are 502.
+STATUS = {
+    "INVALID_ARGUMENT": 400,
+    "OUT_OF_RANGE": 400,
+    "DEADLINE_EXCEEDED": 504,
+    "UNAVAILABLE": 503,
+    "RESOURCE_EXHAUSTED": 503,
+}
+
+
+class Failure(Exception):
+    """An error as a request is told of it."""
+
+    def __init__(self, status: int, code: str, message: str):
+        super().__init__(message)
+        self.status, self.code, self.message = status, code, message
+
+    @classmethod
+    def of(cls, e: grpc.RpcError) -> "Failure":
+        code = e.code().name
+        return cls(STATUS.get(code, 502), code, f"{code}: {e.details()}")
+
+
+class Answer:
+    """Status, type, body and headers."""
+
+    def __init__(self, status: int, media: str, body: bytes, backends: dict[str, int] | None = None):
+        self.status, self.body = status, body
+        self.headers = {"Content-Type": media}
+        if backends is not None:
+            self.headers[BACKENDS] = urlencode(sorted(backends.items()))
+
+
+def words(text: str) -> Answer:
+    return Answer(200, TEXT, text.encode())
+
+
+def failed(e: Failure) -> Answer:
+    return Answer(e.status, JSON, msgspec.json.encode({"error": e.message, "code": e.code}))
+
+
+class Made:
+    """The calls of a request that were answered so far."""
+
+    def __init__(self, output: bool, single: bool):
+        self.output, self.single = output, single
+        self.calls: list[dict] = []
+        self.backends: dict[str, int] = {}
+
+    def add(self, server: str, value: str, n: int | None) -> None:
+        self.backends[server] = self.backends.get(server, 0) + 1
+        if self.output:
+            of = {} if n is None else {"n": n}
+            self.calls.append({"server_name": server, **of, "value": value})
+
+    def answer(self) -> Answer:
+        if self.single:
+            return Answer(200, JSON, msgspec.json.encode(self.calls[0]), self.backends)
+        if self.output:
+            return Answer(200, JSON, msgspec.json.encode({"calls": self.calls}), self.backends)
+        each = ", ".join(f"{server} {n}" for server, n in sorted(self.backends.items()))
+        text = f"calls answered: {sum(self.backends.values())} ({each})\n"
+        return Answer(200, TEXT, text.encode(), self.backends)

@@ -1,0 +1,98 @@
+"""A request's parameters, within bounds."""
+
+import difflib
+from collections.abc import Callable
+from urllib.parse import parse_qsl
+
+from rpclab_servers.gateway.answer import Failure
+from rpclab_servers.workloads import LARGEST_FIBONACCI
+
+MOST_ITERATIONS = 10_000  # calls of a request; study 1 made as many
+MOST_OUTPUT = 32 << 20  # bytes of values in an answer
+
+TRUTHS = {"true": True, "1": True, "t": True, "false": False, "0": False, "f": False}
+
+
+class Query:
+    """Reads parameters; what is wrong raises, what nobody asks for too."""
+
+    def __init__(self, text: str):
+        try:
+            pairs = parse_qsl(text, keep_blank_values=True, errors="strict")
+        except ValueError as e:
+            raise refused(f"the query {text!r} cannot be read: {e}") from e
+        if unescaped(text):
+            raise refused(f"the query {text!r} cannot be read: a % that two hexadecimal digits follow")
+        self.values: dict[str, list[str]] = {}
+        for name, value in pairs:
+            self.values.setdefault(name, []).append(value)
+        self.known: set[str] = set()
+
+    def text(self, name: str) -> str | None:
+        self.known.add(name)
+        given = self.values.get(name, [])
+        if len(given) > 1:
+            raise refused(f"{name} is given {len(given)} times")
+        return given[0] if given else None
+
+    def number(self, name: str, fallback: int | None, least: int, most: int) -> int:
+        text = self.text(name)
+        if text is None:
+            if fallback is None:
+                raise refused(f"{name} is missing: a number from {least} to {most}")
+            return fallback
+        n = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else -1
+        if not least <= n <= most:
+            raise refused(f"{name}={text}: it has to be a number from {least} to {most}")
+        return n
+
+    def iterations(self) -> int:
+        """It has two names, and the study used both."""
+        if "iterations" in self.values and "iteration" in self.values:
+            raise refused("iterations and iteration are the same: give one of them")
+        other = self.number("iteration", 1, 1, MOST_ITERATIONS)
+        return self.number("iterations", other, 1, MOST_ITERATIONS)
+
+    def truth(self, name: str) -> bool:
+        text = self.text(name) or "false"
+        if text.lower() not in TRUTHS:
+            raise refused(f"{name}={text}: it has to be true or false")
+        return TRUTHS[text.lower()]
+
+    def end(self) -> None:
+        """Refuse parameters that nobody asked for, once all others were."""
+        for name in sorted(self.values):
+            if name not in self.known:
+                near = difflib.get_close_matches(name, self.known, 1)
+                hint = f'; did you mean "{near[0]}"?' if near else ""
+                raise refused(f"there is no parameter {name}{hint}")
+
+
+def refused(why: str) -> Failure:
+    return Failure(400, "INVALID_ARGUMENT", why)
+
+
+def unescaped(text: str) -> bool:
+    """Whether a % escapes nothing, which Python takes for itself."""
+    parts = text.split("%")[1:]
+    return any(len(p) < 2 or not all(c in "0123456789abcdefABCDEF" for c in p[:2]) for p in parts)
+
+
+def numbers_of(query: Query, draw: Callable[[int, int], int]) -> tuple[int, bool, Callable[[], int]]:
+    """The parameters of /fibonacci/random: iterations, output, and what draws a number."""
+    iterations, output = query.iterations(), query.truth("output")
+    first = query.number("fibo_start", 800, 0, LARGEST_FIBONACCI)
+    last = query.number("fibo_end", 1000, 0, LARGEST_FIBONACCI)
+    if first > last:
+        raise refused(
+            f"fibo_start is {first} and fibo_end {last}: the first must not be more than the last"
+            " (without them, they are 800 and 1000)"
+        )
+    digits = iterations * (last // 4 + 1)  # a number has 0.209 digits for each n
+    if output and digits > MOST_OUTPUT:
+        raise refused(
+            f"output=true would be as much as {digits >> 20} MiB: the most is {MOST_OUTPUT >> 20};"
+            " ask for fewer iterations, or a smaller fibo_end"
+        )
+    query.end()
+    return iterations, output, lambda: draw(first, last)
