@@ -61,7 +61,7 @@ type Options struct {
 	// Channel is shared by all requests, or opened by each: caller.Shared or [PerRequest];
 	// empty: as the model has it.
 	Channel string
-	Mode   string        // the label of grpc_requests_total: headless
+	Mode    string // the label of grpc_requests_total: headless
 	// Open opens another route, for the calls of study 2: clusterip, kuberesolver.
 	Open func(route string) (caller.Target, error)
 	// Token is what requests have to bear; empty: anything goes.
