@@ -13,13 +13,14 @@ import (
 
 	"rpclab/internal/nearest"
 	"rpclab/internal/process"
+	"rpclab/internal/security"
 	"rpclab/internal/workload"
 )
 
 func serverCommand() *cobra.Command {
 	var server workload.Server
 	var listen, metrics string
-	var supervised bool
+	var supervised, secured bool
 	command := &cobra.Command{
 		Use:   "server",
 		Short: "Run one server under test",
@@ -53,11 +54,16 @@ SIGINT); then it drains.`,
 			}
 			server.Log = slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil))
 			if supervised {
+				var parties chan security.Party // nil: none is waited for
+				if secured {
+					parties = make(chan security.Party, 1)
+					server.Secure = parties
+				}
 				defer func() { server.Count(c.OutOrStdout()) }() // of all calls, now that they are answered
 				// A supervisor that is gone ends this process, which no look at the parent
 				// process could tell without a delay.
 				go func() {
-					server.Obey(c.InOrStdin(), c.OutOrStdout())
+					server.Obey(c.InOrStdin(), c.OutOrStdout(), parties)
 					os.Exit(exitLab)
 				}()
 			}
@@ -78,6 +84,8 @@ SIGINT); then it drains.`,
 	flags.DurationVar(&server.Drain, "drain", 0, "how long it still accepts calls once told to stop")
 	flags.BoolVar(&supervised, "supervised", false, "take orders on standard input, and end when it does")
 	_ = flags.MarkHidden("supervised")
+	flags.BoolVar(&secured, "secured", false, "supervised, wait for keys before it serves")
+	_ = flags.MarkHidden("secured")
 	return command
 }
 

@@ -45,6 +45,8 @@ type Job struct {
 	Compress bool          `json:"compress,omitempty"` // with gzip
 	// Iterations is how many calls one stands for that a gateway makes; 0: there is none.
 	Iterations int `json:"iterations,omitempty"`
+	// Calculations say how a calculator is called; nil: the workload is another.
+	Calculations *Calculations `json:"calculations,omitempty"`
 }
 
 // Hedge makes a call again that has no answer yet (gRFC A6). Retries are not here: a

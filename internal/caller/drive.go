@@ -41,19 +41,38 @@ func DriveMany(ctx context.Context, p pace.Pace, cue measure.Cue, late time.Dura
 	return drive(ctx, p, cue, late, many, nil)
 }
 
+// DriveAhead is [Drive] for users who go on when begin returns, with what waits for the answer
+// of the call: how many are under way is not the pace's but the callee's to say.
+func DriveAhead(ctx context.Context, p pace.Pace, cue measure.Cue, late time.Duration,
+	begin func(ctx context.Context, n uint64) (end func() (backend, code, message string))) (*measure.Recorder, time.Time) {
+	ahead := func(ctx context.Context, n uint64) func() measure.Call {
+		end := begin(ctx, n)
+		return func() (c measure.Call) {
+			c.Backend, c.Code, c.Message = end()
+			return c
+		}
+	}
+	return run(&driver{ctx: ctx, pace: p, ahead: ahead}, cue, late)
+}
+
 func drive(ctx context.Context, p pace.Pace, cue measure.Cue, late time.Duration, do func(context.Context, uint64) measure.Call, ended func(measure.Call)) (*measure.Recorder, time.Time) {
-	d := driver{ctx: ctx, pace: p, do: do, ended: ended, shards: measure.NewShards(2*runtime.GOMAXPROCS(0), late)}
+	return run(&driver{ctx: ctx, pace: p, do: do, ended: ended}, cue, late)
+}
+
+func run(d *driver, cue measure.Cue, late time.Duration) (*measure.Recorder, time.Time) {
+	d.shards = measure.NewShards(2*runtime.GOMAXPROCS(0), late)
 	before, errBefore := measure.CPU(os.Getpid())
 	d.start = cue.Start()
 	unwatch := cue.Watch(d.start, d.shards.Count)
 	defer unwatch()
 	switch {
 	case !d.sleepUntil(0):
-	case p.Open():
+	case d.pace.Open():
 		d.open()
 	default:
 		d.closed()
 	}
+	d.behind.Wait()
 	watched := unwatch()
 	after, errAfter := measure.CPU(os.Getpid())
 	merged := d.shards.Merged()
@@ -66,10 +85,12 @@ func drive(ctx context.Context, p pace.Pace, cue measure.Cue, late time.Duration
 type driver struct {
 	ctx    context.Context
 	pace   pace.Pace
-	do     func(context.Context, uint64) measure.Call // all but its times
+	do     func(context.Context, uint64) measure.Call              // all but its times
+	ahead  func(context.Context, uint64) (end func() measure.Call) // the same in two steps; nil: in one
 	ended  func(measure.Call)
 	shards *measure.Shards
 	start  time.Time
+	behind sync.WaitGroup // calls whose users have gone on
 }
 
 // open sends each call when it is due, whatever became of those before.
@@ -116,9 +137,21 @@ func (d *driver) closed() {
 	users.Wait()
 }
 
+// call makes a call and returns when its user may go on.
 func (d *driver) call(ctx context.Context, key, n uint64, due time.Duration) (done time.Duration) {
 	sent := time.Since(d.start)
-	call := d.do(ctx, n)
+	if d.ahead == nil {
+		return d.record(key, due, sent, d.do(ctx, n))
+	}
+	if !d.pace.Open() {
+		due = sent // a pause of a user who waits for nothing is at least so long, and nobody is late
+	}
+	end := d.ahead(ctx, n)
+	d.behind.Go(func() { d.record(key, due, sent, end()) })
+	return time.Since(d.start)
+}
+
+func (d *driver) record(key uint64, due, sent time.Duration, call measure.Call) (done time.Duration) {
 	done = time.Since(d.start)
 	call.Due, call.Sent, call.Done = due, sent, done
 	d.shards.Record(key, call)

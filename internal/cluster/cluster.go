@@ -5,6 +5,8 @@ package cluster
 import (
 	"context"
 	"time"
+
+	"rpclab/internal/security"
 )
 
 // Cluster runs servers, and who calls them. [rpclab/internal/cluster/local] runs them as
@@ -32,6 +34,8 @@ type Spec struct {
 	// CPUs and Memory (bytes) are what a backend may use; 0: all there is.
 	CPUs   float64
 	Memory uint64
+	// Secure is what the servers wait for on standard input before they serve; nil: nothing.
+	Secure *security.Party
 	// Mesh is the service mesh whose proxy stands before each backend: linkerd, istio;
 	// empty: none.
 	Mesh string

@@ -31,6 +31,9 @@ func (d *document) checkNames(e *Experiment, c *problems) {
 		known(e.Baseline, "baseline")
 	}
 	for _, arm := range e.Arms {
+		if arm.Against != "" && known(arm.Against, "arms", arm.Name, "against") && (arm.Against == arm.Name || arm.Control != "") {
+			c.add(d.place("arms", arm.Name, "against"), "arm %s is compared with another arm; leave against out where control is set", arm.Name)
+		}
 		if arm.Control == "" || !known(arm.Control, "arms", arm.Name, "control") {
 			continue
 		}

@@ -114,6 +114,7 @@ func (d *document) checkCalls(config Config, place func(...string) place, c *pro
 			c.add(place("policy"), "the caller %s does not know the policy %s: %s", who.Kind, config.Policy, able)
 		}
 	}
+	d.checkCalculate(config, place, c)
 	can := func(what string) bool { return slices.Contains(d.grammar.vocabulary.Can[who.Kind], what) }
 	if who.Compress && !can("compress") {
 		c.add(place("caller", "compress"), "the caller %s does not compress: %s", who.Kind, able)

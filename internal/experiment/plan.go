@@ -57,7 +57,7 @@ type Vocabulary struct {
 	Models map[string][]string
 	Speaks map[string][]string
 	// Can is what callers can that not all do: renew and pipeline streams, ping-pong on
-	// them (stream), compress, keep a channel for each user (per-user).
+	// them (stream), compress, keep a channel for each user (per-user), calculate.
 	Can map[string][]string
 	// Policies are the ways in which each route can spread calls, its own first; none:
 	// there is nothing to choose.
@@ -65,6 +65,8 @@ type Vocabulary struct {
 	// Plain are the callers that neither retry, hedge nor stream, and know only the policies
 	// round_robin and pick_first; they cannot take the routes that are Whole.
 	Plain, Whole []string
+	// Proxied are the routes whose proxies read calls, and so have to be able to.
+	Proxied []string
 	// Bytes are the routes that carry not only gRPC.
 	Bytes []string
 	// Outliers are the routes that can leave out backends that fail.

@@ -42,6 +42,7 @@ type Arm struct {
 	Name      string `yaml:"-" key:"true"`
 	Published string `yaml:"published" doc:"the study's own name for this arm: it is measured as published"`
 	Control   string `yaml:"control" doc:"the arm that this one repeats, to show what chance alone does (A/A)"`
+	Against   string `yaml:"against" doc:"the arm that this one is compared with (default: the baseline)"`
 	Describe  string `yaml:"describe" doc:"one clause on how its calls travel"`
 	Config    `yaml:",inline"`
 }
@@ -67,6 +68,7 @@ type Workload struct {
 	Increment bool       `yaml:"increment" doc:"Counter/Increment, a counter in every backend" alternative:"true"`
 	Increase  bool       `yaml:"increase" doc:"Chain/Increase, the number after the one that is given" alternative:"true"`
 	Orders    *Orders    `yaml:"orders" doc:"OrderService/PlaceOrder, answered after a wait" alternative:"true"`
+	Calculate *Calculate `yaml:"calculate" doc:"CalculatorService, the same calculation in every call" alternative:"true"`
 }
 
 // Orders is the workload of study 5.
@@ -100,6 +102,7 @@ type Server struct {
 	AgeGrace time.Duration `yaml:"age_grace" doc:"how long its calls may go on then (MAX_CONNECTION_AGE_GRACE; default: as long as they take)" max:"1h"`
 	CPUs     float64       `yaml:"cpus" doc:"processors that a backend may use, on kubernetes (default: all there are)" min:"0.01" max:"256"`
 	Memory   Bytes         `yaml:"memory" doc:"memory that a backend may use, such as 1.5Gi, on kubernetes (default: all there is)" min:"8Mi" max:"1Ti"`
+	Security string        `yaml:"security" doc:"of connections to a calculator: none; tls: the server shows who it is; mtls: and so does the client" enum:"none,tls,mtls" default:"none"`
 	Zones    int           `yaml:"zones" doc:"zones that backends are dealt out to in turn; callers are in the first (default: one zone)" min:"1" max:"10"`
 }
 
@@ -114,6 +117,12 @@ type Caller struct {
 	Hedge    *Hedge        `yaml:"hedge" doc:"calls that take long are made once more beside (gRFC A6)"`
 	Compress bool          `yaml:"compress" doc:"requests are compressed with gzip, and so are their answers"`
 	Stream   *Stream       `yaml:"stream" doc:"calls are messages on streams that stay open, and not unary"`
+	Style    string        `yaml:"style" doc:"of calculations: bidi, over two-way streams; unary-stream: unary calls whose answers come over a stream" enum:"bidi,unary-stream"`
+	Streams  int           `yaml:"streams" doc:"two-way streams that calculations take in turn" min:"1" max:"1000" default:"1"`
+	Ahead    string        `yaml:"ahead" doc:"when a user goes on, other than when a calculation is answered: taken, when its unary call returns; sent, before that" enum:"taken,sent"`
+	JWT      string        `yaml:"jwt" doc:"tokens of calculations, which the server checks: none; once: one for all; every: one for each call, of which a stream is one" enum:"none,once,every" default:"none"`
+	Signing  bool          `yaml:"signing" doc:"every calculation and every answer is signed (CMS) and verified"`
+	Metadata int           `yaml:"metadata" doc:"further keys and values of 32 bytes with every call of a calculator" min:"0" max:"100"`
 }
 
 // Channel is how calls share channels: per-call, shared or a pool of N.

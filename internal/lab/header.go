@@ -48,7 +48,7 @@ func armOf(plan experiment.Plan, arm experiment.Arm, cell map[string]any) result
 	}
 	return result.Arm{
 		Name: arm.Name, Published: arm.Published != "", Label: arm.Published,
-		Control: arm.Control, Describe: arm.Describe,
+		Control: arm.Control, Against: arm.Against, Describe: arm.Describe,
 		Route: config.Route, Channel: channelOf(config), Policy: policyOf(config),
 		Cell: cell, Config: config.Map(),
 	}

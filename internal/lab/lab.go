@@ -111,6 +111,7 @@ type lab struct {
 	plan experiment.Plan
 	doc  result.Document
 
+	secrets
 	servers cluster.Deployment // of the last trial, when they may serve the next
 	serve   string             // what they were deployed for
 

@@ -26,7 +26,7 @@ var callers = []struct {
 	speaks []string
 	can    []string
 }{
-	{"grpc-go", grpcgo.Caller{}, false, []string{language.GRPC}, []string{"stream", "renew", "compress", "per-user"}},
+	{"grpc-go", grpcgo.Caller{}, false, []string{language.GRPC}, []string{"stream", "renew", "compress", "per-user", "calculate"}},
 	{"wire", wire.Caller{}, true, []string{language.GRPC, language.REST}, []string{"per-user"}},
 	{"http", overhttp.Caller{}, false, []string{language.REST}, []string{"per-user"}},
 	{"tcp", overtcp.Caller{}, false, []string{language.TCP}, nil},
@@ -59,6 +59,9 @@ func Vocabulary() experiment.Vocabulary {
 		}
 		if way.Bytes {
 			v.Bytes = append(v.Bytes, name)
+		}
+		if way.Tool != "" || way.Mesh != "" {
+			v.Proxied = append(v.Proxied, name)
 		}
 		if way.Whole {
 			v.Whole = append(v.Whole, name)

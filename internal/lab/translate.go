@@ -2,6 +2,7 @@ package lab
 
 import (
 	"strconv"
+	"strings"
 
 	"rpclab/internal/caller"
 	"rpclab/internal/cluster"
@@ -10,6 +11,7 @@ import (
 	"rpclab/internal/pace"
 	"rpclab/internal/route"
 	"rpclab/internal/route/settings"
+	"rpclab/internal/security"
 	"rpclab/internal/workload"
 )
 
@@ -31,6 +33,9 @@ func workloadOf(c experiment.Config) workload.Spec {
 	}
 	if o := c.Workload.Orders; o != nil {
 		w.Orders = &workload.Orders{Delay: o.Delay, Spread: o.Spread, Articles: o.Articles}
+	}
+	if k := c.Workload.Calculate; k != nil {
+		w.Calculate = &workload.Calculate{X: int64(k.X), Y: int64(k.Y), Operation: k.Operation}
 	}
 	return w
 }
@@ -69,6 +74,9 @@ func serverArgs(c experiment.Config) []string {
 	}
 	if c.Server.MaxAge > 0 {
 		args = append(args, "--max-age", c.Server.MaxAge.String(), "--age-grace", c.Server.AgeGrace.String())
+	}
+	if c.Workload.Calculate != nil && policyFor(c).Any() {
+		args = append(args, "--secured")
 	}
 	if c.Policy == settings.WeightedRoundRobin {
 		args = append(args, "--report-load") // which costs a little: no other policy asks for it
@@ -122,10 +130,17 @@ func jobOf(c experiment.Config) caller.Job {
 }
 
 // assignmentOf is that of caller n (from 0).
-func assignmentOf(c experiment.Config, f field, n int) assignment {
+func assignmentOf(c experiment.Config, f field, n int, client security.Party) assignment {
+	job := jobOf(c)
+	if c.Workload.Calculate != nil {
+		who := c.Caller
+		job.Calculations = &caller.Calculations{
+			Style: who.Style, Streams: who.Streams, Ahead: who.Ahead, JWT: strings.TrimPrefix(who.JWT, "none"), Metadata: who.Metadata, Party: client,
+		}
+	}
 	return assignment{
 		Route: c.Route, Service: f.standing.service(n), Settings: settingsOf(c), Gateway: f.gateway,
-		Caller: c.Caller.Kind, Job: jobOf(c), Warmup: c.Caller.Warmup,
+		Caller: c.Caller.Kind, Job: job, Warmup: c.Caller.Warmup,
 	}
 }
 

@@ -44,7 +44,11 @@ func (l *lab) measure(ctx context.Context, t experiment.Trial) (trial result.Tri
 			trial.Lost = append(trial.Lost, fmt.Sprintf("what stood before the backends is not gone: %v", remains))
 		}
 	}()
-	if err := c.ready(ctx, func(n int) assignment { return assignmentOf(t.Config, f, n) }); err != nil {
+	clients, err := l.clients(t)
+	if err != nil {
+		return trial, err
+	}
+	if err := c.ready(ctx, func(n int) assignment { return assignmentOf(t.Config, f, n, clients[n]) }); err != nil {
 		return failedTrial(ctx, trial, err)
 	}
 	if t.Config.Load.Search != nil {
@@ -161,6 +165,11 @@ func failedTrial(ctx context.Context, trial result.Trial, err error) (result.Tri
 // and the last trial's are of the same kind and unharmed.
 func (l *lab) deploy(ctx context.Context, t experiment.Trial) (cluster.Deployment, error) {
 	spec := specOf(t.Config, l.commands)
+	secure, err := l.server(t.Config)
+	if err != nil {
+		return nil, err
+	}
+	spec.Secure = secure
 	serve := fmt.Sprint(spec)
 	if l.servers != nil && l.serve == serve && !t.Config.Server.Fresh && len(t.Events) == 0 {
 		return l.servers, nil

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -9,7 +10,8 @@ import (
 	"rpclab/internal/verdict"
 )
 
-// verdicts compares, in every cell, each arm with the baseline, each control with
+// verdicts compares, in every cell, each arm with the baseline or the arm that it is
+// against, each control with
 // the arm that it repeats, and each published arm with its controlled one.
 func verdicts(d result.Document) []result.Verdict {
 	pairs := comparisons(d)
@@ -107,7 +109,9 @@ func comparisons(d result.Document) []comparison {
 			switch {
 			case a.Control == b.Name:
 				all = append(all, comparison{a, b, "control"})
-			case a.Control == "" && b.Name == d.Baseline:
+			case a.Control == "" && a.Against == b.Name && b.Name != d.Baseline:
+				all = append(all, comparison{a, b, "against"})
+			case a.Control == "" && cmp.Or(a.Against, d.Baseline) == b.Name:
 				all = append(all, comparison{a, b, "baseline"})
 			case confounded(d, a.Name, b.Name):
 				all = append(all, comparison{a, b, "confound"})

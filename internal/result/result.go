@@ -118,6 +118,7 @@ type Arm struct {
 	Published bool           `json:"published"`          // as the study did it
 	Label     string         `json:"label,omitempty"`    // the study's own name for it
 	Control   string         `json:"control,omitempty"`  // the arm that this one repeats (A/A)
+	Against   string         `json:"against,omitempty"`  // the arm that this one is compared with; empty: the baseline
 	Describe  string         `json:"describe,omitempty"` // one clause on how calls travel
 	Route     string         `json:"route"`
 	Channel   string         `json:"channel"`

@@ -11,6 +11,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+
+	"rpclab/internal/security"
 )
 
 // Ailment is what is wrong with a server, on purpose; the zero value: nothing.
@@ -31,20 +33,26 @@ type Order struct {
 	Ail *Ailment `json:"ail,omitempty"` // what is wrong from now on, in place of what was
 	// Count asks for a line with the number of calls begun.
 	Count bool `json:"count,omitempty"`
+	// Secure is what a server waits for before it serves that was told to.
+	Secure *security.Party `json:"secure,omitempty"`
 }
 
-// Obey does what a supervisor writes, and returns when it is gone.
-func (s *Server) Obey(orders io.Reader, answers io.Writer) {
+// Obey does what a supervisor writes, and returns when it is gone. The first party it names
+// goes to secure, which has room for it; nil: nobody waits for one.
+func (s *Server) Obey(orders io.Reader, answers io.Writer, secure chan<- security.Party) {
 	lines := bufio.NewScanner(orders)
 	for lines.Scan() {
 		var order Order
 		switch err := json.Unmarshal(lines.Bytes(), &order); {
 		case err != nil:
-			s.Log.Error("an order that no server knows", "order", lines.Text(), "error", err)
+			s.Log.Error("an order that no server knows", "error", err) // and which may hold keys
 		case order.Ail != nil:
 			s.Suffer(*order.Ail)
 		case order.Count:
 			s.Count(answers)
+		case order.Secure != nil && secure != nil:
+			secure <- *order.Secure
+			secure = nil
 		}
 	}
 }

@@ -146,7 +146,7 @@ func TestItObeysItsSupervisor(t *testing.T) {
 	orders, supervisor := io.Pipe()
 	answers, mouth := io.Pipe()
 	gone := make(chan struct{})
-	go func() { server.Obey(orders, mouth); close(gone) }()
+	go func() { server.Obey(orders, mouth, nil); close(gone) }()
 	say := func(line string) {
 		t.Helper()
 		if _, err := io.WriteString(supervisor, line+"\n"); err != nil {

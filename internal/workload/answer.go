@@ -8,6 +8,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	rpclabv1 "rpclab/api/rpclab/v1"
 )
 
 // answer is what every call goes through: the answer says whose it is, and what ails the
@@ -39,6 +41,10 @@ func (s *Server) answerStream(service any, stream grpc.ServerStream, info *grpc.
 	}
 	if err := stream.SetHeader(metadata.Pairs(Trailer, s.ID)); err != nil {
 		return err
+	}
+	switch info.FullMethod {
+	case rpclabv1.CalculatorService_PerformCalculationFrom_FullMethodName, rpclabv1.CalculatorService_PerformCalculationBi_FullMethodName:
+		return next(service, stream) // the one's calls are unary, the other's are worked on at once
 	}
 	m := &messages{ServerStream: stream, server: s}
 	defer m.finish()

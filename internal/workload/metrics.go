@@ -15,22 +15,22 @@ import (
 // Buckets are the bounds of histograms of calls, in seconds: 0.1 ms to 26 s.
 var Buckets = prometheus.ExponentialBuckets(0.0001, 2, 19)
 
-// observed are the options of a server that counts its calls, and the function that ends
+// observed are the options of a server that counts its calls, with more beside, and the function that ends
 // what shows them; without a place for its metrics it counts nothing.
-func (s *Server) observed() (options []grpc.ServerOption, end func()) {
+func (s *Server) observed(more ...prometheus.Collector) (options []grpc.ServerOption, end func()) {
 	if s.Metrics == nil {
 		return nil, func() {}
 	}
 	calls := grpcprom.NewServerMetrics(grpcprom.WithServerHandlingTimeHistogram(grpcprom.WithHistogramBuckets(Buckets)))
 	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(calls.UnaryServerInterceptor()), grpc.ChainStreamInterceptor(calls.StreamServerInterceptor()),
-	}, show(s.Metrics, calls)
+	}, show(s.Metrics, append(more, calls)...)
 }
 
 // show answers Prometheus on a listener until end.
-func show(listener net.Listener, calls prometheus.Collector) (end func()) {
+func show(listener net.Listener, all ...prometheus.Collector) (end func()) {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(calls, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(append(all, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))...)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}

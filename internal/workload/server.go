@@ -2,6 +2,7 @@ package workload
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -17,6 +18,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
+	"rpclab/internal/security"
 )
 
 // The models of a [Server].
@@ -44,7 +46,9 @@ type Server struct {
 	MaxAge, AgeGrace time.Duration
 	Metrics          net.Listener // where Prometheus is answered; nil: nowhere
 	ReportLoad       bool         // by ORCA, in every answer
-	Log              *slog.Logger
+	// Secure yields what the calculator asks of its clients, and its keys, once; nil: nothing.
+	Secure <-chan security.Party
+	Log    *slog.Logger
 
 	setUp  sync.Once
 	room   chan struct{} // for the calls that are worked on; nil: for all
@@ -76,17 +80,24 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	case TCP:
 		return s.serveTCP(ctx, listener)
 	}
-	options, end := s.observed()
+	guard, err := s.newGuard(ctx)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	options, end := s.observed(refusals(guard)...)
 	defer end()
 	if s.ReportLoad {
 		options = append(options, reportLoad()...) // around all that follows
 	}
+	leaving := make(chan struct{})
+	options = append(options, secured(guard)...)
 	server := grpc.NewServer(append(options, grpc.ChainUnaryInterceptor(s.answer), grpc.ChainStreamInterceptor(s.answerStream),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: s.MaxAge, MaxConnectionAgeGrace: s.AgeGrace}))...)
 	rpclabv1.RegisterGreeterServer(server, greeter{id: s.ID, delay: s.Delay})
 	rpclabv1.RegisterFibonacciServer(server, fibonacci{id: s.ID})
 	rpclabv1.RegisterCounterServer(server, &counter{id: s.ID})
 	rpclabv1.RegisterChainServer(server, chain{})
+	rpclabv1.RegisterCalculatorServiceServer(server, &calculator{guard: guard, leaving: leaving, begin: s.begin})
 	rpclabv1.RegisterOrderServiceServer(server, orders{delay: s.Delay, spread: s.Spread})
 	healthv1.RegisterHealthServer(server, s.health)
 	reflection.Register(server)
@@ -100,6 +111,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	case <-ctx.Done():
 	}
 	s.drain()
+	close(leaving)
 	server.GracefulStop()
 	return <-failed
 }

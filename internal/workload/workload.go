@@ -19,6 +19,7 @@ type Spec struct {
 	Increment *Increment `json:"increment,omitempty"`
 	Increase  *Increase  `json:"increase,omitempty"`
 	Orders    *Orders    `json:"orders,omitempty"`
+	Calculate *Calculate `json:"calculate,omitempty"`
 }
 
 // work is what each workload says of itself.
@@ -39,8 +40,10 @@ func (s Spec) work() (work, error) {
 		return s.Increase, nil
 	case s.Orders != nil:
 		return s.Orders, nil
+	case s.Calculate != nil:
+		return s.Calculate, nil
 	}
-	return nil, errors.New("a workload has to be named: greet, fibonacci, increment, increase or orders")
+	return nil, errors.New("a workload has to be named: greet, fibonacci, increment, increase, orders or calculate")
 }
 
 // Unary is a workload as a caller sees it.

@@ -102,7 +102,7 @@ func (r *replica) attend() (*agent.Process, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.process, r.orders, r.paused = p, orders.New(name, p.In(), p, counts), false
-	return p, nil
+	return p, r.orders.Secure(r.deployment.spec.Secure)
 }
 
 // attended is the program behind the pod's agent; nil: there is none, or no way to it.

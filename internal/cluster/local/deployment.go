@@ -87,7 +87,7 @@ func (d *deployment) launch(first func(error)) error {
 		program = d.cluster.options.Server
 	}
 	command := slices.Concat(program, d.spec.Args, []string{"--drain", d.spec.Drain.String()})
-	r, err := startReplica(id, addr, command, d.spec.Speaks, d.cluster.places.prober())
+	r, err := startReplica(id, addr, command, d.spec.Speaks, d.cluster.places.prober(), d.spec.Secure)
 	if err != nil {
 		return err
 	}

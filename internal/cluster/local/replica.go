@@ -13,6 +13,7 @@ import (
 	"rpclab/internal/cluster/orders"
 	"rpclab/internal/measure"
 	"rpclab/internal/process"
+	"rpclab/internal/security"
 )
 
 const (
@@ -46,7 +47,7 @@ type replica struct {
 	peak     uint64        // memory in bytes, the last time that it was looked at
 }
 
-func startReplica(id string, addr netip.AddrPort, command []string, speaks string, prober netip.Addr) (*replica, error) {
+func startReplica(id string, addr netip.AddrPort, command []string, speaks string, prober netip.Addr, secure *security.Party) (*replica, error) {
 	args := append(command[:len(command):len(command)], "--id", id, "--listen", addr.String(), "--supervised")
 	counts := orders.NewCounts()
 	p, err := process.Start(process.Spec{Args: args, Stdout: counts})
@@ -58,7 +59,9 @@ func startReplica(id string, addr netip.AddrPort, command []string, speaks strin
 		p.Kill()
 		return nil, err
 	}
-	return &replica{id: id, addr: addr, process: p, health: health, Orders: orders.New(id, p.Stdin, p, counts), counted: true}, nil
+	r := &replica{id: id, addr: addr, process: p, health: health, Orders: orders.New(id, p.Stdin, p, counts), counted: true}
+	_ = r.Secure(secure) // which fails when the process has ended: that is seen, with the reason
+	return r, nil
 }
 
 // awaitReady returns when it says that it serves. It fails with the server's last

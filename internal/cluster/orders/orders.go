@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"rpclab/internal/security"
 	"rpclab/internal/workload"
 )
 
@@ -45,6 +46,16 @@ func (o *Orders) Ail(change func(*workload.Ailment)) error {
 	defer o.mu.Unlock()
 	change(&o.ails)
 	return o.order(workload.Order{Ail: &o.ails})
+}
+
+// Secure gives the server what it waits for before it serves; nil: it does not.
+func (o *Orders) Secure(party *security.Party) error {
+	if party == nil {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.order(workload.Order{Secure: party})
 }
 
 // order tells the server; call it with o.mu held.

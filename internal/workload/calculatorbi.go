@@ -1,0 +1,87 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	rpclabv1 "rpclab/api/rpclab/v1"
+)
+
+// answered is an answer, or why there is none.
+type answered struct {
+	message []byte
+	err     error
+}
+
+// PerformCalculationBi works on up to [inLine] messages of a stream at once and answers them
+// in their order: a client that does not read is not read from. A message that is refused
+// ends the stream.
+func (s *calculator) PerformCalculationBi(stream grpc.BidiStreamingServer[rpclabv1.Calculation, rpclabv1.Calculation]) error {
+	id, err := s.guard.Admit(stream.Context())
+	if err != nil {
+		return err
+	}
+	who := s.clients.get(id)
+	who.hold() // so that it stays known
+	defer who.end()
+	if err := stream.SendHeader(metadata.MD{}); err != nil {
+		return err
+	}
+	line := make(chan chan answered, inLine)
+	go s.receive(stream, id, who, line) // it ends with the stream, which ends when this returns
+	for next := range line {
+		var a answered
+		select {
+		case a = <-next:
+		case <-stream.Context().Done():
+			return stream.Context().Err()
+		}
+		if errors.Is(a.err, io.EOF) {
+			return nil
+		}
+		if a.err != nil {
+			return a.err
+		}
+		if err := stream.Send(&rpclabv1.Calculation{Signed: a.message}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// receive puts the answers of a stream's messages in line, and its end after them.
+func (s *calculator) receive(stream grpc.BidiStreamingServer[rpclabv1.Calculation, rpclabv1.Calculation], id string, who *client, line chan<- chan answered) {
+	for {
+		message, err := stream.Recv()
+		next := make(chan answered, 1)
+		if err != nil {
+			next <- answered{err: err}
+		}
+		select {
+		case line <- next:
+		case <-stream.Context().Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+		go func() { next <- s.work(stream.Context(), id, who, message.Signed) }()
+	}
+}
+
+// work answers one message of a stream as a call is answered.
+func (s *calculator) work(ctx context.Context, id string, who *client, message []byte) (a answered) {
+	end, err := s.begin(ctx)
+	if err != nil {
+		return answered{err: err}
+	}
+	a.message, a.err = s.answer(id, who, message)
+	if late := end(); a.err == nil {
+		a.err = late
+	}
+	return a
+}
