@@ -24,9 +24,9 @@ func serverCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "server",
 		Short: "Run one server under test",
-		Long: `Serves rpclab.v1.Greeter, Fibonacci, Counter, Chain and OrderService with gRPC
-health and reflection, or over REST, until it is told to stop (SIGTERM or
-SIGINT); then it drains.`,
+		Long: `Serves rpclab.v1.Greeter, Fibonacci, Counter, Chain, OrderService and
+CalculatorService with gRPC health and reflection, or over REST, until it is
+told to stop (SIGTERM or SIGINT); then it drains.`,
 		Example: `  rpclab server --listen 127.0.0.1:50051 --delay 500ms
   rpclab server --model rest
   curl -d '{"value": 1}' http://127.0.0.1:50051/increase`,

@@ -14,13 +14,13 @@ func (d *document) checkCalculate(config Config, place func(...string) place, c 
 	who, can := config.Caller, d.grammar.vocabulary.able("calculate")
 	if config.Workload.Calculate == nil {
 		for field, set := range map[string]bool{
-			"style": who.Style != "", "streams": who.Streams > 1, "ahead": who.Ahead != "", "jwt": who.JWT != "none", "signing": who.Signing, "metadata": who.Metadata > 0,
+			"style": who.Style != "", "streams": who.Streams > 1, "ahead": who.Ahead != "", "jwt": said(who.JWT), "signing": who.Signing, "metadata": who.Metadata > 0,
 		} {
 			if set {
 				c.add(place("caller", field), "caller.%s is of calculations: set workload to calculate", field)
 			}
 		}
-		if config.Server.Security != "none" {
+		if said(config.Server.Security) {
 			c.add(place("server", "security"), "server.security is of calculators: set workload to calculate")
 		}
 		return
@@ -42,7 +42,10 @@ func (d *document) checkCalculate(config Config, place func(...string) place, c 
 		c.add(place("caller", "channel"), "streams stay open, and a channel per call does not: set caller.channel to shared, or to a pool")
 	case who.Hedge != nil, who.Retry != nil:
 		c.add(place("workload"), "calculations are neither tried again nor hedged: leave out caller.retry and caller.hedge")
-	case config.Server.Security != "none" && slices.Contains(d.grammar.vocabulary.Proxied, config.Route):
+	case said(config.Server.Security) && slices.Contains(d.grammar.vocabulary.Proxied, config.Route):
 		c.add(place("route"), "route %s has a proxy that would have to end the encryption: take another, or set server.security to none", config.Route)
 	}
 }
+
+// said says whether a word asks for anything.
+func said(word string) bool { return word != "" && word != "none" }

@@ -102,7 +102,7 @@ type Server struct {
 	AgeGrace time.Duration `yaml:"age_grace" doc:"how long its calls may go on then (MAX_CONNECTION_AGE_GRACE; default: as long as they take)" max:"1h"`
 	CPUs     float64       `yaml:"cpus" doc:"processors that a backend may use, on kubernetes (default: all there are)" min:"0.01" max:"256"`
 	Memory   Bytes         `yaml:"memory" doc:"memory that a backend may use, such as 1.5Gi, on kubernetes (default: all there is)" min:"8Mi" max:"1Ti"`
-	Security string        `yaml:"security" doc:"of connections to a calculator: none; tls: the server shows who it is; mtls: and so does the client" enum:"none,tls,mtls" default:"none"`
+	Security string        `yaml:"security" doc:"of connections to a calculator: none (as by default); tls: the server shows who it is; mtls: and so does the client" enum:"none,tls,mtls"`
 	Zones    int           `yaml:"zones" doc:"zones that backends are dealt out to in turn; callers are in the first (default: one zone)" min:"1" max:"10"`
 }
 
@@ -118,9 +118,9 @@ type Caller struct {
 	Compress bool          `yaml:"compress" doc:"requests are compressed with gzip, and so are their answers"`
 	Stream   *Stream       `yaml:"stream" doc:"calls are messages on streams that stay open, and not unary"`
 	Style    string        `yaml:"style" doc:"of calculations: bidi, over two-way streams; unary-stream: unary calls whose answers come over a stream" enum:"bidi,unary-stream"`
-	Streams  int           `yaml:"streams" doc:"two-way streams that calculations take in turn" min:"1" max:"1000" default:"1"`
+	Streams  int           `yaml:"streams" doc:"two-way streams that calculations take in turn (default: one)" min:"1" max:"1000"`
 	Ahead    string        `yaml:"ahead" doc:"when a user goes on, other than when a calculation is answered: taken, when its unary call returns; sent, before that" enum:"taken,sent"`
-	JWT      string        `yaml:"jwt" doc:"tokens of calculations, which the server checks: none; once: one for all; every: one for each call, of which a stream is one" enum:"none,once,every" default:"none"`
+	JWT      string        `yaml:"jwt" doc:"tokens of calculations, which the server checks: none (as by default); once: one for all; every: one for each call, of which a stream is one" enum:"none,once,every"`
 	Signing  bool          `yaml:"signing" doc:"every calculation and every answer is signed (CMS) and verified"`
 	Metadata int           `yaml:"metadata" doc:"further keys and values of 32 bytes with every call of a calculator" min:"0" max:"100"`
 }

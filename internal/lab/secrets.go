@@ -16,7 +16,7 @@ type secrets struct {
 
 // policyFor is what the servers of an arm ask of their clients.
 func policyFor(c experiment.Config) security.Policy {
-	return security.Policy{Transport: c.Server.Security, Tokens: c.Caller.JWT != "none", Signing: c.Caller.Signing}
+	return security.Policy{Transport: c.Server.Security, Tokens: c.Caller.JWT != "" && c.Caller.JWT != "none", Signing: c.Caller.Signing}
 }
 
 // ready makes the authority that all trust.
