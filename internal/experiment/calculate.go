@@ -38,8 +38,8 @@ func (d *document) checkCalculate(config Config, place func(...string) place, c 
 		c.add(place("caller", "streams"), "caller.streams are two-way: set caller.style to bidi")
 	case who.Style == "bidi" && who.Ahead == "taken":
 		c.add(place("caller", "ahead"), "nobody says that a message of a stream is taken: set caller.ahead to sent")
-	case who.Channel.Mode == "per-call":
-		c.add(place("caller", "channel"), "streams stay open, and a channel per call does not: set caller.channel to shared, or to a pool")
+	case who.Channel.Mode == "per-call", who.Channel.Mode == "per-user":
+		c.add(place("caller", "channel"), "a client of a calculator has its streams for all its calls: set caller.channel to shared, or to a pool")
 	case who.Hedge != nil, who.Retry != nil:
 		c.add(place("workload"), "calculations are neither tried again nor hedged: leave out caller.retry and caller.hedge")
 	case said(config.Server.Security) && slices.Contains(d.grammar.vocabulary.Proxied, config.Route):
