@@ -93,7 +93,7 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 	if err := errors.Join(err, f.outputs.check()); err != nil {
 		return usage{err}
 	}
-	document, err := conduct(c, plan, f)
+	document, err := conduct(c, plan, f, f.Options.Command(name)+onCluster(f.on))
 	if document.ID == "" {
 		return err
 	}
@@ -121,8 +121,16 @@ func (f *runFlags) checkUntil(bounded bool) error {
 	return nil
 }
 
-// conduct runs a plan.
-func conduct(c *cobra.Command, plan experiment.Plan, f runFlags) (document result.Document, err error) {
+// onCluster is what names the cluster on a command line.
+func onCluster(kind string) string {
+	if kind == "local" {
+		return ""
+	}
+	return " --on " + kind
+}
+
+// conduct runs a plan, for which the command line is what was said.
+func conduct(c *cobra.Command, plan experiment.Plan, f runFlags, said string) (document result.Document, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return document, fmt.Errorf("find this program, to start servers from it: %w", err)
@@ -133,7 +141,7 @@ func conduct(c *cobra.Command, plan experiment.Plan, f runFlags) (document resul
 	}
 	bar := newProgress(c.ErrOrStderr())
 	options := lab.Options{
-		ID: result.NewID(time.Now()), Kind: f.on, Self: []string{self}, MaxFiles: maxFiles, Progress: bar.show,
+		ID: result.NewID(time.Now()), Kind: f.on, Self: []string{self}, MaxFiles: maxFiles, Progress: bar.show, Command: said,
 	}
 	open := f.openLocal
 	if f.on == "kubernetes" {

@@ -7,6 +7,7 @@ import "slices"
 type Plan struct {
 	Name      string
 	Question  string
+	Text      string // the document, as it was written
 	Source    string
 	Baseline  string
 	Rounds    int

@@ -40,7 +40,7 @@ func Expand(file string, doc []byte, o Options, v Vocabulary) (Plan, error) {
 		}
 	}
 	p, err := plan(r, o)
-	p.Changed, p.Looks = d.changed(o), looks
+	p.Text, p.Changed, p.Looks = string(doc), d.changed(o), looks
 	return p, err
 }
 

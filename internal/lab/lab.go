@@ -27,6 +27,8 @@ type Options struct {
 	// Progress hears of every trial before it starts, once a second while its load goes on,
 	// and when it has ended, from one goroutine at a time; may be nil.
 	Progress func(Progress)
+	// Command is the command line that makes such a run, for the record; empty: not known.
+	Command string
 	// ID is the run's; empty: drawn.
 	ID string
 	// Kubernetes is the version of the cluster's; empty: it is none.

@@ -83,20 +83,20 @@ func answers(all []outcome, metric string) (clauses []string) {
 		better, worse, same, unit = "taking more calls", "taking fewer calls", "taking as many calls", "times as many a second"
 	}
 	said := func(words string, of func(outcome) bool, ratios bool) {
-		var names []string
+		var names, times []string
 		for _, o := range all {
-			if !of(o) {
-				continue
+			if of(o) {
+				names, times = append(names, clean(o.arm)), append(times, fromTo(o.low, o.high, ratio))
 			}
-			name := clean(o.arm)
-			if ratios {
-				name += fmt.Sprintf(" (%s %s)", fromTo(o.low, o.high, ratio), unit)
-			}
-			names = append(names, name)
 		}
-		if len(names) > 0 {
-			clauses = append(clauses, and(names)+" "+map[bool]string{true: "is ", false: "are "}[len(names) == 1]+words)
+		if len(names) == 0 {
+			return
 		}
+		clause := and(names) + " " + map[bool]string{true: "is ", false: "are "}[len(names) == 1] + words
+		if ratios {
+			clause += " (" + and(times) + " " + unit + ")"
+		}
+		clauses = append(clauses, clause)
 	}
 	only := func(decision string) func(outcome) bool {
 		return func(o outcome) bool { return len(o.decisions) == 1 && o.decisions[decision] > 0 }

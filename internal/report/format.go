@@ -34,6 +34,8 @@ func count(n uint64) string { return number(float64(n)) }
 // ms shows milliseconds with as many decimals as a reader can use.
 func ms(v float64) string {
 	switch size := math.Abs(v); {
+	case size > 0 && size < 0.00995:
+		return tiny(v)
 	case size < 9.995:
 		return fmt.Sprintf("%.2f", v)
 	case size < 999.95:
@@ -42,8 +44,18 @@ func ms(v float64) string {
 	return number(v)
 }
 
+// tiny has two digits that count, at most six decimals.
+func tiny(v float64) string {
+	decimals := min(6, 1-int(math.Floor(math.Log10(math.Abs(v)))))
+	return strconv.FormatFloat(v, 'f', decimals, 64)
+}
+
 func ratio(v float64) string {
 	switch {
+	case v > 0 && v < 0.00095:
+		return "<0.001"
+	case v > 0 && v < 0.00995:
+		return tiny(v)
 	case v < 9.995:
 		return fmt.Sprintf("%.2f", v)
 	case v < 99.95:

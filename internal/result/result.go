@@ -27,9 +27,13 @@ type Document struct {
 	Seed   uint64  `json:"seed"`
 	// Looks are the numbers of rounds after which a run that goes on until it is decided
 	// looked, or would have, at its verdicts; none: its rounds were fixed.
-	Looks    []int  `json:"looks,omitempty"`
-	Quick    bool   `json:"quick,omitempty"`
-	Baseline string `json:"baseline"` // the arm that the others are compared with
+	Looks []int `json:"looks,omitempty"`
+	Quick bool  `json:"quick,omitempty"`
+	// Definition is the experiment as it was written, in YAML, and Command the command line
+	// that makes such a run again; empty: not recorded.
+	Definition string `json:"definition,omitempty"`
+	Command    string `json:"command,omitempty"`
+	Baseline   string `json:"baseline"` // the arm that the others are compared with
 	// Changed are the settings, path=value, in which the run differs from the
 	// experiment as written: those of --set and --quick, rounds and sweep left out.
 	Changed   []string    `json:"changed,omitempty"`

@@ -40,7 +40,7 @@ function figure(place: HTMLElement, view: View, cell: number): void {
   place.hidden = drawn.length === 0;
   if (!chart || drawn.length === 0) return place.replaceChildren();
 
-  const where = view.cells[cell]?.name;
+  const where = view.cells.length > 1 ? view.cells[cell]?.name : "";
   const caption = element("figcaption", {}, element("strong", {}, chart.title + (where && !chart.every ? `, ${where}` : "")), element("span", {}, chart.note(view, cell)));
   const picture = element("div", { class: "picture" }, ...drawn);
   const numbers = element("details", { class: "numbers" }, element("summary", {}, "These numbers in a table"));
@@ -48,7 +48,9 @@ function figure(place: HTMLElement, view: View, cell: number): void {
   const make = () => numbers.querySelector("table") ?? numbers.append(dress(fill(chart.table(view, cell)), chart.title));
   numbers.addEventListener("toggle", make);
   numbers.open = open;
-  place.replaceChildren(caption, ...(chart.legend ? [legend(view, cell, picture)] : []), picture, numbers);
+  // A page that has the numbers in a table of its own says so.
+  const tables = place.dataset.table === "beside" ? [] : [numbers];
+  place.replaceChildren(caption, ...(chart.legend ? [legend(view, cell, picture)] : []), picture, ...tables);
 }
 
 // legend names the arms. One that is pressed, pointed at or in focus stands out.

@@ -25,6 +25,7 @@ export interface Series {
   elapsed: number;
   curve?: { ms: Maybe[]; low?: Maybe[]; high?: Maybe[] };
   backends?: { backend: string; calls: number }[];
+  round?: number; // of the backends
   cost?: { party: string; cpu: number; mb: number }[];
   course?: Course;
   capacity?: { rate: number; low: number; high: number };

@@ -15,6 +15,7 @@ var functions = template.FuncMap{
 	"groups": groups,
 	"after":  after,
 	"cards":  cardsIn,
+	"hides":  func(all []report.Card) bool { return len(worthACard(all)) < len(all) },
 	"width":  func(c report.CardLine) string { return fmt.Sprintf("%.2f", max(c.High-c.Low, 0.5)) },
 	"px":     func(v float64) string { return fmt.Sprintf("%.2f", v) },
 }
@@ -60,13 +61,29 @@ func after(parts []report.Part) []report.Part {
 // cardsIn are those of one cell, the ones against the baseline first.
 func cardsIn(all []report.Card, cell string) (mine []report.Card) {
 	for _, kind := range []string{"baseline", "control", "confound"} {
-		for _, c := range all {
+		for _, c := range worthACard(all) {
 			if c.Cell == cell && c.Kind == kind {
 				mine = append(mine, c)
 			}
 		}
 	}
 	return slices.Clip(mine)
+}
+
+// mostCards is up to how many cards of a cell are all shown.
+const mostCards = 9
+
+// worthACard leaves out those that decide nothing, where there are too many to look at: the
+// verdicts in words have them in one table.
+func worthACard(all []report.Card) []report.Card {
+	perCell := map[string]int{}
+	for _, c := range all {
+		perCell[c.Cell]++
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(c report.Card) bool {
+		open := !slices.ContainsFunc(c.Lines, func(l report.CardLine) bool { return l.Decision != "undecided" })
+		return open && perCell[c.Cell] > mostCards
+	})
 }
 
 // figures say which pictures have anything to show.

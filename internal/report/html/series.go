@@ -39,9 +39,6 @@ func series(arm result.Arm, quantiles []Num) Series {
 	if !arm.Latency.Empty() {
 		s.Curve = curve(arm, quantiles)
 	}
-	for _, id := range slices.Sorted(maps.Keys(arm.Backends)) {
-		s.Backends = append(s.Backends, Bar{Backend: report.Clean(id), Calls: arm.Backends[id]})
-	}
 	r := arm.Resources
 	for _, c := range []struct {
 		party string
@@ -115,6 +112,21 @@ func summary(h result.Histogram, quantiles []Num) []Num {
 			break
 		}
 		all = append(all, Num(v))
+	}
+	return all
+}
+
+// firstMeasured is the first trial of an arm that gave a measurement.
+func firstMeasured(arm result.Arm) (t result.Trial) {
+	if i := slices.IndexFunc(arm.Trials, func(t result.Trial) bool { return t.Failed == "" && len(t.Backends) > 0 }); i >= 0 {
+		t = arm.Trials[i]
+	}
+	return t
+}
+
+func bars(calls map[string]uint64) (all []Bar) {
+	for _, id := range slices.Sorted(maps.Keys(calls)) {
+		all = append(all, Bar{Backend: report.Clean(id), Calls: calls[id]})
 	}
 	return all
 }

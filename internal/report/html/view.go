@@ -36,15 +36,18 @@ type Cell struct {
 
 // Series is one arm in one cell, both by their place in the View.
 type Series struct {
-	Arm      int       `json:"arm"`
-	Cell     int       `json:"cell"`
-	Limited  bool      `json:"limited,omitempty"` // by the generator
-	P50      Num       `json:"p50"`
-	P99      Num       `json:"p99"`
-	Rate     Num       `json:"rate"`
-	Elapsed  Num       `json:"elapsed"`
-	Curve    *Curve    `json:"curve,omitempty"`
+	Arm     int    `json:"arm"`
+	Cell    int    `json:"cell"`
+	Limited bool   `json:"limited,omitempty"` // by the generator
+	P50     Num    `json:"p50"`
+	P99     Num    `json:"p99"`
+	Rate    Num    `json:"rate"`
+	Elapsed Num    `json:"elapsed"`
+	Curve   *Curve `json:"curve,omitempty"`
+	// Backends are of Round alone: every round draws its connections anew, so that their sum
+	// would look even where no round is.
 	Backends []Bar     `json:"backends,omitempty"`
+	Round    int       `json:"round,omitempty"`
 	Cost     []Cost    `json:"cost,omitempty"`
 	Course   *Course   `json:"course,omitempty"`
 	Capacity *Capacity `json:"capacity,omitempty"`
@@ -123,9 +126,13 @@ func ViewOf(d result.Document) View {
 		}
 		s := series(arm, v.Quantiles)
 		s.Arm, s.Cell = slices.Index(v.Arms, name), place[arm.Cell.Key()]
-		if trial, ok := courses[arm.Cell.Key()][arm.Name]; ok {
+		trial, ok := courses[arm.Cell.Key()][arm.Name]
+		if ok {
 			s.Course = course(trial)
+		} else {
+			trial = firstMeasured(arm)
 		}
+		s.Backends, s.Round = bars(trial.Backends), trial.Round
 		if figure, ok := report.PublishedFor(d, arm); ok {
 			s.Published = Num(figure.ElapsedMS)
 		}

@@ -7,11 +7,15 @@ import { plot } from "./style";
 
 const shown = (view: View, cell: number): Series[] => here(view, cell).filter((s) => (s.backends?.length ?? 0) > 1);
 
+// fair says whether all backends were there all the time.
+const fair = (view: View, cell: number) => !here(view, cell).some((s) => s.course?.marks);
+
 const total = (s: Series) => (s.backends ?? []).reduce((sum, b) => sum + b.calls, 0);
 
 export const backends: Chart = {
   title: "Calls per backend",
-  note: () => "The share of the calls that each backend answered, all rounds together. The dashed line is a fair share.",
+  note: (view, cell) =>
+    `The share of the calls that each backend answered in round ${[...new Set(shown(view, cell).map((s) => s.round))].join(", ")}. ${fair(view, cell) ? " The dashed line is a fair share." : " Backends come and go, so there is no fair share."}`,
   draw(view, cell, width) {
     const all = shown(view, cell);
     const most = Math.max(...all.flatMap((s) => s.backends!.map((b) => b.calls / Math.max(total(s), 1))));
@@ -21,12 +25,12 @@ export const backends: Chart = {
       return {
         title: view.arms[s.arm],
         plots: [plot(`Calls per backend of ${view.arms[s.arm]}`, {
-          width: w, height: 110, marginLeft: 40, marginRight: 4, marginTop: 10, marginBottom: 22,
-          x: { type: "band", label: null, padding: 0.25, tickSize: 0, ticks: bars.length > 12 ? [] : undefined },
+          width: w, height: 110, marginLeft: 46, marginRight: 4, marginTop: 10, marginBottom: 22,
+          x: { type: "band", label: null, padding: 0.25, tickSize: 0, ticks: bars.length > 8 ? [1, bars.length] : undefined },
           y: { domain: [0, most], ticks: 3, tickFormat: (v: number) => `${Math.round(100 * v)} %`, label: null, tickSize: 0 },
           marks: [
             Plot.barY(bars, { x: "n", y: "share", fill: "var(--accent)", title: (b: (typeof bars)[0]) => `${b.name}: ${tick(b.calls)} calls, ${percent(b.share)}` }),
-            Plot.ruleY([1 / bars.length], { stroke: "var(--ink)", strokeDasharray: "3 3", strokeWidth: 1 }),
+            Plot.ruleY(fair(view, cell) ? [1 / bars.length] : [], { stroke: "var(--ink)", strokeDasharray: "3 3", strokeWidth: 1 }),
             Plot.ruleY([0], { stroke: "var(--line-strong)" }),
           ],
         })],

@@ -3,6 +3,7 @@ import { short, tick } from "../format";
 import { here, type Series, type View } from "../view";
 import type { Chart } from "./chart";
 import { grid, look, plot } from "./style";
+import { around, logTicks } from "./ticks";
 
 const NAMES: [number, string][] = [[2, "p50"], [10, "p90"], [100, "p99"], [1000, "p99.9"], [10_000, "p99.99"], [100_000, "p99.999"]];
 
@@ -29,6 +30,8 @@ export const latency: Chart = {
     const values = all.flatMap((a) => a.points.flatMap((p) => [p.low, p.high])).filter((v) => v > 0);
     const far = Math.max(...all.map((a) => a.points[a.points.length - 1].q));
     const log = Math.max(...values) / Math.min(...values) > 8;
+    const range = around(values, 1.1);
+    const ticks = log ? logTicks(range, 8) : 6;
     const marks: Plot.Markish[] = [];
     for (const { s, points } of all) {
       const of = look(view.arms, view.baseline, s.arm);
@@ -43,9 +46,9 @@ export const latency: Chart = {
     }
     return [plot("Latency by percentile, one line for each arm; the table below has the numbers", {
       width, height: Math.max(260, Math.min(420, width * 0.5)), marginLeft: 48, marginRight: 16, marginTop: 24,
-      x: { type: "log", domain: [1, Math.max(far, 10)], ticks: NAMES.map(([q]) => q).filter((q) => q <= far * 1.01), tickFormat: (q: number) => NAMES.find(([at]) => at === q)?.[1] ?? "", label: null },
-      y: { type: log ? "log" : "linear", zero: !log, nice: true, label: "ms", tickFormat: tick, ticks: 6 },
-      marks: [Plot.gridY({ ...grid, ticks: 6 }), Plot.gridX({ ...grid, ticks: NAMES.map(([q]) => q).filter((q) => q <= far * 1.01) }), ...marks],
+      x: { type: "log", domain: [1, Math.max(far, 10)], ticks: NAMES.map(([q]) => q).filter((q) => q <= far * 1.01), tickFormat: (q: number) => NAMES.find(([at]) => at === q)?.[1] ?? "", label: null, tickSize: 0 },
+      y: { ...(log ? { type: "log", domain: range } : { type: "linear", zero: true, nice: true }), label: "ms", labelArrow: "none", tickFormat: tick, tickSize: 0, ticks },
+      marks: [Plot.gridY({ ...grid, ticks }), Plot.gridX({ ...grid, ticks: NAMES.map(([q]) => q).filter((q) => q <= far * 1.01) }), ...marks],
     })];
   },
   table(view, cell) {

@@ -7,7 +7,7 @@ export interface Multiple {
 
 export function multiple<T>(all: T[], width: number, least: number, draw: (item: T, width: number) => Multiple): Node[] {
   const gap = 24;
-  const columns = Math.max(1, Math.min(all.length, Math.floor((width + gap) / (least + gap))));
+  const columns = Math.max(1, Math.min(Math.max(all.length, 2), Math.floor((width + gap) / (least + gap))));
   const each = Math.floor((width - gap * (columns - 1)) / columns);
   const box = document.createElement("div");
   box.className = "multiples";

@@ -1,0 +1,92 @@
+import * as Plot from "@observablehq/plot";
+import { short, tick } from "../format";
+import { here, type Course, type Series, type View } from "../view";
+import type { Chart } from "./chart";
+import { multiple } from "./multiples";
+import { grid, plot } from "./style";
+
+type Shown = Series & { course: Course };
+
+// shown leaves out those with one backend to which nothing happens.
+const shown = (view: View, cell: number): Shown[] =>
+  here(view, cell).filter((s): s is Shown => s.course !== undefined && (s.course.backends.length > 1 || s.course.marks !== undefined));
+
+const perSecond = (c: Course, n: number) => (1000 * n) / c.step;
+
+const rates = (c: Course) => Array.from({ length: length(c) }, (_, i) => perSecond(c, c.backends.reduce((sum, b) => sum + (b.calls[i] ?? 0), 0)));
+
+const peak = (c: Course) => Math.max(0, ...rates(c));
+
+// usual is the rate that 95 of 100 steps do not exceed: one burst must not flatten all else.
+function usual(all: Shown[]): number {
+  const sorted = all.flatMap((s) => rates(s.course)).filter((v) => v > 0).sort((a, b) => a - b);
+  return sorted[Math.floor(0.95 * (sorted.length - 1))] ?? 0;
+}
+
+export const course: Chart = {
+  title: "Calls over time",
+  note(view, cell) {
+    const all = shown(view, cell);
+    const failed = all.some((s) => s.course.errors.some((n) => n > 0));
+    return `Answered calls a second in round ${[...new Set(all.map((s) => s.course.round))].join(", ")}, a layer for each backend` +
+      (failed ? "; below the line those that failed" : "") + "." + marksNote(all);
+  },
+  draw(view, cell, width) {
+    const all = shown(view, cell);
+    const highest = Math.max(...all.map((s) => peak(s.course)));
+    const top = Math.min(highest, 1.5 * usual(all));
+    const bottom = Math.max(...all.map((s) => Math.max(0, ...s.course.errors.map((n) => perSecond(s.course, n)))));
+    const end = Math.max(...all.map((s) => (length(s.course) * s.course.step) / 1000));
+    return multiple(all, width, 400, (s, w) => ({ title: view.arms[s.arm], plots: [one(view.arms[s.arm], s.course, w, { top, bottom: Math.min(bottom, top), end })] }));
+  },
+  table(view, cell) {
+    const all = shown(view, cell);
+    return {
+      columns: [{ name: "arm" }, { name: "from s", number: true }, { name: "ready", number: true }, { name: "backend" }, { name: "calls", number: true }, { name: "failed, all backends", number: true }],
+      rows: all.flatMap((s) => seconds(s.course).flatMap((row) => row.calls.map(([backend, n]) =>
+        [view.arms[s.arm], row.from, row.ready, backend, n.toLocaleString("en"), row.failed.toLocaleString("en")]))),
+    };
+  },
+};
+
+const length = (c: Course) => Math.max(c.errors.length, c.ready.length, ...c.backends.map((b) => b.calls.length));
+
+function one(name: string, c: Course, width: number, scale: { top: number; bottom: number; end: number }): Node {
+  const at = (i: number) => ((i + 0.5) * c.step) / 1000;
+  const layers = c.backends.flatMap((b, n) => b.calls.map((calls, i) => ({ t: at(i), rate: perSecond(c, calls), backend: b.backend, n })));
+  const over = peak(c) > scale.top ? [peak(c)] : [];
+  const failed = c.errors.map((n, i) => ({ t0: (i * c.step) / 1000, t1: ((i + 1) * c.step) / 1000, rate: Math.max(-perSecond(c, n), -scale.bottom) })).filter((p) => p.rate < 0);
+  const events = (c.marks ?? []).map((m, i) => ({ t: m.at / 1000, n: String(i + 1), what: m.what }));
+  return plot(`Calls over time of ${name}`, {
+    width, height: 130, marginLeft: 44, marginRight: 6, marginTop: 16, marginBottom: 24,
+    x: { domain: [0, scale.end], label: null, tickFormat: (v: number) => `${v} s`, ticks: 5, tickSize: 0 },
+    y: { domain: [-scale.bottom, scale.top || 1], ticks: 3, tickFormat: (v: number) => tick(Math.abs(v)), label: null, tickSize: 0 },
+    marks: [
+      Plot.gridY({ ...grid, ticks: 3 }),
+      Plot.areaY(layers, Plot.stackY({ x: "t", y: "rate", z: "backend", fill: "var(--accent)", fillOpacity: (d: (typeof layers)[0]) => 0.35 + 0.5 * ((d.n % 3) / 2), curve: "step", stroke: "var(--paper)", strokeWidth: 0.5, clip: true })),
+      Plot.rect(failed, { x1: "t0", x2: "t1", y1: 0, y2: "rate", fill: "var(--bad)" }),
+      Plot.ruleY([0], { stroke: "var(--line-strong)" }),
+      Plot.text(over, { frameAnchor: "top-right", text: (v: number) => `up to ${tick(v)}`, dy: -14, fill: "var(--quiet)" }),
+      Plot.ruleX(events, { x: "t", stroke: "var(--ink)", strokeDasharray: "2 2" }),
+      Plot.text(events, { x: "t", text: "n", frameAnchor: "top", dy: -14, fill: "var(--ink)", fontWeight: 600, title: "what" }),
+    ],
+  });
+}
+
+// marksNote says what the numbers above the pictures mean.
+function marksNote(all: { course: Course }[]): string {
+  const marks = all.map((s) => s.course.marks ?? []).reduce((a, b) => (b.length > a.length ? b : a), []);
+  if (marks.length === 0) return "";
+  return " " + marks.map((m, i) => `${i + 1}: ${m.what} at ${short(m.at / 1000)} s`).join("; ") + ".";
+}
+
+// seconds add the steps up, or leave them where they are longer.
+function seconds(c: Course): { from: string; ready: number | string; calls: [string, number][]; failed: number }[] {
+  const together = Math.max(1, Math.round(1000 / c.step));
+  const sum = (of: number[], from: number) => of.slice(from, from + together).reduce((a, b) => a + b, 0);
+  const out = [];
+  for (let i = 0; i < length(c); i += together) {
+    out.push({ from: short((i * c.step) / 1000), ready: c.ready[i] ?? "–", calls: c.backends.map((b): [string, number] => [b.backend, sum(b.calls, i)]), failed: sum(c.errors, i) });
+  }
+  return out;
+}

@@ -1,0 +1,53 @@
+import * as Plot from "@observablehq/plot";
+import { short, tick } from "../format";
+import type { Series, View } from "../view";
+import type { Chart } from "./chart";
+import { multiple } from "./multiples";
+import { grid, look, plot } from "./style";
+import { around, logTicks } from "./ticks";
+
+const METRICS = [["p50", "p50, ms"], ["p99", "p99, ms"], ["rate", "calls/s"]] as const;
+
+export const sweep: Chart = {
+  title: "From cell to cell",
+  note: (view) => `How it changes with ${view.cells[0].name.split(" = ")[0]}.`,
+  legend: true,
+  every: true,
+  draw(view, _, width) {
+    const numbers = view.cells.every((c) => c.x !== undefined);
+    const x = (s: Series) => (numbers ? view.cells[s.cell].x! : view.cells[s.cell].name);
+    const at = view.cells.map((c) => c.x ?? 0).filter((v) => v > 0);
+    const wide = numbers && at.length === view.cells.length && Math.max(...at) / Math.min(...at) > 8;
+    return multiple([...METRICS], width, 280, ([metric, title], w) => {
+      const all = view.series.filter((s) => s[metric] > 0);
+      const values = all.map((s) => s[metric]);
+      const log = Math.max(...values) / Math.min(...values) > 20;
+      const range = around(values, 1.15);
+      const ticks = log ? logTicks(range, 5) : 4;
+      const marks: Plot.Markish[] = [];
+      view.arms.forEach((_, arm) => {
+        const of = look(view.arms, view.baseline, arm);
+        const mine = all.filter((s) => s.arm === arm).sort((a, b) => a.cell - b.cell);
+        const className = `arm arm-${arm}`;
+        marks.push(
+          Plot.line(mine, { x, y: metric, stroke: of.color, strokeWidth: of.width, strokeDasharray: of.dash, className }),
+          Plot.dot(mine, { x, y: metric, symbol: of.symbol, fill: of.color, stroke: "var(--paper)", r: 4, className, title: (s: Series) => `${view.arms[arm]}, ${view.cells[s.cell].name}: ${short(s[metric])}` }),
+        );
+      });
+      return {
+        title,
+        plots: [plot(`${title} in each cell, one line for each arm`, {
+          width: w, height: 220, marginLeft: 48, marginRight: 16, marginTop: 8, marginBottom: 24,
+          x: numbers ? { type: wide ? "log" : "linear", ticks: at.length <= 6 ? at : 4, tickFormat: tick, label: null, tickSize: 0 }
+            : { type: "point", domain: view.cells.map((c) => c.name), ticks: view.cells.length > 4 ? [] : undefined, label: null, tickSize: 0 },
+          y: { ...(log ? { type: "log", domain: range } : { type: "linear", zero: true, nice: true }), ticks, tickFormat: tick, label: null, tickSize: 0 },
+          marks: [Plot.gridY({ ...grid, ticks }), ...marks],
+        })],
+      };
+    });
+  },
+  table: (view: View) => ({
+    columns: [{ name: "arm" }, { name: "at" }, ...METRICS.map(([, name]) => ({ name, number: true }))],
+    rows: view.series.map((s) => [view.arms[s.arm], view.cells[s.cell].name, ...METRICS.map(([m]) => (s[m] > 0 ? short(s[m]) : "–"))]),
+  }),
+};
