@@ -1,0 +1,316 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+
+	rpclabv1 "rpclab/api/rpclab/v1"
+	"rpclab/internal/caller/overhttp"
+	"rpclab/internal/gateway"
+	"rpclab/internal/process"
+	"rpclab/internal/route/part"
+	"rpclab/internal/testkit"
+	"rpclab/internal/workload"
+)
+
+// The tests of this file hold every gateway to servers/CONTRACT.md.
+
+// eachGateway tests every model of every language that has gateways.
+func eachGateway(t *testing.T, test func(t *testing.T, model string, command []string)) {
+	for name, command := range map[string]func() []string{
+		"go":     func() []string { return []string{testkit.Rpclab(t)} },
+		"python": func() []string { return builtNamed(t, "python") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, model := range gateway.Models {
+				t.Run(model, func(t *testing.T) { test(t, model, append(command(), "gateway", "--model", model)) })
+			}
+		})
+	}
+}
+
+// asking runs a gateway and gives what asks it.
+func asking(t *testing.T, command []string, args ...string) askGateway {
+	t.Helper()
+	g, err := part.Start(t.Context(), part.Spec{
+		Name: "gateway", Role: part.Gateway,
+		Run: process.Spec{Args: append(append(command, "--supervised", "--listen", "127.0.0.1:0"), args...)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	return askGateway{"http://" + g.Address(), transport}
+}
+
+type askGateway struct {
+	url       string
+	transport *http.Transport
+}
+
+// told is what a gateway answered.
+type told struct {
+	status  int
+	media   string
+	body    string
+	counted url.Values // calls by backend
+}
+
+func (g askGateway) ask(t *testing.T, method, path string) (a told) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, g.url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := g.transport.RoundTrip(request)
+	if err != nil {
+		t.Error(err)
+		return a
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	a = told{status: answer.StatusCode, media: answer.Header.Get("Content-Type"), body: string(body)}
+	if a.counted, err = url.ParseQuery(answer.Header.Get(overhttp.Backends)); err != nil {
+		t.Error(err)
+	}
+	return a
+}
+
+func (g askGateway) get(t *testing.T, path string) told {
+	t.Helper()
+	return g.ask(t, http.MethodGet, path)
+}
+
+func TestGatewaysMakeTheCallsOfARequestAndCountThem(t *testing.T) {
+	eachGateway(t, func(t *testing.T, _ string, command []string) {
+		g := asking(t, command, "--target", strings.Join(backends(t, []string{"b1", "b2"}), ","), "--channel", "shared", "--mode", "turns")
+		if got := g.get(t, "/-/ready"); got.status != 200 || got.body != "ready\n" {
+			t.Errorf("it says %d %q", got.status, got.body)
+		}
+		// The first calls may come before both connections are there.
+		testkit.Await(t, "both backends are reached", func() bool { return len(g.get(t, "/increment?iterations=4").counted) == 2 })
+		if got := g.ask(t, http.MethodPost, "/-/reset"); got.status != 200 {
+			t.Errorf("a reset answered %d %s", got.status, got.body)
+		}
+		for path, want := range map[string]string{
+			"/fibonacci/random?iterations=10&output=false&fibo_start=800&fibo_end=10000": "calls answered: 10 (b1 5, b2 5)\n",
+			"/increment?iterations=8": "calls answered: 8 (b1 4, b2 4)\n",
+			"/increment?iteration=2":  "calls answered: 2 (b1 1, b2 1)\n",
+		} {
+			got := g.get(t, path)
+			if got.status != 200 || got.body != want || got.media != "text/plain; charset=utf-8" || got.counted.Get("b1") != got.counted.Get("b2") {
+				t.Errorf("%s answered %d %q of %q by %v, want %q", path, got.status, got.body, got.media, got.counted, want)
+			}
+		}
+		if got := g.get(t, "/fibonacci?n=100"); !strings.Contains(got.body, `"n":100,"value":"354224848179261915075"`) || got.media != "application/json" || len(got.counted) != 1 {
+			t.Errorf("the hundredth number is %s of %q by %v", got.body, got.media, got.counted)
+		}
+		var all struct {
+			Calls []struct {
+				Server string `json:"server_name"`
+				N      int
+				Value  string
+			}
+		}
+		got := g.get(t, "/fibonacci/random?iterations=6&output=true&fibo_start=10&fibo_end=10")
+		if err := json.Unmarshal([]byte(got.body), &all); err != nil || len(all.Calls) != 6 || all.Calls[0].N != 10 || all.Calls[0].Value != "55" || !strings.HasPrefix(all.Calls[0].Server, "b") {
+			t.Errorf("got %q: %v", got.body, err)
+		}
+		text := g.get(t, "/metrics").body
+		for _, want := range []string{"Fibonacci/Compute", "Counter/Increment"} {
+			if !strings.Contains(text, fmt.Sprintf(`grpc_requests_total{method=%q,mode="turns",server_name="b1"} `, want)) {
+				t.Errorf("the metrics do not count %s of b1:\n%s", want, text)
+			}
+		}
+		if !strings.Contains(text, `{method="Counter/Increment",mode="turns",server_name="b2"} 5`) {
+			t.Errorf("b2 answered 5 increments; the metrics are\n%s", text)
+		}
+		g.ask(t, http.MethodPost, "/-/reset")
+		if text := g.get(t, "/metrics").body; !strings.Contains(text, `{method="Counter/Increment",mode="turns",server_name="b2"} 0`) {
+			t.Errorf("after a reset the metrics are\n%s", text)
+		}
+	})
+}
+
+func TestGatewaysRefuseWhatIsWrongInWords(t *testing.T) {
+	eachGateway(t, func(t *testing.T, _ string, command []string) {
+		g := asking(t, command, "--target", backends(t, []string{"b"})[0])
+		for path, want := range map[string]string{
+			"/fibonacci/random?iterations=10001":          "iterations=10001: it has to be a number from 1 to 10000",
+			"/fibonacci/random?iterations=0":              "iterations=0: it has to be a number from 1",
+			"/fibonacci/random?iterations=ten":            "iterations=ten: it has to be a number",
+			"/fibonacci/random?fibo_start=2000":           "fibo_start is 2000 and fibo_end 1000: the first must not be more",
+			"/fibonacci/random?fibo_end=100001":           "fibo_end=100001: it has to be a number from 0 to 100000",
+			"/fibonacci/random?output=maybe":              "output=maybe: it has to be true or false",
+			"/fibonacci/random?iteration=1&iterations=1":  "iterations and iteration are the same",
+			"/fibonacci/random?iterations=1&iterations=2": "iterations is given 2 times",
+			"/fibonacci/random?iterations=1&fibostart=1":  "there is no parameter fibostart; did you mean",
+			"/fibonacci":                  "n is missing: a number from 0 to 100000",
+			"/fibonacci?n=-1":             "n=-1: it has to be a number from 0 to 100000",
+			"/increment?iterations=10001": "iterations=10001: it has to be",
+			"/increment?%zz":              "cannot be read",
+			"/fibonacci/random?iterations=10000&output=true&fibo_start=1&fibo_end=100000": "output=true would be as much as 238 MiB: the most is 32",
+		} {
+			if got := g.get(t, path); got.status != 400 || !got.says(want, "INVALID_ARGUMENT") {
+				t.Errorf("%s answered %d %q of %q, want %q", path, got.status, got.body, got.media, want)
+			}
+		}
+		for _, of := range []string{"GET /fibo", "POST /increment", "GET /-/reset", "HEAD /increment", "HEAD /fibonacci?n=1"} {
+			method, path, _ := strings.Cut(of, " ")
+			got := g.ask(t, method, path)
+			if got.status != 404 || len(got.counted) > 0 || method != http.MethodHead && !got.says("there is no "+of, "UNIMPLEMENTED") {
+				t.Errorf("%s answered %d %q, after calls to %v", of, got.status, got.body, got.counted)
+			}
+		}
+	})
+}
+
+// says whether it is an error with these words in it.
+func (a told) says(words, code string) bool {
+	var said struct{ Error, Code string }
+	err := json.Unmarshal([]byte(a.body), &said)
+	return err == nil && strings.Contains(said.Error, words) && said.Code == code && a.media == "application/json"
+}
+
+func TestGatewaysEndARequestWithACallThatFails(t *testing.T) {
+	eachGateway(t, func(t *testing.T, _ string, command []string) {
+		server := &workload.Server{}
+		addr := serving(t, callerKind{}, server).Addr().String()
+		server.Suffer(workload.Ailment{Code: codes.Unavailable})
+		g := asking(t, command, "--target", addr)
+		if got := g.get(t, "/increment?iterations=5"); got.status != 503 || !got.says("error loop", "UNAVAILABLE") {
+			t.Errorf("got %d %s", got.status, got.body)
+		}
+		var count strings.Builder
+		if server.Count(&count); count.String() != "1\n" {
+			t.Errorf("the first of its calls failed, and it made %s", count.String())
+		}
+		server.Suffer(workload.Ailment{})
+		if got := g.get(t, "/increment?iterations=5"); got.status != 200 {
+			t.Errorf("healed, it answers %d %s", got.status, got.body)
+		}
+	})
+}
+
+// pairing answers an increment when another one is under way.
+type pairing struct {
+	rpclabv1.UnimplementedCounterServer
+	paired chan struct{}
+}
+
+func (p pairing) Increment(ctx context.Context, _ *rpclabv1.IncrementRequest) (*rpclabv1.IncrementReply, error) {
+	select {
+	case p.paired <- struct{}{}:
+	case <-p.paired:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return &rpclabv1.IncrementReply{Number: 1, ServerName: "b"}, nil
+}
+
+func TestGatewaysAnswerAsManyRequestsAtOnceAsTheirModelDoes(t *testing.T) {
+	eachGateway(t, func(t *testing.T, model string, command []string) {
+		if model == gateway.OneThread {
+			server := &workload.Server{}
+			addr := serving(t, callerKind{}, server).Addr().String()
+			server.Suffer(workload.Ailment{Slow: 300 * time.Millisecond})
+			began := time.Now()
+			twice(t, asking(t, command, "--target", addr))
+			if took := time.Since(began); took < 600*time.Millisecond {
+				t.Errorf("two requests of 300 ms were answered in %v, one after the other", took)
+			}
+			return
+		}
+		listener := listening(t)
+		server := grpc.NewServer()
+		rpclabv1.RegisterCounterServer(server, pairing{paired: make(chan struct{})})
+		go func() { _ = server.Serve(listener) }()
+		t.Cleanup(server.Stop)
+		twice(t, asking(t, command, "--target", listener.Addr().String()))
+	})
+}
+
+// twice makes two requests at once, which have to be answered.
+func twice(t *testing.T, g askGateway) {
+	t.Helper()
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() {
+			if got := g.get(t, "/increment"); got.status != 200 {
+				t.Errorf("it answers %d %s", got.status, got.body)
+			}
+		})
+	}
+	both.Wait()
+}
+
+func TestGatewaysOpenAChannelForEveryRequestWhereTheyAreToldTo(t *testing.T) {
+	eachGateway(t, func(t *testing.T, model string, command []string) {
+		for channel, want := range map[string]int32{"shared": 1, "per-request": 3} {
+			listener := serving(t, callerKind{}, &workload.Server{})
+			args := []string{"--target", listener.Addr().String()}
+			if channel != gateway.ChannelOf(model) {
+				args = append(args, "--channel", channel)
+			}
+			g := asking(t, command, args...)
+			for range 3 {
+				if got := g.get(t, "/increment?iterations=5"); got.status != 200 {
+					t.Errorf("it answers %d %s", got.status, got.body)
+				}
+			}
+			if n := listener.connections.Load(); n != want {
+				t.Errorf("%s: three requests, one after the other, took %d connections, want %d", channel, n, want)
+			}
+		}
+	})
+}
+
+func TestGatewaysDrawTheNumbersOfTheirSeed(t *testing.T) {
+	eachGateway(t, func(t *testing.T, model string, command []string) {
+		if model != gateway.Threads {
+			return // which is no matter of the model
+		}
+		addr := backends(t, []string{"b"})[0]
+		drawn := func(seed string) string {
+			return asking(t, command, "--target", addr, "--seed", seed).get(t, "/fibonacci/random?iterations=20&output=true").body
+		}
+		if a, again, b := drawn("1"), drawn("1"), drawn("2"); a != again || a == b {
+			t.Errorf("seed 1 drew\n%s\nand\n%s\nseed 2 drew\n%s", a, again, b)
+		}
+	})
+}
+
+func TestGatewaysEndWithTheirSupervisor(t *testing.T) {
+	eachGateway(t, func(t *testing.T, _ string, command []string) {
+		out := &said{}
+		p, err := process.Start(process.Spec{Args: append(command, "--supervised", "--listen", "127.0.0.1:0", "--target", free(t)), Stdout: out})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(p.Kill)
+		testkit.Await(t, "it says where it serves", func() bool { return strings.HasPrefix(out.String(), "serving 127.0.0.1:") })
+		if err := p.Stdin.(io.Closer).Close(); err != nil {
+			t.Fatal(err)
+		}
+		<-p.Done()
+		if p.Err() == nil || !strings.Contains(p.Err().Error(), "3") {
+			t.Errorf("it ended with %v, want exit status 3", p.Err())
+		}
+	})
+}
