@@ -121,6 +121,11 @@ func speaks(c experiment.Config) string {
 	return m.Speaks()
 }
 
+// calls says whether a config's caller calls anybody: one of a function has no backends.
+func calls(c experiment.Config) bool {
+	return !slices.Contains(Vocabulary().Speaks[c.Caller.Kind], "nothing")
+}
+
 // sayer hears the last line of each write.
 type sayer func(string)
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"rpclab/internal/cluster"
@@ -213,13 +214,13 @@ func fill(trial result.Trial, t experiment.Trial, seen measure.Measurement, used
 		trial.Rate = float64(seen.Calls) / seen.Elapsed.Seconds()
 	}
 	trial.Backends = map[string]uint64{}
-	for _, snapshot := range history {
-		for _, e := range snapshot.Ready() {
-			trial.Backends[e.ID] = 0
+	if calls(t.Config) {
+		for _, snapshot := range history {
+			for _, e := range snapshot.Ready() {
+				trial.Backends[e.ID] = 0
+			}
 		}
-	}
-	for id, calls := range seen.Backends {
-		trial.Backends[id] = calls
+		maps.Copy(trial.Backends, seen.Backends)
 	}
 	trial.Timeline = timeline(seen, history)
 	trial.Resources.Client = usagePerCall(usageOf(seen), seen.Calls)

@@ -61,7 +61,7 @@ func (l Language) Build(ctx context.Context, self []string, log io.Writer) ([]st
 	if missing := l.Missing(); len(missing) > 0 {
 		return nil, fmt.Errorf("servers in %s cannot be built: %s", l.Name, strings.Join(missing, "; "))
 	}
-	command, err := l.run(ctx, filepath.Join(out, "source"), log)
+	command, err := l.run(ctx, out, log)
 	if err != nil {
 		return nil, fmt.Errorf("build the servers in %s: %w", l.Name, err)
 	}
@@ -71,20 +71,16 @@ func (l Language) Build(ctx context.Context, self []string, log io.Writer) ([]st
 	return l.Command(self)
 }
 
-// run writes the sources into a directory and builds them there; what it prints runs them.
-func (l Language) run(ctx context.Context, dir string, log io.Writer) (command string, err error) {
-	if err := os.RemoveAll(dir); err != nil {
+// run lays the sources into a directory of their own and builds them there; what it prints runs them.
+func (l Language) run(ctx context.Context, out string, log io.Writer) (command string, err error) {
+	dir := filepath.Join(out, "source", l.Name)
+	if err := lay(dir, sources(l)); err != nil {
 		return "", err
-	}
-	for _, s := range sources(l) {
-		if err := os.CopyFS(filepath.Join(dir, s.at), s.files); err != nil {
-			return "", err
-		}
 	}
 	var said bytes.Buffer
 	p, err := process.Start(process.Spec{
 		Args: []string{"sh", filepath.Join(dir, "servers", "build.sh"), l.Name}, Stdout: &said, Log: log,
-		Env: []string{"XDG_CACHE_HOME=" + filepath.Dir(filepath.Dir(filepath.Dir(dir)))},
+		Env: []string{"XDG_CACHE_HOME=" + filepath.Dir(filepath.Dir(out))},
 	})
 	if err != nil {
 		return "", err
@@ -99,6 +95,41 @@ func (l Language) run(ctx context.Context, dir string, log io.Writer) (command s
 		return "", fmt.Errorf("%w; its last lines:\n%s", err, p.Log())
 	}
 	return said.String(), nil
+}
+
+// lay makes a directory hold these sources and nothing else. A file that is as it has to be is
+// not touched: cargo goes by times, and would build again what depends on it.
+func lay(dir string, all []source) error {
+	laid := map[string]bool{}
+	for _, s := range all {
+		err := fs.WalkDir(s.files, ".", func(path string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return err
+			}
+			text, err := fs.ReadFile(s.files, path)
+			if err != nil {
+				return err
+			}
+			to := filepath.Join(dir, filepath.FromSlash(s.at), filepath.FromSlash(path))
+			laid[to] = true
+			if there, err := os.ReadFile(to); err == nil && bytes.Equal(there, text) {
+				return nil
+			}
+			if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+				return err
+			}
+			return os.WriteFile(to, text, 0o644)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || laid[path] {
+			return err
+		}
+		return os.Remove(path)
+	})
 }
 
 // source is files that lie at a place in the tree.

@@ -2,10 +2,12 @@ package language
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"rpclab/internal/testkit"
 )
@@ -58,6 +60,42 @@ func TestALanguageIsBuiltOnceForTheSameSources(t *testing.T) {
 	}
 	if _, err := rust(t).Command(nil); !errors.Is(err, ErrNotBuilt) {
 		t.Errorf("of other sources: %v", err)
+	}
+}
+
+// cargo builds again what is younger than its last build.
+func TestSourcesThatDidNotChangeKeepTheirTimes(t *testing.T) {
+	cache := alone(t, map[string]string{"cargo": "true"})
+	build := func() {
+		if _, err := rust(t).Build(t.Context(), nil, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(filepath.Join(cache, "rpclab", "servers", "rust.command")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	build()
+	dir := filepath.Join(cache, "rpclab", "servers", "source", "rust", "servers", "rust")
+	same, other, stale := filepath.Join(dir, "Cargo.lock"), filepath.Join(dir, "Cargo.toml"), filepath.Join(dir, "src", "gone.rs")
+	long := time.Now().Add(-time.Hour).Truncate(time.Second)
+	for _, path := range []string{other, stale} {
+		if err := os.WriteFile(path, []byte("# of another version"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{same, other} {
+		if err := os.Chtimes(path, long, long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	build()
+	for path, kept := range map[string]bool{same: true, other: false} {
+		if info, err := os.Stat(path); err != nil || info.ModTime().Equal(long) != kept {
+			t.Errorf("%s: %v, %v", path, info, err)
+		}
+	}
+	if _, err := os.Stat(stale); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a source that there is no more is left: %v", err)
 	}
 }
 
