@@ -60,6 +60,7 @@ of a Kubernetes.`,
 	flags.IntVar(&f.MaxRounds, "max-rounds", 0, "the most rounds of a run until decided (default 30, or twice those of the experiment)")
 	flags.Uint64Var(&f.Seed, "seed", 0, "of every random choice of the plan (default: drawn, and printed)")
 	flags.BoolVar(&f.Quick, "quick", false, "the whole experiment, made small")
+	flags.Float64Var(&f.Scale, "scale", 0, "so much of the study's own `size`, where the experiment says what that is: 0.1, or 1 for all of it (default: as the experiment says)")
 	f.keeping.register(flags)
 	flags.StringArrayVar(&f.asserts, "assert", nil,
 		"`condition` that has to hold for every arm, such as 'p99 < 50ms' or 'errors == 0', as often as needed")
@@ -74,6 +75,9 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 	}
 	if c.Flags().Changed("rounds") && f.Rounds < 1 {
 		return usage{fmt.Errorf("--rounds %d: at least 1 is needed, 4 for a verdict", f.Rounds)}
+	}
+	if c.Flags().Changed("scale") && f.Scale <= 0 {
+		return usage{fmt.Errorf("--scale %v: it has to be more than 0; 1 is the size of the study", f.Scale)}
 	}
 	if err := f.checkUntil(c.Flags().Changed("max-rounds")); err != nil {
 		return usage{err}

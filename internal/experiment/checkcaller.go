@@ -44,6 +44,8 @@ func (d *document) checkCaller(config Config, place func(...string) place, c *pr
 		c.add(place("workload"), "over a bare connection there is increase alone: set workload to increase: true")
 	case config.Gateway != nil && config.Workload.Fibonacci == nil && !config.Workload.Increment:
 		c.add(place("gateway"), "a gateway makes the calls of study 1: set workload to fibonacci or increment")
+	case config.Gateway != nil && config.Gateway.Language != "go" && slices.Contains(words.Own, config.Route):
+		c.add(place("gateway", "language"), "only a gateway in go takes the route %s: leave out gateway.language, or take another route", config.Route)
 	case (config.Gateway != nil || speaks != grpc) && who.Hedge != nil:
 		c.add(place("caller", "hedge"), "the caller %s does not hedge: leave out hedge", who.Kind)
 	case speaks != grpc && who.Retry != nil:

@@ -16,6 +16,7 @@ var vocabulary = Vocabulary{
 	Plain:     []string{"wire"},
 	Whole:     []string{"kuberesolver"},
 	Bytes:     []string{"direct", "clusterip"},
+	Own:       []string{"endpointslice"},
 	Languages: []string{"go"},
 	Models:    map[string][]string{"go": {"grpc", "rest", "tcp"}},
 	Can:       map[string][]string{"grpc-go": {"stream", "renew", "compress", "per-user"}},

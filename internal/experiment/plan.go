@@ -46,6 +46,7 @@ type Options struct {
 	MaxRounds    int
 	Seed         uint64
 	Quick        bool
+	Scale        float64 // of the study's own size, where the document says which fields that is; 0: as the document says
 }
 
 // Vocabulary is the set of names that the other rooms register, so that this one
@@ -70,6 +71,8 @@ type Vocabulary struct {
 	Proxied []string
 	// Bytes are the routes that carry not only gRPC.
 	Bytes []string
+	// Own are the routes that only clients in Go can take.
+	Own []string
 	// Outliers are the routes that can leave out backends that fail.
 	Outliers []string
 }

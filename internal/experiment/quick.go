@@ -3,6 +3,7 @@ package experiment
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -63,6 +64,30 @@ func (d *document) shrink(picked []string) error {
 	}
 	if load > quickLoad {
 		d.root = d.grammar.shorten(d.grammar.document, d.root, float64(quickLoad)/float64(load))
+	}
+	return nil
+}
+
+// scale makes the fields that the document names so much of what the study has.
+func (d *document) scale(factor float64) error {
+	var c problems
+	source := place{file: fmt.Sprintf("--scale %v", factor)}
+	block := d.root.get("scale")
+	switch {
+	case !(factor > 0) || math.IsInf(factor, 0):
+		c.add(source, "a scale has to be more than 0; 1 is the size of the study")
+	case block == nil:
+		c.add(source, "%s does not say what the study's size is: leave it out, and set fields by --set", d.root.get("experiment").text)
+	}
+	if err := c.err(); err != nil {
+		return err
+	}
+	for _, p := range block.pairs {
+		value := scaled(p.value, "up", factor)
+		value.at = source
+		if err := d.set(p.key, value); err != nil {
+			return err
+		}
 	}
 	return nil
 }

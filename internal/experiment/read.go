@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,7 +11,7 @@ import (
 )
 
 // Expand reads an experiment document and expands it to a plan. file is the name
-// that errors give it. Settings apply in this order: quick, --set, --rounds. The
+// that errors give it. Settings apply in this order: quick, --scale, --set, --rounds. The
 // error is [Errors], complete for the stage that failed: the document first, then
 // the options.
 func Expand(file string, doc []byte, o Options, v Vocabulary) (Plan, error) {
@@ -20,6 +21,11 @@ func Expand(file string, doc []byte, o Options, v Vocabulary) (Plan, error) {
 	}
 	if o.Quick {
 		if err := d.quick(o.Arms); err != nil {
+			return Plan{}, err
+		}
+	}
+	if o.Scale != 0 {
+		if err := d.scale(o.Scale); err != nil {
 			return Plan{}, err
 		}
 	}
@@ -41,6 +47,9 @@ func Expand(file string, doc []byte, o Options, v Vocabulary) (Plan, error) {
 	}
 	p, err := plan(r, o)
 	p.Text, p.Changed, p.Looks = string(doc), d.changed(o), looks
+	if o.Scale == 1 && len(p.Changed) == 0 {
+		p.Size = "" // which is that of the run
+	}
 	return p, err
 }
 
@@ -76,6 +85,12 @@ func (d *document) changed(o Options) []string {
 			} else {
 				settings = append(settings, p.key)
 			}
+		}
+	}
+	if o.Scale != 0 && o.Scale != 1 {
+		settings = append(settings, fmt.Sprintf("scale=%v", o.Scale))
+		for _, p := range d.root.get("scale").pairs {
+			settings = append(settings, p.key+"="+scaled(p.value, "up", o.Scale).text)
 		}
 	}
 	return slices.DeleteFunc(append(settings, o.Set...), func(setting string) bool {

@@ -21,20 +21,21 @@ import "time"
 
 // Experiment is a question, its arms, a load, rounds and events.
 type Experiment struct {
-	Name      string      `yaml:"experiment" doc:"the experiment's name" required:"true" slug:"true"`
-	Question  string      `yaml:"question" doc:"what it answers, in one sentence" required:"true"`
-	Source    string      `yaml:"source" doc:"the study whose figures are printed beside ours"`
-	Defaults  Config      `yaml:"defaults" doc:"what every arm has unless it says otherwise"`
-	Baseline  string      `yaml:"baseline" doc:"the arm that the others are compared with (default: the first)"`
-	Arms      []Arm       `yaml:"arms" doc:"the ways compared, by name" required:"true"`
-	Sweep     []Axis      `yaml:"sweep" doc:"field path to the values it takes; every combination is a cell"`
-	Rounds    int         `yaml:"rounds" doc:"how often every arm is measured in every cell" min:"1" max:"1000" default:"10"`
-	Margin    Percent     `yaml:"margin" doc:"the difference that is not worth a call: arms within it are equivalent" min:"0.1%" max:"50%" default:"3%"`
-	Events    []Event     `yaml:"events" doc:"what is done to the cluster while calls run"`
-	Confounds []Confound  `yaml:"confounds" doc:"what else differs between a published arm and the controlled one"`
-	Published []Published `yaml:"published" doc:"the study's figures: facts to print beside ours"`
-	Size      string      `yaml:"published_size" doc:"what the study's figures are of, where the experiment makes less: such figures stand beside every run"`
-	Quick     []Setting   `yaml:"quick" doc:"--set assignments that make the whole experiment small (--quick)"`
+	Name      string         `yaml:"experiment" doc:"the experiment's name" required:"true" slug:"true"`
+	Question  string         `yaml:"question" doc:"what it answers, in one sentence" required:"true"`
+	Source    string         `yaml:"source" doc:"the study whose figures are printed beside ours"`
+	Defaults  Config         `yaml:"defaults" doc:"what every arm has unless it says otherwise"`
+	Baseline  string         `yaml:"baseline" doc:"the arm that the others are compared with (default: the first)"`
+	Arms      []Arm          `yaml:"arms" doc:"the ways compared, by name" required:"true"`
+	Sweep     []Axis         `yaml:"sweep" doc:"field path to the values it takes; every combination is a cell"`
+	Rounds    int            `yaml:"rounds" doc:"how often every arm is measured in every cell" min:"1" max:"1000" default:"10"`
+	Margin    Percent        `yaml:"margin" doc:"the difference that is not worth a call: arms within it are equivalent" min:"0.1%" max:"50%" default:"3%"`
+	Events    []Event        `yaml:"events" doc:"what is done to the cluster while calls run"`
+	Confounds []Confound     `yaml:"confounds" doc:"what else differs between a published arm and the controlled one"`
+	Published []Published    `yaml:"published" doc:"the study's figures: facts to print beside ours"`
+	Size      string         `yaml:"published_size" doc:"what the study's figures are of, where the experiment makes less: such figures stand beside every run"`
+	Scale     map[string]any `yaml:"scale" doc:"fields as large as the study has them; --scale F makes each so much of that"`
+	Quick     []Setting      `yaml:"quick" doc:"--set assignments that make the whole experiment small (--quick)"`
 }
 
 // Arm is one way; everything in Config that it sets overrides the defaults.

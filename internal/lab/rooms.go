@@ -63,6 +63,9 @@ func Vocabulary() experiment.Vocabulary {
 		if way.Tool != "" || way.Mesh != "" {
 			v.Proxied = append(v.Proxied, name)
 		}
+		if way.Own {
+			v.Own = append(v.Own, name)
+		}
 		if way.Whole {
 			v.Whole = append(v.Whole, name)
 		}

@@ -42,6 +42,8 @@ type Route struct {
 	Bytes bool
 	// Whole says that only a whole gRPC client can take it.
 	Whole bool
+	// Own says that only clients in Go can take it.
+	Own bool
 	// Tool is the program that has to be installed: envoy; empty: none.
 	Tool string
 	// Only is the one cluster that has it: kubernetes; empty: every cluster does.

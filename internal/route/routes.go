@@ -55,6 +55,7 @@ var routes = []Route{
 		Follows:  true,
 		Policies: clientSide, Outliers: true,
 		Files:   eachBackend(0),
+		Own:     true,
 		Watches: true,
 		Open:    openEndpointSlice,
 	},
@@ -64,6 +65,7 @@ var routes = []Route{
 		Follows:  true,
 		Files:    eachBackend(1), // its own watch
 		Policies: clientSide, Outliers: true,
+		Own:     true,
 		Watches: true,
 		Open:    openKuberesolver,
 	},

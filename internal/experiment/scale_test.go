@@ -1,0 +1,57 @@
+package experiment
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const ofAStudy = head + "published_size: 200 calls\nscale: {load.burst: 200}\npublished: [{arm: a, elapsed_ms: 7}]\nquick: {load.burst: 2}\n"
+
+func TestAScaleIsOfTheStudysOwnSize(t *testing.T) {
+	for scale, want := range map[float64]struct {
+		burst   int
+		changed []string
+		size    string
+	}{
+		0:      {5, nil, "200 calls"},
+		0.5:    {100, []string{"scale=0.5", "load.burst=100"}, "200 calls"},
+		0.0001: {1, []string{"scale=0.0001", "load.burst=1"}, "200 calls"},
+		2:      {400, []string{"scale=2", "load.burst=400"}, "200 calls"},
+		1:      {200, nil, ""}, // so the study's figures are of what runs
+	} {
+		p := mustExpand(t, ofAStudy, Options{Scale: scale})
+		if got := p.Trials[0].Config.Load.Burst; got != want.burst || p.Size != want.size || !cmp.Equal(p.Changed, want.changed) {
+			t.Errorf("--scale %v: a burst of %d, figures of %q, changed %q", scale, got, p.Size, p.Changed)
+		}
+	}
+}
+
+func TestAScaleComesAfterQuickAndBeforeSet(t *testing.T) {
+	p := mustExpand(t, ofAStudy, Options{Quick: true, Scale: 0.1})
+	if got := p.Trials[0].Config.Load.Burst; got != 20 {
+		t.Errorf("a burst of %d", got)
+	}
+	p = mustExpand(t, ofAStudy, Options{Scale: 1, Set: []string{"load.burst=9"}})
+	if got := p.Trials[0].Config.Load.Burst; got != 9 || p.Size == "" {
+		t.Errorf("a burst of %d, figures of %q", got, p.Size)
+	}
+}
+
+func TestWrongScalesSayWhatIsPossible(t *testing.T) {
+	for doc, want := range map[string]string{
+		head:     "--scale 0.5: x does not say what the study's size is: leave it out, and set fields by --set",
+		ofAStudy: "--scale -1: a scale has to be more than 0; 1 is the size of the study",
+		strings.Replace(ofAStudy, "load.burst: 200", "load.burst: 1000000", 1): "--scale 2: load.burst must be 1 to 1000000, not 2000000",
+		strings.Replace(ofAStudy, "load.burst: 200", "load.brst: 200", 1):      `x.yaml:7:9: unknown field "brst" in load`,
+	} {
+		scale := map[bool]float64{true: -1, false: 0.5}[strings.Contains(want, "-1")]
+		if strings.Contains(want, "--scale 2") {
+			scale = 2
+		}
+		if _, err := Expand("x.yaml", []byte(doc), Options{Scale: scale}, vocabulary); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("--scale %v: %v, want %s", scale, err, want)
+		}
+	}
+}
