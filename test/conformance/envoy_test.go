@@ -36,7 +36,7 @@ func TestEnvoyAnswersItself(t *testing.T) {
 		}
 		return nil
 	}
-	answered(t, load(t, p.Listen, call), []string{"envoy"})
+	answered(t, load(t, p.Listen, call, calls), []string{"envoy"}, calls)
 }
 
 // TestEnvoyRefusesEveryCall takes answers that are trailers only: a direct response to
@@ -44,7 +44,7 @@ func TestEnvoyAnswersItself(t *testing.T) {
 func TestEnvoyRefusesEveryCall(t *testing.T) {
 	p := proxy{Listen: free(t), Dir: t.TempDir()}
 	start(t, p.Listen, envoyWith(t, p, "envoy-refuses.yaml")...)
-	m := load(t, p.Listen, wire.Call{Method: rpclabv1.Greeter_SayHello_FullMethodName})
+	m := load(t, p.Listen, wire.Call{Method: rpclabv1.Greeter_SayHello_FullMethodName}, calls)
 	if m.Calls != calls || m.Errors["UNAVAILABLE"] != calls || m.Samples["UNAVAILABLE"] != "closed for today" {
 		t.Errorf("%d calls, errors %v %v", m.Calls, m.Errors, m.Samples)
 	}

@@ -15,7 +15,7 @@ func TestProxiesAnswerEveryCallRight(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := proxy{Listen: free(t), Backends: backends(t, ids), Dir: t.TempDir()}
 			start(t, p.Listen, command(t, p)...)
-			answered(t, load(t, p.Listen, greet()), ids)
+			answered(t, load(t, p.Listen, greet(), calls), ids, calls)
 		})
 	}
 }
