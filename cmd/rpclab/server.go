@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -13,14 +14,14 @@ import (
 
 	"rpclab/internal/nearest"
 	"rpclab/internal/process"
-	"rpclab/internal/security"
 	"rpclab/internal/workload"
 )
 
 func serverCommand() *cobra.Command {
 	var server workload.Server
 	var listen, metrics string
-	var supervised, secured bool
+	var supervised bool
+	var secure secureFlags
 	command := &cobra.Command{
 		Use:   "server",
 		Short: "Run one server under test",
@@ -31,8 +32,8 @@ told to stop (SIGTERM or SIGINT); then it drains.`,
   rpclab server --model rest
   curl -d '{"value": 1}' http://127.0.0.1:50051/increase`,
 		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := checkModel(c.Flags(), server.Model); err != nil {
+		RunE: func(c *cobra.Command, _ []string) (err error) {
+			if err := errors.Join(checkModel(c.Flags(), server.Model), secure.check(server.Model)); err != nil {
 				return err
 			}
 			if _, err := process.MaxFiles(); err != nil {
@@ -53,12 +54,12 @@ told to stop (SIGTERM or SIGINT); then it drains.`,
 				}
 			}
 			server.Log = slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil))
+			parties, end, err := secure.prepare(&server)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, end()) }()
 			if supervised {
-				var parties chan security.Party // nil: none is waited for
-				if secured {
-					parties = make(chan security.Party, 1)
-					server.Secure = parties
-				}
 				defer func() { server.Count(c.OutOrStdout()) }() // of all calls, now that they are answered
 				// A supervisor that is gone ends this process, which no look at the parent
 				// process could tell without a delay.
@@ -81,11 +82,10 @@ told to stop (SIGTERM or SIGINT); then it drains.`,
 	flags.DurationVar(&server.MaxAge, "max-age", 0, "after this, some 10 % more or less, a connection is told to go (default: never)")
 	flags.DurationVar(&server.AgeGrace, "age-grace", 0, "how long its calls may go on then (default: as long as they take)")
 	flags.BoolVar(&server.ReportLoad, "report-load", false, "say in every answer how busy it is (ORCA), for weighted_round_robin")
+	secure.register(flags)
 	flags.DurationVar(&server.Drain, "drain", 0, "how long it still accepts calls once told to stop")
 	flags.BoolVar(&supervised, "supervised", false, "take orders on standard input, and end when it does")
 	_ = flags.MarkHidden("supervised")
-	flags.BoolVar(&secured, "secured", false, "supervised, wait for keys before it serves")
-	_ = flags.MarkHidden("secured")
 	return command
 }
 

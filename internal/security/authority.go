@@ -129,28 +129,17 @@ func decode(what, text string) ([]byte, error) {
 
 // own are a party's certificate and key.
 func (k Keys) own() (*x509.Certificate, *rsa.PrivateKey, error) {
-	raw, err := decode("the certificate", k.Certificate)
+	certificate, err := block("the certificate", k.Certificate, x509.ParseCertificate)
 	if err != nil {
 		return nil, nil, err
 	}
-	certificate, err := x509.ParseCertificate(raw)
-	if err != nil {
-		return nil, nil, err
-	}
-	if raw, err = decode("the key", k.Key); err != nil {
-		return nil, nil, err
-	}
-	key, err := x509.ParsePKCS1PrivateKey(raw)
+	key, err := block("the key", k.Key, x509.ParsePKCS1PrivateKey)
 	return certificate, key, err
 }
 
 // trusted is the authority, as a pool.
 func (k Keys) trusted() (*x509.CertPool, error) {
-	raw, err := decode("the authority's certificate", k.CA)
-	if err != nil {
-		return nil, err
-	}
-	certificate, err := x509.ParseCertificate(raw)
+	certificate, err := block("the authority's certificate", k.CA, x509.ParseCertificate)
 	if err != nil {
 		return nil, err
 	}
@@ -161,9 +150,5 @@ func (k Keys) trusted() (*x509.CertPool, error) {
 
 // public is a server's key for tokens.
 func (k Keys) public() (crypto.PublicKey, error) {
-	raw, err := decode("the key for tokens", k.Token)
-	if err != nil {
-		return nil, err
-	}
-	return x509.ParsePKIXPublicKey(raw)
+	return block("the key for tokens", k.Token, x509.ParsePKIXPublicKey)
 }

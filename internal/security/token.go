@@ -19,11 +19,7 @@ type Tokens struct {
 
 // NewTokens makes those of the party's name.
 func (k Keys) NewTokens() (*Tokens, error) {
-	raw, err := decode("the key for tokens", k.Token)
-	if err != nil {
-		return nil, err
-	}
-	key, err := x509.ParsePKCS1PrivateKey(raw)
+	key, err := block("the key for tokens", k.Token, x509.ParsePKCS1PrivateKey)
 	return &Tokens{k.Name, key}, err
 }
 
