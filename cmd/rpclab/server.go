@@ -39,6 +39,11 @@ told to stop (SIGTERM or SIGINT); then it drains.`,
 			if _, err := process.MaxFiles(); err != nil {
 				return err
 			}
+			parties, end, err := secure.prepare(&server)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, end()) }()
 			// Probes of TCP's own on thousands of idle connections come at once, are lost, and end
 			// connections that were well; HTTP/2 has PING.
 			listener, err := (&net.ListenConfig{KeepAlive: -1}).Listen(c.Context(), "tcp", listen)
@@ -54,11 +59,6 @@ told to stop (SIGTERM or SIGINT); then it drains.`,
 				}
 			}
 			server.Log = slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil))
-			parties, end, err := secure.prepare(&server)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, end()) }()
 			if supervised {
 				defer func() { server.Count(c.OutOrStdout()) }() // of all calls, now that they are answered
 				// A supervisor that is gone ends this process, which no look at the parent

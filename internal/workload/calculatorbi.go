@@ -1,12 +1,14 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
 )
@@ -33,24 +35,33 @@ func (s *calculator) PerformCalculationBi(stream grpc.BidiStreamingServer[rpclab
 	}
 	line := make(chan chan answered, inLine)
 	go s.receive(stream, id, who, line) // it ends with the stream, which ends when this returns
-	for next := range line {
-		var a answered
-		select {
-		case a = <-next:
-		case <-stream.Context().Done():
-			return stream.Context().Err()
-		}
-		if errors.Is(a.err, io.EOF) {
+	for {
+		a, err := following(stream.Context(), line)
+		if err = cmp.Or(err, a.err); errors.Is(err, io.EOF) {
 			return nil
-		}
-		if a.err != nil {
-			return a.err
+		} else if err != nil {
+			return err
 		}
 		if err := stream.Send(&rpclabv1.Calculation{Signed: a.message}); err != nil {
 			return err
 		}
 	}
-	return nil
+}
+
+// following is the next answer in line.
+func following(ctx context.Context, line <-chan chan answered) (a answered, err error) {
+	var next chan answered
+	select {
+	case next = <-line:
+	case <-ctx.Done():
+		return a, status.FromContextError(ctx.Err()).Err()
+	}
+	select {
+	case a = <-next:
+		return a, nil
+	case <-ctx.Done():
+		return a, status.FromContextError(ctx.Err()).Err()
+	}
 }
 
 // receive puts the answers of a stream's messages in line, and its end after them.
