@@ -36,6 +36,9 @@ type Spec struct {
 	Memory uint64
 	// Secure is what the servers wait for on standard input before they serve; nil: nothing.
 	Secure *security.Party
+	// Runtime is the environment, NAME=value, by which the server's own runtime keeps to CPUs
+	// and Memory, for where nothing else makes it.
+	Runtime []string
 	// Mesh is the service mesh whose proxy stands before each backend: linkerd, istio;
 	// empty: none.
 	Mesh string
@@ -105,6 +108,16 @@ type Nodes interface {
 	Cordon(ctx context.Context, n int) ([]string, error)
 }
 
+// Bounded is what a [Deployment] can besides where its backends' memory can be looked at at
+// any time.
+type Bounded interface {
+	// Bounds says what keeps backends to their limits: cgroup v1, cgroup v2 or pinned (to
+	// processors, and by their runtimes); empty: they have none.
+	Bounds() string
+	// Memory is what is resident of all backends now, in bytes.
+	Memory() uint64
+}
+
 // Meshed is what a [Cluster] can besides where meshes put proxies into pods.
 type Meshed interface {
 	// Proxies is what the proxies of a mesh used in their lives, by the pod that each is in:
@@ -118,9 +131,12 @@ type Meshed interface {
 type Usage struct {
 	CPU    time.Duration // user and system time
 	MaxRSS uint64        // peak of resident memory, bytes
+	// Charged is the peak of what counts against its memory limit, bytes; 0: it has no control
+	// group of its own.
+	Charged uint64
 	// Throttled is how long its container waited because its quota of CPU was used up, and
 	// Stolen which share a hypervisor took of what all processes of its node wanted; 0 on
-	// this machine, whose own looks say both of it as a whole.
+	// this machine, whose own look says that of it as a whole.
 	Throttled time.Duration
 	Stolen    float64
 	// Connections is how many connections each worker of a proxy took since it began; nil:

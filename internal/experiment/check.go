@@ -195,8 +195,8 @@ func (d *document) checkFigures(r resolved) error {
 		}) && c.err() == nil {
 			c.add(n.at, "no cell of the sweep is that of this published figure: it would never be printed")
 		}
-		if figure.ElapsedMS == 0 && figure.Note == "" {
-			c.add(n.at, "a published figure needs elapsed_ms or note")
+		if figure.ElapsedMS+figure.Rate+figure.P95+figure.RSS == 0 && figure.Note == "" {
+			c.add(n.at, "a published figure needs elapsed_ms, rate, p95_ms, rss_mb or note")
 		}
 	}
 	return c.err()

@@ -101,8 +101,8 @@ type Server struct {
 	Workers  int           `yaml:"workers" doc:"calls that a backend works on at once, while others queue (default: all)" min:"1" max:"1000000"`
 	MaxAge   time.Duration `yaml:"max_age" doc:"after this, some 10 % at random more or less, a connection is told to go (MAX_CONNECTION_AGE; default: never)" max:"1h"`
 	AgeGrace time.Duration `yaml:"age_grace" doc:"how long its calls may go on then (MAX_CONNECTION_AGE_GRACE; default: as long as they take)" max:"1h"`
-	CPUs     float64       `yaml:"cpus" doc:"processors that a backend may use, on kubernetes (default: all there are)" min:"0.01" max:"256"`
-	Memory   Bytes         `yaml:"memory" doc:"memory that a backend may use, such as 1.5Gi, on kubernetes (default: all there is)" min:"8Mi" max:"1Ti"`
+	CPUs     float64       `yaml:"cpus" doc:"processors that a backend may use (default: all there are)" min:"0.01" max:"256"`
+	Memory   Bytes         `yaml:"memory" doc:"memory that a backend may use, such as 1.5Gi (default: all there is)" min:"8Mi" max:"1Ti"`
 	Security string        `yaml:"security" doc:"of connections to a calculator: none (as by default); tls: the server shows who it is; mtls: and so does the client" enum:"none,tls,mtls"`
 	Zones    int           `yaml:"zones" doc:"zones that backends are dealt out to in turn; callers are in the first (default: one zone)" min:"1" max:"10"`
 }
@@ -197,5 +197,8 @@ type Published struct {
 	Arm       string         `yaml:"arm" doc:"an arm" required:"true"`
 	Cell      map[string]any `yaml:"cell" doc:"where: field path to value"`
 	ElapsedMS float64        `yaml:"elapsed_ms" doc:"start of the load to the last answer"`
+	Rate      float64        `yaml:"rate" doc:"calls per second"`
+	P95       float64        `yaml:"p95_ms" doc:"of the latency"`
+	RSS       float64        `yaml:"rss_mb" doc:"memory of a server, in megabytes"`
 	Note      string         `yaml:"note" doc:"what the study said instead of, or beside, a number"`
 }

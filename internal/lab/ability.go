@@ -3,6 +3,7 @@ package lab
 import (
 	"errors"
 	"fmt"
+	"runtime"
 
 	"rpclab/internal/experiment"
 	"rpclab/internal/route"
@@ -40,8 +41,9 @@ func beyond(t experiment.Trial, kind string) (all []string) {
 			all = append(all, fmt.Sprintf(format, args...)+": only "+where+" can do that; run it with --on "+where+", or leave it out")
 		}
 	}
-	add(local && server.CPUs > 0, "kubernetes", "arm %s: server.cpus limits processors", t.Arm)
-	add(local && server.Memory > 0, "kubernetes", "arm %s: server.memory limits memory", t.Arm)
+	unbounded := local && runtime.GOOS != "linux" // has no means for it
+	add(unbounded && server.CPUs > 0, "kubernetes", "arm %s: server.cpus limits processors", t.Arm)
+	add(unbounded && server.Memory > 0, "kubernetes", "arm %s: server.memory limits memory", t.Arm)
 	add(!local && server.Zones > 1, "local", "arm %s: server.zones deals backends out to zones", t.Arm)
 	for _, e := range t.Events {
 		add(local && (e.Drain > 0 || e.Cordon > 0), "kubernetes", "event %q is done to nodes", e)

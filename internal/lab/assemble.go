@@ -105,6 +105,7 @@ func merge(arm *result.Arm) error {
 	}
 	arm.Measures = m
 	arm.Capacity = capacities(arm.Trials)
+	reach(arm)
 	for _, err := range errs {
 		if err != nil {
 			return err

@@ -26,7 +26,9 @@ func header(plan experiment.Plan, o Options) result.Document {
 		d.Confounds = append(d.Confounds, result.Confound(c))
 	}
 	for _, p := range plan.Published {
-		d.Published = append(d.Published, result.Published{Arm: p.Arm, Cell: p.Cell, ElapsedMS: p.ElapsedMS, Note: p.Note})
+		d.Published = append(d.Published, result.Published{
+			Arm: p.Arm, Cell: p.Cell, ElapsedMS: p.ElapsedMS, Rate: p.Rate, P95: p.P95, RSS: p.RSS, Note: p.Note,
+		})
 	}
 	for _, cell := range plan.Cells {
 		for _, arm := range plan.Arms {
@@ -51,7 +53,7 @@ func armOf(plan experiment.Plan, arm experiment.Arm, cell map[string]any) result
 		Name: arm.Name, Published: arm.Published != "", Label: arm.Published,
 		Control: arm.Control, Against: arm.Against, Describe: arm.Describe,
 		Route: config.Route, Channel: channelOf(config), Policy: policyOf(config),
-		Cell: cell, Config: config.Map(),
+		Cell: cell, Config: config.Map(), Bound: boundOf(config),
 	}
 }
 

@@ -42,7 +42,8 @@ func workloadOf(c experiment.Config) workload.Spec {
 
 // specOf is what to deploy. What runs it is that of its language, or nil: the cluster's own.
 func specOf(c experiment.Config, commands map[string][]string) cluster.Spec {
-	way, _ := route.Lookup(c.Route) // a name that was checked
+	way, _ := route.Lookup(c.Route) // names that were checked
+	written, _ := language.Lookup(c.Server.Language)
 	return cluster.Spec{
 		Name:     "greeter",
 		Command:  commands[c.Server.Language],
@@ -53,6 +54,7 @@ func specOf(c experiment.Config, commands map[string][]string) cluster.Spec {
 		Zones:    c.Server.Zones,
 		CPUs:     c.Server.CPUs,
 		Memory:   uint64(c.Server.Memory),
+		Runtime:  written.Limits(c.Server.CPUs, uint64(c.Server.Memory)),
 		Mesh:     way.Mesh,
 		NodePort: way.NodePort,
 	}

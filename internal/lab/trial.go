@@ -26,6 +26,9 @@ func (l *lab) measure(ctx context.Context, t experiment.Trial) (trial result.Tri
 	if err != nil {
 		return trial, err
 	}
+	if bounded, ok := servers.(cluster.Bounded); ok {
+		trial.Limits = bounded.Bounds()
+	}
 	c, err := l.startCrew(ctx, t.Config)
 	if err != nil {
 		return trial, err
@@ -68,6 +71,7 @@ func (l *lab) load(ctx context.Context, trial result.Trial, t experiment.Trial, 
 	if err := servers.ResetUsage(); err != nil {
 		return trial, err
 	}
+	remember := watchMemory(servers)
 	history := follow(servers.Endpoints())
 	defer history.stop()
 	before := l.lookAround()
@@ -76,10 +80,12 @@ func (l *lab) load(ctx context.Context, trial result.Trial, t experiment.Trial, 
 	defer cancel()
 	start, err := c.begin(limit, o)
 	if err != nil {
+		remember()
 		return failedTrial(ctx, trial, err)
 	}
 	acts := stage(ctx, f, t.Events, start, l.happened)
 	parts, err := c.measurements(limit)
+	trial.Memory = remember()
 	done := acts()
 	if err != nil {
 		return failedTrial(ctx, trial, err)
@@ -226,7 +232,7 @@ func fill(trial result.Trial, t experiment.Trial, seen measure.Measurement, used
 	trial.Resources.Client = usagePerCall(usageOf(seen), seen.Calls)
 	trial.Servers = map[string]result.ServerUsage{}
 	for id, u := range used {
-		trial.Servers[id] = result.ServerUsage{CPUMS: ms(u.CPU), RSS: u.MaxRSS, ThrottledMS: ms(u.Throttled)}
+		trial.Servers[id] = result.ServerUsage{CPUMS: ms(u.CPU), RSS: u.MaxRSS, Charged: u.Charged, ThrottledMS: ms(u.Throttled)}
 	}
 	trial.Resources.Server = usagePerCall(total(used), seen.Calls)
 	trial.Events = outcomes(acts, seen, history)

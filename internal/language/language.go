@@ -15,6 +15,9 @@ type Model struct {
 	Name string // flask
 	REST bool   // it speaks REST
 	TCP  bool   // it speaks over a bare connection; neither: gRPC
+	// Threads is how many calls one server works on at once unless it is told (--workers),
+	// while others queue; 0: nothing bounds them.
+	Threads int
 }
 
 // What a model speaks.
@@ -40,6 +43,7 @@ type Language struct {
 	Name   string
 	Models []Model // the first is taken where none is named
 	needs  []need
+	limits func(cpus int, memory uint64) []string // as [Language.Limits]; nil: there are none
 }
 
 // need is a program that builds it.
@@ -49,19 +53,21 @@ type need struct{ program, remedy string }
 const Go = "go"
 
 var languages = []Language{
-	{Name: Go, Models: []Model{{Name: "grpc"}, {Name: "rest", REST: true}, {Name: "tcp", TCP: true}}},
+	{Name: Go, Models: []Model{{Name: "grpc"}, {Name: "rest", REST: true}, {Name: "tcp", TCP: true}}, limits: goLimits},
 	{
-		Name: "python", Models: []Model{{Name: "grpc-sync"}, {Name: "grpc-aio"}, {Name: "flask", REST: true}, {Name: "starlette", REST: true}},
+		Name: "python", Models: []Model{{Name: "grpc-sync", Threads: 1}, {Name: "grpc-aio"}, {Name: "flask", REST: true, Threads: 1}, {Name: "starlette", REST: true}},
 		needs: []need{{"python3", "install Python 3.11 or newer, with venv (Debian: apt-get install python3-venv)"}},
 	},
 	{
 		Name: "rust", Models: []Model{{Name: "grpc"}, {Name: "grpc-single"}, {Name: "axum", REST: true}},
-		needs: []need{{"cargo", "install Rust 1.88 or newer, https://rustup.rs"}},
+		limits: rustLimits,
+		needs:  []need{{"cargo", "install Rust 1.88 or newer, https://rustup.rs"}},
 	},
 	{
 		Name: "java", Models: []Model{
-			{Name: "grpc-netty"}, {Name: "grpc-servlet"}, {Name: "rest-blocking", REST: true}, {Name: "rest-virtual", REST: true}, {Name: "rest-webflux", REST: true},
+			{Name: "grpc-netty"}, {Name: "grpc-servlet"}, {Name: "rest-blocking", REST: true, Threads: 200}, {Name: "rest-virtual", REST: true}, {Name: "rest-webflux", REST: true},
 		},
+		limits: javaLimits,
 		needs: []need{
 			{"javac", "install a JDK, 17 or newer (Debian: apt-get install openjdk-17-jdk-headless)"},
 			{"mvn", "install Maven 3.6 or newer (Debian: apt-get install maven)"},

@@ -13,12 +13,17 @@ import (
 func OOMKills() (most uint64) {
 	text, _ := os.ReadFile("/proc/self/cgroup")
 	for _, dir := range groupsOf("memory", string(text)) {
-		for _, file := range []string{"memory.events", "memory.oom_control"} {
-			events, _ := os.ReadFile(filepath.Join(dir, file))
-			most = max(most, parseOOMKills(string(events))) // a group counts with those below it
-		}
+		most = max(most, oomKills(dir)) // a group counts with those below it
 	}
 	return most
+}
+
+func oomKills(dir string) (n uint64) {
+	for _, file := range []string{"memory.events", "memory.oom_control"} {
+		events, _ := os.ReadFile(filepath.Join(dir, file))
+		n = max(n, parseOOMKills(string(events)))
+	}
+	return n
 }
 
 func parseOOMKills(text string) uint64 {

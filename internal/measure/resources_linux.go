@@ -71,3 +71,14 @@ func WaitedCPU(pid int) (time.Duration, error) {
 	system, errSystem := strconv.ParseInt(fields[14], 10, 64)
 	return time.Duration(user+system) * time.Second / hertz, errors.Join(errUser, errSystem)
 }
+
+// resident is what of a process is in memory now, in bytes: proc(5), statm. 0: it is gone.
+func resident(pid int) uint64 {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	fields := strings.Fields(string(text))
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, _ := strconv.ParseUint(fields[1], 10, 64)
+	return pages * uint64(os.Getpagesize())
+}

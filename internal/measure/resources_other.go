@@ -59,3 +59,15 @@ func WaitedCPU(int) (time.Duration, error) { return 0, nil }
 
 // OOMKills are not told by this system.
 func OOMKills() uint64 { return 0 }
+
+// Look knows nothing of this system.
+func (Group) Look() GroupUsage { return GroupUsage{} }
+
+// ForgetPeak does nothing, since there is no peak to forget.
+func (Group) ForgetPeak() {}
+
+// resident is what of a process is in memory now, in bytes. 0: it is gone.
+func resident(pid int) uint64 {
+	now, _ := MaxRSS(pid)
+	return now
+}

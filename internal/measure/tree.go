@@ -15,6 +15,14 @@ func Used(pid int) (cpu time.Duration, peak uint64) {
 	return cpu, peak
 }
 
+// Resident is what of a process and its descendants is in memory now, in bytes.
+func Resident(pid int) (now uint64) {
+	for _, id := range Tree(pid) {
+		now += resident(id)
+	}
+	return now
+}
+
 // ForgetPeaks has the peaks of memory of a process and its descendants begin anew.
 func ForgetPeaks(pid int) {
 	for _, id := range Tree(pid) {

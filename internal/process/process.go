@@ -20,6 +20,8 @@ type Spec struct {
 	// Workers says that the child starts processes of its own, which no parent-death
 	// signal reaches: they end with this process too, however it ends.
 	Workers bool
+	// Processors are those on which the child may run, by number; none: all. On Linux alone.
+	Processors []int
 }
 
 // guard is a shell script that becomes the program of its arguments and leaves a child
@@ -69,7 +71,7 @@ func Start(spec Spec) (*Process, error) {
 		// so this thread stays until the child is gone: prctl(2), PR_SET_PDEATHSIG.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		err := p.cmd.Start()
+		err := startOn(spec.Processors, p.cmd.Start)
 		started <- err
 		if err == nil {
 			p.err = p.cmd.Wait()

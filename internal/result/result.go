@@ -134,6 +134,8 @@ type Arm struct {
 	// Capacity is that of searches; nil: the load was none. The measures are those at
 	// the rates that held.
 	Capacity *Capacities `json:"capacity,omitempty"`
+	// Bound is what its users and threads allow at most; nil: there is nothing to say.
+	Bound *Bound `json:"bound,omitempty"`
 	Measures
 	// Files are the configuration files that were made for the route's parts, by name, as
 	// they were in the first trial.
@@ -148,6 +150,12 @@ type Trial struct {
 	Started time.Time `json:"started"`
 	Failed  string    `json:"failed,omitempty"` // why the trial gave no measurement
 	Limited string    `json:"limited,omitempty"`
+	// Limits says what kept the servers to server.cpus and server.memory: cgroup v1, cgroup v2,
+	// or pinned (to processors, and by their runtimes); empty: they have none, or the cluster
+	// keeps them.
+	Limits string `json:"limits,omitempty"`
+	// Memory is that of the servers over time; nil: nobody looked.
+	Memory *Memory `json:"memory,omitempty"`
 	// Capacity is what a search found, whose measures are those of the full-length probe
 	// at the rate that held; nil: the load was no search.
 	Capacity *Capacity `json:"capacity,omitempty"`
@@ -230,7 +238,7 @@ type Usage struct {
 	RSS uint64  `json:"rss_max_bytes"`
 	// ThrottledMS is how long, in milliseconds, the parties' containers waited because their
 	// quotas of CPU were used up: the sum over containers, their processors and, of an arm,
-	// its trials. 0: they did not, or were in none of their own, as on one machine.
+	// its trials. 0: they did not, or had none.
 	ThrottledMS float64 `json:"throttled_ms,omitempty"`
 }
 
@@ -238,6 +246,9 @@ type Usage struct {
 type ServerUsage struct {
 	CPUMS float64 `json:"cpu_ms"` // user and system time
 	RSS   uint64  `json:"rss_max_bytes"`
+	// Charged is the peak of what counted against its memory limit: page cache and the kernel's
+	// memory for it, too; 0: it has no control group of its own.
+	Charged uint64 `json:"charged_max_bytes,omitempty"`
 	// ThrottledMS is how long its container waited for its quota of CPU, in milliseconds.
 	ThrottledMS float64 `json:"throttled_ms,omitempty"`
 }
@@ -288,13 +299,4 @@ type Account struct {
 	CI      [2]float64 `json:"ci"`      // of Remains, zero where Reason is given
 	Level   float64    `json:"level"`   // of CI: 0.95, shared by all accounts of the run
 	Reason  string     `json:"reason,omitempty"`
-}
-
-// Published is one figure of the study that the experiment replaces: a fact to
-// print beside ours, never a result.
-type Published struct {
-	Arm       string  `json:"arm"`
-	Cell      Cell    `json:"cell"`
-	ElapsedMS float64 `json:"elapsed_ms,omitempty"`
-	Note      string  `json:"note,omitempty"` // "crash", "all on one pod"
 }

@@ -30,6 +30,7 @@ type deployment struct {
 	rolling  bool // each backend is being replaced
 	started  int  // gives the next identity
 	replicas []*replica
+	how      string // limits are kept; empty: there are none
 	books    books
 }
 
@@ -87,8 +88,14 @@ func (d *deployment) launch(first func(error)) error {
 		program = d.cluster.options.Server
 	}
 	command := slices.Concat(program, d.spec.Args, []string{"--drain", d.spec.Drain.String()})
-	r, err := startReplica(id, addr, command, d.spec.Speaks, d.cluster.places.prober(), d.spec.Secure)
+	limits, err := d.cluster.bound(id, d.spec)
 	if err != nil {
+		return err
+	}
+	d.how = limits.how
+	r, err := startReplica(id, addr, command, limits, d.spec, d.cluster.places.prober())
+	if err != nil {
+		limits.release()
 		return err
 	}
 	if d.spec.Zones > 1 {
@@ -103,6 +110,7 @@ func (d *deployment) launch(first func(error)) error {
 // run is the life of a backend after its process began.
 func (d *deployment) run(r *replica, first func(error)) {
 	defer r.health.Close()
+	defer r.limits.release()
 	err := r.awaitReady(d.ctx)
 	if err == nil {
 		r.publish(d.endpoints, true)
@@ -110,6 +118,9 @@ func (d *deployment) run(r *replica, first func(error)) {
 		r.tend(d.endpoints)
 	} else {
 		r.process.Kill()
+		if why := r.limits.killed(r.id); why != "" {
+			err = errors.New(why)
+		}
 		first(err)
 	}
 	d.endpoints.Remove(r.id)
@@ -130,12 +141,15 @@ func (d *deployment) bury(r *replica, failed error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.replicas = slices.DeleteFunc(d.replicas, func(other *replica) bool { return other == r })
-	d.books.ended[r.id] = cluster.Usage{CPU: r.process.CPU() - r.baseline, MaxRSS: r.peak}
+	d.books.ended[r.id] = r.within(cluster.Usage{CPU: r.process.CPU() - r.baseline, MaxRSS: r.peak})
 	if calls, ok := r.Final(); ok && r.counted {
 		d.books.served[r.id] = calls - r.began
 	}
 	if d.ctx.Err() != nil || r.retired() {
 		return
+	}
+	if why := r.limits.killed(r.id); why != "" {
+		failed = errors.New(why)
 	}
 	if failed == nil {
 		failed = fmt.Errorf("server %s ended unasked: %v; its last lines:\n%s", r.id, r.process.Err(), indent(r.process.Log()))

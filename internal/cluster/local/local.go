@@ -23,7 +23,9 @@ type Options struct {
 	// OneAddress puts all backends on 127.0.0.1, each on a port of its own, as where
 	// the system has one loopback address. Routes by DNS do not work there.
 	OneAddress bool
-	Log        *slog.Logger
+	// NoGroups makes no control groups: limits are kept as where there are none.
+	NoGroups bool
+	Log      *slog.Logger
 }
 
 // Cluster implements [cluster.Cluster] with processes.
@@ -31,8 +33,11 @@ type Cluster struct {
 	options Options
 	places  *places
 
-	mu   sync.Mutex
-	live map[*deployment]bool
+	mu     sync.Mutex
+	live   map[*deployment]bool
+	groups *groups // of backends with limits; nil: none yet, or pinned
+	pinned bool    // there can be none
+	turn   int     // the next processor to pin to
 }
 
 // New makes an empty cluster. It raises the limit of open files as far as it can.
@@ -44,6 +49,7 @@ func New(o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	sweep()
 	return &Cluster{options: o, places: places, live: map[*deployment]bool{}}, nil
 }
 
@@ -80,6 +86,8 @@ func (c *Cluster) Close() error {
 	for _, d := range all {
 		errs = append(errs, d.Remove())
 	}
+	c.groups.close()
+	c.groups = nil
 	return errors.Join(errs...)
 }
 

@@ -13,7 +13,6 @@ import (
 	"rpclab/internal/cluster/orders"
 	"rpclab/internal/measure"
 	"rpclab/internal/process"
-	"rpclab/internal/security"
 )
 
 const (
@@ -34,6 +33,7 @@ type replica struct {
 	zone    string // empty: there is one
 	process *process.Process
 	health  health
+	limits  bound
 	*orders.Orders
 
 	mu       sync.Mutex
@@ -45,22 +45,23 @@ type replica struct {
 	began    uint64        // calls at ResetUsage
 	counted  bool          // began is known
 	peak     uint64        // memory in bytes, the last time that it was looked at
+	waited   time.Duration // for its quota of CPU, at ResetUsage
 }
 
-func startReplica(id string, addr netip.AddrPort, command []string, speaks string, prober netip.Addr, secure *security.Party) (*replica, error) {
+func startReplica(id string, addr netip.AddrPort, command []string, limits bound, spec cluster.Spec, prober netip.Addr) (*replica, error) {
 	args := append(command[:len(command):len(command)], "--id", id, "--listen", addr.String(), "--supervised")
 	counts := orders.NewCounts()
-	p, err := process.Start(process.Spec{Args: args, Stdout: counts})
+	p, err := process.Start(process.Spec{Args: limits.command(args), Env: limits.env, Processors: limits.processors, Stdout: counts})
 	if err != nil {
 		return nil, err
 	}
-	health, err := healthOf(speaks, addr, prober)
+	health, err := healthOf(spec.Speaks, addr, prober)
 	if err != nil {
 		p.Kill()
 		return nil, err
 	}
-	r := &replica{id: id, addr: addr, process: p, health: health, Orders: orders.New(id, p.Stdin, p, counts), counted: true}
-	_ = r.Secure(secure) // which fails when the process has ended: that is seen, with the reason
+	r := &replica{id: id, addr: addr, process: p, health: health, limits: limits, Orders: orders.New(id, p.Stdin, p, counts), counted: true}
+	_ = r.Secure(spec.Secure) // which fails when the process has ended: that is seen, with the reason
 	return r, nil
 }
 

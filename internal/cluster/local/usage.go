@@ -32,6 +32,8 @@ func (d *deployment) ResetUsage() error {
 		r.baseline, _ = measure.Used(r.process.Pid())
 		r.began, r.counted = r.count()
 		measure.ForgetPeaks(r.process.Pid())
+		r.limits.group.ForgetPeak()
+		r.waited = r.limits.group.Look().Throttled
 	}
 	return errors.Join(errs...)
 }
@@ -50,9 +52,26 @@ func (d *deployment) Usage() map[string]cluster.Usage {
 		} else {
 			r.peak = peak
 		}
-		used[r.id] = cluster.Usage{CPU: cpu - r.baseline, MaxRSS: r.peak}
+		used[r.id] = r.within(cluster.Usage{CPU: cpu - r.baseline, MaxRSS: r.peak})
 	}
 	return used
+}
+
+// within adds to what a backend used what its limits made of it.
+func (r *replica) within(used cluster.Usage) cluster.Usage {
+	seen := r.limits.group.Look()
+	used.Throttled, used.Charged = seen.Throttled-r.waited, seen.Charged
+	return used
+}
+
+// Memory implements [cluster.Bounded].
+func (d *deployment) Memory() (resident uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, r := range d.replicas {
+		resident += measure.Resident(r.process.Pid())
+	}
+	return resident
 }
 
 // Served is how many calls each backend began since ResetUsage, of those that can say so.
@@ -72,5 +91,11 @@ func (d *deployment) Served() map[string]uint64 {
 func (d *deployment) Losses() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.Clone(d.books.losses)
+	losses := slices.Clone(d.books.losses)
+	for _, r := range d.replicas { // a child of it may have been killed while it lives on
+		if why := r.limits.killed(r.id); why != "" && !r.retired() {
+			losses = append(losses, why)
+		}
+	}
+	return losses
 }
