@@ -31,6 +31,7 @@ func head(p *page, d result.Document) {
 		p.say(Machine(d.Machine))
 	}
 	p.say(strings.Join(filled(progress(d), fmt.Sprintf("seed %d", d.Seed), lasted(d), moment(d.Started)), ", "))
+	limits(p, d)
 	callers(p, d)
 }
 

@@ -2,7 +2,9 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"rpclab/internal/result"
@@ -11,17 +13,48 @@ import (
 const shortNote = 10 // a note of at most this many characters stands in the table
 
 // publishedFor finds the study's figure for an arm in its cell. In a run with other
-// settings than the study's there is none to compare with, unless it says of what it is.
+// settings than the study's there is none to compare with, unless it says of what it is. A
+// setting that takes one cell out of the sweep is no other one.
 func publishedFor(d result.Document, a result.Arm) (result.Published, bool) {
-	if len(d.Changed) > 0 && d.Size == "" {
+	if deviates(d) && d.Size == "" {
 		return result.Published{}, false
 	}
 	for _, figure := range d.Published {
-		if figure.Arm == a.Name && within(figure.Cell, a.Cell) {
+		if figure.Arm == a.Name && within(figure.Cell, place(d, figure, a)) {
 			return figure, true
 		}
 	}
 	return result.Published{}, false
+}
+
+// deviates says whether a run has settings that no cell of the study has.
+func deviates(d result.Document) bool {
+	return slices.ContainsFunc(d.Changed, func(setting string) bool {
+		path, _, _ := strings.Cut(setting, "=")
+		return !slices.ContainsFunc(d.Published, func(f result.Published) bool { return f.Cell[path] != nil })
+	})
+}
+
+// place is an arm's cell, with what its configuration says where one of a figure's fields was
+// set for the whole run.
+func place(d result.Document, figure result.Published, a result.Arm) result.Cell {
+	cell := maps.Clone(a.Cell)
+	for _, setting := range d.Changed {
+		path, _, _ := strings.Cut(setting, "=")
+		if figure.Cell[path] == nil {
+			continue
+		}
+		var at any = a.Config
+		for step := range strings.SplitSeq(path, ".") {
+			fields, _ := at.(map[string]any)
+			at = fields[step]
+		}
+		if cell == nil {
+			cell = result.Cell{}
+		}
+		cell[path] = at
+	}
+	return cell
 }
 
 // within says whether the figure speaks of this cell: all that it names agrees.
@@ -48,7 +81,7 @@ func star(d result.Document) string {
 			continue
 		}
 		marked = true
-		ran = ran || slices.ContainsFunc(d.Published, func(f result.Published) bool { return within(f.Cell, arm.Cell) })
+		ran = ran || slices.ContainsFunc(d.Published, func(f result.Published) bool { return within(f.Cell, place(d, f, arm)) })
 		name := clean(arm.Name) + " is " + clean(arm.Label)
 		if arm.Label != "" && arm.Label != arm.Name && !slices.Contains(names, name) {
 			names = append(names, name)
@@ -58,7 +91,7 @@ func star(d result.Document) string {
 		return ""
 	}
 	text := " *: measured as the study did it"
-	if len(d.Changed) > 0 || d.Size != "" || len(d.Published) > 0 && !ran {
+	if deviates(d) || d.Size != "" || len(d.Published) > 0 && !ran {
 		text = " *: the way of the study, with other settings"
 	}
 	if len(names) > 0 {

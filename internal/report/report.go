@@ -44,6 +44,7 @@ func story(d result.Document) page {
 	head(&p, d)
 	if measured(d) {
 		times(&p, d)
+		rates(&p, d)
 		capacities(&p, d)
 		verdicts(&p, d)
 		besides(&p, d)

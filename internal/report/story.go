@@ -49,7 +49,7 @@ func Tell(d result.Document) Story {
 	if !measured(d) {
 		return s
 	}
-	s.Cards, s.Times, s.Verdicts, s.Besides = cards(d), partsOf(d, timesTogether), partsOf(d, verdicts), partsOf(d, besides)
+	s.Cards, s.Times, s.Verdicts, s.Besides = cards(d), partsOf(d, func(p *page, d result.Document) { timesTogether(p, d); rates(p, d) }), partsOf(d, verdicts), partsOf(d, besides)
 	s.Balance, s.Confound, s.Events, s.Hops = partsOf(d, balance), partsOf(d, confounds), partsOf(d, eventTables), partsOf(d, hops)
 	s.Cost = partsOf(d, func(p *page, d result.Document) { cost(p, d); idleWorkers(p, d) })
 	return s

@@ -124,7 +124,7 @@ func legend(p *page, d result.Document) {
 		text += " wasted: calls that backends began and nobody got the answer of."
 	}
 	text += requests(d) + star(d)
-	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { _, ok := publishedFor(d, a); return ok }) {
+	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { f, ok := publishedFor(d, a); return ok && figureText(f) != "" }) {
 		text += " published: elapsed ms as printed by " + clean(source(d)) + ofSize(d) + ", facts from other hardware and never our results."
 	}
 	p.note(text)

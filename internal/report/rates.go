@@ -1,0 +1,78 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"rpclab/internal/result"
+)
+
+// rates are for loads of users who think: calls per second beside the most that users and
+// threads allow, and what the study printed of it, of p95 and of memory.
+func rates(p *page, d result.Document) {
+	said := slices.ContainsFunc(d.Arms, func(a result.Arm) bool {
+		figure, ok := publishedFor(d, a)
+		return a.Bound != nil || ok && figure.Rate+figure.P95+figure.RSS > 0
+	})
+	if !said {
+		return
+	}
+	p.heading("Rate, and what bounds it")
+	figures := false
+	for _, cell := range cells(d) {
+		if name := cellName(cell); name != "" {
+			p.sub(name)
+		}
+		t := table{columns: []column{{"arm", false}, {"calls/s", true}, {"bound", true}, {"of it", true}, {"by", false},
+			{"published/s", true}, {"p95 ms", true}, {"published ms", true}, {"server MB", true}, {"published MB", true}}}
+		for _, arm := range armsIn(d, cell) {
+			row, printed := ratesRow(d, arm)
+			t.rows, figures = append(t.rows, row), figures || printed
+		}
+		p.grid(t)
+	}
+	text := "bound: the most calls/s that users and threads allow, min(users ÷ (service + think), threads ÷ service), where service is the " +
+		"wait that the workload asks for and users and threads are means over the load, users still beginning among it. of it: the share that was " +
+		"reached; by: which of the two binds."
+	if figures {
+		text += " published: as printed by " + clean(source(d)) + ofSize(d) + ", facts from other hardware and never our results."
+	}
+	p.note(text)
+}
+
+// ratesRow is one arm, and whether the study printed anything of it.
+func ratesRow(d result.Document, a result.Arm) (row []string, printed bool) {
+	row = []string{armName(a), number(a.Rate), "", "", "", "", none, "", peak(a.Resources.Server.RSS), ""}
+	if b := a.Bound; b != nil {
+		row[2], row[3], row[4] = number(b.Rate), fmt.Sprintf("%.0f %%", 100*b.Reached), b.Binds
+	}
+	if !a.Latency.Empty() {
+		row[6] = ms(a.Latency.P95)
+	}
+	figure, _ := publishedFor(d, a)
+	for column, value := range map[int]float64{5: figure.Rate, 7: figure.P95, 9: figure.RSS} {
+		if value > 0 {
+			row[column], printed = number(value), true
+		}
+	}
+	return row, printed
+}
+
+// limits says what kept servers to their limits, where they had some.
+func limits(p *page, d result.Document) {
+	var ways []string
+	for _, arm := range d.Arms {
+		for _, t := range arm.Trials {
+			if t.Limits != "" && !slices.Contains(ways, t.Limits) {
+				ways = append(ways, t.Limits)
+			}
+		}
+	}
+	for _, way := range ways {
+		if way == "pinned" {
+			p.say("Servers were kept to their limits by pinning them to processors, and by what their runtimes keep to themselves: no control group could be made, so a fraction of a processor, and memory beyond a runtime's own, were not bounded.")
+		} else {
+			p.say("Servers were kept to their limits by control groups (" + clean(way) + ").")
+		}
+	}
+}
