@@ -2,7 +2,7 @@
 .PHONY: run check lint test tools proxies conformance-tools dashboards-tools bench bench-peers bench-aa generate cluster-up cluster-down cluster-test
 
 # All but the tests of make test, each of which needs more than Go and the proxies.
-PLAIN = $(shell go list ./... | grep -v -e /test/e2e -e /test/conformance -e /test/dashboards -e /test/cluster -e /test/kube)
+PLAIN = $(shell go list ./... | grep -v -e /test/e2e -e /test/conformance -e /test/dashboards -e /test/cluster -e /test/kube -e /test/security -e /test/browser)
 
 # The statistics are pure and long simulations: the race detector finds nothing there, slowly.
 RACED = $(filter-out rpclab/internal/verdict,$(PLAIN))
@@ -21,8 +21,9 @@ lint: tools
 test: lint proxies conformance-tools dashboards-tools
 	test/run.sh "$(RACED)" -race -timeout 40m
 	test/run.sh ./internal/verdict -timeout 10m
+	test/run.sh ./test/security -timeout 10m
 	test/run.sh ./test/e2e -timeout 40m
-	test/run.sh ./test/conformance -timeout 15m
+	test/run.sh ./test/conformance -timeout 25m
 	test/run.sh ./test/dashboards -timeout 5m
 	go test -count=1 -timeout 30m ./internal/verdict -run 'Coverage|Power' -sims 5000
 	$(MAKE) cluster-test
