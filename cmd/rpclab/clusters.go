@@ -2,11 +2,11 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
-
-	"github.com/spf13/cobra"
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/cluster/kubernetes"
@@ -18,19 +18,19 @@ import (
 	"rpclab/internal/result"
 )
 
-// openLocal makes a cluster of this machine.
-func (f runFlags) openLocal(c *cobra.Command, plan experiment.Plan, o *lab.Options, _ *progress) (cluster.Cluster, error) {
+// openLocal makes a cluster of this machine, which says on out what goes wrong.
+func openLocal(out io.Writer, plan experiment.Plan, o *lab.Options) (cluster.Cluster, error) {
 	if plan.Vanishes() {
 		if err := process.OwnNetwork(); err != nil {
 			return nil, fmt.Errorf("event cut, how: blackhole: %w", err)
 		}
 	}
-	log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelError}))
+	log := slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelError}))
 	return local.New(local.Options{Server: append(o.Self[:1:1], "server"), Self: o.Self, Log: log})
 }
 
-// openKubernetes makes a cluster of a Kubernetes' namespace.
-func (f runFlags) openKubernetes(c *cobra.Command, _ experiment.Plan, o *lab.Options, bar *progress) (cluster.Cluster, error) {
+// openKubernetes makes a cluster of a Kubernetes' namespace, and says what it waits for.
+func (f runFlags) openKubernetes(ctx context.Context, o *lab.Options, wait func(string)) (cluster.Cluster, error) {
 	name := cmp.Or(f.image, os.Getenv("RPCLAB_IMAGE"))
 	if name == "" {
 		var err error
@@ -43,8 +43,8 @@ func (f runFlags) openKubernetes(c *cobra.Command, _ experiment.Plan, o *lab.Opt
 		return nil, err
 	}
 	o.Kubernetes, o.Remote = api.Version, true
-	for _, n := range api.Nodes(c.Context()) {
+	for _, n := range api.Nodes(ctx) {
 		o.Nodes = append(o.Nodes, result.Node(n))
 	}
-	return kubernetes.New(c.Context(), api, kubernetes.Options{ID: o.ID, Image: name, Progress: bar.wait})
+	return kubernetes.New(ctx, api, kubernetes.Options{ID: o.ID, Image: name, Progress: wait})
 }

@@ -45,7 +45,7 @@ real.`,
 		return usage{fmt.Errorf("%w\nSee '%s --help'", err, c.CommandPath())}
 	})
 	command.AddCommand(
-		runCommand(), loadCommand(), cleanCommand(), listCommand(), runsCommand(), reportCommand(), compareCommand(),
+		runCommand(), loadCommand(), cleanCommand(), listCommand(), runsCommand(), reportCommand(), compareCommand(), serveCommand(),
 		serverCommand(), xdsCommand(), gatewayCommand(), labCommand(), callerCommand(), agentCommand(), reapCommand(), standCommand(), forwardCommand(), imageCommand(), serversCommand(), doctorCommand(), schemaCommand(),
 	)
 	return command

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rpclab/internal/cluster"
 	"rpclab/internal/cluster/kubernetes"
 	"rpclab/internal/experiment"
 	"rpclab/internal/lab"
@@ -26,6 +28,7 @@ type runFlags struct {
 	keeping keeping
 	asserts []string
 	outputs outputs
+	live    liveFlags
 }
 
 func runCommand() *cobra.Command {
@@ -66,6 +69,7 @@ of a Kubernetes.`,
 		"`condition` that has to hold for every arm, such as 'p99 < 50ms' or 'errors == 0', as often as needed")
 	f.outputs.register(flags)
 	f.outputs.registerHTML(flags)
+	f.live.register(flags)
 	return command
 }
 
@@ -94,10 +98,10 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 		return usage{err}
 	}
 	assertions, err := parseAssertions(f.asserts)
-	if err := errors.Join(err, f.outputs.check()); err != nil {
+	if err := errors.Join(err, f.outputs.check(), f.live.check()); err != nil {
 		return usage{err}
 	}
-	document, err := conduct(c, plan, f, f.Options.Command(name)+onCluster(f.on))
+	document, err := f.watched(c, plan, f.Options.Command(name)+onCluster(f.on))
 	if document.ID == "" {
 		return err
 	}
@@ -133,39 +137,50 @@ func onCluster(kind string) string {
 	return " --on " + kind
 }
 
-// conduct runs a plan, for which the command line is what was said.
-func conduct(c *cobra.Command, plan experiment.Plan, f runFlags, said string) (document result.Document, err error) {
-	self, err := os.Executable()
-	if err != nil {
-		return document, fmt.Errorf("find this program, to start servers from it: %w", err)
-	}
-	maxFiles, err := process.MaxFiles()
-	if err != nil {
-		return document, err
-	}
+// watched runs a plan, and shows how it goes: in a line, and where it is asked for on a page
+// and to Prometheus. The command line is what was said.
+func (f runFlags) watched(c *cobra.Command, plan experiment.Plan, said string) (document result.Document, err error) {
 	bar := newProgress(c.ErrOrStderr())
-	options := lab.Options{
-		ID: result.NewID(time.Now()), Kind: f.on, Self: []string{self}, MaxFiles: maxFiles, Progress: bar.show, Command: said,
-	}
-	open := f.openLocal
-	if f.on == "kubernetes" {
-		open = f.openKubernetes
-	}
-	if options.Cluster, err = open(c, plan, &options, bar); err != nil {
-		bar.end()
-		return document, err
-	}
-	defer func() {
-		err = errors.Join(err, options.Cluster.Close())
-		bar.end()
-	}()
+	defer bar.end()
 	store, done, err := f.keeping.open()
 	if err != nil {
 		return document, err
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	options.Store = store
-	document, err = lab.Run(c.Context(), plan, options)
-	bar.end()
-	return document, err
+	id := result.NewID(time.Now())
+	ctx, stop := context.WithCancel(c.Context())
+	defer stop()
+	shown, err := f.live.open(c.ErrOrStderr(), store)
+	if err != nil {
+		return document, err
+	}
+	defer func() { shown.close(document, err) }()
+	show := shown.follow(plan, id, stop)
+	return conduct(ctx, plan, lab.Options{ID: id, Kind: f.on, Store: store, Command: said, Progress: func(p lab.Progress) {
+		bar.show(p)
+		show(p)
+	}}, func(o *lab.Options) (cluster.Cluster, error) {
+		if f.on == "kubernetes" {
+			return f.openKubernetes(ctx, o, bar.wait)
+		}
+		return openLocal(c.ErrOrStderr(), plan, o)
+	})
+}
+
+// conduct runs a plan on the cluster that is opened for it, for the command line as for a
+// page.
+func conduct(ctx context.Context, plan experiment.Plan, o lab.Options, open func(*lab.Options) (cluster.Cluster, error)) (document result.Document, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return document, fmt.Errorf("find this program, to start servers from it: %w", err)
+	}
+	o.Self = []string{self}
+	if o.MaxFiles, err = process.MaxFiles(); err != nil {
+		return document, err
+	}
+	if o.Cluster, err = open(&o); err != nil {
+		return document, err
+	}
+	defer func() { err = errors.Join(err, o.Cluster.Close()) }()
+	return lab.Run(ctx, plan, o)
 }

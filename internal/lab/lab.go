@@ -48,6 +48,7 @@ type Progress struct {
 	Live    *Live         // of a load that goes on; nil: none does, or not for a second yet
 	Event   *result.Event // what was done to the cluster just now, when, to whom; nil: nothing
 	Began   time.Time     // of the run
+	Left    time.Duration // that the rest of the run will take, by what has run; 0: not known yet
 }
 
 // Run measures every trial of the plan, in its order, and returns the result.
@@ -118,7 +119,8 @@ type lab struct {
 	serve   string             // what they were deployed for
 
 	telling sync.Mutex
-	told    Progress // last, without Live
+	told    Progress // last, without Live and Event
+	pace    estimate
 }
 
 func (l *lab) begin(ctx context.Context) error {
@@ -167,6 +169,8 @@ func (l *lab) progress(t experiment.Trial, ended *result.Trial, doing string) {
 	l.telling.Lock()
 	defer l.telling.Unlock()
 	l.told = Progress{Trial: t, Planned: len(l.plan.Trials), Ended: ended, Doing: doing, Began: l.doc.Started}
+	l.pace.saw(l.told, time.Now())
+	l.told.Left = l.pace.left(l.plan, l.told, time.Now())
 	l.Progress(l.told)
 }
 
@@ -184,6 +188,7 @@ func (l *lab) beside(add func(*Progress)) {
 	l.telling.Lock()
 	defer l.telling.Unlock()
 	p := l.told
+	p.Left = l.pace.left(l.plan, p, time.Now())
 	add(&p)
 	l.Progress(p)
 }

@@ -83,8 +83,8 @@ type Gated struct {
 	Reason  string     `json:"reason,omitempty"` // of not established
 }
 
-// WriteComparison writes a comparison as indented JSON, lists and maps never null.
-func WriteComparison(w io.Writer, c Comparison) error {
+// Filled is the comparison with empty lists and maps in the place of nil ones.
+func (c Comparison) Filled() Comparison {
 	c.Differences, c.Refused, c.Ratios, c.Gates = list(c.Differences), list(c.Refused), list(c.Ratios), list(c.Gates)
 	for i := range c.Refused {
 		c.Refused[i].Cell = object(c.Refused[i].Cell)
@@ -95,6 +95,12 @@ func WriteComparison(w io.Writer, c Comparison) error {
 	for i := range c.Gates {
 		c.Gates[i].Cell = object(c.Gates[i].Cell)
 	}
+	return c
+}
+
+// WriteComparison writes a comparison as indented JSON, lists and maps never null.
+func WriteComparison(w io.Writer, c Comparison) error {
+	c = c.Filled()
 	out := json.NewEncoder(w)
 	out.SetIndent("", "  ")
 	out.SetEscapeHTML(false)

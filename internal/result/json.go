@@ -41,7 +41,7 @@ func decode(data []byte) (Document, error) {
 		Schema string `json:"schema"`
 	}
 	if err := json.Unmarshal(data, &form); err != nil {
-		return Document{}, fmt.Errorf("read result: not a JSON document: %w", err)
+		return Document{}, fmt.Errorf("read result: %w: not a JSON document: %w", ErrUnreadable, err)
 	}
 	if form.Schema != Schema {
 		return Document{}, fmt.Errorf("read result: its schema is %q: %w; read it with the rpclab that wrote it",
@@ -49,7 +49,7 @@ func decode(data []byte) (Document, error) {
 	}
 	var d Document
 	if err := json.Unmarshal(data, &d); err != nil {
-		return Document{}, fmt.Errorf("read result: %w", err)
+		return Document{}, fmt.Errorf("read result: %w: %w", ErrUnreadable, err)
 	}
 	return d.filled(), nil
 }

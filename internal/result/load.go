@@ -27,7 +27,7 @@ func (s *Store) Get(ctx context.Context, ref string) (d Document, complete bool,
 	if document.Valid {
 		d, err := decode([]byte(document.String))
 		if err != nil {
-			return Document{}, false, refused(s.path, "read run "+id, err)
+			return Document{}, false, fmt.Errorf("run %s: %w", id, err)
 		}
 		return d, true, nil
 	}
@@ -35,7 +35,7 @@ func (s *Store) Get(ctx context.Context, ref string) (d Document, complete bool,
 		err = s.pieces(ctx, &d)
 	}
 	if err != nil {
-		return Document{}, false, refused(s.path, "read run "+id, err)
+		return Document{}, false, fmt.Errorf("run %s: %w", id, err)
 	}
 	d.Partial = true
 	return d, false, nil
@@ -61,7 +61,7 @@ func (s *Store) pieces(ctx context.Context, d *Document) error {
 		var arm Arm
 		var trial Trial
 		if err := errors.Join(json.Unmarshal([]byte(armText), &arm), json.Unmarshal([]byte(trialText), &trial)); err != nil {
-			return fmt.Errorf("a stored trial: %w", err)
+			return fmt.Errorf("a stored trial: %w: %w", ErrUnreadable, err)
 		}
 		i, known := place[key(arm)]
 		if !known {

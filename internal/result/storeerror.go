@@ -15,6 +15,8 @@ var (
 	ErrStore = errors.New("result store")
 	// ErrNewer: a later rpclab wrote the store.
 	ErrNewer = errors.New("written by a newer rpclab")
+	// ErrUnreadable: the document is damaged.
+	ErrUnreadable = errors.New("it is damaged")
 	// ErrUnknownRun: no run, or more than one, has this id.
 	ErrUnknownRun = errors.New("no such run")
 )

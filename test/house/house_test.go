@@ -20,8 +20,8 @@ const root = "../.."
 
 // rooms are in the order of docs/decisions/0002: a room imports only rooms after it.
 var rooms = []string{
-	"lab", "load", "experiment", "gateway", "route", "cluster", "agent", "caller", "pace", "wire", "workload", "security",
-	"measure", "verdict", "report", "result", "web", "image", "tool", "language", "process", "nearest",
+	"web", "lab", "load", "experiment", "gateway", "route", "cluster", "agent", "caller", "pace", "wire", "workload", "security",
+	"measure", "verdict", "report", "result", "image", "tool", "language", "process", "nearest",
 }
 
 // files calls see with every Go file that people wrote.

@@ -1,0 +1,91 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"rpclab/internal/result"
+)
+
+// problem is why a request was not done, in the form of RFC 9457.
+type problem struct {
+	status int
+	detail string // what was wrong and what to do
+}
+
+func (p problem) Error() string { return p.detail }
+
+// accepted is an answer of 202: it will be done.
+type accepted struct{ any }
+
+// answering turns what a question yields into JSON.
+func (s *Server) answering(ask func(*http.Request) (any, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		status := http.StatusOK
+		answer, err := ask(r)
+		if err != nil {
+			s.refuse(w, r, err)
+			return
+		}
+		if later, ok := answer.(accepted); ok {
+			answer, status = later.any, http.StatusAccepted
+		}
+		text, err := encode(answer)
+		if err != nil {
+			s.refuse(w, r, err)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, _ = w.Write(text) // who asked is gone, or reads it
+	})
+}
+
+// encode writes a value; a document in its own form.
+func encode(answer any) ([]byte, error) {
+	var text bytes.Buffer
+	if d, ok := answer.(result.Document); ok {
+		err := result.Write(&text, d)
+		return text.Bytes(), err
+	}
+	out := json.NewEncoder(&text)
+	out.SetEscapeHTML(false)
+	err := out.Encode(answer)
+	return text.Bytes(), err
+}
+
+// refuse says what is wrong as application/problem+json. What is not the request's own
+// fault is logged, too, but never with the query, which might hold a secret.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	p := problemOf(err)
+	if p.status >= 500 {
+		s.Log.Error("web", "method", r.Method, "path", r.URL.Path, "error", err)
+	}
+	text, err := json.Marshal(struct {
+		Title  string `json:"title"`
+		Status int    `json:"status"`
+		Detail string `json:"detail"`
+	}{http.StatusText(p.status), p.status, p.detail})
+	if err != nil {
+		text = []byte(`{}`)
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.status)
+	_, _ = w.Write(text)
+}
+
+// problemOf is the error in the words of HTTP.
+func problemOf(err error) problem {
+	var p problem
+	switch {
+	case errors.As(err, &p):
+		return p
+	case errors.Is(err, result.ErrUnknownRun):
+		return problem{http.StatusNotFound, err.Error()}
+	case errors.Is(err, result.ErrSchema), errors.Is(err, result.ErrUnreadable):
+		return problem{http.StatusUnprocessableEntity, err.Error()}
+	}
+	return problem{http.StatusInternalServerError, err.Error()}
+}
