@@ -9,6 +9,7 @@ import (
 
 	"rpclab/internal/experiment"
 	"rpclab/internal/lab"
+	"rpclab/internal/report"
 	"rpclab/internal/result"
 )
 
@@ -231,7 +232,7 @@ func (l *live) End(d result.Document, err error) {
 		if d.ID == "" {
 			return
 		}
-		// ANSWER
+		s.Answer = report.Answer(d)
 		for _, v := range d.Verdicts {
 			if !v.Secondary && v.Kind == "baseline" {
 				if v.Cell == nil {

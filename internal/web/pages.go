@@ -5,6 +5,8 @@ import (
 	_ "embed"
 	"html/template"
 	"net/http"
+
+	"rpclab/internal/report/html"
 )
 
 var (
@@ -74,5 +76,12 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 		s.pages.write(w, s.pages.broken, p.status, p.detail)
 		return
 	}
-	_ = d // REPORT
+	var text bytes.Buffer
+	if err := html.Write(&text, d); err != nil {
+		s.pages.write(w, s.pages.broken, http.StatusInternalServerError, err.Error())
+		return
+	}
+	w.Header().Set("Content-Security-Policy", html.Policy()+"; frame-ancestors 'none'")
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(text.Bytes())
 }

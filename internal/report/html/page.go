@@ -47,7 +47,7 @@ func Write(w io.Writer, d result.Document) error {
 	}
 	var page bytes.Buffer
 	if err := pageTemplate.Execute(&page, content{
-		Story: report.Tell(d), Title: title(d), Policy: policy(), Run: about(d), View: view, Figures: worthDrawing(view),
+		Story: report.Tell(d), Title: title(d), Policy: Policy(), Run: about(d), View: view, Figures: worthDrawing(view),
 		Script: template.JS(script), Data: template.JS(data), Style: template.CSS(style),
 	}); err != nil {
 		return fmt.Errorf("draw run %s: %w", d.ID, err)
@@ -60,8 +60,8 @@ func title(d result.Document) string {
 	return report.Clean(d.Experiment) + ", " + d.Started.UTC().Format("2 January 2006") + " – rpclab"
 }
 
-// policy is the page's Content-Security-Policy: this script, this style, and nothing else.
-func policy() string {
+// Policy is the page's Content-Security-Policy: this script, this style, and nothing else.
+func Policy() string {
 	return "default-src 'none'; script-src '" + digest(script) + "'; style-src '" + digest(style) +
 		"'; img-src data:; base-uri 'none'; form-action 'none'"
 }

@@ -1,0 +1,237 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+
+	"rpclab/internal/experiment"
+	"rpclab/internal/lab"
+	"rpclab/internal/result"
+	"rpclab/internal/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+const small = `
+experiment: small
+question: Does it work?
+defaults: {workload: {greet: {delay: 1ms}}, load: {burst: 10}}
+arms:
+  one: {route: clusterip}
+  two: {route: endpointslice}
+rounds: 2
+`
+
+// stand is a server with a store, whose runs go on step by step as the test says.
+type stand struct {
+	*Server
+	url   string
+	store *result.Store
+	log   *guarded
+	steps chan lab.Progress // a run takes one after the other; closed: all runs end
+	check *checker
+}
+
+// guarded is a log that is read while it is written.
+type guarded struct {
+	sync.Mutex
+	text bytes.Buffer
+}
+
+func (g *guarded) Write(p []byte) (int, error) {
+	g.Lock()
+	defer g.Unlock()
+	return g.text.Write(p)
+}
+
+func (g *guarded) String() string {
+	g.Lock()
+	defer g.Unlock()
+	return g.text.String()
+}
+
+func serve(t *testing.T, change func(*Options)) *stand {
+	t.Helper()
+	s := &stand{log: &guarded{}, steps: make(chan lab.Progress), check: newChecker(t)}
+	var err error
+	if s.store, err = result.OpenStore(t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{
+		Store: s.store, Log: slog.New(slog.NewTextHandler(s.log, nil)),
+		Experiments: []Experiment{{"small", "small.yaml", []byte(small)}}, Conduct: s.conduct,
+	}
+	if change != nil {
+		change(&o)
+	}
+	if s.Server, err = New(o); err != nil {
+		t.Fatal(err)
+	}
+	front := httptest.NewServer(s.Handler())
+	s.url = front.URL
+	t.Cleanup(func() {
+		s.Close()
+		front.Close()
+		if err := s.store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// conduct is a run whose steps the test gives; it keeps what a run of the lab keeps.
+func (s *stand) conduct(ctx context.Context, plan experiment.Plan, id string, watch func(lab.Progress)) (result.Document, error) {
+	d := result.Document{Schema: result.Schema, ID: id, Experiment: plan.Name, Question: plan.Question, Cluster: "local",
+		Started: time.Now().UTC(), Rounds: plan.Rounds, Quick: plan.Quick, TrialCount: len(plan.Trials), Baseline: plan.Baseline}
+	for _, arm := range plan.Arms {
+		d.Arms = append(d.Arms, result.Arm{Name: arm.Name, Route: arm.Config.Route, Channel: "shared"})
+	}
+	if err := s.store.Begin(ctx, d); err != nil {
+		return d, err
+	}
+	for {
+		select {
+		case step, more := <-s.steps:
+			if !more {
+				return d, s.store.Finish(context.Background(), lab.Assemble(d))
+			}
+			watch(step)
+			if step.Ended != nil {
+				d.Arms[0].Trials = append(d.Arms[0].Trials, *step.Ended)
+			}
+		case <-ctx.Done():
+			d.Partial = true
+			d = lab.Assemble(d)
+			if err := s.store.Finish(context.Background(), d); err != nil {
+				return d, err
+			}
+			return d, ctx.Err()
+		}
+	}
+}
+
+// request asks and holds the question and its answer to the API's description.
+func (s *stand) request(t *testing.T, method, path, body string, change func(*http.Request)) (status int, answer string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if change != nil {
+		change(r)
+	}
+	got, err := direct.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	text, err := io.ReadAll(got.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.HasPrefix(path, "/api/") {
+		s.check.answer(t, r, got, text)
+	}
+	return got.StatusCode, string(text)
+}
+
+// direct keeps no connection and follows nothing.
+var direct = http.Client{
+	Transport:     &http.Transport{DisableKeepAlives: true},
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
+func (s *stand) get(t *testing.T, path string) string {
+	t.Helper()
+	status, text := s.request(t, http.MethodGet, path, "", nil)
+	if status != http.StatusOK {
+		t.Fatalf("GET %s: %d %s", path, status, text)
+	}
+	return text
+}
+
+// begin starts a run and gives its id.
+func (s *stand) begin(t *testing.T) string {
+	t.Helper()
+	status, text := s.request(t, http.MethodPost, "/api/v1/runs", `{"experiment":"small"}`, nil)
+	var began struct{ ID string }
+	if err := json.Unmarshal([]byte(text), &began); err != nil || status != http.StatusAccepted || began.ID == "" {
+		t.Fatalf("%d %s %v", status, text, err)
+	}
+	return began.ID
+}
+
+// state is where the run stands.
+func (s *stand) state(t *testing.T) (state State) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(s.get(t, "/api/v1/live")), &state); err != nil {
+		t.Fatal(err)
+	}
+	return state
+}
+
+func (s *stand) awaitPhase(t *testing.T, phase string) State {
+	t.Helper()
+	testkit.Await(t, "phase "+phase, func() bool { return s.state(t).Phase == phase })
+	return s.state(t)
+}
+
+// checker holds answers to the description of the API.
+type checker struct{ router routers.Router }
+
+func newChecker(t *testing.T) *checker {
+	t.Helper()
+	text, err := OpenAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := openapi3.NewLoader().LoadFromData(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := document.Validate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	router, err := gorillamux.NewRouter(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &checker{router}
+}
+
+func (c *checker) answer(t *testing.T, r *http.Request, got *http.Response, body []byte) {
+	t.Helper()
+	plain := r.Clone(context.Background())
+	plain.URL.Host, plain.URL.Scheme = "", ""
+	route, parameters, err := c.router.FindRoute(plain)
+	if err != nil {
+		if got.StatusCode < 400 {
+			t.Errorf("%s %s is not described, and answered: %v", r.Method, r.URL.Path, err)
+		}
+		return
+	}
+	if err := openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: plain, PathParams: parameters, Route: route},
+		Status:                 got.StatusCode, Header: got.Header, Body: io.NopCloser(bytes.NewReader(body)),
+		Options: &openapi3filter.Options{IncludeResponseStatus: true},
+	}); err != nil {
+		t.Errorf("%s %s answers %d otherwise than described: %v", r.Method, r.URL, got.StatusCode, err)
+	}
+}

@@ -1,0 +1,129 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"rpclab/experiments"
+	"rpclab/internal/experiment"
+	"rpclab/internal/lab"
+	"rpclab/internal/testkit"
+)
+
+func TestOnlyWhatIsOfferedIsStartedAndWithinBounds(t *testing.T) {
+	s := serve(t, nil)
+	for body, want := range map[string]string{
+		`{"experiment":"../../etc/passwd"}`:                   "can be started here",
+		`{"experiment":"/tmp/mine.yaml"}`:                     "Files have to be named when the server is started",
+		`{"experiment":"channels"}`:                           "there are small",
+		`{"experiment":"smal"}`:                               "small",
+		`{}`:                                                  "No experiment",
+		`{"experiment":"small","arms":["three"]}`:             `no arm "three"`,
+		`{"experiment":"small","rounds":31}`:                  "from 1 to 30",
+		`{"experiment":"small","rounds":-1}`:                  "from 1 to 30",
+		`{"experiment":"small","set":["load.burst=1000000"]}`: `unknown field "set"`,
+		`{"experiment":"small"}{"experiment":"small"}`:        "more follows",
+		`[`: "cannot be read",
+		`{"experiment":"small","arms":["` + strings.Repeat("x", 17<<10) + `"]}`: "too large",
+	} {
+		status, text := s.request(t, http.MethodPost, "/api/v1/runs", body, nil)
+		if status != http.StatusBadRequest || !strings.Contains(text, strings.ReplaceAll(want, `"`, `\"`)) {
+			t.Errorf("%.80s: %d %s, want %s", body, status, text, want)
+		}
+	}
+	if phase := s.state(t).Phase; phase != "idle" {
+		t.Errorf("the phase is %s: something was started", phase)
+	}
+}
+
+func TestWhatTakesTooLongIsNotStartedFromAPage(t *testing.T) {
+	long := "experiment: long\nquestion: How long?\ndefaults: {workload: {greet: {delay: 1ms}}, load: {open: {rate: 1, duration: %s}}}\n" +
+		"arms: {one: {route: clusterip}}\nrounds: %d\n"
+	for want, doc := range map[string]string{"of load": fmt.Sprintf(long, "1h", 3), "": fmt.Sprintf(long, "1h", 2), "trials": fmt.Sprintf(long, "1s", 1000) + "sweep: {load.open.rate: [1, 2, 3]}\n"} {
+		plan, err := experiment.Expand("long.yaml", []byte(doc), experiment.Options{}, lab.Vocabulary())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := bounded(plan); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want a word on %q", err, want)
+		}
+	}
+}
+
+func TestEveryBuiltInExperimentIsWithinTheBoundsWhenQuick(t *testing.T) {
+	for _, name := range experiments.Names() {
+		file, doc, err := experiments.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := experiment.Expand(file, doc, experiment.Options{Quick: true}, lab.Vocabulary())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := bounded(plan); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Two runs at once would measure each other.
+func TestOneRunGoesOnWhileOthersWait(t *testing.T) {
+	s := serve(t, nil)
+	first := s.begin(t)
+	var queued []string
+	for range mostWaiting {
+		queued = append(queued, s.begin(t))
+	}
+	if status, text := s.request(t, http.MethodPost, "/api/v1/runs", `{"experiment":"small"}`, nil); status != http.StatusTooManyRequests {
+		t.Errorf("one too many is answered by %d %s", status, text)
+	}
+	state := s.awaitPhase(t, "running")
+	if state.Run.ID != first || len(state.Queue) != mostWaiting || state.Queue[0].ID != queued[0] || state.Queue[0].Planned != 4 {
+		t.Errorf("the state is %+v", state)
+	}
+	for _, id := range queued[1:] {
+		if status, text := s.request(t, http.MethodPost, "/api/v1/runs/"+id+"/stop", "", nil); status != http.StatusAccepted {
+			t.Errorf("%d %s", status, text)
+		}
+	}
+	if status, _ := s.request(t, http.MethodPost, "/api/v1/runs/"+queued[1]+"/stop", "", nil); status != http.StatusNotFound {
+		t.Errorf("stopping what neither goes on nor waits is answered by %d", status)
+	}
+	if status, _ := s.request(t, http.MethodPost, "/api/v1/runs/"+first+"/stop", "", nil); status != http.StatusAccepted {
+		t.Errorf("stopping is answered by %d", status)
+	}
+	testkit.Await(t, "the next begins", func() bool {
+		state := s.state(t)
+		return state.Phase == "running" && state.Run.ID == queued[0] && len(state.Queue) == 0
+	})
+	if d, complete, err := s.store.Get(t.Context(), first); err != nil || !complete || !d.Partial {
+		t.Errorf("what was stopped is kept: complete %v, partial %v, %v", complete, d.Partial, err)
+	}
+}
+
+func TestTheEndOfTheServerStopsItsRunAndKeepsIt(t *testing.T) {
+	s := serve(t, nil)
+	id, waits := s.begin(t), s.begin(t)
+	s.Close()
+	if d, complete, err := s.store.Get(t.Context(), id); err != nil || !complete || !d.Partial {
+		t.Errorf("complete %v, partial %v, %v", complete, d.Partial, err)
+	}
+	if _, _, err := s.store.Get(t.Context(), waits); err == nil {
+		t.Error("what waited was begun")
+	}
+	if status, _ := s.request(t, http.MethodPost, "/api/v1/runs", `{"experiment":"small"}`, nil); status != http.StatusServiceUnavailable {
+		t.Errorf("a start after the end is answered by %d", status)
+	}
+}
+
+func TestAPageOfOneRunStartsNothingElse(t *testing.T) {
+	s := serve(t, func(o *Options) { o.Conduct = nil })
+	if status, _ := s.request(t, http.MethodPost, "/api/v1/runs", `{"experiment":"small"}`, nil); status != http.StatusForbidden {
+		t.Errorf("a start is answered by %d", status)
+	}
+	if text := s.get(t, "/api/v1/experiments"); !strings.Contains(text, `"experiments":[]`) {
+		t.Errorf("offered are %s", text)
+	}
+}
