@@ -28,20 +28,24 @@ const (
 )
 
 // liveFlags say where a run is shown while it goes on.
-type liveFlags struct{ page, metrics, token string }
+type liveFlags struct {
+	web             bool
+	listen, metrics string
+	token           string
+}
 
 func (f *liveFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.page, "web", "", "show the run on a page at `address` while it goes on; --web alone: "+pageAddress)
-	flags.Lookup("web").NoOptDefVal = pageAddress
+	flags.BoolVar(&f.web, "web", false, "show the run on a page while it goes on")
+	flags.StringVar(&f.listen, "listen", pageAddress, "`address` of the page of --web; see 'rpclab serve --help'")
 	f.registerMetrics(flags)
 }
 
 func (f *liveFlags) registerMetrics(flags *pflag.FlagSet) {
-	flags.StringVar(&f.metrics, "metrics", "", "show the run to Prometheus at `address`, such as 127.0.0.1:9464, path /metrics")
+	flags.StringVar(&f.metrics, "metrics", "", "show runs to Prometheus at `address`, such as 127.0.0.1:9464")
 }
 
 // check finds out before a run whether the addresses may be used, and takes the token out of
-// the environment, which children get.
+// the environment, which would pass it on to every child.
 func (f *liveFlags) check() error {
 	if f.token == "" {
 		f.token = os.Getenv(tokenInShell)
@@ -49,7 +53,7 @@ func (f *liveFlags) check() error {
 	if err := os.Unsetenv(tokenInShell); err != nil {
 		return err
 	}
-	for _, at := range []struct{ flag, address string }{{"--web", f.page}, {"--metrics", f.metrics}} {
+	for _, at := range []struct{ flag, address string }{{"--listen", f.listen}, {"--metrics", f.metrics}} {
 		if at.address == "" {
 			continue
 		}
@@ -84,14 +88,14 @@ func (f liveFlags) open(out io.Writer, store *result.Store) (s *shown, err error
 		}
 		fmt.Fprintf(out, "rpclab: for Prometheus at http://%s/metrics\n", at)
 	}
-	if f.page != "" {
-		if s.page, err = web.New(web.Options{Store: store, Token: f.token, Hosts: hosts(f.page), Watch: s.meters, Log: log}); err != nil {
+	if f.web {
+		if s.page, err = web.New(web.Options{Store: store, Token: f.token, Hosts: hosts(f.listen), Watch: s.meters, Log: log}); err != nil {
 			return nil, err
 		}
 		s.ends = append(s.ends, s.page.Close)
-		at, err := s.listen(f.page, s.page.Handler(), log)
+		at, err := s.listen(f.listen, s.page.Handler(), log)
 		if err != nil {
-			return nil, fmt.Errorf("--web: %w", err)
+			return nil, fmt.Errorf("--listen: %w", err)
 		}
 		fmt.Fprintf(out, "rpclab: the page is at http://%s/ until the run ends\n", at)
 	}

@@ -21,16 +21,15 @@ import (
 
 // serveFlags are what `rpclab serve` can be told.
 type serveFlags struct {
-	listen string
-	files  []string
-	live   liveFlags
+	files []string
+	live  liveFlags
 }
 
 func serveCommand() *cobra.Command {
 	var f serveFlags
 	command := &cobra.Command{
 		Use:   "serve",
-		Short: "Show runs on a page: as they happen, their trends, and beside each other",
+		Short: "Show runs on a page: live, as trends, and compared",
 		Long: `Serves a page that lists the runs that are kept, compares them, follows a figure
 over the runs of an experiment, and starts, follows and stops a built-in
 experiment on this machine, one at a time. Its API is at /api/v1; what that has
@@ -49,7 +48,7 @@ Ctrl-C ends it. A run that goes on is stopped, and what was measured kept.`,
 		RunE: withStore(func(c *cobra.Command, store *result.Store, _ []string) error { return f.serve(c, store) }),
 	}
 	flags := command.Flags()
-	flags.StringVar(&f.listen, "listen", pageAddress, "`address` of the page; port 0: any that is free")
+	flags.StringVar(&f.live.listen, "listen", pageAddress, "`address` of the page; port 0: any that is free")
 	flags.StringVar(&f.live.token, "token", "", "`secret` that who asks has to know (default: "+tokenInShell+", which other users of this machine do not see)")
 	flags.StringArrayVar(&f.files, "experiment", nil, "a `file` whose experiment can be started from the page, besides the built-in ones, as often as needed")
 	f.live.registerMetrics(flags)
@@ -59,9 +58,6 @@ Ctrl-C ends it. A run that goes on is stopped, and what was measured kept.`,
 func (f serveFlags) serve(c *cobra.Command, store *result.Store) (err error) {
 	if err := f.live.check(); err != nil {
 		return usage{err}
-	}
-	if err := web.CheckAddress(f.listen, f.live.token); err != nil {
-		return usage{fmt.Errorf("--listen: %w", err)}
 	}
 	offered, err := f.offered()
 	if err != nil {
@@ -76,7 +72,7 @@ func (f serveFlags) serve(c *cobra.Command, store *result.Store) (err error) {
 	log := slog.New(slog.NewTextHandler(out, nil))
 	interrupted := false
 	page, err := web.New(web.Options{
-		Store: store, Experiments: offered, Token: f.live.token, Hosts: hosts(f.listen), Watch: shown.meters, Log: log,
+		Store: store, Experiments: offered, Token: f.live.token, Hosts: hosts(f.live.listen), Watch: shown.meters, Log: log,
 		Conduct: func(ctx context.Context, plan experiment.Plan, id string, watch func(lab.Progress)) (result.Document, error) {
 			fmt.Fprintf(out, "rpclab: run %s of %s begins\n", id, plan.Name)
 			d, err := conductLocal(ctx, out, plan, lab.Options{ID: id, Kind: "local", Store: store, Progress: watch})
@@ -88,7 +84,7 @@ func (f serveFlags) serve(c *cobra.Command, store *result.Store) (err error) {
 	if err != nil {
 		return usage{err}
 	}
-	at, end, err := serve(f.listen, page.Handler(), log)
+	at, end, err := serve(f.live.listen, page.Handler(), log)
 	if err != nil {
 		page.Close()
 		return fmt.Errorf("--listen: %w", err)

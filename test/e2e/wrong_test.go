@@ -164,7 +164,7 @@ func TestHelp(t *testing.T) {
 		{"--help"}, {"run", "--help"}, {"list", "--help"}, {"runs", "--help"}, {"report", "--help"},
 		{"compare", "--help"}, {"server", "--help"}, {"doctor", "--help"}, {"schema", "--help"}, {"list"},
 		{"xds", "--help"}, {"gateway", "--help"}, {"lab", "up", "--help"}, {"lab", "reset", "--help"},
-		{"image", "build", "--help"}, {"clean", "--help"},
+		{"image", "build", "--help"}, {"clean", "--help"}, {"serve", "--help"},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			s := rpclab(t, args...)
