@@ -73,11 +73,11 @@ func (f serveFlags) serve(c *cobra.Command, store *result.Store) (err error) {
 	interrupted := false
 	page, err := web.New(web.Options{
 		Store: store, Experiments: offered, Token: f.live.token, Hosts: hosts(f.live.listen), Watch: shown.meters, Log: log,
-		Conduct: func(ctx context.Context, plan experiment.Plan, id string, watch func(lab.Progress)) (result.Document, error) {
-			fmt.Fprintf(out, "rpclab: run %s of %s begins\n", id, plan.Name)
-			d, err := conductLocal(ctx, out, plan, lab.Options{ID: id, Kind: "local", Store: store, Progress: watch})
+		Conduct: func(ctx context.Context, run web.Run, watch func(lab.Progress)) (result.Document, error) {
+			fmt.Fprintf(out, "rpclab: run %s of %s begins\n", run.ID, run.Plan.Name)
+			d, err := conductLocal(ctx, out, run.Plan, lab.Options{ID: run.ID, Kind: "local", Store: store, Command: run.Command, Progress: watch})
 			interrupted = interrupted || c.Context().Err() != nil
-			fmt.Fprintf(out, "rpclab: run %s %s\n", id, endOf(d, err))
+			fmt.Fprintf(out, "rpclab: run %s %s\n", run.ID, endOf(d, err))
 			return d, err
 		},
 	})
@@ -121,7 +121,7 @@ func (f serveFlags) offered() (all []web.Experiment, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, web.Experiment{Name: name, File: file, Doc: doc})
+		all = append(all, web.Experiment{Name: name, Said: name, File: file, Doc: doc})
 	}
 	for _, path := range f.files {
 		if !strings.ContainsRune(path, '/') {
@@ -137,7 +137,7 @@ func (f serveFlags) offered() (all []web.Experiment, err error) {
 				return nil, fmt.Errorf("--experiment %s: there is an experiment %s already; give the file another name", path, name)
 			}
 		}
-		all = append(all, web.Experiment{Name: name, File: file, Doc: doc})
+		all = append(all, web.Experiment{Name: name, Said: path, File: file, Doc: doc})
 	}
 	return all, nil
 }

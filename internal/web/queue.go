@@ -8,18 +8,11 @@ import (
 	"slices"
 	"sync"
 
-	"rpclab/internal/experiment"
 	"rpclab/internal/result"
 )
 
 // mostWaiting is how many runs wait for the one that goes on.
 const mostWaiting = 8
-
-// job is a run that was started here.
-type job struct {
-	id   string
-	plan experiment.Plan
-}
 
 // queue conducts one run at a time: two at once would measure each other.
 type queue struct {
@@ -29,7 +22,7 @@ type queue struct {
 	working sync.WaitGroup
 
 	mu      sync.Mutex
-	waiting []*job
+	waiting []*Run
 	busy    bool
 }
 
@@ -40,7 +33,7 @@ func newQueue(s *Server) *queue {
 }
 
 // add takes a job and says how many are before it.
-func (q *queue) add(j *job) (place int, err error) {
+func (q *queue) add(j *Run) (place int, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.ctx.Err() != nil {
@@ -60,11 +53,11 @@ func (q *queue) add(j *job) (place int, err error) {
 }
 
 // work conducts a job and those that wait after it.
-func (q *queue) work(j *job) {
+func (q *queue) work(j *Run) {
 	for j != nil {
 		ctx, stop := context.WithTimeout(q.ctx, mostTime)
-		show, end := q.s.Follow(j.plan, j.id, stop)
-		d, err := q.s.Conduct(ctx, j.plan, j.id, show)
+		show, end := q.s.Follow(j.Plan, j.ID, stop)
+		d, err := q.s.Conduct(ctx, *j, show)
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			err = fmt.Errorf("it was stopped after %v", mostTime)
 		}
@@ -74,7 +67,7 @@ func (q *queue) work(j *job) {
 	}
 }
 
-func (q *queue) next() (j *job) {
+func (q *queue) next() (j *Run) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.waiting) == 0 || q.ctx.Err() != nil {
@@ -91,7 +84,7 @@ func (q *queue) remove(id string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	before := len(q.waiting)
-	q.waiting = slices.DeleteFunc(q.waiting, func(j *job) bool { return j.id == id })
+	q.waiting = slices.DeleteFunc(q.waiting, func(j *Run) bool { return j.ID == id })
 	q.told()
 	return len(q.waiting) < before
 }
@@ -100,7 +93,7 @@ func (q *queue) remove(id string) bool {
 func (q *queue) told() {
 	all := []waiting{}
 	for _, j := range q.waiting {
-		all = append(all, waiting{j.id, j.plan.Name, len(j.plan.Trials)})
+		all = append(all, waiting{j.ID, j.Plan.Name, len(j.Plan.Trials)})
 	}
 	q.s.live.queued(all)
 }

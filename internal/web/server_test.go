@@ -18,7 +18,6 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 
-	"rpclab/internal/experiment"
 	"rpclab/internal/lab"
 	"rpclab/internal/result"
 	"rpclab/internal/testkit"
@@ -73,7 +72,7 @@ func serve(t *testing.T, change func(*Options)) *stand {
 	}
 	o := Options{
 		Store: s.store, Log: slog.New(slog.NewTextHandler(s.log, nil)),
-		Experiments: []Experiment{{"small", "small.yaml", []byte(small)}}, Conduct: s.conduct,
+		Experiments: []Experiment{{"small", "./small.yaml", "small.yaml", []byte(small)}}, Conduct: s.conduct,
 	}
 	if change != nil {
 		change(&o)
@@ -94,8 +93,9 @@ func serve(t *testing.T, change func(*Options)) *stand {
 }
 
 // conduct is a run whose steps the test gives; it keeps what a run of the lab keeps.
-func (s *stand) conduct(ctx context.Context, plan experiment.Plan, id string, watch func(lab.Progress)) (result.Document, error) {
-	d := result.Document{Schema: result.Schema, ID: id, Experiment: plan.Name, Question: plan.Question, Cluster: "local",
+func (s *stand) conduct(ctx context.Context, run Run, watch func(lab.Progress)) (result.Document, error) {
+	plan := run.Plan
+	d := result.Document{Schema: result.Schema, ID: run.ID, Command: run.Command, Experiment: plan.Name, Question: plan.Question, Cluster: "local",
 		Started: time.Now().UTC(), Rounds: plan.Rounds, Quick: plan.Quick, TrialCount: len(plan.Trials), Baseline: plan.Baseline}
 	for _, arm := range plan.Arms {
 		d.Arms = append(d.Arms, result.Arm{Name: arm.Name, Route: arm.Config.Route, Channel: "shared"})

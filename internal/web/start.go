@@ -41,34 +41,35 @@ func (s *Server) start(r *http.Request) (any, error) {
 	if s.Conduct == nil {
 		return nil, problem{http.StatusForbidden, "Nothing can be started from this page, which shows one run; `rpclab serve` makes one where it can."}
 	}
-	plan, err := s.planOf(r)
+	plan, said, err := s.planOf(r)
 	if err != nil {
 		return nil, err
 	}
-	j := &job{id: result.NewID(time.Now()), plan: plan}
-	place, err := s.queue.add(j)
+	run := &Run{ID: result.NewID(time.Now()), Plan: plan, Command: said}
+	place, err := s.queue.add(run)
 	if err != nil {
 		return nil, err
 	}
 	return accepted{struct {
 		ID    string `json:"id"`
 		Place int    `json:"place"` // in the queue; 0: it begins
-	}{j.id, place}}, nil
+	}{run.ID, place}}, nil
 }
 
-// planOf reads what is wanted, and refuses what is not offered or beyond the bounds.
-func (s *Server) planOf(r *http.Request) (plan experiment.Plan, err error) {
+// planOf reads what is wanted, and refuses what is not offered or beyond the bounds. It is
+// what the command line that is said would make.
+func (s *Server) planOf(r *http.Request) (plan experiment.Plan, said string, err error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return plan, problem{http.StatusUnsupportedMediaType, "Send what to start as application/json."}
+		return plan, "", problem{http.StatusUnsupportedMediaType, "Send what to start as application/json."}
 	}
 	var want wanted
 	in := json.NewDecoder(http.MaxBytesReader(nil, r.Body, mostBody))
 	in.DisallowUnknownFields()
 	if err := in.Decode(&want); err != nil {
-		return plan, problem{http.StatusBadRequest, "What to start cannot be read: " + err.Error() + "."}
+		return plan, "", problem{http.StatusBadRequest, "What to start cannot be read: " + err.Error() + "."}
 	}
 	if _, err := in.Token(); !errors.Is(err, io.EOF) {
-		return plan, problem{http.StatusBadRequest, "What to start is one JSON object; more follows."}
+		return plan, "", problem{http.StatusBadRequest, "What to start is one JSON object; more follows."}
 	}
 	var names []string
 	for _, e := range s.Experiments {
@@ -76,11 +77,11 @@ func (s *Server) planOf(r *http.Request) (plan experiment.Plan, err error) {
 	}
 	i := slices.Index(names, want.Experiment)
 	if i < 0 {
-		return plan, problem{http.StatusBadRequest, fmt.Sprintf("No experiment %q can be started here%s; there are %s. "+
+		return plan, "", problem{http.StatusBadRequest, fmt.Sprintf("No experiment %q can be started here%s; there are %s. "+
 			"Files have to be named when the server is started.", want.Experiment, nearest.Suggest(want.Experiment, names), strings.Join(names, ", "))}
 	}
 	if want.Rounds < 0 || want.Rounds > mostRounds {
-		return plan, problem{http.StatusBadRequest, fmt.Sprintf("rounds: from 1 to %d, but got %d.", mostRounds, want.Rounds)}
+		return plan, "", problem{http.StatusBadRequest, fmt.Sprintf("rounds: from 1 to %d, but got %d.", mostRounds, want.Rounds)}
 	}
 	o := experiment.Options{Arms: want.Arms, Rounds: want.Rounds, Quick: want.Quick, Seed: rand.Uint64N(1 << 32)}
 	if want.Seed != nil {
@@ -91,9 +92,9 @@ func (s *Server) planOf(r *http.Request) (plan experiment.Plan, err error) {
 		err = errors.Join(lab.CheckCluster(plan, "local"), bounded(plan))
 	}
 	if err != nil {
-		return plan, problem{http.StatusBadRequest, err.Error()}
+		return plan, "", problem{http.StatusBadRequest, err.Error()}
 	}
-	return plan, nil
+	return plan, o.Command(e.Said), nil
 }
 
 // bounded says whether a plan can be left to a page.

@@ -107,8 +107,8 @@ func TestTheEndOfTheServerStopsItsRunAndKeepsIt(t *testing.T) {
 	s := serve(t, nil)
 	id, waits := s.begin(t), s.begin(t)
 	s.Close()
-	if d, complete, err := s.store.Get(t.Context(), id); err != nil || !complete || !d.Partial {
-		t.Errorf("complete %v, partial %v, %v", complete, d.Partial, err)
+	if d, complete, err := s.store.Get(t.Context(), id); err != nil || !complete || !d.Partial || !strings.HasPrefix(d.Command, "rpclab run ./small.yaml --seed ") {
+		t.Errorf("complete %v, partial %v, %v, made by %s", complete, d.Partial, err, d.Command)
 	}
 	if _, _, err := s.store.Get(t.Context(), waits); err == nil {
 		t.Error("what waited was begun")

@@ -18,8 +18,8 @@ type Options struct {
 	Store *result.Store // nil: nothing is kept, and only the run that is followed is shown
 	// Experiments can be started, in this order; none: the page only shows.
 	Experiments []Experiment
-	// Conduct runs a plan under an id and tells watch how it goes; nil: nothing can be started.
-	Conduct func(ctx context.Context, plan experiment.Plan, id string, watch func(lab.Progress)) (result.Document, error)
+	// Conduct makes a run and tells watch how it goes; nil: nothing can be started.
+	Conduct func(ctx context.Context, run Run, watch func(lab.Progress)) (result.Document, error)
 	// Watch hears of every run too; may be nil.
 	Watch Watcher
 	Token string // that who asks has to know; empty: everybody may, on this machine
@@ -37,8 +37,16 @@ type Watcher interface {
 // Experiment is a document that can be started by its name.
 type Experiment struct {
 	Name string
+	Said string // by which `rpclab run` knows it
 	File string // as errors name it
 	Doc  []byte
+}
+
+// Run is one that was started from a page.
+type Run struct {
+	ID      string
+	Plan    experiment.Plan
+	Command string // that makes the same one
 }
 
 // Server answers for the page. Close ends its run.
