@@ -42,9 +42,9 @@ func TestTheRestOfARunIsEstimatedFromTrialsOfTheSameArmAndCell(t *testing.T) {
 		"nothing has ended and nobody knows":       {estimated(ab(burst), nil, s), 0},
 		"loads say how long they are":              {estimated(ab(timed), nil, 2*s), 30 * s},
 		"an arm that did not run is as the others": {estimated(ab(burst), []time.Duration{4 * s}, s), 11 * s},
-		"arms differ":                              {estimated(ab(burst), []time.Duration{4 * s, 10 * s}, s), 13 * s},
-		"a trial that takes longer":                {estimated(ab(burst), []time.Duration{4 * s, 10 * s, 10 * s}, 7*s), 0},
-		"all is done":                              {estimated(ab(burst), []time.Duration{s, s, s, s}, 0), 0},
+		"arms differ":               {estimated(ab(burst), []time.Duration{4 * s, 10 * s}, s), 13 * s},
+		"a trial that takes longer": {estimated(ab(burst), []time.Duration{4 * s, 10 * s, 10 * s}, 7*s), 0},
+		"all is done":               {estimated(ab(burst), []time.Duration{s, s, s, s}, 0), 0},
 	} {
 		if test.got != test.want {
 			t.Errorf("%s: %v, want %v", name, test.got, test.want)
