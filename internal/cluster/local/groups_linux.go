@@ -143,7 +143,7 @@ func (h homes) sweep() {
 			owner, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), groupName), "-")
 			pid, err := strconv.Atoi(owner)
 			if err == nil && pid != os.Getpid() && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
-				removeGroup(dir, 0) // another run's servers, should there be any, keep it
+				removeGroup(dir, time.Second) // servers of a run whose id is not to be seen here keep it
 			}
 		}
 	}

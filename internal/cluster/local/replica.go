@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	// startTimeout is how long a server may take until it is healthy.
-	startTimeout = 30 * time.Second
+	// startTimeout is how long a server may take until it is healthy: a JVM on a share of a busy
+	// processor takes long.
+	startTimeout = time.Minute
 	// A ready backend is probed as a kubelet would with periodSeconds 1, timeoutSeconds 1
 	// and failureThreshold 3; one that answers that it does not serve is believed at once.
 	probePeriod   = time.Second
