@@ -28,7 +28,7 @@ func Answer(d result.Document) string {
 	}
 	switch {
 	case !measured(d) && !searched(d):
-		return "Nothing was measured yet, so there is no answer."
+		return "Nothing was measured, so there is no answer."
 	case len(metrics) > 0 && d.Partial:
 		return "No verdict yet: rounds are missing."
 	case len(metrics) > 0 && d.Rounds < fewestRounds:

@@ -104,7 +104,11 @@ func timesTogether(p *page, d result.Document) {
 	for _, cell := range cells(d) {
 		for _, arm := range armsIn(d, cell) {
 			row := timesRow(d, arm)
-			t.rows = append(t.rows, append([]string{row[0], cellName(cell)}, row[1:]...))
+			where := ""
+			if len(cells(d)) > 1 {
+				where = cellName(cell)
+			}
+			t.rows = append(t.rows, append([]string{row[0], where}, row[1:]...))
 		}
 	}
 	p.grid(t)

@@ -7,9 +7,11 @@ import { grid, plot } from "./style";
 
 type Shown = Series & { course: Course };
 
-// shown leaves out those with one backend to which nothing happens.
-const shown = (view: View, cell: number): Shown[] =>
-  here(view, cell).filter((s): s is Shown => s.course !== undefined && (s.course.backends.length > 1 || s.course.marks !== undefined));
+// shown are all of a cell, unless nothing happens there and each has one backend.
+function shown(view: View, cell: number): Shown[] {
+  const all = here(view, cell).filter((s): s is Shown => s.course !== undefined);
+  return all.some((s) => s.course.marks !== undefined || (s.backends?.length ?? 0) > 1) ? all : [];
+}
 
 const perSecond = (c: Course, n: number) => (1000 * n) / c.step;
 
@@ -58,7 +60,7 @@ function one(name: string, c: Course, width: number, scale: { top: number; botto
   const failed = c.errors.map((n, i) => ({ t0: (i * c.step) / 1000, t1: ((i + 1) * c.step) / 1000, rate: Math.max(-perSecond(c, n), -scale.bottom) })).filter((p) => p.rate < 0);
   const events = (c.marks ?? []).map((m, i) => ({ t: m.at / 1000, n: String(i + 1), what: m.what }));
   return plot(`Calls over time of ${name}`, {
-    width, height: 130, marginLeft: 44, marginRight: 6, marginTop: 16, marginBottom: 24,
+    width, height: 130, marginLeft: 44, marginRight: 14, marginTop: 16, marginBottom: 24,
     x: { domain: [0, scale.end], label: null, tickFormat: (v: number) => `${v} s`, ticks: 5, tickSize: 0 },
     y: { domain: [-scale.bottom, scale.top || 1], ticks: 3, tickFormat: (v: number) => tick(Math.abs(v)), label: null, tickSize: 0 },
     marks: [

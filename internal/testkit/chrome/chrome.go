@@ -1,0 +1,158 @@
+// Package chrome opens pages in a real Chromium, for tests and for pictures of them.
+package chrome
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// Patience is how long anything in a page may take, on a machine that does much else.
+const Patience = 2 * time.Minute
+
+// Browser is a running Chromium.
+type Browser struct {
+	ctx   context.Context
+	close func()
+}
+
+// Launch starts one; the caller closes it. It ends with this process in any case.
+func Launch() (*Browser, error) {
+	path, err := find()
+	if err != nil {
+		return nil, err
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.DisableGPU,
+		chromedp.WSURLReadTimeout(Patience), chromedp.Flag("hide-scrollbars", true), chromedp.Flag("font-render-hinting", "none"))
+	if os.Geteuid() == 0 { // Chromium refuses to sandbox root
+		options = append(options, chromedp.NoSandbox)
+	}
+	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, cancel := chromedp.NewContext(allocator)
+	b := &Browser{ctx: ctx, close: func() { _ = chromedp.Cancel(ctx); cancel(); stop() }}
+	if err := chromedp.Run(ctx); err != nil {
+		b.Close()
+		return nil, fmt.Errorf("start %s: %w", path, err)
+	}
+	return b, nil
+}
+
+// Close ends the browser and waits for that.
+func (b *Browser) Close() { b.close() }
+
+func find() (string, error) {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", errors.New("chromium is missing, in which pages are tested: test/browser/tools.sh gets it (Debian: apt-get install chromium)")
+}
+
+// View is how a page is looked at.
+type View struct {
+	Width, Height int // CSS pixels; below 600 wide as on a phone
+	Dark, Print   bool
+	Scale         float64 // pixels of a picture for each of those; 0: 1
+}
+
+// Page is an open tab.
+type Page struct {
+	Ctx   context.Context // of chromedp's actions
+	close func()
+
+	mu         sync.Mutex
+	complaints []string
+	requests   []string
+}
+
+// Open opens a tab on the address and waits until it has loaded. The caller closes it.
+func (b *Browser) Open(url string, v View) (*Page, error) {
+	tab, cancelTab := chromedp.NewContext(b.ctx)
+	ctx, cancel := context.WithTimeout(tab, Patience)
+	p := &Page{Ctx: ctx, close: func() { cancel(); _ = chromedp.Cancel(tab); cancelTab() }}
+	chromedp.ListenTarget(tab, p.hear)
+	scale := v.Scale
+	if scale == 0 {
+		scale = 1
+	}
+	if err := chromedp.Run(ctx, network.Enable(), log.Enable(),
+		emulation.SetDeviceMetricsOverride(int64(v.Width), int64(v.Height), scale, v.Width < 600),
+		v.media(), chromedp.Navigate(url)); err != nil {
+		p.Close()
+		return nil, fmt.Errorf("open %s: %w", url, err)
+	}
+	return p, nil
+}
+
+func (v View) media() chromedp.Action {
+	scheme, medium := "light", "screen"
+	if v.Dark {
+		scheme = "dark"
+	}
+	if v.Print {
+		medium = "print"
+	}
+	return emulation.SetEmulatedMedia().WithMedia(medium).
+		WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}})
+}
+
+// hear notes what the page complains of and asks for.
+func (p *Page) hear(event any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		p.complaints = append(p.complaints, e.ExceptionDetails.Error())
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.APITypeError || e.Type == runtime.APITypeWarning {
+			for _, arg := range e.Args {
+				p.complaints = append(p.complaints, string(e.Type)+": "+string(arg.Value)+arg.Description)
+			}
+		}
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.LevelError || e.Entry.Level == log.LevelWarning {
+			p.complaints = append(p.complaints, fmt.Sprintf("%s: %s", e.Entry.Level, e.Entry.Text))
+		}
+	case *network.EventRequestWillBeSent:
+		if !strings.HasPrefix(e.Request.URL, "data:") {
+			p.requests = append(p.requests, e.Request.URL)
+		}
+	}
+}
+
+// Complaints are the errors and warnings of the page's console so far.
+func (p *Page) Complaints() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]string(nil), p.complaints...)
+}
+
+// Requests are the addresses that the page asked for so far, its own first.
+func (p *Page) Requests() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]string(nil), p.requests...)
+}
+
+// Eval is what the expression comes to, awaited where it is a promise, put into out.
+func (p *Page) Eval(expression string, out any) error {
+	return chromedp.Run(p.Ctx, chromedp.Evaluate(expression, out, func(e *runtime.EvaluateParams) *runtime.EvaluateParams { return e.WithAwaitPromise(true) }))
+}
+
+// Press types keys, such as kb.Tab.
+func (p *Page) Press(keys string) error { return chromedp.Run(p.Ctx, chromedp.KeyEvent(keys)) }
+
+// Close closes the tab.
+func (p *Page) Close() { p.close() }
