@@ -135,7 +135,7 @@ func crowd(t testing.TB) result.Document {
 	return drawn(t, "crowd.yaml", []byte(`experiment: crowd
 question: Which way, at every load?
 defaults: {workload: {greet: {delay: 1ms}}, route: clusterip, load: {burst: 100}}
-arms: {shared: {}, pool: {caller: {channel: pool of 4}}, headless: {route: headless}, direct: {route: direct}}
+arms: {shared: {}, pool: {caller: {channel: {pool: 4}}}, headless: {route: headless}, direct: {route: direct}}
 sweep: {load.burst: [`+strings.Join(bursts, ", ")+`]}
 rounds: 10
 `))

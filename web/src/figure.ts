@@ -6,7 +6,7 @@ import { element } from "./element";
 import { dress, fill } from "./table";
 import { here, type View } from "./view";
 
-// Figures are all of a page. They are drawn again when the cell, the view or the width changes.
+// Figures are all of a page, drawn by the first show, and again when the width changes.
 export class Figures {
   private cell = 0;
   private width = 0;
@@ -14,13 +14,12 @@ export class Figures {
   constructor(private root: ParentNode, private view: View) {
     const again = new ResizeObserver(() => {
       const width = document.documentElement.clientWidth;
-      if (width !== this.width) this.draw();
+      if (this.width > 0 && width !== this.width) this.draw();
     });
     again.observe(document.documentElement);
-    this.draw();
   }
 
-  // show draws another cell, or newer data of the same run.
+  // show draws a cell, of newer data where there are some.
   show(cell: number, view = this.view): void {
     this.cell = cell;
     this.view = view;

@@ -19,6 +19,8 @@ function start(): void {
     choice.parentElement!.hidden = false;
     choice.addEventListener("change", show);
     show();
+  } else {
+    figures.show(0);
   }
   document.documentElement.dataset.drawn = "true";
   performance.mark("drawn"); // how long a large report takes is measured

@@ -8,8 +8,9 @@ import (
 	"rpclab/internal/result"
 )
 
-// mostSteps is how many points of time a course has at most: more cannot be seen.
-const mostSteps = 150
+// stepsOf is how many points of time a course has at most: more than 150 cannot be seen, and
+// where there are so many courses that the page would grow large they are fewer.
+func stepsOf(courses int) int { return min(150, max(40, 150*30/max(courses, 1))) }
 
 // Course is one trial over time.
 type Course struct {
@@ -33,13 +34,13 @@ type Mark struct {
 	What string `json:"what"`
 }
 
-func course(t result.Trial) *Course {
+func course(t result.Trial, most int) *Course {
 	line := t.Timeline
 	steps := max(len(line.Errors), len(line.Ready))
 	for _, counts := range line.Backends {
 		steps = max(steps, len(counts))
 	}
-	together := (steps + mostSteps - 1) / mostSteps
+	together := (steps + most - 1) / most
 	c := &Course{Round: t.Round, Step: Num(line.IntervalMS * int64(together)), Errors: sums(line.Errors, together), Backends: []Line{}, Ready: []int{}}
 	for _, id := range slices.Sorted(maps.Keys(line.Backends)) {
 		c.Backends = append(c.Backends, Line{Backend: report.Clean(id), Calls: sums(line.Backends[id], together)})

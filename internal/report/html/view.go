@@ -128,7 +128,7 @@ func ViewOf(d result.Document) View {
 		s.Arm, s.Cell = slices.Index(v.Arms, name), place[arm.Cell.Key()]
 		trial, ok := courses[arm.Cell.Key()][arm.Name]
 		if ok {
-			s.Course = course(trial)
+			s.Course = course(trial, stepsOf(len(d.Arms)))
 		} else {
 			trial = firstMeasured(arm)
 		}
