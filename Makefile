@@ -1,8 +1,8 @@
 # make check is the fast part, for while you work; make test is everything.
-.PHONY: run check lint test tools proxies conformance-tools dashboards-tools bench bench-peers bench-aa generate cluster-up cluster-down cluster-test
+.PHONY: run check lint test tools proxies conformance-tools dashboards-tools browser-tools screenshots bench bench-peers bench-aa generate cluster-up cluster-down cluster-test
 
 # All but the tests of make test, each of which needs more than Go and the proxies.
-PLAIN = $(shell go list ./... | grep -v -e /test/e2e -e /test/conformance -e /test/dashboards -e /test/cluster -e /test/kube -e /test/security -e /test/browser)
+PLAIN = $(shell go list ./... | grep -v -e /test/e2e -e /test/conformance -e /test/dashboards -e /test/cluster -e /test/kube -e /test/security -e /test/browser -e /web/)
 
 # The statistics are pure and long simulations: the race detector finds nothing there, slowly.
 RACED = $(filter-out rpclab/internal/verdict,$(PLAIN))
@@ -18,13 +18,14 @@ lint: tools
 	GOOS=darwin go vet ./...
 
 # A test that failed runs once more: docs/decisions/0016-twice.md.
-test: lint proxies conformance-tools dashboards-tools
+test: lint proxies conformance-tools dashboards-tools browser-tools
 	test/run.sh "$(RACED)" -race -timeout 40m
 	test/run.sh ./internal/verdict -timeout 10m
 	test/run.sh ./test/security -timeout 10m
 	test/run.sh ./test/e2e -timeout 40m
 	test/run.sh ./test/conformance -timeout 25m
 	test/run.sh ./test/dashboards -timeout 5m
+	test/run.sh "./web/bundle ./test/browser" -timeout 10m
 	go test -count=1 -timeout 30m ./internal/verdict -run 'Coverage|Power' -sims 5000
 	$(MAKE) cluster-test
 
@@ -45,6 +46,10 @@ proxies: ; @go run ./cmd/rpclab doctor --install
 # Servers that others wrote, into the system (Debian packages) and the user's cache.
 conformance-tools: ; @test/conformance/tools.sh
 dashboards-tools: ; @test/dashboards/tools.sh
+browser-tools: ; @test/browser/tools.sh
+
+# The pictures of pages in docs/images.
+screenshots: browser-tools ; go run ./test/browser/pictures
 
 # A real Kubernetes on this machine: test/cluster/README.md.
 cluster-up: ; @go run ./test/cluster up

@@ -50,20 +50,20 @@ func read(t testing.TB, path string) result.Document {
 	return d
 }
 
-// full is a result as a run in full of a built-in experiment leaves it: its arms, cells,
-// rounds and events, with numbers that are drawn and not measured.
+// full is a result as a run in full of a built-in experiment leaves it, but for the number of
+// its rounds: its arms, cells and events, with numbers that are drawn and not measured.
 func full(t testing.TB, name string) result.Document {
 	t.Helper()
 	file, doc, err := experiments.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return drawn(t, file, doc)
+	return drawn(t, file, doc, 4)
 }
 
-func drawn(t testing.TB, file string, doc []byte) result.Document {
+func drawn(t testing.TB, file string, doc []byte, rounds int) result.Document {
 	t.Helper()
-	plan, err := experiment.Expand(file, doc, experiment.Options{Seed: 1}, lab.Vocabulary())
+	plan, err := experiment.Expand(file, doc, experiment.Options{Seed: 1, Rounds: rounds}, lab.Vocabulary())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,13 +130,12 @@ func crowd(t testing.TB) result.Document {
 	t.Helper()
 	var bursts []string
 	for n := range 40 {
-		bursts = append(bursts, strings.Repeat("1", 1)+string(rune('0'+n/10))+string(rune('0'+n%10)))
+		bursts = append(bursts, "1"+string(rune('0'+n/10))+string(rune('0'+n%10)))
 	}
 	return drawn(t, "crowd.yaml", []byte(`experiment: crowd
 question: Which way, at every load?
 defaults: {workload: {greet: {delay: 1ms}}, route: clusterip, load: {burst: 100}}
 arms: {shared: {}, pool: {caller: {channel: {pool: 4}}}, headless: {route: headless}, direct: {route: direct}}
 sweep: {load.burst: [`+strings.Join(bursts, ", ")+`]}
-rounds: 10
-`))
+`), 10)
 }

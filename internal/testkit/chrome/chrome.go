@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
@@ -156,3 +157,13 @@ func (p *Page) Press(keys string) error { return chromedp.Run(p.Ctx, chromedp.Ke
 
 // Close closes the tab.
 func (p *Page) Close() { p.close() }
+
+// Picture is a PNG of a rectangle of the page, in CSS pixels, also where it is scrolled away.
+func (p *Page) Picture(x, y, width, height float64) (png []byte, err error) {
+	err = chromedp.Run(p.Ctx, chromedp.ActionFunc(func(ctx context.Context) error {
+		png, err = page.CaptureScreenshot().WithCaptureBeyondViewport(true).
+			WithClip(&page.Viewport{X: x, Y: y, Width: width, Height: height, Scale: 1}).Do(ctx)
+		return err
+	}))
+	return png, err
+}
