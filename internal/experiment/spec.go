@@ -43,7 +43,7 @@ type Arm struct {
 	Name      string `yaml:"-" key:"true"`
 	Published string `yaml:"published" doc:"the study's own name for this arm: it is measured as published"`
 	Control   string `yaml:"control" doc:"the arm that this one repeats, to show what chance alone does (A/A)"`
-	Against   string `yaml:"against" doc:"the arm that this one is compared with (default: the baseline)"`
+	Against   string `yaml:"against" doc:"the arm that this one is compared with, which is itself compared with none (default: the baseline)"`
 	Describe  string `yaml:"describe" doc:"one clause on how its calls travel"`
 	Config    `yaml:",inline"`
 }

@@ -35,10 +35,12 @@ func accounts(d result.Document) []result.Account {
 // gapMetric is what the study's gap is one of: the time that a fixed number of calls
 // takes, or the median latency where the load ends by the clock.
 func gapMetric(a result.Arm) string {
-	if load, ok := a.Config["load"].(map[string]any); ok && load["burst"] == nil && load["sequence"] == nil {
-		return "latency_p50"
+	load, known := a.Config["load"].(map[string]any)
+	closed, _ := load["closed"].(map[string]any)
+	if !known || load["burst"] != nil || load["sequence"] != nil || closed["calls"] != nil && closed["duration"] == nil {
+		return "elapsed"
 	}
-	return "elapsed"
+	return "latency_p50"
 }
 
 // settle fills in the figures of one account of so many.

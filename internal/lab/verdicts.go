@@ -111,7 +111,7 @@ func comparisons(d result.Document) []comparison {
 				all = append(all, comparison{a, b, "control"})
 			case a.Control == "" && a.Against == b.Name && b.Name != d.Baseline:
 				all = append(all, comparison{a, b, "against"})
-			case a.Control == "" && cmp.Or(a.Against, d.Baseline) == b.Name:
+			case a.Control == "" && cmp.Or(a.Against, d.Baseline) == b.Name && (a.Against != "" || !heads(d, a.Name)):
 				all = append(all, comparison{a, b, "baseline"})
 			case confounded(d, a.Name, b.Name):
 				all = append(all, comparison{a, b, "confound"})
@@ -119,6 +119,12 @@ func comparisons(d result.Document) []comparison {
 		}
 	}
 	return all
+}
+
+// heads says whether other arms are compared with this one. It is a baseline then, too, and
+// compared with no other.
+func heads(d result.Document, name string) bool {
+	return slices.ContainsFunc(d.Arms, func(a result.Arm) bool { return a.Against == name })
 }
 
 func confounded(d result.Document, published, controlled string) bool {
