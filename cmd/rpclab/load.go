@@ -34,6 +34,9 @@ times, and ends with the last answer. How long each answer took is shown too.
 REST answers with a status of 400 or more are errors, HTTP_404 say. Redirects
 are answers, and nobody follows them.
 
+With --style it loads a CalculatorService (see 'rpclab server --security') as
+study 4 did, and sums up in its words.
+
 Assertions are such as 'p99 < 50ms', 'errors == 0', 'errors < 0.1%',
 'rate >= 950/s', joined by &&; one that fails ends the command with code 1.
 They know min mean p50 p90 p95 p99 p999 max (also after service_,
@@ -43,9 +46,18 @@ lateness_ and message_), rate, calls, errors, errors.CODE and dropped.`,
   rpclab load --call shop.Orders/Get -d @ids.ndjson --stages 10s:100,30s:100 \
       --assert 'p99 < 50ms' --assert 'errors == 0' 127.0.0.1:50051
   rpclab load --http GET --concurrency 20 --calls 10000 http://127.0.0.1:8080/
+  rpclab load --style bidi --workers 3 --interval 1ms --latency-gt 20ms \
+      --keys keys.json 127.0.0.1:50051
   rpclab load --self-test`,
 		Args: f.target,
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := f.study.alone(c.Flags()); err != nil {
+				return usage{err}
+			}
+			if f.study.Style != "" {
+				f.study.Target, f.study.Timeout = args[0], f.Timeout
+				return f.study.run(c)
+			}
 			if f.selfTest {
 				return selfTest(c, f)
 			}

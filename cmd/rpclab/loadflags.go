@@ -27,6 +27,7 @@ type loadFlags struct {
 	outputs  outputs
 	keeping  keeping
 	selfTest bool
+	study    calculateFlags
 }
 
 func (f *loadFlags) register(flags *pflag.FlagSet) {
@@ -65,6 +66,8 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.TLS.Key, "key", "", "`file` of its key")
 	flags.StringVar(&f.TLS.ServerName, "servername", "", "`name` that the server's certificate has to have")
 	flags.BoolVar(&f.TLS.Insecure, "insecure-skip-verify", false, "do not check the server's certificate")
+
+	f.study.register(flags)
 
 	flags.StringArrayVar(&f.asserts, "assert", nil, "`condition` that has to hold, as often as needed")
 	flags.StringVar(&f.outputs.json, "json", "", "write the result to `file`; - is standard output, with nothing else on it")

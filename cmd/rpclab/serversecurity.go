@@ -59,7 +59,7 @@ func (f secureFlags) prepare(server *workload.Server) (parties chan<- security.P
 	if err != nil {
 		return nil, end, err
 	}
-	if err := authority.Save(f.keys); err != nil {
+	if err := authority.Save(f.keys, f.Policy); err != nil {
 		return nil, end, fmt.Errorf("%w\nChoose another file with --keys, or remove this one", err)
 	}
 	given <- security.Party{Policy: f.Policy, Keys: keys}

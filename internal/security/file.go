@@ -10,20 +10,22 @@ import (
 
 // kept is an authority as it is written: who reads it may be any client.
 type kept struct {
+	Policy      Policy `json:"policy"`
 	Certificate string `json:"certificate"`
 	Key         string `json:"key"`
 	Client      string `json:"client"`
 	Token       string `json:"token"`
 }
 
-// Save writes what makes clients to a file that there is not yet and that nobody else may
+// Save writes what makes clients, and what a server asks of them, to a file that there is not yet and that nobody else may
 // read. It is to go when the server does.
-func (a *Authority) Save(path string) error {
+func (a *Authority) Save(path string, p Policy) error {
 	key, err := x509.MarshalECPrivateKey(a.key)
 	if err != nil {
 		return err
 	}
 	text, err := json.Marshal(kept{
+		Policy:      p,
 		Certificate: encode("CERTIFICATE", a.certificate.Raw), Key: encode("EC PRIVATE KEY", key),
 		Client: encode("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(a.client)),
 		Token:  encode("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(a.token)),
@@ -40,22 +42,22 @@ func (a *Authority) Save(path string) error {
 }
 
 // Load reads what Save wrote. The authority that it returns makes clients, and no servers.
-func Load(path string) (*Authority, error) {
+func Load(path string) (*Authority, Policy, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("read the keys: %w", err)
+		return nil, Policy{}, fmt.Errorf("read the keys: %w", err)
 	}
-	a, err := parse(text)
+	a, p, err := parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s holds no keys of an rpclab server: %w", path, err)
+		return nil, Policy{}, fmt.Errorf("%s holds no keys of an rpclab server: %w", path, err)
 	}
-	return a, nil
+	return a, p, nil
 }
 
-func parse(text []byte) (a *Authority, err error) {
+func parse(text []byte) (a *Authority, p Policy, err error) {
 	var k kept
 	if err := json.Unmarshal(text, &k); err != nil {
-		return nil, err
+		return nil, p, err
 	}
 	a = &Authority{}
 	var errs [4]error
@@ -63,7 +65,7 @@ func parse(text []byte) (a *Authority, err error) {
 	a.key, errs[1] = block("key", k.Key, x509.ParseECPrivateKey)
 	a.client, errs[2] = block("client", k.Client, x509.ParsePKCS1PrivateKey)
 	a.token, errs[3] = block("token", k.Token, x509.ParsePKCS1PrivateKey)
-	return a, errors.Join(errs[:]...)
+	return a, k.Policy, errors.Join(errs[:]...)
 }
 
 // block parses what is in a PEM text.

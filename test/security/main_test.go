@@ -84,7 +84,7 @@ func start(t *testing.T, policy security.Policy) *server {
 	} else if info.Mode() != 0o600 {
 		t.Errorf("the keys are of mode %v", info.Mode())
 	}
-	if s.authority, err = security.Load(s.keys); err != nil {
+	if s.authority, _, err = security.Load(s.keys); err != nil {
 		t.Fatal(err)
 	}
 	return s

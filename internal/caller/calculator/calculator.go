@@ -45,6 +45,8 @@ func New(how caller.Calculations, question workload.Calculate) (*Client, error) 
 		return nil, errors.New("a client of the calculator has to have a name")
 	}
 	c := &Client{how: how, question: question, calls: map[uint64]*Call{}}
+	// One that begins anew under the same name goes on behind what it said before.
+	c.number.Store(uint64(time.Now().UnixMicro()))
 	c.want, _ = question.Question("").Answer() // which Check has tried
 	var errs [4]error
 	keys := how.Party.Keys

@@ -20,7 +20,7 @@ import (
 // apart sends questions as unary calls, and hears answers over a stream of each backend. One
 // that breaks is resumed: what the backend could not send comes over the next.
 type apart struct {
-	session *calculations
+	session *Calculations
 	*listening
 
 	opening sync.Mutex // one opens streams at a time
@@ -29,7 +29,7 @@ type apart struct {
 	opened  uint64
 }
 
-func newApart(s *calculations) *apart {
+func newApart(s *Calculations) *apart {
 	return &apart{session: s, listening: newListening(), heard: map[string]bool{}}
 }
 

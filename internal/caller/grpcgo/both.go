@@ -17,7 +17,7 @@ import (
 // both sends questions over two-way streams, in turn, and reads their answers there. A stream
 // that breaks ends the calls on it, and the next question opens another in its place.
 type both struct {
-	session *calculations
+	session *Calculations
 	*listening
 	places []*place
 }
@@ -35,7 +35,7 @@ type twoWay struct {
 	end context.CancelFunc
 }
 
-func newBoth(s *calculations, streams int) *both {
+func newBoth(s *Calculations, streams int) *both {
 	b := &both{session: s, listening: newListening()}
 	for n := range streams {
 		b.places = append(b.places, &place{number: uint64(n)})

@@ -18,8 +18,8 @@ import (
 	"rpclab/internal/pace"
 )
 
-// calculations is a session with the calculator.
-type calculations struct {
+// Calculations is a session with the calculator.
+type Calculations struct {
 	*calculator.Client
 	timeout, late time.Duration
 	ahead         string
@@ -33,15 +33,17 @@ type calculations struct {
 	}
 }
 
-func openCalculations(job caller.Job, target caller.Target) (caller.Session, error) {
-	how := *job.Calculations
+// OpenCalculations opens a session with a calculator. It fails where the job is of another
+// workload, or its client has not the keys that it needs.
+func OpenCalculations(job caller.Job, target caller.Target) (*Calculations, error) {
 	count, err := job.Channels.Count()
 	switch {
 	case err != nil:
 		return nil, err
-	case job.Workload.Calculate == nil || count == 0 || job.Hedge != nil || job.Stream != nil:
+	case job.Calculations == nil || job.Workload.Calculate == nil || count == 0 || job.Hedge != nil || job.Stream != nil:
 		return nil, errors.New("a style of calculations goes with the workload calculate, over channels that stay open, without hedge and stream")
 	}
+	how := *job.Calculations
 	client, err := calculator.New(how, *job.Workload.Calculate)
 	if err != nil {
 		return nil, err
@@ -54,7 +56,7 @@ func openCalculations(job caller.Job, target caller.Target) (caller.Session, err
 	if job.Compress {
 		options = append(options, grpc.WithDefaultCallOptions(grpc.UseCompressor(gzip.Name)))
 	}
-	s := &calculations{Client: client, timeout: job.Timeout, late: job.Late, ahead: how.Ahead}
+	s := &Calculations{Client: client, timeout: job.Timeout, late: job.Late, ahead: how.Ahead}
 	for range count {
 		channel, err := grpc.NewClient(target.URI, options...)
 		if err != nil {
@@ -74,19 +76,19 @@ func openCalculations(job caller.Job, target caller.Target) (caller.Session, err
 }
 
 // Run implements [caller.Session].
-func (s *calculations) Run(ctx context.Context, p pace.Pace, cue measure.Cue) (*measure.Recorder, time.Time, error) {
+func (s *Calculations) Run(ctx context.Context, p pace.Pace, cue measure.Cue) (*measure.Recorder, time.Time, error) {
 	if s.ahead != "" {
-		recorder, start := caller.DriveAhead(ctx, p, cue, s.late, s.begin)
+		recorder, start := caller.DriveAhead(ctx, p, cue, s.late, s.Begin)
 		return recorder, start, nil
 	}
 	recorder, start := caller.Drive(ctx, p, cue, s.late, func(ctx context.Context, n uint64) (backend, code, message string) {
-		return s.begin(ctx, n)()
+		return s.Begin(ctx, n)()
 	}, nil)
 	return recorder, start, nil
 }
 
-// begin returns when question n is on its way, with what waits for its answer.
-func (s *calculations) begin(ctx context.Context, n uint64) (end func() (backend, code, message string)) {
+// Begin returns when question n is on its way, with what waits for its answer.
+func (s *Calculations) Begin(ctx context.Context, n uint64) (end func() (backend, code, message string)) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	call, message, err := s.Ask()
 	var taken chan error // nil: it is known
@@ -119,7 +121,7 @@ func (s *calculations) begin(ctx context.Context, n uint64) (end func() (backend
 }
 
 // Close implements [caller.Session].
-func (s *calculations) Close() error {
+func (s *Calculations) Close() error {
 	if s.way != nil {
 		s.way.close()
 	}
@@ -130,12 +132,12 @@ func (s *calculations) Close() error {
 	return errors.Join(errs...)
 }
 
-func (s *calculations) channel(n uint64) *grpc.ClientConn {
+func (s *Calculations) channel(n uint64) *grpc.ClientConn {
 	return s.channels[n%uint64(len(s.channels))]
 }
 
 // outgoing is ctx with the metadata of a call that begins.
-func (s *calculations) outgoing(ctx context.Context) (context.Context, error) {
+func (s *Calculations) outgoing(ctx context.Context) (context.Context, error) {
 	pairs, err := s.Metadata()
 	return metadata.AppendToOutgoingContext(ctx, pairs...), err
 }

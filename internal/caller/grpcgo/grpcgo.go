@@ -24,7 +24,7 @@ type Caller struct{}
 // Open makes the channels of the job; grpc-go connects them at their first call.
 func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error) {
 	if job.Calculations != nil {
-		return openCalculations(job, target)
+		return OpenCalculations(job, target)
 	}
 	calls, err := job.Workload.Unary()
 	if err != nil {

@@ -1,0 +1,67 @@
+package calculate
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"rpclab/internal/workload"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func at(sent, done time.Duration, code string) Call {
+	return Call{Sent: sent, Done: done, Code: code, Message: "why"}
+}
+
+func TestASummaryHasTheStudysFigures(t *testing.T) {
+	calls := []Call{
+		at(0, 10*time.Millisecond, "OK"), at(100*time.Millisecond, 130*time.Millisecond, "OK"), at(time.Second, 1050*time.Millisecond, "OK"),
+		at(2*time.Second, 2*time.Second+70*time.Millisecond, "OK"), at(2*time.Second, 2100*time.Millisecond, "UNAVAILABLE"),
+	}
+	calls[3].Number = 7
+	var out strings.Builder
+	Print(&out, calls, 40*time.Millisecond)
+	want := `4 of 5 calculations answered in 2.10 s
+requests   2.5 TPS on average, 2 at most in a second
+responses  1.9 TPS on average, 2 at most in a second
+latency    mean 40.000  p50 30.000  p90 70.000  p95 70.000  min 10.000  max 70.000  σ 22.361 ms
+failed     1 UNAVAILABLE: why
+3 took more than 40ms
+  number 0, sent at 2.000 s: 100.000 ms, UNAVAILABLE
+  number 7, sent at 2.000 s: 70.000 ms, OK
+  number 0, sent at 1.000 s: 50.000 ms, OK
+`
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+}
+
+func TestNothingIsSummedUpOfNothing(t *testing.T) {
+	if s := Sum(nil); s.Calls != 0 || s.Mean != 0 || s.ResponseTPS != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestWrongSettingsAreTheCallersMistake(t *testing.T) {
+	right := Settings{Target: "127.0.0.1:1", Style: "bidi", Workers: 1, Transactions: 1, Client: "me", JWT: "once", Timeout: time.Second,
+		Calculation: workload.Calculate{Operation: workload.Add}}
+	for _, wrong := range []func(*Settings){
+		func(s *Settings) { s.Style = "unary" }, func(s *Settings) { s.Workers = 0 }, func(s *Settings) { s.Transactions = 0 },
+		func(s *Settings) { s.JWT = "never" }, func(s *Settings) { s.Client = "" }, func(s *Settings) { s.Calculation.Operation = "divide" },
+		func(s *Settings) { s.Keys = "/nowhere" }, func(s *Settings) { s.Timeout = 0 },
+	} {
+		s := right
+		wrong(&s)
+		if _, err := Run(t.Context(), s); !errors.Is(err, ErrRequest) {
+			t.Errorf("%+v: %v", s, err)
+		}
+	}
+	calls, err := Run(t.Context(), right)
+	if err != nil || len(calls) != 1 || calls[0].Code != "UNAVAILABLE" {
+		t.Errorf("nobody is there: %+v, %v", calls, err)
+	}
+}
