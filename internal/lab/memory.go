@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	memoryLook  = time.Second // between two looks at the servers' memory, at the least
-	mostInAMark = 600         // looks that are kept of a trial; beyond them, every second one
+	memoryLook = time.Second // between two looks at the servers' memory, at the least
+	mostLooks  = 600         // looks that are kept of a trial; beyond them, every second one
 )
 
 // watchMemory looks at what servers have in memory from now on, until the function returned is
@@ -34,7 +34,7 @@ func watchMemory(servers cluster.Deployment) (end func() *result.Memory) {
 			if n*memoryLook.Milliseconds()%line.IntervalMS != 0 {
 				continue
 			}
-			if line.Servers = append(line.Servers, bounded.Memory()); len(line.Servers) > mostInAMark {
+			if line.Servers = append(line.Servers, bounded.Memory()); len(line.Servers) > mostLooks {
 				line.Servers, line.IntervalMS = everySecond(line.Servers), 2*line.IntervalMS
 			}
 		}
