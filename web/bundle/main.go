@@ -19,6 +19,8 @@ import (
 var bundles = []struct{ entry, to string }{
 	{"report.ts", "internal/report/html/bundle/report.js"},
 	{"report.css", "internal/report/html/bundle/report.css"},
+	{"live.ts", "internal/web/bundle/live.js"},
+	{"live.css", "internal/web/bundle/live.css"},
 }
 
 func main() {

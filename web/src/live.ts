@@ -1,0 +1,32 @@
+// The live page: one document for every path, which says what it shows.
+
+import { broken } from "./live/api";
+import { compare } from "./live/compare";
+import { follow } from "./live/follow";
+import { runs } from "./live/runs";
+import { trend } from "./live/trend";
+
+const pages: Record<string, (main: HTMLElement) => Promise<void> | void> = { "/": follow, "/runs": runs, "/trend": trend, "/compare": compare };
+
+async function start(): Promise<void> {
+  const main = document.getElementById("main")!;
+  for (const link of document.querySelectorAll<HTMLAnchorElement>("nav a")) {
+    if (new URL(link.href).pathname === location.pathname) link.setAttribute("aria-current", "page");
+  }
+  try {
+    await pages[location.pathname]?.(main);
+  } catch (error) {
+    broken(main, error);
+  }
+  document.documentElement.dataset.drawn = "true";
+}
+
+if (document.querySelector("nav")) void start();
+
+// The token may come behind the # of the login's address, which browsers send to nobody.
+const token = document.querySelector<HTMLInputElement>("#token");
+if (token && location.hash.length > 1) {
+  token.value = decodeURIComponent(location.hash.slice(1));
+  history.replaceState(null, "", location.pathname);
+  token.form?.requestSubmit();
+}

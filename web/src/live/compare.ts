@@ -1,0 +1,37 @@
+// Runs beside the first of them.
+
+import { element } from "../element";
+import { short } from "../format";
+import { dress, fill } from "../table";
+import { ask, cellText, report, when, type Comparison } from "./api";
+
+const words: Record<string, string> = { better: "▲ better", worse: "▼ worse", equivalent: "＝ the same", undecided: "? undecided" };
+
+export async function compare(main: HTMLElement): Promise<void> {
+  const place = element("section", {}, element("h1", {}, "Compare"));
+  main.append(place);
+  const ids = new URLSearchParams(location.search).getAll("run");
+  if (ids.length < 2) {
+    place.append(element("p", { class: "none" }, "Choose two runs or more ", element("a", { href: "/runs" }, "in the list"), "."));
+    return;
+  }
+  const { comparisons } = await ask<{ comparisons: Comparison[] }>("/api/v1/compare?" + ids.map((id) => `run=${encodeURIComponent(id)}`).join("&"));
+  place.append(element("p", { class: "note" }, "The runs were made at different times: a difference may be the machine's as well as the arm's. To know, run both as arms of one experiment."));
+  for (const c of comparisons) place.append(one(c));
+}
+
+function one(c: Comparison): HTMLElement {
+  const run = (side: Comparison["a"]) => element("a", { href: report(side.id) }, side.id);
+  const box = element("div", {}, element("h2", {}, run(c.b), " against ", run(c.a)), element("p", {}, `${c.b.experiment}, ${when(c.b.started)}, against ${c.a.experiment}, ${when(c.a.started)}`));
+  const table = (name: string, columns: [string, boolean?][], rows: string[][]) => {
+    if (rows.length > 0) box.append(element("h3", {}, name), dress(fill({ columns: columns.map(([name, number]) => ({ name, number })), rows }), name));
+  };
+  const ratios = (secondary: boolean) => c.ratios.filter((r) => (r.secondary ?? false) === secondary).map((r) => [r.arm + (Object.keys(r.cell).length ? `, ${cellText(r.cell)}` : ""), r.metric.replaceAll("_", " "), short(r.a), short(r.b), r.ratio ? short(r.ratio) : "–", r.ci[0] || r.ci[1] ? `${short(r.ci[0])}–${short(r.ci[1])}` : "–", words[r.decision] ?? r.decision]);
+  const columns: [string, boolean?][] = [["arm"], ["metric"], ["before", true], ["after", true], ["ratio", true], ["interval", true], ["it is"]];
+  table("What decides", columns, ratios(false));
+  table("Beside it", columns, ratios(true));
+  table("What else differs", [["what"], ["arm"], ["before"], ["after"]], c.differences.map((d) => [d.what, d.arm ?? "", d.a || "–", d.b || "–"]));
+  table("Not compared", [["arm"], ["because"]], c.refused.map((r) => [r.arm, r.reason]));
+  if (c.ratios.length === 0) box.append(element("p", { class: "none" }, "No arm of one can be compared with one of the other."));
+  return box;
+}

@@ -1,0 +1,56 @@
+// The runs that are kept: searched, and chosen to be compared.
+
+import { element } from "../element";
+import { ask, report, when, type Run } from "./api";
+
+const page = 100;
+
+export async function runs(main: HTMLElement): Promise<void> {
+  const search = element("input", { id: "search", type: "search", placeholder: "channels partial", autocomplete: "off" });
+  const compare = element("button", { type: "button", class: "do", disabled: "" }, "Compare");
+  const total = element("p", { class: "note", role: "status" });
+  const rows = element("tbody");
+  const more = element("button", { type: "button", class: "do plain" }, "More");
+  const names: [string, string][] = [["", ""], ["run", ""], ["experiment", ""], ["started", ""], ["status", ""], ["trials", "n"], ["arms", ""]];
+  const table = element("table", {}, element("thead", {}, element("tr", {}, ...names.map(([name, kind]) => element("th", { scope: "col", class: kind }, name || element("span", { class: "skip" }, "compare"))))), rows);
+  main.append(element("section", {}, element("h1", {}, "Runs"),
+    element("div", { class: "fields" }, element("div", { class: "field" }, element("label", { for: "search" }, "Search in ids, experiments, states and arms"), search), compare),
+    total, element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Runs" }, table), more));
+
+  const chosen: string[] = []; // in the order in which they were: the first is the one compared with
+  const tell = (): void => {
+    compare.disabled = chosen.length < 2;
+    compare.textContent = chosen.length < 2 ? "Compare" : `Compare ${chosen.length} runs`;
+  };
+  compare.addEventListener("click", () => location.assign("/compare?" + chosen.map((id) => `run=${encodeURIComponent(id)}`).join("&")));
+
+  const row = (r: Run): HTMLElement => {
+    const box = element("input", { type: "checkbox", "aria-label": `Compare ${r.id}`, ...(chosen.includes(r.id) ? { checked: "" } : {}) });
+    box.addEventListener("change", () => {
+      if (box.checked) chosen.push(r.id);
+      else chosen.splice(chosen.indexOf(r.id), 1);
+      tell();
+    });
+    const trials = r.status === "done" ? `${r.trials}` : `${r.trials} of ${r.planned}`;
+    return element("tr", {}, element("td", {}, box), element("th", { scope: "row" }, element("a", { href: report(r.id) }, r.id)), element("td", {}, r.experiment + (r.quick ? ", quick" : "")),
+      element("td", {}, when(r.started)), element("td", { class: `status ${r.status}` }, r.status), element("td", { class: "n" }, trials), element("td", { title: r.arms.join(", ") }, `${r.arms.length}: ${r.arms.slice(0, 2).join(", ")}${r.arms.length > 2 ? ", …" : ""}`));
+  };
+  let asked = 0;
+  const load = async (offset: number): Promise<void> => {
+    const mine = ++asked;
+    const found = await ask<{ runs: Run[]; total: number }>(`/api/v1/runs?limit=${page}&offset=${offset}&search=${encodeURIComponent(search.value)}`);
+    if (mine !== asked) return; // an answer to an older question
+    if (offset === 0) rows.replaceChildren();
+    rows.append(...found.runs.map(row));
+    total.textContent = found.total === 0 ? (search.value ? "No run has all of these words." : "No runs yet.") : `${found.total.toLocaleString("en")} ${found.total === 1 ? "run" : "runs"}`;
+    more.hidden = rows.rows.length >= found.total;
+  };
+  const failed = (error: unknown): void => void (total.textContent = error instanceof Error ? error.message : String(error));
+  let pause = 0;
+  search.addEventListener("input", () => {
+    clearTimeout(pause);
+    pause = window.setTimeout(() => load(0).catch(failed), 150);
+  });
+  more.addEventListener("click", () => load(rows.rows.length).catch(failed));
+  await load(0);
+}
