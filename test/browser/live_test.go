@@ -1,0 +1,214 @@
+package browser
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+
+	"rpclab/internal/process"
+	"rpclab/internal/testkit"
+	"rpclab/internal/testkit/chrome"
+)
+
+const (
+	brief = `
+experiment: brief
+question: Does the page follow a run?
+defaults: {workload: {greet: {delay: 1ms}}, load: {closed: {users: 2, duration: 1500ms}}}
+arms: {shared: {route: clusterip}, spread: {route: endpointslice}}
+rounds: 4
+`
+	long = `
+experiment: long
+question: Does the page stop a run?
+defaults: {workload: {greet: {delay: 1ms}}, load: {closed: {users: 2, duration: 10m}}}
+arms: {shared: {route: clusterip}}
+rounds: 1
+`
+)
+
+// station is `rpclab serve` in a directory of its own, which can be started again.
+type station struct {
+	program, dir, url string
+	process           *process.Process
+}
+
+var addressed = regexp.MustCompile(`http://(127\.0\.0\.1:\d+)/`)
+
+func newStation(t *testing.T) *station {
+	t.Helper()
+	l := &station{dir: t.TempDir()}
+	l.program = filepath.Join(l.dir, "rpclab")
+	if out, err := exec.Command("go", "build", "-o", l.program, "rpclab/cmd/rpclab").CombinedOutput(); err != nil {
+		t.Fatalf("build rpclab: %v\n%s", err, out)
+	}
+	for name, text := range map[string]string{"brief.yaml": brief, "long.yaml": long} {
+		if err := os.WriteFile(filepath.Join(l.dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("RPCLAB_DATA_DIR", filepath.Join(l.dir, "data"))
+	l.start(t, "127.0.0.1:0")
+	t.Cleanup(func() { l.process.Stop(chrome.Patience) })
+	return l
+}
+
+func (l *station) start(t *testing.T, address string) {
+	t.Helper()
+	var err error
+	l.process, err = process.Start(process.Spec{Args: []string{l.program, "serve", "--listen", address,
+		"--experiment", filepath.Join(l.dir, "brief.yaml"), "--experiment", filepath.Join(l.dir, "long.yaml")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.Await(t, "the server says where it is", func() bool {
+		found := addressed.FindStringSubmatch(l.process.Log())
+		if found != nil {
+			l.url = "http://" + found[1]
+		}
+		return found != nil
+	})
+}
+
+func (l *station) open(t *testing.T, path string, v chrome.View) *chrome.Page {
+	t.Helper()
+	p, err := browser.Open(l.url+path, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	return p
+}
+
+func await(t *testing.T, p *chrome.Page, what, expression string) {
+	t.Helper()
+	testkit.AwaitFor(t, chrome.Patience, what, func() bool { return eval[bool](t, p, "Boolean("+expression+")") })
+}
+
+func awaitPhase(t *testing.T, p *chrome.Page, phase string) {
+	t.Helper()
+	await(t, p, "phase "+phase, fmt.Sprintf(`document.querySelector("[data-phase]")?.dataset.phase === %q`, phase))
+}
+
+// reach presses Tab until something has the focus.
+func reach(t *testing.T, p *chrome.Page, selector string) {
+	t.Helper()
+	for range 60 {
+		if eval[bool](t, p, fmt.Sprintf("document.activeElement.matches(%q)", selector)) {
+			return
+		}
+		press(t, p, kb.Tab, 1)
+	}
+	t.Fatalf("the keyboard does not reach %s", selector)
+}
+
+// begin starts an experiment with the keyboard alone.
+func begin(t *testing.T, p *chrome.Page, experiment string) {
+	t.Helper()
+	await(t, p, "the form is there", `document.querySelector("#experiment option")`)
+	reach(t, p, "#experiment")
+	if err := p.Press(experiment); err != nil { // a select takes what is typed
+		t.Fatal(err)
+	}
+	reach(t, p, "#quick")
+	press(t, p, " ", 1)
+	reach(t, p, "button[type=submit]")
+	press(t, p, kb.Enter, 1)
+}
+
+func fits(t *testing.T, p *chrome.Page) {
+	t.Helper()
+	if wide := eval[int](t, p, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); wide > 0 {
+		t.Errorf("the page is %d pixels wider than its window", wide)
+	}
+	if said := p.Complaints(); len(said) > 0 {
+		t.Errorf("the page complains: %q", said)
+	}
+}
+
+func TestTheLivePageFollowsARunFromStartToVerdictByKeyboardOnAPhone(t *testing.T) {
+	l := newStation(t)
+	p := l.open(t, "/", phone)
+	awaitPhase(t, p, "idle")
+	begin(t, p, "brief")
+	awaitPhase(t, p, "running")
+	await(t, p, "a load is seen second by second", `document.querySelector(".figures dt")?.textContent.includes("this second")`)
+	await(t, p, "calls per backend are drawn", `document.querySelectorAll("[data-phase] svg rect").length >= 3`)
+	fits(t, p)
+	awaitPhase(t, p, "done")
+	if rows := eval[int](t, p, `document.querySelectorAll("[data-phase] tbody tr").length`); rows != 8 {
+		t.Errorf("%d trials are listed, want 8, each once", rows)
+	}
+	if cards := eval[int](t, p, `document.querySelectorAll(".card").length`); cards == 0 {
+		t.Error("there is no verdict")
+	}
+	fits(t, p)
+	picture(t, p, "live")
+
+	reach(t, p, `.answer a`)
+	press(t, p, kb.Enter, 1)
+	await(t, p, "the report of the run", `document.querySelector("#verdicts") && document.documentElement.dataset.drawn === "true"`)
+	if said := p.Complaints(); len(said) > 0 {
+		t.Errorf("the report complains: %q", said)
+	}
+	for path, seen := range map[string]string{"/runs": `document.querySelectorAll("tbody tr").length === 1`, "/trend": `document.querySelectorAll("figure svg circle, figure svg path").length > 2`} {
+		other := l.open(t, path, phone)
+		await(t, other, "what there is at "+path, seen)
+		fits(t, other)
+		picture(t, other, strings.TrimPrefix(path, "/"))
+	}
+}
+
+func TestTheLivePageSurvivesARestartAndStopsARun(t *testing.T) {
+	l := newStation(t)
+	p := l.open(t, "/", desk)
+	begin(t, p, "long")
+	await(t, p, "calls are drawn over time", `document.querySelector(".pictures figure svg path")`)
+	picture(t, p, "running")
+	if eval[string](t, p, `document.querySelector("#line").textContent`) != "" {
+		t.Error("the page says that the connection is lost")
+	}
+	l.process.Stop(chrome.Patience)
+	awaitPhase(t, p, "partial") // the last state came before the end
+	l.start(t, strings.TrimPrefix(l.url, "http://"))
+	awaitPhase(t, p, "idle") // of the new server
+	await(t, p, "the connection is said to be back", `document.querySelector("#line").textContent === ""`)
+
+	runs := l.open(t, "/runs", desk)
+	await(t, runs, "the run is kept as partial", `document.querySelector("tbody .status")?.textContent === "partial"`)
+
+	begin(t, p, "long")
+	awaitPhase(t, p, "running")
+	await(t, p, "there is a button that stops it", `!document.querySelector("button.stop").hidden`)
+	if err := p.Eval(`document.querySelector("#main").focus()`, nil); err != nil {
+		t.Fatal(err)
+	}
+	reach(t, p, "button.stop")
+	press(t, p, kb.Enter, 1)
+	awaitPhase(t, p, "partial")
+	testkit.Await(t, "both runs are kept", func() bool { return strings.Count(l.process.Log(), "was stopped") == 1 })
+}
+
+// picture keeps what the page looks like, for people, in the directory that RPCLAB_PICTURES
+// names.
+func picture(t *testing.T, p *chrome.Page, name string) {
+	t.Helper()
+	dir := os.Getenv("RPCLAB_PICTURES")
+	if dir == "" {
+		return
+	}
+	width, height := eval[float64](t, p, "document.documentElement.clientWidth"), eval[float64](t, p, "document.documentElement.scrollHeight")
+	png, err := p.Picture(0, 0, width, height)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
