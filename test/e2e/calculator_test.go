@@ -1,0 +1,87 @@
+package e2e
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Every answer of every arm comes, and is the right one, by whom it should be: the caller
+// counts any other as an error.
+func TestEveryCalculationOfEveryArmIsAnswered(t *testing.T) {
+	d, s := document(t, "streams", "--quick")
+	s.promptly(t)
+	published := 0
+	for _, a := range d.Arms {
+		var answered uint64
+		for _, n := range a.Backends {
+			answered += n
+		}
+		if a.Calls == 0 || answered != a.Calls || len(a.Errors) > 0 || a.Dropped > 0 {
+			t.Errorf("%s: %d of %d calculations are answered, %d were dropped, errors %v", a.Name, answered, a.Calls, a.Dropped, a.Samples)
+		}
+		if a.Published {
+			published++
+		}
+	}
+	if published != 7 || len(d.Accounts) != 3 {
+		t.Errorf("%d published arms and %d confounds", published, len(d.Accounts))
+	}
+	if spread := arm(t, d, "unary-spread"); spread.Balance.Jain < 0.9 {
+		t.Errorf("unary calls over three backends: %v", spread.Backends)
+	}
+	if pinned := arm(t, d, "bidi-pinned"); pinned.Balance.Jain > 0.34 {
+		t.Errorf("one stream over three backends: %v", pinned.Backends)
+	}
+}
+
+// What a run leaves is its result and the store; keys are in neither, nor in a file beside.
+func TestNoKeyRemainsOfARun(t *testing.T) {
+	data, temporary := t.TempDir(), t.TempDir()
+	page := filepath.Join(data, "page.md")
+	c := command(t, data, "run", "security", "--quick", "--arms", "unary-bare,unary-mtls,unary-signed,unary-jwt-every", "--set", "rounds=1",
+		"--md", page, "--json", filepath.Join(data, "result.json"))
+	c.Env = append(c.Env, "TMPDIR="+temporary)
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	looked := 0
+	for _, dir := range []string{data, temporary} {
+		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			looked++
+			if strings.Contains(string(text), "PRIVATE KEY") {
+				t.Errorf("%s holds a key", path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if looked < 3 {
+		t.Errorf("only %d files were looked at", looked)
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []string{"What security costs a call", "| unary-mtls | mutual TLS |", "| unary-signed | signing |", "| unary-jwt-every | a token made for each call |"} {
+		if !strings.Contains(string(text), row) {
+			t.Errorf("the report does not say %q:\n%s", row, text)
+		}
+	}
+	file, err := os.Open(filepath.Join(data, "result.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if d := read(t, file); arm(t, d, "unary-signed").Resources.Server.CPU < 2*arm(t, d, "unary-bare").Resources.Server.CPU {
+		t.Errorf("signing every message costs nothing: %v", arm(t, d, "unary-signed").Resources)
+	}
+}
