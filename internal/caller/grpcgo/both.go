@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
 	"rpclab/internal/caller"
@@ -47,8 +48,8 @@ func (b *both) send(ctx context.Context, n uint64, call *calculator.Call, messag
 	p := b.places[n%uint64(len(b.places))]
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := ctx.Err(); err != nil {
-		return err
+	if err := ctx.Err(); err != nil { // others were sending until now
+		return status.FromContextError(err).Err()
 	}
 	if p.stream == nil {
 		stream, err := b.open(ctx, p)
