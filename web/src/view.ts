@@ -29,7 +29,7 @@ export interface Series {
   cost?: { party: string; cpu: number; mb: number }[];
   course?: Course;
   capacity?: { rate: number; low: number; high: number };
-  published?: number;
+  published?: { metric: string; theirs: number; ours: number }[];
 }
 
 export interface Course {

@@ -98,7 +98,7 @@ func worthDrawing(v View) (f figures) {
 		f.Backends = f.Backends || len(s.Backends) > 1
 		f.Course = f.Course || s.Course != nil
 		f.Cost = f.Cost || len(s.Cost) > 0
-		f.Published = f.Published || s.Published > 0
+		f.Published = f.Published || len(s.Published) > 0
 	}
 	return f
 }

@@ -130,3 +130,24 @@ func bars(calls map[string]uint64) (all []Bar) {
 	}
 	return all
 }
+
+// Both is one figure of the study beside ours.
+type Both struct {
+	Metric string `json:"metric"`
+	Theirs Num    `json:"theirs"`
+	Ours   Num    `json:"ours"`
+}
+
+func beside(figure result.Published, arm result.Arm) (all []Both) {
+	for _, b := range []Both{
+		{"elapsed, ms", Num(figure.ElapsedMS), Num(arm.ElapsedMS)},
+		{"calls/s", Num(figure.Rate), Num(arm.Rate)},
+		{"p95, ms", Num(figure.P95), Num(arm.Latency.P95)},
+		{"server memory, MB", Num(figure.RSS), Num(float64(arm.Resources.Server.RSS) / 1e6)},
+	} {
+		if b.Theirs > 0 && b.Ours > 0 {
+			all = append(all, b)
+		}
+	}
+	return all
+}

@@ -51,8 +51,8 @@ type Series struct {
 	Cost     []Cost    `json:"cost,omitempty"`
 	Course   *Course   `json:"course,omitempty"`
 	Capacity *Capacity `json:"capacity,omitempty"`
-	// Published is the study's elapsed time for it.
-	Published Num `json:"published,omitempty"`
+	// Published is what the study printed for it, beside ours.
+	Published []Both `json:"published,omitempty"`
 }
 
 // Bar is the calls that one backend answered.
@@ -134,7 +134,7 @@ func ViewOf(d result.Document) View {
 		}
 		s.Backends, s.Round = bars(trial.Backends), trial.Round
 		if figure, ok := report.PublishedFor(d, arm); ok {
-			s.Published = Num(figure.ElapsedMS)
+			s.Published = beside(figure, arm)
 		}
 		v.Series = append(v.Series, s)
 	}

@@ -1,0 +1,58 @@
+package report
+
+import (
+	"slices"
+	"testing"
+
+	"rpclab/internal/result"
+)
+
+func TestTheAnswerSaysWhatTheVerdictsComeTo(t *testing.T) {
+	some := func(d result.Document, verdicts ...result.Verdict) result.Document {
+		d.Verdicts = verdicts
+		return d
+	}
+	w := ways()
+	five, cell, more := small(5, w[0], w[1]), result.Cell{"load.burst": 1}, result.Cell{"load.burst": 2}
+	capacity := verdict("capacity", "pool", nil, 1.4, 1.2, 1.6, "better", "baseline")
+	for want, d := range map[string]result.Document{
+		"Against shared, at the median new-channel is slower (1.39 times as long); endpointslice is as fast; kuberesolver is undecided.": channels(),
+		"Against shared, at the median a and b are faster (0.50 and 0.40–0.60 times as long); c is different from cell to cell.": some(five,
+			verdict("latency_p50", "a", cell, .5, .4, .6, "better", "baseline"), verdict("latency_p50", "b", cell, .4, .3, .5, "better", "baseline"),
+			verdict("latency_p50", "b", more, .6, .5, .7, "better", "baseline"), verdict("latency_p50", "c", cell, 2, 1.5, 3, "worse", "baseline"),
+			verdict("latency_p50", "c", more, 1, .5, 3, "undecided", "baseline")),
+		"Against shared, at p99 a is slower (2.00 times as long).": some(five,
+			verdict("latency_p50", "a", cell, 1, .5, 2, "undecided", "baseline"), verdict("latency_p99", "a", cell, 2, 1.5, 3, "worse", "baseline")),
+		"Against shared, in capacity pool is taking more calls (1.40 times as many a second).": some(five, capacity),
+		"No verdict: no arm could be told from shared beyond doubt.":                           some(five, verdict("latency_p50", "a", cell, 1, .5, 2, "undecided", "baseline")),
+		"No verdict: 2 rounds, and at least 4 are needed to tell a difference from chance.":    some(small(2, w[0], w[1]), verdict("latency_p50", "a", cell, 1, .5, 2, "undecided", "baseline")),
+		"No verdict: there was nothing to compare.":                                            five,
+		"Nothing was measured, so there is no answer.":                                         base("channels", "Which?"),
+	} {
+		if got := Answer(d); got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}
+
+func TestACardHasTheVerdictsOfOnePairInOneCell(t *testing.T) {
+	all := cards(channels())
+	first := all[0]
+	if first.A != "new-channel" || first.B != "shared" || first.Cell != "burst = 2,000" || len(first.Lines) != 2 {
+		t.Fatalf("the first card is %+v", first)
+	}
+	median := first.Lines[0]
+	if median.Metric != "median" || median.Mark+median.Word != "−slower" || median.Ratio != "1.39" || median.Interval != "1.31–1.46" {
+		t.Errorf("its first line is %+v", median)
+	}
+	for _, c := range all {
+		for _, l := range c.Lines {
+			if l.At < 0 || l.At > 100 || l.Low > l.At || l.High < l.At {
+				t.Errorf("%s %s: the ratio stands at %g, its interval from %g to %g", c.A, l.Metric, l.At, l.Low, l.High)
+			}
+		}
+	}
+	if n := len(all); slices.ContainsFunc(all, func(c Card) bool { return c.Kind == "" }) || n != 10 {
+		t.Errorf("there are %d cards", n)
+	}
+}

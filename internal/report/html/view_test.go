@@ -1,0 +1,73 @@
+package html
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"rpclab/internal/result"
+)
+
+// spreadOver is a histogram of 1 ms, 2 ms … n ms.
+func spreadOver(t *testing.T, n int) result.Histogram {
+	t.Helper()
+	h := hdr.New(1, 60_000_000_000, 3)
+	for i := range n {
+		if err := h.RecordValue(int64(i+1) * 1e6); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return result.FromHDR(h)
+}
+
+func TestACurveGoesAsFarAsItsCallsAndHasTheRangeOfRounds(t *testing.T) {
+	arm := result.Arm{Name: "a", Measures: result.Measures{Latency: spreadOver(t, 1000)},
+		Trials: []result.Trial{{Round: 1, Measures: result.Measures{Latency: spreadOver(t, 1000)}}, {Round: 2, Measures: result.Measures{Latency: spreadOver(t, 100)}}, {Failed: "no"}}}
+	v := ViewOf(result.Document{Arms: []result.Arm{arm}})
+	c := v.Series[0].Curve
+	if n := len(c.MS); n != 31 {
+		t.Fatalf("a thousand calls reach %d quantiles, not the 31 up to p99.9", n)
+	}
+	if got := float64(c.MS[10]); math.Abs(got-900) > 2 || v.Quantiles[10] != 10 {
+		t.Errorf("p90 is %g", got)
+	}
+	if low, high := float64(c.Low[10]), float64(c.High[10]); math.Abs(low-90) > 1 || math.Abs(high-900) > 2 {
+		t.Errorf("p90 of single rounds is from %g to %g", low, high)
+	}
+}
+
+func TestAHistogramWithoutItsValuesHasThoseOfItsSummary(t *testing.T) {
+	arm := result.Arm{Name: "a", Measures: result.Measures{Latency: result.Histogram{Min: 1, P50: 2, P90: 3, P95: 4, P99: 5, P999: 6, HDR: "damaged"}}}
+	said, err := json.Marshal(ViewOf(result.Document{Arms: []result.Arm{arm}}).Series[0].Curve)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"ms":[1,null,null,2,null,null,null,null,null,null,3,null,null,4,null,null,null,null,null,null,5,null,null,null,null,null,null,null,null,null,6]}`; string(said) != want {
+		t.Errorf("%s\nwant %s", said, want)
+	}
+}
+
+func TestACourseKeepsEveryCallInFewerSteps(t *testing.T) {
+	counts := make([]uint64, 1000)
+	for i := range counts {
+		counts[i] = 2
+	}
+	line := &result.Timeline{IntervalMS: 100, Backends: map[string][]uint64{"b": counts}, Ready: make([]int, 1000)}
+	c := course(result.Trial{Timeline: line}, 150)
+	total := uint64(0)
+	for _, n := range c.Backends[0].Calls {
+		total += n
+	}
+	if total != 2000 || len(c.Backends[0].Calls) > 150 || c.Step != 700 || len(c.Ready) != len(c.Backends[0].Calls) {
+		t.Errorf("%d calls in %d steps of %g ms, %d of ready", total, len(c.Backends[0].Calls), float64(c.Step), len(c.Ready))
+	}
+}
+
+func TestANumberHasFourDigitsAndNoneIsNull(t *testing.T) {
+	said, err := json.Marshal([]Num{0.000123456, 123456, Num(math.NaN()), Num(math.Inf(1)), -2})
+	if err != nil || string(said) != "[0.0001235,123500,null,null,-2]" {
+		t.Errorf("%s, %v", said, err)
+	}
+}
