@@ -110,13 +110,14 @@ func figureText(f result.Published) string {
 	return "see below"
 }
 
-// publishedNotes prints what the study said beside its numbers.
-func publishedNotes(p *page, d result.Document, cell result.Cell) {
+// publishedNotes prints what the study said beside its numbers; where is the cell, if that
+// does not stand above.
+func publishedNotes(p *page, d result.Document, cell result.Cell, where string) {
 	for _, arm := range armsIn(d, cell) {
 		figure, ok := publishedFor(d, arm)
 		if !ok || figure.Note == "" || figureText(figure) == clean(figure.Note) {
 			continue
 		}
-		p.item(fmt.Sprintf("%s, published: %s", clean(arm.Name), clean(figure.Note)))
+		p.item(fmt.Sprintf("%s%s, published: %s", clean(arm.Name), where, clean(figure.Note)))
 	}
 }

@@ -102,18 +102,22 @@ func (t table) open() *Table {
 func timesTogether(p *page, d result.Document) {
 	t := table{columns: append([]column{{"arm", false}, {"at", false}}, timesColumns[1:]...)}
 	for _, cell := range cells(d) {
+		where := ""
+		if len(cells(d)) > 1 {
+			where = cellName(cell)
+		}
 		for _, arm := range armsIn(d, cell) {
 			row := timesRow(d, arm)
-			where := ""
-			if len(cells(d)) > 1 {
-				where = cellName(cell)
-			}
 			t.rows = append(t.rows, append([]string{row[0], where}, row[1:]...))
 		}
 	}
 	p.grid(t)
 	for _, cell := range cells(d) {
-		publishedNotes(p, d, cell)
+		if len(cells(d)) > 1 {
+			publishedNotes(p, d, cell, at(cell))
+		} else {
+			publishedNotes(p, d, cell, "")
+		}
 	}
 	legend(p, d)
 }

@@ -69,7 +69,7 @@ func times(p *page, d result.Document) {
 			t.rows = append(t.rows, timesRow(d, arm))
 		}
 		p.grid(t)
-		publishedNotes(p, d, cell)
+		publishedNotes(p, d, cell, "")
 	}
 	legend(p, d)
 }
