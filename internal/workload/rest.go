@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -70,20 +71,17 @@ func (s *Server) rest() http.Handler {
 // fields as JSON tags.
 func post[Q, A any](s *Server, do func(context.Context, *Q) (*A, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		request, err := read[Q](http.MaxBytesReader(w, r.Body, largestBody))
+		if err != nil {
+			refuse(w, status.Errorf(codes.InvalidArgument, "the body is not the JSON that %s takes: %v", r.URL.Path, strings.TrimPrefix(err.Error(), "json: ")))
+			return
+		}
 		end, err := s.begin(r.Context())
 		if err != nil {
 			refuse(w, err)
 			return
 		}
-		var request Q
-		body := json.NewDecoder(http.MaxBytesReader(w, r.Body, largestBody))
-		body.DisallowUnknownFields()
-		var answer *A
-		if err = body.Decode(&request); err != nil {
-			err = status.Errorf(codes.InvalidArgument, "the body is not the JSON that %s takes: %v", r.URL.Path, strings.TrimPrefix(err.Error(), "json: "))
-		} else {
-			answer, err = do(r.Context(), &request)
-		}
+		answer, err := do(r.Context(), request)
 		if late := end(); err == nil {
 			err = late
 		}
@@ -96,6 +94,23 @@ func post[Q, A any](s *Server, do func(context.Context, *Q) (*A, error)) http.Ha
 	})
 }
 
+// read reads the one JSON object that a body has to be.
+func read[Q any](body io.Reader) (*Q, error) {
+	var request *Q
+	decoder := json.NewDecoder(body)
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&request); err != nil {
+		return nil, err
+	}
+	if request == nil {
+		return nil, errors.New("it is null")
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return nil, errors.New("it goes on after its end")
+	}
+	return request, nil
+}
+
 // refuse answers with what went wrong, and the HTTP status nearest to its code.
 func refuse(w http.ResponseWriter, err error) {
 	s := status.Convert(err)
@@ -103,12 +118,8 @@ func refuse(w http.ResponseWriter, err error) {
 	switch s.Code() {
 	case codes.InvalidArgument, codes.OutOfRange:
 		code = http.StatusBadRequest
-	case codes.ResourceExhausted:
-		code = http.StatusTooManyRequests
 	case codes.Unavailable:
 		code = http.StatusServiceUnavailable
-	case codes.DeadlineExceeded:
-		code = http.StatusGatewayTimeout
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)

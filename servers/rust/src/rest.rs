@@ -63,9 +63,8 @@ where
     W: Future<Output = Result<A, Status>> + Send + 'static,
 {
     post(move |body: Result<Bytes, BytesRejection>| async move {
-        let answer = backend
-            .call(async { work(backend, read(body)?).await })
-            .await;
+        let message = read(body).map_err(Refused)?;
+        let answer = backend.call(work(backend, message)).await;
         answer.map(Json).map_err(Refused)
     })
 }

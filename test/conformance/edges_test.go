@@ -1,0 +1,167 @@
+package conformance
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	_ "google.golang.org/grpc/encoding/gzip" // registers the compressor
+	"google.golang.org/grpc/status"
+
+	rpclabv1 "rpclab/api/rpclab/v1"
+	"rpclab/internal/language"
+	"rpclab/internal/testkit"
+	"rpclab/internal/workload"
+)
+
+// The test of this file holds every server to what servers/CONTRACT.md says of the edges; it is
+// one, for some servers take seconds to start.
+
+func TestServersKeepToTheContractAtItsEdges(t *testing.T) {
+	eachServer(t, func(t *testing.T, m language.Model, command []string) {
+		// The last of repeated flags counts.
+		p, c, out := supervised(t, m, append(command, "--id", "a", "--delay", "1m0s", "--delay", "0s"))
+		if err := greeted(t.Context(), t, c); err != nil {
+			t.Error(err)
+		}
+		calls, orders := 1, 0
+		counted := func(what string) {
+			t.Helper()
+			order(t, p, `{"count": true}`)
+			orders++
+			testkit.Await(t, "it has counted "+what, func() bool { return strings.Count(out.String(), "\n") == orders })
+			if n := strings.Fields(out.String())[orders-1]; n != fmt.Sprint(calls) {
+				t.Errorf("after %s it counts %s calls, want %d", what, n, calls)
+			}
+		}
+		if _, _, err := increase(t.Context(), c, math.MaxUint32); err == nil {
+			t.Error("there is a number after the last one")
+		}
+		calls++
+		counted("a call that is refused")
+		if rest, ok := c.(overREST); ok {
+			calls += speaksJSON(t, rest)
+			counted("requests in JSON")
+			refusesWhatIsNoMessage(t, rest)
+			counted("what is no message")
+		} else {
+			name := strings.Repeat("you", 1000)
+			reply, err := rpclabv1.NewGreeterClient(c.(overGRPC).channel).SayHello(t.Context(), &rpclabv1.HelloRequest{Name: name}, grpc.UseCompressor("gzip"))
+			if err != nil || reply.Message != "Hello, "+name {
+				t.Errorf("in gzip it answers %.40q, %v", reply.GetMessage(), err)
+			}
+			calls++
+		}
+		for code, want := range map[codes.Code]int{codes.Unavailable: 503, codes.Internal: 500, codes.DeadlineExceeded: 500, codes.InvalidArgument: 400} {
+			order(t, p, fmt.Sprintf(`{"ail": {"code": %d}}`, code))
+			counted(fmt.Sprint("the calls before it fails with ", code)) // which says that it has heard the order
+			calls++
+			if rest, ok := c.(overREST); ok {
+				if got := rest.request(t, "POST", "/increase", "application/json", `{"value": 1}`); got.status != want || !got.refused() {
+					t.Errorf("told to fail with %v: %+v", code, got)
+				}
+			} else if _, id, err := increase(t.Context(), c, 1); status.Code(err) != code || id != "b" {
+				t.Errorf("told to fail with %v: %v, by %q", code, err, id)
+			}
+		}
+		counted("calls that fail")
+	})
+}
+
+// speaksJSON returns how many calls it made.
+func speaksJSON(t *testing.T, c overREST) (calls int) {
+	t.Helper()
+	for _, media := range []string{"application/json", "application/json; charset=utf-8", "text/plain", ""} {
+		got := c.request(t, "POST", "/increase", media, ` {"value": 1} `)
+		switch right := got.status == 200 && got.media == "application/json" && got.id == "b"; {
+		case right:
+			calls++
+		case strings.HasPrefix(media, "application/json") || got.status != 415:
+			t.Errorf("a body of %q: %+v", media, got)
+		}
+	}
+	for of, want := range map[string]int{"GET /increase": 405, "HEAD /increase": 405, "PUT /increase": 405, "POST /nowhere": 404, "POST /healthz": 405, "HEAD /healthz": 200} {
+		method, path, _ := strings.Cut(of, " ")
+		if got := c.request(t, method, path, "application/json", `{"value": 1}`); got.status != want || got.id != "b" {
+			t.Errorf("%s: %+v, want %d", of, got, want)
+		}
+	}
+	if got := c.request(t, "OPTIONS", "/increase", "", ""); got.id != "b" || got.status != 405 && got.status != 200 && got.status != 204 {
+		t.Errorf("OPTIONS: %+v", got)
+	}
+	return calls
+}
+
+func refusesWhatIsNoMessage(t *testing.T, c overREST) {
+	t.Helper()
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := io.WriteString(w, `{"value": 1}`); err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	for _, body := range []string{
+		`{"value": 1} x`, `{"value": 1}{"value": 2}`, `{"value": 1},`, `{"value": [1]}`, `{"value": {}}`, `[{"value": 1}]`, `"value"`, `1`, `null`,
+		`{"value": 1e400}`, `{value: 1}`, `{'value': 1}`, "{\"value\": 1\x00}", `{"value": 01}`, `{"value": NaN}`, `{"value": "1"}`, `{"value": true}`,
+		strings.Repeat("[", 100_000), strings.Repeat(`{"value":`, 100_000), strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000), packed.String(),
+		strings.Repeat(" ", 15<<20) + "[]",
+	} {
+		if got := c.request(t, "POST", "/increase", "application/json", body); got.status != 400 || !got.refused() {
+			t.Errorf("%.40q: %+v", body, got)
+		}
+	}
+	// What is too long may be refused before all of it was sent: then the connection may end first.
+	ask, err := http.NewRequestWithContext(t.Context(), "POST", c.url+"/increase", strings.NewReader(strings.Repeat(" ", 17<<20)+"[]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask.Header.Set("Content-Type", "application/json")
+	if answer, err := c.transport.RoundTrip(ask); err == nil {
+		if answer.StatusCode != 400 && answer.StatusCode != 413 || answer.Header.Get(workload.Header) != "b" {
+			t.Errorf("17 MiB: %s by %q", answer.Status, answer.Header.Get(workload.Header))
+		}
+		_ = answer.Body.Close()
+	}
+}
+
+// got is an answer over REST.
+type got struct {
+	status          int
+	id, media, body string
+}
+
+// refused says whether it is one of those that say why.
+func (g got) refused() bool {
+	var why struct{ Error string }
+	err := json.Unmarshal([]byte(g.body), &why)
+	return err == nil && why.Error != "" && g.media == "application/json" && g.id == "b"
+}
+
+func (c overREST) request(t *testing.T, method, path, media, body string) (g got) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, c.url+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if media != "" {
+		r.Header.Set("Content-Type", media)
+	}
+	answer, err := c.transport.RoundTrip(r)
+	if err != nil {
+		t.Errorf("%s %s %.40q: %v", method, path, body, err)
+		return g
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return got{answer.StatusCode, answer.Header.Get(workload.Header), answer.Header.Get("Content-Type"), string(text)}
+}
