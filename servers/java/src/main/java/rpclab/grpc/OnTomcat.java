@@ -71,8 +71,11 @@ public class OnTomcat {
                 if (status.isOk() || getMethodDescriptor().getType().clientSendsOneMessage()) {
                   super.close(status, trailers);
                 } else {
-                  // Tomcat loses the end of a stream that comes while it still hands over a
-                  // message.
+                  // The servlet transport completes the answer in the thread that closes the call
+                  // (AsyncServletOutputStreamWriter.complete, AsyncContext.complete), while
+                  // Tomcat's may still be in onDataAvailable, handing over the message that is
+                  // refused. It looks as if Tomcat then loses the trailers; the transport gives no
+                  // sign of when its thread is back, so this waits.
                   AFTERWARDS.execute(() -> super.close(status, trailers));
                 }
               }
