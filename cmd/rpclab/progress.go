@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -43,7 +45,12 @@ func (p *progress) show(now lab.Progress) {
 	if now.Ended != nil {
 		done++
 	}
-	line := fmt.Sprintf("[%d/%d] round %d  %s", done, now.Planned, now.Trial.Round, now.Trial.Arm)
+	// The remaining time comes first: what is too long for the line is cut off at its end.
+	line := fmt.Sprintf("[%d/%d", done, now.Planned)
+	if now.Left > 0 {
+		line += fmt.Sprintf(", %s left", now.Left.Round(time.Second))
+	}
+	line += fmt.Sprintf("] round %d  %s", now.Trial.Round, now.Trial.Arm)
 	if cell := result.Cell(now.Trial.Cell); len(cell) > 0 {
 		line += "  " + cell.String()
 	}
@@ -53,11 +60,8 @@ func (p *progress) show(now lab.Progress) {
 	if now.Live != nil && now.Live.Elapsed > brief {
 		line += "  " + liveClause(*now.Live)
 	}
-	if left := remaining(now.Began, done, now.Planned); left > 0 {
-		line += fmt.Sprintf("  about %s left", left)
-	}
 	if p.terminal {
-		fmt.Fprintf(p.out, "\r\x1b[K%.79s", line)
+		p.overwrite(line)
 		return
 	}
 	fmt.Fprintln(p.out, line)
@@ -68,7 +72,7 @@ func (p *progress) wait(what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.terminal {
-		fmt.Fprintf(p.out, "\r\x1b[K%.79s", what)
+		p.overwrite(what)
 		return
 	}
 	if since := time.Since(p.said); since >= quiet || what != p.waits && since >= quiet/5 {
@@ -89,6 +93,21 @@ func liveClause(l lab.Live) string {
 	if l.Failed > 0 {
 		text += fmt.Sprintf(", %d failed", l.Failed)
 	}
+	return text + sharesOf(l.Backends)
+}
+
+// sharesOf draws a small bar for the calls of each backend, in the order of their names:
+// the highest for the busiest; nothing where there is one, or more than a line has room for.
+func sharesOf(backends map[string]uint64) string {
+	const bars, most = "▁▂▃▄▅▆▇█", 12
+	if len(backends) < 2 || len(backends) > most {
+		return ""
+	}
+	busiest := slices.Max(slices.Collect(maps.Values(backends)))
+	text := "  "
+	for _, id := range slices.Sorted(maps.Keys(backends)) {
+		text += string([]rune(bars)[backends[id]*7/max(busiest, 1)])
+	}
 	return text
 }
 
@@ -99,10 +118,18 @@ func (p *progress) end() {
 	}
 }
 
-// remaining guesses from the trials done how long the others will take.
-func remaining(began time.Time, done, planned int) time.Duration {
-	if done < 2 {
-		return 0
+// overwrite writes the line in the place of the last, cut where the terminal ends: a line
+// that goes on in the next cannot be overwritten.
+func (p *progress) overwrite(line string) {
+	fmt.Fprintf(p.out, "\r\x1b[K%.*s", p.width()-1, line)
+}
+
+// width is that of the terminal, 80 where it is not known.
+func (p *progress) width() int {
+	if file, ok := p.out.(*os.File); ok {
+		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 1 {
+			return min(width, 80)
+		}
 	}
-	return (time.Since(began) / time.Duration(done) * time.Duration(planned-done)).Round(time.Second)
+	return 80
 }

@@ -24,8 +24,8 @@ defaults: {workload: {greet: {delay: 1ms}}, load: {closed: {users: 2, duration: 
 arms: {shared: {route: clusterip}, spread: {route: endpointslice}}
 rounds: 4
 `
-	long = `
-experiment: long
+	endless = `
+experiment: endless
 question: Does the page stop a run?
 defaults: {workload: {greet: {delay: 1ms}}, load: {closed: {users: 2, duration: 10m}}}
 arms: {shared: {route: clusterip}}
@@ -48,7 +48,7 @@ func newStation(t *testing.T) *station {
 	if out, err := exec.Command("go", "build", "-o", l.program, "rpclab/cmd/rpclab").CombinedOutput(); err != nil {
 		t.Fatalf("build rpclab: %v\n%s", err, out)
 	}
-	for name, text := range map[string]string{"brief.yaml": brief, "long.yaml": long} {
+	for name, text := range map[string]string{"brief.yaml": brief, "endless.yaml": endless} {
 		if err := os.WriteFile(filepath.Join(l.dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func (l *station) start(t *testing.T, address string) {
 	t.Helper()
 	var err error
 	l.process, err = process.Start(process.Spec{Args: []string{l.program, "serve", "--listen", address,
-		"--experiment", filepath.Join(l.dir, "brief.yaml"), "--experiment", filepath.Join(l.dir, "long.yaml")}})
+		"--experiment", filepath.Join(l.dir, "brief.yaml"), "--experiment", filepath.Join(l.dir, "endless.yaml")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestTheLivePageFollowsARunFromStartToVerdictByKeyboardOnAPhone(t *testing.T
 func TestTheLivePageSurvivesARestartAndStopsARun(t *testing.T) {
 	l := newStation(t)
 	p := l.open(t, "/", desk)
-	begin(t, p, "long")
+	begin(t, p, "endless")
 	await(t, p, "calls are drawn over time", `document.querySelector(".pictures figure svg path")`)
 	picture(t, p, "running")
 	if eval[string](t, p, `document.querySelector("#line").textContent`) != "" {
@@ -183,7 +183,7 @@ func TestTheLivePageSurvivesARestartAndStopsARun(t *testing.T) {
 	runs := l.open(t, "/runs", desk)
 	await(t, runs, "the run is kept as partial", `document.querySelector("tbody .status")?.textContent === "partial"`)
 
-	begin(t, p, "long")
+	begin(t, p, "endless")
 	awaitPhase(t, p, "running")
 	await(t, p, "there is a button that stops it", `!document.querySelector("button.stop").hidden`)
 	if err := p.Eval(`document.querySelector("#main").focus()`, nil); err != nil {

@@ -98,6 +98,7 @@ export class Shown {
     }
     this.known = trials.length;
     this.table.hidden = this.known === 0;
+    this.table.classList.toggle("whole", !trials.some((t) => t.cell)); // without a sweep there is no cell
   }
 }
 
