@@ -110,7 +110,7 @@ func listen(t *testing.T, ctx context.Context, channel *grpc.ClientConn) grpc.Se
 func fill(t *testing.T, channel *grpc.ClientConn) (taken int) {
 	t.Helper()
 	for service := rpclabv1.NewCalculatorServiceClient(channel); taken < 1_000_000; taken++ {
-		ctx, cancel := context.WithTimeout(as(t.Context(), "me"), 2*time.Second)
+		ctx, cancel := context.WithTimeout(as(t.Context(), "me"), 5*time.Second) // which a stall of the machine is not
 		_, err := service.PerformCalculationTo(ctx, question(taken))
 		cancel()
 		if status.Code(err) == codes.DeadlineExceeded {
