@@ -1,5 +1,5 @@
 // Package dashboards are Grafana's pictures of what the gateways and servers of
-// `rpclab lab up balancing` count, as code. It is pure: what it makes depends on nothing
+// `rpclab lab up balancing` count, and of a run that tells Prometheus how it goes, as code. It is pure: what it makes depends on nothing
 // but this code.
 package dashboards
 
@@ -18,7 +18,7 @@ import (
 func Files() (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for name, build := range map[string]func() (dashboard.Dashboard, error){
-		"study.json": study, "balancing.json": balancing,
+		"study.json": study, "balancing.json": balancing, "run.json": run,
 	} {
 		built, err := build()
 		if err != nil {

@@ -29,8 +29,8 @@ const (
 type watcher struct{ prometheus.API }
 
 // watch starts Prometheus with the configuration that we give away, but looking every
-// second, over the targets that are written into its directory.
-func watch(t *testing.T, dir string) watcher {
+// second, over the targets that are written into its directory and over a run.
+func watch(t *testing.T, dir, run string) watcher {
 	t.Helper()
 	text, err := os.ReadFile("../../deploy/prometheus/prometheus.yml")
 	if err != nil {
@@ -40,6 +40,7 @@ func watch(t *testing.T, dir string) watcher {
 	if quick == string(text) {
 		t.Fatalf("prometheus.yml does not look every 10 s, as the study did:\n%s", text)
 	}
+	quick = strings.ReplaceAll(quick, "127.0.0.1:9464", run)
 	config := filepath.Join(dir, "prometheus.yml")
 	if err := os.WriteFile(config, []byte(quick), 0o600); err != nil {
 		t.Fatal(err)

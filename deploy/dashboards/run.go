@@ -1,0 +1,55 @@
+package dashboards
+
+import (
+	"fmt"
+
+	"github.com/grafana/grafana-foundation-sdk/go/common"
+	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+	"github.com/grafana/grafana-foundation-sdk/go/units"
+)
+
+// run shows a run as it goes on, as `rpclab run --metrics` tells it.
+func run() (dashboard.Dashboard, error) {
+	byArm := "{{arm}} {{cell}}"
+	return start("Run", "rpclab-run",
+		"A run of an experiment as it happens: `rpclab run … --metrics 127.0.0.1:9464`. What it comes to is in its report.").
+		WithRow(dashboard.NewRowBuilder("How far it is")).
+		WithPanel(figure("Done", "Trials that ended, of those planned.",
+			units.PercentUnit, 6, now(`rpclab_run_trials_done / rpclab_run_trials_planned`, "")).Min(0).Max(1)).
+		WithPanel(figure("Time left", "By what has run; nothing while that is not known, and in the end.",
+			units.Seconds, 6, now(`rpclab_run_remaining_seconds`, "")).Decimals(0)).
+		WithPanel(figure("Arm", "The arm that runs, and its cell of the sweep.",
+			units.NoUnit, 12, now(`rpclab_trial_info`, byArm)).TextMode(common.BigValueTextModeName)).
+		WithRow(dashboard.NewRowBuilder("Calls")).
+		WithPanel(lines("Calls per second", "Calls that ended, by arm.",
+			units.RequestsPerSecond, 12, over(perSecond("rpclab_calls_total", "arm, cell"), byArm))).
+		WithPanel(lines("Failed calls per second", "Calls that ended with another code than OK. A line at zero without a code: none failed.",
+			units.RequestsPerSecond, 12, over(failuresOfArms(), byArm+" {{code}}"))).
+		WithRow(dashboard.NewRowBuilder("Latency from when a call was due")).
+		WithPanel(lines("Median", "Half of the calls were answered within this. Interpolated within a bucket of the histogram.",
+			units.Seconds, 8, over(quantileOfArms(0.5), byArm))).
+		WithPanel(lines("p90", "Nine of ten calls were answered within this.",
+			units.Seconds, 8, over(quantileOfArms(0.9), byArm))).
+		WithPanel(lines("p99", "99 of 100 calls were answered within this.",
+			units.Seconds, 8, over(quantileOfArms(0.99), byArm))).
+		WithRow(dashboard.NewRowBuilder("Where they went")).
+		WithPanel(lines("Calls per second by backend", "Calls that each backend answered.",
+			units.RequestsPerSecond, 16, over(perSecond("rpclab_backend_calls_total", "arm, backend"), "{{arm}} {{backend}}"))).
+		WithPanel(lines("Events", "What was done to the cluster, since the run began.",
+			units.NoUnit, 8, over(`sum by (arm, what) (rpclab_events_total)`, "{{arm}} {{what}}"))).
+		Build()
+}
+
+func perSecond(counter, by string) string {
+	return fmt.Sprintf(`sum by (%s) (rate(%s%s))`, by, counter, window)
+}
+
+// failuresOfArms has a line at zero besides for each arm, as [failures] has for each mode.
+func failuresOfArms() string {
+	return fmt.Sprintf(`sum by (arm, cell, code) (rate(rpclab_calls_total{code!="OK"}%[1]s))
+or sum by (arm, cell) (0 * rate(rpclab_calls_total%[1]s))`, window)
+}
+
+func quantileOfArms(q float64) string {
+	return fmt.Sprintf(`histogram_quantile(%g, sum by (arm, cell, le) (rate(rpclab_call_latency_seconds_bucket%s)))`, q, window)
+}
