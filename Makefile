@@ -20,7 +20,7 @@ lint: tools
 # A test that failed runs once more: docs/decisions/0016-twice.md.
 test: lint proxies conformance-tools dashboards-tools browser-tools
 	test/run.sh "$(RACED)" -race -timeout 40m
-	test/run.sh ./internal/verdict -timeout 10m
+	test/run.sh "./internal/verdict ./internal/caller/grpcgo" -timeout 10m
 	test/run.sh ./test/security -timeout 10m
 	test/run.sh ./test/e2e -timeout 40m
 	test/run.sh ./test/conformance -timeout 25m

@@ -109,6 +109,7 @@ var ways = []caller.Calculations{
 
 // The study lost one answer of 5,000.
 func TestEveryCalculationIsAnsweredAtEveryNumberOfWorkers(t *testing.T) {
+	calls := uint64(testkit.Many(5000))
 	c := calculate(t, security.Policy{})
 	for _, arm := range []struct {
 		workers int
@@ -117,9 +118,9 @@ func TestEveryCalculationIsAnsweredAtEveryNumberOfWorkers(t *testing.T) {
 		{1, ways[3]}, {1, ways[5]}, {3, ways[5]}, {10, ways[5]}, {1, ways[6]}, // as published, and paced alike
 		{10, ways[0]}, {10, ways[1]}, {10, ways[2]}, {10, ways[4]},
 	} {
-		m := measured(t, c.session(t, arm.how), pace.Closed{Users: arm.workers, Calls: 5000})
-		if m.Backends["b"] != 5000 || len(m.Errors) > 0 {
-			t.Errorf("%+v, %d workers: %d of 5000 calculations are answered, errors %v", arm.how, arm.workers, m.Backends["b"], m.Samples)
+		m := measured(t, c.session(t, arm.how), pace.Closed{Users: arm.workers, Calls: calls})
+		if m.Backends["b"] != calls || len(m.Errors) > 0 {
+			t.Errorf("%+v, %d workers: %d of %d calculations are answered, errors %v", arm.how, arm.workers, m.Backends["b"], calls, m.Samples)
 		}
 	}
 }
@@ -165,6 +166,7 @@ func TestAStreamThatBreaksIsResumed(t *testing.T) {
 
 // Both sides are in this process. A full million is a run of its own: see the decision on streams.
 func TestMemoryIsConstantOverManyMessages(t *testing.T) {
+	calls := uint64(testkit.Many(20_000))
 	c := calculate(t, security.Policy{})
 	for _, style := range caller.Styles {
 		session := c.session(t, caller.Calculations{Style: style})
@@ -174,14 +176,14 @@ func TestMemoryIsConstantOverManyMessages(t *testing.T) {
 			runtime.ReadMemStats(&now)
 			return now.HeapAlloc
 		}
-		measured(t, session, pace.Closed{Users: 10, Calls: 5000})
+		measured(t, session, pace.Closed{Users: 10, Calls: calls / 4})
 		before := heap()
-		m := measured(t, session, pace.Closed{Users: 10, Calls: 20_000})
+		m := measured(t, session, pace.Closed{Users: 10, Calls: calls})
 		if after := heap(); after > before+8<<20 {
 			t.Errorf("%s: the heap grew from %d to %d bytes", style, before, after)
 		}
-		if m.Backends["b"] != 20_000 {
-			t.Errorf("%s: %d of 20000 are answered: %v", style, m.Backends["b"], m.Errors)
+		if m.Backends["b"] != calls {
+			t.Errorf("%s: %d of %d are answered: %v", style, m.Backends["b"], calls, m.Errors)
 		}
 	}
 }
