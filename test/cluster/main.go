@@ -66,6 +66,18 @@ func root() *cobra.Command {
 	}
 	root.AddCommand(up, with,
 		&cobra.Command{
+			Use: "build", Short: "Make what a cluster needs, ahead of the first", Args: cobra.NoArgs,
+			RunE: func(c *cobra.Command, _ []string) error {
+				cache, unlock, err := cacheDirectory()
+				if err != nil {
+					return err
+				}
+				defer unlock()
+				_, err = build(c.Context(), cache, progress)
+				return err
+			},
+		},
+		&cobra.Command{
 			Use: "down", Short: "End the cluster and remove all that it left, running or not", Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return down(name) },
 		},
