@@ -83,6 +83,9 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 	if c.Flags().Changed("scale") && f.Scale <= 0 {
 		return usage{fmt.Errorf("--scale %v: it has to be more than 0; 1 is the size of the study", f.Scale)}
 	}
+	if c.Flags().Changed("listen") && !f.live.web {
+		return usage{errors.New("--listen is the address of a page: add --web")}
+	}
 	if err := f.checkUntil(c.Flags().Changed("max-rounds")); err != nil {
 		return usage{err}
 	}

@@ -57,6 +57,7 @@ func TestWrongRequests(t *testing.T) {
 			return []string{"run", edit("burst: 10", "search: {slo: p98 < 5ms, from: 100, to: 10, duration: 1s, precision: 2%}")}
 		}},
 		{"zero-rounds", func() []string { return []string{"run", edit("rounds: 4", "rounds: 0")} }},
+		{"page-without-web", func() []string { return []string{"run", "channels", "--listen", "127.0.0.1:8421"} }},
 		{"several-at-once", func() []string { return []string{"run", edit("rounds: 4", "rounds: many\nround: 4")} }},
 		{"no-yaml", func() []string { return []string{"run", write("broken.yaml", "arms: [one, two\n")} }},
 		{"unknown-arm", func() []string { return []string{"run", "channels", "--arms", "shraed"} }},
