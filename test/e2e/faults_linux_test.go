@@ -139,7 +139,11 @@ func TestWhoMayNotMakeANetworkIsToldHow(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Fatal("this test runs the program as another user, which needs root: run it with sudo")
 	}
-	c := command(t, t.TempDir(), "run", faulty(t, "4s", "- {at: 500ms, cut: {backends: 1, how: blackhole}}\n"))
+	data := t.TempDir()
+	if err := os.Chown(data, 65534, 65534); err != nil { // which has a place for its results
+		t.Fatal(err)
+	}
+	c := command(t, data, "run", faulty(t, "4s", "- {at: 500ms, cut: {backends: 1, how: blackhole}}\n"))
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	// What the user has to read and enter belongs to root, and so does the directory of tests.
 	for dir := filepath.Dir(c.Args[2]); dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
