@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -27,15 +28,29 @@ import (
 // counted counts the connections that it accepts.
 type counted struct {
 	net.Listener
-	connections atomic.Int32
+	connections, open atomic.Int32
 }
 
 func (c *counted) Accept() (net.Conn, error) {
 	conn, err := c.Listener.Accept()
 	if err == nil {
 		c.connections.Add(1)
+		c.open.Add(1)
+		conn = &closing{Conn: conn, closed: func() { c.open.Add(-1) }}
 	}
 	return conn, err
+}
+
+// closing tells when it is closed for the first time.
+type closing struct {
+	net.Conn
+	once   sync.Once
+	closed func()
+}
+
+func (c *closing) Close() error {
+	c.once.Do(c.closed)
+	return c.Conn.Close()
 }
 
 // serving runs our own server, of the model that a kind of calls takes.
