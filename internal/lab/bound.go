@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"math"
 	"time"
 
 	"rpclab/internal/experiment"
@@ -11,19 +12,19 @@ import (
 // boundOf is what a config's users and threads allow (docs/decisions/0018); nil: its load is not
 // one of users for a time, or its calls do not wait.
 //
-// A user who begins at s makes (D − s) ÷ (service + think) calls until D, and half a one more in
-// the mean, since he begins with a call. Threads bind from when enough users have begun; what
-// waits at the end is answered at the same rate.
+// Users make the calls that they begin until D in the mean. Threads bind from when enough users
+// have begun; what waits at the end is answered at the same rate.
 func boundOf(c experiment.Config) *result.Bound {
-	users, service := c.Load.Closed, meanWait(c.Workload)
+	users := c.Load.Closed
+	service, spread := waitOf(c.Workload)
 	if users == nil || users.Duration == 0 || users.Calls > 0 || service == 0 || c.Gateway != nil {
 		return nil
 	}
 	n, cycle := float64(users.Users), (service + users.Think).Seconds()
 	ramp, length := users.Ramp.Seconds(), users.Duration.Seconds()
-	calls := 0.0
-	for u := range users.Users {
-		calls += max(1, (length-ramp*float64(u)/n)/cycle+0.5)
+	calls, steps := 0.0, min(users.Users, 1000) // of the ramp
+	for i := range steps {
+		calls += begun(length-ramp*float64(i)/float64(steps), cycle, spread.Seconds()) * n / float64(steps)
 	}
 	b := &result.Bound{
 		Rate: calls / (length + service.Seconds()), Binds: "users", ServiceMS: ms(service),
@@ -39,16 +40,34 @@ func boundOf(c experiment.Config) *result.Bound {
 	return b
 }
 
-// meanWait is how long a call of a workload waits in the mean, by what the workload says; 0: it
-// does not wait, but works.
-func meanWait(w experiment.Workload) time.Duration {
+// begun is how many calls a user begins in so many seconds in the mean, the first at once and
+// each of the others a cycle after the one before, which differs evenly by up to spread: the sum
+// over k of the probability that k cycles are over by then, each sum of cycles taken as normal.
+func begun(seconds, cycle, spread float64) float64 {
+	calls := 1.0
+	for k := 1.0; ; k++ {
+		left, deviation := seconds-k*cycle, spread*math.Sqrt(k/12)
+		switch {
+		case left < -6*deviation:
+			return calls
+		case deviation == 0:
+			calls++
+		default:
+			calls += math.Erfc(-left/deviation/math.Sqrt2) / 2
+		}
+	}
+}
+
+// waitOf is how long a call of a workload waits in the mean, and by how much that differs from
+// call to call, by what the workload says; 0: it does not wait, but works.
+func waitOf(w experiment.Workload) (mean, spread time.Duration) {
 	switch {
 	case w.Orders != nil:
-		return w.Orders.Delay + w.Orders.Spread/2
+		return w.Orders.Delay + w.Orders.Spread/2, w.Orders.Spread
 	case w.Greet != nil:
-		return w.Greet.Delay
+		return w.Greet.Delay, 0
 	}
-	return 0
+	return 0, 0
 }
 
 // threadsOf is how many calls all servers of a config work on at once; 0: nothing bounds them.
