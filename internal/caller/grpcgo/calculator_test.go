@@ -73,32 +73,10 @@ func (c *calculators) session(t *testing.T, how caller.Calculations) caller.Sess
 		t.Fatal(err)
 	}
 	how.Party = security.Party{Policy: c.policy, Keys: keys}
-	session, err := grpcgo.Caller{}.Open(caller.Job{
+	return opened(t, caller.Job{
 		Channels: caller.Channels{Mode: caller.Shared}, Timeout: cmp.Or(c.timeout, time.Minute), Calculations: &how, Compress: c.policy.Signing,
 		Workload: workload.Spec{Calculate: &workload.Calculate{X: 97, Y: 2, Operation: workload.IsPrime}},
 	}, c.target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := session.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return session
-}
-
-func measured(t *testing.T, session caller.Session, p pace.Pace) measure.Measurement {
-	t.Helper()
-	recorder, _, err := session.Run(t.Context(), p, measure.Cue{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := recorder.Measurement()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
 }
 
 // ways are those in which the study and the lab call.
@@ -118,7 +96,7 @@ func TestEveryCalculationIsAnsweredAtEveryNumberOfWorkers(t *testing.T) {
 		{1, ways[3]}, {1, ways[5]}, {3, ways[5]}, {10, ways[5]}, {1, ways[6]}, // as published, and paced alike
 		{10, ways[0]}, {10, ways[1]}, {10, ways[2]}, {10, ways[4]},
 	} {
-		m := measured(t, c.session(t, arm.how), pace.Closed{Users: arm.workers, Calls: calls})
+		m := load(t, c.session(t, arm.how), pace.Closed{Users: arm.workers, Calls: calls})
 		if m.Backends["b"] != calls || len(m.Errors) > 0 {
 			t.Errorf("%+v, %d workers: %d of %d calculations are answered, errors %v", arm.how, arm.workers, m.Backends["b"], calls, m.Samples)
 		}
@@ -129,7 +107,7 @@ func TestEveryCalculationIsAnsweredUnderFullSecurity(t *testing.T) {
 	c := calculate(t, security.Policy{Transport: security.MTLS, Tokens: true, Signing: true})
 	for n, how := range ways {
 		how.JWT, how.Metadata = []string{caller.Once, caller.Every}[n%2], 3
-		m := measured(t, c.session(t, how), pace.Closed{Users: 3, Calls: 50})
+		m := load(t, c.session(t, how), pace.Closed{Users: 3, Calls: 50})
 		if m.Backends["b"] != 50 || len(m.Errors) > 0 {
 			t.Errorf("%+v: %d of 50 calculations are answered, errors %v", how.Style, m.Backends["b"], m.Samples)
 		}
@@ -143,12 +121,12 @@ func TestAStreamThatBreaksIsResumed(t *testing.T) {
 	c.timeout = 2 * time.Second
 	for _, how := range ways[:6] {
 		session := c.session(t, how)
-		before := measured(t, session, pace.Closed{Users: 10, Calls: 100})
+		before := load(t, session, pace.Closed{Users: 10, Calls: 100})
 		c.cut()
 		// Those that were under way may fail; a channel needs its time to be connected again.
 		var after measure.Measurement
 		testkit.Await(t, "calculations are answered again", func() bool {
-			after = measured(t, session, pace.Closed{Users: 10, Calls: 100})
+			after = load(t, session, pace.Closed{Users: 10, Calls: 100})
 			failed := uint64(0)
 			for _, n := range after.Errors {
 				failed += n
@@ -176,9 +154,9 @@ func TestMemoryIsConstantOverManyMessages(t *testing.T) {
 			runtime.ReadMemStats(&now)
 			return now.HeapAlloc
 		}
-		measured(t, session, pace.Closed{Users: 10, Calls: calls / 4})
+		load(t, session, pace.Closed{Users: 10, Calls: calls / 4})
 		before := heap()
-		m := measured(t, session, pace.Closed{Users: 10, Calls: calls})
+		m := load(t, session, pace.Closed{Users: 10, Calls: calls})
 		if after := heap(); after > before+8<<20 {
 			t.Errorf("%s: the heap grew from %d to %d bytes", style, before, after)
 		}
