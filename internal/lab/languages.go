@@ -91,10 +91,15 @@ func (p programs) lacking(c experiment.Config) string {
 	return ""
 }
 
-// notRun says of the arms that did not run, if there are any, which and why.
+// notRun says of the arms that did not run, if there are any, which and why, in the order
+// of the document.
 func (l *lab) notRun() error {
 	arms, order := map[string][]string{}, []string{} // by reason
-	for _, t := range l.plan.Trials {
+	place := map[string]int{}
+	for i, a := range l.plan.Arms {
+		place[a.Name] = i
+	}
+	for _, t := range slices.SortedStableFunc(slices.Values(l.plan.Trials), func(a, b experiment.Trial) int { return place[a.Arm] - place[b.Arm] }) {
 		why := l.lacking(t.Config)
 		if why == "" || slices.Contains(arms[why], t.Arm) {
 			continue

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"rpclab/internal/result"
+	"rpclab/internal/testkit"
 )
 
 // TestTheChainCostsWhatPhysicsSays: each way does all that the one before it does, and more.
@@ -47,6 +48,7 @@ func chain(t *testing.T, wrong func(format string, args ...any)) {
 
 // TestAnArmWhoseToolsAreMissingIsReportedAsNotRun, while the others run.
 func TestAnArmWhoseToolsAreMissingIsReportedAsNotRun(t *testing.T) {
+	testkit.Rpclab(t) // which Go builds, while it is there
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	s := rpclab(t, "run", "chain", "--quick", "--arms", "grpc-go,wire-rust,python-rust", "--json", "-")
