@@ -21,7 +21,7 @@ lint: tools
 # minutes to build, is built beside the first tests, when nothing else wants the processors.
 test: lint proxies conformance-tools dashboards-tools browser-tools
 	nice -n 19 go run ./test/cluster build & test/run.sh "$(RACED)" -race -timeout 40m
-	test/run.sh "./internal/verdict ./internal/caller/grpcgo" -timeout 10m
+	test/run.sh "./internal/verdict ./internal/caller/calculator" -timeout 10m
 	test/run.sh ./test/security -timeout 10m
 	test/run.sh ./test/e2e -timeout 40m
 	test/run.sh ./test/conformance -timeout 25m

@@ -36,6 +36,8 @@ func (d *document) checkCalculate(config Config, place func(...string) place, c 
 		c.add(place("workload"), "calculations need caller.style: bidi or unary-stream")
 	case who.Style != "bidi" && who.Streams > 1:
 		c.add(place("caller", "streams"), "caller.streams are two-way: set caller.style to bidi")
+	case who.Ahead != "" && !slices.Contains(d.grammar.vocabulary.able("ahead"), who.Kind):
+		c.add(place("caller", "ahead"), "users of the caller %s wait for their answers: leave out caller.ahead, or take %s", who.Kind, either(d.grammar.vocabulary.able("ahead")))
 	case who.Style == "bidi" && who.Ahead == "taken":
 		c.add(place("caller", "ahead"), "nobody says that a message of a stream is taken: set caller.ahead to sent")
 	case who.Channel.Mode == "per-call", who.Channel.Mode == "per-user":

@@ -26,8 +26,8 @@ var callers = []struct {
 	speaks []string
 	can    []string
 }{
-	{"grpc-go", grpcgo.Caller{}, false, []string{language.GRPC}, []string{"stream", "renew", "compress", "per-user", "calculate"}},
-	{"wire", wire.Caller{}, true, []string{language.GRPC, language.REST}, []string{"per-user"}},
+	{"grpc-go", grpcgo.Caller{}, false, []string{language.GRPC}, []string{"stream", "renew", "compress", "per-user", "calculate", "ahead"}},
+	{"wire", wire.Caller{}, true, []string{language.GRPC, language.REST}, []string{"per-user", "calculate"}},
 	{"http", overhttp.Caller{}, false, []string{language.REST}, []string{"per-user"}},
 	{"tcp", overtcp.Caller{}, false, []string{language.TCP}, nil},
 	{"python-grpc-sync", python("grpc-sync", false), true, []string{language.GRPC}, []string{"stream", "pipeline", "compress"}},

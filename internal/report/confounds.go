@@ -68,6 +68,9 @@ func accountRow(d result.Document, a result.Account) []string {
 	if row[0] == "" {
 		row[0] = metricColumn(a.Metric)
 	}
+	if row[1] == none || row[2] == none || row[3] == none {
+		row[4] = none
+	}
 	if a.Controlled == a.Baseline {
 		row[3] = ""
 	}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -95,6 +96,14 @@ func TestSparklinesSpanTheirScale(t *testing.T) {
 	}
 	if diff := cmp.Diff([]float64{1, 1, 1, 2, 2}, fit([]float64{1, 2}, 5)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestEachBackendHasABar(t *testing.T) {
+	for want, backends := range map[string][]uint64{"█▁▁": {0, 90, 0}, "███": {30, 29, 31}, "█▅": {4, 7}, "██████▁▁▁▁▁▁": slices.Concat(make([]uint64, 12), slices.Repeat([]uint64{5}, 12))} {
+		if got := barOfEach(backends); got != want {
+			t.Errorf("%v are %s, want %s", backends, got, want)
+		}
 	}
 }
 

@@ -53,6 +53,7 @@ func story(d result.Document) page {
 		events(&p, d)
 		hops(&p, d)
 		cost(&p, d)
+		memoryTimes(&p, d)
 		securityCost(&p, d)
 		idleWorkers(&p, d)
 	} else if capacities(&p, d); !searched(d) {

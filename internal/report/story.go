@@ -51,7 +51,7 @@ func Tell(d result.Document) Story {
 	}
 	s.Cards, s.Times, s.Verdicts, s.Besides = cards(d), partsOf(d, func(p *page, d result.Document) { timesTogether(p, d); rates(p, d) }), partsOf(d, verdicts), partsOf(d, besides)
 	s.Balance, s.Confound, s.Events, s.Hops = partsOf(d, balance), partsOf(d, confounds), partsOf(d, eventTables), partsOf(d, hops)
-	s.Cost = partsOf(d, func(p *page, d result.Document) { cost(p, d); idleWorkers(p, d) })
+	s.Cost = partsOf(d, func(p *page, d result.Document) { cost(p, d); securityCost(p, d); idleWorkers(p, d) })
 	return s
 }
 

@@ -53,7 +53,7 @@ func armName(a result.Arm) string {
 }
 
 var timesColumns = []column{{"arm", false}, {"p50 ms", true}, {"p99 ms", true}, {"elapsed ms", true},
-	{"published", true}, {"share", true}, {"Jain", true}, {"failed", true}, {"dropped", true},
+	{"published", true}, {"share", true}, {"each", false}, {"Jain", true}, {"failed", true}, {"dropped", true},
 	{"late", true}, {"wasted", true}}
 
 // times is one table for each cell.
@@ -75,7 +75,7 @@ func times(p *page, d result.Document) {
 }
 
 func timesRow(d result.Document, a result.Arm) []string {
-	row := []string{armName(a), none, none, none, "", "", "", "", "", "", ""}
+	row := []string{armName(a), none, none, none, "", "", "", "", "", "", "", ""}
 	if !a.Latency.Empty() {
 		row[1], row[2] = ms(a.Latency.P50), ms(a.Latency.P99)
 	}
@@ -87,19 +87,20 @@ func timesRow(d result.Document, a result.Arm) []string {
 	}
 	if s, ok := spread(a); ok && len(d.Events) == 0 {
 		row[5] = fmt.Sprintf("%.0f–%.0f %%", s.idlest*100, s.busiest*100)
-		row[6] = fmt.Sprintf("%.2f", a.Balance.Jain)
+		row[6] = s.bars
+		row[7] = fmt.Sprintf("%.2f", a.Balance.Jain)
 	}
 	if n := a.Failed(); n > 0 {
-		row[7] = count(n)
+		row[8] = count(n)
 	}
 	if a.Dropped > 0 {
-		row[8] = count(a.Dropped)
+		row[9] = count(a.Dropped)
 	}
 	if a.Late > 0 && lateMatters(d, a) {
-		row[9] = count(a.Late)
+		row[10] = count(a.Late)
 	}
 	if a.Wasted != nil && *a.Wasted > 0 {
-		row[10] = count(*a.Wasted)
+		row[11] = count(*a.Wasted)
 	}
 	return row
 }
@@ -115,7 +116,7 @@ func lateMatters(d result.Document, a result.Arm) bool {
 func legend(p *page, d result.Document) {
 	text := "p50 and p99: latency from the moment a call was due. elapsed: start of the load to the last answer, the median trial."
 	if len(d.Events) == 0 {
-		text += " share: of the calls, from the idlest to the busiest backend. Jain: 1 when all got the same, 1/n when one of n got all."
+		text += " share: of the calls, from the idlest to the busiest backend. each: a bar for each of them, the busiest first. Jain: 1 when all got the same, 1/n when one of n got all."
 	}
 	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { return a.Late > 0 && lateMatters(d, a) }) {
 		text += " late: calls answered later after they were due than caller.late allows."

@@ -20,6 +20,8 @@ type call struct {
 	single        *single       // its own connection
 	buffer, batch []byte
 	streaming     streaming
+	asking        *asking    // nil: it is no question
+	listening     *listening // nil: it is a call; else a stream of a talk
 	attempts      int
 	queued        chain.Link[call] // waits for a connection, an address or another try
 	flying        chain.Link[call] // among the calls under way
@@ -31,10 +33,16 @@ type call struct {
 const mostAttempts = 5
 
 func (l *link) start(c *call) {
+	if t := l.core.talk; t != nil && t.Streams == 0 && c.listening == nil && !t.hears(l, c) {
+		return
+	}
 	c.link, l.used = l, l.core.now
 	c.stream.Reset()
 	if s := l.core.call.Stream; s != nil {
 		c.stream.More = c.streaming.sent < s.Messages
+	}
+	if s := c.listening; s != nil {
+		c.stream.More = s.at >= 0
 	}
 	l.conn.Start(&c.stream)
 	l.core.touch(l)
@@ -67,6 +75,9 @@ func (c *core) begin(n uint64, user int, due time.Duration) {
 
 // prepareMessage makes what a call sends.
 func (c *core) prepareMessage(k *call) (err error) {
+	if c.talk != nil {
+		return c.talk.ask(k)
+	}
 	k.stream.Payload = c.fixed
 	if c.call.Make != nil {
 		worker := k.user
@@ -104,6 +115,10 @@ func (c *core) payload(n uint64, worker int, to []byte) (_ []byte, err error) {
 // place gives a call to a channel, or a connection of its own.
 func (c *core) place(k *call) {
 	k.link, k.channel = nil, nil
+	if t := c.talk; t != nil && t.Streams > 0 && k.listening == nil {
+		t.say(k)
+		return
+	}
 	if c.cfg.PerCall {
 		c.placeAlone(k)
 		return
@@ -157,7 +172,14 @@ func (c *core) placeAlone(k *call) {
 
 // returned is a call that can be made again elsewhere.
 func (c *core) returned(k *call, why h2.Status) {
+	if s := k.listening; s != nil && (s.at < 0 || k.stream.Sent()) {
+		c.talk.ended(k, why)
+		return
+	}
 	k.link = nil
+	if c.talk != nil {
+		c.talk.forget(k)
+	}
 	if k.stream.Sent() || k.single != nil {
 		k.attempts++
 	}
@@ -175,6 +197,10 @@ func (c *core) returned(k *call, why h2.Status) {
 
 // answered is a call whose stream has ended.
 func (c *core) answered(k *call) {
+	if k.listening != nil {
+		c.talk.ended(k, statusOf(&k.stream))
+		return
+	}
 	var message []byte
 	var status h2.Status
 	switch {
@@ -187,6 +213,10 @@ func (c *core) answered(k *call) {
 	}
 	if status.Code == h2.Cancelled && k.stream.Failed.Code != h2.OK && c.cfg.Timeout > 0 && k.sent+c.cfg.Timeout <= c.now {
 		status = c.tooLate() // the server, which knows the deadline too, was the first to say so
+	}
+	if c.talk != nil {
+		c.talk.taken(k, status)
+		return
 	}
 	backend := ""
 	if k.stream.Trailer != nil {

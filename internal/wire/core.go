@@ -62,6 +62,7 @@ type core struct {
 	retry    chain.List[call]
 	unplaced chain.List[call] // for want of an address
 	unpack   unpacker
+	talk     *talk        // nil: calls are no questions
 	waiter   chan<- error // told once all connections stand, or why not
 	stood    int          // channels, from the first on, that were seen to stand since
 	run      *run         // nil: between loads
@@ -69,7 +70,7 @@ type core struct {
 }
 
 func newCore(ctx context.Context, cfg Config, call Call, index int) (*core, error) {
-	if err := errors.Join(call.HTTP.check(), call.Stream.check(call)); err != nil {
+	if err := errors.Join(call.HTTP.check(), call.Stream.check(call), call.Talk.check(cfg, call)); err != nil {
 		return nil, err
 	}
 	poll, err := newPoller()
@@ -83,7 +84,7 @@ func newCore(ctx context.Context, cfg Config, call Call, index int) (*core, erro
 		unpack: unpacker{most: cfg.MaxMessage}, spare: cfg.Cores < runtime.GOMAXPROCS(0),
 		keepAlive: cfg.KeepAlive,
 	}
-	if call.Stream != nil {
+	if call.Stream != nil || call.Talk != nil {
 		c.limits.Body += 16 << 10 // the frame that ends a message may bring others
 	}
 	if err := c.prepare(); err != nil {
@@ -199,7 +200,14 @@ func (c *core) again() {
 // end is the end of a call, whatever became of it.
 func (c *core) end(k *call, backend string, status h2.Status) {
 	k.queued.Leave()
+	if k.listening != nil {
+		c.talk.ended(k, status)
+		return
+	}
 	k.flying.Leave()
+	if c.talk != nil {
+		c.talk.forget(k)
+	}
 	if k.link != nil {
 		k.link.used = c.now
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -140,6 +141,13 @@ func (c *core) prepare() (err error) {
 	default:
 		c.request, err = c.call.request(scheme, authority, c.cfg.Timeout)
 		c.fixed = frame(c.call.Message)
+		if c.call.Talk != nil {
+			c.talk = newTalk(c, c.call.Talk, func(method string, limit time.Duration, more []h2.Field) (*h2.Request, error) {
+				call := c.call
+				call.Method, call.Metadata = method, slices.Concat(call.Metadata, more)
+				return call.request(scheme, authority, limit)
+			})
+		}
 	}
 	return err
 }

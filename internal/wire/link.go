@@ -40,6 +40,8 @@ type link struct {
 	idle   bool          // ends for want of calls
 	free   bool          // is in its pool's list of those
 	look   *timer        // the next look at these times; nil: none is due
+
+	answers *call // the stream of answers to questions; nil: there is none
 }
 
 // owner is who asked for a connection.
@@ -139,6 +141,9 @@ func (l *link) drain(why string) {
 	}
 	l.draining = true
 	l.owner.lost(l, why)
+	if l.core.talk != nil {
+		l.core.talk.leave(l)
+	}
 	l.retire()
 }
 
@@ -224,8 +229,8 @@ func (l *link) Data(s *h2.Stream) {
 	if l.core.call.HTTP != nil {
 		return
 	}
-	if l.core.call.Stream != nil {
-		l.core.streamed(s.Owner.(*call))
+	if k := s.Owner.(*call); k.listening != nil || l.core.call.Stream != nil {
+		l.core.streamed(k)
 		return
 	}
 	if why := l.core.unpack.hopeless(s.Body); why.Code != h2.OK {

@@ -59,6 +59,9 @@ func (c *core) beginStream(k *call) {
 
 // streamed takes the whole messages that have come of an answer.
 func (c *core) streamed(k *call) {
+	if k.listening != nil {
+		c.talk.stood(k)
+	}
 	rest := k.stream.Body
 	for len(rest) >= prefix {
 		n := int(binary.BigEndian.Uint32(rest[1:]))
@@ -69,7 +72,11 @@ func (c *core) streamed(k *call) {
 		if n > len(rest)-prefix {
 			break
 		}
-		c.oneAnswer(k, rest[:prefix+n])
+		if k.listening == nil {
+			c.oneAnswer(k, rest[:prefix+n])
+		} else if !c.talk.answer(k, rest[:prefix+n]) {
+			return
+		}
 		rest = rest[prefix+n:]
 	}
 	k.stream.Body = k.stream.Body[:copy(k.stream.Body, rest)]

@@ -81,6 +81,7 @@ type Call struct {
 	Method    string     // /package.Service/Method
 	HTTP      *HTTP      // nil: gRPC; else Method is not used
 	Stream    *Stream    // nil: unary
+	Talk      *Talk      // nil: calls answer themselves
 	Authority string     // empty: the first address
 	Metadata  []h2.Field // names in lower case
 	Message   []byte     // the request

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
@@ -34,7 +36,9 @@ func (s *calculator) PerformCalculationBi(stream grpc.BidiStreamingServer[rpclab
 		return err
 	}
 	line := make(chan chan answered, inLine)
-	go s.receive(stream, id, who, line) // it ends with the stream, which ends when this returns
+	// Both end with the stream, which ends when this returns.
+	go s.receive(stream, id, who, line)
+	go s.goodbye(stream.Context(), line)
 	for {
 		a, err := following(stream.Context(), line)
 		if err = cmp.Or(err, a.err); errors.Is(err, io.EOF) {
@@ -45,6 +49,32 @@ func (s *calculator) PerformCalculationBi(stream grpc.BidiStreamingServer[rpclab
 		if err := stream.Send(&rpclabv1.Calculation{Signed: a.message}); err != nil {
 			return err
 		}
+	}
+}
+
+// notice is how long a two-way stream goes on after its client was told that the server goes
+// (GOAWAY): one that listens asks elsewhere by then, and has its answers.
+const notice = 100 * time.Millisecond
+
+// goodbye puts the end in line, after all answers, when the server leaves.
+func (s *calculator) goodbye(ctx context.Context, line chan<- chan answered) {
+	select {
+	case <-s.leaving:
+	case <-ctx.Done():
+		return
+	}
+	end := make(chan answered, 1)
+	end <- answered{err: status.Error(codes.Unavailable, "the server was told to stop")}
+	timer := time.NewTimer(notice)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+		return
+	}
+	select {
+	case line <- end:
+	case <-ctx.Done():
 	}
 }
 

@@ -195,6 +195,23 @@ func TestTheLivePageSurvivesARestartAndStopsARun(t *testing.T) {
 	testkit.Await(t, "both runs are kept", func() bool { return strings.Count(l.process.Log(), "was stopped") == 1 })
 }
 
+func TestAServerThatIsKilledKeepsTheTrialsThatEnded(t *testing.T) {
+	l := newStation(t)
+	p := l.open(t, "/", desk)
+	begin(t, p, "brief")
+	await(t, p, "a trial has ended", `document.querySelectorAll("[data-phase] tbody tr").length > 0`)
+	l.process.Kill()
+	await(t, p, "the connection is said to be lost", `document.querySelector("#line").textContent.includes("lost")`)
+	l.start(t, strings.TrimPrefix(l.url, "http://"))
+	awaitPhase(t, p, "idle") // of the new server
+	await(t, p, "the connection is said to be back", `document.querySelector("#line").textContent === ""`)
+	runs := l.open(t, "/runs", desk)
+	await(t, runs, "the run is kept as partial", `document.querySelector("tbody .status")?.textContent === "partial"`)
+	if trials := eval[string](t, runs, `document.querySelector("tbody td.n").textContent`); !regexp.MustCompile(`^[1-8] of 8$`).MatchString(trials) {
+		t.Errorf("%s trials are kept", trials)
+	}
+}
+
 // picture keeps what the page looks like, for people, in the directory that RPCLAB_PICTURES
 // names.
 func picture(t *testing.T, p *chrome.Page, name string) {

@@ -116,7 +116,10 @@ func trial(source *rand.Rand, plan experiment.Trial, began time.Time, middle flo
 		m.Backends[id] = calls / backends
 	}
 	line.Errors[150] = 3
-	t := result.Trial{Round: plan.Round, Order: plan.Order, Started: began, Measures: m, Timeline: line}
+	t := result.Trial{Round: plan.Round, Order: plan.Order, Started: began, Measures: m, Timeline: line, Limits: "cgroup v1", Memory: &result.Memory{IntervalMS: 1000}}
+	for second := range 31 {
+		t.Memory.Servers = append(t.Memory.Servers, uint64((200+5*second)*1_000_000))
+	}
 	for _, e := range plan.Events {
 		took := 10 + 500*source.Float64()
 		t.Events = append(t.Events, result.Event{AtMS: float64(e.At.Milliseconds()), What: e.String(), Failed: 3, Ready: backends,

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -224,6 +225,21 @@ func (p pairing) Increment(ctx context.Context, _ *rpclabv1.IncrementRequest) (*
 	return &rpclabv1.IncrementReply{Number: 1, ServerName: "b"}, nil
 }
 
+// holding answers increments once it is told to.
+type holding struct {
+	rpclabv1.UnimplementedCounterServer
+	release chan struct{}
+}
+
+func (h holding) Increment(ctx context.Context, _ *rpclabv1.IncrementRequest) (*rpclabv1.IncrementReply, error) {
+	select {
+	case <-h.release:
+		return &rpclabv1.IncrementReply{Number: 1, ServerName: "b"}, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 func TestGatewaysAnswerAsManyRequestsAtOnceAsTheirModelDoes(t *testing.T) {
 	eachGateway(t, func(t *testing.T, model string, command []string) {
 		if model == gateway.OneThread {
@@ -258,6 +274,43 @@ func twice(t *testing.T, g askGateway) {
 		})
 	}
 	both.Wait()
+}
+
+// TestGatewaysRefuseMoreRequestsThanTheyWorkOn, but those of Python with a thread for each, where
+// they queue.
+func TestGatewaysRefuseMoreRequestsThanTheyWorkOn(t *testing.T) {
+	eachGateway(t, func(t *testing.T, model string, command []string) {
+		if model != gateway.Async {
+			return
+		}
+		listener := listening(t)
+		server := grpc.NewServer()
+		held := holding{release: make(chan struct{})}
+		rpclabv1.RegisterCounterServer(server, held)
+		go func() { _ = server.Serve(listener) }()
+		t.Cleanup(server.Stop)
+		g := asking(t, command, "--target", listener.Addr().String(), "--channel", "shared")
+		var all sync.WaitGroup
+		var answered, refused atomic.Int32
+		for range gateway.MostAtOnce + 20 {
+			all.Go(func() {
+				switch got := g.get(t, "/increment"); {
+				case got.status == 200:
+					answered.Add(1)
+				case got.status == 503 && strings.Contains(got.body, "come again"):
+					refused.Add(1)
+				default:
+					t.Errorf("it answers %d %s", got.status, got.body)
+				}
+			})
+		}
+		testkit.Await(t, "20 requests are refused", func() bool { return refused.Load() == 20 })
+		close(held.release)
+		all.Wait()
+		if answered.Load() != gateway.MostAtOnce {
+			t.Errorf("%d are answered and %d refused", answered.Load(), refused.Load())
+		}
+	})
 }
 
 func TestGatewaysOpenAChannelForEveryRequestWhereTheyAreToldTo(t *testing.T) {

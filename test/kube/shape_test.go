@@ -56,3 +56,14 @@ func TestADrainedNodeLosesNoCallAndIsOpenedAgain(t *testing.T) {
 		t.Errorf("nodes are closed still: %s", closed)
 	}
 }
+
+// TestKeysReachServersAndCallersInPods: what is encrypted, signed and borne there is answered.
+func TestKeysReachServersAndCallersInPods(t *testing.T) {
+	t.Parallel()
+	d := well(t, "security", "--quick", "--rounds", "1", "--arms", "unary-bare,unary-mtls,unary-signed,unary-jwt-every", "--set", "load.closed.calls=300")
+	for _, arm := range d.Arms {
+		if arm.Calls != 300 || arm.Failed() > 0 {
+			t.Errorf("%s: %d calls, %d failed: %v", arm.Name, arm.Calls, arm.Failed(), arm.Samples)
+		}
+	}
+}

@@ -28,6 +28,7 @@ export interface Series {
   round?: number; // of the backends
   cost?: { party: string; cpu: number; mb: number }[];
   course?: Course;
+  memory?: { round: number; step: number; mb: number[] };
   capacity?: { rate: number; low: number; high: number };
   published?: { metric: string; theirs: number; ours: number }[];
 }

@@ -103,12 +103,19 @@ func (c *Call) Done() <-chan Outcome { return c.outcome }
 
 // Ask makes a question; Put has to say how it goes before it does.
 func (c *Client) Ask() (call *Call, message []byte, err error) {
-	call = &Call{number: c.number.Add(1) - 1, outcome: make(chan Outcome, 1)}
-	message, err = json.Marshal(c.question.Question(workload.MessageID(c.Name(), call.number)))
+	call = &Call{outcome: make(chan Outcome, 1)}
+	call.number, message, err = c.Question()
+	return call, message, err
+}
+
+// Question makes one of the next number, for those who keep their own calls.
+func (c *Client) Question() (number uint64, message []byte, err error) {
+	number = c.number.Add(1) - 1
+	message, err = json.Marshal(c.question.Question(workload.MessageID(c.Name(), number)))
 	if err == nil && c.signer != nil {
 		message, err = c.signer.Sign(message)
 	}
-	return call, message, err
+	return number, message, err
 }
 
 // Put has a call wait for its answer on a way, any comparable value.
@@ -129,42 +136,52 @@ func (c *Client) GiveUp(call *Call) {
 // Hear takes an answer that a backend sent. An error means that whoever sent it is not to be
 // trusted: no call can be said to be answered. An answer that nobody waits for is none.
 func (c *Client) Hear(message []byte, backend string) error {
-	if c.verifier != nil {
-		content, _, err := c.verifier.Verify(message)
-		if err != nil {
-			return err
-		}
-		message = content
-	}
-	var got workload.Calculation
-	if err := json.Unmarshal(message, &got); err != nil {
-		return fmt.Errorf("the answer is no calculation: %w", err)
-	}
-	client, number, err := workload.ParseMessageID(got.ID)
+	number, wrong, err := c.Answer(message, backend)
 	if err != nil {
 		return err
-	}
-	if client != c.Name() {
-		return fmt.Errorf("the answer %q is another client's", got.ID)
 	}
 	c.mu.Lock()
 	call := c.calls[number]
 	delete(c.calls, number)
 	c.mu.Unlock()
-	if call == nil {
-		return nil // it was given up
+	switch {
+	case call == nil: // it was given up
+	case wrong != nil:
+		call.outcome <- Outcome{Code: Wrong, Message: wrong.Error()}
+	default:
+		call.outcome <- Outcome{Backend: backend, Code: ok}
+	}
+	return nil
+}
+
+// Answer says which question an answer is of, and what is wrong with it. An error means that
+// whoever sent it is not to be trusted.
+func (c *Client) Answer(message []byte, backend string) (number uint64, wrong, err error) {
+	if c.verifier != nil {
+		if message, _, err = c.verifier.Verify(message); err != nil {
+			return 0, nil, err
+		}
+	}
+	var got workload.Calculation
+	if err := json.Unmarshal(message, &got); err != nil {
+		return 0, nil, fmt.Errorf("the answer is no calculation: %w", err)
+	}
+	client, number, err := workload.ParseMessageID(got.ID)
+	switch {
+	case err != nil:
+		return 0, nil, err
+	case client != c.Name():
+		return 0, nil, fmt.Errorf("the answer %q is another client's", got.ID)
 	}
 	want := c.want
 	want.ID = got.ID
 	switch {
 	case got != want:
-		call.outcome <- Outcome{Code: Wrong, Message: fmt.Sprintf("wrong answer %+v, want %+v", got, want)}
+		wrong = fmt.Errorf("wrong answer %+v, want %+v", got, want)
 	case backend == "":
-		call.outcome <- Outcome{Code: Wrong, Message: "the answer does not say which backend it is of"}
-	default:
-		call.outcome <- Outcome{Backend: backend, Code: ok}
+		wrong = errors.New("the answer does not say which backend it is of")
 	}
-	return nil
+	return number, wrong, nil
 }
 
 // Wrong is the code of a call whose answer is not the right one.

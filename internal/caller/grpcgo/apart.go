@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 
@@ -25,12 +26,12 @@ type apart struct {
 
 	opening sync.Mutex // one opens streams at a time
 	mu      sync.Mutex
-	heard   map[string]bool // backends with a stream
+	heard   map[string]int // streams of each backend
 	opened  uint64
 }
 
 func newApart(s *Calculations) *apart {
-	return &apart{session: s, listening: newListening(), heard: map[string]bool{}}
+	return &apart{session: s, listening: newListening(), heard: map[string]int{}}
 }
 
 // A backend that has no stream of ours says so; which ones there are, the channel alone knows.
@@ -45,11 +46,12 @@ func (a *apart) send(ctx context.Context, n uint64, call *calculator.Call, messa
 	}
 	service := rpclabv1.NewCalculatorServiceClient(a.session.channel(n))
 	for {
-		_, err := service.PerformCalculationTo(outgoing, &rpclabv1.Calculation{Signed: message})
+		var trailer metadata.MD
+		_, err := service.PerformCalculationTo(outgoing, &rpclabv1.Calculation{Signed: message}, grpc.Trailer(&trailer))
 		if status.Code(err) != codes.FailedPrecondition {
 			return err
 		}
-		if err := a.more(ctx); err != nil {
+		if err := a.more(ctx, identity(trailer)); err != nil {
 			return err
 		}
 	}
@@ -68,11 +70,20 @@ func (a *apart) first(ctx context.Context) error {
 	return a.open(ctx)
 }
 
-// more opens one stream more.
-func (a *apart) more(ctx context.Context) error {
+// more opens one stream more, for want of one of this backend.
+func (a *apart) more(ctx context.Context, backend string) error {
 	a.opening.Lock()
 	defer a.opening.Unlock()
+	if a.hears(backend) { // who was before us opened it
+		return ctx.Err()
+	}
 	return a.open(ctx)
+}
+
+func (a *apart) hears(backend string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.heard[backend] > 0
 }
 
 func (a *apart) backends() int {
@@ -81,8 +92,8 @@ func (a *apart) backends() int {
 	return len(a.heard)
 }
 
-// open opens a stream, unless the channel takes it to a backend that has one. It outlives
-// ctx, in which it has to be open.
+// open opens a stream, which outlives ctx, in which it has to be open. The channel may take it
+// to a backend that has one: then answers come over either, so that both are read.
 func (a *apart) open(ctx context.Context) error {
 	outgoing, err := a.session.outgoing(a.ctx)
 	if err != nil {
@@ -108,11 +119,7 @@ func (a *apart) open(ctx context.Context) error {
 	backend := identity(header)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.heard[backend] {
-		end()
-		return nil
-	}
-	a.heard[backend] = true
+	a.heard[backend]++
 	a.done.Go(func() {
 		defer end()
 		a.read(stream, backend)
@@ -124,7 +131,9 @@ func (a *apart) open(ctx context.Context) error {
 func (a *apart) read(stream grpc.ServerStreamingClient[rpclabv1.Calculation], backend string) {
 	err := a.hear(stream, backend)
 	a.mu.Lock()
-	delete(a.heard, backend)
+	if a.heard[backend]--; a.heard[backend] == 0 {
+		delete(a.heard, backend)
+	}
 	a.mu.Unlock()
 	if errors.Is(err, errWrong) {
 		a.session.Fail(nil, calculator.Wrong, err.Error())
@@ -152,12 +161,9 @@ func (a *apart) resume(backend string) {
 		case <-timer.C:
 		}
 		ctx, cancel := context.WithTimeout(a.ctx, a.session.timeout)
-		_ = a.more(ctx) // then once more
+		_ = a.more(ctx, backend) // then once more
 		cancel()
-		a.mu.Lock()
-		back := a.heard[backend]
-		a.mu.Unlock()
-		if back {
+		if a.hears(backend) {
 			return
 		}
 		pause = min(2*pause, lastPause)

@@ -27,11 +27,7 @@ type Caller struct{}
 // for all of them, and so does one with a channel per call: only connections are the
 // call's own then.
 func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error) {
-	call, err := callOf(job.Workload, job.REST)
-	if err != nil {
-		return nil, err
-	}
-	config, err := channelsOf(job)
+	call, config, err := prepare(job)
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +54,19 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 		return nil, err
 	}
 	return s, nil
+}
+
+// prepare is what an engine has to be told of a job.
+func prepare(job caller.Job) (call engine.Call, config engine.Config, err error) {
+	if config, err = channelsOf(job); err != nil {
+		return call, config, err
+	}
+	if job.Calculations != nil {
+		call, config.TLS, err = talkOf(job)
+		return call, config, err
+	}
+	call, err = callOf(job.Workload, job.REST)
+	return call, config, err
 }
 
 type session struct {

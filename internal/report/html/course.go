@@ -54,6 +54,20 @@ func course(t result.Trial, most int) *Course {
 	return c
 }
 
+// memory is that of servers in the first trial in which it was looked at.
+func memory(arm result.Arm, most int) *Memory {
+	t, ok := report.Remembered(arm)
+	if !ok {
+		return nil
+	}
+	together := (len(t.Memory.Servers) + most - 1) / most
+	m := &Memory{Round: t.Round, Step: Num(t.Memory.IntervalMS * int64(together))}
+	for i := 0; i < len(t.Memory.Servers); i += together {
+		m.MB = append(m.MB, Num(float64(t.Memory.Servers[i])/1e6))
+	}
+	return m
+}
+
 // sums adds up as many counts as lie together.
 func sums(counts []uint64, together int) []uint64 {
 	out := make([]uint64, 0, len(counts)/max(together, 1)+1)

@@ -87,7 +87,7 @@ func worthACard(all []report.Card) []report.Card {
 }
 
 // figures say which pictures have anything to show.
-type figures struct{ Latency, Sweep, Capacity, Backends, Course, Effects, Cost, Published bool }
+type figures struct{ Latency, Sweep, Capacity, Backends, Course, Effects, Cost, Memory, Published bool }
 
 func worthDrawing(v View) (f figures) {
 	f.Sweep = len(v.Cells) > 1
@@ -98,6 +98,7 @@ func worthDrawing(v View) (f figures) {
 		f.Backends = f.Backends || len(s.Backends) > 1
 		f.Course = f.Course || s.Course != nil
 		f.Cost = f.Cost || len(s.Cost) > 0
+		f.Memory = f.Memory || s.Memory != nil
 		f.Published = f.Published || len(s.Published) > 0
 	}
 	return f

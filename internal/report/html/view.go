@@ -50,6 +50,7 @@ type Series struct {
 	Round    int       `json:"round,omitempty"`
 	Cost     []Cost    `json:"cost,omitempty"`
 	Course   *Course   `json:"course,omitempty"`
+	Memory   *Memory   `json:"memory,omitempty"`
 	Capacity *Capacity `json:"capacity,omitempty"`
 	// Published is what the study printed for it, beside ours.
 	Published []Both `json:"published,omitempty"`
@@ -66,6 +67,13 @@ type Cost struct {
 	Party string `json:"party"`
 	CPU   Num    `json:"cpu"` // µs per call
 	MB    Num    `json:"mb"`  // peak
+}
+
+// Memory is that of an arm's servers together, over one trial.
+type Memory struct {
+	Round int   `json:"round"`
+	Step  Num   `json:"step"` // milliseconds between two points
+	MB    []Num `json:"mb"`
 }
 
 // Capacity is the rate that a search found, with the range of its rounds.
@@ -133,6 +141,7 @@ func ViewOf(d result.Document) View {
 			trial = firstMeasured(arm)
 		}
 		s.Backends, s.Round = bars(trial.Backends), trial.Round
+		s.Memory = memory(arm, stepsOf(len(d.Arms)))
 		if figure, ok := report.PublishedFor(d, arm); ok {
 			s.Published = beside(figure, arm)
 		}

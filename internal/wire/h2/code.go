@@ -14,18 +14,19 @@ type Status struct {
 
 // The codes that this side gives by itself.
 const (
-	OK                = 0
-	Cancelled         = 1
-	Unknown           = 2
-	InvalidArgument   = 3
-	DeadlineExceeded  = 4
-	PermissionDenied  = 7
-	ResourceExhausted = 8
-	Unimplemented     = 12
-	Internal          = 13
-	Unavailable       = 14
-	DataLoss          = 15
-	Unauthenticated   = 16 // the last that the specification knows
+	OK                 = 0
+	Cancelled          = 1
+	Unknown            = 2
+	InvalidArgument    = 3
+	DeadlineExceeded   = 4
+	PermissionDenied   = 7
+	ResourceExhausted  = 8
+	FailedPrecondition = 9
+	Unimplemented      = 12
+	Internal           = 13
+	Unavailable        = 14
+	DataLoss           = 15
+	Unauthenticated    = 16 // the last that the specification knows
 )
 
 var codeNames = [...]string{

@@ -13,7 +13,8 @@ import (
 type Handler interface {
 	// Ready comes once, when the peer's settings are known.
 	Ready()
-	// Data comes when s.Body has grown; the handler may take from it.
+	// Data comes when s.Head is there, unless the stream ends with it, and when s.Body has
+	// grown; the handler may take from it.
 	Data(s *Stream)
 	// Done comes once for each stream that was started and not cancelled.
 	Done(s *Stream)

@@ -182,7 +182,9 @@ func (c *Conn) headerBlock(f frame, block []byte) error {
 	if end {
 		s.Trailer = head
 		c.endedByPeer(s)
+		return nil
 	}
+	c.h.Data(s)
 	return nil
 }
 

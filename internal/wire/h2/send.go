@@ -86,8 +86,7 @@ func (c *Conn) send(s *Stream) {
 }
 
 // Send sends more on a stream that was started with More; more says whether that is
-// still not all. p is not changed before the stream has ended. A stream that has
-// ended takes no more.
+// still not all. What cannot go at once is copied. A stream that has ended takes no more.
 func (c *Conn) Send(s *Stream, p []byte, more bool) {
 	if s.sentEnd || s.id == 0 || c.open.find(s.id) != s {
 		return
@@ -104,6 +103,7 @@ func (c *Conn) Send(s *Stream, p []byte, more bool) {
 	}
 	s.unsent = p
 	c.pump(s)
+	s.unsent = slices.Clone(s.unsent)
 }
 
 // form is the shape of a request that the peer's table can read. The first request

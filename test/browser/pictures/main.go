@@ -54,7 +54,7 @@ func takeAll(dir string) error {
 			}
 		}
 	}
-	return nil
+	return takeLive(b, work, dir)
 }
 
 // write makes the page of a recorded run.

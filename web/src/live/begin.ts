@@ -3,6 +3,9 @@
 import { element } from "../element";
 import { ask, broken, type Experiment, type State } from "./api";
 
+// noted is for how many ms a form says what became of it; the page shows the run itself.
+const noted = 5000;
+
 // start fills the form; where nothing can be started there is none.
 export async function start(place: HTMLElement): Promise<void> {
   place.hidden = true;
@@ -49,6 +52,7 @@ export async function start(place: HTMLElement): Promise<void> {
       const { place } = await ask<{ id: string; place: number }>("/api/v1/runs", { experiment: name.value, arms: chosen.length === boxes.length ? [] : chosen, rounds: Number(rounds.value) || 0, quick: quick.checked });
       said.textContent = place === 0 ? "It begins." : `It waits; ${place === 1 ? "one is" : `${place} are`} before it.`;
       if (place === 0) document.getElementById("main")!.scrollIntoView();
+      setTimeout(() => (said.textContent = ""), noted);
     } catch (error) {
       said.textContent = error instanceof Error ? error.message : String(error);
     }

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from rpclab_servers.gateway import program
 from rpclab_servers.gateway.answer import Answer, Failure, failed
-from rpclab_servers.gateway.calls import CALL_TIMEOUT, Request, Study
+from rpclab_servers.gateway.calls import CALL_TIMEOUT, MOST_AT_ONCE, Request, Study
 
 
 def serve(told, study: Study, listener: socket.socket) -> None:
@@ -41,6 +41,7 @@ class Gateway:
         self.told, self.study = told, study
         self.options = program.options(told)
         self.shared: grpc.aio.Channel | None = None
+        self.under_way = 0
 
     def application(self) -> Starlette:
         return Starlette(routes=[Route("/{path:path}", self)])
@@ -56,6 +57,16 @@ class Gateway:
         await Response(a.body, a.status, a.headers)(scope, receive, send)
 
     async def calls(self, calls: Request) -> Answer:
+        if self.under_way == MOST_AT_ONCE:
+            why = f"{MOST_AT_ONCE} requests are under way, and no more are taken; come again"
+            return failed(Failure(503, "UNAVAILABLE", why))
+        self.under_way += 1
+        try:
+            return await self.over_its_channel(calls)
+        finally:
+            self.under_way -= 1
+
+    async def over_its_channel(self, calls: Request) -> Answer:
         if self.told.channel == "per-request":
             async with self.channel() as own:
                 return await made(calls, own)

@@ -1,6 +1,7 @@
 """The calls that requests make, whatever makes them."""
 
 import random
+import time
 from collections.abc import Iterator
 
 from rpclab_servers.gateway.answer import Answer, Failure, Made, failed, words
@@ -10,6 +11,8 @@ from rpclab_servers.grpc_services import MESSAGES
 from rpclab_servers.workloads import LARGEST_FIBONACCI
 
 CALL_TIMEOUT = 30  # seconds
+REQUEST_TIMEOUT = 15 * 60  # seconds of all calls of a request
+MOST_AT_ONCE = 256  # requests
 
 PATHS = ("/fibonacci", "/fibonacci/random", "/increment")
 
@@ -41,10 +44,14 @@ class Request:
     def __init__(self, study: "Study", method: Method, numbers: Iterator, output=False, single=False):
         self.study, self.method, self.numbers = study, method, numbers
         self.made = Made(output or single, single)
+        self.until = time.monotonic() + REQUEST_TIMEOUT
 
     def messages(self) -> Iterator[tuple[int | None, object]]:
         """What is asked for, and its message."""
         for n in self.numbers:
+            if time.monotonic() > self.until:
+                why = f"its calls took more than {REQUEST_TIMEOUT} s"
+                raise Failure(504, "DEADLINE_EXCEEDED", why)
             yield n, IN_WORDS if n is None else MESSAGES.FibonacciRequest(n=n)
 
     def take(self, n: int | None, reply) -> None:

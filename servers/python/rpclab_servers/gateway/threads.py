@@ -9,14 +9,12 @@ from flask import Flask, Response, request
 from rpclab_servers import under_gunicorn
 from rpclab_servers.gateway import program
 from rpclab_servers.gateway.answer import Answer, Failure, failed
-from rpclab_servers.gateway.calls import CALL_TIMEOUT, Request, Study
-
-MOST_AT_ONCE = 256  # requests; others queue
+from rpclab_servers.gateway.calls import CALL_TIMEOUT, MOST_AT_ONCE, Request, Study
 
 
 def serve(told, study: Study, listener: socket.socket) -> None:
     listening = program.name_of(listener)
-    threads = 1 if told.model == "one-thread" else MOST_AT_ONCE
+    threads = 1 if told.model == "one-thread" else MOST_AT_ONCE  # other requests queue
 
     def load() -> Flask:  # in the process that calls: channels do not survive a fork
         return application(told, study)

@@ -1,0 +1,332 @@
+package calculator_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/resolver/manual"
+
+	"rpclab/internal/caller"
+	"rpclab/internal/caller/grpcgo"
+	"rpclab/internal/caller/wire"
+	"rpclab/internal/measure"
+	"rpclab/internal/pace"
+	"rpclab/internal/security"
+	"rpclab/internal/testkit"
+	"rpclab/internal/workload"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// callers are those that calculate.
+var callers = map[string]caller.Caller{"grpc-go": grpcgo.Caller{}, "wire": wire.Caller{}}
+
+// calculators are backends with keys, over which calls go in turn; clients get theirs.
+type calculators struct {
+	target    caller.Target
+	policy    security.Policy
+	authority *security.Authority
+	timeout   time.Duration // of a call; 0: a minute
+	stop      []func()      // each of the backends, gracefully
+
+	mu      sync.Mutex
+	conns   []net.Conn
+	clients int
+}
+
+func calculate(t *testing.T, policy security.Policy, backends ...string) *calculators {
+	t.Helper()
+	authority, err := security.NewAuthority()
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := authority.Server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &calculators{policy: policy, authority: authority}
+	var all []resolver.Endpoint
+	for _, id := range backends {
+		secure := make(chan security.Party, 1)
+		secure <- security.Party{Policy: policy, Keys: keys}
+		addr, stop := serve(t, &workload.Server{ID: id, Secure: secure, Log: slog.New(slog.DiscardHandler)})
+		all, c.stop = append(all, resolver.Endpoint{Addresses: []resolver.Address{{Addr: addr}}}), append(c.stop, stop)
+	}
+	builder := manual.NewBuilderWithScheme("manual")
+	builder.InitialState(resolver.State{Endpoints: all})
+	c.target = caller.Target{
+		URI: "manual:///calculator", Resolvers: []resolver.Builder{builder}, ServiceConfig: `{"loadBalancingConfig": [{"round_robin": {}}]}`,
+		Dial: func(ctx context.Context, addr string) (net.Conn, error) {
+			conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if err == nil {
+				c.conns = append(c.conns, conn)
+			}
+			return conn, err
+		},
+	}
+	return c
+}
+
+func serve(t *testing.T, server *workload.Server) (addr string, stop func()) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var served sync.WaitGroup
+	served.Go(func() { _ = server.Serve(ctx, listener) })
+	stop = func() {
+		cancel()
+		served.Wait()
+	}
+	t.Cleanup(stop)
+	return listener.Addr().String(), stop
+}
+
+// cut ends every connection that there is.
+func (c *calculators) cut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, conn := range c.conns {
+		_ = conn.Close()
+	}
+	c.conns = nil
+}
+
+func (c *calculators) job(t *testing.T, how caller.Calculations) caller.Job {
+	t.Helper()
+	c.clients++
+	keys, err := c.authority.Client(fmt.Sprint("client-", c.clients), time.Hour) // each has its own answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	how.Party = security.Party{Policy: c.policy, Keys: keys}
+	return caller.Job{
+		Channels: caller.Channels{Mode: caller.Shared}, Timeout: cmp.Or(c.timeout, time.Minute), Calculations: &how,
+		Workload: workload.Spec{Calculate: &workload.Calculate{X: 97, Y: 2, Operation: workload.IsPrime}},
+	}
+}
+
+func (c *calculators) session(t *testing.T, by caller.Caller, job caller.Job) caller.Session {
+	t.Helper()
+	session, err := by.Open(job, c.target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := session.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return session
+}
+
+func load(t *testing.T, s caller.Session, p pace.Pace) measure.Measurement {
+	t.Helper()
+	recorder, _, err := s.Run(t.Context(), p, measure.Cue{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := recorder.Measurement()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// ways are those in which the study and the lab call; only grpc-go goes ahead of its answers.
+func ways(name string) []caller.Calculations {
+	all := []caller.Calculations{{Style: caller.Bidi}, {Style: caller.Bidi, Streams: 3}, {Style: caller.Bidi, Streams: 10}, {Style: caller.UnaryStream}}
+	if name == "grpc-go" {
+		all = append(all, caller.Calculations{Style: caller.Bidi, Ahead: caller.Sent},
+			caller.Calculations{Style: caller.UnaryStream, Ahead: caller.Taken}, caller.Calculations{Style: caller.UnaryStream, Ahead: caller.Sent})
+	}
+	return all
+}
+
+// TestEveryCalculationIsAnsweredAtEveryNumberOfWorkers: the study lost one answer of 5,000.
+func TestEveryCalculationIsAnsweredAtEveryNumberOfWorkers(t *testing.T) {
+	calls := uint64(testkit.Many(5000))
+	c := calculate(t, security.Policy{}, "b")
+	for name, by := range callers {
+		for _, how := range ways(name) {
+			for _, workers := range []int{1, 3, 10} {
+				m := load(t, c.session(t, by, c.job(t, how)), pace.Closed{Users: workers, Calls: calls})
+				if m.Backends["b"] != calls || len(m.Errors) > 0 {
+					t.Errorf("%s, %+v, %d workers: %d of %d calculations are answered, errors %v", name, how, workers, m.Backends["b"], calls, m.Samples)
+				}
+			}
+		}
+	}
+}
+
+func TestEveryCalculationIsAnsweredUnderFullSecurity(t *testing.T) {
+	c := calculate(t, security.Policy{Transport: security.MTLS, Tokens: true, Signing: true}, "b")
+	for name, by := range callers {
+		for n, how := range ways(name) {
+			how.JWT, how.Metadata = []string{caller.Once, caller.Every}[n%2], 3
+			job := c.job(t, how)
+			job.Compress = name == "grpc-go"
+			m := load(t, c.session(t, by, job), pace.Closed{Users: 3, Calls: 50})
+			if m.Backends["b"] != 50 || len(m.Errors) > 0 {
+				t.Errorf("%s, %s: %d of 50 calculations are answered, errors %v", name, how.Style, m.Backends["b"], m.Samples)
+			}
+		}
+	}
+}
+
+// TestUnaryCallsSpreadAndStreamsStay: over three backends, each of which answers over its own stream.
+func TestUnaryCallsSpreadAndStreamsStay(t *testing.T) {
+	c := calculate(t, security.Policy{}, "a", "b", "c")
+	for name, by := range callers {
+		for _, arm := range []struct {
+			how      caller.Calculations
+			channels caller.Channels
+			backends int
+		}{
+			{caller.Calculations{Style: caller.UnaryStream}, caller.Channels{Mode: caller.Shared}, 3},
+			{caller.Calculations{Style: caller.UnaryStream}, caller.Channels{Mode: caller.Pool, Pool: 2}, 3},
+			{caller.Calculations{Style: caller.Bidi}, caller.Channels{Mode: caller.Shared}, 1},
+		} {
+			job := c.job(t, arm.how)
+			job.Channels = arm.channels
+			session := c.session(t, by, job)
+			// Connections come one after the other, so that the first call may find one alone.
+			var m measure.Measurement
+			testkit.Await(t, fmt.Sprintf("%s, %s: calls reach %d backends", name, arm.how.Style, arm.backends), func() bool {
+				m = load(t, session, pace.Closed{Users: 5, Calls: 300})
+				if len(m.Errors) > 0 {
+					t.Fatalf("%s, %s: %v", name, arm.how.Style, m.Samples)
+				}
+				return len(m.Backends) == arm.backends
+			})
+			if least, all := slices.Min(slices.Collect(maps.Values(m.Backends))), uint64(300/arm.backends); arm.channels.Pool == 0 && least < all/2 {
+				t.Errorf("%s, %s: the backends answered %v", name, arm.how.Style, m.Backends)
+			}
+		}
+	}
+}
+
+// TestABackendThatLeavesAnswersWhatItHasTaken, and says that it goes.
+func TestABackendThatLeavesAnswersWhatItHasTaken(t *testing.T) {
+	for name, by := range callers {
+		for _, style := range caller.Styles {
+			c := calculate(t, security.Policy{}, "a", "b")
+			session := c.session(t, by, c.job(t, caller.Calculations{Style: style, Streams: map[string]int{caller.Bidi: 4}[style]}))
+			load(t, session, pace.Closed{Users: 4, Calls: 100})
+			go func() {
+				time.Sleep(200 * time.Millisecond)
+				c.stop[0]()
+			}()
+			m := load(t, session, pace.Rate{PerSecond: 500, Duration: time.Second, Max: 1000})
+			// grpc-go does not say that the server of an open stream goes: questions that are on
+			// their way when it ends are lost, and known to be.
+			lost := m.Errors["UNAVAILABLE"]
+			if answered := m.Backends["a"] + m.Backends["b"]; answered+lost != 500 || lost > 0 && (name != "grpc-go" || style != caller.Bidi) {
+				t.Errorf("%s, %s: %v are answered, %v failed: %v", name, style, m.Backends, m.Errors, m.Samples)
+			}
+			after := load(t, session, pace.Closed{Users: 4, Calls: 100})
+			if after.Backends["b"] != 100 {
+				t.Errorf("%s, %s: then %v are answered, %v failed: %v", name, style, after.Backends, after.Errors, after.Samples)
+			}
+		}
+	}
+}
+
+// Every call of a stream that breaks is accounted for, and those after it are answered. An
+// answer that was on its way when the stream broke is lost, and its call ends at its deadline.
+func TestAStreamThatBreaksIsResumed(t *testing.T) {
+	c := calculate(t, security.Policy{}, "b")
+	c.timeout = 2 * time.Second
+	for name, by := range callers {
+		for _, how := range ways(name) {
+			breaks(t, c, c.session(t, by, c.job(t, how)), name, how)
+		}
+	}
+}
+
+func breaks(t *testing.T, c *calculators, session caller.Session, name string, how caller.Calculations) {
+	t.Helper()
+	if m := load(t, session, pace.Closed{Users: 10, Calls: 100}); m.Backends["b"] != 100 {
+		t.Errorf("%s, %+v: before, %v are answered", name, how, m.Backends)
+	}
+	c.cut()
+	// Those that were under way may fail; a channel needs its time to be connected again.
+	testkit.Await(t, "calculations are answered again", func() bool {
+		m := load(t, session, pace.Closed{Users: 10, Calls: 100})
+		failed := uint64(0)
+		for _, n := range m.Errors {
+			failed += n
+		}
+		if m.Backends["b"]+failed != 100 || m.Calls != 100 {
+			t.Fatalf("%s, %+v: of 100 calls %d are answered, and %v failed", name, how, m.Backends["b"], m.Errors)
+		}
+		return failed == 0
+	})
+}
+
+// TestMemoryIsConstantOverManyMessages of both sides, which are in this process. A full million
+// is a run of its own: see the decision on streams.
+func TestMemoryIsConstantOverManyMessages(t *testing.T) {
+	calls := uint64(testkit.Many(20_000))
+	c := calculate(t, security.Policy{}, "b")
+	for name, by := range callers {
+		for _, style := range caller.Styles {
+			session := c.session(t, by, c.job(t, caller.Calculations{Style: style}))
+			heap := func() uint64 {
+				runtime.GC()
+				var now runtime.MemStats
+				runtime.ReadMemStats(&now)
+				return now.HeapAlloc
+			}
+			load(t, session, pace.Closed{Users: 10, Calls: calls / 4})
+			before := heap()
+			m := load(t, session, pace.Closed{Users: 10, Calls: calls})
+			if after := heap(); after > before+8<<20 {
+				t.Errorf("%s, %s: the heap grew from %d to %d bytes", name, style, before, after)
+			}
+			if m.Backends["b"] != calls {
+				t.Errorf("%s, %s: %d of %d are answered: %v", name, style, m.Backends["b"], calls, m.Errors)
+			}
+		}
+	}
+}
+
+func TestWhatNobodyCanCalculateIsRefused(t *testing.T) {
+	c := calculate(t, security.Policy{}, "b")
+	for name, by := range callers {
+		for what, change := range map[string]func(*caller.Job){
+			"no style":    func(j *caller.Job) { j.Calculations.Style = "" },
+			"a division":  func(j *caller.Job) { j.Workload.Calculate.Operation = "divide" },
+			"nobody asks": func(j *caller.Job) { j.Calculations.Party.Keys.Name = "" },
+			"greetings":   func(j *caller.Job) { j.Workload = workload.Spec{Greet: &workload.Greet{}} },
+			"no channel":  func(j *caller.Job) { j.Channels.Mode = caller.PerCall },
+		} {
+			job := c.job(t, caller.Calculations{Style: caller.Bidi})
+			change(&job)
+			if session, err := by.Open(job, c.target); err == nil {
+				t.Errorf("%s takes %s", name, what)
+				_ = session.Close()
+			}
+		}
+	}
+	job := c.job(t, caller.Calculations{Style: caller.UnaryStream, Ahead: caller.Taken})
+	if _, err := (wire.Caller{}).Open(job, c.target); err == nil || !strings.Contains(err.Error(), "take grpc-go") {
+		t.Errorf("users of wire go ahead: %v", err)
+	}
+}

@@ -1,0 +1,41 @@
+package experiment
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// calculating is a document of which arm a is these fields, besides the workload.
+func calculating(arm string) string {
+	return strings.Replace(head, "a: {}", "a: {workload: {calculate: {operation: add}}, "+arm+"}", 1)
+}
+
+func TestCalculationsSayHowTheyAreMade(t *testing.T) {
+	for _, arm := range []string{
+		"caller: {style: bidi, streams: 3}", "caller: {style: unary-stream}", "caller: {style: unary-stream, ahead: taken}", "caller: {style: bidi, ahead: sent}",
+		"caller: {kind: wire, style: bidi}", "caller: {style: bidi, jwt: every, signing: true, metadata: 3}, server: {security: mtls}", "caller: {style: bidi, channel: {pool: 3}}",
+	} {
+		mustExpand(t, calculating(arm), Options{})
+	}
+}
+
+func TestCalculationsThatNobodyMakesAreRefused(t *testing.T) {
+	for _, c := range []struct{ doc, want string }{
+		{calculating("caller: {}"), "calculations need caller.style: bidi or unary-stream"},
+		{calculating("caller: {style: unary-stream, streams: 3}"), "caller.streams are two-way: set caller.style to bidi"},
+		{calculating("caller: {style: bidi, ahead: taken}"), "nobody says that a message of a stream is taken: set caller.ahead to sent"},
+		{calculating("caller: {kind: wire, style: bidi, ahead: sent}"), "users of the caller wire wait for their answers: leave out caller.ahead, or take grpc-go"},
+		{calculating("caller: {kind: http, style: bidi}, server: {model: rest}"), "the caller http does not calculate: take the caller grpc-go or wire"},
+		{calculating("caller: {style: bidi, channel: per-call}"), "a client of a calculator has its streams for all its calls"},
+		{calculating("caller: {style: bidi, retry: {}}"), "calculations are neither tried again nor hedged"},
+		{strings.Replace(head, "a: {}", "a: {caller: {style: bidi}}", 1), "caller.style is of calculations: set workload to calculate"},
+		{strings.Replace(head, "a: {}", "a: {caller: {metadata: 3}}", 1), "caller.metadata is of calculations: set workload to calculate"},
+		{strings.Replace(head, "a: {}", "a: {server: {security: tls}}", 1), "server.security is of calculators: set workload to calculate"},
+	} {
+		_, err := Expand("x.yaml", []byte(c.doc), Options{}, vocabulary)
+		if !slices.ContainsFunc(lines(err), func(line string) bool { return strings.Contains(line, c.want) }) {
+			t.Errorf("it is not said that %s, but:\n%v\n%s", c.want, err, c.doc)
+		}
+	}
+}

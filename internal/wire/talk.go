@@ -1,0 +1,348 @@
+package wire
+
+import (
+	"errors"
+	"time"
+
+	"rpclab/internal/wire/chain"
+	"rpclab/internal/wire/h2"
+)
+
+// Talk makes each call of a [Call] a question. Its answer says which question it is of and
+// comes over a stream that outlives calls. An engine that talks has one core, and channels.
+type Talk struct {
+	// Streams are two-way ones of the call's method, taken in turn, which carry questions and
+	// answers. 0: a question is a unary call, which ends when it was taken and its answer has
+	// come over the stream of its connection, of the method From.
+	Streams int
+	From    string
+	// Ask appends the next question to dst, and numbers it.
+	Ask func(dst []byte) (message []byte, number uint64, err error)
+	// Hear says which question an answer is of, and what is wrong with it. After an error
+	// nobody can say that: the stream ends, and what waits for its answers fails.
+	Hear func(answer []byte, backend string) (number uint64, wrong, err error)
+	// Metadata is, besides the call's, that of one stream or unary call; nil: there is no more.
+	Metadata func() ([]h2.Field, error)
+}
+
+func (t *Talk) check(cfg Config, call Call) error {
+	switch {
+	case t == nil:
+		return nil
+	case call.HTTP != nil || call.Stream != nil || call.Make != nil || call.Message != nil || call.Check != nil:
+		return errors.New("wire: questions make and check their own messages, over gRPC")
+	case cfg.Cores > 1 || cfg.PerCall || cfg.PerUser:
+		return errors.New("wire: questions are of one core, and of channels that stay")
+	case t.Streams < 0 || t.Ask == nil || t.Hear == nil:
+		return errors.New("wire: a talk that nobody asks in, nor hears")
+	}
+	return nil
+}
+
+// asking is what a question has come to.
+type asking struct {
+	number   uint64
+	over     *call // the stream on which its answer is due; nil: it is not on its way, or that has ended
+	taken    bool  // the unary call has ended well
+	answered bool
+	backend  string
+	status   h2.Status
+}
+
+// listening is what a call is that is a stream of a talk, and no call of a load.
+type listening struct {
+	at        int // among the two-way streams, or -1
+	due       int // answers
+	stands    bool
+	questions chain.List[call] // that wait until it does
+}
+
+// talk is that of a core.
+type talk struct {
+	*Talk
+	core    *core
+	make    func(method string, limit time.Duration, more []h2.Field) (*h2.Request, error)
+	streams []*call // the two-way ones; nil: the next question opens it
+	open    map[*call]struct{}
+	waiting map[uint64]*call // questions that are on their way, by number
+	later   chain.List[call] // questions of whose client a backend had no stream
+	leaving bool             // some connection with a stream is to end
+}
+
+// pause is how long a stream of answers that ended is not opened again.
+const pause = 5 * time.Millisecond
+
+func newTalk(c *core, t *Talk, form func(string, time.Duration, []h2.Field) (*h2.Request, error)) *talk {
+	return &talk{Talk: t, core: c, make: form, streams: make([]*call, t.Streams), open: map[*call]struct{}{}, waiting: map[uint64]*call{}}
+}
+
+// ask makes a question of a call.
+func (t *talk) ask(k *call) (err error) {
+	k.stream.Reset()
+	if k.asking == nil {
+		k.asking = new(asking)
+	}
+	*k.asking = asking{}
+	if k.buffer, k.asking.number, err = t.Ask(append(k.buffer[:0], 0, 0, 0, 0, 0)); err != nil {
+		return err
+	}
+	k.stream.Payload = frameInPlace(k.buffer)
+	if t.Streams == 0 && t.Metadata != nil {
+		k.stream.Request, err = t.request(t.core.call.Method, t.core.cfg.Timeout)
+	}
+	return err
+}
+
+func (t *talk) request(method string, limit time.Duration) (*h2.Request, error) {
+	if t.Metadata == nil {
+		return t.make(method, limit, nil)
+	}
+	more, err := t.Metadata()
+	if err != nil {
+		return nil, err
+	}
+	return t.make(method, limit, more)
+}
+
+// newStream is one that is not yet on any connection, without a deadline.
+func (t *talk) newStream(at int) (*call, error) {
+	method, payload := t.core.call.Method, []byte(nil)
+	if at < 0 {
+		method, payload = t.From, frame(nil)
+	}
+	k := &call{user: -1, n: uint64(max(at, 0)), listening: &listening{at: at}}
+	k.stream.Owner, k.stream.Payload = k, payload
+	t.open[k] = struct{}{}
+	var err error
+	k.stream.Request, err = t.request(method, 0)
+	return k, err
+}
+
+// say puts a question on the two-way stream whose turn it is.
+func (t *talk) say(k *call) {
+	at := int(k.n % uint64(len(t.streams)))
+	s := t.streams[at]
+	if s != nil && (s.link == nil || !s.link.draining) {
+		t.wait(k, s)
+		if s.stream.Sent() {
+			s.link.conn.(*h2.Conn).Send(&s.stream, k.stream.Payload, true)
+			t.core.touch(s.link)
+		} else {
+			s.stream.Payload = append(s.stream.Payload, k.stream.Payload...)
+		}
+		return
+	}
+	s, err := t.newStream(at)
+	t.streams[at] = s
+	t.wait(k, s)
+	s.stream.Payload = append(s.stream.Payload, k.stream.Payload...)
+	if err != nil {
+		t.ended(s, h2.Status{Code: h2.Internal, Message: err.Error()})
+		return
+	}
+	t.core.place(s)
+}
+
+func (t *talk) wait(k, s *call) {
+	k.asking.over = s
+	s.listening.due++
+	t.waiting[k.asking.number] = k
+}
+
+// hears has a unary question wait until its connection has a stream of answers.
+func (t *talk) hears(l *link, k *call) bool {
+	s := l.answers
+	if s == nil {
+		var err error
+		if s, err = t.newStream(-1); err != nil {
+			delete(t.open, s)
+			t.core.failed(k, h2.Status{Code: h2.Internal, Message: err.Error()})
+			return false
+		}
+		l.answers = s
+		l.start(s)
+	}
+	if s.listening.stands {
+		t.wait(k, s)
+		return true
+	}
+	s.listening.questions.Push(k, &k.queued)
+	return false
+}
+
+// stood is told when something has come on a stream, its head at first.
+func (t *talk) stood(s *call) {
+	if s.listening.stands || s.stream.Head == nil || s.stream.Head.Status != 200 || !isGRPC(s.stream.Head.Type) {
+		return
+	}
+	s.listening.stands = true
+	for k := s.listening.questions.First(); k != nil; k = s.listening.questions.First() {
+		k.queued.Leave()
+		if s.link.conn.Usable() {
+			s.link.start(k)
+		} else {
+			t.core.retry.Push(k, &k.queued)
+		}
+	}
+}
+
+// answer takes one message of a stream, with its prefix, and says whether the stream goes on.
+func (t *talk) answer(s *call, framed []byte) bool {
+	message, status := t.core.unpack.message(framed, s.stream.Head)
+	if status.Code != h2.OK {
+		s.link.conn.Abort(&s.stream, status)
+		return false
+	}
+	backend := s.stream.Head.Backend
+	number, wrong, err := t.Hear(message, backend)
+	if err != nil {
+		s.link.conn.Abort(&s.stream, h2.Status{Code: h2.DataLoss, Message: err.Error()})
+		return false
+	}
+	k := t.waiting[number]
+	if k == nil {
+		return true // it was given up
+	}
+	t.forget(k)
+	k.asking.answered, k.asking.backend = true, backend
+	if wrong != nil {
+		k.asking.backend, k.asking.status = "", h2.Status{Code: h2.DataLoss, Message: wrong.Error()}
+	}
+	if t.Streams > 0 || k.asking.taken {
+		t.core.end(k, k.asking.backend, k.asking.status)
+	}
+	return true
+}
+
+// taken is a question whose unary call has ended.
+func (t *talk) taken(k *call, status h2.Status) {
+	switch {
+	case status.Code == h2.FailedPrecondition:
+		t.forget(k)
+		t.later.Push(k, &k.queued)
+		t.core.after(pause, t.again)
+	case status.Code != h2.OK:
+		t.core.end(k, "", status)
+	case k.asking.answered:
+		t.core.end(k, k.asking.backend, k.asking.status)
+	default:
+		k.asking.taken = true
+	}
+}
+
+func (t *talk) again() {
+	for n := t.later.Len(); n > 0 && t.later.Len() > 0; n-- {
+		k := t.later.First()
+		k.queued.Leave()
+		t.core.place(k)
+	}
+}
+
+// forget has a question wait for no answer.
+func (t *talk) forget(k *call) {
+	if k.asking == nil {
+		return
+	}
+	if t.waiting[k.asking.number] == k {
+		delete(t.waiting, k.asking.number)
+	}
+	if s := k.asking.over; s != nil {
+		k.asking.over = nil
+		s.listening.due--
+		if t.leaving && s.link != nil {
+			t.leave(s.link)
+		}
+	}
+}
+
+// leave ends the streams of connections to a backend that are to end, as soon as nothing is due
+// on them. A stream of answers may bring those of another connection's questions.
+func (t *talk) leave(gone *link) {
+	t.leaving = false
+	due := 0
+	for s := range t.open {
+		if s.link != nil && s.link.addr == gone.addr {
+			due += s.listening.due
+		}
+	}
+	for s := range t.open {
+		switch l := s.link; {
+		case l == nil || l.dead || !l.draining || l.conn == nil:
+		case l.addr != gone.addr, t.Streams > 0 && s.listening.due > 0, t.Streams == 0 && due > 0:
+			t.leaving = true
+		default:
+			t.release(s)
+		}
+	}
+}
+
+// release ends a stream from this side.
+func (t *talk) release(s *call) {
+	l := s.link
+	l.conn.Cancel(&s.stream)
+	t.ended(s, h2.Status{Code: h2.Unavailable, Message: "the connection goes away"})
+	t.core.after(0, func() {
+		if !l.dead {
+			l.review()
+		}
+	})
+}
+
+// ended is the end of a stream. Questions on a two-way one have no answer then; those that a
+// backend has taken get theirs over its next stream.
+func (t *talk) ended(s *call, why h2.Status) {
+	if _, open := t.open[s]; !open {
+		return
+	}
+	delete(t.open, s)
+	if at := s.listening.at; at >= 0 && t.streams[at] == s {
+		t.streams[at] = nil
+	}
+	if why.Code == h2.OK {
+		why = h2.Status{Code: h2.Unavailable, Message: "the server closed it"}
+	}
+	status := h2.Status{Code: why.Code, Message: "the stream ended before the answer: " + why.Message}
+	for _, k := range t.waiting {
+		switch {
+		case k.asking.over != s:
+		case t.Streams > 0 || why.Code == h2.DataLoss:
+			k.asking.over = nil
+			if l := k.link; l != nil && l.conn != nil {
+				l.conn.Cancel(&k.stream)
+			}
+			t.core.failed(k, status)
+		default:
+			k.asking.over = nil
+		}
+	}
+	if l := s.link; l != nil && l.answers == s {
+		l.answers = nil
+		t.resume(l, s, status)
+	}
+}
+
+// resume sees to those who count on a connection's stream of answers.
+func (t *talk) resume(l *link, s *call, why h2.Status) {
+	for k := s.listening.questions.First(); k != nil; k = s.listening.questions.First() {
+		k.queued.Leave()
+		if l.draining {
+			t.core.returned(k, why)
+		} else {
+			t.core.failed(k, why)
+		}
+	}
+	if !s.listening.stands || len(t.waiting) == 0 {
+		return
+	}
+	t.core.after(pause, func() {
+		if l.answers != nil || l.draining || t.core.closing {
+			return
+		}
+		if s, err := t.newStream(-1); err != nil {
+			delete(t.open, s)
+		} else {
+			l.answers = s
+			l.start(s)
+		}
+	})
+}
