@@ -96,7 +96,7 @@ func worthDrawing(v View) (f figures) {
 		f.Latency = f.Latency || s.Curve != nil
 		f.Capacity = f.Capacity || s.Capacity != nil
 		f.Backends = f.Backends || len(s.Backends) > 1
-		f.Course = f.Course || s.Course != nil
+		f.Course = f.Course || s.Course != nil && (len(s.Course.Marks) > 0 || len(s.Backends) > 1) // one line of one backend says nothing
 		f.Cost = f.Cost || len(s.Cost) > 0
 		f.Memory = f.Memory || s.Memory != nil
 		f.Published = f.Published || len(s.Published) > 0

@@ -44,12 +44,16 @@ const most = 12; // lines that can be told apart
 function draw(place: HTMLElement, points: Point[], metric: string): void {
   const [, title, unit] = figures.find(([name]) => name === metric)!;
   if (points.length === 0) return place.replaceChildren(element("p", { class: "none" }, "No finished run has this figure."));
-  const line = (p: Point) => p.arm + (p.cell ? `, ${p.cell}` : "");
+  const sweep = new Set(points.map((p) => p.cell)).size > 1;
+  const line = (p: Point) => p.arm + (sweep && p.cell ? `, ${p.cell}` : "");
   const all = [...new Set(points.map(line))];
   const lines = all.slice(0, most);
   // Runs stand side by side, however far apart in time they are.
   const runs = [...new Set(points.map((p) => p.run))];
   const started = new Map(points.map((p) => [p.run, p.started]));
+  const day = (at: string) => new Date(at).toLocaleDateString("en-GB", { day: "numeric", month: "short" });
+  const oneDay = new Set([...started.values()].map(day)).size === 1;
+  const moment = (at: string) => (oneDay ? new Date(at).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" }) : day(at));
   const text = (v: number) => (metric === "errors" ? percent(v) : short(v));
   const marks: Plot.Markish[] = lines.flatMap((name, i) => {
     const of = look(lines, "", i);
@@ -61,12 +65,12 @@ function draw(place: HTMLElement, points: Point[], metric: string): void {
   });
   const drawn = plot(`${title} of ${lines.length} arms over ${runs.length} runs; the table below has the numbers`, {
     width: place.clientWidth, height: 320, marginLeft: 56, marginRight: 16, marginTop: 24,
-    x: { domain: [0.5, runs.length + 0.5], ticks: Math.min(runs.length, 8), tickFormat: (at: number) => (Number.isInteger(at) && runs[at - 1] ? new Date(started.get(runs[at - 1])!).toLocaleDateString("en-GB", { day: "numeric", month: "short" }) : ""), tickSize: 0, label: null },
+    x: { domain: [0.5, runs.length + 0.5], ticks: Math.min(runs.length, 8), tickFormat: (at: number) => (Number.isInteger(at) && runs[at - 1] ? moment(started.get(runs[at - 1])!) : ""), tickSize: 0, label: null },
     y: { zero: true, nice: true, label: unit, labelArrow: "none", tickSize: 0, ticks: 6, ...(metric === "errors" ? { tickFormat: percent } : { tickFormat: tick }) },
     marks: [Plot.gridY({ ...grid, ticks: 6 }), ...marks],
   });
   const legend = element("ul", { class: "legend" }, ...lines.map((name, i) => element("li", { class: "check" }, swatch(look(lines, "", i)), name)));
-  const note = `Of ${runs.length === 1 ? "one run" : `${runs.length} runs`}, oldest first, at even distances; hollow: quick.` + (all.length > most ? ` The first ${most} of ${all.length} lines; the table has all.` : "") + " What changed on the machine meanwhile is in every step.";
+  const note = `Of ${runs.length === 1 ? "one run" : `${runs.length} runs`}, oldest first${oneDay ? ` (${day(points[0].started)})` : ""}, at even distances; hollow: quick.` + (all.length > most ? ` The first ${most} of ${all.length} lines; the table has all.` : "") + " What changed on the machine meanwhile is in every step.";
   const table = dress(fill({ columns: [{ name: "run" }, { name: "started" }, { name: "arm" }, { name: unit, number: true }], rows: [...points].reverse().map((p) => [p.run, when(p.started), line(p), text(p.value)]) }), title);
   table.querySelector(".scroll")?.classList.add("tall");
   place.replaceChildren(element("figure", {}, element("figcaption", {}, element("strong", {}, title), element("span", {}, note)), legend, element("div", { class: "picture" }, drawn)), table);
