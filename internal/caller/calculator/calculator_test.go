@@ -9,6 +9,7 @@ import (
 	"net"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"google.golang.org/grpc/resolver/manual"
 
 	"rpclab/internal/caller"
+	"rpclab/internal/caller/callertest"
 	"rpclab/internal/caller/grpcgo"
 	"rpclab/internal/caller/wire"
 	"rpclab/internal/measure"
@@ -39,7 +41,8 @@ type calculators struct {
 	policy    security.Policy
 	authority *security.Authority
 	timeout   time.Duration // of a call; 0: a minute
-	stop      []func()      // each of the backends, gracefully
+	servers   []*workload.Server
+	stop      []func() // each of them, gracefully
 
 	mu      sync.Mutex
 	conns   []net.Conn
@@ -61,8 +64,9 @@ func calculate(t *testing.T, policy security.Policy, backends ...string) *calcul
 	for _, id := range backends {
 		secure := make(chan security.Party, 1)
 		secure <- security.Party{Policy: policy, Keys: keys}
-		addr, stop := serve(t, &workload.Server{ID: id, Secure: secure, Log: slog.New(slog.DiscardHandler)})
-		all, c.stop = append(all, resolver.Endpoint{Addresses: []resolver.Address{{Addr: addr}}}), append(c.stop, stop)
+		server := &workload.Server{ID: id, Secure: secure, Log: slog.New(slog.DiscardHandler)}
+		addr, stop := serve(t, server)
+		all, c.servers, c.stop = append(all, resolver.Endpoint{Addresses: []resolver.Address{{Addr: addr}}}), append(c.servers, server), append(c.stop, stop)
 	}
 	builder := manual.NewBuilderWithScheme("manual")
 	builder.InitialState(resolver.State{Endpoints: all})
@@ -98,6 +102,21 @@ func serve(t *testing.T, server *workload.Server) (addr string, stop func()) {
 	return listener.Addr().String(), stop
 }
 
+// served is how many calls and messages the backends have answered.
+func (c *calculators) served(t *testing.T) (all int) {
+	t.Helper()
+	for _, s := range c.servers {
+		var text strings.Builder
+		s.Count(&text)
+		n, err := strconv.Atoi(strings.TrimSpace(text.String()))
+		if err != nil {
+			t.Error(err)
+		}
+		all += n
+	}
+	return all
+}
+
 // cut ends every connection that there is.
 func (c *calculators) cut() {
 	c.mu.Lock()
@@ -124,29 +143,7 @@ func (c *calculators) job(t *testing.T, how caller.Calculations) caller.Job {
 
 func (c *calculators) session(t *testing.T, by caller.Caller, job caller.Job) caller.Session {
 	t.Helper()
-	session, err := by.Open(job, c.target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := session.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return session
-}
-
-func load(t *testing.T, s caller.Session, p pace.Pace) measure.Measurement {
-	t.Helper()
-	recorder, _, err := s.Run(t.Context(), p, measure.Cue{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := recorder.Measurement()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return callertest.Open(t, by, job, c.target)
 }
 
 // ways are those in which the study and the lab call; only grpc-go goes ahead of its answers.
@@ -166,7 +163,7 @@ func TestEveryCalculationIsAnsweredAtEveryNumberOfWorkers(t *testing.T) {
 	for name, by := range callers {
 		for _, how := range ways(name) {
 			for _, workers := range []int{1, 3, 10} {
-				m := load(t, c.session(t, by, c.job(t, how)), pace.Closed{Users: workers, Calls: calls})
+				m := callertest.Load(t, c.session(t, by, c.job(t, how)), pace.Closed{Users: workers, Calls: calls})
 				if m.Backends["b"] != calls || len(m.Errors) > 0 {
 					t.Errorf("%s, %+v, %d workers: %d of %d calculations are answered, errors %v", name, how, workers, m.Backends["b"], calls, m.Samples)
 				}
@@ -182,7 +179,7 @@ func TestEveryCalculationIsAnsweredUnderFullSecurity(t *testing.T) {
 			how.JWT, how.Metadata = []string{caller.Once, caller.Every}[n%2], 3
 			job := c.job(t, how)
 			job.Compress = name == "grpc-go"
-			m := load(t, c.session(t, by, job), pace.Closed{Users: 3, Calls: 50})
+			m := callertest.Load(t, c.session(t, by, job), pace.Closed{Users: 3, Calls: 50})
 			if m.Backends["b"] != 50 || len(m.Errors) > 0 {
 				t.Errorf("%s, %s: %d of 50 calculations are answered, errors %v", name, how.Style, m.Backends["b"], m.Samples)
 			}
@@ -209,7 +206,7 @@ func TestUnaryCallsSpreadAndStreamsStay(t *testing.T) {
 			// Connections come one after the other, so that the first call may find one alone.
 			var m measure.Measurement
 			testkit.Await(t, fmt.Sprintf("%s, %s: calls reach %d backends", name, arm.how.Style, arm.backends), func() bool {
-				m = load(t, session, pace.Closed{Users: 5, Calls: 300})
+				m = callertest.Load(t, session, pace.Closed{Users: 5, Calls: 300})
 				if len(m.Errors) > 0 {
 					t.Fatalf("%s, %s: %v", name, arm.how.Style, m.Samples)
 				}
@@ -228,19 +225,23 @@ func TestABackendThatLeavesAnswersWhatItHasTaken(t *testing.T) {
 		for _, style := range caller.Styles {
 			c := calculate(t, security.Policy{}, "a", "b")
 			session := c.session(t, by, c.job(t, caller.Calculations{Style: style, Streams: map[string]int{caller.Bidi: 4}[style]}))
-			load(t, session, pace.Closed{Users: 4, Calls: 100})
+			callertest.Load(t, session, pace.Closed{Users: 4, Calls: 100})
+			before := c.served(t)
+			loaded := make(chan measure.Measurement, 1)
 			go func() {
-				time.Sleep(200 * time.Millisecond)
-				c.stop[0]()
+				defer close(loaded)
+				loaded <- callertest.Load(t, session, pace.Rate{PerSecond: 500, Duration: time.Second, Max: 1000})
 			}()
-			m := load(t, session, pace.Rate{PerSecond: 500, Duration: time.Second, Max: 1000})
+			testkit.Await(t, "calls are under way", func() bool { return c.served(t) > before+100 })
+			c.stop[0]()
+			m := <-loaded
 			// grpc-go does not say that the server of an open stream goes: questions that are on
 			// their way when it ends are lost, and known to be.
 			lost := m.Errors["UNAVAILABLE"]
 			if answered := m.Backends["a"] + m.Backends["b"]; answered+lost != 500 || lost > 0 && (name != "grpc-go" || style != caller.Bidi) {
 				t.Errorf("%s, %s: %v are answered, %v failed: %v", name, style, m.Backends, m.Errors, m.Samples)
 			}
-			after := load(t, session, pace.Closed{Users: 4, Calls: 100})
+			after := callertest.Load(t, session, pace.Closed{Users: 4, Calls: 100})
 			if after.Backends["b"] != 100 {
 				t.Errorf("%s, %s: then %v are answered, %v failed: %v", name, style, after.Backends, after.Errors, after.Samples)
 			}
@@ -262,13 +263,13 @@ func TestAStreamThatBreaksIsResumed(t *testing.T) {
 
 func breaks(t *testing.T, c *calculators, session caller.Session, name string, how caller.Calculations) {
 	t.Helper()
-	if m := load(t, session, pace.Closed{Users: 10, Calls: 100}); m.Backends["b"] != 100 {
+	if m := callertest.Load(t, session, pace.Closed{Users: 10, Calls: 100}); m.Backends["b"] != 100 {
 		t.Errorf("%s, %+v: before, %v are answered", name, how, m.Backends)
 	}
 	c.cut()
 	// Those that were under way may fail; a channel needs its time to be connected again.
 	testkit.Await(t, "calculations are answered again", func() bool {
-		m := load(t, session, pace.Closed{Users: 10, Calls: 100})
+		m := callertest.Load(t, session, pace.Closed{Users: 10, Calls: 100})
 		failed := uint64(0)
 		for _, n := range m.Errors {
 			failed += n
@@ -294,9 +295,9 @@ func TestMemoryIsConstantOverManyMessages(t *testing.T) {
 				runtime.ReadMemStats(&now)
 				return now.HeapAlloc
 			}
-			load(t, session, pace.Closed{Users: 10, Calls: calls / 4})
+			callertest.Load(t, session, pace.Closed{Users: 10, Calls: calls / 4})
 			before := heap()
-			m := load(t, session, pace.Closed{Users: 10, Calls: calls})
+			m := callertest.Load(t, session, pace.Closed{Users: 10, Calls: calls})
 			if after := heap(); after > before+8<<20 {
 				t.Errorf("%s, %s: the heap grew from %d to %d bytes", name, style, before, after)
 			}

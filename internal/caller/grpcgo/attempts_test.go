@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/resolver/manual"
 
 	"rpclab/internal/caller"
+	"rpclab/internal/caller/callertest"
 	"rpclab/internal/pace"
 	"rpclab/internal/route/settings"
 	"rpclab/internal/testkit"
@@ -41,7 +42,7 @@ func newPair(t *testing.T, j caller.Job, s settings.Settings) *pair {
 		t.Fatal(err)
 	}
 	p.Session = opened(t, j, caller.Target{URI: "manual:///greeter", ServiceConfig: config, Resolvers: []resolver.Builder{m}})
-	testkit.Await(t, "both answer", func() bool { return len(load(t, p, pace.Sequence(4)).Backends) == 2 })
+	testkit.Await(t, "both answer", func() bool { return len(callertest.Load(t, p, pace.Sequence(4)).Backends) == 2 })
 	p.before = [2]int{count(t, p.good), count(t, p.ill)}
 	return p
 }
@@ -67,7 +68,7 @@ var retries = settings.Settings{Retry: &settings.Retry{Attempts: 3, Backoff: tim
 func TestARetryGoesToAnotherBackend(t *testing.T) {
 	p := newPair(t, job(caller.Channels{Mode: caller.Shared}), retries)
 	p.ill.Suffer(workload.Ailment{Code: codes.Unavailable})
-	if m := load(t, p, pace.Sequence(100)); m.Backends["good"] != 100 {
+	if m := callertest.Load(t, p, pace.Sequence(100)); m.Backends["good"] != 100 {
 		t.Errorf("answered %v, failed %v", m.Backends, m.Errors)
 	}
 	if good, ill := p.begun(t); good != 100 || ill == 0 {
@@ -99,7 +100,7 @@ func hedged(delay time.Duration) caller.Job {
 func TestASlowBackendIsHedged(t *testing.T) {
 	p := newPair(t, hedged(50*time.Millisecond), settings.Settings{})
 	p.ill.Suffer(workload.Ailment{Slow: time.Minute})
-	if m := load(t, p, pace.Sequence(10)); m.Backends["good"] != 10 {
+	if m := callertest.Load(t, p, pace.Sequence(10)); m.Backends["good"] != 10 {
 		t.Errorf("answered %v, failed %v", m.Backends, m.Errors)
 	}
 	if good, ill := p.begun(t); good != 10 || ill == 0 {
@@ -110,7 +111,7 @@ func TestASlowBackendIsHedged(t *testing.T) {
 func TestAfterANonFatalCodeTheNextAttemptBeginsAtOnce(t *testing.T) {
 	p := newPair(t, hedged(time.Hour), settings.Settings{})
 	p.ill.Suffer(workload.Ailment{Code: codes.Unavailable})
-	if m := load(t, p, pace.Sequence(10)); m.Backends["good"] != 10 {
+	if m := callertest.Load(t, p, pace.Sequence(10)); m.Backends["good"] != 10 {
 		t.Errorf("answered %v, failed %v", m.Backends, m.Errors)
 	}
 	if good, ill := p.begun(t); good != 10 || ill == 0 {

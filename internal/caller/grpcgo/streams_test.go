@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/resolver/manual"
 
 	"rpclab/internal/caller"
+	"rpclab/internal/caller/callertest"
 	"rpclab/internal/caller/grpcgo"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
@@ -30,29 +31,7 @@ func streaming(renew time.Duration) caller.Job {
 // opened is a session until the test ends.
 func opened(t *testing.T, j caller.Job, target caller.Target) caller.Session {
 	t.Helper()
-	session, err := grpcgo.Caller{}.Open(j, target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := session.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return session
-}
-
-func load(t *testing.T, s caller.Session, p pace.Pace) measure.Measurement {
-	t.Helper()
-	recorder, _, err := s.Run(t.Context(), p, measure.Cue{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := recorder.Measurement()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return callertest.Open(t, grpcgo.Caller{}, j, target)
 }
 
 // growing are greeters a and b behind a resolver, which knows of b once it has grown.
@@ -85,25 +64,25 @@ func TestMessagesOnStreamsAreCalls(t *testing.T) {
 func TestAStreamStaysWithItsBackend(t *testing.T) {
 	target, grow := growing(t)
 	s := opened(t, streaming(0), target)
-	load(t, s, pace.Sequence(10)) // one after the other, over one stream
+	callertest.Load(t, s, pace.Sequence(10)) // one after the other, over one stream
 	grow()
-	if m := load(t, s, pace.Sequence(100)); m.Backends["a"] != 100 {
+	if m := callertest.Load(t, s, pace.Sequence(100)); m.Backends["a"] != 100 {
 		t.Errorf("answered %v, failed %v", m.Backends, m.Errors)
 	}
 	streams := 0
 	testkit.Await(t, "new streams go to the new backend", func() bool {
 		streams += 10
-		return load(t, s, pace.Burst{Calls: streams}).Backends["b"] > 0
+		return callertest.Load(t, s, pace.Burst{Calls: streams}).Backends["b"] > 0
 	})
 }
 
 func TestAStreamThatIsRenewedFindsNewBackends(t *testing.T) {
 	target, grow := growing(t)
 	s := opened(t, streaming(10*time.Millisecond), target)
-	load(t, s, pace.Burst{Calls: 10})
+	callertest.Load(t, s, pace.Burst{Calls: 10})
 	grow()
 	testkit.Await(t, "messages go to both", func() bool {
-		m := load(t, s, pace.Closed{Users: 10, Calls: 100})
+		m := callertest.Load(t, s, pace.Closed{Users: 10, Calls: 100})
 		if len(m.Errors) != 0 {
 			t.Fatalf("failed: %v %v", m.Errors, m.Samples)
 		}
@@ -132,19 +111,19 @@ func TestMessagesInFlightFailWithTheirStreamAndNoOthers(t *testing.T) {
 		}
 	}
 	s := opened(t, streaming(0), target)
-	load(t, s, pace.Burst{Calls: 5})
+	callertest.Load(t, s, pace.Burst{Calls: 5})
 
 	server.Suffer(workload.Ailment{Slow: time.Hour})
 	begun := count(t, server)
 	inFlight := make(chan measure.Measurement, 1)
-	go func() { inFlight <- load(t, s, pace.Burst{Calls: 3}) }()
+	go func() { inFlight <- callertest.Load(t, s, pace.Burst{Calls: 3}) }()
 	testkit.Await(t, "the server has all three", func() bool { return count(t, server) == begun+3 })
 	cut()
 	if m := <-inFlight; m.Errors["UNAVAILABLE"] != 3 {
 		t.Errorf("in flight: answered %v, failed %v %v", m.Backends, m.Errors, m.Samples)
 	}
 	server.Suffer(workload.Ailment{})
-	if m := load(t, s, pace.Burst{Calls: 5}); m.Backends["b"] != 5 { // two of them on streams that broke while they were free
+	if m := callertest.Load(t, s, pace.Burst{Calls: 5}); m.Backends["b"] != 5 { // two of them on streams that broke while they were free
 		t.Errorf("afterwards: answered %v, failed %v %v", m.Backends, m.Errors, m.Samples)
 	}
 }
@@ -156,20 +135,20 @@ func TestAMessageThatTakesTooLongFails(t *testing.T) {
 	j.Timeout = 50 * time.Millisecond
 	s := opened(t, j, target)
 	server.Suffer(workload.Ailment{Slow: time.Minute})
-	if m := load(t, s, pace.Burst{Calls: 3}); m.Errors["DEADLINE_EXCEEDED"] != 3 {
+	if m := callertest.Load(t, s, pace.Burst{Calls: 3}); m.Errors["DEADLINE_EXCEEDED"] != 3 {
 		t.Errorf("answered %v, failed %v %v", m.Backends, m.Errors, m.Samples)
 	}
 	server.Suffer(workload.Ailment{})
-	testkit.Await(t, "the next are answered", func() bool { return load(t, s, pace.Burst{Calls: 3}).Backends["b"] == 3 })
+	testkit.Await(t, "the next are answered", func() bool { return callertest.Load(t, s, pace.Burst{Calls: 3}).Backends["b"] == 3 })
 }
 
 func TestAMessageIsAnsweredWithAnErrorByTheStreamsEnd(t *testing.T) {
 	server := &workload.Server{ID: "b"}
 	target, _ := serve(t, server)
 	s := opened(t, streaming(0), target)
-	load(t, s, pace.Burst{Calls: 3})
+	callertest.Load(t, s, pace.Burst{Calls: 3})
 	server.Suffer(workload.Ailment{Code: codes.ResourceExhausted})
-	if m := load(t, s, pace.Burst{Calls: 3}); m.Errors["RESOURCE_EXHAUSTED"] != 3 {
+	if m := callertest.Load(t, s, pace.Burst{Calls: 3}); m.Errors["RESOURCE_EXHAUSTED"] != 3 {
 		t.Errorf("answered %v, failed %v %v", m.Backends, m.Errors, m.Samples)
 	}
 }

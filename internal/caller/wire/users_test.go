@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"rpclab/internal/caller"
+	"rpclab/internal/caller/callertest"
 	"rpclab/internal/caller/grpcgo"
 	"rpclab/internal/caller/overhttp"
 	"rpclab/internal/caller/wire"
@@ -80,9 +81,9 @@ func TestUsersShareConnectionsAsTheyAreTold(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				warm := load(t, session, pace.Burst{Calls: 1}) // of nobody's
+				warm := callertest.Load(t, session, pace.Burst{Calls: 1}) // of nobody's
 				before := taken.Load()
-				m := load(t, session, pace.Closed{Users: users, Calls: calls, Ramp: time.Millisecond, Think: time.Millisecond, Duration: time.Minute})
+				m := callertest.Load(t, session, pace.Closed{Users: users, Calls: calls, Ramp: time.Millisecond, Think: time.Millisecond, Duration: time.Minute})
 				if warm.Backends["b1"] != 1 || m.Backends["b1"] != calls {
 					t.Errorf("%v were answered, %v failed: %v", m.Backends, m.Errors, m.Samples)
 				}

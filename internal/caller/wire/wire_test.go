@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc/resolver/manual"
 
 	"rpclab/internal/caller"
+	"rpclab/internal/caller/callertest"
 	"rpclab/internal/caller/wire"
-	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	"rpclab/internal/testkit"
 	"rpclab/internal/workload"
@@ -46,31 +46,9 @@ func backend(t *testing.T, id string) (addr string) {
 
 func open(t *testing.T, channels caller.Channels, target caller.Target) caller.Session {
 	t.Helper()
-	session, err := wire.Caller{}.Open(caller.Job{
+	return callertest.Open(t, wire.Caller{}, caller.Job{
 		Channels: channels, Timeout: time.Minute, Workload: workload.Spec{Greet: &workload.Greet{}},
 	}, target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := session.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return session
-}
-
-func load(t *testing.T, s caller.Session, p pace.Pace) measure.Measurement {
-	t.Helper()
-	recorder, _, err := s.Run(t.Context(), p, measure.Cue{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := recorder.Measurement()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
 }
 
 var everyChannel = map[string]caller.Channels{
@@ -89,7 +67,7 @@ func TestCallsAreAnsweredOverEveryKindOfChannel(t *testing.T) {
 			"DNS":        {URI: "dns:///" + addr, ServiceConfig: roundRobin},
 		} {
 			t.Run(kind+" by "+way, func(t *testing.T) {
-				m := load(t, open(t, channels, target), pace.Burst{Calls: 200})
+				m := callertest.Load(t, open(t, channels, target), pace.Burst{Calls: 200})
 				if m.Backends["b1"] != 200 || m.CPU <= 0 {
 					t.Errorf("backends %v, errors %v %v, CPU %v", m.Backends, m.Errors, m.Samples, m.CPU)
 				}
@@ -114,12 +92,12 @@ func TestCallsFollowTheResolver(t *testing.T) {
 			m.InitialState(state(a, b))
 			s := open(t, channels, caller.Target{URI: "manual:///service", ServiceConfig: roundRobin, Resolvers: []resolver.Builder{m}})
 			testkit.Await(t, "calls go to a and b", func() bool {
-				got := load(t, s, pace.Sequence(20)).Backends
+				got := callertest.Load(t, s, pace.Sequence(20)).Backends
 				return len(got) == 2 && got["a"] > 0 && got["b"] > 0
 			})
 			m.UpdateState(state(b, c))
 			testkit.Await(t, "calls go to b and c", func() bool {
-				got := load(t, s, pace.Sequence(20)).Backends
+				got := callertest.Load(t, s, pace.Sequence(20)).Backends
 				return len(got) == 2 && got["b"] > 0 && got["c"] > 0
 			})
 		})
@@ -131,7 +109,7 @@ func TestPickFirstKeepsToOne(t *testing.T) {
 	m := manual.NewBuilderWithScheme("manual")
 	m.InitialState(state(a, b))
 	s := open(t, caller.Channels{Mode: caller.Pool, Pool: 3}, caller.Target{URI: "manual:///service", Resolvers: []resolver.Builder{m}})
-	if got := load(t, s, pace.Burst{Calls: 30}).Backends; got["a"] != 30 {
+	if got := callertest.Load(t, s, pace.Burst{Calls: 30}).Backends; got["a"] != 30 {
 		t.Errorf("backends %v", got)
 	}
 }
@@ -140,7 +118,7 @@ func TestCallsWithoutAnAddressSayWhy(t *testing.T) {
 	m := manual.NewBuilderWithScheme("manual")
 	m.InitialState(resolver.State{})
 	s := open(t, caller.Channels{Mode: caller.Shared}, caller.Target{URI: "manual:///service", Resolvers: []resolver.Builder{m}})
-	got := load(t, s, pace.Burst{Calls: 3})
+	got := callertest.Load(t, s, pace.Burst{Calls: 3})
 	if got.Errors["UNAVAILABLE"] != 3 || got.Samples["UNAVAILABLE"] != "no address to connect to" {
 		t.Errorf("errors %v %v", got.Errors, got.Samples)
 	}
@@ -179,7 +157,7 @@ func TestEveryWorkloadIsCalled(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer session.Close()
-			if m := load(t, session, pace.Burst{Calls: 50}); m.Backends["b1"] != 50 {
+			if m := callertest.Load(t, session, pace.Burst{Calls: 50}); m.Backends["b1"] != 50 {
 				t.Errorf("%v were answered, %v failed: %v", m.Backends, m.Errors, m.Samples)
 			}
 		})
