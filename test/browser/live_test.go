@@ -165,6 +165,32 @@ func TestTheLivePageFollowsARunFromStartToVerdictByKeyboardOnAPhone(t *testing.T
 	}
 }
 
+func TestTwoRunsAreChosenAndCompared(t *testing.T) {
+	l := newStation(t)
+	p := l.open(t, "/", desk)
+	for n := range 2 {
+		begin(t, p, "brief")
+		awaitPhase(t, p, "running")
+		awaitPhase(t, p, "done")
+		if n == 0 {
+			await(t, p, "its verdicts are there", `document.querySelector(".card")`)
+		}
+	}
+	runs := l.open(t, "/runs", desk)
+	await(t, runs, "both runs are listed", `document.querySelectorAll("tbody tr").length === 2`)
+	if err := runs.Eval(`for (const box of document.querySelectorAll("tbody input")) box.click(); document.querySelector("button.do").click()`, nil); err != nil {
+		t.Fatal(err)
+	}
+	await(t, runs, "the comparison", `location.pathname === "/compare" && document.querySelectorAll("table").length >= 2`)
+	for _, want := range []string{"What decides", "p50, ms", "client, µs per call", "server, MB", "p99.9, ms"} {
+		if !strings.Contains(eval[string](t, runs, `document.querySelector("main").textContent`), want) {
+			t.Errorf("the comparison does not say %q", want)
+		}
+	}
+	fits(t, runs)
+	picture(t, runs, "compare")
+}
+
 func TestTheLivePageSurvivesARestartAndStopsARun(t *testing.T) {
 	l := newStation(t)
 	p := l.open(t, "/", desk)

@@ -5,7 +5,19 @@ import { short } from "../format";
 import { dress, fill } from "../table";
 import { ask, cellText, report, when, type Comparison } from "./api";
 
-const words: Record<string, string> = { better: "▲ better", worse: "▼ worse", equivalent: "＝ the same", undecided: "? undecided" };
+const words: Record<string, string> = { better: "▲ better", worse: "▼ worse", equivalent: "= the same", undecided: "? undecided" };
+
+const units: Record<string, string> = { rate: "calls/s", capacity: "capacity, calls/s", errors: "errors, share", balance: "balance, Jain's index", convergence: "even again, ms" };
+
+// named is a metric with its unit, and by what its values are to be divided.
+function named(metric: string): [string, number] {
+  if (units[metric]) return [units[metric], 1];
+  const [of, what] = metric.split("_");
+  if (of === "latency") return [`${what === "p999" ? "p99.9" : what}, ms`, 1];
+  return what === "memory" ? [`${of}, MB`, 1e6] : [`${of}, µs per call`, 1];
+}
+
+const ratio = (v: number): string => (v > 0 && v < 9.995 ? v.toFixed(2) : short(v));
 
 export async function compare(main: HTMLElement): Promise<void> {
   const place = element("section", {}, element("h1", {}, "Compare"));
@@ -26,7 +38,11 @@ function one(c: Comparison): HTMLElement {
   const table = (name: string, columns: [string, boolean?][], rows: string[][]) => {
     if (rows.length > 0) box.append(element("h3", {}, name), dress(fill({ columns: columns.map(([name, number]) => ({ name, number })), rows }), name));
   };
-  const ratios = (secondary: boolean) => c.ratios.filter((r) => (r.secondary ?? false) === secondary).map((r) => [r.arm + (Object.keys(r.cell).length ? `, ${cellText(r.cell)}` : ""), r.metric.replaceAll("_", " "), short(r.a), short(r.b), r.ratio ? short(r.ratio) : "–", r.ci[0] || r.ci[1] ? `${short(r.ci[0])}–${short(r.ci[1])}` : "–", words[r.decision] ?? r.decision]);
+  const sweep = new Set(c.ratios.map((r) => cellText(r.cell))).size > 1;
+  const ratios = (secondary: boolean) => c.ratios.filter((r) => (r.secondary ?? false) === secondary).map((r) => {
+    const [name, by] = named(r.metric);
+    return [r.arm + (sweep ? `, ${cellText(r.cell)}` : ""), name, short(r.a / by), short(r.b / by), r.ratio ? ratio(r.ratio) : "–", r.ci[0] || r.ci[1] ? `${ratio(r.ci[0])}–${ratio(r.ci[1])}` : "–", words[r.decision] ?? r.decision];
+  });
   const columns: [string, boolean?][] = [["arm"], ["metric"], ["before", true], ["after", true], ["ratio", true], ["interval", true], ["it is"]];
   table("What decides", columns, ratios(false));
   table("Beside it", columns, ratios(true));

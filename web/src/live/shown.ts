@@ -111,7 +111,7 @@ function set(place: HTMLElement, text: string): void {
   place.textContent = text;
 }
 
-const words: Record<string, [string, string]> = { better: ["▲", "better"], worse: ["▼", "worse"], equivalent: ["＝", "the same"], undecided: ["?", "undecided"] };
+const words: Record<string, [string, string]> = { better: ["▲", "better"], worse: ["▼", "worse"], equivalent: ["=", "the same"], undecided: ["?", "undecided"] };
 
 // card is one verdict: in words, with its ratio and interval.
 function card(v: State["verdicts"][number]): HTMLElement {
