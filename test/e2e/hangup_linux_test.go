@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -17,6 +18,7 @@ import (
 // A terminal that ends tells its processes twice, once itself and once by the shell, and
 // nobody reads what they say any more.
 func TestTheEndOfItsTerminalIsAnInterrupt(t *testing.T) {
+	heard(t)
 	data := t.TempDir()
 	c := command(t, data, long...)
 	unread, terminal, err := os.Pipe()
@@ -55,6 +57,7 @@ func TestTheEndOfItsTerminalIsAnInterrupt(t *testing.T) {
 }
 
 func TestUnderNohupTheEndOfTheTerminalIsIgnored(t *testing.T) {
+	heard(t)
 	plain := command(t, t.TempDir(), "server", "--listen", "127.0.0.1:0")
 	for _, nohup := range []bool{false, true} {
 		c := exec.Command(plain.Path, plain.Args[1:]...)
@@ -83,6 +86,15 @@ func TestUnderNohupTheEndOfTheTerminalIsIgnored(t *testing.T) {
 		}
 		_ = c.Wait()
 	}
+}
+
+// heard has processes that the test starts hear the end of a terminal, though the test itself
+// runs under nohup: what is handled here is not ignored there.
+func heard(t *testing.T) {
+	t.Helper()
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(signals) })
 }
 
 // ignores says whether a process ignores a signal.
