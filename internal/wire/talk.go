@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
 	"time"
 
@@ -102,17 +103,15 @@ func (t *talk) request(method string, limit time.Duration) (*h2.Request, error) 
 }
 
 // newStream is one that is not yet on any connection, without a deadline.
-func (t *talk) newStream(at int) (*call, error) {
-	method, payload := t.core.call.Method, []byte(nil)
-	if at < 0 {
-		method, payload = t.From, frame(nil)
+func (t *talk) newStream(at int, method string, payload []byte) (*call, error) {
+	request, err := t.request(method, 0)
+	if err != nil {
+		return nil, err
 	}
 	k := &call{user: -1, n: uint64(max(at, 0)), listening: &listening{at: at}}
-	k.stream.Owner, k.stream.Payload = k, payload
+	k.stream.Owner, k.stream.Payload, k.stream.Request = k, payload, request
 	t.open[k] = struct{}{}
-	var err error
-	k.stream.Request, err = t.request(method, 0)
-	return k, err
+	return k, nil
 }
 
 // say puts a question on the two-way stream whose turn it is.
@@ -129,14 +128,13 @@ func (t *talk) say(k *call) {
 		}
 		return
 	}
-	s, err := t.newStream(at)
-	t.streams[at] = s
-	t.wait(k, s)
-	s.stream.Payload = append(s.stream.Payload, k.stream.Payload...)
+	s, err := t.newStream(at, t.core.call.Method, bytes.Clone(k.stream.Payload))
 	if err != nil {
-		t.ended(s, h2.Status{Code: h2.Internal, Message: err.Error()})
+		t.core.failed(k, h2.Status{Code: h2.Internal, Message: err.Error()})
 		return
 	}
+	t.streams[at] = s
+	t.wait(k, s)
 	t.core.place(s)
 }
 
@@ -148,23 +146,27 @@ func (t *talk) wait(k, s *call) {
 
 // hears has a unary question wait until its connection has a stream of answers.
 func (t *talk) hears(l *link, k *call) bool {
-	s := l.answers
-	if s == nil {
-		var err error
-		if s, err = t.newStream(-1); err != nil {
-			delete(t.open, s)
-			t.core.failed(k, h2.Status{Code: h2.Internal, Message: err.Error()})
-			return false
-		}
-		l.answers = s
-		l.start(s)
+	if err := t.listen(l); err != nil {
+		t.core.failed(k, h2.Status{Code: h2.Internal, Message: err.Error()})
+		return false
 	}
+	s := l.answers
 	if s.listening.stands {
 		t.wait(k, s)
 		return true
 	}
 	s.listening.questions.Push(k, &k.queued)
 	return false
+}
+
+// listen opens a connection's stream of answers, if it has none.
+func (t *talk) listen(l *link) (err error) {
+	if l.answers == nil {
+		if l.answers, err = t.newStream(-1, t.From, frame(nil)); err == nil {
+			l.start(l.answers)
+		}
+	}
+	return err
 }
 
 // stood is told when something has come on a stream, its head at first.

@@ -83,16 +83,15 @@ func (t *talk) ended(s *call, why h2.Status) {
 	}
 	status := h2.Status{Code: why.Code, Message: "the stream ended before the answer: " + why.Message}
 	for _, k := range t.waiting {
-		switch {
-		case k.asking.over != s:
-		case t.Streams > 0 || why.Code == h2.DataLoss:
-			k.asking.over = nil
+		if k.asking.over != s {
+			continue
+		}
+		k.asking.over = nil
+		if t.Streams > 0 || why.Code == h2.DataLoss {
 			if l := k.link; l != nil && l.conn != nil {
 				l.conn.Cancel(&k.stream)
 			}
 			t.core.failed(k, status)
-		default:
-			k.asking.over = nil
 		}
 	}
 	if l := s.link; l != nil && l.answers == s {
@@ -115,14 +114,8 @@ func (t *talk) resume(l *link, s *call, why h2.Status) {
 		return
 	}
 	t.core.after(pause, func() {
-		if l.answers != nil || l.draining || t.core.closing {
-			return
-		}
-		if s, err := t.newStream(-1); err != nil {
-			delete(t.open, s)
-		} else {
-			l.answers = s
-			l.start(s)
+		if !l.draining && !t.core.closing {
+			_ = t.listen(l) // the next question says why not
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"rpclab/internal/caller"
+	"rpclab/internal/caller/callertest"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	"rpclab/internal/testkit"
@@ -45,15 +46,7 @@ func load(t *testing.T, mode string, timeout time.Duration, target caller.Target
 		t.Fatal(err)
 	}
 	defer s.Close()
-	recorder, _, err := s.Run(t.Context(), p, measure.Cue{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := recorder.Measurement()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return callertest.Load(t, s, p)
 }
 
 func TestEveryNumberIsIncreased(t *testing.T) {
