@@ -53,7 +53,7 @@ func (s *calculator) PerformCalculationFrom(_ *emptypb.Empty, stream grpc.Server
 		return err
 	}
 	who := s.clients.get(id)
-	defer s.clients.listen(who)()
+	defer s.clients.listen(stream.Context(), who)()
 	if err := stream.SendHeader(metadata.MD{}); err != nil {
 		return err
 	}

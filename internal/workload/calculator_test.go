@@ -140,9 +140,12 @@ func TestAReaderThatDoesNotReadStopsItsCallsAndLosesNoAnswer(t *testing.T) {
 func TestAnswersInLineOutliveTheirStream(t *testing.T) {
 	channel, _, _ := serve(t, &workload.Server{ID: "b"})
 	ctx, end := context.WithCancel(t.Context())
-	listen(t, ctx, channel)
+	broken := listen(t, ctx, channel)
 	taken := fill(t, channel)
 	end()
+	for err := error(nil); err == nil; { // until the server is told
+		_, err = broken.Recv()
+	}
 	stream := listen(t, t.Context(), channel)
 	answer, err := stream.Recv()
 	first := number(t, answer, err)

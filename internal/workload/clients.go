@@ -2,6 +2,7 @@ package workload
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,10 +25,16 @@ type client struct {
 
 	mu      sync.Mutex
 	seen    security.Window
-	unsent  [][]byte // for which a broken stream was too short; before those in line
-	streams int      // that take answers
-	calls   int      // that work on one
-	left    uint64   // when its last stream ended: a number that grows
+	unsent  [][]byte    // for which a broken stream was too short; before those in line
+	streams []*listener // that take answers
+	calls   int         // that work on one
+	left    uint64      // when its last stream ended: a number that grows
+}
+
+// listener is a stream that takes a client's answers.
+type listener struct {
+	ctx  context.Context
+	left chan struct{} // closed when it has put back what it could not send
 }
 
 // clients are those of a server.
@@ -60,7 +67,7 @@ func (all *clients) forget() {
 	oldest, least := "", uint64(0)
 	for id, c := range all.of {
 		c.mu.Lock()
-		idle, left := c.streams+c.calls == 0, c.left
+		idle, left := len(c.streams)+c.calls == 0, c.left
 		c.mu.Unlock()
 		if idle && (oldest == "" || left < least) {
 			oldest, least = id, left
@@ -80,10 +87,10 @@ func (c *client) take(n uint64) bool {
 func (c *client) begin() (ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.streams > 0 {
+	if len(c.streams) > 0 {
 		c.calls++
 	}
-	return c.streams > 0
+	return len(c.streams) > 0
 }
 
 // hold counts something that goes on without a stream of answers, until end.
@@ -109,11 +116,19 @@ func (c *client) queue(ctx context.Context, answer []byte) error {
 	}
 }
 
-// listen counts a stream that takes answers, until left.
-func (all *clients) listen(c *client) (left func()) {
+// listen counts a stream that takes answers, until left. Where it follows streams that broke it
+// waits for what they put back: it comes before what is in line.
+func (all *clients) listen(ctx context.Context, c *client) (left func()) {
+	l := &listener{ctx: ctx, left: make(chan struct{})}
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.streams++
+	before := c.streams
+	c.streams = append(slices.Clone(before), l)
+	c.mu.Unlock()
+	for _, other := range before {
+		if other.ctx.Err() != nil {
+			<-other.left
+		}
+	}
 	return func() {
 		all.mu.Lock()
 		all.ends++
@@ -121,8 +136,9 @@ func (all *clients) listen(c *client) (left func()) {
 		all.mu.Unlock()
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.streams--
+		c.streams = slices.DeleteFunc(slices.Clone(c.streams), func(other *listener) bool { return other == l })
 		c.left = now
+		close(l.left)
 	}
 }
 
