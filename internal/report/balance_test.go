@@ -59,6 +59,21 @@ func TestBalanceSaysWhy(t *testing.T) {
 	}
 }
 
+func TestAStreamStaysWhereItBegan(t *testing.T) {
+	for _, c := range []struct {
+		caller map[string]any
+		want   reason
+	}{
+		{map[string]any{"style": "bidi"}, reason{"a stream stays with the backend on which it began", oneTakesAll}},
+		{map[string]any{"style": "bidi", "streams": 3.0}, reason{"each stream stays with the backend on which it began", ""}},
+		{map[string]any{"style": "unary-stream"}, reason{"the client knows every backend and takes turns", takesTurns}},
+	} {
+		if got := why(result.Arm{Route: "headless", Channel: "shared", Config: map[string]any{"caller": c.caller}}); got != c.want {
+			t.Errorf("%v: got %v, want %v", c.caller, got, c.want)
+		}
+	}
+}
+
 func TestNothingIsSaidOfOneBackendOrNoCalls(t *testing.T) {
 	for name, backends := range map[string]map[string]uint64{"one": {"a": 5}, "no calls": {"a": 0, "b": 0}, "none": nil} {
 		if got := balanceOf([]result.Arm{{Measures: result.Measures{Backends: backends}}}); len(got) != 0 {

@@ -37,11 +37,16 @@ func why(a result.Arm) reason {
 	if a.Config["gateway"] != nil {
 		several = 1 // it makes the calls of all
 	}
+	caller, _ := a.Config["caller"].(map[string]any)
 	switch {
 	case a.Route == "direct":
 		return reason{"the client dials one backend by its address", oneTakesAll}
 	case a.Channel == "per-request" && a.Describe != "":
 		return reason{strings.TrimRight(clean(a.Describe), "."), ""} // as many calls as a request makes
+	case caller["style"] == "bidi" && caller["streams"] == nil && several*max(connections, 1) == 1:
+		return reason{"a stream stays with the backend on which it began", oneTakesAll}
+	case caller["style"] == "bidi":
+		return reason{"each stream stays with the backend on which it began", ""}
 	case follows[a.Route] && a.Channel == "per-call":
 		return reason{"each call opens a channel that knows every backend and begins its turn at a random one", asChance}
 	case follows[a.Route] && pooled:

@@ -29,11 +29,16 @@ func TestEveryCalculationOfEveryArmIsAnswered(t *testing.T) {
 	if published != 7 || len(d.Accounts) != 3 {
 		t.Errorf("%d published arms and %d confounds", published, len(d.Accounts))
 	}
-	if spread := arm(t, d, "unary-spread"); spread.Balance.Jain < 0.9 {
-		t.Errorf("unary calls over three backends: %v", spread.Backends)
+	// Calls spread where the client knows every backend; a stream, and one connection, stay.
+	for _, name := range []string{"unary-spread", "unary-headless", "unary-xds"} {
+		if spread := arm(t, d, name); spread.Balance.Jain < 0.9 {
+			t.Errorf("%s over three backends: %v", name, spread.Backends)
+		}
 	}
-	if pinned := arm(t, d, "bidi-pinned"); pinned.Balance.Jain > 0.34 {
-		t.Errorf("one stream over three backends: %v", pinned.Backends)
+	for _, name := range []string{"unary-clusterip", "bidi-pinned", "bidi-clusterip", "bidi-headless", "bidi-xds"} {
+		if pinned := arm(t, d, name); pinned.Balance.Jain > 0.34 {
+			t.Errorf("%s over three backends: %v", name, pinned.Backends)
+		}
 	}
 }
 
