@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -10,6 +11,10 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"rpclab/internal/agent"
 	"rpclab/internal/testkit"
@@ -111,6 +116,32 @@ func TestAnAgentThatIsToldToEndAwaitsTheProgramThatItStarted(t *testing.T) {
 	if p.Err() != nil || stands.Err() == nil || stands.Err().Error() != "exit status 143" { // so that another takes its place
 		t.Errorf("it ended with %v, its agent with %v", p.Err(), stands.Err())
 	}
+}
+
+// losing loses the answer of every call but those on streams.
+type losing struct{ *grpc.ClientConn }
+
+func (l losing) Invoke(ctx context.Context, method string, request, reply any, options ...grpc.CallOption) error {
+	if err := l.ClientConn.Invoke(ctx, method, request, reply, options...); err != nil {
+		return err
+	}
+	return status.Error(codes.Unavailable, "the answer is lost")
+}
+
+// An agent goes with its program, and may be gone before its answer was read.
+func TestAKillIsDoneThoughItsAnswerIsLost(t *testing.T) {
+	_, address := run(t, nil, "sleep", "60")
+	p, err := agent.Attend(t.Context(), losing{dial(t, address)}, agent.Place{Name: "it"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Signal(t.Context(), syscall.SIGCONT); status.Code(err) != codes.Unavailable {
+		t.Errorf("of another signal nobody knows: %v", err)
+	}
+	if err := p.Signal(t.Context(), syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+	await(t, p)
 }
 
 func TestOrphansAreBuried(t *testing.T) {

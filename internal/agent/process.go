@@ -12,9 +12,11 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
 )
@@ -178,6 +180,14 @@ func (p *Process) Signal(ctx context.Context, s syscall.Signal) error {
 	default:
 	}
 	_, err := p.client.Signal(p.bearing(ctx), &rpclabv1.SignalRequest{Pid: p.pid, Signal: int32(s)})
+	if s == syscall.SIGKILL && status.Code(err) == codes.Unavailable {
+		// An agent goes with the program that is its own, and with it at times its answer.
+		select {
+		case <-p.done:
+			return nil
+		case <-ctx.Done():
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("signal %s: %w", p.place.Name, err)
 	}

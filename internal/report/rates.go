@@ -24,7 +24,7 @@ func rates(p *page, d result.Document) {
 			p.sub(name)
 		}
 		t := table{columns: []column{{"arm", false}, {"calls/s", true}, {"bound", true}, {"of it", true}, {"by", false},
-			{"published/s", true}, {"p95 ms", true}, {"published ms", true}, {"server MB", true}, {"published MB", true}}}
+			{"published/s", true}, {"p95 ms", true}, {"published ms", true}, {"quota", true}, {"server MB", true}, {"published MB", true}}}
 		for _, arm := range armsIn(d, cell) {
 			row, printed := ratesRow(d, arm)
 			t.rows, figures = append(t.rows, row), figures || printed
@@ -33,7 +33,7 @@ func rates(p *page, d result.Document) {
 	}
 	text := "bound: the most calls/s that users and threads allow, min(users ÷ (service + think), threads ÷ service), where service is the " +
 		"wait that the workload asks for and users and threads are means over the load, users still beginning among it. of it: the share that was " +
-		"reached; by: which of the two binds."
+		"reached; by: which of the two binds. quota: the share of the servers' processor time (server.cpus) that their work took; near 100 % it is what binds."
 	if figures {
 		text += " published: as printed by " + clean(source(d)) + ofSize(d) + ", facts from other hardware and never our results."
 	}
@@ -42,7 +42,7 @@ func rates(p *page, d result.Document) {
 
 // ratesRow is one arm, and whether the study printed anything of it.
 func ratesRow(d result.Document, a result.Arm) (row []string, printed bool) {
-	row = []string{armName(a), number(a.Rate), "", "", "", "", none, "", peak(a.Resources.Server.RSS), ""}
+	row = []string{armName(a), number(a.Rate), "", "", "", "", none, "", quota(a), peak(a.Resources.Server.RSS), ""}
 	if b := a.Bound; b != nil {
 		row[2], row[3], row[4] = number(b.Rate), fmt.Sprintf("%.0f %%", 100*b.Reached), b.Binds
 	}
@@ -50,12 +50,37 @@ func ratesRow(d result.Document, a result.Arm) (row []string, printed bool) {
 		row[6] = ms(a.Latency.P95)
 	}
 	figure, _ := publishedFor(d, a)
-	for column, value := range map[int]float64{5: figure.Rate, 7: figure.P95, 9: figure.RSS} {
+	for column, value := range map[int]float64{5: figure.Rate, 7: figure.P95, 10: figure.RSS} {
 		if value > 0 {
 			row[column], printed = number(value), true
 		}
 	}
 	return row, printed
+}
+
+// quota is the share of the processor time that an arm's servers may have which they used;
+// "": they may have all of it.
+func quota(a result.Arm) string {
+	server, _ := a.Config["server"].(map[string]any)
+	cpus, bounded := quantity(server["cpus"])
+	replicas, _ := quantity(server["replicas"])
+	if !bounded || a.Resources.Server.CPU == 0 {
+		return ""
+	}
+	const second = 1e6 // in µs
+	return fmt.Sprintf("%.0f %%", 100*a.Rate*a.Resources.Server.CPU/(second*cpus*max(1, replicas)))
+}
+
+// quantity is a number of an arm's settings, which an older document does not have; not ok: it
+// is none, or not above 0.
+func quantity(setting any) (n float64, ok bool) {
+	switch v := setting.(type) {
+	case int:
+		n = float64(v)
+	case float64:
+		n = v
+	}
+	return n, n > 0
 }
 
 // limits says what kept servers to their limits, where they had some.

@@ -12,9 +12,9 @@ func ladderOf(changed ...string) result.Document {
 	return result.Document{
 		Schema: result.Schema, Experiment: "ladder", Source: "study 5", Cluster: "local", Changed: changed, Rounds: 1, TrialCount: 1,
 		Arms: []result.Arm{{
-			Name: "blocking", Published: true, Config: map[string]any{"load": map[string]any{"closed": map[string]any{"users": 1000}}},
+			Name: "blocking", Published: true, Config: map[string]any{"load": map[string]any{"closed": map[string]any{"users": 1000}}, "server": map[string]any{"cpus": 1.0, "replicas": 1}},
 			Bound:    &result.Bound{Rate: 535.4, Binds: "threads", ServiceMS: 349.5, Threads: 200, Reached: 0.985},
-			Measures: result.Measures{Calls: 9000, Rate: 527.4, Latency: result.Histogram{P50: 800, P95: 880.4, P99: 900, Max: 900}, Resources: result.Resources{Server: result.Usage{RSS: 270e6}}},
+			Measures: result.Measures{Calls: 9000, Rate: 527.4, Latency: result.Histogram{P50: 800, P95: 880.4, P99: 900, Max: 900}, Resources: result.Resources{Server: result.Usage{CPU: 1400, RSS: 270e6}}},
 			Trials:   []result.Trial{{Round: 1, Limits: "cgroup v1"}},
 		}},
 		Published: []result.Published{
@@ -38,14 +38,14 @@ func TestARateStandsBesideItsBoundAndTheStudysFigures(t *testing.T) {
 	text := terminal(t, ladderOf("load.closed.users=1000"))
 	for _, want := range []string{
 		"arm calls/s bound of it by published/s p95 ms published ms", "blocking* 527 535 98 % threads 529 880.4 890",
-		"arm server MB published MB", "blocking* 270 275",
+		"arm quota server MB published MB", "blocking* 74 % 270 275",
 		"as printed by study 5", "Servers were kept to their limits by control groups (cgroup v1).",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it does not say %q:\n%s", want, text)
 		}
 	}
-	if text := terminal(t, ladderOf("load.closed.users=1000", "load.closed.think=2s")); strings.Contains(text, "published ms") || !strings.Contains(text, "blocking* 527 535 98 % threads 880.4 270") {
+	if text := terminal(t, ladderOf("load.closed.users=1000", "load.closed.think=2s")); strings.Contains(text, "published ms") || !strings.Contains(text, "blocking* 527 535 98 % threads 880.4 74 % 270") {
 		t.Errorf("with other settings it says\n%s", text)
 	}
 	d := ladderOf("load.closed.users=1500")

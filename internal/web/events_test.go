@@ -160,6 +160,7 @@ func TestADroppedConnectionResumes(t *testing.T) {
 	f.stop()
 	s.steps <- second1(1, 2*time.Second)
 	s.steps <- endOf(1)
+	testkit.Await(t, "both trials have ended", func() bool { return s.state(t).Done == 2 })
 	again, _ := s.follow(t, f.id).next(t)
 	if again.FromTrial != 1 || len(again.Trials) != 1 || again.Trials[0].Arm != "two" || again.FromSecond != 1 || len(again.Seconds) != 1 {
 		t.Errorf("from %s on it got %+v", f.id, again)
