@@ -89,6 +89,6 @@ func reach(arm *result.Arm) {
 		return
 	}
 	b := *arm.Bound
-	b.Reached = arm.Rate / b.Rate
+	b.Reached = arm.Answered() / b.Rate
 	arm.Bound = &b
 }

@@ -7,6 +7,7 @@ import (
 
 	"rpclab/internal/experiment"
 	"rpclab/internal/pace"
+	"rpclab/internal/result"
 )
 
 // ordersBy is a config of study 5.
@@ -50,6 +51,14 @@ func TestTheBoundIsWhatUsersAndThreadsAllow(t *testing.T) {
 		if none(&config); boundOf(config) != nil {
 			t.Errorf("%s has the bound %+v", name, boundOf(config))
 		}
+	}
+}
+
+// What failed reached nothing.
+func TestOnlyCallsThatAreAnsweredWellReachABound(t *testing.T) {
+	arm := result.Arm{Bound: &result.Bound{Rate: 500}, Measures: result.Measures{Rate: 400, Calls: 1000, Errors: map[string]uint64{"CANCELLED": 700, "UNAVAILABLE": 50}}}
+	if reach(&arm); math.Abs(arm.Bound.Reached-0.2) > 1e-9 {
+		t.Errorf("100 of 500 a second reach %.3f of the bound", arm.Bound.Reached)
 	}
 }
 

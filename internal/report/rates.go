@@ -7,7 +7,7 @@ import (
 	"rpclab/internal/result"
 )
 
-// rates are for loads of users who think: calls per second beside the most that users and
+// rates are for loads of users who think: calls answered well per second beside the most that users and
 // threads allow, and what the study printed of it, of p95 and of memory.
 func rates(p *page, d result.Document) {
 	said := slices.ContainsFunc(d.Arms, func(a result.Arm) bool {
@@ -23,7 +23,7 @@ func rates(p *page, d result.Document) {
 		if name := cellName(cell); name != "" {
 			p.sub(name)
 		}
-		t := table{columns: []column{{"arm", false}, {"calls/s", true}, {"bound", true}, {"of it", true}, {"by", false},
+		t := table{columns: []column{{"arm", false}, {"answered/s", true}, {"bound", true}, {"of it", true}, {"by", false},
 			{"published/s", true}, {"p95 ms", true}, {"published ms", true}, {"quota", true}, {"server MB", true}, {"published MB", true}}}
 		for _, arm := range armsIn(d, cell) {
 			row, printed := ratesRow(d, arm)
@@ -31,7 +31,7 @@ func rates(p *page, d result.Document) {
 		}
 		p.grid(t)
 	}
-	text := "bound: the most calls/s that users and threads allow, min(users ÷ (service + think), threads ÷ service), where service is the " +
+	text := "answered/s: calls that were answered well. bound: the most calls/s that users and threads allow, min(users ÷ (service + think), threads ÷ service), where service is the " +
 		"wait that the workload asks for and users and threads are means over the load, users still beginning among it. of it: the share that was " +
 		"reached; by: which of the two binds. quota: the share of the servers' processor time (server.cpus) that their work took; near 100 % it is what binds."
 	if figures {
@@ -42,9 +42,9 @@ func rates(p *page, d result.Document) {
 
 // ratesRow is one arm, and whether the study printed anything of it.
 func ratesRow(d result.Document, a result.Arm) (row []string, printed bool) {
-	row = []string{armName(a), number(a.Rate), "", "", "", "", none, "", quota(a), peak(a.Resources.Server.RSS), ""}
+	row = []string{armName(a), number(a.Answered()), "", "", "", "", none, "", quota(a), peak(a.Resources.Server.RSS), ""}
 	if b := a.Bound; b != nil {
-		row[2], row[3], row[4] = number(b.Rate), fmt.Sprintf("%.0f %%", 100*b.Reached), b.Binds
+		row[2], row[3], row[4] = number(b.Rate), fmt.Sprintf("%.0f %%", 100*a.Answered()/b.Rate), b.Binds // an older run counted what failed
 	}
 	if !a.Latency.Empty() {
 		row[6] = ms(a.Latency.P95)

@@ -9,5 +9,5 @@ type Bound struct {
 	ServiceMS float64 `json:"service_ms"`                 // the mean wait of a call at the server
 	Users     float64 `json:"users"`                      // the mean number over the load
 	Threads   int     `json:"threads,omitempty"`          // of all servers; 0: nothing bounds them
-	Reached   float64 `json:"reached,omitempty"`          // the arm's rate as a share of it
+	Reached   float64 `json:"reached,omitempty"`          // as a share of it, what the arm answered well in a second
 }

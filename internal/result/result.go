@@ -108,6 +108,12 @@ func (m Measures) Failed() (n uint64) {
 	return n
 }
 
+// Answered is how many calls a second were answered well; calls that fail at once make any
+// rate look well.
+func (m Measures) Answered() float64 {
+	return m.Rate * (1 - float64(m.Failed())/float64(max(m.Calls, 1)))
+}
+
 // Lost is the share of the calls due that brought no answer: failed or dropped.
 func (m Measures) Lost() float64 {
 	return float64(m.Failed()+m.Dropped) / float64(max(m.Calls+m.Dropped, 1))

@@ -50,10 +50,10 @@ func head(out io.Writer, d result.Document, arm result.Arm) {
 		say(out, "Partial: the load was interrupted.")
 	}
 	fmt.Fprintln(out)
-	lost := failed(arm.Measures)
+	lost := arm.Failed()
 	answered := ""
-	if lost > 0 { // calls that fail at once make any rate look well
-		answered = fmt.Sprintf(" (%s/s answered)", rate(arm.Rate*float64(arm.Calls-lost)/float64(arm.Calls)))
+	if lost > 0 {
+		answered = fmt.Sprintf(" (%s/s answered)", rate(arm.Answered()))
 	}
 	say(out, fmt.Sprintf("%s in %.4g s: %s calls/s%s, %s failed, %s dropped",
 		calls(arm.Calls), arm.ElapsedMS/1e3, rate(arm.Rate), answered, whole(lost), whole(arm.Dropped)))
@@ -101,7 +101,7 @@ type row struct {
 }
 
 func failures(out io.Writer, m result.Measures) {
-	if failed(m) == 0 {
+	if m.Failed() == 0 {
 		return
 	}
 	fmt.Fprint(out, "\nErrors\n")
@@ -140,13 +140,6 @@ func most(counts map[string]uint64) []string {
 	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(counts)), func(k string) bool { return counts[k] == 0 })
 	slices.SortStableFunc(keys, func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
 	return keys
-}
-
-func failed(m result.Measures) (n uint64) {
-	for _, calls := range m.Errors {
-		n += calls
-	}
-	return n
 }
 
 // clean makes text from outside safe to print on a terminal, on one line.
