@@ -23,8 +23,8 @@ func rates(p *page, d result.Document) {
 		if name := cellName(cell); name != "" {
 			p.sub(name)
 		}
-		t := table{columns: []column{{"arm", false}, {"answered/s", true}, {"bound", true}, {"of it", true}, {"by", false},
-			{"published/s", true}, {"p95 ms", true}, {"published ms", true}, {"quota", true}, {"server MB", true}, {"published MB", true}}}
+		t := table{columns: []column{{"arm", false}, {"answered/s", true}, {"published/s", true}, {"bound", true}, {"of it", true}, {"by", false},
+			{"quota", true}, {"p95 ms", true}, {"published ms", true}, {"server MB", true}, {"published MB", true}}}
 		for _, arm := range armsIn(d, cell) {
 			row, printed := ratesRow(d, arm)
 			t.rows, figures = append(t.rows, row), figures || printed
@@ -42,15 +42,15 @@ func rates(p *page, d result.Document) {
 
 // ratesRow is one arm, and whether the study printed anything of it.
 func ratesRow(d result.Document, a result.Arm) (row []string, printed bool) {
-	row = []string{armName(a), number(a.Answered()), "", "", "", "", none, "", quota(a), peak(a.Resources.Server.RSS), ""}
+	row = []string{armName(a), number(a.Answered()), "", "", "", "", quota(a), none, "", peak(a.Resources.Server.RSS), ""}
 	if b := a.Bound; b != nil {
-		row[2], row[3], row[4] = number(b.Rate), fmt.Sprintf("%.0f %%", 100*a.Answered()/b.Rate), b.Binds // an older run counted what failed
+		row[3], row[4], row[5] = number(b.Rate), fmt.Sprintf("%.0f %%", 100*a.Answered()/b.Rate), b.Binds // an older run counted what failed
 	}
 	if !a.Latency.Empty() {
-		row[6] = ms(a.Latency.P95)
+		row[7] = ms(a.Latency.P95)
 	}
 	figure, _ := publishedFor(d, a)
-	for column, value := range map[int]float64{5: figure.Rate, 7: figure.P95, 10: figure.RSS} {
+	for column, value := range map[int]float64{2: figure.Rate, 8: figure.P95, 10: figure.RSS} {
 		if value > 0 {
 			row[column], printed = number(value), true
 		}
