@@ -44,7 +44,7 @@ func rates(p *page, d result.Document) {
 func ratesRow(d result.Document, a result.Arm) (row []string, printed bool) {
 	row = []string{armName(a), number(a.Answered()), "", "", "", "", quota(a), none, "", peak(a.Resources.Server.RSS), ""}
 	if b := a.Bound; b != nil {
-		row[3], row[4], row[5] = number(b.Rate), fmt.Sprintf("%.0f %%", 100*a.Answered()/b.Rate), b.Binds // an older run counted what failed
+		row[3], row[4], row[5] = number(b.Rate), fmt.Sprintf("%.0f %%", 100*b.Reached), b.Binds
 	}
 	if !a.Latency.Empty() {
 		row[7] = ms(a.Latency.P95)

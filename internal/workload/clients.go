@@ -121,8 +121,8 @@ func (c *client) queue(ctx context.Context, answer []byte) error {
 func (all *clients) listen(ctx context.Context, c *client) (left func()) {
 	l := &listener{ctx: ctx, left: make(chan struct{})}
 	c.mu.Lock()
-	before := c.streams
-	c.streams = append(slices.Clone(before), l)
+	before := slices.Clone(c.streams)
+	c.streams = append(c.streams, l)
 	c.mu.Unlock()
 	for _, other := range before {
 		if other.ctx.Err() != nil {
@@ -136,7 +136,7 @@ func (all *clients) listen(ctx context.Context, c *client) (left func()) {
 		all.mu.Unlock()
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.streams = slices.DeleteFunc(slices.Clone(c.streams), func(other *listener) bool { return other == l })
+		c.streams = slices.DeleteFunc(c.streams, func(other *listener) bool { return other == l })
 		c.left = now
 		close(l.left)
 	}

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"rpclab/internal/caller"
+	"rpclab/internal/caller/callertest"
 	"rpclab/internal/caller/grpcgo"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
@@ -62,16 +63,9 @@ func run(t *testing.T, j caller.Job, target caller.Target, calls int) measure.Me
 	if err != nil {
 		t.Fatal(err)
 	}
-	recorder, _, err := session.Run(t.Context(), pace.Burst{Calls: calls}, measure.Cue{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := callertest.Load(t, session, pace.Burst{Calls: calls})
 	if err := session.Close(); err != nil {
 		t.Error(err)
-	}
-	m, err := recorder.Measurement()
-	if err != nil {
-		t.Fatal(err)
 	}
 	return m
 }

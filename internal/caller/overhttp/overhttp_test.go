@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"rpclab/internal/caller"
+	"rpclab/internal/caller/callertest"
 	"rpclab/internal/caller/overhttp"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
@@ -43,13 +44,7 @@ func load(t *testing.T, channels string, w workload.Spec, gateway http.HandlerFu
 		t.Fatal(err)
 	}
 	defer session.Close()
-	recorder, _, err := session.Run(t.Context(), pace.Closed{Users: 4, Calls: 100}, measure.Cue{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m, err = recorder.Measurement(); err != nil {
-		t.Fatal(err)
-	}
+	m = callertest.Load(t, session, pace.Closed{Users: 4, Calls: 100})
 	return m, opened.Load()
 }
 
