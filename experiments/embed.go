@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"rpclab/internal/nearest"
+	"rpclab/internal/suggest"
 )
 
 //go:embed *.yaml
@@ -28,7 +28,7 @@ func Names() []string {
 func Open(name string) (file string, doc []byte, err error) {
 	if !slices.Contains(Names(), name) {
 		return "", nil, fmt.Errorf("no built-in experiment %q%s (a file's name has a slash or ends in .yaml)",
-			name, nearest.Suggest(name, Names()))
+			name, suggest.DidYouMean(name, Names()))
 	}
 	file = name + ".yaml"
 	doc, err = files.ReadFile(file)

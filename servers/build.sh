@@ -39,7 +39,7 @@ java)
 	if [ "$made" != "$(cat "$out/java/made-from" 2>/dev/null)" ]; then
 		rm -rf "$out/java"
 		mvn --quiet --batch-mode -Dstyle.color=never --file java/pom.xml "-Dout=$out/java" process-classes >&2
-		"$java" "-XX:AOTCacheOutput=$out/java/aot" $flags -cp "$out/java/lib/*" rpclab.Rehearsal >"$out/java/aot.log" 2>&1 ||
+		"$java" "-XX:AOTCacheOutput=$out/java/aot" $flags -cp "$out/java/lib/*" rpclab.AotTraining >"$out/java/aot.log" 2>&1 ||
 			{ cat "$out/java/aot.log" >&2; exit 1; }
 		echo "$made" >"$out/java/made-from"
 	fi

@@ -1,5 +1,5 @@
 // Aa compares an arm with itself many times, on real servers, and counts how often the
-// lab calls them different: docs/results/aa.md. Each comparison is a run of its own.
+// lab calls them different: docs/findings/aa.md. Each comparison is a run of its own.
 package main
 
 import (
@@ -27,7 +27,7 @@ var experiment []byte
 func main() {
 	log.SetFlags(log.Ltime)
 	comparisons := flag.Int("comparisons", 40, "runs; each compares two arms that are the same")
-	out := flag.String("o", "docs/results/aa.md", "the page to write")
+	out := flag.String("o", "docs/findings/aa.md", "the page to write")
 	flag.Parse()
 	if err := bench(*comparisons, *out); err != nil {
 		log.Fatalf("bench-aa: %v", err)
@@ -107,12 +107,12 @@ func (p *page) add(d result.Document) {
 
 func (p *page) markdown(comparisons int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# The same, compared with itself\n\nMade by `make bench-aa` on %s in %s: %d runs of `bench/aa/aa.yaml`, each with two arms that "+
-		"are the same,\n6 rounds, 20,000 calls a trial by 10 users, a grpc-go server and client as they are. %d CPUs (%s), Linux %s, %s.\n\n",
+	fmt.Fprintf(&b, "# How often does rpclab find a difference between an arm and itself?\n\nMade by `make bench-aa` on %s in %s: %d runs of `bench/aa/aa.yaml`. Each run has two equal arms,\n"+
+		"6 rounds and 20,000 calls a trial by 10 users, between a grpc-go server and client. %d CPUs (%s), Linux %s, %s.\n\n",
 		p.began.UTC().Format(time.DateOnly), time.Since(p.began).Round(time.Second), comparisons,
 		p.machine.CPUs, p.machine.Model, strings.SplitN(p.machine.Kernel, "-", 2)[0], p.machine.Go)
-	b.WriteString("A decision that they differ is wrong. The headline metrics share 5 % of error in a run; each of\nthe others has 5 % of its own.\n\n" +
-		"| metric | called different | equivalent | undecided | noise of a trial, median run |\n|---|--:|--:|--:|--:|\n")
+	b.WriteString("A decision that they differ is wrong. The headline metrics share 5 % of error in a run; each of\nthe other metrics has 5 % of its own.\n\n" +
+		"| metric | found different | equivalent | undecided | noise of a trial, median run |\n|---|--:|--:|--:|--:|\n")
 	wrong := 0
 	for _, metric := range p.metrics {
 		o := p.seen[metric]
@@ -128,6 +128,6 @@ func (p *page) markdown(comparisons int) string {
 	if wrong > 2 {
 		goal = "missed"
 	}
-	fmt.Fprintf(&b, "\nHeadline decisions that are wrong: %d of %d comparisons; the goal of 2 at most of 40 is %s.\n", wrong, comparisons, goal)
+	fmt.Fprintf(&b, "\nWrong headline decisions: %d of %d comparisons. The goal of at most 2 of 40 is %s.\n", wrong, comparisons, goal)
 	return b.String()
 }

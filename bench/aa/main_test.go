@@ -24,11 +24,11 @@ func TestThePageCountsWhatIsWrong(t *testing.T) {
 	for range 2 {
 		p.add(d)
 	}
-	if text := p.markdown(40); !strings.Contains(text, "wrong: 2 of 40") || !strings.Contains(text, "reached") {
+	if text := p.markdown(40); !strings.Contains(text, "decisions: 2 of 40") || !strings.Contains(text, "reached") {
 		t.Error(text)
 	}
 	p.add(d)
-	if text := p.markdown(40); !strings.Contains(text, "wrong: 3 of 40") || !strings.Contains(text, "missed") ||
+	if text := p.markdown(40); !strings.Contains(text, "decisions: 3 of 40") || !strings.Contains(text, "missed") ||
 		!strings.Contains(text, "| **latency_p50** | 3 | 0 | 0 |") || !strings.Contains(text, "| rate | 3 | 0 | 0 |  |") {
 		t.Error(text)
 	}

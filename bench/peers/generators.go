@@ -33,7 +33,7 @@ func rpclabLoad(t tools, api, said string) generator {
 		"-d", `{"name":"rpclab"}`, "--json", said, "--no-store"}
 	return generator{
 		Name: ours, Version: "this tree", Calls: [2]int{600_000, 200_000}, read: readRpclab,
-		Note: "one thread, which in a closed loop without pauses lets others have the processor first (SCHED_BATCH, `wire.Config.Yield`) and so finds more answers at a time; at the end of each run it measures its own ceiling and floor for half a second, which is the most of its start-up and its peak memory. What that takes varies by as much as its calls take in all, so their CPU is what it says itself: the kernel's account of the process before and after them",
+		Note: "one thread, which in a closed loop without think time lets other programs run first (SCHED_BATCH, `wire.Config.Yield`) and so finds more answers at a time. At the end of each run it measures its own ceiling and floor for half a second, which is most of its start-up and peak memory. That varies by as much as its calls cost, so their CPU time is what rpclab reports: the kernel's count before and after them",
 		run: func(addr string, calls int, s shape) command {
 			return command{report: said, args: append(load, "--calls", strconv.Itoa(calls), "--concurrency", strconv.Itoa(s.Connections*s.Streams),
 				"--connections", strconv.Itoa(s.Connections), addr)}
@@ -47,7 +47,7 @@ func rpclabLoad(t tools, api, said string) generator {
 func wirebench(t tools) generator {
 	return generator{
 		Name: "its engine", Version: "this tree", Calls: [2]int{600_000, 200_000}, read: readWirebench,
-		Note: "`internal/wire` alone (`bench/wirebench`), one thread that lets nobody go first: prompt, as `rpclab load` is in an open loop; it checks the message of every answer",
+		Note: "`internal/wire` alone (`bench/wirebench`), one thread that does not yield, as `rpclab load` in an open loop; it checks the message of every answer",
 		run: func(addr string, calls int, s shape) command {
 			return command{args: []string{t.wirebench, "-calls", strconv.Itoa(calls), "-users", strconv.Itoa(s.Connections * s.Streams),
 				"-connections", strconv.Itoa(s.Connections), addr}}
@@ -63,7 +63,7 @@ func h2load(t tools, body, said string) generator {
 	url := func(addr string) string { return "http://" + addr + "/" + method }
 	return generator{
 		Name: "h2load", Version: t.h2loadAt, Calls: [2]int{600_000, 200_000}, read: readH2load,
-		Note: "one thread; it looks at the HTTP status only, and prints no percentiles: its p99 is from its log of every request",
+		Note: "one thread; it checks only the HTTP status and prints no percentiles: its p99 is from its log of every request",
 		run: func(addr string, calls int, s shape) command {
 			args := append([]string{t.h2load, "-n", strconv.Itoa(calls), "-c", strconv.Itoa(s.Connections), "-m", strconv.Itoa(s.Streams)}, request...)
 			return command{args: append(args, url(addr))}
@@ -79,7 +79,7 @@ func fortio(t tools, said string) generator {
 	load := []string{t.fortio, "load", "-grpc", "-health", "-json", said, "-p", "90,99"}
 	return generator{
 		Name: "fortio", Version: t.fortioAt, Calls: [2]int{60_000, 40_000}, Health: true, read: readFortio,
-		Note: "calls `grpc.health.v1.Health/Check`, since it cannot call any method: smaller messages, to the same servers",
+		Note: "calls `grpc.health.v1.Health/Check`, because it calls no other method: smaller messages, the same servers",
 		run: func(addr string, calls int, s shape) command {
 			return command{report: said, args: append(load, "-qps", "0", "-n", strconv.Itoa(calls), "-c", strconv.Itoa(s.Connections), "-s", strconv.Itoa(s.Streams), addr)}
 		},
@@ -100,7 +100,7 @@ func k6(t tools, script, api, said string) generator {
 	}
 	return generator{
 		Name: "k6", Version: t.k6At, Calls: [2]int{20_000, 20_000}, read: readK6,
-		Note: "a virtual user a connection, the calls of each side by side by `asyncInvoke`",
+		Note: "one virtual user for each connection, with concurrent calls by `asyncInvoke`",
 		run: func(addr string, calls int, s shape) command {
 			return load(addr, fmt.Sprintf(`{"vus":%d,"iterations":%d}`, s.Connections, s.Connections), s.Streams, calls/s.Connections/s.Streams)
 		},

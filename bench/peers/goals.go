@@ -10,10 +10,8 @@ import (
 // punctual says how late `rpclab load` makes calls.
 func (p page) punctual(b *strings.Builder) {
 	middle, low, high := p.late()
-	fmt.Fprintf(b, "\n## Lateness\n\nIn every round `rpclab load` makes %d calls/s for %s over 10 connections to the answerer, and says\n"+
-		"how late it was: the p99 of the time from when a call was due to when it was sent. The answerer\n"+
-		"keeps another of the machine's cores busy.\n\n", lateRate, lateRun)
-	fmt.Fprintf(b, "| p99 of the lateness, median of the rounds | range | goal, on an otherwise idle core | |\n|--:|--:|--:|---|\n"+
+	fmt.Fprintf(b, "\n## Lateness\n\nIn every round `rpclab load` makes %d calls/s for %s over 10 connections to the minimal server, and reports\nits lateness: the p99 of the time from when a call was due to when it was sent. The server uses another core.\n\n", lateRate, lateRun)
+	fmt.Fprintf(b, "| p99 of lateness, median of the rounds | range | goal, on an idle core | |\n|--:|--:|--:|---|\n"+
 		"| %s | %s–%s | under %s | %s |\n", micros(middle), micros(low), micros(high), micros(lateGoal), verdict(middle < lateGoal))
 }
 
@@ -30,7 +28,7 @@ func micros(d time.Duration) string { return digits(d.Seconds()*1e6) + " µs" }
 
 // goals says how far they are: half of h2load's CPU, a sixtieth of ghz's, and wrk's.
 func (p page) goals(b *strings.Builder) {
-	b.WriteString("\n## The goals\n\nBy gRPC at most 0.5 of h2load's CPU per call and 1/60 of ghz's, in the same run:\n\n| | × h2load | | ghz ÷ rpclab | |\n|---|--:|---|--:|---|\n")
+	b.WriteString("\n## Goals\n\ngRPC: at most 0.5 of h2load's CPU time a call and 1/60 of ghz's, in the same run:\n\n| | × h2load | | ghz ÷ rpclab | |\n|---|--:|---|--:|---|\n")
 	for target, name := range []string{"answerer", "grpc-go"} {
 		for _, s := range shapes(target) {
 			cpu := median(p.of(ours, target, s), perCall)
@@ -38,9 +36,8 @@ func (p page) goals(b *strings.Builder) {
 			fmt.Fprintf(b, "| %s, connections: %d | %.2f | %s | %.0f | %s |\n", name, s.Connections, half, verdict(half <= 0.5), sixtieth, verdict(sixtieth >= 60))
 		}
 	}
-	b.WriteString("\nOver ten connections a read or a write carries five calls at most, and system calls are most of what a call\n" +
-		"costs then, ghz's calls too.\n")
-	b.WriteString("\nOver HTTP/1.1 at most wrk's CPU per request:\n\n| | × wrk | |\n|---|--:|---|\n")
+	b.WriteString("\nOver ten connections a read or a write carries at most five calls, and system calls are most of the cost, for\nghz too.\n")
+	b.WriteString("\nHTTP/1.1: at most wrk's CPU time a request:\n\n| | × wrk | |\n|---|--:|---|\n")
 	for i, name := range []string{"answerer", "net/http"} {
 		target := thePlainAnswerer + i
 		for _, s := range shapes(target) {

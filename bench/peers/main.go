@@ -1,5 +1,5 @@
 // Peers runs load generators against the same servers and writes what each costs:
-// docs/results/peers.md. It installs ghz, fortio and k6 by go install into the user's
+// docs/findings/peers.md. It installs ghz, fortio and k6 by go install into the user's
 // cache; h2load and wrk it takes from the system.
 package main
 
@@ -20,7 +20,7 @@ import (
 func main() {
 	log.SetFlags(log.Ltime)
 	rounds := flag.Int("rounds", 5, "rounds; each runs every generator once in every setting")
-	out := flag.String("o", "docs/results/peers.md", "the page to write")
+	out := flag.String("o", "docs/findings/peers.md", "the page to write")
 	flag.Parse()
 	if err := compare(*rounds, *out); err != nil {
 		log.Fatalf("bench-peers: %v", err)

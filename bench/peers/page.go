@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// page is all that docs/results/peers.md is drawn from.
+// page is all that docs/findings/peers.md is drawn from.
 type page struct {
 	Peers         []generator
 	Costs         []cost
@@ -20,17 +20,13 @@ type page struct {
 
 func (p page) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# What a call costs the load generator\n\nMade by `make bench-peers` on %s in %s, rounds: %d. %s.\n\n", p.Date, p.Took, p.Rounds, p.Machine)
-	b.WriteString("Every generator makes a fixed number of calls, as many at a time as its table says. CPU is that\n" +
-		"of its process, user and system, as the kernel counts it, less that of a run with one call; the\n" +
-		"server's own stands beside it, since whoever of the two takes more sets the calls/s. All\n" +
-		"figures are medians of the rounds, CPU with its range; in each round every generator runs once\n" +
-		"in every setting. Generators and servers share the machine.\n")
+	fmt.Fprintf(&b, "# What does a call cost rpclab, and other load generators?\n\nMade by `make bench-peers` on %s in %s, rounds: %d. %s.\n\n", p.Date, p.Took, p.Rounds, p.Machine)
+	b.WriteString("Every generator makes a fixed number of calls, with the calls in flight of its table. CPU is the user and\nsystem time of its process, less that of a run with one call. The server's CPU is shown because the slower of\nthe two sets the calls/s. Figures are medians of the rounds, CPU with its range. In each round every generator\nruns once in every setting. Generators and servers share the machine.\n")
 	for target, title := range []string{
-		"## The fastest answerer at hand\n\n`bench/answerer`: one thread, the same bytes for every call, a read and a write for all that\na connection has asked.",
-		"## A grpc-go server\n\n`rpclab server` without delay. It takes most of the CPU, and fewer answers come at once.",
-		"## HTTP/1.1: the fastest answerer at hand\n\n`bench/answerer -reply http`, to which a call is `GET /`. A connection carries one call at a time, so\na read and a write of the client carry one, too.",
-		"## HTTP/1.1: Go's net/http\n\n`bench/webserver`, which answers the same.",
+		"## A minimal gRPC server\n\n`bench/answerer`: one thread, the same bytes for every call, one read and one write for all pending calls of a\nconnection.",
+		"## A grpc-go server\n\n`rpclab server` without delay. It uses most of the CPU, so fewer answers arrive together.",
+		"## HTTP/1.1: a minimal server\n\n`bench/answerer -reply http`; a call is `GET /`. A connection carries one call at a time, and so do a read and\na write.",
+		"## HTTP/1.1: Go's net/http\n\n`bench/webserver` with the same answer.",
 	} {
 		b.WriteString("\n" + title + "\n")
 		for _, s := range shapes(target) {
@@ -40,7 +36,7 @@ func (p page) markdown() string {
 	p.stalled(&b)
 	p.punctual(&b)
 	p.goals(&b)
-	b.WriteString("\n## The generators\n\n")
+	b.WriteString("\n## The load generators\n\n")
 	for _, g := range p.Peers {
 		b.WriteString("- " + g.title() + " " + g.Version)
 		if !g.Timed {
@@ -89,16 +85,13 @@ func (p page) table(b *strings.Builder, target int, s shape) {
 }
 
 func (p page) stalled(b *strings.Builder) {
-	fmt.Fprintf(b, "\n## A server that stalls\n\nThe grpc-go server is stopped (SIGSTOP) for %s in a run of %s at %d calls/s. What a user who calls at\n"+
-		"that rate sees follows from the schedule: a call that is due in the stall waits for its end.\n\n", stallLasts, stallRun, stallRate)
-	b.WriteString("| | p90 it reports | true p90 | p99 it reports | true p99 | answered |\n|---|--:|--:|--:|--:|--:|\n")
+	fmt.Fprintf(b, "\n## A server that stalls\n\nThe grpc-go server is stopped (SIGSTOP) for %s in a run of %s at %d calls/s. The true\npercentiles follow from the schedule: a call that is due during the stall waits for its end.\n\n", stallLasts, stallRun, stallRate)
+	b.WriteString("| | reported p90 | true p90 | reported p99 | true p99 | answered |\n|---|--:|--:|--:|--:|--:|\n")
 	for _, s := range p.Stalls {
 		true90, true99 := truth(stallRate, stallRun, stallFrom, s.Lasted, 0.9), truth(stallRate, stallRun, stallFrom, s.Lasted, 0.99)
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %d |\n", s.Generator, short(s.Reported.p90), short(true90), short(s.Reported.p99), short(true99), s.Reported.answered)
 	}
-	fmt.Fprintf(b, "\n%d calls are due. Whoever made fewer skipped those that it could not make in time. Whoever waits\n"+
-		"with 50 calls in flight has 50 that saw the stall, one in a hundred, and counts those that it then\n"+
-		"made late from when it made them: where its p99 is right, its p90 shows what that hides.\n", stallRate*int(stallRun/time.Second))
+	fmt.Fprintf(b, "\n%d calls are due. A generator with fewer answers skipped calls that it could not make in time. A generator that\nwaits with 50 calls in flight has 50 calls with the stall, one in a hundred, and counts its late calls from when it\nsent them: its p99 may be right, and its p90 hides the stall.\n", stallRate*int(stallRun/time.Second))
 }
 
 func (p page) of(name string, target int, s shape) (of []cost) {

@@ -14,7 +14,7 @@ func plainGenerators(t tools, said string) []generator {
 	return []generator{
 		{
 			Name: ours, Plain: true, Version: "this tree", Calls: calls, read: readRpclab,
-			Note: "`--http GET`, which opens connections as calls need them",
+			Note: "`--http GET`, which opens connections when calls need them",
 			run: func(addr string, calls int, s shape) command {
 				return command{report: said, args: []string{t.rpclab, "load", "--http", "GET", "--json", said, "--no-store",
 					"--calls", strconv.Itoa(calls), "--concurrency", strconv.Itoa(s.Connections), url(addr)}}
@@ -30,7 +30,7 @@ func plainGenerators(t tools, said string) []generator {
 		},
 		{
 			Name: "wrk", Plain: true, Timed: true, Version: t.wrkAt, read: readWrk,
-			Note: "one thread; it runs for a second, not for a number of calls, so what it takes to start is not taken off",
+			Note: "one thread; it runs for a second and not for a number of calls, so its start-up is not subtracted",
 			run: func(addr string, _ int, s shape) command {
 				return command{args: []string{t.wrk, "-t", "1", "-c", strconv.Itoa(s.Connections), "-d", "1s", url(addr)}}
 			},

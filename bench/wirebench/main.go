@@ -66,7 +66,7 @@ func main() {
 func greeting() (wire.Call, error) {
 	request, err := proto.Marshal(&rpclabv1.HelloRequest{Name: "rpclab"})
 	return wire.Call{
-		Method: rpclabv1.Greeter_SayHello_FullMethodName, Message: request, Backend: workload.Trailer, Check: check,
+		Method: rpclabv1.Greeter_SayHello_FullMethodName, Message: request, Backend: workload.BackendTrailer, Check: check,
 	}, err
 }
 
@@ -79,7 +79,7 @@ func run(cfg wire.Config, call wire.Call, p wire.Pace) (summary, error) {
 	if err := engine.Connect(context.Background()); err != nil {
 		return summary{}, err
 	}
-	recorder, _, _, err := engine.Run(context.Background(), p, measure.Cue{})
+	recorder, _, _, err := engine.Run(context.Background(), p, measure.StartSignal{})
 	if err != nil {
 		return summary{}, err
 	}

@@ -10,37 +10,38 @@ import (
 	"rpclab/internal/cluster/kubernetes"
 )
 
-// registerWhere adds the flags that say which Kubernetes.
-func registerWhere(flags *pflag.FlagSet, w *kubernetes.Where) {
-	flags.StringVar(&w.Kubeconfig, "kubeconfig", "", "`file` that says where the Kubernetes is (default: as kubectl finds it)")
-	flags.StringVar(&w.Context, "context", "", "of the kubeconfig (default: its current one)")
+// registerKubernetes adds the flags that select a Kubernetes cluster.
+func registerKubernetes(flags *pflag.FlagSet, w *kubernetes.ClientConfig) {
+	flags.StringVar(&w.Kubeconfig, "kubeconfig", "", "`file` with the cluster's address and credentials (default: the file that kubectl uses)")
+	flags.StringVar(&w.Context, "context", "", "`name` of the kubeconfig context (default: the current context)")
 }
 
 func cleanCommand() *cobra.Command {
-	var where kubernetes.Where
+	var where kubernetes.ClientConfig
 	var all bool
 	var older time.Duration
 	command := &cobra.Command{
 		Use:   "clean",
-		Short: "Remove what runs left on a Kubernetes",
-		Long: `Removes the namespaces of runs whose owner died, as every run does when it
-begins, and opens the nodes that such a run had closed. A run lives while it
-renews its lease. A pod of each run, its reaper, does the same a minute after
-its owner died, but for nodes.`,
-		Example: `  rpclab clean                      of runs that died
-  rpclab clean --all                of every run, also of those that go on
-  rpclab clean --older-than 24h     of runs that died and began long ago`,
+		Short: "Remove namespaces that dead runs left on Kubernetes",
+		Long: `Removes the namespaces of runs whose rpclab process died, and uncordons the
+nodes that such a run had cordoned. Every new run does the same when it starts.
+A run is alive while it renews its lease. A reaper pod in each run also deletes
+the namespace, one minute after the rpclab process died. The reaper does not
+uncordon nodes.`,
+		Example: `  rpclab clean                      remove dead runs
+  rpclab clean --all                remove every run, also runs in progress
+  rpclab clean --older-than 24h     remove dead runs that began over 24 h ago`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			api, err := kubernetes.Connect(where)
 			if err != nil {
 				return err
 			}
-			removed, err := api.Clean(c.Context(), func(l kubernetes.Left) bool {
+			removed, err := api.Clean(c.Context(), func(l kubernetes.RunNamespace) bool {
 				return (all || l.Dead) && time.Since(l.Began) > older
 			})
 			for _, l := range removed {
-				fmt.Fprintf(c.OutOrStdout(), "%s  of %s, began %s\n", l.Namespace, l.Owner, l.Began.Local().Format(time.DateTime))
+				fmt.Fprintf(c.OutOrStdout(), "%s  owner %s, began %s\n", l.Namespace, l.Owner, l.Began.Local().Format(time.DateTime))
 			}
 			if len(removed) == 0 && err == nil {
 				fmt.Fprintln(c.OutOrStdout(), "nothing to remove")
@@ -49,8 +50,8 @@ its owner died, but for nodes.`,
 		},
 	}
 	flags := command.Flags()
-	flags.BoolVar(&all, "all", false, "of runs that go on too")
-	flags.DurationVar(&older, "older-than", 0, "only of runs that began longer ago")
-	registerWhere(flags, &where)
+	flags.BoolVar(&all, "all", false, "also remove runs in progress")
+	flags.DurationVar(&older, "older-than", 0, "only remove runs that began longer ago than this")
+	registerKubernetes(flags, &where)
 	return command
 }

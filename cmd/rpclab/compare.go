@@ -10,12 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rpclab/internal/lab"
+	"rpclab/internal/analysis"
 	"rpclab/internal/report"
 	"rpclab/internal/result"
 )
 
-// compareFlags are what `rpclab compare` can be told.
+// compareFlags are the flags of `rpclab compare`.
 type compareFlags struct {
 	gates   []string
 	strict  bool
@@ -27,21 +27,21 @@ func compareCommand() *cobra.Command {
 	var f compareFlags
 	command := &cobra.Command{
 		Use:   "compare RUN[,RUN...] RUN[,RUN...]",
-		Short: "Say what a run shows against an earlier one",
-		Long: `Compares a run with an earlier one, arm by arm, the two as independent samples.
-The runs were made at different times: what changed in the meantime is in every
-ratio, so the machine should be the same. What differs is listed. Of several
-runs of the same, such as loads, the trials are taken together. A run can be the
-file, NAME.json, that --json made of it.
+		Short: "Compare a run with an earlier run",
+		Long: `Compares a run with an earlier run, arm by arm, as two independent samples. Any
+change of the machine between the runs is part of every ratio, so use the same
+machine. The report lists settings that differ. Several runs of the same
+experiment or load count as one run with all their trials. A run is an ID, or a
+file (NAME.json) that --json wrote.
 
-A gate is such as 'p99 ratio < 1.05', where the ratio is that of the second run
-to the first: it fails, and the command ends with code 1, when the whole
-interval of the ratio is beyond the bound. Where the interval spans the bound
-the gate is not established, which --strict makes a failure too. Gates can be on
-` + folded(lab.Gateable()) + `.
+A gate is a condition such as 'p99 ratio < 1.05' on the ratio of the second run
+to the first. The gate fails, with exit code 1, when the whole confidence
+interval of the ratio is beyond the bound. When the interval contains the bound,
+the gate is undecided; --strict makes that a failure too. Gates can test
+` + wrapWords(analysis.GateMetrics()) + `.
 
-An arm whose workload or load differs is not compared, nor any of a --quick run
-with one in full, unless --allow names what may differ.`,
+Arms whose workload or load differs are not compared, nor are --quick runs with
+full runs, unless --allow names the setting that may differ.`,
 		Example: `  rpclab compare 20261119 latest
   rpclab compare before.json latest --gate 'p99 ratio < 1.05' --junit gates.xml
   rpclab compare 20261119 latest --allow workload.greet.delay
@@ -50,33 +50,33 @@ with one in full, unless --allow names what may differ.`,
 		RunE: withStore(func(c *cobra.Command, store *result.Store, args []string) error {
 			gates, err := parseGates(f.gates)
 			if err := errors.Join(err, f.outputs.check()); err != nil {
-				return usage{err}
+				return usageError{err}
 			}
-			a, errA := together(c.Context(), store, args[0])
-			b, errB := together(c.Context(), store, args[1])
+			a, errA := mergedRuns(c.Context(), store, args[0])
+			b, errB := mergedRuns(c.Context(), store, args[1])
 			if err := errors.Join(errA, errB); err != nil {
 				return err
 			}
-			compared := lab.Compare(a, b, lab.Across{Gates: gates, Allow: f.allow})
+			compared := analysis.Compare(a, b, analysis.CompareOptions{Gates: gates, Allow: f.allow})
 			if len(compared.Ratios) == 0 {
-				return usage{lab.Incomparable(compared)}
+				return usageError{analysis.Incomparable(compared)}
 			}
 			if err := f.write(c.OutOrStdout(), compared); err != nil {
 				return err
 			}
-			return f.hold(c.ErrOrStderr(), compared)
+			return f.reportGates(c.ErrOrStderr(), compared)
 		}),
 	}
 	flags := command.Flags()
-	flags.StringArrayVar(&f.gates, "gate", nil, "`condition` on the ratio of the second run to the first, as often as needed")
-	flags.BoolVar(&f.strict, "strict", false, "end with code 1 when a gate is not established, or an arm not compared")
-	flags.StringSliceVar(&f.allow, "allow", nil, "`path` of a setting of workload or load that may differ; experiment and quick are such, too")
+	flags.StringArrayVar(&f.gates, "gate", nil, "`condition` on the ratio of the second run to the first (repeatable)")
+	flags.BoolVar(&f.strict, "strict", false, "exit with code 1 when a gate is undecided or an arm is not compared")
+	flags.StringSliceVar(&f.allow, "allow", nil, "`path` of a workload or load setting that may differ; also experiment or quick (repeatable)")
 	f.outputs.register(flags)
 	return command
 }
 
-// together reads the runs of a list as one.
-func together(ctx context.Context, store *result.Store, refs string) (result.Document, error) {
+// mergedRuns reads a comma-separated list of runs and merges their trials.
+func mergedRuns(ctx context.Context, store *result.Store, refs string) (result.Document, error) {
 	var runs []result.Document
 	for ref := range strings.SplitSeq(refs, ",") {
 		d, err := load(ctx, store, ref)
@@ -84,19 +84,19 @@ func together(ctx context.Context, store *result.Store, refs string) (result.Doc
 			return d, err
 		}
 		if slices.ContainsFunc(runs, func(other result.Document) bool { return other.ID == d.ID }) {
-			return d, usage{fmt.Errorf("%s: run %s is in it twice; its trials count once", refs, d.ID)}
+			return d, usageError{fmt.Errorf("%s: run %s is listed twice", refs, d.ID)}
 		}
 		runs = append(runs, d)
 	}
-	d, err := lab.Together(runs)
+	d, err := analysis.MergeRuns(runs)
 	if err != nil {
-		return d, usage{err}
+		return d, usageError{err}
 	}
 	return d, nil
 }
 
-// folded are words in lines of 80 columns at most, with room for a full stop.
-func folded(words []string) string {
+// wrapWords breaks words into lines of at most 80 columns.
+func wrapWords(words []string) string {
 	text, width := "", 0
 	for i, word := range words {
 		switch {
@@ -111,9 +111,9 @@ func folded(words []string) string {
 	return text
 }
 
-func parseGates(texts []string) (all []lab.Gate, err error) {
+func parseGates(texts []string) (all []analysis.Gate, err error) {
 	for _, text := range texts {
-		g, err := lab.ParseGate(text)
+		g, err := analysis.ParseGate(text)
 		if err != nil {
 			return nil, fmt.Errorf("--gate %w", err)
 		}
@@ -123,32 +123,32 @@ func parseGates(texts []string) (all []lab.Gate, err error) {
 }
 
 func (f compareFlags) write(out io.Writer, c result.Comparison) error {
-	return f.outputs.draw(out, drawings{
-		terminal: func(w io.Writer) error { return report.Compare(w, c, terminal(w)) },
+	return f.outputs.render(out, renderings{
+		terminal: func(w io.Writer) error { return report.Compare(w, c, terminalOptions(w)) },
 		json:     func(w io.Writer) error { return result.WriteComparison(w, c) },
 		md:       func(w io.Writer) error { return report.CompareMarkdown(w, c) },
 		junit:    func(w io.Writer) error { return report.CompareJUnit(w, c, f.strict) },
 	})
 }
 
-// hold says which gates do not hold and ends the command if one fails.
-func (f compareFlags) hold(out io.Writer, c result.Comparison) error {
+// reportGates prints the gates that do not hold, and returns errGate if one failed.
+func (f compareFlags) reportGates(out io.Writer, c result.Comparison) error {
 	failed := false
 	for _, g := range c.Gates {
 		switch g.Outcome {
 		case "held":
 		case "failed":
 			failed = true
-			fmt.Fprintf(out, "rpclab: %s--gate %s: it is %.3g (%.3g–%.3g)\n", armPlace(g.Arm, g.Cell), g.Gate, g.Ratio, g.CI[0], g.CI[1])
+			fmt.Fprintf(out, "rpclab: %s--gate %s failed: the ratio is %.3g (%.3g–%.3g)\n", armPrefix(g.Arm, g.Cell), g.Gate, g.Ratio, g.CI[0], g.CI[1])
 		default:
 			failed = failed || f.strict
-			fmt.Fprintf(out, "rpclab: %s--gate %s: %s: %s\n", armPlace(g.Arm, g.Cell), g.Gate, g.Outcome, g.Reason)
+			fmt.Fprintf(out, "rpclab: %s--gate %s: %s: %s\n", armPrefix(g.Arm, g.Cell), g.Gate, g.Outcome, g.Reason)
 		}
 	}
 	if len(c.Gates) > 0 {
 		for _, r := range c.Refused {
 			failed = failed || f.strict
-			fmt.Fprintf(out, "rpclab: %snot compared, so no gate is on it: %s\n", armPlace(r.Arm, r.Cell), r.Reason)
+			fmt.Fprintf(out, "rpclab: %sis not compared, so no gate applies: %s\n", armPrefix(r.Arm, r.Cell), r.Reason)
 		}
 	}
 	if failed {

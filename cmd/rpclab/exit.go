@@ -3,28 +3,31 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
+	"os/signal"
+	"syscall"
 )
 
 // Exit codes, which scripts rely on.
 const (
 	exitDone        = 0
 	exitGate        = 1   // an assertion or gate failed
-	exitUsage       = 2   // the request is wrong
-	exitLab         = 3   // the lab could not do it
-	exitInterrupted = 130 // what was measured is kept
+	exitUsage       = 2   // wrong usage or a wrong experiment file
+	exitLab         = 3   // a server did not start, a tool is missing …
+	exitInterrupted = 130 // measurements so far are kept
 )
 
-// usage marks an error as the request's own.
-type usage struct{ error }
+// usageError marks an error in the command line or in a file of the user.
+type usageError struct{ error }
 
-func (u usage) Unwrap() error { return u.error }
+func (u usageError) Unwrap() error { return u.error }
 
-// errSaid ends a command whose failure was printed already.
-var errSaid = errors.New("said")
+// errReported ends a command that has printed its failure.
+var errReported = errors.New("already reported")
 
 func exitCode(err error) int {
-	var wrong usage
-	var status ended
+	var wrong usageError
+	var status programStatus
 	switch {
 	case err == nil:
 		return exitDone
@@ -38,4 +41,21 @@ func exitCode(err error) int {
 		return exitUsage
 	}
 	return exitLab
+}
+
+// interruptible returns a context that the first Ctrl-C, SIGTERM or SIGHUP cancels. SIGHUP
+// stays ignored under nohup. A second Ctrl-C ends the process at once.
+func interruptible() (context.Context, context.CancelFunc) {
+	asked := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		asked = append(asked, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), asked...)
+	context.AfterFunc(ctx, func() {
+		// A closing terminal sends SIGHUP twice, itself and through the shell, and closes the
+		// readers of our output. Neither may interrupt the clean-up.
+		signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
+		stop()
+	})
+	return ctx, stop
 }

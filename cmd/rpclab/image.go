@@ -12,7 +12,7 @@ import (
 	"rpclab/internal/tool"
 )
 
-// imageFlags are what `rpclab image build` can be told.
+// imageFlags are the flags of `rpclab image build`.
 type imageFlags struct {
 	name, output, push, platform string
 	with                         []string
@@ -21,7 +21,7 @@ type imageFlags struct {
 func imageCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "image",
-		Short: "Make the container image that runs on Kubernetes take",
+		Short: "Build the container image for runs on Kubernetes",
 		Args:  knownCommand,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -33,39 +33,39 @@ func imageBuildCommand() *cobra.Command {
 	var f imageFlags
 	command := &cobra.Command{
 		Use:   "build (--output FILE.tar | --push NAME)",
-		Short: "Make a container image of this program, without a container engine",
-		Long: `Makes a container image of this program and of the proxies that are installed
-here, and prints its name, which is the one that a run on Kubernetes asks for.
-It runs as a user who is not root, on a root file system that is read-only.`,
+		Short: "Build a container image of rpclab without a container engine",
+		Long: `Builds a container image with rpclab and the proxies that are installed on this
+machine, and prints its name, which is the default of 'rpclab run --image'. The
+image runs as a non-root user on a read-only root file system.`,
 		Example: `  rpclab image build --push registry.example.com/team/rpclab:v1
 
   rpclab image build --output rpclab.tar
-  ctr -n k8s.io images import rpclab.tar       on every node`,
+  ctr -n k8s.io images import rpclab.tar       # on every node`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return buildImage(c, f) },
 	}
 	flags := command.Flags()
-	flags.StringVar(&f.name, "name", "", "of the image in --output (default: rpclab and this version, or --push)")
-	flags.StringVar(&f.output, "output", "", "write an OCI archive to this `file`")
-	flags.StringVar(&f.push, "push", "", "push to a registry as `name`, with the credentials of docker login")
+	flags.StringVar(&f.name, "name", "", "`name` of the image in --output (default: that of --push, or rpclab with this version)")
+	flags.StringVar(&f.output, "output", "", "write an OCI archive to `file`")
+	flags.StringVar(&f.push, "push", "", "push the image to a registry as `name`, with the credentials of docker login")
 	flags.StringVar(&f.platform, "platform", "", "`linux/ARCHITECTURE` (default: this machine's architecture)")
-	flags.StringSliceVar(&f.with, "with", nil, "`proxies` to take along, comma-separated; '' is none (default: all that are installed)")
+	flags.StringSliceVar(&f.with, "with", nil, "`proxies` to include, comma-separated; '' includes none (default: all installed proxies)")
 	return command
 }
 
 func buildImage(c *cobra.Command, f imageFlags) (err error) {
 	if f.output == "" && f.push == "" {
-		return usage{errors.New("where does the image go? Say it with --output FILE.tar or --push NAME\nSee 'rpclab image build --help'")}
+		return usageError{errors.New("the destination is missing: give --output FILE.tar or --push NAME\nSee 'rpclab image build --help'")}
 	}
 	if f.output == "-" {
-		return usage{errors.New("--output -: standard output has the image's name already; name a file")}
+		return usageError{errors.New("--output -: rpclab prints the image name on standard output; name a file")}
 	}
 	if err := (outputs{json: f.output}).check(); err != nil {
-		return usage{err}
+		return usageError{err}
 	}
 	o := image.Options{}
 	if o.Platform, err = image.Platform(f.platform); err != nil {
-		return usage{fmt.Errorf("--platform: %w", err)}
+		return usageError{fmt.Errorf("--platform: %w", err)}
 	}
 	if o.Version, err = image.Version(); err != nil {
 		return err
@@ -81,8 +81,8 @@ func buildImage(c *cobra.Command, f imageFlags) (err error) {
 			return err
 		}
 	}
-	if _, err := image.Full(f.name); err != nil {
-		return usage{err}
+	if _, err := image.FullName(f.name); err != nil {
+		return usageError{err}
 	}
 	dir, err := os.MkdirTemp("", "rpclab-")
 	if err != nil {
@@ -109,23 +109,23 @@ func buildImage(c *cobra.Command, f imageFlags) (err error) {
 	if len(o.Tools) == 0 {
 		o.Tools = []string{"none"}
 	}
-	fmt.Fprintf(c.ErrOrStderr(), "rpclab: an image for %s; proxies in it: %s\n", o.Platform, strings.Join(o.Tools, ", "))
+	fmt.Fprintf(c.ErrOrStderr(), "rpclab: built an image for %s; proxies: %s\n", o.Platform, strings.Join(o.Tools, ", "))
 	fmt.Fprintln(c.OutOrStdout(), f.name)
 	return nil
 }
 
-// tools are the proxies asked for, or all that are installed here and run on the platform.
+// tools are the requested proxies, or all installed proxies that run on the platform.
 func (f imageFlags) tools(c *cobra.Command, o image.Options) (names []string, err error) {
 	if c.Flags().Changed("with") {
 		for _, name := range f.with {
 			if _, err := tool.Lookup(name); err != nil {
-				return nil, usage{fmt.Errorf("--with: %w", err)}
+				return nil, usageError{fmt.Errorf("--with: %w", err)}
 			}
 		}
 		return f.with, nil
 	}
 	for _, t := range tool.All() {
-		if _, err := tool.Find(t.Name); err == nil && image.Own(o.Platform) {
+		if _, err := tool.Find(t.Name); err == nil && image.RunsHere(o.Platform) {
 			names = append(names, t.Name)
 		}
 	}

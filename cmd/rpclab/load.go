@@ -4,8 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	generator "rpclab/internal/load"
 	"rpclab/internal/load/summary"
@@ -16,31 +21,31 @@ func loadCommand() *cobra.Command {
 	var f loadFlags
 	command := &cobra.Command{
 		Use:   "load HOST:PORT",
-		Short: "Load one gRPC or REST server and measure it",
-		Long: `Calls one method of one server and says how long calls took from the moment
-they were due. With --rate or --stages calls are due whatever the answers do
-(an open loop, which sees every stall); with --concurrency each user waits for
-its answer (a closed loop, which hides them).
+		Short: "Generate load on a gRPC or REST server and measure it",
+		Long: `Calls one method of one server and reports latencies, counted from the moment
+each call was due. --rate and --stages make an open loop: calls are due at a
+rate, whatever the answers do, so every stall shows. --concurrency makes a
+closed loop: each user waits for its answer, which hides stalls.
 
-The method is found by server reflection, unless --proto or --protoset has it.
-Messages may be templates: {{.Number}} {{.Worker}} {{uuid}} {{now}}
-{{unixMilli}} {{randomInt 1 10}} {{randomString 8}}. Of many messages (a JSON
-array, or NDJSON) calls take one after the other. {{.Worker}} is a number that
-no other call under way has.
+rpclab finds the method by server reflection, or in --proto or --protoset.
+Messages can be templates with {{.Number}} {{.Worker}} {{uuid}} {{now}}
+{{unixMilli}} {{randomInt 1 10}} {{randomString 8}}. Calls use several messages
+(a JSON array, or NDJSON) in turn. No two calls in flight share a {{.Worker}}.
 
-A call of a streaming method is a whole stream: it sends its message --messages
-times, and ends with the last answer. How long each answer took is shown too.
+A call of a streaming method is one whole stream: it sends its message
+--messages times and ends with the last answer. The report shows the latency of
+each answer too.
 
-REST answers with a status of 400 or more are errors, HTTP_404 say. Redirects
-are answers, and nobody follows them.
+REST answers with status 400 or above count as errors, for example HTTP_404.
+rpclab does not follow redirects.
 
-With --style it loads a CalculatorService (see 'rpclab server --security') as
-study 4 did, and sums up in its words.
+--style loads a CalculatorService (see 'rpclab server --security') and prints a
+summary in the form of the published study (see docs/studies.md).
 
-Assertions are such as 'p99 < 50ms', 'errors == 0', 'errors < 0.1%',
-'rate >= 950/s', joined by &&; one that fails ends the command with code 1.
-They know min mean p50 p90 p95 p99 p999 max (also after service_,
-lateness_ and message_), rate, calls, errors, errors.CODE and dropped.`,
+An assertion is one or more conditions joined by &&, such as 'p99 < 50ms',
+'errors == 0', 'errors < 0.1%' or 'rate >= 950/s'. A failed assertion gives exit
+code 1. Metrics: min mean p50 p90 p95 p99 p999 max (also with the prefix
+service_, lateness_ or message_), rate, calls, errors, errors.CODE and dropped.`,
 		Example: `  rpclab load --call rpclab.v1.Greeter/SayHello -d '{"name": "you"}' \
       --rate 500 --duration 10s 127.0.0.1:50051
   rpclab load --call shop.Orders/Get -d @ids.ndjson --stages 10s:100,30s:100 \
@@ -51,12 +56,12 @@ lateness_ and message_), rate, calls, errors, errors.CODE and dropped.`,
   rpclab load --self-test`,
 		Args: f.target,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := f.study.alone(c.Flags()); err != nil {
-				return usage{err}
+			if err := f.calculator.checkFlags(c.Flags()); err != nil {
+				return usageError{err}
 			}
-			if f.study.Style != "" {
-				f.study.Target, f.study.Timeout = args[0], f.Timeout
-				return f.study.run(c)
+			if f.calculator.Style != "" {
+				f.calculator.Target, f.calculator.Timeout = args[0], f.Timeout
+				return f.calculator.run(c)
 			}
 			if f.selfTest {
 				return selfTest(c, f)
@@ -69,54 +74,56 @@ lateness_ and message_), rate, calls, errors, errors.CODE and dropped.`,
 	return command
 }
 
-// runLoad loads a target, shows what was measured and checks the assertions.
+// runLoad loads a target, prints the result and checks the assertions.
 func runLoad(c *cobra.Command, f loadFlags) error {
 	assertions, err := f.finish(c.Flags())
 	if err != nil {
-		return usage{err}
+		return usageError{err}
 	}
 	load, err := generator.Open(c.Context(), f.Settings)
-	if errors.Is(err, generator.ErrRequest) {
-		return usage{err}
+	if errors.Is(err, generator.ErrInvalid) {
+		return usageError{err}
 	} else if err != nil {
 		return err
 	}
-	document, err := f.perform(c, load)
+	document, err := f.runAndStore(c, load)
 	err = errors.Join(err, load.Close())
 	if document.ID == "" {
 		return err
 	}
-	checks := check(assertions, document.Arms)
+	checks := checkArms(assertions, document.Arms)
 	if err := errors.Join(err, f.outputs.write(c, document, checks)); err != nil {
 		return err
 	}
-	f.keeping.tell(c, f.outputs, document.ID)
-	if c.Context().Err() != nil {
-		return fmt.Errorf("%w; the result holds what was measured until then", context.Canceled)
+	if !f.keeping.noStore && f.outputs.json != "-" {
+		fmt.Fprintf(c.OutOrStdout(), "\nShow this report again: `rpclab report %s`\n", document.ID)
 	}
-	return hold(c.ErrOrStderr(), checks, 1)
+	if c.Context().Err() != nil {
+		return fmt.Errorf("%w; the result covers the calls made so far", context.Canceled)
+	}
+	return reportFailures(c.ErrOrStderr(), checks, 1)
 }
 
-// perform runs a load, shows how it goes and keeps the result.
-func (f loadFlags) perform(c *cobra.Command, load *generator.Load) (d result.Document, err error) {
-	store, done, err := f.keeping.open() // before the load, which may be long
+// runAndStore runs a load, shows its progress and stores the result.
+func (f loadFlags) runAndStore(c *cobra.Command, load *generator.Load) (d result.Document, err error) {
+	store, done, err := f.keeping.open() // fail before a long load
 	if err != nil {
 		return d, err
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	live := generator.NewLive()
+	live := generator.NewProgress()
 	stop := showLive(c.ErrOrStderr(), live)
 	d, err = load.Run(c.Context(), live)
 	stop()
 	if err != nil || store == nil {
 		return d, err
 	}
-	return d, store.Save(context.Background(), d) // also when it was interrupted
+	return d, store.Save(context.Background(), d) // also after an interrupt
 }
 
-// selfTest measures the generator alone.
+// selfTest measures the load generator alone.
 func selfTest(c *cobra.Command, f loadFlags) error {
-	probe := generator.Probe{Engine: f.Engine, Request: selfTestBytes, Reply: selfTestBytes, Each: selfTestEach}
+	probe := generator.Probe{Engine: f.Engine, Request: selfTestBytes, Reply: selfTestBytes, Duration: selfTestEach}
 	if f.HTTP != "" {
 		if probe.HTTP = 1; f.HTTP2 {
 			probe.HTTP = 2
@@ -124,12 +131,58 @@ func selfTest(c *cobra.Command, f loadFlags) error {
 	}
 	ability, err := generator.SelfTest(c.Context(), probe)
 	if interrupt := c.Context().Err(); interrupt != nil {
-		return interrupt // the rest of it says nothing
+		return interrupt // an interrupted self-test has no valid result
 	}
 	if err != nil {
 		return fmt.Errorf("self-test: %w", err)
 	}
-	fmt.Fprintf(c.OutOrStdout(), "The generator alone, messages of %d bytes\n", selfTestBytes)
-	summary.Ability(c.OutOrStdout(), *ability)
+	fmt.Fprintf(c.OutOrStdout(), "Load generator alone, messages of %d bytes\n", selfTestBytes)
+	summary.SelfTest(c.OutOrStdout(), *ability)
 	return nil
+}
+
+// showLive prints the progress of a load until stop is called: every second in a line that it
+// overwrites on a terminal, or every [progressInterval] in a new line elsewhere.
+func showLive(out io.Writer, live *generator.Progress) (stop func()) {
+	file, ok := out.(*os.File)
+	overwrite := ok && term.IsTerminal(int(file.Fd()))
+	every := progressInterval
+	if overwrite {
+		every = time.Second
+	}
+	ended := make(chan struct{})
+	var shown sync.WaitGroup
+	shown.Go(func() {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				showLoad(out, live, overwrite)
+			case <-ended:
+				if overwrite {
+					fmt.Fprint(out, "\r\x1b[K")
+				}
+				return
+			}
+		}
+	})
+	return func() {
+		close(ended)
+		shown.Wait()
+	}
+}
+
+func showLoad(out io.Writer, live *generator.Progress, overwrite bool) {
+	m := live.Snapshot()
+	line := fmt.Sprintf("%4.0f s %8.0f/s  p50 %.3g ms  p99 %.3g ms  late %.2g ms  %d failed, %d open",
+		m.Elapsed.Seconds(), m.Rate, m.P50, m.P99, m.LatenessP99, m.Failed, m.InFlight)
+	if m.Phase != "" {
+		line = fmt.Sprintf("%4.0f s %s", m.Elapsed.Seconds(), m.Phase)
+	}
+	if overwrite {
+		fmt.Fprintf(out, "\r\x1b[K%.79s", line)
+		return
+	}
+	fmt.Fprintln(out, line)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/pflag"
 
 	generator "rpclab/internal/load"
-	"rpclab/internal/nearest"
 	"rpclab/internal/result/assert"
+	"rpclab/internal/suggest"
 )
 
 const (
@@ -19,77 +19,77 @@ const (
 	selfTestEach  = time.Second
 )
 
-// loadFlags are what `rpclab load` can be told.
+// loadFlags are the flags of `rpclab load`.
 type loadFlags struct {
 	generator.Settings
-	arrivals string
-	asserts  []string
-	outputs  outputs
-	keeping  keeping
-	selfTest bool
-	study    calculateFlags
+	arrivals   string
+	asserts    []string
+	outputs    outputs
+	keeping    storeFlags
+	selfTest   bool
+	calculator calculateFlags
 }
 
 func (f *loadFlags) register(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	flags.StringVar(&f.Call, "call", "", "`method` to call: package.Service/Method")
-	flags.StringVar(&f.HTTP, "http", "", "make REST calls instead, by `METHOD` (GET, POST, ...); the target is then a URL")
-	flags.BoolVar(&f.HTTP2, "http2", false, "with --http: over HTTP/2 (TLS agrees on it; clear text has to know)")
+	flags.StringVar(&f.HTTP, "http", "", "make REST calls with `METHOD` (GET, POST, ...); the target is a URL")
+	flags.BoolVar(&f.HTTP2, "http2", false, "with --http: use HTTP/2 (negotiated over TLS, assumed in cleartext)")
 	flags.StringVar(&f.Proto, "proto", "", "`file` that describes the method (default: ask the server)")
-	flags.StringArrayVar(&f.ImportPaths, "import-path", nil, "`directory` of --proto and its imports, as often as needed")
-	flags.StringVar(&f.Protoset, "protoset", "", "`file` with a compiled descriptor set that has the method")
-	flags.StringVarP(&f.Data, "data", "d", "", "message in `JSON`, @FILE with one or many, or @- for standard input")
-	flags.BoolVar(&f.Binary, "binary", false, "the data is one message, to be sent as it is")
-	flags.StringArrayVarP(&f.Metadata, "metadata", "H", nil, "header of every call, `key: value`, as often as needed")
+	flags.StringArrayVar(&f.ImportPaths, "import-path", nil, "`directory` of --proto and its imports (repeatable)")
+	flags.StringVar(&f.Protoset, "protoset", "", "`file` with a compiled descriptor set that describes the method")
+	flags.StringVarP(&f.Data, "data", "d", "", "message as `JSON`, @FILE with one or more messages, or @- for standard input")
+	flags.BoolVar(&f.Binary, "binary", false, "send the data unchanged, as one encoded message")
+	flags.StringArrayVarP(&f.Metadata, "metadata", "H", nil, "header of every call, `key: value` (repeatable)")
 
-	flags.Float64Var(&f.Rate, "rate", 0, "calls due every second (open loop)")
-	flags.StringVar(&f.Stages, "stages", "", "rates to ramp to in turn, `TIME:RATE,...` from 0 (open loop)")
-	flags.StringVar(&f.arrivals, "arrivals", "constant", "gaps between calls of an open loop: constant or poisson")
-	flags.IntVar(&f.MaxInFlight, "max-in-flight", 10_000, "calls due over it are dropped, and counted (open loop)")
-	flags.IntVarP(&f.Concurrency, "concurrency", "c", 0, fmt.Sprintf("users with one call at a time (closed loop; default %d)", generator.DefaultUsers))
-	flags.DurationVar(&f.Think, "think", 0, "what a user waits between answer and next call")
-	flags.DurationVar(&f.Duration, "duration", 0, fmt.Sprintf("until when calls are due (default %s, unless --calls)", generator.ByDefault))
-	flags.Uint64VarP(&f.Calls, "calls", "n", 0, "end after so many")
-	flags.IntVar(&f.Warmup, "warmup", 0, "calls made before, which nobody counts")
-	flags.DurationVar(&f.Timeout, "timeout", 20*time.Second, "deadline of a call, from when it is sent")
-	flags.Var(connections{&f.Settings}, "connections", "`N` taken in turn (default 1; HTTP/1.1: as many as needed), or per-call: one for each call")
-	connectFlags(flags, &f.Connecting)
-	flags.IntVar(&f.Messages, "messages", 0, "sent in each call of a client or two-way stream (default 1)")
-	flags.BoolVar(&f.PingPong, "ping-pong", false, "of a two-way stream: each message waits for the answer to the one before")
-	flags.StringVar(&f.Engine, "engine", generator.Wire, "what makes gRPC calls: wire (our own) or grpc-go")
-	flags.IntVar(&f.Cores, "cores", 0, "threads of the engine wire, at most one a connection (default 1)")
-	flags.Uint64Var(&f.Seed, "seed", 0, "of random arrivals (default: drawn, and kept in the result)")
+	flags.Float64Var(&f.Rate, "rate", 0, "calls due per second (open loop)")
+	flags.StringVar(&f.Stages, "stages", "", "ramp from 0 to each rate in turn, `TIME:RATE,...` (open loop)")
+	flags.StringVar(&f.arrivals, "arrivals", "constant", "`distribution` of calls over time: constant or poisson (open loop)")
+	flags.IntVar(&f.MaxInFlight, "max-in-flight", 10_000, "maximum number of calls in flight; further calls are counted as dropped (open loop)")
+	flags.IntVarP(&f.Concurrency, "concurrency", "c", 0, fmt.Sprintf("number of users, each with one call at a time (closed loop; default %d)", generator.DefaultUsers))
+	flags.DurationVar(&f.Think, "think", 0, "pause of a user between an answer and the next call (closed loop)")
+	flags.DurationVar(&f.Duration, "duration", 0, fmt.Sprintf("time during which calls are due (default %s, unless --calls is set)", generator.DefaultDuration))
+	flags.Uint64VarP(&f.Calls, "calls", "n", 0, "stop after this many calls")
+	flags.IntVar(&f.Warmup, "warmup", 0, "calls made before the measurement, not counted")
+	flags.DurationVar(&f.Timeout, "timeout", 20*time.Second, "deadline of each call, counted from its start")
+	flags.Var(connections{&f.Settings}, "connections", "`N` connections used in turn (default 1; HTTP/1.1: as many as needed), or per-call: one for each call")
+	connectFlags(flags, &f.ConnectionOptions)
+	flags.IntVar(&f.Messages, "messages", 0, "messages sent in each client-streaming or bidirectional call (default 1)")
+	flags.BoolVar(&f.PingPong, "ping-pong", false, "in a bidirectional stream, wait for each answer before sending the next message")
+	flags.StringVar(&f.Engine, "engine", generator.Wire, "client of gRPC calls: wire (rpclab's own client) or grpc-go")
+	flags.IntVar(&f.Cores, "cores", 0, "threads of the engine wire, at most one per connection (default 1)")
+	flags.Uint64Var(&f.Seed, "seed", 0, "`seed` of random arrivals (default: random, and stored in the result)")
 
-	flags.BoolVar(&f.TLS.On, "tls", false, "encrypt; so does any of the next five")
-	flags.StringVar(&f.TLS.CACert, "cacert", "", "`file` of the certificates to trust (default: the system's)")
-	flags.StringVar(&f.TLS.Cert, "cert", "", "`file` of the client's certificate")
-	flags.StringVar(&f.TLS.Key, "key", "", "`file` of its key")
-	flags.StringVar(&f.TLS.ServerName, "servername", "", "`name` that the server's certificate has to have")
-	flags.BoolVar(&f.TLS.Insecure, "insecure-skip-verify", false, "do not check the server's certificate")
+	flags.BoolVar(&f.TLS.On, "tls", false, "use TLS; implied by any of the next five flags")
+	flags.StringVar(&f.TLS.CACert, "cacert", "", "`file` with trusted certificates (default: the system's)")
+	flags.StringVar(&f.TLS.Cert, "cert", "", "`file` with the client certificate")
+	flags.StringVar(&f.TLS.Key, "key", "", "`file` with the key of the client certificate")
+	flags.StringVar(&f.TLS.ServerName, "servername", "", "`name` that the server certificate must contain")
+	flags.BoolVar(&f.TLS.Insecure, "insecure-skip-verify", false, "do not verify the server certificate")
 
-	f.study.register(flags)
+	f.calculator.register(flags)
 
-	flags.StringArrayVar(&f.asserts, "assert", nil, "`condition` that has to hold, as often as needed")
-	flags.StringVar(&f.outputs.json, "json", "", "write the result to `file`; - is standard output, with nothing else on it")
+	flags.StringArrayVar(&f.asserts, "assert", nil, "`condition` that must hold (repeatable)")
+	flags.StringVar(&f.outputs.json, "json", "", "write the result as JSON to `file`; - writes nothing else to standard output")
 	f.outputs.registerJUnit(flags)
 	f.keeping.register(flags)
-	flags.BoolVar(&f.selfTest, "self-test", false, "measure the generator itself, without a target")
+	flags.BoolVar(&f.selfTest, "self-test", false, "measure the load generator itself, without a target")
 }
 
-// finish reads the flags that are more than a value.
+// finish validates the flags and completes the settings.
 func (f *loadFlags) finish(flags *pflag.FlagSet) (all []assert.Assertion, err error) {
 	for _, name := range []string{"rate", "concurrency", "connections", "cores", "duration", "calls", "messages",
 		"streams", "connect-rate", "keepalive", "idle-close"} {
 		if flag := flags.Lookup(name); flag.Changed && (flag.Value.String() == "0" || flag.Value.String() == "0s") {
-			return nil, fmt.Errorf("--%s 0: has to be more than 0, or left out", name)
+			return nil, fmt.Errorf("--%s 0: use a value above 0, or leave the flag out", name)
 		}
 	}
 	switch f.arrivals {
 	case "constant", "poisson":
 		f.Poisson = f.arrivals == "poisson"
 	default:
-		return nil, fmt.Errorf("--arrivals %s: no such arrivals%s", f.arrivals,
-			nearest.Suggest(f.arrivals, []string{"constant", "poisson"}))
+		return nil, fmt.Errorf("--arrivals: no distribution %q%s", f.arrivals,
+			suggest.DidYouMean(f.arrivals, []string{"constant", "poisson"}))
 	}
 	if !flags.Changed("seed") {
 		f.Seed = rand.Uint64N(1 << 32)
@@ -109,7 +109,7 @@ func (c connections) Type() string { return "string" }
 
 func (c connections) String() string {
 	switch {
-	case c.Settings == nil: // pflag asks what a zero value says
+	case c.Settings == nil: // pflag calls String on the zero value
 		return "0"
 	case c.PerCall:
 		return perCall
@@ -123,19 +123,28 @@ func (c connections) Set(text string) (err error) {
 		return nil
 	}
 	if c.Connections, err = strconv.Atoi(text); err != nil {
-		return fmt.Errorf("write a number from 1 to %d, or %s", generator.MaxUsers, perCall)
+		return fmt.Errorf("use a number from 1 to %d, or %s", generator.MaxUsers, perCall)
 	}
 	return nil
 }
 
-// target takes one argument, and none for a self-test.
+// target accepts one argument, and none for a self-test.
 func (f *loadFlags) target(c *cobra.Command, args []string) error {
 	switch {
 	case f.selfTest && len(args) > 0:
-		return usage{fmt.Errorf("--self-test has no target, but got %q", args[0])}
+		return usageError{fmt.Errorf("--self-test takes no target, but got %q", args[0])}
 	case !f.selfTest && len(args) != 1:
-		return usage{fmt.Errorf("%s takes one target, HOST:PORT or with --http a URL, but got %d\nSee '%s --help'",
+		return usageError{fmt.Errorf("%s takes one target (HOST:PORT, or a URL with --http), but got %d\nSee '%s --help'",
 			c.CommandPath(), len(args), c.CommandPath())}
 	}
 	return nil
+}
+
+// connectFlags control how connections are opened and closed.
+func connectFlags(flags *pflag.FlagSet, c *generator.ConnectionOptions) {
+	flags.IntVar(&c.Streams, "streams", 0, "maximum number of calls in flight per connection; further calls wait")
+	flags.Float64Var(&c.ConnectRate, "connect-rate", 0, "connections opened per second (default: no limit)")
+	flags.StringArrayVar(&c.Sources, "source", nil, "`ADDRESS|PREFIX` of this machine to connect from; several are used in turn (repeatable)")
+	flags.DurationVar(&c.KeepAlive, "keepalive", 0, "send a PING after this long without data, and close the connection 20s later if no answer arrives")
+	flags.DurationVar(&c.IdleClose, "idle-close", 0, "close a connection after this long without a call; the next call opens it again")
 }

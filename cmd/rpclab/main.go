@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rpclab/internal/nearest"
+	"rpclab/internal/suggest"
 )
 
 func main() {
@@ -18,7 +18,7 @@ func main() {
 	defer stop()
 	command := root()
 	err := command.ExecuteContext(ctx)
-	if err != nil && !errors.Is(err, errSaid) {
+	if err != nil && !errors.Is(err, errReported) {
 		fmt.Fprintln(os.Stderr, "rpclab:", strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted"))
 	}
 	stop()
@@ -29,24 +29,25 @@ func root() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "rpclab",
 		Short: "Measure how services should talk to each other",
-		Long: `rpclab starts real servers, sends real calls along every way under comparison,
-in interleaved rounds, breaks things on purpose, and says which difference is
-real.`,
-		Example: `  rpclab run channels --quick     the first experiment, made small
-  rpclab list                     what there is to run
-  rpclab doctor                   what this machine lacks`,
+		Long: `rpclab starts real servers, sends real calls over every route under comparison
+in interleaved rounds, injects faults, and reports which differences are real.`,
+		Example: `  rpclab run channels --quick     run the first experiment, scaled down
+  rpclab list                     list the built-in experiments
+  rpclab doctor                   check what this machine lacks`,
+		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          knownCommand,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	command.SetUsageTemplate(strings.ReplaceAll(command.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
+	command.SetVersionTemplate("{{.Version}}")
 	command.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usage{fmt.Errorf("%w\nSee '%s --help'", err, c.CommandPath())}
+		return usageError{fmt.Errorf("%w\nSee '%s --help'", err, c.CommandPath())}
 	})
 	command.AddCommand(
 		runCommand(), loadCommand(), cleanCommand(), listCommand(), runsCommand(), reportCommand(), compareCommand(), serveCommand(),
-		serverCommand(), xdsCommand(), gatewayCommand(), labCommand(), callerCommand(), agentCommand(), reapCommand(), standCommand(), forwardCommand(), imageCommand(), serversCommand(), doctorCommand(), schemaCommand(),
+		serverCommand(), xdsCommand(), gatewayCommand(), labCommand(), callerCommand(), agentCommand(), reapCommand(), infrastructureCommand(), forwardCommand(), imageCommand(), serversCommand(), doctorCommand(), schemaCommand(), versionCommand(),
 	)
 	return command
 }
@@ -61,5 +62,5 @@ func knownCommand(c *cobra.Command, args []string) error {
 			names = append(names, sub.Name())
 		}
 	}
-	return usage{fmt.Errorf("no command %q%s\nSee 'rpclab --help'", args[0], nearest.Suggest(args[0], names))}
+	return usageError{fmt.Errorf("no command %q%s\nSee 'rpclab --help'", args[0], suggest.DidYouMean(args[0], names))}
 }

@@ -19,40 +19,42 @@ import (
 	"rpclab/internal/result"
 )
 
-// outputs are where a result goes besides the terminal.
+// outputs are the files to which a command writes its result.
 type outputs struct {
 	json, md, html, junit string
+	full                  bool // the whole report in the terminal, and not the summary alone
 }
 
 func (o *outputs) register(flags *pflag.FlagSet) {
-	flags.StringVar(&o.json, "json", "", "write the result to `file`; - is standard output, with nothing else on it")
-	flags.StringVar(&o.md, "md", "", "write the report in Markdown to `file`")
+	flags.StringVar(&o.json, "json", "", "write the result as JSON to `file`; - writes nothing else to standard output")
+	flags.StringVar(&o.md, "md", "", "write the report as Markdown to `file`")
 	o.registerJUnit(flags)
 }
 
-// registerHTML is for the commands that have one run to show.
-func (o *outputs) registerHTML(flags *pflag.FlagSet) {
-	flags.StringVar(&o.html, "html", "", "write the report with pictures, one HTML file, to `file`")
+// registerRun is for commands that report on one run.
+func (o *outputs) registerRun(flags *pflag.FlagSet) {
+	flags.BoolVar(&o.full, "full", false, "print the full report: every table, event, cost, error and warning")
+	flags.StringVar(&o.html, "html", "", "write the report with charts to one HTML `file`")
 }
 
 func (o *outputs) registerJUnit(flags *pflag.FlagSet) {
-	flags.StringVar(&o.junit, "junit", "", "write JUnit XML for a CI system to `file`")
+	flags.StringVar(&o.junit, "junit", "", "write JUnit XML for CI systems to `file`")
 }
 
-// check finds out before a long run whether the files can be written.
+// checkArms finds out before a long run whether the files can be written.
 func (o outputs) check() error {
 	for _, only := range []struct{ flag, path string }{{"--md", o.md}, {"--html", o.html}, {"--junit", o.junit}} {
 		if only.path == "-" {
-			return fmt.Errorf("%s -: standard output has the report already; name a file", only.flag)
+			return fmt.Errorf("%s -: rpclab prints the report on standard output; name a file", only.flag)
 		}
 	}
 	for _, path := range []string{o.json, o.md, o.html, o.junit} {
-		if path == "" || path == "-" || special(path) {
+		if path == "" || path == "-" || isDevice(path) {
 			continue
 		}
 		probe, err := os.CreateTemp(filepath.Dir(path), ".rpclab-")
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("cannot write %s: there is no directory %s; make it first", path, filepath.Dir(path))
+			return fmt.Errorf("cannot write %s: the directory %s does not exist; create it first", path, filepath.Dir(path))
 		}
 		if err != nil {
 			return fmt.Errorf("cannot write %s: %w", path, err)
@@ -62,30 +64,30 @@ func (o outputs) check() error {
 			return err
 		}
 		if info, err := os.Stat(path); err == nil && info.IsDir() {
-			return fmt.Errorf("cannot write %s: it is a directory; name a file in it", path)
+			return fmt.Errorf("cannot write %s: the path is a directory; name a file in it", path)
 		}
 	}
 	return nil
 }
 
-// drawings are the forms of what a command has to show.
-type drawings struct{ terminal, json, md, html, junit func(io.Writer) error }
+// renderings write one result in several formats.
+type renderings struct{ terminal, json, md, html, junit func(io.Writer) error }
 
-// draw writes every form that was asked for.
-func (o outputs) draw(out io.Writer, d drawings) error {
+// renderReport writes every form that was asked for.
+func (o outputs) render(out io.Writer, d renderings) error {
 	var errs []error
 	if o.json == "-" {
 		errs = append(errs, d.json(out))
 	} else {
-		errs = append(errs, d.terminal(out), toFile(o.json, d.json))
+		errs = append(errs, d.terminal(out), writeFile(o.json, d.json))
 	}
-	return errors.Join(append(errs, toFile(o.md, d.md), toFile(o.html, d.html), toFile(o.junit, d.junit))...)
+	return errors.Join(append(errs, writeFile(o.md, d.md), writeFile(o.html, d.html), writeFile(o.junit, d.junit))...)
 }
 
-// write draws the document, and in JUnit's form the checks of its arms too.
+// write renders a document; JUnit output includes the checks of its arms.
 func (o outputs) write(c *cobra.Command, d result.Document, checks []report.Check) error {
-	return o.draw(c.OutOrStdout(), drawings{
-		terminal: func(w io.Writer) error { return draw(w, d) },
+	return o.render(c.OutOrStdout(), renderings{
+		terminal: func(w io.Writer) error { return renderReport(w, d, o.full) },
 		json:     func(w io.Writer) error { return result.Write(w, d) },
 		md:       func(w io.Writer) error { return report.Markdown(w, d) },
 		html:     func(w io.Writer) error { return html.Write(w, d) },
@@ -93,28 +95,29 @@ func (o outputs) write(c *cobra.Command, d result.Document, checks []report.Chec
 	})
 }
 
-// draw writes the report of a run, or the summary of a load.
-func draw(out io.Writer, d result.Document) error {
+// renderReport writes the report of a run, or the summary of `rpclab load`.
+func renderReport(out io.Writer, d result.Document, full bool) error {
 	if d.Experiment == generator.Experiment {
 		return summary.Terminal(out, d)
 	}
-	return report.Terminal(out, d, terminal(out))
+	options := terminalOptions(out)
+	options.Full = full
+	return report.Terminal(out, d, options)
 }
 
-// special says that there is something at the path that is no file, such as a pipe.
-func special(path string) bool {
+// isDevice reports whether the path is neither a regular file nor a directory, such as a pipe.
+func isDevice(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
 }
 
-// toFile writes a file beside its place and moves it there, so that none is left half
-// written, and an old one stays until the new one is whole. A pipe or a device cannot
-// be replaced: it is written to.
-func toFile(path string, draw func(io.Writer) error) (err error) {
+// writeFile writes a temporary file and renames it, so that a failure leaves the old file
+// intact. It writes pipes and devices directly.
+func writeFile(path string, draw func(io.Writer) error) (err error) {
 	if path == "" {
 		return nil
 	}
-	if special(path) {
+	if isDevice(path) {
 		file, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
 			return fmt.Errorf("cannot write %s: %w", path, err)
@@ -136,8 +139,9 @@ func toFile(path string, draw func(io.Writer) error) (err error) {
 	return os.Rename(file.Name(), path)
 }
 
-// terminal is what w can show: colours and width of a terminal, or plain 80 columns.
-func terminal(w io.Writer) report.Options {
+// terminalOptions returns the width of a terminal and whether it shows colours; otherwise
+// plain text of 80 columns.
+func terminalOptions(w io.Writer) report.Options {
 	file, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return report.Options{}

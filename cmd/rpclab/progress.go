@@ -15,37 +15,37 @@ import (
 	"rpclab/internal/result"
 )
 
-// quiet is how long a run may say nothing where lines cannot be overwritten.
-const quiet = 5 * time.Second
+// progressInterval is the time between two lines where lines cannot be overwritten.
+const progressInterval = 5 * time.Second
 
-// progress says where a run stands: one line that is overwritten on a terminal, one
-// now and then elsewhere.
+// progress prints the progress of a run: one line that it overwrites on a terminal, or a new
+// line every [progressInterval] elsewhere.
 type progress struct {
 	out      io.Writer
 	terminal bool
 	mu       sync.Mutex
-	said     time.Time
-	waits    string // what was said to be waited for, last
+	printed  time.Time
+	waiting  string // the last text of wait
 }
 
 func newProgress(out io.Writer) *progress {
 	file, ok := out.(*os.File)
-	return &progress{out: out, terminal: ok && term.IsTerminal(int(file.Fd())), said: time.Now()}
+	return &progress{out: out, terminal: ok && term.IsTerminal(int(file.Fd())), printed: time.Now()}
 }
 
 func (p *progress) show(now lab.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	idle := now.Ended == nil && now.Doing == "" && now.Live == nil
-	if !p.terminal && (idle || time.Since(p.said) < quiet) {
+	if !p.terminal && (idle || time.Since(p.printed) < progressInterval) {
 		return
 	}
-	p.said = time.Now()
+	p.printed = time.Now()
 	done := now.Trial.Order
 	if now.Ended != nil {
 		done++
 	}
-	// The remaining time comes first: what is too long for the line is cut off at its end.
+	// The remaining time comes first, because long lines are cut off at the end.
 	line := fmt.Sprintf("[%d/%d", done, now.Planned)
 	if now.Left > 0 {
 		line += fmt.Sprintf(", %s left", now.Left.Round(time.Second))
@@ -57,7 +57,7 @@ func (p *progress) show(now lab.Progress) {
 	if now.Doing != "" {
 		line += "  " + now.Doing
 	}
-	if now.Live != nil && now.Live.Elapsed > brief {
+	if now.Live != nil && now.Live.Elapsed > shortLoad {
 		line += "  " + liveClause(*now.Live)
 	}
 	if p.terminal {
@@ -67,7 +67,7 @@ func (p *progress) show(now lab.Progress) {
 	fmt.Fprintln(p.out, line)
 }
 
-// wait says what is being waited for besides trials.
+// wait prints what the run waits for between trials.
 func (p *progress) wait(what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,16 +75,16 @@ func (p *progress) wait(what string) {
 		p.overwrite(what)
 		return
 	}
-	if since := time.Since(p.said); since >= quiet || what != p.waits && since >= quiet/5 {
-		p.said, p.waits = time.Now(), what
+	if since := time.Since(p.printed); since >= progressInterval || what != p.waiting && since >= progressInterval/5 {
+		p.printed, p.waiting = time.Now(), what
 		fmt.Fprintln(p.out, what)
 	}
 }
 
-// brief is how long a load may take of which nothing is said.
-const brief = 1500 * time.Millisecond
+// shortLoad is the time for which a load is not worth a line.
+const shortLoad = 1500 * time.Millisecond
 
-// liveClause says what the calls of a load did in the last second: 480/s, p99 3.2 ms, 2 failed.
+// liveClause describes the last second of a load: 480/s, p99 3.2 ms, 2 failed.
 func liveClause(l lab.Live) string {
 	text := fmt.Sprintf("%.0f/s", l.Rate)
 	if l.P99 > 0 {
@@ -93,12 +93,12 @@ func liveClause(l lab.Live) string {
 	if l.Failed > 0 {
 		text += fmt.Sprintf(", %d failed", l.Failed)
 	}
-	return text + sharesOf(l.Backends)
+	return text + backendBars(l.Backends)
 }
 
-// sharesOf draws a small bar for the calls of each backend, in the order of their names:
-// the highest for the busiest; nothing where there is one, or more than a line has room for.
-func sharesOf(backends map[string]uint64) string {
+// backendBars draws one small bar per backend, in the order of their names, relative to the
+// busiest. It is empty for one backend, and for more than fit in a line.
+func backendBars(backends map[string]uint64) string {
 	const bars, most = "▁▂▃▄▅▆▇█", 12
 	if len(backends) < 2 || len(backends) > most {
 		return ""
@@ -111,20 +111,20 @@ func sharesOf(backends map[string]uint64) string {
 	return text
 }
 
-// end makes room for what follows.
+// finish makes room for what follows.
 func (p *progress) end() {
 	if p.terminal {
 		fmt.Fprint(p.out, "\r\x1b[K")
 	}
 }
 
-// overwrite writes the line in the place of the last, cut where the terminal ends: a line
-// that goes on in the next cannot be overwritten.
+// overwrite replaces the last line. It cuts the new line at the width of the terminal, because
+// a wrapped line cannot be overwritten.
 func (p *progress) overwrite(line string) {
 	fmt.Fprintf(p.out, "\r\x1b[K%.*s", p.width()-1, line)
 }
 
-// width is that of the terminal, 80 where it is not known.
+// width is the width of the terminal, at most 80.
 func (p *progress) width() int {
 	if file, ok := p.out.(*os.File); ok {
 		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width > 1 {

@@ -12,8 +12,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"rpclab/internal/nearest"
 	"rpclab/internal/process"
+	"rpclab/internal/security"
+	"rpclab/internal/suggest"
 	"rpclab/internal/workload"
 )
 
@@ -21,13 +22,13 @@ func serverCommand() *cobra.Command {
 	var server workload.Server
 	var listen, metrics string
 	var supervised bool
-	var secure secureFlags
+	var secure securityFlags
 	command := &cobra.Command{
 		Use:   "server",
 		Short: "Run one server under test",
 		Long: `Serves rpclab.v1.Greeter, Fibonacci, Counter, Chain, OrderService and
-CalculatorService with gRPC health and reflection, or over REST, until it is
-told to stop (SIGTERM or SIGINT); then it drains.`,
+CalculatorService over gRPC, with health checks and reflection, or over REST.
+SIGTERM or SIGINT stops the server after it has drained its connections.`,
 		Example: `  rpclab server --listen 127.0.0.1:50051 --delay 500ms
   rpclab server --model rest
   curl -d '{"value": 1}' http://127.0.0.1:50051/increase`,
@@ -36,7 +37,7 @@ told to stop (SIGTERM or SIGINT); then it drains.`,
 			if err := errors.Join(checkModel(c.Flags(), server.Model), secure.check(server.Model)); err != nil {
 				return err
 			}
-			if _, err := process.MaxFiles(); err != nil {
+			if _, err := process.RaiseFileLimit(); err != nil {
 				return err
 			}
 			parties, end, err := secure.prepare(&server)
@@ -44,11 +45,11 @@ told to stop (SIGTERM or SIGINT); then it drains.`,
 				return err
 			}
 			defer func() { err = errors.Join(err, end()) }()
-			// Probes of TCP's own on thousands of idle connections come at once, are lost, and end
-			// connections that were well; HTTP/2 has PING.
+			// The kernel sends keepalive probes of thousands of idle connections at once, loses some
+			// and then closes healthy connections. HTTP/2 has PING instead.
 			listener, err := (&net.ListenConfig{KeepAlive: -1}).Listen(c.Context(), "tcp", listen)
 			if err != nil {
-				return fmt.Errorf("cannot listen on %s: %w\nChoose another address with --listen, or end what uses this one", listen, err)
+				return fmt.Errorf("cannot listen on %s: %w\nChoose another address with --listen, or stop the program that uses this one", listen, err)
 			}
 			if metrics != "" {
 				if port, ok := strings.CutPrefix(metrics, ":"); ok {
@@ -60,11 +61,11 @@ told to stop (SIGTERM or SIGINT); then it drains.`,
 			}
 			server.Log = slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil))
 			if supervised {
-				defer func() { server.Count(c.OutOrStdout()) }() // of all calls, now that they are answered
-				// A supervisor that is gone ends this process, which no look at the parent
-				// process could tell without a delay.
+				defer func() { server.WriteCount(c.OutOrStdout()) }() // after the last call is answered
+				// The end of standard input means that the supervisor exited. Polling the parent
+				// process would notice later.
 				go func() {
-					server.Obey(c.InOrStdin(), c.OutOrStdout(), parties)
+					server.ServeCommands(c.InOrStdin(), c.OutOrStdout(), parties)
 					os.Exit(exitLab)
 				}()
 			}
@@ -73,33 +74,33 @@ told to stop (SIGTERM or SIGINT); then it drains.`,
 	}
 	flags := command.Flags()
 	flags.StringVar(&listen, "listen", "127.0.0.1:50051", "`address` to listen on")
-	flags.StringVar(&metrics, "metrics", "", "`address` at which Prometheus finds /metrics; of :PORT, on the host of --listen (default: none)")
-	flags.StringVar(&server.ID, "id", hostname(), "identity that every answer carries")
-	flags.StringVar(&server.Model, "model", workload.GRPC, "grpc; rest: JSON over HTTP/1.1 and HTTP/2 in clear text; tcp: bare connections, which increase numbers")
-	flags.DurationVar(&server.Delay, "delay", 0, "wait before every answer")
-	flags.DurationVar(&server.Spread, "spread", 0, "wait up to this longer before an order is taken, at random")
-	flags.IntVar(&server.Workers, "workers", 0, "calls that it works on at once, while others queue (default: all)")
-	flags.DurationVar(&server.MaxAge, "max-age", 0, "after this, some 10 % more or less, a connection is told to go (default: never)")
-	flags.DurationVar(&server.AgeGrace, "age-grace", 0, "how long its calls may go on then (default: as long as they take)")
-	flags.BoolVar(&server.ReportLoad, "report-load", false, "say in every answer how busy it is (ORCA), for weighted_round_robin")
+	flags.StringVar(&metrics, "metrics", "", "`address` that serves /metrics to Prometheus; :PORT uses the host of --listen (default: no metrics)")
+	flags.StringVar(&server.ID, "id", hostname(), "`name` of this backend, which every answer carries")
+	flags.StringVar(&server.Model, "model", workload.GRPC, "`protocol`: grpc; rest (JSON over HTTP/1.1 and cleartext HTTP/2); tcp (a bare connection that increments numbers)")
+	flags.DurationVar(&server.Delay, "delay", 0, "delay before every answer")
+	flags.DurationVar(&server.Spread, "spread", 0, "random extra delay before an order is accepted, at most this long")
+	flags.IntVar(&server.Workers, "workers", 0, "calls that the server handles at once; others queue (default: no limit)")
+	flags.DurationVar(&server.MaxAge, "max-age", 0, "age at which the server closes a connection, 10 % more or less (default: never)")
+	flags.DurationVar(&server.AgeGrace, "age-grace", 0, "time that the calls of a closed connection have to finish (default: no limit)")
+	flags.BoolVar(&server.ReportLoad, "report-load", false, "report the load of the server in every answer (ORCA), for weighted_round_robin")
 	secure.register(flags)
-	flags.DurationVar(&server.Drain, "drain", 0, "how long it still accepts calls once told to stop")
-	flags.BoolVar(&supervised, "supervised", false, "take orders on standard input, and end when it does")
+	flags.DurationVar(&server.Drain, "drain", 0, "time that a stopping server still accepts calls")
+	flags.BoolVar(&supervised, "supervised", false, "take commands on standard input, and exit when it closes")
 	_ = flags.MarkHidden("supervised")
 	return command
 }
 
-// checkModel refuses what a model has not.
+// checkModel returns an error for flags that the model does not support.
 func checkModel(flags *pflag.FlagSet, model string) error {
 	if !slices.Contains(workload.Models, model) {
-		return usage{fmt.Errorf("--model %s: there is no such model%s", model, nearest.Suggest(model, workload.Models))}
+		return usageError{fmt.Errorf("--model: no model %q%s", model, suggest.DidYouMean(model, workload.Models))}
 	}
 	if model == workload.GRPC {
 		return nil
 	}
 	for _, name := range []string{"metrics", "max-age", "age-grace", "report-load"} {
 		if flags.Changed(name) {
-			return usage{fmt.Errorf("--%s goes with --model %s alone", name, workload.GRPC)}
+			return usageError{fmt.Errorf("--%s needs --model %s", name, workload.GRPC)}
 		}
 	}
 	return nil
@@ -115,7 +116,62 @@ func hostname() string {
 
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usage{fmt.Errorf("%s takes no argument, but got %q\nSee '%s --help'", c.CommandPath(), args[0], c.CommandPath())}
+		return usageError{fmt.Errorf("%s takes no arguments, but got %q\nSee '%s --help'", c.CommandPath(), args[0], c.CommandPath())}
 	}
 	return nil
+}
+
+// securityFlags configure the security of the CalculatorService.
+type securityFlags struct {
+	security.Policy
+	keys       string
+	supervised bool // a supervisor says it
+}
+
+func (f *securityFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.Transport, "security", security.Plain, "`mode` of connections: none, tls or mtls (clients present a certificate too); health checks stay in cleartext")
+	flags.BoolVar(&f.Tokens, "jwt", false, "require a token (RS256) for calculations")
+	flags.BoolVar(&f.Signing, "signing", false, "require signed calculations and sign their answers (CMS)")
+	flags.StringVar(&f.keys, "keys", "", "`file` to write the keys that clients need; the server removes it when it exits")
+	flags.BoolVar(&f.supervised, "secured", false, "wait for keys from the supervisor before serving")
+	_ = flags.MarkHidden("secured")
+}
+
+func (f securityFlags) check(model string) error {
+	switch err := f.Check(); {
+	case err != nil:
+		return usageError{fmt.Errorf("--security: %w", err)}
+	case (f.Required() || f.keys != "") && model != workload.GRPC:
+		return usageError{fmt.Errorf("--security, --jwt, --signing and --keys need --model %s", workload.GRPC)}
+	case f.Required() != (f.keys != ""):
+		return usageError{errors.New("--keys names the file that gives clients their keys: use it together with --security, --jwt or --signing")}
+	}
+	return nil
+}
+
+// prepare creates the keys of the server, or leaves them to its supervisor. The caller runs
+// cleanup at the end, which removes the key file.
+func (f securityFlags) prepare(server *workload.Server) (parties chan<- security.Config, end func() error, err error) {
+	end = func() error { return nil }
+	if !f.supervised && !f.Required() {
+		return nil, end, nil
+	}
+	given := make(chan security.Config, 1)
+	server.Security = given
+	if f.supervised {
+		return given, end, nil
+	}
+	authority, err := security.NewAuthority()
+	if err != nil {
+		return nil, end, err
+	}
+	keys, err := authority.Server()
+	if err != nil {
+		return nil, end, err
+	}
+	if err := authority.Save(f.keys, f.Policy); err != nil {
+		return nil, end, fmt.Errorf("%w\nChoose another file with --keys, or remove this file", err)
+	}
+	given <- security.Config{Policy: f.Policy, Keys: keys}
+	return nil, func() error { return os.Remove(f.keys) }, nil
 }

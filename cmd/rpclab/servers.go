@@ -11,20 +11,20 @@ import (
 )
 
 func serversCommand() *cobra.Command {
-	command := &cobra.Command{Use: "servers", Short: "The programs under test in other languages"}
+	command := &cobra.Command{Use: "servers", Short: "Build servers and callers in other languages"}
 	command.AddCommand(&cobra.Command{
 		Use:   "build [LANGUAGE]...",
 		Short: "Build servers and callers of other languages",
-		Long: `Builds servers and callers with the languages' own tools, into a cache: those of
-the languages named, or of all. What is built already, from the same sources,
-is not built again. Prints what runs them, a language a line.`,
+		Long: `Builds the servers and callers of the named languages, or of all languages, with
+each language's own tools, into a cache. Unchanged sources are not built again.
+Prints the command that runs the server, one line per language.`,
 		Example: `  rpclab servers build
   rpclab servers build rust java`,
-		ValidArgs: foreign(),
+		ValidArgs: otherLanguages(),
 		Args: func(_ *cobra.Command, names []string) error {
 			for _, name := range names {
 				if _, err := language.Lookup(name); err != nil {
-					return usage{err}
+					return usageError{err}
 				}
 			}
 			return nil
@@ -34,10 +34,10 @@ is not built again. Prints what runs them, a language a line.`,
 	return command
 }
 
-// buildServers builds as many of the languages named as it can, none named: of all.
+// buildServers builds the named languages, or all if none is named, and continues after an error.
 func buildServers(c *cobra.Command, names []string) error {
 	if len(names) == 0 {
-		names = foreign()
+		names = otherLanguages()
 	}
 	var errs []error
 	for _, name := range names {
@@ -46,7 +46,7 @@ func buildServers(c *cobra.Command, names []string) error {
 			return err
 		}
 		say := func(line string) { fmt.Fprintf(c.ErrOrStderr(), "%s: %s\n", name, line) }
-		command, err := l.Build(c.Context(), []string{"rpclab", "server"}, &byLine{say: say})
+		command, err := l.Build(c.Context(), []string{"rpclab", "server"}, &lineWriter{say: say})
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -56,8 +56,8 @@ func buildServers(c *cobra.Command, names []string) error {
 	return errors.Join(errs...)
 }
 
-// foreign are the languages other than our own.
-func foreign() (names []string) {
+// otherLanguages are the names of all languages but Go.
+func otherLanguages() (names []string) {
 	for _, l := range language.All() {
 		if l.Name != language.Go {
 			names = append(names, l.Name)
@@ -66,14 +66,14 @@ func foreign() (names []string) {
 	return names
 }
 
-// byLine says what is written to it, a line at a time.
-type byLine struct {
+// lineWriter passes each complete line to print.
+type lineWriter struct {
 	say  func(string)
 	rest string
 }
 
 // Write implements [io.Writer].
-func (b *byLine) Write(p []byte) (int, error) {
+func (b *lineWriter) Write(p []byte) (int, error) {
 	lines := strings.Split(b.rest+string(p), "\n")
 	b.rest = lines[len(lines)-1]
 	for _, line := range lines[:len(lines)-1] {
@@ -82,17 +82,17 @@ func (b *byLine) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// toolchains says of every language whether its programs are built, or can be.
+// toolchains checks for every language whether its servers are built or can be built.
 func toolchains() (all []finding) {
 	for _, l := range language.All() {
 		if l.Name == language.Go {
 			continue
 		}
-		f := finding{what: l.Name, state: "ok", seen: "its servers are built"}
+		f := finding{what: l.Name, state: "ok", seen: "servers are built"}
 		if _, err := l.Command(nil); err != nil {
-			f.seen, f.help = "its servers can be built", "rpclab servers build "+l.Name
-			if missing := l.Missing(); len(missing) > 0 {
-				f.state, f.seen, f.help = "note", "its servers cannot be built", strings.Join(missing, "; ")
+			f.seen, f.help = "servers can be built", "rpclab servers build "+l.Name
+			if missing := l.MissingTools(); len(missing) > 0 {
+				f.state, f.seen, f.help = "note", "servers cannot be built", strings.Join(missing, "; ")
 			}
 		}
 		all = append(all, f)

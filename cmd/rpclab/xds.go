@@ -14,10 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rpclab/internal/nearest"
+	"rpclab/internal/process/stdio"
 	"rpclab/internal/route/controlplane"
-	"rpclab/internal/route/part"
 	"rpclab/internal/route/settings"
+	"rpclab/internal/suggest"
 )
 
 func xdsCommand() *cobra.Command {
@@ -27,17 +27,17 @@ func xdsCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "xds",
 		Short: "Run an xDS control plane for gRPC clients and Envoy",
-		Long: `Says by xDS (LDS, RDS, CDS and EDS on one aggregated stream, state of the world
-or delta) where the backends of a service are and how to spread calls over them.
-gRPC clients dial xds:///SERVICE with the bootstrap that --bootstrap writes;
-Envoy takes the cluster of that name by ADS. It serves until it is told to stop;
-clients then keep what they know.
+		Long: `Serves the endpoints and the load balancing policy of one service over xDS (LDS,
+RDS, CDS and EDS on one aggregated stream, state of the world or delta). gRPC
+clients dial xds:///SERVICE with the bootstrap file that --bootstrap writes.
+Envoy fetches the cluster of that name over ADS. When the control plane stops,
+clients keep their last configuration.
 
-Endpoints are an address list, a YAML file that is read again when it changes
-(a list of addresses, or of {address, zone}), or the EndpointSlice API, of a
-Kubernetes cluster too: kubectl proxy gives its address, and in a pod it may be
-https, asked as the pod's service account. Backends outside zone-0
-are called when none in zone-0 answers.`,
+Endpoints come from an address list, a YAML file that is read again when it
+changes (a list of addresses, or of {address, zone}), or the EndpointSlice API.
+Outside a Kubernetes cluster, kubectl proxy serves that API; in a pod, an https
+address uses the pod's service account. Clients call backends outside zone-0
+only when no backend in zone-0 is available.`,
 		Example: `  rpclab xds --endpoints 127.0.0.1:50051,127.0.0.1:50052 --bootstrap b.json
   GRPC_XDS_BOOTSTRAP=b.json ./client xds:///greeter
 
@@ -46,32 +46,32 @@ are called when none in zone-0 answers.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if endpoints == "" {
-				return usage{errors.New("where are the backends? Say it with --endpoints IP:PORT,…, FILE.yaml or http://API\nSee 'rpclab xds --help'")}
+				return usageError{errors.New("--endpoints is missing: give IP:PORT,…, FILE.yaml or http://API\nSee 'rpclab xds --help'")}
 			}
 			if !slices.Contains(controlplane.Policies, plane.Settings.Policy) {
-				return usage{fmt.Errorf("no policy %q%s", plane.Settings.Policy, nearest.Suggest(plane.Settings.Policy, controlplane.Policies))}
+				return usageError{fmt.Errorf("no policy %q%s", plane.Settings.Policy, suggest.DidYouMean(plane.Settings.Policy, controlplane.Policies))}
 			}
 			if bootstrap != "" && tokenFile != "" {
-				return usage{errors.New("--bootstrap is for gRPC clients, which cannot send the token of --token-file: leave one of them out")}
+				return usageError{errors.New("--bootstrap configures gRPC clients, which cannot send the token of --token-file: leave one of the flags out")}
 			}
 			if ways != "" {
 				if err := json.Unmarshal([]byte(ways), &plane.Settings); err != nil {
-					return usage{fmt.Errorf("--settings: %w", err)}
+					return usageError{fmt.Errorf("--settings: %w", err)}
 				}
 			}
 			var err error
 			if !supervised || tokenFile != "" {
-				plane.Token, err = token(listen, tokenFile, "others could read where backends are")
+				plane.Token, err = token(listen, tokenFile, "other machines could read the endpoints")
 			}
 			if err != nil {
 				return err
 			}
-			if plane.Source, err = controlplane.From(endpoints, plane.Service, namespace); err != nil {
-				return usage{err}
+			if plane.Source, err = controlplane.ParseSource(endpoints, plane.Service, namespace); err != nil {
+				return usageError{err}
 			}
 			listener, err := net.Listen("tcp", listen)
 			if err != nil {
-				return fmt.Errorf("cannot listen on %s: %w\nChoose another address with --listen, or end what uses this one", listen, err)
+				return fmt.Errorf("cannot listen on %s: %w\nChoose another address with --listen, or stop the program that uses this one", listen, err)
 			}
 			if bootstrap != "" {
 				if err := writeBootstrap(bootstrap, listener.Addr().String()); err != nil {
@@ -82,47 +82,47 @@ are called when none in zone-0 answers.`,
 			if supervised {
 				go func() {
 					_, _ = io.Copy(io.Discard, c.InOrStdin())
-					os.Exit(exitLab) // the supervisor is gone
+					os.Exit(exitLab) // the supervisor exited
 				}()
-				plane.Serving = func() { _ = part.Say(c.OutOrStdout(), listener.Addr()) } // who does not hear it is gone
+				plane.Serving = func() { _ = stdio.Announce(c.OutOrStdout(), listener.Addr()) } // an error means that the supervisor exited
 			}
 			return plane.Serve(c.Context(), listener)
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&endpoints, "endpoints", "", "`where` backends are: IP:PORT,…, FILE.yaml or http://API")
-	flags.StringVar(&plane.Service, "service", "greeter", "`name` that clients ask for, and of the slices")
-	flags.StringVar(&namespace, "namespace", "default", "`namespace` of the slices")
+	flags.StringVar(&endpoints, "endpoints", "", "`source` of the endpoints: IP:PORT,…, FILE.yaml or http://API")
+	flags.StringVar(&plane.Service, "service", "greeter", "`name` that clients dial, and the service of the slices")
+	flags.StringVar(&namespace, "namespace", "default", "`namespace` of the EndpointSlices")
 	flags.StringVar(&listen, "listen", "127.0.0.1:18000", "`address` to listen on; another than loopback needs --token-file")
-	flags.StringVar(&plane.Settings.Policy, "policy", settings.RoundRobin, "`how` to spread calls: "+strings.Join(controlplane.Policies, ", "))
-	flags.StringVar(&bootstrap, "bootstrap", "", "write the bootstrap of gRPC clients to this `file`")
-	flags.StringVar(&tokenFile, "token-file", "", "`file` with the token that clients send: authorization: Bearer TOKEN (Envoy can, by initial_metadata; gRPC clients cannot)")
+	flags.StringVar(&plane.Settings.Policy, "policy", settings.RoundRobin, "load balancing `policy`: "+strings.Join(controlplane.Policies, ", "))
+	flags.StringVar(&bootstrap, "bootstrap", "", "write the bootstrap of gRPC clients to `file`")
+	flags.StringVar(&tokenFile, "token-file", "", "`file` with the token that clients send as authorization: Bearer TOKEN (Envoy can, with initial_metadata; gRPC clients cannot)")
 	flags.StringVar(&ways, "settings", "", "all settings, as JSON")
-	flags.BoolVar(&supervised, "supervised", false, "end when standard input does, and do without a token: who started it sees to who may ask")
+	flags.BoolVar(&supervised, "supervised", false, "exit when standard input closes; no token needed, the supervisor controls access")
 	_ = flags.MarkHidden("settings")
 	_ = flags.MarkHidden("supervised")
 	return command
 }
 
-// token is that of the file. Only a loopback address does without: of another, why says
-// what others could do.
-func token(listen, file, why string) (string, error) {
+// token reads the token from the file. Only a loopback address needs no token; risk says what
+// other machines could do at another address.
+func token(listen, file, risk string) (string, error) {
 	if file != "" {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return "", usage{fmt.Errorf("--token-file: %w", err)}
+			return "", usageError{fmt.Errorf("--token-file: %w", err)}
 		}
 		if given := strings.TrimSpace(string(text)); given != "" {
 			return given, nil
 		}
-		return "", usage{fmt.Errorf("--token-file: %s is empty: write a token to it, such as that of openssl rand -hex 32", file)}
+		return "", usageError{fmt.Errorf("--token-file: %s is empty: write a token to it, for example with openssl rand -hex 32", file)}
 	}
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
-		return "", usage{fmt.Errorf("--listen: %w", err)}
+		return "", usageError{fmt.Errorf("--listen: %w", err)}
 	}
 	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
-		return "", usage{fmt.Errorf("--listen %s: %s, so that wants --token-file; or listen on 127.0.0.1", listen, why)}
+		return "", usageError{fmt.Errorf("--listen %s: %s: add --token-file, or listen on 127.0.0.1", listen, risk)}
 	}
 	return "", nil
 }

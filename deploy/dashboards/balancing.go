@@ -15,17 +15,17 @@ func balancing() (dashboard.Dashboard, error) {
 	coloured := common.NewGraphThresholdsStyleConfigBuilder().Mode(common.GraphThresholdsStyleModeLine)
 
 	return start("Balancing", "rpclab-balancing",
-		"The ways that calls take to their servers, side by side: how fast, how evenly, what failed and what it cost.").
+		"The routes side by side: calls, failures, latency, balance and CPU time.").
 		WithVariable(values("mode", "mode", "up{"+gateways+"}").Label("Route")).
 		WithRow(dashboard.NewRowBuilder("Calls")).
 		WithPanel(lines("Calls per second",
 			"Calls answered, by route.",
 			units.RequestsPerSecond, 12, byMode(calls()))).
 		WithPanel(lines("Failed calls per second",
-			"Calls that ended with another code than OK, by route and code. A line at zero without a code: none failed.",
+			"Calls that ended with a code other than OK, by route and code. A line at zero without a code: none failed.",
 			units.RequestsPerSecond, 12, over(failures(), "{{mode}} {{grpc_code}}")).
 			Thresholds(steps("green", from(0.001, "red"))).ThresholdsStyle(coloured)).
-		WithRow(dashboard.NewRowBuilder("Latency of a call, as the gateway saw it")).
+		WithRow(dashboard.NewRowBuilder("Latency of a call, measured by the gateway")).
 		WithPanel(lines("Median", "Half of the calls were answered within this. Interpolated within a bucket of the histogram.",
 			units.Seconds, 8, byMode(quantile(0.5)))).
 		WithPanel(lines("p90", "Nine of ten calls were answered within this.",
@@ -34,19 +34,19 @@ func balancing() (dashboard.Dashboard, error) {
 			units.Seconds, 8, byMode(quantile(0.99)))).
 		WithRow(dashboard.NewRowBuilder("Balance: Jain's index of the calls per server")).
 		WithPanel(figure("Since the start",
-			"1: every server got as many calls; 1/n: one of n servers got them all. Servers without a call count.",
+			"1: every server gets the same number of calls; 1/n: one of n servers gets every call. Servers without calls count.",
 			units.NoUnit, 8, now(balance(sinceStart), "{{mode}}")).
 			Min(0).Max(1).Decimals(3).Thresholds(even)).
 		WithPanel(lines("Over time",
-			"The same, of the calls of the last four scrapes. It says nothing while there are no calls.",
+			"The same for the calls of the last four scrapes. Empty while there are no calls.",
 			units.NoUnit, 16, byMode(balance(lately))).
 			Max(1).Decimals(3).Thresholds(even).ThresholdsStyle(coloured)).
-		WithRow(dashboard.NewRowBuilder("Processor time for a call")).
+		WithRow(dashboard.NewRowBuilder("CPU time per call")).
 		WithPanel(lines("Gateway",
-			"Processor time of the gateway, which is the gRPC client, for a call that was answered. What a proxy takes comes on top; `rpclab run balancing` measures it.",
+			"CPU time of the gateway (the gRPC client) for an answered call. A proxy's CPU time is not included; `rpclab run balancing` measures it.",
 			units.Seconds, 12, byMode(processorPerCall(gateways)))).
 		WithPanel(lines("Servers",
-			"Processor time of all servers of the route, for a call that was answered. What a proxy takes comes on top; `rpclab run balancing` measures it.",
+			"CPU time of all servers of the route for an answered call. A proxy's CPU time is not included; `rpclab run balancing` measures it.",
 			units.Seconds, 12, byMode(processorPerCall(servers)))).
 		Build()
 }

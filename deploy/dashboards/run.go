@@ -8,34 +8,34 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/units"
 )
 
-// run shows a run as it goes on, as `rpclab run --metrics` tells it.
+// run shows a run in progress, from the metrics of `rpclab run --metrics`.
 func run() (dashboard.Dashboard, error) {
 	byArm := "{{arm}} {{cell}}"
 	return start("Run", "rpclab-run",
-		"A run of an experiment as it happens: `rpclab run … --metrics 127.0.0.1:9464`. What it comes to is in its report.").
-		WithRow(dashboard.NewRowBuilder("How far it is")).
-		WithPanel(figure("Done", "Trials that ended, of those planned.",
+		"A run in progress: `rpclab run … --metrics 127.0.0.1:9464`. The report has the results.").
+		WithRow(dashboard.NewRowBuilder("Progress")).
+		WithPanel(figure("Done", "Completed trials, of all planned trials.",
 			units.PercentUnit, 6, now(`rpclab_run_trials_done / rpclab_run_trials_planned`, "")).Min(0).Max(1)).
-		WithPanel(figure("Time left", "By what has run; nothing while that is not known, and in the end.",
+		WithPanel(figure("Time left", "Estimated from the completed trials. Empty while unknown, and at the end.",
 			units.Seconds, 6, now(`rpclab_run_remaining_seconds`, "")).Decimals(0)).
-		WithPanel(figure("Arm", "The arm that runs, and its cell of the sweep.",
+		WithPanel(figure("Arm", "The running arm and its cell of the sweep.",
 			units.NoUnit, 12, now(`rpclab_trial_info`, byArm)).TextMode(common.BigValueTextModeName)).
 		WithRow(dashboard.NewRowBuilder("Calls")).
 		WithPanel(lines("Calls per second", "Calls that ended, by arm.",
 			units.RequestsPerSecond, 12, over(perSecond("rpclab_calls_total", "arm, cell"), byArm))).
-		WithPanel(lines("Failed calls per second", "Calls that ended with another code than OK. A line at zero without a code: none failed.",
+		WithPanel(lines("Failed calls per second", "Calls that ended with a code other than OK. A line at zero without a code: none failed.",
 			units.RequestsPerSecond, 12, over(failuresOfArms(), byArm+" {{code}}"))).
-		WithRow(dashboard.NewRowBuilder("Latency from when a call was due")).
+		WithRow(dashboard.NewRowBuilder("Latency, from the time a call was due")).
 		WithPanel(lines("Median", "Half of the calls were answered within this. Interpolated within a bucket of the histogram.",
 			units.Seconds, 8, over(quantileOfArms(0.5), byArm))).
 		WithPanel(lines("p90", "Nine of ten calls were answered within this.",
 			units.Seconds, 8, over(quantileOfArms(0.9), byArm))).
 		WithPanel(lines("p99", "99 of 100 calls were answered within this.",
 			units.Seconds, 8, over(quantileOfArms(0.99), byArm))).
-		WithRow(dashboard.NewRowBuilder("Where they went")).
+		WithRow(dashboard.NewRowBuilder("Backends")).
 		WithPanel(lines("Calls per second by backend", "Calls that each backend answered.",
 			units.RequestsPerSecond, 16, over(perSecond("rpclab_backend_calls_total", "arm, backend"), "{{arm}} {{backend}}"))).
-		WithPanel(lines("Events", "What was done to the cluster, since the run began.",
+		WithPanel(lines("Events", "Events since the start of the run.",
 			units.NoUnit, 8, over(`sum by (arm, what) (rpclab_events_total)`, "{{arm}} {{what}}"))).
 		Build()
 }

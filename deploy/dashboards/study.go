@@ -26,8 +26,8 @@ func study() (dashboard.Dashboard, error) {
 		known = append(known, p.mode)
 	}
 	further := fmt.Sprintf(`up{%s, mode!~"%s"}`, gateways, strings.Join(known, "|"))
-	board := start("Balancing, as the study drew it", "rpclab-study",
-		"Study 1: which server answers, by the way that calls take. The study's three ways come first, then all others that are running.").
+	board := start("Balancing, as published", "rpclab-study",
+		"The published balancing study: which server answers, by route. The study's three routes come first, then all others that are running.").
 		WithVariable(values("further", "mode", further).Label("Further routes"))
 	for _, p := range published {
 		addRow(board, dashboard.NewRowBuilder(p.row), p.mode)
@@ -46,6 +46,6 @@ func addRow(board *dashboard.DashboardBuilder, row *dashboard.RowBuilder, mode s
 			"Calls that all servers answered since the gateway started.",
 			units.Short, 8, now(total(mode), "calls"))).
 		WithPanel(lines("Increase over time",
-			"By how much the calls of each server grew over four scrapes. The first scrape that knows a server is no increase to Prometheus.",
+			"Increase of each server's calls over four scrapes. Prometheus counts no increase in the first scrape of a server.",
 			units.Short, 8, over(growth(mode), "{{server_name}}")))
 }

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 
-	"rpclab/internal/gateway/chain"
+	"rpclab/internal/gateway/stack"
 	"rpclab/internal/testkit"
 )
 
@@ -41,8 +41,8 @@ func TestWhatIsAppliedIsWhatWasLookedAt(t *testing.T) {
 // The ports and what they mean are those of `rpclab lab up balancing`.
 func TestEveryGatewayHasThePortThatItsRouteHasOnOneMachine(t *testing.T) {
 	ports := map[string]int{}
-	for _, p := range chain.Plans() {
-		ports[p.Route] = chain.Port + p.Offset
+	for _, p := range stack.Plans() {
+		ports[p.Route] = stack.Port + p.Offset
 	}
 	seen := 0
 	for _, object := range built(t, "lab").Resources() {

@@ -1,6 +1,6 @@
-// Package agent makes a program in a pod what a child process is on one machine: an
-// agent stands before it and gives the lab its standard input and output, signals, what
-// it used and how it ended, over gRPC (docs/decisions/0015).
+// Package agent makes a program in a pod like a child process. An agent runs beside the
+// program and gives rpclab its standard input and output, signals, resource usage and exit
+// status over gRPC (docs/decisions/0015).
 package agent
 
 import (
@@ -20,38 +20,36 @@ import (
 )
 
 const (
-	// chunk is how much input or output one message carries, at most.
+	// chunk is the largest input or output in one message.
 	chunk = 32 << 10
-	// largest is how much a message may have; a program's arguments come in one.
+	// largest is the size limit of a message, such as one with a program's arguments.
 	largest = 1 << 20
-	// farewell is how long whoever attends may take to hear how the program ended.
-	farewell = 10 * time.Second
+	// finalTimeout is how long an attached stream may take to receive the exit status.
+	finalTimeout = 10 * time.Second
 )
 
-// Agent stands before one program at a time.
+// Agent runs one program at a time.
 type Agent struct {
 	rpclabv1.UnimplementedAgentServer
 
-	// Command is the program that the agent has of its own; empty: it starts what it is
-	// told to.
+	// Command is the agent's own program; empty: it starts the program of each stream.
 	Command []string
-	// Self is the program that `rpclab` stands for.
+	// Self is the path of rpclab.
 	Self   string
-	Token  string    // that callers bear; empty: none
-	Stderr io.Writer // hears what programs write to their standard error
+	Token  string    // that callers must send; empty: none
+	Stderr io.Writer // receives the standard error of programs
 	Log    *slog.Logger
 
-	orphans reaper
-	mu      sync.Mutex
-	ending  bool
-	child   *child // the one that runs, or ran last; nil: none so far
-	turn    *turn  // of who attends, or attended last
+	orphans  reaper
+	mu       sync.Mutex
+	ending   bool
+	child    *child      // the present program, or the last; nil: none so far
+	attached *attachment // the present stream, or the last
 }
 
-// Serve starts the agent's own program, if it has one, and answers until that ends or ctx
-// does: then the program is told to end (SIGTERM) and awaited. status is what a shell
-// would say of how the agent's own program ended: 137 after SIGKILL; without one it is the
-// agent's own end.
+// Serve starts the agent's own program, if it has one, and serves until the program exits or
+// ctx ends, when it stops the program with SIGTERM and waits. status is the exit status of
+// the agent's own program as in a shell (137 after SIGKILL), else of the agent.
 func (a *Agent) Serve(ctx context.Context, listener net.Listener) (status int, err error) {
 	stop, err := a.orphans.adopt()
 	if err != nil {
@@ -72,34 +70,34 @@ func (a *Agent) Serve(ctx context.Context, listener net.Listener) (status int, e
 		}()
 	}
 	server := grpc.NewServer(
-		grpc.MaxRecvMsgSize(largest), grpc.UnaryInterceptor(a.admitCall), grpc.StreamInterceptor(a.admitStream),
-		// A way that broke without a word is noticed, so that its program ends.
+		grpc.MaxRecvMsgSize(largest), grpc.UnaryInterceptor(a.authorizeCall), grpc.StreamInterceptor(a.authorizeStream),
+		// Keepalive detects a broken connection, so that its program ends.
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 10 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 	)
 	rpclabv1.RegisterAgentServer(server, a)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
-	a.Log.Info("attending", "address", listener.Addr().String())
+	a.Log.Info("serving", "address", listener.Addr().String())
 	select {
 	case err := <-served:
 		return 0, fmt.Errorf("agent: %w", err)
 	case <-over:
 	case <-ctx.Done():
-		a.end()
-		if len(a.Command) == 0 { // a job whose pod ends so starts another one
+		a.stop()
+		if len(a.Command) == 0 { // the Job then starts another pod
 			status = 128 + int(syscall.SIGTERM)
 		}
 	}
-	patience := time.AfterFunc(farewell, server.Stop)
-	defer patience.Stop()
+	deadline := time.AfterFunc(finalTimeout, server.Stop)
+	defer deadline.Stop()
 	server.GracefulStop()
 	<-served
 	return status, nil
 }
 
-// end tells the program to end and waits until it has. None is started any more.
-func (a *Agent) end() {
+// stop stops the program and waits until it exits. No program can start afterwards.
+func (a *Agent) stop() {
 	a.mu.Lock()
 	a.ending = true
 	c := a.child

@@ -44,7 +44,7 @@ func run(t *testing.T, flags []string, command ...string) (agentProcess *process
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Kill)
-	said := regexp.MustCompile(`msg=attending address=(\S+)`)
+	said := regexp.MustCompile(`msg=serving address=(\S+)`)
 	testkit.AwaitFor(t, time.Minute, "the agent listens", func() bool { return said.MatchString(p.Log()) })
 	return p, said.FindStringSubmatch(p.Log())[1]
 }
@@ -62,7 +62,7 @@ func dial(t *testing.T, address string) *grpc.ClientConn {
 // attend starts a program by the agent at an address, or takes up its own.
 func attend(t *testing.T, address string, args ...string) *agent.Process {
 	t.Helper()
-	p, err := agent.Attend(t.Context(), dial(t, address), agent.Place{Name: "caller-0", Host: "10.0.0.1", Args: args})
+	p, err := agent.Attach(t.Context(), dial(t, address), agent.Target{Name: "caller-0", Host: "10.0.0.1", Args: args})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func await(t *testing.T, p interface{ Done() <-chan struct{} }) {
 // say writes a line, and answer reads one.
 func say(t *testing.T, p *agent.Process, line string) {
 	t.Helper()
-	if _, err := fmt.Fprintln(p.In(), line); err != nil {
+	if _, err := fmt.Fprintln(p.Stdin(), line); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -100,14 +100,14 @@ func answer(t *testing.T, out *bufio.Reader) string {
 func TestLinesGoInAndOut(t *testing.T) {
 	_, address := run(t, nil)
 	p := attend(t, address, "sh", "-c", `while read -r line; do echo "heard $line"; done; echo over >&2; exit 3`)
-	out := bufio.NewReader(p.Out())
+	out := bufio.NewReader(p.Stdout())
 	for _, line := range []string{"one", "", "two words"} {
 		say(t, p, line)
 		if got := answer(t, out); got != "heard "+line {
 			t.Errorf("to %q it said %q", line, got)
 		}
 	}
-	if err := p.In().Close(); err != nil {
+	if err := p.Stdin().Close(); err != nil {
 		t.Fatal(err)
 	}
 	await(t, p)
@@ -131,10 +131,10 @@ func TestTenMegabytesArriveAsTheyAre(t *testing.T) {
 		sent[i] ^= byte(i >> 12)
 	}
 	go func() {
-		_, _ = p.In().Write(sent)
-		_ = p.In().Close()
+		_, _ = p.Stdin().Write(sent)
+		_ = p.Stdin().Close()
 	}()
-	got, err := io.ReadAll(p.Out())
+	got, err := io.ReadAll(p.Stdout())
 	await(t, p)
 	if err != nil || p.Err() != nil || sha256.Sum256(got) != sha256.Sum256(sent) {
 		t.Errorf("%d bytes of %d came back: %v, %v", len(got), len(sent), err, p.Err())
@@ -145,7 +145,7 @@ func TestAProgramThatNobodyReadsCanBeAskedAndKilled(t *testing.T) {
 	_, address := run(t, nil)
 	p := attend(t, address, "sh", "-c", "cat /dev/zero")
 	go func() { // input that it never reads
-		_, _ = p.In().Write(make([]byte, 10<<20))
+		_, _ = p.Stdin().Write(make([]byte, 10<<20))
 	}()
 	testkit.Await(t, "it has written", func() bool {
 		used, err := p.Usage(t.Context())
@@ -161,7 +161,7 @@ func TestAProgramThatNobodyReadsCanBeAskedAndKilled(t *testing.T) {
 func TestAProgramCanBeStoppedAndLetGoOn(t *testing.T) {
 	_, address := run(t, nil)
 	p := attend(t, address, "cat")
-	out := bufio.NewReader(p.Out())
+	out := bufio.NewReader(p.Stdout())
 	if err := p.Signal(t.Context(), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -220,9 +220,9 @@ func TestAProgramThatTheAgentWasToldToStartEndsWithTheStream(t *testing.T) {
 	_, address := run(t, nil)
 	for range 3 { // each a fresh one
 		p := attend(t, address, "sh", "-c", "echo $$; cat")
-		pid := answer(t, bufio.NewReader(p.Out()))
+		pid := answer(t, bufio.NewReader(p.Stdout()))
 		p.Detach()
-		if !errors.Is(p.Err(), agent.ErrLost) {
+		if !errors.Is(p.Err(), agent.ErrDisconnected) {
 			t.Errorf("it ended with %v", p.Err())
 		}
 		testkit.Await(t, "the program is gone", func() bool { return gone(pid) })
@@ -232,14 +232,14 @@ func TestAProgramThatTheAgentWasToldToStartEndsWithTheStream(t *testing.T) {
 func TestTheNextStreamTakesOver(t *testing.T) {
 	_, address := run(t, nil)
 	first := attend(t, address, "sh", "-c", "echo $$; cat")
-	pid := answer(t, bufio.NewReader(first.Out()))
+	pid := answer(t, bufio.NewReader(first.Stdout()))
 	second := attend(t, address, "cat")
 	await(t, first)
-	if !gone(pid) || !errors.Is(first.Err(), agent.ErrLost) || status.Code(first.Err()) != codes.Aborted {
+	if !gone(pid) || !errors.Is(first.Err(), agent.ErrDisconnected) || status.Code(first.Err()) != codes.Aborted {
 		t.Errorf("the first ended with %v", first.Err())
 	}
 	say(t, second, "still here")
-	if got := answer(t, bufio.NewReader(second.Out())); got != "still here" {
+	if got := answer(t, bufio.NewReader(second.Stdout())); got != "still here" {
 		t.Errorf("the second said %q", got)
 	}
 	if err := first.Signal(t.Context(), syscall.SIGKILL); err != nil {
@@ -263,19 +263,19 @@ func TestWrongRequestsSayWhy(t *testing.T) {
 	_, guarded := run(t, []string{"--token-file", file})
 	for _, c := range []struct {
 		address string
-		place   agent.Place
+		place   agent.Target
 		code    codes.Code
 		says    string
 	}{
-		{idle, agent.Place{}, codes.InvalidArgument, "say in args"},
-		{idle, agent.Place{Args: []string{"/no/such/program"}}, codes.FailedPrecondition, "/no/such/program"},
-		{busy, agent.Place{Args: []string{"cat"}}, codes.FailedPrecondition, "program of its own"},
-		{guarded, agent.Place{Args: []string{"cat"}}, codes.Unauthenticated, "token"},
-		{guarded, agent.Place{Args: []string{"cat"}, Token: "secreT"}, codes.Unauthenticated, "token"},
-		{idle, agent.Place{Args: []string{"cat", strings.Repeat("x", 1<<20)}}, codes.ResourceExhausted, "larger than max"},
+		{idle, agent.Target{}, codes.InvalidArgument, "args must name"},
+		{idle, agent.Target{Args: []string{"/no/such/program"}}, codes.FailedPrecondition, "/no/such/program"},
+		{busy, agent.Target{Args: []string{"cat"}}, codes.FailedPrecondition, "has its own program"},
+		{guarded, agent.Target{Args: []string{"cat"}}, codes.Unauthenticated, "token"},
+		{guarded, agent.Target{Args: []string{"cat"}, Token: "secreT"}, codes.Unauthenticated, "token"},
+		{idle, agent.Target{Args: []string{"cat", strings.Repeat("x", 1<<20)}}, codes.ResourceExhausted, "larger than max"},
 	} {
 		c.place.Name = "caller-7"
-		p, err := agent.Attend(t.Context(), dial(t, c.address), c.place)
+		p, err := agent.Attach(t.Context(), dial(t, c.address), c.place)
 		if err == nil {
 			p.Kill()
 		}
@@ -287,7 +287,7 @@ func TestWrongRequestsSayWhy(t *testing.T) {
 	if _, err := client.Usage(t.Context(), &rpclabv1.UsageRequest{Pid: 1}); status.Code(err) != codes.Unauthenticated {
 		t.Errorf("usage without a token: %v", err)
 	}
-	p, err := agent.Attend(t.Context(), dial(t, guarded), agent.Place{Name: "caller-0", Token: "secret", Args: []string{"true"}})
+	p, err := agent.Attach(t.Context(), dial(t, guarded), agent.Target{Name: "caller-0", Token: "secret", Args: []string{"true"}})
 	if err != nil {
 		t.Fatal(err)
 	}

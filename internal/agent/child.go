@@ -13,28 +13,28 @@ import (
 	"rpclab/internal/process"
 )
 
-// lastWords is how long what a program left behind may hold its standard output open.
-const lastWords = time.Second
+// outputGrace is how long orphans of a program may hold its standard output open.
+const outputGrace = time.Second
 
-// pipe is an end of one that can be told to wait no longer.
+// pipe is a pipe with deadlines.
 type pipe interface {
 	SetReadDeadline(time.Time) error
 	SetWriteDeadline(time.Time) error
 }
 
-// child is a program. What it writes waits in its pipe, and it with that once the pipe is
-// full, until somebody attends: so nothing is lost, and nothing grows.
+// child is a program. Its output waits in a pipe until a stream attaches; when the pipe is
+// full, the program blocks. So no output is lost, and no buffer grows.
 type child struct {
 	process *process.Process
 	out     *os.File
-	over    chan struct{} // closed when it is gone
+	over    chan struct{} // closed when it has exited
 
 	mu       sync.Mutex
-	asked    bool   // to end
-	oomKills uint64 // of the container, before
+	asked    bool   // to exit
+	oomKills uint64 // of the container, at the start
 	baseline time.Duration
-	before   measure.Processors // of the node and the container
-	peak     uint64             // of memory, the last time that it was looked at
+	before   measure.ProcessorTimes // of the node and the container
+	peak     uint64                 // of memory, as last measured
 }
 
 func (a *Agent) start(args []string) (*child, error) {
@@ -45,8 +45,8 @@ func (a *Agent) start(args []string) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &child{out: out, over: make(chan struct{}), oomKills: measure.OOMKills(), before: measure.LookAtProcessors()}
-	c.process, err = a.orphans.sparing(func() (*process.Process, error) {
+	c := &child{out: out, over: make(chan struct{}), oomKills: measure.OOMKills(), before: measure.ReadProcessorTimes()}
+	c.process, err = a.orphans.exempt(func() (*process.Process, error) {
 		return process.Start(process.Spec{Args: args, Stdout: in, Log: a.Stderr})
 	})
 	in.Close()
@@ -63,20 +63,20 @@ func (a *Agent) start(args []string) (*child, error) {
 	}
 	go func() {
 		<-c.process.Done()
-		_ = out.SetReadDeadline(time.Now().Add(lastWords)) // wakes who reads
+		_ = out.SetReadDeadline(time.Now().Add(outputGrace)) // wakes a reader
 		close(c.over)
 	}()
 	return c, nil
 }
 
-// read is the next output: io.EOF when there will be no more.
+// read reads output, and returns io.EOF at its end.
 func (c *child) read(p []byte) (int, error) {
 	for {
 		ended := false
 		select {
 		case <-c.over:
 			ended = true
-			_ = c.out.SetReadDeadline(time.Now().Add(lastWords))
+			_ = c.out.SetReadDeadline(time.Now().Add(outputGrace))
 		default:
 		}
 		n, err := c.out.Read(p)
@@ -89,22 +89,22 @@ func (c *child) read(p []byte) (int, error) {
 				return n, err
 			}
 		default:
-			return n, err // who reads was told to go
+			return n, err // setDeadline ended the read
 		}
 	}
 }
 
-// wait sets until when who reads and writes may wait; zero: for ever.
-func (c *child) wait(until time.Time) {
+// setDeadline sets the deadline of reads and writes; zero: none.
+func (c *child) setDeadline(until time.Time) {
 	_ = c.out.SetReadDeadline(until)
 	if in, ok := c.process.Stdin.(pipe); ok {
 		_ = in.SetWriteDeadline(until)
 	}
 }
 
-// signal sends a signal that somebody asked for.
+// signal sends a requested signal.
 func (c *child) signal(s syscall.Signal) error {
-	c.look()
+	c.measure()
 	if s == syscall.SIGKILL {
 		c.kill()
 		return nil
@@ -117,17 +117,17 @@ func (c *child) signal(s syscall.Signal) error {
 	return c.process.Signal(s)
 }
 
-// terminate tells the program to end. A stopped one is let go on, or it could not.
+// terminate stops the program. It resumes a suspended one, which could not exit.
 func (c *child) terminate() {
 	_ = c.process.Signal(syscall.SIGCONT)
 	_ = c.signal(syscall.SIGTERM)
 }
 
-// kill ends the program and returns when it is gone.
+// kill kills the program and returns when it has exited.
 func (c *child) kill() {
 	c.mu.Lock()
 	select {
-	case <-c.process.Done(): // it ended before anybody asked
+	case <-c.process.Done(): // it exited before
 	default:
 		c.asked = true
 	}
@@ -136,13 +136,13 @@ func (c *child) kill() {
 	<-c.over
 }
 
-// look is the processor's time that the program used in its life; it notes the peak of
-// memory, if the process still has it to show.
-func (c *child) look() time.Duration {
+// measure returns the CPU time of the program, and stores its peak of memory unless it has
+// exited.
+func (c *child) measure() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	select {
-	case <-c.process.Done(): // its id may be another's by now
+	case <-c.process.Done(): // its process ID may be reused
 		return c.process.CPU()
 	default:
 	}
@@ -150,16 +150,16 @@ func (c *child) look() time.Duration {
 		c.peak = peak
 	}
 	cpu, err := measure.CPU(c.process.Pid())
-	if err != nil { // it is ending in this moment
+	if err != nil { // it is just exiting
 		<-c.process.Done()
 		cpu = c.process.CPU()
 	}
 	return cpu
 }
 
-// usage is what the program used since the last reset.
+// usage is the resources used since the last reset.
 func (c *child) usage(reset bool) *rpclabv1.UsageReply {
-	cpu, now := c.look(), measure.LookAtProcessors()
+	cpu, now := c.measure(), measure.ReadProcessorTimes()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	around := now.Since(c.before)
@@ -177,7 +177,7 @@ func (c *child) usage(reset bool) *rpclabv1.UsageReply {
 	return used
 }
 
-// ended says how the program ended.
+// ended says how the program exited.
 func (c *child) ended() *rpclabv1.Ended {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -193,7 +193,7 @@ func (c *child) ended() *rpclabv1.Ended {
 	return e
 }
 
-// status is how the program ended, as a shell says it.
+// status is the exit status of the program as in a shell.
 func (c *child) status() int {
 	e := c.ended()
 	if e.Signal != 0 {
@@ -202,5 +202,5 @@ func (c *child) status() int {
 	return int(e.ExitCode)
 }
 
-// pid names the program.
+// pid identifies the program.
 func (c *child) pid() int64 { return int64(c.process.Pid()) }

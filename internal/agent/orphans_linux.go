@@ -14,15 +14,14 @@ import (
 	"rpclab/internal/process"
 )
 
-// reaper buries what programs leave behind, as the first process of a container has to:
-// nobody else waits for it.
+// reaper waits for orphaned processes, as the first process of a container must.
 type reaper struct {
 	mu  sync.Mutex
-	own map[int]bool // those that others here wait for
+	own map[int]bool // children that this program waits for elsewhere
 }
 
-// adopt makes this process the parent of all orphans below it, first in its container or
-// not, and buries those that have ended until stop is called.
+// adopt makes this process the parent of all orphans below it, and reaps those that exit
+// until stop is called.
 func (r *reaper) adopt() (stop func(), err error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("adopt orphans: %w", err)
@@ -32,7 +31,7 @@ func (r *reaper) adopt() (stop func(), err error) {
 	var done sync.WaitGroup
 	done.Go(func() {
 		for range ended {
-			r.bury()
+			r.reap()
 		}
 	})
 	return func() {
@@ -42,8 +41,8 @@ func (r *reaper) adopt() (stop func(), err error) {
 	}, nil
 }
 
-// sparing starts a program that is not buried here.
-func (r *reaper) sparing(start func() (*process.Process, error)) (*process.Process, error) {
+// exempt starts a program that the reaper does not reap.
+func (r *reaper) exempt(start func() (*process.Process, error)) (*process.Process, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p, err := start()
@@ -63,15 +62,15 @@ func (r *reaper) sparing(start func() (*process.Process, error)) (*process.Proce
 	return p, nil
 }
 
-func (r *reaper) bury() {
+func (r *reaper) reap() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	tasks, _ := filepath.Glob("/proc/self/task/*/children")
 	for _, task := range tasks {
-		text, _ := os.ReadFile(task) // of a thread that is gone: it has none
+		text, _ := os.ReadFile(task) // a thread that has exited has no children
 		for _, field := range strings.Fields(string(text)) {
 			if pid, err := strconv.Atoi(field); err == nil && !r.own[pid] {
-				_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // one that lives on is left alone
+				_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // a running one is left alone
 			}
 		}
 	}

@@ -39,23 +39,23 @@ func TestAServerAnswersCallsAndOrdersAndOutlivesWhoAttends(t *testing.T) {
 		t.Errorf("%q answered before anybody attended", got)
 	}
 	conn := dial(t, address)
-	first, err := agent.Attend(t.Context(), conn, agent.Place{Name: "greeter-0"})
+	first, err := agent.Attach(t.Context(), conn, agent.Target{Name: "greeter-0"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	say(t, first, `{"count":true}`)
-	if got := answer(t, bufio.NewReader(first.Out())); got != "1" {
+	if got := answer(t, bufio.NewReader(first.Stdout())); got != "1" {
 		t.Errorf("it counted %s calls, not 1", got)
 	}
 	conn.Close() // the way breaks
 	await(t, first)
-	if !errors.Is(first.Err(), agent.ErrLost) {
+	if !errors.Is(first.Err(), agent.ErrDisconnected) {
 		t.Errorf("the way was lost with %v", first.Err())
 	}
 	hello(t, client)
 	second := attend(t, address)
 	say(t, second, `{"count":true}`)
-	out := bufio.NewReader(second.Out())
+	out := bufio.NewReader(second.Stdout())
 	if got := answer(t, out); got != "2" {
 		t.Errorf("it counted %s calls, not 2", got)
 	}
@@ -76,7 +76,7 @@ func TestWhatWasWrittenBeforeIsReadByWhoComes(t *testing.T) {
 	_, address := run(t, nil, "sh", "-c", "echo early; cat")
 	for n := range 3 {
 		p := attend(t, address)
-		out := bufio.NewReader(p.Out())
+		out := bufio.NewReader(p.Stdout())
 		if n == 0 && answer(t, out) != "early" {
 			t.Error("what was written early is lost")
 		}
@@ -103,7 +103,7 @@ func TestAnAgentEndsAsItsProgramDoes(t *testing.T) {
 func TestAnAgentThatIsToldToEndAwaitsTheProgramThatItStarted(t *testing.T) {
 	stands, address := run(t, nil)
 	p := attend(t, address, "sh", "-c", `trap 'echo told; sleep 0.3; echo done; exit 0' TERM; echo ready; while :; do sleep 0.05; done`)
-	out := bufio.NewReader(p.Out())
+	out := bufio.NewReader(p.Stdout())
 	answer(t, out)
 	if err := errors.Join(p.Signal(t.Context(), syscall.SIGSTOP), stands.Signal(syscall.SIGTERM)); err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func (l losing) Invoke(ctx context.Context, method string, request, reply any, o
 // An agent goes with its program, and may be gone before its answer was read.
 func TestAKillIsDoneThoughItsAnswerIsLost(t *testing.T) {
 	_, address := run(t, nil, "sleep", "60")
-	p, err := agent.Attend(t.Context(), losing{dial(t, address)}, agent.Place{Name: "it"})
+	p, err := agent.Attach(t.Context(), losing{dial(t, address)}, agent.Target{Name: "it"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestOrphansAreBuried(t *testing.T) {
 	stands, address := run(t, nil)
 	// A grandchild in a session of its own, which no signal to a group reaches.
 	p := attend(t, address, "sh", "-c", `setsid sh -c 'echo $$; exec sleep 0.5' & cat`)
-	orphan := answer(t, bufio.NewReader(p.Out()))
+	orphan := answer(t, bufio.NewReader(p.Stdout()))
 	p.Kill()
 	testkit.AwaitFor(t, time.Minute, "nothing is left of the orphan", func() bool {
 		_, err := os.Stat("/proc/" + orphan)

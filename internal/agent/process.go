@@ -21,42 +21,41 @@ import (
 	rpclabv1 "rpclab/api/rpclab/v1"
 )
 
-// patience is how long an agent may take to do what it is asked.
-const patience = 10 * time.Second
+// requestTimeout is how long an agent may take to answer a request.
+const requestTimeout = 10 * time.Second
 
-// ErrLost says that the way to an agent broke, or another took it: what became of the
-// program is not known. One that is the agent's own may live on: attend to it again.
-var ErrLost = errors.New("the way to its agent was lost")
+// ErrDisconnected means that the connection to an agent broke, or that another stream
+// attached. The state of the program is unknown: attach again.
+var ErrDisconnected = errors.New("the connection to its agent was lost")
 
-// Place is a program in a pod.
-type Place struct {
+// Target is a program in a pod.
+type Target struct {
 	Name  string // unique in the cluster: caller-0
 	Host  string // the pod's address
-	Token string // that the agent wants; empty: none
-	// Args are what the agent starts, a program and its arguments; none: the program that it
-	// has already.
+	Token string // of the agent; empty: none
+	// Args are the program that the agent starts, with its arguments; none: the agent's own.
 	Args []string
 }
 
-// Process is a program behind an agent. It is what the lab has of a child of its own.
+// Process is a program that an agent runs, used like a child process.
 type Process struct {
-	place  Place
+	target Target
 	client rpclabv1.AgentClient
 	pid    int64
 	ctx    context.Context // of the stream
 	cancel context.CancelFunc
-	out    *outbox
+	out    *output
 	done   chan struct{}
 
 	sending sync.Mutex
-	stream  rpclabv1.Agent_AttendClient
+	stream  rpclabv1.Agent_AttachClient
 
-	log string // in the end; only after done
+	log string // only after done
 	err error
 }
 
-// Dial leads to an agent; nothing is dialled before the first call. dial may be nil, for
-// TCP. A way that broke without a word is noticed within 20 s.
+// Dial makes a connection to an agent, which it opens at the first call. dial may be nil, for
+// TCP. A broken connection is detected within 20 s.
 func Dial(address string, dial func(ctx context.Context, address string) (net.Conn, error)) (*grpc.ClientConn, error) {
 	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy(),
@@ -72,38 +71,38 @@ func Dial(address string, dial func(ctx context.Context, address string) (net.Co
 	return grpc.NewClient("passthrough:///"+address, options...)
 }
 
-// Attend starts a program by the agent that conn leads to, or takes up the one that the
-// agent has, and returns when it runs. ctx is for that alone: end it by Kill or Detach.
-func Attend(ctx context.Context, conn grpc.ClientConnInterface, p Place) (*Process, error) {
-	a := &Process{place: p, client: rpclabv1.NewAgentClient(conn), out: newOutbox(), done: make(chan struct{})}
-	a.ctx, a.cancel = context.WithCancel(a.bearing(context.Background()))
-	hurry := context.AfterFunc(ctx, a.cancel)
+// Attach starts a program by an agent, or attaches to the agent's own, and returns when it
+// runs. ctx ends the attempt only: end the program by Kill, or the stream by Detach.
+func Attach(ctx context.Context, conn grpc.ClientConnInterface, p Target) (*Process, error) {
+	a := &Process{target: p, client: rpclabv1.NewAgentClient(conn), out: newOutput(), done: make(chan struct{})}
+	a.ctx, a.cancel = context.WithCancel(a.withToken(context.Background()))
+	stopCancel := context.AfterFunc(ctx, a.cancel)
 	var err error
-	if a.stream, err = a.client.Attend(a.ctx, grpc.WaitForReady(true)); err == nil {
-		err = a.begin()
+	if a.stream, err = a.client.Attach(a.ctx, grpc.WaitForReady(true)); err == nil {
+		err = a.start()
 	}
-	if !hurry() && err == nil { // it was too late in the same moment
+	if !stopCancel() && err == nil { // ctx ended at the same time
 		err = ctx.Err()
 	}
 	if err != nil {
 		a.cancel()
-		return nil, fmt.Errorf("attend to %s: %w", p.Name, errors.Join(ctx.Err(), err))
+		return nil, fmt.Errorf("attach to %s: %w", p.Name, errors.Join(ctx.Err(), err))
 	}
 	go a.follow()
 	return a, nil
 }
 
-// bearing is a context whose calls the agent admits.
-func (p *Process) bearing(ctx context.Context) context.Context {
-	if p.place.Token == "" {
+// withToken is a context whose calls carry the token.
+func (p *Process) withToken(ctx context.Context) context.Context {
+	if p.target.Token == "" {
 		return ctx
 	}
-	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+p.place.Token)
+	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+p.target.Token)
 }
 
-func (p *Process) begin() error {
-	start := &rpclabv1.ToProcess{Message: &rpclabv1.ToProcess_Start{Start: &rpclabv1.Start{Args: p.place.Args}}}
-	if err := p.stream.Send(start); err != nil && err != io.EOF { // whose reason Recv tells
+func (p *Process) start() error {
+	start := &rpclabv1.ToProcess{Message: &rpclabv1.ToProcess_Start{Start: &rpclabv1.Start{Args: p.target.Args}}}
+	if err := p.stream.Send(start); err != nil && err != io.EOF { // Recv returns the reason
 		return err
 	}
 	first, err := p.stream.Recv()
@@ -111,13 +110,13 @@ func (p *Process) begin() error {
 		return err
 	}
 	if first.GetStarted() == nil {
-		return errors.New("the agent spoke before it had started anything")
+		return errors.New("the first answer of the agent is not started")
 	}
 	p.pid = first.GetStarted().Pid
 	return nil
 }
 
-// follow takes what the program writes until it ends, or the way to it does.
+// follow receives output until the program exits, or the connection breaks.
 func (p *Process) follow() {
 	defer close(p.done)
 	defer p.cancel()
@@ -125,7 +124,7 @@ func (p *Process) follow() {
 	for {
 		message, err := p.stream.Recv()
 		if err != nil {
-			p.err = fmt.Errorf("%w: %w", ErrLost, err)
+			p.err = fmt.Errorf("%w: %w", ErrDisconnected, err)
 			return
 		}
 		switch m := message.Message.(type) {
@@ -133,55 +132,55 @@ func (p *Process) follow() {
 			p.out.put(m.Stdout)
 		case *rpclabv1.FromProcess_Ended:
 			p.log = m.Ended.Log
-			p.err = how(m.Ended)
+			p.err = exitError(m.Ended)
 			return
 		}
 	}
 }
 
 // Name is unique in the cluster.
-func (p *Process) Name() string { return p.place.Name }
+func (p *Process) Name() string { return p.target.Name }
 
 // Host is the pod's address.
-func (p *Process) Host() string { return p.place.Host }
+func (p *Process) Host() string { return p.target.Host }
 
-// Out is what the program writes. It has to be read, or the program waits in the end.
-func (p *Process) Out() io.Reader { return p.out }
+// Stdout is the output of the program. Unless it is read, the program blocks in the end.
+func (p *Process) Stdout() io.Reader { return p.out }
 
-// Done closes when the program is gone, or the way to it.
+// Done closes when the program has exited, or the connection broke.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err says how the program ended: nil for exit code 0, an [*Ended], or [ErrLost]. Only
-// after [Process.Done].
+// Err says how the program exited: nil for exit code 0, an [*Ended], or [ErrDisconnected].
+// Call it only after [Process.Done].
 func (p *Process) Err() error { return p.err }
 
-// Log is the last lines of the program's standard error; empty where the agent cannot be
-// asked any more.
+// Log is the last lines of the program's standard error; empty when the agent does not
+// answer.
 func (p *Process) Log() string {
 	select {
 	case <-p.done:
 		return p.log
 	default:
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
-	used, err := p.client.Usage(p.bearing(ctx), &rpclabv1.UsageRequest{Pid: p.pid})
+	used, err := p.client.Usage(p.withToken(ctx), &rpclabv1.UsageRequest{Pid: p.pid})
 	if err != nil {
 		return ""
 	}
 	return used.Log
 }
 
-// Signal sends the program a signal; one that has ended is no error.
+// Signal sends a signal to the program, if it runs.
 func (p *Process) Signal(ctx context.Context, s syscall.Signal) error {
 	select {
 	case <-p.done:
 		return nil
 	default:
 	}
-	_, err := p.client.Signal(p.bearing(ctx), &rpclabv1.SignalRequest{Pid: p.pid, Signal: int32(s)})
+	_, err := p.client.Signal(p.withToken(ctx), &rpclabv1.SignalRequest{Pid: p.pid, Signal: int32(s)})
 	if s == syscall.SIGKILL && status.Code(err) == codes.Unavailable {
-		// An agent goes with the program that is its own, and with it at times its answer.
+		// An agent exits with its own program, sometimes before it answers.
 		select {
 		case <-p.done:
 			return nil
@@ -189,16 +188,16 @@ func (p *Process) Signal(ctx context.Context, s syscall.Signal) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("signal %s: %w", p.place.Name, err)
+		return fmt.Errorf("signal %s: %w", p.target.Name, err)
 	}
 	return nil
 }
 
-// Kill ends the program at once and returns when it is gone. What it wrote and nobody has
-// read by then is gone too. Where its agent cannot be told it only loses the way to it.
+// Kill kills the program and returns when it has exited. Unread output is lost. When the
+// agent does not answer, Kill only disconnects.
 func (p *Process) Kill() {
 	p.out.drop()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
 	if err := p.Signal(ctx, syscall.SIGKILL); err != nil {
 		p.cancel()
@@ -211,8 +210,8 @@ func (p *Process) Kill() {
 	}
 }
 
-// Detach leaves the program to its agent, which lets one of its own live on, and ends one
-// that it was told to start. Done closes, with [ErrLost].
+// Detach disconnects from the agent, which keeps its own program running and kills any other.
+// Done closes, with [ErrDisconnected].
 func (p *Process) Detach() {
 	p.out.drop()
 	p.cancel()

@@ -9,17 +9,17 @@ import (
 	rpclabv1 "rpclab/api/rpclab/v1"
 )
 
-// Usage is what a program used since ResetUsage, or since it began.
+// Usage is the resources that a program has used since ResetUsage, or since it started.
 type Usage struct {
 	CPU    time.Duration // user and system time
 	MaxRSS uint64        // peak of resident memory, bytes
-	// Throttled is how long its container had to wait for its quota of CPU.
+	// Throttled is how long its container waited for its CPU quota.
 	Throttled time.Duration
-	// Stolen is the share that a hypervisor took of what all processes of the node wanted.
+	// Stolen is the share of CPU time that a hypervisor took from the node (steal time).
 	Stolen float64
 }
 
-// Usage asks what the program used. After its end it fails: its agent may be gone.
+// Usage reads the usage. It may fail after the program has exited.
 func (p *Process) Usage(ctx context.Context) (Usage, error) {
 	return p.usage(ctx, &rpclabv1.UsageRequest{Pid: p.pid})
 }
@@ -31,26 +31,26 @@ func (p *Process) ResetUsage(ctx context.Context) error {
 }
 
 func (p *Process) usage(ctx context.Context, r *rpclabv1.UsageRequest) (Usage, error) {
-	used, err := p.client.Usage(p.bearing(ctx), r)
+	used, err := p.client.Usage(p.withToken(ctx), r)
 	if err != nil {
-		return Usage{}, fmt.Errorf("usage of %s: %w", p.place.Name, err)
+		return Usage{}, fmt.Errorf("usage of %s: %w", p.target.Name, err)
 	}
 	return Usage{CPU: time.Duration(used.CpuNs), MaxRSS: used.MaxRss, Throttled: time.Duration(used.ThrottledNs), Stolen: used.Stolen}, nil
 }
 
-// Ended is how a program ended that did not exit with 0.
+// Ended is the exit of a program with another exit code than 0.
 type Ended struct {
 	ExitCode int            // -1: by a signal
 	Signal   syscall.Signal // 0: none
-	// Asked says that somebody had asked for its end by a signal. SIGKILL that nobody asked for
-	// is most often the kernel's, for memory.
+	// Asked says that the exit was requested. Other SIGKILLs come mostly from the kernel, for
+	// memory.
 	Asked bool
 	// OOMKills is how many processes of its container the kernel killed at the container's
 	// memory limit while it ran.
 	OOMKills uint64
 }
 
-func how(e *rpclabv1.Ended) error {
+func exitError(e *rpclabv1.Ended) error {
 	if e.ExitCode == 0 {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (e *Ended) Error() string {
 	case e.OOMKilled():
 		return "signal: killed, at the memory limit of its container (OOM)"
 	case e.Signal == syscall.SIGKILL && !e.Asked:
-		return "signal: killed, by nobody that its agent knows of"
+		return "signal: killed, not by its agent"
 	}
 	return "signal: " + e.Signal.String()
 }

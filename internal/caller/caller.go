@@ -1,5 +1,5 @@
-// Package caller is what makes the calls: it takes a target, a workload and a pace,
-// and yields a measurement.
+// Package caller defines what makes the calls: a Caller takes a target, a workload and a
+// pace, and returns a measurement.
 package caller
 
 import (
@@ -14,68 +14,68 @@ import (
 	"rpclab/internal/workload"
 )
 
-// Target is what to dial, as a route yields it. ServiceConfig and Env serve a client in
-// any language, Foreign all but our own; Dial and Resolvers are for Go callers.
+// Target is what to dial, as a route yields it. ServiceConfig and Env serve clients in every
+// language; Dial and Resolvers serve Go clients only.
 type Target struct {
 	URI string
-	// Foreign is what a client in another language dials in its place, which has neither Dial
-	// nor Resolvers: host:port, or a URI of every gRPC; empty: it cannot take this way.
-	Foreign string
+	// PortableURI is what clients in other languages dial instead of URI: host:port, or a URI
+	// that every gRPC library understands; empty: only Go clients can take this route.
+	PortableURI string
 	// ServiceConfig is gRPC's JSON service config; empty: the client's default.
 	ServiceConfig string
-	// Env is NAME=value of the client's process, such as where its control plane is.
+	// Env is set in the client's process (NAME=value), for example the xDS bootstrap.
 	Env []string
-	// Dial opens a connection to the address that was resolved; nil: TCP.
+	// Dial opens a connection to a resolved address; nil: TCP.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
-	// Resolvers must be known to the Go channel.
+	// Resolvers are registered with the Go channel.
 	Resolvers []resolver.Builder
-	// Close frees what the route holds; never nil.
+	// Close releases what the route holds; never nil.
 	Close func()
 }
 
-// Job is what a caller is asked to do. It crosses processes as JSON.
+// Job is what a caller has to do. It is sent to other processes as JSON.
 type Job struct {
 	Channels Channels      `json:"channels"`
-	Timeout  time.Duration `json:"timeout"` // deadline of a call, from when it is sent
-	Late     time.Duration `json:"late"`    // how long after it was due an answer is late; 0: [measure.Late]
+	Timeout  time.Duration `json:"timeout"` // deadline of a call, counted from sending
+	Late     time.Duration `json:"late"`    // an answer later than this after the call was due counts as late; 0: [measure.DefaultLateAfter]
 	Workload workload.Spec `json:"workload"`
-	REST     bool          `json:"rest,omitempty"` // calls are POSTs of JSON, not gRPC
+	REST     bool          `json:"rest,omitempty"` // calls are JSON POST requests, not gRPC
 	Hedge    *Hedge        `json:"hedge,omitempty"`
 	Stream   *Stream       `json:"stream,omitempty"`
 	Compress bool          `json:"compress,omitempty"` // with gzip
-	// Iterations is how many calls one stands for that a gateway makes; 0: there is none.
+	// Iterations is how many calls a gateway makes for one request; 0: no gateway.
 	Iterations int `json:"iterations,omitempty"`
-	// Calculations say how a calculator is called; nil: the workload is another.
-	Calculations *Calculations `json:"calculations,omitempty"`
+	// Calculator says how the calculator is called; nil: another workload.
+	Calculator *CalculatorOptions `json:"calculations,omitempty"`
 }
 
-// Hedge makes a call again that has no answer yet (gRFC A6). Retries are not here: a
-// target's service config asks for them.
+// Hedge sends further attempts of a call that has no answer yet (gRFC A6). Retries are
+// configured by the target's service config instead.
 type Hedge struct {
-	Attempts int           `json:"attempts"` // in all, at least 2
-	Delay    time.Duration `json:"delay"`    // from one to the next
+	Attempts int           `json:"attempts"` // in total, at least 2
+	Delay    time.Duration `json:"delay"`    // between two attempts
 }
 
-// Stream makes calls messages on streams that stay open.
+// Stream sends calls as messages on streams that stay open.
 type Stream struct {
-	// Renew is the age at which a stream is closed between two messages; 0: never.
+	// Renew is the age at which a stream is replaced between two messages; 0: never.
 	Renew time.Duration `json:"renew,omitempty"`
-	// Pipelined messages are sent whatever the answers do.
+	// Pipelined messages are sent without waiting for answers.
 	Pipelined bool `json:"pipelined,omitempty"`
 }
 
 // Caller is a client library under test.
 type Caller interface {
-	// Open prepares the channels of a job. It need not connect.
+	// Open prepares the channels of a job. It may connect later.
 	Open(Job, Target) (Session, error)
 }
 
 // Session makes calls over the channels of one job.
 type Session interface {
-	// Run makes the calls of a pace, at its cue, and returns when the last one has ended,
-	// with the moment from which they were due; when ctx ends it makes no more and gives
-	// up those under way. What calls did is in the recorder, with the CPU time that they
-	// cost, never in the error.
-	Run(context.Context, pace.Pace, measure.Cue) (*measure.Recorder, time.Time, error)
+	// Run makes the calls of a pace and returns when the last one has ended. It returns the
+	// recorder and the time from which calls were due. When ctx ends, Run starts no further
+	// calls and cancels those in flight. Outcomes of calls and the CPU time they cost are in
+	// the recorder, never in the error.
+	Run(context.Context, pace.Pace, measure.StartSignal) (*measure.Recorder, time.Time, error)
 	Close() error
 }

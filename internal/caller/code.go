@@ -1,9 +1,12 @@
 package caller
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"unicode"
 
@@ -14,15 +17,18 @@ import (
 	"rpclab/internal/wire/h2"
 )
 
-// Code is the name of an error's gRPC status code as the specification writes it:
-// DEADLINE_EXCEEDED. An error that is no status is UNKNOWN.
+// DataLoss is the code of a call with a wrong answer.
+const DataLoss = "DATA_LOSS"
+
+// Code returns the name of an error's gRPC status code as the specification spells it, such
+// as DEADLINE_EXCEEDED. An error without a status is UNKNOWN.
 func Code(err error) string {
 	if err == nil {
 		return measure.OK
 	}
 	code := status.Code(err)
 	if code == codes.Canceled {
-		return "CANCELLED" // grpc-go spells it the American way
+		return "CANCELLED" // grpc-go spells it Canceled
 	}
 	var name strings.Builder
 	for i, r := range code.String() { // DeadlineExceeded
@@ -34,18 +40,28 @@ func Code(err error) string {
 	return name.String()
 }
 
-// Refused is the outcome of a call of a REST service whose status is not 200: the gRPC code
-// that is nearest to it, and to what servers of the contract mean by it, with what the server
-// said of it.
-func Refused(status int, body []byte) h2.Status {
-	var said struct{ Error string }
-	if err := json.Unmarshal(body, &said); err != nil || said.Error == "" {
-		said.Error = fmt.Sprintf("%.200q", body)
+// TransportCode returns the gRPC code nearest to the error of a connection.
+func TransportCode(err error) string {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		return "DEADLINE_EXCEEDED"
+	case errors.Is(err, context.Canceled):
+		return "CANCELLED"
 	}
-	why := h2.OfHTTP(status)
+	return "UNAVAILABLE"
+}
+
+// RESTStatus maps an HTTP status other than 200 to the nearest gRPC status, as
+// servers/CONTRACT.md uses it, with the error message in the body.
+func RESTStatus(status int, body []byte) h2.Status {
+	var answer struct{ Error string }
+	if err := json.Unmarshal(body, &answer); err != nil || answer.Error == "" {
+		answer.Error = fmt.Sprintf("%.200q", body)
+	}
+	mapped := h2.OfHTTP(status)
 	if status == http.StatusBadRequest {
-		why.Code = h2.InvalidArgument
+		mapped.Code = h2.InvalidArgument
 	}
-	why.Message = fmt.Sprintf("HTTP %d: %s", status, said.Error)
-	return why
+	mapped.Message = fmt.Sprintf("HTTP %d: %s", status, answer.Error)
+	return mapped
 }

@@ -4,7 +4,7 @@ package caller
 
 import "time"
 
-// fine is zero: here the runtime's timers are as good as the system's.
-const fine = 0
+// threadSleepMargin is zero: on other systems the runtime's timers are as exact.
+const threadSleepMargin = 0
 
-func nap(d time.Duration) { time.Sleep(d) }
+func threadSleep(d time.Duration) { time.Sleep(d) }

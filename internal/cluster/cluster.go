@@ -1,5 +1,5 @@
-// Package cluster is where servers run: what a cluster can be asked to do, and
-// how it publishes the endpoints that are ready.
+// Package cluster defines where servers and callers run, what a cluster can do with them,
+// and how it publishes their endpoints.
 package cluster
 
 import (
@@ -9,138 +9,134 @@ import (
 	"rpclab/internal/security"
 )
 
-// Cluster runs servers, and who calls them. [rpclab/internal/cluster/local] runs them as
-// processes.
+// Cluster runs servers and callers. [rpclab/internal/cluster/local] runs them as processes,
+// [rpclab/internal/cluster/kubernetes] as pods.
 type Cluster interface {
 	// Deploy starts servers and returns when all of them are ready. It fails with
 	// the last log lines of the server that did not start.
 	Deploy(context.Context, Spec) (Deployment, error)
-	// Run starts a crew beside the backends and returns when every member can be talked to.
-	Run(context.Context, Crew) ([]Member, error)
-	// Close ends every server and every crew of the cluster and frees everything it holds.
+	// StartCallers starts callers and returns when all of them accept requests.
+	StartCallers(context.Context, CallerSpec) ([]Caller, error)
+	// Close ends all servers and callers and releases all resources of the cluster.
 	Close() error
 }
 
 // Spec is what to deploy.
 type Spec struct {
 	Name string // of the service: greeter
-	// Command runs the server program, one of another language than ours; nil: rpclab server.
+	// Command runs a server program of another language; nil: rpclab server.
 	Command  []string
-	Speaks   string   // rest or tcp; else gRPC: how it is asked whether it serves
+	Protocol string   // of the health check: rest or tcp; else gRPC
 	Args     []string // of the server program, without identity and address
 	Replicas int      // at least 1
 	Drain    time.Duration
-	Zones    int // that backends are dealt out to in turn; 0: one
-	// CPUs and Memory (bytes) are what a backend may use; 0: all there is.
+	Zones    int // to which backends are assigned in turn; 0: one
+	// CPUs and Memory (bytes) are the limits of a backend; 0: none.
 	CPUs   float64
 	Memory uint64
-	// Secure is what the servers wait for on standard input before they serve; nil: nothing.
-	Secure *security.Party
-	// Runtime is the environment, NAME=value, by which the server's own runtime keeps to CPUs
-	// and Memory, for where nothing else makes it.
-	Runtime []string
-	// Mesh is the service mesh whose proxy stands before each backend: linkerd, istio;
+	// Security is sent to the servers, which wait for it before they serve; nil: none.
+	Security *security.Config
+	// RuntimeEnv is environment variables, NAME=value, by which the server's runtime limits
+	// itself to CPUs and Memory where nothing else enforces them.
+	RuntimeEnv []string
+	// Mesh is the service mesh whose proxy is injected beside each backend: linkerd, istio;
 	// empty: none.
 	Mesh string
-	// NodePort says that every node takes calls too, from wherever it can be reached.
+	// NodePort opens a port for calls on every node.
 	NodePort bool
 }
 
-// Deployment is a running service. A backend that dies is replaced, as a
-// Kubernetes Deployment would, under a new identity and address. What is done to some
-// backends returns the identities of those that it hit.
+// Deployment is a running service. It replaces a backend that exits by one with a new
+// identity and address, as a Kubernetes Deployment does. Methods that affect some backends
+// return their identities.
 type Deployment interface {
-	// Service says under which names the endpoints are published.
+	// Service is how callers find the endpoints.
 	Service() Service
-	// Endpoints is their in-process form.
+	// Endpoints is the set of endpoints in this process.
 	Endpoints() *Endpoints
-	// Scale adds backends, or stops some gracefully, and returns without waiting
-	// until they are ready or gone: watch the endpoints for that.
+	// Scale adds backends or stops some gracefully. It does not wait until they are ready or
+	// have exited: watch the endpoints for that.
 	Scale(ctx context.Context, replicas int) ([]string, error)
-	// Kill ends the n oldest ready backends at once (SIGKILL).
+	// Kill ends the n oldest ready backends with SIGKILL.
 	Kill(ctx context.Context, n int) ([]string, error)
-	// Pause stops the n oldest ready backends in mid-work (SIGSTOP); Resume lets all
-	// go on.
+	// Pause suspends the n oldest ready backends (SIGSTOP); Resume resumes all (SIGCONT).
 	Pause(ctx context.Context, n int) ([]string, error)
 	Resume(ctx context.Context) error
-	// Slow makes the n oldest ready backends add by to every answer, or take times as long
-	// for it; neither ends that, on all.
+	// Slow makes the n oldest ready backends answer later: by a duration, or by a factor
+	// (times). With neither it ends the fault on all backends.
 	Slow(ctx context.Context, n int, by time.Duration, times float64) ([]string, error)
 	// Stop ends the n oldest ready backends gracefully; each is replaced.
 	Stop(ctx context.Context, n int) ([]string, error)
-	// Roll replaces every backend, one after the other, each new one ready before an old
-	// one is told to stop. It returns at once: watch the endpoints. A new one that does not
-	// become ready is a loss, and ends it.
-	Roll(context.Context) ([]string, error)
-	// Fail makes the n oldest ready backends answer every call at once with a code:
+	// Rollout replaces every backend, one at a time. Each new backend is ready before an old
+	// one is told to stop; one that does not become ready is a failure and ends the rollout.
+	// Rollout does not wait: watch the endpoints.
+	Rollout(context.Context) ([]string, error)
+	// Fail makes the n oldest ready backends answer every call with an error code, such as
 	// UNAVAILABLE. They stay ready.
 	Fail(ctx context.Context, n int, code string) ([]string, error)
-	// Flap turns the health of the n oldest ready backends to and fro, not serving first.
+	// Flap alternates the health of the n oldest ready backends, NOT_SERVING first.
 	Flap(ctx context.Context, n int, every time.Duration) ([]string, error)
-	// Cut cuts what is between callers and the n oldest ready backends: by RST the
-	// connections that there are; else packets to and from them vanish. The cluster's own
-	// probe still reaches them.
+	// Cut breaks the network between callers and the n oldest ready backends. With reset it
+	// resets the open connections; else packets to and from the backends are dropped. Health
+	// checks of the cluster still reach them.
 	Cut(ctx context.Context, n int, reset bool) ([]string, error)
-	// MisleadDNS makes the name server slow, or lie.
-	MisleadDNS(delay time.Duration, lie bool) error
-	// Recover ends Slow, Fail, Flap, Cut and MisleadDNS.
+	// SetDNSFault makes the name server slow, or return wrong addresses.
+	SetDNSFault(delay time.Duration, lie bool) error
+	// Recover ends Slow, Fail, Flap, Cut and SetDNSFault.
 	Recover(context.Context) error
-	// Served is how many calls each backend began since ResetUsage, those too that ended
-	// after they were told to stop. One that was killed, or is paused, cannot be asked and
-	// is left out.
-	Served() map[string]uint64
+	// CallCounts is how many calls each backend has begun since ResetUsage, also those that
+	// ended after it was told to stop. Backends that were killed or are paused are left out.
+	CallCounts() map[string]uint64
 	// ResetUsage starts a new measurement of resources; Usage reads it, by identity.
 	ResetUsage() error
 	Usage() map[string]Usage
-	// Losses says of every backend that ended unasked, or did not start, which one and
-	// why, since ResetUsage.
-	Losses() []string
-	// Remove ends the backends and returns when they are gone.
+	// Failures describes backends that exited unexpectedly, or did not start, since
+	// ResetUsage.
+	Failures() []string
+	// Remove ends the backends and returns when they have exited.
 	Remove() error
 }
 
-// Nodes is what a [Deployment] can besides where backends run on nodes. Both close the
-// nodes of the oldest ready backends to new ones until the deployment is removed.
+// Nodes is implemented by a [Deployment] whose backends run on nodes. Both methods cordon the
+// nodes of the oldest ready backends until the deployment is removed.
 type Nodes interface {
-	// Drain closes n nodes and evicts the backends that are there.
+	// Drain cordons n nodes and evicts their backends.
 	Drain(ctx context.Context, n int) ([]string, error)
-	// Cordon closes n nodes and hits no backend.
+	// Cordon cordons n nodes and affects no backend.
 	Cordon(ctx context.Context, n int) ([]string, error)
 }
 
-// Bounded is what a [Deployment] can besides where its backends' memory can be looked at at
-// any time.
-type Bounded interface {
-	// Bounds says what keeps backends to their limits: cgroup v1, cgroup v2 or pinned (to
-	// processors, and by their runtimes); empty: they have none.
-	Bounds() string
-	// Memory is what is resident of all backends now, in bytes.
-	Memory() uint64
+// ResourceLimits is implemented by a [Deployment] that knows how its limits are enforced.
+type ResourceLimits interface {
+	// LimitMechanism says what enforces the limits of backends: cgroup v1, cgroup v2 or
+	// pinned (to processors, and by their runtimes); empty: they have none.
+	LimitMechanism() string
+	// ResidentMemory is the present resident memory of all backends, in bytes.
+	ResidentMemory() uint64
 }
 
-// Meshed is what a [Cluster] can besides where meshes put proxies into pods.
-type Meshed interface {
-	// Proxies is what the proxies of a mesh used in their lives, by the pod that each is in:
-	// CPU time, and as MaxRSS the resident memory of the moment. It may take half a minute,
-	// and fails where the nodes may not be asked.
-	Proxies(ctx context.Context, mesh string) (map[string]Usage, error)
+// MeshProxies is implemented by a [Cluster] whose meshes inject proxies into pods.
+type MeshProxies interface {
+	// ProxyUsage is the CPU time that the proxies of a mesh have used since they started, by
+	// pod, and as MaxRSS their present resident memory. It may take half a minute, and fails
+	// without permission to ask the nodes.
+	ProxyUsage(ctx context.Context, mesh string) (map[string]Usage, error)
 }
 
-// Usage is what one backend, or what stands before them, used since ResetUsage, or since
-// it began.
+// Usage is the resources of one backend or component since ResetUsage, or since it started.
 type Usage struct {
 	CPU    time.Duration // user and system time
 	MaxRSS uint64        // peak of resident memory, bytes
-	// Charged is the peak of what counts against its memory limit, bytes; 0: it has no control
-	// group of its own.
+	// Charged is the peak of the memory that counts against its limit, bytes; 0: it has no
+	// control group.
 	Charged uint64
-	// Throttled is how long its container waited because its quota of CPU was used up, and
-	// Stolen which share a hypervisor took of what all processes of its node wanted; 0 on
-	// this machine, whose own look says that of it as a whole.
+	// Throttled is how long its container waited because its CPU quota was used up. Stolen is
+	// the share of CPU time that a hypervisor took from its node (steal time); 0 on this
+	// machine, which rpclab measures as a whole.
 	Throttled time.Duration
 	Stolen    float64
-	// Connections is how many connections each worker of a proxy took since it began; nil:
-	// it is none, or does not say.
+	// Connections is how many connections each worker of a proxy has accepted since it
+	// started; nil: not known.
 	Connections []uint64
 }
 
@@ -150,22 +146,22 @@ type Service struct {
 	Name      string `json:"name"`      // greeter
 	Namespace string `json:"namespace"` // default
 	Port      int    `json:"port"`      // of every backend; 0: each has its own
-	// Host is the DNS name of the service: <name>.rpclab.local. Of a Kubernetes' it is, as VIP,
-	// without the cluster's domain, <name>.<namespace>.svc, which pods know.
+	// Host is the DNS name of the service: <name>.rpclab.local. On Kubernetes Host and VIP are
+	// <name>.<namespace>.svc, without the cluster's domain, which pods know.
 	Host string `json:"host"`
 	// DNS is the address (host:port, UDP and TCP) of the name server for Host; empty: the
 	// system's own.
 	DNS string `json:"dns"`
-	// API is the base URL of the EndpointSlice API (discovery.k8s.io/v1). One of https is a
-	// Kubernetes' own, asked as the pod's service account.
+	// API is the base URL of the EndpointSlice API (discovery.k8s.io/v1). One with https is a
+	// Kubernetes API server, used with the pod's service account.
 	API string `json:"api"`
 	// VIP is the name or address of the service's virtual IP; empty: the cluster has none,
-	// and callers choose as it would.
+	// and callers pick backends in its place.
 	VIP string `json:"vip,omitempty"`
-	// NodePort (host:port) takes calls at any node; empty: there are no nodes.
+	// NodePort (host:port) accepts calls on a node; empty: there are no nodes.
 	NodePort string `json:"node_port,omitempty"`
-	// Via is the proxy before the service (host:port), where a route has one.
-	Via string `json:"via,omitempty"`
+	// Proxy is the proxy before the service (host:port), where a route has one.
+	Proxy string `json:"via,omitempty"`
 	// XDS is the control plane (host:port), where a route has one.
 	XDS string `json:"xds,omitempty"`
 }

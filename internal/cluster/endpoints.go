@@ -20,7 +20,7 @@ type Endpoint struct {
 	Zone        string // zone-0, zone-1, …; empty: there is one
 }
 
-// Ready says whether new connections should go to the backend.
+// Ready says whether the backend should receive new connections.
 func (e Endpoint) Ready() bool { return e.Serving && !e.Terminating }
 
 // Snapshot is the set of endpoints at one moment. It is shared: do not change it.
@@ -41,8 +41,8 @@ func (s Snapshot) Ready() []Endpoint {
 	return ready
 }
 
-// Endpoints holds the current set and tells whoever watches it: the cluster's
-// in-process form, from which DNS and the EndpointSlice API are served.
+// Endpoints holds the current set of endpoints and notifies watchers. DNS and the
+// EndpointSlice API are served from it.
 type Endpoints struct {
 	mu      sync.Mutex
 	byID    map[string]Endpoint
@@ -55,7 +55,7 @@ func NewEndpoints() *Endpoints {
 	return &Endpoints{byID: map[string]Endpoint{}, changed: make(chan struct{})}
 }
 
-// Set adds or replaces an endpoint. Setting what is there already changes nothing.
+// Set adds or replaces an endpoint. Setting an equal endpoint changes nothing.
 func (s *Endpoints) Set(e Endpoint) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,38 +63,38 @@ func (s *Endpoints) Set(e Endpoint) {
 		return
 	}
 	s.byID[e.ID] = e
-	s.publish()
+	s.update()
 }
 
-// Remove takes an endpoint out, if it is there.
+// Remove removes an endpoint, if it exists.
 func (s *Endpoints) Remove(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.byID[id]; ok {
 		delete(s.byID, id)
-		s.publish()
+		s.update()
 	}
 }
 
-func (s *Endpoints) publish() {
+func (s *Endpoints) update() {
 	all := slices.SortedFunc(maps.Values(s.byID), func(a, b Endpoint) int { return strings.Compare(a.ID, b.ID) })
 	s.now = Snapshot{Version: s.now.Version + 1, At: time.Now(), Endpoints: all}
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// Now returns the current set and a channel that closes at the next change.
-func (s *Endpoints) Now() (Snapshot, <-chan struct{}) {
+// Current returns the current set and a channel that closes at the next change.
+func (s *Endpoints) Current() (Snapshot, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.now, s.changed
 }
 
-// Watch calls see with the current set and then with every later one until ctx
-// ends; a watcher that is slow sees the newest set and may miss those between.
+// Watch calls see with the current set and after every change until ctx ends. A slow see
+// gets the newest set and may miss some between.
 func (s *Endpoints) Watch(ctx context.Context, see func(Snapshot)) {
 	for {
-		now, changed := s.Now()
+		now, changed := s.Current()
 		see(now)
 		select {
 		case <-changed:

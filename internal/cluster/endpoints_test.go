@@ -54,10 +54,10 @@ func TestEveryChangeIsAVersionAndNothingElse(t *testing.T) {
 		{"removed", func() { set.Remove("b") }, 4, []string{"a"}, []string{"a"}},
 		{"removed again", func() { set.Remove("b") }, 4, []string{"a"}, []string{"a"}},
 	} {
-		_, changed := set.Now()
-		before, _ := set.Now()
+		_, changed := set.Current()
+		before, _ := set.Current()
 		step.do()
-		now, _ := set.Now()
+		now, _ := set.Current()
 		if now.Version != step.version || !slices.Equal(ids(now.Endpoints), step.all) || !slices.Equal(ids(now.Ready()), step.ready) {
 			t.Errorf("%s: version %d, %v, ready %v; want %d, %v, %v", step.name,
 				now.Version, ids(now.Endpoints), ids(now.Ready()), step.version, step.all, step.ready)
@@ -77,7 +77,7 @@ func TestEveryChangeIsAVersionAndNothingElse(t *testing.T) {
 func TestASnapshotStaysAsItWas(t *testing.T) {
 	set := NewEndpoints()
 	set.Set(backend("a"))
-	old, _ := set.Now()
+	old, _ := set.Current()
 	set.Set(backend("b"))
 	set.Remove("a")
 	if !slices.Equal(ids(old.Endpoints), []string{"a"}) {

@@ -22,16 +22,16 @@ func TestCalculationsSayHowTheyAreMade(t *testing.T) {
 
 func TestCalculationsThatNobodyMakesAreRefused(t *testing.T) {
 	for _, c := range []struct{ doc, want string }{
-		{calculating("caller: {}"), "calculations need caller.style: bidi or unary-stream"},
-		{calculating("caller: {style: unary-stream, streams: 3}"), "caller.streams are two-way: set caller.style to bidi"},
-		{calculating("caller: {style: bidi, ahead: taken}"), "nobody says that a message of a stream is taken: set caller.ahead to sent"},
-		{calculating("caller: {kind: wire, style: bidi, ahead: sent}"), "users of the caller wire wait for their answers: leave out caller.ahead, or take grpc-go"},
-		{calculating("caller: {kind: http, style: bidi}, server: {model: rest}"), "the caller http does not calculate: take the caller grpc-go or wire"},
-		{calculating("caller: {style: bidi, channel: per-call}"), "a client of a calculator has its streams for all its calls"},
-		{calculating("caller: {style: bidi, retry: {}}"), "calculations are neither tried again nor hedged"},
-		{strings.Replace(head, "a: {}", "a: {caller: {style: bidi}}", 1), "caller.style is of calculations: set workload to calculate"},
-		{strings.Replace(head, "a: {}", "a: {caller: {metadata: 3}}", 1), "caller.metadata is of calculations: set workload to calculate"},
-		{strings.Replace(head, "a: {}", "a: {server: {security: tls}}", 1), "server.security is of calculators: set workload to calculate"},
+		{calculating("caller: {}"), "calculate needs caller.style: bidi or unary-stream"},
+		{calculating("caller: {style: unary-stream, streams: 3}"), "caller.streams needs caller.style bidi"},
+		{calculating("caller: {style: bidi, ahead: taken}"), "caller.style bidi does not support caller.ahead taken: set caller.ahead to sent"},
+		{calculating("caller: {kind: wire, style: bidi, ahead: sent}"), "the caller wire does not support caller.ahead: remove it, or use grpc-go"},
+		{calculating("caller: {kind: http, style: bidi}, server: {model: rest}"), "the caller http does not support calculate: use the caller grpc-go or wire"},
+		{calculating("caller: {style: bidi, channel: per-call}"), "calculate uses the same streams for all calls"},
+		{calculating("caller: {style: bidi, retry: {}}"), "calculate does not support caller.retry and caller.hedge"},
+		{strings.Replace(head, "a: {}", "a: {caller: {style: bidi}}", 1), "caller.style needs the workload calculate"},
+		{strings.Replace(head, "a: {}", "a: {caller: {metadata: 3}}", 1), "caller.metadata needs the workload calculate"},
+		{strings.Replace(head, "a: {}", "a: {server: {security: tls}}", 1), "server.security needs the workload calculate"},
 	} {
 		_, err := Expand("x.yaml", []byte(c.doc), Options{}, vocabulary)
 		if !slices.ContainsFunc(lines(err), func(line string) bool { return strings.Contains(line, c.want) }) {

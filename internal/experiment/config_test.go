@@ -87,8 +87,8 @@ func TestMapUsesTheWordsOfTheDocument(t *testing.T) {
 // A default that broke its own field's rules would be an error in every document.
 func TestDefaultsObeyTheirOwnRules(t *testing.T) {
 	g := newGrammar(Vocabulary{})
-	var walk func(s *shape)
-	walk = func(s *shape) {
+	var walk func(s *valueType)
+	walk = func(s *valueType) {
 		for _, f := range s.fields {
 			if f.fallback != nil {
 				d := decoder{grammar: g}
@@ -133,9 +133,9 @@ func TestClauses(t *testing.T) {
 		"fail 1 with UNAVAILABLE":          Event{Fail: &Fail{Backends: 1, Code: "UNAVAILABLE"}},
 		"flap 1 every 1s":                  Event{Flap: &Flap{Backends: 1, Every: time.Second}},
 		"cut 2 by blackhole":               Event{Cut: &Cut{Backends: 2, How: "blackhole"}},
-		"dns 2s late, lies":                Event{DNS: &DNS{Delay: 2 * time.Second, Lie: true}},
-		"dns 1m late":                      DNS{Delay: time.Minute},
-		"dns lies":                         DNS{Lie: true},
+		"dns delay 2s, wrong answers":      Event{DNS: &DNS{Delay: 2 * time.Second, Lie: true}},
+		"dns delay 1m":                     DNS{Delay: time.Minute},
+		"dns wrong answers":                DNS{Lie: true},
 		"dns recovers":                     DNS{},
 		"recover":                          Event{Recover: true},
 		"kill proxy":                       Event{KillProxy: true},

@@ -1,14 +1,14 @@
 package experiment
 
 import (
+	"cmp"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 )
 
-// decoder turns trees into Go values, shape by shape. It goes on after an error,
-// to find them all.
+// decoder converts nodes to Go values. It continues after an error, to find all of them.
 type decoder struct {
 	problems
 	grammar *grammar
@@ -19,7 +19,7 @@ type decoder struct {
 
 var slug = regexp.MustCompile(`^[A-Za-z0-9-]{1,40}$`)
 
-func (d *decoder) decode(s *shape, n *node, into reflect.Value) {
+func (d *decoder) decode(s *valueType, n *node, into reflect.Value) {
 	if into.Kind() == reflect.Pointer {
 		into.Set(reflect.New(into.Type().Elem()))
 		into = into.Elem()
@@ -38,19 +38,19 @@ func (d *decoder) decode(s *shape, n *node, into reflect.Value) {
 	}
 }
 
-func (d *decoder) record(s *shape, n *node, into reflect.Value) {
+func (d *decoder) record(s *valueType, n *node, into reflect.Value) {
 	if s.words != nil && n.kind == scalar {
 		d.word(s, n, into)
 		return
 	}
 	if n.kind == scalar && n.value == nil && s.key != nil {
-		n = &node{at: n.at, kind: mapping} // an arm that sets nothing of its own
+		n = &node{at: n.at, kind: mapping} // an arm without fields
 	}
 	if n.kind != mapping {
-		d.add(n.at, "%s must have fields such as %s, not be %s", s.title(), s.fields[0].name, n.describe())
+		d.add(n.at, "%s must be a mapping with fields such as %s, not %s", s.title(), s.fields[0].name, n.describe())
 		return
 	}
-	given := map[string]place{}
+	given := map[string]position{}
 	alternative := ""
 	for _, p := range n.pairs {
 		f := s.field(p.key)
@@ -59,19 +59,19 @@ func (d *decoder) record(s *shape, n *node, into reflect.Value) {
 			continue
 		}
 		if _, twice := given[p.key]; twice {
-			d.add(p.at, "field %q is given twice; the first is at line %d", p.key, given[p.key].line)
+			d.add(p.at, "field %q appears twice; the first is at line %d", p.key, given[p.key].line)
 			continue
 		}
 		if f.alternative {
 			if alternative != "" {
-				d.add(p.at, "%s can have only one of %s and %s", s.title(), alternative, p.key)
+				d.add(p.at, "%s accepts only one of %s and %s", s.title(), alternative, p.key)
 			}
 			alternative = p.key
 		}
 		given[p.key] = p.at
 		d.decode(f.shape, p.value, into.FieldByIndex(f.index))
 		if f.alternative && f.shape.kind == flag && p.value.value == false {
-			d.add(p.value.at, "%s must be true: leave it out otherwise", f.shape.name)
+			d.add(p.value.at, "%s must be true: remove it otherwise", f.shape.name)
 		}
 		if s.word != nil {
 			into.FieldByIndex(s.word).SetString(p.key)
@@ -81,14 +81,13 @@ func (d *decoder) record(s *shape, n *node, into reflect.Value) {
 		return
 	}
 	if one := s.alternatives(); alternative == "" && len(one) > 0 {
-		d.add(n.at, "%s needs %s", s.title(), either(one))
+		d.add(n.at, "%s needs %s", s.title(), joinOr(one))
 	}
 	d.absent(s, n, given, into)
 }
 
-// absent treats the fields that are not given: required ones are missed, others
-// get their default.
-func (d *decoder) absent(s *shape, n *node, given map[string]place, into reflect.Value) {
+// absent reports required fields that are missing, and sets the defaults of others.
+func (d *decoder) absent(s *valueType, n *node, given map[string]position, into reflect.Value) {
 	for _, f := range s.fields {
 		if _, ok := given[f.name]; ok {
 			continue
@@ -105,18 +104,18 @@ func (d *decoder) absent(s *shape, n *node, given map[string]place, into reflect
 	}
 }
 
-func (d *decoder) word(s *shape, n *node, into reflect.Value) {
+func (d *decoder) word(s *valueType, n *node, into reflect.Value) {
 	word, ok := n.value.(string)
 	if !ok || !slices.Contains(s.words, word) {
 		d.add(n.at, "%s must be %s or {%s: N}, not %s%s", s.title(), strings.Join(s.words, ", "), s.fields[0].name,
-			n.describe(), onlyNear(word, s.words))
+			n.describe(), didYouMean(word, s.words))
 		return
 	}
 	into.Set(reflect.Zero(into.Type()))
 	into.FieldByIndex(s.word).SetString(word)
 }
 
-func (d *decoder) list(s *shape, n *node, into reflect.Value) {
+func (d *decoder) list(s *valueType, n *node, into reflect.Value) {
 	if n.kind != sequence {
 		d.add(n.at, "%s must be a list, not %s", s.title(), n.describe())
 		return
@@ -128,12 +127,12 @@ func (d *decoder) list(s *shape, n *node, into reflect.Value) {
 	}
 }
 
-func (d *decoder) named(s *shape, n *node, into reflect.Value) {
+func (d *decoder) named(s *valueType, n *node, into reflect.Value) {
 	if n.kind != mapping || len(n.pairs) == 0 {
 		d.add(n.at, "%s must be a mapping of names to settings, not %s", s.title(), n.describe())
 		return
 	}
-	seen := map[string]place{}
+	seen := map[string]position{}
 	for _, p := range n.pairs {
 		if first, twice := seen[p.key]; twice {
 			d.add(p.at, "duplicate %s %q; the first is at line %d", s.of.name, p.key, first.line)
@@ -152,8 +151,8 @@ func (d *decoder) named(s *shape, n *node, into reflect.Value) {
 	}
 }
 
-// title is how a message calls the thing.
-func (s *shape) title() string {
+// title is the name of the value in messages.
+func (s *valueType) title() string {
 	switch {
 	case s.name != "":
 		return s.name
@@ -161,4 +160,82 @@ func (s *shape) title() string {
 		return "an arm"
 	}
 	return "the experiment"
+}
+
+// paths decodes a mapping of field paths: the sweep, a published figure's cell, or
+// the quick settings. Every value obeys the rules of the field that its path names.
+func (d *decoder) paths(s *valueType, n *node, into reflect.Value) {
+	if n.kind != mapping {
+		d.add(n.at, "%s must be a mapping of field paths such as load.burst, not %s", s.title(), n.describe())
+		return
+	}
+	settings := s.name == "quick"
+	seen := map[string]position{}
+	for _, p := range n.pairs {
+		if first, twice := seen[p.key]; twice {
+			d.add(p.at, "field %q appears twice; the first is at line %d", p.key, first.line)
+			continue
+		}
+		seen[p.key] = p.at
+		find := d.grammar.configTarget
+		if settings {
+			find = func(path string) (target, error) { return d.grammar.setTarget(path, d.arms) }
+		}
+		t, err := find(p.key)
+		if err != nil {
+			d.add(p.at, "%v", err)
+			continue
+		}
+		switch {
+		case s.many:
+			into.Set(reflect.Append(into, reflect.ValueOf(Axis{p.key, d.axis(t.shape, p.key, p.value)})))
+		case settings:
+			into.Set(reflect.Append(into, reflect.ValueOf(Setting{p.key, d.setting(t, p.value)})))
+		default:
+			if into.IsNil() {
+				into.Set(reflect.MakeMap(into.Type()))
+			}
+			if v := d.value(t.shape, p.value); v != nil {
+				into.SetMapIndex(reflect.ValueOf(p.key), reflect.ValueOf(v))
+			}
+		}
+	}
+}
+
+// setting decodes the value of a --set assignment.
+func (d *decoder) setting(t target, n *node) any {
+	if t.many {
+		return d.axis(t.shape, t.path[len(t.path)-1], n)
+	}
+	return d.value(t.shape, n)
+}
+
+// axis decodes the values of one field of the sweep.
+func (d *decoder) axis(s *valueType, path string, n *node) []any {
+	if n.kind != sequence || len(n.values) == 0 {
+		d.add(n.at, "sweep %s must be a list of values, not %s", path, n.describe())
+		return nil
+	}
+	var values []any
+	for _, item := range n.values {
+		v := d.value(s, item)
+		for _, before := range values {
+			if reflect.DeepEqual(before, v) && v != nil {
+				d.add(item.at, "sweep %s takes %s twice", path, cmp.Or(item.text, "the same value"))
+			}
+		}
+		values = append(values, v)
+	}
+	return values
+}
+
+// value decodes one value to its plain form; nil: it was wrong.
+func (d *decoder) value(s *valueType, n *node) any {
+	v := reflect.New(s.typ).Elem()
+	before := len(d.found)
+	d.decode(s, n, v)
+	if len(d.found) > before {
+		return nil
+	}
+	return encode(s, v)
 }

@@ -13,7 +13,7 @@ type document struct {
 	grammar *grammar
 }
 
-// resolved is a document with every choice made but the order of the trials.
+// resolved is a document with all fields resolved; only the order of the trials is open.
 type resolved struct {
 	experiment Experiment
 	cells      []map[string]any
@@ -31,26 +31,26 @@ func (d *document) armNames() []string {
 	return names
 }
 
-// own is what an arm itself sets of its config; a control that sets nothing has
-// the config of the arm that it repeats.
-func (d *document) own(name string) *node {
+// ownConfig are the config fields that an arm sets itself. A control that sets none has those of
+// the arm that it repeats.
+func (d *document) ownConfig(name string) *node {
 	arms := d.root.get("arms")
-	own := d.configOf(arms.get(name))
+	own := d.configFields(arms.get(name))
 	if len(own.pairs) > 0 {
 		return own
 	}
 	if partner := arms.get(name).get("control"); partner != nil && arms.get(partner.text) != nil {
-		own = d.configOf(arms.get(partner.text))
+		own = d.configFields(arms.get(partner.text))
 	}
 	return own
 }
 
-func (d *document) configOf(arm *node) *node {
+func (d *document) configFields(arm *node) *node {
 	return arm.without(func(key string) bool { return d.grammar.config.field(key) == nil })
 }
 
-// resolve decodes the document, merges every arm's config in every cell and checks
-// what no field can say alone.
+// resolve decodes the document, merges every arm's config in every cell and checks fields that
+// depend on each other.
 func (d *document) resolve() (resolved, error) {
 	var r resolved
 	whole := decoder{grammar: d.grammar, arms: d.armNames()}
@@ -74,8 +74,8 @@ func (d *document) resolve() (resolved, error) {
 		r.cells = append(r.cells, cell.point)
 	}
 	for i, arm := range e.Arms {
-		base := merge(d.grammar.config, d.root.get("defaults"), d.own(arm.Name))
-		e.Arms[i].Config, _ = d.config(base) // the sweep may have to complete it
+		base := merge(d.grammar.config, d.root.get("defaults"), d.ownConfig(arm.Name))
+		e.Arms[i].Config, _ = d.config(base) // the sweep may add required fields
 		configs := make([]Config, len(cells))
 		for j, cell := range cells {
 			n := merge(d.grammar.config, base, cell.config)
@@ -106,7 +106,7 @@ func (d *document) config(n *node) (Config, Errors) {
 	return config, one.found
 }
 
-// cell is one point of the sweep and the config that it lays over the arms.
+// cell is one point of the sweep and the config that it merges into the arms.
 type cell struct {
 	point  map[string]any
 	config *node
@@ -123,7 +123,7 @@ func (d *document) cells() []cell {
 		path := strings.Split(axis.key, ".")
 		t, err := d.grammar.configTarget(axis.key)
 		if err != nil {
-			continue // refused when the document was decoded
+			continue // reported when the document was decoded
 		}
 		values := decoder{grammar: d.grammar}
 		var next []cell
@@ -139,12 +139,12 @@ func (d *document) cells() []cell {
 	return all
 }
 
-// place is where path was written, or what of it was.
-func (d *document) place(path ...string) place {
+// position is where the document sets path, or its longest prefix.
+func (d *document) position(path ...string) position {
 	n, _ := d.root.find(path)
 	return n.at
 }
 
-func index(arms []Arm, name string) int {
+func armIndex(arms []Arm, name string) int {
 	return slices.IndexFunc(arms, func(a Arm) bool { return a.Name == name })
 }

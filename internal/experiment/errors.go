@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Error is one thing wrong with an experiment, and where. File is the document's
-// name, or the option that brought the value (`--set load.burst=0`); then Line is 0.
+// Error is one error in an experiment. File is the name of the document, or the option that set
+// the value (`--set load.burst=0`), where Line is 0.
 type Error struct {
 	File         string
 	Line, Column int // from 1; Column 0: the whole line
@@ -26,11 +26,11 @@ func (e Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
 }
 
-// Errors are all that is wrong, in the order of the document. It is never empty
-// when returned as an error.
+// Errors are all errors in the order of the document. It is never empty when returned as an
+// error.
 type Errors []Error
 
-// Error has one line for each.
+// Error has one line per error.
 func (e Errors) Error() string {
 	lines := make([]string, len(e))
 	for i, one := range e {
@@ -48,21 +48,21 @@ func (e Errors) Unwrap() []error {
 	return all
 }
 
-// place is where a value was written.
-type place struct {
+// position is where the document sets a value.
+type position struct {
 	file         string
 	line, column int
 }
 
-// problems collects errors; the same value may be looked at many times, in
-// several arms and cells, and is complained of once.
+// problems collects errors. It reports an error once, although several arms and cells may check
+// the same value.
 type problems struct{ found Errors }
 
-func (p *problems) add(at place, format string, args ...any) {
+func (p *problems) add(at position, format string, args ...any) {
 	p.found = append(p.found, Error{at.file, at.line, at.column, fmt.Sprintf(format, args...)})
 }
 
-// err returns what was found, sorted by place and without repetition.
+// err returns the errors, sorted by position and without duplicates.
 func (p *problems) err() error {
 	if len(p.found) == 0 {
 		return nil

@@ -1,57 +1,162 @@
 package experiment
 
-import "time"
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
 
 // Event is exactly one action at a time after the start of the load.
 type Event struct {
 	At     time.Duration `yaml:"at" doc:"time after the start of the load" max:"24h" required:"true" quick:"down"`
-	Scale  int           `yaml:"scale" doc:"to this many backends, gracefully" min:"1" max:"250" alternative:"true"`
-	Stop   int           `yaml:"stop" doc:"stop this many gracefully, the oldest; each is replaced" min:"1" max:"250" alternative:"true"`
-	Kill   int           `yaml:"kill" doc:"SIGKILL this many, the oldest; each is replaced" min:"1" max:"250" alternative:"true"`
-	Pause  int           `yaml:"pause" doc:"SIGSTOP this many, the oldest" min:"1" max:"250" alternative:"true"`
-	Resume bool          `yaml:"resume" doc:"SIGCONT all that are paused" alternative:"true"`
-	Slow   *Slow         `yaml:"slow" doc:"make the oldest backends slower" alternative:"true"`
-	Fail   *Fail         `yaml:"fail" doc:"the oldest backends answer every call with an error" alternative:"true"`
-	Flap   *Flap         `yaml:"flap" doc:"the health of the oldest backends turns to and fro" alternative:"true"`
-	Roll   bool          `yaml:"roll" doc:"replace every backend, one after the other, each new one ready before an old one stops" alternative:"true"`
+	Scale  int           `yaml:"scale" doc:"scale to this number of backends, gracefully" min:"1" max:"250" alternative:"true"`
+	Stop   int           `yaml:"stop" doc:"stop this many of the oldest backends gracefully; each is replaced" min:"1" max:"250" alternative:"true"`
+	Kill   int           `yaml:"kill" doc:"kill this many of the oldest backends (SIGKILL); each is replaced" min:"1" max:"250" alternative:"true"`
+	Pause  int           `yaml:"pause" doc:"pause this many of the oldest backends (SIGSTOP)" min:"1" max:"250" alternative:"true"`
+	Resume bool          `yaml:"resume" doc:"resume all paused backends (SIGCONT)" alternative:"true"`
+	Slow   *Slow         `yaml:"slow" doc:"slow the oldest backends down" alternative:"true"`
+	Fail   *Fail         `yaml:"fail" doc:"make the oldest backends answer every call with an error" alternative:"true"`
+	Flap   *Flap         `yaml:"flap" doc:"make the health status of the oldest backends alternate" alternative:"true"`
+	Roll   bool          `yaml:"roll" doc:"rolling update: replace the backends one by one; each new backend is ready before an old one stops" alternative:"true"`
 	Cut    *Cut          `yaml:"cut" doc:"cut the connections of the oldest backends" alternative:"true"`
-	Drain  int           `yaml:"drain" doc:"close this many nodes to new pods, those of the oldest backends, and evict the backends there; on kubernetes" min:"1" max:"250" alternative:"true"`
-	Cordon int           `yaml:"cordon" doc:"close this many nodes to new pods, those of the oldest backends; on kubernetes" min:"1" max:"250" alternative:"true"`
-	DNS    *DNS          `yaml:"dns" doc:"the name server is slow, or lies" alternative:"true"`
+	Drain  int           `yaml:"drain" doc:"drain this many nodes: cordon the nodes of the oldest backends and evict those backends; on kubernetes" min:"1" max:"250" alternative:"true"`
+	Cordon int           `yaml:"cordon" doc:"cordon this many nodes, those of the oldest backends; on kubernetes" min:"1" max:"250" alternative:"true"`
+	DNS    *DNS          `yaml:"dns" doc:"make the DNS server slow, or its answers wrong" alternative:"true"`
 
-	Recover     bool `yaml:"recover" doc:"end slow, fail, flap, cut and dns" alternative:"true"`
-	KillProxy   bool `yaml:"kill_proxy" doc:"SIGKILL the route's proxies; each starts again at once" alternative:"true"`
-	KillControl bool `yaml:"kill_control" doc:"SIGKILL the route's control plane, which stays away" alternative:"true"`
+	Recover     bool `yaml:"recover" doc:"end slow, fail, flap, cut and dns events" alternative:"true"`
+	KillProxy   bool `yaml:"kill_proxy" doc:"kill the proxies of the route (SIGKILL); each restarts at once" alternative:"true"`
+	KillControl bool `yaml:"kill_control" doc:"kill the control plane of the route (SIGKILL); it does not restart" alternative:"true"`
 }
 
 // Slow makes answers of some backends slower, by a time or by a factor; By 0 without
 // Times ends it.
 type Slow struct {
-	Backends int           `yaml:"backends" doc:"how many" min:"1" max:"250" required:"true"`
-	By       time.Duration `yaml:"by" doc:"added to every answer" max:"1m"`
-	Times    float64       `yaml:"times" doc:"an answer takes this many times as long" min:"1" max:"1000"`
+	Backends int           `yaml:"backends" doc:"number of backends" min:"1" max:"250" required:"true"`
+	By       time.Duration `yaml:"by" doc:"extra delay of every answer" max:"1m"`
+	Times    float64       `yaml:"times" doc:"factor by which answers take longer" min:"1" max:"1000"`
 }
 
 // Fail makes some backends answer at once with an error.
 type Fail struct {
-	Backends int    `yaml:"backends" doc:"how many" min:"1" max:"250" required:"true"`
-	Code     string `yaml:"code" doc:"of the error" enum:"UNAVAILABLE,INTERNAL,RESOURCE_EXHAUSTED" default:"UNAVAILABLE"`
+	Backends int    `yaml:"backends" doc:"number of backends" min:"1" max:"250" required:"true"`
+	Code     string `yaml:"code" doc:"status code of the error" enum:"UNAVAILABLE,INTERNAL,RESOURCE_EXHAUSTED" default:"UNAVAILABLE"`
 }
 
 // Flap turns the health of some backends: not serving for Every, serving for Every.
 type Flap struct {
-	Backends int           `yaml:"backends" doc:"how many" min:"1" max:"250" required:"true"`
-	Every    time.Duration `yaml:"every" doc:"from one turn to the next" min:"10ms" max:"1h" default:"1s"`
+	Backends int           `yaml:"backends" doc:"number of backends" min:"1" max:"250" required:"true"`
+	Every    time.Duration `yaml:"every" doc:"time between changes" min:"10ms" max:"1h" default:"1s"`
 }
 
 // Cut cuts what is between callers and some backends.
 type Cut struct {
-	Backends int    `yaml:"backends" doc:"how many" min:"1" max:"250" required:"true"`
-	How      string `yaml:"how" doc:"reset: each connection there is ends with RST; blackhole: packets vanish, until recover" enum:"reset,blackhole" default:"reset"`
+	Backends int    `yaml:"backends" doc:"number of backends" min:"1" max:"250" required:"true"`
+	How      string `yaml:"how" doc:"reset: close each connection with RST; blackhole: drop all packets until recover" enum:"reset,blackhole" default:"reset"`
 }
 
 // DNS is how the name server misbehaves; neither field ends it.
 type DNS struct {
-	Delay time.Duration `yaml:"delay" doc:"before every answer" max:"1m"`
-	Lie   bool          `yaml:"lie" doc:"answers with addresses at which nothing listens"`
+	Delay time.Duration `yaml:"delay" doc:"delay before every answer" max:"1m"`
+	Lie   bool          `yaml:"lie" doc:"answer with addresses on which no server listens"`
+}
+
+// String describes the action without its time: scale 10, kill 1, cut 1 by reset.
+func (e Event) String() string {
+	word, backends := e.backendAction()
+	switch {
+	case e.Scale > 0:
+		return fmt.Sprintf("scale %d", e.Scale)
+	case e.Resume:
+		return "resume"
+	case e.Roll:
+		return "roll"
+	case e.DNS != nil:
+		return e.DNS.String()
+	case e.Recover:
+		return "recover"
+	case e.KillProxy:
+		return "kill proxy"
+	case e.KillControl:
+		return "kill control"
+	case word == "":
+		return "nothing"
+	}
+	return fmt.Sprintf("%s %d%s", word, backends, e.detail())
+}
+
+// Action is what is done, in the word of its field, and to how many backends, or to how many it
+// scales; 0: to all, or to none.
+func (e Event) Action() (action string, count int) {
+	switch {
+	case e.Scale > 0:
+		return "scale", e.Scale
+	case e.Resume:
+		return "resume", 0
+	case e.Roll:
+		return "roll", 0
+	case e.DNS != nil:
+		return "dns", 0
+	case e.Recover:
+		return "recover", 0
+	case e.KillProxy:
+		return "kill_proxy", 0
+	case e.KillControl:
+		return "kill_control", 0
+	}
+	return e.backendAction()
+}
+
+// backendAction is the word of an event that is done to some backends, and to how many; none: "".
+func (e Event) backendAction() (word string, backends int) {
+	switch {
+	case e.Stop > 0:
+		return "stop", e.Stop
+	case e.Kill > 0:
+		return "kill", e.Kill
+	case e.Pause > 0:
+		return "pause", e.Pause
+	case e.Slow != nil:
+		return "slow", e.Slow.Backends
+	case e.Fail != nil:
+		return "fail", e.Fail.Backends
+	case e.Flap != nil:
+		return "flap", e.Flap.Backends
+	case e.Cut != nil:
+		return "cut", e.Cut.Backends
+	case e.Drain > 0: // each node runs at least one backend
+		return "drain", e.Drain
+	case e.Cordon > 0:
+		return "cordon", e.Cordon
+	}
+	return "", 0
+}
+
+// detail is the rest of the clause, after the number of backends.
+func (e Event) detail() string {
+	switch {
+	case e.Slow != nil && e.Slow.Times > 0:
+		return " times " + strconv.FormatFloat(e.Slow.Times, 'f', -1, 64)
+	case e.Slow != nil:
+		return " by " + formatDuration(e.Slow.By)
+	case e.Fail != nil:
+		return " with " + e.Fail.Code
+	case e.Flap != nil:
+		return " every " + formatDuration(e.Flap.Every)
+	case e.Cut != nil:
+		return " by " + e.Cut.How
+	}
+	return ""
+}
+
+// String describes the fault of the DNS server: dns delay 2s, wrong answers.
+func (d DNS) String() string {
+	switch {
+	case d.Delay > 0 && d.Lie:
+		return "dns delay " + formatDuration(d.Delay) + ", wrong answers"
+	case d.Delay > 0:
+		return "dns delay " + formatDuration(d.Delay)
+	case d.Lie:
+		return "dns wrong answers"
+	}
+	return "dns recovers"
 }

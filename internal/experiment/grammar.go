@@ -6,43 +6,43 @@ import (
 	"slices"
 	"strings"
 
-	"rpclab/internal/nearest"
+	"rpclab/internal/suggest"
 )
 
-// grammar is the shape of a document and of the config inside it.
+// grammar is the type of a document and of the config inside it.
 type grammar struct {
-	document, config, arm *shape
+	document, config, arm *valueType
 	vocabulary            Vocabulary
 }
 
 func newGrammar(v Vocabulary) *grammar {
-	r := shaper{map[string][]string{"routes": v.Routes, "callers": v.Callers, "languages": v.Languages, "policies": v.PolicyNames()}}
+	r := typeReader{map[string][]string{"routes": v.Routes, "callers": v.Callers, "languages": v.Languages, "policies": v.PolicyNames()}}
 	g := &grammar{
 		vocabulary: v,
-		document:   r.shape(reflect.TypeFor[Experiment](), "", "", ""),
-		config:     r.shape(reflect.TypeFor[Config](), "", "", ""),
+		document:   r.read(reflect.TypeFor[Experiment](), "", "", ""),
+		config:     r.read(reflect.TypeFor[Config](), "", "", ""),
 	}
 	g.arm = g.document.field("arms").shape.of
 	return g
 }
 
-// target is what a field path of --set, quick or the sweep means.
+// target is the field that a path of --set, quick or the sweep names.
 type target struct {
 	path   []string
-	shape  *shape
+	shape  *valueType
 	config bool // a field of every arm's config, else of the document
 	many   bool // takes a list of values of shape: an axis
 }
 
-// configTarget resolves a path such as load.burst; the error has no place yet.
+// configTarget resolves a path such as load.burst. The error has no position.
 func (g *grammar) configTarget(path string) (target, error) {
 	steps := strings.Split(path, ".")
 	s, err := g.config.walk(steps, "", nil)
 	return target{path: steps, shape: s, config: true}, err
 }
 
-// setTarget resolves a path of --set: one of the document (rounds, sweep.PATH,
-// defaults.PATH, arms.NAME.PATH) or one of a config field.
+// setTarget resolves a path of --set: a config field, or a path of the document (rounds,
+// sweep.PATH, defaults.PATH, arms.NAME.PATH).
 func (g *grammar) setTarget(path string, arms []string) (target, error) {
 	first, rest, deeper := strings.Cut(path, ".")
 	steps := strings.Split(path, ".")
@@ -50,13 +50,13 @@ func (g *grammar) setTarget(path string, arms []string) (target, error) {
 	case g.config.field(first) != nil:
 		return g.configTarget(path)
 	case first == "quick":
-		return target{}, fmt.Errorf("quick holds settings and cannot be set itself")
+		return target{}, fmt.Errorf("quick cannot be set; set the fields in it")
 	case first == "sweep" && deeper:
 		t, err := g.configTarget(rest)
 		return target{path: []string{first, rest}, shape: t.shape, many: true}, err
 	case first == "arms" && deeper:
 		if !slices.Contains(arms, steps[1]) {
-			return target{}, fmt.Errorf("no arm %q%s", steps[1], nearest.Suggest(steps[1], arms))
+			return target{}, fmt.Errorf("no arm %q%s", steps[1], suggest.DidYouMean(steps[1], arms))
 		}
 		s, err := g.arm.walk(steps[2:], "arm "+steps[1], nil)
 		return target{path: steps, shape: s}, err
@@ -68,14 +68,14 @@ func (g *grammar) setTarget(path string, arms []string) (target, error) {
 	return target{path: steps, shape: s}, err
 }
 
-// walk follows steps through records. In messages s is called where; others are
-// names that would have been right at the first step too.
-func (s *shape) walk(steps []string, where string, others []string) (*shape, error) {
+// walk follows a path through records. Messages name the record where; others are further
+// names that are valid at the first step.
+func (s *valueType) walk(steps []string, where string, others []string) (*valueType, error) {
 	if len(steps) == 0 {
 		return s, nil
 	}
 	if s.kind != record {
-		return nil, fmt.Errorf("%s has no fields to set one by one: set it as a whole", where)
+		return nil, fmt.Errorf("%s has no fields: set it as a whole", where)
 	}
 	f := s.field(steps[0])
 	if f == nil {
@@ -88,5 +88,5 @@ func unknownField(name, where string, known []string) string {
 	if where != "" {
 		where = " in " + where
 	}
-	return fmt.Sprintf("unknown field %q%s%s", name, where, nearest.Suggest(name, known))
+	return fmt.Sprintf("unknown field %q%s%s", name, where, suggest.DidYouMean(name, known))
 }

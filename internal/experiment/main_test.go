@@ -11,18 +11,18 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var vocabulary = Vocabulary{
-	Routes:    []string{"direct", "clusterip", "headless", "endpointslice", "kuberesolver"},
-	Callers:   []string{"grpc-go", "wire", "http", "tcp"},
-	Plain:     []string{"wire"},
-	Whole:     []string{"kuberesolver"},
-	Bytes:     []string{"direct", "clusterip"},
-	Own:       []string{"endpointslice"},
-	Languages: []string{"go"},
-	Models:    map[string][]string{"go": {"grpc", "rest", "tcp"}},
-	Can:       map[string][]string{"grpc-go": {"stream", "renew", "compress", "per-user", "calculate", "ahead"}, "wire": {"calculate"}},
-	Speaks:    map[string][]string{"go/rest": {"rest"}, "go/tcp": {"tcp"}, "http": {"rest"}, "tcp": {"tcp"}},
-	Policies:  map[string][]string{"headless": {"round_robin", "least_request"}, "endpointslice": {"round_robin", "pick_first"}},
-	Outliers:  []string{"headless", "endpointslice"},
+	Routes:           []string{"direct", "clusterip", "headless", "endpointslice", "kuberesolver"},
+	Callers:          []string{"grpc-go", "wire", "http", "tcp"},
+	BasicCallers:     []string{"wire"},
+	FullClientRoutes: []string{"kuberesolver"},
+	TCPRoutes:        []string{"direct", "clusterip"},
+	GoOnlyRoutes:     []string{"endpointslice"},
+	Languages:        []string{"go"},
+	Models:           map[string][]string{"go": {"grpc", "rest", "tcp"}},
+	Features:         map[string][]string{"grpc-go": {"stream", "renew", "compress", "per-user", "calculate", "ahead"}, "wire": {"calculate"}},
+	Protocols:        map[string][]string{"go/rest": {"rest"}, "go/tcp": {"tcp"}, "http": {"rest"}, "tcp": {"tcp"}},
+	Policies:         map[string][]string{"headless": {"round_robin", "least_request"}, "endpointslice": {"round_robin", "pick_first"}},
+	OutlierRoutes:    []string{"headless", "endpointslice"},
 }
 
 // head is the shortest beginning of a document that runs; tests go on from line 6.

@@ -1,32 +1,37 @@
 package experiment
 
-import "slices"
+import (
+	"math/rand/v2"
+	"slices"
 
-// Plan is an experiment with every choice made: the trials in the order in which
-// they run. The same document, options and seed give the same plan.
+	"rpclab/internal/suggest"
+)
+
+// Plan is an expanded experiment: its trials in the order in which they run. The same document,
+// options and seed give the same plan.
 type Plan struct {
-	Name      string
-	Question  string
-	Text      string // the document, as it was written
-	Source    string
-	Baseline  string
-	Rounds    int
-	Looks     []int   // numbers of rounds after which the run may end, if it is decided; none: it does not
-	Margin    float64 // the difference that is not worth a call, as a share
-	Seed      uint64
-	Quick     bool
-	Changed   []string         // settings that differ from the document, path=value
-	Arms      []Arm            // those picked, in the order of the document, defaults merged in
-	Cells     []map[string]any // the sweep's points; one empty cell without a sweep
-	Trials    []Trial
-	Confounds []Confound
-	Published []Published
-	Size      string // what Published is of, where the experiment makes less
+	Name          string
+	Question      string
+	Text          string // the document, unchanged
+	Source        string
+	Baseline      string
+	Rounds        int
+	Looks         []int   // numbers of rounds after which a decided run may end; empty without --until decided
+	Margin        float64 // the largest difference that does not matter, as a share
+	Seed          uint64
+	Quick         bool
+	Changed       []string         // settings that differ from the document, path=value
+	Arms          []Arm            // the picked arms in the order of the document, with defaults merged in
+	Cells         []map[string]any // the sweep's points; one empty cell without a sweep
+	Trials        []Trial
+	Confounds     []Confound
+	Published     []Published
+	PublishedSize string // the load behind Published, if the experiment runs a smaller one
 }
 
 // Trial is one arm, in one cell, in one round.
 type Trial struct {
-	Order  int // place in the run, from 0
+	Order  int // position in the run, from 0
 	Round  int // from 1
 	Arm    string
 	Cell   map[string]any
@@ -35,64 +40,90 @@ type Trial struct {
 	Seed   uint64 // of this trial's own random choices
 }
 
-// Options are what the command line may change.
-type Options struct {
-	Set    []string // path=value, value in YAML
-	Arms   []string // names; none: all
-	Rounds int      // 0: as the document says
-	// UntilDecided lets the run go on from there until it is decided, up to MaxRounds; 0: up
-	// to 30, or twice as many as it has.
-	UntilDecided bool
-	MaxRounds    int
-	Seed         uint64
-	Quick        bool
-	Scale        float64 // of the study's own size, where the document says which fields that is; 0: as the document says
+// DropsPackets reports whether an event of the plan drops packets.
+func (p Plan) DropsPackets() bool {
+	return slices.ContainsFunc(p.Trials, func(t Trial) bool {
+		return slices.ContainsFunc(t.Events, func(e Event) bool { return e.Cut != nil && e.Cut.How == "blackhole" })
+	})
 }
 
-// Vocabulary is the set of names that the other rooms register, so that this one
-// need not know them.
-type Vocabulary struct {
-	Routes, Callers, Languages []string
-	// Models are the ways in which the servers of each language are built, its own first.
-	// Speaks is what those speak, as language/model, and what callers do, as caller: grpc,
-	// rest, tcp, or nothing where none is called; the first where it could be either.
-	Models map[string][]string
-	Speaks map[string][]string
-	// Can is what callers can that not all do: renew and pipeline streams, ping-pong on
-	// them (stream), compress, keep a channel for each user (per-user), calculate.
-	Can map[string][]string
-	// Policies are the ways in which each route can spread calls, its own first; none:
-	// there is nothing to choose.
-	Policies map[string][]string
-	// Plain are the callers that neither retry, hedge nor stream, and know only the policies
-	// round_robin and pick_first; they cannot take the routes that are Whole.
-	Plain, Whole []string
-	// Proxied are the routes whose proxies read calls, and so have to be able to.
-	Proxied []string
-	// Bytes are the routes that carry not only gRPC.
-	Bytes []string
-	// Own are the routes that only clients in Go can take.
-	Own []string
-	// Outliers are the routes that can leave out backends that fail.
-	Outliers []string
-}
-
-// PolicyNames are all policies that some route knows.
-func (v Vocabulary) PolicyNames() []string {
-	var all []string
-	for _, name := range v.Routes {
-		for _, policy := range v.Policies[name] {
-			if !slices.Contains(all, policy) {
-				all = append(all, policy)
+func trials(r resolved, picked []int, seed uint64) []Trial {
+	var all []Trial
+	random := rand.New(rand.NewPCG(seed, 0))
+	for round := 1; round <= r.experiment.Rounds; round++ {
+		for c, point := range r.cells {
+			for _, i := range random.Perm(len(picked)) {
+				arm := picked[i]
+				all = append(all, Trial{
+					Order: len(all), Round: round, Arm: r.experiment.Arms[arm].Name, Cell: point,
+					Config: r.configs[arm][c], Events: r.experiment.Events, Seed: random.Uint64(),
+				})
 			}
 		}
 	}
 	return all
 }
 
-// Vanishes says whether the plan has packets vanish.
-func (p Plan) Vanishes() bool {
-	return slices.ContainsFunc(p.Trials, func(t Trial) bool {
-		return slices.ContainsFunc(t.Events, func(e Event) bool { return e.Cut != nil && e.Cut.How == "blackhole" })
+// pick returns the indices of the named arms in the order of the document; of all arms if names
+// is empty.
+func pick(e Experiment, names []string) ([]int, error) {
+	var all []string
+	for _, arm := range e.Arms {
+		all = append(all, arm.Name)
+	}
+	var c problems
+	for _, name := range names {
+		if !slices.Contains(all, name) {
+			c.add(position{file: "--arms " + name}, "no arm %q%s", name, suggest.DidYouMean(name, all))
+		}
+	}
+	var picked []int
+	for i, name := range all {
+		if len(names) == 0 || slices.Contains(names, name) {
+			picked = append(picked, i)
+		}
+	}
+	return picked, c.err()
+}
+
+// plan orders the trials: every round runs every cell, and every cell runs each arm once, in a
+// random order from the seed. Arms under comparison so run close in time, and drift of the
+// machine (heat, other load) affects all of them alike.
+func plan(r resolved, o Options) (Plan, error) {
+	e := r.experiment
+	picked, err := pick(e, o.Arms)
+	if err != nil {
+		return Plan{}, err
+	}
+	p := Plan{
+		Name: e.Name, Question: e.Question, Source: e.Source, Baseline: e.Baseline,
+		Rounds: e.Rounds, Margin: float64(e.Margin) / 100, Seed: o.Seed, Quick: o.Quick, Cells: r.cells, PublishedSize: e.PublishedSize,
+	}
+	has := func(name string) bool { return armIndex(p.Arms, name) >= 0 }
+	for _, i := range picked {
+		p.Arms = append(p.Arms, e.Arms[i])
+	}
+	for i := range p.Arms {
+		if !has(p.Arms[i].Control) {
+			p.Arms[i].Control = ""
+		}
+	}
+	if !has(p.Baseline) {
+		p.Baseline = p.Arms[0].Name
+	}
+	p.Confounds = slices.DeleteFunc(slices.Clone(e.Confounds), func(c Confound) bool {
+		return !has(c.Published) || !has(c.Controlled)
 	})
+	p.Published = slices.DeleteFunc(slices.Clone(e.Published), func(f Published) bool { return !has(f.Arm) })
+	p.Trials = trials(r, picked, o.Seed)
+	return p, nil
+}
+
+// Seed derives from a seed that of one purpose, so that no two purposes share random
+// numbers.
+func Seed(seed uint64, purpose string) uint64 {
+	for _, b := range []byte(purpose) {
+		seed = (seed ^ uint64(b)) * 0x100000001b3 // FNV-1a
+	}
+	return seed
 }

@@ -100,7 +100,7 @@ func TestARunUntilDecidedHasItsLooksBeforeItBegins(t *testing.T) {
 		t.Errorf("fixed: %d rounds, looks %v", p.Rounds, p.Looks)
 	}
 	_, err := Expand("x.yaml", []byte(size{arms: 2, rounds: 5}.document()), Options{UntilDecided: true, MaxRounds: 4}, vocabulary)
-	if err == nil || !strings.Contains(err.Error(), "--max-rounds: 4 rounds are too few: a run until decided begins with 5") {
+	if err == nil || !strings.Contains(err.Error(), "--max-rounds: 4 rounds are too few: --until decided needs at least 5") {
 		t.Errorf("fewer than it has: %v", err)
 	}
 }

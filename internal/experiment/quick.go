@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// What --quick means for a document that does not say it itself.
+// Effect of --quick on a document without a quick block.
 const (
-	quickRounds = 4 // the fewest that give a verdict
+	quickRounds = 4 // the minimum for a verdict
 	quickLoad   = 20 * time.Second
 	// quickPrecision is that of a search.
 	quickPrecision = Percent(10)
 )
 
-// quick makes the experiment small: as its quick block says, else by fewer rounds,
-// the first cell and shorter loads. picked are the arms that will run; none: all.
+// quick scales the experiment down: with its quick block, else with fewer rounds, the first cell
+// and shorter loads. picked are the arms that will run; none means all.
 func (d *document) quick(picked []string) error {
 	block := d.root.get("quick")
 	if block == nil {
@@ -44,7 +44,7 @@ func (d *document) shrink(picked []string) error {
 		return err
 	}
 	few := min(quickRounds, before.experiment.Rounds)
-	d.root = d.root.with("rounds", &node{at: place{file: "--quick"}, value: few, text: strconv.Itoa(few)})
+	d.root = d.root.with("rounds", &node{at: position{file: "--quick"}, value: few, text: strconv.Itoa(few)})
 	if sweep := d.root.get("sweep"); sweep != nil {
 		for _, axis := range sweep.pairs {
 			first := &node{at: axis.value.at, kind: sequence, values: axis.value.values[:1]}
@@ -59,7 +59,7 @@ func (d *document) shrink(picked []string) error {
 	var load time.Duration
 	for i, arm := range r.experiment.Arms {
 		if len(picked) == 0 || slices.Contains(picked, arm.Name) {
-			load += time.Duration(few) * r.configs[i][0].about()
+			load += time.Duration(few) * r.configs[i][0].expectedDuration()
 		}
 	}
 	if load > quickLoad {
@@ -68,16 +68,16 @@ func (d *document) shrink(picked []string) error {
 	return nil
 }
 
-// scale makes the fields that the document names so much of what the study has.
+// scale multiplies the fields of the scale block by factor.
 func (d *document) scale(factor float64) error {
 	var c problems
-	source := place{file: fmt.Sprintf("--scale %v", factor)}
+	source := position{file: fmt.Sprintf("--scale %v", factor)}
 	block := d.root.get("scale")
 	switch {
 	case !(factor > 0) || math.IsInf(factor, 0):
-		c.add(source, "a scale has to be more than 0; 1 is the size of the study")
+		c.add(source, "the scale must be more than 0; 1 is the load of the published study")
 	case block == nil:
-		c.add(source, "%s does not say what the study's size is: leave it out, and set fields by --set", d.root.get("experiment").text)
+		c.add(source, "%s has no scale block: remove --scale, and set fields with --set", d.root.get("experiment").text)
 	}
 	if err := c.err(); err != nil {
 		return err
@@ -92,27 +92,8 @@ func (d *document) scale(factor float64) error {
 	return nil
 }
 
-// about is how long a trial's load takes at the least.
-func (c Config) about() time.Duration {
-	service := time.Millisecond
-	if c.Workload.Greet != nil {
-		service = max(service, c.Workload.Greet.Delay)
-	}
-	switch l := c.Load; {
-	case l.Sequence > 0:
-		return time.Duration(l.Sequence) * service
-	case l.Closed != nil && l.Closed.Duration == 0:
-		return time.Duration(l.Closed.Calls/l.Closed.Users+1) * (service + l.Closed.Think)
-	case l.Search != nil:
-		return 8 * l.Search.Duration // ten short tries, four of full length, and waits for what queued
-	case l.Burst > 0:
-		return service + time.Duration(l.Burst)*time.Millisecond/2 // what a channel per call costs
-	}
-	return c.Load.duration()
-}
-
 // shorten multiplies every duration and count that --quick may change by factor.
-func (g *grammar) shorten(s *shape, n *node, factor float64) *node {
+func (g *grammar) shorten(s *valueType, n *node, factor float64) *node {
 	switch {
 	case s == nil:
 		return n
@@ -135,8 +116,8 @@ func (g *grammar) shorten(s *shape, n *node, factor float64) *node {
 	return &next
 }
 
-// under is the shape of what stands under key; nil: nothing that has fields.
-func (g *grammar) under(s *shape, key string) *shape {
+// under is the type of the value under key; nil if it has no fields.
+func (g *grammar) under(s *valueType, key string) *valueType {
 	switch s.kind {
 	case record:
 		if f := s.field(key); f != nil {
@@ -146,15 +127,14 @@ func (g *grammar) under(s *shape, key string) *shape {
 		return s.of
 	case paths:
 		if t, err := g.configTarget(key); err == nil && s.many {
-			return &shape{kind: list, of: t.shape}
+			return &valueType{kind: list, of: t.shape}
 		}
 	}
 	return nil
 }
 
-// scaled rounds a duration to a millisecond: loads up and events down, so that an
-// event within the load stays within it. A count stays at least 1. What is to be coarse
-// is, whatever the factor.
+// scaled rounds durations to milliseconds: loads up and events down, so that events stay within
+// the load. Counts stay at least 1. A coarse precision does not depend on the factor.
 func scaled(n *node, direction string, factor float64) *node {
 	if count, ok := n.value.(int); ok {
 		next := *n
@@ -177,7 +157,7 @@ func scaled(n *node, direction string, factor float64) *node {
 		ms = math.Ceil(ms)
 	}
 	next := *n
-	next.text = short(time.Duration(ms) * time.Millisecond)
+	next.text = formatDuration(time.Duration(ms) * time.Millisecond)
 	next.value = next.text
 	return &next
 }

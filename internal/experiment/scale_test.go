@@ -22,8 +22,8 @@ func TestAScaleIsOfTheStudysOwnSize(t *testing.T) {
 		1:      {200, nil, ""}, // so the study's figures are of what runs
 	} {
 		p := mustExpand(t, ofAStudy, Options{Scale: scale})
-		if got := p.Trials[0].Config.Load.Burst; got != want.burst || p.Size != want.size || !cmp.Equal(p.Changed, want.changed) {
-			t.Errorf("--scale %v: a burst of %d, figures of %q, changed %q", scale, got, p.Size, p.Changed)
+		if got := p.Trials[0].Config.Load.Burst; got != want.burst || p.PublishedSize != want.size || !cmp.Equal(p.Changed, want.changed) {
+			t.Errorf("--scale %v: a burst of %d, figures of %q, changed %q", scale, got, p.PublishedSize, p.Changed)
 		}
 	}
 }
@@ -34,15 +34,15 @@ func TestAScaleComesAfterQuickAndBeforeSet(t *testing.T) {
 		t.Errorf("a burst of %d", got)
 	}
 	p = mustExpand(t, ofAStudy, Options{Scale: 1, Set: []string{"load.burst=9"}})
-	if got := p.Trials[0].Config.Load.Burst; got != 9 || p.Size == "" {
-		t.Errorf("a burst of %d, figures of %q", got, p.Size)
+	if got := p.Trials[0].Config.Load.Burst; got != 9 || p.PublishedSize == "" {
+		t.Errorf("a burst of %d, figures of %q", got, p.PublishedSize)
 	}
 }
 
 func TestWrongScalesSayWhatIsPossible(t *testing.T) {
 	for doc, want := range map[string]string{
-		head:     "--scale 0.5: x does not say what the study's size is: leave it out, and set fields by --set",
-		ofAStudy: "--scale -1: a scale has to be more than 0; 1 is the size of the study",
+		head:     "--scale 0.5: x has no scale block: remove --scale, and set fields with --set",
+		ofAStudy: "--scale -1: the scale must be more than 0; 1 is the load of the published study",
 		strings.Replace(ofAStudy, "load.burst: 200", "load.burst: 1000000", 1): "--scale 2: load.burst must be 1 to 1000000, not 2000000",
 		strings.Replace(ofAStudy, "load.burst: 200", "load.brst: 200", 1):      `x.yaml:7:9: unknown field "brst" in load`,
 	} {

@@ -6,13 +6,12 @@ import (
 	"slices"
 )
 
-// Durations in Go's form (time.ParseDuration), never negative.
+// durationPattern matches non-negative durations of time.ParseDuration.
 const durationPattern = `^\+?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`
 
-// Schema is the JSON Schema (draft 2020-12) of an experiment document, drawn from
-// the shapes that the decoder walks. What only several fields together can say
-// (names that must exist, a field given by the defaults) is left to [Read], and so
-// are the bounds of durations and shares.
+// Schema is the JSON Schema (draft 2020-12) of experiment documents, from the types of the
+// decoder. Only [Read] checks fields that depend on each other, such as references to arms, and
+// the bounds of durations and percentages.
 func Schema(v Vocabulary) ([]byte, error) {
 	w := schemaWriter{newGrammar(v), map[string]any{}}
 	for _, path := range w.configPaths() {
@@ -33,18 +32,18 @@ func Schema(v Vocabulary) ([]byte, error) {
 	return append(out, '\n'), nil
 }
 
-// schemaWriter defines every config field once, under its path, and refers to it
-// from the defaults, the arms, the sweep, cells and quick settings.
+// schemaWriter defines every config field once, under its path. The defaults, arms, sweep, cells
+// and quick settings refer to it.
 type schemaWriter struct {
 	grammar *grammar
 	defs    map[string]any
 }
 
-// configPaths are all paths of config fields, records and what is in them.
+// configPaths are the paths of all config fields, including nested ones.
 func (w schemaWriter) configPaths() []string {
 	var all []string
-	var walk func(s *shape)
-	walk = func(s *shape) {
+	var walk func(s *valueType)
+	walk = func(s *valueType) {
 		for _, f := range s.fields {
 			all = append(all, f.shape.path)
 			walk(f.shape)
@@ -54,14 +53,14 @@ func (w schemaWriter) configPaths() []string {
 	return all
 }
 
-func (w schemaWriter) ref(s *shape) map[string]any {
+func (w schemaWriter) ref(s *valueType) map[string]any {
 	if s.path != "" {
 		return map[string]any{"$ref": "#/$defs/" + s.path}
 	}
 	return w.of(s)
 }
 
-func (w schemaWriter) of(s *shape) map[string]any {
+func (w schemaWriter) of(s *valueType) map[string]any {
 	out := map[string]any{}
 	switch s.kind {
 	case record:
@@ -86,7 +85,7 @@ func (w schemaWriter) of(s *shape) map[string]any {
 	return out
 }
 
-func (w schemaWriter) record(s *shape) map[string]any {
+func (w schemaWriter) record(s *valueType) map[string]any {
 	properties := map[string]any{}
 	out := map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
 	var required []string
@@ -107,7 +106,7 @@ func (w schemaWriter) record(s *shape) map[string]any {
 		out["required"] = required
 	}
 	switch one := s.alternatives(); {
-	case len(one) == len(s.fields): // a part of a config: what it lacks, the defaults may give
+	case len(one) == len(s.fields): // part of a config: the defaults may set the field
 		out["maxProperties"] = 1
 	case len(one) > 0:
 		out["oneOf"] = exactlyOne(one)
@@ -118,16 +117,16 @@ func (w schemaWriter) record(s *shape) map[string]any {
 	return out
 }
 
-// exactlyOne lists the ways to give one of the names.
+// exactlyOne returns one alternative for each name.
 func exactlyOne(names []string) []any {
-	var ways []any
+	var options []any
 	for _, name := range names {
-		ways = append(ways, map[string]any{"required": []string{name}})
+		options = append(options, map[string]any{"required": []string{name}})
 	}
-	return ways
+	return options
 }
 
-func (w schemaWriter) scalar(s *shape) map[string]any {
+func (w schemaWriter) scalar(s *valueType) map[string]any {
 	switch s.kind {
 	case duration:
 		return map[string]any{"anyOf": []any{
@@ -150,7 +149,7 @@ func (w schemaWriter) scalar(s *shape) map[string]any {
 		}
 		return out
 	}
-	out := map[string]any{"type": map[shapeKind]string{integer: "integer", number: "number"}[s.kind]}
+	out := map[string]any{"type": map[valueKind]string{integer: "integer", number: "number"}[s.kind]}
 	if s.low != nil {
 		out["minimum"] = s.low.value
 	}
@@ -160,9 +159,9 @@ func (w schemaWriter) scalar(s *shape) map[string]any {
 	return out
 }
 
-// paths are the field paths that may be keys, with what each may hold. Settings
-// may also name fields of the document; those of one arm are left to the decoder.
-func (w schemaWriter) paths(s *shape) (properties, patterns map[string]any) {
+// paths are the valid field paths and their values. Settings can also name fields of the
+// document; the decoder checks those of an arm.
+func (w schemaWriter) paths(s *valueType) (properties, patterns map[string]any) {
 	properties, patterns = map[string]any{}, map[string]any{}
 	for _, path := range w.configPaths() {
 		ref := map[string]any{"$ref": "#/$defs/" + path}
@@ -188,4 +187,4 @@ func (w schemaWriter) paths(s *shape) (properties, patterns map[string]any) {
 	return properties, patterns
 }
 
-func (w schemaWriter) settings(s *shape) bool { return s.name == "quick" }
+func (w schemaWriter) settings(s *valueType) bool { return s.name == "quick" }

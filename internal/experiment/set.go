@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// set applies one assignment. A config field is set for every arm and cell: in the
-// defaults, while whatever arms and axes say in its place is taken out.
+// set applies one assignment. It sets a config field for every arm and cell: in the defaults,
+// and it removes the values of arms and axes that would override it.
 func (d *document) set(path string, value *node) error {
 	check := decoder{grammar: d.grammar, arms: d.armNames()}
 	t, err := d.grammar.setTarget(path, check.arms)
@@ -52,7 +52,7 @@ func (d *document) setEverywhere(path []string, value *node) {
 	d.clearAxes(path)
 }
 
-// clearAxes takes out of the sweep what a value at path replaces or excludes.
+// clearAxes removes from the sweep the values that a value at path replaces or excludes.
 func (d *document) clearAxes(path []string) {
 	sweep := d.root.get("sweep")
 	if sweep == nil {
@@ -80,7 +80,7 @@ func (d *document) clearAxes(path []string) {
 	d.root = d.root.with("sweep", rest)
 }
 
-// withPath sets a value under several keys, making mappings on the way.
+// withPath sets a value under a path of keys, creating mappings as needed.
 func (n *node) withPath(path []string, value *node) *node {
 	if len(path) == 1 {
 		return n.with(path[0], value)

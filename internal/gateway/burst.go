@@ -12,37 +12,37 @@ import (
 	"rpclab/internal/caller"
 )
 
-// mostBurst is the most calls of study 2 at once.
-const mostBurst = 10_000
+// maxBurst is the largest number of calls of one request to /experiment/client.
+const maxBurst = 10_000
 
-// opened is a route of study 2.
-type opened struct {
+// openRoute is an open route for /experiment/client.
+type openRoute struct {
 	target  caller.Target
 	channel *grpc.ClientConn
 }
 
-// burst is study 2: n greetings at once.
-func (g *Gateway) burst(ctx context.Context, q *query) (answer, error) {
-	kind := q.word("type", "Client", "ClientWithReuseConn", "ClientWithKubeResolver")
-	n := q.required("n", 1, mostBurst)
-	if err := q.unknown(); err != nil {
-		return answer{}, err
+// burst answers /experiment/client: it sends n greetings at once.
+func (g *Gateway) burst(ctx context.Context, q *query) (response, error) {
+	kind := q.choice("type", "Client", "ClientWithReuseConn", "ClientWithKubeResolver")
+	n := q.required("n", 1, maxBurst)
+	if err := q.finish(); err != nil {
+		return response{}, err
 	}
 	route := "clusterip"
 	if kind == "ClientWithKubeResolver" {
 		route = "kuberesolver"
 	}
-	way, err := g.open(route)
+	opened, err := g.openRoute(route)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	channel := func() (*grpc.ClientConn, error) { return way.channel, nil }
+	channel := func() (*grpc.ClientConn, error) { return opened.channel, nil }
 	if kind == "Client" {
-		channel = func() (*grpc.ClientConn, error) { return g.dial(way.target) }
+		channel = func() (*grpc.ClientConn, error) { return g.dial(opened.target) }
 	}
-	// Requests together have no more calls under way than one may have.
+	// All requests together have at most maxBurst calls in flight.
 	if err := g.bursts.Acquire(ctx, int64(n)); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	defer g.bursts.Release(int64(n))
 	var mu sync.Mutex
@@ -66,10 +66,10 @@ func (g *Gateway) burst(ctx context.Context, q *query) (answer, error) {
 	if len(failed) > 0 {
 		body["errors"] = failed
 	}
-	return answer{body, backends}, nil
+	return response{body, backends}, nil
 }
 
-// greet makes a call, and closes its channel when it is the call's own.
+// greet makes one call. It closes the channel if the call does not share it.
 func greet(ctx context.Context, open func() (*grpc.ClientConn, error), own bool) (server string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -84,22 +84,22 @@ func greet(ctx context.Context, open func() (*grpc.ClientConn, error), own bool)
 	return reply.GetBackend(), err
 }
 
-// open is a route of study 2, which is opened at its first use.
-func (g *Gateway) open(route string) (opened, error) {
+// openRoute returns a route for /experiment/client and opens it at the first use.
+func (g *Gateway) openRoute(route string) (openRoute, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if o, ok := g.others[route]; ok {
+	if o, ok := g.routes[route]; ok {
 		return o, nil
 	}
 	target, err := g.options.Open(route)
 	if err != nil {
-		return opened{}, failure{400, "FAILED_PRECONDITION", err.Error()}
+		return openRoute{}, httpError{400, "FAILED_PRECONDITION", err.Error()}
 	}
 	channel, err := g.dial(target)
 	if err != nil {
 		target.Close()
-		return opened{}, err
+		return openRoute{}, err
 	}
-	g.others[route] = opened{target, channel}
-	return g.others[route], nil
+	g.routes[route] = openRoute{target, channel}
+	return g.routes[route], nil
 }

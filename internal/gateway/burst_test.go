@@ -22,7 +22,7 @@ import (
 	"rpclab/internal/workload"
 )
 
-func TestAModelSaysWhichRequestsGoOnTogetherAndOverWhat(t *testing.T) {
+func TestModelsDetermineConcurrencyAndChannels(t *testing.T) {
 	for model, want := range map[string]struct {
 		together bool
 		channels int32
@@ -34,12 +34,12 @@ func TestAModelSaysWhichRequestsGoOnTogetherAndOverWhat(t *testing.T) {
 			server := &workload.Server{Delay: delay}
 			addr := servers(t, server)
 			var dialled atomic.Int32
-			way := target(t, addr)
-			way.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
+			rt := target(t, addr)
+			rt.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
 				dialled.Add(1)
 				return new(net.Dialer).DialContext(ctx, "tcp", addr)
 			}
-			at := serve(t, gateway.Options{Model: model, Target: way, Open: func(string) (caller.Target, error) { return target(t, addr), nil }})
+			at := serve(t, gateway.Options{Model: model, Target: rt, Open: func(string) (caller.Target, error) { return target(t, addr), nil }})
 			began := time.Now()
 			var users sync.WaitGroup
 			for range 4 {
@@ -70,9 +70,9 @@ func TestAModelSaysWhichRequestsGoOnTogetherAndOverWhat(t *testing.T) {
 func meet(t *testing.T, server *workload.Server, address string) {
 	t.Helper()
 	var before, now bytes.Buffer
-	server.Count(&before)
+	server.WriteCount(&before)
 	began, _ := strconv.Atoi(strings.TrimSpace(before.String()))
-	server.Suffer(workload.Ailment{Slow: time.Hour})
+	server.SetFault(workload.Fault{Slow: time.Hour})
 	ctx, cancel := context.WithCancel(t.Context())
 	var users sync.WaitGroup
 	for range 4 {
@@ -90,29 +90,29 @@ func meet(t *testing.T, server *workload.Server, address string) {
 	}
 	testkit.Await(t, "four requests go on together", func() bool {
 		now.Reset()
-		server.Count(&now)
+		server.WriteCount(&now)
 		return strings.TrimSpace(now.String()) == strconv.Itoa(began+4)
 	})
 	cancel()
 	users.Wait()
 }
 
-func TestABurstOfStudy2SaysWhoAnswered(t *testing.T) {
+func TestABurstCountsCallsByBackend(t *testing.T) {
 	addrs := servers(t, &workload.Server{Delay: 10 * time.Millisecond}, &workload.Server{})
 	first, _, _ := strings.Cut(addrs, ",")
-	at := serve(t, gateway.Options{Model: gateway.Threads, Target: target(t, first), Open: func(way string) (caller.Target, error) {
-		if way == "clusterip" {
+	at := serve(t, gateway.Options{Model: gateway.Threads, Target: target(t, first), Open: func(rt string) (caller.Target, error) {
+		if rt == "clusterip" {
 			return target(t, first), nil
 		}
 		return caller.Target{}, errors.New("there is no EndpointSlice API")
 	}})
 	for _, kind := range []string{"Client", "ClientWithReuseConn"} {
-		var told struct {
+		var answer struct {
 			Time  float64
 			Count map[string]int `json:"count_per_ip"`
 		}
 		got := get(t, at+"/experiment/client?type="+kind+"&n=50")
-		if err := json.Unmarshal([]byte(got.body), &told); err != nil || told.Count["b0"] != 50 || told.Time < 10 {
+		if err := json.Unmarshal([]byte(got.body), &answer); err != nil || answer.Count["b0"] != 50 || answer.Time < 10 {
 			t.Errorf("%s answered %s: %v", kind, got.body, err)
 		}
 	}
@@ -121,7 +121,7 @@ func TestABurstOfStudy2SaysWhoAnswered(t *testing.T) {
 	}
 }
 
-func TestAReusedChannelOfStudy2GoesToOneOfSeveralTargets(t *testing.T) {
+func TestAReusedChannelUsesOneOfSeveralTargets(t *testing.T) {
 	addrs := servers(t, &workload.Server{}, &workload.Server{})
 	at := serve(t, gateway.Options{Model: gateway.Threads, Target: target(t, addrs), Open: func(string) (caller.Target, error) {
 		return gateway.Target(addrs, settings.PickFirst)

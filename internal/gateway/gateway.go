@@ -1,5 +1,6 @@
-// Package gateway is the HTTP interface of studies 1 and 2: a request makes gRPC calls
-// along a route, and says who answered them.
+// Package gateway answers HTTP requests by making gRPC calls along a route, and reports which
+// backends answered. Its interface is that of the published comparisons of load balancing and
+// of channels (docs/studies.md).
 package gateway
 
 import (
@@ -21,78 +22,76 @@ import (
 	"rpclab/internal/workload"
 )
 
-// The models of study 1.
+// Models of a gateway.
 const (
-	OneThread = "one-thread" // one request at a time; the others wait for their turn
-	Threads   = "threads"    // as many as come, over one channel
-	Async     = "async"      // as many as come, each over a channel of its own, as published
+	OneThread = "one-thread" // one request at a time; others queue
+	Threads   = "threads"    // concurrent requests over one channel
+	Async     = "async"      // concurrent requests, each over its own channel, as published
 )
 
-// PerRequest is a channel for each request.
+// PerRequest opens a channel for each request.
 const PerRequest = "per-request"
 
-// ChannelOf is how requests to a gateway of a model have their channels unless told
-// otherwise: as the study did.
-func ChannelOf(model string) string {
+// DefaultChannel returns the published channel mode of a model.
+func DefaultChannel(model string) string {
 	if model == Async {
 		return PerRequest
 	}
 	return caller.Shared
 }
 
-// Models are all models.
+// Models lists every model.
 var Models = []string{OneThread, Threads, Async}
 
-// MostAtOnce is how many requests a gateway works on; the others are told to come again.
-const MostAtOnce = 256
+// MaxRequests is how many requests a gateway handles at once; it rejects further ones.
+const MaxRequests = 256
 
 const (
-	mostIterations = 10_000           // calls of a request; study 1 made as many
-	mostOutput     = 32 << 20         // bytes of values in an answer
-	requestTimeout = 15 * time.Minute // of a request, its turn included
-	callTimeout    = 30 * time.Second // of one of its calls
-	writeTimeout   = 30 * time.Second // of its answer, until it is read
+	maxIterations  = 10_000           // calls of a request, as published
+	maxOutputBytes = 32 << 20         // bytes of values in an answer
+	requestTimeout = 15 * time.Minute // of a request, including its time in the queue
+	callTimeout    = 30 * time.Second // of one call
+	writeTimeout   = 30 * time.Second // of sending the answer
 )
 
-// Options say which calls are made how.
+// Options configure a gateway.
 type Options struct {
-	Target caller.Target // of the calls of study 1; it stays the caller's to close
+	Target caller.Target // for all paths but /experiment/client; the caller of New closes it
 	Model  string        // one of [Models]
-	// Channel is shared by all requests, or opened by each: caller.Shared or [PerRequest];
-	// empty: as the model has it.
+	// Channel is caller.Shared or [PerRequest]; empty: [DefaultChannel].
 	Channel string
-	Mode    string // the label of grpc_requests_total: headless
-	// Open opens another route, for the calls of study 2: clusterip, kuberesolver.
+	Mode    string // value of the label mode of grpc_requests_total
+	// Open opens a route (clusterip, kuberesolver) for /experiment/client.
 	Open func(route string) (caller.Target, error)
-	// Token is what requests have to bear; empty: anything goes.
+	// Token is the bearer token that requests must send; empty: none.
 	Token string
-	// Seed is of the numbers that are drawn: two gateways with the same seed and as many
-	// calls of a range ask for the same numbers.
+	// Seed is the seed of random numbers: two gateways with the same seed that make equally many
+	// calls request the same numbers.
 	Seed uint64
 }
 
-// Gateway makes calls for requests.
+// Gateway answers requests by making calls.
 type Gateway struct {
-	options Options
-	numbers *workload.Numbers
-	meters  atomic.Pointer[meters]
-	places  chan struct{}       // for requests
-	turn    chan struct{}       // for the one of [OneThread]; nil: nobody waits
-	bursts  *semaphore.Weighted // for the calls of study 2
-	shared  *grpc.ClientConn
+	options  Options
+	numbers  *workload.Numbers
+	counters atomic.Pointer[callCounters]
+	slots    chan struct{}       // for requests in progress
+	turn     chan struct{}       // held by the request in progress of [OneThread]; nil: other models
+	bursts   *semaphore.Weighted // for calls of /experiment/client
+	shared   *grpc.ClientConn
 
 	drawing sync.Mutex
 	random  *rand.Rand
 
 	mu     sync.Mutex
-	others map[string]opened // of study 2, by route
+	routes map[string]openRoute // of /experiment/client, by route
 }
 
-// New makes a gateway. Its channels connect at their first call.
+// New returns a gateway. Its channels connect at their first call.
 func New(o Options) (*Gateway, error) {
 	g := &Gateway{
 		options: o, numbers: workload.NewNumbers(0, workload.LargestFibonacci),
-		places: make(chan struct{}, MostAtOnce), bursts: semaphore.NewWeighted(mostBurst), others: map[string]opened{},
+		slots: make(chan struct{}, MaxRequests), bursts: semaphore.NewWeighted(maxBurst), routes: map[string]openRoute{},
 		random: rand.New(rand.NewPCG(o.Seed, 0)),
 	}
 	g.Reset()
@@ -101,9 +100,9 @@ func New(o Options) (*Gateway, error) {
 		g.turn = make(chan struct{}, 1)
 	case Threads, Async:
 	default:
-		return nil, fmt.Errorf("model %q is none of %v", o.Model, Models)
+		return nil, fmt.Errorf("unknown model %q: use one of %v", o.Model, Models)
 	}
-	switch cmp.Or(o.Channel, ChannelOf(o.Model)) {
+	switch cmp.Or(o.Channel, DefaultChannel(o.Model)) {
 	case PerRequest:
 		return g, nil
 	case caller.Shared:
@@ -111,10 +110,10 @@ func New(o Options) (*Gateway, error) {
 		g.shared, err = g.dial(o.Target)
 		return g, err
 	}
-	return nil, fmt.Errorf("channel %q is neither %s nor %s", o.Channel, caller.Shared, PerRequest)
+	return nil, fmt.Errorf("unknown channel mode %q: use %s or %s", o.Channel, caller.Shared, PerRequest)
 }
 
-// Close ends the channels. Requests under way fail.
+// Close closes the channels. Requests in progress fail.
 func (g *Gateway) Close() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -122,19 +121,19 @@ func (g *Gateway) Close() error {
 	if g.shared != nil {
 		errs = append(errs, g.shared.Close())
 	}
-	for _, o := range g.others {
+	for _, o := range g.routes {
 		errs = append(errs, o.channel.Close())
 		o.target.Close()
 	}
 	return errors.Join(errs...)
 }
 
-// dial makes a channel whose calls are counted.
+// dial opens a channel whose calls are counted.
 func (g *Gateway) dial(t caller.Target) (*grpc.ClientConn, error) {
 	return grpc.NewClient(t.URI, append(grpcgo.DialOptions(t), grpc.WithUnaryInterceptor(g.count))...)
 }
 
-// channel is what a request's calls go over, until done.
+// channel returns the channel for a request's calls; call done when they have ended.
 func (g *Gateway) channel() (channel *grpc.ClientConn, done func(), err error) {
 	if g.shared != nil {
 		return g.shared, func() {}, nil
@@ -146,28 +145,28 @@ func (g *Gateway) channel() (channel *grpc.ClientConn, done func(), err error) {
 	return channel, func() { _ = channel.Close() }, nil
 }
 
-// draw is a number from 0 to n-1.
+// draw returns a random number from 0 to n-1.
 func (g *Gateway) draw(n int) int {
 	g.drawing.Lock()
 	defer g.drawing.Unlock()
 	return g.random.IntN(n)
 }
 
-// admit gives a request its place and its turn, until done.
+// admit waits until a request may run; call done when it has ended.
 func (g *Gateway) admit(ctx context.Context) (done func(), err error) {
 	select {
-	case g.places <- struct{}{}:
+	case g.slots <- struct{}{}:
 	default:
-		return nil, failure{http.StatusServiceUnavailable, "UNAVAILABLE", fmt.Sprintf("%d requests are under way, and no more are taken; come again", MostAtOnce)}
+		return nil, httpError{http.StatusServiceUnavailable, "UNAVAILABLE", fmt.Sprintf("%d requests are in progress, which is the limit: try again later", MaxRequests)}
 	}
 	if g.turn == nil {
-		return func() { <-g.places }, nil
+		return func() { <-g.slots }, nil
 	}
 	select {
 	case g.turn <- struct{}{}:
-		return func() { <-g.turn; <-g.places }, nil
+		return func() { <-g.turn; <-g.slots }, nil
 	case <-ctx.Done():
-		<-g.places
+		<-g.slots
 		return nil, ctx.Err()
 	}
 }

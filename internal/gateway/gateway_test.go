@@ -21,7 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"rpclab/internal/caller"
-	"rpclab/internal/caller/overhttp"
+	"rpclab/internal/caller/nethttp"
 	"rpclab/internal/gateway"
 	"rpclab/internal/route/settings"
 	"rpclab/internal/testkit"
@@ -104,7 +104,7 @@ func ask(t *testing.T, method, address string, fields ...string) reply {
 	if err != nil {
 		t.Error(err)
 	}
-	counted, err := url.ParseQuery(answer.Header.Get(overhttp.Backends))
+	counted, err := url.ParseQuery(answer.Header.Get(nethttp.BackendsHeader))
 	if err != nil {
 		t.Error(err)
 	}
@@ -116,7 +116,7 @@ func get(t *testing.T, address string) reply {
 	return ask(t, http.MethodGet, address)
 }
 
-func TestARequestMakesItsCallsAndSaysWhoAnswered(t *testing.T) {
+func TestARequestMakesItsCallsAndNamesTheBackends(t *testing.T) {
 	at := serve(t, gateway.Options{Model: gateway.Threads, Target: target(t, servers(t, &workload.Server{}, &workload.Server{}))})
 	// The first calls may come before both connections are there.
 	testkit.Await(t, "both backends are reached", func() bool { return len(get(t, at+"/increment?iterations=4").counted) == 2 })
@@ -150,13 +150,13 @@ func TestARequestMakesItsCallsAndSaysWhoAnswered(t *testing.T) {
 	}
 }
 
-func TestAWrongRequestIsRefusedInWords(t *testing.T) {
+func TestAnInvalidRequestIsRejectedWithTheReason(t *testing.T) {
 	at := serve(t, gateway.Options{Model: gateway.Threads, Target: target(t, servers(t, &workload.Server{}))})
 	for path, want := range map[string]string{
 		"/fibonacci/random?iterations=10001":          "iterations=10001: it has to be a number from 1 to 10000",
 		"/fibonacci/random?iterations=0":              "iterations=0: it has to be a number from 1",
 		"/fibonacci/random?iterations=ten":            "iterations=ten: it has to be a number",
-		"/fibonacci/random?fibo_start=2000":           "fibo_start is 2000 and fibo_end 1000: the first must not be more",
+		"/fibonacci/random?fibo_start=2000":           "fibo_start is 2000 and fibo_end 1000: fibo_start must not be larger",
 		"/fibonacci/random?fibo_end=100001":           "fibo_end=100001: it has to be a number from 0 to 100000",
 		"/fibonacci/random?output=maybe":              "output=maybe: it has to be true or false",
 		"/fibonacci/random?iteration=1&iterations=1":  "iterations and iteration are the same",
@@ -168,18 +168,18 @@ func TestAWrongRequestIsRefusedInWords(t *testing.T) {
 		"/experiment/client?type=Clients&n=1":    "type=Clients: it has to be one of Client, ClientWithReuseConn, ClientWithKubeResolver",
 		"/experiment/client?type=Client&n=10001": "n=10001: it has to be a number from 1 to 10000",
 		"/increment?%zz":                         "cannot be read",
-		"/fibonacci/random?iterations=10000&output=true&fibo_start=1&fibo_end=100000": "output=true would be as much as 238 MiB: the most is 32",
+		"/fibonacci/random?iterations=10000&output=true&fibo_start=1&fibo_end=100000": "output=true would return up to 238 MiB, and the limit is 32",
 	} {
 		got := get(t, at+path)
-		var told struct{ Error, Code string }
-		if err := json.Unmarshal([]byte(got.body), &told); err != nil {
+		var answer struct{ Error, Code string }
+		if err := json.Unmarshal([]byte(got.body), &answer); err != nil {
 			t.Errorf("%s: %q is no JSON: %v", path, got.body, err)
 		}
-		if got.status != 400 || told.Code != "INVALID_ARGUMENT" || !strings.Contains(told.Error, want) {
+		if got.status != 400 || answer.Code != "INVALID_ARGUMENT" || !strings.Contains(answer.Error, want) {
 			t.Errorf("%s answered %d %q, want %q", path, got.status, got.body, want)
 		}
 	}
-	if got := get(t, at+"/fibo"); got.status != 404 || !strings.Contains(got.body, "there is no GET /fibo; there are GET /fibonacci,") {
+	if got := get(t, at+"/fibo"); got.status != 404 || !strings.Contains(got.body, "unknown request GET /fibo: use GET /fibonacci,") {
 		t.Errorf("another path answered %d %s", got.status, got.body)
 	}
 }
@@ -280,7 +280,7 @@ func TestAFailedCallEndsItsRequestByItsCode(t *testing.T) {
 	}
 }
 
-func TestTheSeedSaysWhichNumbersAreDrawn(t *testing.T) {
+func TestTheSeedDeterminesTheNumbers(t *testing.T) {
 	to := target(t, servers(t, &workload.Server{}))
 	numbers := func(seed uint64) string {
 		at := serve(t, gateway.Options{Model: gateway.Threads, Target: to, Seed: seed})
@@ -318,7 +318,7 @@ func (u *unread) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestAnAnswerThatNobodyReadsHoldsNoTurnAndNotForLong(t *testing.T) {
+func TestAnUnreadAnswerDoesNotBlockOtherRequests(t *testing.T) {
 	g, err := gateway.New(gateway.Options{Model: gateway.OneThread, Target: target(t, servers(t, &workload.Server{}))})
 	if err != nil {
 		t.Fatal(err)
@@ -343,7 +343,7 @@ func TestAnAnswerThatNobodyReadsHoldsNoTurnAndNotForLong(t *testing.T) {
 	}
 }
 
-func TestATokenIsAskedForEverywhere(t *testing.T) {
+func TestEveryPathRequiresTheToken(t *testing.T) {
 	at := serve(t, gateway.Options{Model: gateway.Threads, Target: target(t, "127.0.0.1:1"), Token: "s3cret"})
 	for _, path := range []string{"/metrics", "/increment", "/-/ready", "/nope"} {
 		for _, fields := range [][]string{nil, {"Authorization", "Bearer s3cre"}, {"Authorization", "s3cret"}} {

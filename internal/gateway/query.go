@@ -9,10 +9,10 @@ import (
 	"strconv"
 	"strings"
 
-	"rpclab/internal/nearest"
+	"rpclab/internal/suggest"
 )
 
-// query reads a request's parameters within bounds; the first thing wrong is in err.
+// query reads and checks a request's parameters; err is the first error.
 type query struct {
 	values url.Values
 	known  map[string]bool
@@ -23,23 +23,23 @@ func newQuery(r *http.Request) *query {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	q := &query{values: values, known: map[string]bool{}}
 	if err != nil {
-		q.refuse("the query %q cannot be read: %v", r.URL.RawQuery, err)
+		q.fail("the query %q cannot be read: %v", r.URL.RawQuery, err)
 	}
 	return q
 }
 
-func (q *query) refuse(format string, args ...any) {
+func (q *query) fail(format string, args ...any) {
 	if q.err == nil {
-		q.err = failure{http.StatusBadRequest, "INVALID_ARGUMENT", fmt.Sprintf(format, args...)}
+		q.err = httpError{http.StatusBadRequest, "INVALID_ARGUMENT", fmt.Sprintf(format, args...)}
 	}
 }
 
-// text is a parameter, if it is there.
+// text returns a parameter and whether it is present.
 func (q *query) text(name string) (string, bool) {
 	q.known[name] = true
 	given := q.values[name]
 	if len(given) > 1 {
-		q.refuse("%s is given %d times", name, len(given))
+		q.fail("%s is given %d times", name, len(given))
 	}
 	return strings.Join(given, ""), len(given) > 0
 }
@@ -51,7 +51,7 @@ func (q *query) number(name string, fallback, least, most int) int {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < least || n > most {
-		q.refuse("%s=%s: it has to be a number from %d to %d", name, text, least, most)
+		q.fail("%s=%s: it has to be a number from %d to %d", name, text, least, most)
 		return least
 	}
 	return n
@@ -59,45 +59,45 @@ func (q *query) number(name string, fallback, least, most int) int {
 
 func (q *query) required(name string, least, most int) int {
 	if !q.values.Has(name) {
-		q.refuse("%s is missing: a number from %d to %d", name, least, most)
+		q.fail("%s is missing: a number from %d to %d", name, least, most)
 	}
 	return q.number(name, least, least, most)
 }
 
-// iterations has two names, and the study used both.
+// iterations reads either of the two published names.
 func (q *query) iterations() int {
 	if q.values.Has("iterations") && q.values.Has("iteration") {
-		q.refuse("iterations and iteration are the same: give one of them")
+		q.fail("iterations and iteration are the same: give one of them")
 	}
-	return q.number("iterations", q.number("iteration", 1, 1, mostIterations), 1, mostIterations)
+	return q.number("iterations", q.number("iteration", 1, 1, maxIterations), 1, maxIterations)
 }
 
-func (q *query) truth(name string) bool {
+func (q *query) boolean(name string) bool {
 	text, ok := q.text(name)
 	if !ok {
 		return false
 	}
 	truth, err := strconv.ParseBool(text)
 	if err != nil {
-		q.refuse("%s=%s: it has to be true or false", name, text)
+		q.fail("%s=%s: it has to be true or false", name, text)
 	}
 	return truth
 }
 
-func (q *query) word(name string, among ...string) string {
+func (q *query) choice(name string, among ...string) string {
 	text, _ := q.text(name)
 	if !slices.Contains(among, text) {
-		q.refuse("%s=%s: it has to be one of %s", name, text, strings.Join(among, ", "))
+		q.fail("%s=%s: it has to be one of %s", name, text, strings.Join(among, ", "))
 	}
 	return text
 }
 
-// unknown refuses parameters that nobody asked for, once all others were.
-func (q *query) unknown() error {
+// finish rejects unknown parameters. Call it after all others are read.
+func (q *query) finish() error {
 	known := slices.Sorted(maps.Keys(q.known))
 	for _, name := range slices.Sorted(maps.Keys(q.values)) {
 		if !q.known[name] {
-			q.refuse("there is no parameter %s%s", name, nearest.Suggest(name, known))
+			q.fail("there is no parameter %s%s", name, suggest.DidYouMean(name, known))
 		}
 	}
 	return q.err

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// grace is how long requests may go on once the gateway is told to stop.
-const grace = 30 * time.Second
+// shutdownTimeout is how long requests in progress may take after ctx has ended.
+const shutdownTimeout = 30 * time.Second
 
-// Serve answers requests until ctx ends. Then it takes no more, and returns when those
-// under way are answered, or given up after half a minute.
+// Serve answers requests until ctx ends. Then it accepts no more, and returns when those in
+// progress have ended, or closes their connections after [shutdownTimeout].
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
@@ -25,7 +25,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 		return err
 	case <-ctx.Done():
 	}
-	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	err := server.Shutdown(patience)
 	if errors.Is(err, context.DeadlineExceeded) {

@@ -12,72 +12,72 @@ import (
 	"rpclab/internal/cluster"
 	"rpclab/internal/process"
 	"rpclab/internal/route"
-	"rpclab/internal/route/part"
+	"rpclab/internal/route/component"
 	"rpclab/internal/route/settings"
 )
 
-// Place is a gateway that is a process of its own.
-type Place struct {
-	Self     []string // this program
-	Listen   string   // empty: a free address on loopback
+// ProcessSpec describes a gateway that runs as its own process.
+type ProcessSpec struct {
+	Self     []string // command line of this program
+	Listen   string   // empty: a free loopback address
 	Route    string
-	Service  cluster.Service // as it is reached on the route
+	Service  cluster.Service // the service's address on the route
 	Settings settings.Settings
 	Model    string
-	Channel  string   // as [Options] has it
-	Seed     uint64   // of the numbers that it draws
-	Command  []string // runs programs of another language, which the gateway is one of; nil: it is ours
+	Channel  string   // see [Options]
+	Seed     uint64   // see [Options]
+	Command  []string // command line of a gateway in another language; nil: this program
 }
 
-// Running is a gateway's process and where it answers.
-type Running struct {
-	*part.Part
-	Address string // host:port
+// Process is a running gateway process.
+type Process struct {
+	*component.Component
+	Address string // host:port where it listens
 }
 
-// Start runs a gateway and returns when it answers.
-func Start(ctx context.Context, p Place) (Running, error) {
+// Start starts a gateway and returns when it serves.
+func Start(ctx context.Context, p ProcessSpec) (Process, error) {
 	run, err := p.program(ctx)
 	if err != nil {
-		return Running{}, err
+		return Process{}, err
 	}
 	run.Args = append(run.Args, "--supervised", "--listen", cmp.Or(p.Listen, "127.0.0.1:0"),
 		"--model", p.Model, "--seed", strconv.FormatUint(p.Seed, 10))
 	if p.Channel != "" {
 		run.Args = append(run.Args, "--channel", p.Channel)
 	}
-	running, err := part.Start(ctx, part.Spec{Name: "gateway", Role: part.Gateway, Grace: 2 * time.Second, Run: run})
+	running, err := component.Start(ctx, component.Spec{Name: "gateway", Role: component.Gateway, StopTimeout: 2 * time.Second, Process: run})
 	if err != nil {
-		return Running{}, err
+		return Process{}, err
 	}
-	return Running{running, running.Address()}, nil
+	return Process{running, running.Address()}, nil
 }
 
-// program is the gateway's, and where its calls go: ours opens the route itself, one in
-// another language is told what to dial.
-func (p Place) program(ctx context.Context) (run process.Spec, err error) {
+// program returns the command line of the gateway. A gateway in Go opens the route itself; one
+// in another language is told what to dial.
+func (p ProcessSpec) program(ctx context.Context) (run process.Spec, err error) {
 	if p.Command == nil {
 		service, err := json.Marshal(p.Service)
 		if err != nil {
 			return run, err
 		}
-		ways, err := json.Marshal(p.Settings)
-		run.Args = append(slices.Clone(p.Self), "gateway", "--route", p.Route, "--service", string(service), "--settings", string(ways))
+		settings, err := json.Marshal(p.Settings)
+		run.Args = append(slices.Clone(p.Self), "gateway", "--route", p.Route, "--service", string(service), "--settings", string(settings))
 		return run, err
 	}
-	way, err := route.Lookup(p.Route)
+	rt, err := route.Lookup(p.Route)
 	if err != nil {
 		return run, err
 	}
-	target, err := way.Open(ctx, p.Service, p.Settings, func(time.Time, []string) {})
+	target, err := rt.Open(ctx, p.Service, p.Settings, func(time.Time, []string) {})
 	if err != nil {
 		return run, err
 	}
-	defer target.Close() // what it holds is for clients in Go
-	if target.Foreign == "" {
-		return run, fmt.Errorf("only a gateway in Go takes the route %s", p.Route)
+	defer target.Close() // its dialer and resolvers serve Go clients only
+	if target.PortableURI == "" {
+		return run, fmt.Errorf("only a gateway in Go supports the route %s", p.Route)
 	}
-	run.Args = append(slices.Clone(p.Command), "gateway", "--target", target.Foreign, "--service-config", target.ServiceConfig, "--mode", p.Route)
+	run.Args = append(slices.Clone(p.Command), "gateway", "--target", target.PortableURI, "--service-config", target.ServiceConfig, "--mode", p.Route)
 	run.Env = target.Env
 	return run, nil
 }

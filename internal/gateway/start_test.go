@@ -12,15 +12,15 @@ import (
 )
 
 // place is a gateway to backends that nobody runs: it connects at its first call.
-func place(t *testing.T) gateway.Place {
+func place(t *testing.T) gateway.ProcessSpec {
 	t.Helper()
-	return gateway.Place{
+	return gateway.ProcessSpec{
 		Self: []string{testkit.Rpclab(t)}, Route: "forwarder", Model: gateway.Threads,
-		Service: cluster.Service{Name: "greeter", Via: "127.0.0.1:9"},
+		Service: cluster.Service{Name: "greeter", Proxy: "127.0.0.1:9"},
 	}
 }
 
-func TestAGatewaySaysWhereItListens(t *testing.T) {
+func TestAGatewayAnnouncesItsAddress(t *testing.T) {
 	running, err := gateway.Start(t.Context(), place(t))
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +31,7 @@ func TestAGatewaySaysWhereItListens(t *testing.T) {
 	}
 }
 
-func TestAStrangerInThePlaceOfAGatewayIsNotBelieved(t *testing.T) {
+func TestAnotherProgramOnTheAddressIsNotTakenForTheGateway(t *testing.T) {
 	stranger := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})) // 200 to everything
 	defer stranger.Close()
 	p := place(t)
@@ -40,7 +40,7 @@ func TestAStrangerInThePlaceOfAGatewayIsNotBelieved(t *testing.T) {
 	if err == nil {
 		running.Close()
 	}
-	if err == nil || !strings.Contains(err.Error(), "gateway ended before it was ready") || !strings.Contains(err.Error(), "cannot listen on "+p.Listen) {
+	if err == nil || !strings.Contains(err.Error(), "gateway exited before it was ready") || !strings.Contains(err.Error(), "cannot listen on "+p.Listen) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -46,8 +46,8 @@ func Platform(text string) (v1.Platform, error) {
 	return v1.Platform{OS: system, Architecture: architecture}, nil
 }
 
-// Own says whether programs of this machine run on the platform.
-func Own(p v1.Platform) bool { return p.OS == runtime.GOOS && p.Architecture == runtime.GOARCH }
+// RunsHere says whether programs of this machine run on the platform.
+func RunsHere(p v1.Platform) bool { return p.OS == runtime.GOOS && p.Architecture == runtime.GOARCH }
 
 // Build makes an image: of the same programs always the same one. What changes seldom lies
 // in the lower layers, so that nodes have it already: user and certificates, then a layer
@@ -56,7 +56,7 @@ func Build(o Options) (v1.Image, error) {
 	layers := []contents{base()}
 	have := map[string]bool{} // by path in the image
 	for _, name := range o.Tools {
-		if !Own(o.Platform) {
+		if !RunsHere(o.Platform) {
 			return nil, fmt.Errorf("%s of this machine (%s/%s) does not run on %s: leave it out by --with ''",
 				name, runtime.GOOS, runtime.GOARCH, o.Platform)
 		}

@@ -144,11 +144,11 @@ func TestNamesAreThoseOfContainerRuntimes(t *testing.T) {
 		"registry:5000/a/b:1.2": "registry:5000/a/b:1.2",
 		"ghcr.io/team/rpclab:x": "ghcr.io/team/rpclab:x",
 	} {
-		if got, err := Full(short); err != nil || got != full {
+		if got, err := FullName(short); err != nil || got != full {
 			t.Errorf("%s is %s (%v), want %s", short, got, err, full)
 		}
 	}
-	if _, err := Full("Rpclab:v1"); err == nil {
+	if _, err := FullName("Rpclab:v1"); err == nil {
 		t.Error("an upper-case name is taken")
 	}
 }

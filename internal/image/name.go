@@ -44,9 +44,9 @@ func DefaultName() (string, error) {
 	return "rpclab:" + version, err
 }
 
-// Full is a name with all that goes without saying, as container runtimes keep it:
+// FullName is a name with all that goes without saying, as container runtimes keep it:
 // docker.io/library/rpclab:v1.2.3.
-func Full(short string) (string, error) {
+func FullName(short string) (string, error) {
 	ref, err := name.NewTag(short)
 	if err != nil {
 		return "", fmt.Errorf("image name %q: %w; it has to be such as rpclab:v1 or registry.example.com/team/rpclab:v1", short, err)

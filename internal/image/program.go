@@ -21,7 +21,7 @@ const module = "rpclab"
 // with whatever libraries it needs, so that what runs in the cluster is what runs here. For another
 // platform it is built in dir from the source, in whose tree this has to run then.
 func Program(ctx context.Context, p v1.Platform, dir string) (string, error) {
-	if Own(p) {
+	if RunsHere(p) {
 		return os.Executable()
 	}
 	root, err := source()

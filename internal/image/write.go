@@ -20,7 +20,7 @@ import (
 // WriteArchive writes an OCI archive (the image layout in a tar), which is whole or not
 // there at all. The name is what `ctr images import` calls the image.
 func WriteArchive(path, called string, image v1.Image) (err error) {
-	full, err := Full(called)
+	full, err := FullName(called)
 	if err != nil {
 		return err
 	}

@@ -68,16 +68,16 @@ func TestCallersMakeOneLoadTogether(t *testing.T) {
 	}
 }
 
-// losing kills a caller of the first crew, on request.
+// losing kills a caller of the first trial, on request.
 type losing struct {
 	cluster.Cluster
-	first atomic.Pointer[[]cluster.Member]
+	first atomic.Pointer[[]cluster.Caller]
 }
 
-func (l *losing) Run(ctx context.Context, crew cluster.Crew) ([]cluster.Member, error) {
-	members, err := l.Cluster.Run(ctx, crew)
-	l.first.CompareAndSwap(nil, &members)
-	return members, err
+func (l *losing) StartCallers(ctx context.Context, spec cluster.CallerSpec) ([]cluster.Caller, error) {
+	processes, err := l.Cluster.StartCallers(ctx, spec)
+	l.first.CompareAndSwap(nil, &processes)
+	return processes, err
 }
 
 var death = regexp.MustCompile(`^caller 2 of 4 \(caller-1\) died \d+\.\d s into the load: signal: killed`)
@@ -88,12 +88,12 @@ func TestALostCallerFailsItsTrialAndNotTheRun(t *testing.T) {
 	o.Cluster = l
 	lost := false
 	o.Progress = func(p lab.Progress) {
-		if p.Live != nil && !lost { // a load goes on
+		if p.Live != nil && !lost { // a load is in progress
 			lost = true
 			(*l.first.Load())[1].Kill()
 		}
 	}
-	d, err := lab.Run(t.Context(), plan(t, shared, experiment.Options{Arms: []string{"rate"}, Rounds: 2, Set: []string{"load={open: {rate: 501, duration: 6s}}"}}), o)
+	d, err := lab.Run(t.Context(), plan(t, shared, experiment.Options{Arms: []string{"rate"}, Rounds: 2, Set: []string{"load={open: {rate: 501, duration: 3s}}"}}), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestALostCallerFailsItsTrialAndNotTheRun(t *testing.T) {
 	if len(trials) != 2 || !death.MatchString(trials[0].Failed) {
 		t.Fatalf("%d trials, the first failed for %q", len(trials), trials[0].Failed)
 	}
-	if trials[1].Failed != "" || trials[1].Calls != 3006 {
+	if trials[1].Failed != "" || trials[1].Calls != 1503 {
 		t.Errorf("the next trial: %d calls, failed %q", trials[1].Calls, trials[1].Failed)
 	}
 	if len(d.Warnings) == 0 || !strings.Contains(d.Warnings[0], "gave no measurement: caller 2 of 4") {

@@ -28,7 +28,7 @@ func TestFilesThatOneProcessNeeds(t *testing.T) {
 			Route: c.route, Proxy: &experiment.Proxy{Workers: 2}, Server: experiment.Server{Replicas: 3}, Load: experiment.Load{Burst: 2_000},
 			Caller: experiment.Caller{Channel: experiment.Channel{Mode: c.mode, Pool: c.pool}},
 		}
-		if got, why := filesOf(config, []experiment.Event{{Scale: 10}, {Scale: 2}}); got != c.want {
+		if got, why := filesNeeded(resolved(t, experiment.Trial{Config: config, Events: []experiment.Event{{Scale: 10}, {Scale: 2}}})); got != c.want {
 			t.Errorf("%s, %s: %d (%s), want %d", c.route, c.mode, got, why, c.want)
 		}
 	}
@@ -48,7 +48,7 @@ func TestFilesThatAGatewayNeeds(t *testing.T) {
 			Route: c.route, Gateway: &experiment.Gateway{Model: c.model}, Server: experiment.Server{Replicas: 3},
 			Load: experiment.Load{Closed: &experiment.Closed{Users: 400}},
 		}
-		if got, why := filesOf(config, nil); got != c.want {
+		if got, why := filesNeeded(resolved(t, experiment.Trial{Config: config})); got != c.want {
 			t.Errorf("%s, %s: %d (%s), want %d", c.model, c.route, got, why, c.want)
 		}
 	}
@@ -57,20 +57,20 @@ func TestFilesThatAGatewayNeeds(t *testing.T) {
 // An open load of 100 calls has no 10,000 of them in flight, whatever it may have.
 func TestAnOpenLoadNeedsNoMoreFilesThanItHasCalls(t *testing.T) {
 	open := &experiment.Open{Rate: 100, Duration: time.Second, MaxInFlight: 10_000}
-	if got := inFlight(experiment.Load{Open: open}); got != 150 {
+	if got := maxInFlight(experiment.Load{Open: open}); got != 150 {
 		t.Errorf("%d calls in flight", got)
 	}
 	open.MaxInFlight = 20
-	if got := inFlight(experiment.Load{Open: open}); got != 20 {
+	if got := maxInFlight(experiment.Load{Open: open}); got != 20 {
 		t.Errorf("%d calls in flight of 20", got)
 	}
 }
 
 func TestAProxyThatIsConfiguredForFewerConnectionsIsNamed(t *testing.T) {
-	plan := experiment.Plan{Trials: []experiment.Trial{{Arm: "mine", Config: experiment.Config{
+	mine := resolved(t, experiment.Trial{Arm: "mine", Config: experiment.Config{
 		Route: "nginx", Load: experiment.Load{Burst: 16_100},
-	}}}}
-	err := checkFiles(plan, 1_000_000)
+	}})
+	err := checkFiles([]trial{mine}, 1_000_000)
 	want := "too few open files: arm mine (burst of 16100) needs 16485 in one process, " +
 		"a worker of nginx, for 1 channels at once and a connection for each of 16100 calls in flight; it is configured for 16384.\n" +
 		"Make the load smaller with --set, such as --set load.open.max_in_flight=1000"
@@ -80,11 +80,11 @@ func TestAProxyThatIsConfiguredForFewerConnectionsIsNamed(t *testing.T) {
 }
 
 func TestTheErrorSaysHowManyFilesAndWhy(t *testing.T) {
-	plan := experiment.Plan{Trials: []experiment.Trial{{Arm: "mine", Config: experiment.Config{
+	mine := resolved(t, experiment.Trial{Arm: "mine", Config: experiment.Config{
 		Route: "clusterip", Load: experiment.Load{Burst: 30_000},
 		Caller: experiment.Caller{Channel: experiment.Channel{Mode: "per-call"}},
-	}}}}
-	err := checkFiles(plan, 20_000)
+	}})
+	err := checkFiles([]trial{mine}, 20_000)
 	want := "too few open files: arm mine (burst of 30000) needs 30064 in one process, " +
 		"for 30000 channels at once with 1 connections each; the hard limit here is 20000.\n" +
 		"Raise it (ulimit -Hn, or LimitNOFILE= of a service), or make the load smaller with --set"

@@ -2,16 +2,16 @@ package lab
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
+	"rpclab/internal/analysis"
 	"rpclab/internal/experiment"
-	"rpclab/internal/gateway"
 	"rpclab/internal/result"
-	"rpclab/internal/route"
 )
 
-// header is the document before the first trial: what was asked, and where.
-func header(plan experiment.Plan, o Options) result.Document {
+// header is the document before the first trial: the experiment and the machine.
+func header(plan experiment.Plan, trials []trial, o Options) result.Document {
 	now := time.Now().UTC()
 	d := result.Document{
 		Schema: result.Schema, ID: cmp.Or(o.ID, result.NewID(now)),
@@ -19,7 +19,7 @@ func header(plan experiment.Plan, o Options) result.Document {
 		Cluster: o.Kind, Started: now, Machine: result.ThisMachine(o.MaxFiles),
 		Rounds: plan.Rounds, Margin: plan.Margin, Looks: plan.Looks, Definition: plan.Text, Command: o.Command,
 		Seed: plan.Seed, Quick: plan.Quick, Changed: plan.Changed, Baseline: plan.Baseline,
-		TrialCount: len(plan.Trials), Size: plan.Size,
+		TrialCount: len(plan.Trials), Size: plan.PublishedSize,
 	}
 	d.Machine.Kubernetes, d.Machine.Nodes = o.Kubernetes, o.Nodes
 	for _, c := range plan.Confounds {
@@ -32,7 +32,7 @@ func header(plan experiment.Plan, o Options) result.Document {
 	}
 	for _, cell := range plan.Cells {
 		for _, arm := range plan.Arms {
-			d.Arms = append(d.Arms, armOf(plan, arm, cell))
+			d.Arms = append(d.Arms, armOf(trials, arm, cell))
 		}
 	}
 	return d
@@ -40,35 +40,15 @@ func header(plan experiment.Plan, o Options) result.Document {
 
 // armOf is an arm in one cell, without trials. Its configuration is that of its
 // trials, which has the cell's values.
-func armOf(plan experiment.Plan, arm experiment.Arm, cell map[string]any) result.Arm {
-	config := arm.Config
+func armOf(trials []trial, arm experiment.Arm, cell map[string]any) result.Arm {
 	key := result.Cell(cell).Key()
-	for _, t := range plan.Trials {
-		if t.Arm == arm.Name && result.Cell(t.Cell).Key() == key {
-			config = t.Config
-			break
-		}
-	}
+	i := slices.IndexFunc(trials, func(t trial) bool { return t.Arm == arm.Name && result.Cell(t.Cell).Key() == key })
+	t := trials[i] // a plan has one for every arm in every cell
 	return result.Arm{
 		Name: arm.Name, Published: arm.Published != "", Label: arm.Published,
 		Control: arm.Control, Against: arm.Against, Describe: arm.Describe,
-		Route: config.Route, Channel: channelOf(config), Policy: policyOf(config),
-		Cell: cell, Config: config.Map(), Bound: boundOf(config),
+		Route: t.route.Name, Channel: t.channel, Policy: t.policy,
+		PickedBy: string(t.route.PickedBy), Discovery: string(t.route.Discovery), Update: t.route.Update,
+		Cell: cell, Config: t.Config.Map(), Bound: analysis.Bound(t.Config, t.workers),
 	}
-}
-
-// policyOf is how calls are spread: as the arm says, or as its route does by itself.
-func policyOf(c experiment.Config) string {
-	if way, err := route.Lookup(c.Route); err == nil && c.Policy == "" && len(way.Policies) > 0 {
-		return way.Policies[0]
-	}
-	return c.Policy
-}
-
-// channelOf is how calls share channels: those of the gateway, where one makes them.
-func channelOf(c experiment.Config) string {
-	if c.Gateway == nil {
-		return c.Caller.Channel.String()
-	}
-	return cmp.Or(c.Gateway.Channel, gateway.ChannelOf(c.Gateway.Model))
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"rpclab/internal/analysis"
 	"rpclab/internal/cluster"
 	"rpclab/internal/cluster/local"
 	"rpclab/internal/experiment"
@@ -53,7 +54,7 @@ func plan(t *testing.T, doc string, o experiment.Options) experiment.Plan {
 
 func options(t *testing.T) lab.Options {
 	t.Helper()
-	files, err := process.MaxFiles()
+	files, err := process.RaiseFileLimit()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +76,7 @@ func options(t *testing.T) lab.Options {
 		Cluster: cluster, Kind: "local", Self: []string{testkit.Rpclab(t)},
 		Store: store, MaxFiles: files,
 		// What others take of this machine is no part of what these tests are about.
-		Processors: func() measure.Processors { return measure.Processors{} },
+		Processors: func() measure.ProcessorTimes { return measure.ProcessorTimes{} },
 	}
 }
 
@@ -225,7 +226,7 @@ func TestARunWhoseProcessDiedIsAssembledFromItsTrials(t *testing.T) {
 	if err != nil || complete {
 		t.Fatalf("complete is %v, %v", complete, err)
 	}
-	again := lab.Assemble(stored)
+	again := analysis.Assemble(stored)
 	if diff := cmp.Diff(arm(t, d, "shared").Measures, arm(t, again, "shared").Measures); diff != "" {
 		t.Error(diff)
 	}
@@ -285,7 +286,7 @@ func TestAWorkerEndsInMidLoadWhenItsLabIsGone(t *testing.T) {
 	in, orders := io.Pipe()
 	reports, out := io.Pipe()
 	ended := make(chan error, 1)
-	go func() { ended <- lab.Work(in, out) }()
+	go func() { ended <- lab.ServeCaller(in, out) }()
 	fmt.Fprintf(orders, `{"route":"direct","service":%s,"caller":"grpc-go","job":{"channels":{"mode":"shared"},`+
 		`"timeout":60000000000,"workload":{"greet":{}}},"warmup":1}`+"\n", service)
 	if line, err := bufio.NewReader(reports).ReadString('\n'); err != nil || !strings.Contains(line, "ready") {
@@ -297,18 +298,18 @@ func TestAWorkerEndsInMidLoadWhenItsLabIsGone(t *testing.T) {
 	select {
 	case <-ended:
 	case <-time.After(time.Minute):
-		t.Fatal("a load of an hour goes on without its lab")
+		t.Fatal("a load of an hour continues without its lab")
 	}
 	out.Close()
 }
 
 func TestAWorkerEndsWithItsLab(t *testing.T) {
-	err := lab.Work(strings.NewReader(""), &strings.Builder{})
+	err := lab.ServeCaller(strings.NewReader(""), &strings.Builder{})
 	if err == nil || !strings.Contains(err.Error(), "rpclab run") {
 		t.Errorf("a worker without assignment: %v", err)
 	}
 	var said strings.Builder
-	err = lab.Work(strings.NewReader(`{"route":"nowhere","caller":"grpc-go"}`+"\n"), &said)
+	err = lab.ServeCaller(strings.NewReader(`{"route":"nowhere","caller":"grpc-go"}`+"\n"), &said)
 	if err == nil || !strings.Contains(said.String(), `no route \"nowhere\"`) {
 		t.Errorf("an unknown route: %v, said %s", err, said.String())
 	}

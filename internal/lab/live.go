@@ -4,42 +4,26 @@ import (
 	"sync"
 	"time"
 
-	hdr "github.com/HdrHistogram/hdrhistogram-go"
-
 	"rpclab/internal/measure"
 )
 
-// Live is what the calls of a load that goes on did in the last second, all callers
-// together.
-type Live struct {
-	Elapsed  time.Duration // of the load
-	Rate     float64       // calls that ended per second
-	P50, P99 time.Duration // of their latency; 0: none was answered
-	Failed   uint64        // calls that failed or were dropped, from the start on
-	// Backends counts the calls answered by each, Errors those that failed by code, and
-	// Dropped those that were due and not made.
-	Backends, Errors map[string]uint64
-	Dropped          uint64
-	Latency          *hdr.Histogram // of the calls answered, in nanoseconds; nil: unknown
-}
-
-// watch adds up what a crew says once a second. It holds one snapshot of each caller,
-// however long the load is.
-type watch struct {
+// liveTotals adds up the snapshots that callers report once a second. It holds one of each
+// caller, however long the load is.
+type liveTotals struct {
 	mu     sync.Mutex
-	latest []*measure.Snapshot // of each caller since all were told; nil: none yet
-	over   []bool              // whose share is made
+	latest []*measure.Snapshot // of each caller since the last total; nil: none yet
+	over   []bool              // callers that have made their share
 	failed uint64
-	counts Live // what was counted since all were told
+	counts Live // since the last total
 	tell   func(Live)
 }
 
-func newWatch(callers int, tell func(Live)) *watch {
-	return &watch{latest: make([]*measure.Snapshot, callers), over: make([]bool, callers), tell: tell}
+func newLiveTotals(callers int, tell func(Live)) *liveTotals {
+	return &liveTotals{latest: make([]*measure.Snapshot, callers), over: make([]bool, callers), tell: tell}
 }
 
 // reset forgets the load before.
-func (w *watch) reset() {
+func (w *liveTotals) reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	clear(w.latest)
@@ -47,15 +31,15 @@ func (w *watch) reset() {
 	w.failed, w.counts = 0, Live{}
 }
 
-// done says that a caller has made its share: nobody waits for a snapshot of it.
-func (w *watch) done(caller int) {
+// done says that a caller has made its share: totals no longer wait for it.
+func (w *liveTotals) done(caller int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.over[caller] = true
 }
 
-// add takes a snapshot, and tells when there is one of every caller that still calls.
-func (w *watch) add(caller int, s measure.Snapshot) {
+// add takes a snapshot, and tells the total when there is one of every caller that still calls.
+func (w *liveTotals) add(caller int, s measure.Snapshot) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.count(s)
@@ -83,8 +67,8 @@ func (w *watch) add(caller int, s measure.Snapshot) {
 	w.tell(now)
 }
 
-// count adds what a caller counted to what all did since they were told.
-func (w *watch) count(s measure.Snapshot) {
+// count adds what a caller counted to the total.
+func (w *liveTotals) count(s measure.Snapshot) {
 	w.counts.Dropped += s.Dropped
 	w.failed += s.Dropped
 	for code, n := range s.Errors {

@@ -50,7 +50,7 @@ func (l Language) Build(ctx context.Context, self []string, log io.Writer) ([]st
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return nil, err
 	}
-	end, err := process.Turn(ctx, out)
+	end, err := process.LockDir(ctx, out)
 	if err != nil {
 		return nil, fmt.Errorf("wait for another build in %s: %w", out, err)
 	}
@@ -58,7 +58,7 @@ func (l Language) Build(ctx context.Context, self []string, log io.Writer) ([]st
 	if command, err := l.Command(self); !errors.Is(err, ErrNotBuilt) {
 		return command, err
 	}
-	if missing := l.Missing(); len(missing) > 0 {
+	if missing := l.MissingTools(); len(missing) > 0 {
 		return nil, fmt.Errorf("servers in %s cannot be built: %s", l.Name, strings.Join(missing, "; "))
 	}
 	command, err := l.run(ctx, out, log)

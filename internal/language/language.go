@@ -7,7 +7,7 @@ import (
 	"os/exec"
 	"strings"
 
-	"rpclab/internal/nearest"
+	"rpclab/internal/suggest"
 )
 
 // Model is one way in which a language's server is built.
@@ -27,8 +27,8 @@ const (
 	TCP  = "tcp"
 )
 
-// Speaks is what a caller has to speak with it.
-func (m Model) Speaks() string {
+// Protocol is what a caller has to speak with it.
+func (m Model) Protocol() string {
 	switch {
 	case m.REST:
 		return REST
@@ -43,7 +43,7 @@ type Language struct {
 	Name   string
 	Models []Model // the first is taken where none is named
 	needs  []need
-	limits func(cpus int, memory uint64) []string // as [Language.Limits]; nil: there are none
+	limits func(cpus int, memory uint64) []string // as [Language.LimitEnv]; nil: there are none
 }
 
 // need is a program that builds it.
@@ -94,7 +94,7 @@ func Lookup(name string) (Language, error) {
 			return l, nil
 		}
 	}
-	return Language{}, fmt.Errorf("no language %q%s; there are %s", name, nearest.Suggest(name, Names()), strings.Join(Names(), ", "))
+	return Language{}, fmt.Errorf("no language %q%s; there are %s", name, suggest.DidYouMean(name, Names()), strings.Join(Names(), ", "))
 }
 
 // Model finds one of its models by name; empty: the first.
@@ -106,11 +106,11 @@ func (l Language) Model(name string) (Model, error) {
 		}
 		names = append(names, m.Name)
 	}
-	return Model{}, fmt.Errorf("servers in %s have no model %q%s; there are %s", l.Name, name, nearest.Suggest(name, names), strings.Join(names, ", "))
+	return Model{}, fmt.Errorf("servers in %s have no model %q%s; there are %s", l.Name, name, suggest.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
-// Missing says of every program that is not there to build it how to get it.
-func (l Language) Missing() (remedies []string) {
+// MissingTools says of every program that is not there to build it how to get it.
+func (l Language) MissingTools() (remedies []string) {
 	for _, n := range l.needs {
 		if _, err := exec.LookPath(n.program); err != nil {
 			remedies = append(remedies, n.program+" is missing: "+n.remedy)

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Limits is the environment, NAME=value, by which programs of the language keep to so many
+// LimitEnv is the environment, NAME=value, by which programs of the language keep to so many
 // processors and bytes by themselves (0: all there are), as far as their runtime can: where
 // control groups bound them it finds the same out. What Go keeps to is the garbage collector's
 // aim, of Java that of its heap; Python has no such thing.
-func (l Language) Limits(cpus float64, memory uint64) (env []string) {
+func (l Language) LimitEnv(cpus float64, memory uint64) (env []string) {
 	if l.limits == nil {
 		return nil
 	}

@@ -10,33 +10,33 @@ import (
 	"rpclab/internal/pace"
 )
 
-// Client makes the calls of a load over connections that are open already.
+// Client makes the calls of a load. Its connections are open.
 type Client interface {
-	// Run makes the calls of a pace and tells live of them, which may be nil. When ctx
-	// ends it makes no more and gives up those under way. What calls did is in the
+	// Run makes the calls of a pace and reports them to live, which may be nil. When ctx ends,
+	// Run starts no further calls and cancels those in flight. Outcomes of calls are in the
 	// recorder, never in the error.
-	Run(context.Context, pace.Pace, *Live) (*measure.Recorder, time.Time, error)
-	// ReplyBytes is the size of the last answer's message, 0 before the first.
+	Run(context.Context, pace.Pace, *Progress) (*measure.Recorder, time.Time, error)
+	// ReplyBytes returns the size of the last response message, or 0.
 	ReplyBytes() int
 	Close() error
 }
 
-// send makes one call with a message: who answered, the code, and for a failed call
-// what was said.
-type send func(ctx context.Context, n uint64, message []byte) (backend, code, text string)
+// sendFunc makes one call. It returns the backend, the status code and, for a failed call, the
+// message.
+type sendFunc func(ctx context.Context, n uint64, message []byte) (backend, code, text string)
 
-// drive makes the calls of a pace with goroutines.
-func drive(ctx context.Context, p pace.Pace, messages *data.Messages, timeout time.Duration, live *Live, send send) (*measure.Recorder, time.Time, error) {
-	lanes := newLanes(p.InFlight(), messages.Moving())
+// runCalls makes the calls of a pace in goroutines.
+func runCalls(ctx context.Context, p pace.Pace, messages *data.Messages, timeout time.Duration, live *Progress, send sendFunc) (*measure.Recorder, time.Time, error) {
+	ids := newWorkerIDs(p.InFlight(), messages.Templated())
 	do := func(ctx context.Context, n uint64) (backend, code, text string) {
 		if live != nil {
-			live.Began()
+			live.CallStarted()
 		}
-		lane := lanes.take()
-		defer lanes.give(lane)
-		message, err := messages.At(data.Call{Number: n, Worker: lane})
+		id := ids.acquire()
+		defer ids.release(id)
+		message, err := messages.For(data.Call{Number: n, Worker: id})
 		if err != nil {
-			return "", "INTERNAL", "the message cannot be made: " + err.Error()
+			return "", "INTERNAL", "create the message: " + err.Error()
 		}
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
@@ -44,36 +44,36 @@ func drive(ctx context.Context, p pace.Pace, messages *data.Messages, timeout ti
 	}
 	var ended func(measure.Call)
 	if live != nil {
-		ended = live.Ended
+		ended = live.CallEnded
 	}
-	recorder, start := caller.Drive(ctx, p, measure.Cue{}, 0, do, ended)
+	recorder, start := caller.Run(ctx, p, measure.StartSignal{}, 0, do, ended)
 	return recorder, start, nil
 }
 
-// lanes number the calls in flight, for the templates that ask for it.
-type lanes chan int
+// workerIDs number the calls in flight, for templates with .Worker.
+type workerIDs chan int
 
-// newLanes returns so many lanes, or none when nobody asks for their numbers.
-func newLanes(n int, asked bool) lanes {
-	if !asked {
+// newWorkerIDs returns n numbers; used is false if no template needs them.
+func newWorkerIDs(n int, used bool) workerIDs {
+	if !used {
 		return nil
 	}
-	all := make(lanes, n)
+	all := make(workerIDs, n)
 	for i := range n {
 		all <- i
 	}
 	return all
 }
 
-func (l lanes) take() int {
-	if l == nil {
+func (ids workerIDs) acquire() int {
+	if ids == nil {
 		return 0
 	}
-	return <-l
+	return <-ids
 }
 
-func (l lanes) give(lane int) {
-	if l != nil {
-		l <- lane
+func (ids workerIDs) release(id int) {
+	if ids != nil {
+		ids <- id
 	}
 }

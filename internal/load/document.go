@@ -14,38 +14,38 @@ import (
 	"rpclab/internal/verdict"
 )
 
-// Experiment is what a document of a load says that it is of.
+// Experiment is the experiment's name in results of loads.
 const Experiment = "load"
 
-// document is a result of one arm, the target, and one trial.
-func (l *Load) document(m measure.Measurement, ability *Ability, partial bool) (result.Document, error) {
-	nameless(&m, l.target())
+// document returns a result with one arm, the target, and one trial.
+func (l *Load) document(m measure.Measurement, selfTest *SelfTestResult, partial bool) (result.Document, error) {
+	nameUnidentified(&m, l.target())
 	trial, err := trialOf(m)
 	if err != nil {
 		return result.Document{}, err
 	}
-	trial.Limited = limited(l.pace, l.settings.threads(), m, trial.Measures)
-	maxFiles, err := process.MaxFiles()
+	trial.Limited = generatorLimit(l.pace, l.settings.threads(), m, trial.Measures)
+	maxFiles, err := process.RaiseFileLimit()
 	if err != nil {
 		return result.Document{}, err
 	}
 	finished := time.Now().UTC()
 	d := result.Document{
 		Schema: result.Schema, ID: result.NewID(trial.Started), Experiment: Experiment,
-		Question: l.what + ": " + l.describe(),
+		Question: l.method + ": " + l.describe(),
 		Cluster:  "local", Started: trial.Started, Finished: &finished, Partial: partial,
 		Machine: result.ThisMachine(maxFiles),
 		Rounds:  1, Seed: l.settings.Seed, Baseline: l.target(), TrialCount: 1,
 		Arms: []result.Arm{{
-			Name: l.target(), Describe: l.what, Route: "direct", Channel: l.connections(), Config: l.config(ability),
+			Name: l.target(), Describe: l.method, Route: "direct", Channel: l.connections(), Config: l.config(selfTest),
 			Limited: trial.Limited, Measures: trial.Measures, Trials: []result.Trial{trial},
 		}},
 	}
 	if n := m.Errors["CANCELLED"]; partial && n > 0 {
-		d.Warnings = append(d.Warnings, fmt.Sprintf("%d calls were under way at the interrupt and count as CANCELLED", n))
+		d.Warnings = append(d.Warnings, fmt.Sprintf("%d calls were in flight at the interrupt and count as CANCELLED", n))
 	}
-	if ability == nil {
-		d.Warnings = append(d.Warnings, "what the generator itself can do here was not measured: the interrupt came first")
+	if selfTest == nil {
+		d.Warnings = append(d.Warnings, "the generator's own limits were not measured because of the interrupt")
 	}
 	return d, nil
 }
@@ -64,7 +64,7 @@ func trialOf(m measure.Measurement) (t result.Trial, err error) {
 	b := verdict.Pool(t.Groups)
 	t.Balance = result.Balance{Jain: b.Jain, MaxOverMean: b.MaxOverMean, PRandom: b.PRandom}
 	t.Timeline = &result.Timeline{
-		IntervalMS: measure.Interval.Milliseconds(), Backends: m.Timeline.Backends, Errors: m.Timeline.Failed(), Late: m.Timeline.Late,
+		IntervalMS: measure.TimelineInterval.Milliseconds(), Backends: m.Timeline.Backends, Errors: m.Timeline.Failed(), Late: m.Timeline.Late,
 	}
 	for _, h := range []struct {
 		to   *result.Histogram
@@ -88,8 +88,8 @@ func histogram(hdr string) (result.Histogram, error) {
 	return result.Merge([]result.Histogram{{HDR: hdr}})
 }
 
-// nameless gives answers without an identity the name of the target.
-func nameless(m *measure.Measurement, name string) {
+// nameUnidentified attributes answers without an identity to the target.
+func nameUnidentified(m *measure.Measurement, name string) {
 	if n, ok := m.Backends[""]; ok {
 		m.Backends[name] += n
 		m.Timeline.Backends[name] = m.Timeline.Backends[""]
@@ -98,7 +98,7 @@ func nameless(m *measure.Measurement, name string) {
 	}
 }
 
-// target names the arm: the address, also when it is in a URL.
+// target returns the arm's name: the address, also of a URL.
 func (l *Load) target() string {
 	if u, err := url.Parse(l.settings.Target); l.settings.HTTP != "" && err == nil {
 		return u.Host
@@ -110,7 +110,7 @@ func (l *Load) connections() string {
 	switch n := l.settings.Connections; {
 	case l.settings.PerCall:
 		return "per-call"
-	case l.settings.asNeeded():
+	case l.settings.connectsOnDemand():
 		return "as needed"
 	case n <= 1:
 		return "shared"
@@ -119,11 +119,11 @@ func (l *Load) connections() string {
 	}
 }
 
-// config is everything that was asked, and what the generator can do here.
-func (l *Load) config(ability *Ability) map[string]any {
+// config returns the settings and the generator's limits.
+func (l *Load) config(selfTest *SelfTestResult) map[string]any {
 	s := l.settings
 	c := map[string]any{
-		"engine": s.engine(), "processors": s.threads(), "target": s.Target, "call": l.what, "load": s.describe(l.pace),
+		"engine": s.engine(), "processors": s.threads(), "target": s.Target, "call": l.method, "load": s.describe(l.pace),
 		"open": l.pace.Open(), "in_flight": l.pace.InFlight(), "timeout": s.Timeout.String(),
 		"messages": l.messages.Len(), "warmup": s.Warmup, "tls": s.TLS != TLS{} || isHTTPS(s),
 	}
@@ -136,9 +136,9 @@ func (l *Load) config(ability *Ability) map[string]any {
 	if l.stream != nil {
 		c["stream"] = l.stream.String()
 	}
-	maps.Copy(c, s.Connecting.config())
-	if ability != nil {
-		c["generator"] = *ability
+	maps.Copy(c, s.ConnectionOptions.config())
+	if selfTest != nil {
+		c["generator"] = *selfTest
 	}
 	return c
 }
@@ -149,23 +149,23 @@ func isHTTPS(s Settings) bool {
 }
 
 const (
-	// saturated is the share of its processors from which a generator waits for itself.
-	saturated = 0.95
-	// judged is how long a load has to be for that: of a shorter one the start is too
-	// large a part.
-	judged = 100 * time.Millisecond
+	// saturatedShare is the share of its CPU time above which the generator is a bottleneck.
+	saturatedShare = 0.95
+	// minJudgedDuration is the shortest load to which saturatedShare applies; in shorter loads the
+	// start has too much weight.
+	minJudgedDuration = 100 * time.Millisecond
 )
 
-// limited says how the generator itself bounded the numbers; "" when it did not.
-func limited(p pace.Pace, threads int, m measure.Measurement, seen result.Measures) string {
+// generatorLimit returns how the generator limited the load, or "".
+func generatorLimit(p pace.Pace, threads int, m measure.Measurement, seen result.Measures) string {
 	if m.Calls == 0 {
 		return ""
 	}
-	if late := verdict.Late(seen.Lateness.P99, seen.Latency.P99); late != "" && !unpaced(p) {
+	if late := verdict.Late(seen.Lateness.P99, seen.Latency.P99); late != "" && !hasNoThinkTime(p) {
 		return late
 	}
-	if used := m.CPU.Seconds() / m.Elapsed.Seconds(); m.Elapsed >= judged && used > saturated*float64(threads) {
-		return fmt.Sprintf("it used %.2f of its %d processors", used, threads)
+	if used := m.CPU.Seconds() / m.Elapsed.Seconds(); m.Elapsed >= minJudgedDuration && used > saturatedShare*float64(threads) {
+		return fmt.Sprintf("it used %.2f of %d processors", used, threads)
 	}
 	return ""
 }

@@ -22,14 +22,14 @@ func TestAGeneratorThatIsLateOrBusyLimitsTheLoad(t *testing.T) {
 		says string // "": it is not limited
 	}{
 		{open, idle, onTime, ""},
-		{open, idle, late, "calls left up to 5.0 ms late"},
-		{thinks, idle, late, "calls left up to 5.0 ms late"},
+		{open, idle, late, "rpclab sent calls up to 5.0 ms late"},
+		{thinks, idle, late, "rpclab sent calls up to 5.0 ms late"},
 		{asks, idle, late, ""}, // whoever asks again at once is due when there is time
-		{asks, busy, onTime, "it used 1.95 of its 2 processors"},
+		{asks, busy, onTime, "it used 1.95 of 2 processors"},
 		{asks, brief, onTime, ""},               // what it used was for its start
 		{open, measure.Measurement{}, late, ""}, // nothing was called
 	} {
-		if got := limited(c.pace, 2, c.m, c.seen); (got == "") != (c.says == "") || !strings.HasPrefix(got, c.says) {
+		if got := generatorLimit(c.pace, 2, c.m, c.seen); (got == "") != (c.says == "") || !strings.HasPrefix(got, c.says) {
 			t.Errorf("%+v, %+v, %g ms late: %q, not %q", c.pace, c.m.CPU, c.seen.Lateness.P99, got, c.says)
 		}
 	}

@@ -30,7 +30,7 @@ import (
 // dialer opens a connection; nil: TCP.
 type dialer func(ctx context.Context, address string) (net.Conn, error)
 
-// grpcClient makes unary gRPC calls with grpc-go, one channel a connection.
+// grpcClient makes unary gRPC calls with grpc-go, with one channel for each connection.
 type grpcClient struct {
 	channels []*grpc.ClientConn
 	path     string // of the method
@@ -40,10 +40,10 @@ type grpcClient struct {
 	reply    atomic.Int64
 }
 
-// connectWithin is how long a target may take to accept every connection.
-const connectWithin = 10 * time.Second
+// connectTimeout is how long a target may take to accept all connections.
+const connectTimeout = 10 * time.Second
 
-// openGRPC connects to a target and returns when every connection is ready.
+// openGRPC opens connections and returns when all are ready.
 func openGRPC(ctx context.Context, target string, connections int, security *tls.Config, dial dialer) (*grpcClient, error) {
 	var transport credentials.TransportCredentials = insecure.NewCredentials()
 	if security != nil {
@@ -56,38 +56,38 @@ func openGRPC(ctx context.Context, target string, connections int, security *tls
 	if dial != nil {
 		options = append(options, grpc.WithContextDialer(dial))
 	}
-	to := way{target: target, secure: security != nil}
+	remote := endpoint{target: target, secure: security != nil}
 	interrupt := ctx
-	ctx, cancel := context.WithTimeout(ctx, connectWithin)
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	if _, err := resolve(ctx, target); err != nil { // grpc-go would not say why
-		return nil, to.unreachable(interrupt, err)
+	if _, err := resolve(ctx, target); err != nil { // grpc-go does not report the cause
+		return nil, remote.connectError(interrupt, err)
 	}
 	c := new(grpcClient)
 	for range connections {
 		channel, err := grpc.NewClient(target, options...)
 		if err != nil {
-			return nil, errors.Join(request.Wrong(err), c.Close())
+			return nil, errors.Join(request.Invalid(err), c.Close())
 		}
 		channel.Connect()
 		c.channels = append(c.channels, channel)
 	}
 	for _, channel := range c.channels {
 		if err := ready(ctx, channel); err != nil {
-			return nil, errors.Join(to.unreachable(interrupt, err), c.Close())
+			return nil, errors.Join(remote.connectError(interrupt, err), c.Close())
 		}
 	}
 	return c, nil
 }
 
-// ready waits until a channel is connected, or says why it cannot be.
+// ready waits until a channel is connected, or returns why it cannot be.
 func ready(ctx context.Context, channel *grpc.ClientConn) error {
 	for {
 		switch state := channel.GetState(); state {
 		case connectivity.Ready:
 			return nil
 		case connectivity.TransientFailure:
-			// A call fails at once, without being sent, and says why.
+			// A call that is not sent returns the cause.
 			_, err := channel.NewStream(ctx, &grpc.StreamDesc{}, "/rpclab.v1.Connect/Never")
 			why := status.Convert(err).Message()
 			if _, quoted, ok := strings.Cut(why, `desc = "`); ok {
@@ -102,8 +102,8 @@ func ready(ctx context.Context, channel *grpc.ClientConn) error {
 	}
 }
 
-func (c *grpcClient) Run(ctx context.Context, p pace.Pace, live *Live) (*measure.Recorder, time.Time, error) {
-	return drive(metadata.NewOutgoingContext(ctx, c.headers), p, c.messages, c.timeout, live, c.send)
+func (c *grpcClient) Run(ctx context.Context, p pace.Pace, live *Progress) (*measure.Recorder, time.Time, error) {
+	return runCalls(metadata.NewOutgoingContext(ctx, c.headers), p, c.messages, c.timeout, live, c.send)
 }
 
 func (c *grpcClient) send(ctx context.Context, n uint64, message []byte) (backend, code, text string) {
@@ -116,7 +116,7 @@ func (c *grpcClient) send(ctx context.Context, n uint64, message []byte) (backen
 		return "", caller.Code(err), status.Convert(err).Message()
 	}
 	c.reply.Store(int64(size))
-	if ids := trailer[workload.Trailer]; len(ids) > 0 {
+	if ids := trailer[workload.BackendTrailer]; len(ids) > 0 {
 		return ids[0], measure.OK, ""
 	}
 	return from.Addr.String(), measure.OK, ""
@@ -132,7 +132,7 @@ func (c *grpcClient) Close() error {
 	return errors.Join(errs...)
 }
 
-// rawCodec sends messages that are bytes already, and of answers takes the size.
+// rawCodec sends messages that are already encoded and decodes only the size of responses.
 type rawCodec struct{}
 
 func (rawCodec) Name() string { return "proto" }
@@ -140,7 +140,7 @@ func (rawCodec) Name() string { return "proto" }
 func (rawCodec) Marshal(v any) (mem.BufferSlice, error) {
 	message, ok := v.([]byte)
 	if !ok {
-		return nil, fmt.Errorf("%T is not bytes", v)
+		return nil, fmt.Errorf("%T is not []byte", v)
 	}
 	return mem.BufferSlice{mem.SliceBuffer(message)}, nil
 }
@@ -148,7 +148,7 @@ func (rawCodec) Marshal(v any) (mem.BufferSlice, error) {
 func (rawCodec) Unmarshal(message mem.BufferSlice, v any) error {
 	size, ok := v.(*int)
 	if !ok {
-		return fmt.Errorf("%T takes no size", v)
+		return fmt.Errorf("%T is not *int", v)
 	}
 	*size = message.Len()
 	return nil

@@ -16,18 +16,18 @@ import (
 	"rpclab/internal/wire/h2"
 )
 
-// openHTTP prepares REST calls with our own engine.
+// openHTTP prepares REST calls with the engine wire.
 func (l *Load) openHTTP(ctx context.Context) error {
 	s := l.settings
 	to, err := url.Parse(s.Target)
 	if err != nil {
-		return request.Wrong(err)
+		return request.Invalid(err)
 	}
-	l.settings.Target = to.Redacted() // results keep no password
-	l.what = s.HTTP + " " + l.settings.Target
+	l.settings.Target = to.Redacted() // results must not contain the password
+	l.method = s.HTTP + " " + l.settings.Target
 	for _, r := range to.RequestURI() {
 		if r <= ' ' || r > '~' {
-			return request.Wrongf("%q has %q, which has to be escaped in a URL: write %s", s.Target, r, url.QueryEscape(string(r)))
+			return request.Invalidf("%q contains %q, which must be escaped in a URL: write %s", s.Target, r, url.QueryEscape(string(r)))
 		}
 	}
 	headers, err := s.headers()
@@ -42,7 +42,7 @@ func (l *Load) openHTTP(ctx context.Context) error {
 	if authority == "" {
 		authority = to.Host
 	}
-	fields, err := plainFields(headers, s.httpVersion())
+	fields, err := httpFields(headers, s.httpVersion())
 	if err != nil {
 		return err
 	}
@@ -59,9 +59,9 @@ func (l *Load) openHTTP(ctx context.Context) error {
 	c := wireConfig{
 		target: address(to), authority: authority, http: &wire.HTTP{Method: s.HTTP, Path: to.RequestURI(), Version: s.httpVersion()},
 		connections: max(s.Connections, 1), cores: max(s.Cores, 1), security: security, timeout: s.Timeout,
-		fields: fields, messages: l.messages, pace: l.pace, perCall: s.PerCall, connecting: s.Connecting,
+		fields: fields, messages: l.messages, pace: l.pace, perCall: s.PerCall, connecting: s.ConnectionOptions,
 	}
-	if s.asNeeded() {
+	if s.connectsOnDemand() {
 		c.connections, c.onDemand = l.pace.InFlight(), true
 	}
 	client, err := openWire(ctx, c)
@@ -72,7 +72,7 @@ func (l *Load) openHTTP(ctx context.Context) error {
 	return nil
 }
 
-// httpVersion of REST calls; 0: they are by gRPC.
+// httpVersion is the version of REST calls; 0: gRPC.
 func (s Settings) httpVersion() int {
 	switch {
 	case s.HTTP == "":
@@ -83,13 +83,12 @@ func (s Settings) httpVersion() int {
 	return 1
 }
 
-// asNeeded says that each call in flight may have a connection, which is opened when it
-// finds none that is free.
-func (s Settings) asNeeded() bool {
+// connectsOnDemand reports whether each call in flight may open a connection if none is free.
+func (s Settings) connectsOnDemand() bool {
 	return s.httpVersion() == 1 && s.Connections == 0 && !s.PerCall
 }
 
-// address is what a URL connects to.
+// address returns the address of a URL.
 func address(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
@@ -98,23 +97,23 @@ func address(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// framing is what says where a request ends and how a connection is used: HTTP/1.1 has
-// it from the engine, and HTTP/2 may not have the last four at all (RFC 9113, section 8.2.2).
-var framing = []string{"Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Proxy-Connection", "Upgrade"}
+// framingHeaders determine the end of a request and the use of the connection. The engine sets
+// them in HTTP/1.1, and HTTP/2 forbids the last four (RFC 9113, section 8.2.2).
+var framingHeaders = []string{"Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Proxy-Connection", "Upgrade"}
 
-// plainFields are the header fields of a plain request, always in the same order.
-func plainFields(headers http.Header, version int) (all []h2.Field, err error) {
+// httpFields returns the header fields of a REST request in a fixed order.
+func httpFields(headers http.Header, version int) (all []h2.Field, err error) {
 	if len(headers.Values("User-Agent")) == 0 {
 		headers.Set("User-Agent", "rpclab")
 	}
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
-		switch at := slices.Index(framing, name); {
+		switch at := slices.Index(framingHeaders, name); {
 		case name == "Host":
 			continue
 		case at == 0 || at == 1:
-			return nil, request.Wrongf("--metadata %s: it follows from the data: leave it out", name)
+			return nil, request.Invalidf("--metadata %s: rpclab sets this header itself: leave it out", name)
 		case at > 1 && version == 2:
-			return nil, request.Wrongf("--metadata %s: HTTP/2 has no such field: leave it out, or --http2", name)
+			return nil, request.Invalidf("--metadata %s: HTTP/2 forbids this header: leave it out, or leave out --http2", name)
 		}
 		for _, value := range headers[name] {
 			field := h2.Field{Name: name, Value: value}

@@ -2,7 +2,7 @@ package load
 
 import "testing"
 
-func TestEveryMethodOfRESTIsSpoken(t *testing.T) {
+func TestEveryRESTMethod(t *testing.T) {
 	for _, method := range httpMethods {
 		for _, http2 := range []bool{false, true} {
 			server := newSite(t, false)

@@ -72,7 +72,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/broken":
 		w.WriteHeader(http.StatusInternalServerError)
 	case "/named":
-		w.Header().Set(workload.Trailer, "b7")
+		w.Header().Set(workload.BackendTrailer, "b7")
 	case "/stalled":
 		<-r.Context().Done()
 	case "/user":
@@ -106,7 +106,7 @@ func called(t *testing.T, s Settings) measure.Measurement {
 	return m
 }
 
-func TestRESTIsSpokenInEveryForm(t *testing.T) {
+func TestRESTOverEveryProtocol(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		for _, http2 := range []bool{false, true} {
 			for path, want := range map[string]struct{ backend, code string }{
@@ -143,7 +143,7 @@ func TestRESTCallsHaveTheirBodiesAndHeaders(t *testing.T) {
 		s := rest(server.URL + "/a%20b?c=[{{d}}")
 		s.HTTP, s.HTTP2, s.Data, s.Metadata, s.Calls = "POST", http2, "[{{.Number}}]", []string{"token: x", "host: elsewhere"}, 10
 		a := run(t, s).Arms[0]
-		if generator, ok := a.Config["generator"].(Ability); !ok || generator.Ceiling <= 0 || generator.Engine != Wire || len(a.Errors) > 0 {
+		if generator, ok := a.Config["generator"].(SelfTestResult); !ok || generator.CeilingRate <= 0 || generator.Engine != Wire || len(a.Errors) > 0 {
 			t.Fatalf("errors %v %v; the generator's own figures are %+v", a.Errors, a.Samples, a.Config["generator"])
 		}
 		for n := range 10 {
@@ -158,7 +158,7 @@ func TestRESTCallsHaveTheirBodiesAndHeaders(t *testing.T) {
 	}
 }
 
-func TestURLsSayMoreThanAHost(t *testing.T) {
+func TestURLsWithUserQueryAndPort(t *testing.T) {
 	server := newSite(t, false)
 	addr := server.Listener.Addr().String()
 	for _, target := range []string{"http://me:sec%3Aret@" + addr + "/user", "http://" + addr, "http://" + addr + "?x#fragment"} {
@@ -193,7 +193,7 @@ func TestRESTOverIPv6(t *testing.T) {
 	}
 }
 
-func TestAStalledSiteIsSeenAsSuch(t *testing.T) {
+func TestAStalledSiteIsVisibleInTheLatency(t *testing.T) {
 	server := newSite(t, false)
 	for _, http2 := range []bool{false, true} {
 		s := rest(server.URL + "/stalled")
@@ -227,7 +227,7 @@ func TestRESTOverMutualTLS(t *testing.T) {
 	}
 }
 
-func TestConnectionsOfRESTAreAsManyAsNeededOrTold(t *testing.T) {
+func TestConnectionsOfREST(t *testing.T) {
 	var opened atomic.Int64
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
@@ -257,21 +257,21 @@ func TestConnectionsOfRESTAreAsManyAsNeededOrTold(t *testing.T) {
 
 func TestTheSelfTestWorksForREST(t *testing.T) {
 	for _, version := range []int{1, 2} {
-		for _, size := range []int{100, 2 * mostAnswered} {
-			a, err := SelfTest(t.Context(), Probe{Engine: Wire, HTTP: version, Request: 10, Reply: size, Each: 50 * time.Millisecond})
-			if err != nil || a.Ceiling <= 0 || a.Got < size || a.Sent < 20 {
+		for _, size := range []int{100, 2 * maxFastServerMessage} {
+			a, err := SelfTest(t.Context(), Probe{Engine: Wire, HTTP: version, Request: 10, Reply: size, Duration: 50 * time.Millisecond})
+			if err != nil || a.CeilingRate <= 0 || a.ReceivedBytes < size || a.SentBytes < 20 {
 				t.Errorf("HTTP/%d: %+v, %v", version, a, err)
 			}
 		}
 	}
 }
 
-func TestFieldsThatAreNotTheUsersAreRefused(t *testing.T) {
+func TestReservedHeadersAreRejected(t *testing.T) {
 	for want, change := range map[string]func(*Settings){
-		"it follows from the data":                 func(s *Settings) { s.Metadata = []string{"content-length: 7"} },
-		"HTTP/2 has no such field":                 func(s *Settings) { s.Metadata, s.HTTP2 = []string{"connection: close"}, true },
-		"has to be escaped in a URL: write %C3%BC": func(s *Settings) { s.Target += "/?a=\u00fc" },
-		"cannot connect to 127.0.0.1":              func(s *Settings) { s.Target = "http://127.0.0.1:1" },
+		"rpclab sets this header itself":         func(s *Settings) { s.Metadata = []string{"content-length: 7"} },
+		"HTTP/2 forbids this header":             func(s *Settings) { s.Metadata, s.HTTP2 = []string{"connection: close"}, true },
+		"must be escaped in a URL: write %C3%BC": func(s *Settings) { s.Target += "/?a=\u00fc" },
+		"cannot connect to 127.0.0.1":            func(s *Settings) { s.Target = "http://127.0.0.1:1" },
 	} {
 		s := rest("http://127.0.0.1:1")
 		change(&s)
@@ -281,7 +281,7 @@ func TestFieldsThatAreNotTheUsersAreRefused(t *testing.T) {
 	}
 }
 
-func TestASiteThatDoesNotSpeakHTTP2IsSaidWithTheRemedy(t *testing.T) {
+func TestASiteWithoutHTTP2IsReportedWithAHint(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		server := httptest.NewUnstartedServer(http.NotFoundHandler())
 		server.Config.ErrorLog = log.New(io.Discard, "", 0)

@@ -19,19 +19,19 @@ import (
 	"rpclab/internal/result"
 )
 
-// Load is a load that is ready: connected, with its method found and its messages made.
+// Load is a load that is ready to run: connected, with its method and messages.
 type Load struct {
 	settings Settings
-	what     string // is called
+	method   string // full name of the method, or method and URL
 	pace     pace.Pace
-	stream   *stream // nil: calls are not streams
+	stream   *stream // nil: unary
 	messages *data.Messages
 	client   Client
-	selfTest func(context.Context, Probe) (*Ability, error)
+	selfTest func(context.Context, Probe) (*SelfTestResult, error)
 }
 
-// Open makes everything ready. Errors that are the request's own match [ErrRequest];
-// others say what the target refused.
+// Open prepares a load. Errors of the request match [ErrInvalid]; others report what went wrong
+// with the target.
 func Open(ctx context.Context, s Settings) (*Load, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (l *Load) openGRPC(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := s.find(ctx, security, md)
+	found, err := s.findMethod(ctx, security, md)
 	if err != nil {
 		return err
 	}
@@ -80,12 +80,12 @@ func (l *Load) openGRPC(ctx context.Context) error {
 		return err
 	}
 	path := method.Path(found)
-	l.what = path[1:]
+	l.method = path[1:]
 	if s.Engine == Wire {
 		wired, err := openWire(ctx, wireConfig{
 			target: s.Target, connections: max(s.Connections, 1), cores: max(s.Cores, 1), security: security,
 			timeout: s.Timeout, path: path, fields: fields(md), messages: l.messages, stream: l.stream,
-			pace: l.pace, perCall: s.PerCall, connecting: s.Connecting,
+			pace: l.pace, perCall: s.PerCall, connecting: s.ConnectionOptions,
 		})
 		if err != nil {
 			return err
@@ -102,10 +102,10 @@ func (l *Load) openGRPC(ctx context.Context) error {
 	return nil
 }
 
-// find learns what the method takes: from files, or from the server on a connection
-// of its own.
-func (s Settings) find(ctx context.Context, security *tls.Config, md metadata.MD) (found protoreflect.MethodDescriptor, err error) {
-	ctx, cancel := context.WithTimeout(ctx, connectWithin)
+// findMethod finds the method's description in files, or asks the server over a connection of
+// its own.
+func (s Settings) findMethod(ctx context.Context, security *tls.Config, md metadata.MD) (found protoreflect.MethodDescriptor, err error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	source, err := s.source(ctx)
 	if err != nil {
@@ -120,13 +120,13 @@ func (s Settings) find(ctx context.Context, security *tls.Config, md metadata.MD
 		source = method.FromServer(asked.channels[0], md)
 	}
 	found, err = method.Find(ctx, source, s.Call)
-	if errors.Is(err, request.ErrWrong) {
-		return nil, request.Wrongf("--call %s: %w", s.Call, err)
+	if errors.Is(err, request.ErrInvalid) {
+		return nil, request.Invalidf("--call %s: %w", s.Call, err)
 	}
 	return found, err
 }
 
-// source is where the method is described; nil: the server says it.
+// source returns where the method is described; nil: server reflection.
 func (s Settings) source(ctx context.Context) (source method.Source, err error) {
 	switch {
 	case s.Proto != "":
@@ -135,16 +135,16 @@ func (s Settings) source(ctx context.Context) (source method.Source, err error) 
 		source, err = method.FromSet(s.Protoset)
 	}
 	if err != nil {
-		return nil, request.Wrong(err)
+		return nil, request.Invalid(err)
 	}
 	return source, nil
 }
 
-// messages reads the data for a type of message; nil: it is the body of an HTTP request.
+// messages parses the data as messages of a type; nil: as an HTTP request body.
 func (s Settings) messages(of protoreflect.MessageDescriptor) (*data.Messages, error) {
 	text, name, err := data.Read(s.Data, s.Stdin)
 	if err != nil {
-		return nil, request.Wrong(err)
+		return nil, request.Invalid(err)
 	}
 	if s.Binary {
 		return data.Binary(text), nil
@@ -156,52 +156,51 @@ func (s Settings) messages(of protoreflect.MessageDescriptor) (*data.Messages, e
 		all, err = data.JSON(name, text, of)
 	}
 	if err != nil {
-		return nil, request.Wrong(err)
+		return nil, request.Invalid(err)
 	}
 	return all, nil
 }
 
-// Close ends the connections.
+// Close closes the connections.
 func (l *Load) Close() error { return l.client.Close() }
 
-// Run makes the calls and returns the result. When ctx ends before the load does, the
-// result is of what was measured until then, and marked as partial; in the warm-up
-// nothing is, and that is an error. live may be nil.
-// The generator's own figures are measured at the end; they are left out when ctx ends
-// before.
-func (l *Load) Run(ctx context.Context, live *Live) (result.Document, error) {
+// Run makes the calls and returns the result. When ctx ends during the load, the result contains
+// what was measured and is marked as partial; when ctx ends during the warm-up, Run returns an
+// error. live may be nil. Run measures the generator's own limits after the load, unless ctx
+// has ended.
+func (l *Load) Run(ctx context.Context, live *Progress) (result.Document, error) {
 	if l.settings.Warmup > 0 {
-		live.enter("warming up")
+		live.setPhase("warming up")
 		users := min(l.settings.Warmup, l.pace.InFlight())
 		if _, _, err := l.client.Run(ctx, pace.Closed{Users: users, Calls: uint64(l.settings.Warmup)}, nil); err != nil {
 			return result.Document{}, fmt.Errorf("warm-up: %w", err)
 		}
 		if ctx.Err() != nil {
-			return result.Document{}, fmt.Errorf("%w in the warm-up, before anything was measured", ctx.Err())
+			return result.Document{}, fmt.Errorf("%w during the warm-up, before anything was measured", ctx.Err())
 		}
 	}
-	live.enter("")
-	m, err := measured(func() (*measure.Recorder, time.Time, error) { return l.client.Run(ctx, l.pace, live) })
+	live.setPhase("")
+	m, err := measureRun(func() (*measure.Recorder, time.Time, error) { return l.client.Run(ctx, l.pace, live) })
 	if err != nil {
 		return result.Document{}, err
 	}
 	partial := ctx.Err() != nil
-	var ability *Ability
+	var selfTest *SelfTestResult
 	if !partial {
-		live.enter("measuring the generator itself")
-		ability, err = l.selfTest(ctx, l.ability())
+		live.setPhase("measuring the generator itself")
+		selfTest, err = l.selfTest(ctx, l.probe())
 		switch {
 		case ctx.Err() != nil:
-			ability = nil // half a self-test says nothing; the load itself is whole
+			selfTest = nil // an incomplete self-test is useless; the load is complete
 		case err != nil:
 			return result.Document{}, fmt.Errorf("measure the generator itself: %w", err)
 		}
 	}
-	return l.document(m, ability, partial)
+	return l.document(m, selfTest, partial)
 }
 
-// measured runs a load and adds what it cost this process.
-func measured(run func() (*measure.Recorder, time.Time, error)) (m measure.Measurement, err error) {
+// measureRun runs a load and adds the resources that this process used.
+func measureRun(run func() (*measure.Recorder, time.Time, error)) (m measure.Measurement, err error) {
 	before, err := measure.CPU(os.Getpid())
 	if err != nil {
 		return m, err

@@ -22,7 +22,7 @@ import (
 	"rpclab/internal/result"
 )
 
-// run loads a target that has to be there.
+// run loads a target, which must be reachable.
 func run(t *testing.T, s Settings) result.Document {
 	t.Helper()
 	l, err := Open(t.Context(), s)
@@ -30,7 +30,7 @@ func run(t *testing.T, s Settings) result.Document {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	d, err := l.Run(t.Context(), NewLive())
+	d, err := l.Run(t.Context(), NewProgress())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,8 +55,8 @@ func documentOfOneArm(t *testing.T, engine string) {
 	if a.Latency.P50 < a.Service.P50 || a.Service.Min <= 0 || a.Resources.Client.CPU <= 0 || a.Rate <= 0 {
 		t.Errorf("latency %v, service %v, %v, %g calls/s", a.Latency.P50, a.Service.P50, a.Resources.Client, a.Rate)
 	}
-	ability, ok := a.Config["generator"].(Ability)
-	if !ok || ability.Ceiling <= 0 || ability.FloorP50 <= 0 || ability.PingP50 <= 0 || ability.Sent < 20 {
+	ability, ok := a.Config["generator"].(SelfTestResult)
+	if !ok || ability.CeilingRate <= 0 || ability.FloorP50 <= 0 || ability.PingP50 <= 0 || ability.SentBytes < 20 {
 		t.Errorf("the generator's own figures are %+v", ability)
 	}
 	var text strings.Builder
@@ -77,10 +77,10 @@ func TestAnInterruptKeepsWhatWasMeasured(t *testing.T) {
 	}
 	defer l.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	live := NewLive()
+	live := NewProgress()
 	go func() {
 		for {
-			if live.Moment().Answered > 100 {
+			if live.Snapshot().Answered > 100 {
 				cancel()
 				return
 			}
@@ -91,7 +91,7 @@ func TestAnInterruptKeepsWhatWasMeasured(t *testing.T) {
 	if err != nil || !d.Partial || d.Arms[0].Calls < 100 || d.Arms[0].Config["generator"] != nil {
 		t.Errorf("partial: %v, %d calls, %v", d.Partial, d.Arms[0].Calls, err)
 	}
-	if !slices.Contains(d.Warnings, noAbility) {
+	if !slices.Contains(d.Warnings, noSelfTest) {
 		t.Errorf("the warnings are %q", d.Warnings)
 	}
 }
@@ -124,8 +124,8 @@ func TestAnInterruptOfTheSelfTestIsImmediateAndKeepsTheLoad(t *testing.T) {
 		defer l.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		var interrupted time.Time
-		l.selfTest = func(ctx context.Context, p Probe) (*Ability, error) {
-			p.Each = time.Hour
+		l.selfTest = func(ctx context.Context, p Probe) (*SelfTestResult, error) {
+			p.Duration = time.Hour
 			time.AfterFunc(200*time.Millisecond, func() { interrupted = time.Now(); cancel() })
 			return SelfTest(ctx, p)
 		}
@@ -133,31 +133,31 @@ func TestAnInterruptOfTheSelfTestIsImmediateAndKeepsTheLoad(t *testing.T) {
 		if took := time.Since(interrupted); err != nil || took > 30*time.Second {
 			t.Errorf("%s: it went on for %v, %v", engine, took, err)
 		}
-		if d.Partial || d.Arms[0].Calls != 20 || d.Arms[0].Config["generator"] != nil || !slices.Contains(d.Warnings, noAbility) {
+		if d.Partial || d.Arms[0].Calls != 20 || d.Arms[0].Config["generator"] != nil || !slices.Contains(d.Warnings, noSelfTest) {
 			t.Errorf("%s: partial: %v, %d calls, %v", engine, d.Partial, d.Arms[0].Calls, d.Warnings)
 		}
 	}
 }
 
-const noAbility = "what the generator itself can do here was not measured: the interrupt came first"
+const noSelfTest = "the generator's own limits were not measured because of the interrupt"
 
 // TestEnginesSendTheSame metadata and messages, and count the same errors.
 func TestEnginesSendTheSame(t *testing.T) {
 	for _, engine := range []string{Wire, GRPCGo} {
-		picky := &picky{names: map[string]int{}}
+		service := &strictGreeter{names: map[string]int{}}
 		s := settings()
-		s.Engine, s.Target, s.Calls, s.Concurrency = engine, serve(t, picky), 10, 1
+		s.Engine, s.Target, s.Calls, s.Concurrency = engine, serve(t, service), 10, 1
 		s.Metadata = []string{"token: x", "key-bin: AQI="}
 		s.Data = `{"name": "{{.Number}}{{if eq .Number 4}}{{randomInt 2 1}}{{end}}"}`
 		a := run(t, s).Arms[0]
 		if a.Calls != 10 || a.Errors["PERMISSION_DENIED"] != 1 || a.Errors["INTERNAL"] != 1 || a.Backends[s.Target] != 8 {
 			t.Errorf("%s: %d calls, errors %v, %v, backends %v", engine, a.Calls, a.Errors, a.Samples, a.Backends)
 		}
-		if sample := a.Samples["INTERNAL"]; !strings.HasPrefix(sample, "the message cannot be made: ") || !strings.Contains(sample, "randomInt 2 1") {
+		if sample := a.Samples["INTERNAL"]; !strings.HasPrefix(sample, "create the message: ") || !strings.Contains(sample, "randomInt 2 1") {
 			t.Errorf("%s: the call without a message says %q", engine, sample)
 		}
-		if picky.wrong != 0 || len(picky.names) != 9 || picky.names["4"]+picky.names[""] != 0 {
-			t.Errorf("%s: %d calls without their metadata; names %v", engine, picky.wrong, picky.names)
+		if service.wrong != 0 || len(service.names) != 9 || service.names["4"]+service.names[""] != 0 {
+			t.Errorf("%s: %d calls without their metadata; names %v", engine, service.wrong, service.names)
 		}
 	}
 }
@@ -167,7 +167,7 @@ func TestEnginesSendTheSame(t *testing.T) {
 func TestWorkersAreNumbersOfCallsInFlight(t *testing.T) {
 	for _, engine := range []string{Wire, GRPCGo} {
 		s := settings()
-		seen := &picky{names: map[string]int{}}
+		seen := &strictGreeter{names: map[string]int{}}
 		s.Engine, s.Target, s.Calls, s.Concurrency = engine, serve(t, seen), 50, 3
 		s.Metadata = []string{"token: x", "key-bin: AQI="}
 		s.Data = `{"name": "{{.Worker}}"}`
@@ -192,15 +192,15 @@ func serve(t *testing.T, greeter rpclabv1.GreeterServer) (address string) {
 	return listener.Addr().String()
 }
 
-// picky refuses the name 7.
-type picky struct {
+// strictGreeter rejects the name 7.
+type strictGreeter struct {
 	rpclabv1.UnimplementedGreeterServer
 	mu    sync.Mutex
 	names map[string]int
 	wrong int
 }
 
-func (p *picky) SayHello(ctx context.Context, request *rpclabv1.HelloRequest) (*rpclabv1.HelloReply, error) {
+func (p *strictGreeter) SayHello(ctx context.Context, request *rpclabv1.HelloRequest) (*rpclabv1.HelloReply, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.names[request.Name]++
@@ -214,18 +214,18 @@ func (p *picky) SayHello(ctx context.Context, request *rpclabv1.HelloRequest) (*
 	return &rpclabv1.HelloReply{}, nil
 }
 
-func TestNobodyThereIsSaidBeforeTheLoad(t *testing.T) {
+func TestAnUnreachableTargetIsReportedBeforeTheLoad(t *testing.T) {
 	s := settings()
 	s.Target = "127.0.0.1:1"
 	for _, s := range []Settings{s, {Target: "http://127.0.0.1:1/", HTTP: "GET", MaxInFlight: 1, Timeout: time.Second}} {
 		_, err := Open(t.Context(), s)
-		if err == nil || errors.Is(err, ErrRequest) || !strings.Contains(err.Error(), "cannot connect to") || !strings.Contains(err.Error(), "refused") {
+		if err == nil || errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "cannot connect to") || !strings.Contains(err.Error(), "refused") {
 			t.Error(err)
 		}
 	}
 }
 
-func TestWhatIsWrongIsSaidBeforeTheLoad(t *testing.T) {
+func TestInvalidSettingsAreReportedBeforeTheLoad(t *testing.T) {
 	address := greeter(t)
 	dir := t.TempDir()
 	empty := filepath.Join(dir, "empty.pem")
@@ -233,20 +233,20 @@ func TestWhatIsWrongIsSaidBeforeTheLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(*Settings){
-		`did you mean "rpclab.v1.Greeter"`: func(s *Settings) { s.Call = "rpclab.v1.Greter/SayHello" },
-		`did you mean "wire"?`:             func(s *Settings) { s.Engine = "wired" },
-		"--cores has to be":                func(s *Settings) { s.Cores = 100_000 },
-		`unknown field "nmae"`:             func(s *Settings) { s.Data = `{"nmae": "x"}` },
-		"cannot read the data":             func(s *Settings) { s.Data = "@" + filepath.Join(dir, "nowhere") },
-		"has no certificate in PEM form":   func(s *Settings) { s.TLS.CACert = empty },
-		"--cert and --key go together":     func(s *Settings) { s.TLS.Cert = empty },
-		"cannot compile":                   func(s *Settings) { s.Proto = filepath.Join(dir, "nowhere.proto") },
-		"cannot read the descriptor set":   func(s *Settings) { s.Protoset = filepath.Join(dir, "nowhere") },
+		`did you mean "rpclab.v1.Greeter"`:      func(s *Settings) { s.Call = "rpclab.v1.Greter/SayHello" },
+		`did you mean "wire"?`:                  func(s *Settings) { s.Engine = "wired" },
+		"--cores must be":                       func(s *Settings) { s.Cores = 100_000 },
+		`unknown field "nmae"`:                  func(s *Settings) { s.Data = `{"nmae": "x"}` },
+		"read the data":                         func(s *Settings) { s.Data = "@" + filepath.Join(dir, "nowhere") },
+		"contains no PEM certificate":           func(s *Settings) { s.TLS.CACert = empty },
+		"--cert and --key must be set together": func(s *Settings) { s.TLS.Cert = empty },
+		"compile":                               func(s *Settings) { s.Proto = filepath.Join(dir, "nowhere.proto") },
+		"read the descriptor set":               func(s *Settings) { s.Protoset = filepath.Join(dir, "nowhere") },
 	} {
 		s := with(change)
 		s.Target = address
 		_, err := Open(t.Context(), s)
-		if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, ErrRequest) {
+		if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}

@@ -15,61 +15,60 @@ import (
 	"rpclab/internal/wire"
 )
 
-// Probe is what a self-test sends.
+// Probe describes the load of a self-test.
 type Probe struct {
-	Engine  string        // [Wire] or [GRPCGo]
-	HTTP    int           // version of plain requests; 0: gRPC
-	Request int           // bytes of a message
-	Reply   int           // bytes of its answer
-	Each    time.Duration // how long each of the three parts takes
+	Engine   string        // [Wire] or [GRPCGo]
+	HTTP     int           // version of REST calls; 0: gRPC
+	Request  int           // bytes of a message
+	Reply    int           // bytes of a response
+	Duration time.Duration // of each of the three measurements
 }
 
-// Ability is what the generator can do on this machine when nothing else limits it.
-// The answerer is in the generator's own process and shares its processors: a real
-// ceiling on more processors is higher.
-type Ability struct {
-	Engine  string  `json:"engine"`
-	Sent    int     `json:"sent_bytes_per_call"` // on the wire
-	Got     int     `json:"got_bytes_per_call"`
-	Users   int     `json:"ceiling_users"`
-	Ceiling float64 `json:"ceiling_calls_per_s"`
-	CPU     float64 `json:"ceiling_cpu_us_per_call"` // of generator and answerer
-	// One call at a time, and the same bytes to and fro on a bare TCP connection: µs.
+// SelfTestResult is what the generator can do on this machine when nothing else limits it. The
+// test server runs in the same process; with more processors the ceiling is higher.
+type SelfTestResult struct {
+	Engine        string  `json:"engine"`
+	SentBytes     int     `json:"sent_bytes_per_call"` // on the wire
+	ReceivedBytes int     `json:"got_bytes_per_call"`
+	CeilingUsers  int     `json:"ceiling_users"`
+	CeilingRate   float64 `json:"ceiling_calls_per_s"`
+	CeilingCPU    float64 `json:"ceiling_cpu_us_per_call"` // of generator and answerer
+	// One call at a time, and the same number of bytes on a bare TCP connection, in µs.
 	FloorP50 float64 `json:"floor_p50_us"`
 	FloorP99 float64 `json:"floor_p99_us"`
 	PingP50  float64 `json:"ping_pong_p50_us"`
 	PingP99  float64 `json:"ping_pong_p99_us"`
 }
 
-// ceilingUsers keep the generator busy; of those that send or get much, fewer do.
+// ceilingUsers saturates the generator; with large messages fewer users do.
 const (
-	ceilingUsers = 64
-	mostUnderWay = 16 << 20 // bytes
+	ceilingUsers     = 64
+	maxBytesInFlight = 16 << 20 // bytes
 )
 
-// users are those of the ceiling.
+// users returns the users of the ceiling measurement.
 func (p Probe) users() int {
-	return min(max(mostUnderWay/max(p.Request+p.Reply, 1), 2), ceilingUsers)
+	return min(max(maxBytesInFlight/max(p.Request+p.Reply, 1), 2), ceilingUsers)
 }
 
-// briefly is how long each part of the self-test takes that follows every load.
-const briefly = 150 * time.Millisecond
+// selfTestPhase is the duration of each measurement after a load.
+const selfTestPhase = 150 * time.Millisecond
 
-// ability is the probe that is like the load.
-func (l *Load) ability() Probe {
-	message, _ := l.messages.At(data.Call{}) // was made before
-	return Probe{Engine: l.settings.engine(), HTTP: l.settings.httpVersion(), Request: len(message), Reply: l.client.ReplyBytes(), Each: briefly}
+// probe returns a probe with the load's message sizes.
+func (l *Load) probe() Probe {
+	message, _ := l.messages.For(data.Call{}) // checked before
+	return Probe{Engine: l.settings.engine(), HTTP: l.settings.httpVersion(), Request: len(message), Reply: l.client.ReplyBytes(), Duration: selfTestPhase}
 }
 
-// SelfTest measures the generator's own ceiling and floor on loopback connections.
-func SelfTest(ctx context.Context, p Probe) (ability *Ability, err error) {
-	target, stop, err := answer(p)
+// SelfTest measures the generator's ceiling and floor on loopback connections.
+func SelfTest(ctx context.Context, p Probe) (result *SelfTestResult, err error) {
+	target, stop, err := startServer(p)
 	if err != nil {
 		return nil, err
 	}
 	defer stop()
-	a := &Ability{Engine: p.Engine, Users: p.users()}
-	if a.Sent, a.Got, err = bytesPerCall(ctx, p, target); err != nil {
+	a := &SelfTestResult{Engine: p.Engine, CeilingUsers: p.users()}
+	if a.SentBytes, a.ReceivedBytes, err = bytesPerCall(ctx, p, target); err != nil {
 		return nil, err
 	}
 	client, err := openProbe(ctx, p, target, nil)
@@ -78,26 +77,26 @@ func SelfTest(ctx context.Context, p Probe) (ability *Ability, err error) {
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
 	during := func(users int) (measure.Measurement, error) {
-		return measured(func() (*measure.Recorder, time.Time, error) {
-			return client.Run(ctx, pace.Closed{Users: users, Duration: p.Each}, nil)
+		return measureRun(func() (*measure.Recorder, time.Time, error) {
+			return client.Run(ctx, pace.Closed{Users: users, Duration: p.Duration}, nil)
 		})
 	}
-	if _, _, err := client.Run(ctx, pace.Closed{Users: a.Users, Calls: 20 * ceilingUsers, Duration: p.Each}, nil); err != nil {
-		return nil, err // code is warm, headers are known
+	if _, _, err := client.Run(ctx, pace.Closed{Users: a.CeilingUsers, Calls: 20 * ceilingUsers, Duration: p.Duration}, nil); err != nil {
+		return nil, err // warm-up
 	}
 	alone, err := during(1)
 	if err != nil {
 		return nil, err
 	}
-	busy, err := during(a.Users)
+	busy, err := during(a.CeilingUsers)
 	if err != nil {
 		return nil, err
 	}
 	if busy.Calls > 0 {
-		a.Ceiling = float64(busy.Calls) / busy.Elapsed.Seconds()
-		a.CPU = float64(busy.CPU) / 1e3 / float64(busy.Calls)
+		a.CeilingRate = float64(busy.Calls) / busy.Elapsed.Seconds()
+		a.CeilingCPU = float64(busy.CPU) / 1e3 / float64(busy.Calls)
 	}
-	bare, err := pingPong(ctx, a.Sent, a.Got, p.Each)
+	bare, err := pingPong(ctx, a.SentBytes, a.ReceivedBytes, p.Duration)
 	if err != nil {
 		return nil, err
 	}
@@ -107,16 +106,16 @@ func SelfTest(ctx context.Context, p Probe) (ability *Ability, err error) {
 	return a, errors.Join(errs[:]...)
 }
 
-// bytesPerCall counts what one call after others sends and gets on the wire.
+// bytesPerCall returns the bytes on the wire of one call on a warm connection.
 func bytesPerCall(ctx context.Context, p Probe, target string) (sent, got int, err error) {
-	calls := min(max(1<<20/max(p.Request+p.Reply, 1), 1), 100) // of large ones few will do
-	var wire traffic
+	calls := min(max(1<<20/max(p.Request+p.Reply, 1), 1), 100) // fewer calls with large messages
+	var wire byteCounter
 	client, err := openProbe(ctx, p, target, wire.dial)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	for range 2 { // the first time headers are long
+	for range 2 { // the first round sends full headers
 		sent, got = int(wire.sent.Load()), int(wire.got.Load())
 		if _, _, err := client.Run(ctx, pace.Sequence(uint64(calls)), nil); err != nil {
 			return 0, 0, err
@@ -133,11 +132,11 @@ func openProbe(ctx context.Context, p Probe, target string, dial dialer) (Client
 		if err != nil {
 			return nil, err
 		}
-		c.path, c.timeout, c.messages = path, connectWithin, messages
+		c.path, c.timeout, c.messages = path, connectTimeout, messages
 		return c, nil
 	}
 	config := wireConfig{
-		target: target, connections: 1, cores: 1, timeout: connectWithin, path: path, messages: messages, dial: dial,
+		target: target, connections: 1, cores: 1, timeout: connectTimeout, path: path, messages: messages, dial: dial,
 	}
 	if p.HTTP > 0 {
 		config.http = &wire.HTTP{Method: http.MethodPost, Path: "/", Version: p.HTTP}
@@ -147,7 +146,7 @@ func openProbe(ctx context.Context, p Probe, target string, dial dialer) (Client
 	}
 	c, err := openWire(ctx, config)
 	if err != nil {
-		return nil, err // not the client, which would be an interface that holds nil
+		return nil, err // not client, which would be a non-nil interface
 	}
 	return c, nil
 }
@@ -157,29 +156,29 @@ func microseconds(m measure.Measurement) (p50, p99 float64, err error) {
 	return h.P50 * 1e3, h.P99 * 1e3, err
 }
 
-// traffic counts the bytes of all connections that it opens.
-type traffic struct{ sent, got atomic.Int64 }
+// byteCounter counts the bytes of the connections that it opens.
+type byteCounter struct{ sent, got atomic.Int64 }
 
-func (t *traffic) dial(ctx context.Context, address string) (net.Conn, error) {
+func (t *byteCounter) dial(ctx context.Context, address string) (net.Conn, error) {
 	connection, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
-	return counted{connection, t}, nil
+	return countedConn{connection, t}, nil
 }
 
-type counted struct {
+type countedConn struct {
 	net.Conn
-	traffic *traffic
+	traffic *byteCounter
 }
 
-func (c counted) Read(b []byte) (int, error) {
+func (c countedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.traffic.got.Add(int64(n))
 	return n, err
 }
 
-func (c counted) Write(b []byte) (int, error) {
+func (c countedConn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	c.traffic.sent.Add(int64(n))
 	return n, err

@@ -1,4 +1,4 @@
-// Package load is `rpclab load`: one target, one pace, one result.
+// Package load implements `rpclab load`: one target, one pace, one result.
 package load
 
 import (
@@ -13,61 +13,60 @@ import (
 	"time"
 
 	"rpclab/internal/load/request"
-	"rpclab/internal/nearest"
+	"rpclab/internal/suggest"
 )
 
-// ErrRequest: what was asked for is wrong, and nothing was called.
-var ErrRequest = request.ErrWrong
+// ErrInvalid means that the request is invalid and no call was made.
+var ErrInvalid = request.ErrInvalid
 
-// Settings are a load as the command line says it. Zero values are the defaults
-// where a field says so.
+// Settings are the flags of a load. A zero value means the default where the field says so.
 type Settings struct {
 	Target string // HOST:PORT, or a URL when HTTP is set
 	HTTP   string // method of REST calls, such as GET; empty: gRPC
-	HTTP2  bool   // they are made over HTTP/2, not HTTP/1.1
+	HTTP2  bool   // REST calls over HTTP/2 instead of HTTP/1.1
 
 	Call        string   // package.Service/Method
-	Proto       string   // a .proto file; empty: ask the server, or use Protoset
-	ImportPaths []string // where it and its imports are
+	Proto       string   // a .proto file; empty: Protoset, or server reflection
+	ImportPaths []string // where the file and its imports are
 	Protoset    string   // a compiled descriptor set
 
 	Data     string // JSON, @FILE or @-
-	Binary   bool   // the data is one message as it is
+	Binary   bool   // the data is one encoded message
 	Metadata []string
 	TLS      TLS
 	Stdin    io.Reader
 
-	Rate        float64 // calls/s; 0: see Stages, then Concurrency
+	Rate        float64 // calls/s; 0: Stages, or else Concurrency
 	Stages      string  // DURATION:RATE,…
 	Poisson     bool
 	MaxInFlight int // of an open loop
 	Concurrency int // users of a closed loop
 	Think       time.Duration
-	Duration    time.Duration // 0: until Calls are made, or with neither 10 s
-	Calls       uint64        // 0: does not bound the load
+	Duration    time.Duration // 0: until Calls are made, or [DefaultDuration] without Calls
+	Calls       uint64        // 0: no limit
 	Seed        uint64        // of random arrivals
 
-	Warmup      int // calls made before, which nobody counts
+	Warmup      int // calls made before the measurement
 	Timeout     time.Duration
-	Connections int    // 0: one, or as many as needed for HTTP/1.1
-	PerCall     bool   // a connection for each call instead
+	Connections int    // 0: one, or on demand for HTTP/1.1
+	PerCall     bool   // open a connection for each call
 	Messages    int    // sent in each call of a stream; 0: 1
-	PingPong    bool   // each of them waits for the answer to the one before it
+	PingPong    bool   // each message waits for the response to the last one
 	Engine      string // [Wire] or [GRPCGo]
 	Cores       int    // threads of the engine wire; 0: 1
-	Connecting
+	ConnectionOptions
 }
 
-// The engines that make gRPC calls.
+// Engines that make gRPC calls.
 const (
-	Wire   = "wire"    // our own
-	GRPCGo = "grpc-go" // as an application would
+	Wire   = "wire"    // rpclab's own
+	GRPCGo = "grpc-go" // as in an application
 )
 
-// httpMethods are those of REST calls.
+// httpMethods are the methods of REST calls.
 var httpMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
-// engine is what makes the calls.
+// engine returns the engine that makes the calls.
 func (s Settings) engine() string {
 	if s.HTTP != "" {
 		return Wire
@@ -75,10 +74,10 @@ func (s Settings) engine() string {
 	return s.Engine
 }
 
-// threads is how many processors the generator can keep busy.
+// threads returns how many processors the generator can use.
 func (s Settings) threads() int {
 	if s.engine() == Wire {
-		if s.PerCall || s.asNeeded() {
+		if s.PerCall || s.connectsOnDemand() {
 			return max(s.Cores, 1)
 		}
 		return max(min(s.Cores, s.Connections), 1)
@@ -86,12 +85,12 @@ func (s Settings) threads() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// ByDefault is how long a load takes that says neither duration nor number of calls.
-const ByDefault = 10 * time.Second
+// DefaultDuration is the duration of a load with neither duration nor number of calls.
+const DefaultDuration = 10 * time.Second
 
-// Check says what is wrong with settings before anything is opened.
+// Check returns an error for settings that contradict each other, before anything is opened.
 func (s Settings) Check() error {
-	for _, check := range []func() error{s.checkTarget, s.checkPace, s.checkNumbers, s.checkConnecting} {
+	for _, check := range []func() error{s.checkTarget, s.checkPace, s.checkNumbers, s.checkConnections} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -102,47 +101,47 @@ func (s Settings) Check() error {
 func (s Settings) checkTarget() error {
 	switch {
 	case s.HTTP != "" && !slices.Contains(httpMethods, s.HTTP):
-		return request.Wrongf("--http %s: no such method%s", s.HTTP, nearest.Suggest(s.HTTP, httpMethods))
+		return request.Invalidf("--http %s: unknown method%s", s.HTTP, suggest.DidYouMean(s.HTTP, httpMethods))
 	case s.HTTP != "" && (s.Call != "" || s.Proto != "" || s.Protoset != ""):
-		return request.Wrongf("--http is for REST; --call, --proto and --protoset are for gRPC")
+		return request.Invalidf("--http makes REST calls; --call, --proto and --protoset apply to gRPC only")
 	case s.HTTP == "" && s.HTTP2:
-		return request.Wrongf("--http2 is for REST, by --http GET or POST; gRPC is over HTTP/2 anyway")
+		return request.Invalidf("--http2 applies to REST calls (--http); gRPC always uses HTTP/2")
 	case s.HTTP != "" && s.Engine == GRPCGo:
-		return request.Wrongf("--engine %s makes gRPC calls only: leave it out with --http", GRPCGo)
+		return request.Invalidf("--engine %s makes gRPC calls only: leave it out with --http", GRPCGo)
 	case s.httpVersion() == 1 && (s.Streams != 0 || s.KeepAlive != 0):
-		return request.Wrongf("--streams and --keepalive are of HTTP/2: leave them out, or add --http2")
+		return request.Invalidf("--streams and --keepalive need HTTP/2: leave them out, or add --http2")
 	case s.HTTP != "" && (s.Messages != 0 || s.PingPong):
-		return request.Wrongf("--messages and --ping-pong are of gRPC streams; --http has none")
+		return request.Invalidf("--messages and --ping-pong apply to gRPC streams, not to --http")
 	case s.HTTP != "":
 		u, err := url.Parse(s.Target)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return request.Wrongf("%q is no URL: write one such as http://127.0.0.1:8080/path", s.Target)
+			return request.Invalidf("%q is not a URL: use one such as http://127.0.0.1:8080/path", s.Target)
 		}
 		if u.Scheme == "http" && s.TLS != (TLS{}) {
-			return request.Wrongf("%q is clear text, which has no TLS: write https:", s.Target)
+			return request.Invalidf("%q does not use TLS: write https:", s.Target)
 		}
 		return nil
 	case s.Engine != Wire && s.Engine != GRPCGo:
-		return request.Wrongf("--engine %s: no such engine%s", s.Engine, nearest.Suggest(s.Engine, []string{Wire, GRPCGo}))
+		return request.Invalidf("--engine %s: unknown engine%s", s.Engine, suggest.DidYouMean(s.Engine, []string{Wire, GRPCGo}))
 	case s.Cores > 1 && s.Engine != Wire:
-		return request.Wrongf("--cores is of the engine wire; others use every processor")
+		return request.Invalidf("--cores needs the engine wire; other engines use every processor")
 	case s.PerCall && s.Engine != Wire:
-		return request.Wrongf("--connections per-call needs --engine %s", Wire)
+		return request.Invalidf("--connections per-call needs --engine %s", Wire)
 	case s.Call == "":
-		return request.Wrongf("say what to call: --call package.Service/Method, or --http GET for REST")
+		return request.Invalidf("set what to call: --call package.Service/Method, or --http GET for REST")
 	case s.Proto != "" && s.Protoset != "":
-		return request.Wrongf("--proto and --protoset both say where the method is: give one of them")
+		return request.Invalidf("--proto and --protoset exclude each other: set one of them")
 	case len(s.ImportPaths) > 0 && s.Proto == "":
-		return request.Wrongf("--import-path is where the imports of --proto are, and there is no --proto")
+		return request.Invalidf("--import-path needs --proto")
 	case strings.Contains(s.Target, "://"):
-		return request.Wrongf("%q is a URL: gRPC takes HOST:PORT, and --http GET a URL", s.Target)
+		return request.Invalidf("%q is a URL: use HOST:PORT for gRPC, or --http GET for REST", s.Target)
 	}
 	host, port, err := net.SplitHostPort(s.Target)
 	if err != nil || host == "" || port == "" {
-		return request.Wrongf("%q is no address: write HOST:PORT, such as 127.0.0.1:50051", s.Target)
+		return request.Invalidf("%q is not an address: use HOST:PORT, such as 127.0.0.1:50051", s.Target)
 	}
 	if _, err := net.LookupPort("tcp", port); err != nil {
-		return request.Wrongf("%q: %s is no port: write a number from 1 to 65535", s.Target, port)
+		return request.Invalidf("%q: %s is not a port: use 1 to 65535", s.Target, port)
 	}
 	return nil
 }
@@ -151,15 +150,15 @@ func (s Settings) checkPace() error {
 	open := s.Rate != 0 || s.Stages != ""
 	switch {
 	case s.Rate != 0 && s.Stages != "":
-		return request.Wrongf("--rate and --stages both say when calls are due: give one of them")
+		return request.Invalidf("--rate and --stages exclude each other: set one of them")
 	case open && s.Concurrency != 0:
-		return request.Wrongf("--concurrency is of a closed loop, which has no --rate or --stages: give one of them (--max-in-flight bounds an open loop)")
+		return request.Invalidf("--concurrency makes a closed loop, --rate and --stages an open one: set one of them (--max-in-flight limits an open loop)")
 	case open && s.Think != 0:
-		return request.Wrongf("--think is what users of a closed loop (--concurrency) do between calls")
+		return request.Invalidf("--think needs a closed loop (--concurrency)")
 	case !open && s.Poisson:
-		return request.Wrongf("--arrivals is of an open loop: give --rate or --stages")
+		return request.Invalidf("--arrivals needs an open loop: set --rate or --stages")
 	case s.Stages != "" && s.Duration != 0:
-		return request.Wrongf("--stages say how long they take; leave out --duration")
+		return request.Invalidf("--stages set the duration: leave out --duration")
 	}
 	return nil
 }
@@ -170,25 +169,25 @@ func (s Settings) checkNumbers() error {
 		fits bool
 		rule string
 	}{
-		{"--rate", s.Rate >= 0 && s.Rate <= MaxRate, fmt.Sprintf("has to be more than 0 calls/s and at most %.0f", float64(MaxRate))},
-		{"--concurrency", s.Concurrency >= 0 && s.Concurrency <= MaxUsers, fmt.Sprintf("has to be 1 to %d", MaxUsers)},
-		{"--connections", s.Connections >= 0 && s.Connections <= MaxUsers, fmt.Sprintf("has to be 1 to %d", MaxUsers)},
-		{"--messages", s.Messages >= 0 && s.Messages <= MaxUsers, fmt.Sprintf("has to be 1 to %d", MaxUsers)},
-		{"--max-in-flight", s.MaxInFlight > 0 && s.MaxInFlight <= MaxUsers, fmt.Sprintf("has to be 1 to %d", MaxUsers)},
-		{"--cores", s.Cores >= 0 && s.Cores <= runtime.NumCPU(), fmt.Sprintf("has to be 1 to %d, the processors of this machine", runtime.NumCPU())},
-		{"--warmup", s.Warmup >= 0, "has to be a number of calls, or 0"},
-		{"--think", s.Think >= 0, "has to be a time such as 100ms"},
-		{"--duration", s.Duration >= 0, "has to be a time such as 10s"},
-		{"--timeout", s.Timeout > 0, "has to be a time such as 20s"},
+		{"--rate", s.Rate >= 0 && s.Rate <= MaxRate, fmt.Sprintf("must be more than 0 calls/s and at most %.0f", float64(MaxRate))},
+		{"--concurrency", s.Concurrency >= 0 && s.Concurrency <= MaxUsers, fmt.Sprintf("must be 1 to %d", MaxUsers)},
+		{"--connections", s.Connections >= 0 && s.Connections <= MaxUsers, fmt.Sprintf("must be 1 to %d", MaxUsers)},
+		{"--messages", s.Messages >= 0 && s.Messages <= MaxUsers, fmt.Sprintf("must be 1 to %d", MaxUsers)},
+		{"--max-in-flight", s.MaxInFlight > 0 && s.MaxInFlight <= MaxUsers, fmt.Sprintf("must be 1 to %d", MaxUsers)},
+		{"--cores", s.Cores >= 0 && s.Cores <= runtime.NumCPU(), fmt.Sprintf("must be 1 to %d, the processors of this machine", runtime.NumCPU())},
+		{"--warmup", s.Warmup >= 0, "must be a number of calls, or 0"},
+		{"--think", s.Think >= 0, "must be a duration such as 100ms"},
+		{"--duration", s.Duration >= 0, "must be a duration such as 10s"},
+		{"--timeout", s.Timeout > 0, "must be a duration such as 20s"},
 	} {
 		if !n.fits {
-			return request.Wrongf("%s %s", n.flag, n.rule)
+			return request.Invalidf("%s %s", n.flag, n.rule)
 		}
 	}
 	return nil
 }
 
-// The bounds of what can be asked for: more is a slip of the hand.
+// Limits of settings: larger values are typing errors.
 const (
 	MaxRate  = 10_000_000
 	MaxUsers = 1_000_000

@@ -24,41 +24,41 @@ func with(change func(*Settings)) Settings {
 	return s
 }
 
-func TestSettingsThatContradictEachOtherAreRefused(t *testing.T) {
+func TestContradictorySettingsAreRejected(t *testing.T) {
 	if err := settings().Check(); err != nil {
 		t.Fatal(err)
 	}
 	for want, s := range map[string]Settings{
-		"say what to call":                 with(func(s *Settings) { s.Call = "" }),
-		"is no address":                    with(func(s *Settings) { s.Target = "localhost" }),
-		"is no port":                       with(func(s *Settings) { s.Target = "localhost:99999" }),
-		"is a URL":                         with(func(s *Settings) { s.Target = "http://localhost:80" }),
-		"is no URL":                        with(func(s *Settings) { s.HTTP, s.Call = "GET", "" }),
-		`did you mean "PATCH"`:             with(func(s *Settings) { s.HTTP, s.Call = "PACTH", "" }),
-		"--http is for REST":               with(func(s *Settings) { s.HTTP = "GET" }),
-		"give one of them":                 with(func(s *Settings) { s.Proto, s.Protoset = "a", "b" }),
-		"there is no --proto":              with(func(s *Settings) { s.ImportPaths = []string{"."} }),
-		"--rate and --stages":              with(func(s *Settings) { s.Rate, s.Stages = 1, "1s:1" }),
-		"--concurrency is of":              with(func(s *Settings) { s.Rate, s.Concurrency = 1, 1 }),
-		"--think is what":                  with(func(s *Settings) { s.Rate, s.Think = 1, time.Second }),
-		"--arrivals is of":                 with(func(s *Settings) { s.Poisson = true }),
-		"--stages say how long":            with(func(s *Settings) { s.Stages, s.Duration = "1s:1", time.Second }),
-		"--rate has to be more than 0":     with(func(s *Settings) { s.Rate = math.Inf(1) }),
-		"--concurrency has to be 1 to":     with(func(s *Settings) { s.Concurrency = -1 }),
-		"--timeout has to be a time":       with(func(s *Settings) { s.Timeout = 0 }),
-		"--max-in-flight has to be 1 to":   with(func(s *Settings) { s.MaxInFlight = 0 }),
-		"--messages has to be 1 to":        with(func(s *Settings) { s.Messages = -1 }),
-		"are of gRPC streams":              with(func(s *Settings) { s.HTTP, s.Call, s.Target, s.PingPong = "GET", "", "http://localhost", true }),
-		"per-call needs --engine wire":     with(func(s *Settings) { s.PerCall, s.Engine = true, GRPCGo }),
-		"--http2 is for REST":              with(func(s *Settings) { s.HTTP2 = true }),
-		"makes gRPC calls only":            with(func(s *Settings) { s.HTTP, s.Call, s.Engine = "GET", "", GRPCGo }),
-		"are of HTTP/2":                    with(func(s *Settings) { s.HTTP, s.Call, s.KeepAlive = "GET", "", time.Second }),
-		"is clear text":                    with(func(s *Settings) { s.HTTP, s.Call, s.Target, s.TLS.Insecure = "GET", "", "http://localhost", true }),
-		"--warmup has to be a number":      with(func(s *Settings) { s.Warmup = -1 }),
-		"--connections has to be 1 to":     with(func(s *Settings) { s.Connections = MaxUsers + 1 }),
-		"--duration has to be a time such": with(func(s *Settings) { s.Duration = -1 }),
+		"set what to call":                   with(func(s *Settings) { s.Call = "" }),
+		"is not an address":                  with(func(s *Settings) { s.Target = "localhost" }),
+		"is not a port":                      with(func(s *Settings) { s.Target = "localhost:99999" }),
+		"is a URL":                           with(func(s *Settings) { s.Target = "http://localhost:80" }),
+		"is not a URL":                       with(func(s *Settings) { s.HTTP, s.Call = "GET", "" }),
+		`did you mean "PATCH"`:               with(func(s *Settings) { s.HTTP, s.Call = "PACTH", "" }),
+		"--http makes REST calls":            with(func(s *Settings) { s.HTTP = "GET" }),
+		"set one of them":                    with(func(s *Settings) { s.Proto, s.Protoset = "a", "b" }),
+		"--import-path needs --proto":        with(func(s *Settings) { s.ImportPaths = []string{"."} }),
+		"--rate and --stages":                with(func(s *Settings) { s.Rate, s.Stages = 1, "1s:1" }),
+		"--concurrency makes a closed loop":  with(func(s *Settings) { s.Rate, s.Concurrency = 1, 1 }),
+		"--think needs a closed loop":        with(func(s *Settings) { s.Rate, s.Think = 1, time.Second }),
+		"--arrivals needs an open loop":      with(func(s *Settings) { s.Poisson = true }),
+		"--stages set the duration":          with(func(s *Settings) { s.Stages, s.Duration = "1s:1", time.Second }),
+		"--rate must be more than 0":         with(func(s *Settings) { s.Rate = math.Inf(1) }),
+		"--concurrency must be 1 to":         with(func(s *Settings) { s.Concurrency = -1 }),
+		"--timeout must be a duration":       with(func(s *Settings) { s.Timeout = 0 }),
+		"--max-in-flight must be 1 to":       with(func(s *Settings) { s.MaxInFlight = 0 }),
+		"--messages must be 1 to":            with(func(s *Settings) { s.Messages = -1 }),
+		"apply to gRPC streams":              with(func(s *Settings) { s.HTTP, s.Call, s.Target, s.PingPong = "GET", "", "http://localhost", true }),
+		"per-call needs --engine wire":       with(func(s *Settings) { s.PerCall, s.Engine = true, GRPCGo }),
+		"--http2 applies to REST":            with(func(s *Settings) { s.HTTP2 = true }),
+		"makes gRPC calls only":              with(func(s *Settings) { s.HTTP, s.Call, s.Engine = "GET", "", GRPCGo }),
+		"need HTTP/2":                        with(func(s *Settings) { s.HTTP, s.Call, s.KeepAlive = "GET", "", time.Second }),
+		"does not use TLS":                   with(func(s *Settings) { s.HTTP, s.Call, s.Target, s.TLS.Insecure = "GET", "", "http://localhost", true }),
+		"--warmup must be a number":          with(func(s *Settings) { s.Warmup = -1 }),
+		"--connections must be 1 to":         with(func(s *Settings) { s.Connections = MaxUsers + 1 }),
+		"--duration must be a duration such": with(func(s *Settings) { s.Duration = -1 }),
 	} {
-		if err := s.Check(); err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, ErrRequest) {
+		if err := s.Check(); err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, ErrInvalid) {
 			t.Errorf("%q was wanted: %v", want, err)
 		}
 	}
@@ -66,12 +66,12 @@ func TestSettingsThatContradictEachOtherAreRefused(t *testing.T) {
 
 func TestPaces(t *testing.T) {
 	for want, s := range map[string]Settings{
-		"closed loop of 50 users for 10s":                           settings(),
-		"closed loop of 3 users, who think for 1s, 7 calls at most": with(func(s *Settings) { s.Concurrency, s.Calls, s.Think = 3, 7, time.Second }),
-		"open loop of 500 calls/s for 10s":                          with(func(s *Settings) { s.Rate = 500 }),
-		"open loop of 0.5 calls/s, 9 calls at most":                 with(func(s *Settings) { s.Rate, s.Calls = 0.5, 9 }),
-		"open loop of 2 calls/s at random moments for 3s":           with(func(s *Settings) { s.Rate, s.Poisson, s.Duration = 2, true, 3*time.Second }),
-		"open loop in stages 1s:10,2s:0":                            with(func(s *Settings) { s.Stages = "1s:10,2s:0" }),
+		"closed loop of 50 users for 10s":                        settings(),
+		"closed loop of 3 users, think time 1s, 7 calls at most": with(func(s *Settings) { s.Concurrency, s.Calls, s.Think = 3, 7, time.Second }),
+		"open loop of 500 calls/s for 10s":                       with(func(s *Settings) { s.Rate = 500 }),
+		"open loop of 0.5 calls/s, 9 calls at most":              with(func(s *Settings) { s.Rate, s.Calls = 0.5, 9 }),
+		"open loop of 2 calls/s at random moments for 3s":        with(func(s *Settings) { s.Rate, s.Poisson, s.Duration = 2, true, 3*time.Second }),
+		"open loop in stages 1s:10,2s:0":                         with(func(s *Settings) { s.Stages = "1s:10,2s:0" }),
 	} {
 		p, err := s.Pace()
 		if err != nil {
@@ -102,14 +102,14 @@ func TestStagesAreRead(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 	for text, want := range map[string]string{
-		"10s":         `column 1: "10s" is no stage`,
-		"10s:5,:7":    `column 7: "" is no duration`,
-		"-1s:5":       `"-1s" is no duration`,
-		"1s:fast":     `"fast" is no rate`,
-		"1s:NaN":      `"NaN" is no rate`,
-		"1s:-2":       `"-2" is no rate`,
-		"0s:5,0s:100": "take no time at all",
-		"1s:5,":       "is no stage",
+		"10s":         `column 1: "10s" is not a stage`,
+		"10s:5,:7":    `column 7: "" is not a duration`,
+		"-1s:5":       `"-1s" is not a duration`,
+		"1s:fast":     `"fast" is not a rate`,
+		"1s:NaN":      `"NaN" is not a rate`,
+		"1s:-2":       `"-2" is not a rate`,
+		"0s:5,0s:100": "have no duration",
+		"1s:5,":       "is not a stage",
 	} {
 		if _, err := parseStages(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s gave %v", text, err)
@@ -129,7 +129,7 @@ func TestMetadata(t *testing.T) {
 		t.Errorf("%v, %v", md, err)
 	}
 	for _, line := range []string{"token", ": x", "a b: c", "a: b\r\nc: d", "id: {{uuid}}"} {
-		if _, err := (Settings{Metadata: []string{line}}).headers(); !errors.Is(err, ErrRequest) {
+		if _, err := (Settings{Metadata: []string{line}}).headers(); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%q gave %v", line, err)
 		}
 	}
@@ -138,7 +138,7 @@ func TestMetadata(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := grpcMetadata(h); !errors.Is(err, ErrRequest) {
+		if _, err := grpcMetadata(h); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%q gave %v", line, err)
 		}
 	}

@@ -10,25 +10,25 @@ import (
 	"rpclab/internal/wire"
 )
 
-// stream is how each call of a streaming method goes.
+// stream is how the calls of a streaming method are made.
 type stream struct {
 	wire.Stream
-	client, server bool // who sends many messages
+	client, server bool // which sides stream
 }
 
-// stream is that of a method by its description and the settings; nil: it is unary.
+// stream returns how to call a method; nil: it is unary.
 func (s Settings) stream(m protoreflect.MethodDescriptor) (*stream, error) {
 	name := method.Path(m)[1:]
 	client, server := m.IsStreamingClient(), m.IsStreamingServer()
 	switch {
 	case s.Messages > 0 && !client:
-		return nil, request.Wrongf("--messages %d: %s takes one message a call; leave it out, or call a method with a stream of requests", s.Messages, name)
+		return nil, request.Invalidf("--messages %d: %s takes one message per call; leave it out, or call a method with client streaming", s.Messages, name)
 	case s.PingPong && !(client && server):
-		return nil, request.Wrongf("--ping-pong: %s has no streams in both directions; leave it out", name)
+		return nil, request.Invalidf("--ping-pong: %s is not a bidirectional streaming method; leave it out", name)
 	case !client && !server:
 		return nil, nil
 	case s.Engine != Wire:
-		return nil, request.Wrongf("--engine %s: %s is a streaming method; those need --engine %s", s.Engine, name, Wire)
+		return nil, request.Invalidf("--engine %s: %s is a streaming method, which needs --engine %s", s.Engine, name, Wire)
 	}
 	as := wire.Stream{Messages: max(s.Messages, 1), PingPong: s.PingPong}
 	switch {
@@ -40,15 +40,20 @@ func (s Settings) stream(m protoreflect.MethodDescriptor) (*stream, error) {
 	return &stream{as, client, server}, nil
 }
 
-// String says in one clause what a call is.
+// String describes a call in one clause.
 func (s *stream) String() string {
-	switch {
-	case !s.client:
-		return "a stream of answers"
-	case !s.server:
-		return fmt.Sprintf("a stream of %d sent", s.Messages)
-	case s.PingPong:
-		return fmt.Sprintf("a stream of %d sent, each when the one before it is answered", s.Messages)
+	if !s.client {
+		return "a stream of responses"
 	}
-	return fmt.Sprintf("a stream of %d sent and of answers", s.Messages)
+	text := fmt.Sprintf("a stream of %d requests", s.Messages)
+	if s.Messages == 1 {
+		text = "a stream of 1 request"
+	}
+	switch {
+	case !s.server:
+		return text
+	case s.PingPong:
+		return text + ", each sent after the response to the last one"
+	}
+	return text + " and a stream of responses"
 }

@@ -68,11 +68,11 @@ func TestACallOfAStreamingMethodIsAStream(t *testing.T) {
 		answers  int64 // of a call
 		says     string
 	}{
-		"from the server":        {streaming(address, "Repeat", 0, false), 3, "each call a stream of answers"},
-		"from the client":        {streaming(address, "Join", 50, false), 1, "each call a stream of 50 sent"},
-		"both ways":              {streaming(address, "Echo", 7, false), 7, "each call a stream of 7 sent and of answers"},
-		"both ways, in turn":     {streaming(address, "Echo", 9, true), 9, "each call a stream of 9 sent, each when"},
-		"one message by default": {streaming(address, "Echo", 0, true), 1, "each call a stream of 1 sent"},
+		"from the server":        {streaming(address, "Repeat", 0, false), 3, "each call a stream of responses"},
+		"from the client":        {streaming(address, "Join", 50, false), 1, "each call a stream of 50 requests"},
+		"both ways":              {streaming(address, "Echo", 7, false), 7, "each call a stream of 7 requests and a stream of responses"},
+		"both ways, in turn":     {streaming(address, "Echo", 9, true), 9, "each call a stream of 9 requests, each sent after"},
+		"one message by default": {streaming(address, "Echo", 0, true), 1, "each call a stream of 1 request"},
 	} {
 		d := run(t, c.settings)
 		a := d.Arms[0]
@@ -102,16 +102,16 @@ func TestAnAnswerIsTimedFromTheMessageThatItAnswers(t *testing.T) {
 	}
 }
 
-func TestStreamsThatAMethodHasNotAreRefused(t *testing.T) {
+func TestUnsupportedStreamsAreRejected(t *testing.T) {
 	for want, s := range map[string]Settings{
-		"--messages 5: test.Streams/Once takes one message a call":   streaming("127.0.0.1:1", "Once", 5, false),
-		"--messages 1: test.Streams/Repeat takes one message a call": streaming("127.0.0.1:1", "Repeat", 1, false),
-		"--ping-pong: test.Streams/Join has no streams in both":      streaming("127.0.0.1:1", "Join", 5, true),
-		"--ping-pong: test.Streams/Once has no streams in both":      streaming("127.0.0.1:1", "Once", 0, true),
-		"test.Streams/Echo is a streaming method; those need":        throughGRPCGo(streaming("127.0.0.1:1", "Echo", 5, false)),
+		"--messages 5: test.Streams/Once takes one message per call":      streaming("127.0.0.1:1", "Once", 5, false),
+		"--messages 1: test.Streams/Repeat takes one message per call":    streaming("127.0.0.1:1", "Repeat", 1, false),
+		"--ping-pong: test.Streams/Join is not a bidirectional streaming": streaming("127.0.0.1:1", "Join", 5, true),
+		"--ping-pong: test.Streams/Once is not a bidirectional streaming": streaming("127.0.0.1:1", "Once", 0, true),
+		"test.Streams/Echo is a streaming method, which needs":            throughGRPCGo(streaming("127.0.0.1:1", "Echo", 5, false)),
 	} {
 		_, err := Open(t.Context(), s)
-		if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, ErrRequest) {
+		if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, ErrInvalid) {
 			t.Errorf("%q was wanted: %v", want, err)
 		}
 	}
@@ -130,7 +130,7 @@ func TestAConnectionPerCall(t *testing.T) {
 	}
 	counter := &counting{Listener: listener}
 	server := grpc.NewServer()
-	rpclabv1.RegisterGreeterServer(server, &picky{names: map[string]int{}})
+	rpclabv1.RegisterGreeterServer(server, &strictGreeter{names: map[string]int{}})
 	go func() { _ = server.Serve(counter) }()
 	defer server.Stop()
 	s.Target, s.Proto, s.PerCall, s.Calls, s.Concurrency = listener.Addr().String(), "../../api/rpclab/v1/greeter.proto", true, 20, 3

@@ -8,16 +8,16 @@ import (
 	"rpclab/internal/load/request"
 )
 
-// TLS is how connections are secured.
+// TLS says how connections are secured.
 type TLS struct {
-	On         bool   // also when any other field is set
-	CACert     string // file of the certificates to trust; empty: those of the system
-	Cert, Key  string // files of the client's own
-	ServerName string // whom the certificate has to name; empty: the host of the target
+	On         bool   // implied by any other field
+	CACert     string // file of trusted certificates; empty: the system's
+	Cert, Key  string // files of the client's certificate
+	ServerName string // name in the server's certificate; empty: the target's host
 	Insecure   bool   // do not check the server's certificate
 }
 
-// Config is nil for clear text.
+// Config returns the TLS configuration; nil: clear text.
 func (t TLS) Config() (*tls.Config, error) {
 	if t == (TLS{}) {
 		return nil, nil
@@ -26,20 +26,20 @@ func (t TLS) Config() (*tls.Config, error) {
 	if t.CACert != "" {
 		pem, err := os.ReadFile(t.CACert)
 		if err != nil {
-			return nil, request.Wrongf("--cacert: %w", err)
+			return nil, request.Invalidf("--cacert: %w", err)
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, request.Wrongf("--cacert: %s has no certificate in PEM form", t.CACert)
+			return nil, request.Invalidf("--cacert: %s contains no PEM certificate", t.CACert)
 		}
 	}
 	if (t.Cert == "") != (t.Key == "") {
-		return nil, request.Wrongf("--cert and --key go together: one is missing")
+		return nil, request.Invalidf("--cert and --key must be set together")
 	}
 	if t.Cert != "" {
 		own, err := tls.LoadX509KeyPair(t.Cert, t.Key)
 		if err != nil {
-			return nil, request.Wrongf("--cert and --key: %w", err)
+			return nil, request.Invalidf("--cert and --key: %w", err)
 		}
 		config.Certificates = []tls.Certificate{own}
 	}

@@ -45,7 +45,7 @@ func TestCallsOverMutualTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := grpc.NewServer(grpc.Creds(credentials.NewTLS(config)))
-	rpclabv1.RegisterGreeterServer(server, &picky{names: map[string]int{}})
+	rpclabv1.RegisterGreeterServer(server, &strictGreeter{names: map[string]int{}})
 	reflection.Register(server)
 	go func() { _ = server.Serve(listener) }()
 	defer server.Stop()

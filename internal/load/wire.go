@@ -21,45 +21,45 @@ import (
 	"rpclab/internal/workload"
 )
 
-// wireClient makes gRPC and REST calls with our own engine.
+// wireClient makes gRPC and REST calls with the engine wire.
 type wireClient struct {
 	engine   *wire.Engine
 	messages *data.Messages
-	live     atomic.Pointer[Live]
+	live     atomic.Pointer[Progress]
 	reply    atomic.Int64
 }
 
-// wireConfig is how a wire client connects and what it calls.
+// wireConfig configures a wireClient.
 type wireConfig struct {
 	target             string
 	connections, cores int
 	security           *tls.Config
 	timeout            time.Duration
 	path               string     // of the method
-	http               *wire.HTTP // a plain request instead
+	http               *wire.HTTP // REST call instead of gRPC
 	authority          string     // empty: the target
 	fields             []h2.Field
 	messages           *data.Messages
 	stream             *stream // nil: unary
-	perCall            bool    // a connection for each call
-	onDemand           bool    // connections are opened as calls need them
+	perCall            bool    // open a connection for each call
+	onDemand           bool    // open connections when calls need them
 	pace               pace.Pace
-	connecting         Connecting
+	connecting         ConnectionOptions
 	dial               dialer // nil: TCP
 }
 
-// openWire connects to a target and returns when every connection is ready.
+// openWire opens connections and returns when all are ready.
 func openWire(ctx context.Context, c wireConfig) (*wireClient, error) {
 	atOnce := c.connections
 	if c.onDemand {
 		atOnce = 1
 	}
-	to := way{target: c.target, secure: c.security != nil}
+	remote := endpoint{target: c.target, secure: c.security != nil}
 	if c.http != nil {
-		to.http = c.http.Version
+		remote.http = c.http.Version
 	}
 	interrupt := ctx
-	ctx, cancel := context.WithTimeout(ctx, c.connecting.patience(atOnce))
+	ctx, cancel := context.WithTimeout(ctx, c.connecting.timeout(atOnce))
 	defer cancel()
 	sources, err := c.connecting.sources()
 	if err != nil {
@@ -67,20 +67,20 @@ func openWire(ctx context.Context, c wireConfig) (*wireClient, error) {
 	}
 	addresses, err := resolve(ctx, c.target)
 	if err != nil {
-		return nil, to.unreachable(interrupt, err)
+		return nil, remote.connectError(interrupt, err)
 	}
-	if addresses, err = reachable(c.target, addresses, sources); err != nil {
+	if addresses, err = sameFamily(c.target, addresses, sources); err != nil {
 		return nil, err
 	}
-	if c.perCall { // none is opened before the first call
+	if c.perCall { // no connection is opened before the first call
 		if err := probe(ctx, c.dial, addresses); err != nil {
-			return nil, to.unreachable(interrupt, err)
+			return nil, remote.connectError(interrupt, err)
 		}
 	}
 	w := &wireClient{messages: c.messages}
 	call := wire.Call{
-		Method: c.path, HTTP: c.http, Authority: c.authority, Metadata: c.fields, Backend: workload.Trailer,
-		Check: w.check, Began: w.began, Ended: w.ended,
+		Method: c.path, HTTP: c.http, Authority: c.authority, Metadata: c.fields, Backend: workload.BackendTrailer,
+		Check: w.check, OnStart: w.began, OnEnd: w.ended,
 	}
 	if call.Authority == "" {
 		call.Authority = c.target
@@ -89,25 +89,25 @@ func openWire(ctx context.Context, c wireConfig) (*wireClient, error) {
 		call.Stream = &c.stream.Stream
 	}
 	fixed := false
-	if call.Message, fixed = c.messages.Fixed(); !fixed {
-		call.Make = w.make
+	if call.Message, fixed = c.messages.Constant(); !fixed {
+		call.AppendMessage = w.make
 	}
 	w.engine, err = wire.New(wire.Config{
-		Addresses: addresses, Dial: c.dial, TLS: named(c.security, c.target), Timeout: c.timeout,
-		Channels: c.connections, PerCall: c.perCall, OnDemand: c.onDemand, Cores: c.cores, MaxMessage: 64 << 20,
-		Sticky: true, Yield: unpaced(c.pace), Sources: sources, Streams: c.connecting.Streams,
+		Addresses: addresses, Dial: c.dial, TLS: withServerName(c.security, c.target), Timeout: c.timeout,
+		Channels: c.connections, ConnectionPerCall: c.perCall, OnDemand: c.onDemand, Cores: c.cores, MaxMessage: 64 << 20,
+		Sticky: true, Yield: hasNoThinkTime(c.pace), Sources: sources, MaxStreams: c.connecting.Streams,
 		ConnectRate: c.connecting.ConnectRate, KeepAlive: c.connecting.KeepAlive, IdleClose: c.connecting.IdleClose,
 	}, call)
 	if err != nil {
-		return nil, request.Wrong(err)
+		return nil, request.Invalid(err)
 	}
 	if err := w.engine.Connect(ctx); err != nil {
-		return nil, errors.Join(to.unreachable(interrupt, err), w.Close())
+		return nil, errors.Join(remote.connectError(interrupt, err), w.Close())
 	}
 	return w, nil
 }
 
-// probe opens a connection to one of the addresses, or says why none can be opened.
+// probe opens and closes a connection to one of the addresses.
 func probe(ctx context.Context, dial dialer, addresses []string) (err error) {
 	if dial == nil {
 		dial = func(ctx context.Context, address string) (net.Conn, error) {
@@ -123,18 +123,17 @@ func probe(ctx context.Context, dial dialer, addresses []string) (err error) {
 	return err
 }
 
-// unpaced says that calls are due whenever an answer comes, so that none of them waits
-// when the generator lets others go first.
-func unpaced(p pace.Pace) bool {
+// hasNoThinkTime reports whether users call again at once, so that lateness is meaningless.
+func hasNoThinkTime(p pace.Pace) bool {
 	closed, ok := p.(pace.Closed)
 	return ok && closed.Think == 0
 }
 
-// resolve asks for the addresses of a target, once.
+// resolve resolves a target once.
 func resolve(ctx context.Context, target string) (addresses []string, err error) {
 	host, port, err := net.SplitHostPort(target)
 	if err != nil {
-		return nil, request.Wrong(err)
+		return nil, request.Invalid(err)
 	}
 	hosts, err := net.DefaultResolver.LookupHost(ctx, host)
 	if err != nil {
@@ -146,18 +145,17 @@ func resolve(ctx context.Context, target string) (addresses []string, err error)
 	return addresses, nil
 }
 
-// named is a TLS configuration that knows whom the certificate has to name, since the
-// engine is told addresses only.
-func named(security *tls.Config, target string) *tls.Config {
+// withServerName sets the name to verify, because the engine knows only addresses.
+func withServerName(security *tls.Config, target string) *tls.Config {
 	if security == nil || security.ServerName != "" {
 		return security
 	}
 	security = security.Clone()
-	security.ServerName, _, _ = net.SplitHostPort(target) // was checked before
+	security.ServerName, _, _ = net.SplitHostPort(target) // checked before
 	return security
 }
 
-// fields are metadata as HTTP/2 carries them: those in -bin as base64.
+// fields converts metadata to HTTP/2 fields, values of -bin keys as base64.
 func fields(md metadata.MD) (all []h2.Field) {
 	for name, values := range md {
 		for _, value := range values {
@@ -170,14 +168,14 @@ func fields(md metadata.MD) (all []h2.Field) {
 	return all
 }
 
-func (w *wireClient) Run(ctx context.Context, p pace.Pace, live *Live) (*measure.Recorder, time.Time, error) {
+func (w *wireClient) Run(ctx context.Context, p pace.Pace, live *Progress) (*measure.Recorder, time.Time, error) {
 	w.live.Store(live)
-	recorder, start, _, err := w.engine.Run(ctx, p, measure.Cue{})
+	recorder, start, _, err := w.engine.Run(ctx, p, measure.StartSignal{})
 	return recorder, start, err
 }
 
 func (w *wireClient) make(n uint64, worker int, to []byte) ([]byte, error) {
-	message, err := w.messages.At(data.Call{Number: n, Worker: worker})
+	message, err := w.messages.For(data.Call{Number: n, Worker: worker})
 	return append(to, message...), err
 }
 
@@ -188,13 +186,13 @@ func (w *wireClient) check(_ uint64, answer []byte, _ string) error {
 
 func (w *wireClient) began() {
 	if live := w.live.Load(); live != nil {
-		live.Began()
+		live.CallStarted()
 	}
 }
 
 func (w *wireClient) ended(c measure.Call) {
 	if live := w.live.Load(); live != nil {
-		live.Ended(c)
+		live.CallEnded(c)
 	}
 }
 

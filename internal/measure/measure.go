@@ -1,6 +1,6 @@
-// Package measure records what calls did: three histograms, calls per backend over
-// time, errors by code, and what it cost. Its memory grows with time and backends,
-// never with the number of calls.
+// Package measure records calls: three histograms, calls per backend over time, errors by code, and
+// the CPU time and memory that they cost. Its memory grows with time and backends, never with the
+// number of calls.
 package measure
 
 import (
@@ -9,82 +9,82 @@ import (
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Interval is the width of a timeline's steps.
-const Interval = 100 * time.Millisecond
+// TimelineInterval is the length of a timeline's intervals.
+const TimelineInterval = 100 * time.Millisecond
 
-// Late is how long after it was due an answer is late where nobody says otherwise.
-const Late = 100 * time.Millisecond
+// DefaultLateAfter is how long after its call was due a response counts as late by default.
+const DefaultLateAfter = 100 * time.Millisecond
 
-// OK is the code of a call that was answered as it should be; every other is an
-// error, by the names of the gRPC status codes (UNAVAILABLE).
+// OK is the code of a call with the expected response. Every other code is an error, named as the
+// gRPC status codes are (UNAVAILABLE).
 const OK = "OK"
 
-// Longest is the largest duration that a histogram holds; longer ones count as this.
-const Longest = time.Hour
+// MaxDuration is the largest duration that a histogram holds. Longer durations count as this one.
+const MaxDuration = time.Hour
 
-// Call is one call that ended. Its times count from the start of the load.
+// Call is a call that has ended. Its times count from the start of the load.
 type Call struct {
 	Due, Sent, Done time.Duration
-	Backend         string // identity of who answered; "" when nobody did
-	// Answered is how many answers of whom a call stands for that is several; nil: one,
+	Backend         string // identity of the backend that responded; "": none did
+	// Backends counts responses by backend when the Call stands for several calls; nil: one response,
 	// by Backend.
-	Answered map[string]uint64
+	Backends map[string]uint64
 	Code     string // [OK] or an error
 	Message  string // of the error
 }
 
 // Histogram returns an empty histogram of nanoseconds with 3 significant digits.
-func Histogram() *hdr.Histogram { return hdr.New(1, int64(Longest), 3) }
+func Histogram() *hdr.Histogram { return hdr.New(1, int64(MaxDuration), 3) }
 
-// Measurement is what one caller saw in one trial. It crosses processes as JSON.
+// Measurement is what one caller measured in one trial. Processes exchange it as JSON.
 type Measurement struct {
-	Started time.Time `json:"started"` // the moment from which calls were due
-	// Began is how long after it was due the first call was sent. It is of one caller: those
-	// that are merged have none.
-	Began   time.Duration `json:"began"`
-	Elapsed time.Duration `json:"elapsed"` // to the end of the last call
-	Calls   uint64        `json:"calls"`   // ended, well or badly
-	Dropped uint64        `json:"dropped"` // due, but over the in-flight bound
-	Late    uint64        `json:"late"`    // answered, but longer after they were due than was allowed
+	Started time.Time `json:"started"` // the time from which calls were due
+	// FirstLateness is how long after it was due the first call was sent. A merged measurement has
+	// none.
+	FirstLateness time.Duration `json:"began"`
+	Elapsed       time.Duration `json:"elapsed"` // from Started to the end of the last call
+	Calls         uint64        `json:"calls"`   // that ended, answered or failed
+	Dropped       uint64        `json:"dropped"` // that were due but not sent: too many were in flight
+	Late          uint64        `json:"late"`    // with a response later than allowed
 	// Errors counts failed calls by code; Samples has the first message of each.
 	Errors  map[string]uint64 `json:"errors"`
 	Samples map[string]string `json:"samples"`
-	// The histograms are in the standard compressed V2 encoding (base64), in
-	// nanoseconds, of the calls that were answered: from due to done, from sent to done. Lateness,
-	// from due to sent, is of all calls.
+	// The histograms hold nanoseconds in the standard compressed V2 encoding (base64). Latency runs
+	// from due to done and Service from sent to done; both hold the answered calls. Lateness runs from
+	// due to sent and holds all calls.
 	Latency  string `json:"latency"`
 	Service  string `json:"service"`
 	Lateness string `json:"lateness"`
-	// Answers is of the messages that came on streams; empty: no call was one.
+	// Answers holds the response times of messages on streams; empty: no call was a stream.
 	Answers string `json:"answers,omitempty"`
-	// Backends counts answered calls; First is when each one's first answer came.
-	Backends map[string]uint64        `json:"backends"`
-	First    map[string]time.Duration `json:"first"`
-	Timeline Timeline                 `json:"timeline"`
-	Told     []Told                   `json:"told"`
-	CPU      time.Duration            `json:"cpu"` // of the caller, user and system
-	MaxRSS   uint64                   `json:"max_rss"`
-	// Throttled is how long the caller's container waited because its quota of CPU was used
-	// up, and Stolen which share a hypervisor took of what all processes of its machine
-	// wanted; of several callers the sum, and the largest.
+	// Backends counts the answered calls; FirstResponse is the time of each backend's first response.
+	Backends        map[string]uint64        `json:"backends"`
+	FirstResponse   map[string]time.Duration `json:"first"`
+	Timeline        Timeline                 `json:"timeline"`
+	ResolverUpdates []ResolverUpdate         `json:"told"`
+	CPU             time.Duration            `json:"cpu"` // of the caller, user and system
+	MaxRSS          uint64                   `json:"max_rss"`
+	// Throttled is how long the caller's container waited because its CPU quota was used up. Stolen is
+	// the share that a hypervisor took of the processor time that the machine's processes wanted. A
+	// merged measurement has the sum of the former and the largest of the latter.
 	Throttled time.Duration `json:"throttled,omitempty"`
 	Stolen    float64       `json:"stolen,omitempty"`
 }
 
-// Timeline counts calls by [Interval].
+// Timeline counts calls by [TimelineInterval].
 type Timeline struct {
-	// By when they ended: those that each backend answered, those that failed, by code, and
-	// those that were answered late.
+	// By the time of their end: the calls that each backend answered, the failed calls by code, and
+	// the calls with a late response.
 	Backends map[string][]uint64 `json:"backends"`
 	Errors   map[string][]uint64 `json:"errors"`
 	Late     []uint64            `json:"late"`
-	// By when they were due: those that each backend answered, and those that
-	// failed or were dropped.
+	// By the time that they were due: the calls that each backend answered, and the calls that failed
+	// or were dropped.
 	Due  map[string][]uint64 `json:"due"`
 	Lost []uint64            `json:"lost"`
 }
 
-// Failed counts the calls that failed by when they ended, whatever the code.
+// Failed counts the failed calls of all codes by the time of their end.
 func (t Timeline) Failed() []uint64 {
 	var all []uint64
 	for _, line := range t.Errors {
@@ -93,8 +93,8 @@ func (t Timeline) Failed() []uint64 {
 	return all
 }
 
-// Told is a set of addresses that the caller's resolver handed to its client.
-type Told struct {
+// ResolverUpdate is a set of addresses that the caller's resolver passed to its client.
+type ResolverUpdate struct {
 	At    time.Time `json:"at"`
 	Addrs []string  `json:"addrs"`
 }

@@ -92,8 +92,8 @@ func TestTimelinesCountByWhenCallsEndAndByWhenTheyWereDue(t *testing.T) {
 	if diff := cmp.Diff(want, m.Timeline); diff != "" {
 		t.Error(diff)
 	}
-	if m.First["b"] != 250*ms || m.Elapsed != 310*ms {
-		t.Errorf("b answered first at %v, the last call ended at %v", m.First["b"], m.Elapsed)
+	if m.FirstResponse["b"] != 250*ms || m.Elapsed != 310*ms {
+		t.Errorf("b answered first at %v, the last call ended at %v", m.FirstResponse["b"], m.Elapsed)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestOutOfRangeDurationsAreKeptAtTheBounds(t *testing.T) {
 	r.Record(good("a", 5*ms, 3*ms, 4*ms)) // a clock that steps back
 	r.Record(good("a", 0, 0, 3*time.Hour))
 	h := decode(t, measured(t, r).Latency)
-	if h.TotalCount() != 2 || h.Min() != 0 || h.Max() < int64(measure.Longest) {
+	if h.TotalCount() != 2 || h.Min() != 0 || h.Max() < int64(measure.MaxDuration) {
 		t.Errorf("%d calls, min %d, max %d", h.TotalCount(), h.Min(), h.Max())
 	}
 }
@@ -151,8 +151,8 @@ func TestAnswersOfStreamsAreCountedByThemselves(t *testing.T) {
 	if m := measured(t, r); m.Answers != "" {
 		t.Errorf("without a stream there are answers: %s", m.Answers)
 	}
-	r.Answer(3 * ms)
-	other.Answer(5 * ms)
+	r.RecordResponse(3 * ms)
+	other.RecordResponse(5 * ms)
 	all := measure.NewRecorder(0)
 	all.Merge(r)
 	all.Merge(other)
@@ -231,8 +231,8 @@ func BenchmarkRecord(b *testing.B) {
 
 func TestACallThatStandsForSeveralCountsForEachWhoAnswered(t *testing.T) {
 	r := measure.NewRecorder(0)
-	r.Record(measure.Call{Done: 150 * ms, Code: measure.OK, Answered: map[string]uint64{"a": 7, "b": 3}})
-	r.Record(measure.Call{Done: 150 * ms, Code: measure.OK, Answered: map[string]uint64{"b": 4}})
+	r.Record(measure.Call{Done: 150 * ms, Code: measure.OK, Backends: map[string]uint64{"a": 7, "b": 3}})
+	r.Record(measure.Call{Done: 150 * ms, Code: measure.OK, Backends: map[string]uint64{"b": 4}})
 	m := measured(t, r)
 	if want := map[string]uint64{"a": 7, "b": 7}; m.Calls != 2 || !maps.Equal(m.Backends, want) {
 		t.Errorf("%d calls, answered by %v; want 2, by %v", m.Calls, m.Backends, want)

@@ -10,17 +10,16 @@ import (
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Merge is what several callers that shared a load saw together, by one clock: their
-// Started are compared. Counts and CPU time are added up, histograms merged value by
-// value; timelines and firsts count from the earliest start. MaxRSS is the sum of the
-// peaks, which need not have been at the same time: what the callers need at the most. A
-// set of addresses counts as told when every caller knows it.
+// Merge merges the measurements of callers that shared a load. Their Started times are from one
+// clock. Counts and CPU times are added up and histograms are merged value by value. Timelines and
+// first responses count from the earliest start. MaxRSS is the sum of the callers' peaks. A set of
+// addresses counts as resolved when every caller has received it.
 func Merge(all []Measurement) (Measurement, error) {
 	if len(all) == 1 {
 		return all[0], nil
 	}
 	m := Measurement{
-		Errors: map[string]uint64{}, Samples: map[string]string{}, Backends: map[string]uint64{}, First: map[string]time.Duration{},
+		Errors: map[string]uint64{}, Samples: map[string]string{}, Backends: map[string]uint64{}, FirstResponse: map[string]time.Duration{},
 		Timeline: Timeline{Backends: map[string][]uint64{}, Errors: map[string][]uint64{}, Due: map[string][]uint64{}},
 	}
 	for i, one := range all {
@@ -43,14 +42,14 @@ func Merge(all []Measurement) (Measurement, error) {
 		for code, text := range one.Samples {
 			m.Samples[code] = cmp.Or(m.Samples[code], text)
 		}
-		for id, first := range one.First {
-			if known, ok := m.First[id]; !ok || after+first < known {
-				m.First[id] = after + first
+		for id, first := range one.FirstResponse {
+			if known, ok := m.FirstResponse[id]; !ok || after+first < known {
+				m.FirstResponse[id] = after + first
 			}
 		}
-		m.Timeline.add(one.Timeline, int((after+Interval/2)/Interval))
+		m.Timeline.add(one.Timeline, int((after+TimelineInterval/2)/TimelineInterval))
 	}
-	m.Told = together(all)
+	m.ResolverUpdates = commonUpdates(all)
 	return m, m.mergeHistograms(all)
 }
 
@@ -81,7 +80,7 @@ func (m *Measurement) mergeHistograms(all []Measurement) (err error) {
 	return nil
 }
 
-// MergeHistograms adds up histograms in the encoding of a [Measurement].
+// MergeHistograms merges histograms that are encoded as in a [Measurement].
 func MergeHistograms(texts []string) (*hdr.Histogram, error) {
 	sum := Histogram()
 	for _, text := range texts {
@@ -90,13 +89,13 @@ func MergeHistograms(texts []string) (*hdr.Histogram, error) {
 			return nil, fmt.Errorf("a caller's histogram: %w", err)
 		}
 		if lost := sum.Merge(h); lost > 0 {
-			return nil, fmt.Errorf("a caller's histogram: %d values are over %v", lost, Longest)
+			return nil, fmt.Errorf("a caller's histogram: %d values are over %v", lost, MaxDuration)
 		}
 	}
 	return sum, nil
 }
 
-// add adds a timeline that began so many steps later.
+// add adds a timeline that started later by a number of intervals.
 func (t *Timeline) add(other Timeline, later int) {
 	lines := func(into, from map[string][]uint64) {
 		for name, line := range from {
@@ -125,27 +124,27 @@ func addCounts(into, from map[string]uint64) {
 	}
 }
 
-// together are the sets of addresses that all callers knew at the same time, from when
-// the last one was told.
-func together(all []Measurement) (agreed []Told) {
-	type news struct {
-		Told
+// commonUpdates returns the sets of addresses that all callers had at the same time, with the time at
+// which the last caller received the set.
+func commonUpdates(all []Measurement) (common []ResolverUpdate) {
+	type update struct {
+		ResolverUpdate
 		caller int
 	}
-	var inOrder []news
+	var inOrder []update
 	for i, one := range all {
-		for _, told := range one.Told {
-			inOrder = append(inOrder, news{told, i})
+		for _, received := range one.ResolverUpdates {
+			inOrder = append(inOrder, update{received, i})
 		}
 	}
-	slices.SortStableFunc(inOrder, func(a, b news) int { return a.At.Compare(b.At) })
-	knows := map[int][]string{}
-	for _, n := range inOrder {
-		knows[n.caller] = n.Addrs
-		same := func(addrs []string) bool { return slices.Equal(addrs, n.Addrs) }
-		if len(knows) == len(all) && !slices.ContainsFunc(slices.Collect(maps.Values(knows)), func(a []string) bool { return !same(a) }) {
-			agreed = append(agreed, n.Told)
+	slices.SortStableFunc(inOrder, func(a, b update) int { return a.At.Compare(b.At) })
+	latest := map[int][]string{} // by caller
+	for _, u := range inOrder {
+		latest[u.caller] = u.Addrs
+		differs := func(addrs []string) bool { return !slices.Equal(addrs, u.Addrs) }
+		if len(latest) == len(all) && !slices.ContainsFunc(slices.Collect(maps.Values(latest)), differs) {
+			common = append(common, u.ResolverUpdate)
 		}
 	}
-	return agreed
+	return common
 }

@@ -55,7 +55,7 @@ func TestMergingIsAsIfOneCallerHadMadeAllCalls(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want.Started, want.Began = began, 0
+		want.Started, want.FirstLateness = began, 0
 		if diff := cmp.Diff(want, merged(t, parts...)); diff != "" {
 			t.Fatal(diff)
 		}
@@ -72,8 +72,8 @@ func TestTimesCountFromTheEarliestStart(t *testing.T) {
 		return m
 	}
 	m := merged(t, of(500*ms), of(0))
-	if !m.Started.Equal(began) || m.Elapsed != 530*ms || m.First["a"] != 30*ms {
-		t.Errorf("began %v, took %v, first answer after %v", m.Started, m.Elapsed, m.First["a"])
+	if !m.Started.Equal(began) || m.Elapsed != 530*ms || m.FirstResponse["a"] != 30*ms {
+		t.Errorf("began %v, took %v, first answer after %v", m.Started, m.Elapsed, m.FirstResponse["a"])
 	}
 	if line := m.Timeline.Backends["a"]; !slices.Equal(line, []uint64{1, 0, 0, 0, 0, 1}) {
 		t.Errorf("answered by interval: %v", line)
@@ -87,9 +87,9 @@ func TestASetCountsAsToldWhenEveryCallerKnowsIt(t *testing.T) {
 	at := func(s int) time.Time { return time.Date(2026, 11, 21, 12, 0, s, 0, time.UTC) }
 	one, two := []string{"1"}, []string{"1", "2"}
 	m := merged(t,
-		measure.Measurement{Told: []measure.Told{{At: at(0), Addrs: one}, {At: at(4), Addrs: two}}},
-		measure.Measurement{Told: []measure.Told{{At: at(1), Addrs: one}, {At: at(9), Addrs: two}}})
-	if diff := cmp.Diff([]measure.Told{{At: at(1), Addrs: one}, {At: at(9), Addrs: two}}, m.Told); diff != "" {
+		measure.Measurement{ResolverUpdates: []measure.ResolverUpdate{{At: at(0), Addrs: one}, {At: at(4), Addrs: two}}},
+		measure.Measurement{ResolverUpdates: []measure.ResolverUpdate{{At: at(1), Addrs: one}, {At: at(9), Addrs: two}}})
+	if diff := cmp.Diff([]measure.ResolverUpdate{{At: at(1), Addrs: one}, {At: at(9), Addrs: two}}, m.ResolverUpdates); diff != "" {
 		t.Error(diff)
 	}
 }

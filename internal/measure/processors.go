@@ -5,35 +5,35 @@ import (
 	"time"
 )
 
-// Processors is what the machine's processors did since it was started, all of them
-// added up. What the system does not tell is 0.
-type Processors struct {
+// ProcessorTimes is what all processors of the machine did since it was started, added up. What the
+// system does not report is 0.
+type ProcessorTimes struct {
 	Busy, Idle time.Duration
 	Stolen     time.Duration // the hypervisor gave it to other machines
-	// Throttled is how long the processes of this process's control groups had to wait
-	// because a group had used up its quota.
+	// Throttled is how long the processes of this process's control groups waited because a group
+	// had used up its CPU quota.
 	Throttled time.Duration
 }
 
-// leastStolen is what has to be gone before it says anything of neighbours: a short
-// trial, which wakes up all the time, makes a third of a processor out of late wake-ups.
-const leastStolen = 500 * time.Millisecond
+// minStolen is the least stolen time that says something about other machines. In a short trial late
+// wake-ups alone look like a third of a processor.
+const minStolen = 500 * time.Millisecond
 
-// StolenShare is what a hypervisor took in a span of time, as a share (0 to 1) of what all
-// processes wanted. It counts every wake-up from sleep as a little stolen: of next to
-// nothing wanted that would be most, so it is a share of one processor at the least.
-func (p Processors) StolenShare() float64 {
+// StolenShare is the share (0 to 1) of the wanted processor time that a hypervisor took. Each wake-up
+// from sleep counts as a little stolen time. The wanted time is therefore at least that of one
+// processor.
+func (p ProcessorTimes) StolenShare() float64 {
 	all := p.Busy + p.Idle + p.Stolen
 	wanted := max(p.Stolen+p.Busy, all/time.Duration(runtime.NumCPU()))
-	if p.Stolen < leastStolen || wanted <= 0 {
+	if p.Stolen < minStolen || wanted <= 0 {
 		return 0
 	}
 	return p.Stolen.Seconds() / wanted.Seconds()
 }
 
-// Since is what they did after an earlier look.
-func (p Processors) Since(earlier Processors) Processors {
-	return Processors{
+// Since returns the times that passed after an earlier reading.
+func (p ProcessorTimes) Since(earlier ProcessorTimes) ProcessorTimes {
+	return ProcessorTimes{
 		Busy: p.Busy - earlier.Busy, Idle: p.Idle - earlier.Idle,
 		Stolen: p.Stolen - earlier.Stolen, Throttled: p.Throttled - earlier.Throttled,
 	}

@@ -9,7 +9,7 @@ import (
 
 func TestProcessorsAreReadFromTheKernelsTables(t *testing.T) {
 	p := parseStat("cpu  100 20 30 4000 50 6 7 8 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n")
-	want := Processors{Busy: 1630 * time.Millisecond, Idle: 40500 * time.Millisecond, Stolen: 80 * time.Millisecond}
+	want := ProcessorTimes{Busy: 1630 * time.Millisecond, Idle: 40500 * time.Millisecond, Stolen: 80 * time.Millisecond}
 	if p != want {
 		t.Errorf("%+v, want %+v", p, want)
 	}
@@ -25,8 +25,8 @@ func TestProcessorsAreReadFromTheKernelsTables(t *testing.T) {
 	}
 }
 
-// TestControlGroupsOfBothVersionsAreFound, with all above them. The root is one too: in
-// a container it is the container's own, which has its quota.
+// The root counts too: in a container it is the container's own group,
+// which has its quota.
 func TestControlGroupsOfBothVersionsAreFound(t *testing.T) {
 	for text, want := range map[string][]string{
 		"0::/user.slice/a.scope\n": {"/sys/fs/cgroup/user.slice/a.scope", "/sys/fs/cgroup/user.slice", "/sys/fs/cgroup"},
@@ -35,14 +35,14 @@ func TestControlGroupsOfBothVersionsAreFound(t *testing.T) {
 		"4:memory:/x\n2:cpu,cpuacct:/y\n1:cpuset:/z\n": {"/sys/fs/cgroup/cpu,cpuacct/y", "/sys/fs/cgroup/cpu,cpuacct"},
 		"": nil,
 	} {
-		if got := cpuGroups(text); !slices.Equal(got, want) {
+		if got := cgroupsOf("cpu", text); !slices.Equal(got, want) {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 }
 
 func TestWorkMakesProcessorsBusy(t *testing.T) {
-	before := LookAtProcessors()
+	before := ReadProcessorTimes()
 	used := func() time.Duration {
 		cpu, err := CPU(os.Getpid())
 		if err != nil {
@@ -52,7 +52,7 @@ func TestWorkMakesProcessorsBusy(t *testing.T) {
 	}
 	for began := used(); used() < began+100*time.Millisecond; { // however long that takes where others work, too
 	}
-	if busy := LookAtProcessors().Since(before).Busy; busy < 50*time.Millisecond {
+	if busy := ReadProcessorTimes().Since(before).Busy; busy < 50*time.Millisecond {
 		t.Errorf("100 ms of work made processors busy for %s", busy)
 	}
 }

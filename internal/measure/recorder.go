@@ -9,16 +9,16 @@ import (
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Recorder records calls. It belongs to one goroutine; see [Shards] for many.
+// Recorder records calls. Only one goroutine may use it; see [Shards] for several.
 type Recorder struct {
 	latency, service, lateness *hdr.Histogram
 	answers                    *hdr.Histogram // nil: no call was a stream
 	calls, dropped, late       uint64
-	allowed                    time.Duration       // from due to done; what takes longer is late
+	lateAfter                  time.Duration       // the latency above which a response is late
 	failures                   map[string]*failure // by code
 	backends                   map[string]*backend
-	tardy, lost                []uint64      // calls by interval: late ones; failed and dropped ones by when they were due
-	first, began               time.Duration // of the first call: when it was due, and how much later sent
+	lateCalls, lost            []uint64      // by interval: late calls; failed and dropped calls, by the time that they were due
+	first, began               time.Duration // the first call: when it was due, and how much later it was sent
 	last                       time.Duration
 	cpu                        time.Duration
 }
@@ -27,7 +27,7 @@ type backend struct {
 	calls    uint64
 	first    time.Duration
 	timeline []uint64
-	due      []uint64 // the timeline by when calls were due
+	due      []uint64 // the timeline by the time that calls were due
 }
 
 type failure struct {
@@ -36,17 +36,17 @@ type failure struct {
 	timeline []uint64
 }
 
-// NewRecorder returns an empty recorder. An answer that comes longer than late after its
-// call was due is late; 0: [Late].
+// NewRecorder returns an empty recorder. A response that comes more than late after its call was due
+// counts as late; 0: [DefaultLateAfter].
 func NewRecorder(late time.Duration) *Recorder {
 	return &Recorder{
-		allowed: cmp.Or(late, Late),
-		latency: Histogram(), service: Histogram(), lateness: Histogram(),
+		lateAfter: cmp.Or(late, DefaultLateAfter),
+		latency:   Histogram(), service: Histogram(), lateness: Histogram(),
 		failures: map[string]*failure{}, backends: map[string]*backend{},
 	}
 }
 
-// Record takes a call that ended.
+// Record records a call that has ended.
 func (r *Recorder) Record(c Call) {
 	r.begin(c.Due, c.Sent-c.Due)
 	r.calls++
@@ -65,27 +65,27 @@ func (r *Recorder) Record(c Call) {
 	}
 	add(r.latency, c.Done-c.Due)
 	add(r.service, c.Done-c.Sent)
-	if c.Done-c.Due > r.allowed {
+	if c.Done-c.Due > r.lateAfter {
 		r.late++
-		count(&r.tardy, c.Done, 1)
+		count(&r.lateCalls, c.Done, 1)
 	}
-	if c.Answered == nil {
+	if c.Backends == nil {
 		r.answered(c, c.Backend, 1)
 	}
-	for id, n := range c.Answered {
+	for id, n := range c.Backends {
 		r.answered(c, id, n)
 	}
 }
 
-// begin takes when a call was due, and how much later it was sent, before it is counted:
-// the first call that was due counts, of several the first that was sent.
+// begin keeps the lateness of the call that was due first. Of several calls due at the same time it
+// keeps that of the call that was sent first.
 func (r *Recorder) begin(due, late time.Duration) {
 	if r.calls == 0 || due < r.first || due == r.first && late < r.began {
 		r.first, r.began = due, late
 	}
 }
 
-// answered takes n answers of a backend, that came with a call.
+// answered records n responses of a backend to a call.
 func (r *Recorder) answered(c Call, id string, n uint64) {
 	b := r.backends[id]
 	if b == nil {
@@ -98,26 +98,26 @@ func (r *Recorder) answered(c Call, id string, n uint64) {
 	count(&b.due, c.Due, n)
 }
 
-// Answer takes one message that came on a stream, and how long after the one that it
-// answers was sent.
-func (r *Recorder) Answer(took time.Duration) {
+// RecordResponse records one message that a stream received, and how long after the message that it
+// responds to.
+func (r *Recorder) RecordResponse(took time.Duration) {
 	if r.answers == nil {
 		r.answers = Histogram()
 	}
 	add(r.answers, took)
 }
 
-// Drop takes a call that was due at a time but not made, for want of room in flight.
+// Drop records a call that was due but not sent, because too many calls were in flight.
 func (r *Recorder) Drop(due time.Duration) {
 	r.dropped++
 	count(&r.lost, due, 1)
 }
 
-// Spend takes the CPU time that making the calls cost, and recording them one by one,
-// but not what it takes to sum them up.
-func (r *Recorder) Spend(cpu time.Duration) { r.cpu += cpu }
+// AddCPU adds the CPU time that the calls cost. It includes recording them, but not merging the
+// recorders.
+func (r *Recorder) AddCPU(cpu time.Duration) { r.cpu += cpu }
 
-// Merge adds everything that other recorded.
+// Merge adds what other has recorded.
 func (r *Recorder) Merge(other *Recorder) {
 	r.latency.Merge(other.latency)
 	r.service.Merge(other.service)
@@ -145,7 +145,7 @@ func (r *Recorder) Merge(other *Recorder) {
 		ours.calls += theirs.calls
 		sum(&ours.timeline, theirs.timeline)
 	}
-	sum(&r.tardy, other.tardy)
+	sum(&r.lateCalls, other.lateCalls)
 	sum(&r.lost, other.lost)
 	for id, theirs := range other.backends {
 		ours := r.backends[id]
@@ -160,20 +160,20 @@ func (r *Recorder) Merge(other *Recorder) {
 	}
 }
 
-// Measurement is everything recorded; when it began, the peak of memory and what the
-// resolver told are left to fill in.
+// Measurement returns what was recorded. Started, MaxRSS and ResolverUpdates are left for the caller
+// of this function to set.
 func (r *Recorder) Measurement() (Measurement, error) {
 	m := Measurement{
-		Began: r.began, Elapsed: r.last, Calls: r.calls, Dropped: r.dropped, Late: r.late, CPU: r.cpu,
+		FirstLateness: r.began, Elapsed: r.last, Calls: r.calls, Dropped: r.dropped, Late: r.late, CPU: r.cpu,
 		Errors: map[string]uint64{}, Samples: map[string]string{},
-		Backends: map[string]uint64{}, First: map[string]time.Duration{},
-		Timeline: Timeline{Backends: map[string][]uint64{}, Errors: map[string][]uint64{}, Late: r.tardy, Due: map[string][]uint64{}, Lost: r.lost},
+		Backends: map[string]uint64{}, FirstResponse: map[string]time.Duration{},
+		Timeline: Timeline{Backends: map[string][]uint64{}, Errors: map[string][]uint64{}, Late: r.lateCalls, Due: map[string][]uint64{}, Lost: r.lost},
 	}
 	for code, f := range r.failures {
 		m.Errors[code], m.Samples[code], m.Timeline.Errors[code] = f.calls, f.sample, f.timeline
 	}
 	for id, b := range r.backends {
-		m.Backends[id], m.First[id] = b.calls, b.first
+		m.Backends[id], m.FirstResponse[id] = b.calls, b.first
 		m.Timeline.Backends[id], m.Timeline.Due[id] = b.timeline, b.due
 	}
 	var errs [4]error
@@ -191,13 +191,13 @@ func encode(h *hdr.Histogram) (string, error) {
 	return string(text), err
 }
 
-// add records a duration, from 0 to [Longest]. A clock that stepped back counts as 0.
+// add records a duration of 0 to [MaxDuration]. A negative one, of a clock that stepped back, counts as 0.
 func add(h *hdr.Histogram, d time.Duration) {
-	_ = h.RecordValue(int64(min(max(d, 0), Longest))) // cannot fail within the bounds
+	_ = h.RecordValue(int64(min(max(d, 0), MaxDuration))) // cannot fail within the bounds
 }
 
 func count(timeline *[]uint64, at time.Duration, n uint64) {
-	i := int(at / Interval)
+	i := int(at / TimelineInterval)
 	for len(*timeline) <= i {
 		*timeline = append(*timeline, 0)
 	}
@@ -213,8 +213,8 @@ func sum(into *[]uint64, from []uint64) {
 	}
 }
 
-// Shards are recorders for goroutines that record at the same time: each picks one
-// by a number of its own, so that they seldom meet.
+// Shards are recorders for goroutines that record at the same time. Each goroutine chooses a shard by
+// a number of its own, so that two of them seldom wait for one lock.
 type Shards struct {
 	shards []shard
 }
@@ -222,7 +222,7 @@ type Shards struct {
 type shard struct {
 	sync.Mutex
 	*Recorder
-	_ [64]byte // keeps neighbours off one cache line
+	_ [64]byte // keeps two shards off one cache line
 }
 
 // NewShards returns n recorders; see [NewRecorder].
@@ -234,7 +234,7 @@ func NewShards(n int, late time.Duration) *Shards {
 	return s
 }
 
-// Record takes a call that ended, in the shard of key.
+// Record records a call that has ended in the shard of key.
 func (s *Shards) Record(key uint64, c Call) {
 	shard := &s.shards[key%uint64(len(s.shards))]
 	shard.Lock()
@@ -242,7 +242,7 @@ func (s *Shards) Record(key uint64, c Call) {
 	shard.Record(c)
 }
 
-// Drop takes a call that was due but not made, in the shard of key.
+// Drop records a call that was due but not sent in the shard of key.
 func (s *Shards) Drop(key uint64, due time.Duration) {
 	shard := &s.shards[key%uint64(len(s.shards))]
 	shard.Lock()
@@ -250,9 +250,9 @@ func (s *Shards) Drop(key uint64, due time.Duration) {
 	shard.Drop(due)
 }
 
-// Merged is all shards as one recorder.
+// Merged returns a recorder with what all shards have recorded.
 func (s *Shards) Merged() *Recorder {
-	all := NewRecorder(s.shards[0].allowed)
+	all := NewRecorder(s.shards[0].lateAfter)
 	for i := range s.shards {
 		s.shards[i].Lock()
 		all.Merge(s.shards[i].Recorder)

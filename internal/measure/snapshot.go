@@ -2,40 +2,38 @@ package measure
 
 import (
 	"maps"
-	"runtime"
-	"sync"
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Glimpse is how often a load that goes on says what its calls did.
-const Glimpse = time.Second
+// SnapshotInterval is the time between two snapshots of a load in progress.
+const SnapshotInterval = time.Second
 
-// Snapshot is what the calls of a load did since the snapshot before. It crosses
-// processes as JSON.
+// Snapshot counts the calls of a load that ended since the previous snapshot. Processes exchange it
+// as JSON.
 type Snapshot struct {
-	Elapsed  time.Duration     `json:"elapsed"` // of the load, when it was taken
-	Span     time.Duration     `json:"span"`    // since the one before
-	Calls    uint64            `json:"calls"`   // ended, well or badly
+	Elapsed  time.Duration     `json:"elapsed"` // since the start of the load
+	Span     time.Duration     `json:"span"`    // since the previous snapshot
+	Calls    uint64            `json:"calls"`   // that ended, answered or failed
 	Dropped  uint64            `json:"dropped,omitempty"`
 	Errors   map[string]uint64 `json:"errors,omitempty"`   // by code
 	Backends map[string]uint64 `json:"backends,omitempty"` // answered calls
-	Latency  string            `json:"latency"`            // as that of a [Measurement]
+	Latency  string            `json:"latency"`            // encoded as in a [Measurement]
 }
 
-// Tally adds up what recorders hold at a moment.
+// Tally is the sum of the counts of several recorders.
 type Tally struct {
 	calls, dropped   uint64
 	errors, backends map[string]uint64
-	latency          []int64 // counts by the histogram's own index
+	latency          []int64 // counts by the histogram's index
 }
 
 func newTally() *Tally { return &Tally{errors: map[string]uint64{}, backends: map[string]uint64{}} }
 
-// Count adds to a tally what was recorded until now. Who records pays only here, for a
-// copy of one histogram, and never with a call.
-func (r *Recorder) Count(t *Tally) {
+// AddTo adds what was recorded so far to a tally. It copies one histogram, so that recording a call
+// costs nothing more.
+func (r *Recorder) AddTo(t *Tally) {
 	t.calls += r.calls
 	t.dropped += r.dropped
 	for code, f := range r.failures {
@@ -54,16 +52,16 @@ func (r *Recorder) Count(t *Tally) {
 	}
 }
 
-// Count adds to a tally what all shards hold, one after the other.
-func (s *Shards) Count(t *Tally) {
+// AddTo adds what each shard holds to a tally, one shard after the other.
+func (s *Shards) AddTo(t *Tally) {
 	for i := range s.shards {
 		s.shards[i].Lock()
-		s.shards[i].Recorder.Count(t)
+		s.shards[i].Recorder.AddTo(t)
 		s.shards[i].Unlock()
 	}
 }
 
-// since is what came to a tally after an earlier one of the same recorders.
+// since returns what the recorders counted after an earlier tally.
 func (t *Tally) since(before *Tally) (Snapshot, error) {
 	s := Snapshot{Calls: t.calls - before.calls, Dropped: t.dropped - before.dropped, Errors: less(t.errors, before.errors), Backends: less(t.backends, before.backends)}
 	shape := Histogram().Export()
@@ -78,7 +76,7 @@ func (t *Tally) since(before *Tally) (Snapshot, error) {
 	return s, err
 }
 
-// less is what each count grew by.
+// less returns by how much each count grew.
 func less(now, before map[string]uint64) map[string]uint64 {
 	grown := maps.Clone(now)
 	maps.DeleteFunc(grown, func(name string, n uint64) bool { return n == before[name] })
@@ -86,45 +84,4 @@ func less(now, before map[string]uint64) map[string]uint64 {
 		grown[name] -= before[name]
 	}
 	return grown
-}
-
-// Watch lets who watches a load that begins at start see it until the returned function
-// is called, which says how much CPU time that took: it is no part of what calls cost.
-// count adds up what its recorders hold.
-func (c Cue) Watch(start time.Time, count func(*Tally)) (end func() time.Duration) {
-	if c.Seen == nil {
-		return func() time.Duration { return 0 }
-	}
-	over := make(chan struct{})
-	var watching sync.WaitGroup
-	var spent time.Duration
-	watching.Go(func() {
-		before, last := newTally(), time.Duration(0)
-		for {
-			next := time.NewTimer(time.Until(start.Add((last + Glimpse).Truncate(Glimpse))))
-			select {
-			case <-next.C:
-			case <-over:
-				next.Stop()
-				return
-			}
-			runtime.LockOSThread()
-			used := threadCPU()
-			now := newTally()
-			count(now)
-			elapsed := time.Since(start)
-			if s, err := now.since(before); err == nil { // else the next one tells
-				s.Elapsed, s.Span = elapsed, elapsed-last
-				c.Seen(s)
-				before, last = now, elapsed
-			}
-			spent += threadCPU() - used
-			runtime.UnlockOSThread()
-		}
-	})
-	return sync.OnceValue(func() time.Duration {
-		close(over)
-		watching.Wait()
-		return spent
-	})
 }

@@ -15,7 +15,7 @@ func TestSnapshotsAddUpToTheLoad(t *testing.T) {
 	var mu sync.Mutex
 	var calls, failed, answered uint64
 	var texts []string
-	end := measure.Cue{Seen: func(s measure.Snapshot) {
+	end := measure.StartSignal{OnSnapshot: func(s measure.Snapshot) {
 		mu.Lock()
 		defer mu.Unlock()
 		calls, failed, answered = calls+s.Calls, failed+s.Errors["UNAVAILABLE"], answered+s.Backends["a"]
@@ -23,7 +23,7 @@ func TestSnapshotsAddUpToTheLoad(t *testing.T) {
 		if s.Span <= 0 || s.Elapsed < s.Span {
 			t.Errorf("a snapshot of %v after %v", s.Span, s.Elapsed)
 		}
-	}}.Watch(time.Now(), shards.Count)
+	}}.Watch(time.Now(), shards.AddTo)
 	for seen := uint64(0); seen < 2; seen++ {
 		for n := range uint64(300) {
 			c := good("a", 0, 0, time.Duration(n)*ms)
@@ -52,18 +52,18 @@ func TestSnapshotsAddUpToTheLoad(t *testing.T) {
 }
 
 func TestALoadThatNobodyWatchesIsNotCounted(t *testing.T) {
-	measure.Cue{}.Watch(time.Now(), func(*measure.Tally) { t.Error("counted") })()
+	measure.StartSignal{}.Watch(time.Now(), func(*measure.Tally) { t.Error("counted") })()
 }
 
 // TestACueFromElsewhereIsOneByThisClock: times that crossed a process have no monotonic
 // clock, by which loads are paced.
 func TestACueFromElsewhereIsOneByThisClock(t *testing.T) {
 	at := time.Now().Add(time.Hour).Round(0)
-	if start := (measure.Cue{At: at}).Start(); start.Sub(at).Abs() > time.Second || start == start.Round(0) {
+	if start := (measure.StartSignal{At: at}).Start(); start.Sub(at).Abs() > time.Second || start == start.Round(0) {
 		t.Errorf("%v became %v", at, start)
 	}
 	before := time.Now()
-	if start := (measure.Cue{At: before.Add(-time.Hour)}).Start(); start.Before(before) {
+	if start := (measure.StartSignal{At: before.Add(-time.Hour)}).Start(); start.Before(before) {
 		t.Errorf("a load that is overdue begins %v ago, not now", time.Since(start))
 	}
 }

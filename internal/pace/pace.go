@@ -1,5 +1,5 @@
-// Package pace says when calls are due: pure functions of elapsed time and count,
-// with no clock of their own.
+// Package pace says when calls are due. Its functions are pure: they depend on elapsed time and
+// counts and have no clock.
 package pace
 
 import (
@@ -10,31 +10,31 @@ import (
 
 // Pace is the plan of a load.
 type Pace interface {
-	// Next returns when call n (from 0) is due, as time since the start of the load,
-	// and false when no more calls are due.
+	// Next returns when call n (from 0) is due, as time since the start of the load. It returns
+	// false when no more calls are due.
 	//
-	// For an open pace, after is when call n-1 was due (0 for the first). For a closed
-	// one it is when the user who will make the call got the answer before (0 for a
-	// user's first).
+	// For an open pace, after is when call n-1 was due (0 for the first). For a closed pace it is
+	// when the user who will make the call got the previous response. Before a user's first call it
+	// is the result of First.
 	Next(n uint64, after time.Duration) (due time.Duration, more bool)
-	// InFlight is the number of calls that may be under way at once: the users of a
-	// closed pace, the bound of an open one.
+	// InFlight is the number of calls that may be in flight at once: the users of a closed pace,
+	// the limit of an open one.
 	InFlight() int
-	// Open says whether calls are due whatever the answers do.
+	// Open reports whether calls are due at times that do not depend on responses.
 	Open() bool
-	// First is what Next is told before the first call of a user (from 0) of a closed pace:
-	// minus the time at which he begins.
+	// First is the value of after for the first call of a user (from 0) of a closed pace: minus the
+	// time at which the user starts.
 	First(user int) time.Duration
 }
 
-// Spec is a pace as it crosses a process: exactly one field is set.
+// Spec is a pace in JSON for another process: exactly one field is set.
 type Spec struct {
 	Burst  *Burst  `json:"burst,omitempty"`
 	Closed *Closed `json:"closed,omitempty"`
 	Rate   *Rate   `json:"rate,omitempty"`
 }
 
-// Pace returns the one that is set.
+// Pace returns the pace that is set.
 func (s Spec) Pace() (Pace, error) {
 	switch {
 	case s.Burst != nil:
@@ -44,13 +44,13 @@ func (s Spec) Pace() (Pace, error) {
 	case s.Rate != nil:
 		return *s.Rate, nil
 	}
-	return nil, errors.New("a load has to name its pace: burst, closed or open")
+	return nil, errors.New("the load has no pace: set burst, closed or open")
 }
 
-// Sequence is n calls, each due when the one before it is answered.
+// Sequence is n calls, each due when the previous call is answered.
 func Sequence(n uint64) Closed { return Closed{Users: 1, Calls: n} }
 
-// Burst is that many calls, all due at the start.
+// Burst is a number of calls that are all due at the start.
 type Burst struct {
 	Calls int `json:"calls"`
 }
@@ -60,9 +60,9 @@ func (b Burst) InFlight() int                                        { return b.
 func (b Burst) Open() bool                                           { return true }
 func (b Burst) First(int) time.Duration                              { return 0 }
 
-// Closed is virtual users, each with one call at a time, who begin evenly over Ramp. It ends
-// after Calls calls or when the next would be due at Duration or later; a zero does not
-// bound it.
+// Closed is a number of virtual users with one call at a time each, who start evenly over Ramp. It
+// ends after Calls calls, or when the next call would be due at Duration or later; 0: no such
+// limit.
 type Closed struct {
 	Users    int           `json:"users"`
 	Ramp     time.Duration `json:"ramp,omitempty"`
@@ -89,24 +89,24 @@ func (c Closed) First(user int) time.Duration {
 	return -time.Duration(float64(c.Ramp) * float64(user) / float64(c.Users))
 }
 
-// Rate is an open loop: PerSecond calls are due every second until Duration. A call
-// that is due while Max are under way is dropped, and counted as such.
+// Rate is an open loop: PerSecond calls are due every second until Duration. A call that is due
+// while Max are in flight is dropped and counted as dropped.
 type Rate struct {
-	PerSecond float64       `json:"per_second"` // of all who share it
+	PerSecond float64       `json:"per_second"` // of all callers that share the rate
 	Duration  time.Duration `json:"duration"`
 	Max       int           `json:"max"`
-	// Of is how many share the rate, and Nth (from 0) which of them this is: it makes
-	// every Of-th call from the Nth on. 0: nobody shares it.
-	Of  uint64 `json:"of,omitempty"`
-	Nth uint64 `json:"nth,omitempty"`
+	// Sharers is how many callers share the rate. This caller makes every Sharers-th call from call
+	// ShareIndex (from 0) on. 0: one caller makes all calls.
+	Sharers    uint64 `json:"of,omitempty"`
+	ShareIndex uint64 `json:"nth,omitempty"`
 	// Poisson spaces calls at random (exponential gaps drawn from Seed) instead of evenly.
 	Poisson bool   `json:"poisson,omitempty"`
 	Seed    uint64 `json:"seed,omitempty"`
 }
 
 func (r Rate) Next(n uint64, before time.Duration) (time.Duration, bool) {
-	of := max(r.Of, 1)
-	due := time.Duration(float64(n*of+r.Nth) * float64(time.Second) / r.PerSecond) // from n, so that no error adds up
+	of := max(r.Sharers, 1)
+	due := time.Duration(float64(n*of+r.ShareIndex) * float64(time.Second) / r.PerSecond) // from n, so that rounding errors do not add up
 	if r.Poisson {
 		due = before + time.Duration(exponential(r.Seed, n)*float64(of)*float64(time.Second)/r.PerSecond)
 	}
@@ -118,8 +118,8 @@ func (r Rate) Open() bool    { return true }
 
 func (r Rate) First(int) time.Duration { return 0 }
 
-// exponential is draw n of a stream of exponential variates of mean 1: the bits are
-// SplitMix64 (Steele, Lea and Flood 2014), which needs no state but its counter.
+// exponential is draw n of a stream of exponential variates of mean 1. The bits are SplitMix64
+// (Steele, Lea and Flood 2014), which has no state but its counter.
 func exponential(seed, n uint64) float64 {
 	z := seed + (n+1)*0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
@@ -127,4 +127,38 @@ func exponential(seed, n uint64) float64 {
 	z ^= z >> 31
 	uniform := float64(z>>11) / (1 << 53) // [0, 1)
 	return -math.Log1p(-uniform)
+}
+
+// Share is the part of a load that caller i (from 0) of n makes. Users, the calls of a burst and
+// the limit in flight are divided evenly, with the remainder to the first callers; calls of users
+// go with the users. Of a rate, each caller makes every n-th call. With Poisson, each caller has a
+// seed of its own, since the sum of independent Poisson processes is one. A load needs at least as
+// many users as callers and as many calls as users.
+func (s Spec) Share(i, n int) Spec {
+	switch {
+	case s.Burst != nil:
+		return Spec{Burst: &Burst{Calls: part(s.Burst.Calls, i, n)}}
+	case s.Closed != nil:
+		c := *s.Closed
+		c.Users = part(c.Users, i, n)
+		before, all := uint64(i*(s.Closed.Users/n)+min(i, s.Closed.Users%n)), uint64(s.Closed.Users)
+		c.Calls = s.Closed.Calls*(before+uint64(c.Users))/all - s.Closed.Calls*before/all
+		return Spec{Closed: &c}
+	case s.Rate != nil:
+		r := *s.Rate
+		r.Max = part(r.Max, i, n)
+		r.Sharers, r.ShareIndex = uint64(n), uint64(i)
+		r.Seed += uint64(i) * 0xd1b54a32d192ed03 // an odd number other than the step of the stream
+		return Spec{Rate: &r}
+	}
+	return s
+}
+
+// part is the i-th (from 0) of n parts of a whole.
+func part(whole, i, n int) int {
+	share := whole / n
+	if i < whole%n {
+		share++
+	}
+	return share
 }

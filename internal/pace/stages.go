@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// Stage is a stretch of a load over which the rate goes in a straight line from that
-// of the stage before (0 at first) to Rate calls/s. One without duration is a step.
+// Stage is a part of a load in which the rate changes linearly from that of the previous stage (0
+// at first) to Rate calls/s. A stage without a duration is a step.
 type Stage struct {
 	Duration time.Duration `json:"duration"`
 	Rate     float64       `json:"rate"`
 }
 
-// Stages is an open loop whose rate changes. A call that is due while Max are under
-// way is dropped, and counted as such.
+// Stages is an open loop whose rate changes. A call that is due while Max are in flight is dropped
+// and counted as dropped.
 //
-// Call n is due when the area under the rate exceeds n, so a stage at rate 0 has no
-// calls. With Poisson, the area between two calls is drawn from Seed as an
-// exponential variate of mean 1: a Poisson process whose rate follows the stages.
+// Call n is due when the area under the rate exceeds n, so a stage at rate 0 has no calls. With
+// Poisson, the area between two calls is drawn from Seed as an exponential variate of mean 1: a
+// Poisson process whose rate follows the stages.
 type Stages struct {
 	Stages  []Stage `json:"stages"`
 	Max     int     `json:"max"`
@@ -49,7 +49,7 @@ func (s Stages) Open() bool    { return true }
 
 func (s Stages) First(int) time.Duration { return 0 }
 
-// Duration is how long all stages take together.
+// Duration is the sum of the durations of the stages.
 func (s Stages) Duration() (d time.Duration) {
 	for _, stage := range s.Stages {
 		d += stage.Duration
@@ -57,7 +57,7 @@ func (s Stages) Duration() (d time.Duration) {
 	return d
 }
 
-// Area is how many calls the stages ask for until a moment, as the area under the rate.
+// Area is the number of calls due before a time: the area under the rate.
 func (s Stages) Area(until time.Duration) (area float64) {
 	rate := 0.0
 	for _, stage := range s.Stages {
@@ -75,16 +75,16 @@ func (s Stages) Area(until time.Duration) (area float64) {
 	return area
 }
 
-// under is the area under a stage that begins at a rate.
+// under is the area under a stage that starts at a rate.
 func under(from float64, s Stage) float64 { return (from + s.Rate) / 2 * s.Duration.Seconds() }
 
-// crossing is when, after the beginning of a stage, the area reaches a size: the root
-// of from·t + slope·t²/2 = area in the form that does not cancel at a slope near 0.
+// crossing is the time from the start of a stage until the area reaches a size. It is the root of
+// from·t + slope·t²/2 = area, in the form without cancellation at a slope near 0.
 func crossing(from float64, s Stage, area float64) time.Duration {
 	slope := (s.Rate - from) / s.Duration.Seconds()
 	bottom := from + math.Sqrt(max(0, from*from+2*slope*area))
 	if bottom == 0 {
-		return 0 // the first call of a ramp that begins at 0
+		return 0 // the first call of a ramp from 0
 	}
 	return time.Duration(2 * area / bottom * float64(time.Second))
 }

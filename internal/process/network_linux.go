@@ -10,47 +10,47 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownNetwork is the variable in which a program that started again in a network of its own
-// finds which one that is.
+// ownNetwork is the environment variable with the network namespace of a program that
+// [IsolateNetwork] started again.
 const ownNetwork = "RPCLAB_OWN_NETWORK"
 
-// namespace is the network of this process: net:[4026531840].
+// namespace returns the network namespace of this process: net:[4026531840].
 func namespace() (string, error) { return os.Readlink("/proc/self/ns/net") }
 
-// InOwnNetwork says whether this process runs in the network that [OwnNetwork] made, with
-// nobody else but its own children.
-func InOwnNetwork() bool {
+// NetworkIsolated reports whether this process runs in the network namespace that [IsolateNetwork]
+// created, which only its children share.
+func NetworkIsolated() bool {
 	here, err := namespace()
 	return err == nil && os.Getenv(ownNetwork) == here
 }
 
-// OwnNetwork moves this program into a network of its own in which there is only loopback:
-// it starts again, from the beginning, as the same process with the same arguments and open
-// standard streams, and finds [InOwnNetwork] true. So it returns only when it is there
-// already, or fails, as it does for who is not root.
+// IsolateNetwork moves this program into a new network namespace that has loopback only. It
+// executes the program again as the same process, with the same arguments and standard streams;
+// [NetworkIsolated] is true then. So it returns only when the program is isolated already, or with
+// an error, as for a user who is not root.
 //
-// The kernel takes such a network away, with whatever was done to it, when the last process
-// in it ends, by whatever means (network_namespaces(7)).
-func OwnNetwork() error {
-	if InOwnNetwork() {
+// The kernel removes the namespace with all changes to it when its last process ends
+// (network_namespaces(7)).
+func IsolateNetwork() error {
+	if NetworkIsolated() {
 		return nil
 	}
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	// A namespace is a thread's. execve(2) ends the other threads and goes on in this one.
+	// A namespace belongs to a thread. execve(2) ends the other threads and continues in this one.
 	runtime.LockOSThread()
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		runtime.UnlockOSThread()
 		if errors.Is(err, unix.EPERM) {
-			err = fmt.Errorf("%w; this needs root: run it with sudo, or as 'unshare --map-root-user rpclab …' where users may have namespaces", err)
+			err = fmt.Errorf("%w; this needs root: run it with sudo, or as 'unshare --map-root-user rpclab …' where users may create namespaces", err)
 		}
-		return fmt.Errorf("make a network of its own for this run: %w", err)
+		return fmt.Errorf("create a network namespace for this run: %w", err)
 	}
-	// From here on the thread is of no other use: it stays locked, and ends with its goroutine.
+	// The thread stays locked and ends with its goroutine.
 	if err := raiseLoopback(); err != nil {
-		return fmt.Errorf("raise loopback in the network of this run: %w", err)
+		return fmt.Errorf("bring up loopback in the network namespace of this run: %w", err)
 	}
 	here, err := os.Readlink("/proc/thread-self/ns/net")
 	if err != nil {
@@ -62,7 +62,7 @@ func OwnNetwork() error {
 	return fmt.Errorf("start %s again: %w", self, syscall.Exec(self, os.Args, os.Environ()))
 }
 
-// raiseLoopback does what `ip link set lo up` does.
+// raiseLoopback does the same as `ip link set lo up`.
 func raiseLoopback() error {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -4,10 +4,10 @@ package process
 
 import "errors"
 
-// InOwnNetwork says whether this process runs in a network of its own: only on Linux.
-func InOwnNetwork() bool { return false }
+// NetworkIsolated returns false: only Linux has network namespaces.
+func NetworkIsolated() bool { return false }
 
-// OwnNetwork moves this program into a network of its own, on Linux.
-func OwnNetwork() error {
-	return errors.New("only Linux gives a run a network of its own: run it there")
+// IsolateNetwork fails: only Linux has network namespaces.
+func IsolateNetwork() error {
+	return errors.New("a run with its own network needs Linux")
 }

@@ -15,24 +15,23 @@ import (
 type Spec struct {
 	Args   []string  // program and arguments
 	Env    []string  // added to this process's own, NAME=value
-	Stdout io.Writer // nil: kept with standard error as log lines
-	Log    io.Writer // hears the log lines too; nil: nobody
-	// Workers says that the child starts processes of its own, which no parent-death
-	// signal reaches: they end with this process too, however it ends.
-	Workers bool
-	// Processors are those on which the child may run, by number; none: all. On Linux alone.
+	Stdout io.Writer // nil: written to the log, as standard error is
+	Log    io.Writer // also gets the log lines; nil: nobody
+	// HasChildren says that the child starts processes of its own, which the parent-death signal
+	// does not reach. They too end with this process, however it ends.
+	HasChildren bool
+	// Processors are the numbers of the processors that the child may use; none: all. Linux only.
 	Processors []int
 }
 
-// guard is a shell script that becomes the program of its arguments and leaves a child
-// behind which ends the whole group when its standard input does. The kernel may hang up
-// a group that is left with stopped processes, which must not end the guard before. It
-// holds none of the program's output, whose end would else have to wait for it.
+// guard is a shell script that executes its arguments. It leaves a child that kills the process
+// group when its standard input ends. It ignores SIGHUP, which the kernel sends to an orphaned
+// group with stopped processes. It does not hold the program's output open.
 const guard = `exec 3<&0; { trap "" HUP; read -r _ <&3; kill -KILL 0; } >/dev/null 2>&1 & exec "$@" 3<&-`
 
-// Process is a child process. Its standard input is a pipe that ends with this
-// process: a child that reads it to the end knows when its parent is gone, even
-// where the system has no parent-death signal.
+// Process is a child process. Its standard input is a pipe that closes when this process ends: a
+// child that reads it to the end learns that its parent is gone, even on systems without a
+// parent-death signal.
 type Process struct {
 	Stdin io.WriteCloser
 
@@ -42,11 +41,11 @@ type Process struct {
 	err  error
 }
 
-// Start runs a child in a process group of its own, so that an interrupt typed at
-// the terminal reaches this process alone.
+// Start starts a child in a process group of its own, so that an interrupt from the terminal
+// reaches this process alone.
 func Start(spec Spec) (*Process, error) {
 	args := spec.Args
-	if spec.Workers {
+	if spec.HasChildren {
 		args = append([]string{"sh", "-c", guard, "sh"}, args...)
 	}
 	p := &Process{cmd: exec.Command(args[0], args[1:]...), done: make(chan struct{})}
@@ -75,7 +74,7 @@ func Start(spec Spec) (*Process, error) {
 		started <- err
 		if err == nil {
 			p.err = p.cmd.Wait()
-			// What it leaves behind ends with it. The group keeps its id while it has members.
+			// Processes that it leaves behind end too. The group keeps its id while it has members.
 			_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 			close(p.done)
 		}
@@ -92,13 +91,13 @@ func (p *Process) Pid() int { return p.cmd.Process.Pid }
 // Done closes when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err says how the process ended: nil for exit code 0. Only after [Process.Done].
+// Err returns how the process ended: nil for exit code 0. Call it after [Process.Done] only.
 func (p *Process) Err() error { return p.err }
 
-// Log is the last lines that the process wrote.
+// Log returns the last lines that the process wrote.
 func (p *Process) Log() string { return p.log.String() }
 
-// Signal sends a signal; a process that has ended is no error.
+// Signal sends a signal. It is no error if the process has ended.
 func (p *Process) Signal(signal os.Signal) error {
 	if err := p.cmd.Process.Signal(signal); err != nil && err != os.ErrProcessDone {
 		return fmt.Errorf("signal process %d: %w", p.Pid(), err)
@@ -106,7 +105,7 @@ func (p *Process) Signal(signal os.Signal) error {
 	return nil
 }
 
-// Stop asks the process to end, kills it after grace, and returns when it is gone.
+// Stop sends SIGTERM, kills the process after the grace period, and returns when it has ended.
 func (p *Process) Stop(grace time.Duration) {
 	_ = p.Signal(syscall.SIGTERM)
 	select {
@@ -116,10 +115,10 @@ func (p *Process) Stop(grace time.Duration) {
 	}
 }
 
-// Kill ends the process and its group at once and returns when it is gone.
+// Kill kills the process and its group and returns when it has ended.
 func (p *Process) Kill() {
 	select {
-	case <-p.done: // its id may be another's by now
+	case <-p.done: // another process may have its id
 		return
 	default:
 	}
@@ -127,9 +126,25 @@ func (p *Process) Kill() {
 	<-p.done
 }
 
-// CPU is the user and system time of a process that has ended. Its peak memory is
-// not to be had any more: what wait4(2) reports includes the parent's, whose memory
-// the child shared for a moment when it began.
+// CPU returns the user and system time of a process that has ended. Its peak memory is not
+// available then: what wait4(2) reports includes the memory of the parent, which the child shared
+// when it started.
 func (p *Process) CPU() time.Duration {
 	return p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
+}
+
+// RaiseFileLimit raises this process's soft limit of open files to the hard limit and returns it.
+// Children inherit it.
+func RaiseFileLimit() (uint64, error) {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return 0, fmt.Errorf("read the limit of open files: %w", err)
+	}
+	// Go raises the limit of this process when it starts, but children get the old limit unless the
+	// program itself has set it.
+	raised := syscall.Rlimit{Cur: limit.Max, Max: limit.Max}
+	if syscall.Setrlimit(syscall.RLIMIT_NOFILE, &raised) == nil {
+		limit = raised
+	}
+	return limit.Cur, nil
 }

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 
 // lab starts a child with a worker, which writes both their ids.
 func lab() {
-	p, err := process.Start(process.Spec{Args: []string{"sh", "-c", "sleep 60 & echo $$ $!; wait"}, Stdout: os.Stdout, Workers: true})
+	p, err := process.Start(process.Spec{Args: []string{"sh", "-c", "sleep 60 & echo $$ $!; wait"}, Stdout: os.Stdout, HasChildren: true})
 	if err == nil {
 		<-p.Done()
 	}
@@ -76,7 +76,7 @@ func TestWorkersEndWithTheirMaster(t *testing.T) {
 }
 
 func TestTheGuardOfWorkersDoesNotHoldUpTheEnd(t *testing.T) {
-	p, err := process.Start(process.Spec{Args: []string{"true"}, Workers: true})
+	p, err := process.Start(process.Spec{Args: []string{"true"}, HasChildren: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestAMissingProgramIsAnError(t *testing.T) {
 }
 
 func TestChildrenMayOpenAsManyFiles(t *testing.T) {
-	limit, err := process.MaxFiles()
+	limit, err := process.RaiseFileLimit()
 	if err != nil || limit < 256 {
 		t.Fatalf("%d, %v", limit, err)
 	}

@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// kept is how much of a log is remembered: some twenty lines.
-const kept = 4 << 10
+// maxTail is the number of bytes of a log that are kept, some twenty lines.
+const maxTail = 4 << 10
 
-// tail is a writer that remembers the end of what was written.
+// tail is a writer that keeps the end of what was written.
 type tail struct {
 	mu  sync.Mutex
 	end []byte
@@ -20,14 +20,14 @@ func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.end = append(t.end, p...)
-	if over := len(t.end) - kept; over > 0 {
+	if over := len(t.end) - maxTail; over > 0 {
 		t.end = bytes.Clone(t.end[over:])
 		t.cut = true
 	}
 	return len(p), nil
 }
 
-// String is the last whole lines.
+// String returns the last whole lines.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,44 +9,65 @@ import (
 	"rpclab/internal/result"
 )
 
-// outcome is what the verdicts on one arm came to on one metric, over the cells.
+// outcome is what the verdicts on one pair of arms came to on one metric, over the cells.
 type outcome struct {
-	arm       string
+	arm, of   string
 	decisions map[string]int // how many cells have each
 	low, high float64        // of the ratios that are decided
 }
 
-// Answer says in one sentence what the verdicts against the baseline come to: on the first
-// headline metric, or on the next one when nothing is decided on that.
+// Answer says in a sentence or two what a run found. Where backends were added, removed or killed
+// it names the arms that lost calls and how soon each recovered. Else it is what the verdicts come
+// to on the first headline metric, or on the next one when nothing is decided on that.
 func Answer(d result.Document) string {
 	metrics := headlines(d)
-	baseline := clean(d.Baseline)
-	for _, metric := range metrics {
-		all := outcomes(d, metric)
-		if slices.ContainsFunc(all, func(o outcome) bool { return o.high > 0 }) {
-			return fmt.Sprintf("Against %s, %s %s.", baseline, metricName(metric), strings.Join(answers(all, metric), "; "))
-		}
-	}
 	switch {
 	case !measured(d) && !searched(d):
 		return "Nothing was measured, so there is no answer."
+	case asksAboutEvents(d):
+		return answerOfEvents(d)
+	}
+	metric := answeredMetric(d)
+	if all := outcomes(d, metric); slices.ContainsFunc(all, func(o outcome) bool { return o.high > 0 }) {
+		where := map[string]string{"latency_p50": "At the median, ", "capacity": "Highest rate that holds: "}[metric]
+		if where == "" {
+			where = "A" + strings.TrimPrefix(metricName(metric), "a") + ", "
+		}
+		return where + strings.Join(answers(all, metric), "; ") + "."
+	}
+	switch {
 	case len(metrics) > 0 && d.Partial:
 		return "No verdict yet: rounds are missing."
 	case len(metrics) > 0 && d.Rounds < fewestRounds:
 		return fmt.Sprintf("No verdict: %s, and at least %d are needed to tell a difference from chance.", plural(d.Rounds, "round"), fewestRounds)
+	case len(metrics) > 0 && noneFit(d):
+		return "No verdict: " + cmp.Or(bottleneck(d), "the full report says why") + "."
 	case len(metrics) > 0:
-		return "No verdict: no arm could be told from " + baseline + " beyond doubt."
+		return "No difference found between " + clean(d.Baseline) + " and any other arm."
 	}
 	return "No verdict: there was nothing to compare."
+}
+
+// noneFit says whether no headline verdict could be reached whatever the numbers are.
+func noneFit(d result.Document) bool {
+	return !slices.ContainsFunc(d.Verdicts, func(v result.Verdict) bool { return v.Kind.Plain() && !v.Secondary && !v.Unfit })
+}
+
+// bottleneck names the arms whose numbers the load generator bounded.
+func bottleneck(d result.Document) string {
+	if names := limitedArms(d); len(names) > 0 {
+		return "the load generator was the bottleneck in " + some(names, len(armNames(d)))
+	}
+	return ""
 }
 
 // fewestRounds is how many a verdict needs: docs/decisions/0004-verdicts.md.
 const fewestRounds = 4
 
-// headlines are the metrics of the verdicts against the baseline, the lower percentiles first.
+// headlines are the metrics of the verdicts that answer the question, the lower percentiles first.
 func headlines(d result.Document) (metrics []string) {
 	for _, v := range d.Verdicts {
-		if v.Kind == "baseline" && !v.Secondary && !slices.Contains(metrics, v.Metric) {
+		if v.Kind.Plain() && !v.Secondary && !slices.Contains(metrics, v.Metric) {
 			metrics = append(metrics, v.Metric)
 		}
 	}
@@ -53,15 +75,30 @@ func headlines(d result.Document) (metrics []string) {
 	return metrics
 }
 
+// answeredMetric is the headline metric that the answer is on: the first on which anything is
+// decided, else the first; "" without verdicts.
+func answeredMetric(d result.Document) string {
+	all := headlines(d)
+	for _, metric := range all {
+		if slices.ContainsFunc(outcomes(d, metric), func(o outcome) bool { return o.high > 0 }) {
+			return metric
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return all[0]
+}
+
 func outcomes(d result.Document, metric string) (all []outcome) {
 	for _, v := range d.Verdicts {
-		if v.Kind != "baseline" || v.Secondary || v.Metric != metric {
+		if !v.Kind.Plain() || v.Secondary || v.Metric != metric {
 			continue
 		}
-		i := slices.IndexFunc(all, func(o outcome) bool { return o.arm == v.A })
+		i := slices.IndexFunc(all, func(o outcome) bool { return o.arm == v.A && o.of == v.B })
 		if i < 0 {
 			i = len(all)
-			all = append(all, outcome{arm: v.A, decisions: map[string]int{}})
+			all = append(all, outcome{arm: v.A, of: v.B, decisions: map[string]int{}})
 		}
 		o := &all[i]
 		o.decisions[v.Decision]++
@@ -76,35 +113,52 @@ func outcomes(d result.Document, metric string) (all []outcome) {
 	return all
 }
 
-// answers has one clause for each kind of outcome, the arms that share it together.
+// mostNamed is how many arms a clause of the answer names.
+const mostNamed = 5
+
+// answers has one clause for each kind of outcome and arm that is compared with, the arms that share
+// both together; last the undecided arms.
 func answers(all []outcome, metric string) (clauses []string) {
-	better, worse, same, unit := "faster", "slower", "as fast", "times as long"
+	better, worse, same, unit := "faster than", "slower than", "as fast as", "times as long"
 	if metric == "capacity" {
-		better, worse, same, unit = "taking more calls", "taking fewer calls", "taking as many calls", "times as many a second"
+		better, worse, same, unit = "higher than", "lower than", "the same as", "times as many calls a second"
 	}
-	said := func(words string, of func(outcome) bool, ratios bool) {
+	said := func(words, of string, is func(outcome) bool, ratios bool) {
 		var names, times []string
 		for _, o := range all {
-			if of(o) {
+			if is(o) && o.of == of {
 				names, times = append(names, clean(o.arm)), append(times, fromTo(o.low, o.high, ratio))
 			}
 		}
 		if len(names) == 0 {
 			return
 		}
-		clause := and(names) + " " + map[bool]string{true: "is ", false: "are "}[len(names) == 1] + words
+		clause := listed(names, mostNamed) + map[bool]string{true: " is ", false: " are "}[len(names) == 1] + words + " " + clean(of)
 		if ratios {
-			clause += " (" + and(times) + " " + unit + ")"
+			clause += " (" + listed(times, mostNamed) + " " + unit + ")"
 		}
 		clauses = append(clauses, clause)
 	}
 	only := func(decision string) func(outcome) bool {
 		return func(o outcome) bool { return len(o.decisions) == 1 && o.decisions[decision] > 0 }
 	}
-	said(better, only("better"), true)
-	said(worse, only("worse"), true)
-	said(same, only("equivalent"), false)
-	said("different from cell to cell", func(o outcome) bool { return len(o.decisions) > 1 }, false)
-	said("undecided", only("undecided"), false)
+	var references, open []string
+	for _, o := range all {
+		if !slices.Contains(references, o.of) {
+			references = append(references, o.of)
+		}
+		if only("undecided")(o) {
+			open = append(open, clean(o.arm))
+		}
+	}
+	for _, of := range references {
+		said(better, of, only("better"), true)
+		said(worse, of, only("worse"), true)
+		said(same, of, only("equivalent"), false)
+		said("different by cell from", of, func(o outcome) bool { return len(o.decisions) > 1 }, true)
+	}
+	if len(open) > 0 {
+		clauses = append(clauses, "undecided for "+listed(open, mostNamed))
+	}
 	return clauses
 }

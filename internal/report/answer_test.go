@@ -16,18 +16,18 @@ func TestTheAnswerSaysWhatTheVerdictsComeTo(t *testing.T) {
 	five, cell, more := small(5, w[0], w[1]), result.Cell{"load.burst": 1}, result.Cell{"load.burst": 2}
 	capacity := verdict("capacity", "pool", nil, 1.4, 1.2, 1.6, "better", "baseline")
 	for want, d := range map[string]result.Document{
-		"Against shared, at the median new-channel is slower (1.39 times as long); endpointslice is as fast; kuberesolver is undecided.": channels(),
-		"Against shared, at the median a and b are faster (0.50 and 0.40–0.60 times as long); c is different from cell to cell.": some(five,
+		"At the median, new-channel is slower than shared (1.39 times as long); endpointslice is as fast as shared; undecided for kuberesolver.": channels(),
+		"At the median, a and b are faster than shared (0.50 and 0.40–0.60 times as long); c is different by cell from shared (2.00 times as long).": some(five,
 			verdict("latency_p50", "a", cell, .5, .4, .6, "better", "baseline"), verdict("latency_p50", "b", cell, .4, .3, .5, "better", "baseline"),
 			verdict("latency_p50", "b", more, .6, .5, .7, "better", "baseline"), verdict("latency_p50", "c", cell, 2, 1.5, 3, "worse", "baseline"),
 			verdict("latency_p50", "c", more, 1, .5, 3, "undecided", "baseline")),
-		"Against shared, at p99 a is slower (2.00 times as long).": some(five,
+		"At p99, a is slower than shared (2.00 times as long).": some(five,
 			verdict("latency_p50", "a", cell, 1, .5, 2, "undecided", "baseline"), verdict("latency_p99", "a", cell, 2, 1.5, 3, "worse", "baseline")),
-		"Against shared, in capacity pool is taking more calls (1.40 times as many a second).": some(five, capacity),
-		"No verdict: no arm could be told from shared beyond doubt.":                           some(five, verdict("latency_p50", "a", cell, 1, .5, 2, "undecided", "baseline")),
-		"No verdict: 2 rounds, and at least 4 are needed to tell a difference from chance.":    some(small(2, w[0], w[1]), verdict("latency_p50", "a", cell, 1, .5, 2, "undecided", "baseline")),
-		"No verdict: there was nothing to compare.":                                            five,
-		"Nothing was measured, so there is no answer.":                                         base("channels", "Which?"),
+		"Highest rate that holds: pool is higher than shared (1.40 times as many calls a second).": some(five, capacity),
+		"No difference found between shared and any other arm.":                                    some(five, verdict("latency_p50", "a", cell, 1, .5, 2, "undecided", "baseline")),
+		"No verdict: 2 rounds, and at least 4 are needed to tell a difference from chance.":        some(small(2, w[0], w[1]), verdict("latency_p50", "a", cell, 1, .5, 2, "undecided", "baseline")),
+		"No verdict: there was nothing to compare.":                                                five,
+		"Nothing was measured, so there is no answer.":                                             base("channels", "Which?"),
 	} {
 		if got := Answer(d); got != want {
 			t.Errorf("%s\nwant %s", got, want)

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"rpclab/internal/result"
 )
@@ -54,10 +56,10 @@ type statement struct{ name, text string }
 
 // balanceOf is the sentences on one arm, given in all its cells.
 func balanceOf(arms []result.Arm) []statement {
-	because := why(arms[0])
+	because := callPath(arms[0])
 	var found []*finding
 	for _, arm := range arms {
-		s, ok := spread(arm)
+		s, ok := callShares(arm)
 		if !ok {
 			continue
 		}
@@ -120,11 +122,11 @@ func (f finding) seen() string {
 		if len(f.chances) > 1 {
 			text = "lowest " + text
 		}
-		return "calls are as uneven as chance (" + text + ")"
+		return "calls are as uneven as random assignment (" + text + ")"
 	case tooFewCalls:
-		return "these are too few calls to tell a pattern from chance, " + figures
+		return "these are too few calls to tell a pattern from random assignment, " + figures
 	case uneven:
-		return "calls are uneven beyond chance, " + figures
+		return "calls are more uneven than random assignment, " + figures
 	}
 	return figures
 }
@@ -136,4 +138,73 @@ const evenWithin = 0.01
 func percentUp(share float64) string {
 	tenths := int(share*1000) + 1
 	return fmt.Sprintf("%d.%d %%", tenths/10, tenths%10)
+}
+
+// reason is how the calls of an arm travel, and which pattern that should give;
+// "" where any can come of it.
+type reason struct {
+	clause string
+	gives  string
+}
+
+// The patterns in which calls fall, as a result names them.
+const (
+	oneTakesAll = "one-takes-all"
+	uneven      = "uneven"
+	asChance    = "as-chance"
+	takesTurns  = "takes-turns"
+	tooFewCalls = "too-few-calls"
+)
+
+// pickedByKernel is the PickedBy of routes on which every connection goes to a random backend.
+const pickedByKernel = "kernel"
+
+// callPath explains the balance from the route and the channels.
+func callPath(a result.Arm) reason {
+	connections, pooled := pool(a.Channel)
+	several := callerCount(a)
+	settings := a.Settings()
+	if settings.Gateway != nil {
+		several = 1 // it makes the calls of all
+	}
+	follows := a.Discovery == "dns" || a.Discovery == "watch" // the client itself knows every backend
+	drawn := a.PickedBy == pickedByKernel
+	switch {
+	case a.Route == "direct":
+		return reason{"the client dials one backend by its address", oneTakesAll}
+	case a.Channel == "per-request" && a.Describe != "":
+		return reason{strings.TrimRight(clean(a.Describe), "."), ""} // as many calls as a request makes
+	case settings.Caller.Style == "bidi" && settings.Caller.Streams == nil && several*max(connections, 1) == 1:
+		return reason{"a stream stays with the backend on which it began", oneTakesAll}
+	case settings.Caller.Style == "bidi":
+		return reason{"each stream stays with the backend on which it began", ""}
+	case follows && a.Channel == "per-call":
+		return reason{"each call opens a channel that knows every backend and begins its turn at a random one", asChance}
+	case follows && pooled:
+		return reason{fmt.Sprintf("each of %d channels knows every backend and takes turns", connections), takesTurns}
+	case follows && several > 1:
+		return reason{fmt.Sprintf("each of %d clients knows every backend and takes turns", several), takesTurns}
+	case follows:
+		return reason{"the client knows every backend and takes turns", takesTurns}
+	case drawn && a.Channel == "per-call":
+		return reason{"each call opens a connection, and each connection goes to a random backend", asChance}
+	case drawn && several*max(connections, 1) > 1:
+		return reason{fmt.Sprintf("%d connections, each drawn once at random, carry the calls in turn", several*max(connections, 1)), ""}
+	case drawn:
+		return reason{"one HTTP/2 connection carries every call", oneTakesAll}
+	}
+	if a.Describe != "" {
+		return reason{strings.TrimRight(clean(a.Describe), "."), ""}
+	}
+	return reason{strings.TrimSpace(clean(a.Route + ", " + a.Channel)), ""}
+}
+
+// pool reads the size out of "pool of 16".
+func pool(channel string) (connections int, ok bool) {
+	size, ok := strings.CutPrefix(channel, "pool of ")
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.Atoi(size)
+	return n, err == nil && n > 0
 }

@@ -24,7 +24,7 @@ func TestBalanceSaysWhy(t *testing.T) {
 		{"shared over clusterip", "clusterip", "shared", counts(0, 900, 0), oneTakesAll, 0,
 			"one HTTP/2 connection carries every call, so one of 3 backends got all"},
 		{"a connection that broke", "clusterip", "shared", counts(300, 600, 0), uneven, 0,
-			"one HTTP/2 connection carries every call; yet here calls are uneven beyond chance, the busiest of 3 backends got 2.00 times its fair share (Jain's index 0.50)"},
+			"one HTTP/2 connection carries every call; yet here calls are more uneven than random assignment, the busiest of 3 backends got 2.00 times its fair share (Jain's index 0.50)"},
 		{"in turn", "headless", "shared", counts(1000, 1000, 1001), takesTurns, 0,
 			"the client knows every backend and takes turns, so calls are even to within 0.1 %"},
 		{"in turn, few in each of many trials", "endpointslice", "shared", counts(4, 3, 3), takesTurns, 0.0001,
@@ -32,26 +32,26 @@ func TestBalanceSaysWhy(t *testing.T) {
 		{"a resolver stuck on one backend", "kuberesolver", "shared", counts(900, 0, 0), oneTakesAll, 0,
 			"the client knows every backend and takes turns; yet here one of 3 backends got all"},
 		{"drawn anew for every call", "clusterip", "per-call", counts(310, 290, 300), asChance, 0.42,
-			"each call opens a connection, and each connection goes to a random backend, so calls are as uneven as chance (p = 0.42)"},
+			"each call opens a connection, and each connection goes to a random backend, so calls are as uneven as random assignment (p = 0.42)"},
 		{"chance that looks even", "clusterip", "per-call", counts(1000, 1001, 1002), asChance, 0.99,
-			"each call opens a connection, and each connection goes to a random backend, so calls are as uneven as chance (p = 0.99)"},
+			"each call opens a connection, and each connection goes to a random backend, so calls are as uneven as random assignment (p = 0.99)"},
 		{"too even for chance", "clusterip", "per-call", counts(100000, 100000, 100000), takesTurns, 0.0001,
 			"each call opens a connection, and each connection goes to a random backend; yet here calls are even to within 0.1 %"},
 		{"pool", "clusterip", "pool of 16", counts(500, 300, 200), uneven, 0,
-			"16 connections, each drawn once at random, carry the calls in turn: calls are uneven beyond chance, the busiest of 3 backends got 1.50 times its fair share (Jain's index 0.50)"},
+			"16 connections, each drawn once at random, carry the calls in turn: calls are more uneven than random assignment, the busiest of 3 backends got 1.50 times its fair share (Jain's index 0.50)"},
 		{"a node's port, a connection for each call", "nodeport", "per-call", counts(310, 290, 300), asChance, 0.42,
-			"each call opens a connection, and each connection goes to a random backend, so calls are as uneven as chance (p = 0.42)"},
+			"each call opens a connection, and each connection goes to a random backend, so calls are as uneven as random assignment (p = 0.42)"},
 		{"one address", "direct", "shared", counts(900, 0), oneTakesAll, 0,
 			"the client dials one backend by its address, so one of 2 backends got all"},
 		{"a route that came later", "mesh", "shared", counts(450, 450), takesTurns, 0,
 			"mesh, shared: calls are even to within 0.1 %"},
 		{"too few to tell", "endpointslice", "shared", counts(4, 3, 3), tooFewCalls, 0.9,
-			"the client knows every backend and takes turns; these are too few calls to tell a pattern from chance, the busiest of 3 backends got 1.20 times its fair share (Jain's index 0.50)"},
+			"the client knows every backend and takes turns; these are too few calls to tell a pattern from random assignment, the busiest of 3 backends got 1.20 times its fair share (Jain's index 0.50)"},
 		{"a document that names no pattern", "clusterip", "shared", counts(9, 1, 0), "", 0,
 			"one HTTP/2 connection carries every call: the busiest of 3 backends got 2.70 times its fair share (Jain's index 0.50)"},
 	} {
-		arm := result.Arm{Name: "x", Route: c.route, Channel: c.channel,
-			Measures: result.Measures{Backends: c.backends, Balance: result.Balance{Jain: 0.5, PRandom: c.p, Pattern: c.pattern}}}
+		arm := onRoute(result.Arm{Name: "x", Route: c.route, Channel: c.channel,
+			Measures: result.Measures{Backends: c.backends, Balance: result.Balance{Jain: 0.5, PRandom: c.p, Pattern: c.pattern}}})
 		got := balanceOf([]result.Arm{arm})
 		if len(got) != 1 || got[0].text != c.want {
 			t.Errorf("%s:\n got %v\nwant %s", c.name, got, c.want)
@@ -68,7 +68,7 @@ func TestAStreamStaysWhereItBegan(t *testing.T) {
 		{map[string]any{"style": "bidi", "streams": 3.0}, reason{"each stream stays with the backend on which it began", ""}},
 		{map[string]any{"style": "unary-stream"}, reason{"the client knows every backend and takes turns", takesTurns}},
 	} {
-		if got := why(result.Arm{Route: "headless", Channel: "shared", Config: map[string]any{"caller": c.caller}}); got != c.want {
+		if got := callPath(onRoute(result.Arm{Route: "headless", Channel: "shared", Config: map[string]any{"caller": c.caller}})); got != c.want {
 			t.Errorf("%v: got %v, want %v", c.caller, got, c.want)
 		}
 	}
@@ -86,7 +86,7 @@ func TestNothingIsSaidOfOneBackendOrNoCalls(t *testing.T) {
 func TestASharedConnectionIsNotCalledEvenBecauseRoundsDiffer(t *testing.T) {
 	arm := ways()[1].arm(result.Cell{}, 900, 3)
 	arm.Backends = map[string]uint64{"greeter-1": 900, "greeter-2": 900, "greeter-3": 900}
-	s, ok := spread(arm)
+	s, ok := callShares(arm)
 	if !ok || s.busiest != 1 || s.idlest != 0 {
 		t.Errorf("%+v", s)
 	}
@@ -94,7 +94,7 @@ func TestASharedConnectionIsNotCalledEvenBecauseRoundsDiffer(t *testing.T) {
 
 func TestSharesAreOfTheGroupsThatTheTrialNames(t *testing.T) {
 	a := result.Arm{Trials: []result.Trial{{Groups: [][]uint64{{5, 5}, {9, 1}, {0, 0}, {7}}}}}
-	s, ok := spread(a)
+	s, ok := callShares(a)
 	if !ok || s.busiest != 0.7 || s.backends != 2 {
 		t.Errorf("%+v, %v", s, ok)
 	}

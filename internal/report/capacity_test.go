@@ -41,7 +41,7 @@ func search() result.Document {
 			}
 			if i == 1 {
 				c.Probes = append(c.Probes, result.Probe{Rate: 5100, DurationMS: 5000, Full: true, Calls: 25500, P50: 9, P99: 71,
-					Limited: "calls left up to 21.0 ms late (p99), of a latency of 71.0 ms", Lateness: 21})
+					Limited: "rpclab sent calls up to 21.0 ms late (p99) at a latency of 71.0 ms", Lateness: 21})
 			}
 			a.Trials[r].Capacity = &c
 		}
@@ -49,7 +49,7 @@ func search() result.Document {
 	}
 	d.Arms[0].Capacity = &result.Capacities{Rate: 1998, Low: 1980, High: 2013, Count: 4}
 	d.Arms[0].Trials[3].Capacity.End = "used up"
-	d.Arms[1].Limited = "at 5100/s calls left up to 21.0 ms late (p99), of a latency of 71.0 ms"
+	d.Arms[1].Limited = "at 5100/s rpclab sent calls up to 21.0 ms late (p99) at a latency of 71.0 ms"
 	more := verdict("capacity", w[2].name, nil, 1.4, 1.31, 1.52, "better", "baseline")
 	open := verdict("capacity", w[3].name, nil, 0, 0, 0, "undecided", "baseline")
 	open.CI, open.Reason = [2]float64{}, "in 4 of 4 rounds one of the arms has no value"

@@ -12,7 +12,7 @@ import (
 type Card struct {
 	A, B  string
 	Cell  string // its name, "" without a sweep
-	Kind  string // baseline, control or confound
+	Kind  result.VerdictKind
 	Lines []CardLine
 }
 

@@ -32,7 +32,7 @@ func readyAt(step int) int {
 }
 
 func churnArm(d *result.Document, name, route, channel string, used func(ready, step int) int, failed uint64, told float64) result.Arm {
-	arm := result.Arm{Name: name, Route: route, Channel: channel, Cell: result.Cell{}}
+	arm := onRoute(result.Arm{Name: name, Route: route, Channel: channel, Cell: result.Cell{}})
 	arm.Late, arm.Wasted = 6*failed, &failed
 	arm.Calls, arm.ElapsedMS, arm.Latency = 8000, 40012, latency(11.2, 31.5)
 	arm.Errors = map[string]uint64{}
@@ -54,10 +54,10 @@ func churnArm(d *result.Document, name, route, channel string, used func(ready, 
 			}
 		}
 		for i, what := range []string{"scale 10", "kill 1", "scale 2"} {
-			e := result.Event{Arm: name, Cell: result.Cell{}, Round: round, AtMS: float64(5000+10000*i) + float64(round)/2, What: what}
+			e := result.Event{Arm: name, Cell: result.Cell{}, Round: round, AtMS: float64(5000+10000*i) + float64(round)/2, What: what, Action: []result.Action{result.ActionScale, result.ActionKill, result.ActionScale}[i], Count: []int{10, 1, 2}[i]}
 			e.Took.EndpointReady = ms2(612.4 + float64(round))
 			if told >= 0 {
-				e.Took.ClientTold = ms2(612.4 + told + float64(round))
+				e.Took.ResolverUpdated = ms2(612.4 + told + float64(round))
 			}
 			if i < 2 && name != "shared" && (name != "headless" || round == 1) {
 				e.Took.FirstCall = ms2(640.1 + float64(round)*10)
@@ -66,12 +66,12 @@ func churnArm(d *result.Document, name, route, channel string, used func(ready, 
 				e.Took.BalanceNote = fmt.Sprintf("%d calls a backend in 1s are too few to tell balance from chance: 44 are needed", 14+round)
 			}
 			if i == 1 {
-				e.Failed, e.Hit, e.Ready, e.Late = failed, []string{"greeter-0"}, 10, 2*failed
+				e.Failed, e.Affected, e.Ready, e.Late = failed, []string{"greeter-0"}, 10, 2*failed
 				if failed > 0 {
 					e.Errors = map[string]uint64{"UNAVAILABLE": failed}
 				}
 				if name != "shared" {
-					e.Took.Noticed = ms2(float64(100 + 100*failed))
+					e.Took.Avoided = ms2(float64(100 + 100*failed))
 				}
 			}
 			t.Events = append(t.Events, e)

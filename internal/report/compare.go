@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -25,16 +26,16 @@ func comparison(c result.Comparison, outcomes map[string]string) page {
 	p.title(clean("Compare " + c.A.ID + " (A) with " + c.B.ID + " (B)"))
 	for _, run := range []struct {
 		name string
-		s    result.Side
+		s    result.ComparedRun
 	}{{"A", c.A}, {"B", c.B}} {
 		p.say(fmt.Sprintf("%s: %s, %s, %s", run.name, clean(run.s.Experiment), moment(run.s.Started), plural(run.s.Rounds, "round")))
 	}
 	p.say("The runs were made at different times: a difference may be the machine's as well as the arm's. " +
 		"To know, run both as arms of one experiment.")
-	elsewhere(&p, c)
+	otherDifferences(&p, c)
 	gates(&p, c, outcomes)
 	ratios(&p, c)
-	besidesOfRuns(&p, c)
+	otherMetricsOfRuns(&p, c)
 	refused(&p, c)
 	settings(&p, c)
 	return p
@@ -46,7 +47,7 @@ func ratios(p *page, c result.Comparison) {
 	level, headline, intervals := 0.0, 0, 0
 	for _, cell := range comparedCells(c) {
 		t := table{columns: []column{{"arm", false}, {"", false}, {"A", true}, {"B", true},
-			{"B/A", true}, {"interval", true}, {"p", true}, {"B is", false}}}
+			{"B/A", true}, {"interval", true}, {"p", true}, {"verdict", false}}}
 		for _, r := range c.Ratios {
 			if r.Secondary || r.Cell.Key() != cell.Key() {
 				continue
@@ -73,14 +74,14 @@ func ratios(p *page, c result.Comparison) {
 		p.item("undecided: " + why)
 	}
 	if intervals > 0 {
-		p.note(acrossNote(level, headline))
+		p.note(runIntervalNote(level, headline))
 	}
 }
 
-// acrossNote says what the intervals promise.
-func acrossNote(level float64, headline int) string {
+// runIntervalNote says what the intervals promise.
+func runIntervalNote(level float64, headline int) string {
 	return fmt.Sprintf("B/A: of latencies, over 1 means that B took longer. interval: %s confidence, from the trials of each run as a sample of its own, "+
-		"wide enough that all %d above hold together with %s. p: Mann-Whitney, of one row alone. as fast: to within 3 %%.",
+		"wide enough that the %d above are all correct with %s confidence. p: Mann-Whitney, of one row alone. as fast: to within 3 %%.",
 		confidence(level), headline, confidence(1-(1-level)*float64(headline)))
 }
 
@@ -101,15 +102,15 @@ func verdictOf(r result.Ratio) result.Verdict {
 		Decision: r.Decision, Reason: r.Reason, Kind: "baseline", Secondary: r.Secondary}
 }
 
-func besidesOfRuns(p *page, c result.Comparison) {
+func otherMetricsOfRuns(p *page, c result.Comparison) {
 	var all []result.Verdict
 	for _, r := range c.Ratios {
 		all = append(all, verdictOf(r))
 	}
-	if t, any := besideTable("B/A", all); any {
-		p.heading("Beside latency")
+	if t, any := otherMetricsTable("B/A", all); any {
+		p.heading("Other metrics")
 		p.grid(t)
-		p.note(besideNote("The ratio of B to A", t))
+		p.note(otherMetricsNote("The ratio of B to A", t))
 	}
 }
 
@@ -147,4 +148,56 @@ func inWords(r result.Ratio) string {
 		return said
 	}
 	return clean(r.Decision)
+}
+
+// otherDifferences warns of what else may be behind every difference.
+func otherDifferences(p *page, c result.Comparison) {
+	what := map[string]string{"machine": "Another machine", "version": "Another version", "run": "Another run"}
+	for _, d := range c.Differences {
+		if name, matters := what[d.Kind]; matters {
+			p.alarm(name + ": " + differs(d))
+		}
+	}
+}
+
+// refused lists the arms that are not compared.
+func refused(p *page, c result.Comparison) {
+	if len(c.Refused) == 0 {
+		return
+	}
+	p.heading("Not compared")
+	for _, r := range c.Refused {
+		p.item(clean(r.Arm) + at(r.Cell) + ": " + clean(r.Reason))
+	}
+}
+
+// settings lists those that differ, each once with the arms that have it so.
+func settings(p *page, c result.Comparison) {
+	var said []string
+	arms := map[string][]string{}
+	for _, d := range c.Differences {
+		if d.Kind != "setting" {
+			continue
+		}
+		text := differs(d)
+		if arms[text] == nil {
+			said = append(said, text)
+		}
+		arms[text] = append(arms[text], clean(d.Arm)+at(d.Cell))
+	}
+	if len(said) == 0 {
+		return
+	}
+	p.heading("Settings that differ")
+	for _, text := range said {
+		p.item(text + " (" + and(arms[text]) + ")")
+	}
+}
+
+func differs(d result.Difference) string {
+	missing := "not known"
+	if d.Kind == "setting" {
+		missing = "not set"
+	}
+	return clean(fmt.Sprintf("%s: %s in A, %s in B", d.What, cmp.Or(d.A, missing), cmp.Or(d.B, missing)))
 }

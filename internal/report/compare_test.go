@@ -13,7 +13,7 @@ import (
 
 func sides() result.Comparison {
 	c := result.Comparison{Schema: result.ComparisonSchema,
-		A: result.Side{ID: "20261120-184512-x7k2", Experiment: "channels", Started: began, Rounds: 5, Machine: machineSample()}}
+		A: result.ComparedRun{ID: "20261120-184512-x7k2", Experiment: "channels", Started: began, Rounds: 5, Machine: machineSample()}}
 	c.B = c.A
 	c.B.ID, c.B.Started = "20261121-091500-b3qz", began.Add(14*time.Hour)
 	return c
@@ -50,7 +50,7 @@ func sampleComparison() result.Comparison {
 		of("server_cpu", "endpointslice", 48, 60, 1.1, 1.4, "worse")
 	}
 	gate := func(arm string, ratio, low, high float64, outcome, reason string) {
-		c.Gates = append(c.Gates, result.Gated{Gate: "p50 ratio < 1.05", Arm: arm, Cell: result.Cell{"load.burst": 2000},
+		c.Gates = append(c.Gates, result.GateResult{Gate: "p50 ratio < 1.05", Arm: arm, Cell: result.Cell{"load.burst": 2000},
 			Ratio: ratio, CI: [2]float64{low, high}, Level: 1 - 0.05/3, Outcome: outcome, Reason: reason})
 	}
 	gate("shared", 1, 0.99, 1.02, "held", "")

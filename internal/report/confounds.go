@@ -19,7 +19,7 @@ func confounds(p *page, d result.Document) {
 		if c.Controlled == d.Baseline {
 			t.columns[3].name = "" // the same arm twice says nothing
 		}
-		var why ranges
+		var why mergedTexts
 		for _, a := range d.Accounts {
 			if a.Published != c.Published || a.Controlled != c.Controlled {
 				continue
@@ -50,7 +50,7 @@ func confounds(p *page, d result.Document) {
 	}
 	p.note("Medians of the trials, in ms: of elapsed where a load is a number of calls, else of the median latency. gap: the published " +
 		"arm over the baseline, the mean over rounds. remains: how much of it the controlled arm still has, with Fieller's interval; " +
-		"all of them in this run hold together with 95 %.")
+		"all of them in this run are all correct with 95 % confidence.")
 }
 
 // older says whether a result has the arms of a confound and yet no account of any.

@@ -9,9 +9,25 @@ import (
 	"rpclab/internal/result"
 )
 
-// controls says what the A/A arms show: whether the lab sees a difference where
+// controls says what the A/A arms show: whether rpclab finds a difference where
 // there is none.
 func controls(p *page, d result.Document) {
+	for _, c := range controlTexts(d) {
+		if c.bad {
+			p.warn(c.text)
+		} else {
+			p.say(c.text)
+		}
+	}
+}
+
+// controlled is what one A/A arm shows; bad: the same was called different.
+type controlled struct {
+	text string
+	bad  bool
+}
+
+func controlTexts(d result.Document) (all []controlled) {
 	type pair struct{ a, b string }
 	var pairs []pair
 	byPair := map[pair][]result.Verdict{}
@@ -27,12 +43,9 @@ func controls(p *page, d result.Document) {
 	}
 	for _, key := range pairs {
 		text, bad := controlText(key.a, key.b, byPair[key])
-		if bad {
-			p.warn(text)
-		} else {
-			p.say(text)
-		}
+		all = append(all, controlled{text, bad})
 	}
+	return all
 }
 
 // controlText is bad when the same was called different.
@@ -56,21 +69,21 @@ func controlText(a, b string, all []result.Verdict) (text string, bad bool) {
 			}
 		}
 	}
-	who := fmt.Sprintf("The control %s, which is %s once more, ", a, b)
-	nothing := "says nothing" + strings.Join(silent, "; nothing")
+	who := fmt.Sprintf("The A/A control %s repeats %s. ", a, b)
+	nothing := "It shows nothing" + strings.Join(silent, "; nothing")
 	switch {
 	case len(different) > 0:
-		return fmt.Sprintf("Careful: the control %s is %s once more, yet it was called different %s. "+
-			"Take differences of this size in this run for noise.", a, b, strings.Join(different, "; ")), true
+		return fmt.Sprintf("Careful: the A/A control %s repeats %s, yet a difference was found %s. "+
+			"Treat differences of this size in this run as noise.", a, b, strings.Join(different, "; ")), true
 	case judged == 0:
 		return who + nothing + ".", false
 	case equivalent == judged:
-		text = "is as fast as it: the lab sees no difference where there is none."
+		text = "It is as fast, so rpclab found no difference where there is none."
 	default:
-		text = fmt.Sprintf("was not called different from it; a difference of up to %s could not have been seen.", atMost(unseen))
+		text = fmt.Sprintf("No difference found; a difference of up to %s would have gone unseen.", atMost(unseen))
 	}
 	if len(silent) > 0 {
-		text += " It " + nothing + "."
+		text += " " + nothing + "."
 	}
 	return who + text, false
 }

@@ -11,7 +11,7 @@ func TestTheControlSaysWhatItShows(t *testing.T) {
 		return result.Verdict{Metric: "latency_p50", Ratio: 1, CI: [2]float64{low, high}, Decision: decision, Reason: reason}
 	}
 	same, open := verdict("equivalent", "", 0.99, 1.01), verdict("undecided", "the interval spans 1: more rounds would narrow it", 0.95, 1.0801)
-	limited := verdict("undecided", "b was limited by the generator: late", 0.9, 1.9)
+	limited := verdict("undecided", "b was limited by the load generator: late", 0.9, 1.9)
 	elsewhere := limited
 	elsewhere.Cell = result.Cell{"load.burst": 9}
 	for name, c := range map[string]struct {
@@ -20,19 +20,19 @@ func TestTheControlSaysWhatItShows(t *testing.T) {
 		bad  bool
 	}{
 		"equivalent": {[]result.Verdict{same, same},
-			"The control b, which is a once more, is as fast as it: the lab sees no difference where there is none.", false},
+			"The A/A control b repeats a. It is as fast, so rpclab found no difference where there is none.", false},
 		"undecided": {[]result.Verdict{same, open},
-			"The control b, which is a once more, was not called different from it; a difference of up to 8.1 % could not have been seen.", false},
+			"The A/A control b repeats a. No difference found; a difference of up to 8.1 % would have gone unseen.", false},
 		"wide": {[]result.Verdict{open, verdict("undecided", "", 0.5, 1.3)},
-			"The control b, which is a once more, was not called different from it; a difference of up to 50 % could not have been seen.", false},
+			"The A/A control b repeats a. No difference found; a difference of up to 50 % would have gone unseen.", false},
 		"unfit": {[]result.Verdict{limited, limited},
-			"The control b, which is a once more, says nothing: b was limited by the generator: late.", false},
+			"The A/A control b repeats a. It shows nothing: b was limited by the load generator: late.", false},
 		"few rounds": {[]result.Verdict{verdict("undecided", "1 round; at least 4 are needed", 0, 0)},
-			"The control b, which is a once more, says nothing: 1 round; at least 4 are needed.", false},
+			"The A/A control b repeats a. It shows nothing: 1 round; at least 4 are needed.", false},
 		"unfit in one cell": {[]result.Verdict{same, elsewhere},
-			"The control b, which is a once more, is as fast as it: the lab sees no difference where there is none. It says nothing at burst = 9: b was limited by the generator: late.", false},
+			"The A/A control b repeats a. It is as fast, so rpclab found no difference where there is none. It shows nothing at burst = 9: b was limited by the load generator: late.", false},
 		"different": {[]result.Verdict{same, verdict("worse", "", 1.05, 1.2)},
-			"Careful: the control b is a once more, yet it was called different at the median (1.00, 1.05–1.20). Take differences of this size in this run for noise.", true},
+			"Careful: the A/A control b repeats a, yet a difference was found at the median (1.00, 1.05–1.20). Treat differences of this size in this run as noise.", true},
 	} {
 		if got, bad := controlText("b", "a", c.all); got != c.want || bad != c.bad {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, c.want)

@@ -11,13 +11,16 @@ import (
 	"rpclab/internal/result"
 )
 
-// happening is one event of the plan in one arm, over all rounds.
-type happening struct {
+// eventOutcome is one event of the plan in one arm, over all rounds.
+type eventOutcome struct {
 	arm    string
 	cell   result.Cell
 	spread string // what the arm does with a backend that is slow or fails
 	place  int    // of the event in its trial
 	what   string
+	action result.Action
+	count  int
+	resets bool
 	at     []float64 // seconds
 	failed uint64
 	codes  map[string]uint64 // of those
@@ -34,13 +37,13 @@ type happening struct {
 // What an event leads to, in the order of the table.
 const (
 	firstLoss = iota
-	partBack
-	servedAgain
-	noticed
+	proxyReady
+	recovered
+	avoided
 	ready
-	told
+	resolverUpdated
 	firstCall
-	evenAgain
+	balancedAgain
 	steps
 )
 
@@ -58,14 +61,17 @@ func eventTables(p *page, d result.Document) {
 		return
 	}
 	p.heading("Events")
+	if asksAboutEvents(d) {
+		recoveryTable(p, d, len(d.Arms))
+	}
 	unseen := false
 	var why balanceNotes
-	var every []*happening
+	var every []*eventOutcome
 	for _, cell := range cells(d) {
-		all := happenings(d, cell)
+		all := eventOutcomes(d, cell)
 		every = append(every, all...)
 		for i, last := 0, places(all); i < last; i++ {
-			mine := slices.DeleteFunc(slices.Clone(all), func(h *happening) bool { return h.place != i })
+			mine := slices.DeleteFunc(slices.Clone(all), func(h *eventOutcome) bool { return h.place != i })
 			if len(mine) == 0 {
 				continue
 			}
@@ -87,10 +93,10 @@ func eventTables(p *page, d result.Document) {
 
 // eventTable has a row for each arm. A time that no arm has is left out; missing says that
 // one which some arm has is not there for another.
-func eventTable(arms []*happening) (t table, missing bool) {
-	t.columns = []column{{"arm", false}, {"failed", true}, {"late", true}, {"on hit", true},
-		{"first loss", true}, {"proxy back", true}, {"served again", true}, {"noticed", true},
-		{"ready", true}, {"told", true}, {"first call", true}, {"even again", true}}
+func eventTable(arms []*eventOutcome) (t table, missing bool) {
+	t.columns = []column{{"arm", false}, {"failed", true}, {"late", true}, {"on affected", true},
+		{"first loss", true}, {"proxy ready", true}, {"recovered", true}, {"avoided", true},
+		{"ready", true}, {"resolver", true}, {"first call", true}, {"balanced", true}}
 	some := [steps]bool{}
 	for _, h := range arms {
 		for step, times := range h.took {
@@ -98,14 +104,18 @@ func eventTable(arms []*happening) (t table, missing bool) {
 		}
 	}
 	for _, h := range arms {
-		row := []string{clean(h.arm), count(h.failed), count(h.late), h.share()}
+		late := ""
+		if slices.ContainsFunc(arms, func(h *eventOutcome) bool { return h.late > 0 }) {
+			late = count(h.late)
+		}
+		row := []string{clean(h.arm), count(h.failed), late, h.share()}
 		for step, times := range h.took {
 			m := median(times)
 			switch {
 			case some[step]:
 				missing = missing || math.IsInf(m, 1)
 				row = append(row, tookText(step, m))
-			case step == noticed && h.fair > 0:
+			case step == avoided && h.fair > 0:
 				missing = true
 				row = append(row, none) // that nobody noticed is worth a column
 			default:
@@ -118,7 +128,7 @@ func eventTable(arms []*happening) (t table, missing bool) {
 }
 
 // lostByCode says with which codes calls failed, by arm.
-func lostByCode(p *page, arms []*happening) {
+func lostByCode(p *page, arms []*eventOutcome) {
 	var said []string
 	for _, h := range arms {
 		var codes []string
@@ -134,10 +144,10 @@ func lostByCode(p *page, arms []*happening) {
 	}
 }
 
-// happenings are the events of a cell, arms in the order of the document. An event
+// eventOutcomes are the events of a cell, arms in the order of the document. An event
 // is known by its place in the trial, since its time differs a little by round.
-func happenings(d result.Document, cell result.Cell) []*happening {
-	var all []*happening
+func eventOutcomes(d result.Document, cell result.Cell) []*eventOutcome {
+	var all []*eventOutcome
 	for _, arm := range armsIn(d, cell) {
 		rounds := map[int][]result.Event{}
 		for _, e := range d.Events {
@@ -145,13 +155,13 @@ func happenings(d result.Document, cell result.Cell) []*happening {
 				rounds[e.Round] = append(rounds[e.Round], e)
 			}
 		}
-		mine := map[int]*happening{}
+		mine := map[int]*eventOutcome{}
 		for _, round := range slices.Sorted(maps.Keys(rounds)) {
 			list := rounds[round]
 			slices.SortStableFunc(list, func(a, b result.Event) int { return cmp.Compare(a.AtMS, b.AtMS) })
 			for i, e := range list {
 				if mine[i] == nil {
-					mine[i] = &happening{arm: arm.Name, cell: cell, spread: spreading(arm), place: i, what: e.What, codes: map[string]uint64{}}
+					mine[i] = &eventOutcome{arm: arm.Name, cell: cell, spread: policyBehavior(arm), place: i, what: e.What, action: e.Action, count: e.Count, resets: e.Resets, codes: map[string]uint64{}}
 				}
 				mine[i].add(e)
 			}
@@ -163,7 +173,7 @@ func happenings(d result.Document, cell result.Cell) []*happening {
 	return all
 }
 
-func (h *happening) add(e result.Event) {
+func (h *eventOutcome) add(e result.Event) {
 	h.at = append(h.at, e.AtMS/1000)
 	h.failed += e.Failed
 	h.late += e.Late
@@ -171,9 +181,9 @@ func (h *happening) add(e result.Event) {
 		h.codes[code] += n
 	}
 	if e.Ready > 0 {
-		h.answered, h.byHit, h.fair = h.answered+e.Answered, h.byHit+e.AnsweredByHit, float64(len(e.Hit))/float64(e.Ready)
+		h.answered, h.byHit, h.fair = h.answered+e.Answered, h.byHit+e.AnsweredByAffected, float64(len(e.Affected))/float64(e.Ready)
 	}
-	for step, v := range [steps]*float64{e.Took.FirstLoss, e.Took.PartBack, e.Took.ServedAgain, e.Took.Noticed, e.Took.EndpointReady, e.Took.ClientTold, e.Took.FirstCall, e.Took.BalanceRestored} {
+	for step, v := range [steps]*float64{e.Took.FirstLoss, e.Took.ProxyReady, e.Took.Recovered, e.Took.Avoided, e.Took.EndpointReady, e.Took.ResolverUpdated, e.Took.FirstCall, e.Took.BalanceRestored} {
 		seen := math.Inf(1)
 		if v != nil {
 			seen = *v
@@ -188,7 +198,7 @@ func (h *happening) add(e result.Event) {
 	}
 }
 
-func places(all []*happening) int {
+func places(all []*eventOutcome) int {
 	last := 0
 	for _, h := range all {
 		last = max(last, h.place+1)
@@ -200,7 +210,7 @@ func places(all []*happening) int {
 const countedEvery = 100
 
 func tookText(step int, took float64) string {
-	counted := step == evenAgain || step == noticed || step == firstLoss || step == servedAgain
+	counted := step == balancedAgain || step == avoided || step == firstLoss || step == recovered
 	switch {
 	case math.IsInf(took, 1):
 		return none

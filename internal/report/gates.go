@@ -17,7 +17,7 @@ func gates(p *page, c result.Comparison, outcomes map[string]string) {
 	p.heading("Gates")
 	var all []string
 	byGate := map[string]*table{}
-	var why ranges
+	var why mergedTexts
 	for _, g := range c.Gates {
 		name := clean(g.Gate)
 		t := byGate[name]

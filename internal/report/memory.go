@@ -10,9 +10,9 @@ import (
 // leastLooks at memory make a course worth drawing.
 const leastLooks = 4
 
-// Remembered is the first trial of an arm whose servers' memory was looked at often enough to
+// MemoryTrial is the first trial of an arm whose servers' memory was looked at often enough to
 // draw it.
-func Remembered(a result.Arm) (result.Trial, bool) {
+func MemoryTrial(a result.Arm) (result.Trial, bool) {
 	for _, t := range a.Trials {
 		if t.Memory != nil && len(t.Memory.Servers) >= leastLooks {
 			return t, true
@@ -28,7 +28,7 @@ func memoryTimes(p *page, d result.Document) {
 		var peaks []string
 		top, length := 0.0, 0.0
 		for _, arm := range armsIn(d, cell) {
-			t, ok := Remembered(arm)
+			t, ok := MemoryTrial(arm)
 			if !ok || t.Limits == "" {
 				continue
 			}

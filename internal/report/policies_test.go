@@ -20,16 +20,17 @@ func spreads() result.Document {
 		{"envoy-least-request", "envoy", "least_request", false, 66, 400, 13, 16, result.Usage{CPU: 141.4, RSS: 52e6}},
 	} {
 		arm := result.Arm{Name: w.name, Route: w.route, Policy: w.policy, Channel: "shared", Cell: result.Cell{}, Config: map[string]any{"policy": w.policy}}
+		arm = onRoute(arm)
 		if w.outlier {
 			arm.Config["outlier"] = map[string]any{}
 		}
 		arm.Calls, arm.ElapsedMS, arm.Latency, arm.Late = 1200, 4004, latency(6.1, w.p99), 4*w.late
 		arm.Resources = result.Resources{Client: result.Usage{CPU: 90, RSS: 31e6}, Server: result.Usage{CPU: 75, RSS: 22e6}, Proxy: w.proxy, Control: result.Usage{CPU: 3.2, RSS: 38e6}}
 		for round := 1; round <= d.Rounds; round++ {
-			e := result.Event{Arm: w.name, Cell: arm.Cell, Round: round, AtMS: 1000, What: "slow 1 times 10",
-				Hit: []string{"greeter-0"}, Ready: 3, Late: w.late, Answered: 300, AnsweredByHit: w.onHit}
+			e := result.Event{Arm: w.name, Cell: arm.Cell, Round: round, AtMS: 1000, What: "slow 1 times 10", Action: result.ActionSlow, Count: 1,
+				Affected: []string{"greeter-0"}, Ready: 3, Late: w.late, Answered: 300, AnsweredByAffected: w.onHit}
 			if w.noticed > 0 {
-				e.Took.Noticed = ms2(w.noticed)
+				e.Took.Avoided = ms2(w.noticed)
 			}
 			d.Events = append(d.Events, e)
 			arm.Trials = append(arm.Trials, result.Trial{Round: round, Measures: arm.Measures, Events: []result.Event{e}})

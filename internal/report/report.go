@@ -13,6 +13,7 @@ import (
 type Options struct {
 	Width int  // columns, 40 to 80; 0 and more than 80 mean 80
 	Color bool // ANSI colours
+	Full  bool // every table, and not the summary alone
 }
 
 const (
@@ -27,31 +28,43 @@ func (o Options) width() int {
 	return min(max(o.Width, minWidth), maxWidth)
 }
 
-// Terminal writes the report of a run, no line wider than Options.Width.
+// Terminal writes the report of a run, no line wider than Options.Width: the question, the
+// answer and at most 12 lines that support it, or everything with Options.Full.
 func Terminal(w io.Writer, d result.Document, o Options) error {
-	return writeTerminal(w, story(d), o)
+	if o.Full {
+		return writeTerminal(w, fullReport(d), o)
+	}
+	return writeTerminal(w, summary(d), o)
 }
 
-// Markdown writes the same report for GitHub.
+// Markdown writes the full report for GitHub.
 func Markdown(w io.Writer, d result.Document) error {
-	return writeMarkdown(w, story(d))
+	return writeMarkdown(w, fullReport(d))
 }
 
-// story is the report in the order in which it is read: what was asked, the
-// numbers, what they mean, why, and what to be careful with.
-func story(d result.Document) page {
+// fullReport is the report in the order in which it is read: what was asked, the answer,
+// the numbers, what they mean, why, and what to be careful with. Where the question is about events,
+// they come before the latencies.
+func fullReport(d result.Document) page {
 	var p page
+	opening(&p, d)
 	head(&p, d)
+	asked := asksAboutEvents(d)
+	if asked {
+		events(&p, d)
+	}
 	if measured(d) {
-		times(&p, d)
-		rates(&p, d)
+		resultTables(&p, d)
+		throughput(&p, d)
 		capacities(&p, d)
 		verdicts(&p, d)
-		besides(&p, d)
+		otherMetrics(&p, d)
 		balance(&p, d)
 		confounds(&p, d)
-		events(&p, d)
-		hops(&p, d)
+		if !asked {
+			events(&p, d)
+		}
+		proxyLatency(&p, d)
 		cost(&p, d)
 		memoryTimes(&p, d)
 		securityCost(&p, d)

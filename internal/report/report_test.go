@@ -2,6 +2,8 @@ package report
 
 import (
 	"bytes"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,12 +36,12 @@ func samples() map[string]result.Document {
 
 	limited := small(5, w[1], w[2])
 	limited.Arms[1].Limited = "lateness p99 is 41 ms, over 10 % of latency"
-	limited.Verdicts = []result.Verdict{{Metric: "latency_p50", A: "kuberesolver", B: "shared", Ratio: 1, Level: 0.95, Decision: "undecided", Rounds: 5, Kind: "baseline",
-		CI: [2]float64{0.98, 1.03}, Reason: "kuberesolver was limited by the generator: lateness p99 is 41 ms, over 10 % of latency"}}
+	limited.Verdicts = []result.Verdict{{Metric: "latency_p50", A: "kuberesolver", B: "shared", Ratio: 1, Level: 0.95, Decision: "undecided", Rounds: 5, Kind: "baseline", Unfit: true,
+		CI: [2]float64{0.98, 1.03}, Reason: "kuberesolver was limited by the load generator: lateness p99 is 41 ms, over 10 % of latency"}}
 
 	single := small(1, w[1], w[2], w[6])
 	for _, name := range []string{"kuberesolver", "shared-again"} {
-		v := verdict("latency_p50", name, nil, 0.998, 0.998, 0.998, "undecided", map[bool]string{true: "control", false: "baseline"}[name == "shared-again"])
+		v := verdict("latency_p50", name, nil, 0.998, 0.998, 0.998, "undecided", map[bool]result.VerdictKind{true: "control", false: "baseline"}[name == "shared-again"])
 		v.Rounds, v.Reason = 1, "1 round; at least 4 are needed"
 		single.Verdicts = append(single.Verdicts, v)
 	}
@@ -56,27 +58,45 @@ func samples() map[string]result.Document {
 
 func TestReportsReadAsWeWantThem(t *testing.T) {
 	for name, d := range samples() {
-		var terminal, markdown bytes.Buffer
-		if err := Terminal(&terminal, d, Options{}); err != nil {
+		var short, terminal, markdown bytes.Buffer
+		if err := errors.Join(Terminal(&short, d, Options{}), Terminal(&terminal, d, Options{Full: true})); err != nil {
 			t.Fatal(err)
 		}
 		if err := Markdown(&markdown, d); err != nil {
 			t.Fatal(err)
 		}
+		testkit.Golden(t, name+"-summary.txt", short.String())
 		testkit.Golden(t, name+".txt", terminal.String())
 		testkit.Golden(t, name+".md", markdown.String())
 	}
 }
 
+// A summary has the question, the answer, and at most 12 lines that support it.
+func TestASummaryIsShort(t *testing.T) {
+	for name, d := range samples() {
+		var text, head bytes.Buffer
+		var p page
+		opening(&p, d)
+		if err := errors.Join(Terminal(&text, d, Options{}), writeTerminal(&head, p, Options{})); err != nil {
+			t.Fatal(err)
+		}
+		rest, begins := strings.CutPrefix(text.String(), head.String())
+		lines := slices.DeleteFunc(strings.Split(rest, "\n"), func(line string) bool { return line == "" })
+		if !begins || len(lines) > 12 {
+			t.Errorf("%s: %d lines follow the answer:\n%s", name, len(lines), text.String())
+		}
+	}
+}
+
 func TestTheListOfRunsReadsAsWeWantIt(t *testing.T) {
 	arms := []string{"new-channel", "shared"}
-	rows := []result.Row{
+	rows := []result.RunSummary{
 		{ID: "20261122-070000-aaaa", Experiment: "churn", Started: began.Add(36 * time.Hour), Status: result.Running, Trials: 3, Planned: 21, Arms: arms},
 		{ID: "20261121-091500-b3qz", Experiment: "channels", Started: began.Add(14 * time.Hour), Status: result.Partial, Trials: 40, Planned: 140, Arms: arms},
 		{ID: "20261120-201500-c9aa", Experiment: "a-very-long-name-for-an-experiment", Started: began.Add(90 * time.Minute), Status: result.Interrupted, Trials: 1, Planned: 140, Arms: arms},
 		{ID: "20261120-184512-x7k2", Experiment: "channels", Started: began, Status: result.Done, Trials: 140, Planned: 140, Arms: arms},
 	}
-	for name, list := range map[string][]result.Row{"runs": rows, "runs-none": nil} {
+	for name, list := range map[string][]result.RunSummary{"runs": rows, "runs-none": nil} {
 		var text bytes.Buffer
 		if err := Runs(&text, list); err != nil {
 			t.Fatal(err)
@@ -110,7 +130,7 @@ func TestNoLineIsWiderThanTheTerminal(t *testing.T) {
 	for name, d := range all {
 		for _, width := range []int{0, 40, 61, 80, 200} {
 			var text bytes.Buffer
-			if err := Terminal(&text, d, Options{Width: width}); err != nil {
+			if err := errors.Join(Terminal(&text, d, Options{Width: width}), Terminal(&text, d, Options{Width: width, Full: true})); err != nil {
 				t.Fatal(err)
 			}
 			limit := width
@@ -125,10 +145,10 @@ func TestNoLineIsWiderThanTheTerminal(t *testing.T) {
 func TestColourOnlyWhereWanted(t *testing.T) {
 	for name, d := range samples() {
 		var without, with bytes.Buffer
-		if err := Terminal(&without, d, Options{}); err != nil {
+		if err := Terminal(&without, d, Options{Full: true}); err != nil {
 			t.Fatal(err)
 		}
-		if err := Terminal(&with, d, Options{Color: true}); err != nil {
+		if err := Terminal(&with, d, Options{Color: true, Full: true}); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(without.String(), "\x1b") {

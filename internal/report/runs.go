@@ -9,7 +9,7 @@ import (
 )
 
 // Runs writes the list of stored runs, at most 80 columns wide.
-func Runs(w io.Writer, rows []result.Row) error {
+func Runs(w io.Writer, rows []result.RunSummary) error {
 	var p page
 	if len(rows) == 0 {
 		p.say("No runs yet: `rpclab run channels --quick` makes one.")
@@ -24,7 +24,7 @@ func Runs(w io.Writer, rows []result.Row) error {
 	return writeTerminal(w, p, Options{})
 }
 
-func trialsOf(r result.Row) string {
+func trialsOf(r result.RunSummary) string {
 	if r.Status == result.Done {
 		return number(float64(r.Trials))
 	}
@@ -32,7 +32,7 @@ func trialsOf(r result.Row) string {
 }
 
 // statuses explains those that occur and do not explain themselves.
-func statuses(rows []result.Row) []string {
+func statuses(rows []result.RunSummary) []string {
 	seen := map[result.Status]bool{}
 	for _, r := range rows {
 		seen[r.Status] = true

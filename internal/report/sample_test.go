@@ -20,6 +20,23 @@ func base(name, question string) result.Document {
 		Cluster: "local", Started: began, Finished: &finished, Machine: machineSample(), Rounds: 5, Seed: 42, Baseline: "shared"}
 }
 
+// onRoute adds what a run records of the arm's route.
+func onRoute(a result.Arm) result.Arm {
+	switch a.Route {
+	case "clusterip", "forwarder", "nodeport":
+		a.PickedBy, a.Update = pickedByKernel, "the client is not updated; a connection stays with its backend until it breaks"
+	case "headless":
+		a.PickedBy, a.Discovery, a.Update = "client", "dns", "grpc-go asks DNS again only when a connection breaks, and at the earliest 30 s after it last did"
+	case "endpointslice", "kuberesolver":
+		a.PickedBy, a.Discovery, a.Update = "client", "watch", "a watch of the endpoints pushes a change to the client"
+	case "xds":
+		a.PickedBy, a.Discovery, a.Update = "client", "xds", "the control plane pushes a change to the client"
+	case "envoy":
+		a.PickedBy, a.Update = "proxy", "the client is not updated; the control plane pushes a change to the proxy"
+	}
+	return a
+}
+
 // way is how one arm of the samples behaves.
 type way struct {
 	name, label, control, route, channel string
@@ -72,6 +89,7 @@ func (w way) measures(round, calls int) result.Measures {
 func (w way) arm(cell result.Cell, calls, rounds int) result.Arm {
 	arm := result.Arm{Name: w.name, Label: w.label, Published: w.label != "", Control: w.control, Route: w.route, Channel: w.channel,
 		Cell: cell, Config: map[string]any{"route": w.route, "caller": map[string]any{"channel": w.channel}}, Measures: w.measures(3, calls)}
+	arm = onRoute(arm)
 	for round := 1; round <= rounds; round++ {
 		arm.Trials = append(arm.Trials, result.Trial{Round: round, Started: began, Measures: w.measures(round, calls)})
 	}
@@ -90,7 +108,7 @@ func ways() []way {
 	}
 }
 
-func verdict(metric, a string, cell result.Cell, ratio, low, high float64, decision, kind string) result.Verdict {
+func verdict(metric, a string, cell result.Cell, ratio, low, high float64, decision string, kind result.VerdictKind) result.Verdict {
 	v := result.Verdict{Metric: metric, A: a, B: "shared", Cell: cell, Ratio: ratio, CI: [2]float64{low, high}, Level: 1 - 0.05/16, Decision: decision, Rounds: 5, Kind: kind}
 	if decision == "undecided" {
 		v.Reason = fmt.Sprintf("the interval spans 1: more rounds would narrow it (about %.0f, if the noise stays)", 50*(high-low))

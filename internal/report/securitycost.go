@@ -36,7 +36,7 @@ var securities = []struct {
 // is compared with in that alone.
 func securityCost(p *page, d result.Document) {
 	t := table{columns: []column{{"arm", false}, {"adds", false}, {"client µs/call", true}, {"server µs/call", true}}}
-	var why ranges
+	var why mergedTexts
 	for _, a := range d.Arms {
 		for _, b := range d.Arms {
 			what := secures(a, b)

@@ -14,10 +14,10 @@ func TestOneReasonIsSaidOnceOfAllItsArms(t *testing.T) {
 	got := reasons([]result.Verdict{
 		{A: "pool", B: "shared", Reason: few("pool")}, {A: "new", B: "pool", Reason: few("new")}, {A: "new", B: "shared", Reason: few("new")},
 		{A: "pool", B: "shared", Reason: "2.5 % of the calls of pool failed"}, {A: "new", B: "shared", Reason: "3.5 % of the calls of new failed"},
-		{A: "new", B: "shared", Reason: "new was limited by the generator"},
+		{A: "new", B: "shared", Reason: "the load generator was the bottleneck of new"},
 	})
 	want := []string{"a trial of pool and new has 300 calls; p99 needs 1000", "2.5 % of the calls of pool failed",
-		"3.5 % of the calls of new failed", "new was limited by the generator"}
+		"3.5 % of the calls of new failed", "the load generator was the bottleneck of new"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q\nwant %q", got, want)
 	}

@@ -12,19 +12,19 @@ const ComparisonSchema = "rpclab.comparison/v1"
 
 // Comparison is what can be said of a run B against an earlier one, A.
 type Comparison struct {
-	Schema string `json:"schema"`
-	A      Side   `json:"a"`
-	B      Side   `json:"b"`
+	Schema string      `json:"schema"`
+	A      ComparedRun `json:"a"`
+	B      ComparedRun `json:"b"`
 	// Differences are what else is not the same in the two runs.
 	Differences []Difference `json:"differences"`
 	// Refused are the arms that are not compared.
-	Refused []Refusal `json:"refused"`
-	Ratios  []Ratio   `json:"ratios"`
-	Gates   []Gated   `json:"gates"`
+	Refused []Refusal    `json:"refused"`
+	Ratios  []Ratio      `json:"ratios"`
+	Gates   []GateResult `json:"gates"`
 }
 
-// Side is where one of the numbers comes from.
-type Side struct {
+// ComparedRun is where one of the numbers comes from.
+type ComparedRun struct {
 	ID         string    `json:"id"`
 	Experiment string    `json:"experiment"`
 	Started    time.Time `json:"started"`
@@ -71,8 +71,8 @@ type Ratio struct {
 	Secondary bool `json:"secondary,omitempty"`
 }
 
-// Gated is what a gate makes of one arm.
-type Gated struct {
+// GateResult is what a gate makes of one arm.
+type GateResult struct {
 	Gate    string     `json:"gate"` // p99 ratio < 1.05
 	Arm     string     `json:"arm"`
 	Cell    Cell       `json:"cell"`

@@ -3,11 +3,15 @@ package result
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
 const nsPerMS = 1e6
+
+// Milliseconds is a duration in the unit of the document.
+func Milliseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / nsPerMS }
 
 // FromHDR takes the summary and the standard encoding of values in nanoseconds.
 // A histogram without values, or nil, gives the zero Histogram.

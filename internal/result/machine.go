@@ -31,9 +31,9 @@ func clockStep() time.Duration {
 	return smallest
 }
 
-// Beside is how much of the machine's processors others had in a trial. What was taken
+// Interference is how much of the machine's processors others had in a trial. What was taken
 // is a share of what was wanted: idle processors do not make up for it.
-type Beside struct {
+type Interference struct {
 	Stolen    float64 `json:"stolen"`    // by other machines on the same hardware, of what all processes wanted, but of one processor at the least
 	Throttled float64 `json:"throttled"` // by a quota that the experiment did not set, of what the run wanted
 	// Others is by processes that are not the lab's, of all the processors' time; nil: not

@@ -19,7 +19,7 @@ func (s *Store) Begin(ctx context.Context, d Document) error {
 	if err != nil {
 		return err
 	}
-	if err := s.hold(d.ID); err != nil {
+	if err := s.lock(d.ID); err != nil {
 		return err
 	}
 	err = s.change(ctx, "begin run "+d.ID, func(tx *sql.Tx) error {
@@ -33,7 +33,7 @@ func (s *Store) Begin(ctx context.Context, d Document) error {
 	if err != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.letGo(d.ID)
+		s.unlock(d.ID)
 	}
 	return err
 }
@@ -70,14 +70,14 @@ func (s *Store) Finish(ctx context.Context, d Document) error {
 		if n, err := done.RowsAffected(); err != nil || n != 1 {
 			return fmt.Errorf("%w: it was not begun", ErrUnknownRun)
 		}
-		return keepFigures(ctx, tx, d)
+		return saveFigures(ctx, tx, d)
 	})
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.letGo(d.ID)
+	s.unlock(d.ID)
 	return nil
 }
 

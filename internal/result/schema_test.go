@@ -36,10 +36,10 @@ func TestTheSchemaAcceptsComparisons(t *testing.T) {
 		Differences: []Difference{{Kind: "machine", What: "CPUs", A: "2", B: "4"}},
 		Refused:     []Refusal{{Arm: "pool", Reason: "only in A"}},
 		Ratios:      []Ratio{{Metric: "latency_p50", Arm: "shared", Cell: Cell{"load.burst": 300}, Decision: "worse"}},
-		Gates:       []Gated{{Gate: "p99 ratio < 1.05", Arm: "shared", Outcome: "held"}},
+		Gates:       []GateResult{{Gate: "p99 ratio < 1.05", Arm: "shared", Outcome: "held"}},
 	}
 	wrong := full
-	wrong.Gates = []Gated{{Outcome: "perhaps"}}
+	wrong.Gates = []GateResult{{Outcome: "perhaps"}}
 	for name, c := range map[string]struct {
 		c  Comparison
 		ok bool

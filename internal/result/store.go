@@ -93,22 +93,22 @@ type Store struct {
 func OpenStore(dir string) (*Store, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return nil, refused(dir, "find the directory", err)
+		return nil, storeError(dir, "find the directory", err)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, refused(dir, "make the directory", err)
+		return nil, storeError(dir, "make the directory", err)
 	}
 	s := &Store{dir: dir, path: filepath.Join(dir, "runs.db"), alive: map[string]*os.File{}}
 	// SQLite would make the file readable for others.
 	file, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, refused(s.path, "open it", err)
+		return nil, storeError(s.path, "open it", err)
 	}
 	if err := file.Close(); err != nil {
-		return nil, refused(s.path, "open it", err)
+		return nil, storeError(s.path, "open it", err)
 	}
 	if s.db, err = sql.Open("sqlite", source(s.path)); err != nil {
-		return nil, refused(s.path, "open it", err)
+		return nil, storeError(s.path, "open it", err)
 	}
 	// One connection: writers of one process queue in Go, not in SQLite.
 	s.db.SetMaxOpenConns(1)
@@ -146,9 +146,9 @@ func (s *Store) prepare(ctx context.Context) error {
 			if _, err := tx.ExecContext(ctx, fromOne); err != nil {
 				return err
 			}
-			return bringUp(ctx, tx)
+			return migrate(ctx, tx)
 		case version == 2:
-			return bringUp(ctx, tx)
+			return migrate(ctx, tx)
 		case version > storeVersion:
 			return fmt.Errorf("it has version %d and this rpclab reads up to %d: %w", version, storeVersion, ErrNewer)
 		}
@@ -160,14 +160,14 @@ func (s *Store) prepare(ctx context.Context) error {
 func (s *Store) change(ctx context.Context, doing string, do func(*sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
-		return refused(s.path, doing, err)
+		return storeError(s.path, doing, err)
 	}
 	if err := do(tx); err != nil {
 		tx.Rollback() // the first error is the one to tell
-		return refused(s.path, doing, err)
+		return storeError(s.path, doing, err)
 	}
 	if err := tx.Commit(); err != nil {
-		return refused(s.path, doing, err)
+		return storeError(s.path, doing, err)
 	}
 	return nil
 }
@@ -181,10 +181,10 @@ func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id := range s.alive {
-		s.letGo(id)
+		s.unlock(id)
 	}
 	if err := s.db.Close(); err != nil {
-		return refused(s.path, "close it", err)
+		return storeError(s.path, "close it", err)
 	}
 	return nil
 }

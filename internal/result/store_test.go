@@ -137,10 +137,10 @@ func TestListTellsHowRunsEnded(t *testing.T) {
 
 	rows, err := reader.List(ctx)
 	must(t, err)
-	row := func(id string, minute int, status Status, trials int) Row {
-		return Row{id, "channels", start.Add(time.Duration(minute) * time.Minute), status, trials, 2, false, []string{"shared"}}
+	row := func(id string, minute int, status Status, trials int) RunSummary {
+		return RunSummary{id, "channels", start.Add(time.Duration(minute) * time.Minute), status, trials, 2, false, []string{"shared"}}
 	}
-	want := []Row{row("d-runs", 4, Running, 0), row("c-stopped", 3, Partial, 0), row("b-done", 2, Done, 0), row("a-dead", 1, Interrupted, 1)}
+	want := []RunSummary{row("d-runs", 4, Running, 0), row("c-stopped", 3, Partial, 0), row("b-done", 2, Done, 0), row("a-dead", 1, Interrupted, 1)}
 	if diff := cmp.Diff(want, rows); diff != "" {
 		t.Error(diff)
 	}

@@ -23,14 +23,14 @@ var (
 
 const remedy = "use --no-store or set RPCLAB_DATA_DIR to another directory"
 
-// refused says what could not be done to which path, why, and what helps.
-func refused(path, doing string, err error) error {
-	why, help := because(err)
+// storeError says what could not be done to which path, why, and what helps.
+func storeError(path, doing string, err error) error {
+	why, help := explain(err)
 	return fmt.Errorf("%w %s: cannot %s: %s%w; %s", ErrStore, path, doing, why, err, help)
 }
 
-// because puts the cause in plain words, "" where the error itself does so.
-func because(err error) (why, help string) {
+// explain puts the cause in plain words, "" where the error itself does so.
+func explain(err error) (why, help string) {
 	var coded *sqlite.Error
 	if errors.As(err, &coded) {
 		switch coded.Code() & 0xff { // the low byte is the primary result code

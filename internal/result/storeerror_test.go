@@ -91,7 +91,7 @@ func TestCausesInPlainWords(t *testing.T) {
 		{syscall.EDQUOT, "the disk is full"},
 		{errors.New("odd"), "cannot open it: odd; use --no-store"},
 	} {
-		err := refused("/data/runs.db", "open it", c.err)
+		err := storeError("/data/runs.db", "open it", c.err)
 		if !strings.Contains(err.Error(), c.says) || !errors.Is(err, c.err) {
 			t.Errorf("%v: %q", c.err, err)
 		}

@@ -8,39 +8,39 @@ import (
 	"time"
 
 	"rpclab/internal/cluster"
-	"rpclab/internal/route/slicewatch"
+	"rpclab/internal/route/endpointslice"
 )
 
 const (
-	// tellAgain is the pause after a proxy could not be told of backends: it was killed,
-	// say, and is not back yet.
-	tellAgain = 20 * time.Millisecond
-	// deaf is how long a proxy may refuse to be told before that is an error of the lab's.
-	deaf = 10 * time.Second
+	// retryUpdate is the pause after an update of a proxy failed, such as of one that was
+	// killed and is restarting.
+	retryUpdate = 20 * time.Millisecond
+	// updateTimeout is how long updates of a proxy may fail before that is an error of the run.
+	updateTimeout = 10 * time.Second
 )
 
-// backends follows the endpoints of a service for proxies that have to be told of them,
-// as an ingress controller does.
+// backends follows the endpoints of a service for proxies that rpclab must update, as an
+// ingress controller does.
 type backends struct {
-	table  *slicewatch.Table
-	ctx    context.Context // ends with close
-	cancel context.CancelFunc
-	tells  sync.WaitGroup
-	deaf   time.Duration // see the constant
+	watcher *endpointslice.Watcher
+	ctx     context.Context // ends with close
+	cancel  context.CancelFunc
+	updates sync.WaitGroup
+	timeout time.Duration // updateTimeout
 
 	mu   sync.Mutex
 	errs error
 }
 
-// followBackends returns when there is a backend that calls can go to.
+// followBackends returns when the service has a usable backend.
 func followBackends(ctx context.Context, s cluster.Service) (*backends, error) {
-	b := &backends{table: slicewatch.Follow(s), deaf: deaf}
+	b := &backends{watcher: endpointslice.NewWatcher(s), timeout: updateTimeout}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
-	limit, cancel := context.WithTimeout(ctx, deaf)
+	limit, cancel := context.WithTimeout(ctx, updateTimeout)
 	defer cancel()
-	_, err := b.table.Sync(limit)
+	_, err := b.watcher.Sync(limit)
 	for err == nil {
-		state, changed := b.table.Now()
+		state, changed := b.watcher.Current()
 		if len(state.Usable) > 0 {
 			return b, nil
 		}
@@ -53,36 +53,35 @@ func followBackends(ctx context.Context, s cluster.Service) (*backends, error) {
 	return nil, errors.Join(fmt.Errorf("no endpoint of %s is ready: %w", s.Name, err), b.close())
 }
 
-// now is who calls can go to.
-func (b *backends) now() slicewatch.Set {
-	state, _ := b.table.Now()
+func (b *backends) usable() endpointslice.Set {
+	state, _ := b.watcher.Current()
 	return state.Usable
 }
 
-// tell calls with the backends there are, after every change and again after an error,
-// until close. One that is deaf for too long is an error, said once, and told again.
-func (b *backends) tell(tell func(context.Context, slicewatch.Set) error) {
-	b.tells.Go(func() {
-		var refused time.Time // the first error in a row; zero: it was told
-		said := false
+// follow calls update with the usable backends after every change, and again after an
+// error, until close. It notes one error when updates fail for longer than the timeout.
+func (b *backends) follow(update func(context.Context, endpointslice.Set) error) {
+	b.updates.Go(func() {
+		var failing time.Time // since when; zero: the last update succeeded
+		noted := false
 		for b.ctx.Err() == nil {
-			state, changed := b.table.Now()
-			var again <-chan time.Time
-			if err := tell(b.ctx, state.Usable); err == nil {
-				refused = time.Time{}
+			state, changed := b.watcher.Current()
+			var retry <-chan time.Time
+			if err := update(b.ctx, state.Usable); err == nil {
+				failing = time.Time{}
 			} else {
-				again = time.After(tellAgain)
-				if refused.IsZero() {
-					refused = time.Now()
+				retry = time.After(retryUpdate)
+				if failing.IsZero() {
+					failing = time.Now()
 				}
-				if !said && time.Since(refused) > b.deaf {
-					said = true
+				if !noted && time.Since(failing) > b.timeout {
+					noted = true
 					b.fail(err)
 				}
 			}
 			select {
 			case <-changed:
-			case <-again:
+			case <-retry:
 			case <-b.ctx.Done():
 			}
 		}
@@ -92,16 +91,16 @@ func (b *backends) tell(tell func(context.Context, slicewatch.Set) error) {
 func (b *backends) fail(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.errs = errors.Join(b.errs, fmt.Errorf("a proxy could not be told of backends for %s: %w", b.deaf, err))
+	b.errs = errors.Join(b.errs, fmt.Errorf("rpclab could not update the backends of a proxy for %s: %w", b.timeout, err))
 }
 
-// close ends all that and says what went wrong. None is none to close.
+// close ends all updates and returns the errors that follow noted.
 func (b *backends) close() error {
 	if b == nil {
 		return nil
 	}
 	b.cancel()
-	b.tells.Wait()
-	b.table.Close()
+	b.updates.Wait()
+	b.watcher.Close()
 	return b.errs
 }

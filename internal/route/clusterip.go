@@ -10,56 +10,67 @@ import (
 
 	"rpclab/internal/caller"
 	"rpclab/internal/cluster"
+	"rpclab/internal/route/endpointslice"
 	"rpclab/internal/route/settings"
-	"rpclab/internal/route/slicewatch"
 )
 
-// openClusterIP goes to a service's virtual IP. Where the cluster has none it stands for
-// one in kube-proxy's iptables mode: the node rewrites the destination of each new connection to an endpoint chosen
-// at random, so there is no extra hop and a connection stays where it is. The table
-// is the node's: it is in place before the first call, and no client is told of
-// changes.
-func openClusterIP(ctx context.Context, s cluster.Service, o settings.Settings, _ Told) (caller.Target, error) {
+var clusterIP = Route{
+	Name:       "clusterip",
+	Doc:        "every new connection goes to a random ready backend and stays there, as kube-proxy's ipwatchers mode does",
+	PickedBy:   PickedByKernel,
+	Update:     connectionsStay,
+	CarriesTCP: true,
+	Open:       openClusterIP,
+}
+
+// connectionsStay is the update of routes that pick a backend for each connection.
+const connectionsStay = "the client is not updated; a connection stays with its backend until it breaks"
+
+// openClusterIP dials a service's virtual IP. In a cluster without one it does what
+// kube-proxy's ipwatchers mode does: it picks a random endpoint for each new connection. There
+// is no extra hop, and the connection stays with that endpoint. The endpoints are known
+// before the first call, as on a node, and the client is not updated.
+func openClusterIP(ctx context.Context, s cluster.Service, o settings.Settings, _ UpdateFunc) (caller.Target, error) {
 	if s.VIP != "" {
-		return openAddress(o, net.JoinHostPort(whole(s.VIP), strconv.Itoa(s.Port)))
+		return openAddress(o, net.JoinHostPort(completeName(s.VIP), strconv.Itoa(s.Port)))
 	}
-	table := slicewatch.Follow(s)
-	if _, err := table.Sync(ctx); err != nil {
-		table.Close()
+	watcher := endpointslice.NewWatcher(s)
+	if _, err := watcher.Sync(ctx); err != nil {
+		watcher.Close()
 		return caller.Target{}, fmt.Errorf("route clusterip: endpoints of %s: %w", s.Name, err)
 	}
 	config, err := o.ServiceConfig("")
 	if err != nil {
-		table.Close()
+		watcher.Close()
 		return caller.Target{}, err
 	}
 	target := caller.Target{
 		URI:           fmt.Sprintf("passthrough:///%s:%d", s.Host, s.Port),
 		ServiceConfig: config,
-		Dial:          dialRandom(table),
-		Close:         table.Close,
+		Dial:          dialRandom(watcher),
+		Close:         watcher.Close,
 	}
-	state, _ := table.Now()
+	state, _ := watcher.Current()
 	if one, ok := state.Usable.Random(); ok {
-		// A client that cannot be given a dialer gets the endpoint of its first connection. That
-		// is what the virtual IP would give it as long as one is open, for gRPC's core has all
-		// channels of a process that go to one address share a connection.
-		target.Foreign = one.Addr.String()
+		// A caller in another language has no dialer of ours and gets one endpoint. A virtual IP
+		// has the same effect: gRPC core shares one connection between all channels of a
+		// process that dial one address.
+		target.PortableURI = one.Addr.String()
 	}
 	return target, nil
 }
 
-// openAddress goes to one address (host:port), of which the client learns nothing more.
+// openAddress makes a target of one address (host:port).
 func openAddress(o settings.Settings, address string) (caller.Target, error) {
 	config, err := o.ServiceConfig("")
-	return caller.Target{URI: "passthrough:///" + address, Foreign: address, ServiceConfig: config, Close: func() {}}, err
+	return caller.Target{URI: "passthrough:///" + address, PortableURI: address, ServiceConfig: config, Close: func() {}}, err
 }
 
-// dialRandom connects to a uniformly random usable endpoint, whatever address is
-// asked for; without one the connection is refused, as kube-proxy's REJECT does.
-func dialRandom(table *slicewatch.Table) func(context.Context, string) (net.Conn, error) {
+// dialRandom connects to a uniformly random usable endpoint, whatever the address. Without
+// an endpoint it fails with ECONNREFUSED, as kube-proxy's REJECT does.
+func dialRandom(watcher *endpointslice.Watcher) func(context.Context, string) (net.Conn, error) {
 	return func(ctx context.Context, addr string) (net.Conn, error) {
-		state, _ := table.Now()
+		state, _ := watcher.Current()
 		to, ok := state.Usable.Random()
 		if !ok {
 			refused := os.NewSyscallError("connect", syscall.ECONNREFUSED)

@@ -28,7 +28,7 @@ func TestEveryRoute(t *testing.T) {
 					t.Error("no Doc")
 				}
 			})
-			if r.Only != "" { // there it is held to the rest
+			if r.OnlyOn != "" { // there it is held to the rest
 				t.Run("says which cluster it needs", func(t *testing.T) { needs(t, r) })
 				return
 			}
@@ -135,7 +135,7 @@ func follows(t *testing.T, r route.Route) {
 		}
 		eventually(t, func() (bool, string) {
 			ids := answering(t.Context(), cc)
-			return slices.Equal(ids, step.answer) && (!r.Follows || slices.Equal(heard.last(), told)),
+			return slices.Equal(ids, step.answer) && (r.Discovery == route.DiscoveryNone || slices.Equal(heard.last(), told)),
 				fmt.Sprintf("%s: %v answer, told %v; want %v, %v", step.what, ids, heard.last(), step.answer, told)
 		})
 	}

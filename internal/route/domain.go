@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// resolvConf is where a system says how it completes names (resolv.conf(5)).
+// resolvConf has the search path of the resolver (resolv.conf(5)).
 const resolvConf = "/etc/resolv.conf"
 
-// whole completes the name of a Kubernetes service, greeter.lab.svc, by the domain of the
-// cluster in whose pod this runs, so that no lookup tries the search path first. Any other
-// name, and one in no pod, stays as it is.
-func whole(name string) string {
-	text, _ := os.ReadFile(resolvConf) // none completes nothing
-	return wholeBy(string(text), name)
+// completeName appends the cluster's domain to the name of a Kubernetes service,
+// greeter.lab.svc, so that no lookup tries the search path first. It returns any other
+// name, and every name outside of a pod, unchanged.
+func completeName(name string) string {
+	text, _ := os.ReadFile(resolvConf) // without the file the name stays unchanged
+	return completeNameBy(string(text), name)
 }
 
-func wholeBy(conf, name string) string {
+func completeNameBy(conf, name string) string {
 	if !strings.HasSuffix(name, ".svc") {
 		return name
 	}

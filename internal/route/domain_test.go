@@ -11,7 +11,7 @@ func TestTheNameOfAServiceIsCompletedByTheClustersOwnDomain(t *testing.T) {
 		{"search corp.example\n", "greeter.lab.svc", "greeter.lab.svc"},
 		{"", "greeter.lab.svc", "greeter.lab.svc"},
 	} {
-		if got := wholeBy(c.conf, c.name); got != c.want {
+		if got := completeNameBy(c.conf, c.name); got != c.want {
 			t.Errorf("%q by %q is %q, want %q", c.name, c.conf, got, c.want)
 		}
 	}

@@ -10,20 +10,35 @@ import (
 	"rpclab/internal/cluster"
 	"rpclab/internal/route/endpointslice"
 	"rpclab/internal/route/settings"
-	"rpclab/internal/route/slicewatch"
 )
 
-// openEndpointSlice gives every channel the same table of the service's endpoints.
-func openEndpointSlice(_ context.Context, s cluster.Service, o settings.Settings, told Told) (caller.Target, error) {
+var endpointSlice = Route{
+	Name:      "endpointslice",
+	Doc:       "a resolver watches the EndpointSlice API, all slices together, and calls go to the ready backends in turn",
+	PickedBy:  PickedByClient,
+	Discovery: DiscoveryWatch,
+	Update:    watchPushes,
+	Policies:  clientPolicies, OutlierDetection: true,
+	GoOnly:     true,
+	WatchesAPI: true,
+	OpenFiles:  eachBackend(0),
+	Open:       openEndpointSlice,
+}
+
+// watchPushes is the update of clients that watch the EndpointSlice API.
+const watchPushes = "the client watches the endpoints, so a change is pushed to it"
+
+// openEndpointSlice shares one watcher between all channels of the process.
+func openEndpointSlice(_ context.Context, s cluster.Service, o settings.Settings, updated UpdateFunc) (caller.Target, error) {
 	config, err := o.ServiceConfig(settings.RoundRobin)
 	if err != nil {
 		return caller.Target{}, fmt.Errorf("route endpointslice: %w", err)
 	}
-	table := slicewatch.Follow(s)
+	watcher := endpointslice.NewWatcher(s)
 	return caller.Target{
 		URI:           fmt.Sprintf("%s:///%s.%s", endpointslice.Scheme, s.Name, s.Namespace),
 		ServiceConfig: config,
-		Resolvers:     []resolver.Builder{observe(endpointslice.Builder{Table: table}, told)},
-		Close:         table.Close,
+		Resolvers:     []resolver.Builder{observe(endpointslice.ResolverBuilder{Watcher: watcher}, updated)},
+		Close:         watcher.Close,
 	}, nil
 }

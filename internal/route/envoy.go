@@ -23,39 +23,49 @@ import (
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/process"
+	"rpclab/internal/route/component"
 	"rpclab/internal/route/controlplane"
-	"rpclab/internal/route/part"
 	"rpclab/internal/route/settings"
 	"rpclab/internal/tool"
 )
 
-// standEnvoy starts our control plane and Envoy, which asks it for the cluster (CDS) and
-// its endpoints (EDS) on one stream.
-func standEnvoy(ctx context.Context, s cluster.Service, o settings.Settings, h Host) (Standing, error) {
+var envoy = Route{
+	Name:     "envoy",
+	Doc:      "every call goes through Envoy, which follows the same control plane as xds and hands it to the ready backends in turn",
+	PickedBy: PickedByProxy,
+	Update:   "the client is not updated; the control plane pushes a change to the proxy",
+	Policies: []string{settings.RoundRobin, settings.LeastRequest, settings.Random}, OutlierDetection: true, Binary: "envoy",
+	OpenFiles: filesOfEnvoy,
+	Start:     startEnvoy, Open: openProxy,
+}
+
+// startEnvoy starts our control plane and Envoy, which gets the cluster (CDS) and its
+// endpoints (EDS) from it on one stream.
+func startEnvoy(ctx context.Context, s cluster.Service, o settings.Settings, h Host) (Infrastructure, error) {
 	program, err := tool.Find("envoy")
 	if err != nil {
-		return Standing{}, err
+		return Infrastructure{}, err
 	}
-	ways := o
-	ways.Retry, ways.Hedge = nil, nil // the client's: done in both places they would multiply
-	near := h
-	near.Listen = FreeAddress // nobody else asks it
-	plane, xds, err := startControlPlane(ctx, s, ways, near)
+	config := o
+	config.Retry, config.Hedge = nil, nil // the client retries: in both places attempts would multiply
+	local := h
+	local.AllocateAddress = FreeAddress // only Envoy, on this machine, connects to it
+	plane, xds, err := startControlPlane(ctx, s, config, local)
 	if err != nil {
-		return Standing{}, err
+		return Infrastructure{}, err
 	}
-	all, err := standProxies(ctx, s, o, h, nil, func(at spot) (proxy, error) {
+	all, err := startProxies(ctx, s, o, h, nil, func(at site) (proxy, error) {
 		admin := at.file("admin.sock")
 		config, err := envoyConfig(at, s.Name, xds, admin)
 		return proxy{
 			files: map[string]string{"envoy.json": config},
-			Spec: part.Spec{
-				Run: process.Spec{Args: []string{
+			Spec: component.Spec{
+				Process: process.Spec{Args: []string{
 					program, "-c", at.file("envoy.json"), "--concurrency", strconv.Itoa(o.Proxy.Workers),
 					"--disable-hot-restart", "--log-level", "warning",
 				}},
-				Ready:       func(ctx context.Context) error { return envoyReady(ctx, admin, s.Name) },
-				Connections: func(ctx context.Context) ([]uint64, error) { return envoyConnections(ctx, admin) },
+				Ready:             func(ctx context.Context) error { return envoyReady(ctx, admin, s.Name) },
+				WorkerConnections: func(ctx context.Context) ([]uint64, error) { return envoyConnections(ctx, admin) },
 			},
 		}, err
 	}, "envoy")
@@ -63,19 +73,19 @@ func standEnvoy(ctx context.Context, s cluster.Service, o settings.Settings, h H
 		plane.Close()
 		return all, err
 	}
-	all.Parts = append(all.Parts, plane) // ends last
+	all.Components = append(all.Components, plane) // ends last
 	return all, nil
 }
 
-// envoyConfig is Envoy's bootstrap: docs/decisions/0013-proxies.md says why it is so.
-func envoyConfig(at spot, service, xds, admin string) (string, error) {
+// envoyConfig is Envoy's bootstrap; docs/decisions/0013-proxies.md has the reasons.
+func envoyConfig(at site, service, xds, admin string) (string, error) {
 	var errs []error
 	pack := func(m proto.Message) *anypb.Any {
 		packed, err := anypb.New(m)
 		errs = append(errs, err)
 		return packed
 	}
-	place := func(hostport string) *core.Address {
+	address := func(hostport string) *core.Address {
 		addr, err := netip.ParseAddrPort(hostport)
 		errs = append(errs, err)
 		return &core.Address{Address: &core.Address_SocketAddress{SocketAddress: &core.SocketAddress{
@@ -88,16 +98,16 @@ func envoyConfig(at spot, service, xds, admin string) (string, error) {
 	calls := &manager.HttpConnectionManager{
 		StatPrefix: "calls",
 		CodecType:  manager.HttpConnectionManager_HTTP2,
-		// The default would be a queue in the client that no other route has.
+		// With the default, calls would queue in the client, as on no other route.
 		Http2ProtocolOptions: &core.Http2ProtocolOptions{MaxConcurrentStreams: wrapperspb.UInt32(10_000)},
-		StreamIdleTimeout:    durationpb.New(0), // no call is to end because the proxy lost patience
+		StreamIdleTimeout:    durationpb.New(0), // the proxy must not end a call
 		RouteSpecifier: &manager.HttpConnectionManager_RouteConfig{RouteConfig: &routev3.RouteConfiguration{
-			ValidateClusters: wrapperspb.Bool(false), // which come later
+			ValidateClusters: wrapperspb.Bool(false), // which xDS adds later
 			VirtualHosts: []*routev3.VirtualHost{{Name: "all", Domains: []string{"*"}, Routes: []*routev3.Route{{
 				Match: &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}},
 				Action: &routev3.Route_Route{Route: &routev3.RouteAction{
 					ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: service},
-					Timeout:          durationpb.New(0), // the call's own alone, not 15 s
+					Timeout:          durationpb.New(0), // only the call's deadline, not 15 s
 				}},
 			}}}},
 		}},
@@ -111,7 +121,7 @@ func envoyConfig(at spot, service, xds, admin string) (string, error) {
 		},
 	}}
 	config := &bootstrap.Bootstrap{
-		Node: &core.Node{Id: at.name, Cluster: "rpclab", Locality: &core.Locality{Zone: controlplane.OwnZone}},
+		Node: &core.Node{Id: at.name, Cluster: "rpclab", Locality: &core.Locality{Zone: controlplane.CallerZone}},
 		Admin: &bootstrap.Admin{Address: &core.Address{
 			Address: &core.Address_Pipe{Pipe: &core.Pipe{Path: admin, Mode: 0o600}},
 		}},
@@ -124,7 +134,7 @@ func envoyConfig(at spot, service, xds, admin string) (string, error) {
 		},
 		StaticResources: &bootstrap.Bootstrap_StaticResources{
 			Listeners: []*listener.Listener{{
-				Name: "calls", Address: place(at.listen),
+				Name: "calls", Address: address(at.listen),
 				FilterChains: []*listener.FilterChain{{Filters: []*listener.Filter{{
 					Name: "calls", ConfigType: &listener.Filter_TypedConfig{TypedConfig: pack(calls)},
 				}}}},
@@ -133,7 +143,7 @@ func envoyConfig(at spot, service, xds, admin string) (string, error) {
 				Name: "xds", ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
 				TypedExtensionProtocolOptions: map[string]*anypb.Any{"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": pack(h2)},
 				LoadAssignment: &endpoint.ClusterLoadAssignment{ClusterName: "xds", Endpoints: []*endpoint.LocalityLbEndpoints{{
-					LbEndpoints: []*endpoint.LbEndpoint{{HostIdentifier: &endpoint.LbEndpoint_Endpoint{Endpoint: &endpoint.Endpoint{Address: place(xds)}}}},
+					LbEndpoints: []*endpoint.LbEndpoint{{HostIdentifier: &endpoint.LbEndpoint_Endpoint{Endpoint: &endpoint.Endpoint{Address: address(xds)}}}},
 				}}},
 			}},
 		},

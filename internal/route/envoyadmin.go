@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// envoyAsk asks Envoy through its own socket.
+// envoyAsk sends a request to the admin socket of Envoy.
 func envoyAsk(ctx context.Context, admin, path string) (string, error) {
 	transport := &http.Transport{
 		DisableKeepAlives: true,
@@ -33,7 +33,7 @@ func envoyAsk(ctx context.Context, admin, path string) (string, error) {
 	return strings.TrimSpace(string(said)), err
 }
 
-// envoyReady says that Envoy serves and that the control plane told it of a backend.
+// envoyReady says that Envoy serves and knows a healthy backend.
 func envoyReady(ctx context.Context, admin, service string) error {
 	for path, want := range map[string]string{
 		"/ready": "LIVE",
@@ -44,24 +44,24 @@ func envoyReady(ctx context.Context, admin, service string) error {
 			return err
 		}
 		if !strings.Contains(text, want) || strings.HasSuffix(text, ": 0") {
-			return fmt.Errorf("envoy says %q to %s", text, path)
+			return fmt.Errorf("envoy answers %q to %s", text, path)
 		}
 	}
 	return nil
 }
 
-// taken is what a listener says of one worker.
-var taken = regexp.MustCompile(`\.worker_(\d+)\.downstream_cx_total: (\d+)`)
+// accepted matches the connection counter of one worker.
+var accepted = regexp.MustCompile(`\.worker_(\d+)\.downstream_cx_total: (\d+)`)
 
-// envoyConnections is how many connections each worker took. Workers share nothing: a
-// connection, with all its calls, stays with the one that accepted it.
+// envoyConnections counts the connections that each worker accepted. A connection and all
+// its calls stay with the worker that accepted it.
 func envoyConnections(ctx context.Context, admin string) ([]uint64, error) {
 	text, err := envoyAsk(ctx, admin, "/stats?filter="+url.QueryEscape(`worker_\d+\.downstream_cx_total`))
 	if err != nil {
 		return nil, err
 	}
 	all := map[int]uint64{}
-	for _, match := range taken.FindAllStringSubmatch(text, -1) {
+	for _, match := range accepted.FindAllStringSubmatch(text, -1) {
 		worker, _ := strconv.Atoi(match[1]) // digits
 		n, _ := strconv.ParseUint(match[2], 10, 64)
 		all[worker] += n

@@ -2,7 +2,7 @@ package route
 
 import "fmt"
 
-// Demand is the most that a trial asks of a route at once.
+// Demand is the maximum that a trial needs of a route at one time.
 type Demand struct {
 	Channels int // of all callers
 	Calls    int // in flight
@@ -10,31 +10,31 @@ type Demand struct {
 	Workers  int // of a proxy
 }
 
-// Files is how many files the process has open that has most of them for calls, be it the
-// caller or what stands on the route, and for what.
-type Files func(Demand) (n int, what string)
+// FilesFunc is the number of open files of the process, a caller or a component of the
+// route, that opens the most for calls, and what for.
+type FilesFunc func(Demand) (n int, what string)
 
-// A file descriptor is a connection here, or one of the few that a program needs besides.
+// Almost every open file is a connection.
 const (
-	forwarderFiles = 6    // both connections of a channel, and a pipe for each way to splice by
-	envoyFiles     = 8    // of a worker: listener, timers, events
-	envoyStreams   = 1024 // calls on a connection to a backend, after which it makes another
-	haproxyStreams = 100  // the same
-	nginxKept      = 320  // idle connections to backends: keepalive in its configuration
+	forwarderFiles = 6    // two connections of a channel, and a pipe for each direction to splice
+	envoyFiles     = 8    // for each worker: listener, timers, events
+	envoyStreams   = 1024 // calls on one connection to a backend, before Envoy opens another
+	haproxyStreams = 100  // the same of HAProxy
+	nginxKept      = 320  // idle connections to backends: keepalive in the configuration
 	nginxMost      = 16384
 )
 
-// FilesFor says how many open files the route takes for a demand, and for what.
-func (r Route) FilesFor(d Demand) (n int, what string) {
-	if r.Files == nil { // a connection for each channel
+// OpenFilesFor says how many open files the route needs for a demand, and what for.
+func (r Route) OpenFilesFor(d Demand) (n int, what string) {
+	if r.OpenFiles == nil { // a connection for each channel
 		d.Backends = 1
 		return eachBackend(0)(d)
 	}
-	return r.Files(d)
+	return r.OpenFiles(d)
 }
 
-// eachBackend is a connection for each channel to each backend, and own files besides.
-func eachBackend(own int) Files {
+// eachBackend is one connection from each channel to each backend, and own more files.
+func eachBackend(own int) FilesFunc {
 	return func(d Demand) (int, string) {
 		return d.Channels * (d.Backends + own), fmt.Sprintf("for %d channels at once with %d connections each", d.Channels, d.Backends)
 	}
@@ -49,15 +49,15 @@ func filesOfEnvoy(d Demand) (int, string) {
 		fmt.Sprintf("Envoy, for %d channels at once and %d calls in flight", d.Channels, d.Calls)
 }
 
-// filesOfHAProxy knows that HAProxy accepts only half as many connections as it may have files:
-// it keeps one for the other side of each.
+// filesOfHAProxy counts two files for each channel: HAProxy reserves one for the connection
+// to a backend.
 func filesOfHAProxy(d Demand) (int, string) {
 	return 2*d.Channels + d.Calls/haproxyStreams + d.Workers*d.Backends,
 		fmt.Sprintf("HAProxy, for %d channels at once and %d calls in flight", d.Channels, d.Calls)
 }
 
-// filesOfNginx knows that a connection of nginx's carries one call at a time, and that one worker may
-// have all of them.
+// filesOfNginx counts a connection to a backend for each call, all in one worker: an nginx
+// connection carries one call at a time.
 func filesOfNginx(d Demand) (int, string) {
 	return d.Channels + d.Calls + nginxKept,
 		fmt.Sprintf("a worker of nginx, for %d channels at once and a connection for each of %d calls in flight", d.Channels, d.Calls)

@@ -16,7 +16,7 @@ import (
 
 // open is how many files the descendant of this process has open that has most of them.
 func open() (most int) {
-	for _, id := range measure.Tree(os.Getpid()) {
+	for _, id := range measure.ProcessTree(os.Getpid()) {
 		if id == os.Getpid() {
 			continue
 		}
@@ -40,7 +40,7 @@ func TestNoProxyOpensMoreFilesThanItsRouteSays(t *testing.T) {
 			standing := g.stand(r, o)
 			var all []*grpc.ClientConn
 			for range channels {
-				target, err := r.Open(t.Context(), standing.Service(0), o, nil)
+				target, err := r.Open(t.Context(), standing.ServiceFor(0), o, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -64,7 +64,7 @@ func TestNoProxyOpensMoreFilesThanItsRouteSays(t *testing.T) {
 				}
 				break
 			}
-			says, what := r.FilesFor(route.Demand{Channels: channels, Calls: calls, Backends: backends, Workers: workers})
+			says, what := r.OpenFilesFor(route.Demand{Channels: channels, Calls: calls, Backends: backends, Workers: workers})
 			if most > says+spare {
 				t.Errorf("a process had %d files open, the route says %d (%s) and %d are spare", most, says, what, spare)
 			}

@@ -7,29 +7,40 @@ import (
 	"rpclab/internal/caller"
 	"rpclab/internal/cluster"
 	"rpclab/internal/process"
-	"rpclab/internal/route/part"
+	"rpclab/internal/route/component"
 	"rpclab/internal/route/settings"
 )
 
-// standForwarder starts a process that forwards connections: `rpclab forward`.
-func standForwarder(ctx context.Context, s cluster.Service, _ settings.Settings, h Host) (Standing, error) {
-	at, err := h.Listen()
-	if err != nil {
-		return Standing{}, err
-	}
-	args := []string{"forward", "--listen", at, "--api", s.API, "--namespace", s.Namespace, "--service", s.Name}
-	p, err := part.Start(ctx, part.Spec{
-		Name: "forwarder", Role: part.Proxy, Run: process.Spec{Args: slices.Concat(h.Self, args)},
-		Again: true,
-	})
-	if err != nil {
-		return Standing{}, err
-	}
-	s.Via = at
-	return Standing{Services: []cluster.Service{s}, Parts: []*part.Part{p}}, nil
+var forwarder = Route{
+	Name:       "forwarder",
+	Doc:        "every new connection goes through a forwarder of our own, which takes it to a random ready backend and copies bytes both ways",
+	PickedBy:   PickedByKernel,
+	Update:     connectionsStay,
+	OpenFiles:  filesOfForwarder,
+	CarriesTCP: true,
+	Start:      startForwarder,
+	Open:       openForwarder,
 }
 
-// openForwarder needs nothing of the caller: the address is an ordinary one.
-func openForwarder(_ context.Context, s cluster.Service, o settings.Settings, _ Told) (caller.Target, error) {
-	return openAddress(o, s.Via)
+// startForwarder starts a process that forwards connections: `rpclab forward`.
+func startForwarder(ctx context.Context, s cluster.Service, _ settings.Settings, h Host) (Infrastructure, error) {
+	at, err := h.AllocateAddress()
+	if err != nil {
+		return Infrastructure{}, err
+	}
+	args := []string{"forward", "--listen", at, "--api", s.API, "--namespace", s.Namespace, "--service", s.Name}
+	p, err := component.Start(ctx, component.Spec{
+		Name: "forwarder", Role: component.Proxy, Process: process.Spec{Args: slices.Concat(h.Self, args)},
+		Restart: true,
+	})
+	if err != nil {
+		return Infrastructure{}, err
+	}
+	s.Proxy = at
+	return Infrastructure{Services: []cluster.Service{s}, Components: []*component.Component{p}}, nil
+}
+
+// openForwarder dials the forwarder.
+func openForwarder(_ context.Context, s cluster.Service, o settings.Settings, _ UpdateFunc) (caller.Target, error) {
+	return openAddress(o, s.Proxy)
 }

@@ -23,8 +23,8 @@ import (
 	"rpclab/internal/cluster"
 	"rpclab/internal/cluster/publish"
 	"rpclab/internal/route"
+	"rpclab/internal/route/endpointslice"
 	"rpclab/internal/route/settings"
-	"rpclab/internal/route/slicewatch"
 	"rpclab/internal/testkit"
 )
 
@@ -98,7 +98,7 @@ func (g *greeters) start(n int) {
 
 // terminate publishes that a backend is to go; it answers as before.
 func (g *greeters) terminate(n int) {
-	now, _ := g.endpoints.Now()
+	now, _ := g.endpoints.Current()
 	for _, e := range now.Endpoints {
 		if e.ID == fmt.Sprintf("b%d", n) {
 			e.Terminating = true
@@ -148,11 +148,11 @@ func (n *news) last() []string {
 // published waits until the API tells of these addresses and no others.
 func (g *greeters) published(ips ...string) {
 	g.t.Helper()
-	table := slicewatch.Follow(g.service)
+	table := endpointslice.NewWatcher(g.service)
 	defer table.Close()
 	eventually(g.t, func() (bool, string) {
 		var now []string
-		state, _ := table.Now()
+		state, _ := table.Current()
 		for _, e := range state.Usable {
 			now = append(now, e.Addr.Addr().String())
 		}
@@ -174,7 +174,7 @@ func (g *greeters) openWith(name string, o settings.Settings) (caller.Target, *n
 		g.t.Fatal(err)
 	}
 	var heard news
-	target, err := r.Open(g.t.Context(), g.stand(r, o).Service(0), o, heard.told)
+	target, err := r.Open(g.t.Context(), g.stand(r, o).ServiceFor(0), o, heard.told)
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -183,10 +183,10 @@ func (g *greeters) openWith(name string, o settings.Settings) (caller.Target, *n
 }
 
 // stand starts the parts of a route until the test ends; one without any is as it is.
-func (g *greeters) stand(r route.Route, o settings.Settings) route.Standing {
+func (g *greeters) stand(r route.Route, o settings.Settings) route.Infrastructure {
 	g.t.Helper()
-	if r.Stand == nil {
-		return route.Standing{Services: []cluster.Service{g.service}}
+	if r.Start == nil {
+		return route.Infrastructure{Services: []cluster.Service{g.service}}
 	}
 	// Short, as paths of sockets have to be; a test's own directory has its name.
 	dir, err := os.MkdirTemp("", "rpclab-")
@@ -194,15 +194,15 @@ func (g *greeters) stand(r route.Route, o settings.Settings) route.Standing {
 		g.t.Fatal(err)
 	}
 	g.t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	standing, err := r.Stand(g.t.Context(), g.service, o, route.Host{
-		Self: g.self(), Dir: dir, Callers: max(g.callers, 1), Listen: route.FreeAddress,
+	standing, err := r.Start(g.t.Context(), g.service, o, route.Host{
+		Self: g.self(), Dir: dir, Callers: max(g.callers, 1), AllocateAddress: route.FreeAddress,
 	})
 	if err != nil {
 		g.t.Fatal(err)
 	}
 	g.t.Cleanup(func() {
-		for _, p := range standing.Parts {
-			for _, loss := range p.Losses() {
+		for _, p := range standing.Components {
+			for _, loss := range p.Failures() {
 				g.t.Error(loss)
 			}
 		}

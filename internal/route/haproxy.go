@@ -2,6 +2,7 @@ package route
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"io"
 	"net"
@@ -13,46 +14,20 @@ import (
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/process"
-	"rpclab/internal/route/part"
+	"rpclab/internal/route/component"
+	"rpclab/internal/route/endpointslice"
 	"rpclab/internal/route/settings"
-	"rpclab/internal/route/slicewatch"
 	"rpclab/internal/tool"
 )
 
-// The configuration of HAProxy: docs/decisions/0013-proxies.md says why it is so.
-var haproxyConfig = template.Must(template.New("haproxy.cfg").Parse(`# {{.Name}}, made by rpclab
-global
-    log stderr format raw local0 warning
-    nbthread {{.Workers}}
-    noreuseport
-    stats socket {{.Socket}} mode 600 level admin
-    # The default, 100, would be a queue in the client that no other route has.
-    tune.h2.max-concurrent-streams 10000
+// haproxyConfigText is the configuration; docs/decisions/0013-proxies.md has the reasons.
+//
+//go:embed haproxy.cfg.tmpl
+var haproxyConfigText string
 
-defaults
-    mode http
-    timeout connect 5s
-    # No call is to end because the proxy lost patience.
-    timeout client 1h
-    timeout server 1h
-    # As they are by default: a connection that fails is tried again three times, the
-    # last time with another backend. A call that a backend has got is not repeated.
-    retries 3
-    option redispatch
+var haproxyConfig = template.Must(template.New("haproxy.cfg").Parse(haproxyConfigText))
 
-frontend calls
-    bind {{.Listen}} proto h2
-    default_backend backends
-
-backend backends
-    balance {{.Balance}}
-    # A call may take any connection to its backend, also the first of a client's.
-    http-reuse always
-    # Filled in through the socket, so that the process goes on when backends change.
-    server-template s 1-{{.Slots}} 127.0.0.1:1 proto h2 disabled
-`))
-
-// haproxyBalance are HAProxy's names of policies; it counts calls, not connections.
+// haproxyBalance maps policies to HAProxy's algorithms, which count calls, not connections.
 var haproxyBalance = map[string]string{
 	"":                    "roundrobin",
 	settings.RoundRobin:   "roundrobin",
@@ -61,51 +36,63 @@ var haproxyBalance = map[string]string{
 	settings.Random:       "random(1)",
 }
 
-// slots is how many backends a configuration has room for: twice as many as there can
-// be, when all of them are replaced at once.
+// slots is how many backends a configuration has room for: twice the maximum, for when all
+// are replaced at once.
 const slots = 500
 
-// standHAProxy starts HAProxy and fills its backends in through its runtime API, as its
+var haproxy = Route{
+	Name:     "haproxy",
+	Doc:      "every call goes through HAProxy, which hands it to the ready backends in turn and is told of changes through its runtime API",
+	PickedBy: PickedByProxy,
+	Update:   "the client is not updated; the runtime API of the proxy sets its backends",
+	Policies: proxyPolicies, Binary: "haproxy",
+	OpenFiles: filesOfHAProxy,
+	Start:     startHAProxy, Open: openProxy,
+}
+
+// startHAProxy starts HAProxy and sets its backends through the runtime API, as HAProxy's
 // ingress controller does.
-func standHAProxy(ctx context.Context, s cluster.Service, o settings.Settings, h Host) (Standing, error) {
+func startHAProxy(ctx context.Context, s cluster.Service, o settings.Settings, h Host) (Infrastructure, error) {
 	program, err := tool.Find("haproxy")
 	if err != nil {
-		return Standing{}, err
+		return Infrastructure{}, err
 	}
-	known, err := followBackends(ctx, s)
+	backends, err := followBackends(ctx, s)
 	if err != nil {
-		return Standing{}, err
+		return Infrastructure{}, err
 	}
-	return standProxies(ctx, s, o, h, known, func(at spot) (proxy, error) {
-		p := &haproxy{socket: at.file("admin.sock")}
+	return startProxies(ctx, s, o, h, backends, func(at site) (proxy, error) {
+		p := &haproxySlots{socket: at.file("admin.sock")}
 		var config strings.Builder
 		err := haproxyConfig.Execute(&config, map[string]any{
 			"Name": at.name, "Workers": o.Proxy.Workers, "Socket": p.socket, "Listen": at.listen, "Balance": haproxyBalance[o.Policy], "Slots": slots,
 		})
 		return proxy{
 			files: map[string]string{"haproxy.cfg": config.String()},
-			Spec: part.Spec{
-				Run: process.Spec{Args: []string{program, "-db", "-f", at.file("haproxy.cfg")}}, // -db: one process
+			Spec: component.Spec{
+				Process: process.Spec{Args: []string{program, "-db", "-f", at.file("haproxy.cfg")}}, // -db: one process
 				Ready: func(ctx context.Context) error {
 					p.forget()
-					return p.fill(ctx, known.now())
+					return p.fill(ctx, backends.usable())
 				},
 			},
-			tell: func(ctx context.Context, _ *part.Part, usable slicewatch.Set) error { return p.fill(ctx, usable) },
+			update: func(ctx context.Context, _ *component.Component, usable endpointslice.Set) error {
+				return p.fill(ctx, usable)
+			},
 		}, err
 	}, "haproxy")
 }
 
-// haproxy is a running process with its slots for backends.
-type haproxy struct {
+// haproxySlots are the backend slots of a running HAProxy.
+type haproxySlots struct {
 	socket string
 
 	mu sync.Mutex
-	// slots are who stands in each, from the first, and whether calls go there. One that
-	// is left is drained, and taken again only when there is no other.
+	// slots hold each slot's address and whether calls go there. A slot whose backend is
+	// gone drains, and is reused only after all others.
 	slots []slot
-	known bool // false: a slot may hold what is not in slots
-	next  int  // where to look for a free one first
+	known bool // the process has what slots says
+	next  int  // the slot to try first
 }
 
 type slot struct {
@@ -113,16 +100,15 @@ type slot struct {
 	used bool
 }
 
-// forget is for what may be a new process, in which nobody stands anywhere, or one that
-// was told already.
-func (p *haproxy) forget() {
+// forget marks the state as unknown: the process may be new, with empty slots.
+func (p *haproxySlots) forget() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.slots, p.known, p.next = make([]slot, slots), false, 0
 }
 
-// fill makes calls go to these backends and no others.
-func (p *haproxy) fill(ctx context.Context, usable slicewatch.Set) error {
+// fill makes HAProxy send calls to exactly these backends.
+func (p *haproxySlots) fill(ctx context.Context, usable endpointslice.Set) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	wanted := map[netip.AddrPort]bool{}
@@ -147,7 +133,7 @@ func (p *haproxy) fill(ctx context.Context, usable slicewatch.Set) error {
 			i = (i + 1) % slots
 		}
 		if after[i].used {
-			return fmt.Errorf("haproxy has no room for more than %d backends", slots)
+			return fmt.Errorf("haproxy is configured for %d backends at most", slots)
 		}
 		after[i], next = slot{e.Addr, true}, (i+1)%slots
 		ready = append(ready,
@@ -159,16 +145,16 @@ func (p *haproxy) fill(ctx context.Context, usable slicewatch.Set) error {
 			drain = append(drain, fmt.Sprintf("set server backends/s%d state drain", i+1))
 		}
 	}
-	if err := p.say(ctx, append(ready, drain...)); err != nil { // first the new ones, so that there is always one
+	if err := p.send(ctx, append(ready, drain...)); err != nil { // new backends first, so that one is always ready
 		return err
 	}
 	p.slots, p.known, p.next = after, true, next
 	return nil
 }
 
-// say gives commands to the runtime API, at least one, which shows that it answers.
-func (p *haproxy) say(ctx context.Context, commands []string) error {
-	for most := 100; ; commands = commands[most:] { // a line may have 16 kB
+// send sends commands to the runtime API, with one that shows that it answers.
+func (p *haproxySlots) send(ctx context.Context, commands []string) error {
+	for most := 100; ; commands = commands[most:] { // HAProxy limits a line to 16 kB
 		now := commands[:min(len(commands), most)]
 		conn, err := new(net.Dialer).DialContext(ctx, "unix", p.socket)
 		if err != nil {
@@ -185,7 +171,7 @@ func (p *haproxy) say(ctx context.Context, commands []string) error {
 		}
 		for _, refusal := range []string{"No such", "Unknown", "Require", "Invalid", "Permission", "not found"} {
 			if strings.Contains(string(answer), refusal) {
-				return fmt.Errorf("haproxy says %q to %q", answer, now)
+				return fmt.Errorf("haproxy answers %q to %q", answer, now)
 			}
 		}
 		if len(commands) <= most {

@@ -14,30 +14,41 @@ import (
 	"rpclab/internal/route/settings"
 )
 
-// openHeadless is grpc-go's own dns resolver, unchanged: it asks again only when a
-// connection breaks, and at most every 30 seconds.
-func openHeadless(_ context.Context, s cluster.Service, o settings.Settings, told Told) (caller.Target, error) {
+var headless = Route{
+	Name:      "headless",
+	Doc:       "grpc-go's dns resolver finds every ready backend and calls go to them in turn; it asks again only when a connection breaks, at most every 30 s",
+	PickedBy:  PickedByClient,
+	Discovery: DiscoveryDNS,
+	Update: "grpc-go asks DNS again only when a connection breaks, and at the earliest 30 s after it last did; " +
+		"backends that were added stay unknown until then",
+	Policies: clientPolicies, OutlierDetection: true,
+	OpenFiles: eachBackend(0),
+	Open:      openHeadless,
+}
+
+// openHeadless uses grpc-go's dns resolver unchanged.
+func openHeadless(_ context.Context, s cluster.Service, o settings.Settings, updated UpdateFunc) (caller.Target, error) {
 	if s.Port == 0 {
-		return caller.Target{}, errors.New("route headless: DNS gives addresses, but on this system, which has one loopback " +
-			"address, backends differ by port: use the route endpointslice, or give the system more loopback addresses")
+		return caller.Target{}, errors.New("route headless: DNS returns addresses without ports, but on this system, which has one loopback " +
+			"address, backends differ by port: use the route endpointslice, or add loopback addresses")
 	}
 	builder := resolver.Get("dns")
 	if builder == nil {
 		return caller.Target{}, errors.New("route headless: grpc-go has no dns resolver registered")
 	}
-	host := whole(s.Host)
+	host := completeName(s.Host)
 	if s.DNS != "" {
-		// The final dot spares the search path of resolv.conf, which would first ask
-		// the server for names outside its zone. The system's own server knows the path.
+		// The final dot skips the search path of resolv.conf, by which the resolver would
+		// first ask our server for names outside its zone.
 		host += "."
 	}
 	config, err := o.ServiceConfig(settings.RoundRobin)
 	uri := fmt.Sprintf("dns://%s/%s:%d", s.DNS, host, s.Port)
 	return caller.Target{
 		URI:           uri,
-		Foreign:       uri,
+		PortableURI:   uri,
 		ServiceConfig: config,
-		Resolvers:     []resolver.Builder{observe(builder, told)},
+		Resolvers:     []resolver.Builder{observe(builder, updated)},
 		Close:         func() {},
 	}, err
 }

@@ -11,16 +11,28 @@ import (
 
 	"rpclab/internal/caller"
 	"rpclab/internal/cluster"
+	"rpclab/internal/route/endpointslice"
 	"rpclab/internal/route/settings"
-	"rpclab/internal/route/slicewatch"
 )
 
-// openKuberesolver is the library of that name, unchanged, so that its behaviour
-// shows: each channel has a watch of its own, one slice is taken for the whole set,
-// deletions and empty sets are not seen, and a broken watch is resumed after a
-// second or more.
-func openKuberesolver(_ context.Context, s cluster.Service, o settings.Settings, told Told) (caller.Target, error) {
-	client, err := slicewatch.Client(s.API) // of its own: its connections end with the route
+var kubeResolver = Route{
+	Name:      "kuberesolver",
+	Doc:       "the kuberesolver library watches the EndpointSlice API and calls go in turn to the backends of the slice that changed last",
+	PickedBy:  PickedByClient,
+	Discovery: DiscoveryWatch,
+	Update:    watchPushes,
+	Policies:  clientPolicies, OutlierDetection: true,
+	GoOnly:     true,
+	WatchesAPI: true,
+	OpenFiles:  eachBackend(1), // its own watch
+	Open:       openKuberesolver,
+}
+
+// openKuberesolver uses the library of that name unchanged, with its limits: each channel
+// has a watch of its own, one slice counts as the whole set, deletions and empty sets are
+// ignored, and a broken watch is resumed after a second or more.
+func openKuberesolver(_ context.Context, s cluster.Service, o settings.Settings, updated UpdateFunc) (caller.Target, error) {
+	client, err := endpointslice.Client(s.API) // not shared: Close ends its connections
 	if err != nil {
 		return caller.Target{}, fmt.Errorf("route kuberesolver: %w", err)
 	}
@@ -29,13 +41,13 @@ func openKuberesolver(_ context.Context, s cluster.Service, o settings.Settings,
 	return caller.Target{
 		URI:           fmt.Sprintf("kubernetes://%s/%s:grpc", s.Namespace, s.Name),
 		ServiceConfig: config,
-		Resolvers:     []resolver.Builder{observe(builder, told)},
+		Resolvers:     []resolver.Builder{observe(builder, updated)},
 		Close:         client.CloseIdleConnections,
 	}, err
 }
 
-// kubeClient is the library's client on an http.Client of our own; its own ones share
-// [http.DefaultClient], or are for pods alone.
+// kubeClient is the library's client with an http.Client of our own. The library's clients
+// use [http.DefaultClient], or work only in pods.
 type kubeClient struct {
 	api  string
 	http *http.Client
@@ -44,7 +56,7 @@ type kubeClient struct {
 // Host is the base URL of the API.
 func (c kubeClient) Host() string { return c.api }
 
-// GetRequest takes a whole URL or a path.
+// GetRequest accepts a URL or a path.
 func (c kubeClient) GetRequest(url string) (*http.Request, error) {
 	if !strings.HasPrefix(url, c.api) {
 		url = c.api + "/" + url

@@ -11,11 +11,31 @@ import (
 	"rpclab/internal/route/settings"
 )
 
-// openMesh goes to the virtual IP, as without a mesh: the proxy beside the caller takes the
-// connection over and chooses a backend for every call. The cluster has put it there.
-func openMesh(_ context.Context, s cluster.Service, o settings.Settings, _ Told) (caller.Target, error) {
+var linkerd = Route{
+	Name:     "linkerd",
+	Doc:      "every call goes through Linkerd's proxies beside caller and backend, which hand it to the backend that is likely to answer first",
+	PickedBy: PickedByProxy,
+	Update:   meshUpdatesProxy,
+	OnlyOn:   kubernetes, Mesh: "linkerd",
+	Open: openMesh,
+}
+
+var istio = Route{
+	Name:     "istio",
+	Doc:      "every call goes through Istio's Envoys beside caller and backend, which hand it to the less busy of two backends",
+	PickedBy: PickedByProxy,
+	Update:   meshUpdatesProxy,
+	OnlyOn:   kubernetes, Mesh: "istio",
+	Open: openMesh,
+}
+
+const meshUpdatesProxy = "the client is not updated; the mesh updates the proxy beside it"
+
+// openMesh dials the virtual IP, as without a mesh. The injected proxy beside the caller
+// intercepts the connection and picks a backend for every call.
+func openMesh(_ context.Context, s cluster.Service, o settings.Settings, _ UpdateFunc) (caller.Target, error) {
 	if s.VIP == "" {
-		return caller.Target{}, errors.New("a mesh takes over what goes to a virtual IP, which this cluster does not have: run on Kubernetes")
+		return caller.Target{}, errors.New("a mesh intercepts connections to a virtual IP, and this cluster has none: run on Kubernetes")
 	}
-	return openAddress(o, net.JoinHostPort(whole(s.VIP), strconv.Itoa(s.Port)))
+	return openAddress(o, net.JoinHostPort(completeName(s.VIP), strconv.Itoa(s.Port)))
 }

@@ -6,15 +6,15 @@ import (
 	"strings"
 	"testing"
 
-	"rpclab/internal/route/part"
-	"rpclab/internal/route/slicewatch"
+	"rpclab/internal/route/component"
+	"rpclab/internal/route/endpointslice"
 )
 
-func TestNginxIsSignalledUntilItHeard(t *testing.T) {
-	p := &nginx{spot: spot{name: "nginx-0", dir: t.TempDir(), listen: "127.0.0.1:9"}, workers: 1, signalled: true}
-	usable := slicewatch.Set{{Addr: netip.MustParseAddrPort("127.0.0.1:50051")}}
-	for range 2 { // while its master is away
-		if err := p.tell(t.Context(), &part.Part{Spec: part.Spec{Name: "nginx-0"}}, usable); err == nil || err.Error() != "nginx-0 is not running" {
+func TestNginxIsSignalledUntilTheSignalArrives(t *testing.T) {
+	p := &nginxProcess{site: site{name: "nginx-0", dir: t.TempDir(), listen: "127.0.0.1:9"}, workers: 1, signalled: true}
+	usable := endpointslice.Set{{Addr: netip.MustParseAddrPort("127.0.0.1:50051")}}
+	for range 2 { // while the master is not running
+		if err := p.update(t.Context(), &component.Component{Spec: component.Spec{Name: "nginx-0"}}, usable); err == nil || err.Error() != "nginx-0 is not running" {
 			t.Errorf("error %v", err)
 		}
 	}

@@ -6,31 +6,31 @@ import (
 	"google.golang.org/grpc/resolver"
 )
 
-// observe is a resolver that tells, besides its channel, of every set of addresses.
-func observe(b resolver.Builder, told Told) resolver.Builder { return observed{b, told} }
+// observe is a resolver that passes every set of addresses to updated, besides its channel.
+func observe(b resolver.Builder, updated UpdateFunc) resolver.Builder { return observed{b, updated} }
 
 type observed struct {
 	resolver.Builder
-	told Told
+	updated UpdateFunc
 }
 
 // Build implements [resolver.Builder].
 func (o observed) Build(target resolver.Target, cc resolver.ClientConn, opts resolver.BuildOptions) (resolver.Resolver, error) {
-	return o.Builder.Build(target, observedConn{cc, o.told}, opts)
+	return o.Builder.Build(target, observedConn{cc, o.updated}, opts)
 }
 
 type observedConn struct {
 	resolver.ClientConn
-	told Told
+	updated UpdateFunc
 }
 
-// UpdateState tells first: from here on the process knows.
+// UpdateState calls updated first: from here on the process knows the addresses.
 func (o observedConn) UpdateState(s resolver.State) error {
-	o.told(time.Now(), addrs(s))
+	o.updated(time.Now(), addrs(s))
 	return o.ClientConn.UpdateState(s)
 }
 
-// addrs reads either form of a state: a resolver fills one or both.
+// addrs reads the endpoints of a state, or the addresses where it has no endpoints.
 func addrs(s resolver.State) []string {
 	var all []string
 	for _, e := range s.Endpoints {

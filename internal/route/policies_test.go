@@ -181,7 +181,7 @@ func TestABackendThatFailsIsLeftOut(t *testing.T) {
 	eachBalancer(t, func(t *testing.T, name string) {
 		g := servers(t, 0, 0)
 		bad := &workload.Server{}
-		bad.Suffer(workload.Ailment{Code: codes.Internal})
+		bad.SetFault(workload.Fault{Code: codes.Internal})
 		g.serve(3, bad, "")
 		target, _ := g.openWith(name, settings.Settings{Outlier: &settings.Outlier{
 			Failures: 0.5, Calls: 5, Interval: 100 * time.Millisecond, Eject: time.Minute, Most: 0.5,
@@ -198,7 +198,7 @@ func TestARetryGoesToAnotherBackend(t *testing.T) {
 	eachBalancer(t, func(t *testing.T, name string) {
 		g := servers(t, 0, 0)
 		bad := &workload.Server{}
-		bad.Suffer(workload.Ailment{Code: codes.Unavailable})
+		bad.SetFault(workload.Fault{Code: codes.Unavailable})
 		g.serve(3, bad, "")
 		target, _ := g.openWith(name, settings.Settings{Retry: &settings.Retry{
 			Attempts: 3, Backoff: time.Millisecond, Codes: []string{"UNAVAILABLE"},

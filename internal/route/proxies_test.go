@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"rpclab/internal/route"
-	"rpclab/internal/route/part"
+	"rpclab/internal/route/component"
 	"rpclab/internal/route/settings"
 	"rpclab/internal/tool"
 )
@@ -30,18 +30,18 @@ func proxies(t *testing.T, test func(*testing.T, route.Route)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Tool != "" {
+		if r.Binary != "" {
 			t.Run(name, func(t *testing.T) { test(t, r) })
 		}
 	}
 }
 
 // through opens a route with what stands there, and says what does.
-func (g *greeters) through(r route.Route, o settings.Settings) (*grpc.ClientConn, route.Standing) {
+func (g *greeters) through(r route.Route, o settings.Settings) (*grpc.ClientConn, route.Infrastructure) {
 	g.t.Helper()
 	o.Proxy.Workers = max(o.Proxy.Workers, 1)
 	standing := g.stand(r, o)
-	target, err := r.Open(g.t.Context(), standing.Service(0), o, nil)
+	target, err := r.Open(g.t.Context(), standing.ServiceFor(0), o, nil)
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -57,8 +57,8 @@ func TestAKilledProxyComesBackAndKnowsItsBackends(t *testing.T) {
 			t.Fatal(err)
 		}
 		g.start(3)
-		for _, p := range standing.Parts {
-			if p.Role == part.Proxy {
+		for _, p := range standing.Components {
+			if p.Role == component.Proxy {
 				if err := p.Kill(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -101,12 +101,12 @@ func TestEachCallerHasItsSidecar(t *testing.T) {
 		g.callers = 2
 		_, standing := g.through(r, settings.Settings{Proxy: settings.Proxy{Sidecar: true}})
 		count := 0
-		for _, p := range standing.Parts {
-			if p.Role == part.Proxy {
+		for _, p := range standing.Components {
+			if p.Role == component.Proxy {
 				count++
 			}
 		}
-		if count != 2 || len(standing.Services) != 2 || standing.Services[0].Via == standing.Services[1].Via {
+		if count != 2 || len(standing.Services) != 2 || standing.Services[0].Proxy == standing.Services[1].Proxy {
 			t.Errorf("%d proxies, at %v", count, standing.Services)
 		}
 	})
@@ -125,10 +125,10 @@ func TestAProxyWhosePortIsTakenSaysSo(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer os.RemoveAll(dir)
-		_, err = r.Stand(t.Context(), g.service, settings.Settings{Proxy: settings.Proxy{Workers: 1}}, route.Host{
-			Self: g.self(), Dir: dir, Callers: 1, Listen: func() (string, error) { return taken.Addr().String(), nil },
+		_, err = r.Start(t.Context(), g.service, settings.Settings{Proxy: settings.Proxy{Workers: 1}}, route.Host{
+			Self: g.self(), Dir: dir, Callers: 1, AllocateAddress: func() (string, error) { return taken.Addr().String(), nil },
 		})
-		if err == nil || !strings.Contains(err.Error(), r.Tool+"-0 ended before it was ready") ||
+		if err == nil || !strings.Contains(err.Error(), r.Binary+"-0 exited before it was ready") ||
 			!strings.Contains(strings.ToLower(err.Error()), "address") {
 			t.Errorf("error %v", err)
 		}
@@ -142,7 +142,7 @@ func TestAProxyThatIsNotInstalledSaysHowToGetIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = r.Stand(t.Context(), startGreeters(t, 1).service, settings.Settings{}, route.Host{})
+	_, err = r.Start(t.Context(), startGreeters(t, 1).service, settings.Settings{}, route.Host{})
 	if !errors.Is(err, tool.ErrMissing) || !strings.Contains(err.Error(), "rpclab doctor --install envoy") {
 		t.Errorf("error %v", err)
 	}
@@ -209,7 +209,7 @@ func TestEnvoyUsesNoMoreWorkersThanThereAreConnections(t *testing.T) {
 	o := settings.Settings{Proxy: settings.Proxy{Workers: workers}}
 	standing := g.stand(r, o)
 	for range connections {
-		target, err := r.Open(t.Context(), standing.Service(0), o, nil)
+		target, err := r.Open(t.Context(), standing.ServiceFor(0), o, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +219,7 @@ func TestEnvoyUsesNoMoreWorkersThanThereAreConnections(t *testing.T) {
 		}
 	}
 	busy, idle := 0, 0
-	for _, n := range standing.Parts[0].TakenConnections() {
+	for _, n := range standing.Components[0].AcceptedConnections() {
 		if n == 0 {
 			idle++
 		} else {

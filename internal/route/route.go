@@ -1,5 +1,5 @@
-// Package route says how a call finds a backend. A route yields a
-// [caller.Target], which any gRPC client understands; a new route is one file and one line in routes.
+// Package route says how a call finds a backend. A route yields a [caller.Target], which
+// any gRPC client understands. A new route is one file and one line in routes.go.
 package route
 
 import (
@@ -13,53 +13,84 @@ import (
 	"rpclab/internal/route/settings"
 )
 
-// Open makes the target of a route for a service. told is called, from any
-// goroutine and without delay, whenever the caller's process learns a new set of
-// addresses: "client told" in the result. A route that never tells never calls it.
-type Open func(ctx context.Context, s cluster.Service, o settings.Settings, told Told) (caller.Target, error)
-
-// Told receives the addresses (host:port) that a client now knows.
-type Told func(at time.Time, addrs []string)
-
-// Route is a named way.
+// Route is a named way for calls to reach the backends of a service.
 type Route struct {
 	Name string
-	// Doc is one clause that explains the way: "every new connection goes to …".
+	// Doc is one clause for help: "every new connection goes to …".
 	Doc string
-	// Follows says whether clients are told of endpoint changes.
-	Follows bool
-	// Files says how many open files it takes; nil: a connection for each channel.
-	Files Files
-	// Connections is how many its proxy is configured to have at most, whatever the system
-	// allows; 0: as many as that.
-	Connections int
-	// Policies are the ways in which it can spread calls, its own first; none: there is
-	// nothing to choose.
+
+	// PickedBy says who picks the backend, and Discovery how the client learns of new
+	// backends; empty: it does not.
+	PickedBy  Picker
+	Discovery Discovery
+	// Update is one clause: how a change of the backends reaches who picks, and how late.
+	Update string
+
+	// Policies are the load balancing policies that a user can choose, the default first;
+	// none: there is no choice.
 	Policies []string
-	// Outliers says whether it can leave out backends that fail.
-	Outliers bool
-	// Bytes says that it carries connections, whatever they speak, and so REST too.
-	Bytes bool
-	// Whole says that only a whole gRPC client can take it.
-	Whole bool
-	// Own says that only clients in Go can take it.
-	Own bool
-	// Tool is the program that has to be installed: envoy; empty: none.
-	Tool string
-	// Only is the one cluster that has it: kubernetes; empty: every cluster does.
-	Only string
-	// Mesh is the service mesh whose proxies stand beside callers and backends, as
-	// [cluster.Spec] has it; empty: none.
+	// OutlierDetection says whether the route can leave out backends that fail.
+	OutlierDetection bool
+	// CarriesTCP says that the route carries connections of any protocol, and so REST too.
+	CarriesTCP bool
+	// NeedsFullClient says that the caller must be a full gRPC client (one with xDS).
+	NeedsFullClient bool
+	// GoOnly says that only callers in Go can use the route.
+	GoOnly bool
+
+	// Binary is the program that must be installed: envoy; empty: none.
+	Binary string
+	// OnlyOn is the only cluster that has the route: kubernetes; empty: every cluster has it.
+	OnlyOn string
+	// Mesh is the service mesh that injects proxies beside callers and backends, as in
+	// [cluster.Spec]; empty: none.
 	Mesh string
-	// NodePort says that calls come in by a port that every node opens.
+	// NodePort says that calls enter the cluster by a port that every node opens.
 	NodePort bool
-	// Watches says that who opens it watches the EndpointSlice API. What Stand starts does in
-	// any case.
-	Watches bool
-	// Stand starts what stands between callers and backends; nil: nothing does.
-	Stand Stand
-	Open  Open
+	// WatchesAPI says that Open watches the EndpointSlice API. Infrastructure always may.
+	WatchesAPI bool
+
+	// OpenFiles says how many open files the route needs; nil: one for each channel.
+	OpenFiles FilesFunc
+	// MaxConnections is the connection limit in the proxy's configuration; 0: none besides
+	// the limit of open files.
+	MaxConnections int
+
+	// Start starts the infrastructure of the route; nil: it has none.
+	Start StartFunc
+	Open  OpenFunc
 }
+
+// OpenFunc makes the target of a route for a service. It passes every new set of addresses
+// that the client's resolver learns to updated. A route whose client learns none never
+// calls updated.
+type OpenFunc func(ctx context.Context, s cluster.Service, o settings.Settings, updated UpdateFunc) (caller.Target, error)
+
+// UpdateFunc receives the addresses (host:port) of a resolver update. It may be called from
+// any goroutine and must not block.
+type UpdateFunc func(at time.Time, addrs []string)
+
+// Picker is who picks the backend: for each call, or for each connection.
+type Picker string
+
+// The pickers.
+const (
+	PickedByNobody Picker = "nobody" // the client dials one backend
+	PickedByKernel Picker = "kernel" // each connection goes to a random backend, as with kube-proxy
+	PickedByClient Picker = "client" // each call, by the policy of the client
+	PickedByProxy  Picker = "proxy"  // each call, by the policy of the proxy
+)
+
+// Discovery is how the client learns of new backends.
+type Discovery string
+
+// The kinds of discovery.
+const (
+	DiscoveryNone  Discovery = ""
+	DiscoveryDNS   Discovery = "dns"   // it resolves the name again when a connection breaks
+	DiscoveryWatch Discovery = "watch" // it watches the EndpointSlice API
+	DiscoveryXDS   Discovery = "xds"   // a control plane pushes changes to it
+)
 
 // Lookup finds a route by name.
 func Lookup(name string) (Route, error) {

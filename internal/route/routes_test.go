@@ -52,7 +52,7 @@ func TestAClusterIPConnectionStaysWhereItIs(t *testing.T) {
 		t.Errorf("%v answer, then %v; want one and the same", first, ids)
 	}
 	if told := heard.last(); told != nil {
-		t.Errorf("the client was told %v; the node's table is not the client's", told)
+		t.Errorf("the resolver was updated with %v; the node's table is not the client's", told)
 	}
 }
 
@@ -127,7 +127,7 @@ func TestEndpointSliceFailsCallsFastOnAnEmptySetAndRecovers(t *testing.T) {
 func TestEndpointSliceUsesDrainingBackendsWhenNoneIsReady(t *testing.T) {
 	g := startGreeters(t, 2)
 	drain := func(id string) {
-		now, _ := g.endpoints.Now()
+		now, _ := g.endpoints.Current()
 		for _, e := range now.Endpoints {
 			if e.ID == id {
 				e.Terminating = true

@@ -50,10 +50,10 @@ func stranger(t *testing.T) string {
 // A port that was free a moment ago may be another's by the time it is listened on.
 func TestAStrangerInThePlaceOfAPartIsNotBelieved(t *testing.T) {
 	for _, c := range []struct{ route, says string }{
-		{"forwarder", "forwarder ended before it was ready"},
-		{"xds", "xds ended before it was ready"},
-		{"envoy", "envoy-0 ended before it was ready"},
-		{"nginx", "nginx-0 ended before it was ready"},
+		{"forwarder", "forwarder exited before it was ready"},
+		{"xds", "xds exited before it was ready"},
+		{"envoy", "envoy-0 exited before it was ready"},
+		{"nginx", "nginx-0 exited before it was ready"},
 	} {
 		t.Run(c.route, func(t *testing.T) {
 			g := startGreeters(t, 1)
@@ -67,8 +67,8 @@ func TestAStrangerInThePlaceOfAPartIsNotBelieved(t *testing.T) {
 			}
 			defer os.RemoveAll(dir)
 			taken := stranger(t)
-			standing, err := r.Stand(t.Context(), g.service, settings.Settings{Proxy: settings.Proxy{Workers: 1}}, route.Host{
-				Self: g.self(), Dir: dir, Callers: 1, Listen: func() (string, error) { return taken, nil },
+			standing, err := r.Start(t.Context(), g.service, settings.Settings{Proxy: settings.Proxy{Workers: 1}}, route.Host{
+				Self: g.self(), Dir: dir, Callers: 1, AllocateAddress: func() (string, error) { return taken, nil },
 			})
 			if err == nil {
 				t.Errorf("%s took the stranger for its own", c.route)

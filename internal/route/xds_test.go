@@ -42,7 +42,7 @@ func TestXDSClientsKeepWhatTheyKnowWhenTheControlPlaneIsKilled(t *testing.T) {
 	}
 	standing := g.stand(r, settings.Settings{})
 	var heard news
-	target, err := r.Open(t.Context(), standing.Service(0), settings.Settings{}, heard.told)
+	target, err := r.Open(t.Context(), standing.ServiceFor(0), settings.Settings{}, heard.told)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestXDSClientsKeepWhatTheyKnowWhenTheControlPlaneIsKilled(t *testing.T) {
 		return slices.Equal(ids, []string{"b1", "b2", "b3"}), fmt.Sprint(ids)
 	}
 	eventually(t, knowsAll)
-	if err := standing.Parts[0].Kill(context.Background()); err != nil {
+	if err := standing.Components[0].Kill(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	g.start(4)
@@ -84,7 +84,7 @@ func TestXDSSaysWhatItCannotRetry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = r.Stand(t.Context(), g.service, settings.Settings{Retry: &settings.Retry{Attempts: 2, Codes: []string{"ABORTED"}}}, route.Host{})
+	_, err = r.Start(t.Context(), g.service, settings.Settings{Retry: &settings.Retry{Attempts: 2, Codes: []string{"ABORTED"}}}, route.Host{})
 	if err == nil || !strings.Contains(err.Error(), "xDS cannot retry ABORTED") {
 		t.Errorf("error %v, want one that says what it can", err)
 	}

@@ -12,32 +12,32 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// Guard holds callers of a server to its policy, and counts those whom it turns away. Many
-// goroutines may use it at once.
+// Guard enforces a server's policy and counts rejected calls and connections. It is safe for
+// concurrent use.
 type Guard struct {
 	policy    Policy
 	transport credentials.TransportCredentials
-	tokens    reader
+	tokens    tokenReader
 	signer    *Signer
 	verifier  *Verifier
 
-	mu      sync.Mutex
-	refused map[Reason]uint64
+	mu       sync.Mutex
+	rejected map[Reason]uint64
 }
 
-// NewGuard guards a server.
-func NewGuard(p Party) (*Guard, error) {
-	g := &Guard{policy: p.Policy, refused: map[Reason]uint64{}}
-	if !p.Policy.Any() {
+// NewGuard returns the guard of a server.
+func NewGuard(p Config) (*Guard, error) {
+	g := &Guard{policy: p.Policy, rejected: map[Reason]uint64{}}
+	if !p.Policy.Required() {
 		return g, nil
 	}
 	var errs [4]error
-	g.tokens, errs[0] = newReader(p.Keys)
+	g.tokens, errs[0] = newTokenReader(p.Keys)
 	g.signer, errs[1] = p.Keys.NewSigner()
 	g.verifier, errs[2] = p.Keys.NewVerifier()
 	if p.Policy.Encrypted() {
 		config, err := p.serverTLS()
-		g.transport, errs[3] = counting{credentials.NewTLS(config), g.Refuse}, err
+		g.transport, errs[3] = countingCredentials{credentials.NewTLS(config), g.CountRejected}, err
 	}
 	if err := errors.Join(append(errs[:], p.Policy.Check())...); err != nil {
 		return nil, fmt.Errorf("the server's keys: %w", err)
@@ -45,59 +45,59 @@ func NewGuard(p Party) (*Guard, error) {
 	return g, nil
 }
 
-// Policy is what it holds callers to.
+// Policy returns the policy that the guard enforces.
 func (g *Guard) Policy() Policy { return g.policy }
 
-// Transport are the server's credentials; nil: connections are not encrypted.
+// Transport returns the server's credentials; nil: connections are not encrypted.
 func (g *Guard) Transport() credentials.TransportCredentials { return g.transport }
 
-// Admit returns the client that a call is of, as its metadata says and its token and its
-// certificate confirm. The error is a [Refusal], and counted.
+// Admit returns the client that makes a call. The identity in the metadata has to match the
+// token and the certificate. An error is a [Rejection], which Admit counts.
 func (g *Guard) Admit(ctx context.Context) (client string, err error) {
 	client, err = g.admit(ctx)
-	return client, g.counted(err)
+	return client, g.countRejection(err)
 }
 
 func (g *Guard) admit(ctx context.Context) (string, error) {
 	said, _ := metadata.FromIncomingContext(ctx)
 	client := first(said[ClientKey])
 	if client == "" {
-		return "", Refusal{Garbled, fmt.Errorf("a call has to say whose it is: metadata %s", ClientKey)}
+		return "", Rejection{Malformed, fmt.Errorf("the call does not name its client: send metadata %s", ClientKey)}
 	}
 	if g.policy.Tokens {
 		token, is := strings.CutPrefix(first(said[TokenKey]), Bearer)
 		if !is {
-			return "", Refusal{NoToken, fmt.Errorf("a call has to have a token: metadata %s: %s…", TokenKey, Bearer)}
+			return "", Rejection{NoToken, fmt.Errorf("the call has no token: send metadata %s: %s…", TokenKey, Bearer)}
 		}
 		subject, err := g.tokens.subject(token)
 		if err != nil {
 			return "", err
 		}
 		if subject != client {
-			return "", Refusal{WrongClient, fmt.Errorf("the token is of %q, and the call of %q", subject, client)}
+			return "", Rejection{WrongClient, fmt.Errorf("the token belongs to %q, but the call to %q", subject, client)}
 		}
 	}
 	if p, ok := peer.FromContext(ctx); ok && g.policy.Transport == MTLS {
-		if name := shown(p.AuthInfo); name != client {
-			return "", Refusal{WrongClient, fmt.Errorf("the certificate is of %q, and the call of %q", name, client)}
+		if name := certificateName(p.AuthInfo); name != client {
+			return "", Rejection{WrongClient, fmt.Errorf("the certificate belongs to %q, but the call to %q", name, client)}
 		}
 	}
 	return client, nil
 }
 
-// Read returns the content of a client's message. The error is a [Refusal], and counted.
+// Read returns the content of a client's message. An error is a [Rejection], which Read counts.
 func (g *Guard) Read(client string, message []byte) ([]byte, error) {
 	if !g.policy.Signing {
 		return message, nil
 	}
 	content, signer, err := g.verifier.Verify(message)
 	if err == nil && signer != client {
-		err = Refusal{Replayed, fmt.Errorf("the message is signed by %q, and the call of %q", signer, client)}
+		err = Rejection{Replayed, fmt.Errorf("the message is signed by %q, but the call belongs to %q", signer, client)}
 	}
-	return content, g.counted(err)
+	return content, g.countRejection(err)
 }
 
-// Write signs an answer, where they are signed.
+// Write signs a response if the policy requires it.
 func (g *Guard) Write(answer []byte) ([]byte, error) {
 	if !g.policy.Signing {
 		return answer, nil
@@ -105,27 +105,27 @@ func (g *Guard) Write(answer []byte) ([]byte, error) {
 	return g.signer.Sign(answer)
 }
 
-// counted counts an error that is a refusal.
-func (g *Guard) counted(err error) error {
-	var refusal Refusal
+// countRejection counts an error that is a Rejection.
+func (g *Guard) countRejection(err error) error {
+	var refusal Rejection
 	if errors.As(err, &refusal) {
-		g.Refuse(refusal.Reason)
+		g.CountRejected(refusal.Reason)
 	}
 	return err
 }
 
-// Refuse counts somebody who was turned away.
-func (g *Guard) Refuse(r Reason) {
+// CountRejected counts a rejected call or connection.
+func (g *Guard) CountRejected(r Reason) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.refused[r]++
+	g.rejected[r]++
 }
 
-// Refused is how many were turned away for a reason.
-func (g *Guard) Refused(r Reason) uint64 {
+// Rejected returns how many calls and connections were rejected for a reason.
+func (g *Guard) Rejected(r Reason) uint64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.refused[r]
+	return g.rejected[r]
 }
 
 func first(values []string) string {

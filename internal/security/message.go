@@ -9,20 +9,20 @@ import (
 	"github.com/smallstep/pkcs7"
 )
 
-// Signer signs messages as one party. Many goroutines may use it at once.
+// Signer signs messages with one key. It is safe for concurrent use.
 type Signer struct {
 	certificate *x509.Certificate
 	key         *rsa.PrivateKey
 }
 
-// NewSigner signs as the party.
+// NewSigner returns a signer with these keys.
 func (k Keys) NewSigner() (*Signer, error) {
-	certificate, key, err := k.own()
+	certificate, key, err := k.certificateAndKey()
 	return &Signer{certificate, key}, err
 }
 
-// Sign makes of a content a CMS SignedData (RFC 5652) in DER, with SHA-256 and the
-// certificate of who signs.
+// Sign returns a CMS SignedData message (RFC 5652) in DER with the content, signed with SHA-256,
+// and the signer's certificate.
 func (s *Signer) Sign(content []byte) ([]byte, error) {
 	message, err := pkcs7.NewSignedData(content)
 	if err != nil {
@@ -35,33 +35,33 @@ func (s *Signer) Sign(content []byte) ([]byte, error) {
 	return message.Finish()
 }
 
-// Verifier reads signed messages. Many goroutines may use it at once.
+// Verifier reads signed messages. It is safe for concurrent use.
 type Verifier struct {
 	trusted *x509.CertPool
 	peer    string
 }
 
-// NewVerifier trusts those whom the party's authority signed.
+// NewVerifier returns a verifier that trusts certificates of the keys' authority.
 func (k Keys) NewVerifier() (*Verifier, error) {
-	trusted, err := k.trusted()
+	trusted, err := k.pool()
 	return &Verifier{trusted, k.Peer}, err
 }
 
-// Verify returns the content of a message and who signed it; the error is a [Refusal].
+// Verify returns the content of a message and its signer. An error is a [Rejection].
 func (v *Verifier) Verify(message []byte) (content []byte, signer string, err error) {
 	parsed, err := pkcs7.Parse(message)
 	if err != nil {
-		return nil, "", Refusal{BadSignature, fmt.Errorf("no signed message: %w", err)}
+		return nil, "", Rejection{BadSignature, fmt.Errorf("not a signed message: %w", err)}
 	}
 	by := parsed.GetOnlySigner()
 	if by == nil {
-		return nil, "", Refusal{BadSignature, errors.New("the message has not one signer")}
+		return nil, "", Rejection{BadSignature, errors.New("the message does not have exactly one signer")}
 	}
 	if err := parsed.VerifyWithChain(v.trusted); err != nil {
-		return nil, "", Refusal{BadSignature, err}
+		return nil, "", Rejection{BadSignature, err}
 	}
 	if v.peer != "" && by.Subject.CommonName != v.peer {
-		return nil, "", Refusal{BadSignature, fmt.Errorf("signed by %q, not by %q", by.Subject.CommonName, v.peer)}
+		return nil, "", Rejection{BadSignature, fmt.Errorf("signed by %q, not by %q", by.Subject.CommonName, v.peer)}
 	}
 	return parsed.Content, by.Subject.CommonName, nil
 }

@@ -7,10 +7,10 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Reason is why somebody was turned away.
+// Reason is why a call or connection was rejected.
 type Reason string
 
-// The reasons for which servers turn calls and connections away.
+// Reasons for which servers reject calls and connections.
 const (
 	NoToken            Reason = "no-token"
 	BadToken           Reason = "bad-token"
@@ -18,37 +18,37 @@ const (
 	WrongAudience      Reason = "wrong-audience"
 	UnknownCA          Reason = "unknown-ca"
 	ExpiredCertificate Reason = "expired-certificate"
-	BadHandshake       Reason = "bad-handshake" // for any other cause
+	BadHandshake       Reason = "bad-handshake" // any other cause
 	NoEncryption       Reason = "no-encryption"
-	WrongClient        Reason = "wrong-client" // the metadata says another one than token or certificate
+	WrongClient        Reason = "wrong-client" // metadata, token and certificate differ
 	BadSignature       Reason = "bad-signature"
 	Replayed           Reason = "replayed"
-	Garbled            Reason = "garbled"
+	Malformed          Reason = "garbled"
 )
 
-// Reasons are all of them.
+// Reasons lists every reason.
 var Reasons = []Reason{NoToken, BadToken, ExpiredToken, WrongAudience, UnknownCA, ExpiredCertificate, BadHandshake,
-	NoEncryption, WrongClient, BadSignature, Replayed, Garbled}
+	NoEncryption, WrongClient, BadSignature, Replayed, Malformed}
 
-// Refusal is the error of a call that was turned away.
-type Refusal struct {
+// Rejection is the error of a rejected call.
+type Rejection struct {
 	Reason Reason
 	Err    error
 }
 
-func (r Refusal) Error() string { return fmt.Sprintf("refused, %s: %v", r.Reason, r.Err) }
+func (r Rejection) Error() string { return fmt.Sprintf("rejected (%s): %v", r.Reason, r.Err) }
 
-// Unwrap returns what was found.
-func (r Refusal) Unwrap() error { return r.Err }
+// Unwrap returns the cause.
+func (r Rejection) Unwrap() error { return r.Err }
 
-// GRPCStatus is what the client gets: who it is does not hold (UNAUTHENTICATED), what it is not
-// (PERMISSION_DENIED), or what it said makes no sense (INVALID_ARGUMENT).
-func (r Refusal) GRPCStatus() *status.Status {
+// GRPCStatus returns UNAUTHENTICATED if the client's identity is not proven, PERMISSION_DENIED if
+// it belongs to another client, and INVALID_ARGUMENT for a malformed message.
+func (r Rejection) GRPCStatus() *status.Status {
 	code := codes.Unauthenticated
 	switch r.Reason {
 	case WrongClient, Replayed:
 		code = codes.PermissionDenied
-	case Garbled:
+	case Malformed:
 		code = codes.InvalidArgument
 	}
 	return status.New(code, r.Error())

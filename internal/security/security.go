@@ -1,5 +1,5 @@
-// Package security is what services ask of each other: TLS and mutual TLS, tokens (JWT), and
-// messages that are signed (CMS). Its keys are made for one run and written nowhere.
+// Package security implements what servers and clients require of each other: TLS, mutual TLS,
+// tokens (JWT) and signed messages (CMS). Keys are created for one run.
 package security
 
 import (
@@ -8,40 +8,40 @@ import (
 	"slices"
 )
 
-// How a connection is secured.
+// Transports of a connection.
 const (
 	Plain = "none"
-	TLS   = "tls"  // the server shows who it is
-	MTLS  = "mtls" // and so does the client
+	TLS   = "tls"  // the server has a certificate
+	MTLS  = "mtls" // the client has one too
 )
 
-// Transports are all of them.
+// Transports lists every transport.
 var Transports = []string{Plain, TLS, MTLS}
 
-// Policy is what a server asks of those who call it.
+// Policy is what a server requires of clients.
 type Policy struct {
 	Transport string `json:"transport,omitempty"` // one of [Transports]; empty: the first
 	Tokens    bool   `json:"tokens,omitempty"`    // a token with every call
 	Signing   bool   `json:"signing,omitempty"`   // every message is signed, answers too
 }
 
-// Any says whether it asks for anything.
-func (p Policy) Any() bool { return p.Encrypted() || p.Tokens || p.Signing }
+// Required reports whether the policy requires anything.
+func (p Policy) Required() bool { return p.Encrypted() || p.Tokens || p.Signing }
 
-// Encrypted says whether connections are.
+// Encrypted reports whether connections are encrypted.
 func (p Policy) Encrypted() bool { return cmp.Or(p.Transport, Plain) != Plain }
 
-// Check says which transport there is not.
+// Check returns an error for an unknown transport.
 func (p Policy) Check() error {
 	if p.Transport != "" && !slices.Contains(Transports, p.Transport) {
-		return fmt.Errorf("there is no transport %q: take one of %v", p.Transport, Transports)
+		return fmt.Errorf("unknown transport %q: use one of %v", p.Transport, Transports)
 	}
 	return nil
 }
 
-// Party is one end of a policy, with its keys. It crosses processes as JSON, on standard
-// input alone.
-type Party struct {
+// Config is a policy with the keys of one side. It is sent to other processes as JSON, only over
+// standard input.
+type Config struct {
 	Policy Policy `json:"policy"`
 	Keys   Keys   `json:"keys"`
 }
@@ -49,13 +49,13 @@ type Party struct {
 // ServerName is the name in every server's certificate, whatever its address.
 const ServerName = "server.rpclab"
 
-// Audience is whom tokens are for.
+// Audience is the audience of tokens.
 const Audience = "rpclab"
 
-// ClientKey is the metadata that ties a client's answers to its stream.
+// ClientKey is the metadata key that names the client of a call.
 const ClientKey = "clientid"
 
-// TokenKey is the metadata that carries a token, after [Bearer].
+// TokenKey is the metadata key of a token, which follows [Bearer].
 const (
 	TokenKey = "authorization"
 	Bearer   = "Bearer "

@@ -11,7 +11,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A window takes what a set that remembers everything takes, unless it is too far behind.
-func TestAWindowTakesEachNumberOnce(t *testing.T) {
+func TestAWindowAcceptsEachNumberOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var w Window
 		seen, highest := map[uint64]bool{}, uint64(0)
@@ -19,9 +19,9 @@ func TestAWindowTakesEachNumberOnce(t *testing.T) {
 		for range rapid.IntRange(1, 300).Draw(t, "messages") {
 			step := rapid.SampledFrom([]int64{1, 1, 1, 2, -1, -3, 70, -70, 5000, -5000, 9000, -9000}).Draw(t, "step")
 			at = uint64(max(0, int64(at)+step))
-			behind := len(seen) > 0 && at+Remembered < highest+1
+			behind := len(seen) > 0 && at+WindowSize < highest+1
 			if want := !seen[at] && !behind; w.Take(at) != want {
-				t.Fatalf("%d after %d: taken %v, want %v", at, highest, !want, want)
+				t.Fatalf("%d after %d: accepted %v, want %v", at, highest, !want, want)
 			}
 			if !behind {
 				seen[at] = true
@@ -31,16 +31,16 @@ func TestAWindowTakesEachNumberOnce(t *testing.T) {
 	})
 }
 
-func TestKeysAreMissedByName(t *testing.T) {
-	if _, err := NewGuard(Party{Policy: Policy{Tokens: true}}); err == nil {
+func TestMissingKeysAreNamed(t *testing.T) {
+	if _, err := NewGuard(Config{Policy: Policy{Tokens: true}}); err == nil {
 		t.Error("a server without keys guards")
 	}
-	if _, err := (Party{Policy: Policy{Transport: "ssl"}}).ClientTLS(); err == nil {
+	if _, err := (Config{Policy: Policy{Transport: "ssl"}}).ClientTLS(); err == nil {
 		t.Error("there is a transport ssl")
 	}
 }
 
-func TestWhatAServerSignsAClientReads(t *testing.T) {
+func TestAClientReadsWhatAServerSigned(t *testing.T) {
 	a, err := NewAuthority()
 	if err != nil {
 		t.Fatal(err)

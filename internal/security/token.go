@@ -11,19 +11,19 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// Tokens makes tokens (RFC 7519, RS256) for one client.
+// Tokens issues tokens (RFC 7519, RS256) for one client.
 type Tokens struct {
 	client string
 	key    *rsa.PrivateKey
 }
 
-// NewTokens makes those of the party's name.
+// NewTokens returns an issuer of tokens for the keys' name.
 func (k Keys) NewTokens() (*Tokens, error) {
-	key, err := block("the key for tokens", k.Token, x509.ParsePKCS1PrivateKey)
+	key, err := parsePEM("the key for tokens", k.Token, x509.ParsePKCS1PrivateKey)
 	return &Tokens{k.Name, key}, err
 }
 
-// Make makes a token for an audience that holds for so long from now.
+// Make issues a token for an audience that is valid for life from now.
 func (t *Tokens) Make(audience string, life time.Duration) (string, error) {
 	now := time.Now()
 	return jwt.NewWithClaims(jwt.SigningMethodRS256, jwt.RegisteredClaims{
@@ -32,31 +32,31 @@ func (t *Tokens) Make(audience string, life time.Duration) (string, error) {
 	}).SignedString(t.key)
 }
 
-// reader checks tokens.
-type reader struct {
+// tokenReader validates tokens.
+type tokenReader struct {
 	key    crypto.PublicKey
 	parser *jwt.Parser
 }
 
-func newReader(k Keys) (reader, error) {
-	key, err := k.public()
-	return reader{key, jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodRS256.Alg()}),
+func newTokenReader(k Keys) (tokenReader, error) {
+	key, err := k.tokenKey()
+	return tokenReader{key, jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodRS256.Alg()}),
 		jwt.WithAudience(Audience), jwt.WithExpirationRequired())}, err
 }
 
-// subject is whose token it is; the error is a [Refusal].
-func (r reader) subject(token string) (string, error) {
+// subject returns the token's client. An error is a [Rejection].
+func (r tokenReader) subject(token string) (string, error) {
 	var claims jwt.RegisteredClaims
 	_, err := r.parser.ParseWithClaims(token, &claims, func(*jwt.Token) (any, error) { return r.key, nil })
 	switch {
 	case errors.Is(err, jwt.ErrTokenExpired):
-		return "", Refusal{ExpiredToken, err}
+		return "", Rejection{ExpiredToken, err}
 	case errors.Is(err, jwt.ErrTokenInvalidAudience):
-		return "", Refusal{WrongAudience, err}
+		return "", Rejection{WrongAudience, err}
 	case err != nil:
-		return "", Refusal{BadToken, err}
+		return "", Rejection{BadToken, err}
 	case claims.Subject == "":
-		return "", Refusal{BadToken, fmt.Errorf("the token has no subject")}
+		return "", Rejection{BadToken, fmt.Errorf("the token has no subject")}
 	}
 	return claims.Subject, nil
 }

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// ClientTLS is how a client of the policy connects; nil: in clear text.
-func (p Party) ClientTLS() (*tls.Config, error) {
+// ClientTLS returns the client's TLS configuration; nil: connections are not encrypted.
+func (p Config) ClientTLS() (*tls.Config, error) {
 	if !p.Policy.Encrypted() {
 		return nil, p.Policy.Check()
 	}
@@ -26,8 +26,8 @@ func (p Party) ClientTLS() (*tls.Config, error) {
 	return config, nil
 }
 
-// ClientCredentials are those of gRPC for the same.
-func (p Party) ClientCredentials() (credentials.TransportCredentials, error) {
+// ClientCredentials returns the client's gRPC credentials.
+func (p Config) ClientCredentials() (credentials.TransportCredentials, error) {
 	config, err := p.ClientTLS()
 	if err != nil {
 		return nil, err
@@ -38,8 +38,8 @@ func (p Party) ClientCredentials() (credentials.TransportCredentials, error) {
 	return credentials.NewTLS(config), nil
 }
 
-// serverTLS is how a server of the policy is connected to.
-func (p Party) serverTLS() (*tls.Config, error) {
+// serverTLS returns the server's TLS configuration.
+func (p Config) serverTLS() (*tls.Config, error) {
 	config, err := p.tls()
 	if err != nil {
 		return nil, err
@@ -51,40 +51,40 @@ func (p Party) serverTLS() (*tls.Config, error) {
 	return config, nil
 }
 
-func (p Party) tls() (*tls.Config, error) {
-	certificate, key, err := p.Keys.own()
+func (p Config) tls() (*tls.Config, error) {
+	certificate, key, err := p.Keys.certificateAndKey()
 	if err != nil {
 		return nil, err
 	}
-	trusted, err := p.Keys.trusted()
+	trusted, err := p.Keys.pool()
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, ClientCAs: trusted,
 		Certificates: []tls.Certificate{{Certificate: [][]byte{certificate.Raw}, PrivateKey: key, Leaf: certificate}},
 	}, err
 }
 
-// counting are server credentials that say why a handshake came to nothing.
-type counting struct {
+// countingCredentials are server credentials that count failed handshakes by reason.
+type countingCredentials struct {
 	credentials.TransportCredentials
 	refuse func(Reason)
 }
 
 // ServerHandshake implements [credentials.TransportCredentials].
-func (c counting) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (c countingCredentials) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	secured, info, err := c.TransportCredentials.ServerHandshake(conn)
 	if err != nil {
-		c.refuse(handshake(err))
+		c.refuse(handshakeReason(err))
 	}
 	return secured, info, err
 }
 
 // Clone implements [credentials.TransportCredentials].
-func (c counting) Clone() credentials.TransportCredentials {
-	return counting{c.TransportCredentials.Clone(), c.refuse}
+func (c countingCredentials) Clone() credentials.TransportCredentials {
+	return countingCredentials{c.TransportCredentials.Clone(), c.refuse}
 }
 
-// handshake is why one failed.
-func handshake(err error) Reason {
+// handshakeReason returns why a handshake failed.
+func handshakeReason(err error) Reason {
 	var invalid x509.CertificateInvalidError
 	switch {
 	case errors.As(err, new(x509.UnknownAuthorityError)):
@@ -95,8 +95,8 @@ func handshake(err error) Reason {
 	return BadHandshake
 }
 
-// shown is who a client's certificate says that it is; "": it showed none.
-func shown(info credentials.AuthInfo) string {
+// certificateName returns the name in a client's certificate, or "".
+func certificateName(info credentials.AuthInfo) string {
 	state, ok := info.(credentials.TLSInfo)
 	if !ok || len(state.State.PeerCertificates) == 0 {
 		return ""

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Certificate makes one for a host, by name or address, that signs itself, and the pool
-// of those who trust it. It serves and calls.
+// Certificate returns a self-signed certificate for a host name or address, for servers and
+// clients, and a pool that trusts it.
 func Certificate(t testing.TB, host string) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -1,4 +1,4 @@
-// Package testkit is what tests of several rooms share.
+// Package testkit holds helpers for the tests of several packages.
 package testkit
 
 import (
@@ -16,7 +16,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Update makes [Golden] write what it gets instead of comparing it.
+// Update makes [Golden] write files instead of comparing with them.
 var Update = flag.Bool("update", false, "write golden files instead of comparing with them")
 
 // Golden compares text with testdata/name.
@@ -71,9 +71,16 @@ var build struct {
 	err  error
 }
 
-// Rpclab is the path of the program, built from this tree once a test process.
+// program names a program that is built already: by make test for all its stages, and by a test
+// process for those that it starts.
+const program = "RPCLAB_TEST_PROGRAM"
+
+// Rpclab returns the path of the program, which it builds once in each test process.
 func Rpclab(t testing.TB) string {
 	t.Helper()
+	if path := os.Getenv(program); path != "" {
+		return path
+	}
 	build.Do(func() {
 		var dir string
 		if dir, build.err = os.MkdirTemp("", "rpclab-test-"); build.err != nil {
@@ -89,7 +96,9 @@ func Rpclab(t testing.TB) string {
 		cmd.Stdout, cmd.Stderr = &output, &output
 		if build.err = cmd.Run(); build.err != nil {
 			t.Logf("%s", output.String())
+			return
 		}
+		build.err = os.Setenv(program, build.path)
 	})
 	if build.err != nil {
 		t.Fatalf("build rpclab: %v", build.err)
@@ -97,15 +106,15 @@ func Rpclab(t testing.TB) string {
 	return build.path
 }
 
-// Main runs the tests of a package that uses [Rpclab], cleans up, and fails when a
-// goroutine is left. It is for TestMain.
+// Main runs the tests of a package that uses [Rpclab], removes the program, and fails if a
+// goroutine is left. Call it from TestMain.
 func Main(m *testing.M) {
 	code := m.Run()
 	if build.path != "" {
 		_ = os.RemoveAll(filepath.Dir(build.path))
 	}
 	err := goleak.Find()
-	for end := time.Now().Add(30 * time.Second); err != nil && time.Now().Before(end); { // what is closing may take its time
+	for end := time.Now().Add(30 * time.Second); err != nil && time.Now().Before(end); { // goroutines that are closing need some time
 		err = goleak.Find()
 	}
 	if code == 0 && err != nil {

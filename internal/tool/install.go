@@ -82,7 +82,7 @@ func pip() ([]string, error) {
 // start no service: such as a web server on port 80 that nobody asked for.
 func (t Tool) installPackage(ctx context.Context, say func(string)) error {
 	if !canInstallPackages() {
-		return errors.New(t.Remedy())
+		return errors.New(t.InstallHint())
 	}
 	quiet := []string{"DEBIAN_FRONTEND=noninteractive"}
 	if _, err := run(ctx, quiet, say, "apt-get", "update", "-qq"); err != nil {

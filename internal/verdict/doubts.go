@@ -50,7 +50,7 @@ func drift(logs []float64, slope, p float64, v Verdict, o Options) Doubt {
 	last := first + slope*(2*rounds-1)
 	stands := sideOf(first, o) == sideOf(last, o)
 	return Doubt{
-		Text: fmt.Sprintf("drift: the ratio %s from round to round, by %s each (trend p = %.2g); something else changes while the run goes on",
+		Text: fmt.Sprintf("drift: the ratio %s from round to round, by %s each (trend p = %.2g); something else changed during the run",
 			way, percent(math.Abs(math.Expm1(slope))), p),
 		Decisive: v.Decision != Undecided && !stands,
 	}

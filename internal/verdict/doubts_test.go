@@ -102,7 +102,7 @@ func TestAPercentileNeedsTenCallsBeyondIt(t *testing.T) {
 	}
 }
 
-// TestARunThatLooksOftenErrsNoMoreOften goes on until it is decided, or to the last
+// TestARunThatLooksOftenErrsNoMoreOften runs rounds until the verdict is decided, or to the last
 // look: arms that do not differ are called different in 5 % of runs at most.
 func TestARunThatLooksOftenErrsNoMoreOften(t *testing.T) {
 	for _, n := range noises {

@@ -19,5 +19,5 @@ func Late(lateness, latency float64) string {
 	if lateness <= max(latenessFloor, latenessShare*latency) {
 		return ""
 	}
-	return fmt.Sprintf("calls left up to %.1f ms late (p99), of a latency of %.1f ms", lateness, latency)
+	return fmt.Sprintf("rpclab sent calls up to %.1f ms late (p99), at a latency of %.1f ms", lateness, latency)
 }

@@ -11,11 +11,11 @@ func TestCallsAreLateWhenThatMakesTheirLatency(t *testing.T) {
 		lateness, latency float64
 		late              string
 	}{
-		{5, 20, "calls left up to 5.0 ms late (p99), of a latency of 20.0 ms"},
-		{0.6, 1, "calls left up to 0.6 ms late (p99), of a latency of 1.0 ms"},
+		{5, 20, "rpclab sent calls up to 5.0 ms late (p99), at a latency of 20.0 ms"},
+		{0.6, 1, "rpclab sent calls up to 0.6 ms late (p99), at a latency of 1.0 ms"},
 		{0.5, 1, ""}, // under half a millisecond is on time
 		{5, 100, ""}, // a twentieth of the latency does not make it
-		{11, 100, "calls left up to 11.0 ms late (p99), of a latency of 100.0 ms"},
+		{11, 100, "rpclab sent calls up to 11.0 ms late (p99), at a latency of 100.0 ms"},
 		{0, 0, ""},
 	} {
 		if got := verdict.Late(c.lateness, c.latency); got != c.late {

@@ -9,13 +9,13 @@ import (
 )
 
 // Trials as they are: calls that follow one another are alike, some take very long,
-// a trial as a whole is off by a little, and the machine gets slower as the run goes on.
+// a trial as a whole is off by a little, and the machine gets slower during the run.
 const (
 	callsOfATrial = 10_000
 	alike         = 0.9  // correlation of a call with the one before
 	callNoise     = 0.3  // deviation of the logarithm
 	longTail      = 0.02 // share of calls that a Pareto tail makes longer
-	// trialNoise is that of the median latency as docs/results/aa.md has it.
+	// trialNoise is that of the median latency as docs/findings/aa.md has it.
 	trialNoise = 0.03
 	slowing    = 0.02 // a round, in both arms
 )

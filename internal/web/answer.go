@@ -9,18 +9,18 @@ import (
 	"rpclab/internal/result"
 )
 
-// problem is why a request was not done, in the form of RFC 9457.
+// problem is the error of a request, in the form of RFC 9457.
 type problem struct {
 	status int
-	detail string // what was wrong and what to do
+	detail string // the error and what to do
 }
 
 func (p problem) Error() string { return p.detail }
 
-// accepted is an answer of 202: it will be done.
+// accepted is an answer with status 202.
 type accepted struct{ any }
 
-// answering turns what a question yields into JSON.
+// answering writes the result of a handler as JSON.
 func (s *Server) answering(ask func(*http.Request) (any, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status := http.StatusOK
@@ -39,11 +39,11 @@ func (s *Server) answering(ask func(*http.Request) (any, error)) http.Handler {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
-		_, _ = w.Write(text) // who asked is gone, or reads it
+		_, _ = w.Write(text) // an error means that the client is gone
 	})
 }
 
-// encode writes a value; a document in its own form.
+// encode writes a value as JSON, and a result document in its canonical form.
 func encode(answer any) ([]byte, error) {
 	var text bytes.Buffer
 	if d, ok := answer.(result.Document); ok {
@@ -56,8 +56,8 @@ func encode(answer any) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// refuse says what is wrong as application/problem+json. What is not the request's own
-// fault is logged, too, but never with the query, which might hold a secret.
+// refuse answers with application/problem+json. It logs errors of the server, without the query,
+// which might contain a secret.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := problemOf(err)
 	if p.status >= 500 {
@@ -76,7 +76,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	_, _ = w.Write(text)
 }
 
-// problemOf is the error in the words of HTTP.
+// problemOf maps an error to an HTTP status.
 func problemOf(err error) problem {
 	var p problem
 	switch {

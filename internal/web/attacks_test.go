@@ -234,7 +234,7 @@ func TestAnAddressBeyondThisMachineNeedsAToken(t *testing.T) {
 			}
 		}
 	}
-	if err := CheckAddress("127.0.0.1:1", "short"); err == nil || !strings.Contains(err.Error(), "16 are needed") {
+	if err := CheckAddress("127.0.0.1:1", "short"); err == nil || !strings.Contains(err.Error(), "use at least 16") {
 		t.Errorf("a short token: %v", err)
 	}
 }

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// Bounds of connections that follow a run.
+// Limits of connections that follow a run.
 const (
-	pause        = 500 * time.Millisecond // between two states
-	beat         = 15 * time.Second       // of silence after which a comment says that all is well
-	patience     = 10 * time.Second       // with who does not read
-	mostFollow   = 64
-	resumeWithin = 1000 // ms after which a browser that lost the connection comes back
+	updateInterval    = 500 * time.Millisecond // between two states
+	keepAliveInterval = 15 * time.Second       // of silence after which a comment says that all is well
+	writeTimeout      = 10 * time.Second       // with who does not read
+	maxFollowers      = 64
+	retryAfter        = 1000 // ms after which a browser that lost the connection comes back
 )
 
-// cursor is what who follows has: trials of a run, and seconds of the trial that runs. It
-// is the id of the event that brought it there, so that who comes back after a lost
-// connection, also to another server, gets what came since, and nothing twice.
+// cursor is what a client has received: trials of a run, and seconds of the current trial. It is
+// the ID of the last event, so that a client that reconnects, also to another server, receives
+// everything once.
 type cursor struct {
 	run                    string
 	trials, order, seconds int
@@ -30,7 +30,7 @@ func (c cursor) String() string {
 	return fmt.Sprintf("%s/%d/%d/%d", c.run, c.trials, c.order, c.seconds)
 }
 
-// cursorOf reads a Last-Event-ID; what is none has seen nothing.
+// cursorOf reads a Last-Event-ID; an invalid ID is the zero cursor.
 func cursorOf(id string) (c cursor) {
 	part := bytes.SplitN([]byte(id), []byte("/"), 2)
 	if len(part) != 2 {
@@ -43,8 +43,8 @@ func cursorOf(id string) (c cursor) {
 	return c
 }
 
-// after is the state without what c has, where that leads to, and what closes when it
-// changes.
+// after returns the state without what c has, the next cursor, and a channel that closes when the
+// state changes.
 func (l *live) after(c cursor) (State, cursor, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,35 +62,35 @@ func (l *live) after(c cursor) (State, cursor, <-chan struct{}) {
 			s.FromSecond = c.seconds
 		}
 	}
-	// What lies before the ends of these is never written again: they can be read without lock.
+	// Elements of these slices never change, so clients can read them without the lock.
 	s.Trials, s.Seconds = s.Trials[s.FromTrial:], s.Seconds[s.FromSecond:]
 	return s, next, l.changed
 }
 
-// now is the whole state.
+// now answers with the whole state.
 func (s *Server) now(*http.Request) (any, error) {
 	state, _, _ := s.live.after(cursor{})
 	return state, nil
 }
 
-var following atomic.Int32
+var followers atomic.Int32
 
 // events sends the state whenever it changes, at most twice a second (server-sent events,
 // HTML Living Standard, section 9.2).
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
-	defer following.Add(-1)
-	if following.Add(1) > mostFollow {
-		s.refuse(w, r, problem{http.StatusServiceUnavailable, "Too many pages follow the run; close some."})
+	defer followers.Add(-1)
+	if followers.Add(1) > maxFollowers {
+		s.refuse(w, r, problem{http.StatusServiceUnavailable, "Too many pages follow the run; close some of them."})
 		return
 	}
 	out := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "text/event-stream")
 	send := func(text string) bool {
-		_ = out.SetWriteDeadline(time.Now().Add(patience)) // who cannot set one writes without
+		_ = out.SetWriteDeadline(time.Now().Add(writeTimeout)) // not every writer supports deadlines
 		_, err := fmt.Fprint(w, text)
 		return err == nil && out.Flush() == nil
 	}
-	if !send(fmt.Sprintf("retry: %d\n\n", resumeWithin)) {
+	if !send(fmt.Sprintf("retry: %d\n\n", retryAfter)) {
 		return
 	}
 	seen := cursorOf(r.Header.Get("Last-Event-ID"))
@@ -101,31 +101,31 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		seen = next
-		if !s.rest(r, changed, send) {
+		if !s.waitForChange(r, changed, send) {
 			return
 		}
 	}
 }
 
-// rest waits until there is something new to say and time has passed since the last; false:
-// it ends. Who follows when the server ends has heard the last state.
-func (s *Server) rest(r *http.Request, changed <-chan struct{}, send func(string) bool) bool {
-	enough := time.NewTimer(pause)
+// waitForChange waits for a new state, at least updateInterval after the last. It returns false if
+// the connection ends; before the server closes, it lets the last state through.
+func (s *Server) waitForChange(r *http.Request, changed <-chan struct{}, send func(string) bool) bool {
+	enough := time.NewTimer(updateInterval)
 	defer enough.Stop()
 	select {
 	case <-enough.C:
 	case <-r.Context().Done():
 		return false
-	case <-s.live.ended:
+	case <-s.live.done:
 		select {
-		case <-changed: // say this before
+		case <-changed: // send the last state first
 			return true
 		default:
 			return false
 		}
 	}
 	for {
-		silent := time.NewTimer(beat)
+		silent := time.NewTimer(keepAliveInterval)
 		select {
 		case <-changed:
 			silent.Stop()
@@ -137,7 +137,7 @@ func (s *Server) rest(r *http.Request, changed <-chan struct{}, send func(string
 		case <-r.Context().Done():
 			silent.Stop()
 			return false
-		case <-s.live.ended:
+		case <-s.live.done:
 			silent.Stop()
 			select {
 			case <-changed:

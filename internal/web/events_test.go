@@ -103,7 +103,7 @@ func TestARunIsFollowedFromStartToEnd(t *testing.T) {
 	s.steps <- trial(0)
 	s.steps <- second1(0, time.Second)
 	event := trial(0)
-	event.Event = &result.Event{AtMS: 1500, What: "kill 1", Hit: []string{"a"}}
+	event.Event = &result.Event{AtMS: 1500, What: "kill 1", Affected: []string{"a"}}
 	s.steps <- event
 	s.steps <- second1(0, 2*time.Second)
 	seen := f.until(t, func(state State) bool { return state.Now != nil && state.Now.Backends["a"] == 120 })
@@ -142,7 +142,7 @@ func TestMuchNewsIsToldTogether(t *testing.T) {
 	}
 	sent := 0
 	states := f.until(t, func(state State) bool { sent += len(state.Seconds); return sent == 1000 })
-	if most := 2 + int(time.Since(began)/pause); len(states) > most {
+	if most := 2 + int(time.Since(began)/updateInterval); len(states) > most {
 		t.Errorf("%d states in %v", len(states), time.Since(began))
 	}
 }
@@ -194,12 +194,12 @@ func TestTheLastStateIsToldBeforeTheServerEnds(t *testing.T) {
 
 func TestFollowersAreBounded(t *testing.T) {
 	s := serve(t, nil)
-	for range mostFollow {
+	for range maxFollowers {
 		s.follow(t, "")
 	}
 	if status, _ := s.request(t, http.MethodGet, "/api/v1/live/events", "", nil); status != http.StatusServiceUnavailable {
 		t.Errorf("one too many is answered by %d", status)
 	}
 	s.Close()
-	testkit.Await(t, "nobody follows", func() bool { return following.Load() == 0 })
+	testkit.Await(t, "nobody follows", func() bool { return followers.Load() == 0 })
 }

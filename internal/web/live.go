@@ -13,30 +13,30 @@ import (
 	"rpclab/internal/result"
 )
 
-// State is where the run stands that goes on, or that went on last. One that is sent after
-// another has the trials and seconds that the other had not.
+// State is the state of the current or last run. Later states contain only the trials and seconds
+// that the client does not have.
 type State struct {
-	// Phase is idle (none was since the server started), running, stopping, done, partial
-	// (stopped, kept) or failed.
-	Phase string   `json:"phase"`
-	Why   string   `json:"why,omitempty"` // of partial and failed
-	Run   *running `json:"run"`           // nil: idle
-	Now   *current `json:"now"`           // nil: no trial has begun
-	LeftS *float64 `json:"left_s"`        // seconds that the rest will take; nil: not known
-	Done  int      `json:"done"`          // trials
-	// Trials that ended are those from FromTrial on, Seconds of the trial that runs those from
-	// FromSecond on.
-	FromTrial  int      `json:"from_trial"`
-	Trials     []ended  `json:"trials"`
-	FromSecond int      `json:"from_second"`
-	Seconds    []second `json:"seconds"`
-	// Answer is the run's in one sentence, Verdicts those that it stands on.
+	// Phase is idle (no run since the server started), running, stopping, done, partial (stopped,
+	// with its measurements stored) or failed.
+	Phase string     `json:"phase"`
+	Why   string     `json:"why,omitempty"` // reason of partial and failed
+	Run   *liveRun   `json:"run"`           // nil: idle
+	Now   *liveTrial `json:"now"`           // nil: no trial has begun
+	LeftS *float64   `json:"left_s"`        // estimated remaining seconds; nil: not known
+	Done  int        `json:"done"`          // trials
+	// Trials are the finished trials from FromTrial on; Seconds are those of the current trial
+	// from FromSecond on.
+	FromTrial  int             `json:"from_trial"`
+	Trials     []finishedTrial `json:"trials"`
+	FromSecond int             `json:"from_second"`
+	Seconds    []second        `json:"seconds"`
+	// Answer is the answer of the run in one sentence; Verdicts are the verdicts behind it.
 	Answer   string           `json:"answer,omitempty"`
 	Verdicts []result.Verdict `json:"verdicts"`
-	Queue    []waiting        `json:"queue"`
+	Queue    []queuedRun      `json:"queue"`
 }
 
-type running struct {
+type liveRun struct {
 	ID         string    `json:"id"`
 	Experiment string    `json:"experiment"`
 	Question   string    `json:"question"`
@@ -47,14 +47,14 @@ type running struct {
 	Arms       []string  `json:"arms"`
 }
 
-// current is the trial that runs, or that ran last.
-type current struct {
+// liveTrial is the current or last trial.
+type liveTrial struct {
 	Order    int               `json:"order"`
 	Round    int               `json:"round"`
 	Arm      string            `json:"arm"`
 	Cell     string            `json:"cell,omitempty"`
-	Doing    string            `json:"doing,omitempty"` // a part of it
-	Backends map[string]uint64 `json:"backends"`        // calls answered by each
+	Doing    string            `json:"doing,omitempty"` // current step of the trial
+	Backends map[string]uint64 `json:"backends"`        // calls that each backend answered
 	Errors   map[string]uint64 `json:"errors"`          // calls that failed, by code
 	Dropped  uint64            `json:"dropped"`
 	Events   []event           `json:"events"`
@@ -67,7 +67,7 @@ type event struct {
 	Error string   `json:"error,omitempty"`
 }
 
-// second is what calls did in one of the load; times are in ms, null without an answer.
+// second describes one second of the load. Times are in ms, null without an answer.
 type second struct {
 	At     float64  `json:"at_s"`
 	Rate   float64  `json:"rate"`
@@ -76,8 +76,8 @@ type second struct {
 	Failed uint64   `json:"failed"`
 }
 
-// ended is a trial that is over.
-type ended struct {
+// finishedTrial is a finished trial.
+type finishedTrial struct {
 	Order  int      `json:"order"`
 	Round  int      `json:"round"`
 	Arm    string   `json:"arm"`
@@ -87,27 +87,27 @@ type ended struct {
 	P50    *float64 `json:"p50"`
 	P99    *float64 `json:"p99"`
 	Failed uint64   `json:"failed"`        // calls that failed or were dropped
-	Why    string   `json:"why,omitempty"` // it gave no measurement
+	Why    string   `json:"why,omitempty"` // why it has no measurement
 }
 
-// live holds the state and wakes those who follow it.
+// live holds the state and notifies its followers.
 type live struct {
 	mu      sync.Mutex
 	state   State // with all trials and all seconds
 	cancel  context.CancelFunc
 	changed chan struct{} // closed when the state changes
-	over    bool          // the server ends
-	ended   chan struct{} // closed then
+	closed  bool          // the server ends
+	done    chan struct{} // closed then
 }
 
 func newLive() *live {
 	return &live{
-		state:   State{Phase: "idle", Trials: []ended{}, Seconds: []second{}, Verdicts: []result.Verdict{}, Queue: []waiting{}},
-		changed: make(chan struct{}), ended: make(chan struct{}),
+		state:   State{Phase: "idle", Trials: []finishedTrial{}, Seconds: []second{}, Verdicts: []result.Verdict{}, Queue: []queuedRun{}},
+		changed: make(chan struct{}), done: make(chan struct{}),
 	}
 }
 
-// change does something to the state and wakes who follows it.
+// change changes the state and notifies its followers.
 func (l *live) change(do func(*State)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,23 +116,23 @@ func (l *live) change(do func(*State)) {
 	l.changed = make(chan struct{})
 }
 
-// close ends every connection that follows.
+// close ends all connections of followers.
 func (l *live) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.over {
-		l.over = true
-		close(l.ended)
+	if !l.closed {
+		l.closed = true
+		close(l.done)
 	}
 }
 
-func (l *live) stoppable(stop context.CancelFunc) {
+func (l *live) setCancel(stop context.CancelFunc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cancel = stop
 }
 
-// stop ends the run of that id, if it goes on.
+// stop stops the run with the ID if it is in progress.
 func (l *live) stop(id string) (was bool) {
 	l.change(func(s *State) {
 		if s.Run == nil || s.Run.ID != id || s.Phase != "running" && s.Phase != "stopping" {
@@ -144,29 +144,29 @@ func (l *live) stop(id string) (was bool) {
 	return was
 }
 
-func (l *live) queued(all []waiting) { l.change(func(s *State) { s.Queue = all }) }
+func (l *live) setQueue(all []queuedRun) { l.change(func(s *State) { s.Queue = all }) }
 
 // Begin shows a run that has no trial yet.
 func (l *live) Begin(plan experiment.Plan, id string) {
-	run := &running{ID: id, Experiment: plan.Name, Question: plan.Question, Started: time.Now().UTC(),
+	run := &liveRun{ID: id, Experiment: plan.Name, Question: plan.Question, Started: time.Now().UTC(),
 		Rounds: plan.Rounds, Planned: len(plan.Trials), Quick: plan.Quick}
 	for _, arm := range plan.Arms {
 		run.Arms = append(run.Arms, arm.Name)
 	}
 	l.change(func(s *State) {
-		*s = State{Phase: "running", Run: run, Trials: []ended{}, Seconds: []second{}, Verdicts: []result.Verdict{}, Queue: s.Queue}
+		*s = State{Phase: "running", Run: run, Trials: []finishedTrial{}, Seconds: []second{}, Verdicts: []result.Verdict{}, Queue: s.Queue}
 	})
 }
 
-// Show takes how the run goes.
+// Show records progress of the run.
 func (l *live) Show(p lab.Progress) {
 	l.change(func(s *State) {
 		if s.Now == nil || s.Now.Order != p.Trial.Order || p.Live == nil && p.Event == nil && p.Ended == nil && p.Doing == "" {
-			s.Now = &current{Order: p.Trial.Order, Round: p.Trial.Round, Arm: p.Trial.Arm, Cell: result.Cell(p.Trial.Cell).String(),
+			s.Now = &liveTrial{Order: p.Trial.Order, Round: p.Trial.Round, Arm: p.Trial.Arm, Cell: result.Cell(p.Trial.Cell).String(),
 				Backends: map[string]uint64{}, Errors: map[string]uint64{}, Events: []event{}}
 			s.Seconds = []second{}
 		}
-		now := s.Now.copied() // who was sent the old one may still read it
+		now := s.Now.copied() // a follower may still read the old one
 		s.Now, s.LeftS, now.Doing = now, nil, p.Doing
 		if p.Left > 0 {
 			left := p.Left.Seconds()
@@ -174,24 +174,24 @@ func (l *live) Show(p lab.Progress) {
 		}
 		switch {
 		case p.Event != nil:
-			now.Events = append(now.Events, event{p.Event.AtMS, p.Event.What, append([]string{}, p.Event.Hit...), p.Event.Error})
+			now.Events = append(now.Events, event{p.Event.AtMS, p.Event.What, append([]string{}, p.Event.Affected...), p.Event.Error})
 		case p.Live != nil:
-			s.Seconds = append(s.Seconds, now.take(*p.Live))
+			s.Seconds = append(s.Seconds, now.addSecond(*p.Live))
 		case p.Ended != nil:
 			now.Backends, now.Errors, now.Dropped = orEmpty(p.Ended.Backends), orEmpty(p.Ended.Errors), p.Ended.Dropped
-			s.Trials = append(s.Trials, endedOf(p))
+			s.Trials = append(s.Trials, newFinishedTrial(p))
 			s.Done = len(s.Trials)
 		}
 	})
 }
 
-func (c current) copied() *current {
+func (c liveTrial) copied() *liveTrial {
 	c.Backends, c.Errors, c.Events = maps.Clone(c.Backends), maps.Clone(c.Errors), slices.Clone(c.Events)
 	return &c
 }
 
-// take adds a second's counts to those of the trial.
-func (c *current) take(l lab.Live) second {
+// addSecond adds the counts of one second to those of the trial.
+func (c *liveTrial) addSecond(l lab.Live) second {
 	for id, n := range l.Backends {
 		c.Backends[id] += n
 	}
@@ -206,8 +206,8 @@ func (c *current) take(l lab.Live) second {
 	return s
 }
 
-func endedOf(p lab.Progress) ended {
-	e := ended{Order: p.Trial.Order, Round: p.Trial.Round, Arm: p.Trial.Arm, Cell: result.Cell(p.Trial.Cell).String(),
+func newFinishedTrial(p lab.Progress) finishedTrial {
+	e := finishedTrial{Order: p.Trial.Order, Round: p.Trial.Round, Arm: p.Trial.Arm, Cell: result.Cell(p.Trial.Cell).String(),
 		Calls: p.Ended.Calls, Rate: p.Ended.Rate, Failed: p.Ended.Measures.Failed() + p.Ended.Dropped, Why: p.Ended.Failed}
 	if !p.Ended.Latency.Empty() {
 		e.P50, e.P99 = &p.Ended.Latency.P50, &p.Ended.Latency.P99
@@ -224,10 +224,10 @@ func orEmpty(counts map[string]uint64) map[string]uint64 {
 	return counts
 }
 
-// End shows how the run ended, and what it says.
+// End records the end of the run and its verdicts.
 func (l *live) End(d result.Document, err error) {
 	l.change(func(s *State) {
-		s.Phase, s.Why = over(d, err)
+		s.Phase, s.Why = endPhase(d, err)
 		s.LeftS = nil
 		if d.ID == "" {
 			return

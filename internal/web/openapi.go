@@ -9,10 +9,10 @@ import (
 )
 
 //go:embed openapi.yaml
-var described []byte
+var openAPIYAML []byte
 
-// OpenAPI is the description of the API, as JSON.
-func OpenAPI() ([]byte, error) { return yaml.YAMLToJSON(described) }
+// OpenAPI returns the description of the API as JSON.
+func OpenAPI() ([]byte, error) { return yaml.YAMLToJSON(openAPIYAML) }
 
 func (s *Server) openapi(*http.Request) (any, error) {
 	text, err := OpenAPI()

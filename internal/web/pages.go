@@ -22,8 +22,7 @@ var (
 	style string
 )
 
-// pages are the documents that browsers load. Each has its script and style in itself,
-// under a nonce of its own.
+// pages are the HTML documents. Each contains its script and style, with its own nonce.
 type pages struct{ shell, login, broken *template.Template }
 
 func newPages() *pages {
@@ -31,7 +30,7 @@ func newPages() *pages {
 	return &pages{shell: parse(shell), login: parse(loginPage), broken: parse(brokenPage)}
 }
 
-// addPages answers for every page; which one it is its script knows by the path.
+// addPages registers every page. Its script selects the content by the path.
 func (s *Server) addPages(mux *http.ServeMux) {
 	for _, path := range []string{"/{$}", "/runs", "/trend", "/compare"} {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
@@ -42,7 +41,7 @@ func (s *Server) addPages(mux *http.ServeMux) {
 	mux.HandleFunc("POST "+loginPath, s.logIn)
 	mux.HandleFunc("GET /runs/{id}/report", s.report)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.pages.write(w, s.pages.broken, http.StatusNotFound, "There is no page "+r.URL.Path+".")
+		s.pages.write(w, s.pages.broken, http.StatusNotFound, "The page "+r.URL.Path+" does not exist.")
 	})
 }
 
@@ -50,10 +49,10 @@ func (p *pages) logIn(w http.ResponseWriter, status int, wrong string) {
 	p.write(w, p.login, status, wrong)
 }
 
-// write fills a page; its own data is Data.
+// write executes the template of a page with its data.
 func (p *pages) write(w http.ResponseWriter, page *template.Template, status int, data any) {
 	var text bytes.Buffer
-	nonce := allow(w.Header())
+	nonce := allowScripts(w.Header())
 	if err := page.Execute(&text, struct {
 		Nonce  string
 		Script template.JS
@@ -68,7 +67,7 @@ func (p *pages) write(w http.ResponseWriter, page *template.Template, status int
 	_, _ = w.Write(text.Bytes())
 }
 
-// report is the report of a run; of one that cannot be read, a page that says why.
+// report serves the report of a run, or a page with the error.
 func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 	d, err := s.document(r, r.PathValue("id"))
 	if err != nil {

@@ -11,19 +11,19 @@ import (
 	"rpclab/internal/result"
 )
 
-// mostWaiting is how many runs wait for the one that goes on.
-const mostWaiting = 8
+// maxQueued is how many runs can wait for the run in progress.
+const maxQueued = 8
 
-// queue conducts one run at a time: two at once would measure each other.
+// queue conducts one run at a time, because two runs would disturb each other.
 type queue struct {
 	s       *Server
 	ctx     context.Context
 	cancel  context.CancelFunc
 	working sync.WaitGroup
 
-	mu      sync.Mutex
-	waiting []*Run
-	busy    bool
+	mu     sync.Mutex
+	queued []*Run
+	busy   bool
 }
 
 func newQueue(s *Server) *queue {
@@ -32,34 +32,34 @@ func newQueue(s *Server) *queue {
 	return q
 }
 
-// add takes a job and says how many are before it.
+// add starts a run or queues it, and returns its position in the queue.
 func (q *queue) add(j *Run) (place int, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.ctx.Err() != nil {
-		return 0, problem{http.StatusServiceUnavailable, "The server ends."}
+		return 0, problem{http.StatusServiceUnavailable, "The server is stopping."}
 	}
-	if len(q.waiting) >= mostWaiting {
-		return 0, problem{http.StatusTooManyRequests, fmt.Sprintf("%d runs wait already; stop one, or come back when one has ended.", mostWaiting)}
+	if len(q.queued) >= maxQueued {
+		return 0, problem{http.StatusTooManyRequests, fmt.Sprintf("The queue is full with %d runs; remove one, or try again later.", maxQueued)}
 	}
 	if q.busy {
-		q.waiting = append(q.waiting, j)
-		q.told()
-		return len(q.waiting), nil
+		q.queued = append(q.queued, j)
+		q.publish()
+		return len(q.queued), nil
 	}
 	q.busy = true
 	q.working.Go(func() { q.work(j) })
 	return 0, nil
 }
 
-// work conducts a job and those that wait after it.
+// work conducts a run and the queued runs after it.
 func (q *queue) work(j *Run) {
 	for j != nil {
-		ctx, stop := context.WithTimeout(q.ctx, mostTime)
+		ctx, stop := context.WithTimeout(q.ctx, maxRunTime)
 		show, end := q.s.Follow(j.Plan, j.ID, stop)
 		d, err := q.s.Conduct(ctx, *j, show)
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			err = fmt.Errorf("it was stopped after %v", mostTime)
+			err = fmt.Errorf("the run was stopped after the limit of %v", maxRunTime)
 		}
 		end(d, err)
 		stop()
@@ -70,32 +70,32 @@ func (q *queue) work(j *Run) {
 func (q *queue) next() (j *Run) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting) == 0 || q.ctx.Err() != nil {
+	if len(q.queued) == 0 || q.ctx.Err() != nil {
 		q.busy = false
 		return nil
 	}
-	j, q.waiting = q.waiting[0], q.waiting[1:]
-	q.told()
+	j, q.queued = q.queued[0], q.queued[1:]
+	q.publish()
 	return j
 }
 
-// remove takes a job out that waits.
+// remove removes a queued run.
 func (q *queue) remove(id string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	before := len(q.waiting)
-	q.waiting = slices.DeleteFunc(q.waiting, func(j *Run) bool { return j.ID == id })
-	q.told()
-	return len(q.waiting) < before
+	before := len(q.queued)
+	q.queued = slices.DeleteFunc(q.queued, func(j *Run) bool { return j.ID == id })
+	q.publish()
+	return len(q.queued) < before
 }
 
-// told shows who waits.
-func (q *queue) told() {
-	all := []waiting{}
-	for _, j := range q.waiting {
-		all = append(all, waiting{j.ID, j.Plan.Name, len(j.Plan.Trials)})
+// publish shows the queue to followers.
+func (q *queue) publish() {
+	all := []queuedRun{}
+	for _, j := range q.queued {
+		all = append(all, queuedRun{j.ID, j.Plan.Name, len(j.Plan.Trials)})
 	}
-	q.s.live.queued(all)
+	q.s.live.setQueue(all)
 }
 
 func (q *queue) close() {
@@ -103,20 +103,20 @@ func (q *queue) close() {
 	q.working.Wait()
 }
 
-// waiting is a run that waits.
-type waiting struct {
+// queuedRun is a run in the queue.
+type queuedRun struct {
 	ID         string `json:"id"`
 	Experiment string `json:"experiment"`
 	Planned    int    `json:"planned"`
 }
 
-// over says how a run ended.
-func over(d result.Document, err error) (phase, why string) {
+// endPhase returns the phase of a run that ended, and why.
+func endPhase(d result.Document, err error) (phase, why string) {
 	switch {
 	case err != nil && !errors.Is(err, context.Canceled):
 		return "failed", err.Error()
 	case d.Partial || err != nil:
-		return "partial", "It was stopped before its last trial."
+		return "partial", "The run was stopped before its last trial."
 	}
 	return "done", ""
 }

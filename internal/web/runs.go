@@ -9,13 +9,14 @@ import (
 	"strings"
 	"time"
 
+	"rpclab/internal/analysis"
 	"rpclab/internal/experiment"
 	"rpclab/internal/lab"
 	"rpclab/internal/result"
 )
 
-// listed is one line of the list of runs.
-type listed struct {
+// runSummary is one line of the list of runs.
+type runSummary struct {
 	ID         string        `json:"id"`
 	Experiment string        `json:"experiment"`
 	Started    time.Time     `json:"started"`
@@ -26,20 +27,20 @@ type listed struct {
 	Arms       []string      `json:"arms"`
 }
 
-// errNoStore is why there is no list.
-var errNoStore = problem{http.StatusNotFound, "Nothing is kept here: this page shows one run, which goes on without a store."}
+// errNoStore means that the server has no stored runs.
+var errNoStore = problem{http.StatusNotFound, "This page shows one run, which is not stored."}
 
-// mostListed is how many runs one answer has.
-const mostListed = 1000
+// maxListed is how many runs one answer contains.
+const maxListed = 1000
 
-// runs lists those that are kept, newest first: all whose id, experiment, status and arms
-// together have every word of search.
+// runs lists stored runs, newest first, whose ID, experiment, status or arms contain every word of
+// the search.
 func (s *Server) runs(r *http.Request) (any, error) {
 	if s.Store == nil {
 		return nil, errNoStore
 	}
-	limit, errLimit := whole(r, "limit", 100, mostListed)
-	offset, errOffset := whole(r, "offset", 0, 1<<30)
+	limit, errLimit := intParam(r, "limit", 100, maxListed)
+	offset, errOffset := intParam(r, "offset", 0, 1<<30)
 	if err := errors.Join(errLimit, errOffset); err != nil {
 		return nil, problem{http.StatusBadRequest, err.Error()}
 	}
@@ -48,23 +49,23 @@ func (s *Server) runs(r *http.Request) (any, error) {
 		return nil, err
 	}
 	words := strings.Fields(strings.ToLower(r.URL.Query().Get("search")))
-	found := []listed{}
+	found := []runSummary{}
 	total := 0
 	for _, row := range rows {
-		if !has(row, words) {
+		if !matches(row, words) {
 			continue
 		}
 		if total++; total > offset && len(found) < limit {
-			found = append(found, listed{row.ID, row.Experiment, row.Started, row.Status, row.Trials, row.Planned, row.Quick, row.Arms})
+			found = append(found, runSummary{row.ID, row.Experiment, row.Started, row.Status, row.Trials, row.Planned, row.Quick, row.Arms})
 		}
 	}
 	return struct {
-		Runs  []listed `json:"runs"`
-		Total int      `json:"total"`
+		Runs  []runSummary `json:"runs"`
+		Total int          `json:"total"`
 	}{found, total}, nil
 }
 
-func has(row result.Row, words []string) bool {
+func matches(row result.RunSummary, words []string) bool {
 	text := strings.ToLower(strings.Join(append([]string{row.ID, row.Experiment, string(row.Status)}, row.Arms...), " "))
 	if row.Quick {
 		text += " quick"
@@ -72,26 +73,26 @@ func has(row result.Row, words []string) bool {
 	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
 }
 
-// whole is a number of the query, from 0 to most.
-func whole(r *http.Request, name string, otherwise, most int) (int, error) {
+// intParam reads a number from 0 to most from the query.
+func intParam(r *http.Request, name string, otherwise, most int) (int, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {
 		return otherwise, nil
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 || n > most {
-		return 0, fmt.Errorf("%s=%s: it is a whole number from 0 to %d", name, text, most)
+		return 0, fmt.Errorf("%s=%s: use a whole number from 0 to %d", name, text, most)
 	}
 	return n, nil
 }
 
-// run is the whole result of one.
+// run answers with the result of one run.
 func (s *Server) run(r *http.Request) (any, error) {
 	return s.document(r, r.PathValue("id"))
 }
 
-// document reads a run; one that is not over, or whose process died, comes with what its
-// trials so far say.
+// document reads a run. It assembles a run that is in progress, or whose process died, from its
+// trials.
 func (s *Server) document(r *http.Request, id string) (result.Document, error) {
 	if s.Store == nil {
 		return result.Document{}, errNoStore
@@ -100,10 +101,10 @@ func (s *Server) document(r *http.Request, id string) (result.Document, error) {
 	if err != nil || complete {
 		return d, err
 	}
-	return lab.Assemble(d), nil
+	return analysis.Assemble(d), nil
 }
 
-// trend follows one figure over the runs of an experiment.
+// trend answers with one metric over the runs of an experiment.
 func (s *Server) trend(r *http.Request) (any, error) {
 	if s.Store == nil {
 		return nil, errNoStore
@@ -111,24 +112,24 @@ func (s *Server) trend(r *http.Request) (any, error) {
 	query := r.URL.Query()
 	metric := query.Get("metric")
 	if !slices.Contains(result.Figures(), metric) {
-		return nil, problem{http.StatusBadRequest, fmt.Sprintf("metric=%s: there are %s.", metric, strings.Join(result.Figures(), ", "))}
+		return nil, problem{http.StatusBadRequest, fmt.Sprintf("metric=%s: use one of %s.", metric, strings.Join(result.Figures(), ", "))}
 	}
 	points, err := s.Store.Trend(r.Context(), query.Get("experiment"), metric)
 	if err != nil {
 		return nil, err
 	}
 	return struct {
-		Experiment string         `json:"experiment"`
-		Metric     string         `json:"metric"`
-		Points     []result.Point `json:"points"`
+		Experiment string              `json:"experiment"`
+		Metric     string              `json:"metric"`
+		Points     []result.TrendPoint `json:"points"`
 	}{query.Get("experiment"), metric, points}, nil
 }
 
-// compare sets every further run against the first.
+// compare compares each further run with the first.
 func (s *Server) compare(r *http.Request) (any, error) {
 	ids := r.URL.Query()["run"]
-	if len(ids) < 2 || len(ids) > mostCompared {
-		return nil, problem{http.StatusBadRequest, fmt.Sprintf("Compare two runs or more, %d at the most, as run=A&run=B: what B shows against A.", mostCompared)}
+	if len(ids) < 2 || len(ids) > maxCompared {
+		return nil, problem{http.StatusBadRequest, fmt.Sprintf("Give two to %d runs, as run=A&run=B; the others are compared with the first.", maxCompared)}
 	}
 	first, err := s.document(r, ids[0])
 	if err != nil {
@@ -140,17 +141,17 @@ func (s *Server) compare(r *http.Request) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, lab.Compare(first, other, lab.Across{}).Filled())
+		all = append(all, analysis.Compare(first, other, analysis.CompareOptions{}).Filled())
 	}
 	return struct {
 		Comparisons []result.Comparison `json:"comparisons"`
 	}{all}, nil
 }
 
-const mostCompared = 8
+const maxCompared = 8
 
-// offered is an experiment that can be started.
-type offered struct {
+// experimentSummary is an experiment that the page offers.
+type experimentSummary struct {
 	Name     string   `json:"name"`
 	Question string   `json:"question"`
 	Arms     []string `json:"arms"`
@@ -158,14 +159,14 @@ type offered struct {
 }
 
 func (s *Server) experiments(*http.Request) (any, error) {
-	all := []offered{}
+	all := []experimentSummary{}
 	if s.Conduct != nil {
 		for _, e := range s.Experiments {
 			read, err := experiment.Read(e.File, e.Doc, lab.Vocabulary())
 			if err != nil {
 				return nil, err
 			}
-			o := offered{Name: e.Name, Question: read.Question, Rounds: read.Rounds}
+			o := experimentSummary{Name: e.Name, Question: read.Question, Rounds: read.Rounds}
 			for _, arm := range read.Arms {
 				o.Arms = append(o.Arms, arm.Name)
 			}
@@ -173,7 +174,7 @@ func (s *Server) experiments(*http.Request) (any, error) {
 		}
 	}
 	return struct {
-		Experiments []offered `json:"experiments"`
-		MostRounds  int       `json:"most_rounds"`
-	}{all, mostRounds}, nil
+		Experiments []experimentSummary `json:"experiments"`
+		MostRounds  int                 `json:"most_rounds"`
+	}{all, maxRounds}, nil
 }

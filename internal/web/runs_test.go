@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"rpclab/internal/lab"
+	"rpclab/internal/analysis"
 	"rpclab/internal/result"
 )
 
@@ -25,7 +25,7 @@ func (s *stand) keep(t *testing.T, experiments ...string) (ids []string) {
 			trial := result.Trial{Round: 1, Started: at, Measures: result.Measures{Calls: 10, Rate: 100, ElapsedMS: 100}}
 			d.Arms = append(d.Arms, result.Arm{Name: arm, Route: "clusterip", Channel: arm, Trials: []result.Trial{trial}})
 		}
-		if err := s.store.Save(t.Context(), lab.Assemble(d)); err != nil {
+		if err := s.store.Save(t.Context(), analysis.Assemble(d)); err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, d.ID)
@@ -44,7 +44,7 @@ func TestTheListIsSearchedByWords(t *testing.T) {
 		if strings.HasPrefix(search, "limit") {
 			query = search
 		}
-		var list struct{ Runs []listed }
+		var list struct{ Runs []runSummary }
 		if err := json.Unmarshal([]byte(s.get(t, "/api/v1/runs?"+query)), &list); err != nil {
 			t.Fatal(err)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 
+	"rpclab/internal/analysis"
 	"rpclab/internal/lab"
 	"rpclab/internal/result"
 	"rpclab/internal/testkit"
@@ -107,7 +108,7 @@ func (s *stand) conduct(ctx context.Context, run Run, watch func(lab.Progress)) 
 		select {
 		case step, more := <-s.steps:
 			if !more {
-				return d, s.store.Finish(context.Background(), lab.Assemble(d))
+				return d, s.store.Finish(context.Background(), analysis.Assemble(d))
 			}
 			watch(step)
 			if step.Ended != nil {
@@ -115,7 +116,7 @@ func (s *stand) conduct(ctx context.Context, run Run, watch func(lab.Progress)) 
 			}
 		case <-ctx.Done():
 			d.Partial = true
-			d = lab.Assemble(d)
+			d = analysis.Assemble(d)
 			if err := s.store.Finish(context.Background(), d); err != nil {
 				return d, err
 			}

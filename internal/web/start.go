@@ -9,26 +9,25 @@ import (
 	"mime"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"rpclab/internal/experiment"
 	"rpclab/internal/lab"
-	"rpclab/internal/nearest"
 	"rpclab/internal/result"
+	"rpclab/internal/suggest"
 )
 
-// Bounds of what can be started from a page.
+// Limits of runs that a page starts.
 const (
-	mostRounds = 30
-	mostTrials = 2000
-	mostLoad   = 2 * time.Hour // of all trials together
-	mostTime   = 4 * time.Hour // until a run is stopped, whatever it does
-	mostBody   = 16 << 10      // bytes of a request
+	maxRounds  = 30
+	maxTrials  = 2000
+	maxLoad    = 2 * time.Hour // sum of all trials
+	maxRunTime = 4 * time.Hour // then the run is stopped
+	maxBody    = 16 << 10      // bytes of a request
 )
 
-// wanted is the body of a request to start a run.
-type wanted struct {
+// startRequest is the body of a request to start a run.
+type startRequest struct {
 	Experiment string   `json:"experiment"`
 	Arms       []string `json:"arms"`
 	Rounds     int      `json:"rounds"` // 0: as the experiment says
@@ -36,10 +35,10 @@ type wanted struct {
 	Seed       *uint64  `json:"seed"` // nil: drawn
 }
 
-// start puts a run into the queue, which takes it at once when it is empty.
+// start queues a run, which starts at once if the queue is empty.
 func (s *Server) start(r *http.Request) (any, error) {
 	if s.Conduct == nil {
-		return nil, problem{http.StatusForbidden, "Nothing can be started from this page, which shows one run; `rpclab serve` makes one where it can."}
+		return nil, problem{http.StatusForbidden, "This page shows one run and cannot start others; use `rpclab serve`."}
 	}
 	plan, said, err := s.planOf(r)
 	if err != nil {
@@ -52,24 +51,24 @@ func (s *Server) start(r *http.Request) (any, error) {
 	}
 	return accepted{struct {
 		ID    string `json:"id"`
-		Place int    `json:"place"` // in the queue; 0: it begins
+		Place int    `json:"place"` // position in the queue; 0: the run has started
 	}{run.ID, place}}, nil
 }
 
-// planOf reads what is wanted, and refuses what is not offered or beyond the bounds. It is
-// what the command line that is said would make.
+// planOf reads the request and checks it against the offered experiments and the limits. It also
+// returns the command line that gives the same plan.
 func (s *Server) planOf(r *http.Request) (plan experiment.Plan, said string, err error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return plan, "", problem{http.StatusUnsupportedMediaType, "Send what to start as application/json."}
+		return plan, "", problem{http.StatusUnsupportedMediaType, "Send the request as application/json."}
 	}
-	var want wanted
-	in := json.NewDecoder(http.MaxBytesReader(nil, r.Body, mostBody))
+	var want startRequest
+	in := json.NewDecoder(http.MaxBytesReader(nil, r.Body, maxBody))
 	in.DisallowUnknownFields()
 	if err := in.Decode(&want); err != nil {
-		return plan, "", problem{http.StatusBadRequest, "What to start cannot be read: " + err.Error() + "."}
+		return plan, "", problem{http.StatusBadRequest, "The request cannot be read: " + err.Error() + "."}
 	}
 	if _, err := in.Token(); !errors.Is(err, io.EOF) {
-		return plan, "", problem{http.StatusBadRequest, "What to start is one JSON object; more follows."}
+		return plan, "", problem{http.StatusBadRequest, "The request must be one JSON object; more data follows it."}
 	}
 	var names []string
 	for _, e := range s.Experiments {
@@ -77,11 +76,11 @@ func (s *Server) planOf(r *http.Request) (plan experiment.Plan, said string, err
 	}
 	i := slices.Index(names, want.Experiment)
 	if i < 0 {
-		return plan, "", problem{http.StatusBadRequest, fmt.Sprintf("No experiment %q can be started here%s; there are %s. "+
-			"Files have to be named when the server is started.", want.Experiment, nearest.Suggest(want.Experiment, names), strings.Join(names, ", "))}
+		return plan, "", problem{http.StatusBadRequest, fmt.Sprintf("This page offers no experiment %q%s. "+
+			"Add files with --experiment when you start the server.", want.Experiment, suggest.DidYouMean(want.Experiment, names))}
 	}
-	if want.Rounds < 0 || want.Rounds > mostRounds {
-		return plan, "", problem{http.StatusBadRequest, fmt.Sprintf("rounds: from 1 to %d, but got %d.", mostRounds, want.Rounds)}
+	if want.Rounds < 0 || want.Rounds > maxRounds {
+		return plan, "", problem{http.StatusBadRequest, fmt.Sprintf("rounds: use 1 to %d, not %d.", maxRounds, want.Rounds)}
 	}
 	o := experiment.Options{Arms: want.Arms, Rounds: want.Rounds, Quick: want.Quick, Seed: rand.Uint64N(1 << 32)}
 	if want.Seed != nil {
@@ -89,18 +88,18 @@ func (s *Server) planOf(r *http.Request) (plan experiment.Plan, said string, err
 	}
 	e := s.Experiments[i]
 	if plan, err = experiment.Expand(e.File, e.Doc, o, lab.Vocabulary()); err == nil {
-		err = errors.Join(lab.CheckCluster(plan, "local"), bounded(plan))
+		err = errors.Join(lab.CheckCluster(plan, "local"), checkLimits(plan))
 	}
 	if err != nil {
 		return plan, "", problem{http.StatusBadRequest, err.Error()}
 	}
-	return plan, o.Command(e.Said), nil
+	return plan, o.Command(e.RunName), nil
 }
 
-// bounded says whether a plan can be left to a page.
-func bounded(plan experiment.Plan) error {
-	if n := len(plan.Trials); n > mostTrials {
-		return fmt.Errorf("these are %d trials, and %d can be started from a page: take fewer arms or rounds, or `rpclab run`", n, mostTrials)
+// checkLimits returns an error if a plan is too large for a page.
+func checkLimits(plan experiment.Plan) error {
+	if n := len(plan.Trials); n > maxTrials {
+		return fmt.Errorf("the plan has %d trials; a page can start at most %d: use fewer arms or rounds, or `rpclab run`", n, maxTrials)
 	}
 	var load time.Duration
 	for _, t := range plan.Trials {
@@ -110,23 +109,23 @@ func bounded(plan experiment.Plan) error {
 		case l.Closed != nil:
 			load += l.Closed.Duration
 		case l.Search != nil:
-			load += probes * l.Search.Duration
+			load += searchProbes * l.Search.Duration
 		}
 	}
-	if load > mostLoad {
-		return fmt.Errorf("these are %v of load, and %v can be started from a page: take fewer arms or rounds, or `rpclab run`", load.Round(time.Second), mostLoad)
+	if load > maxLoad {
+		return fmt.Errorf("the plan has %v of load; a page can start at most %v: use fewer arms or rounds, or `rpclab run`", load.Round(time.Second), maxLoad)
 	}
 	return nil
 }
 
-// probes is how many of full length a search takes, about.
-const probes = 6
+// searchProbes is about how many probes of full length a search makes.
+const searchProbes = 6
 
-// stop ends the run that goes on, or takes one out of the queue.
+// stop stops the run in progress, or removes a run from the queue.
 func (s *Server) stop(r *http.Request) (any, error) {
 	id := r.PathValue("id")
 	if !s.queue.remove(id) && !s.live.stop(id) {
-		return nil, problem{http.StatusNotFound, fmt.Sprintf("Run %s neither goes on nor waits.", id)}
+		return nil, problem{http.StatusNotFound, fmt.Sprintf("Run %s is neither in progress nor queued.", id)}
 	}
 	return accepted{struct {
 		ID string `json:"id"`

@@ -15,16 +15,16 @@ import (
 func TestOnlyWhatIsOfferedIsStartedAndWithinBounds(t *testing.T) {
 	s := serve(t, nil)
 	for body, want := range map[string]string{
-		`{"experiment":"../../etc/passwd"}`:                   "can be started here",
-		`{"experiment":"/tmp/mine.yaml"}`:                     "Files have to be named when the server is started",
+		`{"experiment":"../../etc/passwd"}`:                   "offers no experiment",
+		`{"experiment":"/tmp/mine.yaml"}`:                     "Add files with --experiment when you start the server",
 		`{"experiment":"channels"}`:                           "there are small",
 		`{"experiment":"smal"}`:                               "small",
-		`{}`:                                                  "No experiment",
+		`{}`:                                                  "no experiment",
 		`{"experiment":"small","arms":["three"]}`:             `no arm "three"`,
-		`{"experiment":"small","rounds":31}`:                  "from 1 to 30",
-		`{"experiment":"small","rounds":-1}`:                  "from 1 to 30",
+		`{"experiment":"small","rounds":31}`:                  "use 1 to 30",
+		`{"experiment":"small","rounds":-1}`:                  "use 1 to 30",
 		`{"experiment":"small","set":["load.burst=1000000"]}`: `unknown field "set"`,
-		`{"experiment":"small"}{"experiment":"small"}`:        "more follows",
+		`{"experiment":"small"}{"experiment":"small"}`:        "more data follows",
 		`[`: "cannot be read",
 		`{"experiment":"small","arms":["` + strings.Repeat("x", 17<<10) + `"]}`: "too large",
 	} {
@@ -46,7 +46,7 @@ func TestWhatTakesTooLongIsNotStartedFromAPage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := bounded(plan); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if err := checkLimits(plan); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want a word on %q", err, want)
 		}
 	}
@@ -62,7 +62,7 @@ func TestEveryBuiltInExperimentIsWithinTheBoundsWhenQuick(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := bounded(plan); err != nil {
+		if err := checkLimits(plan); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -73,14 +73,14 @@ func TestOneRunGoesOnWhileOthersWait(t *testing.T) {
 	s := serve(t, nil)
 	first := s.begin(t)
 	var queued []string
-	for range mostWaiting {
+	for range maxQueued {
 		queued = append(queued, s.begin(t))
 	}
 	if status, text := s.request(t, http.MethodPost, "/api/v1/runs", `{"experiment":"small"}`, nil); status != http.StatusTooManyRequests {
 		t.Errorf("one too many is answered by %d %s", status, text)
 	}
 	state := s.awaitPhase(t, "running")
-	if state.Run.ID != first || len(state.Queue) != mostWaiting || state.Queue[0].ID != queued[0] || state.Queue[0].Planned != 4 {
+	if state.Run.ID != first || len(state.Queue) != maxQueued || state.Queue[0].ID != queued[0] || state.Queue[0].Planned != 4 {
 		t.Errorf("the state is %+v", state)
 	}
 	for _, id := range queued[1:] {
@@ -89,7 +89,7 @@ func TestOneRunGoesOnWhileOthersWait(t *testing.T) {
 		}
 	}
 	if status, _ := s.request(t, http.MethodPost, "/api/v1/runs/"+queued[1]+"/stop", "", nil); status != http.StatusNotFound {
-		t.Errorf("stopping what neither goes on nor waits is answered by %d", status)
+		t.Errorf("stopping a run that is neither in progress nor queued is answered by %d", status)
 	}
 	if status, _ := s.request(t, http.MethodPost, "/api/v1/runs/"+first+"/stop", "", nil); status != http.StatusAccepted {
 		t.Errorf("stopping is answered by %d", status)

@@ -12,29 +12,29 @@ import (
 	"strings"
 )
 
-// shortestToken is as long as nobody guesses: 64 bits in hexadecimal digits.
-const shortestToken = 16
+// minTokenLength is 64 bits in hexadecimal digits, which cannot be guessed.
+const minTokenLength = 16
 
-// CheckAddress says whether a server may listen there: on the loopback, or elsewhere with
-// a token that cannot be guessed.
+// CheckAddress returns an error unless the address is a loopback address, or the token is long
+// enough.
 func CheckAddress(address, token string) error {
-	if token != "" && len(token) < shortestToken {
-		return fmt.Errorf("the token has %d characters; %d are needed, such as of `openssl rand -hex 16`", len(token), shortestToken)
+	if token != "" && len(token) < minTokenLength {
+		return fmt.Errorf("the token has %d characters; use at least %d, for example from `openssl rand -hex 16`", len(token), minTokenLength)
 	}
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return fmt.Errorf("%s is no address: %w; 127.0.0.1:8421 is one", address, err)
+		return fmt.Errorf("%s is not an address such as 127.0.0.1:8421: %w", address, err)
 	}
 	if at, err := netip.ParseAddr(host); token == "" && host != "localhost" && (err != nil || !at.IsLoopback()) {
-		return fmt.Errorf("%s can be reached from other machines, and whoever does could start runs here: add a token, "+
-			"best by RPCLAB_TOKEN in the environment, which other users do not see", address)
+		return fmt.Errorf("other machines can reach %s and could start runs here: set a token, "+
+			"best in the environment variable RPCLAB_TOKEN, which other users cannot see", address)
 	}
 	return nil
 }
 
-// admits says whether a request knows the token: by a header, or by the cookie that the
-// page of the login gives. It takes the same time whatever is wrong.
-func (s *Server) admits(r *http.Request) bool {
+// authenticated reports whether a request has the token in a header, or the cookie of the login
+// page. It compares in constant time.
+func (s *Server) authenticated(r *http.Request) bool {
 	if s.Token == "" || r.URL.Path == loginPath {
 		return true
 	}
@@ -42,13 +42,13 @@ func (s *Server) admits(r *http.Request) bool {
 		return s.isToken(given)
 	}
 	cookie, err := r.Cookie(cookieName)
-	return err == nil && same(cookie.Value, s.session())
+	return err == nil && equalConstantTime(cookie.Value, s.session())
 }
 
-func (s *Server) isToken(given string) bool { return same(given, s.Token) }
+func (s *Server) isToken(given string) bool { return equalConstantTime(given, s.Token) }
 
-// same compares in constant time, of the length too: of digests.
-func same(a, b string) bool {
+// equalConstantTime compares digests, so that the time does not depend on the lengths either.
+func equalConstantTime(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
@@ -58,26 +58,26 @@ const (
 	cookieName = "rpclab_session"
 )
 
-// session is the cookie of those who know the token. It is made of the token, so that it
-// outlives a restart, and does not give the token away.
+// session is the value of the cookie. It is derived from the token, so that it survives a restart
+// without revealing the token.
 func (s *Server) session() string {
 	mac := hmac.New(sha256.New, []byte(s.Token))
 	mac.Write([]byte("rpclab session 1"))
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// askToLogIn answers who does not know the token: a page by the login, others by 401.
-func (s *Server) askToLogIn(w http.ResponseWriter, r *http.Request) {
+// requireLogin redirects pages to the login, and answers other requests with status 401.
+func (s *Server) requireLogin(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") {
 		http.Redirect(w, r, loginPath, http.StatusSeeOther)
 		return
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="rpclab"`)
-	s.refuse(w, r, problem{http.StatusUnauthorized, "This needs the token: send it as 'Authorization: Bearer TOKEN', or log in at " +
-		loginPath + ". It is not taken from an address, where logs would keep it."})
+	s.refuse(w, r, problem{http.StatusUnauthorized, "The token is missing: send it as 'Authorization: Bearer TOKEN', or log in at " +
+		loginPath + ". Tokens in a URL are ignored, because logs would store them."})
 }
 
-// logIn gives a cookie for the token.
+// logIn sets the cookie if the token is right.
 func (s *Server) logIn(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 4096)
 	if s.Token == "" {
@@ -85,7 +85,7 @@ func (s *Server) logIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !s.isToken(r.PostFormValue("token")) {
-		s.pages.logIn(w, http.StatusUnauthorized, "That is not the token.")
+		s.pages.logIn(w, http.StatusUnauthorized, "The token is wrong.")
 		return
 	}
 	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: s.session(), Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil})

@@ -1,6 +1,5 @@
-// Package web is the page that shows runs as they happen and those that are kept, and the
-// API behind it: GET /api/v1/openapi.json says what there is. It measures nothing: runs
-// are conducted by whoever serves it, the same way as from the command line.
+// Package web serves the page that shows runs in progress and stored runs, and its API, which GET
+// /api/v1/openapi.json describes. The Conduct function of its [Options] conducts runs.
 package web
 
 import (
@@ -13,43 +12,43 @@ import (
 	"rpclab/internal/result"
 )
 
-// Options are what a server needs.
+// Options configure a server.
 type Options struct {
-	Store *result.Store // nil: nothing is kept, and only the run that is followed is shown
-	// Experiments can be started, in this order; none: the page only shows.
+	Store *result.Store // nil: only the run that is followed is shown
+	// Experiments that the page offers to start, in this order.
 	Experiments []Experiment
-	// Conduct makes a run and tells watch how it goes; nil: nothing can be started.
+	// Conduct conducts a run and reports its progress to watch; nil: the page cannot start runs.
 	Conduct func(ctx context.Context, run Run, watch func(lab.Progress)) (result.Document, error)
-	// Watch hears of every run too; may be nil.
+	// Watch observes every run; may be nil.
 	Watch Watcher
-	Token string // that who asks has to know; empty: everybody may, on this machine
+	Token string // secret of clients; empty: clients on this machine need none
 	Hosts []string
 	Log   *slog.Logger
 }
 
-// Watcher sees runs, one after the other, each from [Watcher.Begin] to [Watcher.End].
+// Watcher observes runs one after the other, each from [Watcher.Begin] to [Watcher.End].
 type Watcher interface {
 	Begin(plan experiment.Plan, id string)
 	Show(lab.Progress)
 	End(result.Document, error)
 }
 
-// Experiment is a document that can be started by its name.
+// Experiment is a document that the page offers under its name.
 type Experiment struct {
-	Name string
-	Said string // by which `rpclab run` knows it
-	File string // as errors name it
-	Doc  []byte
+	Name    string
+	RunName string // argument of `rpclab run`
+	File    string // name in errors
+	Doc     []byte
 }
 
-// Run is one that was started from a page.
+// Run is a run that a page started.
 type Run struct {
 	ID      string
 	Plan    experiment.Plan
-	Command string // that makes the same one
+	Command string // command line that makes the same run
 }
 
-// Server answers for the page. Close ends its run.
+// Server serves the page and its API. Close stops its run.
 type Server struct {
 	Options
 	live  *live
@@ -57,7 +56,7 @@ type Server struct {
 	pages *pages
 }
 
-// New makes a server; errors are those of experiments that cannot be read.
+// New creates a server. It returns the errors of invalid experiments.
 func New(o Options) (*Server, error) {
 	s := &Server{Options: o, live: newLive(), pages: newPages()}
 	if s.Log == nil {
@@ -72,14 +71,14 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Close stops the run that goes on, waits until it is kept, and ends every connection that
-// follows it.
+// Close stops the run in progress, waits until it is stored, and closes the connections of its
+// followers.
 func (s *Server) Close() {
 	s.queue.close()
 	s.live.close()
 }
 
-// Handler answers requests; all go through the same guard.
+// Handler returns the handler of all requests, behind one guard.
 func (s *Server) Handler() http.Handler {
 	api := http.NewServeMux()
 	for pattern, answer := range map[string]func(*http.Request) (any, error){
@@ -97,20 +96,20 @@ func (s *Server) Handler() http.Handler {
 	}
 	api.HandleFunc("GET /api/v1/live/events", s.events)
 	api.Handle("/api/", s.answering(func(r *http.Request) (any, error) {
-		return nil, problem{http.StatusNotFound, "There is no " + r.Method + " " + r.URL.Path + "; /api/v1/openapi.json says what there is."}
+		return nil, problem{http.StatusNotFound, "No endpoint " + r.Method + " " + r.URL.Path + "; /api/v1/openapi.json lists the endpoints."}
 	}))
 	s.addPages(api)
 	return s.guard(api)
 }
 
-// Follow shows a run that somebody else conducts; stop is what the page can do to it. The
-// functions returned take its progress and its end.
+// Follow shows a run that the caller conducts; the page calls stop to stop it. The returned
+// functions take its progress and its end.
 func (s *Server) Follow(plan experiment.Plan, id string, stop context.CancelFunc) (show func(lab.Progress), end func(result.Document, error)) {
 	watchers := []Watcher{s.live}
 	if s.Watch != nil {
 		watchers = append(watchers, s.Watch)
 	}
-	s.live.stoppable(stop)
+	s.live.setCancel(stop)
 	for _, w := range watchers {
 		w.Begin(plan, id)
 	}

@@ -14,16 +14,17 @@ import (
 	"rpclab/internal/workload"
 )
 
-// Servers that do all that the protocol allows, and all that it forbids: the former
-// are coped with, the latter end with an error that says what was wrong.
+// Calls succeed on servers that do everything the protocol allows. On servers that violate it,
+// calls fail with an error that names the violation.
 func TestEveryOddServerIsCopedWith(t *testing.T) {
+	t.Parallel()
 	for _, s := range wiretest.Scenarios() {
-		t.Run(s.Name, func(t *testing.T) { cope(t, s, nil) })
-		t.Run(s.Name+" by goroutines", func(t *testing.T) { cope(t, s, byGoroutines) })
+		t.Run(s.Name, func(t *testing.T) { t.Parallel(); cope(t, s, nil) })
+		t.Run(s.Name+" by goroutines", func(t *testing.T) { t.Parallel(); cope(t, s, byGoroutines) })
 	}
 }
 
-// byGoroutines opens a connection that stays with the Go runtime, as those with TLS and
+// byGoroutines opens a connection that stays with the Go runtime, as connections with TLS and
 // those on systems other than Linux do.
 func byGoroutines(ctx context.Context, addr string) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
@@ -37,7 +38,7 @@ func cope(t *testing.T, s wiretest.Scenario, dial func(context.Context, string) 
 	e := engine(t, wire.Config{
 		Addresses: []string{wiretest.Serve(t, s)}, Dial: dial, Timeout: s.Timeout, MaxMessage: s.MaxMessage,
 	}, oddCall(s))
-	m := run(t, e, pace.Closed{Users: s.InFlight, Calls: uint64(s.Calls)})
+	m := load(t, e, pace.Closed{Users: s.InFlight, Calls: uint64(s.Calls)})
 	if m.Calls != uint64(s.Calls) {
 		t.Errorf("%d calls ended, %d were made", m.Calls, s.Calls)
 	}
@@ -55,7 +56,7 @@ func cope(t *testing.T, s wiretest.Scenario, dial func(context.Context, string) 
 func oddCall(s wiretest.Scenario) wire.Call {
 	want := s.Reply()
 	return wire.Call{
-		Method: wiretest.Method, Message: s.Request(), Backend: workload.Trailer,
+		Method: wiretest.Method, Message: s.Request(), Backend: workload.BackendTrailer,
 		Check: func(_ uint64, answer []byte, backend string) error {
 			if !bytes.Equal(answer, want) || backend != wiretest.Backend {
 				return fmt.Errorf("a wrong answer of %d bytes by %q", len(answer), backend)

@@ -4,87 +4,87 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"rpclab/internal/wire/chain"
 	"rpclab/internal/wire/h2"
+	"rpclab/internal/wire/list"
 )
 
-// call is one call under way. It is used again for the next.
+// call is a call in flight. It is reused for later calls.
 type call struct {
 	stream        h2.Stream
-	n             uint64
-	user          int           // of a closed pace, or -1
-	place         int           // among the calls of all cores; kept when used again
-	due, sent     time.Duration // since the core's epoch
-	link          *link         // where its stream is; nil: nowhere yet
-	channel       *channel      // in whose queue it may be
-	single        *single       // its own connection
+	number        uint64
+	user          int             // of a closed pace; -1: none
+	index         int             // unique among all cores; the worker without a user
+	due, sent     time.Duration   // since the core's epoch
+	connection    *connection     // of its stream; nil: none yet
+	channel       *channel        // in whose queue it may wait
+	ownConnection *callConnection // for this call only; nil: none
 	buffer, batch []byte
-	streaming     streaming
-	asking        *asking    // nil: it is no question
-	listening     *listening // nil: it is a call; else a stream of a talk
+	streaming     streamState
+	request       *sessionRequest // of a session; nil: none
+	sessionStream *sessionStream  // of a session; nil: a call of the load
 	attempts      int
-	queued        chain.Link[call] // waits for a connection, an address or another try
-	flying        chain.Link[call] // among the calls under way
-	next          *call            // in the free list
+	queued        list.Link[call] // waits for a connection, an address or a retry
+	inFlight      list.Link[call] // in core.inFlight
+	next          *call           // in core.freeCalls
 }
 
-// mostAttempts to send a call that servers give back without having looked at it. One
-// that only waited for a stream on a shared connection was not sent: it waits on.
-const mostAttempts = 5
+// maxAttempts limits the attempts of a call that servers did not process. An attempt that only
+// waited for a stream does not count.
+const maxAttempts = 5
 
-func (l *link) start(c *call) {
-	if t := l.core.talk; t != nil && t.Streams == 0 && c.listening == nil && !t.hears(l, c) {
+func (l *connection) start(c *call) {
+	if t := l.core.session; t != nil && t.Streams == 0 && c.sessionStream == nil && !t.awaitResponseStream(l, c) {
 		return
 	}
-	c.link, l.used = l, l.core.now
+	c.connection, l.lastUsed = l, l.core.now
 	c.stream.Reset()
 	if s := l.core.call.Stream; s != nil {
 		c.stream.More = c.streaming.sent < s.Messages
 	}
-	if s := c.listening; s != nil {
-		c.stream.More = s.at >= 0
+	if s := c.sessionStream; s != nil {
+		c.stream.More = s.index >= 0
 	}
-	l.conn.Start(&c.stream)
-	l.core.touch(l)
+	l.protocol.Start(&c.stream)
+	l.core.markUnflushed(l)
 }
 
-// begin makes a call. It is sent from now on, even if it has to wait for a connection
-// or a stream: that wait is the system's, not the generator's.
-func (c *core) begin(n uint64, user int, due time.Duration) {
-	k := c.free
+// startCall starts a call. The call counts as sent from now on, even if it has to wait for a
+// connection or a stream: the system causes that wait, not the load generator.
+func (c *core) startCall(n uint64, user int, due time.Duration) {
+	k := c.freeCalls
 	if k == nil {
-		k = &call{place: c.index + c.made*c.cfg.Cores}
-		c.made++
+		k = &call{index: c.index + c.callsAllocated*c.cfg.Cores}
+		c.callsAllocated++
 		k.stream.Owner = k
 		k.stream.Request = c.request
 	} else {
-		c.free = k.next
+		c.freeCalls = k.next
 		k.next = nil
 	}
-	k.n, k.user, k.due, k.sent, k.attempts = n, user, due, c.now, 0
-	if c.call.Began != nil {
-		c.call.Began()
+	k.number, k.user, k.due, k.sent, k.attempts = n, user, due, c.now, 0
+	if c.call.OnStart != nil {
+		c.call.OnStart()
 	}
-	c.underway.Push(k, &k.flying)
+	c.inFlight.PushBack(k, &k.inFlight)
 	if err := c.prepareMessage(k); err != nil {
-		c.failed(k, h2.Status{Code: h2.Internal, Message: "the message cannot be made: " + err.Error()})
+		c.failCall(k, h2.Status{Code: h2.Internal, Message: "create the message: " + err.Error()})
 		return
 	}
 	c.place(k)
 }
 
-// prepareMessage makes what a call sends.
+// prepareMessage sets what a call sends.
 func (c *core) prepareMessage(k *call) (err error) {
-	if c.talk != nil {
-		return c.talk.ask(k)
+	if c.session != nil {
+		return c.session.prepare(k)
 	}
-	k.stream.Payload = c.fixed
-	if c.call.Make != nil {
+	k.stream.Payload = c.payload
+	if c.call.AppendMessage != nil {
 		worker := k.user
 		if worker < 0 {
-			worker = k.place
+			worker = k.index
 		}
-		if k.buffer, err = c.payload(k.n, worker, k.buffer[:0]); err != nil {
+		if k.buffer, err = c.appendPayload(k.number, worker, k.buffer[:0]); err != nil {
 			return err
 		}
 		k.stream.Payload = k.buffer
@@ -95,36 +95,36 @@ func (c *core) prepareMessage(k *call) (err error) {
 	return nil
 }
 
-// payload appends what call n sends.
-func (c *core) payload(n uint64, worker int, to []byte) (_ []byte, err error) {
+// appendPayload appends what call n sends.
+func (c *core) appendPayload(n uint64, worker int, to []byte) (_ []byte, err error) {
 	switch {
-	case c.call.old():
-		if c.scratch, err = c.call.Make(n, worker, c.scratch[:0]); err != nil {
+	case c.call.isHTTP1():
+		if c.scratch, err = c.call.AppendMessage(n, worker, c.scratch[:0]); err != nil {
 			return to, err
 		}
-		return appendHTTP(to, c.head, c.scratch), nil
+		return appendHTTP(to, c.requestHead, c.scratch), nil
 	case c.call.HTTP != nil:
-		return c.call.Make(n, worker, to)
+		return c.call.AppendMessage(n, worker, to)
 	}
-	if to, err = c.call.Make(n, worker, append(to, 0, 0, 0, 0, 0)); err != nil {
+	if to, err = c.call.AppendMessage(n, worker, append(to, 0, 0, 0, 0, 0)); err != nil {
 		return to, err
 	}
 	return frameInPlace(to), nil
 }
 
-// place gives a call to a channel, or a connection of its own.
+// place gives a call to a channel, to the pool or to a connection of its own.
 func (c *core) place(k *call) {
-	k.link, k.channel = nil, nil
-	if t := c.talk; t != nil && t.Streams > 0 && k.listening == nil {
-		t.say(k)
+	k.connection, k.channel = nil, nil
+	if t := c.session; t != nil && t.Streams > 0 && k.sessionStream == nil {
+		t.send(k)
 		return
 	}
-	if c.cfg.PerCall {
-		c.placeAlone(k)
+	if c.cfg.ConnectionPerCall {
+		c.placeOnOwnConnection(k)
 		return
 	}
-	if c.cfg.PerUser && k.user >= 0 {
-		k.channel = c.channelOf(k.user)
+	if c.cfg.ChannelPerUser && k.user >= 0 {
+		k.channel = c.userChannel(k.user)
 		k.channel.start(k)
 		return
 	}
@@ -132,7 +132,7 @@ func (c *core) place(k *call) {
 		c.pool.start(k)
 		return
 	}
-	which := k.n / uint64(c.cfg.Cores)
+	which := k.number / uint64(c.cfg.Cores)
 	if c.cfg.Sticky && k.user >= 0 {
 		which = uint64(k.user)
 	}
@@ -140,65 +140,65 @@ func (c *core) place(k *call) {
 	k.channel.start(k)
 }
 
-// channelOf is a user's own.
-func (c *core) channelOf(user int) *channel {
+// userChannel returns a user's channel.
+func (c *core) userChannel(user int) *channel {
 	n := user / c.cfg.Cores
-	for len(c.users) <= n {
-		c.users = append(c.users, nil)
+	for len(c.userChannels) <= n {
+		c.userChannels = append(c.userChannels, nil)
 	}
-	if c.users[n] == nil {
-		c.users[n] = &channel{core: c, lazy: true}
-		c.users[n].update(c.addrs)
+	if c.userChannels[n] == nil {
+		c.userChannels[n] = &channel{core: c, lazy: true}
+		c.userChannels[n].update(c.addrs)
 	}
-	return c.users[n]
+	return c.userChannels[n]
 }
 
-func (c *core) placeAlone(k *call) {
+func (c *core) placeOnOwnConnection(k *call) {
 	if len(c.addrs) == 0 {
-		if c.nowhere != "" {
-			c.failed(k, h2.Status{Code: h2.Unavailable, Message: c.nowhere})
+		if c.noAddress != "" {
+			c.failCall(k, h2.Status{Code: h2.Unavailable, Message: c.noAddress})
 			return
 		}
-		c.unplaced.Push(k, &k.queued)
+		c.waitingForAddress.PushBack(k, &k.queued)
 		return
 	}
-	o := &single{core: c, call: k}
-	if c.cfg.Spread {
-		o.at = rand.IntN(len(c.addrs)) // as gRPC's round robin begins
+	o := &callConnection{core: c, call: k}
+	if c.cfg.RoundRobin {
+		o.addressIndex = rand.IntN(len(c.addrs)) // as gRPC's round_robin does
 	}
-	k.single = o
-	o.link = c.open(o, c.addrs[o.at%len(c.addrs)])
+	k.ownConnection = o
+	o.connection = c.open(o, c.addrs[o.addressIndex%len(c.addrs)])
 }
 
-// returned is a call that can be made again elsewhere.
-func (c *core) returned(k *call, why h2.Status) {
-	if s := k.listening; s != nil && (s.at < 0 || k.stream.Sent()) {
-		c.talk.ended(k, why)
+// unprocessed handles a call that the server did not process: it can be sent again.
+func (c *core) unprocessed(k *call, why h2.Status) {
+	if s := k.sessionStream; s != nil && (s.index < 0 || k.stream.Sent()) {
+		c.session.streamEnded(k, why)
 		return
 	}
-	k.link = nil
-	if c.talk != nil {
-		c.talk.forget(k)
+	k.connection = nil
+	if c.session != nil {
+		c.session.stopAwaiting(k)
 	}
-	if k.stream.Sent() || k.single != nil {
+	if k.stream.Sent() || k.ownConnection != nil {
 		k.attempts++
 	}
-	if k.attempts >= mostAttempts || c.closing {
-		c.failed(k, why)
+	if k.attempts >= maxAttempts || c.closing {
+		c.failCall(k, why)
 		return
 	}
-	if k.single != nil {
-		k.single.call = nil
-		k.single.link.drain("")
-		k.single = nil
+	if k.ownConnection != nil {
+		k.ownConnection.call = nil
+		k.ownConnection.connection.drain("")
+		k.ownConnection = nil
 	}
-	c.retry.Push(k, &k.queued) // in the next turn: the connection that gave it back is busy saying so
+	c.retry.PushBack(k, &k.queued) // in the next turn: the connection is still handling its input
 }
 
-// answered is a call whose stream has ended.
-func (c *core) answered(k *call) {
-	if k.listening != nil {
-		c.talk.ended(k, statusOf(&k.stream))
+// streamEnded handles a call whose stream has ended.
+func (c *core) streamEnded(k *call) {
+	if k.sessionStream != nil {
+		c.session.streamEnded(k, statusOf(&k.stream))
 		return
 	}
 	var message []byte
@@ -207,43 +207,43 @@ func (c *core) answered(k *call) {
 	case c.call.HTTP != nil:
 		message, status = k.stream.Body, c.call.HTTP.outcome(&k.stream)
 	case c.call.Stream != nil:
-		status = c.endOfStream(k)
+		status = c.streamStatus(k)
 	default:
-		message, status = c.unpack.unary(&k.stream)
+		message, status = c.decoder.unary(&k.stream)
 	}
 	if status.Code == h2.Cancelled && k.stream.Failed.Code != h2.OK && c.cfg.Timeout > 0 && k.sent+c.cfg.Timeout <= c.now {
-		status = c.tooLate() // the server, which knows the deadline too, was the first to say so
+		status = c.deadlineExceeded() // the server enforced the deadline before this side did
 	}
-	if c.talk != nil {
-		c.talk.taken(k, status)
+	if c.session != nil {
+		c.session.unaryEnded(k, status)
 		return
 	}
 	backend := ""
-	if k.stream.Trailer != nil {
-		backend = k.stream.Trailer.Backend
+	if k.stream.Trailers != nil {
+		backend = k.stream.Trailers.Backend
 	}
-	if backend == "" && k.stream.Head != nil {
-		backend = k.stream.Head.Backend
+	if backend == "" && k.stream.Headers != nil {
+		backend = k.stream.Headers.Backend
 	}
 	if status.Code == h2.OK && c.call.Check != nil && c.call.Stream == nil {
-		if err := c.call.Check(k.n, message, backend); err != nil {
+		if err := c.call.Check(k.number, message, backend); err != nil {
 			status = h2.Status{Code: h2.DataLoss, Message: err.Error()}
 		}
 	}
-	c.end(k, backend, status)
+	c.endCall(k, backend, status)
 }
 
-func (c *core) tooLate() h2.Status {
+func (c *core) deadlineExceeded() h2.Status {
 	return h2.Status{Code: h2.DeadlineExceeded, Message: "no answer within " + c.cfg.Timeout.String()}
 }
 
-func (c *core) failed(k *call, why h2.Status) { c.end(k, "", why) }
+func (c *core) failCall(k *call, why h2.Status) { c.endCall(k, "", why) }
 
-// giveUp ends a call from this side.
-func (c *core) giveUp(k *call, why h2.Status) {
-	if k.link != nil && k.link.conn != nil {
-		k.link.conn.Cancel(&k.stream)
-		k.link.review()
+// cancelCall ends a call from this side.
+func (c *core) cancelCall(k *call, why h2.Status) {
+	if k.connection != nil && k.connection.protocol != nil {
+		k.connection.protocol.Cancel(&k.stream)
+		k.connection.afterChange()
 	}
-	c.end(k, "", why)
+	c.endCall(k, "", why)
 }

@@ -4,67 +4,67 @@ import (
 	"slices"
 	"time"
 
-	"rpclab/internal/wire/chain"
 	"rpclab/internal/wire/h2"
+	"rpclab/internal/wire/list"
 )
 
-// channel keeps connections for calls, as a gRPC channel does: one to the first
-// address that works, or one to each.
+// channel keeps connections for calls, as a gRPC channel does: one connection to the first address
+// that works (pick_first), or one to each address (round_robin).
 type channel struct {
-	core    *core
-	lazy    bool // connects at its first call
-	subs    []*sub
-	turn    int
-	waiting chain.List[call] // for a connection
+	core        *core
+	lazy        bool // connects at its first call
+	subchannels []*subchannel
+	next        int
+	waiting     list.List[call] // for a connection
 }
 
-// sub keeps one connection to one of its addresses, which it tries in order.
-type sub struct {
-	channel *channel
-	addrs   []string
-	at      int // the address that is tried or used
-	link    *link
-	isReady bool
-	since   time.Duration // when it became ready
-	failed  string        // why, from a failure until the next success
-	backoff time.Duration
-	removed bool
-	idle    bool // not open for want of calls: the next one opens it
+// subchannel keeps one connection to one of its addresses, which it tries in order.
+type subchannel struct {
+	channel      *channel
+	addrs        []string
+	addressIndex int // of the address in use
+	connection   *connection
+	isReady      bool
+	readySince   time.Duration // when it became ready
+	failure      string        // of the last attempt; "": it succeeded
+	backoff      time.Duration
+	removed      bool
+	idle         bool // closed because it had no calls; the next call opens it
 }
 
-// Waits between attempts grow as the gRPC connection backoff protocol says, except
-// that they begin smaller, since everything here is near.
+// The times between attempts follow the gRPC connection backoff protocol. The first one is shorter,
+// since the servers are near.
 const (
 	backoffFirst  = 100 * time.Millisecond
 	backoffFactor = 1.6
-	backoffMost   = 10 * time.Second
+	backoffMax    = 10 * time.Second
 )
 
-// update follows the addresses: new ones get connections, connections to those that
-// are gone finish what they have.
+// update sets the addresses. The channel connects to new addresses. Connections to removed
+// addresses close after their last call.
 func (ch *channel) update(addrs []string) {
 	groups := [][]string{addrs}
 	if len(addrs) == 0 {
 		groups = nil
 	}
-	if ch.core.cfg.Spread {
+	if ch.core.cfg.RoundRobin {
 		groups = nil
 		for _, a := range addrs {
 			groups = append(groups, []string{a})
 		}
 	}
-	old := ch.subs
-	ch.subs = nil
-	var opened []*sub
+	old := ch.subchannels
+	ch.subchannels = nil
+	var opened []*subchannel
 	for _, group := range groups {
-		i := slices.IndexFunc(old, func(s *sub) bool { return !ch.core.cfg.Spread || s.addrs[0] == group[0] })
+		i := slices.IndexFunc(old, func(s *subchannel) bool { return !ch.core.cfg.RoundRobin || s.addrs[0] == group[0] })
 		if i < 0 {
-			s := &sub{channel: ch, addrs: group}
-			ch.subs, opened = append(ch.subs, s), append(opened, s)
+			s := &subchannel{channel: ch, addrs: group}
+			ch.subchannels, opened = append(ch.subchannels, s), append(opened, s)
 			continue
 		}
 		old[i].move(group)
-		ch.subs = append(ch.subs, old[i])
+		ch.subchannels = append(ch.subchannels, old[i])
 		old = slices.Delete(old, i, i+1)
 	}
 	for _, s := range opened {
@@ -74,98 +74,98 @@ func (ch *channel) update(addrs []string) {
 	}
 	for _, s := range old {
 		s.removed = true
-		if s.link != nil {
-			s.link.drain("the address was removed")
+		if s.connection != nil {
+			s.connection.drain("the address was removed")
 		}
 	}
-	ch.settle()
+	ch.retryWaiting()
 }
 
-// move gives a sub other addresses. Its connection stays if its address does.
-func (s *sub) move(addrs []string) {
-	s.addrs, s.at = addrs, 0
-	l := s.link
+// move sets a subchannel's addresses. Its connection stays if its address does.
+func (s *subchannel) move(addrs []string) {
+	s.addrs, s.addressIndex = addrs, 0
+	l := s.connection
 	if l == nil {
 		return
 	}
 	if i := slices.Index(addrs, l.addr); i >= 0 {
-		s.at = i
+		s.addressIndex = i
 		return
 	}
-	s.link, s.isReady = nil, false
+	s.connection, s.isReady = nil, false
 	l.drain("the address was removed")
 	s.connect()
 }
 
-func (s *sub) connect() {
-	if s.removed || s.link != nil {
+func (s *subchannel) connect() {
+	if s.removed || s.connection != nil {
 		return
 	}
 	s.idle = false
-	s.link = s.channel.core.open(s, s.addrs[s.at%len(s.addrs)])
+	s.connection = s.channel.core.open(s, s.addrs[s.addressIndex%len(s.addrs)])
 }
 
-func (s *sub) ready(*link) {
-	s.isReady, s.failed, s.backoff = true, "", 0
-	s.since = s.channel.core.now
-	s.channel.settle()
+func (s *subchannel) ready(*connection) {
+	s.isReady, s.failure, s.backoff = true, "", 0
+	s.readySince = s.channel.core.now
+	s.channel.retryWaiting()
 }
 
-func (s *sub) lost(l *link, why string) {
-	if s.link != l {
+func (s *subchannel) lost(l *connection, why string) {
+	if s.connection != l {
 		return
 	}
 	wasReady := s.isReady
-	s.link, s.isReady = nil, false
+	s.connection, s.isReady = nil, false
 	if s.removed {
 		return
 	}
-	if l.idle {
-		s.idle, s.at = true, 0
+	if l.closedIdle {
+		s.idle, s.addressIndex = true, 0
 		return
 	}
 	core := s.channel.core
-	if core.cfg.Lost != nil && !core.closing {
-		core.cfg.Lost()
+	if core.cfg.OnConnectionLost != nil && !core.closing {
+		core.cfg.OnConnectionLost()
 	}
 	switch {
 	case core.closing:
-	case wasReady && l.useful: // at once, from the first address on
-		s.at = 0
+	case wasReady && l.carriedCall: // reconnect at once, from the first address on
+		s.addressIndex = 0
 		core.after(0, s.connect)
-	case wasReady: // nor too often to a server that always closes
-		s.at = 0
-		core.after(max(0, backoffFirst-(core.now-s.since)), s.connect)
-	case s.at+1 < len(s.addrs):
-		s.at++
+	case wasReady: // limit the attempts to a server that always closes
+		s.addressIndex = 0
+		core.after(max(0, backoffFirst-(core.now-s.readySince)), s.connect)
+	case s.addressIndex+1 < len(s.addrs):
+		s.addressIndex++
 		core.after(0, s.connect)
 	default:
-		s.at, s.failed = 0, why
-		s.backoff = min(max(backoffFirst, time.Duration(float64(s.backoff)*backoffFactor)), backoffMost)
+		s.addressIndex, s.failure = 0, why
+		s.backoff = min(max(backoffFirst, time.Duration(float64(s.backoff)*backoffFactor)), backoffMax)
 		core.after(s.backoff, s.connect)
-		s.channel.settle()
+		s.channel.retryWaiting()
 	}
 }
 
-// start makes a call on the next connection that is ready. While none is, the call
-// waits if one may come, and fails otherwise: gRPC's default, not "wait for ready".
+// start sends a call on the next ready connection. While none is ready, the call waits if a
+// connection is being opened and fails otherwise: gRPC's default, not "wait for ready".
 func (ch *channel) start(c *call) {
 	if s := ch.pick(); s != nil {
-		s.link.start(c)
+		s.connection.start(c)
 		return
 	}
-	if why := ch.hopeless(); why != "" {
-		ch.core.failed(c, h2.Status{Code: h2.Unavailable, Message: why})
+	if why := ch.failure(); why != "" {
+		ch.core.failCall(c, h2.Status{Code: h2.Unavailable, Message: why})
 		return
 	}
-	ch.waiting.Push(c, &c.queued)
+	ch.waiting.PushBack(c, &c.queued)
 }
 
-func (ch *channel) pick() *sub {
-	for range ch.subs {
-		s := ch.subs[ch.turn%len(ch.subs)]
-		ch.turn++
-		if s.isReady && s.link != nil && s.link.conn.Usable() {
+func (ch *channel) pick() *subchannel {
+	for range ch.subchannels {
+		s := ch.subchannels[ch.next%len(ch.subchannels)]
+		ch.next++
+		if s.isReady && s.connection != nil && s.connection.protocol.Usable() {
 			return s
 		}
 		if s.idle {
@@ -175,15 +175,15 @@ func (ch *channel) pick() *sub {
 	return nil
 }
 
-// stands says whether every connection stands, or has done so and is idle, and why that
+// connected reports whether every connection is open, or idle after it was open, and why that
 // cannot be.
-func (ch *channel) stands() (all bool, why string) {
-	if len(ch.subs) == 0 {
-		return false, ch.core.nowhere
+func (ch *channel) connected() (all bool, why string) {
+	if len(ch.subchannels) == 0 {
+		return false, ch.core.noAddress
 	}
-	for _, s := range ch.subs {
-		if s.failed != "" {
-			return false, s.failed
+	for _, s := range ch.subchannels {
+		if s.failure != "" {
+			return false, s.failure
 		}
 		if !s.isReady && !s.idle {
 			return false, ""
@@ -192,61 +192,61 @@ func (ch *channel) stands() (all bool, why string) {
 	return true, ""
 }
 
-// hopeless says why calls cannot wait; "" when they can.
-func (ch *channel) hopeless() string {
-	if len(ch.subs) == 0 {
-		return ch.core.nowhere
+// failure returns why calls cannot wait for a connection; "": they can.
+func (ch *channel) failure() string {
+	if len(ch.subchannels) == 0 {
+		return ch.core.noAddress
 	}
-	for _, s := range ch.subs {
-		if s.failed == "" {
+	for _, s := range ch.subchannels {
+		if s.failure == "" {
 			return ""
 		}
 	}
-	return ch.subs[0].failed
+	return ch.subchannels[0].failure
 }
 
-// settle goes on with the calls that waited, once something has changed.
-func (ch *channel) settle() {
+// retryWaiting starts the waiting calls again after a change.
+func (ch *channel) retryWaiting() {
 	for n := ch.waiting.Len(); n > 0; n-- {
-		c := ch.waiting.First()
+		c := ch.waiting.Front()
 		if c == nil {
 			break
 		}
-		c.queued.Leave()
+		c.queued.Remove()
 		ch.start(c)
 	}
-	ch.core.connected()
+	ch.core.checkConnected()
 }
 
-// single is the connection of one call.
-type single struct {
-	core *core
-	call *call
-	link *link
-	at   int
+// callConnection is a connection for one call.
+type callConnection struct {
+	core         *core
+	call         *call
+	connection   *connection
+	addressIndex int
 }
 
-func (o *single) ready(l *link) { l.start(o.call) }
+func (o *callConnection) ready(l *connection) { l.start(o.call) }
 
-func (o *single) lost(_ *link, why string) {
+func (o *callConnection) lost(_ *connection, why string) {
 	core, c := o.core, o.call
-	if c == nil { // it is over
+	if c == nil { // the call has ended
 		return
 	}
-	if core.cfg.Lost != nil && !core.closing {
-		core.cfg.Lost()
+	if core.cfg.OnConnectionLost != nil && !core.closing {
+		core.cfg.OnConnectionLost()
 	}
-	if c.link != nil { // it ends with the connection's streams
+	if c.connection != nil { // the call ends with the connection's streams
 		return
 	}
-	o.at++
+	o.addressIndex++
 	core.after(0, func() {
 		switch {
 		case o.call != c:
-		case !core.cfg.Spread && o.at < len(core.addrs): // there may be others by now
-			o.link = core.open(o, core.addrs[o.at])
+		case !core.cfg.RoundRobin && o.addressIndex < len(core.addrs): // the addresses may have changed
+			o.connection = core.open(o, core.addrs[o.addressIndex])
 		default:
-			core.failed(c, h2.Status{Code: h2.Unavailable, Message: why})
+			core.failCall(c, h2.Status{Code: h2.Unavailable, Message: why})
 		}
 	})
 }

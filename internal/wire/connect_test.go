@@ -65,7 +65,7 @@ func TestConnectionsComeFromTheirSources(t *testing.T) {
 	if err := e.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if m := run(t, e, pace.Burst{Calls: 60}); m.Backends["b1"] != 60 {
+	if m := load(t, e, pace.Burst{Calls: 60}); m.Backends["b1"] != 60 {
 		t.Errorf("errors %v %v", m.Errors, m.Samples)
 	}
 	listener.mu.Lock()
@@ -82,7 +82,7 @@ func TestThousandsOfConnectionsCarryCalls(t *testing.T) {
 	if err := e.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	recorder, _, stats, err := e.Run(t.Context(), pace.Closed{Users: connections, Calls: 3 * connections}, measure.Cue{})
+	recorder, _, stats, err := e.Run(t.Context(), pace.Closed{Users: connections, Calls: 3 * connections}, measure.StartSignal{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestWhatRunsOutIsNamedWithItsRemedy(t *testing.T) {
 			Addresses: []string{"192.0.2.7:1"},
 			Dial:      func(context.Context, string) (net.Conn, error) { return nil, err },
 		}, greet(t))
-		m := run(t, e, pace.Burst{Calls: 1})
+		m := load(t, e, pace.Burst{Calls: 1})
 		if why := m.Samples["UNAVAILABLE"]; !strings.Contains(why, want) || !strings.Contains(why, err.Error()) {
 			t.Errorf("%v: it says %q, without %q", err, why, want)
 		}

@@ -8,69 +8,69 @@ import (
 	"sync"
 	"time"
 
-	"rpclab/internal/wire/chain"
 	"rpclab/internal/wire/h2"
+	"rpclab/internal/wire/list"
 )
 
-// core is one thread of the engine: its connections, its calls and its clock.
-// Everything in it belongs to that thread, except the inbox.
+// core is one thread of the engine with its connections, calls and clock. Only that thread uses
+// it, except for tasks.
 type core struct {
-	cfg     Config
-	call    Call
-	request *h2.Request
-	fixed   []byte // the payload of every call, unless the call makes its own
-	head    []byte // of a request over HTTP/1.1
-	scratch []byte
-	limits  h2.Limits
-	index   int // of Cores
+	cfg         Config
+	call        Call
+	request     *h2.Request
+	payload     []byte // of every call without AppendMessage
+	requestHead []byte // of a request by HTTP/1.1
+	scratch     []byte
+	limits      h2.Limits
+	index       int // 0 to Cores-1
 
-	ctx     context.Context // ends with the engine
-	epoch   time.Time       // its times count from here
-	now     time.Duration   // the last time the clock was read
+	ctx     context.Context // is done when the engine is closed
+	epoch   time.Time       // all times count from here
+	now     time.Duration   // the last reading of the clock
 	poll    *poller
-	buffer  []byte // for reading
+	buffer  []byte // for reads
 	workers sync.WaitGroup
-	inbox   inbox
+	tasks   taskQueue
 	timers  timers
 	closing bool
 
-	addrs    []string
-	nowhere  string // why there is no address; "" while that is not known
-	channels []*channel
-	users    []*channel // of users, by their number on this core; nil: he has made no call
-	pool     *pool      // instead of channels, over HTTP/1.1
-	sources  int
+	addrs        []string
+	noAddress    string // why there is no address; "": not yet resolved
+	channels     []*channel
+	userChannels []*channel // by the user's number on this core; nil: no call yet
+	pool         *pool      // replaces channels with HTTP/1.1
+	sourcesUsed  int
 
-	links   []*link // by slot
-	free    *call
-	made    int // calls that can be used again, or are under way
-	vacant  []int32
-	gen     int32
-	dirty   []*link
-	spare   bool // Go runs more threads than there are cores
-	std     int  // connections that need goroutines
-	toDial  []*link
-	opening chain.List[link] // in the order in which they began
-	dialAt  time.Duration
-	pacing  bool // a timer opens the next connection
+	connections    []*connection // by slot
+	freeCalls      *call
+	callsAllocated int // in use or in freeCalls
+	freeSlots      []int32
+	generation     int32
+	unflushed      []*connection
+	spareThread    bool // Go may run more threads than there are cores
+	netConns       int  // connections with goroutines
+	toDial         []*connection
+	dialing        list.List[connection] // oldest first
+	nextDial       time.Duration
+	dialTimerSet   bool // a timer will open the next connection
 
-	keepAlive time.Duration // the interval, which a server may double; 0: none
+	keepAlive time.Duration // a server may double the interval; 0: none
 
-	// underway is in the order in which calls were sent. All have the same timeout, so
-	// that is the order of their deadlines too.
-	underway chain.List[call]
-	retry    chain.List[call]
-	unplaced chain.List[call] // for want of an address
-	unpack   unpacker
-	talk     *talk        // nil: calls are no questions
-	waiter   chan<- error // told once all connections stand, or why not
-	stood    int          // channels, from the first on, that were seen to stand since
-	run      *run         // nil: between loads
-	stats    Stats
+	// inFlight has the oldest call first. All have the same timeout, so it is also the order of
+	// deadlines.
+	inFlight          list.List[call]
+	retry             list.List[call]
+	waitingForAddress list.List[call] // until an address is known
+	decoder           messageDecoder
+	session           *session     // nil: each call has its own response
+	connectResult     chan<- error // receives nil when all connections are open, or an error
+	channelsConnected int          // channels, from the first on, that were found connected
+	load              *load        // nil: between loads
+	stats             Stats
 }
 
 func newCore(ctx context.Context, cfg Config, call Call, index int) (*core, error) {
-	if err := errors.Join(call.HTTP.check(), call.Stream.check(call), call.Talk.check(cfg, call)); err != nil {
+	if err := errors.Join(call.HTTP.check(), call.Stream.check(call), call.Session.check(cfg, call)); err != nil {
 		return nil, err
 	}
 	poll, err := newPoller()
@@ -80,20 +80,20 @@ func newCore(ctx context.Context, cfg Config, call Call, index int) (*core, erro
 	c := &core{
 		cfg: cfg, call: call, index: index,
 		ctx: ctx, epoch: time.Now(), poll: poll, buffer: make([]byte, readBuffer),
-		limits: h2.Limits{Body: cfg.MaxMessage + prefix, Backend: call.Backend, Streams: uint32(cfg.Streams)},
-		unpack: unpacker{most: cfg.MaxMessage}, spare: cfg.Cores < runtime.GOMAXPROCS(0),
+		limits:  h2.Limits{Body: cfg.MaxMessage + messagePrefix, Backend: call.Backend, Streams: uint32(cfg.MaxStreams)},
+		decoder: messageDecoder{limit: cfg.MaxMessage}, spareThread: cfg.Cores < runtime.GOMAXPROCS(0),
 		keepAlive: cfg.KeepAlive,
 	}
-	if call.Stream != nil || call.Talk != nil {
-		c.limits.Body += 16 << 10 // the frame that ends a message may bring others
+	if call.Stream != nil || call.Session != nil {
+		c.limits.Body += 16 << 10 // the frame that ends a message may also hold others
 	}
 	if err := c.prepare(); err != nil {
 		poll.close()
 		return nil, err
 	}
 	switch {
-	case cfg.PerCall:
-	case call.old():
+	case cfg.ConnectionPerCall:
+	case call.isHTTP1():
 		c.pool = newPool(c)
 	default:
 		for i := index; i < cfg.Channels; i += cfg.Cores {
@@ -103,50 +103,50 @@ func newCore(ctx context.Context, cfg Config, call Call, index int) (*core, erro
 	return c, nil
 }
 
-// loop is the thread. Each turn reads, starts what is due, and writes.
+// loop runs the thread. Each turn reads, starts the calls that are due, and writes.
 func (c *core) loop() {
-	runtime.LockOSThread() // and never unlocks: the thread's timer slack ends with it
-	c.poll.sharpen()
+	runtime.LockOSThread() // and never unlocked: the thread and its timer slack end with the goroutine
+	c.poll.setTimerSlack()
 	if c.cfg.Yield {
-		c.poll.yield()
+		c.poll.lowerPriority()
 	}
 	for !c.closing {
 		c.now = time.Since(c.epoch)
-		c.inbox.do()
+		c.tasks.runAll()
 		c.timers.fire(c.now)
 		c.expire()
-		c.again()
-		if c.run != nil {
-			c.run.turn()
+		c.placeRetries()
+		if c.load != nil {
+			c.load.turn()
 		}
 		c.flush()
-		c.poll.sleepThen(c)
+		c.poll.pollOnce(c)
 	}
 	c.finish()
 }
 
-// sleepThen waits until something happens or is due, and takes what came.
-func (p *poller) sleepThen(c *core) {
-	for i := range p.wait(c.sleep(), c.hold()) {
+// pollOnce waits for an event or the next deadline and reads from the connections that have data.
+func (p *poller) pollOnce(c *core) {
+	for i := range p.wait(c.untilNext(), c.mayHoldProcessor()) {
 		slot, gen, read, write := p.event(i)
 		if slot < 0 {
-			continue // the inbox is looked at anyway
+			continue // each turn runs the tasks
 		}
-		if l := c.links[slot]; l != nil && l.gen == gen {
-			l.event(read, write)
+		if l := c.connections[slot]; l != nil && l.generation == gen {
+			l.onPoll(read, write)
 		}
 	}
 }
 
-// hold says whether a wait may keep its place among Go's running goroutines: while
-// calls are under way, if there is a place left for others.
-func (c *core) hold() bool {
-	return c.run != nil && c.std == 0 && c.spare
+// mayHoldProcessor reports whether a wait may keep its place among Go's running goroutines: while
+// a load runs, if Go has another thread for the other goroutines.
+func (c *core) mayHoldProcessor() bool {
+	return c.load != nil && c.netConns == 0 && c.spareThread
 }
 
-// sleep is how long nothing will be due; below 0: without end.
-func (c *core) sleep() time.Duration {
-	if len(c.dirty) > 0 || c.retry.Len() > 0 || c.inbox.filled() || c.closing {
+// untilNext returns the time to the next deadline; below 0: there is none.
+func (c *core) untilNext() time.Duration {
+	if len(c.unflushed) > 0 || c.retry.Len() > 0 || c.tasks.hasTasks() || c.closing {
 		return 0
 	}
 	next := time.Duration(-1)
@@ -158,14 +158,14 @@ func (c *core) sleep() time.Duration {
 	if at, ok := c.timers.next(); ok {
 		sooner(at)
 	}
-	if l := c.opening.First(); l != nil {
+	if l := c.dialing.Front(); l != nil {
 		sooner(l.opened + c.cfg.ConnectTimeout)
 	}
-	if k := c.underway.First(); k != nil && c.cfg.Timeout > 0 {
+	if k := c.inFlight.Front(); k != nil && c.cfg.Timeout > 0 {
 		sooner(k.sent + c.cfg.Timeout)
 	}
-	if c.run != nil {
-		if at, ok := c.run.next(); ok {
+	if c.load != nil {
+		if at, ok := c.load.nextDeadline(); ok {
 			sooner(at)
 		}
 	}
@@ -175,69 +175,69 @@ func (c *core) sleep() time.Duration {
 	return max(0, next-time.Since(c.epoch))
 }
 
-// expire ends the calls and the attempts to connect whose time is up.
+// expire ends the calls and connection attempts whose deadline has passed.
 func (c *core) expire() {
-	for l := c.opening.First(); l != nil && l.opened+c.cfg.ConnectTimeout <= c.now; l = c.opening.First() {
-		l.broken(fmt.Errorf("not within %s", c.cfg.ConnectTimeout))
+	for l := c.dialing.Front(); l != nil && l.opened+c.cfg.ConnectTimeout <= c.now; l = c.dialing.Front() {
+		l.fail(fmt.Errorf("no connection within %s", c.cfg.ConnectTimeout))
 	}
 	if c.cfg.Timeout == 0 {
 		return
 	}
-	for k := c.underway.First(); k != nil && k.sent+c.cfg.Timeout <= c.now; k = c.underway.First() {
-		c.giveUp(k, c.tooLate())
+	for k := c.inFlight.Front(); k != nil && k.sent+c.cfg.Timeout <= c.now; k = c.inFlight.Front() {
+		c.cancelCall(k, c.deadlineExceeded())
 	}
 }
 
-// again makes the calls that were given back.
-func (c *core) again() {
+// placeRetries sends the calls again that a connection gave back.
+func (c *core) placeRetries() {
 	for n := c.retry.Len(); n > 0 && c.retry.Len() > 0; n-- {
-		k := c.retry.First()
-		k.queued.Leave()
+		k := c.retry.Front()
+		k.queued.Remove()
 		c.place(k)
 	}
 }
 
-// end is the end of a call, whatever became of it.
-func (c *core) end(k *call, backend string, status h2.Status) {
-	k.queued.Leave()
-	if k.listening != nil {
-		c.talk.ended(k, status)
+// endCall ends a call with its status.
+func (c *core) endCall(k *call, backend string, status h2.Status) {
+	k.queued.Remove()
+	if k.sessionStream != nil {
+		c.session.streamEnded(k, status)
 		return
 	}
-	k.flying.Leave()
-	if c.talk != nil {
-		c.talk.forget(k)
+	k.inFlight.Remove()
+	if c.session != nil {
+		c.session.stopAwaiting(k)
 	}
-	if k.link != nil {
-		k.link.used = c.now
+	if k.connection != nil {
+		k.connection.lastUsed = c.now
 	}
-	if o := k.single; o != nil {
-		o.call, k.single = nil, nil
-		o.link.drain("")
+	if o := k.ownConnection; o != nil {
+		o.call, k.ownConnection = nil, nil
+		o.connection.drain("")
 	}
-	if c.run != nil {
-		c.run.record(k, backend, status)
+	if c.load != nil {
+		c.load.record(k, backend, status)
 	}
-	k.link, k.channel = nil, nil
-	k.next, c.free = c.free, k
+	k.connection, k.channel = nil, nil
+	k.next, c.freeCalls = c.freeCalls, k
 }
 
-func (c *core) touch(l *link) {
-	if !l.dirty {
-		l.dirty = true
-		c.dirty = append(c.dirty, l)
+func (c *core) markUnflushed(l *connection) {
+	if !l.unflushed {
+		l.unflushed = true
+		c.unflushed = append(c.unflushed, l)
 	}
 }
 
 func (c *core) flush() {
-	for i := 0; i < len(c.dirty); i++ { // a flush that fails may touch another
-		l := c.dirty[i]
-		l.dirty = false
+	for i := 0; i < len(c.unflushed); i++ { // a failed flush may mark another connection
+		l := c.unflushed[i]
+		l.unflushed = false
 		l.flush()
 	}
-	c.dirty = c.dirty[:0]
+	c.unflushed = c.unflushed[:0]
 }
 
 func (c *core) after(d time.Duration, do func()) { c.timers.add(c.now+d, do) }
 
-func (c *core) post(do func()) bool { return c.inbox.put(do, c.poll) }
+func (c *core) post(do func()) bool { return c.tasks.add(do, c.poll) }

@@ -12,21 +12,21 @@ import (
 	"time"
 )
 
-// mostDialing bounds the connections that one core opens at once, so that the
-// server's queue of them (4096 on Linux, often less) is not flooded.
-const mostDialing = 100
+// maxDialing limits the connections that one core opens at once, so that they do not overflow the
+// server's accept queue (4096 on Linux, often less).
+const maxDialing = 100
 
-// open makes a link and connects it as soon as the bounds on that allow.
-func (c *core) open(o owner, addr string) *link {
-	c.gen++
-	l := &link{core: c, owner: o, addr: addr, gen: c.gen}
-	if n := len(c.vacant); n > 0 {
-		l.slot, c.vacant = c.vacant[n-1], c.vacant[:n-1]
+// open creates a connection, which dials as soon as the limits allow.
+func (c *core) open(o connectionOwner, addr string) *connection {
+	c.generation++
+	l := &connection{core: c, owner: o, addr: addr, generation: c.generation}
+	if n := len(c.freeSlots); n > 0 {
+		l.slot, c.freeSlots = c.freeSlots[n-1], c.freeSlots[:n-1]
 	} else {
-		l.slot = int32(len(c.links))
-		c.links = append(c.links, nil)
+		l.slot = int32(len(c.connections))
+		c.connections = append(c.connections, nil)
 	}
-	c.links[l.slot] = l
+	c.connections[l.slot] = l
 	c.stats.Connections++
 	c.toDial = append(c.toDial, l)
 	c.dialNext()
@@ -34,45 +34,45 @@ func (c *core) open(o owner, addr string) *link {
 }
 
 func (c *core) dialNext() {
-	for len(c.toDial) > 0 && c.opening.Len() < mostDialing && !c.closing {
-		if c.cfg.ConnectRate > 0 && c.now < c.dialAt {
-			if !c.pacing {
-				c.pacing = true
-				c.after(c.dialAt-c.now, func() { c.pacing = false; c.dialNext() })
+	for len(c.toDial) > 0 && c.dialing.Len() < maxDialing && !c.closing {
+		if c.cfg.ConnectRate > 0 && c.now < c.nextDial {
+			if !c.dialTimerSet {
+				c.dialTimerSet = true
+				c.after(c.nextDial-c.now, func() { c.dialTimerSet = false; c.dialNext() })
 			}
 			return
 		}
 		l := c.toDial[0]
 		c.toDial = c.toDial[1:]
-		if l.dead {
+		if l.closed {
 			continue
 		}
 		if c.cfg.ConnectRate > 0 {
 			gap := time.Duration(float64(time.Second) * float64(c.cfg.Cores) / c.cfg.ConnectRate)
-			c.dialAt = max(c.dialAt, c.now-gap) + gap
+			c.nextDial = max(c.nextDial, c.now-gap) + gap
 		}
 		l.open()
 	}
 }
 
-func (c *core) release(l *link) {
-	c.links[l.slot] = nil
-	c.vacant = append(c.vacant, l.slot)
+func (c *core) release(l *connection) {
+	c.connections[l.slot] = nil
+	c.freeSlots = append(c.freeSlots, l.slot)
 }
 
 func (c *core) source() netip.Addr {
 	if len(c.cfg.Sources) == 0 {
 		return netip.Addr{}
 	}
-	c.sources++
-	return c.cfg.Sources[c.sources%len(c.cfg.Sources)]
+	c.sourcesUsed++
+	return c.cfg.Sources[c.sourcesUsed%len(c.cfg.Sources)]
 }
 
-// open starts to connect.
-func (l *link) open() {
+// open starts to dial.
+func (l *connection) open() {
 	c := l.core
 	l.dialing, l.opened = true, c.now
-	c.opening.Push(l, &l.among)
+	c.dialing.PushBack(l, &l.dialLink)
 	if hasSockets && c.cfg.Dial == nil && c.cfg.TLS == nil {
 		if to, err := netip.ParseAddrPort(l.addr); err == nil {
 			l.openSocket(to)
@@ -81,17 +81,17 @@ func (l *link) open() {
 	}
 	ctx, cancel := context.WithCancel(c.ctx)
 	l.cancel = cancel
-	gen, source := l.gen, c.source()
+	gen, source := l.generation, c.source()
 	c.workers.Go(func() {
 		conn, err := dial(ctx, c.cfg, l.addr, source)
 		posted := c.post(func() {
 			switch {
-			case l.dead || l.gen != gen:
+			case l.closed || l.generation != gen:
 				if conn != nil {
 					conn.Close()
 				}
 			case err != nil:
-				l.broken(err)
+				l.fail(err)
 			default:
 				l.adopt(conn)
 			}
@@ -102,13 +102,13 @@ func (l *link) open() {
 	})
 }
 
-func (l *link) openSocket(to netip.AddrPort) {
-	s, err := l.core.poll.connect(to, l.core.source(), l.slot, l.gen)
+func (l *connection) openSocket(to netip.AddrPort) {
+	s, err := l.core.poll.connect(to, l.core.source(), l.slot, l.generation)
 	if err != nil {
-		// Not at once: the owner has not yet noted that it has a link.
+		// Later: the owner does not have the connection yet.
 		l.core.after(0, func() {
-			if !l.dead {
-				l.broken(err)
+			if !l.closed {
+				l.fail(err)
 			}
 		})
 		return
@@ -116,12 +116,12 @@ func (l *link) openSocket(to netip.AddrPort) {
 	l.socket, l.transport = s, s
 }
 
-// dial opens a connection that the runtime owns at first, through TLS if asked for.
+// dial opens a connection through the Go runtime, with TLS if configured.
 func dial(ctx context.Context, cfg Config, addr string, source netip.Addr) (net.Conn, error) {
 	open := cfg.Dial
 	if open == nil {
-		// No probes of TCP's own every 15 s: those of thousands of idle connections come at once,
-		// are lost, and end connections that were well. HTTP/2 has PING, and calls have deadlines.
+		// No TCP keepalive every 15 s: the probes of thousands of idle connections come at once, get
+		// lost, and close good connections. HTTP/2 has PING, and calls have deadlines.
 		dialer := &net.Dialer{KeepAlive: -1}
 		if source.IsValid() {
 			dialer.LocalAddr = &net.TCPAddr{IP: source.AsSlice()}
@@ -147,30 +147,30 @@ func dial(ctx context.Context, cfg Config, addr string, source netip.Addr) (net.
 	return secure, nil
 }
 
-func (l *link) adopt(conn net.Conn) {
-	s, err := l.core.poll.adopt(conn, l.slot, l.gen)
+func (l *connection) adopt(conn net.Conn) {
+	s, err := l.core.poll.adopt(conn, l.slot, l.generation)
 	switch {
 	case err != nil:
-		l.broken(err)
+		l.fail(err)
 		return
 	case s != nil:
 		l.socket, l.transport = s, s
 	default:
-		l.transport = newStdConn(l.core, l, conn)
+		l.transport = newNetConn(l.core, l, conn)
 	}
-	l.greet()
+	l.startProtocol()
 }
 
-// helped adds to what the system says of a connection what can be done about it.
-func helped(err error) error {
+// withRemedy adds to an error of the system what the user can do about it.
+func withRemedy(err error) error {
 	var call *os.SyscallError
 	connecting := errors.As(err, &call) && call.Syscall == "connect"
 	switch {
 	case errors.Is(err, syscall.EMFILE):
 		return fmt.Errorf("%w: raise the limit (ulimit -n), or share the connections among several processes", err)
-	case connecting && errors.Is(err, syscall.EADDRNOTAVAIL), // the port is chosen then
-		!connecting && errors.Is(err, syscall.EADDRINUSE): // or before, by bind
-		return fmt.Errorf("%w: no local port is left for this server; more source addresses have more (such as 127.1.0.0/28 on loopback: rpclab load --source)", err)
+	case connecting && errors.Is(err, syscall.EADDRNOTAVAIL), // connect chooses the port
+		!connecting && errors.Is(err, syscall.EADDRINUSE): // or bind did
+		return fmt.Errorf("%w: no local port is left for this server; add source addresses (such as 127.1.0.0/28 on loopback: rpclab load --source)", err)
 	}
 	return err
 }

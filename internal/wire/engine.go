@@ -13,25 +13,24 @@ import (
 	"rpclab/internal/wire/h2"
 )
 
-// Engine makes calls. Its connections survive between loads, so that one load can
-// warm up for the next.
+// Engine makes calls. Its connections stay open between loads, so that one load can warm up for
+// the next.
 type Engine struct {
-	cores  []*core
-	cancel context.CancelFunc
-	ended  sync.WaitGroup
-	load   sync.Mutex // one at a time
+	cores     []*core
+	cancel    context.CancelFunc
+	threads   sync.WaitGroup
+	loadMutex sync.Mutex // one load at a time
 }
 
-// Stats are what a load used.
+// Stats are the resources of a load.
 type Stats struct {
-	Connections int // opened since the engine began
+	Connections int // opened since the engine was started
 }
 
-// ErrClosed is the error of an engine that was closed.
+// ErrClosed is the error of an engine that is closed.
 var ErrClosed = errors.New("wire: the engine is closed")
 
-// New starts the threads of an engine, which opens its connections at once. Close
-// ends them.
+// New starts an engine, which opens its connections at once. Close stops it.
 func New(cfg Config, call Call) (*Engine, error) {
 	cfg, err := cfg.withDefaults(call)
 	if err != nil {
@@ -51,7 +50,7 @@ func New(cfg Config, call Call) (*Engine, error) {
 		e.cores = append(e.cores, c)
 	}
 	for _, c := range e.cores {
-		e.ended.Go(c.loop)
+		e.threads.Go(c.loop)
 	}
 	if cfg.Addresses != nil {
 		e.SetAddresses(cfg.Addresses)
@@ -59,8 +58,8 @@ func New(cfg Config, call Call) (*Engine, error) {
 	return e, nil
 }
 
-// SetAddresses changes where connections go, from any goroutine. New addresses get
-// connections; connections to those that are gone finish what they have.
+// SetAddresses sets the addresses to connect to, from any goroutine. The engine connects to new
+// addresses. Connections to removed addresses close after their last call.
 func (e *Engine) SetAddresses(addrs []string) {
 	addrs = slices.Clone(addrs)
 	for _, c := range e.cores {
@@ -68,9 +67,9 @@ func (e *Engine) SetAddresses(addrs []string) {
 	}
 }
 
-// Unresolved says why no address is known. Calls fail by it while that is so; it
-// changes nothing once there are addresses.
-func (e *Engine) Unresolved(why error) {
+// SetResolverError sets why no address is known. Calls fail with it until there is one. It does
+// nothing when addresses are known.
+func (e *Engine) SetResolverError(why error) {
 	for _, c := range e.cores {
 		c.post(func() {
 			if len(c.addrs) == 0 {
@@ -81,11 +80,11 @@ func (e *Engine) Unresolved(why error) {
 }
 
 func (c *core) setAddresses(addrs []string, nowhere string) {
-	c.addrs, c.nowhere = addrs, nowhere
+	c.addrs, c.noAddress = addrs, nowhere
 	for _, ch := range c.channels {
 		ch.update(addrs)
 	}
-	for _, ch := range c.users {
+	for _, ch := range c.userChannels {
 		if ch != nil {
 			ch.update(addrs)
 		}
@@ -93,25 +92,25 @@ func (c *core) setAddresses(addrs []string, nowhere string) {
 	if c.pool != nil {
 		c.pool.update(addrs)
 	}
-	for n := c.unplaced.Len(); n > 0; n-- {
-		k := c.unplaced.First()
-		k.queued.Leave()
+	for n := c.waitingForAddress.Len(); n > 0; n-- {
+		k := c.waitingForAddress.Front()
+		k.queued.Remove()
 		c.place(k)
 	}
 }
 
-// Connect waits until every connection stands, or says why one cannot be opened.
-// Calls may be made without it; they wait for their connections.
+// Connect waits until every connection is open, or returns why one cannot be opened. Calls can be
+// made without Connect: they wait for their connections.
 func (e *Engine) Connect(ctx context.Context) error {
-	told := make(chan error, len(e.cores))
+	results := make(chan error, len(e.cores))
 	for _, c := range e.cores {
-		if !c.post(func() { c.waiter, c.stood = told, 0; c.connected() }) {
+		if !c.post(func() { c.connectResult, c.channelsConnected = results, 0; c.checkConnected() }) {
 			return ErrClosed
 		}
 	}
 	for range e.cores {
 		select {
-		case err := <-told:
+		case err := <-results:
 			if err != nil {
 				return err
 			}
@@ -122,79 +121,79 @@ func (e *Engine) Connect(ctx context.Context) error {
 	return nil
 }
 
-// connected tells who waits for the connections, once there is something to tell. It
-// is asked after each of many thousands, so it goes on where it stopped, and looks at
-// all of them once more at the end, since one may be lost meanwhile.
-func (c *core) connected() {
-	if c.waiter == nil {
+// checkConnected sends the result of Connect when there is one. It runs after each of thousands of
+// connections, so it continues at the first channel that was not connected. At the end it checks all
+// channels again, since a connection may have been lost meanwhile.
+func (c *core) checkConnected() {
+	if c.connectResult == nil {
 		return
 	}
 	if c.pool != nil {
-		if stands, why := c.pool.stands(); why != "" {
-			c.tell(errors.New("wire: " + why))
+		if stands, why := c.pool.initialConnected(); why != "" {
+			c.reportConnected(errors.New("wire: " + why))
 		} else if stands {
-			c.tell(nil)
+			c.reportConnected(nil)
 		}
 		return
 	}
-	for whole := c.stood == 0; ; c.stood, whole = 0, true {
-		for ; c.stood < len(c.channels); c.stood++ {
-			if stands, why := c.channels[c.stood].stands(); why != "" {
-				c.tell(errors.New("wire: " + why))
+	for whole := c.channelsConnected == 0; ; c.channelsConnected, whole = 0, true {
+		for ; c.channelsConnected < len(c.channels); c.channelsConnected++ {
+			if stands, why := c.channels[c.channelsConnected].connected(); why != "" {
+				c.reportConnected(errors.New("wire: " + why))
 				return
 			} else if !stands {
 				return
 			}
 		}
 		if whole {
-			c.tell(nil)
+			c.reportConnected(nil)
 			return
 		}
 	}
 }
 
-func (c *core) tell(err error) {
-	c.waiter <- err
-	c.waiter = nil
+func (c *core) reportConnected(err error) {
+	c.connectResult <- err
+	c.connectResult = nil
 }
 
-// Run makes the calls of a pace, at its cue, and returns when the last has ended, with what was
-// recorded and the moment from which they were due. When ctx ends it makes no more
-// calls and gives up those under way, which count as CANCELLED. What calls did is in
-// the recorder, never in the error.
-func (e *Engine) Run(ctx context.Context, p Pace, cue measure.Cue) (*measure.Recorder, time.Time, Stats, error) {
-	e.load.Lock()
-	defer e.load.Unlock()
+// Run makes the calls of a pace from the start signal on. It returns when the last call has ended,
+// with what was recorded and the time from which calls were due. When ctx is done it makes no more
+// calls and cancels those in flight, which count as CANCELLED. Failed calls are in the recorder,
+// never in the error.
+func (e *Engine) Run(ctx context.Context, p Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, Stats, error) {
+	e.loadMutex.Lock()
+	defer e.loadMutex.Unlock()
 	done := make(chan struct{}, len(e.cores))
-	shared := new(shared)
-	runs := make([]*run, len(e.cores))
+	shared := new(loadShared)
+	runs := make([]*load, len(e.cores))
 	for i, c := range e.cores {
-		runs[i] = &run{core: c, pace: p, ctx: ctx, shared: shared, recorder: measure.NewRecorder(c.cfg.Late), done: done}
+		runs[i] = &load{core: c, pace: p, ctx: ctx, shared: shared, recorder: measure.NewRecorder(c.cfg.LateAfter), done: done}
 	}
-	// Only now, since histograms take a millisecond to make room for.
+	// After the recorders, whose histograms take a millisecond to allocate.
 	before, errBefore := measure.CPU(os.Getpid())
-	start := cue.Start()
+	start := signal.Start()
 	for _, r := range runs {
 		r.start = start.Sub(r.core.epoch)
-		if !r.core.post(func() { r.core.run = r; r.begin() }) {
+		if !r.core.post(func() { r.core.load = r; r.begin() }) {
 			return nil, start, Stats{}, ErrClosed
 		}
 	}
 	stop := context.AfterFunc(ctx, func() {
 		for _, c := range e.cores {
-			c.post(func() {}) // the turn looks at ctx
+			c.post(func() {}) // each turn checks ctx
 		}
 	})
 	defer stop()
-	unwatch := cue.Watch(start, func(t *measure.Tally) { e.count(runs, t) })
+	unwatch := signal.Watch(start, func(t *measure.Tally) { e.addToTally(runs, t) })
 	for range e.cores {
 		<-done
 	}
 	watched := unwatch()
 	after, errAfter := measure.CPU(os.Getpid())
-	all, stats := measure.NewRecorder(e.cores[0].cfg.Late), Stats{}
-	if errBefore == nil && errAfter == nil { // else it stays 0: unknown
-		all.Spend(after - before - watched)
+	all, stats := measure.NewRecorder(e.cores[0].cfg.LateAfter), Stats{}
+	if errBefore == nil && errAfter == nil { // otherwise it stays 0: unknown
+		all.AddCPU(after - before - watched)
 	}
 	for _, r := range runs {
 		all.Merge(r.recorder)
@@ -203,41 +202,41 @@ func (e *Engine) Run(ctx context.Context, p Pace, cue measure.Cue) (*measure.Rec
 	return all, start, stats, nil
 }
 
-// count adds up what the cores have recorded, each on its own thread.
-func (e *Engine) count(runs []*run, t *measure.Tally) {
+// addToTally adds what the cores have recorded to a tally, each on its own thread.
+func (e *Engine) addToTally(runs []*load, t *measure.Tally) {
 	for _, r := range runs {
 		counted := make(chan struct{})
-		if r.core.post(func() { r.recorder.Count(t); close(counted) }) {
+		if r.core.post(func() { r.recorder.AddTo(t); close(counted) }) {
 			<-counted
 		}
 	}
 }
 
-// Close ends the connections and the threads. A load under way ends as CANCELLED.
+// Close closes the connections and ends the threads. A load in progress ends as CANCELLED.
 func (e *Engine) Close() error {
 	for _, c := range e.cores {
 		c.post(func() { c.closing = true })
 	}
-	e.ended.Wait()
+	e.threads.Wait()
 	e.cancel()
 	return nil
 }
 
-// finish is the end of the thread.
+// finish ends the core.
 func (c *core) finish() {
-	c.inbox.close()
-	if c.run != nil {
-		c.run.cancel()
-		c.run.turn()
+	c.tasks.close()
+	if c.load != nil {
+		c.load.cancel()
+		c.load.turn()
 	}
-	for _, l := range slices.Clone(c.links) {
+	for _, l := range slices.Clone(c.connections) {
 		if l != nil {
-			l.draining = true // its owner need not replace it
+			l.draining = true // its owner does not replace it
 			l.close(h2.Status{Code: h2.Cancelled, Message: ErrClosed.Error()})
 		}
 	}
-	if c.waiter != nil {
-		c.tell(ErrClosed)
+	if c.connectResult != nil {
+		c.reportConnected(ErrClosed)
 	}
 	c.workers.Wait()
 	c.poll.close()

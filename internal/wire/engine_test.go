@@ -17,9 +17,10 @@ import (
 )
 
 func TestCallsEndAtTheirDeadline(t *testing.T) {
+	t.Parallel()
 	addr, _ := greeter(t, "b1", 10*time.Second)
 	e := engine(t, wire.Config{Addresses: []string{addr}, Timeout: 50 * time.Millisecond}, greet(t))
-	m := run(t, e, pace.Burst{Calls: 20})
+	m := load(t, e, pace.Burst{Calls: 20})
 	if m.Errors["DEADLINE_EXCEEDED"] != 20 || m.Elapsed > 9*time.Second || m.Elapsed < 50*time.Millisecond {
 		t.Errorf("errors %v %v after %v", m.Errors, m.Samples, m.Elapsed)
 	}
@@ -51,7 +52,7 @@ func TestADeadlineThatTheServerEnforcesIsOne(t *testing.T) {
 	const timeout = 50 * time.Millisecond
 	e := engine(t, wire.Config{Addresses: []string{listener.Addr().String()}, Timeout: timeout}, wire.Call{
 		Method: "/test.Test/Answer",
-		Make: func(n uint64, _ int, to []byte) ([]byte, error) {
+		AppendMessage: func(n uint64, _ int, to []byte) ([]byte, error) {
 			if n == 0 {
 				return to, nil
 			}
@@ -63,7 +64,7 @@ func TestADeadlineThatTheServerEnforcesIsOne(t *testing.T) {
 	if err := e.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if m := run(t, e, pace.Rate{PerSecond: 100, Duration: 20 * time.Millisecond, Max: 2}); m.Errors["DEADLINE_EXCEEDED"] != 2 {
+	if m := load(t, e, pace.Rate{PerSecond: 100, Duration: 20 * time.Millisecond, Max: 2}); m.Errors["DEADLINE_EXCEEDED"] != 2 {
 		t.Errorf("errors %v %v", m.Errors, m.Samples)
 	}
 }
@@ -72,7 +73,7 @@ func TestALoadThatIsInterruptedGivesUpItsCalls(t *testing.T) {
 	addr, _ := greeter(t, "b1", time.Hour)
 	call := greet(t)
 	began, cancel := 0, func() {}
-	call.Began = func() {
+	call.OnStart = func() {
 		if began++; began%5 == 0 { // all of a load
 			cancel()
 		}
@@ -87,7 +88,7 @@ func TestALoadThatIsInterruptedGivesUpItsCalls(t *testing.T) {
 	} {
 		var ctx context.Context
 		ctx, cancel = context.WithCancel(t.Context())
-		recorder, _, _, err := e.Run(ctx, p, measure.Cue{})
+		recorder, _, _, err := e.Run(ctx, p, measure.StartSignal{})
 		cancel()
 		if err != nil {
 			t.Fatal(err)
@@ -100,20 +101,22 @@ func TestALoadThatIsInterruptedGivesUpItsCalls(t *testing.T) {
 }
 
 func TestAnOpenPaceDropsWhatIsOverItsBound(t *testing.T) {
+	t.Parallel()
 	addr, _ := greeter(t, "b1", time.Hour) // so that no place is free before the last call was due
 	e := engine(t, wire.Config{Addresses: []string{addr}, Timeout: 3 * time.Second}, greet(t))
-	m := run(t, e, pace.Rate{PerSecond: 100, Duration: 400 * time.Millisecond, Max: 10})
+	m := load(t, e, pace.Rate{PerSecond: 100, Duration: 400 * time.Millisecond, Max: 10})
 	if m.Calls != 10 || m.Dropped != 30 {
 		t.Errorf("%d calls, %d dropped", m.Calls, m.Dropped)
 	}
 }
 
 func TestUsersThinkBetweenCalls(t *testing.T) {
+	t.Parallel()
 	addr, _ := greeter(t, "b1", 0)
 	e := engine(t, wire.Config{Addresses: []string{addr}}, greet(t))
-	m := run(t, e, pace.Closed{Users: 3, Think: 30 * time.Millisecond, Duration: 3 * time.Second})
-	if m.Calls < 3*5 || m.Calls > 3*100 {
-		t.Errorf("%d calls by 3 users in 3 s who think for 30 ms", m.Calls)
+	m := load(t, e, pace.Closed{Users: 3, Think: 30 * time.Millisecond, Duration: time.Second})
+	if m.Calls < 3*2 || m.Calls > 3*34 {
+		t.Errorf("%d calls by 3 users in 1 s who think for 30 ms", m.Calls)
 	}
 }
 
@@ -124,10 +127,10 @@ func TestWithoutAServerCallsFailAndSayWhy(t *testing.T) {
 	}
 	addr := listener.Addr().String()
 	listener.Close()
-	for name, cfg := range map[string]wire.Config{"one channel": {}, "spread": {Spread: true}, "per call": {PerCall: true}} {
+	for name, cfg := range map[string]wire.Config{"one channel": {}, "spread": {RoundRobin: true}, "per call": {ConnectionPerCall: true}} {
 		cfg.Addresses = []string{addr}
 		e := engine(t, cfg, greet(t))
-		m := run(t, e, pace.Burst{Calls: 3})
+		m := load(t, e, pace.Burst{Calls: 3})
 		want := "cannot connect to " + addr + ": connect: connection refused"
 		if m.Errors["UNAVAILABLE"] != 3 || m.Samples["UNAVAILABLE"] != want {
 			t.Errorf("%s: errors %v %v", name, m.Errors, m.Samples)
@@ -146,7 +149,7 @@ func TestAServerThatComesBackIsFoundAgain(t *testing.T) {
 	addr := listener.Addr().String()
 	stop := serve(t, listener, "first", 0)
 	e := engine(t, wire.Config{Addresses: []string{addr}}, greet(t))
-	if m := run(t, e, pace.Burst{Calls: 10}); m.Backends["first"] != 10 {
+	if m := load(t, e, pace.Burst{Calls: 10}); m.Backends["first"] != 10 {
 		t.Fatalf("%v %v", m.Backends, m.Errors)
 	}
 	stop()
@@ -155,11 +158,11 @@ func TestAServerThatComesBackIsFoundAgain(t *testing.T) {
 	}
 	serve(t, listener, "second", 0)
 	testkit.Await(t, "calls reach the second server", func() bool {
-		return run(t, e, pace.Burst{Calls: 1}).Backends["second"] == 1
+		return load(t, e, pace.Burst{Calls: 1}).Backends["second"] == 1
 	})
 }
 
-// until is a closed load that ends when it is told to.
+// until is a closed load that ends when over is set.
 type until struct {
 	pace.Closed
 	over *atomic.Bool
@@ -170,7 +173,7 @@ func (u until) Next(n uint64, after time.Duration) (time.Duration, bool) {
 	return due, more && !u.over.Load()
 }
 
-// A server that ends gracefully says GOAWAY: no call may be lost by that.
+// A server that stops gracefully sends GOAWAY: no call may fail because of it.
 func TestNoCallIsLostWhenServersTakeTurns(t *testing.T) {
 	stops := []func(){}
 	var addrs []string
@@ -183,8 +186,8 @@ func TestNoCallIsLostWhenServersTakeTurns(t *testing.T) {
 	}
 	var began atomic.Uint64
 	call := greet(t)
-	call.Began = func() { began.Add(1) }
-	e := engine(t, wire.Config{Addresses: addrs, Spread: true}, call)
+	call.OnStart = func() { began.Add(1) }
+	e := engine(t, wire.Config{Addresses: addrs, RoundRobin: true}, call)
 	if err := e.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +205,7 @@ func TestNoCallIsLostWhenServersTakeTurns(t *testing.T) {
 		await(began.Load() + 500)
 		over.Store(true)
 	}()
-	m := run(t, e, until{pace.Closed{Users: 20, Duration: time.Hour}, &over})
+	m := load(t, e, until{pace.Closed{Users: 20, Duration: time.Hour}, &over})
 	if len(m.Errors) > 0 || len(m.Backends) != 3 || m.Backends["c"] <= m.Backends["a"] {
 		t.Errorf("backends %v, errors %v %v", m.Backends, m.Errors, m.Samples)
 	}
@@ -214,11 +217,11 @@ func TestSpreadCallsTakeTurns(t *testing.T) {
 		addr, _ := greeter(t, id, 0)
 		addrs = append(addrs, addr)
 	}
-	e := engine(t, wire.Config{Addresses: addrs, Spread: true}, greet(t))
+	e := engine(t, wire.Config{Addresses: addrs, RoundRobin: true}, greet(t))
 	if err := e.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	m := run(t, e, pace.Closed{Users: 7, Calls: 300})
+	m := load(t, e, pace.Closed{Users: 7, Calls: 300})
 	if m.Backends["a"] != 100 || m.Backends["b"] != 100 || m.Backends["c"] != 100 {
 		t.Errorf("backends %v", m.Backends)
 	}
@@ -227,9 +230,9 @@ func TestSpreadCallsTakeTurns(t *testing.T) {
 func TestCallsCostNoMemoryInTheSteadyState(t *testing.T) {
 	e := engine(t, wire.Config{Addresses: []string{answerer(t)}, Channels: 4, Timeout: time.Minute},
 		wire.Call{Method: "/test.Test/Answer", Message: []byte("request")})
-	const calls = 50_000
+	const calls = 20_000
 	load := func() {
-		if _, _, _, err := e.Run(t.Context(), pace.Closed{Users: 50, Calls: calls}, measure.Cue{}); err != nil {
+		if _, _, _, err := e.Run(t.Context(), pace.Closed{Users: 50, Calls: calls}, measure.StartSignal{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -251,7 +254,7 @@ func TestAClosedEngineSaysSo(t *testing.T) {
 	if err := errors.Join(e.Close(), e.Close()); err != nil {
 		t.Error(err)
 	}
-	if _, _, _, err := e.Run(t.Context(), pace.Burst{Calls: 1}, measure.Cue{}); !errors.Is(err, wire.ErrClosed) {
+	if _, _, _, err := e.Run(t.Context(), pace.Burst{Calls: 1}, measure.StartSignal{}); !errors.Is(err, wire.ErrClosed) {
 		t.Errorf("run: %v", err)
 	}
 }

@@ -13,18 +13,17 @@ import (
 	"rpclab/internal/wire/h2"
 )
 
-// HTTP makes a [Call] a plain request instead of one by gRPC: Message is its body,
-// Metadata its header fields, and an answer is right when its status is below 400: one
-// that points elsewhere is an answer too, and not followed.
+// HTTP makes a [Call] an HTTP request instead of a gRPC call: Message is its body and Metadata its
+// header fields. A response with a status below 400 is right. Redirects are not followed.
 type HTTP struct {
 	Method  string // GET, POST, …
 	Path    string // with the query
 	Version int    // 1: HTTP/1.1 with connections kept alive; 2: HTTP/2
-	// Refused is the outcome of an answer with a status of 400 and over; nil: that status.
-	Refused func(status int, body []byte) h2.Status
+	// ErrorStatus converts a response with a status of 400 or more; nil: the HTTP status itself.
+	ErrorStatus func(status int, body []byte) h2.Status
 }
 
-// protocol is what a connection speaks: [h2.Conn] or [h1.Conn].
+// protocol is the protocol of a connection: [h2.Conn] or [h1.Conn].
 type protocol interface {
 	Feed(p []byte) error
 	Out() []byte
@@ -42,7 +41,7 @@ func (h *HTTP) check() error {
 	switch {
 	case h == nil:
 	case h.Version != 1 && h.Version != 2:
-		return fmt.Errorf("wire: HTTP/%d is not known here; 1 and 2 are", h.Version)
+		return fmt.Errorf("wire: HTTP/%d is not supported; use 1 or 2", h.Version)
 	case h.Method == "" || strings.ContainsFunc(h.Method, func(r rune) bool { return r < 'A' || r > 'Z' }):
 		return fmt.Errorf("wire: %q is no HTTP method", h.Method)
 	case !strings.HasPrefix(h.Path, "/") || strings.ContainsFunc(h.Path, func(r rune) bool { return r <= ' ' || r > '~' }):
@@ -51,9 +50,9 @@ func (h *HTTP) check() error {
 	return nil
 }
 
-func (c Call) old() bool { return c.HTTP != nil && c.HTTP.Version == 1 }
+func (c Call) isHTTP1() bool { return c.HTTP != nil && c.HTTP.Version == 1 }
 
-// requestHTTP prepares the header block of a plain request over HTTP/2.
+// requestHTTP prepares the header block of an HTTP/2 request.
 func (c Call) requestHTTP(scheme, authority string) (*h2.Request, error) {
 	fields := []h2.Field{
 		{Name: ":method", Value: c.HTTP.Method}, {Name: ":scheme", Value: scheme},
@@ -66,8 +65,8 @@ func (c Call) requestHTTP(scheme, authority string) (*h2.Request, error) {
 	return r, nil
 }
 
-// headHTTP is the head of a request over HTTP/1.1, up to the value of Content-Length
-// if it has a body.
+// headHTTP returns the head of an HTTP/1.1 request, up to the value of Content-Length if the
+// request has a body.
 func (c Call) headHTTP(authority string) ([]byte, error) {
 	var head strings.Builder
 	fmt.Fprintf(&head, "%s %s HTTP/1.1\r\nHost: %s\r\n", c.HTTP.Method, c.HTTP.Path, authority)
@@ -77,13 +76,13 @@ func (c Call) headHTTP(authority string) ([]byte, error) {
 		}
 		fmt.Fprintf(&head, "%s: %s\r\n", f.Name, f.Value)
 	}
-	if c.HTTP.Method != http.MethodGet && c.HTTP.Method != http.MethodHead || len(c.Message) > 0 || c.Make != nil {
+	if c.HTTP.Method != http.MethodGet && c.HTTP.Method != http.MethodHead || len(c.Message) > 0 || c.AppendMessage != nil {
 		head.WriteString("Content-Length: ")
 	}
 	return []byte(head.String()), nil
 }
 
-// appendHTTP is a whole request over HTTP/1.1.
+// appendHTTP appends a whole HTTP/1.1 request.
 func appendHTTP(to, head, body []byte) []byte {
 	to = append(to, head...)
 	if head[len(head)-1] != '\n' {
@@ -94,24 +93,24 @@ func appendHTTP(to, head, body []byte) []byte {
 	return append(to, body...)
 }
 
-// outcome is that of a plain request.
+// outcome returns the status of an HTTP request.
 func (h *HTTP) outcome(s *h2.Stream) h2.Status {
 	switch {
 	case s.Failed.Code != h2.OK:
 		return s.Failed
-	case s.Head == nil:
+	case s.Headers == nil:
 		return h2.OfHTTP(0)
-	case s.Head.Status < 400:
+	case s.Headers.Status < 400:
 		return h2.Status{}
-	case h.Refused != nil:
-		return h.Refused(s.Head.Status, s.Body)
+	case h.ErrorStatus != nil:
+		return h.ErrorStatus(s.Headers.Status, s.Body)
 	}
-	return h2.Status{Code: uint32(s.Head.Status), Message: fmt.Sprintf("HTTP %d %s", s.Head.Status, http.StatusText(s.Head.Status))}
+	return h2.Status{Code: uint32(s.Headers.Status), Message: fmt.Sprintf("HTTP %d %s", s.Headers.Status, http.StatusText(s.Headers.Status))}
 }
 
-// newConn is the connection that calls need.
-func (c *core) newConn(l *link) protocol {
-	if !c.call.old() {
+// newConn returns a connection of the protocol that the calls use.
+func (c *core) newConn(l *connection) protocol {
+	if !c.call.isHTTP1() {
 		return h2.New(l, c.limits)
 	}
 	return h1.New(l, h1.Limits{
@@ -119,7 +118,7 @@ func (c *core) newConn(l *link) protocol {
 	})
 }
 
-// prepare makes what all calls share.
+// prepare prepares what all calls share.
 func (c *core) prepare() (err error) {
 	authority, scheme := c.call.Authority, "http"
 	if authority == "" && len(c.cfg.Addresses) > 0 {
@@ -130,19 +129,19 @@ func (c *core) prepare() (err error) {
 	}
 	switch {
 	case c.cfg.Timeout > 1000*time.Hour:
-		return errors.New("wire: a timeout of over 1000 hours")
-	case c.call.old():
-		if c.head, err = c.call.headHTTP(authority); err == nil {
-			c.fixed = appendHTTP(nil, c.head, c.call.Message)
+		return errors.New("wire: the timeout is longer than 1000 hours")
+	case c.call.isHTTP1():
+		if c.requestHead, err = c.call.headHTTP(authority); err == nil {
+			c.payload = appendHTTP(nil, c.requestHead, c.call.Message)
 		}
 	case c.call.HTTP != nil:
 		c.request, err = c.call.requestHTTP(scheme, authority)
-		c.fixed = c.call.Message
+		c.payload = c.call.Message
 	default:
 		c.request, err = c.call.request(scheme, authority, c.cfg.Timeout)
-		c.fixed = frame(c.call.Message)
-		if c.call.Talk != nil {
-			c.talk = newTalk(c, c.call.Talk, func(method string, limit time.Duration, more []h2.Field) (*h2.Request, error) {
+		c.payload = frame(c.call.Message)
+		if c.call.Session != nil {
+			c.session = newSession(c, c.call.Session, func(method string, limit time.Duration, more []h2.Field) (*h2.Request, error) {
 				call := c.call
 				call.Method, call.Metadata = method, slices.Concat(call.Metadata, more)
 				return call.request(scheme, authority, limit)

@@ -3,6 +3,7 @@ package wire_test
 import (
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -40,6 +41,7 @@ func echo(t *testing.T, secure bool) *httptest.Server {
 			http.Error(w, "no such thing", http.StatusNotFound)
 		}
 	}))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // an engine that closes may end a handshake
 	server.Config.Protocols = new(http.Protocols)
 	server.Config.Protocols.SetHTTP1(true)
 	server.Config.Protocols.SetHTTP2(true)
@@ -55,6 +57,7 @@ func echo(t *testing.T, secure bool) *httptest.Server {
 }
 
 func TestPlainRequestsAreAnswered(t *testing.T) {
+	t.Parallel()
 	for _, secure := range []bool{false, true} {
 		server := echo(t, secure)
 		for _, version := range []int{1, 2} {
@@ -72,6 +75,7 @@ func TestPlainRequestsAreAnswered(t *testing.T) {
 				{"GET", "/slow", "", "", "DEADLINE_EXCEEDED"},
 			} {
 				t.Run(fmt.Sprintf("HTTP/%d TLS %v %s %s", version, secure, c.method, c.path), func(t *testing.T) {
+					t.Parallel()
 					cfg := wire.Config{Addresses: []string{server.Listener.Addr().String()}, Channels: 3, Timeout: 10 * time.Second}
 					if secure {
 						cfg.TLS = server.Client().Transport.(*http.Transport).TLSClientConfig
@@ -91,7 +95,7 @@ func TestPlainRequestsAreAnswered(t *testing.T) {
 							return nil
 						},
 					})
-					m := run(t, e, pace.Closed{Users: 5, Calls: uint64(calls)})
+					m := load(t, e, pace.Closed{Users: 5, Calls: uint64(calls)})
 					got := m.Errors[c.code]
 					if c.code == measure.OK {
 						got = m.Backends["b1"]
@@ -109,8 +113,8 @@ func TestMessagesOfTheirOwnAreSentOverEveryProtocol(t *testing.T) {
 	server := echo(t, false)
 	for _, version := range []int{1, 2} {
 		e := engine(t, wire.Config{Addresses: []string{server.Listener.Addr().String()}, Channels: 2}, wire.Call{
-			HTTP: &wire.HTTP{Method: "POST", Path: "/echo", Version: version},
-			Make: func(n uint64, _ int, to []byte) ([]byte, error) { return fmt.Append(to, "message ", n), nil },
+			HTTP:          &wire.HTTP{Method: "POST", Path: "/echo", Version: version},
+			AppendMessage: func(n uint64, _ int, to []byte) ([]byte, error) { return fmt.Append(to, "message ", n), nil },
 			Check: func(n uint64, answer []byte, _ string) error {
 				if want := fmt.Sprint("POST  message ", n); string(answer) != want {
 					return fmt.Errorf("answered %q, want %q", answer, want)
@@ -118,7 +122,7 @@ func TestMessagesOfTheirOwnAreSentOverEveryProtocol(t *testing.T) {
 				return nil
 			},
 		})
-		if m := run(t, e, pace.Closed{Users: 20, Calls: 2000}); m.Backends[""] != 2000 {
+		if m := load(t, e, pace.Closed{Users: 20, Calls: 2000}); m.Backends[""] != 2000 {
 			t.Errorf("HTTP/%d: errors %v %v", version, m.Errors, m.Samples)
 		}
 	}

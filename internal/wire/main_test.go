@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"context"
+	"flag"
 	"io"
 	"log/slog"
 	"net"
@@ -18,7 +19,11 @@ import (
 	"rpclab/internal/workload"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets eight tests run at a time: most of them wait for deadlines and idle times.
+func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "8") // the flag exists
+	goleak.VerifyTestMain(m)
+}
 
 // greeter starts a grpc-go server and returns its address and what stops it.
 func greeter(t testing.TB, id string, delay time.Duration) (addr string, stop func()) {
@@ -47,7 +52,7 @@ func serve(t testing.TB, listener net.Listener, id string, delay time.Duration) 
 	return stop
 }
 
-// greet is the greeter's call.
+// greet returns the greeter's call.
 func greet(t testing.TB) wire.Call {
 	t.Helper()
 	calls, err := workload.Spec{Greet: &workload.Greet{}}.Unary()
@@ -59,7 +64,7 @@ func greet(t testing.TB) wire.Call {
 		t.Fatal(err)
 	}
 	return wire.Call{
-		Method: calls.Method, Message: message, Backend: workload.Trailer,
+		Method: calls.Method, Message: message, Backend: workload.BackendTrailer,
 		Check: func(n uint64, answer []byte, backend string) error {
 			reply := &rpclabv1.HelloReply{}
 			if err := proto.Unmarshal(answer, reply); err != nil {
@@ -84,9 +89,9 @@ func engine(t testing.TB, cfg wire.Config, call wire.Call) *wire.Engine {
 	return e
 }
 
-func run(t testing.TB, e *wire.Engine, p wire.Pace) measure.Measurement {
+func load(t testing.TB, e *wire.Engine, p wire.Pace) measure.Measurement {
 	t.Helper()
-	recorder, _, _, err := e.Run(t.Context(), p, measure.Cue{})
+	recorder, _, _, err := e.Run(t.Context(), p, measure.StartSignal{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,171 +4,172 @@ import (
 	"slices"
 	"time"
 
-	"rpclab/internal/wire/chain"
 	"rpclab/internal/wire/h2"
+	"rpclab/internal/wire/list"
 )
 
-// pool keeps connections that carry one call at a time, as those of HTTP/1.1 do. A call
-// gets the connection that was free last, else a new one while the bound allows, else
-// the first that becomes free.
+// pool keeps connections that carry one call at a time, as those of HTTP/1.1 do. A call gets the
+// connection that became free last, otherwise a new connection up to the limit, otherwise the
+// first that becomes free.
 type pool struct {
-	core     *core
-	most     int // connections
-	first    int // that are opened before there are calls; 0: they have stood
-	standing int
-	opening  int
-	free     []*link
-	waiting  chain.List[call]
+	core      *core
+	limit     int // most connections
+	initial   int // connections opened before the first call; 0: they were open
+	connected int
+	opening   int
+	free      []*connection
+	waiting   list.List[call]
 
-	turn    int    // the address that is tried or used
-	misses  int    // attempts to connect that failed in a row, each with another address
-	failed  string // why nobody tries for a while; "": somebody may
-	backoff time.Duration
+	addressIndex int    // of the next address
+	failedDials  int    // failed attempts in a row, each to another address
+	lastFailure  string // during the backoff; "": no backoff
+	backoff      time.Duration
 }
 
 func newPool(c *core) *pool {
-	p := &pool{core: c, most: (c.cfg.Channels - c.index + c.cfg.Cores - 1) / c.cfg.Cores}
-	p.first = p.most
+	p := &pool{core: c, limit: (c.cfg.Channels - c.index + c.cfg.Cores - 1) / c.cfg.Cores}
+	p.initial = p.limit
 	if c.cfg.OnDemand {
-		p.first = 1
+		p.initial = 1
 	}
 	return p
 }
 
-// update follows the addresses: connections to those that are gone finish what they have.
+// update sets the addresses. Connections to removed addresses close after their call.
 func (p *pool) update(addrs []string) {
-	p.turn, p.misses, p.failed = 0, 0, ""
-	for _, l := range slices.Clone(p.core.links) {
-		if l != nil && l.owner == owner(p) && !slices.Contains(addrs, l.addr) {
+	p.addressIndex, p.failedDials, p.lastFailure = 0, 0, ""
+	for _, l := range slices.Clone(p.core.connections) {
+		if l != nil && l.owner == connectionOwner(p) && !slices.Contains(addrs, l.addr) {
 			l.drain("the address was removed")
 		}
 	}
-	p.settle()
+	p.retryWaiting()
 }
 
-// start makes a call on a free connection, or lets it wait for one.
+// start sends a call on a free connection, or lets the call wait for one.
 func (p *pool) start(k *call) {
 	if n := len(p.free); n > 0 {
 		l := p.free[n-1]
-		l.free, p.free = false, p.free[:n-1]
+		l.inPool, p.free = false, p.free[:n-1]
 		l.start(k)
 		return
 	}
-	if why := p.hopeless(); why != "" {
-		p.core.failed(k, h2.Status{Code: h2.Unavailable, Message: why})
+	if why := p.failure(); why != "" {
+		p.core.failCall(k, h2.Status{Code: h2.Unavailable, Message: why})
 		return
 	}
-	p.waiting.Push(k, &k.queued)
+	p.waiting.PushBack(k, &k.queued)
 	p.grow()
 }
 
-// freed gives a connection without a call to the next one, or keeps it.
-func (p *pool) freed(l *link) {
-	if l.free || l.draining || l.conn.Active() > 0 || !l.conn.Usable() {
+// release gives a free connection to the next waiting call, or keeps it.
+func (p *pool) release(l *connection) {
+	if l.inPool || l.draining || l.protocol.Active() > 0 || !l.protocol.Usable() {
 		return
 	}
-	if k := p.waiting.First(); k != nil {
-		k.queued.Leave()
+	if k := p.waiting.Front(); k != nil {
+		k.queued.Remove()
 		l.start(k)
 		return
 	}
-	l.free = true
+	l.inPool = true
 	p.free = append(p.free, l)
 }
 
-// grow opens connections for the calls that wait.
+// grow opens connections for the waiting calls.
 func (p *pool) grow() {
 	addrs := p.core.addrs
-	for p.failed == "" && len(addrs) > 0 && !p.core.closing &&
-		p.opening < max(p.waiting.Len(), p.first-p.standing) && p.opening+p.standing < p.most {
+	for p.lastFailure == "" && len(addrs) > 0 && !p.core.closing &&
+		p.opening < max(p.waiting.Len(), p.initial-p.connected) && p.opening+p.connected < p.limit {
 		p.opening++
-		p.core.open(p, addrs[p.turn%len(addrs)])
-		if p.core.cfg.Spread {
-			p.turn++
+		p.core.open(p, addrs[p.addressIndex%len(addrs)])
+		if p.core.cfg.RoundRobin {
+			p.addressIndex++
 		}
 	}
 }
 
-// hopeless says why calls cannot wait; "" when they can.
-func (p *pool) hopeless() string {
+// failure returns why calls cannot wait for a connection; "": they can.
+func (p *pool) failure() string {
 	switch {
 	case len(p.core.addrs) == 0:
-		return p.core.nowhere
-	case p.opening+p.standing == 0:
-		return p.failed
+		return p.core.noAddress
+	case p.opening+p.connected == 0:
+		return p.lastFailure
 	}
 	return ""
 }
 
-// settle goes on with the calls that wait, once something has changed.
-func (p *pool) settle() {
+// retryWaiting opens connections or fails the waiting calls after a change.
+func (p *pool) retryWaiting() {
 	p.grow()
-	if why := p.hopeless(); why != "" {
-		for k := p.waiting.First(); k != nil; k = p.waiting.First() {
-			p.core.failed(k, h2.Status{Code: h2.Unavailable, Message: why})
+	if why := p.failure(); why != "" {
+		for k := p.waiting.Front(); k != nil; k = p.waiting.Front() {
+			p.core.failCall(k, h2.Status{Code: h2.Unavailable, Message: why})
 		}
 	}
-	p.core.connected()
+	p.core.checkConnected()
 }
 
-func (p *pool) ready(l *link) {
+func (p *pool) ready(l *connection) {
 	p.opening--
-	p.standing++
-	p.misses, p.failed, p.backoff = 0, "", 0
-	if p.standing >= p.first {
-		p.first = 0
+	p.connected++
+	p.failedDials, p.lastFailure, p.backoff = 0, "", 0
+	if p.connected >= p.initial {
+		p.initial = 0
 	}
-	p.freed(l)
-	p.settle()
+	p.release(l)
+	p.retryWaiting()
 }
 
-func (p *pool) lost(l *link, why string) {
+func (p *pool) lost(l *connection, why string) {
 	core := p.core
-	if i := slices.Index(p.free, l); l.free && i >= 0 {
-		l.free, p.free = false, slices.Delete(p.free, i, i+1)
+	if i := slices.Index(p.free, l); l.inPool && i >= 0 {
+		l.inPool, p.free = false, slices.Delete(p.free, i, i+1)
 	}
-	if l.conn == nil {
+	if l.protocol == nil {
 		p.opening--
-		p.missed(l, why)
+		p.dialFailed(l, why)
 	} else {
-		p.standing--
+		p.connected--
 	}
 	if core.closing {
 		return
 	}
-	if core.cfg.Lost != nil && !l.idle {
-		core.cfg.Lost()
+	if core.cfg.OnConnectionLost != nil && !l.closedIdle {
+		core.cfg.OnConnectionLost()
 	}
-	core.after(0, p.settle)
+	core.after(0, p.retryWaiting)
 }
 
-// missed goes on to the next address, and rests when all of them have failed.
-func (p *pool) missed(l *link, why string) {
+// dialFailed goes to the next address, and waits for the backoff when all addresses have failed.
+func (p *pool) dialFailed(l *connection, why string) {
 	addrs := p.core.addrs
 	if !slices.Contains(addrs, l.addr) {
 		return
 	}
-	if !p.core.cfg.Spread {
-		if l.addr != addrs[p.turn%len(addrs)] { // others went there too, and said so
+	if !p.core.cfg.RoundRobin {
+		if l.addr != addrs[p.addressIndex%len(addrs)] { // another attempt to that address failed before
 			return
 		}
-		p.turn++
+		p.addressIndex++
 	}
-	if p.misses++; p.misses < len(addrs) {
+	if p.failedDials++; p.failedDials < len(addrs) {
 		return
 	}
-	p.misses, p.failed = 0, why
-	p.backoff = min(max(backoffFirst, time.Duration(float64(p.backoff)*backoffFactor)), backoffMost)
+	p.failedDials, p.lastFailure = 0, why
+	p.backoff = min(max(backoffFirst, time.Duration(float64(p.backoff)*backoffFactor)), backoffMax)
 	p.core.after(p.backoff, func() {
-		p.failed = ""
-		p.settle()
+		p.lastFailure = ""
+		p.retryWaiting()
 	})
 }
 
-// stands says whether the first connections stand or have done so, and why that cannot be.
-func (p *pool) stands() (all bool, why string) {
+// initialConnected reports whether the initial connections are open or were open, and why that
+// cannot be.
+func (p *pool) initialConnected() (all bool, why string) {
 	if len(p.core.addrs) == 0 {
-		return false, p.core.nowhere
+		return false, p.core.noAddress
 	}
-	return p.first == 0, p.failed
+	return p.initial == 0, p.lastFailure
 }

@@ -19,7 +19,7 @@ func get(path string) wire.Call {
 	return wire.Call{HTTP: &wire.HTTP{Method: "GET", Path: path, Version: 1}, Authority: "example.com"}
 }
 
-// crowd answers nobody before it has so many calls at once.
+// crowd returns a server that responds once it has n calls at the same time.
 func crowd(t *testing.T, n int) (addr string) {
 	t.Helper()
 	var here sync.WaitGroup
@@ -76,7 +76,7 @@ func TestAServerThatClosesGetsAConnectionACall(t *testing.T) {
 	}
 }
 
-// deaf is an address that refuses connections, and what makes it serve.
+// deaf returns an address that refuses connections, and a function that starts a server on it.
 func deaf(t *testing.T) (addr string, serve func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -100,9 +100,9 @@ func TestCallsGoToTheFirstAddressThatWorks(t *testing.T) {
 	nobody, _ := deaf(t)
 	for _, spread := range []bool{false, true} {
 		e := engine(t, wire.Config{
-			Addresses: []string{nobody, crowd(t, 20)}, Channels: 50, OnDemand: true, Spread: spread, Timeout: time.Minute,
+			Addresses: []string{nobody, crowd(t, 20)}, Channels: 50, OnDemand: true, RoundRobin: spread, Timeout: time.Minute,
 		}, get("/"))
-		if m := run(t, e, pace.Burst{Calls: 20}); m.Backends[""] != 20 {
+		if m := load(t, e, pace.Burst{Calls: 20}); m.Backends[""] != 20 {
 			t.Errorf("spread %v: errors %v %v", spread, m.Errors, m.Samples)
 		}
 	}
@@ -114,7 +114,7 @@ func TestCallsFailWhileNobodyListensAndNotAfter(t *testing.T) {
 	if err := e.Connect(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot connect to "+addr) || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("connect: %v", err)
 	}
-	if m := run(t, e, pace.Burst{Calls: 10}); m.Errors["UNAVAILABLE"] != 10 || !strings.Contains(m.Samples["UNAVAILABLE"], "refused") {
+	if m := load(t, e, pace.Burst{Calls: 10}); m.Errors["UNAVAILABLE"] != 10 || !strings.Contains(m.Samples["UNAVAILABLE"], "refused") {
 		t.Errorf("errors %v %v", m.Errors, m.Samples)
 	}
 	serve()
@@ -124,7 +124,7 @@ func TestCallsFailWhileNobodyListensAndNotAfter(t *testing.T) {
 	// The next attempt is due within the first backoff, and calls that come then wait for it.
 	var m measure.Measurement
 	for end := time.Now().Add(time.Minute); m.Errors["HTTP_404"] != 10; {
-		if m = run(t, e, pace.Burst{Calls: 10}); time.Now().After(end) {
+		if m = load(t, e, pace.Burst{Calls: 10}); time.Now().After(end) {
 			t.Fatalf("errors %v %v", m.Errors, m.Samples)
 		}
 	}
@@ -133,7 +133,7 @@ func TestCallsFailWhileNobodyListensAndNotAfter(t *testing.T) {
 func TestConnectionsFollowTheAddressesOfAPool(t *testing.T) {
 	old, now := echo(t, false), echo(t, false)
 	e := engine(t, wire.Config{Addresses: []string{old.Listener.Addr().String()}, Channels: 3}, get("/echo"))
-	if m := run(t, e, pace.Burst{Calls: 30}); m.Backends[""] != 30 {
+	if m := load(t, e, pace.Burst{Calls: 30}); m.Backends[""] != 30 {
 		t.Fatalf("errors %v %v", m.Errors, m.Samples)
 	}
 	e.SetAddresses([]string{now.Listener.Addr().String()})
@@ -142,13 +142,14 @@ func TestConnectionsFollowTheAddressesOfAPool(t *testing.T) {
 		t.Errorf("%d answers, %d connections, errors %v %v", m.Backends[""], connections, m.Errors, m.Samples)
 	}
 	e.SetAddresses(nil)
-	e.Unresolved(net.ErrClosed)
-	if m := run(t, e, pace.Burst{Calls: 5}); m.Errors["UNAVAILABLE"] != 5 || m.Samples["UNAVAILABLE"] != "no address to connect to" && m.Samples["UNAVAILABLE"] != net.ErrClosed.Error() {
+	e.SetResolverError(net.ErrClosed)
+	if m := load(t, e, pace.Burst{Calls: 5}); m.Errors["UNAVAILABLE"] != 5 || m.Samples["UNAVAILABLE"] != "no address to connect to" && m.Samples["UNAVAILABLE"] != net.ErrClosed.Error() {
 		t.Errorf("errors %v %v", m.Errors, m.Samples)
 	}
 }
 
 func TestACallThatWaitsTooLongGivesItsPlaceUp(t *testing.T) {
+	t.Parallel()
 	addr := crowd(t, 3) // whose third call never comes
 	e := engine(t, wire.Config{Addresses: []string{addr}, Channels: 2, OnDemand: true, Timeout: time.Second}, get("/"))
 	if m, connections := spent(t, e, pace.Burst{Calls: 2}); m.Errors["DEADLINE_EXCEEDED"] != 2 || connections != 2 {
@@ -178,7 +179,7 @@ func BenchmarkPlain(b *testing.B) {
 	e := engine(b, wire.Config{Addresses: []string{listener.Addr().String()}, Channels: 50, OnDemand: true, Timeout: 30 * time.Second}, get("/"))
 	b.ReportAllocs()
 	b.ResetTimer()
-	if m := run(b, e, pace.Closed{Users: 50, Calls: uint64(b.N)}); m.Backends[""] != uint64(b.N) {
+	if m := load(b, e, pace.Closed{Users: 50, Calls: uint64(b.N)}); m.Backends[""] != uint64(b.N) {
 		b.Fatalf("%d calls answered of %d: %v %v", m.Backends[""], b.N, m.Errors, m.Samples)
 	}
 }

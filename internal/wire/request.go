@@ -14,7 +14,7 @@ func (c Call) request(scheme, authority string, limit time.Duration) (*h2.Reques
 	if !strings.HasPrefix(c.Method, "/") || strings.Count(c.Method, "/") != 2 {
 		return nil, fmt.Errorf("wire: the method %q is not of the form /package.Service/Method", c.Method)
 	}
-	// The order is that of the gRPC over HTTP/2 specification, "Requests".
+	// The order follows "Requests" of the gRPC over HTTP/2 specification.
 	fields := []h2.Field{
 		{Name: ":method", Value: "POST"}, {Name: ":scheme", Value: scheme}, {Name: ":path", Value: c.Method},
 		{Name: ":authority", Value: authority}, {Name: "te", Value: "trailers"},
@@ -39,8 +39,8 @@ func (c Call) request(scheme, authority string, limit time.Duration) (*h2.Reques
 	return r, nil
 }
 
-// timeout is the value of grpc-timeout: at most eight digits and a unit, rounded up
-// so that the server never gives up first.
+// timeout returns the value of grpc-timeout: at most eight digits and a unit. It rounds up, so
+// that the server's deadline is not before the client's.
 func timeout(d time.Duration) string {
 	for _, u := range []struct {
 		unit time.Duration
@@ -53,15 +53,15 @@ func timeout(d time.Duration) string {
 	return fmt.Sprintf("%dH", (d+time.Hour-1)/time.Hour)
 }
 
-const prefix = 5 // of a message: compressed flag and length
+const messagePrefix = 5 // bytes before a message: compressed flag and length
 
 // frame puts the prefix before a message.
 func frame(message []byte) []byte {
-	return frameInPlace(append(make([]byte, prefix, prefix+len(message)), message...))
+	return frameInPlace(append(make([]byte, messagePrefix, messagePrefix+len(message)), message...))
 }
 
-// frameInPlace fills in the prefix, for which there is room before the message.
+// frameInPlace sets the prefix of a message that has room for it.
 func frameInPlace(p []byte) []byte {
-	binary.BigEndian.PutUint32(p[1:prefix], uint32(len(p)-prefix))
+	binary.BigEndian.PutUint32(p[1:messagePrefix], uint32(len(p)-messagePrefix))
 	return p
 }

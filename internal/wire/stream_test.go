@@ -55,7 +55,7 @@ func streams(t *testing.T) (addr string) {
 		{StreamName: "Repeat", Handler: each(3), ServerStreams: true, ClientStreams: true},
 		{StreamName: "Join", Handler: join, ClientStreams: true},
 	}}, nil)
-	return listening(t, server)
+	return sessionStream(t, server)
 }
 
 func TestStreamsCarryEveryMessage(t *testing.T) {
@@ -91,7 +91,7 @@ func TestStreamsCarryEveryMessage(t *testing.T) {
 				},
 			})
 			const calls = 40
-			recorder, _, _, err := e.Run(t.Context(), pace.Closed{Users: 7, Calls: calls}, measure.Cue{})
+			recorder, _, _, err := e.Run(t.Context(), pace.Closed{Users: 7, Calls: calls}, measure.StartSignal{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -32,7 +32,7 @@ func (g plainGreeter) SayHello(ctx context.Context, r *rpclabv1.HelloRequest) (*
 			return nil, err
 		}
 	}
-	if err := grpc.SetTrailer(ctx, metadata.Pairs(workload.Trailer, "b1")); err != nil {
+	if err := grpc.SetTrailer(ctx, metadata.Pairs(workload.BackendTrailer, "b1")); err != nil {
 		return nil, err
 	}
 	return &rpclabv1.HelloReply{Message: "Hello, " + r.Name, Backend: "b1"}, nil
@@ -42,11 +42,11 @@ func servePlain(t *testing.T, g plainGreeter, options ...grpc.ServerOption) (add
 	t.Helper()
 	server := grpc.NewServer(options...)
 	rpclabv1.RegisterGreeterServer(server, g)
-	return listening(t, server)
+	return sessionStream(t, server)
 }
 
-// listening serves until the test ends.
-func listening(t *testing.T, server *grpc.Server) (addr string) {
+// sessionStream serves until the test ends.
+func sessionStream(t *testing.T, server *grpc.Server) (addr string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -75,8 +75,9 @@ func TestCallsGoThroughTLSOnBothSides(t *testing.T) {
 	if err := e.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []pace.Pace{pace.Closed{Users: 30, Calls: 5000}, pace.Burst{Calls: 5000}} {
-		if m := run(t, e, p); m.Backends["b1"] != 5000 {
+	calls := testkit.ReducedUnderRace(5000)
+	for _, p := range []pace.Pace{pace.Closed{Users: 30, Calls: uint64(calls)}, pace.Burst{Calls: calls}} {
+		if m := load(t, e, p); m.Backends["b1"] != uint64(calls) {
 			t.Errorf("%v, errors %v %v", m.Backends, m.Errors, m.Samples)
 		}
 	}
@@ -108,7 +109,7 @@ func TestTLSFailuresAreNamed(t *testing.T) {
 func TestCompressedAnswersAreRead(t *testing.T) {
 	addr := servePlain(t, plainGreeter{compress: true})
 	e := engine(t, wire.Config{Addresses: []string{addr}}, greet(t))
-	if m := run(t, e, pace.Closed{Users: 3, Calls: 300}); m.Backends["b1"] != 300 {
+	if m := load(t, e, pace.Closed{Users: 3, Calls: 300}); m.Backends["b1"] != 300 {
 		t.Errorf("%v, errors %v %v", m.Backends, m.Errors, m.Samples)
 	}
 }

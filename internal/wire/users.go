@@ -2,21 +2,21 @@ package wire
 
 import "time"
 
-// user of a closed pace, whose last answer came at a time since the load's start; before
-// the first, what the pace says.
+// user is a user of a closed pace. answered is when the last response came, since the start of the
+// load; before the first call it is what the pace returned from First.
 type user struct {
 	id       int
 	answered time.Duration
 }
 
-// idlers is a queue of users, in a ring that grows to their number.
-type idlers struct {
+// userQueue is a queue of users in a ring that grows to their number.
+type userQueue struct {
 	ring  []user
 	first int
 	n     int
 }
 
-func (q *idlers) push(u user) {
+func (q *userQueue) push(u user) {
 	if q.n == len(q.ring) {
 		ring := make([]user, max(16, 2*len(q.ring))) // a power of two
 		for i := range q.n {
@@ -28,24 +28,24 @@ func (q *idlers) push(u user) {
 	q.n++
 }
 
-func (q *idlers) pop() user {
+func (q *userQueue) pop() user {
 	u := q.ring[q.first]
 	q.first = (q.first + 1) & (len(q.ring) - 1)
 	q.n--
 	return u
 }
 
-// thinker is a user whose call n is due later.
-type thinker struct {
+// thinkingUser is a user whose next call is due later.
+type thinkingUser struct {
 	due  time.Duration
 	n    uint64
 	user int
 }
 
-// thinkers is a binary heap, the next one due first.
-type thinkers []thinker
+// thinkingHeap is a binary heap with the earliest call first.
+type thinkingHeap []thinkingUser
 
-func (h *thinkers) push(t thinker) {
+func (h *thinkingHeap) push(t thinkingUser) {
 	*h = append(*h, t)
 	a := *h
 	for i := len(a) - 1; i > 0; {
@@ -58,7 +58,7 @@ func (h *thinkers) push(t thinker) {
 	}
 }
 
-func (h *thinkers) pop() thinker {
+func (h *thinkingHeap) pop() thinkingUser {
 	a := *h
 	top := a[0]
 	last := len(a) - 1

@@ -1,10 +1,9 @@
-// Package wire is our own client engine: gRPC over HTTP/2 at the least CPU per call
-// that we know how to spend, with times that hide nothing.
+// Package wire is a client engine for gRPC and HTTP that uses as little CPU per call as possible
+// and measures every delay.
 //
-// A core is one thread with many connections. A turn of it reads what has come on
-// any of them, starts all calls that are due, and ends with one write a connection.
-// Nothing waits for a fuller batch: calls share a write only when they were due at
-// the same turn.
+// A core is one thread with many connections. Each turn of its loop reads from all connections
+// that have data, starts all calls that are due, and writes once to each connection. No call waits
+// for others: calls share a write only when they are due in the same turn.
 package wire
 
 import (
@@ -20,87 +19,89 @@ import (
 	"rpclab/internal/wire/h2"
 )
 
-// Config says over which connections calls are made.
+// Config is how an engine connects.
 type Config struct {
-	// Addresses are host:port; [Engine.SetAddresses] changes them. Nil: not known yet.
+	// Addresses are host:port; [Engine.SetAddresses] changes them. Nil: not yet resolved.
 	Addresses []string
 	// Dial opens a connection to an address; nil: TCP.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
-	// TLS is nil for clear text. The protocol of the calls is asked for (ALPN).
+	// TLS is nil for cleartext. The engine offers the protocol of the calls by ALPN.
 	TLS *tls.Config
-	// Lost is called on a core's thread when a connection broke or could not be
-	// opened; nil: nobody asks. It must not wait.
-	Lost func()
-	// Channels are taken in turn by the calls; 1 at least. A channel has one
-	// connection to the first address that works or, with Spread, one to each. Over
-	// HTTP/1.1 they are the connections, of which a call takes one that is free and,
-	// with Spread, each goes to the next address.
-	Channels int
-	Spread   bool
-	// OnDemand opens a connection of HTTP/1.1 when a call finds none that is free,
-	// and only the first without one.
+	// OnConnectionLost is called on a core's thread when a connection broke or could not be opened;
+	// nil: it is not called. It must not block.
+	OnConnectionLost func()
+	// Channels is the number of channels, which calls take in turn; at least 1. A channel has one
+	// connection to the first address that works or, with RoundRobin, one to each address. With
+	// HTTP/1.1 it is the number of connections: a call takes a free one, and with RoundRobin each
+	// connection goes to the next address.
+	Channels   int
+	RoundRobin bool
+	// OnDemand opens a connection of HTTP/1.1 when a call finds none free. Only the first is opened
+	// in advance.
 	OnDemand bool
-	// PerCall opens a connection for each call instead.
-	PerCall bool
-	// PerUser gives each user of a closed pace a channel of one connection, opened at his
-	// first call. Channels are for calls that are no user's then.
-	PerUser bool
-	// Sticky keeps each user of a closed pace on one channel, if that has many calls.
+	// ConnectionPerCall opens a connection for each call instead.
+	ConnectionPerCall bool
+	// ChannelPerUser gives each user of a closed pace a channel of one connection, opened at the
+	// user's first call. Channels are then for calls without a user.
+	ChannelPerUser bool
+	// Sticky keeps each user of a closed pace on one channel that others share.
 	Sticky bool
-	// Streams bounds the calls in flight on a connection; 0: what the server admits.
-	Streams int
-	// ConnectRate is the most connections opened per second; 0: no bound.
+	// MaxStreams limits the calls in flight on a connection; 0: the server's limit.
+	MaxStreams int
+	// ConnectRate is the most connections opened per second; 0: no limit.
 	ConnectRate float64
-	// ConnectTimeout bounds the opening of a connection, up to the server's settings; 0: 20 s.
+	// ConnectTimeout limits the time to open a connection, up to the server's SETTINGS; 0: 20 s.
 	ConnectTimeout time.Duration
-	// KeepAlive asks a server that has said nothing for so long whether it is there,
-	// by a PING; 0: never. One that says nothing for KeepAliveTimeout either (0: 20 s)
-	// loses the connection. A server that complains of too many is asked half as often.
+	// KeepAlive is the time without data after which the engine sends a PING; 0: never. The
+	// connection is closed when nothing comes within KeepAliveTimeout (0: 20 s). The time doubles
+	// when a server complains of too many PINGs.
 	KeepAlive, KeepAliveTimeout time.Duration
-	// IdleClose closes a connection that had no call for so long; the next call opens
-	// it again. 0: never.
+	// IdleClose closes a connection that had no call for this long; the next call opens it again.
+	// 0: never.
 	IdleClose time.Duration
-	// Sources are local addresses taken in turn, for more connections than one has ports.
+	// Sources are local addresses taken in turn, for more connections than one address has ports.
 	Sources []netip.Addr
-	// Yield lets whoever else wants a core's processor go first, the server above all.
-	// Calls that are due then wait, so it is for closed paces that are to be cheap:
-	// when both want the same processor, a thread finds more answers at a time.
+	// Yield lets other processes, above all the server, run first on a core's processor. Calls that
+	// are due then wait, so it is for closed paces: a thread that wakes up later finds more
+	// responses at once.
 	Yield bool
-	// Cores is the number of threads; 0: 1. Channels and users are split among them.
+	// Cores is the number of threads; 0: 1. Channels and users are divided among them.
 	Cores int
-	// Timeout is the deadline of a call, from the moment it is sent; 0: none.
+	// Timeout is the deadline of a call, from the time that it is sent; 0: none.
 	Timeout time.Duration
-	// Late is how long after it was due an answer is late; 0: [measure.Late].
-	Late time.Duration
-	// MaxMessage is the largest answer in bytes; 0: 4 MiB.
+	// LateAfter is how long after its call was due a response counts as late; 0:
+	// [measure.DefaultLateAfter].
+	LateAfter time.Duration
+	// MaxMessage is the largest response in bytes; 0: 4 MiB.
 	MaxMessage int
 }
 
-// Call is what every call asks for.
+// Call is what every call sends and expects.
 type Call struct {
 	Method    string     // /package.Service/Method
 	HTTP      *HTTP      // nil: gRPC; else Method is not used
 	Stream    *Stream    // nil: unary
-	Talk      *Talk      // nil: calls answer themselves
+	Session   *Session   // nil: each call has its own response
 	Authority string     // empty: the first address
 	Metadata  []h2.Field // names in lower case
 	Message   []byte     // the request
-	// Make appends call n's message to dst instead. No two calls in flight share a
-	// worker: the user of a closed pace, else one of the lowest numbers that are free. A
-	// call whose message cannot be made is not sent and fails with INTERNAL.
-	Make func(n uint64, worker int, dst []byte) ([]byte, error)
-	// Began and Ended are told of each call; nil: nobody asks. All functions of a Call
-	// are called on the cores' threads.
-	Began func()
-	Ended func(measure.Call)
-	// Check says what is wrong with the answer of a call; nil: every answer is right.
-	// The answer is valid during the call only.
-	Check func(n uint64, answer []byte, backend string) error
-	// Backend is the key, in lower case, of the trailer or header field that names who answered.
+	// AppendMessage appends call n's message to dst instead of Message. No two calls in flight
+	// share a worker: the user of a closed pace, otherwise the lowest number that is free. A call
+	// whose message cannot be made is not sent and fails with INTERNAL.
+	AppendMessage func(n uint64, worker int, dst []byte) ([]byte, error)
+	// OnStart and OnEnd are called for each call; nil: they are not. All functions of a Call are
+	// called on the cores' threads.
+	OnStart func()
+	OnEnd   func(measure.Call)
+	// Check returns what is wrong with a response; nil: every response is right. The response is
+	// valid during the call of Check only.
+	Check func(n uint64, response []byte, backend string) error
+	// Backend is the key, in lower case, of the trailer or header field with the backend's
+	// identity.
 	Backend string
 }
 
-// Pace says when calls are due; see pace.Pace, which implements it.
+// Pace says when calls are due; pace.Pace implements it.
 type Pace interface {
 	Next(n uint64, after time.Duration) (due time.Duration, more bool)
 	InFlight() int
@@ -111,7 +112,7 @@ type Pace interface {
 func (c Config) withDefaults(call Call) (Config, error) {
 	c.Channels = max(c.Channels, 1)
 	c.Cores = max(c.Cores, 1)
-	if !c.PerCall {
+	if !c.ConnectionPerCall {
 		c.Cores = min(c.Cores, c.Channels)
 	}
 	if c.ConnectTimeout == 0 {
@@ -123,22 +124,22 @@ func (c Config) withDefaults(call Call) (Config, error) {
 	if c.KeepAliveTimeout == 0 {
 		c.KeepAliveTimeout = 20 * time.Second
 	}
-	if c.KeepAlive > 0 && call.old() {
-		return c, errors.New("wire: HTTP/1.1 has no PING to keep connections alive by")
+	if c.KeepAlive > 0 && call.isHTTP1() {
+		return c, errors.New("wire: HTTP/1.1 has no PING for keepalive")
 	}
 	if c.KeepAlive < 0 || c.KeepAliveTimeout < 0 || c.IdleClose < 0 {
-		return c, errors.New("wire: the times of keep-alive and idle connections cannot be negative")
+		return c, errors.New("wire: keepalive and idle times cannot be negative")
 	}
-	if c.Streams < 0 || c.ConnectRate < 0 || c.Timeout < 0 || c.MaxMessage < 0 {
-		return c, errors.New("wire: streams, connect rate, timeout and the largest message cannot be negative")
+	if c.MaxStreams < 0 || c.ConnectRate < 0 || c.Timeout < 0 || c.MaxMessage < 0 {
+		return c, errors.New("wire: the limits of streams, connect rate, timeout and message size cannot be negative")
 	}
 	if c.Cores > runtime.NumCPU() {
-		return c, errors.New("wire: more cores were asked for than this machine has")
+		return c, errors.New("wire: this machine has fewer cores than were asked for")
 	}
 	if c.TLS != nil {
 		c.TLS = c.TLS.Clone()
 		c.TLS.NextProtos = []string{"h2"}
-		if call.old() {
+		if call.isHTTP1() {
 			c.TLS.NextProtos = []string{"http/1.1"}
 		}
 	}

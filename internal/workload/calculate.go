@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// The operations of study 4.
+// Operations of the calculator.
 const (
 	Add      = "add"
 	Subtract = "subtract"
 	IsPrime  = "isprime" // of x, at a cost that grows with its square root
 )
 
-// Operations are all of them.
+// Operations lists every operation.
 var Operations = []string{Add, Subtract, IsPrime}
 
-// Calculate is CalculatorService of study 4: every call is the same calculation. Callers
-// know it by themselves, since its answers may come over another stream.
+// Calculate is CalculatorService: every call is the same calculation. Callers check answers
+// themselves, because an answer may arrive on another stream.
 type Calculate struct {
 	X         int64  `json:"x"`
 	Y         int64  `json:"y"`
@@ -31,10 +31,10 @@ type Calculate struct {
 func (Calculate) args() []string { return nil }
 
 func (Calculate) unary() (Unary, error) {
-	return Unary{}, errors.New("a calculation is no call like others: its caller needs a style")
+	return Unary{}, errors.New("the workload calculate has no unary call: set caller.style")
 }
 
-// Calculation is the content of a message, a question or its answer.
+// Calculation is the content of a message: a request or its response.
 type Calculation struct {
 	ID        string `json:"id"` // [MessageID]
 	X         int64  `json:"x"`
@@ -44,38 +44,38 @@ type Calculation struct {
 	IsPrime   bool   `json:"isPrime"`
 }
 
-// Question is the calculation as a client asks for it.
+// Question returns the content of a request.
 func (c Calculate) Question(id string) Calculation {
 	return Calculation{ID: id, X: c.X, Y: c.Y, Operation: c.Operation}
 }
 
-// Answer is the calculation with its result. It fails for an operation that there is not, and
-// where the result has no room in 64 bits.
+// Answer returns the calculation with its result. It fails for an unknown operation and when the
+// result does not fit in 64 bits.
 func (c Calculation) Answer() (Calculation, error) {
 	switch c.Operation {
 	case Add:
 		c.Result = c.X + c.Y
 		if (c.Result > c.X) != (c.Y > 0) && c.Y != 0 {
-			return c, fmt.Errorf("%d + %d is more than 64 bits", c.X, c.Y)
+			return c, fmt.Errorf("%d + %d does not fit in 64 bits", c.X, c.Y)
 		}
 	case Subtract:
 		c.Result = c.X - c.Y
 		if (c.Result < c.X) != (c.Y > 0) && c.Y != 0 {
-			return c, fmt.Errorf("%d - %d is more than 64 bits", c.X, c.Y)
+			return c, fmt.Errorf("%d - %d does not fit in 64 bits", c.X, c.Y)
 		}
 	case IsPrime:
 		c.Result = 0
-		if c.IsPrime = prime(c.X); c.IsPrime {
+		if c.IsPrime = isPrime(c.X); c.IsPrime {
 			c.Result = 1
 		}
 	default:
-		return c, fmt.Errorf("no operation %q: take one of %s", c.Operation, strings.Join(Operations, ", "))
+		return c, fmt.Errorf("unknown operation %q: use one of %s", c.Operation, strings.Join(Operations, ", "))
 	}
 	return c, nil
 }
 
-// prime tries every divisor up to the root of n, as study 4 did: it is a load, not a method.
-func prime(n int64) bool {
+// isPrime tries every odd divisor up to the root of n: it generates load, as published.
+func isPrime(n int64) bool {
 	if n < 4 {
 		return n > 1
 	}
@@ -90,19 +90,19 @@ func prime(n int64) bool {
 	return true
 }
 
-// Check says what is wrong with the calculation itself.
+// Check returns an error for a calculation that cannot be answered.
 func (c Calculate) Check() error {
 	if !slices.Contains(Operations, c.Operation) {
-		return fmt.Errorf("no operation %q: take one of %s", c.Operation, strings.Join(Operations, ", "))
+		return fmt.Errorf("unknown operation %q: use one of %s", c.Operation, strings.Join(Operations, ", "))
 	}
 	_, err := Calculation{X: c.X, Y: c.Y, Operation: c.Operation}.Answer()
 	return err
 }
 
-// MessageID binds a message to its client and to its number there, in all that is signed.
+// MessageID returns the id of a client's message, which is part of the signed content.
 func MessageID(client string, n uint64) string { return client + "/" + strconv.FormatUint(n, 10) }
 
-// ParseMessageID is the reverse of [MessageID].
+// ParseMessageID reverses [MessageID].
 func ParseMessageID(id string) (client string, n uint64, err error) {
 	at := strings.LastIndexByte(id, '/')
 	if at < 1 {
@@ -114,10 +114,10 @@ func ParseMessageID(id string) (client string, n uint64, err error) {
 	return id[:at], n, nil
 }
 
-// parseCalculation reads the content of a message.
+// parseCalculation decodes the content of a message.
 func parseCalculation(content []byte) (c Calculation, err error) {
 	if err := json.Unmarshal(content, &c); err != nil {
-		return c, fmt.Errorf("the message is no calculation: %w", err)
+		return c, fmt.Errorf("the message is not a calculation: %w", err)
 	}
 	return c, nil
 }

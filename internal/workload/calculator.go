@@ -15,82 +15,82 @@ import (
 	"rpclab/internal/security"
 )
 
-// calculator is the server of study 4.
+// calculator is the server of the workload calculate.
 type calculator struct {
 	rpclabv1.UnimplementedCalculatorServiceServer
-	guard   *security.Guard
-	clients clients
-	leaving <-chan struct{} // closed when it is told to stop
-	// begin has each message of a two-way stream counted, and worked on as a call is.
+	guard    *security.Guard
+	clients  calculatorClients
+	stopping <-chan struct{} // closed when the server begins to shut down
+	// begin counts a message of a bidirectional stream and limits concurrency, as for a call.
 	begin func(context.Context) (end func() error, err error)
 }
 
-// PerformCalculationTo takes a message whose answer goes another way.
+// PerformCalculationTo takes a request whose response is sent on another stream.
 func (s *calculator) PerformCalculationTo(ctx context.Context, message *rpclabv1.Calculation) (*emptypb.Empty, error) {
 	id, err := s.guard.Admit(ctx)
 	if err != nil {
 		return nil, err
 	}
-	who := s.clients.get(id)
-	if !who.begin() {
-		return nil, status.Errorf(codes.FailedPrecondition, "client %q has no stream of answers here: open performCalculationFrom first", id)
+	client := s.clients.get(id)
+	if !client.begin() {
+		return nil, status.Errorf(codes.FailedPrecondition, "client %q has no response stream to this server: open performCalculationFrom first", id)
 	}
-	defer who.end()
-	answer, err := s.answer(id, who, message.Signed)
+	defer client.end()
+	answer, err := s.answer(id, client, message.Signed)
 	if err != nil {
 		return nil, err
 	}
-	if err := who.queue(ctx, answer); err != nil {
+	if err := client.queue(ctx, answer); err != nil {
 		return nil, err
 	}
 	return &emptypb.Empty{}, nil
 }
 
-// PerformCalculationFrom sends a client's answers, in the order in which they were ready.
+// PerformCalculationFrom sends a client's responses in the order in which they were computed.
 func (s *calculator) PerformCalculationFrom(_ *emptypb.Empty, stream grpc.ServerStreamingServer[rpclabv1.Calculation]) error {
 	id, err := s.guard.Admit(stream.Context())
 	if err != nil {
 		return err
 	}
-	who := s.clients.get(id)
-	defer s.clients.listen(stream.Context(), who)()
+	client := s.clients.get(id)
+	defer s.clients.listen(stream.Context(), client)()
 	if err := stream.SendHeader(metadata.MD{}); err != nil {
 		return err
 	}
 	for {
-		answer := who.next(stream.Context(), s.leaving)
+		answer := client.next(stream.Context(), s.stopping)
 		if answer == nil {
 			if err := stream.Context().Err(); err != nil {
 				return status.FromContextError(err).Err()
 			}
-			return status.Error(codes.Unavailable, "the server was told to stop")
+			return status.Error(codes.Unavailable, "the server is shutting down")
 		}
 		if err := stream.Send(&rpclabv1.Calculation{Signed: answer}); err != nil {
-			who.putBack(answer)
+			client.putBack(answer)
 			return err
 		}
 	}
 }
 
-// answer is what to send to a message.
-func (s *calculator) answer(id string, who *client, message []byte) ([]byte, error) {
+// answer returns the response to a message.
+func (s *calculator) answer(id string, client *calculatorClient, message []byte) ([]byte, error) {
 	content, err := s.guard.Read(id, message)
 	if err != nil {
 		return nil, err
 	}
 	question, err := parseCalculation(content)
 	if err != nil {
-		return nil, s.refuse(security.Garbled, err)
+		return nil, s.refuse(security.Malformed, err)
 	}
 	of, n, err := ParseMessageID(question.ID)
 	if err != nil {
-		return nil, s.refuse(security.Garbled, err)
+		return nil, s.refuse(security.Malformed, err)
 	}
 	if of != id {
-		return nil, s.refuse(security.Replayed, fmt.Errorf("the message %q came with a call of %q", question.ID, id))
+		return nil, s.refuse(security.Replayed, fmt.Errorf("the message %q arrived in a call of %q", question.ID, id))
 	}
-	if s.guard.Policy().Signing && !who.take(n) { // else anybody may have written the number
-		return nil, s.refuse(security.Replayed, fmt.Errorf("the message %q has come before", question.ID))
+	if s.guard.Policy().Signing && !client.take(n) { // without a signature anybody can choose the number
+		return nil, s.refuse(security.Replayed, fmt.Errorf("the message %q is a repetition", question.ID))
 	}
 	answer, err := question.Answer()
 	if err != nil {
@@ -104,6 +104,6 @@ func (s *calculator) answer(id string, who *client, message []byte) ([]byte, err
 }
 
 func (s *calculator) refuse(reason security.Reason, err error) error {
-	s.guard.Refuse(reason)
-	return security.Refusal{Reason: reason, Err: err}
+	s.guard.CountRejected(reason)
+	return security.Rejection{Reason: reason, Err: err}
 }

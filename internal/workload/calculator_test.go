@@ -82,7 +82,7 @@ func number(t *testing.T, answer *rpclabv1.Calculation, err error) int {
 	return int(n)
 }
 
-func TestAClientWithoutAStreamIsToldSo(t *testing.T) {
+func TestAClientWithoutAResponseStreamIsRejected(t *testing.T) {
 	channel, _, _ := serve(t, &workload.Server{ID: "b"})
 	service := rpclabv1.NewCalculatorServiceClient(channel)
 	if _, err := service.PerformCalculationTo(as(t.Context(), "me"), question(0)); status.Code(err) != codes.FailedPrecondition {
@@ -106,15 +106,15 @@ func listen(t *testing.T, ctx context.Context, channel *grpc.ClientConn) grpc.Se
 	return stream
 }
 
-// fill makes calls until one has to wait, and says how many were taken.
-func fill(t *testing.T, channel *grpc.ClientConn) (taken int) {
+// fill makes calls until one blocks, and returns how many were accepted.
+func fill(t *testing.T, channel *grpc.ClientConn) (accepted int) {
 	t.Helper()
-	for service := rpclabv1.NewCalculatorServiceClient(channel); taken < 1_000_000; taken++ {
+	for service := rpclabv1.NewCalculatorServiceClient(channel); accepted < 1_000_000; accepted++ {
 		ctx, cancel := context.WithTimeout(as(t.Context(), "me"), 5*time.Second) // which a stall of the machine is not
-		_, err := service.PerformCalculationTo(ctx, question(taken))
+		_, err := service.PerformCalculationTo(ctx, question(accepted))
 		cancel()
 		if status.Code(err) == codes.DeadlineExceeded {
-			return taken
+			return accepted
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -127,8 +127,8 @@ func fill(t *testing.T, channel *grpc.ClientConn) (taken int) {
 func TestAReaderThatDoesNotReadStopsItsCallsAndLosesNoAnswer(t *testing.T) {
 	channel, _, _ := serve(t, &workload.Server{ID: "b"})
 	stream := listen(t, t.Context(), channel)
-	taken := fill(t, channel)
-	for n := range taken {
+	accepted := fill(t, channel)
+	for n := range accepted {
 		answer, err := stream.Recv()
 		if got := number(t, answer, err); got != n {
 			t.Fatalf("answer %d comes where %d is next", got, n)
@@ -137,11 +137,11 @@ func TestAReaderThatDoesNotReadStopsItsCallsAndLosesNoAnswer(t *testing.T) {
 }
 
 // What is in line when a stream breaks comes over the next one, in its order.
-func TestAnswersInLineOutliveTheirStream(t *testing.T) {
+func TestQueuedResponsesOutliveTheirStream(t *testing.T) {
 	channel, _, _ := serve(t, &workload.Server{ID: "b"})
 	ctx, end := context.WithCancel(t.Context())
 	broken := listen(t, ctx, channel)
-	taken := fill(t, channel)
+	accepted := fill(t, channel)
 	end()
 	for err := error(nil); err == nil; { // until the server is told
 		_, err = broken.Recv()
@@ -149,19 +149,19 @@ func TestAnswersInLineOutliveTheirStream(t *testing.T) {
 	stream := listen(t, t.Context(), channel)
 	answer, err := stream.Recv()
 	first := number(t, answer, err)
-	for n := first + 1; n < taken; n++ {
+	for n := first + 1; n < accepted; n++ {
 		answer, err := stream.Recv()
 		if got := number(t, answer, err); got != n {
 			t.Fatalf("answer %d comes where %d is next", got, n)
 		}
 	}
-	if taken-first < 64 {
-		t.Errorf("%d of %d answers are left; 64 were in line", taken-first, taken)
+	if accepted-first < 64 {
+		t.Errorf("%d of %d answers are left; 64 were queued", accepted-first, accepted)
 	}
 }
 
 // A server that does not get rid of its answers does not read on.
-func TestATwoWayStreamKeepsItsOrder(t *testing.T) {
+func TestABidirectionalStreamKeepsItsOrder(t *testing.T) {
 	channel, _, _ := serve(t, &workload.Server{ID: "b"})
 	stream, err := rpclabv1.NewCalculatorServiceClient(channel).PerformCalculationBi(as(t.Context(), "me"))
 	if err != nil {

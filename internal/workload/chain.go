@@ -15,7 +15,7 @@ import (
 	rpclabv1 "rpclab/api/rpclab/v1"
 )
 
-// Increase is Chain/Increase of study 3: call n asks for the number after n.
+// Increase is Chain/Increase: call n requests the number after n.
 type Increase struct{}
 
 func (Increase) args() []string { return nil }
@@ -36,7 +36,7 @@ func (Increase) unary() (Unary, error) {
 	}, nil
 }
 
-// chain is the server of study 3.
+// chain is the server of the workload increase.
 type chain struct {
 	rpclabv1.UnimplementedChainServer
 }

@@ -10,7 +10,7 @@ import (
 	rpclabv1 "rpclab/api/rpclab/v1"
 )
 
-// Increment is Counter/Increment of study 1: a counter in every backend.
+// Increment is Counter/Increment: each backend has its own counter.
 type Increment struct{}
 
 func (Increment) args() []string { return nil }
@@ -31,7 +31,7 @@ func (Increment) unary() (Unary, error) {
 	}, nil
 }
 
-// counter is a server of study 1.
+// counter is the server of the workload increment.
 type counter struct {
 	rpclabv1.UnimplementedCounterServer
 	id     string

@@ -15,10 +15,10 @@ import (
 	rpclabv1 "rpclab/api/rpclab/v1"
 )
 
-// LargestFibonacci is the largest n that servers compute: 20,899 digits.
+// LargestFibonacci is the largest n that servers accept; the number has 20,899 digits.
 const LargestFibonacci = 100_000
 
-// Fibonacci is Fibonacci/Compute of study 1: n from From to To in turn.
+// Fibonacci is Fibonacci/Compute: n runs from From to To and starts again.
 type Fibonacci struct {
 	From int `json:"from"`
 	To   int `json:"to"`
@@ -28,7 +28,7 @@ func (f Fibonacci) args() []string { return nil }
 
 func (f Fibonacci) unary() (Unary, error) {
 	if f.From < 0 || f.To < f.From || f.To > LargestFibonacci {
-		return Unary{}, fmt.Errorf("fibonacci from %d to %d: it has to be from 0 up to %d, the first no larger than the last", f.From, f.To, LargestFibonacci)
+		return Unary{}, fmt.Errorf("fibonacci from %d to %d: use 0 to %d, and from no larger than to", f.From, f.To, LargestFibonacci)
 	}
 	count := uint64(f.To - f.From + 1)
 	known := NewNumbers(f.From, f.To)
@@ -43,43 +43,43 @@ func (f Fibonacci) unary() (Unary, error) {
 		Check: func(call uint64, m proto.Message, backend string) error {
 			reply := m.(*rpclabv1.FibonacciReply)
 			if reply.ServerName != backend || backend == "" {
-				return fmt.Errorf("the answer is by %q, its trailer by %q", reply.ServerName, backend)
+				return fmt.Errorf("the answer names %q, its trailer %q", reply.ServerName, backend)
 			}
 			return known.Check(of(call), reply.Value)
 		},
 	}, nil
 }
 
-// Numbers knows the Fibonacci numbers of a range: it computes each once, when it is
-// first asked for, and remembers eight bytes of it. Many goroutines may use it at once.
+// Numbers checks Fibonacci numbers of a range. It computes each number once, when first checked,
+// and keeps eight bytes of it. It is safe for concurrent use.
 type Numbers struct {
 	from int
-	sums []atomic.Uint64 // of the decimal strings; 0: not computed yet
+	sums []atomic.Uint64 // hashes of the decimal strings; 0: not computed yet
 	seed maphash.Seed
 }
 
-// NewNumbers knows those of from to to.
+// NewNumbers returns a checker for from to to.
 func NewNumbers(from, to int) *Numbers {
 	return &Numbers{from: from, sums: make([]atomic.Uint64, to-from+1), seed: maphash.MakeSeed()}
 }
 
-// Check says whether the value is the n-th number, in decimal.
+// Check returns an error unless value is the n-th number in decimal.
 func (k *Numbers) Check(n int, value string) error {
 	sum := &k.sums[n-k.from]
 	want := sum.Load()
 	if want == 0 {
-		want = maphash.String(k.seed, doubled(n).String())
+		want = maphash.String(k.seed, fibonacciByDoubling(n).String())
 		sum.Store(want)
 	}
 	if maphash.String(k.seed, value) != want {
-		return fmt.Errorf("wrong answer: %s is not the Fibonacci number %d", abridged(value), n)
+		return fmt.Errorf("wrong answer: %s is not the Fibonacci number %d", truncate(value), n)
 	}
 	return nil
 }
 
-// doubled is the n-th number by fast doubling, and so by other means than the server's:
+// fibonacciByDoubling computes the n-th number with another algorithm than the server:
 // F(2k) = F(k)·(2F(k+1)−F(k)), F(2k+1) = F(k)²+F(k+1)² (Knuth, TAOCP 1, 1.2.8).
-func doubled(n int) *big.Int {
+func fibonacciByDoubling(n int) *big.Int {
 	a, b, even, odd := big.NewInt(0), big.NewInt(1), new(big.Int), new(big.Int) // F(k), F(k+1)
 	for _, bit := range strconv.FormatInt(int64(n), 2) {
 		even.Lsh(b, 1)
@@ -95,20 +95,20 @@ func doubled(n int) *big.Int {
 	return a
 }
 
-func abridged(value string) string {
+func truncate(value string) string {
 	if len(value) <= 40 {
 		return strconv.Quote(value)
 	}
 	return fmt.Sprintf("%q… (%d characters)", value[:40], len(value))
 }
 
-// fibonacci is a server of study 1.
+// fibonacci is the server of the workload fibonacci.
 type fibonacci struct {
 	rpclabv1.UnimplementedFibonacciServer
 	id string
 }
 
-// Compute adds, as the study did: the time that it takes grows with n.
+// Compute adds numbers one by one, so its cost grows with n.
 func (f fibonacci) Compute(ctx context.Context, request *rpclabv1.FibonacciRequest) (*rpclabv1.FibonacciReply, error) {
 	if request.N > LargestFibonacci {
 		return nil, status.Errorf(codes.InvalidArgument, "n is %d; the largest is %d", request.N, LargestFibonacci)

@@ -22,7 +22,7 @@ func call(t *testing.T, channel *grpc.ClientConn, calls workload.Unary, n uint64
 	if err := channel.Invoke(t.Context(), calls.Method, calls.Request(n), reply, grpc.Trailer(&trailer)); err != nil {
 		return err
 	}
-	return calls.Check(n, reply, strings.Join(trailer[workload.Trailer], ""))
+	return calls.Check(n, reply, strings.Join(trailer[workload.BackendTrailer], ""))
 }
 
 func unary(t *testing.T, s workload.Spec) workload.Unary {
@@ -51,7 +51,7 @@ func TestFibonacciNumbersAreRightForEveryCall(t *testing.T) {
 	}
 }
 
-func TestAWrongFibonacciNumberIsSeen(t *testing.T) {
+func TestAWrongFibonacciNumberIsRejected(t *testing.T) {
 	calls := unary(t, workload.Spec{Fibonacci: &workload.Fibonacci{From: 10, To: 12}})
 	for why, reply := range map[string]*rpclabv1.FibonacciReply{
 		"of another call":    {Value: "55", ServerName: "b1"},
@@ -59,7 +59,7 @@ func TestAWrongFibonacciNumberIsSeen(t *testing.T) {
 		"by another backend": {Value: "89", ServerName: "b2"},
 	} {
 		if err := calls.Check(1, reply, "b1"); err == nil {
-			t.Errorf("an answer that is %s is taken for right", why)
+			t.Errorf("an answer that is %s is accepted", why)
 		}
 	}
 	if err := calls.Check(1, &rpclabv1.FibonacciReply{Value: "89", ServerName: "b1"}, "b1"); err != nil {
@@ -67,7 +67,7 @@ func TestAWrongFibonacciNumberIsSeen(t *testing.T) {
 	}
 }
 
-func TestTooLargeANumberIsRefused(t *testing.T) {
+func TestATooLargeNumberIsRejected(t *testing.T) {
 	channel, _, _ := serve(t, &workload.Server{ID: "b1"})
 	_, err := rpclabv1.NewFibonacciClient(channel).Compute(t.Context(), &rpclabv1.FibonacciRequest{N: workload.LargestFibonacci + 1})
 	if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "n is 100001; the largest is 100000") {

@@ -10,7 +10,7 @@ import (
 // weigh is the weight that clients compute (gRFC A58) after three seconds in which so many
 // users made calls that took so long, one after the other.
 func weigh(users int, took time.Duration) float64 {
-	var l load
+	var l loadReport
 	var mean, rate float64
 	now := time.Unix(0, 0)
 	for range users {
@@ -39,8 +39,8 @@ func TestAWeightIsOneOverTheTimeOfACall(t *testing.T) {
 	}
 }
 
-func TestALoadIsForgotten(t *testing.T) {
-	var l load
+func TestALoadReportDecays(t *testing.T) {
+	var l loadReport
 	now := time.Unix(0, 0)
 	for range 100 {
 		l.begin(now)
@@ -48,7 +48,7 @@ func TestALoadIsForgotten(t *testing.T) {
 	}
 	l.begin(now.Add(time.Minute))
 	_, rate, failed := l.end(now.Add(time.Minute), nil)
-	if want := 1 / remembered.Seconds(); math.Abs(rate-want) > 0.01 || failed > 0.01 {
+	if want := 1 / loadWindow.Seconds(); math.Abs(rate-want) > 0.01 || failed > 0.01 {
 		t.Errorf("%.2f calls a second, %.2f failed; want the last alone, %.2f and none", rate, failed, want)
 	}
 }

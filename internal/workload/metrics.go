@@ -12,23 +12,23 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Buckets are the bounds of histograms of calls, in seconds: 0.1 ms to 26 s.
+// Buckets are the histogram bounds of call durations in seconds, from 0.1 ms to 26 s.
 var Buckets = prometheus.ExponentialBuckets(0.0001, 2, 19)
 
-// observed are the options of a server that counts its calls, with more beside, and the function that ends
-// what shows them; without a place for its metrics it counts nothing.
-func (s *Server) observed(more ...prometheus.Collector) (options []grpc.ServerOption, end func()) {
+// metricsOptions returns server options that count calls, and starts serving metrics with further
+// collectors until end. Without a listener for metrics it does nothing.
+func (s *Server) metricsOptions(more ...prometheus.Collector) (options []grpc.ServerOption, end func()) {
 	if s.Metrics == nil {
 		return nil, func() {}
 	}
 	calls := grpcprom.NewServerMetrics(grpcprom.WithServerHandlingTimeHistogram(grpcprom.WithHistogramBuckets(Buckets)))
 	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(calls.UnaryServerInterceptor()), grpc.ChainStreamInterceptor(calls.StreamServerInterceptor()),
-	}, show(s.Metrics, append(more, calls)...)
+	}, serveMetrics(s.Metrics, append(more, calls)...)
 }
 
-// show answers Prometheus on a listener until end.
-func show(listener net.Listener, all ...prometheus.Collector) (end func()) {
+// serveMetrics serves collectors to Prometheus until end.
+func serveMetrics(listener net.Listener, all ...prometheus.Collector) (end func()) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(append(all, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))...)
 	mux := http.NewServeMux()
@@ -37,7 +37,7 @@ func show(listener net.Listener, all ...prometheus.Collector) (end func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = server.Serve(listener) // until it is closed
+		_ = server.Serve(listener) // returns when closed
 	}()
 	return func() {
 		_ = server.Close()

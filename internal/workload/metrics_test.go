@@ -10,7 +10,7 @@ import (
 	"rpclab/internal/workload"
 )
 
-func TestPrometheusIsToldOfEveryCall(t *testing.T) {
+func TestMetricsCountEveryCall(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -10,61 +10,59 @@ import (
 	"google.golang.org/grpc/orca"
 )
 
-// remembered is how far back a load report looks: what was that long ago counts e times
-// less than what is now.
-const remembered = 500 * time.Millisecond
+// loadWindow is the time constant of the load report: older values count e times less.
+const loadWindow = 500 * time.Millisecond
 
-// load is how busy a server is, as it reports by ORCA with every answer (gRFC A51). Its
-// utilization is the mean number of calls under way. Clients weigh a backend by calls a
-// second over utilization (gRFC A58), so that, by Little's law, the weight is one over the
-// mean time that a call takes here, queue and all: a backend that is ten times slower gets
-// a tenth of the calls. Processor time would not show a backend that waits.
-type load struct {
+// loadReport is the load that a server reports by ORCA with every answer (gRFC A51). Its
+// utilization is the mean number of calls in flight. Clients weight a backend by calls/s over
+// utilization (gRFC A58). By Little's law the weight is therefore the inverse of the mean call
+// duration including queueing: a backend that is ten times slower receives a tenth of the
+// calls. CPU time would not reveal a backend that waits.
+type loadReport struct {
 	mu       sync.Mutex
-	at       time.Time // of what follows
+	at       time.Time // time of the values below
 	underWay int
-	mean     float64 // calls under way
-	rate     float64 // calls that ended, a second
-	failed   float64 // of those, with an error
+	mean     float64 // calls in flight
+	rate     float64 // finished calls per second
+	failed   float64 // failed calls per second
 }
 
-// begin notes a call that begins.
-func (l *load) begin(now time.Time) {
+// begin records the start of a call.
+func (l *loadReport) begin(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.age(now)
 	l.underWay++
 }
 
-// end notes a call that ends, and says how things are.
-func (l *load) end(now time.Time, err error) (mean, rate, failed float64) {
+// end records the end of a call and returns the current load.
+func (l *loadReport) end(now time.Time, err error) (mean, rate, failed float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.age(now)
 	l.underWay--
-	l.rate += 1 / remembered.Seconds()
+	l.rate += 1 / loadWindow.Seconds()
 	if err != nil {
-		l.failed += 1 / remembered.Seconds()
+		l.failed += 1 / loadWindow.Seconds()
 	}
 	return l.mean, l.rate, l.failed
 }
 
-// age forgets as time passes; call it with l.mu held.
-func (l *load) age(now time.Time) {
-	keep := math.Exp(-now.Sub(l.at).Seconds() / remembered.Seconds())
+// age decays all values to now. Callers hold l.mu.
+func (l *loadReport) age(now time.Time) {
+	keep := math.Exp(-now.Sub(l.at).Seconds() / loadWindow.Seconds())
 	l.mean = keep*l.mean + (1-keep)*float64(l.underWay)
 	l.rate, l.failed = keep*l.rate, keep*l.failed
 	l.at = now
 }
 
-// reportLoad are the server's options that put a report into the trailer of every answer
-// to the workload's unary calls.
+// reportLoad returns server options that add a load report to the trailer of unary answers.
 func reportLoad() []grpc.ServerOption {
-	var l load
+	var l loadReport
 	return []grpc.ServerOption{
 		orca.CallMetricsServerOption(nil),
 		grpc.ChainUnaryInterceptor(func(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-			if ofServer(info.FullMethod) {
+			if isInfrastructureMethod(info.FullMethod) {
 				return next(ctx, request)
 			}
 			l.begin(time.Now())

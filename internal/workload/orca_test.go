@@ -26,7 +26,7 @@ func TestAServerReportsItsLoadInEveryAnswer(t *testing.T) {
 	}
 }
 
-func TestAServerReportsNoLoadUnlessItIsTold(t *testing.T) {
+func TestAServerReportsNoLoadByDefault(t *testing.T) {
 	channel, _, _ := serve(t, &workload.Server{ID: "b"})
 	_, trailer, err := greet(t.Context(), channel)
 	if err != nil || len(trailer.Get(loadReport)) > 0 {

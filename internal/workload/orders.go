@@ -14,11 +14,10 @@ import (
 	rpclabv1 "rpclab/api/rpclab/v1"
 )
 
-// LargestOrder is how many articles an order may have.
+// LargestOrder is the largest number of articles in an order.
 const LargestOrder = 100_000
 
-// Orders is OrderService/PlaceOrder of study 5, answered after Delay and up to Spread
-// more, drawn anew for each.
+// Orders is OrderService/PlaceOrder, answered after Delay plus a random time up to Spread.
 type Orders struct {
 	Delay    time.Duration `json:"delay"`
 	Spread   time.Duration `json:"spread"`
@@ -31,7 +30,7 @@ func (o Orders) args() []string {
 
 func (o Orders) unary() (Unary, error) {
 	if o.Articles < 0 || o.Articles > LargestOrder {
-		return Unary{}, fmt.Errorf("orders of %d articles: from 0 to %d are possible", o.Articles, LargestOrder)
+		return Unary{}, fmt.Errorf("orders of %d articles: use 0 to %d", o.Articles, LargestOrder)
 	}
 	order := &rpclabv1.Order{}
 	for i := range o.Articles {
@@ -40,11 +39,11 @@ func (o Orders) unary() (Unary, error) {
 		})
 	}
 	return Unary{
-		Method:  rpclabv1.OrderService_PlaceOrder_FullMethodName,
-		Path:    "/orders",
-		Same:    true,
-		Request: func(uint64) proto.Message { return order },
-		Reply:   func() proto.Message { return new(rpclabv1.OrderReply) },
+		Method:      rpclabv1.OrderService_PlaceOrder_FullMethodName,
+		Path:        "/orders",
+		SameRequest: true,
+		Request:     func(uint64) proto.Message { return order },
+		Reply:       func() proto.Message { return new(rpclabv1.OrderReply) },
 		Check: func(_ uint64, m proto.Message, backend string) error {
 			id := m.(*rpclabv1.OrderReply).Id
 			if err := uuid.Validate(id); err != nil || backend == "" {
@@ -55,7 +54,7 @@ func (o Orders) unary() (Unary, error) {
 	}, nil
 }
 
-// orders is the server of study 5.
+// orders is the server of the workload orders.
 type orders struct {
 	rpclabv1.UnimplementedOrderServiceServer
 	delay, spread time.Duration
@@ -63,14 +62,14 @@ type orders struct {
 
 func (o orders) PlaceOrder(ctx context.Context, order *rpclabv1.Order) (*rpclabv1.OrderReply, error) {
 	if n := len(order.Articles); n > LargestOrder {
-		return nil, status.Errorf(codes.InvalidArgument, "the order has %d articles; the most is %d", n, LargestOrder)
+		return nil, status.Errorf(codes.InvalidArgument, "the order has %d articles; the limit is %d", n, LargestOrder)
 	}
 	for i, a := range order.Articles {
 		if a.GetQuantity() < 1 {
-			return nil, status.Errorf(codes.InvalidArgument, "article %d (%q): the quantity is %d; it has to be 1 or more", i, a.GetId(), a.GetQuantity())
+			return nil, status.Errorf(codes.InvalidArgument, "article %d (%q): the quantity is %d: it must be at least 1", i, a.GetId(), a.GetQuantity())
 		}
 	}
-	if err := wait(ctx, o.delay+rand.N(o.spread+1)); err != nil {
+	if err := sleep(ctx, o.delay+rand.N(o.spread+1)); err != nil {
 		return nil, err
 	}
 	return &rpclabv1.OrderReply{Id: uuid.NewString()}, nil

@@ -16,14 +16,14 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Header is the HTTP header in which every answer carries the identity of its backend.
-const Header = "Rpclab-Backend"
+// BackendHeader is the HTTP header in which every answer carries the identity of its backend.
+const BackendHeader = "Rpclab-Backend"
 
-// largestBody is what a request may have, bytes: an order of the most articles.
-const largestBody = 16 << 20
+// maxBodyBytes is the largest request, enough for an order of [LargestOrder] articles.
+const maxBodyBytes = 16 << 20
 
-// serveREST answers the workloads as JSON over HTTP/1.1 and HTTP/2 in clear text, by the
-// same functions as gRPC.
+// serveREST serves the workloads as JSON over HTTP/1.1 and cleartext HTTP/2, with the same
+// functions as gRPC.
 func (s *Server) serveREST(ctx context.Context, listener net.Listener) error {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
@@ -47,7 +47,7 @@ func (s *Server) serveREST(ctx context.Context, listener net.Listener) error {
 	return nil
 }
 
-// rest is the workloads' paths.
+// rest routes the workloads' paths.
 func (s *Server) rest() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("POST /greet", post(s, greeter{id: s.ID, delay: s.Delay}.SayHello))
@@ -62,23 +62,23 @@ func (s *Server) rest() http.Handler {
 		fmt.Fprintln(w, answer.GetStatus())
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set(Header, s.ID)
+		w.Header().Set(BackendHeader, s.ID)
 		mux.ServeHTTP(w, r)
 	})
 }
 
-// post answers requests of one path. The generated messages have the names of their
-// fields as JSON tags.
+// post answers requests of one path. The generated messages have the field names of the protobuf
+// files as JSON tags.
 func post[Q, A any](s *Server, do func(context.Context, *Q) (*A, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		request, err := read[Q](http.MaxBytesReader(w, r.Body, largestBody))
+		request, err := read[Q](http.MaxBytesReader(w, r.Body, maxBodyBytes))
 		if err != nil {
-			refuse(w, status.Errorf(codes.InvalidArgument, "the body is not the JSON that %s takes: %v", r.URL.Path, strings.TrimPrefix(err.Error(), "json: ")))
+			writeError(w, status.Errorf(codes.InvalidArgument, "the body is not valid JSON for %s: %v", r.URL.Path, strings.TrimPrefix(err.Error(), "json: ")))
 			return
 		}
-		end, err := s.begin(r.Context())
+		end, err := s.beginCall(r.Context())
 		if err != nil {
-			refuse(w, err)
+			writeError(w, err)
 			return
 		}
 		answer, err := do(r.Context(), request)
@@ -86,15 +86,15 @@ func post[Q, A any](s *Server, do func(context.Context, *Q) (*A, error)) http.Ha
 			err = late
 		}
 		if err != nil {
-			refuse(w, err)
+			writeError(w, err)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(answer) // who went has no use for it
+		_ = json.NewEncoder(w).Encode(answer) // the client may be gone
 	})
 }
 
-// read reads the one JSON object that a body has to be.
+// read decodes a body that contains exactly one JSON object.
 func read[Q any](body io.Reader) (*Q, error) {
 	var request *Q
 	decoder := json.NewDecoder(body)
@@ -103,16 +103,16 @@ func read[Q any](body io.Reader) (*Q, error) {
 		return nil, err
 	}
 	if request == nil {
-		return nil, errors.New("it is null")
+		return nil, errors.New("the body is null")
 	}
 	if _, err := decoder.Token(); err != io.EOF {
-		return nil, errors.New("it goes on after its end")
+		return nil, errors.New("there is data after the JSON object")
 	}
 	return request, nil
 }
 
-// refuse answers with what went wrong, and the HTTP status nearest to its code.
-func refuse(w http.ResponseWriter, err error) {
+// writeError sends an error as JSON, with the HTTP status nearest to its code.
+func writeError(w http.ResponseWriter, err error) {
 	s := status.Convert(err)
 	code := http.StatusInternalServerError
 	switch s.Code() {

@@ -54,11 +54,11 @@ func ask(t *testing.T, client *http.Client, method, url, body string) (int, stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer.StatusCode, answer.Header.Get(workload.Header), strings.TrimSpace(string(said))
+	return answer.StatusCode, answer.Header.Get(workload.BackendHeader), strings.TrimSpace(string(said))
 }
 
-// client speaks HTTP/1.1, or HTTP/2 in clear text.
-func client(t *testing.T, two bool) *http.Client {
+// httpClient speaks HTTP/1.1, or HTTP/2 in clear text.
+func httpClient(t *testing.T, two bool) *http.Client {
 	var protocols http.Protocols
 	protocols.SetHTTP1(!two)
 	protocols.SetUnencryptedHTTP2(two)
@@ -75,26 +75,26 @@ func TestTheWorkloadsAreAnsweredAsJSON(t *testing.T) {
 			"/increase":  {`{"value": 41}`, `{"value":42}`},
 			"/fibonacci": {`{"n": 10}`, `{"value":"55","server_name":"b3"}`},
 		} {
-			status, id, said := ask(t, client(t, two), "POST", url+path, want[0])
+			status, id, said := ask(t, httpClient(t, two), "POST", url+path, want[0])
 			if status != 200 || id != "b3" || said != want[1] {
 				t.Errorf("%s (HTTP/2 %t): %d by %q: %s", path, two, status, id, said)
 			}
 		}
 	}
-	_, _, said := ask(t, client(t, false), "POST", url+"/orders", `{"articles": [{"id": "a", "quantity": 1, "unit_price": 9.99}]}`)
+	_, _, said := ask(t, httpClient(t, false), "POST", url+"/orders", `{"articles": [{"id": "a", "quantity": 1, "unit_price": 9.99}]}`)
 	if uuid.Validate(strings.TrimSuffix(strings.TrimPrefix(said, `{"id":"`), `"}`)) != nil {
 		t.Errorf("the order was answered with %s", said)
 	}
 }
 
-func TestARequestThatIsWrongIsRefusedWithTheReason(t *testing.T) {
+func TestAnInvalidRequestIsRejectedWithTheReason(t *testing.T) {
 	url, _ := rest(t, &workload.Server{ID: "b"})
 	for _, c := range []struct {
 		method, path, body string
 		status             int
 		says               string
 	}{
-		{"POST", "/increase", `{"value": `, 400, "the JSON that /increase takes"},
+		{"POST", "/increase", `{"value": `, 400, "not valid JSON for /increase"},
 		{"POST", "/increase", `{"value": -1}`, 400, "value"},
 		{"POST", "/increase", `{"number": 1}`, 400, `unknown field \"number\"`},
 		{"POST", "/increase", `{"value": 4294967295}`, 400, "no number after 4294967295"},
@@ -104,32 +104,32 @@ func TestARequestThatIsWrongIsRefusedWithTheReason(t *testing.T) {
 		{"GET", "/increase", ``, 405, ""},
 		{"POST", "/nowhere", `{}`, 404, ""},
 	} {
-		status, id, said := ask(t, client(t, false), c.method, url+c.path, c.body)
+		status, id, said := ask(t, httpClient(t, false), c.method, url+c.path, c.body)
 		if status != c.status || !strings.Contains(said, c.says) || id != "b" {
 			t.Errorf("%s %s %s: %d by %q: %s", c.method, c.path, c.body, status, id, said)
 		}
 	}
 }
 
-func TestWhatAilsAServerShowsOverREST(t *testing.T) {
+func TestFaultsApplyToREST(t *testing.T) {
 	s := &workload.Server{ID: "b"}
 	url, _ := rest(t, s)
-	s.Suffer(workload.Ailment{Code: 14})
-	if status, _, said := ask(t, client(t, false), "POST", url+"/increase", `{}`); status != 503 || !strings.Contains(said, "error loop") {
+	s.SetFault(workload.Fault{Code: 14})
+	if status, _, said := ask(t, httpClient(t, false), "POST", url+"/increase", `{}`); status != 503 || !strings.Contains(said, "error loop") {
 		t.Errorf("UNAVAILABLE came as %d: %s", status, said)
 	}
-	s.Suffer(workload.Ailment{})
-	if status, _, said := ask(t, client(t, false), "POST", url+"/increase", `{}`); status != 200 {
-		t.Errorf("it ails still: %d %s", status, said)
+	s.SetFault(workload.Fault{})
+	if status, _, said := ask(t, httpClient(t, false), "POST", url+"/increase", `{}`); status != 200 {
+		t.Errorf("it is still faulty: %d %s", status, said)
 	}
 }
 
 func TestARESTServerDrains(t *testing.T) {
 	url, stop := rest(t, &workload.Server{ID: "b", Delay: 2 * time.Second, Drain: 2 * time.Second})
-	if status, _, said := ask(t, client(t, false), "GET", url+"/healthz", ""); status != 200 || said != "SERVING" {
+	if status, _, said := ask(t, httpClient(t, false), "GET", url+"/healthz", ""); status != 200 || said != "SERVING" {
 		t.Errorf("at first it is %d %s", status, said)
 	}
-	kept := client(t, false)
+	kept := httpClient(t, false)
 	pending := make(chan int, 1)
 	go func() {
 		answer, err := kept.Post(url+"/greet", "application/json", strings.NewReader(`{"name": "you"}`))

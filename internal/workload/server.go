@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	_ "google.golang.org/grpc/encoding/gzip" // answers are compressed where requests are
+	_ "google.golang.org/grpc/encoding/gzip" // answers are compressed when requests are
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -21,59 +21,59 @@ import (
 	"rpclab/internal/security"
 )
 
-// The models of a [Server].
+// Models of a [Server].
 const (
 	GRPC = "grpc"
-	REST = "rest" // JSON over HTTP/1.1 and HTTP/2 in clear text
-	TCP  = "tcp"  // bare connections: increase, and nothing else
+	REST = "rest" // JSON over HTTP/1.1 and cleartext HTTP/2
+	TCP  = "tcp"  // bare connections; only the workload increase
 )
 
-// Models are all of them.
+// Models lists every model.
 var Models = []string{GRPC, REST, TCP}
 
 // Server is one backend: the Go server under test, with health and reflection.
 type Server struct {
-	ID    string        // the identity that every answer carries
-	Model string        // how it is built, one of [Models]; empty: the first
-	Delay time.Duration // before every answer
-	// Spread is up to how much longer it waits before it takes an order, drawn anew for each.
+	ID    string        // identity in every answer
+	Model string        // one of [Models]; empty: the first
+	Delay time.Duration // before every answer of greet and orders
+	// Spread is the largest random addition to Delay for an order.
 	Spread time.Duration
-	// Workers is how many calls it works on at once, while others queue; 0: all.
+	// Workers is how many calls run at once while others queue; 0: no limit.
 	Workers int
-	Drain   time.Duration // how long it still accepts calls once it is told to stop
-	// MaxAge is after how long a connection is told to go, some 10 % more or less, and
-	// AgeGrace how long its calls may go on then (gRFC A9); 0: for ever.
+	Drain   time.Duration // how long the server accepts calls after it is told to stop
+	// MaxAge is the age, ±10 %, at which a connection receives GOAWAY, and AgeGrace how long
+	// its calls may continue (gRFC A9); 0: no limit.
 	MaxAge, AgeGrace time.Duration
-	Metrics          net.Listener // where Prometheus is answered; nil: nowhere
+	Metrics          net.Listener // serves metrics to Prometheus; nil: no metrics
 	ReportLoad       bool         // by ORCA, in every answer
-	// Secure yields what the calculator asks of its clients, and its keys, once; nil: nothing.
-	Secure <-chan security.Party
-	Log    *slog.Logger
+	// Security yields the calculator's policy and keys, once; nil: none.
+	Security <-chan security.Config
+	Log      *slog.Logger
 
-	setUp  sync.Once
-	room   chan struct{} // for the calls that are worked on; nil: for all
-	health *health.Server
-	ails   atomic.Pointer[Ailment]
-	flaps  flapping
-	served atomic.Uint64 // calls begun
+	once        sync.Once
+	workerSlots chan struct{} // limits calls to Workers; nil: no limit
+	health      *health.Server
+	fault       atomic.Pointer[Fault]
+	flapper     healthFlapper
+	begun       atomic.Uint64 // calls begun
 }
 
-// ready makes what the first use needs.
-func (s *Server) ready() {
-	s.setUp.Do(func() {
+// setUp creates what the first use needs.
+func (s *Server) setUp() {
+	s.once.Do(func() {
 		s.health = health.NewServer()
 		if s.Workers > 0 {
-			s.room = make(chan struct{}, s.Workers)
+			s.workerSlots = make(chan struct{}, s.Workers)
 		}
-		s.ails.Store(&Ailment{})
+		s.fault.Store(&Fault{})
 	})
 }
 
-// Serve answers until ctx ends. Then it says NOT_SERVING, accepts calls for Drain
-// more, tells clients to go (GOAWAY), and returns when the last call is answered.
+// Serve answers calls until ctx ends. It then reports NOT_SERVING, accepts calls for Drain, sends
+// GOAWAY, and returns when the last call has ended.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
-	s.ready()
-	defer s.flaps.end()
+	s.setUp()
+	defer s.flapper.end()
 	switch s.Model {
 	case REST:
 		return s.serveREST(ctx, listener)
@@ -84,20 +84,20 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	options, end := s.observed(refusals(guard)...)
+	options, end := s.metricsOptions(refusalCollectors(guard)...)
 	defer end()
 	if s.ReportLoad {
-		options = append(options, reportLoad()...) // around all that follows
+		options = append(options, reportLoad()...) // outermost interceptor
 	}
-	leaving := make(chan struct{})
-	options = append(options, secured(guard)...)
-	server := grpc.NewServer(append(options, grpc.ChainUnaryInterceptor(s.answer), grpc.ChainStreamInterceptor(s.answerStream),
+	stopping := make(chan struct{})
+	options = append(options, securityOptions(guard)...)
+	server := grpc.NewServer(append(options, grpc.ChainUnaryInterceptor(s.intercept), grpc.ChainStreamInterceptor(s.interceptStream),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: s.MaxAge, MaxConnectionAgeGrace: s.AgeGrace}))...)
 	rpclabv1.RegisterGreeterServer(server, greeter{id: s.ID, delay: s.Delay})
 	rpclabv1.RegisterFibonacciServer(server, fibonacci{id: s.ID})
 	rpclabv1.RegisterCounterServer(server, &counter{id: s.ID})
 	rpclabv1.RegisterChainServer(server, chain{})
-	rpclabv1.RegisterCalculatorServiceServer(server, &calculator{guard: guard, leaving: leaving, begin: s.begin})
+	rpclabv1.RegisterCalculatorServiceServer(server, &calculator{guard: guard, stopping: stopping, begin: s.beginCall})
 	rpclabv1.RegisterOrderServiceServer(server, orders{delay: s.Delay, spread: s.Spread})
 	healthv1.RegisterHealthServer(server, s.health)
 	reflection.Register(server)
@@ -111,12 +111,12 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	case <-ctx.Done():
 	}
 	s.drain()
-	close(leaving)
+	close(stopping)
 	server.GracefulStop()
 	return <-failed
 }
 
-// drain says NOT_SERVING and returns when no further call needs to be accepted.
+// drain reports NOT_SERVING and returns after Drain.
 func (s *Server) drain() {
 	s.health.Shutdown()
 	s.Log.Info("draining", "id", s.ID, "for", s.Drain.String())

@@ -17,16 +17,15 @@ import (
 	rpclabv1 "rpclab/api/rpclab/v1"
 )
 
-// FrameBytes is the length of a message of the model [TCP], both ways: about what a
-// unary gRPC call of the same number has on the wire each way once both sides remember its
-// headers (HEADERS and DATA; HEADERS, DATA and trailers).
+// FrameBytes is the length of a message of the model [TCP] in each direction: about the size of a
+// unary gRPC call with the same number on a warm HTTP/2 connection.
 const FrameBytes = 40
 
-// Frame is a message of the model [TCP]: a number (4 bytes, little-endian), in an answer a
-// gRPC status code (1 byte) and an identity (up to 35 bytes), and zeros.
+// Frame is a message of the model [TCP]: a number (4 bytes, little-endian); in an answer a gRPC
+// status code (1 byte) and an identity (up to 35 bytes); zeros.
 type Frame [FrameBytes]byte
 
-// NewFrame is one to send.
+// NewFrame returns a frame.
 func NewFrame(value uint32, code codes.Code, id string) (f Frame) {
 	binary.LittleEndian.PutUint32(f[:], value)
 	f[4] = byte(code)
@@ -34,14 +33,14 @@ func NewFrame(value uint32, code codes.Code, id string) (f Frame) {
 	return f
 }
 
-// Value, Code and ID are what an answer says.
+// Value, Code and ID return the fields of a frame.
 func (f *Frame) Value() uint32    { return binary.LittleEndian.Uint32(f[:]) }
 func (f *Frame) Code() codes.Code { return codes.Code(f[4]) }
 func (f *Frame) ID() string       { return string(bytes.TrimRight(f[5:], "\x00")) }
 
-// serveTCP answers frames over bare connections: the floor under every protocol.
+// serveTCP answers frames over bare connections, the lower bound of every protocol's cost.
 func (s *Server) serveTCP(ctx context.Context, listener net.Listener) error {
-	var conns sync.Map // that are open
+	var conns sync.Map // open connections
 	var serving sync.WaitGroup
 	failed := make(chan error, 1)
 	go func() {
@@ -67,22 +66,22 @@ func (s *Server) serveTCP(ctx context.Context, listener net.Listener) error {
 	}
 	s.drain()
 	_ = listener.Close()
-	<-failed // that it is closed
+	<-failed // until Accept has returned
 	conns.Range(func(conn, _ any) bool {
-		_ = conn.(net.Conn).SetReadDeadline(time.Now()) // no further call; the one under way is answered
+		_ = conn.(net.Conn).SetReadDeadline(time.Now()) // stops reading; the call in progress is answered
 		return true
 	})
 	serving.Wait()
 	return nil
 }
 
-// frames answers those of one connection until it ends.
+// frames answers the frames of one connection until it ends.
 func (s *Server) frames(ctx context.Context, conn net.Conn) {
 	var f Frame
 	for {
 		if _, err := io.ReadFull(conn, f[:]); err != nil {
 			if !errors.Is(err, io.EOF) && ctx.Err() == nil {
-				s.Log.Info("a connection broke", "error", err)
+				s.Log.Info("connection failed", "error", err)
 			}
 			return
 		}
@@ -94,7 +93,7 @@ func (s *Server) frames(ctx context.Context, conn net.Conn) {
 }
 
 func (s *Server) frame(value uint32) Frame {
-	end, err := s.begin(context.Background())
+	end, err := s.beginCall(context.Background())
 	var after *rpclabv1.Number
 	if err == nil {
 		after, err = chain{}.Increase(context.Background(), &rpclabv1.Number{Value: value})

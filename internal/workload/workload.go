@@ -1,5 +1,5 @@
-// Package workload is what a call does: the Go servers under test, and the requests
-// that callers send them.
+// Package workload defines what a call does: the Go servers under test, and the requests that
+// callers send to them.
 package workload
 
 import (
@@ -8,11 +8,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Trailer is the key of the trailing metadata in which every answer carries the
-// identity of its backend.
-const Trailer = "rpclab-backend"
+// BackendTrailer is the trailing metadata key with the identity of the backend, in every answer.
+const BackendTrailer = "rpclab-backend"
 
-// Spec is a workload as it crosses a process: exactly one field is set.
+// Spec selects a workload; exactly one field is set. It is sent to other processes as JSON.
 type Spec struct {
 	Greet     *Greet     `json:"greet,omitempty"`
 	Fibonacci *Fibonacci `json:"fibonacci,omitempty"`
@@ -22,13 +21,13 @@ type Spec struct {
 	Calculate *Calculate `json:"calculate,omitempty"`
 }
 
-// work is what each workload says of itself.
-type work interface {
+// definition is implemented by every workload.
+type definition interface {
 	unary() (Unary, error)
-	args() []string // of `rpclab server`
+	args() []string // flags of `rpclab server`
 }
 
-func (s Spec) work() (work, error) {
+func (s Spec) definition() (definition, error) {
 	switch {
 	case s.Greet != nil:
 		return s.Greet, nil
@@ -43,41 +42,41 @@ func (s Spec) work() (work, error) {
 	case s.Calculate != nil:
 		return s.Calculate, nil
 	}
-	return nil, errors.New("a workload has to be named: greet, fibonacci, increment, increase, orders or calculate")
+	return nil, errors.New("no workload: use greet, fibonacci, increment, increase, orders or calculate")
 }
 
-// Unary is a workload as a caller sees it.
+// Unary describes a workload's calls to callers.
 type Unary struct {
-	Method string // full, with slashes
-	// Stream is the method that answers the same requests as messages of a stream;
-	// empty: there is none. Its header carries the identity.
+	Method string // full name with slashes
+	// Stream is the streaming method that answers the same requests as messages; empty: none.
+	// The identity is in its header.
 	Stream string
-	// Path is where a POST of the request as JSON gets the reply as JSON; empty: nowhere.
+	// Path accepts the request as a JSON POST and returns the reply as JSON; empty: none.
 	Path string
-	// Same says that every call has the same request; Constant, that a backend answers all of
-	// them alike besides.
-	Same, Constant bool
-	// Request is call n's message; it may be shared by calls and is not to be changed.
+	// SameRequest means that every call sends the same request. ConstantReply means that each
+	// backend also answers all of them alike.
+	SameRequest, ConstantReply bool
+	// Request returns call n's message, which may be shared and must not be modified.
 	Request func(n uint64) proto.Message
-	// Reply is a message to read an answer into.
+	// Reply returns an empty message for an answer.
 	Reply func() proto.Message
-	// Check says what is wrong with call n's answer, given the identity in its trailer.
-	// Many goroutines may use it at once.
+	// Check returns what is wrong with call n's answer, given the identity in its trailer. It is
+	// safe for concurrent use.
 	Check func(n uint64, reply proto.Message, backend string) error
 }
 
-// Unary returns the calls of the workload.
+// Unary returns the workload's calls.
 func (s Spec) Unary() (Unary, error) {
-	w, err := s.work()
+	w, err := s.definition()
 	if err != nil {
 		return Unary{}, err
 	}
 	return w.unary()
 }
 
-// ServerArgs are the arguments of `rpclab server` that make it serve the workload.
+// ServerArgs returns the flags of `rpclab server` for the workload.
 func (s Spec) ServerArgs() []string {
-	w, err := s.work()
+	w, err := s.definition()
 	if err != nil {
 		return nil
 	}

@@ -59,14 +59,14 @@ func greet(ctx context.Context, channel *grpc.ClientConn) (*rpclabv1.HelloReply,
 	return reply, trailer, err
 }
 
-func TestEveryAnswerSaysWhoGaveIt(t *testing.T) {
+func TestEveryAnswerNamesItsBackend(t *testing.T) {
 	channel, _, _ := serve(t, &workload.Server{ID: "b3", Delay: 30 * time.Millisecond})
 	began := time.Now()
 	reply, trailer, err := greet(t.Context(), channel)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if reply.Message != "Hello, you" || reply.Backend != "b3" || trailer[workload.Trailer][0] != "b3" {
+	if reply.Message != "Hello, you" || reply.Backend != "b3" || trailer[workload.BackendTrailer][0] != "b3" {
 		t.Errorf("got %v with the trailer %v", reply, trailer)
 	}
 	if took := time.Since(began); took < 30*time.Millisecond {
@@ -74,7 +74,7 @@ func TestEveryAnswerSaysWhoGaveIt(t *testing.T) {
 	}
 }
 
-func TestACallThatIsGivenUpIsNotWaitedFor(t *testing.T) {
+func TestACancelledCallEndsAtOnce(t *testing.T) {
 	channel, _, _ := serve(t, &workload.Server{ID: "b", Delay: time.Hour})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
@@ -83,8 +83,14 @@ func TestACallThatIsGivenUpIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-func TestItHasAsManyWorkersAsItWasGiven(t *testing.T) {
+func TestWorkersLimitConcurrentCalls(t *testing.T) {
 	channel, _, _ := serve(t, &workload.Server{ID: "b1", Delay: 50 * time.Millisecond, Workers: 2})
+	sixCallsKeepTwoWorkersBusy(t, channel)
+}
+
+// sixCallsKeepTwoWorkersBusy makes six calls at once, which take two workers three times 50 ms.
+func sixCallsKeepTwoWorkersBusy(t *testing.T, channel *grpc.ClientConn) {
+	t.Helper()
 	began := time.Now()
 	var calls sync.WaitGroup
 	for range 6 {
@@ -96,11 +102,11 @@ func TestItHasAsManyWorkersAsItWasGiven(t *testing.T) {
 	}
 	calls.Wait()
 	if took := time.Since(began); took < 150*time.Millisecond {
-		t.Errorf("2 workers answered 6 calls of 50 ms each in %v", took)
+		t.Errorf("2 workers answered 6 calls of 50 ms in %v", took)
 	}
 }
 
-func TestACallThatIsGivenUpLeavesTheQueue(t *testing.T) {
+func TestACancelledCallLeavesTheQueue(t *testing.T) {
 	channel, _, _ := serve(t, &workload.Server{ID: "b1", Delay: time.Hour, Workers: 1})
 	for range 2 { // the second waits for a worker that the first has given back
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
@@ -111,7 +117,7 @@ func TestACallThatIsGivenUpLeavesTheQueue(t *testing.T) {
 	}
 }
 
-func TestItDrainsBeforeItGoes(t *testing.T) {
+func TestAServerDrainsBeforeItStops(t *testing.T) {
 	channel, stop, ended := serve(t, &workload.Server{ID: "b", Delay: 100 * time.Millisecond, Drain: 200 * time.Millisecond})
 	health := healthv1.NewHealthClient(channel)
 	state := func() healthv1.HealthCheckResponse_ServingStatus {
@@ -132,7 +138,7 @@ func TestItDrainsBeforeItGoes(t *testing.T) {
 	<-ended
 }
 
-func TestItTellsItsServicesByReflection(t *testing.T) {
+func TestReflectionListsTheServices(t *testing.T) {
 	channel, _, _ := serve(t, &workload.Server{ID: "b"})
 	stream, err := reflectionv1.NewServerReflectionClient(channel).ServerReflectionInfo(t.Context())
 	if err != nil {

@@ -55,7 +55,7 @@ func newStation(t *testing.T) *station {
 	}
 	t.Setenv("RPCLAB_DATA_DIR", filepath.Join(l.dir, "data"))
 	l.start(t, "127.0.0.1:0")
-	t.Cleanup(func() { l.process.Stop(chrome.Patience) })
+	t.Cleanup(func() { l.process.Stop(chrome.Timeout) })
 	return l
 }
 
@@ -76,7 +76,7 @@ func (l *station) start(t *testing.T, address string) {
 	})
 }
 
-func (l *station) open(t *testing.T, path string, v chrome.View) *chrome.Page {
+func (l *station) open(t *testing.T, path string, v chrome.Viewport) *chrome.Page {
 	t.Helper()
 	p, err := browser.Open(l.url+path, v)
 	if err != nil {
@@ -88,7 +88,7 @@ func (l *station) open(t *testing.T, path string, v chrome.View) *chrome.Page {
 
 func await(t *testing.T, p *chrome.Page, what, expression string) {
 	t.Helper()
-	testkit.AwaitFor(t, chrome.Patience, what, func() bool { return eval[bool](t, p, "Boolean("+expression+")") })
+	testkit.AwaitFor(t, chrome.Timeout, what, func() bool { return eval[bool](t, p, "Boolean("+expression+")") })
 }
 
 func awaitPhase(t *testing.T, p *chrome.Page, phase string) {
@@ -127,7 +127,7 @@ func fits(t *testing.T, p *chrome.Page) {
 	if wide := eval[int](t, p, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); wide > 0 {
 		t.Errorf("the page is %d pixels wider than its window", wide)
 	}
-	if said := p.Complaints(); len(said) > 0 {
+	if said := p.ConsoleErrors(); len(said) > 0 {
 		t.Errorf("the page complains: %q", said)
 	}
 }
@@ -138,7 +138,7 @@ func TestTheLivePageFollowsARunFromStartToVerdictByKeyboardOnAPhone(t *testing.T
 	awaitPhase(t, p, "idle")
 	begin(t, p, "brief")
 	awaitPhase(t, p, "running")
-	await(t, p, "a load is seen second by second", `document.querySelector(".figures dt")?.textContent.includes("this second")`)
+	await(t, p, "a load is seen second by second", `document.querySelector(".figures dt")?.textContent.includes("last second")`)
 	await(t, p, "calls per backend are drawn", `document.querySelectorAll("[data-phase] svg rect").length >= 3`)
 	fits(t, p)
 	awaitPhase(t, p, "done")
@@ -154,7 +154,7 @@ func TestTheLivePageFollowsARunFromStartToVerdictByKeyboardOnAPhone(t *testing.T
 	reach(t, p, `.answer a`)
 	press(t, p, kb.Enter, 1)
 	await(t, p, "the report of the run", `document.querySelector("#verdicts") && document.documentElement.dataset.drawn === "true"`)
-	if said := p.Complaints(); len(said) > 0 {
+	if said := p.ConsoleErrors(); len(said) > 0 {
 		t.Errorf("the report complains: %q", said)
 	}
 	for path, seen := range map[string]string{"/runs": `document.querySelectorAll("tbody tr").length === 1`, "/trend": `document.querySelectorAll("figure svg circle, figure svg path").length > 2`} {
@@ -179,7 +179,7 @@ func TestTwoRunsAreChosenAndCompared(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, runs, "the comparison", `location.pathname === "/compare" && document.querySelectorAll("table").length >= 2`)
-	for _, want := range []string{"What decides", "p50, ms", "client, µs per call", "server, MB", "p99.9, ms"} {
+	for _, want := range []string{"Headline metrics", "p50, ms", "client, µs per call", "server, MB", "p99.9, ms"} {
 		if !strings.Contains(eval[string](t, runs, `document.querySelector("main").textContent`), want) {
 			t.Errorf("the comparison does not say %q", want)
 		}
@@ -197,7 +197,7 @@ func TestTheLivePageSurvivesARestartAndStopsARun(t *testing.T) {
 	if eval[string](t, p, `document.querySelector("#line").textContent`) != "" {
 		t.Error("the page says that the connection is lost")
 	}
-	l.process.Stop(chrome.Patience)
+	l.process.Stop(chrome.Timeout)
 	awaitPhase(t, p, "partial") // the last state came before the end
 	l.start(t, strings.TrimPrefix(l.url, "http://"))
 	awaitPhase(t, p, "idle") // of the new server
@@ -244,7 +244,7 @@ func picture(t *testing.T, p *chrome.Page, name string) {
 		return
 	}
 	width, height := eval[float64](t, p, "document.documentElement.clientWidth"), eval[float64](t, p, "document.documentElement.scrollHeight")
-	png, err := p.Picture(0, 0, width, height)
+	png, err := p.Screenshot(0, 0, width, height)
 	if err != nil {
 		t.Fatal(err)
 	}

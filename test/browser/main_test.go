@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 }
 
 // page writes the report of a run to a file and opens that.
-func page(t testing.TB, d result.Document, v chrome.View) *chrome.Page {
+func page(t testing.TB, d result.Document, v chrome.Viewport) *chrome.Page {
 	t.Helper()
 	var out bytes.Buffer
 	if err := html.Write(&out, d); err != nil {
@@ -43,7 +43,7 @@ func page(t testing.TB, d result.Document, v chrome.View) *chrome.Page {
 	return opened(t, out.Bytes(), v)
 }
 
-func opened(t testing.TB, content []byte, v chrome.View) *chrome.Page {
+func opened(t testing.TB, content []byte, v chrome.Viewport) *chrome.Page {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "report.html")
 	if err := os.WriteFile(path, content, 0o600); err != nil {
@@ -78,8 +78,8 @@ func press(t testing.TB, p *chrome.Page, key string, times int) {
 }
 
 var (
-	desk  = chrome.View{Width: 1200, Height: 900}
-	phone = chrome.View{Width: 375, Height: 800}
-	night = chrome.View{Width: 1200, Height: 900, Dark: true}
-	paper = chrome.View{Width: 794, Height: 1123, Print: true}
+	desk  = chrome.Viewport{Width: 1200, Height: 900}
+	phone = chrome.Viewport{Width: 375, Height: 800}
+	night = chrome.Viewport{Width: 1200, Height: 900, Dark: true}
+	paper = chrome.Viewport{Width: 794, Height: 1123, Print: true}
 )

@@ -29,7 +29,7 @@ func sound(t *testing.T, p *chrome.Page) {
 	if !eval[bool](t, p, `document.documentElement.dataset.drawn === "true"`) {
 		t.Error("the page was not drawn: " + eval[string](t, p, `document.getElementById("failed").textContent`))
 	}
-	if said := p.Complaints(); len(said) > 0 {
+	if said := p.ConsoleErrors(); len(said) > 0 {
 		t.Errorf("the page complains: %q", said)
 	}
 	if asked := p.Requests(); len(asked) != 1 {
@@ -161,7 +161,7 @@ const faint = `(() => {
 
 func TestTextsStandOutByDayAndByNight(t *testing.T) {
 	papers := map[string]bool{}
-	for name, v := range map[string]chrome.View{"light": desk, "dark": night} {
+	for name, v := range map[string]chrome.Viewport{"light": desk, "dark": night} {
 		for _, run := range []string{"channels", "churn"} {
 			p := page(t, recorded(t)[run], v)
 			if texts := eval[[]string](t, p, faint); len(texts) > 0 {
@@ -218,7 +218,7 @@ func TestARunWithoutAnyMeasurementHasAPage(t *testing.T) {
 	d := recorded(t)["channels"]
 	d.Arms, d.Verdicts, d.Events, d.Accounts, d.Partial = []result.Arm{}, nil, nil, nil, true
 	p := page(t, d, desk)
-	if said := p.Complaints(); len(said) > 0 || !strings.Contains(eval[string](t, p, `document.querySelector(".answer").textContent`), "Nothing was measured") {
+	if said := p.ConsoleErrors(); len(said) > 0 || !strings.Contains(eval[string](t, p, `document.querySelector(".answer").textContent`), "Nothing was measured") {
 		t.Errorf("the page complains: %q", said)
 	}
 }

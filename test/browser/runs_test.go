@@ -13,6 +13,7 @@ import (
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
 	"rpclab/experiments"
+	"rpclab/internal/analysis"
 	"rpclab/internal/experiment"
 	"rpclab/internal/lab"
 	"rpclab/internal/result"
@@ -70,7 +71,7 @@ func drawn(t testing.TB, file string, doc []byte, rounds int) result.Document {
 	began := time.Date(2026, 11, 20, 18, 45, 12, 0, time.UTC)
 	d := result.Document{Schema: result.Schema, ID: "20261120-184512-full", Experiment: plan.Name, Question: plan.Question, Source: plan.Source,
 		Cluster: "local", Started: began, Machine: result.Machine{OS: "linux", Arch: "amd64", CPUs: 8, Go: "go1.26"}, Rounds: plan.Rounds, Seed: plan.Seed,
-		Baseline: plan.Baseline, TrialCount: len(plan.Trials), Definition: plan.Text, Margin: plan.Margin, Size: plan.Size}
+		Baseline: plan.Baseline, TrialCount: len(plan.Trials), Definition: plan.Text, Margin: plan.Margin, Size: plan.PublishedSize}
 	for _, c := range plan.Confounds {
 		d.Confounds = append(d.Confounds, result.Confound(c))
 	}
@@ -92,7 +93,7 @@ func drawn(t testing.TB, file string, doc []byte, rounds int) result.Document {
 		arm := place[t.Arm+result.Cell(t.Cell).Key()]
 		arm.Trials = append(arm.Trials, trial(source, t, began, 5+float64(len(t.Arm))))
 	}
-	return lab.Assemble(d)
+	return analysis.Assemble(d)
 }
 
 // trial has a thousand calls on ten backends in half a minute, with a long tail.
@@ -123,7 +124,7 @@ func trial(source *rand.Rand, plan experiment.Trial, began time.Time, middle flo
 	for _, e := range plan.Events {
 		took := 10 + 500*source.Float64()
 		t.Events = append(t.Events, result.Event{AtMS: float64(e.At.Milliseconds()), What: e.String(), Failed: 3, Ready: backends,
-			Took: result.Took{ClientTold: &took, FirstCall: &took, BalanceRestored: &took}})
+			Took: result.Took{ResolverUpdated: &took, FirstCall: &took, BalanceRestored: &took}})
 	}
 	return t
 }

@@ -41,7 +41,7 @@ func directory(name string) (string, error) {
 		home = filepath.Join(user, ".local", "state")
 	}
 	if name == "" || strings.ContainsAny(name, "/.") {
-		return "", fmt.Errorf("--name %q: it becomes the name of a directory, so without / and .", name)
+		return "", fmt.Errorf("--name %q: it becomes the name of a directory and may not contain / or a dot", name)
 	}
 	return filepath.Join(home, "rpclab", "cluster", name), nil
 }

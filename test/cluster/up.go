@@ -178,7 +178,7 @@ func enter(name string, args []string) error {
 	if err != nil {
 		return err
 	}
-	runtime.LockOSThread() // a network is a thread's; execve(2) goes on in this one
+	runtime.LockOSThread() // a network is a thread's; execve(2) keeps this one
 	if err := enterNetwork(s.ControlPlane.Pid); err != nil {
 		return err
 	}

@@ -215,9 +215,13 @@ var callerKinds = map[string][]callerKind{
 func eachCaller(t *testing.T, test func(t *testing.T, k callerKind, command []string)) {
 	for language, kinds := range callerKinds {
 		t.Run(language, func(t *testing.T) {
+			t.Parallel()
 			command := builtNamed(t, language)
 			for _, k := range kinds {
-				t.Run(k.name, func(t *testing.T) { test(t, k, command) })
+				t.Run(k.name, func(t *testing.T) {
+					t.Parallel()
+					test(t, k, command)
+				})
 			}
 		})
 	}

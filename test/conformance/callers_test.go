@@ -125,7 +125,7 @@ func TestCallersMakeTheCallsOfEveryPace(t *testing.T) {
 		}
 		c.well(t, of, len(of.calls), "b")
 		var count strings.Builder
-		if server.Count(&count); count.String() != fmt.Sprintln(360+len(of.calls)) {
+		if server.WriteCount(&count); count.String() != fmt.Sprintln(360+len(of.calls)) {
 			t.Errorf("the server counts %s calls", count.String())
 		}
 	})
@@ -181,11 +181,11 @@ type liar struct {
 }
 
 func (liar) Increase(ctx context.Context, n *rpclabv1.Number) (*rpclabv1.Number, error) {
-	return &rpclabv1.Number{Value: n.Value + 2}, grpc.SetTrailer(ctx, metadata.Pairs(workload.Trailer, "liar"))
+	return &rpclabv1.Number{Value: n.Value + 2}, grpc.SetTrailer(ctx, metadata.Pairs(workload.BackendTrailer, "liar"))
 }
 
 func (liar) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set(workload.Header, "liar")
+	w.Header().Set(workload.BackendHeader, "liar")
 	_, _ = io.WriteString(w, `{"value": 7}`)
 }
 
@@ -224,7 +224,7 @@ func TestCallersTellWhatFailed(t *testing.T) {
 		fails("nobody listens", jobAt(k, free(t), "increase", fields{}, nil), codes.Unavailable)
 		ails := &workload.Server{}
 		addr := serving(t, k, ails).Addr().String()
-		ails.Suffer(workload.Ailment{Code: codes.Unavailable})
+		ails.SetFault(workload.Fault{Code: codes.Unavailable})
 		fails("an error loop", jobAt(k, addr, "increase", fields{}, nil), codes.Unavailable)
 		if k.streams {
 			on := fields{"stream": "ping-pong", "method": rpclabv1.Chain_Increases_FullMethodName}

@@ -18,20 +18,20 @@ import (
 )
 
 const (
-	calls       = 100_000
+	calls       = 20_000
 	users       = 50
 	connections = 4
-	// fewCalls are for servers that answer some thousand a second: a tenth of the calls has every
-	// connection full of streams as long as all do, and takes seconds and not minutes.
-	fewCalls = 10_000
+	// fewCalls are for servers that answer some thousand a second: they fill every connection with
+	// streams as all calls do, in seconds and not minutes.
+	fewCalls = 5000
 )
 
 // greet is a greeter's call under a name of its own, so that an answer that went to
 // another call is a wrong one.
 func greet() wire.Call {
 	return wire.Call{
-		Method: rpclabv1.Greeter_SayHello_FullMethodName, Backend: workload.Trailer,
-		Make: func(n uint64, _ int, dst []byte) ([]byte, error) {
+		Method: rpclabv1.Greeter_SayHello_FullMethodName, Backend: workload.BackendTrailer,
+		AppendMessage: func(n uint64, _ int, dst []byte) ([]byte, error) {
 			return proto.MarshalOptions{}.MarshalAppend(dst, &rpclabv1.HelloRequest{Name: caller(n)})
 		},
 		Check: func(n uint64, answer []byte, backend string) error {
@@ -64,7 +64,7 @@ func load(t *testing.T, addr string, call wire.Call, calls uint64) measure.Measu
 	if err := e.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	recorder, _, stats, err := e.Run(t.Context(), pace.Closed{Users: users, Calls: calls}, measure.Cue{})
+	recorder, _, stats, err := e.Run(t.Context(), pace.Closed{Users: users, Calls: calls}, measure.StartSignal{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ type overGRPC struct{ channel *grpc.ClientConn }
 func (c overGRPC) call(ctx context.Context, method, _ string, request, reply proto.Message) (string, error) {
 	var trailer metadata.MD
 	err := c.channel.Invoke(ctx, method, request, reply, grpc.Trailer(&trailer))
-	ids := trailer[workload.Trailer]
+	ids := trailer[workload.BackendTrailer]
 	if len(ids) != 1 {
 		return fmt.Sprintf("%d identities", len(ids)), err
 	}
@@ -110,7 +110,7 @@ func (c overREST) ask(ctx context.Context, method, path string, body []byte) (co
 	}
 	defer answer.Body.Close()
 	said, err = io.ReadAll(answer.Body)
-	return answer.StatusCode, answer.Header.Get(workload.Header), said, err
+	return answer.StatusCode, answer.Header.Get(workload.BackendHeader), said, err
 }
 
 // increase asks for the number after n.

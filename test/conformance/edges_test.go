@@ -17,63 +17,59 @@ import (
 	"google.golang.org/grpc/status"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
-	"rpclab/internal/language"
+	"rpclab/internal/process"
 	"rpclab/internal/testkit"
 	"rpclab/internal/workload"
 )
 
-// The test of this file holds every server to what servers/CONTRACT.md says of the edges; it is
-// one, for some servers take seconds to start.
+// The test of this file holds every server to what servers/CONTRACT.md says of the edges.
 
-func TestServersKeepToTheContractAtItsEdges(t *testing.T) {
-	eachServer(t, func(t *testing.T, m language.Model, command []string) {
-		// The last of repeated flags counts.
-		p, c, out := supervised(t, m, append(command, "--id", "a", "--delay", "1m0s", "--delay", "0s"))
-		if err := greeted(t.Context(), t, c); err != nil {
-			t.Error(err)
+func keepsToTheEdges(t *testing.T, p *process.Process, c contact, out *said) {
+	t.Helper()
+	if err := greeted(t.Context(), t, c); err != nil {
+		t.Error(err)
+	}
+	calls, orders := 1, 0
+	counted := func(what string) {
+		t.Helper()
+		order(t, p, `{"count": true}`)
+		orders++
+		testkit.Await(t, "it has counted "+what, func() bool { return strings.Count(out.String(), "\n") == orders })
+		if n := strings.Fields(out.String())[orders-1]; n != fmt.Sprint(calls) {
+			t.Errorf("after %s it counts %s calls, want %d", what, n, calls)
 		}
-		calls, orders := 1, 0
-		counted := func(what string) {
-			t.Helper()
-			order(t, p, `{"count": true}`)
-			orders++
-			testkit.Await(t, "it has counted "+what, func() bool { return strings.Count(out.String(), "\n") == orders })
-			if n := strings.Fields(out.String())[orders-1]; n != fmt.Sprint(calls) {
-				t.Errorf("after %s it counts %s calls, want %d", what, n, calls)
-			}
-		}
-		if _, _, err := increase(t.Context(), c, math.MaxUint32); err == nil {
-			t.Error("there is a number after the last one")
+	}
+	if _, _, err := increase(t.Context(), c, math.MaxUint32); err == nil {
+		t.Error("there is a number after the last one")
+	}
+	calls++
+	counted("a call that is refused")
+	if rest, ok := c.(overREST); ok {
+		calls += speaksJSON(t, rest)
+		counted("requests in JSON")
+		refusesWhatIsNoMessage(t, rest)
+		counted("what is no message")
+	} else {
+		name := strings.Repeat("you", 1000)
+		reply, err := rpclabv1.NewGreeterClient(c.(overGRPC).channel).SayHello(t.Context(), &rpclabv1.HelloRequest{Name: name}, grpc.UseCompressor("gzip"))
+		if err != nil || reply.Message != "Hello, "+name {
+			t.Errorf("in gzip it answers %.40q, %v", reply.GetMessage(), err)
 		}
 		calls++
-		counted("a call that is refused")
+	}
+	for code, want := range map[codes.Code]int{codes.Unavailable: 503, codes.Internal: 500, codes.DeadlineExceeded: 500, codes.InvalidArgument: 400} {
+		order(t, p, fmt.Sprintf(`{"ail": {"code": %d}}`, code))
+		counted(fmt.Sprint("the calls before it fails with ", code)) // which says that it has heard the order
+		calls++
 		if rest, ok := c.(overREST); ok {
-			calls += speaksJSON(t, rest)
-			counted("requests in JSON")
-			refusesWhatIsNoMessage(t, rest)
-			counted("what is no message")
-		} else {
-			name := strings.Repeat("you", 1000)
-			reply, err := rpclabv1.NewGreeterClient(c.(overGRPC).channel).SayHello(t.Context(), &rpclabv1.HelloRequest{Name: name}, grpc.UseCompressor("gzip"))
-			if err != nil || reply.Message != "Hello, "+name {
-				t.Errorf("in gzip it answers %.40q, %v", reply.GetMessage(), err)
+			if got := rest.request(t, "POST", "/increase", "application/json", `{"value": 1}`); got.status != want || !got.refused() {
+				t.Errorf("told to fail with %v: %+v", code, got)
 			}
-			calls++
+		} else if _, id, err := increase(t.Context(), c, 1); status.Code(err) != code || id != "b" {
+			t.Errorf("told to fail with %v: %v, by %q", code, err, id)
 		}
-		for code, want := range map[codes.Code]int{codes.Unavailable: 503, codes.Internal: 500, codes.DeadlineExceeded: 500, codes.InvalidArgument: 400} {
-			order(t, p, fmt.Sprintf(`{"ail": {"code": %d}}`, code))
-			counted(fmt.Sprint("the calls before it fails with ", code)) // which says that it has heard the order
-			calls++
-			if rest, ok := c.(overREST); ok {
-				if got := rest.request(t, "POST", "/increase", "application/json", `{"value": 1}`); got.status != want || !got.refused() {
-					t.Errorf("told to fail with %v: %+v", code, got)
-				}
-			} else if _, id, err := increase(t.Context(), c, 1); status.Code(err) != code || id != "b" {
-				t.Errorf("told to fail with %v: %v, by %q", code, err, id)
-			}
-		}
-		counted("calls that fail")
-	})
+	}
+	counted("calls that fail")
 }
 
 // speaksJSON returns how many calls it made.
@@ -124,8 +120,8 @@ func refusesWhatIsNoMessage(t *testing.T, c overREST) {
 	}
 	ask.Header.Set("Content-Type", "application/json")
 	if answer, err := c.transport.RoundTrip(ask); err == nil {
-		if answer.StatusCode != 400 && answer.StatusCode != 413 || answer.Header.Get(workload.Header) != "b" {
-			t.Errorf("17 MiB: %s by %q", answer.Status, answer.Header.Get(workload.Header))
+		if answer.StatusCode != 400 && answer.StatusCode != 413 || answer.Header.Get(workload.BackendHeader) != "b" {
+			t.Errorf("17 MiB: %s by %q", answer.Status, answer.Header.Get(workload.BackendHeader))
 		}
 		_ = answer.Body.Close()
 	}
@@ -163,5 +159,5 @@ func (c overREST) request(t *testing.T, method, path, media, body string) (g got
 	if err != nil {
 		t.Error(err)
 	}
-	return got{answer.StatusCode, answer.Header.Get(workload.Header), answer.Header.Get("Content-Type"), string(text)}
+	return got{answer.StatusCode, answer.Header.Get(workload.BackendHeader), answer.Header.Get("Content-Type"), string(text)}
 }

@@ -17,10 +17,10 @@ import (
 	"google.golang.org/grpc/codes"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
-	"rpclab/internal/caller/overhttp"
+	"rpclab/internal/caller/nethttp"
 	"rpclab/internal/gateway"
 	"rpclab/internal/process"
-	"rpclab/internal/route/part"
+	"rpclab/internal/route/component"
 	"rpclab/internal/testkit"
 	"rpclab/internal/workload"
 )
@@ -34,8 +34,12 @@ func eachGateway(t *testing.T, test func(t *testing.T, model string, command []s
 		"python": func() []string { return builtNamed(t, "python") },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			for _, model := range gateway.Models {
-				t.Run(model, func(t *testing.T) { test(t, model, append(command(), "gateway", "--model", model)) })
+				t.Run(model, func(t *testing.T) {
+					t.Parallel()
+					test(t, model, append(command(), "gateway", "--model", model))
+				})
 			}
 		})
 	}
@@ -44,9 +48,9 @@ func eachGateway(t *testing.T, test func(t *testing.T, model string, command []s
 // asking runs a gateway and gives what asks it.
 func asking(t *testing.T, command []string, args ...string) askGateway {
 	t.Helper()
-	g, err := part.Start(t.Context(), part.Spec{
-		Name: "gateway", Role: part.Gateway,
-		Run: process.Spec{Args: append(append(command, "--supervised", "--listen", "127.0.0.1:0"), args...)},
+	g, err := component.Start(t.Context(), component.Spec{
+		Name: "gateway", Role: component.Gateway,
+		Process: process.Spec{Args: append(append(command, "--supervised", "--listen", "127.0.0.1:0"), args...)},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +91,7 @@ func (g askGateway) ask(t *testing.T, method, path string) (a told) {
 		t.Error(err)
 	}
 	a = told{status: answer.StatusCode, media: answer.Header.Get("Content-Type"), body: string(body)}
-	if a.counted, err = url.ParseQuery(answer.Header.Get(overhttp.Backends)); err != nil {
+	if a.counted, err = url.ParseQuery(answer.Header.Get(nethttp.BackendsHeader)); err != nil {
 		t.Error(err)
 	}
 	return a
@@ -156,7 +160,7 @@ func TestGatewaysRefuseWhatIsWrongInWords(t *testing.T) {
 			"/fibonacci/random?iterations=10001":          "iterations=10001: it has to be a number from 1 to 10000",
 			"/fibonacci/random?iterations=0":              "iterations=0: it has to be a number from 1",
 			"/fibonacci/random?iterations=ten":            "iterations=ten: it has to be a number",
-			"/fibonacci/random?fibo_start=2000":           "fibo_start is 2000 and fibo_end 1000: the first must not be more",
+			"/fibonacci/random?fibo_start=2000":           "fibo_start is 2000 and fibo_end 1000: fibo_start must not be larger",
 			"/fibonacci/random?fibo_end=100001":           "fibo_end=100001: it has to be a number from 0 to 100000",
 			"/fibonacci/random?output=maybe":              "output=maybe: it has to be true or false",
 			"/fibonacci/random?iteration=1&iterations=1":  "iterations and iteration are the same",
@@ -166,7 +170,7 @@ func TestGatewaysRefuseWhatIsWrongInWords(t *testing.T) {
 			"/fibonacci?n=-1":             "n=-1: it has to be a number from 0 to 100000",
 			"/increment?iterations=10001": "iterations=10001: it has to be",
 			"/increment?%zz":              "cannot be read",
-			"/fibonacci/random?iterations=10000&output=true&fibo_start=1&fibo_end=100000": "output=true would be as much as 238 MiB: the most is 32",
+			"/fibonacci/random?iterations=10000&output=true&fibo_start=1&fibo_end=100000": "output=true would return up to 238 MiB, and the limit is 32",
 		} {
 			if got := g.get(t, path); got.status != 400 || !got.says(want, "INVALID_ARGUMENT") {
 				t.Errorf("%s answered %d %q of %q, want %q", path, got.status, got.body, got.media, want)
@@ -175,7 +179,7 @@ func TestGatewaysRefuseWhatIsWrongInWords(t *testing.T) {
 		for _, of := range []string{"GET /fibo", "POST /increment", "GET /-/reset", "HEAD /increment", "HEAD /fibonacci?n=1"} {
 			method, path, _ := strings.Cut(of, " ")
 			got := g.ask(t, method, path)
-			if got.status != 404 || len(got.counted) > 0 || method != http.MethodHead && !got.says("there is no "+of, "UNIMPLEMENTED") {
+			if got.status != 404 || len(got.counted) > 0 || method != http.MethodHead && !got.says("unknown request "+of, "UNIMPLEMENTED") {
 				t.Errorf("%s answered %d %q, after calls to %v", of, got.status, got.body, got.counted)
 			}
 		}
@@ -193,16 +197,16 @@ func TestGatewaysEndARequestWithACallThatFails(t *testing.T) {
 	eachGateway(t, func(t *testing.T, _ string, command []string) {
 		server := &workload.Server{}
 		addr := serving(t, callerKind{}, server).Addr().String()
-		server.Suffer(workload.Ailment{Code: codes.Unavailable})
+		server.SetFault(workload.Fault{Code: codes.Unavailable})
 		g := asking(t, command, "--target", addr)
 		if got := g.get(t, "/increment?iterations=5"); got.status != 503 || !got.says("error loop", "UNAVAILABLE") {
 			t.Errorf("got %d %s", got.status, got.body)
 		}
 		var count strings.Builder
-		if server.Count(&count); count.String() != "1\n" {
+		if server.WriteCount(&count); count.String() != "1\n" {
 			t.Errorf("the first of its calls failed, and it made %s", count.String())
 		}
-		server.Suffer(workload.Ailment{})
+		server.SetFault(workload.Fault{})
 		if got := g.get(t, "/increment?iterations=5"); got.status != 200 {
 			t.Errorf("healed, it answers %d %s", got.status, got.body)
 		}
@@ -245,7 +249,7 @@ func TestGatewaysAnswerAsManyRequestsAtOnceAsTheirModelDoes(t *testing.T) {
 		if model == gateway.OneThread {
 			server := &workload.Server{}
 			addr := serving(t, callerKind{}, server).Addr().String()
-			server.Suffer(workload.Ailment{Slow: 300 * time.Millisecond})
+			server.SetFault(workload.Fault{Slow: 300 * time.Millisecond})
 			began := time.Now()
 			twice(t, asking(t, command, "--target", addr))
 			if took := time.Since(began); took < 600*time.Millisecond {
@@ -292,12 +296,12 @@ func TestGatewaysRefuseMoreRequestsThanTheyWorkOn(t *testing.T) {
 		g := asking(t, command, "--target", listener.Addr().String(), "--channel", "shared")
 		var all sync.WaitGroup
 		var answered, refused atomic.Int32
-		for range gateway.MostAtOnce + 20 {
+		for range gateway.MaxRequests + 20 {
 			all.Go(func() {
 				switch got := g.get(t, "/increment"); {
 				case got.status == 200:
 					answered.Add(1)
-				case got.status == 503 && strings.Contains(got.body, "come again"):
+				case got.status == 503 && strings.Contains(got.body, "try again later"):
 					refused.Add(1)
 				default:
 					t.Errorf("it answers %d %s", got.status, got.body)
@@ -307,7 +311,7 @@ func TestGatewaysRefuseMoreRequestsThanTheyWorkOn(t *testing.T) {
 		testkit.Await(t, "20 requests are refused", func() bool { return refused.Load() == 20 })
 		close(held.release)
 		all.Wait()
-		if answered.Load() != gateway.MostAtOnce {
+		if answered.Load() != gateway.MaxRequests {
 			t.Errorf("%d are answered and %d refused", answered.Load(), refused.Load())
 		}
 	})
@@ -318,7 +322,7 @@ func TestGatewaysOpenAChannelForEveryRequestWhereTheyAreToldTo(t *testing.T) {
 		for channel, want := range map[string]int32{"shared": 1, "per-request": 3} {
 			listener := serving(t, callerKind{}, &workload.Server{})
 			args := []string{"--target", listener.Addr().String()}
-			if channel != gateway.ChannelOf(model) {
+			if channel != gateway.DefaultChannel(model) {
 				args = append(args, "--channel", channel)
 			}
 			g := asking(t, command, args...)

@@ -12,32 +12,42 @@ import (
 // slow are the models that answer so few calls a second that all would take minutes.
 var slow = []string{"grpc-sync", "grpc-aio", "grpc-servlet"}
 
-func TestGreetersAnswerEveryCallRight(t *testing.T) {
+// TestServersAnswer starts each server once for all that it has to answer.
+func TestServersAnswer(t *testing.T) {
 	eachServer(t, func(t *testing.T, m language.Model, command []string) {
-		if m.REST {
-			return // TestRESTServersAnswerAsTheContractSays
-		}
 		addr := free(t)
-		start(t, addr, append(command, "--listen", addr, "--id", "b1")...)
-		calls := uint64(calls)
-		if slices.Contains(slow, m.Name) {
-			calls = fewCalls
+		start(t, addr, append(command, "--listen", addr, "--id", "b")...)
+		t.Run("every workload", func(t *testing.T) { answersEveryWorkload(t, m, addr) })
+		t.Run("wrong requests", func(t *testing.T) { refusesWhatIsWrong(t, m, addr) })
+		if m.REST {
+			return
 		}
-		answered(t, load(t, addr, greet(), calls), []string{"b1"}, calls)
+		t.Run("streams", func(t *testing.T) { answersStreams(t, m, addr) })
+		t.Run("many calls at once", func(t *testing.T) {
+			calls := uint64(calls)
+			if slices.Contains(slow, m.Name) {
+				calls = fewCalls
+			}
+			answered(t, load(t, addr, greet(), calls), []string{"b"}, calls)
+		})
 	})
 }
 
-// eachServer tests every model of every language that the contract binds, our own among
+// eachServer tests side by side every model of every language that the contract binds, our own among
 // them.
 func eachServer(t *testing.T, test func(t *testing.T, m language.Model, command []string)) {
 	for _, l := range language.All() {
 		t.Run(l.Name, func(t *testing.T) {
+			t.Parallel()
 			command := built(t, l)
 			for _, m := range l.Models {
 				if m.TCP {
 					continue // which is no protocol; its caller's tests hold it to what it does
 				}
-				t.Run(m.Name, func(t *testing.T) { test(t, m, append(command[:len(command):len(command)], "--model", m.Name)) })
+				t.Run(m.Name, func(t *testing.T) {
+					t.Parallel()
+					test(t, m, append(command[:len(command):len(command)], "--model", m.Name))
+				})
 			}
 		})
 	}

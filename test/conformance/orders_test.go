@@ -82,7 +82,7 @@ func TestServersCountTheirCalls(t *testing.T) {
 		order(t, p, `{"sing": true}`)
 		order(t, p, `no order`)
 		order(t, p, `{"count": true}`)
-		testkit.Await(t, "it goes on after an order that it does not know", func() bool { return out.String() == "7\n7\n" })
+		testkit.Await(t, "it answers after an order that it does not know", func() bool { return out.String() == "7\n7\n" })
 		if err := p.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
@@ -93,53 +93,63 @@ func TestServersCountTheirCalls(t *testing.T) {
 	})
 }
 
-func TestServersEndWithTheirSupervisor(t *testing.T) {
-	eachServer(t, func(t *testing.T, m language.Model, command []string) {
-		p, _, _ := supervised(t, m, command)
-		if err := p.Stdin.(io.Closer).Close(); err != nil {
-			t.Fatal(err)
-		}
-		<-p.Done()
-		if p.Err() == nil || !strings.Contains(p.Err().Error(), "3") {
-			t.Errorf("it ended with %v, want exit status 3", p.Err())
-		}
-	})
+func endsWithItsSupervisor(t *testing.T, p *process.Process) {
+	t.Helper()
+	if err := p.Stdin.(io.Closer).Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-p.Done()
+	if p.Err() == nil || !strings.Contains(p.Err().Error(), "3") {
+		t.Errorf("it ended with %v, want exit status 3", p.Err())
+	}
 }
 
-func TestServersAilAsTheyAreTold(t *testing.T) {
+func failsAsItIsTold(t *testing.T, p *process.Process, c contact, out *said) {
+	t.Helper()
+	counts := strings.Count(out.String(), "\n")
+	// An answer to the count says that the order before it was heard.
+	heard := func(line string) {
+		order(t, p, line)
+		order(t, p, `{"count": true}`)
+		counts++
+		testkit.Await(t, "it hears "+line, func() bool { return strings.Count(out.String(), "\n") == counts })
+	}
+	heard(`{"ail": {"code": 14}}`)
+	if _, id, err := increase(t.Context(), c, 1); status.Code(err) != codes.Unavailable || id != "b" {
+		t.Errorf("in an error loop: by %q, %v", id, err)
+	}
+	if serving, err := c.serving(t.Context()); !serving || err != nil {
+		t.Errorf("an error loop is no matter of health: %t, %v", serving, err)
+	}
+	heard(`{"ail": {"slow": 300000000}}`)
+	began := time.Now()
+	if after, _, err := increase(t.Context(), c, 1); after != 2 || err != nil || time.Since(began) < 300*time.Millisecond {
+		t.Errorf("slow by 300 ms: %d, %v after %v", after, err, time.Since(began))
+	}
+	heard(`{"ail": {"flap": 100000000}}`)
+	for _, want := range []bool{false, true, false} {
+		testkit.Await(t, fmt.Sprintf("its health turns to %t", want), func() bool {
+			serving, err := c.serving(t.Context())
+			return err == nil && serving == want
+		})
+	}
+	heard(`{"ail": {}}`)
+	testkit.Await(t, "it is healed", func() bool { serving, err := c.serving(t.Context()); return serving && err == nil })
+	if after, _, err := increase(t.Context(), c, 1); after != 2 || err != nil {
+		t.Errorf("healed: %d, %v", after, err)
+	}
+}
+
+// TestServersUnderSupervision starts each server once for all that its supervisor may tell it.
+func TestServersUnderSupervision(t *testing.T) {
 	eachServer(t, func(t *testing.T, m language.Model, command []string) {
-		p, c, out := supervised(t, m, command)
-		counts := 0
-		// An answer to the count says that the order before it was heard.
-		heard := func(line string) {
-			order(t, p, line)
-			order(t, p, `{"count": true}`)
-			counts++
-			testkit.Await(t, "it hears "+line, func() bool { return strings.Count(out.String(), "\n") == counts })
-		}
-		heard(`{"ail": {"code": 14}}`)
-		if _, id, err := increase(t.Context(), c, 1); status.Code(err) != codes.Unavailable || id != "b" {
-			t.Errorf("in an error loop: by %q, %v", id, err)
-		}
-		if serving, err := c.serving(t.Context()); !serving || err != nil {
-			t.Errorf("an error loop is no matter of health: %t, %v", serving, err)
-		}
-		heard(`{"ail": {"slow": 300000000}}`)
-		began := time.Now()
-		if after, _, err := increase(t.Context(), c, 1); after != 2 || err != nil || time.Since(began) < 300*time.Millisecond {
-			t.Errorf("slow by 300 ms: %d, %v after %v", after, err, time.Since(began))
-		}
-		heard(`{"ail": {"flap": 100000000}}`)
-		for _, want := range []bool{false, true, false} {
-			testkit.Await(t, fmt.Sprintf("its health turns to %t", want), func() bool {
-				serving, err := c.serving(t.Context())
-				return err == nil && serving == want
-			})
-		}
-		heard(`{"ail": {}}`)
-		testkit.Await(t, "it is healed", func() bool { serving, err := c.serving(t.Context()); return serving && err == nil })
-		if after, _, err := increase(t.Context(), c, 1); after != 2 || err != nil {
-			t.Errorf("healed: %d, %v", after, err)
-		}
+		// The last of repeated flags counts.
+		p, c, out := supervised(t, m, append(command, "--id", "a", "--delay", "1m0s", "--delay", "0s"))
+		t.Run("the edges of the contract", func(t *testing.T) { keepsToTheEdges(t, p, c, out) })
+		t.Run("faults", func(t *testing.T) {
+			order(t, p, `{"ail": {}}`)
+			failsAsItIsTold(t, p, c, out)
+		})
+		t.Run("the end of its supervisor", func(t *testing.T) { endsWithItsSupervisor(t, p) })
 	})
 }

@@ -13,6 +13,7 @@ func TestProxiesAnswerEveryCallRight(t *testing.T) {
 		"nghttpx": nghttpx,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := proxy{Listen: free(t), Backends: backends(t, ids), Dir: t.TempDir()}
 			start(t, p.Listen, command(t, p)...)
 			answered(t, load(t, p.Listen, greet(), calls), ids, calls)
@@ -21,7 +22,7 @@ func TestProxiesAnswerEveryCallRight(t *testing.T) {
 }
 
 // nginx ends a connection with GOAWAY after 1000 requests and drops the streams above
-// the last one, so this run opens a hundred connections.
+// the last one, so this run opens twenty connections.
 func nginx(t *testing.T, p proxy) []string {
 	return []string{installed(t, "nginx"), "-p", p.Dir, "-c", p.configured(t, "nginx.conf"), "-e", "stderr"}
 }

@@ -124,6 +124,6 @@ func debian(t *testing.T, name, pack string) string {
 			return path
 		}
 	}
-	t.Fatalf("%s is missing: run `make conformance-tools`, or install the package %s (Debian: apt-get install %s)", name, pack, pack)
+	t.Fatalf("%s is missing: run `make test-tools`, or install the package %s (Debian: apt-get install %s)", name, pack, pack)
 	return ""
 }

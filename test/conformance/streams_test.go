@@ -53,7 +53,7 @@ func TestServersAnswerStreamsInTurn(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = greetings.Recv()
-		if ids := strings.Join(greetings.Trailer()[workload.Trailer], " "); !errors.Is(err, io.EOF) || ids != "b" {
+		if ids := strings.Join(greetings.Trailer()[workload.BackendTrailer], " "); !errors.Is(err, io.EOF) || ids != "b" {
 			t.Errorf("a stream that the client closed ends with %v, by %q", err, ids)
 		}
 
@@ -67,7 +67,7 @@ func TestServersAnswerStreamsInTurn(t *testing.T) {
 			}
 			after, err := increases.Recv()
 			if n == math.MaxUint32 {
-				if ids := strings.Join(increases.Trailer()[workload.Trailer], " "); status.Code(err) != codes.OutOfRange || ids != "b" {
+				if ids := strings.Join(increases.Trailer()[workload.BackendTrailer], " "); status.Code(err) != codes.OutOfRange || ids != "b" {
 					t.Errorf("after the last number it ends with %v, by %q", err, ids)
 				}
 			} else if after.GetValue() != n+1 || err != nil {

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 // fresh makes a connection for each request, and leaves none behind.
 var fresh = http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
-// program finds a tool in the PATH or where tools.sh puts it.
+// program finds a tool in the PATH or where test/tools.sh puts it.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	if path, err := exec.LookPath(name); err == nil {
@@ -35,7 +35,7 @@ func program(t *testing.T, name string) string {
 	}
 	path := filepath.Join(cache, "rpclab", "dashboards", name)
 	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("%s is missing; get it with: make dashboards-tools", name)
+		t.Fatalf("%s is missing; get it with: make test-tools", name)
 	}
 	return path
 }
@@ -50,7 +50,7 @@ func start(t *testing.T, ready func() bool, args ...string) {
 	}
 	name := filepath.Base(args[0]) + " " + args[1]
 	t.Cleanup(func() {
-		family := measure.Tree(p.Pid())
+		family := measure.ProcessTree(p.Pid())
 		p.Stop(stopWithin)
 		if t.Failed() {
 			t.Logf("the last lines of %s:\n%s", name, p.Log())

@@ -23,6 +23,7 @@ events: [{at: 500ms, fail: {backends: 1}}]
 `
 
 func TestAttemptsGetPastABackendThatFails(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "failing.yaml")
 	if err := os.WriteFile(path, []byte(failing), 0o644); err != nil {
 		t.Fatal(err)

@@ -10,7 +10,8 @@ import (
 // TestBalancing: which backends a gateway's calls reach on every route of study 1, in Go and in
 // Python, and what each party spends on it.
 func TestBalancing(t *testing.T) {
-	d, s := document(t, "balancing", "--quick")
+	t.Parallel()
+	d, s := quick(t, "balancing")
 	s.within(t, 2*time.Minute) // as it starts servers in Python
 	for _, a := range d.Arms {
 		if len(a.Errors) != 0 || a.Dropped != 0 || a.Calls == 0 {
@@ -47,7 +48,8 @@ func TestBalancing(t *testing.T) {
 }
 
 func TestBalancingStandsBesideTheStudy(t *testing.T) {
-	s := rpclab(t, "run", "balancing", "--quick", "--arms", "clusterip,headless")
+	t.Parallel()
+	_, s := quick(t, "balancing")
 	text := strings.Join(strings.Fields(s.stdout), " ")
 	for _, sentence := range []string{"401,150", "481,620", "as printed by study 1 of 50 requests of 10,000 calls each", "the way of the study, with other settings", "client gateway"} {
 		if !strings.Contains(text, sentence) {

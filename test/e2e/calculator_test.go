@@ -1,9 +1,6 @@
 package e2e
 
 import (
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -11,7 +8,8 @@ import (
 // Every answer of every arm comes, and is the right one, by whom it should be: the caller
 // counts any other as an error.
 func TestEveryCalculationOfEveryArmIsAnswered(t *testing.T) {
-	d, s := document(t, "streams", "--quick")
+	t.Parallel()
+	d, s := quick(t, "streams")
 	s.promptly(t)
 	published := 0
 	for _, a := range d.Arms {
@@ -44,49 +42,22 @@ func TestEveryCalculationOfEveryArmIsAnswered(t *testing.T) {
 
 // What a run leaves is its result and the store; keys are in neither, nor in a file beside.
 func TestNoKeyRemainsOfARun(t *testing.T) {
-	data, temporary := t.TempDir(), t.TempDir()
-	page := filepath.Join(data, "page.md")
-	c := command(t, data, "run", "security", "--quick", "--arms", "unary-bare,unary-mtls,unary-signed,unary-jwt-every", "--set", "rounds=1",
-		"--md", page, "--json", filepath.Join(data, "result.json"))
-	c.Env = append(c.Env, "TMPDIR="+temporary)
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	looked := 0
-	for _, dir := range []string{data, temporary} {
-		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() {
-				return err
-			}
-			text, err := os.ReadFile(path)
-			looked++
-			if strings.Contains(string(text), "PRIVATE KEY") {
-				t.Errorf("%s holds a key", path)
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
+	t.Parallel()
+	d, s := quick(t, "security")
+	for path, text := range s.files {
+		if strings.Contains(text, "PRIVATE KEY") {
+			t.Errorf("%s holds a key", path)
 		}
 	}
-	if looked < 3 {
-		t.Errorf("only %d files were looked at", looked)
-	}
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
+	if len(s.files) < 3 {
+		t.Errorf("only %d files were looked at", len(s.files))
 	}
 	for _, row := range []string{"What security costs a call", "| unary-mtls | mutual TLS |", "| unary-signed | signing |", "| unary-jwt-every | a token made for each call |"} {
-		if !strings.Contains(string(text), row) {
-			t.Errorf("the report does not say %q:\n%s", row, text)
+		if !strings.Contains(s.markdown, row) {
+			t.Errorf("the report does not say %q:\n%s", row, s.markdown)
 		}
 	}
-	file, err := os.Open(filepath.Join(data, "result.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	if d := read(t, file); arm(t, d, "unary-signed").Resources.Server.CPU < 2*arm(t, d, "unary-bare").Resources.Server.CPU {
+	if arm(t, d, "unary-signed").Resources.Server.CPU < 2*arm(t, d, "unary-bare").Resources.Server.CPU {
 		t.Errorf("signing every message costs nothing: %v", arm(t, d, "unary-signed").Resources)
 	}
 }

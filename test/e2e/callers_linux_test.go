@@ -35,6 +35,7 @@ rounds: %d
 }
 
 func TestFourCallersMakeOneLoad(t *testing.T) {
+	t.Parallel()
 	d, _ := document(t, byFour(t, "{open: {rate: 401, duration: 1s}}", 2))
 	for _, trial := range arm(t, d, "all").Trials {
 		var calls uint64
@@ -59,6 +60,7 @@ func TestFourCallersMakeOneLoad(t *testing.T) {
 }
 
 func TestACallerKilledInMidRunIsNamed(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	c := command(t, data, "run", byFour(t, "{open: {rate: 100, duration: 4s}}", 2), "--json", "-")
 	var output, said strings.Builder

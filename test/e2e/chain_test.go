@@ -5,20 +5,17 @@ import (
 	"testing"
 
 	"rpclab/internal/result"
-	"rpclab/internal/testkit"
 )
 
 // TestTheChainCostsWhatPhysicsSays: each way does all that the one before it does, and more.
 func TestTheChainCostsWhatPhysicsSays(t *testing.T) {
-	undisturbed(t, func(wrong func(format string, args ...any)) { chain(t, wrong) })
+	undisturbed(t, func(try int, wrong func(format string, args ...any)) {
+		d, _ := quickTry(t, "chain", try)
+		chain(t, d, wrong)
+	})
 }
 
-func chain(t *testing.T, wrong func(format string, args ...any)) {
-	s := rpclab(t, "run", "chain", "--quick", "--json", "-")
-	if s.code != 0 {
-		t.Fatalf("exit code %d\n%s", s.code, s.stderr)
-	}
-	d := read(t, strings.NewReader(s.stdout))
+func chain(t *testing.T, d result.Document, wrong func(format string, args ...any)) {
 	calls := d.Arms[0].Calls
 	for _, a := range d.Arms {
 		if a.Calls != calls || a.Calls == 0 || len(a.Errors) > 0 {
@@ -48,10 +45,13 @@ func chain(t *testing.T, wrong func(format string, args ...any)) {
 
 // TestAnArmWhoseToolsAreMissingIsReportedAsNotRun, while the others run.
 func TestAnArmWhoseToolsAreMissingIsReportedAsNotRun(t *testing.T) {
-	testkit.Rpclab(t) // which Go builds, while it is there
-	t.Setenv("PATH", t.TempDir())
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	s := rpclab(t, "run", "chain", "--quick", "--arms", "grpc-go,wire-rust,python-rust", "--json", "-")
+	t.Parallel()
+	c := command(t, t.TempDir(), "run", "chain", "--quick", "--arms", "grpc-go,wire-rust,python-rust", "--json", "-")
+	c.Env = append(c.Env, "PATH="+t.TempDir(), "XDG_CACHE_HOME="+t.TempDir())
+	s, err := ran(c)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if s.code != 3 {
 		t.Errorf("exit code %d, want 3", s.code)
 	}

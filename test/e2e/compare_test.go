@@ -37,7 +37,7 @@ func kept(t *testing.T, data string, args ...string) string {
 		t.Fatal(err)
 	}
 	s := rpclabIn(t, data, append([]string{"run", file}, args...)...)
-	id := regexp.MustCompile("rpclab report ([^`]+)`").FindStringSubmatch(s.stdout)
+	id := regexp.MustCompile("rpclab report ([^` ]+)").FindStringSubmatch(s.stdout)
 	if s.code != 0 || id == nil {
 		t.Fatalf("exit code %d\n%s%s", s.code, s.stdout, s.stderr)
 	}
@@ -45,6 +45,7 @@ func kept(t *testing.T, data string, args ...string) string {
 }
 
 func TestAGateFailsOnARealRegressionOnly(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	before, same := kept(t, data), kept(t, data)
 	slower := kept(t, data, "--set", "workload.greet.delay=20ms")
@@ -66,7 +67,7 @@ func TestAGateFailsOnARealRegressionOnly(t *testing.T) {
 	}
 	s = rpclabIn(t, data, append([]string{"compare", before, slower, "--allow", "workload.greet.delay",
 		"--junit", junit, "--md", markdown, "--json", document}, gate...)...)
-	if s.code != 1 || !strings.Contains(s.stderr, "rpclab: one --gate p50 ratio < 1.3: it is ") {
+	if s.code != 1 || !strings.Contains(s.stderr, "rpclab: one --gate p50 ratio < 1.3 failed: the ratio is ") {
 		t.Errorf("a regression: exit code %d\n%s%s", s.code, s.stdout, s.stderr)
 	}
 	for path, part := range map[string]string{junit: "<failure message=", markdown: "❌ failed"} {
@@ -84,6 +85,7 @@ func TestAGateFailsOnARealRegressionOnly(t *testing.T) {
 }
 
 func TestTrialsOfSeveralRunsAreTakenTogether(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	var ids []string
 	for range 4 {
@@ -98,13 +100,14 @@ func TestTrialsOfSeveralRunsAreTakenTogether(t *testing.T) {
 	if s.code != 0 || s.stderr != "" || !strings.Contains(s.stdout, " held\n") || !strings.Contains(s.stdout, ids[0]+" and 3 more") {
 		t.Errorf("four against four: exit code %d\n%s%s", s.code, s.stdout, s.stderr)
 	}
-	if s := rpclabIn(t, data, "compare", ids[0]+","+ids[0], ids[1]); s.code != 2 || !strings.Contains(s.stderr, "is in it twice") {
+	if s := rpclabIn(t, data, "compare", ids[0]+","+ids[0], ids[1]); s.code != 2 || !strings.Contains(s.stderr, "is listed twice") {
 		t.Errorf("a run twice: exit code %d\n%s", s.code, s.stderr)
 	}
 }
 
 // A p99 of 30 calls establishes nothing, whatever it is.
 func TestAGateThatIsNotEstablishedFailsOnlyWhereStrict(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	id := kept(t, data)
 	args := []string{"compare", id, id, "--gate", "p99 ratio < 1.05"}
@@ -117,6 +120,7 @@ func TestAGateThatIsNotEstablishedFailsOnlyWhereStrict(t *testing.T) {
 }
 
 func TestRunsOfTwoMachinesAreComparedWithAWarning(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	id := kept(t, data)
 	store, err := result.OpenStore(data)
@@ -143,6 +147,7 @@ func TestRunsOfTwoMachinesAreComparedWithAWarning(t *testing.T) {
 }
 
 func TestTheAssertionsOfALoadAreTestsForACISystem(t *testing.T) {
+	t.Parallel()
 	address, _ := greeterAt(t)
 	junit := filepath.Join(t.TempDir(), "out.xml")
 	s := rpclab(t, "load", "--call", sayHello, "--calls", "100", "--junit", junit, "--assert", "errors == 0", "--assert", "max < 1ns", address)
@@ -153,6 +158,7 @@ func TestTheAssertionsOfALoadAreTestsForACISystem(t *testing.T) {
 }
 
 func TestTheAssertionsOfARunAreTestsForACISystem(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	file, junit := filepath.Join(data, "small.yaml"), filepath.Join(data, "out.xml")
 	if err := os.WriteFile(file, []byte(small), 0o644); err != nil {
@@ -169,7 +175,7 @@ func TestTheAssertionsOfARunAreTestsForACISystem(t *testing.T) {
 		}
 	}
 	// A pipe is written to: it cannot be replaced as a file is.
-	s = rpclabIn(t, data, "report", "latest", "--junit", "/dev/stdout")
+	s = rpclabIn(t, data, "report", "latest", "--full", "--junit", "/dev/stdout")
 	if s.code != 0 || !strings.Contains(s.stdout, "\nResults\n") || !strings.Contains(s.stdout, `<testsuite name="small"`) {
 		t.Errorf("exit code %d\n%s%s", s.code, s.stdout, s.stderr)
 	}
@@ -177,6 +183,7 @@ func TestTheAssertionsOfARunAreTestsForACISystem(t *testing.T) {
 
 // TestTheScriptForAPipelineWorks runs what docs/method/comparing.md shows.
 func TestTheScriptForAPipelineWorks(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../../docs/method/comparing.md")
 	if err != nil {
 		t.Fatal(err)
@@ -186,10 +193,10 @@ func TestTheScriptForAPipelineWorks(t *testing.T) {
 		t.Fatal("the page shows no script")
 	}
 	dir := t.TempDir()
-	t.Chdir("../..")
 	// The files that it writes go where this test cleans up.
 	text := regexp.MustCompile(`\b(before|after|gates|summary)\.(json|xml|md)`).ReplaceAllString(string(script[1]), dir+"/$0")
 	c := exec.Command("bash", "-c", text)
+	c.Dir = "../.."
 	c.Env = append(os.Environ(), "RPCLAB_DATA_DIR="+dir, "PATH="+filepath.Dir(testkit.Rpclab(t))+":"+os.Getenv("PATH"))
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

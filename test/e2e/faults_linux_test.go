@@ -37,6 +37,7 @@ events:
 }
 
 func TestEveryEventIsCarriedOut(t *testing.T) {
+	t.Parallel()
 	d, _ := document(t, faulty(t, "6s", `
 - {at: 300ms, scale: 4}
 - {at: 600ms, stop: 1}
@@ -72,12 +73,13 @@ func TestEveryEventIsCarriedOut(t *testing.T) {
 	}
 }
 
-// vanishing is a run that goes on until it is ended, with packets that vanish in each trial.
+// vanishing is a run that lasts until it is ended, with packets that vanish in each trial.
 func vanishing(t *testing.T) []string {
 	return []string{"run", faulty(t, "4s", "- {at: 500ms, cut: {backends: 1, how: blackhole}}\n"), "--rounds", "50"}
 }
 
 func TestPacketsVanishInANetworkThatEndsWithTheRun(t *testing.T) {
+	t.Parallel()
 	machine := network(t, os.Getpid())
 	c, _ := start(t, t.TempDir(), vanishing(t)...)
 	own := network(t, c.Process.Pid)
@@ -119,6 +121,7 @@ func TestPacketsVanishInANetworkThatEndsWithTheRun(t *testing.T) {
 }
 
 func TestInterruptedWhilePacketsVanishItCleansUp(t *testing.T) {
+	t.Parallel()
 	c, output := start(t, t.TempDir(), vanishing(t)...)
 	children := descendants(c.Process.Pid)
 	if err := c.Process.Signal(os.Interrupt); err != nil {
@@ -136,6 +139,7 @@ func TestInterruptedWhilePacketsVanishItCleansUp(t *testing.T) {
 }
 
 func TestWhoMayNotMakeANetworkIsToldHow(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Fatal("this test runs the program as another user, which needs root: run it with sudo")
 	}
@@ -169,6 +173,7 @@ func network(t *testing.T, pid int) string {
 
 // TestARollLosesNoCallWhereClientsAreTold holds the routes to what graceful drain is for.
 func TestARollLosesNoCallWhereClientsAreTold(t *testing.T) {
+	t.Parallel()
 	file := faulty(t, "5s", "- {at: 1s, roll: true}\n")
 	d, _ := document(t, file, "--set", "load.open.rate=500", "--set", "server.drain=500ms", "--set", "caller.timeout=5s",
 		"--set", "arms={endpointslice: {route: endpointslice}, xds: {route: xds}, headless: {route: headless}}")

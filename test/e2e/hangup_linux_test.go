@@ -18,6 +18,7 @@ import (
 // A terminal that ends tells its processes twice, once itself and once by the shell, and
 // nobody reads what they say any more.
 func TestTheEndOfItsTerminalIsAnInterrupt(t *testing.T) {
+	t.Parallel()
 	heard(t)
 	data := t.TempDir()
 	c := command(t, data, long...)
@@ -57,6 +58,7 @@ func TestTheEndOfItsTerminalIsAnInterrupt(t *testing.T) {
 }
 
 func TestUnderNohupTheEndOfTheTerminalIsIgnored(t *testing.T) {
+	t.Parallel()
 	heard(t)
 	plain := command(t, t.TempDir(), "server", "--listen", "127.0.0.1:0")
 	for _, nohup := range []bool{false, true} {

@@ -19,6 +19,7 @@ import (
 // TestEveryProgramOfTheImageRunsInIt unpacks the image and starts its programs as a
 // container's user would, with the image as the root directory. That needs root.
 func TestEveryProgramOfTheImageRunsInIt(t *testing.T) {
+	t.Parallel()
 	archive := filepath.Join(t.TempDir(), "rpclab.tar")
 	s := rpclab(t, "image", "build", "--output", archive, "--name", "rpclab:test", "--with", "envoy,haproxy,nginx")
 	if s.code != 0 || s.stdout != "rpclab:test\n" {

@@ -16,10 +16,10 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// long is a run that goes on until it is ended.
+// long is a run that lasts until it is ended.
 var long = []string{
 	"run", "channels", "--arms", "shared", "--rounds", "50",
-	"--set", "load={open: {rate: 50, duration: 4s}}", "--set", "workload.greet.delay=1ms",
+	"--set", "load={open: {rate: 50, duration: 2s}}", "--set", "workload.greet.delay=1ms",
 }
 
 var someOf50 = regexp.MustCompile(`\b[1-9]\d* of 50\b`)
@@ -82,6 +82,7 @@ func alive(pid int) bool {
 }
 
 func TestKilledInMidRunItLeavesNoProcessAndKeepsItsTrials(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	c, _ := start(t, data, long...)
 	children := descendants(c.Process.Pid)
@@ -108,6 +109,7 @@ func TestKilledInMidRunItLeavesNoProcessAndKeepsItsTrials(t *testing.T) {
 }
 
 func TestInterruptedItCleansUpAndReportsWhatWasMeasured(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	c, output := start(t, data, long...)
 	children := descendants(c.Process.Pid)

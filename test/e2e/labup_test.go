@@ -13,17 +13,20 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
 	"rpclab/internal/testkit"
 )
 
+var labs atomic.Int32
+
 // up starts `rpclab lab up balancing` with routes (ClusterIP and headless first) on ports
 // that are free, and returns when its table is there.
 func up(t *testing.T, routes string, args ...string) (lab *exec.Cmd, port int) {
 	t.Helper()
-	port = 20000 + os.Getpid()%10000
+	port = 20000 + os.Getpid()%9000 + int(1000*labs.Add(1)) // each test's own
 	for ; !free(port) || !free(port+1) || !free(port+2); port++ {
 	}
 	lab = command(t, t.TempDir(), append([]string{"lab", "up", "balancing", "--routes", routes, "--port", strconv.Itoa(port)}, args...)...)
@@ -142,6 +145,7 @@ func calls(t *testing.T, port int, mode string) (each []int) {
 }
 
 func TestTheStudysOwnCommandRunsAndCtrlCEndsTheLab(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "balancing.json")
 	lab, port := up(t, "clusterip,headless", "--targets", file)
 	servers := targets(t, file)
@@ -174,6 +178,7 @@ func TestTheStudysOwnCommandRunsAndCtrlCEndsTheLab(t *testing.T) {
 }
 
 func TestNothingOutlivesALabThatIsKilled(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "balancing.json")
 	lab, port := up(t, "clusterip,headless,envoy", "--targets", file)
 	servers := targets(t, file)
@@ -187,6 +192,7 @@ func TestNothingOutlivesALabThatIsKilled(t *testing.T) {
 }
 
 func TestAResetSaysWhatKeptItFromAGateway(t *testing.T) {
+	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

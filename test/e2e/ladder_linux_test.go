@@ -13,7 +13,8 @@ import (
 
 // TestTheLadderKeepsServersToTheirLimits and says what bounds each arm, with the memory over time.
 func TestTheLadderKeepsServersToTheirLimits(t *testing.T) {
-	d, _ := document(t, "ladder", "--quick", "--arms", "rest-go,grpc-go,grpc-netty", "--set", "load.closed.users=100")
+	t.Parallel()
+	d, _ := quick(t, "ladder")
 	for _, a := range d.Arms {
 		if a.Calls < 100 || len(a.Errors) > 0 || a.Channel != "per-user" {
 			t.Errorf("%s: %d calls over channels %s, errors %v %v", a.Name, a.Calls, a.Channel, a.Errors, a.Samples)
@@ -39,8 +40,9 @@ func TestTheLadderKeepsServersToTheirLimits(t *testing.T) {
 // TestAServerThatOutgrowsItsMemoryIsNamed, and so is what to do. The run after one that was
 // killed removes what that one left of control groups.
 func TestAServerThatOutgrowsItsMemoryIsNamed(t *testing.T) {
+	t.Parallel()
 	groups := func(pid int) (found []string) {
-		for _, home := range slices.Concat(measure.OwnGroups("cpu"), measure.OwnGroups("memory")) {
+		for _, home := range slices.Concat(measure.OwnCgroups("cpu"), measure.OwnCgroups("memory")) {
 			dirs, _ := filepath.Glob(filepath.Join(home, fmt.Sprintf("rpclab-servers-%d-*", pid)))
 			found = append(found, dirs...)
 		}

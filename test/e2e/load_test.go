@@ -60,6 +60,7 @@ func loaded(t *testing.T, args ...string) (result.Document, said) {
 }
 
 func TestALoadSaysWhatItMeasuredWithin80Columns(t *testing.T) {
+	t.Parallel()
 	address, _ := greeterAt(t)
 	s := rpclab(t, "load", "--call", sayHello, "-d", `{"name": "you"}`, "--concurrency", "4", "--calls", "500",
 		"--assert", "errors == 0 && calls == 500", "--assert", "max < 1m", address)
@@ -67,7 +68,7 @@ func TestALoadSaysWhatItMeasuredWithin80Columns(t *testing.T) {
 		t.Errorf("exit code %d, %s", s.code, s.stderr)
 	}
 	for _, part := range []string{sayHello + " at " + address, "closed loop of 4 users, 500 calls at most",
-		"500 calls in ", "█", "p99.9", "latency", "lateness", "- one: 500 calls (100 %)", "its ceiling here", "bare TCP"} {
+		"500 calls in ", "█", "p99.9", "latency", "lateness", "- one: 500 calls (100 %)", "its ceiling on this machine", "bare TCP"} {
 		if !strings.Contains(s.stdout, part) {
 			t.Errorf("it does not say %q:\n%s", part, s.stdout)
 		}
@@ -80,6 +81,7 @@ func TestALoadSaysWhatItMeasuredWithin80Columns(t *testing.T) {
 }
 
 func TestTheResultOfALoadIsADocument(t *testing.T) {
+	t.Parallel()
 	address, _ := greeterAt(t)
 	d, _ := loaded(t, "--call", sayHello, "-d", `[{"name": "a"}, {"name": "{{uuid}}"}]`, "--stages", "0s:200,500ms:200,500ms:0",
 		"--arrivals", "poisson", "--seed", "7", "--timeout", "5s", address)
@@ -93,6 +95,7 @@ func TestTheResultOfALoadIsADocument(t *testing.T) {
 const reflectionInfo = "grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
 
 func TestALoadOfStreams(t *testing.T) {
+	t.Parallel()
 	address, _ := greeterAt(t)
 	args := []string{"--call", reflectionInfo, "-d", `{"list_services": "*"}`, "--messages", "20", "--ping-pong",
 		"--concurrency", "3", "--calls", "30", "--assert", "errors == 0 && message_p50 < 1s", address}
@@ -102,7 +105,7 @@ func TestALoadOfStreams(t *testing.T) {
 		t.Errorf("%d calls, errors %v, messages %+v", a.Calls, a.Errors, a.Messages)
 	}
 	s := rpclab(t, append([]string{"load"}, args...)...)
-	for _, part := range []string{"each call a stream of 20 sent", "\nmessages ", "messages: 600 came, each from when"} {
+	for _, part := range []string{"each call a stream of 20 requests", "\nmessages ", "messages: 600 responses, each counted from when"} {
 		if s.code != 0 || !strings.Contains(s.stdout, part) {
 			t.Errorf("exit code %d; it does not say %q:\n%s%s", s.code, part, s.stdout, s.stderr)
 		}
@@ -110,6 +113,7 @@ func TestALoadOfStreams(t *testing.T) {
 }
 
 func TestAConnectionForEachCall(t *testing.T) {
+	t.Parallel()
 	address, _ := greeterAt(t)
 	d, _ := loaded(t, "--call", sayHello, "--connections", "per-call", "--concurrency", "3", "--calls", "50", address)
 	if a := arm(t, d, address); a.Calls != 50 || len(a.Errors) > 0 || a.Channel != "per-call" {
@@ -119,6 +123,7 @@ func TestAConnectionForEachCall(t *testing.T) {
 
 // TestALoadIsKeptLikeARun: listed, shown again as it was, and comparable.
 func TestALoadIsKeptLikeARun(t *testing.T) {
+	t.Parallel()
 	address, _ := greeterAt(t)
 	data := t.TempDir()
 	load := func(args ...string) string {
@@ -129,11 +134,11 @@ func TestALoadIsKeptLikeARun(t *testing.T) {
 		}
 		return s.stdout
 	}
-	shown, again, ok := strings.Cut(load(), "\nSee it again: `rpclab report ")
+	shown, again, ok := strings.Cut(load(), "\nShow this report again: `rpclab report ")
 	if id := strings.TrimSuffix(again, "`\n"); !ok || rpclabIn(t, data, "report", id).stdout != shown {
 		t.Errorf("report %q shows\n%s\nbut the load showed\n%s", id, rpclabIn(t, data, "report", id).stdout, shown)
 	}
-	if text := load("--no-store"); strings.Contains(text, "See it again") {
+	if text := load("--no-store"); strings.Contains(text, "Show this report again") {
 		t.Errorf("a load that is not kept says how to see it again:\n%s", text)
 	}
 	load("--json", filepath.Join(data, "out.json"))
@@ -148,6 +153,7 @@ func TestALoadIsKeptLikeARun(t *testing.T) {
 }
 
 func TestFilesOfMethodsAndData(t *testing.T) {
+	t.Parallel()
 	address, _ := greeterAt(t)
 	file := filepath.Join(t.TempDir(), "names.ndjson")
 	if err := os.WriteFile(file, []byte("{\"name\": \"a\"}\n{\"name\": \"b\"}\n"), 0o600); err != nil {
@@ -161,6 +167,7 @@ func TestFilesOfMethodsAndData(t *testing.T) {
 }
 
 func TestAnAssertionThatFailsSaysByHowMuch(t *testing.T) {
+	t.Parallel()
 	address, _ := greeterAt(t, "--delay", "20ms")
 	s := rpclab(t, "load", "--call", sayHello, "--concurrency", "2", "--calls", "20", "--json", "-",
 		"--assert", "p50 < 10ms", "--assert", "errors == 0", "--assert", "calls > 1000", address)
@@ -172,6 +179,7 @@ func TestAnAssertionThatFailsSaysByHowMuch(t *testing.T) {
 }
 
 func TestErrorsAreCountedByCodeWithSamples(t *testing.T) {
+	t.Parallel()
 	address, _ := greeterAt(t, "--delay", "1s")
 	s := rpclab(t, "load", "--call", sayHello, "--concurrency", "3", "--calls", "3", "--timeout", "50ms", address)
 	if s.code != 0 || !strings.Contains(s.stdout, "DEADLINE_EXCEEDED: 3 (100 %), first: ") {
@@ -180,6 +188,7 @@ func TestErrorsAreCountedByCodeWithSamples(t *testing.T) {
 }
 
 func TestAnInterruptedLoadGivesTheResultSoFar(t *testing.T) {
+	t.Parallel()
 	address, _ := greeterAt(t)
 	data := t.TempDir()
 	c := command(t, data, "load", "--call", sayHello, "--rate", "100", "--duration", "1h", "--json", "-", address)
@@ -211,14 +220,16 @@ func TestAnInterruptedLoadGivesTheResultSoFar(t *testing.T) {
 }
 
 func TestTheSelfTestNeedsNoTarget(t *testing.T) {
+	t.Parallel()
 	s := rpclab(t, "load", "--self-test")
-	if s.code != 0 || !strings.Contains(s.stdout, "its ceiling here: ") || !strings.Contains(s.stdout, "its floor: p50 ") {
+	if s.code != 0 || !strings.Contains(s.stdout, "its ceiling on this machine: ") || !strings.Contains(s.stdout, "its floor: p50 ") {
 		t.Errorf("exit code %d\n%s%s", s.code, s.stdout, s.stderr)
 	}
 }
 
 // TestWrongLoads: each says what is wrong, where, and what to do.
 func TestWrongLoads(t *testing.T) {
+	t.Parallel()
 	address, _ := greeterAt(t)
 	call := func(args ...string) []string { return append([]string{"--call", sayHello}, args...) }
 	for name, args := range map[string][]string{
@@ -281,6 +292,7 @@ func TestWrongLoads(t *testing.T) {
 }
 
 func TestHelpOfLoad(t *testing.T) {
+	t.Parallel()
 	s := rpclab(t, "load", "--help")
 	testkit.Golden(t, "help/load--help.txt", s.stdout)
 	for line := range strings.Lines(s.stdout) {
@@ -291,6 +303,7 @@ func TestHelpOfLoad(t *testing.T) {
 }
 
 func TestConnectionsAreOpenedAndUsedAsTold(t *testing.T) {
+	t.Parallel()
 	address, _ := greeterAt(t, "--delay", "50ms")
 	d, s := loaded(t, "--call", sayHello, "--connections", "4", "--connect-rate", "1", "--streams", "1", "--concurrency", "8",
 		"--calls", "16", "--keepalive", "30s", "--idle-close", "1m", address)
@@ -310,6 +323,7 @@ func TestConnectionsAreOpenedAndUsedAsTold(t *testing.T) {
 
 // A limit that cannot be raised is told of before anything is dialled.
 func TestMoreConnectionsThanOpenFiles(t *testing.T) {
+	t.Parallel()
 	c := exec.Command("sh", "-c", `ulimit -n 500; exec "$0" "$@"`, testkit.Rpclab(t), "load", "--call", sayHello, "--connections", "600", "127.0.0.1:1")
 	var stderr bytes.Buffer
 	c.Stderr = &stderr

@@ -5,18 +5,36 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"rpclab/experiments"
 	"rpclab/internal/measure"
 	"rpclab/internal/result"
 	"rpclab/internal/testkit"
 )
+
+// soak makes the few tests long that ask for it: make soak.
+var soak = flag.Bool("soak", false, "make loads as large as make soak does")
+
+// many is how much of something a test makes, less of it without -soak.
+func many(soaked, usually int) int {
+	if *soak {
+		return soaked
+	}
+	return usually
+}
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
@@ -56,18 +74,26 @@ func rpclab(t *testing.T, args ...string) said { return rpclabIn(t, t.TempDir(),
 
 func rpclabIn(t *testing.T, data string, args ...string) said {
 	t.Helper()
-	c := command(t, data, args...)
+	s, err := ran(command(t, data, args...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// ran is what a command leaves behind.
+func ran(c *exec.Cmd) (said, error) {
 	var stdout, stderr bytes.Buffer
 	c.Stdout, c.Stderr = &stdout, &stderr
-	began, before := time.Now(), measure.LookAtProcessors()
+	began, before := time.Now(), measure.ReadProcessorTimes()
 	err := c.Run()
 	var ended *exec.ExitError
 	if err != nil && !errors.As(err, &ended) {
-		t.Fatal(err)
+		return said{}, err
 	}
-	took, all := time.Since(began), measure.LookAtProcessors().Since(before)
+	took, all := time.Since(began), measure.ReadProcessorTimes().Since(before)
 	own := c.ProcessState.UserTime() + c.ProcessState.SystemTime() // with its children
-	return said{stdout.String(), stderr.String(), c.ProcessState.ExitCode(), took, all.Stolen + max(0, all.Busy-own)}
+	return said{stdout.String(), stderr.String(), c.ProcessState.ExitCode(), took, all.Stolen + max(0, all.Busy-own)}, nil
 }
 
 // document runs an experiment that has to succeed and reads its result.
@@ -80,13 +106,113 @@ func document(t *testing.T, args ...string) (result.Document, said) {
 	return read(t, strings.NewReader(s.stdout)), s
 }
 
+// read reads a result, which has to follow its schema.
 func read(t *testing.T, r io.Reader) result.Document {
 	t.Helper()
-	d, err := result.Read(r)
+	text, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := publishedSchema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Validate(value); err != nil {
+		t.Errorf("the result does not follow api/result.schema.json: %v", err)
+	}
+	d, err := result.Read(bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return d
+}
+
+var publishedSchema = sync.OnceValues(func() (*jsonschema.Schema, error) {
+	return jsonschema.NewCompiler().Compile("../../api/result.schema.json")
+})
+
+// whole is what one run of an experiment left behind.
+type whole struct {
+	said
+	json, markdown string
+	files          map[string]string // by path: the store, the reports and temporary files
+}
+
+// smaller are the arguments beside --quick with which the tests run a built-in experiment: arms
+// that they look at, and times in which a busy machine starts processes too.
+var smaller = map[string][]string{
+	"ladder":   {"--arms", "rest-go,grpc-go,grpc-netty", "--set", "load.closed.users=100"},
+	"policies": {"--set", "load.open.duration=6s", "--arms", "round-robin,least-request,weighted,outlier,deadline,outlier-deadline,envoy-least-request,haproxy-least-conn"},
+	"rollout":  {"--set", "load.open.duration=4s"},
+	"security": {"--arms", "unary-bare,unary-mtls,unary-signed,unary-jwt-every", "--set", "rounds=1"},
+}
+
+var quicks sync.Map // of functions that run an experiment once, by its name and try
+
+// quick is a run of a built-in experiment with --quick, made once for all tests.
+func quick(t *testing.T, experiment string) (result.Document, whole) {
+	t.Helper()
+	return quickTry(t, experiment, 1)
+}
+
+// quickTry is the run of a try of [undisturbed].
+func quickTry(t *testing.T, experiment string, try int) (result.Document, whole) {
+	t.Helper()
+	program := testkit.Rpclab(t)
+	run, _ := quicks.LoadOrStore(fmt.Sprint(experiment, try), sync.OnceValues(func() (whole, error) { return runQuick(program, experiment) }))
+	w, err := run.(func() (whole, error))()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read(t, strings.NewReader(w.json)), w
+}
+
+func runQuick(program, experiment string) (w whole, err error) {
+	dir, err := os.MkdirTemp("", "rpclab-e2e-") // that of a test would go with the first test
+	if err != nil {
+		return w, err
+	}
+	defer os.RemoveAll(dir)
+	document, page, temporary := filepath.Join(dir, "out.json"), filepath.Join(dir, "out.md"), filepath.Join(dir, "tmp")
+	if err := os.Mkdir(temporary, 0o700); err != nil {
+		return w, err
+	}
+	c := exec.Command(program, append([]string{"run", experiment, "--quick", "--full", "--json", document, "--md", page}, smaller[experiment]...)...)
+	c.Env = append(os.Environ(), "RPCLAB_DATA_DIR="+dir, "TMPDIR="+temporary)
+	if w.said, err = ran(c); err != nil {
+		return w, err
+	}
+	if w.code != 0 {
+		return w, fmt.Errorf("%s: exit code %d\n%s", strings.Join(c.Args, " "), w.code, w.stderr)
+	}
+	w.files = map[string]string{}
+	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		w.files[path] = string(text)
+		return err
+	})
+	w.json, w.markdown = w.files[document], w.files[page]
+	return w, err
+}
+
+// TestEveryBuiltInExperimentRunsScaledDown and gives a result that follows its schema, to which
+// read holds every result of this package.
+func TestEveryBuiltInExperimentRunsScaledDown(t *testing.T) {
+	t.Parallel()
+	for _, name := range experiments.Names() {
+		t.Run(name, func(t *testing.T) {
+			if d, _ := quick(t, name); len(d.Arms) == 0 {
+				t.Error("it has no arms")
+			}
+		})
+	}
 }
 
 func arm(t *testing.T, d result.Document, name string) result.Arm {
@@ -102,11 +228,11 @@ func arm(t *testing.T, d result.Document, name string) result.Arm {
 
 // undisturbed makes a measurement again that a busy machine has spoiled, with deadlines that
 // pass and connections that starve. What is wrong three times running is wrong.
-func undisturbed(t *testing.T, measure func(wrong func(format string, args ...any))) {
+func undisturbed(t *testing.T, measure func(try int, wrong func(format string, args ...any))) {
 	t.Helper()
 	for try := 1; ; try++ {
 		var all []string
-		measure(func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) })
+		measure(try, func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) })
 		switch {
 		case len(all) == 0:
 			return

@@ -34,6 +34,7 @@ rounds: 50
 }
 
 func TestAProxyThatIsNotInstalledIsNamedBeforeAnythingStarts(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	c := command(t, data, "run", through(t, "envoy"))
 	c.Env = append(c.Env, "PATH=", "RPCLAB_TOOLS_DIR="+t.TempDir())
@@ -48,6 +49,7 @@ func TestAProxyThatIsNotInstalledIsNamedBeforeAnythingStarts(t *testing.T) {
 }
 
 func TestAProxyThatNeedsMoreFilesThanThereAreIsNamedBeforeAnythingStarts(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	c := command(t, data, "run", through(t, "nginx"))
 	c.Args = append([]string{"sh", "-c", `ulimit -n 400; exec "$@"`, "sh", c.Path}, c.Args[1:]...)
@@ -66,8 +68,10 @@ func TestAProxyThatNeedsMoreFilesThanThereAreIsNamedBeforeAnythingStarts(t *test
 // nginx's workers are no children of the lab: no signal tells them that it is gone, and
 // one that is stopped cannot hear it.
 func TestNoProxyOutlivesTheLab(t *testing.T) {
+	t.Parallel()
 	for _, route := range []string{"envoy", "haproxy", "nginx"} {
 		t.Run(route, func(t *testing.T) {
+			t.Parallel()
 			c, _ := start(t, t.TempDir(), "run", through(t, route))
 			var children, stopped []int
 			testkit.Await(t, "the proxy runs", func() bool {

@@ -24,9 +24,22 @@ const (
 	within     = 0.02
 )
 
+// TestAStall has both kinds of load meet a stall of their own at the same time.
+func TestAStall(t *testing.T) {
+	t.Run("an open loop reports it as the schedule says it", func(t *testing.T) {
+		t.Parallel()
+		openLoopReports(t)
+	})
+	t.Run("a closed loop hides it", func(t *testing.T) {
+		t.Parallel()
+		closedLoopHides(t)
+	})
+}
+
 // What a busy machine adds meanwhile is known from a witness, whose timers are as late as
 // the caller's and the server's.
-func TestAnOpenLoopReportsAStallAsTheScheduleSaysIt(t *testing.T) {
+func openLoopReports(t *testing.T) {
+	t.Helper()
 	late := witness()
 	a, stop := stalled(t, "--rate", strconv.Itoa(proofRate))
 	allowed := 2 * milliseconds(late())
@@ -73,9 +86,10 @@ func witness() (late func() time.Duration) {
 	return func() time.Duration { close(over); return <-worst }
 }
 
-// TestAClosedLoopHidesTheStall: it asks nothing while it waits. Each of 50 users meets
-// the stall in one call of some 80.
-func TestAClosedLoopHidesTheStall(t *testing.T) {
+// A closed loop asks nothing while it waits. Each of 50 users meets the stall in one call of
+// some 80.
+func closedLoopHides(t *testing.T) {
+	t.Helper()
 	const users = 50 // 500 calls/s, until it is stopped
 	a, _ := stalled(t, "--concurrency", strconv.Itoa(users))
 	values, err := a.Latency.Decode()

@@ -21,7 +21,8 @@ func newcomers(a result.Arm) float64 {
 }
 
 func TestStreamsReachNewBackendsOnlyWhenTheyBeginAnew(t *testing.T) {
-	d, s := document(t, "long-streams", "--quick")
+	t.Parallel()
+	d, s := quick(t, "long-streams")
 	s.promptly(t)
 	renewed := newcomers(arm(t, d, "renewed"))
 	for _, c := range []struct {

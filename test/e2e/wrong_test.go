@@ -27,6 +27,7 @@ rounds: 4
 
 // TestWrongRequests: each says what is wrong, where, and what to do, and exits with 2.
 func TestWrongRequests(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, doc string) string {
 		path := filepath.Join(dir, name)
@@ -130,6 +131,7 @@ func TestWrongRequests(t *testing.T) {
 }
 
 func TestAPortInUse(t *testing.T) {
+	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -141,6 +143,7 @@ func TestAPortInUse(t *testing.T) {
 }
 
 func TestAStoreThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")
 	for _, err := range []error{os.Mkdir(data, 0o500), os.Chmod(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755)} {
@@ -161,6 +164,7 @@ func TestAStoreThatCannotBeWritten(t *testing.T) {
 
 // TestHelp: what a new user reads first, and it fits 80 columns.
 func TestHelp(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{
 		{"--help"}, {"run", "--help"}, {"list", "--help"}, {"runs", "--help"}, {"report", "--help"},
 		{"compare", "--help"}, {"server", "--help"}, {"doctor", "--help"}, {"schema", "--help"}, {"list"},
@@ -181,6 +185,7 @@ func TestHelp(t *testing.T) {
 }
 
 func TestDoctorFindsThisMachineFit(t *testing.T) {
+	t.Parallel()
 	s := rpclab(t, "doctor")
 	if s.code != 0 || strings.Count(s.stdout, "\n") < 4 || strings.Contains(s.stdout, "lacks") {
 		t.Errorf("exit code %d\n%s%s", s.code, s.stdout, s.stderr)
@@ -188,6 +193,7 @@ func TestDoctorFindsThisMachineFit(t *testing.T) {
 }
 
 func TestShellsCanCompleteExperiments(t *testing.T) {
+	t.Parallel()
 	if s := rpclab(t, "completion", "bash"); s.code != 0 || !strings.Contains(s.stdout, "__start_rpclab") {
 		t.Errorf("exit code %d: %.200s", s.code, s.stdout)
 	}

@@ -19,6 +19,7 @@ import (
 // A control plane for somebody else's client: rpclab writes the bootstrap, the client
 // reads it and dials xds:///greeter.
 func TestXDSServesAnyGRPCClient(t *testing.T) {
+	t.Parallel()
 	address, _ := greeterAt(t)
 	dir := t.TempDir()
 	bootstrap := filepath.Join(dir, "bootstrap.json")
@@ -66,6 +67,7 @@ func TestXDSServesAnyGRPCClient(t *testing.T) {
 }
 
 func TestXDSEndsWithItsSupervisor(t *testing.T) {
+	t.Parallel()
 	if s := rpclab(t, "xds", "--endpoints", "127.0.0.1:1", "--listen", "127.0.0.1:0", "--supervised"); s.code != 3 {
 		t.Errorf("exit code %d\n%s", s.code, s.stderr)
 	}

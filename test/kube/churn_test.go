@@ -9,7 +9,7 @@ import (
 	"rpclab/internal/verdict"
 )
 
-// The experiment as it is takes 46 s an arm, and made small 4 s, which are over before pods
+// The experiment as it is takes 46 s an arm, and scaled down 4 s, which are over before pods
 // are up. The kill comes last here, so that calls which it leaves without an answer are not
 // taken for those of a graceful end.
 var churn = []string{
@@ -38,8 +38,8 @@ func TestChurnHasItsShapeOnKubernetes(t *testing.T) {
 				t.Fatalf("%d events: %s", len(trial.Events), trial.Failed)
 			}
 			for _, e := range trial.Events {
-				t.Logf("%s: endpoints ready %s, client told %s, first call %s, even again %s; %d calls failed", e.What,
-					after(e.Took.EndpointReady), after(e.Took.ClientTold), after(e.Took.FirstCall), after(e.Took.BalanceRestored), e.Failed)
+				t.Logf("%s: endpoints ready %s, resolver updated %s, first call %s, balanced again %s; %d calls failed", e.What,
+					after(e.Took.EndpointReady), after(e.Took.ResolverUpdated), after(e.Took.FirstCall), after(e.Took.BalanceRestored), e.Failed)
 				if e.Error != "" {
 					t.Errorf("%s: %s", e.What, e.Error)
 				}

@@ -81,7 +81,7 @@ func TestFidelityOfOneMachineToACluster(t *testing.T) {
 			t.Errorf("%s: calls are %s on one machine (%v), and %s on Kubernetes (%v)", arm.Name, a, arm.Backends, b, byName[arm.Name].Backends)
 		}
 	}
-	const path = "../../docs/results/fidelity.md"
+	const path = "../../docs/findings/fidelity.md"
 	if *testkit.Update {
 		if err := os.WriteFile(path, []byte(fidelity(here, there)), 0o644); err != nil {
 			t.Fatal(err)
@@ -112,23 +112,23 @@ func row(arm, distribution string) string { return fmt.Sprintf("| %s | %s |", ar
 func fidelity(here, there result.Document) string {
 	var b strings.Builder
 	linux, _, _ := strings.Cut(here.Machine.Kernel, "-")
-	fmt.Fprintf(&b, `# The same routes on one machine and on Kubernetes
+	fmt.Fprintf(&b, `# Do routes behave on Kubernetes as on one machine?
 
 Made on %s from a run of test/kube/testdata/routes.yaml on each, by
 
     go run ./test/cluster with -- go test ./test/kube -run Fidelity -update
 
-which starts a real Kubernetes on this machine (test/cluster) for the second. %d CPUs (%s), Linux %s,
+which starts a real Kubernetes cluster on this machine (test/cluster) for the second. %d CPUs (%s), Linux %s,
 %s.
 
-30 users make 3,000 calls on one channel to three backends. **On every route that both have, calls fell alike.** They are
-even from a Jain's index of 0.95 on. Latencies are those of one run on a machine that also ran the whole cluster: they
-say how long calls took there, and do not compare routes.
+**Yes: every route spreads calls in the same way on both.** 30 users make 3,000 calls on one channel to three backends. Calls
+are even from a Jain's index of 0.95 on. Do not compare routes by these latencies: they are of one run, on a machine that also
+ran the whole cluster.
 
 `, time.Now().UTC().Format(time.DateOnly), here.Machine.CPUs, here.Machine.Model, linux, here.Machine.Go)
 	b.WriteString("## On one machine\n\n    rpclab run test/kube/testdata/routes.yaml --arms \\\n      " + strings.Join(onBoth, ",") + "\n\n")
 	table(&b, here)
-	fmt.Fprintf(&b, "\n## On Kubernetes %s\n\nA node port is the one route more that needs nothing installed.\n\n    rpclab run test/kube/testdata/routes.yaml --on kubernetes\n\n", there.Machine.Kubernetes)
+	fmt.Fprintf(&b, "\n## On Kubernetes %s\n\nNodePort is the only additional route that needs no installation.\n\n    rpclab run test/kube/testdata/routes.yaml --on kubernetes\n\n", there.Machine.Kubernetes)
 	table(&b, there)
 	return b.String()
 }

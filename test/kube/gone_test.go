@@ -7,8 +7,8 @@ func TestAPodThatIsKilledIsReplacedAndItsShareComesBack(t *testing.T) {
 	d := well(t, "testdata/gone.yaml")
 	trial := d.Arms[0].Trials[0]
 	e := trial.Events[0]
-	if len(e.Hit) != 1 || e.Error != "" {
-		t.Fatalf("the event %s hit %v: %s", e.What, e.Hit, e.Error)
+	if len(e.Affected) != 1 || e.Error != "" {
+		t.Fatalf("the event %s hit %v: %s", e.What, e.Affected, e.Error)
 	}
 	if len(trial.Lost) > 0 {
 		t.Errorf("an end that was asked for is a loss: %v", trial.Lost)
@@ -16,6 +16,6 @@ func TestAPodThatIsKilledIsReplacedAndItsShareComesBack(t *testing.T) {
 	if len(trial.Backends) != 4 || e.Took.EndpointReady == nil || e.Took.FirstCall == nil || e.Took.BalanceRestored == nil {
 		t.Fatalf("no other took its place: %v, %+v", trial.Backends, e.Took)
 	}
-	t.Logf("endpoint ready %.0f ms, first call %.0f ms, even again %.0f ms after the kill", *e.Took.EndpointReady, *e.Took.FirstCall, *e.Took.BalanceRestored)
+	t.Logf("endpoint ready %.0f ms, first call %.0f ms, balanced again %.0f ms after the kill", *e.Took.EndpointReady, *e.Took.FirstCall, *e.Took.BalanceRestored)
 	endsEven(t, trial)
 }

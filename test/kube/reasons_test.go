@@ -21,7 +21,7 @@ const told = time.Minute
 func refused(t *testing.T, run, image string, before func(), wants ...string) {
 	t.Helper()
 	bed(t)
-	api, err := kubernetes.Connect(kubernetes.Where{})
+	api, err := kubernetes.Connect(kubernetes.ClientConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestMissingRightsAreTheReason(t *testing.T) {
 		name, rules string
 		wants       []string
 	}{
-		{"nobody", "[]", []string{"may not do what a run needs", "kind: ClusterRole", "- namespaces", "- deployments/scale"}},
+		{"nobody", "[]", []string{"lacks permissions that a run needs", "kind: ClusterRole", "- namespaces", "- deployments/scale"}},
 		{"few", `[{apiGroups: ["", apps, batch, rbac.authorization.k8s.io, coordination.k8s.io, discovery.k8s.io], resources: ["*"], verbs: ["*"]}]`,
 			[]string{"kind: ClusterRole", "- networkpolicies"}},
 	} {

@@ -17,7 +17,7 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// going is a run that goes on.
+// going is a run in progress.
 type going struct {
 	command *exec.Cmd
 	file    string // its result will be there

@@ -46,8 +46,8 @@ func TestADrainedNodeLosesNoCallAndIsOpenedAgain(t *testing.T) {
 	t.Parallel()
 	d := well(t, "testdata/drained.yaml")
 	trial := d.Arms[0].Trials[0]
-	if e := trial.Events[0]; len(e.Hit) == 0 || e.Error != "" {
-		t.Errorf("the event %s hit %v: %s", e.What, e.Hit, e.Error)
+	if e := trial.Events[0]; len(e.Affected) == 0 || e.Error != "" {
+		t.Errorf("the event %s hit %v: %s", e.What, e.Affected, e.Error)
 	}
 	if lost := d.Arms[0].Failed(); lost > 0 {
 		t.Errorf("%d calls failed: %v", lost, d.Arms[0].Samples)

@@ -102,7 +102,7 @@ var attacks = []struct {
 	{"a message without an id", func(t *testing.T, s *server, name string) error {
 		c := s.client(t, s.keysOf(t, name))
 		return c.say(t, c.message(t, "", workload.Add))
-	}, codes.InvalidArgument, security.Garbled},
+	}, codes.InvalidArgument, security.Malformed},
 }
 
 // try asks something honest as a client of a name, with a token.

@@ -9,7 +9,7 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// The study's client is asked twice under one name: the second goes on behind the first.
+// The study's client is asked twice under one name: the second waits behind the first.
 func TestTheStudysClientIsAnsweredInBothStyles(t *testing.T) {
 	s := start(t, everything)
 	for _, style := range []string{"bidi", "unary-stream"} {
@@ -20,7 +20,7 @@ func TestTheStudysClientIsAnsweredInBothStyles(t *testing.T) {
 		if err := c.Run(); err != nil {
 			t.Fatalf("%s: %v\n%s", style, err, errs.String())
 		}
-		if text := out.String(); !strings.HasPrefix(text, "60 of 60 calculations answered") || !strings.Contains(text, "\n0 took more than 1h0m0s\n") {
+		if text := out.String(); !strings.HasPrefix(text, "60 of 60 calculations answered") || !strings.Contains(text, "\n0 took longer than 1h0m0s\n") {
 			t.Errorf("%s:\n%s%s", style, text, errs.String())
 		}
 	}

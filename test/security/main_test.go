@@ -1,5 +1,5 @@
 // Package security attacks a real server: each attack is refused with its status and counted,
-// and the server goes on.
+// and the server stays up.
 package security
 
 import (
@@ -132,7 +132,7 @@ func (s *server) keysOf(t *testing.T, name string) security.Keys {
 // client connects with keys.
 func (s *server) client(t *testing.T, keys security.Keys) *client {
 	t.Helper()
-	credentials, err := security.Party{Policy: s.policy, Keys: keys}.ClientCredentials()
+	credentials, err := security.Config{Policy: s.policy, Keys: keys}.ClientCredentials()
 	if err != nil {
 		t.Fatal(err)
 	}

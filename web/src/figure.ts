@@ -1,25 +1,25 @@
-// A figure: title, legend, picture, and the same numbers in a table.
+// A figure: title, legend, chart, and the same numbers in a table.
 
 import { charts } from "./charts/index";
-import { look, swatch } from "./charts/style";
+import { armStyle, swatch } from "./charts/style";
 import { element } from "./element";
-import { dress, fill } from "./table";
-import { here, type View } from "./view";
+import { buildTable, withTools } from "./table";
+import { seriesOf, type View } from "./view";
 
-// Figures are all of a page, drawn by the first show, and again when the width changes.
+// Figures draws every figure of a page, and draws them again when the width changes.
 export class Figures {
   private cell = 0;
   private width = 0;
 
   constructor(private root: ParentNode, private view: View) {
-    const again = new ResizeObserver(() => {
+    const observer = new ResizeObserver(() => {
       const width = document.documentElement.clientWidth;
       if (this.width > 0 && width !== this.width) this.draw();
     });
-    again.observe(document.documentElement);
+    observer.observe(document.documentElement);
   }
 
-  // show draws a cell, of newer data where there are some.
+  // show draws one cell, from newer data if given.
   show(cell: number, view = this.view): void {
     this.cell = cell;
     this.view = view;
@@ -28,48 +28,58 @@ export class Figures {
 
   private draw(): void {
     this.width = document.documentElement.clientWidth;
-    for (const place of this.root.querySelectorAll<HTMLElement>("figure[data-chart]")) figure(place, this.view, this.cell);
+    for (const container of this.root.querySelectorAll<HTMLElement>("figure[data-chart]")) drawFigure(container, this.view, this.cell);
   }
 }
 
-function figure(place: HTMLElement, view: View, cell: number): void {
-  const chart = charts[place.dataset.chart ?? ""];
-  const open = place.querySelector("details")?.open ?? false;
-  const drawn = chart?.draw(view, cell, place.clientWidth) ?? [];
-  place.hidden = drawn.length === 0;
-  if (!chart || drawn.length === 0) return place.replaceChildren();
+// A figure narrower than this many pixels has no room for the names of arms beside the bars. Tools
+// that capture a whole page pass through such widths.
+const NARROWEST = 160;
 
-  const where = view.cells.length > 1 ? view.cells[cell]?.name : "";
-  const caption = element("figcaption", {}, element("strong", {}, chart.title + (where && !chart.every ? `, ${where}` : "")), element("span", {}, chart.note(view, cell)));
+function drawFigure(container: HTMLElement, view: View, cell: number): void {
+  const chart = charts[container.dataset.chart ?? ""];
+  const open = container.querySelector("details")?.open ?? false;
+  const hidden = container.hidden;
+  container.hidden = false; // a hidden figure has no width
+  if (container.clientWidth < NARROWEST) {
+    container.hidden = hidden;
+    return;
+  }
+  const drawn = chart?.draw(view, cell, container.clientWidth) ?? [];
+  container.hidden = drawn.length === 0;
+  if (!chart || drawn.length === 0) return container.replaceChildren();
+
+  const cellName = view.cells.length > 1 ? view.cells[cell]?.name : "";
+  const caption = element("figcaption", {}, element("strong", {}, chart.title + (cellName && !chart.allCells ? `, ${cellName}` : "")), element("span", {}, chart.note(view, cell)));
   const picture = element("div", { class: "picture" }, ...drawn);
-  const numbers = element("details", { class: "numbers" }, element("summary", {}, "These numbers in a table"));
-  // The table is made when somebody asks for it.
-  const make = () => numbers.querySelector("table") ?? numbers.append(dress(fill(chart.table(view, cell)), chart.title));
-  numbers.addEventListener("toggle", make);
+  const numbers = element("details", { class: "numbers" }, element("summary", {}, "Show the numbers in a table"));
+  // The table is built when the reader opens it.
+  const build = () => numbers.querySelector("table") ?? numbers.append(withTools(buildTable(chart.table(view, cell)), chart.title));
+  numbers.addEventListener("toggle", build);
   numbers.open = open;
-  // A page that has the numbers in a table of its own says so.
-  const tables = place.dataset.table === "beside" ? [] : [numbers];
-  place.replaceChildren(caption, ...(chart.legend ? [legend(view, cell, picture)] : []), picture, ...tables);
+  // The page may show the same numbers in a table of its own.
+  const tables = container.dataset.table === "beside" ? [] : [numbers];
+  container.replaceChildren(caption, ...(chart.legend ? [legend(view, cell, picture)] : []), picture, ...tables);
 }
 
-// legend names the arms. One that is pressed, pointed at or in focus stands out.
+// legend names the arms. It highlights the arm that is pressed, hovered or focused.
 function legend(view: View, cell: number, picture: HTMLElement): HTMLElement {
   let pressed = -1;
-  const light = (arm: number) => {
+  const highlight = (arm: number) => {
     picture.classList.toggle("lit", arm >= 0);
     for (const mark of picture.querySelectorAll(".arm")) mark.classList.toggle("on", mark.classList.contains(`arm-${arm}`));
   };
-  const list = element("ul", { class: "legend", "aria-label": "Arms; press one to make it stand out" });
-  for (const { arm } of here(view, cell)) {
-    const button = element("button", { type: "button", "aria-pressed": "false" }, swatch(look(view.arms, view.baseline, arm)), view.arms[arm]);
+  const list = element("ul", { class: "legend", "aria-label": "Arms; press one to highlight it" });
+  for (const { arm } of seriesOf(view, cell)) {
+    const button = element("button", { type: "button", "aria-pressed": "false" }, swatch(armStyle(view.arms, view.baseline, arm)), view.arms[arm]);
     button.addEventListener("click", () => {
       pressed = pressed === arm ? -1 : arm;
       for (const other of list.querySelectorAll("button")) other.setAttribute("aria-pressed", String(other === button && pressed === arm));
-      light(pressed);
+      highlight(pressed);
     });
     for (const [on, off] of [["pointerenter", "pointerleave"], ["focus", "blur"]]) {
-      button.addEventListener(on, () => light(arm));
-      button.addEventListener(off, () => light(pressed));
+      button.addEventListener(on, () => highlight(arm));
+      button.addEventListener(off, () => highlight(pressed));
     }
     list.append(element("li", {}, button));
   }

@@ -1,8 +1,8 @@
-// Numbers as the texts of the report have them.
+// Numbers in the same format as in the report.
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 
-// short has as many digits as a reader can use.
+// short rounds to two or three significant digits.
 export function short(v: number): string {
   if (v === 0) return "0";
   const size = Math.abs(v);

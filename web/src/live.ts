@@ -1,6 +1,6 @@
-// The live page: one document for every path, which says what it shows.
+// The live page: one document; the path selects what it shows.
 
-import { broken } from "./live/api";
+import { showError } from "./live/api";
 import { compare } from "./live/compare";
 import { follow } from "./live/follow";
 import { runs } from "./live/runs";
@@ -16,14 +16,14 @@ async function start(): Promise<void> {
   try {
     await pages[location.pathname]?.(main);
   } catch (error) {
-    broken(main, error);
+    showError(main, error);
   }
   document.documentElement.dataset.drawn = "true";
 }
 
 if (document.querySelector("nav")) void start();
 
-// The token may come behind the # of the login's address, which browsers send to nobody.
+// The address of the login page may carry the token after #, which browsers do not send.
 const token = document.querySelector<HTMLInputElement>("#token");
 if (token && location.hash.length > 1) {
   token.value = decodeURIComponent(location.hash.slice(1));

@@ -1,19 +1,19 @@
-// The report of one run: its texts and tables are in the page already; this draws the
-// pictures and gives the tables their buttons.
+// The report of one run. The page already contains the texts and tables; this script draws
+// the charts and adds buttons to the tables.
 
 import { Figures } from "./figure";
-import { dress } from "./table";
-import { read } from "./view";
+import { withTools } from "./table";
+import { parseView } from "./view";
 
 function start(): void {
   for (const table of document.querySelectorAll<HTMLTableElement>("main table")) {
-    dress(table, table.closest("section")?.querySelector("h2")?.textContent ?? "Table");
+    withTools(table, table.closest("section")?.querySelector("h2")?.textContent ?? "Table");
   }
-  const figures = new Figures(document, read(document.getElementById("view")?.textContent ?? ""));
+  const figures = new Figures(document, parseView(document.getElementById("view")?.textContent ?? ""));
   const choice = document.querySelector<HTMLSelectElement>("#cell");
   if (choice) {
     const show = () => {
-      for (const part of document.querySelectorAll<HTMLElement>("[data-cell]")) part.hidden = part.dataset.cell !== choice.value;
+      for (const section of document.querySelectorAll<HTMLElement>("[data-cell]")) section.hidden = section.dataset.cell !== choice.value;
       figures.show(Number(choice.value));
     };
     choice.parentElement!.hidden = false;
@@ -23,7 +23,7 @@ function start(): void {
     figures.show(0);
   }
   document.documentElement.dataset.drawn = "true";
-  performance.mark("drawn"); // how long a large report takes is measured
+  performance.mark("drawn"); // a benchmark reads it
 }
 
 try {

@@ -1,35 +1,36 @@
-// Tables that sort by their columns and are copied as CSV.
+// Tables that the reader can sort by column and copy as CSV.
 
 import type { Table } from "./charts/chart";
 import { element } from "./element";
 
-// fill makes a table of a chart's numbers.
-export function fill(data: Table): HTMLTableElement {
+// buildTable creates a table of a chart's numbers.
+export function buildTable(data: Table): HTMLTableElement {
   const kind = (i: number): Record<string, string> => (data.columns[i]?.number ? { class: "n" } : {});
   return element("table", {},
     element("thead", {}, element("tr", {}, ...data.columns.map((c, i) => element("th", { scope: "col", ...kind(i) }, c.name)))),
     element("tbody", {}, ...data.rows.map((row) => element("tr", {}, ...row.map((v, i) => (i === 0 ? element("th", { scope: "row" }, String(v)) : element("td", kind(i), String(v))))))));
 }
 
-// dress gives a table its buttons, in a box that scrolls where it is too wide.
-export function dress(table: HTMLTableElement, name: string): HTMLElement {
+// withTools adds buttons to a table and puts it in a box that scrolls when it is too wide.
+export function withTools(table: HTMLTableElement, name: string): HTMLElement {
   const old = table.closest(".scroll");
   const box = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": name });
   const copy = element("button", { type: "button", class: "copy" }, "Copy as CSV");
   const tools = element("div", { class: "tools" }, copy);
-  const whole = element("div", { class: "table" }, box, tools);
-  old?.replaceWith(whole);
+  const wrapper = element("div", { class: "table" }, box, tools);
+  old?.replaceWith(wrapper);
   box.append(table);
-  if (table.tBodies[0].rows.length > 1) sortable(table);
+  if (table.tBodies[0].rows.length > 1) makeSortable(table);
   copy.addEventListener("click", async () => {
-    copy.textContent = (await write(csv(table))) ? "Copied" : "The browser does not allow it";
+    copy.textContent = (await copyText(csv(table))) ? "Copied" : "The browser did not allow copying";
     copy.addEventListener("blur", () => (copy.textContent = "Copy as CSV"), { once: true });
   });
-  return whole;
+  return wrapper;
 }
 
-// write puts text on the clipboard, also from a file, where the newer way may be closed.
-async function write(text: string): Promise<boolean> {
+// copyText writes to the clipboard. Browsers may refuse the Clipboard API to a page that was
+// opened from a file, so the older command is the fallback.
+async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     return true;
@@ -44,7 +45,7 @@ async function write(text: string): Promise<boolean> {
   }
 }
 
-// csv is RFC 4180, with numbers as a program reads them.
+// csv follows RFC 4180, with numbers that a program can parse.
 export function csv(table: HTMLTableElement): string {
   const field = (cell: Element) => {
     const text = (cell.textContent ?? "").trim();
@@ -56,7 +57,7 @@ export function csv(table: HTMLTableElement): string {
 
 const numeric = (cell: Element) => cell.classList.contains("n");
 
-function sortable(table: HTMLTableElement): void {
+function makeSortable(table: HTMLTableElement): void {
   const heads = [...table.tHead!.rows[0].cells];
   heads.forEach((head, column) => {
     const button = element("button", { type: "button", class: "sort" }, ...head.childNodes);
@@ -71,7 +72,7 @@ function sortable(table: HTMLTableElement): void {
   });
 }
 
-// compare puts what is no number last, whichever way it sorts.
+// compare sorts cells without a number last in both directions.
 function compare(a: Element, b: Element, up: number): number {
   const [x, y] = [a.textContent ?? "", b.textContent ?? ""];
   const [m, n] = [value(x), value(y)];
@@ -80,7 +81,7 @@ function compare(a: Element, b: Element, up: number): number {
   return up * (m - n);
 }
 
-// value is the first number in a text: of "32–35 %" it is 32.
+// value is the first number in a text: 32 in "32–35 %".
 function value(text: string): number {
   const found = /[-−]?\d[\d,]*(\.\d+)?/.exec(text);
   return found ? Number(found[0].replaceAll(",", "").replace("−", "-")) : NaN;

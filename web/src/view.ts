@@ -27,13 +27,13 @@ export interface Series {
   backends?: { backend: string; calls: number }[];
   round?: number; // of the backends
   cost?: { party: string; cpu: number; mb: number }[];
-  course?: Course;
+  timeline?: Timeline;
   memory?: { round: number; step: number; mb: number[] };
   capacity?: { rate: number; low: number; high: number };
   published?: { metric: string; theirs: number; ours: number }[];
 }
 
-export interface Course {
+export interface Timeline {
   round: number;
   step: number;
   backends: { backend: string; calls: number[] }[];
@@ -45,30 +45,30 @@ export interface Course {
 export interface Effect {
   arm: number;
   cell: number;
-  place: number;
+  index: number; // of the event in its trial
   what: string;
   at: number;
   failed: number;
-  told: Maybe;
-  first: Maybe;
-  even: Maybe;
+  resolver_updated: Maybe;
+  first_call: Maybe;
+  balanced_again: Maybe;
 }
 
-// read takes the data out of a page's element, and says what is wrong with it.
-export function read(text: string): View {
+// parseView reads the data of a page. Its errors tell the user what to do.
+export function parseView(text: string): View {
   let view: View;
   try {
     view = JSON.parse(text);
   } catch {
-    throw new Error("The data in this page is damaged, so there are no pictures. Make the page again: rpclab report RUN --html FILE");
+    throw new Error("The data in this page is damaged, so the charts cannot be drawn. Create the page again: rpclab report RUN --html FILE");
   }
   if (view?.schema !== SCHEMA) {
-    throw new Error(`The data in this page is ${view?.schema ?? "of no known form"}, and its script draws ${SCHEMA}. Make the page again: rpclab report RUN --html FILE`);
+    throw new Error(`The data in this page has ${view?.schema ? `the format ${view.schema}` : "no known format"}, but the script of the page reads ${SCHEMA}. Create the page again: rpclab report RUN --html FILE`);
   }
   return view;
 }
 
-// here are the series of one cell, in the order of the arms.
-export function here(view: View, cell: number): Series[] {
+// seriesOf returns the series of one cell, in the order of the arms.
+export function seriesOf(view: View, cell: number): Series[] {
   return view.series.filter((s) => s.cell === cell).sort((a, b) => a.arm - b.arm);
 }

@@ -119,11 +119,10 @@ func (*ToProcess_Stdin) isToProcess_Message() {}
 
 func (*ToProcess_CloseStdin) isToProcess_Message() {}
 
-// Start says what to run.
+// Start selects the program.
 type Start struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Program and arguments; rpclab is the agent's own program. Empty: the program that the
-	// agent has already.
+	// Program and arguments; rpclab is the agent's own binary. Empty: the agent's own program.
 	Args          []string `protobuf:"bytes,1,rep,name=args,proto3" json:"args,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -344,14 +343,14 @@ func (x *Started) GetPid() int64 {
 	return 0
 }
 
-// Ended is how a program ended.
+// Ended is how a program exited.
 type Ended struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	ExitCode int32                  `protobuf:"varint,1,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"` // -1: by a signal
 	Signal   int32                  `protobuf:"varint,2,opt,name=signal,proto3" json:"signal,omitempty"`                     // that ended it; 0: none
-	// The signal was asked for: by Signal, or by the end of the stream or of the agent.
+	// The exit was requested: by Signal, or by the end of the stream or of the agent.
 	Asked bool `protobuf:"varint,3,opt,name=asked,proto3" json:"asked,omitempty"`
-	// How many processes of this container were killed for its memory limit meanwhile.
+	// Processes of this container that the kernel killed at its memory limit meanwhile.
 	OomKills      uint64 `protobuf:"varint,4,opt,name=oom_kills,json=oomKills,proto3" json:"oom_kills,omitempty"`
 	Log           string `protobuf:"bytes,5,opt,name=log,proto3" json:"log,omitempty"` // last lines of standard error, up to 4 KiB
 	unknownFields protoimpl.UnknownFields
@@ -425,7 +424,7 @@ func (x *Ended) GetLog() string {
 
 type SignalRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Pid           int64                  `protobuf:"varint,1,opt,name=pid,proto3" json:"pid,omitempty"`       // of the program that is meant
+	Pid           int64                  `protobuf:"varint,1,opt,name=pid,proto3" json:"pid,omitempty"`       // of the program
 	Signal        int32                  `protobuf:"varint,2,opt,name=signal,proto3" json:"signal,omitempty"` // by its number on Linux: 9, 15, 18, 19
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -513,8 +512,8 @@ func (*SignalReply) Descriptor() ([]byte, []int) {
 
 type UsageRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Pid           int64                  `protobuf:"varint,1,opt,name=pid,proto3" json:"pid,omitempty"`     // of the program that is meant
-	Reset_        bool                   `protobuf:"varint,2,opt,name=reset,proto3" json:"reset,omitempty"` // the answer is of before, and counting begins anew
+	Pid           int64                  `protobuf:"varint,1,opt,name=pid,proto3" json:"pid,omitempty"`     // of the program
+	Reset_        bool                   `protobuf:"varint,2,opt,name=reset,proto3" json:"reset,omitempty"` // answer, then start a new measurement
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -683,7 +682,7 @@ const file_rpclab_v1_agent_proto_rawDesc = "" +
 	"\x03log\x18\x04 \x01(\tR\x03log\x12\x16\n" +
 	"\x06stolen\x18\x05 \x01(\x01R\x06stolen2\xb8\x01\n" +
 	"\x05Agent\x12:\n" +
-	"\x06Attend\x12\x14.rpclab.v1.ToProcess\x1a\x16.rpclab.v1.FromProcess(\x010\x01\x12:\n" +
+	"\x06Attach\x12\x14.rpclab.v1.ToProcess\x1a\x16.rpclab.v1.FromProcess(\x010\x01\x12:\n" +
 	"\x06Signal\x12\x18.rpclab.v1.SignalRequest\x1a\x16.rpclab.v1.SignalReply\x127\n" +
 	"\x05Usage\x12\x17.rpclab.v1.UsageRequest\x1a\x15.rpclab.v1.UsageReplyB\x1fZ\x1drpclab/api/rpclab/v1;rpclabv1b\x06proto3"
 
@@ -717,10 +716,10 @@ var file_rpclab_v1_agent_proto_depIdxs = []int32{
 	2, // 1: rpclab.v1.ToProcess.close_stdin:type_name -> rpclab.v1.CloseStdin
 	4, // 2: rpclab.v1.FromProcess.started:type_name -> rpclab.v1.Started
 	5, // 3: rpclab.v1.FromProcess.ended:type_name -> rpclab.v1.Ended
-	0, // 4: rpclab.v1.Agent.Attend:input_type -> rpclab.v1.ToProcess
+	0, // 4: rpclab.v1.Agent.Attach:input_type -> rpclab.v1.ToProcess
 	6, // 5: rpclab.v1.Agent.Signal:input_type -> rpclab.v1.SignalRequest
 	8, // 6: rpclab.v1.Agent.Usage:input_type -> rpclab.v1.UsageRequest
-	3, // 7: rpclab.v1.Agent.Attend:output_type -> rpclab.v1.FromProcess
+	3, // 7: rpclab.v1.Agent.Attach:output_type -> rpclab.v1.FromProcess
 	7, // 8: rpclab.v1.Agent.Signal:output_type -> rpclab.v1.SignalReply
 	9, // 9: rpclab.v1.Agent.Usage:output_type -> rpclab.v1.UsageReply
 	7, // [7:10] is the sub-list for method output_type

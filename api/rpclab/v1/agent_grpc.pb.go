@@ -19,7 +19,7 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Agent_Attend_FullMethodName = "/rpclab.v1.Agent/Attend"
+	Agent_Attach_FullMethodName = "/rpclab.v1.Agent/Attach"
 	Agent_Signal_FullMethodName = "/rpclab.v1.Agent/Signal"
 	Agent_Usage_FullMethodName  = "/rpclab.v1.Agent/Usage"
 )
@@ -28,20 +28,18 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Agent stands before one program in a pod and gives the lab what it has of a child on
-// its own machine. Who calls it bears the token that it was given.
+// Agent runs one program in a pod and lets rpclab control it like a child process on its
+// own machine. Callers send the agent's token.
 type AgentClient interface {
-	// Attend is the program's standard input and output, for as long as the stream lasts.
-	// Its first message is start, its first answer started. One stream at a time: a new one
-	// ends the one before (ABORTED).
+	// Attach streams the program's standard input and output. The first message is start, the
+	// first answer started. A new stream ends the one before (ABORTED).
 	//
-	// An agent with a program of its own lets it live on when the stream ends. One without
-	// starts what it is told to, and ends it with the stream.
-	Attend(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ToProcess, FromProcess], error)
-	// Signal sends the program a signal, whatever waits on the stream. One that has ended is
-	// no error.
+	// An agent with its own program keeps it running when the stream ends. Any other agent
+	// starts the program of the stream, and ends it with the stream.
+	Attach(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ToProcess, FromProcess], error)
+	// Signal sends a signal to the program, if it runs.
 	Signal(ctx context.Context, in *SignalRequest, opts ...grpc.CallOption) (*SignalReply, error)
-	// Usage is what the program used.
+	// Usage returns the resources that the program has used.
 	Usage(ctx context.Context, in *UsageRequest, opts ...grpc.CallOption) (*UsageReply, error)
 }
 
@@ -53,9 +51,9 @@ func NewAgentClient(cc grpc.ClientConnInterface) AgentClient {
 	return &agentClient{cc}
 }
 
-func (c *agentClient) Attend(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ToProcess, FromProcess], error) {
+func (c *agentClient) Attach(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ToProcess, FromProcess], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Agent_ServiceDesc.Streams[0], Agent_Attend_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Agent_ServiceDesc.Streams[0], Agent_Attach_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +62,7 @@ func (c *agentClient) Attend(ctx context.Context, opts ...grpc.CallOption) (grpc
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Agent_AttendClient = grpc.BidiStreamingClient[ToProcess, FromProcess]
+type Agent_AttachClient = grpc.BidiStreamingClient[ToProcess, FromProcess]
 
 func (c *agentClient) Signal(ctx context.Context, in *SignalRequest, opts ...grpc.CallOption) (*SignalReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
@@ -90,20 +88,18 @@ func (c *agentClient) Usage(ctx context.Context, in *UsageRequest, opts ...grpc.
 // All implementations must embed UnimplementedAgentServer
 // for forward compatibility.
 //
-// Agent stands before one program in a pod and gives the lab what it has of a child on
-// its own machine. Who calls it bears the token that it was given.
+// Agent runs one program in a pod and lets rpclab control it like a child process on its
+// own machine. Callers send the agent's token.
 type AgentServer interface {
-	// Attend is the program's standard input and output, for as long as the stream lasts.
-	// Its first message is start, its first answer started. One stream at a time: a new one
-	// ends the one before (ABORTED).
+	// Attach streams the program's standard input and output. The first message is start, the
+	// first answer started. A new stream ends the one before (ABORTED).
 	//
-	// An agent with a program of its own lets it live on when the stream ends. One without
-	// starts what it is told to, and ends it with the stream.
-	Attend(grpc.BidiStreamingServer[ToProcess, FromProcess]) error
-	// Signal sends the program a signal, whatever waits on the stream. One that has ended is
-	// no error.
+	// An agent with its own program keeps it running when the stream ends. Any other agent
+	// starts the program of the stream, and ends it with the stream.
+	Attach(grpc.BidiStreamingServer[ToProcess, FromProcess]) error
+	// Signal sends a signal to the program, if it runs.
 	Signal(context.Context, *SignalRequest) (*SignalReply, error)
-	// Usage is what the program used.
+	// Usage returns the resources that the program has used.
 	Usage(context.Context, *UsageRequest) (*UsageReply, error)
 	mustEmbedUnimplementedAgentServer()
 }
@@ -115,8 +111,8 @@ type AgentServer interface {
 // pointer dereference when methods are called.
 type UnimplementedAgentServer struct{}
 
-func (UnimplementedAgentServer) Attend(grpc.BidiStreamingServer[ToProcess, FromProcess]) error {
-	return status.Error(codes.Unimplemented, "method Attend not implemented")
+func (UnimplementedAgentServer) Attach(grpc.BidiStreamingServer[ToProcess, FromProcess]) error {
+	return status.Error(codes.Unimplemented, "method Attach not implemented")
 }
 func (UnimplementedAgentServer) Signal(context.Context, *SignalRequest) (*SignalReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Signal not implemented")
@@ -145,12 +141,12 @@ func RegisterAgentServer(s grpc.ServiceRegistrar, srv AgentServer) {
 	s.RegisterService(&Agent_ServiceDesc, srv)
 }
 
-func _Agent_Attend_Handler(srv interface{}, stream grpc.ServerStream) error {
-	return srv.(AgentServer).Attend(&grpc.GenericServerStream[ToProcess, FromProcess]{ServerStream: stream})
+func _Agent_Attach_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(AgentServer).Attach(&grpc.GenericServerStream[ToProcess, FromProcess]{ServerStream: stream})
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Agent_AttendServer = grpc.BidiStreamingServer[ToProcess, FromProcess]
+type Agent_AttachServer = grpc.BidiStreamingServer[ToProcess, FromProcess]
 
 func _Agent_Signal_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(SignalRequest)
@@ -206,8 +202,8 @@ var Agent_ServiceDesc = grpc.ServiceDesc{
 	},
 	Streams: []grpc.StreamDesc{
 		{
-			StreamName:    "Attend",
-			Handler:       _Agent_Attend_Handler,
+			StreamName:    "Attach",
+			Handler:       _Agent_Attach_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
 		},

@@ -1,5 +1,5 @@
-// Package calculator is what any client of the calculator does, whatever library carries its
-// messages: it makes questions, and knows which answer is whose.
+// Package calculator is the part of a calculator client that does not depend on the library
+// that carries its messages: it makes requests and matches responses to them.
 package calculator
 
 import (
@@ -12,74 +12,76 @@ import (
 	"time"
 
 	"rpclab/internal/caller"
+	"rpclab/internal/measure"
 	"rpclab/internal/security"
 	"rpclab/internal/workload"
 )
 
-// Client is one client. Many goroutines may use it at once.
+// Client is one client. It is safe for concurrent use.
 type Client struct {
-	how      caller.Calculations
-	question workload.Calculate
-	want     workload.Calculation
-	signer   *security.Signer   // nil: questions are not signed
-	verifier *security.Verifier // nil: nor are answers
-	tokens   *security.Tokens   // nil: there are none
-	token    string             // of every call; empty: each has its own
-	extra    []string           // metadata: key, value, ...
-	number   atomic.Uint64
+	options       caller.CalculatorOptions
+	question      workload.Calculate
+	want          workload.Calculation
+	signer        *security.Signer   // nil: requests are not signed
+	verifier      *security.Verifier // nil: responses are not signed
+	tokens        *security.Tokens   // nil: no tokens
+	token         string             // sent with every call; empty: each call has its own
+	extraMetadata []string           // metadata: key, value, ...
+	nextNumber    atomic.Uint64
 
-	mu    sync.Mutex
-	calls map[uint64]*Call // that wait for an answer
+	mu      sync.Mutex
+	pending map[uint64]*Call // waiting for a response
 }
 
-// tokenLife is how long a token for one call holds.
-const tokenLife = 5 * time.Minute
+// tokenLifetime is how long a token for one call is valid.
+const tokenLifetime = 5 * time.Minute
 
-// New makes one. It fails for a calculation that nobody can do, and without the keys that its
-// policy needs.
-func New(how caller.Calculations, question workload.Calculate) (*Client, error) {
+// New returns a client. It fails for an invalid calculation and if the keys that its policy
+// requires are missing.
+func New(options caller.CalculatorOptions, question workload.Calculate) (*Client, error) {
 	if err := question.Check(); err != nil {
 		return nil, err
 	}
-	if how.Party.Keys.Name == "" {
-		return nil, errors.New("a client of the calculator has to have a name")
+	if options.Security.Keys.Name == "" {
+		return nil, errors.New("a calculator client needs a name")
 	}
-	c := &Client{how: how, question: question, calls: map[uint64]*Call{}}
-	// One that begins anew under the same name goes on behind what it said before.
-	c.number.Store(uint64(time.Now().UnixMicro()))
-	c.want, _ = question.Question("").Answer() // which Check has tried
+	c := &Client{options: options, question: question, pending: map[uint64]*Call{}}
+	// A restarted client of the same name must not reuse message numbers: servers reject them.
+	c.nextNumber.Store(uint64(time.Now().UnixMicro()))
+	c.want, _ = question.Question("").Answer() // Check computed it without an error
 	var errs [4]error
-	keys := how.Party.Keys
-	if how.Party.Policy.Signing {
+	keys := options.Security.Keys
+	if options.Security.Policy.Signing {
 		c.signer, errs[0] = keys.NewSigner()
 		c.verifier, errs[1] = keys.NewVerifier()
 	}
-	if how.JWT != "" {
+	if options.JWT != "" {
 		c.tokens, errs[2] = keys.NewTokens()
 	}
-	if how.JWT == caller.Once && errs[2] == nil {
-		c.token, errs[3] = c.tokens.Make(security.Audience, security.Life)
+	if options.JWT == caller.TokenOnce && errs[2] == nil {
+		c.token, errs[3] = c.tokens.Make(security.Audience, security.Lifetime)
 	}
-	for i := range how.Metadata {
-		c.extra = append(c.extra, fmt.Sprintf("x-extra-%d", i), strings.Repeat("v", extraBytes))
+	for i := range options.Metadata {
+		c.extraMetadata = append(c.extraMetadata, fmt.Sprintf("x-extra-%d", i), strings.Repeat("v", extraValueBytes))
 	}
 	return c, errors.Join(errs[:]...)
 }
 
-// extraBytes is the length of a further value of metadata.
-const extraBytes = 32
+// extraValueBytes is the length of each further metadata value.
+const extraValueBytes = 32
 
-// Name is the client's identity.
-func (c *Client) Name() string { return c.how.Party.Keys.Name }
+// Name returns the client's identity.
+func (c *Client) Name() string { return c.options.Security.Keys.Name }
 
-// Metadata are keys and values of a call that begins: whose it is, its token, and more.
+// Metadata returns the keys and values of a new call: the client's identity, its token and the
+// configured extra entries.
 func (c *Client) Metadata() ([]string, error) {
-	all := append([]string{security.ClientKey, c.Name()}, c.extra...)
+	all := append([]string{security.ClientKey, c.Name()}, c.extraMetadata...)
 	token := c.token
 	if c.tokens != nil && token == "" {
 		var err error
-		if token, err = c.tokens.Make(security.Audience, tokenLife); err != nil {
-			return nil, fmt.Errorf("make a token: %w", err)
+		if token, err = c.tokens.Make(security.Audience, tokenLifetime); err != nil {
+			return nil, fmt.Errorf("create a token: %w", err)
 		}
 	}
 	if token != "" {
@@ -88,29 +90,29 @@ func (c *Client) Metadata() ([]string, error) {
 	return all, nil
 }
 
-// Call is a question that waits for its answer.
+// Call is a request that waits for its response.
 type Call struct {
 	number  uint64
-	way     any // on which it went
+	stream  any // that carries the request
 	outcome chan Outcome
 }
 
-// Outcome is what became of a call.
+// Outcome is options a call ended.
 type Outcome struct{ Backend, Code, Message string }
 
-// Done yields the outcome, once.
+// Done receives the outcome, once.
 func (c *Call) Done() <-chan Outcome { return c.outcome }
 
-// Ask makes a question; Put has to say how it goes before it does.
-func (c *Client) Ask() (call *Call, message []byte, err error) {
+// NewCall makes a request. Call [Client.Register] before sending it.
+func (c *Client) NewCall() (call *Call, message []byte, err error) {
 	call = &Call{outcome: make(chan Outcome, 1)}
-	call.number, message, err = c.Question()
+	call.number, message, err = c.NextRequest()
 	return call, message, err
 }
 
-// Question makes one of the next number, for those who keep their own calls.
-func (c *Client) Question() (number uint64, message []byte, err error) {
-	number = c.number.Add(1) - 1
+// NextRequest makes the next request, for callers that keep track of their own calls.
+func (c *Client) NextRequest() (number uint64, message []byte, err error) {
+	number = c.nextNumber.Add(1) - 1
 	message, err = json.Marshal(c.question.Question(workload.MessageID(c.Name(), number)))
 	if err == nil && c.signer != nil {
 		message, err = c.signer.Sign(message)
@@ -118,45 +120,45 @@ func (c *Client) Question() (number uint64, message []byte, err error) {
 	return number, message, err
 }
 
-// Put has a call wait for its answer on a way, any comparable value.
-func (c *Client) Put(call *Call, way any) {
+// Register makes a call wait for a response on a stream, which is any comparable value.
+func (c *Client) Register(call *Call, stream any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	call.way = way
-	c.calls[call.number] = call
+	call.stream = stream
+	c.pending[call.number] = call
 }
 
-// GiveUp has a call wait no longer.
-func (c *Client) GiveUp(call *Call) {
+// Abandon stops waiting for a call's response.
+func (c *Client) Abandon(call *Call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.calls, call.number)
+	delete(c.pending, call.number)
 }
 
-// Hear takes an answer that a backend sent. An error means that whoever sent it is not to be
-// trusted: no call can be said to be answered. An answer that nobody waits for is none.
-func (c *Client) Hear(message []byte, backend string) error {
-	number, wrong, err := c.Answer(message, backend)
+// Deliver completes the call that a response answers; a response that no call waits for is
+// ignored. An error means that the sender cannot be trusted, so no call can be completed.
+func (c *Client) Deliver(message []byte, backend string) error {
+	number, wrong, err := c.ReadResponse(message, backend)
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
-	call := c.calls[number]
-	delete(c.calls, number)
+	call := c.pending[number]
+	delete(c.pending, number)
 	c.mu.Unlock()
 	switch {
-	case call == nil: // it was given up
+	case call == nil: // abandoned
 	case wrong != nil:
-		call.outcome <- Outcome{Code: Wrong, Message: wrong.Error()}
+		call.outcome <- Outcome{Code: caller.DataLoss, Message: wrong.Error()}
 	default:
-		call.outcome <- Outcome{Backend: backend, Code: ok}
+		call.outcome <- Outcome{Backend: backend, Code: measure.OK}
 	}
 	return nil
 }
 
-// Answer says which question an answer is of, and what is wrong with it. An error means that
-// whoever sent it is not to be trusted.
-func (c *Client) Answer(message []byte, backend string) (number uint64, wrong, err error) {
+// ReadResponse returns the number of the request that a response answers, and what is wrong
+// with the response. err means that the sender cannot be trusted.
+func (c *Client) ReadResponse(message []byte, backend string) (number uint64, wrong, err error) {
 	if c.verifier != nil {
 		if message, _, err = c.verifier.Verify(message); err != nil {
 			return 0, nil, err
@@ -164,38 +166,33 @@ func (c *Client) Answer(message []byte, backend string) (number uint64, wrong, e
 	}
 	var got workload.Calculation
 	if err := json.Unmarshal(message, &got); err != nil {
-		return 0, nil, fmt.Errorf("the answer is no calculation: %w", err)
+		return 0, nil, fmt.Errorf("the response is not a calculation: %w", err)
 	}
 	client, number, err := workload.ParseMessageID(got.ID)
 	switch {
 	case err != nil:
 		return 0, nil, err
 	case client != c.Name():
-		return 0, nil, fmt.Errorf("the answer %q is another client's", got.ID)
+		return 0, nil, fmt.Errorf("the response %q belongs to another client", got.ID)
 	}
 	want := c.want
 	want.ID = got.ID
 	switch {
 	case got != want:
-		wrong = fmt.Errorf("wrong answer %+v, want %+v", got, want)
+		wrong = fmt.Errorf("wrong response %+v, want %+v", got, want)
 	case backend == "":
-		wrong = errors.New("the answer does not say which backend it is of")
+		wrong = errors.New("the response does not name its backend")
 	}
 	return number, wrong, nil
 }
 
-// Wrong is the code of a call whose answer is not the right one.
-const Wrong = "DATA_LOSS"
-
-const ok = "OK"
-
-// Fail ends every call that waits on a way; nil: on any.
-func (c *Client) Fail(way any, code, message string) {
+// Fail ends every call that waits on a stream, or with stream nil every call.
+func (c *Client) Fail(stream any, code, message string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for number, call := range c.calls {
-		if way == nil || call.way == way {
-			delete(c.calls, number)
+	for number, call := range c.pending {
+		if stream == nil || call.stream == stream {
+			delete(c.pending, number)
 			call.outcome <- Outcome{Code: code, Message: message}
 		}
 	}

@@ -32,7 +32,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// callers are those that calculate.
+// callers support the workload calculate.
 var callers = map[string]caller.Caller{"grpc-go": grpcgo.Caller{}, "wire": wire.Caller{}}
 
 // calculators are backends with keys, over which calls go in turn; clients get theirs.
@@ -62,9 +62,9 @@ func calculate(t *testing.T, policy security.Policy, backends ...string) *calcul
 	c := &calculators{policy: policy, authority: authority}
 	var all []resolver.Endpoint
 	for _, id := range backends {
-		secure := make(chan security.Party, 1)
-		secure <- security.Party{Policy: policy, Keys: keys}
-		server := &workload.Server{ID: id, Secure: secure, Log: slog.New(slog.DiscardHandler)}
+		secure := make(chan security.Config, 1)
+		secure <- security.Config{Policy: policy, Keys: keys}
+		server := &workload.Server{ID: id, Security: secure, Log: slog.New(slog.DiscardHandler)}
 		addr, stop := serve(t, server)
 		all, c.servers, c.stop = append(all, resolver.Endpoint{Addresses: []resolver.Address{{Addr: addr}}}), append(c.servers, server), append(c.stop, stop)
 	}
@@ -107,7 +107,7 @@ func (c *calculators) served(t *testing.T) (all int) {
 	t.Helper()
 	for _, s := range c.servers {
 		var text strings.Builder
-		s.Count(&text)
+		s.WriteCount(&text)
 		n, err := strconv.Atoi(strings.TrimSpace(text.String()))
 		if err != nil {
 			t.Error(err)
@@ -127,16 +127,16 @@ func (c *calculators) cut() {
 	c.conns = nil
 }
 
-func (c *calculators) job(t *testing.T, how caller.Calculations) caller.Job {
+func (c *calculators) job(t *testing.T, options caller.CalculatorOptions) caller.Job {
 	t.Helper()
 	c.clients++
 	keys, err := c.authority.Client(fmt.Sprint("client-", c.clients), time.Hour) // each has its own answers
 	if err != nil {
 		t.Fatal(err)
 	}
-	how.Party = security.Party{Policy: c.policy, Keys: keys}
+	options.Security = security.Config{Policy: c.policy, Keys: keys}
 	return caller.Job{
-		Channels: caller.Channels{Mode: caller.Shared}, Timeout: cmp.Or(c.timeout, time.Minute), Calculations: &how,
+		Channels: caller.Channels{Mode: caller.Shared}, Timeout: cmp.Or(c.timeout, time.Minute), Calculator: &options,
 		Workload: workload.Spec{Calculate: &workload.Calculate{X: 97, Y: 2, Operation: workload.IsPrime}},
 	}
 }
@@ -146,26 +146,26 @@ func (c *calculators) session(t *testing.T, by caller.Caller, job caller.Job) ca
 	return callertest.Open(t, by, job, c.target)
 }
 
-// ways are those in which the study and the lab call; only grpc-go goes ahead of its answers.
-func ways(name string) []caller.Calculations {
-	all := []caller.Calculations{{Style: caller.Bidi}, {Style: caller.Bidi, Streams: 3}, {Style: caller.Bidi, Streams: 10}, {Style: caller.UnaryStream}}
+// optionsOf are the calculator options that a caller supports; only grpc-go supports ahead.
+func optionsOf(name string) []caller.CalculatorOptions {
+	all := []caller.CalculatorOptions{{Style: caller.Bidi}, {Style: caller.Bidi, Streams: 3}, {Style: caller.Bidi, Streams: 10}, {Style: caller.UnaryStream}}
 	if name == "grpc-go" {
-		all = append(all, caller.Calculations{Style: caller.Bidi, Ahead: caller.Sent},
-			caller.Calculations{Style: caller.UnaryStream, Ahead: caller.Taken}, caller.Calculations{Style: caller.UnaryStream, Ahead: caller.Sent})
+		all = append(all, caller.CalculatorOptions{Style: caller.Bidi, Ahead: caller.WhenSent},
+			caller.CalculatorOptions{Style: caller.UnaryStream, Ahead: caller.WhenReceived}, caller.CalculatorOptions{Style: caller.UnaryStream, Ahead: caller.WhenSent})
 	}
 	return all
 }
 
 // TestEveryCalculationIsAnsweredAtEveryNumberOfWorkers: the study lost one answer of 5,000.
 func TestEveryCalculationIsAnsweredAtEveryNumberOfWorkers(t *testing.T) {
-	calls := uint64(testkit.Many(5000))
+	calls := uint64(testkit.ReducedUnderRace(5000))
 	c := calculate(t, security.Policy{}, "b")
 	for name, by := range callers {
-		for _, how := range ways(name) {
+		for _, options := range optionsOf(name) {
 			for _, workers := range []int{1, 3, 10} {
-				m := callertest.Load(t, c.session(t, by, c.job(t, how)), pace.Closed{Users: workers, Calls: calls})
+				m := callertest.Load(t, c.session(t, by, c.job(t, options)), pace.Closed{Users: workers, Calls: calls})
 				if m.Backends["b"] != calls || len(m.Errors) > 0 {
-					t.Errorf("%s, %+v, %d workers: %d of %d calculations are answered, errors %v", name, how, workers, m.Backends["b"], calls, m.Samples)
+					t.Errorf("%s, %+v, %d workers: %d of %d calculations are answered, errors %v", name, options, workers, m.Backends["b"], calls, m.Samples)
 				}
 			}
 		}
@@ -175,13 +175,13 @@ func TestEveryCalculationIsAnsweredAtEveryNumberOfWorkers(t *testing.T) {
 func TestEveryCalculationIsAnsweredUnderFullSecurity(t *testing.T) {
 	c := calculate(t, security.Policy{Transport: security.MTLS, Tokens: true, Signing: true}, "b")
 	for name, by := range callers {
-		for n, how := range ways(name) {
-			how.JWT, how.Metadata = []string{caller.Once, caller.Every}[n%2], 3
-			job := c.job(t, how)
+		for n, options := range optionsOf(name) {
+			options.JWT, options.Metadata = []string{caller.TokenOnce, caller.TokenPerCall}[n%2], 3
+			job := c.job(t, options)
 			job.Compress = name == "grpc-go"
 			m := callertest.Load(t, c.session(t, by, job), pace.Closed{Users: 3, Calls: 50})
 			if m.Backends["b"] != 50 || len(m.Errors) > 0 {
-				t.Errorf("%s, %s: %d of 50 calculations are answered, errors %v", name, how.Style, m.Backends["b"], m.Samples)
+				t.Errorf("%s, %s: %d of 50 calculations are answered, errors %v", name, options.Style, m.Backends["b"], m.Samples)
 			}
 		}
 	}
@@ -192,22 +192,22 @@ func TestUnaryCallsSpreadAndStreamsStay(t *testing.T) {
 	c := calculate(t, security.Policy{}, "a", "b", "c")
 	for name, by := range callers {
 		for _, arm := range []struct {
-			how      caller.Calculations
+			options  caller.CalculatorOptions
 			channels caller.Channels
 			backends int
 		}{
-			{caller.Calculations{Style: caller.UnaryStream}, caller.Channels{Mode: caller.Shared}, 3},
-			{caller.Calculations{Style: caller.UnaryStream}, caller.Channels{Mode: caller.Pool, Pool: 2}, 3},
-			{caller.Calculations{Style: caller.Bidi}, caller.Channels{Mode: caller.Shared}, 1},
+			{caller.CalculatorOptions{Style: caller.UnaryStream}, caller.Channels{Mode: caller.Shared}, 3},
+			{caller.CalculatorOptions{Style: caller.UnaryStream}, caller.Channels{Mode: caller.Pool, Pool: 2}, 3},
+			{caller.CalculatorOptions{Style: caller.Bidi}, caller.Channels{Mode: caller.Shared}, 1},
 		} {
-			job := c.job(t, arm.how)
+			job := c.job(t, arm.options)
 			job.Channels = arm.channels
 			session := c.session(t, by, job)
 			// Connections come one after the other, so that the first calls find one alone.
-			testkit.Await(t, fmt.Sprintf("%s, %s: calls reach %d backends in turn", name, arm.how.Style, arm.backends), func() bool {
+			testkit.Await(t, fmt.Sprintf("%s, %s: calls reach %d backends in turn", name, arm.options.Style, arm.backends), func() bool {
 				m := callertest.Load(t, session, pace.Closed{Users: 5, Calls: 300})
 				if len(m.Errors) > 0 {
-					t.Fatalf("%s, %s: %v", name, arm.how.Style, m.Samples)
+					t.Fatalf("%s, %s: %v", name, arm.options.Style, m.Samples)
 				}
 				least := slices.Min(slices.Collect(maps.Values(m.Backends)))
 				return len(m.Backends) == arm.backends && (arm.channels.Pool > 0 || least >= uint64(300/arm.backends/2))
@@ -216,12 +216,12 @@ func TestUnaryCallsSpreadAndStreamsStay(t *testing.T) {
 	}
 }
 
-// TestABackendThatLeavesAnswersWhatItHasTaken, and says that it goes.
-func TestABackendThatLeavesAnswersWhatItHasTaken(t *testing.T) {
+// TestABackendThatStopsAnswersCallsInFlight, and says that it goes.
+func TestABackendThatStopsAnswersCallsInFlight(t *testing.T) {
 	for name, by := range callers {
 		for _, style := range caller.Styles {
 			c := calculate(t, security.Policy{}, "a", "b")
-			session := c.session(t, by, c.job(t, caller.Calculations{Style: style, Streams: map[string]int{caller.Bidi: 4}[style]}))
+			session := c.session(t, by, c.job(t, caller.CalculatorOptions{Style: style, Streams: map[string]int{caller.Bidi: 4}[style]}))
 			callertest.Load(t, session, pace.Closed{Users: 4, Calls: 100})
 			before := c.served(t)
 			loaded := make(chan measure.Measurement, 1)
@@ -229,11 +229,11 @@ func TestABackendThatLeavesAnswersWhatItHasTaken(t *testing.T) {
 				defer close(loaded)
 				loaded <- callertest.Load(t, session, pace.Rate{PerSecond: 500, Duration: time.Second, Max: 1000})
 			}()
-			testkit.Await(t, "calls are under way", func() bool { return c.served(t) > before+100 })
+			testkit.Await(t, "calls are in flight", func() bool { return c.served(t) > before+100 })
 			c.stop[0]()
 			m := <-loaded
 			// grpc-go does not say that the server of an open stream goes: questions that are on
-			// their way when it ends are lost, and known to be.
+			// flight when it ends fail with an error.
 			lost := m.Errors["UNAVAILABLE"]
 			if answered := m.Backends["a"] + m.Backends["b"]; answered+lost != 500 || lost > 0 && (name != "grpc-go" || style != caller.Bidi) {
 				t.Errorf("%s, %s: %v are answered, %v failed: %v", name, style, m.Backends, m.Errors, m.Samples)
@@ -247,24 +247,24 @@ func TestABackendThatLeavesAnswersWhatItHasTaken(t *testing.T) {
 }
 
 // Every call of a stream that breaks is accounted for, and those after it are answered. An
-// answer that was on its way when the stream broke is lost, and its call ends at its deadline.
-func TestAStreamThatBreaksIsResumed(t *testing.T) {
+// answer that was in flight when the stream broke is lost, and its call ends at its deadline.
+func TestABrokenStreamIsReplaced(t *testing.T) {
 	c := calculate(t, security.Policy{}, "b")
 	c.timeout = 2 * time.Second
 	for name, by := range callers {
-		for _, how := range ways(name) {
-			breaks(t, c, c.session(t, by, c.job(t, how)), name, how)
+		for _, options := range optionsOf(name) {
+			breaks(t, c, c.session(t, by, c.job(t, options)), name, options)
 		}
 	}
 }
 
-func breaks(t *testing.T, c *calculators, session caller.Session, name string, how caller.Calculations) {
+func breaks(t *testing.T, c *calculators, session caller.Session, name string, options caller.CalculatorOptions) {
 	t.Helper()
 	if m := callertest.Load(t, session, pace.Closed{Users: 10, Calls: 100}); m.Backends["b"] != 100 {
-		t.Errorf("%s, %+v: before, %v are answered", name, how, m.Backends)
+		t.Errorf("%s, %+v: before, %v are answered", name, options, m.Backends)
 	}
 	c.cut()
-	// Those that were under way may fail; a channel needs its time to be connected again.
+	// Those that were in flight may fail; a channel needs its time to be connected again.
 	testkit.Await(t, "calculations are answered again", func() bool {
 		m := callertest.Load(t, session, pace.Closed{Users: 10, Calls: 100})
 		failed := uint64(0)
@@ -272,7 +272,7 @@ func breaks(t *testing.T, c *calculators, session caller.Session, name string, h
 			failed += n
 		}
 		if m.Backends["b"]+failed != 100 || m.Calls != 100 {
-			t.Fatalf("%s, %+v: of 100 calls %d are answered, and %v failed", name, how, m.Backends["b"], m.Errors)
+			t.Fatalf("%s, %+v: of 100 calls %d are answered, and %v failed", name, options, m.Backends["b"], m.Errors)
 		}
 		return failed == 0
 	})
@@ -281,11 +281,11 @@ func breaks(t *testing.T, c *calculators, session caller.Session, name string, h
 // TestMemoryIsConstantOverManyMessages of both sides, which are in this process. A full million
 // is a run of its own: see the decision on streams.
 func TestMemoryIsConstantOverManyMessages(t *testing.T) {
-	calls := uint64(testkit.Many(20_000))
+	calls := uint64(testkit.ReducedUnderRace(20_000))
 	c := calculate(t, security.Policy{}, "b")
 	for name, by := range callers {
 		for _, style := range caller.Styles {
-			session := c.session(t, by, c.job(t, caller.Calculations{Style: style}))
+			session := c.session(t, by, c.job(t, caller.CalculatorOptions{Style: style}))
 			heap := func() uint64 {
 				runtime.GC()
 				var now runtime.MemStats
@@ -305,26 +305,26 @@ func TestMemoryIsConstantOverManyMessages(t *testing.T) {
 	}
 }
 
-func TestWhatNobodyCanCalculateIsRefused(t *testing.T) {
+func TestOpenRejectsInvalidCalculations(t *testing.T) {
 	c := calculate(t, security.Policy{}, "b")
 	for name, by := range callers {
 		for what, change := range map[string]func(*caller.Job){
-			"no style":    func(j *caller.Job) { j.Calculations.Style = "" },
-			"a division":  func(j *caller.Job) { j.Workload.Calculate.Operation = "divide" },
-			"nobody asks": func(j *caller.Job) { j.Calculations.Party.Keys.Name = "" },
-			"greetings":   func(j *caller.Job) { j.Workload = workload.Spec{Greet: &workload.Greet{}} },
-			"no channel":  func(j *caller.Job) { j.Channels.Mode = caller.PerCall },
+			"no style":       func(j *caller.Job) { j.Calculator.Style = "" },
+			"a division":     func(j *caller.Job) { j.Workload.Calculate.Operation = "divide" },
+			"no client name": func(j *caller.Job) { j.Calculator.Security.Keys.Name = "" },
+			"greetings":      func(j *caller.Job) { j.Workload = workload.Spec{Greet: &workload.Greet{}} },
+			"no channel":     func(j *caller.Job) { j.Channels.Mode = caller.PerCall },
 		} {
-			job := c.job(t, caller.Calculations{Style: caller.Bidi})
+			job := c.job(t, caller.CalculatorOptions{Style: caller.Bidi})
 			change(&job)
 			if session, err := by.Open(job, c.target); err == nil {
-				t.Errorf("%s takes %s", name, what)
+				t.Errorf("%s accepts %s", name, what)
 				_ = session.Close()
 			}
 		}
 	}
-	job := c.job(t, caller.Calculations{Style: caller.UnaryStream, Ahead: caller.Taken})
-	if _, err := (wire.Caller{}).Open(job, c.target); err == nil || !strings.Contains(err.Error(), "take grpc-go") {
-		t.Errorf("users of wire go ahead: %v", err)
+	job := c.job(t, caller.CalculatorOptions{Style: caller.UnaryStream, Ahead: caller.WhenReceived})
+	if _, err := (wire.Caller{}).Open(job, c.target); err == nil || !strings.Contains(err.Error(), "use grpc-go") {
+		t.Errorf("the caller wire accepts ahead: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-// Package callertest opens sessions and makes loads, for tests of callers.
+// Package callertest opens caller sessions and runs loads in tests.
 package callertest
 
 import (
@@ -9,7 +9,7 @@ import (
 	"rpclab/internal/pace"
 )
 
-// Open is a session until the test ends.
+// Open opens a session and closes it when the test ends.
 func Open(t *testing.T, by caller.Caller, job caller.Job, target caller.Target) caller.Session {
 	t.Helper()
 	session, err := by.Open(job, target)
@@ -24,10 +24,10 @@ func Open(t *testing.T, by caller.Caller, job caller.Job, target caller.Target) 
 	return session
 }
 
-// Load makes the calls of a pace, at once.
+// Load runs a pace at once and returns the measurement.
 func Load(t *testing.T, s caller.Session, p pace.Pace) measure.Measurement {
 	t.Helper()
-	recorder, _, err := s.Run(t.Context(), p, measure.Cue{})
+	recorder, _, err := s.Run(t.Context(), p, measure.StartSignal{})
 	if err != nil {
 		t.Fatal(err)
 	}

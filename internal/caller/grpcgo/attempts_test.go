@@ -55,7 +55,7 @@ func (p *pair) begun(t *testing.T) (good, ill int) {
 func count(t *testing.T, server *workload.Server) int {
 	t.Helper()
 	var line bytes.Buffer
-	server.Count(&line)
+	server.WriteCount(&line)
 	n, err := strconv.Atoi(strings.TrimSpace(line.String()))
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ var retries = settings.Settings{Retry: &settings.Retry{Attempts: 3, Backoff: tim
 
 func TestARetryGoesToAnotherBackend(t *testing.T) {
 	p := newPair(t, job(caller.Channels{Mode: caller.Shared}), retries)
-	p.ill.Suffer(workload.Ailment{Code: codes.Unavailable})
+	p.ill.SetFault(workload.Fault{Code: codes.Unavailable})
 	if m := callertest.Load(t, p, pace.Sequence(100)); m.Backends["good"] != 100 {
 		t.Errorf("answered %v, failed %v", m.Backends, m.Errors)
 	}
@@ -76,10 +76,10 @@ func TestARetryGoesToAnotherBackend(t *testing.T) {
 	}
 }
 
-func TestOneConnectionRetriesWhereItFailed(t *testing.T) {
+func TestOneConnectionRetriesOnTheSameBackend(t *testing.T) {
 	ill := &workload.Server{ID: "ill"}
 	target, _ := serve(t, ill)
-	ill.Suffer(workload.Ailment{Code: codes.Unavailable})
+	ill.SetFault(workload.Fault{Code: codes.Unavailable})
 	config, err := retries.ServiceConfig("")
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func hedged(delay time.Duration) caller.Job {
 
 func TestASlowBackendIsHedged(t *testing.T) {
 	p := newPair(t, hedged(50*time.Millisecond), settings.Settings{})
-	p.ill.Suffer(workload.Ailment{Slow: time.Minute})
+	p.ill.SetFault(workload.Fault{Slow: time.Minute})
 	if m := callertest.Load(t, p, pace.Sequence(10)); m.Backends["good"] != 10 {
 		t.Errorf("answered %v, failed %v", m.Backends, m.Errors)
 	}
@@ -110,7 +110,7 @@ func TestASlowBackendIsHedged(t *testing.T) {
 
 func TestAfterANonFatalCodeTheNextAttemptBeginsAtOnce(t *testing.T) {
 	p := newPair(t, hedged(time.Hour), settings.Settings{})
-	p.ill.Suffer(workload.Ailment{Code: codes.Unavailable})
+	p.ill.SetFault(workload.Fault{Code: codes.Unavailable})
 	if m := callertest.Load(t, p, pace.Sequence(10)); m.Backends["good"] != 10 {
 		t.Errorf("answered %v, failed %v", m.Backends, m.Errors)
 	}
@@ -123,7 +123,7 @@ func TestAHedgedCallFailsWhenAllAttemptsDoOrOneIsFatal(t *testing.T) {
 	for code, attempts := range map[codes.Code]int{codes.Unavailable: 2, codes.Internal: 1} {
 		ill := &workload.Server{ID: "ill"}
 		target, _ := serve(t, ill)
-		ill.Suffer(workload.Ailment{Code: code})
+		ill.SetFault(workload.Fault{Code: code})
 		m := run(t, hedged(time.Hour), target, 1)
 		if m.Errors[strings.ToUpper(code.String())] != 1 || count(t, ill) != attempts {
 			t.Errorf("%v: failed %v after %d attempts, want %d", code, m.Errors, count(t, ill), attempts)

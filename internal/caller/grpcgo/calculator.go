@@ -18,37 +18,36 @@ import (
 	"rpclab/internal/pace"
 )
 
-// Calculations is a session with the calculator.
-type Calculations struct {
+// CalculatorSession is a session with the calculator.
+type CalculatorSession struct {
 	*calculator.Client
 	timeout, late time.Duration
 	ahead         string
-	apart         bool // questions are unary calls
+	unary         bool // style unary-stream
 	channels      []*grpc.ClientConn
-	way           interface {
-		// send returns when a question is on its way, or why it is not. The call has been put
-		// on that way then.
+	requests      interface {
+		// send returns when a request was sent, after registering the call with its stream.
 		send(ctx context.Context, n uint64, call *calculator.Call, message []byte) error
 		close()
 	}
 }
 
-// OpenCalculations opens a session with a calculator. It fails where the job is of another
-// workload, or its client has not the keys that it needs.
-func OpenCalculations(job caller.Job, target caller.Target) (*Calculations, error) {
+// OpenCalculator opens a session with a calculator. It fails if the job has another workload or
+// the client lacks keys that its policy requires.
+func OpenCalculator(job caller.Job, target caller.Target) (*CalculatorSession, error) {
 	count, err := job.Channels.Count()
 	switch {
 	case err != nil:
 		return nil, err
-	case job.Calculations == nil || job.Workload.Calculate == nil || count == 0 || job.Hedge != nil || job.Stream != nil:
-		return nil, errors.New("a style of calculations goes with the workload calculate, over channels that stay open, without hedge and stream")
+	case job.Calculator == nil || job.Workload.Calculate == nil || count == 0 || job.Hedge != nil || job.Stream != nil:
+		return nil, errors.New("caller.style needs the workload calculate and channels that stay open, without hedge and stream")
 	}
-	how := *job.Calculations
-	client, err := calculator.New(how, *job.Workload.Calculate)
+	config := *job.Calculator
+	client, err := calculator.New(config, *job.Workload.Calculate)
 	if err != nil {
 		return nil, err
 	}
-	secured, err := how.Party.ClientCredentials()
+	secured, err := config.Security.ClientCredentials()
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +55,7 @@ func OpenCalculations(job caller.Job, target caller.Target) (*Calculations, erro
 	if job.Compress {
 		options = append(options, grpc.WithDefaultCallOptions(grpc.UseCompressor(gzip.Name)))
 	}
-	s := &Calculations{Client: client, timeout: job.Timeout, late: job.Late, ahead: how.Ahead}
+	s := &CalculatorSession{Client: client, timeout: job.Timeout, late: job.Late, ahead: config.Ahead}
 	for range count {
 		channel, err := grpc.NewClient(target.URI, options...)
 		if err != nil {
@@ -64,66 +63,66 @@ func OpenCalculations(job caller.Job, target caller.Target) (*Calculations, erro
 		}
 		s.channels = append(s.channels, channel)
 	}
-	switch how.Style {
+	switch config.Style {
 	case caller.Bidi:
-		s.way = newBoth(s, max(1, how.Streams))
+		s.requests = newBidiStreams(s, max(1, config.Streams))
 	case caller.UnaryStream:
-		s.way, s.apart = newApart(s), true
+		s.requests, s.unary = newUnaryStream(s), true
 	default:
-		return nil, errors.Join(fmt.Errorf("no style %q: take one of %v", how.Style, caller.Styles), s.Close())
+		return nil, errors.Join(fmt.Errorf("unknown style %q: use one of %v", config.Style, caller.Styles), s.Close())
 	}
 	return s, nil
 }
 
 // Run implements [caller.Session].
-func (s *Calculations) Run(ctx context.Context, p pace.Pace, cue measure.Cue) (*measure.Recorder, time.Time, error) {
+func (s *CalculatorSession) Run(ctx context.Context, p pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
 	if s.ahead != "" {
-		recorder, start := caller.DriveAhead(ctx, p, cue, s.late, s.Begin)
+		recorder, start := caller.RunAsync(ctx, p, signal, s.late, s.Begin)
 		return recorder, start, nil
 	}
-	recorder, start := caller.Drive(ctx, p, cue, s.late, func(ctx context.Context, n uint64) (backend, code, message string) {
+	recorder, start := caller.Run(ctx, p, signal, s.late, func(ctx context.Context, n uint64) (backend, code, message string) {
 		return s.Begin(ctx, n)()
 	}, nil)
 	return recorder, start, nil
 }
 
-// Begin returns when question n is on its way, with what waits for its answer.
-func (s *Calculations) Begin(ctx context.Context, n uint64) (end func() (backend, code, message string)) {
+// Begin sends request n and returns; end waits for the response.
+func (s *CalculatorSession) Begin(ctx context.Context, n uint64) (end func() (backend, code, message string)) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	call, message, err := s.Ask()
-	var taken chan error // nil: it is known
+	call, message, err := s.NewCall()
+	var sent chan error // receives the result of send; nil: send has returned
 	switch {
 	case err != nil:
-	case s.ahead == caller.Sent && s.apart:
-		taken = make(chan error, 1)
-		go func() { taken <- s.way.send(ctx, n, call, message) }()
+	case s.ahead == caller.WhenSent && s.unary:
+		sent = make(chan error, 1)
+		go func() { sent <- s.requests.send(ctx, n, call, message) }()
 	default:
-		err = s.way.send(ctx, n, call, message)
+		err = s.requests.send(ctx, n, call, message)
 	}
 	return func() (string, string, string) {
 		defer cancel()
-		if taken != nil && err == nil {
-			err = <-taken
+		if sent != nil && err == nil {
+			err = <-sent
 		}
 		if err != nil {
-			s.GiveUp(call)
+			s.Abandon(call)
 			return "", caller.Code(err), err.Error()
 		}
 		select {
 		case o := <-call.Done():
 			return o.Backend, o.Code, o.Message
 		case <-ctx.Done():
-			s.GiveUp(call)
+			s.Abandon(call)
 			err := status.FromContextError(ctx.Err()).Err()
-			return "", caller.Code(err), "the question was sent, and not answered: " + err.Error()
+			return "", caller.Code(err), "the request was sent but not answered: " + err.Error()
 		}
 	}
 }
 
 // Close implements [caller.Session].
-func (s *Calculations) Close() error {
-	if s.way != nil {
-		s.way.close()
+func (s *CalculatorSession) Close() error {
+	if s.requests != nil {
+		s.requests.close()
 	}
 	var errs []error
 	for _, channel := range s.channels {
@@ -132,30 +131,30 @@ func (s *Calculations) Close() error {
 	return errors.Join(errs...)
 }
 
-func (s *Calculations) channel(n uint64) *grpc.ClientConn {
+func (s *CalculatorSession) channel(n uint64) *grpc.ClientConn {
 	return s.channels[n%uint64(len(s.channels))]
 }
 
-// outgoing is ctx with the metadata of a call that begins.
-func (s *Calculations) outgoing(ctx context.Context) (context.Context, error) {
+// outgoing returns ctx with the metadata of a new call.
+func (s *CalculatorSession) outgoing(ctx context.Context) (context.Context, error) {
 	pairs, err := s.Metadata()
 	return metadata.AppendToOutgoingContext(ctx, pairs...), err
 }
 
-// listening are goroutines that read streams, until they are told to end.
-type listening struct {
+// readers are goroutines that read streams until close.
+type readers struct {
 	ctx  context.Context
 	stop context.CancelFunc
 	done sync.WaitGroup
 }
 
-func newListening() *listening {
-	l := &listening{}
+func newReaders() *readers {
+	l := &readers{}
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	return l
 }
 
-func (l *listening) close() {
+func (l *readers) close() {
 	l.stop()
 	l.done.Wait()
 }

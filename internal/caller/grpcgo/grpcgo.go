@@ -1,4 +1,4 @@
-// Package grpcgo is the caller that uses grpc-go as an application would.
+// Package grpcgo is the caller that uses grpc-go as an application does.
 package grpcgo
 
 import (
@@ -23,8 +23,8 @@ type Caller struct{}
 
 // Open makes the channels of the job; grpc-go connects them at their first call.
 func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error) {
-	if job.Calculations != nil {
-		return OpenCalculations(job, target)
+	if job.Calculator != nil {
+		return OpenCalculator(job, target)
 	}
 	calls, err := job.Workload.Unary()
 	if err != nil {
@@ -42,9 +42,9 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 	}
 	if job.Stream != nil {
 		if calls.Stream == "" || channels == 0 || job.Hedge != nil || job.Stream.Pipelined {
-			return nil, errors.New("streams carry greetings or a chain over channels that stay open, and neither hedge nor pipeline")
+			return nil, errors.New("streams need the workload greet or increase and channels that stay open, without hedge and pipelining")
 		}
-		s.streams = &streams{session: s}
+		s.streams = &streamPool{session: s}
 	}
 	for range channels {
 		channel, err := grpc.NewClient(s.uri, s.options...)
@@ -56,8 +56,8 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 	return s, nil
 }
 
-// DialOptions are the options that take a grpc-go channel along a route, in clear
-// text and never by an HTTP proxy that the environment names.
+// DialOptions returns the options of a channel along a route: in clear text, and never through
+// an HTTP proxy named by the environment.
 func DialOptions(t caller.Target) []grpc.DialOption {
 	options := []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy()}
 	if t.ServiceConfig != "" {
@@ -73,29 +73,29 @@ func DialOptions(t caller.Target) []grpc.DialOption {
 }
 
 type session struct {
-	job      caller.Job
-	calls    workload.Unary
-	uri      string
-	options  []grpc.DialOption
-	channels []*grpc.ClientConn // none: a channel per call, or per user
-	users    users
-	streams  *streams       // nil: calls are unary
-	after    sync.WaitGroup // what goes on after its call has ended
+	job        caller.Job
+	calls      workload.Unary
+	uri        string
+	options    []grpc.DialOption
+	channels   []*grpc.ClientConn // none: a channel per call, or per user
+	users      userChannels
+	streams    *streamPool    // nil: calls are unary
+	background sync.WaitGroup // work that continues after its call has ended
 }
 
-func (s *session) Run(ctx context.Context, p pace.Pace, cue measure.Cue) (*measure.Recorder, time.Time, error) {
+func (s *session) Run(ctx context.Context, p pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
 	do := s.call
 	if s.streams != nil {
 		do = s.streams.call
 	}
-	recorder, start := caller.Drive(ctx, p, cue, s.job.Late, do, nil)
-	s.after.Wait()
+	recorder, start := caller.Run(ctx, p, signal, s.job.Late, do, nil)
+	s.background.Wait()
 	return recorder, start, nil
 }
 
 func (s *session) Close() error {
 	if s.streams != nil {
-		s.streams.end()
+		s.streams.closeAll()
 	}
 	var errs []error
 	for _, channel := range s.channels {
@@ -104,10 +104,9 @@ func (s *session) Close() error {
 	return errors.Join(append(errs, s.users.close())...)
 }
 
-// call makes one call. With a channel per call its latency includes opening the
-// channel, as it does for an application that works that way; closing it goes on
-// after the answer, and costs CPU time that is the arm's. With a channel per user that of
-// a user's first call does, and calls that are no user's have one each.
+// call makes one call. With a channel per call, its latency includes opening the channel, as in
+// an application that works that way; the channel is closed after the answer, and that CPU
+// time counts too. With a channel per user, a user's first call opens the channel.
 func (s *session) call(ctx context.Context, n uint64) (backend, code, message string) {
 	ctx, cancel := context.WithTimeout(ctx, s.job.Timeout)
 	defer cancel()
@@ -118,7 +117,7 @@ func (s *session) call(ctx context.Context, n uint64) (backend, code, message st
 	if len(s.channels) > 0 {
 		return invoke(ctx, s.channels[n%uint64(len(s.channels))], n)
 	}
-	if user, ok := caller.User(ctx); ok && s.job.Channels.Mode == caller.PerUser {
+	if user, ok := caller.UserOf(ctx); ok && s.job.Channels.Mode == caller.PerUser {
 		channel, err := s.channelOf(user)
 		if err != nil {
 			return "", caller.Code(err), err.Error()
@@ -129,7 +128,7 @@ func (s *session) call(ctx context.Context, n uint64) (backend, code, message st
 	if err != nil {
 		return "", caller.Code(err), err.Error()
 	}
-	defer s.after.Go(func() { _ = channel.Close() })
+	defer s.background.Go(func() { _ = channel.Close() })
 	return invoke(ctx, channel, n)
 }
 
@@ -139,17 +138,50 @@ func (s *session) invoke(ctx context.Context, channel *grpc.ClientConn, n uint64
 	if err := channel.Invoke(ctx, s.calls.Method, s.calls.Request(n), reply, grpc.Trailer(&trailer)); err != nil {
 		return "", caller.Code(err), err.Error()
 	}
-	backend = identity(trailer)
+	backend = backendOf(trailer)
 	if err := s.calls.Check(n, reply, backend); err != nil {
-		return "", "DATA_LOSS", err.Error()
+		return "", caller.DataLoss, err.Error()
 	}
 	return backend, measure.OK, ""
 }
 
-// identity is that of the backend whose metadata it is; "" when it does not say.
-func identity(m metadata.MD) string {
-	if ids := m[workload.Trailer]; len(ids) > 0 {
+// backendOf returns the backend's identity in its metadata, or "".
+func backendOf(m metadata.MD) string {
+	if ids := m[workload.BackendTrailer]; len(ids) > 0 {
 		return ids[0]
 	}
 	return ""
+}
+
+// userChannels are the channels of users that have one each.
+type userChannels struct {
+	mu       sync.Mutex
+	channels map[int]*grpc.ClientConn
+}
+
+// channelOf returns a user's channel, which connects at the first call.
+func (s *session) channelOf(user int) (*grpc.ClientConn, error) {
+	s.users.mu.Lock()
+	defer s.users.mu.Unlock()
+	if channel := s.users.channels[user]; channel != nil {
+		return channel, nil
+	}
+	if s.users.channels == nil {
+		s.users.channels = map[int]*grpc.ClientConn{}
+	}
+	channel, err := grpc.NewClient(s.uri, s.options...)
+	if err == nil {
+		s.users.channels[user] = channel
+	}
+	return channel, err
+}
+
+func (u *userChannels) close() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var errs []error
+	for _, channel := range u.channels {
+		errs = append(errs, channel.Close())
+	}
+	return errors.Join(errs...)
 }

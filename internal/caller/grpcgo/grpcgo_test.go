@@ -70,7 +70,7 @@ func run(t *testing.T, j caller.Job, target caller.Target, calls int) measure.Me
 	return m
 }
 
-func TestCallsShareChannelsAsTheyAreTold(t *testing.T) {
+func TestCallsShareChannelsByMode(t *testing.T) {
 	for _, c := range []struct {
 		channels caller.Channels
 		want     int // connections for 40 calls
@@ -90,7 +90,7 @@ func TestCallsShareChannelsAsTheyAreTold(t *testing.T) {
 	}
 }
 
-func TestUnknownChannelsAreRefused(t *testing.T) {
+func TestOpenRejectsUnknownChannelModes(t *testing.T) {
 	for _, channels := range []caller.Channels{{}, {Mode: "shard"}, {Mode: caller.Pool}} {
 		if _, err := (grpcgo.Caller{}).Open(job(channels), caller.Target{URI: "passthrough:///x"}); err == nil {
 			t.Errorf("%+v were opened", channels)
@@ -112,7 +112,7 @@ func TestFailedCallsHaveACodeAndAMessage(t *testing.T) {
 	}
 }
 
-func TestAnAnswerOfNobodyIsDataLoss(t *testing.T) {
+func TestAnAnswerWithoutABackendIsDataLoss(t *testing.T) {
 	target, _ := serve(t, &workload.Server{ID: ""}) // does not say who it is
 	if m := run(t, job(caller.Channels{Mode: caller.Shared}), target, 2); m.Errors["DATA_LOSS"] != 2 {
 		t.Errorf("errors are %v", m.Errors)

@@ -7,23 +7,23 @@ import (
 	"google.golang.org/grpc"
 )
 
-// nonFatal is the code after which another attempt is worth while: the one that
-// [rpclab/internal/route/settings] names in its hedgingPolicy.
-const nonFatal = "UNAVAILABLE"
+// nonFatalCode is the code after which another attempt is sent, as in the hedgingPolicy of
+// [rpclab/internal/route/settings].
+const nonFatalCode = "UNAVAILABLE"
 
-// outcome is what became of an attempt.
+// outcome is the result of an attempt.
 type outcome struct{ backend, code, message string }
 
-// hedge makes a call as gRFC A6 has it: an attempt, another one after each delay without
-// an answer, or at once after a non-fatal code; the first answer or fatal code counts and
-// cancels the rest. grpc-go (1.85) reads no hedgingPolicy, so it is done here. There is
-// neither throttling nor push-back, as no backend of the lab asks for them.
+// hedge makes a call according to gRFC A6: one attempt, then another after each delay without an
+// answer, or at once after a non-fatal code. The first answer or fatal code counts and cancels
+// the other attempts. grpc-go (1.85) ignores hedgingPolicy, so hedge implements it, without
+// throttling and push-back, which no backend of rpclab uses.
 func (s *session) hedge(ctx context.Context, channel *grpc.ClientConn, n uint64) (backend, code, message string) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	outcomes := make(chan outcome, s.job.Hedge.Attempts)
 	attempt := func() {
-		s.after.Go(func() {
+		s.background.Go(func() {
 			var o outcome
 			o.backend, o.code, o.message = s.invoke(ctx, channel, n)
 			outcomes <- o
@@ -36,7 +36,7 @@ func (s *session) hedge(ctx context.Context, channel *grpc.ClientConn, n uint64)
 	for begun, ended := 1, 0; ended < begun; {
 		select {
 		case last = <-outcomes:
-			if ended++; last.code != nonFatal {
+			if ended++; last.code != nonFatalCode {
 				return last.backend, last.code, last.message
 			}
 		case <-delay.C:

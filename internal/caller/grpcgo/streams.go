@@ -15,69 +15,69 @@ import (
 	"rpclab/internal/measure"
 )
 
-// streams are those of a session: as many as there were messages under way at once. Each
-// message is answered before the next one of its stream. Free streams are taken in turn,
-// so that all of them carry the same, as where each belongs to somebody.
-type streams struct {
+// streamPool holds as many streams as there were messages in flight at once. Each message waits
+// for its answer before the stream carries the next. Free streams are used in turn, so that all
+// carry the same load.
+type streamPool struct {
 	session *session
 
 	mu     sync.Mutex
-	free   []*stream // the one that was used longest ago first
+	free   []*stream // least recently used first
 	opened uint64
 }
 
-// stream is an open one, of one message at a time.
+// stream is an open stream with at most one message in flight.
 type stream struct {
 	grpc.ClientStream
-	end     context.CancelFunc
-	born    time.Time
-	backend string // known from its first answer
+	cancel   context.CancelFunc
+	openedAt time.Time
+	backend  string // known after the first answer
 }
 
-func (s *streams) call(ctx context.Context, n uint64) (backend, code, message string) {
+func (s *streamPool) call(ctx context.Context, n uint64) (backend, code, message string) {
 	ctx, cancel := context.WithTimeout(ctx, s.session.job.Timeout)
 	defer cancel()
 	for {
-		t, err := s.take(ctx)
+		t, err := s.acquire(ctx)
 		if err == nil {
 			backend, err = s.exchange(ctx, t, n)
 		}
 		switch {
 		case err == nil:
-			s.giveBack(t)
+			s.release(t)
 			return backend, measure.OK, ""
-		case errors.Is(err, errUnsent):
-			continue // with another stream: nothing is lost
+		case errors.Is(err, errNotSent):
+			continue // try another stream; the message was not sent
 		case ctx.Err() != nil:
 			err = status.FromContextError(ctx.Err()).Err()
-		case errors.Is(err, errWrong):
-			return "", "DATA_LOSS", err.Error()
+		case errors.Is(err, errWrongAnswer):
+			return "", caller.DataLoss, err.Error()
 		}
 		return "", caller.Code(err), err.Error()
 	}
 }
 
 var (
-	errUnsent = errors.New("the stream ended while it was free")
-	errWrong  = errors.New("not the answer")
+	errNotSent     = errors.New("the stream ended while it was idle")
+	errWrongAnswer = errors.New("wrong answer")
 )
 
-// take is a free stream that is not to be renewed, or a new one.
-func (s *streams) take(ctx context.Context) (*stream, error) {
+// acquire returns a free stream that need not be renewed, or opens one.
+func (s *streamPool) acquire(ctx context.Context) (*stream, error) {
 	renew := s.session.job.Stream.Renew
 	for {
-		t := s.next()
+		t := s.popFree()
 		switch {
 		case t == nil:
 			return s.open(ctx)
-		case renew == 0 || time.Since(t.born) < renew:
+		case renew == 0 || time.Since(t.openedAt) < renew:
 			return t, nil
 		}
-		s.session.after.Go(func() { s.close(t) })
+		s.session.background.Go(func() { s.close(t) })
 	}
 }
 
-func (s *streams) next() *stream {
+func (s *streamPool) popFree() *stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.free) == 0 {
@@ -88,43 +88,43 @@ func (s *streams) next() *stream {
 	return t
 }
 
-func (s *streams) giveBack(t *stream) {
+func (s *streamPool) release(t *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.free = append(s.free, t)
 }
 
-// open opens a stream; it outlives ctx, in which it has to be open.
-func (s *streams) open(ctx context.Context) (*stream, error) {
+// open opens a stream before ctx ends. The stream outlives ctx.
+func (s *streamPool) open(ctx context.Context) (*stream, error) {
 	s.mu.Lock()
 	channel := s.session.channels[s.opened%uint64(len(s.session.channels))]
 	s.opened++
 	s.mu.Unlock()
-	t := &stream{born: time.Now()}
+	t := &stream{openedAt: time.Now()}
 	var own context.Context
-	own, t.end = context.WithCancel(context.Background())
-	defer context.AfterFunc(ctx, t.end)()
+	own, t.cancel = context.WithCancel(context.Background())
+	defer context.AfterFunc(ctx, t.cancel)()
 	var err error
 	t.ClientStream, err = channel.NewStream(own, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, s.session.calls.Stream)
 	if err != nil {
-		t.end()
+		t.cancel()
 		return nil, err
 	}
 	return t, nil
 }
 
-// exchange sends message n and waits for its answer. A stream that fails is ended.
-func (s *streams) exchange(ctx context.Context, t *stream, n uint64) (backend string, err error) {
-	defer context.AfterFunc(ctx, t.end)()
+// exchange sends message n and waits for its answer. It cancels a stream that fails.
+func (s *streamPool) exchange(ctx context.Context, t *stream, n uint64) (backend string, err error) {
+	defer context.AfterFunc(ctx, t.cancel)()
 	defer func() {
 		if err != nil {
-			t.end()
+			t.cancel()
 		}
 	}()
 	switch err := t.SendMsg(s.session.calls.Request(n)); {
 	case errors.Is(err, io.EOF) && t.backend != "":
-		return "", errUnsent
-	case err != nil && !errors.Is(err, io.EOF): // then it is RecvMsg that says why
+		return "", errNotSent
+	case err != nil && !errors.Is(err, io.EOF): // RecvMsg returns the cause
 		return "", err
 	}
 	reply := s.session.calls.Reply()
@@ -136,26 +136,26 @@ func (s *streams) exchange(ctx context.Context, t *stream, n uint64) (backend st
 		if err != nil {
 			return "", err
 		}
-		t.backend = identity(header)
+		t.backend = backendOf(header)
 	}
 	if err := s.session.calls.Check(n, reply, t.backend); err != nil {
-		return "", fmt.Errorf("%w: %w", errWrong, err)
+		return "", fmt.Errorf("%w: %w", errWrongAnswer, err)
 	}
 	return t.backend, nil
 }
 
-// close ends a stream as a client does that has nothing more to say.
-func (s *streams) close(t *stream) {
-	defer t.end()
-	defer time.AfterFunc(s.session.job.Timeout, t.end).Stop()
+// close half-closes a stream and waits for its end.
+func (s *streamPool) close(t *stream) {
+	defer t.cancel()
+	defer time.AfterFunc(s.session.job.Timeout, t.cancel).Stop()
 	if t.CloseSend() == nil {
-		_ = t.RecvMsg(s.session.calls.Reply()) // its end
+		_ = t.RecvMsg(s.session.calls.Reply()) // returns io.EOF
 	}
 }
 
-// end ends all streams; none has a message under way.
-func (s *streams) end() {
-	for t := s.next(); t != nil; t = s.next() {
-		t.end()
+// closeAll cancels all streams; none may have a message in flight.
+func (s *streamPool) closeAll() {
+	for t := s.popFree(); t != nil; t = s.popFree() {
+		t.cancel()
 	}
 }

@@ -76,7 +76,7 @@ func TestAStreamStaysWithItsBackend(t *testing.T) {
 	})
 }
 
-func TestAStreamThatIsRenewedFindsNewBackends(t *testing.T) {
+func TestRenewedStreamsReachNewBackends(t *testing.T) {
 	target, grow := growing(t)
 	s := opened(t, streaming(10*time.Millisecond), target)
 	callertest.Load(t, s, pace.Burst{Calls: 10})
@@ -113,7 +113,7 @@ func TestMessagesInFlightFailWithTheirStreamAndNoOthers(t *testing.T) {
 	s := opened(t, streaming(0), target)
 	callertest.Load(t, s, pace.Burst{Calls: 5})
 
-	server.Suffer(workload.Ailment{Slow: time.Hour})
+	server.SetFault(workload.Fault{Slow: time.Hour})
 	begun := count(t, server)
 	inFlight := make(chan measure.Measurement, 1)
 	go func() { inFlight <- callertest.Load(t, s, pace.Burst{Calls: 3}) }()
@@ -122,7 +122,7 @@ func TestMessagesInFlightFailWithTheirStreamAndNoOthers(t *testing.T) {
 	if m := <-inFlight; m.Errors["UNAVAILABLE"] != 3 {
 		t.Errorf("in flight: answered %v, failed %v %v", m.Backends, m.Errors, m.Samples)
 	}
-	server.Suffer(workload.Ailment{})
+	server.SetFault(workload.Fault{})
 	if m := callertest.Load(t, s, pace.Burst{Calls: 5}); m.Backends["b"] != 5 { // two of them on streams that broke while they were free
 		t.Errorf("afterwards: answered %v, failed %v %v", m.Backends, m.Errors, m.Samples)
 	}
@@ -134,11 +134,11 @@ func TestAMessageThatTakesTooLongFails(t *testing.T) {
 	j := streaming(0)
 	j.Timeout = 50 * time.Millisecond
 	s := opened(t, j, target)
-	server.Suffer(workload.Ailment{Slow: time.Minute})
+	server.SetFault(workload.Fault{Slow: time.Minute})
 	if m := callertest.Load(t, s, pace.Burst{Calls: 3}); m.Errors["DEADLINE_EXCEEDED"] != 3 {
 		t.Errorf("answered %v, failed %v %v", m.Backends, m.Errors, m.Samples)
 	}
-	server.Suffer(workload.Ailment{})
+	server.SetFault(workload.Fault{})
 	testkit.Await(t, "the next are answered", func() bool { return callertest.Load(t, s, pace.Burst{Calls: 3}).Backends["b"] == 3 })
 }
 
@@ -147,7 +147,7 @@ func TestAMessageIsAnsweredWithAnErrorByTheStreamsEnd(t *testing.T) {
 	target, _ := serve(t, server)
 	s := opened(t, streaming(0), target)
 	callertest.Load(t, s, pace.Burst{Calls: 3})
-	server.Suffer(workload.Ailment{Code: codes.ResourceExhausted})
+	server.SetFault(workload.Fault{Code: codes.ResourceExhausted})
 	if m := callertest.Load(t, s, pace.Burst{Calls: 3}); m.Errors["RESOURCE_EXHAUSTED"] != 3 {
 		t.Errorf("answered %v, failed %v %v", m.Backends, m.Errors, m.Samples)
 	}

@@ -12,7 +12,7 @@ import (
 	"rpclab/internal/caller"
 	"rpclab/internal/caller/callertest"
 	"rpclab/internal/caller/grpcgo"
-	"rpclab/internal/caller/overhttp"
+	"rpclab/internal/caller/nethttp"
 	"rpclab/internal/caller/wire"
 	"rpclab/internal/pace"
 	"rpclab/internal/workload"
@@ -21,25 +21,25 @@ import (
 // counting is a listener that counts the connections that it took.
 type counting struct {
 	net.Listener
-	taken *atomic.Int64
+	accepted *atomic.Int64
 }
 
 func (c counting) Accept() (net.Conn, error) {
 	conn, err := c.Listener.Accept()
 	if err == nil {
-		c.taken.Add(1)
+		c.accepted.Add(1)
 	}
 	return conn, err
 }
 
 // counted is a backend, and how many connections it took.
-func counted(t *testing.T, rest bool) (addr string, taken *atomic.Int64) {
+func counted(t *testing.T, rest bool) (addr string, accepted *atomic.Int64) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	taken = new(atomic.Int64)
+	accepted = new(atomic.Int64)
 	ctx, cancel := context.WithCancel(context.Background())
 	model := workload.GRPC
 	if rest {
@@ -47,19 +47,19 @@ func counted(t *testing.T, rest bool) (addr string, taken *atomic.Int64) {
 	}
 	server := &workload.Server{ID: "b1", Model: model, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	done := make(chan error, 1)
-	go func() { done <- server.Serve(ctx, counting{listener, taken}) }()
+	go func() { done <- server.Serve(ctx, counting{listener, accepted}) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 	})
-	return listener.Addr().String(), taken
+	return listener.Addr().String(), accepted
 }
 
-// TestUsersShareConnectionsAsTheyAreTold: the server sees one for each user, for each call, or
+// TestUsersShareConnectionsByChannelMode: the server sees one for each user, for each call, or
 // no more than calls at once. Calls are orders of 100 articles.
-func TestUsersShareConnectionsAsTheyAreTold(t *testing.T) {
+func TestUsersShareConnectionsByChannelMode(t *testing.T) {
 	const users, calls = 20, 100
 	for _, c := range []struct {
 		name string
@@ -69,11 +69,11 @@ func TestUsersShareConnectionsAsTheyAreTold(t *testing.T) {
 		{"wire by gRPC", false, wire.Caller{}},
 		{"wire by REST", true, wire.Caller{}},
 		{"grpc-go", false, grpcgo.Caller{}},
-		{"http", true, overhttp.Caller{}},
+		{"http", true, nethttp.Caller{}},
 	} {
 		for _, mode := range []string{caller.PerUser, caller.PerCall, caller.Shared} {
 			t.Run(c.name+" "+mode, func(t *testing.T) {
-				addr, taken := counted(t, c.rest)
+				addr, accepted := counted(t, c.rest)
 				session, err := c.make.Open(caller.Job{
 					Channels: caller.Channels{Mode: mode}, Timeout: time.Minute, REST: c.rest,
 					Workload: workload.Spec{Orders: &workload.Orders{Articles: 100}},
@@ -82,13 +82,13 @@ func TestUsersShareConnectionsAsTheyAreTold(t *testing.T) {
 					t.Fatal(err)
 				}
 				warm := callertest.Load(t, session, pace.Burst{Calls: 1}) // of nobody's
-				before := taken.Load()
+				before := accepted.Load()
 				m := callertest.Load(t, session, pace.Closed{Users: users, Calls: calls, Ramp: time.Millisecond, Think: time.Millisecond, Duration: time.Minute})
 				if warm.Backends["b1"] != 1 || m.Backends["b1"] != calls {
 					t.Errorf("%v were answered, %v failed: %v", m.Backends, m.Errors, m.Samples)
 				}
 				least, most := map[string]int64{caller.PerUser: users, caller.PerCall: calls}[mode], map[string]int64{caller.PerUser: users, caller.PerCall: calls, caller.Shared: 2 * users}[mode]
-				if opened := taken.Load() - before; opened < least || opened > most {
+				if opened := accepted.Load() - before; opened < least || opened > most {
 					t.Errorf("the server took %d connections, want %d to %d", opened, least, most)
 				}
 				if err := session.Close(); err != nil {

@@ -1,5 +1,5 @@
-// Package wire is the caller that uses our own engine, rpclab/internal/wire, over
-// grpc-go's resolvers, so that it takes every route that a gRPC client can take.
+// Package wire is the caller that uses rpclab's own client engine (rpclab/internal/wire) with
+// grpc-go's resolvers, so that it supports the same routes as a gRPC client.
 package wire
 
 import (
@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"rpclab/internal/caller"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
@@ -23,9 +25,8 @@ import (
 // Caller opens engines.
 type Caller struct{}
 
-// Open starts an engine on one core. A job of many channels resolves the target once
-// for all of them, and so does one with a channel per call: only connections are the
-// call's own then.
+// Open starts an engine on one core. Its channels share one resolver, even with a channel per
+// call: only the connection belongs to the call then.
 func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error) {
 	call, config, err := prepare(job)
 	if err != nil {
@@ -36,33 +37,33 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 		return nil, fmt.Errorf("target %q: %w", target.URI, err)
 	}
 	if address.Scheme == "xds" {
-		return nil, fmt.Errorf("target %q: the caller wire knows addresses, and an xDS client's own policies only gRPC's libraries have: "+
+		return nil, fmt.Errorf("target %q: the caller wire does not support xDS, which needs a full gRPC client: "+
 			"set caller.kind to grpc-go", target.URI)
 	}
 	call.Authority = strings.TrimPrefix(address.Path, "/")
-	if config.Spread, err = roundRobin(target.ServiceConfig); err != nil {
+	if config.RoundRobin, err = roundRobin(target.ServiceConfig); err != nil {
 		return nil, err
 	}
-	follow := &follower{}
-	s := &session{follow: follow}
-	config.Dial, config.Timeout, config.Late, config.Lost = target.Dial, job.Timeout, job.Late, follow.ask
+	conn := &resolverConn{}
+	s := &session{resolver: conn}
+	config.Dial, config.Timeout, config.LateAfter, config.OnConnectionLost = target.Dial, job.Timeout, job.Late, conn.resolveNow
 	if s.engine, err = engine.New(config, call); err != nil {
 		return nil, err
 	}
-	if err := follow.begin(s.engine, address, target.Resolvers); err != nil {
+	if err := conn.start(s.engine, address, target.Resolvers); err != nil {
 		_ = s.engine.Close() // cannot fail
 		return nil, err
 	}
 	return s, nil
 }
 
-// prepare is what an engine has to be told of a job.
+// prepare translates a job into the engine's call and configuration.
 func prepare(job caller.Job) (call engine.Call, config engine.Config, err error) {
 	if config, err = channelsOf(job); err != nil {
 		return call, config, err
 	}
-	if job.Calculations != nil {
-		call, config.TLS, err = talkOf(job)
+	if job.Calculator != nil {
+		call, config.TLS, err = calculatorCall(job)
 		return call, config, err
 	}
 	call, err = callOf(job.Workload, job.REST)
@@ -70,85 +71,85 @@ func prepare(job caller.Job) (call engine.Call, config engine.Config, err error)
 }
 
 type session struct {
-	engine *engine.Engine
-	follow *follower
+	engine   *engine.Engine
+	resolver *resolverConn
 }
 
-func (s *session) Run(ctx context.Context, p pace.Pace, cue measure.Cue) (*measure.Recorder, time.Time, error) {
-	recorder, start, _, err := s.engine.Run(ctx, p, cue)
+func (s *session) Run(ctx context.Context, p pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
+	recorder, start, _, err := s.engine.Run(ctx, p, signal)
 	return recorder, start, err
 }
 
-// Close ends the engine first, which then asks the resolver for nothing more.
+// Close closes the engine before the resolver that it may call.
 func (s *session) Close() error {
 	err := s.engine.Close()
-	s.follow.close()
+	s.resolver.close()
 	return err
 }
 
-// mostShared is how many connections calls of a REST service share: as many as a Go client
-// keeps that is told to keep all.
-const mostShared = 10_000
+// maxSharedConnections bounds the connections that calls of a REST service share, as
+// MaxIdleConnsPerHost does in the caller http.
+const maxSharedConnections = 10_000
 
-// channelsOf says how calls share connections. Over HTTP/1.1 a shared channel is as many
-// connections as there are calls at once, which are kept.
+// channelsOf says how calls share connections. Over HTTP/1.1 a shared channel keeps as many
+// connections as there are calls in flight.
 func channelsOf(job caller.Job) (c engine.Config, err error) {
 	if job.Channels.Mode == caller.PerUser {
-		c.PerUser = true
+		c.ChannelPerUser = true
 	} else if c.Channels, err = job.Channels.Count(); err != nil {
 		return c, err
 	}
-	c.PerCall = c.Channels == 0 && !c.PerUser
+	c.ConnectionPerCall = c.Channels == 0 && !c.ChannelPerUser
 	if job.REST && job.Channels.Mode != caller.Pool {
-		c.Channels, c.OnDemand = mostShared, true
+		c.Channels, c.OnDemand = maxSharedConnections, true
 	}
 	return c, nil
 }
 
-// callOf is the workload's call. Where all are the same and are answered alike, an answer with
-// the same bytes from the same backend as one that was right is right.
+// callOf returns the engine's call of a workload. Where all calls have the same request and
+// reply, an answer whose bytes match a checked answer of the same backend needs no decoding.
 func callOf(w workload.Spec, rest bool) (engine.Call, error) {
 	calls, err := w.Unary()
 	if err != nil {
 		return engine.Call{}, err
 	}
-	call := engine.Call{Method: calls.Method, Backend: workload.Trailer}
-	form := protobuf
+	call := engine.Call{Method: calls.Method, Backend: workload.BackendTrailer}
+	encoding := protobufCodec
 	if rest {
 		if calls.Path == "" {
-			return call, errors.New("the workload is served by gRPC alone: take greet, fibonacci, increase or orders")
+			return call, errors.New("this workload is served over gRPC only: use greet, fibonacci, increase or orders")
 		}
-		form = inJSON
-		call.HTTP = &engine.HTTP{Method: http.MethodPost, Path: calls.Path, Version: 1, Refused: caller.Refused}
+		encoding = jsonCodec
+		call.HTTP = &engine.HTTP{Method: http.MethodPost, Path: calls.Path, Version: 1, ErrorStatus: caller.RESTStatus}
 		call.Metadata = []h2.Field{{Name: "content-type", Value: "application/json"}}
 	}
-	if calls.Same {
-		call.Message, err = form.append(nil, calls.Request(0))
+	if calls.SameRequest {
+		call.Message, err = encoding.marshal(nil, calls.Request(0))
 	} else {
-		call.Make = func(n uint64, _ int, dst []byte) ([]byte, error) { return form.append(dst, calls.Request(n)) }
+		call.AppendMessage = func(n uint64, _ int, dst []byte) ([]byte, error) { return encoding.marshal(dst, calls.Request(n)) }
 	}
-	right := map[string]string{} // by backend; of the one core's thread
+	checked := map[string]string{} // checked answers by backend; used by the engine's only thread
 	call.Check = func(n uint64, answer []byte, backend string) error {
-		if seen, ok := right[backend]; ok && calls.Constant && seen == string(answer) {
+		if seen, ok := checked[backend]; ok && calls.ConstantReply && seen == string(answer) {
 			return nil
 		}
 		reply := calls.Reply()
-		if err := form.read(answer, reply); err != nil {
-			return fmt.Errorf("the answer is no %T: %w", reply, err)
+		if err := encoding.unmarshal(answer, reply); err != nil {
+			return fmt.Errorf("the answer is not a %T: %w", reply, err)
 		}
 		if err := calls.Check(n, reply, backend); err != nil {
 			return err
 		}
-		if calls.Constant {
-			right[backend] = string(answer)
+		if calls.ConstantReply {
+			checked[backend] = string(answer)
 		}
 		return nil
 	}
 	return call, err
 }
 
-// roundRobin says whether a gRPC service config asks for that policy. The first
-// policy that is known counts, and none stands for pick_first.
+// roundRobin reports whether a gRPC service config selects round_robin. The first known policy
+// counts; the default is pick_first.
 func roundRobin(config string) (bool, error) {
 	if config == "" {
 		return false, nil
@@ -170,4 +171,25 @@ func roundRobin(config string) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// codec encodes and decodes messages.
+type codec struct {
+	marshal   func(to []byte, m proto.Message) ([]byte, error)
+	unmarshal func(p []byte, into proto.Message) error
+}
+
+var protobufCodec = codec{
+	func(to []byte, m proto.Message) ([]byte, error) { return proto.MarshalOptions{}.MarshalAppend(to, m) },
+	proto.Unmarshal,
+}
+
+// jsonCodec uses the field names in the generated messages' tags, which are those of the
+// protobuf files (servers/CONTRACT.md).
+var jsonCodec = codec{
+	func(to []byte, m proto.Message) ([]byte, error) {
+		text, err := json.Marshal(m)
+		return append(to, text...), err
+	},
+	func(p []byte, into proto.Message) error { return json.Unmarshal(p, into) },
 }

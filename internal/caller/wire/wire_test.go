@@ -61,12 +61,12 @@ func TestCallsAreAnsweredOverEveryKindOfChannel(t *testing.T) {
 		return new(net.Dialer).DialContext(ctx, "tcp", addr)
 	}
 	for kind, channels := range everyChannel {
-		for way, target := range map[string]caller.Target{
+		for route, target := range map[string]caller.Target{
 			"an address": {URI: "passthrough:///" + addr},
 			"a dialer":   {URI: "passthrough:///virtual:1", Dial: dialled},
 			"DNS":        {URI: "dns:///" + addr, ServiceConfig: roundRobin},
 		} {
-			t.Run(kind+" by "+way, func(t *testing.T) {
+			t.Run(kind+" by "+route, func(t *testing.T) {
 				m := callertest.Load(t, open(t, channels, target), pace.Burst{Calls: 200})
 				if m.Backends["b1"] != 200 || m.CPU <= 0 {
 					t.Errorf("backends %v, errors %v %v, CPU %v", m.Backends, m.Errors, m.Samples, m.CPU)
@@ -114,7 +114,7 @@ func TestPickFirstKeepsToOne(t *testing.T) {
 	}
 }
 
-func TestCallsWithoutAnAddressSayWhy(t *testing.T) {
+func TestCallsWithoutAnAddressReportTheCause(t *testing.T) {
 	m := manual.NewBuilderWithScheme("manual")
 	m.InitialState(resolver.State{})
 	s := open(t, caller.Channels{Mode: caller.Shared}, caller.Target{URI: "manual:///service", Resolvers: []resolver.Builder{m}})
@@ -124,7 +124,7 @@ func TestCallsWithoutAnAddressSayWhy(t *testing.T) {
 	}
 }
 
-func TestJobsThatCannotBeDoneAreRefused(t *testing.T) {
+func TestOpenRejectsUnsupportedJobs(t *testing.T) {
 	for want, job := range map[string]struct {
 		uri, config string
 		workload    workload.Spec
@@ -164,7 +164,7 @@ func TestEveryWorkloadIsCalled(t *testing.T) {
 	}
 }
 
-func TestXDSIsRefusedWithWhatToDo(t *testing.T) {
+func TestOpenRejectsXDSWithAHint(t *testing.T) {
 	_, err := wire.Caller{}.Open(caller.Job{
 		Channels: caller.Channels{Mode: "shared"}, Workload: workload.Spec{Greet: &workload.Greet{}},
 	}, caller.Target{URI: "xds:///greeter"})

@@ -17,16 +17,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// manager owns the fields that are applied here.
+// manager is the field manager of server-side apply.
 const manager = "rpclab"
 
-// object is one that can be applied.
+// object can be applied.
 type object interface {
 	runtime.Object
 	metav1.Object
 }
 
-// kinds are those that a run makes, with the resource under which the API keeps them.
+// kindOf is the kind and resource of an object; all kinds that a run creates are here.
 func kindOf(o object) (schema.GroupVersionKind, string) {
 	switch o.(type) {
 	case *corev1.Namespace:
@@ -53,7 +53,7 @@ func kindOf(o object) (schema.GroupVersionKind, string) {
 	return schema.GroupVersionKind{}, ""
 }
 
-// apply makes objects, or makes them what they are to be (server-side apply).
+// apply creates or updates objects (server-side apply).
 func (a *API) apply(ctx context.Context, objects ...object) error {
 	for _, o := range objects {
 		kind, resource := kindOf(o)

@@ -15,37 +15,37 @@ import (
 )
 
 const (
-	labelService = "rpclab/service" // which deployment or crew a pod is of
-	// stopGrace is how long a backend may take to finish its calls after its drain.
+	labelService = "rpclab/service" // the deployment or callers that a pod belongs to
+	// stopGrace is how long a backend may take to finish its calls after server.drain.
 	stopGrace = 30 * time.Second
 )
 
-// place is where objects of a run lie.
-type place struct{ namespace, run, image string }
+// scope is the namespace, run and image of objects.
+type scope struct{ namespace, run, image string }
 
-func (p place) meta(name string, more map[string]string) metav1.ObjectMeta {
-	l := marks(p.run)
+func (p scope) meta(name string, more map[string]string) metav1.ObjectMeta {
+	l := runLabels(p.run)
 	maps.Copy(l, more)
 	return metav1.ObjectMeta{Name: name, Namespace: p.namespace, Labels: l}
 }
 
-// backends are the objects of a deployment under this name.
-func backends(p place, name string, spec cluster.Spec) []object {
+// backends are the objects of a deployment.
+func backends(p scope, name string, spec cluster.Spec) []object {
 	chosen := map[string]string{labelService: name}
-	pods := map[string]string{labelService: name, labelRole: backend}
+	pods := map[string]string{labelService: name, labelRole: roleBackend}
 	one, none := intstr.FromInt32(1), intstr.FromInt32(0)
 	replicas, history := int32(spec.Replicas), int32(0)
 	program := slices.Concat([]string{"rpclab", "server", "--supervised", "--listen", fmt.Sprint("$(POD_IP):", servicePort), "--id", "$(POD_NAME)"},
 		spec.Args, []string{"--drain", spec.Drain.String()})
 	main := container(mainContainer, p.image, agentArgs(mainPort, program...))
-	main.Resources = needs(spec.CPUs, spec.Memory)
+	main.Resources = resources(spec.CPUs, spec.Memory)
 	main.Ports = []corev1.ContainerPort{{Name: "grpc", ContainerPort: servicePort, Protocol: corev1.ProtocolTCP}}
-	// A second is the shortest period that there is.
+	// A second is the shortest period that Kubernetes allows.
 	main.ReadinessProbe = &corev1.Probe{
 		ProbeHandler:  corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: servicePort}},
 		PeriodSeconds: 1, TimeoutSeconds: 1, FailureThreshold: 3, SuccessThreshold: 1,
 	}
-	switch spec.Speaks {
+	switch spec.Protocol {
 	case "rest":
 		main.ReadinessProbe.ProbeHandler = corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromInt32(servicePort)}}
 	case "tcp":
@@ -53,7 +53,7 @@ func backends(p place, name string, spec cluster.Spec) []object {
 	}
 	template := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: p.meta("", pods).Labels},
-		Spec:       podSpec(plain, int64((spec.Drain + stopGrace).Seconds()), main),
+		Spec:       podSpec(noPermissions, int64((spec.Drain + stopGrace).Seconds()), main),
 	}
 	inject(spec.Mesh, &template)
 	deployment := &appsv1.Deployment{
@@ -86,8 +86,8 @@ func backends(p place, name string, spec cluster.Spec) []object {
 	return objects
 }
 
-// nodePort is the name of the service that nodes take calls for.
+// nodePort is the name of the service with a port on every node.
 func nodePort(name string) string { return name + "-nodeport" }
 
-// headless is the name of the service whose DNS records are the pods themselves.
+// headless is the name of the service whose DNS records are the pods.
 func headless(name string) string { return name + "-headless" }

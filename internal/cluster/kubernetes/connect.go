@@ -17,35 +17,34 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// Where says which cluster.
-type Where struct {
+// ClientConfig selects a cluster.
+type ClientConfig struct {
 	Kubeconfig string // path; empty: as kubectl finds it
 	Context    string // of the kubeconfig; empty: its current one
 }
 
-// API is the way to a Kubernetes.
+// API is a connection to a Kubernetes cluster.
 type API struct {
 	client  client.Interface
 	dynamic dynamic.Interface
 	config  *rest.Config
-	// Version is the server's: v1.34.4.
+	// Version of the API server: v1.34.4.
 	Version string
 }
 
-// Close closes the connections that nobody uses. Clients of the same configuration share
-// them.
+// Close closes idle connections, which clients of the same configuration share.
 func (a *API) Close() {
 	if transport, err := rest.TransportFor(a.config); err == nil {
 		utilnet.CloseIdleConnectionsFor(transport)
 	}
 }
 
-// reach is how long the API server may take to say that it is there.
-const reach = 10 * time.Second
+// connectTimeout is how long the API server may take to answer.
+const connectTimeout = 10 * time.Second
 
-// Connect finds the cluster and asks it for its version.
-func Connect(w Where) (*API, error) {
-	klog.SetLogger(logr.Discard()) // client-go's own log would run into ours
+// Connect finds the cluster and reads its version.
+func Connect(w ClientConfig) (*API, error) {
+	klog.SetLogger(logr.Discard()) // client-go's log would mix with ours
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = w.Kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: w.Context}).ClientConfig()
@@ -55,24 +54,24 @@ func Connect(w Where) (*API, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)
 	}
-	config.QPS, config.Burst = 100, 200 // a run asks for little, but for that at once
+	config.QPS, config.Burst = 100, 200 // a run sends few requests, in bursts
 	config.UserAgent = manager
 	a := &API{config: config}
 	if a.client, err = client.NewForConfig(config); err != nil {
-		return nil, fmt.Errorf("the kubeconfig cannot be used: %w", err)
+		return nil, fmt.Errorf("invalid kubeconfig: %w", err)
 	}
 	if a.dynamic, err = dynamic.NewForConfig(config); err != nil {
-		return nil, fmt.Errorf("the kubeconfig cannot be used: %w", err)
+		return nil, fmt.Errorf("invalid kubeconfig: %w", err)
 	}
-	quick := rest.CopyConfig(config)
-	quick.Timeout = reach
-	asking, err := client.NewForConfig(quick)
+	short := rest.CopyConfig(config)
+	short.Timeout = connectTimeout
+	asking, err := client.NewForConfig(short)
 	if err != nil {
 		return nil, err
 	}
 	version, err := asking.Discovery().ServerVersion()
 	if err != nil {
-		return nil, fmt.Errorf("no Kubernetes answers at %s: %w\nSee whether `kubectl version` reaches it; --kubeconfig and --context choose another one", config.Host, err)
+		return nil, fmt.Errorf("no Kubernetes answers at %s: %w\nCheck it with `kubectl version`, or select another cluster with --kubeconfig and --context", config.Host, err)
 	}
 	a.Version = version.GitVersion
 	return a, nil
@@ -85,13 +84,13 @@ type Node struct {
 	Memory   uint64 // bytes
 }
 
-// Nodes are those of the cluster; none: this user may not see them, or not in time.
+// Nodes are the nodes of the cluster; none without permission, or when the API is too slow.
 func (a *API) Nodes(ctx context.Context) (all []Node) {
-	ctx, cancel := context.WithTimeout(ctx, reach)
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	list, err := a.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil // it is for people, and no run needs it
+		return nil // only for information
 	}
 	for _, n := range list.Items {
 		all = append(all, Node{

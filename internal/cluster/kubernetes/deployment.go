@@ -16,10 +16,10 @@ import (
 	"rpclab/internal/cluster"
 )
 
-// goneWithin is how long pods may take to go when nobody waits for their answers.
-const goneWithin = time.Minute
+// removeTimeout is how long pods may take to be deleted after a trial.
+const removeTimeout = time.Minute
 
-// deployment is the lab's books of a Deployment and its pods.
+// deployment is a Deployment, its pods and what they used.
 type deployment struct {
 	cluster   *Cluster
 	name      string // of the Deployment and its service
@@ -33,11 +33,11 @@ type deployment struct {
 
 	mu       sync.Mutex
 	replicas map[types.UID]*replica
-	books    books
+	account  accounting
 }
 
-// Deploy makes a Deployment under a name of its own, so that no DNS answer of an earlier one
-// is remembered, and returns when all its pods are ready and their agents attended to.
+// Deploy creates a Deployment with a unique name, so that no cached DNS answer belongs to an
+// earlier one. It returns when all pods are ready and their agents are attached.
 func (c *Cluster) Deploy(ctx context.Context, spec cluster.Spec) (cluster.Deployment, error) {
 	if spec.Replicas < 1 {
 		return nil, fmt.Errorf("deploy %s: %d replicas; at least 1 is needed", spec.Name, spec.Replicas)
@@ -46,7 +46,7 @@ func (c *Cluster) Deploy(ctx context.Context, spec cluster.Spec) (cluster.Deploy
 	c.deployed++
 	d := &deployment{
 		cluster: c, name: fmt.Sprintf("%s-%d", spec.Name, c.deployed), spec: spec, endpoints: cluster.NewEndpoints(),
-		replicas: map[types.UID]*replica{}, books: newBooks(),
+		replicas: map[types.UID]*replica{}, account: newAccounting(),
 	}
 	d.ctx, d.cancel = context.WithCancel(c.ctx)
 	c.live[d] = true
@@ -58,37 +58,37 @@ func (c *Cluster) Deploy(ctx context.Context, spec cluster.Spec) (cluster.Deploy
 }
 
 func (d *deployment) start(ctx context.Context) error {
-	if err := d.cluster.mesh(ctx, d.spec.Mesh); err != nil {
+	if err := d.cluster.checkMesh(ctx, d.spec.Mesh); err != nil {
 		return err
 	}
-	if err := d.cluster.api.apply(ctx, backends(d.cluster.place(), d.name, d.spec)...); err != nil {
+	if err := d.cluster.api.apply(ctx, backends(d.cluster.scope(), d.name, d.spec)...); err != nil {
 		return err
 	}
-	d.tasks.Go(d.tend)
-	err := d.cluster.awaitPods(ctx, d.name, d.spec.Replicas, func() (bool, error) { return d.able() >= d.spec.Replicas, nil })
+	d.tasks.Go(d.follow)
+	err := d.cluster.awaitPods(ctx, d.name, d.spec.Replicas, func() (bool, error) { return d.attachedBackends() >= d.spec.Replicas, nil })
 	if err != nil {
 		return err
 	}
-	if err := d.meshed(); err != nil {
+	if err := d.checkProxies(); err != nil {
 		return err
 	}
-	return d.serve(ctx)
+	return d.describe(ctx)
 }
 
-// able is how many ready backends there are whose agents are attended to.
-func (d *deployment) able() (n int) {
-	now, _ := d.endpoints.Now()
+// attachedBackends is how many backends are ready and attached.
+func (d *deployment) attachedBackends() (n int) {
+	now, _ := d.endpoints.Current()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, e := range now.Ready() {
-		if r := d.byID(e.ID); r != nil && r.attended() != nil {
+		if r := d.byID(e.ID); r != nil && r.attached() != nil {
 			n++
 		}
 	}
 	return n
 }
 
-// byID is the replica of an endpoint; nil: it is not known yet. Call it with d.mu held.
+// byID is the replica of an endpoint, nil until it is known. Call it with d.mu held.
 func (d *deployment) byID(id string) *replica {
 	for _, r := range d.replicas {
 		if r.pod.Name == id {
@@ -98,8 +98,8 @@ func (d *deployment) byID(id string) *replica {
 	return nil
 }
 
-// serve finds out how callers reach the service.
-func (d *deployment) serve(ctx context.Context) error {
+// describe sets how callers reach the service.
+func (d *deployment) describe(ctx context.Context) error {
 	namespace := d.cluster.namespace
 	d.service = cluster.Service{
 		Name: d.name, Namespace: namespace, Port: servicePort,
@@ -114,7 +114,7 @@ func (d *deployment) serve(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find the node port: %w", explain(err, namespace))
 	}
-	for _, pod := range d.cluster.look.podsOf(d.name) {
+	for _, pod := range d.cluster.watcher.podsOf(d.name) {
 		if pod.Status.HostIP != "" && len(open.Spec.Ports) > 0 {
 			d.service.NodePort = net.JoinHostPort(pod.Status.HostIP, strconv.Itoa(int(open.Spec.Ports[0].NodePort)))
 			break
@@ -123,12 +123,12 @@ func (d *deployment) serve(ctx context.Context) error {
 	return nil
 }
 
-// meshed looks whether the mesh put its proxy beside the backends.
-func (d *deployment) meshed() error {
+// checkProxies fails unless the mesh injected its proxy beside the backends.
+func (d *deployment) checkProxies() error {
 	if d.spec.Mesh == "" {
 		return nil
 	}
-	for _, pod := range d.cluster.look.podsOf(d.name) {
+	for _, pod := range d.cluster.watcher.podsOf(d.name) {
 		if !ready(pod) {
 			continue
 		}
@@ -139,12 +139,12 @@ func (d *deployment) meshed() error {
 	return nil
 }
 
-// mesh says whether the mesh that pods are to have is there; empty: none.
-func (c *Cluster) mesh(ctx context.Context, name string) error {
+// checkMesh fails unless the mesh is installed; empty: none is needed.
+func (c *Cluster) checkMesh(ctx context.Context, name string) error {
 	if name == "" {
 		return nil
 	}
-	return checkMesh(ctx, c.api.client, name)
+	return checkInstalled(ctx, c.api.client, name)
 }
 
 // Service says how callers in pods find the backends.
@@ -153,12 +153,12 @@ func (d *deployment) Service() cluster.Service { return d.service }
 // Endpoints are those of the service's EndpointSlices.
 func (d *deployment) Endpoints() *cluster.Endpoints { return d.endpoints }
 
-// tend follows the pods and the endpoints until the deployment is removed.
-func (d *deployment) tend() {
+// follow updates replicas and endpoints from the cluster until the deployment is removed.
+func (d *deployment) follow() {
 	for {
-		changed := d.cluster.look.change()
-		d.follow()
-		publish(d.endpoints, d.cluster.look.slicesOf(d.name))
+		changed := d.cluster.watcher.change()
+		d.updateReplicas()
+		publish(d.endpoints, d.cluster.watcher.slicesOf(d.name))
 		select {
 		case <-changed:
 		case <-d.ctx.Done():
@@ -167,52 +167,52 @@ func (d *deployment) tend() {
 	}
 }
 
-// follow takes the pods there are into the books.
-func (d *deployment) follow() {
+// updateReplicas updates the replicas from the present pods.
+func (d *deployment) updateReplicas() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	there := map[types.UID]*corev1.Pod{}
-	for _, pod := range d.cluster.look.podsOf(d.name) {
-		there[pod.UID] = pod
+	present := map[types.UID]*corev1.Pod{}
+	for _, pod := range d.cluster.watcher.podsOf(d.name) {
+		present[pod.UID] = pod
 		r := d.replicas[pod.UID]
 		if r == nil {
 			r = newReplica(d, pod)
 			d.replicas[pod.UID] = r
-			d.tasks.Go(r.tend)
+			d.tasks.Go(r.keepAttached)
 		}
 		r.pod = pod
-		d.note(r)
+		d.noteExit(r)
 	}
 	for uid, r := range d.replicas {
-		if there[uid] == nil {
-			d.bury(r)
+		if present[uid] == nil {
+			d.recordExit(r)
 		}
 	}
 }
 
-// Remove deletes the Deployment, with its pods at once, and returns when they are gone.
+// Remove deletes the Deployment and its pods, and returns when they are gone.
 func (d *deployment) Remove() error {
-	ctx, cancel := context.WithTimeout(context.Background(), goneWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), removeTimeout)
 	defer cancel()
 	d.abandon()
 	uncordoned := d.cluster.cordons.undo(d.cluster.namespace)
 	client, namespace := d.cluster.api.client, d.cluster.namespace
 	background := metav1.DeletePropagationBackground
-	errs := []error{uncordoned, gone(client.AppsV1().Deployments(namespace).Delete(ctx, d.name, metav1.DeleteOptions{PropagationPolicy: &background}))}
+	errs := []error{uncordoned, ignoreNotFound(client.AppsV1().Deployments(namespace).Delete(ctx, d.name, metav1.DeleteOptions{PropagationPolicy: &background}))}
 	for _, service := range []string{d.name, headless(d.name), nodePort(d.name)} {
-		errs = append(errs, gone(client.CoreV1().Services(namespace).Delete(ctx, service, metav1.DeleteOptions{})))
+		errs = append(errs, ignoreNotFound(client.CoreV1().Services(namespace).Delete(ctx, service, metav1.DeleteOptions{})))
 	}
 	for ctx.Err() == nil {
-		changed := d.cluster.look.change()
-		// Anew, for a controller may make pods until it hears of the end.
-		soon, lively := int64(1), false
-		for _, pod := range d.cluster.look.podsOf(d.name) {
-			lively = true
+		changed := d.cluster.watcher.change()
+		// Repeated, because the controller may create pods until it sees the deletion.
+		grace, remaining := int64(1), false
+		for _, pod := range d.cluster.watcher.podsOf(d.name) {
+			remaining = true
 			if pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds > 1 {
-				errs = append(errs, gone(client.CoreV1().Pods(namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &soon})))
+				errs = append(errs, ignoreNotFound(client.CoreV1().Pods(namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &grace})))
 			}
 		}
-		if !lively {
+		if !remaining {
 			return errors.Join(errs...)
 		}
 		select {
@@ -220,10 +220,10 @@ func (d *deployment) Remove() error {
 		case <-ctx.Done():
 		}
 	}
-	return errors.Join(append(errs, fmt.Errorf("the pods of %s are not gone after %s: see `kubectl get pods -n %s`", d.name, goneWithin, namespace))...)
+	return errors.Join(append(errs, fmt.Errorf("the pods of %s still exist after %s: see `kubectl get pods -n %s`", d.name, removeTimeout, namespace))...)
 }
 
-// abandon ends the books of the deployment; its pods are another matter.
+// abandon ends the supervision of the deployment, not its pods.
 func (d *deployment) abandon() {
 	d.cancel()
 	d.tasks.Wait()

@@ -9,9 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// trouble is why pods do not become ready.
-type trouble struct {
-	kind string // the cluster's own word for it: the same trouble keeps it
+// problem is why pods are not ready.
+type problem struct {
+	kind string // the cluster's reason, which stays the same while the problem lasts
 	text string // what, where, and what to do
 }
 
@@ -21,16 +21,16 @@ var imageReasons = []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageNam
 // startReasons are why a container that has its image does not start, or not for long.
 var startReasons = []string{"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff", "StartError"}
 
-// podEvents are warnings that say of a pod what its status does not.
+// podEvents are warnings with information that the status of a pod does not have.
 var podEvents = []string{"FailedMount", "FailedCreatePodSandBox", "FailedAttachVolume", "NetworkNotReady", "Evicted", "InspectFailed"}
 
-// diagnose says what keeps pods from becoming ready, from their status and from warnings of
-// the cluster; none: nothing but time.
-func diagnose(pods []*corev1.Pod, events []*corev1.Event, namespace string) []trouble {
-	var all []trouble
+// diagnose finds the problems of pods in their status and in warnings of the cluster; none:
+// they need more time.
+func diagnose(pods []*corev1.Pod, events []*corev1.Event, namespace string) []problem {
+	var all []problem
 	add := func(kind, format string, args ...any) {
-		if !slices.ContainsFunc(all, func(t trouble) bool { return t.kind == kind }) {
-			all = append(all, trouble{kind, fmt.Sprintf(format, args...)})
+		if !slices.ContainsFunc(all, func(t problem) bool { return t.kind == kind }) {
+			all = append(all, problem{kind, fmt.Sprintf(format, args...)})
 		}
 	}
 	waiting := map[string]bool{}
@@ -41,7 +41,7 @@ func diagnose(pods []*corev1.Pod, events []*corev1.Event, namespace string) []tr
 		waiting[p.Name] = true
 		for _, c := range p.Status.Conditions {
 			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-				add(c.Reason, "pod %s finds no node: %s\nSee `kubectl describe nodes`: free or add what is missing, or take taints away", p.Name, c.Message)
+				add(c.Reason, "no node fits pod %s: %s\nSee `kubectl describe nodes`: add what is missing, or remove taints", p.Name, c.Message)
 			}
 		}
 		for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
@@ -52,7 +52,7 @@ func diagnose(pods []*corev1.Pod, events []*corev1.Event, namespace string) []tr
 		on := e.InvolvedObject
 		switch {
 		case e.Reason == "FailedCreate" && on.Kind != "Pod":
-			text := fmt.Sprintf("%s %s cannot make its pods: %s", on.Kind, on.Name, e.Message)
+			text := fmt.Sprintf("%s %s cannot create its pods: %s", on.Kind, on.Name, e.Message)
 			if advice := advise(e.Message, namespace); advice != "" {
 				text += "\n" + advice
 			}
@@ -71,20 +71,20 @@ func diagnoseContainer(p *corev1.Pod, c corev1.ContainerStatus, add func(kind, f
 			add("start", "%s", outOfMemory(p))
 		case slices.Contains(imageReasons, w.Reason):
 			add("image", "pod %s cannot get the image %s (%s): %s\n"+
-				"Bring it where nodes find it: `rpclab image build --push REGISTRY/NAME`, then --image REGISTRY/NAME; or load it on every node", p.Name, c.Image, w.Reason, w.Message)
+				"Push it to a registry that nodes can reach: `rpclab image build --push REGISTRY/NAME`, then --image REGISTRY/NAME; or load it on every node", p.Name, c.Image, w.Reason, w.Message)
 		case slices.Contains(startReasons, w.Reason):
 			add("start", "container %s of pod %s does not start (%s): %s%s", c.Name, p.Name, w.Reason, w.Message, lastEnd(c))
 		}
 	}
 	if t := c.State.Terminated; t != nil && p.Status.Phase == corev1.PodFailed {
-		add("start", "container %s of pod %s ended: %s", c.Name, p.Name, endOf(t))
+		add("start", "container %s of pod %s exited: %s", c.Name, p.Name, endOf(t))
 	}
 }
 
-// lastEnd says how a container ended before.
+// lastEnd says how a container exited before.
 func lastEnd(c corev1.ContainerStatus) string {
 	if t := c.LastTerminationState.Terminated; t != nil {
-		return "; it ended before: " + endOf(t)
+		return "; it exited before: " + endOf(t)
 	}
 	return ""
 }
@@ -97,8 +97,8 @@ func endOf(t *corev1.ContainerStateTerminated) string {
 	return said
 }
 
-// current leaves out warnings that have passed, for events stay for an hour: of pods that
-// came on to get their image since, and that pods could not be made, once all are there.
+// current removes outdated warnings, because events stay for an hour: warnings about pods that
+// pulled their image later, and about pods that were not created, once all exist.
 func current(pods []*corev1.Pod, warnings, pulls []*corev1.Event, wanted int) []*corev1.Event {
 	live := 0
 	for _, p := range pods {
@@ -116,7 +116,7 @@ func current(pods []*corev1.Pod, warnings, pulls []*corev1.Event, wanted int) []
 	})
 }
 
-// when an event was seen last, in nanoseconds.
+// when is the time of the last occurrence of an event, in nanoseconds.
 func when(e *corev1.Event) int64 {
 	return max(e.LastTimestamp.UnixNano(), e.EventTime.UnixNano(), e.CreationTimestamp.UnixNano())
 }
@@ -133,7 +133,7 @@ func ready(p *corev1.Pod) bool {
 	})
 }
 
-// count says where pods stand: 1 of 3 pods ready, 1 pulling, 1 pending.
+// count formats the states of pods: 1 of 3 pods ready, 1 pulling, 1 pending.
 func count(pods []*corev1.Pod, events []*corev1.Event, wanted int) string {
 	pulling := map[string]bool{}
 	for _, e := range events {

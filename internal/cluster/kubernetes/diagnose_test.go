@@ -41,7 +41,7 @@ func TestWhatKeepsPodsFromBecomingReadyIsNamedWithWhatToDo(t *testing.T) {
 			[]string{"ReplicaSet greeter-1-x", "exceeded quota: q", "kubectl describe quota -n ns"},
 		},
 		"pod security": {
-			nil, []*corev1.Event{warning("Job", "caller-1", "FailedCreate", `pods "a" is forbidden: violates PodSecurity "restricted:latest"`)}, []string{"pod security refuses"},
+			nil, []*corev1.Event{warning("Job", "caller-1", "FailedCreate", `pods "a" is forbidden: violates PodSecurity "restricted:latest"`)}, []string{"pod security rejects"},
 		},
 		"an account without rights": {
 			nil, []*corev1.Event{warning("Job", "caller-1", "FailedCreate", `pods is forbidden: User "u" cannot create resource "pods" in API group "" in the namespace "ns"`)},
@@ -60,7 +60,7 @@ func TestWhatKeepsPodsFromBecomingReadyIsNamedWithWhatToDo(t *testing.T) {
 			pod(func(p *corev1.Pod) {
 				waits("CrashLoopBackOff", "back-off")(p)
 				p.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}
-				p.Spec.Containers = []corev1.Container{{Name: mainContainer, Resources: needs(0, 16<<20)}}
+				p.Spec.Containers = []corev1.Container{{Name: mainContainer, Resources: resources(0, 16<<20)}}
 			}), nil, []string{"OOMKilled", "16Mi", "server.memory"},
 		},
 		"nothing but time": {pending, nil, nil},
@@ -90,13 +90,13 @@ func TestWhatKeepsPodsFromBecomingReadyIsNamedWithWhatToDo(t *testing.T) {
 
 func TestATroubleIsBelievedOnceItLasts(t *testing.T) {
 	since, start := map[string]time.Time{}, time.Unix(0, 0)
-	one := []trouble{{"image", "text"}}
+	one := []problem{{"image", "text"}}
 	for _, step := range []struct {
 		after time.Duration
-		all   []trouble
+		all   []problem
 		lasts int
-	}{{0, one, 0}, {lasting - 1, one, 0}, {lasting, one, 1}, {lasting + 1, nil, 0}, {lasting + 2, one, 0}} {
-		if lasts := persist(since, step.all, start.Add(step.after)); len(lasts) != step.lasts {
+	}{{0, one, 0}, {persistence - 1, one, 0}, {persistence, one, 1}, {persistence + 1, nil, 0}, {persistence + 2, one, 0}} {
+		if lasts := persisting(since, step.all, start.Add(step.after)); len(lasts) != step.lasts {
 			t.Errorf("after %v: %v", step.after, lasts)
 		}
 	}
@@ -106,16 +106,16 @@ func TestAnEndThatNobodyAskedForIsALossOnce(t *testing.T) {
 	ended := pod(func(p *corev1.Pod) {
 		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: mainContainer, RestartCount: 1,
 			LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}}}}
-		p.Spec.Containers = []corev1.Container{{Name: mainContainer, Resources: needs(0, 64<<20)}}
+		p.Spec.Containers = []corev1.Container{{Name: mainContainer, Resources: resources(0, 64<<20)}}
 	})
-	losses := unasked(ended, 0, false)
+	losses := unexpectedExits(ended, 0, false)
 	if want := "pod greeter-1-a was OOMKilled: its memory limit is 64Mi; raise server.memory"; len(losses) != 1 || losses[0] != want {
 		t.Errorf("losses %q, want %q", losses, want)
 	}
-	if again := unasked(ended, ends(ended), false); again != nil {
+	if again := unexpectedExits(ended, exits(ended), false); again != nil {
 		t.Errorf("said twice: %q", again)
 	}
-	if asked := unasked(ended, 0, true); asked != nil {
+	if asked := unexpectedExits(ended, 0, true); asked != nil {
 		t.Errorf("it was told to go, and is a loss: %q", asked)
 	}
 }

@@ -9,24 +9,24 @@ import (
 	"rpclab/internal/cluster"
 )
 
-// publish makes the set of endpoints what the EndpointSlices of a service say.
+// publish updates the endpoints to the EndpointSlices of a service.
 func publish(set *cluster.Endpoints, slices []*discoveryv1.EndpointSlice) {
-	there := map[string]bool{}
+	present := map[string]bool{}
 	for _, e := range read(slices) {
-		there[e.ID] = true
+		present[e.ID] = true
 		set.Set(e)
 	}
-	now, _ := set.Now()
+	now, _ := set.Current()
 	for _, e := range now.Endpoints {
-		if !there[e.ID] {
+		if !present[e.ID] {
 			set.Remove(e.ID)
 		}
 	}
 }
 
-// read gives the endpoints of all slices together. One without a pod has its address as
-// its identity. Of conditions that are not given, the API says what they are: serving is
-// as ready, terminating is not.
+// read merges the endpoints of all slices. The identity of an endpoint is its pod, else its
+// address. Missing conditions have the API's defaults: serving is ready, terminating is
+// false.
 func read(slices []*discoveryv1.EndpointSlice) (all []cluster.Endpoint) {
 	for _, slice := range slices {
 		port := int32(servicePort)

@@ -14,18 +14,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// deletionCost is the note by which a controller chooses the pods that go: the cheapest.
+// deletionCost is the annotation by which the controller selects the pods to delete: the
+// cheapest.
 const deletionCost = "controller.kubernetes.io/pod-deletion-cost"
 
-// Scale changes how many pods are wanted. When some are to go, it is the newest, as on one
-// machine.
+// Scale sets the number of pods. It removes the newest, as the local cluster does.
 func (d *deployment) Scale(ctx context.Context, replicas int) ([]string, error) {
 	if replicas < 1 {
 		return nil, fmt.Errorf("scale %s to %d: at least 1 backend is needed", d.name, replicas)
 	}
 	active := d.active()
 	leaving := active[min(replicas, len(active)):]
-	err := together(leaving, func(r *replica) error {
+	err := inParallel(leaving, func(r *replica) error {
 		r.sample()
 		return d.patch(ctx, r, map[string]any{"metadata": map[string]any{"annotations": map[string]any{deletionCost: "-1"}}})
 	})
@@ -37,27 +37,27 @@ func (d *deployment) Scale(ctx context.Context, replicas int) ([]string, error) 
 	if _, err := client.Patch(ctx, d.name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager}, "scale"); err != nil {
 		return nil, fmt.Errorf("scale %s to %d: %w", d.name, replicas, explain(err, d.cluster.namespace))
 	}
-	return d.struck(leaving), nil
+	return identities(leaving), nil
 }
 
 // Stop deletes the n oldest ready pods gracefully.
 func (d *deployment) Stop(ctx context.Context, n int) ([]string, error) {
-	return d.each(n, func(r *replica) error { return d.delete(ctx, r, nil) })
+	return d.forOldest(n, func(r *replica) error { return d.delete(ctx, r, nil) })
 }
 
-// Kill ends the n oldest ready backends with SIGKILL, and takes their pods away, so that
-// others come under new names and addresses.
+// Kill ends the n oldest ready backends with SIGKILL and deletes their pods, so that their
+// replacements have new names and addresses.
 func (d *deployment) Kill(ctx context.Context, n int) ([]string, error) {
 	now := int64(0)
-	return d.each(n, func(r *replica) error {
+	return d.forOldest(n, func(r *replica) error {
 		return errors.Join(r.signal(syscall.SIGKILL), d.delete(ctx, r, &now))
 	})
 }
 
-// Roll restarts the Deployment: each new pod is ready before an old one goes.
-func (d *deployment) Roll(ctx context.Context) ([]string, error) {
+// Rollout restarts the Deployment, as `kubectl rollout restart` does.
+func (d *deployment) Rollout(ctx context.Context) ([]string, error) {
 	old := d.active()
-	_ = together(old, func(r *replica) error { r.sample(); return nil })
+	_ = inParallel(old, func(r *replica) error { r.sample(); return nil })
 	body, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
 		"annotations": map[string]any{"kubectl.kubernetes.io/restartedAt": time.Now().Format(time.RFC3339Nano)}}}}})
 	if err != nil {
@@ -66,19 +66,19 @@ func (d *deployment) Roll(ctx context.Context) ([]string, error) {
 	_, err = d.cluster.api.client.AppsV1().Deployments(d.cluster.namespace).
 		Patch(ctx, d.name, types.StrategicMergePatchType, body, metav1.PatchOptions{FieldManager: manager})
 	if err != nil {
-		return nil, fmt.Errorf("roll %s: %w", d.name, explain(err, d.cluster.namespace))
+		return nil, fmt.Errorf("roll out %s: %w", d.name, explain(err, d.cluster.namespace))
 	}
-	return d.struck(old), nil
+	return identities(old), nil
 }
 
-// Pause stops the n oldest ready backends with SIGSTOP.
+// Pause suspends the n oldest ready backends with SIGSTOP.
 func (d *deployment) Pause(_ context.Context, n int) ([]string, error) {
-	return d.each(n, func(r *replica) error { return r.signal(syscall.SIGSTOP) })
+	return d.forOldest(n, func(r *replica) error { return r.signal(syscall.SIGSTOP) })
 }
 
-// Resume lets every paused backend go on.
+// Resume resumes every paused backend.
 func (d *deployment) Resume(context.Context) error {
-	return together(d.active(), func(r *replica) error {
+	return inParallel(d.active(), func(r *replica) error {
 		if !r.isPaused() {
 			return nil
 		}
@@ -86,14 +86,14 @@ func (d *deployment) Resume(context.Context) error {
 	})
 }
 
-// each does something to the n oldest backends that are ready and not paused, and returns
+// forOldest calls do for the n oldest backends that are ready and not paused, and returns
 // their identities.
-func (d *deployment) each(n int, do func(*replica) error) ([]string, error) {
+func (d *deployment) forOldest(n int, do func(*replica) error) ([]string, error) {
 	able, err := d.oldest(n)
 	if err != nil {
 		return nil, err
 	}
-	return d.struck(able), together(able, func(r *replica) error {
+	return identities(able), inParallel(able, func(r *replica) error {
 		r.sample()
 		return do(r)
 	})
@@ -101,45 +101,44 @@ func (d *deployment) each(n int, do func(*replica) error) ([]string, error) {
 
 func (d *deployment) oldest(n int) ([]*replica, error) {
 	ready := map[string]bool{}
-	now, _ := d.endpoints.Now()
+	now, _ := d.endpoints.Current()
 	for _, e := range now.Ready() {
 		ready[e.ID] = true
 	}
-	able := slices.DeleteFunc(d.active(), func(r *replica) bool { return !ready[r.name()] || r.isPaused() || r.attended() == nil })
+	able := slices.DeleteFunc(d.active(), func(r *replica) bool { return !ready[r.name()] || r.isPaused() || r.attached() == nil })
 	if len(able) < n {
 		return nil, fmt.Errorf("%d of %s's backends are ready, %d are needed", len(able), d.name, n)
 	}
 	return able[:n], nil
 }
 
-// active are the pods that were not told to go, the oldest first.
+// active are the pods that were not told to stop, the oldest first.
 func (d *deployment) active() (active []*replica) {
-	pods := d.cluster.look.podsOf(d.name)
+	pods := d.cluster.watcher.podsOf(d.name)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, pod := range pods {
-		if r := d.replicas[pod.UID]; r != nil && pod.DeletionTimestamp == nil && !r.hit {
+		if r := d.replicas[pod.UID]; r != nil && pod.DeletionTimestamp == nil && !r.stopping {
 			active = append(active, r)
 		}
 	}
 	return active
 }
 
-// struck are the identities of replicas.
-func (d *deployment) struck(replicas []*replica) (ids []string) {
+func identities(replicas []*replica) (ids []string) {
 	for _, r := range replicas {
 		ids = append(ids, r.name())
 	}
 	return ids
 }
 
-// delete deletes a pod, whose end is from now on asked for. nil grace: its own.
+// delete deletes a pod, whose exit is expected from now on. nil grace: the default.
 func (d *deployment) delete(ctx context.Context, r *replica, grace *int64) error {
 	d.mu.Lock()
-	r.hit = true
+	r.stopping = true
 	d.mu.Unlock()
 	err := d.cluster.api.client.CoreV1().Pods(d.cluster.namespace).Delete(ctx, r.name(), metav1.DeleteOptions{GracePeriodSeconds: grace})
-	return explain(gone(err), d.cluster.namespace)
+	return explain(ignoreNotFound(err), d.cluster.namespace)
 }
 
 func (d *deployment) patch(ctx context.Context, r *replica, change any) error {
@@ -149,11 +148,11 @@ func (d *deployment) patch(ctx context.Context, r *replica, change any) error {
 	}
 	_, err = d.cluster.api.client.CoreV1().Pods(d.cluster.namespace).
 		Patch(ctx, r.name(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
-	return explain(gone(err), d.cluster.namespace)
+	return explain(ignoreNotFound(err), d.cluster.namespace)
 }
 
-// together does something for all at once and returns every error.
-func together(all []*replica, do func(*replica) error) error {
+// inParallel calls do for all replicas at once and joins the errors.
+func inParallel(all []*replica, do func(*replica) error) error {
 	errs := make([]error, len(all))
 	var done sync.WaitGroup
 	for n, r := range all {

@@ -12,58 +12,59 @@ import (
 	"rpclab/internal/workload"
 )
 
-// ErrCannot says that something can be done on one machine only.
-var ErrCannot = errors.New("a Kubernetes cannot be asked for that")
+// ErrUnsupported means that Kubernetes does not support a fault.
+var ErrUnsupported = errors.New("not supported on Kubernetes: run with --on local")
 
-// Slow makes the n oldest ready backends slower. To end it, all backends are told.
+// Slow makes the n oldest ready backends slower, or with neither argument none.
 func (d *deployment) Slow(_ context.Context, n int, by time.Duration, times float64) ([]string, error) {
-	slow := func(a *workload.Ailment) { a.Slow, a.Times = by, times }
+	slow := func(f *workload.Fault) { f.Slow, f.Factor = by, times }
 	if by == 0 && times == 0 {
 		return nil, d.all(slow)
 	}
-	return d.each(n, func(r *replica) error { return r.ail(slow) })
+	return d.forOldest(n, func(r *replica) error { return r.setFault(slow) })
 }
 
 // Fail makes the n oldest ready backends answer every call with a code.
 func (d *deployment) Fail(_ context.Context, n int, name string) ([]string, error) {
 	var code codes.Code
 	if err := code.UnmarshalJSON([]byte(strconv.Quote(name))); err != nil || code == codes.OK {
-		return nil, fmt.Errorf("fail with %q: no code of an error; there are UNAVAILABLE, INTERNAL, RESOURCE_EXHAUSTED, …", name)
+		return nil, fmt.Errorf("fail with %q: this is not an error code; use one such as UNAVAILABLE, INTERNAL, RESOURCE_EXHAUSTED, …", name)
 	}
-	return d.each(n, func(r *replica) error { return r.ail(func(a *workload.Ailment) { a.Code = code }) })
+	return d.forOldest(n, func(r *replica) error { return r.setFault(func(f *workload.Fault) { f.Code = code }) })
 }
 
-// Flap turns the health of the n oldest ready backends to and fro; their readiness probe
-// sees it.
+// Flap alternates the health of the n oldest ready backends; readiness probes see it.
 func (d *deployment) Flap(_ context.Context, n int, every time.Duration) ([]string, error) {
-	return d.each(n, func(r *replica) error { return r.ail(func(a *workload.Ailment) { a.Flap = every }) })
+	return d.forOldest(n, func(r *replica) error { return r.setFault(func(f *workload.Fault) { f.Flap = every }) })
 }
 
-// Cut is refused: packets are the nodes' own.
+// Cut is not supported: rpclab does not change the network of nodes.
 func (d *deployment) Cut(context.Context, int, bool) ([]string, error) {
-	return nil, fmt.Errorf("cut: %w", ErrCannot)
+	return nil, fmt.Errorf("cut: %w", ErrUnsupported)
 }
 
-// MisleadDNS is refused: the name server serves others too.
-func (d *deployment) MisleadDNS(time.Duration, bool) error { return fmt.Errorf("dns: %w", ErrCannot) }
+// SetDNSFault is not supported: the name server serves other pods too.
+func (d *deployment) SetDNSFault(time.Duration, bool) error {
+	return fmt.Errorf("dns: %w", ErrUnsupported)
+}
 
-// Recover ends everything that ails backends.
+// Recover ends all faults.
 func (d *deployment) Recover(context.Context) error {
-	return d.all(func(a *workload.Ailment) { *a = workload.Ailment{} })
+	return d.all(func(f *workload.Fault) { *f = workload.Fault{} })
 }
 
-// all changes what ails every backend that was not told to go.
-func (d *deployment) all(change func(*workload.Ailment)) error {
-	return together(d.active(), func(r *replica) error { return r.ail(change) })
+// all changes the fault of every backend that was not told to stop.
+func (d *deployment) all(change func(*workload.Fault)) error {
+	return inParallel(d.active(), func(r *replica) error { return r.setFault(change) })
 }
 
-// ail changes what is wrong with the backend; one that has not begun is well.
-func (r *replica) ail(change func(*workload.Ailment)) error {
+// setFault changes the fault of the backend, if its process has started.
+func (r *replica) setFault(change func(*workload.Fault)) error {
 	r.mu.Lock()
-	told := r.orders
+	controller := r.controller
 	r.mu.Unlock()
-	if told == nil {
+	if controller == nil {
 		return nil
 	}
-	return told.Ail(change)
+	return controller.SetFault(change)
 }

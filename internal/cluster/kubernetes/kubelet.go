@@ -14,33 +14,32 @@ import (
 )
 
 const (
-	// glance is the time between two questions to a kubelet, and glances how long all of
-	// them may take: kubelets look at containers every 10 to 15 s.
-	glance  = time.Second
-	glances = 45 * time.Second
+	// summaryPause is the time between two requests to a kubelet, and summaryTimeout how long
+	// all may take: kubelets measure containers every 10 to 15 s.
+	summaryPause   = time.Second
+	summaryTimeout = 45 * time.Second
 )
 
-// sample is what a container used in its life, by a kubelet's last look at it.
+// sample is what a container has used since it started, as last measured by a kubelet.
 type sample struct {
-	looked time.Time // by the node's clock
-	used   cluster.Usage
+	at   time.Time // by the node's clock
+	used cluster.Usage
 }
 
-// samples are those of containers, by pod.
+// samples are samples by pod.
 type samples map[string]sample
 
-// Used is what the containers of this name in the pods of a namespace used in their lives,
-// by pod, as the kubelets of these nodes see it: CPU time, and the resident memory of the
-// moment. Each is of a look that was taken after the question, so it takes some 10 s. It
-// needs leave to get nodes/proxy.
-func (a *API) Used(ctx context.Context, namespace, container string, nodes []string) (map[string]cluster.Usage, error) {
-	ctx, cancel := context.WithTimeout(ctx, glances)
+// ContainerUsage is what the containers of a name in the pods of a namespace have used since
+// they started, by pod: CPU time, and the present resident memory. Each sample is newer than
+// the request, which takes some 10 s. It needs permission to get nodes/proxy.
+func (a *API) ContainerUsage(ctx context.Context, namespace, container string, nodes []string) (map[string]cluster.Usage, error) {
+	ctx, cancel := context.WithTimeout(ctx, summaryTimeout)
 	defer cancel()
 	old := samples{}
-	tick := time.NewTicker(glance)
+	tick := time.NewTicker(summaryPause)
 	defer tick.Stop()
 	for {
-		now, err := a.look(ctx, namespace, container, nodes)
+		now, err := a.summaries(ctx, namespace, container, nodes)
 		if err != nil {
 			return nil, err
 		}
@@ -50,8 +49,8 @@ func (a *API) Used(ctx context.Context, namespace, container string, nodes []str
 			if !known {
 				first, old[pod] = s, s
 			}
-			// The same clock told both, so it may be wrong.
-			fresh = fresh && !s.looked.Equal(first.looked)
+			// Both are times of the same clock, which may be wrong.
+			fresh = fresh && !s.at.Equal(first.at)
 			used[pod] = s.used
 		}
 		if fresh {
@@ -60,20 +59,20 @@ func (a *API) Used(ctx context.Context, namespace, container string, nodes []str
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("the kubelets of %v did not look at containers %s again: %w", nodes, container, ctx.Err())
+			return nil, fmt.Errorf("the kubelets of %v did not measure containers %s again: %w", nodes, container, ctx.Err())
 		}
 	}
 }
 
-// look asks the kubelets of nodes for their last looks.
-func (a *API) look(ctx context.Context, namespace, container string, nodes []string) (samples, error) {
+// summaries reads the last samples of the kubelets of nodes.
+func (a *API) summaries(ctx context.Context, namespace, container string, nodes []string) (samples, error) {
 	found := make([]samples, len(nodes))
 	each, ctx := errgroup.WithContext(ctx)
 	for i, node := range nodes {
 		each.Go(func() error {
 			answer := a.client.CoreV1().RESTClient().Get().Resource("nodes").Name(node).SubResource("proxy").
 				Suffix("stats/summary").Param("only_cpu_and_memory", "true").Do(ctx)
-			if err := answer.Error(); err != nil { // with the reason, unlike that of Raw
+			if err := answer.Error(); err != nil { // has the reason, unlike the error of Raw
 				return fmt.Errorf("ask the kubelet of node %s: %w", node, explain(err, ""))
 			}
 			text, err := answer.Raw()
@@ -124,14 +123,13 @@ func readSummary(text []byte, namespace, container string) (samples, error) {
 	return found, nil
 }
 
-// Proxies is what the proxies that a mesh put into pods of the run used in their lives, by
-// pod.
-func (c *Cluster) Proxies(ctx context.Context, mesh string) (map[string]cluster.Usage, error) {
+// ProxyUsage implements [cluster.MeshProxies].
+func (c *Cluster) ProxyUsage(ctx context.Context, mesh string) (map[string]cluster.Usage, error) {
 	nodes := map[string]bool{}
-	for _, pod := range c.look.all() {
+	for _, pod := range c.watcher.all() {
 		if pod.Spec.NodeName != "" && proxyOf(pod, mesh) != nil {
 			nodes[pod.Spec.NodeName] = true
 		}
 	}
-	return c.api.Used(ctx, c.namespace, meshes[mesh].proxy, slices.Sorted(maps.Keys(nodes)))
+	return c.api.ContainerUsage(ctx, c.namespace, meshes[mesh].proxy, slices.Sorted(maps.Keys(nodes)))
 }

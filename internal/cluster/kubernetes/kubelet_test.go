@@ -46,7 +46,7 @@ func TestAKubeletIsBelievedOnceItHasLookedAgain(t *testing.T) {
 			{"podRef": {"name": "b", "namespace": "theirs"}, "containers": [{"name": "proxy", "cpu": {"time": "2026-11-22T01:00:00Z"}}]},
 			{"podRef": {"name": "c", "namespace": "ours"}, "containers": [{"name": "proxy"}]}]}`, n, n*1e9)
 	})
-	used, err := api.Used(t.Context(), "ours", "proxy", []string{"n1"})
+	used, err := api.ContainerUsage(t.Context(), "ours", "proxy", []string{"n1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestAKubeletThatMayNotBeAskedIsToldWithTheRight(t *testing.T) {
 		w.WriteHeader(http.StatusForbidden)
 		fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403, "message": "nodes \"n1\" is forbidden: User \"u\" cannot get resource \"nodes/proxy\" in API group \"\" at the cluster scope"}`)
 	})
-	if _, err := api.Used(t.Context(), "ours", "proxy", []string{"n1"}); err == nil || !strings.Contains(err.Error(), "kubectl auth can-i get nodes --subresource=proxy") {
+	if _, err := api.ContainerUsage(t.Context(), "ours", "proxy", []string{"n1"}); err == nil || !strings.Contains(err.Error(), "kubectl auth can-i get nodes --subresource=proxy") {
 		t.Errorf("said %v", err)
 	}
 	quiet := asks(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -69,7 +69,7 @@ func TestAKubeletThatMayNotBeAskedIsToldWithTheRight(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
-	if _, err := quiet.Used(ctx, "ours", "proxy", []string{"n1"}); err == nil {
+	if _, err := quiet.ContainerUsage(ctx, "ours", "proxy", []string{"n1"}); err == nil {
 		t.Error("a kubelet that does not look again is believed")
 	}
 }

@@ -12,15 +12,15 @@ import (
 	client "k8s.io/client-go/kubernetes"
 )
 
-// mesh is how a service mesh is asked for its proxy beside a pod's containers, and how to
-// see that it is there. Its own labels are the one thing that every way to install it leaves alike.
+// mesh is how a service mesh injects its proxy beside a pod's containers. It is found by its
+// own labels, the only thing that all ways of installing it share.
 type mesh struct {
 	title    string
 	injector string // label of the Deployment that puts proxies into pods
 	plugin   string // label of the DaemonSet that redirects what pods send
 	proxy    string // name of the container
-	// labels and annotations of a pod that is to have one, as a native sidecar (KEP-753):
-	// it is there before the program, and does not keep a Job from ending.
+	// labels and annotations of a pod that request the proxy as a native sidecar (KEP-753): it
+	// starts before the program, and does not keep a Job from completing.
 	labels, annotations map[string]string
 	guide, pluginGuide  string
 }
@@ -45,7 +45,7 @@ var meshes = map[string]mesh{
 	},
 }
 
-// inject asks a mesh for its proxy in the pods of a template; empty: there is none.
+// inject requests the proxy of a mesh in the pods of a template; empty: none.
 func inject(name string, template *corev1.PodTemplateSpec) {
 	if template.Labels == nil {
 		template.Labels = map[string]string{}
@@ -57,10 +57,10 @@ func inject(name string, template *corev1.PodTemplateSpec) {
 	maps.Copy(template.Annotations, meshes[name].annotations)
 }
 
-// checkMesh says, before anything is deployed, whether a mesh is there to put its proxies
-// into pods. Without the mesh's CNI plugin a pod would have to change its own network,
-// which the restricted standard of pod security forbids.
-func checkMesh(ctx context.Context, api client.Interface, name string) error {
+// checkInstalled fails, before anything is deployed, unless a mesh is installed with its CNI
+// plugin. Without the plugin a pod would change its own network, which the restricted Pod
+// Security Standard forbids.
+func checkInstalled(ctx context.Context, api client.Interface, name string) error {
 	m, ok := meshes[name]
 	if !ok {
 		return fmt.Errorf("no mesh %q; there are %v", name, slices.Sorted(maps.Keys(meshes)))
@@ -70,35 +70,35 @@ func checkMesh(ctx context.Context, api client.Interface, name string) error {
 		return fmt.Errorf("look for %s: %w", m.title, explain(err, ""))
 	}
 	if len(injectors.Items) == 0 {
-		return fmt.Errorf("%s is not on this cluster: install it (%s), or leave its arms out", m.title, m.guide)
+		return fmt.Errorf("%s is not installed on this cluster: install it (%s), or leave out its arms", m.title, m.guide)
 	}
 	able := slices.ContainsFunc(injectors.Items, func(d appsv1.Deployment) bool { return d.Status.AvailableReplicas > 0 })
 	if first := injectors.Items[0]; !able {
-		return fmt.Errorf("%s is on this cluster, and its injector is not ready: see kubectl -n %s describe deployment %s", m.title, first.Namespace, first.Name)
+		return fmt.Errorf("%s is installed on this cluster, but its injector is not ready: see kubectl -n %s describe deployment %s", m.title, first.Namespace, first.Name)
 	}
 	plugins, err := api.AppsV1().DaemonSets("").List(ctx, metav1.ListOptions{LabelSelector: m.plugin})
 	if err != nil {
 		return fmt.Errorf("look for the CNI plugin of %s: %w", m.title, explain(err, ""))
 	}
 	if len(plugins.Items) == 0 {
-		return fmt.Errorf("%s is on this cluster without its CNI plugin, and pods of a run may not redirect their own network: install the plugin (%s), or leave the arms out", m.title, m.pluginGuide)
+		return fmt.Errorf("%s is installed on this cluster without its CNI plugin, and pods of a run may not change their own network: install the plugin (%s), or leave out its arms", m.title, m.pluginGuide)
 	}
 	return nil
 }
 
-// checkProxy says whether a ready pod has the mesh's proxy.
+// checkProxy fails unless a ready pod has the mesh's proxy.
 func checkProxy(pod *corev1.Pod, name string) error {
 	m := meshes[name]
 	switch status := proxyOf(pod, name); {
 	case status == nil:
-		return fmt.Errorf("%s put no proxy into pod %s, which asked for it: see the events of its injector, or install it anew (%s)", m.title, pod.Name, m.guide)
+		return fmt.Errorf("%s injected no proxy into pod %s, which requests it: see the events of its injector, or reinstall it (%s)", m.title, pod.Name, m.guide)
 	case !status.Ready:
 		return fmt.Errorf("the %s proxy of pod %s is not ready: see kubectl -n %s logs %s -c %s", m.title, pod.Name, pod.Namespace, pod.Name, m.proxy)
 	}
 	return nil
 }
 
-// proxyOf is how the mesh's proxy in a pod is; nil: there is none.
+// proxyOf is the status of the mesh's proxy in a pod; nil: there is none.
 func proxyOf(pod *corev1.Pod, name string) *corev1.ContainerStatus {
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if status.Name == meshes[name].proxy {

@@ -33,7 +33,7 @@ func TestAMeshThatCannotServeIsToldWithItsGuide(t *testing.T) {
 		{"unknown", "osm", nil, "[istio linkerd]"},
 	} {
 		t.Run(test.mesh+" "+test.name, func(t *testing.T) {
-			err := checkMesh(t.Context(), fake.NewClientset(test.there...), test.mesh)
+			err := checkInstalled(t.Context(), fake.NewClientset(test.there...), test.mesh)
 			if test.says == "" && err != nil || test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)) {
 				t.Errorf("the error is %v, and should say %q", err, test.says)
 			}
@@ -50,7 +50,7 @@ func TestAPodIsAskedWhetherItsProxyIsReady(t *testing.T) {
 		{"ready", corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "linkerd-proxy", Ready: true}}}, ""},
 		{"ready as a native sidecar", corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{Name: "linkerd-proxy", Ready: true}}}, ""},
 		{"not ready", corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{Name: "linkerd-proxy"}}}, "is not ready"},
-		{"without one", corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "main", Ready: true}}}, "put no proxy"},
+		{"without one", corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "main", Ready: true}}}, "injected no proxy"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := checkProxy(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "greeter-0"}, Status: test.pod}, "linkerd")

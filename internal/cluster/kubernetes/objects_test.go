@@ -14,7 +14,7 @@ import (
 	"rpclab/internal/testkit"
 )
 
-var here = place{namespace: "rpclab-r1", run: "r1", image: "rpclab:v1"}
+var here = scope{namespace: "rpclab-r1", run: "r1", image: "rpclab:v1"}
 
 // document is objects as one YAML document.
 func document(t *testing.T, objects ...object) string {
@@ -36,21 +36,21 @@ func TestTheObjectsOfARunAreThese(t *testing.T) {
 	spec := cluster.Spec{
 		Name: "greeter", Args: []string{"--delay", "5ms"}, Replicas: 3, Drain: 2 * time.Second, CPUs: 1, Memory: 3 << 29,
 	}
-	crew := cluster.Crew{Name: "caller", Count: 2, Args: []string{"caller"}, Sidecar: []string{"stand"}, Watches: true}
-	testkit.Golden(t, "foundation.yaml", document(t, foundation(here.namespace, here.run, "token")...))
-	testkit.Golden(t, "reaper.yaml", document(t, reaping(here)...))
+	callers := cluster.CallerSpec{Name: "caller", Count: 2, Args: []string{"caller"}, Sidecar: []string{"stand"}, Watches: true}
+	testkit.Golden(t, "foundation.yaml", document(t, sharedObjects(here.namespace, here.run, "token")...))
+	testkit.Golden(t, "reaper.yaml", document(t, reaperObjects(here)...))
 	testkit.Golden(t, "backends.yaml", document(t, backends(here, "greeter-1", spec)...))
-	testkit.Golden(t, "crew.yaml", document(t, crewJob(here, "caller-2", crew)))
+	testkit.Golden(t, "callers.yaml", document(t, callerJob(here, "caller-2", callers)))
 }
 
 // The rules of https://kubernetes.io/docs/concepts/security/pod-security-standards/ that a
 // pod has to obey by what it says; the API server of the test bed enforces all of them.
 func TestPodsAreRestricted(t *testing.T) {
-	side := crewJob(here, "caller-1", cluster.Crew{Name: "caller", Count: 1, Sidecar: []string{"stand"}, Watches: true})
+	side := callerJob(here, "caller-1", cluster.CallerSpec{Name: "caller", Count: 1, Sidecar: []string{"stand"}, Watches: true})
 	for name, spec := range map[string]corev1.PodSpec{
 		"backend": templateOf(backends(here, "greeter-1", cluster.Spec{Name: "greeter", Replicas: 1})[0]),
 		"watcher": templateOf(side),
-		"member":  templateOf(crewJob(here, "caller-1", cluster.Crew{Name: "caller", Count: 1})),
+		"member":  templateOf(callerJob(here, "caller-1", cluster.CallerSpec{Name: "caller", Count: 1})),
 	} {
 		if c := spec.SecurityContext; !*c.RunAsNonRoot || c.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault || *c.RunAsUser == 0 {
 			t.Errorf("%s: may run as root, or without seccomp", name)

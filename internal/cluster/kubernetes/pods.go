@@ -9,22 +9,22 @@ import (
 )
 
 const (
-	// mainPort and sidePort are those of a pod's agents, on its loopback address alone: the
-	// kubelet, which brings the lab to them, is inside.
+	// mainPort and sidePort are the ports of a pod's agents on its loopback address, which
+	// port forwarding by the kubelet reaches.
 	mainPort = 7070
 	sidePort = 7071
 
 	mainContainer = "main"
 	sideContainer = "sidecar"
 
-	// nobody is who runs in pods; any number that is not root's would do.
+	// nobody is the user in pods; any other than root would do.
 	nobody = 65532
 
 	secretDir = "/run/rpclab"
 )
 
-// agentArgs run an agent that stands before a program; before none, it starts what it is
-// told to.
+// agentArgs are the arguments of an agent that runs a program; without one, the agent starts
+// the program that its stream names.
 func agentArgs(port int, program ...string) []string {
 	args := []string{"agent", "--listen", fmt.Sprint("127.0.0.1:", port), "--token-file", secretDir + "/token"}
 	if len(program) == 0 {
@@ -33,7 +33,7 @@ func agentArgs(port int, program ...string) []string {
 	return append(append(args, "--"), program...)
 }
 
-// container runs rpclab as the restricted standard of pod security wants it.
+// container runs rpclab by the restricted Pod Security Standard.
 func container(name, image string, args []string) corev1.Container {
 	no, yes, fromField := false, true, func(path string) *corev1.EnvVarSource {
 		return &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}
@@ -44,7 +44,7 @@ func container(name, image string, args []string) corev1.Container {
 			{Name: "POD_NAME", ValueFrom: fromField("metadata.name")},
 			{Name: "POD_IP", ValueFrom: fromField("status.podIP")},
 		},
-		Resources: needs(0, 0),
+		Resources: resources(0, 0),
 		SecurityContext: &corev1.SecurityContext{
 			AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes,
 			Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
@@ -56,9 +56,9 @@ func container(name, image string, args []string) corev1.Container {
 	}
 }
 
-// needs are what a container may use: what is not said is asked for in a small measure,
-// so that a scheduler has something to go by, and not limited.
-func needs(cpus float64, memory uint64) corev1.ResourceRequirements {
+// resources are the requests and limits of a container. Without limits the requests are
+// small, for the scheduler.
+func resources(cpus float64, memory uint64) corev1.ResourceRequirements {
 	r := corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("20m"), corev1.ResourceMemory: resource.MustParse("32Mi")},
 		Limits:   corev1.ResourceList{},
@@ -74,11 +74,11 @@ func needs(cpus float64, memory uint64) corev1.ResourceRequirements {
 	return r
 }
 
-// podSpec is what all pods have in common.
+// podSpec is the common part of all pods.
 func podSpec(account string, grace int64, containers ...corev1.Container) corev1.PodSpec {
-	yes, user, mode, talks := true, int64(nobody), int32(0o440), account != plain
+	yes, user, mode, mountToken := true, int64(nobody), int32(0o440), account != noPermissions
 	return corev1.PodSpec{
-		ServiceAccountName: account, AutomountServiceAccountToken: &talks,
+		ServiceAccountName: account, AutomountServiceAccountToken: &mountToken,
 		EnableServiceLinks:            new(bool),
 		TerminationGracePeriodSeconds: &grace,
 		Containers:                    containers,

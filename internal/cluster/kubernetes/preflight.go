@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// needed is what no run and no cleaning can do without, in every namespace, since a run's
-// own is not there yet. What single routes and events need besides is refused where they
-// ask for it.
+// needed are the permissions that every run and clean-up needs, in every namespace, because
+// the run's does not exist yet. Permissions of single routes and events are checked when
+// they are used.
 var needed = []rbacv1.PolicyRule{
 	allow("", "namespaces", "get", "list", "create", "patch", "delete"),
 	allow("", "secrets", "create", "patch"),
@@ -39,7 +39,7 @@ func allow(group, resource string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 }
 
-// preflight asks whether this user may do what a run does.
+// preflight fails unless this user has the permissions of a run.
 func (a *API) preflight(ctx context.Context) error {
 	missing, err := a.missing(ctx)
 	if err != nil || len(missing) == 0 {
@@ -52,12 +52,12 @@ func (a *API) preflight(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("this user of %s may not do what a run needs; its administrator has to allow what is missing:\n\n%s\n"+
+	return fmt.Errorf("this user of %s lacks permissions that a run needs; ask the administrator for this role:\n\n%s\n"+
 		"Apply that, then `kubectl create clusterrolebinding %s --clusterrole=%s --user=NAME`",
 		a.config.Host, role, manager, manager)
 }
 
-// missing are the rules of needed, each with the verbs that this user lacks.
+// missing are the rules of needed with the verbs that this user lacks.
 func (a *API) missing(ctx context.Context) ([]rbacv1.PolicyRule, error) {
 	lacks := make([][]string, len(needed))
 	each, ctx := errgroup.WithContext(ctx)
@@ -66,7 +66,7 @@ func (a *API) missing(ctx context.Context) ([]rbacv1.PolicyRule, error) {
 			for _, verb := range rule.Verbs {
 				able, err := a.may(ctx, rule.APIGroups[0], rule.Resources[0], verb)
 				if err != nil {
-					return fmt.Errorf("ask what this user may do: %w", err)
+					return fmt.Errorf("check permissions: %w", err)
 				}
 				if !able {
 					lacks[i] = append(lacks[i], verb)

@@ -27,7 +27,7 @@ func TestAllThatIsMissingIsToldAtOnceAsARole(t *testing.T) {
 	denied["patch /namespaces/"], denied["create /pods/portforward"], denied["patch apps/deployments/scale"] = true, true, true
 	err := api.preflight(t.Context())
 	if err == nil {
-		t.Fatal("it goes on without the right to")
+		t.Fatal("it continues without the right to")
 	}
 	for _, want := range []string{"https://there", "kind: ClusterRole", "- namespaces\n  verbs:\n  - patch\n", "- pods/portforward", "- deployments/scale", "kubectl create clusterrolebinding"} {
 		if !strings.Contains(err.Error(), want) {

@@ -14,53 +14,52 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// removal is how long a namespace may take to go.
-const removal = 2 * time.Minute
+// deletionTimeout is how long the deletion of a namespace may take.
+const deletionTimeout = 2 * time.Minute
 
-// Left is the namespace of a run.
-type Left struct {
+// RunNamespace is the namespace of a run.
+type RunNamespace struct {
 	Namespace string
 	Run       string
 	Owner     string // who ran it, and where
 	Began     time.Time
-	Dead      bool // its owner's heartbeat has stopped
+	Dead      bool // its owner no longer renews the lease
 
 	object corev1.Namespace
-	beat   string // the version of its lease
+	lease  string // its resource version
 }
 
-// Dead chooses the namespaces of runs whose owner died.
-func Dead(l Left) bool { return l.Dead }
+// OwnerDead selects the namespaces of runs whose owner died.
+func OwnerDead(l RunNamespace) bool { return l.Dead }
 
-// Clean removes the namespaces of runs that are chosen, and returns them when they are
-// gone.
-func (a *API) Clean(ctx context.Context, choose func(Left) bool) ([]Left, error) {
-	chosen, err := a.clear(ctx, choose)
+// Clean deletes the selected namespaces of runs, and returns them when they are gone.
+func (a *API) Clean(ctx context.Context, selected func(RunNamespace) bool) ([]RunNamespace, error) {
+	deleted, err := a.clear(ctx, selected)
 	errs := []error{err}
-	for _, left := range chosen {
+	for _, left := range deleted {
 		errs = append(errs, a.awaitRemoval(ctx, left.Namespace, func(string) {}))
 	}
-	return chosen, errors.Join(errs...)
+	return deleted, errors.Join(errs...)
 }
 
-// reap begins to remove the namespaces of runs whose owner died, and does not wait.
+// reap begins to delete the namespaces of runs whose owner died.
 func (a *API) reap(ctx context.Context) error {
-	_, err := a.clear(ctx, Dead)
+	_, err := a.clear(ctx, OwnerDead)
 	return err
 }
 
-// clear begins to remove the namespaces that are chosen, and returns those that will go.
-func (a *API) clear(ctx context.Context, choose func(Left) bool) (going []Left, err error) {
+// clear begins to delete the selected namespaces, and returns them.
+func (a *API) clear(ctx context.Context, selected func(RunNamespace) bool) (going []RunNamespace, err error) {
 	all, err := a.survey(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var errs []error
 	for _, left := range all {
-		if !choose(left) {
+		if !selected(left) {
 			continue
 		}
-		if err := a.openFor(ctx, &left.object); err != nil { // only the namespace knows which nodes
+		if err := a.uncordonAll(ctx, &left.object); err != nil { // the namespace lists the nodes
 			errs = append(errs, err)
 			continue
 		}
@@ -73,15 +72,14 @@ func (a *API) clear(ctx context.Context, choose func(Left) bool) (going []Left, 
 	return going, errors.Join(errs...)
 }
 
-// survey is what runs left, and what belongs to those that go on. Clocks of two machines
-// differ, so an owner is dead whose heartbeat is old by ours, and who does not beat either
-// while we look.
-func (a *API) survey(ctx context.Context) ([]Left, error) {
-	list, err := a.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: mine("")})
+// survey lists the namespaces of runs. Clocks of two machines differ, so an owner counts as
+// dead when its last renewal is old by our clock and it does not renew while we wait.
+func (a *API) survey(ctx context.Context) ([]RunNamespace, error) {
+	list, err := a.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: selectRun("")})
 	if err != nil {
 		return nil, explain(err, "")
 	}
-	var all []Left
+	var all []RunNamespace
 	suspects := false
 	for _, ns := range list.Items {
 		l := a.left(ctx, ns)
@@ -91,53 +89,53 @@ func (a *API) survey(ctx context.Context) ([]Left, error) {
 		return all, nil
 	}
 	select {
-	case <-time.After(3 * heartbeat):
+	case <-time.After(3 * renewal):
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 	for i, l := range all {
-		all[i].Dead = l.Dead && a.left(ctx, l.object).beat == l.beat
+		all[i].Dead = l.Dead && a.left(ctx, l.object).lease == l.lease
 	}
 	return all, nil
 }
 
-// left says whose a namespace is, and whether he seems dead. One whose lease cannot be read
-// may live; one that is going has nothing left to be done for it.
-func (a *API) left(ctx context.Context, ns corev1.Namespace) Left {
-	l := Left{
+// left describes a namespace. A run whose lease cannot be read may be alive. A namespace that
+// is being deleted needs nothing more.
+func (a *API) left(ctx context.Context, ns corev1.Namespace) RunNamespace {
+	l := RunNamespace{
 		Namespace: ns.Name, Run: ns.Labels[labelRun], Owner: ns.Annotations[noteOwner], Began: ns.CreationTimestamp.Time, object: ns,
 	}
 	last := l.Began
 	lease, err := a.client.CoordinationV1().Leases(ns.Name).Get(ctx, leaseName, metav1.GetOptions{})
 	switch {
 	case err == nil && lease.Spec.RenewTime != nil:
-		last, l.beat = lease.Spec.RenewTime.Time, lease.ResourceVersion
+		last, l.lease = lease.Spec.RenewTime.Time, lease.ResourceVersion
 	case err != nil && !apierrors.IsNotFound(err):
 		return l
 	}
-	ttl, err := time.ParseDuration(ns.Annotations[noteLifetime])
+	ttl, err := time.ParseDuration(ns.Annotations[noteTTL])
 	if err != nil {
-		ttl = lifetime
+		ttl = leaseDuration
 	}
 	l.Dead = ns.DeletionTimestamp == nil && time.Since(last) > ttl
 	return l
 }
 
-// openFor lets pods on the nodes again that a run had closed.
-func (a *API) openFor(ctx context.Context, ns *corev1.Namespace) error {
+// uncordonAll uncordons the nodes that a run cordoned.
+func (a *API) uncordonAll(ctx context.Context, ns *corev1.Namespace) error {
 	var errs []error
 	for node := range strings.SplitSeq(ns.Annotations[noteCordoned], ",") {
 		if node != "" {
-			errs = append(errs, a.open(ctx, node))
+			errs = append(errs, a.uncordon(ctx, node))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// removeNamespace removes a namespace and returns when it is gone, also when the run was
+// removeNamespace deletes a namespace and returns when it is gone, also when the run was
 // interrupted.
 func (a *API) removeNamespace(name string, progress func(string)) error {
-	ctx, cancel := context.WithTimeout(context.Background(), removal)
+	ctx, cancel := context.WithTimeout(context.Background(), deletionTimeout)
 	defer cancel()
 	if err := a.beginRemoval(ctx, name, ""); err != nil {
 		return err
@@ -145,8 +143,8 @@ func (a *API) removeNamespace(name string, progress func(string)) error {
 	return a.awaitRemoval(ctx, name, progress)
 }
 
-// beginRemoval asks for a namespace to go, with its pods at once: nobody waits for their
-// answers. With a uid it is that one, and no other that got its name meanwhile.
+// beginRemoval begins to delete a namespace, and its pods without their grace period. With a
+// uid it deletes only that namespace, not a new one of the same name.
 func (a *API) beginRemoval(ctx context.Context, name string, uid types.UID) error {
 	var options metav1.DeleteOptions
 	if uid != "" {
@@ -156,16 +154,16 @@ func (a *API) beginRemoval(ctx context.Context, name string, uid types.UID) erro
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	if err != nil && !apierrors.IsConflict(err) { // it is going already
-		return fmt.Errorf("remove namespace %s: %w", name, explain(err, name))
+	if err != nil && !apierrors.IsConflict(err) { // it is being deleted already
+		return fmt.Errorf("delete namespace %s: %w", name, explain(err, name))
 	}
-	soon := int64(1)
-	_ = a.client.CoreV1().Pods(name).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &soon}, metav1.ListOptions{})
+	grace := int64(1)
+	_ = a.client.CoreV1().Pods(name).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &grace}, metav1.ListOptions{})
 	return nil
 }
 
 func (a *API) awaitRemoval(ctx context.Context, name string, progress func(string)) error {
-	ctx, cancel := context.WithTimeout(ctx, removal)
+	ctx, cancel := context.WithTimeout(ctx, deletionTimeout)
 	defer cancel()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
@@ -175,17 +173,17 @@ func (a *API) awaitRemoval(ctx context.Context, name string, progress func(strin
 			return nil
 		}
 		if err == nil {
-			progress("removing the namespace " + name + remains(ns))
+			progress("deleting the namespace " + name + remains(ns))
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("namespace %s is not gone%s: see `kubectl get all -n %s`, or try again by `rpclab clean`", name, remains(ns), name)
+			return fmt.Errorf("namespace %s still exists%s: see `kubectl get all -n %s`, or try `rpclab clean` again", name, remains(ns), name)
 		}
 	}
 }
 
-// remains says what of a namespace is still there, in the cluster's own words.
+// remains is the cluster's message about what a namespace still has.
 func remains(ns *corev1.Namespace) string {
 	if ns == nil {
 		return ""

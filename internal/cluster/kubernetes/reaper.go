@@ -13,13 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// reaper is the name of what watches the lease of a run from within the cluster.
+// reaper is the name of the Deployment that watches the lease of a run in the cluster.
 const reaper = "reaper"
 
-// reaping are the objects that remove the namespace of a run whose owner died, also when
-// nobody ever comes back: a pod that may look at the run's lease and delete this one
-// namespace.
-func reaping(p place) []object {
+// reaperObjects are the objects that delete the namespace of a run whose owner died, also when
+// rpclab never runs again: a pod that may read the lease and delete this one namespace.
+func reaperObjects(p scope) []object {
 	chosen := map[string]string{labelService: reaper}
 	one, history, grace := int32(1), int32(0), int64(1)
 	program := container(mainContainer, p.image, []string{"reap", "--namespace", p.namespace})
@@ -39,17 +38,16 @@ func reaping(p place) []object {
 	})
 }
 
-// Reap waits until the owner of a namespace has not renewed its lease for as long as the
-// lease says, deletes the namespace, and returns. A namespace that knows of nodes that the
-// run closed stays, for it alone knows which: `rpclab clean` opens them. Reap fails when the
-// context ends.
+// Reap waits until the owner of a namespace has not renewed its lease for the lease duration,
+// deletes the namespace, and returns. It keeps a namespace that lists cordoned nodes:
+// `rpclab clean` uncordons them. Reap fails when the context ends.
 func (a *API) Reap(ctx context.Context, namespace string) error {
-	var v vigil
-	tick := time.NewTicker(heartbeat)
+	var monitor leaseMonitor
+	tick := time.NewTicker(renewal)
 	defer tick.Stop()
 	for {
 		lease, err := a.client.CoordinationV1().Leases(namespace).Get(ctx, leaseName, metav1.GetOptions{})
-		if (err == nil || apierrors.IsNotFound(err)) && v.dead(lease) {
+		if (err == nil || apierrors.IsNotFound(err)) && monitor.dead(lease) {
 			ns, err := a.client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
 			if err == nil && ns.Annotations[noteCordoned] == "" {
 				err = a.client.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{})
@@ -66,24 +64,24 @@ func (a *API) Reap(ctx context.Context, namespace string) error {
 	}
 }
 
-// vigil counts looks, one each heartbeat, and trusts no clock: while the API server does
-// not answer, an owner cannot renew anything either.
-type vigil struct {
+// leaseMonitor counts checks, one each renewal period, and uses no clock: while the API server
+// does not answer, an owner cannot renew its lease either.
+type leaseMonitor struct {
 	seen   string // the version of the lease
 	silent time.Duration
 }
 
-// dead says after another look whether the owner has been silent for the time of his lease;
-// a lease that is gone is as one not renewed.
-func (v *vigil) dead(lease *coordinationv1.Lease) bool {
-	ttl := lifetime
+// dead says after another check whether the owner has missed its lease duration. A lease that
+// is gone counts as not renewed.
+func (m *leaseMonitor) dead(lease *coordinationv1.Lease) bool {
+	ttl := leaseDuration
 	if s := lease.Spec.LeaseDurationSeconds; s != nil {
 		ttl = time.Duration(*s) * time.Second
 	}
-	if lease.ResourceVersion != v.seen {
-		v.seen, v.silent = lease.ResourceVersion, 0
+	if lease.ResourceVersion != m.seen {
+		m.seen, m.silent = lease.ResourceVersion, 0
 		return false
 	}
-	v.silent += heartbeat
-	return v.silent >= ttl
+	m.silent += renewal
+	return m.silent >= ttl
 }

@@ -15,7 +15,7 @@ func lease(version string) *coordinationv1.Lease {
 }
 
 func TestAnOwnerIsDeadWhoWasSilentForTheTimeOfHisLease(t *testing.T) {
-	var v vigil
+	var v leaseMonitor
 	for i, look := range []struct {
 		lease *coordinationv1.Lease
 		dead  bool
@@ -34,9 +34,9 @@ func TestAnOwnerIsDeadWhoWasSilentForTheTimeOfHisLease(t *testing.T) {
 }
 
 func TestAnOwnerIsDeadWhoseLeaseIsGone(t *testing.T) {
-	var v vigil
+	var v leaseMonitor
 	v.dead(lease("1"))
-	for range int(lifetime / heartbeat) {
+	for range int(leaseDuration / renewal) {
 		if v.dead(&coordinationv1.Lease{}) {
 			t.Fatal("he was given less than a lease's time")
 		}

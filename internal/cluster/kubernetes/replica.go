@@ -12,49 +12,49 @@ import (
 
 	"rpclab/internal/agent"
 	"rpclab/internal/cluster"
-	"rpclab/internal/cluster/orders"
+	"rpclab/internal/cluster/control"
 )
 
-// again is the pause before an agent that is not there, or no more, is attended to again.
-const again = 500 * time.Millisecond
+// attachPause is the pause before another attempt to attach to an agent.
+const attachPause = 500 * time.Millisecond
 
-// asking is how long an agent may take to do what it is asked.
-const asking = 5 * time.Second
+// requestTimeout is how long an agent may take to answer a request.
+const requestTimeout = 5 * time.Second
 
 // replica is one pod of a deployment.
 type replica struct {
 	deployment *deployment
 	gone       chan struct{} // closed when its pod is
 
-	// Of the deployment's books, under its lock.
-	pod     *corev1.Pod // as it was seen last
-	noted   int32       // how many of its ends are in the books
-	hit     bool        // its end was asked for
-	began   uint64      // calls at ResetUsage
-	counted bool        // began is known
+	// Under the deployment's lock.
+	pod      *corev1.Pod // as last seen
+	noted    int32       // exits that the account has
+	stopping bool        // its exit is expected
+	began    uint64      // calls at ResetUsage
+	counted  bool        // began is known
 
-	mu      sync.Mutex
-	process *agent.Process // nil: its agent is not attended to
-	orders  *orders.Orders // of the process
-	paused  bool
-	used    cluster.Usage // the last time that it was looked at
+	mu         sync.Mutex
+	process    *agent.Process      // nil: not attached
+	controller *control.Controller // of the process
+	paused     bool
+	used       cluster.Usage // as last measured
 }
 
 func newReplica(d *deployment, pod *corev1.Pod) *replica {
 	return &replica{deployment: d, pod: pod, gone: make(chan struct{}), counted: true}
 }
 
-// tend attends to the pod's agent, again whenever the container was started anew, until
+// keepAttached attaches to the pod's agent, and again after the container restarts, until
 // the pod is gone.
-func (r *replica) tend() {
+func (r *replica) keepAttached() {
 	d := r.deployment
 	for {
 		if r.running() {
-			if p, err := r.attend(); err == nil {
-				d.cluster.look.tell()
+			if p, err := r.attach(); err == nil {
+				d.cluster.watcher.notify()
 				select {
 				case <-p.Done():
-					if !errors.Is(p.Err(), agent.ErrLost) { // another process counts from 0
+					if !errors.Is(p.Err(), agent.ErrDisconnected) { // a new process counts from 0
 						d.mu.Lock()
 						r.counted = false
 						d.mu.Unlock()
@@ -62,7 +62,7 @@ func (r *replica) tend() {
 				case <-d.ctx.Done():
 					p.Detach()
 				}
-				d.cluster.look.tell()
+				d.cluster.watcher.notify()
 			}
 		}
 		select {
@@ -70,12 +70,12 @@ func (r *replica) tend() {
 			return
 		case <-r.gone:
 			return
-		case <-time.After(again):
+		case <-time.After(attachPause):
 		}
 	}
 }
 
-// running says whether there is an agent to attend to.
+// running says whether the container runs.
 func (r *replica) running() bool {
 	r.deployment.mu.Lock()
 	defer r.deployment.mu.Unlock()
@@ -87,26 +87,26 @@ func (r *replica) running() bool {
 	return false
 }
 
-func (r *replica) attend() (*agent.Process, error) {
-	ctx, cancel := context.WithTimeout(r.deployment.ctx, attendance)
+func (r *replica) attach() (*agent.Process, error) {
+	ctx, cancel := context.WithTimeout(r.deployment.ctx, attachTimeout)
 	defer cancel()
 	r.deployment.mu.Lock()
 	name, host := r.pod.Name, r.pod.Status.PodIP
 	r.deployment.mu.Unlock()
-	p, err := r.deployment.cluster.attend(ctx, name, mainPort, agent.Place{Name: name, Host: host})
+	p, err := r.deployment.cluster.attach(ctx, name, mainPort, agent.Target{Name: name, Host: host})
 	if err != nil {
 		return nil, err
 	}
-	counts := orders.NewCounts()
-	go func() { _, _ = io.Copy(counts, p.Out()) }() // it ends when the process does
+	counts := control.NewCallCounts()
+	go func() { _, _ = io.Copy(counts, p.Stdout()) }() // ends with the process
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.process, r.orders, r.paused = p, orders.New(name, p.In(), p, counts), false
-	return p, r.orders.Secure(r.deployment.spec.Secure)
+	r.process, r.controller, r.paused = p, control.New(name, p.Stdin(), p, counts), false
+	return p, r.controller.SendSecurity(r.deployment.spec.Security)
 }
 
-// attended is the program behind the pod's agent; nil: there is none, or no way to it.
-func (r *replica) attended() *agent.Process {
+// attached is the server process, or nil when it has exited or is not attached.
+func (r *replica) attached() *agent.Process {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.process == nil {
@@ -120,13 +120,13 @@ func (r *replica) attended() *agent.Process {
 	}
 }
 
-// signal sends the program a signal.
+// signal sends a signal to the server, if it runs.
 func (r *replica) signal(s syscall.Signal) error {
-	p := r.attended()
+	p := r.attached()
 	if p == nil {
-		return nil // it has ended
+		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), asking)
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
 	err := p.Signal(ctx, s)
 	r.mu.Lock()
@@ -147,10 +147,10 @@ func (r *replica) isPaused() bool {
 	return r.paused
 }
 
-// sample notes what the program used so far, if it can still be asked.
+// sample measures what the server has used, if it still runs.
 func (r *replica) sample() cluster.Usage {
-	if p := r.attended(); p != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), asking)
+	if p := r.attached(); p != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 		defer cancel()
 		if used, err := p.Usage(ctx); err == nil {
 			r.mu.Lock()
@@ -163,18 +163,19 @@ func (r *replica) sample() cluster.Usage {
 	return r.used
 }
 
-// count is how many calls it began in its life; not ok: it cannot say, or is paused.
+// count is how many calls have begun since it started. ok is false when it is paused or does
+// not answer.
 func (r *replica) count() (calls uint64, ok bool) {
 	r.mu.Lock()
-	told, paused, p := r.orders, r.paused, r.process
+	controller, paused, p := r.controller, r.paused, r.process
 	r.mu.Unlock()
-	if told == nil || paused {
+	if controller == nil || paused {
 		return 0, false
 	}
 	select {
 	case <-p.Done():
-		return told.Final()
+		return controller.FinalCallCount()
 	default:
-		return told.Count()
+		return controller.CallCount()
 	}
 }

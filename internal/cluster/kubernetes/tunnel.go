@@ -16,34 +16,34 @@ import (
 	"k8s.io/client-go/transport/spdy"
 )
 
-// tunnel connects to a port of a pod by way of the API server and the pod's kubelet: over
-// WebSocket, and by SPDY where a server or a proxy on the way is too old for that.
+// tunnel connects to a port of a pod through the API server and the kubelet: over WebSocket,
+// or SPDY where a server or proxy does not support that.
 func (a *API) tunnel(ctx context.Context, namespace, pod string, port int) (net.Conn, error) {
 	url := a.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("portforward").URL()
 	transport, upgrader, err := spdy.RoundTripperFor(a.config)
 	if err != nil {
 		return nil, err
 	}
-	older := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, url)
-	newer, err := portforward.NewSPDYOverWebsocketDialer(url, a.config)
+	overSPDY := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, url)
+	overWebSocket, err := portforward.NewSPDYOverWebsocketDialer(url, a.config)
 	if err != nil {
 		return nil, err
 	}
-	dialer := portforward.NewFallbackDialer(newer, older, func(err error) bool {
+	dialer := portforward.NewFallbackDialer(overWebSocket, overSPDY, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	})
-	type dialled struct {
+	type result struct {
 		conn net.Conn
 		err  error
 	}
-	done := make(chan dialled, 1)
-	go func() { // the dialer knows no context
-		conn, err := open(dialer, port)
+	done := make(chan result, 1)
+	go func() { // the dialer takes no context
+		conn, err := forwardPort(dialer, port)
 		if err == nil && ctx.Err() != nil {
 			err = ctx.Err()
 			conn.Close()
 		}
-		done <- dialled{conn, err}
+		done <- result{conn, err}
 	}()
 	select {
 	case d := <-done:
@@ -56,8 +56,8 @@ func (a *API) tunnel(ctx context.Context, namespace, pod string, port int) (net.
 	}
 }
 
-// open makes the two streams of a forwarded connection: data, and what went wrong.
-func open(dialer httpstream.Dialer, port int) (net.Conn, error) {
+// forwardPort opens the two streams of a forwarded connection, for data and for errors.
+func forwardPort(dialer httpstream.Dialer, port int) (net.Conn, error) {
 	streams, _, err := dialer.Dial(portforward.PortForwardProtocolV1Name)
 	if err != nil {
 		return nil, err
@@ -66,20 +66,20 @@ func open(dialer httpstream.Dialer, port int) (net.Conn, error) {
 	header.Set(corev1.StreamType, corev1.StreamTypeError)
 	header.Set(corev1.PortHeader, strconv.Itoa(port))
 	header.Set(corev1.PortForwardRequestIDHeader, "0")
-	wrong, err := streams.CreateStream(header)
+	errorStream, err := streams.CreateStream(header)
 	if err != nil {
 		streams.Close()
 		return nil, err
 	}
-	_ = wrong.Close() // nothing is written to it
+	_ = errorStream.Close() // nothing is written to it
 	header.Set(corev1.StreamType, corev1.StreamTypeData)
 	data, err := streams.CreateStream(header)
 	if err != nil {
 		streams.Close()
 		return nil, err
 	}
-	t := &forwarded{streams: streams, data: data, over: make(chan struct{})}
-	go t.listen(wrong)
+	t := &forwarded{streams: streams, data: data, ended: make(chan struct{})}
+	go t.readError(errorStream)
 	return t, nil
 }
 
@@ -87,20 +87,20 @@ func open(dialer httpstream.Dialer, port int) (net.Conn, error) {
 type forwarded struct {
 	streams httpstream.Connection
 	data    httpstream.Stream
-	over    chan struct{} // closed when wrong is set
-	wrong   error
+	ended   chan struct{} // closed when err is set
+	err     error
 	once    sync.Once
 }
 
-// listen waits for the kubelet to say what went wrong, and ends the connection then. Where
-// nothing did, data that is under way still arrives: it has an end of its own.
-func (f *forwarded) listen(errors io.Reader) {
+// readError waits for the kubelet's error, and then closes the connection. Without an error
+// the data stream ends by itself.
+func (f *forwarded) readError(errors io.Reader) {
 	message, err := io.ReadAll(errors)
 	if len(message) > 0 {
 		err = fmt.Errorf("%s", message)
 	}
-	f.wrong = err
-	close(f.over)
+	f.err = err
+	close(f.ended)
 	if err != nil {
 		f.Close()
 	}
@@ -108,23 +108,23 @@ func (f *forwarded) listen(errors io.Reader) {
 
 func (f *forwarded) Read(p []byte) (int, error) {
 	n, err := f.data.Read(p)
-	return n, f.why(err)
+	return n, f.cause(err)
 }
 
 func (f *forwarded) Write(p []byte) (int, error) {
 	n, err := f.data.Write(p)
-	return n, f.why(err)
+	return n, f.cause(err)
 }
 
-// why is the kubelet's reason for an error, where it gave one.
-func (f *forwarded) why(err error) error {
+// cause is the kubelet's error, if there is one.
+func (f *forwarded) cause(err error) error {
 	if err == nil {
 		return nil
 	}
 	select {
-	case <-f.over:
-		if f.wrong != nil {
-			return f.wrong
+	case <-f.ended:
+		if f.err != nil {
+			return f.err
 		}
 	default:
 	}
@@ -139,7 +139,7 @@ func (f *forwarded) Close() error {
 	return nil
 }
 
-// addr is a name for the ends of a tunnel, which have no address.
+// addr is the address of both ends of a tunnel.
 type addr struct{}
 
 func (addr) Network() string { return "portforward" }
@@ -148,8 +148,7 @@ func (addr) String() string  { return "pod" }
 func (f *forwarded) LocalAddr() net.Addr  { return addr{} }
 func (f *forwarded) RemoteAddr() net.Addr { return addr{} }
 
-// Deadlines are not kept: streams know none, and gRPC ends a silent connection by itself
-// (keepalive).
+// Deadlines are ignored: streams have none, and gRPC closes a silent connection by keepalive.
 func (f *forwarded) SetDeadline(time.Time) error      { return nil }
 func (f *forwarded) SetReadDeadline(time.Time) error  { return nil }
 func (f *forwarded) SetWriteDeadline(time.Time) error { return nil }

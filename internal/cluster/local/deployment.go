@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"rpclab/internal/cluster"
-	"rpclab/internal/cluster/cut"
+	"rpclab/internal/cluster/netfault"
 	"rpclab/internal/cluster/publish"
 )
 
-// deployment keeps as many backends as are wanted: like a Kubernetes Deployment it
-// replaces one that dies, under a new identity and address.
+// deployment keeps the wanted number of backends. Like a Kubernetes Deployment it replaces a
+// backend that exits by one with a new identity and address.
 type deployment struct {
 	cluster   *Cluster
 	spec      cluster.Spec
@@ -23,20 +23,20 @@ type deployment struct {
 
 	ctx    context.Context // ends with Remove
 	cancel context.CancelFunc
-	tasks  sync.WaitGroup // one a backend
+	tasks  sync.WaitGroup // one for each backend
 
-	mu       sync.Mutex
-	wanted   int
-	rolling  bool // each backend is being replaced
-	started  int  // gives the next identity
-	replicas []*replica
-	how      string // limits are kept; empty: there are none
-	books    books
+	mu        sync.Mutex
+	wanted    int
+	rolling   bool // a rollout is in progress
+	started   int  // numbers the identities
+	replicas  []*replica
+	mechanism string // that enforces the limits; empty: there are none
+	account   accounting
 }
 
 func newDeployment(c *Cluster, spec cluster.Spec, endpoints *cluster.Endpoints, publisher *publish.Publisher) *deployment {
 	d := &deployment{cluster: c, spec: spec, endpoints: endpoints, publisher: publisher, wanted: spec.Replicas,
-		books: newBooks()}
+		account: newAccounting()}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	return d
 }
@@ -65,20 +65,20 @@ func (d *deployment) start(ctx context.Context) error {
 	return nil
 }
 
-// add starts a backend and looks after it until it is gone. first hears, once,
-// whether it became ready.
-func (d *deployment) add(first func(error)) error {
+// add starts a backend and supervises it until it exits. It calls started once, when the
+// backend is ready or has failed.
+func (d *deployment) add(started func(error)) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.launch(first)
+	return d.launch(started)
 }
 
 // launch is add with d.mu held.
-func (d *deployment) launch(first func(error)) error {
+func (d *deployment) launch(started func(error)) error {
 	if err := d.ctx.Err(); err != nil {
 		return err
 	}
-	addr, err := d.cluster.places.take()
+	addr, err := d.cluster.addresses.allocate()
 	if err != nil {
 		return err
 	}
@@ -88,12 +88,12 @@ func (d *deployment) launch(first func(error)) error {
 		program = d.cluster.options.Server
 	}
 	command := slices.Concat(program, d.spec.Args, []string{"--drain", d.spec.Drain.String()})
-	limits, err := d.cluster.bound(id, d.spec)
+	limits, err := d.cluster.limitsOf(id, d.spec)
 	if err != nil {
 		return err
 	}
-	d.how = limits.how
-	r, err := startReplica(id, addr, command, limits, d.spec, d.cluster.places.prober())
+	d.mechanism = limits.mechanism
+	r, err := startReplica(id, addr, command, limits, d.spec, d.cluster.addresses.probeSource())
 	if err != nil {
 		limits.release()
 		return err
@@ -103,30 +103,30 @@ func (d *deployment) launch(first func(error)) error {
 	}
 	d.started++
 	d.replicas = append(d.replicas, r)
-	d.tasks.Go(func() { d.run(r, first) })
+	d.tasks.Go(func() { d.run(r, started) })
 	return nil
 }
 
-// run is the life of a backend after its process began.
-func (d *deployment) run(r *replica, first func(error)) {
+// run supervises a backend from the start of its process to its replacement.
+func (d *deployment) run(r *replica, started func(error)) {
 	defer r.health.Close()
 	defer r.limits.release()
 	err := r.awaitReady(d.ctx)
 	if err == nil {
 		r.publish(d.endpoints, true)
-		first(nil)
-		r.tend(d.endpoints)
+		started(nil)
+		r.supervise(d.endpoints)
 	} else {
 		r.process.Kill()
 		if why := r.limits.killed(r.id); why != "" {
 			err = errors.New(why)
 		}
-		first(err)
+		started(err)
 	}
 	d.endpoints.Remove(r.id)
-	d.bury(r, err)
+	d.recordExit(r, err)
 	if err != nil {
-		// So that a server that cannot start does not fill the machine.
+		// A server that cannot start must not be restarted in a tight loop.
 		select {
 		case <-time.After(time.Second):
 		case <-d.ctx.Done():
@@ -135,29 +135,28 @@ func (d *deployment) run(r *replica, first func(error)) {
 	d.replace(r)
 }
 
-// bury takes a backend that has ended out of the books, with what it used, and notes
-// an end that nobody asked for.
-func (d *deployment) bury(r *replica, failed error) {
+// recordExit moves a backend that has exited to the account, and notes an unexpected exit.
+func (d *deployment) recordExit(r *replica, failed error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.replicas = slices.DeleteFunc(d.replicas, func(other *replica) bool { return other == r })
-	d.books.ended[r.id] = r.within(cluster.Usage{CPU: r.process.CPU() - r.baseline, MaxRSS: r.peak})
-	if calls, ok := r.Final(); ok && r.counted {
-		d.books.served[r.id] = calls - r.began
+	d.account.exited[r.id] = r.withLimits(cluster.Usage{CPU: r.process.CPU() - r.baseline, MaxRSS: r.peak})
+	if calls, ok := r.FinalCallCount(); ok && r.counted {
+		d.account.calls[r.id] = calls - r.began
 	}
-	if d.ctx.Err() != nil || r.retired() {
+	if d.ctx.Err() != nil || r.isStopping() {
 		return
 	}
 	if why := r.limits.killed(r.id); why != "" {
 		failed = errors.New(why)
 	}
 	if failed == nil {
-		failed = fmt.Errorf("server %s ended unasked: %v; its last lines:\n%s", r.id, r.process.Err(), indent(r.process.Log()))
+		failed = fmt.Errorf("server %s exited unexpectedly: %v; its last lines:\n%s", r.id, r.process.Err(), indent(r.process.Log()))
 	}
-	d.books.losses = append(d.books.losses, failed.Error())
+	d.account.failures = append(d.account.failures, failed.Error())
 }
 
-// replace starts another backend for one that is gone, if one is still wanted.
+// replace starts another backend for one that has exited, if it is still wanted.
 func (d *deployment) replace(old *replica) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -165,35 +164,35 @@ func (d *deployment) replace(old *replica) {
 		return
 	}
 	if err := d.launch(func(error) {}); err != nil && d.ctx.Err() == nil {
-		d.books.losses = append(d.books.losses, fmt.Sprintf("server %s cannot be replaced: %v", old.id, err))
+		d.account.failures = append(d.account.failures, fmt.Sprintf("server %s cannot be replaced: %v", old.id, err))
 	}
 }
 
-// active are the backends that were not told to go; call it with d.mu held.
+// active are the backends that were not told to stop; call it with d.mu held.
 func (d *deployment) active() []*replica {
 	var active []*replica
 	for _, r := range d.replicas {
-		if !r.retired() {
+		if !r.isStopping() {
 			active = append(active, r)
 		}
 	}
 	return active
 }
 
-// Remove ends every backend at once: the trial is over, nobody waits for answers.
+// Remove kills every backend: the trial is over.
 func (d *deployment) Remove() error {
 	d.cancel()
 	d.mu.Lock()
 	d.wanted = 0
-	dying := slices.Clone(d.replicas)
+	stopping := slices.Clone(d.replicas)
 	d.mu.Unlock()
-	var gone sync.WaitGroup
-	for _, r := range dying {
-		r.retire()
-		gone.Go(r.process.Kill)
+	var killed sync.WaitGroup
+	for _, r := range stopping {
+		r.markStopping()
+		killed.Go(r.process.Kill)
 	}
-	gone.Wait()
+	killed.Wait()
 	d.tasks.Wait()
 	d.cluster.forget(d)
-	return errors.Join(cut.Heal(d.spec.Name), d.publisher.Close())
+	return errors.Join(netfault.StopDropping(d.spec.Name), d.publisher.Close())
 }

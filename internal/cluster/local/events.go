@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
-// Scale starts backends, or tells the newest ones to go: each is published as
-// terminating, told by SIGTERM in the same moment, and taken out when it is gone.
+// Scale starts backends, or stops the newest: each is published as terminating and gets
+// SIGTERM at the same time, and is unpublished when it has exited.
 func (d *deployment) Scale(_ context.Context, replicas int) ([]string, error) {
 	if replicas < 1 {
 		return nil, fmt.Errorf("scale %s to %d: at least 1 backend is needed", d.spec.Name, replicas)
@@ -31,7 +32,7 @@ func (d *deployment) Scale(_ context.Context, replicas int) ([]string, error) {
 	return identities(leaving), nil
 }
 
-// Stop ends the n oldest ready backends gracefully. Each is replaced at once, as a
+// Stop ends the n oldest ready backends gracefully, and replaces each at once, as a
 // ReplicaSet does for a pod that is being deleted.
 func (d *deployment) Stop(_ context.Context, n int) ([]string, error) {
 	return d.each(n, func(r *replica) error {
@@ -41,7 +42,7 @@ func (d *deployment) Stop(_ context.Context, n int) ([]string, error) {
 	})
 }
 
-// dismiss publishes a backend as terminating and tells it to go, in the same moment.
+// dismiss publishes a backend as terminating and sends SIGTERM at the same time.
 func (d *deployment) dismiss(r *replica) {
 	r.leave(d.endpoints)
 	d.tasks.Go(func() { r.stop(d.spec.Drain) })
@@ -55,12 +56,12 @@ func (d *deployment) Kill(_ context.Context, n int) ([]string, error) {
 	})
 }
 
-// Pause stops the n oldest ready backends with SIGSTOP.
+// Pause suspends the n oldest ready backends with SIGSTOP.
 func (d *deployment) Pause(_ context.Context, n int) ([]string, error) {
 	return d.each(n, func(r *replica) error { return r.pause(true) })
 }
 
-// Resume lets every paused backend go on.
+// Resume resumes every paused backend.
 func (d *deployment) Resume(context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -73,12 +74,12 @@ func (d *deployment) Resume(context.Context) error {
 	return errors.Join(errs...)
 }
 
-// each does something to the n oldest backends that are ready and not paused: the
-// oldest, because a client that knows any backend at all knows those, so that the
-// event means the same to every arm and in every round. It returns their identities.
+// each calls do for the n oldest backends that are ready and not paused, and returns their
+// identities. A client that knows any backend knows the oldest, so the event means the same
+// for every arm and in every round.
 func (d *deployment) each(n int, do func(*replica) error) ([]string, error) {
 	ready := map[string]bool{}
-	now, _ := d.endpoints.Now()
+	now, _ := d.endpoints.Current()
 	for _, e := range now.Ready() {
 		ready[e.ID] = true
 	}
@@ -106,4 +107,55 @@ func identities(replicas []*replica) (ids []string) {
 		ids = append(ids, r.id)
 	}
 	return ids
+}
+
+// Rollout replaces every backend in the background, as a Deployment with maxSurge 1 and
+// maxUnavailable 0 does. It starts one more backend than wanted; once that is ready, it
+// stops an old one and starts the next without waiting for the old one's exit.
+func (d *deployment) Rollout(context.Context) ([]string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.rolling {
+		return nil, fmt.Errorf("roll out %s: a rollout is in progress", d.spec.Name)
+	}
+	if err := d.ctx.Err(); err != nil {
+		return nil, err
+	}
+	d.rolling = true
+	old := d.active()
+	hit := identities(old)
+	d.tasks.Go(func() {
+		err := d.roll(old)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.rolling = false
+		if err != nil && d.ctx.Err() == nil {
+			d.account.failures = append(d.account.failures, fmt.Sprintf("the rollout of %s ended before all backends were replaced: %v", d.spec.Name, err))
+		}
+	})
+	return hit, nil
+}
+
+// roll replaces the old backends, except those that exited meanwhile and have replacements.
+func (d *deployment) roll(old []*replica) error {
+	for {
+		old = slices.DeleteFunc(old, (*replica).isStopping)
+		if len(old) == 0 {
+			return nil
+		}
+		ready := make(chan error, 1)
+		if err := d.add(func(err error) { ready <- err }); err != nil {
+			return err
+		}
+		if err := <-ready; err != nil {
+			return err
+		}
+		d.mu.Lock()
+		old[0].sampleMemory()
+		enough := len(d.active()) > d.wanted // false: one exited meanwhile
+		d.mu.Unlock()
+		if enough {
+			d.dismiss(old[0])
+		}
+	}
 }

@@ -9,65 +9,65 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"rpclab/internal/cluster/cut"
+	"rpclab/internal/cluster/netfault"
 	"rpclab/internal/workload"
 )
 
-// Slow makes the n oldest ready backends slower. To end it, all backends are told.
+// Slow makes the n oldest ready backends slower, or with neither argument none.
 func (d *deployment) Slow(_ context.Context, n int, by time.Duration, times float64) ([]string, error) {
-	slow := func(a *workload.Ailment) { a.Slow, a.Times = by, times }
+	slow := func(f *workload.Fault) { f.Slow, f.Factor = by, times }
 	if by == 0 && times == 0 {
-		return nil, d.all(func(r *replica) error { return r.Ail(slow) })
+		return nil, d.all(func(r *replica) error { return r.SetFault(slow) })
 	}
-	return d.each(n, func(r *replica) error { return r.Ail(slow) })
+	return d.each(n, func(r *replica) error { return r.SetFault(slow) })
 }
 
 // Fail makes the n oldest ready backends answer every call with a code.
 func (d *deployment) Fail(_ context.Context, n int, name string) ([]string, error) {
 	var code codes.Code
 	if err := code.UnmarshalJSON([]byte(strconv.Quote(name))); err != nil || code == codes.OK {
-		return nil, fmt.Errorf("fail with %q: no code of an error; there are UNAVAILABLE, INTERNAL, RESOURCE_EXHAUSTED, …", name)
+		return nil, fmt.Errorf("fail with %q: this is not an error code; use one such as UNAVAILABLE, INTERNAL, RESOURCE_EXHAUSTED, …", name)
 	}
 	return d.each(n, func(r *replica) error {
-		return r.Ail(func(a *workload.Ailment) { a.Code = code })
+		return r.SetFault(func(f *workload.Fault) { f.Code = code })
 	})
 }
 
-// Flap turns the health of the n oldest ready backends to and fro; the probe sees it.
+// Flap alternates the health of the n oldest ready backends; the health check sees it.
 func (d *deployment) Flap(_ context.Context, n int, every time.Duration) ([]string, error) {
 	return d.each(n, func(r *replica) error {
-		return r.Ail(func(a *workload.Ailment) { a.Flap = every })
+		return r.SetFault(func(f *workload.Fault) { f.Flap = every })
 	})
 }
 
-// Cut cuts what is between callers and the n oldest ready backends.
+// Cut breaks the network between callers and the n oldest ready backends.
 func (d *deployment) Cut(_ context.Context, n int, reset bool) ([]string, error) {
-	probe := d.cluster.places.prober()
+	probe := d.cluster.addresses.probeSource()
 	if !reset && !probe.IsValid() {
-		return nil, errors.New("packets can vanish only where each backend has an address of its own: not on this system, which has one for all")
+		return nil, errors.New("packets can be dropped only where each backend has its own address, and on this system all share one")
 	}
 	return d.each(n, func(r *replica) error {
 		if reset {
-			return cut.Reset(r.addr, probe)
+			return netfault.ResetConnections(r.addr, probe)
 		}
-		return cut.Vanish(d.spec.Name, r.addr.Addr(), probe)
+		return netfault.DropPackets(d.spec.Name, r.addr.Addr(), probe)
 	})
 }
 
-// MisleadDNS makes the name server slow, or lie.
-func (d *deployment) MisleadDNS(delay time.Duration, lie bool) error {
-	d.publisher.Mislead(delay, lie)
+// SetDNSFault makes the name server slow, or return wrong addresses.
+func (d *deployment) SetDNSFault(delay time.Duration, wrong bool) error {
+	d.publisher.SetDNSFault(delay, wrong)
 	return nil
 }
 
-// Recover ends everything that ails backends, and what is cut.
+// Recover ends all faults.
 func (d *deployment) Recover(context.Context) error {
-	d.publisher.Mislead(0, false)
-	well := d.all(func(r *replica) error { return r.Ail(func(a *workload.Ailment) { *a = workload.Ailment{} }) })
-	return errors.Join(cut.Heal(d.spec.Name), well)
+	d.publisher.SetDNSFault(0, false)
+	well := d.all(func(r *replica) error { return r.SetFault(func(f *workload.Fault) { *f = workload.Fault{} }) })
+	return errors.Join(netfault.StopDropping(d.spec.Name), well)
 }
 
-// all does something to every backend that was not told to go.
+// all calls do for every backend that was not told to stop.
 func (d *deployment) all(do func(*replica) error) error {
 	d.mu.Lock()
 	active := d.active()

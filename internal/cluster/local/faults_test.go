@@ -59,17 +59,17 @@ func TestAStoppedBackendIsReplacedAtOnceAndFinishesItsCalls(t *testing.T) {
 	under := make(chan error, 1)
 	client := channelTo(t, oldest)
 	go func() { under <- patient(t, client) }()
-	testkit.Await(t, "a call is under way", func() bool { return d.Served()["greeter-0"] == 1 })
+	testkit.Await(t, "a call is under way", func() bool { return d.CallCounts()["greeter-0"] == 1 })
 	hit(t)(d.Stop(t.Context(), 1))
-	if now, _ := d.Endpoints().Now(); !now.Endpoints[0].Terminating {
+	if now, _ := d.Endpoints().Current(); !now.Endpoints[0].Terminating {
 		t.Error("a backend that is told to go is not published as terminating")
 	}
 	if err := errors.Join(<-under, patient(t, client)); err != nil {
 		t.Errorf("calls while it drains: %v", err)
 	}
 	testkit.Await(t, "greeter-2 takes over", func() bool { return slices.Equal(ids(ready(d)), []string{"greeter-1", "greeter-2"}) })
-	testkit.Await(t, "greeter-0 is gone", func() bool { now, _ := d.Endpoints().Now(); return len(now.Endpoints) == 2 })
-	if lost := d.Losses(); len(lost) != 0 {
+	testkit.Await(t, "greeter-0 is gone", func() bool { now, _ := d.Endpoints().Current(); return len(now.Endpoints) == 2 })
+	if lost := d.Failures(); len(lost) != 0 {
 		t.Errorf("losses: %q", lost)
 	}
 }
@@ -132,7 +132,7 @@ func TestServedCountsTheCallsThatBackendsBegan(t *testing.T) {
 	want := map[string]uint64{"greeter-0": 10, "greeter-1": 20, "greeter-2": 30}
 	check := func(when string) {
 		t.Helper()
-		got := d.Served()
+		got := d.CallCounts()
 		for id, calls := range want {
 			if is, ok := got[id]; !ok || is != calls {
 				t.Errorf("%s: %s served %d calls (known: %v), want %d", when, id, is, ok, calls)
@@ -148,7 +148,7 @@ func TestServedCountsTheCallsThatBackendsBegan(t *testing.T) {
 		return slices.Equal(ids(ready(d)), []string{"greeter-2", "greeter-3", "greeter-4"})
 	})
 	hit(t)(d.Pause(t.Context(), 1))
-	got := d.Served()
+	got := d.CallCounts()
 	_, killed := got["greeter-1"]
 	_, paused := got["greeter-2"]
 	if killed || paused || got["greeter-0"] != 10 {
@@ -166,7 +166,7 @@ func TestABackendThatCouldNotSayWhereItBeganIsLeftOut(t *testing.T) {
 	if err := d.Resume(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := d.Served(); !maps.Equal(got, map[string]uint64{"greeter-1": 0}) {
+	if got := d.CallCounts(); !maps.Equal(got, map[string]uint64{"greeter-1": 0}) {
 		t.Errorf("served: %v; greeter-0 would count its calls of before", got)
 	}
 }
@@ -187,7 +187,7 @@ func TestTheNameServerIsSlowAndLiesUntilItRecovers(t *testing.T) {
 		return addrs, time.Since(began)
 	}
 	honest, _ := look()
-	if err := d.MisleadDNS(2*time.Second, true); err != nil {
+	if err := d.SetDNSFault(2*time.Second, true); err != nil {
 		t.Fatal(err)
 	}
 	lies, took := look()

@@ -13,12 +13,11 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 )
 
-// health is how a backend says whether it serves. It is asked from the cluster's own
-// address, by which what is cut between backends and callers can spare the probe, as a
-// kubelet beside the pod is spared.
+// health checks whether a backend serves. Checks come from an address of their own, which
+// network faults between backends and callers spare, as they spare a kubelet on the node.
 type health interface {
-	// await returns its first answer, once it listens.
-	await(context.Context) (serving bool, err error)
+	// firstAnswer waits until the backend listens and answers.
+	firstAnswer(context.Context) (serving bool, err error)
 	probe(context.Context) (serving bool, err error)
 	Close() error
 }
@@ -27,47 +26,49 @@ func healthOf(speaks string, addr netip.AddrPort, from netip.Addr) (health, erro
 	dialer := &net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))}
 	switch speaks {
 	case "rest":
-		return overREST{"http://" + addr.String() + "/healthz", &http.Transport{DialContext: dialer.DialContext}}, nil
+		return restHealth{"http://" + addr.String() + "/healthz", &http.Transport{DialContext: dialer.DialContext}}, nil
 	case "tcp":
-		return overTCP{addr.String(), dialer}, nil
+		return tcpHealth{addr.String(), dialer}, nil
 	}
-	// One that listens is found in milliseconds.
-	eager := backoff.Config{BaseDelay: 2 * time.Millisecond, Multiplier: 1.3, MaxDelay: longestLook}
+	// A backend that begins to listen is found in milliseconds.
+	quick := backoff.Config{BaseDelay: 2 * time.Millisecond, Multiplier: 1.3, MaxDelay: maxProbePause}
 	channel, err := grpc.NewClient("passthrough:///"+addr.String(),
 		grpc.WithContextDialer(func(ctx context.Context, to string) (net.Conn, error) { return dialer.DialContext(ctx, "tcp", to) }),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: eager, MinConnectTimeout: time.Second}))
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: quick, MinConnectTimeout: time.Second}))
 	if err != nil {
 		return nil, err
 	}
 	channel.Connect()
-	return overGRPC{channel}, nil
+	return grpcHealth{channel}, nil
 }
 
-// longestLook is the longest time between two looks at a backend that is starting.
-const longestLook = 50 * time.Millisecond
+// maxProbePause is the longest pause between health checks of a backend that is starting.
+const maxProbePause = 50 * time.Millisecond
 
-type overGRPC struct{ *grpc.ClientConn }
+type grpcHealth struct{ *grpc.ClientConn }
 
-func (h overGRPC) await(ctx context.Context) (bool, error) {
-	return h.ask(ctx, grpc.WaitForReady(true))
+func (h grpcHealth) firstAnswer(ctx context.Context) (bool, error) {
+	return h.check(ctx, grpc.WaitForReady(true))
 }
 
-func (h overGRPC) probe(ctx context.Context) (bool, error) { return h.ask(ctx) }
+func (h grpcHealth) probe(ctx context.Context) (bool, error) { return h.check(ctx) }
 
-func (h overGRPC) ask(ctx context.Context, how ...grpc.CallOption) (bool, error) {
+func (h grpcHealth) check(ctx context.Context, how ...grpc.CallOption) (bool, error) {
 	answer, err := healthv1.NewHealthClient(h.ClientConn).Check(ctx, &healthv1.HealthCheckRequest{}, how...)
 	return answer.GetStatus() == healthv1.HealthCheckResponse_SERVING, err
 }
 
-type overREST struct {
+type restHealth struct {
 	url string
 	*http.Transport
 }
 
-func (h overREST) await(ctx context.Context) (bool, error) { return look(ctx, h.probe) }
+func (h restHealth) firstAnswer(ctx context.Context) (bool, error) {
+	return probeUntilAnswer(ctx, h.probe)
+}
 
-func (h overREST) probe(ctx context.Context) (bool, error) {
+func (h restHealth) probe(ctx context.Context) (bool, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, h.url, nil)
 	if err != nil {
 		return false, err
@@ -80,20 +81,22 @@ func (h overREST) probe(ctx context.Context) (bool, error) {
 }
 
 // Close implements [health].
-func (h overREST) Close() error {
+func (h restHealth) Close() error {
 	h.CloseIdleConnections()
 	return nil
 }
 
-// overTCP is one that serves when it listens.
-type overTCP struct {
+// tcpHealth takes a backend that listens for one that serves.
+type tcpHealth struct {
 	addr string
 	*net.Dialer
 }
 
-func (h overTCP) await(ctx context.Context) (bool, error) { return look(ctx, h.probe) }
+func (h tcpHealth) firstAnswer(ctx context.Context) (bool, error) {
+	return probeUntilAnswer(ctx, h.probe)
+}
 
-func (h overTCP) probe(ctx context.Context) (bool, error) {
+func (h tcpHealth) probe(ctx context.Context) (bool, error) {
 	conn, err := h.DialContext(ctx, "tcp", h.addr)
 	if err != nil {
 		return false, err
@@ -102,11 +105,11 @@ func (h overTCP) probe(ctx context.Context) (bool, error) {
 }
 
 // Close implements [health].
-func (overTCP) Close() error { return nil }
+func (tcpHealth) Close() error { return nil }
 
-// look probes until there is an answer.
-func look(ctx context.Context, probe func(context.Context) (bool, error)) (bool, error) {
-	for pause := 2 * time.Millisecond; ; pause = min(longestLook, pause*13/10) {
+// probeUntilAnswer probes until there is an answer.
+func probeUntilAnswer(ctx context.Context, probe func(context.Context) (bool, error)) (bool, error) {
+	for pause := 2 * time.Millisecond; ; pause = min(maxProbePause, pause*13/10) {
 		serving, err := probe(ctx)
 		if err == nil {
 			return serving, nil

@@ -21,7 +21,7 @@ import (
 
 // groupsHere are the control groups that clusters of a process made, wherever they may.
 func groupsHere(pid int) (found []string) {
-	for _, home := range slices.Concat(measure.OwnGroups("cpu"), measure.OwnGroups("memory")) {
+	for _, home := range slices.Concat(measure.OwnCgroups("cpu"), measure.OwnCgroups("memory")) {
 		dirs, _ := filepath.Glob(filepath.Join(home, fmt.Sprintf("rpclab-servers-%d-*", pid)))
 		found = append(found, dirs...)
 	}
@@ -30,7 +30,7 @@ func groupsHere(pid int) (found []string) {
 
 func bounds(t *testing.T, d cluster.Deployment) string {
 	t.Helper()
-	how := d.(cluster.Bounded).Bounds()
+	how := d.(cluster.ResourceLimits).LimitMechanism()
 	if !strings.HasPrefix(how, "cgroup v") {
 		t.Fatalf("limits are kept by %q: run the tests as root, with /sys/fs/cgroup writable", how)
 	}
@@ -64,7 +64,7 @@ func TestAQuotaOfCPUIsKeptAndItsWaitsAreCounted(t *testing.T) {
 		used := d.Usage()["greeter-0"]
 		return used.Throttled > 0 && used.Charged > 1<<20 && used.Charged <= 256<<20
 	})
-	if now := d.(cluster.Bounded).Memory(); now < 1<<20 {
+	if now := d.(cluster.ResourceLimits).ResidentMemory(); now < 1<<20 {
 		t.Errorf("%d bytes are in memory", now)
 	}
 }
@@ -90,7 +90,7 @@ func TestControlGroupsOfAKilledRunAreSweptUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	pid := gone.Process.Pid
-	left := filepath.Join(measure.OwnGroups("cpu")[0], fmt.Sprintf("rpclab-servers-%d-1", pid))
+	left := filepath.Join(measure.OwnCgroups("cpu")[0], fmt.Sprintf("rpclab-servers-%d-1", pid))
 	if err := os.MkdirAll(filepath.Join(left, "greeter-0.1"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -103,10 +103,10 @@ func TestControlGroupsOfAKilledRunAreSweptUp(t *testing.T) {
 // TestWhereThereAreNoControlGroupsServersArePinned: to as many processors, with what their
 // runtime can do.
 func TestWhereThereAreNoControlGroupsServersArePinned(t *testing.T) {
-	c := newCluster(t, local.Options{NoGroups: true})
+	c := newCluster(t, local.Options{NoCgroups: true})
 	before := children(t)
-	d := deploy(t, c, cluster.Spec{Replicas: 1, CPUs: 1, Memory: 256 << 20, Runtime: []string{"GOMEMLIMIT=268435456"}})
-	if how := d.(cluster.Bounded).Bounds(); how != "pinned" {
+	d := deploy(t, c, cluster.Spec{Replicas: 1, CPUs: 1, Memory: 256 << 20, RuntimeEnv: []string{"GOMEMLIMIT=268435456"}})
+	if how := d.(cluster.ResourceLimits).LimitMechanism(); how != "pinned" {
 		t.Errorf("limits are kept by %q", how)
 	}
 	for _, pid := range children(t) {

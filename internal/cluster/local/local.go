@@ -1,5 +1,5 @@
-// Package local is a cluster on this machine: every backend is a child process on a
-// loopback address of its own, and the endpoints are published by real protocols.
+// Package local is a cluster on this machine. Every backend is a child process with its own
+// loopback address, and the endpoints are published by DNS and the EndpointSlice API.
 package local
 
 import (
@@ -14,43 +14,43 @@ import (
 	"rpclab/internal/process"
 )
 
-// Options say how the cluster makes its processes.
+// Options configure the cluster.
 type Options struct {
-	// Server is the program of a backend and its first arguments: [rpclab server].
+	// Server is the server program and its first arguments: [rpclab server].
 	Server []string
-	// Self is rpclab itself, whose commands crews run.
+	// Self is rpclab itself, whose commands callers are.
 	Self []string
-	// OneAddress puts all backends on 127.0.0.1, each on a port of its own, as where
-	// the system has one loopback address. Routes by DNS do not work there.
-	OneAddress bool
-	// NoGroups makes no control groups: limits are kept as where there are none.
-	NoGroups bool
-	Log      *slog.Logger
+	// SingleAddress puts all backends on 127.0.0.1, each on its own port, as on a system with
+	// one loopback address. Routes by DNS do not work then.
+	SingleAddress bool
+	// NoCgroups enforces limits without control groups.
+	NoCgroups bool
+	Log       *slog.Logger
 }
 
 // Cluster implements [cluster.Cluster] with processes.
 type Cluster struct {
-	options Options
-	places  *places
+	options   Options
+	addresses *addresses
 
-	mu     sync.Mutex
-	live   map[*deployment]bool
-	groups *groups // of backends with limits; nil: none yet, or pinned
-	pinned bool    // there can be none
-	turn   int     // the next processor to pin to
+	mu            sync.Mutex
+	live          map[*deployment]bool
+	cgroups       *cgroups // of backends with limits; nil: none yet, or pinned
+	pinned        bool     // no control group can be made
+	nextProcessor int      // to pin to
 }
 
 // New makes an empty cluster. It raises the limit of open files as far as it can.
 func New(o Options) (*Cluster, error) {
-	if _, err := process.MaxFiles(); err != nil {
+	if _, err := process.RaiseFileLimit(); err != nil {
 		return nil, err
 	}
-	places, err := newPlaces(o.OneAddress)
+	addresses, err := newAddresses(o.SingleAddress)
 	if err != nil {
 		return nil, err
 	}
-	sweep()
-	return &Cluster{options: o, places: places, live: map[*deployment]bool{}}, nil
+	removeStale()
+	return &Cluster{options: o, addresses: addresses, live: map[*deployment]bool{}}, nil
 }
 
 // Deploy starts the backends of a service and returns when all are ready.
@@ -59,8 +59,8 @@ func (c *Cluster) Deploy(ctx context.Context, spec cluster.Spec) (cluster.Deploy
 		return nil, fmt.Errorf("deploy %s: %d replicas; at least 1 is needed", spec.Name, spec.Replicas)
 	}
 	endpoints := cluster.NewEndpoints()
-	names := publish.Names{Service: spec.Name, Namespace: "default", Port: c.places.port}
-	publisher, err := publish.Serve(endpoints, names, c.places.own)
+	names := publish.Names{Service: spec.Name, Namespace: "default", Port: c.addresses.port}
+	publisher, err := publish.Serve(endpoints, names, c.addresses.own)
 	if err != nil {
 		return nil, err
 	}
@@ -86,8 +86,8 @@ func (c *Cluster) Close() error {
 	for _, d := range all {
 		errs = append(errs, d.Remove())
 	}
-	c.groups.close()
-	c.groups = nil
+	c.cgroups.close()
+	c.cgroups = nil
 	return errors.Join(errs...)
 }
 

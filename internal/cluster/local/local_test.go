@@ -28,7 +28,7 @@ import (
 // [inOwnNetwork] asks for that.
 func TestMain(m *testing.M) {
 	if os.Getenv("RPCLAB_TEST_CUT") != "" {
-		if err := process.OwnNetwork(); err != nil {
+		if err := process.IsolateNetwork(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -76,7 +76,7 @@ func hit(t *testing.T) func(ids []string, err error) []string {
 }
 
 func ready(d cluster.Deployment) []cluster.Endpoint {
-	now, _ := d.Endpoints().Now()
+	now, _ := d.Endpoints().Current()
 	return now.Ready()
 }
 
@@ -110,7 +110,7 @@ func greet(t *testing.T, e cluster.Endpoint) (message, trailer string, took time
 	if err != nil {
 		t.Fatal(err)
 	}
-	return reply.Backend, strings.Join(md[workload.Trailer], ","), time.Since(began)
+	return reply.Backend, strings.Join(md[workload.BackendTrailer], ","), time.Since(began)
 }
 
 func TestEveryBackendHasAnAddressAndAnIdentityOfItsOwn(t *testing.T) {
@@ -132,7 +132,7 @@ func TestEveryBackendHasAnAddressAndAnIdentityOfItsOwn(t *testing.T) {
 }
 
 func TestWhereThereIsOneAddressEveryBackendHasAPort(t *testing.T) {
-	d := deploy(t, newCluster(t, local.Options{OneAddress: true}), cluster.Spec{Replicas: 3})
+	d := deploy(t, newCluster(t, local.Options{SingleAddress: true}), cluster.Spec{Replicas: 3})
 	ports := map[uint16]bool{}
 	for _, e := range ready(d) {
 		if message, _, _ := greet(t, e); message != e.ID {
@@ -153,7 +153,7 @@ func TestScaleUpAddsAndScaleDownDrains(t *testing.T) {
 	if want := []string{"greeter-1", "greeter-2", "greeter-3"}; !slices.Equal(gone, want) {
 		t.Errorf("%v were told to go, want %v", gone, want)
 	}
-	now, _ := d.Endpoints().Now()
+	now, _ := d.Endpoints().Current()
 	if got := ids(now.Ready()); !slices.Equal(got, []string{"greeter-0"}) {
 		t.Errorf("ready are %v; the newest have to go first", got)
 	}
@@ -166,7 +166,7 @@ func TestScaleUpAddsAndScaleDownDrains(t *testing.T) {
 		t.Errorf("a draining backend answered as %q", message)
 	}
 	testkit.Await(t, "those that drained are gone", func() bool {
-		now, _ := d.Endpoints().Now()
+		now, _ := d.Endpoints().Current()
 		return len(now.Endpoints) == 1
 	})
 }
@@ -277,12 +277,12 @@ func TestABackendThatEndsUnaskedIsALoss(t *testing.T) {
 		}
 	}
 	testkit.Await(t, "it is replaced", func() bool { return slices.Equal(ids(ready(d)), []string{"greeter-1"}) })
-	if lost := d.Losses(); len(lost) != 1 || !strings.Contains(lost[0], "server greeter-0 ended unasked: signal: killed") {
+	if lost := d.Failures(); len(lost) != 1 || !strings.Contains(lost[0], "server greeter-0 exited unexpectedly: signal: killed") {
 		t.Errorf("losses are %q", lost)
 	}
 	hit(t)(d.Kill(t.Context(), 1))
 	testkit.Await(t, "it is replaced again", func() bool { return slices.Equal(ids(ready(d)), []string{"greeter-2"}) })
-	if lost := d.Losses(); len(lost) != 1 {
+	if lost := d.Failures(); len(lost) != 1 {
 		t.Errorf("losses are %q; one that was killed by an event is none", lost)
 	}
 }

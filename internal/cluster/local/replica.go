@@ -10,20 +10,20 @@ import (
 	"time"
 
 	"rpclab/internal/cluster"
-	"rpclab/internal/cluster/orders"
+	"rpclab/internal/cluster/control"
 	"rpclab/internal/measure"
 	"rpclab/internal/process"
 )
 
 const (
-	// startTimeout is how long a server may take until it is healthy: a JVM on a share of a busy
-	// processor takes long.
+	// startTimeout is how long a server may take until it is healthy, such as a JVM with a
+	// share of a busy processor.
 	startTimeout = time.Minute
-	// A ready backend is probed as a kubelet would with periodSeconds 1, timeoutSeconds 1
-	// and failureThreshold 3; one that answers that it does not serve is believed at once.
+	// Health checks of a ready backend are those of a kubelet with periodSeconds 1,
+	// timeoutSeconds 1 and failureThreshold 3. The answer NOT_SERVING takes effect at once.
 	probePeriod   = time.Second
 	probeFailures = 3
-	// stopGrace is how long a backend may take to finish its calls after its drain.
+	// stopGrace is how long a backend may take to finish its calls after server.drain.
 	stopGrace = 30 * time.Second
 )
 
@@ -34,40 +34,40 @@ type replica struct {
 	zone    string // empty: there is one
 	process *process.Process
 	health  health
-	limits  bound
-	*orders.Orders
+	limits  limits
+	*control.Controller
 
 	mu       sync.Mutex
 	stopping bool
 	paused   bool
 
-	// Of the deployment's books, under its lock.
+	// Under the deployment's lock.
 	baseline time.Duration // CPU time at ResetUsage
 	began    uint64        // calls at ResetUsage
 	counted  bool          // began is known
-	peak     uint64        // memory in bytes, the last time that it was looked at
-	waited   time.Duration // for its quota of CPU, at ResetUsage
+	peak     uint64        // memory in bytes, when last read
+	waited   time.Duration // for its CPU quota, at ResetUsage
 }
 
-func startReplica(id string, addr netip.AddrPort, command []string, limits bound, spec cluster.Spec, prober netip.Addr) (*replica, error) {
+func startReplica(id string, addr netip.AddrPort, command []string, limits limits, spec cluster.Spec, probeSource netip.Addr) (*replica, error) {
 	args := append(command[:len(command):len(command)], "--id", id, "--listen", addr.String(), "--supervised")
-	counts := orders.NewCounts()
+	counts := control.NewCallCounts()
 	p, err := process.Start(process.Spec{Args: limits.command(args), Env: limits.env, Processors: limits.processors, Stdout: counts})
 	if err != nil {
 		return nil, err
 	}
-	health, err := healthOf(spec.Speaks, addr, prober)
+	health, err := healthOf(spec.Protocol, addr, probeSource)
 	if err != nil {
 		p.Kill()
 		return nil, err
 	}
-	r := &replica{id: id, addr: addr, process: p, health: health, limits: limits, Orders: orders.New(id, p.Stdin, p, counts), counted: true}
-	_ = r.Secure(spec.Secure) // which fails when the process has ended: that is seen, with the reason
+	r := &replica{id: id, addr: addr, process: p, health: health, limits: limits, Controller: control.New(id, p.Stdin, p, counts), counted: true}
+	_ = r.SendSecurity(spec.Security) // it fails when the process has exited, and awaitReady reports that
 	return r, nil
 }
 
-// awaitReady returns when it says that it serves. It fails with the server's last
-// log lines when the process ends first, or takes too long.
+// awaitReady returns when the backend serves. It fails with the last log lines when the
+// process exits first, or takes too long.
 func (r *replica) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -78,7 +78,7 @@ func (r *replica) awaitReady(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}()
-	serving, err := r.health.await(ctx)
+	serving, err := r.health.firstAnswer(ctx)
 	if err == nil && serving {
 		return nil
 	}
@@ -90,8 +90,8 @@ func (r *replica) awaitReady(ctx context.Context) error {
 	}
 }
 
-// tend looks after a ready backend until its process ends: its readiness follows a probe.
-func (r *replica) tend(endpoints *cluster.Endpoints) {
+// supervise publishes the readiness of a backend by health checks until its process exits.
+func (r *replica) supervise(endpoints *cluster.Endpoints) {
 	tick := time.NewTicker(probePeriod)
 	defer tick.Stop()
 	failures := 0
@@ -107,13 +107,13 @@ func (r *replica) tend(endpoints *cluster.Endpoints) {
 		case serving:
 			failures = 0
 		default:
-			failures = probeFailures // it says so itself: there is nothing to be sure of
+			failures = probeFailures // NOT_SERVING: no need for more checks
 		}
 		r.publish(endpoints, failures < probeFailures)
 	}
 }
 
-// publish says whether the backend serves, unless it is leaving.
+// publish publishes whether the backend serves, unless it is stopping.
 func (r *replica) publish(endpoints *cluster.Endpoints, serving bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -122,11 +122,11 @@ func (r *replica) publish(endpoints *cluster.Endpoints, serving bool) {
 	}
 }
 
-// leave publishes the backend as terminating and takes it out of the probe's hands.
-// One that was never ready was never published, and is not now.
+// leave publishes the backend as terminating and ends its health checks. A backend that was
+// never ready stays unpublished.
 func (r *replica) leave(endpoints *cluster.Endpoints) {
-	r.retire()
-	now, _ := endpoints.Now()
+	r.markStopping()
+	now, _ := endpoints.Current()
 	for _, e := range now.Endpoints {
 		if e.ID == r.id {
 			e.Terminating = true
@@ -141,26 +141,26 @@ func (r *replica) probe() (serving bool, err error) {
 	return r.health.probe(ctx)
 }
 
-// retire marks the backend as going away, so that it is neither probed nor replaced.
-func (r *replica) retire() {
+// markStopping ends the health checks of the backend, and its replacement when it exits.
+func (r *replica) markStopping() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stopping = true
 }
 
-func (r *replica) retired() bool {
+func (r *replica) isStopping() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.stopping
 }
 
-// kill ends the process as an event does: nobody is to wonder why it is gone.
+// kill ends the process by an event, which is no failure.
 func (r *replica) kill() {
-	r.retire()
+	r.markStopping()
 	r.process.Kill()
 }
 
-// pause stops the process in mid-work, or lets it go on.
+// pause suspends the process, or resumes it.
 func (r *replica) pause(paused bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -177,22 +177,23 @@ func (r *replica) isPaused() bool {
 	return r.paused
 }
 
-// count is how many calls it began in its life; not ok: it cannot say, or is paused.
+// count is how many calls have begun since it started. ok is false when it is paused or does
+// not answer.
 func (r *replica) count() (calls uint64, ok bool) {
 	if r.isPaused() {
 		return 0, false
 	}
-	return r.Count()
+	return r.CallCount()
 }
 
-// sampleMemory notes the peak of memory, if the process still has it to show.
+// sampleMemory stores the peak of memory, unless the process has exited.
 func (r *replica) sampleMemory() {
-	if _, peak := measure.Used(r.process.Pid()); peak > 0 {
+	if _, peak := measure.TreeUsage(r.process.Pid()); peak > 0 {
 		r.peak = peak
 	}
 }
 
-// stop ends the process gracefully. A paused one is let go on, or it could not end.
+// stop ends the process gracefully. It resumes a paused process, which could not exit.
 func (r *replica) stop(drain time.Duration) {
 	_ = r.process.Signal(syscall.SIGCONT)
 	r.process.Stop(drain + stopGrace)

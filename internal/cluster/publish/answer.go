@@ -26,8 +26,8 @@ type zone struct {
 	server  netip.Addr // of the name server itself
 }
 
-// answer replies to a query from the endpoints as they are now: a pure function
-// but for shuffle, which orders address records as CoreDNS's loadbalance does.
+// answer replies to a query from the present endpoints. It is pure, except for shuffle,
+// which orders address records as CoreDNS's loadbalance plugin does.
 // size is the largest reply, in bytes, that the transport takes without EDNS0.
 func (z zone) answer(query *dns.Msg, now cluster.Snapshot, size int, shuffle func([]dns.RR)) *dns.Msg {
 	m := new(dns.Msg).SetReply(query)
@@ -82,8 +82,8 @@ func (z zone) fill(m *dns.Msg, q dns.Question, now cluster.Snapshot, shuffle fun
 	}
 }
 
-// records are all records at a name, and whether the name exists: one that only
-// has others below it does, and has none (RFC 8020). A service without a ready
+// records are all records at a name, and whether the name exists. A name with only names
+// below it exists and has none (RFC 8020). A service without a ready
 // endpoint does not exist (Kubernetes DNS specification, 2.4.1).
 func (z zone) records(owner, relative string, now cluster.Snapshot) (records []dns.RR, exists bool) {
 	ready := now.Ready()
@@ -112,7 +112,7 @@ func (z zone) records(owner, relative string, now cluster.Snapshot) (records []d
 	return records, len(records) > 0
 }
 
-// srv has one record for each endpoint; the weights share 100, as CoreDNS's do.
+// srv has one record for each endpoint; the weights share 100, as in CoreDNS.
 func (z zone) srv(owner string, ready []cluster.Endpoint) []dns.RR {
 	var records []dns.RR
 	for _, e := range ready {

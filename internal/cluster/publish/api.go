@@ -22,13 +22,13 @@ var resource = discovery.Resource("endpointslices")
 // slicesAPI answers requests from a history.
 type slicesAPI struct {
 	past *history
-	// defaultTimeout is how long a watch lasts that names no timeout, bookmarkEvery
-	// how long it may be silent when it takes bookmarks.
+	// defaultTimeout is how long a watch without a timeout lasts, bookmarkEvery the longest
+	// silence of a watch with bookmarks.
 	defaultTimeout, bookmarkEvery time.Duration
 }
 
-// handler has the API server's own times: a watch ends after half an hour
-// (--min-request-timeout) and shows a bookmark every minute.
+// handler uses the API server's defaults: a watch ends after half an hour
+// (--min-request-timeout) and sends a bookmark every minute.
 func handler(past *history) http.Handler {
 	return slicesAPI{past, 30 * time.Minute, time.Minute}.routes()
 }
@@ -37,7 +37,7 @@ func (a slicesAPI) routes() http.Handler {
 	mux := http.NewServeMux()
 	for _, scope := range []string{"", "/namespaces/{namespace}"} {
 		mux.HandleFunc(groupPath+scope+"/endpointslices", a.collection)
-		mux.HandleFunc(groupPath+"/watch"+scope+"/endpointslices", a.stream) // before ?watch there was a path
+		mux.HandleFunc(groupPath+"/watch"+scope+"/endpointslices", a.stream) // the path that is older than ?watch
 	}
 	mux.HandleFunc(groupPath+"/namespaces/{namespace}/endpointslices/{name}", a.one)
 	mux.HandleFunc(groupPath+"/watch/namespaces/{namespace}/endpointslices/{name}", a.stream)
@@ -59,7 +59,7 @@ func (a slicesAPI) routes() http.Handler {
 	})
 }
 
-// collection lists, or watches where the query asks for that.
+// collection lists, or watches if the query has ?watch.
 func (a slicesAPI) collection(w http.ResponseWriter, r *http.Request) {
 	q, err := parse(r)
 	switch {
@@ -72,7 +72,7 @@ func (a slicesAPI) collection(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// stream watches, whatever the query says.
+// stream watches, with or without ?watch.
 func (a slicesAPI) stream(w http.ResponseWriter, r *http.Request) {
 	q, err := parse(r)
 	if err != nil {
@@ -123,7 +123,7 @@ func resources(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// about names the Kubernetes release whose API this is.
+// about returns the Kubernetes release of this API.
 func about(w http.ResponseWriter, _ *http.Request) {
 	write(w, http.StatusOK, version.Info{
 		Major: "1", Minor: "34", GitVersion: "v1.34.4+rpclab", GoVersion: runtime.Version(),
@@ -131,13 +131,13 @@ func about(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// typed says of a slice what it is, as everywhere but within a list.
+// typed sets the type of a slice, which items of a list do not have.
 func typed(s discovery.EndpointSlice) discovery.EndpointSlice {
 	s.TypeMeta = metav1.TypeMeta{Kind: "EndpointSlice", APIVersion: "discovery.k8s.io/v1"}
 	return s
 }
 
-// status is an error as the document that the API server sends for it.
+// status is the document that the API server sends for an error.
 func status(err *apierrors.StatusError) metav1.Status {
 	s := err.Status()
 	s.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}

@@ -15,8 +15,7 @@ import (
 	"rpclab/internal/cluster"
 )
 
-// bindTries is how often a port that is free for TCP is looked for that is free
-// for UDP too.
+// bindTries is how often listenBoth looks for a port that is free for TCP and UDP.
 const bindTries = 20
 
 // DNS is an authoritative name server for the zone rpclab.local, over UDP and
@@ -27,7 +26,7 @@ type DNS struct {
 	done    chan error // one from each server
 	close   func() error
 	closing chan struct{} // closes before the servers do
-	wrong   atomic.Pointer[misled]
+	fault   atomic.Pointer[dnsFault]
 }
 
 // ServeDNS answers for names from endpoints at an address; port 0 takes a port
@@ -40,12 +39,12 @@ func ServeDNS(endpoints *cluster.Endpoints, names Names, at netip.AddrPort) (*DN
 	addr := tcp.Addr().(*net.TCPAddr).AddrPort()
 	z := zone{service: names.Service, server: addr.Addr()}
 	d := &DNS{addr: addr, done: make(chan error, 2), closing: make(chan struct{})}
-	d.Mislead(0, false)
+	d.SetFault(0, false)
 	handler := func(size int) dns.HandlerFunc {
 		return func(w dns.ResponseWriter, query *dns.Msg) {
-			now, _ := endpoints.Now()
-			now = d.mislead(now)
-			// A reply that cannot be written has no one left to tell: the client asks again.
+			now, _ := endpoints.Current()
+			now = d.applyFault(now)
+			// When a reply cannot be written, the client asks again.
 			_ = w.WriteMsg(z.answer(query, now, size, shuffle))
 		}
 	}
@@ -66,8 +65,8 @@ func ServeDNS(endpoints *cluster.Endpoints, names Names, at netip.AddrPort) (*DN
 // Addr is where the server answers, over UDP and TCP.
 func (d *DNS) Addr() netip.AddrPort { return d.addr }
 
-// Close ends the server and returns when no query is in work. A second call gives
-// what the first gave.
+// Close ends the server and returns when all queries are answered. A second call returns
+// the same error.
 func (d *DNS) Close() error { return d.close() }
 
 func (d *DNS) shutdown() error {
@@ -95,7 +94,7 @@ func listenBoth(at netip.AddrPort) (net.Listener, net.PacketConn, error) {
 		}
 		err = errors.Join(err, tcp.Close())
 		if at.Port() != 0 || try == bindTries {
-			return nil, nil, fmt.Errorf("DNS server: TCP has the port, UDP has not: %w", err)
+			return nil, nil, fmt.Errorf("DNS server: the port is free for TCP, not for UDP: %w", err)
 		}
 	}
 }
@@ -104,5 +103,5 @@ func shuffle(records []dns.RR) {
 	rand.Shuffle(len(records), func(i, j int) { records[i], records[j] = records[j], records[i] })
 }
 
-// isLabel says whether a name may stand as one label of a DNS name (RFC 1123).
+// isLabel says whether a name is a valid DNS label (RFC 1123).
 func isLabel(name string) bool { return len(validation.IsDNS1123Label(name)) == 0 }

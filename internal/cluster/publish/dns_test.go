@@ -100,7 +100,7 @@ func TestNamesAreChecked(t *testing.T) {
 
 func TestAnAnswerThatIsLateDoesNotHoldUpTheEnd(t *testing.T) {
 	p, _ := serve(t, many(1)...)
-	p.Mislead(time.Hour, false)
+	p.SetDNSFault(time.Hour, false)
 	began := time.Now()
 	asked := make(chan error, 1)
 	go func() {

@@ -1,6 +1,6 @@
-// Package publish serves a cluster's endpoints by the two protocols that clients
-// follow in Kubernetes: DNS, as CoreDNS answers for a headless service, and the
-// EndpointSlice API (discovery.k8s.io/v1), as the API server lists and watches it.
+// Package publish serves a cluster's endpoints by the two protocols of Kubernetes that
+// clients use: DNS, as CoreDNS answers for a headless service, and the EndpointSlice API
+// (discovery.k8s.io/v1), as the API server lists and watches it.
 package publish
 
 import (
@@ -13,7 +13,7 @@ import (
 	"rpclab/internal/cluster"
 )
 
-// Names are what the endpoints are published as.
+// Names are the names of the published service.
 type Names struct {
 	Service   string // a DNS label: greeter
 	Namespace string // default
@@ -58,11 +58,11 @@ func Serve(endpoints *cluster.Endpoints, names Names, ip netip.Addr) (*Publisher
 // Service says where the endpoints are published.
 func (p *Publisher) Service() cluster.Service { return p.service }
 
-// Mislead makes the name server answer so much later, and lie: with addresses at which
-// nothing listens. Neither makes it honest again.
-func (p *Publisher) Mislead(delay time.Duration, lie bool) { p.dns.Mislead(delay, lie) }
+// SetDNSFault makes the name server slow, or with wrong answer with addresses at which
+// nothing listens.
+func (p *Publisher) SetDNSFault(delay time.Duration, wrong bool) { p.dns.SetFault(delay, wrong) }
 
-// Close ends both servers and every watch, and returns when they are gone.
+// Close ends both servers and all watches, and returns when they have ended.
 func (p *Publisher) Close() error {
 	return errors.Join(p.api.Close(context.Background()), p.dns.Close())
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// query is what a list or watch asks for (metav1.ListOptions).
+// query is the parameters of a list or watch (metav1.ListOptions).
 type query struct {
 	namespace string // empty: all
 	labels    labels.Selector
@@ -21,11 +21,11 @@ type query struct {
 	version   uint64 // 0: any
 	timeout   time.Duration
 	bookmarks bool
-	// initial asks for a bookmark after the objects that were there at the start.
+	// initial requests a bookmark after the initial objects.
 	initial bool
 }
 
-// parse reads a request's parameters; its errors are for the client.
+// parse reads the parameters of a request. Its errors are sent to the client.
 func parse(r *http.Request) (query, error) {
 	q := query{namespace: r.PathValue("namespace")}
 	v := r.URL.Query()
@@ -60,7 +60,7 @@ func parse(r *http.Request) (query, error) {
 	return q, nil
 }
 
-// truth reads a flag as the API server does: there, and neither false nor 0.
+// truth reads a flag as the API server does: present, and neither false nor 0.
 func truth(values []string) bool {
 	return len(values) > 0 && !strings.EqualFold(values[0], "false") && values[0] != "0"
 }

@@ -18,13 +18,13 @@ import (
 // EndpointSlice controller's --max-endpoints-per-slice.
 const sliceLimit = 100
 
-// book is the service as slices at one resource version. It is a value: apply
-// returns another one, and what it shares is never changed.
-type book struct {
+// sliceSet is the slices of the service at one resource version. It is immutable: apply
+// returns another.
+type sliceSet struct {
 	names   Names
 	limit   int
 	version uint64 // of the newest change; one sequence for all slices, as in the API server
-	made    int    // slices made so far, to name the next
+	made    int    // number of slices so far, which names the next
 	slices  []discovery.EndpointSlice
 }
 
@@ -35,39 +35,39 @@ type change struct {
 	slice   discovery.EndpointSlice
 }
 
-// draft is a slice while a snapshot is fitted in.
+// draft is a slice while apply changes it.
 type draft struct {
 	slice   discovery.EndpointSlice
-	before  []discovery.Endpoint // what was in it
+	before  []discovery.Endpoint // the previous endpoints
 	fresh   bool
 	touched bool
 }
 
-// family is what the endpoints of one slice have in common.
+// family is the properties that all endpoints of a slice share.
 type family struct {
 	kind discovery.AddressType
 	port int32
 }
 
-// apply fits a snapshot in, changing as few slices as the EndpointSlice controller
-// does: an endpoint stays in its slice; new ones go to slices that change anyway,
-// then to one slice with room for all that is left, else to a new one; an empty
+// apply updates the slices to a snapshot and changes as few slices as the EndpointSlice
+// controller does. An endpoint stays in its slice. New endpoints go to slices that change
+// anyway, then to one slice with room for all that are left, else to a new slice. An empty
 // slice is deleted unless it is the last. Creations come first, deletions last.
-func (b book) apply(s cluster.Snapshot) (book, []change) {
+func (b sliceSet) apply(s cluster.Snapshot) (sliceSet, []change) {
 	drafts, left := b.keep(s.Endpoints)
 	for _, f := range slices.SortedFunc(maps.Keys(left), func(x, y family) int {
 		return cmp.Or(cmp.Compare(x.kind, y.kind), cmp.Compare(x.port, y.port))
 	}) {
 		drafts = b.place(drafts, f, left[f])
 	}
-	if len(drafts) == 0 { // a service without endpoints still has a slice
+	if len(drafts) == 0 { // a service without endpoints has one empty slice
 		drafts = b.place(drafts, family{discovery.AddressTypeIPv4, int32(b.names.Port)}, nil)
 	}
 	return b.commit(drafts, s.At)
 }
 
-// keep leaves every endpoint in its slice and returns those that have none yet.
-func (b book) keep(endpoints []cluster.Endpoint) ([]*draft, map[family][]discovery.Endpoint) {
+// keep leaves every endpoint in its slice and returns those without a slice.
+func (b sliceSet) keep(endpoints []cluster.Endpoint) ([]*draft, map[family][]discovery.Endpoint) {
 	wanted := map[string]cluster.Endpoint{}
 	for _, e := range endpoints {
 		wanted[e.ID] = e
@@ -99,7 +99,7 @@ func (b book) keep(endpoints []cluster.Endpoint) ([]*draft, map[family][]discove
 }
 
 // place adds the endpoints of one family to the drafts.
-func (b book) place(drafts []*draft, f family, left []discovery.Endpoint) []*draft {
+func (b sliceSet) place(drafts []*draft, f family, left []discovery.Endpoint) []*draft {
 	add := func(d *draft) {
 		n := min(b.limit-len(d.slice.Endpoints), len(left))
 		if n > 0 {
@@ -107,7 +107,7 @@ func (b book) place(drafts []*draft, f family, left []discovery.Endpoint) []*dra
 			left = left[n:]
 		}
 	}
-	// The fullest first: that leaves the fewest slices in the end.
+	// Filling the fullest first leaves the fewest slices.
 	fullest := slices.SortedStableFunc(slices.Values(drafts), func(x, y *draft) int {
 		return cmp.Compare(len(y.slice.Endpoints), len(x.slice.Endpoints))
 	})
@@ -136,8 +136,8 @@ func (b book) place(drafts []*draft, f family, left []discovery.Endpoint) []*dra
 	return drafts
 }
 
-// commit turns drafts into the next book and the events that lead to it.
-func (b book) commit(drafts []*draft, at time.Time) (book, []change) {
+// commit turns drafts into the next slices and the events that lead to them.
+func (b sliceSet) commit(drafts []*draft, at time.Time) (sliceSet, []change) {
 	next := b
 	next.slices = nil
 	var created, modified, deleted []*draft

@@ -65,7 +65,7 @@ func TestSlicesChangeAsTheControllerChangesThem(t *testing.T) {
 		{"a roll of everything keeps the slices", [][]cluster.Endpoint{set(a, b, c)}, set(d, e), []string{"MODIFIED greeter-1@3 d e", "DELETED greeter-2@4 c"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			at := book{names: greeter, limit: 2}
+			at := sliceSet{names: greeter, limit: 2}
 			for _, s := range test.before {
 				at, _ = at.apply(snapshot(1, s...))
 			}
@@ -82,7 +82,7 @@ func TestSlicesChangeAsTheControllerChangesThem(t *testing.T) {
 // endpoint that stays keeps its slice.
 func TestSlicesHoldWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		at := book{names: greeter, limit: rapid.IntRange(1, 5).Draw(t, "limit")}
+		at := sliceSet{names: greeter, limit: rapid.IntRange(1, 5).Draw(t, "limit")}
 		replayed := map[string][]string{}
 		for step := range rapid.IntRange(1, 8).Draw(t, "steps") {
 			var now []cluster.Endpoint
@@ -139,7 +139,7 @@ func ids(c change) []string {
 }
 
 // where maps each endpoint to the slice it is in, or to several if it is in several.
-func where(b book) map[string]string {
+func where(b sliceSet) map[string]string {
 	in := map[string]string{}
 	for _, s := range b.slices {
 		for _, e := range s.Endpoints {
@@ -163,7 +163,7 @@ func TestManyEndpointsFillSlicesOfOneHundred(t *testing.T) {
 }
 
 func TestAnIdentityThatIsNoLabelHasNoHostname(t *testing.T) {
-	b := book{names: greeter, limit: 1}
+	b := sliceSet{names: greeter, limit: 1}
 	for id, want := range map[string]bool{"greeter-1": true, "Greeter 1": false, strings.Repeat("x", 64): false} {
 		if got := b.endpoint(ready(id, 0)).Hostname != nil; got != want {
 			t.Errorf("hostname of %q given: %v, want %v", id, got, want)

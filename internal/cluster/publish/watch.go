@@ -18,17 +18,17 @@ type event struct {
 	Object any             `json:"object"`
 }
 
-// watch streams changes until the query's timeout, the client or the server ends
-// it. Without a version it begins with what is there. A version that is too old
-// is answered by an event, not by HTTP's status: so does the API server
-// (Kubernetes API concepts, "410 Gone").
+// watch streams changes until the query's timeout, or until client or server end it. Without
+// a version it begins with the present slices. It answers a version that is too old with an
+// event, not with an HTTP status, as the API server does (Kubernetes API concepts, "410
+// Gone").
 func (a slicesAPI) watch(w http.ResponseWriter, r *http.Request, q query) {
 	w.Header().Set("Content-Type", "application/json")
 	s := stream{w: w, query: q, at: q.version}
 	if q.version == 0 {
 		s.present(a.past.now())
 	}
-	s.flush() // the header too, so that the client knows the watch is there
+	s.flush() // the header too, so that the client knows that the watch has begun
 	if q.timeout == 0 {
 		q.timeout = a.defaultTimeout
 	}
@@ -58,12 +58,12 @@ func (a slicesAPI) watch(w http.ResponseWriter, r *http.Request, q query) {
 	}
 }
 
-// stream is one watch: where it writes, and the version up to which it has.
+// stream is one watch and the version up to which it has sent changes.
 type stream struct {
 	w     http.ResponseWriter
 	query query
 	at    uint64
-	err   error // the first one: the client is gone
+	err   error // the first write error: the client has disconnected
 }
 
 func (s *stream) present(all []discovery.EndpointSlice, version uint64) {
@@ -87,7 +87,7 @@ func (s *stream) follow(changes []change) {
 	}
 }
 
-// bookmark tells a client that wants it up to which version it has seen all.
+// bookmark sends the version up to which the client has all changes, if it wants bookmarks.
 func (s *stream) bookmark(annotations map[string]string) {
 	if !s.query.bookmarks {
 		return

@@ -1,5 +1,5 @@
-// Package calculate loads one calculator as study 4's client did, by its flags, and sums up
-// what it saw in its words.
+// Package calculate loads one calculator server with fixed numbers of workers and messages
+// (`rpclab load --style`), and prints the summary of the published client.
 package calculate
 
 import (
@@ -19,62 +19,63 @@ import (
 	"rpclab/internal/workload"
 )
 
-// Settings are the study's flags.
+// Settings are the flags of the published client.
 type Settings struct {
 	Target       string        // HOST:PORT
 	Style        string        // one of [caller.Styles]
-	Workers      int           // who send; of two-way streams each has its own
-	Interval     time.Duration // that a worker sleeps after each message
-	Transactions int           // in all
+	Workers      int           // senders; with bidirectional streams each has its own
+	Interval     time.Duration // a worker sleeps after each message
+	Transactions int           // total
 	Client       string        // identity
 	Calculation  workload.Calculate
-	JWT          string        // [caller.Once] or [caller.Every]
-	LatencyOver  time.Duration // calls over it are listed; 0: none is
+	JWT          string        // [caller.TokenOnce] or [caller.TokenPerCall]
+	LatencyOver  time.Duration // calls that take longer are listed; 0: none
 	Timeout      time.Duration // of a call
-	Keys         string        // file that the server wrote; empty: it asks for nothing
-	Metadata     int           // further keys and values with every call
+	Keys         string        // file written by the server; empty: no security
+	Metadata     int           // further metadata entries of each call
 }
 
-// check says what cannot be.
+// check returns an error for settings that cannot be used.
 func (s Settings) check() error {
 	switch {
 	case !slices.Contains(caller.Styles, s.Style):
-		return fmt.Errorf("--style %s: take one of %v", s.Style, caller.Styles)
+		return fmt.Errorf("--style %s: use one of %v", s.Style, caller.Styles)
 	case s.Workers < 1 || s.Workers > 10_000:
-		return fmt.Errorf("--workers %d: take 1 to 10000", s.Workers)
+		return fmt.Errorf("--workers %d: use 1 to 10000", s.Workers)
 	case s.Transactions < 1 || s.Transactions > 10_000_000:
-		return fmt.Errorf("--transactions %d: take 1 to 10000000", s.Transactions)
+		return fmt.Errorf("--transactions %d: use 1 to 10000000", s.Transactions)
 	case s.Interval < 0 || s.LatencyOver < 0 || s.Timeout <= 0 || s.Metadata < 0 || s.Metadata > 100:
-		return errors.New("--interval and --latency-gt are at least 0, --timeout is more, and --extra-metadata is 0 to 100")
-	case s.JWT != caller.Once && s.JWT != caller.Every:
-		return fmt.Errorf("--jwt-gen %s: take %s or %s", s.JWT, caller.Once, caller.Every)
+		return errors.New("use at least 0 for --interval and --latency-gt, more than 0 for --timeout, and 0 to 100 for --extra-metadata")
+	case s.JWT != caller.TokenOnce && s.JWT != caller.TokenPerCall:
+		return fmt.Errorf("--jwt-gen %s: use %s or %s", s.JWT, caller.TokenOnce, caller.TokenPerCall)
 	case s.Client == "":
-		return errors.New("--client-id: a client has to have a name")
+		return errors.New("--client-id: a client needs a name")
 	}
 	return s.Calculation.Check()
 }
 
-// ErrRequest marks an error of the settings.
-var ErrRequest = errors.New("wrong settings")
+// ErrInvalid marks an error of the settings.
+var ErrInvalid = errors.New("invalid settings")
 
-// Call is one that ended. Its times count from the start.
+// Call is a finished call. Its times count from the start of the load.
 type Call struct {
 	Number     int
 	Sent, Done time.Duration
-	Code       string // OK, or an error's
-	Message    string // of the error
+	Code       string // OK or an error code
+	Message    string // error message
 }
 
-// Run makes the calls, in the order in which they ended. When ctx ends, it makes no more.
+// Run makes the calls and returns them in the order in which they ended. When ctx ends, it
+// starts no more.
 func Run(ctx context.Context, s Settings) ([]Call, error) {
 	if err := s.check(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRequest, err)
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	job, err := s.job()
 	if err != nil {
 		return nil, err
 	}
-	session, err := grpcgo.OpenCalculations(job, caller.Target{URI: "passthrough:///" + s.Target})
+	session, err := grpcgo.OpenCalculator(job, caller.Target{URI: "passthrough:///" + s.Target})
 	if err != nil {
 		return nil, err
 	}
@@ -108,27 +109,27 @@ func Run(ctx context.Context, s Settings) ([]Call, error) {
 	return calls, session.Close()
 }
 
-// job says the same in the words of a caller.
+// job translates the settings for a caller.
 func (s Settings) job() (caller.Job, error) {
-	party := security.Party{Keys: security.Keys{Name: s.Client}}
-	how := caller.Calculations{Style: s.Style, Metadata: s.Metadata, Streams: s.Workers, Ahead: caller.Taken}
+	party := security.Config{Keys: security.Keys{Name: s.Client}}
+	how := caller.CalculatorOptions{Style: s.Style, Metadata: s.Metadata, Streams: s.Workers, Ahead: caller.WhenReceived}
 	if s.Keys != "" {
 		authority, policy, err := security.Load(s.Keys)
 		if err != nil {
-			return caller.Job{}, fmt.Errorf("%w: --keys: %w", ErrRequest, err)
+			return caller.Job{}, fmt.Errorf("%w: --keys: %w", ErrInvalid, err)
 		}
-		keys, err := authority.Client(s.Client, security.Life)
+		keys, err := authority.Client(s.Client, security.Lifetime)
 		if err != nil {
 			return caller.Job{}, err
 		}
-		party = security.Party{Policy: policy, Keys: keys}
+		party = security.Config{Policy: policy, Keys: keys}
 		if policy.Tokens {
 			how.JWT = s.JWT
 		}
 	}
-	how.Party = party
+	how.Security = party
 	return caller.Job{
-		Channels: caller.Channels{Mode: caller.Shared}, Timeout: s.Timeout, Late: measure.Late, Calculations: &how,
+		Channels: caller.Channels{Mode: caller.Shared}, Timeout: s.Timeout, Late: measure.DefaultLateAfter, Calculator: &how,
 		Workload: workload.Spec{Calculate: &s.Calculation},
 	}, nil
 }
@@ -146,8 +147,8 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Over are the calls that took longer than a limit, the slowest first.
-func Over(calls []Call, limit time.Duration) []Call {
+// SlowerThan returns the calls that took longer than a limit, slowest first.
+func SlowerThan(calls []Call, limit time.Duration) []Call {
 	over := slices.DeleteFunc(slices.Clone(calls), func(c Call) bool { return c.Done-c.Sent <= limit })
 	slices.SortStableFunc(over, func(a, b Call) int { return cmp.Compare(b.Done-b.Sent, a.Done-a.Sent) })
 	return over

@@ -17,7 +17,7 @@ func at(sent, done time.Duration, code string) Call {
 	return Call{Sent: sent, Done: done, Code: code, Message: "why"}
 }
 
-func TestASummaryHasTheStudysFigures(t *testing.T) {
+func TestPrintMatchesThePublishedForm(t *testing.T) {
 	calls := []Call{
 		at(0, 10*time.Millisecond, "OK"), at(100*time.Millisecond, 130*time.Millisecond, "OK"), at(time.Second, 1050*time.Millisecond, "OK"),
 		at(2*time.Second, 2*time.Second+70*time.Millisecond, "OK"), at(2*time.Second, 2100*time.Millisecond, "UNAVAILABLE"),
@@ -30,7 +30,7 @@ requests   2.5 TPS on average, 2 at most in a second
 responses  1.9 TPS on average, 2 at most in a second
 latency    mean 40.000  p50 30.000  p90 70.000  p95 70.000  min 10.000  max 70.000  σ 22.361 ms
 failed     1 UNAVAILABLE: why
-3 took more than 40ms
+3 took longer than 40ms
   number 0, sent at 2.000 s: 100.000 ms, UNAVAILABLE
   number 7, sent at 2.000 s: 70.000 ms, OK
   number 0, sent at 1.000 s: 50.000 ms, OK
@@ -40,13 +40,13 @@ failed     1 UNAVAILABLE: why
 	}
 }
 
-func TestNothingIsSummedUpOfNothing(t *testing.T) {
-	if s := Sum(nil); s.Calls != 0 || s.Mean != 0 || s.ResponseTPS != 0 {
+func TestSummarizeWithoutCalls(t *testing.T) {
+	if s := Summarize(nil); s.Calls != 0 || s.Mean != 0 || s.ResponseTPS != 0 {
 		t.Errorf("%+v", s)
 	}
 }
 
-func TestWrongSettingsAreTheCallersMistake(t *testing.T) {
+func TestInvalidSettingsAreMarked(t *testing.T) {
 	right := Settings{Target: "127.0.0.1:1", Style: "bidi", Workers: 1, Transactions: 1, Client: "me", JWT: "once", Timeout: time.Second,
 		Calculation: workload.Calculate{Operation: workload.Add}}
 	for _, wrong := range []func(*Settings){
@@ -56,7 +56,7 @@ func TestWrongSettingsAreTheCallersMistake(t *testing.T) {
 	} {
 		s := right
 		wrong(&s)
-		if _, err := Run(t.Context(), s); !errors.Is(err, ErrRequest) {
+		if _, err := Run(t.Context(), s); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}

@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// Summary is what a load came to, in the study's words. TPS are per second.
+// Summary summarizes a load. TPS are per second.
 type Summary struct {
 	Calls, Answered          int
 	Errors                   map[string]int // by code
-	Duration                 time.Duration  // from the start to the last answer
-	RequestTPS, RequestMax   float64        // on average, and in the second with most
+	Duration                 time.Duration  // from the start to the last response
+	RequestTPS, RequestMax   float64        // mean, and of the busiest second
 	ResponseTPS, ResponseMax float64
-	// Of the calls that were answered, in ms; percentiles by nearest rank.
+	// Of answered calls, in ms; percentiles by nearest rank.
 	Mean, P50, P90, P95, Min, Max, Sigma float64
 }
 
-// Sum sums up calls. Averages are over the time in which there were any: the last second is
-// shorter.
-func Sum(calls []Call) Summary {
+// Summarize computes the summary. Means are over the time with calls, as the last second may
+// be incomplete.
+func Summarize(calls []Call) Summary {
 	s := Summary{Calls: len(calls), Errors: map[string]int{}}
 	var took []float64
 	var lastSent time.Duration
@@ -55,7 +55,7 @@ func Sum(calls []Call) Summary {
 	return s
 }
 
-// tps are the average over a time, and the most in one of its seconds.
+// tps returns the mean over a time and the most in one second.
 func tps(n int, over time.Duration, seconds map[int64]int) (average, most float64) {
 	for _, in := range seconds {
 		most = max(most, float64(in))
@@ -66,12 +66,12 @@ func tps(n int, over time.Duration, seconds map[int64]int) (average, most float6
 	return average, most
 }
 
-// listed is how many of the calls over a limit are listed.
-const listed = 20
+// maxListed bounds the list of slow calls.
+const maxListed = 20
 
-// Print writes a summary, and which calls took longer than a limit; 0: there is none.
+// Print writes the summary and the calls that took longer than a limit; 0: no list.
 func Print(w io.Writer, calls []Call, limit time.Duration) {
-	s := Sum(calls)
+	s := Summarize(calls)
 	fmt.Fprintf(w, "%d of %d calculations answered in %.2f s\n", s.Answered, s.Calls, s.Duration.Seconds())
 	fmt.Fprintf(w, "requests   %.1f TPS on average, %.0f at most in a second\n", s.RequestTPS, s.RequestMax)
 	fmt.Fprintf(w, "responses  %.1f TPS on average, %.0f at most in a second\n", s.ResponseTPS, s.ResponseMax)
@@ -83,11 +83,11 @@ func Print(w io.Writer, calls []Call, limit time.Duration) {
 	if limit == 0 {
 		return
 	}
-	over := Over(calls, limit)
-	fmt.Fprintf(w, "%d took more than %s\n", len(over), limit)
+	over := SlowerThan(calls, limit)
+	fmt.Fprintf(w, "%d took longer than %s\n", len(over), limit)
 	for n, c := range over {
-		if n == listed {
-			fmt.Fprintf(w, "  and %d more\n", len(over)-listed)
+		if n == maxListed {
+			fmt.Fprintf(w, "  and %d more\n", len(over)-maxListed)
 			break
 		}
 		fmt.Fprintf(w, "  number %d, sent at %.3f s: %.3f ms, %s\n", c.Number, c.Sent.Seconds(), float64(c.Done-c.Sent)/1e6, c.Code)
@@ -102,7 +102,7 @@ func sorted(errors map[string]int) (codes []string) {
 	return codes
 }
 
-// first is the first message of a code.
+// first returns the first message of a code.
 func first(calls []Call, code string) string {
 	for _, c := range calls {
 		if c.Code == code {

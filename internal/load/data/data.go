@@ -1,5 +1,5 @@
-// Package data makes the messages of a load: JSON or bytes, one or many taken in turn,
-// with templates that are compiled once.
+// Package data makes the messages of a load from JSON or bytes: one message or several in turn,
+// optionally with templates.
 package data
 
 import (
@@ -17,58 +17,58 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// Call is what a template can say of the call that it makes a message for.
+// Call is what a template can use.
 type Call struct {
 	Number uint64 // of the call, from 0
-	Worker int    // a number from 0 that no two calls in flight share
+	Worker int    // unique among the calls in flight, from 0
 }
 
-// Messages are the messages of a load. It is safe for use by many goroutines.
+// Messages are the messages of a load. They are safe for concurrent use.
 type Messages struct {
-	messages []message
-	moving   bool
+	messages  []message
+	templated bool
 }
 
-// message is bytes that never change, or a template of them.
+// message is fixed bytes or a template.
 type message struct {
-	fixed  []byte
-	source *template.Template
-	encode func([]byte) ([]byte, error)
+	fixed    []byte
+	template *template.Template
+	encode   func([]byte) ([]byte, error)
 }
 
-// Moving says whether any message is made anew for each call.
-func (m *Messages) Moving() bool { return m.moving }
+// Templated reports whether any message is a template.
+func (m *Messages) Templated() bool { return m.templated }
 
-// Fixed is the message of every call, if all have the same.
-func (m *Messages) Fixed() (message []byte, ok bool) {
-	if len(m.messages) != 1 || m.moving {
+// Constant returns the message of every call if all are the same.
+func (m *Messages) Constant() (message []byte, ok bool) {
+	if len(m.messages) != 1 || m.templated {
 		return nil, false
 	}
 	return m.messages[0].fixed, true
 }
 
-// Len is how many messages there are.
+// Len returns the number of messages.
 func (m *Messages) Len() int { return len(m.messages) }
 
-// At is the message of a call: they are taken in turn. The bytes are not to be changed.
-func (m *Messages) At(c Call) ([]byte, error) {
+// For returns the message of a call, which must not be modified.
+func (m *Messages) For(c Call) ([]byte, error) {
 	one := &m.messages[c.Number%uint64(len(m.messages))]
-	if one.source == nil {
+	if one.template == nil {
 		return one.fixed, nil
 	}
 	var text bytes.Buffer
-	err := one.source.Execute(&text, c)
+	err := one.template.Execute(&text, c)
 	if err != nil {
-		return nil, readable(err)
+		return nil, cleanError(err)
 	}
 	message, err := one.encode(text.Bytes())
 	if err != nil {
-		return nil, readable(err)
+		return nil, cleanError(err)
 	}
 	return message, nil
 }
 
-// Read is the argument of -d: text as it is, @FILE, or @- for standard input.
+// Read returns the argument of -d: the text itself, @FILE, or @- for standard input.
 func Read(argument string, stdin io.Reader) (text []byte, name string, err error) {
 	file, ok := strings.CutPrefix(argument, "@")
 	switch {
@@ -80,13 +80,13 @@ func Read(argument string, stdin io.Reader) (text []byte, name string, err error
 	}
 	text, err = os.ReadFile(file)
 	if err != nil {
-		return nil, "", fmt.Errorf("cannot read the data: %w", err)
+		return nil, "", fmt.Errorf("read the data: %w", err)
 	}
 	return text, file, nil
 }
 
-// JSON reads messages of a type: one JSON object, an array of them, or one after
-// another (NDJSON). Any may be a template. name says in errors where the text is from.
+// JSON parses messages of a type: one JSON object, an array, or several objects (NDJSON). Each
+// may be a template. name is the source of the text in errors.
 func JSON(name string, text []byte, of protoreflect.MessageDescriptor) (*Messages, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		text = []byte("{}")
@@ -109,46 +109,46 @@ func JSON(name string, text []byte, of protoreflect.MessageDescriptor) (*Message
 			at = fmt.Sprintf("%s, message %d", name, i+1)
 		}
 		if err := all.add(part, encode); err != nil {
-			return nil, fmt.Errorf("%s is no %s: %w", at, of.FullName(), readable(err))
+			return nil, fmt.Errorf("%s is not a %s: %w", at, of.FullName(), cleanError(err))
 		}
 	}
 	return all, nil
 }
 
-// Text is one body, sent as it is. It may be a template.
+// Text returns one body, sent as it is. It may be a template.
 func Text(name string, text []byte) (*Messages, error) {
 	all := new(Messages)
 	if err := all.add(text, func(text []byte) ([]byte, error) { return text, nil }); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, readable(err))
+		return nil, fmt.Errorf("%s: %w", name, cleanError(err))
 	}
 	return all, nil
 }
 
-// Binary is one message of bytes, in which nothing is a template.
+// Binary returns one message of bytes without templates.
 func Binary(data []byte) *Messages { return &Messages{messages: []message{{fixed: data}}} }
 
-// add takes a message that can be made: a template is tried for call 0.
+// add adds a message. It tries a template with call 0.
 func (m *Messages) add(text []byte, encode func([]byte) ([]byte, error)) error {
 	one := message{encode: encode}
 	var err error
 	if bytes.Contains(text, []byte("{{")) {
-		if one.source, err = template.New("message").Option("missingkey=error").Funcs(functions).Parse(string(text)); err != nil {
+		if one.template, err = template.New("message").Option("missingkey=error").Funcs(functions).Parse(string(text)); err != nil {
 			return err
 		}
 	} else if one.fixed, err = encode(text); err != nil {
 		return err
 	}
 	m.messages = append(m.messages, one)
-	if one.source == nil {
+	if one.template == nil {
 		return nil
 	}
-	m.moving = true
-	_, err = (&Messages{messages: []message{one}}).At(Call{})
+	m.templated = true
+	_, err = (&Messages{messages: []message{one}}).For(Call{})
 	return err
 }
 
-// readable takes the libraries' own marks off an error.
-func readable(err error) error {
+// cleanError removes the prefixes of libraries from an error.
+func cleanError(err error) error {
 	text := strings.ReplaceAll(err.Error(), "\u00a0", " ") // protobuf-go varies its spaces on purpose
 	text = strings.TrimPrefix(strings.ReplaceAll(text, "proto:  ", "proto: "), "proto: ")
 	text = strings.ReplaceAll(text, "in type data.Call", "(a call has .Number and .Worker)")

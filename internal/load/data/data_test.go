@@ -34,7 +34,7 @@ func names(t *testing.T, m *data.Messages, calls int) string {
 	t.Helper()
 	var all []string
 	for n := range calls {
-		bytes, err := m.At(data.Call{Number: uint64(n), Worker: n % 2})
+		bytes, err := m.For(data.Call{Number: uint64(n), Worker: n % 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +53,7 @@ func TestMessagesAreTakenInTurn(t *testing.T) {
 		"NDJSON": "{\"name\": \"a\"}\n{\"name\":\"b\"}\n\n{\"name\":\"c\"}\n",
 	} {
 		m := messages(t, text)
-		if got := names(t, m, 4); got != "a b c a" || m.Moving() || m.Len() != 3 {
+		if got := names(t, m, 4); got != "a b c a" || m.Templated() || m.Len() != 3 {
 			t.Errorf("%s: the calls ask for %q; %d messages", form, got, m.Len())
 		}
 	}
@@ -67,19 +67,19 @@ func TestNoDataIsTheEmptyMessage(t *testing.T) {
 
 func TestTemplatesAreFilledForEachCall(t *testing.T) {
 	m := messages(t, `[{"name": "n{{.Number}}w{{.Worker}}"}, {"name": "still"}, {"name": {{printf "%q" "x, ]}"}} }]`)
-	if got := names(t, m, 4); got != "n0w0 still x, ]} n3w1" || !m.Moving() {
+	if got := names(t, m, 4); got != "n0w0 still x, ]} n3w1" || !m.Templated() {
 		t.Errorf("the calls ask for %q", got)
 	}
 }
 
-func TestATemplateMayDecideWhatElseIsThere(t *testing.T) {
+func TestATemplateMayContainControlActions(t *testing.T) {
 	m := messages(t, `{ {{if .Number}}"name": "n{{.Number}}"{{else}}"name": "first"{{end}} }`)
 	if got := names(t, m, 3); got != "first n1 n2" {
 		t.Errorf("the calls ask for %q", got)
 	}
 }
 
-func TestAMarkOfTheOrderOfBytesIsNoData(t *testing.T) {
+func TestAByteOrderMarkIsIgnored(t *testing.T) {
 	if got := names(t, messages(t, "\xef\xbb\xbf"+`{"name": "a"}`), 1); got != "a" {
 		t.Errorf("the call asks for %q", got)
 	}
@@ -108,7 +108,7 @@ func TestManyGoroutinesMakeMessagesAtOnce(t *testing.T) {
 	for n := range uint64(8) {
 		all.Go(func() {
 			for range 100 {
-				if _, err := m.At(data.Call{Number: n}); err != nil {
+				if _, err := m.For(data.Call{Number: n}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -119,19 +119,19 @@ func TestManyGoroutinesMakeMessagesAtOnce(t *testing.T) {
 
 func TestATemplateThatFailsLaterSaysWhere(t *testing.T) {
 	m := messages(t, `{"name": "{{if .Number}}{{randomInt 2 1}}{{end}}"}`)
-	_, err := m.At(data.Call{Number: 1})
+	_, err := m.For(data.Call{Number: 1})
 	if err == nil || !strings.HasPrefix(err.Error(), `1:26: executing "message" at <randomInt 2 1>: `) {
 		t.Error(err)
 	}
 	m = messages(t, `{"{{if .Number}}nmae{{else}}name{{end}}": "b"}`)
-	if _, err := m.At(data.Call{Number: 1}); err == nil || err.Error() != `(line 1:2): unknown field "nmae"` {
+	if _, err := m.For(data.Call{Number: 1}); err == nil || err.Error() != `(line 1:2): unknown field "nmae"` {
 		t.Error(err)
 	}
 }
 
 func TestFixedMessagesAreMadeOnce(t *testing.T) {
 	m := messages(t, `{"name": "a"}`)
-	if n := testing.AllocsPerRun(100, func() { _, _ = m.At(data.Call{Number: 1}) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { _, _ = m.For(data.Call{Number: 1}) }); n != 0 {
 		t.Errorf("a message without a template allocates %v times a call", n)
 	}
 }
@@ -140,17 +140,17 @@ func TestFixedMessagesAreMadeOnce(t *testing.T) {
 func TestWrongData(t *testing.T) {
 	for text, want := range map[string]string{
 		"{\n \"name\": }":                 `-d: not JSON at line 2, column 10`,
-		`{"name": "a"`:                    `-d: not JSON at line 1, column 13: it ends too early`,
-		`[{"name": "a"}`:                  `it ends too early`,
-		`[{"name": "a"}] x`:               `there is more after the array`,
-		`[]`:                              `there is no message in it`,
-		`{"nmae": "a"}`:                   `-d is no rpclab.v1.HelloRequest: (line 1:2): unknown field "nmae"`,
-		`[{}, {"name": 7}]`:               `-d, message 2 is no rpclab.v1.HelloRequest`,
+		`{"name": "a"`:                    `-d: not JSON at line 1, column 13: unexpected end`,
+		`[{"name": "a"}`:                  `unexpected end`,
+		`[{"name": "a"}] x`:               `there is data after the array`,
+		`[]`:                              `it contains no message`,
+		`{"nmae": "a"}`:                   `-d is not a rpclab.v1.HelloRequest: (line 1:2): unknown field "nmae"`,
+		`[{}, {"name": 7}]`:               `-d, message 2 is not a rpclab.v1.HelloRequest`,
 		`{"name": "{{.Numbr}}"}`:          `can't evaluate field Numbr`,
 		`{"name": "{{uid}}"}`:             `function "uid" not defined`,
 		`{"name": {{randomInt 1 9}} }`:    `invalid value for string field name`,
-		`{"name": "{{randomInt 9 1}}"}`:   `the second number has to be the larger one`,
-		`{"name": "{{randomString -1}}"}`: `the length has to be`,
+		`{"name": "{{randomInt 9 1}}"}`:   `the second number must be larger`,
+		`{"name": "{{randomString -1}}"}`: `the length must be`,
 	} {
 		_, err := data.JSON("-d", []byte(text), request())
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -164,10 +164,10 @@ func TestATextIsOneBody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := m.At(data.Call{Number: 9}); string(got) != "[1, 2] 9" || err != nil {
+	if got, err := m.For(data.Call{Number: 9}); string(got) != "[1, 2] 9" || err != nil {
 		t.Errorf("got %q, %v", got, err)
 	}
-	if got, _ := data.Binary([]byte("{{x")).At(data.Call{}); string(got) != "{{x" {
+	if got, _ := data.Binary([]byte("{{x")).For(data.Call{}); string(got) != "{{x" {
 		t.Errorf("binary data is changed to %q", got)
 	}
 }

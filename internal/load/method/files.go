@@ -18,7 +18,7 @@ import (
 	"rpclab/internal/load/request"
 )
 
-// files is a source that has everything at hand.
+// files is a source of parsed files.
 type files struct{ *protoregistry.Files }
 
 func (f files) Services(context.Context) (names []string, err error) {
@@ -40,8 +40,8 @@ func (f files) Service(_ context.Context, name string) (protoreflect.ServiceDesc
 	return service, err
 }
 
-// FromProto compiles a .proto file. Its imports, and the file itself, are looked for
-// in the directories; without any, in the directory of the file.
+// FromProto compiles a .proto file. It looks for the file and its imports in dirs, or by default
+// in the directory of the file.
 func FromProto(ctx context.Context, file string, dirs []string) (Source, error) {
 	if len(dirs) == 0 {
 		dirs, file = []string{filepath.Dir(file)}, filepath.Base(file)
@@ -49,25 +49,25 @@ func FromProto(ctx context.Context, file string, dirs []string) (Source, error) 
 	compiler := protocompile.Compiler{
 		Resolver: protocompile.WithStandardImports(&protocompile.SourceResolver{ImportPaths: dirs}),
 	}
-	name := inside(file, dirs)
+	name := relativeTo(file, dirs)
 	compiled, err := compiler.Compile(ctx, name)
 	if at := new(fs.PathError); errors.As(err, &at) && !strings.HasSuffix(at.Path, name) {
-		return nil, request.Wrongf("cannot compile %s: %w; say where its imports are by --import-path", file, err)
+		return nil, request.Invalidf("compile %s: %w; set --import-path to the directory of its imports", file, err)
 	}
 	if err != nil {
-		return nil, request.Wrongf("cannot compile %s: %w", file, err)
+		return nil, request.Invalidf("compile %s: %w", file, err)
 	}
 	all := new(protoregistry.Files)
 	for _, c := range compiled {
 		if err := register(all, c); err != nil {
-			return nil, request.Wrongf("cannot use %s: %w", file, err)
+			return nil, request.Invalidf("use %s: %w", file, err)
 		}
 	}
 	return files{all}, nil
 }
 
-// inside is the file relative to the directory that it is in, as imports name it.
-func inside(file string, dirs []string) string {
+// relativeTo returns the path of a file relative to its import directory.
+func relativeTo(file string, dirs []string) string {
 	for _, dir := range dirs {
 		if relative, err := filepath.Rel(dir, file); err == nil && filepath.IsLocal(relative) {
 			return filepath.ToSlash(relative)
@@ -76,7 +76,7 @@ func inside(file string, dirs []string) string {
 	return file
 }
 
-// register adds a file after those that it imports.
+// register registers a file after its imports.
 func register(all *protoregistry.Files, file protoreflect.FileDescriptor) error {
 	if _, err := all.FindFileByPath(file.Path()); err == nil {
 		return nil
@@ -93,15 +93,15 @@ func register(all *protoregistry.Files, file protoreflect.FileDescriptor) error 
 func FromSet(path string) (Source, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, request.Wrongf("cannot read the descriptor set: %w", err)
+		return nil, request.Invalidf("read the descriptor set: %w", err)
 	}
 	set := new(descriptorpb.FileDescriptorSet)
 	if err := proto.Unmarshal(data, set); err != nil || len(set.File) == 0 {
-		return nil, request.Wrongf("%s is no descriptor set; make one with: protoc --include_imports -o %s FILE.proto", path, path)
+		return nil, request.Invalidf("%s is not a descriptor set; create one with: protoc --include_imports -o %s FILE.proto", path, path)
 	}
 	all, err := protodesc.NewFiles(set)
 	if err != nil {
-		return nil, request.Wrongf("%s is not complete: %w; make it with protoc --include_imports", path, err)
+		return nil, request.Invalidf("%s is incomplete: %w; create it with protoc --include_imports", path, err)
 	}
 	return files{all}, nil
 }

@@ -10,24 +10,23 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"rpclab/internal/load/request"
-	"rpclab/internal/nearest"
+	"rpclab/internal/suggest"
 )
 
-// Source knows services by name.
+// Source finds services by name.
 type Source interface {
-	// Services are the full names of all services.
+	// Services returns the full names of all services.
 	Services(context.Context) ([]string, error)
-	// Service is one of them; nil: there is none of that name.
+	// Service returns a service, or nil if it does not exist.
 	Service(context.Context, string) (protoreflect.ServiceDescriptor, error)
 }
 
-// Find returns the method that a call names: package.Service/Method, or with a
-// dot for the slash. An error about the name matches [request.ErrWrong] and suggests the
-// nearest one that exists.
+// Find returns the method of a call: package.Service/Method, or package.Service.Method. An error
+// about the name matches [request.ErrInvalid] and suggests a similar name.
 func Find(ctx context.Context, source Source, call string) (protoreflect.MethodDescriptor, error) {
 	name, method, ok := Split(call)
 	if !ok {
-		return nil, request.Wrongf("%q names no method: write package.Service/Method", call)
+		return nil, request.Invalidf("%q is not a method: use the form package.Service/Method", call)
 	}
 	service, err := source.Service(ctx, name)
 	if err != nil {
@@ -38,12 +37,12 @@ func Find(ctx context.Context, source Source, call string) (protoreflect.MethodD
 	}
 	found := service.Methods().ByName(protoreflect.Name(method))
 	if found == nil {
-		return nil, request.Wrongf("no method %q in %s%s", method, name, nearest.Suggest(method, methods(service)))
+		return nil, request.Invalidf("no method %q in %s%s", method, name, suggest.DidYouMean(method, methods(service)))
 	}
 	return found, nil
 }
 
-// Split takes the name of a method apart.
+// Split splits the full name of a method.
 func Split(call string) (service, method string, ok bool) {
 	call = strings.TrimPrefix(call, "/")
 	at := strings.LastIndexByte(call, '/')
@@ -56,7 +55,7 @@ func Split(call string) (service, method string, ok bool) {
 	return call[:at], call[at+1:], true
 }
 
-// Path is the name of a method as HTTP/2 carries it: /package.Service/Method.
+// Path returns the path of a method in HTTP/2: /package.Service/Method.
 func Path(m protoreflect.MethodDescriptor) string {
 	return "/" + string(m.Parent().FullName()) + "/" + string(m.Name())
 }
@@ -69,9 +68,9 @@ func noService(ctx context.Context, source Source, name string) error {
 	names = slices.DeleteFunc(names, func(s string) bool { return strings.HasPrefix(s, "grpc.reflection.") })
 	slices.Sort(names)
 	if len(names) == 0 {
-		return request.Wrongf("no service %q, nor any other", name)
+		return request.Invalidf("no service %q; the server lists no services", name)
 	}
-	return request.Wrongf("no service %q%s", name, nearest.Suggest(name, names))
+	return request.Invalidf("no service %q%s", name, suggest.DidYouMean(name, names))
 }
 
 func methods(service protoreflect.ServiceDescriptor) (names []string) {

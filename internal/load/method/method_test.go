@@ -108,17 +108,17 @@ func TestUnknownNamesAreSuggested(t *testing.T) {
 			"rpclab.v1.Greter/SayHello":  `no service "rpclab.v1.Greter"; did you mean "rpclab.v1.Greeter"?`,
 			"rpclab.v1.Greeter/SayHallo": `no method "SayHallo" in rpclab.v1.Greeter; did you mean "SayHello"?`,
 			"rpclab.v1.Greeter/Zap":      `no method "Zap" in rpclab.v1.Greeter; there are SayHello, Greetings`,
-			"SayHello":                   `"SayHello" names no method: write package.Service/Method`,
+			"SayHello":                   `"SayHello" is not a method: use the form package.Service/Method`,
 		} {
 			_, err := method.Find(t.Context(), source, call)
-			if err == nil || err.Error() != want || !errors.Is(err, request.ErrWrong) {
+			if err == nil || err.Error() != want || !errors.Is(err, request.ErrInvalid) {
 				t.Errorf("%s, %s: %v\nwant %s", name, call, err, want)
 			}
 		}
 	}
 }
 
-func TestStreamingMethodsSayWhichWay(t *testing.T) {
+func TestFindReturnsStreamingMethods(t *testing.T) {
 	source := method.FromServer(server(t, v1), nil)
 	m, err := method.Find(t.Context(), source, "grpc.reflection.v1.ServerReflection/ServerReflectionInfo")
 	if err != nil || !m.IsStreamingClient() || !m.IsStreamingServer() {
@@ -126,14 +126,14 @@ func TestStreamingMethodsSayWhichWay(t *testing.T) {
 	}
 }
 
-func TestAServerWithoutReflectionSaysWhatToDo(t *testing.T) {
+func TestAServerWithoutReflectionIsReportedWithAHint(t *testing.T) {
 	_, err := method.Find(t.Context(), method.FromServer(server(t, func(*grpc.Server) {}), nil), "rpclab.v1.Greeter/SayHello")
-	if err == nil || !strings.Contains(err.Error(), "--proto FILE") || errors.Is(err, request.ErrWrong) {
+	if err == nil || !strings.Contains(err.Error(), "--proto FILE") || errors.Is(err, request.ErrInvalid) {
 		t.Error(err)
 	}
 }
 
-func TestAServerThatIsSilentOnReflectionSaysWhatToDo(t *testing.T) {
+func TestASilentReflectionServiceIsReportedWithAHint(t *testing.T) {
 	silent := grpc.StreamInterceptor(func(_ any, s grpc.ServerStream, _ *grpc.StreamServerInfo, _ grpc.StreamHandler) error {
 		<-s.Context().Done()
 		return s.Context().Err()
@@ -141,7 +141,7 @@ func TestAServerThatIsSilentOnReflectionSaysWhatToDo(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	_, err := method.Find(ctx, method.FromServer(server(t, v1, silent), nil), "rpclab.v1.Greeter/SayHello")
-	if err == nil || err.Error() != "server reflection: no answer in time; give its methods by --proto FILE or --protoset FILE" {
+	if err == nil || err.Error() != "server reflection: no answer in time; describe its methods with --proto FILE or --protoset FILE" {
 		t.Error(err)
 	}
 }
@@ -155,7 +155,7 @@ func TestReflectionSendsTheMetadataOfTheLoad(t *testing.T) {
 	})
 	channel := server(t, v1, guard)
 	if _, err := method.Find(t.Context(), method.FromServer(channel, nil), "rpclab.v1.Greeter/SayHello"); err == nil ||
-		!strings.HasPrefix(err.Error(), "server reflection: who is there? (Unauthenticated); send what") {
+		!strings.HasPrefix(err.Error(), "server reflection: who is there? (Unauthenticated); send the metadata") {
 		t.Error(err)
 	}
 	if _, err := method.Find(t.Context(), method.FromServer(channel, metadata.Pairs("token", "x")), "rpclab.v1.Greeter/SayHello"); err != nil {
@@ -163,25 +163,25 @@ func TestReflectionSendsTheMetadataOfTheLoad(t *testing.T) {
 	}
 }
 
-func TestWrongFilesSayWhatIsWrong(t *testing.T) {
+func TestInvalidFilesAreReported(t *testing.T) {
 	dir := t.TempDir()
 	broken := filepath.Join(dir, "broken.proto")
 	if err := os.WriteFile(broken, []byte("syntax = \"proto3\";\nmessage {}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err := method.FromProto(t.Context(), broken, nil)
-	if err == nil || !strings.Contains(err.Error(), "broken.proto:2:9") || !errors.Is(err, request.ErrWrong) {
+	if err == nil || !strings.Contains(err.Error(), "broken.proto:2:9") || !errors.Is(err, request.ErrInvalid) {
 		t.Errorf("a file that does not compile: %v", err)
 	}
 	lost := filepath.Join(dir, "lost.proto")
 	if err := os.WriteFile(lost, []byte("syntax = \"proto3\";\nimport \"shop/orders.proto\";\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := method.FromProto(t.Context(), lost, nil); err == nil || !strings.HasSuffix(err.Error(), "; say where its imports are by --import-path") {
+	if _, err := method.FromProto(t.Context(), lost, nil); err == nil || !strings.HasSuffix(err.Error(), "; set --import-path to the directory of its imports") {
 		t.Errorf("an import that is not there: %v", err)
 	}
 	for _, path := range []string{broken, filepath.Join(dir, "nowhere")} {
-		if _, err := method.FromSet(path); err == nil || !errors.Is(err, request.ErrWrong) {
+		if _, err := method.FromSet(path); err == nil || !errors.Is(err, request.ErrInvalid) {
 			t.Errorf("a descriptor set that is none: %v", err)
 		}
 	}

@@ -16,15 +16,14 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// The two versions of the reflection service. Their messages are the same on the
-// wire, so those of v1 serve both.
+// Versions of the reflection service. They have the same messages.
 const (
 	reflectionV1      = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
 	reflectionV1Alpha = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 )
 
-// byFile is what one can do without the service.
-const byFile = "give its methods by --proto FILE or --protoset FILE"
+// fileHint is what to do without the service.
+const fileHint = "describe its methods with --proto FILE or --protoset FILE"
 
 // reflection is a source that asks the server.
 type reflection struct {
@@ -32,14 +31,13 @@ type reflection struct {
 	headers metadata.MD
 }
 
-// FromServer asks a server by reflection, v1 and then v1alpha, with the metadata of
-// the load, which a server may want to see before it answers.
+// FromServer uses server reflection, v1 and then v1alpha, with the metadata of the load.
 func FromServer(channel grpc.ClientConnInterface, headers metadata.MD) Source {
 	return reflection{channel, headers}
 }
 
 func (r reflection) Services(ctx context.Context) (names []string, err error) {
-	err = r.ask(ctx, func(t *talk) error {
+	err = r.ask(ctx, func(t *reflectionStream) error {
 		answer, err := t.ask(&reflectionv1.ServerReflectionRequest{
 			MessageRequest: &reflectionv1.ServerReflectionRequest_ListServices{},
 		})
@@ -52,20 +50,20 @@ func (r reflection) Services(ctx context.Context) (names []string, err error) {
 }
 
 func (r reflection) Service(ctx context.Context, name string) (found protoreflect.ServiceDescriptor, err error) {
-	err = r.ask(ctx, func(t *talk) error {
+	err = r.ask(ctx, func(t *reflectionStream) error {
 		answer, err := t.ask(&reflectionv1.ServerReflectionRequest{
 			MessageRequest: &reflectionv1.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: name},
 		})
 		if err != nil || answer.GetErrorResponse().GetErrorCode() == int32(codes.NotFound) {
 			return err
 		}
-		set, err := t.complete(answer)
+		set, err := t.allFiles(answer)
 		if err != nil {
 			return err
 		}
 		all, err := protodesc.NewFiles(set)
 		if err != nil {
-			return fmt.Errorf("the server's descriptors are not complete: %w; use --proto or --protoset", err)
+			return fmt.Errorf("the server's descriptors are incomplete: %w; use --proto or --protoset", err)
 		}
 		found, err = files{all}.Service(ctx, name)
 		return err
@@ -73,28 +71,28 @@ func (r reflection) Service(ctx context.Context, name string) (found protoreflec
 	return found, err
 }
 
-// ask opens a talk with the first version of the service that the server knows.
-func (r reflection) ask(ctx context.Context, do func(*talk) error) error {
+// ask opens a stream with the first supported version of the service.
+func (r reflection) ask(ctx context.Context, do func(*reflectionStream) error) error {
 	ctx, cancel := context.WithCancel(metadata.NewOutgoingContext(ctx, r.headers))
 	defer cancel() // ends the stream
 	for _, version := range []string{reflectionV1, reflectionV1Alpha} {
 		stream, err := r.channel.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, version)
 		if err == nil {
-			err = do(&talk{stream})
+			err = do(&reflectionStream{stream})
 		}
 		if status.Code(err) != codes.Unimplemented {
 			return err
 		}
 	}
-	return errors.New("the server has no reflection service; " + byFile)
+	return errors.New("the server has no reflection service; " + fileHint)
 }
 
-// talk is one stream of questions and answers.
-type talk struct{ stream grpc.ClientStream }
+// reflectionStream is a stream of reflection requests and responses.
+type reflectionStream struct{ stream grpc.ClientStream }
 
-func (t *talk) ask(question *reflectionv1.ServerReflectionRequest) (*reflectionv1.ServerReflectionResponse, error) {
+func (t *reflectionStream) ask(question *reflectionv1.ServerReflectionRequest) (*reflectionv1.ServerReflectionResponse, error) {
 	answer := new(reflectionv1.ServerReflectionResponse)
-	// A send that fails says only EOF; the reason comes with the answer.
+	// An error here is only io.EOF; RecvMsg returns the cause.
 	_ = t.stream.SendMsg(question)
 	if err := t.stream.RecvMsg(answer); err != nil {
 		switch code := status.Code(err); code {
@@ -103,20 +101,20 @@ func (t *talk) ask(question *reflectionv1.ServerReflectionRequest) (*reflectionv
 		case codes.Canceled:
 			return nil, context.Canceled
 		case codes.DeadlineExceeded:
-			return nil, errors.New("server reflection: no answer in time; " + byFile)
+			return nil, errors.New("server reflection: no answer in time; " + fileHint)
 		default:
-			return nil, fmt.Errorf("server reflection: %s (%s); send what it wants to see by --metadata, or %s",
-				status.Convert(err).Message(), code, byFile)
+			return nil, fmt.Errorf("server reflection: %s (%s); send the metadata that it requires with --metadata, or %s",
+				status.Convert(err).Message(), code, fileHint)
 		}
 	}
 	return answer, nil
 }
 
-// complete is the files of an answer and all that they import, asked for one by one
-// when the server left them out.
-func (t *talk) complete(answer *reflectionv1.ServerReflectionResponse) (*descriptorpb.FileDescriptorSet, error) {
+// allFiles returns the files of a response with all their imports. It requests imports that the
+// server left out.
+func (t *reflectionStream) allFiles(answer *reflectionv1.ServerReflectionResponse) (*descriptorpb.FileDescriptorSet, error) {
 	set, known := new(descriptorpb.FileDescriptorSet), map[string]bool{}
-	wanted, err := t.take(answer, set, known)
+	wanted, err := t.addFiles(answer, set, known)
 	for err == nil && len(wanted) > 0 {
 		name := wanted[0]
 		wanted = wanted[1:]
@@ -130,24 +128,24 @@ func (t *talk) complete(answer *reflectionv1.ServerReflectionResponse) (*descrip
 			return nil, failed
 		}
 		var more []string
-		more, err = t.take(answer, set, known)
+		more, err = t.addFiles(answer, set, known)
 		if !known[name] && err == nil {
-			err = fmt.Errorf("the server sent another file than %s; use --proto or --protoset", name)
+			err = fmt.Errorf("the server did not send the file %s; use --proto or --protoset", name)
 		}
 		wanted = append(wanted, more...)
 	}
 	return set, err
 }
 
-// take adds the files of an answer to the set and returns the names of their imports.
-func (t *talk) take(answer *reflectionv1.ServerReflectionResponse, set *descriptorpb.FileDescriptorSet, known map[string]bool) (imports []string, err error) {
+// addFiles adds the files of a response to the set and returns their imports.
+func (t *reflectionStream) addFiles(answer *reflectionv1.ServerReflectionResponse, set *descriptorpb.FileDescriptorSet, known map[string]bool) (imports []string, err error) {
 	if e := answer.GetErrorResponse(); e != nil {
 		return nil, fmt.Errorf("server reflection: %s (%s)", e.ErrorMessage, codes.Code(e.ErrorCode))
 	}
 	for _, data := range answer.GetFileDescriptorResponse().GetFileDescriptorProto() {
 		file := new(descriptorpb.FileDescriptorProto)
 		if err := proto.Unmarshal(data, file); err != nil {
-			return nil, fmt.Errorf("server reflection: a file is no descriptor: %w", err)
+			return nil, fmt.Errorf("server reflection: a file is not a descriptor: %w", err)
 		}
 		if !known[file.GetName()] {
 			known[file.GetName()] = true

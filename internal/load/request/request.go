@@ -1,4 +1,4 @@
-// Package request marks errors whose cause is what was asked for, not who was asked.
+// Package request marks errors caused by the user's request, not by the target.
 package request
 
 import (
@@ -6,22 +6,22 @@ import (
 	"fmt"
 )
 
-// ErrWrong: what was asked for is wrong, and nothing was called.
-var ErrWrong = errors.New("wrong request")
+// ErrInvalid means that the request is invalid and no call was made.
+var ErrInvalid = errors.New("invalid request")
 
-// wrong is an error that matches [ErrWrong] and does not say so in its text.
-type wrong struct{ error }
+// invalid matches [ErrInvalid] without naming it in its text.
+type invalid struct{ error }
 
-func (w wrong) Is(target error) bool { return target == ErrWrong }
-func (w wrong) Unwrap() error        { return w.error }
+func (w invalid) Is(target error) bool { return target == ErrInvalid }
+func (w invalid) Unwrap() error        { return w.error }
 
-// Wrong marks an error; nil stays nil.
-func Wrong(err error) error {
+// Invalid marks an error; nil stays nil.
+func Invalid(err error) error {
 	if err == nil {
 		return nil
 	}
-	return wrong{err}
+	return invalid{err}
 }
 
-// Wrongf makes a marked error.
-func Wrongf(format string, args ...any) error { return wrong{fmt.Errorf(format, args...)} }
+// Invalidf returns a marked error.
+func Invalidf(format string, args ...any) error { return invalid{fmt.Errorf(format, args...)} }

@@ -46,8 +46,8 @@ func stalled() result.Document {
 		Machine:  result.Machine{OS: "linux", Arch: "amd64", CPUs: 8, Memory: 33_600_000_000, Model: "Example CPU 9000", Go: "go1.26.0"},
 		Arms: []result.Arm{{
 			Name: "127.0.0.1:50051",
-			Config: map[string]any{"generator": load.Ability{
-				Engine: "grpc-go", Sent: 83, Got: 99, Users: 64, Ceiling: 74129, CPU: 21.7,
+			Config: map[string]any{"generator": load.SelfTestResult{
+				Engine: "grpc-go", SentBytes: 83, ReceivedBytes: 99, CeilingUsers: 64, CeilingRate: 74129, CeilingCPU: 21.7,
 				FloorP50: 28.3, FloorP99: 122, PingP50: 12, PingP99: 19.6,
 			}},
 			Measures: result.Measures{
@@ -77,8 +77,8 @@ func TestSummary(t *testing.T) {
 func TestSummaryOfALoadThatMeasuredTheGenerator(t *testing.T) {
 	d := stalled()
 	d.Partial = true
-	d.Warnings = []string{"20 calls were under way at the interrupt and count as CANCELLED"}
-	d.Arms[0].Limited = "calls left up to 12.0 ms late (p99), of a latency of 14.0 ms"
+	d.Warnings = []string{"20 calls were in flight at the interrupt and count as CANCELLED"}
+	d.Arms[0].Limited = "rpclab sent calls up to 12.0 ms late (p99), at a latency of 14.0 ms"
 	d.Arms[0].Config = nil
 	testkit.Golden(t, "limited.txt", drawn(t, d))
 }
@@ -86,7 +86,7 @@ func TestSummaryOfALoadThatMeasuredTheGenerator(t *testing.T) {
 func TestSummaryOfStreams(t *testing.T) {
 	d := stalled()
 	messages := distribution(30*time.Microsecond, 40*time.Microsecond, 2*time.Millisecond)
-	d.Question += ", each call a stream of 3 sent"
+	d.Question += ", each call a stream of 3 requests"
 	d.Arms[0].Messages = &messages
 	testkit.Golden(t, "streams.txt", drawn(t, d))
 }
@@ -115,8 +115,8 @@ func TestTheSummaryOfADocumentFromJSONIsTheSame(t *testing.T) {
 	}
 }
 
-// TestThePictureHasEveryCall whatever the values are, in few rows within 80 columns.
-func TestThePictureHasEveryCall(t *testing.T) {
+// TestTheHistogramContainsEveryCall whatever the values are, in few rows within 80 columns.
+func TestTheHistogramContainsEveryCall(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := stalled()
 		exponent := rapid.Float64Range(0, 12)

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// whole groups the digits of a count: 12,345.
-func whole(n uint64) string {
+// count formats a count with separators: 12,345.
+func count(n uint64) string {
 	digits := strconv.FormatUint(n, 10)
 	for i := len(digits) - 3; i > 0; i -= 3 {
 		digits = digits[:i] + "," + digits[i:]
@@ -18,23 +18,23 @@ func whole(n uint64) string {
 	return digits
 }
 
-// calls counts calls: 1 call, 2 calls.
+// calls formats a number of calls: 1 call, 2 calls.
 func calls(n uint64) string {
 	if n == 1 {
 		return "1 call"
 	}
-	return whole(n) + " calls"
+	return count(n) + " calls"
 }
 
-// rate shows calls/s with as many decimals as one can use.
+// rate formats calls/s.
 func rate(v float64) string {
 	if v < 1000 {
 		return fmt.Sprintf("%.4g", v)
 	}
-	return whole(uint64(math.Round(v)))
+	return count(uint64(math.Round(v)))
 }
 
-// ms shows milliseconds in at most 7 columns, to the microsecond where it matters.
+// ms formats milliseconds in at most 7 columns, with microseconds below 10 ms.
 func ms(v float64) string {
 	switch {
 	case v < 9.9995:
@@ -44,11 +44,11 @@ func ms(v float64) string {
 	case v < 9999.95:
 		return fmt.Sprintf("%.1f", v)
 	}
-	return whole(uint64(math.Round(v)))
+	return count(uint64(math.Round(v)))
 }
 
-// span shows a time in the unit that suits it.
-func span(msecs float64) string {
+// duration formats a time in a suitable unit.
+func duration(msecs float64) string {
 	switch {
 	case msecs < 0.9995:
 		return fmt.Sprintf("%.3g µs", msecs*1e3)
@@ -58,12 +58,12 @@ func span(msecs float64) string {
 	return fmt.Sprintf("%.3g s", msecs/1e3)
 }
 
-func say(out io.Writer, text string) { wrap(out, text, "", "") }
+func paragraph(out io.Writer, text string) { wrap(out, text, "", "") }
 
 func item(out io.Writer, text string) { wrap(out, text, "- ", "  ") }
 
-// wrap writes text in lines of at most [Width] characters, the first begun by one
-// mark and the others by another.
+// wrap writes text in lines of at most [Width] characters. first precedes the first line, others
+// the other lines.
 func wrap(out io.Writer, text, first, others string) {
 	line, used := first, 0
 	for _, word := range strings.Fields(text) {
@@ -88,8 +88,8 @@ func wrap(out io.Writer, text, first, others string) {
 	fmt.Fprintln(out, line)
 }
 
-// cut shortens text to so many characters.
-func cut(text string, most int) string {
+// truncate shortens text to a number of characters.
+func truncate(text string, most int) string {
 	runes := []rune(text)
 	if len(runes) <= most {
 		return text

@@ -1,6 +1,6 @@
-// Package search looks for the highest rate at which a system holds an objective: it
-// says which rate to try next and for how long, and is told how that went. It has no
-// clock and does nothing itself. docs/method/search.md says why it goes this way.
+// Package search searches for the highest rate at which a system meets an objective. It returns
+// the rate and duration of the next probe and records the outcome. It has no clock and runs
+// nothing itself. docs/method/search.md explains the method.
 package search
 
 import (
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// MaxProbes is the most that a search tries.
+// MaxProbes limits the probes of a search.
 const MaxProbes = 15
 
 const (
@@ -18,13 +18,13 @@ const (
 	wide = 4
 )
 
-// Plan is what to look for.
+// Plan is what to search for.
 type Plan struct {
 	From, To float64 // calls/s, From < To
-	// Start is the first rate to try; 0: From. Searches that start elsewhere try other
-	// rates, so that the width of the bracket is in the spread of what they find.
+	// Start is the first rate to try; 0: From. Searches with different starts try different rates,
+	// so that the width of the bracket shows in the spread of their results.
 	Start float64
-	// Precision is by how much the rate that fails may exceed the one that holds: 0.02.
+	// Precision limits the ratio of the failing rate to the holding one, less 1: 0.02.
 	Precision float64
 	Duration  time.Duration // of a full-length probe
 }
@@ -33,43 +33,43 @@ type Plan struct {
 type Probe struct {
 	Rate     float64 // calls/s
 	Duration time.Duration
-	Full     bool // else it is short, and only says where to look
+	Full     bool // a short probe only shows where to look
 }
 
-// Outcome is what a probe showed.
+// Outcome is the result of a probe.
 type Outcome int
 
 // The outcomes of a probe.
 const (
-	Held    Outcome = iota // the objective
-	Failed                 // the objective did not hold
-	Limited                // neither: the generator could not make the load
+	Held    Outcome = iota // the objective was met
+	Failed                 // the objective was not met
+	Limited                // the load generator could not make the load
 )
 
-// Search is a search under way.
+// Search is a search in progress.
 type Search struct {
 	plan  Plan
-	seen  []sight
+	seen  []observation
 	tries int
-	again *Probe // at which the generator stumbled, perhaps by chance
+	again *Probe // to repeat: the generator limited it
 }
 
-// New begins a search.
+// New starts a search.
 func New(p Plan) *Search { return &Search{plan: p} }
 
-// Saw takes the outcome of the probe that [Search.Next] asked for. One of full length
-// that the generator limited is made once more.
-func (s *Search) Saw(p Probe, o Outcome) {
+// Record records the outcome of the probe that [Search.Next] returned. A full-length probe that
+// the load generator limited is repeated once.
+func (s *Search) Record(p Probe, o Outcome) {
 	s.tries++
 	if o == Limited && p.Full && s.again == nil {
 		s.again = &p
 		return
 	}
 	s.again = nil
-	s.seen = append(s.seen, sight{p, o})
+	s.seen = append(s.seen, observation{p, o})
 }
 
-// Next is the rate to try next; false: the search is over.
+// Next returns the next probe; false: the search is over.
 func (s *Search) Next() (Probe, bool) {
 	left := MaxProbes - s.tries
 	if left == 0 {
@@ -128,14 +128,13 @@ func (s *Search) full(rate float64) Probe { return Probe{rate, s.plan.Duration, 
 
 func (s *Search) short(rate float64) Probe { return Probe{rate, s.plan.Duration / shorter, false} }
 
-// leap squares the factor with each short probe that held: 2, 4, 16, 256 times the
-// rate before.
+// leap squares the factor with each short probe that held: 2, 4, 16, 256 times the previous rate.
 func (s *Search) leap(rate float64) float64 {
 	return rate * math.Exp2(math.Exp2(float64(len(s.seen)-1)))
 }
 
-// stride is a factor that grows with each full-length probe that contradicts short ones
-// of an outcome: they were wrong, and nobody knows by how much.
+// stride is a factor that grows with each full-length probe that contradicts short probes of an
+// outcome, since the size of their error is not known.
 func (s *Search) stride(wrong Outcome) float64 {
 	return math.Pow(1+s.plan.Precision, math.Exp2(float64(s.overruled(wrong))))
 }

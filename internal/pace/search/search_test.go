@@ -50,9 +50,9 @@ func seek(t rapid.TB, p search.Plan, of system) (search.Bracket, []search.Probe)
 			t.Fatalf("probe %+v is not one of the plan", probe)
 		}
 		probes = append(probes, probe)
-		s.Saw(probe, of(probe))
+		s.Record(probe, of(probe))
 	}
-	return s.Found(), probes
+	return s.Bracket(), probes
 }
 
 func TestTheBracketHoldsTheThresholdToThePrecision(t *testing.T) {
@@ -122,7 +122,7 @@ func TestMostProbesAreShort(t *testing.T) {
 
 func TestASystemThatHoldsEverythingHasNoLimit(t *testing.T) {
 	got, probes := seek(t, plan(0.02), holdsTo(math.Inf(1)))
-	if want := (search.Bracket{Holds: 100_000, End: search.ToHolds}); got != want || len(probes) > 6 {
+	if want := (search.Bracket{Holds: 100_000, End: search.HighestHolds}); got != want || len(probes) > 6 {
 		t.Errorf("%+v after %d probes", got, len(probes))
 	}
 	if got.Rate() != 0 {
@@ -132,12 +132,12 @@ func TestASystemThatHoldsEverythingHasNoLimit(t *testing.T) {
 
 func TestASystemThatHoldsNothingIsAskedTwice(t *testing.T) {
 	got, probes := seek(t, plan(0.02), holdsTo(0))
-	if want := (search.Bracket{Fails: 100, End: search.FromFails}); got != want || len(probes) != 2 || !probes[1].Full {
+	if want := (search.Bracket{Fails: 100, End: search.LowestFails}); got != want || len(probes) != 2 || !probes[1].Full {
 		t.Errorf("%+v after %v", got, probes)
 	}
 	p := plan(0.02)
 	p.Start = 150
-	if got, probes := seek(t, p, holdsTo(0)); got.End != search.FromFails || len(probes) != 3 || probes[2].Rate != 100 {
+	if got, probes := seek(t, p, holdsTo(0)); got.End != search.LowestFails || len(probes) != 3 || probes[2].Rate != 100 {
 		t.Errorf("from above: %+v after %v", got, probes)
 	}
 }
@@ -204,7 +204,7 @@ func TestTheGeneratorsLimitIsNoFailure(t *testing.T) {
 		}
 		return outcome(p.Rate <= server)
 	})
-	if got.End != search.Generator || got.Fails != 0 || got.Holds > generator || got.Holds < generator/1.02 || got.Rate() != 0 {
+	if got.End != search.GeneratorLimited || got.Fails != 0 || got.Holds > generator || got.Holds < generator/1.02 || got.Rate() != 0 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -237,14 +237,14 @@ func TestAFullLengthProbeThatTheGeneratorLimitedIsMadeAgain(t *testing.T) {
 
 func TestASearchThatIsCutShortSaysWhatIsKnown(t *testing.T) {
 	s := search.New(plan(0.02))
-	if got := s.Found(); got != (search.Bracket{End: search.UsedUp}) {
+	if got := s.Bracket(); got != (search.Bracket{End: search.OutOfProbes}) {
 		t.Errorf("before the first probe: %+v", got)
 	}
 	for range 4 {
 		p, _ := s.Next()
-		s.Saw(p, outcome(p.Rate < 1000))
+		s.Record(p, outcome(p.Rate < 1000))
 	}
-	if got := s.Found(); got != (search.Bracket{End: search.UsedUp}) {
+	if got := s.Bracket(); got != (search.Bracket{End: search.OutOfProbes}) {
 		t.Errorf("short probes alone: %+v", got)
 	}
 }
@@ -252,7 +252,7 @@ func TestASearchThatIsCutShortSaysWhatIsKnown(t *testing.T) {
 func TestTheLastProbesConfirmWhatIsThere(t *testing.T) {
 	p := search.Plan{From: 1, To: 1e7, Precision: 0.005, Duration: full}
 	got, probes := seek(t, p, holdsTo(54_321))
-	if got.End != search.UsedUp || len(probes) != search.MaxProbes || got.Holds == 0 || got.Holds > 54_321 || got.Fails <= 54_321 {
+	if got.End != search.OutOfProbes || len(probes) != search.MaxProbes || got.Holds == 0 || got.Holds > 54_321 || got.Fails <= 54_321 {
 		t.Errorf("%+v after %v", got, probes)
 	}
 }

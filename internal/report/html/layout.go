@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"rpclab/internal/report"
+	"rpclab/internal/result"
 )
 
 // functions are what the layout calls.
@@ -20,7 +21,7 @@ var functions = template.FuncMap{
 	"px":     func(v float64) string { return fmt.Sprintf("%.2f", v) },
 }
 
-// code shows what stands between backquotes as such.
+// code formats the text between backquotes as code.
 func code(text string) template.HTML {
 	parts := strings.Split(text, "`")
 	for i := range parts {
@@ -35,23 +36,23 @@ func code(text string) template.HTML {
 // group is parts that are drawn together: a run of items is one list, all else is alone.
 type group struct {
 	Kind  string
-	Parts []report.Part
+	Parts []report.Element
 }
 
-func groups(parts []report.Part) (all []group) {
+func groups(parts []report.Element) (all []group) {
 	for _, p := range parts {
 		if last := len(all) - 1; last >= 0 && p.Kind == "item" && all[last].Kind == "item" {
 			all[last].Parts = append(all[last].Parts, p)
 			continue
 		}
-		all = append(all, group{Kind: p.Kind, Parts: []report.Part{p}})
+		all = append(all, group{Kind: p.Kind, Parts: []report.Element{p}})
 	}
 	return all
 }
 
 // after are the parts without the heading that they begin with, which the layout gives in
 // its own words.
-func after(parts []report.Part) []report.Part {
+func after(parts []report.Element) []report.Element {
 	if len(parts) > 0 && parts[0].Kind == "heading" {
 		return parts[1:]
 	}
@@ -60,7 +61,7 @@ func after(parts []report.Part) []report.Part {
 
 // cardsIn are those of one cell, the ones against the baseline first.
 func cardsIn(all []report.Card, cell string) (mine []report.Card) {
-	for _, kind := range []string{"baseline", "control", "confound"} {
+	for _, kind := range []result.VerdictKind{result.OfBaseline, result.OfAgainst, result.OfControl, result.OfConfound} {
 		for _, c := range worthACard(all) {
 			if c.Cell == cell && c.Kind == kind {
 				mine = append(mine, c)
@@ -87,7 +88,7 @@ func worthACard(all []report.Card) []report.Card {
 }
 
 // figures say which pictures have anything to show.
-type figures struct{ Latency, Sweep, Capacity, Backends, Course, Effects, Cost, Memory, Published bool }
+type figures struct{ Latency, Sweep, Capacity, Backends, Timeline, Effects, Cost, Memory, Published bool }
 
 func worthDrawing(v View) (f figures) {
 	f.Sweep = len(v.Cells) > 1
@@ -96,7 +97,7 @@ func worthDrawing(v View) (f figures) {
 		f.Latency = f.Latency || s.Curve != nil
 		f.Capacity = f.Capacity || s.Capacity != nil
 		f.Backends = f.Backends || len(s.Backends) > 1
-		f.Course = f.Course || s.Course != nil && (len(s.Course.Marks) > 0 || len(s.Backends) > 1) // one line of one backend says nothing
+		f.Timeline = f.Timeline || s.Timeline != nil && (len(s.Timeline.Marks) > 0 || len(s.Backends) > 1) // one line of one backend says nothing
 		f.Cost = f.Cost || len(s.Cost) > 0
 		f.Memory = f.Memory || s.Memory != nil
 		f.Published = f.Published || len(s.Published) > 0

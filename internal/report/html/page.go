@@ -29,7 +29,7 @@ var (
 
 // content is what the layout is filled with.
 type content struct {
-	report.Story
+	report.Sections
 	Title, Policy string
 	Run           run
 	View          View
@@ -47,7 +47,7 @@ func Write(w io.Writer, d result.Document) error {
 	}
 	var page bytes.Buffer
 	if err := pageTemplate.Execute(&page, content{
-		Story: report.Tell(d), Title: title(d), Policy: Policy(), Run: about(d), View: view, Figures: worthDrawing(view),
+		Sections: report.SectionsOf(d), Title: title(d), Policy: Policy(), Run: about(d), View: view, Figures: worthDrawing(view),
 		Script: template.JS(script), Data: template.JS(data), Style: template.CSS(style),
 	}); err != nil {
 		return fmt.Errorf("draw run %s: %w", d.ID, err)

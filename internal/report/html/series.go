@@ -131,15 +131,15 @@ func bars(calls map[string]uint64) (all []Bar) {
 	return all
 }
 
-// Both is one figure of the study beside ours.
-type Both struct {
+// StudyFigure is one figure of the study beside ours.
+type StudyFigure struct {
 	Metric string `json:"metric"`
 	Theirs Num    `json:"theirs"`
 	Ours   Num    `json:"ours"`
 }
 
-func beside(figure result.Published, arm result.Arm) (all []Both) {
-	for _, b := range []Both{
+func studyFigures(figure result.Published, arm result.Arm) (all []StudyFigure) {
+	for _, b := range []StudyFigure{
 		{"elapsed, ms", Num(figure.ElapsedMS), Num(arm.ElapsedMS)},
 		{"calls/s", Num(figure.Rate), Num(arm.Rate)},
 		{"p95, ms", Num(figure.P95), Num(arm.Latency.P95)},

@@ -49,11 +49,11 @@ type Series struct {
 	Backends []Bar     `json:"backends,omitempty"`
 	Round    int       `json:"round,omitempty"`
 	Cost     []Cost    `json:"cost,omitempty"`
-	Course   *Course   `json:"course,omitempty"`
+	Timeline *Timeline `json:"timeline,omitempty"`
 	Memory   *Memory   `json:"memory,omitempty"`
 	Capacity *Capacity `json:"capacity,omitempty"`
 	// Published is what the study printed for it, beside ours.
-	Published []Both `json:"published,omitempty"`
+	Published []StudyFigure `json:"published,omitempty"`
 }
 
 // Bar is the calls that one backend answered.
@@ -83,18 +83,18 @@ type Capacity struct {
 	High Num `json:"high"`
 }
 
-// Effect is what an event led to in an arm: failed calls, and ms until clients were told,
+// Effect is what an event led to in an arm: failed calls, and ms until the resolver was updated,
 // until the first call to a new backend and until the balance was restored; null: not seen.
 type Effect struct {
-	Arm    int    `json:"arm"`
-	Cell   int    `json:"cell"`
-	Place  int    `json:"place"` // of the event in its trial
-	What   string `json:"what"`
-	At     Num    `json:"at"` // seconds
-	Failed uint64 `json:"failed"`
-	Told   Num    `json:"told"`
-	First  Num    `json:"first"`
-	Even   Num    `json:"even"`
+	Arm             int    `json:"arm"`
+	Cell            int    `json:"cell"`
+	Index           int    `json:"index"` // of the event in its trial
+	What            string `json:"what"`
+	At              Num    `json:"at"` // seconds
+	Failed          uint64 `json:"failed"`
+	ResolverUpdated Num    `json:"resolver_updated"`
+	FirstCall       Num    `json:"first_call"`
+	BalancedAgain   Num    `json:"balanced_again"`
 }
 
 // Num is a number of which four digits are kept; one that is none becomes null.
@@ -121,11 +121,11 @@ func ViewOf(d result.Document) View {
 	place := map[string]int{}
 	for i, cell := range cells {
 		place[cell.Key()] = i
-		v.Cells = append(v.Cells, Cell{Name: report.CellName(cell), X: only(cell)})
+		v.Cells = append(v.Cells, Cell{Name: report.CellName(cell), X: soleNumber(cell)})
 	}
-	courses := map[string]map[string]result.Trial{}
+	timelines := map[string]map[string]result.Trial{}
 	for _, cell := range cells {
-		courses[cell.Key()] = report.Drawn(d, cell)
+		timelines[cell.Key()] = report.TimelineTrials(d, cell)
 	}
 	for _, arm := range d.Arms {
 		name := report.Clean(arm.Name)
@@ -134,30 +134,30 @@ func ViewOf(d result.Document) View {
 		}
 		s := series(arm, v.Quantiles)
 		s.Arm, s.Cell = slices.Index(v.Arms, name), place[arm.Cell.Key()]
-		trial, ok := courses[arm.Cell.Key()][arm.Name]
+		trial, ok := timelines[arm.Cell.Key()][arm.Name]
 		if ok {
-			s.Course = course(trial, stepsOf(len(d.Arms)))
+			s.Timeline = timeline(trial, maxSteps(len(d.Arms)))
 		} else {
 			trial = firstMeasured(arm)
 		}
 		s.Backends, s.Round = bars(trial.Backends), trial.Round
-		s.Memory = memory(arm, stepsOf(len(d.Arms)))
+		s.Memory = memory(arm, maxSteps(len(d.Arms)))
 		if figure, ok := report.PublishedFor(d, arm); ok {
-			s.Published = beside(figure, arm)
+			s.Published = studyFigures(figure, arm)
 		}
 		v.Series = append(v.Series, s)
 	}
 	for i, cell := range cells {
 		for _, e := range report.Effects(d, cell) {
-			v.Effects = append(v.Effects, Effect{Arm: slices.Index(v.Arms, report.Clean(e.Arm)), Cell: i, Place: e.Place, What: e.What, At: Num(e.At),
-				Failed: e.Failed, Told: Num(e.Told), First: Num(e.FirstCall), Even: Num(e.Even)})
+			v.Effects = append(v.Effects, Effect{Arm: slices.Index(v.Arms, report.Clean(e.Arm)), Cell: i, Index: e.Place, What: e.What, At: Num(e.At),
+				Failed: e.Failed, ResolverUpdated: Num(e.ResolverUpdated), FirstCall: Num(e.FirstCall), BalancedAgain: Num(e.Balanced)})
 		}
 	}
 	return v
 }
 
-// only is the value of the one field of a cell, nil where there is no one number.
-func only(c result.Cell) *Num {
+// soleNumber is the value of the one field of a cell, nil where there is no one number.
+func soleNumber(c result.Cell) *Num {
 	if len(c) != 1 {
 		return nil
 	}

@@ -55,7 +55,7 @@ func TestACourseKeepsEveryCallInFewerSteps(t *testing.T) {
 		counts[i] = 2
 	}
 	line := &result.Timeline{IntervalMS: 100, Backends: map[string][]uint64{"b": counts}, Ready: make([]int, 1000)}
-	c := course(result.Trial{Timeline: line}, 150)
+	c := timeline(result.Trial{Timeline: line}, 150)
 	total := uint64(0)
 	for _, n := range c.Backends[0].Calls {
 		total += n

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"rpclab/internal/nearest"
 	"rpclab/internal/result"
+	"rpclab/internal/suggest"
 )
 
 // metric is one figure of a result.
@@ -68,7 +68,7 @@ func lookup(name string) (metric, error) {
 	if name == "" {
 		return metric{}, fmt.Errorf("a metric is missing: write one of %s", strings.Join(Metrics(), ", "))
 	}
-	return metric{}, fmt.Errorf("no metric %q%s", name, nearest.Suggest(name, Metrics()))
+	return metric{}, fmt.Errorf("no metric %q%s", name, suggest.DidYouMean(name, Metrics()))
 }
 
 // distribution is a metric such as p99, service_p99, lateness_p99 or message_p99.

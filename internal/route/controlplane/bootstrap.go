@@ -7,7 +7,7 @@ import "encoding/json"
 // GRPC_XDS_BOOTSTRAP names (gRFC A27).
 func Bootstrap(address, node string) ([]byte, error) {
 	return json.MarshalIndent(map[string]any{
-		"node": map[string]any{"id": node, "locality": map[string]any{"zone": OwnZone}},
+		"node": map[string]any{"id": node, "locality": map[string]any{"zone": CallerZone}},
 		"xds_servers": []any{map[string]any{
 			"server_uri":      address,
 			"channel_creds":   []any{map[string]any{"type": "insecure"}},

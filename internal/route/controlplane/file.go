@@ -13,21 +13,21 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"rpclab/internal/cluster"
-	"rpclab/internal/route/slicewatch"
+	"rpclab/internal/route/endpointslice"
 )
 
 // look is how often a file is looked at for a change.
 const look = 250 * time.Millisecond
 
-// From is the source that text names: http://API or https://API, a YAML file, or
+// ParseSource is the source that text names: http://API or https://API, a YAML file, or
 // addresses (IP:port) with commas between them.
-func From(text, service, namespace string) (Source, error) {
+func ParseSource(text, service, namespace string) (Source, error) {
 	switch {
 	case strings.HasPrefix(text, "http://"), strings.HasPrefix(text, "https://"):
-		if _, err := slicewatch.Client(text); err != nil { // rather here than in the log
+		if _, err := endpointslice.Client(text); err != nil { // rather here than in the log
 			return nil, fmt.Errorf("endpoints: %w", err)
 		}
-		return Slices(cluster.Service{Name: service, Namespace: namespace, API: strings.TrimRight(text, "/")}), nil
+		return FromEndpointSlices(cluster.Service{Name: service, Namespace: namespace, API: strings.TrimRight(text, "/")}), nil
 	case strings.HasSuffix(text, ".yaml"), strings.HasSuffix(text, ".yml"):
 		return file(text), nil
 	}
@@ -39,11 +39,11 @@ func From(text, service, namespace string) (Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Fixed(set), nil
+	return Static(set), nil
 }
 
 // setOf makes endpoints of entries, each of another address.
-func setOf(entries []entry) (set slicewatch.Set, err error) {
+func setOf(entries []entry) (set endpointslice.Set, err error) {
 	var wrong []error
 	seen := map[netip.AddrPort]bool{}
 	for _, entry := range entries {
@@ -73,19 +73,19 @@ func (e *entry) UnmarshalYAML(node *yaml.Node) error {
 	return node.Decode((*plain)(e))
 }
 
-func (e entry) endpoint() (slicewatch.Endpoint, error) {
+func (e entry) endpoint() (endpointslice.Endpoint, error) {
 	addr, err := netip.ParseAddrPort(strings.TrimSpace(e.Address))
 	if err != nil || addr.Port() == 0 {
-		return slicewatch.Endpoint{}, fmt.Errorf("endpoint %q is no IP address and port, such as 127.0.0.1:50051; "+
+		return endpointslice.Endpoint{}, fmt.Errorf("endpoint %q is no IP address and port, such as 127.0.0.1:50051; "+
 			"there may also be FILE.yaml or http://API", e.Address)
 	}
-	return slicewatch.Endpoint{ID: addr.String(), Addr: addr, Zone: e.Zone, Ready: true, Serving: true}, nil
+	return endpointslice.Endpoint{ID: addr.String(), Addr: addr, Zone: e.Zone, Ready: true, Serving: true}, nil
 }
 
 // file follows a file. One that cannot be read any more changes nothing; a file that is
 // wrong from the start is an error.
 func file(name string) Source {
-	return func(ctx context.Context, see func(slicewatch.Set) error, failed func(error)) error {
+	return func(ctx context.Context, see func(endpointslice.Set) error, failed func(error)) error {
 		var known []byte
 		wrong := "" // what was said of it last
 		tick := time.NewTicker(look)
@@ -113,7 +113,7 @@ func file(name string) Source {
 	}
 }
 
-func read(name string) (set slicewatch.Set, text []byte, err error) {
+func read(name string) (set endpointslice.Set, text []byte, err error) {
 	if text, err = os.ReadFile(name); err != nil {
 		return nil, nil, err
 	}

@@ -20,8 +20,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"rpclab/internal/route/endpointslice"
 	"rpclab/internal/route/settings"
-	"rpclab/internal/route/slicewatch"
 )
 
 // everyone is the one node that there is: what a client calls itself decides nothing.
@@ -93,7 +93,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 // feed keeps the cache current. first closes when there is something in it.
 func (s *Server) feed(ctx context.Context, known cache.SnapshotCache, first chan struct{}) error {
 	waiting := true
-	err := s.Source(ctx, func(usable slicewatch.Set) error {
+	err := s.Source(ctx, func(usable endpointslice.Set) error {
 		snapshot, err := Snapshot(s.Service, usable, s.Settings)
 		if err != nil {
 			return err

@@ -47,7 +47,7 @@ func (r *record) has(text string) bool {
 // serve runs a control plane over these endpoints until the test ends.
 func serve(t *testing.T, endpoints, token string) (*grpc.ClientConn, *record) {
 	t.Helper()
-	source, err := controlplane.From(endpoints, "greeter", "default")
+	source, err := controlplane.ParseSource(endpoints, "greeter", "default")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestAFileThatBreaksChangesNothing(t *testing.T) {
 }
 
 func TestAFileThatIsWrongFromTheStartIsAnError(t *testing.T) {
-	source, err := controlplane.From(file(t, t.TempDir(), "127.0.0.1:1", "greeter:50051"), "greeter", "default")
+	source, err := controlplane.ParseSource(file(t, t.TempDir(), "127.0.0.1:1", "greeter:50051"), "greeter", "default")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestOnlyTheTokenOpens(t *testing.T) {
 func TestAnAPIThatIsAwayIsNamed(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	source, err := controlplane.From("http://127.0.0.1:9", "greeter", "default")
+	source, err := controlplane.ParseSource("http://127.0.0.1:9", "greeter", "default")
 	if err != nil {
 		t.Fatal(err)
 	}

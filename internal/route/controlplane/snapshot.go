@@ -17,19 +17,19 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"rpclab/internal/route/endpointslice"
 	"rpclab/internal/route/settings"
-	"rpclab/internal/route/slicewatch"
 )
 
-// OwnZone is the zone of the callers: its backends are used as long as one of them
+// CallerZone is the zone of the callers: its backends are used as long as one of them
 // answers, those of all other zones only then.
-const OwnZone = "zone-0"
+const CallerZone = "zone-0"
 
 // Snapshot is all that a client is told of a service: a listener, a route
 // configuration, a cluster and its endpoints, all under the service's name. Each type's
 // version is a hash of what it says, so that a change of endpoints alone sends endpoints
 // alone, and so that a control plane that was started again contradicts no client.
-func Snapshot(service string, usable slicewatch.Set, s settings.Settings) (*cache.Snapshot, error) {
+func Snapshot(service string, usable endpointslice.Set, s settings.Settings) (*cache.Snapshot, error) {
 	routes, err := routes(service, s)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func Snapshot(service string, usable slicewatch.Set, s settings.Settings) (*cach
 
 // assignment is the EDS resource: a priority for the callers' own zone, and the next
 // for all others. Priorities have no gaps, or clients refuse them.
-func assignment(service string, usable slicewatch.Set) *endpoint.ClusterLoadAssignment {
+func assignment(service string, usable endpointslice.Set) *endpoint.ClusterLoadAssignment {
 	all := &endpoint.ClusterLoadAssignment{ClusterName: service}
 	zones := map[string]*endpoint.LocalityLbEndpoints{}
 	for _, own := range []bool{true, false} {
@@ -67,7 +67,7 @@ func assignment(service string, usable slicewatch.Set) *endpoint.ClusterLoadAssi
 			priority = 1
 		}
 		for _, e := range usable {
-			if (e.Zone == OwnZone || e.Zone == "") != own {
+			if (e.Zone == CallerZone || e.Zone == "") != own {
 				continue
 			}
 			zone, ok := zones[e.Zone]
@@ -86,7 +86,7 @@ func assignment(service string, usable slicewatch.Set) *endpoint.ClusterLoadAssi
 	return all
 }
 
-func backend(e slicewatch.Endpoint) *endpoint.LbEndpoint {
+func backend(e endpointslice.Endpoint) *endpoint.LbEndpoint {
 	return &endpoint.LbEndpoint{
 		HealthStatus: core.HealthStatus_HEALTHY,
 		HostIdentifier: &endpoint.LbEndpoint_Endpoint{Endpoint: &endpoint.Endpoint{

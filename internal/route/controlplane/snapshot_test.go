@@ -15,23 +15,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"rpclab/internal/route/controlplane"
+	"rpclab/internal/route/endpointslice"
 	"rpclab/internal/route/settings"
-	"rpclab/internal/route/slicewatch"
 	"rpclab/internal/testkit"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
 // set is backends 10.0.0.1 and on, in these zones.
-func set(zones ...string) (s slicewatch.Set) {
+func set(zones ...string) (s endpointslice.Set) {
 	for i, zone := range zones {
 		addr := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}), 50051)
-		s = append(s, slicewatch.Endpoint{ID: addr.String(), Addr: addr, Zone: zone, Ready: true})
+		s = append(s, endpointslice.Endpoint{ID: addr.String(), Addr: addr, Zone: zone, Ready: true})
 	}
 	return s
 }
 
-func snapshot(t *testing.T, usable slicewatch.Set, s settings.Settings) *cache.Snapshot {
+func snapshot(t *testing.T, usable endpointslice.Set, s settings.Settings) *cache.Snapshot {
 	t.Helper()
 	snapshot, err := controlplane.Snapshot("greeter", usable, s)
 	if err != nil {
@@ -41,7 +41,7 @@ func snapshot(t *testing.T, usable slicewatch.Set, s settings.Settings) *cache.S
 }
 
 // priorities says a set as it is told: priority zone:backends.
-func priorities(t *testing.T, usable slicewatch.Set) string {
+func priorities(t *testing.T, usable endpointslice.Set) string {
 	all := snapshot(t, usable, settings.Settings{}).GetResources(resource.EndpointType)["greeter"].(*endpoint.ClusterLoadAssignment)
 	var text []string
 	for _, zone := range all.Endpoints {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"rpclab/internal/cluster"
-	"rpclab/internal/route/slicewatch"
+	"rpclab/internal/route/endpointslice"
 )
 
 // syncTimeout is how long the EndpointSlice API may take to answer for the first time.
@@ -15,13 +15,13 @@ const syncTimeout = 10 * time.Second
 
 // Source calls see with every set of usable endpoints until ctx ends, see fails or it
 // does. It calls failed with what is wrong while the last set stays.
-type Source func(ctx context.Context, see func(slicewatch.Set) error, failed func(error)) error
+type Source func(ctx context.Context, see func(endpointslice.Set) error, failed func(error)) error
 
-// Slices follows a service through the EndpointSlice API. While the API is away the
+// FromEndpointSlices follows a service through the EndpointSlice API. While the API is away the
 // last set stays.
-func Slices(s cluster.Service) Source {
-	return func(ctx context.Context, see func(slicewatch.Set) error, _ func(error)) error {
-		table := slicewatch.Follow(s)
+func FromEndpointSlices(s cluster.Service) Source {
+	return func(ctx context.Context, see func(endpointslice.Set) error, _ func(error)) error {
+		table := endpointslice.NewWatcher(s)
 		defer table.Close()
 		limit, cancel := context.WithTimeout(ctx, syncTimeout)
 		defer cancel()
@@ -29,7 +29,7 @@ func Slices(s cluster.Service) Source {
 			return fmt.Errorf("endpoints of %s/%s from %s: %w", s.Namespace, s.Name, s.API, err)
 		}
 		for {
-			state, changed := table.Now()
+			state, changed := table.Current()
 			if err := see(state.Usable); err != nil {
 				return err
 			}
@@ -42,9 +42,9 @@ func Slices(s cluster.Service) Source {
 	}
 }
 
-// Fixed is a list that does not change.
-func Fixed(set slicewatch.Set) Source {
-	return func(ctx context.Context, see func(slicewatch.Set) error, _ func(error)) error {
+// Static is a list that does not change.
+func Static(set endpointslice.Set) Source {
+	return func(ctx context.Context, see func(endpointslice.Set) error, _ func(error)) error {
 		if len(set) == 0 {
 			return errors.New("no endpoint is given")
 		}

@@ -12,25 +12,28 @@ import (
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/grpc"
-
-	"rpclab/internal/route/slicewatch"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
+
+// reconnect is the pauses before a stream that broke is opened again: 100 ms, doubled each
+// time up to 10 s, with up to 20 % more so that clients do not come back together.
+var reconnect = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 8, Cap: 10 * time.Second}
 
 // Watch calls see with every set of addresses (host:port) that the control plane at the
 // other end of channel says a service has, until ctx ends. A stream that breaks is opened
-// again, at the pace of [slicewatch.Backoff]; while there is none the last set stays.
+// again after a pause; while there is none the last set stays.
 func Watch(ctx context.Context, channel *grpc.ClientConn, service string, see func(time.Time, []string)) {
-	for failures := 0; ctx.Err() == nil; {
+	pauses := reconnect
+	for ctx.Err() == nil {
 		err := watchOnce(ctx, channel, service, func(at time.Time, addrs []string) {
-			failures = 0
+			pauses = reconnect
 			see(at, addrs)
 		})
-		failures++
 		if err == nil || ctx.Err() != nil {
 			continue
 		}
 		select {
-		case <-time.After(slicewatch.Backoff(failures)):
+		case <-time.After(pauses.Step()):
 		case <-ctx.Done():
 		}
 	}

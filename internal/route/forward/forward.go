@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"rpclab/internal/route/slicewatch"
+	"rpclab/internal/route/endpointslice"
 )
 
 // retry is how long to wait when a connection cannot be accepted, as without a free file.
@@ -20,7 +20,7 @@ const retry = 5 * time.Millisecond
 // the table. It stays there, whatever becomes of the table, as connection tracking has
 // it; without an endpoint it is reset, as near as one gets to kube-proxy's REJECT after
 // accept(2). Serve returns when ctx has ended and with it the listener and every connection.
-func Serve(ctx context.Context, listener *net.TCPListener, table *slicewatch.Table) {
+func Serve(ctx context.Context, listener *net.TCPListener, table *endpointslice.Watcher) {
 	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
 	defer stop()
 	var connections sync.WaitGroup
@@ -38,8 +38,8 @@ func Serve(ctx context.Context, listener *net.TCPListener, table *slicewatch.Tab
 	}
 }
 
-func forward(ctx context.Context, client *net.TCPConn, table *slicewatch.Table) {
-	state, _ := table.Now()
+func forward(ctx context.Context, client *net.TCPConn, table *endpointslice.Watcher) {
+	state, _ := table.Current()
 	to, ok := state.Usable.Random()
 	if !ok {
 		reset(client)

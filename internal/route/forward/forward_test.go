@@ -16,8 +16,8 @@ import (
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/cluster/publish"
+	"rpclab/internal/route/endpointslice"
 	"rpclab/internal/route/forward"
-	"rpclab/internal/route/slicewatch"
 	"rpclab/internal/testkit"
 )
 
@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type field struct {
 	t         *testing.T
 	endpoints *cluster.Endpoints
-	table     *slicewatch.Table
+	table     *endpointslice.Watcher
 	at        string // where the forwarder listens
 	stop      func() // ends the forwarder
 }
@@ -39,7 +39,7 @@ func newField(t *testing.T) *field {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.table = slicewatch.Follow(p.Service())
+	f.table = endpointslice.NewWatcher(p.Service())
 	listener := listen(t, "127.0.0.1:0")
 	f.at = listener.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -94,7 +94,7 @@ func (f *field) backend(n int, serve func(*net.TCPConn)) {
 // set changes the endpoints and returns once the forwarder knows.
 func (f *field) set(id string, do func(string)) {
 	f.t.Helper()
-	before, changed := f.table.Now()
+	before, changed := f.table.Current()
 	do(id)
 	select {
 	case <-changed:
@@ -103,7 +103,7 @@ func (f *field) set(id string, do func(string)) {
 	}
 	if !before.Synced { // the first answer may be of before
 		testkit.Await(f.t, "the forwarder knows its backends", func() bool {
-			now, _ := f.table.Now()
+			now, _ := f.table.Current()
 			return len(now.Usable) > 0
 		})
 	}
@@ -261,7 +261,7 @@ func TestItsConnectionsEndWithIt(t *testing.T) {
 	read(t, c, 2)
 	f.stop()
 	if _, err := c.Read(make([]byte, 1)); err == nil {
-		t.Error("a connection goes on")
+		t.Error("a connection is still open")
 	}
 	if c, err := net.Dial("tcp", f.at); err == nil {
 		_ = c.Close()

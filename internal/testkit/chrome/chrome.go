@@ -1,4 +1,4 @@
-// Package chrome opens pages in a real Chromium, for tests and for pictures of them.
+// Package chrome opens pages in Chromium, for tests and screenshots.
 package chrome
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Patience is how long anything in a page may take, on a machine that does much else.
-const Patience = 2 * time.Minute
+// Timeout limits every operation in a page. It is long, for busy machines.
+const Timeout = 2 * time.Minute
 
 // Browser is a running Chromium.
 type Browser struct {
@@ -28,14 +28,14 @@ type Browser struct {
 	close func()
 }
 
-// Launch starts one; the caller closes it. It ends with this process in any case.
+// Launch starts a browser. The caller closes it. It also ends with this process.
 func Launch() (*Browser, error) {
 	path, err := find()
 	if err != nil {
 		return nil, err
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.DisableGPU,
-		chromedp.WSURLReadTimeout(Patience), chromedp.Flag("hide-scrollbars", true), chromedp.Flag("font-render-hinting", "none"))
+		chromedp.WSURLReadTimeout(Timeout), chromedp.Flag("hide-scrollbars", true), chromedp.Flag("font-render-hinting", "none"))
 	if os.Geteuid() == 0 { // Chromium refuses to sandbox root
 		options = append(options, chromedp.NoSandbox)
 	}
@@ -49,7 +49,7 @@ func Launch() (*Browser, error) {
 	return b, nil
 }
 
-// Close ends the browser and waits for that.
+// Close ends the browser and waits until it has ended.
 func (b *Browser) Close() { b.close() }
 
 func find() (string, error) {
@@ -58,11 +58,11 @@ func find() (string, error) {
 			return path, nil
 		}
 	}
-	return "", errors.New("chromium is missing, in which pages are tested: test/browser/tools.sh gets it (Debian: apt-get install chromium)")
+	return "", errors.New("chromium is missing, which the tests of pages need: make test-tools gets it (Debian: apt-get install chromium)")
 }
 
-// View is how a page is looked at.
-type View struct {
+// Viewport is the size and appearance of a page.
+type Viewport struct {
 	Width, Height int // CSS pixels; below 600 wide as on a phone
 	Dark, Print   bool
 	Scale         float64 // pixels of a picture for each of those; 0: 1
@@ -79,9 +79,9 @@ type Page struct {
 }
 
 // Open opens a tab on the address and waits until it has loaded. The caller closes it.
-func (b *Browser) Open(url string, v View) (*Page, error) {
+func (b *Browser) Open(url string, v Viewport) (*Page, error) {
 	tab, cancelTab := chromedp.NewContext(b.ctx)
-	ctx, cancel := context.WithTimeout(tab, Patience)
+	ctx, cancel := context.WithTimeout(tab, Timeout)
 	p := &Page{Ctx: ctx, close: func() { cancel(); _ = chromedp.Cancel(tab); cancelTab() }}
 	chromedp.ListenTarget(tab, p.hear)
 	scale := v.Scale
@@ -97,7 +97,7 @@ func (b *Browser) Open(url string, v View) (*Page, error) {
 	return p, nil
 }
 
-func (v View) media() chromedp.Action {
+func (v Viewport) media() chromedp.Action {
 	scheme, medium := "light", "screen"
 	if v.Dark {
 		scheme = "dark"
@@ -109,7 +109,7 @@ func (v View) media() chromedp.Action {
 		WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}})
 }
 
-// hear notes what the page complains of and asks for.
+// hear collects the console messages and requests of the page.
 func (p *Page) hear(event any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,21 +133,21 @@ func (p *Page) hear(event any) {
 	}
 }
 
-// Complaints are the errors and warnings of the page's console so far.
-func (p *Page) Complaints() []string {
+// ConsoleErrors returns the errors and warnings in the page's console so far.
+func (p *Page) ConsoleErrors() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]string(nil), p.complaints...)
 }
 
-// Requests are the addresses that the page asked for so far, its own first.
+// Requests returns the URLs that the page has requested so far, its own first.
 func (p *Page) Requests() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]string(nil), p.requests...)
 }
 
-// Eval is what the expression comes to, awaited where it is a promise, put into out.
+// Eval evaluates an expression, awaits a promise, and stores the result in out.
 func (p *Page) Eval(expression string, out any) error {
 	return chromedp.Run(p.Ctx, chromedp.Evaluate(expression, out, func(e *runtime.EvaluateParams) *runtime.EvaluateParams { return e.WithAwaitPromise(true) }))
 }
@@ -158,8 +158,9 @@ func (p *Page) Press(keys string) error { return chromedp.Run(p.Ctx, chromedp.Ke
 // Close closes the tab.
 func (p *Page) Close() { p.close() }
 
-// Picture is a PNG of a rectangle of the page, in CSS pixels, also where it is scrolled away.
-func (p *Page) Picture(x, y, width, height float64) (png []byte, err error) {
+// Screenshot returns a PNG of a rectangle of the page in CSS pixels, also outside the visible
+// part.
+func (p *Page) Screenshot(x, y, width, height float64) (png []byte, err error) {
 	err = chromedp.Run(p.Ctx, chromedp.ActionFunc(func(ctx context.Context) error {
 		png, err = page.CaptureScreenshot().WithCaptureBeyondViewport(true).
 			WithClip(&page.Viewport{X: x, Y: y, Width: width, Height: height, Scale: 1}).Do(ctx)

@@ -16,8 +16,8 @@ import (
 // schema of the native histogram: 2^3 buckets to a power of two, each 9 % wide.
 const schema = 3
 
-// finest is 1 µs: what is below counts as zero.
-const finest = 1e-6
+// zeroThreshold is 1 µs: smaller values count as zero.
+const zeroThreshold = 1e-6
 
 // buckets are those of a native histogram (Prometheus: "Native Histograms", 2023): bucket i
 // holds what is over 2^((i-1)/8) and up to 2^(i/8) seconds. Beside them the classic ones
@@ -33,8 +33,8 @@ func newBuckets() buckets {
 	return buckets{native: map[int]int64{}, classic: make([]uint64, len(workload.Buckets))}
 }
 
-// take adds latencies, which are in nanoseconds.
-func (b *buckets) take(h *hdr.Histogram) {
+// record adds latencies, which are in nanoseconds.
+func (b *buckets) record(h *hdr.Histogram) {
 	for _, bar := range h.Distribution() {
 		if bar.Count == 0 {
 			continue
@@ -43,7 +43,7 @@ func (b *buckets) take(h *hdr.Histogram) {
 		seconds := float64(bar.From+bar.To) / 2 / 1e9
 		b.count += uint64(bar.Count)
 		b.sum += seconds * float64(bar.Count)
-		if seconds <= finest {
+		if seconds <= zeroThreshold {
 			b.zero += uint64(bar.Count)
 		} else {
 			b.native[int(math.Ceil(math.Log2(seconds)*(1<<schema)))] += bar.Count
@@ -69,12 +69,12 @@ func (b *buckets) add(other buckets) {
 // metric is the histogram in both forms.
 func (b buckets) metric(d *prometheus.Desc, labels ...string) prometheus.Metric {
 	spans, deltas := spansOf(b.native)
-	return both{d, labels, b, spans, deltas}
+	return histogramMetric{d, labels, b, spans, deltas}
 }
 
-// both is a metric that has native and classic buckets, of which the library has none that
-// takes counts.
-type both struct {
+// histogramMetric is a metric with native and classic buckets. The client library has no such
+// metric for given counts.
+type histogramMetric struct {
 	desc   *prometheus.Desc
 	labels []string
 	buckets
@@ -82,20 +82,20 @@ type both struct {
 	deltas []int64
 }
 
-// Desc is what the metric is.
-func (h both) Desc() *prometheus.Desc { return h.desc }
+// Desc describes the metric.
+func (h histogramMetric) Desc() *prometheus.Desc { return h.desc }
 
-// Write fills the form that crosses the wire.
-func (h both) Write(to *dto.Metric) error {
-	if len(h.labels) != len(names) {
-		return fmt.Errorf("%d labels for %d names", len(h.labels), len(names))
+// Write fills the protobuf message.
+func (h histogramMetric) Write(to *dto.Metric) error {
+	if len(h.labels) != len(labelNames) {
+		return fmt.Errorf("%d labels for %d names", len(h.labels), len(labelNames))
 	}
-	for i, name := range names {
+	for i, name := range labelNames {
 		to.Label = append(to.Label, &dto.LabelPair{Name: &name, Value: &h.labels[i]})
 	}
 	to.Histogram = &dto.Histogram{
 		SampleCount: &h.count, SampleSum: &h.sum,
-		Schema: new(int32(schema)), ZeroThreshold: new(finest), ZeroCount: &h.zero,
+		Schema: new(int32(schema)), ZeroThreshold: new(zeroThreshold), ZeroCount: &h.zero,
 		PositiveSpan: h.spans, PositiveDelta: h.deltas,
 	}
 	for i, bound := range workload.Buckets {
@@ -104,11 +104,11 @@ func (h both) Write(to *dto.Metric) error {
 	return nil
 }
 
-// names of the labels, sorted.
-var names = []string{"arm", "cell"}
+// labelNames of the labels, sorted.
+var labelNames = []string{"arm", "cell"}
 
-// spansOf writes counts by bucket as runs of buckets and what each differs by from the one
-// before. Without any a run of none says that the histogram is native.
+// spansOf encodes counts by bucket as spans of buckets and differences between neighbours. An
+// empty span marks an empty histogram as native.
 func spansOf(counts map[int]int64) (spans []*dto.BucketSpan, deltas []int64) {
 	next, last := 0, int64(0)
 	for _, i := range slices.Sorted(maps.Keys(counts)) {

@@ -9,16 +9,16 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	runInfo     = describe("run_info", "The run: its value is 1 while it goes on, 0 after.", "run", "experiment")
+	runInfo     = describe("run_info", "The run: 1 while it is in progress, 0 afterwards.", "run", "experiment")
 	planned     = describe("run_trials_planned", "Trials of the run.")
-	done        = describe("run_trials_done", "Trials that ended.")
-	remaining   = describe("run_remaining_seconds", "How long the rest of the run will take, by what has run; absent: not known.")
-	trialInfo   = describe("trial_info", "The arm that runs, in its cell of the sweep.", "arm", "cell")
-	callsTotal  = describe("calls_total", "Calls that ended, by code; OK: answered as they should be.", "arm", "cell", "code")
-	dropped     = describe("calls_dropped_total", "Calls that were due and not made, over the bound in flight.", "arm", "cell")
+	done        = describe("run_trials_done", "Finished trials.")
+	remaining   = describe("run_remaining_seconds", "Estimated time until the run ends; absent if not known.")
+	trialInfo   = describe("trial_info", "The current arm and its cell of the sweep.", "arm", "cell")
+	callsTotal  = describe("calls_total", "Finished calls by code.", "arm", "cell", "code")
+	dropped     = describe("calls_dropped_total", "Calls that were due but not made, because too many were in flight.", "arm", "cell")
 	perBackend  = describe("backend_calls_total", "Calls that each backend answered.", "arm", "cell", "backend")
-	eventsTotal = describe("events_total", "What was done to the cluster.", "arm", "cell", "what")
-	latency     = describe("call_latency_seconds", "Latency of the calls answered, from when they were due.", "arm", "cell")
+	eventsTotal = describe("events_total", "Events applied to the cluster, by action.", "arm", "cell", "what")
+	latency     = describe("call_latency_seconds", "Latency of answered calls since they were due.", "arm", "cell")
 )
 
 // Describe names every series.
@@ -28,7 +28,7 @@ func (m *Meters) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect gives the figures of this moment.
+// Collect sends the current values.
 func (m *Meters) Collect(to chan<- prometheus.Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -42,7 +42,7 @@ func (m *Meters) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(value), labels...)
 	}
 	on := 0.0
-	if m.on {
+	if m.running {
 		on = 1
 		gauge(trialInfo, 1, m.now.name, m.now.cell)
 	}
@@ -54,8 +54,8 @@ func (m *Meters) Collect(to chan<- prometheus.Metric) {
 	}
 	for a, c := range m.arms {
 		all := newTally()
-		all.add(c.ended)
-		all.add(c.now)
+		all.add(c.finished)
+		all.add(c.current)
 		for code, n := range all.codes {
 			counter(callsTotal, n, a.name, a.cell, code)
 		}

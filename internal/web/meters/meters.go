@@ -1,10 +1,9 @@
-// Package meters shows a run to Prometheus as it happens: calls by arm, code and backend,
-// their latency, and how far the run is.
+// Package meters exports a run in progress to Prometheus: calls by arm, code and backend, their
+// latency, and the progress of the run.
 package meters
 
 import (
 	"net/http"
-	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,25 +15,25 @@ import (
 	"rpclab/internal/result"
 )
 
-// Meters counts the run that goes on, or that went on last.
+// Meters counts the current or last run.
 type Meters struct {
-	mu   sync.Mutex
-	run  []string // id and experiment; nil: none was
-	plan struct{ planned, done int }
-	left float64 // seconds; 0: not known
-	on   bool
-	arms map[arm]*counts
-	now  arm
+	mu      sync.Mutex
+	run     []string // ID and experiment; nil before the first run
+	plan    struct{ planned, done int }
+	left    float64 // seconds; 0: not known
+	running bool
+	arms    map[arm]*counts
+	now     arm
 }
 
-// arm is one in its cell.
+// arm is an arm in a cell.
 type arm struct{ name, cell string }
 
-// counts are of trials that ended, and of the one that runs as far as it was told: at its
-// end the lab knows more exactly what was told each second, so that replaces it.
+// counts are those of finished trials, and of the current trial so far. At the end of a trial its
+// exact result replaces the counts of its seconds.
 type counts struct {
-	ended, now tally
-	events     map[string]uint64
+	finished, current tally
+	events            map[string]uint64
 }
 
 type tally struct {
@@ -47,65 +46,65 @@ func newTally() tally {
 	return tally{codes: map[string]uint64{}, backends: map[string]uint64{}, latency: newBuckets()}
 }
 
-// New makes meters of no run yet.
+// New returns meters without a run.
 func New() *Meters { return &Meters{} }
 
-// Begin forgets the run before.
+// Begin starts a run and removes the one before it.
 func (m *Meters) Begin(plan experiment.Plan, id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.run, m.on, m.left, m.now = []string{id, plan.Name}, true, 0, arm{}
+	m.run, m.running, m.left, m.now = []string{id, plan.Name}, true, 0, arm{}
 	m.plan.planned, m.plan.done = len(plan.Trials), 0
 	m.arms = map[arm]*counts{}
-	// Every series is there from the start: Prometheus' rate() sees only what grows in one.
+	// Every series exists from the start, because rate() of Prometheus misses the first value.
 	for _, t := range plan.Trials {
-		m.of(t)
+		m.counts(t)
 	}
 }
 
-func (m *Meters) of(t experiment.Trial) *counts {
+func (m *Meters) counts(t experiment.Trial) *counts {
 	key := arm{t.Arm, result.Cell(t.Cell).String()}
 	if m.arms[key] == nil {
-		m.arms[key] = &counts{ended: newTally(), now: newTally(), events: map[string]uint64{}}
-		m.arms[key].ended.codes[measure.OK] = 0
+		m.arms[key] = &counts{finished: newTally(), current: newTally(), events: map[string]uint64{}}
+		m.arms[key].finished.codes[measure.OK] = 0
 	}
 	return m.arms[key]
 }
 
-// Show takes how the run goes.
+// Show records progress of the run.
 func (m *Meters) Show(p lab.Progress) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c := m.of(p.Trial)
+	c := m.counts(p.Trial)
 	m.now = arm{p.Trial.Arm, result.Cell(p.Trial.Cell).String()}
 	m.left = p.Left.Seconds()
 	switch {
 	case p.Event != nil:
-		what, _, _ := strings.Cut(p.Event.What, " ")
+		what := string(p.Event.Action)
 		c.events[what]++
 	case p.Live != nil:
-		c.now.live(*p.Live)
+		c.current.addLive(*p.Live)
 	case p.Ended != nil:
 		m.plan.done++
-		whole := c.now
-		// Of a search only the probe that counts is in the trial; all that were seen are calls.
+		whole := c.current
+		// The trial of a search contains only one probe, but the calls of all probes count.
 		if p.Ended.Failed == "" && p.Ended.Capacity == nil {
 			whole = newTally()
-			whole.trial(*p.Ended)
+			whole.addTrial(*p.Ended)
 		}
-		c.ended.add(whole)
-		c.now = newTally()
+		c.finished.add(whole)
+		c.current = newTally()
 	}
 }
 
-// End says that the run is over; its figures stay.
+// End marks the end of the run; its values stay.
 func (m *Meters) End(result.Document, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.on, m.left = false, 0
+	m.running, m.left = false, 0
 }
 
-func (t *tally) live(l lab.Live) {
+func (t *tally) addLive(l lab.Live) {
 	for id, n := range l.Backends {
 		t.backends[id] += n
 	}
@@ -115,11 +114,11 @@ func (t *tally) live(l lab.Live) {
 	t.dropped += l.Dropped
 	if l.Latency != nil {
 		t.codes[measure.OK] += uint64(l.Latency.TotalCount())
-		t.latency.take(l.Latency)
+		t.latency.record(l.Latency)
 	}
 }
 
-func (t *tally) trial(of result.Trial) {
+func (t *tally) addTrial(of result.Trial) {
 	answered := of.Calls
 	for code, n := range of.Errors {
 		t.codes[code] += n
@@ -131,7 +130,7 @@ func (t *tally) trial(of result.Trial) {
 	}
 	t.dropped += of.Dropped
 	if h, err := of.Latency.Decode(); err == nil && h != nil {
-		t.latency.take(h)
+		t.latency.record(h)
 	}
 }
 
@@ -146,7 +145,7 @@ func (t *tally) add(other tally) {
 	t.latency.add(other.latency)
 }
 
-// Handler answers Prometheus.
+// Handler serves the metrics.
 func (m *Meters) Handler() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(m)

@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// seen is what Prometheus would read: by name and the label given, else the first.
-func seen(t *testing.T, m *Meters, name, label, value string) *dto.Metric {
+// gathered is what Prometheus would read: by name and the label given, else the first.
+func gathered(t *testing.T, m *Meters, name, label, value string) *dto.Metric {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(m)
@@ -46,10 +46,10 @@ func seen(t *testing.T, m *Meters, name, label, value string) *dto.Metric {
 
 func TestALoadIsCountedAsItGoesOnAndExactlyWhenItEnds(t *testing.T) {
 	m := New()
-	seen(t, m, "run_info", "", "") // of no run there is nothing, and that is no error
+	gathered(t, m, "run_info", "", "") // of no run there is nothing, and that is no error
 	one := experiment.Trial{Arm: "one", Round: 1}
 	m.Begin(experiment.Plan{Name: "small", Trials: []experiment.Trial{one, {Arm: "two", Round: 1, Order: 1}}}, "id")
-	if got := seen(t, m, "calls_total", "arm", "two").GetCounter(); got == nil || got.GetValue() != 0 {
+	if got := gathered(t, m, "calls_total", "arm", "two").GetCounter(); got == nil || got.GetValue() != 0 {
 		t.Error("an arm that did not run has no series: rate() would miss its first calls")
 	}
 	latency := measure.Histogram()
@@ -59,11 +59,11 @@ func TestALoadIsCountedAsItGoesOnAndExactlyWhenItEnds(t *testing.T) {
 		}
 	}
 	m.Show(lab.Progress{Trial: one, Left: time.Minute, Live: &lab.Live{Latency: latency, Backends: map[string]uint64{"a": 90}, Errors: map[string]uint64{"UNAVAILABLE": 10}}})
-	m.Show(lab.Progress{Trial: one, Left: time.Minute, Event: &result.Event{What: "kill 1"}})
-	if ok, bad := seen(t, m, "calls_total", "code", "OK").GetCounter().GetValue(), seen(t, m, "calls_total", "code", "UNAVAILABLE").GetCounter().GetValue(); ok != 90 || bad != 10 {
+	m.Show(lab.Progress{Trial: one, Left: time.Minute, Event: &result.Event{What: "kill 1", Action: result.ActionKill}})
+	if ok, bad := gathered(t, m, "calls_total", "code", "OK").GetCounter().GetValue(), gathered(t, m, "calls_total", "code", "UNAVAILABLE").GetCounter().GetValue(); ok != 90 || bad != 10 {
 		t.Errorf("%v OK, %v failed after a second", ok, bad)
 	}
-	if left := seen(t, m, "run_remaining_seconds", "", "").GetGauge().GetValue(); left != 60 {
+	if left := gathered(t, m, "run_remaining_seconds", "", "").GetGauge().GetValue(); left != 60 {
 		t.Errorf("%v s remain", left)
 	}
 	for range 30 {
@@ -73,10 +73,10 @@ func TestALoadIsCountedAsItGoesOnAndExactlyWhenItEnds(t *testing.T) {
 	}
 	m.Show(lab.Progress{Trial: one, Ended: &result.Trial{Measures: result.Measures{
 		Calls: 132, Errors: map[string]uint64{"UNAVAILABLE": 12}, Backends: map[string]uint64{"a": 120}, Latency: result.FromHDR(latency)}}})
-	if ok, calls := seen(t, m, "calls_total", "code", "OK").GetCounter().GetValue(), seen(t, m, "backend_calls_total", "backend", "a").GetCounter().GetValue(); ok != 120 || calls != 120 {
+	if ok, calls := gathered(t, m, "calls_total", "code", "OK").GetCounter().GetValue(), gathered(t, m, "backend_calls_total", "backend", "a").GetCounter().GetValue(); ok != 120 || calls != 120 {
 		t.Errorf("%v OK, %v of the backend at the end; what was seen each second counts once", ok, calls)
 	}
-	h := seen(t, m, "call_latency_seconds", "arm", "one").GetHistogram()
+	h := gathered(t, m, "call_latency_seconds", "arm", "one").GetHistogram()
 	if h.GetSampleCount() != 120 || math.Abs(h.GetSampleSum()-0.36) > 0.001 || h.GetSchema() != schema {
 		t.Errorf("the histogram is %v", h)
 	}
@@ -89,11 +89,11 @@ func TestALoadIsCountedAsItGoesOnAndExactlyWhenItEnds(t *testing.T) {
 			t.Errorf("within %v s: %d, want %d", b.GetUpperBound(), b.GetCumulativeCount(), want)
 		}
 	}
-	if n := seen(t, m, "events_total", "what", "kill").GetCounter().GetValue(); n != 1 {
+	if n := gathered(t, m, "events_total", "what", "kill").GetCounter().GetValue(); n != 1 {
 		t.Errorf("%v kills", n)
 	}
 	m.End(result.Document{}, nil)
-	if on := seen(t, m, "run_info", "run", "id"); on.GetGauge() == nil || on.GetGauge().GetValue() != 0 {
+	if on := gathered(t, m, "run_info", "run", "id"); on.GetGauge() == nil || on.GetGauge().GetValue() != 0 {
 		t.Errorf("after the end: %v", on)
 	}
 }

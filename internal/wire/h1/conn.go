@@ -1,6 +1,6 @@
-// Package h1 is the client side of one HTTP/1.1 connection (RFC 9112) as a state
-// machine with the methods of an [h2.Conn]: one request at a time, the next one when
-// the answer before it is whole. It has no socket and no clock.
+// Package h1 is the client side of one HTTP/1.1 connection (RFC 9112) as a state machine with the
+// methods of an [h2.Conn]. It sends one request at a time, the next one after the whole response.
+// It has no socket and no clock.
 package h1
 
 import (
@@ -12,30 +12,30 @@ import (
 	"rpclab/internal/wire/h2"
 )
 
-// Conn is the client side of a connection. It belongs to one goroutine. A stream's
-// Payload is the whole request, head and body.
+// Conn is the client side of a connection. Only one goroutine may use it. The Payload of a stream
+// is the whole request with head and body.
 type Conn struct {
-	h       h2.Handler
-	limits  Limits
-	out     []byte
-	in      []byte // what came and was not yet understood
-	err     error
-	going   string // why there is no next request; "": there may be one
-	waiting []*h2.Stream
+	handler      h2.Handler
+	limits       Limits
+	out          []byte
+	in           []byte // what came and was not yet understood
+	err          error
+	goAwayReason string // why there is no next request; "": there may be one
+	waiting      []*h2.Stream
 
-	now   *h2.Stream // whose answer is awaited; nil: nobody's
-	state state
-	head  h2.Head // of that answer
-	left  int64   // bytes of the body, or of its chunk
-	last  bool    // the server closes after this answer
+	current     *h2.Stream // whose answer is awaited; nil: nobody's
+	state       state
+	head        h2.Headers // of that answer
+	remaining   int64      // bytes of the body, or of its chunk
+	closesAfter bool       // the server closes after this answer
 }
 
 // Limits are what a connection accepts; zeros stand for the defaults.
 type Limits struct {
-	Head      int    // bytes of an answer's head; 64 KiB
+	Head      int    // bytes of a response's head; 64 KiB
 	Body      int    // bytes of its body; 4 MiB
-	Backend   string // field whose value becomes [h2.Head.Backend], in lower case
-	NoContent bool   // answers have no body, as those to HEAD
+	Backend   string // field whose value becomes [h2.Headers.Backend], in lower case
+	NoContent bool   // responses have no body, as those to HEAD
 }
 
 type state int
@@ -58,32 +58,32 @@ func New(h h2.Handler, l Limits) *Conn {
 	if l.Body == 0 {
 		l.Body = 4 << 20
 	}
-	return &Conn{h: h, limits: l}
+	return &Conn{handler: h, limits: l}
 }
 
-// Out is what has to be written. It is valid until the next call.
+// Out returns the bytes to write. They are valid until the next call.
 func (c *Conn) Out() []byte { return c.out }
 
-// Wrote says that the first n bytes of Out were written.
+// Wrote removes the first n bytes of Out, which were written.
 func (c *Conn) Wrote(n int) { c.out = c.out[n:] }
 
-// Usable says whether requests can be started here.
-func (c *Conn) Usable() bool { return c.err == nil && c.going == "" }
+// Usable reports whether requests can be started.
+func (c *Conn) Usable() bool { return c.err == nil && c.goAwayReason == "" }
 
-// Active is the number of streams that were started and have not ended.
+// Active returns the number of streams that were started and have not ended.
 func (c *Conn) Active() int {
-	if c.now == nil {
+	if c.current == nil {
 		return len(c.waiting)
 	}
 	return len(c.waiting) + 1
 }
 
-// GoAway is the reason for which there is no next request; "": there may be one.
-func (c *Conn) GoAway() string { return c.going }
+// GoAway returns why there can be no next request; "": there can.
+func (c *Conn) GoAway() string { return c.goAwayReason }
 
-// Start sends the stream's request once those before it are answered.
+// Start sends the stream's request after the responses to the requests before it.
 func (c *Conn) Start(s *h2.Stream) {
-	if c.now != nil {
+	if c.current != nil {
 		c.waiting = append(c.waiting, s)
 		return
 	}
@@ -91,20 +91,20 @@ func (c *Conn) Start(s *h2.Stream) {
 }
 
 func (c *Conn) send(s *h2.Stream) {
-	c.now, c.state = s, inHead
+	c.current, c.state = s, inHead
 	if len(c.out) == 0 {
-		c.out = slices.Clip(s.Payload) // thousands of connections may send the same large one
+		c.out = slices.Clip(s.Payload) // thousands of connections may share one large payload
 		return
 	}
 	c.out = append(c.out, s.Payload...)
 }
 
-// Cancel takes a stream back; its handler hears no more of it. The connection cannot
-// be used again when its answer was on its way: there is no other way to be spared it.
+// Cancel ends a stream without a further call of the handler. If the request was sent, the
+// connection cannot be used again, because HTTP/1.1 cannot cancel a response.
 func (c *Conn) Cancel(s *h2.Stream) {
-	if c.now == s {
-		c.now = nil
-		c.leave("a call on it was given up")
+	if c.current == s {
+		c.current = nil
+		c.giveBackWaiting("a call on it was cancelled")
 		return
 	}
 	for i, w := range c.waiting {
@@ -115,34 +115,34 @@ func (c *Conn) Cancel(s *h2.Stream) {
 	}
 }
 
-// Abort ends a stream whose answer is of no use, with a status; its handler is told.
+// Abort ends a stream with a status when its response is of no use. The handler's Done is called.
 func (c *Conn) Abort(s *h2.Stream, why h2.Status) {
-	if c.now == s {
-		c.now = nil
-		c.leave("an answer on it was given up")
+	if c.current == s {
+		c.current = nil
+		c.giveBackWaiting("a response on it was aborted")
 		s.Failed = why
-		c.h.Done(s)
+		c.handler.Done(s)
 	}
 }
 
-// leave gives back what waits.
-func (c *Conn) leave(why string) {
-	if c.going == "" {
-		c.going = why
+// giveBackWaiting gives back the streams whose requests were not sent.
+func (c *Conn) giveBackWaiting(why string) {
+	if c.goAwayReason == "" {
+		c.goAwayReason = why
 	}
 	for len(c.waiting) > 0 {
 		s := c.waiting[0]
 		c.waiting = c.waiting[1:]
-		c.h.Returned(s, h2.Status{Code: h2.Unavailable, Message: c.going})
+		c.handler.Returned(s, h2.Status{Code: h2.Unavailable, Message: c.goAwayReason})
 	}
 }
 
-// End says that the server has closed the connection in order, which is how an answer
-// ends that is as long as the connection lives (RFC 9112 section 8). Close has to follow.
+// End says that the server closed the connection in order. That is how a response without a length
+// ends (RFC 9112 section 8). Close has to follow.
 func (c *Conn) End() {
-	if s := c.now; s != nil && c.state == untilClose && c.err == nil {
-		c.now = nil
-		c.h.Done(s)
+	if s := c.current; s != nil && c.state == untilClose && c.err == nil {
+		c.current = nil
+		c.handler.Done(s)
 	}
 }
 
@@ -151,20 +151,20 @@ func (c *Conn) Close(why h2.Status) {
 	if c.err == nil {
 		c.err = h2.ErrClosed
 	}
-	if s := c.now; s != nil {
-		c.now = nil
+	if s := c.current; s != nil {
+		c.current = nil
 		s.Failed = why
-		c.h.Done(s)
+		c.handler.Done(s)
 	}
-	c.leave("the connection is closed")
+	c.giveBackWaiting("the connection is closed")
 }
 
 func violation(format string, args ...any) error {
 	return fmt.Errorf("HTTP/1.1: "+format, args...)
 }
 
-// Feed takes bytes that the server sent. After an error the streams have failed, and
-// the connection is to be closed.
+// Feed handles bytes of the server. After an error all streams have failed, and the connection has
+// to be closed.
 func (c *Conn) Feed(p []byte) error {
 	if c.err != nil {
 		return c.err
@@ -189,23 +189,23 @@ func (c *Conn) Feed(p []byte) error {
 	return c.err
 }
 
-// finish is the end of an answer, and the beginning of the next request.
+// finish ends a response and sends the next request.
 func (c *Conn) finish() {
-	s := c.now
-	c.now, c.state = nil, inHead
-	c.out = slices.Clone(c.out) // its payload may be changed from now on
-	if c.last {
-		c.leave("the server closes the connection after an answer")
+	s := c.current
+	c.current, c.state = nil, inHead
+	c.out = slices.Clone(c.out) // the payload may be changed from now on
+	if c.closesAfter {
+		c.giveBackWaiting("the server closes the connection after a response")
 	} else if len(c.waiting) > 0 {
 		next := c.waiting[0]
 		c.waiting = c.waiting[:copy(c.waiting, c.waiting[1:])]
 		c.send(next)
 	}
-	c.h.Done(s)
+	c.handler.Done(s)
 }
 
-// line is the first line of p without its end, and how many bytes it took; 0: it is
-// not whole yet.
+// line returns the first line of p without its end, and the number of bytes it took; 0: it is not
+// complete.
 func (c *Conn) line(p []byte) ([]byte, int, error) {
 	end := bytes.IndexByte(p, '\n')
 	if end < 0 {

@@ -21,8 +21,8 @@ func (h *handler) Ready()          {}
 func (h *handler) Data(*h2.Stream) {}
 func (h *handler) Done(s *h2.Stream) {
 	status := 0
-	if s.Head != nil {
-		status = s.Head.Status
+	if s.Headers != nil {
+		status = s.Headers.Status
 	}
 	h.done, h.status = append(h.done, s), append(h.status, status)
 }
@@ -80,7 +80,7 @@ func TestAnAnswerWithoutItsEndIsNone(t *testing.T) {
 
 func TestWhatIsNoAnswerIsRefused(t *testing.T) {
 	for _, said := range []string{
-		"garbage that goes on", "HTTP/2.0 200 OK\r\n\r\n", "HTTP/1.1 abc OK\r\n\r\n", "HTTP/1.1 200 OK\r\nnocolon\r\n\r\n",
+		"garbage without an end", "HTTP/2.0 200 OK\r\n\r\n", "HTTP/1.1 abc OK\r\n\r\n", "HTTP/1.1 200 OK\r\nnocolon\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nabc\r\n", "HTTP/1.1 " + strings.Repeat("x", 100_000),

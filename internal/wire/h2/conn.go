@@ -5,74 +5,73 @@ import (
 	"errors"
 	"fmt"
 
-	"rpclab/internal/wire/chain"
+	"rpclab/internal/wire/list"
 )
 
-// Handler is told what happens on a connection. Its methods may call the
-// connection's Start and Cancel.
+// Handler handles the events of a connection. Its methods may call Start and Cancel.
 type Handler interface {
-	// Ready comes once, when the peer's settings are known.
+	// Ready is called once, when the peer's SETTINGS have come.
 	Ready()
-	// Data comes when s.Head is there, unless the stream ends with it, and when s.Body has
-	// grown; the handler may take from it.
+	// Data is called when s.Headers has come, unless the stream ends with them, and when s.Body has
+	// grown. The handler may remove data from the body.
 	Data(s *Stream)
-	// Done comes once for each stream that was started and not cancelled.
+	// Done is called once for each stream that was started and not cancelled.
 	Done(s *Stream)
-	// Returned comes instead of Done for a stream that the peer surely did not act
-	// on: it can be sent again (RFC 9113 section 8.7).
+	// Returned is called instead of Done for a stream that the peer did not process: the request
+	// can be sent again (RFC 9113 section 8.7).
 	Returned(s *Stream, why Status)
 }
 
 // Limits are what a connection accepts and offers; zeros stand for the defaults.
 type Limits struct {
-	StreamWindow uint32 // bytes of an answer under way; 1 MiB
-	ConnWindow   uint32 // of all answers under way; 16 MiB
+	StreamWindow uint32 // bytes of a response that are not consumed; 1 MiB
+	ConnWindow   uint32 // of all responses; 16 MiB
 	HeaderList   uint32 // bytes of a decoded header list, as RFC 9113 section 6.5.2 counts; 64 KiB
-	Body         int    // bytes of an answer's body; 4 MiB and a message's prefix
-	Streams      uint32 // open at once, if the peer admits more; 2³¹-1
+	Body         int    // bytes of a response body; 4 MiB and a message prefix
+	Streams      uint32 // open at once, if the peer allows more; 2³¹-1
 	Backend      string // field whose value becomes [Head.Backend]
 }
 
-// Conn is the client side of a connection. It belongs to one goroutine.
+// Conn is the client side of a connection. Only one goroutine may use it.
 type Conn struct {
-	h      Handler
-	limits Limits
-	out    []byte
-	in     []byte // start of a frame whose rest is to come
-	err    error
+	handler Handler
+	limits  Limits
+	out     []byte
+	in      []byte // start of a frame whose rest is to come
+	err     error
 
-	settled    bool // the peer's settings were seen
-	most       uint32
-	window     int64 // initial, of streams
-	frame      int   // largest payload that the peer takes
-	tableless  bool  // the peer has no (sufficient) table: plain requests
-	resize     bool  // say so in the next block
-	taught     *Request
-	sendWindow int64
-	consumed   uint32 // bytes received since our last WINDOW_UPDATE
-	answers    int    // to PING and SETTINGS, in out
+	settingsReceived  bool // the peer's settings were seen
+	maxStreams        uint32
+	streamWindow      int64 // initial, of streams
+	maxFrame          int   // largest payload that the peer takes
+	noTable           bool  // the peer has no (sufficient) table: plain requests
+	announceTableSize bool  // say so in the next block
+	indexedRequest    *Request
+	sendWindow        int64
+	consumed          uint32 // bytes received since our last WINDOW_UPDATE
+	acks              int    // to PING and SETTINGS, in out
 
-	nextID  uint32
-	open    table
-	waiting chain.List[Stream] // not sent for want of a free stream
-	blocked chain.List[Stream] // sent in part for want of a window
-	resets  bool               // we reset a stream once: frames for it may still come
+	nextID    uint32
+	open      streamTable
+	waiting   list.List[Stream] // not sent for want of a free stream
+	blocked   list.List[Stream] // sent in part for want of a window
+	sentReset bool              // we reset a stream once: frames for it may still come
 
-	goneAway bool
-	goAway   string
+	gotGoAway    bool
+	goAwayReason string
 
-	heads     *heads
+	heads     *headerDecoder
 	block     []byte // a header block under way
 	blockOf   frame  // its first frame; stream 0: none
 	fragments int
 }
 
 const (
-	mostAnswers   = 1000 // acks to one read: more are a flood
-	mostFragments = 64   // frames of a header block: more are a flood
+	maxAcks      = 1000 // acks to one read: more are a flood
+	maxFragments = 64   // frames of a header block: more are a flood
 )
 
-// New returns a connection that has said its preface.
+// New returns a connection whose output holds the preface.
 func New(h Handler, l Limits) *Conn {
 	set(&l.StreamWindow, 1<<20)
 	set(&l.ConnWindow, 16<<20)
@@ -80,8 +79,8 @@ func New(h Handler, l Limits) *Conn {
 	set(&l.Body, 4<<20+5)
 	set(&l.Streams, maxStreamID)
 	c := &Conn{
-		h: h, limits: l, nextID: 1, heads: newHeads(l.Backend, l.HeaderList),
-		most: l.Streams, window: initialWindow, frame: maxFrame, sendWindow: initialWindow,
+		handler: h, limits: l, nextID: 1, heads: newHeaderDecoder(l.Backend, l.HeaderList),
+		maxStreams: l.Streams, streamWindow: initialWindow, maxFrame: maxFrame, sendWindow: initialWindow,
 	}
 	c.out = append(c.out, preface...)
 	c.out = appendFrame(c.out, 18, frameSettings, 0, 0)
@@ -105,12 +104,12 @@ func set[T comparable](v *T, to T) {
 	}
 }
 
-// Out is what has to be written. It is valid until the next call.
+// Out returns the bytes to write. They are valid until the next call.
 func (c *Conn) Out() []byte { return c.out }
 
-// Wrote says that the first n bytes of Out were written.
+// Wrote removes the first n bytes of Out, which were written.
 func (c *Conn) Wrote(n int) {
-	c.answers = 0
+	c.acks = 0
 	if n == len(c.out) {
 		c.out = c.out[:0]
 		return
@@ -118,21 +117,21 @@ func (c *Conn) Wrote(n int) {
 	c.out = c.out[:copy(c.out, c.out[n:])]
 }
 
-// Usable says whether new streams can be started here.
+// Usable reports whether new streams can be started.
 func (c *Conn) Usable() bool {
-	return c.settled && c.err == nil && !c.goneAway && c.nextID <= maxStreamID
+	return c.settingsReceived && c.err == nil && !c.gotGoAway && c.nextID <= maxStreamID
 }
 
-// Active is the number of streams that were started and have not ended.
+// Active returns the number of streams that were started and have not ended.
 func (c *Conn) Active() int { return c.open.n + c.waiting.Len() }
 
-// GoAway is the reason that the peer gave for going; "" when it is not.
-func (c *Conn) GoAway() string { return c.goAway }
+// GoAway returns the reason in the peer's GOAWAY; "": there was none.
+func (c *Conn) GoAway() string { return c.goAwayReason }
 
-// ErrClosed is the error of a connection that was closed without another.
+// ErrClosed is the error of a connection that was closed by this side.
 var ErrClosed = errors.New("the connection is closed")
 
-// Close ends every stream with a status. Feed returns ErrClosed from now on.
+// Close ends every stream with a status. After it, Feed returns ErrClosed.
 func (c *Conn) Close(why Status) {
 	if c.err == nil {
 		c.err = ErrClosed
@@ -142,19 +141,19 @@ func (c *Conn) Close(why Status) {
 
 func (c *Conn) failAll(why Status) {
 	for c.waiting.Len() > 0 {
-		s := c.waiting.First()
-		s.link.Leave()
-		c.h.Returned(s, why)
+		s := c.waiting.Front()
+		s.link.Remove()
+		c.handler.Returned(s, why)
 	}
 	for _, s := range c.open.all(0) {
-		if c.open.find(s.id) == s { // a handler may have cancelled it
+		if c.open.find(s.id) == s { // the handler may have cancelled it
 			c.finish(s, why)
 		}
 	}
 }
 
-// Feed takes bytes that the peer sent. An error is a *[Violation]: the streams have
-// failed by then, and Out has the GOAWAY to send before the connection is closed.
+// Feed handles bytes of the peer. An error is a *[Violation]: all streams have failed then, and
+// Out holds the GOAWAY to send before the connection is closed.
 func (c *Conn) Feed(p []byte) error {
 	if c.err != nil {
 		return c.err
@@ -176,7 +175,7 @@ func (c *Conn) Feed(p []byte) error {
 }
 
 func (c *Conn) feed(p []byte) error {
-	for len(c.in) > 0 && len(p) > 0 { // complete the frame that is under way
+	for len(c.in) > 0 && len(p) > 0 { // complete the frame of the last call
 		need := frameHeader
 		if len(c.in) >= frameHeader {
 			n, err := c.length(c.in)
@@ -220,14 +219,14 @@ func (c *Conn) feed(p []byte) error {
 	return nil
 }
 
-// length is the size of the payload that a frame's header announces.
+// length returns the size of the payload that a frame header announces.
 func (c *Conn) length(p []byte) (int, error) {
 	n := int(p[0])<<16 | int(p[1])<<8 | int(p[2])
-	if !c.settled && p[3] != frameSettings {
-		return 0, violation(ProtocolError, "the server's first bytes are not its settings: %q (is this an HTTP/2 port?)", p[:min(len(p), frameHeader)])
+	if !c.settingsReceived && p[3] != frameSettings {
+		return 0, violation(ProtocolError, "the server's first bytes are not SETTINGS: %q (is this an HTTP/2 port?)", p[:min(len(p), frameHeader)])
 	}
 	if n > maxFrame {
-		return 0, violation(FrameSizeError, "a frame of %d bytes; %d are the most", n, maxFrame)
+		return 0, violation(FrameSizeError, "a frame of %d bytes; the limit is %d", n, maxFrame)
 	}
 	return n, nil
 }
@@ -236,16 +235,16 @@ func parse(p []byte) frame {
 	return frame{p[3], p[4], binary.BigEndian.Uint32(p[5:]) & maxStreamID, p[frameHeader:]}
 }
 
-// finish ends a stream that is open, and that the peer has ended or will not go on with.
+// finish ends an open stream that the peer has ended.
 func (c *Conn) finish(s *Stream, failed Status) {
-	s.link.Leave()
+	s.link.Remove()
 	c.open.remove(s)
 	s.Failed = failed
-	c.h.Done(s)
+	c.handler.Done(s)
 	c.admit()
 }
 
-// String is for logs and messages of failed tests.
+// String is for logs and failed tests.
 func (c *Conn) String() string {
 	return fmt.Sprintf("%d open, %d waiting, next stream %d, error %v", c.open.n, c.waiting.Len(), c.nextID, c.err)
 }

@@ -36,7 +36,7 @@ func TestAnAnswerMayComeInAnyPieces(t *testing.T) {
 				t.Fatalf("%d done, %v", len(p.done), p.conn)
 			}
 			for _, s := range p.done {
-				if string(s.Body) != strings.Repeat("answer", 50) || s.Trailer.GRPCStatus != 0 || s.Trailer.Backend != "b1" || s.Failed.Code != OK {
+				if string(s.Body) != strings.Repeat("answer", 50) || s.Trailers.GRPCStatus != 0 || s.Trailers.Backend != "b1" || s.Failed.Code != OK {
 					t.Errorf("%+v", s)
 				}
 			}
@@ -206,7 +206,7 @@ func TestBlocksMeanWhatTheTableSaysAtTheTime(t *testing.T) {
 }
 
 func TestTheTableFindsStreamsThatOutliveOthers(t *testing.T) {
-	var tb table
+	var tb streamTable
 	open := map[uint32]*Stream{}
 	random := rand.New(rand.NewPCG(1, 2))
 	for id := uint32(1); id < 100_000; id += 2 {

@@ -21,7 +21,7 @@ func (c *Conn) settings(f frame) error {
 		return violation(ProtocolError, "SETTINGS on stream %d", f.stream)
 	case f.has(flagAck) && len(f.payload) > 0, len(f.payload)%6 != 0:
 		return violation(FrameSizeError, "a SETTINGS frame of %d bytes", len(f.payload))
-	case f.has(flagAck) && !c.settled:
+	case f.has(flagAck) && !c.settingsReceived:
 		return violation(ProtocolError, "the server acknowledges settings before it sends its own")
 	case f.has(flagAck):
 		return nil
@@ -32,12 +32,12 @@ func (c *Conn) settings(f frame) error {
 		}
 	}
 	c.out = appendFrame(c.out, 0, frameSettings, flagAck, 0)
-	if err := c.answered(); err != nil {
+	if err := c.countAck(); err != nil {
 		return err
 	}
-	if !c.settled {
-		c.settled = true
-		c.h.Ready()
+	if !c.settingsReceived {
+		c.settingsReceived = true
+		c.handler.Ready()
 	}
 	c.pumpAll()
 	c.admit()
@@ -47,22 +47,22 @@ func (c *Conn) settings(f frame) error {
 func (c *Conn) setting(id uint16, value uint32) error {
 	switch id {
 	case settingTable:
-		// What was taught may no longer fit. A table is an economy, not a need.
-		if value < tableRoom && !c.tableless {
-			c.tableless, c.resize = true, true
+		// The fields in the table may no longer fit. Requests do not need the table.
+		if value < tableRoom && !c.noTable {
+			c.noTable, c.announceTableSize = true, true
 		}
 	case settingPush:
 		if value != 0 { // RFC 9113 section 6.5.2: a server must not
 			return violation(ProtocolError, "the server sets ENABLE_PUSH to %d", value)
 		}
 	case settingStreams:
-		c.most = min(value, c.limits.Streams)
+		c.maxStreams = min(value, c.limits.Streams)
 	case settingWindow:
 		if value > maxWindow {
 			return violation(FlowControlError, "an INITIAL_WINDOW_SIZE of %d", value)
 		}
-		delta := int64(value) - c.window
-		c.window = int64(value)
+		delta := int64(value) - c.streamWindow
+		c.streamWindow = int64(value)
 		for _, s := range c.open.all(0) { // RFC 9113 section 6.9.2: a window may go below zero
 			if s.window += delta; s.window > maxWindow {
 				return violation(FlowControlError, "an INITIAL_WINDOW_SIZE of %d makes the window of stream %d overflow", value, s.id)
@@ -72,7 +72,7 @@ func (c *Conn) setting(id uint16, value uint32) error {
 		if value < maxFrame || value > 1<<24-1 {
 			return violation(ProtocolError, "a MAX_FRAME_SIZE of %d", value)
 		}
-		c.frame = int(value)
+		c.maxFrame = int(value)
 	}
 	return nil
 }
@@ -87,18 +87,18 @@ func (c *Conn) ping(f frame) error {
 		return nil
 	}
 	c.out = append(appendFrame(c.out, 8, framePing, flagAck, 0), f.payload...)
-	return c.answered()
+	return c.countAck()
 }
 
-// Ping asks the peer for a sign of life, RFC 9113 section 6.7. Whatever it says next is one.
+// Ping sends a PING, RFC 9113 section 6.7. Any frame of the peer counts as a response.
 func (c *Conn) Ping() {
 	c.out = append(appendFrame(c.out, 8, framePing, 0, 0), 0, 0, 0, 0, 0, 0, 0, 0)
 }
 
-// answered counts what the peer makes us say, so that it cannot fill our memory.
-func (c *Conn) answered() error {
-	if c.answers++; c.answers > mostAnswers {
-		return violation(EnhanceYourCalm, "over %d PING and SETTINGS frames, none of our answers taken", mostAnswers)
+// countAck limits the acknowledgements that the peer makes this side store.
+func (c *Conn) countAck() error {
+	if c.acks++; c.acks > maxAcks {
+		return violation(EnhanceYourCalm, "over %d PING and SETTINGS frames, and the server reads no acknowledgement", maxAcks)
 	}
 	return nil
 }
@@ -136,8 +136,8 @@ func (c *Conn) windowUpdate(f frame) error {
 	return nil
 }
 
-// goAwayByPeer gives back the streams that the peer will not look at; the rest may
-// finish (RFC 9113 section 6.8).
+// goAwayByPeer gives back the streams that the peer will not process. The others may finish (RFC
+// 9113 section 6.8).
 func (c *Conn) goAwayByPeer(f frame) error {
 	if f.stream != 0 {
 		return violation(ProtocolError, "GOAWAY on stream %d", f.stream)
@@ -147,14 +147,14 @@ func (c *Conn) goAwayByPeer(f frame) error {
 	}
 	last := binary.BigEndian.Uint32(f.payload) & maxStreamID
 	code := ErrorCode(binary.BigEndian.Uint32(f.payload[4:]))
-	c.goneAway, c.goAway = true, fmt.Sprintf("the server goes away: %s", code)
+	c.gotGoAway, c.goAwayReason = true, fmt.Sprintf("the server sent GOAWAY: %s", code)
 	if debug := f.payload[8:]; len(debug) > 0 {
-		c.goAway += fmt.Sprintf(" %q", debug[:min(len(debug), 200)])
+		c.goAwayReason += fmt.Sprintf(" %q", debug[:min(len(debug), 200)])
 	}
-	c.giveBackWaiting(c.goAway)
+	c.giveBackWaiting(c.goAwayReason)
 	for _, s := range c.open.all(last) {
 		if c.open.find(s.id) == s {
-			c.giveBack(s, Status{Unavailable, c.goAway})
+			c.giveBack(s, Status{Unavailable, c.goAwayReason})
 		}
 	}
 	return nil

@@ -1,6 +1,6 @@
-// Package h2 is the client side of one HTTP/2 connection (RFC 9113) as a state
-// machine: bytes in, bytes out, and a call for every stream that ends. It has no
-// socket and no clock, so that it can be tested byte by byte.
+// Package h2 is the client side of one HTTP/2 connection (RFC 9113) as a state machine: bytes in,
+// bytes out, and a call of the handler for every stream that ends. It has no socket and no clock,
+// so that it can be tested byte by byte.
 package h2
 
 import (
@@ -34,7 +34,7 @@ const (
 // ErrorCode is an error code of HTTP/2, RFC 9113 section 7.
 type ErrorCode uint32
 
-// The codes that this side sends or treats apart.
+// The codes that this side sends or handles.
 const (
 	NoError          ErrorCode = 0x0
 	ProtocolError    ErrorCode = 0x1
@@ -61,13 +61,13 @@ func (c ErrorCode) String() string {
 	return fmt.Sprintf("error code %#x", uint32(c))
 }
 
-// Violation is what the peer did against the protocol. It ends the connection.
+// Violation is an error of the peer against the protocol. It ends the connection.
 type Violation struct {
 	Code ErrorCode
 	Text string
 }
 
-// Error names the code and what was seen.
+// Error returns the error code and what was received.
 func (v *Violation) Error() string { return fmt.Sprintf("HTTP/2 %s: %s", v.Code, v.Text) }
 
 func violation(code ErrorCode, format string, args ...any) error {
@@ -76,12 +76,12 @@ func violation(code ErrorCode, format string, args ...any) error {
 
 const (
 	frameHeader = 9
-	// preface is what a client says first, RFC 9113 section 3.4.
+	// preface is what a client sends first, RFC 9113 section 3.4.
 	preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-	// maxFrame is the largest payload of a frame that we accept: the protocol's
-	// initial value, which we do not raise.
+	// maxFrame is the largest frame payload that this side accepts: the initial value of the
+	// protocol.
 	maxFrame = 16384
-	// initialWindow of a stream and of the connection before anybody says otherwise.
+	// initialWindow is the window of streams and connections without other settings.
 	initialWindow = 65535
 	maxWindow     = 1<<31 - 1
 	maxStreamID   = 1<<31 - 1
@@ -95,7 +95,7 @@ type frame struct {
 
 func (f frame) has(flag byte) bool { return f.flags&flag != 0 }
 
-// appendFrame appends a frame's header; its payload of n bytes has to follow.
+// appendFrame appends a frame header; the payload of n bytes has to follow.
 func appendFrame(to []byte, n int, kind, flags byte, stream uint32) []byte {
 	return append(to, byte(n>>16), byte(n>>8), byte(n), kind, flags,
 		byte(stream>>24), byte(stream>>16), byte(stream>>8), byte(stream))
@@ -105,15 +105,15 @@ func appendUint32(to []byte, kind byte, stream, value uint32) []byte {
 	return binary.BigEndian.AppendUint32(appendFrame(to, 4, kind, 0, stream), value)
 }
 
-func putStream(header []byte, stream uint32) { binary.BigEndian.PutUint32(header[5:9], stream) }
+func putStreamID(header []byte, stream uint32) { binary.BigEndian.PutUint32(header[5:9], stream) }
 
-// unpad takes the padding off a frame, RFC 9113 section 6.1.
+// unpad removes the padding of a frame, RFC 9113 section 6.1.
 func (f frame) unpad() ([]byte, error) {
 	if !f.has(flagPadded) {
 		return f.payload, nil
 	}
 	if len(f.payload) == 0 {
-		return nil, violation(FrameSizeError, "a padded frame without its length of padding, on stream %d", f.stream)
+		return nil, violation(FrameSizeError, "a padded frame without a padding length on stream %d", f.stream)
 	}
 	padding := int(f.payload[0])
 	if padding >= len(f.payload) {

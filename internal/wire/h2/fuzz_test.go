@@ -59,7 +59,7 @@ func FuzzHeaderBlocks(f *testing.F) {
 	f.Add([]byte{0x88, 0x20}, []byte{0x0f, 0x10, 0x01, 'x'})
 	f.Add([]byte{0x88, 0x00, 0x07, 'b', 'a', 'c', 'k', 'e', 'n', 'd', 0x01, 'x'}, []byte{0xbe})
 	f.Fuzz(func(t *testing.T, a, b []byte) {
-		memory := newHeads("backend", 64<<10)
+		memory := newHeaderDecoder("backend", 64<<10)
 		plain := hpack.NewDecoder(4096, nil)
 		for _, block := range [][]byte{a, b, a, a, b, b, a} {
 			got, err := memory.decode(block)

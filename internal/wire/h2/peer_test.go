@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// peer is a connection and the server at its other end, which says what a test tells it.
+// peer is a connection and the server at its other end, which sends what a test wants.
 type peer struct {
 	t        testing.TB
 	conn     *Conn
@@ -42,7 +42,7 @@ func newPeer(t testing.TB, l Limits, settings ...http2.Setting) *peer {
 	return p
 }
 
-// tell feeds what the server just said, and expects that it is taken.
+// tell feeds what the server has sent to the connection, which must accept it.
 func (p *peer) tell(errs ...error) {
 	p.t.Helper()
 	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
@@ -53,7 +53,7 @@ func (p *peer) tell(errs ...error) {
 	}
 }
 
-// taken are the frames that the client wrote since the last look.
+// taken returns the frames that the client wrote since the last call.
 func (p *peer) taken() []http2.Frame {
 	p.t.Helper()
 	out := bytes.TrimPrefix(bytes.Clone(p.conn.Out()), []byte(http2.ClientPreface))
@@ -89,7 +89,7 @@ func (p *peer) encode(lines ...string) []byte {
 	return bytes.Clone(p.block.Bytes())
 }
 
-// answer says a whole answer to a stream.
+// answer sends a whole response to a stream.
 func (p *peer) answer(id uint32, body string) []error {
 	return []error{
 		p.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: p.encode(":status", "200"), EndHeaders: true}),

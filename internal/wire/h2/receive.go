@@ -2,7 +2,7 @@ package h2
 
 import "encoding/binary"
 
-// receive takes one whole frame.
+// receive handles one whole frame.
 func (c *Conn) receive(f frame) error {
 	if c.blockOf.stream != 0 && (f.kind != frameContinuation || f.stream != c.blockOf.stream) {
 		return violation(ProtocolError, "frame type %d on stream %d within the header block of stream %d", f.kind, f.stream, c.blockOf.stream)
@@ -34,8 +34,8 @@ func (c *Conn) receive(f frame) error {
 	return nil // RFC 9113 section 4.1: unknown types are ignored
 }
 
-// stream finds the open stream of a frame. It is nil, without error, for one that has
-// ended in a way that lets such a frame be on its way still.
+// stream returns the open stream of a frame. It returns nil without an error for a stream that
+// ended while the frame was on its way.
 func (c *Conn) stream(f frame) (*Stream, error) {
 	if s := c.open.find(f.stream); s != nil {
 		return s, nil
@@ -45,7 +45,7 @@ func (c *Conn) stream(f frame) (*Stream, error) {
 		return nil, violation(ProtocolError, "frame type %d on stream 0", f.kind)
 	case f.stream&1 == 0 || f.stream >= c.nextID:
 		return nil, violation(ProtocolError, "frame type %d on stream %d, which was never opened", f.kind, f.stream)
-	case !c.resets && (f.kind == frameData || f.kind == frameHeaders):
+	case !c.sentReset && (f.kind == frameData || f.kind == frameHeaders):
 		return nil, violation(StreamClosed, "frame type %d on stream %d, which has ended", f.kind, f.stream)
 	}
 	return nil, nil
@@ -71,15 +71,15 @@ func (c *Conn) data(f frame) error {
 	if s == nil {
 		return nil
 	}
-	if s.Head == nil {
-		c.abort(s, ProtocolError, Internal, "the answer's data come before its headers")
+	if s.Headers == nil {
+		c.abort(s, ProtocolError, Internal, "the response's data come before its headers")
 		return nil
 	}
 	if s.consumed += n; s.consumed > c.limits.StreamWindow {
 		return violation(FlowControlError, "more data than the window of stream %d, %d bytes", f.stream, c.limits.StreamWindow)
 	}
 	if len(s.Body)+len(body) > c.limits.Body {
-		c.abort(s, Cancel, ResourceExhausted, "the answer is larger than the limit")
+		c.abort(s, Cancel, ResourceExhausted, "the response is larger than the limit")
 		return nil
 	}
 	s.Body = append(s.Body, body...)
@@ -91,16 +91,16 @@ func (c *Conn) data(f frame) error {
 		c.out = appendUint32(c.out, frameWindowUpdate, s.id, s.consumed)
 		s.consumed = 0
 	}
-	c.h.Data(s)
+	c.handler.Data(s)
 	return nil
 }
 
-// endedByPeer is the end of an answer. A request that is not all sent by then is of
-// no use any more (RFC 9113 section 8.1).
+// endedByPeer handles the end of a response. The rest of a request that is not fully sent is no
+// longer needed (RFC 9113 section 8.1).
 func (c *Conn) endedByPeer(s *Stream) {
 	if !s.sentEnd {
 		c.reset(s, NoError)
-		c.h.Done(s)
+		c.handler.Done(s)
 		c.admit()
 		return
 	}
@@ -134,7 +134,7 @@ func (c *Conn) continuation(f frame) error {
 	if c.blockOf.stream == 0 {
 		return violation(ProtocolError, "CONTINUATION on stream %d without HEADERS", f.stream)
 	}
-	if c.fragments++; c.fragments > mostFragments || len(c.block)+len(f.payload) > int(c.limits.HeaderList) {
+	if c.fragments++; c.fragments > maxFragments || len(c.block)+len(f.payload) > int(c.limits.HeaderList) {
 		return violation(EnhanceYourCalm, "a header block of %d frames and %d bytes", c.fragments, len(c.block)+len(f.payload))
 	}
 	c.block = append(c.block, f.payload...)
@@ -146,7 +146,8 @@ func (c *Conn) continuation(f frame) error {
 	return c.headerBlock(first, c.block)
 }
 
-// headerBlock takes a whole block, which has to be decoded even if nobody waits for it.
+// headerBlock handles a whole block. It is decoded even if no stream waits for it, to keep the
+// table.
 func (c *Conn) headerBlock(f frame, block []byte) error {
 	head, err := c.heads.decode(block)
 	if err != nil {
@@ -160,43 +161,43 @@ func (c *Conn) headerBlock(f frame, block []byte) error {
 	malformed := head.Malformed
 	switch {
 	case malformed != "":
-	case s.Head == nil && head.Status == 0:
-		malformed = "the answer has no :status"
-	case s.Head == nil && head.Status < 200: // RFC 9110 section 15.2
+	case s.Headers == nil && head.Status == 0:
+		malformed = "the response has no :status"
+	case s.Headers == nil && head.Status < 200: // RFC 9110 section 15.2
 		if !end {
 			return nil
 		}
-		malformed = "the stream ends with a status that only announces an answer"
-	case s.Head != nil && !end:
+		malformed = "the stream ends with an interim status"
+	case s.Headers != nil && !end:
 		malformed = "a second header block does not end the stream"
-	case s.Head != nil && head.Status != 0:
+	case s.Headers != nil && head.Status != 0:
 		malformed = "a :status in the trailers"
 	}
 	if malformed != "" {
 		c.abort(s, ProtocolError, Internal, malformed)
 		return nil
 	}
-	if s.Head == nil {
-		s.Head = head
+	if s.Headers == nil {
+		s.Headers = head
 	}
 	if end {
-		s.Trailer = head
+		s.Trailers = head
 		c.endedByPeer(s)
 		return nil
 	}
-	c.h.Data(s)
+	c.handler.Data(s)
 	return nil
 }
 
-// abort ends a stream that the peer may go on with, but we do not.
+// abort ends a stream that the peer has not ended.
 func (c *Conn) abort(s *Stream, code ErrorCode, status uint32, why string) {
 	c.reset(s, code)
 	s.Failed = Status{status, why}
-	c.h.Done(s)
+	c.handler.Done(s)
 	c.admit()
 }
 
-// Abort ends a stream whose answer is of no use, with a status; its handler is told.
+// Abort ends a stream with a status when its response is of no use. The handler's Done is called.
 func (c *Conn) Abort(s *Stream, why Status) {
 	if c.open.find(s.id) == s {
 		c.abort(s, Cancel, why.Code, why.Message)
@@ -221,9 +222,9 @@ func (c *Conn) resetByPeer(f frame) error {
 	return nil
 }
 
-// giveBack ends a stream that the peer did not act on.
+// giveBack ends a stream that the peer did not process.
 func (c *Conn) giveBack(s *Stream, why Status) {
-	s.link.Leave()
+	s.link.Remove()
 	c.open.remove(s)
-	c.h.Returned(s, why)
+	c.handler.Returned(s, why)
 }

@@ -8,12 +8,12 @@ import (
 // Field is one header field; its name is in lower case.
 type Field struct{ Name, Value string }
 
-// Request is a prepared header block. It comes in three forms: the first of a
-// connection puts its fields into the peer's table (RFC 7541 section 6.2.1), those
-// after it refer there, and the plain form needs no table, for a peer that has none.
-// A connection carries one Request only, else the references would be wrong.
+// Request is a prepared header block in three forms. The first request of a connection adds its
+// fields to the peer's table (RFC 7541 section 6.2.1). Later requests refer to the table. The
+// plain form is for a peer without a table. The table holds the fields of one Request of a
+// connection.
 type Request struct {
-	teach, again, plain []byte
+	indexing, indexed, plain []byte
 }
 
 const tableRoom = 4096 // of the peer's dynamic table until it says otherwise, RFC 9113 section 6.5.2
@@ -26,42 +26,42 @@ var static = map[Field]int{
 	{":method", ""}: 2, {":path", ""}: 4, {":scheme", ""}: 6,
 }
 
-// NewRequest prepares a header block; pseudo-header fields come first. It fails when
-// the block is larger than one frame may be, 16 KiB.
+// NewRequest prepares a header block; pseudo-header fields come first. It fails when the block is
+// larger than a frame (16 KiB).
 func NewRequest(fields []Field) (*Request, error) {
 	if i := slices.IndexFunc(fields, func(f Field) bool { return f.Name == "" }); i >= 0 {
 		return nil, fmt.Errorf("header field %d has no name", i+1)
 	}
 	r := &Request{}
 	size := 0
-	var taught []int // fields that are in the table, oldest first
+	var taught []int // fields in the table, oldest first
 	for i, f := range fields {
 		if index, ok := static[f]; ok && f.Value != "" {
 			one := appendInt(nil, 0x80, 7, index)
-			r.teach, r.plain = append(r.teach, one...), append(r.plain, one...)
+			r.indexing, r.plain = append(r.indexing, one...), append(r.plain, one...)
 			continue
 		}
 		r.plain = appendLiteral(r.plain, 0x00, 4, f)
 		if size += len(f.Name) + len(f.Value) + 32; size > tableRoom { // RFC 7541 section 4.1
-			r.teach = appendLiteral(r.teach, 0x00, 4, f)
+			r.indexing = appendLiteral(r.indexing, 0x00, 4, f)
 			continue
 		}
-		r.teach = appendLiteral(r.teach, 0x40, 6, f)
+		r.indexing = appendLiteral(r.indexing, 0x40, 6, f)
 		taught = append(taught, i)
 	}
 	for i, f := range fields {
 		if index, ok := static[f]; ok && f.Value != "" {
-			r.again = appendInt(r.again, 0x80, 7, index)
+			r.indexed = appendInt(r.indexed, 0x80, 7, index)
 		} else if at := slices.Index(taught, i); at >= 0 {
-			r.again = appendInt(r.again, 0x80, 7, 61+len(taught)-at) // the newest is 62
+			r.indexed = appendInt(r.indexed, 0x80, 7, 61+len(taught)-at) // the newest is 62
 		} else {
-			r.again = appendLiteral(r.again, 0x00, 4, f)
+			r.indexed = appendLiteral(r.indexed, 0x00, 4, f)
 		}
 	}
-	if n := max(len(r.plain), len(r.teach)); n >= maxFrame {
-		return nil, fmt.Errorf("the metadata makes a header block of %d bytes; %d are the most", n, maxFrame-1)
+	if n := max(len(r.plain), len(r.indexing)); n >= maxFrame {
+		return nil, fmt.Errorf("the metadata makes a header block of %d bytes; the limit is %d", n, maxFrame-1)
 	}
-	for _, block := range []*[]byte{&r.teach, &r.again, &r.plain} {
+	for _, block := range []*[]byte{&r.indexing, &r.indexed, &r.plain} {
 		*block = append(appendFrame(nil, len(*block), frameHeaders, flagEndHeaders, 0), *block...)
 	}
 	return r, nil

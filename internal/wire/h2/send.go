@@ -2,40 +2,40 @@ package h2
 
 import "slices"
 
-// Start sends the stream's request, or keeps it until the peer admits another
-// stream or opens its window. The connection has to be Usable.
+// Start sends the stream's request, or queues it until the peer allows another stream. The
+// connection has to be Usable.
 func (c *Conn) Start(s *Stream) {
-	if c.waiting.Len() > 0 || c.open.n >= int(c.most) {
-		c.waiting.Push(s, &s.link)
+	if c.waiting.Len() > 0 || c.open.n >= int(c.maxStreams) {
+		c.waiting.PushBack(s, &s.link)
 		return
 	}
 	c.send(s)
 }
 
-// Cancel takes a stream back; its handler hears no more of it.
+// Cancel ends a stream without a further call of the handler.
 func (c *Conn) Cancel(s *Stream) {
 	switch {
 	case s.link.In(&c.waiting):
-		s.link.Leave()
+		s.link.Remove()
 	case s.id != 0 && c.open.find(s.id) == s:
 		c.reset(s, Cancel)
 		c.admit()
 	}
 }
 
-// reset closes a stream from this side without telling its handler.
+// reset closes a stream from this side without calling the handler.
 func (c *Conn) reset(s *Stream, code ErrorCode) {
-	s.link.Leave()
+	s.link.Remove()
 	c.open.remove(s)
 	c.out = appendUint32(c.out, frameReset, s.id, uint32(code))
-	c.resets = true
+	c.sentReset = true
 }
 
-// admit sends streams that waited, as many as the peer lets us.
+// admit sends queued streams, as many as the peer allows.
 func (c *Conn) admit() {
-	for c.waiting.Len() > 0 && c.open.n < int(c.most) && c.Usable() {
-		s := c.waiting.First()
-		s.link.Leave()
+	for c.waiting.Len() > 0 && c.open.n < int(c.maxStreams) && c.Usable() {
+		s := c.waiting.Front()
+		s.link.Remove()
 		c.send(s)
 	}
 	if c.waiting.Len() > 0 && c.nextID > maxStreamID && c.err == nil {
@@ -45,23 +45,23 @@ func (c *Conn) admit() {
 
 func (c *Conn) giveBackWaiting(why string) {
 	for c.waiting.Len() > 0 {
-		s := c.waiting.First()
-		s.link.Leave()
-		c.h.Returned(s, Status{Unavailable, why})
+		s := c.waiting.Front()
+		s.link.Remove()
+		c.handler.Returned(s, Status{Unavailable, why})
 	}
 }
 
 func (c *Conn) send(s *Stream) {
 	s.id = c.nextID
-	s.window = c.window
+	s.window = c.streamWindow
 	c.nextID += 2
 	c.open.add(s)
 
 	at := len(c.out)
 	c.out = append(c.out, c.form(s.Request)...)
-	putStream(c.out[at:], s.id)
-	if c.resize {
-		c.announceResize(at)
+	putStreamID(c.out[at:], s.id)
+	if c.announceTableSize {
+		c.writeTableSize(at)
 	}
 	n := len(s.Payload)
 	if n == 0 {
@@ -71,7 +71,7 @@ func (c *Conn) send(s *Stream) {
 		}
 		return
 	}
-	if int64(n) <= min(c.sendWindow, s.window, int64(c.frame)) {
+	if int64(n) <= min(c.sendWindow, s.window, int64(c.maxFrame)) {
 		var flags byte
 		if !s.More {
 			flags, s.sentEnd = flagEndStream, true
@@ -85,8 +85,9 @@ func (c *Conn) send(s *Stream) {
 	c.pump(s)
 }
 
-// Send sends more on a stream that was started with More; more says whether that is
-// still not all. What cannot go at once is copied. A stream that has ended takes no more.
+// Send sends more data on a stream that was started with More; more reports whether further data
+// will follow. Data that cannot be sent at once is copied. Send does nothing on a stream that has
+// ended.
 func (c *Conn) Send(s *Stream, p []byte, more bool) {
 	if s.sentEnd || s.id == 0 || c.open.find(s.id) != s {
 		return
@@ -106,25 +107,25 @@ func (c *Conn) Send(s *Stream, p []byte, more bool) {
 	s.unsent = slices.Clone(s.unsent)
 }
 
-// form is the shape of a request that the peer's table can read. The first request
-// of a connection teaches its fields; a different one after it goes plain.
+// form returns the form of a request for this connection. The first request adds its fields to the
+// table; other requests are sent in the plain form.
 func (c *Conn) form(r *Request) []byte {
 	switch {
-	case c.tableless:
+	case c.noTable:
 		return r.plain
-	case c.taught == nil:
-		c.taught = r
-		return r.teach
-	case c.taught == r:
-		return r.again
+	case c.indexedRequest == nil:
+		c.indexedRequest = r
+		return r.indexing
+	case c.indexedRequest == r:
+		return r.indexed
 	}
 	return r.plain
 }
 
-// announceResize puts a size update to 0 before the block at an offset of out, which
-// RFC 7541 section 4.2 asks for when the peer made its table smaller.
-func (c *Conn) announceResize(at int) {
-	c.resize = false
+// writeTableSize inserts a size update to 0 before the block at an offset of out. RFC 7541 section
+// 4.2 requires it when the peer made its table smaller.
+func (c *Conn) writeTableSize(at int) {
+	c.announceTableSize = false
 	c.out = append(c.out, 0)
 	block := at + frameHeader
 	copy(c.out[block+1:], c.out[block:len(c.out)-1])
@@ -136,10 +137,10 @@ func (c *Conn) announceResize(at int) {
 // pump sends what the windows allow of a stream's payload.
 func (c *Conn) pump(s *Stream) {
 	for len(s.unsent) > 0 {
-		n := min(int64(len(s.unsent)), int64(c.frame), c.sendWindow, s.window)
+		n := min(int64(len(s.unsent)), int64(c.maxFrame), c.sendWindow, s.window)
 		if n <= 0 {
 			if s.link.In(nil) {
-				c.blocked.Push(s, &s.link)
+				c.blocked.PushBack(s, &s.link)
 			}
 			return
 		}
@@ -152,12 +153,12 @@ func (c *Conn) pump(s *Stream) {
 		c.sendWindow -= n
 		s.window -= n
 	}
-	s.link.Leave()
+	s.link.Remove()
 }
 
-// pumpAll goes on with the streams that waited for a window, in their order.
+// pumpAll continues with the streams that waited for a window, in their order.
 func (c *Conn) pumpAll() {
-	for s := c.blocked.First(); s != nil && c.sendWindow > 0; {
+	for s := c.blocked.Front(); s != nil && c.sendWindow > 0; {
 		next := s.link.Next()
 		c.pump(s)
 		s = next

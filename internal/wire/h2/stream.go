@@ -1,22 +1,22 @@
 package h2
 
-import "rpclab/internal/wire/chain"
+import "rpclab/internal/wire/list"
 
-// Stream is one request and its answer. It can be used again once it has ended;
-// its buffers stay, so that calls cost no memory in the steady state.
+// Stream is one request and its response. It can be reused after its end. Its buffers are kept, so
+// that calls do not allocate.
 type Stream struct {
-	// Owner is whatever the user of the connection wants to find again.
+	// Owner is for the user of the connection.
 	Owner any
 
 	Request *Request
 	Payload []byte // of the request; not changed before the stream has ended
 	More    bool   // [Conn.Send] will send more after Payload
 
-	// The answer.
-	Head    *Head  // the first header block; nil: none
-	Trailer *Head  // the last one; it is Head itself in an answer of trailers only
-	Body    []byte // of all DATA frames
-	Failed  Status // not OK: why there is no whole answer
+	// The response.
+	Headers  *Headers // the first header block; nil: none
+	Trailers *Headers // the last one; it is Head itself in an answer of trailers only
+	Body     []byte   // of all DATA frames
+	Failed   Status   // not OK: why there is no whole response
 
 	id       uint32 // 0: not yet sent
 	window   int64  // what the peer lets us send
@@ -24,15 +24,15 @@ type Stream struct {
 	unsent   []byte // rest of Payload
 	sentEnd  bool
 
-	link chain.Link[Stream] // in the connection's list of those that wait, or are blocked
+	link list.Link[Stream] // in the connection's list of those that wait, or are blocked
 }
 
-// Sent says whether the request was begun to be sent, and did not only wait for it.
+// Sent reports whether any of the request was sent.
 func (s *Stream) Sent() bool { return s.id != 0 }
 
 const keepBody = 1 << 20 // bytes of a buffer that is kept for the next use
 
-// Reset makes the stream ready for its next request; buffers and Owner stay.
+// Reset prepares the stream for its next request. It keeps buffers and Owner.
 func (s *Stream) Reset() {
 	body := s.Body[:0]
 	if cap(body) > keepBody {
@@ -41,10 +41,9 @@ func (s *Stream) Reset() {
 	*s = Stream{Owner: s.Owner, Request: s.Request, Payload: s.Payload, Body: body}
 }
 
-// table finds the open streams by id: ids count up by two, so a ring with a power of
-// two of places holds the latest, and a stream that outlives a turn of the ring
-// moves to a map.
-type table struct {
+// streamTable finds open streams by id. Ids count up by two, so a ring of a power-of-two size
+// holds the latest streams. A stream whose place is needed moves to a map.
+type streamTable struct {
 	ring  []*Stream
 	spill map[uint32]*Stream
 	n     int
@@ -55,9 +54,9 @@ const (
 	ringLargest  = 1 << 16
 )
 
-func (t *table) place(id uint32) *(*Stream) { return &t.ring[int(id>>1)&(len(t.ring)-1)] }
+func (t *streamTable) place(id uint32) *(*Stream) { return &t.ring[int(id>>1)&(len(t.ring)-1)] }
 
-func (t *table) add(s *Stream) {
+func (t *streamTable) add(s *Stream) {
 	if t.n >= len(t.ring)/2 && len(t.ring) < ringLargest {
 		t.grow()
 	}
@@ -72,7 +71,7 @@ func (t *table) add(s *Stream) {
 	t.n++
 }
 
-func (t *table) grow() {
+func (t *streamTable) grow() {
 	old := t.ring
 	t.ring = make([]*Stream, max(ringSmallest, 2*len(old)))
 	for _, s := range old {
@@ -82,7 +81,7 @@ func (t *table) grow() {
 	}
 }
 
-func (t *table) find(id uint32) *Stream {
+func (t *streamTable) find(id uint32) *Stream {
 	if len(t.ring) == 0 {
 		return nil
 	}
@@ -95,7 +94,7 @@ func (t *table) find(id uint32) *Stream {
 	return nil
 }
 
-func (t *table) remove(s *Stream) {
+func (t *streamTable) remove(s *Stream) {
 	if place := t.place(s.id); *place == s {
 		*place = nil
 	} else {
@@ -104,8 +103,8 @@ func (t *table) remove(s *Stream) {
 	t.n--
 }
 
-// all returns the open streams whose id is above one.
-func (t *table) all(above uint32) []*Stream {
+// all returns the open streams with an id above above.
+func (t *streamTable) all(above uint32) []*Stream {
 	var all []*Stream
 	for _, s := range t.ring {
 		if s != nil && s.id > above {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// violation is what a client did and must not do.
+// violation is a protocol error of a client.
 type violation struct{ what string }
 
 func (v violation) Error() string { return v.what }

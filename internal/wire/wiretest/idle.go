@@ -13,26 +13,26 @@ import (
 // answers: neither to calls nor to PINGs.
 func SilentAfter(answers int) Scenario {
 	return idle("silent", script{
-		only: 1,
-		answer: func(p *peer, id uint32) error {
+		connections: 1,
+		answer: func(p *serverConn, id uint32) error {
 			if p.answered > answers {
 				return nil
 			}
 			return p.ok(id)
 		},
-		ping: func(p *peer) (bool, error) { return p.answered < answers, nil },
+		ping: func(p *serverConn) (bool, error) { return p.answered < answers, nil },
 	})
 }
 
 // ClosesIdle is a server that ends connections on which nothing comes for so long.
 func ClosesIdle(after time.Duration) Scenario {
-	return idle("closes idle connections", script{patience: after})
+	return idle("closes idle connections", script{idleTimeout: after})
 }
 
 // TooManyPings is a server that ends connections with two PINGs sooner after each
 // other than so long, as gRPC servers do.
 func TooManyPings(sooner time.Duration) Scenario {
-	return idle("too many pings", script{ping: func(p *peer) (bool, error) {
+	return idle("too many pings", script{ping: func(p *serverConn) (bool, error) {
 		last := p.pinged
 		p.pinged = time.Now()
 		if last.IsZero() || p.pinged.Sub(last) >= sooner {
@@ -46,5 +46,5 @@ func TooManyPings(sooner time.Duration) Scenario {
 }
 
 func idle(name string, s script) Scenario {
-	return legal([]Scenario{{Name: name, script: s}})[0]
+	return valid([]Scenario{{Name: name, script: s}})[0]
 }

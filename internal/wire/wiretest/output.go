@@ -53,7 +53,7 @@ func (o *output) flush() error {
 }
 
 // bytes writes what is no frame.
-func (p *peer) bytes(b ...byte) error {
+func (p *serverConn) bytes(b ...byte) error {
 	_, err := p.out.Write(b)
 	return err
 }

@@ -1,6 +1,6 @@
-// Package wiretest is an HTTP/2 and gRPC server for tests that does everything the
-// protocol allows and everything that it forbids: one [Scenario] each. It also holds
-// the client to the protocol: what a client must not do fails the test.
+// Package wiretest is an HTTP/2 and gRPC server for tests that does what the protocol allows and
+// what it forbids, one [Scenario] each. The server also checks the client: a protocol error of the
+// client fails the test.
 package wiretest
 
 import (
@@ -15,25 +15,26 @@ import (
 	rpclabv1 "rpclab/api/rpclab/v1"
 )
 
-// Method is the path of the calls that every scenario expects.
+// Method is the method of the calls in every scenario.
 const Method = rpclabv1.Greeter_SayHello_FullMethodName
 
-// Backend is the identity in every answer and its trailer.
+// Backend is the backend identity in every response and its trailers.
 const Backend = "wiretest"
 
-// Scenario is one way in which a server behaves. A client makes Calls calls of
-// [Method] with the message Request, InFlight at a time, over one connection at a time.
+// Scenario is one behaviour of a server. A client makes Calls calls of [Method] with the message
+// Request, InFlight at a time, over one connection at a time.
 type Scenario struct {
 	Name   string
 	Source string // where the protocol allows or forbids it
-	// Legal says that the server keeps to HTTP/2 and to gRPC; a client has to cope.
-	Legal bool
+	// Valid says that the server conforms to HTTP/2 and gRPC, so that calls must not fail because
+	// of it.
+	Valid bool
 	Want  Want
-	// Calls and InFlight are what the scenario needs to unfold.
+	// Calls and InFlight are what the scenario needs.
 	Calls, InFlight int
-	// Timeout is the deadline that each call has to have.
+	// Timeout is the deadline of each call.
 	Timeout time.Duration
-	// MaxMessage is the limit in bytes that the client has to set for answers.
+	// MaxMessage is the client's limit for responses in bytes.
 	MaxMessage int
 
 	name   int // bytes of the name in the request
@@ -48,7 +49,7 @@ type Want struct {
 	Message string
 }
 
-// Accepts says whether a call may end with a code and a message.
+// Accepts reports whether a call may end with a code and a message.
 func (w Want) Accepts(code, message string) bool {
 	if !slices.Contains(w.Codes, code) {
 		return false
@@ -74,20 +75,20 @@ func marshal(m proto.Message) []byte {
 	return b
 }
 
-// Scenarios are all of them: the legal ones, then the illegal ones.
+// Scenarios returns all scenarios, first those of valid servers.
 func Scenarios() []Scenario {
 	return slices.Concat(
-		legal(legalSettings()), legal(legalFlow()), legal(legalFrames()), legal(legalHeaders()),
-		legal(legalWrites()), legal(legalEnds()), legal(legalStatus()),
-		illegal(illegalStarts()), illegal(illegalLengths()), illegal(illegalStreams()),
-		illegal(illegalBlocks()), illegal(illegalFields()), illegal(illegalMessages()),
+		valid(validSettings()), valid(validFlowControl()), valid(validFrames()), valid(validHeaders()),
+		valid(validWrites()), valid(validEnds()), valid(validStatus()),
+		invalid(invalidStarts()), invalid(invalidLengths()), invalid(invalidStreams()),
+		invalid(invalidBlocks()), invalid(invalidFields()), invalid(invalidMessages()),
 	)
 }
 
-func legal(all []Scenario) []Scenario {
+func valid(all []Scenario) []Scenario {
 	for i := range all {
 		s := &all[i]
-		s.Legal = true
+		s.Valid = true
 		if s.Want.Codes == nil {
 			s.Want.Codes = []string{"OK"}
 		}
@@ -96,17 +97,16 @@ func legal(all []Scenario) []Scenario {
 	return all
 }
 
-// broken are the codes of calls that died with their connection or stream: the gRPC
-// specification has UNAVAILABLE for the former and INTERNAL for most of the latter.
+// broken are the codes of calls whose connection or stream failed: UNAVAILABLE for the former and
+// INTERNAL for most of the latter, by the gRPC specification.
 var broken = []string{"UNAVAILABLE", "INTERNAL"}
 
-func illegal(all []Scenario) []Scenario {
+func invalid(all []Scenario) []Scenario {
 	for i := range all {
 		s := &all[i]
 		if s.Want.Codes == nil {
 			s.Want.Codes = broken
 		}
-		s.Timeout = cmp.Or(s.Timeout, 10*time.Second)
 		s.fill(2, 1)
 	}
 	return all
@@ -115,24 +115,24 @@ func illegal(all []Scenario) []Scenario {
 func (s *Scenario) fill(calls, inFlight int) {
 	s.Calls = cmp.Or(s.Calls, calls)
 	s.InFlight = cmp.Or(s.InFlight, inFlight)
-	s.Timeout = cmp.Or(s.Timeout, 10*time.Second)
+	s.Timeout = cmp.Or(s.Timeout, time.Minute) // on a busy machine, too
 	s.MaxMessage = cmp.Or(s.MaxMessage, 4<<20)
 	s.name = cmp.Or(s.name, len("rpclab"))
 	s.answer = cmp.Or(s.answer, len("Hello, rpclab"))
 }
 
-// script is what a server does at each turn of a connection; nil is what a plain one
-// does. An error ends the connection.
+// script is what a server does at each event of a connection; nil: what an ordinary server does.
+// An error closes the connection.
 type script struct {
-	settings []http2.Setting                          // of the first SETTINGS frame
-	first    func(*peer) error                        // instead of that frame
-	acked    func(p *peer, n int) error               // the client acknowledged SETTINGS frame n, from 1
-	headers  func(p *peer, id uint32) error           // a request has begun
-	data     func(p *peer, id uint32, n uint32) error // n bytes of flow control were used
-	answer   func(p *peer, id uint32) error           // a request has ended
-	pong     func(p *peer) error                      // the client acknowledged a PING
-	ping     func(p *peer) (answer bool, err error)   // the client sent one
-	patience time.Duration                            // how long the client may say nothing; 0: for ever
-	output   func(*output)                            // how bytes are written
-	only     int                                      // connections that do so; later ones are plain. 0: all
+	settings    []http2.Setting                                // of the first SETTINGS frame
+	first       func(*serverConn) error                        // instead of that frame
+	acked       func(p *serverConn, n int) error               // the client acknowledged SETTINGS frame n, from 1
+	headers     func(p *serverConn, id uint32) error           // a request has begun
+	data        func(p *serverConn, id uint32, n uint32) error // n bytes of flow control were used
+	answer      func(p *serverConn, id uint32) error           // a request has ended
+	pong        func(p *serverConn) error                      // the client acknowledged a PING
+	ping        func(p *serverConn) (answer bool, err error)   // the client sent one
+	idleTimeout time.Duration                                  // how long the client may say nothing; 0: for ever
+	output      func(*output)                                  // how bytes are written
+	connections int                                            // connections that do so; later ones are plain. 0: all
 }

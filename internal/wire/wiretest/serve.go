@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Serve runs the server of a scenario on loopback until the test ends and returns its
-// address. What the client may not do is an error of the test.
+// Serve runs the server of a scenario on loopback until the test ends and returns its address. A
+// protocol error of the client fails the test.
 func Serve(t testing.TB, s Scenario) (addr string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -43,7 +43,7 @@ func (s *server) accept(listener net.Listener) {
 		}
 		s.running.Go(func() {
 			defer s.drop(conn)
-			p := newPeer(&s.scenario, conn, number)
+			p := newServerConn(&s.scenario, conn, number)
 			var violation violation
 			if err := p.serve(); errors.As(err, &violation) {
 				s.t.Errorf("%s, connection %d: the client broke the protocol: %v", s.scenario.Name, number, err)

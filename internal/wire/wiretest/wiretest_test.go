@@ -106,7 +106,7 @@ func call(ctx context.Context, channel *grpc.ClientConn, s wiretest.Scenario) ou
 	defer cancel()
 	var reply []byte
 	err := channel.Invoke(ctx, wiretest.Method, s.Request(), &reply, grpc.ForceCodecV2(raw{}),
-		grpc.WaitForReady(s.Legal), grpc.MaxCallRecvMsgSize(s.MaxMessage))
+		grpc.WaitForReady(s.Valid), grpc.MaxCallRecvMsgSize(s.MaxMessage))
 	if err == nil && string(reply) != string(s.Reply()) {
 		err = fmt.Errorf("a wrong answer of %d bytes", len(reply))
 	}

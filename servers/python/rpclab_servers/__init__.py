@@ -1,1 +1,1 @@
-"""Servers and callers of rpclab in Python; servers/CONTRACT.md says what they owe."""
+"""Servers and callers of rpclab in Python; they implement servers/CONTRACT.md."""

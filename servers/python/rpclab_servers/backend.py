@@ -1,4 +1,4 @@
-"""What all models share: how a server is, and what it is told to be."""
+"""What all models share: identity, health, injected faults and the count of calls."""
 
 import logging
 import mmap
@@ -10,35 +10,35 @@ import msgspec
 
 log = logging.getLogger("rpclab")
 
-# The codes of gRPC that servers answer with.
+# gRPC status codes that servers answer with.
 INVALID_ARGUMENT, OUT_OF_RANGE, UNAVAILABLE = 3, 11, 14
 
 SUPERVISOR_GONE = 3  # exit status
 
 
-class Refused(Exception):
-    """What a call is answered with that goes wrong: a code of gRPC, and why."""
+class Rejected(Exception):
+    """A failed call: a gRPC status code and a message."""
 
     def __init__(self, code: int, message: str):
         super().__init__(message)
         self.code, self.message = code, message
 
 
-class Ailment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is wrong with a server, on purpose."""
+class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A fault that a supervisor injects."""
 
     slow: int = 0  # nanoseconds added to every answer
-    times: float = 0  # an answer takes as long so many times
-    code: int = 0  # every call is answered with at once
-    flap: int = 0  # nanoseconds after which its health turns, not serving first
+    times: float = 0  # factor on the duration of an answer
+    code: int = 0  # gRPC status code that every call gets at once
+    flap: int = 0  # period in nanoseconds at which health changes, not serving first
 
-    def more(self, took: float) -> float:
-        """How many seconds an answer has to wait yet that took so many."""
+    def extra_delay(self, took: float) -> float:
+        """The seconds to add to an answer that took so many."""
         return self.slow / 1e9 + max(self.times - 1, 0) * took
 
 
-class Order(msgspec.Struct, forbid_unknown_fields=True):
-    ail: Ailment | None = None
+class Command(msgspec.Struct, forbid_unknown_fields=True):
+    ail: Fault | None = None
     count: bool = False
 
 
@@ -47,61 +47,61 @@ class Backend:
 
     def __init__(self, id: str):
         self.id = id
-        self._ails = Ailment()
-        self._flapping = (0, 0)  # since when and how often its health turns
+        self._fault = Fault()
+        self._flapping = (0, 0)  # start and period of health changes
         self._calls = 0
         self._lock = threading.Lock()
-        # Shared with processes forked later: who is told to go need not be who answers.
-        self._going = mmap.mmap(-1, 1)
+        # Shared with forked processes: the process that gets SIGTERM may not be the one that answers.
+        self._stopping = mmap.mmap(-1, 1)
 
     def answer(self, work, request):
-        """The answer of a workload, and how many seconds it is to be held back."""
+        """The answer of a workload, and the seconds to delay it."""
         with self._lock:
             self._calls += 1
-        ails = self._ails
-        if ails.code:
-            raise Refused(ails.code, f"{self.id} is in an error loop, as it was told")
+        fault = self._fault
+        if fault.code:
+            raise Rejected(fault.code, f"{self.id} is in an error loop")
         began = time.monotonic()
         reply = work.answer(request)
         pause = work.wait()
-        return reply, pause + ails.more(time.monotonic() - began + pause)
+        return reply, pause + fault.extra_delay(time.monotonic() - began + pause)
 
-    def go(self) -> None:
-        """Say from now on that it does not serve."""
-        self._going[0] = 1
+    def stop(self) -> None:
+        """Report NOT_SERVING from now on."""
+        self._stopping[0] = 1
 
     @property
-    def going(self) -> bool:
-        return self._going[0] == 1
+    def stopping(self) -> bool:
+        return self._stopping[0] == 1
 
     def serving(self) -> bool:
         since, every = self._flapping
         turned = not every or (time.monotonic_ns() - since) // every % 2 == 1
-        return turned and not self.going
+        return turned and not self.stopping
 
     def count(self) -> None:
-        """Write the number of calls begun."""
+        """Write the number of calls started."""
         os.write(1, b"%d\n" % self._calls)
 
-    def suffer(self, ails: Ailment) -> None:
-        if ails.flap != self._flapping[1]:  # one that flaps so already goes on as it does
-            self._flapping = (time.monotonic_ns(), ails.flap)
-        self._ails = ails
+    def inject(self, fault: Fault) -> None:
+        if fault.flap != self._flapping[1]:  # the same period again changes nothing
+            self._flapping = (time.monotonic_ns(), fault.flap)
+        self._fault = fault
 
-    def obey(self) -> None:
-        """Do what the supervisor writes, in a thread of its own, and end with it."""
-        threading.Thread(target=self._obey, name="orders", daemon=True).start()
+    def execute_commands(self) -> None:
+        """Execute the supervisor's commands in a thread, and exit when it is gone."""
+        threading.Thread(target=self._execute_commands, name="commands", daemon=True).start()
 
-    def _obey(self) -> None:
-        with open(0, "rb", closefd=False) as orders:
-            for line in orders:
+    def _execute_commands(self) -> None:
+        with open(0, "rb", closefd=False) as commands:
+            for line in commands:
                 try:
-                    order = msgspec.json.decode(line, type=Order)
+                    command = msgspec.json.decode(line, type=Command)
                 except (msgspec.MsgspecError, UnicodeDecodeError) as e:
-                    log.error("an order that no server knows: %r: %s", line, e)
+                    log.error("unknown command: %r: %s", line, e)
                     continue
-                if order.ail is not None:
-                    self.suffer(order.ail)
-                if order.count:
+                if command.ail is not None:
+                    self.inject(command.ail)
+                if command.count:
                     self.count()
         os._exit(SUPERVISOR_GONE)

@@ -11,7 +11,7 @@ PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)")
 
 
 def duration(text: str) -> float:
-    """Seconds of what Go writes as a duration: 1m0.5s."""
+    """Seconds of a Go duration such as 1m0.5s."""
     if text == "0":
         return 0
     parts = PART.findall(text)
@@ -36,15 +36,17 @@ def workers(text: str) -> int:
 def parse() -> argparse.Namespace:
     flags = argparse.ArgumentParser(
         prog="rpclab_servers",
-        description="Serves rpclab's workloads until it is told to stop; then it drains.",
+        description="Serves rpclab's workloads until SIGTERM; then it drains.",
         allow_abbrev=False,
     )
     flags.add_argument("--listen", type=address, default=("127.0.0.1", 50051), metavar="HOST:PORT")
     flags.add_argument("--model", choices=MODELS, default=MODELS[0])
-    flags.add_argument("--id", default=socket.gethostname(), help="that every answer carries")
+    flags.add_argument("--id", default=socket.gethostname(), help="identity in every answer")
     flags.add_argument("--delay", type=duration, default=0, help="before greetings and orders")
-    flags.add_argument("--spread", type=duration, default=0, help="up to so much longer for orders")
-    flags.add_argument("--workers", type=workers, default=0, help="0: the model's own")
-    flags.add_argument("--drain", type=duration, default=0, help="goes on so long once told to go")
-    flags.add_argument("--supervised", action="store_true", help="take orders on standard input")
+    flags.add_argument("--spread", type=duration, default=0, help="random extra delay of orders")
+    flags.add_argument("--workers", type=workers, default=0, help="0: the model's default")
+    flags.add_argument(
+        "--drain", type=duration, default=0, help="accept calls so long after SIGTERM"
+    )
+    flags.add_argument("--supervised", action="store_true", help="take commands on standard input")
     return flags.parse_args()

@@ -1,5 +1,5 @@
 """The model grpc-aio: grpcio's asynchronous server, all calls in one thread. A call that
-takes processor time holds up all others."""
+uses CPU time delays all others."""
 
 import asyncio
 import signal
@@ -8,44 +8,44 @@ import sys
 import grpc
 
 from rpclab_servers import grpc_services
-from rpclab_servers.backend import Backend, Refused, log
+from rpclab_servers.backend import Backend, Rejected, log
 from rpclab_servers.workloads import Work, Workloads
 
 
-def serve(told, backend: Backend) -> None:
-    asyncio.run(_serve(told, backend))
+def serve(settings, backend: Backend) -> None:
+    asyncio.run(_serve(settings, backend))
 
 
-async def _serve(told, backend: Backend) -> None:
-    going = asyncio.Event()
+async def _serve(settings, backend: Backend) -> None:
+    stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, going.set)
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     server = grpc.aio.server(options=grpc_services.OPTIONS)
-    works = Workloads(grpc_services.MESSAGES, told.id, told.delay, told.spread).all()
-    calls = Calls(backend, told.workers)
+    works = Workloads(grpc_services.MESSAGES, settings.id, settings.delay, settings.spread).all()
+    calls = Calls(backend, settings.workers)
     for name, handlers in grpc_services.services(works, calls.unary, calls.stream):
         grpc_services.register(server, name, handlers)
     grpc_services.register(server, grpc_services.HEALTH, grpc_services.health(calls.check))
-    grpc_services.open_port(server, told)
+    grpc_services.open_port(server, settings)
     await server.start()
-    log.info("%s serves", told.id)
-    if told.supervised:
-        backend.obey()
-    await going.wait()
-    backend.go()
-    await asyncio.sleep(told.drain)
+    log.info("%s serves", settings.id)
+    if settings.supervised:
+        backend.execute_commands()
+    await stopping.wait()
+    backend.stop()
+    await asyncio.sleep(settings.drain)
     await server.stop(grpc_services.FOR_EVER)
-    if told.supervised:
+    if settings.supervised:
         backend.count()
 
 
 class Calls:
-    """Makes coroutines of grpc.aio of workloads."""
+    """Turns workloads into coroutines of grpc.aio."""
 
     def __init__(self, backend: Backend, workers: int):
         self.backend = backend
         self.identity = grpc_services.identity(backend)
-        self.room = asyncio.Semaphore(workers or sys.maxsize)
+        self.workers = asyncio.Semaphore(workers or sys.maxsize)
 
     def unary(self, work: Work):
         async def answer(request, context: grpc.aio.ServicerContext):
@@ -65,12 +65,12 @@ class Calls:
 
     async def answer(self, work: Work, request, context: grpc.aio.ServicerContext):
         try:
-            async with self.room:
+            async with self.workers:
                 reply, pause = self.backend.answer(work, request)
                 if pause:
                     await asyncio.sleep(pause)
                 return reply
-        except Refused as e:
+        except Rejected as e:
             await context.abort(grpc_services.STATUS[e.code], e.message)
 
     async def check(self, request, context: grpc.aio.ServicerContext):

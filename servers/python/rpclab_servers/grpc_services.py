@@ -26,24 +26,24 @@ MESSAGES = SimpleNamespace(
 )
 
 OPTIONS = [
-    ("grpc.so_reuseport", 0),  # two servers at one port are a mistake, not a way to share it
-    ("grpc.server_handshake_timeout_ms", 10_000),  # so long who says nothing holds up the end
+    ("grpc.so_reuseport", 0),  # a second server on the port is an error
+    ("grpc.server_handshake_timeout_ms", 10_000),  # a silent client delays shutdown no longer
 ]
 
-FOR_EVER = 10**6  # seconds that the calls a server has may take once it goes
+FOR_EVER = 10**6  # seconds that calls in flight may take during shutdown
 
 STATUS = {code.value[0]: code for code in grpc.StatusCode}
 
 
 def identity(backend: Backend) -> tuple[tuple[str, str], ...]:
-    """The metadata that every answer carries."""
+    """The metadata of every answer."""
     return (("rpclab-backend", backend.id),)
 
 
 def services(
     works: list[Work], unary: Callable, stream: Callable
 ) -> Iterator[tuple[str, dict[str, grpc.RpcMethodHandler]]]:
-    """Every service with its handlers; unary and stream make a function of a workload."""
+    """Every service with its handlers; unary and stream turn a workload into a function."""
     by_method = {method: work for work in works for method in work.methods}
     for file in FILES:
         for service in file.DESCRIPTOR.services_by_name.values():
@@ -81,13 +81,13 @@ def health_of(backend: Backend) -> health_pb2.HealthCheckResponse:
 
 
 def register(server, name: str, handlers: dict[str, grpc.RpcMethodHandler]) -> None:
-    """Add a service as code does that protoc's plugin generates."""
+    """Add a service as generated code does."""
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(name, handlers),))
     server.add_registered_method_handlers(name, handlers)
 
 
-def open_port(server, told) -> None:
-    host, port = told.listen
+def open_port(server, settings) -> None:
+    host, port = settings.listen
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
         server.add_insecure_port(address)

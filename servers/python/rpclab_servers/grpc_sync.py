@@ -8,37 +8,37 @@ from concurrent.futures import ThreadPoolExecutor
 import grpc
 
 from rpclab_servers import grpc_services
-from rpclab_servers.backend import Backend, Refused, log
+from rpclab_servers.backend import Backend, Rejected, log
 from rpclab_servers.workloads import Work, Workloads
 
 
-def serve(told, backend: Backend) -> None:
-    going = threading.Event()
+def serve(settings, backend: Backend) -> None:
+    stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: going.set())
-    # As published, one call at a time unless told otherwise. A stream keeps a thread for as
-    # long as it lasts: people who serve streams take as many workers as streams.
-    server = grpc.server(ThreadPoolExecutor(told.workers or 1), options=grpc_services.OPTIONS)
-    works = Workloads(grpc_services.MESSAGES, told.id, told.delay, told.spread).all()
+        signal.signal(number, lambda *_: stopping.set())
+    # As published: one call at a time by default. A stream keeps its thread, so serving streams
+    # takes as many workers as streams.
+    server = grpc.server(ThreadPoolExecutor(settings.workers or 1), options=grpc_services.OPTIONS)
+    works = Workloads(grpc_services.MESSAGES, settings.id, settings.delay, settings.spread).all()
     calls = Calls(backend)
     for name, handlers in grpc_services.services(works, calls.unary, calls.stream):
         grpc_services.register(server, name, handlers)
     grpc_services.register(server, grpc_services.HEALTH, grpc_services.health(calls.health()))
-    grpc_services.open_port(server, told)
+    grpc_services.open_port(server, settings)
     server.start()
-    log.info("%s serves", told.id)
-    if told.supervised:
-        backend.obey()
-    going.wait()
-    backend.go()
-    time.sleep(told.drain)
+    log.info("%s serves", settings.id)
+    if settings.supervised:
+        backend.execute_commands()
+    stopping.wait()
+    backend.stop()
+    time.sleep(settings.drain)
     server.stop(grpc_services.FOR_EVER).wait()
-    if told.supervised:
+    if settings.supervised:
         backend.count()
 
 
 class Calls:
-    """Makes functions of grpcio of workloads."""
+    """Turns workloads into functions of grpcio."""
 
     def __init__(self, backend: Backend):
         self.backend = backend
@@ -63,7 +63,7 @@ class Calls:
     def answer(self, work: Work, request, context: grpc.ServicerContext):
         try:
             reply, pause = self.backend.answer(work, request)
-        except Refused as e:
+        except Rejected as e:
             context.abort(grpc_services.STATUS[e.code], e.message)
         if pause:
             time.sleep(pause)

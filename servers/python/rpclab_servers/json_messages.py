@@ -1,14 +1,14 @@
 """The messages as JSON, with the names of the protobuf files. Both REST models take them, so
-that what differs is the server."""
+that only the server differs."""
 
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from rpclab_servers.backend import INVALID_ARGUMENT, OUT_OF_RANGE, UNAVAILABLE, Refused
+from rpclab_servers.backend import INVALID_ARGUMENT, OUT_OF_RANGE, UNAVAILABLE, Rejected
 
-LARGEST_BODY = 16 << 20  # bytes: room for an order of the most articles
+LARGEST_BODY = 16 << 20  # bytes: the largest order
 
 Uint32 = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
@@ -55,14 +55,14 @@ class OrderReply(Message):
 
 
 def decoder(kind: type[Message]):
-    """What reads a body of that kind, or says what is wrong with it."""
+    """A function that decodes a body of that kind, or raises Rejected."""
     decode = msgspec.json.Decoder(kind).decode
 
     def read(body: bytes) -> Message:
         try:
             return decode(body)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as e:
-            raise Refused(INVALID_ARGUMENT, f"the body is not the JSON it has to be: {e}") from e
+            raise Rejected(INVALID_ARGUMENT, f"the body is not the JSON it has to be: {e}") from e
 
     return read
 
@@ -71,11 +71,11 @@ encode = msgspec.json.encode
 
 
 def status(code: int) -> int:
-    """The HTTP status for a code of gRPC."""
+    """The HTTP status for a gRPC status code."""
     if code in (INVALID_ARGUMENT, OUT_OF_RANGE):
         return 400
     return 503 if code == UNAVAILABLE else 500
 
 
-def refusal(why: str) -> bytes:
+def error_body(why: str) -> bytes:
     return encode({"error": why})

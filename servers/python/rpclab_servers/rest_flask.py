@@ -1,43 +1,43 @@
-"""The model flask: Flask under gunicorn, one process with threads, as people run it."""
+"""The model flask: Flask under gunicorn, one process with threads."""
 
 import time
 
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
-from rpclab_servers import json_messages, under_gunicorn
-from rpclab_servers.backend import Backend, Refused
-from rpclab_servers.json_messages import refusal
+from rpclab_servers import gunicorn_server, json_messages
+from rpclab_servers.backend import Backend, Rejected
+from rpclab_servers.json_messages import error_body
 from rpclab_servers.server import bound
 from rpclab_servers.workloads import Work, Workloads
 
 JSON = "application/json"
 
 
-def serve(told, backend: Backend) -> None:
+def serve(settings, backend: Backend) -> None:
     def ready() -> None:
-        if told.supervised:
-            backend.obey()
+        if settings.supervised:
+            backend.execute_commands()
 
     def gone() -> None:
-        if told.supervised:
+        if settings.supervised:
             backend.count()
 
     def leaving() -> None:
-        backend.go()
-        time.sleep(told.drain)
+        backend.stop()
+        time.sleep(settings.drain)
 
     def load() -> Flask:
-        return application(told, backend)
+        return application(settings, backend)
 
-    threads = told.workers or 1  # gunicorn's own number
-    under_gunicorn.run(load, bound(told.listen), threads, ready, gone, leaving)
+    threads = settings.workers or 1  # gunicorn's default
+    gunicorn_server.run(load, bound(settings.listen), threads, ready, gone, leaving)
 
 
-def application(told, backend: Backend) -> Flask:
+def application(settings, backend: Backend) -> Flask:
     app = Flask("rpclab", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = json_messages.LARGEST_BODY
-    for work in Workloads(json_messages, told.id, told.delay, told.spread).all():
+    for work in Workloads(json_messages, settings.id, settings.delay, settings.spread).all():
         if work.path:
             app.add_url_rule(work.path, work.path, view(work, backend), methods=["POST"])
 
@@ -50,13 +50,13 @@ def application(told, backend: Backend) -> Flask:
         answer.headers["rpclab-backend"] = backend.id
         return answer
 
-    @app.errorhandler(Refused)
-    def refuse(e: Refused) -> Response:
-        return Response(refusal(e.message), json_messages.status(e.code), mimetype=JSON)
+    @app.errorhandler(Rejected)
+    def refuse(e: Rejected) -> Response:
+        return Response(error_body(e.message), json_messages.status(e.code), mimetype=JSON)
 
     @app.errorhandler(HTTPException)
     def wrong(e: HTTPException) -> Response:
-        return Response(refusal(e.description or e.name), e.code, mimetype=JSON)
+        return Response(error_body(e.description or e.name), e.code, mimetype=JSON)
 
     return app
 

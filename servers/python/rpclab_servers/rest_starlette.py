@@ -1,5 +1,5 @@
 """The model starlette: Starlette under uvicorn with uvloop and httptools, all calls in one
-thread. A call that takes processor time holds up all others."""
+thread. A call that uses CPU time delays all others."""
 
 import asyncio
 import sys
@@ -13,26 +13,26 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from rpclab_servers import json_messages
-from rpclab_servers.backend import INVALID_ARGUMENT, Backend, Refused, log
-from rpclab_servers.json_messages import LARGEST_BODY, refusal
+from rpclab_servers.backend import INVALID_ARGUMENT, Backend, Rejected, log
+from rpclab_servers.json_messages import LARGEST_BODY, error_body
 from rpclab_servers.server import bound
 from rpclab_servers.workloads import Work, Workloads
 
 JSON = "application/json"
 
 
-def serve(told, backend: Backend) -> None:
+def serve(settings, backend: Backend) -> None:
     class Draining(uvicorn.Server):
         def handle_exit(self, _signal, _frame) -> None:
-            if not backend.going:
-                backend.go()
-                threading.Timer(told.drain, self.leave).start()
+            if not backend.stopping:
+                backend.stop()
+                threading.Timer(settings.drain, self.leave).start()
 
         def leave(self) -> None:
             self.should_exit = True
 
     config = uvicorn.Config(
-        application(told, backend),
+        application(settings, backend),
         loop="uvloop",
         http="httptools",
         ws="none",
@@ -41,50 +41,54 @@ def serve(told, backend: Backend) -> None:
         log_level="warning",
         access_log=False,
         headers=[("rpclab-backend", backend.id)],
-        timeout_keep_alive=3600,  # a connection lasts as long as its client wants
+        timeout_keep_alive=3600,  # the client decides how long a connection lasts
     )
-    listener = bound(told.listen)
-    if told.supervised:
-        backend.obey()
-    log.info("%s serves", told.id)
+    listener = bound(settings.listen)
+    if settings.supervised:
+        backend.execute_commands()
+    log.info("%s serves", settings.id)
     Draining(config).run(sockets=[listener])
-    if told.supervised:
+    if settings.supervised:
         backend.count()
 
 
-def application(told, backend: Backend) -> Starlette:
-    room = asyncio.Semaphore(told.workers or sys.maxsize)
+def application(settings, backend: Backend) -> Starlette:
+    workers = asyncio.Semaphore(settings.workers or sys.maxsize)
 
     async def health(_request: Request) -> Response:
         if backend.serving():
             return PlainTextResponse("SERVING\n")
         return PlainTextResponse("NOT_SERVING\n", 503)
 
-    async def refuse(_request: Request, e: Refused) -> Response:
-        return Response(refusal(e.message), json_messages.status(e.code), media_type=JSON)
+    async def refuse(_request: Request, e: Rejected) -> Response:
+        return Response(error_body(e.message), json_messages.status(e.code), media_type=JSON)
 
     async def wrong(_request: Request, e: HTTPException) -> Response:
-        return Response(refusal(e.detail), e.status_code, headers=e.headers, media_type=JSON)
+        return Response(error_body(e.detail), e.status_code, headers=e.headers, media_type=JSON)
 
     async def gone(_request: Request, _e: ClientDisconnect) -> Response:
-        return Response(status_code=400)  # which nobody hears
+        return Response(status_code=400)  # the client is gone
 
-    works = Workloads(json_messages, told.id, told.delay, told.spread).all()
+    works = Workloads(json_messages, settings.id, settings.delay, settings.spread).all()
     return Starlette(
         routes=[
-            *(Route(w.path, endpoint(w, backend, room), methods=["POST"]) for w in works if w.path),
+            *(
+                Route(w.path, endpoint(w, backend, workers), methods=["POST"])
+                for w in works
+                if w.path
+            ),
             Route("/healthz", health),
         ],
-        exception_handlers={Refused: refuse, HTTPException: wrong, ClientDisconnect: gone},
+        exception_handlers={Rejected: refuse, HTTPException: wrong, ClientDisconnect: gone},
     )
 
 
-def endpoint(work: Work, backend: Backend, room: asyncio.Semaphore):
+def endpoint(work: Work, backend: Backend, workers: asyncio.Semaphore):
     read = json_messages.decoder(getattr(json_messages, work.request))
 
     async def answer(request: Request) -> Response:
         body = await body_of(request)
-        async with room:
+        async with workers:
             reply, pause = backend.answer(work, read(body))
             if pause:
                 await asyncio.sleep(pause)
@@ -98,5 +102,5 @@ async def body_of(request: Request) -> bytes:
     async for part in request.stream():
         body = body + part if body else part
         if len(body) > LARGEST_BODY:
-            raise Refused(INVALID_ARGUMENT, f"the body is larger than {LARGEST_BODY} bytes")
+            raise Rejected(INVALID_ARGUMENT, f"the body is larger than {LARGEST_BODY} bytes")
     return body

@@ -9,7 +9,7 @@ import sys
 from rpclab_servers import flags
 from rpclab_servers.backend import Backend
 
-# A model's module is loaded alone: what others take of memory is not to be measured.
+# Only the model's module is loaded, so that others do not count in its memory.
 MODULES = {
     "grpc-sync": "grpc_sync",
     "grpc-aio": "grpc_aio",
@@ -19,16 +19,16 @@ MODULES = {
 
 
 def main() -> None:
-    told = flags.parse()
+    settings = flags.parse()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection is a file
-    model = importlib.import_module(f"rpclab_servers.{MODULES[told.model]}")
-    model.serve(told, Backend(told.id))
+    model = importlib.import_module(f"rpclab_servers.{MODULES[settings.model]}")
+    model.serve(settings, Backend(settings.id))
 
 
 def bound(address: tuple[str, int]) -> socket.socket:
-    """A socket at the address that does not listen yet: who can connect can also stop it."""
+    """A bound socket that does not listen yet: signal handlers are installed before clients connect."""
     family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
     s = socket.socket(family)
     s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,4 +1,4 @@
-"""What a call is answered with, whatever carries it."""
+"""The workloads, independent of the protocol."""
 
 import dataclasses
 import itertools
@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-from rpclab_servers.backend import INVALID_ARGUMENT, OUT_OF_RANGE, Refused
+from rpclab_servers.backend import INVALID_ARGUMENT, OUT_OF_RANGE, Rejected
 
 LARGEST_NUMBER = 2**32 - 1
 LARGEST_FIBONACCI = 100_000
@@ -21,16 +21,15 @@ sys.set_int_max_str_digits(21_000)  # the largest Fibonacci number has 20,899
 class Work:
     """One workload."""
 
-    methods: tuple[str, ...]  # of gRPC, one call or a stream of them
-    path: str  # of REST; empty: there is none
+    methods: tuple[str, ...]  # gRPC methods, unary and streaming
+    path: str  # REST path; empty: none
     request: str  # name of the message
     answer: Callable[[Any], Any]
-    wait: Callable[[], float] = lambda: 0  # how many seconds the answer is held back
+    wait: Callable[[], float] = lambda: 0  # seconds to delay the answer
 
 
 class Workloads:
-    """All of them. Messages are protobuf's or JSON's: a namespace of classes whose objects
-    have the same attributes."""
+    """All workloads. Messages are a namespace of protobuf or JSON classes with the same attributes."""
 
     def __init__(self, messages, id: str, delay: float, spread: float):
         self.messages, self.id, self.delay, self.spread = messages, id, delay, spread
@@ -54,7 +53,7 @@ class Workloads:
     def fibonacci(self, request):
         if request.n > LARGEST_FIBONACCI:
             why = f"n is {request.n}; the largest is {LARGEST_FIBONACCI}"
-            raise Refused(INVALID_ARGUMENT, why)
+            raise Rejected(INVALID_ARGUMENT, why)
         a, b = 0, 1
         for _ in range(request.n):
             a, b = b, a + b
@@ -65,17 +64,17 @@ class Workloads:
 
     def increase(self, request):
         if request.value == LARGEST_NUMBER:
-            raise Refused(OUT_OF_RANGE, f"there is no number after {request.value}")
+            raise Rejected(OUT_OF_RANGE, f"there is no number after {request.value}")
         return self.messages.Number(value=request.value + 1)
 
     def order(self, request):
         if (n := len(request.articles)) > LARGEST_ORDER:
             why = f"the order has {n} articles; the most is {LARGEST_ORDER}"
-            raise Refused(INVALID_ARGUMENT, why)
+            raise Rejected(INVALID_ARGUMENT, why)
         for i, article in enumerate(request.articles):
             if article.quantity < 1:
                 why = f"article {i}: the quantity is {article.quantity}; it has to be 1 or more"
-                raise Refused(INVALID_ARGUMENT, why)
+                raise Rejected(INVALID_ARGUMENT, why)
         return self.messages.OrderReply(id=str(uuid.uuid4()))
 
     def order_wait(self) -> float:

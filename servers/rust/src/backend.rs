@@ -1,4 +1,4 @@
-//! One backend: who it is, and what every call goes through.
+//! One backend: its identity, its workers and its injected fault.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},
@@ -12,72 +12,72 @@ use tokio::{
 };
 use tonic::Status;
 
-use crate::{ailment::Ailment, flags::Flags};
+use crate::{fault::Fault, flags::Flags};
 
-/// The header or trailer that says who answered.
-const SIGNATURE: HeaderName = HeaderName::from_static("rpclab-backend");
+/// The header or trailer with the identity of the backend.
+const IDENTITY: HeaderName = HeaderName::from_static("rpclab-backend");
 
 pub struct Backend {
     pub id: String,
     pub delay: Duration,
     pub spread: Duration,
-    /// Calls begun, health not counted.
-    pub begun: AtomicU64,
-    /// What is wrong with it.
-    pub ails: watch::Sender<Ailment>,
-    /// What Increment counts.
+    /// Calls started, health checks excluded.
+    pub started: AtomicU64,
+    /// The injected fault.
+    pub fault: watch::Sender<Fault>,
+    /// The counter of Increment.
     pub counter: AtomicU64,
-    signature: HeaderValue,
-    workers: Option<Semaphore>, // none: a call has to wait for no other
+    identity: HeaderValue,
+    workers: Option<Semaphore>, // none: no limit
 }
 
 impl Backend {
     pub fn new(flags: &Flags) -> Result<Backend, String> {
         Ok(Backend {
             id: flags.id.clone(),
-            signature: HeaderValue::from_str(&flags.id)
+            identity: HeaderValue::from_str(&flags.id)
                 .map_err(|why| format!("--id {:?}: {why}", flags.id))?,
             delay: flags.delay,
             spread: flags.spread,
-            begun: AtomicU64::new(0),
-            ails: watch::Sender::default(),
+            started: AtomicU64::new(0),
+            fault: watch::Sender::default(),
             counter: AtomicU64::new(0),
             workers: (flags.workers > 0).then(|| Semaphore::new(flags.workers as usize)),
         })
     }
 
-    /// Says in the headers or trailers of an answer whose it is.
-    pub fn sign(&self, answer: &mut HeaderMap) {
-        answer.insert(SIGNATURE, self.signature.clone());
+    /// Adds the identity to the headers or trailers of an answer.
+    pub fn identify(&self, answer: &mut HeaderMap) {
+        answer.insert(IDENTITY, self.identity.clone());
     }
 
-    /// Does the work of a call: counts it, waits for a worker, and shows what ails the
-    /// server. What is slow keeps its worker, so that queues form. A call that is given up
-    /// is dropped, wherever it waits.
+    /// Does the work of a call: counts it, waits for a worker, and applies the injected
+    /// fault. A slow call keeps its worker, so that queues form. A cancelled call is dropped
+    /// wherever it waits.
     pub async fn call<A>(
         &self,
         work: impl Future<Output = Result<A, Status>>,
     ) -> Result<A, Status> {
-        self.begun.fetch_add(1, Relaxed);
-        let ails = *self.ails.borrow();
-        if let Some(failure) = ails.failure(&self.id) {
+        self.started.fetch_add(1, Relaxed);
+        let fault = *self.fault.borrow();
+        if let Some(failure) = fault.failure(&self.id) {
             return Err(failure);
         }
         let _worker = match &self.workers {
-            Some(workers) => workers.acquire().await.ok(), // nobody closes it
+            Some(workers) => workers.acquire().await.ok(), // never closed
             None => None,
         };
         let began = Instant::now();
         let answer = work.await;
-        wait(ails.more(began.elapsed())).await;
+        wait(fault.extra_delay(began.elapsed())).await;
         answer
     }
 }
 
-/// Returns after so long. Timers of tokio tick in milliseconds, and are never early: a
-/// wait takes up to 1 ms more.
-pub async fn wait(so_long: Duration) {
-    if !so_long.is_zero() {
-        time::sleep(so_long).await;
+/// Waits. tokio's timers tick in milliseconds and are never early, so a wait takes up to
+/// 1 ms longer.
+pub async fn wait(duration: Duration) {
+    if !duration.is_zero() {
+        time::sleep(duration).await;
     }
 }

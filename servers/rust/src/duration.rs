@@ -33,7 +33,7 @@ pub fn parse(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
 }
 
-/// Splits off the longest beginning of which every character is wanted.
+/// Splits off the longest prefix of accepted characters.
 fn split(text: &str, wanted: impl Fn(char) -> bool) -> (&str, &str) {
     text.split_at(text.find(|c| !wanted(c)).unwrap_or(text.len()))
 }

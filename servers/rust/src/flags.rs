@@ -1,4 +1,4 @@
-//! What the server is told when it starts.
+//! The flags of the server.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use clap::{Parser, ValueEnum};
 
 use crate::duration;
 
-/// Serves the workloads of rpclab over gRPC or REST until it is told to stop; then it drains.
+/// Serves the workloads of rpclab over gRPC or REST until SIGTERM; then it drains.
 #[derive(Parser)]
-#[command(args_override_self = true)] // the last one counts, as in Go
+#[command(args_override_self = true)] // the last value counts, as in Go
 pub struct Flags {
     /// HOST:PORT to listen on
     #[arg(long, default_value = "127.0.0.1:50051")]
     pub listen: String,
-    /// how it is built
+    /// the stack that answers calls
     #[arg(long, value_enum, default_value_t = Model::Grpc)]
     pub model: Model,
     /// identity that every answer carries
@@ -28,10 +28,10 @@ pub struct Flags {
     /// calls that it works on at once, while others queue (0: all)
     #[arg(long, default_value_t = 0)]
     pub workers: u32,
-    /// how long it still accepts calls once told to stop
+    /// how long it still accepts calls after SIGTERM
     #[arg(long, default_value = "0s", value_parser = duration::parse)]
     pub drain: Duration,
-    /// take orders on standard input, and end when it does
+    /// take commands on standard input, and end when it does
     #[arg(long)]
     pub supervised: bool,
 }

@@ -32,31 +32,30 @@ use crate::{
 
 type Answer<A> = Result<Response<A>, Status>;
 
-/// Serves until it is told to go; then it sends GOAWAY, and returns when all calls are
-/// answered.
+/// Serves until shutdown; then sends GOAWAY, and returns when all calls are answered.
 pub async fn serve(
     backend: &'static Backend,
     health: HealthReporter,
     listener: TcpListener,
-    told_to_go: impl Future<Output = ()>,
+    shutdown: impl Future<Output = ()>,
 ) -> Result<(), Error> {
-    // tonic sends the metadata of a good answer as headers, so trailers are signed below
-    // it, in the body. Those of a call that failed at once are in the header block.
-    let sign = MapResponseLayer::new(move |mut answer: http::Response<Body>| {
+    // tonic sends the metadata of a successful answer as headers, so the identity is added to
+    // the trailers in the body. A call that failed at once has its trailers in the header block.
+    let identify = MapResponseLayer::new(move |mut answer: http::Response<Body>| {
         if answer.headers().contains_key("grpc-status") {
-            backend.sign(answer.headers_mut());
+            backend.identify(answer.headers_mut());
         }
         answer.map(|body| {
             body.map_frame(move |mut frame| {
                 if let Some(trailers) = frame.trailers_mut() {
-                    backend.sign(trailers);
+                    backend.identify(trailers);
                 }
                 frame
             })
         })
     });
     Server::builder()
-        .layer(sign)
+        .layer(identify)
         .add_service(HealthServer::new(HealthService::from_health_reporter(
             health,
         )))
@@ -67,7 +66,7 @@ pub async fn serve(
         .add_service(OrderServiceServer::new(backend).accept_compressed(Gzip))
         .serve_with_incoming_shutdown(
             TcpIncoming::from(listener).with_nodelay(Some(true)),
-            told_to_go,
+            shutdown,
         )
         .await
 }
@@ -86,7 +85,7 @@ impl Greeter for &'static Backend {
         &self,
         requests: Request<Streaming<v1::HelloRequest>>,
     ) -> Answer<Self::GreetingsStream> {
-        Ok(in_turn(self, requests.into_inner(), Backend::greet))
+        Ok(answer_stream(self, requests.into_inner(), Backend::greet))
     }
 }
 
@@ -125,7 +124,11 @@ impl Chain for &'static Backend {
         &self,
         requests: Request<Streaming<v1::Number>>,
     ) -> Answer<Self::IncreasesStream> {
-        Ok(in_turn(self, requests.into_inner(), Backend::increase))
+        Ok(answer_stream(
+            self,
+            requests.into_inner(),
+            Backend::increase,
+        ))
     }
 }
 
@@ -138,10 +141,9 @@ impl OrderService for &'static Backend {
     }
 }
 
-/// Answers each message of a stream as a call, before it reads the next. The identity is
-/// in the header too: the trailer comes too late for messages. tonic sends together what
-/// is answered before it finds the next message missing.
-fn in_turn<Q: Send + 'static, A: Send + 'static, W>(
+/// Answers each message of a stream as a call, before it reads the next. The header has the
+/// identity too, because the trailer comes after the messages.
+fn answer_stream<Q: Send + 'static, A: Send + 'static, W>(
     backend: &'static Backend,
     requests: Streaming<Q>,
     work: impl Fn(&'static Backend, Q) -> W + Copy + Send + 'static,
@@ -152,7 +154,7 @@ where
     let answers =
         requests.then(move |request| async move { backend.call(work(backend, request?)).await });
     let mut header = HeaderMap::new();
-    backend.sign(&mut header);
+    backend.identify(&mut header);
     let mut answer: Response<BoxStream<A>> = Response::new(Box::pin(answers));
     *answer.metadata_mut() = MetadataMap::from_headers(header);
     answer

@@ -1,14 +1,13 @@
-//! The servers under test in Rust, with tonic and axum. servers/CONTRACT.md says what
-//! they owe.
+//! The servers under test in Rust, with tonic and axum. They implement servers/CONTRACT.md.
 
-mod ailment;
 mod backend;
 mod duration;
+mod fault;
 mod flags;
 mod grpc;
 mod object;
-mod orders;
 mod rest;
+mod supervisor;
 mod workloads;
 
 use std::{error::Error, io, process::ExitCode};
@@ -28,8 +27,8 @@ mod v1 {
     tonic::include_proto!("rpclab.v1");
 }
 
-// The system's allocator takes a third more processor time for an order of 1,000
-// articles, and about as much for small messages; this one takes 10 MB more memory.
+// The system's allocator takes a third more CPU time for an order of 1,000 articles and
+// the same for small messages. This one takes 10 MB more memory.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -43,10 +42,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// Serves until it is told to go, on one thread or one for each core.
+/// Serves until shutdown, on one thread or one for each core.
 fn run(flags: Flags) -> Result<(), Box<dyn Error>> {
-    rlimit::increase_nofile_limit(u64::MAX)?; // a connection is a file; Go does so by itself
-    // It lives as long as the process: so calls borrow it, and count no references.
+    rlimit::increase_nofile_limit(u64::MAX)?; // a connection is a file; Go raises the limit itself
+    // It lives as long as the process, so calls borrow it without reference counts.
     let backend: &Backend = Box::leak(Box::new(Backend::new(&flags)?));
     let mut runtime = match flags.model {
         Model::GrpcSingle => runtime::Builder::new_current_thread(),
@@ -57,22 +56,22 @@ fn run(flags: Flags) -> Result<(), Box<dyn Error>> {
         .build()?
         .block_on(serve(&flags, backend))?;
     if flags.supervised {
-        orders::count(backend); // of all calls, now that they are answered
+        supervisor::count(backend); // all calls are answered now
     }
     Ok(())
 }
 
 async fn serve(flags: &Flags, backend: &'static Backend) -> Result<(), Box<dyn Error>> {
     let health = HealthReporter::new();
-    // The handlers stand before the port opens: who can connect can also stop it.
+    // Register the handlers before the port opens, so that a SIGTERM always drains.
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let (reporter, drain) = (health.clone(), flags.drain);
-    let told_to_go = async move {
+    let shutdown = async move {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
-            never = ailment::flap(backend.ails.subscribe(), &reporter) => match never {},
+            never = fault::flap(backend.fault.subscribe(), &reporter) => match never {},
         }
         reporter
             .set_service_status("", ServingStatus::NotServing)
@@ -83,18 +82,18 @@ async fn serve(flags: &Flags, backend: &'static Backend) -> Result<(), Box<dyn E
         .await
         .map_err(|why| format!("cannot listen on {}: {why}", flags.listen))?;
     if flags.supervised {
-        orders::obey(backend);
+        supervisor::start(backend);
     }
     match flags.model {
         Model::Grpc | Model::GrpcSingle => {
-            Ok(grpc::serve(backend, health, listener, told_to_go).await?)
+            Ok(grpc::serve(backend, health, listener, shutdown).await?)
         }
-        Model::Axum => Ok(rest::serve(backend, health, listener, told_to_go).await?),
+        Model::Axum => Ok(rest::serve(backend, health, listener, shutdown).await?),
     }
 }
 
-/// Listens with room for as many clients as come at once. Rust's own backlog of 128 would
-/// have the rest wait for seconds, until they try again (RFC 6298).
+/// Listens with a backlog of 4096. With Rust's own 128, clients that connect at once would
+/// wait seconds for a retransmission (RFC 6298).
 async fn listen(address: &str) -> io::Result<TcpListener> {
     let address = lookup_host(address)
         .await?

@@ -1,4 +1,4 @@
-//! JSON objects alone: by itself serde takes an array of its fields for a message too.
+//! Accepts only JSON objects: serde also accepts an array of the fields.
 
 use std::{fmt, marker::PhantomData};
 
@@ -7,7 +7,7 @@ use serde::{
     de::{MapAccess, Visitor, value::MapAccessDeserializer},
 };
 
-/// A message that was an object.
+/// A message decoded from an object.
 pub struct Object<T>(pub T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
@@ -16,7 +16,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-/// Reads the list of messages in one.
+/// Reads a list of messages.
 pub fn many<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Vec<T>, D::Error> {
     let objects: Vec<Object<T>> = Vec::deserialize(from)?;
     Ok(objects.into_iter().map(|Object(message)| message).collect())

@@ -23,37 +23,37 @@ use tower::util::MapResponseLayer;
 
 use crate::{backend::Backend, object::Object};
 
-/// What a request may have, in bytes: an order of the most articles.
+/// The largest body in bytes: the largest order.
 const LARGEST_BODY: usize = 16 << 20;
 
-/// Serves until it is told to go; then it closes connections with their last answer, and
-/// returns when all calls are answered.
+/// Serves until shutdown; then closes connections with their last answer, and returns when
+/// all calls are answered.
 pub async fn serve(
     backend: &'static Backend,
     health: HealthReporter,
     listener: TcpListener,
-    told_to_go: impl Future<Output = ()> + Send + 'static,
+    shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let paths = Router::new()
-        .route("/greet", taking(backend, Backend::greet))
-        .route("/fibonacci", taking(backend, Backend::fibonacci))
-        .route("/increase", taking(backend, Backend::increase))
-        .route("/orders", taking(backend, Backend::place_order))
+        .route("/greet", handler(backend, Backend::greet))
+        .route("/fibonacci", handler(backend, Backend::fibonacci))
+        .route("/increase", handler(backend, Backend::increase))
+        .route("/orders", handler(backend, Backend::place_order))
         .route("/healthz", get(|| serving(health)))
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
         .layer(MapResponseLayer::new(move |mut answer: Response| {
-            backend.sign(answer.headers_mut());
+            backend.identify(answer.headers_mut());
             answer
         }));
-    // Else an answer could wait for the acknowledgement of the one before.
+    // Without it an answer could wait for the acknowledgement of the answer before.
     let listener = listener.tap_io(|connection| drop(connection.set_nodelay(true)));
     axum::serve(listener, paths)
-        .with_graceful_shutdown(told_to_go)
+        .with_graceful_shutdown(shutdown)
         .await
 }
 
-/// Takes a message as JSON and answers with another.
-fn taking<Q, A, W>(
+/// Handles a POST with a JSON message.
+fn handler<Q, A, W>(
     backend: &'static Backend,
     work: impl Fn(&'static Backend, Q) -> W + Copy + Send + Sync + 'static,
 ) -> MethodRouter
@@ -63,13 +63,13 @@ where
     W: Future<Output = Result<A, Status>> + Send + 'static,
 {
     post(move |body: Result<Bytes, BytesRejection>| async move {
-        let message = read(body).map_err(Refused)?;
+        let message = read(body).map_err(Failed)?;
         let answer = backend.call(work(backend, message)).await;
-        answer.map(Json).map_err(Refused)
+        answer.map(Json).map_err(Failed)
     })
 }
 
-/// Reads the message of a request.
+/// Decodes the message of a request.
 fn read<Q: DeserializeOwned>(body: Result<Bytes, BytesRejection>) -> Result<Q, Status> {
     let body = body.map_err(|why| Status::invalid_argument(why.body_text()))?;
     let Object(message) = serde_json::from_slice(&body).map_err(|why| {
@@ -91,12 +91,12 @@ async fn serving(health: HealthReporter) -> (StatusCode, &'static str) {
     }
 }
 
-/// A call that is answered with what went wrong.
-struct Refused(Status);
+/// The answer of a failed call.
+struct Failed(Status);
 
-impl IntoResponse for Refused {
+impl IntoResponse for Failed {
     fn into_response(self) -> Response {
-        let Refused(why) = self;
+        let Failed(why) = self;
         let status = match why.code() {
             Code::InvalidArgument | Code::OutOfRange => StatusCode::BAD_REQUEST,
             Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,

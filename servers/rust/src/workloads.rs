@@ -1,4 +1,4 @@
-//! What a call does, the same over gRPC and REST.
+//! The workloads, the same over gRPC and REST.
 
 use std::{mem, sync::atomic::Ordering::Relaxed, time::Duration};
 
@@ -12,14 +12,14 @@ use crate::{
     v1,
 };
 
-/// The largest n of which Fibonacci computes the number.
+/// The largest n of Fibonacci.
 const LARGEST_FIBONACCI: u32 = 100_000;
 
-/// How many articles an order may have.
+/// The most articles of an order.
 const LARGEST_ORDER: usize = 100_000;
 
 impl Backend {
-    /// Answers after the delay that the server was started with.
+    /// Answers after the delay of `--delay`.
     pub async fn greet(&self, request: v1::HelloRequest) -> Result<v1::HelloReply, Status> {
         wait(self.delay).await;
         Ok(v1::HelloReply {
@@ -28,7 +28,7 @@ impl Backend {
         })
     }
 
-    /// Adds its way up to the n-th number.
+    /// Computes the n-th number by additions.
     pub async fn fibonacci(
         &self,
         request: v1::FibonacciRequest,
@@ -43,7 +43,7 @@ impl Backend {
             a += &b;
             mem::swap(&mut a, &mut b);
             if i % 4096 == 0 {
-                task::yield_now().await; // others have a turn, and who gave up is noticed
+                task::yield_now().await; // lets other calls run, and notices a cancellation
             }
         }
         Ok(v1::FibonacciReply {
@@ -60,7 +60,7 @@ impl Backend {
         })
     }
 
-    /// The number after.
+    /// The next number.
     pub async fn increase(&self, number: v1::Number) -> Result<v1::Number, Status> {
         match number.value.checked_add(1) {
             Some(value) => Ok(v1::Number { value }),
@@ -71,9 +71,9 @@ impl Backend {
         }
     }
 
-    /// Takes an order after the delay, and up to the spread more.
+    /// Accepts an order after the delay and up to the spread.
     pub async fn place_order(&self, order: v1::Order) -> Result<v1::OrderReply, Status> {
-        check(order)?; // and gives its memory back: there is nothing to keep while it waits
+        check(order)?; // frees its memory before the wait
         let spread = rand::random_range(Duration::ZERO..=self.spread);
         wait(self.delay.saturating_add(spread)).await;
         Ok(v1::OrderReply {
@@ -82,7 +82,7 @@ impl Backend {
     }
 }
 
-/// Refuses an order that is wrong.
+/// Rejects an invalid order.
 fn check(order: v1::Order) -> Result<(), Status> {
     let articles = order.articles;
     let why = if articles.len() > LARGEST_ORDER {

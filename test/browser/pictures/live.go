@@ -44,7 +44,7 @@ func takeLive(b *chrome.Browser, work, dir string) error {
 	if err != nil {
 		return err
 	}
-	defer server.Stop(chrome.Patience)
+	defer server.Stop(chrome.Timeout)
 	url := ""
 	if err := wait("the server says where it is", func() (bool, error) {
 		url = addressed.FindString(server.Log())
@@ -67,7 +67,7 @@ func takeLive(b *chrome.Browser, work, dir string) error {
 
 // begin starts a run of churn by the page's own form.
 func begin(b *chrome.Browser, url string) error {
-	p, err := b.Open(url, chrome.View{Width: 1040, Height: 900})
+	p, err := b.Open(url, chrome.Viewport{Width: 1040, Height: 900})
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func begin(b *chrome.Browser, url string) error {
 }
 
 func (s scene) take(b *chrome.Browser, url string, dark bool, file string) error {
-	p, err := b.Open(url[:len(url)-1]+s.path, chrome.View{Width: 1040, Height: 900, Dark: dark})
+	p, err := b.Open(url[:len(url)-1]+s.path, chrome.Viewport{Width: 1040, Height: 900, Dark: dark})
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (s scene) take(b *chrome.Browser, url string, dark bool, file string) error
 	if err := p.Eval(`document.querySelector("form")?.closest("section").getBoundingClientRect().top ?? document.documentElement.scrollHeight`, &height); err != nil {
 		return err
 	}
-	png, err := p.Picture(0, 0, 1040, min(height, 1000))
+	png, err := p.Screenshot(0, 0, 1040, min(height, 1000))
 	return errors.Join(err, os.WriteFile(file, png, 0o644))
 }
 
@@ -111,10 +111,10 @@ func until(p *chrome.Page, expression string) error {
 }
 
 func wait(what string, ok func() (bool, error)) error {
-	for end := time.Now().Add(chrome.Patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(chrome.Timeout); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		if done, err := ok(); done || err != nil {
 			return err
 		}
 	}
-	return fmt.Errorf("not within %v: %s", chrome.Patience, what)
+	return fmt.Errorf("not within %v: %s", chrome.Timeout, what)
 }

@@ -78,7 +78,7 @@ func write(page, run string) (err error) {
 
 // take pictures all from the top of one element to the bottom of another.
 func take(b *chrome.Browser, url, from, to string, dark bool, file string) error {
-	p, err := b.Open(url, chrome.View{Width: 1040, Height: 900, Dark: dark})
+	p, err := b.Open(url, chrome.Viewport{Width: 1040, Height: 900, Dark: dark})
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func take(b *chrome.Browser, url, from, to string, dark bool, file string) error
 	}
 	const margin = 24
 	top := max(0, edges[0]-margin)
-	picture, err := p.Picture(0, top, 1040, edges[1]+margin-top)
+	picture, err := p.Screenshot(0, top, 1040, edges[1]+margin-top)
 	if err != nil {
 		return err
 	}

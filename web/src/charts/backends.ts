@@ -1,25 +1,25 @@
 import * as Plot from "@observablehq/plot";
 import { percent, tick } from "../format";
-import { here, type Series, type View } from "../view";
+import { seriesOf, type Series, type View } from "../view";
 import type { Chart } from "./chart";
-import { multiple } from "./multiples";
+import { smallMultiples } from "./multiples";
 import { plot } from "./style";
 
-const shown = (view: View, cell: number): Series[] => here(view, cell).filter((s) => (s.backends?.length ?? 0) > 1);
+const shown = (view: View, cell: number): Series[] => seriesOf(view, cell).filter((s) => (s.backends?.length ?? 0) > 1);
 
-// fair says whether all backends were there all the time.
-const fair = (view: View, cell: number) => !here(view, cell).some((s) => s.course?.marks);
+// fixed says whether the same backends ran during the whole load.
+const fixed = (view: View, cell: number) => !seriesOf(view, cell).some((s) => s.timeline?.marks);
 
 const total = (s: Series) => (s.backends ?? []).reduce((sum, b) => sum + b.calls, 0);
 
 export const backends: Chart = {
   title: "Calls per backend",
   note: (view, cell) =>
-    `The share of the calls that each backend answered in round ${[...new Set(shown(view, cell).map((s) => s.round))].join(", ")}. ${fair(view, cell) ? " The dashed line is a fair share." : " Backends come and go, so there is no fair share."}`,
+    `The share of the calls that each backend answered in round ${[...new Set(shown(view, cell).map((s) => s.round))].join(", ")}. ${fixed(view, cell) ? "The dashed line is an equal share." : "Backends start and stop during the load, so there is no equal share."}`,
   draw(view, cell, width) {
     const all = shown(view, cell);
     const most = Math.max(...all.flatMap((s) => s.backends!.map((b) => b.calls / Math.max(total(s), 1))));
-    return multiple(all, width, 190, (s, w) => {
+    return smallMultiples(all, width, 190, (s, w) => {
       const sum = Math.max(total(s), 1);
       const bars = s.backends!.map((b, i) => ({ n: i + 1, name: b.backend, share: b.calls / sum, calls: b.calls }));
       return {
@@ -30,7 +30,7 @@ export const backends: Chart = {
           y: { domain: [0, most], ticks: 3, tickFormat: (v: number) => `${Math.round(100 * v)} %`, label: null, tickSize: 0 },
           marks: [
             Plot.barY(bars, { x: "n", y: "share", fill: "var(--accent)", title: (b: (typeof bars)[0]) => `${b.name}: ${tick(b.calls)} calls, ${percent(b.share)}` }),
-            Plot.ruleY(fair(view, cell) ? [1 / bars.length] : [], { stroke: "var(--ink)", strokeDasharray: "3 3", strokeWidth: 1 }),
+            Plot.ruleY(fixed(view, cell) ? [1 / bars.length] : [], { stroke: "var(--ink)", strokeDasharray: "3 3", strokeWidth: 1 }),
             Plot.ruleY([0], { stroke: "var(--line-strong)" }),
           ],
         })],

@@ -1,23 +1,23 @@
 import * as Plot from "@observablehq/plot";
 import { short, tick } from "../format";
-import { here, type Series, type View } from "../view";
+import { seriesOf, type Series, type View } from "../view";
 import type { Chart } from "./chart";
-import { rows } from "./rows";
+import { rowLayout } from "./rows";
 import { grid, plot } from "./style";
 
 type Found = Series & { capacity: NonNullable<Series["capacity"]> };
 
-const shown = (view: View, cell: number): Found[] => here(view, cell).filter((s): s is Found => s.capacity !== undefined);
+const shown = (view: View, cell: number): Found[] => seriesOf(view, cell).filter((s): s is Found => s.capacity !== undefined);
 
 export const capacity: Chart = {
-  title: "The highest rate that holds",
-  note: () => "Calls a second: the geometric mean of the rounds, and their range.",
+  title: "Capacity",
+  note: () => "The highest rate at which the objective held, in calls per second: the geometric mean of the rounds, and their range.",
   draw(view, cell, width) {
     const all = shown(view, cell);
     if (all.length === 0) return [];
     const y = (s: Found) => view.arms[s.arm];
     return [plot("Capacity of each arm", {
-      width, ...rows(all.map(y), width), marginRight: 64, marginTop: 4, marginBottom: 26,
+      width, ...rowLayout(all.map(y), width), marginRight: 64, marginTop: 4, marginBottom: 26,
       x: { domain: [0, Math.max(...all.map((s) => Math.max(s.capacity.high, s.capacity.rate)))], tickFormat: tick, ticks: 5, label: null, tickSize: 0 },
       marks: [
         Plot.gridX({ ...grid, ticks: 5 }),

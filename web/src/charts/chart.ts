@@ -1,4 +1,4 @@
-// A chart draws one thing of a view in one cell, and has the same in a table.
+// A chart draws one aspect of a view in one cell, and offers the same numbers as a table.
 
 import type { View } from "../view";
 
@@ -9,11 +9,11 @@ export interface Table {
 
 export interface Chart {
   title: string;
-  // note says how to read it.
+  // note explains how to read the chart.
   note: (view: View, cell: number) => string;
-  // draw gives nothing where there is nothing to show.
+  // draw returns no nodes when there is nothing to show.
   draw: (view: View, cell: number, width: number) => Node[];
   table: (view: View, cell: number) => Table;
-  legend?: boolean; // of the arms
-  every?: boolean; // it shows all cells
+  legend?: boolean; // the chart needs a legend of the arms
+  allCells?: boolean; // the chart shows all cells at once
 }

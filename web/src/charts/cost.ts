@@ -1,9 +1,9 @@
 import * as Plot from "@observablehq/plot";
 import { short } from "../format";
-import { here, type View } from "../view";
+import { seriesOf, type View } from "../view";
 import type { Chart } from "./chart";
-import { multiple } from "./multiples";
-import { rows } from "./rows";
+import { smallMultiples } from "./multiples";
+import { rowLayout } from "./rows";
 import { plot } from "./style";
 
 interface Panel {
@@ -11,9 +11,9 @@ interface Panel {
   values: { arm: string; v: number }[];
 }
 
-// panels are one for each party and each of what it uses.
+// panels returns one panel for each party and each resource.
 function panels(view: View, cell: number): Panel[] {
-  const all = here(view, cell);
+  const all = seriesOf(view, cell);
   const parties = [...new Set(all.flatMap((s) => (s.cost ?? []).map((c) => c.party)))];
   const read = (party: string, of: "cpu" | "mb") =>
     all.map((s) => ({ arm: view.arms[s.arm], v: s.cost?.find((c) => c.party === party)?.[of] ?? 0 }));
@@ -26,13 +26,13 @@ function panels(view: View, cell: number): Panel[] {
 }
 
 export const cost: Chart = {
-  title: "What a call costs",
-  note: () => "CPU time for each call, and the peak of memory, of all that take part. Each scale begins at 0.",
+  title: "CPU and memory",
+  note: () => "CPU time per call and peak memory of the clients, servers and proxies. Each axis starts at 0.",
   draw: (view, cell, width) =>
-    multiple(panels(view, cell), width, 400, (p, w) => ({
+    smallMultiples(panels(view, cell), width, 400, (p, w) => ({
       title: p.title,
       plots: [plot(p.title, {
-        width: w, ...rows(p.values.map((row) => row.arm), w, 8), marginRight: 52, marginTop: 4, marginBottom: 4,
+        width: w, ...rowLayout(p.values.map((row) => row.arm), w, 8), marginRight: 52, marginTop: 4, marginBottom: 4,
         x: { axis: null, domain: [0, Math.max(...p.values.map((row) => row.v))] },
         marks: [
           Plot.barX(p.values, { y: "arm", x: "v", fill: "var(--accent)" }),
@@ -44,7 +44,7 @@ export const cost: Chart = {
     const all = panels(view, cell);
     return {
       columns: [{ name: "arm" }, ...all.map((p) => ({ name: p.title, number: true }))],
-      rows: here(view, cell).map((s, i) => [view.arms[s.arm], ...all.map((p) => (p.values[i].v > 0 ? short(p.values[i].v) : "–"))]),
+      rows: seriesOf(view, cell).map((s, i) => [view.arms[s.arm], ...all.map((p) => (p.values[i].v > 0 ? short(p.values[i].v) : "–"))]),
     };
   },
 };

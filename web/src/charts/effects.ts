@@ -2,40 +2,40 @@ import * as Plot from "@observablehq/plot";
 import { short, tick } from "../format";
 import type { Effect, View } from "../view";
 import type { Chart } from "./chart";
-import { multiple } from "./multiples";
-import { rows } from "./rows";
+import { smallMultiples } from "./multiples";
+import { rowLayout } from "./rows";
 import { grid, plot } from "./style";
 import { logTicks } from "./ticks";
 
 const shown = (view: View, cell: number): Effect[] => view.effects.filter((e) => e.cell === cell);
 
-const STEPS = [["told", "told"], ["first", "first call"], ["even", "even again"]] as const;
+const STEPS = [["resolver_updated", "resolver updated"], ["first_call", "first call"], ["balanced_again", "balanced again"]] as const;
 
 export const effects: Chart = {
   title: "After each event",
-  note: () => "Milliseconds until clients were told (|), until a new backend had its first call (○) and until calls were even again (●); on the right the calls that failed. Medians of the rounds; what was not seen is not there.",
+  note: () => "Milliseconds from the event until resolvers were updated (|), until a new backend received its first call (○) and until calls were balanced again (●), as medians of the rounds. The number on the right counts failed calls. Times that rpclab did not observe are left out.",
   draw(view, cell, width) {
     const all = shown(view, cell);
     const times = all.flatMap((e) => STEPS.map(([step]) => e[step])).filter((v): v is number => v !== null);
     if (times.length === 0 && all.every((e) => e.failed === 0)) return [];
     const domain = [Math.max(0.1, Math.min(10, ...times) / 1.3), Math.max(100, ...times) * 1.3];
     const ticks = logTicks(domain, 5);
-    const places = [...new Set(all.map((e) => e.place))].sort((a, b) => a - b);
-    return multiple(places, width, 400, (place, w) => {
-      const mine = all.filter((e) => e.place === place);
+    const indices = [...new Set(all.map((e) => e.index))].sort((a, b) => a - b);
+    return smallMultiples(indices, width, 400, (index, w) => {
+      const mine = all.filter((e) => e.index === index);
       const title = `${mine[0].what}, after ${short(mine[0].at)} s`;
       const y = (e: Effect) => view.arms[e.arm];
-      const seen = (step: "told" | "first" | "even") => mine.filter((e) => e[step] !== null);
+      const seen = (step: (typeof STEPS)[number][0]) => mine.filter((e) => e[step] !== null);
       return {
         title,
         plots: [plot(title, {
-          width: w, ...rows(mine.map(y), w), marginRight: 64, marginTop: 18, marginBottom: 22,
+          width: w, ...rowLayout(mine.map(y), w), marginRight: 64, marginTop: 18, marginBottom: 22,
           x: { type: "log", domain, ticks, tickFormat: tick, label: null, tickSize: 0 },
           marks: [
             Plot.gridX({ ...grid, ticks }), Plot.ruleY(mine, { y, stroke: "var(--line)" }),
-            Plot.dot(seen("even"), { y, x: "even", fill: "var(--accent)", r: 4.5 }),
-            Plot.dot(seen("first"), { y, x: "first", fill: "var(--paper)", stroke: "var(--ink)", strokeWidth: 1.5, r: 3.5 }),
-            Plot.tickX(seen("told"), { y, x: "told", stroke: "var(--ink)", strokeWidth: 2 }),
+            Plot.dot(seen("balanced_again"), { y, x: "balanced_again", fill: "var(--accent)", r: 4.5 }),
+            Plot.dot(seen("first_call"), { y, x: "first_call", fill: "var(--paper)", stroke: "var(--ink)", strokeWidth: 1.5, r: 3.5 }),
+            Plot.tickX(seen("resolver_updated"), { y, x: "resolver_updated", stroke: "var(--ink)", strokeWidth: 2 }),
             Plot.text(["failed"], { frameAnchor: "top-right", dx: 58, dy: -15, textAnchor: "end", fill: "var(--quiet)" }),
             Plot.text(mine, { y, frameAnchor: "right", dx: 58, textAnchor: "end", text: (e: Effect) => e.failed.toLocaleString("en"), fill: (e: Effect) => (e.failed > 0 ? "var(--bad)" : "var(--quiet)") }),
           ],
@@ -45,7 +45,7 @@ export const effects: Chart = {
   },
   table: (view, cell) => ({
     columns: [{ name: "event" }, { name: "arm" }, { name: "failed", number: true }, ...STEPS.map(([, name]) => ({ name: `${name} ms`, number: true }))],
-    rows: shown(view, cell).sort((a, b) => a.place - b.place || a.arm - b.arm).map((e) =>
+    rows: shown(view, cell).sort((a, b) => a.index - b.index || a.arm - b.arm).map((e) =>
       [e.what, view.arms[e.arm], e.failed.toLocaleString("en"), ...STEPS.map(([step]) => (e[step] === null ? "–" : short(e[step])))]),
   }),
 };

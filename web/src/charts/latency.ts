@@ -1,9 +1,9 @@
 import * as Plot from "@observablehq/plot";
 import { short, tick } from "../format";
-import { here, type Series, type View } from "../view";
+import { seriesOf, type Series, type View } from "../view";
 import type { Chart } from "./chart";
-import { grid, look, plot } from "./style";
-import { around, logTicks } from "./ticks";
+import { grid, armStyle, plot } from "./style";
+import { logTicks, paddedRange } from "./ticks";
 
 const NAMES: [number, string][] = [[2, "p50"], [10, "p90"], [100, "p99"], [1000, "p99.9"], [10_000, "p99.99"], [100_000, "p99.999"]];
 
@@ -22,19 +22,19 @@ export const latency: Chart = {
   title: "Latency by percentile",
   legend: true,
   note: (view, cell) =>
-    "From the moment a call was due. Each step to the right looks ten times further into the tail." +
-    (here(view, cell).some((s) => s.curve?.low) ? " The bands are the range of single rounds." : ""),
+    "Latency counts from the moment a call was due. Each step to the right is ten times further into the tail." +
+    (seriesOf(view, cell).some((s) => s.curve?.low) ? " Bands show the range of the rounds." : ""),
   draw(view, cell, width) {
-    const all = here(view, cell).map((s) => ({ s, points: points(view, s) })).filter((a) => a.points.length > 0);
+    const all = seriesOf(view, cell).map((s) => ({ s, points: points(view, s) })).filter((a) => a.points.length > 0);
     if (all.length === 0) return [];
     const values = all.flatMap((a) => a.points.flatMap((p) => [p.low, p.high])).filter((v) => v > 0);
     const far = Math.max(...all.map((a) => a.points[a.points.length - 1].q));
     const log = Math.max(...values) / Math.min(...values) > 8;
-    const range = around(values, 1.1);
+    const range = paddedRange(values, 1.1);
     const ticks = log ? logTicks(range, 8) : 6;
     const marks: Plot.Markish[] = [];
     for (const { s, points } of all) {
-      const of = look(view.arms, view.baseline, s.arm);
+      const of = armStyle(view.arms, view.baseline, s.arm);
       const name = `arm arm-${s.arm}`;
       if (s.curve?.low) marks.push(Plot.areaY(points, { x: "q", y1: "low", y2: "high", fill: of.color, fillOpacity: 0.1, className: `${name} band` }));
       marks.push(Plot.line(points, { x: "q", y: "ms", stroke: of.color, strokeWidth: of.width, strokeDasharray: of.dash, strokeLinejoin: "round", className: name }));
@@ -52,11 +52,11 @@ export const latency: Chart = {
     })];
   },
   table(view, cell) {
-    const all = here(view, cell).map((s) => ({ s, points: points(view, s) }));
+    const all = seriesOf(view, cell).map((s) => ({ s, points: points(view, s) }));
     const far = Math.max(...all.flatMap((a) => a.points.map((p) => p.q)));
     const named = NAMES.filter(([q]) => q <= far * 1.01);
     return {
-      columns: [{ name: "arm" }, ...named.map(([, name]) => ({ name: `${name} ms`, number: true })), ...named.map(([, name]) => ({ name: `${name} by round`, number: true }))],
+      columns: [{ name: "arm" }, ...named.map(([, name]) => ({ name: `${name} ms`, number: true })), ...named.map(([, name]) => ({ name: `${name}, range of rounds`, number: true }))],
       rows: all.map(({ s, points }) => {
         const at = named.map(([q]) => points.find((p) => near(p.q, q)));
         return [view.arms[s.arm], ...at.map((p) => (p ? short(p.ms) : "–")), ...at.map((p) => (p && s.curve?.low ? `${short(p.low)}–${short(p.high)}` : "–"))];

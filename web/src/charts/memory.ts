@@ -1,12 +1,12 @@
 import * as Plot from "@observablehq/plot";
 import { short, tick } from "../format";
-import { here, type Series, type View } from "../view";
+import { seriesOf, type Series, type View } from "../view";
 import type { Chart } from "./chart";
-import { grid, look, plot } from "./style";
+import { grid, armStyle, plot } from "./style";
 
 type Seen = Series & { memory: NonNullable<Series["memory"]> };
 
-const shown = (view: View, cell: number): Seen[] => here(view, cell).filter((s): s is Seen => s.memory !== undefined);
+const shown = (view: View, cell: number): Seen[] => seriesOf(view, cell).filter((s): s is Seen => s.memory !== undefined);
 
 const points = (s: Seen) => s.memory.mb.map((mb, i) => ({ t: (i * s.memory.step) / 1000, mb }));
 
@@ -24,7 +24,7 @@ export const memory: Chart = {
       marks: [
         Plot.gridY({ ...grid, ticks: 5 }),
         ...all.flatMap((s) => {
-          const of = look(view.arms, view.baseline, s.arm);
+          const of = armStyle(view.arms, view.baseline, s.arm);
           const className = `arm arm-${s.arm}`;
           const last = points(s).slice(-1);
           return [

@@ -1,13 +1,13 @@
-// Small multiples: the same chart once for each, side by side.
+// Small multiples: the same chart once for each item, side by side.
 
-export interface Multiple {
+export interface Panel {
   title: string;
   plots: Node[];
 }
 
-export function multiple<T>(all: T[], width: number, least: number, draw: (item: T, width: number) => Multiple): Node[] {
+export function smallMultiples<T>(all: T[], width: number, minWidth: number, draw: (item: T, width: number) => Panel): Node[] {
   const gap = 24;
-  const columns = Math.max(1, Math.min(Math.max(all.length, 2), Math.floor((width + gap) / (least + gap))));
+  const columns = Math.max(1, Math.min(Math.max(all.length, 2), Math.floor((width + gap) / (minWidth + gap))));
   const each = Math.floor((width - gap * (columns - 1)) / columns);
   const box = document.createElement("div");
   box.className = "multiples";

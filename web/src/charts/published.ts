@@ -1,29 +1,29 @@
 import * as Plot from "@observablehq/plot";
 import { short, tick } from "../format";
-import { here, type View } from "../view";
+import { seriesOf, type View } from "../view";
 import type { Chart } from "./chart";
-import { multiple } from "./multiples";
-import { rows } from "./rows";
+import { smallMultiples } from "./multiples";
+import { rowLayout } from "./rows";
 import { grid, plot } from "./style";
-import { around, logTicks } from "./ticks";
+import { logTicks, paddedRange } from "./ticks";
 
-interface Both { arm: string; metric: string; theirs: number; ours: number }
+interface Comparison { arm: string; metric: string; theirs: number; ours: number }
 
-const shown = (view: View, cell: number): Both[] => here(view, cell).flatMap((s) => (s.published ?? []).map((b) => ({ arm: view.arms[s.arm], ...b })));
+const shown = (view: View, cell: number): Comparison[] => seriesOf(view, cell).flatMap((s) => (s.published ?? []).map((b) => ({ arm: view.arms[s.arm], ...b })));
 
 export const published: Chart = {
   title: "Published and measured",
-  note: () => "As the study printed it (○), on other hardware, and in this run (●). Equal steps are equal ratios.",
+  note: () => "The value that the study published (○), measured on other hardware, and the value of this run (●). The axis is logarithmic.",
   draw(view, cell, width) {
     const all = shown(view, cell);
-    return multiple([...new Set(all.map((b) => b.metric))], width, 400, (metric, w) => {
+    return smallMultiples([...new Set(all.map((b) => b.metric))], width, 400, (metric, w) => {
       const mine = all.filter((b) => b.metric === metric);
-      const domain = around(mine.flatMap((b) => [b.theirs, b.ours]), 1.25);
+      const domain = paddedRange(mine.flatMap((b) => [b.theirs, b.ours]), 1.25);
       const ticks = logTicks(domain, 5);
       return {
         title: metric,
         plots: [plot(`Published and measured: ${metric}`, {
-          width: w, ...rows(mine.map((b) => b.arm), w), marginRight: 20, marginTop: 4, marginBottom: 26,
+          width: w, ...rowLayout(mine.map((b) => b.arm), w), marginRight: 20, marginTop: 4, marginBottom: 26,
           x: { type: "log", domain, tickFormat: tick, ticks, label: null, tickSize: 0 },
           marks: [
             Plot.gridX({ ...grid, ticks }),

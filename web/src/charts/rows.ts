@@ -1,28 +1,28 @@
-// What charts with a row for each arm share: room for the names on the left.
+// The layout of charts that have one row for each arm, with its name on the left.
 
 import type * as Plot from "@observablehq/plot";
 
-export interface Rows {
+export interface RowLayout {
   height: number;
   marginLeft: number;
   y: Plot.ScaleOptions;
 }
 
 const ROW = 22;
-const CHARACTER = 6.8; // of the page's font at 12px, more or less
+const CHARACTER = 6.8; // average width in the font of the page at 12px
 
-export function rows(names: string[], width: number, axes = 40): Rows {
+export function rowLayout(names: string[], width: number, axes = 40): RowLayout {
   const most = Math.floor((width * 0.42) / CHARACTER);
   const room = Math.min(most, Math.max(...names.map((n) => n.length)));
   return {
     height: names.length * ROW + axes,
     marginLeft: Math.ceil(room * CHARACTER) + 10,
-    y: { type: "band", domain: names, label: null, tickSize: 0, padding: 0.3, tickFormat: (name: string) => cut(name, most) },
+    y: { type: "band", domain: names, label: null, tickSize: 0, padding: 0.3, tickFormat: (name: string) => shorten(name, most) },
   };
 }
 
-// cut shortens in the middle: names that differ often do so at an end.
-function cut(text: string, most: number): string {
+// shorten cuts the middle out of a name: names often differ only at the end.
+function shorten(text: string, most: number): string {
   if (text.length <= most) return text;
   const tail = Math.floor((most - 1) / 2);
   return `${text.slice(0, most - 1 - tail)}…${text.slice(text.length - tail)}`;

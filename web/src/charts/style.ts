@@ -1,20 +1,20 @@
-// What all charts have in common. Colours are CSS variables, so that a chart follows the
-// page from light to dark; no chart says anything by colour alone.
+// Shared style of the charts. Colours are CSS variables, so that a chart follows the light
+// and dark themes. No chart conveys information by colour alone.
 
 import * as Plot from "@observablehq/plot";
 
 const SYMBOLS = ["circle", "square", "triangle", "diamond", "star", "wye", "cross"] as const;
 const COLORS = 8;
 
-export interface Look {
+export interface ArmStyle {
   color: string;
   symbol: (typeof SYMBOLS)[number];
   dash: string;
   width: number;
 }
 
-// look is how an arm is drawn everywhere: the baseline in ink.
-export function look(arms: string[], baseline: string, arm: number): Look {
+// armStyle is how every chart draws an arm. The baseline has the colour of the text.
+export function armStyle(arms: string[], baseline: string, arm: number): ArmStyle {
   if (arms[arm] === baseline) return { color: "var(--ink)", symbol: "circle", dash: "", width: 2.25 };
   const base = arms.indexOf(baseline);
   const i = base >= 0 && arm > base ? arm - 1 : arm;
@@ -26,8 +26,8 @@ export function look(arms: string[], baseline: string, arm: number): Look {
   };
 }
 
-// plot draws detached and takes out the style element that the page's policy forbids: what
-// it says stands in charts.css.
+// plot removes the style element of the drawing, which the policy of the page forbids;
+// charts.css has the same rules.
 export function plot(label: string, options: Plot.PlotOptions): SVGSVGElement {
   const drawn = Plot.plot({ className: "plot", ariaLabel: label, style: { fontSize: "12px" }, ...options });
   for (const style of drawn.querySelectorAll("style")) style.remove();
@@ -35,17 +35,17 @@ export function plot(label: string, options: Plot.PlotOptions): SVGSVGElement {
   return drawn as unknown as SVGSVGElement;
 }
 
-// grid are the faint lines behind a chart.
+// grid is the style of the lines behind a chart.
 export const grid = { stroke: "var(--line)", strokeOpacity: 1 };
 
-// swatch is an arm's line and symbol, for a legend.
-export function swatch(of: Look): SVGSVGElement {
+// swatch draws the line and symbol of an arm for a legend.
+export function swatch(style: ArmStyle): SVGSVGElement {
   const svg = plot("", {
     width: 28, height: 14, margin: 0, axis: null,
     x: { domain: [0, 28] }, y: { domain: [0, 14] },
     marks: [
-      Plot.line([[0, 7], [28, 7]], { stroke: of.color, strokeWidth: of.width, strokeDasharray: of.dash }),
-      Plot.dot([[14, 7]], { symbol: of.symbol, fill: of.color, r: 4 }),
+      Plot.line([[0, 7], [28, 7]], { stroke: style.color, strokeWidth: style.width, strokeDasharray: style.dash }),
+      Plot.dot([[14, 7]], { symbol: style.symbol, fill: style.color, r: 4 }),
     ],
   });
   svg.setAttribute("aria-hidden", "true");

@@ -2,31 +2,31 @@ import * as Plot from "@observablehq/plot";
 import { short, tick } from "../format";
 import type { Series, View } from "../view";
 import type { Chart } from "./chart";
-import { multiple } from "./multiples";
-import { grid, look, plot } from "./style";
-import { around, logTicks } from "./ticks";
+import { smallMultiples } from "./multiples";
+import { grid, armStyle, plot } from "./style";
+import { logTicks, paddedRange } from "./ticks";
 
 const METRICS = [["p50", "p50, ms"], ["p99", "p99, ms"], ["rate", "calls/s"]] as const;
 
 export const sweep: Chart = {
-  title: "From cell to cell",
-  note: (view) => `How it changes with ${view.cells[0].name.split(" = ")[0]}.`,
+  title: "Across the sweep",
+  note: (view) => `Each metric at every value of ${view.cells[0].name.split(" = ")[0]}.`,
   legend: true,
-  every: true,
+  allCells: true,
   draw(view, _, width) {
     const numbers = view.cells.every((c) => c.x !== undefined);
     const x = (s: Series) => (numbers ? view.cells[s.cell].x! : view.cells[s.cell].name);
     const at = view.cells.map((c) => c.x ?? 0).filter((v) => v > 0);
     const wide = numbers && at.length === view.cells.length && Math.max(...at) / Math.min(...at) > 8;
-    return multiple([...METRICS], width, 280, ([metric, title], w) => {
+    return smallMultiples([...METRICS], width, 280, ([metric, title], w) => {
       const all = view.series.filter((s) => s[metric] > 0);
       const values = all.map((s) => s[metric]);
       const log = Math.max(...values) / Math.min(...values) > 20;
-      const range = around(values, 1.15);
+      const range = paddedRange(values, 1.15);
       const ticks = log ? logTicks(range, 5) : 4;
       const marks: Plot.Markish[] = [];
       view.arms.forEach((_, arm) => {
-        const of = look(view.arms, view.baseline, arm);
+        const of = armStyle(view.arms, view.baseline, arm);
         const mine = all.filter((s) => s.arm === arm).sort((a, b) => a.cell - b.cell);
         const className = `arm arm-${arm}`;
         marks.push(

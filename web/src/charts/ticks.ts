@@ -1,5 +1,5 @@
-// logTicks are round numbers of a logarithmic axis, the fewest steps that give enough:
-// 1, 2, 5, 10 …, or powers of ten, or every second of those.
+// logTicks returns at most `most` round numbers for a logarithmic axis: 1, 2, 5, 10 …, or
+// powers of ten, or every second or third of those.
 export function logTicks([low, high]: number[], most = 7): number[] {
   const from = Math.floor(Math.log10(low)), to = Math.ceil(Math.log10(high));
   const all = (digits: number[], every = 1) => {
@@ -14,5 +14,5 @@ export function logTicks([low, high]: number[], most = 7): number[] {
   return all([1], 3);
 }
 
-// around is the range of the values, with room at both ends of a logarithmic axis.
-export const around = (values: number[], room: number): [number, number] => [Math.min(...values) / room, Math.max(...values) * room];
+// paddedRange is the range of the values, padded by a factor at both ends.
+export const paddedRange = (values: number[], factor: number): [number, number] => [Math.min(...values) / factor, Math.max(...values) * factor];

@@ -1,16 +1,16 @@
-// Runs beside the first of them.
+// Comparisons of runs with the first of them.
 
 import { element } from "../element";
 import { short } from "../format";
-import { dress, fill } from "../table";
-import { ask, cellText, report, when, type Comparison } from "./api";
+import { buildTable, withTools } from "../table";
+import { request, cellText, reportPath, formatTime, type Comparison } from "./api";
 
-const words: Record<string, string> = { better: "▲ better", worse: "▼ worse", equivalent: "= the same", undecided: "? undecided" };
+const words: Record<string, string> = { better: "▲ better", worse: "▼ worse", equivalent: "= equivalent", undecided: "? undecided" };
 
-const units: Record<string, string> = { rate: "calls/s", capacity: "capacity, calls/s", errors: "errors, share", balance: "balance, Jain's index", convergence: "even again, ms" };
+const units: Record<string, string> = { rate: "calls/s", capacity: "capacity, calls/s", errors: "errors, share", balance: "balance, Jain's index", convergence: "balanced again, ms" };
 
-// named is a metric with its unit, and by what its values are to be divided.
-function named(metric: string): [string, number] {
+// describeMetric returns a metric with its unit, and the divisor of its values.
+function describeMetric(metric: string): [string, number] {
   if (units[metric]) return [units[metric], 1];
   const [of, what] = metric.split("_");
   if (of === "latency") return [`${what === "p999" ? "p99.9" : what}, ms`, 1];
@@ -24,30 +24,30 @@ export async function compare(main: HTMLElement): Promise<void> {
   main.append(place);
   const ids = new URLSearchParams(location.search).getAll("run");
   if (ids.length < 2) {
-    place.append(element("p", { class: "none" }, "Choose two runs or more ", element("a", { href: "/runs" }, "in the list"), "."));
+    place.append(element("p", { class: "none" }, "Choose at least two runs ", element("a", { href: "/runs" }, "in the list"), "."));
     return;
   }
-  const { comparisons } = await ask<{ comparisons: Comparison[] }>("/api/v1/compare?" + ids.map((id) => `run=${encodeURIComponent(id)}`).join("&"));
-  place.append(element("p", { class: "note" }, "The runs were made at different times: a difference may be the machine's as well as the arm's. To know, run both as arms of one experiment."));
-  for (const c of comparisons) place.append(one(c));
+  const { comparisons } = await request<{ comparisons: Comparison[] }>("/api/v1/compare?" + ids.map((id) => `run=${encodeURIComponent(id)}`).join("&"));
+  place.append(element("p", { class: "note" }, "The runs were made at different times, so a difference may come from the machine instead of the arm. To find out, run both as arms of one experiment."));
+  for (const c of comparisons) place.append(comparison(c));
 }
 
-function one(c: Comparison): HTMLElement {
-  const run = (side: Comparison["a"]) => element("a", { href: report(side.id) }, side.id);
-  const box = element("div", {}, element("h2", {}, run(c.b), " against ", run(c.a)), element("p", {}, `${c.b.experiment}, ${when(c.b.started)}, against ${c.a.experiment}, ${when(c.a.started)}`));
+function comparison(c: Comparison): HTMLElement {
+  const run = (side: Comparison["a"]) => element("a", { href: reportPath(side.id) }, side.id);
+  const box = element("div", {}, element("h2", {}, run(c.b), " compared with ", run(c.a)), element("p", {}, `${c.b.experiment}, ${formatTime(c.b.started)}, compared with ${c.a.experiment}, ${formatTime(c.a.started)}`));
   const table = (name: string, columns: [string, boolean?][], rows: string[][]) => {
-    if (rows.length > 0) box.append(element("h3", {}, name), dress(fill({ columns: columns.map(([name, number]) => ({ name, number })), rows }), name));
+    if (rows.length > 0) box.append(element("h3", {}, name), withTools(buildTable({ columns: columns.map(([name, number]) => ({ name, number })), rows }), name));
   };
   const sweep = new Set(c.ratios.map((r) => cellText(r.cell))).size > 1;
   const ratios = (secondary: boolean) => c.ratios.filter((r) => (r.secondary ?? false) === secondary).map((r) => {
-    const [name, by] = named(r.metric);
-    return [r.arm + (sweep ? `, ${cellText(r.cell)}` : ""), name, short(r.a / by), short(r.b / by), r.ratio ? ratio(r.ratio) : "–", r.ci[0] || r.ci[1] ? `${ratio(r.ci[0])}–${ratio(r.ci[1])}` : "–", words[r.decision] ?? r.decision];
+    const [name, divisor] = describeMetric(r.metric);
+    return [r.arm + (sweep ? `, ${cellText(r.cell)}` : ""), name, short(r.a / divisor), short(r.b / divisor), r.ratio ? ratio(r.ratio) : "–", r.ci[0] || r.ci[1] ? `${ratio(r.ci[0])}–${ratio(r.ci[1])}` : "–", words[r.decision] ?? r.decision];
   });
-  const columns: [string, boolean?][] = [["arm"], ["metric"], ["before", true], ["after", true], ["ratio", true], ["interval", true], ["it is"]];
-  table("What decides", columns, ratios(false));
-  table("Beside it", columns, ratios(true));
-  table("What else differs", [["what"], ["arm"], ["before"], ["after"]], c.differences.map((d) => [d.what, d.arm ?? "", d.a || "–", d.b || "–"]));
-  table("Not compared", [["arm"], ["because"]], c.refused.map((r) => [r.arm, r.reason]));
-  if (c.ratios.length === 0) box.append(element("p", { class: "none" }, "No arm of one can be compared with one of the other."));
+  const columns: [string, boolean?][] = [["arm"], ["metric"], ["before", true], ["after", true], ["ratio", true], ["interval", true], ["verdict"]];
+  table("Headline metrics", columns, ratios(false));
+  table("Other metrics", columns, ratios(true));
+  table("Other differences", [["setting"], ["arm"], ["before"], ["after"]], c.differences.map((d) => [d.what, d.arm ?? "", d.a || "–", d.b || "–"]));
+  table("Not compared", [["arm"], ["reason"]], c.refused.map((r) => [r.arm, r.reason]));
+  if (c.ratios.length === 0) box.append(element("p", { class: "none" }, "No arm of one run can be compared with an arm of the other."));
   return box;
 }

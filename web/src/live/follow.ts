@@ -1,35 +1,35 @@
-// The run that goes on, or went on last: followed by server-sent events.
+// The current or last run, followed by server-sent events.
 
 import { element } from "../element";
-import type { Ended, Second, State } from "./api";
-import { start, waiting } from "./begin";
-import { picture } from "./pictures";
-import { Shown } from "./shown";
+import type { FinishedTrial, Second, State } from "./api";
+import { showQueue, startForm } from "./startform";
+import { drawTrial } from "./trialcharts";
+import { RunView } from "./runview";
 
-// silence is after how many ms without a connection it is made anew. A browser does so
-// itself where it was lost, but not where the server answered otherwise, or nobody did.
-const silence = 2000;
+// reconnectDelay is in ms. A browser reconnects itself after a lost connection, but not after
+// another answer of the server, or none.
+const reconnectDelay = 2000;
 
 export function follow(main: HTMLElement): void {
-  const shown = new Shown();
+  const view = new RunView();
   const form = element("section", { "aria-labelledby": "start" });
-  main.append(shown.place, form);
-  void start(form);
+  main.append(view.place, form);
+  void startForm(form);
 
-  let trials: Ended[] = [];
+  let trials: FinishedTrial[] = [];
   let seconds: Second[] = [];
-  const take = (state: State): void => {
+  const update = (state: State): void => {
     if (state.phase === "idle") trials = [];
     trials = [...trials.slice(0, state.from_trial), ...state.trials];
     seconds = [...seconds.slice(0, state.from_second), ...state.seconds];
-    shown.show(state, trials);
-    picture(shown, state, seconds);
-    waiting(form, state.queue);
+    view.show(state, trials);
+    drawTrial(view, state, seconds);
+    showQueue(form, state.queue);
   };
-  connect(take);
+  connect(update);
 }
 
-function connect(take: (state: State) => void): void {
+function connect(update: (state: State) => void): void {
   const line = document.getElementById("line")!;
   const source = new EventSource("/api/v1/live/events");
   let over = false;
@@ -37,19 +37,19 @@ function connect(take: (state: State) => void): void {
   source.addEventListener("state", (event) => {
     const state = JSON.parse((event as MessageEvent<string>).data) as State;
     over = ["done", "partial", "failed"].includes(state.phase);
-    take(state);
+    update(state);
   });
   source.addEventListener("error", () => {
-    line.textContent = over ? "The server has ended" : "Connection lost; trying again …";
-    if (source.readyState === EventSource.CLOSED) setTimeout(() => void again(take), silence);
+    line.textContent = over ? "The server has stopped" : "Connection lost; reconnecting …";
+    if (source.readyState === EventSource.CLOSED) setTimeout(() => void reconnect(update), reconnectDelay);
   });
 }
 
-// again connects once the server answers; one that does not know this page any more shows
-// its login.
-async function again(take: (state: State) => void): Promise<void> {
+// reconnect waits until the server answers. A server that does not accept the session asks
+// for a login.
+async function reconnect(update: (state: State) => void): Promise<void> {
   const answer = await fetch("/api/v1/live").catch(() => null);
   if (answer?.status === 401) return location.assign("/login");
-  if (answer?.ok) return connect(take);
-  setTimeout(() => void again(take), silence);
+  if (answer?.ok) return connect(update);
+  setTimeout(() => void reconnect(update), reconnectDelay);
 }

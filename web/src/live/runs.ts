@@ -1,7 +1,7 @@
-// The runs that are kept: searched, and chosen to be compared.
+// The list of stored runs: search, and select runs to compare.
 
 import { element } from "../element";
-import { ask, report, when, type Run } from "./api";
+import { request, reportPath, formatTime, type Run } from "./api";
 
 const page = 100;
 
@@ -14,11 +14,11 @@ export async function runs(main: HTMLElement): Promise<void> {
   const names: [string, string][] = [["", ""], ["run", ""], ["experiment", ""], ["started", ""], ["status", ""], ["trials", "n"], ["arms", ""]];
   const table = element("table", {}, element("thead", {}, element("tr", {}, ...names.map(([name, kind]) => element("th", { scope: "col", class: kind }, name || element("span", { class: "skip" }, "compare"))))), rows);
   main.append(element("section", {}, element("h1", {}, "Runs"),
-    element("div", { class: "fields" }, element("div", { class: "field" }, element("label", { for: "search" }, "Search in ids, experiments, states and arms"), search), compare),
+    element("div", { class: "fields" }, element("div", { class: "field" }, element("label", { for: "search" }, "Search by ID, experiment, status or arm"), search), compare),
     total, element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Runs" }, table), more));
 
-  const chosen: string[] = []; // in the order in which they were: the first is the one compared with
-  const tell = (): void => {
+  const chosen: string[] = []; // in the order of selection: the others are compared with the first
+  const updateButton = (): void => {
     compare.disabled = chosen.length < 2;
     compare.textContent = chosen.length < 2 ? "Compare" : `Compare ${chosen.length} runs`;
   };
@@ -29,20 +29,20 @@ export async function runs(main: HTMLElement): Promise<void> {
     box.addEventListener("change", () => {
       if (box.checked) chosen.push(r.id);
       else chosen.splice(chosen.indexOf(r.id), 1);
-      tell();
+      updateButton();
     });
     const trials = r.status === "done" ? `${r.trials}` : `${r.trials} of ${r.planned}`;
-    return element("tr", {}, element("td", {}, box), element("th", { scope: "row" }, element("a", { href: report(r.id) }, r.id)), element("td", {}, r.experiment + (r.quick ? ", quick" : "")),
-      element("td", {}, when(r.started)), element("td", { class: `status ${r.status}` }, r.status), element("td", { class: "n" }, trials), element("td", { title: r.arms.join(", ") }, `${r.arms.length}: ${r.arms.slice(0, 2).join(", ")}${r.arms.length > 2 ? ", …" : ""}`));
+    return element("tr", {}, element("td", {}, box), element("th", { scope: "row" }, element("a", { href: reportPath(r.id) }, r.id)), element("td", {}, r.experiment + (r.quick ? ", quick" : "")),
+      element("td", {}, formatTime(r.started)), element("td", { class: `status ${r.status}` }, r.status), element("td", { class: "n" }, trials), element("td", { title: r.arms.join(", ") }, `${r.arms.length}: ${r.arms.slice(0, 2).join(", ")}${r.arms.length > 2 ? ", …" : ""}`));
   };
   let asked = 0;
   const load = async (offset: number): Promise<void> => {
     const mine = ++asked;
-    const found = await ask<{ runs: Run[]; total: number }>(`/api/v1/runs?limit=${page}&offset=${offset}&search=${encodeURIComponent(search.value)}`);
-    if (mine !== asked) return; // an answer to an older question
+    const found = await request<{ runs: Run[]; total: number }>(`/api/v1/runs?limit=${page}&offset=${offset}&search=${encodeURIComponent(search.value)}`);
+    if (mine !== asked) return; // a newer search is under way
     if (offset === 0) rows.replaceChildren();
     rows.append(...found.runs.map(row));
-    total.textContent = found.total === 0 ? (search.value ? "No run has all of these words." : "No runs yet.") : `${found.total.toLocaleString("en")} ${found.total === 1 ? "run" : "runs"}`;
+    total.textContent = found.total === 0 ? (search.value ? "No run matches." : "No runs yet.") : `${found.total.toLocaleString("en")} ${found.total === 1 ? "run" : "runs"}`;
     more.hidden = rows.rows.length >= found.total;
   };
   const failed = (error: unknown): void => void (total.textContent = error instanceof Error ? error.message : String(error));

@@ -1,35 +1,35 @@
-// One figure of every arm over the runs of an experiment.
+// One metric of every arm over the runs of an experiment.
 
 import * as Plot from "@observablehq/plot";
-import { grid, look, plot, swatch } from "../charts/style";
+import { grid, armStyle, plot, swatch } from "../charts/style";
 import { element } from "../element";
 import { percent, short, tick } from "../format";
-import { dress, fill } from "../table";
-import { ask, when, type Point, type Run } from "./api";
+import { buildTable, withTools } from "../table";
+import { request, formatTime, type Point, type Run } from "./api";
 
-const figures: [string, string, string][] = [
+const metrics: [string, string, string][] = [
   ["p50", "Median latency", "ms"], ["p90", "p90 latency", "ms"], ["p99", "p99 latency", "ms"], ["p999", "p99.9 latency", "ms"], ["mean", "Mean latency", "ms"], ["rate", "Rate", "calls/s"], ["capacity", "Capacity", "calls/s"],
   ["errors", "Errors", "share"], ["client_cpu", "CPU of callers", "µs per call"], ["server_cpu", "CPU of servers", "µs per call"], ["balance", "Balance", "Jain's index"],
 ];
 
 export async function trend(main: HTMLElement): Promise<void> {
   const asked = new URLSearchParams(location.search);
-  const { runs } = await ask<{ runs: Run[] }>("/api/v1/runs?limit=1000");
+  const { runs } = await request<{ runs: Run[] }>("/api/v1/runs?limit=1000");
   const names = [...new Set(runs.map((r) => r.experiment))].sort();
   const option = (value: string, text: string, chosen: string | null) => element("option", { value, ...(value === chosen ? { selected: "" } : {}) }, text);
   const name = element("select", { id: "experiment" }, ...names.map((n) => option(n, n, asked.get("experiment"))));
-  const metric = element("select", { id: "metric" }, ...figures.map(([value, text]) => option(value, text, asked.get("metric") ?? "p99")));
+  const metric = element("select", { id: "metric" }, ...metrics.map(([value, text]) => option(value, text, asked.get("metric") ?? "p99")));
   const quick = element("input", { type: "checkbox", id: "quick", ...(asked.get("quick") === "no" ? {} : { checked: "" }) });
   const place = element("div");
   main.append(element("section", {}, element("h1", {}, "Trend"), element("div", { class: "fields" },
-    element("div", { class: "field" }, element("label", { for: "experiment" }, "Experiment"), name), element("div", { class: "field" }, element("label", { for: "metric" }, "Figure"), metric),
-    element("label", { class: "check" }, quick, "Quick runs, which make another load")), place));
+    element("div", { class: "field" }, element("label", { for: "experiment" }, "Experiment"), name), element("div", { class: "field" }, element("label", { for: "metric" }, "Metric"), metric),
+    element("label", { class: "check" }, quick, "Include quick runs, whose load is smaller")), place));
   if (names.length === 0) return place.append(element("p", { class: "none" }, "No runs yet."));
 
   const show = async (): Promise<void> => {
     history.replaceState(null, "", `?experiment=${encodeURIComponent(name.value)}&metric=${metric.value}${quick.checked ? "" : "&quick=no"}`);
     try {
-      const { points } = await ask<{ points: Point[] }>(`/api/v1/trend?experiment=${encodeURIComponent(name.value)}&metric=${metric.value}`);
+      const { points } = await request<{ points: Point[] }>(`/api/v1/trend?experiment=${encodeURIComponent(name.value)}&metric=${metric.value}`);
       draw(place, points.filter((p) => quick.checked || !p.quick), metric.value);
     } catch (error) {
       place.replaceChildren(element("p", { class: "warning", role: "alert" }, error instanceof Error ? error.message : String(error)));
@@ -39,16 +39,16 @@ export async function trend(main: HTMLElement): Promise<void> {
   await show();
 }
 
-const most = 12; // lines that can be told apart
+const most = 12; // lines that a reader can distinguish
 
 function draw(place: HTMLElement, points: Point[], metric: string): void {
-  const [, title, unit] = figures.find(([name]) => name === metric)!;
-  if (points.length === 0) return place.replaceChildren(element("p", { class: "none" }, "No finished run has this figure."));
+  const [, title, unit] = metrics.find(([name]) => name === metric)!;
+  if (points.length === 0) return place.replaceChildren(element("p", { class: "none" }, "No finished run has this metric."));
   const sweep = new Set(points.map((p) => p.cell)).size > 1;
   const line = (p: Point) => p.arm + (sweep && p.cell ? `, ${p.cell}` : "");
   const all = [...new Set(points.map(line))];
   const lines = all.slice(0, most);
-  // Runs stand side by side, however far apart in time they are.
+  // Runs are spaced evenly, whatever the time between them.
   const runs = [...new Set(points.map((p) => p.run))];
   const started = new Map(points.map((p) => [p.run, p.started]));
   const day = (at: string) => new Date(at).toLocaleDateString("en-GB", { day: "numeric", month: "short" });
@@ -56,11 +56,11 @@ function draw(place: HTMLElement, points: Point[], metric: string): void {
   const moment = (at: string) => (oneDay ? new Date(at).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" }) : day(at));
   const text = (v: number) => (metric === "errors" ? percent(v) : short(v));
   const marks: Plot.Markish[] = lines.flatMap((name, i) => {
-    const of = look(lines, "", i);
+    const of = armStyle(lines, "", i);
     const mine = points.filter((p) => line(p) === name).map((p) => ({ ...p, at: runs.indexOf(p.run) + 1 }));
     return [
       Plot.line(mine, { x: "at", y: "value", stroke: of.color, strokeWidth: of.width, strokeDasharray: of.dash }),
-      ...(runs.length > 100 ? [] : [Plot.dot(mine, { x: "at", y: "value", symbol: of.symbol, fill: (p: Point) => (p.quick ? "var(--paper)" : of.color), stroke: of.color, r: 3.5, title: (p: Point) => `${name}, ${when(p.started)}: ${text(p.value)} ${unit}${p.quick ? ", quick" : ""}` })]),
+      ...(runs.length > 100 ? [] : [Plot.dot(mine, { x: "at", y: "value", symbol: of.symbol, fill: (p: Point) => (p.quick ? "var(--paper)" : of.color), stroke: of.color, r: 3.5, title: (p: Point) => `${name}, ${formatTime(p.started)}: ${text(p.value)} ${unit}${p.quick ? ", quick" : ""}` })]),
     ];
   });
   const drawn = plot(`${title} of ${lines.length} arms over ${runs.length} runs; the table below has the numbers`, {
@@ -69,9 +69,9 @@ function draw(place: HTMLElement, points: Point[], metric: string): void {
     y: { zero: true, nice: true, label: unit, labelArrow: "none", tickSize: 0, ticks: 6, ...(metric === "errors" ? { tickFormat: percent } : { tickFormat: tick }) },
     marks: [Plot.gridY({ ...grid, ticks: 6 }), ...marks],
   });
-  const legend = element("ul", { class: "legend" }, ...lines.map((name, i) => element("li", { class: "check" }, swatch(look(lines, "", i)), name)));
-  const note = `Of ${runs.length === 1 ? "one run" : `${runs.length} runs`}, oldest first${oneDay ? ` (${day(points[0].started)})` : ""}, at even distances; hollow: quick.` + (all.length > most ? ` The first ${most} of ${all.length} lines; the table has all.` : "") + " What changed on the machine meanwhile is in every step.";
-  const table = dress(fill({ columns: [{ name: "run" }, { name: "started" }, { name: "arm" }, { name: unit, number: true }], rows: [...points].reverse().map((p) => [p.run, when(p.started), line(p), text(p.value)]) }), title);
+  const legend = element("ul", { class: "legend" }, ...lines.map((name, i) => element("li", { class: "check" }, swatch(armStyle(lines, "", i)), name)));
+  const note = `${runs.length === 1 ? "One run" : `${runs.length} runs`}, oldest first${oneDay ? ` (${day(points[0].started)})` : ""}, evenly spaced. Hollow symbols are quick runs.` + (all.length > most ? ` The chart shows the first ${most} of ${all.length} lines; the table shows all.` : "") + " A change of the machine between runs changes the values too.";
+  const table = withTools(buildTable({ columns: [{ name: "run" }, { name: "started" }, { name: "arm" }, { name: unit, number: true }], rows: [...points].reverse().map((p) => [p.run, formatTime(p.started), line(p), text(p.value)]) }), title);
   table.querySelector(".scroll")?.classList.add("tall");
   place.replaceChildren(element("figure", {}, element("figcaption", {}, element("strong", {}, title), element("span", {}, note)), legend, element("div", { class: "picture" }, drawn)), table);
 }

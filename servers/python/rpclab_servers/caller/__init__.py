@@ -1,1 +1,1 @@
-"""A program that makes the calls: a job on standard input, frames on standard output."""
+"""The caller: a job on standard input, frames on standard output."""

@@ -1,4 +1,4 @@
-"""What both gRPC callers take: channels, messages, and who answered."""
+"""What both gRPC callers share: channel options, messages and the identity of the backend."""
 
 import operator
 import time
@@ -7,48 +7,48 @@ import grpc
 
 from rpclab_servers.caller.job import Impossible, Job, Load
 from rpclab_servers.caller.output import CANCELLED, DEADLINE_EXCEEDED
-from rpclab_servers.caller.workload import Got, asked
+from rpclab_servers.caller.workload import Outcome, spec
 from rpclab_servers.grpc_services import MESSAGES
 
 
 class Calls:
-    """The calls of a job as messages of protobuf."""
+    """The calls of a job as protobuf messages."""
 
     def __init__(self, job: Job):
         if not job.target or not job.method:
             raise Impossible(f"the kind {job.kind} takes a target and a method")
         if job.stream and job.channel == "per-call":
             raise Impossible("a stream is of one channel: per-call is not possible")
-        self.job, self.asked = job, asked(job)
+        self.job, self.spec = job, spec(job)
         self.method, self.timeout = job.method, job.timeout
         self.compression = grpc.Compression.Gzip if job.compress else None
-        self.fields = operator.attrgetter(*self.asked.answer)
-        kind = getattr(MESSAGES, self.asked.request_name)
+        self.fields = operator.attrgetter(*self.spec.answer)
+        kind = getattr(MESSAGES, self.spec.request_name)
         self.codec = {
             "request_serializer": kind.SerializeToString,
-            "response_deserializer": getattr(MESSAGES, self.asked.reply_name).FromString,
-            "_registered_method": True,  # as in the stubs that protoc's plugin generates
+            "response_deserializer": getattr(MESSAGES, self.spec.reply_name).FromString,
+            "_registered_method": True,  # as in generated stubs
         }
-        if self.asked.constant:
-            one = kind(**self.asked.fields(0))
+        if self.spec.constant:
+            one = kind(**self.spec.fields(0))
             self.request = lambda _: one
         else:
-            self.request = lambda n: kind(**self.asked.fields(n))
+            self.request = lambda n: kind(**self.spec.fields(n))
 
     def options(self) -> list[tuple[str, str | int]]:
-        """A channel's."""
+        """The options of a channel."""
         options: list[tuple[str, str | int]] = [("grpc.enable_http_proxy", 0)]
         if self.job.service_config:
             options.append(("grpc.service_config", self.job.service_config))
         if self.job.channel == "per-call":
-            # Channels of a process share connections, unless each keeps its own.
+            # Otherwise channels of a process share connections.
             options.append(("grpc.use_local_subchannel_pool", 1))
         return options
 
-    def failed(self, e: grpc.RpcError, began: float) -> Got:
-        """What a call got that began then and raised this."""
+    def failed(self, e: grpc.RpcError, began: float) -> Outcome:
+        """The result of a call that raised this error."""
         code = e.code().value[0]
-        # A server that gives up at the deadline may be heard before the library does so itself.
+        # The server's cancellation at the deadline may arrive before the library's own.
         if code == CANCELLED and time.monotonic() - began > 0.99 * self.timeout:
             code = DEADLINE_EXCEEDED
         return code, e.details(), ""
@@ -61,7 +61,7 @@ class Calls:
 
 
 def identity(metadata) -> str:
-    """Who answered; empty: the metadata do not say."""
+    """The backend that answered; empty: unknown."""
     for key, value in metadata or ():
         if key == "rpclab-backend":
             return value

@@ -1,11 +1,11 @@
-"""The kind function: a call of a Python function, the floor below all others."""
+"""The kind function: a call of a Python function, the lower bound of all others."""
 
 from typing import Self
 
-from rpclab_servers.caller import drive
+from rpclab_servers.caller import schedule
 from rpclab_servers.caller.job import Impossible, Job, Load
 from rpclab_servers.caller.output import OK, Calls, Output
-from rpclab_servers.caller.workload import Got, Judge, asked
+from rpclab_servers.caller.workload import Checker, Outcome, spec
 
 NAME = "function"
 
@@ -18,7 +18,7 @@ class Session:
     def __init__(self, job: Job, output: Output):
         if job.workload.increase is None:
             raise Impossible("the kind function makes calls of the workload increase")
-        self.judge = Judge(asked(job), output)
+        self.checker = Checker(spec(job), output)
 
     def __enter__(self) -> Self:
         return self
@@ -29,8 +29,8 @@ class Session:
     def check(self, load: Load) -> None:
         pass
 
-    def run(self, load: Load, noted: Calls) -> None:
-        drive.in_threads(load, noted, lambda: self.call, self.judge)
+    def run(self, load: Load, records: Calls) -> None:
+        schedule.in_threads(load, records, lambda: self.call, self.checker)
 
-    def call(self, n: int) -> Got:
+    def call(self, n: int) -> Outcome:
         return OK, increase(n), NAME

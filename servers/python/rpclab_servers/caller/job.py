@@ -1,4 +1,4 @@
-"""What a caller is asked to do, as it reads it."""
+"""The job and the loads of a caller."""
 
 from typing import Annotated, Literal
 
@@ -7,7 +7,7 @@ from msgspec import Meta
 
 
 class Impossible(Exception):
-    """A job or load that cannot be done, and why."""
+    """A job or load that this caller cannot execute."""
 
 
 Count = Annotated[int, Meta(ge=0)]
@@ -36,7 +36,7 @@ class Orders(Part):
 
 
 class Workload(Part):
-    """One of them is set."""
+    """Exactly one field is set."""
 
     greet: Nothing | None = None
     fibonacci: Fibonacci | None = None
@@ -77,8 +77,8 @@ class Closed(Part):
             raise ValueError("a closed load has to be bound by calls or duration_ns")
 
     def due(self, n: int, answered: int | None) -> int | None:
-        """When call n is due, in nanoseconds since the start, of a user who got the last
-        answer then; None: no more calls."""
+        """When call n is due, in nanoseconds since the start, for a user whose last answer came
+        at answered; None: no more calls."""
         due = 0 if answered is None else answered + self.think_ns
         if self.calls and n >= self.calls or self.duration_ns and due >= self.duration_ns:
             return None
@@ -97,12 +97,12 @@ class Open(Part):
     duration_ns: Count
 
     def due(self, n: int) -> int | None:
-        due = int(n * 1e9 / self.rate)  # from n, so that no error adds up
+        due = int(n * 1e9 / self.rate)  # computed from n, so that rounding does not accumulate
         return due if due < self.duration_ns else None
 
 
 class Load(Part):
-    """One of the paces is set."""
+    """Exactly one kind of load is set."""
 
     at_ns: Count = 0
     closed: Closed | None = None
@@ -115,6 +115,6 @@ class Load(Part):
 
     @property
     def all_calls(self) -> int:
-        """How many there are in all; 0: nobody says."""
+        """The number of calls; 0: not fixed."""
         pace = self.closed or self.burst
         return pace.calls if pace else 0

@@ -1,4 +1,4 @@
-"""What a caller writes: frames, and in them its calls."""
+"""The frames that a caller writes to standard output."""
 
 import collections
 import json
@@ -11,12 +11,12 @@ from typing import Self
 HEAD = struct.Struct(">cI")
 CALL = struct.Struct("<QqqqBH5x")
 
-# Codes of gRPC, and our own.
+# gRPC status codes, and WRONG.
 OK, CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE, WRONG = 0, 1, 4, 14, 255
 
-NOBODY = 0xFFFF  # the backend of a call that none answered
-EVERY = 0.05  # seconds between two frames of calls
-AT_ONCE = 10_000  # calls in a frame, at most
+NOBODY = 0xFFFF  # no backend answered
+EVERY = 0.05  # seconds between frames of calls
+AT_ONCE = 10_000  # most calls in a frame
 
 
 class Output:
@@ -24,7 +24,7 @@ class Output:
 
     def __init__(self):
         self._file = os.fdopen(os.dup(1), "wb")
-        os.dup2(2, 1)  # what a library may print is no frame
+        os.dup2(2, 1)  # libraries may print to standard output
         self._lock = threading.Lock()
         self._backends: dict[str, int] = {}
         self._sampled: set[int] = set()
@@ -38,10 +38,10 @@ class Output:
             self._file.write(HEAD.pack(kind, len(payload)) + payload)
             self._file.flush()
         except BrokenPipeError:
-            os._exit(1)  # nobody is left who wants to know
+            os._exit(1)  # the reader is gone
 
     def backend(self, id: str) -> int:
-        """The number of a backend, which is told when it is new."""
+        """The number of a backend. Writes a frame for a new one."""
         number = self._backends.get(id)
         if number is None:
             with self._lock:
@@ -52,11 +52,11 @@ class Output:
         return number
 
     def sample(self, code: int, message: str | None) -> None:
-        """Tell the first message of each code in a load."""
+        """Write the first message of each code in a load."""
         with self._lock:
             if code not in self._sampled:
                 self._sampled.add(code)
-                said = {"code": code, "message": message or "it says nothing"}
+                said = {"code": code, "message": message or "no message"}
                 self._write(b"S", json.dumps(said).encode())
 
     def forget_samples(self) -> None:
@@ -64,27 +64,29 @@ class Output:
 
 
 class Calls:
-    """The calls of one load: noted in memory, and written by a thread of their own."""
+    """The calls of one load: recorded in memory, written by another thread."""
 
     def __init__(self, output: Output, at_ns: int):
         self.output = output
         self.to_unix = time.time_ns() - time.monotonic_ns()
         self.start = at_ns - self.to_unix if at_ns else time.monotonic_ns()
-        self.noted: collections.deque[bytes] = collections.deque()
+        self.records: collections.deque[bytes] = collections.deque()
         self._ended = threading.Event()
         self._writer = threading.Thread(target=self._write_often, name="calls", daemon=True)
-        self._writing = 0  # nanoseconds of processor time
+        self._writing = 0  # nanoseconds of CPU time
 
-    def note(self, n: int, due: int, sent: int, answered: int, code: int, backend: int) -> None:
-        """Note a call; times are of the monotonic clock, due since the start."""
+    def record(self, n: int, due: int, sent: int, answered: int, code: int, backend: int) -> None:
+        """Record a call. Times are of the monotonic clock, due is relative to the start."""
         u = self.to_unix
-        self.noted.append(CALL.pack(n, u + self.start + due, u + sent, u + answered, code, backend))
+        self.records.append(
+            CALL.pack(n, u + self.start + due, u + sent, u + answered, code, backend)
+        )
 
-    def note_lost(self, first: int, sent: list[int], calls: int, ended: int, code: int) -> None:
-        """Note the calls from the first on, all due at the start, that ended together. Those of
-        which no time is known were not sent."""
+    def record_lost(self, first: int, sent: list[int], calls: int, ended: int, code: int) -> None:
+        """Record the calls from the first on, all due at the start, that ended together. A call
+        without a time in sent was not sent."""
         for n in range(first, calls):
-            self.note(n, 0, sent[n] if n < len(sent) else ended, ended, code, NOBODY)
+            self.record(n, 0, sent[n] if n < len(sent) else ended, ended, code, NOBODY)
 
     def __enter__(self) -> Self:
         self.output.forget_samples()
@@ -93,7 +95,7 @@ class Calls:
         return self
 
     def __exit__(self, failed, *_) -> None:
-        """Say that the load has ended, and what it cost without the writing."""
+        """Write the end of the load and its CPU time without that of writing."""
         if failed:
             return
         spent = time.process_time_ns() - self._spent
@@ -109,6 +111,6 @@ class Calls:
             self._writing = time.thread_time_ns() - began
 
     def _write(self) -> None:
-        while waiting := min(len(self.noted), AT_ONCE):
-            take = self.noted.popleft
+        while waiting := min(len(self.records), AT_ONCE):
+            take = self.records.popleft
             self.output.frame(b"C", b"".join([take() for _ in range(waiting)]))

@@ -1,4 +1,4 @@
-"""The caller's program."""
+"""The main program of the caller."""
 
 import importlib
 import os
@@ -10,13 +10,13 @@ import msgspec
 from rpclab_servers.caller.job import Impossible, Job, Load
 from rpclab_servers.caller.output import Calls, Output
 
-# The module of each kind; it is loaded alone, as a user's program would.
+# The module of each kind. Only that module is loaded.
 KINDS = {
-    "grpc-sync": "over_grpc",
-    "grpc-aio": "over_grpc_aio",
-    "requests": "over_http",
-    "requests-session": "over_http",
-    "httpx": "over_http",
+    "grpc-sync": "grpc_sync",
+    "grpc-aio": "grpc_aio",
+    "requests": "rest",
+    "requests-session": "rest",
+    "httpx": "rest",
     "function": "function",
 }
 
@@ -24,7 +24,7 @@ KINDS = {
 def main() -> int:
     output = Output()
     for name in list(os.environ):
-        if name.lower().endswith("_proxy"):  # calls go straight to their target
+        if name.lower().endswith("_proxy"):  # do not call through a proxy
             del os.environ[name]
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection is a file
@@ -43,7 +43,7 @@ def main() -> int:
 
 
 def session(job: Job, output: Output):
-    """What makes the calls of a job: a context with check(load) and run(load, calls)."""
+    """The session of a job: a context with check(load) and run(load, calls)."""
     if job.kind not in KINDS:
         raise Impossible(f"there is no kind {job.kind!r}; there are {', '.join(KINDS)}")
     module = importlib.import_module(f"rpclab_servers.caller.{KINDS[job.kind]}")

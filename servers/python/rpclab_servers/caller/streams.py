@@ -1,4 +1,4 @@
-"""Calls of grpc-sync as messages on streams."""
+"""The calls of grpc-sync as messages on streams."""
 
 import queue
 import threading
@@ -6,17 +6,17 @@ import time
 
 import grpc
 
-from rpclab_servers.caller import drive
+from rpclab_servers.caller import schedule
 from rpclab_servers.caller.channels import Calls, identity
 from rpclab_servers.caller.job import Load
 from rpclab_servers.caller.output import DEADLINE_EXCEEDED, OK, UNAVAILABLE
-from rpclab_servers.caller.output import Calls as Noted
-from rpclab_servers.caller.workload import Got, Judge
+from rpclab_servers.caller.output import Calls as Records
+from rpclab_servers.caller.workload import Checker, Outcome
 
-WATCH = 0.05  # seconds between two looks for answers that are overdue
+WATCH = 0.05  # seconds between checks for overdue answers
 
 
-def run(load: Load, noted: Noted, method, calls: Calls, judge: Judge) -> None:
+def run(load: Load, records: Records, method, calls: Calls, checker: Checker) -> None:
     streams: list[Stream] = []
 
     def opened() -> Stream:
@@ -27,10 +27,10 @@ def run(load: Load, noted: Noted, method, calls: Calls, judge: Judge) -> None:
     watch = threading.Thread(target=watch_over, args=(streams, ended), daemon=True)
     watch.start()
     if calls.job.stream == "ping-pong":
-        drive.in_threads(load, noted, lambda: opened().ping, judge)
+        schedule.in_threads(load, records, lambda: opened().ping, checker)
     else:
-        drive.sleep_until(noted.start)
-        opened().pipeline(load.all_calls, noted, judge)
+        schedule.sleep_until(records.start)
+        opened().pipeline(load.all_calls, records, checker)
     ended.set()
     watch.join()
     for stream in streams:
@@ -38,19 +38,19 @@ def run(load: Load, noted: Noted, method, calls: Calls, judge: Judge) -> None:
 
 
 def watch_over(streams: list["Stream"], ended: threading.Event) -> None:
-    """Give up streams of which an answer is overdue: one by one they have no deadline."""
+    """Cancel streams with an overdue answer: a message on a stream has no deadline."""
     while not ended.wait(WATCH):
         for stream in list(streams):
             stream.give_up_overdue()
 
 
 class Stream:
-    """A stream that is open for as long as it goes well."""
+    """A stream that is reopened after an error."""
 
     def __init__(self, method: grpc.StreamStreamMultiCallable, calls: Calls):
         self.method, self.calls = method, calls
-        self.answers = None  # nothing is open
-        self.waits_since = None  # for an answer; None: for none
+        self.answers = None  # not open
+        self.waits_since = None  # monotonic ns; None: not waiting
         self.overdue = False
 
     def open(self, requests) -> None:
@@ -58,7 +58,7 @@ class Stream:
         self.answers = self.method(requests, compression=self.calls.compression)
 
     def close(self) -> None:
-        if (answers := self.answers) is not None:  # of which the thread that reads may be done
+        if (answers := self.answers) is not None:  # the reading thread may reset it
             answers.cancel()
 
     def give_up_overdue(self) -> None:
@@ -67,7 +67,7 @@ class Stream:
             self.overdue = True
             self.close()
 
-    def answer(self) -> Got:
+    def answer(self) -> Outcome:
         """Wait for the next answer."""
         self.waits_since = time.monotonic_ns()
         try:
@@ -84,11 +84,11 @@ class Stream:
             self.waits_since = None
         return OK, self.calls.fields(reply), self.backend
 
-    def broken(self, code: int, why: str) -> Got:
+    def broken(self, code: int, why: str) -> Outcome:
         self.answers = None
         return code, why, ""
 
-    def ping(self, n: int) -> Got:
+    def ping(self, n: int) -> Outcome:
         """Send a message and wait for its answer."""
         if self.answers is None:
             self.requests = queue.SimpleQueue()
@@ -96,11 +96,11 @@ class Stream:
         self.requests.put(self.calls.request(n))
         got = self.answer()
         if self.answers is None:
-            self.requests.put(None)  # whoever sends them waits for no more
+            self.requests.put(None)  # ends the sending thread
         return got
 
-    def pipeline(self, count: int, noted: Noted, judge: Judge) -> None:
-        """Send so many messages, all due at once, whatever the answers do."""
+    def pipeline(self, count: int, records: Records, checker: Checker) -> None:
+        """Send all messages at once, without waiting for answers."""
         sent: list[int] = []
 
         def requests():
@@ -112,8 +112,8 @@ class Stream:
         for n in range(count):
             got = self.answer()
             answered = time.monotonic_ns()
-            code, backend, _ = judge(n, *got)
+            code, backend, _ = checker(n, *got)
             if self.answers is None:
-                noted.note_lost(n, sent, count, answered, code)
+                records.record_lost(n, sent, count, answered, code)
                 return
-            noted.note(n, 0, sent[n], answered, code, backend)
+            records.record(n, 0, sent[n], answered, code, backend)

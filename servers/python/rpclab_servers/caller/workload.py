@@ -1,4 +1,4 @@
-"""What calls ask for, and what is right."""
+"""The requests of a workload, and the check of its answers."""
 
 import uuid
 from collections.abc import Callable
@@ -7,29 +7,29 @@ from typing import Any, NamedTuple
 from rpclab_servers.caller.job import Job
 from rpclab_servers.caller.output import NOBODY, OK, WRONG, Output
 
-# What a call got: its code, the values of the answer's fields or why there are none, and by
-# whom (empty: nobody says).
-Got = tuple[int, Any, str]
+# The result of a call: its code, the fields of the answer or the error message, and the
+# backend (empty: unknown).
+Outcome = tuple[int, Any, str]
 
 
-class Asked(NamedTuple):
-    """A workload as a caller sees it."""
+class WorkloadSpec(NamedTuple):
+    """The requests of a workload and the check of its answers."""
 
-    # The fields of call n's request, and whether they are of every call the same.
+    # The fields of call n's request, and whether they are the same for every call.
     fields: Callable[[int], dict]
     constant: bool
-    answer: tuple[str, ...]  # the fields of an answer that are looked at
-    # What call n + 1 asks for, given call n's answer and by whom it is; None: it is wrong.
-    # The next call of a chain cannot be made without the answer before.
+    answer: tuple[str, ...]  # the fields of an answer that are checked
+    # The number that call n + 1 sends, given call n's answer and backend; None: the answer is
+    # wrong. A chain needs the answer before it makes the next call.
     following: Callable[[int, Any, str], int | None]
-    request_name: str  # messages of protobuf
+    request_name: str  # protobuf messages
     reply_name: str
 
 
-def asked(job: Job) -> Asked:
+def spec(job: Job) -> WorkloadSpec:
     w = job.workload
     if w.greet is not None:
-        return Asked(
+        return WorkloadSpec(
             lambda _: {"name": "rpclab"},
             True,
             ("message", "backend"),
@@ -40,7 +40,9 @@ def asked(job: Job) -> Asked:
     if w.fibonacci is not None:
         return fibonacci(w.fibonacci.first, w.fibonacci.last)
     if w.increase is not None:
-        return Asked(lambda n: {"value": n}, False, ("value",), increased, "Number", "Number")
+        return WorkloadSpec(
+            lambda n: {"value": n}, False, ("value",), increased, "Number", "Number"
+        )
     return orders(w.orders.articles)
 
 
@@ -52,11 +54,11 @@ def increased(n: int, answer, backend: str) -> int | None:
     return answer if backend and type(answer) is int and answer == n + 1 else None
 
 
-def fibonacci(first: int, last: int) -> Asked:
+def fibonacci(first: int, last: int) -> WorkloadSpec:
     a, b, right = 0, 1, {}
     for n in range(last + 1):
         if n >= first:
-            right[n] = hash(str(a))  # eight bytes of it are enough
+            right[n] = hash(str(a))  # the hash saves memory
         a, b = b, a + b
 
     def of(call: int) -> int:
@@ -67,7 +69,7 @@ def fibonacci(first: int, last: int) -> Asked:
         is_right = isinstance(value, str) and hash(value) == right[of(n)]
         return n + 1 if is_right and backend and server_name == backend else None
 
-    return Asked(
+    return WorkloadSpec(
         lambda n: {"n": of(n)},
         False,
         ("value", "server_name"),
@@ -77,7 +79,7 @@ def fibonacci(first: int, last: int) -> Asked:
     )
 
 
-def orders(articles: int) -> Asked:
+def orders(articles: int) -> WorkloadSpec:
     fields = {
         "articles": [
             {"id": f"article-{i:06d}", "quantity": i % 9 + 1, "unit_price": i % 1000 + 0.99}
@@ -92,18 +94,17 @@ def orders(articles: int) -> Asked:
             return None
         return n + 1 if backend else None
 
-    return Asked(lambda _: fields, True, ("id",), following, "Order", "OrderReply")
+    return WorkloadSpec(lambda _: fields, True, ("id",), following, "Order", "OrderReply")
 
 
-class Judge:
-    """Says what became of calls, when their time has been taken."""
+class Checker:
+    """Checks answers, after their time was taken."""
 
-    def __init__(self, asked: Asked, output: Output):
-        self.following, self.output = asked.following, output
+    def __init__(self, spec: WorkloadSpec, output: Output):
+        self.following, self.output = spec.following, output
 
     def __call__(self, n: int, code: int, answer, backend: str) -> tuple[int, int, int]:
-        """The code of a call that asked for n, the number of its backend, and what the next one
-        asks for."""
+        """The code of call n, the number of its backend, and the number that the next call sends."""
         if code != OK:
             self.output.sample(code, answer)
             return code, NOBODY, n + 1

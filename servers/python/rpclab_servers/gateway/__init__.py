@@ -1,1 +1,1 @@
-"""The HTTP interface of study 1: a request makes gRPC calls, and says who answered them."""
+"""The HTTP interface of the published balancing study: a request makes gRPC calls and returns the servers that answered."""

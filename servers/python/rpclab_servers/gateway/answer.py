@@ -1,15 +1,15 @@
-"""What a request is told."""
+"""The answers of the gateway."""
 
 from urllib.parse import urlencode
 
 import grpc
 import msgspec
 
-BACKENDS = "Rpclab-Backends"  # the header that counts calls by backend
+BACKENDS = "Rpclab-Backends"  # header: calls by backend
 
 JSON, TEXT = "application/json", "text/plain; charset=utf-8"
 
-# The HTTP status that is nearest to a code of gRPC; others are 502.
+# The HTTP status for a gRPC status code; 502 for others.
 STATUS = {
     "INVALID_ARGUMENT": 400,
     "OUT_OF_RANGE": 400,
@@ -20,7 +20,7 @@ STATUS = {
 
 
 class Failure(Exception):
-    """An error as a request is told of it."""
+    """An error as an HTTP answer."""
 
     def __init__(self, status: int, code: str, message: str):
         super().__init__(message)
@@ -35,14 +35,16 @@ class Failure(Exception):
 class Answer:
     """Status, type, body and headers."""
 
-    def __init__(self, status: int, media: str, body: bytes, backends: dict[str, int] | None = None):
+    def __init__(
+        self, status: int, media: str, body: bytes, backends: dict[str, int] | None = None
+    ):
         self.status, self.body = status, body
         self.headers = {"Content-Type": media}
         if backends is not None:
             self.headers[BACKENDS] = urlencode(sorted(backends.items()))
 
 
-def words(text: str) -> Answer:
+def plain_text(text: str) -> Answer:
     return Answer(200, TEXT, text.encode())
 
 
@@ -50,8 +52,8 @@ def failed(e: Failure) -> Answer:
     return Answer(e.status, JSON, msgspec.json.encode({"error": e.message, "code": e.code}))
 
 
-class Made:
-    """The calls of a request that were answered so far."""
+class Answered:
+    """The answered calls of a request."""
 
     def __init__(self, output: bool, single: bool):
         self.output, self.single = output, single

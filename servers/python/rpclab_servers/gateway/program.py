@@ -1,4 +1,4 @@
-"""The gateway's program."""
+"""The main program of the gateway."""
 
 import argparse
 import importlib
@@ -10,35 +10,35 @@ import threading
 
 from rpclab_servers.backend import SUPERVISOR_GONE
 from rpclab_servers.flags import address
-from rpclab_servers.gateway.calls import Study
+from rpclab_servers.gateway.calls import API
 from rpclab_servers.server import bound
 
-# The module of each model; it is loaded alone, as a user's program would.
-MODELS = {"one-thread": "threads", "threads": "threads", "async": "asynchronous"}
+# The module of each model. Only that module is loaded.
+MODELS = {"one-thread": "model_threads", "threads": "model_threads", "async": "model_async"}
 
 
 def main(args: list[str]) -> None:
-    told = parse(args)
+    settings = parse(args)
     for name in list(os.environ):
-        if name.lower().endswith("_proxy"):  # calls go straight to their target
+        if name.lower().endswith("_proxy"):  # do not call through a proxy
             del os.environ[name]
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection is a file
-    listener = bound(told.listen)
-    model = importlib.import_module(f"rpclab_servers.gateway.{MODELS[told.model]}")
-    model.serve(told, Study(told.mode, told.seed), listener)
+    listener = bound(settings.listen)
+    model = importlib.import_module(f"rpclab_servers.gateway.{MODELS[settings.model]}")
+    model.serve(settings, API(settings.mode, settings.seed), listener)
 
 
-def ready(told, listening: str) -> None:
-    """Say where it listens, now that it answers, and end with the supervisor."""
-    if not told.supervised:
+def ready(settings, listening: str) -> None:
+    """Print the address, and exit when the supervisor is gone."""
+    if not settings.supervised:
         print(f"rpclab: gateway on http://{listening}", file=sys.stderr)
         return
     os.write(1, f"serving {listening}\n".encode())
-    threading.Thread(target=_outlive_nobody, name="supervisor", daemon=True).start()
+    threading.Thread(target=_exit_with_supervisor, name="supervisor", daemon=True).start()
 
 
-def _outlive_nobody() -> None:
+def _exit_with_supervisor() -> None:
     while os.read(0, 4096):
         pass
     os._exit(SUPERVISOR_GONE)
@@ -52,30 +52,32 @@ def name_of(listener: socket.socket) -> str:
 def parse(args: list[str]) -> argparse.Namespace:
     flags = argparse.ArgumentParser(
         prog="rpclab_servers gateway",
-        description="Makes gRPC calls for HTTP requests, as in study 1.",
+        description="Makes gRPC calls for HTTP requests, as in the published balancing study.",
         allow_abbrev=False,
     )
     flags.add_argument("--listen", type=address, default=("127.0.0.1", 8080), metavar="HOST:PORT")
-    flags.add_argument("--target", required=True, help="addresses with commas between, or a URI")
-    flags.add_argument("--service-config", help="JSON; addresses alone are taken in turn")
+    flags.add_argument("--target", required=True, help="comma-separated addresses, or a URI")
+    flags.add_argument("--service-config", help="JSON; default: round robin")
     flags.add_argument("--model", choices=MODELS, default="threads")
-    flags.add_argument("--channel", choices=("shared", "per-request"), help="of an HTTP request")
+    flags.add_argument(
+        "--channel", choices=("shared", "per-request"), help="channel of an HTTP request"
+    )
     flags.add_argument("--mode", default="", help="label of grpc_requests_total")
-    flags.add_argument("--seed", type=int, help="of the numbers that are drawn")
-    flags.add_argument("--supervised", action="store_true", help="end with standard input")
-    told = flags.parse_args(args)
-    if told.channel is None:  # as published
-        told.channel = "per-request" if told.model == "async" else "shared"
-    if told.service_config is None:
-        told.service_config = '{"loadBalancingConfig": [{"round_robin": {}}]}'
-    if "," in told.target:
-        told.target = f"ipv4:{told.target}"
-    return told
+    flags.add_argument("--seed", type=int, help="seed of the random numbers")
+    flags.add_argument("--supervised", action="store_true", help="exit when standard input ends")
+    settings = flags.parse_args(args)
+    if settings.channel is None:  # as published
+        settings.channel = "per-request" if settings.model == "async" else "shared"
+    if settings.service_config is None:
+        settings.service_config = '{"loadBalancingConfig": [{"round_robin": {}}]}'
+    if "," in settings.target:
+        settings.target = f"ipv4:{settings.target}"
+    return settings
 
 
-def options(told) -> list[tuple[str, str | int]]:
-    """A channel's."""
+def options(settings) -> list[tuple[str, str | int]]:
+    """The options of a channel."""
     every: list[tuple[str, str | int]] = [("grpc.enable_http_proxy", 0)]
-    if told.service_config:
-        every.append(("grpc.service_config", told.service_config))
+    if settings.service_config:
+        every.append(("grpc.service_config", settings.service_config))
     return every

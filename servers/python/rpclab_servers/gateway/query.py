@@ -1,4 +1,4 @@
-"""A request's parameters, within bounds."""
+"""The parameters of a request, with their bounds."""
 
 import difflib
 from collections.abc import Callable
@@ -7,14 +7,14 @@ from urllib.parse import parse_qsl
 from rpclab_servers.gateway.answer import Failure
 from rpclab_servers.workloads import LARGEST_FIBONACCI
 
-MOST_ITERATIONS = 10_000  # calls of a request; study 1 made as many
+MOST_ITERATIONS = 10_000  # calls of a request; as in the published study
 MOST_OUTPUT = 32 << 20  # bytes of values in an answer
 
-TRUTHS = {"true": True, "1": True, "t": True, "false": False, "0": False, "f": False}
+BOOLEANS = {"true": True, "1": True, "t": True, "false": False, "0": False, "f": False}
 
 
 class Query:
-    """Reads parameters; what is wrong raises, what nobody asks for too."""
+    """Reads parameters. Invalid and unknown ones raise Failure."""
 
     def __init__(self, text: str):
         try:
@@ -22,7 +22,9 @@ class Query:
         except ValueError as e:
             raise refused(f"the query {text!r} cannot be read: {e}") from e
         if unescaped(text):
-            raise refused(f"the query {text!r} cannot be read: a % that two hexadecimal digits follow")
+            raise refused(
+                f"the query {text!r} cannot be read: a % that two hexadecimal digits follow"
+            )
         self.values: dict[str, list[str]] = {}
         for name, value in pairs:
             self.values.setdefault(name, []).append(value)
@@ -47,20 +49,20 @@ class Query:
         return n
 
     def iterations(self) -> int:
-        """It has two names, and the study used both."""
+        """The published study used both names."""
         if "iterations" in self.values and "iteration" in self.values:
             raise refused("iterations and iteration are the same: give one of them")
         other = self.number("iteration", 1, 1, MOST_ITERATIONS)
         return self.number("iterations", other, 1, MOST_ITERATIONS)
 
-    def truth(self, name: str) -> bool:
+    def boolean(self, name: str) -> bool:
         text = self.text(name) or "false"
-        if text.lower() not in TRUTHS:
+        if text.lower() not in BOOLEANS:
             raise refused(f"{name}={text}: it has to be true or false")
-        return TRUTHS[text.lower()]
+        return BOOLEANS[text.lower()]
 
     def end(self) -> None:
-        """Refuse parameters that nobody asked for, once all others were."""
+        """Reject unknown parameters. Call it after all others were read."""
         for name in sorted(self.values):
             if name not in self.known:
                 near = difflib.get_close_matches(name, self.known, 1)
@@ -73,26 +75,28 @@ def refused(why: str) -> Failure:
 
 
 def unescaped(text: str) -> bool:
-    """Whether a % escapes nothing, which Python takes for itself."""
+    """Whether a % is not followed by two hexadecimal digits, which parse_qsl accepts."""
     parts = text.split("%")[1:]
     return any(len(p) < 2 or not all(c in "0123456789abcdefABCDEF" for c in p[:2]) for p in parts)
 
 
-def numbers_of(query: Query, draw: Callable[[int, int], int]) -> tuple[int, bool, Callable[[], int]]:
-    """The parameters of /fibonacci/random: iterations, output, and what draws a number."""
-    iterations, output = query.iterations(), query.truth("output")
+def numbers_of(
+    query: Query, draw: Callable[[int, int], int]
+) -> tuple[int, bool, Callable[[], int]]:
+    """The parameters of /fibonacci/random: iterations, output, and a function that draws a number."""
+    iterations, output = query.iterations(), query.boolean("output")
     first = query.number("fibo_start", 800, 0, LARGEST_FIBONACCI)
     last = query.number("fibo_end", 1000, 0, LARGEST_FIBONACCI)
     if first > last:
         raise refused(
-            f"fibo_start is {first} and fibo_end {last}: the first must not be more than the last"
+            f"fibo_start is {first} and fibo_end {last}: fibo_start must not be larger"
             " (without them, they are 800 and 1000)"
         )
     digits = iterations * (last // 4 + 1)  # a number has 0.209 digits for each n
     if output and digits > MOST_OUTPUT:
         raise refused(
-            f"output=true would be as much as {digits >> 20} MiB: the most is {MOST_OUTPUT >> 20};"
-            " ask for fewer iterations, or a smaller fibo_end"
+            f"output=true would return up to {digits >> 20} MiB, and the limit is {MOST_OUTPUT >> 20}:"
+            " request fewer iterations or a smaller fibo_end"
         )
     query.end()
     return iterations, output, lambda: draw(first, last)

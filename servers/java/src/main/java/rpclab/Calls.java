@@ -6,76 +6,76 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Supplier;
 
-/** What every call goes through: it is counted, queues for a worker, and suffers what ails us. */
+/** Counts calls, queues them for a worker and applies the injected fault. */
 public final class Calls {
-  private final LongAdder begun = new LongAdder();
-  private final Room room; // null: for all
-  private volatile Ailment ailment = Ailment.NONE;
+  private final LongAdder started = new LongAdder();
+  private final WorkerPool pool; // null: no limit
+  private volatile Fault fault = Fault.NONE;
 
   Calls(int workers) {
-    room = workers > 0 ? new Room(workers) : null;
+    pool = workers > 0 ? new WorkerPool(workers) : null;
   }
 
-  /** The number of calls begun. */
-  long begun() {
-    return begun.sum();
+  /** The number of calls started. */
+  long started() {
+    return started.sum();
   }
 
-  /** Ails so from now on, calls under way not. */
-  void suffer(Ailment ailment) {
-    this.ailment = ailment;
+  /** Applies the fault to every later call. */
+  void inject(Fault fault) {
+    this.fault = fault;
   }
 
-  /** Works, then waits and answers. The thread is the call's own, and sleeps. */
+  /** Answers after the wait. The call's own thread sleeps. */
   public <A> A answer(long waitNanos, Supplier<A> work) {
-    Ailment ailment = begin();
-    if (room != null) {
-      room.enter().join();
+    Fault fault = begin();
+    if (pool != null) {
+      pool.enter().join();
     }
     try {
       long began = System.nanoTime();
       A answer = work.get();
       sleep(waitNanos);
-      sleep(ailment.more(System.nanoTime() - began));
+      sleep(fault.extraNanos(System.nanoTime() - began));
       return answer;
     } finally {
-      if (room != null) {
-        room.leave();
+      if (pool != null) {
+        pool.leave();
       }
     }
   }
 
-  /** Works, then answers when the wait is over. No thread waits for it, but a timer. */
+  /** Answers after the wait. A timer waits, no thread. */
   public <A> CompletableFuture<A> answerLater(long waitNanos, Supplier<A> work) {
     try {
-      Ailment ailment = begin();
-      if (room == null) {
-        return later(waitNanos, work, ailment);
+      Fault fault = begin();
+      if (pool == null) {
+        return later(waitNanos, work, fault);
       }
-      return room.enter()
-          .thenCompose(entered -> later(waitNanos, work, ailment))
-          .whenComplete((answer, error) -> room.leave());
+      return pool.enter()
+          .thenCompose(entered -> later(waitNanos, work, fault))
+          .whenComplete((answer, error) -> pool.leave());
     } catch (RuntimeException e) {
       return CompletableFuture.failedFuture(e);
     }
   }
 
-  private Ailment begin() {
-    begun.increment();
-    Ailment ailment = this.ailment;
-    if (ailment.code() != 0) {
-      throw Status.fromCodeValue(ailment.code())
-          .withDescription("in an error loop, as it was told")
+  private Fault begin() {
+    started.increment();
+    Fault fault = this.fault;
+    if (fault.code() != 0) {
+      throw Status.fromCodeValue(fault.code())
+          .withDescription("the server is in an error loop")
           .asRuntimeException();
     }
-    return ailment;
+    return fault;
   }
 
-  private static <A> CompletableFuture<A> later(long waitNanos, Supplier<A> work, Ailment ailment) {
+  private static <A> CompletableFuture<A> later(long waitNanos, Supplier<A> work, Fault fault) {
     long began = System.nanoTime();
     A answer = work.get();
     return after(waitNanos, answer)
-        .thenCompose(same -> after(ailment.more(System.nanoTime() - began), same));
+        .thenCompose(same -> after(fault.extraNanos(System.nanoTime() - began), same));
   }
 
   private static <A> CompletableFuture<A> after(long nanos, A answer) {

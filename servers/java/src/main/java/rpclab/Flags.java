@@ -11,12 +11,12 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.TypeConversionException;
 
-/** The flags of a server, with values in the form that Go gives them. */
+/** The flags of a server. Values have the form of Go. */
 @Command(
     name = "server",
     mixinStandardHelpOptions = true,
     showDefaultValues = true,
-    description = "Serves the workloads of rpclab until it is told to stop; then it drains.")
+    description = "Serves the workloads of rpclab until SIGTERM; then it drains.")
 public final class Flags {
   @Option(
       names = "--listen",
@@ -36,19 +36,19 @@ public final class Flags {
   @Option(
       names = "--spread",
       defaultValue = "0s",
-      description = "wait up to so much more, at random")
+      description = "random additional wait of orders, up to this")
   public Duration spread;
 
   @Option(names = "--workers", description = "calls that it works on at once, while others queue")
-  public int workers; // 0: the model's own
+  public int workers; // 0: the model's default
 
   @Option(
       names = "--drain",
       defaultValue = "0s",
-      description = "how long it accepts calls once told to stop")
+      description = "how long it accepts calls after SIGTERM")
   public Duration drain;
 
-  @Option(names = "--supervised", description = "take orders on standard input")
+  @Option(names = "--supervised", description = "take commands on standard input")
   public boolean supervised;
 
   private static final Pattern PART =
@@ -58,7 +58,7 @@ public final class Flags {
 
   private Flags() {}
 
-  /** The flags that the program was started with; if they are wrong or ask for help, it ends. */
+  /** Parses the flags. Exits when they are wrong or ask for help. */
   static Flags parse(String... args) {
     Flags flags = new Flags();
     CommandLine line =

@@ -8,7 +8,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 
-/** Whether the server serves, as gRPC's health service and /healthz say it. */
+/** The server's health, for gRPC's health service and /healthz. */
 public final class Health {
   private final HealthStatusManager manager = new HealthStatusManager();
   private final ScheduledExecutorService turns =
@@ -19,8 +19,8 @@ public final class Health {
             return thread;
           });
   private volatile boolean serving = true;
-  private boolean going;
-  private long every; // ns; 0: it does not flap
+  private boolean stopping;
+  private long every; // ns; 0: health does not change
   private Future<?> flaps;
 
   public boolean serving() {
@@ -31,7 +31,7 @@ public final class Health {
     return manager.getHealthService();
   }
 
-  /** Turns it every so many nanoseconds; 0: it serves. One that flaps so goes on as it does. */
+  /** Changes health at this period; 0: serving. The same period again changes nothing. */
   synchronized void flap(long every) {
     if (every == this.every) {
       return;
@@ -46,20 +46,20 @@ public final class Health {
     }
   }
 
-  /** It does not serve from now on, whatever it is told. */
+  /** Reports NOT_SERVING from now on. */
   synchronized void go() {
     say(false);
-    going = true;
+    stopping = true;
   }
 
   private synchronized void turn(long every) {
-    if (every == this.every) { // else this one came too late
+    if (every == this.every) { // a later flap replaced this one
       say(!serving);
     }
   }
 
   private void say(boolean serving) {
-    if (going) {
+    if (stopping) {
       return;
     }
     this.serving = serving;

@@ -6,28 +6,28 @@ import org.springframework.boot.SpringApplication;
 import org.springframework.boot.SpringBootConfiguration;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 
-/** The server under test, in Java with Spring Boot. servers/CONTRACT.md says what it owes. */
+/** The server under test, in Java with Spring Boot. It implements servers/CONTRACT.md. */
 @SpringBootConfiguration(proxyBeanMethods = false)
 @EnableAutoConfiguration
 class Main {
   public static void main(String[] args) {
-    // Standard output is for the answers to a supervisor alone, whatever a library prints.
+    // Only answers to the supervisor go to standard output; libraries may print.
     PrintStream answers = System.out;
     System.setOut(System.err);
 
     Flags flags = Flags.parse(args);
-    Calls calls = new Calls(flags.model.room(flags));
+    Calls calls = new Calls(flags.model.workers(flags));
     Health health = new Health();
-    Departure departure = new Departure(flags, calls, health, answers);
+    Shutdown shutdown = new Shutdown(flags, calls, health, answers);
     if (flags.supervised) {
       Thread supervised = new Thread(new Supervisor(calls, health, answers), "supervisor");
       supervised.setDaemon(true);
       supervised.start();
     }
-    SpringApplication application = application(flags, calls, health, departure);
-    // The hook stands before the port opens: who can connect can also stop it.
+    SpringApplication application = application(flags, calls, health, shutdown);
+    // Register the hook before the port opens, so that a SIGTERM always drains.
     application.addInitializers(
-        context -> Runtime.getRuntime().addShutdownHook(new Thread(() -> departure.of(context))));
+        context -> Runtime.getRuntime().addShutdownHook(new Thread(() -> shutdown.of(context))));
     application.run();
   }
 
@@ -37,7 +37,7 @@ class Main {
     application.setDefaultProperties(flags.model.properties(flags));
     application.setBannerMode(Banner.Mode.OFF);
     application.setLogStartupInfo(false);
-    application.setRegisterShutdownHook(false); // Departure is one
+    application.setRegisterShutdownHook(false); // Shutdown is one
     application.addInitializers(
         context -> {
           context.getBeanFactory().registerSingleton("flags", flags);

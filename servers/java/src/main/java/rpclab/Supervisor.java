@@ -11,7 +11,7 @@ import tools.jackson.core.JacksonException;
 import tools.jackson.databind.DeserializationFeature;
 import tools.jackson.databind.json.JsonMapper;
 
-/** Does what a supervisor writes on standard input, and ends the process when it is gone. */
+/** Executes commands from standard input. Exits the process when the input ends. */
 final class Supervisor implements Runnable {
   private static final Logger LOG = LoggerFactory.getLogger(Supervisor.class);
   private static final int GONE = 3;
@@ -27,7 +27,7 @@ final class Supervisor implements Runnable {
   private final PrintStream answers;
 
   /** A line of JSON; one of its fields is set. */
-  private record Order(Ailment ail, boolean count) {}
+  private record Command(Fault ail, boolean count) {}
 
   Supervisor(Calls calls, Health health, PrintStream answers) {
     this.calls = calls;
@@ -39,7 +39,7 @@ final class Supervisor implements Runnable {
   public void run() {
     try (var lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8))) {
       for (String line = lines.readLine(); line != null; line = lines.readLine()) {
-        obey(line);
+        execute(line);
       }
     } catch (IOException e) {
       LOG.error("standard input: {}", e.getMessage());
@@ -47,19 +47,19 @@ final class Supervisor implements Runnable {
     Runtime.getRuntime().halt(GONE);
   }
 
-  private void obey(String line) {
+  private void execute(String line) {
     try {
-      Order order = JSON.readValue(line, Order.class);
-      if (order.ail != null) {
-        calls.suffer(order.ail);
-        health.flap(order.ail.flap());
+      Command command = JSON.readValue(line, Command.class);
+      if (command.ail != null) {
+        calls.inject(command.ail);
+        health.flap(command.ail.flap());
       }
-      if (order.count) {
-        answers.println(calls.begun());
+      if (command.count) {
+        answers.println(calls.started());
         answers.flush();
       }
     } catch (JacksonException e) {
-      LOG.error("an order that no server knows: {}: {}", line, e.getOriginalMessage());
+      LOG.error("unknown command: {}: {}", line, e.getOriginalMessage());
     }
   }
 }

@@ -8,7 +8,7 @@ import java.util.UUID;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.ToIntFunction;
 
-/** The work of a call, the same in every model. What it refuses has a status of gRPC. */
+/** The workloads, the same in every model. Rejected requests have a gRPC status. */
 public final class Workloads {
   private static final int LARGEST_FIBONACCI = 100_000;
   private static final int LARGEST_ORDER = 100_000; // articles
@@ -19,7 +19,7 @@ public final class Workloads {
     return "Hello, " + name;
   }
 
-  /** The n-th number in decimal, by adding: the time that it takes grows with n. */
+  /** The n-th number in decimal. The time grows with n. */
   public static String fibonacci(long n) {
     if (n > LARGEST_FIBONACCI) {
       throw invalid("n is %d; the largest is %d", n, LARGEST_FIBONACCI);
@@ -34,7 +34,7 @@ public final class Workloads {
     return a.toString();
   }
 
-  /** The number after one of 32 bits without a sign. */
+  /** The next unsigned 32-bit number. */
   public static long increase(long n) {
     if (n == 0xffff_ffffL) {
       throw Status.OUT_OF_RANGE
@@ -44,7 +44,7 @@ public final class Workloads {
     return n + 1;
   }
 
-  /** The identity of an order of these articles. */
+  /** The identifier of a new order. */
   public static <T> String order(List<T> articles, ToIntFunction<T> quantity) {
     if (articles.size() > LARGEST_ORDER) {
       throw invalid("the order has %d articles; the most is %d", articles.size(), LARGEST_ORDER);
@@ -58,7 +58,7 @@ public final class Workloads {
     return UUID.randomUUID().toString();
   }
 
-  /** How long an order waits, in nanoseconds, drawn anew for each. */
+  /** The random wait of one order, in nanoseconds. */
   public static long orderNanos(Flags flags) {
     return flags.delay.toNanos() + ThreadLocalRandom.current().nextLong(flags.spread.toNanos() + 1);
   }

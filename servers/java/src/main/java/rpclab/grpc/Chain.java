@@ -16,12 +16,12 @@ final class Chain extends ChainGrpc.ChainImplBase {
 
   @Override
   public void increase(Number number, StreamObserver<Number> to) {
-    Answers.one(after(number), to);
+    Responses.one(after(number), to);
   }
 
   @Override
   public StreamObserver<Number> increases(StreamObserver<Number> to) {
-    return Answers.inTurn(this::after, to);
+    return Responses.stream(this::after, to);
   }
 
   private CompletableFuture<Number> after(Number number) {

@@ -20,7 +20,7 @@ final class Counter extends CounterGrpc.CounterImplBase {
 
   @Override
   public void increment(IncrementRequest request, StreamObserver<IncrementReply> to) {
-    Answers.one(
+    Responses.one(
         calls.answerLater(
             0,
             () ->

@@ -19,7 +19,7 @@ final class Fibonacci extends FibonacciGrpc.FibonacciImplBase {
 
   @Override
   public void compute(FibonacciRequest request, StreamObserver<FibonacciReply> to) {
-    Answers.one(
+    Responses.one(
         calls.answerLater(
             0,
             () ->

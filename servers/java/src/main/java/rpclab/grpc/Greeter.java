@@ -20,12 +20,12 @@ final class Greeter extends GreeterGrpc.GreeterImplBase {
 
   @Override
   public void sayHello(HelloRequest request, StreamObserver<HelloReply> to) {
-    Answers.one(greet(request), to);
+    Responses.one(greet(request), to);
   }
 
   @Override
   public StreamObserver<HelloRequest> greetings(StreamObserver<HelloReply> to) {
-    return Answers.inTurn(this::greet, to);
+    return Responses.stream(this::greet, to);
   }
 
   private CompletableFuture<HelloReply> greet(HelloRequest request) {

@@ -7,7 +7,7 @@ import io.grpc.ServerCallHandler;
 import io.grpc.ServerInterceptor;
 import io.grpc.Status;
 
-/** Puts the identity into the trailers of every answer. */
+/** Adds the backend identity to the trailers of every answer. */
 final class Identity implements ServerInterceptor {
   private static final Metadata.Key<String> KEY =
       Metadata.Key.of("rpclab-backend", Metadata.ASCII_STRING_MARSHALLER);
@@ -25,7 +25,7 @@ final class Identity implements ServerInterceptor {
         new SimpleForwardingServerCall<>(call) {
           @Override
           public void sendHeaders(Metadata headers) {
-            // A stream's trailers come too late for its messages.
+            // A stream sends it in the header, before its messages.
             if (!getMethodDescriptor().getType().serverSendsOneMessage()) {
               headers.put(KEY, id);
             }

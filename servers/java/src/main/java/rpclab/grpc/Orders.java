@@ -20,7 +20,7 @@ final class Orders extends OrderServiceGrpc.OrderServiceImplBase {
 
   @Override
   public void placeOrder(Order order, StreamObserver<OrderReply> to) {
-    Answers.one(
+    Responses.one(
         calls.answerLater(
             Workloads.orderNanos(flags),
             () ->

@@ -2,7 +2,7 @@ package rpclab.rest;
 
 import java.util.List;
 
-/** The messages of api/rpclab/v1 as JSON. A field that is missing is 0 or empty. */
+/** The messages of api/rpclab/v1 as JSON. A missing field is 0 or empty. */
 final class Messages {
   private Messages() {}
 
@@ -35,7 +35,7 @@ final class Messages {
       articles = articles == null ? List.of() : articles;
     }
 
-    /** Of an article; one that is null has none. */
+    /** The quantity of an article; 0 for null. */
     static int quantity(Article article) {
       return article == null ? 0 : article.quantity;
     }

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"rpclab/internal/report"
+	"rpclab/internal/result"
+	"rpclab/internal/result/assert"
+)
+
+// errGate ends a command that has printed the assertions or gates that failed.
+var errGate = errors.New("an assertion or a gate failed")
+
+func parseAssertions(texts []string) (all []assert.Assertion, err error) {
+	for _, text := range texts {
+		a, err := assert.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("--assert %w", err)
+		}
+		all = append(all, a)
+	}
+	return all, nil
+}
+
+// checkArms checks every assertion on every arm.
+func checkArms(assertions []assert.Assertion, arms []result.Arm) (all []report.Check) {
+	for _, arm := range arms {
+		for _, a := range assertions {
+			all = append(all, report.Check{
+				Assertion: a.String(), Arm: arm.Name, Cell: arm.Cell, Failures: a.Check(arm.Measures),
+			})
+		}
+	}
+	return all
+}
+
+// reportFailures prints the assertions that failed, with the arm where there are several, and
+// returns errGate if any failed.
+func reportFailures(out io.Writer, checks []report.Check, arms int) error {
+	failed := 0
+	for _, c := range checks {
+		name := c.Arm
+		if arms == 1 {
+			name = ""
+		}
+		for _, why := range c.Failures {
+			failed++
+			fmt.Fprintf(out, "rpclab: %s--assert %s\n", armPrefix(name, c.Cell), why)
+		}
+	}
+	if failed > 0 {
+		return errGate
+	}
+	return nil
+}
+
+// armPrefix begins a line about an arm in a cell.
+func armPrefix(arm string, cell result.Cell) string {
+	where := ""
+	if arm != "" {
+		where = arm + " "
+	}
+	if len(cell) > 0 {
+		where += "at " + cell.String() + " "
+	}
+	return where
+}

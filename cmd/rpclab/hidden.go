@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"rpclab/internal/agent"
+	"rpclab/internal/cluster"
+	"rpclab/internal/cluster/kubernetes"
+	"rpclab/internal/lab"
+	"rpclab/internal/process"
+	"rpclab/internal/process/stdio"
+	"rpclab/internal/route/endpointslice"
+	"rpclab/internal/route/forward"
+)
+
+// callerCommand makes the calls of a trial.
+func callerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "caller",
+		Short:  "Make the calls of one trial (used by rpclab itself)",
+		Args:   noArgs,
+		Hidden: true,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return lab.ServeCaller(c.InOrStdin(), c.OutOrStdout())
+		},
+	}
+}
+
+// infrastructureCommand starts proxies, control planes and gateways in a
+// pod.
+func infrastructureCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "infrastructure",
+		Short:  "Start the infrastructure of a route in its pod (used by rpclab itself)",
+		Args:   noArgs,
+		Hidden: true,
+		RunE: func(c *cobra.Command, _ []string) error {
+			self, err := os.Executable()
+			if err != nil {
+				return fmt.Errorf("find the rpclab binary to start the infrastructure: %w", err)
+			}
+			return lab.ServeInfrastructure(c.Context(), c.InOrStdin(), c.OutOrStdout(), []string{self})
+		},
+	}
+}
+
+// forwardCommand is the process of the route forwarder.
+func forwardCommand() *cobra.Command {
+	var listen string
+	var service cluster.Service
+	command := &cobra.Command{
+		Use:    "forward",
+		Short:  "Forward connections to a service's backends (used by rpclab itself)",
+		Args:   noArgs,
+		Hidden: true,
+		RunE: func(c *cobra.Command, _ []string) error {
+			ctx, cancel := context.WithCancel(c.Context())
+			defer cancel()
+			go func() {
+				_, _ = io.Copy(io.Discard, c.InOrStdin())
+				cancel() // the supervisor exited
+			}()
+			return runForward(ctx, c.OutOrStdout(), listen, service)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&listen, "listen", "127.0.0.1:0", "`address` to listen on")
+	flags.StringVar(&service.API, "api", "", "`URL` of the EndpointSlice API")
+	flags.StringVar(&service.Namespace, "namespace", "default", "`namespace` of the service")
+	flags.StringVar(&service.Name, "service", "", "`name` of the service")
+	return command
+}
+
+func runForward(ctx context.Context, stdout io.Writer, listen string, service cluster.Service) error {
+	if _, err := process.RaiseFileLimit(); err != nil {
+		return err
+	}
+	table := endpointslice.NewWatcher(service)
+	defer table.Close()
+	if _, err := table.Sync(ctx); err != nil {
+		return fmt.Errorf("endpoints of %s: %w", service.Name, err)
+	}
+	listener, err := net.Listen("tcp", listen)
+	if err != nil {
+		return fmt.Errorf("cannot listen on %s: %w", listen, err)
+	}
+	if err := stdio.Announce(stdout, listener.Addr()); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	forward.Serve(ctx, listener.(*net.TCPListener), table)
+	return nil
+}
+
+// agentCommand runs between the lab and a program in a pod.
+func agentCommand() *cobra.Command {
+	var listen, tokenFile string
+	command := &cobra.Command{
+		Use:   "agent [-- COMMAND ARGS…]",
+		Short: "Run a program in a pod for the lab (used by rpclab itself)",
+		Long: `Runs a program and connects it to the lab over gRPC: standard input and output,
+signals, resource usage and exit status. With a command, the agent runs that
+command and exits with its status. Without a command, the agent runs the programs
+that the lab requests; the command rpclab means this binary.`,
+		Hidden: true,
+		RunE: func(c *cobra.Command, args []string) error {
+			return runAgent(c, listen, tokenFile, args)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&listen, "listen", "127.0.0.1:19000", "`address` to listen on; an address other than loopback needs --token-file")
+	flags.StringVar(&tokenFile, "token-file", "", "`file` with the token that callers send")
+	return command
+}
+
+func runAgent(c *cobra.Command, listen, tokenFile string, args []string) error {
+	token, err := token(listen, tokenFile, "other machines could run programs here")
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find the rpclab binary to start programs from it: %w", err)
+	}
+	listener, err := net.Listen("tcp", listen)
+	if err != nil {
+		return fmt.Errorf("cannot listen on %s: %w\nChoose another address with --listen, or stop the program that uses this one", listen, err)
+	}
+	a := agent.Agent{
+		Command: args, Self: self, Token: token,
+		Stderr: c.ErrOrStderr(), Log: slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil)),
+	}
+	status, err := a.Serve(c.Context(), listener)
+	if err == nil && status != 0 {
+		err = programStatus(status)
+	}
+	return err
+}
+
+// programStatus is the exit status of the program that the agent ran.
+type programStatus int
+
+func (e programStatus) Error() string {
+	return fmt.Sprintf("the program exited with status %d", int(e))
+}
+
+// reapCommand watches over a run from within its cluster.
+func reapCommand() *cobra.Command {
+	var namespace string
+	command := &cobra.Command{
+		Use:   "reap --namespace NAME",
+		Short: "Remove the namespace of a run whose owner died (used by rpclab itself)",
+		Long: `Watches the lease of a run from within the cluster. Deletes the namespace of the
+run when the owner has not renewed the lease in time.`,
+		Args: noArgs, Hidden: true,
+		RunE: func(c *cobra.Command, _ []string) error {
+			api, err := kubernetes.Connect(kubernetes.ClientConfig{})
+			if err != nil {
+				return err
+			}
+			return api.Reap(c.Context(), namespace)
+		},
+	}
+	command.Flags().StringVar(&namespace, "namespace", "", "`name` of the run's namespace")
+	_ = command.MarkFlagRequired("namespace")
+	return command
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"rpclab/internal/experiment"
+	"rpclab/internal/lab"
+	"rpclab/internal/result"
+	"rpclab/internal/web"
+	"rpclab/internal/web/meters"
+)
+
+const (
+	pageAddress   = "127.0.0.1:8421"
+	tokenVariable = "RPCLAB_TOKEN"
+)
+
+// pageFlags say where a run in progress is shown.
+type pageFlags struct {
+	web             bool
+	listen, metrics string
+	token           string
+}
+
+func (f *pageFlags) register(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.web, "web", false, "show the run in progress on a web page")
+	flags.StringVar(&f.listen, "listen", pageAddress, "`address` of the page; see 'rpclab serve --help'")
+	f.registerMetrics(flags)
+}
+
+func (f *pageFlags) registerMetrics(flags *pflag.FlagSet) {
+	flags.StringVar(&f.metrics, "metrics", "", "serve metrics of runs to Prometheus at `address`, such as 127.0.0.1:9464")
+}
+
+// checkArms finds out before a run whether the addresses may be used, and takes the token out of
+// the environment, which would pass it on to every child.
+func (f *pageFlags) check() error {
+	if f.token == "" {
+		f.token = os.Getenv(tokenVariable)
+	}
+	if err := os.Unsetenv(tokenVariable); err != nil {
+		return err
+	}
+	for _, at := range []struct{ flag, address string }{{"--listen", f.listen}, {"--metrics", f.metrics}} {
+		if at.address == "" {
+			continue
+		}
+		if err := web.CheckAddress(at.address, f.token); err != nil {
+			return fmt.Errorf("%s: %w", at.flag, err)
+		}
+	}
+	return nil
+}
+
+// liveView is where a run is shown.
+type liveView struct {
+	page    *web.Server // nil: nowhere
+	meters  *meters.Meters
+	closers []func()
+	finish  func(result.Document, error)
+}
+
+// open starts the listeners and prints their addresses to out.
+func (f pageFlags) open(out io.Writer, store *result.Store) (s *liveView, err error) {
+	s = &liveView{meters: meters.New()}
+	log := slog.New(slog.NewTextHandler(out, nil))
+	defer func() {
+		if err != nil {
+			s.close(result.Document{}, nil)
+		}
+	}()
+	if f.metrics != "" {
+		at, err := s.listen(f.metrics, web.Guard(s.meters.Handler(), f.token, log), log)
+		if err != nil {
+			return nil, fmt.Errorf("--metrics: %w", err)
+		}
+		fmt.Fprintf(out, "rpclab: serving metrics at http://%s/metrics\n", at)
+	}
+	if f.web {
+		if s.page, err = web.New(web.Options{Store: store, Token: f.token, Hosts: hostNames(f.listen), Watch: s.meters, Log: log}); err != nil {
+			return nil, err
+		}
+		s.closers = append(s.closers, s.page.Close)
+		at, err := s.listen(f.listen, s.page.Handler(), log)
+		if err != nil {
+			return nil, fmt.Errorf("--listen: %w", err)
+		}
+		fmt.Fprintf(out, "rpclab: serving the page at http://%s/ until the run ends\n", at)
+	}
+	return s, nil
+}
+
+// listen serves at an address until [liveView.close].
+func (s *liveView) listen(address string, handler http.Handler, log *slog.Logger) (at net.Addr, err error) {
+	at, end, err := serve(address, handler, log)
+	if err == nil {
+		s.closers = append([]func(){end}, s.closers...)
+	}
+	return at, err
+}
+
+// follow shows a run. The returned function takes its progress.
+func (s *liveView) follow(plan experiment.Plan, id string, stop context.CancelFunc) func(lab.Progress) {
+	if s.page != nil {
+		var show func(lab.Progress)
+		show, s.finish = s.page.Follow(plan, id, stop)
+		return show
+	}
+	s.meters.Begin(plan, id)
+	s.finish = s.meters.End
+	return s.meters.Show
+}
+
+// close shows the end of the run, and closes the listeners once the pages have received it.
+func (s *liveView) close(d result.Document, err error) {
+	if s.finish != nil {
+		s.finish(d, err)
+	}
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		s.closers[i]()
+	}
+}
+
+// shutdownTimeout is the time that connections have to receive the last answer.
+const shutdownTimeout = 3 * time.Second
+
+// serve listens at an address until stop is called.
+func serve(address string, handler http.Handler, log *slog.Logger) (at net.Addr, end func(), err error) {
+	listener, err := net.Listen("tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, nil, fmt.Errorf("another program listens on %s; use another address, or port 0 for any free port", address)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			log.Error("web", "error", err)
+		}
+	}()
+	return listener.Addr(), func() {
+		ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+		defer cancel()
+		if server.Shutdown(ctx) != nil {
+			_ = server.Close()
+		}
+		<-ended
+	}, nil
+}
+
+// hostNames are the names of this machine that requests may use.
+func hostNames(address string) (names []string) {
+	if name, err := os.Hostname(); err == nil {
+		names = append(names, strings.ToLower(name))
+	}
+	if host, _, err := net.SplitHostPort(address); err == nil && host != "" {
+		names = append(names, strings.ToLower(host))
+	}
+	return names
+}

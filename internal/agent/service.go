@@ -1,0 +1,246 @@
+package agent
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	rpclabv1 "rpclab/api/rpclab/v1"
+)
+
+func (a *Agent) authorizeCall(ctx context.Context, request any, _ *grpc.UnaryServerInfo, serve grpc.UnaryHandler) (any, error) {
+	if err := a.authorize(ctx); err != nil {
+		return nil, err
+	}
+	return serve(ctx, request)
+}
+
+func (a *Agent) authorizeStream(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, serve grpc.StreamHandler) error {
+	if err := a.authorize(stream.Context()); err != nil {
+		return err
+	}
+	return serve(server, stream)
+}
+
+// authorize compares the token in constant time.
+func (a *Agent) authorize(ctx context.Context) error {
+	if a.Token == "" {
+		return nil
+	}
+	head, _ := metadata.FromIncomingContext(ctx)
+	given := strings.TrimPrefix(strings.Join(head.Get("authorization"), ""), "Bearer ")
+	if subtle.ConstantTimeCompare([]byte(given), []byte(a.Token)) != 1 {
+		return status.Error(codes.Unauthenticated, "this agent requires its token as metadata: authorization: Bearer …")
+	}
+	return nil
+}
+
+// errReplaced ends a stream when another attaches.
+var errReplaced = errors.New("another stream has attached to this agent")
+
+// expired is a deadline that ends reads and writes at once.
+var expired = time.Unix(1, 0)
+
+type attachServer = rpclabv1.Agent_AttachServer
+
+// attachment is one stream's connection to the program.
+type attachment struct {
+	end  context.CancelCauseFunc
+	gone chan struct{} // closed when the next stream may attach
+
+	mu   sync.Mutex
+	left bool // it writes no input any more
+}
+
+// Attach implements the service.
+func (a *Agent) Attach(stream attachServer) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	start := first.GetStart()
+	if start == nil {
+		return status.Error(codes.InvalidArgument, "the first message must be start")
+	}
+	ctx, cancel := context.WithCancelCause(stream.Context())
+	defer cancel(nil)
+	t := &attachment{end: cancel, gone: make(chan struct{})}
+	if err := a.acquire(ctx, t); err != nil {
+		return err
+	}
+	c, own, err := a.program(start.Args)
+	if err != nil {
+		close(t.gone)
+		return err
+	}
+	sent := make(chan error, 1)
+	go func() {
+		defer close(t.gone)
+		interrupted := make(chan struct{})
+		stopInterrupt := context.AfterFunc(ctx, func() {
+			defer close(interrupted)
+			c.setDeadline(expired)
+		})
+		err := c.sendOutput(stream)
+		if !stopInterrupt() {
+			<-interrupted
+		}
+		t.leave(c)
+		if !own {
+			c.kill()
+			c.out.Close()
+		}
+		sent <- err
+	}()
+	go t.receiveInput(stream, c)
+	select {
+	case err = <-sent:
+	case <-ctx.Done(): // a blocked send ends with the stream
+		err = context.Cause(ctx)
+	}
+	if errors.Is(err, errReplaced) {
+		return status.Error(codes.Aborted, err.Error())
+	}
+	return err
+}
+
+// acquire ends the present stream and waits until t may attach. Of several streams the last
+// one attaches.
+func (a *Agent) acquire(ctx context.Context, t *attachment) error {
+	a.mu.Lock()
+	before := a.attached
+	a.attached = t
+	a.mu.Unlock()
+	if before == nil {
+		return nil
+	}
+	before.end(errReplaced)
+	<-before.gone
+	if ctx.Err() != nil {
+		close(t.gone)
+		return status.Error(codes.Aborted, context.Cause(ctx).Error())
+	}
+	return nil
+}
+
+// program is the agent's own program, or one that it starts.
+func (a *Agent) program(args []string) (c *child, own bool, err error) {
+	a.mu.Lock()
+	own, ending := len(a.Command) > 0, a.ending
+	c = a.child
+	a.mu.Unlock()
+	switch {
+	case own && len(args) > 0:
+		return nil, own, status.Errorf(codes.FailedPrecondition, "this agent has its own program, %q, and starts no other: attach without args", a.Command)
+	case own:
+		return c, own, nil
+	case len(args) == 0 || args[0] == "":
+		return nil, own, status.Error(codes.InvalidArgument, "this agent has no program of its own: args must name one")
+	case ending:
+		return nil, own, status.Error(codes.Unavailable, "this agent is stopping")
+	}
+	if c, err = a.start(args); err != nil {
+		return nil, own, status.Errorf(codes.FailedPrecondition, "%v", err)
+	}
+	return c, own, nil
+}
+
+// sendOutput sends the output of the program, and how it exited.
+func (c *child) sendOutput(stream attachServer) error {
+	started := &rpclabv1.FromProcess{Message: &rpclabv1.FromProcess_Started{Started: &rpclabv1.Started{Pid: c.pid()}}}
+	if err := stream.Send(started); err != nil {
+		return err
+	}
+	for {
+		output := make([]byte, chunk)
+		n, err := c.read(output)
+		if n > 0 {
+			if err := stream.Send(&rpclabv1.FromProcess{Message: &rpclabv1.FromProcess_Stdout{Stdout: output[:n]}}); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	select {
+	case <-c.over:
+	case <-stream.Context().Done():
+		return stream.Context().Err()
+	}
+	return stream.Send(&rpclabv1.FromProcess{Message: &rpclabv1.FromProcess_Ended{Ended: c.ended()}})
+}
+
+// receiveInput passes input to the program until the stream ends.
+func (t *attachment) receiveInput(stream attachServer, c *child) {
+	for {
+		message, err := stream.Recv()
+		if err != nil {
+			return
+		}
+		t.mu.Lock()
+		if !t.left {
+			switch m := message.Message.(type) {
+			case *rpclabv1.ToProcess_Stdin:
+				_, _ = c.process.Stdin.Write(m.Stdin) // the program may have closed its input
+			case *rpclabv1.ToProcess_CloseStdin:
+				_ = c.process.Stdin.Close()
+			default:
+				t.end(status.Error(codes.InvalidArgument, "after start a message must be stdin or close_stdin"))
+			}
+		}
+		t.mu.Unlock()
+	}
+}
+
+// leave waits for input that is being written, and rejects more.
+func (t *attachment) leave(c *child) {
+	c.setDeadline(expired)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.left = true
+	c.setDeadline(time.Time{})
+}
+
+// Signal implements the service.
+func (a *Agent) Signal(_ context.Context, r *rpclabv1.SignalRequest) (*rpclabv1.SignalReply, error) {
+	c, err := a.childByPID(r.Pid)
+	if err != nil {
+		return nil, err
+	}
+	if r.Signal < 1 || r.Signal > 31 {
+		return nil, status.Errorf(codes.InvalidArgument, "signal %d is not in 1 to 31", r.Signal)
+	}
+	if err := c.signal(syscall.Signal(r.Signal)); err != nil {
+		return nil, status.Error(codes.Internal, err.Error())
+	}
+	return &rpclabv1.SignalReply{}, nil
+}
+
+// Usage implements the service.
+func (a *Agent) Usage(_ context.Context, r *rpclabv1.UsageRequest) (*rpclabv1.UsageReply, error) {
+	c, err := a.childByPID(r.Pid)
+	if err != nil {
+		return nil, err
+	}
+	return c.usage(r.Reset_), nil
+}
+
+// childByPID is the program with a process ID, so that no request reaches a later program.
+func (a *Agent) childByPID(pid int64) (*child, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.child == nil || a.child.pid() != pid {
+		return nil, status.Errorf(codes.NotFound, "this agent has no process %d", pid)
+	}
+	return a.child, nil
+}

@@ -1,0 +1,147 @@
+package analysis
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"rpclab/internal/result"
+	"rpclab/internal/verdict"
+)
+
+// moveFiles moves the configuration files of the first trial that has some to the arm.
+func moveFiles(arm *result.Arm) {
+	arm.Trials = slices.Clone(arm.Trials)
+	for i := range arm.Trials {
+		if arm.Files == nil {
+			arm.Files = arm.Trials[i].Files
+		}
+		arm.Trials[i].Files = nil
+	}
+}
+
+// merge sets an arm's measures from its trials: counts are summed, histograms merged, balance
+// pooled; elapsed time is the median and memory the largest.
+func merge(arm *result.Arm) error {
+	m := result.Measures{Errors: map[string]uint64{}, Samples: map[string]string{}, Backends: map[string]uint64{}}
+	var latency, service, lateness, messages []result.Histogram
+	var counts [][]uint64
+	var elapsed []float64
+	arm.Limited = ""
+	for _, t := range arm.Trials {
+		if t.Failed != "" {
+			continue
+		}
+		m.Calls += t.Calls
+		m.Late += t.Late
+		m.Dropped += t.Dropped
+		if t.Wasted != nil {
+			m.Wasted = new(*t.Wasted + *cmp.Or(m.Wasted, new(uint64)))
+		}
+		for code, n := range t.Errors {
+			m.Errors[code] += n
+			if m.Samples[code] == "" {
+				m.Samples[code] = t.Samples[code]
+			}
+		}
+		for id, n := range t.Backends {
+			m.Backends[id] += n
+		}
+		latency, service, lateness = append(latency, t.Latency), append(service, t.Service), append(lateness, t.Lateness)
+		if t.Messages != nil {
+			messages = append(messages, *t.Messages)
+		}
+		counts = append(counts, t.Groups...)
+		elapsed = append(elapsed, t.ElapsedMS)
+		addUsage(&m.Resources.Client, t.Resources.Client, t.Calls)
+		addUsage(&m.Resources.Server, t.Resources.Server, t.Calls)
+		addUsage(&m.Resources.Proxy, t.Resources.Proxy, t.Calls)
+		addUsage(&m.Resources.Gateway, t.Resources.Gateway, t.Calls)
+		addUsage(&m.Resources.Control, t.Resources.Control, t.Calls)
+		if arm.Limited == "" {
+			arm.Limited = t.Limited
+		}
+	}
+	var errs [4]error
+	m.Latency, errs[0] = result.Merge(latency)
+	m.Service, errs[1] = result.Merge(service)
+	m.Lateness, errs[2] = result.Merge(lateness)
+	if len(messages) > 0 {
+		m.Messages = new(result.Histogram)
+		*m.Messages, errs[3] = result.Merge(messages)
+	}
+	m.Balance = balance(counts)
+	m.ElapsedMS = verdict.Median(elapsed)
+	if m.Calls > 0 {
+		for _, u := range []*result.Usage{&m.Resources.Client, &m.Resources.Server, &m.Resources.Proxy, &m.Resources.Gateway, &m.Resources.Control} {
+			u.CPU /= float64(m.Calls)
+		}
+		m.Rate = float64(m.Calls) / (sum(elapsed) / 1e3)
+	}
+	arm.Measures = m
+	arm.Capacity = capacities(arm.Trials)
+	setReached(arm)
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addUsage adds what so many calls used to a sum of CPU time that is not per call.
+func addUsage(sum *result.Usage, u result.Usage, calls uint64) {
+	sum.CPU += u.CPU * float64(calls)
+	sum.RSS = max(sum.RSS, u.RSS)
+	sum.ThrottledMS += u.ThrottledMS
+}
+
+func sum(values []float64) (total float64) {
+	for _, v := range values {
+		total += v
+	}
+	return max(total, math.SmallestNonzeroFloat64)
+}
+
+// capacities are what the capacity searches of an arm found; nil: its load is no search.
+func capacities(trials []result.Trial) *result.Capacities {
+	var all *result.Capacities
+	logs := 0.0
+	for _, t := range trials {
+		if t.Capacity == nil {
+			continue
+		}
+		if all == nil {
+			all = &result.Capacities{}
+		}
+		rate := t.Capacity.Rate
+		if t.Failed != "" || rate == 0 {
+			continue
+		}
+		if all.Count == 0 {
+			all.Low, all.High = rate, rate
+		}
+		all.Low, all.High = min(all.Low, rate), max(all.High, rate)
+		all.Count++
+		logs += math.Log(rate)
+		all.Rate = math.Exp(logs / float64(all.Count))
+	}
+	return all
+}
+
+// place names an arm in its cell for people.
+func place(arm result.Arm) string {
+	if len(arm.Cell) == 0 {
+		return arm.Name
+	}
+	return arm.Name + " at " + arm.Cell.String()
+}
+
+func armIn(d result.Document, name string, cell result.Cell) (result.Arm, bool) {
+	for _, arm := range d.Arms {
+		if arm.Name == name && arm.Cell.Key() == cell.Key() {
+			return arm, true
+		}
+	}
+	return result.Arm{}, false
+}

@@ -1,0 +1,284 @@
+package analysis
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"rpclab/internal/experiment"
+	"rpclab/internal/measure"
+	"rpclab/internal/result"
+)
+
+// trial is one whose calls all took latencyMS, on backends with the given counts.
+func trial(t *testing.T, round int, latencyMS float64, counts ...uint64) result.Trial {
+	t.Helper()
+	h := measure.Histogram()
+	x := result.Trial{Round: round, Measures: result.Measures{
+		Backends: map[string]uint64{}, Errors: map[string]uint64{}, ElapsedMS: latencyMS,
+	}}
+	for i, n := range counts {
+		x.Backends[fmt.Sprintf("b%d", i)] = n
+		x.Calls += n
+		if err := h.RecordValues(int64(latencyMS*1e6), int64(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x.Latency = result.FromHDR(h)
+	x.Groups = [][]uint64{counts}
+	x.Resources.Client = result.Usage{CPU: latencyMS, RSS: uint64(round)}
+	x.Resources.Proxy = x.Resources.Client
+	return x
+}
+
+// arms is a document of two arms, the second measured with the given latencies.
+func arms(t *testing.T, latencies ...float64) result.Document {
+	t.Helper()
+	d := result.Document{Baseline: "base", Arms: []result.Arm{{Name: "base"}, {Name: "other"}}}
+	for i, latency := range latencies {
+		d.Arms[0].Trials = append(d.Arms[0].Trials, trial(t, i+1, 10+float64(i)/100, 30, 30))
+		d.Arms[1].Trials = append(d.Arms[1].Trials, trial(t, i+1, latency, 60, 0))
+	}
+	return d
+}
+
+func TestAnArmIsItsTrialsTogether(t *testing.T) {
+	d := Assemble(arms(t, 20, 40, 30))
+	a := d.Arms[1]
+	if a.Calls != 180 || a.ElapsedMS != 30 || a.Resources.Client.CPU != 30 || a.Resources.Client.RSS != 3 || a.Resources.Proxy != a.Resources.Client {
+		t.Errorf("%d calls, elapsed %g, %+v", a.Calls, a.ElapsedMS, a.Resources)
+	}
+	if p := a.Latency.P50; p < 29.9 || p > 30.1 {
+		t.Errorf("the median of the merged calls is %g, want 30", p)
+	}
+	if a.Balance.Jain != 0.5 {
+		t.Errorf("Jain's index is %g: in every trial one of two got all", a.Balance.Jain)
+	}
+}
+
+// TestTheMarginIsTheExperimentsOwn: a tenth apart is as fast when that is not worth a call.
+func TestTheMarginIsTheExperimentsOwn(t *testing.T) {
+	d := arms(t, 11, 11.01, 11.02, 11.03, 11.04)
+	if v := decision(t, d); v.Decision != "worse" {
+		t.Errorf("by default: %s", v.Decision)
+	}
+	d.Margin = 0.15
+	if v := decision(t, d); v.Decision != "equivalent" {
+		t.Errorf("with a margin of 15 %%: %s, %s", v.Decision, v.Reason)
+	}
+}
+
+func TestTheAnswersOfStreamsAreMergedToo(t *testing.T) {
+	d := arms(t, 20, 40)
+	for i := range d.Arms[1].Trials {
+		h := d.Arms[1].Trials[i].Latency
+		d.Arms[1].Trials[i].Messages = &h
+	}
+	d = Assemble(d)
+	if m := d.Arms[1].Messages; m == nil || m.P50 != d.Arms[1].Latency.P50 || m.HDR == "" {
+		t.Errorf("%+v", m)
+	}
+	if m := d.Arms[0].Messages; m != nil {
+		t.Errorf("an arm without streams has %+v", m)
+	}
+}
+
+func TestImbalanceIsNotSummedAway(t *testing.T) {
+	d := arms(t)
+	d.Arms[1].Trials = []result.Trial{trial(t, 1, 10, 60, 0), trial(t, 2, 10, 0, 60)}
+	if a := Assemble(d).Arms[1]; a.Balance.Jain != 0.5 || a.Backends["b0"] != a.Backends["b1"] {
+		t.Errorf("Jain's index is %g with backends %v", a.Balance.Jain, a.Backends)
+	}
+}
+
+func decision(t *testing.T, d result.Document) result.Verdict {
+	t.Helper()
+	for _, v := range Assemble(d).Verdicts {
+		if v.A == "other" && v.Metric == "latency_p50" {
+			return v
+		}
+	}
+	t.Fatal("there is no verdict on the other arm")
+	return result.Verdict{}
+}
+
+func TestVerdictsNameTheDifference(t *testing.T) {
+	for _, c := range []struct {
+		latencies []float64
+		want      string
+	}{
+		{[]float64{20, 20.1, 19.9, 20, 20}, "worse"},
+		{[]float64{5, 5.1, 4.9, 5, 5}, "better"},
+		{[]float64{10, 10.01, 10.02, 10.03, 10.04}, "equivalent"},
+		{[]float64{5, 20, 10, 2, 40}, "undecided"},
+		{[]float64{20, 20, 20}, "undecided"}, // three rounds
+	} {
+		if v := decision(t, arms(t, c.latencies...)); v.Decision != c.want || v.Rounds != len(c.latencies) {
+			t.Errorf("%v: %s in %d rounds, want %s (%s)", c.latencies, v.Decision, v.Rounds, c.want, v.Reason)
+		}
+	}
+}
+
+func TestNoVerdictOnNumbersThatCannotBeTrusted(t *testing.T) {
+	for what, spoil := range map[string]func(*result.Trial){
+		"limited by the load generator": func(x *result.Trial) { x.Limited = "late" },
+		"calls of other failed":         func(x *result.Trial) { x.Errors["UNAVAILABLE"] = 10 },
+		"failed or were dropped":        func(x *result.Trial) { x.Dropped = 10 },
+		"1 of 5 rounds of other":        func(x *result.Trial) { x.Failed = "the caller died" },
+	} {
+		d := arms(t, 20, 20, 20, 20, 20)
+		spoil(&d.Arms[1].Trials[1])
+		if v := decision(t, d); v.Decision != "undecided" || !strings.Contains(v.Reason, what) {
+			t.Errorf("%s: %s, %s", what, v.Decision, v.Reason)
+		}
+	}
+}
+
+func TestEveryPairIsComparedOnce(t *testing.T) {
+	d := arms(t, 1, 2, 3, 4)
+	d.Arms = append(d.Arms, result.Arm{Name: "again", Control: "base"}, result.Arm{Name: "published"})
+	d.Confounds = []result.Confound{{Published: "published", Controlled: "other"}}
+	var got []string
+	for _, v := range Assemble(d).Verdicts {
+		if v.Metric == "latency_p99" {
+			got = append(got, string(v.Kind)+" "+v.A+"/"+v.B)
+		}
+	}
+	want := "baseline other/base, control again/base, baseline published/base, confound published/other"
+	if s := strings.Join(got, ", "); s != want {
+		t.Errorf("compared are %s\nwant %s", s, want)
+	}
+}
+
+func TestWarningsNameTheTrialThatFailed(t *testing.T) {
+	d := arms(t, 10)
+	d.Arms[1].Cell = result.Cell{"load.burst": 300}
+	d.Arms[1].Trials[0].Failed = "the caller died"
+	d.Arms[1].Trials[0].Lost = []string{"server b0 exited unexpectedly"}
+	got := strings.Join(Assemble(d).Warnings, "\n")
+	want := "other at load.burst=300, round 1 gave no measurement: the caller died\n" +
+		"other at load.burst=300, round 1: server b0 exited unexpectedly"
+	if got != want {
+		t.Errorf("warnings are\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestOnlyDecidedHeadlinesAreDecided(t *testing.T) {
+	if !Decided(arms(t, 20, 20, 20, 20)) {
+		t.Error("two arms that are 100 % apart are not decided")
+	}
+	if Decided(arms(t, 5, 20, 10, 2)) {
+		t.Error("noise is decided")
+	}
+}
+
+// TestGuardsCatchWhatSpoilsARun: each of these runs has a clear difference in its
+// numbers, and a guard that says why it is not to be believed.
+func TestGuardsCatchWhatSpoilsARun(t *testing.T) {
+	each := func(spoil func(*result.Trial)) func(*result.Document) {
+		return func(d *result.Document) {
+			for i := range d.Arms[1].Trials {
+				spoil(&d.Arms[1].Trials[i])
+			}
+		}
+	}
+	for want, spoil := range map[string]func(*result.Document){
+		"throttled":                     each(func(x *result.Trial) { x.Machine = &result.Interference{Throttled: 0.2} }),
+		"(steal)":                       each(func(x *result.Trial) { x.Machine = &result.Interference{Stolen: 0.3} }),
+		"limited by the load generator": each(func(x *result.Trial) { x.Limited = "late" }),
+		"has 10 calls":                  each(func(x *result.Trial) { x.Calls = 10 }),
+		"the clock":                     func(d *result.Document) { d.Machine.ClockNS = 1e6 },
+		"the control again": func(d *result.Document) {
+			again := d.Arms[1] // as different from base as other is
+			again.Name, again.Control = "again", "base"
+			d.Arms = append(d.Arms, again)
+		},
+	} {
+		d := arms(t, 20, 20, 20, 20, 20)
+		spoil(&d)
+		if v := decision(t, d); v.Decision != "undecided" || !strings.Contains(v.Reason, want) {
+			t.Errorf("%s: %s, %s", want, v.Decision, v.Reason)
+		}
+	}
+	drifting := arms(t, 13, 12.5, 12, 11.5, 11, 10.6)
+	if v := decision(t, drifting); v.Decision != "undecided" || !strings.Contains(v.Reason, "drift: the ratio fell") {
+		t.Errorf("drift: %s, %s", v.Decision, v.Reason)
+	}
+	far := arms(t, 30, 31, 32, 33, 34, 35)
+	if v := decision(t, far); v.Decision != "worse" || len(v.Notes) != 1 {
+		t.Errorf("a drift that changes nothing: %s, %s, %q", v.Decision, v.Reason, v.Notes)
+	}
+}
+
+// TestTooFewCallsComeWithTheFlagThatMakesMore, unless that is what the run sweeps.
+func TestTooFewCallsComeWithTheFlagThatMakesMore(t *testing.T) {
+	for name, c := range map[string]struct {
+		load  map[string]any
+		quick bool
+		cell  result.Cell
+		want  string
+	}{
+		"a burst":     {map[string]any{"burst": 60}, false, nil, "a trial of base has 60 calls; p99 needs 1000, so that ten calls exceed it: make more (--set load.burst=1000)"},
+		"a sequence":  {map[string]any{"sequence": 60}, true, nil, ": run it without --quick, or make more (--set load.sequence=1000)"},
+		"users":       {map[string]any{"closed": map[string]any{"users": 1, "calls": 60}}, false, nil, ": make more (--set load.closed.calls=1000)"},
+		"by the time": {map[string]any{"open": map[string]any{"rate": 5}}, false, nil, ": make more"},
+		"a sweep":     {map[string]any{"burst": 60}, false, result.Cell{"load.burst": 60}, ": make more"},
+	} {
+		d := arms(t, 20, 20, 20, 20)
+		d.Quick = c.quick
+		for i := range d.Arms {
+			d.Arms[i].Config, d.Arms[i].Cell = map[string]any{"load": c.load}, c.cell
+		}
+		if why := tooFewCalls(metrics[1], d, d.Arms[0]); !strings.HasSuffix(why, c.want) {
+			t.Errorf("%s: %q, want %q", name, why, c.want)
+		}
+	}
+}
+
+// TestEveryMetricHasItsVerdict, and those that nothing was measured for have none.
+func TestEveryMetricHasItsVerdict(t *testing.T) {
+	d := arms(t, 20, 20, 20, 20, 20)
+	got := map[string]string{}
+	for _, v := range Assemble(d).Verdicts {
+		got[v.Metric] = v.Decision
+		if headline := v.Metric == "latency_p50" || v.Metric == "latency_p99"; headline == v.Secondary {
+			t.Errorf("%s: secondary is %t", v.Metric, v.Secondary)
+		}
+	}
+	for metric, want := range map[string]string{
+		"latency_mean": "worse", "client_cpu": "worse", "latency_p999": "undecided",
+		"errors": "", "server_cpu": "", "convergence": "", "rate": "",
+	} {
+		if got[metric] != want {
+			t.Errorf("%s: %q, want %q", metric, got[metric], want)
+		}
+	}
+}
+
+func TestOnlyAnOpenLoopCanBeLimitedByItsGenerator(t *testing.T) {
+	late := result.Trial{Measures: result.Measures{Calls: 1, Lateness: result.Histogram{P99: 5}, Latency: result.Histogram{P99: 20}}}
+	open := experiment.Load{Open: &experiment.Open{}}
+	if generatorLimit(open, late) == "" {
+		t.Error("5 ms late of 20 ms is the generator's doing")
+	}
+	if generatorLimit(experiment.Load{Burst: 10}, late) != "" {
+		t.Error("a burst is due at once: nobody can send it in time")
+	}
+	if generatorLimit(experiment.Load{Closed: &experiment.Closed{Think: 1}}, late) == "" {
+		t.Error("a user who has thought is due at a time, too")
+	}
+}
+
+func TestConfigurationFilesAreThoseOfTheFirstTrialThatHasSome(t *testing.T) {
+	d := arms(t, 20, 40, 30)
+	d.Arms[1].Trials[1].Files = map[string]string{"envoy.yaml": "second"}
+	d.Arms[1].Trials[2].Files = map[string]string{"envoy.yaml": "third"}
+	for what, a := range map[string]result.Arm{"once": Assemble(d).Arms[1], "twice": Assemble(Assemble(d)).Arms[1]} {
+		if a.Files["envoy.yaml"] != "second" || a.Trials[1].Files != nil || a.Trials[2].Files != nil {
+			t.Errorf("assembled %s: %v, and in trials %v, %v", what, a.Files, a.Trials[1].Files, a.Trials[2].Files)
+		}
+	}
+	if d.Arms[1].Trials[1].Files == nil {
+		t.Error("what was assembled was changed")
+	}
+}

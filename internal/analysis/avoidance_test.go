@@ -1,0 +1,116 @@
+package analysis
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"rpclab/internal/cluster"
+	"rpclab/internal/experiment"
+	"rpclab/internal/measure"
+	"rpclab/internal/result"
+)
+
+// after2s is a line that changes from one number of calls an interval to others, at 2 s
+// and then after so many intervals each; it ends at 8 s.
+func after2s(calls uint64, then ...[2]int) (all []uint64) {
+	for range 20 {
+		all = append(all, calls)
+	}
+	for _, part := range then {
+		for range part[0] {
+			all = append(all, uint64(part[1]))
+		}
+	}
+	return all
+}
+
+// TestNoticedIsWhenCallersLeaveTheBackendsHitAlone: b0 is hit at 2.03 s, of b0, b1 and b2.
+func TestNoticedIsWhenCallersLeaveTheBackendsHitAlone(t *testing.T) {
+	fair, hangs := after2s(10, [2]int{60, 10}), after2s(10, [2]int{50, 0}, [2]int{10, 10})
+	reset := experiment.Event{Cut: &experiment.Cut{Backends: 1, How: "reset"}}
+	slow, kill := experiment.Event{Slow: &experiment.Slow{Backends: 1}}, experiment.Event{Kill: 1}
+	for name, c := range map[string]struct {
+		event  experiment.Event
+		b0     []uint64
+		lost   []uint64 // failed or dropped
+		want   float64  // ms; 0: not
+		others []uint64 // each; nil: all their share
+	}{
+		"round robin never does":                       {slow, fair, nil, 0, nil},
+		"in the fifth interval after it":               {slow, after2s(10, [2]int{5, 10}, [2]int{55, 1}), nil, 500, nil},
+		"within the first":                             {slow, after2s(10, [2]int{1, 10}, [2]int{59, 1}), nil, 100, nil},
+		"a little less than its share is not noticing": {slow, after2s(10, [2]int{60, 7}), nil, 0, nil},
+		"back after five seconds, but noticed":         {slow, after2s(10, [2]int{5, 10}, [2]int{50, 0}, [2]int{5, 10}), nil, 500, nil},
+		"calls that fail count, too":                   {slow, after2s(10), after2s(0, [2]int{9, 10}, [2]int{51, 0}), 900, nil},
+		"nothing to notice":                            {slow, after2s(0, [2]int{60, 0}), nil, 0, nil},
+		"killed: the last call that was lost":          {kill, after2s(10), after2s(0, [2]int{3, 1}, [2]int{11, 0}, [2]int{1, 1}), 1500, nil},
+		"connections reset: nobody leaves it":          {reset, fair, after2s(0, [2]int{2, 3}, [2]int{58, 0}), 200, nil},
+		"connections reset: no call was lost":          {reset, fair, nil, 100, nil},
+		"every user hangs: no call was due":            {slow, hangs, nil, 0, hangs},
+		"killed, and every user hangs":                 {kill, hangs, nil, 0, hangs},
+		"every call is dropped":                        {slow, after2s(10), after2s(0, [2]int{60, 30}), 0, after2s(10)},
+		"killed: every call counts":                    {kill, after2s(10), after2s(0, [2]int{55, 1}), 0, nil},
+	} {
+		others := fair
+		if c.others != nil {
+			others = c.others
+		}
+		seen := measure.Measurement{Started: began, Elapsed: 8 * time.Second, Timeline: measure.Timeline{
+			Due: map[string][]uint64{"b0": c.b0, "b1": others, "b2": others}, Lost: c.lost,
+		}}
+		acts := []PerformedEvent{{Event: c.event, Time: after(2030 * time.Millisecond), Backends: []string{"b0"}}}
+		got := outcomes(acts, seen, []cluster.Snapshot{set(after(-time.Second), "b0", "b1", "b2")})[0]
+		switch took := got.Took.Avoided; {
+		case took == nil && c.want != 0:
+			t.Errorf("%s: not noticed, want %g ms", name, c.want)
+		case took != nil && *took != c.want:
+			t.Errorf("%s: noticed after %g ms, want %g", name, *took, c.want)
+		}
+		if got.Ready != 3 || len(got.Affected) != 1 {
+			t.Errorf("%s: %v of %d backends were hit", name, got.Affected, got.Ready)
+		}
+	}
+}
+
+// TestNoticingDoesNotDependOnChance: a backend that gets a fifth of its share at random
+// is left alone, whatever single intervals look like.
+func TestNoticingDoesNotDependOnChance(t *testing.T) {
+	for seed := range uint64(200) {
+		source := rand.New(rand.NewPCG(seed, 0))
+		line := measure.Timeline{Due: map[string][]uint64{"b0": make([]uint64, 200), "b1": make([]uint64, 200)}}
+		for i := range 200 {
+			for range 20 {
+				id, share := "b1", 0.5
+				if i >= 50 {
+					share = 0.1
+				}
+				if source.Float64() < share {
+					id = "b0"
+				}
+				line.Due[id][i]++
+			}
+		}
+		s := affectedBackends{ids: []string{"b0"}, ready: 2, from: 51, to: 200}
+		if i, ok := s.avoided(line); !ok || i > 51+quietIntervals {
+			t.Errorf("seed %d: noticed in interval %d, %t; it was in 51", seed, i, ok)
+		}
+	}
+}
+
+func TestTheShareOfTheBackendsHitIsOfTheCallsDueUntilTheNextEvent(t *testing.T) {
+	seen := measure.Measurement{Started: began, Elapsed: 4 * time.Second, Timeline: measure.Timeline{
+		Due: map[string][]uint64{"b0": line(0, 3*time.Second, 1), "b1": line(0, 4*time.Second, 3)},
+	}}
+	acts := []PerformedEvent{
+		{Event: experiment.Event{Slow: &experiment.Slow{Backends: 1}}, Time: after(time.Second), Backends: []string{"b0"}},
+		{Event: experiment.Event{Recover: true}, Time: after(2 * time.Second)},
+	}
+	got := outcomes(acts, seen, []cluster.Snapshot{set(after(-time.Second), "b0", "b1")})
+	if e := got[0]; e.Answered != 9*4 || e.AnsweredByAffected != 9 { // the interval of the event is left out
+		t.Errorf("%d of %d calls, want 9 of 36", e.AnsweredByAffected, e.Answered)
+	}
+	if e := got[1]; e.Answered != 0 || e.Took != (result.Took{}) {
+		t.Errorf("an event on no backend: %+v", e)
+	}
+}

@@ -1,0 +1,83 @@
+package analysis
+
+import (
+	"math"
+	"time"
+
+	"rpclab/internal/experiment"
+	"rpclab/internal/result"
+)
+
+// Bound is the rate that a configuration's users and threads allow at most
+// (docs/decisions/0018), where each of its servers works on so many calls at once; threads 0:
+// on all. nil: the load is not one of users for a fixed time, or calls do not wait.
+//
+// Users make the mean number of calls that they begin within the load's duration. Threads
+// bind from when enough users have begun; calls that wait at the end are answered at the same
+// rate.
+func Bound(c experiment.Config, threads int) *result.Bound {
+	users := c.Load.Closed
+	service, spread := serviceTime(c.Workload)
+	if users == nil || users.Duration == 0 || users.Calls > 0 || service == 0 || c.Gateway != nil {
+		return nil
+	}
+	n, cycle := float64(users.Users), (service + users.Think).Seconds()
+	ramp, length := users.Ramp.Seconds(), users.Duration.Seconds()
+	calls, steps := 0.0, min(users.Users, 1000) // of the ramp
+	for i := range steps {
+		calls += callsBegun(length-ramp*float64(i)/float64(steps), cycle, spread.Seconds()) * n / float64(steps)
+	}
+	b := &result.Bound{
+		Rate: calls / (length + service.Seconds()), Binds: "users", ServiceMS: result.Milliseconds(service),
+		Users: n * (1 - ramp/2/length), Threads: threads * c.Server.Replicas,
+	}
+	if b.Threads > 0 {
+		steady := float64(b.Threads) / service.Seconds()
+		enough := min(length, ramp*steady*cycle/n) // until as many users as they can serve have begun
+		if most := steady * (1 - enough/2/length); most < b.Rate {
+			b.Rate, b.Binds = most, "threads"
+		}
+	}
+	return b
+}
+
+// callsBegun is the mean number of calls that a user begins in so many seconds: the first at
+// once and each other a cycle after the one before, a cycle being uniform with a width of
+// spread. It is the sum over k of the probability that k cycles end in that time, the sum of
+// k cycles being taken as normal.
+func callsBegun(seconds, cycle, spread float64) float64 {
+	calls := 1.0
+	for k := 1.0; ; k++ {
+		left, deviation := seconds-k*cycle, spread*math.Sqrt(k/12)
+		switch {
+		case left < -6*deviation:
+			return calls
+		case deviation == 0:
+			calls++
+		default:
+			calls += math.Erfc(-left/deviation/math.Sqrt2) / 2
+		}
+	}
+}
+
+// serviceTime is the mean wait of a workload's call, and the width of its uniform
+// distribution; 0: a call does not wait but computes.
+func serviceTime(w experiment.Workload) (mean, spread time.Duration) {
+	switch {
+	case w.Orders != nil:
+		return w.Orders.Delay + w.Orders.Spread/2, w.Orders.Spread
+	case w.Greet != nil:
+		return w.Greet.Delay, 0
+	}
+	return 0, 0
+}
+
+// setReached sets the share of its bound that an arm reached.
+func setReached(arm *result.Arm) {
+	if arm.Bound == nil {
+		return
+	}
+	b := *arm.Bound
+	b.Reached = arm.Answered() / b.Rate
+	arm.Bound = &b
+}

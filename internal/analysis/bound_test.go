@@ -1,0 +1,88 @@
+package analysis
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"rpclab/internal/experiment"
+	"rpclab/internal/pace"
+	"rpclab/internal/result"
+)
+
+// ordersBy is a configuration of the workload orders.
+func ordersBy(users int, ramp time.Duration) experiment.Config {
+	return experiment.Config{
+		Workload: experiment.Workload{Orders: &experiment.Orders{Delay: 200 * time.Millisecond, Spread: 299 * time.Millisecond}},
+		Server:   experiment.Server{Replicas: 1},
+		Load:     experiment.Load{Closed: &experiment.Closed{Users: users, Ramp: ramp, Think: time.Second, Duration: time.Minute}},
+	}
+}
+
+func TestTheBoundIsWhatUsersAndThreadsAllow(t *testing.T) {
+	for _, c := range []struct {
+		config  experiment.Config
+		threads int
+		rate    float64
+		binds   string
+	}{
+		{ordersBy(1000, 0), 0, 744.9, "users"}, // (60/1.3495 + 0.5)·1000/60.3495
+		{ordersBy(1000, 10*time.Second), 0, 683.7, "users"},
+		{ordersBy(1000, 10*time.Second), 200, 535.4, "threads"}, // 572.2 but for the first 7.7 s
+		{ordersBy(7000, 10*time.Second), 200, 567.0, "threads"}, // 572.2 but for the first 1.1 s
+		{ordersBy(100, 10*time.Second), 200, 68.3, "users"},
+	} {
+		b := Bound(c.config, c.threads)
+		if b == nil || math.Abs(b.Rate-c.rate) > 0.2 || b.Binds != c.binds {
+			t.Errorf("%v: %+v, want %.1f by %s", c.config.Load, b, c.rate, c.binds)
+		}
+	}
+	workers := ordersBy(1000, 0)
+	workers.Server.Replicas = 3
+	if b := Bound(workers, 10); b.Threads != 30 || b.Binds != "threads" {
+		t.Errorf("three servers of ten workers: %+v", b)
+	}
+	for name, none := range map[string]func(*experiment.Config){
+		"a burst":        func(c *experiment.Config) { c.Load = experiment.Load{Burst: 5} },
+		"calls counted":  func(c *experiment.Config) { c.Load.Closed.Calls = 5 },
+		"work, not wait": func(c *experiment.Config) { c.Workload = experiment.Workload{Increment: true} },
+		"a gateway":      func(c *experiment.Config) { c.Gateway = &experiment.Gateway{} },
+	} {
+		config := ordersBy(10, 0)
+		if none(&config); Bound(config, 0) != nil {
+			t.Errorf("%s has the bound %+v", name, Bound(config, 0))
+		}
+	}
+}
+
+// What failed reached nothing.
+func TestOnlyCallsThatAreAnsweredWellReachABound(t *testing.T) {
+	arm := result.Arm{Bound: &result.Bound{Rate: 500}, Measures: result.Measures{Rate: 400, Calls: 1000, Errors: map[string]uint64{"CANCELLED": 700, "UNAVAILABLE": 50}}}
+	if setReached(&arm); math.Abs(arm.Bound.Reached-0.2) > 1e-9 {
+		t.Errorf("100 of 500 a second reach %.3f of the bound", arm.Bound.Reached)
+	}
+}
+
+// TestIdealUsersReachTheirBound makes the calls of users whose every answer takes its wait.
+func TestIdealUsersReachTheirBound(t *testing.T) {
+	for _, length := range []time.Duration{2 * time.Second, 4 * time.Second, 17 * time.Second, time.Minute} {
+		config := ordersBy(1000, length/5)
+		config.Load.Closed.Duration = length
+		users := pace.Closed{Users: 1000, Ramp: length / 5, Think: time.Second, Duration: length}
+		calls, last := 0, time.Duration(0)
+		for u := range users.Users {
+			answered := users.First(u)
+			for n := uint64(0); ; n++ {
+				due, more := users.Next(n, answered)
+				if !more {
+					break
+				}
+				answered = due + 200*time.Millisecond + time.Duration((uint64(u)*7919+n*104729)%300)*time.Millisecond
+				calls, last = calls+1, max(last, answered)
+			}
+		}
+		if reached := float64(calls) / last.Seconds() / Bound(config, 0).Rate; math.Abs(reached-1) > 0.03 {
+			t.Errorf("over %s they reach %.3f of it", length, reached)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package analysis
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"rpclab/internal/result"
+)
+
+// searched is a run of two arms with the capacity that each round found; 0: none.
+func searched(a, b []float64) result.Document {
+	d := result.Document{Schema: result.Schema, Baseline: "b", Rounds: len(a), Seed: 1}
+	for name, rates := range map[string][]float64{"a": a, "b": b} {
+		arm := result.Arm{Name: name}
+		for i, rate := range rates {
+			arm.Trials = append(arm.Trials, result.Trial{Round: i + 1, Capacity: &result.Capacity{Rate: rate, Holds: rate * 0.99}})
+		}
+		d.Arms = append(d.Arms, arm)
+	}
+	slices.SortFunc(d.Arms, func(a, b result.Arm) int { return strings.Compare(a.Name, b.Name) })
+	return Assemble(d)
+}
+
+func TestSearchesAreComparedByCapacityAndNotByLatency(t *testing.T) {
+	d := searched([]float64{200, 202, 199, 201, 200, 198}, []float64{100, 101, 99, 100, 100, 100})
+	if len(d.Verdicts) == 0 || slices.ContainsFunc(d.Verdicts, func(v result.Verdict) bool {
+		return strings.HasPrefix(v.Metric, "latency") || v.Metric == "rate"
+	}) {
+		t.Fatalf("compared on %+v; latencies at other rates are no comparison", d.Verdicts)
+	}
+	v := d.Verdicts[0]
+	if v.Metric != "capacity" || v.Secondary || v.Decision != "better" || v.Ratio < 1.95 || v.Ratio > 2.05 || v.Level > 0.9501 || v.Level < 0.9499 {
+		t.Errorf("%+v; one headline has the whole error of 5 %%", v)
+	}
+	if c := d.Arms[0].Capacity; c.Count != 6 || c.Low != 198 || c.High != 202 || c.Rate < 199.9 || c.Rate > 200.1 {
+		t.Errorf("%+v", *c)
+	}
+}
+
+func TestASearchWithoutAnEstimateDecidesNothing(t *testing.T) {
+	d := searched([]float64{200, 202, 0, 201, 200, 198}, []float64{100, 101, 99, 100, 100, 100})
+	if v := d.Verdicts[0]; v.Decision != "undecided" || v.Reason == "" {
+		t.Errorf("%+v", v)
+	}
+	if c := d.Arms[0].Capacity; c.Count != 5 {
+		t.Errorf("%+v", *c)
+	}
+}

@@ -1,0 +1,138 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+
+	"rpclab/internal/experiment"
+	"rpclab/internal/result"
+	"rpclab/internal/verdict"
+)
+
+// CompareOptions are the options of [Compare].
+type CompareOptions struct {
+	Gates []Gate
+	// Allow are the paths of settings that may differ although they change what an arm
+	// measures; "experiment" and "quick" are allowed too.
+	Allow []string
+}
+
+// Compare compares run b with an earlier run a. Their trials are independent samples, since
+// every difference includes what changed between the runs. Arms are compared with those of
+// the same name and cell, unless settings differ that change what an arm measures.
+func Compare(a, b result.Document, o CompareOptions) result.Comparison {
+	c := result.Comparison{Schema: result.ComparisonSchema, A: comparedRun(a), B: comparedRun(b)}
+	var pairs []armPair
+	pairs, c.Refused = pairsOf(a, b)
+	comparable := pairs[:0:0]
+	for _, p := range pairs {
+		if why := incomparable(a, b, p, o.Allow); why != "" {
+			c.Refused = append(c.Refused, result.Refusal{Arm: p.name(), Cell: p.a.Cell, Reason: why})
+			continue
+		}
+		comparable = append(comparable, p)
+	}
+	c.Differences = differences(a, b, comparable)
+	headline := 0
+	for _, p := range comparable {
+		headline += headlines(p.a, p.b)
+	}
+	for _, p := range comparable {
+		for _, m := range metrics {
+			if m.compared(p.a, p.b) {
+				family := len(comparable)
+				if m.headline {
+					family = headline
+				}
+				c.Ratios = append(c.Ratios, p.ratio(m, a, b, family))
+			}
+		}
+		for _, g := range o.Gates {
+			c.Gates = append(c.Gates, p.gated(g, a, b, len(o.Gates)*len(comparable)))
+		}
+	}
+	return c
+}
+
+func comparedRun(d result.Document) result.ComparedRun {
+	return result.ComparedRun{ID: d.ID, Experiment: d.Experiment, Started: d.Started, Rounds: d.Rounds, Machine: d.Machine}
+}
+
+// ratioOptions share the error among so many ratios.
+func ratioOptions(m metric, family int) verdict.Options {
+	return verdict.Options{Family: family, Seed: experiment.Seed(1, "compare"), LowerIsBetter: !m.higher}
+}
+
+// ratio compares a metric; the ratio is one of a family of so many.
+func (p armPair) ratio(m metric, a, b result.Document, family int) result.Ratio {
+	before, after := p.values(m)
+	v := verdict.CompareRuns(before, after, ratioOptions(m, family))
+	r := result.Ratio{
+		Metric: m.name, Arm: p.name(), Cell: p.a.Cell, Secondary: !m.headline, A: armValue(p.a, m), B: armValue(p.b, m),
+		Ratio: v.Ratio, CI: v.CI, Level: v.Level, Trials: [2]int{len(before), len(after)},
+		Decision: string(v.Decision), Reason: v.Reason,
+	}
+	if v.Ratio > 0 {
+		r.PRanks = verdict.RankSum(before, after)
+	}
+	if why := p.unfit(m, a, b); why != "" {
+		r.Decision, r.Reason = string(verdict.Undecided), why
+	}
+	return r
+}
+
+// gated checks a gate on the arm; checks is how many there are in all.
+func (p armPair) gated(g Gate, a, b result.Document, checks int) result.GateResult {
+	before, after := p.values(g.metric)
+	v, outcome, reason := g.bound.OfRuns(before, after, ratioOptions(g.metric, checks))
+	if why := p.unfit(g.metric, a, b); why != "" {
+		outcome, reason = verdict.Open, why
+	}
+	return result.GateResult{
+		Gate: g.text, Arm: p.name(), Cell: p.a.Cell, Ratio: v.Ratio, CI: v.CI, Level: v.Level,
+		Outcome: string(outcome), Reason: reason,
+	}
+}
+
+// unfit says why the arm's numbers do not represent it in one of the runs; "": they do.
+func (p armPair) unfit(m metric, a, b result.Document) string {
+	if why := unfitArm(m, a, p.a); why != "" {
+		return "in A, " + why
+	}
+	if why := unfitArm(m, b, p.b); why != "" {
+		return "in B, " + why
+	}
+	return coarseSteps(m, p.a, p.b)
+}
+
+// values are those of both runs' trials.
+func (p armPair) values(m metric) (before, after []float64) {
+	of := m.between(p.a, p.b)
+	return values(p.a, of), values(p.b, of)
+}
+
+// armValue is the metric of all trials of an arm together; 0: there is none.
+func armValue(arm result.Arm, m metric) float64 {
+	t := result.Trial{Measures: arm.Measures}
+	if arm.Capacity != nil {
+		t.Capacity = &result.Capacity{Rate: arm.Capacity.Rate}
+	}
+	if v := m.of(t); !math.IsNaN(v) && !math.IsInf(v, 0) {
+		return v
+	}
+	return 0
+}
+
+// Incomparable is the error of two runs of which no arm can be compared, with the reasons.
+func Incomparable(c result.Comparison) error {
+	const most = 3
+	text := ""
+	for i, r := range c.Refused {
+		if i == most {
+			text += fmt.Sprintf("\n- and %d more", len(c.Refused)-most)
+			break
+		}
+		text += fmt.Sprintf("\n- %s: %s", place(result.Arm{Name: r.Arm, Cell: r.Cell}), r.Reason)
+	}
+	return fmt.Errorf("nothing in %s can be compared with %s%s", c.B.ID, c.A.ID, text)
+}

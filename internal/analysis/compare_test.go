@@ -1,0 +1,203 @@
+package analysis
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rpclab/internal/result"
+)
+
+// runOf is a run of one arm, its trials with the given latencies.
+func runOf(t *testing.T, latencies ...float64) result.Document {
+	t.Helper()
+	arm := result.Arm{Name: "shared", Config: map[string]any{
+		"load": map[string]any{"burst": 2000}, "workload": map[string]any{"greet": map[string]any{"delay": "10ms"}}, "route": "clusterip",
+	}}
+	for i, latency := range latencies {
+		arm.Trials = append(arm.Trials, trial(t, i+1, latency, 1000, 1000))
+	}
+	other := arm
+	other.Name = "only-here" // so that the runs are not each of one arm
+	d := result.Document{ID: "one", Experiment: "mine", Cluster: "local", Arms: []result.Arm{arm, other},
+		Machine: result.Machine{OS: "linux", Arch: "amd64", CPUs: 8, Model: "M", Kernel: "6.8", Go: "go1.26.0", Rpclab: "v1"}}
+	d = Assemble(d)
+	d.Arms = d.Arms[:1]
+	return d
+}
+
+func gates(t *testing.T, texts ...string) (all []Gate) {
+	t.Helper()
+	for _, text := range texts {
+		g, err := ParseGate(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, g)
+	}
+	return all
+}
+
+func ratioOf(t *testing.T, c result.Comparison, metric string) result.Ratio {
+	t.Helper()
+	for _, r := range c.Ratios {
+		if r.Metric == metric {
+			return r
+		}
+	}
+	t.Fatalf("%s was not compared: %+v", metric, c)
+	return result.Ratio{}
+}
+
+func TestTheSameTwiceIsEquivalent(t *testing.T) {
+	c := Compare(runOf(t, 10, 10.1, 9.9, 10), runOf(t, 10.05, 10, 9.95, 10.1), CompareOptions{Gates: gates(t, "p50 ratio < 1.05", "client_cpu ratio < 1.05")})
+	r := ratioOf(t, c, "latency_p50")
+	if r.Decision != "equivalent" || math.Abs(r.Ratio-1.0025) > 0.001 || r.PRanks < 0.5 || r.Trials != [2]int{4, 4} || math.Abs(r.A-10) > 0.02 {
+		t.Errorf("%+v", r)
+	}
+	for _, g := range c.Gates {
+		if g.Outcome != "held" {
+			t.Errorf("%+v", g)
+		}
+	}
+	if len(c.Gates) != 2 || len(c.Differences)+len(c.Refused) > 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestARegressionFailsItsGateAndNoOther(t *testing.T) {
+	c := Compare(runOf(t, 10, 10.1, 9.9, 10), runOf(t, 12, 12.1, 11.9, 12, 12), CompareOptions{Gates: gates(t, "p50 ratio < 1.05", "p50 ratio < 1.3", "p50 ratio < 1.2", "convergence ratio < 2")})
+	if r := ratioOf(t, c, "latency_p50"); r.Decision != "worse" || math.Abs(r.Ratio-1.2) > 0.01 || r.Trials != [2]int{4, 5} {
+		t.Errorf("%+v", r)
+	}
+	var outcomes []string
+	for _, g := range c.Gates {
+		outcomes = append(outcomes, g.Outcome)
+	}
+	if diff := cmp.Diff([]string{"failed", "held", "not established", "not established"}, outcomes); diff != "" {
+		t.Error(diff)
+	}
+	if why := c.Gates[2].Reason; !strings.HasPrefix(why, "the interval spans 1.2") {
+		t.Errorf("the reason is %q", why)
+	}
+	if level := c.Gates[0].Level; math.Abs(level-(1-0.05/4)) > 1e-12 {
+		t.Errorf("four gates have intervals of %g each", level)
+	}
+}
+
+// Numbers that do not represent the arm decide nothing, however clear they look.
+func TestDoubtfulNumbersEstablishNothing(t *testing.T) {
+	for want, spoil := range map[string]func(*result.Document){
+		"in B, shared was limited by the load generator: late": func(d *result.Document) { d.Arms[0].Limited = "late" },
+		"in B, 5.0 % of the calls of shared failed or were dropped; those that were answered do not represent it": func(d *result.Document) {
+			d.Arms[0].Errors["UNAVAILABLE"] = d.Arms[0].Calls / 20
+		},
+		"3 rounds in one of the runs; at least 4 are needed in both": func(d *result.Document) { d.Arms[0].Trials = d.Arms[0].Trials[:3] },
+		"in B, 1 of 4 rounds of shared gave no measurement": func(d *result.Document) {
+			d.Arms[0].Trials[1].Failed = "the server did not start"
+		},
+	} {
+		b := runOf(t, 20, 20, 20.1, 20)
+		spoil(&b)
+		c := Compare(runOf(t, 10, 10.1, 9.9, 10), b, CompareOptions{Gates: gates(t, "p50 ratio < 1.05")})
+		if g := c.Gates[0]; g.Outcome != "not established" || g.Reason != want {
+			t.Errorf("%s: %q", g.Outcome, g.Reason)
+		}
+		if r := ratioOf(t, c, "latency_p50"); r.Decision != "undecided" || r.Reason != want {
+			t.Errorf("%s: %q", r.Decision, r.Reason)
+		}
+	}
+}
+
+func TestOtherQuestionsAreNotCompared(t *testing.T) {
+	burst := func(d *result.Document) { d.Arms[0].Config["load"] = map[string]any{"burst": 500} }
+	for name, c := range map[string]struct {
+		change func(*result.Document)
+		allow  string
+		want   string
+	}{
+		"workload": {func(d *result.Document) {
+			d.Arms[0].Config["workload"] = map[string]any{"greet": map[string]any{"delay": "12ms"}}
+		}, "workload.greet.delay", "workload.greet.delay: 10ms in A, 12ms in B (--allow workload.greet.delay if that is what you compare)"},
+		"load":       {burst, "load", "load.burst: 2000 in A, 500 in B (--allow load.burst if that is what you compare)"},
+		"quick":      {func(d *result.Document) { d.Quick = true }, "quick", "quick: false in A, true in B (--allow quick if that is what you compare)"},
+		"experiment": {func(d *result.Document) { d.Experiment = "yours" }, "experiment", "experiment: mine in A, yours in B (--allow experiment if that is what you compare)"},
+		"name":       {func(d *result.Document) { d.Arms[0].Name = "pool"; d.Arms = append(d.Arms, d.Arms[0]) }, "", "only in A"},
+	} {
+		b := runOf(t, 10, 10, 10, 10)
+		c.change(&b)
+		got := Compare(runOf(t, 10, 10, 10, 10), b, CompareOptions{})
+		if len(got.Ratios) > 0 || len(got.Refused) == 0 || got.Refused[0].Reason != c.want {
+			t.Errorf("%s: %+v", name, got.Refused)
+		}
+		if err := Incomparable(got); !strings.Contains(err.Error(), "shared: "+c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if c.allow != "" && len(Compare(runOf(t, 10, 10, 10, 10), b, CompareOptions{Allow: []string{c.allow}}).Ratios) == 0 {
+			t.Errorf("%s: not compared though allowed", name)
+		}
+	}
+	b := runOf(t, 10, 10, 10, 10)
+	burst(&b)
+	if got := Compare(runOf(t, 10, 10, 10, 10), b, CompareOptions{Allow: []string{"load.burs"}}); len(got.Ratios) > 0 {
+		t.Error("half a name allows nothing")
+	}
+}
+
+func TestWhatElseDiffersIsListed(t *testing.T) {
+	b := runOf(t, 10, 10, 10, 10)
+	b.Seed, b.Machine.CPUs, b.Machine.Kernel, b.Machine.Rpclab = 7, 4, "6.9", ""
+	b.Arms[0].Config["route"] = "headless"
+	b.Arms[0].Config["generator"] = map[string]any{"ceiling": 1}
+	want := []result.Difference{
+		{Kind: "machine", What: "CPUs", A: "8", B: "4"},
+		{Kind: "machine", What: "kernel", A: "6.8", B: "6.9"},
+		{Kind: "version", What: "rpclab", A: "v1"},
+		{Kind: "setting", What: "route", Arm: "shared", A: "clusterip", B: "headless"},
+	}
+	if diff := cmp.Diff(want, Compare(runOf(t, 10, 10, 10, 10), b, CompareOptions{}).Differences); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Who conducted a run on Kubernetes took no part in it.
+func TestOfRunsOnKubernetesTheNodesMatter(t *testing.T) {
+	on := func(version string, cpus, nodes int) result.Document {
+		d := runOf(t, 10, 10, 10, 10)
+		d.Cluster, d.Machine.Kubernetes, d.Machine.CPUs = "kubernetes", version, cpus
+		for range nodes {
+			d.Machine.Nodes = append(d.Machine.Nodes, result.Node{OS: "linux", Arch: "amd64", CPUs: 4, Memory: 16e9})
+		}
+		return d
+	}
+	want := []result.Difference{
+		{Kind: "version", What: "Kubernetes", A: "v1.33.1", B: "v1.34.4"},
+		{Kind: "machine", What: "nodes", A: "2 of 4 CPUs, 16 GB, linux/amd64", B: "3 of 4 CPUs, 16 GB, linux/amd64"},
+	}
+	if diff := cmp.Diff(want, Compare(on("v1.33.1", 8, 2), on("v1.34.4", 16, 3), CompareOptions{}).Differences); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The proxies of arms that are not compared do not matter.
+func TestAnotherVersionOfAProxyThatTookPartIsListed(t *testing.T) {
+	a, b := runOf(t, 10, 10, 10, 10), runOf(t, 10, 10, 10, 10)
+	a.Machine.Tools = map[string]string{"envoy": "1.40.0", "nginx": "1.26.3"}
+	b.Machine.Tools = map[string]string{"envoy": "1.41.0", "nginx": "1.28.0"}
+	a.Arms[0].Route, b.Arms[0].Route = "envoy", "envoy"
+	want := []result.Difference{{Kind: "version", What: "envoy", A: "1.40.0", B: "1.41.0"}}
+	if diff := cmp.Diff(want, Compare(a, b, CompareOptions{}).Differences); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestLoadsOfTwoServersAreComparedByPlace(t *testing.T) {
+	a, b := runOf(t, 10), runOf(t, 20)
+	b.Arms[0].Name = "127.0.0.1:2"
+	r := ratioOf(t, Compare(a, b, CompareOptions{}), "latency_p50")
+	if r.Arm != "shared / 127.0.0.1:2" || r.Decision != "undecided" || math.Abs(r.Ratio-2) > 0.01 {
+		t.Errorf("%+v", r)
+	}
+}

@@ -1,0 +1,78 @@
+package analysis
+
+import (
+	"math"
+
+	"rpclab/internal/result"
+	"rpclab/internal/verdict"
+)
+
+// accounts say, for every confound in every cell, how much of the published gap remains
+// without the confound.
+func accounts(d result.Document) []result.Account {
+	var all []result.Account
+	for _, c := range d.Confounds {
+		for _, published := range d.Arms {
+			if published.Name != c.Published {
+				continue
+			}
+			controlled, known := armIn(d, c.Controlled, published.Cell)
+			baseline, there := armIn(d, d.Baseline, published.Cell)
+			if known && there && published.Name != baseline.Name {
+				all = append(all, result.Account{
+					Published: published.Name, Controlled: controlled.Name, Baseline: baseline.Name,
+					Cell: published.Cell, Metric: gapMetric(published),
+				})
+			}
+		}
+	}
+	for i := range all {
+		fillAccount(&all[i], d, len(all))
+	}
+	return all
+}
+
+// gapMetric is the metric of the study's gap: the time that a fixed number of calls takes,
+// or the median latency where the load has a fixed duration.
+func gapMetric(a result.Arm) string {
+	load, known := a.Config["load"].(map[string]any)
+	closed, _ := load["closed"].(map[string]any)
+	if !known || load["burst"] != nil || load["sequence"] != nil || closed["calls"] != nil && closed["duration"] == nil {
+		return "elapsed"
+	}
+	return "latency_p50"
+}
+
+// fillAccount fills in the figures of an account, one of a family of so many.
+func fillAccount(a *result.Account, d result.Document, family int) {
+	m := metric{answers: true, of: func(t result.Trial) float64 { return t.ElapsedMS }}
+	if a.Metric == "latency_p50" {
+		m = metrics[0]
+	}
+	byRound := map[int]*verdict.Triple{}
+	var order []int
+	for i, name := range []string{a.Published, a.Controlled, a.Baseline} {
+		arm, _ := armIn(d, name, a.Cell)
+		if a.Reason == "" {
+			a.Reason = unfitArm(m, d, arm)
+		}
+		for _, t := range arm.Trials {
+			if byRound[t.Round] == nil {
+				byRound[t.Round] = &verdict.Triple{Published: math.NaN(), Controlled: math.NaN(), Baseline: math.NaN()}
+				order = append(order, t.Round)
+			}
+			if of := [3]*float64{&byRound[t.Round].Published, &byRound[t.Round].Controlled, &byRound[t.Round].Baseline}[i]; t.Failed == "" {
+				*of = m.of(t)
+			}
+		}
+	}
+	var rounds []verdict.Triple
+	for _, round := range order {
+		rounds = append(rounds, *byRound[round])
+	}
+	r := verdict.RemainingGap(rounds, verdict.Options{Family: family, Looks: len(d.Looks)})
+	a.GapMS, a.Remains, a.Level = r.Gap, r.Share, r.Level
+	if a.Reason == "" {
+		a.Reason, a.CI = r.Reason, r.CI
+	}
+}

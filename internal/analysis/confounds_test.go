@@ -1,0 +1,63 @@
+package analysis
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"rpclab/internal/result"
+)
+
+// three arms whose elapsed times are 1000, 600 and 500 ms and their drift.
+func threeArms(rounds int) result.Document {
+	d := result.Document{Baseline: "shared", Arms: []result.Arm{{Name: "new"}, {Name: "pool"}, {Name: "shared"}},
+		Confounds: []result.Confound{{Published: "new", Controlled: "pool", What: "connects"}}}
+	for i, elapsed := range []float64{1000, 600, 500} {
+		d.Arms[i].Config = map[string]any{"load": map[string]any{"burst": 100}}
+		for round := 1; round <= rounds; round++ {
+			d.Arms[i].Trials = append(d.Arms[i].Trials, result.Trial{Round: round, Measures: result.Measures{
+				Calls: 100, ElapsedMS: elapsed * (1 + float64((round*7+i*3)%5)/1000),
+				Latency: result.Histogram{P50: elapsed / 10},
+			}})
+		}
+	}
+	return d
+}
+
+func TestAnAccountSaysWhatRemainsOfThePublishedGap(t *testing.T) {
+	d := threeArms(5)
+	a := accounts(d)
+	if len(a) != 1 || a[0].Metric != "elapsed" || math.Abs(a[0].Remains-0.2) > 0.01 || math.Abs(a[0].GapMS-500) > 5 ||
+		a[0].CI[0] > 0.2 || a[0].CI[1] < 0.2 || a[0].Reason != "" {
+		t.Errorf("%+v", a)
+	}
+	for i := range d.Arms {
+		d.Arms[i].Config = map[string]any{"load": map[string]any{"open": map[string]any{}}}
+	}
+	if a := accounts(d); a[0].Metric != "latency_p50" {
+		t.Errorf("a load that ends by the clock is accounted on %s", a[0].Metric)
+	}
+}
+
+func TestAnAccountIsNotEstablishedWhereItsArmsAreNot(t *testing.T) {
+	for want, spoil := range map[string]func(*result.Document){
+		"limited by the load generator":     func(d *result.Document) { d.Arms[1].Limited = "late" },
+		"50.0 % of the calls of new failed": func(d *result.Document) { d.Arms[0].Calls, d.Arms[0].Dropped = 1, 1 },
+		"throttled": func(d *result.Document) {
+			for i := range d.Arms[1].Trials {
+				d.Arms[1].Trials[i].Machine = &result.Interference{Throttled: 0.2}
+			}
+		},
+		"no measurement": func(d *result.Document) { d.Arms[2].Trials[1].Failed = "died" },
+		"3 rounds":       func(d *result.Document) { *d = threeArms(3) },
+	} {
+		d := threeArms(5)
+		spoil(&d)
+		if a := accounts(d); len(a) != 1 || !strings.Contains(a[0].Reason, want) || a[0].CI != [2]float64{} {
+			t.Errorf("%s: %+v", want, a)
+		}
+	}
+	if d := threeArms(5); len(accounts(result.Document{Baseline: "new", Arms: d.Arms, Confounds: d.Confounds})) != 0 {
+		t.Error("the baseline has a gap to itself")
+	}
+}

@@ -1,0 +1,212 @@
+package analysis
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"rpclab/internal/cluster"
+	"rpclab/internal/experiment"
+	"rpclab/internal/measure"
+	"rpclab/internal/result"
+	"rpclab/internal/verdict"
+)
+
+// PerformedEvent is an event of the experiment and what happened when it was performed.
+type PerformedEvent struct {
+	experiment.Event
+	Time      time.Time // just before it was performed
+	Backends  []string  // the identities of those that it affected
+	Err       error     // why it could not be performed
+	Restarted time.Time // when the proxies that it killed were ready again; zero: it killed none
+}
+
+// Result is the event without its effects, as far as it is known while the load continues;
+// start is that of the load.
+func (a PerformedEvent) Result(start time.Time) result.Event {
+	action, count := a.Action()
+	e := result.Event{AtMS: result.Milliseconds(a.Time.Sub(start)), What: a.String(), Action: result.Action(action), Count: count,
+		Resets: a.Cut != nil && a.Cut.How == "reset", Affected: a.Backends}
+	if a.Err != nil {
+		e.Error = a.Err.Error()
+	}
+	return e
+}
+
+// outcomes are the events with their effects until the next event, or the end.
+func outcomes(events []PerformedEvent, seen measure.Measurement, history []cluster.Snapshot) []result.Event {
+	var all []result.Event
+	for i, a := range events {
+		until := seen.Started.Add(seen.Elapsed)
+		if i+1 < len(events) && events[i+1].Time.Before(until) {
+			until = events[i+1].Time
+		}
+		e := a.Result(seen.Started)
+		e.Errors = map[string]uint64{}
+		if a.Err != nil {
+			all = append(all, e)
+			continue
+		}
+		from, to := span(a.Time.Sub(seen.Started), until.Sub(seen.Started), i+1 == len(events))
+		for code, line := range seen.Timeline.Errors {
+			if n := sumOf(line, from, to); n > 0 {
+				e.Errors[code] = n
+				e.Failed += n
+			}
+		}
+		e.Late = sumOf(seen.Timeline.Late, from, to)
+		e.Took = convergenceTimes(a.Time, until, seen, history)
+		setAvoidance(&e, a, from, to, seen, history)
+		setOutage(&e, a, until, from, to, seen, history)
+		all = append(all, e)
+	}
+	return all
+}
+
+// span is the intervals from that of one time up to that of another, or to the end.
+func span(from, to time.Duration, toEnd bool) (int, int) {
+	if toEnd {
+		return int(max(from, 0) / measure.TimelineInterval), math.MaxInt
+	}
+	return int(max(from, 0) / measure.TimelineInterval), int(to / measure.TimelineInterval)
+}
+
+// setAvoidance sets how many of the calls due until the next event the affected backends
+// answered, and when callers began to avoid them.
+func setAvoidance(e *result.Event, a PerformedEvent, from, to int, seen measure.Measurement, history []cluster.Snapshot) {
+	if len(a.Backends) == 0 {
+		return
+	}
+	line := seen.Timeline
+	ready, _, _ := endpointChange(a.Time, a.Time, history)
+	s := affectedBackends{ids: a.Backends, ready: len(ready), leaving: leaves(a.Event), from: from + 1, to: min(to, dueIntervals(line))}
+	s.stillServing = a.Event.Cut != nil && a.Event.Cut.How == "reset"
+	e.Ready = s.ready
+	e.Answered, e.AnsweredByAffected = answered(line, s.from, s.to), s.answeredByAffected(line, s.from, s.to)
+	if i, ok := s.avoided(line); ok {
+		e.Took.Avoided = new(result.Milliseconds(wholeIntervals(time.Duration(i)*measure.TimelineInterval - a.Time.Sub(seen.Started))))
+	}
+}
+
+// convergenceTimes are the times until endpoints, resolver, first call and balance followed the
+// event.
+func convergenceTimes(at, until time.Time, seen measure.Measurement, history []cluster.Snapshot) result.Took {
+	var t result.Took
+	before, after, changed := endpointChange(at, until, history)
+	if changed == nil {
+		return t
+	}
+	t.EndpointReady = since(at, *changed)
+	addrs := addresses(after)
+	for _, update := range seen.ResolverUpdates {
+		if update.At.After(at) && update.At.Before(until) && slices.Equal(slices.Sorted(slices.Values(update.Addrs)), addrs) {
+			t.ResolverUpdated = since(at, update.At)
+			break
+		}
+	}
+	if answered := firstAnswer(at, until, before, after, seen); answered != nil {
+		t.FirstCall = since(at, *answered)
+	}
+	restored := verdict.Restored(
+		verdict.Timeline{Width: measure.TimelineInterval, Calls: seen.Timeline.Backends},
+		verdict.Disturbance{At: at.Sub(seen.Started), Until: until.Sub(seen.Started), Ready: slices.Collect(maps.Keys(after))})
+	t.BalanceNote = restored.Reason
+	if restored.OK {
+		// Balance cannot be restored before the set is complete.
+		t.BalanceRestored = new(result.Milliseconds(wholeIntervals(max(restored.Took, changed.Sub(at)))))
+	}
+	return t
+}
+
+// firstAnswer is when the first backend that the event added, or made ready again, answered.
+func firstAnswer(at, until time.Time, before, after map[string]string, seen measure.Measurement) (first *time.Time) {
+	for id := range after {
+		if _, known := before[id]; known {
+			continue
+		}
+		answered, ok := seen.FirstResponse[id]
+		if moment := seen.Started.Add(answered); !ok || moment.Before(at) {
+			answered, ok = next(seen.Timeline.Backends[id], at.Sub(seen.Started))
+		}
+		moment := seen.Started.Add(answered)
+		if ok && moment.Before(until) && (first == nil || moment.Before(*first)) {
+			first = &moment
+		}
+	}
+	return first
+}
+
+// next is the end of the first interval after a time in which calls were answered.
+func next(line []uint64, after time.Duration) (time.Duration, bool) {
+	for i := int(after/measure.TimelineInterval) + 1; i < len(line); i++ {
+		if line[i] > 0 {
+			return time.Duration(i+1) * measure.TimelineInterval, true
+		}
+	}
+	return 0, false
+}
+
+func addresses(ready map[string]string) []string { return slices.Sorted(maps.Values(ready)) }
+
+// setOutage sets, for an event on a proxy, the control plane or the name server, when the
+// first call was lost and from when none was.
+func setOutage(e *result.Event, a PerformedEvent, until time.Time, from, to int, seen measure.Measurement, history []cluster.Snapshot) {
+	if !a.KillProxy && !a.KillControl && a.DNS == nil {
+		return
+	}
+	after := func(interval int) *float64 {
+		return new(result.Milliseconds(wholeIntervals(time.Duration(interval)*measure.TimelineInterval - a.Time.Sub(seen.Started))))
+	}
+	first, again := lossSpan(seen.Timeline, from, min(to, dueIntervals(seen.Timeline)))
+	if first >= 0 {
+		e.Took.FirstLoss = after(first + 1)
+	}
+	if again >= 0 {
+		e.Took.Recovered = after(again)
+	}
+	if !a.Restarted.IsZero() {
+		e.Took.ProxyReady = since(a.Time, a.Restarted)
+	}
+	if a.DNS != nil && a.DNS.Lie {
+		e.Took.ResolverUpdated = falseAddressesResolved(a.Time, until, seen.ResolverUpdates, history)
+	}
+}
+
+// lossSpan is the first interval in which a call was lost, and the first from which none was
+// for a second in which calls were due; -1: there is none.
+func lossSpan(line measure.Timeline, from, to int) (first, again int) {
+	first, again = from, -1
+	for first < to && sumOf(line.Lost, first, first+1) == 0 {
+		first++
+	}
+	if first >= to {
+		return -1, -1
+	}
+	for i := first + 1; i+quietIntervals <= to; i++ {
+		if due(line, i, i+quietIntervals) > 0 && sumOf(line.Lost, i, i+quietIntervals) == 0 {
+			return first, i
+		}
+	}
+	return first, again
+}
+
+// falseAddressesResolved is when the client's resolver returned addresses of which none is a
+// backend's; nil: it did not, for example because it asked for none.
+func falseAddressesResolved(at, until time.Time, updates []measure.ResolverUpdate, history []cluster.Snapshot) *float64 {
+	before, _, _ := endpointChange(at, at, history)
+	backends := map[string]bool{}
+	for _, addr := range before {
+		backends[addr] = true
+	}
+	for _, u := range updates {
+		lie := len(u.Addrs) > 0 && u.At.After(at) && u.At.Before(until)
+		for _, addr := range u.Addrs {
+			lie = lie && !backends[addr]
+		}
+		if lie {
+			return since(at, u.At)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,172 @@
+package analysis
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rpclab/internal/cluster"
+	"rpclab/internal/experiment"
+	"rpclab/internal/measure"
+	"rpclab/internal/result"
+)
+
+var began = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+func after(d time.Duration) time.Time { return began.Add(d) }
+
+func endpoint(id string) cluster.Endpoint {
+	last := id[len(id)-1] - '0'
+	return cluster.Endpoint{ID: id, Addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 9, 9, last}), 50051), Serving: true}
+}
+
+func set(at time.Time, ids ...string) cluster.Snapshot {
+	s := cluster.Snapshot{At: at}
+	for _, id := range ids {
+		s.Endpoints = append(s.Endpoints, endpoint(id))
+	}
+	return s
+}
+
+// line is a timeline of one backend: calls in each interval from one moment on.
+func line(from, to time.Duration, calls uint64) []uint64 {
+	all := make([]uint64, to/measure.TimelineInterval)
+	for i := from / measure.TimelineInterval; i < to/measure.TimelineInterval; i++ {
+		all[i] = calls
+	}
+	return all
+}
+
+func TestWhatCameOfAnEvent(t *testing.T) {
+	const end = 10 * time.Second
+	history := []cluster.Snapshot{
+		set(after(-time.Second), "b0", "b1"),
+		set(after(2*time.Second+30*time.Millisecond), "b0", "b1", "b2"),
+		set(after(2*time.Second+50*time.Millisecond), "b0", "b1", "b2", "b3"),
+	}
+	seen := measure.Measurement{
+		Started: began, Elapsed: end,
+		FirstResponse: map[string]time.Duration{"b0": 0, "b1": 0, "b2": 2100 * time.Millisecond, "b3": 2090 * time.Millisecond},
+		ResolverUpdates: []measure.ResolverUpdate{
+			{At: after(-time.Second), Addrs: []string{"127.9.9.0:50051", "127.9.9.1:50051"}},
+			{At: after(2*time.Second + 40*time.Millisecond), Addrs: []string{"127.9.9.0:50051", "127.9.9.1:50051", "127.9.9.2:50051"}},
+			{At: after(2*time.Second + 60*time.Millisecond), Addrs: []string{"127.9.9.3:50051", "127.9.9.0:50051", "127.9.9.1:50051", "127.9.9.2:50051"}},
+		},
+		Timeline: measure.Timeline{
+			Backends: map[string][]uint64{
+				"b0": line(0, end, 50), "b1": line(0, end, 50),
+				"b2": line(3*time.Second, end, 50), "b3": line(3*time.Second, end, 50),
+			},
+			Errors: map[string][]uint64{"UNAVAILABLE": {20: 3, 70: 1, 99: 2}, "CANCELLED": {70: 3}},
+			Late:   []uint64{19: 8, 21: 5, 70: 9},
+		},
+	}
+	acts := []PerformedEvent{
+		{Event: experiment.Event{Scale: 4}, Time: after(2 * time.Second)},
+		{Event: experiment.Event{Kill: 1}, Time: after(7 * time.Second)},
+	}
+	got := outcomes(acts, seen, history)
+
+	up := got[0]
+	if up.What != "scale 4" || up.AtMS != 2000 || up.Failed != 3 || up.Late != 5 {
+		t.Errorf("%s at %g ms, %d failed, %d late", up.What, up.AtMS, up.Failed, up.Late)
+	}
+	for what, pair := range map[string][2]*float64{
+		"endpoint ready":   {up.Took.EndpointReady, new(50.0)},
+		"resolver updated": {up.Took.ResolverUpdated, new(60.0)}, // of all four, not of three
+		"first call":       {up.Took.FirstCall, new(90.0)},       // of b3, before b2
+	} {
+		if pair[0] == nil || *pair[0] != *pair[1] {
+			t.Errorf("%s took %v, want %g ms", what, pair[0], *pair[1])
+		}
+	}
+	// A second that begins at 2.7 s has an index of 0.95 already, but b2 and b3 got
+	// nothing before 3 s.
+	if b := up.Took.BalanceRestored; b == nil || *b != 1000 {
+		t.Errorf("balance was restored after %v ms, want 1000", b)
+	}
+
+	kill := got[1]
+	if diff := cmp.Diff(map[string]uint64{"UNAVAILABLE": 3, "CANCELLED": 3}, kill.Errors); diff != "" || kill.Late != 9 {
+		t.Errorf("%d late after the kill, by code %s", kill.Late, diff)
+	}
+	if kill.Failed != 6 || kill.Took != (result.Took{}) {
+		t.Errorf("%d failed after the kill, took %+v; nothing was published after it", kill.Failed, kill.Took)
+	}
+}
+
+func TestAnEventThatCouldNotBeDoneSaysSo(t *testing.T) {
+	acts := []PerformedEvent{{Event: experiment.Event{Kill: 9}, Time: began, Err: errTest("no such luck")}}
+	got := outcomes(acts, measure.Measurement{Started: began, Elapsed: time.Second}, []cluster.Snapshot{set(began, "b0")})
+	if got[0].Error != "no such luck" {
+		t.Errorf("%+v", got[0])
+	}
+}
+
+type errTest string
+
+func (e errTest) Error() string { return string(e) }
+
+func TestTheTimelineKnowsHowManyWereReady(t *testing.T) {
+	history := []cluster.Snapshot{set(after(-time.Hour), "b0"), set(after(150*time.Millisecond), "b0", "b1")}
+	got := timeline(measure.Measurement{Started: began, Elapsed: 350 * time.Millisecond}, history)
+	want := []int{1, 1, 2, 2}
+	for i := range want {
+		if len(got.Ready) != len(want) || got.Ready[i] != want[i] {
+			t.Fatalf("ready were %v, want %v", got.Ready, want)
+		}
+	}
+}
+
+func TestABackendThatComesBackHasAFirstCallAgain(t *testing.T) {
+	history := []cluster.Snapshot{set(after(-time.Second), "b0"), set(after(3*time.Second), "b0", "b1")}
+	seen := measure.Measurement{
+		Started: began, Elapsed: 6 * time.Second,
+		FirstResponse: map[string]time.Duration{"b0": 0, "b1": time.Millisecond}, // before it was paused
+		Timeline: measure.Timeline{Backends: map[string][]uint64{
+			"b0": line(0, 6*time.Second, 20), "b1": line(3200*time.Millisecond, 6*time.Second, 20),
+		}},
+	}
+	got := outcomes([]PerformedEvent{{Event: experiment.Event{Resume: true}, Time: after(2500 * time.Millisecond)}}, seen, history)
+	if first := got[0].Took.FirstCall; first == nil || *first != 800 {
+		t.Errorf("the first call after it came back took %v ms, want 800", first)
+	}
+}
+
+func TestWithEventsEverySteadySecondIsAGroupOfTheBackendsReadyThen(t *testing.T) {
+	history := []cluster.Snapshot{
+		set(after(-time.Second), "b0", "b1"),
+		set(after(1500*time.Millisecond), "b1", "b2"), // as many, but others
+	}
+	seen := measure.Measurement{Started: began, Elapsed: 3 * time.Second, Timeline: measure.Timeline{
+		Backends: map[string][]uint64{"b0": line(0, 3*time.Second, 3), "b1": line(0, 3*time.Second, 1)},
+	}}
+	got := groups(nil, true, seen, history)
+	// The second in which b2 took the place of b0 is left out. In the last one b0, which
+	// should get nothing, does not replace b2.
+	want := [][]uint64{{10, 30}, {0, 10, 30}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestATrialWithoutASteadySecondIsOneGroup(t *testing.T) {
+	seen := measure.Measurement{Started: began, Elapsed: 900 * time.Millisecond}
+	got := groups(map[string]uint64{"b0": 270, "b1": 0}, true, seen, []cluster.Snapshot{set(after(-time.Second), "b0", "b1")})
+	if diff := cmp.Diff([][]uint64{{0, 270}}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWorkIsWastedThatNobodyGotTheAnswerOf(t *testing.T) {
+	// b2 was killed and cannot say; b3 was asked before it told of its last call.
+	got := wasted(map[string]uint64{"b0": 12, "b1": 5, "b3": 4}, map[string]uint64{"b0": 10, "b2": 7, "b3": 5})
+	if got == nil || *got != 2+5 {
+		t.Errorf("%v calls are wasted, want 7", got)
+	}
+	if got := wasted(nil, map[string]uint64{"b0": 10}); got != nil {
+		t.Errorf("nobody was asked, and %d are wasted", *got)
+	}
+}

@@ -1,0 +1,38 @@
+package analysis
+
+import (
+	"math"
+	"runtime"
+	"testing"
+	"time"
+
+	"rpclab/internal/measure"
+)
+
+// TestWhatIsTakenIsAShareOfWhatWasWanted: the lab wanted one processor of many, and a
+// neighbour, or a quota, had half of that. It matters as much as on one processor. Who
+// wanted next to nothing and was woken a little late lost next to nothing.
+func TestWhatIsTakenIsAShareOfWhatWasWanted(t *testing.T) {
+	const own = 500 * time.Millisecond
+	rest := time.Duration(runtime.NumCPU()-1) * time.Second
+	for name, c := range map[string]struct {
+		did                       measure.ProcessorTimes
+		stolen, throttled, others float64
+	}{
+		"quiet":     {measure.ProcessorTimes{Busy: own, Idle: rest + own}, 0, 0, 0},
+		"stolen":    {measure.ProcessorTimes{Busy: own, Idle: rest, Stolen: own}, 0.5, 0, 0},
+		"woken":     {measure.ProcessorTimes{Busy: own / 100, Idle: rest + own*197/100, Stolen: own / 50}, 0, 0, 0},
+		"throttled": {measure.ProcessorTimes{Busy: own, Idle: rest + own, Throttled: own}, 0, 0.5, 0},
+		"not alone": {measure.ProcessorTimes{Busy: rest + 2*own, Throttled: own}, 0, 0.5, (rest + own).Seconds() / (rest + 2*own).Seconds()},
+	} {
+		b := interference(c.did, own)
+		for what, pair := range map[string][2]float64{"stolen": {b.Stolen, c.stolen}, "throttled": {b.Throttled, c.throttled}, "others": {*b.Others, c.others}} {
+			if math.Abs(pair[0]-pair[1]) > 1e-9 {
+				t.Errorf("%s: %s is %.3f, want %.3f", name, what, pair[0], pair[1])
+			}
+		}
+	}
+	if b := interference(measure.ProcessorTimes{}, 0); b != nil {
+		t.Errorf("where the system does not tell: %+v", b)
+	}
+}

@@ -1,0 +1,57 @@
+package analysis
+
+import (
+	"fmt"
+	"slices"
+
+	"rpclab/internal/result"
+)
+
+// MergeRuns makes one run of several: its arms have the trials of all. Loads, which have one
+// trial each, can be compared that way, and runs that alternate with those that they are
+// compared with. It fails where machine, arms or settings differ.
+func MergeRuns(runs []result.Document) (result.Document, error) {
+	d := runs[0]
+	if len(runs) == 1 {
+		return d, nil
+	}
+	d.Arms = slices.Clone(d.Arms)
+	for i := range d.Arms {
+		d.Arms[i].Trials = slices.Clone(d.Arms[i].Trials)
+	}
+	for _, run := range runs[1:] {
+		pairs, alone := pairsOf(d, run)
+		if why := difference(d, run, pairs, alone); why != "" {
+			return d, fmt.Errorf("%s and %s cannot be merged: %s", runs[0].ID, run.ID, why)
+		}
+		for i, p := range pairs { // in the order of d's arms, since none is alone
+			for _, t := range p.b.Trials {
+				t.Round += d.Rounds
+				d.Arms[i].Trials = append(d.Arms[i].Trials, t)
+			}
+		}
+		d.Rounds += run.Rounds
+		d.TrialCount += run.TrialCount
+	}
+	d.ID = fmt.Sprintf("%s and %d more", d.ID, len(runs)-1)
+	return Assemble(d), nil
+}
+
+// difference is the first thing in which two runs differ; "": nothing that matters.
+func difference(a, b result.Document, pairs []armPair, alone []result.Refusal) string {
+	if a.Experiment != b.Experiment {
+		return fmt.Sprintf("one is of %s, the other of %s", a.Experiment, b.Experiment)
+	}
+	if len(alone) > 0 {
+		return "only one has " + place(result.Arm{Name: alone[0].Arm, Cell: alone[0].Cell})
+	}
+	for _, p := range pairs {
+		if p.a.Name != p.b.Name {
+			return fmt.Sprintf("one is of %s, the other of %s", p.a.Name, p.b.Name)
+		}
+	}
+	if differ := differences(a, b, pairs); len(differ) > 0 {
+		return fmt.Sprintf("%s is %s in one, %s in the other", differ[0].What, valueOrNotSet(differ[0].A), valueOrNotSet(differ[0].B))
+	}
+	return ""
+}

@@ -1,0 +1,55 @@
+package analysis
+
+import (
+	"strings"
+	"testing"
+
+	"rpclab/internal/result"
+)
+
+func TestRunsOfTheSameArmsAreMerged(t *testing.T) {
+	one := func(latency float64) result.Document {
+		d := runOf(t, latency)
+		d.Rounds, d.TrialCount = 1, 1
+		return d
+	}
+	var before, after []result.Document
+	for _, off := range []float64{0, 0.1, -0.1, 0.05} {
+		before, after = append(before, one(10+off)), append(after, one(12+off))
+	}
+	a, err := MergeRuns(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := MergeRuns(after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.Rounds != 4 || len(a.Arms[0].Trials) != 4 || a.Arms[0].Trials[3].Round != 4 || a.Arms[0].Calls != 8000 || a.ID != "one and 3 more" {
+		t.Errorf("%d rounds, %+v", a.Rounds, a.Arms[0].Trials)
+	}
+	if len(before[0].Arms[0].Trials) != 1 {
+		t.Error("the first run was changed")
+	}
+	if g := Compare(a, b, CompareOptions{Gates: gates(t, "p50 ratio < 1.05")}).Gates[0]; g.Outcome != "failed" {
+		t.Errorf("four against four trials: %+v", g)
+	}
+}
+
+func TestRunsOfOtherArmsAreNotMerged(t *testing.T) {
+	for want, change := range map[string]func(*result.Document){
+		"one is of mine, the other of yours":               func(d *result.Document) { d.Experiment = "yours" },
+		"one is of shared, the other of pool":              func(d *result.Document) { d.Arms[0].Name = "pool" },
+		"CPUs is 8 in one, 4 in the other":                 func(d *result.Document) { d.Machine.CPUs = 4 },
+		"route is clusterip in one, headless in the other": func(d *result.Document) { d.Arms[0].Config["route"] = "headless" },
+		"only one has extra":                               func(d *result.Document) { d.Arms = append(d.Arms, result.Arm{Name: "extra"}) },
+		"load.burst is 2000 in one, not set in the other":  func(d *result.Document) { delete(d.Arms[0].Config, "load") },
+		"quick is false in one, true in the other":         func(d *result.Document) { d.Quick = true },
+	} {
+		other := runOf(t, 10)
+		change(&other)
+		if _, err := MergeRuns([]result.Document{runOf(t, 10), other}); err == nil || !strings.HasSuffix(err.Error(), "one and one cannot be merged: "+want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

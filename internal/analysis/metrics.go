@@ -1,0 +1,166 @@
+package analysis
+
+import (
+	"math"
+	"slices"
+
+	"rpclab/internal/measure"
+	"rpclab/internal/result"
+)
+
+// metric is what arms are compared on: one positive value of each trial.
+type metric struct {
+	name string
+	// headline metrics share the error of the whole run; each other metric has an error of
+	// its own for all its pairs.
+	headline bool
+	higher   bool // is better
+	// of is the value; NaN: the trial has none.
+	of func(result.Trial) float64
+	// zero is a value too: half a call of the smallest trial is added to every value.
+	zero bool
+	// step is what values are multiples of; 0: they are not.
+	step float64
+	// tail is the share of calls that exceed a percentile; 0: the metric is no percentile.
+	tail float64
+	// answers says that the metric covers answered calls only, so that it means nothing
+	// where too many were lost.
+	answers bool
+	// both says that it is compared only where both arms have it: an arm without a value has
+	// no such component.
+	both bool
+	// kind of load that the metric is of: a search measures each arm at another rate, the
+	// one that it found.
+	kind loadKind
+}
+
+type loadKind int
+
+const (
+	anyLoad loadKind = iota
+	pacedLoad
+	searchLoad
+)
+
+// metrics are what arms are compared on, the headline first.
+var metrics = []metric{
+	{name: "latency_p50", headline: true, of: latency(func(h result.Histogram) float64 { return h.P50 }), tail: 0.5, answers: true, kind: pacedLoad},
+	{name: "latency_p99", headline: true, of: latency(func(h result.Histogram) float64 { return h.P99 }), tail: 0.01, answers: true, kind: pacedLoad},
+	{name: "capacity", headline: true, higher: true, of: capacity, kind: searchLoad},
+	{name: "latency_p90", of: latency(func(h result.Histogram) float64 { return h.P90 }), tail: 0.1, answers: true, kind: pacedLoad},
+	{name: "latency_p999", of: latency(func(h result.Histogram) float64 { return h.P999 }), tail: 0.001, answers: true, kind: pacedLoad},
+	{name: "latency_mean", of: latency(func(h result.Histogram) float64 { return h.Mean }), answers: true, kind: pacedLoad},
+	{name: "rate", higher: true, of: func(t result.Trial) float64 { return t.Rate }, answers: true, kind: pacedLoad},
+	{name: "errors", of: func(t result.Trial) float64 { return t.Measures.Lost() }, zero: true},
+	{name: "client_cpu", of: func(t result.Trial) float64 { return t.Resources.Client.CPU }},
+	{name: "server_cpu", of: func(t result.Trial) float64 { return t.Resources.Server.CPU }},
+	{name: "client_memory", of: func(t result.Trial) float64 { return float64(t.Resources.Client.RSS) }},
+	{name: "server_memory", of: func(t result.Trial) float64 { return float64(t.Resources.Server.RSS) }},
+	{name: "proxy_cpu", of: func(t result.Trial) float64 { return t.Resources.Proxy.CPU }, both: true},
+	{name: "proxy_memory", of: func(t result.Trial) float64 { return float64(t.Resources.Proxy.RSS) }, both: true},
+	{name: "gateway_cpu", of: func(t result.Trial) float64 { return t.Resources.Gateway.CPU }, both: true},
+	{name: "gateway_memory", of: func(t result.Trial) float64 { return float64(t.Resources.Gateway.RSS) }, both: true},
+	{name: "balance", higher: true, of: evenness},
+	{name: "convergence", of: converged, step: result.Milliseconds(measure.TimelineInterval)},
+}
+
+// compared says whether two arms are compared on the metric.
+func (m metric) compared(a, b result.Arm) bool {
+	kind := pacedLoad
+	if a.Capacity != nil || b.Capacity != nil {
+		kind = searchLoad
+	}
+	return (m.kind == anyLoad || m.kind == kind) && (m.headline || !m.unknown(a, b))
+}
+
+// headlines is how many of the metrics that two arms are compared on are headlines.
+func headlines(a, b result.Arm) (n int) {
+	for _, m := range metrics {
+		if m.headline && m.compared(a, b) {
+			n++
+		}
+	}
+	return n
+}
+
+func capacity(t result.Trial) float64 {
+	if t.Capacity == nil || t.Capacity.Rate == 0 {
+		return math.NaN()
+	}
+	return t.Capacity.Rate
+}
+
+func latency(of func(result.Histogram) float64) func(result.Trial) float64 {
+	return func(t result.Trial) float64 {
+		if t.Latency.HDR == "" {
+			return math.NaN()
+		}
+		return of(t.Latency)
+	}
+}
+
+// between is the value of trials of two arms that are compared. Zero has no ratio; half a
+// call has, and it must be the same share in both arms, or an arm with more calls would seem
+// to have fewer errors.
+func (m metric) between(a, b result.Arm) func(result.Trial) float64 {
+	if !m.zero {
+		return m.of
+	}
+	fewest := uint64(math.MaxUint64)
+	for _, t := range slices.Concat(a.Trials, b.Trials) {
+		if t.Failed == "" {
+			fewest = min(fewest, t.Calls+t.Dropped)
+		}
+	}
+	return func(t result.Trial) float64 { return m.of(t) + 0.5/float64(max(fewest, 1)) }
+}
+
+// evenness is Jain's index of a trial with more than one backend.
+func evenness(t result.Trial) float64 {
+	if len(t.Backends) < 2 {
+		return math.NaN()
+	}
+	return t.Balance.Jain
+}
+
+// converged is the time in ms until calls were balanced again after the trial's slowest
+// event; NaN: they never were.
+func converged(t result.Trial) float64 {
+	slowest := 0.0
+	for _, e := range t.Events {
+		if e.Took.BalanceRestored == nil {
+			return math.NaN()
+		}
+		slowest = max(slowest, *e.Took.BalanceRestored)
+	}
+	if len(t.Events) == 0 {
+		return math.NaN()
+	}
+	return slowest
+}
+
+// unknown says that there was nothing to measure: no trial of either arm has a value or,
+// where both must have one, of one arm.
+func (m metric) unknown(a, b result.Arm) bool {
+	if m.both {
+		return !m.has(a) || !m.has(b)
+	}
+	return !m.has(a) && !m.has(b)
+}
+
+// has says whether a trial of the arm has a value.
+func (m metric) has(arm result.Arm) bool {
+	return slices.ContainsFunc(arm.Trials, func(t result.Trial) bool { return t.Failed == "" && m.of(t) > 0 })
+}
+
+// values are those of an arm's trials, NaN of a trial that failed.
+func values(arm result.Arm, of func(result.Trial) float64) []float64 {
+	all := make([]float64, len(arm.Trials))
+	for i, t := range arm.Trials {
+		all[i] = math.NaN()
+		if t.Failed == "" {
+			all[i] = of(t)
+		}
+	}
+	return all
+}

@@ -1,0 +1,85 @@
+package analysis
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rpclab/internal/cluster"
+	"rpclab/internal/experiment"
+	"rpclab/internal/measure"
+	"rpclab/internal/result"
+)
+
+// TestWithoutServiceIsFromTheFirstLossToTheLast: at 2.03 s something between is killed.
+func TestWithoutServiceIsFromTheFirstLossToTheLast(t *testing.T) {
+	proxy, control := experiment.Event{KillProxy: true}, experiment.Event{KillControl: true}
+	const none = 0
+	for name, c := range map[string]struct {
+		event        experiment.Event
+		due, lost    []uint64
+		first, again float64 // ms; 0: not
+	}{
+		"lost from the first interval for a second": {proxy, after2s(10, [2]int{11, 0}, [2]int{49, 10}), after2s(0, [2]int{11, 10}, [2]int{49, 0}), 100, 1100},
+		"lost later":                                  {proxy, after2s(10, [2]int{60, 5}), after2s(0, [2]int{5, 0}, [2]int{2, 5}, [2]int{53, 0}), 600, 700},
+		"a calm of less than a second is none":        {proxy, after2s(10, [2]int{60, 5}), after2s(0, [2]int{1, 5}, [2]int{9, 0}, [2]int{1, 5}, [2]int{49, 0}), 100, 1100},
+		"lost to the end":                             {proxy, after2s(10), after2s(0, [2]int{60, 10}), 100, none},
+		"nobody calls any more":                       {proxy, after2s(10), after2s(0, [2]int{1, 10}, [2]int{59, 0}), 100, none},
+		"no call is lost":                             {control, after2s(10, [2]int{60, 10}), nil, none, none},
+		"calls that were lost before are not its own": {control, after2s(10, [2]int{60, 10}), []uint64{19: 5}, none, none},
+	} {
+		seen := measure.Measurement{Started: began, Elapsed: 8 * time.Second, Timeline: measure.Timeline{
+			Due: map[string][]uint64{"b0": c.due}, Lost: c.lost,
+		}}
+		got := outcomes([]PerformedEvent{{Event: c.event, Time: after(2030 * time.Millisecond)}}, seen, []cluster.Snapshot{set(began, "b0")})[0].Took
+		want := result.Took{}
+		if c.first > 0 {
+			want.FirstLoss = &c.first
+		}
+		if c.again > 0 {
+			want.Recovered = &c.again
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestAProxyIsBackWhenItIsReadyAgain(t *testing.T) {
+	at := after(time.Second)
+	got := outcomes([]PerformedEvent{{Event: experiment.Event{KillProxy: true}, Time: at, Restarted: at.Add(40 * time.Millisecond)}},
+		measure.Measurement{Started: began, Elapsed: 5 * time.Second}, []cluster.Snapshot{set(began, "b0")})[0].Took
+	if got.ProxyReady == nil || *got.ProxyReady != 40 {
+		t.Errorf("back after %v", got.ProxyReady)
+	}
+}
+
+// One address of a lie may be told with others that are true: then it is no lie yet, but a
+// change.
+func TestALieIsToldWhenNoAddressIsABackends(t *testing.T) {
+	lie := []string{"127.32.9.0:50051", "127.32.9.1:50051"}
+	seen := measure.Measurement{Started: began, Elapsed: 5 * time.Second, ResolverUpdates: []measure.ResolverUpdate{
+		{At: after(500 * time.Millisecond), Addrs: lie}, // of an earlier event
+		{At: after(1200 * time.Millisecond), Addrs: []string{"127.9.9.0:50051", "127.32.9.1:50051"}},
+		{At: after(1300 * time.Millisecond), Addrs: lie},
+	}}
+	history := []cluster.Snapshot{set(began, "b0", "b1")}
+	for _, c := range []struct {
+		dns  experiment.DNS
+		want *float64
+	}{
+		{experiment.DNS{Lie: true}, new(300.0)},
+		{experiment.DNS{Delay: time.Second}, nil}, // of which the client tells nothing
+	} {
+		got := outcomes([]PerformedEvent{{Event: experiment.Event{DNS: &c.dns}, Time: after(time.Second)}}, seen, history)[0].Took.ResolverUpdated
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", c.dns, diff)
+		}
+	}
+	refused := outcomes([]PerformedEvent{{Event: experiment.Event{DNS: &experiment.DNS{Lie: true}}, Time: after(time.Second), Err: errors.New("no")}}, seen, history)
+	if refused[0].Took != (result.Took{}) {
+		t.Errorf("what could not be done took %+v", refused[0].Took)
+	}
+}

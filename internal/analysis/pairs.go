@@ -1,0 +1,183 @@
+package analysis
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"rpclab/internal/result"
+	"rpclab/internal/route"
+)
+
+// armPair is the same arm of two runs.
+type armPair struct{ a, b result.Arm }
+
+// name is that of the arm; of both, where the runs have one arm each and their names differ.
+func (p armPair) name() string {
+	if p.a.Name == p.b.Name {
+		return p.a.Name
+	}
+	return p.a.Name + " / " + p.b.Name
+}
+
+// pairsOf are the arms that both runs have, by name and cell. Where each run has one arm only,
+// such as loads of two servers, the two are a pair whatever their names.
+func pairsOf(a, b result.Document) (pairs []armPair, alone []result.Refusal) {
+	if len(a.Arms) == 1 && len(b.Arms) == 1 && len(a.Arms[0].Cell)+len(b.Arms[0].Cell) == 0 && a.Experiment == b.Experiment {
+		return []armPair{{a.Arms[0], b.Arms[0]}}, nil
+	}
+	find := func(d result.Document, arm result.Arm) (result.Arm, bool) {
+		for _, other := range d.Arms {
+			if other.Name == arm.Name && other.Cell.Key() == arm.Cell.Key() {
+				return other, true
+			}
+		}
+		return result.Arm{}, false
+	}
+	for _, arm := range a.Arms {
+		if other, ok := find(b, arm); ok {
+			pairs = append(pairs, armPair{arm, other})
+		} else {
+			alone = append(alone, result.Refusal{Arm: arm.Name, Cell: arm.Cell, Reason: "only in A"})
+		}
+	}
+	for _, arm := range b.Arms {
+		if _, ok := find(a, arm); !ok {
+			alone = append(alone, result.Refusal{Arm: arm.Name, Cell: arm.Cell, Reason: "only in B"})
+		}
+	}
+	return pairs, alone
+}
+
+// differences lists in what two runs differ besides their measurements. Seeds do not matter,
+// and the number of trials shows rounds.
+func differences(a, b result.Document, pairs []armPair) (all []result.Difference) {
+	differ := func(kind, what string, left, right any) {
+		if l, r := asText(left), asText(right); l != r {
+			all = append(all, result.Difference{Kind: kind, What: what, A: l, B: r})
+		}
+	}
+	m, n := a.Machine, b.Machine
+	differ("machine", "cluster", a.Cluster, b.Cluster)
+	if a.Cluster == b.Cluster && m.Kubernetes != "" { // rpclab's own machine ran neither callers nor servers
+		differ("version", "Kubernetes", m.Kubernetes, n.Kubernetes)
+		differ("machine", "nodes", strings.Join(m.NodeKinds(), "; "), strings.Join(n.NodeKinds(), "; "))
+	} else {
+		differ("machine", "CPU model", m.Model, n.Model)
+		differ("machine", "CPUs", m.CPUs, n.CPUs)
+		differ("machine", "system", m.OS+"/"+m.Arch, n.OS+"/"+n.Arch)
+		differ("machine", "kernel", m.Kernel, n.Kernel)
+	}
+	differ("version", "Go", m.Go, n.Go)
+	differ("version", "rpclab", m.Rpclab, n.Rpclab)
+	for _, name := range toolsOf(pairs) {
+		differ("version", name, m.Tools[name], n.Tools[name])
+	}
+	differ("run", "quick", a.Quick, b.Quick)
+	differ("run", "partial", a.Partial, b.Partial)
+	for _, p := range pairs {
+		for _, d := range changedSettings(p.a.Config, p.b.Config) {
+			d.Arm, d.Cell = p.name(), p.a.Cell
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// toolsOf are the programs that routes of the compared arms need.
+func toolsOf(pairs []armPair) []string {
+	used := map[string]bool{}
+	for _, p := range pairs {
+		for _, name := range []string{p.a.Route, p.b.Route} {
+			if rt, err := route.Lookup(name); err == nil && rt.Binary != "" {
+				used[rt.Binary] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(used))
+}
+
+// changedSettings are the settings in which two configurations differ.
+func changedSettings(a, b map[string]any) (all []result.Difference) {
+	left, right := flatten("", a), flatten("", b)
+	paths := maps.Clone(left)
+	maps.Copy(paths, right)
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		if strings.HasPrefix(path, "generator.") {
+			continue // what a load generator measured of itself is no setting
+		}
+		if l, r := asText(left[path]), asText(right[path]); l != r {
+			all = append(all, result.Difference{Kind: "setting", What: path, A: l, B: r})
+		}
+	}
+	return all
+}
+
+// flatten maps the field path of every setting to its value.
+func flatten(path string, config map[string]any) map[string]any {
+	out := map[string]any{}
+	for name, v := range config {
+		if path != "" {
+			name = path + "." + name
+		}
+		if deeper, ok := v.(map[string]any); ok {
+			maps.Copy(out, flatten(name, deeper))
+			continue
+		}
+		out[name] = v
+	}
+	return out
+}
+
+// asText is a value as text, the same whether it was decoded from JSON or not; "": there is none.
+func asText(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(text)
+}
+
+// decisive settings change what an arm measures: what a call does, and how many there are.
+var decisive = []string{"workload", "load", "call", "stream", "messages", "think"}
+
+// incomparable says why an arm cannot be compared between two runs; "": it can.
+func incomparable(a, b result.Document, p armPair, allowed []string) string {
+	mayDiffer := func(path string) bool {
+		return slices.ContainsFunc(allowed, func(allow string) bool { return within(path, allow) })
+	}
+	because := func(what, left, right string) string {
+		return fmt.Sprintf("%s: %s in A, %s in B (--allow %s if that is what you compare)", what, valueOrNotSet(left), valueOrNotSet(right), what)
+	}
+	switch {
+	case a.Experiment != b.Experiment && !mayDiffer("experiment"):
+		return because("experiment", a.Experiment, b.Experiment)
+	case a.Quick != b.Quick && !mayDiffer("quick"):
+		return because("quick", asText(a.Quick), asText(b.Quick))
+	}
+	for _, d := range changedSettings(p.a.Config, p.b.Config) {
+		top, _, _ := strings.Cut(d.What, ".")
+		if slices.Contains(decisive, top) && !mayDiffer(d.What) {
+			return because(d.What, d.A, d.B)
+		}
+	}
+	return ""
+}
+
+// within says whether a path is that of a field or of one below it.
+func within(path, field string) bool { return path == field || strings.HasPrefix(path, field+".") }
+
+func valueOrNotSet(text string) string {
+	if text == "" {
+		return "not set"
+	}
+	return text
+}

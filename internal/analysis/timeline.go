@@ -1,0 +1,71 @@
+package analysis
+
+import (
+	"maps"
+	"time"
+
+	"rpclab/internal/cluster"
+	"rpclab/internal/measure"
+	"rpclab/internal/result"
+)
+
+// quietIntervals is how long callers have to avoid the backends that an event affected, or to
+// lose no call, before that counts: one second.
+const quietIntervals = int(time.Second / measure.TimelineInterval)
+
+func sumOf(line []uint64, from, to int) (n uint64) {
+	for i := from; i < min(to, len(line)); i++ {
+		n += line[i]
+	}
+	return n
+}
+
+// due is how many calls were due in some intervals, answered or not.
+func due(line measure.Timeline, from, to int) uint64 {
+	return answered(line, from, to) + sumOf(line.Lost, from, to)
+}
+
+// dueIntervals is how many intervals there are up to the last in which a call was due.
+func dueIntervals(line measure.Timeline) int {
+	n := len(line.Lost)
+	for _, of := range line.Due {
+		n = max(n, len(of))
+	}
+	return n
+}
+
+func answered(line measure.Timeline, from, to int) (n uint64) {
+	for _, of := range line.Due {
+		n += sumOf(of, from, to)
+	}
+	return n
+}
+
+// endpointChange is the set of ready endpoints (address by identity) at one time, the last set
+// until another, and when that was published; nil: the set did not change.
+func endpointChange(at, until time.Time, history []cluster.Snapshot) (before, after map[string]string, changed *time.Time) {
+	for _, snapshot := range history {
+		ready := map[string]string{}
+		for _, e := range snapshot.Ready() {
+			ready[e.ID] = e.Addr.String()
+		}
+		switch {
+		case before == nil || !snapshot.At.After(at):
+			before, after = ready, ready
+		case snapshot.At.Before(until) && !maps.Equal(ready, after):
+			moment := snapshot.At
+			after, changed = ready, &moment
+		}
+	}
+	return before, after, changed
+}
+
+// wholeIntervals rounds a time that is known to the interval up to the end of the interval.
+func wholeIntervals(d time.Duration) time.Duration {
+	return (max(d, 1) + measure.TimelineInterval - 1).Truncate(measure.TimelineInterval)
+}
+
+func since(from, to time.Time) *float64 {
+	d := max(result.Milliseconds(to.Sub(from)), 0)
+	return &d
+}

@@ -1,0 +1,185 @@
+package analysis
+
+import (
+	"errors"
+	"maps"
+	"time"
+
+	"rpclab/internal/cluster"
+	"rpclab/internal/experiment"
+	"rpclab/internal/measure"
+	"rpclab/internal/result"
+	"rpclab/internal/verdict"
+)
+
+// Record is what was recorded of one load of a trial.
+type Record struct {
+	Config  experiment.Config
+	Calling bool                // the caller calls backends; false: it calls a function of its own
+	Start   time.Time           // when every caller was to begin
+	Callers []CallerRecord      // at least one
+	Events  []PerformedEvent    // in the order of the experiment
+	Whole   measure.Measurement // of all callers, merged
+	// Endpoints are the published sets of endpoints, the first from before the load.
+	Endpoints []cluster.Snapshot
+	// Servers is what each backend used, and Started how many calls it began, by identity.
+	// Started is nil where calls begun cannot be compared with calls answered.
+	Servers map[string]cluster.Usage
+	Started map[string]uint64
+	// Proxies, Gateways and ControlPlane are what all components of each role used together.
+	Proxies, Gateways, ControlPlane cluster.Usage
+}
+
+// CallerRecord is what one caller measured of its share of a load.
+type CallerRecord struct {
+	Name string
+	measure.Measurement
+}
+
+// Summarize fills in what follows from the record of a trial's load: its measures,
+// resources, timeline, events and balance.
+func (r Record) Summarize(trial result.Trial) result.Trial {
+	seen := r.Whole
+	var errs [4]error
+	trial.Calls, trial.Dropped, trial.Late = seen.Calls, seen.Dropped, seen.Late
+	trial.Errors, trial.Samples = seen.Errors, seen.Samples
+	trial.Latency, errs[0] = histogram(seen.Latency)
+	trial.Service, errs[1] = histogram(seen.Service)
+	trial.Lateness, errs[2] = histogram(seen.Lateness)
+	trial.Callers, errs[3] = r.callers()
+	if err := errors.Join(errs[:]...); err != nil {
+		trial.Failed = err.Error()
+	}
+	trial.ElapsedMS = result.Milliseconds(seen.Elapsed)
+	trial.Rate = perSecond(seen)
+	trial.Backends = r.callsPerBackend()
+	trial.Timeline = timeline(seen, r.Endpoints)
+	trial.Resources = result.Resources{
+		Client:  usagePerCall(usageOf(seen), seen.Calls),
+		Server:  usagePerCall(total(r.Servers), seen.Calls),
+		Proxy:   usagePerCall(r.Proxies, seen.Calls),
+		Gateway: usagePerCall(r.Gateways, seen.Calls),
+		Control: usagePerCall(r.ControlPlane, seen.Calls),
+	}
+	trial.ProxyConnections = r.Proxies.Connections
+	trial.Servers = map[string]result.ServerUsage{}
+	for id, u := range r.Servers {
+		trial.Servers[id] = result.ServerUsage{
+			CPUMS: result.Milliseconds(u.CPU), RSS: u.MaxRSS, Charged: u.Charged, ThrottledMS: result.Milliseconds(u.Throttled),
+		}
+	}
+	trial.Wasted = wasted(r.Started, seen.Backends)
+	trial.Events = outcomes(r.Events, seen, r.Endpoints)
+	trial.Limited = generatorLimit(r.Config.Load, trial)
+	trial.Groups = groups(trial.Backends, len(r.Events) > 0, seen, r.Endpoints)
+	trial.Balance = balance(trial.Groups)
+	return trial
+}
+
+// callers are the measures of each caller; nil: there is one, whose measures are the trial's.
+func (r Record) callers() (all []result.Caller, err error) {
+	if len(r.Callers) == 1 {
+		return nil, nil
+	}
+	for _, m := range r.Callers {
+		one := result.Caller{
+			Name: m.Name, StartMS: result.Milliseconds(m.Started.Sub(r.Start) + m.FirstLateness), Calls: m.Calls, Rate: perSecond(m.Measurement),
+			Errors: m.Errors, Backends: m.Backends, Resources: usagePerCall(usageOf(m.Measurement), m.Calls),
+		}
+		if one.Latency, err = histogram(m.Latency); err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// callsPerBackend counts the calls that each backend answered, 0 of one that was ready and
+// answered none.
+func (r Record) callsPerBackend() map[string]uint64 {
+	calls := map[string]uint64{}
+	if !r.Calling {
+		return calls
+	}
+	for _, snapshot := range r.Endpoints {
+		for _, e := range snapshot.Ready() {
+			calls[e.ID] = 0
+		}
+	}
+	maps.Copy(calls, r.Whole.Backends)
+	return calls
+}
+
+func perSecond(m measure.Measurement) float64 {
+	if m.Elapsed <= 0 {
+		return 0
+	}
+	return float64(m.Calls) / m.Elapsed.Seconds()
+}
+
+// timeline adds to the callers' counts how many backends were ready in each interval.
+func timeline(seen measure.Measurement, history []cluster.Snapshot) *result.Timeline {
+	steps := int(seen.Elapsed/measure.TimelineInterval) + 1
+	line := &result.Timeline{
+		IntervalMS: measure.TimelineInterval.Milliseconds(), Backends: seen.Timeline.Backends,
+		Errors: seen.Timeline.Failed(), Late: seen.Timeline.Late, Ready: make([]int, steps),
+	}
+	for i := range line.Ready {
+		at := seen.Started.Add(time.Duration(i) * measure.TimelineInterval)
+		for j, snapshot := range history {
+			if j == 0 || !snapshot.At.After(at) {
+				line.Ready[i] = len(snapshot.Ready())
+			}
+		}
+	}
+	return line
+}
+
+// total is what all servers used; its memory is that of the largest.
+func total(used map[string]cluster.Usage) (all cluster.Usage) {
+	for _, u := range used {
+		all.CPU, all.Throttled, all.MaxRSS = all.CPU+u.CPU, all.Throttled+u.Throttled, max(all.MaxRSS, u.MaxRSS)
+	}
+	return all
+}
+
+// usageOf is what callers used.
+func usageOf(m measure.Measurement) cluster.Usage {
+	return cluster.Usage{CPU: m.CPU, MaxRSS: m.MaxRSS, Throttled: m.Throttled}
+}
+
+func usagePerCall(used cluster.Usage, calls uint64) result.Usage {
+	u := result.Usage{RSS: used.MaxRSS, ThrottledMS: result.Milliseconds(used.Throttled)}
+	if calls > 0 {
+		u.CPU = float64(used.CPU.Nanoseconds()) / 1e3 / float64(calls)
+	}
+	return u
+}
+
+// wasted counts the calls that backends began and whose answer no caller received: those
+// that failed or were given up, and all but one attempt of each call that was made more than
+// once. It leaves out a backend that cannot say how many it began; nil: none can.
+func wasted(started, answered map[string]uint64) *uint64 {
+	if len(started) == 0 {
+		return nil
+	}
+	var n uint64
+	for id, calls := range started {
+		n += calls - min(answered[id], calls)
+	}
+	return &n
+}
+
+// generatorLimit says how the load generator itself bounded a trial's numbers; "": it did
+// not. Only calls that are due at a time of their own can be late.
+func generatorLimit(load experiment.Load, t result.Trial) string {
+	timed := load.Open != nil || load.Search != nil || load.Closed != nil && load.Closed.Think > 0
+	if !timed || t.Calls == 0 {
+		return ""
+	}
+	return verdict.Late(t.Lateness.P99, t.Latency.P99)
+}
+
+func histogram(hdr string) (result.Histogram, error) {
+	return result.Merge([]result.Histogram{{HDR: hdr}})
+}

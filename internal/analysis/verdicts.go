@@ -1,0 +1,164 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"rpclab/internal/experiment"
+	"rpclab/internal/result"
+	"rpclab/internal/verdict"
+)
+
+// verdicts compares, in every cell, each arm with the baseline or the arm that it names
+// (against), each control with the arm that it repeats, and each published arm with the arm
+// without its confound.
+func verdicts(d result.Document) []result.Verdict {
+	pairs := comparisons(d)
+	headline := 0
+	for _, p := range pairs {
+		headline += headlines(p.a, p.b)
+	}
+	var all []result.Verdict
+	for _, p := range pairs {
+		for _, m := range metrics {
+			if m.compared(p.a, p.b) {
+				family := len(pairs)
+				if m.headline {
+					family = headline
+				}
+				all = append(all, verdictOn(d, m, p, family))
+			}
+		}
+	}
+	doubtControls(all)
+	return all
+}
+
+// verdictOn compares two arms on one metric; the verdict is one of a family of so many.
+func verdictOn(d result.Document, m metric, p comparison, family int) result.Verdict {
+	o := verdict.Options{Family: family, Looks: len(d.Looks), Margin: d.Margin, Seed: experiment.Seed(d.Seed, "verdict"), LowerIsBetter: !m.higher}
+	values := paired(p.a, p.b, m.between(p.a, p.b))
+	v := verdict.Compare(values, o)
+	r := result.Verdict{
+		Metric: m.name, A: p.a.Name, B: p.b.Name, Cell: p.a.Cell, Kind: p.kind, Secondary: !m.headline,
+		Ratio: v.Ratio, CI: v.CI, Level: v.Level, Decision: string(v.Decision), Rounds: v.Rounds, Reason: v.Reason,
+		PRanks: ranks(values),
+		Unfit:  v.Ratio == 0 && len(values) > 0, // a value is missing
+	}
+	for _, doubt := range verdict.Doubts(values, v, o) {
+		if doubt.Decisive {
+			r.Decision, r.Reason = string(verdict.Undecided), doubt.Text
+		} else {
+			r.Notes = append(r.Notes, doubt.Text)
+		}
+	}
+	if reason := unfitPair(m, d, p.a, p.b); reason != "" {
+		if r.Reason != v.Reason { // a decisive doubt
+			r.Notes = append(r.Notes, r.Reason)
+		}
+		r.Decision, r.Reason, r.Unfit = string(verdict.Undecided), reason, true
+	}
+	return r
+}
+
+// ranks is the p-value of the values' ranks; 0: a value is missing.
+func ranks(pairs []verdict.Pair) float64 {
+	var a, b []float64
+	for _, p := range pairs {
+		if math.IsNaN(p.A + p.B) {
+			return 0
+		}
+		a, b = append(a, p.A), append(b, p.B)
+	}
+	if len(a) == 0 {
+		return 0
+	}
+	return verdict.RankSum(a, b)
+}
+
+type comparison struct {
+	a, b result.Arm
+	kind result.VerdictKind
+}
+
+func comparisons(d result.Document) []comparison {
+	var all []comparison
+	for _, a := range d.Arms {
+		for _, b := range d.Arms {
+			if a.Cell.Key() != b.Cell.Key() || a.Name == b.Name {
+				continue
+			}
+			switch {
+			case a.Control == b.Name:
+				all = append(all, comparison{a, b, "control"})
+			case a.Control == "" && a.Against == b.Name && b.Name != d.Baseline:
+				all = append(all, comparison{a, b, "against"})
+			case a.Control == "" && cmp.Or(a.Against, d.Baseline) == b.Name && (a.Against != "" || !isReference(d, a.Name)):
+				all = append(all, comparison{a, b, "baseline"})
+			case confounded(d, a.Name, b.Name):
+				all = append(all, comparison{a, b, "confound"})
+			}
+		}
+	}
+	return all
+}
+
+// isReference says whether an arm names this one in its field against: it is then compared
+// with no other.
+func isReference(d result.Document, name string) bool {
+	return slices.ContainsFunc(d.Arms, func(a result.Arm) bool { return a.Against == name })
+}
+
+func confounded(d result.Document, published, controlled string) bool {
+	for _, c := range d.Confounds {
+		if c.Published == published && c.Controlled == controlled {
+			return true
+		}
+	}
+	return false
+}
+
+// paired are the values of both arms in each round in which both were measured. The value of
+// a trial that failed is NaN: the comparison reports it and does not leave it out.
+func paired(a, b result.Arm, of func(result.Trial) float64) []verdict.Pair {
+	values := func(arm result.Arm) map[int]float64 {
+		byRound := map[int]float64{}
+		for _, t := range arm.Trials {
+			byRound[t.Round] = math.NaN()
+			if t.Failed == "" {
+				byRound[t.Round] = of(t)
+			}
+		}
+		return byRound
+	}
+	as, bs := values(a), values(b)
+	var pairs []verdict.Pair
+	for _, t := range a.Trials {
+		// A round that the run did not finish is not a pair.
+		if _, both := bs[t.Round]; both {
+			pairs = append(pairs, verdict.Pair{A: as[t.Round], B: bs[t.Round]})
+		}
+	}
+	return pairs
+}
+
+// doubtControls leaves a metric undecided in every cell in which a control differs from the
+// arm that it repeats: the run found a difference where there is none.
+func doubtControls(all []result.Verdict) {
+	type question struct{ metric, cell string }
+	falsePositive := map[question]string{}
+	for _, v := range all {
+		if v.Kind == "control" && (v.Decision == string(verdict.Better) || v.Decision == string(verdict.Worse)) {
+			falsePositive[question{v.Metric, v.Cell.Key()}] = fmt.Sprintf(
+				"the control %s, which repeats %s, differs from it too (ratio %.3g): run again with more rounds", v.A, v.B, v.Ratio)
+		}
+	}
+	for i := range all {
+		why, found := falsePositive[question{all[i].Metric, all[i].Cell.Key()}]
+		if found && all[i].Kind != "control" && all[i].Decision != string(verdict.Undecided) {
+			all[i].Decision, all[i].Reason = string(verdict.Undecided), why
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package analysis
+
+import (
+	"fmt"
+	"slices"
+
+	"rpclab/internal/result"
+	"rpclab/internal/verdict"
+)
+
+// mostSkew is how far apart callers may start, in milliseconds.
+const mostSkew = 10
+
+// warnings say what went wrong in the trials of an arm.
+func warnings(arm result.Arm) []string {
+	var all []string
+	for _, t := range arm.Trials {
+		if t.Failed != "" {
+			all = append(all, fmt.Sprintf("%s, round %d gave no measurement: %s", place(arm), t.Round, t.Failed))
+		}
+		for _, lost := range t.Lost {
+			all = append(all, fmt.Sprintf("%s, round %d: %s", place(arm), t.Round, lost))
+		}
+		if skew := result.Skew(t.Callers); skew > mostSkew {
+			all = append(all, fmt.Sprintf("%s, round %d: callers started their shares of the load %.0f ms apart; %d ms are allowed", place(arm), t.Round, skew, mostSkew))
+		}
+		for _, e := range t.Events {
+			if e.Error != "" {
+				all = append(all, fmt.Sprintf("%s, round %d: %s was not performed: %s", place(arm), t.Round, e.What, e.Error))
+			}
+		}
+	}
+	unknown := slices.IndexFunc(arm.Trials, func(t result.Trial) bool { return t.Unknown != "" })
+	if unknown >= 0 { // once: the reason of every trial is the same
+		all = append(all, fmt.Sprintf("%s: %s", place(arm), arm.Trials[unknown].Unknown))
+	}
+	if why := throttledByOwnLimit(arm); why != "" {
+		all = append(all, place(arm)+": "+why)
+	}
+	return all
+}
+
+// throttledByOwnLimit: the quota that the experiment sets for its backends throttled them. It
+// may be the question, so verdicts are not changed.
+func throttledByOwnLimit(arm result.Arm) string {
+	server, _ := arm.Config["server"].(map[string]any)
+	cpus, _ := server["cpus"].(float64)
+	if cpus == 0 {
+		return ""
+	}
+	var throttled []float64
+	for _, t := range arm.Trials {
+		used := t.Resources.Server
+		had := used.CPU * float64(t.Calls) / 1e3
+		throttled = append(throttled, used.ThrottledMS/max(used.ThrottledMS+had, 1e-6))
+	}
+	q := verdict.Median(throttled)
+	if !(q > mostThrottled) {
+		return ""
+	}
+	return fmt.Sprintf("its servers were throttled: their quota (server.cpus: %v) took %.0f %% of the CPU time that they needed; unless that limit is the question, raise server.cpus", cpus, 100*q)
+}

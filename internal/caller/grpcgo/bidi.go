@@ -1,0 +1,121 @@
+package grpcgo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
+
+	rpclabv1 "rpclab/api/rpclab/v1"
+	"rpclab/internal/caller"
+	"rpclab/internal/caller/calculator"
+)
+
+// bidiStreams sends requests over bidirectional streams in turn. A stream that breaks fails the
+// calls on it, and the next request opens another stream in its slot.
+type bidiStreams struct {
+	session *CalculatorSession
+	*readers
+	slots []*streamSlot
+}
+
+// streamSlot holds one stream.
+type streamSlot struct {
+	number uint64
+
+	mu     sync.Mutex  // also serializes senders
+	stream *bidiStream // nil: the next request opens one
+}
+
+type bidiStream struct {
+	grpc.BidiStreamingClient[rpclabv1.Calculation, rpclabv1.Calculation]
+	end context.CancelFunc
+}
+
+func newBidiStreams(s *CalculatorSession, streams int) *bidiStreams {
+	b := &bidiStreams{session: s, readers: newReaders()}
+	for n := range streams {
+		b.slots = append(b.slots, &streamSlot{number: uint64(n)})
+	}
+	return b
+}
+
+func (b *bidiStreams) send(ctx context.Context, n uint64, call *calculator.Call, message []byte) error {
+	p := b.slots[n%uint64(len(b.slots))]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := ctx.Err(); err != nil { // may have ended while waiting for the lock
+		return status.FromContextError(err).Err()
+	}
+	if p.stream == nil {
+		stream, err := b.open(ctx, p)
+		if err != nil {
+			return err
+		}
+		p.stream = stream
+	}
+	b.session.Register(call, p.stream)
+	// A server that does not read blocks the sender. A request that is blocked for too long
+	// cancels the stream, because half of the request may have been written.
+	defer context.AfterFunc(ctx, p.stream.end)()
+	err := p.stream.Send(&rpclabv1.Calculation{Signed: message})
+	if errors.Is(err, io.EOF) {
+		return nil // read returns the stream's error and fails the call
+	}
+	return err
+}
+
+// open opens a stream before ctx ends. The stream outlives ctx.
+func (b *bidiStreams) open(ctx context.Context, p *streamSlot) (*bidiStream, error) {
+	outgoing, err := b.session.outgoing(b.ctx)
+	if err != nil {
+		return nil, err
+	}
+	own, end := context.WithCancel(outgoing)
+	defer context.AfterFunc(ctx, end)()
+	stream, err := rpclabv1.NewCalculatorServiceClient(b.session.channel(p.number)).PerformCalculationBi(own)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	t := &bidiStream{stream, end}
+	b.done.Go(func() { b.read(p, t) })
+	return t, nil
+}
+
+// read receives responses until the stream ends.
+func (b *bidiStreams) read(p *streamSlot, t *bidiStream) {
+	err := b.receive(t)
+	t.end()
+	p.mu.Lock()
+	p.stream = nil
+	p.mu.Unlock()
+	code := caller.Code(err)
+	if errors.Is(err, errWrongAnswer) {
+		code = caller.DataLoss
+	}
+	b.session.Fail(t, code, "the stream ended before the response: "+err.Error())
+}
+
+func (b *bidiStreams) receive(t *bidiStream) error {
+	header, err := t.Header()
+	if err != nil {
+		return err
+	}
+	for {
+		answer, err := t.Recv()
+		if errors.Is(err, io.EOF) {
+			return errors.New("the server closed the stream")
+		}
+		if err != nil {
+			return err
+		}
+		if err := b.session.Deliver(answer.Signed, backendOf(header)); err != nil {
+			return fmt.Errorf("%w: %w", errWrongAnswer, err)
+		}
+	}
+}

@@ -1,0 +1,175 @@
+// Package nethttp is the caller that uses Go's HTTP client. It calls a REST service, or asks
+// `rpclab gateway` to make several calls for each request.
+package nethttp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"rpclab/internal/caller"
+	"rpclab/internal/measure"
+	"rpclab/internal/pace"
+	"rpclab/internal/wire/h2"
+)
+
+// BackendsHeader is the response header in which a gateway counts a request's calls by backend,
+// encoded as a query: greeter-0=4&greeter-1=3.
+const BackendsHeader = "Rpclab-Backends"
+
+// Caller opens HTTP clients. Shared channels are kept-alive connections. With a channel per
+// call every request opens its own connection. With a channel per user each user has a client
+// of its own, which keeps its connection.
+type Caller struct{}
+
+// Open prepares a client. The target is one address: passthrough:///host:port.
+func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error) {
+	if job.Channels.Pool > 1 {
+		return nil, errors.New("the caller http does not support a pool of channels: use shared, per-user or per-call")
+	}
+	s := gatewaySession{job: job, url: "http://" + strings.TrimPrefix(target.URI, "passthrough:///"), users: &userClients{}}
+	s.client = &http.Transport{ // ignores proxies named by the environment
+		DisableKeepAlives: job.Channels.Mode == caller.PerCall, MaxIdleConnsPerHost: 10_000, IdleConnTimeout: time.Minute,
+	}
+	if target.Dial != nil {
+		s.client.DialContext = func(ctx context.Context, _, addr string) (net.Conn, error) { return target.Dial(ctx, addr) }
+	}
+	if job.Iterations == 0 {
+		return openREST(s)
+	}
+	path, err := gatewayPath(job)
+	if err != nil {
+		return nil, err
+	}
+	s.url += path
+	return &s, nil
+}
+
+// gatewayPath returns the gateway's path for a workload.
+func gatewayPath(job caller.Job) (string, error) {
+	query := url.Values{"iterations": {strconv.Itoa(job.Iterations)}}
+	switch w := job.Workload; {
+	case w.Fibonacci != nil:
+		query.Set("fibo_start", strconv.Itoa(w.Fibonacci.From))
+		query.Set("fibo_end", strconv.Itoa(w.Fibonacci.To))
+		return "/fibonacci/random?" + query.Encode(), nil
+	case w.Increment != nil:
+		return "/increment?" + query.Encode(), nil
+	}
+	return "", errors.New("a gateway supports only the workloads fibonacci and increment")
+}
+
+type gatewaySession struct {
+	job    caller.Job
+	url    string
+	client *http.Transport
+	users  *userClients // with a channel per user
+}
+
+func (s *gatewaySession) Run(ctx context.Context, p pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
+	recorder, start := caller.RunBatches(ctx, p, signal, s.job.Late, s.call)
+	return recorder, start, nil
+}
+
+func (s *gatewaySession) Close() error {
+	s.client.CloseIdleConnections()
+	s.users.close()
+	return nil
+}
+
+// call makes one request.
+func (s *gatewaySession) call(ctx context.Context, _ uint64) (answered map[string]uint64, code, message string) {
+	ctx, cancel := context.WithTimeout(ctx, s.job.Timeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
+	if err != nil {
+		return nil, "INTERNAL", err.Error()
+	}
+	answer, err := s.transport(ctx).RoundTrip(request)
+	if err != nil {
+		return nil, caller.TransportCode(err), err.Error()
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return nil, caller.TransportCode(err), err.Error()
+	}
+	if answer.StatusCode != http.StatusOK {
+		code, message = gatewayError(answer.StatusCode, body)
+		return nil, code, message
+	}
+	if answered, err = s.counts(answer.Header.Get(BackendsHeader)); err != nil {
+		return nil, caller.DataLoss, err.Error()
+	}
+	return answered, measure.OK, ""
+}
+
+// counts returns the calls of a request by backend. It fails unless all calls are accounted for.
+// The gateway has checked their answers.
+func (s *gatewaySession) counts(header string) (map[string]uint64, error) {
+	listed, err := url.ParseQuery(header)
+	if err != nil {
+		return nil, fmt.Errorf("header %s: %w", BackendsHeader, err)
+	}
+	answered, sum := map[string]uint64{}, uint64(0)
+	for id := range listed {
+		n, err := strconv.ParseUint(listed.Get(id), 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("header %s: %w", BackendsHeader, err)
+		}
+		answered[id], sum = n, sum+n
+	}
+	if sum != uint64(s.job.Iterations) {
+		return nil, fmt.Errorf("%d calls were requested, but %d answered: %s", s.job.Iterations, sum, header)
+	}
+	return answered, nil
+}
+
+// gatewayError returns the gateway's own error, or the meaning of the HTTP status.
+func gatewayError(status int, body []byte) (code, message string) {
+	var failure struct{ Code, Error string }
+	if err := json.Unmarshal(body, &failure); err == nil && failure.Code != "" {
+		return failure.Code, failure.Error
+	}
+	return h2.OfHTTP(status).Name(), fmt.Sprintf("HTTP %d: %.200q", status, body)
+}
+
+// userClients are the clients of users that have one each.
+type userClients struct {
+	mu  sync.Mutex
+	all map[int]*http.Transport
+}
+
+// transport returns the client of the calling user, or the shared one.
+func (s *gatewaySession) transport(ctx context.Context) *http.Transport {
+	user, ok := caller.UserOf(ctx)
+	if !ok || s.job.Channels.Mode != caller.PerUser {
+		return s.client
+	}
+	s.users.mu.Lock()
+	defer s.users.mu.Unlock()
+	if s.users.all == nil {
+		s.users.all = map[int]*http.Transport{}
+	}
+	if s.users.all[user] == nil {
+		s.users.all[user] = s.client.Clone()
+	}
+	return s.users.all[user]
+}
+
+func (c *userClients) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, client := range c.all {
+		client.CloseIdleConnections()
+	}
+}

@@ -1,0 +1,94 @@
+package nethttp_test
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"rpclab/internal/caller"
+	"rpclab/internal/caller/callertest"
+	"rpclab/internal/caller/nethttp"
+	"rpclab/internal/measure"
+	"rpclab/internal/pace"
+	"rpclab/internal/workload"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var fibonacci = workload.Spec{Fibonacci: &workload.Fibonacci{From: 800, To: 900}}
+
+// load makes 100 requests of 10 calls each, 4 at a time, and counts their connections.
+func load(t *testing.T, channels string, w workload.Spec, gateway http.HandlerFunc) (m measure.Measurement, connections int32) {
+	t.Helper()
+	var opened atomic.Int32
+	server := httptest.NewUnstartedServer(gateway)
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	session, err := nethttp.Caller{}.Open(caller.Job{
+		Channels: caller.Channels{Mode: channels}, Timeout: time.Minute, Workload: w, Iterations: 10,
+	}, caller.Target{URI: "passthrough:///" + strings.TrimPrefix(server.URL, "http://")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	m = callertest.Load(t, session, pace.Closed{Users: 4, Calls: 100})
+	return m, opened.Load()
+}
+
+func TestARequestCountsForEveryBackendThatItsCallsReached(t *testing.T) {
+	for _, c := range []struct {
+		workload       workload.Spec
+		channels, want string
+		// Users keep theirs; net/http may dial a spare one now and then while another is set free.
+		connections int32
+	}{
+		{fibonacci, caller.Shared, "/fibonacci/random?fibo_end=900&fibo_start=800&iterations=10", 50},
+		{workload.Spec{Increment: &workload.Increment{}}, caller.PerCall, "/increment?iterations=10", 100},
+	} {
+		m, connections := load(t, c.channels, c.workload, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.String() != c.want {
+				t.Errorf("it asked for %s, want %s", r.URL, c.want)
+			}
+			w.Header().Set(nethttp.BackendsHeader, "a=7&b=3")
+		})
+		if want := map[string]uint64{"a": 700, "b": 300}; m.Calls != 100 || !maps.Equal(m.Backends, want) {
+			t.Errorf("%d requests were answered by %v (%v), want %v", m.Calls, m.Backends, m.Samples, want)
+		}
+		if connections > c.connections || c.channels == caller.PerCall && connections != c.connections {
+			t.Errorf("%d connections were made, want %d", connections, c.connections)
+		}
+	}
+}
+
+func TestAFailedRequestIsCountedByItsCode(t *testing.T) {
+	for want, answer := range map[string]http.HandlerFunc{
+		"DATA_LOSS": func(w http.ResponseWriter, _ *http.Request) { w.Header().Set(nethttp.BackendsHeader, "a=7&b=2") },
+		"RESOURCE_EXHAUSTED": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			fmt.Fprint(w, `{"code":"RESOURCE_EXHAUSTED","error":"enough"}`)
+		},
+		"UNIMPLEMENTED": http.NotFound,
+		"UNAVAILABLE": func(w http.ResponseWriter, _ *http.Request) {
+			if broken, _, err := w.(http.Hijacker).Hijack(); err == nil {
+				broken.Close()
+			}
+		},
+	} {
+		if m, _ := load(t, caller.Shared, fibonacci, answer); m.Errors[want] != 100 || len(m.Backends) != 0 {
+			t.Errorf("%v failed (%v), want 100 by %s", m.Errors, m.Samples, want)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package nethttp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"rpclab/internal/caller"
+	"rpclab/internal/measure"
+	"rpclab/internal/pace"
+	"rpclab/internal/workload"
+)
+
+// restSession sends each call as a JSON POST request.
+type restSession struct {
+	gatewaySession
+	calls workload.Unary
+	body  []byte // of every call; nil: each call has its own
+}
+
+func openREST(s gatewaySession) (*restSession, error) {
+	calls, err := s.job.Workload.Unary()
+	if err != nil {
+		return nil, err
+	}
+	if calls.Path == "" {
+		return nil, errors.New("this workload is served over gRPC only: use greet, fibonacci, increase or orders")
+	}
+	d := &restSession{gatewaySession: s, calls: calls}
+	d.url += calls.Path
+	if calls.SameRequest {
+		d.body, err = json.Marshal(calls.Request(0))
+	}
+	return d, err
+}
+
+func (d *restSession) Run(ctx context.Context, p pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
+	recorder, start := caller.Run(ctx, p, signal, d.job.Late, d.call, nil)
+	return recorder, start, nil
+}
+
+// call makes one call.
+func (d *restSession) call(ctx context.Context, n uint64) (backend, code, message string) {
+	ctx, cancel := context.WithTimeout(ctx, d.job.Timeout)
+	defer cancel()
+	answer, err := d.post(ctx, n)
+	if err != nil {
+		return "", caller.TransportCode(err), err.Error()
+	}
+	defer answer.Body.Close()
+	backend = answer.Header.Get(workload.BackendHeader)
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return backend, caller.TransportCode(err), err.Error()
+	}
+	if answer.StatusCode != http.StatusOK {
+		why := caller.RESTStatus(answer.StatusCode, body)
+		return backend, why.Name(), why.Message
+	}
+	reply := d.calls.Reply()
+	if err := d.check(n, body, reply, backend); err != nil {
+		return backend, caller.DataLoss, err.Error()
+	}
+	return backend, measure.OK, ""
+}
+
+func (d *restSession) post(ctx context.Context, n uint64) (*http.Response, error) {
+	body, err := d.body, error(nil)
+	if body == nil {
+		if body, err = json.Marshal(d.calls.Request(n)); err != nil {
+			return nil, err
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, d.url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	return d.transport(ctx).RoundTrip(request)
+}
+
+func (d *restSession) check(n uint64, body []byte, reply proto.Message, backend string) error {
+	if err := json.Unmarshal(body, reply); err != nil {
+		return fmt.Errorf("the answer is not a %T in JSON: %w", reply, err)
+	}
+	return d.calls.Check(n, reply, backend)
+}

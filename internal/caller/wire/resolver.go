@@ -1,0 +1,98 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"sync"
+
+	_ "google.golang.org/grpc" // registers the resolvers dns, passthrough and unix
+	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/serviceconfig"
+
+	engine "rpclab/internal/wire"
+)
+
+// resolverConn passes addresses from a gRPC resolver to an engine. It implements
+// [resolver.ClientConn].
+type resolverConn struct {
+	resolver.ClientConn // nil; for methods that the interface may gain
+
+	mu       sync.Mutex
+	engine   *engine.Engine
+	resolver resolver.Resolver // nil before start and after close
+}
+
+// start builds the resolver of the target's scheme: one of the route's own, or one registered
+// with grpc-go.
+func (f *resolverConn) start(e *engine.Engine, target *url.URL, own []resolver.Builder) error {
+	builder := resolver.Get(target.Scheme)
+	if i := slices.IndexFunc(own, func(b resolver.Builder) bool { return b.Scheme() == target.Scheme }); i >= 0 {
+		builder = own[i]
+	}
+	if builder == nil {
+		return fmt.Errorf("target %q: no resolver for the scheme %q", target, target.Scheme)
+	}
+	f.engine = e
+	built, err := builder.Build(resolver.Target{URL: *target}, f, resolver.BuildOptions{DisableServiceConfig: true})
+	if err != nil {
+		return fmt.Errorf("target %q: %w", target, err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.resolver = built
+	return nil
+}
+
+// resolveNow asks the resolver to resolve again, as a channel does after losing a connection.
+func (f *resolverConn) resolveNow() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.resolver != nil {
+		f.resolver.ResolveNow(resolver.ResolveNowOptions{})
+	}
+}
+
+func (f *resolverConn) close() {
+	f.mu.Lock()
+	r := f.resolver
+	f.resolver = nil
+	f.mu.Unlock()
+	if r != nil {
+		r.Close()
+	}
+}
+
+// UpdateState takes a new set of addresses, from either field that resolvers use.
+func (f *resolverConn) UpdateState(s resolver.State) error {
+	var addrs []string
+	for _, e := range s.Endpoints {
+		for _, a := range e.Addresses {
+			addrs = append(addrs, a.Addr)
+		}
+	}
+	if len(s.Endpoints) == 0 {
+		for _, a := range s.Addresses {
+			addrs = append(addrs, a.Addr)
+		}
+	}
+	f.engine.SetAddresses(addrs)
+	if len(addrs) == 0 {
+		return errors.New("no address")
+	}
+	return nil
+}
+
+// ReportError implements [resolver.ClientConn]: the addresses known before stay in use.
+func (f *resolverConn) ReportError(err error) { f.engine.SetResolverError(err) }
+
+// NewAddress is the deprecated form of UpdateState.
+func (f *resolverConn) NewAddress(addrs []resolver.Address) {
+	_ = f.UpdateState(resolver.State{Addresses: addrs}) // NewAddress has no result
+}
+
+// ParseServiceConfig rejects service configs: the target's is known from the start.
+func (f *resolverConn) ParseServiceConfig(string) *serviceconfig.ParseResult {
+	return &serviceconfig.ParseResult{Err: errors.New("the resolver's service config is ignored")}
+}

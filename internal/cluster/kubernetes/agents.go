@@ -1,0 +1,51 @@
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+
+	"rpclab/internal/agent"
+)
+
+// attach attaches to the program of an agent in a pod, or starts one. The connection closes
+// when the program exits.
+func (c *Cluster) attach(ctx context.Context, pod string, port int, target agent.Target) (*agent.Process, error) {
+	target.Token = c.token
+	quick := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, MaxDelay: time.Second}
+	conn, err := grpc.NewClient("passthrough:///"+pod,
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return c.api.tunnel(ctx, c.namespace, pod, port)
+		}),
+		// The API server's TLS protects the connection, which ends on the pod's loopback address.
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: quick, MinConnectTimeout: 10 * time.Second}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 10 * time.Second}),
+		grpc.WithDefaultCallOptions(grpc.WaitForReady(true), grpc.MaxCallRecvMsgSize(maxMessage)))
+	if err != nil {
+		return nil, err
+	}
+	p, err := agent.Attach(ctx, conn, target)
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("pod %s: %w", pod, err)
+	}
+	c.tasks.Go(func() {
+		select {
+		case <-p.Done():
+		case <-c.ctx.Done():
+			p.Detach()
+		}
+		conn.Close()
+	})
+	return p, nil
+}
+
+// maxMessage is the largest message of an agent, in bytes.
+const maxMessage = 4 << 20

@@ -1,0 +1,225 @@
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"rpclab/internal/agent"
+	"rpclab/internal/cluster"
+)
+
+// attachTimeout is how long the agent of a running pod may take to answer.
+const attachTimeout = 30 * time.Second
+
+// maxShapes is how many shapes of callers keep their pods, for arms that need different
+// pods in turn: idle pods cost little, and new ones take time to start.
+const maxShapes = 4
+
+// callerPods is the pods of callers. They serve trial after trial: StartCallers starts new
+// processes in them.
+type callerPods struct {
+	name  string // of the job
+	shape cluster.CallerSpec
+}
+
+// fits says whether the pods fit callers. Agents get the arguments at each start.
+func (c *callerPods) fits(w cluster.CallerSpec) bool {
+	of := c.shape
+	of.Args, of.Sidecar = w.Args, w.Sidecar
+	return (c.shape.Sidecar == nil) == (w.Sidecar == nil) && reflect.DeepEqual(of, w)
+}
+
+// StartCallers starts processes in pods, and the pods if none of their shape exist.
+func (c *Cluster) StartCallers(ctx context.Context, w cluster.CallerSpec) (all []cluster.Caller, err error) {
+	if w.Count < 1 {
+		return nil, fmt.Errorf("start %s: %d processes; at least 1 is needed", w.Name, w.Count)
+	}
+	if err := c.checkMesh(ctx, w.Mesh); err != nil {
+		return nil, err
+	}
+	job, err := c.jobFor(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	var pods []*corev1.Pod
+	err = c.awaitPods(ctx, job, w.Count, func() (bool, error) {
+		pods = indexed(c.watcher.podsOf(job), w.Count)
+		return pods != nil, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			for _, m := range all {
+				m.Kill()
+				if m.Sidecar != nil {
+					m.Sidecar.Kill()
+				}
+			}
+			all = nil
+		}
+	}()
+	for n, pod := range pods {
+		if w.Mesh != "" {
+			if err := checkProxy(pod, w.Mesh); err != nil {
+				return all, err
+			}
+		}
+		name := fmt.Sprintf("%s-%d", w.Name, n)
+		main, err := c.startProcess(ctx, pod, mainPort, name, w.Args)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, cluster.Caller{Process: main})
+		if w.Sidecar == nil {
+			continue
+		}
+		side, err := c.startProcess(ctx, pod, sidePort, name+"-sidecar", w.Sidecar)
+		if err != nil {
+			return all, err
+		}
+		all[n].Sidecar = side
+	}
+	return all, nil
+}
+
+// startProcess starts a command of rpclab in a pod.
+func (c *Cluster) startProcess(ctx context.Context, pod *corev1.Pod, port int, name string, args []string) (cluster.Process, error) {
+	ctx, cancel := context.WithTimeout(ctx, attachTimeout)
+	defer cancel()
+	p, err := c.attach(ctx, pod.Name, port, agent.Target{Name: name, Host: pod.Status.PodIP, Args: append([]string{"rpclab"}, args...)})
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	return callerProcess{p, c, pod.Name}, nil
+}
+
+// jobFor is the name of the job whose pods serve the callers. It removes the job that was
+// unused the longest when there are too many.
+func (c *Cluster) jobFor(ctx context.Context, w cluster.CallerSpec) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	kept := c.callers[w.Name]
+	if at := slices.IndexFunc(kept, func(k *callerPods) bool { return k.fits(w) }); at >= 0 {
+		known := kept[at]
+		c.callers[w.Name] = append(slices.Delete(kept, at, at+1), known)
+		return known.name, nil
+	}
+	if len(kept) == maxShapes {
+		background := metav1.DeletePropagationBackground
+		if err := ignoreNotFound(c.api.client.BatchV1().Jobs(c.namespace).Delete(ctx, kept[0].name, metav1.DeleteOptions{PropagationPolicy: &background})); err != nil {
+			return "", explain(err, c.namespace)
+		}
+		kept = slices.Delete(kept, 0, 1)
+		c.callers[w.Name] = kept
+	}
+	c.deployed++
+	made := &callerPods{name: fmt.Sprintf("%s-%d", w.Name, c.deployed), shape: w}
+	if err := c.api.apply(ctx, callerJob(c.scope(), made.name, w)); err != nil {
+		return "", err
+	}
+	c.callers[w.Name] = append(kept, made)
+	return made.name, nil
+}
+
+// indexed returns the ready pods of a job by index, or nil when some are missing.
+func indexed(pods []*corev1.Pod, count int) []*corev1.Pod {
+	all := make([]*corev1.Pod, count)
+	found := 0
+	for _, p := range pods {
+		n, err := strconv.Atoi(p.Annotations[batchv1.JobCompletionIndexAnnotation])
+		if err == nil && n < count && ready(p) && all[n] == nil {
+			all[n] = p
+			found++
+		}
+	}
+	if found < count {
+		return nil
+	}
+	return all
+}
+
+func (c *Cluster) scope() scope { return scope{namespace: c.namespace, run: c.ID, image: c.Image} }
+
+// callerGrace is how long agents may take to end their processes, in seconds.
+const callerGrace = 5
+
+// callerJob is an indexed Job: it replaces a pod that is lost.
+func callerJob(p scope, name string, w cluster.CallerSpec) *batchv1.Job {
+	pods := map[string]string{labelService: name, labelRole: roleCaller}
+	indexed, count, retries := batchv1.IndexedCompletion, int32(w.Count), int32(1000)
+	account := noPermissions
+	if w.Watches {
+		account = watcherAccount
+	}
+	spec := podSpec(account, callerGrace, container(mainContainer, p.image, agentArgs(mainPort)))
+	spec.RestartPolicy = corev1.RestartPolicyNever
+	if w.Sidecar != nil {
+		always := corev1.ContainerRestartPolicyAlways
+		side := container(sideContainer, p.image, agentArgs(sidePort))
+		side.RestartPolicy = &always // a native sidecar (KEP-753)
+		spec.InitContainers = []corev1.Container{side}
+	}
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(p.meta("", pods).Labels)}, Spec: spec}
+	inject(w.Mesh, &template)
+	return &batchv1.Job{
+		ObjectMeta: p.meta(name, map[string]string{labelService: name}),
+		Spec: batchv1.JobSpec{
+			CompletionMode: &indexed, Completions: &count, Parallelism: &count, BackoffLimit: &retries,
+			Template: template,
+		},
+	}
+}
+
+// callerProcess is a process in a caller pod. It may exit because the pod does.
+type callerProcess struct {
+	*agent.Process
+	cluster *Cluster
+	pod     string
+}
+
+// Err says how the process exited, in which pod, and what happened to the pod.
+func (p callerProcess) Err() error {
+	err := p.Process.Err()
+	if err == nil {
+		return nil
+	}
+	description := "pod " + p.pod
+	pods := p.cluster.watcher.all()
+	if i := slices.IndexFunc(pods, func(pod *corev1.Pod) bool { return pod.Name == p.pod }); i < 0 {
+		description += " is gone"
+	} else if fate := fateOf(pods[i]); fate != "" {
+		description += " " + fate
+	}
+	return fmt.Errorf("%s: %w", description, err)
+}
+
+// fateOf says what happened to a pod; empty: it runs.
+func fateOf(pod *corev1.Pod) string {
+	if pod.Status.Reason == "Evicted" || pod.Status.Reason == "Preempting" {
+		return fmt.Sprintf("was evicted (%s): %s", pod.Status.Reason, pod.Status.Message)
+	}
+	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		t := c.State.Terminated
+		if t == nil {
+			t = c.LastTerminationState.Terminated
+		}
+		if t != nil && t.Reason == oomKilled {
+			return "was " + oomKilled
+		}
+	}
+	if pod.DeletionTimestamp != nil {
+		return "was deleted"
+	}
+	return ""
+}

@@ -1,0 +1,139 @@
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	discoverylisters "k8s.io/client-go/listers/discovery/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// syncTimeout is how long the first lists of the namespace may take.
+const syncTimeout = 20 * time.Second
+
+// watcher caches the pods, events and EndpointSlices of a namespace.
+type watcher struct {
+	factory informers.SharedInformerFactory
+	stop    chan struct{}
+	pods    corelisters.PodLister
+	events  corelisters.EventLister
+	slices  discoverylisters.EndpointSliceLister
+
+	mu      sync.Mutex
+	changed chan struct{} // closed and replaced at every change
+}
+
+// watch returns when the caches are filled.
+func watch(ctx context.Context, api *API, namespace string) (*watcher, error) {
+	f := informers.NewSharedInformerFactoryWithOptions(api.client, 0, informers.WithNamespace(namespace))
+	w := &watcher{factory: f, stop: make(chan struct{}), changed: make(chan struct{})}
+	pods, events, slices := f.Core().V1().Pods(), f.Core().V1().Events(), f.Discovery().V1().EndpointSlices()
+	w.pods, w.events, w.slices = pods.Lister(), events.Lister(), slices.Lister()
+	for _, informer := range []cache.SharedIndexInformer{pods.Informer(), events.Informer(), slices.Informer()} {
+		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: func(any) { w.notify() }, UpdateFunc: func(any, any) { w.notify() }, DeleteFunc: func(any) { w.notify() },
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	f.Start(w.stop)
+	limit, cancel := context.WithTimeout(ctx, syncTimeout)
+	defer cancel()
+	for kind, seen := range f.WaitForCacheSync(limit.Done()) {
+		if !seen {
+			w.close()
+			return nil, fmt.Errorf("watch namespace %s: %v did not arrive: %w", namespace, kind, watchError(ctx, api, namespace))
+		}
+	}
+	return w, nil
+}
+
+// watchError lists once more, for the error that informers do not return.
+func watchError(ctx context.Context, api *API, namespace string) error {
+	one := metav1.ListOptions{Limit: 1}
+	if _, err := api.client.CoreV1().Pods(namespace).List(ctx, one); err != nil {
+		return explain(err, namespace)
+	}
+	if _, err := api.client.CoreV1().Events(namespace).List(ctx, one); err != nil {
+		return explain(err, namespace)
+	}
+	if _, err := api.client.DiscoveryV1().EndpointSlices(namespace).List(ctx, one); err != nil {
+		return explain(err, namespace)
+	}
+	return context.Cause(ctx)
+}
+
+func (w *watcher) close() {
+	close(w.stop)
+	w.factory.Shutdown()
+}
+
+func (w *watcher) notify() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
+// change returns a channel that closes at the next change.
+func (w *watcher) change() <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.changed
+}
+
+// podsOf are the pods of a deployment or of callers, the oldest first.
+func (w *watcher) podsOf(name string) []*corev1.Pod {
+	found, _ := w.pods.List(labels.SelectorFromSet(labels.Set{labelService: name})) // from memory: it cannot fail
+	slices.SortFunc(found, func(a, b *corev1.Pod) int {
+		if c := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return found
+}
+
+// all are the pods of the namespace.
+func (w *watcher) all() []*corev1.Pod {
+	found, _ := w.pods.List(labels.Everything())
+	return found
+}
+
+// slicesOf are the EndpointSlices of a service.
+func (w *watcher) slicesOf(service string) []*discoveryv1.EndpointSlice {
+	found, _ := w.slices.List(labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: service}))
+	return found
+}
+
+// warningsOf are the warnings about objects with this name or prefix.
+func (w *watcher) warningsOf(name string) []*corev1.Event {
+	return w.eventsOf(name, func(e *corev1.Event) bool { return e.Type == corev1.EventTypeWarning })
+}
+
+// pullsOf are the events of pods that began to pull an image.
+func (w *watcher) pullsOf(name string) []*corev1.Event {
+	return w.eventsOf(name, func(e *corev1.Event) bool { return e.Reason == "Pulling" })
+}
+
+func (w *watcher) eventsOf(name string, of func(*corev1.Event) bool) (about []*corev1.Event) {
+	found, _ := w.events.List(labels.Everything())
+	for _, e := range found {
+		on := e.InvolvedObject.Name
+		if of(e) && (on == name || strings.HasPrefix(on, name+"-")) {
+			about = append(about, e)
+		}
+	}
+	return about
+}

@@ -1,0 +1,101 @@
+package local
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"rpclab/internal/cluster"
+	"rpclab/internal/measure"
+)
+
+// accounting is what a deployment remembers of backends since ResetUsage.
+type accounting struct {
+	exited   map[string]cluster.Usage
+	calls    map[string]uint64 // begun by backends that exited
+	failures []string
+}
+
+func newAccounting() accounting {
+	return accounting{exited: map[string]cluster.Usage{}, calls: map[string]uint64{}}
+}
+
+// ResetUsage implements [cluster.Deployment].
+func (d *deployment) ResetUsage() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.account = newAccounting()
+	var errs []error
+	for _, r := range d.replicas {
+		_, err := measure.CPU(r.process.Pid())
+		errs = append(errs, err)
+		r.baseline, _ = measure.TreeUsage(r.process.Pid())
+		r.began, r.counted = r.count()
+		measure.ResetTreeMaxRSS(r.process.Pid())
+		r.limits.group.ResetPeak()
+		r.waited = r.limits.group.Usage().Throttled
+	}
+	return errors.Join(errs...)
+}
+
+// Usage includes backends that exited since ResetUsage.
+func (d *deployment) Usage() map[string]cluster.Usage {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	used := map[string]cluster.Usage{}
+	maps.Copy(used, d.account.exited)
+	for _, r := range d.replicas {
+		cpu, peak := measure.TreeUsage(r.process.Pid())
+		if peak == 0 { // it has just exited, and is not in the account yet
+			<-r.process.Done()
+			cpu = r.process.CPU()
+		} else {
+			r.peak = peak
+		}
+		used[r.id] = r.withLimits(cluster.Usage{CPU: cpu - r.baseline, MaxRSS: r.peak})
+	}
+	return used
+}
+
+// withLimits adds what the control group of a backend reports.
+func (r *replica) withLimits(used cluster.Usage) cluster.Usage {
+	seen := r.limits.group.Usage()
+	used.Throttled, used.Charged = seen.Throttled-r.waited, seen.PeakMemory
+	return used
+}
+
+// ResidentMemory implements [cluster.ResourceLimits].
+func (d *deployment) ResidentMemory() (resident uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, r := range d.replicas {
+		resident += measure.TreeRSS(r.process.Pid())
+	}
+	return resident
+}
+
+// CallCounts leaves out backends that do not answer.
+func (d *deployment) CallCounts() map[string]uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	counts := maps.Clone(d.account.calls)
+	for _, r := range d.replicas {
+		if calls, ok := r.count(); ok && r.counted {
+			counts[r.id] = calls - r.began
+		}
+	}
+	return counts
+}
+
+// Failures describes backends that exited unexpectedly.
+func (d *deployment) Failures() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	failures := slices.Clone(d.account.failures)
+	for _, r := range d.replicas { // the kernel may have killed only a child of it
+		if why := r.limits.killed(r.id); why != "" && !r.isStopping() {
+			failures = append(failures, why)
+		}
+	}
+	return failures
+}

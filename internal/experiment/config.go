@@ -1,0 +1,151 @@
+package experiment
+
+import (
+	"fmt"
+	"time"
+)
+
+// Config is everything an arm can choose.
+type Config struct {
+	Workload Workload `yaml:"workload" doc:"the method that calls invoke" required:"true"`
+	Server   Server   `yaml:"server" doc:"the servers under test"`
+	Caller   Caller   `yaml:"caller" doc:"the client under test and its channels"`
+	Gateway  *Gateway `yaml:"gateway" doc:"an HTTP gateway between the caller and the servers, which makes the gRPC calls"`
+	Route    string   `yaml:"route" doc:"how calls reach a backend" vocabulary:"routes" required:"true"`
+	Policy   string   `yaml:"policy" doc:"load balancing policy (default: that of the route)" vocabulary:"policies"`
+	Outlier  *Outlier `yaml:"outlier" doc:"outlier detection: eject backends whose calls fail, on routes that support it"`
+	Proxy    *Proxy   `yaml:"proxy" doc:"placement and size of the proxy, on routes with a proxy"`
+	Load     Load     `yaml:"load" doc:"when calls are due" required:"true"`
+	Callers  int      `yaml:"callers" doc:"number of caller processes that share the load; with sidecar proxies, each has its own (default: 1)" min:"1" max:"64"`
+}
+
+// Workload is exactly one of its fields.
+type Workload struct {
+	Greet     *Greet     `yaml:"greet" doc:"Greeter/SayHello, which answers after a delay" alternative:"true"`
+	Fibonacci *Fibonacci `yaml:"fibonacci" doc:"Fibonacci/Compute, which uses CPU time" alternative:"true"`
+	Increment bool       `yaml:"increment" doc:"Counter/Increment, which increments a counter in the backend" alternative:"true"`
+	Increase  bool       `yaml:"increase" doc:"Chain/Increase, which returns the given number plus one" alternative:"true"`
+	Orders    *Orders    `yaml:"orders" doc:"OrderService/PlaceOrder, which answers after a random delay" alternative:"true"`
+	Calculate *Calculate `yaml:"calculate" doc:"CalculatorService, with the same calculation in every call" alternative:"true"`
+}
+
+// Greet calls Greeter.
+type Greet struct {
+	Delay   time.Duration `yaml:"delay" doc:"delay before the server answers" max:"1m"`
+	Workers int           `yaml:"workers" doc:"calls that a backend delays at once; further calls queue (default: no limit)" min:"1" max:"1000000"`
+}
+
+// Fibonacci computes the n-th Fibonacci number. Calls use each n from From to To in turn.
+type Fibonacci struct {
+	From int `yaml:"from" doc:"smallest n" min:"0" max:"100000" default:"800"`
+	To   int `yaml:"to" doc:"largest n" min:"0" max:"100000" default:"1000"`
+}
+
+// Orders calls OrderService.
+type Orders struct {
+	Delay    time.Duration `yaml:"delay" doc:"delay before the server answers" max:"1m" default:"200ms"`
+	Spread   time.Duration `yaml:"spread" doc:"maximum of the random extra delay of each call" max:"1m" default:"299ms"`
+	Articles int           `yaml:"articles" doc:"articles in an order" min:"0" max:"100000" default:"1000"`
+}
+
+// Server configures the servers under test.
+type Server struct {
+	Language string        `yaml:"language" doc:"programming language of the server" vocabulary:"languages" default:"go"`
+	Model    string        `yaml:"model" doc:"server model: grpc, rest, … (default: the first of the language)"`
+	Replicas int           `yaml:"replicas" doc:"number of backends" min:"1" max:"250" default:"3"`
+	Fresh    bool          `yaml:"fresh" doc:"start new server processes for every trial; false reuses them while the settings of the server stay the same" default:"true"`
+	Drain    time.Duration `yaml:"drain" doc:"time that a stopping backend still accepts calls" max:"1m"`
+	Workers  int           `yaml:"workers" doc:"calls that a backend handles at once; further calls queue (default: no limit)" min:"1" max:"1000000"`
+	MaxAge   time.Duration `yaml:"max_age" doc:"age at which the server closes a connection, randomly 10 % more or less (MAX_CONNECTION_AGE; default: never)" max:"1h"`
+	AgeGrace time.Duration `yaml:"age_grace" doc:"time that the calls of such a connection have to finish (MAX_CONNECTION_AGE_GRACE; default: no limit)" max:"1h"`
+	CPUs     float64       `yaml:"cpus" doc:"CPU limit of a backend (default: none)" min:"0.01" max:"256"`
+	Memory   Bytes         `yaml:"memory" doc:"memory limit of a backend, such as 1.5Gi (default: none)" min:"8Mi" max:"1Ti"`
+	Security string        `yaml:"security" doc:"encryption of connections to CalculatorService: none (default); tls: the server presents a certificate; mtls: the client does too" enum:"none,tls,mtls"`
+	Zones    int           `yaml:"zones" doc:"number of zones, to which rpclab assigns backends in turn; callers are in the first zone (default: 1)" min:"1" max:"10"`
+}
+
+// Caller configures the client under test.
+type Caller struct {
+	Kind     string        `yaml:"kind" doc:"the client library" vocabulary:"callers" default:"grpc-go"`
+	Channel  Channel       `yaml:"channel" doc:"per-call, per-user, shared, or {pool: N}" default:"shared"`
+	Timeout  time.Duration `yaml:"timeout" doc:"deadline of a call" min:"1ms" max:"1h" default:"30s"`
+	Warmup   int           `yaml:"warmup" doc:"calls made at once before the measurement, not counted" min:"0" max:"100000" default:"30"`
+	Late     time.Duration `yaml:"late" doc:"a call counts as late if its latency exceeds this (default: 100ms)" max:"1h"`
+	Retry    *Retry        `yaml:"retry" doc:"retry failed calls (gRFC A6)"`
+	Hedge    *Hedge        `yaml:"hedge" doc:"hedging: send a slow call again while the first attempt is in flight (gRFC A6)"`
+	Compress bool          `yaml:"compress" doc:"compress requests and answers with gzip"`
+	Stream   *Stream       `yaml:"stream" doc:"send calls as messages on long-lived streams instead of unary calls"`
+	Style    string        `yaml:"style" doc:"style of calculations: bidi uses bidirectional streams; unary-stream uses unary calls whose answers arrive on a stream" enum:"bidi,unary-stream"`
+	Streams  int           `yaml:"streams" doc:"number of bidirectional streams that calculations use in turn (default: 1)" min:"1" max:"1000"`
+	Ahead    string        `yaml:"ahead" doc:"when a user sends the next calculation before the answer: taken, when the unary call returns; sent, without waiting" enum:"taken,sent"`
+	JWT      string        `yaml:"jwt" doc:"tokens that the server verifies: none (default); once: one token for all calls; every: one per call or stream" enum:"none,once,every"`
+	Signing  bool          `yaml:"signing" doc:"sign and verify every calculation and answer (CMS)"`
+	Metadata int           `yaml:"metadata" doc:"extra metadata entries of 32 bytes in every call of CalculatorService" min:"0" max:"100"`
+}
+
+// Channel is how calls share channels: per-call, shared or a pool of N.
+type Channel struct {
+	Mode string `yaml:"-" words:"per-call,per-user,shared"` // or pool
+	Pool int    `yaml:"pool" doc:"number of channels, which calls use in turn" min:"1" max:"10000" required:"true"`
+}
+
+// Calculate calls CalculatorService.
+type Calculate struct {
+	X         int    `yaml:"x" doc:"first number; the cost of isprime grows with its square root" default:"1000000000037"`
+	Y         int    `yaml:"y" doc:"second number" default:"1"`
+	Operation string `yaml:"operation" doc:"add, subtract, or isprime (of x)" enum:"add,subtract,isprime" default:"isprime"`
+}
+
+// Gateway is an HTTP server between caller and servers: every request makes gRPC calls.
+type Gateway struct {
+	Model      string `yaml:"model" doc:"concurrency of requests: one-thread, one at a time; threads, all at once; async, all at once, each over its own channel, as published" enum:"one-thread,threads,async" default:"threads"`
+	Channel    string `yaml:"channel" doc:"shared: one channel for all requests; per-request: one for each (default: per-request for async, else shared)" enum:"shared,per-request"`
+	Language   string `yaml:"language" doc:"programming language of the gateway" enum:"go,python" default:"go"`
+	Iterations int    `yaml:"iterations" doc:"calls that each request makes, one after the other" min:"1" max:"10000" default:"100"`
+}
+
+// Proxy configures the proxy of a route.
+type Proxy struct {
+	Place   string `yaml:"place" doc:"gateway: one proxy for all callers; sidecar: one for each caller" enum:"gateway,sidecar" default:"gateway"`
+	Workers int    `yaml:"workers" doc:"worker threads or processes of the proxy" min:"1" max:"64" default:"1"`
+}
+
+// Outlier configures outlier detection (gRFC A50).
+type Outlier struct {
+	Failures Percent       `yaml:"failures" doc:"share of failed calls in an interval above which a backend is ejected" min:"1%" max:"99%" default:"50%"`
+	Calls    int           `yaml:"calls" doc:"minimum number of calls in an interval to judge a backend" min:"1" max:"1000000" default:"10"`
+	Interval time.Duration `yaml:"interval" doc:"interval between checks" min:"10ms" max:"1h" default:"500ms"`
+	Eject    time.Duration `yaml:"eject" doc:"duration of the first ejection of a backend" min:"10ms" max:"1h" default:"5s"`
+	Most     Percent       `yaml:"most" doc:"maximum share of ejected backends" min:"1%" max:"100%" default:"50%"`
+}
+
+// Retry configures retries in the service config of the client.
+type Retry struct {
+	Attempts int           `yaml:"attempts" doc:"maximum number of attempts" min:"2" max:"5" default:"3"`
+	Backoff  time.Duration `yaml:"backoff" doc:"delay before the second attempt, randomly 20 % more or less; it doubles for each further attempt" min:"1ms" max:"1m" default:"10ms"`
+	Codes    []string      `yaml:"codes" doc:"status codes to retry (default: UNAVAILABLE)"`
+}
+
+// Hedge sends a call again while it has no answer; the first answer counts.
+type Hedge struct {
+	Attempts int           `yaml:"attempts" doc:"maximum number of attempts" min:"2" max:"5" default:"2"`
+	Delay    time.Duration `yaml:"delay" doc:"delay between attempts" min:"1ms" max:"1m" default:"50ms"`
+}
+
+// Stream sends calls as messages on streams. Without Pipelined, each message waits for the
+// answer to the one before it.
+type Stream struct {
+	Pipelined bool          `yaml:"pipelined" doc:"send all messages on one stream without waiting for answers"`
+	Renew     time.Duration `yaml:"renew" doc:"age at which the caller closes a stream, between two messages, and opens another (default: never)" max:"1h"`
+}
+
+// CallerCount is how many processes share the load, at least 1.
+func (c Config) CallerCount() int { return max(c.Callers, 1) }
+
+// String is the channel as a clause: per-call, shared, pool of 4.
+func (c Channel) String() string {
+	if c.Mode == "pool" {
+		return fmt.Sprintf("pool of %d", c.Pool)
+	}
+	return c.Mode
+}

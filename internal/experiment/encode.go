@@ -1,0 +1,64 @@
+package experiment
+
+import (
+	"reflect"
+	"time"
+)
+
+// Map is the config as nested maps with its YAML names; durations are strings such as "500ms". It
+// omits fields with their default values. Decoding it returns the same config.
+func (c Config) Map() map[string]any {
+	s := newGrammar(Vocabulary{}).config
+	m, _ := encode(s, reflect.ValueOf(c)).(map[string]any)
+	return m
+}
+
+func encode(s *valueType, v reflect.Value) any {
+	if v.Kind() == reflect.Pointer {
+		v = v.Elem()
+	}
+	switch s.kind {
+	case integer:
+		return int(v.Int())
+	case duration:
+		return formatDuration(time.Duration(v.Int()))
+	case percent:
+		return Percent(v.Float()).String()
+	case memory:
+		return Bytes(v.Uint()).String()
+	case list, named:
+		all := []any{}
+		for i := range v.Len() {
+			all = append(all, encode(s.of, v.Index(i)))
+		}
+		return all
+	case record:
+		return encodeRecord(s, v)
+	}
+	return v.Interface()
+}
+
+func encodeRecord(s *valueType, v reflect.Value) any {
+	if s.word != nil {
+		for _, word := range s.words {
+			if v.FieldByIndex(s.word).String() == word {
+				return word
+			}
+		}
+	}
+	m := map[string]any{}
+	for _, f := range s.fields {
+		value := v.FieldByIndex(f.index)
+		if value.IsZero() && f.fallback == nil {
+			continue
+		}
+		p := encode(f.shape, value)
+		// The presence of an alternative or a pointer has a meaning, even if it is empty.
+		optional := f.alternative || value.Kind() == reflect.Pointer
+		if inner, ok := p.(map[string]any); ok && len(inner) == 0 && !optional {
+			continue
+		}
+		m[f.name] = p
+	}
+	return m
+}

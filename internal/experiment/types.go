@@ -1,0 +1,222 @@
+package experiment
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// valueType describes the values that a field of the document accepts. typeReader reads it from a
+// Go type and its struct tags. The decoder and the JSON Schema use the same types.
+type valueType struct {
+	kind    valueKind
+	name    string // name in messages: rounds, server.replicas, arm
+	path    string // path of a config field: server.replicas
+	doc     string
+	typ     reflect.Type
+	low     *bound
+	high    *bound
+	enum    []string
+	noun    string // what enum lists: route
+	slug    bool
+	words   []string // words that can replace a record
+	word    []int    // the Go field that holds that word
+	fields  []field
+	of      *valueType // type of the elements of a list or of named records
+	key     []int      // the Go field that holds the name of a named record
+	many    bool       // paths: each accepts a list of values
+	quick   string     // up, down: how --quick rounds what it shortens
+	partial bool       // a record that merging completes
+}
+
+type valueKind int
+
+const (
+	integer valueKind = iota
+	number
+	text
+	flag
+	duration
+	percent
+	memory
+	record
+	list
+	named // records by name
+	paths // field path to value
+)
+
+type bound struct {
+	value float64
+	text  string
+}
+
+type field struct {
+	name        string
+	shape       *valueType
+	index       []int
+	required    bool
+	alternative bool
+	optional    bool  // a pointer: nil when it is not given
+	fallback    *node // its default; nil: none
+}
+
+func (s *valueType) field(name string) *field {
+	for i := range s.fields {
+		if s.fields[i].name == name {
+			return &s.fields[i]
+		}
+	}
+	return nil
+}
+
+func (s *valueType) alternative(name string) bool {
+	f := s.field(name)
+	return f != nil && f.alternative
+}
+
+func (s *valueType) names() []string {
+	var names []string
+	for _, f := range s.fields {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+func (s *valueType) alternatives() []string {
+	var names []string
+	for _, f := range s.fields {
+		if f.alternative {
+			names = append(names, f.name)
+		}
+	}
+	return names
+}
+
+// typeReader reads types; its vocabulary fills the enumerations.
+type typeReader struct{ words map[string][]string }
+
+func (r typeReader) read(t reflect.Type, tag reflect.StructTag, name, path string) *valueType {
+	s := &valueType{typ: t, name: name, path: path, doc: tag.Get("doc"), quick: tag.Get("quick")}
+	switch t {
+	case reflect.TypeFor[time.Duration]():
+		s.kind = duration
+		s.low, s.high = durationBound(tag.Get("min")), durationBound(tag.Get("max"))
+		if s.low == nil {
+			s.low = &bound{0, "0s"}
+		}
+		return s
+	case reflect.TypeFor[Percent]():
+		s.kind = percent
+		s.low, s.high = percentBound(tag.Get("min")), percentBound(tag.Get("max"))
+		return s
+	case reflect.TypeFor[Bytes]():
+		s.kind = memory
+		s.low, s.high = sizeBound(tag.Get("min")), sizeBound(tag.Get("max"))
+		return s
+	case reflect.TypeFor[[]Axis]():
+		s.kind, s.many = paths, true
+		return s
+	case reflect.TypeFor[[]Setting](), reflect.TypeFor[map[string]any]():
+		s.kind = paths
+		return s
+	}
+	switch t.Kind() {
+	case reflect.Int:
+		s.kind = integer
+	case reflect.Float64:
+		s.kind = number
+	case reflect.Bool:
+		s.kind = flag
+	case reflect.String:
+		s.kind, s.slug = text, tag.Get("slug") != ""
+		if words := tag.Get("enum"); words != "" {
+			s.enum = strings.Split(words, ",")
+		}
+		if vocabulary := tag.Get("vocabulary"); vocabulary != "" {
+			s.enum, s.noun = r.words[vocabulary], strings.TrimSuffix(strings.Replace(vocabulary, "ies", "ys", 1), "s")
+		}
+	case reflect.Pointer:
+		return r.read(t.Elem(), tag, name, path)
+	case reflect.Slice:
+		s.kind, s.of = list, r.read(t.Elem(), "", strings.TrimSuffix(name, "s"), "")
+		if s.of.key != nil {
+			s.kind = named
+		}
+	case reflect.Struct:
+		s.kind = record
+		s.partial = path != "" || t == reflect.TypeFor[Config]()
+		r.record(s, t, nil, name)
+	}
+	s.low, s.high = numberBound(tag.Get("min")), numberBound(tag.Get("max"))
+	return s
+}
+
+// record adds the fields of t to s. Inside a Config, messages name fields by their whole path,
+// because an arm, the defaults and the sweep share them.
+func (r typeReader) record(s *valueType, t reflect.Type, at []int, name string) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		index := append(slices.Clone(at), i)
+		if f.Tag.Get("key") != "" {
+			s.key = index
+			continue
+		}
+		if words := f.Tag.Get("words"); words != "" {
+			s.words, s.word, s.partial = strings.Split(words, ","), index, false
+			continue
+		}
+		if f.Anonymous {
+			r.record(s, f.Type, index, "")
+			continue
+		}
+		key := f.Tag.Get("yaml")
+		path, full := "", key
+		if t == reflect.TypeFor[Config]() {
+			path = key
+		} else if s.path != "" {
+			path = s.path + "." + key
+			full = path
+		} else if name != "" {
+			full = name + "." + key
+		}
+		var fallback *node
+		if text := f.Tag.Get("default"); text != "" {
+			fallback, _ = parseValue("default of "+full, text) // a test checks that it is valid
+		}
+		s.fields = append(s.fields, field{
+			name: key, shape: r.read(f.Type, f.Tag, full, path), index: index,
+			required: f.Tag.Get("required") != "", alternative: f.Tag.Get("alternative") != "", optional: f.Type.Kind() == reflect.Pointer,
+			fallback: fallback,
+		})
+	}
+}
+
+func numberBound(text string) *bound {
+	if v, err := strconv.ParseFloat(text, 64); err == nil {
+		return &bound{v, text}
+	}
+	return nil
+}
+
+func percentBound(text string) *bound {
+	if v, ok := parsePercent(text); ok {
+		return &bound{v, text}
+	}
+	return nil
+}
+
+func durationBound(text string) *bound {
+	if d, err := time.ParseDuration(text); err == nil {
+		return &bound{float64(d), text}
+	}
+	return nil
+}
+
+func sizeBound(text string) *bound {
+	if v, ok := parseSize(text); ok {
+		return &bound{float64(v), text}
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package experiment
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Percent is a share: 2 is 2 %.
+type Percent float64
+
+// String is the form of experiment files: 2%.
+func (p Percent) String() string { return strconv.FormatFloat(float64(p), 'f', -1, 64) + "%" }
+
+// Bytes is a size of memory, written as Kubernetes does: 1.5Gi is 1.5 · 2³⁰ bytes.
+type Bytes uint64
+
+// sizeUnits are from small to large.
+var sizeUnits = []string{"Ki", "Mi", "Gi", "Ti"}
+
+var sizeForm = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)(Ki|Mi|Gi|Ti)$`)
+
+func parseSize(text string) (Bytes, bool) {
+	parts := sizeForm.FindStringSubmatch(text)
+	if parts == nil {
+		return 0, false
+	}
+	v, err := strconv.ParseFloat(parts[1], 64)
+	for _, unit := range sizeUnits {
+		v *= 1024
+		if unit == parts[2] {
+			break
+		}
+	}
+	return Bytes(math.Round(v)), err == nil && v < 1<<60
+}
+
+// String uses the largest unit that gives a whole number.
+func (b Bytes) String() string {
+	text := strconv.FormatUint(uint64(b), 10)
+	for _, unit := range sizeUnits {
+		if b == 0 || b%1024 != 0 {
+			break
+		}
+		b /= 1024
+		text = strconv.FormatUint(uint64(b), 10) + unit
+	}
+	return text
+}
+
+// formatDuration omits the zero units of Duration.String: 1m, not 1m0s.
+func formatDuration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// percentForm matches a non-negative percentage.
+var percentForm = regexp.MustCompile(`^([0-9]+(\.[0-9]*)?|\.[0-9]+) ?%$`)
+
+func parsePercent(text string) (float64, bool) {
+	if !percentForm.MatchString(text) {
+		return 0, false
+	}
+	v, err := strconv.ParseFloat(strings.TrimRight(text, " %"), 64)
+	return v, err == nil
+}

@@ -1,0 +1,82 @@
+package experiment
+
+import "slices"
+
+// Vocabulary lists the names that other packages register, and what they support, so that this
+// package need not import them.
+type Vocabulary struct {
+	Routes, Callers, Languages []string
+	// Models are the server models of each language; the first is its default.
+	Models map[string][]string
+	// Protocols of server models (language/model) and callers: grpc, rest, tcp or nothing. The
+	// first is the default.
+	Protocols map[string][]string
+	// Features that only some callers support: stream, renew, pipeline, compress, per-user,
+	// calculate, ahead.
+	Features map[string][]string
+	// Policies of each route; the first is its default. Empty: the route has no choice.
+	Policies map[string][]string
+	// BasicCallers support only round_robin and pick_first, and no retries, hedging or streams.
+	BasicCallers []string
+	// FullClientRoutes do not support BasicCallers.
+	FullClientRoutes []string
+	// ProxyRoutes have proxies that read calls.
+	ProxyRoutes []string
+	// TCPRoutes carry any protocol over TCP; other routes carry only gRPC.
+	TCPRoutes []string
+	// GoOnlyRoutes support only clients in Go.
+	GoOnlyRoutes []string
+	// OutlierRoutes support outlier detection.
+	OutlierRoutes []string
+}
+
+// PolicyNames are the policies that at least one route supports.
+func (v Vocabulary) PolicyNames() []string {
+	var all []string
+	for _, name := range v.Routes {
+		for _, policy := range v.Policies[name] {
+			if !slices.Contains(all, policy) {
+				all = append(all, policy)
+			}
+		}
+	}
+	return all
+}
+
+// routesWithPolicy are the routes that support the policy.
+func (v Vocabulary) routesWithPolicy(policy string) (routes []string) {
+	for _, name := range v.Routes {
+		if slices.Contains(v.Policies[name], policy) {
+			routes = append(routes, name)
+		}
+	}
+	return routes
+}
+
+// protocols are the protocols of a server or a caller.
+func (v Vocabulary) protocols(name string) []string {
+	if v.Protocols[name] == nil {
+		return []string{grpc}
+	}
+	return v.Protocols[name]
+}
+
+// callersSpeaking are the callers that speak a protocol.
+func (v Vocabulary) callersSpeaking(protocol string) (callers []string) {
+	for _, name := range v.Callers {
+		if slices.Contains(v.protocols(name), protocol) {
+			callers = append(callers, name)
+		}
+	}
+	return callers
+}
+
+// callersWith are the callers that support the feature.
+func (v Vocabulary) callersWith(what string) (callers []string) {
+	for _, name := range v.Callers {
+		if slices.Contains(v.Features[name], what) {
+			callers = append(callers, name)
+		}
+	}
+	return callers
+}

@@ -1,0 +1,128 @@
+// Package stack starts a complete route for people to look at (`rpclab lab up`): a gateway, the
+// route's proxies and control plane, and servers.
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+
+	"rpclab/internal/cluster"
+	"rpclab/internal/gateway"
+	"rpclab/internal/route"
+	"rpclab/internal/route/settings"
+	"rpclab/internal/tool"
+)
+
+// Port is the published port of the first gateway; the others follow.
+const Port = 30612
+
+// Plan describes a stack to start.
+type Plan struct {
+	Route string // also the label mode of its metrics
+	// Offset is added to the first port. The published ports are 30612 for ClusterIP, 30613 for
+	// headless and 30614 for the mesh.
+	Offset   int
+	Settings settings.Settings
+}
+
+// Plans returns all stacks, in the order of their ports.
+func Plans() []Plan {
+	var all []Plan
+	for offset, name := range []string{"clusterip", "headless", "envoy", "endpointslice", "xds", "haproxy", "nginx", "forwarder", "kuberesolver"} {
+		if _, err := route.Lookup(name); err != nil {
+			continue
+		}
+		proxy := settings.Proxy{Workers: 1, Sidecar: name == "envoy"}
+		all = append(all, Plan{Route: name, Offset: offset, Settings: settings.Settings{Proxy: proxy}})
+	}
+	return all
+}
+
+// Options apply to all stacks.
+type Options struct {
+	Self     []string // command line of this program
+	Cluster  cluster.Cluster
+	Port     int // of the first gateway
+	Replicas int
+	Model    string // of the gateways
+}
+
+// Stack is a running stack.
+type Stack struct {
+	Plan
+	Gateway        gateway.Process
+	Servers        cluster.Deployment
+	infrastructure route.Infrastructure
+}
+
+// address is where the stack's gateway listens.
+func (o Options) address(p Plan) string {
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(o.Port+p.Offset))
+}
+
+// Check reports whether a stack can start: its port must be free and its program installed.
+func (o Options) Check(p Plan) error {
+	rt, err := route.Lookup(p.Route)
+	if err != nil {
+		return err
+	}
+	if rt.Binary != "" {
+		if _, err := tool.Find(rt.Binary); err != nil {
+			return fmt.Errorf("route %s: %w", p.Route, err)
+		}
+	}
+	listener, err := net.Listen("tcp", o.address(p))
+	if err != nil {
+		return fmt.Errorf("route %s: cannot listen on %s: %w: stop the program that uses it, or choose other ports with --port", p.Route, o.address(p), err)
+	}
+	return listener.Close()
+}
+
+// Start starts a stack and returns when its gateway serves.
+func Start(ctx context.Context, o Options, p Plan) (_ *Stack, err error) {
+	s := &Stack{Plan: p}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	rt, err := route.Lookup(p.Route)
+	if err != nil {
+		return nil, err
+	}
+	s.Servers, err = o.Cluster.Deploy(ctx, cluster.Spec{Name: p.Route, Replicas: o.Replicas, Args: metricsArgs()})
+	if err != nil {
+		return nil, err
+	}
+	if s.infrastructure, err = rt.StartInfrastructure(ctx, s.Servers.Service(), p.Settings, route.Host{Self: o.Self, Callers: 1}); err != nil {
+		return nil, err
+	}
+	s.Gateway, err = gateway.Start(ctx, gateway.ProcessSpec{
+		Self: o.Self, Listen: o.address(p), Route: p.Route, Service: s.infrastructure.ServiceFor(0), Settings: p.Settings, Model: o.Model,
+	})
+	return s, err
+}
+
+// Losses returns, for each process that ended unexpectedly, its name and the cause.
+func (s *Stack) Losses() []string {
+	all := append(s.Servers.Failures(), s.Gateway.Failures()...)
+	for _, p := range s.infrastructure.Components {
+		all = append(all, p.Failures()...)
+	}
+	return all
+}
+
+// Close stops the stack, the gateway first, and returns when all processes have ended.
+func (s *Stack) Close() error {
+	if s.Gateway.Component != nil {
+		s.Gateway.Close()
+	}
+	err := s.infrastructure.Close()
+	if s.Servers != nil {
+		err = errors.Join(err, s.Servers.Remove())
+	}
+	return err
+}

@@ -1,0 +1,99 @@
+package stack
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+
+	"rpclab/internal/cluster"
+)
+
+// metricsPort is where each server serves metrics, on its own address.
+const metricsPort = 9464
+
+// metricsArgs are server flags for metrics; none where servers share one address.
+func metricsArgs() []string {
+	if runtime.GOOS != "linux" {
+		return nil
+	}
+	return []string{"--metrics", ":" + strconv.Itoa(metricsPort)}
+}
+
+// targetGroup is an entry of a Prometheus file_sd_configs file.
+type targetGroup struct {
+	Targets []string          `json:"targets"`
+	Labels  map[string]string `json:"labels"` // job: gateway or server; mode
+}
+
+// groups returns the addresses of the stack's gateway and of its ready servers.
+func (s *Stack) groups() []targetGroup {
+	servers := []string{}
+	now, _ := s.Servers.Endpoints().Current()
+	for _, e := range now.Ready() {
+		if metricsArgs() == nil {
+			break
+		}
+		servers = append(servers, net.JoinHostPort(e.Addr.Addr().String(), strconv.Itoa(metricsPort)))
+	}
+	return []targetGroup{
+		{[]string{s.Gateway.Address}, map[string]string{"job": "gateway", "mode": s.Route}},
+		{servers, map[string]string{"job": "server", "mode": s.Route}},
+	}
+}
+
+// WriteTargets writes a Prometheus file_sd_configs file, and again whenever servers change,
+// until ctx ends; then it removes the file. It fails if it cannot write the file for the first
+// time or remove it.
+func WriteTargets(ctx context.Context, path string, stacks []*Stack) error {
+	if err := writeTargets(path, stacks); err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	var watching sync.WaitGroup
+	for _, s := range stacks {
+		watching.Go(func() {
+			s.Servers.Endpoints().Watch(ctx, func(cluster.Snapshot) {
+				mu.Lock()
+				defer mu.Unlock()
+				_ = writeTargets(path, stacks) // the first write succeeded; the next change tries again
+			})
+		})
+	}
+	watching.Wait()
+	return os.Remove(path)
+}
+
+// writeTargets replaces the file atomically, because Prometheus may read it at any time.
+func writeTargets(path string, stacks []*Stack) error {
+	all := []targetGroup{}
+	for _, s := range stacks {
+		all = append(all, s.groups()...)
+	}
+	text, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return err
+	}
+	next, err := os.CreateTemp(filepath.Dir(path), ".targets-*")
+	if err != nil {
+		return err
+	}
+	_, err = next.Write(append(text, '\n'))
+	if closed := next.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Chmod(next.Name(), 0o644) // Prometheus may run as another user
+	}
+	if err == nil {
+		err = os.Rename(next.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(next.Name())
+	}
+	return err
+}

@@ -1,0 +1,191 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+
+	"rpclab/internal/caller"
+	"rpclab/internal/experiment"
+	"rpclab/internal/gateway"
+	"rpclab/internal/route"
+	"rpclab/internal/tool"
+)
+
+// This file finds what would fail in the middle of a run before the run starts anything.
+
+// CheckCluster names everything in the plan that a cluster of this kind cannot do, and the
+// kind that can.
+func CheckCluster(plan experiment.Plan, kind string) error {
+	trials, err := resolve(plan)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	reported := map[string]bool{}
+	for _, t := range trials {
+		for _, what := range unsupported(t, kind) {
+			if !reported[what] {
+				reported[what] = true
+				errs = append(errs, errors.New(what))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// unsupported is what a cluster of this kind cannot do of a trial.
+func unsupported(t trial, kind string) (all []string) {
+	local, server := kind == "local", t.Config.Server
+	add := func(not bool, where, format string, args ...any) {
+		if not {
+			all = append(all, fmt.Sprintf(format, args...)+": only "+where+" can do that; run it with --on "+where+", or leave it out")
+		}
+	}
+	cannotLimit := local && runtime.GOOS != "linux"
+	add(cannotLimit && server.CPUs > 0, "kubernetes", "arm %s: server.cpus limits processors", t.Arm)
+	add(cannotLimit && server.Memory > 0, "kubernetes", "arm %s: server.memory limits memory", t.Arm)
+	add(!local && server.Zones > 1, "local", "arm %s: server.zones assigns backends to zones", t.Arm)
+	for _, e := range t.Events {
+		add(local && (e.Drain > 0 || e.Cordon > 0), "kubernetes", "event %q affects nodes", e)
+		add(!local && e.Cut != nil, "local", "event %q affects this machine's network", e)
+		add(!local && e.DNS != nil, "local", "event %q affects rpclab's own name server", e)
+	}
+	if only := t.route.OnlyOn; only != "" && only != kind {
+		all = append(all, fmt.Sprintf("arm %s: the route %s exists on %s only: run it with --on %s, or leave the arm out", t.Arm, t.route.Name, only, only))
+	}
+	return all
+}
+
+// checkTools names every program that a route needs and that is missing, which arms need it
+// and how to install it.
+func checkTools(trials []trial) error {
+	arms := map[string][]string{} // by tool
+	var order []string
+	for _, t := range trials {
+		name := t.route.Binary
+		if name == "" || slices.Contains(arms[name], t.Arm) {
+			continue
+		}
+		if arms[name] == nil {
+			order = append(order, name)
+		}
+		arms[name] = append(arms[name], t.Arm)
+	}
+	var errs []error
+	for _, name := range order {
+		if _, err := tool.Find(name); err != nil {
+			errs = append(errs, fmt.Errorf("for %s: %w", strings.Join(arms[name], ", "), err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// toolVersions are the versions of the programs that routes of the plan need, by name.
+func toolVersions(ctx context.Context, trials []trial) (map[string]string, error) {
+	all := map[string]string{}
+	for _, t := range trials {
+		if err := addToolVersion(ctx, t.route, all); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// addToolVersion adds that of a route's program, if it needs one that is on this machine.
+func addToolVersion(ctx context.Context, rt route.Route, all map[string]string) error {
+	if _, known := all[rt.Binary]; known || rt.Binary == "" {
+		return nil
+	}
+	program, err := tool.Lookup(rt.Binary)
+	if err != nil {
+		return err
+	}
+	path, err := tool.Find(rt.Binary)
+	if errors.Is(err, tool.ErrMissing) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if all[rt.Binary], err = program.Version(ctx, path); err != nil {
+		return fmt.Errorf("route %s: read the version of %s: %w", rt.Name, rt.Binary, err)
+	}
+	return nil
+}
+
+// ErrTooFewFiles says that the system lets a process open too few files for a plan.
+var ErrTooFewFiles = errors.New("too few open files")
+
+// spareFiles are those a process has open besides its calls' connections: standard
+// streams, the runtime's own, listeners, watches, the connections to every backend.
+const spareFiles = 64
+
+// checkFiles fails when a trial of the plan needs more open files in one process
+// than the system, or a proxy's configuration, allows: better now than as failed calls later.
+func checkFiles(trials []trial, limit uint64) error {
+	for _, t := range trials {
+		need, why := filesNeeded(t)
+		if limit > 0 && uint64(need) > limit {
+			return fmt.Errorf("%w: arm %s (%s) needs %d in one process, %s; the hard limit here is %d.\n"+
+				"Raise it (ulimit -Hn, or LimitNOFILE= of a service), or make the load smaller with --set",
+				ErrTooFewFiles, t.Arm, t.Config.Load, need, why, limit)
+		}
+		if most := t.route.MaxConnections; most > 0 && need > most {
+			return fmt.Errorf("%w: arm %s (%s) needs %d in one process, %s; it is configured for %d.\n"+
+				"Make the load smaller with --set, such as --set load.open.max_in_flight=1000",
+				ErrTooFewFiles, t.Arm, t.Config.Load, need, why, most)
+		}
+	}
+	return nil
+}
+
+// filesNeeded is the most files that one process of a trial has open at once, and why. A
+// single backend may get every channel and every call. Several callers count as one that has
+// the channels of all.
+func filesNeeded(t trial) (need int, why string) {
+	c := t.Config
+	d := route.Demand{Channels: c.CallerCount(), Calls: maxInFlight(c.Load), Backends: c.Server.Replicas, Workers: t.settings.Proxy.Workers}
+	for _, e := range t.Events {
+		d.Backends = max(d.Backends, e.Scale)
+	}
+	requests := 0
+	switch {
+	case c.Gateway != nil: // which makes the calls of a request one after another
+		requests = d.Calls
+		d.Calls = min(d.Calls, gateway.MaxRequests)
+		if t.channel == gateway.PerRequest {
+			d.Channels = d.Calls
+		}
+	case c.Caller.Channel.Mode == caller.PerCall:
+		d.Channels = max(d.Calls, c.CallerCount()*c.Caller.Warmup)
+	case c.Caller.Channel.Mode == caller.Pool:
+		d.Channels *= c.Caller.Channel.Pool
+	}
+	need, why = t.route.OpenFilesFor(d)
+	if requests > 0 {
+		why = fmt.Sprintf("for %d requests to the gateway at once, and %s", requests, why)
+	}
+	return need + requests + spareFiles, why
+}
+
+// maxInFlight is the most calls, or requests to a gateway, that are in flight at once.
+func maxInFlight(l experiment.Load) int {
+	switch {
+	case l.Burst > 0:
+		return l.Burst
+	case l.Closed != nil:
+		return l.Closed.Users
+	case l.Open != nil:
+		all := l.Open.Rate * l.Open.Duration.Seconds()
+		all += 5 * math.Sqrt(all) // as many as are due by chance
+		return int(min(math.Ceil(all), float64(l.Open.MaxInFlight)))
+	case l.Search != nil:
+		return l.Search.MaxInFlight
+	}
+	return 1
+}

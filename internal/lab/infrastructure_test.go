@@ -1,0 +1,28 @@
+package lab
+
+import (
+	"context"
+	"testing"
+
+	"rpclab/internal/process"
+	"rpclab/internal/route"
+	"rpclab/internal/route/component"
+)
+
+func TestAKilledProxyComesBackThoughTheLoadIsOver(t *testing.T) {
+	p, err := component.Start(t.Context(), component.Spec{
+		Name: "proxy", Role: component.Proxy, Restart: true,
+		Process: process.Spec{Args: []string{"sleep", "60"}},
+		Ready:   func(ctx context.Context) error { return ctx.Err() },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	over, end := context.WithCancel(t.Context())
+	end()
+	f := testbed{infrastructure: localInfrastructure{Infrastructure: route.Infrastructure{Components: []*component.Component{p}}}}
+	if err := f.kill(over, component.Proxy); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,96 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"rpclab/internal/experiment"
+)
+
+// ErrNotRun is what the error wraps of a run in which some arms could not run, while the
+// others did.
+var ErrNotRun = errors.New("not run")
+
+// programs are the servers, gateways and callers in languages other than Go, by the
+// language's name.
+type programs struct {
+	commands map[string][]string // command lines that run them
+	missing  map[string]string   // why there are none
+}
+
+// buildPrograms builds what the plan needs. An arm whose language cannot be built does not
+// run; the others do.
+func buildPrograms(ctx context.Context, trials []trial, self []string, remote bool, p *progress) (programs, error) {
+	built := programs{map[string][]string{}, map[string]string{}}
+	for _, t := range trials {
+		for _, l := range t.programs {
+			if built.commands[l.Name] != nil || built.missing[l.Name] != "" {
+				continue
+			}
+			if remote {
+				built.missing[l.Name] = fmt.Sprintf("programs in %s run on one machine only: leave out --on kubernetes", l.Name)
+				continue
+			}
+			show := lastLineWriter(func(line string) { p.doing(t.Trial, "building programs in "+l.Name+": "+line) })
+			command, err := l.Build(ctx, self, show)
+			switch {
+			case ctx.Err() != nil:
+				return built, ctx.Err()
+			case err != nil:
+				built.missing[l.Name] = err.Error()
+			default:
+				built.commands[l.Name] = command
+			}
+		}
+	}
+	return built, nil
+}
+
+// lastLineWriter is called with the last line of each write.
+type lastLineWriter func(string)
+
+// Write implements [io.Writer].
+func (w lastLineWriter) Write(p []byte) (int, error) {
+	lines := bytes.Split(bytes.TrimSpace(p), []byte("\n"))
+	if last := bytes.TrimSpace(lines[len(lines)-1]); len(last) > 0 {
+		w(string(last))
+	}
+	return len(p), nil
+}
+
+// missingFor says why a trial cannot run; empty: it can.
+func (p programs) missingFor(t trial) string {
+	for _, l := range t.programs {
+		if p.missing[l.Name] != "" {
+			return p.missing[l.Name]
+		}
+	}
+	return ""
+}
+
+// notRun names the arms that could not run, if there are any, and why, in the order of the
+// experiment.
+func (p programs) notRun(plan experiment.Plan, trials []trial) error {
+	arms, order := map[string][]string{}, []string{} // by reason
+	for _, arm := range plan.Arms {
+		for _, t := range trials {
+			why := p.missingFor(t)
+			if t.Arm != arm.Name || why == "" || slices.Contains(arms[why], t.Arm) {
+				continue
+			}
+			if arms[why] == nil {
+				order = append(order, why)
+			}
+			arms[why] = append(arms[why], t.Arm)
+		}
+	}
+	var errs []error
+	for _, why := range order {
+		errs = append(errs, fmt.Errorf("%s: %w: %s", strings.Join(arms[why], ", "), ErrNotRun, why))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,273 @@
+package lab
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"rpclab/internal/caller"
+	"rpclab/internal/cluster"
+	"rpclab/internal/experiment"
+	"rpclab/internal/gateway"
+	"rpclab/internal/language"
+	"rpclab/internal/pace"
+	"rpclab/internal/route"
+	"rpclab/internal/route/settings"
+	"rpclab/internal/security"
+	"rpclab/internal/workload"
+)
+
+// trial is a trial of the plan with what its names of route, policy, language, model, caller
+// and tool stand for. Names are looked up here, once, and nowhere else.
+type trial struct {
+	experiment.Trial
+	route    route.Route
+	policy   string // how the route spreads calls: the arm's or the route's own; empty: there is no choice
+	channel  string // how calls share channels: those of the gateway, where one makes them
+	library  library
+	settings settings.Settings
+	server   cluster.Spec // without the command and the keys
+	// language is of the servers. workers is how many calls one of them works on at once; 0:
+	// on all.
+	language language.Language
+	workers  int
+	programs []language.Language // other than Go: of servers, gateway and callers
+	security security.Policy     // what servers require of their clients
+	job      caller.Job
+	load     pace.Spec     // zero: a capacity search
+	timeout  time.Duration // of one load
+}
+
+// resolve replaces the names in every trial of the plan.
+func resolve(plan experiment.Plan) ([]trial, error) {
+	trials := make([]trial, len(plan.Trials))
+	for i, t := range plan.Trials {
+		var err error
+		if trials[i], err = resolveTrial(t); err != nil {
+			return nil, fmt.Errorf("arm %s: %w", t.Arm, err)
+		}
+	}
+	return trials, nil
+}
+
+func resolveTrial(planned experiment.Trial) (t trial, err error) {
+	c := planned.Config
+	t = trial{Trial: planned, settings: routeSettings(c), timeout: loadTimeout(c), load: paceSpec(c.Load, planned.Seed)}
+	if t.route, err = route.Lookup(c.Route); err != nil {
+		return t, err
+	}
+	if t.policy = c.Policy; t.policy == "" && len(t.route.Policies) > 0 {
+		t.policy = t.route.Policies[0]
+	}
+	if t.library, err = lookupLibrary(c.Caller.Kind); err != nil {
+		return t, err
+	}
+	if t.language, err = language.Lookup(c.Server.Language); err != nil {
+		return t, err
+	}
+	model, err := t.language.Model(c.Server.Model)
+	if err != nil {
+		return t, err
+	}
+	if t.programs, err = otherLanguages(t); err != nil {
+		return t, err
+	}
+	t.workers = cmp.Or(requestedWorkers(c), model.Threads)
+	if c.Workload.Calculate != nil {
+		t.security = security.Policy{Transport: c.Server.Security, Tokens: c.Caller.JWT != "" && c.Caller.JWT != "none", Signing: c.Caller.Signing}
+	}
+	t.channel = c.Caller.Channel.String()
+	if c.Gateway != nil {
+		t.channel = cmp.Or(c.Gateway.Channel, gateway.DefaultChannel(c.Gateway.Model))
+	}
+	t.server = serverSpec(t, model)
+	t.job = callerJob(c, model)
+	return t, nil
+}
+
+// otherLanguages are those, other than Go, that a trial's programs are written in.
+func otherLanguages(t trial) (all []language.Language, err error) {
+	names := []string{t.language.Name, t.library.language()}
+	if t.Config.Gateway != nil {
+		names = append(names, t.Config.Gateway.Language)
+	}
+	for _, name := range names {
+		if name == language.Go || slices.ContainsFunc(all, func(l language.Language) bool { return l.Name == name }) {
+			continue
+		}
+		l, err := language.Lookup(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, l)
+	}
+	return all, nil
+}
+
+// requestedWorkers is how many calls the experiment lets one server work on at once; 0: it
+// does not say.
+func requestedWorkers(c experiment.Config) int {
+	if g := c.Workload.Greet; g != nil {
+		return cmp.Or(c.Server.Workers, g.Workers) // older documents set it there
+	}
+	return c.Server.Workers
+}
+
+func serverSpec(t trial, model language.Model) cluster.Spec {
+	server := t.Config.Server
+	return cluster.Spec{
+		Name:       "greeter",
+		Protocol:   model.Protocol(),
+		Args:       serverArgs(t.Config, t.security),
+		Replicas:   server.Replicas,
+		Drain:      server.Drain,
+		Zones:      server.Zones,
+		CPUs:       server.CPUs,
+		Memory:     uint64(server.Memory),
+		RuntimeEnv: t.language.LimitEnv(server.CPUs, uint64(server.Memory)),
+		Mesh:       t.route.Mesh,
+		NodePort:   t.route.NodePort,
+	}
+}
+
+// serverArgs are the arguments of the server program: only those that differ from its
+// defaults, since not every language has them all.
+func serverArgs(c experiment.Config, required security.Policy) []string {
+	args := workloadSpec(c).ServerArgs()
+	if c.Server.Model != "" {
+		args = append(args, "--model", c.Server.Model)
+	}
+	if workers := requestedWorkers(c); workers > 0 {
+		args = append(args, "--workers", strconv.Itoa(workers))
+	}
+	if c.Server.MaxAge > 0 {
+		args = append(args, "--max-age", c.Server.MaxAge.String(), "--age-grace", c.Server.AgeGrace.String())
+	}
+	if required.Required() {
+		args = append(args, "--secured")
+	}
+	if c.Policy == settings.WeightedRoundRobin {
+		args = append(args, "--report-load") // which costs a little: no other policy needs it
+	}
+	return args
+}
+
+func workloadSpec(c experiment.Config) workload.Spec {
+	var w workload.Spec
+	if g := c.Workload.Greet; g != nil {
+		w.Greet = &workload.Greet{Delay: g.Delay}
+	}
+	if f := c.Workload.Fibonacci; f != nil {
+		w.Fibonacci = &workload.Fibonacci{From: f.From, To: f.To}
+	}
+	if c.Workload.Increment {
+		w.Increment = &workload.Increment{}
+	}
+	if c.Workload.Increase {
+		w.Increase = &workload.Increase{}
+	}
+	if o := c.Workload.Orders; o != nil {
+		w.Orders = &workload.Orders{Delay: o.Delay, Spread: o.Spread, Articles: o.Articles}
+	}
+	if k := c.Workload.Calculate; k != nil {
+		w.Calculate = &workload.Calculate{X: int64(k.X), Y: int64(k.Y), Operation: k.Operation}
+	}
+	return w
+}
+
+// routeSettings are the settings of the trial's route.
+func routeSettings(c experiment.Config) settings.Settings {
+	s := settings.Settings{
+		Policy: c.Policy,
+		Proxy:  settings.Proxy{Workers: 1},
+	}
+	if p := c.Proxy; p != nil {
+		s.Proxy = settings.Proxy{Sidecar: p.Place == "sidecar", Workers: p.Workers}
+	}
+	if o := c.Outlier; o != nil {
+		s.Outlier = &settings.Outlier{Failures: float64(o.Failures) / 100, Calls: o.Calls, Interval: o.Interval, Eject: o.Eject, Most: float64(o.Most) / 100}
+	}
+	if r := c.Caller.Retry; r != nil {
+		s.Retry = &settings.Retry{Attempts: r.Attempts, Backoff: r.Backoff, Codes: r.Codes}
+		if len(r.Codes) == 0 {
+			s.Retry.Codes = []string{"UNAVAILABLE"}
+		}
+	}
+	if h := c.Caller.Hedge; h != nil {
+		s.Hedge = &settings.Hedge{Attempts: h.Attempts, Delay: h.Delay}
+	}
+	return s
+}
+
+func callerJob(c experiment.Config, model language.Model) caller.Job {
+	who := c.Caller
+	job := caller.Job{
+		Channels: caller.Channels{Mode: who.Channel.Mode, Pool: who.Channel.Pool},
+		Timeout:  who.Timeout,
+		Late:     who.Late,
+		Compress: who.Compress,
+		Workload: workloadSpec(c),
+		REST:     model.REST && c.Gateway == nil,
+	}
+	if h := who.Hedge; h != nil {
+		job.Hedge = &caller.Hedge{Attempts: h.Attempts, Delay: h.Delay}
+	}
+	if s := who.Stream; s != nil {
+		job.Stream = &caller.Stream{Renew: s.Renew, Pipelined: s.Pipelined}
+	}
+	if c.Gateway != nil {
+		job.Iterations = c.Gateway.Iterations
+	}
+	if c.Workload.Calculate != nil {
+		job.Calculator = &caller.CalculatorOptions{
+			Style: who.Style, Streams: who.Streams, Ahead: who.Ahead, JWT: strings.TrimPrefix(who.JWT, "none"), Metadata: who.Metadata,
+		}
+	}
+	return job
+}
+
+func paceSpec(l experiment.Load, seedOf uint64) pace.Spec {
+	switch {
+	case l.Sequence > 0:
+		sequence := pace.Sequence(uint64(l.Sequence))
+		return pace.Spec{Closed: &sequence}
+	case l.Burst > 0:
+		return pace.Spec{Burst: &pace.Burst{Calls: l.Burst}}
+	case l.Closed != nil:
+		return pace.Spec{Closed: &pace.Closed{
+			Users: l.Closed.Users, Ramp: l.Closed.Ramp, Think: l.Closed.Think, Duration: l.Closed.Duration, Calls: uint64(l.Closed.Calls),
+		}}
+	case l.Open != nil:
+		return pace.Spec{Rate: &pace.Rate{
+			PerSecond: l.Open.Rate, Duration: l.Open.Duration, Max: l.Open.MaxInFlight,
+			Poisson: l.Open.Arrivals == "poisson", Seed: experiment.Seed(seedOf, "arrivals"),
+		}}
+	}
+	return pace.Spec{}
+}
+
+// loadTimeout is how long a load may take before its trial fails: as if every call took its
+// whole timeout, and a minute for a slow machine.
+func loadTimeout(c experiment.Config) time.Duration {
+	l, calls := c.Load, 1
+	switch {
+	case l.Sequence > 0:
+		calls = l.Sequence
+	case l.Closed != nil && l.Closed.Duration == 0:
+		calls = l.Closed.Calls/l.Closed.Users + 1
+	}
+	d := time.Minute + time.Duration(calls)*c.Caller.Timeout
+	if l.Closed != nil {
+		d += l.Closed.Duration + time.Duration(calls)*l.Closed.Think
+	}
+	if l.Open != nil {
+		d += l.Open.Duration
+	}
+	if l.Search != nil {
+		d += 2 * l.Search.Duration // of one probe, and of the calls that it queued
+	}
+	return d
+}

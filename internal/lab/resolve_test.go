@@ -1,0 +1,48 @@
+package lab
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+	"time"
+
+	"rpclab/internal/experiment"
+	"rpclab/internal/language"
+	"rpclab/internal/security"
+)
+
+func TestServersAreToldWhatTheExperimentSaysOfThem(t *testing.T) {
+	greet := experiment.Workload{Greet: &experiment.Greet{Delay: time.Second}}
+	crowded := experiment.Workload{Greet: &experiment.Greet{Workers: 7}}
+	for name, c := range map[string]struct {
+		config experiment.Config
+		want   []string
+	}{
+		"nothing that no other language has": {experiment.Config{Workload: greet}, []string{"--delay", "1s"}},
+		"workers":                            {experiment.Config{Workload: greet, Server: experiment.Server{Workers: 3}}, []string{"--delay", "1s", "--workers", "3"}},
+		"workers of the greeter":             {experiment.Config{Workload: crowded}, []string{"--delay", "0s", "--workers", "7"}},
+		"workers of both: the server's":      {experiment.Config{Workload: crowded, Server: experiment.Server{Workers: 3}}, []string{"--delay", "0s", "--workers", "3"}},
+		"the age of connections": {experiment.Config{Workload: greet, Server: experiment.Server{MaxAge: time.Minute, AgeGrace: 2 * time.Second}},
+			[]string{"--delay", "1s", "--max-age", "1m0s", "--age-grace", "2s"}},
+	} {
+		if got := serverArgs(c.config, security.Policy{}); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// resolved completes the names that a trial leaves out and resolves it.
+func resolved(t *testing.T, planned experiment.Trial) trial {
+	t.Helper()
+	planned.Config.Route = cmp.Or(planned.Config.Route, "direct")
+	planned.Config.Caller.Kind = cmp.Or(planned.Config.Caller.Kind, "grpc-go")
+	planned.Config.Server.Language = cmp.Or(planned.Config.Server.Language, language.Go)
+	if g := planned.Config.Gateway; g != nil {
+		g.Language = cmp.Or(g.Language, language.Go)
+	}
+	trial, err := resolveTrial(planned)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return trial
+}

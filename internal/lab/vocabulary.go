@@ -1,0 +1,109 @@
+package lab
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rpclab/internal/caller"
+	"rpclab/internal/caller/external"
+	"rpclab/internal/caller/grpcgo"
+	"rpclab/internal/caller/nethttp"
+	"rpclab/internal/caller/tcp"
+	"rpclab/internal/caller/wire"
+	"rpclab/internal/experiment"
+	"rpclab/internal/language"
+	"rpclab/internal/route"
+)
+
+// library is what a caller makes calls with. Basic, protocols and features are explained at
+// [experiment.Vocabulary].
+type library struct {
+	name string
+	caller.Caller
+	basic     bool
+	protocols []string
+	features  []string
+}
+
+// libraries are in the order in which help shows them.
+var libraries = []library{
+	{"grpc-go", grpcgo.Caller{}, false, []string{language.GRPC}, []string{"stream", "renew", "compress", "per-user", "calculate", "ahead"}},
+	{"wire", wire.Caller{}, true, []string{language.GRPC, language.REST}, []string{"per-user", "calculate"}},
+	{"http", nethttp.Caller{}, false, []string{language.REST}, []string{"per-user"}},
+	{"tcp", tcp.Caller{}, false, []string{language.TCP}, nil},
+	{"python-grpc-sync", python("grpc-sync", false), true, []string{language.GRPC}, []string{"stream", "pipeline", "compress"}},
+	{"python-grpc-aio", python("grpc-aio", false), true, []string{language.GRPC}, []string{"compress"}},
+	{"python-requests", python("requests", true), true, []string{language.REST}, nil},
+	{"python-requests-session", python("requests-session", true), true, []string{language.REST}, nil},
+	{"python-httpx", python("httpx", true), true, []string{language.REST}, nil},
+	{"python-function", python("function", false), true, []string{noProtocol}, nil},
+}
+
+// noProtocol is of a caller that calls a function of its own process and no backend.
+const noProtocol = "nothing"
+
+func python(kind string, rest bool) caller.Caller {
+	return external.Caller{Language: "python", Kind: kind, REST: rest}
+}
+
+// callsBackends says whether the library's calls leave the caller's process.
+func (l library) callsBackends() bool { return !slices.Contains(l.protocols, noProtocol) }
+
+// language is what the caller is written in.
+func (l library) language() string {
+	if c, ok := l.Caller.(external.Caller); ok {
+		return c.Language
+	}
+	return language.Go
+}
+
+func lookupLibrary(name string) (library, error) {
+	for _, l := range libraries {
+		if l.name == name {
+			return l, nil
+		}
+	}
+	return library{}, fmt.Errorf("no caller %q; there are %s", name, strings.Join(Vocabulary().Callers, ", "))
+}
+
+// Vocabulary is every name that an experiment can use.
+func Vocabulary() experiment.Vocabulary {
+	v := experiment.Vocabulary{
+		Routes: route.Names(), Languages: language.Names(),
+		Models: map[string][]string{}, Protocols: map[string][]string{}, Features: map[string][]string{}, Policies: map[string][]string{},
+	}
+	for _, l := range language.All() {
+		for _, m := range l.Models {
+			v.Models[l.Name] = append(v.Models[l.Name], m.Name)
+			v.Protocols[l.Name+"/"+m.Name] = []string{m.Protocol()}
+		}
+	}
+	for _, name := range v.Routes {
+		rt, _ := route.Lookup(name) // one of its own list
+		v.Policies[name] = rt.Policies
+		if rt.OutlierDetection {
+			v.OutlierRoutes = append(v.OutlierRoutes, name)
+		}
+		if rt.CarriesTCP {
+			v.TCPRoutes = append(v.TCPRoutes, name)
+		}
+		if rt.Binary != "" || rt.Mesh != "" {
+			v.ProxyRoutes = append(v.ProxyRoutes, name)
+		}
+		if rt.GoOnly {
+			v.GoOnlyRoutes = append(v.GoOnlyRoutes, name)
+		}
+		if rt.NeedsFullClient {
+			v.FullClientRoutes = append(v.FullClientRoutes, name)
+		}
+	}
+	for _, l := range libraries {
+		v.Callers = append(v.Callers, l.name)
+		v.Protocols[l.name], v.Features[l.name] = l.protocols, l.features
+		if l.basic {
+			v.BasicCallers = append(v.BasicCallers, l.name)
+		}
+	}
+	return v
+}

@@ -1,0 +1,76 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+)
+
+// endpoint is what a load connects to.
+type endpoint struct {
+	target string
+	secure bool
+	http   int // HTTP version of REST calls; 0: gRPC
+}
+
+// connectError explains why a target cannot be reached and what to do. It keeps an interrupt
+// recognizable.
+func (e endpoint) connectError(ctx context.Context, err error) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return fmt.Errorf("%w before the first call", ctx.Err())
+	}
+	why := e.reason(err)
+	if hint := e.hint(why); hint != "" {
+		why += ": " + hint
+	}
+	return fmt.Errorf("cannot connect to %s: %s", e.target, why)
+}
+
+// reason returns the cause without the prefixes of libraries.
+func (e endpoint) reason(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "no answer in time"
+	}
+	if dial := new(net.OpError); errors.As(err, &dial) && dial.Op == "dial" {
+		err = dial.Err
+	}
+	why := err.Error()
+	for _, prefix := range []string{"wire: ", "cannot connect to " + e.target + ": ", "transport: ", "Error while dialing: ",
+		"dial tcp " + e.target + ": ", "connect: ", "authentication handshake failed: ", "error reading server preface: ", "TLS: ", "tls: "} {
+		why = strings.TrimPrefix(why, prefix)
+	}
+	return why
+}
+
+// hint returns what to do about a cause, or "".
+func (e endpoint) hint(why string) string {
+	says := func(parts ...string) bool {
+		for _, part := range parts {
+			if strings.Contains(why, part) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case says("connection refused"):
+		return "no server listens there; start the server or check the address"
+	case e.http == 2 && says("is this an HTTP/2 port?", "application protocol"):
+		return "leave out --http2 to use HTTP/1.1"
+	case says("unknown authority"):
+		return "trust its authority with --cacert FILE, or any server with --insecure-skip-verify"
+	case says("certificate is valid for", "cannot validate certificate for"):
+		return "set a name in the certificate with --servername NAME"
+	case says("certificate required", "bad certificate"):
+		return "the server requires a client certificate: set --cert FILE and --key FILE"
+	case says("does not look like a TLS handshake") && e.http > 0:
+		return "the server does not use TLS; write http:"
+	case says("does not look like a TLS handshake"):
+		return "the server does not use TLS; leave out --tls and its flags"
+	case !e.secure && e.http == 0 && says("EOF", "connection reset"):
+		return "the server closed the connection; it may require --tls"
+	}
+	return ""
+}

@@ -1,0 +1,168 @@
+package load
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"runtime"
+	"slices"
+	"time"
+
+	"rpclab/internal/load/request"
+	"rpclab/internal/process"
+)
+
+// ConnectionOptions say how connections are opened and kept. Only the engine wire supports them.
+type ConnectionOptions struct {
+	Streams     int           // calls in flight on each connection; 0: the server's limit
+	ConnectRate float64       // connections opened per second; 0: no limit
+	Sources     []string      // local addresses and prefixes, used in turn; nil: chosen by the system
+	KeepAlive   time.Duration // idle time before a PING is sent; 0: never
+	IdleClose   time.Duration // time without a call before a connection is closed; 0: never
+}
+
+func (s Settings) checkConnections() error {
+	c := s.ConnectionOptions
+	for _, o := range []struct {
+		flag  string
+		given bool
+		fits  bool
+		rule  string
+	}{
+		{"--streams", c.Streams != 0, c.Streams >= 0 && c.Streams <= MaxUsers, fmt.Sprintf("must be 1 to %d", MaxUsers)},
+		{"--connect-rate", c.ConnectRate != 0, c.ConnectRate >= 0 && c.ConnectRate <= MaxRate, fmt.Sprintf("must be more than 0 connections/s and at most %d", MaxRate)},
+		{"--source", len(c.Sources) > 0, true, ""},
+		{"--keepalive", c.KeepAlive != 0, c.KeepAlive >= 0, "must be a duration such as 30s"},
+		{"--idle-close", c.IdleClose != 0, c.IdleClose >= 0, "must be a duration such as 5m"},
+	} {
+		if o.given && s.engine() != Wire {
+			return request.Invalidf("%s needs the engine %s, but this load uses %s: leave it out", o.flag, Wire, s.engine())
+		}
+		if !o.fits {
+			return request.Invalidf("%s %s", o.flag, o.rule)
+		}
+	}
+	_, err := c.sources()
+	return err
+}
+
+// maxSources is far above any useful number.
+const maxSources = 1 << 16
+
+// sources returns the local addresses of connections.
+func (c ConnectionOptions) sources() (all []netip.Addr, err error) {
+	for _, text := range c.Sources {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			var one netip.Addr
+			if one, err = netip.ParseAddr(text); err != nil || one.Zone() != "" {
+				return nil, request.Invalidf("--source %s: not an address or prefix: use one such as 127.0.0.2 or 127.1.0.0/28", text)
+			}
+			prefix = netip.PrefixFrom(one, one.BitLen())
+		}
+		if prefix.Addr().BitLen()-prefix.Bits() > 16 {
+			return nil, request.Invalidf("--source %s: more than %d addresses: use a longer prefix such as %s/28", text, maxSources, prefix.Masked().Addr())
+		}
+		for a := prefix.Masked().Addr(); prefix.Contains(a); a = a.Next() {
+			all = append(all, a)
+		}
+	}
+	return all, checkSources(all)
+}
+
+// checkSources rejects addresses that this machine does not have, and mixed address families.
+func checkSources(all []netip.Addr) error {
+	if len(all) == 0 {
+		return nil
+	}
+	known, err := net.InterfaceAddrs()
+	if err != nil {
+		return fmt.Errorf("--source: list the addresses of this machine: %w", err)
+	}
+	var own []netip.Addr
+	for _, k := range known {
+		if prefix, err := netip.ParsePrefix(k.String()); err == nil {
+			own = append(own, prefix.Addr())
+		}
+	}
+	for _, a := range all {
+		if a.Is4() != all[0].Is4() {
+			return request.Invalidf("--source %s and --source %s: one is IPv4 and the other IPv6: use the target's address family", all[0], a)
+		}
+		// Linux accepts all of 127.0.0.0/8.
+		if !slices.Contains(own, a) && !(runtime.GOOS == "linux" && a.Is4() && a.IsLoopback()) {
+			return request.Invalidf("--source %s: this machine does not have the address: use one of its own, such as 127.0.0.2", a)
+		}
+	}
+	return nil
+}
+
+// sameFamily returns the target's addresses of the sources' address family.
+func sameFamily(target string, addresses []string, sources []netip.Addr) ([]string, error) {
+	if len(sources) == 0 {
+		return addresses, nil
+	}
+	var all []string
+	for _, text := range addresses {
+		if a, err := netip.ParseAddrPort(text); err == nil && a.Addr().Is4() == sources[0].Is4() {
+			all = append(all, text)
+		}
+	}
+	if len(all) == 0 {
+		return nil, request.Invalidf("--source %s cannot reach %s: one is IPv4 and the other IPv6", sources[0], target)
+	}
+	return all, nil
+}
+
+// reservedFiles are files that a load opens besides connections.
+const reservedFiles = 64
+
+// checkFiles raises the limit of open files, and fails before the first connection is opened if
+// the limit is too low.
+func (s Settings) checkFiles() error {
+	limit, err := process.RaiseFileLimit()
+	if err != nil {
+		return err
+	}
+	return checkFileLimit(s.Connections, limit)
+}
+
+func checkFileLimit(connections int, limit uint64) error {
+	need := connections + reservedFiles
+	if connections == 0 || uint64(need) <= limit {
+		return nil
+	}
+	return fmt.Errorf("%d connections need %d open files; a process may have %d here.\n"+
+		"Raise that (ulimit -Hn, or LimitNOFILE= of a service), or share the connections\n"+
+		"among several processes", connections, need, limit)
+}
+
+// timeout returns how long a number of connections may take to open.
+func (c ConnectionOptions) timeout(connections int) time.Duration {
+	within := connectTimeout + time.Duration(connections)*time.Millisecond
+	if c.ConnectRate > 0 {
+		within += time.Duration(float64(connections) / c.ConnectRate * float64(time.Second))
+	}
+	return within
+}
+
+// config returns the options in the form of the result.
+func (c ConnectionOptions) config() map[string]any {
+	all := map[string]any{}
+	if c.Streams > 0 {
+		all["streams"] = c.Streams
+	}
+	if c.ConnectRate > 0 {
+		all["connect_rate"] = c.ConnectRate
+	}
+	if len(c.Sources) > 0 {
+		all["sources"] = c.Sources
+	}
+	if c.KeepAlive > 0 {
+		all["keepalive"] = c.KeepAlive.String()
+	}
+	if c.IdleClose > 0 {
+		all["idle_close"] = c.IdleClose.String()
+	}
+	return all
+}

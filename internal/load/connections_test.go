@@ -1,0 +1,71 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestInvalidConnectionOptionsAreRejected(t *testing.T) {
+	for want, c := range map[string]ConnectionOptions{
+		"--streams must be 1 to":                         {Streams: -1},
+		"--connect-rate must be more than 0":             {ConnectRate: math.NaN()},
+		"--keepalive must be a duration":                 {KeepAlive: -time.Second},
+		"--idle-close must be a duration":                {IdleClose: -time.Second},
+		"--source near: not an address or":               {Sources: []string{"127.0.0.1", "near"}},
+		"--source 127.0.0.1/33: not an address":          {Sources: []string{"127.0.0.1/33"}},
+		"use a longer prefix such as 127.0.0.0/28":       {Sources: []string{"127.0.0.1/8"}},
+		"--source 192.0.2.1: this machine does not have": {Sources: []string{"192.0.2.1"}},
+		"one is IPv4 and the other IPv6":                 {Sources: []string{"127.0.0.1", "::1"}},
+	} {
+		s := with(func(s *Settings) { s.ConnectionOptions = c })
+		if err := s.Check(); err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, ErrInvalid) {
+			t.Errorf("%q was wanted: %v", want, err)
+		}
+	}
+}
+
+func TestConnectionOptionsNeedTheEngineWire(t *testing.T) {
+	for flag, c := range map[string]ConnectionOptions{
+		"--streams": {Streams: 1}, "--connect-rate": {ConnectRate: 1}, "--source": {Sources: []string{"127.0.0.1"}},
+		"--keepalive": {KeepAlive: 1}, "--idle-close": {IdleClose: 1},
+	} {
+		s := with(func(s *Settings) { s.ConnectionOptions, s.Engine = c, GRPCGo })
+		if err := s.Check(); err == nil || !strings.Contains(err.Error(), flag+" needs the engine wire") || !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: %v", flag, err)
+		}
+	}
+}
+
+func TestSourcesAreAddressesAndAllOfAPrefix(t *testing.T) {
+	c := ConnectionOptions{Sources: []string{"127.1.0.6/30", "127.0.0.1"}}
+	all, err := c.sources()
+	if got := fmt.Sprint(all); err != nil || got != "[127.1.0.4 127.1.0.5 127.1.0.6 127.1.0.7 127.0.0.1]" {
+		t.Errorf("%s, %v", got, err)
+	}
+	to, err := sameFamily("both", []string{"[::1]:80", "127.0.0.1:80"}, all)
+	if err != nil || len(to) != 1 || to[0] != "127.0.0.1:80" {
+		t.Errorf("%v, %v", to, err)
+	}
+	if _, err := sameFamily("six", []string{"[::1]:80"}, all); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a target that is not reachable: %v", err)
+	}
+}
+
+func TestManyConnectionsHaveMoreTimeToConnect(t *testing.T) {
+	if got := (ConnectionOptions{ConnectRate: 100}).timeout(1000); got != connectTimeout+10*time.Second+time.Second {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestTooManyConnectionsForOpenFilesAreRejected(t *testing.T) {
+	for connections, fits := range map[int]bool{0: true, 1: true, 936: true, 937: false, MaxUsers: false} {
+		err := checkFileLimit(connections, 1000)
+		if (err == nil) != fits || errors.Is(err, ErrInvalid) {
+			t.Errorf("%d connections: %v", connections, err)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package load
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"rpclab/internal/load/request"
+	"rpclab/internal/pace"
+)
+
+// DefaultUsers is the default number of users of a closed loop.
+const DefaultUsers = 50
+
+// Pace returns when calls are due.
+func (s Settings) Pace() (pace.Pace, error) {
+	duration := s.Duration
+	if duration == 0 && s.Calls == 0 {
+		duration = DefaultDuration
+	}
+	if s.Rate == 0 && s.Stages == "" {
+		users := s.Concurrency
+		if users == 0 {
+			users = DefaultUsers
+		}
+		return pace.Closed{Users: users, Think: s.Think, Duration: duration, Calls: s.Calls}, nil
+	}
+	if duration == 0 {
+		duration = math.MaxInt64
+	}
+	var open pace.Pace = pace.Rate{
+		PerSecond: s.Rate, Duration: duration, Max: s.MaxInFlight, Poisson: s.Poisson, Seed: s.Seed,
+	}
+	if s.Stages != "" {
+		stages, err := parseStages(s.Stages)
+		if err != nil {
+			return nil, err
+		}
+		open = pace.Stages{Stages: stages, Max: s.MaxInFlight, Poisson: s.Poisson, Seed: s.Seed}
+	}
+	if s.Calls > 0 {
+		open = limitedPace{open, s.Calls}
+	}
+	return open, nil
+}
+
+// limitedPace ends after a number of calls.
+type limitedPace struct {
+	pace.Pace
+	calls uint64
+}
+
+func (f limitedPace) Next(n uint64, after time.Duration) (time.Duration, bool) {
+	due, more := f.Pace.Next(n, after)
+	return due, more && n < f.calls
+}
+
+// parseStages parses stages such as 10s:100,30s:1000: a ramp to 100 calls/s in 10 s, then to
+// 1,000 calls/s in 30 s. A stage of 0s is a step.
+func parseStages(text string) (all []pace.Stage, err error) {
+	column := 1
+	for part := range strings.SplitSeq(text, ",") {
+		bad := func(what string, args ...any) error {
+			return request.Invalidf("--stages %q, column %d: %s; use DURATION:RATE, such as 10s:100,30s:1000",
+				text, column, fmt.Sprintf(what, args...))
+		}
+		duration, rate, ok := strings.Cut(strings.TrimSpace(part), ":")
+		if !ok {
+			return nil, bad("%q is not a stage", part)
+		}
+		stage := pace.Stage{}
+		if stage.Duration, err = time.ParseDuration(duration); err != nil || stage.Duration < 0 {
+			return nil, bad("%q is not a duration", duration)
+		}
+		if stage.Rate, err = strconv.ParseFloat(strings.TrimSuffix(rate, "/s"), 64); err != nil || !(stage.Rate >= 0 && stage.Rate <= MaxRate) {
+			return nil, bad("%q is not a rate from 0 to %d calls/s", rate, MaxRate)
+		}
+		all = append(all, stage)
+		column += len(part) + 1
+	}
+	if (pace.Stages{Stages: all}).Duration() == 0 {
+		return nil, request.Invalidf("--stages %q have no duration: set one", text)
+	}
+	return all, nil
+}
+
+// describe describes the load in one clause.
+func (l *Load) describe() string {
+	text := l.settings.describe(l.pace)
+	if l.stream != nil {
+		text += ", each call " + l.stream.String()
+	}
+	return text
+}
+
+// describe describes a pace in one clause.
+func (s Settings) describe(p pace.Pace) string {
+	until := ""
+	if s.Calls > 0 {
+		until = fmt.Sprintf(", %d calls at most", s.Calls)
+	}
+	lasting := func(d time.Duration) string {
+		if d == 0 || d == math.MaxInt64 {
+			return ""
+		}
+		return " for " + d.String()
+	}
+	if f, ok := p.(limitedPace); ok {
+		p = f.Pace
+	}
+	arrivals := ""
+	if s.Poisson {
+		arrivals = " at random moments"
+	}
+	switch p := p.(type) {
+	case pace.Closed:
+		think := ""
+		if p.Think > 0 {
+			think = ", think time " + p.Think.String()
+		}
+		return fmt.Sprintf("closed loop of %d users%s%s%s", p.Users, think, lasting(p.Duration), until)
+	case pace.Stages:
+		return fmt.Sprintf("open loop in stages %s%s%s", s.Stages, arrivals, until)
+	case pace.Rate:
+		return fmt.Sprintf("open loop of %g calls/s%s%s%s", p.PerSecond, arrivals, lasting(p.Duration), until)
+	}
+	return "load"
+}

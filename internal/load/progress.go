@@ -1,0 +1,106 @@
+package load
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"rpclab/internal/measure"
+)
+
+// ProgressSnapshot is what a load did since the last snapshot. Times are in ms.
+type ProgressSnapshot struct {
+	Phase       string        // what rpclab does; "": the measured load
+	Elapsed     time.Duration // since the phase began
+	Answered    uint64        // total
+	Failed      uint64        // total
+	InFlight    uint64        // now
+	Rate        float64       // answers per second
+	P50, P99    float64       // latency
+	LatenessP99 float64       // lateness
+}
+
+// Progress observes a running load for display, and is safe for concurrent use. At high rates it
+// samples calls; the result contains all of them.
+type Progress struct {
+	phase      atomic.Pointer[string] // see [ProgressSnapshot]
+	phaseStart atomic.Pointer[time.Time]
+
+	began, answered, failed atomic.Uint64
+	skip                    atomic.Uint64 // calls whose number has any of these bits are not sampled
+	mu                      sync.Mutex
+	latency, lateness       *hdr.Histogram
+
+	last   time.Time // time of the last snapshot
+	before uint64    // answered at the last snapshot
+}
+
+const (
+	// maxSampledRate is the rate (answers/s) up to which each call is recorded; above it one in
+	// sixteen is, to keep the cost low.
+	maxSampledRate = 5000
+	sampleMask     = 15
+)
+
+// NewProgress returns an observer.
+func NewProgress() *Progress {
+	l := &Progress{last: time.Now(), latency: measure.Histogram(), lateness: measure.Histogram()}
+	l.setPhase("")
+	return l
+}
+
+// setPhase begins a phase of the load. A nil Progress does nothing.
+func (l *Progress) setPhase(doing string) {
+	if l == nil {
+		return
+	}
+	now := time.Now()
+	l.phaseStart.Store(&now)
+	l.phase.Store(&doing)
+}
+
+// Snapshot returns what happened since the last snapshot. Only one goroutine may call it.
+func (l *Progress) Snapshot() ProgressSnapshot {
+	now := time.Now()
+	m := ProgressSnapshot{Phase: *l.phase.Load(), Elapsed: now.Sub(*l.phaseStart.Load()), Answered: l.answered.Load(), Failed: l.failed.Load()}
+	m.InFlight = l.began.Load() - m.Answered - m.Failed // a call starts before it ends
+	m.Rate = float64(m.Answered-l.before) / now.Sub(l.last).Seconds()
+	l.last, l.before = now, m.Answered
+	l.skip.Store(0)
+	if m.Rate > maxSampledRate {
+		l.skip.Store(sampleMask)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := func(h *hdr.Histogram, percentile float64) float64 {
+		return float64(h.ValueAtPercentile(percentile)) / 1e6
+	}
+	m.P50, m.P99, m.LatenessP99 = at(l.latency, 50), at(l.latency, 99), at(l.lateness, 99)
+	l.latency.Reset()
+	l.lateness.Reset()
+	return m
+}
+
+// CallStarted counts a call that is sent.
+func (l *Progress) CallStarted() { l.began.Add(1) }
+
+// CallEnded records a finished call.
+func (l *Progress) CallEnded(c measure.Call) {
+	if c.Code != measure.OK {
+		l.failed.Add(1)
+		return
+	}
+	if l.answered.Add(1)&l.skip.Load() != 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	add(l.latency, c.Done-c.Due)
+	add(l.lateness, c.Sent-c.Due)
+}
+
+func add(to *hdr.Histogram, took time.Duration) {
+	_ = to.RecordValue(int64(min(max(took, 0), measure.MaxDuration))) // within the histogram's bounds
+}

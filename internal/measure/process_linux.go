@@ -1,0 +1,102 @@
+package measure
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// CPU returns the user and system time of a running process in nanoseconds. It reads the process's
+// CPU clock, whose id is computed as in clock_getcpuclockid(3).
+func CPU(pid int) (time.Duration, error) {
+	const schedulerClock = 2
+	var t unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|schedulerClock), &t); err != nil {
+		return 0, fmt.Errorf("CPU time of process %d: %w", pid, err)
+	}
+	return time.Duration(t.Nano()), nil
+}
+
+// threadCPU returns the user and system time of this thread.
+func threadCPU() time.Duration {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
+}
+
+// MaxRSS returns the peak of a process's resident memory in bytes, since it started or since
+// [ResetMaxRSS].
+func MaxRSS(pid int) (uint64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(status)) {
+		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			kib, err := strconv.ParseUint(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
+			return kib << 10, err
+		}
+	}
+	return 0, fmt.Errorf("memory of process %d: %w", pid, errors.ErrUnsupported) // a zombie has none
+}
+
+// ResetMaxRSS sets the peak to what is resident now: proc(5), clear_refs 5.
+func ResetMaxRSS(pid int) error {
+	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
+}
+
+// WaitedCPU returns the user and system time of the descendants of a process that have ended and
+// were waited for, to 10 ms: proc(5), stat, cutime and cstime.
+func WaitedCPU(pid int) (time.Duration, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	// The second field is the program's name in parentheses, which may hold any character.
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) < 15 {
+		return 0, fmt.Errorf("CPU time of the children of process %d: %q", pid, stat)
+	}
+	user, errUser := strconv.ParseInt(fields[13], 10, 64)
+	system, errSystem := strconv.ParseInt(fields[14], 10, 64)
+	return time.Duration(user+system) * time.Second / userHZ, errors.Join(errUser, errSystem)
+}
+
+// residentMemory returns a process's resident memory now, in bytes: proc(5), statm. It is 0 for a
+// process that has ended.
+func residentMemory(pid int) uint64 {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	fields := strings.Fields(string(text))
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, _ := strconv.ParseUint(fields[1], 10, 64)
+	return pages * uint64(os.Getpagesize())
+}
+
+// ProcessTree returns the ids of a process and its descendants, none for a process that has ended.
+func ProcessTree(pid int) []int {
+	tasks, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
+	if err != nil || len(tasks) == 0 {
+		return nil
+	}
+	all := []int{pid}
+	for _, task := range tasks {
+		text, _ := os.ReadFile(task) // a thread that has ended has no children
+		for _, field := range strings.Fields(string(text)) {
+			if child, err := strconv.Atoi(field); err == nil {
+				all = append(all, ProcessTree(child)...)
+			}
+		}
+	}
+	return all
+}

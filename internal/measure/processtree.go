@@ -1,0 +1,31 @@
+package measure
+
+import "time"
+
+// TreeUsage returns the CPU time of a process and its descendants, including those that have ended,
+// and the sum of their peaks of resident memory in bytes. Shared pages count once for each process.
+// A process that has ended itself has used nothing.
+func TreeUsage(pid int) (cpu time.Duration, peak uint64) {
+	for _, id := range ProcessTree(pid) {
+		own, _ := CPU(id)
+		waited, _ := WaitedCPU(id)
+		rss, _ := MaxRSS(id)
+		cpu, peak = cpu+own+waited, peak+rss
+	}
+	return cpu, peak
+}
+
+// TreeRSS returns the resident memory of a process and its descendants now, in bytes.
+func TreeRSS(pid int) (rss uint64) {
+	for _, id := range ProcessTree(pid) {
+		rss += residentMemory(id)
+	}
+	return rss
+}
+
+// ResetTreeMaxRSS resets the memory peaks of a process and its descendants.
+func ResetTreeMaxRSS(pid int) {
+	for _, id := range ProcessTree(pid) {
+		_ = ResetMaxRSS(id) // it may have ended
+	}
+}

@@ -1,0 +1,140 @@
+package stdio
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// message is a line in either direction. A request has a method, an answer repeats the request's
+// id, and an event has neither.
+type message struct {
+	ID     uint64          `json:"id,omitempty"`
+	Method string          `json:"method,omitempty"`
+	Body   json.RawMessage `json:"body,omitempty"` // parameters, result or event
+	Error  string          `json:"error,omitempty"`
+}
+
+// Client sends requests to a child process that runs [Serve]. It is safe for concurrent use.
+type Client struct {
+	name    string
+	process Process
+	onEvent func(json.RawMessage)
+	ended   chan struct{} // closed when no more answers will come
+	drained chan struct{} // closed at the end of the output
+	garbled error         // what was wrong with the output; read it after ended
+
+	sending sync.Mutex
+	out     *json.Encoder
+
+	mu      sync.Mutex
+	last    uint64
+	pending map[uint64]chan message
+}
+
+// NewClient starts reading a process's standard output, until it ends. name is the process in
+// errors. onEvent is called for each event before any answer that follows it; nil ignores events.
+func NewClient(name string, p Process, stdin io.Writer, stdout io.Reader, onEvent func(json.RawMessage)) *Client {
+	c := &Client{
+		name: name, process: p, out: json.NewEncoder(stdin), onEvent: onEvent,
+		ended: make(chan struct{}), drained: make(chan struct{}), pending: map[uint64]chan message{},
+	}
+	go c.read(stdout)
+	return c
+}
+
+func (c *Client) read(stdout io.Reader) {
+	defer close(c.drained)
+	for lines := json.NewDecoder(stdout); ; {
+		var m message
+		if err := lines.Decode(&m); err != nil {
+			if !errors.Is(err, io.EOF) {
+				c.garbled = fmt.Errorf("its output is not the expected JSON: %w", err)
+			}
+			close(c.ended)
+			_, _ = io.Copy(io.Discard, stdout) // a process that cannot write does not end
+			return
+		}
+		if m.ID == 0 {
+			if c.onEvent != nil {
+				c.onEvent(m.Body)
+			}
+			continue
+		}
+		c.mu.Lock()
+		answered := c.pending[m.ID]
+		delete(c.pending, m.ID)
+		c.mu.Unlock()
+		if answered != nil { // else its caller stopped waiting
+			answered <- m
+		}
+	}
+}
+
+// Call sends a request and waits for the answer, which it decodes into result unless that is
+// nil. The error is the handler's ([*HandlerError]), that of a process that ended ([*ExitError]),
+// or that of ctx.
+func (c *Client) Call(ctx context.Context, method string, params, result any) error {
+	body, err := json.Marshal(params)
+	if err != nil {
+		return err
+	}
+	answered := make(chan message, 1)
+	c.mu.Lock()
+	c.last++
+	id := c.last
+	c.pending[id] = answered
+	c.mu.Unlock()
+	c.sending.Lock() // not c.mu, which the reader needs: a full pipe would block both directions
+	err = c.out.Encode(message{ID: id, Method: method, Body: body})
+	c.sending.Unlock()
+	if err != nil {
+		return Exited(c.name, c.process, err)
+	}
+	select {
+	case m := <-answered:
+		return c.take(m, result)
+	case <-c.ended:
+	case <-ctx.Done():
+		c.mu.Lock()
+		delete(c.pending, id)
+		c.mu.Unlock()
+		return fmt.Errorf("%s did not answer: %w", c.name, context.Cause(ctx))
+	}
+	select {
+	case m := <-answered: // before the end
+		return c.take(m, result)
+	default:
+		return Exited(c.name, c.process, c.garbled)
+	}
+}
+
+func (c *Client) take(m message, result any) error {
+	if m.Error != "" {
+		return &HandlerError{Name: c.name, Text: m.Error}
+	}
+	if result == nil {
+		return nil
+	}
+	if err := json.Unmarshal(m.Body, result); err != nil {
+		return fmt.Errorf("%s: decode its answer: %w", c.name, err)
+	}
+	return nil
+}
+
+// Kill ends the process and returns when no event can follow.
+func (c *Client) Kill() {
+	c.process.Kill()
+	<-c.drained
+}
+
+// HandlerError is an error that the handler of a request returned.
+type HandlerError struct {
+	Name string // of the process
+	Text string
+}
+
+func (e *HandlerError) Error() string { return e.Name + ": " + e.Text }

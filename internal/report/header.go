@@ -1,0 +1,160 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"rpclab/internal/result"
+)
+
+// head says where the run took place, and how much of it was done.
+func head(p *page, d result.Document) {
+	if d.Partial {
+		p.warn(partial(d))
+	}
+	var settings []string
+	if d.Quick {
+		settings = append(settings, "Scaled down by --quick. For numbers to rely on, run it without --quick.")
+	}
+	if len(d.Changed) > 0 {
+		settings = append(settings, "Changed for this run: "+clean(strings.Join(d.Changed, ", "))+".")
+	}
+	if len(settings) > 0 {
+		p.say(strings.Join(settings, " "))
+	}
+	if d.Machine.Kubernetes == "" {
+		p.say(clean(d.Cluster) + " cluster, " + Machine(d.Machine))
+	} else {
+		p.say(Machine(d.Machine))
+	}
+	p.say(strings.Join(filled(progress(d), fmt.Sprintf("seed %d", d.Seed), lasted(d), moment(d.Started)), ", "))
+	limits(p, d)
+	callers(p, d)
+}
+
+// nodes says in one clause on which machines of a Kubernetes cluster a run took place, the
+// equal ones together. What conducted it is no part of that.
+func nodes(m result.Machine) []string {
+	said := []string{"kubernetes " + clean(m.Kubernetes)}
+	if len(m.Nodes) == 0 {
+		return said
+	}
+	return append(said, plural(len(m.Nodes), "node")+" ("+clean(strings.Join(m.NodeKinds(), "; "))+")")
+}
+
+// Machine says in one clause where a run took place.
+func Machine(m result.Machine) string {
+	var said []string
+	if m.Kubernetes != "" {
+		said = nodes(m)
+	} else {
+		said = machine(m)
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Tools)) {
+		said = append(said, clean(name+" "+m.Tools[name]))
+	}
+	return strings.Join(said, ", ")
+}
+
+func machine(m result.Machine) []string {
+	memory := ""
+	if m.Memory > 0 {
+		memory = fmt.Sprintf("%.0f GB", float64(m.Memory)/1e9)
+	}
+	cpus := plural(m.CPUs, "CPU")
+	if m.Model != "" {
+		cpus += " (" + clean(m.Model) + ")"
+	}
+	system := strings.Trim(clean(m.OS)+"/"+clean(m.Arch), "/")
+	return filled(system, cpus, memory, clean(m.Go))
+}
+
+// partial does not say that the run has ended: it may go on.
+func partial(d result.Document) string {
+	of, are := plural(d.TrialCount, "trial"), "are"
+	if d.TrialCount == 1 {
+		are = "is"
+	}
+	return fmt.Sprintf("Partial: %s of %s %s measured.", number(float64(measuredTrials(d))), of, are)
+}
+
+func measuredTrials(d result.Document) (n int) {
+	for _, arm := range d.Arms {
+		for _, t := range arm.Trials {
+			if t.Failed == "" {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func progress(d result.Document) string {
+	done := measuredTrials(d)
+	text := plural(d.Rounds, "round")
+	if n := len(d.Looks); n > 0 && d.Partial {
+		text = fmt.Sprintf("until decided, in %s at most", text)
+	} else if n > 0 {
+		text += fmt.Sprintf(" (until decided, of %d at most)", d.Looks[n-1])
+	}
+	switch {
+	case done < d.TrialCount:
+		text += fmt.Sprintf(", %s of %s", number(float64(done)), plural(d.TrialCount, "trial"))
+	case done > 0:
+		text += ", " + plural(done, "trial")
+	}
+	return text
+}
+
+func lasted(d result.Document) string {
+	if d.Finished == nil {
+		return ""
+	}
+	return span(d.Finished.Sub(d.Started))
+}
+
+// filled are the parts that say something.
+func filled(parts ...string) []string {
+	var out []string
+	for _, part := range parts {
+		if strings.TrimSpace(part) != "" {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+// callers says by how many processes loads were shared, where it were several, and how
+// well they began together.
+func callers(p *page, d result.Document) {
+	fewest, most, skew := 0, 0, 0.0
+	for _, arm := range d.Arms {
+		n := callerCount(arm)
+		if fewest == 0 || n < fewest {
+			fewest = n
+		}
+		most = max(most, n)
+		for _, t := range arm.Trials {
+			skew = max(skew, result.Skew(t.Callers))
+		}
+	}
+	if most <= 1 {
+		return
+	}
+	many := plural(most, "caller")
+	if fewest < most {
+		many = fmt.Sprintf("%d to %s", fewest, many)
+	}
+	p.say(fmt.Sprintf("%s share each load; they began within %s ms of each other.", many, ms(skew)))
+}
+
+// callerCount is how many processes shared each load of an arm, at least 1.
+func callerCount(a result.Arm) int {
+	n := 1
+	for _, t := range a.Trials {
+		n = max(n, len(t.Callers))
+	}
+	return n
+}

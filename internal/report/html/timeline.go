@@ -1,0 +1,81 @@
+package html
+
+import (
+	"maps"
+	"slices"
+
+	"rpclab/internal/report"
+	"rpclab/internal/result"
+)
+
+// maxSteps bounds the points of a timeline: a chart cannot show more than 150, and a page with
+// many timelines gets fewer for each, to stay small.
+func maxSteps(timelines int) int { return min(150, max(40, 150*30/max(timelines, 1))) }
+
+// Timeline is one trial over time.
+type Timeline struct {
+	Round    int      `json:"round"`
+	Step     Num      `json:"step"` // milliseconds between two points
+	Backends []Line   `json:"backends"`
+	Errors   []uint64 `json:"errors"` // failed calls in each step
+	Ready    []int    `json:"ready"`  // backends, at its start
+	Marks    []Mark   `json:"marks,omitempty"`
+}
+
+// Line is what one backend answered in each step, in calls.
+type Line struct {
+	Backend string   `json:"backend"`
+	Calls   []uint64 `json:"calls"`
+}
+
+// Mark is an event in this trial.
+type Mark struct {
+	At   Num    `json:"at"` // ms
+	What string `json:"what"`
+}
+
+func timeline(t result.Trial, most int) *Timeline {
+	line := t.Timeline
+	steps := max(len(line.Errors), len(line.Ready))
+	for _, counts := range line.Backends {
+		steps = max(steps, len(counts))
+	}
+	together := (steps + most - 1) / most
+	c := &Timeline{Round: t.Round, Step: Num(line.IntervalMS * int64(together)), Errors: sums(line.Errors, together), Backends: []Line{}, Ready: []int{}}
+	for _, id := range slices.Sorted(maps.Keys(line.Backends)) {
+		c.Backends = append(c.Backends, Line{Backend: report.Clean(id), Calls: sums(line.Backends[id], together)})
+	}
+	for i := 0; i < len(line.Ready); i += together {
+		c.Ready = append(c.Ready, line.Ready[i])
+	}
+	for _, e := range t.Events {
+		c.Marks = append(c.Marks, Mark{At: Num(e.AtMS), What: report.Clean(e.What)})
+	}
+	return c
+}
+
+// memory is that of servers in the first trial in which it was looked at.
+func memory(arm result.Arm, most int) *Memory {
+	t, ok := report.MemoryTrial(arm)
+	if !ok {
+		return nil
+	}
+	together := (len(t.Memory.Servers) + most - 1) / most
+	m := &Memory{Round: t.Round, Step: Num(t.Memory.IntervalMS * int64(together))}
+	for i := 0; i < len(t.Memory.Servers); i += together {
+		m.MB = append(m.MB, Num(float64(t.Memory.Servers[i])/1e6))
+	}
+	return m
+}
+
+// sums adds up as many counts as lie together.
+func sums(counts []uint64, together int) []uint64 {
+	out := make([]uint64, 0, len(counts)/max(together, 1)+1)
+	for i, n := range counts {
+		if i%together == 0 {
+			out = append(out, 0)
+		}
+		out[len(out)-1] += n
+	}
+	return out
+}

@@ -1,0 +1,63 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"rpclab/internal/result"
+)
+
+// proxyLatency says in milliseconds what a proxy adds to each call against the baseline, where that
+// has none.
+func proxyLatency(p *page, d result.Document) {
+	if len(d.Events) > 0 { // whose price would be in it
+		return
+	}
+	said, brackets := false, false
+	for _, cell := range cells(d) {
+		arms := armsIn(d, cell)
+		for _, b := range arms {
+			if b.Name != d.Baseline || b.Resources.Proxy != (result.Usage{}) {
+				continue
+			}
+			for _, a := range arms {
+				text := addedLatency(d, a, b)
+				if text == "" {
+					continue
+				}
+				if !said {
+					p.heading("What a hop adds to a call")
+				}
+				said, brackets = true, brackets || strings.Contains(text, "(")
+				p.item(text + at(cell))
+			}
+		}
+	}
+	if brackets {
+		p.note("In brackets: the interval of the verdict's ratio, less 1, of the baseline's own median. It holds the hop and the work of the proxy beside it on the same processors.")
+	}
+}
+
+// addedLatency is what an arm with a proxy adds to the median of the baseline; "" if there is no saying.
+func addedLatency(d result.Document, a, b result.Arm) string {
+	if a.Resources.Proxy == (result.Usage{}) {
+		return ""
+	}
+	for _, v := range d.Verdicts {
+		if v.Metric != "latency_p50" || v.A != a.Name || v.B != b.Name || v.Cell.Key() != a.Cell.Key() || v.Ratio <= 0 {
+			continue
+		}
+		added := func(ratio float64) string { return ms((ratio - 1) * b.Latency.P50) }
+		text := fmt.Sprintf("%s adds %s ms at the median", clean(a.Name), added(v.Ratio))
+		switch {
+		case a.Limited != "" || b.Limited != "" || v.Unfit:
+			return fmt.Sprintf("%s: %s ms at the median, %s of %s; there is no verdict, so nothing follows", clean(a.Name), ms(a.Latency.P50), ms(b.Latency.P50), clean(b.Name))
+		case v.CI == [2]float64{}:
+			return text + ", without an interval: " + clean(v.Reason)
+		case v.Decision == "undecided":
+			return fmt.Sprintf("%s (%s to %s), which may be chance", text, added(v.CI[0]), added(v.CI[1]))
+		}
+		return fmt.Sprintf("%s (%s to %s)", text, added(v.CI[0]), added(v.CI[1]))
+	}
+	return ""
+}

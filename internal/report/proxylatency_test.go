@@ -1,0 +1,56 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"rpclab/internal/result"
+)
+
+// taxed is a run of which one arm has a proxy, the other none.
+func taxed(v result.Verdict) result.Document {
+	none := result.Arm{Name: "none"}
+	none.Latency = latency(2, 4)
+	sidecar := result.Arm{Name: "envoy-sidecar"}
+	sidecar.Latency, sidecar.Resources.Proxy = latency(3, 5), result.Usage{CPU: 200, RSS: 50e6}
+	v.Metric, v.A, v.B, v.Kind = "latency_p50", "envoy-sidecar", "none", "baseline"
+	return result.Document{Baseline: "none", Arms: []result.Arm{none, sidecar}, Verdicts: []result.Verdict{v}}
+}
+
+func hopsOf(d result.Document) string {
+	var p page
+	proxyLatency(&p, d)
+	var out strings.Builder
+	_ = writeMarkdown(&out, p)
+	return strings.Join(strings.Fields(out.String()), " ")
+}
+
+func TestAHopIsSaidInMilliseconds(t *testing.T) {
+	for _, c := range []struct {
+		v    result.Verdict
+		want string
+	}{
+		{result.Verdict{Ratio: 1.5, CI: [2]float64{1.4, 1.6}, Decision: "worse"}, "- envoy-sidecar adds 1.00 ms at the median (0.80 to 1.20)"},
+		{result.Verdict{Ratio: 1.1, CI: [2]float64{0.9, 1.3}, Decision: "undecided"}, "- envoy-sidecar adds 0.20 ms at the median (-0.20 to 0.60), which may be chance"},
+		{result.Verdict{Ratio: 1.5, Decision: "undecided", Reason: "1 round; at least 4 are needed"}, "- envoy-sidecar adds 1.00 ms at the median, without an interval: 1 round; at least 4 are needed"},
+		{result.Verdict{Ratio: 1.5, CI: [2]float64{1.4, 1.6}, Decision: "undecided", Unfit: true, Reason: "none was limited"},
+			"- envoy-sidecar: 3.00 ms at the median, 2.00 of none; there is no verdict, so nothing follows"},
+	} {
+		if text := hopsOf(taxed(c.v)); !strings.Contains(text, c.want) {
+			t.Errorf("%q is missing in\n%s", c.want, text)
+		}
+	}
+}
+
+// Nothing is added to a baseline that has a proxy itself, and what an event costs is not the hop's.
+func TestAHopIsSaidOnlyWhereNothingElseDiffers(t *testing.T) {
+	v := result.Verdict{Ratio: 1.5, CI: [2]float64{1.4, 1.6}, Decision: "worse"}
+	both, shaken := taxed(v), taxed(v)
+	both.Arms[0].Resources.Proxy = both.Arms[1].Resources.Proxy
+	shaken.Events = []result.Event{{Arm: "none", What: "kill 1"}}
+	for _, d := range []result.Document{both, shaken} {
+		if text := hopsOf(d); text != "" {
+			t.Errorf("said:\n%s", text)
+		}
+	}
+}

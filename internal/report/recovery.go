@@ -1,0 +1,242 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"rpclab/internal/result"
+)
+
+// asksAboutEvents says whether a run adds, removes or kills something under load: then the question is
+// which calls are lost and how soon clients recover, and not whose latency is lower.
+func asksAboutEvents(d result.Document) bool {
+	return slices.ContainsFunc(d.Events, func(e result.Event) bool {
+		return slices.Contains(disturbing, e.Action) && e.Error == ""
+	})
+}
+
+// disturbing are the actions that clients have to recover from. Others leave every backend in service.
+var disturbing = []result.Action{result.ActionScale, result.ActionStop, result.ActionKill, result.ActionRoll, result.ActionDrain, result.ActionCut, result.ActionDNS, result.ActionKillProxy, result.ActionKillControl}
+
+// recovery is what one event of the plan led to in every arm, over all rounds and cells.
+type recovery struct {
+	what   string
+	action result.Action
+	count  int
+	step   int                  // which of the times says how soon clients recovered
+	took   map[string][]float64 // by arm, one for each cell, +Inf where it was not seen
+	// untouched are the arms that sent no calls to the affected backends, and so lost none.
+	untouched map[string]bool
+}
+
+// recoveries are those of all events after which clients have something to recover from.
+func recoveries(d result.Document) (all []recovery) {
+	byPlace := map[int][]*eventOutcome{}
+	last := -1
+	for _, cell := range cells(d) {
+		for _, o := range eventOutcomes(d, cell) {
+			byPlace[o.place] = append(byPlace[o.place], o)
+			last = max(last, o.place)
+		}
+	}
+	for place := range last + 1 {
+		mine := byPlace[place]
+		step, is := recoveryStep(mine)
+		if !is {
+			continue
+		}
+		r := recovery{what: mine[0].what, action: mine[0].action, count: mine[0].count, step: step, took: map[string][]float64{}, untouched: map[string]bool{}}
+		for _, o := range mine {
+			took := median(o.took[step])
+			r.took[o.arm] = append(r.took[o.arm], took)
+			r.untouched[o.arm] = step != firstCall && math.IsInf(took, 1) && o.failed == 0
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// recoveryStep is the time that shows the recovery: after a kill until callers avoid the killed
+// backends, after other changes until a new backend answers; of a killed proxy until calls are answered.
+func recoveryStep(mine []*eventOutcome) (step int, is bool) {
+	order := []int{firstCall, recovered, avoided}
+	if len(mine) > 0 && slices.Contains([]result.Action{result.ActionKill, result.ActionStop, result.ActionDrain, result.ActionCut}, mine[0].action) {
+		order = []int{avoided, recovered, firstCall}
+	}
+	for _, step := range order {
+		if slices.ContainsFunc(mine, func(o *eventOutcome) bool { return !math.IsInf(median(o.took[step]), 1) }) {
+			return step, true
+		}
+	}
+	return 0, false
+}
+
+// recoveryTable has a row for each arm: the calls that it lost, and how soon it recovered from each event.
+func recoveryTable(p *page, d result.Document, most int) {
+	all := recoveries(d)
+	t := table{columns: []column{{"arm", false}, {"lost calls", true}}}
+	byStep := map[int][]string{}
+	for _, r := range all {
+		t.columns = append(t.columns, column{"after " + clean(r.what), true})
+		byStep[r.step] = append(byStep[r.step], clean(r.what))
+	}
+	names := armNames(d)
+	if len(names) > most { // those that lost calls are those that are asked about
+		slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(lostShare(d, b), lostShare(d, a)) })
+	}
+	for _, name := range names[:min(most, len(names))] {
+		lost, due := losses(d, name)
+		row := []string{clean(name), fmt.Sprintf("%s of %s", count(lost), count(due))}
+		for _, r := range all {
+			row = append(row, r.text(name))
+		}
+		t.rows = append(t.rows, row)
+	}
+	p.grid(t)
+	var until []string
+	for step, words := range []string{
+		firstCall: "a new backend answered",
+		avoided:   "no call went to the affected backends",
+		recovered: "calls were answered again",
+	} {
+		if len(byStep[step]) > 0 {
+			until = append(until, words+" ("+strings.Join(byStep[step], ", ")+")")
+		}
+	}
+	var notes []string
+	if len(until) > 0 {
+		notes = append(notes, "Time until "+strings.Join(until, ", or until ")+".")
+	}
+	if hidden := len(names) - len(t.rows); hidden > 0 {
+		notes = append(notes, plural(hidden, "more arm")+" not shown.")
+	}
+	if len(notes) > 0 {
+		p.note(strings.Join(notes, " "))
+	}
+}
+
+func lostShare(d result.Document, arm string) float64 {
+	lost, due := losses(d, arm)
+	return float64(lost) / float64(max(due, 1))
+}
+
+// text is the range of an arm's times over its cells. An arm that sent the affected backends no calls has
+// nothing to recover from.
+func (r recovery) text(arm string) string {
+	took := r.took[arm]
+	if len(took) == 0 || r.untouched[arm] {
+		return none
+	}
+	return r.between(slices.Min(took), slices.Max(took))
+}
+
+// between is 197–273 ms.
+func (r recovery) between(low, high float64) string {
+	from, to := r.duration(low), r.duration(high)
+	if from == to {
+		return to
+	}
+	if number, unit, _ := strings.Cut(from, " "); strings.HasSuffix(to, " "+unit) {
+		from = number
+	}
+	return from + "–" + to
+}
+
+func (r recovery) duration(ms float64) string {
+	switch {
+	case math.IsInf(ms, 1):
+		return "never"
+	case r.step != firstCall && ms <= countedEvery:
+		return fmt.Sprintf("≤ %d ms", int(countedEvery))
+	case ms >= 9_950:
+		return fmt.Sprintf("%.0f s", ms/1000)
+	case ms >= 995:
+		return fmt.Sprintf("%.1f s", ms/1000)
+	}
+	return fmt.Sprintf("%.0f ms", ms)
+}
+
+// answerOfEvents says which arms lost calls, and how soon each recovered from the first event.
+func answerOfEvents(d result.Document) string {
+	text := lostInWords(d) + "."
+	if all := recoveries(d); len(all) > 0 {
+		text += " " + all[0].inWords(d)
+	}
+	return text
+}
+
+// lostInWords is one clause: who lost how many calls, and who lost none.
+func lostInWords(d result.Document) string {
+	var safe, lost []string
+	names := armNames(d)
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(lostShare(d, b), lostShare(d, a)) })
+	for _, name := range names {
+		n, due := losses(d, name)
+		switch {
+		case due == 0:
+		case n == 0:
+			safe = append(safe, clean(name))
+		case len(lost) == 0:
+			lost = append(lost, fmt.Sprintf("%s lost %s of %s calls", clean(name), count(n), count(due)))
+		default:
+			lost = append(lost, clean(name)+" "+count(n))
+		}
+	}
+	switch {
+	case len(lost) == 0:
+		return "No route lost a call"
+	case len(safe) == 0:
+		return listed(lost, mostNamed)
+	case len(safe) > mostNamed-1:
+		return listed(lost, mostNamed) + fmt.Sprintf("; the other %d arms lost none", len(safe))
+	}
+	return listed(lost, mostNamed) + "; " + and(safe) + " lost none"
+}
+
+// inWords is one sentence: how soon the arms recovered, and which did not.
+func (r recovery) inWords(d result.Document) string {
+	what := map[int]string{firstCall: "called new backends", avoided: "stopped calling the affected backends", recovered: "had answers again"}[r.step]
+	var did, didNot []string
+	low, high := math.Inf(1), 0.0
+	for _, name := range armNames(d) {
+		took := r.took[name]
+		switch {
+		case len(took) == 0 || r.untouched[name]:
+		case math.IsInf(slices.Max(took), 1):
+			didNot = append(didNot, clean(name))
+		default:
+			did = append(did, clean(name))
+			low, high = min(low, slices.Min(took)), max(high, slices.Max(took))
+		}
+	}
+	var clauses []string
+	if len(did) > 0 {
+		clauses = append(clauses, listed(did, mostNamed)+" "+what+" after "+r.between(low, high))
+	}
+	if len(didNot) > 0 {
+		clauses = append(clauses, listed(didNot, mostNamed)+" never "+map[bool]string{true: "did", false: what}[len(did) > 0])
+	}
+	return r.actionInWords() + ", " + strings.Join(clauses, "; ") + "."
+}
+
+// actionInWords begins a sentence with what rpclab did.
+func (r recovery) actionInWords() string {
+	switch r.action {
+	case result.ActionScale:
+		return fmt.Sprintf("After rpclab scaled to %d backends", r.count)
+	case result.ActionKill:
+		return "After rpclab killed " + plural(r.count, "backend")
+	case result.ActionStop:
+		return "After rpclab stopped " + plural(r.count, "backend")
+	case result.ActionRoll:
+		return "When rpclab replaced every backend"
+	case result.ActionKillProxy:
+		return "After rpclab killed the proxy"
+	case result.ActionKillControl:
+		return "After rpclab killed the control plane"
+	}
+	return "After " + clean(r.what)
+}

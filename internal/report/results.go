@@ -1,0 +1,189 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"rpclab/internal/result"
+)
+
+// cells are the points of the sweep, in the order of the document.
+func cells(d result.Document) []result.Cell {
+	var all []result.Cell
+	seen := map[string]bool{}
+	for _, arm := range d.Arms {
+		if key := arm.Cell.Key(); !seen[key] {
+			seen[key] = true
+			all = append(all, arm.Cell)
+		}
+	}
+	return all
+}
+
+func armsIn(d result.Document, cell result.Cell) []result.Arm {
+	var arms []result.Arm
+	for _, arm := range d.Arms {
+		if arm.Cell.Key() == cell.Key() {
+			arms = append(arms, arm)
+		}
+	}
+	return arms
+}
+
+func armOf(d result.Document, name string, cell result.Cell) (result.Arm, bool) {
+	for _, arm := range armsIn(d, cell) {
+		if arm.Name == name {
+			return arm, true
+		}
+	}
+	return result.Arm{}, false
+}
+
+// armName carries the marks that times explains.
+func armName(a result.Arm) string {
+	name := clean(a.Name)
+	if a.Published {
+		name += "*"
+	}
+	if a.Limited != "" {
+		name += "†"
+	}
+	return name
+}
+
+var resultColumns = []column{{"arm", false}, {"p50 ms", true}, {"p99 ms", true}, {"elapsed ms", true},
+	{"published", true}, {"share", true}, {"each", false}, {"Jain", true}, {"failed", true}, {"dropped", true},
+	{"late", true}, {"wasted", true}}
+
+// resultTables is one table for each cell.
+func resultTables(p *page, d result.Document) {
+	for _, cell := range cells(d) {
+		if name := cellName(cell); name != "" {
+			p.heading(name)
+		} else {
+			p.heading("Results")
+		}
+		t := table{columns: resultColumns}
+		for _, arm := range armsIn(d, cell) {
+			t.rows = append(t.rows, resultRow(d, arm))
+		}
+		p.grid(t)
+		publishedNotes(p, d, cell, "")
+	}
+	legend(p, d)
+}
+
+func resultRow(d result.Document, a result.Arm) []string {
+	row := []string{armName(a), none, none, none, "", "", "", "", "", "", "", ""}
+	if !a.Latency.Empty() {
+		row[1], row[2] = ms(a.Latency.P50), ms(a.Latency.P99)
+	}
+	if a.ElapsedMS > 0 {
+		row[3] = ms(a.ElapsedMS)
+	}
+	if figure, ok := publishedFor(d, a); ok {
+		row[4] = figureText(figure)
+	}
+	if s, ok := callShares(a); ok && len(d.Events) == 0 {
+		row[5] = fmt.Sprintf("%.0f–%.0f %%", s.idlest*100, s.busiest*100)
+		row[6] = s.bars
+		row[7] = fmt.Sprintf("%.2f", a.Balance.Jain)
+	}
+	if n := a.Failed(); n > 0 {
+		row[8] = count(n)
+	}
+	if a.Dropped > 0 {
+		row[9] = count(a.Dropped)
+	}
+	if a.Late > 0 && lateMatters(d, a) {
+		row[10] = count(a.Late)
+	}
+	if a.Wasted != nil && *a.Wasted > 0 {
+		row[11] = count(*a.Wasted)
+	}
+	return row
+}
+
+// lateMatters says whether the run asks how many answers are late: something happens in it,
+// or the arm says when one is.
+func lateMatters(d result.Document, a result.Arm) bool {
+	return len(d.Events) > 0 || a.Settings().Caller.Late != nil
+}
+
+// legend explains the marks and columns that occur.
+func legend(p *page, d result.Document) {
+	text := "p50 and p99: latency from the moment a call was due. elapsed: start of the load to the last answer, the median trial."
+	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { _, ok := callShares(a); return ok && len(d.Events) == 0 }) {
+		text += " share: of the calls, from the idlest to the busiest backend. each: a bar for each of them, the busiest first. Jain: 1 when all got the same, 1/n when one of n got all."
+	}
+	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { return a.Late > 0 && lateMatters(d, a) }) {
+		text += " late: calls answered later after they were due than caller.late allows."
+	}
+	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { return a.Wasted != nil && *a.Wasted > 0 }) {
+		text += " wasted: calls that backends began and nobody got the answer of."
+	}
+	text += requests(d) + star(d)
+	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { f, ok := publishedFor(d, a); return ok && figureText(f) != "" }) {
+		text += " published: elapsed ms as printed by " + clean(source(d)) + ofSize(d) + ", facts from other hardware and never our results."
+	}
+	p.note(text)
+	for _, arm := range d.Arms {
+		if arm.Limited != "" {
+			p.warn("† " + clean(arm.Name) + at(arm.Cell) + ": the load generator was the bottleneck (" + clean(arm.Limited) +
+				"). The numbers say how fast the lab is, not the arm, so they get no verdict.")
+		}
+	}
+}
+
+// requests says what a call is where a gateway makes calls for it, "" where none does.
+func requests(d result.Document) string {
+	var makes, whose []string
+	for _, a := range d.Arms {
+		gateway := a.Settings().Gateway
+		if gateway == nil {
+			continue
+		}
+		if n := fmt.Sprint(gateway.Iterations); !slices.Contains(makes, n) {
+			makes = append(makes, n)
+		}
+		if name := clean(a.Name); !slices.Contains(whose, name) {
+			whose = append(whose, name)
+		}
+	}
+	if len(makes) == 0 {
+		return ""
+	}
+	of := "here"
+	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { return a.Settings().Gateway == nil }) {
+		of = "of " + and(whose)
+	}
+	many := strings.Join(makes, " or ") + " gRPC calls"
+	if many == "1 gRPC calls" {
+		many = "1 gRPC call"
+	}
+	return " A call " + of + " is a request to the gateway, which makes " + many + "."
+}
+
+// ofSize is what the study's figures are of, where that is not what ran here.
+func ofSize(d result.Document) string {
+	if d.Size == "" {
+		return ""
+	}
+	return " of " + clean(d.Size)
+}
+
+func source(d result.Document) string {
+	if d.Source == "" {
+		return "the study"
+	}
+	return d.Source
+}
+
+// at is " at burst = 2,000", "" without a sweep.
+func at(c result.Cell) string {
+	if name := cellName(c); name != "" {
+		return " at " + name
+	}
+	return ""
+}

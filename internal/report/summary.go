@@ -1,0 +1,211 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"rpclab/internal/result"
+)
+
+// How many arms the tables of a summary list: with them and the reservations it has 12 lines.
+const (
+	verdictRows  = 7
+	recoveryRows = 6
+)
+
+// summary is the short report: the question, the answer, and at most 12 lines that support it.
+// The full report has everything else.
+func summary(d result.Document) page {
+	var p page
+	opening(&p, d)
+	switch {
+	case asksAboutEvents(d):
+		recoveryTable(&p, d, recoveryRows)
+	case measured(d) || searched(d):
+		verdictTable(&p, d, verdictRows)
+	}
+	reservations(&p, d)
+	return p
+}
+
+// opening is the question and its answer, with which every report begins.
+func opening(p *page, d result.Document) {
+	p.title(strings.Trim(clean(d.Experiment)+": "+clean(d.Question), ": "))
+	p.say(Answer(d))
+}
+
+// verdictTable has a row for each arm: its latency or capacity, and what the headline verdict says
+// of it, with the range of the difference. Where there is no room for every arm, those without a
+// verdict are left out.
+func verdictTable(p *page, d result.Document, most int) {
+	metric := answeredMetric(d)
+	shown, show := []string{"latency_p50", "latency_p99"}, ms
+	switch {
+	case metric == "capacity":
+		shown, show = []string{metric}, rate
+	case len(cells(d)) > 1: // ranges over cells leave room for one
+		shown = []string{cmp.Or(metric, "latency_p50")}
+	}
+	t := table{columns: []column{{"arm", false}}}
+	for _, figure := range shown {
+		t.columns = append(t.columns, column{map[bool]string{true: "calls/s", false: headlineName(figure)}[figure == "capacity"], true})
+	}
+	t.columns = append(t.columns, column{strings.TrimSpace(strings.TrimPrefix(metric, "latency_") + " difference"), false})
+	var rows [][]string
+	var decided []bool
+	for _, arm := range armNames(d) {
+		row := []string{clean(arm)}
+		if slices.Contains(limitedArms(d), clean(arm)) {
+			row[0] += "†"
+		}
+		for _, figure := range shown {
+			row = append(row, overCells(d, arm, figure, show))
+		}
+		text, sure := differenceInWords(d, arm, metric)
+		rows, decided = append(rows, append(row, text)), append(decided, sure)
+	}
+	if !slices.ContainsFunc(rows, func(row []string) bool { return !slices.Contains([]string{"", "baseline", noVerdict}, row[len(row)-1]) }) {
+		for _, row := range rows {
+			row[len(row)-1] = ""
+		}
+	}
+	t.rows = firstOf(rows, decided, most)
+	p.grid(t)
+	if hidden := len(rows) - len(t.rows); hidden > 0 {
+		p.note(fmt.Sprintf("%s not shown.", plural(hidden, "more arm")))
+	}
+}
+
+// firstOf are as many rows as there is room for, in their order: all that are decided, as far as they fit,
+// and the first of the others.
+func firstOf(rows [][]string, decided []bool, most int) (kept [][]string) {
+	room := most
+	for _, is := range decided {
+		if is {
+			room--
+		}
+	}
+	for i, row := range rows {
+		if len(kept) == most {
+			break
+		}
+		if !decided[i] {
+			if room <= 0 {
+				continue
+			}
+			room--
+		}
+		kept = append(kept, row)
+	}
+	return kept
+}
+
+// overCells is the range of an arm's figure over the cells of a sweep.
+func overCells(d result.Document, arm, figure string, show func(float64) string) string {
+	var values []float64
+	for _, a := range d.Arms {
+		if v, known := figureOf(a, figure); known && a.Name == arm {
+			values = append(values, v)
+		}
+	}
+	if len(values) == 0 {
+		return none
+	}
+	return fromTo(slices.Min(values), slices.Max(values), show)
+}
+
+// figureOf is what one arm measured in one cell on a headline metric.
+func figureOf(a result.Arm, metric string) (float64, bool) {
+	switch {
+	case metric == "capacity":
+		if a.Capacity == nil || a.Capacity.Count == 0 {
+			return 0, false
+		}
+		return a.Capacity.Rate, true
+	case metric == "latency_p99":
+		return a.Latency.P99, !a.Latency.Empty()
+	}
+	return a.Latency.P50, !a.Latency.Empty()
+}
+
+// differenceInWords is what the verdicts on one arm say, over all cells; sure: every cell has a
+// decision, or the arm is the baseline.
+func differenceInWords(d result.Document, arm, metric string) (text string, sure bool) {
+	if arm == d.Baseline {
+		return "baseline", true
+	}
+	i := slices.IndexFunc(d.Verdicts, func(v result.Verdict) bool { return v.A == arm && v.Metric == metric && v.Kind != result.OfConfound })
+	if i < 0 {
+		return "", false
+	}
+	of, kind := d.Verdicts[i].B, d.Verdicts[i].Kind
+	decisions := map[string]int{}
+	interval := [2]float64{math.Inf(1), 0} // over the cells
+	for _, v := range d.Verdicts {
+		if v.A != arm || v.B != of || v.Metric != metric || v.Kind != kind {
+			continue
+		}
+		if v.Unfit || v.Rounds < fewestRounds {
+			decisions["unfit"]++
+			continue
+		}
+		decisions[v.Decision]++
+		if v.CI != [2]float64{} {
+			interval = [2]float64{min(interval[0], v.CI[0]), max(interval[1], v.CI[1])}
+		}
+	}
+	from := ""
+	if interval[1] > 0 {
+		from = ": " + percentRange(interval)
+	}
+	than, against := "", ""
+	if of != d.Baseline && kind != result.OfControl {
+		than, against = " than "+clean(of), " to "+clean(of)
+	}
+	words := map[string]string{"better": "faster", "worse": "slower"}
+	if metric == "capacity" {
+		words = map[string]string{"better": "more calls", "worse": "fewer calls"}
+	}
+	switch {
+	case kind == result.OfControl && decisions["better"]+decisions["worse"] > 0:
+		return "A/A control, yet a difference" + from, true
+	case kind == result.OfControl:
+		return "A/A control" + from, true
+	case len(decisions) == 1 && decisions["unfit"] > 0 || from == "":
+		return noVerdict, false
+	case len(decisions) == 1 && decisions["better"]+decisions["worse"] > 0:
+		for decision := range decisions {
+			return words[decision] + than + from, true
+		}
+	case len(decisions) == 1 && decisions["equivalent"] > 0:
+		return "the same" + against + from, true
+	case decisions["better"]+decisions["worse"]+decisions["equivalent"] > 0:
+		return "differs by cell" + from, true
+	}
+	return "undecided" + against + from, false
+}
+
+// percentRange is an interval of ratios as a difference: −37 % to +47 %.
+func percentRange(ci [2]float64) string { return percentChange(ci[0]) + " to " + percentChange(ci[1]) }
+
+func percentChange(ratio float64) string {
+	change := 100 * (ratio - 1)
+	text := number(math.Abs(change))
+	if size := math.Abs(change); size < 9.95 && size >= 0.05 {
+		text = fmt.Sprintf("%.1f", size)
+	}
+	switch {
+	case ratio >= 999_999.5:
+		return "any increase"
+	case text == "0":
+		return "0 %"
+	case change < 0:
+		return "−" + text + " %"
+	}
+	return "+" + text + " %"
+}
+
+const noVerdict = "no verdict"

@@ -1,0 +1,64 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"rpclab/internal/result"
+)
+
+// ladderOf is a run of one arm of study 5 at 1,000 users, with settings that differ.
+func ladderOf(changed ...string) result.Document {
+	return result.Document{
+		Schema: result.Schema, Experiment: "ladder", Source: "study 5", Cluster: "local", Changed: changed, Rounds: 1, TrialCount: 1,
+		Arms: []result.Arm{{
+			Name: "blocking", Published: true, Config: map[string]any{"load": map[string]any{"closed": map[string]any{"users": 1000}}, "server": map[string]any{"cpus": 1.0, "replicas": 1}},
+			Bound:    &result.Bound{Rate: 535.4, Binds: "threads", ServiceMS: 349.5, Threads: 200, Reached: 0.985},
+			Measures: result.Measures{Calls: 9000, Rate: 527.4, Latency: result.Histogram{P50: 800, P95: 880.4, P99: 900, Max: 900}, Resources: result.Resources{Server: result.Usage{CPU: 1400, RSS: 270e6}}},
+			Trials:   []result.Trial{{Round: 1, Limits: "cgroup v1"}},
+		}},
+		Published: []result.Published{
+			{Arm: "blocking", Cell: result.Cell{"load.closed.users": 1000}, Rate: 529, P95: 890, RSS: 275},
+			{Arm: "blocking", Cell: result.Cell{"load.closed.users": 2000}, Rate: 544, P95: 2648, RSS: 280},
+		},
+	}
+}
+
+func terminal(t *testing.T, d result.Document) string {
+	t.Helper()
+	var text strings.Builder
+	if err := Terminal(&text, d, Options{Full: true}); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(strings.Fields(text.String()), " ")
+}
+
+// TestARateStandsBesideItsBoundAndTheStudysFigures, also where --set takes one cell of the sweep.
+func TestARateStandsBesideItsBoundAndTheStudysFigures(t *testing.T) {
+	text := terminal(t, ladderOf("load.closed.users=1000"))
+	for _, want := range []string{
+		"arm answered/s published/s bound of it by quota p95 ms", "blocking* 527 529 535 98 % threads 74 % 880.4",
+		"arm published ms server MB published MB", "blocking* 890 270 275",
+		"as printed by study 5", "Servers were kept to their limits by control groups (cgroup v1).",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it does not say %q:\n%s", want, text)
+		}
+	}
+	if text := terminal(t, ladderOf("load.closed.users=1000", "load.closed.think=2s")); strings.Contains(text, "published ms") || !strings.Contains(text, "blocking* 527 535 98 % threads 74 % 880.4 270") {
+		t.Errorf("with other settings it says\n%s", text)
+	}
+	d := ladderOf("load.closed.users=1500")
+	d.Arms[0].Config = map[string]any{"load": map[string]any{"closed": map[string]any{"users": 1500}}}
+	if text := terminal(t, d); strings.Contains(text, "890") {
+		t.Errorf("in a cell that the study does not have it says\n%s", text)
+	}
+}
+
+func TestServersWhoseLimitsArePinnedAreSaidToBe(t *testing.T) {
+	d := ladderOf()
+	d.Arms[0].Trials[0].Limits = "pinned"
+	if text := terminal(t, d); !strings.Contains(text, "by pinning them to processors") {
+		t.Errorf("it says\n%s", text)
+	}
+}

@@ -1,0 +1,133 @@
+package result
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Get returns a run by its id, by the start of its id, or the newest one for
+// "latest". A run without its final document (its process was killed, or still
+// runs) is not complete: it comes as its header with the trials stored so far in
+// their arms, marked partial, and neither merged nor judged.
+func (s *Store) Get(ctx context.Context, ref string) (d Document, complete bool, err error) {
+	id, err := s.find(ctx, ref)
+	if err != nil {
+		return Document{}, false, err
+	}
+	var header string
+	var document sql.NullString
+	err = s.db.QueryRowContext(ctx, "SELECT header, document FROM runs WHERE id = ?", id).Scan(&header, &document)
+	if err != nil {
+		return Document{}, false, storeError(s.path, "read run "+id, err)
+	}
+	if document.Valid {
+		d, err := decode([]byte(document.String))
+		if err != nil {
+			return Document{}, false, fmt.Errorf("run %s: %w", id, err)
+		}
+		return d, true, nil
+	}
+	if d, err = decode([]byte(header)); err == nil {
+		err = s.readTrials(ctx, &d)
+	}
+	if err != nil {
+		return Document{}, false, fmt.Errorf("run %s: %w", id, err)
+	}
+	d.Partial = true
+	return d, false, nil
+}
+
+// readTrials puts the stored trials into their arms.
+func (s *Store) readTrials(ctx context.Context, d *Document) error {
+	rows, err := s.db.QueryContext(ctx, "SELECT arm, trial FROM trials WHERE run = ? ORDER BY seq", d.ID)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	place := map[string]int{}
+	key := func(a Arm) string { return a.Name + "\n" + a.Cell.Key() }
+	for i, arm := range d.Arms {
+		place[key(arm)] = i
+	}
+	for rows.Next() {
+		var armText, trialText string
+		if err := rows.Scan(&armText, &trialText); err != nil {
+			return err
+		}
+		var arm Arm
+		var trial Trial
+		if err := errors.Join(json.Unmarshal([]byte(armText), &arm), json.Unmarshal([]byte(trialText), &trial)); err != nil {
+			return fmt.Errorf("a stored trial: %w: %w", ErrUnreadable, err)
+		}
+		i, known := place[key(arm)]
+		if !known {
+			i = len(d.Arms)
+			place[key(arm)] = i
+			d.Arms = append(d.Arms, arm.filled())
+		}
+		d.Arms[i].Trials = append(d.Arms[i].Trials, trial.filled())
+	}
+	return rows.Err()
+}
+
+// find turns what the user typed into the id of one run.
+func (s *Store) find(ctx context.Context, ref string) (string, error) {
+	ids, err := s.ids(ctx)
+	if err != nil {
+		return "", err
+	}
+	if len(ids) == 0 {
+		return "", fmt.Errorf("%w: the store %s holds none yet; `rpclab run` adds one", ErrUnknownRun, s.path)
+	}
+	if ref == "latest" {
+		return ids[0], nil
+	}
+	var match []string
+	for _, id := range ids {
+		if id == ref {
+			return id, nil
+		}
+		if ref != "" && strings.HasPrefix(id, ref) {
+			match = append(match, id)
+		}
+	}
+	switch len(match) {
+	case 0:
+		return "", fmt.Errorf("%w: %q; the newest are %s (`rpclab runs` lists all)", ErrUnknownRun, ref, some(ids))
+	case 1:
+		return match[0], nil
+	}
+	return "", fmt.Errorf("%w: %q is the start of %d ids: %s", ErrUnknownRun, ref, len(match), some(match))
+}
+
+// ids are all runs, newest first.
+func (s *Store) ids(ctx context.Context) ([]string, error) {
+	rows, err := s.db.QueryContext(ctx, "SELECT id FROM runs ORDER BY started DESC, id DESC")
+	if err != nil {
+		return nil, storeError(s.path, "list the runs", err)
+	}
+	defer rows.Close()
+	var ids []string
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, storeError(s.path, "list the runs", err)
+		}
+		ids = append(ids, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, storeError(s.path, "list the runs", err)
+	}
+	return ids, nil
+}
+
+func some(ids []string) string {
+	if len(ids) > 3 {
+		return strings.Join(ids[:3], ", ") + ", …"
+	}
+	return strings.Join(ids, ", ")
+}

@@ -1,0 +1,79 @@
+package result
+
+// Verdict compares arm A with arm B on one metric in one cell.
+type Verdict struct {
+	Metric   string     `json:"metric"` // latency_p50, latency_p99, client_cpu, balance, …
+	A        string     `json:"a"`
+	B        string     `json:"b"`
+	Cell     Cell       `json:"cell"`
+	Ratio    float64    `json:"ratio"` // a over b; of latencies, under 1: a is faster
+	CI       [2]float64 `json:"ci"`
+	Level    float64    `json:"level"`                                             // of CI: the run's 0.95, shared by all its verdicts
+	Decision string     `json:"decision" enum:"better,worse,equivalent,undecided"` // a against b
+	Rounds   int        `json:"rounds"`                                            // pairs behind it
+	Reason   string     `json:"reason,omitempty"`
+	// Unfit says that more rounds of the same would not help.
+	Unfit bool `json:"unfit,omitempty"`
+	// Secondary metrics do not share the error of the headline ones: it is 5 % for all
+	// pairs of each.
+	Secondary bool `json:"secondary,omitempty"`
+	// PRanks is the two-sided p-value of the Mann-Whitney U test on the trials' values,
+	// of this pair alone; 0: there were none.
+	PRanks float64 `json:"p_ranks,omitempty"`
+	// Notes are doubts about the numbers that do not change the decision.
+	Notes []string `json:"notes,omitempty"`
+	// Kind is why the pair is compared.
+	Kind VerdictKind `json:"kind" enum:"baseline,against,control,confound"`
+}
+
+// VerdictKind is why two arms are compared.
+type VerdictKind string
+
+const (
+	// OfBaseline: B is the experiment's baseline.
+	OfBaseline VerdictKind = "baseline"
+	// OfAgainst: A names B in its field against.
+	OfAgainst VerdictKind = "against"
+	// OfControl: A repeats B, which makes the pair an A/A control.
+	OfControl VerdictKind = "control"
+	// OfConfound: A is the published arm and B the same arm without its confound.
+	OfConfound VerdictKind = "confound"
+)
+
+// Plain says whether the pair answers the experiment's question: A against the baseline, or
+// against the arm that A names.
+func (k VerdictKind) Plain() bool { return k == OfBaseline || k == OfAgainst }
+
+// Published is one figure of the study that the experiment replaces: a fact to
+// print beside ours, never a result.
+type Published struct {
+	Arm       string  `json:"arm"`
+	Cell      Cell    `json:"cell"`
+	ElapsedMS float64 `json:"elapsed_ms,omitempty"`
+	Rate      float64 `json:"rate,omitempty"` // calls/s
+	P95       float64 `json:"p95_ms,omitempty"`
+	RSS       float64 `json:"rss_mb,omitempty"` // of a server
+	Note      string  `json:"note,omitempty"`   // "crash", "all on one pod"
+}
+
+// Confound names what else differs between a published arm and the controlled one.
+type Confound struct {
+	Published  string `json:"published"`
+	Controlled string `json:"controlled"`
+	What       string `json:"what"`
+}
+
+// Account says how much of a published gap remains without its confound, in one cell.
+type Account struct {
+	Published  string `json:"published"`
+	Controlled string `json:"controlled"`
+	Baseline   string `json:"baseline"`
+	Cell       Cell   `json:"cell"`
+	// Metric is elapsed where a load is a number of calls, else latency_p50.
+	Metric  string     `json:"metric" enum:"elapsed,latency_p50"`
+	GapMS   float64    `json:"gap_ms"`  // published less baseline, the mean over rounds
+	Remains float64    `json:"remains"` // controlled less baseline, as a share of the gap
+	CI      [2]float64 `json:"ci"`      // of Remains, zero where Reason is given
+	Level   float64    `json:"level"`   // of CI: 0.95, shared by all accounts of the run
+	Reason  string     `json:"reason,omitempty"`
+}

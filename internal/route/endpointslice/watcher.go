@@ -1,0 +1,184 @@
+// Package endpointslice follows the endpoints of one service through the EndpointSlice
+// API (discovery.k8s.io/v1), by client-go's reflector. [ResolverBuilder] makes gRPC name
+// resolvers that read what a [Watcher] knows.
+package endpointslice
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+
+	"github.com/go-logr/logr"
+	discovery "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	client "k8s.io/client-go/kubernetes/typed/discovery/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"rpclab/internal/cluster"
+)
+
+// State is what a watcher knows.
+type State struct {
+	Usable Set
+	// Synced is true once the API has answered. Usable stays as it is while the API cannot
+	// be reached.
+	Synced bool
+	Err    error // why it is not synced yet
+}
+
+// Watcher holds the usable endpoints of one service. One watch keeps them current for
+// all readers of a process.
+type Watcher struct {
+	client *http.Client // nil: the API cannot be asked from here
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu      sync.Mutex
+	slices  map[string]*discovery.EndpointSlice // by name
+	state   State
+	changed chan struct{} // closed and replaced at every change
+}
+
+// NewWatcher starts to watch the EndpointSlices of a service.
+func NewWatcher(s cluster.Service) *Watcher {
+	ctx, cancel := context.WithCancel(logr.NewContext(context.Background(), logr.Discard()))
+	w := &Watcher{cancel: cancel, done: make(chan struct{}), changed: make(chan struct{})}
+	source, err := w.listWatch(s)
+	if err != nil {
+		w.failed(err)
+		close(w.done)
+		return w
+	}
+	reflector := cache.NewReflectorWithOptions(source, &discovery.EndpointSlice{}, store{w}, cache.ReflectorOptions{Name: s.Name})
+	go func() {
+		defer close(w.done)
+		reflector.RunWithContext(ctx)
+	}()
+	return w
+}
+
+// listWatch lists and watches the slices of a service, and notes errors: a reflector
+// retries and keeps them to itself.
+func (w *Watcher) listWatch(s cluster.Service) (*cache.ListWatch, error) {
+	asked, err := Client(s.API)
+	if err != nil {
+		return nil, err
+	}
+	// QPS below 0: one watch needs no rate limit.
+	api, err := client.NewForConfigAndClient(&rest.Config{Host: s.API, QPS: -1}, asked)
+	if err != nil {
+		return nil, fmt.Errorf("EndpointSlice API at %s: %w", s.API, err)
+	}
+	w.client = asked
+	of, selector := api.EndpointSlices(s.Namespace), discovery.LabelServiceName+"="+s.Name
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.LabelSelector = selector
+			list, err := of.List(ctx, o)
+			if err != nil {
+				w.failed(fmt.Errorf("list EndpointSlices of %s/%s: %w", s.Namespace, s.Name, err))
+			}
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.LabelSelector = selector
+			return of.Watch(ctx, o)
+		},
+	}, nil
+}
+
+// Current returns the present state and a channel that closes at the next change.
+func (w *Watcher) Current() (State, <-chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.state, w.changed
+}
+
+// Sync returns once the API has answered. It fails when ctx ends first, or when the API
+// cannot be asked from here.
+func (w *Watcher) Sync(ctx context.Context) (State, error) {
+	for {
+		state, changed := w.Current()
+		if state.Synced {
+			return state, nil
+		}
+		if w.client == nil {
+			return state, state.Err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			if state.Err != nil {
+				return state, fmt.Errorf("%w (%w)", state.Err, ctx.Err())
+			}
+			return state, ctx.Err()
+		}
+	}
+}
+
+// Close ends the watch and returns when its goroutines have exited.
+func (w *Watcher) Close() {
+	w.cancel()
+	<-w.done
+	if w.client != nil {
+		w.client.CloseIdleConnections()
+	}
+}
+
+func (w *Watcher) failed(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.state.Synced {
+		w.publish(State{Err: err})
+	}
+}
+
+// update changes the slices and publishes the endpoints if those that are usable differ.
+func (w *Watcher) update(change func()) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change()
+	usable := setOf(w.slices).Usable()
+	if !w.state.Synced || !slices.Equal(usable, w.state.Usable) {
+		w.publish(State{Usable: usable, Synced: true})
+	}
+	return nil
+}
+
+func (w *Watcher) publish(s State) {
+	w.state = s
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
+// store implements [cache.ReflectorStore].
+type store struct{ *Watcher }
+
+func (s store) Add(object any) error { return s.Update(object) }
+
+func (s store) Update(object any) error {
+	slice := object.(*discovery.EndpointSlice)
+	return s.update(func() { s.slices[slice.Name] = slice })
+}
+
+func (s store) Delete(object any) error {
+	slice := object.(*discovery.EndpointSlice)
+	return s.update(func() { delete(s.slices, slice.Name) })
+}
+
+func (s store) Replace(objects []any, _ string) error {
+	return s.update(func() {
+		s.slices = map[string]*discovery.EndpointSlice{}
+		for _, object := range objects {
+			slice := object.(*discovery.EndpointSlice)
+			s.slices[slice.Name] = slice
+		}
+	})
+}
+
+func (store) Resync() error { return nil }

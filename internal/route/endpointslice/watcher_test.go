@@ -1,0 +1,199 @@
+package endpointslice
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"rpclab/internal/cluster"
+	"rpclab/internal/cluster/publish"
+)
+
+// serve publishes a service by the stand-in for the API server.
+func serve(t *testing.T) (*cluster.Endpoints, cluster.Service) {
+	t.Helper()
+	set := cluster.NewEndpoints()
+	publisher, err := publish.Serve(set, publish.Names{Service: "greeter", Namespace: "default", Port: 50051}, netip.MustParseAddr("127.0.0.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := publisher.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return set, publisher.Service()
+}
+
+// backend is the endpoint 127.0.0.n with the identity bn.
+func backend(n int) cluster.Endpoint {
+	return cluster.Endpoint{
+		ID: fmt.Sprintf("b%d", n), Serving: true,
+		Addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, byte(n)}), 50051),
+	}
+}
+
+// await returns when the watcher knows exactly these usable endpoints.
+func await(t *testing.T, w *Watcher, ids ...string) {
+	t.Helper()
+	limit := time.After(30 * time.Second)
+	for {
+		state, changed := w.Current()
+		var known []string
+		for _, e := range state.Usable {
+			known = append(known, e.ID)
+		}
+		if state.Synced && slices.Equal(known, ids) {
+			return
+		}
+		select {
+		case <-changed:
+		case <-limit:
+			t.Fatalf("the watcher knows %v, want %v", known, ids)
+		}
+	}
+}
+
+func TestAWatcherKnowsTheUsableEndpointsOfItsService(t *testing.T) {
+	set, service := serve(t)
+	set.Set(backend(1))
+	w := NewWatcher(service)
+	defer w.Close()
+	await(t, w, "b1")
+	set.Set(backend(2))
+	await(t, w, "b1", "b2")
+	leaving := backend(1)
+	leaving.Terminating = true
+	set.Set(leaving)
+	await(t, w, "b2")
+	set.Remove("b2")
+	await(t, w, "b1") // it terminates, but no other serves
+	set.Remove("b1")
+	await(t, w)
+	for n := range 150 { // more than one slice holds
+		set.Set(backend(100 + n))
+	}
+	w2 := NewWatcher(service)
+	defer w2.Close()
+	for _, watcher := range []*Watcher{w, w2} {
+		limit := time.After(30 * time.Second)
+		for {
+			state, changed := watcher.Current()
+			if len(state.Usable) == 150 {
+				break
+			}
+			select {
+			case <-changed:
+			case <-limit:
+				t.Fatalf("%d endpoints, want 150", len(state.Usable))
+			}
+		}
+	}
+}
+
+// A resolver is updated within 100 ms of a change (docs/method.md). The median of many
+// changes passes on a busy machine.
+func TestAChangeArrivesWithin100Milliseconds(t *testing.T) {
+	set, service := serve(t)
+	set.Set(backend(1))
+	w := NewWatcher(service)
+	defer w.Close()
+	await(t, w, "b1")
+	var took []time.Duration
+	for n := 2; n < 23; n++ {
+		began := time.Now()
+		set.Set(backend(n))
+		set.Remove(fmt.Sprintf("b%d", n-1))
+		await(t, w, fmt.Sprintf("b%d", n))
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	if median := took[len(took)/2]; median > 100*time.Millisecond {
+		t.Errorf("changes arrive after %v, in the median %v; at most 100 ms is allowed", took, median)
+	}
+}
+
+func TestSyncFailsWithTheReasonOfTheAPI(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "out of order", http.StatusInternalServerError)
+	}))
+	defer server.Close()
+	w := NewWatcher(cluster.Service{Name: "greeter", Namespace: "default", API: server.URL})
+	defer w.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for state, changed := w.Current(); state.Err == nil; state, changed = w.Current() {
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			t.Fatal("the watcher notes no error")
+		}
+	}
+	cancel()
+	_, err := w.Sync(ctx)
+	if err == nil || !strings.Contains(err.Error(), "list EndpointSlices of default/greeter") || !strings.Contains(err.Error(), "out of order") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// script answers one request after the other, then holds.
+type script struct {
+	mu    sync.Mutex
+	asked []string
+}
+
+// The endpoints stay known while the API fails, and a version that has expired (410 Gone)
+// makes the watcher list again.
+func TestAnExpiredVersionIsListedAgain(t *testing.T) {
+	slice := func(id string, n, version int) string {
+		return fmt.Sprintf(`{"metadata":{"name":"s","resourceVersion":"%d"},"addressType":"IPv4","ports":[{"name":"grpc","port":50051}],`+
+			`"endpoints":[{"addresses":["127.0.0.%d"],"conditions":{"ready":true},"targetRef":{"name":%q}}]}`, version, n, id)
+	}
+	list := func(version int, item string) string {
+		return fmt.Sprintf(`{"kind":"EndpointSliceList","apiVersion":"discovery.k8s.io/v1","metadata":{"resourceVersion":"%d"},"items":[%s]}`, version, item)
+	}
+	answers := []string{
+		list(3, slice("b1", 1, 2)),
+		`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410,"message":"too old resource version"}}`,
+		list(9, slice("b2", 2, 9)),
+	}
+	var s script
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		if got := q.Get("labelSelector"); got != "kubernetes.io/service-name=greeter" {
+			t.Errorf("labelSelector %q", got)
+		}
+		s.mu.Lock()
+		what := "list"
+		if q.Get("watch") != "" {
+			what = "watch " + q.Get("resourceVersion")
+		}
+		n := len(s.asked)
+		s.asked = append(s.asked, what)
+		s.mu.Unlock()
+		w.Header().Set("Content-Type", "application/json")
+		if n < len(answers) {
+			_, _ = w.Write([]byte(answers[n]))
+			return
+		}
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	w := NewWatcher(cluster.Service{Name: "greeter", Namespace: "default", API: server.URL})
+	defer w.Close() // ends the watch that is held
+	await(t, w, "b1")
+	await(t, w, "b2")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if want := []string{"list", "watch 3", "list"}; !slices.Equal(s.asked[:3], want) {
+		t.Errorf("the watcher asked for %q, want %q first", s.asked, want)
+	}
+}

@@ -1,0 +1,78 @@
+package wire_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"rpclab/internal/measure"
+	"rpclab/internal/pace"
+	"rpclab/internal/wire"
+)
+
+// callbacks counts what the functions of a call received, on the one thread of their engine.
+type callbacks struct {
+	busy         map[int]bool // workers with a call under way
+	worker       map[uint64]int
+	most         int
+	shared       int
+	began, ended int
+	codes        map[string]int
+}
+
+func (h *callbacks) call(addr string) wire.Call {
+	h.busy, h.worker, h.codes = map[int]bool{}, map[uint64]int{}, map[string]int{}
+	return wire.Call{
+		Method: "/test.Test/Answer", Authority: addr,
+		AppendMessage: func(n uint64, worker int, to []byte) ([]byte, error) {
+			if h.busy[worker] {
+				h.shared++
+			}
+			h.busy[worker], h.worker[n] = true, worker
+			h.most = max(h.most, worker)
+			if n%10 == 3 {
+				h.busy[worker] = false
+				return to, errors.New("not a three")
+			}
+			return append(to, "request"...), nil
+		},
+		Check: func(n uint64, _ []byte, _ string) error {
+			h.busy[h.worker[n]] = false
+			if n%10 == 4 {
+				return fmt.Errorf("not a four")
+			}
+			return nil
+		},
+		OnStart: func() { h.began++ },
+		OnEnd:   func(c measure.Call) { h.ended++; h.codes[c.Code]++ },
+	}
+}
+
+// The callbacks get every call, including those that fail and those whose message cannot be made.
+// No two calls in flight have the same worker, in closed and in open loops.
+func TestEveryCallIsToldOf(t *testing.T) {
+	for what, c := range map[string]struct {
+		pace    pace.Pace
+		highest int // worker; an open loop has at most as many as were in flight
+	}{
+		"closed": {pace.Closed{Users: 7, Calls: 1000}, 6},
+		"burst":  {pace.Burst{Calls: 1000}, 999},
+		"open":   {pace.Rate{PerSecond: 5000, Duration: 200 * time.Millisecond, Max: 1000}, 999},
+	} {
+		t.Run(what, func(t *testing.T) {
+			addr := answerer(t)
+			var heard callbacks
+			m := load(t, engine(t, wire.Config{Addresses: []string{addr}, Channels: 2}, heard.call(addr)), c.pace)
+			if heard.began != 1000 || heard.ended != 1000 || heard.codes["INTERNAL"] != 100 || heard.codes["DATA_LOSS"] != 100 || heard.codes[measure.OK] != 800 {
+				t.Errorf("%d began, %d ended: %v", heard.began, heard.ended, heard.codes)
+			}
+			if m.Errors["INTERNAL"] != 100 || m.Samples["INTERNAL"] != "create the message: not a three" {
+				t.Errorf("%v %v", m.Errors, m.Samples)
+			}
+			if heard.shared > 0 || heard.most > c.highest {
+				t.Errorf("%d calls shared a worker with another in flight; the highest was %d", heard.shared, heard.most)
+			}
+		})
+	}
+}

@@ -1,0 +1,221 @@
+package wire_test
+
+import (
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"rpclab/internal/measure"
+	"rpclab/internal/pace"
+	"rpclab/internal/testkit"
+	"rpclab/internal/wire"
+	"rpclab/internal/wire/wiretest"
+)
+
+// odd returns an engine whose server follows a scenario.
+func odd(t *testing.T, s wiretest.Scenario, cfg wire.Config) *wire.Engine {
+	t.Helper()
+	cfg.Addresses = []string{wiretest.Serve(t, s)}
+	return engine(t, cfg, oddCall(s))
+}
+
+// spent runs a load. It also returns how many connections the engine has opened so far.
+func spent(t *testing.T, e *wire.Engine, p wire.Pace) (measure.Measurement, int) {
+	t.Helper()
+	recorder, _, stats, err := e.Run(t.Context(), p, measure.StartSignal{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := recorder.Measurement()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, stats.Connections
+}
+
+func TestAServerThatFallsSilentLosesItsConnection(t *testing.T) {
+	t.Parallel()
+	e := odd(t, wiretest.SilentAfter(2), wire.Config{KeepAlive: 50 * time.Millisecond, KeepAliveTimeout: 2 * time.Second})
+	m, connections := spent(t, e, pace.Closed{Users: 1, Calls: 5})
+	if m.Errors["UNAVAILABLE"] != 1 || m.Backends[wiretest.Backend] != 4 || connections != 2 {
+		t.Errorf("%d answered, errors %v, %d connections", m.Backends[wiretest.Backend], m.Errors, connections)
+	}
+	if why := m.Samples["UNAVAILABLE"]; !strings.HasSuffix(why, ": no answer to a PING within 2s") {
+		t.Errorf("it says %q", why)
+	}
+	if m.Elapsed < 2*time.Second || m.Elapsed > 30*time.Second {
+		t.Errorf("it took %v", m.Elapsed)
+	}
+}
+
+func TestAServerIsAskedWithoutCallsToo(t *testing.T) {
+	t.Parallel()
+	lost := make(chan struct{}, 1)
+	e := odd(t, wiretest.SilentAfter(0), wire.Config{
+		KeepAlive: 20 * time.Millisecond, KeepAliveTimeout: 2 * time.Second,
+		OnConnectionLost: func() {
+			select {
+			case lost <- struct{}{}:
+			default:
+			}
+		},
+	})
+	if err := e.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-lost
+	if m := load(t, e, pace.Burst{Calls: 3}); m.Backends[wiretest.Backend] != 3 {
+		t.Errorf("errors %v %v", m.Errors, m.Samples)
+	}
+}
+
+// A load generator that is itself delayed must not take the server for dead.
+func TestAnAnswerToAPingMayWaitForUs(t *testing.T) {
+	t.Parallel()
+	s := wiretest.ClosesIdle(time.Minute)
+	call := oddCall(s)
+	check := call.Check
+	call.Check = func(n uint64, answer []byte, backend string) error {
+		<-time.After(1300 * time.Millisecond)
+		return check(n, answer, backend)
+	}
+	e := engine(t, wire.Config{
+		Addresses: []string{wiretest.Serve(t, s)}, Channels: 2, KeepAlive: 50 * time.Millisecond, KeepAliveTimeout: time.Second,
+	}, call)
+	if m, connections := spent(t, e, pace.Closed{Users: 1, Calls: 3}); m.Backends[wiretest.Backend] != 3 || connections != 2 {
+		t.Errorf("errors %v %v, %d connections", m.Errors, m.Samples, connections)
+	}
+}
+
+// A server closes an idle connection. PINGs prevent that.
+func TestPingsKeepAConnection(t *testing.T) {
+	t.Parallel()
+	seldom := pace.Closed{Users: 1, Calls: 2, Think: 4 * time.Second}
+	for name, c := range map[string]struct {
+		keepAlive   time.Duration
+		connections int
+	}{"kept": {100 * time.Millisecond, 1}, "not kept": {0, 2}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := odd(t, wiretest.ClosesIdle(3*time.Second), wire.Config{KeepAlive: c.keepAlive})
+			m, connections := spent(t, e, seldom)
+			if m.Backends[wiretest.Backend] != 2 || connections != c.connections {
+				t.Errorf("%d answered, errors %v, %d connections", m.Backends[wiretest.Backend], m.Errors, connections)
+			}
+		})
+	}
+}
+
+func TestAServerThatComplainsOfPingsIsAskedHalfAsOften(t *testing.T) {
+	t.Parallel()
+	e := odd(t, wiretest.TooManyPings(300*time.Millisecond), wire.Config{KeepAlive: 200 * time.Millisecond})
+	testkit.Await(t, "the server complains", func() bool {
+		_, connections := spent(t, e, pace.Closed{Users: 1, Calls: 2, Think: 500 * time.Millisecond})
+		return connections > 1
+	})
+	m, connections := spent(t, e, pace.Closed{Users: 1, Calls: 4, Think: time.Second})
+	if m.Backends[wiretest.Backend] != 4 || connections != 2 {
+		t.Errorf("%d answered, errors %v %v, %d connections", m.Backends[wiretest.Backend], m.Errors, m.Samples, connections)
+	}
+}
+
+// guests counts the open connections of a listener.
+type guests struct {
+	net.Listener
+	open atomic.Int64
+}
+
+type guest struct {
+	net.Conn
+	gone func()
+}
+
+func (g *guests) Accept() (net.Conn, error) {
+	conn, err := g.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	g.open.Add(1)
+	var once atomic.Bool
+	return guest{conn, func() {
+		if !once.Swap(true) {
+			g.open.Add(-1)
+		}
+	}}, nil
+}
+
+func (g guest) Close() error {
+	g.gone()
+	return g.Conn.Close()
+}
+
+func listen(t *testing.T) *guests {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &guests{Listener: listener}
+}
+
+func TestIdleConnectionsAreClosedUntilTheNextCall(t *testing.T) {
+	t.Parallel()
+	for name, spread := range map[string]bool{"one address": false, "spread": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			listener := listen(t)
+			serve(t, listener, "b1", 0)
+			e := engine(t, wire.Config{
+				Addresses: []string{listener.Addr().String()}, Channels: 5, RoundRobin: spread, IdleClose: 300 * time.Millisecond,
+			}, greet(t))
+			if err := e.Connect(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for round := 1; round <= 3; round++ {
+				testkit.Await(t, "all connections are closed", func() bool { return listener.open.Load() == 0 })
+				if err := e.Connect(t.Context()); err != nil {
+					t.Error(err)
+				}
+				m, connections := spent(t, e, pace.Burst{Calls: 10})
+				if m.Backends["b1"] != 10 || connections != 5+5*round {
+					t.Errorf("errors %v %v, %d connections", m.Errors, m.Samples, connections)
+				}
+			}
+		})
+	}
+}
+
+func TestAConnectionWithACallIsNotIdle(t *testing.T) {
+	t.Parallel()
+	addr, _ := greeter(t, "b1", 600*time.Millisecond)
+	e := engine(t, wire.Config{Addresses: []string{addr}, IdleClose: 200 * time.Millisecond}, greet(t))
+	m, connections := spent(t, e, pace.Closed{Users: 1, Calls: 2})
+	if m.Backends["b1"] != 2 || connections != 1 {
+		t.Errorf("errors %v %v, %d connections", m.Errors, m.Samples, connections)
+	}
+}
+
+func TestIdleConnectionsOfHTTP1AreClosedToo(t *testing.T) {
+	t.Parallel()
+	listener := listen(t)
+	server := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	t.Cleanup(func() { server.Close(); <-served })
+	call := wire.Call{HTTP: &wire.HTTP{Method: "GET", Path: "/", Version: 1}}
+	cfg := wire.Config{Addresses: []string{listener.Addr().String()}, Channels: 3, IdleClose: 50 * time.Millisecond}
+	e := engine(t, cfg, call)
+	for range 2 {
+		if m := load(t, e, pace.Burst{Calls: 3}); m.Backends[""] != 3 {
+			t.Errorf("errors %v %v", m.Errors, m.Samples)
+		}
+		testkit.Await(t, "all connections are closed", func() bool { return listener.open.Load() == 0 })
+	}
+	cfg.KeepAlive = time.Second
+	if _, err := wire.New(cfg, call); err == nil || !strings.Contains(err.Error(), "HTTP/1.1 has no PING") {
+		t.Errorf("keep-alive by PING over HTTP/1.1: %v", err)
+	}
+}

@@ -1,0 +1,184 @@
+package wire_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"rpclab/internal/pace"
+	"rpclab/internal/wire"
+)
+
+// nobody returns an address without a listener.
+func nobody(t *testing.T) (addr string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// TestAddressesMayVanishBetweenTwoAttempts: a call with a connection of its own has tried
+// the first when none is left.
+func TestAddressesMayVanishBetweenTwoAttempts(t *testing.T) {
+	var e *wire.Engine
+	lost := 0
+	e = engine(t, wire.Config{
+		Addresses: []string{nobody(t), nobody(t)}, ConnectionPerCall: true,
+		OnConnectionLost: func() { lost++; e.SetAddresses(nil) },
+	}, greet(t))
+	if m := load(t, e, pace.Sequence(1)); m.Errors["UNAVAILABLE"] != 1 || !strings.Contains(m.Samples["UNAVAILABLE"], "refused") {
+		t.Errorf("errors %v %v", m.Errors, m.Samples)
+	}
+	if lost != 1 {
+		t.Errorf("told of %d lost connections, want 1", lost)
+	}
+}
+
+// A server responds to the first call, sends GOAWAY and resets the connection before the client
+// notices by a write.
+func TestWhatCameBeforeAResetCounts(t *testing.T) {
+	t.Run("by sockets", func(t *testing.T) { hear(t, nil) })
+	failed := make(chan struct{})
+	fail := sync.OnceFunc(func() { close(failed) })
+	t.Run("by goroutines", func(t *testing.T) {
+		hear(t, func(ctx context.Context, addr string) (net.Conn, error) {
+			conn, err := byGoroutines(ctx, addr)
+			return &hesitant{Conn: conn, failed: failed, fail: fail}, err
+		})
+	})
+}
+
+// hesitant reads the server's SETTINGS, and nothing more before a write has failed.
+type hesitant struct {
+	net.Conn
+	read   bool
+	failed <-chan struct{}
+	fail   func()
+}
+
+func (h *hesitant) Read(p []byte) (int, error) {
+	if h.read {
+		<-h.failed
+	}
+	h.read = true
+	return h.Conn.Read(p)
+}
+
+func (h *hesitant) Write(p []byte) (int, error) {
+	n, err := h.Conn.Write(p)
+	if err != nil {
+		h.fail()
+	}
+	return n, err
+}
+
+func hear(t *testing.T, dial func(context.Context, string) (net.Conn, error)) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	late, gone := make(chan struct{}), make(chan error, 1)
+	go func() { gone <- answerOnceAndReset(listener, late) }()
+	began := 0
+	call := wire.Call{Method: "/test.Test/Answer", OnStart: func() {
+		if began++; began == 2 { // which keeps the thread from reading
+			close(late)
+			if err := <-gone; err != nil {
+				t.Error(err)
+			}
+		}
+	}}
+	e := engine(t, wire.Config{Addresses: []string{listener.Addr().String()}, Dial: dial, Timeout: time.Minute}, call)
+	if err := e.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if m := load(t, e, pace.Rate{PerSecond: 10, Duration: 200 * time.Millisecond, Max: 2}); m.Backends[""] != 2 {
+		t.Errorf("%d answers of 2, errors %v %v", m.Backends[""], m.Errors, m.Samples)
+	}
+}
+
+// answerOnceAndReset leaves the next connection to a server that answers every call.
+func answerOnceAndReset(listener net.Listener, when <-chan struct{}) error {
+	conn, err := listener.Accept()
+	if err != nil {
+		return err
+	}
+	_, err = conn.Write([]byte{0, 0, 0, 4, 0, 0, 0, 0, 0}) // SETTINGS
+	heard := make([]byte, 0, 1<<10)
+	for request := []byte{0, 0, 5, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0}; err == nil && !bytes.Contains(heard, request); {
+		var n int
+		n, err = conn.Read(heard[len(heard):cap(heard)])
+		heard = heard[:len(heard)+n]
+	}
+	<-when
+	goAway := []byte{0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0}
+	first := bytes.Clone(oneAnswer)
+	for _, frame := range [...]int{0, 9 + 20, 9 + 20 + 9 + 7} {
+		first[frame+8] = 1
+	}
+	_, failed := conn.Write(append(first, goAway...))
+	go func() {
+		if next, err := listener.Accept(); err == nil {
+			answer(next)
+		}
+	}()
+	return errors.Join(err, failed, conn.(*net.TCPConn).SetLinger(0), conn.Close())
+}
+
+// More calls are due than the client can make. Their responses must not wait until the client
+// gives up.
+func TestAnswersAreReadAmidAnOverload(t *testing.T) {
+	e := engine(t, wire.Config{Addresses: []string{answerer(t)}}, wire.Call{
+		Method: "/test.Test/Answer",
+		AppendMessage: func(_ uint64, _ int, to []byte) ([]byte, error) {
+			for start := time.Now(); time.Since(start) < 20*time.Microsecond; {
+			}
+			return to, nil
+		},
+	})
+	if err := e.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m := load(t, e, pace.Rate{PerSecond: 100_000, Duration: 300 * time.Millisecond, Max: 1 << 20})
+	service, err := hdr.Decode([]byte(m.Service))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p50 := time.Duration(service.ValueAtQuantile(50)); m.Backends[""] != 30_000 || p50 > m.Elapsed/4 {
+		t.Errorf("%d answers in %v, half of them after more than %v", m.Backends[""], m.Elapsed, p50)
+	}
+}
+
+// TestTheLimitOfAMessageIsNotOneOfAFrame: many messages come in one.
+func TestTheLimitOfAMessageIsNotOneOfAFrame(t *testing.T) {
+	const answers = 200
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/grpc")
+		_, _ = w.Write(bytes.Repeat(append([]byte{0, 0, 0, 0, 60}, make([]byte, 60)...), answers))
+		w.Header().Set(http.TrailerPrefix+"Grpc-Status", "0")
+	}))
+	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.Start()
+	defer server.Close()
+	e := engine(t, wire.Config{Addresses: []string{server.Listener.Addr().String()}, MaxMessage: 60},
+		wire.Call{Method: "/test.Test/Many", Stream: &wire.Stream{Messages: 1, Answers: answers}})
+	if m := load(t, e, pace.Sequence(3)); m.Backends[""] != 3 {
+		t.Errorf("errors %v %v", m.Errors, m.Samples)
+	}
+}

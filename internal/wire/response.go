@@ -1,0 +1,126 @@
+package wire
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"rpclab/internal/wire/h2"
+)
+
+// messageDecoder extracts the message of a unary response. What it returns is valid until its next
+// use.
+type messageDecoder struct {
+	limit   int
+	gzip    *gzip.Reader
+	inflate bytes.Buffer
+}
+
+func (u *messageDecoder) unary(s *h2.Stream) ([]byte, h2.Status) {
+	status := statusOf(s)
+	if status.Code != h2.OK {
+		return nil, status
+	}
+	if why := u.invalid(s.Body); why.Code != h2.OK {
+		return nil, why
+	}
+	if len(s.Body) < messagePrefix {
+		return nil, h2.Status{Code: h2.Internal, Message: "the server sent OK without a message"}
+	}
+	if n := binary.BigEndian.Uint32(s.Body[1:]); int(n) > len(s.Body)-messagePrefix {
+		return nil, h2.Status{Code: h2.Internal, Message: fmt.Sprintf("the response ends after %d of %d bytes", len(s.Body)-messagePrefix, n)}
+	}
+	return u.message(s.Body, s.Headers)
+}
+
+// message returns a message without its prefix, decompressed.
+func (u *messageDecoder) message(framed []byte, head *h2.Headers) ([]byte, h2.Status) {
+	switch framed[0] {
+	case 0:
+		return framed[messagePrefix:], h2.Status{}
+	case 1:
+		return u.inflated(framed[messagePrefix:], head.Encoding)
+	}
+	return nil, h2.Status{Code: h2.Internal, Message: fmt.Sprintf("the response's compressed flag is %d", framed[0])}
+}
+
+// invalid returns why a body that is not yet complete cannot become one message.
+func (u *messageDecoder) invalid(body []byte) h2.Status {
+	if len(body) < messagePrefix {
+		return h2.Status{}
+	}
+	switch n := int(binary.BigEndian.Uint32(body[1:])); {
+	case n > u.limit:
+		return h2.Status{Code: h2.ResourceExhausted, Message: fmt.Sprintf("the response has %d bytes; the limit is %d", n, u.limit)}
+	case n < len(body)-messagePrefix:
+		return h2.Status{Code: h2.Internal, Message: "the response to a unary call has more than one message"}
+	}
+	return h2.Status{}
+}
+
+// statusOf returns the status of a stream, by "Responses" of the gRPC over HTTP/2 specification.
+func statusOf(s *h2.Stream) h2.Status {
+	switch {
+	case s.Failed.Code != h2.OK:
+		return s.Failed
+	case s.Headers != nil && !isGRPC(s.Headers.Type):
+		status := h2.OfHTTP(s.Headers.Status)
+		if s.Headers.Status == 200 {
+			status.Code = h2.Unknown
+		}
+		status.Message += fmt.Sprintf(", with the content type %q: is this a gRPC server?", s.Headers.Type)
+		return status
+	case s.Trailers != nil && s.Trailers.GRPCStatus > h2.Unauthenticated: // codes of 100 and more stand for an HTTP status
+		return h2.Status{Code: h2.Unknown, Message: s.Trailers.Message}
+	case s.Trailers != nil && s.Trailers.GRPCStatus >= 0:
+		return h2.Status{Code: uint32(s.Trailers.GRPCStatus), Message: s.Trailers.Message}
+	case s.Headers != nil:
+		return h2.OfHTTP(s.Headers.Status)
+	}
+	return h2.OfHTTP(0)
+}
+
+// isGRPC reports whether a content type is "application/grpc" [("+proto" / "+json" / {custom})].
+func isGRPC(kind string) bool {
+	rest, ok := strings.CutPrefix(kind, "application/grpc")
+	return ok && (rest == "" || rest[0] == '+' || rest[0] == ';')
+}
+
+func (u *messageDecoder) inflated(message []byte, encoding string) ([]byte, h2.Status) {
+	if encoding != "gzip" {
+		return nil, h2.Status{Code: h2.Unimplemented, Message: fmt.Sprintf("the response is compressed with %q, which the client did not offer", encoding)}
+	}
+	if err := u.gunzip(message); err != nil {
+		code := uint32(h2.Internal)
+		if errors.Is(err, errTooLarge) {
+			code = h2.ResourceExhausted
+		}
+		return nil, h2.Status{Code: code, Message: "decompress the response: " + err.Error()}
+	}
+	return u.inflate.Bytes(), h2.Status{}
+}
+
+var errTooLarge = errors.New("it is larger than the limit")
+
+func (u *messageDecoder) gunzip(message []byte) (err error) {
+	source := bytes.NewReader(message)
+	if u.gzip == nil {
+		u.gzip, err = gzip.NewReader(source)
+	} else {
+		err = u.gzip.Reset(source)
+	}
+	if err != nil {
+		u.gzip = nil
+		return err
+	}
+	u.inflate.Reset()
+	n, err := u.inflate.ReadFrom(io.LimitReader(u.gzip, int64(u.limit)+1))
+	if err == nil && n > int64(u.limit) {
+		return errTooLarge
+	}
+	return err
+}

@@ -1,0 +1,58 @@
+package rpclab.grpc;
+
+import io.grpc.stub.ServerCallStreamObserver;
+import io.grpc.stub.StreamObserver;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Function;
+
+/** Sends answers to gRPC streams when they are ready. */
+final class Responses {
+  private Responses() {}
+
+  /** Sends the answer of a unary call. */
+  static <A> void one(CompletableFuture<A> answer, StreamObserver<A> to) {
+    answer.whenComplete(
+        (message, error) -> {
+          if (error != null) {
+            to.onError(error);
+          } else {
+            to.onNext(message);
+            to.onCompleted();
+          }
+        });
+  }
+
+  /** Answers each message of a stream before it reads the next. */
+  static <Q, A> StreamObserver<Q> stream(
+      Function<Q, CompletableFuture<A>> answer, StreamObserver<A> observer) {
+    ServerCallStreamObserver<A> to = (ServerCallStreamObserver<A>) observer;
+    to.disableAutoRequest();
+    to.setOnCancelHandler(() -> {}); // otherwise an answer after a cancellation throws
+    to.request(1);
+    return new StreamObserver<>() {
+      private CompletableFuture<A> last = CompletableFuture.completedFuture(null);
+
+      @Override
+      public void onNext(Q request) {
+        last = answer.apply(request);
+        last.whenComplete(
+            (message, error) -> {
+              if (error != null) {
+                to.onError(error);
+              } else {
+                to.onNext(message);
+                to.request(1);
+              }
+            });
+      }
+
+      @Override
+      public void onCompleted() {
+        last.thenRun(to::onCompleted);
+      }
+
+      @Override
+      public void onError(Throwable gone) {}
+    };
+  }
+}

@@ -1,0 +1,89 @@
+"""The model async: Starlette under uvicorn with uvloop and httptools, and grpc.aio. One thread
+answers all requests; each waits for its calls one by one, as published."""
+
+import socket
+
+import grpc
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request as HTTPRequest
+from starlette.responses import Response
+from starlette.routing import Route
+
+from rpclab_servers.gateway import program
+from rpclab_servers.gateway.answer import Answer, Failure, failed
+from rpclab_servers.gateway.calls import API, CALL_TIMEOUT, MOST_IN_FLIGHT, Request
+
+
+def serve(settings, api: API, listener: socket.socket) -> None:
+    class Program(uvicorn.Server):
+        async def startup(self, sockets=None) -> None:
+            await super().startup(sockets)
+            program.ready(settings, listening)
+
+    listening = program.name_of(listener)
+    config = uvicorn.Config(
+        Gateway(settings, api).application(),
+        loop="uvloop",
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        timeout_keep_alive=3600,  # the client decides how long a connection lasts
+    )
+    Program(config).run(sockets=[listener])
+
+
+class Gateway:
+    def __init__(self, settings, api: API):
+        self.settings, self.api = settings, api
+        self.options = program.options(settings)
+        self.shared: grpc.aio.Channel | None = None
+        self.in_flight = 0
+
+    def application(self) -> Starlette:
+        return Starlette(routes=[Route("/{path:path}", self)])
+
+    def channel(self) -> grpc.aio.Channel:
+        return grpc.aio.insecure_channel(self.settings.target, self.options)
+
+    async def __call__(self, scope, receive, send) -> None:
+        request = HTTPRequest(scope)
+        a = self.api.answer(
+            request.method, request.url.path, scope["query_string"].decode("latin-1")
+        )
+        if isinstance(a, Request):
+            a = await self.calls(a)
+        await Response(a.body, a.status, a.headers)(scope, receive, send)
+
+    async def calls(self, calls: Request) -> Answer:
+        if self.in_flight == MOST_IN_FLIGHT:
+            why = f"{MOST_IN_FLIGHT} requests are in progress, which is the limit: try again later"
+            return failed(Failure(503, "UNAVAILABLE", why))
+        self.in_flight += 1
+        try:
+            return await self.on_its_channel(calls)
+        finally:
+            self.in_flight -= 1
+
+    async def on_its_channel(self, calls: Request) -> Answer:
+        if self.settings.channel == "per-request":
+            async with self.channel() as own:
+                return await make_calls(calls, own)
+        if self.shared is None:  # a channel belongs to the event loop that created it
+            self.shared = self.channel()
+        return await make_calls(calls, self.shared)
+
+
+async def make_calls(calls: Request, channel: grpc.aio.Channel) -> Answer:
+    call = channel.unary_unary(calls.method.path, **calls.method.codec)
+    try:
+        for n, message in calls.messages():
+            calls.take(n, await call(message, timeout=CALL_TIMEOUT))
+    except grpc.RpcError as e:
+        return failed(Failure.of(e))
+    except Failure as e:
+        return failed(e)
+    return calls.answered.answer()

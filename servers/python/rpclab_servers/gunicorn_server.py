@@ -1,0 +1,75 @@
+"""A WSGI application under gunicorn, one process with threads."""
+
+import signal
+import socket
+from collections.abc import Callable
+
+from gunicorn.app.base import BaseApplication
+from gunicorn.arbiter import Arbiter
+from gunicorn.workers import gthread
+
+
+def run(
+    load: Callable,
+    listener: socket.socket,
+    threads: int,
+    ready: Callable[[], None],
+    gone: Callable[[], None] = lambda: None,
+    leaving: Callable[[], None] = lambda: None,
+) -> None:
+    """Serves what load returns until SIGTERM. The worker calls load, then ready, and gone at its
+    end. Before that, the process that got SIGTERM calls leaving."""
+
+    def begin(_worker) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the arbiter
+        # To gunicorn a worker that exits with 3 could not start, and the arbiter exits with 3 too,
+        # as the contract asks.
+        ready()
+
+    class Program(BaseApplication):
+        def load_config(self) -> None:
+            for name, value in {
+                "bind": f"fd://{listener.detach()}",
+                "worker_class": Worker,
+                "threads": threads,
+                # gunicorn's defaults (2 s, 1,000 connections, 30 s, 30 s) would lose calls: the
+                # client decides how long a connection lasts, and neither a paused process nor
+                # a long call ends it.
+                "keepalive": 3600,
+                "worker_connections": 100_000,
+                "timeout": 0,
+                "graceful_timeout": 10**6,
+                "control_socket_disable": True,
+                "loglevel": "warning",
+                "post_worker_init": begin,
+                "worker_exit": lambda _arbiter, _worker: gone(),
+            }.items():
+                self.cfg.set(name, value)
+
+        def load(self):
+            return load()
+
+        def run(self) -> None:
+            Leaving(self).run()
+
+    class Worker(gthread.ThreadWorker):
+        def handle(self, connection):
+            # A connection without a call must not hold a thread for 5 s.
+            if not connection.initialized and not connection.wait_for_data(0):
+                return gthread._DEFER
+            return super().handle(connection)
+
+        def murder_pending(self) -> None:
+            if not self.alive:  # no call waits on these connections
+                for connection in self.pending_conns:
+                    connection.timeout = 0
+            super().murder_pending()
+
+    class Leaving(Arbiter):
+        def handle_term(self) -> None:
+            leaving()
+            super().handle_term()
+
+        handle_int = handle_term
+
+    Program().run()

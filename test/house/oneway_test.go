@@ -1,0 +1,152 @@
+package house
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// oneWay are the packages whose files refer to each other one way: a file uses what lower
+// files declare and nothing of those that use it.
+var oneWay = []string{"internal/lab", "internal/analysis"}
+
+func TestFilesReferOneWay(t *testing.T) {
+	for _, dir := range oneWay {
+		uses := references(t, dir)
+		if len(uses) == 0 {
+			t.Errorf("%s: its files refer to nothing: the rule was not checked", dir)
+		}
+		for _, circle := range circles(uses) {
+			t.Errorf("%s: these files need each other:", dir)
+			for _, from := range circle {
+				for _, to := range circle {
+					if names := uses[from][to]; len(names) > 0 {
+						t.Errorf("	%s uses of %s: %s", from, to, strings.Join(slices.Sorted(maps.Keys(names)), ", "))
+					}
+				}
+			}
+		}
+	}
+}
+
+// uses are the names that a file uses of another: uses[file][other][name].
+type uses map[string]map[string]map[string]bool
+
+// references finds the package-level names and the methods that files of a package use of
+// each other. Of methods it knows the unexported ones that are declared in one file and named
+// like no field: others cannot be told apart without types.
+func references(t *testing.T, dir string) uses {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed := map[string]*ast.File{}
+	for _, path := range paths {
+		if !strings.HasSuffix(path, "_test.go") {
+			if parsed[filepath.Base(path)], err = parser.ParseFile(token.NewFileSet(), path, nil, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	names, methods := declarations(parsed)
+	all := uses{}
+	add := func(from, name, to string) {
+		if to == "" || to == from {
+			return
+		}
+		if all[from] == nil {
+			all[from] = map[string]map[string]bool{}
+		}
+		if all[from][to] == nil {
+			all[from][to] = map[string]bool{}
+		}
+		all[from][to][name] = true
+	}
+	for file, tree := range parsed {
+		for _, name := range tree.Unresolved { // in this file: declared in another, or by Go
+			add(file, name.Name, names[name.Name])
+		}
+		ast.Inspect(tree, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok {
+				add(file, s.Sel.Name, methods[s.Sel.Name])
+			}
+			return true
+		})
+	}
+	return all
+}
+
+// declarations are the files in which package-level names, and methods that can be told
+// apart, are declared.
+func declarations(parsed map[string]*ast.File) (names, methods map[string]string) {
+	names, methods = map[string]string{}, map[string]string{}
+	ambiguous := map[string]bool{}
+	for file, tree := range parsed {
+		for name := range tree.Scope.Objects {
+			names[name] = file
+		}
+		ast.Inspect(tree, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				if n.Recv != nil {
+					other, known := methods[n.Name.Name]
+					ambiguous[n.Name.Name] = ambiguous[n.Name.Name] || n.Name.IsExported() || known && other != file
+					methods[n.Name.Name] = file
+				}
+			case *ast.Field:
+				for _, name := range n.Names {
+					ambiguous[name.Name] = true // also a method of an interface
+				}
+			}
+			return true
+		})
+	}
+	maps.DeleteFunc(methods, func(name, _ string) bool { return ambiguous[name] })
+	return names, methods
+}
+
+// circles are the sets of files of which each reaches the others.
+func circles(all uses) (found [][]string) {
+	reached := map[string]map[string]bool{}
+	for from := range all {
+		reached[from] = map[string]bool{}
+		for left := []string{from}; len(left) > 0; left = left[1:] {
+			for to := range all[left[0]] {
+				if !reached[from][to] {
+					reached[from][to] = true
+					left = append(left, to)
+				}
+			}
+		}
+	}
+	listed := map[string]bool{}
+	for _, from := range slices.Sorted(maps.Keys(all)) {
+		if !reached[from][from] || listed[from] {
+			continue
+		}
+		circle := []string{}
+		for _, to := range slices.Sorted(maps.Keys(reached[from])) {
+			if reached[to][from] {
+				circle, listed[to] = append(circle, to), true
+			}
+		}
+		found = append(found, circle)
+	}
+	return found
+}
+
+// TestFilesThatNeedEachOtherAreFound keeps the rule from holding nothing.
+func TestFilesThatNeedEachOtherAreFound(t *testing.T) {
+	one := func(name string) map[string]bool { return map[string]bool{name: true} }
+	all := uses{"a.go": {"b.go": one("b")}, "b.go": {"c.go": one("c")}, "c.go": {"b.go": one("x"), "d.go": one("d")}}
+	if got := fmt.Sprint(circles(all)); got != "[[b.go c.go]]" {
+		t.Errorf("found %s, want [[b.go c.go]]", got)
+	}
+}

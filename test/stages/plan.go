@@ -1,0 +1,108 @@
+//go:build unix
+
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// apart are the packages below test and web whose tests need more than Go and the proxies. Each
+// has a stage of its own.
+var apart = []string{"test/e2e", "test/conformance", "test/dashboards", "test/browser", "test/security", "test/kube", "test/cluster", "web/bundle"}
+
+// plan lists the stages. The first lane prepares what tests need. The second builds Kubernetes,
+// for which nobody waits soon. The third has the tests. Those on Kubernetes run beside tests
+// that compare no times.
+func plan(program string) ([]lane, error) {
+	raced, plain, err := packages()
+	if err != nil {
+		return nil, err
+	}
+	test := func(name, packages string, needs []string, flags ...string) stage {
+		return stage{name: name, needs: append(needs, "build rpclab"), args: append([]string{"test/run.sh", packages}, flags...)}
+	}
+	built := []string{"build rpclab"}
+	servers := func(title, language string) stage {
+		return stage{name: title, needs: built, args: []string{program, "servers", "build", language}}
+	}
+	return []lane{
+		{nice: "10", stages: []stage{
+			{name: "Debian packages", args: []string{"test/tools.sh"}},
+			{name: "proxies", needs: []string{"Debian packages", "build rpclab"}, args: []string{program, "doctor", "--install"}},
+			servers("servers in Python", "python"),
+			servers("servers in Java", "java"),
+			servers("servers in Rust", "rust"),
+			{name: "lint", needs: built, args: []string{"make", "--no-print-directory", "lint"}},
+		}},
+		{nice: "19", stages: []stage{
+			{name: "build Kubernetes", needs: []string{"Debian packages"}, args: []string{"go", "run", "./test/cluster", "build"}},
+		}},
+		{live: true, stages: []stage{
+			{name: "build rpclab", args: []string{"go", "build", "-o", program, "./cmd/rpclab"}},
+			test("race", strings.Join(raced, " "), []string{"proxies"}, "-race", "-timeout", "20m"),
+			// The calculator's callers make ten times as many calls without the race detector.
+			test("plain", strings.Join(append(plain, "rpclab/internal/caller/calculator"), " "), nil, "-timeout", "10m"),
+			test("security", "./test/security", nil, "-timeout", "10m"),
+			test("e2e", "./test/e2e", []string{"proxies", "servers in Python", "servers in Java", "servers in Rust"}, "-timeout", "20m", "-parallel", "3"),
+			test("conformance", "./test/conformance", []string{"proxies", "servers in Python", "servers in Java", "servers in Rust"}, "-timeout", "15m", "-parallel", "4"),
+			test("dashboards", "./test/dashboards", []string{"proxies"}, "-timeout", "5m"),
+			test("browser", "./web/bundle ./test/browser", []string{"Debian packages"}, "-timeout", "10m"),
+		}},
+		{stages: []stage{
+			{name: "Kubernetes", needs: []string{"build Kubernetes", "proxies"}, after: []string{"e2e"},
+				args: []string{"go", "run", "./test/cluster", "with", "--name", "test", "--", "test/run.sh", "./test/kube/...", "-timeout", "30m", "-parallel", "4"}},
+			test("cluster", "./test/cluster", []string{"build Kubernetes"}, "-timeout", "15m"),
+		}},
+	}, nil
+}
+
+// packages are those of the stages race and plain. The race detector, under which everything
+// takes several times as long, runs where goroutines meet.
+func packages() (raced, plain []string, err error) {
+	out, err := exec.Command("go", "list", "-f", `{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}} {{join .GoFiles " "}}{{end}}`, "./...").Output()
+	if err != nil {
+		return nil, nil, err
+	}
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 || slices.Contains(apart, strings.TrimPrefix(fields[0], "rpclab/")) {
+			continue
+		}
+		meets := false
+		for _, name := range fields[2:] {
+			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(fields[1], name), nil, 0)
+			if err != nil {
+				return nil, nil, err
+			}
+			meets = meets || concurrent(file)
+		}
+		if meets {
+			raced = append(raced, fields[0])
+		} else {
+			plain = append(plain, fields[0])
+		}
+	}
+	return raced, plain, nil
+}
+
+// concurrent says whether goroutines meet in a file: it starts some, guards something from
+// them, or is called by a server's.
+func concurrent(file *ast.File) (yes bool) {
+	for _, i := range file.Imports {
+		path, _ := strconv.Unquote(i.Path.Value) // it was parsed
+		yes = yes || slices.Contains([]string{"sync", "sync/atomic", "net/http", "google.golang.org/grpc", "golang.org/x/sync/errgroup"}, path)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		_, starts := n.(*ast.GoStmt)
+		yes = yes || starts
+		return !yes
+	})
+	return yes
+}

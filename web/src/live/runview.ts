@@ -1,0 +1,124 @@
+// The view of a run. Elements stay while their texts change, so that the focus stays where
+// it is and a screen reader announces only what is new.
+
+import { element } from "../element";
+import { short } from "../format";
+import { request, showError, cellText, formatDuration, reportPath, type FinishedTrial, type State } from "./api";
+
+const phases: Record<State["phase"], string> = { idle: "No run in progress", running: "Running", stopping: "Stopping", done: "Done", partial: "Stopped", failed: "Failed" };
+const columns: [string, boolean][] = [["trial", true], ["round", true], ["arm", false], ["cell", false], ["calls", true], ["calls/s", true], ["p50 ms", true], ["p99 ms", true], ["failed", true]];
+
+export class RunView {
+  readonly place = element("section", { "aria-labelledby": "question" });
+  readonly pictures = element("div", { class: "pictures" });
+  readonly events = element("ul", { class: "events", "aria-label": "Events of this trial" });
+  private eyebrow = element("p", { class: "eyebrow" });
+  private question = element("h1", { id: "question" }, "No run in progress");
+  private answer = element("p", { class: "answer", role: "status" });
+  private now = element("p", {});
+  private stop = element("button", { type: "button", class: "do stop" }, "Stop");
+  private bar = element("progress", { "aria-label": "Trials done" });
+  private figures = element("dl", { class: "figures" });
+  private verdicts = element("ul", { class: "cards" });
+  private rows = element("tbody");
+  private table: HTMLElement;
+  private id = "";
+  private known = 0;
+
+  constructor() {
+    const head = element("thead", {}, element("tr", {}, ...columns.map(([name, n]) => element("th", { scope: "col", ...(n ? { class: "n" } : {}) }, name))));
+    this.table = element("div", {}, element("h3", {}, "Finished trials, newest first"),
+      element("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Finished trials" }, element("table", {}, head, this.rows)));
+    this.place.append(this.eyebrow, this.question, this.answer, element("div", { class: "where" }, this.now, this.stop), this.bar, this.verdicts, this.figures, this.pictures, this.events, this.table);
+    this.stop.addEventListener("click", () => {
+      this.stop.disabled = true;
+      request(`/api/v1/runs/${this.id}/stop`, {}).catch((error) => showError(this.place, error));
+    });
+  }
+
+  show(state: State, trials: FinishedTrial[]): void {
+    const run = state.run;
+    const active = state.phase === "running" || state.phase === "stopping";
+    this.place.dataset.phase = state.phase;
+    this.id = run?.id ?? "";
+    setText(this.question, run ? run.question : phases.idle);
+    this.eyebrow.replaceChildren(...(run ? [element("b", {}, phases[state.phase]), element("span", {}, run.experiment + (run.quick ? ", quick" : "")), element("span", {}, run.id)] : []));
+    const hint = run ? "" : "Start a run below, or open a stored run.";
+    setText(this.answer, state.answer ?? state.why ?? hint);
+    if (state.answer && state.why) this.answer.append(` (${state.why})`);
+    if (run && !active && state.phase !== "failed") this.answer.append(" ", element("a", { href: reportPath(run.id) }, "Open the report"));
+    this.stop.hidden = !active;
+    this.stop.disabled = state.phase === "stopping";
+    this.bar.hidden = !active;
+    if (run) {
+      this.bar.max = run.planned;
+      this.bar.value = state.done;
+    }
+    this.progress(state, active);
+    this.verdicts.replaceChildren(...(active ? [] : state.verdicts.map(card)));
+    this.numbers(state, trials);
+    this.append(trials);
+    document.title = run && active ? `${state.done}/${run.planned} ${run.experiment} – rpclab` : "rpclab";
+  }
+
+  // progress shows which trial runs, and how long the rest will take.
+  private progress(state: State, active: boolean): void {
+    const { run, now } = state;
+    if (!run || !active) return setText(this.now, run ? `${state.done} of ${run.planned} trials` : "");
+    if (!now) return setText(this.now, "Starting …");
+    const left = state.left_s === null ? "" : `, about ${formatDuration(state.left_s)} left`;
+    this.now.replaceChildren(element("b", {}, `Trial ${Math.min(now.order + 1, run.planned)} of ${run.planned}`), `${left}: ${now.arm}${now.cell ? `, ${now.cell}` : ""}, round ${now.round} of ${run.rounds}${now.doing ? `, ${now.doing}` : ""}`);
+  }
+
+  // numbers shows the last second, or else the last finished trial.
+  private numbers(state: State, trials: FinishedTrial[]): void {
+    const second = state.seconds.at(-1);
+    const trial = trials.at(-1);
+    this.figures.hidden = !second && !trial;
+    if (!second && !trial) return;
+    if (!second && this.figures.dataset.trial === String(trial!.order)) return;
+    const from = second ?? trial!;
+    this.figures.dataset.trial = second ? "" : String(trial!.order);
+    const of = second ? "last second" : trial!.arm;
+    const pair = (name: string, value: string, unit: string) => element("div", {}, element("dt", {}, name), element("dd", {}, value, element("i", {}, unit)));
+    const ms = (v: number | null) => (v === null ? "–" : short(v));
+    this.figures.replaceChildren(pair(`Calls, ${of}`, short(from.rate), "/s"), pair("p50", ms(from.p50), "ms"), pair("p99", ms(from.p99), "ms"), pair("Failed", from.failed.toLocaleString("en"), "calls"));
+  }
+
+  private append(trials: FinishedTrial[]): void {
+    if (trials.length < this.known) {
+      this.rows.replaceChildren();
+      this.known = 0;
+    }
+    for (const t of trials.slice(this.known)) {
+      const ms = (v: number | null) => (v === null ? "–" : short(v));
+      const values = [`${t.order + 1}`, `${t.round}`, t.arm, t.cell ?? "", t.calls.toLocaleString("en"), short(t.rate), ms(t.p50), ms(t.p99), t.failed.toLocaleString("en")];
+      const cells = t.why ? [...values.slice(0, 4).map((v, i) => cell(v, i)), element("td", { colspan: "5", class: "warning" }, t.why)] : values.map((v, i) => cell(v, i));
+      this.rows.prepend(element("tr", {}, ...cells));
+    }
+    this.known = trials.length;
+    this.table.hidden = this.known === 0;
+    this.table.classList.toggle("whole", !trials.some((t) => t.cell)); // hides the column cell
+  }
+}
+
+const cell = (text: string, column: number) => element("td", columns[column][1] ? { class: "n" } : {}, text);
+
+// setText changes a text only if it differs: screen readers announce every change.
+function setText(place: HTMLElement, text: string): void {
+  if (place.dataset.text === text && place.childNodes.length > 0) return;
+  place.dataset.text = text;
+  place.textContent = text;
+}
+
+const words: Record<string, [string, string]> = { better: ["▲", "better"], worse: ["▼", "worse"], equivalent: ["=", "equivalent"], undecided: ["?", "undecided"] };
+
+// card shows one verdict with its ratio and interval.
+function card(v: State["verdicts"][number]): HTMLElement {
+  const [mark, word] = words[v.decision] ?? ["", v.decision];
+  const metric = v.metric.replace(/^latency_/, "") + (v.metric.startsWith("latency") ? " latency" : "");
+  const interval = v.ci[0] > 0 || v.ci[1] > 0 ? `${short(v.ci[0])}–${short(v.ci[1])}` : "no interval";
+  return element("li", { class: "card" }, element("h4", {}, v.a), element("p", { class: "against" }, `compared with ${v.b}${Object.keys(v.cell).length ? `, ${cellText(v.cell)}` : ""}`),
+    element("div", { class: `line ${v.decision}` }, element("span", { class: "metric" }, metric), element("span", { class: "word" }, element("b", { "aria-hidden": "true" }, mark), ` ${word}`),
+      element("span", { class: "ratio" }, v.ratio ? short(v.ratio) : "–", element("i", {}, v.ratio ? "×" : "")), element("span", { class: "interval" }, interval)));
+}

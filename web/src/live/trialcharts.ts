@@ -1,0 +1,58 @@
+// Charts of the current trial.
+
+import * as Plot from "@observablehq/plot";
+import { grid, plot } from "../charts/style";
+import { element } from "../element";
+import { short, tick } from "../format";
+import type { Second, State } from "./api";
+import type { RunView } from "./runview";
+
+export function drawTrial(view: RunView, state: State, seconds: Second[]): void {
+  const width = Math.min(view.place.clientWidth, 480);
+  const drawn = [overTime(seconds, state, width), perBackend(state, width)].filter((f) => f !== null);
+  view.pictures.replaceChildren(...drawn);
+  const events = state.now?.events ?? [];
+  view.events.hidden = events.length === 0;
+  if (view.events.childElementCount !== events.length) {
+    view.events.replaceChildren(...events.map((e) => element("li", e.error ? { class: "warning" } : {}, `${short(e.at_ms / 1000)} s: ${e.what}${e.hit.length ? ` (${e.hit.join(", ")})` : ""}${e.error ? `: ${e.error}` : ""}`)));
+  }
+}
+
+const figure = (title: string, note: string, drawn: Node) => element("figure", {}, element("figcaption", {}, element("strong", {}, title), element("span", {}, note)), element("div", { class: "picture" }, drawn));
+
+// overTime draws the latency of each second, with the events.
+function overTime(seconds: Second[], state: State, width: number): HTMLElement | null {
+  const points = seconds.filter((s) => s.p50 !== null && s.p99 !== null);
+  if (points.length < 2) return null;
+  const marks = (state.now?.events ?? []).map((e) => e.at_ms / 1000);
+  const last = points[points.length - 1];
+  const name = (key: "p50" | "p99") => Plot.text([last], { x: "at_s", y: key, text: () => key, textAnchor: "start", dx: 6, fill: "var(--ink)" });
+  return figure("Latency of this trial, second by second", marks.length ? "Vertical lines mark events." : "", plot(`p50 ${short(last.p50!)} ms and p99 ${short(last.p99!)} ms in the last second`, {
+    width, height: 220, marginLeft: 48, marginRight: 36, marginTop: 20,
+    x: { domain: [0, last.at_s], label: "s", labelArrow: "none", tickFormat: (v: number) => (Number.isInteger(v) ? tick(v) : ""), tickSize: 0, ticks: 5 },
+    y: { label: "ms", labelArrow: "none", zero: true, nice: true, tickFormat: tick, tickSize: 0, ticks: 5 },
+    marks: [
+      Plot.gridY({ ...grid, ticks: 5 }), Plot.ruleX(marks, { stroke: "var(--bad)", strokeDasharray: "3 3" }),
+      Plot.line(points, { x: "at_s", y: "p99", stroke: "var(--c1)", strokeWidth: 1.75, strokeDasharray: "5 3" }), Plot.line(points, { x: "at_s", y: "p50", stroke: "var(--c0)", strokeWidth: 2 }), name("p50"), name("p99"),
+    ],
+  }));
+}
+
+// maxBackends is how many backends the chart shows.
+const maxBackends = 24;
+
+function perBackend(state: State, width: number): HTMLElement | null {
+  const all = Object.entries(state.now?.backends ?? {}).sort(([a], [b]) => a.localeCompare(b, "en", { numeric: true }));
+  if (all.length === 0) return null;
+  const bars = all.slice(0, maxBackends).map(([backend, calls]) => ({ backend, calls }));
+  const left = Math.min(width / 3, 16 + 7 * Math.max(...bars.map((b) => b.backend.length)));
+  return figure("Calls per backend", all.length > maxBackends ? `The first ${maxBackends} of ${all.length} backends.` : `Arm ${state.now!.arm}.`, plot(bars.map((b) => `${b.backend}: ${b.calls}`).join(", "), {
+    width, height: 40 + 22 * bars.length, marginLeft: left, marginRight: 56, marginTop: 4, marginBottom: 24,
+    x: { domain: [0, Math.max(1, ...bars.map((b) => b.calls))], ticks: 4, tickFormat: tick, tickSize: 0, label: null },
+    y: { label: null, tickSize: 0, domain: bars.map((b) => b.backend) },
+    marks: [
+      Plot.gridX({ ...grid, ticks: 4 }), Plot.barX(bars, { x: "calls", y: "backend", fill: "var(--c0)", insetTop: 2, insetBottom: 2 }),
+      Plot.text(bars, { x: "calls", y: "backend", text: (b: { calls: number }) => b.calls.toLocaleString("en"), textAnchor: "start", dx: 4, fill: "var(--ink)" }),
+    ],
+  }));
+}
