@@ -77,14 +77,19 @@ func (g gap) unsure() (n int) {
 	return n
 }
 
-// gap returns where the objective stops being met.
+// gap returns where the objective stops being met. Once full-length probes contradicted short ones
+// of an outcome, short ones no longer move a side that a full-length probe has shown.
 func (s *Search) gap() gap {
 	held := s.highest(func(p observation) bool { return p.Full && p.Outcome == Held })
 	bad := s.lowest(func(p observation) bool { return p.Full && p.Outcome != Held })
-	return gap{
-		held: s.highest(func(p observation) bool { return p.Outcome == Held && (p.Full || bad == nil || p.Rate < bad.Rate) }),
-		bad:  s.lowest(func(p observation) bool { return p.Outcome != Held && (p.Full || held == nil || p.Rate > held.Rate) }),
+	g := gap{held, bad}
+	if held == nil || s.overruled(Held) == 0 {
+		g.held = s.highest(func(p observation) bool { return p.Outcome == Held && (p.Full || bad == nil || p.Rate < bad.Rate) })
 	}
+	if bad == nil || s.overruled(Failed) == 0 {
+		g.bad = s.lowest(func(p observation) bool { return p.Outcome != Held && (p.Full || held == nil || p.Rate > held.Rate) })
+	}
+	return g
 }
 
 // overruled counts the full-length probes that contradict short ones of an outcome. Probes of the

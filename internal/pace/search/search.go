@@ -112,14 +112,14 @@ func (s *Search) narrow(g gap, left int) (Probe, bool) {
 		return Probe{}, false
 	case g.unsure() == 2 && g.ratio() > math.Pow(1+s.plan.Precision, wide) && left > 2:
 		return s.short(math.Sqrt(g.held.Rate * g.bad.Rate)), true
-	case !g.held.Full && (near || left == 1 || s.overruled(Held) == 0):
+	case !g.held.Full && s.overruled(Held) == 0:
 		return s.full(g.held.Rate), true
 	case !g.held.Full:
-		return s.full(max(g.held.Rate, g.bad.Rate/s.stride(Held))), true
-	case !g.bad.Full && (near || left == 1 || s.overruled(Failed) == 0):
+		return s.full(max(s.plan.From, g.bad.Rate/s.stride(Held))), true
+	case !g.bad.Full && s.overruled(Failed) == 0:
 		return s.full(g.bad.Rate), true
 	case !g.bad.Full:
-		return s.full(min(g.bad.Rate, g.held.Rate*s.stride(Failed))), true
+		return s.full(min(s.plan.To, g.held.Rate*s.stride(Failed))), true
 	}
 	return s.full(math.Sqrt(g.held.Rate * g.bad.Rate)), true
 }

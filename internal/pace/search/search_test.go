@@ -174,6 +174,26 @@ func TestFullLengthProbesOverruleShortOnes(t *testing.T) {
 	})
 }
 
+// A queue takes a while to fill: in a quarter of the time, 20 workers of 100 ms each meet
+// p99 < 200 ms at rates up to 10 % too high.
+func TestAQueueThatShortProbesDoNotFillIsFound(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	const searches, limit, overlooked = 1000, 206.9, 1.1
+	for range searches {
+		p := search.Plan{From: 20, To: 4000, Precision: 0.02, Duration: full, Start: 20 * math.Exp2(random.Float64())}
+		got, probes := seek(t, p, func(p search.Probe) search.Outcome {
+			threshold := limit * math.Exp(0.003*random.NormFloat64())
+			if !p.Full {
+				threshold *= overlooked
+			}
+			return outcome(p.Rate <= threshold)
+		})
+		if got.End != search.Found || math.Abs(got.Rate()/limit-1) > 0.025 {
+			t.Fatalf("%+v of %v after %v", got, limit, probes)
+		}
+	}
+}
+
 func TestANoisyThresholdIsFoundNearby(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var worst float64
