@@ -7,15 +7,15 @@ import (
 
 	"rpclab/internal/report"
 	"rpclab/internal/result"
-	"rpclab/internal/result/assert"
+	"rpclab/internal/result/condition"
 )
 
 // errGate ends a command that has printed the assertions or gates that failed.
 var errGate = errors.New("an assertion or a gate failed")
 
-func parseAssertions(texts []string) (all []assert.Assertion, err error) {
+func parseAssertions(texts []string) (all []condition.Condition, err error) {
 	for _, text := range texts {
-		a, err := assert.Parse(text)
+		a, err := condition.Parse(text)
 		if err != nil {
 			return nil, fmt.Errorf("--assert %w", err)
 		}
@@ -25,7 +25,7 @@ func parseAssertions(texts []string) (all []assert.Assertion, err error) {
 }
 
 // checkArms checks every assertion on every arm.
-func checkArms(assertions []assert.Assertion, arms []result.Arm) (all []report.Check) {
+func checkArms(assertions []condition.Condition, arms []result.Arm) (all []report.Check) {
 	for _, arm := range arms {
 		for _, a := range assertions {
 			all = append(all, report.Check{

@@ -113,11 +113,11 @@ func wrapWords(words []string) string {
 
 func parseGates(texts []string) (all []analysis.Gate, err error) {
 	for _, text := range texts {
-		g, err := analysis.ParseGate(text)
+		gates, err := analysis.ParseGates(text)
 		if err != nil {
 			return nil, fmt.Errorf("--gate %w", err)
 		}
-		all = append(all, g)
+		all = append(all, gates...)
 	}
 	return all, nil
 }

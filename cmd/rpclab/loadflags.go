@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	generator "rpclab/internal/load"
-	"rpclab/internal/result/assert"
+	"rpclab/internal/result/condition"
 	"rpclab/internal/suggest"
 )
 
@@ -77,7 +77,7 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 }
 
 // finish validates the flags and completes the settings.
-func (f *loadFlags) finish(flags *pflag.FlagSet) (all []assert.Assertion, err error) {
+func (f *loadFlags) finish(flags *pflag.FlagSet) (all []condition.Condition, err error) {
 	for _, name := range []string{"rate", "concurrency", "connections", "cores", "duration", "calls", "messages",
 		"streams", "connect-rate", "keepalive", "idle-close"} {
 		if flag := flags.Lookup(name); flag.Changed && (flag.Value.String() == "0" || flag.Value.String() == "0s") {

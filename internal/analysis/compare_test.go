@@ -31,11 +31,11 @@ func runOf(t *testing.T, latencies ...float64) result.Document {
 func gates(t *testing.T, texts ...string) (all []Gate) {
 	t.Helper()
 	for _, text := range texts {
-		g, err := ParseGate(text)
+		parsed, err := ParseGates(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, g)
+		all = append(all, parsed...)
 	}
 	return all
 }

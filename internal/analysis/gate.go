@@ -1,22 +1,15 @@
 package analysis
 
 import (
-	"fmt"
-	"math"
-	"strconv"
+	"slices"
 	"strings"
 
-	"rpclab/internal/suggest"
+	"rpclab/internal/result/condition"
 	"rpclab/internal/verdict"
 )
 
-// Gate is a condition on the ratio of a metric in a run over that in an earlier one:
+// Gate is a condition on the ratio of a metric in a run to that in an earlier run:
 // `p99 ratio < 1.05`.
-//
-//	gate     = metric "ratio" operator number
-//	metric   = "p50" | "p90" | "p99" | "p999" | "mean", also after "latency_", or another
-//	           that arms are compared on: "rate", "client_cpu", …
-//	operator = "<" | "<=" | ">" | ">="
 type Gate struct {
 	metric metric
 	bound  verdict.Bound
@@ -26,7 +19,7 @@ type Gate struct {
 // String is the gate as the user wrote it.
 func (g Gate) String() string { return g.text }
 
-// GateMetrics are the metrics that a gate can name.
+// GateMetrics are the metrics that a gate can name, in the order of metrics.
 func GateMetrics() []string {
 	var names []string
 	for _, m := range metrics {
@@ -35,57 +28,24 @@ func GateMetrics() []string {
 	return names
 }
 
-var bounds = map[string]verdict.Bound{
-	"<": {}, "<=": {Equal: true}, ">": {Over: true}, ">=": {Over: true, Equal: true},
+// ParseGates reads gates that are joined by "and" or "&&". Its errors name the column and what is
+// allowed there.
+func ParseGates(text string) (all []Gate, err error) {
+	names := GateMetrics()
+	ratios, err := condition.ParseRatios(text, names)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range ratios {
+		all = append(all, Gate{metrics[slices.Index(names, r.Metric)], boundOf(r), r.String()})
+	}
+	return all, nil
 }
 
-// ParseGate reads a gate. Its errors name the column and what is allowed there.
-func ParseGate(text string) (g Gate, err error) {
-	rest, at := text, 0
-	fail := func(format string, args ...any) (Gate, error) {
-		return Gate{}, fmt.Errorf("%q, column %d: %w", text, at+1, fmt.Errorf(format, args...))
+func boundOf(r condition.Ratio) verdict.Bound {
+	return verdict.Bound{
+		Over:  r.Operator == condition.More || r.Operator == condition.AtLeast,
+		Equal: r.Operator == condition.AtMost || r.Operator == condition.AtLeast,
+		Limit: r.Limit,
 	}
-	// next is the text up to one of the characters in end; at is where it begins.
-	next := func(end string) string {
-		rest = strings.TrimLeft(rest, " \t")
-		at = len(text) - len(rest)
-		n := strings.IndexAny(rest, end)
-		if n < 0 {
-			n = len(rest)
-		}
-		word := rest[:n]
-		rest = rest[n:]
-		return word
-	}
-	name := next(" \t<>=!")
-	if g.metric, err = gateMetric(name); err != nil {
-		return fail("%w", err)
-	}
-	if word := next(" \t<>=!"); word != "ratio" {
-		return fail("write ratio after %s: an example of a gate is '%s ratio < 1.05'", name, name)
-	}
-	operator := next("0123456789.+-abcdefghijklmnopqrstuvwxyz \t")
-	bound, known := bounds[operator]
-	if !known {
-		return fail("after ratio write one of < <= > >=")
-	}
-	number := strings.TrimSpace(next("\x00"))
-	bound.Limit, err = strconv.ParseFloat(number, 64)
-	if err != nil || !(bound.Limit > 0) || math.IsInf(bound.Limit, 1) {
-		return fail("%q is not a ratio: write a number over 0 such as 1.05", number)
-	}
-	g.bound, g.text = bound, strings.TrimSpace(text)
-	return g, nil
-}
-
-func gateMetric(name string) (metric, error) {
-	for _, m := range metrics {
-		if name == m.name || "latency_"+name == m.name {
-			return m, nil
-		}
-	}
-	if name == "" {
-		return metric{}, fmt.Errorf("a metric is missing: write one of %s", strings.Join(GateMetrics(), ", "))
-	}
-	return metric{}, fmt.Errorf("no metric %q%s", name, suggest.DidYouMean(name, GateMetrics()))
 }

@@ -2,8 +2,10 @@ package analysis
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
+	"rpclab/internal/suggest"
 	"rpclab/internal/verdict"
 )
 
@@ -20,30 +22,41 @@ func TestGatesAreRead(t *testing.T) {
 		"client_memory ratio < 1.5e0": {"client_memory", verdict.Bound{Limit: 1.5}},
 		"p999 ratio < 1.05 ":          {"latency_p999", verdict.Bound{Limit: 1.05}},
 	} {
-		g, err := ParseGate(text)
-		if err != nil || g.metric.name != want.metric || g.bound != want.bound {
-			t.Errorf("%q: %s %+v, %v", text, g.metric.name, g.bound, err)
+		gates, err := ParseGates(text)
+		if err != nil || len(gates) != 1 || gates[0].metric.name != want.metric || gates[0].bound != want.bound {
+			t.Errorf("%q: %+v, %v", text, gates, err)
 		}
+	}
+}
+
+func TestGatesCanBeJoined(t *testing.T) {
+	gates, err := ParseGates("p99 ratio < 1.05 and rate ratio > 0.95")
+	if err != nil || len(gates) != 2 || gates[0].String() != "p99 ratio < 1.05" || gates[1].String() != "rate ratio > 0.95" ||
+		gates[0].metric.name != "latency_p99" || gates[1].metric.name != "rate" {
+		t.Errorf("%+v, %v", gates, err)
 	}
 }
 
 func TestAGateThatCannotBeReadSaysWhere(t *testing.T) {
 	for text, want := range map[string]string{
-		"p98 ratio < 1.05":   `"p98 ratio < 1.05", column 1: no metric "p98"; did you mean "p99"?`,
-		"p99 < 1.05":         `"p99 < 1.05", column 5: write ratio after p99: an example of a gate is 'p99 ratio < 1.05'`,
-		"p99 ratio == 1.05":  `"p99 ratio == 1.05", column 11: after ratio write one of < <= > >=`,
-		"p99 ratio":          `"p99 ratio", column 10: after ratio write one of < <= > >=`,
-		"p99 ratio < 5%":     `"p99 ratio < 5%", column 13: "5%" is not a ratio: write a number over 0 such as 1.05`,
-		"p99 ratio < -1":     `"p99 ratio < -1", column 13: "-1" is not a ratio: write a number over 0 such as 1.05`,
-		"p99 ratio < inf":    `"p99 ratio < inf", column 13: "inf" is not a ratio: write a number over 0 such as 1.05`,
-		"p99 ratio <":        `"p99 ratio <", column 12: "" is not a ratio: write a number over 0 such as 1.05`,
-		"p99 ratio < 1.05 x": `"p99 ratio < 1.05 x", column 13: "1.05 x" is not a ratio: write a number over 0 such as 1.05`,
+		"p98 ratio < 1.05":          `"p98 ratio < 1.05", column 1: no metric "p98"; did you mean "p99"?`,
+		"p99 < 1.05":                `"p99 < 1.05", column 5: write ratio after p99: an example of a gate is 'p99 ratio < 1.05'`,
+		"p99 ratio == 1.05":         `"p99 ratio == 1.05", column 11: after ratio write one of < <= > >=`,
+		"p99 ratio":                 `"p99 ratio", column 10: after ratio write one of < <= > >=`,
+		"p99 ratio < 5%":            `"p99 ratio < 5%", column 13: "5%" is not a ratio: write a number over 0 such as 1.05`,
+		"p99 ratio < -1":            `"p99 ratio < -1", column 13: "-1" is not a ratio: write a number over 0 such as 1.05`,
+		"p99 ratio < inf":           `"p99 ratio < inf", column 13: "inf" is not a ratio: write a number over 0 such as 1.05`,
+		"p99 ratio <":               `"p99 ratio <", column 12: "" is not a ratio: write a number over 0 such as 1.05`,
+		"service_p99 ratio < 2":     `"service_p99 ratio < 2", column 1: runs are not compared on service_p99: write one of ` + strings.Join(GateMetrics(), ", "),
+		"latency_rate ratio < 2":    `"latency_rate ratio < 2", column 1: no metric "latency_rate"` + suggest.DidYouMean("latency_rate", GateMetrics()),
+		"p99 ratio < 2 and p50 < 1": `"p99 ratio < 2 and p50 < 1", column 23: write ratio after p50: an example of a gate is 'p50 ratio < 1.05'`,
+		"p99 ratio < 1.05 x":        `"p99 ratio < 1.05 x", column 13: "1.05 x" is not a ratio: write a number over 0 such as 1.05`,
 	} {
-		if _, err := ParseGate(text); err == nil || err.Error() != want {
+		if _, err := ParseGates(text); err == nil || err.Error() != want {
 			t.Errorf("%q:\n%v\nwant\n%s", text, err, want)
 		}
 	}
-	if _, err := ParseGate(""); err == nil || !slices.Contains(GateMetrics(), "p99") {
+	if _, err := ParseGates(""); err == nil || !slices.Contains(GateMetrics(), "p99") {
 		t.Errorf("an empty gate: %v", err)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"rpclab/internal/result/assert"
+	"rpclab/internal/result/condition"
 	"rpclab/internal/suggest"
 )
 
@@ -106,7 +106,7 @@ func (d *document) checkConfig(config Config, n *node, c *problems) {
 			at, _ := n.find([]string{"load", "search", field})
 			return at.at
 		}
-		if _, err := assert.Parse(search.SLO); err != nil {
+		if _, err := condition.Parse(search.SLO); err != nil {
 			c.add(place("slo"), "load.search.slo %v", err)
 		}
 		if search.From >= search.To {

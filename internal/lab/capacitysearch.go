@@ -12,7 +12,7 @@ import (
 	"rpclab/internal/pace"
 	"rpclab/internal/pace/search"
 	"rpclab/internal/result"
-	"rpclab/internal/result/assert"
+	"rpclab/internal/result/condition"
 )
 
 // searchCapacity runs the probes of a search, one after another on the same callers. The
@@ -21,7 +21,7 @@ import (
 func searchCapacity(ctx context.Context, l loader, measured result.Trial) (result.Trial, error) {
 	t := l.trial
 	wanted := t.Config.Load.Search
-	slo, err := assert.Parse(wanted.SLO)
+	slo, err := condition.Parse(wanted.SLO)
 	if err != nil {
 		return measured, err
 	}

@@ -1,4 +1,4 @@
-package assert_test
+package condition_test
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"rpclab/internal/result"
-	"rpclab/internal/result/assert"
+	"rpclab/internal/result/condition"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -26,7 +26,7 @@ func measured() result.Measures {
 
 func check(t *testing.T, text string) []string {
 	t.Helper()
-	a, err := assert.Parse(text)
+	a, err := condition.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestWhatFailsSaysByHowMuch(t *testing.T) {
 }
 
 func TestALatencyOfNothingHoldsNothing(t *testing.T) {
-	a, err := assert.Parse("p99 < 50ms")
+	a, err := condition.Parse("p99 < 50ms")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestALatencyOfNothingHoldsNothing(t *testing.T) {
 }
 
 func TestMessagesOfCallsThatAreNoStreamsHoldNothing(t *testing.T) {
-	a, err := assert.Parse("message_p50 < 50ms")
+	a, err := condition.Parse("message_p50 < 50ms")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestMessagesOfCallsThatAreNoStreamsHoldNothing(t *testing.T) {
 func TestWrongAssertionsSayWhere(t *testing.T) {
 	for text, want := range map[string]string{
 		"p98 < 50ms":               `"p98 < 50ms", column 1: no metric "p98"; did you mean "p90"?`,
-		"p99 = 50ms":               `"p99 = 50ms", column 5: after p99 write one of <= >= == != < >`,
+		"p99 = 50ms":               `"p99 = 50ms", column 5: after p99 write one of < <= > >= == !=`,
 		"p99":                      `"p99", column 4: after p99 write one of`,
 		"p99 < 50":                 `"p99 < 50", column 7: "50" has no unit: write a duration such as 50ms or 1.5s`,
 		"p99 < ":                   `column 6: "" is no duration`,
@@ -101,9 +101,10 @@ func TestWrongAssertionsSayWhere(t *testing.T) {
 		"errors == 0 &&":           `column 15: a metric is missing`,
 		"errors == 0 and lat < 1s": `column 17: no metric "lat"`,
 		"errors == 0 andp50 < 1s":  `column 11: "0 andp50 < 1s" is no number`,
+		"p99 ratio < 1.05":         `"p99 ratio < 1.05", column 5: a ratio needs two runs: only rpclab compare --gate can test 'p99 ratio < 1.05'`,
 		"errors. == 0":             `column 1: no metric "errors."`,
 	} {
-		_, err := assert.Parse(text)
+		_, err := condition.Parse(text)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s gave %v\nwant %s", text, err, want)
 		}
@@ -113,8 +114,9 @@ func TestWrongAssertionsSayWhere(t *testing.T) {
 func TestNoTextBreaksTheParser(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`[a-z0-9_.&<>=!% /-]{0,20}`).Draw(t, "text")
-		if a, err := assert.Parse(text); err == nil {
+		if a, err := condition.Parse(text); err == nil {
 			a.Check(measured())
 		}
+		_, _ = condition.ParseRatios(text, []string{"p50", "rate"})
 	})
 }

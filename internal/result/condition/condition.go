@@ -1,0 +1,93 @@
+// Package condition is the language of --assert, of the SLO of a search and of --gate:
+// `p99 < 50ms`, `errors < 0.1% and rate >= 950/s`, `p99 ratio < 1.05`.
+//
+//	condition  = comparison { ( "&&" | "and" ) comparison }
+//	comparison = metric [ "ratio" ] operator value
+//	operator   = "<" | "<=" | ">" | ">=" | "==" | "!="
+//	metric     = a latency: "min" | "mean" | "p50" | "p90" | "p95" | "p99" | "p999" | "max",
+//	             the same after "latency_", "service_", "lateness_" or "message_",
+//	             "rate" | "calls" | "errors" | "errors." CODE | "dropped"
+//	value      = number unit: a duration for latencies (ns, us, ms, s, m), none or "/s" for
+//	             the rate, none or "%" (of all calls) for counts
+//
+// A condition with "ratio" compares two runs. It has a metric that runs are compared on, a value
+// without a unit, and no "==" or "!=", which no confidence interval meets.
+package condition
+
+import (
+	"fmt"
+
+	"rpclab/internal/result"
+)
+
+// Condition is a condition on what was measured.
+type Condition struct {
+	text        string
+	comparisons []comparison
+}
+
+type comparison struct {
+	metric   metric
+	name     string
+	operator Operator
+	value    value
+	text     string
+}
+
+// String is the condition as the user wrote it.
+func (c Condition) String() string { return c.text }
+
+// Parse reads a condition on what was measured. Its errors name the column and what is allowed
+// there.
+func Parse(text string) (Condition, error) {
+	c := Condition{text: trim(text)}
+	err := eachComparison(text, func(s *scanner) error {
+		one, err := s.measured()
+		c.comparisons = append(c.comparisons, one)
+		return err
+	})
+	return c, err
+}
+
+// Check returns the comparisons that do not hold, each with the measured value and its distance
+// from the limit; nil when all hold.
+func (c Condition) Check(m result.Measures) (failures []string) {
+	for _, one := range c.comparisons {
+		got, known := one.metric.of(m)
+		limit := one.value.number
+		if one.value.percent {
+			limit *= float64(due(m)) / 100
+		}
+		switch {
+		case !known:
+			failures = append(failures, fmt.Sprintf("%s: there is no %s, since %s", one.text, one.name, one.metric.lack))
+		case !one.operator.holds(got, limit):
+			failures = append(failures, fmt.Sprintf("%s: it is %s%s", one.text, one.shown(got, m), distance(got, limit)))
+		}
+	}
+	return failures
+}
+
+func (c comparison) shown(got float64, m result.Measures) string {
+	text := c.metric.unit.show(got)
+	if all := due(m); c.value.percent && all > 0 {
+		text += fmt.Sprintf(" of %d, %.3g %%", all, 100*got/float64(all))
+	}
+	return text
+}
+
+// due is how many calls were due: percentages are of them.
+func due(m result.Measures) uint64 { return m.Calls + m.Dropped }
+
+// distance says how far the value is from the limit; "" if a share of the limit has no meaning.
+func distance(got, limit float64) string {
+	switch {
+	case limit == 0 || got == limit:
+		return ""
+	case got > 2*limit:
+		return fmt.Sprintf(", %.3g times as much", got/limit)
+	case got > limit:
+		return fmt.Sprintf(", %.3g %% more", 100*(got/limit-1))
+	}
+	return fmt.Sprintf(", %.3g %% less", 100*(1-got/limit))
+}

@@ -1,0 +1,92 @@
+package condition
+
+import (
+	"strings"
+
+	"rpclab/internal/result"
+)
+
+// metric is one figure of what was measured.
+type metric struct {
+	unit unit
+	// of is the figure in its unit; false: there is none.
+	of   func(result.Measures) (float64, bool)
+	lack string // why there is none then
+}
+
+// points are the figures of a distribution.
+var points = []struct {
+	name string
+	of   func(result.Histogram) float64
+}{
+	{"min", func(h result.Histogram) float64 { return h.Min }},
+	{"mean", func(h result.Histogram) float64 { return h.Mean }},
+	{"p50", func(h result.Histogram) float64 { return h.P50 }},
+	{"p90", func(h result.Histogram) float64 { return h.P90 }},
+	{"p95", func(h result.Histogram) float64 { return h.P95 }},
+	{"p99", func(h result.Histogram) float64 { return h.P99 }},
+	{"p999", func(h result.Histogram) float64 { return h.P999 }},
+	{"max", func(h result.Histogram) float64 { return h.Max }},
+}
+
+// lookup returns the metric of a name such as p99, service_p99, rate or errors.UNAVAILABLE.
+func lookup(name string) (metric, bool) {
+	switch name {
+	case "rate":
+		return always(frequency, func(m result.Measures) float64 { return m.Rate }), true
+	case "calls":
+		return always(count, func(m result.Measures) float64 { return float64(m.Calls) }), true
+	case "dropped":
+		return always(count, func(m result.Measures) float64 { return float64(m.Dropped) }), true
+	case "errors":
+		return always(count, func(m result.Measures) float64 { return float64(m.Failed()) }), true
+	}
+	if code, ok := strings.CutPrefix(name, "errors."); ok && code != "" {
+		return always(count, func(m result.Measures) float64 { return float64(m.Errors[code]) }), true
+	}
+	return distribution(name)
+}
+
+// always is a metric that every run has.
+func always(u unit, of func(result.Measures) float64) metric {
+	return metric{unit: u, of: func(m result.Measures) (float64, bool) { return of(m), true }}
+}
+
+// distribution is a metric such as p99, service_p99, lateness_p99 or message_p99.
+func distribution(name string) (metric, bool) {
+	of, lack := func(m result.Measures) result.Histogram { return m.Latency }, "no call was answered"
+	if rest, ok := strings.CutPrefix(name, "service_"); ok {
+		name, of = rest, func(m result.Measures) result.Histogram { return m.Service }
+	} else if rest, ok := strings.CutPrefix(name, "lateness_"); ok {
+		name, of = rest, func(m result.Measures) result.Histogram { return m.Lateness }
+	} else if rest, ok := strings.CutPrefix(name, "message_"); ok {
+		name, of, lack = rest, messages, "no message came on a stream"
+	}
+	for _, p := range points {
+		if p.name == strings.TrimPrefix(name, "latency_") {
+			return metric{unit: duration, lack: lack, of: func(m result.Measures) (float64, bool) {
+				return p.of(of(m)), !of(m).Empty()
+			}}, true
+		}
+	}
+	return metric{}, false
+}
+
+// messages is of the answers of streams.
+func messages(m result.Measures) result.Histogram {
+	if m.Messages == nil {
+		return result.Histogram{}
+	}
+	return *m.Messages
+}
+
+// Metrics are the names of all that is measured, without those of single error codes.
+func Metrics() []string {
+	names := []string{"rate", "calls", "errors", "dropped"}
+	for _, prefix := range []string{"", "service_", "lateness_", "message_"} {
+		for _, p := range points {
+			names = append(names, prefix+p.name)
+		}
+	}
+	return names
+}
