@@ -106,10 +106,13 @@ func Rpclab(t testing.TB) string {
 	return build.path
 }
 
-// Main runs the tests of a package that uses [Rpclab], removes the program, and fails if a
-// goroutine is left. Call it from TestMain.
-func Main(m *testing.M) {
+// Main runs the tests of a package that uses [Rpclab], then what closes their resources. It removes
+// the program and fails if a goroutine is left. Call it from TestMain.
+func Main(m *testing.M, closing ...func()) {
 	code := m.Run()
+	for _, closes := range closing {
+		closes()
+	}
 	if build.path != "" {
 		_ = os.RemoveAll(filepath.Dir(build.path))
 	}

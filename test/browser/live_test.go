@@ -3,7 +3,6 @@ package browser
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -24,6 +23,13 @@ defaults: {workload: {greet: {delay: 1ms}}, load: {closed: {users: 2, duration: 
 arms: {shared: {route: clusterip}, spread: {route: endpointslice}}
 rounds: 4
 `
+	short = `
+experiment: short
+question: Can the page compare two runs?
+defaults: {workload: {greet: {delay: 1ms}}, load: {closed: {users: 2, duration: 300ms}}}
+arms: {shared: {route: clusterip}, spread: {route: endpointslice}}
+rounds: 4
+`
 	endless = `
 experiment: endless
 question: Does the page stop a run?
@@ -33,10 +39,12 @@ rounds: 1
 `
 )
 
+var experimentFiles = map[string]string{"brief.yaml": brief, "short.yaml": short, "endless.yaml": endless}
+
 // station is `rpclab serve` in a directory of its own, which can be started again.
 type station struct {
-	program, dir, url string
-	process           *process.Process
+	dir, url string
+	process  *process.Process
 }
 
 var addressed = regexp.MustCompile(`http://(127\.0\.0\.1:\d+)/`)
@@ -44,11 +52,7 @@ var addressed = regexp.MustCompile(`http://(127\.0\.0\.1:\d+)/`)
 func newStation(t *testing.T) *station {
 	t.Helper()
 	l := &station{dir: t.TempDir()}
-	l.program = filepath.Join(l.dir, "rpclab")
-	if out, err := exec.Command("go", "build", "-o", l.program, "rpclab/cmd/rpclab").CombinedOutput(); err != nil {
-		t.Fatalf("build rpclab: %v\n%s", err, out)
-	}
-	for name, text := range map[string]string{"brief.yaml": brief, "endless.yaml": endless} {
+	for name, text := range experimentFiles {
 		if err := os.WriteFile(filepath.Join(l.dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -62,9 +66,11 @@ func newStation(t *testing.T) *station {
 func (l *station) start(t *testing.T, address string) {
 	t.Helper()
 	var err error
-	l.process, err = process.Start(process.Spec{Args: []string{l.program, "serve", "--listen", address,
-		"--experiment", filepath.Join(l.dir, "brief.yaml"), "--experiment", filepath.Join(l.dir, "endless.yaml")}})
-	if err != nil {
+	args := []string{testkit.Rpclab(t), "serve", "--listen", address}
+	for name := range experimentFiles {
+		args = append(args, "--experiment", filepath.Join(l.dir, name))
+	}
+	if l.process, err = process.Start(process.Spec{Args: args}); err != nil {
 		t.Fatal(err)
 	}
 	testkit.Await(t, "the server says where it is", func() bool {
@@ -169,7 +175,7 @@ func TestTwoRunsAreChosenAndCompared(t *testing.T) {
 	l := newStation(t)
 	for range 2 {
 		p := l.open(t, "/", desk)
-		begin(t, p, "brief")
+		begin(t, p, "short")
 		awaitPhase(t, p, "running")
 		awaitPhase(t, p, "done")
 	}

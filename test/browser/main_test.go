@@ -8,10 +8,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"rpclab/internal/report/html"
 	"rpclab/internal/result"
+	"rpclab/internal/testkit"
 	"rpclab/internal/testkit/chrome"
 )
 
@@ -24,13 +23,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	code := m.Run()
-	browser.Close()
-	if err := goleak.Find(); code == 0 && err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	testkit.Main(m, browser.Close)
 }
 
 // page writes the report of a run to a file and opens that.

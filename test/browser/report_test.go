@@ -47,8 +47,8 @@ func sound(t *testing.T, p *chrome.Page) {
 }
 
 func TestTheReportOfEveryRunIsDrawnOnAPhone(t *testing.T) {
-	for name, d := range recorded(t) {
-		t.Run(name, func(t *testing.T) { sound(t, page(t, d, phone)) })
+	for name := range recordings {
+		t.Run(name, func(t *testing.T) { sound(t, page(t, read(t, name), phone)) })
 	}
 }
 
@@ -89,7 +89,7 @@ func TestASweepShowsTheCellThatIsChosen(t *testing.T) {
 const times = `document.querySelector("#latency > .table table")`
 
 func TestATableSortsByTheKeyboardAndIsCopiedAsCSV(t *testing.T) {
-	p := page(t, recorded(t)["channels"], desk)
+	p := page(t, read(t, "channels"), desk)
 	column := eval[int](t, p, `[...`+times+`.tHead.rows[0].cells].findIndex(c => c.textContent === "p99 ms")`)
 	values := func() []float64 {
 		return eval[[]float64](t, p, `[...`+times+`.tBodies[0].rows].map(r => Number(r.cells[`+string(rune('0'+column))+`].textContent.replaceAll(",", "")))`)
@@ -116,7 +116,7 @@ func TestATableSortsByTheKeyboardAndIsCopiedAsCSV(t *testing.T) {
 }
 
 func TestTheKeyboardReachesEverythingThatCanBeDone(t *testing.T) {
-	p := page(t, recorded(t)["channels"], desk)
+	p := page(t, read(t, "channels"), desk)
 	want := eval[int](t, p, `[...document.querySelectorAll("a, button, summary, select, [tabindex='0']")].filter(e => e.checkVisibility()).length`)
 	seen := map[string]bool{}
 	for range want + 2 {
@@ -163,7 +163,7 @@ func TestTextsStandOutByDayAndByNight(t *testing.T) {
 	papers := map[string]bool{}
 	for name, v := range map[string]chrome.Viewport{"light": desk, "dark": night} {
 		for _, run := range []string{"channels", "churn"} {
-			p := page(t, recorded(t)[run], v)
+			p := page(t, read(t, run), v)
 			if texts := eval[[]string](t, p, faint); len(texts) > 0 {
 				t.Errorf("%s, %s: faint texts: %q", name, run, texts)
 			}
@@ -176,7 +176,7 @@ func TestTextsStandOutByDayAndByNight(t *testing.T) {
 }
 
 func TestOnPaperNothingIsCutOffAndNothingCanBePressed(t *testing.T) {
-	p := page(t, recorded(t)["channels"], paper)
+	p := page(t, read(t, "channels"), paper)
 	sound(t, p)
 	if n := eval[int](t, p, `[...document.querySelectorAll(".tools, .choice, .skip")].filter(e => e.checkVisibility()).length`); n > 0 {
 		t.Errorf("%d things to press are printed", n)
@@ -184,7 +184,7 @@ func TestOnPaperNothingIsCutOffAndNothingCanBePressed(t *testing.T) {
 }
 
 func TestEveryPictureHasANameAndEveryTableHeads(t *testing.T) {
-	p := page(t, recorded(t)["churn"], desk)
+	p := page(t, read(t, "churn"), desk)
 	if n := eval[int](t, p, `[...document.querySelectorAll(".picture svg")].filter(s => s.getAttribute("role") !== "img" || !s.getAttribute("aria-label")).length`); n > 0 {
 		t.Errorf("%d pictures have no name", n)
 	}
@@ -195,7 +195,7 @@ func TestEveryPictureHasANameAndEveryTableHeads(t *testing.T) {
 
 func TestDamagedOrNewerDataGivesAPageThatSaysSo(t *testing.T) {
 	var out bytes.Buffer
-	if err := html.Write(&out, recorded(t)["channels"]); err != nil {
+	if err := html.Write(&out, read(t, "channels")); err != nil {
 		t.Fatal(err)
 	}
 	for name, change := range map[string][2]string{
@@ -215,7 +215,7 @@ func TestDamagedOrNewerDataGivesAPageThatSaysSo(t *testing.T) {
 }
 
 func TestARunWithoutAnyMeasurementHasAPage(t *testing.T) {
-	d := recorded(t)["channels"]
+	d := read(t, "channels")
 	d.Arms, d.Verdicts, d.Events, d.Accounts, d.Partial = []result.Arm{}, nil, nil, nil, true
 	p := page(t, d, desk)
 	if said := p.ConsoleErrors(); len(said) > 0 || !strings.Contains(eval[string](t, p, `document.querySelector(".answer").textContent`), "Nothing was measured") {

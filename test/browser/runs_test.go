@@ -1,10 +1,13 @@
 package browser
 
 import (
+	"bytes"
 	"compress/gzip"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,25 +20,57 @@ import (
 	"rpclab/internal/experiment"
 	"rpclab/internal/lab"
 	"rpclab/internal/result"
+	"rpclab/internal/result/resulttest"
+	"rpclab/internal/testkit"
 )
 
-// recorded are results of real runs, by the name of the experiment: `rpclab run NAME --quick`.
-func recorded(t testing.TB) map[string]result.Document {
+// recordings are the experiments whose results are in testdata, and the arguments of their runs
+// besides --quick. This runs them again (15 minutes, or more where rpclab first builds servers):
+//
+//	go test ./test/browser -run Recorded -timeout 1h -update
+var recordings = map[string][]string{
+	"balancing": nil, "chain": nil, "churn": nil, "ladder": nil, "long-streams": nil,
+	"policies": nil, "proxy-tax": nil, "rollout": nil, "streams": nil,
+	"channels": {"--rounds", "12"}, // enough to decide; docs/images/report.png shows it
+}
+
+func TestRecordedResultsFollowTheSchema(t *testing.T) {
+	for name, args := range recordings {
+		if *testkit.Update {
+			record(t, name, args)
+		}
+		if d := read(t, name); d.Experiment != name || !d.Quick {
+			t.Errorf("%s is a result of %s, quick: %v", name, d.Experiment, d.Quick)
+		}
+	}
+}
+
+// record runs an experiment and stores its result.
+func record(t *testing.T, name string, args []string) {
 	t.Helper()
-	paths, err := filepath.Glob("testdata/*.json.gz")
+	run := exec.Command(testkit.Rpclab(t), append([]string{"run", name, "--quick", "--no-store", "--json", "-"}, args...)...)
+	run.Stderr = os.Stderr
+	text, err := run.Output()
+	if err != nil {
+		t.Fatalf("%s: %v", run, err)
+	}
+	var packed bytes.Buffer
+	gz, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[string]result.Document{}
-	for _, path := range paths {
-		all[strings.TrimSuffix(filepath.Base(path), ".json.gz")] = read(t, path)
+	_, err = gz.Write(text)
+	if err := errors.Join(err, gz.Close(), os.WriteFile(recording(name), packed.Bytes(), 0o644)); err != nil {
+		t.Fatal(err)
 	}
-	return all
 }
 
-func read(t testing.TB, path string) result.Document {
+func recording(name string) string { return filepath.Join("testdata", name+".json.gz") }
+
+// read reads a recorded result.
+func read(t testing.TB, name string) result.Document {
 	t.Helper()
-	file, err := os.Open(path)
+	file, err := os.Open(recording(name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,11 +79,7 @@ func read(t testing.TB, path string) result.Document {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := result.Read(plain)
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
-	return d
+	return resulttest.Read(t, plain)
 }
 
 // full is a result as a run in full of a built-in experiment leaves it, but for the number of

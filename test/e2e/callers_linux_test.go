@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"rpclab/internal/result"
+	"rpclab/internal/result/resulttest"
 	"rpclab/internal/testkit"
 )
 
@@ -79,7 +80,7 @@ func TestACallerKilledInMidRunIsNamed(t *testing.T) {
 	if err := c.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, said.String())
 	}
-	trials := arm(t, read(t, strings.NewReader(output.String())), "all").Trials
+	trials := arm(t, resulttest.Read(t, strings.NewReader(output.String())), "all").Trials
 	death := regexp.MustCompile(`^caller \d of 4 \(caller-\d\) died.*: signal: killed`)
 	if len(trials) != 2 || !death.MatchString(trials[0].Failed) {
 		t.Fatalf("%d trials, the first failed for %q", len(trials), trials[0].Failed)

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"rpclab/internal/result/resulttest"
 )
 
 // known is about a server whose capacity is known: 20 workers that take 100 ms a call
@@ -37,7 +39,7 @@ func TestASearchFindsTheCapacityThatIsKnown(t *testing.T) {
 		if s.code != 0 {
 			t.Fatalf("exit code %d, %s", s.code, s.stderr)
 		}
-		trial := read(t, strings.NewReader(s.stdout)).Arms[0].Trials[0]
+		trial := resulttest.Read(t, strings.NewReader(s.stdout)).Arms[0].Trials[0]
 		c := trial.Capacity
 		t.Logf("%.1f calls/s (%.1f to %.1f, %s), %d probes", c.Rate, c.Holds, c.Fails, c.End, len(c.Probes))
 		late := false

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"rpclab/internal/result"
+	"rpclab/internal/result/resulttest"
 )
 
 // TestTheChainCostsWhatPhysicsSays: each way does all that the one before it does, and more.
@@ -55,7 +56,7 @@ func TestAnArmWhoseToolsAreMissingIsReportedAsNotRun(t *testing.T) {
 	if s.code != 3 {
 		t.Errorf("exit code %d, want 3", s.code)
 	}
-	d := read(t, strings.NewReader(s.stdout))
+	d := resulttest.Read(t, strings.NewReader(s.stdout))
 	if a := arm(t, d, "grpc-go"); a.Calls == 0 {
 		t.Error("what could run did not")
 	}

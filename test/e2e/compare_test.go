@@ -1,8 +1,8 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"rpclab/internal/result"
+	"rpclab/internal/result/resulttest"
 	"rpclab/internal/testkit"
 )
 
@@ -75,11 +76,12 @@ func TestAGateFailsOnARealRegressionOnly(t *testing.T) {
 			t.Errorf("%s has no %q: %v\n%s", path, part, err, text)
 		}
 	}
-	var c result.Comparison
-	if text, err := os.ReadFile(document); err != nil || json.Unmarshal(text, &c) != nil {
-		t.Fatalf("%v\n%s", err, text)
+	text, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if c.Schema != result.ComparisonSchema || len(c.Gates) != 1 || c.Gates[0].Outcome != "failed" || c.Gates[0].CI[0] < 1.3 {
+	c := resulttest.ReadComparison(t, bytes.NewReader(text))
+	if len(c.Gates) != 1 || c.Gates[0].Outcome != "failed" || c.Gates[0].CI[0] < 1.3 {
 		t.Errorf("%+v", c.Gates)
 	}
 }

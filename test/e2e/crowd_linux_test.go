@@ -20,6 +20,7 @@ import (
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	"rpclab/internal/process"
+	"rpclab/internal/result/resulttest"
 	"rpclab/internal/testkit"
 	"rpclab/internal/wire"
 )
@@ -174,7 +175,7 @@ func fiftyThousand(t *testing.T, wrong func(format string, args ...any)) {
 		if err := g.command.Wait(); err != nil {
 			t.Fatalf("generator %d: %v\n%s", i, err, &g.stderr)
 		}
-		a := read(t, &g.stdout).Arms[0]
+		a := resulttest.Read(t, &g.stdout).Arms[0]
 		if a.Calls != uint64(2*each) || len(a.Errors) > 0 || a.Backends["one"] != a.Calls {
 			wrong("generator %d: %d of %d calls, errors %v %v", i, a.Calls, 2*each, a.Errors, a.Samples)
 		}

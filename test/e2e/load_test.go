@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"rpclab/internal/result"
+	"rpclab/internal/result/resulttest"
 	"rpclab/internal/testkit"
 )
 
@@ -56,7 +57,7 @@ func loaded(t *testing.T, args ...string) (result.Document, said) {
 	if s.code != 0 {
 		t.Fatalf("rpclab load %s: exit code %d\n%s", strings.Join(args, " "), s.code, s.stderr)
 	}
-	return read(t, strings.NewReader(s.stdout)), s
+	return resulttest.Read(t, strings.NewReader(s.stdout)), s
 }
 
 func TestALoadSaysWhatItMeasuredWithin80Columns(t *testing.T) {
@@ -175,7 +176,7 @@ func TestAnAssertionThatFailsSaysByHowMuch(t *testing.T) {
 		!strings.Contains(s.stderr, "--assert calls > 1000: it is 20, 98 % less") || strings.Contains(s.stderr, "errors") {
 		t.Errorf("exit code %d\n%s", s.code, s.stderr)
 	}
-	read(t, strings.NewReader(s.stdout)) // the result is there all the same
+	resulttest.Read(t, strings.NewReader(s.stdout)) // the result is there all the same
 }
 
 func TestErrorsAreCountedByCodeWithSamples(t *testing.T) {
@@ -210,7 +211,7 @@ func TestAnInterruptedLoadGivesTheResultSoFar(t *testing.T) {
 	}
 	_, _ = io.Copy(io.Discard, stderr)
 	_ = c.Wait()
-	d := read(t, &stdout)
+	d := resulttest.Read(t, &stdout)
 	if code := c.ProcessState.ExitCode(); code != 130 || !d.Partial || d.Arms[0].Calls < 400 {
 		t.Errorf("exit code %d, partial: %v, %d calls", code, d.Partial, d.Arms[0].Calls)
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -17,11 +16,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	"rpclab/experiments"
 	"rpclab/internal/measure"
 	"rpclab/internal/result"
+	"rpclab/internal/result/resulttest"
 	"rpclab/internal/testkit"
 )
 
@@ -103,37 +101,8 @@ func document(t *testing.T, args ...string) (result.Document, said) {
 	if s.code != 0 {
 		t.Fatalf("rpclab run %s: exit code %d\n%s", strings.Join(args, " "), s.code, s.stderr)
 	}
-	return read(t, strings.NewReader(s.stdout)), s
+	return resulttest.Read(t, strings.NewReader(s.stdout)), s
 }
-
-// read reads a result, which has to follow its schema.
-func read(t *testing.T, r io.Reader) result.Document {
-	t.Helper()
-	text, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	schema, err := publishedSchema()
-	if err != nil {
-		t.Fatal(err)
-	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := schema.Validate(value); err != nil {
-		t.Errorf("the result does not follow api/result.schema.json: %v", err)
-	}
-	d, err := result.Read(bytes.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
-
-var publishedSchema = sync.OnceValues(func() (*jsonschema.Schema, error) {
-	return jsonschema.NewCompiler().Compile("../../api/result.schema.json")
-})
 
 // whole is what one run of an experiment left behind.
 type whole struct {
@@ -168,7 +137,7 @@ func quickTry(t *testing.T, experiment string, try int) (result.Document, whole)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return read(t, strings.NewReader(w.json)), w
+	return resulttest.Read(t, strings.NewReader(w.json)), w
 }
 
 func runQuick(program, experiment string) (w whole, err error) {
@@ -203,7 +172,7 @@ func runQuick(program, experiment string) (w whole, err error) {
 }
 
 // TestEveryBuiltInExperimentRunsScaledDown and gives a result that follows its schema, to which
-// read holds every result of this package.
+// resulttest.Read holds every result of these tests.
 func TestEveryBuiltInExperimentRunsScaledDown(t *testing.T) {
 	t.Parallel()
 	for _, name := range experiments.Names() {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"rpclab/internal/result"
+	"rpclab/internal/result/resulttest"
 )
 
 // The proof that latency counts from the moment a call was due. A server is stopped
@@ -156,7 +157,7 @@ func stalled(t *testing.T, pace ...string) (result.Arm, stop) {
 	if err := c.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, stderr.String())
 	}
-	a := read(t, &stdout).Arms[0]
+	a := resulttest.Read(t, &stdout).Arms[0]
 	if len(a.Errors) > 0 || a.Dropped > 0 || a.Limited != "" {
 		t.Fatalf("errors %v, %d dropped, limited: %s", a.Errors, a.Dropped, a.Limited)
 	}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"rpclab/internal/result/resulttest"
 )
 
 // TestARunThatAQuotaHoldsBackDecidesNothing puts a run into a control group that may use
@@ -33,7 +35,7 @@ rounds: 4
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	d := read(t, strings.NewReader(string(out)))
+	d := resulttest.Read(t, strings.NewReader(string(out)))
 	for _, v := range d.Verdicts {
 		if !v.Secondary && (v.Decision != "undecided" || !strings.Contains(v.Reason, "throttled")) {
 			t.Errorf("%s: %s (%.2f), %s", v.Metric, v.Decision, v.Ratio, v.Reason)

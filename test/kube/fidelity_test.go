@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"rpclab/internal/result"
+	"rpclab/internal/result/resulttest"
 	"rpclab/internal/testkit"
 )
 
@@ -58,10 +58,7 @@ func routesOn(t *testing.T, cluster string) result.Document {
 		args = append(args, "--arms", strings.Join(onBoth, ","))
 	}
 	image(t, "")
-	var d result.Document
-	if err := json.Unmarshal([]byte(ran(t, testkit.Rpclab(t), args...)), &d); err != nil {
-		t.Fatal(err)
-	}
+	d := resulttest.Read(t, strings.NewReader(ran(t, testkit.Rpclab(t), args...)))
 	if routes.on == nil {
 		routes.on = map[string]result.Document{}
 	}

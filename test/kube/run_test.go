@@ -2,7 +2,6 @@ package kube
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"testing"
 
 	"rpclab/internal/result"
+	"rpclab/internal/result/resulttest"
 	"rpclab/internal/testkit"
 )
 
@@ -76,9 +76,7 @@ func (g *going) end(t *testing.T) said {
 	}
 	s := said{stderr: g.text(), code: g.command.ProcessState.ExitCode()}
 	if text, err := os.ReadFile(g.file); err == nil {
-		if err := json.Unmarshal(text, &s.document); err != nil {
-			t.Fatal(err)
-		}
+		s.document = resulttest.Read(t, bytes.NewReader(text))
 	}
 	return s
 }
