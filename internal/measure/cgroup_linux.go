@@ -13,16 +13,16 @@ import (
 const cgroupRoot = "/sys/fs/cgroup"
 
 // Usage reads the group's counters.
-func (g Cgroup) Usage() (u CgroupUsage) {
+func (g Cgroup) Usage() (usage CgroupUsage) {
 	stat, _ := os.ReadFile(filepath.Join(g.CPU, "cpu.stat"))
-	u.Throttled = parseThrottled(string(stat))
-	u.OOMKills = oomKills(g.Memory)
+	usage.Throttled = parseThrottled(string(stat))
+	usage.OOMKills = oomKills(g.Memory)
 	for _, file := range []string{"memory.peak", "memory.max_usage_in_bytes"} {
 		text, _ := os.ReadFile(filepath.Join(g.Memory, file))
 		n, _ := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
-		u.PeakMemory = max(u.PeakMemory, n)
+		usage.PeakMemory = max(usage.PeakMemory, n)
 	}
-	return u
+	return usage
 }
 
 // ResetPeak resets the peak of the charged memory. Only cgroup v1 supports that.

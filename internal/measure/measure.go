@@ -39,14 +39,13 @@ func Histogram() *hdr.Histogram { return hdr.New(1, int64(MaxDuration), 3) }
 // Measurement is what one caller measured in one trial. Processes exchange it as JSON.
 type Measurement struct {
 	Started time.Time `json:"started"` // the time from which calls were due
-	// FirstLateness is how long after it was due the first call was sent. A merged measurement has
-	// none.
+	// FirstLateness is how late the first call was sent. It is 0 in a merged measurement.
 	FirstLateness time.Duration `json:"began"`
 	Elapsed       time.Duration `json:"elapsed"` // from Started to the end of the last call
 	Calls         uint64        `json:"calls"`   // that ended, answered or failed
 	Dropped       uint64        `json:"dropped"` // that were due but not sent: too many were in flight
 	Late          uint64        `json:"late"`    // with a response later than allowed
-	// Errors counts failed calls by code; Samples has the first message of each.
+	// Errors counts failed calls by code. Samples has the first message of each code.
 	Errors  map[string]uint64 `json:"errors"`
 	Samples map[string]string `json:"samples"`
 	// The histograms hold nanoseconds in the standard compressed V2 encoding (base64). Latency runs
@@ -66,7 +65,7 @@ type Measurement struct {
 	MaxRSS          uint64                   `json:"max_rss"`
 	// Throttled is how long the caller's container waited because its CPU quota was used up. Stolen is
 	// the share that a hypervisor took of the processor time that the machine's processes wanted. A
-	// merged measurement has the sum of the former and the largest of the latter.
+	// merged measurement has the sum of Throttled and the largest Stolen.
 	Throttled time.Duration `json:"throttled,omitempty"`
 	Stolen    float64       `json:"stolen,omitempty"`
 }

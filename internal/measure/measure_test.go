@@ -26,62 +26,63 @@ func good(backend string, due, sent, done time.Duration) measure.Call {
 
 func measured(t *testing.T, r *measure.Recorder) measure.Measurement {
 	t.Helper()
-	m, err := r.Measurement()
+	measurement, err := r.Measurement()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m
+	return measurement
 }
 
 func decode(t *testing.T, text string) *hdr.Histogram {
 	t.Helper()
-	h, err := hdr.Decode([]byte(text))
+	histogram, err := hdr.Decode([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return h
+	return histogram
 }
 
 func TestLatencyRunsFromDueAndServiceFromSent(t *testing.T) {
 	r := measure.NewRecorder(0)
 	r.Record(good("a", 10*ms, 30*ms, 35*ms))
-	m := measured(t, r)
+	measurement := measured(t, r)
 	for what, pair := range map[string][2]int64{
-		"latency":  {decode(t, m.Latency).Max(), int64(25 * ms)},
-		"service":  {decode(t, m.Service).Max(), int64(5 * ms)},
-		"lateness": {decode(t, m.Lateness).Max(), int64(20 * ms)},
+		"latency":  {decode(t, measurement.Latency).Max(), int64(25 * ms)},
+		"service":  {decode(t, measurement.Service).Max(), int64(5 * ms)},
+		"lateness": {decode(t, measurement.Lateness).Max(), int64(20 * ms)},
 	} {
 		if got, want := pair[0], pair[1]; float64(got) < float64(want) || float64(got) > float64(want)*1.001 {
-			t.Errorf("%s is %d ns, want %d", what, got, want)
+			t.Errorf("%s is %d ns, want %d ns", what, got, want)
 		}
 	}
 }
 
 func TestFailedCallsAreCountedByCodeAndKeepTheirFirstMessage(t *testing.T) {
-	r := measure.NewRecorder(0)
-	r.Record(good("a", 0, 0, ms))
+	recorder := measure.NewRecorder(0)
+	recorder.Record(good("a", 0, 0, ms))
 	for _, message := range []string{"refused", "refused again"} {
-		r.Record(measure.Call{Done: 2 * ms, Code: "UNAVAILABLE", Message: message})
+		recorder.Record(measure.Call{Done: 2 * ms, Code: "UNAVAILABLE", Message: message})
 	}
-	m := measured(t, r)
-	if m.Calls != 3 || m.Errors["UNAVAILABLE"] != 2 || m.Samples["UNAVAILABLE"] != "refused" {
-		t.Errorf("got %d calls, errors %v, samples %v", m.Calls, m.Errors, m.Samples)
+	measurement := measured(t, recorder)
+	if measurement.Calls != 3 || measurement.Errors["UNAVAILABLE"] != 2 || measurement.Samples["UNAVAILABLE"] != "refused" {
+		t.Errorf("got %d calls, errors %v, samples %v; want 3 calls, 2 of them UNAVAILABLE with the sample refused",
+			measurement.Calls, measurement.Errors, measurement.Samples)
 	}
-	if n := decode(t, m.Latency).TotalCount(); n != 1 {
-		t.Errorf("latency holds %d calls; only the answered one belongs there", n)
+	if n := decode(t, measurement.Latency).TotalCount(); n != 1 {
+		t.Errorf("latency has %d calls, want only the 1 answered call", n)
 	}
-	if n := decode(t, m.Lateness).TotalCount(); n != 3 {
-		t.Errorf("lateness holds %d calls; all of them belong there", n)
+	if n := decode(t, measurement.Lateness).TotalCount(); n != 3 {
+		t.Errorf("lateness has %d calls, want all 3", n)
 	}
 }
 
-func TestTimelinesCountByWhenCallsEndAndByWhenTheyWereDue(t *testing.T) {
-	r := measure.NewRecorder(0)
-	r.Record(good("a", 0, 0, 99*ms))
-	r.Record(good("a", 0, 0, 100*ms))
-	r.Record(good("b", 140*ms, 150*ms, 250*ms))
-	r.Record(measure.Call{Due: 130 * ms, Done: 310 * ms, Code: "UNAVAILABLE"})
-	m := measured(t, r)
+func TestTimelinesCountCallsByEndAndByDueTime(t *testing.T) {
+	recorder := measure.NewRecorder(0)
+	recorder.Record(good("a", 0, 0, 99*ms))
+	recorder.Record(good("a", 0, 0, 100*ms))
+	recorder.Record(good("b", 140*ms, 150*ms, 250*ms))
+	recorder.Record(measure.Call{Due: 130 * ms, Done: 310 * ms, Code: "UNAVAILABLE"})
+	measurement := measured(t, recorder)
 	want := measure.Timeline{
 		Backends: map[string][]uint64{"a": {1, 1}, "b": {0, 0, 1}},
 		Errors:   map[string][]uint64{"UNAVAILABLE": {0, 0, 0, 1}},
@@ -89,30 +90,29 @@ func TestTimelinesCountByWhenCallsEndAndByWhenTheyWereDue(t *testing.T) {
 		Due:      map[string][]uint64{"a": {2}, "b": {0, 1}},
 		Lost:     []uint64{0, 1},
 	}
-	if diff := cmp.Diff(want, m.Timeline); diff != "" {
+	if diff := cmp.Diff(want, measurement.Timeline); diff != "" {
 		t.Error(diff)
 	}
-	if m.FirstResponse["b"] != 250*ms || m.Elapsed != 310*ms {
-		t.Errorf("b answered first at %v, the last call ended at %v", m.FirstResponse["b"], m.Elapsed)
+	if measurement.FirstResponse["b"] != 250*ms || measurement.Elapsed != 310*ms {
+		t.Errorf("b answered first at %v and the last call ended at %v, want 250ms and 310ms", measurement.FirstResponse["b"], measurement.Elapsed)
 	}
 }
 
-// TestAnAnswerIsLateByWhenItWasDue: not by when it was sent, and a failed call is not
-// late, since it has no answer.
-func TestAnAnswerIsLateByWhenItWasDue(t *testing.T) {
+// Lateness counts from the due time, not from sending. A failed call has no answer, so it is not late.
+func TestAnAnswerIsLateWhenItFollowsTheDueTimeByMoreThanAllowed(t *testing.T) {
 	for allowed, want := range map[time.Duration]uint64{0: 2, 50 * ms: 3, 150 * ms: 1, time.Hour: 0} {
 		shards := measure.NewShards(2, allowed)
 		for key, took := range []time.Duration{100 * ms, 101 * ms, 200 * ms} {
 			shards.Record(uint64(key), good("a", ms, ms+took-time.Microsecond, ms+took))
 		}
 		shards.Record(0, measure.Call{Done: time.Hour, Code: "DEADLINE_EXCEEDED"})
-		m := measured(t, shards.Merged())
+		measurement := measured(t, shards.Merged())
 		var over uint64
-		for _, n := range m.Timeline.Late {
+		for _, n := range measurement.Timeline.Late {
 			over += n
 		}
-		if m.Late != want || over != want {
-			t.Errorf("allowed %v: %d late, %d in the timeline, want %d", allowed, m.Late, over, want)
+		if measurement.Late != want || over != want {
+			t.Errorf("%v allowed: %d late answers, %d in the timeline; want %d in both", allowed, measurement.Late, over, want)
 		}
 	}
 }
@@ -123,11 +123,11 @@ func TestOutOfRangeDurationsAreKeptAtTheBounds(t *testing.T) {
 	r.Record(good("a", 0, 0, 3*time.Hour))
 	h := decode(t, measured(t, r).Latency)
 	if h.TotalCount() != 2 || h.Min() != 0 || h.Max() < int64(measure.MaxDuration) {
-		t.Errorf("%d calls, min %d, max %d", h.TotalCount(), h.Min(), h.Max())
+		t.Errorf("%d calls, min %d ns, max %d ns; want 2 calls, 0 and at least %d ns", h.TotalCount(), h.Min(), h.Max(), int64(measure.MaxDuration))
 	}
 }
 
-func TestShardsLoseNothing(t *testing.T) {
+func TestShardsKeepTheCallsOfConcurrentGoroutines(t *testing.T) {
 	shards := measure.NewShards(4, 0)
 	var done sync.WaitGroup
 	for worker := range uint64(8) {
@@ -141,28 +141,28 @@ func TestShardsLoseNothing(t *testing.T) {
 	done.Wait()
 	m := measured(t, shards.Merged())
 	if m.Calls != 8000 || m.Dropped != 8000 || m.Backends["b"] != 8000 || m.Timeline.Backends["b"][9] != 800 || m.Timeline.Lost[9] != 800 {
-		t.Errorf("got %d calls, %d dropped, %v, %v", m.Calls, m.Dropped, m.Backends, m.Timeline.Backends["b"])
+		t.Errorf("got %d calls, %d dropped, backends %v, timeline of b %v; want 8000 calls and 8000 dropped, 800 in each interval", m.Calls, m.Dropped, m.Backends, m.Timeline.Backends["b"])
 	}
 }
 
-func TestAnswersOfStreamsAreCountedByThemselves(t *testing.T) {
-	r, other := measure.NewRecorder(0), measure.NewRecorder(0)
-	r.Record(good("a", 0, 0, 9*ms))
-	if m := measured(t, r); m.Answers != "" {
-		t.Errorf("without a stream there are answers: %s", m.Answers)
+func TestResponsesOnStreamsAreCountedApartFromCalls(t *testing.T) {
+	first, other := measure.NewRecorder(0), measure.NewRecorder(0)
+	first.Record(good("a", 0, 0, 9*ms))
+	if m := measured(t, first); m.Answers != "" {
+		t.Errorf("a measurement without a stream has the responses %s, want none", m.Answers)
 	}
-	r.RecordResponse(3 * ms)
+	first.RecordResponse(3 * ms)
 	other.RecordResponse(5 * ms)
 	all := measure.NewRecorder(0)
-	all.Merge(r)
+	all.Merge(first)
 	all.Merge(other)
 	m := measured(t, all)
 	if h := decode(t, m.Answers); m.Calls != 1 || h.TotalCount() != 2 || h.Max() < int64(5*ms) || h.Max() > int64(6*ms) {
-		t.Errorf("%d calls, %d answers, max %d", m.Calls, h.TotalCount(), h.Max())
+		t.Errorf("%d calls, %d responses, max %d ns; want 1 call, 2 responses, max 5 ms", m.Calls, h.TotalCount(), h.Max())
 	}
 }
 
-func TestMeasurementCrossesProcesses(t *testing.T) {
+func TestAMeasurementInJSONIsUnchanged(t *testing.T) {
 	r := measure.NewRecorder(0)
 	r.Record(good("a", 0, ms, 2*ms))
 	want := measured(t, r)
@@ -184,7 +184,7 @@ func TestRecordingDoesNotAllocate(t *testing.T) {
 	r.Record(good("a", 0, 0, time.Second))
 	n := testing.AllocsPerRun(1000, func() { r.Record(good("a", 0, ms, 2*ms)) })
 	if n != 0 {
-		t.Errorf("a recorded call allocates %v times", n)
+		t.Errorf("recording a call allocates %v times, want 0", n)
 	}
 }
 
@@ -202,22 +202,22 @@ func TestCPUAndMemoryOfThisProcess(t *testing.T) {
 	}
 	peak, err := measure.MaxRSS(os.Getpid())
 	if err != nil || peak < 64<<20 || peak > 2<<30 {
-		t.Errorf("peak of %d bytes, %v; 64 MiB are held", peak, err)
+		t.Errorf("the peak is %d bytes, %v; want 64 MiB to 2 GiB while 64 MiB are in use", peak, err)
 	}
 	runtime.KeepAlive(held)
 	after, err := measure.CPU(os.Getpid())
 	if err != nil || after <= before {
-		t.Errorf("CPU went from %v to %v, %v", before, after, err)
+		t.Errorf("CPU time went from %v to %v, %v; want it to grow", before, after, err)
 	}
 }
 
-func TestAProcessThatIsGoneIsAnError(t *testing.T) {
+func TestAProcessThatDoesNotExistIsAnError(t *testing.T) {
 	const noSuchProcess = 1 << 22 // above the kernel's pid_max
 	if _, err := measure.CPU(noSuchProcess); err == nil {
-		t.Error("its CPU time was read")
+		t.Error("CPU of a process that does not exist returned no error")
 	}
 	if _, err := measure.MaxRSS(noSuchProcess); err == nil {
-		t.Error("its memory was read")
+		t.Error("MaxRSS of a process that does not exist returned no error")
 	}
 }
 
@@ -229,15 +229,15 @@ func BenchmarkRecord(b *testing.B) {
 	}
 }
 
-func TestACallThatStandsForSeveralCountsForEachWhoAnswered(t *testing.T) {
+func TestABatchCountsForEveryBackendThatAnsweredIt(t *testing.T) {
 	r := measure.NewRecorder(0)
 	r.Record(measure.Call{Done: 150 * ms, Code: measure.OK, Backends: map[string]uint64{"a": 7, "b": 3}})
 	r.Record(measure.Call{Done: 150 * ms, Code: measure.OK, Backends: map[string]uint64{"b": 4}})
-	m := measured(t, r)
-	if want := map[string]uint64{"a": 7, "b": 7}; m.Calls != 2 || !maps.Equal(m.Backends, want) {
-		t.Errorf("%d calls, answered by %v; want 2, by %v", m.Calls, m.Backends, want)
+	measurement := measured(t, r)
+	if want := map[string]uint64{"a": 7, "b": 7}; measurement.Calls != 2 || !maps.Equal(measurement.Backends, want) {
+		t.Errorf("%d calls, answered by %v; want 2 calls, answered by %v", measurement.Calls, measurement.Backends, want)
 	}
-	if line := m.Timeline.Backends["b"]; len(line) != 2 || line[1] != 7 {
-		t.Errorf("the timeline of b is %v", line)
+	if line := measurement.Timeline.Backends["b"]; len(line) != 2 || line[1] != 7 {
+		t.Errorf("the timeline of b is %v, want [0 7]", line)
 	}
 }

@@ -18,43 +18,43 @@ func Merge(all []Measurement) (Measurement, error) {
 	if len(all) == 1 {
 		return all[0], nil
 	}
-	m := Measurement{
+	merged := Measurement{
 		Errors: map[string]uint64{}, Samples: map[string]string{}, Backends: map[string]uint64{}, FirstResponse: map[string]time.Duration{},
 		Timeline: Timeline{Backends: map[string][]uint64{}, Errors: map[string][]uint64{}, Due: map[string][]uint64{}},
 	}
-	for i, one := range all {
-		if i == 0 || one.Started.Before(m.Started) {
-			m.Started = one.Started
+	for i, part := range all {
+		if i == 0 || part.Started.Before(merged.Started) {
+			merged.Started = part.Started
 		}
 	}
-	for _, one := range all {
-		after := one.Started.Sub(m.Started)
-		m.Elapsed = max(m.Elapsed, after+one.Elapsed)
-		m.Calls += one.Calls
-		m.Dropped += one.Dropped
-		m.Late += one.Late
-		m.CPU += one.CPU
-		m.MaxRSS += one.MaxRSS
-		m.Throttled += one.Throttled
-		m.Stolen = max(m.Stolen, one.Stolen)
-		addCounts(m.Errors, one.Errors)
-		addCounts(m.Backends, one.Backends)
-		for code, text := range one.Samples {
-			m.Samples[code] = cmp.Or(m.Samples[code], text)
+	for _, part := range all {
+		after := part.Started.Sub(merged.Started)
+		merged.Elapsed = max(merged.Elapsed, after+part.Elapsed)
+		merged.Calls += part.Calls
+		merged.Dropped += part.Dropped
+		merged.Late += part.Late
+		merged.CPU += part.CPU
+		merged.MaxRSS += part.MaxRSS
+		merged.Throttled += part.Throttled
+		merged.Stolen = max(merged.Stolen, part.Stolen)
+		addCounts(merged.Errors, part.Errors)
+		addCounts(merged.Backends, part.Backends)
+		for code, text := range part.Samples {
+			merged.Samples[code] = cmp.Or(merged.Samples[code], text)
 		}
-		for id, first := range one.FirstResponse {
-			if known, ok := m.FirstResponse[id]; !ok || after+first < known {
-				m.FirstResponse[id] = after + first
+		for id, first := range part.FirstResponse {
+			if known, ok := merged.FirstResponse[id]; !ok || after+first < known {
+				merged.FirstResponse[id] = after + first
 			}
 		}
-		m.Timeline.add(one.Timeline, int((after+TimelineInterval/2)/TimelineInterval))
+		merged.Timeline.add(part.Timeline, int((after+TimelineInterval/2)/TimelineInterval))
 	}
-	m.ResolverUpdates = commonUpdates(all)
-	return m, m.mergeHistograms(all)
+	merged.ResolverUpdates = commonUpdates(all)
+	return merged, merged.mergeHistograms(all)
 }
 
 func (m *Measurement) mergeHistograms(all []Measurement) (err error) {
-	for _, part := range []func(*Measurement) *string{
+	for _, field := range []func(*Measurement) *string{
 		func(m *Measurement) *string { return &m.Latency },
 		func(m *Measurement) *string { return &m.Service },
 		func(m *Measurement) *string { return &m.Lateness },
@@ -62,7 +62,7 @@ func (m *Measurement) mergeHistograms(all []Measurement) (err error) {
 	} {
 		var texts []string
 		for i := range all {
-			if text := *part(&all[i]); text != "" {
+			if text := *field(&all[i]); text != "" {
 				texts = append(texts, text)
 			}
 		}
@@ -73,7 +73,7 @@ func (m *Measurement) mergeHistograms(all []Measurement) (err error) {
 		if err != nil {
 			return err
 		}
-		if *part(m), err = encode(sum); err != nil {
+		if *field(m), err = encode(sum); err != nil {
 			return err
 		}
 	}
@@ -84,12 +84,12 @@ func (m *Measurement) mergeHistograms(all []Measurement) (err error) {
 func MergeHistograms(texts []string) (*hdr.Histogram, error) {
 	sum := Histogram()
 	for _, text := range texts {
-		h, err := hdr.Decode([]byte(text))
+		histogram, err := hdr.Decode([]byte(text))
 		if err != nil {
-			return nil, fmt.Errorf("a caller's histogram: %w", err)
+			return nil, fmt.Errorf("decode a caller's histogram: %w", err)
 		}
-		if lost := sum.Merge(h); lost > 0 {
-			return nil, fmt.Errorf("a caller's histogram: %d values are over %v", lost, MaxDuration)
+		if lost := sum.Merge(histogram); lost > 0 {
+			return nil, fmt.Errorf("merge a caller's histogram: %d values are over %v", lost, MaxDuration)
 		}
 	}
 	return sum, nil
@@ -132,18 +132,18 @@ func commonUpdates(all []Measurement) (common []ResolverUpdate) {
 		caller int
 	}
 	var inOrder []update
-	for i, one := range all {
-		for _, received := range one.ResolverUpdates {
+	for i, part := range all {
+		for _, received := range part.ResolverUpdates {
 			inOrder = append(inOrder, update{received, i})
 		}
 	}
 	slices.SortStableFunc(inOrder, func(a, b update) int { return a.At.Compare(b.At) })
 	latest := map[int][]string{} // by caller
-	for _, u := range inOrder {
-		latest[u.caller] = u.Addrs
-		differs := func(addrs []string) bool { return !slices.Equal(addrs, u.Addrs) }
+	for _, received := range inOrder {
+		latest[received.caller] = received.Addrs
+		differs := func(addrs []string) bool { return !slices.Equal(addrs, received.Addrs) }
 		if len(latest) == len(all) && !slices.ContainsFunc(slices.Collect(maps.Values(latest)), differs) {
-			common = append(common, u.ResolverUpdate)
+			common = append(common, received.ResolverUpdate)
 		}
 	}
 	return common

@@ -16,15 +16,14 @@ func merged(t interface {
 	Fatal(...any)
 }, all ...measure.Measurement) measure.Measurement {
 	t.Helper()
-	m, err := measure.Merge(all)
+	measurement, err := measure.Merge(all)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m
+	return measurement
 }
 
-// What callers measured apart is what one would have measured that made all their calls.
-func TestMergingIsAsIfOneCallerHadMadeAllCalls(t *testing.T) {
+func TestMergedMeasurementsEqualThoseOfOneCallerWithAllCalls(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		began := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 		n := rapid.IntRange(2, 5).Draw(t, "callers")
@@ -35,21 +34,21 @@ func TestMergingIsAsIfOneCallerHadMadeAllCalls(t *testing.T) {
 			for range rapid.IntRange(0, 50).Draw(t, "calls") {
 				due := time.Duration(rapid.IntRange(0, 2000).Draw(t, "due")) * ms
 				took := time.Duration(rapid.IntRange(0, 300).Draw(t, "took")) * ms
-				c := good(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "backend"), due, due+ms, due+ms+took)
+				call := good(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "backend"), due, due+ms, due+ms+took)
 				if rapid.IntRange(0, 9).Draw(t, "luck") == 0 {
-					c.Code, c.Message = "UNAVAILABLE", "gone"
+					call.Code, call.Message = "UNAVAILABLE", "gone"
 				}
-				own.Record(c)
-				whole.Record(c)
+				own.Record(call)
+				whole.Record(call)
 			}
 			own.Drop(ms)
 			whole.Drop(ms)
-			m, err := own.Measurement()
+			measurement, err := own.Measurement()
 			if err != nil {
 				t.Fatal(err)
 			}
-			m.Started = began
-			parts = append(parts, m)
+			measurement.Started = began
+			parts = append(parts, measurement)
 		}
 		want, err := whole.Measurement()
 		if err != nil {
@@ -71,20 +70,20 @@ func TestTimesCountFromTheEarliestStart(t *testing.T) {
 		m.Started, m.CPU, m.MaxRSS = began.Add(after), 5*ms, 1000
 		return m
 	}
-	m := merged(t, of(500*ms), of(0))
-	if !m.Started.Equal(began) || m.Elapsed != 530*ms || m.FirstResponse["a"] != 30*ms {
-		t.Errorf("began %v, took %v, first answer after %v", m.Started, m.Elapsed, m.FirstResponse["a"])
+	got := merged(t, of(500*ms), of(0))
+	if !got.Started.Equal(began) || got.Elapsed != 530*ms || got.FirstResponse["a"] != 30*ms {
+		t.Errorf("started %v, elapsed %v, first response at %v; want %v, 530ms, 30ms", got.Started, got.Elapsed, got.FirstResponse["a"], began)
 	}
-	if line := m.Timeline.Backends["a"]; !slices.Equal(line, []uint64{1, 0, 0, 0, 0, 1}) {
-		t.Errorf("answered by interval: %v", line)
+	if line := got.Timeline.Backends["a"]; !slices.Equal(line, []uint64{1, 0, 0, 0, 0, 1}) {
+		t.Errorf("the timeline of a is %v, want [1 0 0 0 0 1]", line)
 	}
-	if m.CPU != 10*ms || m.MaxRSS != 2000 {
-		t.Errorf("CPU time %v, memory %d; both are sums", m.CPU, m.MaxRSS)
+	if got.CPU != 10*ms || got.MaxRSS != 2000 {
+		t.Errorf("CPU time %v, memory %d; want the sums 10ms and 2000", got.CPU, got.MaxRSS)
 	}
 }
 
-func TestASetCountsAsToldWhenEveryCallerKnowsIt(t *testing.T) {
-	at := func(s int) time.Time { return time.Date(2026, 11, 21, 12, 0, s, 0, time.UTC) }
+func TestAResolverUpdateCountsWhenEveryCallerReceivedIt(t *testing.T) {
+	at := func(second int) time.Time { return time.Date(2026, 11, 21, 12, 0, second, 0, time.UTC) }
 	one, two := []string{"1"}, []string{"1", "2"}
 	m := merged(t,
 		measure.Measurement{ResolverUpdates: []measure.ResolverUpdate{{At: at(0), Addrs: one}, {At: at(4), Addrs: two}}},

@@ -17,20 +17,20 @@ import (
 // CPU clock, whose id is computed as in clock_getcpuclockid(3).
 func CPU(pid int) (time.Duration, error) {
 	const schedulerClock = 2
-	var t unix.Timespec
-	if err := unix.ClockGettime(int32(^pid<<3|schedulerClock), &t); err != nil {
+	var spent unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|schedulerClock), &spent); err != nil {
 		return 0, fmt.Errorf("CPU time of process %d: %w", pid, err)
 	}
-	return time.Duration(t.Nano()), nil
+	return time.Duration(spent.Nano()), nil
 }
 
 // threadCPU returns the user and system time of this thread.
 func threadCPU() time.Duration {
-	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
+	var spent unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &spent); err != nil {
 		return 0
 	}
-	return time.Duration(t.Nano())
+	return time.Duration(spent.Nano())
 }
 
 // MaxRSS returns the peak of a process's resident memory in bytes, since it started or since
@@ -46,7 +46,7 @@ func MaxRSS(pid int) (uint64, error) {
 			return kib << 10, err
 		}
 	}
-	return 0, fmt.Errorf("memory of process %d: %w", pid, errors.ErrUnsupported) // a zombie has none
+	return 0, fmt.Errorf("memory of process %d: %w", pid, errors.ErrUnsupported) // a zombie has no memory
 }
 
 // ResetMaxRSS sets the peak to what is resident now: proc(5), clear_refs 5.
@@ -83,7 +83,7 @@ func residentMemory(pid int) uint64 {
 	return pages * uint64(os.Getpagesize())
 }
 
-// ProcessTree returns the ids of a process and its descendants, none for a process that has ended.
+// ProcessTree returns the ids of a process and its descendants, or nil for a process that has ended.
 func ProcessTree(pid int) []int {
 	tasks, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
 	if err != nil || len(tasks) == 0 {

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// ProcessorTimes is what all processors of the machine did since it was started, added up. What the
-// system does not report is 0.
+// ProcessorTimes are the times of all processors since the machine was started, added up. A time that
+// the system does not report is 0.
 type ProcessorTimes struct {
 	Busy, Idle time.Duration
-	Stolen     time.Duration // the hypervisor gave it to other machines
+	Stolen     time.Duration // used by other virtual machines of the hypervisor
 	// Throttled is how long the processes of this process's control groups waited because a group
 	// had used up its CPU quota.
 	Throttled time.Duration

@@ -14,18 +14,18 @@ const userHZ = 100
 // ReadProcessorTimes reads /proc/stat and the cpu.stat of this process's control groups.
 func ReadProcessorTimes() ProcessorTimes {
 	stat, _ := os.ReadFile("/proc/stat")
-	p := parseStat(string(stat))
+	times := parseStat(string(stat))
 	groups, _ := os.ReadFile("/proc/self/cgroup")
 	for _, dir := range cgroupsOf("cpu", string(groups)) {
 		text, _ := os.ReadFile(filepath.Join(dir, "cpu.stat"))
-		p.Throttled += parseThrottled(string(text))
+		times.Throttled += parseThrottled(string(text))
 	}
-	return p
+	return times
 }
 
 // parseStat reads the first line of /proc/stat: the ticks that all processors spent as user, nice,
 // system, idle, iowait, irq, softirq, steal (proc(5)).
-func parseStat(text string) (p ProcessorTimes) {
+func parseStat(text string) (times ProcessorTimes) {
 	line, _, _ := strings.Cut(text, "\n")
 	for i, field := range strings.Fields(line) {
 		n, err := strconv.ParseInt(field, 10, 64)
@@ -33,12 +33,12 @@ func parseStat(text string) (p ProcessorTimes) {
 		switch {
 		case err != nil: // the name of the line
 		case i == 4 || i == 5:
-			p.Idle += spent
+			times.Idle += spent
 		case i == 8:
-			p.Stolen = spent
+			times.Stolen = spent
 		case i < 8:
-			p.Busy += spent
+			times.Busy += spent
 		}
 	}
-	return p
+	return times
 }

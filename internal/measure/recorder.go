@@ -47,38 +47,38 @@ func NewRecorder(late time.Duration) *Recorder {
 }
 
 // Record records a call that has ended.
-func (r *Recorder) Record(c Call) {
-	r.begin(c.Due, c.Sent-c.Due)
+func (r *Recorder) Record(call Call) {
+	r.begin(call.Due, call.Sent-call.Due)
 	r.calls++
-	r.last = max(r.last, c.Done)
-	add(r.lateness, c.Sent-c.Due)
-	if c.Code != OK {
-		f := r.failures[c.Code]
-		if f == nil {
-			f = &failure{sample: c.Message}
-			r.failures[c.Code] = f
+	r.last = max(r.last, call.Done)
+	add(r.lateness, call.Sent-call.Due)
+	if call.Code != OK {
+		failed := r.failures[call.Code]
+		if failed == nil {
+			failed = &failure{sample: call.Message}
+			r.failures[call.Code] = failed
 		}
-		f.calls++
-		count(&f.timeline, c.Done, 1)
-		count(&r.lost, c.Due, 1)
+		failed.calls++
+		count(&failed.timeline, call.Done, 1)
+		count(&r.lost, call.Due, 1)
 		return
 	}
-	add(r.latency, c.Done-c.Due)
-	add(r.service, c.Done-c.Sent)
-	if c.Done-c.Due > r.lateAfter {
+	add(r.latency, call.Done-call.Due)
+	add(r.service, call.Done-call.Sent)
+	if call.Done-call.Due > r.lateAfter {
 		r.late++
-		count(&r.lateCalls, c.Done, 1)
+		count(&r.lateCalls, call.Done, 1)
 	}
-	if c.Backends == nil {
-		r.answered(c, c.Backend, 1)
+	if call.Backends == nil {
+		r.answered(call, call.Backend, 1)
 	}
-	for id, n := range c.Backends {
-		r.answered(c, id, n)
+	for id, n := range call.Backends {
+		r.answered(call, id, n)
 	}
 }
 
-// begin keeps the lateness of the call that was due first. Of several calls due at the same time it
-// keeps that of the call that was sent first.
+// begin keeps the lateness of the call that was due first. Of several calls that were due at the same
+// time it keeps the lateness of the call that was sent first.
 func (r *Recorder) begin(due, late time.Duration) {
 	if r.calls == 0 || due < r.first || due == r.first && late < r.began {
 		r.first, r.began = due, late
@@ -86,20 +86,19 @@ func (r *Recorder) begin(due, late time.Duration) {
 }
 
 // answered records n responses of a backend to a call.
-func (r *Recorder) answered(c Call, id string, n uint64) {
-	b := r.backends[id]
-	if b == nil {
-		b = &backend{first: c.Done}
-		r.backends[id] = b
+func (r *Recorder) answered(call Call, id string, n uint64) {
+	responder := r.backends[id]
+	if responder == nil {
+		responder = &backend{first: call.Done}
+		r.backends[id] = responder
 	}
-	b.calls += n
-	b.first = min(b.first, c.Done)
-	count(&b.timeline, c.Done, n)
-	count(&b.due, c.Due, n)
+	responder.calls += n
+	responder.first = min(responder.first, call.Done)
+	count(&responder.timeline, call.Done, n)
+	count(&responder.due, call.Due, n)
 }
 
-// RecordResponse records one message that a stream received, and how long after the message that it
-// responds to.
+// RecordResponse records a response on a stream and the time since its request was sent.
 func (r *Recorder) RecordResponse(took time.Duration) {
 	if r.answers == nil {
 		r.answers = Histogram()
@@ -163,27 +162,27 @@ func (r *Recorder) Merge(other *Recorder) {
 // Measurement returns what was recorded. Started, MaxRSS and ResolverUpdates are left for the caller
 // of this function to set.
 func (r *Recorder) Measurement() (Measurement, error) {
-	m := Measurement{
+	measurement := Measurement{
 		FirstLateness: r.began, Elapsed: r.last, Calls: r.calls, Dropped: r.dropped, Late: r.late, CPU: r.cpu,
 		Errors: map[string]uint64{}, Samples: map[string]string{},
 		Backends: map[string]uint64{}, FirstResponse: map[string]time.Duration{},
 		Timeline: Timeline{Backends: map[string][]uint64{}, Errors: map[string][]uint64{}, Late: r.lateCalls, Due: map[string][]uint64{}, Lost: r.lost},
 	}
 	for code, f := range r.failures {
-		m.Errors[code], m.Samples[code], m.Timeline.Errors[code] = f.calls, f.sample, f.timeline
+		measurement.Errors[code], measurement.Samples[code], measurement.Timeline.Errors[code] = f.calls, f.sample, f.timeline
 	}
 	for id, b := range r.backends {
-		m.Backends[id], m.FirstResponse[id] = b.calls, b.first
-		m.Timeline.Backends[id], m.Timeline.Due[id] = b.timeline, b.due
+		measurement.Backends[id], measurement.FirstResponse[id] = b.calls, b.first
+		measurement.Timeline.Backends[id], measurement.Timeline.Due[id] = b.timeline, b.due
 	}
 	var errs [4]error
-	m.Latency, errs[0] = encode(r.latency)
-	m.Service, errs[1] = encode(r.service)
-	m.Lateness, errs[2] = encode(r.lateness)
+	measurement.Latency, errs[0] = encode(r.latency)
+	measurement.Service, errs[1] = encode(r.service)
+	measurement.Lateness, errs[2] = encode(r.lateness)
 	if r.answers != nil {
-		m.Answers, errs[3] = encode(r.answers)
+		measurement.Answers, errs[3] = encode(r.answers)
 	}
-	return m, errors.Join(errs[:]...)
+	return measurement, errors.Join(errs[:]...)
 }
 
 func encode(h *hdr.Histogram) (string, error) {
@@ -191,7 +190,8 @@ func encode(h *hdr.Histogram) (string, error) {
 	return string(text), err
 }
 
-// add records a duration of 0 to [MaxDuration]. A negative one, of a clock that stepped back, counts as 0.
+// add records a duration of 0 to [MaxDuration]. A negative duration, of a clock that stepped back,
+// counts as 0.
 func add(h *hdr.Histogram, d time.Duration) {
 	_ = h.RecordValue(int64(min(max(d, 0), MaxDuration))) // cannot fail within the bounds
 }
@@ -227,19 +227,19 @@ type shard struct {
 
 // NewShards returns n recorders; see [NewRecorder].
 func NewShards(n int, late time.Duration) *Shards {
-	s := &Shards{shards: make([]shard, n)}
-	for i := range s.shards {
-		s.shards[i].Recorder = NewRecorder(late)
+	shards := &Shards{shards: make([]shard, n)}
+	for i := range shards.shards {
+		shards.shards[i].Recorder = NewRecorder(late)
 	}
-	return s
+	return shards
 }
 
 // Record records a call that has ended in the shard of key.
-func (s *Shards) Record(key uint64, c Call) {
+func (s *Shards) Record(key uint64, call Call) {
 	shard := &s.shards[key%uint64(len(s.shards))]
 	shard.Lock()
 	defer shard.Unlock()
-	shard.Record(c)
+	shard.Record(call)
 }
 
 // Drop records a call that was due but not sent in the shard of key.

@@ -33,22 +33,22 @@ func newTally() *Tally { return &Tally{errors: map[string]uint64{}, backends: ma
 
 // AddTo adds what was recorded so far to a tally. It copies one histogram, so that recording a call
 // costs nothing more.
-func (r *Recorder) AddTo(t *Tally) {
-	t.calls += r.calls
-	t.dropped += r.dropped
+func (r *Recorder) AddTo(tally *Tally) {
+	tally.calls += r.calls
+	tally.dropped += r.dropped
 	for code, f := range r.failures {
-		t.errors[code] += f.calls
+		tally.errors[code] += f.calls
 	}
 	for id, b := range r.backends {
-		t.backends[id] += b.calls
+		tally.backends[id] += b.calls
 	}
 	counts := r.latency.Export().Counts
-	if t.latency == nil {
-		t.latency = counts
+	if tally.latency == nil {
+		tally.latency = counts
 		return
 	}
 	for i, n := range counts {
-		t.latency[i] += n
+		tally.latency[i] += n
 	}
 }
 
@@ -63,7 +63,7 @@ func (s *Shards) AddTo(t *Tally) {
 
 // since returns what the recorders counted after an earlier tally.
 func (t *Tally) since(before *Tally) (Snapshot, error) {
-	s := Snapshot{Calls: t.calls - before.calls, Dropped: t.dropped - before.dropped, Errors: less(t.errors, before.errors), Backends: less(t.backends, before.backends)}
+	snapshot := Snapshot{Calls: t.calls - before.calls, Dropped: t.dropped - before.dropped, Errors: less(t.errors, before.errors), Backends: less(t.backends, before.backends)}
 	shape := Histogram().Export()
 	for i, n := range t.latency {
 		shape.Counts[i] = n
@@ -72,8 +72,8 @@ func (t *Tally) since(before *Tally) (Snapshot, error) {
 		}
 	}
 	var err error
-	s.Latency, err = encode(hdr.Import(shape))
-	return s, err
+	snapshot.Latency, err = encode(hdr.Import(shape))
+	return snapshot, err
 }
 
 // less returns by how much each count grew.

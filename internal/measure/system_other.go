@@ -50,8 +50,7 @@ func residentMemory(pid int) uint64 {
 	return now
 }
 
-// What this system does not report is 0.
-
+// The functions below return 0 for what this system does not report.
 // ProcessTree returns the process alone.
 func ProcessTree(pid int) []int { return []int{pid} }
 

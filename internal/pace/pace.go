@@ -13,17 +13,17 @@ type Pace interface {
 	// Next returns when call n (from 0) is due, as time since the start of the load. It returns
 	// false when no more calls are due.
 	//
-	// For an open pace, after is when call n-1 was due (0 for the first). For a closed pace it is
-	// when the user who will make the call got the previous response. Before a user's first call it
-	// is the result of First.
+	// For an open pace, after is when call n-1 was due (0 for the first call). For a closed pace,
+	// after is when the calling user received the previous response, or for the user's first call
+	// the result of First.
 	Next(n uint64, after time.Duration) (due time.Duration, more bool)
 	// InFlight is the number of calls that may be in flight at once: the users of a closed pace,
 	// the limit of an open one.
 	InFlight() int
 	// Open reports whether calls are due at times that do not depend on responses.
 	Open() bool
-	// First is the value of after for the first call of a user (from 0) of a closed pace: minus the
-	// time at which the user starts.
+	// First returns the value of after for the first call of a user (from 0) of a closed pace: minus
+	// the time at which the user starts.
 	First(user int) time.Duration
 }
 
@@ -60,9 +60,9 @@ func (b Burst) InFlight() int                                        { return b.
 func (b Burst) Open() bool                                           { return true }
 func (b Burst) First(int) time.Duration                              { return 0 }
 
-// Closed is a number of virtual users with one call at a time each, who start evenly over Ramp. It
-// ends after Calls calls, or when the next call would be due at Duration or later; 0: no such
-// limit.
+// Closed is a number of virtual users with one call at a time each, who start evenly over Ramp. The
+// load ends after Calls calls, or when the next call would be due at Duration or later. A limit of
+// 0 does not apply.
 type Closed struct {
 	Users    int           `json:"users"`
 	Ramp     time.Duration `json:"ramp,omitempty"`
@@ -90,7 +90,7 @@ func (c Closed) First(user int) time.Duration {
 }
 
 // Rate is an open loop: PerSecond calls are due every second until Duration. A call that is due
-// while Max are in flight is dropped and counted as dropped.
+// while Max calls are in flight is dropped and counted as dropped.
 type Rate struct {
 	PerSecond float64       `json:"per_second"` // of all callers that share the rate
 	Duration  time.Duration `json:"duration"`
@@ -105,10 +105,10 @@ type Rate struct {
 }
 
 func (r Rate) Next(n uint64, before time.Duration) (time.Duration, bool) {
-	of := max(r.Sharers, 1)
-	due := time.Duration(float64(n*of+r.ShareIndex) * float64(time.Second) / r.PerSecond) // from n, so that rounding errors do not add up
+	sharers := max(r.Sharers, 1)
+	due := time.Duration(float64(n*sharers+r.ShareIndex) * float64(time.Second) / r.PerSecond) // from n, so that rounding errors do not add up
 	if r.Poisson {
-		due = before + time.Duration(exponential(r.Seed, n)*float64(of)*float64(time.Second)/r.PerSecond)
+		due = before + time.Duration(exponential(r.Seed, n)*float64(sharers)*float64(time.Second)/r.PerSecond)
 	}
 	return due, due < r.Duration
 }
@@ -118,8 +118,8 @@ func (r Rate) Open() bool    { return true }
 
 func (r Rate) First(int) time.Duration { return 0 }
 
-// exponential is draw n of a stream of exponential variates of mean 1. The bits are SplitMix64
-// (Steele, Lea and Flood 2014), which has no state but its counter.
+// exponential returns draw n of a stream of exponential variates of mean 1. The random bits are
+// those of SplitMix64 (Steele, Lea and Flood 2014), whose only state is its counter.
 func exponential(seed, n uint64) float64 {
 	z := seed + (n+1)*0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
@@ -129,32 +129,32 @@ func exponential(seed, n uint64) float64 {
 	return -math.Log1p(-uniform)
 }
 
-// Share is the part of a load that caller i (from 0) of n makes. Users, the calls of a burst and
-// the limit in flight are divided evenly, with the remainder to the first callers; calls of users
-// go with the users. Of a rate, each caller makes every n-th call. With Poisson, each caller has a
-// seed of its own, since the sum of independent Poisson processes is one. A load needs at least as
-// many users as callers and as many calls as users.
+// Share returns the part of a load that caller i (from 0) of n makes. Users, the calls of a burst
+// and the limit in flight are divided evenly, with the remainder to the first callers. The calls of
+// a closed loop are divided in proportion to the users. Of a rate, each caller makes every n-th
+// call. With Poisson, each caller has its own seed, since the sum of independent Poisson processes
+// is a Poisson process. A load needs at least as many users as callers and as many calls as users.
 func (s Spec) Share(i, n int) Spec {
 	switch {
 	case s.Burst != nil:
 		return Spec{Burst: &Burst{Calls: part(s.Burst.Calls, i, n)}}
 	case s.Closed != nil:
-		c := *s.Closed
-		c.Users = part(c.Users, i, n)
+		closed := *s.Closed
+		closed.Users = part(closed.Users, i, n)
 		before, all := uint64(i*(s.Closed.Users/n)+min(i, s.Closed.Users%n)), uint64(s.Closed.Users)
-		c.Calls = s.Closed.Calls*(before+uint64(c.Users))/all - s.Closed.Calls*before/all
-		return Spec{Closed: &c}
+		closed.Calls = s.Closed.Calls*(before+uint64(closed.Users))/all - s.Closed.Calls*before/all
+		return Spec{Closed: &closed}
 	case s.Rate != nil:
-		r := *s.Rate
-		r.Max = part(r.Max, i, n)
-		r.Sharers, r.ShareIndex = uint64(n), uint64(i)
-		r.Seed += uint64(i) * 0xd1b54a32d192ed03 // an odd number other than the step of the stream
-		return Spec{Rate: &r}
+		rate := *s.Rate
+		rate.Max = part(rate.Max, i, n)
+		rate.Sharers, rate.ShareIndex = uint64(n), uint64(i)
+		rate.Seed += uint64(i) * 0xd1b54a32d192ed03 // an odd number other than the step of the stream
+		return Spec{Rate: &rate}
 	}
 	return s
 }
 
-// part is the i-th (from 0) of n parts of a whole.
+// part returns the i-th (from 0) of n parts of a whole.
 func part(whole, i, n int) int {
 	share := whole / n
 	if i < whole%n {

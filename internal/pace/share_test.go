@@ -11,7 +11,7 @@ import (
 	"rpclab/internal/pace"
 )
 
-// shares are all shares of a load.
+// shares returns the shares of n callers of a load.
 func shares(whole pace.Spec, n int) []pace.Spec {
 	var all []pace.Spec
 	for i := range n {
@@ -20,33 +20,32 @@ func shares(whole pace.Spec, n int) []pace.Spec {
 	return all
 }
 
-func TestWhatIsDealtOutAddsUpAndIsEven(t *testing.T) {
+func TestSharesAddUpToTheWholeAndAreEven(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 64).Draw(t, "callers")
 		whole := rapid.IntRange(n, 1_000_000).Draw(t, "whole")
-		var calls, users, ofUsers, flying int
+		var calls, users, userCalls, inFlight int
 		var counts []int
 		for i := range n {
 			burst := pace.Spec{Burst: &pace.Burst{Calls: whole}}.Share(i, n).Burst
 			closed := pace.Spec{Closed: &pace.Closed{Users: whole, Calls: uint64(whole), Think: time.Second}}.Share(i, n).Closed
 			rate := pace.Spec{Rate: &pace.Rate{PerSecond: 1, Max: whole}}.Share(i, n).Rate
-			calls, users, ofUsers, flying = calls+burst.Calls, users+closed.Users, ofUsers+int(closed.Calls), flying+rate.Max
+			calls, users, userCalls, inFlight = calls+burst.Calls, users+closed.Users, userCalls+int(closed.Calls), inFlight+rate.Max
 			counts = append(counts, burst.Calls)
 			if closed.Think != time.Second {
-				t.Fatalf("a share thinks for %v", closed.Think)
+				t.Fatalf("the users of a share think for %v, want 1s", closed.Think)
 			}
 		}
-		if calls != whole || users != whole || ofUsers != whole || flying != whole {
-			t.Fatalf("of %d there are %d calls, %d users with %d calls, %d in flight", whole, calls, users, ofUsers, flying)
+		if calls != whole || users != whole || userCalls != whole || inFlight != whole {
+			t.Fatalf("the shares have %d calls, %d users with %d calls, and %d calls in flight; want %d of each", calls, users, userCalls, inFlight, whole)
 		}
 		if slices.Max(counts)-slices.Min(counts) > 1 || !slices.IsSortedFunc(counts, func(a, b int) int { return b - a }) {
-			t.Fatalf("shares of %d are %v", whole, counts)
+			t.Fatalf("the shares of %d calls are %v, want even ones with the remainder first", whole, counts)
 		}
 	})
 }
 
-// Whoever shares a rate, the same calls are due at the same times as without.
-func TestSharesOfARateAreDueAsTheWhole(t *testing.T) {
+func TestCallersThatShareARateCallAtTheTimesOfOneCaller(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 64).Draw(t, "callers")
 		rate := pace.Rate{
@@ -60,13 +59,13 @@ func TestSharesOfARateAreDueAsTheWhole(t *testing.T) {
 		}
 		slices.Sort(all)
 		if whole := dues(rate, 0); !slices.Equal(all, whole) {
-			t.Fatalf("%d callers are due at %v, one at %v", n, all, whole)
+			t.Fatalf("calls of %d callers are due at %v, want %v as of one caller", n, all, whole)
 		}
 	})
 }
 
-// The gaps of a Poisson process have a mean of 1/rate and as much of a deviation.
-func TestSharesOfAPoissonProcessAreOneTogether(t *testing.T) {
+// The gaps of a Poisson process have mean 1/rate and standard deviation 1/rate.
+func TestSharesOfAPoissonProcessAddUpToAPoissonProcess(t *testing.T) {
 	const rate, seconds = 1000, 20
 	whole := pace.Spec{Rate: &pace.Rate{PerSecond: rate, Duration: seconds * time.Second, Max: 100, Poisson: true, Seed: 7}}
 	for _, n := range []int{1, 4, 16} {
@@ -84,13 +83,13 @@ func TestSharesOfAPoissonProcessAreOneTogether(t *testing.T) {
 		mean := sum / count
 		deviation := math.Sqrt(squares/count - mean*mean)
 		if math.Abs(mean-1) > 0.03 || math.Abs(deviation-1) > 0.05 {
-			t.Errorf("%d callers: gaps have a mean of %.3f and a deviation of %.3f of the whole's", n, mean, deviation)
+			t.Errorf("%d callers: gaps have mean %.3f/rate and deviation %.3f/rate, want 1/rate for both", n, mean, deviation)
 		}
 	}
 }
 
-// Users of all shares end at about the same time, and none has no bound.
-func TestCallsGoWithTheirUsers(t *testing.T) {
+// Each share has calls in proportion to its users, so that all shares end at about the same time.
+func TestCallsAreSharedInProportionToUsers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 64).Draw(t, "callers")
 		whole := pace.Closed{Users: rapid.IntRange(n, 1000).Draw(t, "users")}
@@ -101,11 +100,11 @@ func TestCallsGoWithTheirUsers(t *testing.T) {
 			share := pace.Spec{Closed: &whole}.Share(i, n).Closed
 			users, calls = users+share.Users, calls+share.Calls
 			if fair := float64(whole.Calls) * float64(share.Users) / float64(whole.Users); share.Calls == 0 || math.Abs(float64(share.Calls)-fair) >= 1 {
-				t.Fatalf("caller %d has %d of %d users and %d of %d calls", i, share.Users, whole.Users, share.Calls, whole.Calls)
+				t.Fatalf("caller %d has %d of %d users and %d of %d calls, want %.1f calls", i, share.Users, whole.Users, share.Calls, whole.Calls, fair)
 			}
 		}
 		if users != whole.Users || calls != whole.Calls {
-			t.Fatalf("%d users and %d calls in all, of %+v", users, calls, whole)
+			t.Fatalf("the shares have %d users and %d calls, want those of %+v", users, calls, whole)
 		}
 	})
 }

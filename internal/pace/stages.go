@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Stage is a part of a load in which the rate changes linearly from that of the previous stage (0
-// at first) to Rate calls/s. A stage without a duration is a step.
+// Stage is a part of a load in which the rate changes linearly to Rate calls/s. It starts at the
+// rate of the previous stage, the first stage at 0. A stage without a duration is a step.
 type Stage struct {
 	Duration time.Duration `json:"duration"`
 	Rate     float64       `json:"rate"`
@@ -50,11 +50,11 @@ func (s Stages) Open() bool    { return true }
 func (s Stages) First(int) time.Duration { return 0 }
 
 // Duration is the sum of the durations of the stages.
-func (s Stages) Duration() (d time.Duration) {
+func (s Stages) Duration() (total time.Duration) {
 	for _, stage := range s.Stages {
-		d += stage.Duration
+		total += stage.Duration
 	}
-	return d
+	return total
 }
 
 // Area is the number of calls due before a time: the area under the rate.
@@ -75,7 +75,7 @@ func (s Stages) Area(until time.Duration) (area float64) {
 	return area
 }
 
-// under is the area under a stage that starts at a rate.
+// under returns the number of calls of a stage that starts at a rate: the area under the rate.
 func under(from float64, s Stage) float64 { return (from + s.Rate) / 2 * s.Duration.Seconds() }
 
 // crossing is the time from the start of a stage until the area reaches a size. It is the root of

@@ -26,8 +26,8 @@ func NetworkIsolated() bool {
 
 // IsolateNetwork moves this program into a new network namespace that has loopback only. It
 // executes the program again as the same process, with the same arguments and standard streams;
-// [NetworkIsolated] is true then. So it returns only when the program is isolated already, or with
-// an error, as for a user who is not root.
+// [NetworkIsolated] is true then. IsolateNetwork therefore returns only if the program is isolated
+// already, or with an error, for example for a user who is not root.
 //
 // The kernel removes the namespace with all changes to it when its last process ends
 // (network_namespaces(7)).

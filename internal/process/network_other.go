@@ -9,5 +9,5 @@ func NetworkIsolated() bool { return false }
 
 // IsolateNetwork fails: only Linux has network namespaces.
 func IsolateNetwork() error {
-	return errors.New("a run with its own network needs Linux")
+	return errors.New("a network of its own needs Linux: this system has no network namespaces")
 }

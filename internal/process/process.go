@@ -16,11 +16,11 @@ type Spec struct {
 	Args   []string  // program and arguments
 	Env    []string  // added to this process's own, NAME=value
 	Stdout io.Writer // nil: written to the log, as standard error is
-	Log    io.Writer // also gets the log lines; nil: nobody
-	// HasChildren says that the child starts processes of its own, which the parent-death signal
-	// does not reach. They too end with this process, however it ends.
+	Log    io.Writer // receives a copy of the log; nil: none
+	// HasChildren says that the child starts processes, which the parent-death signal does not
+	// reach. Those processes too end with this process, however it ends.
 	HasChildren bool
-	// Processors are the numbers of the processors that the child may use; none: all. Linux only.
+	// Processors are the numbers of the processors that the child may use; nil: all. Linux only.
 	Processors []int
 }
 
@@ -48,20 +48,20 @@ func Start(spec Spec) (*Process, error) {
 	if spec.HasChildren {
 		args = append([]string{"sh", "-c", guard, "sh"}, args...)
 	}
-	p := &Process{cmd: exec.Command(args[0], args[1:]...), done: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), spec.Env...)
-	p.cmd.SysProcAttr = attributes()
-	p.cmd.Stderr, p.cmd.Stdout = &p.log, spec.Stdout
+	child := &Process{cmd: exec.Command(args[0], args[1:]...), done: make(chan struct{})}
+	child.cmd.Env = append(os.Environ(), spec.Env...)
+	child.cmd.SysProcAttr = attributes()
+	child.cmd.Stderr, child.cmd.Stdout = &child.log, spec.Stdout
 	if spec.Log != nil {
-		p.cmd.Stderr = io.MultiWriter(&p.log, spec.Log)
+		child.cmd.Stderr = io.MultiWriter(&child.log, spec.Log)
 	}
 	if spec.Stdout == nil {
-		p.cmd.Stdout = p.cmd.Stderr
+		child.cmd.Stdout = child.cmd.Stderr
 	}
 	// A child that is killed may leave pipes open in children of its own.
-	p.cmd.WaitDelay = time.Second
+	child.cmd.WaitDelay = time.Second
 	var err error
-	if p.Stdin, err = p.cmd.StdinPipe(); err != nil {
+	if child.Stdin, err = child.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
 	started := make(chan error)
@@ -70,25 +70,25 @@ func Start(spec Spec) (*Process, error) {
 		// so this thread stays until the child is gone: prctl(2), PR_SET_PDEATHSIG.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		err := startOn(spec.Processors, p.cmd.Start)
+		err := startOn(spec.Processors, child.cmd.Start)
 		started <- err
 		if err == nil {
-			p.err = p.cmd.Wait()
-			// Processes that it leaves behind end too. The group keeps its id while it has members.
-			_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
-			close(p.done)
+			child.err = child.cmd.Wait()
+			// Kill the processes that the child leaves behind. The group keeps its id while it has members.
+			_ = syscall.Kill(-child.cmd.Process.Pid, syscall.SIGKILL)
+			close(child.done)
 		}
 	}()
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("start %s: %w", spec.Args[0], err)
 	}
-	return p, nil
+	return child, nil
 }
 
-// Pid is the process id.
+// Pid returns the process id.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
-// Done closes when the process has ended.
+// Done returns a channel that closes when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Err returns how the process ended: nil for exit code 0. Call it after [Process.Done] only.
@@ -97,7 +97,7 @@ func (p *Process) Err() error { return p.err }
 // Log returns the last lines that the process wrote.
 func (p *Process) Log() string { return p.log.String() }
 
-// Signal sends a signal. It is no error if the process has ended.
+// Signal sends a signal. It returns nil if the process has ended.
 func (p *Process) Signal(signal os.Signal) error {
 	if err := p.cmd.Process.Signal(signal); err != nil && err != os.ErrProcessDone {
 		return fmt.Errorf("signal process %d: %w", p.Pid(), err)
@@ -118,7 +118,7 @@ func (p *Process) Stop(grace time.Duration) {
 // Kill kills the process and its group and returns when it has ended.
 func (p *Process) Kill() {
 	select {
-	case <-p.done: // another process may have its id
+	case <-p.done: // another process may have the id now
 		return
 	default:
 	}

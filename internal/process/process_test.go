@@ -21,143 +21,145 @@ import (
 
 func TestMain(m *testing.M) {
 	switch os.Getenv("PROCESS_TEST") {
-	case "lab":
-		lab()
+	case "parent":
+		runParent()
 		return
 	case "dir":
-		holdDir()
+		holdTempDir()
 		return
 	}
 	goleak.VerifyTestMain(m)
 }
 
-// lab starts a child with a worker, which writes both their ids.
-func lab() {
+// runParent starts a child that starts a worker and prints the ids of both.
+func runParent() {
 	p, err := process.Start(process.Spec{Args: []string{"sh", "-c", "sleep 60 & echo $$ $!; wait"}, Stdout: os.Stdout, HasChildren: true})
 	if err == nil {
 		<-p.Done()
 	}
 }
 
-// startLab runs this test's program as a lab and returns the ids of the processes below.
-func startLab(t *testing.T) (*process.Process, []int) {
+// startParent runs this test's program as a parent and returns the ids of its child and the child's
+// worker.
+func startParent(t *testing.T) (*process.Process, []int) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	out, in := io.Pipe()
-	p, err := process.Start(process.Spec{Args: []string{self}, Env: []string{"PROCESS_TEST=lab"}, Stdout: in})
+	parent, err := process.Start(process.Spec{Args: []string{self}, Env: []string{"PROCESS_TEST=parent"}, Stdout: in})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(p.Kill)
+	t.Cleanup(parent.Kill)
 	ids := make([]int, 2)
 	if _, err := fmt.Fscan(out, &ids[0], &ids[1]); err != nil {
 		t.Fatal(err)
 	}
-	return p, ids
+	return parent, ids
 }
 
-func TestWorkersOfAChildEndWhenTheLabIsKilled(t *testing.T) {
-	p, ids := startLab(t)
-	p.Kill()
+func TestAChildAndItsWorkersEndWhenTheParentIsKilled(t *testing.T) {
+	parent, ids := startParent(t)
+	parent.Kill()
 	for _, id := range ids {
-		testkit.Await(t, fmt.Sprintf("process %d is gone", id), func() bool { return gone(id) })
+		testkit.Await(t, fmt.Sprintf("process %d has ended", id), func() bool { return hasEnded(id) })
 	}
 }
 
-func TestWorkersEndWithTheirMaster(t *testing.T) {
-	_, ids := startLab(t)
+func TestWorkersEndWhenTheChildThatStartedThemIsKilled(t *testing.T) {
+	_, ids := startParent(t)
 	if err := syscall.Kill(ids[0], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Await(t, "the worker is gone", func() bool { return gone(ids[1]) })
+	testkit.Await(t, "the worker has ended", func() bool { return hasEnded(ids[1]) })
 }
 
-func TestTheGuardOfWorkersDoesNotHoldUpTheEnd(t *testing.T) {
-	p, err := process.Start(process.Spec{Args: []string{"true"}, HasChildren: true})
+func TestTheGuardOfWorkersDoesNotKeepPipesOpen(t *testing.T) {
+	child, err := process.Start(process.Spec{Args: []string{"true"}, HasChildren: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-p.Done()
-	if err := p.Err(); err != nil { // exec.ErrWaitDelay: its pipes were still open
-		t.Errorf("it ended with %v", err)
+	<-child.Done()
+	if err := child.Err(); err != nil { // exec.ErrWaitDelay: its pipes were still open
+		t.Errorf("the child ended with %v, want no error", err)
 	}
 }
 
-// gone says whether a process has ended; one that nobody waits for is a zombie.
-func gone(id int) bool {
+// hasEnded reports whether a process has ended. A process that nobody waits for is a zombie (Z).
+func hasEnded(id int) bool {
 	out, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(id)).Output()
 	return err != nil || strings.HasPrefix(string(out), "Z")
 }
 
 func start(t *testing.T, script string, stdout io.Writer) *process.Process {
 	t.Helper()
-	p, err := process.Start(process.Spec{Args: []string{"sh", "-c", script}, Stdout: stdout})
+	child, err := process.Start(process.Spec{Args: []string{"sh", "-c", script}, Stdout: stdout})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(p.Kill)
-	return p
+	t.Cleanup(child.Kill)
+	return child
 }
 
-func TestTheEndOfALogIsKept(t *testing.T) {
-	p := start(t, "i=0; while [ $i -lt 2000 ]; do echo line $i; i=$((i+1)); done; echo last words >&2; exit 3", nil)
-	<-p.Done()
+func TestTheLogKeepsTheLastLines(t *testing.T) {
+	child := start(t, "i=0; while [ $i -lt 2000 ]; do echo line $i; i=$((i+1)); done; echo last words >&2; exit 3", nil)
+	<-child.Done()
 	var exit *exec.ExitError
-	if !errors.As(p.Err(), &exit) || exit.ExitCode() != 3 {
-		t.Errorf("it ended with %v", p.Err())
+	if !errors.As(child.Err(), &exit) || exit.ExitCode() != 3 {
+		t.Errorf("the child ended with %v, want exit code 3", child.Err())
 	}
-	log := p.Log()
+	log := child.Log()
 	if !strings.HasPrefix(log, "line ") || !strings.HasSuffix(log, "last words") || len(log) > 4<<10 {
-		t.Errorf("the log has %d bytes, begins %.20q, ends %q", len(log), log, log[max(0, len(log)-20):])
+		t.Errorf("the log has %d bytes, starts with %.20q and ends with %q; want at most 4 KiB from a whole line to the last words",
+			len(log), log, log[max(0, len(log)-20):])
 	}
 }
 
-func TestStopAsksAndThenKills(t *testing.T) {
+func TestStopSendsSIGTERMAndThenKills(t *testing.T) {
 	p := start(t, "echo ready; sleep 60 & wait", nil)
 	p.Stop(time.Minute)
 	if !strings.Contains(p.Err().Error(), "terminated") {
-		t.Errorf("one that listens ended with %v", p.Err())
+		t.Errorf("a child that does not handle SIGTERM ended with %v, want terminated", p.Err())
 	}
 	out, in := io.Pipe()
-	deaf := start(t, `trap "" TERM; echo ready; while :; do sleep 1; done`, in)
+	ignoring := start(t, `trap "" TERM; echo ready; while :; do sleep 1; done`, in)
 	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	deaf.Stop(50 * time.Millisecond)
-	if !strings.Contains(deaf.Err().Error(), "killed") {
-		t.Errorf("one that does not listen ended with %v", deaf.Err())
+	ignoring.Stop(50 * time.Millisecond)
+	if !strings.Contains(ignoring.Err().Error(), "killed") {
+		t.Errorf("a child that ignores SIGTERM ended with %v, want killed", ignoring.Err())
 	}
 }
 
-func TestAStoppedProcessCanBeKilled(t *testing.T) {
-	p := start(t, "sleep 60", nil)
-	if err := p.Signal(syscall.SIGSTOP); err != nil {
+func TestAPausedProcessCanBeKilled(t *testing.T) {
+	child := start(t, "sleep 60", nil)
+	if err := child.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	p.Kill()
-	if err := p.Signal(syscall.SIGTERM); err != nil {
-		t.Errorf("a signal to a process that is gone: %v", err)
+	child.Kill()
+	if err := child.Signal(syscall.SIGTERM); err != nil {
+		t.Errorf("a signal to a process that has ended returned %v, want no error", err)
 	}
 }
 
 func TestAMissingProgramIsAnError(t *testing.T) {
 	if _, err := process.Start(process.Spec{Args: []string{"/no/such/program"}}); err == nil || !strings.Contains(err.Error(), "/no/such/program") {
-		t.Errorf("got %v", err)
+		t.Errorf("starting /no/such/program returned %v, want an error that names it", err)
 	}
 }
 
-func TestChildrenMayOpenAsManyFiles(t *testing.T) {
+func TestChildrenInheritTheRaisedFileLimit(t *testing.T) {
 	limit, err := process.RaiseFileLimit()
 	if err != nil || limit < 256 {
-		t.Fatalf("%d, %v", limit, err)
+		t.Fatalf("the limit of open files is %d, %v; want at least 256", limit, err)
 	}
 	var out strings.Builder
 	p := start(t, "[ $(ulimit -Sn) = $(ulimit -Hn) ] && echo same", &out)
 	<-p.Done()
 	if out.String() != "same\n" {
-		t.Error("a child's soft limit is not the hard one")
+		t.Error("a child's soft limit of open files differs from its hard limit, want the same")
 	}
 }

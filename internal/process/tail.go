@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// maxTail is the number of bytes of a log that are kept, some twenty lines.
+// maxTail is the number of bytes of a log that are kept, about twenty lines.
 const maxTail = 4 << 10
 
 // tail is a writer that keeps the end of what was written.

@@ -27,27 +27,27 @@ type TempDir struct {
 	lock *os.File
 }
 
-var sweep sync.Once
+var removeLeftOnce sync.Once
 
 // NewTempDir creates a directory, and removes the directories of this user's processes that were
 // killed.
 func NewTempDir() (*TempDir, error) {
-	sweep.Do(func() { removeLeft(os.TempDir()) })
+	removeLeftOnce.Do(func() { removeLeft(os.TempDir()) })
 	path, err := os.MkdirTemp("", "."+ownedPrefix)
 	if err != nil {
 		return nil, err
 	}
-	d := &TempDir{Path: path}
-	if d.lock, err = tryLockDir(path); err != nil {
+	dir := &TempDir{Path: path}
+	if dir.lock, err = tryLockDir(path); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), os.RemoveAll(path))
 	}
-	// Other processes look for this name, so the directory gets it after it is locked.
+	// Other processes remove unlocked directories of this name, so the lock comes before the name.
 	named := filepath.Join(filepath.Dir(path), strings.TrimPrefix(filepath.Base(path), "."))
 	if err := os.Rename(path, named); err != nil {
-		return nil, errors.Join(err, d.Remove())
+		return nil, errors.Join(err, dir.Remove())
 	}
-	d.Path = named
-	return d, nil
+	dir.Path = named
+	return dir, nil
 }
 
 // Remove removes the directory with its contents.
@@ -83,8 +83,8 @@ func LockDir(ctx context.Context, path string) (unlock func(), err error) {
 	}
 }
 
-// removeLeft removes the directories whose processes have ended. Those of other users cannot be
-// opened and stay.
+// removeLeft removes the directories whose processes have ended. Directories of other users cannot
+// be opened and stay.
 func removeLeft(parent string) {
 	left, _ := filepath.Glob(filepath.Join(parent, ownedPrefix+"*")) // the pattern is valid
 	for _, path := range left {

@@ -8,10 +8,10 @@ type End string
 // The ends of a search.
 const (
 	Found            End = "found"      // the bracket has the precision
-	OutOfProbes      End = "used up"    // no more probes: the bracket is wider, or one side is not known
+	OutOfProbes      End = "used up"    // all probes are used: the bracket is wider, or one side is not known
 	HighestHolds     End = "to holds"   // even the highest rate holds
 	LowestFails      End = "from fails" // not even the lowest rate holds
-	GeneratorLimited End = "generator"  // above the rate that holds, the load generator was the limit
+	GeneratorLimited End = "generator"  // above the rate that holds, the load generator was the bottleneck
 )
 
 // Bracket is the result of the full-length probes.
@@ -26,40 +26,40 @@ func (b Bracket) Rate() float64 { return math.Sqrt(b.Holds * b.Fails) }
 
 // Bracket returns the bracket so far.
 func (s *Search) Bracket() Bracket {
-	g := s.gap()
-	var b Bracket
-	if g.held != nil && g.held.Full {
-		b.Holds = g.held.Rate
+	known := s.gap()
+	var bracket Bracket
+	if known.held != nil && known.held.Full {
+		bracket.Holds = known.held.Rate
 	}
-	bad := g.bad != nil && g.bad.Full
-	if bad && g.bad.Outcome == Failed {
-		b.Fails = g.bad.Rate
+	bad := known.bad != nil && known.bad.Full
+	if bad && known.bad.Outcome == Failed {
+		bracket.Fails = known.bad.Rate
 	}
 	switch {
-	case bad && g.bad.Outcome == Limited:
-		b.End = GeneratorLimited
-	case bad && g.bad.Rate <= s.plan.From:
-		b.End = LowestFails
-	case b.Holds >= s.plan.To:
-		b.End = HighestHolds
-	case b.Rate() > 0 && g.near(s.plan):
-		b.End = Found
+	case bad && known.bad.Outcome == Limited:
+		bracket.End = GeneratorLimited
+	case bad && known.bad.Rate <= s.plan.From:
+		bracket.End = LowestFails
+	case bracket.Holds >= s.plan.To:
+		bracket.End = HighestHolds
+	case bracket.Rate() > 0 && known.near(s.plan):
+		bracket.End = Found
 	default:
-		b.End = OutOfProbes
+		bracket.End = OutOfProbes
 	}
-	return b
+	return bracket
 }
 
 // observation is a probe with its outcome.
 //
-// A full-length probe overrules short ones. Two full-length probes never contradict each other,
-// since each is tried between the rates that held and those that failed.
+// A full-length probe overrules short probes. Two full-length probes never contradict each other,
+// since each rate to try is between the rates that held and the rates that failed.
 type observation struct {
 	Probe
 	Outcome
 }
 
-// gap lies between a rate that holds and a higher one that fails; nil: none is known.
+// gap lies between a rate that holds and a higher rate that fails; nil: no such rate is known.
 type gap struct{ held, bad *observation }
 
 func (g gap) ratio() float64 { return g.bad.Rate / g.held.Rate }
@@ -77,23 +77,24 @@ func (g gap) unsure() (n int) {
 	return n
 }
 
-// gap returns where the objective stops being met. Once full-length probes contradicted short ones
-// of an outcome, short ones no longer move a side that a full-length probe has shown.
+// gap returns the rates between which the system stops meeting the objective. A short probe counts
+// for a side unless a full-length probe has shown that side and full-length probes contradicted
+// short probes.
 func (s *Search) gap() gap {
 	held := s.highest(func(p observation) bool { return p.Full && p.Outcome == Held })
 	bad := s.lowest(func(p observation) bool { return p.Full && p.Outcome != Held })
-	g := gap{held, bad}
+	known := gap{held, bad}
 	if held == nil || s.overruled(Held) == 0 {
-		g.held = s.highest(func(p observation) bool { return p.Outcome == Held && (p.Full || bad == nil || p.Rate < bad.Rate) })
+		known.held = s.highest(func(p observation) bool { return p.Outcome == Held && (p.Full || bad == nil || p.Rate < bad.Rate) })
 	}
 	if bad == nil || s.overruled(Failed) == 0 {
-		g.bad = s.lowest(func(p observation) bool { return p.Outcome != Held && (p.Full || held == nil || p.Rate > held.Rate) })
+		known.bad = s.lowest(func(p observation) bool { return p.Outcome != Held && (p.Full || held == nil || p.Rate > held.Rate) })
 	}
-	return g
+	return known
 }
 
-// overruled counts the full-length probes that contradict short ones of an outcome. Probes of the
-// lowest rate say nothing about higher ones.
+// overruled counts the full-length probes that contradict short probes of an outcome. A probe of
+// the lowest rate says nothing about higher rates.
 func (s *Search) overruled(outcome Outcome) (n int) {
 	if outcome == Held {
 		top := s.highest(func(p observation) bool { return !p.Full && p.Outcome == Held })
@@ -102,6 +103,7 @@ func (s *Search) overruled(outcome Outcome) (n int) {
 	bottom := s.lowest(func(p observation) bool { return !p.Full && p.Outcome != Held && p.Rate > s.plan.From })
 	return s.count(func(p observation) bool { return bottom != nil && p.Full && p.Outcome == Held && p.Rate >= bottom.Rate })
 }
+
 func (s *Search) count(keep func(observation) bool) (n int) {
 	for _, p := range s.seen {
 		if keep(p) {
@@ -119,8 +121,8 @@ func (s *Search) lowest(keep func(observation) bool) *observation {
 	return s.first(keep, func(a, b observation) bool { return a.Rate < b.Rate })
 }
 
-// first returns the probe that comes before all others; of two at the same rate, the full-length
-// one.
+// first returns the probe that precedes all others. Of two probes at the same rate it prefers the
+// full-length probe.
 func (s *Search) first(keep func(observation) bool, before func(a, b observation) bool) (best *observation) {
 	for i, p := range s.seen {
 		if keep(p) && (best == nil || before(p, *best) || p.Rate == best.Rate && p.Full) {

@@ -12,10 +12,10 @@ import (
 const MaxProbes = 15
 
 const (
-	// shorter is how many short probes take as long as one of full length.
-	shorter = 4
-	// wide is how many steps of the precision the bracket of the short probes may have.
-	wide = 4
+	// shortProbes is how many short probes take as long as one full-length probe.
+	shortProbes = 4
+	// maxShortSteps is the largest bracket that short probes leave, in steps of the precision.
+	maxShortSteps = 4
 )
 
 // Plan is what to search for.
@@ -33,7 +33,7 @@ type Plan struct {
 type Probe struct {
 	Rate     float64 // calls/s
 	Duration time.Duration
-	Full     bool // a short probe only shows where to look
+	Full     bool // false: a short probe, which only shows where to look
 }
 
 // Outcome is the result of a probe.
@@ -51,7 +51,7 @@ type Search struct {
 	plan  Plan
 	seen  []observation
 	tries int
-	again *Probe // to repeat: the generator limited it
+	again *Probe // to repeat, because the generator limited it; nil: none
 }
 
 // New starts a search.
@@ -59,14 +59,14 @@ func New(p Plan) *Search { return &Search{plan: p} }
 
 // Record records the outcome of the probe that [Search.Next] returned. A full-length probe that
 // the load generator limited is repeated once.
-func (s *Search) Record(p Probe, o Outcome) {
+func (s *Search) Record(probe Probe, outcome Outcome) {
 	s.tries++
-	if o == Limited && p.Full && s.again == nil {
-		s.again = &p
+	if outcome == Limited && probe.Full && s.again == nil {
+		s.again = &probe
 		return
 	}
 	s.again = nil
-	s.seen = append(s.seen, observation{p, o})
+	s.seen = append(s.seen, observation{probe, outcome})
 }
 
 // Next returns the next probe; false: the search is over.
@@ -81,60 +81,64 @@ func (s *Search) Next() (Probe, bool) {
 	if len(s.seen) == 0 {
 		return s.short(max(s.plan.From, min(s.plan.Start, s.plan.To))), true
 	}
-	g := s.gap()
-	if g.held == nil || g.bad == nil {
-		return s.bracket(g)
+	known := s.gap()
+	if known.held == nil || known.bad == nil {
+		return s.bracket(known)
 	}
-	return s.narrow(g, left)
+	return s.narrow(known, left)
 }
 
-// bracket is the next probe while one side of the gap is not known.
-func (s *Search) bracket(g gap) (Probe, bool) {
+// bracket returns the next probe while one side of the gap is not known.
+func (s *Search) bracket(known gap) (Probe, bool) {
 	switch {
-	case g.held == nil && g.bad.Rate > s.plan.From:
+	case known.held == nil && known.bad.Rate > s.plan.From:
 		return s.short(s.plan.From), true
-	case g.held == nil:
-		return s.full(s.plan.From), !g.bad.Full
-	case g.held.Rate >= s.plan.To:
-		return s.full(s.plan.To), !g.held.Full
+	case known.held == nil:
+		return s.full(s.plan.From), !known.bad.Full
+	case known.held.Rate >= s.plan.To:
+		return s.full(s.plan.To), !known.held.Full
 	case s.overruled(Failed) > 0:
-		return s.full(min(s.plan.To, g.held.Rate*s.stride(Failed))), true
+		return s.full(min(s.plan.To, known.held.Rate*s.stride(Failed))), true
 	}
-	return s.short(min(s.plan.To, s.leap(g.held.Rate))), true
+	return s.short(min(s.plan.To, s.leap(known.held.Rate))), true
 }
 
-// narrow is the next probe between two sides, with so many left: short ones to where
-// both are near, then both sides at full length, then in between.
-func (s *Search) narrow(g gap, left int) (Probe, bool) {
-	near := g.near(s.plan)
+// narrow returns the next probe between two known sides. Short probes narrow the gap first, then
+// full-length probes confirm both sides, then full-length probes halve the gap. left is the number
+// of probes that are left.
+func (s *Search) narrow(known gap, left int) (Probe, bool) {
+	near := known.near(s.plan)
 	switch {
-	case near && g.unsure() == 0:
+	case near && known.unsure() == 0:
 		return Probe{}, false
-	case g.unsure() == 2 && g.ratio() > math.Pow(1+s.plan.Precision, wide) && left > 2:
-		return s.short(math.Sqrt(g.held.Rate * g.bad.Rate)), true
-	case !g.held.Full && s.overruled(Held) == 0:
-		return s.full(g.held.Rate), true
-	case !g.held.Full:
-		return s.full(max(s.plan.From, g.bad.Rate/s.stride(Held))), true
-	case !g.bad.Full && s.overruled(Failed) == 0:
-		return s.full(g.bad.Rate), true
-	case !g.bad.Full:
-		return s.full(min(s.plan.To, g.held.Rate*s.stride(Failed))), true
+	case known.unsure() == 2 && known.ratio() > math.Pow(1+s.plan.Precision, maxShortSteps) && left > 2:
+		return s.short(math.Sqrt(known.held.Rate * known.bad.Rate)), true
+	case !known.held.Full && s.overruled(Held) == 0:
+		return s.full(known.held.Rate), true
+	case !known.held.Full:
+		return s.full(max(s.plan.From, known.bad.Rate/s.stride(Held))), true
+	case !known.bad.Full && s.overruled(Failed) == 0:
+		return s.full(known.bad.Rate), true
+	case !known.bad.Full:
+		return s.full(min(s.plan.To, known.held.Rate*s.stride(Failed))), true
 	}
-	return s.full(math.Sqrt(g.held.Rate * g.bad.Rate)), true
+	return s.full(math.Sqrt(known.held.Rate * known.bad.Rate)), true
 }
 
 func (s *Search) full(rate float64) Probe { return Probe{rate, s.plan.Duration, true} }
 
-func (s *Search) short(rate float64) Probe { return Probe{rate, s.plan.Duration / shorter, false} }
+func (s *Search) short(rate float64) Probe {
+	return Probe{rate, s.plan.Duration / shortProbes, false}
+}
 
-// leap squares the factor with each short probe that held: 2, 4, 16, 256 times the previous rate.
+// leap returns the next rate to try above a rate that held. It squares the factor with each short
+// probe: 2, 4, 16, 256 times the previous rate.
 func (s *Search) leap(rate float64) float64 {
 	return rate * math.Exp2(math.Exp2(float64(len(s.seen)-1)))
 }
 
-// stride is a factor that grows with each full-length probe that contradicts short probes of an
-// outcome, since the size of their error is not known.
+// stride returns a factor between two rates to try. It grows with each full-length probe that
+// contradicts short probes of an outcome, since the size of their error is not known.
 func (s *Search) stride(wrong Outcome) float64 {
 	return math.Pow(1+s.plan.Precision, math.Exp2(float64(s.overruled(wrong))))
 }
