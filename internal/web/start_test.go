@@ -72,6 +72,7 @@ func TestEveryBuiltInExperimentIsWithinTheBoundsWhenQuick(t *testing.T) {
 func TestOneRunGoesOnWhileOthersWait(t *testing.T) {
 	s := serve(t, nil)
 	first := s.begin(t)
+	s.steps <- trial(0) // the run takes a step only after it is stored
 	var queued []string
 	for range maxQueued {
 		queued = append(queued, s.begin(t))
@@ -106,6 +107,7 @@ func TestOneRunGoesOnWhileOthersWait(t *testing.T) {
 func TestTheEndOfTheServerStopsItsRunAndKeepsIt(t *testing.T) {
 	s := serve(t, nil)
 	id, waits := s.begin(t), s.begin(t)
+	s.steps <- trial(0) // the run takes a step only after it is stored
 	s.Close()
 	if d, complete, err := s.store.Get(t.Context(), id); err != nil || !complete || !d.Partial || !strings.HasPrefix(d.Command, "rpclab run ./small.yaml --seed ") {
 		t.Errorf("complete %v, partial %v, %v, made by %s", complete, d.Partial, err, d.Command)
