@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -14,26 +13,26 @@ import (
 	"rpclab/internal/measure"
 )
 
-// A load starts startDelay after every caller has been told, and as long again as startTrips
-// of the slowest messages took: through a cluster, one takes several times as long now and then.
+// A load starts startDelay after the callers' clocks were read, and startTrips times as long after
+// that as the slowest reading took: in a cluster, some messages take several times as long as others.
 const (
 	startDelay = 50 * time.Millisecond
 	startTrips = 4
 )
 
-// callerGroup is the callers of a trial, who share its load: each makes its share, they start
-// together, and their measurements are merged. The trial fails with any one of them.
+// callerGroup is the callers of a trial. They share its load and start it together. The trial fails
+// when one of them fails.
 type callerGroup struct {
 	processes []*callerProcess
 	live      *liveTotals
 }
 
-// startCallers starts the callers of a trial, each with a sidecar of these arguments; nil: it
-// needs none. live is called once a second during loads.
+// startCallers starts the callers of a trial, each with a sidecar that has these arguments; nil: no
+// sidecar. live is called once a second during loads.
 func startCallers(ctx context.Context, c cluster.Cluster, t trial, sidecar []string, live func(Live)) (*callerGroup, error) {
 	count := t.Config.CallerCount()
 	spec := cluster.CallerSpec{Name: "caller", Count: count, Args: []string{"caller"}, Sidecar: sidecar}
-	if t.Config.Gateway == nil { // else the gateway makes the calls, and has the mesh's proxy
+	if t.Config.Gateway == nil { // else the gateway makes the calls, with the mesh's proxy beside it
 		spec.Mesh, spec.Watches = t.route.Mesh, t.route.WatchesAPI
 	}
 	spec.Watches = spec.Watches || sidecar != nil
@@ -52,11 +51,11 @@ func startCallers(ctx context.Context, c cluster.Cluster, t trial, sidecar []str
 	return group, nil
 }
 
-// sidecars are those of all callers; none: they have none.
+// sidecars are those of all callers.
 func (c *callerGroup) sidecars() (all []cluster.Process) {
-	for _, w := range c.processes {
-		if w.Sidecar != nil {
-			all = append(all, w.Sidecar)
+	for _, p := range c.processes {
+		if p.Sidecar != nil {
+			all = append(all, p.Sidecar)
 		}
 	}
 	return all
@@ -65,66 +64,48 @@ func (c *callerGroup) sidecars() (all []cluster.Process) {
 // each calls do for every caller at once, and cancels the others when one fails.
 func (c *callerGroup) each(ctx context.Context, do func(context.Context, int, *callerProcess) error) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for i, w := range c.processes {
-		group.Go(func() error { return do(ctx, i, w) })
+	for i, p := range c.processes {
+		group.Go(func() error { return p.died(do(ctx, i, p)) })
 	}
 	return group.Wait()
 }
 
-// warmUp sends each its assignment and returns when all are warm.
+// warmUp sends each caller its assignment and returns when all are warm.
 func (c *callerGroup) warmUp(ctx context.Context, assigned func(n int) assignment) error {
-	return c.each(ctx, func(ctx context.Context, i int, w *callerProcess) error {
-		if err := w.send(assigned(i)); err != nil {
-			return err
-		}
-		return w.awaitReady(ctx)
+	return c.each(ctx, func(ctx context.Context, i int, p *callerProcess) error {
+		_, err := openMethod.Call(ctx, p.client, assigned(i))
+		return err
 	})
 }
 
-// start orders a load, each its share, and returns the time at which all start.
-func (c *callerGroup) start(ctx context.Context, whole loadOrder) (time.Time, error) {
-	var mu sync.Mutex
-	var slowest time.Duration
-	if err := c.each(ctx, func(ctx context.Context, _ int, w *callerProcess) error {
-		trip, err := w.readClock(ctx)
-		mu.Lock()
-		defer mu.Unlock()
-		slowest = max(slowest, trip)
+// readClocks reads the clocks of all callers, and returns a time at which all can start a load.
+func (c *callerGroup) readClocks(ctx context.Context) (start time.Time, err error) {
+	slowest := make([]time.Duration, len(c.processes))
+	err = c.each(ctx, func(ctx context.Context, i int, p *callerProcess) (err error) {
+		slowest[i], err = p.readClock(ctx)
 		return err
-	}); err != nil {
-		return time.Time{}, err
-	}
+	})
+	return time.Now().Add(startDelay + startTrips*slices.Max(slowest)), err
+}
+
+// load makes a load that starts at a time of the lab's clock, and returns the measurement of
+// each caller's share, in times of that clock.
+func (c *callerGroup) load(ctx context.Context, start time.Time, whole loadOrder) ([]measure.Measurement, error) {
 	c.live.reset()
-	start := time.Now().Add(startDelay + startTrips*slowest)
-	return start, c.each(ctx, func(_ context.Context, i int, w *callerProcess) error {
+	all := make([]measure.Measurement, len(c.processes))
+	err := c.each(ctx, func(ctx context.Context, i int, p *callerProcess) (err error) {
 		share := whole
 		if n := len(c.processes); n > 1 {
 			share.Pace = whole.Pace.Share(i, n)
 		}
-		w.began, share.At = start, start.Add(w.clockOffset)
-		return w.send(share)
-	})
-}
-
-// measurements are those of each share, in times of the lab's clock.
-func (c *callerGroup) measurements(ctx context.Context) ([]measure.Measurement, error) {
-	all := make([]measure.Measurement, len(c.processes))
-	err := c.each(ctx, func(ctx context.Context, i int, w *callerProcess) (err error) {
-		all[i], err = w.measurement(ctx)
+		all[i], err = p.load(ctx, start, share)
 		c.live.done(i)
 		return err
 	})
-	for i, w := range c.processes {
-		all[i].Started = all[i].Started.Add(-w.clockOffset)
-		all[i].ResolverUpdates = slices.Clone(all[i].ResolverUpdates)
-		for j := range all[i].ResolverUpdates {
-			all[i].ResolverUpdates[j].At = all[i].ResolverUpdates[j].At.Add(-w.clockOffset)
-		}
-	}
 	return all, err
 }
 
-// records name what each caller measured.
+// records add the callers' names to their measurements.
 func (c *callerGroup) records(parts []measure.Measurement) (all []analysis.CallerRecord) {
 	for i, m := range parts {
 		all = append(all, analysis.CallerRecord{Name: c.processes[i].Name(), Measurement: m})
@@ -132,16 +113,16 @@ func (c *callerGroup) records(parts []measure.Measurement) (all []analysis.Calle
 	return all
 }
 
-// stop ends the calls. Sidecars stay.
+// stop ends the callers. Their sidecars continue.
 func (c *callerGroup) stop() {
-	for _, w := range c.processes {
-		w.Kill()
+	for _, p := range c.processes {
+		p.Kill()
 	}
 }
 
-// kill ends every caller and sidecar that is left.
+// kill ends every caller and sidecar that still runs.
 func (c *callerGroup) kill() {
-	for _, w := range c.processes {
-		w.kill()
+	for _, p := range c.processes {
+		p.kill()
 	}
 }

@@ -1,10 +1,10 @@
 package lab
 
 import (
-	"bufio"
-	"encoding/json"
+	"context"
 	"errors"
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -12,103 +12,107 @@ import (
 	"rpclab/internal/cluster"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
+	"rpclab/internal/process/stdio"
 )
 
-// elsewhere is a caller whose clock differs. It begins each load at the time that it is
-// told, by that clock.
-type elsewhere struct {
-	orders  *io.PipeWriter
-	reports *io.PipeReader
-	done    chan struct{}
+// pipeProcess is a process of a cluster that runs in a goroutine of the test.
+type pipeProcess struct {
+	stdin  *io.PipeWriter
+	stdout *io.PipeReader
+	done   chan struct{}
+	err    error
 }
 
-func (elsewhere) Name() string            { return "elsewhere" }
-func (elsewhere) Host() string            { return "192.0.2.1" }
-func (e elsewhere) Stdin() io.WriteCloser { return e.orders }
-func (e elsewhere) Stdout() io.Reader     { return e.reports }
-func (e elsewhere) Done() <-chan struct{} { return e.done }
-func (elsewhere) Err() error              { return errors.New("lost") }
-func (elsewhere) Log() string             { return "no more power" }
-func (e elsewhere) Kill()                 { e.orders.Close(); <-e.done }
-func member(e elsewhere) cluster.Caller   { return cluster.Caller{Process: e} }
-func ignore(measure.Snapshot)             {}
+func (*pipeProcess) Name() string            { return "process-0" }
+func (*pipeProcess) Host() string            { return "192.0.2.1" }
+func (p *pipeProcess) Stdin() io.WriteCloser { return p.stdin }
+func (p *pipeProcess) Stdout() io.Reader     { return p.stdout }
+func (p *pipeProcess) Done() <-chan struct{} { return p.done }
+func (p *pipeProcess) Err() error            { return p.err }
+func (*pipeProcess) Log() string             { return "no more power" }
+func (p *pipeProcess) Kill()                 { _ = p.stdin.Close(); <-p.done }
 
-func newElsewhere(t *testing.T, ahead time.Duration, told chan<- loadOrder) elsewhere {
-	t.Helper()
-	in, orders := io.Pipe()
-	reports, out := io.Pipe()
-	e := elsewhere{orders, reports, make(chan struct{})}
+// startPipe runs a program that ends with its input.
+func startPipe(program func(in io.Reader, out io.Writer) error) *pipeProcess {
+	in, stdin := io.Pipe()
+	stdout, out := io.Pipe()
+	p := &pipeProcess{stdin: stdin, stdout: stdout, done: make(chan struct{})}
 	go func() {
-		defer close(e.done)
-		defer out.Close()
-		say := json.NewEncoder(out)
-		for lines := bufio.NewScanner(in); lines.Scan(); {
-			var o loadOrder
-			if err := json.Unmarshal(lines.Bytes(), &o); err != nil {
-				t.Error(err)
-			}
-			if o.Clock {
-				_ = say.Encode(callerReport{Clock: time.Now().Add(ahead)})
-				continue
-			}
-			told <- o
-			r := measure.NewRecorder(0)
-			m, err := r.Measurement()
-			if err != nil {
-				t.Error(err)
-			}
-			m.Started, m.ResolverUpdates = o.At, []measure.ResolverUpdate{{At: o.At}}
-			_ = say.Encode(callerReport{Measurement: &m})
-		}
+		defer close(p.done)
+		p.err = program(in, out)
+		_ = in.Close()
+		_ = out.Close()
 	}()
-	return e
+	return p
 }
 
-func TestCallersWithOtherClocksBeginTogether(t *testing.T) {
-	told := []chan loadOrder{make(chan loadOrder, 1), make(chan loadOrder, 1), make(chan loadOrder, 1)}
-	c := &callerGroup{live: newLiveTotals(len(told), nil)}
-	for i, ahead := range []time.Duration{0, time.Hour, -time.Minute} {
-		c.processes = append(c.processes, newCallerProcess(member(newElsewhere(t, ahead, told[i])), "x", ignore))
+// startCaller starts a caller whose clock is ahead of the lab's. It starts each load at the time
+// that it is given, by its own clock, makes no calls and sends the load to orders.
+func startCaller(t *testing.T, label string, ahead time.Duration, orders chan<- loadOrder) *callerProcess {
+	t.Helper()
+	process := startPipe(func(in io.Reader, out io.Writer) error {
+		return errors.Join(stdio.NewConn(in, out).Serve(t.Context(),
+			clockMethod.Handle(func(context.Context, stdio.None) (time.Time, error) { return time.Now().Add(ahead), nil }),
+			loadMethod.Handle(func(_ context.Context, o loadOrder) (measure.Measurement, error) {
+				orders <- o
+				m, err := measure.NewRecorder(0).Measurement()
+				m.Started, m.ResolverUpdates = o.At, []measure.ResolverUpdate{{At: o.At}}
+				return m, err
+			})), errors.New("power failure"))
+	})
+	caller := newCallerProcess(cluster.Caller{Process: process}, label, func(measure.Snapshot) {})
+	t.Cleanup(caller.kill)
+	return caller
+}
+
+func TestCallersWhoseClocksDifferStartTogether(t *testing.T) {
+	clocks := []time.Duration{0, time.Hour, -time.Minute}
+	orders := make([]chan loadOrder, len(clocks))
+	c := &callerGroup{live: newLiveTotals(len(clocks), nil)}
+	for i, ahead := range clocks {
+		orders[i] = make(chan loadOrder, 1)
+		c.processes = append(c.processes, startCaller(t, "x", ahead, orders[i]))
 	}
-	defer c.kill()
-	start, err := c.start(t.Context(), loadOrder{Pace: pace.Spec{Burst: &pace.Burst{Calls: 8}}})
+	start, err := c.readClocks(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts, err := c.load(t.Context(), start, loadOrder{Pace: pace.Spec{Burst: &pace.Burst{Calls: 8}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	calls := 0
-	for i, ahead := range []time.Duration{0, time.Hour, -time.Minute} {
-		o := <-told[i]
+	for i, ahead := range clocks {
+		o := <-orders[i]
 		calls += o.Pace.Burst.Calls
-		// What a clock is ahead is known to half a round trip, which is short of some seconds anywhere.
+		// An offset is accurate to half a round trip, which takes less than some seconds anywhere.
 		if off := o.At.Sub(start.Add(ahead)); off.Abs() > 20*time.Second {
-			t.Errorf("caller %d, whose clock is %v ahead, begins %v off", i, ahead, off)
+			t.Errorf("caller %d, whose clock is %v ahead, starts %v off", i, ahead, off)
+		}
+		if m := parts[i]; !m.Started.Equal(start) || !m.ResolverUpdates[0].At.Equal(start) {
+			t.Errorf("caller %d started at %v and its resolver was updated at %v by the lab's clock; all started at %v", i, m.Started, m.ResolverUpdates[0].At, start)
 		}
 	}
 	if calls != 8 {
-		t.Errorf("%d calls were ordered of 8", calls)
-	}
-	parts, err := c.measurements(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, m := range parts {
-		if !m.Started.Equal(start) || !m.ResolverUpdates[0].At.Equal(start) {
-			t.Errorf("caller %d began at %v and was told at %v by the lab's clock; all began at %v", i, m.Started, m.ResolverUpdates[0].At, start)
-		}
+		t.Errorf("the callers make %d calls of 8", calls)
 	}
 }
 
-func TestACallerThatIsLostIsNamedWithItsLastLines(t *testing.T) {
-	told := make(chan loadOrder, 2)
-	lost := newElsewhere(t, 0, told)
+func TestACallerThatDiesIsNamedWithItsLastLines(t *testing.T) {
+	orders := make(chan loadOrder, 2)
 	c := &callerGroup{live: newLiveTotals(2, nil), processes: []*callerProcess{
-		newCallerProcess(member(newElsewhere(t, 0, told)), "caller 1 of 2", ignore),
-		newCallerProcess(member(lost), "caller 2 of 2", ignore),
+		startCaller(t, "caller 1 of 2", 0, orders), startCaller(t, "caller 2 of 2", 0, orders),
 	}}
-	defer c.kill()
-	lost.Kill()
-	_, err := c.start(t.Context(), loadOrder{})
-	if err == nil || !strings.Contains(err.Error(), "caller 2 of 2 died: lost") || !strings.Contains(err.Error(), "no more power") {
+	if _, err := c.readClocks(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.processes[1].Kill()
+	_, err := c.readClocks(t.Context())
+	if err == nil || !strings.HasPrefix(err.Error(), "caller 2 of 2 died: power failure") || !strings.HasSuffix(err.Error(), "; its last lines:\n  no more power") {
+		t.Errorf("got %v", err)
+	}
+	_, err = c.load(t.Context(), time.Now().Add(-1500*time.Millisecond), loadOrder{})
+	if err == nil || !regexp.MustCompile(`^caller 2 of 2 died \d+\.\d s into the load: `).MatchString(err.Error()) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -7,15 +7,22 @@ import (
 	"rpclab/internal/cluster"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
+	"rpclab/internal/process/stdio"
 	"rpclab/internal/route/settings"
 )
 
 // Each caller of a trial is a process of its own, so that its CPU time, memory and garbage
-// collection are its own. The lab and `rpclab caller` exchange JSON, one value a line: the lab
-// sends the assignment and is answered "ready" once the caller is warm; it then sends load
-// orders, each of which is answered with the time or, after snapshots, the measurement.
+// collection are its own. The lab calls these methods of `rpclab caller`. During a load the caller
+// sends a [measure.Snapshot] once a second as an event.
+const (
+	// openMethod warms the caller up for an assignment.
+	openMethod = stdio.Method[assignment, stdio.None]("open")
+	// clockMethod returns the time of the caller's clock.
+	clockMethod = stdio.Method[stdio.None, time.Time]("clock")
+	loadMethod  = stdio.Method[loadOrder, measure.Measurement]("load")
+)
 
-// assignment is what a caller is to do.
+// assignment is what a caller calls, and how.
 type assignment struct {
 	Route    string            `json:"route"`
 	Service  cluster.Service   `json:"service"`
@@ -28,22 +35,12 @@ type assignment struct {
 	Gateway string `json:"gateway,omitempty"`
 }
 
-// loadOrder is a load to make, or the question what time it is.
+// loadOrder is a load to make.
 type loadOrder struct {
-	Clock bool      `json:"clock,omitempty"` // report the time, and no more
-	Pace  pace.Spec `json:"pace"`
+	Pace pace.Spec `json:"pace"`
 	// At is when the load starts, by the caller's clock; zero: now.
 	At time.Time `json:"at,omitzero"`
-	// Calls in flight after Limit are cancelled; 0: none is.
+	// Calls in flight after Limit are cancelled; 0: no call is cancelled.
 	Limit time.Duration `json:"limit,omitempty"`
-	Watch bool          `json:"watch,omitempty"` // report snapshots
-}
-
-// callerReport has one field set.
-type callerReport struct {
-	Ready       bool                 `json:"ready,omitempty"`
-	Clock       time.Time            `json:"clock,omitzero"`
-	Snapshot    *measure.Snapshot    `json:"snapshot,omitempty"`
-	Measurement *measure.Measurement `json:"measurement,omitempty"`
-	Error       string               `json:"error,omitempty"`
+	Watch bool          `json:"watch,omitempty"` // send snapshots
 }

@@ -2,13 +2,25 @@ package lab
 
 import (
 	"rpclab/internal/cluster"
+	"rpclab/internal/process/stdio"
 	"rpclab/internal/route/component"
 	"rpclab/internal/route/settings"
 )
 
-// In a cluster, infrastructure runs below `rpclab infrastructure`. The lab and that command
-// exchange JSON, one value a line: the lab sends an infrastructureSpec and is answered with
-// the state; it then sends commands, each of which is answered with a reply.
+// In a cluster, infrastructure runs below `rpclab infrastructure`. The lab calls these methods of
+// that command.
+const (
+	// startMethod starts the infrastructure; the others need it.
+	startMethod = stdio.Method[infrastructureSpec, infrastructureState]("start")
+	// killMethod kills the components of a role.
+	killMethod       = stdio.Method[string, stdio.None]("kill")
+	resetUsageMethod = stdio.Method[stdio.None, stdio.None]("reset_usage")
+	// usageMethod returns what each role used.
+	usageMethod    = stdio.Method[stdio.None, map[string]cluster.Usage]("usage")
+	failuresMethod = stdio.Method[stdio.None, []string]("failures")
+	// closeMethod ends the components and then the command.
+	closeMethod = stdio.Method[stdio.None, stdio.None]("close")
+)
 
 // infrastructureCommandName is the command of rpclab that calls [ServeInfrastructure], and the
 // name of its processes.
@@ -29,25 +41,6 @@ type gatewaySpec struct {
 	Channel string   `json:"channel,omitempty"`
 	Seed    uint64   `json:"seed"`              // of its random numbers
 	Command []string `json:"command,omitempty"` // command line, as [gateway.ProcessSpec] has it
-}
-
-// infrastructureCommand has one field set besides its number.
-type infrastructureCommand struct {
-	Number int    `json:"number"`
-	Kill   string `json:"kill,omitempty"` // the role whose components to kill
-	Reset  bool   `json:"reset,omitempty"`
-	Usage  bool   `json:"usage,omitempty"`
-	Losses bool   `json:"losses,omitempty"`
-	Close  bool   `json:"close,omitempty"`
-}
-
-// infrastructureReply answers the command of its number, or with number 0 the spec.
-type infrastructureReply struct {
-	Number int                      `json:"number"`
-	Error  string                   `json:"error,omitempty"`
-	State  *infrastructureState     `json:"state,omitempty"`
-	Usage  map[string]cluster.Usage `json:"usage,omitempty"` // by role
-	Losses []string                 `json:"losses,omitempty"`
 }
 
 // infrastructureState is what was started.

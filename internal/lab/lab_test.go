@@ -1,17 +1,12 @@
 package lab_test
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"log/slog"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -271,46 +266,5 @@ func TestAPlanThatNeedsTooManyFilesIsRefusedBeforeItRuns(t *testing.T) {
 	_, err := lab.Run(t.Context(), p, o)
 	if !errors.Is(err, lab.ErrTooFewFiles) || !strings.Contains(err.Error(), "124 in one process, for 60 channels at once with 1 connections each") {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestAWorkerEndsInMidLoadWhenItsLabIsGone(t *testing.T) {
-	c, err := options(t).Cluster.Deploy(t.Context(), cluster.Spec{Name: "greeter", Replicas: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	service, err := json.Marshal(c.Service())
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, orders := io.Pipe()
-	reports, out := io.Pipe()
-	ended := make(chan error, 1)
-	go func() { ended <- lab.ServeCaller(in, out) }()
-	fmt.Fprintf(orders, `{"route":"direct","service":%s,"caller":"grpc-go","job":{"channels":{"mode":"shared"},`+
-		`"timeout":60000000000,"workload":{"greet":{}}},"warmup":1}`+"\n", service)
-	if line, err := bufio.NewReader(reports).ReadString('\n'); err != nil || !strings.Contains(line, "ready") {
-		t.Fatalf("the worker said %q, %v", line, err)
-	}
-	go io.Copy(io.Discard, reports)
-	fmt.Fprintln(orders, `{"pace":{"closed":{"users":1,"duration":3600000000000}}}`)
-	orders.Close()
-	select {
-	case <-ended:
-	case <-time.After(time.Minute):
-		t.Fatal("a load of an hour continues without its lab")
-	}
-	out.Close()
-}
-
-func TestAWorkerEndsWithItsLab(t *testing.T) {
-	err := lab.ServeCaller(strings.NewReader(""), &strings.Builder{})
-	if err == nil || !strings.Contains(err.Error(), "rpclab run") {
-		t.Errorf("a worker without assignment: %v", err)
-	}
-	var said strings.Builder
-	err = lab.ServeCaller(strings.NewReader(`{"route":"nowhere","caller":"grpc-go"}`+"\n"), &said)
-	if err == nil || !strings.Contains(said.String(), `no route \"nowhere\"`) {
-		t.Errorf("an unknown route: %v, said %s", err, said.String())
 	}
 }

@@ -38,13 +38,13 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadOrder) (r
 	o.Watch = l.progress.listener != nil
 	limited, cancel := context.WithTimeout(ctx, l.trial.timeout)
 	defer cancel()
-	start, err := l.callers.start(limited, o)
+	start, err := l.callers.readClocks(limited)
 	if err != nil {
 		memory()
 		return failedTrial(ctx, measured, err)
 	}
 	events := performEvents(ctx, l.bed, l.trial.Events, start, l.progress.performed)
-	parts, err := l.callers.measurements(limited)
+	parts, err := l.callers.load(limited, start, o)
 	measured.Memory = memory()
 	performed := events()
 	if err != nil {

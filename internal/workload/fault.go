@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 
+	"rpclab/internal/process/stdio"
 	"rpclab/internal/security"
 )
 
@@ -40,10 +40,9 @@ type Command struct {
 // ServeCommands executes commands and returns at the end of input. It sends the first security
 // configuration to secure, which needs room for it; nil: the server needs none.
 func (s *Server) ServeCommands(commands io.Reader, answers io.Writer, secure chan<- security.Config) {
-	lines := bufio.NewScanner(commands)
-	for lines.Scan() {
+	_, _ = io.Copy(stdio.NewLines(func(line string) {
 		var command Command
-		switch err := json.Unmarshal(lines.Bytes(), &command); {
+		switch err := json.Unmarshal([]byte(line), &command); {
 		case err != nil:
 			s.Log.Error("unknown command", "error", err) // not the line, which may contain keys
 		case command.Fault != nil:
@@ -54,7 +53,7 @@ func (s *Server) ServeCommands(commands io.Reader, answers io.Writer, secure cha
 			secure <- *command.Security
 			secure = nil
 		}
-	}
+	}), commands)
 }
 
 // WriteCount writes a line with the number of calls begun, without health and reflection.

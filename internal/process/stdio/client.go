@@ -18,14 +18,14 @@ type message struct {
 	Error  string          `json:"error,omitempty"`
 }
 
-// Client sends requests to a child process that runs [Serve]. It is safe for concurrent use.
+// Client sends requests to a child process that runs [Conn.Serve]. It is safe for concurrent use.
 type Client struct {
 	name    string
 	process Process
 	onEvent func(json.RawMessage)
 	ended   chan struct{} // closed when no more answers will come
 	drained chan struct{} // closed at the end of the output
-	garbled error         // what was wrong with the output; read it after ended
+	readErr error         // what was wrong with the output; read it after ended
 
 	sending sync.Mutex
 	out     *json.Encoder
@@ -52,7 +52,7 @@ func (c *Client) read(stdout io.Reader) {
 		var m message
 		if err := lines.Decode(&m); err != nil {
 			if !errors.Is(err, io.EOF) {
-				c.garbled = fmt.Errorf("its output is not the expected JSON: %w", err)
+				c.readErr = fmt.Errorf("its output is not the expected JSON: %w", err)
 			}
 			close(c.ended)
 			_, _ = io.Copy(io.Discard, stdout) // a process that cannot write does not end
@@ -74,10 +74,8 @@ func (c *Client) read(stdout io.Reader) {
 	}
 }
 
-// Call sends a request and waits for the answer, which it decodes into result unless that is
-// nil. The error is the handler's ([*HandlerError]), that of a process that ended ([*ExitError]),
-// or that of ctx.
-func (c *Client) Call(ctx context.Context, method string, params, result any) error {
+// call sends a request, waits for the answer and decodes it into result.
+func (c *Client) call(ctx context.Context, method string, params, result any) error {
 	body, err := json.Marshal(params)
 	if err != nil {
 		return err
@@ -96,7 +94,7 @@ func (c *Client) Call(ctx context.Context, method string, params, result any) er
 	}
 	select {
 	case m := <-answered:
-		return c.take(m, result)
+		return c.decode(m, result)
 	case <-c.ended:
 	case <-ctx.Done():
 		c.mu.Lock()
@@ -106,18 +104,15 @@ func (c *Client) Call(ctx context.Context, method string, params, result any) er
 	}
 	select {
 	case m := <-answered: // before the end
-		return c.take(m, result)
+		return c.decode(m, result)
 	default:
-		return Exited(c.name, c.process, c.garbled)
+		return Exited(c.name, c.process, c.readErr)
 	}
 }
 
-func (c *Client) take(m message, result any) error {
+func (c *Client) decode(m message, result any) error {
 	if m.Error != "" {
 		return &HandlerError{Name: c.name, Text: m.Error}
-	}
-	if result == nil {
-		return nil
 	}
 	if err := json.Unmarshal(m.Body, result); err != nil {
 		return fmt.Errorf("%s: decode its answer: %w", c.name, err)

@@ -11,9 +11,14 @@ import (
 
 // Conn is the serving end of a conversation.
 type Conn struct {
+	in io.Reader
+
 	mu  sync.Mutex
 	out *json.Encoder
 }
+
+// NewConn returns the end of a conversation that reads requests on in and writes answers to out.
+func NewConn(in io.Reader, out io.Writer) *Conn { return &Conn{in: in, out: json.NewEncoder(out)} }
 
 // Send sends an event to the parent process, at any time. It is safe for concurrent use.
 func (c *Conn) Send(event any) error {
@@ -30,10 +35,6 @@ func (c *Conn) write(m message) error {
 	return c.out.Encode(m)
 }
 
-// Handler answers a request. Its context ends with the parent process. The text of its error is
-// sent to the parent; with [Stop] the conversation then ends.
-type Handler func(ctx context.Context, method string, params json.RawMessage) (result any, err error)
-
 type stop struct{ error }
 
 func (s stop) Unwrap() error { return s.error }
@@ -41,22 +42,27 @@ func (s stop) Unwrap() error { return s.error }
 // Stop marks the last answer of a conversation. err may be nil.
 func Stop(err error) error { return stop{err} }
 
-// Serve answers requests on in with newHandler's handler, one at a time and in order. It returns
-// nil when in ends, because then the parent process has ended, or ctx ends; after [Stop] it
-// returns the error in it.
-func Serve(ctx context.Context, in io.Reader, out io.Writer, newHandler func(*Conn) Handler) error {
+// Serve answers requests by the handlers of their methods, one at a time and in order. It returns
+// nil when the input ends, because then the parent process has ended, or when ctx ends. After
+// [Stop] it returns the error in it.
+func (c *Conn) Serve(ctx context.Context, handlers ...Handler) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	requests := make(chan message)
-	garbled := make(chan error, 1)
+	readErr := make(chan error, 1)
 	go func() {
 		defer cancel()
-		for lines := json.NewDecoder(in); ; {
+		lines := json.NewDecoder(c.in)
+		for first := true; ; first = false {
 			var m message
-			if err := lines.Decode(&m); err != nil {
-				if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrClosedPipe) {
-					garbled <- fmt.Errorf("read a request: %w", err)
-				}
+			switch err := lines.Decode(&m); {
+			case first && errors.Is(err, io.EOF):
+				readErr <- errors.New("no request on standard input: rpclab itself starts this command, as in `rpclab run`")
+				return
+			case errors.Is(err, io.EOF), errors.Is(err, io.ErrClosedPipe):
+				return
+			case err != nil:
+				readErr <- fmt.Errorf("read a request: %w", err)
 				return
 			}
 			select {
@@ -66,17 +72,15 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, newHandler func(*Co
 			}
 		}
 	}()
-	conn := &Conn{out: json.NewEncoder(out)}
-	handle := newHandler(conn)
 	for {
 		select {
 		case m := <-requests:
-			if done, err := conn.answer(ctx, m, handle); done || err != nil {
+			if done, err := c.answer(ctx, m, handlers); done || err != nil {
 				return err
 			}
 		case <-ctx.Done():
 			select {
-			case err := <-garbled:
+			case err := <-readErr:
 				return err
 			default:
 				return nil
@@ -86,8 +90,8 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, newHandler func(*Co
 }
 
 // answer handles one request; done means that the conversation ends with err.
-func (c *Conn) answer(ctx context.Context, m message, handle Handler) (done bool, err error) {
-	result, err := handle(ctx, m.Method, m.Body)
+func (c *Conn) answer(ctx context.Context, m message, handlers []Handler) (done bool, err error) {
+	result, err := handle(ctx, m, handlers)
 	var last stop
 	if done = errors.As(err, &last); done {
 		err = last.error
@@ -105,4 +109,13 @@ func (c *Conn) answer(ctx context.Context, m message, handle Handler) (done bool
 		err = nil // the parent knows it
 	}
 	return done, err
+}
+
+func handle(ctx context.Context, m message, handlers []Handler) (any, error) {
+	for _, h := range handlers {
+		if h.method == m.Method {
+			return h.handle(ctx, m.Body)
+		}
+	}
+	return nil, fmt.Errorf("no method %q", m.Method)
 }

@@ -1,6 +1,6 @@
 // Package stdio is how rpclab talks to its child processes over their standard input and output:
-// numbered requests and answers as lines of JSON ([Client], [Serve]), plain lines ([Lines]), the
-// line by which a program announces its address ([Announce]), and what to report when a child
+// requests of typed methods ([Method], [Client], [Conn]) as lines of JSON, plain lines ([Lines]),
+// the line by which a program announces its address ([Announce]), and what to report when a child
 // ends unexpectedly ([ExitError]).
 package stdio
 
@@ -37,8 +37,11 @@ func Exited(name string, p Process, cause error) *ExitError {
 	return &ExitError{Name: name, Cause: cause, Log: p.Log()}
 }
 
-func (e *ExitError) Error() string {
-	text := fmt.Sprintf("%s ended unexpectedly: %v", e.Name, e.Cause)
+func (e *ExitError) Error() string { return e.Name + " ended unexpectedly: " + e.Reason() }
+
+// Reason returns the cause and the last lines.
+func (e *ExitError) Reason() string {
+	text := e.Cause.Error()
 	if e.Log != "" {
 		text += "; its last lines:\n  " + strings.ReplaceAll(e.Log, "\n", "\n  ")
 	}

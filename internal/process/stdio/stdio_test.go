@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -18,10 +17,17 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// child is a process that runs Serve in a goroutine of the test.
+const (
+	echo  = stdio.Method[string, string]("echo")
+	count = stdio.Method[int, int]("count")
+	load  = stdio.Method[stdio.None, stdio.None]("load")
+)
+
+// child is a process that runs [stdio.Conn.Serve] in a goroutine of the test.
 type child struct {
 	stdin  *io.PipeWriter
 	stdout *io.PipeWriter
+	conn   *stdio.Conn
 	done   chan struct{}
 	err    error
 }
@@ -35,15 +41,15 @@ func (c *child) Err() error  { return c.err }
 func (c *child) Log() string { return "one\ntwo" }
 
 // start starts a conversation that ends with the test.
-func start(t *testing.T, onEvent func(json.RawMessage), newHandler func(*stdio.Conn) stdio.Handler) (*stdio.Client, *child) {
+func start(t *testing.T, onEvent func(json.RawMessage), handlers func(*stdio.Conn) stdio.Handler) (*stdio.Client, *child) {
 	t.Helper()
 	in, stdin := io.Pipe()
 	stdout, out := io.Pipe()
-	c := &child{stdin: stdin, stdout: out, done: make(chan struct{})}
+	c := &child{stdin: stdin, stdout: out, conn: stdio.NewConn(in, out), done: make(chan struct{})}
 	go func() {
 		defer close(c.done)
 		defer out.Close()
-		c.err = stdio.Serve(t.Context(), in, out, newHandler)
+		c.err = c.conn.Serve(t.Context(), handlers(c.conn))
 		_ = in.Close()
 	}()
 	client := stdio.NewClient("child-0", c, stdin, stdout, onEvent)
@@ -51,21 +57,18 @@ func start(t *testing.T, onEvent func(json.RawMessage), newHandler func(*stdio.C
 	return client, c
 }
 
-// handle is a handler without events.
-func handle(h stdio.Handler) func(*stdio.Conn) stdio.Handler {
+// by is the handler of a conversation without events.
+func by(h stdio.Handler) func(*stdio.Conn) stdio.Handler {
 	return func(*stdio.Conn) stdio.Handler { return h }
 }
 
 func TestCallsGetTheirOwnAnswers(t *testing.T) {
-	client, _ := start(t, nil, handle(func(_ context.Context, method string, params json.RawMessage) (any, error) {
-		return method + string(params), nil
-	}))
+	client, _ := start(t, nil, by(count.Handle(func(_ context.Context, n int) (int, error) { return 2 * n, nil })))
 	var calls sync.WaitGroup
 	for n := range 20 {
 		calls.Go(func() {
-			var got string
-			if err := client.Call(t.Context(), "echo", n, &got); err != nil || got != fmt.Sprintf("echo%d", n) {
-				t.Errorf("call %d: %q, %v", n, got, err)
+			if got, err := count.Call(t.Context(), client, n); err != nil || got != 2*n {
+				t.Errorf("call %d: %d, %v", n, got, err)
 			}
 		})
 	}
@@ -75,91 +78,109 @@ func TestCallsGetTheirOwnAnswers(t *testing.T) {
 func TestEventsArriveBeforeTheAnswerThatFollowsThem(t *testing.T) {
 	var events []string
 	client, _ := start(t, func(e json.RawMessage) { events = append(events, string(e)) }, func(conn *stdio.Conn) stdio.Handler {
-		return func(context.Context, string, json.RawMessage) (any, error) {
-			return nil, errors.Join(conn.Send(1), conn.Send(2))
-		}
+		return load.Handle(func(context.Context, stdio.None) (none stdio.None, err error) {
+			return none, errors.Join(conn.Send(1), conn.Send(2))
+		})
 	})
-	if err := client.Call(t.Context(), "load", nil, nil); err != nil || !slices.Equal(events, []string{"1", "2"}) {
+	if _, err := load.Call(t.Context(), client, stdio.None{}); err != nil || !slices.Equal(events, []string{"1", "2"}) {
 		t.Errorf("events %v, %v", events, err)
 	}
 }
 
 func TestAnErrorIsAnAnswerAndTheConversationContinues(t *testing.T) {
-	client, _ := start(t, nil, handle(func(context.Context, string, json.RawMessage) (any, error) { return nil, errors.New("no such route") }))
+	client, _ := start(t, nil, by(load.Handle(func(context.Context, stdio.None) (none stdio.None, err error) {
+		return none, errors.New("no such route")
+	})))
 	for range 2 {
-		err := client.Call(t.Context(), "open", nil, nil)
+		_, err := load.Call(t.Context(), client, stdio.None{})
 		if remote := new(stdio.HandlerError); !errors.As(err, &remote) || err.Error() != "child-0: no such route" {
 			t.Errorf("error %v", err)
 		}
 	}
 }
 
+func TestARequestThatFitsNoHandlerIsAnError(t *testing.T) {
+	client, _ := start(t, nil, by(count.Handle(func(_ context.Context, n int) (int, error) { return n, nil })))
+	if _, err := echo.Call(t.Context(), client, "a"); err == nil || err.Error() != `child-0: no method "echo"` {
+		t.Errorf("a method that is not served: %v", err)
+	}
+	other := stdio.Method[string, int](count)
+	if _, err := other.Call(t.Context(), client, "a"); err == nil || !strings.HasPrefix(err.Error(), "child-0: decode the parameters of count: ") {
+		t.Errorf("parameters of another type: %v", err)
+	}
+}
+
 func TestStopEndsTheConversationAfterTheAnswer(t *testing.T) {
-	client, process := start(t, nil, handle(func(context.Context, string, json.RawMessage) (any, error) { return 7, stdio.Stop(nil) }))
-	var got int
-	if err := client.Call(t.Context(), "close", nil, &got); err != nil || got != 7 {
+	client, process := start(t, nil, by(count.Handle(func(context.Context, int) (int, error) { return 7, stdio.Stop(nil) })))
+	if got, err := count.Call(t.Context(), client, 0); err != nil || got != 7 {
 		t.Errorf("%d, %v", got, err)
 	}
 	<-process.done
-	err := client.Call(t.Context(), "close", nil, nil)
+	_, err := count.Call(t.Context(), client, 0)
 	if exit := new(stdio.ExitError); !errors.As(err, &exit) {
 		t.Errorf("a call after the end: %v", err)
 	}
 }
 
 func TestAProcessThatEndsFailsItsCallsWithItsLastLines(t *testing.T) {
-	client, _ := start(t, nil, handle(func(context.Context, string, json.RawMessage) (any, error) {
-		return make(chan int), nil // cannot be encoded
-	}))
-	err := client.Call(t.Context(), "load", nil, nil)
+	unencodable := stdio.Method[stdio.None, chan int]("load")
+	client, _ := start(t, nil, by(unencodable.Handle(func(context.Context, stdio.None) (chan int, error) { return make(chan int), nil })))
+	_, err := load.Call(t.Context(), client, stdio.None{})
 	if err == nil || !strings.HasPrefix(err.Error(), "child-0 ended unexpectedly: encode the answer to load") || !strings.HasSuffix(err.Error(), "; its last lines:\n  one\n  two") {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestOutputThatIsNotJSONIsNamed(t *testing.T) {
-	client, process := start(t, nil, handle(func(context.Context, string, json.RawMessage) (any, error) { return nil, nil }))
+	client, process := start(t, nil, by(echo.Handle(func(_ context.Context, text string) (string, error) { return text, nil })))
 	if _, err := io.WriteString(process.stdout, "panic: boom\n"); err != nil {
 		t.Fatal(err)
 	}
-	if err := client.Call(t.Context(), "load", nil, nil); err == nil || !strings.Contains(err.Error(), "not the expected JSON") {
+	if _, err := echo.Call(t.Context(), client, "a"); err == nil || !strings.Contains(err.Error(), "not the expected JSON") {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestACallThatIsCancelledLeavesOthersTheirAnswers(t *testing.T) {
 	release, began := make(chan struct{}), make(chan struct{}, 2)
-	client, _ := start(t, nil, handle(func(_ context.Context, _ string, params json.RawMessage) (any, error) {
+	client, _ := start(t, nil, by(count.Handle(func(_ context.Context, n int) (int, error) {
 		began <- struct{}{}
 		<-release
-		return params, nil
-	}))
+		return n, nil
+	})))
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		<-began
 		cancel()
 	}()
-	if err := client.Call(ctx, "wait", 1, nil); !errors.Is(err, context.Canceled) {
+	if _, err := count.Call(ctx, client, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 	close(release)
-	var got int
-	if err := client.Call(t.Context(), "wait", 2, &got); err != nil || got != 2 {
+	if got, err := count.Call(t.Context(), client, 2); err != nil || got != 2 {
 		t.Errorf("%d, %v", got, err)
 	}
 }
 
 func TestTheHandlersContextEndsWithItsParent(t *testing.T) {
 	began := make(chan struct{})
-	client, process := start(t, nil, handle(func(ctx context.Context, _ string, _ json.RawMessage) (any, error) {
+	client, process := start(t, nil, by(load.Handle(func(ctx context.Context, none stdio.None) (stdio.None, error) {
 		close(began)
 		<-ctx.Done()
-		return nil, ctx.Err()
-	}))
-	go func() { _ = client.Call(t.Context(), "load", nil, nil) }()
+		return none, ctx.Err()
+	})))
+	go func() { _, _ = load.Call(t.Context(), client, stdio.None{}) }()
 	<-began
 	_ = process.stdin.Close()
 	<-process.done
+}
+
+func TestInputWithoutARequestIsAnError(t *testing.T) {
+	for input, want := range map[string]string{"": "rpclab run", "{]": "read a request: "} {
+		if err := stdio.NewConn(strings.NewReader(input), io.Discard).Serve(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("input %q: %v", input, err)
+		}
+	}
 }
 
 func TestLinesArePassedOnWhole(t *testing.T) {

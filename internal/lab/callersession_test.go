@@ -1,0 +1,97 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"rpclab/internal/caller"
+	"rpclab/internal/cluster"
+	"rpclab/internal/cluster/local"
+	"rpclab/internal/measure"
+	"rpclab/internal/pace"
+	"rpclab/internal/testkit"
+	"rpclab/internal/workload"
+)
+
+func TestTheSameSetToldAgainIsNoNews(t *testing.T) {
+	var n resolverLog
+	at := time.Now()
+	for range 100_000 { // a channel per call
+		n.add(at, []string{"b", "a"})
+	}
+	n.add(at, []string{"a"})
+	n.add(at, []string{"a", "b"})
+	if told := n.all(); len(told) != 3 {
+		t.Errorf("%d sets are kept, want 3", len(told))
+	}
+}
+
+// deploy deploys a server with one backend on this machine.
+func deploy(t *testing.T) (*local.Cluster, cluster.Service) {
+	t.Helper()
+	c, err := local.New(local.Options{Server: []string{testkit.Rpclab(t), "server"}, Self: []string{testkit.Rpclab(t)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	d, err := c.Deploy(t.Context(), cluster.Spec{Name: "greeter", Replicas: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, d.Service()
+}
+
+func TestACallerEndsInMidLoadWhenItsLabHasEnded(t *testing.T) {
+	_, service := deploy(t)
+	process := startPipe(ServeCaller)
+	snapshots := make(chan measure.Snapshot, 100)
+	p := newCallerProcess(cluster.Caller{Process: process}, "caller", func(s measure.Snapshot) { snapshots <- s })
+	a := assignment{Route: "direct", Service: service, Caller: "grpc-go", Warmup: 1, Job: caller.Job{
+		Channels: caller.Channels{Mode: caller.Shared}, Timeout: time.Minute, Workload: workload.Spec{Greet: &workload.Greet{}},
+	}}
+	if _, err := openMethod.Call(t.Context(), p.client, a); err != nil {
+		t.Fatal(err)
+	}
+	load := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		_, err := p.load(ctx, time.Now(), loadOrder{Watch: true, Pace: pace.Spec{Closed: &pace.Closed{Users: 1, Duration: time.Hour}}})
+		load <- err
+	}()
+	<-snapshots // the load is in progress
+	cancel()
+	if err := <-load; !errors.Is(err, context.Canceled) {
+		t.Errorf("the load ended with %v", err)
+	}
+	defer p.kill()
+	_ = process.stdin.Close()
+	select {
+	case <-process.done:
+	case <-time.After(time.Minute):
+		t.Fatal("a load of an hour continues without its lab")
+	}
+}
+
+func TestACallerSaysWhyItCannotOpenAnAssignment(t *testing.T) {
+	p := newCallerProcess(cluster.Caller{Process: startPipe(ServeCaller)}, "caller 2 of 4", nil)
+	defer p.kill()
+	_, err := openMethod.Call(t.Context(), p.client, assignment{Route: "nowhere", Caller: "grpc-go"})
+	if err == nil || !strings.HasPrefix(err.Error(), `caller 2 of 4: no route "nowhere"`) {
+		t.Errorf("an unknown route: %v", err)
+	}
+}
+
+func TestACallerWithoutALabSaysWhatStartsIt(t *testing.T) {
+	if err := ServeCaller(strings.NewReader(""), io.Discard); err == nil || !strings.Contains(err.Error(), "rpclab run") {
+		t.Errorf("got %v", err)
+	}
+}
