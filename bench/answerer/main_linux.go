@@ -48,7 +48,7 @@ func replies(kind string) (answers, error) {
 	case "http":
 		return plainAnswers(), nil
 	default:
-		return answers{}, fmt.Errorf("answerer: no reply is called %q; there are hello, health and http", kind)
+		return answers{}, fmt.Errorf("answerer: no reply %q; known names: hello, health, http", kind)
 	}
 	return newAnswers(message), err
 }

@@ -11,15 +11,15 @@ import (
 )
 
 // registerKubernetes adds the flags that select a Kubernetes cluster.
-func registerKubernetes(flags *pflag.FlagSet, w *kubernetes.ClientConfig) {
-	flags.StringVar(&w.Kubeconfig, "kubeconfig", "", "`file` with the cluster's address and credentials (default: the file that kubectl uses)")
-	flags.StringVar(&w.Context, "context", "", "`name` of the kubeconfig context (default: the current context)")
+func registerKubernetes(flags *pflag.FlagSet, config *kubernetes.ClientConfig) {
+	flags.StringVar(&config.Kubeconfig, "kubeconfig", "", "`file` with the cluster's address and credentials (default: the file that kubectl uses)")
+	flags.StringVar(&config.Context, "context", "", "`name` of the kubeconfig context (default: the current context)")
 }
 
 func cleanCommand() *cobra.Command {
 	var where kubernetes.ClientConfig
 	var all bool
-	var older time.Duration
+	var olderThan time.Duration
 	command := &cobra.Command{
 		Use:   "clean",
 		Short: "Remove namespaces that dead runs left on Kubernetes",
@@ -37,11 +37,11 @@ uncordon nodes.`,
 			if err != nil {
 				return err
 			}
-			removed, err := api.Clean(c.Context(), func(l kubernetes.RunNamespace) bool {
-				return (all || l.Dead) && time.Since(l.Began) > older
+			removed, err := api.Clean(c.Context(), func(run kubernetes.RunNamespace) bool {
+				return (all || run.Dead) && time.Since(run.Began) > olderThan
 			})
-			for _, l := range removed {
-				fmt.Fprintf(c.OutOrStdout(), "%s  owner %s, began %s\n", l.Namespace, l.Owner, l.Began.Local().Format(time.DateTime))
+			for _, run := range removed {
+				fmt.Fprintf(c.OutOrStdout(), "%s  owner %s, began %s\n", run.Namespace, run.Owner, run.Began.Local().Format(time.DateTime))
 			}
 			if len(removed) == 0 && err == nil {
 				fmt.Fprintln(c.OutOrStdout(), "nothing to remove")
@@ -51,7 +51,7 @@ uncordon nodes.`,
 	}
 	flags := command.Flags()
 	flags.BoolVar(&all, "all", false, "also remove runs in progress")
-	flags.DurationVar(&older, "older-than", 0, "only remove runs that began longer ago than this")
+	flags.DurationVar(&olderThan, "older-than", 0, "only remove runs that began longer ago than this")
 	registerKubernetes(flags, &where)
 	return command
 }

@@ -59,23 +59,23 @@ services are not started.`,
 // finding is the result of one check.
 type finding struct {
 	what  string
-	state string // ok, note (rpclab works with a limitation) or lacks (rpclab does not work)
+	state string // ok, note (rpclab works, with a limitation) or lacks (rpclab does not work)
 	seen  string
 	help  string
 }
 
 // examine prints every finding and reports whether rpclab can run experiments here.
 func examine(ctx context.Context, w io.Writer) bool {
-	well := true
+	fit := true
 	findings := slices.Concat([]finding{files(), loopback(), processors(), store()}, tools(ctx), toolchains())
 	for _, f := range findings {
 		fmt.Fprintf(w, "%-6s %-15s %s\n", f.state, f.what, f.seen)
 		if f.help != "" {
 			fmt.Fprintf(w, "%23s%s\n", "", wrap(f.help, 56, fmt.Sprintf("%23s", "")))
 		}
-		well = well && f.state != "lacks"
+		fit = fit && f.state != "lacks"
 	}
-	return well
+	return fit
 }
 
 func files() finding {

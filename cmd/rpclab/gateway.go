@@ -44,7 +44,8 @@ func gatewayCommand() *cobra.Command {
 		Use:   "gateway (--target HOST:PORT,… | --route NAME --service JSON)",
 		Short: "Serve HTTP requests by making gRPC calls",
 		Long: `Answers each HTTP request by making gRPC calls to 'rpclab server', one after the
-other. The paths are those of the published studies (see docs/studies.md):
+other. The paths are those of two published studies, balancing and channels
+(docs/studies.md):
 
   GET /fibonacci/random?iterations=&output=true|false&fibo_start=&fibo_end=
   GET /fibonacci?n=
@@ -146,7 +147,8 @@ func (f gatewayFlags) token() (string, error) {
 	return token, nil
 }
 
-// targets are where calls go: those of study 1, and by route those of study 2.
+// targets returns the target of all paths but /experiment/client, and a function that opens the
+// target of a route for that path.
 func (f gatewayFlags) targets(ctx context.Context) (target caller.Target, open func(string) (caller.Target, error), err error) {
 	switch {
 	case f.target != "" && f.route == "" && f.service == "":
@@ -154,16 +156,16 @@ func (f gatewayFlags) targets(ctx context.Context) (target caller.Target, open f
 		if err != nil {
 			return target, nil, usageError{fmt.Errorf("--target: %w", err)}
 		}
-		return target, func(way string) (caller.Target, error) {
-			if way == "kuberesolver" {
+		return target, func(name string) (caller.Target, error) {
+			if name == "kuberesolver" {
 				return target, errors.New("this gateway has no EndpointSlice API: start it with --route and --service")
 			}
 			return gateway.Target(f.target, settings.PickFirst) // like a cluster IP: each connection goes to one backend
 		}, nil
 	case f.target != "" || f.route == "" || f.service == "":
-		return target, nil, usageError{errors.New("give either --target HOST:PORT,… or --route NAME with --service JSON")}
+		return target, nil, usageError{errors.New("use either --target HOST:PORT,… or --route NAME with --service JSON")}
 	}
-	way, err := route.Lookup(f.route)
+	rt, err := route.Lookup(f.route)
 	if err != nil {
 		return target, nil, usageError{fmt.Errorf("--route: %w", err)}
 	}
@@ -175,15 +177,15 @@ func (f gatewayFlags) targets(ctx context.Context) (target caller.Target, open f
 	if err := json.Unmarshal([]byte(f.settings), &set); err != nil {
 		return target, nil, usageError{fmt.Errorf("--settings: %w", err)}
 	}
-	told := func(time.Time, []string) {}
-	if target, err = way.Open(ctx, service, set, told); err != nil {
+	resolverUpdated := func(time.Time, []string) {}
+	if target, err = rt.Open(ctx, service, set, resolverUpdated); err != nil {
 		return target, nil, err
 	}
 	return target, func(name string) (caller.Target, error) {
-		way, err := route.Lookup(name)
+		rt, err := route.Lookup(name)
 		if err != nil {
 			return caller.Target{}, err
 		}
-		return way.Open(ctx, service, settings.Settings{}, told)
+		return rt.Open(ctx, service, settings.Settings{}, resolverUpdated)
 	}, nil
 }

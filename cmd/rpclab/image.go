@@ -45,7 +45,7 @@ image runs as a non-root user on a read-only root file system.`,
 		RunE: func(c *cobra.Command, _ []string) error { return buildImage(c, f) },
 	}
 	flags := command.Flags()
-	flags.StringVar(&f.name, "name", "", "`name` of the image in --output (default: that of --push, or rpclab with this version)")
+	flags.StringVar(&f.name, "name", "", "`name` of the image in --output (default: the name of --push, or rpclab with this version)")
 	flags.StringVar(&f.output, "output", "", "write an OCI archive to `file`")
 	flags.StringVar(&f.push, "push", "", "push the image to a registry as `name`, with the credentials of docker login")
 	flags.StringVar(&f.platform, "platform", "", "`linux/ARCHITECTURE` (default: this machine's architecture)")
@@ -55,7 +55,7 @@ image runs as a non-root user on a read-only root file system.`,
 
 func buildImage(c *cobra.Command, f imageFlags) (err error) {
 	if f.output == "" && f.push == "" {
-		return usageError{errors.New("the destination is missing: give --output FILE.tar or --push NAME\nSee 'rpclab image build --help'")}
+		return usageError{errors.New("the destination is missing: use --output FILE.tar or --push NAME\nSee 'rpclab image build --help'")}
 	}
 	if f.output == "-" {
 		return usageError{errors.New("--output -: rpclab prints the image name on standard output; name a file")}

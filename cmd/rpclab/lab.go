@@ -42,19 +42,19 @@ func labResetCommand() *cobra.Command {
 		Example: `  rpclab lab reset`,
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			reset := 0
+			count := 0
 			for _, p := range stack.Plans() {
 				switch err := resetGateway(c.Context(), port+p.Offset); {
 				case err == nil:
-					reset++
-				case !errors.Is(err, syscall.ECONNREFUSED): // which is one that is not running
+					count++
+				case !errors.Is(err, syscall.ECONNREFUSED): // refused: this gateway does not run
 					return fmt.Errorf("route %s: %w", p.Route, err)
 				}
 			}
-			if reset == 0 {
+			if count == 0 {
 				return fmt.Errorf("no gateway is running on port %d or the ports after it: start them with 'rpclab lab up balancing'", port)
 			}
-			fmt.Fprintf(c.ErrOrStderr(), "rpclab: reset the counters of %d gateways\n", reset)
+			fmt.Fprintf(c.ErrOrStderr(), "rpclab: reset the counters of %d gateways\n", count)
 			return nil
 		},
 	}
@@ -75,7 +75,7 @@ func resetGateway(ctx context.Context, port int) error {
 		return err
 	}
 	if answer.Body.Close(); answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("what listens on port %d is no gateway: it answers %s", port, answer.Status)
+		return fmt.Errorf("the program that listens on port %d is no gateway: it answers %s", port, answer.Status)
 	}
 	return nil
 }

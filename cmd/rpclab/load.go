@@ -29,8 +29,9 @@ closed loop: each user waits for its answer, which hides stalls.
 
 rpclab finds the method by server reflection, or in --proto or --protoset.
 Messages can be templates with {{.Number}} {{.Worker}} {{uuid}} {{now}}
-{{unixMilli}} {{randomInt 1 10}} {{randomString 8}}. Calls use several messages
-(a JSON array, or NDJSON) in turn. No two calls in flight share a {{.Worker}}.
+{{unixMilli}} {{randomInt 1 10}} {{randomString 8}}. When --data is a JSON array
+or NDJSON, calls use its messages in turn. No two calls in flight share a
+{{.Worker}}.
 
 A call of a streaming method is one whole stream: it sends its message
 --messages times and ends with the last answer. The report shows the latency of
@@ -40,7 +41,7 @@ REST answers with status 400 or above count as errors, for example HTTP_404.
 rpclab does not follow redirects.
 
 --style loads a CalculatorService (see 'rpclab server --security') and prints a
-summary in the form of the published study (see docs/studies.md).
+summary like that of the published streams study (docs/studies.md).
 
 An assertion is one or more conditions joined by &&, such as 'p99 < 50ms',
 'errors == 0', 'errors < 0.1%' or 'rate >= 950/s'. A failed assertion gives exit

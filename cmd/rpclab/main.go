@@ -31,7 +31,7 @@ func root() *cobra.Command {
 		Short: "Measure how services should talk to each other",
 		Long: `rpclab starts real servers, sends real calls over every route under comparison
 in interleaved rounds, injects faults, and reports which differences are real.`,
-		Example: `  rpclab run channels --quick     run the first experiment, scaled down
+		Example: `  rpclab run channels --quick     run the experiment channels, scaled down
   rpclab list                     list the built-in experiments
   rpclab doctor                   check what this machine lacks`,
 		Version:       version(),

@@ -22,7 +22,7 @@ import (
 // outputs are the files to which a command writes its result.
 type outputs struct {
 	json, md, html, junit string
-	full                  bool // the whole report in the terminal, and not the summary alone
+	full                  bool // print the full report, not only the summary
 }
 
 func (o *outputs) register(flags *pflag.FlagSet) {
@@ -41,7 +41,7 @@ func (o *outputs) registerJUnit(flags *pflag.FlagSet) {
 	flags.StringVar(&o.junit, "junit", "", "write JUnit XML for CI systems to `file`")
 }
 
-// checkArms finds out before a long run whether the files can be written.
+// check finds out before a long run whether the files can be written.
 func (o outputs) check() error {
 	for _, only := range []struct{ flag, path string }{{"--md", o.md}, {"--html", o.html}, {"--junit", o.junit}} {
 		if only.path == "-" {
@@ -73,7 +73,7 @@ func (o outputs) check() error {
 // renderings write one result in several formats.
 type renderings struct{ terminal, json, md, html, junit func(io.Writer) error }
 
-// renderReport writes every form that was asked for.
+// render writes every form that was asked for.
 func (o outputs) render(out io.Writer, d renderings) error {
 	var errs []error
 	if o.json == "-" {

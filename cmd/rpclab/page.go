@@ -27,7 +27,7 @@ const (
 	tokenVariable = "RPCLAB_TOKEN"
 )
 
-// pageFlags say where a run in progress is shown.
+// pageFlags select where a run in progress is shown.
 type pageFlags struct {
 	web             bool
 	listen, metrics string
@@ -44,8 +44,8 @@ func (f *pageFlags) registerMetrics(flags *pflag.FlagSet) {
 	flags.StringVar(&f.metrics, "metrics", "", "serve metrics of runs to Prometheus at `address`, such as 127.0.0.1:9464")
 }
 
-// checkArms finds out before a run whether the addresses may be used, and takes the token out of
-// the environment, which would pass it on to every child.
+// check finds out before a run whether the addresses may be used. It removes the token from the
+// environment, so that child processes do not inherit it.
 func (f *pageFlags) check() error {
 	if f.token == "" {
 		f.token = os.Getenv(tokenVariable)

@@ -111,7 +111,7 @@ func backendBars(backends map[string]uint64) string {
 	return text
 }
 
-// finish makes room for what follows.
+// end clears the line for the output that follows.
 func (p *progress) end() {
 	if p.terminal {
 		fmt.Fprint(p.out, "\r\x1b[K")

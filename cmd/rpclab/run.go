@@ -34,9 +34,10 @@ func runCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "run NAME|FILE",
 		Short: "Run an experiment and report which differences are real",
-		Long: `Runs a built-in experiment (see 'rpclab list') or one from a YAML file. Each
-round measures every arm in every cell, with new server processes on this
-machine or in pods of a Kubernetes cluster.`,
+		Long: `Runs a built-in experiment (see 'rpclab list') or one from a YAML file. An
+experiment compares arms: each is a server, a route and a client with their
+settings. A round measures every arm once for each value of the sweep. The
+servers are new processes on this machine, or pods of a Kubernetes cluster.`,
 		Example: `  rpclab run channels --quick
   rpclab run channels --arms shared,endpointslice --set load.burst=500
   rpclab run ./mine.yaml --rounds 10 --json out.json --md out.md
@@ -53,11 +54,11 @@ machine or in pods of a Kubernetes cluster.`,
 	flags := command.Flags()
 	flags.StringVar(&f.on, "on", "local", "`cluster` to run on: local or kubernetes")
 	registerKubernetes(flags, &f.where)
-	flags.StringVar(&f.image, "image", "", "`name` of the rpclab image on kubernetes (default: RPCLAB_IMAGE, or that of 'rpclab image build')")
+	flags.StringVar(&f.image, "image", "", "`name` of the rpclab image on kubernetes (default: $RPCLAB_IMAGE, or the name that 'rpclab image build' prints)")
 	flags.StringSliceVar(&f.Arms, "arms", nil, "run only these arms, comma-separated")
 	flags.StringArrayVar(&f.Set, "set", nil, "override a field, `path=value` (repeatable)")
 	flags.IntVar(&f.Rounds, "rounds", 0, "`number` of rounds, each of which measures every arm once (default: as the experiment says)")
-	flags.StringVar(&f.until, "until", "", "`decided`: add rounds until every headline verdict is decided")
+	flags.StringVar(&f.until, "until", "", "`decided`: add rounds until no headline verdict is undecided")
 	flags.IntVar(&f.MaxRounds, "max-rounds", 0, "maximum `number` of rounds with --until decided (default: 30, or twice --rounds if that is more)")
 	flags.Uint64Var(&f.Seed, "seed", 0, "`seed` of all random choices of the plan (default: random, and printed)")
 	flags.BoolVar(&f.Quick, "quick", false, "run the whole experiment, scaled down")

@@ -40,11 +40,11 @@ SIGTERM or SIGINT stops the server after it has drained its connections.`,
 			if _, err := process.RaiseFileLimit(); err != nil {
 				return err
 			}
-			parties, end, err := secure.prepare(&server)
+			configs, cleanup, err := secure.prepare(&server)
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, end()) }()
+			defer func() { err = errors.Join(err, cleanup()) }()
 			// The kernel sends keepalive probes of thousands of idle connections at once, loses some
 			// and then closes healthy connections. HTTP/2 has PING instead.
 			listener, err := (&net.ListenConfig{KeepAlive: -1}).Listen(c.Context(), "tcp", listen)
@@ -65,7 +65,7 @@ SIGTERM or SIGINT stops the server after it has drained its connections.`,
 				// The end of standard input means that the supervisor exited. Polling the parent
 				// process would notice later.
 				go func() {
-					server.ServeCommands(c.InOrStdin(), c.OutOrStdout(), parties)
+					server.ServeCommands(c.InOrStdin(), c.OutOrStdout(), configs)
 					os.Exit(exitLab)
 				}()
 			}
@@ -125,7 +125,7 @@ func noArgs(c *cobra.Command, args []string) error {
 type securityFlags struct {
 	security.Policy
 	keys       string
-	supervised bool // a supervisor says it
+	supervised bool // the supervisor sends the policy and the keys
 }
 
 func (f *securityFlags) register(flags *pflag.FlagSet) {
@@ -149,29 +149,29 @@ func (f securityFlags) check(model string) error {
 	return nil
 }
 
-// prepare creates the keys of the server, or leaves them to its supervisor. The caller runs
+// prepare creates the keys of the server, or leaves them to its supervisor. The caller calls
 // cleanup at the end, which removes the key file.
-func (f securityFlags) prepare(server *workload.Server) (parties chan<- security.Config, end func() error, err error) {
-	end = func() error { return nil }
+func (f securityFlags) prepare(server *workload.Server) (configs chan<- security.Config, cleanup func() error, err error) {
+	cleanup = func() error { return nil }
 	if !f.supervised && !f.Required() {
-		return nil, end, nil
+		return nil, cleanup, nil
 	}
-	given := make(chan security.Config, 1)
-	server.Security = given
+	ready := make(chan security.Config, 1)
+	server.Security = ready
 	if f.supervised {
-		return given, end, nil
+		return ready, cleanup, nil
 	}
 	authority, err := security.NewAuthority()
 	if err != nil {
-		return nil, end, err
+		return nil, cleanup, err
 	}
 	keys, err := authority.Server()
 	if err != nil {
-		return nil, end, err
+		return nil, cleanup, err
 	}
 	if err := authority.Save(f.keys, f.Policy); err != nil {
-		return nil, end, fmt.Errorf("%w\nChoose another file with --keys, or remove this file", err)
+		return nil, cleanup, fmt.Errorf("%w\nChoose another file with --keys, or remove this file", err)
 	}
-	given <- security.Config{Policy: f.Policy, Keys: keys}
+	ready <- security.Config{Policy: f.Policy, Keys: keys}
 	return nil, func() error { return os.Remove(f.keys) }, nil
 }

@@ -22,7 +22,7 @@ import (
 
 func xdsCommand() *cobra.Command {
 	var plane controlplane.Server
-	var endpoints, namespace, listen, bootstrap, tokenFile, ways string
+	var endpoints, namespace, listen, bootstrap, tokenFile, settingsJSON string
 	var supervised bool
 	command := &cobra.Command{
 		Use:   "xds",
@@ -46,7 +46,7 @@ only when no backend in zone-0 is available.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if endpoints == "" {
-				return usageError{errors.New("--endpoints is missing: give IP:PORT,…, FILE.yaml or http://API\nSee 'rpclab xds --help'")}
+				return usageError{errors.New("--endpoints is missing: use IP:PORT,…, FILE.yaml or http://API\nSee 'rpclab xds --help'")}
 			}
 			if !slices.Contains(controlplane.Policies, plane.Settings.Policy) {
 				return usageError{fmt.Errorf("no policy %q%s", plane.Settings.Policy, suggest.DidYouMean(plane.Settings.Policy, controlplane.Policies))}
@@ -54,8 +54,8 @@ only when no backend in zone-0 is available.`,
 			if bootstrap != "" && tokenFile != "" {
 				return usageError{errors.New("--bootstrap configures gRPC clients, which cannot send the token of --token-file: leave one of the flags out")}
 			}
-			if ways != "" {
-				if err := json.Unmarshal([]byte(ways), &plane.Settings); err != nil {
+			if settingsJSON != "" {
+				if err := json.Unmarshal([]byte(settingsJSON), &plane.Settings); err != nil {
 					return usageError{fmt.Errorf("--settings: %w", err)}
 				}
 			}
@@ -91,13 +91,13 @@ only when no backend in zone-0 is available.`,
 	}
 	flags := command.Flags()
 	flags.StringVar(&endpoints, "endpoints", "", "`source` of the endpoints: IP:PORT,…, FILE.yaml or http://API")
-	flags.StringVar(&plane.Service, "service", "greeter", "`name` that clients dial, and the service of the slices")
+	flags.StringVar(&plane.Service, "service", "greeter", "`name` of the service, which clients dial")
 	flags.StringVar(&namespace, "namespace", "default", "`namespace` of the EndpointSlices")
-	flags.StringVar(&listen, "listen", "127.0.0.1:18000", "`address` to listen on; another than loopback needs --token-file")
+	flags.StringVar(&listen, "listen", "127.0.0.1:18000", "`address` to listen on; an address other than loopback needs --token-file")
 	flags.StringVar(&plane.Settings.Policy, "policy", settings.RoundRobin, "load balancing `policy`: "+strings.Join(controlplane.Policies, ", "))
 	flags.StringVar(&bootstrap, "bootstrap", "", "write the bootstrap of gRPC clients to `file`")
 	flags.StringVar(&tokenFile, "token-file", "", "`file` with the token that clients send as authorization: Bearer TOKEN (Envoy can, with initial_metadata; gRPC clients cannot)")
-	flags.StringVar(&ways, "settings", "", "all settings, as JSON")
+	flags.StringVar(&settingsJSON, "settings", "", "all settings, as JSON")
 	flags.BoolVar(&supervised, "supervised", false, "exit when standard input closes; no token needed, the supervisor controls access")
 	_ = flags.MarkHidden("settings")
 	_ = flags.MarkHidden("supervised")
@@ -105,7 +105,7 @@ only when no backend in zone-0 is available.`,
 }
 
 // token reads the token from the file. Only a loopback address needs no token; risk says what
-// other machines could do at another address.
+// other machines could do without one.
 func token(listen, file, risk string) (string, error) {
 	if file != "" {
 		text, err := os.ReadFile(file)

@@ -37,7 +37,7 @@ func TestWrongDocuments(t *testing.T) {
 		"tag":                      {head + "source: !secret y\n", []string{"x.yaml:6:9: the tag !secret is not supported"}},
 		"a mapping as a name":      {head + "? {a: b}\n: c\n", []string{"x.yaml:6:3: the name of a field must be text"}},
 		"deep":                     {head + "events: " + strings.Repeat("[", 40) + strings.Repeat("]", 40) + "\n", []string{"x.yaml:6:25: nested more than 16 deep"}},
-		"unknown field, none near": {head + "zzz: 1\n", []string{`x.yaml:6:1: unknown field "zzz"; there are experiment, question, source, defaults, baseline, arms, sweep, rounds, margin, events, confounds, published, published_size, scale, quick`}},
+		"unknown field, none near": {head + "zzz: 1\n", []string{`x.yaml:6:1: unknown field "zzz"; known names: experiment, question, source, defaults, baseline, arms, sweep, rounds, margin, events, confounds, published, published_size, scale, quick`}},
 		"unknown field":            {head + "basline: a\n", []string{`x.yaml:6:1: unknown field "basline"; did you mean "baseline"?`}},
 		"unknown field in defaults": {strings.Replace(head, " load:", " server: {replcas: 2}, load:", 1),
 			[]string{`x.yaml:3:72: unknown field "replcas" in server; did you mean "replicas"?`}},
@@ -47,8 +47,8 @@ func TestWrongDocuments(t *testing.T) {
 		"a policy where there is no choice": {strings.Replace(head, "a: {}", "a: {policy: least_request}", 1),
 			[]string{"x.yaml:4:20: route clusterip has no choice of policies: remove policy, or use the route headless"}},
 		"a policy that the route lacks": {strings.Replace(head, "{route: headless", "{policy: pick_first, route: headless", 1),
-			[]string{`x.yaml:4:27: route headless has no policy pick_first; there are round_robin, least_request`}},
-		"a policy that nobody has": {strings.Replace(head, "a: {}", "a: {policy: least_conn}", 1), []string{`x.yaml:4:20: no policy "least_conn"; there are round_robin, least_request, pick_first`}},
+			[]string{`x.yaml:4:27: route headless has no policy pick_first; known names: round_robin, least_request`}},
+		"a policy that nobody has": {strings.Replace(head, "a: {}", "a: {policy: least_conn}", 1), []string{`x.yaml:4:20: no policy "least_conn"; known names: round_robin, least_request, pick_first`}},
 		"outlier where nothing is left out": {strings.Replace(head, "a: {}", "a: {outlier: {}}", 1),
 			[]string{"x.yaml:4:21: route clusterip does not support outlier detection: use the route headless or endpointslice"}},
 		"retry and hedge": {strings.Replace(head, "a: {}", "a: {caller: {retry: {}, hedge: {}}}", 1), []string{"x.yaml:4:39: caller accepts only one of retry and hedge"}},
@@ -120,7 +120,7 @@ func TestWrongDocuments(t *testing.T) {
 		"rate: inf":         {strings.Replace(head, "burst: 5", "open: {rate: .inf, duration: 1s}", 1), []string{"x.yaml:3:83: load.open.rate must be 0.001 to 10000000, not .inf"}},
 
 		"unknown route":       {strings.Replace(head, "route: headless", "route: headles", 1), []string{`x.yaml:4:26: no route "headles"; did you mean "headless"?`}},
-		"route, none near":    {strings.Replace(head, "route: headless", "route: pigeon", 1), []string{`x.yaml:4:26: no route "pigeon"; there are direct, clusterip, headless, endpointslice, kuberesolver`}},
+		"route, none near":    {strings.Replace(head, "route: headless", "route: pigeon", 1), []string{`x.yaml:4:26: no route "pigeon"; known names: direct, clusterip, headless, endpointslice, kuberesolver`}},
 		"unknown arrivals":    {strings.Replace(head, "burst: 5", "open: {rate: 1, duration: 1s, arrivals: poison}", 1), []string{`x.yaml:3:110: load.open.arrivals must be constant or poisson, not "poison"; did you mean "poisson"?`}},
 		"unknown channel":     {strings.Replace(head, "b: {", "b: {caller: {channel: sharde}, ", 1), []string{`x.yaml:4:37: caller.channel must be per-call, per-user, shared or {pool: N}, not "sharde"; did you mean "shared"?`}},
 		"empty pool":          {strings.Replace(head, "b: {", "b: {caller: {channel: {}}, ", 1), []string{"x.yaml:4:37: caller.channel needs pool (number of channels, which calls use in turn)"}},
@@ -130,16 +130,16 @@ func TestWrongDocuments(t *testing.T) {
 		"closed without end":  {strings.Replace(head, "burst: 5", "closed: {users: 2}", 1), []string{"x.yaml:3:78: load.closed never ends: set duration or calls"}},
 		"open lacks duration": {strings.Replace(head, "burst: 5", "open: {rate: 2}", 1), []string{"x.yaml:3:76: load.open needs duration (time during which calls are due)"}},
 
-		"unknown baseline": {withHead("baseline: c"), []string{`x.yaml:6:11: no arm "c"; there are a, b`}},
-		"unknown control":  {strings.Replace(head, "a: {}", "a: {control: shared}", 1), []string{`x.yaml:4:21: no arm "shared"; there are a, b`}},
+		"unknown baseline": {withHead("baseline: c"), []string{`x.yaml:6:11: no arm "c"; known names: a, b`}},
+		"unknown control":  {strings.Replace(head, "a: {}", "a: {control: shared}", 1), []string{`x.yaml:4:21: no arm "shared"; known names: a, b`}},
 		"its own control":  {strings.Replace(head, "a: {}", "a: {control: a}", 1), []string{"x.yaml:4:21: arm a cannot be its own control"}},
 		"control that differs": {strings.Replace(head, "a: {}", "a: {control: b, route: direct}", 1),
 			[]string{"x.yaml:4:21: arm a is a control of b but has different settings: remove them"}},
 		"confound": {withHead("confounds: [{published: a, controlled: c, what: y}]"), []string{
-			"x.yaml:6:25: arm a is not marked as published", `x.yaml:6:40: no arm "c"; there are a, b`}},
-		"figure of no arm": {withHead("published: [{arm: c, note: y}]"), []string{`x.yaml:6:19: no arm "c"; there are a, b`}},
+			"x.yaml:6:25: arm a is not marked as published", `x.yaml:6:40: no arm "c"; known names: a, b`}},
+		"figure of no arm": {withHead("published: [{arm: c, note: y}]"), []string{`x.yaml:6:19: no arm "c"; known names: a, b`}},
 		"figure of no cell": {withHead("sweep: {load.burst: [5]}", "published: [{arm: a, cell: {server.replicas: 5}, note: y}]"),
-			[]string{"x.yaml:7:46: server.replicas is not in the sweep; there are load.burst"}},
+			[]string{"x.yaml:7:46: server.replicas is not in the sweep; known names: load.burst"}},
 
 		"sweep of an unknown field": {withHead("sweep: {load.brust: [1]}"), []string{`x.yaml:6:9: unknown field "brust" in load; did you mean "burst"?`}},
 		"sweep with a bad value":    {withHead("sweep: {load.burst: [1, 0]}"), []string{"x.yaml:6:25: load.burst must be 1 to 1000000, not 0"}},
@@ -174,8 +174,8 @@ func TestWrongDocuments(t *testing.T) {
 			[]string{"x.yaml:6:9: events cannot be used with gateway: each of its requests makes several calls, whose outcomes rpclab cannot tell apart; remove gateway or events"}},
 		"quick: unknown field": {withHead("quick: {load.brust: 3}"), []string{`x.yaml:6:9: unknown field "brust" in load; did you mean "burst"?`}},
 		"quick: bad value":     {withHead("quick: {rounds: 0}"), []string{"x.yaml:6:17: rounds must be 1 to 1000, not 0"}},
-		"quick: does not fit":  {withHead("quick: {baseline: c}"), []string{`x.yaml:6:19: no arm "c"; there are a, b`}},
-		"quick: names no arm":  {withHead("quick: {arms.c.route: direct}"), []string{`x.yaml:6:9: no arm "c"; there are a, b`}},
+		"quick: does not fit":  {withHead("quick: {baseline: c}"), []string{`x.yaml:6:19: no arm "c"; known names: a, b`}},
+		"quick: names no arm":  {withHead("quick: {arms.c.route: direct}"), []string{`x.yaml:6:9: no arm "c"; known names: a, b`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Read("x.yaml", []byte(tc.doc), vocabulary)

@@ -51,7 +51,7 @@ func (q *query) number(name string, fallback, least, most int) int {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < least || n > most {
-		q.fail("%s=%s: it has to be a number from %d to %d", name, text, least, most)
+		q.fail("%s=%s: must be a number from %d to %d", name, text, least, most)
 		return least
 	}
 	return n
@@ -59,7 +59,7 @@ func (q *query) number(name string, fallback, least, most int) int {
 
 func (q *query) required(name string, least, most int) int {
 	if !q.values.Has(name) {
-		q.fail("%s is missing: a number from %d to %d", name, least, most)
+		q.fail("%s is missing: it must be a number from %d to %d", name, least, most)
 	}
 	return q.number(name, least, least, most)
 }
@@ -67,7 +67,7 @@ func (q *query) required(name string, least, most int) int {
 // iterations reads either of the two published names.
 func (q *query) iterations() int {
 	if q.values.Has("iterations") && q.values.Has("iteration") {
-		q.fail("iterations and iteration are the same: give one of them")
+		q.fail("iterations and iteration are the same parameter: use one of them")
 	}
 	return q.number("iterations", q.number("iteration", 1, 1, maxIterations), 1, maxIterations)
 }
@@ -79,7 +79,7 @@ func (q *query) boolean(name string) bool {
 	}
 	truth, err := strconv.ParseBool(text)
 	if err != nil {
-		q.fail("%s=%s: it has to be true or false", name, text)
+		q.fail("%s=%s: must be true or false", name, text)
 	}
 	return truth
 }
@@ -87,7 +87,7 @@ func (q *query) boolean(name string) bool {
 func (q *query) choice(name string, among ...string) string {
 	text, _ := q.text(name)
 	if !slices.Contains(among, text) {
-		q.fail("%s=%s: it has to be one of %s", name, text, strings.Join(among, ", "))
+		q.fail("%s=%s: must be one of %s", name, text, strings.Join(among, ", "))
 	}
 	return text
 }
@@ -97,7 +97,7 @@ func (q *query) finish() error {
 	known := slices.Sorted(maps.Keys(q.known))
 	for _, name := range slices.Sorted(maps.Keys(q.values)) {
 		if !q.known[name] {
-			q.fail("there is no parameter %s%s", name, suggest.DidYouMean(name, known))
+			q.fail("unknown parameter %s%s", name, suggest.DidYouMean(name, known))
 		}
 	}
 	return q.err

@@ -3,7 +3,6 @@ package lab
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"rpclab/internal/caller"
 	"rpclab/internal/caller/external"
@@ -14,6 +13,7 @@ import (
 	"rpclab/internal/experiment"
 	"rpclab/internal/language"
 	"rpclab/internal/route"
+	"rpclab/internal/suggest"
 )
 
 // library is what a caller makes calls with. Basic, protocols and features are explained at
@@ -64,7 +64,7 @@ func lookupLibrary(name string) (library, error) {
 			return l, nil
 		}
 	}
-	return library{}, fmt.Errorf("no caller %q; there are %s", name, strings.Join(Vocabulary().Callers, ", "))
+	return library{}, fmt.Errorf("no caller %q%s", name, suggest.DidYouMean(name, Vocabulary().Callers))
 }
 
 // Vocabulary is every name that an experiment can use.

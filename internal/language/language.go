@@ -5,7 +5,6 @@ package language
 import (
 	"fmt"
 	"os/exec"
-	"strings"
 
 	"rpclab/internal/suggest"
 )
@@ -94,7 +93,7 @@ func Lookup(name string) (Language, error) {
 			return l, nil
 		}
 	}
-	return Language{}, fmt.Errorf("no language %q%s; there are %s", name, suggest.DidYouMean(name, Names()), strings.Join(Names(), ", "))
+	return Language{}, fmt.Errorf("no language %q%s", name, suggest.DidYouMean(name, Names()))
 }
 
 // Model finds one of its models by name; empty: the first.
@@ -106,7 +105,7 @@ func (l Language) Model(name string) (Model, error) {
 		}
 		names = append(names, m.Name)
 	}
-	return Model{}, fmt.Errorf("servers in %s have no model %q%s; there are %s", l.Name, name, suggest.DidYouMean(name, names), strings.Join(names, ", "))
+	return Model{}, fmt.Errorf("servers in %s have no model %q%s", l.Name, name, suggest.DidYouMean(name, names))
 }
 
 // MissingTools says of every program that is not there to build it how to get it.

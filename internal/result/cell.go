@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Key is the same for equal cells, also when one of them came back from JSON and
-// its numbers changed their type. It sorts by field path.
+// Key is equal for equal cells, even if JSON changed the types of one cell's numbers. Field
+// paths are sorted.
 func (c Cell) Key() string {
 	if len(c) == 0 {
 		return "{}"
@@ -21,7 +21,7 @@ func (c Cell) Key() string {
 	return string(key)
 }
 
-// String is the cell as --set would write it: load.burst=300.
+// String formats the cell like --set: load.burst=300.
 func (c Cell) String() string {
 	var parts []string
 	for _, path := range slices.Sorted(maps.Keys(c)) {

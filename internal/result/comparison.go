@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// ComparisonSchema names the form of a [Comparison].
+// ComparisonSchema is the version of the JSON form of a [Comparison].
 const ComparisonSchema = "rpclab.comparison/v1"
 
-// Comparison is what can be said of a run B against an earlier one, A.
+// Comparison compares run B with the earlier run A.
 type Comparison struct {
 	Schema string      `json:"schema"`
 	A      ComparedRun `json:"a"`
 	B      ComparedRun `json:"b"`
-	// Differences are what else is not the same in the two runs.
+	// Differences are the settings, machines and versions that differ between the two runs.
 	Differences []Difference `json:"differences"`
 	// Refused are the arms that are not compared.
 	Refused []Refusal    `json:"refused"`
@@ -23,7 +23,7 @@ type Comparison struct {
 	Gates   []GateResult `json:"gates"`
 }
 
-// ComparedRun is where one of the numbers comes from.
+// ComparedRun identifies one of the two runs.
 type ComparedRun struct {
 	ID         string    `json:"id"`
 	Experiment string    `json:"experiment"`
@@ -32,10 +32,10 @@ type ComparedRun struct {
 	Machine    Machine   `json:"machine"`
 }
 
-// Difference is something that is not the same in A and in B.
+// Difference is a property whose value differs between A and B.
 type Difference struct {
-	// Kind is the machine, the software that measured (version), how much of the
-	// experiment was made (run) or a setting of an arm.
+	// Kind is machine, version (of rpclab and tools), run (how much of the experiment ran) or
+	// setting (of an arm).
 	Kind string `json:"kind" enum:"machine,version,run,setting"`
 	What string `json:"what"`
 	Arm  string `json:"arm,omitempty"`
@@ -56,8 +56,8 @@ type Ratio struct {
 	Metric string `json:"metric"` // as in a [Verdict]
 	Arm    string `json:"arm"`
 	Cell   Cell   `json:"cell"`
-	// A and B are the values of all trials together, in the metric's own unit; Ratio is
-	// B over A from the values of single trials, as the geometric mean has it.
+	// A and B are the values of all trials merged, in the metric's own unit. Ratio is the
+	// geometric mean of B over A, computed from the values of single trials.
 	A        float64    `json:"a"`
 	B        float64    `json:"b"`
 	Ratio    float64    `json:"ratio"`
@@ -67,23 +67,23 @@ type Ratio struct {
 	Trials   [2]int     `json:"trials"`            // of A and of B
 	Decision string     `json:"decision" enum:"better,worse,equivalent,undecided"`
 	Reason   string     `json:"reason,omitempty"`
-	// Secondary metrics do not share the error of the headline ones.
+	// Secondary metrics do not share the error rate of the headline metrics.
 	Secondary bool `json:"secondary,omitempty"`
 }
 
-// GateResult is what a gate makes of one arm.
+// GateResult is the outcome of a gate for one arm.
 type GateResult struct {
 	Gate    string     `json:"gate"` // p99 ratio < 1.05
 	Arm     string     `json:"arm"`
 	Cell    Cell       `json:"cell"`
 	Ratio   float64    `json:"ratio"`
-	CI      [2]float64 `json:"ci"` // at a level that all gates together share 95 % by
+	CI      [2]float64 `json:"ci"` // all intervals of all gates together have 95 % confidence
 	Level   float64    `json:"level"`
 	Outcome string     `json:"outcome" enum:"held,failed,not established"`
-	Reason  string     `json:"reason,omitempty"` // of not established
+	Reason  string     `json:"reason,omitempty"` // only for not established
 }
 
-// Filled is the comparison with empty lists and maps in the place of nil ones.
+// Filled returns the comparison with nil lists and maps replaced by empty ones.
 func (c Comparison) Filled() Comparison {
 	c.Differences, c.Refused, c.Ratios, c.Gates = list(c.Differences), list(c.Refused), list(c.Ratios), list(c.Gates)
 	for i := range c.Refused {
@@ -98,7 +98,7 @@ func (c Comparison) Filled() Comparison {
 	return c
 }
 
-// WriteComparison writes a comparison as indented JSON, lists and maps never null.
+// WriteComparison writes a comparison as indented JSON. No list or map is null.
 func WriteComparison(w io.Writer, c Comparison) error {
 	c = c.Filled()
 	out := json.NewEncoder(w)

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// Version 1 had no column partial, and version 2 nothing that was taken out of headers and
-// documents for lists and trends.
+// Version 1 had no column partial. Version 2 had none of the columns and tables that copy fields
+// of headers and documents for lists and trends.
 const (
-	backToTwo = `DROP INDEX runs_listed; DROP TABLE figures; ALTER TABLE runs DROP COLUMN experiment; ALTER TABLE runs DROP COLUMN planned;
+	downgradeTo2 = `DROP INDEX runs_listed; DROP TABLE figures; ALTER TABLE runs DROP COLUMN experiment; ALTER TABLE runs DROP COLUMN planned;
 		ALTER TABLE runs DROP COLUMN quick; ALTER TABLE runs DROP COLUMN arms; PRAGMA user_version = 2;`
-	backToOne = backToTwo + `ALTER TABLE runs DROP COLUMN partial; PRAGMA user_version = 1;`
+	downgradeTo1 = downgradeTo2 + `ALTER TABLE runs DROP COLUMN partial; PRAGMA user_version = 1;`
 )
 
-func TestAnOlderStoreIsReadOn(t *testing.T) {
-	for name, back := range map[string]string{"version 1": backToOne, "version 2": backToTwo} {
-		t.Run(name, func(t *testing.T) { readOn(t, back) })
+func TestOpenStoreUpgradesOlderVersions(t *testing.T) {
+	for name, downgrade := range map[string]string{"version 1": downgradeTo1, "version 2": downgradeTo2} {
+		t.Run(name, func(t *testing.T) { testUpgrade(t, downgrade) })
 	}
 }
 
-func readOn(t *testing.T, back string) {
+func testUpgrade(t *testing.T, downgrade string) {
 	dir, ctx := t.TempDir(), context.Background()
 	s, err := OpenStore(dir)
 	must(t, err)
@@ -32,11 +32,11 @@ func readOn(t *testing.T, back string) {
 			must(t, s.Finish(ctx, d))
 		}
 	}
-	_, err = s.db.Exec(back)
+	_, err = s.db.Exec(downgrade)
 	must(t, err)
 	must(t, s.Close())
 
-	for range 2 { // once brought up to date, it stays so
+	for range 2 { // the second time, the store is already upgraded
 		s, err := OpenStore(dir)
 		must(t, err)
 		rows, err := s.List(ctx)
@@ -45,17 +45,17 @@ func readOn(t *testing.T, back string) {
 		for _, row := range rows {
 			got = append(got, row.Status)
 			if row.Experiment != "channels" || row.Planned != 1 || len(row.Arms) != 1 {
-				t.Errorf("the list says %+v", row)
+				t.Errorf("List returned %+v, want experiment channels with 1 planned trial and 1 arm", row)
 			}
 		}
 		if len(got) != 3 || got[0] != Interrupted || got[1] != Partial || got[2] != Done {
-			t.Errorf("got %v, want interrupted, partial, done", got)
+			t.Errorf("statuses are %v, want interrupted, partial, done", got)
 		}
 		if d, complete, err := s.Get(ctx, "b-partial"); err != nil || !complete || !d.Partial {
-			t.Errorf("partial %v, complete %v, %v", d.Partial, complete, err)
+			t.Errorf("Get(b-partial): partial %v, complete %v, error %v; want true, true, nil", d.Partial, complete, err)
 		}
 		if points, err := s.Trend(ctx, "channels", "p99"); err != nil || len(points) != 2 || points[0].Run != "a-done" || !points[1].Partial {
-			t.Errorf("the trend is %+v, %v; two runs were finished", points, err)
+			t.Errorf("Trend returned %+v, %v; want the two finished runs", points, err)
 		}
 		must(t, s.Close())
 	}

@@ -7,14 +7,14 @@ import (
 	"runtime"
 )
 
-// DataDir is where the store lies: $RPCLAB_DATA_DIR, else $XDG_DATA_HOME/rpclab,
+// DataDir returns the directory of the store: $RPCLAB_DATA_DIR, else $XDG_DATA_HOME/rpclab,
 // else ~/.local/share/rpclab (macOS: ~/Library/Application Support/rpclab).
 func DataDir() (string, error) {
 	return dataDir(runtime.GOOS, os.Getenv, os.UserHomeDir)
 }
 
-// dataDir is DataDir of any system. A relative $XDG_DATA_HOME is ignored, as the
-// XDG Base Directory Specification asks.
+// dataDir is DataDir for any operating system. A relative $XDG_DATA_HOME is ignored, as the
+// XDG Base Directory Specification requires.
 func dataDir(system string, env func(string) string, home func() (string, error)) (string, error) {
 	if dir := env("RPCLAB_DATA_DIR"); dir != "" {
 		return filepath.Abs(dir)
@@ -24,7 +24,7 @@ func dataDir(system string, env func(string) string, home func() (string, error)
 	}
 	dir, err := home()
 	if err != nil {
-		return "", errors.New("no place for the result store: neither RPCLAB_DATA_DIR, XDG_DATA_HOME nor HOME is set; " + remedy)
+		return "", errors.New("no directory for the result store: none of RPCLAB_DATA_DIR, XDG_DATA_HOME and HOME is set; " + remedy)
 	}
 	if system == "darwin" {
 		return filepath.Join(dir, "Library", "Application Support", "rpclab"), nil

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-func TestWhereTheStoreLies(t *testing.T) {
+func TestDataDir(t *testing.T) {
 	for _, c := range []struct {
 		name, system string
 		env          map[string]string
 		want         string
 	}{
-		{"ours first", "linux", map[string]string{"RPCLAB_DATA_DIR": "/d", "XDG_DATA_HOME": "/x"}, "/d"},
-		{"then XDG", "linux", map[string]string{"XDG_DATA_HOME": "/x"}, "/x/rpclab"},
-		{"XDG must be absolute", "linux", map[string]string{"XDG_DATA_HOME": "x"}, "/home/ann/.local/share/rpclab"},
-		{"then home", "linux", nil, "/home/ann/.local/share/rpclab"},
+		{"RPCLAB_DATA_DIR first", "linux", map[string]string{"RPCLAB_DATA_DIR": "/d", "XDG_DATA_HOME": "/x"}, "/d"},
+		{"then XDG_DATA_HOME", "linux", map[string]string{"XDG_DATA_HOME": "/x"}, "/x/rpclab"},
+		{"XDG_DATA_HOME must be absolute", "linux", map[string]string{"XDG_DATA_HOME": "x"}, "/home/ann/.local/share/rpclab"},
+		{"then the home directory", "linux", nil, "/home/ann/.local/share/rpclab"},
 		{"macOS", "darwin", nil, "/home/ann/Library/Application Support/rpclab"},
 	} {
 		got, err := dataDir(c.system, func(k string) string { return c.env[k] }, func() (string, error) { return "/home/ann", nil })
@@ -31,7 +31,7 @@ func TestWhereTheStoreLies(t *testing.T) {
 	}
 }
 
-func TestIDsSortByTime(t *testing.T) {
+func TestNewIDSortsByTime(t *testing.T) {
 	zone := time.FixedZone("east", 3600)
 	early, late := NewID(start), NewID(start.In(zone).Add(time.Second))
 	if !regexp.MustCompile(`^20261120-184512-[a-z2-7]{4}$`).MatchString(early) {

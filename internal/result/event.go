@@ -1,30 +1,32 @@
 package result
 
-// Event is something done to the cluster in a trial and what came of it.
+// Event is a change or fault during a trial, and its effects.
 type Event struct {
 	Arm   string  `json:"arm,omitempty"`
 	Cell  Cell    `json:"cell,omitempty"`
 	Round int     `json:"round,omitempty"`
 	AtMS  float64 `json:"at_ms"` // since the start of the trial's load
 	What  string  `json:"what"`  // scale 10, kill 1
-	// Action is what was done, and Count to how many backends, or to how many it was scaled;
-	// Resets says that connections were reset, which leaves their backends in service.
+	// Action is the kind of change. Count is the number of affected backends or, for scale, the
+	// new number. Resets says that the event reset connections; their backends stay in service.
 	Action Action `json:"action,omitempty"`
 	Count  int    `json:"count,omitempty"`
 	Resets bool   `json:"resets,omitempty"`
 	Took   Took   `json:"took"`
-	// Affected are the backends that it was done to, of so many that were ready just before.
+	// Affected are the backends that the event changed. Ready is the number of ready backends
+	// just before.
 	Affected []string `json:"hit,omitempty"`
 	Ready    int      `json:"ready,omitempty"`
-	// Failed is how many calls failed from this event to the next, or to the end, and
-	// Errors how many by which code; Late is how many were answered late.
+	// Failed, Errors and Late count the calls that failed, failed by code, and were answered
+	// late, from this event to the next or to the end.
 	Failed uint64            `json:"failed"`
 	Errors map[string]uint64 `json:"errors,omitempty"`
 	Late   uint64            `json:"late"`
-	// Of the calls due until then so many were answered, and so many by the backends hit.
+	// Answered counts the answered calls that were due in that time, AnsweredByAffected those
+	// that affected backends answered.
 	Answered           uint64 `json:"answered,omitempty"`
 	AnsweredByAffected uint64 `json:"answered_by_hit,omitempty"`
-	Error              string `json:"error,omitempty"` // why it could not be done
+	Error              string `json:"error,omitempty"` // why the event failed
 }
 
 // Action is the kind of an event.
@@ -50,23 +52,23 @@ const (
 	ActionKillControl Action = "kill_control"
 )
 
-// Took holds milliseconds from the event until each thing was true; nil: it was
-// not seen before the next event, or the route has no such step.
+// Took holds the milliseconds from the event to each effect. nil: not observed before the next
+// event, or the route has no such step.
 type Took struct {
-	EndpointReady   *float64 `json:"endpoint_ready"` // every change published
-	ResolverUpdated *float64 `json:"client_told"`    // the caller's resolver had the new set
+	EndpointReady   *float64 `json:"endpoint_ready"` // every change is published
+	ResolverUpdated *float64 `json:"client_told"`    // the caller's resolver has the new set
 	FirstCall       *float64 `json:"first_call"`     // first answer from a new backend
-	// Avoided is when callers left the backends hit alone, for 1 s: of the calls that were
-	// due then none went to one that goes away, and not more than half of a fair share to
-	// those that stay. Where connections are reset it is when no call was lost any more.
+	// Avoided is when callers stopped calling the affected backends, for 1 s: no call went to a
+	// backend that is removed, and at most half of a fair share to those that stay. After a
+	// reset of connections it is when no more calls were lost.
 	Avoided *float64 `json:"noticed"`
-	// Of an event on a proxy or a control plane, not on backends: when a call that was
-	// due was lost for the first time, and from when on none was, for 1 s.
+	// FirstLoss and Recovered are set for events on a proxy or a control plane: when the first
+	// call was lost, and when calls stopped being lost, for 1 s.
 	FirstLoss *float64 `json:"first_loss,omitempty"`
 	Recovered *float64 `json:"served_again,omitempty"`
-	// ProxyReady is when the proxies that were killed were ready again.
+	// ProxyReady is when the killed proxies were ready again.
 	ProxyReady      *float64 `json:"part_back,omitempty"`
 	BalanceRestored *float64 `json:"balance_restored"` // Jain ≥ 0.95, kept for 1 s
-	// BalanceNote says why BalanceRestored is not there.
+	// BalanceNote says why BalanceRestored is nil.
 	BalanceNote string `json:"balance_note,omitempty"`
 }

@@ -10,17 +10,16 @@ import (
 
 const nsPerMS = 1e6
 
-// Milliseconds is a duration in the unit of the document.
+// Milliseconds converts a duration to the unit of the document.
 func Milliseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / nsPerMS }
 
-// FromHDR takes the summary and the standard encoding of values in nanoseconds.
-// A histogram without values, or nil, gives the zero Histogram.
+// FromHDR summarizes and encodes a histogram of nanoseconds. A nil or empty histogram gives the
+// zero Histogram.
 func FromHDR(h *hdr.Histogram) Histogram {
 	if h == nil || h.TotalCount() == 0 {
 		return Histogram{}
 	}
-	// Encoding writes to memory and has nothing to fail on; were it to fail, Decode
-	// reports that the values are missing rather than merge without them.
+	// Encoding to memory cannot fail. If it did, Decode would report that the values are missing.
 	encoded, err := h.Encode(hdr.V2CompressedEncodingCookieBase)
 	if err != nil {
 		encoded = nil
@@ -34,7 +33,7 @@ func FromHDR(h *hdr.Histogram) Histogram {
 	}
 }
 
-// Empty says whether nothing was recorded.
+// Empty reports whether the histogram has no values.
 func (h Histogram) Empty() bool { return h == Histogram{} }
 
 // Decode returns the values in nanoseconds, nil for an empty Histogram.
@@ -43,7 +42,7 @@ func (h Histogram) Decode() (*hdr.Histogram, error) {
 		return nil, nil
 	}
 	if h.HDR == "" {
-		return nil, errors.New("histogram: it has a summary but no values (hdr is empty)")
+		return nil, errors.New("the histogram has a summary but no values (hdr is empty)")
 	}
 	decoded, err := hdr.Decode([]byte(h.HDR))
 	if err != nil {
@@ -52,9 +51,8 @@ func (h Histogram) Decode() (*hdr.Histogram, error) {
 	return decoded, nil
 }
 
-// Merge adds up the values; percentiles are then those of all values together,
-// never averages of percentiles. The sum spans the widest range of its parts and
-// has the digits of the most exact one.
+// Merge merges the values, so percentiles are those of all values together. The result has the
+// widest range and the highest precision of its parts.
 func Merge(parts []Histogram) (Histogram, error) {
 	var decoded []*hdr.Histogram
 	lowest, highest, digits := int64(1), int64(2), int64(1)

@@ -21,7 +21,7 @@ func record(t *rapid.T, digits int, values []int64) *hdr.Histogram {
 	return h
 }
 
-func TestTheEncodingRoundTrips(t *testing.T) {
+func TestDecodeReturnsTheEncodedValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := record(t, 3, values().Draw(t, "values"))
 		got, err := FromHDR(want).Decode()
@@ -40,7 +40,7 @@ func TestTheEncodingRoundTrips(t *testing.T) {
 	})
 }
 
-func TestMergedIsAsIfRecordedTogether(t *testing.T) {
+func TestMergeEqualsRecordingTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		parts := rapid.SliceOfN(values(), 0, 4).Draw(t, "parts")
 		var histograms []Histogram
@@ -59,7 +59,7 @@ func TestMergedIsAsIfRecordedTogether(t *testing.T) {
 	})
 }
 
-func TestMergeTakesDifferentRangesAndDigits(t *testing.T) {
+func TestMergeOfDifferentRangesAndPrecisions(t *testing.T) {
 	short, long := hdr.New(1, 1_000_000, 2), hdr.New(1000, 1_000_000_000, 3)
 	for h, v := range map[*hdr.Histogram]int64{short: 500_000, long: 900_000_000} {
 		if err := h.RecordValue(v); err != nil {
@@ -87,17 +87,17 @@ func TestSummaryIsInMilliseconds(t *testing.T) {
 	}
 }
 
-func TestDamagedHistogramsAreRefused(t *testing.T) {
+func TestDecodeAndMergeRejectDamagedHistograms(t *testing.T) {
 	for name, h := range map[string]Histogram{
 		"no values":  {P50: 1},
 		"not base64": {P50: 1, HDR: "%"},
 		"cut off":    {P50: 1, HDR: histogram(t, 1, 2, 3).HDR[:20]},
 	} {
 		if _, err := h.Decode(); err == nil {
-			t.Errorf("%s: decoded", name)
+			t.Errorf("%s: Decode returned no error", name)
 		}
 		if _, err := Merge([]Histogram{histogram(t, 1), h}); err == nil || !strings.Contains(err.Error(), "part 2 of 2") {
-			t.Errorf("%s: merge says %v, want it to name part 2 of 2", name, err)
+			t.Errorf("%s: Merge returned error %v, want one that names part 2 of 2", name, err)
 		}
 	}
 }

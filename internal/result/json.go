@@ -8,11 +8,11 @@ import (
 	"slices"
 )
 
-// ErrSchema: the document has another form than this program reads.
+// ErrSchema: the document has a schema that this program does not read.
 var ErrSchema = errors.New("not a document of " + Schema)
 
-// Write writes the document as indented JSON. The same document gives the same
-// bytes; lists and maps are written as [] and {}, never null.
+// Write writes the document as indented JSON. Equal documents give equal bytes. No list or map
+// is null.
 func Write(w io.Writer, d Document) error {
 	if d.Schema != Schema {
 		return fmt.Errorf("write result %s: schema %q: %w", d.ID, d.Schema, ErrSchema)
@@ -26,8 +26,8 @@ func Write(w io.Writer, d Document) error {
 	return nil
 }
 
-// Read reads one document and refuses other schemas. Fields that it does not know
-// are skipped: a later rpclab may add some without changing the schema's name.
+// Read reads one document and rejects other schemas. It ignores unknown fields: a later rpclab
+// may add fields to the same schema.
 func Read(r io.Reader) (Document, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
@@ -44,7 +44,7 @@ func decode(data []byte) (Document, error) {
 		return Document{}, fmt.Errorf("read result: %w: not a JSON document: %w", ErrUnreadable, err)
 	}
 	if form.Schema != Schema {
-		return Document{}, fmt.Errorf("read result: its schema is %q: %w; read it with the rpclab that wrote it",
+		return Document{}, fmt.Errorf("read result: the schema is %q: %w; read it with the rpclab version that wrote it",
 			form.Schema, ErrSchema)
 	}
 	var d Document
@@ -54,8 +54,8 @@ func decode(data []byte) (Document, error) {
 	return d.filled(), nil
 }
 
-// filled is the document with empty lists and maps in the place of nil ones. What
-// it changes it copies: the document of the caller stays as it was.
+// filled returns a copy with nil lists and maps replaced by empty ones. It does not change the
+// caller's document.
 func (d Document) filled() Document {
 	d.Warnings = list(d.Warnings)
 	d.Arms = list(d.Arms)

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestWriteAndReadAreInverse(t *testing.T) {
+func TestReadReturnsTheWrittenDocument(t *testing.T) {
 	want := sampleDocument(t)
 	var first, second bytes.Buffer
 	if err := Write(&first, want); err != nil {
@@ -34,7 +34,7 @@ func TestWriteAndReadAreInverse(t *testing.T) {
 	}
 }
 
-func TestNothingIsNull(t *testing.T) {
+func TestWriteWritesNoNull(t *testing.T) {
 	d := Document{Schema: Schema, Arms: []Arm{{Trials: []Trial{{Timeline: &Timeline{}, Groups: [][]uint64{nil}}}}},
 		Verdicts: []Verdict{{}}, Events: []Event{}, Published: []Published{{}}}
 	var text bytes.Buffer
@@ -50,29 +50,29 @@ func TestNothingIsNull(t *testing.T) {
 		}
 	}
 	if d.Arms[0].Errors != nil || d.Arms[0].Trials[0].Timeline.Ready != nil || d.Arms[0].Trials[0].Groups[0] != nil {
-		t.Error("Write changed the document it was given")
+		t.Error("Write changed its argument")
 	}
 }
 
-func TestReadRefuses(t *testing.T) {
+func TestReadRejectsOtherDocuments(t *testing.T) {
 	for name, c := range map[string]struct{ text, says string }{
-		"another schema": {`{"schema": "rpclab.result/v2"}`, `its schema is "rpclab.result/v2"`},
-		"no schema":      {`{}`, `its schema is ""`},
+		"another schema": {`{"schema": "rpclab.result/v2"}`, `the schema is "rpclab.result/v2"`},
+		"no schema":      {`{}`, `the schema is ""`},
 		"no JSON":        {`<html>`, "not a JSON document"},
 		"a wrong type":   {`{"schema": "rpclab.result/v1", "rounds": "five"}`, "rounds"},
 	} {
 		_, err := Read(strings.NewReader(c.text))
 		if err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want it to say %q", name, err, c.says)
+			t.Errorf("%s: error %v, want one that contains %q", name, err, c.says)
 		}
 	}
 }
 
-func TestWriteRefusesWhatCannotBeRead(t *testing.T) {
+func TestWriteRejectsInvalidDocuments(t *testing.T) {
 	if err := Write(&bytes.Buffer{}, Document{}); !errors.Is(err, ErrSchema) {
-		t.Errorf("without a schema: %v", err)
+		t.Errorf("without a schema: error %v, want ErrSchema", err)
 	}
 	if err := Write(&bytes.Buffer{}, Document{Schema: Schema, Arms: []Arm{{Measures: Measures{Rate: math.NaN()}}}}); err == nil {
-		t.Error("a rate that is not a number was written")
+		t.Error("Write accepted a rate of NaN")
 	}
 }

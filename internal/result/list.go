@@ -21,26 +21,26 @@ type RunSummary struct {
 	Arms       []string // names, each once
 }
 
-// Status is how a run ended, or that it has not.
+// Status says whether and how a run ended.
 type Status string
 
 // The states of a run.
 const (
-	Running     Status = "running"     // its process still holds it
+	Running     Status = "running"     // its process holds the lock
 	Done        Status = "done"        // every planned trial ran
-	Partial     Status = "partial"     // ended early, the document is complete
-	Interrupted Status = "interrupted" // its process died; its trials are there
+	Partial     Status = "partial"     // ended early, with a complete document
+	Interrupted Status = "interrupted" // its process died; its trials are stored
 )
 
-// listing reads the index alone, and neither headers nor documents.
-const listing = `
+// listRuns reads only the index, no headers or documents.
+const listRuns = `
 SELECT r.id, r.started, r.partial IS NOT NULL, coalesce(r.partial, 0), r.quick, r.experiment, r.planned,
 	(SELECT count(*) FROM trials t WHERE t.run = r.id), r.arms
 FROM runs r ORDER BY r.started DESC, r.id DESC`
 
 // List returns all runs, newest first.
 func (s *Store) List(ctx context.Context) ([]RunSummary, error) {
-	rows, err := s.db.QueryContext(ctx, listing)
+	rows, err := s.db.QueryContext(ctx, listRuns)
 	if err != nil {
 		return nil, storeError(s.path, "list the runs", err)
 	}

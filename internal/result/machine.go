@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ThisMachine is where this process runs, which may have so many files open.
+// ThisMachine describes this machine. maxFiles is the limit of open files.
 func ThisMachine(maxFiles uint64) Machine {
 	m := Machine{
 		OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Go: runtime.Version(), Rpclab: Version(), MaxFiles: maxFiles,
@@ -18,7 +18,7 @@ func ThisMachine(maxFiles uint64) Machine {
 	return m
 }
 
-// clockStep is the smallest difference of two readings of the clock, of many.
+// clockStep returns the smallest step between 1,000 readings of the clock.
 func clockStep() time.Duration {
 	smallest := time.Hour
 	for start, last, i := time.Now(), time.Duration(0), 0; i < 1000; i++ {
@@ -31,13 +31,13 @@ func clockStep() time.Duration {
 	return smallest
 }
 
-// Interference is how much of the machine's processors others had in a trial. What was taken
-// is a share of what was wanted: idle processors do not make up for it.
+// Interference is the CPU time that others took during a trial. Stolen and Throttled are shares
+// of the CPU time wanted, so idle CPUs do not hide them.
 type Interference struct {
-	Stolen    float64 `json:"stolen"`    // by other machines on the same hardware, of what all processes wanted, but of one processor at the least
-	Throttled float64 `json:"throttled"` // by a quota that the experiment did not set, of what the run wanted
-	// Others is by processes that are not the lab's, of all the processors' time; nil: not
-	// known, as on Kubernetes, where Stolen is that of the node that lost most.
+	Stolen    float64 `json:"stolen"`    // by other machines on the same hardware, of the time that all processes wanted, but of at least one CPU
+	Throttled float64 `json:"throttled"` // by a quota that the experiment did not set, of the time that the run wanted
+	// Others is by processes that do not belong to the run, of the time of all CPUs; nil: not
+	// known, as on Kubernetes. There Stolen is the value of the worst node.
 	Others *float64 `json:"others,omitempty"`
 }
 
@@ -49,8 +49,7 @@ type Node struct {
 	Memory uint64 `json:"memory_bytes,omitempty"`
 }
 
-// NodeKinds says which nodes a run had, the equal ones together: 2 of 4 CPUs, 16 GB,
-// linux/amd64.
+// NodeKinds describes the nodes of a run, equal nodes grouped: "2 of 4 CPUs, 16 GB, linux/amd64".
 func (m Machine) NodeKinds() (kinds []string) {
 	count := map[Node]int{}
 	for _, n := range m.Nodes {

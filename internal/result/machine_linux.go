@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// describe adds what this system tells of its hardware; what it hides stays empty.
+// describe fills in the hardware and kernel, as far as the system reports them.
 func describe(m *Machine) {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) == nil {

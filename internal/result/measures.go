@@ -1,37 +1,39 @@
 package result
 
-// Capacity is what one search found: the highest rate at which an objective holds.
+// Capacity is the result of one search: the highest rate that meets an objective.
 type Capacity struct {
-	// Rate is the estimate in calls/s, the middle of the bracket for ratios; 0: there is
-	// none, since one side is not known.
+	// Rate is the estimate in calls/s, the geometric mean of Holds and Fails; 0: one of the two
+	// is not known.
 	Rate  float64 `json:"rate"`
-	Holds float64 `json:"holds"` // calls/s; 0: no rate held
-	Fails float64 `json:"fails"` // calls/s; 0: none failed
+	Holds float64 `json:"holds"` // calls/s, the highest rate that met the objective; 0: none did
+	Fails float64 `json:"fails"` // calls/s, the lowest rate that missed it; 0: none did
 	SLO   string  `json:"slo"`
-	// End is why the search ended: found; used up (its probes were); to holds, from fails
-	// (the highest and the lowest rate); generator (which was the limit).
+	// End is why the search ended: found; used up (all probes made); to holds (the highest rate
+	// met the objective); from fails (the lowest rate missed it); generator (the load generator
+	// was the bottleneck); interrupted.
 	End    string  `json:"end" enum:"found,used up,to holds,from fails,generator,interrupted"`
-	Probes []Probe `json:"probes"` // in their order
+	Probes []Probe `json:"probes"` // in the order in which they ran
 }
 
 // Probe is one rate that a search tried: a point of the curve of latency against rate.
 type Probe struct {
 	Rate       float64 `json:"rate"` // calls due per second
 	DurationMS float64 `json:"duration_ms"`
-	Full       bool    `json:"full"` // of full length, else only to see where to look
+	Full       bool    `json:"full"` // full length; a shorter probe only narrows the range
 	Held       bool    `json:"held"`
-	// Limited says how the generator bounded a probe that did not hold; it is no failure.
+	// Limited says how the load generator limited a probe. Such a probe counts neither as met
+	// nor as missed.
 	Limited string  `json:"limited,omitempty"`
 	Calls   uint64  `json:"calls"`
 	Errors  uint64  `json:"errors"`
 	Dropped uint64  `json:"dropped"`
 	P50     float64 `json:"p50_ms"`
 	P99     float64 `json:"p99_ms"`
-	// Lateness is the 99th percentile of how late calls left.
+	// Lateness is the 99th percentile of the lateness of calls.
 	Lateness float64 `json:"lateness_p99_ms"`
 }
 
-// Capacities are what the searches of an arm found together.
+// Capacities summarizes the searches of an arm.
 type Capacities struct {
 	Rate  float64 `json:"rate"` // calls/s, the geometric mean of the searches that have an estimate
 	Low   float64 `json:"low"`
@@ -39,31 +41,31 @@ type Capacities struct {
 	Count int     `json:"searches"` // that have an estimate
 }
 
-// Bound is the most calls per second that an arm's users and threads allow, whatever answers
-// them: min(users ÷ (service + think), threads ÷ service). While users begin there are fewer of
-// them, so both are means over the load.
+// Bound is the most calls per second that an arm's users and threads allow, however fast the
+// server is: min(users ÷ (service + think), threads ÷ service). During the ramp there are fewer
+// users, so both terms are means over the load.
 type Bound struct {
 	Rate      float64 `json:"rate"`                       // calls/s
-	Binds     string  `json:"binds" enum:"users,threads"` // which of the two is less
-	ServiceMS float64 `json:"service_ms"`                 // the mean wait of a call at the server
-	Users     float64 `json:"users"`                      // the mean number over the load
-	Threads   int     `json:"threads,omitempty"`          // of all servers; 0: nothing bounds them
-	Reached   float64 `json:"reached,omitempty"`          // as a share of it, what the arm answered well in a second
+	Binds     string  `json:"binds" enum:"users,threads"` // which term is smaller
+	ServiceMS float64 `json:"service_ms"`                 // mean delay of a call at the server
+	Users     float64 `json:"users"`                      // mean number over the load
+	Threads   int     `json:"threads,omitempty"`          // of all servers; 0: not limited
+	Reached   float64 `json:"reached,omitempty"`          // successful calls per second, as a share of Rate
 }
 
-// Memory is what was resident of all backends together over the time of a load, in bytes: at
-// its start and every IntervalMS after.
+// Memory is the resident memory of all backends together, in bytes: at the start of the load and
+// every IntervalMS after it.
 type Memory struct {
 	IntervalMS int64    `json:"interval_ms"`
 	Servers    []uint64 `json:"servers_bytes"`
 }
 
-// Caller is one of several that shared the load of a trial. The trial's histogram of
-// latencies is theirs merged, value by value.
+// Caller is one of several callers that shared the load of a trial. The trial's histogram merges
+// theirs.
 type Caller struct {
 	Name string `json:"name"`
-	// StartMS is how much later than the common plan its first call was sent, by the lab's
-	// clock, which knows those elsewhere to half a round trip.
+	// StartMS is the time from the planned start to the first call, by the clock of rpclab. For
+	// remote callers it is exact to half a round trip.
 	StartMS   float64           `json:"start_ms"`
 	Calls     uint64            `json:"calls"` // answered, well or badly
 	Errors    map[string]uint64 `json:"errors"`
@@ -73,7 +75,7 @@ type Caller struct {
 	Resources Usage             `json:"resources"`
 }
 
-// Skew is how far apart the first and the last of some callers began, in milliseconds.
+// Skew is the time between the starts of the first and the last caller, in milliseconds.
 func Skew(callers []Caller) float64 {
 	if len(callers) == 0 {
 		return 0

@@ -9,10 +9,9 @@ import (
 	"strings"
 )
 
-// Get returns a run by its id, by the start of its id, or the newest one for
-// "latest". A run without its final document (its process was killed, or still
-// runs) is not complete: it comes as its header with the trials stored so far in
-// their arms, marked partial, and neither merged nor judged.
+// Get returns a run by its ID, by the start of its ID, or the newest run for "latest". A run
+// whose process was killed or still runs has no final document. Get then returns its header and
+// the trials stored so far, not merged and without verdicts; complete is false and Partial true.
 func (s *Store) Get(ctx context.Context, ref string) (d Document, complete bool, err error) {
 	id, err := s.find(ctx, ref)
 	if err != nil {
@@ -41,17 +40,17 @@ func (s *Store) Get(ctx context.Context, ref string) (d Document, complete bool,
 	return d, false, nil
 }
 
-// readTrials puts the stored trials into their arms.
+// readTrials adds the stored trials to their arms.
 func (s *Store) readTrials(ctx context.Context, d *Document) error {
 	rows, err := s.db.QueryContext(ctx, "SELECT arm, trial FROM trials WHERE run = ? ORDER BY seq", d.ID)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	place := map[string]int{}
+	index := map[string]int{}
 	key := func(a Arm) string { return a.Name + "\n" + a.Cell.Key() }
 	for i, arm := range d.Arms {
-		place[key(arm)] = i
+		index[key(arm)] = i
 	}
 	for rows.Next() {
 		var armText, trialText string
@@ -63,10 +62,10 @@ func (s *Store) readTrials(ctx context.Context, d *Document) error {
 		if err := errors.Join(json.Unmarshal([]byte(armText), &arm), json.Unmarshal([]byte(trialText), &trial)); err != nil {
 			return fmt.Errorf("a stored trial: %w: %w", ErrUnreadable, err)
 		}
-		i, known := place[key(arm)]
+		i, known := index[key(arm)]
 		if !known {
 			i = len(d.Arms)
-			place[key(arm)] = i
+			index[key(arm)] = i
 			d.Arms = append(d.Arms, arm.filled())
 		}
 		d.Arms[i].Trials = append(d.Arms[i].Trials, trial.filled())
@@ -74,14 +73,14 @@ func (s *Store) readTrials(ctx context.Context, d *Document) error {
 	return rows.Err()
 }
 
-// find turns what the user typed into the id of one run.
+// find returns the ID of the run that the user means.
 func (s *Store) find(ctx context.Context, ref string) (string, error) {
 	ids, err := s.ids(ctx)
 	if err != nil {
 		return "", err
 	}
 	if len(ids) == 0 {
-		return "", fmt.Errorf("%w: the store %s holds none yet; `rpclab run` adds one", ErrUnknownRun, s.path)
+		return "", fmt.Errorf("%w: the store %s is empty; `rpclab run` adds a run", ErrUnknownRun, s.path)
 	}
 	if ref == "latest" {
 		return ids[0], nil
@@ -97,14 +96,14 @@ func (s *Store) find(ctx context.Context, ref string) (string, error) {
 	}
 	switch len(match) {
 	case 0:
-		return "", fmt.Errorf("%w: %q; the newest are %s (`rpclab runs` lists all)", ErrUnknownRun, ref, some(ids))
+		return "", fmt.Errorf("%w: %q; the newest are %s (`rpclab runs` lists all)", ErrUnknownRun, ref, firstThree(ids))
 	case 1:
 		return match[0], nil
 	}
-	return "", fmt.Errorf("%w: %q is the start of %d ids: %s", ErrUnknownRun, ref, len(match), some(match))
+	return "", fmt.Errorf("%w: %q is the start of %d IDs: %s", ErrUnknownRun, ref, len(match), firstThree(match))
 }
 
-// ids are all runs, newest first.
+// ids returns the IDs of all runs, newest first.
 func (s *Store) ids(ctx context.Context) ([]string, error) {
 	rows, err := s.db.QueryContext(ctx, "SELECT id FROM runs ORDER BY started DESC, id DESC")
 	if err != nil {
@@ -125,7 +124,7 @@ func (s *Store) ids(ctx context.Context) ([]string, error) {
 	return ids, nil
 }
 
-func some(ids []string) string {
+func firstThree(ids []string) string {
 	if len(ids) > 3 {
 		return strings.Join(ids[:3], ", ") + ", …"
 	}

@@ -8,45 +8,44 @@ import (
 	"syscall"
 )
 
-// A run in progress holds a lock on a file of its own, which the system releases
-// however the process ends. So a run that was killed is told apart from one that
-// is in progress, without a process id that another process may have got since.
+// A run in progress holds a lock on a file of its own. The system releases the lock however the
+// process ends, so a killed run differs from a run in progress. A process ID would not do: another
+// process may have received it since.
 
 func (s *Store) lockFile(id string) string { return filepath.Join(s.dir, id+".running") }
 
-// lock marks the run as going on until unlock or the end of this process.
+// lock marks the run as in progress until unlock or the end of this process.
 func (s *Store) lock(id string) error {
 	file, err := os.OpenFile(s.lockFile(id), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return storeError(s.lockFile(id), "mark the run as going on", err)
+		return storeError(s.lockFile(id), "mark the run as in progress", err)
 	}
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return errors.Join(storeError(s.lockFile(id), "mark the run as going on", err), file.Close())
+		return errors.Join(storeError(s.lockFile(id), "mark the run as in progress", err), file.Close())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.alive[id] = file
+	s.locks[id] = file
 	return nil
 }
 
-// unlock ends hold; s.mu is held. The mark is a help for readers only: when it
-// cannot be taken away, nothing of the result is lost.
+// unlock releases the lock; the caller holds s.mu. Errors are ignored: the lock only tells readers
+// that the run is in progress.
 func (s *Store) unlock(id string) {
-	if file, ok := s.alive[id]; ok {
+	if file, ok := s.locks[id]; ok {
 		os.Remove(s.lockFile(id))
 		file.Close()
-		delete(s.alive, id)
+		delete(s.locks, id)
 	}
 }
 
-// inProgress says whether a process still holds the run. The mark of a run whose process
-// was killed is taken away. Only runs that are in the store are asked for, and their
-// marks are locked before they get there, so no mark that is being made is lost.
+// inProgress reports whether a process holds the lock of the run, and removes the lock file of a
+// killed process. A run is locked before it is stored, so a new lock file is never removed.
 func (s *Store) inProgress(id string) bool {
 	s.mu.Lock()
-	_, ours := s.alive[id]
+	_, own := s.locks[id]
 	s.mu.Unlock()
-	if ours {
+	if own {
 		return true
 	}
 	file, err := os.Open(s.lockFile(id))
@@ -57,6 +56,6 @@ func (s *Store) inProgress(id string) bool {
 	if syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil {
 		return true
 	}
-	os.Remove(s.lockFile(id)) // for tidiness: a mark that stays does no harm
+	os.Remove(s.lockFile(id)) // a lock file that stays does no harm
 	return false
 }

@@ -8,12 +8,11 @@ import (
 	"strings"
 )
 
-// Begin stores a run before its first trial: the document without trials. Arms in
-// it keep their order when the run is interrupted; those it lacks are added as
-// their trials come.
+// Begin stores the document without trials, before the first trial. If the run is interrupted,
+// its arms keep their order; arms that the document lacks are added with their trials.
 func (s *Store) Begin(ctx context.Context, d Document) error {
 	if d.ID == "" || strings.ContainsAny(d.ID, `/\`) {
-		return fmt.Errorf("begin run: %q cannot be an id", d.ID)
+		return fmt.Errorf("begin run: %q is not a valid ID", d.ID)
 	}
 	header, err := encode(withoutTrials(d))
 	if err != nil {
@@ -38,8 +37,7 @@ func (s *Store) Begin(ctx context.Context, d Document) error {
 	return err
 }
 
-// AddTrial appends one trial of a run that was begun. Of the arm, its name, cell
-// and settings are kept; its trials are not.
+// AddTrial stores one trial of a run after [Store.Begin]. It stores the arm without its trials.
 func (s *Store) AddTrial(ctx context.Context, run string, arm Arm, t Trial) error {
 	arm.Trials = nil
 	head, err := json.Marshal(arm.filled())
@@ -56,7 +54,7 @@ func (s *Store) AddTrial(ctx context.Context, run string, arm Arm, t Trial) erro
 	})
 }
 
-// Finish stores the whole document, also that of a run which ended early.
+// Finish stores the complete document, also for a run that ended early.
 func (s *Store) Finish(ctx context.Context, d Document) error {
 	document, err := encode(d)
 	if err != nil {
@@ -68,7 +66,7 @@ func (s *Store) Finish(ctx context.Context, d Document) error {
 			return err
 		}
 		if n, err := done.RowsAffected(); err != nil || n != 1 {
-			return fmt.Errorf("%w: it was not begun", ErrUnknownRun)
+			return fmt.Errorf("%w: Begin was not called", ErrUnknownRun)
 		}
 		return saveFigures(ctx, tx, d)
 	})
@@ -81,7 +79,7 @@ func (s *Store) Finish(ctx context.Context, d Document) error {
 	return nil
 }
 
-// Save stores a document that is whole already.
+// Save stores a complete document.
 func (s *Store) Save(ctx context.Context, d Document) error {
 	if err := s.Begin(ctx, d); err != nil {
 		return err

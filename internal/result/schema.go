@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// JSONSchema is the form of a [Document] as JSON Schema (draft 2020-12), made from
-// the Go types: a field without omitempty is required, an `enum` tag lists the
-// values it may have. Unknown fields are allowed, since v1 may gain some.
+// JSONSchema returns the JSON Schema (draft 2020-12) of a [Document], generated from the Go types.
+// A field without omitempty is required; an `enum` tag lists the allowed values. Unknown fields
+// are allowed, because later versions of rpclab may add fields.
 func JSONSchema() ([]byte, error) { return schemaOf(reflect.TypeFor[Document](), Schema) }
 
-// ComparisonJSONSchema is the form of a [Comparison], made likewise.
+// ComparisonJSONSchema returns the JSON Schema of a [Comparison].
 func ComparisonJSONSchema() ([]byte, error) {
 	return schemaOf(reflect.TypeFor[Comparison](), ComparisonSchema)
 }
@@ -68,7 +68,7 @@ func (g generator) object(t reflect.Type) map[string]any {
 	for _, field := range reflect.VisibleFields(t) {
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if field.Anonymous || name == "" {
-			continue // its own fields are visible beside it
+			continue // VisibleFields lists the embedded fields too
 		}
 		properties[name] = g.field(field, options)
 		if options != "omitempty" {

@@ -14,7 +14,7 @@ var schemaFile = filepath.Join("..", "..", "api", "result.schema.json")
 
 var comparisonSchemaFile = filepath.Join("..", "..", "api", "comparison.schema.json")
 
-func TestThePublishedSchemaIsThatOfTheTypes(t *testing.T) {
+func TestSchemaFilesMatchTheTypes(t *testing.T) {
 	schema, err := JSONSchema()
 	if err != nil {
 		t.Fatal(err)
@@ -26,7 +26,7 @@ func TestThePublishedSchemaIsThatOfTheTypes(t *testing.T) {
 	testkit.GoldenFile(t, comparisonSchemaFile, string(schema))
 }
 
-func TestTheSchemaAcceptsComparisons(t *testing.T) {
+func TestSchemaOfComparisons(t *testing.T) {
 	schema, err := jsonschema.NewCompiler().Compile(comparisonSchemaFile)
 	if err != nil {
 		t.Fatal(err)
@@ -53,12 +53,12 @@ func TestTheSchemaAcceptsComparisons(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := schema.Validate(value); (err == nil) != c.ok {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: valid %v, want %v: %v", name, err == nil, c.ok, err)
 		}
 	}
 }
 
-func TestTheSchemaAcceptsResultsAndNothingElse(t *testing.T) {
+func TestSchemaOfResults(t *testing.T) {
 	schema, err := jsonschema.NewCompiler().Compile(schemaFile)
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func TestTheSchemaAcceptsResultsAndNothingElse(t *testing.T) {
 		},
 	} {
 		if err := validate(sampleDocument(t), spoil); err == nil {
-			t.Errorf("%s: accepted", name)
+			t.Errorf("%s: the schema accepts an invalid document", name)
 		}
 	}
 }

@@ -14,11 +14,11 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite", in pure Go
 )
 
-// storeVersion is the form of the tables, kept in SQLite's user_version.
+// storeVersion is the version of the tables, stored in SQLite's user_version.
 const storeVersion = 3
 
-// tables: a run, its trials as they end, the whole document once it is done, and what
-// lists and trends show of it.
+// tables store runs, trials as they end, the complete document of a finished run, and the fields
+// that lists and trends show.
 var tables = `
 CREATE TABLE runs (
 	id         TEXT PRIMARY KEY,
@@ -26,7 +26,7 @@ CREATE TABLE runs (
 	header     TEXT NOT NULL,    -- the document without trials, JSON
 	document   TEXT,             -- the whole document; NULL until the run is finished
 	partial    INTEGER,          -- of the document; NULL until the run is finished
-	experiment TEXT,             -- this and what follows: of the header
+	experiment TEXT,             -- this and the next columns copy the header
 	planned    INTEGER,
 	quick      INTEGER,
 	arms       TEXT              -- names, JSON, one for each cell
@@ -40,8 +40,8 @@ CREATE TABLE trials (
 CREATE INDEX trials_run ON trials (run, seq);
 ` + summaries
 
-// summaries spare lists and trends the headers and documents, which stand in a row of
-// runs before what they need and are up to megabytes: the index has all of a list.
+// summaries let lists and trends avoid reading headers and documents of up to megabytes: the index
+// covers the list of runs.
 var summaries = `
 CREATE INDEX runs_listed ON runs (started, id, experiment, planned, quick, partial, arms);
 CREATE TABLE figures (
@@ -54,13 +54,13 @@ CREATE TABLE figures (
 ) STRICT, WITHOUT ROWID;
 PRAGMA user_version = 3;`
 
-// fromOne makes tables of version 1 those of version 2.
-const fromOne = `
+// upgrade1 upgrades tables from version 1 to 2.
+const upgrade1 = `
 ALTER TABLE runs ADD COLUMN partial INTEGER;
 UPDATE runs SET partial = coalesce(json_extract(document, '$.partial'), 0) WHERE document IS NOT NULL;`
 
-// fromTwo makes tables of version 2 those of version 3; the figures come after.
-var fromTwo = `
+// upgrade2 upgrades tables from version 2 to 3, except the figures.
+var upgrade2 = `
 ALTER TABLE runs ADD COLUMN experiment TEXT;
 ALTER TABLE runs ADD COLUMN planned INTEGER;
 ALTER TABLE runs ADD COLUMN quick INTEGER;
@@ -68,47 +68,46 @@ ALTER TABLE runs ADD COLUMN arms TEXT;
 ` + summarize + `;
 ` + summaries
 
-// summarize takes out of headers what lists show.
+// summarize copies the fields that lists show out of the headers.
 const summarize = `
 UPDATE runs SET experiment = json_extract(header, '$.experiment'), planned = json_extract(header, '$.trials_planned'),
 	quick = coalesce(json_extract(header, '$.quick'), 0),
 	arms = (SELECT json_group_array(json_extract(value, '$.name')) FROM json_each(header, '$.arms'))`
 
-// Store keeps every run in one SQLite file. A trial is on the disk when AddTrial
-// returns. Several processes may use a store at the same time.
+// Store stores all runs in one SQLite file. A trial is on disk when AddTrial returns. Several
+// processes may use a store at the same time.
 //
-// The file uses SQLite's rollback journal: unlike write-ahead logging it also works
-// on network file systems, and at rest the store is one file that can be copied.
+// The file uses SQLite's rollback journal. Unlike write-ahead logging, it works on network file
+// systems, and an unused store is one file that can be copied.
 type Store struct {
 	dir, path string
 	db        *sql.DB
 
 	mu    sync.Mutex
-	alive map[string]*os.File // locks of the runs that this process has begun
+	locks map[string]*os.File // of the runs of this process that are in progress
 }
 
-// OpenStore opens the store in a directory and makes both when they are missing,
-// for this user alone. Its errors match [ErrStore], those of a store from a later
-// rpclab [ErrNewer] too.
+// OpenStore opens the store in a directory. It creates both if they do not exist, readable only by
+// this user. Errors match [ErrStore], and also [ErrNewer] if a later rpclab wrote the store.
 func OpenStore(dir string) (*Store, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, storeError(dir, "find the directory", err)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, storeError(dir, "make the directory", err)
+		return nil, storeError(dir, "create the directory", err)
 	}
-	s := &Store{dir: dir, path: filepath.Join(dir, "runs.db"), alive: map[string]*os.File{}}
-	// SQLite would make the file readable for others.
+	s := &Store{dir: dir, path: filepath.Join(dir, "runs.db"), locks: map[string]*os.File{}}
+	// SQLite would create a file that others can read.
 	file, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, storeError(s.path, "open it", err)
+		return nil, storeError(s.path, "open the store", err)
 	}
 	if err := file.Close(); err != nil {
-		return nil, storeError(s.path, "open it", err)
+		return nil, storeError(s.path, "open the store", err)
 	}
 	if s.db, err = sql.Open("sqlite", source(s.path)); err != nil {
-		return nil, storeError(s.path, "open it", err)
+		return nil, storeError(s.path, "open the store", err)
 	}
 	// One connection: writers of one process queue in Go, not in SQLite.
 	s.db.SetMaxOpenConns(1)
@@ -118,17 +117,17 @@ func OpenStore(dir string) (*Store, error) {
 	return s, nil
 }
 
-// source is the name of the file for the driver. Transactions take the write lock
-// at once, so that a busy store makes them wait instead of failing halfway.
+// source returns the data source name of the file. Transactions take the write lock at once, so
+// they wait for a busy store and do not fail halfway.
 func source(path string) string {
 	options := url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(10000)", "foreign_keys(1)", "synchronous(FULL)"}}
 	file := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: options.Encode()}
 	return file.String()
 }
 
-// prepare makes the tables of a new store, and of an old one those of this version.
+// prepare creates the tables of a new store and upgrades those of an old one.
 func (s *Store) prepare(ctx context.Context) error {
-	return s.change(ctx, "open it", func(tx *sql.Tx) error {
+	return s.change(ctx, "open the store", func(tx *sql.Tx) error {
 		var version, found int
 		if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
 			return err
@@ -141,29 +140,29 @@ func (s *Store) prepare(ctx context.Context) error {
 			_, err := tx.ExecContext(ctx, tables)
 			return err
 		case version == 0:
-			return errors.New("it is a database of another program")
+			return errors.New("the file is a database of another program")
 		case version == 1:
-			if _, err := tx.ExecContext(ctx, fromOne); err != nil {
+			if _, err := tx.ExecContext(ctx, upgrade1); err != nil {
 				return err
 			}
 			return migrate(ctx, tx)
 		case version == 2:
 			return migrate(ctx, tx)
 		case version > storeVersion:
-			return fmt.Errorf("it has version %d and this rpclab reads up to %d: %w", version, storeVersion, ErrNewer)
+			return fmt.Errorf("the store has version %d, and this rpclab reads up to version %d: %w", version, storeVersion, ErrNewer)
 		}
 		return nil
 	})
 }
 
-// change runs do in one transaction: all of it is stored, or nothing.
+// change runs do in one transaction.
 func (s *Store) change(ctx context.Context, doing string, do func(*sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return storeError(s.path, doing, err)
 	}
 	if err := do(tx); err != nil {
-		tx.Rollback() // the first error is the one to tell
+		tx.Rollback() // report the first error
 		return storeError(s.path, doing, err)
 	}
 	if err := tx.Commit(); err != nil {
@@ -172,19 +171,18 @@ func (s *Store) change(ctx context.Context, doing string, do func(*sql.Tx) error
 	return nil
 }
 
-// Path is the file of the store.
+// Path returns the path of the store's file.
 func (s *Store) Path() string { return s.path }
 
-// Close closes the file. Runs that were begun and not finished count as
-// interrupted from then on.
+// Close closes the file. Unfinished runs of this process then count as interrupted.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for id := range s.alive {
+	for id := range s.locks {
 		s.unlock(id)
 	}
 	if err := s.db.Close(); err != nil {
-		return storeError(s.path, "close it", err)
+		return storeError(s.path, "close the store", err)
 	}
 	return nil
 }

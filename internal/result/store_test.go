@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func open(t *testing.T, dir string) *Store {
+func openStore(t *testing.T, dir string) *Store {
 	t.Helper()
 	s, err := OpenStore(dir)
 	if err != nil {
@@ -36,8 +36,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func TestAFinishedRunComesBackAsItWas(t *testing.T) {
-	s, want, ctx := open(t, t.TempDir()), sampleDocument(t), context.Background()
+func TestGetReturnsAFinishedRun(t *testing.T) {
+	s, want, ctx := openStore(t, t.TempDir()), sampleDocument(t), context.Background()
 	must(t, s.Begin(ctx, want))
 	must(t, s.AddTrial(ctx, want.ID, want.Arms[0], want.Arms[0].Trials[0]))
 	must(t, s.Finish(ctx, want))
@@ -45,7 +45,7 @@ func TestAFinishedRunComesBackAsItWas(t *testing.T) {
 		got, complete, err := s.Get(ctx, ref)
 		must(t, err)
 		if !complete || got.Partial {
-			t.Errorf("%s: complete %v, partial %v", ref, complete, got.Partial)
+			t.Errorf("%s: complete %v, partial %v, want true, false", ref, complete, got.Partial)
 		}
 		wantText, err := encode(want)
 		must(t, err)
@@ -57,8 +57,8 @@ func TestAFinishedRunComesBackAsItWas(t *testing.T) {
 	}
 }
 
-func TestAWholeDocumentIsSavedAtOnce(t *testing.T) {
-	s, want, ctx := open(t, t.TempDir()), sampleDocument(t), context.Background()
+func TestSaveStoresDocumentAndTrials(t *testing.T) {
+	s, want, ctx := openStore(t, t.TempDir()), sampleDocument(t), context.Background()
 	must(t, s.Save(ctx, want))
 	got, complete, err := s.Get(ctx, want.ID)
 	must(t, err)
@@ -76,12 +76,12 @@ func TestAWholeDocumentIsSavedAtOnce(t *testing.T) {
 		trials += len(arm.Trials)
 	}
 	if len(rows) != 1 || rows[0].Status != Done || rows[0].Trials != trials || trials == 0 {
-		t.Errorf("the list says %+v", rows)
+		t.Errorf("List returned %+v, want one finished run with %d trials", rows, trials)
 	}
 }
 
-// The process is gone: only what another opening of the file sees is left.
-func TestARunThatDiedComesBackAsItsPieces(t *testing.T) {
+// TestGetReturnsTheTrialsOfAKilledRun closes the store before Finish and opens it again.
+func TestGetReturnsTheTrialsOfAKilledRun(t *testing.T) {
 	dir, ctx := t.TempDir(), context.Background()
 	d := sampleDocument(t)
 	d.TrialCount = 4
@@ -94,10 +94,10 @@ func TestARunThatDiedComesBackAsItsPieces(t *testing.T) {
 	must(t, s.AddTrial(ctx, d.ID, d.Arms[0], sampleTrial(t, 3)))
 	must(t, s.Close())
 
-	got, complete, err := open(t, dir).Get(ctx, d.ID)
+	got, complete, err := openStore(t, dir).Get(ctx, d.ID)
 	must(t, err)
 	if complete || !got.Partial {
-		t.Errorf("complete %v, partial %v", complete, got.Partial)
+		t.Errorf("complete %v, partial %v, want false, true", complete, got.Partial)
 	}
 	rounds := map[string][]int{}
 	for _, arm := range got.Arms {
@@ -113,7 +113,7 @@ func TestARunThatDiedComesBackAsItsPieces(t *testing.T) {
 	}
 }
 
-func TestListTellsHowRunsEnded(t *testing.T) {
+func TestListReturnsTheStatusOfEachRun(t *testing.T) {
 	dir, ctx := t.TempDir(), context.Background()
 	begin := func(s *Store, id string, minute int) Document {
 		d := sampleDocument(t)
@@ -127,8 +127,8 @@ func TestListTellsHowRunsEnded(t *testing.T) {
 	begin(dead, "a-dead", 1)
 	must(t, dead.AddTrial(ctx, "a-dead", Arm{Name: "shared"}, sampleTrial(t, 1)))
 	must(t, dead.Close())
-	must(t, os.WriteFile(filepath.Join(dir, "a-dead.running"), nil, 0o600)) // as SIGKILL leaves it
-	ours, reader := open(t, dir), open(t, dir)
+	must(t, os.WriteFile(filepath.Join(dir, "a-dead.running"), nil, 0o600)) // SIGKILL leaves the lock file
+	ours, reader := openStore(t, dir), openStore(t, dir)
 	must(t, ours.Finish(ctx, begin(ours, "b-done", 2)))
 	stopped := begin(ours, "c-stopped", 3)
 	stopped.Partial = true
@@ -144,18 +144,18 @@ func TestListTellsHowRunsEnded(t *testing.T) {
 	if diff := cmp.Diff(want, rows); diff != "" {
 		t.Error(diff)
 	}
-	marks, err := filepath.Glob(filepath.Join(dir, "*.running"))
+	locks, err := filepath.Glob(filepath.Join(dir, "*.running"))
 	must(t, err)
-	if want := []string{filepath.Join(dir, "d-runs.running")}; !slices.Equal(marks, want) {
-		t.Errorf("marks %v, want %v", marks, want)
+	if want := []string{filepath.Join(dir, "d-runs.running")}; !slices.Equal(locks, want) {
+		t.Errorf("lock files %v, want %v", locks, want)
 	}
 	if own, err := ours.List(ctx); err != nil || own[0].Status != Running {
-		t.Errorf("its own process sees %v, %v", own, err)
+		t.Errorf("in its own process List returned %v, %v; want the first run running", own, err)
 	}
 }
 
-func TestUnknownRunsNameTheKnownOnes(t *testing.T) {
-	s, ctx := open(t, t.TempDir()), context.Background()
+func TestGetOfAnUnknownRunNamesKnownRuns(t *testing.T) {
+	s, ctx := openStore(t, t.TempDir()), context.Background()
 	get := func(ref string) string {
 		_, _, err := s.Get(ctx, ref)
 		if !errors.Is(err, ErrUnknownRun) {
@@ -163,7 +163,7 @@ func TestUnknownRunsNameTheKnownOnes(t *testing.T) {
 		}
 		return err.Error()
 	}
-	if says := get("latest"); !strings.Contains(says, "holds none yet") {
+	if says := get("latest"); !strings.Contains(says, "is empty") {
 		t.Error(says)
 	}
 	for _, id := range []string{"2026-a", "2026-b"} {
@@ -174,28 +174,28 @@ func TestUnknownRunsNameTheKnownOnes(t *testing.T) {
 	if says := get("2025"); !strings.Contains(says, "2026-b, 2026-a") {
 		t.Error(says)
 	}
-	if says := get("2026"); !strings.Contains(says, "the start of 2 ids") {
+	if says := get("2026"); !strings.Contains(says, "the start of 2 IDs") {
 		t.Error(says)
 	}
 	if says := get(""); !strings.Contains(says, "the newest are") {
 		t.Error(says)
 	}
 	if err := s.Finish(ctx, sampleDocument(t)); !errors.Is(err, ErrUnknownRun) {
-		t.Errorf("finish without begin: %v", err)
+		t.Errorf("Finish without Begin: error %v, want ErrUnknownRun", err)
 	}
 	if err := s.AddTrial(ctx, "none", Arm{}, Trial{}); !errors.Is(err, ErrStore) {
-		t.Errorf("trial of no run: %v", err)
+		t.Errorf("AddTrial without Begin: error %v, want ErrStore", err)
 	}
 }
 
-func TestManyProcessesWriteAtOnce(t *testing.T) {
+func TestSeveralStoresWriteConcurrently(t *testing.T) {
 	dir, ctx := t.TempDir(), context.Background()
 	const writers, trials = 4, 10
 	errs := make(chan error, writers)
 	var all sync.WaitGroup
 	for w := range writers {
 		all.Go(func() {
-			// Each has its own connection and locks, as another process would.
+			// Each store has its own connection and locks, like another process.
 			s, err := OpenStore(filepath.Join(dir, "new"))
 			if err != nil {
 				errs <- err
@@ -214,11 +214,11 @@ func TestManyProcessesWriteAtOnce(t *testing.T) {
 	for range writers {
 		must(t, <-errs)
 	}
-	rows, err := open(t, filepath.Join(dir, "new")).List(ctx)
+	rows, err := openStore(t, filepath.Join(dir, "new")).List(ctx)
 	must(t, err)
 	for _, row := range rows {
 		if row.Trials != trials || row.Status != Done {
-			t.Errorf("%s: %d trials, %s", row.ID, row.Trials, row.Status)
+			t.Errorf("%s: %d trials, status %s; want %d, done", row.ID, row.Trials, row.Status, trials)
 		}
 	}
 	if len(rows) != writers {
@@ -226,9 +226,9 @@ func TestManyProcessesWriteAtOnce(t *testing.T) {
 	}
 }
 
-func TestTheStoreIsForItsUserAlone(t *testing.T) {
+func TestStoreFilesAreReadableOnlyByTheUser(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a b%20?c#d", "deep")
-	s := open(t, dir)
+	s := openStore(t, dir)
 	must(t, s.Begin(context.Background(), sampleDocument(t)))
 	for path, want := range map[string]fs.FileMode{dir: 0o700, s.Path(): 0o600} {
 		info, err := os.Stat(path)
@@ -237,7 +237,7 @@ func TestTheStoreIsForItsUserAlone(t *testing.T) {
 			t.Errorf("%s has mode %v, want %v", path, info.Mode().Perm(), want)
 		}
 		if path == s.Path() && info.Size() == 0 {
-			t.Errorf("%s is empty: the store is elsewhere", path)
+			t.Errorf("%s is empty: the store wrote another file", path)
 		}
 	}
 }

@@ -16,20 +16,20 @@ var (
 	// ErrNewer: a later rpclab wrote the store.
 	ErrNewer = errors.New("written by a newer rpclab")
 	// ErrUnreadable: the document is damaged.
-	ErrUnreadable = errors.New("it is damaged")
-	// ErrUnknownRun: no run, or more than one, has this id.
+	ErrUnreadable = errors.New("the document is damaged")
+	// ErrUnknownRun: no run, or more than one, has this ID.
 	ErrUnknownRun = errors.New("no such run")
 )
 
 const remedy = "use --no-store or set RPCLAB_DATA_DIR to another directory"
 
-// storeError says what could not be done to which path, why, and what helps.
+// storeError says what failed on which path, why, and what to do.
 func storeError(path, doing string, err error) error {
 	why, help := explain(err)
 	return fmt.Errorf("%w %s: cannot %s: %s%w; %s", ErrStore, path, doing, why, err, help)
 }
 
-// explain puts the cause in plain words, "" where the error itself does so.
+// explain returns the cause in plain words, or "" if the error is plain, and what to do.
 func explain(err error) (why, help string) {
 	var coded *sqlite.Error
 	if errors.As(err, &coded) {
@@ -39,18 +39,18 @@ func explain(err error) (why, help string) {
 		case lib.SQLITE_READONLY, lib.SQLITE_PERM, lib.SQLITE_CANTOPEN:
 			return "no permission to write there: ", remedy
 		case lib.SQLITE_NOTADB, lib.SQLITE_CORRUPT:
-			return "the file is damaged, or not a result store: ", "move it away, " + remedy
+			return "the file is damaged, or not a result store: ", "move the file away, " + remedy
 		case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
-			return "another process keeps it locked: ", "try again, " + remedy
+			return "another process has locked the store: ", "try again, " + remedy
 		case lib.SQLITE_IOERR:
 			return "reading or writing the disk failed: ", remedy
 		}
 	}
 	switch {
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist):
-		return "a file stands where a directory should be: ", remedy
+		return "the path of the directory is a file: ", remedy
 	case errors.Is(err, syscall.EISDIR):
-		return "a directory stands where the file should be: ", "move it away, " + remedy
+		return "the path of the file is a directory: ", "move the file away, " + remedy
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return "no permission to write there: ", remedy
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

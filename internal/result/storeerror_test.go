@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-func TestAStoreThatCannotBeOpenedSaysWhy(t *testing.T) {
+func TestOpenStoreErrors(t *testing.T) {
 	file := func(text string) func(*testing.T, string) string {
 		return func(t *testing.T, dir string) string {
 			must(t, os.WriteFile(filepath.Join(dir, "runs.db"), []byte(text), 0o600))
@@ -20,7 +20,7 @@ func TestAStoreThatCannotBeOpenedSaysWhy(t *testing.T) {
 	}
 	sql := func(statement string) func(*testing.T, string) string {
 		return func(t *testing.T, dir string) string {
-			s := open(t, dir)
+			s := openStore(t, dir)
 			_, err := s.db.Exec(statement)
 			must(t, err)
 			return dir
@@ -34,14 +34,14 @@ func TestAStoreThatCannotBeOpenedSaysWhy(t *testing.T) {
 		{"the directory is a file", func(t *testing.T, dir string) string {
 			must(t, os.WriteFile(filepath.Join(dir, "data"), nil, 0o600))
 			return filepath.Join(dir, "data")
-		}, "a file stands where a directory should be"},
+		}, "the path of the directory is a file"},
 		{"the file is a directory", func(t *testing.T, dir string) string {
 			must(t, os.Mkdir(filepath.Join(dir, "runs.db"), 0o700))
 			return dir
-		}, "a directory stands where the file should be"},
-		{"not a database", file("this is a text, and a long one at that"), "damaged, or not a result store"},
+		}, "the path of the file is a directory"},
+		{"not a database", file("a text that is longer than the header of a database"), "damaged, or not a result store"},
 		{"another program's", sql("PRAGMA user_version = 0"), "a database of another program"},
-		{"a newer store", sql("PRAGMA user_version = 9"), "it has version 9 and this rpclab reads up to 3"},
+		{"a newer store", sql("PRAGMA user_version = 9"), "the store has version 9, and this rpclab reads up to version 3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := c.prepare(t, t.TempDir())
@@ -51,7 +51,7 @@ func TestAStoreThatCannotBeOpenedSaysWhy(t *testing.T) {
 			}
 			for _, want := range []string{c.says, dir, "--no-store", "RPCLAB_DATA_DIR"} {
 				if !strings.Contains(err.Error(), want) {
-					t.Errorf("%q does not say %q", err, want)
+					t.Errorf("error %q does not contain %q", err, want)
 				}
 			}
 			if newer := c.name == "a newer store"; errors.Is(err, ErrNewer) != newer {
@@ -61,11 +61,11 @@ func TestAStoreThatCannotBeOpenedSaysWhy(t *testing.T) {
 	}
 }
 
-func TestAFullDiskLosesNoTrialThatWasStored(t *testing.T) {
-	s, ctx, d := open(t, t.TempDir()), context.Background(), sampleDocument(t)
+func TestAFullDiskKeepsStoredTrials(t *testing.T) {
+	s, ctx, d := openStore(t, t.TempDir()), context.Background(), sampleDocument(t)
 	must(t, s.Begin(ctx, d))
 	must(t, s.AddTrial(ctx, d.ID, d.Arms[0], sampleTrial(t, 1)))
-	_, err := s.db.Exec("PRAGMA max_page_count = 1") // no page more than now
+	_, err := s.db.Exec("PRAGMA max_page_count = 1") // no more pages than now
 	must(t, err)
 	for err == nil {
 		err = s.AddTrial(ctx, d.ID, d.Arms[0], sampleTrial(t, 2))
@@ -80,7 +80,7 @@ func TestAFullDiskLosesNoTrialThatWasStored(t *testing.T) {
 	}
 }
 
-func TestCausesInPlainWords(t *testing.T) {
+func TestStoreErrorNamesTheCause(t *testing.T) {
 	for _, c := range []struct {
 		err  error
 		says string
@@ -89,11 +89,11 @@ func TestCausesInPlainWords(t *testing.T) {
 		{syscall.EROFS, "no permission"},
 		{syscall.ENOSPC, "the disk is full"},
 		{syscall.EDQUOT, "the disk is full"},
-		{errors.New("odd"), "cannot open it: odd; use --no-store"},
+		{errors.New("odd"), "cannot open the store: odd; use --no-store"},
 	} {
-		err := storeError("/data/runs.db", "open it", c.err)
+		err := storeError("/data/runs.db", "open the store", c.err)
 		if !strings.Contains(err.Error(), c.says) || !errors.Is(err, c.err) {
-			t.Errorf("%v: %q", c.err, err)
+			t.Errorf("%v: error %q, want one that contains %q", c.err, err, c.says)
 		}
 	}
 }

@@ -8,16 +8,18 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"rpclab/internal/suggest"
 )
 
-// figure is a number of an arm that runs of the same experiment are followed by.
+// figure is a number of an arm whose trend over runs can be shown.
 type figure struct {
 	name string
 	of   func(Arm) (value float64, known bool)
 }
 
-// figures are kept beside every finished run, one column each: a trend over a thousand
-// runs must not read their documents, which are megabytes each.
+// figures are stored in one column each, because a trend over a thousand runs must not read
+// documents of megabytes each.
 var figures = []figure{
 	{"p50", latencyFigure(func(h Histogram) float64 { return h.P50 })},
 	{"p90", latencyFigure(func(h Histogram) float64 { return h.P90 })},
@@ -41,7 +43,7 @@ func latencyFigure(of func(Histogram) float64) func(Arm) (float64, bool) {
 	return func(a Arm) (float64, bool) { return of(a.Latency), !a.Latency.Empty() }
 }
 
-// Figures are the names of what a [Store.Trend] can be of: p50, p90, p99, p999 and mean of
+// Figures returns the names that [Store.Trend] accepts: p50, p90, p99, p999 and mean of
 // the latency in ms, rate and capacity in calls/s, errors as a share of the calls due,
 // client_cpu and server_cpu in µs per call, and balance as Jain's index.
 func Figures() (names []string) {
@@ -56,17 +58,17 @@ type TrendPoint struct {
 	Run     string    `json:"run"`
 	Started time.Time `json:"started"`
 	Arm     string    `json:"arm"`
-	Cell    string    `json:"cell"` // as [Cell.String] has it
+	Cell    string    `json:"cell"` // as of [Cell.String]
 	Value   float64   `json:"value"`
-	Quick   bool      `json:"quick"`   // of a --quick run, which is another load
-	Partial bool      `json:"partial"` // of a run that ended early
+	Quick   bool      `json:"quick"`   // a --quick run, which has a smaller load
+	Partial bool      `json:"partial"` // a run that ended early
 }
 
-// Trend is a figure of every arm over all finished runs of an experiment, oldest first;
-// see [Figures].
+// Trend returns a figure (see [Figures]) of every arm in all finished runs of an experiment, oldest
+// run first.
 func (s *Store) Trend(ctx context.Context, experiment, name string) ([]TrendPoint, error) {
 	if !slices.Contains(Figures(), name) {
-		return nil, fmt.Errorf("there is no figure %q; there are %s", name, strings.Join(Figures(), ", "))
+		return nil, fmt.Errorf("no figure %q%s", name, suggest.DidYouMean(name, Figures()))
 	}
 	rows, err := s.db.QueryContext(ctx, `SELECT r.id, r.started, r.quick, r.partial, f.arm, f.cell, f.`+name+`
 		FROM runs r JOIN figures f ON f.run = r.id
@@ -91,7 +93,7 @@ func (s *Store) Trend(ctx context.Context, experiment, name string) ([]TrendPoin
 	return points, nil
 }
 
-// saveFigures writes the figures of a finished run beside it, in place of older ones.
+// saveFigures stores the figures of a finished run and replaces older ones.
 func saveFigures(ctx context.Context, tx *sql.Tx, d Document) error {
 	if _, err := tx.ExecContext(ctx, "DELETE FROM figures WHERE run = ?", d.ID); err != nil {
 		return err
@@ -113,10 +115,10 @@ func saveFigures(ctx context.Context, tx *sql.Tx, d Document) error {
 	return nil
 }
 
-// migrate gives a store of version 2 what later ones keep for lists and trends. A document
-// that cannot be read has no figures; who asks for it hears why.
+// migrate upgrades a store from version 2. It stores no figures for a damaged document; reading
+// that document returns the error.
 func migrate(ctx context.Context, tx *sql.Tx) error {
-	if _, err := tx.ExecContext(ctx, fromTwo); err != nil {
+	if _, err := tx.ExecContext(ctx, upgrade2); err != nil {
 		return err
 	}
 	var last string

@@ -8,19 +8,19 @@ type Verdict struct {
 	Cell     Cell       `json:"cell"`
 	Ratio    float64    `json:"ratio"` // a over b; of latencies, under 1: a is faster
 	CI       [2]float64 `json:"ci"`
-	Level    float64    `json:"level"`                                             // of CI: the run's 0.95, shared by all its verdicts
+	Level    float64    `json:"level"`                                             // of CI: all headline intervals of the run together have 0.95
 	Decision string     `json:"decision" enum:"better,worse,equivalent,undecided"` // a against b
-	Rounds   int        `json:"rounds"`                                            // pairs behind it
+	Rounds   int        `json:"rounds"`                                            // number of pairs
 	Reason   string     `json:"reason,omitempty"`
-	// Unfit says that more rounds of the same would not help.
+	// Unfit says that more rounds would not help.
 	Unfit bool `json:"unfit,omitempty"`
-	// Secondary metrics do not share the error of the headline ones: it is 5 % for all
-	// pairs of each.
+	// Secondary metrics do not share the error rate of the headline metrics: each has 5 % for
+	// all its pairs.
 	Secondary bool `json:"secondary,omitempty"`
-	// PRanks is the two-sided p-value of the Mann-Whitney U test on the trials' values,
-	// of this pair alone; 0: there were none.
+	// PRanks is the two-sided p-value of the Mann-Whitney U test on the trials' values of this
+	// pair; 0: no values.
 	PRanks float64 `json:"p_ranks,omitempty"`
-	// Notes are doubts about the numbers that do not change the decision.
+	// Notes are warnings about the numbers that do not change the decision.
 	Notes []string `json:"notes,omitempty"`
 	// Kind is why the pair is compared.
 	Kind VerdictKind `json:"kind" enum:"baseline,against,control,confound"`
@@ -44,8 +44,7 @@ const (
 // against the arm that A names.
 func (k VerdictKind) Plain() bool { return k == OfBaseline || k == OfAgainst }
 
-// Published is one figure of the study that the experiment replaces: a fact to
-// print beside ours, never a result.
+// Published is a figure of the published study, printed next to the measurements.
 type Published struct {
 	Arm       string  `json:"arm"`
 	Cell      Cell    `json:"cell"`
@@ -69,11 +68,11 @@ type Account struct {
 	Controlled string `json:"controlled"`
 	Baseline   string `json:"baseline"`
 	Cell       Cell   `json:"cell"`
-	// Metric is elapsed where a load is a number of calls, else latency_p50.
+	// Metric is elapsed if the load is a number of calls, else latency_p50.
 	Metric  string     `json:"metric" enum:"elapsed,latency_p50"`
-	GapMS   float64    `json:"gap_ms"`  // published less baseline, the mean over rounds
-	Remains float64    `json:"remains"` // controlled less baseline, as a share of the gap
-	CI      [2]float64 `json:"ci"`      // of Remains, zero where Reason is given
+	GapMS   float64    `json:"gap_ms"`  // published minus baseline, mean over rounds
+	Remains float64    `json:"remains"` // controlled minus baseline, as a share of the gap
+	CI      [2]float64 `json:"ci"`      // of Remains; zero if Reason is set
 	Level   float64    `json:"level"`   // of CI: 0.95, shared by all accounts of the run
 	Reason  string     `json:"reason,omitempty"`
 }

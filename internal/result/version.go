@@ -4,8 +4,8 @@ import (
 	"runtime/debug"
 )
 
-// Version names the rpclab that runs: its release, else the commit that it was built
-// from, with + when files had been changed since; "" when the build does not tell.
+// Version returns the version of this binary: its release, else its commit, with + if files were
+// changed; "" if the build recorded neither.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestAVersionIsTheReleaseOrTheCommit(t *testing.T) {
+func TestVersionIsTheReleaseOrTheCommit(t *testing.T) {
 	commit := []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef0123"}}
 	changed := append(commit, debug.BuildSetting{Key: "vcs.modified", Value: "true"})
 	for want, info := range map[string]debug.BuildInfo{

@@ -5,12 +5,12 @@ package route
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"rpclab/internal/caller"
 	"rpclab/internal/cluster"
 	"rpclab/internal/route/settings"
+	"rpclab/internal/suggest"
 )
 
 // Route is a named way for calls to reach the backends of a service.
@@ -99,7 +99,7 @@ func Lookup(name string) (Route, error) {
 			return r, nil
 		}
 	}
-	return Route{}, fmt.Errorf("no route %q; there are %s", name, strings.Join(Names(), ", "))
+	return Route{}, fmt.Errorf("no route %q%s", name, suggest.DidYouMean(name, Names()))
 }
 
 // Names lists the routes.

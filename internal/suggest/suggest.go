@@ -1,59 +1,60 @@
-// Package suggest finds the name that somebody meant who wrote another one.
+// Package suggest proposes the known name that a mistyped word most likely means.
 package suggest
 
 import "strings"
 
-// Nearest returns the name that someone who wrote word most likely meant, or ""
-// when none is near: at most one slip for every four letters, and one more.
+// Nearest returns the name that is most similar to word, or "" when none is similar. A similar
+// name differs by at most one edit, and one more for every four letters of word; never by more
+// than three.
 func Nearest(word string, names []string) string {
-	best, least := "", min(3, 1+len(word)/4)+1
+	nearest, least := "", min(3, 1+len(word)/4)+1
 	for _, name := range names {
 		if abs(len(name)-len(word)) >= least {
 			continue
 		}
 		if d := distance(strings.ToLower(word), strings.ToLower(name)); d < least {
-			best, least = name, d
+			nearest, least = name, d
 		}
 	}
-	if least >= len(word) { // nothing of the word is left
+	if least >= len(word) { // every letter would change
 		return ""
 	}
-	return best
+	return nearest
 }
 
-// DidYouMean ends a message about an unknown name: with the nearest name if one is
-// near, else with all of them.
+// DidYouMean returns the end of an error message about an unknown name: the nearest known name,
+// or all known names when none is similar.
 func DidYouMean(word string, names []string) string {
-	if near := Nearest(word, names); near != "" {
-		return `; did you mean "` + near + `"?`
+	if nearest := Nearest(word, names); nearest != "" {
+		return `; did you mean "` + nearest + `"?`
 	}
 	if len(names) == 0 {
 		return ""
 	}
-	return "; there are " + strings.Join(names, ", ")
+	return "; known names: " + strings.Join(names, ", ")
 }
 
 // distance counts insertions, deletions, substitutions and swaps of neighbours
-// (optimal string alignment).
+// (optimal string alignment distance).
 func distance(a, b string) int {
-	row := func(n int) []int { return make([]int, n+1) }
-	before, last, now := row(len(b)), row(len(b)), row(len(b))
+	newRow := func() []int { return make([]int, len(b)+1) }
+	beforeLast, last, current := newRow(), newRow(), newRow()
 	for j := range last {
 		last[j] = j
 	}
 	for i := 1; i <= len(a); i++ {
-		now[0] = i
+		current[0] = i
 		for j := 1; j <= len(b); j++ {
-			change := 1
+			substitution := 1
 			if a[i-1] == b[j-1] {
-				change = 0
+				substitution = 0
 			}
-			now[j] = min(last[j]+1, now[j-1]+1, last[j-1]+change)
+			current[j] = min(last[j]+1, current[j-1]+1, last[j-1]+substitution)
 			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				now[j] = min(now[j], before[j-2]+1)
+				current[j] = min(current[j], beforeLast[j-2]+1)
 			}
 		}
-		before, last, now = last, now, before
+		beforeLast, last, current = last, current, beforeLast
 	}
 	return last[len(b)]
 }

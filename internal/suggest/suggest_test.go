@@ -10,14 +10,28 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestTheNameThatWasMeant(t *testing.T) {
-	names := []string{"replicas", "burst", "direct", "route"}
+var names = []string{"replicas", "burst", "direct", "route"}
+
+func TestNearest(t *testing.T) {
 	for word, want := range map[string]string{
 		"replcas": "replicas", "REPLICAS": "replicas", "brust": "burst", "rout": "route", "direkt": "direct",
 		"zzz": "", "": "", "r": "", "rep": "", "sequence": "",
 	} {
 		if got := suggest.Nearest(word, names); got != want {
-			t.Errorf("Name(%q) = %q, want %q", word, got, want)
+			t.Errorf("Nearest(%q) = %q, want %q", word, got, want)
 		}
+	}
+}
+
+func TestDidYouMean(t *testing.T) {
+	for word, want := range map[string]string{
+		"rout": `; did you mean "route"?`, "sequence": "; known names: replicas, burst, direct, route",
+	} {
+		if got := suggest.DidYouMean(word, names); got != want {
+			t.Errorf("DidYouMean(%q) = %q, want %q", word, got, want)
+		}
+	}
+	if got := suggest.DidYouMean("rout", nil); got != "" {
+		t.Errorf("without known names: %q, want an empty string", got)
 	}
 }

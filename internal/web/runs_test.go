@@ -155,7 +155,7 @@ func TestAThousandRunsAreListedAndFollowed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const generous = 5 * time.Second // BenchmarkAThousandRuns in internal/result says what it takes
+	const generous = 5 * time.Second // BenchmarkThousandRuns in internal/result says what it takes
 	for path, want := range map[string]int{"/api/v1/runs?limit=1000": 1000, "/api/v1/trend?experiment=channels&metric=rate": 999 + 10} {
 		began := time.Now()
 		if got := strings.Count(s.get(t, path), `"started"`); got < want {

@@ -157,18 +157,18 @@ func TestGatewaysRefuseWhatIsWrongInWords(t *testing.T) {
 	eachGateway(t, func(t *testing.T, _ string, command []string) {
 		g := asking(t, command, "--target", backends(t, []string{"b"})[0])
 		for path, want := range map[string]string{
-			"/fibonacci/random?iterations=10001":          "iterations=10001: it has to be a number from 1 to 10000",
-			"/fibonacci/random?iterations=0":              "iterations=0: it has to be a number from 1",
-			"/fibonacci/random?iterations=ten":            "iterations=ten: it has to be a number",
+			"/fibonacci/random?iterations=10001":          "iterations=10001: must be a number from 1 to 10000",
+			"/fibonacci/random?iterations=0":              "iterations=0: must be a number from 1",
+			"/fibonacci/random?iterations=ten":            "iterations=ten: must be a number",
 			"/fibonacci/random?fibo_start=2000":           "fibo_start is 2000 and fibo_end 1000: fibo_start must not be larger",
-			"/fibonacci/random?fibo_end=100001":           "fibo_end=100001: it has to be a number from 0 to 100000",
-			"/fibonacci/random?output=maybe":              "output=maybe: it has to be true or false",
-			"/fibonacci/random?iteration=1&iterations=1":  "iterations and iteration are the same",
+			"/fibonacci/random?fibo_end=100001":           "fibo_end=100001: must be a number from 0 to 100000",
+			"/fibonacci/random?output=maybe":              "output=maybe: must be true or false",
+			"/fibonacci/random?iteration=1&iterations=1":  "iterations and iteration are the same parameter",
 			"/fibonacci/random?iterations=1&iterations=2": "iterations is given 2 times",
-			"/fibonacci/random?iterations=1&fibostart=1":  "there is no parameter fibostart; did you mean",
-			"/fibonacci":                  "n is missing: a number from 0 to 100000",
-			"/fibonacci?n=-1":             "n=-1: it has to be a number from 0 to 100000",
-			"/increment?iterations=10001": "iterations=10001: it has to be",
+			"/fibonacci/random?iterations=1&fibostart=1":  "unknown parameter fibostart; did you mean",
+			"/fibonacci":                  "n is missing: it must be a number from 0 to 100000",
+			"/fibonacci?n=-1":             "n=-1: must be a number from 0 to 100000",
+			"/increment?iterations=10001": "iterations=10001: must be",
 			"/increment?%zz":              "cannot be read",
 			"/fibonacci/random?iterations=10000&output=true&fibo_start=1&fibo_end=100000": "output=true would return up to 238 MiB, and the limit is 32",
 		} {

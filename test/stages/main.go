@@ -20,6 +20,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"rpclab/internal/suggest"
 )
 
 // stage is one command of make test.
@@ -112,7 +114,7 @@ func chosen(lanes []lane, names []string) ([]lane, error) {
 	for ; len(names) > 0; names = names[1:] {
 		s, known := all[names[0]]
 		if !known {
-			return nil, fmt.Errorf("no stage %q; there are %q", names[0], slices.Sorted(maps.Keys(all)))
+			return nil, fmt.Errorf("no stage %q%s", names[0], suggest.DidYouMean(names[0], slices.Sorted(maps.Keys(all))))
 		}
 		wanted[s.name] = true
 		names = append(names, s.needs...)

@@ -29,7 +29,7 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// CalculatorService is the server under test of study 4: the same calculations over one
+// CalculatorService is the server under test of the published streams study: the same calculations over one
 // two-way stream, or as unary calls whose answers come over a stream of their own. Whose they
 // are, the metadata clientid says; a token is in authorization. The identity of the backend
 // is in the header and in the trailer.
@@ -100,7 +100,7 @@ type CalculatorService_PerformCalculationFromClient = grpc.ServerStreamingClient
 // All implementations must embed UnimplementedCalculatorServiceServer
 // for forward compatibility.
 //
-// CalculatorService is the server under test of study 4: the same calculations over one
+// CalculatorService is the server under test of the published streams study: the same calculations over one
 // two-way stream, or as unary calls whose answers come over a stream of their own. Whose they
 // are, the metadata clientid says; a token is in authorization. The identity of the backend
 // is in the header and in the trailer.

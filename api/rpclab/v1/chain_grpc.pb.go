@@ -27,7 +27,7 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Chain is the server under test of study 3: the caller's next request is the last answer.
+// Chain is the server under test of the published chain study: the caller's next request is the last answer.
 // The identity of the backend is in the trailer alone, so that a message has two bytes.
 type ChainClient interface {
 	// Increase answers the number after the one it is given; after the last there is, it is
@@ -72,7 +72,7 @@ type Chain_IncreasesClient = grpc.BidiStreamingClient[Number, Number]
 // All implementations must embed UnimplementedChainServer
 // for forward compatibility.
 //
-// Chain is the server under test of study 3: the caller's next request is the last answer.
+// Chain is the server under test of the published chain study: the caller's next request is the last answer.
 // The identity of the backend is in the trailer alone, so that a message has two bytes.
 type ChainServer interface {
 	// Increase answers the number after the one it is given; after the last there is, it is

@@ -26,7 +26,7 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Counter is a server under test of study 1: a counter in every backend.
+// Counter is a server under test of the published balancing study: a counter in every backend.
 type CounterClient interface {
 	// Increment adds one to the backend's counter and answers what it is then.
 	Increment(ctx context.Context, in *IncrementRequest, opts ...grpc.CallOption) (*IncrementReply, error)
@@ -54,7 +54,7 @@ func (c *counterClient) Increment(ctx context.Context, in *IncrementRequest, opt
 // All implementations must embed UnimplementedCounterServer
 // for forward compatibility.
 //
-// Counter is a server under test of study 1: a counter in every backend.
+// Counter is a server under test of the published balancing study: a counter in every backend.
 type CounterServer interface {
 	// Increment adds one to the backend's counter and answers what it is then.
 	Increment(context.Context, *IncrementRequest) (*IncrementReply, error)

@@ -26,7 +26,7 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Fibonacci is a server under test of study 1: a call takes processor time.
+// Fibonacci is a server under test of the published balancing study: a call takes processor time.
 type FibonacciClient interface {
 	// Compute adds its way up to the n-th number; over 100,000 it is INVALID_ARGUMENT.
 	Compute(ctx context.Context, in *FibonacciRequest, opts ...grpc.CallOption) (*FibonacciReply, error)
@@ -54,7 +54,7 @@ func (c *fibonacciClient) Compute(ctx context.Context, in *FibonacciRequest, opt
 // All implementations must embed UnimplementedFibonacciServer
 // for forward compatibility.
 //
-// Fibonacci is a server under test of study 1: a call takes processor time.
+// Fibonacci is a server under test of the published balancing study: a call takes processor time.
 type FibonacciServer interface {
 	// Compute adds its way up to the n-th number; over 100,000 it is INVALID_ARGUMENT.
 	Compute(context.Context, *FibonacciRequest) (*FibonacciReply, error)

@@ -27,7 +27,7 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Greeter is the server under test of study 2. Every answer carries the identity
+// Greeter is the server under test of the published channels study. Every answer carries the identity
 // of the backend that gave it, in the message and in the trailer rpclab-backend.
 type GreeterClient interface {
 	// SayHello answers after the delay that the server was started with.
@@ -71,7 +71,7 @@ type Greeter_GreetingsClient = grpc.BidiStreamingClient[HelloRequest, HelloReply
 // All implementations must embed UnimplementedGreeterServer
 // for forward compatibility.
 //
-// Greeter is the server under test of study 2. Every answer carries the identity
+// Greeter is the server under test of the published channels study. Every answer carries the identity
 // of the backend that gave it, in the message and in the trailer rpclab-backend.
 type GreeterServer interface {
 	// SayHello answers after the delay that the server was started with.

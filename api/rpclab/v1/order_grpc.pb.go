@@ -26,7 +26,7 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// OrderService is the server under test of study 5: it takes an order and waits, as for a
+// OrderService is the server under test of the published ladder study: it takes an order and waits, as for a
 // database.
 type OrderServiceClient interface {
 	// PlaceOrder answers after the delay that the server was started with, and up to its
@@ -57,7 +57,7 @@ func (c *orderServiceClient) PlaceOrder(ctx context.Context, in *Order, opts ...
 // All implementations must embed UnimplementedOrderServiceServer
 // for forward compatibility.
 //
-// OrderService is the server under test of study 5: it takes an order and waits, as for a
+// OrderService is the server under test of the published ladder study: it takes an order and waits, as for a
 // database.
 type OrderServiceServer interface {
 	// PlaceOrder answers after the delay that the server was started with, and up to its

@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	client "k8s.io/client-go/kubernetes"
+
+	"rpclab/internal/suggest"
 )
 
 // mesh is how a service mesh injects its proxy beside a pod's containers. It is found by its
@@ -63,7 +65,7 @@ func inject(name string, template *corev1.PodTemplateSpec) {
 func checkInstalled(ctx context.Context, api client.Interface, name string) error {
 	m, ok := meshes[name]
 	if !ok {
-		return fmt.Errorf("no mesh %q; there are %v", name, slices.Sorted(maps.Keys(meshes)))
+		return fmt.Errorf("no mesh %q%s", name, suggest.DidYouMean(name, slices.Sorted(maps.Keys(meshes))))
 	}
 	injectors, err := api.AppsV1().Deployments("").List(ctx, metav1.ListOptions{LabelSelector: m.injector})
 	if err != nil {

@@ -107,7 +107,7 @@ func TestUnknownNamesAreSuggested(t *testing.T) {
 		for call, want := range map[string]string{
 			"rpclab.v1.Greter/SayHello":  `no service "rpclab.v1.Greter"; did you mean "rpclab.v1.Greeter"?`,
 			"rpclab.v1.Greeter/SayHallo": `no method "SayHallo" in rpclab.v1.Greeter; did you mean "SayHello"?`,
-			"rpclab.v1.Greeter/Zap":      `no method "Zap" in rpclab.v1.Greeter; there are SayHello, Greetings`,
+			"rpclab.v1.Greeter/Zap":      `no method "Zap" in rpclab.v1.Greeter; known names: SayHello, Greetings`,
 			"SayHello":                   `"SayHello" is not a method: use the form package.Service/Method`,
 		} {
 			_, err := method.Find(t.Context(), source, call)

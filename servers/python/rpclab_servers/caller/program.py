@@ -45,7 +45,7 @@ def main() -> int:
 def session(job: Job, output: Output):
     """The session of a job: a context with check(load) and run(load, calls)."""
     if job.kind not in KINDS:
-        raise Impossible(f"there is no kind {job.kind!r}; there are {', '.join(KINDS)}")
+        raise Impossible(f"no caller {job.kind!r}; known names: {', '.join(KINDS)}")
     module = importlib.import_module(f"rpclab_servers.caller.{KINDS[job.kind]}")
     return module.Session(job, output)
 

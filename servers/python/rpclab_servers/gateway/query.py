@@ -41,24 +41,24 @@ class Query:
         text = self.text(name)
         if text is None:
             if fallback is None:
-                raise refused(f"{name} is missing: a number from {least} to {most}")
+                raise refused(f"{name} is missing: it must be a number from {least} to {most}")
             return fallback
         n = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else -1
         if not least <= n <= most:
-            raise refused(f"{name}={text}: it has to be a number from {least} to {most}")
+            raise refused(f"{name}={text}: must be a number from {least} to {most}")
         return n
 
     def iterations(self) -> int:
         """The published study used both names."""
         if "iterations" in self.values and "iteration" in self.values:
-            raise refused("iterations and iteration are the same: give one of them")
+            raise refused("iterations and iteration are the same parameter: use one of them")
         other = self.number("iteration", 1, 1, MOST_ITERATIONS)
         return self.number("iterations", other, 1, MOST_ITERATIONS)
 
     def boolean(self, name: str) -> bool:
         text = self.text(name) or "false"
         if text.lower() not in BOOLEANS:
-            raise refused(f"{name}={text}: it has to be true or false")
+            raise refused(f"{name}={text}: must be true or false")
         return BOOLEANS[text.lower()]
 
     def end(self) -> None:
@@ -67,7 +67,7 @@ class Query:
             if name not in self.known:
                 near = difflib.get_close_matches(name, self.known, 1)
                 hint = f'; did you mean "{near[0]}"?' if near else ""
-                raise refused(f"there is no parameter {name}{hint}")
+                raise refused(f"unknown parameter {name}{hint}")
 
 
 def refused(why: str) -> Failure:
