@@ -26,8 +26,8 @@ type Client interface {
 type sendFunc func(ctx context.Context, n uint64, message []byte) (backend, code, text string)
 
 // runCalls makes the calls of a pace in goroutines.
-func runCalls(ctx context.Context, p pace.Pace, messages *data.Messages, timeout time.Duration, live *Progress, send sendFunc) (*measure.Recorder, time.Time, error) {
-	ids := newWorkerIDs(p.InFlight(), messages.Templated())
+func runCalls(ctx context.Context, plan pace.Pace, messages *data.Messages, timeout time.Duration, live *Progress, send sendFunc) (*measure.Recorder, time.Time, error) {
+	ids := newWorkerIDs(plan.InFlight(), messages.Templated())
 	do := func(ctx context.Context, n uint64) (backend, code, text string) {
 		if live != nil {
 			live.CallStarted()
@@ -46,7 +46,7 @@ func runCalls(ctx context.Context, p pace.Pace, messages *data.Messages, timeout
 	if live != nil {
 		ended = live.CallEnded
 	}
-	recorder, start := caller.Run(ctx, p, measure.StartSignal{}, 0, do, ended)
+	recorder, start := caller.Run(ctx, plan, measure.StartSignal{}, 0, do, ended)
 	return recorder, start, nil
 }
 

@@ -15,8 +15,8 @@ type endpoint struct {
 	http   int // HTTP version of REST calls; 0: gRPC
 }
 
-// connectError explains why a target cannot be reached and what to do. It keeps an interrupt
-// recognizable.
+// connectError explains why a target cannot be reached and what to do. After an interrupt the
+// error matches [context.Canceled].
 func (e endpoint) connectError(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return fmt.Errorf("%w before the first call", ctx.Err())
@@ -60,7 +60,7 @@ func (e endpoint) hint(why string) string {
 	case e.http == 2 && says("is this an HTTP/2 port?", "application protocol"):
 		return "leave out --http2 to use HTTP/1.1"
 	case says("unknown authority"):
-		return "trust its authority with --cacert FILE, or any server with --insecure-skip-verify"
+		return "trust its authority with --cacert FILE, or skip the check with --insecure-skip-verify"
 	case says("certificate is valid for", "cannot validate certificate for"):
 		return "set a name in the certificate with --servername NAME"
 	case says("certificate required", "bad certificate"):

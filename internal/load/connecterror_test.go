@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// listening accepts connections and does with each what it is told, until the test ends.
-func listening(t *testing.T, do func(net.Conn)) (address string) {
+// listen accepts connections until the test ends. It calls do with each connection, then closes it.
+func listen(t *testing.T, do func(net.Conn)) (address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -34,20 +34,20 @@ func listening(t *testing.T, do func(net.Conn)) (address string) {
 	return listener.Addr().String()
 }
 
-// Every engine reports them, and so does server reflection.
+// Both engines and server reflection report connect errors.
 func TestConnectErrorsContainAHint(t *testing.T) {
 	config, cert, key := mutual(t)
-	secure := listening(t, func(c net.Conn) { _ = tls.Server(c, config).Handshake() })
-	hangsUp := listening(t, func(c net.Conn) { _, _ = io.ReadFull(c, make([]byte, 24)) })
+	secure := listen(t, func(conn net.Conn) { _ = tls.Server(conn, config).Handshake() })
+	closing := listen(t, func(conn net.Conn) { _, _ = io.ReadFull(conn, make([]byte, 24)) })
 	known := TLS{CACert: cert, Cert: cert, Key: key}
-	for _, c := range []struct {
+	for _, test := range []struct {
 		want   string
 		target string
 		tls    TLS
 	}{
 		{"connection refused: no server listens there", "127.0.0.1:1", TLS{}},
 		{"lookup nobody.invalid", "nobody.invalid:50051", TLS{}},
-		{"the server closed the connection; it may require --tls", hangsUp, TLS{}},
+		{"the server closed the connection; it may require --tls", closing, TLS{}},
 		{"unknown authority: trust its authority with --cacert FILE", secure, TLS{On: true, ServerName: "localhost"}},
 		{"set a name in the certificate with --servername", secure, TLS{CACert: cert, Cert: cert, Key: key, ServerName: "elsewhere"}},
 		{"does not use TLS; leave out --tls", greeter(t), known},
@@ -59,27 +59,27 @@ func TestConnectErrorsContainAHint(t *testing.T) {
 				s.Proto, s.Engine = "../../api/rpclab/v1/greeter.proto", GRPCGo
 			},
 		} {
-			s := settings()
-			s.Target, s.TLS = c.target, c.tls
-			change(&s)
-			start := "cannot connect to " + c.target + ": "
-			if _, err := Open(t.Context(), s); err == nil || !strings.HasPrefix(err.Error(), start) ||
-				!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "rpc error") || errors.Is(err, ErrInvalid) {
-				t.Errorf("%s: %q was wanted: %v", name, c.want, err)
+			settings := validSettings()
+			settings.Target, settings.TLS = test.target, test.tls
+			change(&settings)
+			start := "cannot connect to " + test.target + ": "
+			if _, err := Open(t.Context(), settings); err == nil || !strings.HasPrefix(err.Error(), start) ||
+				!strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "rpc error") || errors.Is(err, ErrInvalid) {
+				t.Errorf("%s: the error is %v, want one that starts with %q and contains %q", name, err, start, test.want)
 			}
 		}
 	}
 }
 
-func TestAnInterruptWhileConnectingIsRecognizable(t *testing.T) {
-	silent := listening(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
+func TestAnInterruptWhileConnectingReturnsContextCanceled(t *testing.T) {
+	silent := listen(t, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
 	for _, engine := range []string{Wire, GRPCGo} {
-		s := settings()
-		s.Engine, s.Target, s.Proto = engine, silent, "../../api/rpclab/v1/greeter.proto"
+		settings := validSettings()
+		settings.Engine, settings.Target, settings.Proto = engine, silent, "../../api/rpclab/v1/greeter.proto"
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(50*time.Millisecond, func() { cancel(errors.New("interrupt signal received")) })
-		if _, err := Open(ctx, s); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", engine, err)
+		if _, err := Open(ctx, settings); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: the error is %v, want %v", engine, err, context.Canceled)
 		}
 	}
 }

@@ -22,31 +22,31 @@ type ConnectionOptions struct {
 }
 
 func (s Settings) checkConnections() error {
-	c := s.ConnectionOptions
-	for _, o := range []struct {
+	options := s.ConnectionOptions
+	for _, option := range []struct {
 		flag  string
 		given bool
 		fits  bool
 		rule  string
 	}{
-		{"--streams", c.Streams != 0, c.Streams >= 0 && c.Streams <= MaxUsers, fmt.Sprintf("must be 1 to %d", MaxUsers)},
-		{"--connect-rate", c.ConnectRate != 0, c.ConnectRate >= 0 && c.ConnectRate <= MaxRate, fmt.Sprintf("must be more than 0 connections/s and at most %d", MaxRate)},
-		{"--source", len(c.Sources) > 0, true, ""},
-		{"--keepalive", c.KeepAlive != 0, c.KeepAlive >= 0, "must be a duration such as 30s"},
-		{"--idle-close", c.IdleClose != 0, c.IdleClose >= 0, "must be a duration such as 5m"},
+		{"--streams", options.Streams != 0, options.Streams >= 0 && options.Streams <= MaxUsers, fmt.Sprintf("must be 1 to %d", MaxUsers)},
+		{"--connect-rate", options.ConnectRate != 0, options.ConnectRate >= 0 && options.ConnectRate <= MaxRate, fmt.Sprintf("must be more than 0 connections/s and at most %d", MaxRate)},
+		{"--source", len(options.Sources) > 0, true, ""},
+		{"--keepalive", options.KeepAlive != 0, options.KeepAlive >= 0, "must be a duration such as 30s"},
+		{"--idle-close", options.IdleClose != 0, options.IdleClose >= 0, "must be a duration such as 5m"},
 	} {
-		if o.given && s.engine() != Wire {
-			return request.Invalidf("%s needs the engine %s, but this load uses %s: leave it out", o.flag, Wire, s.engine())
+		if option.given && s.engine() != Wire {
+			return request.Invalidf("%s needs the engine %s, but this load uses %s: leave it out", option.flag, Wire, s.engine())
 		}
-		if !o.fits {
-			return request.Invalidf("%s %s", o.flag, o.rule)
+		if !option.fits {
+			return request.Invalidf("%s %s", option.flag, option.rule)
 		}
 	}
-	_, err := c.sources()
+	_, err := options.sources()
 	return err
 }
 
-// maxSources is far above any useful number.
+// maxSources limits the addresses of a prefix. No load needs more.
 const maxSources = 1 << 16
 
 // sources returns the local addresses of connections.
@@ -54,11 +54,11 @@ func (c ConnectionOptions) sources() (all []netip.Addr, err error) {
 	for _, text := range c.Sources {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {
-			var one netip.Addr
-			if one, err = netip.ParseAddr(text); err != nil || one.Zone() != "" {
+			var address netip.Addr
+			if address, err = netip.ParseAddr(text); err != nil || address.Zone() != "" {
 				return nil, request.Invalidf("--source %s: not an address or prefix: use one such as 127.0.0.2 or 127.1.0.0/28", text)
 			}
-			prefix = netip.PrefixFrom(one, one.BitLen())
+			prefix = netip.PrefixFrom(address, address.BitLen())
 		}
 		if prefix.Addr().BitLen()-prefix.Bits() > 16 {
 			return nil, request.Invalidf("--source %s: more than %d addresses: use a longer prefix such as %s/28", text, maxSources, prefix.Masked().Addr())
@@ -75,23 +75,23 @@ func checkSources(all []netip.Addr) error {
 	if len(all) == 0 {
 		return nil
 	}
-	known, err := net.InterfaceAddrs()
+	listed, err := net.InterfaceAddrs()
 	if err != nil {
 		return fmt.Errorf("--source: list the addresses of this machine: %w", err)
 	}
-	var own []netip.Addr
-	for _, k := range known {
-		if prefix, err := netip.ParsePrefix(k.String()); err == nil {
-			own = append(own, prefix.Addr())
+	var local []netip.Addr
+	for _, address := range listed {
+		if prefix, err := netip.ParsePrefix(address.String()); err == nil {
+			local = append(local, prefix.Addr())
 		}
 	}
-	for _, a := range all {
-		if a.Is4() != all[0].Is4() {
-			return request.Invalidf("--source %s and --source %s: one is IPv4 and the other IPv6: use the target's address family", all[0], a)
+	for _, address := range all {
+		if address.Is4() != all[0].Is4() {
+			return request.Invalidf("--source %s and --source %s: one is IPv4 and the other IPv6: use the target's address family", all[0], address)
 		}
 		// Linux accepts all of 127.0.0.0/8.
-		if !slices.Contains(own, a) && !(runtime.GOOS == "linux" && a.Is4() && a.IsLoopback()) {
-			return request.Invalidf("--source %s: this machine does not have the address: use one of its own, such as 127.0.0.2", a)
+		if !slices.Contains(local, address) && !(runtime.GOOS == "linux" && address.Is4() && address.IsLoopback()) {
+			return request.Invalidf("--source %s: this machine does not have the address: use an address of this machine, such as 127.0.0.2", address)
 		}
 	}
 	return nil
@@ -132,18 +132,18 @@ func checkFileLimit(connections int, limit uint64) error {
 	if connections == 0 || uint64(need) <= limit {
 		return nil
 	}
-	return fmt.Errorf("%d connections need %d open files; a process may have %d here.\n"+
-		"Raise that (ulimit -Hn, or LimitNOFILE= of a service), or share the connections\n"+
+	return fmt.Errorf("%d connections need %d open files, but this process may open %d.\n"+
+		"Raise the limit (ulimit -Hn, or LimitNOFILE= of a service), or share the connections\n"+
 		"among several processes", connections, need, limit)
 }
 
 // timeout returns how long a number of connections may take to open.
 func (c ConnectionOptions) timeout(connections int) time.Duration {
-	within := connectTimeout + time.Duration(connections)*time.Millisecond
+	timeout := connectTimeout + time.Duration(connections)*time.Millisecond
 	if c.ConnectRate > 0 {
-		within += time.Duration(float64(connections) / c.ConnectRate * float64(time.Second))
+		timeout += time.Duration(float64(connections) / c.ConnectRate * float64(time.Second))
 	}
-	return within
+	return timeout
 }
 
 // config returns the options in the form of the result.

@@ -10,7 +10,7 @@ import (
 )
 
 func TestInvalidConnectionOptionsAreRejected(t *testing.T) {
-	for want, c := range map[string]ConnectionOptions{
+	for want, options := range map[string]ConnectionOptions{
 		"--streams must be 1 to":                         {Streams: -1},
 		"--connect-rate must be more than 0":             {ConnectRate: math.NaN()},
 		"--keepalive must be a duration":                 {KeepAlive: -time.Second},
@@ -21,43 +21,43 @@ func TestInvalidConnectionOptionsAreRejected(t *testing.T) {
 		"--source 192.0.2.1: this machine does not have": {Sources: []string{"192.0.2.1"}},
 		"one is IPv4 and the other IPv6":                 {Sources: []string{"127.0.0.1", "::1"}},
 	} {
-		s := with(func(s *Settings) { s.ConnectionOptions = c })
+		s := with(func(s *Settings) { s.ConnectionOptions = options })
 		if err := s.Check(); err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, ErrInvalid) {
-			t.Errorf("%q was wanted: %v", want, err)
+			t.Errorf("the error is %v, want %q", err, want)
 		}
 	}
 }
 
 func TestConnectionOptionsNeedTheEngineWire(t *testing.T) {
-	for flag, c := range map[string]ConnectionOptions{
+	for flag, options := range map[string]ConnectionOptions{
 		"--streams": {Streams: 1}, "--connect-rate": {ConnectRate: 1}, "--source": {Sources: []string{"127.0.0.1"}},
 		"--keepalive": {KeepAlive: 1}, "--idle-close": {IdleClose: 1},
 	} {
-		s := with(func(s *Settings) { s.ConnectionOptions, s.Engine = c, GRPCGo })
+		s := with(func(s *Settings) { s.ConnectionOptions, s.Engine = options, GRPCGo })
 		if err := s.Check(); err == nil || !strings.Contains(err.Error(), flag+" needs the engine wire") || !errors.Is(err, ErrInvalid) {
-			t.Errorf("%s: %v", flag, err)
+			t.Errorf("the error is %v, want %q", err, flag+" needs the engine wire")
 		}
 	}
 }
 
-func TestSourcesAreAddressesAndAllOfAPrefix(t *testing.T) {
+func TestAPrefixOfSourcesStandsForAllItsAddresses(t *testing.T) {
 	c := ConnectionOptions{Sources: []string{"127.1.0.6/30", "127.0.0.1"}}
 	all, err := c.sources()
 	if got := fmt.Sprint(all); err != nil || got != "[127.1.0.4 127.1.0.5 127.1.0.6 127.1.0.7 127.0.0.1]" {
-		t.Errorf("%s, %v", got, err)
+		t.Errorf("the sources are %s, %v; want the 4 addresses of 127.1.0.4/30 and 127.0.0.1", got, err)
 	}
 	to, err := sameFamily("both", []string{"[::1]:80", "127.0.0.1:80"}, all)
 	if err != nil || len(to) != 1 || to[0] != "127.0.0.1:80" {
-		t.Errorf("%v, %v", to, err)
+		t.Errorf("the addresses to dial are %v, %v; want the IPv4 address only", to, err)
 	}
 	if _, err := sameFamily("six", []string{"[::1]:80"}, all); !errors.Is(err, ErrInvalid) {
-		t.Errorf("a target that is not reachable: %v", err)
+		t.Errorf("an IPv6 target with IPv4 sources: the error is %v, want %v", err, ErrInvalid)
 	}
 }
 
 func TestManyConnectionsHaveMoreTimeToConnect(t *testing.T) {
 	if got := (ConnectionOptions{ConnectRate: 100}).timeout(1000); got != connectTimeout+10*time.Second+time.Second {
-		t.Errorf("%v", got)
+		t.Errorf("1,000 connections at 100/s have %v to connect, want %v", got, connectTimeout+11*time.Second)
 	}
 }
 
@@ -65,7 +65,7 @@ func TestTooManyConnectionsForOpenFilesAreRejected(t *testing.T) {
 	for connections, fits := range map[int]bool{0: true, 1: true, 936: true, 937: false, MaxUsers: false} {
 		err := checkFileLimit(connections, 1000)
 		if (err == nil) != fits || errors.Is(err, ErrInvalid) {
-			t.Errorf("%d connections: %v", connections, err)
+			t.Errorf("%d connections with 1,000 open files: the error is %v, want one: %v", connections, err, !fits)
 		}
 	}
 }

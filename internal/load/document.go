@@ -18,19 +18,19 @@ import (
 const Experiment = "load"
 
 // document returns a result with one arm, the target, and one trial.
-func (l *Load) document(m measure.Measurement, selfTest *SelfTestResult, partial bool) (result.Document, error) {
-	nameUnidentified(&m, l.target())
-	trial, err := trialOf(m)
+func (l *Load) document(measured measure.Measurement, selfTest *SelfTestResult, partial bool) (result.Document, error) {
+	nameUnidentified(&measured, l.target())
+	trial, err := trialOf(measured)
 	if err != nil {
 		return result.Document{}, err
 	}
-	trial.Limited = generatorLimit(l.pace, l.settings.threads(), m, trial.Measures)
+	trial.Limited = generatorLimit(l.pace, l.settings.threads(), measured, trial.Measures)
 	maxFiles, err := process.RaiseFileLimit()
 	if err != nil {
 		return result.Document{}, err
 	}
 	finished := time.Now().UTC()
-	d := result.Document{
+	document := result.Document{
 		Schema: result.Schema, ID: result.NewID(trial.Started), Experiment: Experiment,
 		Question: l.method + ": " + l.describe(),
 		Cluster:  "local", Started: trial.Started, Finished: &finished, Partial: partial,
@@ -41,47 +41,47 @@ func (l *Load) document(m measure.Measurement, selfTest *SelfTestResult, partial
 			Limited: trial.Limited, Measures: trial.Measures, Trials: []result.Trial{trial},
 		}},
 	}
-	if n := m.Errors["CANCELLED"]; partial && n > 0 {
-		d.Warnings = append(d.Warnings, fmt.Sprintf("%d calls were in flight at the interrupt and count as CANCELLED", n))
+	if n := measured.Errors["CANCELLED"]; partial && n > 0 {
+		document.Warnings = append(document.Warnings, fmt.Sprintf("%d calls were in flight at the interrupt and count as CANCELLED", n))
 	}
 	if selfTest == nil {
-		d.Warnings = append(d.Warnings, "the generator's own limits were not measured because of the interrupt")
+		document.Warnings = append(document.Warnings, "the generator's own limits were not measured because of the interrupt")
 	}
-	return d, nil
+	return document, nil
 }
 
-func trialOf(m measure.Measurement) (t result.Trial, err error) {
-	t = result.Trial{Round: 1, Started: m.Started.UTC(), Measures: result.Measures{
-		Calls: m.Calls, Errors: m.Errors, Late: m.Late, Dropped: m.Dropped, ElapsedMS: float64(m.Elapsed) / 1e6,
-		Backends: m.Backends, Samples: m.Samples,
-		Resources: result.Resources{Client: result.Usage{RSS: m.MaxRSS}},
+func trialOf(measured measure.Measurement) (trial result.Trial, err error) {
+	trial = result.Trial{Round: 1, Started: measured.Started.UTC(), Measures: result.Measures{
+		Calls: measured.Calls, Errors: measured.Errors, Late: measured.Late, Dropped: measured.Dropped, ElapsedMS: float64(measured.Elapsed) / 1e6,
+		Backends: measured.Backends, Samples: measured.Samples,
+		Resources: result.Resources{Client: result.Usage{RSS: measured.MaxRSS}},
 	}}
-	if m.Calls > 0 {
-		t.Rate = float64(m.Calls) / m.Elapsed.Seconds()
-		t.Resources.Client.CPU = float64(m.CPU) / 1e3 / float64(m.Calls)
+	if measured.Calls > 0 {
+		trial.Rate = float64(measured.Calls) / measured.Elapsed.Seconds()
+		trial.Resources.Client.CPU = float64(measured.CPU) / 1e3 / float64(measured.Calls)
 	}
-	t.Groups = [][]uint64{slices.Sorted(maps.Values(m.Backends))}
-	b := verdict.Pool(t.Groups)
-	t.Balance = result.Balance{Jain: b.Jain, MaxOverMean: b.MaxOverMean, PRandom: b.PRandom}
-	t.Timeline = &result.Timeline{
-		IntervalMS: measure.TimelineInterval.Milliseconds(), Backends: m.Timeline.Backends, Errors: m.Timeline.Failed(), Late: m.Timeline.Late,
+	trial.Groups = [][]uint64{slices.Sorted(maps.Values(measured.Backends))}
+	b := verdict.Pool(trial.Groups)
+	trial.Balance = result.Balance{Jain: b.Jain, MaxOverMean: b.MaxOverMean, PRandom: b.PRandom}
+	trial.Timeline = &result.Timeline{
+		IntervalMS: measure.TimelineInterval.Milliseconds(), Backends: measured.Timeline.Backends, Errors: measured.Timeline.Failed(), Late: measured.Timeline.Late,
 	}
-	for _, h := range []struct {
+	for _, part := range []struct {
 		to   *result.Histogram
 		from string
-	}{{&t.Latency, m.Latency}, {&t.Service, m.Service}, {&t.Lateness, m.Lateness}} {
-		if *h.to, err = histogram(h.from); err != nil {
-			return t, err
+	}{{&trial.Latency, measured.Latency}, {&trial.Service, measured.Service}, {&trial.Lateness, measured.Lateness}} {
+		if *part.to, err = histogram(part.from); err != nil {
+			return trial, err
 		}
 	}
-	if m.Answers != "" {
-		messages, err := histogram(m.Answers)
+	if measured.Answers != "" {
+		messages, err := histogram(measured.Answers)
 		if err != nil {
-			return t, err
+			return trial, err
 		}
-		t.Messages = &messages
+		trial.Messages = &messages
 	}
-	return t, nil
+	return trial, nil
 }
 
 func histogram(hdr string) (result.Histogram, error) {
@@ -89,16 +89,16 @@ func histogram(hdr string) (result.Histogram, error) {
 }
 
 // nameUnidentified attributes answers without an identity to the target.
-func nameUnidentified(m *measure.Measurement, name string) {
-	if n, ok := m.Backends[""]; ok {
-		m.Backends[name] += n
-		m.Timeline.Backends[name] = m.Timeline.Backends[""]
-		delete(m.Backends, "")
-		delete(m.Timeline.Backends, "")
+func nameUnidentified(measured *measure.Measurement, name string) {
+	if n, ok := measured.Backends[""]; ok {
+		measured.Backends[name] += n
+		measured.Timeline.Backends[name] = measured.Timeline.Backends[""]
+		delete(measured.Backends, "")
+		delete(measured.Timeline.Backends, "")
 	}
 }
 
-// target returns the arm's name: the address, also of a URL.
+// target returns the name of the arm: the address of the target, or the address in its URL.
 func (l *Load) target() string {
 	if u, err := url.Parse(l.settings.Target); l.settings.HTTP != "" && err == nil {
 		return u.Host
@@ -121,26 +121,26 @@ func (l *Load) connections() string {
 
 // config returns the settings and the generator's limits.
 func (l *Load) config(selfTest *SelfTestResult) map[string]any {
-	s := l.settings
-	c := map[string]any{
-		"engine": s.engine(), "processors": s.threads(), "target": s.Target, "call": l.method, "load": s.describe(l.pace),
-		"open": l.pace.Open(), "in_flight": l.pace.InFlight(), "timeout": s.Timeout.String(),
-		"messages": l.messages.Len(), "warmup": s.Warmup, "tls": s.TLS != TLS{} || isHTTPS(s),
+	settings := l.settings
+	config := map[string]any{
+		"engine": settings.engine(), "processors": settings.threads(), "target": settings.Target, "call": l.method, "load": settings.describe(l.pace),
+		"open": l.pace.Open(), "in_flight": l.pace.InFlight(), "timeout": settings.Timeout.String(),
+		"messages": l.messages.Len(), "warmup": settings.Warmup, "tls": settings.TLS != TLS{} || isHTTPS(settings),
 	}
 	if closed, ok := l.pace.(pace.Closed); ok && closed.Think > 0 {
-		c["think"] = closed.Think.String()
+		config["think"] = closed.Think.String()
 	}
-	if version := s.httpVersion(); version > 0 {
-		c["http"] = version
+	if version := settings.httpVersion(); version > 0 {
+		config["http"] = version
 	}
 	if l.stream != nil {
-		c["stream"] = l.stream.String()
+		config["stream"] = l.stream.String()
 	}
-	maps.Copy(c, s.ConnectionOptions.config())
+	maps.Copy(config, settings.ConnectionOptions.config())
 	if selfTest != nil {
-		c["generator"] = *selfTest
+		config["generator"] = *selfTest
 	}
-	return c
+	return config
 }
 
 func isHTTPS(s Settings) bool {
@@ -151,21 +151,21 @@ func isHTTPS(s Settings) bool {
 const (
 	// saturatedShare is the share of its CPU time above which the generator is a bottleneck.
 	saturatedShare = 0.95
-	// minJudgedDuration is the shortest load to which saturatedShare applies; in shorter loads the
-	// start has too much weight.
+	// minJudgedDuration is the shortest load to which saturatedShare applies. In shorter loads the CPU
+	// time of the start has too much weight.
 	minJudgedDuration = 100 * time.Millisecond
 )
 
 // generatorLimit returns how the generator limited the load, or "".
-func generatorLimit(p pace.Pace, threads int, m measure.Measurement, seen result.Measures) string {
-	if m.Calls == 0 {
+func generatorLimit(plan pace.Pace, threads int, measured measure.Measurement, measures result.Measures) string {
+	if measured.Calls == 0 {
 		return ""
 	}
-	if late := verdict.Late(seen.Lateness.P99, seen.Latency.P99); late != "" && !hasNoThinkTime(p) {
+	if late := verdict.Late(measures.Lateness.P99, measures.Latency.P99); late != "" && !hasNoThinkTime(plan) {
 		return late
 	}
-	if used := m.CPU.Seconds() / m.Elapsed.Seconds(); m.Elapsed >= minJudgedDuration && used > saturatedShare*float64(threads) {
-		return fmt.Sprintf("it used %.2f of %d processors", used, threads)
+	if used := measured.CPU.Seconds() / measured.Elapsed.Seconds(); measured.Elapsed >= minJudgedDuration && used > saturatedShare*float64(threads) {
+		return fmt.Sprintf("rpclab used %.2f of %d processors", used, threads)
 	}
 	return ""
 }

@@ -11,26 +11,26 @@ import (
 )
 
 func TestAGeneratorThatIsLateOrBusyLimitsTheLoad(t *testing.T) {
-	open, asks, thinks := pace.Rate{PerSecond: 1}, pace.Closed{Users: 1}, pace.Closed{Users: 1, Think: time.Second}
+	open, withoutThink, withThink := pace.Rate{PerSecond: 1}, pace.Closed{Users: 1}, pace.Closed{Users: 1, Think: time.Second}
 	onTime, late := result.Measures{}, result.Measures{Lateness: result.Histogram{P99: 5}, Latency: result.Histogram{P99: 9}}
 	idle, busy := measure.Measurement{Calls: 1, Elapsed: time.Second}, measure.Measurement{Calls: 1, Elapsed: time.Second, CPU: 1950 * time.Millisecond}
 	brief := measure.Measurement{Calls: 1, Elapsed: time.Millisecond, CPU: 3 * time.Millisecond}
-	for _, c := range []struct {
+	for _, test := range []struct {
 		pace pace.Pace
 		m    measure.Measurement
 		seen result.Measures
-		says string // "": it is not limited
+		want string // "": not limited
 	}{
 		{open, idle, onTime, ""},
 		{open, idle, late, "rpclab sent calls up to 5.0 ms late"},
-		{thinks, idle, late, "rpclab sent calls up to 5.0 ms late"},
-		{asks, idle, late, ""}, // whoever asks again at once is due when there is time
-		{asks, busy, onTime, "it used 1.95 of 2 processors"},
-		{asks, brief, onTime, ""},               // what it used was for its start
-		{open, measure.Measurement{}, late, ""}, // nothing was called
+		{withThink, idle, late, "rpclab sent calls up to 5.0 ms late"},
+		{withoutThink, idle, late, ""}, // users without think time have no due times
+		{withoutThink, busy, onTime, "rpclab used 1.95 of 2 processors"},
+		{withoutThink, brief, onTime, ""},       // too short to judge
+		{open, measure.Measurement{}, late, ""}, // no calls
 	} {
-		if got := generatorLimit(c.pace, 2, c.m, c.seen); (got == "") != (c.says == "") || !strings.HasPrefix(got, c.says) {
-			t.Errorf("%+v, %+v, %g ms late: %q, not %q", c.pace, c.m.CPU, c.seen.Lateness.P99, got, c.says)
+		if got := generatorLimit(test.pace, 2, test.m, test.seen); (got == "") != (test.want == "") || !strings.HasPrefix(got, test.want) {
+			t.Errorf("%+v with %v of CPU time, %g ms late: limited by %q, want %q", test.pace, test.m.CPU, test.seen.Lateness.P99, got, test.want)
 		}
 	}
 }

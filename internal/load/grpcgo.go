@@ -63,31 +63,31 @@ func openGRPC(ctx context.Context, target string, connections int, security *tls
 	if _, err := resolve(ctx, target); err != nil { // grpc-go does not report the cause
 		return nil, remote.connectError(interrupt, err)
 	}
-	c := new(grpcClient)
+	client := new(grpcClient)
 	for range connections {
 		channel, err := grpc.NewClient(target, options...)
 		if err != nil {
-			return nil, errors.Join(request.Invalid(err), c.Close())
+			return nil, errors.Join(request.Invalid(err), client.Close())
 		}
 		channel.Connect()
-		c.channels = append(c.channels, channel)
+		client.channels = append(client.channels, channel)
 	}
-	for _, channel := range c.channels {
+	for _, channel := range client.channels {
 		if err := ready(ctx, channel); err != nil {
-			return nil, errors.Join(remote.connectError(interrupt, err), c.Close())
+			return nil, errors.Join(remote.connectError(interrupt, err), client.Close())
 		}
 	}
-	return c, nil
+	return client, nil
 }
 
-// ready waits until a channel is connected, or returns why it cannot be.
+// ready waits until a channel is connected, or returns the cause of the failure.
 func ready(ctx context.Context, channel *grpc.ClientConn) error {
 	for {
 		switch state := channel.GetState(); state {
 		case connectivity.Ready:
 			return nil
 		case connectivity.TransientFailure:
-			// A call that is not sent returns the cause.
+			// A call on a channel that cannot connect fails with the cause.
 			_, err := channel.NewStream(ctx, &grpc.StreamDesc{}, "/rpclab.v1.Connect/Never")
 			why := status.Convert(err).Message()
 			if _, quoted, ok := strings.Cut(why, `desc = "`); ok {

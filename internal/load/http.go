@@ -18,19 +18,19 @@ import (
 
 // openHTTP prepares REST calls with the engine wire.
 func (l *Load) openHTTP(ctx context.Context) error {
-	s := l.settings
-	to, err := url.Parse(s.Target)
+	settings := l.settings
+	to, err := url.Parse(settings.Target)
 	if err != nil {
 		return request.Invalid(err)
 	}
 	l.settings.Target = to.Redacted() // results must not contain the password
-	l.method = s.HTTP + " " + l.settings.Target
+	l.method = settings.HTTP + " " + l.settings.Target
 	for _, r := range to.RequestURI() {
 		if r <= ' ' || r > '~' {
-			return request.Invalidf("%q contains %q, which must be escaped in a URL: write %s", s.Target, r, url.QueryEscape(string(r)))
+			return request.Invalidf("%q contains %q, which must be escaped in a URL: write %s", settings.Target, r, url.QueryEscape(string(r)))
 		}
 	}
-	headers, err := s.headers()
+	headers, err := settings.headers()
 	if err != nil {
 		return err
 	}
@@ -42,29 +42,29 @@ func (l *Load) openHTTP(ctx context.Context) error {
 	if authority == "" {
 		authority = to.Host
 	}
-	fields, err := httpFields(headers, s.httpVersion())
+	fields, err := httpFields(headers, settings.httpVersion())
 	if err != nil {
 		return err
 	}
-	security, err := s.TLS.Config()
+	security, err := settings.TLS.Config()
 	if err != nil {
 		return err
 	}
 	if security == nil && to.Scheme == "https" {
 		security = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	if l.messages, err = s.messages(nil); err != nil {
+	if l.messages, err = settings.messages(nil); err != nil {
 		return err
 	}
-	c := wireConfig{
-		target: address(to), authority: authority, http: &wire.HTTP{Method: s.HTTP, Path: to.RequestURI(), Version: s.httpVersion()},
-		connections: max(s.Connections, 1), cores: max(s.Cores, 1), security: security, timeout: s.Timeout,
-		fields: fields, messages: l.messages, pace: l.pace, perCall: s.PerCall, connecting: s.ConnectionOptions,
+	config := wireConfig{
+		target: address(to), authority: authority, http: &wire.HTTP{Method: settings.HTTP, Path: to.RequestURI(), Version: settings.httpVersion()},
+		connections: max(settings.Connections, 1), cores: max(settings.Cores, 1), security: security, timeout: settings.Timeout,
+		fields: fields, messages: l.messages, pace: l.pace, perCall: settings.PerCall, connecting: settings.ConnectionOptions,
 	}
-	if s.connectsOnDemand() {
-		c.connections, c.onDemand = l.pace.InFlight(), true
+	if settings.connectsOnDemand() {
+		config.connections, config.onDemand = l.pace.InFlight(), true
 	}
-	client, err := openWire(ctx, c)
+	client, err := openWire(ctx, config)
 	if err != nil {
 		return err
 	}
@@ -89,12 +89,12 @@ func (s Settings) connectsOnDemand() bool {
 }
 
 // address returns the address of a URL.
-func address(u *url.URL) string {
-	port := u.Port()
+func address(target *url.URL) string {
+	port := target.Port()
 	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+		port = map[string]string{"http": "80", "https": "443"}[target.Scheme]
 	}
-	return net.JoinHostPort(u.Hostname(), port)
+	return net.JoinHostPort(target.Hostname(), port)
 }
 
 // framingHeaders determine the end of a request and the use of the connection. The engine sets

@@ -19,43 +19,42 @@ import (
 	"rpclab/internal/workload"
 )
 
-// site is a web server that speaks HTTP/1.1 and HTTP/2, with TLS or without, and keeps
-// what it was asked.
+// site is a web server for HTTP/1.1 and HTTP/2, with TLS or without. It counts the requests.
 type site struct {
 	*httptest.Server
-	mu    sync.Mutex
-	asked map[string]int // protocol, method, host, URI, token and body
+	mu       sync.Mutex
+	requests map[string]int // by protocol, method, host, URI, token and body
 }
 
 func newSite(t *testing.T, secure bool) *site {
 	t.Helper()
-	s := &site{asked: map[string]int{}}
-	s.Server = httptest.NewUnstartedServer(s)
-	s.Config.Protocols = new(http.Protocols)
-	s.Config.Protocols.SetHTTP1(true)
-	s.Config.Protocols.SetHTTP2(true)
-	s.Config.Protocols.SetUnencryptedHTTP2(true)
+	server := &site{requests: map[string]int{}}
+	server.Server = httptest.NewUnstartedServer(server)
+	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetHTTP1(true)
+	server.Config.Protocols.SetHTTP2(true)
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
 	if secure {
-		s.EnableHTTP2 = true
-		s.StartTLS()
+		server.EnableHTTP2 = true
+		server.StartTLS()
 	} else {
-		s.Start()
+		server.Start()
 	}
-	t.Cleanup(s.Close)
-	return s
+	t.Cleanup(server.Close)
+	return server
 }
 
-// seen is what was asked so far, and how often.
+// seen returns the counts of the requests so far.
 func (s *site) seen() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return maps.Clone(s.asked)
+	return maps.Clone(s.requests)
 }
 
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
-	s.asked[fmt.Sprintf("%s %s %s %s %s %s", r.Proto, r.Method, r.Host, r.RequestURI, r.Header.Get("Token"), body)]++
+	s.requests[fmt.Sprintf("%s %s %s %s %s %s", r.Proto, r.Method, r.Host, r.RequestURI, r.Header.Get("Token"), body)]++
 	s.mu.Unlock()
 	switch r.URL.Path {
 	case "/chunks":
@@ -82,28 +81,28 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// rest is a small load of a URL.
+// rest returns the settings of 20 GET requests.
 func rest(target string) Settings {
 	return Settings{Target: target, HTTP: "GET", Concurrency: 3, Calls: 20, MaxInFlight: 1, Timeout: time.Minute}
 }
 
-// called makes the calls of a load alone.
-func called(t *testing.T, s Settings) measure.Measurement {
+// measureCalls makes the calls of a load without a warm-up and a self-test.
+func measureCalls(t *testing.T, s Settings) measure.Measurement {
 	t.Helper()
-	l, err := Open(t.Context(), s)
+	load, err := Open(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	recorder, _, err := l.client.Run(t.Context(), l.pace, nil)
+	defer load.Close()
+	recorder, _, err := load.client.Run(t.Context(), load.pace, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := recorder.Measurement()
+	measurement, err := recorder.Measurement()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m
+	return measurement
 }
 
 func TestRESTOverEveryProtocol(t *testing.T) {
@@ -119,32 +118,33 @@ func TestRESTOverEveryProtocol(t *testing.T) {
 				"/broken":  {code: "HTTP_500"},
 			} {
 				server := newSite(t, secure)
-				s := rest(server.URL + path)
-				s.HTTP2, s.TLS.Insecure = http2, secure
-				a := called(t, s)
+				settings := rest(server.URL + path)
+				settings.HTTP2, settings.TLS.Insecure = http2, secure
+				a := measureCalls(t, settings)
 				if got := a.Backends[want.backend] + a.Errors[want.code]; a.Calls != 20 || got != 20 || len(a.Errors) > 0 != (want.code != "") {
-					t.Errorf("%s, HTTP/2 %v: %d calls, backends %v, errors %v %v", s.Target, http2, a.Calls, a.Backends, a.Errors, a.Samples)
+					t.Errorf("%s, HTTP/2 %v: %d calls, backends %v, errors %v %v; want 20 calls by backend %q with code %q",
+						settings.Target, http2, a.Calls, a.Backends, a.Errors, a.Samples, want.backend, want.code)
 				}
-				asked := fmt.Sprintf("HTTP/1.1 GET %s %s  ", server.Listener.Addr(), path)
+				request := fmt.Sprintf("HTTP/1.1 GET %s %s  ", server.Listener.Addr(), path)
 				if http2 {
-					asked = strings.Replace(asked, "1.1", "2.0", 1)
+					request = strings.Replace(request, "1.1", "2.0", 1)
 				}
-				if seen := server.seen(); seen[asked] != 20 || len(seen) != 1 {
-					t.Errorf("%s, HTTP/2 %v: asked for %v, want %s", s.Target, http2, seen, asked)
+				if seen := server.seen(); seen[request] != 20 || len(seen) != 1 {
+					t.Errorf("%s, HTTP/2 %v: the requests are %v, want 20 times %s", settings.Target, http2, seen, request)
 				}
 			}
 		}
 	}
 }
 
-func TestRESTCallsHaveTheirBodiesAndHeaders(t *testing.T) {
+func TestRESTCallsHaveTheConfiguredBodyAndHeaders(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		server := newSite(t, false)
 		s := rest(server.URL + "/a%20b?c=[{{d}}")
 		s.HTTP, s.HTTP2, s.Data, s.Metadata, s.Calls = "POST", http2, "[{{.Number}}]", []string{"token: x", "host: elsewhere"}, 10
 		a := run(t, s).Arms[0]
 		if generator, ok := a.Config["generator"].(SelfTestResult); !ok || generator.CeilingRate <= 0 || generator.Engine != Wire || len(a.Errors) > 0 {
-			t.Fatalf("errors %v %v; the generator's own figures are %+v", a.Errors, a.Samples, a.Config["generator"])
+			t.Fatalf("errors %v %v, self-test %+v; want no errors and the self-test of the engine wire", a.Errors, a.Samples, a.Config["generator"])
 		}
 		for n := range 10 {
 			want := fmt.Sprintf("HTTP/1.1 POST elsewhere /a%%20b?c=[{{d}} x [%d]", n)
@@ -152,22 +152,22 @@ func TestRESTCallsHaveTheirBodiesAndHeaders(t *testing.T) {
 				want = strings.Replace(want, "1.1", "2.0", 1)
 			}
 			if seen := server.seen(); seen[want] != 1 {
-				t.Errorf("asked for %v, want %s", seen, want)
+				t.Errorf("the requests are %v, want once %s", seen, want)
 			}
 		}
 	}
 }
 
-func TestURLsWithUserQueryAndPort(t *testing.T) {
+func TestURLsMayHaveUserQueryAndPort(t *testing.T) {
 	server := newSite(t, false)
 	addr := server.Listener.Addr().String()
 	for _, target := range []string{"http://me:sec%3Aret@" + addr + "/user", "http://" + addr, "http://" + addr + "?x#fragment"} {
-		d := run(t, rest(target))
-		if a := d.Arms[0]; len(a.Errors) > 0 || a.Name != addr {
+		document := run(t, rest(target))
+		if a := document.Arms[0]; len(a.Errors) > 0 || a.Name != addr {
 			t.Errorf("%s, called %s: %v", target, a.Name, a.Errors)
 		}
-		if text := fmt.Sprint(d); strings.Contains(text, "sec:ret") || strings.Contains(text, "sec%3Aret") {
-			t.Errorf("the result has the password: %s", text)
+		if text := fmt.Sprint(document); strings.Contains(text, "sec:ret") || strings.Contains(text, "sec%3Aret") {
+			t.Errorf("the result contains the password, want it removed: %s", text)
 		}
 	}
 	for target, want := range map[string]string{
@@ -179,7 +179,7 @@ func TestURLsWithUserQueryAndPort(t *testing.T) {
 	}
 }
 
-func TestRESTOverIPv6(t *testing.T) {
+func TestRESTCallsOverIPv6(t *testing.T) {
 	listener, err := net.Listen("tcp", "[::1]:0")
 	if err != nil {
 		t.Log("this machine has no IPv6: ", err)
@@ -188,18 +188,18 @@ func TestRESTOverIPv6(t *testing.T) {
 	server := &http.Server{Handler: http.NotFoundHandler(), ReadHeaderTimeout: time.Minute}
 	go func() { _ = server.Serve(listener) }()
 	defer server.Close()
-	if a := called(t, rest("http://"+listener.Addr().String()+"/")); a.Errors["HTTP_404"] != 20 {
-		t.Errorf("errors %v %v", a.Errors, a.Samples)
+	if a := measureCalls(t, rest("http://"+listener.Addr().String()+"/")); a.Errors["HTTP_404"] != 20 {
+		t.Errorf("errors %v %v, want 20 of HTTP_404", a.Errors, a.Samples)
 	}
 }
 
-func TestAStalledSiteIsVisibleInTheLatency(t *testing.T) {
+func TestCallsToAStalledServerFailAtTheirDeadline(t *testing.T) {
 	server := newSite(t, false)
 	for _, http2 := range []bool{false, true} {
 		s := rest(server.URL + "/stalled")
 		s.HTTP2, s.Concurrency, s.Rate, s.MaxInFlight, s.Timeout = http2, 0, 1000, 100, 50*time.Millisecond
-		if a := called(t, s); a.Errors["DEADLINE_EXCEEDED"] != 20 {
-			t.Errorf("HTTP/2 %v: errors %v %v", http2, a.Errors, a.Samples)
+		if a := measureCalls(t, s); a.Errors["DEADLINE_EXCEEDED"] != 20 {
+			t.Errorf("HTTP/2 %v: errors %v %v, want 20 of DEADLINE_EXCEEDED", http2, a.Errors, a.Samples)
 		}
 	}
 }
@@ -218,16 +218,16 @@ func TestRESTOverMutualTLS(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		s := rest(server.URL)
 		s.HTTP2, s.TLS = http2, TLS{CACert: cert, Cert: cert, Key: key, ServerName: "localhost"}
-		if a := called(t, s); a.Calls != 20 || len(a.Errors) > 0 {
-			t.Errorf("HTTP/2 %v: %d calls, errors %v, %v", http2, a.Calls, a.Errors, a.Samples)
+		if a := measureCalls(t, s); a.Calls != 20 || len(a.Errors) > 0 {
+			t.Errorf("HTTP/2 %v: %d calls, errors %v %v; want 20 calls without errors", http2, a.Calls, a.Errors, a.Samples)
 		}
 	}
 	if _, err := Open(t.Context(), rest(server.URL)); err == nil || !strings.Contains(err.Error(), "certificate") {
-		t.Errorf("an https URL without a flag checks the certificate: %v", err)
+		t.Errorf("an https URL without TLS flags: the error is %v, want one about the certificate", err)
 	}
 }
 
-func TestConnectionsOfREST(t *testing.T) {
+func TestRESTCallsOpenTheConfiguredConnections(t *testing.T) {
 	var opened atomic.Int64
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
@@ -245,12 +245,12 @@ func TestConnectionsOfREST(t *testing.T) {
 		opened.Store(0)
 		s := rest(server.URL)
 		change(&s)
-		a := run(t, s).Arms[0]
-		// With a connection for each call one more finds out whether anybody listens.
+		arm := run(t, s).Arms[0]
+		// With a connection for each call, one more connection probes whether the server listens.
 		n := map[string]int64{"as needed": 1, "pool of 7": 7, "per-call": 21}[want]
-		testkit.Await(t, "the server has accepted them", func() bool { return opened.Load() >= n })
-		if a.Channel != want || opened.Load() != n {
-			t.Errorf("%s: %d connections, want %s with %d", a.Channel, opened.Load(), want, n)
+		testkit.Await(t, "the server has accepted the connections", func() bool { return opened.Load() >= n })
+		if arm.Channel != want || opened.Load() != n {
+			t.Errorf("the channel is %q with %d connections, want %q with %d", arm.Channel, opened.Load(), want, n)
 		}
 	}
 }
@@ -260,7 +260,7 @@ func TestTheSelfTestWorksForREST(t *testing.T) {
 		for _, size := range []int{100, 2 * maxFastServerMessage} {
 			a, err := SelfTest(t.Context(), Probe{Engine: Wire, HTTP: version, Request: 10, Reply: size, Duration: 50 * time.Millisecond})
 			if err != nil || a.CeilingRate <= 0 || a.ReceivedBytes < size || a.SentBytes < 20 {
-				t.Errorf("HTTP/%d: %+v, %v", version, a, err)
+				t.Errorf("HTTP/%d, responses of %d bytes: the self-test is %+v, %v; want a ceiling and the bytes of both directions", version, size, a, err)
 			}
 		}
 	}
@@ -276,12 +276,12 @@ func TestReservedHeadersAreRejected(t *testing.T) {
 		s := rest("http://127.0.0.1:1")
 		change(&s)
 		if _, err := Open(t.Context(), s); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
+			t.Errorf("the error is %v, want %q", err, want)
 		}
 	}
 }
 
-func TestASiteWithoutHTTP2IsReportedWithAHint(t *testing.T) {
+func TestAServerWithoutHTTP2IsReportedWithAHint(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		server := httptest.NewUnstartedServer(http.NotFoundHandler())
 		server.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -291,14 +291,14 @@ func TestASiteWithoutHTTP2IsReportedWithAHint(t *testing.T) {
 			server.Start()
 		}
 		defer server.Close()
-		s := rest(server.URL)
-		s.HTTP2, s.TLS.Insecure = true, secure
-		if _, err := Open(t.Context(), s); err == nil || !strings.Contains(err.Error(), "leave out --http2") {
-			t.Errorf("TLS %v: %v", secure, err)
+		settings := rest(server.URL)
+		settings.HTTP2, settings.TLS.Insecure = true, secure
+		if _, err := Open(t.Context(), settings); err == nil || !strings.Contains(err.Error(), "leave out --http2") {
+			t.Errorf("TLS %v: the error is %v, want a hint to leave out --http2", secure, err)
 		}
-		s.HTTP2 = false
-		if a := called(t, s); a.Errors["HTTP_404"] != 20 {
-			t.Errorf("TLS %v: errors %v", secure, a.Errors)
+		settings.HTTP2 = false
+		if a := measureCalls(t, settings); a.Errors["HTTP_404"] != 20 {
+			t.Errorf("TLS %v: errors %v, want 20 of HTTP_404", secure, a.Errors)
 		}
 	}
 }

@@ -32,32 +32,32 @@ type Load struct {
 
 // Open prepares a load. Errors of the request match [ErrInvalid]; others report what went wrong
 // with the target.
-func Open(ctx context.Context, s Settings) (*Load, error) {
-	if err := s.Check(); err != nil {
+func Open(ctx context.Context, settings Settings) (*Load, error) {
+	if err := settings.Check(); err != nil {
 		return nil, err
 	}
-	if err := s.checkFiles(); err != nil {
+	if err := settings.checkFiles(); err != nil {
 		return nil, err
 	}
-	p, err := s.Pace()
+	plan, err := settings.Pace()
 	if err != nil {
 		return nil, err
 	}
-	l := &Load{settings: s, pace: p, selfTest: SelfTest}
-	if s.HTTP != "" {
-		err = l.openHTTP(ctx)
+	load := &Load{settings: settings, pace: plan, selfTest: SelfTest}
+	if settings.HTTP != "" {
+		err = load.openHTTP(ctx)
 	} else {
-		err = l.openGRPC(ctx)
+		err = load.openGRPC(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return l, nil
+	return load, nil
 }
 
 func (l *Load) openGRPC(ctx context.Context) error {
-	s := l.settings
-	headers, err := s.headers()
+	settings := l.settings
+	headers, err := settings.headers()
 	if err != nil {
 		return err
 	}
@@ -65,27 +65,27 @@ func (l *Load) openGRPC(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	security, err := s.TLS.Config()
+	security, err := settings.TLS.Config()
 	if err != nil {
 		return err
 	}
-	found, err := s.findMethod(ctx, security, md)
+	found, err := settings.findMethod(ctx, security, md)
 	if err != nil {
 		return err
 	}
-	if l.messages, err = s.messages(found.Input()); err != nil {
+	if l.messages, err = settings.messages(found.Input()); err != nil {
 		return err
 	}
-	if l.stream, err = s.stream(found); err != nil {
+	if l.stream, err = settings.stream(found); err != nil {
 		return err
 	}
 	path := method.Path(found)
 	l.method = path[1:]
-	if s.Engine == Wire {
+	if settings.Engine == Wire {
 		wired, err := openWire(ctx, wireConfig{
-			target: s.Target, connections: max(s.Connections, 1), cores: max(s.Cores, 1), security: security,
-			timeout: s.Timeout, path: path, fields: fields(md), messages: l.messages, stream: l.stream,
-			pace: l.pace, perCall: s.PerCall, connecting: s.ConnectionOptions,
+			target: settings.Target, connections: max(settings.Connections, 1), cores: max(settings.Cores, 1), security: security,
+			timeout: settings.Timeout, path: path, fields: fields(md), messages: l.messages, stream: l.stream,
+			pace: l.pace, perCall: settings.PerCall, connecting: settings.ConnectionOptions,
 		})
 		if err != nil {
 			return err
@@ -93,17 +93,17 @@ func (l *Load) openGRPC(ctx context.Context) error {
 		l.client = wired
 		return nil
 	}
-	client, err := openGRPC(ctx, s.Target, max(s.Connections, 1), security, nil)
+	client, err := openGRPC(ctx, settings.Target, max(settings.Connections, 1), security, nil)
 	if err != nil {
 		return err
 	}
-	client.path, client.headers, client.timeout, client.messages = path, md, s.Timeout, l.messages
+	client.path, client.headers, client.timeout, client.messages = path, md, settings.Timeout, l.messages
 	l.client = client
 	return nil
 }
 
-// findMethod finds the method's description in files, or asks the server over a connection of
-// its own.
+// findMethod finds the method's description in files, or asks the server over a separate
+// connection.
 func (s Settings) findMethod(ctx context.Context, security *tls.Config, md metadata.MD) (found protoreflect.MethodDescriptor, err error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
@@ -112,12 +112,12 @@ func (s Settings) findMethod(ctx context.Context, security *tls.Config, md metad
 		return nil, err
 	}
 	if source == nil {
-		asked, err := openGRPC(ctx, s.Target, 1, security, nil)
+		reflector, err := openGRPC(ctx, s.Target, 1, security, nil)
 		if err != nil {
 			return nil, err
 		}
-		defer asked.Close()
-		source = method.FromServer(asked.channels[0], md)
+		defer reflector.Close()
+		source = method.FromServer(reflector.channels[0], md)
 	}
 	found, err = method.Find(ctx, source, s.Call)
 	if errors.Is(err, request.ErrInvalid) {
@@ -180,7 +180,7 @@ func (l *Load) Run(ctx context.Context, live *Progress) (result.Document, error)
 		}
 	}
 	live.setPhase("")
-	m, err := measureRun(func() (*measure.Recorder, time.Time, error) { return l.client.Run(ctx, l.pace, live) })
+	measured, err := measureRun(func() (*measure.Recorder, time.Time, error) { return l.client.Run(ctx, l.pace, live) })
 	if err != nil {
 		return result.Document{}, err
 	}
@@ -191,32 +191,32 @@ func (l *Load) Run(ctx context.Context, live *Progress) (result.Document, error)
 		selfTest, err = l.selfTest(ctx, l.probe())
 		switch {
 		case ctx.Err() != nil:
-			selfTest = nil // an incomplete self-test is useless; the load is complete
+			selfTest = nil // leave out an incomplete self-test; the load itself is complete
 		case err != nil:
 			return result.Document{}, fmt.Errorf("measure the generator itself: %w", err)
 		}
 	}
-	return l.document(m, selfTest, partial)
+	return l.document(measured, selfTest, partial)
 }
 
 // measureRun runs a load and adds the resources that this process used.
-func measureRun(run func() (*measure.Recorder, time.Time, error)) (m measure.Measurement, err error) {
+func measureRun(run func() (*measure.Recorder, time.Time, error)) (measured measure.Measurement, err error) {
 	before, err := measure.CPU(os.Getpid())
 	if err != nil {
-		return m, err
+		return measured, err
 	}
 	recorder, started, err := run()
 	if err != nil {
-		return m, err
+		return measured, err
 	}
 	after, err := measure.CPU(os.Getpid())
 	if err != nil {
-		return m, err
+		return measured, err
 	}
-	if m, err = recorder.Measurement(); err != nil {
-		return m, err
+	if measured, err = recorder.Measurement(); err != nil {
+		return measured, err
 	}
-	m.Started, m.CPU = started, after-before
-	m.MaxRSS, err = measure.MaxRSS(os.Getpid())
-	return m, err
+	measured.Started, measured.CPU = started, after-before
+	measured.MaxRSS, err = measure.MaxRSS(os.Getpid())
+	return measured, err
 }

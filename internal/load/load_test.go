@@ -22,45 +22,47 @@ import (
 	"rpclab/internal/result"
 )
 
-// run loads a target, which must be reachable.
+// run runs a load, which must succeed.
 func run(t *testing.T, s Settings) result.Document {
 	t.Helper()
-	l, err := Open(t.Context(), s)
+	load, err := Open(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	d, err := l.Run(t.Context(), NewProgress())
+	defer load.Close()
+	document, err := load.Run(t.Context(), NewProgress())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d
+	return document
 }
 
-func TestALoadMakesADocumentOfOneArm(t *testing.T) {
+func TestALoadReturnsADocumentWithOneArm(t *testing.T) {
 	for _, engine := range []string{Wire, GRPCGo} {
 		t.Run(engine, func(t *testing.T) { documentOfOneArm(t, engine) })
 	}
 }
 
 func documentOfOneArm(t *testing.T, engine string) {
-	s := settings()
-	s.Engine = engine
-	s.Target, s.Rate, s.Calls, s.Data, s.Connections, s.Warmup = greeter(t), 1000, 50, `{"name": "you"}`, 2, 10
-	d := run(t, s)
-	a := d.Arms[0]
-	if a.Name != s.Target || a.Calls != 50 || a.Backends["one"] != 50 || len(a.Errors) != 0 || a.Channel != "pool of 2" {
-		t.Errorf("arm %s: %d calls, backends %v, errors %v, %s", a.Name, a.Calls, a.Backends, a.Errors, a.Channel)
+	settings := validSettings()
+	settings.Engine = engine
+	settings.Target, settings.Rate, settings.Calls, settings.Data, settings.Connections, settings.Warmup = greeter(t), 1000, 50, `{"name": "you"}`, 2, 10
+	document := run(t, settings)
+	arm := document.Arms[0]
+	if arm.Name != settings.Target || arm.Calls != 50 || arm.Backends["one"] != 50 || len(arm.Errors) != 0 || arm.Channel != "pool of 2" {
+		t.Errorf("arm %s: %d calls, backends %v, errors %v, channel %q; want arm %s with 50 calls by backend one over a pool of 2",
+			arm.Name, arm.Calls, arm.Backends, arm.Errors, arm.Channel, settings.Target)
 	}
-	if a.Latency.P50 < a.Service.P50 || a.Service.Min <= 0 || a.Resources.Client.CPU <= 0 || a.Rate <= 0 {
-		t.Errorf("latency %v, service %v, %v, %g calls/s", a.Latency.P50, a.Service.P50, a.Resources.Client, a.Rate)
+	if arm.Latency.P50 < arm.Service.P50 || arm.Service.Min <= 0 || arm.Resources.Client.CPU <= 0 || arm.Rate <= 0 {
+		t.Errorf("latency p50 %v, service p50 %v, resources %v, %g calls/s; want all above 0 and latency at least service",
+			arm.Latency.P50, arm.Service.P50, arm.Resources.Client, arm.Rate)
 	}
-	ability, ok := a.Config["generator"].(SelfTestResult)
-	if !ok || ability.CeilingRate <= 0 || ability.FloorP50 <= 0 || ability.PingP50 <= 0 || ability.SentBytes < 20 {
-		t.Errorf("the generator's own figures are %+v", ability)
+	selfTest, ok := arm.Config["generator"].(SelfTestResult)
+	if !ok || selfTest.CeilingRate <= 0 || selfTest.FloorP50 <= 0 || selfTest.PingP50 <= 0 || selfTest.SentBytes < 20 {
+		t.Errorf("the self-test is %+v, want figures above 0", selfTest)
 	}
 	var text strings.Builder
-	if err := result.Write(&text, d); err != nil {
+	if err := result.Write(&text, document); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := result.Read(strings.NewReader(text.String())); err != nil {
@@ -69,13 +71,13 @@ func documentOfOneArm(t *testing.T, engine string) {
 }
 
 func TestAnInterruptKeepsWhatWasMeasured(t *testing.T) {
-	s := settings()
+	s := validSettings()
 	s.Target, s.Concurrency, s.Duration = greeter(t), 2, time.Hour
-	l, err := Open(t.Context(), s)
+	load, err := Open(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	defer load.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	live := NewProgress()
 	go func() {
@@ -87,97 +89,93 @@ func TestAnInterruptKeepsWhatWasMeasured(t *testing.T) {
 			<-time.After(5 * time.Millisecond)
 		}
 	}()
-	d, err := l.Run(ctx, live)
-	if err != nil || !d.Partial || d.Arms[0].Calls < 100 || d.Arms[0].Config["generator"] != nil {
-		t.Errorf("partial: %v, %d calls, %v", d.Partial, d.Arms[0].Calls, err)
+	document, err := load.Run(ctx, live)
+	if err != nil || !document.Partial || document.Arms[0].Calls < 100 || document.Arms[0].Config["generator"] != nil {
+		t.Errorf("partial: %v, %d calls, %v; want a partial result of at least 100 calls without a self-test", document.Partial, document.Arms[0].Calls, err)
 	}
-	if !slices.Contains(d.Warnings, noSelfTest) {
-		t.Errorf("the warnings are %q", d.Warnings)
+	if !slices.Contains(document.Warnings, noSelfTest) {
+		t.Errorf("the warnings are %q, want %q", document.Warnings, noSelfTest)
 	}
 }
 
-// TestAnInterruptOfTheWarmUpMakesNoResult: there is nothing to keep.
-func TestAnInterruptOfTheWarmUpMakesNoResult(t *testing.T) {
-	s := settings()
+func TestAnInterruptOfTheWarmUpReturnsNoResult(t *testing.T) {
+	s := validSettings()
 	s.Target, s.Warmup = greeter(t), 1_000_000_000
-	l, err := Open(t.Context(), s)
+	load, err := Open(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	defer load.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
-	if d, err := l.Run(ctx, nil); !errors.Is(err, context.Canceled) || d.ID != "" {
-		t.Errorf("result %q, %v", d.ID, err)
+	if d, err := load.Run(ctx, nil); !errors.Is(err, context.Canceled) || d.ID != "" {
+		t.Errorf("the result is %q, %v; want none and %v", d.ID, err, context.Canceled)
 	}
 }
 
-// TestAnInterruptOfTheSelfTestIsImmediateAndKeepsTheLoad: all that was asked for is there.
 func TestAnInterruptOfTheSelfTestIsImmediateAndKeepsTheLoad(t *testing.T) {
 	for _, engine := range []string{Wire, GRPCGo} {
-		s := settings()
+		s := validSettings()
 		s.Engine, s.Target, s.Calls, s.Concurrency = engine, greeter(t), 20, 2
-		l, err := Open(t.Context(), s)
+		load, err := Open(t.Context(), s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.Close()
+		defer load.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		var interrupted time.Time
-		l.selfTest = func(ctx context.Context, p Probe) (*SelfTestResult, error) {
+		load.selfTest = func(ctx context.Context, p Probe) (*SelfTestResult, error) {
 			p.Duration = time.Hour
 			time.AfterFunc(200*time.Millisecond, func() { interrupted = time.Now(); cancel() })
 			return SelfTest(ctx, p)
 		}
-		d, err := l.Run(ctx, nil)
+		document, err := load.Run(ctx, nil)
 		if took := time.Since(interrupted); err != nil || took > 30*time.Second {
-			t.Errorf("%s: it went on for %v, %v", engine, took, err)
+			t.Errorf("%s: the load ended %v after the interrupt, %v; want within 30s without an error", engine, took, err)
 		}
-		if d.Partial || d.Arms[0].Calls != 20 || d.Arms[0].Config["generator"] != nil || !slices.Contains(d.Warnings, noSelfTest) {
-			t.Errorf("%s: partial: %v, %d calls, %v", engine, d.Partial, d.Arms[0].Calls, d.Warnings)
+		if document.Partial || document.Arms[0].Calls != 20 || document.Arms[0].Config["generator"] != nil || !slices.Contains(document.Warnings, noSelfTest) {
+			t.Errorf("%s: partial: %v, %d calls, warnings %v; want the whole load of 20 calls without a self-test", engine, document.Partial, document.Arms[0].Calls, document.Warnings)
 		}
 	}
 }
 
 const noSelfTest = "the generator's own limits were not measured because of the interrupt"
 
-// TestEnginesSendTheSame metadata and messages, and count the same errors.
-func TestEnginesSendTheSame(t *testing.T) {
+func TestEnginesSendTheSameCallsAndCountTheSameErrors(t *testing.T) {
 	for _, engine := range []string{Wire, GRPCGo} {
 		service := &strictGreeter{names: map[string]int{}}
-		s := settings()
-		s.Engine, s.Target, s.Calls, s.Concurrency = engine, serve(t, service), 10, 1
-		s.Metadata = []string{"token: x", "key-bin: AQI="}
-		s.Data = `{"name": "{{.Number}}{{if eq .Number 4}}{{randomInt 2 1}}{{end}}"}`
-		a := run(t, s).Arms[0]
-		if a.Calls != 10 || a.Errors["PERMISSION_DENIED"] != 1 || a.Errors["INTERNAL"] != 1 || a.Backends[s.Target] != 8 {
-			t.Errorf("%s: %d calls, errors %v, %v, backends %v", engine, a.Calls, a.Errors, a.Samples, a.Backends)
+		settings := validSettings()
+		settings.Engine, settings.Target, settings.Calls, settings.Concurrency = engine, serve(t, service), 10, 1
+		settings.Metadata = []string{"token: x", "key-bin: AQI="}
+		settings.Data = `{"name": "{{.Number}}{{if eq .Number 4}}{{randomInt 2 1}}{{end}}"}`
+		arm := run(t, settings).Arms[0]
+		if arm.Calls != 10 || arm.Errors["PERMISSION_DENIED"] != 1 || arm.Errors["INTERNAL"] != 1 || arm.Backends[settings.Target] != 8 {
+			t.Errorf("%s: %d calls, errors %v %v, backends %v; want 10 calls, of which 1 PERMISSION_DENIED and 1 INTERNAL",
+				engine, arm.Calls, arm.Errors, arm.Samples, arm.Backends)
 		}
-		if sample := a.Samples["INTERNAL"]; !strings.HasPrefix(sample, "create the message: ") || !strings.Contains(sample, "randomInt 2 1") {
-			t.Errorf("%s: the call without a message says %q", engine, sample)
+		if sample := arm.Samples["INTERNAL"]; !strings.HasPrefix(sample, "create the message: ") || !strings.Contains(sample, "randomInt 2 1") {
+			t.Errorf("%s: the call whose template fails has the error %q, want one that names randomInt 2 1", engine, sample)
 		}
 		if service.wrong != 0 || len(service.names) != 9 || service.names["4"]+service.names[""] != 0 {
-			t.Errorf("%s: %d calls without their metadata; names %v", engine, service.wrong, service.names)
+			t.Errorf("%s: %d calls without their metadata, names %v; want 0 and every name but 4", engine, service.wrong, service.names)
 		}
 	}
 }
 
-// TestWorkersAreNumbersOfCallsInFlight: as many as there are users, whatever the number
-// of calls.
-func TestWorkersAreNumbersOfCallsInFlight(t *testing.T) {
+func TestTemplatesSeeOneWorkerNumberForEachUser(t *testing.T) {
 	for _, engine := range []string{Wire, GRPCGo} {
-		s := settings()
+		settings := validSettings()
 		seen := &strictGreeter{names: map[string]int{}}
-		s.Engine, s.Target, s.Calls, s.Concurrency = engine, serve(t, seen), 50, 3
-		s.Metadata = []string{"token: x", "key-bin: AQI="}
-		s.Data = `{"name": "{{.Worker}}"}`
-		if run(t, s); seen.names["0"]+seen.names["1"]+seen.names["2"] != 50 {
-			t.Errorf("%s: workers %v", engine, seen.names)
+		settings.Engine, settings.Target, settings.Calls, settings.Concurrency = engine, serve(t, seen), 50, 3
+		settings.Metadata = []string{"token: x", "key-bin: AQI="}
+		settings.Data = `{"name": "{{.Worker}}"}`
+		if run(t, settings); seen.names["0"]+seen.names["1"]+seen.names["2"] != 50 {
+			t.Errorf("%s: the worker numbers are %v, want 0 to 2 for 50 calls of 3 users", engine, seen.names)
 		}
 	}
 }
 
-// serve serves a greeter for the length of a test.
+// serve serves a greeter until the test ends.
 func serve(t *testing.T, greeter rpclabv1.GreeterServer) (address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -192,7 +190,7 @@ func serve(t *testing.T, greeter rpclabv1.GreeterServer) (address string) {
 	return listener.Addr().String()
 }
 
-// strictGreeter rejects the name 7.
+// strictGreeter counts names and calls without the expected metadata. It rejects the name 7.
 type strictGreeter struct {
 	rpclabv1.UnimplementedGreeterServer
 	mu    sync.Mutex
@@ -200,13 +198,13 @@ type strictGreeter struct {
 	wrong int
 }
 
-func (p *strictGreeter) SayHello(ctx context.Context, request *rpclabv1.HelloRequest) (*rpclabv1.HelloReply, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.names[request.Name]++
+func (g *strictGreeter) SayHello(ctx context.Context, request *rpclabv1.HelloRequest) (*rpclabv1.HelloReply, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.names[request.Name]++
 	md, _ := metadata.FromIncomingContext(ctx)
 	if !slices.Equal(md["token"], []string{"x"}) || !slices.Equal(md["key-bin"], []string{"\x01\x02"}) {
-		p.wrong++
+		g.wrong++
 	}
 	if request.Name == "7" {
 		return nil, status.Error(codes.PermissionDenied, "no sevens")
@@ -215,12 +213,11 @@ func (p *strictGreeter) SayHello(ctx context.Context, request *rpclabv1.HelloReq
 }
 
 func TestAnUnreachableTargetIsReportedBeforeTheLoad(t *testing.T) {
-	s := settings()
-	s.Target = "127.0.0.1:1"
-	for _, s := range []Settings{s, {Target: "http://127.0.0.1:1/", HTTP: "GET", MaxInFlight: 1, Timeout: time.Second}} {
+	unreachable := with(func(s *Settings) { s.Target = "127.0.0.1:1" })
+	for _, s := range []Settings{unreachable, {Target: "http://127.0.0.1:1/", HTTP: "GET", MaxInFlight: 1, Timeout: time.Second}} {
 		_, err := Open(t.Context(), s)
 		if err == nil || errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "cannot connect to") || !strings.Contains(err.Error(), "refused") {
-			t.Error(err)
+			t.Errorf("%s: the error is %v, want one that says connection refused", s.Target, err)
 		}
 	}
 }
@@ -247,7 +244,7 @@ func TestInvalidSettingsAreReportedBeforeTheLoad(t *testing.T) {
 		s.Target = address
 		_, err := Open(t.Context(), s)
 		if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, ErrInvalid) {
-			t.Errorf("%s: %v", want, err)
+			t.Errorf("the error is %v, want %q", err, want)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func parseStages(text string) (all []pace.Stage, err error) {
 		column += len(part) + 1
 	}
 	if (pace.Stages{Stages: all}).Duration() == 0 {
-		return nil, request.Invalidf("--stages %q have no duration: set one", text)
+		return nil, request.Invalidf("--stages %q have no duration: set the duration of a stage, such as 10s:100", text)
 	}
 	return all, nil
 }
@@ -96,35 +96,35 @@ func (l *Load) describe() string {
 }
 
 // describe describes a pace in one clause.
-func (s Settings) describe(p pace.Pace) string {
+func (s Settings) describe(plan pace.Pace) string {
 	until := ""
 	if s.Calls > 0 {
 		until = fmt.Sprintf(", %d calls at most", s.Calls)
 	}
-	lasting := func(d time.Duration) string {
-		if d == 0 || d == math.MaxInt64 {
+	lasting := func(duration time.Duration) string {
+		if duration == 0 || duration == math.MaxInt64 {
 			return ""
 		}
-		return " for " + d.String()
+		return " for " + duration.String()
 	}
-	if f, ok := p.(limitedPace); ok {
-		p = f.Pace
+	if f, ok := plan.(limitedPace); ok {
+		plan = f.Pace
 	}
 	arrivals := ""
 	if s.Poisson {
 		arrivals = " at random moments"
 	}
-	switch p := p.(type) {
+	switch plan := plan.(type) {
 	case pace.Closed:
 		think := ""
-		if p.Think > 0 {
-			think = ", think time " + p.Think.String()
+		if plan.Think > 0 {
+			think = ", think time " + plan.Think.String()
 		}
-		return fmt.Sprintf("closed loop of %d users%s%s%s", p.Users, think, lasting(p.Duration), until)
+		return fmt.Sprintf("closed loop of %d users%s%s%s", plan.Users, think, lasting(plan.Duration), until)
 	case pace.Stages:
 		return fmt.Sprintf("open loop in stages %s%s%s", s.Stages, arrivals, until)
 	case pace.Rate:
-		return fmt.Sprintf("open loop of %g calls/s%s%s%s", p.PerSecond, arrivals, lasting(p.Duration), until)
+		return fmt.Sprintf("open loop of %g calls/s%s%s%s", plan.PerSecond, arrivals, lasting(plan.Duration), until)
 	}
 	return "load"
 }

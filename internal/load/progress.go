@@ -10,7 +10,7 @@ import (
 	"rpclab/internal/measure"
 )
 
-// ProgressSnapshot is what a load did since the last snapshot. Times are in ms.
+// ProgressSnapshot is the progress of a load since the last snapshot. Latencies are in ms.
 type ProgressSnapshot struct {
 	Phase       string        // what rpclab does; "": the measured load
 	Elapsed     time.Duration // since the phase began
@@ -38,8 +38,8 @@ type Progress struct {
 }
 
 const (
-	// maxSampledRate is the rate (answers/s) up to which each call is recorded; above it one in
-	// sixteen is, to keep the cost low.
+	// maxSampledRate is the rate (answers/s) up to which every call is recorded. Above that rate
+	// one call in sixteen is recorded, to keep the cost low.
 	maxSampledRate = 5000
 	sampleMask     = 15
 )
@@ -64,12 +64,12 @@ func (l *Progress) setPhase(doing string) {
 // Snapshot returns what happened since the last snapshot. Only one goroutine may call it.
 func (l *Progress) Snapshot() ProgressSnapshot {
 	now := time.Now()
-	m := ProgressSnapshot{Phase: *l.phase.Load(), Elapsed: now.Sub(*l.phaseStart.Load()), Answered: l.answered.Load(), Failed: l.failed.Load()}
-	m.InFlight = l.began.Load() - m.Answered - m.Failed // a call starts before it ends
-	m.Rate = float64(m.Answered-l.before) / now.Sub(l.last).Seconds()
-	l.last, l.before = now, m.Answered
+	snapshot := ProgressSnapshot{Phase: *l.phase.Load(), Elapsed: now.Sub(*l.phaseStart.Load()), Answered: l.answered.Load(), Failed: l.failed.Load()}
+	snapshot.InFlight = l.began.Load() - snapshot.Answered - snapshot.Failed // a call starts before it ends
+	snapshot.Rate = float64(snapshot.Answered-l.before) / now.Sub(l.last).Seconds()
+	l.last, l.before = now, snapshot.Answered
 	l.skip.Store(0)
-	if m.Rate > maxSampledRate {
+	if snapshot.Rate > maxSampledRate {
 		l.skip.Store(sampleMask)
 	}
 	l.mu.Lock()
@@ -77,18 +77,18 @@ func (l *Progress) Snapshot() ProgressSnapshot {
 	at := func(h *hdr.Histogram, percentile float64) float64 {
 		return float64(h.ValueAtPercentile(percentile)) / 1e6
 	}
-	m.P50, m.P99, m.LatenessP99 = at(l.latency, 50), at(l.latency, 99), at(l.lateness, 99)
+	snapshot.P50, snapshot.P99, snapshot.LatenessP99 = at(l.latency, 50), at(l.latency, 99), at(l.lateness, 99)
 	l.latency.Reset()
 	l.lateness.Reset()
-	return m
+	return snapshot
 }
 
 // CallStarted counts a call that is sent.
 func (l *Progress) CallStarted() { l.began.Add(1) }
 
 // CallEnded records a finished call.
-func (l *Progress) CallEnded(c measure.Call) {
-	if c.Code != measure.OK {
+func (l *Progress) CallEnded(call measure.Call) {
+	if call.Code != measure.OK {
 		l.failed.Add(1)
 		return
 	}
@@ -97,8 +97,8 @@ func (l *Progress) CallEnded(c measure.Call) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	add(l.latency, c.Done-c.Due)
-	add(l.lateness, c.Sent-c.Due)
+	add(l.latency, call.Done-call.Due)
+	add(l.lateness, call.Sent-call.Due)
 }
 
 func add(to *hdr.Histogram, took time.Duration) {

@@ -32,7 +32,7 @@ type SelfTestResult struct {
 	ReceivedBytes int     `json:"got_bytes_per_call"`
 	CeilingUsers  int     `json:"ceiling_users"`
 	CeilingRate   float64 `json:"ceiling_calls_per_s"`
-	CeilingCPU    float64 `json:"ceiling_cpu_us_per_call"` // of generator and answerer
+	CeilingCPU    float64 `json:"ceiling_cpu_us_per_call"` // of the generator and the test server
 	// One call at a time, and the same number of bytes on a bare TCP connection, in µs.
 	FloorP50 float64 `json:"floor_p50_us"`
 	FloorP99 float64 `json:"floor_p99_us"`
@@ -40,10 +40,11 @@ type SelfTestResult struct {
 	PingP99  float64 `json:"ping_pong_p99_us"`
 }
 
-// ceilingUsers saturates the generator; with large messages fewer users do.
 const (
-	ceilingUsers     = 64
-	maxBytesInFlight = 16 << 20 // bytes
+	// ceilingUsers is the number of users that saturates the generator with small messages.
+	ceilingUsers = 64
+	// maxBytesInFlight limits the users with large messages, of which fewer saturate the generator.
+	maxBytesInFlight = 16 << 20
 )
 
 // users returns the users of the ceiling measurement.
@@ -61,49 +62,49 @@ func (l *Load) probe() Probe {
 }
 
 // SelfTest measures the generator's ceiling and floor on loopback connections.
-func SelfTest(ctx context.Context, p Probe) (result *SelfTestResult, err error) {
-	target, stop, err := startServer(p)
+func SelfTest(ctx context.Context, probe Probe) (result *SelfTestResult, err error) {
+	target, stop, err := startServer(probe)
 	if err != nil {
 		return nil, err
 	}
 	defer stop()
-	a := &SelfTestResult{Engine: p.Engine, CeilingUsers: p.users()}
-	if a.SentBytes, a.ReceivedBytes, err = bytesPerCall(ctx, p, target); err != nil {
+	figures := &SelfTestResult{Engine: probe.Engine, CeilingUsers: probe.users()}
+	if figures.SentBytes, figures.ReceivedBytes, err = bytesPerCall(ctx, probe, target); err != nil {
 		return nil, err
 	}
-	client, err := openProbe(ctx, p, target, nil)
+	client, err := openProbe(ctx, probe, target, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
 	during := func(users int) (measure.Measurement, error) {
 		return measureRun(func() (*measure.Recorder, time.Time, error) {
-			return client.Run(ctx, pace.Closed{Users: users, Duration: p.Duration}, nil)
+			return client.Run(ctx, pace.Closed{Users: users, Duration: probe.Duration}, nil)
 		})
 	}
-	if _, _, err := client.Run(ctx, pace.Closed{Users: a.CeilingUsers, Calls: 20 * ceilingUsers, Duration: p.Duration}, nil); err != nil {
+	if _, _, err := client.Run(ctx, pace.Closed{Users: figures.CeilingUsers, Calls: 20 * ceilingUsers, Duration: probe.Duration}, nil); err != nil {
 		return nil, err // warm-up
 	}
 	alone, err := during(1)
 	if err != nil {
 		return nil, err
 	}
-	busy, err := during(a.CeilingUsers)
+	busy, err := during(figures.CeilingUsers)
 	if err != nil {
 		return nil, err
 	}
 	if busy.Calls > 0 {
-		a.CeilingRate = float64(busy.Calls) / busy.Elapsed.Seconds()
-		a.CeilingCPU = float64(busy.CPU) / 1e3 / float64(busy.Calls)
+		figures.CeilingRate = float64(busy.Calls) / busy.Elapsed.Seconds()
+		figures.CeilingCPU = float64(busy.CPU) / 1e3 / float64(busy.Calls)
 	}
-	bare, err := pingPong(ctx, a.SentBytes, a.ReceivedBytes, p.Duration)
+	bare, err := pingPong(ctx, figures.SentBytes, figures.ReceivedBytes, probe.Duration)
 	if err != nil {
 		return nil, err
 	}
 	var errs [2]error
-	a.FloorP50, a.FloorP99, errs[0] = microseconds(alone)
-	a.PingP50, a.PingP99, errs[1] = microseconds(bare)
-	return a, errors.Join(errs[:]...)
+	figures.FloorP50, figures.FloorP99, errs[0] = microseconds(alone)
+	figures.PingP50, figures.PingP99, errs[1] = microseconds(bare)
+	return figures, errors.Join(errs[:]...)
 }
 
 // bytesPerCall returns the bytes on the wire of one call on a warm connection.
@@ -124,31 +125,31 @@ func bytesPerCall(ctx context.Context, p Probe, target string) (sent, got int, e
 	return (int(wire.sent.Load()) - sent) / calls, (int(wire.got.Load()) - got) / calls, nil
 }
 
-func openProbe(ctx context.Context, p Probe, target string, dial dialer) (Client, error) {
+func openProbe(ctx context.Context, probe Probe, target string, dial dialer) (Client, error) {
 	const path = "/rpclab.v1.Greeter/SayHello"
-	messages := data.Binary(make([]byte, p.Request))
-	if p.Engine == GRPCGo {
-		c, err := openGRPC(ctx, target, 1, nil, dial)
+	messages := data.Binary(make([]byte, probe.Request))
+	if probe.Engine == GRPCGo {
+		client, err := openGRPC(ctx, target, 1, nil, dial)
 		if err != nil {
 			return nil, err
 		}
-		c.path, c.timeout, c.messages = path, connectTimeout, messages
-		return c, nil
+		client.path, client.timeout, client.messages = path, connectTimeout, messages
+		return client, nil
 	}
 	config := wireConfig{
 		target: target, connections: 1, cores: 1, timeout: connectTimeout, path: path, messages: messages, dial: dial,
 	}
-	if p.HTTP > 0 {
-		config.http = &wire.HTTP{Method: http.MethodPost, Path: "/", Version: p.HTTP}
+	if probe.HTTP > 0 {
+		config.http = &wire.HTTP{Method: http.MethodPost, Path: "/", Version: probe.HTTP}
 	}
-	if p.HTTP == 1 {
+	if probe.HTTP == 1 {
 		config.connections, config.onDemand = ceilingUsers, true
 	}
-	c, err := openWire(ctx, config)
+	client, err := openWire(ctx, config)
 	if err != nil {
 		return nil, err // not client, which would be a non-nil interface
 	}
-	return c, nil
+	return client, nil
 }
 
 func microseconds(m measure.Measurement) (p50, p99 float64, err error) {

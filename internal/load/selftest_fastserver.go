@@ -34,17 +34,17 @@ const (
 
 // newFastServer returns a server of gRPC responses with a message size, or of plain responses.
 func newFastServer(reply int, plain bool) *fastServer {
-	a := new(fastServer)
+	server := new(fastServer)
 	if plain {
-		a.addFrame(frameHeaders, flagEndHeaders, []byte{0x88})
-		a.addFrame(frameData, flagEndStream, make([]byte, reply))
-		return a
+		server.addFrame(frameHeaders, flagEndHeaders, []byte{0x88})
+		server.addFrame(frameData, flagEndStream, make([]byte, reply))
+		return server
 	}
 	// Literal fields without indexing (RFC 7541, section 6.2.2); index 8 is :status 200.
-	a.addFrame(frameHeaders, flagEndHeaders, append([]byte{0x88, 0x0f, 0x10, 16}, "application/grpc"...))
-	a.addFrame(frameData, 0, append(binary.BigEndian.AppendUint32([]byte{0}, uint32(reply)), make([]byte, reply)...))
-	a.addFrame(frameHeaders, flagEndHeaders|flagEndStream, append([]byte{0x00, 11}, "grpc-status\x010"...))
-	return a
+	server.addFrame(frameHeaders, flagEndHeaders, append([]byte{0x88, 0x0f, 0x10, 16}, "application/grpc"...))
+	server.addFrame(frameData, 0, append(binary.BigEndian.AppendUint32([]byte{0}, uint32(reply)), make([]byte, reply)...))
+	server.addFrame(frameHeaders, flagEndHeaders|flagEndStream, append([]byte{0x00, 11}, "grpc-status\x010"...))
+	return server
 }
 
 func (a *fastServer) addFrame(kind, flags byte, payload []byte) {
@@ -59,21 +59,21 @@ func appendFrame(to []byte, kind, flags byte, stream uint32, size int) []byte {
 
 // serveFast answers a probe's calls until the listener is closed.
 func serveFast(listener net.Listener, p Probe) {
-	converse := newFastServer(p.Reply, p.HTTP > 0).serve
+	serve := newFastServer(p.Reply, p.HTTP > 0).serve
 	if p.HTTP == 1 {
-		converse = serveHTTP1(p.Reply)
+		serve = serveHTTP1(p.Reply)
 	}
 	for {
 		connection, err := listener.Accept()
 		if err != nil {
 			return
 		}
-		go converse(connection)
+		go serve(connection)
 	}
 }
 
-// serveHTTP1 does the same over HTTP/1.1: the header section ends with an empty line and contains
-// the body's length (RFC 9112, section 6).
+// serveHTTP1 returns a function that answers HTTP/1.1 requests. The header section of a request ends
+// with an empty line and contains the body's length (RFC 9112, section 6).
 func serveHTTP1(reply int) func(net.Conn) {
 	answer := append(fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", reply), make([]byte, reply)...)
 	return func(connection net.Conn) {

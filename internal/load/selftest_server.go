@@ -15,17 +15,17 @@ import (
 )
 
 // startServer starts a server in this process that sends the same response to every call.
-func startServer(p Probe) (target string, stop func(), err error) {
+func startServer(probe Probe) (target string, stop func(), err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, err
 	}
-	reply := make([]byte, p.Reply)
+	reply := make([]byte, probe.Reply)
 	switch {
-	case max(p.Request, p.Reply) <= maxFastServerMessage:
-		go serveFast(listener, p)
+	case max(probe.Request, probe.Reply) <= maxFastServerMessage:
+		go serveFast(listener, probe)
 		return listener.Addr().String(), func() { _ = listener.Close() }, nil
-	case p.HTTP > 0:
+	case probe.HTTP > 0:
 		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			_, _ = w.Write(reply)
@@ -47,17 +47,17 @@ func startServer(p Probe) (target string, stop func(), err error) {
 	return listener.Addr().String(), server.Stop, nil
 }
 
-// pingPong exchanges bytes over a bare TCP connection for a time: the least that a call can cost.
-func pingPong(ctx context.Context, sent, got int, during time.Duration) (m measure.Measurement, err error) {
+// pingPong exchanges bytes over a bare TCP connection for a time. No call can cost less.
+func pingPong(ctx context.Context, sent, got int, during time.Duration) (measured measure.Measurement, err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return m, err
+		return measured, err
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- servePong(listener, sent, got) }()
 	connection, err := new(net.Dialer).DialContext(ctx, "tcp", listener.Addr().String())
 	if err != nil {
-		return m, errors.Join(err, listener.Close(), <-ended)
+		return measured, errors.Join(err, listener.Close(), <-ended)
 	}
 	recorder := measure.NewRecorder(0)
 	there, back := make([]byte, max(sent, 1)), make([]byte, max(got, 1))
@@ -70,7 +70,7 @@ func pingPong(ctx context.Context, sent, got int, during time.Duration) (m measu
 		recorder.Record(measure.Call{Due: due, Sent: due, Done: time.Since(start), Code: measure.OK})
 	}
 	if err = errors.Join(err, connection.Close(), <-ended, listener.Close()); err != nil {
-		return m, err
+		return measured, err
 	}
 	return recorder.Measurement()
 }

@@ -46,7 +46,7 @@ type Settings struct {
 	Calls       uint64        // 0: no limit
 	Seed        uint64        // of random arrivals
 
-	Warmup      int // calls made before the measurement
+	Warmup      int // calls before the measurement
 	Timeout     time.Duration
 	Connections int    // 0: one, or on demand for HTTP/1.1
 	PerCall     bool   // open a connection for each call
@@ -103,36 +103,36 @@ func (s Settings) checkTarget() error {
 	case s.HTTP != "" && !slices.Contains(httpMethods, s.HTTP):
 		return request.Invalidf("--http %s: unknown method%s", s.HTTP, suggest.DidYouMean(s.HTTP, httpMethods))
 	case s.HTTP != "" && (s.Call != "" || s.Proto != "" || s.Protoset != ""):
-		return request.Invalidf("--http makes REST calls; --call, --proto and --protoset apply to gRPC only")
+		return request.Invalidf("--http makes REST calls, but --call, --proto and --protoset apply to gRPC only: leave them out")
 	case s.HTTP == "" && s.HTTP2:
-		return request.Invalidf("--http2 applies to REST calls (--http); gRPC always uses HTTP/2")
+		return request.Invalidf("--http2 applies to REST calls (--http): leave it out, because gRPC always uses HTTP/2")
 	case s.HTTP != "" && s.Engine == GRPCGo:
 		return request.Invalidf("--engine %s makes gRPC calls only: leave it out with --http", GRPCGo)
 	case s.httpVersion() == 1 && (s.Streams != 0 || s.KeepAlive != 0):
 		return request.Invalidf("--streams and --keepalive need HTTP/2: leave them out, or add --http2")
 	case s.HTTP != "" && (s.Messages != 0 || s.PingPong):
-		return request.Invalidf("--messages and --ping-pong apply to gRPC streams, not to --http")
+		return request.Invalidf("--messages and --ping-pong apply to gRPC streams, not to --http: leave them out")
 	case s.HTTP != "":
-		u, err := url.Parse(s.Target)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		parsed, err := url.Parse(s.Target)
+		if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
 			return request.Invalidf("%q is not a URL: use one such as http://127.0.0.1:8080/path", s.Target)
 		}
-		if u.Scheme == "http" && s.TLS != (TLS{}) {
+		if parsed.Scheme == "http" && s.TLS != (TLS{}) {
 			return request.Invalidf("%q does not use TLS: write https:", s.Target)
 		}
 		return nil
 	case s.Engine != Wire && s.Engine != GRPCGo:
 		return request.Invalidf("--engine %s: unknown engine%s", s.Engine, suggest.DidYouMean(s.Engine, []string{Wire, GRPCGo}))
 	case s.Cores > 1 && s.Engine != Wire:
-		return request.Invalidf("--cores needs the engine wire; other engines use every processor")
+		return request.Invalidf("--cores needs --engine %s: leave it out, because --engine %s uses every processor", Wire, s.Engine)
 	case s.PerCall && s.Engine != Wire:
-		return request.Invalidf("--connections per-call needs --engine %s", Wire)
+		return request.Invalidf("--connections per-call needs --engine %s, but --engine is %s", Wire, s.Engine)
 	case s.Call == "":
 		return request.Invalidf("set what to call: --call package.Service/Method, or --http GET for REST")
 	case s.Proto != "" && s.Protoset != "":
 		return request.Invalidf("--proto and --protoset exclude each other: set one of them")
 	case len(s.ImportPaths) > 0 && s.Proto == "":
-		return request.Invalidf("--import-path needs --proto")
+		return request.Invalidf("--import-path needs --proto: set the .proto file, or leave out --import-path")
 	case strings.Contains(s.Target, "://"):
 		return request.Invalidf("%q is a URL: use HOST:PORT for gRPC, or --http GET for REST", s.Target)
 	}
@@ -154,7 +154,7 @@ func (s Settings) checkPace() error {
 	case open && s.Concurrency != 0:
 		return request.Invalidf("--concurrency makes a closed loop, --rate and --stages an open one: set one of them (--max-in-flight limits an open loop)")
 	case open && s.Think != 0:
-		return request.Invalidf("--think needs a closed loop (--concurrency)")
+		return request.Invalidf("--think needs a closed loop: leave it out, or set --concurrency instead of --rate and --stages")
 	case !open && s.Poisson:
 		return request.Invalidf("--arrivals needs an open loop: set --rate or --stages")
 	case s.Stages != "" && s.Duration != 0:
@@ -187,7 +187,7 @@ func (s Settings) checkNumbers() error {
 	return nil
 }
 
-// Limits of settings: larger values are typing errors.
+// Limits of settings. Larger values are typing errors.
 const (
 	MaxRate  = 10_000_000
 	MaxUsers = 1_000_000

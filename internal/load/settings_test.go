@@ -10,8 +10,8 @@ import (
 	"rpclab/internal/pace"
 )
 
-// settings are good ones.
-func settings() Settings {
+// validSettings returns settings that Check accepts.
+func validSettings() Settings {
 	return Settings{
 		Target: "127.0.0.1:50051", Call: "rpclab.v1.Greeter/SayHello",
 		MaxInFlight: 100, Timeout: time.Minute, Engine: Wire,
@@ -19,16 +19,16 @@ func settings() Settings {
 }
 
 func with(change func(*Settings)) Settings {
-	s := settings()
+	s := validSettings()
 	change(&s)
 	return s
 }
 
 func TestContradictorySettingsAreRejected(t *testing.T) {
-	if err := settings().Check(); err != nil {
+	if err := validSettings().Check(); err != nil {
 		t.Fatal(err)
 	}
-	for want, s := range map[string]Settings{
+	for want, settings := range map[string]Settings{
 		"set what to call":                   with(func(s *Settings) { s.Call = "" }),
 		"is not an address":                  with(func(s *Settings) { s.Target = "localhost" }),
 		"is not a port":                      with(func(s *Settings) { s.Target = "localhost:99999" }),
@@ -58,48 +58,48 @@ func TestContradictorySettingsAreRejected(t *testing.T) {
 		"--connections must be 1 to":         with(func(s *Settings) { s.Connections = MaxUsers + 1 }),
 		"--duration must be a duration such": with(func(s *Settings) { s.Duration = -1 }),
 	} {
-		if err := s.Check(); err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, ErrInvalid) {
-			t.Errorf("%q was wanted: %v", want, err)
+		if err := settings.Check(); err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, ErrInvalid) {
+			t.Errorf("the error is %v, want %q", err, want)
 		}
 	}
 }
 
-func TestPaces(t *testing.T) {
-	for want, s := range map[string]Settings{
-		"closed loop of 50 users for 10s":                        settings(),
+func TestPacesAreDescribed(t *testing.T) {
+	for want, settings := range map[string]Settings{
+		"closed loop of 50 users for 10s":                        validSettings(),
 		"closed loop of 3 users, think time 1s, 7 calls at most": with(func(s *Settings) { s.Concurrency, s.Calls, s.Think = 3, 7, time.Second }),
 		"open loop of 500 calls/s for 10s":                       with(func(s *Settings) { s.Rate = 500 }),
 		"open loop of 0.5 calls/s, 9 calls at most":              with(func(s *Settings) { s.Rate, s.Calls = 0.5, 9 }),
 		"open loop of 2 calls/s at random moments for 3s":        with(func(s *Settings) { s.Rate, s.Poisson, s.Duration = 2, true, 3*time.Second }),
 		"open loop in stages 1s:10,2s:0":                         with(func(s *Settings) { s.Stages = "1s:10,2s:0" }),
 	} {
-		p, err := s.Pace()
+		p, err := settings.Pace()
 		if err != nil {
 			t.Errorf("%s: %v", want, err)
-		} else if got := s.describe(p); got != want {
-			t.Errorf("it says %q, want %q", got, want)
+		} else if got := settings.describe(p); got != want {
+			t.Errorf("the pace is described as %q, want %q", got, want)
 		}
 	}
 }
 
-func TestCallsBoundAnOpenLoop(t *testing.T) {
-	p, err := with(func(s *Settings) { s.Rate, s.Calls = 100, 3 }).Pace()
+func TestTheNumberOfCallsLimitsAnOpenLoop(t *testing.T) {
+	plan, err := with(func(s *Settings) { s.Rate, s.Calls = 100, 3 }).Pace()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, more := p.Next(2, 0); !more {
-		t.Error("the third call is missing")
+	if _, more := plan.Next(2, 0); !more {
+		t.Error("the third of 3 calls is not due, want it due")
 	}
-	if _, more := p.Next(3, 0); more {
-		t.Error("there is a fourth call")
+	if _, more := plan.Next(3, 0); more {
+		t.Error("a fourth of 3 calls is due, want none")
 	}
 }
 
-func TestStagesAreRead(t *testing.T) {
+func TestStagesAreParsed(t *testing.T) {
 	got, err := parseStages("10s:100, 500ms:0,0s:1.5/s")
 	want := []pace.Stage{{Duration: 10 * time.Second, Rate: 100}, {Duration: 500 * time.Millisecond}, {Rate: 1.5}}
 	if err != nil || len(got) != 3 || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("the stages are %v, %v; want %v", got, err, want)
 	}
 	for text, want := range map[string]string{
 		"10s":         `column 1: "10s" is not a stage`,
@@ -112,21 +112,21 @@ func TestStagesAreRead(t *testing.T) {
 		"1s:5,":       "is not a stage",
 	} {
 		if _, err := parseStages(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s gave %v", text, err)
+			t.Errorf("stages %s: the error is %v, want %q", text, err, want)
 		}
 	}
 }
 
-func TestMetadata(t *testing.T) {
-	s := settings()
+func TestMetadataIsParsed(t *testing.T) {
+	s := validSettings()
 	s.Metadata = []string{"Token: a: b", "token:c", "key-bin: AQI="}
-	h, err := s.headers()
+	headers, err := s.headers()
 	if err != nil {
 		t.Fatal(err)
 	}
-	md, err := grpcMetadata(h)
+	md, err := grpcMetadata(headers)
 	if err != nil || strings.Join(md["token"], "|") != "a: b|c" || md["key-bin"][0] != "\x01\x02" {
-		t.Errorf("%v, %v", md, err)
+		t.Errorf("the metadata is %v, %v; want token: a: b and c, key-bin: 0x01 0x02", md, err)
 	}
 	for _, line := range []string{"token", ": x", "a b: c", "a: b\r\nc: d", "id: {{uuid}}"} {
 		if _, err := (Settings{Metadata: []string{line}}).headers(); !errors.Is(err, ErrInvalid) {
@@ -134,11 +134,11 @@ func TestMetadata(t *testing.T) {
 		}
 	}
 	for _, line := range []string{"key-bin: ?", "TE: x", "Content-Type: application/json", "connection: close", "grpc-timeout: 1S"} {
-		h, err := (Settings{Metadata: []string{line}}).headers()
+		headers, err := (Settings{Metadata: []string{line}}).headers()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := grpcMetadata(h); !errors.Is(err, ErrInvalid) {
+		if _, err := grpcMetadata(headers); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%q gave %v", line, err)
 		}
 	}

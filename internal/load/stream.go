@@ -10,13 +10,13 @@ import (
 	"rpclab/internal/wire"
 )
 
-// stream is how the calls of a streaming method are made.
+// stream describes the calls of a streaming method.
 type stream struct {
 	wire.Stream
 	client, server bool // which sides stream
 }
 
-// stream returns how to call a method; nil: it is unary.
+// stream returns how to call a method; nil: the method is unary.
 func (s Settings) stream(m protoreflect.MethodDescriptor) (*stream, error) {
 	name := method.Path(m)[1:]
 	client, server := m.IsStreamingClient(), m.IsStreamingServer()

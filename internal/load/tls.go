@@ -8,7 +8,7 @@ import (
 	"rpclab/internal/load/request"
 )
 
-// TLS says how connections are secured.
+// TLS are the settings of TLS connections.
 type TLS struct {
 	On         bool   // implied by any other field
 	CACert     string // file of trusted certificates; empty: the system's
@@ -34,7 +34,7 @@ func (t TLS) Config() (*tls.Config, error) {
 		}
 	}
 	if (t.Cert == "") != (t.Key == "") {
-		return nil, request.Invalidf("--cert and --key must be set together")
+		return nil, request.Invalidf("--cert and --key must be set together: set both or neither")
 	}
 	if t.Cert != "" {
 		own, err := tls.LoadX509KeyPair(t.Cert, t.Key)

@@ -18,8 +18,8 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// mutual is a server's configuration for localhost that asks clients for a certificate
-// too, with the files of one that it takes, its own.
+// mutual returns the configuration of a server for localhost that requires a client certificate,
+// and the files of a client certificate that the server accepts.
 func mutual(t *testing.T) (config *tls.Config, cert, key string) {
 	t.Helper()
 	pair, trusted := testkit.Certificate(t, "localhost")
@@ -50,19 +50,19 @@ func TestCallsOverMutualTLS(t *testing.T) {
 	go func() { _ = server.Serve(listener) }()
 	defer server.Stop()
 	for _, engine := range []string{Wire, GRPCGo} {
-		s := settings()
-		s.Engine, s.Target, s.Calls = engine, listener.Addr().String(), 20
-		s.TLS = TLS{CACert: cert, Cert: cert, Key: key, ServerName: "localhost"}
-		if a := run(t, s).Arms[0]; a.Calls != 20 || len(a.Errors) > 0 || a.Config["tls"] != true {
-			t.Errorf("%s: %d calls, errors %v, %v", engine, a.Calls, a.Errors, a.Samples)
+		settings := validSettings()
+		settings.Engine, settings.Target, settings.Calls = engine, listener.Addr().String(), 20
+		settings.TLS = TLS{CACert: cert, Cert: cert, Key: key, ServerName: "localhost"}
+		if a := run(t, settings).Arms[0]; a.Calls != 20 || len(a.Errors) > 0 || a.Config["tls"] != true {
+			t.Errorf("%s: %d calls, errors %v %v; want 20 calls without errors, marked as TLS", engine, a.Calls, a.Errors, a.Samples)
 		}
-		s.TLS = TLS{CACert: cert, Cert: cert, Key: key, ServerName: "elsewhere"}
-		if _, err := Open(t.Context(), s); err == nil || !strings.Contains(err.Error(), "certificate is valid for localhost, not elsewhere") {
-			t.Errorf("%s, another name: %v", engine, err)
+		settings.TLS = TLS{CACert: cert, Cert: cert, Key: key, ServerName: "elsewhere"}
+		if _, err := Open(t.Context(), settings); err == nil || !strings.Contains(err.Error(), "certificate is valid for localhost, not elsewhere") {
+			t.Errorf("%s, another server name: the error is %v, want one that names localhost", engine, err)
 		}
-		s.TLS = TLS{Insecure: true, Cert: cert, Key: key}
-		if a := run(t, s).Arms[0]; a.Calls != 20 || len(a.Errors) > 0 {
-			t.Errorf("%s, unchecked: %d calls, errors %v", engine, a.Calls, a.Errors)
+		settings.TLS = TLS{Insecure: true, Cert: cert, Key: key}
+		if a := run(t, settings).Arms[0]; a.Calls != 20 || len(a.Errors) > 0 {
+			t.Errorf("%s, without certificate check: %d calls, errors %v; want 20 calls without errors", engine, a.Calls, a.Errors)
 		}
 	}
 }

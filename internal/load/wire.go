@@ -49,62 +49,62 @@ type wireConfig struct {
 }
 
 // openWire opens connections and returns when all are ready.
-func openWire(ctx context.Context, c wireConfig) (*wireClient, error) {
-	atOnce := c.connections
-	if c.onDemand {
+func openWire(ctx context.Context, config wireConfig) (*wireClient, error) {
+	atOnce := config.connections
+	if config.onDemand {
 		atOnce = 1
 	}
-	remote := endpoint{target: c.target, secure: c.security != nil}
-	if c.http != nil {
-		remote.http = c.http.Version
+	remote := endpoint{target: config.target, secure: config.security != nil}
+	if config.http != nil {
+		remote.http = config.http.Version
 	}
 	interrupt := ctx
-	ctx, cancel := context.WithTimeout(ctx, c.connecting.timeout(atOnce))
+	ctx, cancel := context.WithTimeout(ctx, config.connecting.timeout(atOnce))
 	defer cancel()
-	sources, err := c.connecting.sources()
+	sources, err := config.connecting.sources()
 	if err != nil {
 		return nil, err
 	}
-	addresses, err := resolve(ctx, c.target)
+	addresses, err := resolve(ctx, config.target)
 	if err != nil {
 		return nil, remote.connectError(interrupt, err)
 	}
-	if addresses, err = sameFamily(c.target, addresses, sources); err != nil {
+	if addresses, err = sameFamily(config.target, addresses, sources); err != nil {
 		return nil, err
 	}
-	if c.perCall { // no connection is opened before the first call
-		if err := probe(ctx, c.dial, addresses); err != nil {
+	if config.perCall { // Connect opens no connection then
+		if err := probe(ctx, config.dial, addresses); err != nil {
 			return nil, remote.connectError(interrupt, err)
 		}
 	}
-	w := &wireClient{messages: c.messages}
+	client := &wireClient{messages: config.messages}
 	call := wire.Call{
-		Method: c.path, HTTP: c.http, Authority: c.authority, Metadata: c.fields, Backend: workload.BackendTrailer,
-		Check: w.check, OnStart: w.began, OnEnd: w.ended,
+		Method: config.path, HTTP: config.http, Authority: config.authority, Metadata: config.fields, Backend: workload.BackendTrailer,
+		Check: client.check, OnStart: client.began, OnEnd: client.ended,
 	}
 	if call.Authority == "" {
-		call.Authority = c.target
+		call.Authority = config.target
 	}
-	if c.stream != nil {
-		call.Stream = &c.stream.Stream
+	if config.stream != nil {
+		call.Stream = &config.stream.Stream
 	}
 	fixed := false
-	if call.Message, fixed = c.messages.Constant(); !fixed {
-		call.AppendMessage = w.make
+	if call.Message, fixed = config.messages.Constant(); !fixed {
+		call.AppendMessage = client.make
 	}
-	w.engine, err = wire.New(wire.Config{
-		Addresses: addresses, Dial: c.dial, TLS: withServerName(c.security, c.target), Timeout: c.timeout,
-		Channels: c.connections, ConnectionPerCall: c.perCall, OnDemand: c.onDemand, Cores: c.cores, MaxMessage: 64 << 20,
-		Sticky: true, Yield: hasNoThinkTime(c.pace), Sources: sources, MaxStreams: c.connecting.Streams,
-		ConnectRate: c.connecting.ConnectRate, KeepAlive: c.connecting.KeepAlive, IdleClose: c.connecting.IdleClose,
+	client.engine, err = wire.New(wire.Config{
+		Addresses: addresses, Dial: config.dial, TLS: withServerName(config.security, config.target), Timeout: config.timeout,
+		Channels: config.connections, ConnectionPerCall: config.perCall, OnDemand: config.onDemand, Cores: config.cores, MaxMessage: 64 << 20,
+		Sticky: true, Yield: hasNoThinkTime(config.pace), Sources: sources, MaxStreams: config.connecting.Streams,
+		ConnectRate: config.connecting.ConnectRate, KeepAlive: config.connecting.KeepAlive, IdleClose: config.connecting.IdleClose,
 	}, call)
 	if err != nil {
 		return nil, request.Invalid(err)
 	}
-	if err := w.engine.Connect(ctx); err != nil {
-		return nil, errors.Join(remote.connectError(interrupt, err), w.Close())
+	if err := client.engine.Connect(ctx); err != nil {
+		return nil, errors.Join(remote.connectError(interrupt, err), client.Close())
 	}
-	return w, nil
+	return client, nil
 }
 
 // probe opens and closes a connection to one of the addresses.

@@ -41,15 +41,21 @@ func (s Settings) check() error {
 	case !slices.Contains(caller.Styles, s.Style):
 		return fmt.Errorf("--style %s: use one of %v", s.Style, caller.Styles)
 	case s.Workers < 1 || s.Workers > 10_000:
-		return fmt.Errorf("--workers %d: use 1 to 10000", s.Workers)
+		return fmt.Errorf("--workers %d: must be 1 to 10000", s.Workers)
 	case s.Transactions < 1 || s.Transactions > 10_000_000:
-		return fmt.Errorf("--transactions %d: use 1 to 10000000", s.Transactions)
-	case s.Interval < 0 || s.LatencyOver < 0 || s.Timeout <= 0 || s.Metadata < 0 || s.Metadata > 100:
-		return errors.New("use at least 0 for --interval and --latency-gt, more than 0 for --timeout, and 0 to 100 for --extra-metadata")
+		return fmt.Errorf("--transactions %d: must be 1 to 10000000", s.Transactions)
+	case s.Interval < 0:
+		return fmt.Errorf("--interval %v: must be at least 0", s.Interval)
+	case s.LatencyOver < 0:
+		return fmt.Errorf("--latency-gt %v: must be at least 0", s.LatencyOver)
+	case s.Timeout <= 0:
+		return fmt.Errorf("--timeout %v: must be more than 0", s.Timeout)
+	case s.Metadata < 0 || s.Metadata > 100:
+		return fmt.Errorf("--extra-metadata %d: must be 0 to 100", s.Metadata)
 	case s.JWT != caller.TokenOnce && s.JWT != caller.TokenPerCall:
 		return fmt.Errorf("--jwt-gen %s: use %s or %s", s.JWT, caller.TokenOnce, caller.TokenPerCall)
 	case s.Client == "":
-		return errors.New("--client-id: a client needs a name")
+		return errors.New("--client-id: must not be empty: it is the client's identity")
 	}
 	return s.Calculation.Check()
 }
@@ -67,15 +73,15 @@ type Call struct {
 
 // Run makes the calls and returns them in the order in which they ended. When ctx ends, it
 // starts no more.
-func Run(ctx context.Context, s Settings) ([]Call, error) {
-	if err := s.check(); err != nil {
+func Run(ctx context.Context, settings Settings) ([]Call, error) {
+	if err := settings.check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	job, err := s.job()
+	job, err := settings.job()
 	if err != nil {
 		return nil, err
 	}
-	session, err := grpcgo.OpenCalculator(job, caller.Target{URI: "passthrough:///" + s.Target})
+	session, err := grpcgo.OpenCalculator(job, caller.Target{URI: "passthrough:///" + settings.Target})
 	if err != nil {
 		return nil, err
 	}
@@ -84,11 +90,11 @@ func Run(ctx context.Context, s Settings) ([]Call, error) {
 	var next atomic.Int64
 	var workers, answers sync.WaitGroup
 	start := time.Now()
-	for worker := range s.Workers {
+	for worker := range settings.Workers {
 		workers.Go(func() {
 			for ctx.Err() == nil {
 				n := int(next.Add(1)) - 1
-				if n >= s.Transactions {
+				if n >= settings.Transactions {
 					return
 				}
 				call := Call{Number: n, Sent: time.Since(start)}
@@ -100,7 +106,7 @@ func Run(ctx context.Context, s Settings) ([]Call, error) {
 					defer mu.Unlock()
 					calls = append(calls, call)
 				})
-				sleep(ctx, s.Interval)
+				sleep(ctx, settings.Interval)
 			}
 		})
 	}
@@ -112,7 +118,7 @@ func Run(ctx context.Context, s Settings) ([]Call, error) {
 // job translates the settings for a caller.
 func (s Settings) job() (caller.Job, error) {
 	party := security.Config{Keys: security.Keys{Name: s.Client}}
-	how := caller.CalculatorOptions{Style: s.Style, Metadata: s.Metadata, Streams: s.Workers, Ahead: caller.WhenReceived}
+	options := caller.CalculatorOptions{Style: s.Style, Metadata: s.Metadata, Streams: s.Workers, Ahead: caller.WhenReceived}
 	if s.Keys != "" {
 		authority, policy, err := security.Load(s.Keys)
 		if err != nil {
@@ -124,22 +130,22 @@ func (s Settings) job() (caller.Job, error) {
 		}
 		party = security.Config{Policy: policy, Keys: keys}
 		if policy.Tokens {
-			how.JWT = s.JWT
+			options.JWT = s.JWT
 		}
 	}
-	how.Security = party
+	options.Security = party
 	return caller.Job{
-		Channels: caller.Channels{Mode: caller.Shared}, Timeout: s.Timeout, Late: measure.DefaultLateAfter, Calculator: &how,
+		Channels: caller.Channels{Mode: caller.Shared}, Timeout: s.Timeout, Late: measure.DefaultLateAfter, Calculator: &options,
 		Workload: workload.Spec{Calculate: &s.Calculation},
 	}, nil
 }
 
 // sleep returns after d, or when ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	if d == 0 {
+func sleep(ctx context.Context, interval time.Duration) {
+	if interval == 0 {
 		return
 	}
-	timer := time.NewTimer(d)
+	timer := time.NewTimer(interval)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

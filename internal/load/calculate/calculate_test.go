@@ -17,7 +17,7 @@ func at(sent, done time.Duration, code string) Call {
 	return Call{Sent: sent, Done: done, Code: code, Message: "why"}
 }
 
-func TestPrintMatchesThePublishedForm(t *testing.T) {
+func TestPrintWritesTheSummaryOfThePublishedClient(t *testing.T) {
 	calls := []Call{
 		at(0, 10*time.Millisecond, "OK"), at(100*time.Millisecond, 130*time.Millisecond, "OK"), at(time.Second, 1050*time.Millisecond, "OK"),
 		at(2*time.Second, 2*time.Second+70*time.Millisecond, "OK"), at(2*time.Second, 2100*time.Millisecond, "UNAVAILABLE"),
@@ -40,28 +40,28 @@ failed     1 UNAVAILABLE: why
 	}
 }
 
-func TestSummarizeWithoutCalls(t *testing.T) {
+func TestTheSummaryOfNoCallsIsZero(t *testing.T) {
 	if s := Summarize(nil); s.Calls != 0 || s.Mean != 0 || s.ResponseTPS != 0 {
-		t.Errorf("%+v", s)
+		t.Errorf("the summary of no calls is %+v, want zeros", s)
 	}
 }
 
-func TestInvalidSettingsAreMarked(t *testing.T) {
-	right := Settings{Target: "127.0.0.1:1", Style: "bidi", Workers: 1, Transactions: 1, Client: "me", JWT: "once", Timeout: time.Second,
+func TestInvalidSettingsAreRejectedBeforeTheFirstCall(t *testing.T) {
+	valid := Settings{Target: "127.0.0.1:1", Style: "bidi", Workers: 1, Transactions: 1, Client: "me", JWT: "once", Timeout: time.Second,
 		Calculation: workload.Calculate{Operation: workload.Add}}
-	for _, wrong := range []func(*Settings){
+	for _, change := range []func(*Settings){
 		func(s *Settings) { s.Style = "unary" }, func(s *Settings) { s.Workers = 0 }, func(s *Settings) { s.Transactions = 0 },
 		func(s *Settings) { s.JWT = "never" }, func(s *Settings) { s.Client = "" }, func(s *Settings) { s.Calculation.Operation = "divide" },
 		func(s *Settings) { s.Keys = "/nowhere" }, func(s *Settings) { s.Timeout = 0 },
 	} {
-		s := right
-		wrong(&s)
+		s := valid
+		change(&s)
 		if _, err := Run(t.Context(), s); !errors.Is(err, ErrInvalid) {
-			t.Errorf("%+v: %v", s, err)
+			t.Errorf("%+v: the error is %v, want %v", s, err, ErrInvalid)
 		}
 	}
-	calls, err := Run(t.Context(), right)
+	calls, err := Run(t.Context(), valid)
 	if err != nil || len(calls) != 1 || calls[0].Code != "UNAVAILABLE" {
-		t.Errorf("nobody is there: %+v, %v", calls, err)
+		t.Errorf("without a server the calls are %+v, %v; want 1 call that is UNAVAILABLE", calls, err)
 	}
 }

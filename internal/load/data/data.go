@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// Call is what a template can use.
+// Call has the fields that a template can use.
 type Call struct {
 	Number uint64 // of the call, from 0
 	Worker int    // unique among the calls in flight, from 0
@@ -51,17 +51,17 @@ func (m *Messages) Constant() (message []byte, ok bool) {
 func (m *Messages) Len() int { return len(m.messages) }
 
 // For returns the message of a call, which must not be modified.
-func (m *Messages) For(c Call) ([]byte, error) {
-	one := &m.messages[c.Number%uint64(len(m.messages))]
-	if one.template == nil {
-		return one.fixed, nil
+func (m *Messages) For(call Call) ([]byte, error) {
+	chosen := &m.messages[call.Number%uint64(len(m.messages))]
+	if chosen.template == nil {
+		return chosen.fixed, nil
 	}
 	var text bytes.Buffer
-	err := one.template.Execute(&text, c)
+	err := chosen.template.Execute(&text, call)
 	if err != nil {
 		return nil, cleanError(err)
 	}
-	message, err := one.encode(text.Bytes())
+	message, err := chosen.encode(text.Bytes())
 	if err != nil {
 		return nil, cleanError(err)
 	}
@@ -92,11 +92,11 @@ func JSON(name string, text []byte, of protoreflect.MessageDescriptor) (*Message
 		text = []byte("{}")
 	}
 	encode := func(text []byte) ([]byte, error) {
-		m := dynamicpb.NewMessage(of)
-		if err := protojson.Unmarshal(text, m); err != nil {
+		decoded := dynamicpb.NewMessage(of)
+		if err := protojson.Unmarshal(text, decoded); err != nil {
 			return nil, err
 		}
-		return proto.Marshal(m)
+		return proto.Marshal(decoded)
 	}
 	parts, err := split(text)
 	if err != nil {
@@ -127,23 +127,23 @@ func Text(name string, text []byte) (*Messages, error) {
 // Binary returns one message of bytes without templates.
 func Binary(data []byte) *Messages { return &Messages{messages: []message{{fixed: data}}} }
 
-// add adds a message. It tries a template with call 0.
+// add adds a message. It executes a template for call 0, to report its errors.
 func (m *Messages) add(text []byte, encode func([]byte) ([]byte, error)) error {
-	one := message{encode: encode}
+	added := message{encode: encode}
 	var err error
 	if bytes.Contains(text, []byte("{{")) {
-		if one.template, err = template.New("message").Option("missingkey=error").Funcs(functions).Parse(string(text)); err != nil {
+		if added.template, err = template.New("message").Option("missingkey=error").Funcs(functions).Parse(string(text)); err != nil {
 			return err
 		}
-	} else if one.fixed, err = encode(text); err != nil {
+	} else if added.fixed, err = encode(text); err != nil {
 		return err
 	}
-	m.messages = append(m.messages, one)
-	if one.template == nil {
+	m.messages = append(m.messages, added)
+	if added.template == nil {
 		return nil
 	}
 	m.templated = true
-	_, err = (&Messages{messages: []message{one}}).For(Call{})
+	_, err = (&Messages{messages: []message{added}}).For(Call{})
 	return err
 }
 

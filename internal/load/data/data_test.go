@@ -22,66 +22,66 @@ func request() protoreflect.MessageDescriptor {
 
 func messages(t *testing.T, text string) *data.Messages {
 	t.Helper()
-	m, err := data.JSON("-d", []byte(text), request())
+	parsed, err := data.JSON("-d", []byte(text), request())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m
+	return parsed
 }
 
-// names are what the first calls ask for.
-func names(t *testing.T, m *data.Messages, calls int) string {
+// names returns the names in the messages of the first calls.
+func names(t *testing.T, from *data.Messages, calls int) string {
 	t.Helper()
 	var all []string
 	for n := range calls {
-		bytes, err := m.For(data.Call{Number: uint64(n), Worker: n % 2})
+		bytes, err := from.For(data.Call{Number: uint64(n), Worker: n % 2})
 		if err != nil {
 			t.Fatal(err)
 		}
-		var r rpclabv1.HelloRequest
-		if err := proto.Unmarshal(bytes, &r); err != nil {
+		var hello rpclabv1.HelloRequest
+		if err := proto.Unmarshal(bytes, &hello); err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, r.Name)
+		all = append(all, hello.Name)
 	}
 	return strings.Join(all, " ")
 }
 
-func TestMessagesAreTakenInTurn(t *testing.T) {
+func TestCallsUseTheMessagesInTurn(t *testing.T) {
 	for form, text := range map[string]string{
 		"array":  ` [{"name": "a"}, {"name":"b"} ,{"name":"c"}]`,
 		"NDJSON": "{\"name\": \"a\"}\n{\"name\":\"b\"}\n\n{\"name\":\"c\"}\n",
 	} {
 		m := messages(t, text)
 		if got := names(t, m, 4); got != "a b c a" || m.Templated() || m.Len() != 3 {
-			t.Errorf("%s: the calls ask for %q; %d messages", form, got, m.Len())
+			t.Errorf("%s: the calls send the names %q of %d messages, want \"a b c a\" of 3", form, got, m.Len())
 		}
 	}
 }
 
 func TestNoDataIsTheEmptyMessage(t *testing.T) {
 	if got := names(t, messages(t, ""), 1); got != "" {
-		t.Errorf("got %q", got)
+		t.Errorf("no data sends the name %q, want an empty name", got)
 	}
 }
 
-func TestTemplatesAreFilledForEachCall(t *testing.T) {
+func TestTemplatesAreExecutedForEachCall(t *testing.T) {
 	m := messages(t, `[{"name": "n{{.Number}}w{{.Worker}}"}, {"name": "still"}, {"name": {{printf "%q" "x, ]}"}} }]`)
 	if got := names(t, m, 4); got != "n0w0 still x, ]} n3w1" || !m.Templated() {
-		t.Errorf("the calls ask for %q", got)
+		t.Errorf("the calls send the names %q, want \"n0w0 still x, ]} n3w1\"", got)
 	}
 }
 
 func TestATemplateMayContainControlActions(t *testing.T) {
 	m := messages(t, `{ {{if .Number}}"name": "n{{.Number}}"{{else}}"name": "first"{{end}} }`)
 	if got := names(t, m, 3); got != "first n1 n2" {
-		t.Errorf("the calls ask for %q", got)
+		t.Errorf("the calls send the names %q, want \"first n1 n2\"", got)
 	}
 }
 
 func TestAByteOrderMarkIsIgnored(t *testing.T) {
 	if got := names(t, messages(t, "\xef\xbb\xbf"+`{"name": "a"}`), 1); got != "a" {
-		t.Errorf("the call asks for %q", got)
+		t.Errorf("the call sends the name %q, want a", got)
 	}
 }
 
@@ -97,18 +97,18 @@ func TestTemplatesHaveFunctions(t *testing.T) {
 	} {
 		got := names(t, messages(t, `{"name": "{{`+strings.ReplaceAll(call, `"`, "`")+`}}"}`), 1)
 		if !regexp.MustCompile(form).MatchString(got) {
-			t.Errorf("{{%s}} gave %q", call, got)
+			t.Errorf("{{%s}} is %q, want a match of %s", call, got, form)
 		}
 	}
 }
 
-func TestManyGoroutinesMakeMessagesAtOnce(t *testing.T) {
-	m := messages(t, `{"name": "{{.Number}}"}`)
+func TestMessagesAreSafeForConcurrentUse(t *testing.T) {
+	parsed := messages(t, `{"name": "{{.Number}}"}`)
 	var all sync.WaitGroup
 	for n := range uint64(8) {
 		all.Go(func() {
 			for range 100 {
-				if _, err := m.For(data.Call{Number: n}); err != nil {
+				if _, err := parsed.For(data.Call{Number: n}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -117,57 +117,56 @@ func TestManyGoroutinesMakeMessagesAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-func TestATemplateThatFailsLaterSaysWhere(t *testing.T) {
-	m := messages(t, `{"name": "{{if .Number}}{{randomInt 2 1}}{{end}}"}`)
-	_, err := m.For(data.Call{Number: 1})
+func TestATemplateThatFailsInALaterCallNamesThePosition(t *testing.T) {
+	parsed := messages(t, `{"name": "{{if .Number}}{{randomInt 2 1}}{{end}}"}`)
+	_, err := parsed.For(data.Call{Number: 1})
 	if err == nil || !strings.HasPrefix(err.Error(), `1:26: executing "message" at <randomInt 2 1>: `) {
 		t.Error(err)
 	}
-	m = messages(t, `{"{{if .Number}}nmae{{else}}name{{end}}": "b"}`)
-	if _, err := m.For(data.Call{Number: 1}); err == nil || err.Error() != `(line 1:2): unknown field "nmae"` {
+	parsed = messages(t, `{"{{if .Number}}nmae{{else}}name{{end}}": "b"}`)
+	if _, err := parsed.For(data.Call{Number: 1}); err == nil || err.Error() != `(line 1:2): unknown field "nmae"` {
 		t.Error(err)
 	}
 }
 
-func TestFixedMessagesAreMadeOnce(t *testing.T) {
+func TestFixedMessagesAreEncodedOnce(t *testing.T) {
 	m := messages(t, `{"name": "a"}`)
 	if n := testing.AllocsPerRun(100, func() { _, _ = m.For(data.Call{Number: 1}) }); n != 0 {
-		t.Errorf("a message without a template allocates %v times a call", n)
+		t.Errorf("a message without a template allocates %v times a call, want 0", n)
 	}
 }
 
-// TestWrongData: each error says what is wrong and where.
-func TestWrongData(t *testing.T) {
+func TestErrorsOfDataNameTheCauseAndThePosition(t *testing.T) {
 	for text, want := range map[string]string{
 		"{\n \"name\": }":                 `-d: not JSON at line 2, column 10`,
 		`{"name": "a"`:                    `-d: not JSON at line 1, column 13: unexpected end`,
 		`[{"name": "a"}`:                  `unexpected end`,
 		`[{"name": "a"}] x`:               `there is data after the array`,
-		`[]`:                              `it contains no message`,
+		`[]`:                              `the data contains no message`,
 		`{"nmae": "a"}`:                   `-d is not a rpclab.v1.HelloRequest: (line 1:2): unknown field "nmae"`,
 		`[{}, {"name": 7}]`:               `-d, message 2 is not a rpclab.v1.HelloRequest`,
 		`{"name": "{{.Numbr}}"}`:          `can't evaluate field Numbr`,
 		`{"name": "{{uid}}"}`:             `function "uid" not defined`,
 		`{"name": {{randomInt 1 9}} }`:    `invalid value for string field name`,
-		`{"name": "{{randomInt 9 1}}"}`:   `the second number must be larger`,
+		`{"name": "{{randomInt 9 1}}"}`:   `the second number must not be smaller`,
 		`{"name": "{{randomString -1}}"}`: `the length must be`,
 	} {
 		_, err := data.JSON("-d", []byte(text), request())
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s\n gave %v\nwant %s", text, err, want)
+			t.Errorf("%s\nthe error is %v\nwant %s", text, err, want)
 		}
 	}
 }
 
-func TestATextIsOneBody(t *testing.T) {
-	m, err := data.Text("-d", []byte("[1, 2] {{.Number}}"))
+func TestTextIsOneBodyAndMayBeATemplate(t *testing.T) {
+	parsed, err := data.Text("-d", []byte("[1, 2] {{.Number}}"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := m.For(data.Call{Number: 9}); string(got) != "[1, 2] 9" || err != nil {
-		t.Errorf("got %q, %v", got, err)
+	if got, err := parsed.For(data.Call{Number: 9}); string(got) != "[1, 2] 9" || err != nil {
+		t.Errorf("the body is %q, %v; want \"[1, 2] 9\"", got, err)
 	}
 	if got, _ := data.Binary([]byte("{{x")).For(data.Call{}); string(got) != "{{x" {
-		t.Errorf("binary data is changed to %q", got)
+		t.Errorf("binary data {{x becomes %q, want it unchanged", got)
 	}
 }

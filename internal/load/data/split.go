@@ -51,11 +51,11 @@ func values(text []byte) (parts [][]byte, err error) {
 			return nil, syntaxError(text, decoder, err)
 		}
 		if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-			return nil, errors.New("there is data after the array")
+			return nil, errors.New("there is data after the array: remove it, or write an object on each line")
 		}
 	}
 	if len(parts) == 0 {
-		return nil, errors.New("it contains no message")
+		return nil, errors.New("the data contains no message: write {} for an empty message")
 	}
 	return parts, nil
 }

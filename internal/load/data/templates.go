@@ -20,17 +20,17 @@ var functions = template.FuncMap{
 
 // uuid returns a random UUID (version 4, RFC 9562, section 5.4).
 func uuid() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
-	b[6] = b[6]&0x0f | 0x40
-	b[8] = b[8]&0x3f | 0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // never fails (crypto/rand)
+	id[6] = id[6]&0x0f | 0x40
+	id[8] = id[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }
 
 // randomInt returns an integer from low to high, inclusive.
 func randomInt(low, high int64) (int64, error) {
 	if high < low || high-low < 0 || high-low+1 <= 0 {
-		return 0, fmt.Errorf("randomInt %d %d: the second number must be larger", low, high)
+		return 0, fmt.Errorf("randomInt %d %d: the second number must not be smaller than the first", low, high)
 	}
 	return low + random.Int64N(high-low+1), nil
 }

@@ -29,18 +29,18 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// server starts a greeter and returns a channel to it.
+// server starts a greeter and returns a channel to the greeter.
 func server(t *testing.T, reflect func(*grpc.Server), options ...grpc.ServerOption) *grpc.ClientConn {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := grpc.NewServer(options...)
-	rpclabv1.RegisterGreeterServer(s, rpclabv1.UnimplementedGreeterServer{})
-	reflect(s)
-	go func() { _ = s.Serve(listener) }()
-	t.Cleanup(s.Stop)
+	grpcServer := grpc.NewServer(options...)
+	rpclabv1.RegisterGreeterServer(grpcServer, rpclabv1.UnimplementedGreeterServer{})
+	reflect(grpcServer)
+	go func() { _ = grpcServer.Serve(listener) }()
+	t.Cleanup(grpcServer.Stop)
 	channel, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
@@ -87,22 +87,22 @@ func sources(t *testing.T) map[string]method.Source {
 	}
 }
 
-func TestEverySourceKnowsTheMethod(t *testing.T) {
+func TestEverySourceFindsTheMethod(t *testing.T) {
 	for name, source := range sources(t) {
 		for _, call := range []string{"rpclab.v1.Greeter/SayHello", "rpclab.v1.Greeter.SayHello", "/rpclab.v1.Greeter/SayHello"} {
-			m, err := method.Find(t.Context(), source, call)
+			found, err := method.Find(t.Context(), source, call)
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
 			}
-			if method.Path(m) != rpclabv1.Greeter_SayHello_FullMethodName || m.Input().Fields().ByName("name") == nil {
-				t.Errorf("%s: found %s with %v", name, method.Path(m), m.Input())
+			if method.Path(found) != rpclabv1.Greeter_SayHello_FullMethodName || found.Input().Fields().ByName("name") == nil {
+				t.Errorf("%s: found %s with %v", name, method.Path(found), found.Input())
 			}
 		}
 	}
 }
 
-func TestUnknownNamesAreSuggested(t *testing.T) {
+func TestErrorsOfUnknownNamesSuggestASimilarName(t *testing.T) {
 	for name, source := range sources(t) {
 		for call, want := range map[string]string{
 			"rpclab.v1.Greter/SayHello":  `no service "rpclab.v1.Greter"; did you mean "rpclab.v1.Greeter"?`,
@@ -122,7 +122,7 @@ func TestFindReturnsStreamingMethods(t *testing.T) {
 	source := method.FromServer(server(t, v1), nil)
 	m, err := method.Find(t.Context(), source, "grpc.reflection.v1.ServerReflection/ServerReflectionInfo")
 	if err != nil || !m.IsStreamingClient() || !m.IsStreamingServer() {
-		t.Errorf("%v, %v", m, err)
+		t.Errorf("the method is %v, %v; want one that streams in both directions", m, err)
 	}
 }
 
@@ -147,11 +147,11 @@ func TestASilentReflectionServiceIsReportedWithAHint(t *testing.T) {
 }
 
 func TestReflectionSendsTheMetadataOfTheLoad(t *testing.T) {
-	guard := grpc.StreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-		if headers, _ := metadata.FromIncomingContext(s.Context()); len(headers["token"]) == 0 {
+	guard := grpc.StreamInterceptor(func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+		if headers, _ := metadata.FromIncomingContext(stream.Context()); len(headers["token"]) == 0 {
 			return status.Error(codes.Unauthenticated, "who is there?")
 		}
-		return next(srv, s)
+		return next(srv, stream)
 	})
 	channel := server(t, v1, guard)
 	if _, err := method.Find(t.Context(), method.FromServer(channel, nil), "rpclab.v1.Greeter/SayHello"); err == nil ||
@@ -171,18 +171,18 @@ func TestInvalidFilesAreReported(t *testing.T) {
 	}
 	_, err := method.FromProto(t.Context(), broken, nil)
 	if err == nil || !strings.Contains(err.Error(), "broken.proto:2:9") || !errors.Is(err, request.ErrInvalid) {
-		t.Errorf("a file that does not compile: %v", err)
+		t.Errorf("a file that does not compile: the error is %v, want one that names broken.proto:2:9", err)
 	}
 	lost := filepath.Join(dir, "lost.proto")
 	if err := os.WriteFile(lost, []byte("syntax = \"proto3\";\nimport \"shop/orders.proto\";\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := method.FromProto(t.Context(), lost, nil); err == nil || !strings.HasSuffix(err.Error(), "; set --import-path to the directory of its imports") {
-		t.Errorf("an import that is not there: %v", err)
+		t.Errorf("a missing import: the error is %v, want a hint to set --import-path", err)
 	}
 	for _, path := range []string{broken, filepath.Join(dir, "nowhere")} {
 		if _, err := method.FromSet(path); err == nil || !errors.Is(err, request.ErrInvalid) {
-			t.Errorf("a descriptor set that is none: %v", err)
+			t.Errorf("%s is not a descriptor set: the error is %v, want %v", path, err, request.ErrInvalid)
 		}
 	}
 }

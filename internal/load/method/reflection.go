@@ -22,7 +22,7 @@ const (
 	reflectionV1Alpha = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 )
 
-// fileHint is what to do without the service.
+// fileHint says what to do when the server has no reflection service.
 const fileHint = "describe its methods with --proto FILE or --protoset FILE"
 
 // reflection is a source that asks the server.
@@ -50,14 +50,14 @@ func (r reflection) Services(ctx context.Context) (names []string, err error) {
 }
 
 func (r reflection) Service(ctx context.Context, name string) (found protoreflect.ServiceDescriptor, err error) {
-	err = r.ask(ctx, func(t *reflectionStream) error {
-		answer, err := t.ask(&reflectionv1.ServerReflectionRequest{
+	err = r.ask(ctx, func(stream *reflectionStream) error {
+		answer, err := stream.ask(&reflectionv1.ServerReflectionRequest{
 			MessageRequest: &reflectionv1.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: name},
 		})
 		if err != nil || answer.GetErrorResponse().GetErrorCode() == int32(codes.NotFound) {
 			return err
 		}
-		set, err := t.allFiles(answer)
+		set, err := stream.allFiles(answer)
 		if err != nil {
 			return err
 		}

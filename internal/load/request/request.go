@@ -12,10 +12,10 @@ var ErrInvalid = errors.New("invalid request")
 // invalid matches [ErrInvalid] without naming it in its text.
 type invalid struct{ error }
 
-func (w invalid) Is(target error) bool { return target == ErrInvalid }
-func (w invalid) Unwrap() error        { return w.error }
+func (i invalid) Is(target error) bool { return target == ErrInvalid }
+func (i invalid) Unwrap() error        { return i.error }
 
-// Invalid marks an error; nil stays nil.
+// Invalid marks an error as caused by the request. It returns nil for nil.
 func Invalid(err error) error {
 	if err == nil {
 		return nil

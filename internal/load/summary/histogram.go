@@ -29,13 +29,13 @@ type bin struct {
 }
 
 // histogram draws a distribution with bins that grow with the value, so that the tail is visible.
-func histogram(out io.Writer, h result.Histogram) error {
-	values, err := h.Decode()
+func histogram(out io.Writer, distribution result.Histogram) error {
+	values, err := distribution.Decode()
 	if err != nil || values == nil {
 		return err
 	}
 	const nanosecond = 1e-6
-	all := emptyBins(max(h.Min, nanosecond), max(h.Max, nanosecond))
+	all := emptyBins(max(distribution.Min, nanosecond), max(distribution.Max, nanosecond))
 	at := 0
 	var most int64
 	for _, bar := range values.Distribution() {

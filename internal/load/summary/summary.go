@@ -21,13 +21,13 @@ import (
 const Width = 80
 
 // Terminal writes the summary of a document, which must have one arm.
-func Terminal(w io.Writer, d result.Document) error {
+func Terminal(w io.Writer, document result.Document) error {
 	out := bufio.NewWriter(w)
-	if len(d.Arms) != 1 {
-		return fmt.Errorf("the result of a load has one arm, not %d", len(d.Arms))
+	if len(document.Arms) != 1 {
+		return fmt.Errorf("the result of a load has one arm, not %d", len(document.Arms))
 	}
-	arm := d.Arms[0]
-	head(out, d, arm)
+	arm := document.Arms[0]
+	head(out, document, arm)
 	if err := histogram(out, arm.Latency); err != nil {
 		return err
 	}
@@ -37,18 +37,18 @@ func Terminal(w io.Writer, d result.Document) error {
 	failures(out, arm.Measures)
 	backends(out, arm.Backends)
 	generator(out, arm)
-	for _, warning := range d.Warnings {
+	for _, warning := range document.Warnings {
 		paragraph(out, warning+".")
 	}
 	return out.Flush()
 }
 
-func head(out io.Writer, d result.Document, arm result.Arm) {
-	what, how, _ := strings.Cut(d.Question, ": ")
+func head(out io.Writer, document result.Document, arm result.Arm) {
+	what, how, _ := strings.Cut(document.Question, ": ")
 	paragraph(out, what+" at "+arm.Name)
 	paragraph(out, how)
-	paragraph(out, report.Machine(d.Machine)+", "+d.Started.UTC().Format("2006-01-02 15:04:05 UTC"))
-	if d.Partial {
+	paragraph(out, report.Machine(document.Machine)+", "+document.Started.UTC().Format("2006-01-02 15:04:05 UTC"))
+	if document.Partial {
 		paragraph(out, "Partial: the load was interrupted.")
 	}
 	fmt.Fprintln(out)
@@ -65,29 +65,29 @@ func head(out io.Writer, d result.Document, arm result.Arm) {
 }
 
 // percentiles prints the table of percentiles.
-func percentiles(out io.Writer, m result.Measures) error {
-	if m.Lateness.Empty() {
+func percentiles(out io.Writer, measures result.Measures) error {
+	if measures.Lateness.Empty() {
 		return nil
 	}
 	fmt.Fprintf(out, "\n%-9s%8s %8s %8s %8s %8s %8s %8s %8s\n", "ms", "min", "mean", "p50", "p90", "p95", "p99", "p99.9", "max")
-	rows := []row{{"latency", m.Latency}, {"service", m.Service}, {"lateness", m.Lateness}}
-	if m.Messages != nil {
-		rows = append(rows, row{"messages", *m.Messages})
+	rows := []row{{"latency", measures.Latency}, {"service", measures.Service}, {"lateness", measures.Lateness}}
+	if measures.Messages != nil {
+		rows = append(rows, row{"messages", *measures.Messages})
 	}
 	for _, row := range rows {
-		if row.h.Empty() {
+		if row.values.Empty() {
 			continue // no answered calls
 		}
 		fmt.Fprintf(out, "%-9s", row.name)
-		for i, v := range []float64{row.h.Min, row.h.Mean, row.h.P50, row.h.P90, row.h.P95, row.h.P99, row.h.P999, row.h.Max} {
-			fmt.Fprintf(out, "%*s", 8+min(i, 1), ms(v))
+		for i, value := range []float64{row.values.Min, row.values.Mean, row.values.P50, row.values.P90, row.values.P95, row.values.P99, row.values.P999, row.values.Max} {
+			fmt.Fprintf(out, "%*s", 8+min(i, 1), ms(value))
 		}
 		fmt.Fprintln(out)
 	}
 	paragraph(out, "latency is counted from when a call was due, service from when it was sent;")
 	paragraph(out, "lateness is the difference")
-	if m.Messages != nil && !m.Messages.Empty() {
-		answers, err := m.Messages.Decode()
+	if measures.Messages != nil && !measures.Messages.Empty() {
+		answers, err := measures.Messages.Decode()
 		if err != nil {
 			return err
 		}
@@ -98,18 +98,18 @@ func percentiles(out io.Writer, m result.Measures) error {
 
 // row is a row of the table of percentiles.
 type row struct {
-	name string
-	h    result.Histogram
+	name   string
+	values result.Histogram
 }
 
-func failures(out io.Writer, m result.Measures) {
-	if m.Failed() == 0 {
+func failures(out io.Writer, measures result.Measures) {
+	if measures.Failed() == 0 {
 		return
 	}
 	fmt.Fprint(out, "\nErrors\n")
-	for _, code := range byCount(m.Errors) {
-		text := fmt.Sprintf("%s: %s (%.3g %%)", clean(code), count(m.Errors[code]), 100*float64(m.Errors[code])/float64(m.Calls))
-		if sample := clean(m.Samples[code]); sample != "" {
+	for _, code := range byCount(measures.Errors) {
+		text := fmt.Sprintf("%s: %s (%.3g %%)", clean(code), count(measures.Errors[code]), 100*float64(measures.Errors[code])/float64(measures.Calls))
+		if sample := clean(measures.Samples[code]); sample != "" {
 			text += ", first: " + truncate(sample, 230)
 		}
 		item(out, text)
@@ -165,21 +165,21 @@ func generator(out io.Writer, arm result.Arm) {
 }
 
 // SelfTest prints the result of a self-test.
-func SelfTest(out io.Writer, a load.SelfTestResult) {
+func SelfTest(out io.Writer, figures load.SelfTestResult) {
 	item(out, fmt.Sprintf("its ceiling on this machine: %s calls/s (%s, %d calls in flight, %.3g µs CPU per call including the test server)",
-		rate(a.CeilingRate), a.Engine, a.CeilingUsers, a.CeilingCPU))
+		rate(figures.CeilingRate), figures.Engine, figures.CeilingUsers, figures.CeilingCPU))
 	item(out, fmt.Sprintf("its floor: p50 %.3g µs, p99 %.3g µs (one call at a time); bare TCP with the same %d bytes sent and %d received: p50 %.3g µs, p99 %.3g µs",
-		a.FloorP50, a.FloorP99, a.SentBytes, a.ReceivedBytes, a.PingP50, a.PingP99))
+		figures.FloorP50, figures.FloorP99, figures.SentBytes, figures.ReceivedBytes, figures.PingP50, figures.PingP99))
 }
 
 // selfTestOf decodes a self-test, also from a document read from JSON.
-func selfTestOf(config any) (a load.SelfTestResult, ok bool) {
+func selfTestOf(config any) (figures load.SelfTestResult, ok bool) {
 	if config == nil {
-		return a, false
+		return figures, false
 	}
 	text, err := json.Marshal(config)
 	if err == nil {
-		err = json.Unmarshal(text, &a)
+		err = json.Unmarshal(text, &figures)
 	}
-	return a, err == nil
+	return figures, err == nil
 }

@@ -21,14 +21,14 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func distribution(values ...time.Duration) result.Histogram {
-	h := hdr.New(1, int64(time.Hour), 3)
+	histogram := hdr.New(1, int64(time.Hour), 3)
 	for _, v := range values {
-		_ = h.RecordValue(int64(v))
+		_ = histogram.RecordValue(int64(v))
 	}
-	return result.FromHDR(h)
+	return result.FromHDR(histogram)
 }
 
-// stalled is a load of 5,000 calls, a fifth of which met a stall of two seconds.
+// stalled returns the result of 5,000 calls, of which a stall of two seconds delayed a fifth.
 func stalled() result.Document {
 	var latency, service, lateness []time.Duration
 	for n := range 5000 {
@@ -62,7 +62,7 @@ func stalled() result.Document {
 	}
 }
 
-func drawn(t interface{ Fatal(...any) }, d result.Document) string {
+func summaryText(t interface{ Fatal(...any) }, d result.Document) string {
 	var out bytes.Buffer
 	if err := summary.Terminal(&out, d); err != nil {
 		t.Fatal(err)
@@ -70,66 +70,65 @@ func drawn(t interface{ Fatal(...any) }, d result.Document) string {
 	return out.String()
 }
 
-func TestSummary(t *testing.T) {
-	testkit.Golden(t, "stalled.txt", drawn(t, stalled()))
+func TestSummaryOfAStalledLoad(t *testing.T) {
+	testkit.Golden(t, "stalled.txt", summaryText(t, stalled()))
 }
 
-func TestSummaryOfALoadThatMeasuredTheGenerator(t *testing.T) {
-	d := stalled()
-	d.Partial = true
-	d.Warnings = []string{"20 calls were in flight at the interrupt and count as CANCELLED"}
-	d.Arms[0].Limited = "rpclab sent calls up to 12.0 ms late (p99), at a latency of 14.0 ms"
-	d.Arms[0].Config = nil
-	testkit.Golden(t, "limited.txt", drawn(t, d))
+func TestSummaryOfALoadLimitedByTheGenerator(t *testing.T) {
+	document := stalled()
+	document.Partial = true
+	document.Warnings = []string{"20 calls were in flight at the interrupt and count as CANCELLED"}
+	document.Arms[0].Limited = "rpclab sent calls up to 12.0 ms late (p99), at a latency of 14.0 ms"
+	document.Arms[0].Config = nil
+	testkit.Golden(t, "limited.txt", summaryText(t, document))
 }
 
 func TestSummaryOfStreams(t *testing.T) {
-	d := stalled()
+	document := stalled()
 	messages := distribution(30*time.Microsecond, 40*time.Microsecond, 2*time.Millisecond)
-	d.Question += ", each call a stream of 3 requests"
-	d.Arms[0].Messages = &messages
-	testkit.Golden(t, "streams.txt", drawn(t, d))
+	document.Question += ", each call a stream of 3 requests"
+	document.Arms[0].Messages = &messages
+	testkit.Golden(t, "streams.txt", summaryText(t, document))
 }
 
-func TestSummaryOfNothing(t *testing.T) {
-	d := stalled()
-	d.Arms[0].Measures = result.Measures{
+func TestSummaryWithoutAnsweredCalls(t *testing.T) {
+	document := stalled()
+	document.Arms[0].Measures = result.Measures{
 		Calls: 1, Errors: map[string]uint64{"UNAVAILABLE": 1}, Lateness: distribution(0, time.Microsecond),
 	}
-	testkit.Golden(t, "nothing.txt", drawn(t, d))
+	testkit.Golden(t, "nothing.txt", summaryText(t, document))
 }
 
-func TestTheSummaryOfADocumentFromJSONIsTheSame(t *testing.T) {
-	d := stalled()
-	d.Schema = result.Schema
+func TestTheSummaryOfADocumentReadFromJSONIsTheSame(t *testing.T) {
+	document := stalled()
+	document.Schema = result.Schema
 	var text bytes.Buffer
-	if err := result.Write(&text, d); err != nil {
+	if err := result.Write(&text, document); err != nil {
 		t.Fatal(err)
 	}
-	again, err := result.Read(&text)
+	read, err := result.Read(&text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if drawn(t, again) != drawn(t, d) {
-		t.Error("the summary of the document that was read differs")
+	if got, want := summaryText(t, read), summaryText(t, document); got != want {
+		t.Errorf("the summary of the document read from JSON is\n%s\nwant\n%s", got, want)
 	}
 }
 
-// TestTheHistogramContainsEveryCall whatever the values are, in few rows within 80 columns.
-func TestTheHistogramContainsEveryCall(t *testing.T) {
+func TestTheHistogramShowsEveryCallInAtMost14Rows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := stalled()
+		document := stalled()
 		exponent := rapid.Float64Range(0, 12)
 		var values []time.Duration
 		for range rapid.IntRange(1, 50).Draw(t, "calls") {
 			values = append(values, time.Duration(math.Pow(10, exponent.Draw(t, "ns"))))
 		}
-		d.Arms[0].Latency = distribution(values...)
-		d.Arms[0].Backends = nil
+		document.Arms[0].Latency = distribution(values...)
+		document.Arms[0].Backends = nil
 		calls, rows := 0, 0
-		for line := range strings.Lines(drawn(t, d)) {
+		for line := range strings.Lines(summaryText(t, document)) {
 			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > summary.Width {
-				t.Fatalf("%d columns: %s", n, line)
+				t.Fatalf("a line has %d columns, want at most %d: %s", n, summary.Width, line)
 			}
 			if strings.Contains(line, " – ") {
 				fields := strings.Fields(line)
@@ -143,7 +142,7 @@ func TestTheHistogramContainsEveryCall(t *testing.T) {
 			}
 		}
 		if calls != len(values) || rows > 14 {
-			t.Fatalf("%d rows show %d of %d calls", rows, calls, len(values))
+			t.Fatalf("%d rows show %d of %d calls, want all in at most 14 rows", rows, calls, len(values))
 		}
 	})
 }

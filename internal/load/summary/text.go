@@ -27,24 +27,24 @@ func calls(n uint64) string {
 }
 
 // rate formats calls/s.
-func rate(v float64) string {
-	if v < 1000 {
-		return fmt.Sprintf("%.4g", v)
+func rate(perSecond float64) string {
+	if perSecond < 1000 {
+		return fmt.Sprintf("%.4g", perSecond)
 	}
-	return count(uint64(math.Round(v)))
+	return count(uint64(math.Round(perSecond)))
 }
 
 // ms formats milliseconds in at most 7 columns, with microseconds below 10 ms.
-func ms(v float64) string {
+func ms(msecs float64) string {
 	switch {
-	case v < 9.9995:
-		return fmt.Sprintf("%.3f", v)
-	case v < 99.995:
-		return fmt.Sprintf("%.2f", v)
-	case v < 9999.95:
-		return fmt.Sprintf("%.1f", v)
+	case msecs < 9.9995:
+		return fmt.Sprintf("%.3f", msecs)
+	case msecs < 99.995:
+		return fmt.Sprintf("%.2f", msecs)
+	case msecs < 9999.95:
+		return fmt.Sprintf("%.1f", msecs)
 	}
-	return count(uint64(math.Round(v)))
+	return count(uint64(math.Round(msecs)))
 }
 
 // duration formats a time in a suitable unit.
