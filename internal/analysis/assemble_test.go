@@ -229,8 +229,44 @@ func TestTooFewCallsComeWithTheFlagThatMakesMore(t *testing.T) {
 		for i := range d.Arms {
 			d.Arms[i].Config, d.Arms[i].Cell = map[string]any{"load": c.load}, c.cell
 		}
-		if why := tooFewCalls(metrics[1], d, d.Arms[0]); !strings.HasSuffix(why, c.want) {
-			t.Errorf("%s: %q, want %q", name, why, c.want)
+		if why := tooFewCalls(metrics[1], d, d.Arms[0]); !strings.HasSuffix(why.text, c.want) {
+			t.Errorf("%s: %q, want %q", name, why.text, c.want)
+		}
+	}
+}
+
+func TestAnUndecidedVerdictHasItsCauseAsFields(t *testing.T) {
+	lost, limited, open := arms(t, 20, 20, 20, 20), arms(t, 20, 20, 20, 20), arms(t, 10, 11, 10, 9)
+	for i := range lost.Arms[0].Trials {
+		lost.Arms[0].Trials[i].Dropped = 60
+	}
+	limited.Arms[1].Trials[0].Limited = "rpclab sent calls up to 20.0 ms late"
+	for name, c := range map[string]struct {
+		d      result.Document
+		metric string
+		want   result.Cause
+	}{
+		"lost calls":     {lost, "latency_p50", result.Cause{Kind: result.CauseLostCalls, Arm: "base", Share: 0.5}},
+		"the generator":  {limited, "latency_p50", result.Cause{Kind: result.CauseGenerator, Arm: "other"}},
+		"too few calls":  {arms(t, 20, 20, 20, 20), "latency_p99", result.Cause{Kind: result.CauseCalls, Arm: "other", Have: 60, Needed: 1000}},
+		"too few rounds": {arms(t, 20, 20), "latency_p50", result.Cause{Kind: result.CauseRounds, Have: 2, Needed: 4}},
+		"noise":          {open, "latency_p50", result.Cause{Kind: result.CauseInterval, Have: 4}},
+	} {
+		for _, v := range Assemble(c.d).Verdicts {
+			if v.Metric != c.metric {
+				continue
+			}
+			if v.Cause != nil && v.Cause.Kind == result.CauseInterval {
+				v.Cause.Needed = 0
+			}
+			if v.Cause == nil || *v.Cause != c.want || v.Reason == "" {
+				t.Errorf("%s: %q, %+v, want %+v", name, v.Reason, v.Cause, c.want)
+			}
+		}
+	}
+	for _, v := range Assemble(arms(t, 20, 20, 20, 20)).Verdicts {
+		if (v.Decision == "undecided") != (v.Cause != nil) {
+			t.Errorf("%s is %s, and its cause %+v", v.Metric, v.Decision, v.Cause)
 		}
 	}
 }

@@ -70,37 +70,41 @@ func (p armPair) ratio(m metric, a, b result.Document, family int) result.Ratio 
 	r := result.Ratio{
 		Metric: m.name, Arm: p.name(), Cell: p.a.Cell, Secondary: !m.headline, A: armValue(p.a, m), B: armValue(p.b, m),
 		Ratio: v.Ratio, CI: v.CI, Level: v.Level, Trials: [2]int{len(before), len(after)},
-		Decision: string(v.Decision), Reason: v.Reason,
+		Decision: string(v.Decision),
 	}
+	why := reasonOf(v.Reason, v.Cause)
 	if v.Ratio > 0 {
 		r.PRanks = verdict.RankSum(before, after)
 	}
-	if why := p.unfit(m, a, b); why != "" {
-		r.Decision, r.Reason = string(verdict.Undecided), why
+	if unfit := p.unfit(m, a, b); unfit.text != "" {
+		r.Decision, why = string(verdict.Undecided), unfit
 	}
+	r.Reason, r.Cause = why.text, why.fields()
 	return r
 }
 
 // gated checks a gate on the arm; checks is how many there are in all.
 func (p armPair) gated(g Gate, a, b result.Document, checks int) result.GateResult {
 	before, after := p.values(g.metric)
-	v, outcome, reason := g.bound.OfRuns(before, after, ratioOptions(g.metric, checks))
-	if why := p.unfit(g.metric, a, b); why != "" {
-		outcome, reason = verdict.Open, why
+	v, outcome, why := g.bound.OfRuns(before, after, ratioOptions(g.metric, checks))
+	if unfit := p.unfit(g.metric, a, b); unfit.text != "" {
+		outcome, why = verdict.Open, unfit.text
 	}
 	return result.GateResult{
 		Gate: g.text, Arm: p.name(), Cell: p.a.Cell, Ratio: v.Ratio, CI: v.CI, Level: v.Level,
-		Outcome: string(outcome), Reason: reason,
+		Outcome: string(outcome), Reason: why,
 	}
 }
 
-// unfit says why the arm's numbers do not represent it in one of the runs; "": they do.
-func (p armPair) unfit(m metric, a, b result.Document) string {
-	if why := unfitArm(m, a, p.a); why != "" {
-		return "in A, " + why
+// unfit says why the arm's numbers do not represent it in one of the runs.
+func (p armPair) unfit(m metric, a, b result.Document) reason {
+	if why := unfitArm(m, a, p.a); why.text != "" {
+		why.text, why.cause.Run = "in A, "+why.text, "A"
+		return why
 	}
-	if why := unfitArm(m, b, p.b); why != "" {
-		return "in B, " + why
+	if why := unfitArm(m, b, p.b); why.text != "" {
+		why.text, why.cause.Run = "in B, "+why.text, "B"
+		return why
 	}
 	return coarseSteps(m, p.a, p.b)
 }

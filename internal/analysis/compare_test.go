@@ -186,7 +186,7 @@ func TestAnotherVersionOfAProxyThatTookPartIsListed(t *testing.T) {
 	a, b := runOf(t, 10, 10, 10, 10), runOf(t, 10, 10, 10, 10)
 	a.Machine.Tools = map[string]string{"envoy": "1.40.0", "nginx": "1.26.3"}
 	b.Machine.Tools = map[string]string{"envoy": "1.41.0", "nginx": "1.28.0"}
-	a.Arms[0].Route, b.Arms[0].Route = "envoy", "envoy"
+	a.Arms[0].Tool, b.Arms[0].Tool = "", "envoy" // an older run does not name it
 	want := []result.Difference{{Kind: "version", What: "envoy", A: "1.40.0", B: "1.41.0"}}
 	if diff := cmp.Diff(want, Compare(a, b, CompareOptions{}).Differences); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -35,9 +35,8 @@ func accounts(d result.Document) []result.Account {
 // gapMetric is the metric of the study's gap: the time that a fixed number of calls takes,
 // or the median latency where the load has a fixed duration.
 func gapMetric(a result.Arm) string {
-	load, known := a.Config["load"].(map[string]any)
-	closed, _ := load["closed"].(map[string]any)
-	if !known || load["burst"] != nil || load["sequence"] != nil || closed["calls"] != nil && closed["duration"] == nil {
+	load := a.Settings().Load
+	if load == nil || load.Burst != nil || load.Sequence != nil || load.Closed.Calls != nil && load.Closed.Duration == nil {
 		return "elapsed"
 	}
 	return "latency_p50"
@@ -54,7 +53,7 @@ func fillAccount(a *result.Account, d result.Document, family int) {
 	for i, name := range []string{a.Published, a.Controlled, a.Baseline} {
 		arm, _ := armIn(d, name, a.Cell)
 		if a.Reason == "" {
-			a.Reason = unfitArm(m, d, arm)
+			a.Reason = unfitArm(m, d, arm).text
 		}
 		for _, t := range arm.Trials {
 			if byRound[t.Round] == nil {

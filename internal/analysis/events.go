@@ -111,7 +111,8 @@ func convergenceTimes(at, until time.Time, seen measure.Measurement, history []c
 	restored := verdict.Restored(
 		verdict.Timeline{Width: measure.TimelineInterval, Calls: seen.Timeline.Backends},
 		verdict.Disturbance{At: at.Sub(seen.Started), Until: until.Sub(seen.Started), Ready: slices.Collect(maps.Keys(after))})
-	t.BalanceNote = restored.Reason
+	why := reasonOf(restored.Reason, restored.Cause)
+	t.BalanceNote, t.BalanceCause = why.text, why.fields()
 	if restored.OK {
 		// Balance cannot be restored before the set is complete.
 		t.BalanceRestored = new(result.Milliseconds(wholeIntervals(max(restored.Took, changed.Sub(at)))))

@@ -23,31 +23,51 @@ const (
 	leastSteps = 100
 )
 
-// unfitPair says why two arms cannot be compared on a metric, whatever the numbers; "": they can.
-func unfitPair(m metric, d result.Document, a, b result.Arm) string {
-	if why := unfitArm(m, d, a); why != "" {
+// reason says why there is no verdict, in a sentence and as fields; without a text there is none.
+type reason struct {
+	text  string
+	cause result.Cause
+}
+
+// reasonOf is the reason of a package that does not know arms.
+func reasonOf(text string, c verdict.Cause) reason {
+	return reason{text, result.Cause{Kind: result.CauseKind(c.Kind), Have: c.Have, Needed: c.Needed, Difference: c.Difference, Margin: c.Margin}}
+}
+
+// fields are those of the cause; nil: there is no reason.
+func (r reason) fields() *result.Cause {
+	if r.text == "" {
+		return nil
+	}
+	return &r.cause
+}
+
+// unfitPair says why two arms cannot be compared on a metric, whatever the numbers.
+func unfitPair(m metric, d result.Document, a, b result.Arm) reason {
+	if why := unfitArm(m, d, a); why.text != "" {
 		return why
 	}
-	if why := unfitArm(m, d, b); why != "" {
+	if why := unfitArm(m, d, b); why.text != "" {
 		return why
 	}
 	return coarseSteps(m, a, b)
 }
 
-// unfitArm says why an arm's numbers do not represent it; "": they do.
-func unfitArm(m metric, d result.Document, arm result.Arm) string {
-	for _, guard := range []func(metric, result.Document, result.Arm) string{
+// unfitArm says why an arm's numbers do not represent it.
+func unfitArm(m metric, d result.Document, arm result.Arm) reason {
+	for _, guard := range []func(metric, result.Document, result.Arm) reason{
 		failedTrials, generatorLimited, lostCalls, tooFewCalls, coarseClock, interfered,
 	} {
-		if why := guard(m, d, arm); why != "" {
+		if why := guard(m, d, arm); why.text != "" {
+			why.cause.Arm = arm.Name
 			return why
 		}
 	}
-	return ""
+	return reason{}
 }
 
 // failedTrials: a round without a measurement is no pair.
-func failedTrials(_ metric, _ result.Document, arm result.Arm) string {
+func failedTrials(_ metric, _ result.Document, arm result.Arm) reason {
 	failed := 0
 	for _, t := range arm.Trials {
 		if t.Failed != "" {
@@ -55,28 +75,30 @@ func failedTrials(_ metric, _ result.Document, arm result.Arm) string {
 		}
 	}
 	if failed == 0 {
-		return ""
+		return reason{}
 	}
-	return fmt.Sprintf("%d of %d rounds of %s gave no measurement", failed, len(arm.Trials), arm.Name)
+	return reason{fmt.Sprintf("%d of %d rounds of %s gave no measurement", failed, len(arm.Trials), arm.Name),
+		result.Cause{Kind: result.CauseFailedTrials, Have: float64(len(arm.Trials) - failed), Needed: float64(len(arm.Trials))}}
 }
 
-func generatorLimited(_ metric, _ result.Document, arm result.Arm) string {
+func generatorLimited(_ metric, _ result.Document, arm result.Arm) reason {
 	if arm.Limited == "" {
-		return ""
+		return reason{}
 	}
-	return fmt.Sprintf("%s was limited by the load generator: %s", arm.Name, arm.Limited)
+	return reason{fmt.Sprintf("%s was limited by the load generator: %s", arm.Name, arm.Limited), result.Cause{Kind: result.CauseGenerator}}
 }
 
-func lostCalls(m metric, _ result.Document, arm result.Arm) string {
+func lostCalls(m metric, _ result.Document, arm result.Arm) reason {
 	if lost := arm.Lost(); m.answers && lost > tooManyLost {
-		return fmt.Sprintf("%.1f %% of the calls of %s failed or were dropped; those that were answered do not represent it", 100*lost, arm.Name)
+		return reason{fmt.Sprintf("%.1f %% of the calls of %s failed or were dropped; those that were answered do not represent it", 100*lost, arm.Name),
+			result.Cause{Kind: result.CauseLostCalls, Share: lost}}
 	}
-	return ""
+	return reason{}
 }
 
-func tooFewCalls(m metric, d result.Document, arm result.Arm) string {
+func tooFewCalls(m metric, d result.Document, arm result.Arm) reason {
 	if m.tail == 0 {
-		return ""
+		return reason{}
 	}
 	fewest := uint64(math.MaxUint64)
 	for _, t := range arm.Trials {
@@ -85,12 +107,13 @@ func tooFewCalls(m metric, d result.Document, arm result.Arm) string {
 		}
 	}
 	if fewest == math.MaxUint64 || !verdict.TooFew(fewest, m.tail) {
-		return ""
+		return reason{}
 	}
 	needed := math.Ceil(10/m.tail - 1e-6)
 	name := strings.Replace(strings.TrimPrefix(m.name, "latency_"), "p999", "p99.9", 1)
-	return fmt.Sprintf("a trial of %s has %d calls; %s needs %.0f, so that ten calls exceed it: %s",
-		arm.Name, fewest, name, needed, moreCalls(d, arm, needed))
+	return reason{fmt.Sprintf("a trial of %s has %d calls; %s needs %.0f, so that ten calls exceed it: %s",
+		arm.Name, fewest, name, needed, moreCalls(d, arm, needed)),
+		result.Cause{Kind: result.CauseCalls, Have: float64(fewest), Needed: needed}}
 }
 
 // moreCalls says how to make so many calls in a trial.
@@ -99,39 +122,41 @@ func moreCalls(d result.Document, arm result.Arm, needed float64) string {
 	if d.Quick {
 		advice = "run it without --quick, or make more"
 	}
-	load, _ := arm.Config["load"].(map[string]any)
-	closed, _ := load["closed"].(map[string]any)
-	for path, said := range map[string]any{"load.burst": load["burst"], "load.sequence": load["sequence"], "load.closed.calls": closed["calls"]} {
-		if _, swept := arm.Cell[path]; said != nil && !swept {
+	load := arm.Settings().Load
+	if load == nil {
+		return advice
+	}
+	for path, set := range map[string]any{"load.burst": load.Burst, "load.sequence": load.Sequence, "load.closed.calls": load.Closed.Calls} {
+		if _, swept := arm.Cell[path]; set != nil && !swept {
 			advice += fmt.Sprintf(" (--set %s=%.0f)", path, needed)
 		}
 	}
 	return advice
 }
 
-func coarseClock(m metric, d result.Document, arm result.Arm) string {
+func coarseClock(m metric, d result.Document, arm result.Arm) reason {
 	if m.tail == 0 || d.Machine.ClockNS == 0 || arm.Latency.Empty() {
-		return ""
+		return reason{}
 	}
 	if least := leastSteps * d.Machine.ClockNS / 1e6; arm.Latency.P50 < least {
-		return fmt.Sprintf("the clock of this machine has steps of %.3g µs, too coarse for the %.3g µs of %s",
-			d.Machine.ClockNS/1e3, arm.Latency.P50*1e3, arm.Name)
+		return reason{fmt.Sprintf("the clock of this machine has steps of %.3g µs, too coarse for the %.3g µs of %s",
+			d.Machine.ClockNS/1e3, arm.Latency.P50*1e3, arm.Name), result.Cause{Kind: result.CauseClock}}
 	}
-	return ""
+	return reason{}
 }
 
 // coarseSteps: true values may differ by up to two steps where the measured ones differ by
 // one or none.
-func coarseSteps(m metric, a, b result.Arm) string {
+func coarseSteps(m metric, a, b result.Arm) reason {
 	apart := math.Abs(verdict.Median(values(a, m.of)) - verdict.Median(values(b, m.of)))
 	if m.step == 0 || !(apart <= 1.5*m.step) {
-		return ""
+		return reason{}
 	}
-	return fmt.Sprintf("%s is measured in steps of %g ms, and the two differ by one step at most", m.name, m.step)
+	return reason{fmt.Sprintf("%s is measured in steps of %g ms, and the two differ by one step at most", m.name, m.step), result.Cause{Kind: result.CauseSteps}}
 }
 
 // interfered: a hypervisor or a quota took processors from the trials.
-func interfered(_ metric, d result.Document, arm result.Arm) string {
+func interfered(_ metric, d result.Document, arm result.Arm) reason {
 	var stolen, throttled []float64
 	for _, t := range arm.Trials {
 		if t.Machine != nil {
@@ -143,11 +168,14 @@ func interfered(_ metric, d result.Document, arm result.Arm) string {
 		machine, limit = "cluster", "the CPU limit that the cluster gives its pods (LimitRange)"
 	}
 	var why []string
+	most := 0.0
 	if s := verdict.Median(stolen); s > mostStolen {
 		why = append(why, fmt.Sprintf("other machines on this hardware took %.0f %% of the CPU time that trials of %s needed (steal): use a quieter %s", 100*s, arm.Name, machine))
+		most = s
 	}
 	if q := verdict.Median(throttled); q > mostThrottled {
 		why = append(why, fmt.Sprintf("trials of %s were throttled: a quota took %.0f %% of the CPU time that they needed; raise %s", arm.Name, 100*q, limit))
+		most = max(most, q)
 	}
-	return strings.Join(why, "; ")
+	return reason{strings.Join(why, "; "), result.Cause{Kind: result.CauseInterference, Share: most}}
 }

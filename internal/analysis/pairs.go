@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"rpclab/internal/result"
-	"rpclab/internal/route"
 )
 
 // armPair is the same arm of two runs.
@@ -78,7 +77,7 @@ func differences(a, b result.Document, pairs []armPair) (all []result.Difference
 	differ("run", "quick", a.Quick, b.Quick)
 	differ("run", "partial", a.Partial, b.Partial)
 	for _, p := range pairs {
-		for _, d := range changedSettings(p.a.Config, p.b.Config) {
+		for _, d := range changedSettings(p.a, p.b) {
 			d.Arm, d.Cell = p.name(), p.a.Cell
 			all = append(all, d)
 		}
@@ -90,22 +89,22 @@ func differences(a, b result.Document, pairs []armPair) (all []result.Difference
 func toolsOf(pairs []armPair) []string {
 	used := map[string]bool{}
 	for _, p := range pairs {
-		for _, name := range []string{p.a.Route, p.b.Route} {
-			if rt, err := route.Lookup(name); err == nil && rt.Binary != "" {
-				used[rt.Binary] = true
+		for _, name := range []string{p.a.Tool, p.b.Tool} {
+			if name != "" {
+				used[name] = true
 			}
 		}
 	}
 	return slices.Sorted(maps.Keys(used))
 }
 
-// changedSettings are the settings in which two configurations differ.
-func changedSettings(a, b map[string]any) (all []result.Difference) {
-	left, right := flatten("", a), flatten("", b)
+// changedSettings are the settings in which two arms differ.
+func changedSettings(a, b result.Arm) (all []result.Difference) {
+	left, right := a.SettingsByPath(), b.SettingsByPath()
 	paths := maps.Clone(left)
 	maps.Copy(paths, right)
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
-		if strings.HasPrefix(path, "generator.") {
+		if within(path, "generator") {
 			continue // what a load generator measured of itself is no setting
 		}
 		if l, r := asText(left[path]), asText(right[path]); l != r {
@@ -113,22 +112,6 @@ func changedSettings(a, b map[string]any) (all []result.Difference) {
 		}
 	}
 	return all
-}
-
-// flatten maps the field path of every setting to its value.
-func flatten(path string, config map[string]any) map[string]any {
-	out := map[string]any{}
-	for name, v := range config {
-		if path != "" {
-			name = path + "." + name
-		}
-		if deeper, ok := v.(map[string]any); ok {
-			maps.Copy(out, flatten(name, deeper))
-			continue
-		}
-		out[name] = v
-	}
-	return out
 }
 
 // asText is a value as text, the same whether it was decoded from JSON or not; "": there is none.
@@ -163,9 +146,9 @@ func incomparable(a, b result.Document, p armPair, allowed []string) string {
 	case a.Quick != b.Quick && !mayDiffer("quick"):
 		return because("quick", asText(a.Quick), asText(b.Quick))
 	}
-	for _, d := range changedSettings(p.a.Config, p.b.Config) {
-		top, _, _ := strings.Cut(d.What, ".")
-		if slices.Contains(decisive, top) && !mayDiffer(d.What) {
+	for _, d := range changedSettings(p.a, p.b) {
+		changes := slices.ContainsFunc(decisive, func(field string) bool { return within(d.What, field) })
+		if changes && !mayDiffer(d.What) {
 			return because(d.What, d.A, d.B)
 		}
 	}

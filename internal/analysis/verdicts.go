@@ -41,25 +41,27 @@ func verdictOn(d result.Document, m metric, p comparison, family int) result.Ver
 	o := verdict.Options{Family: family, Looks: len(d.Looks), Margin: d.Margin, Seed: experiment.Seed(d.Seed, "verdict"), LowerIsBetter: !m.higher}
 	values := paired(p.a, p.b, m.between(p.a, p.b))
 	v := verdict.Compare(values, o)
+	why := reasonOf(v.Reason, v.Cause)
 	r := result.Verdict{
 		Metric: m.name, A: p.a.Name, B: p.b.Name, Cell: p.a.Cell, Kind: p.kind, Secondary: !m.headline,
-		Ratio: v.Ratio, CI: v.CI, Level: v.Level, Decision: string(v.Decision), Rounds: v.Rounds, Reason: v.Reason,
+		Ratio: v.Ratio, CI: v.CI, Level: v.Level, Decision: string(v.Decision), Rounds: v.Rounds,
 		PRanks: ranks(values),
 		Unfit:  v.Ratio == 0 && len(values) > 0, // a value is missing
 	}
 	for _, doubt := range verdict.Doubts(values, v, o) {
 		if doubt.Decisive {
-			r.Decision, r.Reason = string(verdict.Undecided), doubt.Text
+			r.Decision, why = string(verdict.Undecided), reasonOf(doubt.Text, verdict.Cause{Kind: doubt.Kind})
 		} else {
 			r.Notes = append(r.Notes, doubt.Text)
 		}
 	}
-	if reason := unfitPair(m, d, p.a, p.b); reason != "" {
-		if r.Reason != v.Reason { // a decisive doubt
-			r.Notes = append(r.Notes, r.Reason)
+	if unfit := unfitPair(m, d, p.a, p.b); unfit.text != "" {
+		if why.text != v.Reason { // a decisive doubt
+			r.Notes = append(r.Notes, why.text)
 		}
-		r.Decision, r.Reason, r.Unfit = string(verdict.Undecided), reason, true
+		r.Decision, why, r.Unfit = string(verdict.Undecided), unfit, true
 	}
+	r.Reason, r.Cause = why.text, why.fields()
 	return r
 }
 
@@ -148,17 +150,17 @@ func paired(a, b result.Arm, of func(result.Trial) float64) []verdict.Pair {
 // arm that it repeats: the run found a difference where there is none.
 func doubtControls(all []result.Verdict) {
 	type question struct{ metric, cell string }
-	falsePositive := map[question]string{}
+	falsePositive := map[question]reason{}
 	for _, v := range all {
 		if v.Kind == "control" && (v.Decision == string(verdict.Better) || v.Decision == string(verdict.Worse)) {
-			falsePositive[question{v.Metric, v.Cell.Key()}] = fmt.Sprintf(
-				"the control %s, which repeats %s, differs from it too (ratio %.3g): run again with more rounds", v.A, v.B, v.Ratio)
+			text := fmt.Sprintf("the control %s, which repeats %s, differs from it too (ratio %.3g): run again with more rounds", v.A, v.B, v.Ratio)
+			falsePositive[question{v.Metric, v.Cell.Key()}] = reason{text, result.Cause{Kind: result.CauseControl, Arm: v.A}}
 		}
 	}
 	for i := range all {
 		why, found := falsePositive[question{all[i].Metric, all[i].Cell.Key()}]
 		if found && all[i].Kind != "control" && all[i].Decision != string(verdict.Undecided) {
-			all[i].Decision, all[i].Reason = string(verdict.Undecided), why
+			all[i].Decision, all[i].Reason, all[i].Cause = string(verdict.Undecided), why.text, why.fields()
 		}
 	}
 }

@@ -43,8 +43,7 @@ func warnings(arm result.Arm) []string {
 // throttledByOwnLimit: the quota that the experiment sets for its backends throttled them. It
 // may be the question, so verdicts are not changed.
 func throttledByOwnLimit(arm result.Arm) string {
-	server, _ := arm.Config["server"].(map[string]any)
-	cpus, _ := server["cpus"].(float64)
+	cpus := arm.Settings().Server.CPUs
 	if cpus == 0 {
 		return ""
 	}

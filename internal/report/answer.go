@@ -31,7 +31,7 @@ func Answer(d result.Document) string {
 	if all := outcomes(d, metric); slices.ContainsFunc(all, func(o outcome) bool { return o.high > 0 }) {
 		where := map[string]string{"latency_p50": "At the median, ", "capacity": "Highest rate that holds: "}[metric]
 		if where == "" {
-			where = "A" + strings.TrimPrefix(metricName(metric), "a") + ", "
+			where = capital(metricName(metric)) + ", "
 		}
 		return where + strings.Join(answers(all, metric), "; ") + "."
 	}
@@ -60,9 +60,6 @@ func bottleneck(d result.Document) string {
 	}
 	return ""
 }
-
-// fewestRounds is how many a verdict needs: docs/decisions/0004-verdicts.md.
-const fewestRounds = 4
 
 // headlines are the metrics of the verdicts that answer the question, the lower percentiles first.
 func headlines(d result.Document) (metrics []string) {
@@ -112,9 +109,6 @@ func outcomes(d result.Document, metric string) (all []outcome) {
 	}
 	return all
 }
-
-// mostNamed is how many arms a clause of the answer names.
-const mostNamed = 5
 
 // answers has one clause for each kind of outcome and arm that is compared with, the arms that share
 // both together; last the undecided arms.

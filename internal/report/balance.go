@@ -1,9 +1,11 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"rpclab/internal/result"
@@ -140,9 +142,9 @@ func percentUp(share float64) string {
 	return fmt.Sprintf("%d.%d %%", tenths/10, tenths%10)
 }
 
-// reason is how the calls of an arm travel, and which pattern that should give;
-// "" where any can come of it.
-type reason struct {
+// expectation is how the calls of an arm travel, and which pattern that should give; "": any can
+// result.
+type expectation struct {
 	clause string
 	gives  string
 }
@@ -160,51 +162,119 @@ const (
 const pickedByKernel = "kernel"
 
 // callPath explains the balance from the route and the channels.
-func callPath(a result.Arm) reason {
-	connections, pooled := pool(a.Channel)
+func callPath(a result.Arm) expectation {
 	several := callerCount(a)
 	settings := a.Settings()
+	connections := settings.Caller.Channel.Pool
 	if settings.Gateway != nil {
-		several = 1 // it makes the calls of all
+		several, connections = 1, 0 // it makes the calls of all, on channels of its own
 	}
 	follows := a.Discovery == "dns" || a.Discovery == "watch" // the client itself knows every backend
 	drawn := a.PickedBy == pickedByKernel
 	switch {
 	case a.Route == "direct":
-		return reason{"the client dials one backend by its address", oneTakesAll}
+		return expectation{"the client dials one backend by its address", oneTakesAll}
 	case a.Channel == "per-request" && a.Describe != "":
-		return reason{strings.TrimRight(clean(a.Describe), "."), ""} // as many calls as a request makes
+		return expectation{strings.TrimRight(clean(a.Describe), "."), ""} // as many calls as a request makes
 	case settings.Caller.Style == "bidi" && settings.Caller.Streams == nil && several*max(connections, 1) == 1:
-		return reason{"a stream stays with the backend on which it began", oneTakesAll}
+		return expectation{"a stream stays with the backend on which it began", oneTakesAll}
 	case settings.Caller.Style == "bidi":
-		return reason{"each stream stays with the backend on which it began", ""}
+		return expectation{"each stream stays with the backend on which it began", ""}
 	case follows && a.Channel == "per-call":
-		return reason{"each call opens a channel that knows every backend and begins its turn at a random one", asChance}
-	case follows && pooled:
-		return reason{fmt.Sprintf("each of %d channels knows every backend and takes turns", connections), takesTurns}
+		return expectation{"each call opens a channel that knows every backend and begins its turn at a random one", asChance}
+	case follows && connections > 0:
+		return expectation{fmt.Sprintf("each of %d channels knows every backend and takes turns", connections), takesTurns}
 	case follows && several > 1:
-		return reason{fmt.Sprintf("each of %d clients knows every backend and takes turns", several), takesTurns}
+		return expectation{fmt.Sprintf("each of %d clients knows every backend and takes turns", several), takesTurns}
 	case follows:
-		return reason{"the client knows every backend and takes turns", takesTurns}
+		return expectation{"the client knows every backend and takes turns", takesTurns}
 	case drawn && a.Channel == "per-call":
-		return reason{"each call opens a connection, and each connection goes to a random backend", asChance}
+		return expectation{"each call opens a connection, and each connection goes to a random backend", asChance}
 	case drawn && several*max(connections, 1) > 1:
-		return reason{fmt.Sprintf("%d connections, each drawn once at random, carry the calls in turn", several*max(connections, 1)), ""}
+		return expectation{fmt.Sprintf("%d connections, each drawn once at random, carry the calls in turn", several*max(connections, 1)), ""}
 	case drawn:
-		return reason{"one HTTP/2 connection carries every call", oneTakesAll}
+		return expectation{"one HTTP/2 connection carries every call", oneTakesAll}
 	}
 	if a.Describe != "" {
-		return reason{strings.TrimRight(clean(a.Describe), "."), ""}
+		return expectation{strings.TrimRight(clean(a.Describe), "."), ""}
 	}
-	return reason{strings.TrimSpace(clean(a.Route + ", " + a.Channel)), ""}
+	return expectation{strings.TrimSpace(clean(a.Route + ", " + a.Channel)), ""}
 }
 
-// pool reads the size out of "pool of 16".
-func pool(channel string) (connections int, ok bool) {
-	size, ok := strings.CutPrefix(channel, "pool of ")
-	if !ok {
-		return 0, false
+// shares says how calls fell on backends, trial by trial: every trial draws its
+// connections anew, so the sum over trials would hide an uneven one.
+type shares struct {
+	backends        int     // in a trial
+	idlest, busiest float64 // share of the calls, median over trials
+	off             float64 // largest distance from a fair share in any trial, relative to it
+	byOne           bool    // in every trial, counts differ by one call at most
+	bars            string  // of the trial in the middle, a bar for each backend, the busiest first
+}
+
+// callShares is not ok when there are no calls, or fewer than two backends.
+func callShares(a result.Arm) (s shares, ok bool) {
+	s = shares{byOne: true}
+	var low, high []float64
+	var all [][]uint64
+	for _, backends := range groups(a) {
+		if len(backends) < 2 {
+			continue
+		}
+		total := uint64(0)
+		for _, calls := range backends {
+			total += calls
+		}
+		if total == 0 {
+			continue
+		}
+		least, most := slices.Min(backends), slices.Max(backends)
+		all = append(all, backends)
+		s.backends = max(s.backends, len(backends))
+		low = append(low, float64(least)/float64(total))
+		high = append(high, float64(most)/float64(total))
+		fair := float64(total) / float64(len(backends))
+		s.off = max(s.off, float64(most)/fair-1, 1-float64(least)/fair)
+		s.byOne = s.byOne && most-least <= 1
 	}
-	n, err := strconv.Atoi(size)
-	return n, err == nil && n > 0
+	if len(low) == 0 {
+		return shares{}, false
+	}
+	s.idlest, s.busiest = median(low), median(high)
+	middle := 0
+	for i := range high {
+		if math.Abs(high[i]-s.busiest) < math.Abs(high[middle]-s.busiest) {
+			middle = i
+		}
+	}
+	s.bars = barOfEach(all[middle])
+	return s, true
+}
+
+// mostBars is how many a table has room for; of more backends each is of some of them.
+const mostBars = 12
+
+func barOfEach(backends []uint64) string {
+	calls := make([]float64, len(backends))
+	for i, n := range backends {
+		calls[i] = float64(n)
+	}
+	slices.SortFunc(calls, func(a, b float64) int { return cmp.Compare(b, a) })
+	return spark(fit(calls, min(len(calls), mostBars)), calls[0])
+}
+
+// groups are the counts that belong together: as the trials name them; in documents
+// that do not, the counts of each trial.
+func groups(a result.Arm) [][]uint64 {
+	var all [][]uint64
+	for _, t := range a.Trials {
+		if len(t.Groups) > 0 {
+			all = append(all, t.Groups...)
+			continue
+		}
+		all = append(all, slices.Collect(maps.Values(t.Backends)))
+	}
+	if len(a.Trials) == 0 {
+		all = append(all, slices.Collect(maps.Values(a.Backends)))
+	}
+	return all
 }

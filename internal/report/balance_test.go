@@ -50,7 +50,7 @@ func TestBalanceSaysWhy(t *testing.T) {
 		{"a document that names no pattern", "clusterip", "shared", counts(9, 1, 0), "", 0,
 			"one HTTP/2 connection carries every call: the busiest of 3 backends got 2.70 times its fair share (Jain's index 0.50)"},
 	} {
-		arm := onRoute(result.Arm{Name: "x", Route: c.route, Channel: c.channel,
+		arm := onRoute(result.Arm{Name: "x", Route: c.route, Channel: c.channel, Config: map[string]any{"caller": map[string]any{"channel": channelSetting(c.channel)}},
 			Measures: result.Measures{Backends: c.backends, Balance: result.Balance{Jain: 0.5, PRandom: c.p, Pattern: c.pattern}}})
 		got := balanceOf([]result.Arm{arm})
 		if len(got) != 1 || got[0].text != c.want {
@@ -62,11 +62,11 @@ func TestBalanceSaysWhy(t *testing.T) {
 func TestAStreamStaysWhereItBegan(t *testing.T) {
 	for _, c := range []struct {
 		caller map[string]any
-		want   reason
+		want   expectation
 	}{
-		{map[string]any{"style": "bidi"}, reason{"a stream stays with the backend on which it began", oneTakesAll}},
-		{map[string]any{"style": "bidi", "streams": 3.0}, reason{"each stream stays with the backend on which it began", ""}},
-		{map[string]any{"style": "unary-stream"}, reason{"the client knows every backend and takes turns", takesTurns}},
+		{map[string]any{"style": "bidi"}, expectation{"a stream stays with the backend on which it began", oneTakesAll}},
+		{map[string]any{"style": "bidi", "streams": 3.0}, expectation{"each stream stays with the backend on which it began", ""}},
+		{map[string]any{"style": "unary-stream"}, expectation{"the client knows every backend and takes turns", takesTurns}},
 	} {
 		if got := callPath(onRoute(result.Arm{Route: "headless", Channel: "shared", Config: map[string]any{"caller": c.caller}})); got != c.want {
 			t.Errorf("%v: got %v, want %v", c.caller, got, c.want)

@@ -38,11 +38,6 @@ func capacities(p *page, d result.Document) {
 	}
 }
 
-// searched says whether the load of any arm was a search.
-func searched(d result.Document) bool {
-	return slices.ContainsFunc(d.Arms, func(a result.Arm) bool { return a.Capacity != nil })
-}
-
 // searches are those of an arm's trials, at least one.
 func searches(a result.Arm) (all []result.Capacity) {
 	for _, t := range a.Trials {
@@ -130,31 +125,4 @@ func curve(p *page, a result.Arm) {
 		p.aside(block{kind: subheading, text: "Latency against rate: " + clean(a.Name) + at(a.Cell) + ", the last round"})
 		p.aside(block{kind: grid, table: &t})
 	}
-}
-
-// rate shows calls/s with as many digits as a reader can use.
-func rate(v float64) string {
-	if v < 999.5 {
-		return fmt.Sprintf("%.4g", v)
-	}
-	return number(v)
-}
-
-// fromTo is a range, or the one value that it is.
-func fromTo(low, high float64, show func(float64) string) string {
-	if show(low) == show(high) {
-		return show(low)
-	}
-	return show(low) + "–" + show(high)
-}
-
-// sentenceOfCapacity says a decision on capacity: the ratio is rate of a over rate of b.
-func sentenceOfCapacity(v result.Verdict, a, b, ci string) string {
-	switch v.Decision {
-	case "better":
-		return fmt.Sprintf("%s takes more calls than %s: %s times as many a second (%s)", a, b, ratio(v.Ratio), ci)
-	case "worse":
-		return fmt.Sprintf("%s takes fewer calls than %s: %s times as many a second (%s)", a, b, ratio(v.Ratio), ci)
-	}
-	return fmt.Sprintf("%s takes as many calls as %s (ratio %s, %s)", a, b, ratio(v.Ratio), ci)
 }

@@ -52,7 +52,7 @@ func search() result.Document {
 	d.Arms[1].Limited = "at 5100/s rpclab sent calls up to 21.0 ms late (p99) at a latency of 71.0 ms"
 	more := verdict("capacity", w[2].name, nil, 1.4, 1.31, 1.52, "better", "baseline")
 	open := verdict("capacity", w[3].name, nil, 0, 0, 0, "undecided", "baseline")
-	open.CI, open.Reason = [2]float64{}, "in 4 of 4 rounds one of the arms has no value"
+	open.CI, open.Reason, open.Cause = [2]float64{}, "in 4 of 4 rounds one of the arms has no value", &result.Cause{Kind: result.CauseValue}
 	d.Verdicts = []result.Verdict{more, open, beside("client_cpu", w[2].name, nil, 0.8, "better")}
 	return d
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"strings"
 
 	"rpclab/internal/result"
 )
@@ -99,7 +98,7 @@ func comparedCells(c result.Comparison) (all []result.Cell) {
 // verdictOf is a ratio in the form that the report of one run draws.
 func verdictOf(r result.Ratio) result.Verdict {
 	return result.Verdict{Metric: r.Metric, A: r.Arm, Cell: r.Cell, Ratio: r.Ratio, CI: r.CI,
-		Decision: r.Decision, Reason: r.Reason, Kind: "baseline", Secondary: r.Secondary}
+		Decision: r.Decision, Reason: r.Reason, Cause: r.Cause, Kind: "baseline", Secondary: r.Secondary}
 }
 
 func otherMetricsOfRuns(p *page, c result.Comparison) {
@@ -107,33 +106,11 @@ func otherMetricsOfRuns(p *page, c result.Comparison) {
 	for _, r := range c.Ratios {
 		all = append(all, verdictOf(r))
 	}
-	if t, any := otherMetricsTable("B/A", all); any {
+	if t, _ := otherMetricsTable("B/A", all); len(t.rows) > 0 {
 		p.heading("Other metrics")
 		p.grid(t)
 		p.note(otherMetricsNote("The ratio of B to A", t))
 	}
-}
-
-func ratioOr(v float64) string {
-	if v == 0 {
-		return none
-	}
-	return ratio(v)
-}
-
-// probability is a p-value in a table; "" of none.
-func probability(p float64) string {
-	if p == 0 {
-		return ""
-	}
-	return strings.TrimPrefix(strings.TrimPrefix(chance(p), "p = "), "p ")
-}
-
-func headlineName(metric string) string {
-	if name, is := strings.CutPrefix(metric, "latency_"); is {
-		return clean(name) + " ms"
-	}
-	return clean(metric)
 }
 
 // inWords is what B is.
@@ -200,4 +177,43 @@ func differs(d result.Difference) string {
 		missing = "not set"
 	}
 	return clean(fmt.Sprintf("%s: %s in A, %s in B", d.What, cmp.Or(d.A, missing), cmp.Or(d.B, missing)))
+}
+
+// The outcomes of gates as the terminal and as Markdown have them.
+var (
+	words = map[string]string{"held": "held", "failed": "FAILED", "not established": "not established"}
+	marks = map[string]string{"held": "✅ held", "failed": "❌ failed", "not established": "➖ not established"}
+)
+
+// gates is a table for each, of what it makes of every arm, and why those that
+// establish nothing do not.
+func gates(p *page, c result.Comparison, outcomes map[string]string) {
+	if len(c.Gates) == 0 {
+		return
+	}
+	p.heading("Gates")
+	var all []string
+	byGate := map[string]*table{}
+	var why mergedReasons
+	for _, g := range c.Gates {
+		name := clean(g.Gate)
+		t := byGate[name]
+		if t == nil {
+			t = &table{columns: []column{{"arm", false}, {"B/A", true}, {"interval", true}, {"outcome", false}}}
+			byGate[name], all = t, append(all, name)
+		}
+		t.rows = append(t.rows, []string{clean(g.Arm) + at(g.Cell), ratioOr(g.Ratio), interval(g.CI), outcomes[g.Outcome]})
+		if g.Reason != "" {
+			why.add("not established: "+name+" of "+clean(g.Arm)+at(g.Cell)+": "+clean(g.Reason), nil, "")
+		}
+	}
+	for _, name := range all {
+		p.sub(name)
+		p.grid(*byGate[name])
+	}
+	for _, r := range why {
+		p.alarm(r.text)
+	}
+	p.note("A gate holds or fails with its whole interval (" + confidence(c.Gates[0].Level) + ", so that the chance of any wrong outcome is " +
+		"5 % at most). Where the interval spans the bound, nothing is established.")
 }

@@ -19,14 +19,14 @@ func confounds(p *page, d result.Document) {
 		if c.Controlled == d.Baseline {
 			t.columns[3].name = "" // the same arm twice says nothing
 		}
-		var why mergedTexts
+		var why mergedReasons
 		for _, a := range d.Accounts {
 			if a.Published != c.Published || a.Controlled != c.Controlled {
 				continue
 			}
 			t.rows = append(t.rows, accountRow(d, a))
 			if a.Reason != "" {
-				why.exactly("not established: " + clean(a.Reason))
+				why.add("not established: "+clean(a.Reason), nil, "")
 			}
 		}
 		what := block{kind: sentence, text: fmt.Sprintf("%s against %s: %s", clean(c.Published), clean(c.Controlled), clean(c.What))}
@@ -36,8 +36,8 @@ func confounds(p *page, d result.Document) {
 		case older(d, c):
 			shown = append(shown, what, block{kind: item, text: "the version of rpclab that made this result does not account for it"})
 		}
-		for _, text := range why.texts() {
-			shown = append(shown, block{kind: item, text: text})
+		for _, r := range why {
+			shown = append(shown, block{kind: item, text: r.text})
 		}
 	}
 	if len(shown) == 0 {

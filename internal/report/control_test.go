@@ -8,10 +8,14 @@ import (
 
 func TestTheControlSaysWhatItShows(t *testing.T) {
 	verdict := func(decision, reason string, low, high float64) result.Verdict {
-		return result.Verdict{Metric: "latency_p50", Ratio: 1, CI: [2]float64{low, high}, Decision: decision, Reason: reason}
+		return result.Verdict{Metric: "latency_p50", Ratio: 1, CI: [2]float64{low, high}, Decision: decision, Reason: reason, Rounds: 5}
 	}
 	same, open := verdict("equivalent", "", 0.99, 1.01), verdict("undecided", "the interval spans 1: more rounds would narrow it", 0.95, 1.0801)
+	open.Cause = &result.Cause{Kind: result.CauseInterval}
 	limited := verdict("undecided", "b was limited by the load generator: late", 0.9, 1.9)
+	limited.Cause = &result.Cause{Kind: result.CauseGenerator, Arm: "b"}
+	older := verdict("undecided", "b was limited by the load generator: late", 0.9, 1.9)
+	older.Unfit = true
 	elsewhere := limited
 	elsewhere.Cell = result.Cell{"load.burst": 9}
 	for name, c := range map[string]struct {
@@ -26,6 +30,8 @@ func TestTheControlSaysWhatItShows(t *testing.T) {
 		"wide": {[]result.Verdict{open, verdict("undecided", "", 0.5, 1.3)},
 			"The A/A control b repeats a. No difference found; a difference of up to 50 % would have gone unseen.", false},
 		"unfit": {[]result.Verdict{limited, limited},
+			"The A/A control b repeats a. It shows nothing: b was limited by the load generator: late.", false},
+		"unfit, in an older document": {[]result.Verdict{older},
 			"The A/A control b repeats a. It shows nothing: b was limited by the load generator: late.", false},
 		"few rounds": {[]result.Verdict{verdict("undecided", "1 round; at least 4 are needed", 0, 0)},
 			"The A/A control b repeats a. It shows nothing: 1 round; at least 4 are needed.", false},

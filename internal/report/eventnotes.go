@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -9,7 +10,7 @@ import (
 )
 
 // eventNotes explains the columns, and why a route shows what it shows.
-func eventNotes(p *page, d result.Document, all []*eventOutcome, unseen bool, why balanceNotes) {
+func eventNotes(p *page, d result.Document, all []*eventOutcome, unseen bool) {
 	text := "failed and late: calls until the next event, over all rounds. " + affectedNote(all)
 	if times := timesShown(all); len(times) > 0 {
 		text += "Times in ms, the median round, from the event until: " + and(times) + "."
@@ -19,8 +20,8 @@ func eventNotes(p *page, d result.Document, all []*eventOutcome, unseen bool, wh
 		p.note(none + ": not seen before the next event in at least half of the rounds. " +
 			"An event that removes backends adds no new one to call, and a client that sends an affected backend no calls has none to avoid.")
 	}
-	for _, text := range why.texts() {
-		p.item(text)
+	for _, r := range balanceReasons(all) {
+		p.item("balance was not restored for " + and(r.arms) + ": " + strings.TrimRight(r.sentence(), "."))
 	}
 	policyNotes(p, all)
 	proxyNotes(p, d, all)
@@ -57,34 +58,17 @@ func timesShown(all []*eventOutcome) (texts []string) {
 	return texts
 }
 
-// balanceNotes are the reasons why a balance was not seen restored, and whose.
-type balanceNotes struct {
-	reasons mergedTexts
-	whose   [][]string // arms, for each reason
-}
-
-// add takes the reasons of an arm that shows no time.
-func (b *balanceNotes) add(h *eventOutcome) {
-	if !math.IsInf(median(h.took[balancedAgain]), 1) {
-		return
-	}
-	for _, note := range h.notes {
-		at := b.reasons.loosely(note)
-		if at == len(b.whose) {
-			b.whose = append(b.whose, nil)
+// balanceReasons are why the balance of arms that show no time for it was not seen restored.
+func balanceReasons(all []*eventOutcome) (reasons mergedReasons) {
+	for _, o := range all {
+		if !math.IsInf(median(o.took[balancedAgain]), 1) {
+			continue
 		}
-		if arm := clean(h.arm); !slices.Contains(b.whose[at], arm) {
-			b.whose[at] = append(b.whose[at], arm)
+		for _, t := range o.unrestored {
+			reasons.add(clean(t.BalanceNote), t.BalanceCause, clean(o.arm))
 		}
 	}
-}
-
-func (b *balanceNotes) texts() []string {
-	var out []string
-	for i, reason := range b.reasons.texts() {
-		out = append(out, "balance was not restored for "+and(b.whose[i])+": "+strings.TrimRight(reason, "."))
-	}
-	return out
+	return reasons
 }
 
 func hasEvents(d result.Document, arm string) bool {
@@ -112,4 +96,108 @@ func lag(a result.Arm) string {
 		return clean(a.Route + ": " + a.Update)
 	}
 	return ""
+}
+
+// affectedNote explains the column of shares.
+func affectedNote(all []*eventOutcome) string {
+	var fair []string
+	for _, h := range all {
+		if share := fmt.Sprintf("%.0f %%", 100*h.fair); h.share() != "" && !slices.Contains(fair, share) {
+			fair = append(fair, share)
+		}
+	}
+	const text = "on affected: the share of the answered calls that the affected backends answered"
+	switch len(fair) {
+	case 0:
+		return ""
+	case 1:
+		return text + "; " + fair[0] + " would be fair. "
+	}
+	return text + ". "
+}
+
+// policyNotes explain, once for each way, why the backends hit got their share. An arm
+// that has several ways in a sweep says in which cells.
+func policyNotes(p *page, all []*eventOutcome) {
+	var texts []string
+	ways := map[string][]string{} // of an arm
+	for _, h := range all {
+		if h.share() == "" || h.spread == "" {
+			continue
+		}
+		if !slices.Contains(texts, h.spread) {
+			texts = append(texts, h.spread)
+		}
+		if !slices.Contains(ways[h.arm], h.spread) {
+			ways[h.arm] = append(ways[h.arm], h.spread)
+		}
+	}
+	for _, text := range texts {
+		var whose []string
+		for _, h := range all {
+			name := clean(h.arm)
+			if len(ways[h.arm]) > 1 {
+				name += at(h.cell)
+			}
+			if h.spread == text && h.share() != "" && !slices.Contains(whose, name) {
+				whose = append(whose, name)
+			}
+		}
+		p.item(and(whose) + ": " + text)
+	}
+}
+
+// proxyNotes say what the exit of a proxy or a control plane did to the calls.
+func proxyNotes(p *page, d result.Document, all []*eventOutcome) {
+	if text := slowReconnects(d, all); text != "" {
+		p.item(text)
+	}
+	for i, h := range all {
+		if h.action != result.ActionKillControl || len(h.errors) > 0 {
+			continue
+		}
+		p.item(afterControlPlaneLoss(h, all[i+1:]))
+	}
+}
+
+// slowReconnects tells the time for which proxies were away from that for which their
+// clients were, where that was longer.
+func slowReconnects(d result.Document, all []*eventOutcome) string {
+	var waited []string
+	grpc := true
+	for _, h := range all {
+		back, served := median(h.took[proxyReady]), median(h.took[recovered])
+		if math.IsInf(back, 1) || math.IsInf(served, 1) || served-back < 2*countedEvery {
+			continue
+		}
+		waited = append(waited, fmt.Sprintf("%s %s and %s ms", clean(h.arm), ms(back), number(served)))
+		for _, arm := range d.Arms {
+			grpc = grpc && (arm.Name != h.arm || arm.Settings().Caller.Kind == "grpc-go")
+		}
+	}
+	if len(waited) == 0 {
+		return ""
+	}
+	text := "the proxy was ready again, and its clients had answers again, after: " + strings.Join(waited, ", ") + ". The difference is the clients'"
+	if grpc {
+		text += ": grpc-go tries at once to connect again and, where the proxy is not back by then, the next time after a second, 20 % more or less"
+	}
+	return text
+}
+
+// afterControlPlaneLoss says what became of the first change of backends after a control plane's end.
+func afterControlPlaneLoss(killed *eventOutcome, later []*eventOutcome) string {
+	text := clean(killed.arm) + ": no call fails without the control plane, since clients and proxies keep the backends that they know"
+	for _, h := range later {
+		gone := h.fair > 0 && h.action == result.ActionScale
+		if h.arm != killed.arm || h.cell.Key() != killed.cell.Key() || gone || math.IsInf(median(h.took[ready]), 1) {
+			continue
+		}
+		followed := math.Min(median(h.took[resolverUpdated]), median(h.took[firstCall]))
+		if math.IsInf(followed, 1) {
+			return text + fmt.Sprintf(". The next change (%s) was not followed: no new backend got a call", clean(h.what))
+		}
+		return text + fmt.Sprintf(". The next change (%s) was followed all the same, after %s ms", clean(h.what), ms(followed))
+	}
+	return text
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"rpclab/internal/result"
 )
@@ -71,6 +72,12 @@ func chance(p float64) string {
 		return "p < 0.001"
 	}
 	return fmt.Sprintf("p = %.2g", p)
+}
+
+// capital is the text with its first letter in upper case.
+func capital(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[size:]
 }
 
 func megabytes(bytes uint64) string { return number(float64(bytes) / 1e6) }
@@ -162,4 +169,110 @@ func and(parts []string) string {
 		return strings.Join(parts, "")
 	}
 	return strings.Join(parts[:len(parts)-1], ", ") + " and " + parts[len(parts)-1]
+}
+
+// mostNamed is how many arms a clause of the answer names.
+const mostNamed = 5
+
+// rate shows calls/s with as many digits as a reader can use.
+func rate(v float64) string {
+	if v < 999.5 {
+		return fmt.Sprintf("%.4g", v)
+	}
+	return number(v)
+}
+
+// fromTo is a range, or the one value that it is.
+func fromTo(low, high float64, show func(float64) string) string {
+	if show(low) == show(high) {
+		return show(low)
+	}
+	return show(low) + "–" + show(high)
+}
+
+func ratioOr(v float64) string {
+	if v == 0 {
+		return none
+	}
+	return ratio(v)
+}
+
+// probability is a p-value in a table; "" of none.
+func probability(p float64) string {
+	if p == 0 {
+		return ""
+	}
+	if p < 0.001 {
+		return "< 0.001"
+	}
+	return fmt.Sprintf("%.2g", p)
+}
+
+func used(us float64) string {
+	switch {
+	case us <= 0:
+		return ""
+	case us < 10:
+		return fmt.Sprintf("%.1f", us)
+	}
+	return number(us)
+}
+
+func peak(bytes uint64) string {
+	if bytes == 0 {
+		return ""
+	}
+	return megabytes(bytes)
+}
+
+// interval is that of a ratio, "" where there is none.
+func interval(ci [2]float64) string {
+	if ci == [2]float64{} {
+		return ""
+	}
+	return ratio(ci[0]) + "–" + ratio(ci[1])
+}
+
+// filled are the parts that say something.
+func filled(parts ...string) []string {
+	var out []string
+	for _, part := range parts {
+		if strings.TrimSpace(part) != "" {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+// some lists up to four names, and counts more.
+func some(names []string, of int) string {
+	switch {
+	case len(names) == of && of > 1:
+		return "every arm"
+	case len(names) > 4:
+		return fmt.Sprintf("%d of %d arms", len(names), of)
+	}
+	return and(names)
+}
+
+// listed are the first of some names, and how many more there are.
+func listed(names []string, most int) string {
+	if len(names) <= most {
+		return and(names)
+	}
+	return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %s more", number(float64(len(names)-most)))
+}
+
+// at is " at burst = 2,000", "" without a sweep.
+func at(c result.Cell) string {
+	if name := cellName(c); name != "" {
+		return " at " + name
+	}
+	return ""
+}
+
+// confidence shows a level with as many nines as it takes.
+func confidence(level float64) string {
+	decimals := max(0, math.Ceil(-math.Log10(100*(1-level))-1e-9))
+	return fmt.Sprintf("%.*f %%", int(decimals), 100*level)
 }

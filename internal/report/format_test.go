@@ -107,16 +107,6 @@ func TestEachBackendHasABar(t *testing.T) {
 	}
 }
 
-func TestReasonsThatDifferInNumbersAreOne(t *testing.T) {
-	got := reasons([]result.Verdict{{Reason: "the interval asks for about 6 rounds, noise 0.5"}, {Reason: "pool16 was limited"},
-		{Reason: "the interval asks for about 155 rounds, noise 0.25"}, {Reason: "pool32 was limited"}, {Reason: "pool16 was limited"}, {}})
-	want := []string{"the interval asks for about 6–155 rounds, noise 0.25–0.5", "pool16 was limited", "pool32 was limited",
-		"the interval leaves both answers open"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestStripesShareOneAxis(t *testing.T) {
 	got := pictureLines([]stripe{{label: "a", values: []float64{1, 1, 1, 1}, top: 1}, {label: "b", values: []float64{1, 1}, top: 1}, {label: "c", top: 1}}, 11)
 	if diff := cmp.Diff([]string{"a  ████████", "b  ████    ", "c          "}, got); diff != "" {

@@ -115,17 +115,6 @@ func lasted(d result.Document) string {
 	return span(d.Finished.Sub(d.Started))
 }
 
-// filled are the parts that say something.
-func filled(parts ...string) []string {
-	var out []string
-	for _, part := range parts {
-		if strings.TrimSpace(part) != "" {
-			out = append(out, part)
-		}
-	}
-	return out
-}
-
 // callers says by how many processes loads were shared, where it were several, and how
 // well they began together.
 func callers(p *page, d result.Document) {
@@ -150,11 +139,21 @@ func callers(p *page, d result.Document) {
 	p.say(fmt.Sprintf("%s share each load; they began within %s ms of each other.", many, ms(skew)))
 }
 
-// callerCount is how many processes shared each load of an arm, at least 1.
-func callerCount(a result.Arm) int {
-	n := 1
-	for _, t := range a.Trials {
-		n = max(n, len(t.Callers))
+// limits says what kept servers to their limits, where they had some.
+func limits(p *page, d result.Document) {
+	var ways []string
+	for _, arm := range d.Arms {
+		for _, t := range arm.Trials {
+			if t.Limits != "" && !slices.Contains(ways, t.Limits) {
+				ways = append(ways, t.Limits)
+			}
+		}
 	}
-	return n
+	for _, way := range ways {
+		if way == "pinned" {
+			p.say("Servers were kept to their limits by pinning them to processors, and by what their runtimes keep to themselves: no control group could be made, so a fraction of a processor, and memory beyond a runtime's own, were not bounded.")
+		} else {
+			p.say("Servers were kept to their limits by control groups (" + clean(way) + ").")
+		}
+	}
 }

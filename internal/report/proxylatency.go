@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"strings"
 
 	"rpclab/internal/result"
 )
@@ -21,14 +20,14 @@ func proxyLatency(p *page, d result.Document) {
 				continue
 			}
 			for _, a := range arms {
-				text := addedLatency(d, a, b)
+				text, interval := addedLatency(d, a, b)
 				if text == "" {
 					continue
 				}
 				if !said {
 					p.heading("What a hop adds to a call")
 				}
-				said, brackets = true, brackets || strings.Contains(text, "(")
+				said, brackets = true, brackets || interval
 				p.item(text + at(cell))
 			}
 		}
@@ -38,10 +37,11 @@ func proxyLatency(p *page, d result.Document) {
 	}
 }
 
-// addedLatency is what an arm with a proxy adds to the median of the baseline; "" if there is no saying.
-func addedLatency(d result.Document, a, b result.Arm) string {
+// addedLatency is what an arm with a proxy adds to the median of the baseline, and whether the text
+// has an interval; "": not known.
+func addedLatency(d result.Document, a, b result.Arm) (text string, interval bool) {
 	if a.Resources.Proxy == (result.Usage{}) {
-		return ""
+		return "", false
 	}
 	for _, v := range d.Verdicts {
 		if v.Metric != "latency_p50" || v.A != a.Name || v.B != b.Name || v.Cell.Key() != a.Cell.Key() || v.Ratio <= 0 {
@@ -51,13 +51,13 @@ func addedLatency(d result.Document, a, b result.Arm) string {
 		text := fmt.Sprintf("%s adds %s ms at the median", clean(a.Name), added(v.Ratio))
 		switch {
 		case a.Limited != "" || b.Limited != "" || v.Unfit:
-			return fmt.Sprintf("%s: %s ms at the median, %s of %s; there is no verdict, so nothing follows", clean(a.Name), ms(a.Latency.P50), ms(b.Latency.P50), clean(b.Name))
+			return fmt.Sprintf("%s: %s ms at the median, %s of %s; there is no verdict, so nothing follows", clean(a.Name), ms(a.Latency.P50), ms(b.Latency.P50), clean(b.Name)), false
 		case v.CI == [2]float64{}:
-			return text + ", without an interval: " + clean(v.Reason)
+			return text + ", without an interval: " + clean(v.Reason), false
 		case v.Decision == "undecided":
-			return fmt.Sprintf("%s (%s to %s), which may be chance", text, added(v.CI[0]), added(v.CI[1]))
+			return fmt.Sprintf("%s (%s to %s), which may be chance", text, added(v.CI[0]), added(v.CI[1])), true
 		}
-		return fmt.Sprintf("%s (%s to %s)", text, added(v.CI[0]), added(v.CI[1]))
+		return fmt.Sprintf("%s (%s to %s)", text, added(v.CI[0]), added(v.CI[1])), true
 	}
-	return ""
+	return "", false
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"rpclab/internal/result"
@@ -29,8 +28,7 @@ func publishedFor(d result.Document, a result.Arm) (result.Published, bool) {
 
 // deviates says whether a run has settings that no cell of the study has.
 func deviates(d result.Document) bool {
-	return slices.ContainsFunc(d.Changed, func(setting string) bool {
-		path, _, _ := strings.Cut(setting, "=")
+	return slices.ContainsFunc(d.ChangedPaths(), func(path string) bool {
 		return !slices.ContainsFunc(d.Published, func(f result.Published) bool { return f.Cell[path] != nil })
 	})
 }
@@ -39,20 +37,14 @@ func deviates(d result.Document) bool {
 // set for the whole run.
 func place(d result.Document, figure result.Published, a result.Arm) result.Cell {
 	cell := maps.Clone(a.Cell)
-	for _, setting := range d.Changed {
-		path, _, _ := strings.Cut(setting, "=")
+	for _, path := range d.ChangedPaths() {
 		if figure.Cell[path] == nil {
 			continue
-		}
-		var at any = a.Config
-		for step := range strings.SplitSeq(path, ".") {
-			fields, _ := at.(map[string]any)
-			at = fields[step]
 		}
 		if cell == nil {
 			cell = result.Cell{}
 		}
-		cell[path] = at
+		cell[path] = a.SettingsByPath()[path]
 	}
 	return cell
 }
@@ -120,4 +112,19 @@ func publishedNotes(p *page, d result.Document, cell result.Cell, where string) 
 		}
 		p.item(fmt.Sprintf("%s%s, published: %s", clean(arm.Name), where, clean(figure.Note)))
 	}
+}
+
+// ofSize is what the study's figures are of, where that is not what ran here.
+func ofSize(d result.Document) string {
+	if d.Size == "" {
+		return ""
+	}
+	return " of " + clean(d.Size)
+}
+
+func source(d result.Document) string {
+	if d.Source == "" {
+		return "the study"
+	}
+	return d.Source
 }

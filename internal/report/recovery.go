@@ -118,11 +118,6 @@ func recoveryTable(p *page, d result.Document, most int) {
 	}
 }
 
-func lostShare(d result.Document, arm string) float64 {
-	lost, due := losses(d, arm)
-	return float64(lost) / float64(max(due, 1))
-}
-
 // text is the range of an arm's times over its cells. An arm that sent the affected backends no calls has
 // nothing to recover from.
 func (r recovery) text(arm string) string {
@@ -135,28 +130,30 @@ func (r recovery) text(arm string) string {
 
 // between is 197–273 ms.
 func (r recovery) between(low, high float64) string {
-	from, to := r.duration(low), r.duration(high)
-	if from == to {
-		return to
+	from, fromUnit := r.duration(low)
+	to, toUnit := r.duration(high)
+	switch {
+	case from+fromUnit == to+toUnit:
+		return to + toUnit
+	case fromUnit == toUnit:
+		return from + "–" + to + toUnit
 	}
-	if number, unit, _ := strings.Cut(from, " "); strings.HasSuffix(to, " "+unit) {
-		from = number
-	}
-	return from + "–" + to
+	return from + fromUnit + "–" + to + toUnit
 }
 
-func (r recovery) duration(ms float64) string {
+// duration is a time as a number and its unit.
+func (r recovery) duration(ms float64) (text, unit string) {
 	switch {
 	case math.IsInf(ms, 1):
-		return "never"
+		return "never", ""
 	case r.step != firstCall && ms <= countedEvery:
-		return fmt.Sprintf("≤ %d ms", int(countedEvery))
+		return fmt.Sprintf("≤ %d", int(countedEvery)), " ms"
 	case ms >= 9_950:
-		return fmt.Sprintf("%.0f s", ms/1000)
+		return fmt.Sprintf("%.0f", ms/1000), " s"
 	case ms >= 995:
-		return fmt.Sprintf("%.1f s", ms/1000)
+		return fmt.Sprintf("%.1f", ms/1000), " s"
 	}
-	return fmt.Sprintf("%.0f ms", ms)
+	return fmt.Sprintf("%.0f", ms), " ms"
 }
 
 // answerOfEvents says which arms lost calls, and how soon each recovered from the first event.

@@ -9,25 +9,6 @@ import (
 	"rpclab/internal/result"
 )
 
-// Options are how the terminal wants its text.
-type Options struct {
-	Width int  // columns, 40 to 80; 0 and more than 80 mean 80
-	Color bool // ANSI colours
-	Full  bool // every table, and not the summary alone
-}
-
-const (
-	minWidth = 40
-	maxWidth = 80
-)
-
-func (o Options) width() int {
-	if o.Width == 0 {
-		return maxWidth
-	}
-	return min(max(o.Width, minWidth), maxWidth)
-}
-
 // Terminal writes the report of a run, no line wider than Options.Width: the question, the
 // answer and at most 12 lines that support it, or everything with Options.Full.
 func Terminal(w io.Writer, d result.Document, o Options) error {
@@ -75,24 +56,4 @@ func fullReport(d result.Document) page {
 	failures(&p, d)
 	warnings(&p, d)
 	return p
-}
-
-// measured says whether any arm has an answer or an error to show.
-func measured(d result.Document) bool {
-	for _, arm := range d.Arms {
-		if arm.Calls > 0 || arm.Dropped > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-func warnings(p *page, d result.Document) {
-	if len(d.Warnings) == 0 {
-		return
-	}
-	p.heading("Warnings")
-	for _, warning := range d.Warnings {
-		p.alarm(clean(warning))
-	}
 }

@@ -42,7 +42,7 @@ func samples() map[string]result.Document {
 	single := small(1, w[1], w[2], w[6])
 	for _, name := range []string{"kuberesolver", "shared-again"} {
 		v := verdict("latency_p50", name, nil, 0.998, 0.998, 0.998, "undecided", map[bool]result.VerdictKind{true: "control", false: "baseline"}[name == "shared-again"])
-		v.Rounds, v.Reason = 1, "1 round; at least 4 are needed"
+		v.Rounds, v.Reason, v.Cause = 1, "1 round; at least 4 are needed", &result.Cause{Kind: result.CauseRounds, Have: 1, Needed: 4}
 		single.Verdicts = append(single.Verdicts, v)
 	}
 

@@ -8,50 +8,6 @@ import (
 	"rpclab/internal/result"
 )
 
-// cells are the points of the sweep, in the order of the document.
-func cells(d result.Document) []result.Cell {
-	var all []result.Cell
-	seen := map[string]bool{}
-	for _, arm := range d.Arms {
-		if key := arm.Cell.Key(); !seen[key] {
-			seen[key] = true
-			all = append(all, arm.Cell)
-		}
-	}
-	return all
-}
-
-func armsIn(d result.Document, cell result.Cell) []result.Arm {
-	var arms []result.Arm
-	for _, arm := range d.Arms {
-		if arm.Cell.Key() == cell.Key() {
-			arms = append(arms, arm)
-		}
-	}
-	return arms
-}
-
-func armOf(d result.Document, name string, cell result.Cell) (result.Arm, bool) {
-	for _, arm := range armsIn(d, cell) {
-		if arm.Name == name {
-			return arm, true
-		}
-	}
-	return result.Arm{}, false
-}
-
-// armName carries the marks that times explains.
-func armName(a result.Arm) string {
-	name := clean(a.Name)
-	if a.Published {
-		name += "*"
-	}
-	if a.Limited != "" {
-		name += "†"
-	}
-	return name
-}
-
 var resultColumns = []column{{"arm", false}, {"p50 ms", true}, {"p99 ms", true}, {"elapsed ms", true},
 	{"published", true}, {"share", true}, {"each", false}, {"Jain", true}, {"failed", true}, {"dropped", true},
 	{"late", true}, {"wasted", true}}
@@ -165,25 +121,26 @@ func requests(d result.Document) string {
 	return " A call " + of + " is a request to the gateway, which makes " + many + "."
 }
 
-// ofSize is what the study's figures are of, where that is not what ran here.
-func ofSize(d result.Document) string {
-	if d.Size == "" {
-		return ""
+// resultsInOneTable is times with all cells in one table, to be sorted by any column.
+func resultsInOneTable(p *page, d result.Document) {
+	t := table{columns: append([]column{{"arm", false}, {"at", false}}, resultColumns[1:]...)}
+	for _, cell := range cells(d) {
+		where := ""
+		if len(cells(d)) > 1 {
+			where = cellName(cell)
+		}
+		for _, arm := range armsIn(d, cell) {
+			row := resultRow(d, arm)
+			t.rows = append(t.rows, append([]string{row[0], where}, row[1:]...))
+		}
 	}
-	return " of " + clean(d.Size)
-}
-
-func source(d result.Document) string {
-	if d.Source == "" {
-		return "the study"
+	p.grid(t)
+	for _, cell := range cells(d) {
+		if len(cells(d)) > 1 {
+			publishedNotes(p, d, cell, at(cell))
+		} else {
+			publishedNotes(p, d, cell, "")
+		}
 	}
-	return d.Source
-}
-
-// at is " at burst = 2,000", "" without a sweep.
-func at(c result.Cell) string {
-	if name := cellName(c); name != "" {
-		return " at " + name
-	}
-	return ""
+	legend(p, d)
 }

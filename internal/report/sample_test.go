@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -88,12 +89,20 @@ func (w way) measures(round, calls int) result.Measures {
 
 func (w way) arm(cell result.Cell, calls, rounds int) result.Arm {
 	arm := result.Arm{Name: w.name, Label: w.label, Published: w.label != "", Control: w.control, Route: w.route, Channel: w.channel,
-		Cell: cell, Config: map[string]any{"route": w.route, "caller": map[string]any{"channel": w.channel}}, Measures: w.measures(3, calls)}
+		Cell: cell, Config: map[string]any{"route": w.route, "caller": map[string]any{"channel": channelSetting(w.channel)}}, Measures: w.measures(3, calls)}
 	arm = onRoute(arm)
 	for round := 1; round <= rounds; round++ {
 		arm.Trials = append(arm.Trials, result.Trial{Round: round, Started: began, Measures: w.measures(round, calls)})
 	}
 	return arm
+}
+
+// channelSetting is the channel as a configuration has it.
+func channelSetting(channel string) any {
+	if channel == "pool of 16" {
+		return map[string]any{"pool": 16}
+	}
+	return channel
 }
 
 func ways() []way {
@@ -112,6 +121,7 @@ func verdict(metric, a string, cell result.Cell, ratio, low, high float64, decis
 	v := result.Verdict{Metric: metric, A: a, B: "shared", Cell: cell, Ratio: ratio, CI: [2]float64{low, high}, Level: 1 - 0.05/16, Decision: decision, Rounds: 5, Kind: kind}
 	if decision == "undecided" {
 		v.Reason = fmt.Sprintf("the interval spans 1: more rounds would narrow it (about %.0f, if the noise stays)", 50*(high-low))
+		v.Cause = &result.Cause{Kind: result.CauseInterval, Have: 5, Needed: math.Round(50 * (high - low))}
 	}
 	return v
 }

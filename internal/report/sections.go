@@ -1,6 +1,12 @@
 package report
 
-import "rpclab/internal/result"
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"rpclab/internal/result"
+)
 
 // Sections is what a report says of a run, part by part, for pages that arrange it in their
 // own order and draw its pictures themselves. A part with nothing to say is empty.
@@ -99,26 +105,144 @@ func (t table) open() *Table {
 	return out
 }
 
-// resultsInOneTable is times with all cells in one table, to be sorted by any column.
-func resultsInOneTable(p *page, d result.Document) {
-	t := table{columns: append([]column{{"arm", false}, {"at", false}}, resultColumns[1:]...)}
-	for _, cell := range cells(d) {
-		where := ""
-		if len(cells(d)) > 1 {
-			where = cellName(cell)
+// Card is what the headline verdicts say of one arm against another, in one cell.
+type Card struct {
+	A, B  string
+	Cell  string // its name, "" without a sweep
+	Kind  result.VerdictKind
+	Lines []CardLine
+}
+
+// CardLine is one verdict.
+type CardLine struct {
+	Metric   string // in words: median, p99
+	Decision string // as in the document
+	Mark     string // +, −, = or ?
+	Word     string // faster, slower, as fast, undecided
+	Ratio    string // "–" where there is none
+	Interval string // "" where the rounds were too few for one
+	Reason   string // why it is undecided
+	// The ratio and its interval on a logarithmic scale that all cards share, from 0 to
+	// 100 with a ratio of 1 in the middle; Interval is "" where Low and High are none.
+	At, Low, High float64
+}
+
+// cards are in the order of the verdicts.
+func cards(d result.Document) (all []Card) {
+	edge := edgeOf(d.Verdicts)
+	for _, v := range d.Verdicts {
+		if v.Secondary {
+			continue
 		}
-		for _, arm := range armsIn(d, cell) {
-			row := resultRow(d, arm)
-			t.rows = append(t.rows, append([]string{row[0], where}, row[1:]...))
+		a, b, cell := clean(v.A), clean(v.B), cellName(v.Cell)
+		i := slices.IndexFunc(all, func(c Card) bool { return c.A == a && c.B == b && c.Cell == cell })
+		if i < 0 {
+			i = len(all)
+			all = append(all, Card{A: a, B: b, Cell: cell, Kind: v.Kind})
+		}
+		all[i].Lines = append(all[i].Lines, lineOf(v, edge))
+	}
+	for _, c := range all {
+		slices.SortStableFunc(c.Lines, func(a, b CardLine) int { return strings.Compare(a.Metric, b.Metric) })
+	}
+	return all
+}
+
+func lineOf(v result.Verdict, edge float64) CardLine {
+	better, worse, same := "faster", "slower", "as fast"
+	if v.Metric == "capacity" {
+		better, worse, same = "more calls", "fewer calls", "as many calls"
+	}
+	l := CardLine{Metric: metricNoun(v.Metric), Decision: v.Decision, Ratio: none}
+	switch v.Decision {
+	case "better":
+		l.Mark, l.Word = "+", better
+	case "worse":
+		l.Mark, l.Word = "−", worse
+	case "equivalent":
+		l.Mark, l.Word = "=", same
+	default:
+		l.Mark, l.Word, l.Reason = "?", "undecided", clean(v.Reason)
+	}
+	if v.Ratio > 0 {
+		l.Ratio, l.At = ratio(v.Ratio), onScale(v.Ratio, edge)
+	}
+	if v.CI != [2]float64{} {
+		l.Interval = ratio(v.CI[0]) + "–" + ratio(v.CI[1])
+		l.Low, l.High = onScale(v.CI[0], edge), onScale(v.CI[1], edge)
+	}
+	return l
+}
+
+// edgeOf is the end of the scale, as the logarithm of a ratio: the largest there is, or a
+// factor of 16 where some are larger.
+func edgeOf(verdicts []result.Verdict) float64 {
+	edge := math.Log(1.1)
+	for _, v := range verdicts {
+		for _, r := range []float64{v.Ratio, v.CI[0], v.CI[1]} {
+			if r > 0 && !v.Secondary {
+				edge = max(edge, math.Abs(math.Log(r)))
+			}
 		}
 	}
-	p.grid(t)
-	for _, cell := range cells(d) {
-		if len(cells(d)) > 1 {
-			publishedNotes(p, d, cell, at(cell))
-		} else {
-			publishedNotes(p, d, cell, "")
+	return min(edge, math.Log(16))
+}
+
+func onScale(r, edge float64) float64 {
+	return 50 + 50*min(max(math.Log(max(r, 1e-9))/edge, -1), 1)
+}
+
+// TimelineTrials is the trial of each arm in a cell whose course over time is drawn: of the round
+// that most arms have one of, else of the arm's first. An arm without any is left out.
+func TimelineTrials(d result.Document, cell result.Cell) map[string]result.Trial {
+	arms := armsIn(d, cell)
+	round := roundDrawn(arms)
+	trials := map[string]result.Trial{}
+	for _, arm := range arms {
+		if trial, ok := timelineOf(arm, round); ok {
+			trials[arm.Name] = trial
 		}
 	}
-	legend(p, d)
+	return trials
+}
+
+// Cells are the points of a run's sweep, in the order of the document; without a sweep one
+// that is empty.
+func Cells(d result.Document) []result.Cell { return cells(d) }
+
+// CellName is "burst = 2,000": the last part of each path where that is clear, "" without a
+// sweep.
+func CellName(c result.Cell) string { return cellName(c) }
+
+// PublishedFor is the study's figure for an arm in its cell, where one can stand beside it.
+func PublishedFor(d result.Document, a result.Arm) (result.Published, bool) {
+	return publishedFor(d, a)
+}
+
+// Clean is text from outside that is safe to show: one line, without control characters and
+// code marks.
+func Clean(text string) string { return clean(text) }
+
+// Effect is what one event of the plan led to in one arm, over all rounds: the failed calls
+// together, and the median of each time in milliseconds, +Inf where it was not seen.
+type Effect struct {
+	Arm, What       string
+	Place           int     // of the event in its trial, from 0
+	At              float64 // seconds from the start of the load
+	Failed          uint64
+	ResolverUpdated float64 // until the resolver was updated
+	FirstCall       float64 // until the first answer of a new backend
+	Balanced        float64 // until the balance was restored
+}
+
+// Effects are those of all events in a cell.
+func Effects(d result.Document, cell result.Cell) (all []Effect) {
+	if len(d.Events) == 0 {
+		return nil
+	}
+	for _, h := range eventOutcomes(d, cell) {
+		all = append(all, Effect{Arm: h.arm, What: clean(h.what), Place: h.place, At: median(h.at), Failed: h.failed,
+			ResolverUpdated: median(h.took[resolverUpdated]), FirstCall: median(h.took[firstCall]), Balanced: median(h.took[balancedAgain])})
+	}
+	return all
 }

@@ -2,41 +2,34 @@ package report
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"reflect"
-	"slices"
 	"strings"
 
 	"rpclab/internal/result"
 )
 
-// securities are the settings that secure calls, as paths, with what each of their values is
-// called.
-var securities = []struct {
-	path string
-	call func(v any) string
-}{
-	{"server.security", func(v any) string {
-		return map[any]string{"tls": "TLS", "mtls": "mutual TLS"}[v]
-	}},
-	{"caller.jwt", func(v any) string {
-		return map[any]string{"once": "a token made once", "every": "a token made for each call"}[v]
-	}},
-	{"caller.signing", func(v any) string { return map[any]string{true: "signing"}[v] }},
-	{"caller.metadata", func(v any) string {
-		if v == nil || fmt.Sprint(v) == "0" {
-			return ""
-		}
-		return fmt.Sprintf("%v further headers", v)
-	}},
+// securityPaths are the settings that secure calls.
+var securityPaths = []string{"server.security", "caller.jwt", "caller.signing", "caller.metadata"}
+
+// securityWords are what each of the settings at securityPaths is called; "": it secures nothing.
+func securityWords(s result.Settings) []string {
+	words := []string{
+		map[string]string{"tls": "TLS", "mtls": "mutual TLS"}[s.Server.Security],
+		map[string]string{"once": "a token made once", "every": "a token made for each call"}[s.Caller.JWT],
+		map[bool]string{true: "signing"}[s.Caller.Signing], "",
+	}
+	if s.Caller.Metadata > 0 {
+		words[3] = fmt.Sprintf("%v further headers", s.Caller.Metadata)
+	}
+	return words
 }
 
 // securityCost says in µs what securing a call costs, where an arm differs from the one that it
 // is compared with in that alone.
 func securityCost(p *page, d result.Document) {
 	t := table{columns: []column{{"arm", false}, {"adds", false}, {"client µs/call", true}, {"server µs/call", true}}}
-	var why mergedTexts
+	var why mergedReasons
 	for _, a := range d.Arms {
 		for _, b := range d.Arms {
 			what := secures(a, b)
@@ -51,7 +44,7 @@ func securityCost(p *page, d result.Document) {
 			t.rows = append(t.rows, []string{clean(a.Name) + at(a.Cell), what, client, server})
 			for _, reason := range []string{reasonC, reasonS} {
 				if reason != "" {
-					why.exactly("without an interval: " + clean(reason))
+					why.add("without an interval: "+clean(reason), nil, "")
 				}
 			}
 		}
@@ -61,8 +54,8 @@ func securityCost(p *page, d result.Document) {
 	}
 	p.heading("What security costs a call")
 	p.grid(t)
-	for _, text := range why.texts() {
-		p.item(text)
+	for _, r := range why {
+		p.item(r.text)
 	}
 	p.note("CPU time over that of the same arm without it. In brackets: the interval of the verdict's ratio, less 1, of that arm's own; " +
 		"where it holds 0, it may be chance.")
@@ -96,38 +89,26 @@ func signed(us float64) string {
 	return text
 }
 
-// secures is what an arm has beyond another that is the same else; "": it is not.
+// secures is what secures the calls of an arm beyond those of another that is otherwise the same; "": nothing.
 func secures(a, b result.Arm) string {
-	left, right := flat("", a.Config), flat("", b.Config)
-	var all []string
-	for _, s := range securities {
-		with, without := left[s.path], right[s.path]
-		delete(left, s.path)
-		delete(right, s.path)
-		if reflect.DeepEqual(with, without) {
-			continue
-		}
-		more, less := s.call(with), s.call(without)
-		if more == "" || less != "" {
-			return ""
-		}
-		all = append(all, more)
+	left, right := a.SettingsByPath(), b.SettingsByPath()
+	for _, path := range securityPaths {
+		delete(left, path)
+		delete(right, path)
 	}
 	if !reflect.DeepEqual(left, right) {
 		return ""
 	}
-	return strings.Join(all, ", ")
-}
-
-// flat is a configuration as paths and values.
-func flat(prefix string, config map[string]any) map[string]any {
-	all := map[string]any{}
-	for _, key := range slices.Sorted(maps.Keys(config)) {
-		if below, deeper := config[key].(map[string]any); deeper {
-			maps.Copy(all, flat(prefix+key+".", below))
-			continue
+	var all []string
+	with, without := securityWords(a.Settings()), securityWords(b.Settings())
+	for i := range with {
+		switch {
+		case with[i] == without[i]:
+		case with[i] == "" || without[i] != "":
+			return ""
+		default:
+			all = append(all, with[i])
 		}
-		all[prefix+key] = config[key]
 	}
-	return all
+	return strings.Join(all, ", ")
 }

@@ -53,7 +53,7 @@ func verdictTable(p *page, d result.Document, most int) {
 	for _, figure := range shown {
 		t.columns = append(t.columns, column{map[bool]string{true: "calls/s", false: headlineName(figure)}[figure == "capacity"], true})
 	}
-	t.columns = append(t.columns, column{strings.TrimSpace(strings.TrimPrefix(metric, "latency_") + " difference"), false})
+	t.columns = append(t.columns, column{strings.TrimSpace(shortName(metric) + " difference"), false})
 	var rows [][]string
 	var decided []bool
 	for _, arm := range armNames(d) {
@@ -209,3 +209,60 @@ func percentChange(ratio float64) string {
 }
 
 const noVerdict = "no verdict"
+
+// reservations are what a reader has to know before using the numbers, a line or two each.
+func reservations(p *page, d result.Document) {
+	if lost := lossesInWords(d); lost != "" && !asksAboutEvents(d) {
+		p.alarm(lost)
+	}
+	if text := bottleneck(d); text != "" {
+		mark := "† "
+		if asksAboutEvents(d) { // whose table has no latency to mark
+			mark = ""
+		}
+		p.alarm(mark + capital(text) + ": no latency verdict.")
+	}
+	for _, c := range controlTexts(d) {
+		if c.bad {
+			p.alarm(c.text)
+		}
+	}
+	if n := len(d.Warnings); n > 0 {
+		text := "Warning: " + clean(d.Warnings[0])
+		if n > 1 {
+			text = fmt.Sprintf("%d warnings, the first: %s", n, clean(d.Warnings[0]))
+		}
+		p.alarm(shortened(text, 76))
+	}
+	made := strings.Join(filled(progress(d), lasted(d)), ", ")
+	switch {
+	case d.Partial:
+		made = "Partial: " + made
+	case d.Quick:
+		made = "Scaled down by --quick: " + made
+	}
+	p.item(made + ".")
+}
+
+// shortened is the beginning of a text that is too long for a line.
+func shortened(text string, width int) string {
+	runes := []rune(text)
+	if len(runes) <= width {
+		return text
+	}
+	return strings.TrimSpace(string(runes[:width-1])) + "…"
+}
+
+// lossesInWords says which arms lost calls: failed or dropped ones.
+func lossesInWords(d result.Document) string {
+	var names []string
+	for _, name := range armNames(d) {
+		if lost, due := losses(d, name); lost > 0 {
+			names = append(names, fmt.Sprintf("%s %s of %s", clean(name), count(lost), count(due)))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "Failed or dropped calls: " + listed(names, 4) + "."
+}

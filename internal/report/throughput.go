@@ -68,22 +68,3 @@ func quota(a result.Arm) string {
 	const second = 1e6 // in µs
 	return fmt.Sprintf("%.0f %%", 100*a.Rate*a.Resources.Server.CPU/(second*server.CPUs*max(1, server.Replicas)))
 }
-
-// limits says what kept servers to their limits, where they had some.
-func limits(p *page, d result.Document) {
-	var ways []string
-	for _, arm := range d.Arms {
-		for _, t := range arm.Trials {
-			if t.Limits != "" && !slices.Contains(ways, t.Limits) {
-				ways = append(ways, t.Limits)
-			}
-		}
-	}
-	for _, way := range ways {
-		if way == "pinned" {
-			p.say("Servers were kept to their limits by pinning them to processors, and by what their runtimes keep to themselves: no control group could be made, so a fraction of a processor, and memory beyond a runtime's own, were not bounded.")
-		} else {
-			p.say("Servers were kept to their limits by control groups (" + clean(way) + ").")
-		}
-	}
-}

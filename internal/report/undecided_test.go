@@ -1,25 +1,50 @@
 package report
 
 import (
-	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"rpclab/internal/result"
 )
 
-// TestOneReasonIsSaidOnceOfAllItsArms: what differs in the arm alone is one item; what
-// was measured of each stays with it.
-func TestOneReasonIsSaidOnceOfAllItsArms(t *testing.T) {
-	few := func(a string) string { return "a trial of " + a + " has 300 calls; p99 needs 1000" }
+func TestAReasonIsPrintedOnceForAllItsArmsAndFigures(t *testing.T) {
+	of := func(kind result.CauseKind, arm, reason string, share float64) result.Verdict {
+		return result.Verdict{Reason: reason, Cause: &result.Cause{Kind: kind, Arm: arm, Share: share}}
+	}
+	interval := func(needed, difference float64) result.Verdict {
+		return result.Verdict{Reason: "the interval …", Cause: &result.Cause{Kind: result.CauseInterval, Needed: needed, Difference: difference, Margin: 0.03}}
+	}
+	inRun := of(result.CauseCalls, "new", "in B, a trial of new has 300 calls", 0)
+	inRun.Cause.Run = "B"
 	got := reasons([]result.Verdict{
-		{A: "pool", B: "shared", Reason: few("pool")}, {A: "new", B: "pool", Reason: few("new")}, {A: "new", B: "shared", Reason: few("new")},
-		{A: "pool", B: "shared", Reason: "2.5 % of the calls of pool failed"}, {A: "new", B: "shared", Reason: "3.5 % of the calls of new failed"},
-		{A: "new", B: "shared", Reason: "the load generator was the bottleneck of new"},
+		of(result.CauseCalls, "pool", "a trial of pool has 300 calls; p99 needs 1000", 0),
+		of(result.CauseCalls, "new", "a trial of new has 300 calls; p99 needs 1000", 0),
+		of(result.CauseLostCalls, "pool", "2.5 % of the calls of pool failed", 0.025),
+		of(result.CauseLostCalls, "new", "3.5 % of the calls of new failed", 0.035),
+		of(result.CauseGenerator, "new", "new was limited by the load generator: 20 ms", 0),
+		of(result.CauseGenerator, "pool", "pool was limited by the load generator: 30 ms", 0),
+		interval(12, 0), interval(40, 0), interval(0, 0), interval(7, 0.02), interval(9, 0.025), inRun,
 	})
-	want := []string{"a trial of pool and new has 300 calls; p99 needs 1000", "2.5 % of the calls of pool failed",
-		"3.5 % of the calls of new failed", "the load generator was the bottleneck of new"}
-	if !slices.Equal(got, want) {
-		t.Errorf("%q\nwant %q", got, want)
+	want := []string{"a trial of pool has 300 calls; p99 needs 1000. The same holds for new",
+		"2.5 % of the calls of pool failed", "3.5 % of the calls of new failed",
+		"new was limited by the load generator: 20 ms", "pool was limited by the load generator: 30 ms",
+		"the interval spans 1: more rounds would narrow it (about 12–40, if the noise stays)",
+		"the interval spans 1, and it would take over 1000 rounds to narrow it enough",
+		"the interval excludes 1, but a difference of 2–2.5 % may be under the margin of 3 %: more rounds would narrow it (about 7–9, if the noise stays)",
+		"in B, a trial of new has 300 calls"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A document of an older version has sentences without causes.
+func TestAReasonWithoutACauseIsPrintedAsItIs(t *testing.T) {
+	old := func(reason string) result.Verdict { return result.Verdict{Reason: reason} }
+	got := reasons([]result.Verdict{old("the interval spans 1 (about 12)"), old("the interval spans 1 (about 40)"), old("the interval spans 1 (about 12)"), old("")})
+	want := []string{"the interval spans 1 (about 12)", "the interval spans 1 (about 40)", "the interval leaves both answers open"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -81,12 +81,6 @@ func intervalNote(level float64, verdicts, looks int) string {
 // ofLatency says what the ratios of latencies are of.
 const ofLatency = " Ratios are of the whole latency, the servers' own delay included."
 
-// confidence shows a level with as many nines as it takes.
-func confidence(level float64) string {
-	decimals := max(0, math.Ceil(-math.Log10(100*(1-level))-1e-9))
-	return fmt.Sprintf("%.*f %%", int(decimals), 100*level)
-}
-
 func verdictCells(d result.Document) []result.Cell {
 	var all []result.Cell
 	seen := map[string]bool{}
@@ -113,16 +107,6 @@ func sentenceOf(v result.Verdict) string {
 		return fmt.Sprintf("%s is slower than %s %s: %s times as long (%s)", a, b, where, ratio(v.Ratio), ci)
 	}
 	return fmt.Sprintf("%s is as fast as %s %s (ratio %s, %s)", a, b, where, ratio(v.Ratio), ci)
-}
-
-func metricName(metric string) string {
-	switch name, is := strings.CutPrefix(metric, "latency_"); {
-	case is && name == "p50":
-		return "at the median"
-	case is:
-		return "at " + clean(name)
-	}
-	return "in " + clean(strings.ReplaceAll(metric, "_", " "))
 }
 
 // undecided shows what could not be said: a row for each pair, a column for each
@@ -168,40 +152,121 @@ func brackets(v result.Verdict) string {
 	return "(" + ratio(v.CI[0]) + "–" + ratio(v.CI[1]) + ")"
 }
 
-// reasons says each reason once, and of all the arms that it holds for. Only those about
-// intervals differ in their numbers alone; in others a number may be part of an arm's name.
-func reasons(open []result.Verdict) []string {
-	var all mergedTexts
-	arms := map[int][]string{} // by their place in all
-	for _, v := range open {
-		switch reason := clean(v.Reason); {
-		case reason == "":
-			all.exactly("the interval leaves both answers open")
-		case strings.HasPrefix(reason, aboutInterval):
-			all.loosely(reason)
+// sentenceOfCapacity says a decision on capacity: the ratio is rate of a over rate of b.
+func sentenceOfCapacity(v result.Verdict, a, b, ci string) string {
+	switch v.Decision {
+	case "better":
+		return fmt.Sprintf("%s takes more calls than %s: %s times as many a second (%s)", a, b, ratio(v.Ratio), ci)
+	case "worse":
+		return fmt.Sprintf("%s takes fewer calls than %s: %s times as many a second (%s)", a, b, ratio(v.Ratio), ci)
+	}
+	return fmt.Sprintf("%s takes as many calls as %s (ratio %s, %s)", a, b, ratio(v.Ratio), ci)
+}
+
+// controls says what the A/A arms show: whether rpclab finds a difference where
+// there is none.
+func controls(p *page, d result.Document) {
+	for _, c := range controlTexts(d) {
+		if c.bad {
+			p.warn(c.text)
+		} else {
+			p.say(c.text)
+		}
+	}
+}
+
+// controlled is what one A/A arm shows; bad: the same was called different.
+type controlled struct {
+	text string
+	bad  bool
+}
+
+func controlTexts(d result.Document) (all []controlled) {
+	type pair struct{ a, b string }
+	var pairs []pair
+	byPair := map[pair][]result.Verdict{}
+	for _, v := range d.Verdicts {
+		if v.Kind != "control" || v.Secondary {
+			continue
+		}
+		key := pair{clean(v.A), clean(v.B)}
+		if _, known := byPair[key]; !known {
+			pairs = append(pairs, key)
+		}
+		byPair[key] = append(byPair[key], v)
+	}
+	for _, key := range pairs {
+		text, bad := controlText(key.a, key.b, byPair[key])
+		all = append(all, controlled{text, bad})
+	}
+	return all
+}
+
+// controlText is bad when the same was called different.
+func controlText(a, b string, all []result.Verdict) (text string, bad bool) {
+	var different, silent []string
+	unseen := 0.0 // the largest difference that an interval leaves open, as a share
+	judged, equivalent := 0, 0
+	for _, v := range all {
+		switch {
+		case v.Decision == "better" || v.Decision == "worse":
+			different = append(different, fmt.Sprintf("%s%s (%s, %s–%s)",
+				metricName(v.Metric), at(v.Cell), ratio(v.Ratio), ratio(v.CI[0]), ratio(v.CI[1])))
+		case v.Decision == "equivalent":
+			judged, equivalent = judged+1, equivalent+1
+		case ofTheInterval(v):
+			judged++
+			unseen = max(unseen, v.CI[1]-1, 1-v.CI[0])
 		default:
-			text, arm := ofAnArm(reason, clean(v.A), clean(v.B))
-			if at := all.exactly(text); arm != "" && !slices.Contains(arms[at], arm) {
-				arms[at] = append(arms[at], arm)
+			if why := at(v.Cell) + ": " + clean(v.Reason); !slices.Contains(silent, why) {
+				silent = append(silent, why)
 			}
 		}
 	}
-	texts := all.texts()
-	for i := range texts {
-		texts[i] = strings.Replace(texts[i], anArm, " of "+and(arms[i])+" ", 1)
+	who := fmt.Sprintf("The A/A control %s repeats %s. ", a, b)
+	nothing := "It shows nothing" + strings.Join(silent, "; nothing")
+	switch {
+	case len(different) > 0:
+		return fmt.Sprintf("Careful: the A/A control %s repeats %s, yet a difference was found %s. "+
+			"Treat differences of this size in this run as noise.", a, b, strings.Join(different, "; ")), true
+	case judged == 0:
+		return who + nothing + ".", false
+	case equivalent == judged:
+		text = "It is as fast, so rpclab found no difference where there is none."
+	default:
+		text = fmt.Sprintf("No difference found; a difference of up to %s would have gone unseen.", atMost(unseen))
 	}
-	return texts
+	if len(silent) > 0 {
+		text += " " + nothing + "."
+	}
+	return who + text, false
 }
 
-// anArm stands for " of NAME " in a reason.
-const anArm = "\x01"
+// ofTheInterval says whether an undecided verdict is so by its numbers, and not for
+// want of numbers that can be judged.
+func ofTheInterval(v result.Verdict) bool {
+	if v.Cause != nil {
+		return v.Cause.Kind == result.CauseInterval
+	}
+	return v.CI != [2]float64{} && !v.Unfit && v.Rounds >= fewestRounds // in an older document
+}
 
-// ofAnArm takes out of a reason which of the arms it is of; "": it does not say so.
-func ofAnArm(reason string, names ...string) (text, arm string) {
-	for _, name := range names {
-		if before, after, is := strings.Cut(reason, " of "+name+" "); is {
-			return before + anArm + after, name
+// atMost rounds a share up: under 10 % to a tenth of a percent.
+func atMost(share float64) string {
+	step := 1.0
+	if share < 0.1 {
+		step = 10
+	}
+	return fmt.Sprintf("%g %%", math.Ceil(share*100*step-1e-9)/step)
+}
+
+// doubtNotes are what the guards noted of decisions that stand all the same.
+func doubtNotes(p *page, d result.Document) {
+	for _, v := range d.Verdicts {
+		for _, note := range v.Notes {
+			if !v.Secondary {
+				p.item("Look: " + clean(v.A) + " against " + clean(v.B) + " " + metricName(v.Metric) + at(v.Cell) + ": " + clean(note) + ".")
+			}
 		}
 	}
-	return reason, ""
 }

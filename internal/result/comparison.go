@@ -67,6 +67,7 @@ type Ratio struct {
 	Trials   [2]int     `json:"trials"`            // of A and of B
 	Decision string     `json:"decision" enum:"better,worse,equivalent,undecided"`
 	Reason   string     `json:"reason,omitempty"`
+	Cause    *Cause     `json:"cause,omitempty"` // Reason as fields
 	// Secondary metrics do not share the error rate of the headline metrics.
 	Secondary bool `json:"secondary,omitempty"`
 }

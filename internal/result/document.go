@@ -142,6 +142,9 @@ type Arm struct {
 	PickedBy  string `json:"picked_by,omitempty"`
 	Discovery string `json:"discovery,omitempty"`
 	Update    string `json:"update,omitempty"`
+	// Tool is the program that the route needs, as Machine.Tools names it; empty: none, or the
+	// document is older.
+	Tool string `json:"tool,omitempty"`
 	// Limited says how the load generator limited these numbers; empty: not at all.
 	Limited string `json:"limited,omitempty"`
 	// Capacity is the result of a search load; nil: the load was no search. Then Measures are

@@ -69,6 +69,7 @@ type Took struct {
 	// ProxyReady is when the killed proxies were ready again.
 	ProxyReady      *float64 `json:"part_back,omitempty"`
 	BalanceRestored *float64 `json:"balance_restored"` // Jain ≥ 0.95, kept for 1 s
-	// BalanceNote says why BalanceRestored is nil.
-	BalanceNote string `json:"balance_note,omitempty"`
+	// BalanceNote says why BalanceRestored is nil, and BalanceCause says it as fields.
+	BalanceNote  string `json:"balance_note,omitempty"`
+	BalanceCause *Cause `json:"balance_cause,omitempty"`
 }

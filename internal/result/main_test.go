@@ -52,7 +52,8 @@ func sampleDocument(t *testing.T) Document {
 		}},
 		Verdicts: []Verdict{{
 			Metric: "latency_p50", A: "shared-again", B: "shared", Cell: Cell{"load.burst": 1000},
-			Ratio: 1, CI: [2]float64{0.9, 1.1}, Decision: "undecided", Rounds: 1, Reason: "fewer than 4 rounds", Kind: "control",
+			Ratio: 1, CI: [2]float64{0.9, 1.1}, Decision: "undecided", Rounds: 1, Reason: "1 round; at least 4 are needed", Kind: "control",
+			Cause: &Cause{Kind: CauseRounds, Have: 1, Needed: 4},
 		}},
 	}
 }

@@ -81,11 +81,14 @@ func TestSchemaOfResults(t *testing.T) {
 		}
 	}
 	for name, spoil := range map[string]func(map[string]any){
-		"no seed":           func(d map[string]any) { delete(d, "seed") },
-		"null warnings":     func(d map[string]any) { d["warnings"] = nil },
-		"rounds as text":    func(d map[string]any) { d["rounds"] = "5" },
-		"another schema":    func(d map[string]any) { d["schema"] = "rpclab.result/v2" },
-		"unknown cluster":   func(d map[string]any) { d["cluster"] = "moon" },
+		"no seed":         func(d map[string]any) { delete(d, "seed") },
+		"null warnings":   func(d map[string]any) { d["warnings"] = nil },
+		"rounds as text":  func(d map[string]any) { d["rounds"] = "5" },
+		"another schema":  func(d map[string]any) { d["schema"] = "rpclab.result/v2" },
+		"unknown cluster": func(d map[string]any) { d["cluster"] = "moon" },
+		"unknown cause": func(d map[string]any) {
+			d["verdicts"].([]any)[0].(map[string]any)["cause"].(map[string]any)["kind"] = "luck"
+		},
 		"unknown decision":  func(d map[string]any) { d["verdicts"].([]any)[0].(map[string]any)["decision"] = "good" },
 		"interval of three": func(d map[string]any) { d["verdicts"].([]any)[0].(map[string]any)["ci"] = []any{1, 2, 3} },
 		"arm without hdr": func(d map[string]any) {

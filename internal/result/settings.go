@@ -1,28 +1,58 @@
 package result
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
-// Settings are the fields of an arm's configuration that reports read; nil or zero if not set.
+// Settings are the fields of an arm's configuration that verdicts and reports depend on; nil or
+// zero if not set.
 type Settings struct {
+	Load *struct { // nil: not of an experiment
+		Burst    any `json:"burst"`
+		Sequence any `json:"sequence"`
+		Closed   struct {
+			Calls    any `json:"calls"`
+			Duration any `json:"duration"`
+		} `json:"closed"`
+	} `json:"load"`
 	Caller struct {
-		Kind    string `json:"kind"`
-		Style   string `json:"style"`
-		Stream  any    `json:"stream"`  // calls are messages on streams that stay open
-		Streams any    `json:"streams"` // number of streams
-		Late    any    `json:"late"`
-		Hedge   any    `json:"hedge"`
-		Retry   any    `json:"retry"`
+		Kind     string  `json:"kind"`
+		Channel  Channel `json:"channel"`
+		Style    string  `json:"style"`
+		Stream   any     `json:"stream"`  // calls are messages on streams that stay open
+		Streams  any     `json:"streams"` // number of streams
+		Late     any     `json:"late"`
+		Hedge    any     `json:"hedge"`
+		Retry    any     `json:"retry"`
+		JWT      string  `json:"jwt"`
+		Signing  bool    `json:"signing"`
+		Metadata float64 `json:"metadata"` // number of headers
 	} `json:"caller"`
 	Server struct {
 		CPUs     float64 `json:"cpus"`
 		Replicas float64 `json:"replicas"`
 		AgeGrace any     `json:"age_grace"`
+		Security string  `json:"security"`
 	} `json:"server"`
 	// Gateway is the HTTP gateway; nil: none.
 	Gateway *struct {
 		Iterations int `json:"iterations"` // calls for each request
 	} `json:"gateway"`
 	Outlier any `json:"outlier"`
+}
+
+// Channel is how calls share channels. Pool is the number of channels in a pool; 0: another mode.
+type Channel struct{ Pool int }
+
+// UnmarshalJSON reads {"pool": 16} or the name of another mode.
+func (c *Channel) UnmarshalJSON(text []byte) error {
+	var pool struct {
+		Pool int `json:"pool"`
+	}
+	_ = json.Unmarshal(text, &pool) // fails for the name of a mode
+	c.Pool = pool.Pool
+	return nil
 }
 
 // Settings reads the configuration of an arm. Fields with an unexpected type, from another version
@@ -33,4 +63,31 @@ func (a Arm) Settings() Settings {
 		_ = json.Unmarshal(text, &s) // the other fields are set
 	}
 	return s
+}
+
+// SettingsByPath maps the path of each field of the configuration, such as load.burst, to its value.
+func (a Arm) SettingsByPath() map[string]any { return byPath(a.Config) }
+
+func byPath(config map[string]any) map[string]any {
+	all := map[string]any{}
+	for name, v := range config {
+		fields, deeper := v.(map[string]any)
+		if !deeper {
+			all[name] = v
+			continue
+		}
+		for path, v := range byPath(fields) {
+			all[name+"."+path] = v
+		}
+	}
+	return all
+}
+
+// ChangedPaths are the paths of the settings in Changed.
+func (d Document) ChangedPaths() (paths []string) {
+	for _, assignment := range d.Changed {
+		path, _, _ := strings.Cut(assignment, "=")
+		paths = append(paths, path)
+	}
+	return paths
 }

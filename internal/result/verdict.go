@@ -11,7 +11,9 @@ type Verdict struct {
 	Level    float64    `json:"level"`                                             // of CI: all headline intervals of the run together have 0.95
 	Decision string     `json:"decision" enum:"better,worse,equivalent,undecided"` // a against b
 	Rounds   int        `json:"rounds"`                                            // number of pairs
-	Reason   string     `json:"reason,omitempty"`
+	Reason   string     `json:"reason,omitempty"`                                  // of undecided
+	// Cause is Reason as fields; nil: the decision is not undecided, or the document is older.
+	Cause *Cause `json:"cause,omitempty"`
 	// Unfit says that more rounds would not help.
 	Unfit bool `json:"unfit,omitempty"`
 	// Secondary metrics do not share the error rate of the headline metrics: each has 5 % for

@@ -11,21 +11,21 @@ import (
 // farthest is the largest number of rounds that advice speaks of.
 const farthest = 1000
 
-// advice says why a comparison with enough rounds is undecided and what would help.
-// It speaks of a new run: rounds added because of a verdict would void it.
-func advice(v Verdict, logs []float64, o Options) string { return open(v, o, enough(logs, o)) }
-
-// open says it of an interval that n rounds would probably narrow enough.
-func open(v Verdict, o Options, n int) string {
-	why := "the interval spans 1"
+// open says why a comparison with enough rounds is undecided and what would help, where n rounds
+// would probably narrow the interval enough. It speaks of a new run: rounds added because of a
+// verdict would void it.
+func open(v Verdict, o Options, n int) (reason string, cause Cause) {
+	reason, cause = "the interval spans 1", Cause{Kind: CauseInterval, Have: float64(v.Rounds)}
 	if v.CI[0] > 1 || v.CI[1] < 1 {
-		why = fmt.Sprintf("the interval excludes 1, but a difference of %s may be under the margin of %s",
-			percent(math.Abs(v.Ratio-1)), percent(o.Margin))
+		cause.Difference, cause.Margin = math.Abs(v.Ratio-1), o.Margin
+		reason = fmt.Sprintf("the interval excludes 1, but a difference of %s may be under the margin of %s",
+			percent(cause.Difference), percent(o.Margin))
 	}
-	if n <= farthest {
-		return fmt.Sprintf("%s: more rounds would narrow it (about %d, if the noise stays)", why, n)
+	if n > farthest {
+		return fmt.Sprintf("%s, and it would take over %d rounds to narrow it enough", reason, farthest), cause
 	}
-	return fmt.Sprintf("%s, and it would take over %d rounds to narrow it enough", why, farthest)
+	cause.Needed = float64(n)
+	return fmt.Sprintf("%s: more rounds would narrow it (about %d, if the noise stays)", reason, n), cause
 }
 
 // enough is the smallest number of rounds whose t interval would allow a decision

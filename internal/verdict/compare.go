@@ -57,6 +57,7 @@ type Verdict struct {
 	Decision Decision
 	Rounds   int
 	Reason   string // of Undecided: what is missing and what would help
+	Cause    Cause  // the same as fields
 }
 
 // Compare judges arm A against arm B, paired by round.
@@ -70,7 +71,7 @@ func Compare(pairs []Pair, o Options) Verdict {
 	v := Verdict{Rounds: len(pairs), Level: 1 - o.alpha(), Decision: Undecided}
 	logs, err := logRatios(pairs)
 	if err != nil {
-		v.Reason = err.Error()
+		v.Reason, v.Cause = err.Error(), Cause{Kind: CauseValue}
 		return v
 	}
 	if len(logs) > 0 {
@@ -81,12 +82,12 @@ func Compare(pairs []Pair, o Options) Verdict {
 		v.CI = [2]float64{bounded(lo), bounded(hi)}
 	}
 	if len(logs) < MinRounds {
-		v.Reason = fmt.Sprintf("%s; at least %d are needed", rounds(len(logs)), MinRounds)
+		v.Reason, v.Cause = fmt.Sprintf("%s; at least %d are needed", rounds(len(logs)), MinRounds), Cause{Kind: CauseRounds, Have: float64(len(logs)), Needed: MinRounds}
 		return v
 	}
 	v.Decision = decide(v, o)
 	if v.Decision == Undecided {
-		v.Reason = advice(v, logs, o)
+		v.Reason, v.Cause = open(v, o, enough(logs, o))
 	}
 	return v
 }

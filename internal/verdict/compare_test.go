@@ -61,6 +61,24 @@ func TestCompareDecides(t *testing.T) {
 	}
 }
 
+func TestACauseHasTheFiguresOfItsReason(t *testing.T) {
+	near := cmpopts.EquateApprox(0, 0.001)
+	for name, c := range map[string]struct {
+		pairs []Pair
+		want  Cause
+	}{
+		"one round":              {against(0.5), Cause{Kind: CauseRounds, Have: 1, Needed: 4}},
+		"noise":                  {against(0.9, 1.1, 1.2, 0.95), Cause{Kind: CauseInterval, Have: 4, Needed: 76}},
+		"noise about the margin": {against(1.0295*0.9, 1.0295/0.9, 1.0295*0.9, 1.0295/0.9), Cause{Kind: CauseInterval, Have: 4}},
+		"real, about the margin": {against(1.02, 1.03, 1.022, 1.028), Cause{Kind: CauseInterval, Have: 4, Needed: 7, Difference: 0.025, Margin: 0.03}},
+		"zero":                   {append(against(1, 1, 1, 1), Pair{0, 1}), Cause{Kind: CauseValue}},
+	} {
+		if diff := cmp.Diff(c.want, Compare(c.pairs, Options{LowerIsBetter: true}).Cause, near); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 func TestCompareGivesRatioAndInterval(t *testing.T) {
 	near := cmpopts.EquateApprox(1e-6, 0)
 	for name, c := range map[string]struct {
@@ -106,8 +124,8 @@ func TestCompareHoldsForAnyValues(t *testing.T) {
 		if v != Compare(pairs, o) {
 			t.Fatal("the same values gave two verdicts")
 		}
-		if (v.Decision == Undecided) != (v.Reason != "") {
-			t.Fatalf("%s with reason %q", v.Decision, v.Reason)
+		if undecided := v.Decision == Undecided; undecided != (v.Reason != "") || undecided != (v.Cause.Kind != "") {
+			t.Fatalf("%s with reason %q and cause %+v", v.Decision, v.Reason, v.Cause)
 		}
 		for i, p := range pairs {
 			pairs[i] = Pair{p.B, p.A}

@@ -8,6 +8,7 @@ import (
 // Doubt is something about the rounds that one ratio does not tell.
 type Doubt struct {
 	Text string
+	Kind CauseKind
 	// Decisive doubts leave no decision: without what is doubted it might be another.
 	Decisive bool
 }
@@ -50,6 +51,7 @@ func drift(logs []float64, slope, p float64, v Verdict, o Options) Doubt {
 	last := first + slope*(2*rounds-1)
 	stands := sideOf(first, o) == sideOf(last, o)
 	return Doubt{
+		Kind: CauseDrift,
 		Text: fmt.Sprintf("drift: the ratio %s from round to round, by %s each (trend p = %.2g); something else changed during the run",
 			way, percent(math.Abs(math.Expm1(slope))), p),
 		Decisive: v.Decision != Undecided && !stands,
@@ -76,6 +78,7 @@ func outlier(pairs []Pair, logs []float64, i int, v Verdict, o Options) Doubt {
 		}
 	}
 	return Doubt{
+		Kind: CauseOutlier,
 		Text: fmt.Sprintf("outlier: in pair %d of %d the ratio was %.3g, in the middle one %.3g; look at that round",
 			i+1, len(logs), math.Exp(logs[i]), math.Exp(Median(logs))),
 		Decisive: v.Decision != Undecided && Compare(others, o).Decision != v.Decision,

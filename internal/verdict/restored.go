@@ -33,6 +33,7 @@ type Restoration struct {
 	Took   time.Duration // since the event, in whole intervals, rounded up
 	OK     bool
 	Reason string // of !OK
+	Cause  Cause  // the same as fields
 }
 
 // fewestCalls a backend: a window with fewer says nothing.
@@ -62,15 +63,15 @@ func Restored(line Timeline, d Disturbance) Restoration {
 	d = d.withDefaults()
 	w := line.Width
 	if w <= 0 || w > d.Window {
-		return Restoration{Reason: fmt.Sprintf("intervals of %v do not fit a window of %v", w, d.Window)}
+		return Restoration{Reason: fmt.Sprintf("intervals of %v do not fit a window of %v", w, d.Window), Cause: Cause{Kind: CauseWindow}}
 	}
 	if len(d.Ready) == 0 {
-		return Restoration{Reason: "no backend is ready"}
+		return Restoration{Reason: "no backend is ready", Cause: Cause{Kind: CauseBackends}}
 	}
 	first := max(0, intervals(d.At, w))
 	windows := line.windows(d, first)
 	if len(windows) == 0 {
-		return Restoration{Reason: fmt.Sprintf("less than %v was observed after the event", d.Window)}
+		return Restoration{Reason: fmt.Sprintf("less than %v was observed after the event", d.Window), Cause: Cause{Kind: CauseTime}}
 	}
 	hold := int(d.Hold / w)
 	run := 0 // balanced windows in a row, backwards from the end
@@ -86,7 +87,7 @@ func Restored(line Timeline, d Disturbance) Restoration {
 		}
 	}
 	if found < 0 {
-		return Restoration{Reason: missing(windows, d)}
+		return missing(windows, d)
 	}
 	from := line.inOrder(first+found, first+found+intervals(d.Window, w), d.Ready)
 	return Restoration{Took: time.Duration(from)*w - d.At, OK: true}
@@ -104,18 +105,19 @@ func CallsNeeded(k int, threshold float64) float64 {
 }
 
 // missing says why no balance was found, going by the window in the middle.
-func missing(windows []window, d Disturbance) string {
+func missing(windows []window, d Disturbance) Restoration {
 	calls := make([]float64, len(windows))
 	for i, w := range windows {
 		calls[i] = w.ready / float64(len(d.Ready))
 	}
 	slices.Sort(calls)
-	have, need := calls[len(calls)/2], CallsNeeded(len(d.Ready), d.Threshold)
-	if have < max(need, fewestCalls) {
-		return fmt.Sprintf("%.0f calls a backend in %v are too few to tell balance from chance: %.0f are needed",
-			have, d.Window, math.Ceil(max(need, fewestCalls)))
+	have, need := calls[len(calls)/2], max(CallsNeeded(len(d.Ready), d.Threshold), fewestCalls)
+	if have < need {
+		need = math.Ceil(need)
+		return Restoration{Reason: fmt.Sprintf("%.0f calls a backend in %v are too few to tell balance from chance: %.0f are needed", have, d.Window, need),
+			Cause: Cause{Kind: CauseCalls, Have: math.Round(have), Needed: need}}
 	}
-	return fmt.Sprintf("balance stayed under %g until the next event or the end", d.Threshold)
+	return Restoration{Reason: fmt.Sprintf("balance stayed under %g until the next event or the end", d.Threshold), Cause: Cause{Kind: CauseUneven}}
 }
 
 func (d Disturbance) withDefaults() Disturbance {

@@ -54,22 +54,23 @@ func TestRestored(t *testing.T) {
 			Restoration{Took: 1100 * time.Millisecond, OK: true}},
 		"just one window left": {joins(10), Disturbance{At: time.Second, Until: 2 * time.Second, Ready: two}, Restoration{OK: true}},
 		"no window left": {joins(10), Disturbance{At: time.Second, Until: 1900 * time.Millisecond, Ready: two},
-			Restoration{Reason: "less than 1s was observed after the event"}},
+			Restoration{Reason: "less than 1s was observed after the event", Cause: Cause{Kind: CauseTime}}},
 		"the timeline ends first": {joins(10), Disturbance{At: 5500 * time.Millisecond, Until: time.Minute, Ready: two},
-			Restoration{Reason: "less than 1s was observed after the event"}},
+			Restoration{Reason: "less than 1s was observed after the event", Cause: Cause{Kind: CauseTime}}},
 		"never": {joins(60), Disturbance{At: time.Second, Until: 6 * time.Second, Ready: two},
-			Restoration{Reason: "balance stayed under 0.95 until the next event or the end"}},
+			Restoration{Reason: "balance stayed under 0.95 until the next event or the end", Cause: Cause{Kind: CauseUneven}}},
 		"never, at a low rate": {Timeline{tick, map[string][]uint64{"a": series(60, 0, 0, 4), "b": series(60, 0, 0, 1)}},
 			Disturbance{At: time.Second, Until: 6 * time.Second, Ready: two},
-			Restoration{Reason: "25 calls a backend in 1s are too few to tell balance from chance: 103 are needed"}},
+			Restoration{Reason: "25 calls a backend in 1s are too few to tell balance from chance: 103 are needed",
+				Cause: Cause{Kind: CauseCalls, Have: 25, Needed: 103}}},
 		"turns, at a low rate": {Timeline{tick, map[string][]uint64{"a": series(60, 0, 0, 1), "b": series(60, 0, 0, 1)}},
 			Disturbance{At: time.Second, Until: 6 * time.Second, Ready: two}, Restoration{OK: true}},
 		"a backend that is not in the timeline": {joins(10), Disturbance{At: time.Second, Until: 6 * time.Second, Ready: []string{"a", "b", "c"}},
-			Restoration{Reason: "balance stayed under 0.95 until the next event or the end"}},
+			Restoration{Reason: "balance stayed under 0.95 until the next event or the end", Cause: Cause{Kind: CauseUneven}}},
 		"one backend":   {joins(60), Disturbance{At: time.Second, Until: 6 * time.Second, Ready: two[:1]}, Restoration{OK: true}},
-		"none ready":    {joins(10), Disturbance{At: time.Second, Until: 6 * time.Second}, Restoration{Reason: "no backend is ready"}},
-		"no interval":   {Timeline{}, Disturbance{Ready: two}, Restoration{Reason: "intervals of 0s do not fit a window of 1s"}},
-		"wide interval": {Timeline{Width: time.Minute}, Disturbance{Ready: two}, Restoration{Reason: "intervals of 1m0s do not fit a window of 1s"}},
+		"none ready":    {joins(10), Disturbance{At: time.Second, Until: 6 * time.Second}, Restoration{Reason: "no backend is ready", Cause: Cause{Kind: CauseBackends}}},
+		"no interval":   {Timeline{}, Disturbance{Ready: two}, Restoration{Reason: "intervals of 0s do not fit a window of 1s", Cause: Cause{Kind: CauseWindow}}},
+		"wide interval": {Timeline{Width: time.Minute}, Disturbance{Ready: two}, Restoration{Reason: "intervals of 1m0s do not fit a window of 1s", Cause: Cause{Kind: CauseWindow}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, Restored(c.line, c.d)); diff != "" {
@@ -118,7 +119,7 @@ func TestRestoredIsTheEarliestThatHolds(t *testing.T) {
 		if !got.OK && got.Reason == "" {
 			t.Fatal("no reason given")
 		}
-		got.Reason = ""
+		got.Reason, got.Cause = "", Cause{}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("(-want +got):\n%s", diff)
 		}

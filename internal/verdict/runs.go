@@ -16,7 +16,7 @@ func CompareRuns(a, b []float64, o Options) Verdict {
 	v := Verdict{Rounds: min(len(a), len(b)), Level: 1 - o.alpha(), Decision: Undecided}
 	u, err := unpairedOf(a, b)
 	if err != nil {
-		v.Reason = err.Error()
+		v.Reason, v.Cause = err.Error(), Cause{Kind: CauseValue}
 		return v
 	}
 	if v.Rounds > 0 {
@@ -27,12 +27,12 @@ func CompareRuns(a, b []float64, o Options) Verdict {
 		v.CI = [2]float64{bounded(lo), bounded(hi)}
 	}
 	if v.Rounds < MinRounds {
-		v.Reason = fmt.Sprintf("%s in one of the runs; at least %d are needed in both", rounds(v.Rounds), MinRounds)
+		v.Reason, v.Cause = fmt.Sprintf("%s in one of the runs; at least %d are needed in both", rounds(v.Rounds), MinRounds), Cause{Kind: CauseRounds, Have: float64(v.Rounds), Needed: MinRounds}
 		return v
 	}
 	v.Decision = decide(v, o)
 	if v.Decision == Undecided {
-		v.Reason = open(v, o, u.enough(o))
+		v.Reason, v.Cause = open(v, o, u.enough(o))
 	}
 	return v
 }

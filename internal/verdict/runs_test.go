@@ -77,8 +77,8 @@ func TestCompareRunsHoldsForAnyValues(t *testing.T) {
 		if v != CompareRuns(a, b, o) {
 			t.Fatal("the same values gave two verdicts")
 		}
-		if (v.Decision == Undecided) != (v.Reason != "") {
-			t.Fatalf("%s with reason %q", v.Decision, v.Reason)
+		if undecided := v.Decision == Undecided; undecided != (v.Reason != "") || undecided != (v.Cause.Kind != "") {
+			t.Fatalf("%s with reason %q and cause %+v", v.Decision, v.Reason, v.Cause)
 		}
 		mirror := map[Decision]Decision{Better: Worse, Worse: Better, Equivalent: Equivalent, Undecided: Undecided}
 		if back := CompareRuns(b, a, o); back.Decision != mirror[v.Decision] {

@@ -17,7 +17,8 @@ import (
 var oneWay = []string{
 	"internal/analysis", "internal/caller", "internal/caller/wire", "internal/cluster", "internal/cluster/netfault",
 	"internal/lab", "internal/load/calculate", "internal/load/data", "internal/load/method", "internal/pace",
-	"internal/process", "internal/process/stdio", "internal/result/assert", "internal/route/endpointslice", "internal/web/meters",
+	"internal/process", "internal/process/stdio", "internal/report", "internal/report/html", "internal/route/endpointslice",
+	"internal/web/meters",
 }
 
 func TestFilesReferOneWay(t *testing.T) {

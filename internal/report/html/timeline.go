@@ -12,28 +12,6 @@ import (
 // many timelines gets fewer for each, to stay small.
 func maxSteps(timelines int) int { return min(150, max(40, 150*30/max(timelines, 1))) }
 
-// Timeline is one trial over time.
-type Timeline struct {
-	Round    int      `json:"round"`
-	Step     Num      `json:"step"` // milliseconds between two points
-	Backends []Line   `json:"backends"`
-	Errors   []uint64 `json:"errors"` // failed calls in each step
-	Ready    []int    `json:"ready"`  // backends, at its start
-	Marks    []Mark   `json:"marks,omitempty"`
-}
-
-// Line is what one backend answered in each step, in calls.
-type Line struct {
-	Backend string   `json:"backend"`
-	Calls   []uint64 `json:"calls"`
-}
-
-// Mark is an event in this trial.
-type Mark struct {
-	At   Num    `json:"at"` // ms
-	What string `json:"what"`
-}
-
 func timeline(t result.Trial, most int) *Timeline {
 	line := t.Timeline
 	steps := max(len(line.Errors), len(line.Ready))

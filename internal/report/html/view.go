@@ -2,11 +2,7 @@ package html
 
 import (
 	"math"
-	"slices"
 	"strconv"
-
-	"rpclab/internal/report"
-	"rpclab/internal/result"
 )
 
 // Schema names the form of a [View]; the charts refuse another one.
@@ -113,63 +109,40 @@ func (n Num) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, rounded, 'f', -1, 64), nil
 }
 
-// ViewOf is what there is to draw of a run, that may still go on.
-func ViewOf(d result.Document) View {
-	cells := report.Cells(d)
-	v := View{Schema: Schema, Experiment: report.Clean(d.Experiment), Baseline: report.Clean(d.Baseline),
-		Arms: []string{}, Cells: []Cell{}, Series: []Series{}, Effects: []Effect{}, Quantiles: quantiles(len(d.Arms))}
-	place := map[string]int{}
-	for i, cell := range cells {
-		place[cell.Key()] = i
-		v.Cells = append(v.Cells, Cell{Name: report.CellName(cell), X: soleNumber(cell)})
-	}
-	timelines := map[string]map[string]result.Trial{}
-	for _, cell := range cells {
-		timelines[cell.Key()] = report.TimelineTrials(d, cell)
-	}
-	for _, arm := range d.Arms {
-		name := report.Clean(arm.Name)
-		if !slices.Contains(v.Arms, name) {
-			v.Arms = append(v.Arms, name)
-		}
-		s := series(arm, v.Quantiles)
-		s.Arm, s.Cell = slices.Index(v.Arms, name), place[arm.Cell.Key()]
-		trial, ok := timelines[arm.Cell.Key()][arm.Name]
-		if ok {
-			s.Timeline = timeline(trial, maxSteps(len(d.Arms)))
-		} else {
-			trial = firstMeasured(arm)
-		}
-		s.Backends, s.Round = bars(trial.Backends), trial.Round
-		s.Memory = memory(arm, maxSteps(len(d.Arms)))
-		if figure, ok := report.PublishedFor(d, arm); ok {
-			s.Published = studyFigures(figure, arm)
-		}
-		v.Series = append(v.Series, s)
-	}
-	for i, cell := range cells {
-		for _, e := range report.Effects(d, cell) {
-			v.Effects = append(v.Effects, Effect{Arm: slices.Index(v.Arms, report.Clean(e.Arm)), Cell: i, Index: e.Place, What: e.What, At: Num(e.At),
-				Failed: e.Failed, ResolverUpdated: Num(e.ResolverUpdated), FirstCall: Num(e.FirstCall), BalancedAgain: Num(e.Balanced)})
-		}
-	}
-	return v
+// Curve is latency by percentile: at each of View.Quantiles that the number of calls
+// reaches, of all trials together, and the least and the most of single trials. A value
+// that is not known is null.
+type Curve struct {
+	MS   []Num `json:"ms"`
+	Low  []Num `json:"low,omitempty"`
+	High []Num `json:"high,omitempty"`
 }
 
-// soleNumber is the value of the one field of a cell, nil where there is no one number.
-func soleNumber(c result.Cell) *Num {
-	if len(c) != 1 {
-		return nil
-	}
-	for _, v := range c {
-		switch v := v.(type) {
-		case float64:
-			n := Num(v)
-			return &n
-		case int:
-			n := Num(v)
-			return &n
-		}
-	}
-	return nil
+// StudyFigure is one figure of the study beside ours.
+type StudyFigure struct {
+	Metric string `json:"metric"`
+	Theirs Num    `json:"theirs"`
+	Ours   Num    `json:"ours"`
+}
+
+// Timeline is one trial over time.
+type Timeline struct {
+	Round    int      `json:"round"`
+	Step     Num      `json:"step"` // milliseconds between two points
+	Backends []Line   `json:"backends"`
+	Errors   []uint64 `json:"errors"` // failed calls in each step
+	Ready    []int    `json:"ready"`  // backends, at its start
+	Marks    []Mark   `json:"marks,omitempty"`
+}
+
+// Line is what one backend answered in each step, in calls.
+type Line struct {
+	Backend string   `json:"backend"`
+	Calls   []uint64 `json:"calls"`
+}
+
+// Mark is an event in this trial.
+type Mark struct {
+	At   Num    `json:"at"` // ms
+	What string `json:"what"`
 }

@@ -52,3 +52,13 @@ func byCount(errors map[string]uint64) []string {
 	slices.SortStableFunc(codes, func(a, b string) int { return cmp.Compare(errors[b], errors[a]) })
 	return codes
 }
+
+func warnings(p *page, d result.Document) {
+	if len(d.Warnings) == 0 {
+		return
+	}
+	p.heading("Warnings")
+	for _, warning := range d.Warnings {
+		p.alarm(clean(warning))
+	}
+}

@@ -1,0 +1,114 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"rpclab/internal/result"
+)
+
+// reason is why something is not known, once for all arms and figures that share it.
+type reason struct {
+	key   any
+	text  string
+	cause *result.Cause // of the first; nil: a document of an older version has the text alone
+	arms  []string
+	// The ranges of the figures.
+	have, needed, difference figures
+}
+
+// figures are the lowest and the highest of some.
+type figures struct{ low, high float64 }
+
+func (f *figures) include(v float64) { f.low, f.high = min(f.low, v), max(f.high, v) }
+
+// mergedReasons are reasons, each once.
+type mergedReasons []*reason
+
+// add adds a reason that holds for an arm; arm "": the reason is of no one arm.
+func (all *mergedReasons) add(text string, c *result.Cause, arm string) {
+	key := mergeKey(text, c)
+	i := slices.IndexFunc(*all, func(r *reason) bool { return r.key == key })
+	if i < 0 {
+		i = len(*all)
+		r := &reason{key: key, text: text, cause: c}
+		if c != nil {
+			r.have, r.needed, r.difference = figures{c.Have, c.Have}, figures{c.Needed, c.Needed}, figures{c.Difference, c.Difference}
+		}
+		*all = append(*all, r)
+	}
+	r := (*all)[i]
+	if c != nil {
+		r.have.include(c.Have)
+		r.needed.include(c.Needed)
+		r.difference.include(c.Difference)
+	}
+	if arm != "" && !slices.Contains(r.arms, arm) {
+		r.arms = append(r.arms, arm)
+	}
+}
+
+// mergeKey is the same for reasons that differ only in an arm or in figures that have a range.
+func mergeKey(text string, c *result.Cause) any {
+	if c == nil {
+		return text
+	}
+	switch {
+	case c.Kind == result.CauseInterval:
+		return struct {
+			closes, differs bool
+			margin          float64
+		}{c.Needed > 0, c.Difference > 0, c.Margin}
+	case c.Kind == result.CauseCalls && c.Arm == "":
+		return c.Kind
+	case c.Kind == result.CauseCalls, c.Kind == result.CauseFailedTrials, c.Kind == result.CauseLostCalls:
+		key := *c
+		key.Arm = ""
+		return key
+	}
+	return text
+}
+
+// sentence is the reason with the ranges of its figures.
+func (r reason) sentence() string {
+	switch {
+	case r.cause == nil:
+	case r.cause.Kind == result.CauseInterval:
+		text := "the interval spans 1"
+		if r.difference.low > 0 {
+			text = fmt.Sprintf("the interval excludes 1, but a difference of %s %% may be under the margin of %.3g %%",
+				fromTo(100*r.difference.low, 100*r.difference.high, threeDigits), 100*r.cause.Margin)
+		}
+		if r.needed.low == 0 {
+			return text + ", and it would take over 1000 rounds to narrow it enough"
+		}
+		return fmt.Sprintf("%s: more rounds would narrow it (about %s, if the noise stays)", text, fromTo(r.needed.low, r.needed.high, number))
+	case r.cause.Kind == result.CauseCalls && r.cause.Arm == "":
+		return fmt.Sprintf("%s calls a backend in 1 s are too few to tell balance from chance: %s are needed",
+			fromTo(r.have.low, r.have.high, number), fromTo(r.needed.low, r.needed.high, number))
+	case len(r.arms) > 1:
+		return r.text + ". The same holds for " + and(r.arms[1:])
+	}
+	return r.text
+}
+
+func threeDigits(v float64) string { return fmt.Sprintf("%.3g", v) }
+
+// reasons are those of undecided verdicts, each once.
+func reasons(open []result.Verdict) (texts []string) {
+	var all mergedReasons
+	for _, v := range open {
+		switch {
+		case v.Cause != nil:
+			all.add(clean(v.Reason), v.Cause, clean(v.Cause.Arm))
+		case v.Reason != "":
+			all.add(clean(v.Reason), nil, "")
+		default:
+			all.add("the interval leaves both answers open", nil, "")
+		}
+	}
+	for _, r := range all {
+		texts = append(texts, r.sentence())
+	}
+	return texts
+}
