@@ -35,7 +35,7 @@ test: tools ; @go run ./test/stages
 soak: proxies
 	go test -count=1 -timeout 20m ./internal/wire -run Soak -v -soak
 	go test -count=1 -timeout 60m ./internal/verdict -run 'Coverage|Power' -v -sims 5000
-	go test -count=1 -timeout 30m ./test/e2e -run 'Million|TenThousand|Crowd|FiftyThousand' -v -soak
+	go test -count=1 -timeout 30m ./test/e2e -run 'Million|TenThousand|ManyConnections|FiftyThousand' -v -soak
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./internal/...
@@ -46,7 +46,7 @@ bench-aa: ; go run ./bench/aa
 
 generate:
 	go generate ./...
-	go test ./internal/result ./internal/lab -run 'PublishedSchema' -update
+	go test ./internal/result ./internal/lab -run Schema -update
 
 # The proxies that routes need; what is there already stays.
 proxies: ; @go run ./cmd/rpclab doctor --install

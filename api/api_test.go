@@ -14,8 +14,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestGeneratedCodeIsThatOfTheProtobufFiles makes it again and compares.
-func TestGeneratedCodeIsThatOfTheProtobufFiles(t *testing.T) {
+// TestGeneratedCodeMatchesTheProtobufFiles makes it again and compares.
+func TestGeneratedCodeMatchesTheProtobufFiles(t *testing.T) {
 	fresh := t.TempDir()
 	if out, err := exec.Command("go", "run", "./generate", fresh).CombinedOutput(); err != nil {
 		t.Fatalf("go run ./generate: %v\n%s", err, out)

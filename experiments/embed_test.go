@@ -89,7 +89,7 @@ func TestChannelsHasEveryPublishedFigure(t *testing.T) {
 }
 
 // grpc-go's dns resolver waits 30 s between looks: the kill is watched past that.
-func TestChurnWatchesPastTheDNSFloor(t *testing.T) {
+func TestChurnOutlastsTheDNSInterval(t *testing.T) {
 	p := expand(t, "churn", experiment.Options{})
 	events := p.Trials[0].Events
 	if next := events[2].At; next < 30*time.Second+5*time.Second {

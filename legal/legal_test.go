@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestThirdPartyNamesWhatIsLinked(t *testing.T) {
+func TestThirdPartyListsLinkedModules(t *testing.T) {
 	want, err := thirdParty("..")
 	if err != nil {
 		t.Fatal(err)
@@ -27,7 +27,7 @@ func TestThirdPartyNamesWhatIsLinked(t *testing.T) {
 }
 
 // npm.md has each package that the lock file gives to the charts, with its version.
-func TestNpmPageHasThePackagesOfTheLockFile(t *testing.T) {
+func TestNpmPageListsTheLockFile(t *testing.T) {
 	text, err := os.ReadFile("../web/package-lock.json")
 	if err != nil {
 		t.Fatal(err)

@@ -116,7 +116,7 @@ func get(t *testing.T, address string) reply {
 	return ask(t, http.MethodGet, address)
 }
 
-func TestARequestMakesItsCallsAndNamesTheBackends(t *testing.T) {
+func TestResponsesReportCallsByBackend(t *testing.T) {
 	at := serve(t, gateway.Options{Model: gateway.Threads, Target: target(t, servers(t, &workload.Server{}, &workload.Server{}))})
 	// The first calls may come before both connections are there.
 	testkit.Await(t, "both backends are reached", func() bool { return len(get(t, at+"/increment?iterations=4").counted) == 2 })
@@ -150,7 +150,7 @@ func TestARequestMakesItsCallsAndNamesTheBackends(t *testing.T) {
 	}
 }
 
-func TestAnInvalidRequestIsRejectedWithTheReason(t *testing.T) {
+func TestInvalidRequestsAreRejected(t *testing.T) {
 	at := serve(t, gateway.Options{Model: gateway.Threads, Target: target(t, servers(t, &workload.Server{}))})
 	for path, want := range map[string]string{
 		"/fibonacci/random?iterations=10001":          "iterations=10001: must be a number from 1 to 10000",
@@ -203,7 +203,7 @@ func counts(t *testing.T, at, metric, label string) map[string]float64 {
 	return by
 }
 
-func TestTheMetricsAreTheCallsMadeExactly(t *testing.T) {
+func TestCallMetricsAreExact(t *testing.T) {
 	at := serve(t, gateway.Options{
 		Model: gateway.Threads, Mode: "headless", Target: target(t, servers(t, &workload.Server{}, &workload.Server{}, &workload.Server{})),
 	})
@@ -258,7 +258,7 @@ func TestTheMetricsAreTheCallsMadeExactly(t *testing.T) {
 	}
 }
 
-func TestAFailedCallEndsItsRequestByItsCode(t *testing.T) {
+func TestAFailedCallEndsTheRequestWithItsCode(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

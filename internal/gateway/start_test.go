@@ -31,7 +31,7 @@ func TestAGatewayAnnouncesItsAddress(t *testing.T) {
 	}
 }
 
-func TestAnotherProgramOnTheAddressIsNotTakenForTheGateway(t *testing.T) {
+func TestStartFailsIfAnotherProgramListens(t *testing.T) {
 	stranger := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})) // 200 to everything
 	defer stranger.Close()
 	p := place(t)

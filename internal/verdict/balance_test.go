@@ -37,7 +37,7 @@ func TestAssessGivesKnownBalances(t *testing.T) {
 	}
 }
 
-func TestPoolDoesNotAddUpCounts(t *testing.T) {
+func TestPoolDoesNotSumCounts(t *testing.T) {
 	// Each trial used one backend, another one each time: the sum would look even.
 	got := Pool([][]uint64{{100, 0, 0}, {0, 100, 0}, {0, 0, 100}})
 	if diff := cmp.Diff(Balance{Jain: 1. / 3, MaxOverMean: 3}, got, cmpopts.EquateApprox(1e-9, 1e-12)); diff != "" {
@@ -53,7 +53,7 @@ func TestPoolWeighsTrialsByCalls(t *testing.T) {
 	}
 }
 
-func TestPoolOfTurnsIsProductOfChances(t *testing.T) {
+func TestPoolOfRoundRobinMultipliesProbabilities(t *testing.T) {
 	one := chanceOf([][]uint64{{334, 333, 333}}).atMost
 	three := chanceOf([][]uint64{{334, 333, 333}, {333, 334, 333}, {333, 333, 334}}).atMost
 	if diff := cmp.Diff(one*one*one, three, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
@@ -77,7 +77,7 @@ func TestBalanceIsWithinItsBounds(t *testing.T) {
 }
 
 // The three ways to the same probability must agree where they meet.
-func TestWaysToChanceAgree(t *testing.T) {
+func TestMethodsOfPRandomAgree(t *testing.T) {
 	for _, c := range []struct {
 		samples []sample
 		x       float64

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-func TestBootstrapOfThreeIsEveryResample(t *testing.T) {
+func TestBootstrapOfThreeValuesIsExact(t *testing.T) {
 	// 27 resamples of 0, 3, 9, by their mean.
 	want := distribution{{0, 1. / 27}, {1, 3. / 27}, {2, 3. / 27}, {3, 1. / 27}, {3, 3. / 27}, {4, 6. / 27},
 		{5, 3. / 27}, {6, 3. / 27}, {7, 3. / 27}, {9, 1. / 27}}

@@ -10,9 +10,9 @@ import (
 // pageSims is the number of simulated runs behind the page's tables.
 const pageSims = 5000
 
-// TestCoverageOfTheSame compares arms that do not differ: the interval must hold 1
+// TestCoverageOfEqualArms compares arms that do not differ: the interval must hold 1
 // as often as promised, and a run may call any of its verdicts in 5 % at most.
-func TestCoverageOfTheSame(t *testing.T) {
+func TestCoverageOfEqualArms(t *testing.T) {
 	t.Parallel() // each has draws of its own
 	rows := []string{
 		"| noise of a trial | rounds | verdicts in a run | interval holds the truth, promised | seen | runs with a wrong call, allowed | seen |",

@@ -15,7 +15,7 @@ func ratios(values ...float64) (pairs []Pair) {
 	return pairs
 }
 
-func TestDoubtsAreDecisiveOnlyWhereTheyCouldChangeTheDecision(t *testing.T) {
+func TestDoubtsAreDecisiveIfTheyCouldChangeTheDecision(t *testing.T) {
 	for name, c := range map[string]struct {
 		pairs    []Pair
 		decision Decision // before the doubt
@@ -44,8 +44,8 @@ func TestDoubtsAreDecisiveOnlyWhereTheyCouldChangeTheDecision(t *testing.T) {
 	}
 }
 
-// TestAnOutlierThatMakesTheDecisionLeavesNone: without the round the arms are equal.
-func TestAnOutlierThatMakesTheDecisionLeavesNone(t *testing.T) {
+// TestADecisiveOutlierRemovesTheDecision: without the round the arms are equal.
+func TestADecisiveOutlierRemovesTheDecision(t *testing.T) {
 	pairs := ratios(1.0305, 1.031, 1.0305, 1.031, 1.0305, 1.031, 1.031, 1.0305, 1.031, 1.09)
 	v := Verdict{Decision: Equivalent}
 	doubts := Doubts(pairs, v, Options{LowerIsBetter: true})
@@ -54,9 +54,9 @@ func TestAnOutlierThatMakesTheDecisionLeavesNone(t *testing.T) {
 	}
 }
 
-// TestASoundRunIsSeldomDoubted: with noise alone, both guards together in the share
+// TestStableRunsAreRarelyDoubted: with noise alone, both guards together in the share
 // of comparisons that their levels say.
-func TestASoundRunIsSeldomDoubted(t *testing.T) {
+func TestStableRunsAreRarelyDoubted(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 31))
 	doubted, n := 0, 10**sims
 	for range n {
@@ -70,8 +70,8 @@ func TestASoundRunIsSeldomDoubted(t *testing.T) {
 	}
 }
 
-// TestADriftIsSeen: an arm that gets slower by 5 % a round, with noise of 3 %.
-func TestADriftIsSeen(t *testing.T) {
+// TestDriftIsDetected: an arm that gets slower by 5 % a round, with noise of 3 %.
+func TestDriftIsDetected(t *testing.T) {
 	r := rand.New(rand.NewPCG(32, 32))
 	seen := 0
 	for range *sims {
@@ -102,9 +102,9 @@ func TestAPercentileNeedsTenCallsBeyondIt(t *testing.T) {
 	}
 }
 
-// TestARunThatLooksOftenErrsNoMoreOften runs rounds until the verdict is decided, or to the last
+// TestLooksOftenKeepTheErrorRate runs rounds until the verdict is decided, or to the last
 // look: arms that do not differ are called different in 5 % of runs at most.
-func TestARunThatLooksOftenErrsNoMoreOften(t *testing.T) {
+func TestLooksOftenKeepTheErrorRate(t *testing.T) {
 	for _, n := range noises {
 		for _, last := range []int{8, 30} {
 			looks := Looks(MinRounds, last)

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestTrendIsTheTableOfKendall: values that only rise, in few rounds and in more; the
+// TestTrendMatchesTheTableOfKendall: values that only rise, in few rounds and in more; the
 // shares are those of the orders of n values with so many inversions.
-func TestTrendIsTheTableOfKendall(t *testing.T) {
+func TestTrendMatchesTheTableOfKendall(t *testing.T) {
 	for _, c := range []struct {
 		values []float64
 		p      float64
@@ -29,9 +29,9 @@ func TestTrendIsTheTableOfKendall(t *testing.T) {
 	}
 }
 
-// TestTrendWithEqualValuesIsCareful: the share of all orders of the values that are as
+// TestTrendWithEqualValuesIsConservative: the share of all orders of the values that are as
 // consistent is never more than it says.
-func TestTrendWithEqualValuesIsCareful(t *testing.T) {
+func TestTrendWithEqualValuesIsConservative(t *testing.T) {
 	for _, values := range [][]float64{{1, 1, 2, 3}, {1, 2, 2, 3, 4}, {1, 1, 2, 2, 3}, {1, 1, 1, 2, 3}, {1, 1, 2, 3, 4, 5}, {1, 2, 3, 3, 3, 4}} {
 		p, all, asConsistent := Trend(values), 0, 0
 		orders(slices.Clone(values), func(order []float64) {
@@ -62,9 +62,9 @@ func orders(values []float64, call func([]float64)) {
 	from(0)
 }
 
-// TestOutlierIsTheTableOfGrubbs: critical values of the two-sided test at 5 % are
+// TestOutlierMatchesTheTableOfGrubbs: critical values of the two-sided test at 5 % are
 // 1.715 for 5 values and 2.290 for 10.
-func TestOutlierIsTheTableOfGrubbs(t *testing.T) {
+func TestOutlierMatchesTheTableOfGrubbs(t *testing.T) {
 	for _, c := range []struct {
 		n        int
 		critical float64
@@ -109,8 +109,8 @@ func withOneOff(n int, deviations float64) []float64 {
 	return values
 }
 
-// TestRankSumIsTheTableOfMannAndWhitney: exact shares of the splits.
-func TestRankSumIsTheTableOfMannAndWhitney(t *testing.T) {
+// TestRankSumMatchesTheTableOfMannAndWhitney: exact shares of the splits.
+func TestRankSumMatchesTheTableOfMannAndWhitney(t *testing.T) {
 	for _, c := range []struct {
 		a, b []float64
 		p    float64
@@ -131,8 +131,8 @@ func TestRankSumIsTheTableOfMannAndWhitney(t *testing.T) {
 	}
 }
 
-// TestRankSumOfManyAgreesWithTheExactOne: a tie among 50 values ends the exact test.
-func TestRankSumOfManyAgreesWithTheExactOne(t *testing.T) {
+// TestNormalRankSumAgreesWithTheExactOne: a tie among 50 values ends the exact test.
+func TestNormalRankSumAgreesWithTheExactOne(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 21))
 	for range 20 {
 		a, b := make([]float64, 50), make([]float64, 50)
@@ -148,9 +148,9 @@ func TestRankSumOfManyAgreesWithTheExactOne(t *testing.T) {
 	}
 }
 
-// TestGuardsSeldomCryWolf: on values without trend or outlier, and between arms that
+// TestGuardsRarelyRaiseFalseAlarms: on values without trend or outlier, and between arms that
 // are the same, each p-value is as small as u in a share u of cases at most.
-func TestGuardsSeldomCryWolf(t *testing.T) {
+func TestGuardsRarelyRaiseFalseAlarms(t *testing.T) {
 	r := rand.New(rand.NewPCG(22, 22))
 	n := 10 * *sims
 	for _, rounds := range []int{4, 5, 8, 20} {
@@ -178,7 +178,7 @@ func TestGuardsSeldomCryWolf(t *testing.T) {
 	}
 }
 
-func TestLooksAreFewAndEndWithTheLast(t *testing.T) {
+func TestLooksGrowByHalfAndEndWithTheLast(t *testing.T) {
 	for _, c := range []struct {
 		first, last int
 		want        []int

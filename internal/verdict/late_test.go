@@ -6,7 +6,7 @@ import (
 	"rpclab/internal/verdict"
 )
 
-func TestCallsAreLateWhenThatMakesTheirLatency(t *testing.T) {
+func TestLate(t *testing.T) {
 	for _, c := range []struct {
 		lateness, latency float64
 		late              string

@@ -37,7 +37,7 @@ func TestPatternOf(t *testing.T) {
 	}
 }
 
-func TestRandomRoutingIsSeenAsChance(t *testing.T) {
+func TestRandomAssignmentIsRecognized(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 5))
 	wrong := 0
 	const runs = 500

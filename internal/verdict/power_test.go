@@ -27,9 +27,9 @@ func TestPower(t *testing.T) {
 	checkTable(t, page, "power", rows)
 }
 
-// TestPowerIsWhatCompareFinds checks the shortcut of neededRatios: shifted by the
+// TestPowerMatchesCompare checks the shortcut of neededRatios: shifted by the
 // ratio that it gives, 80 % of runs are called worse.
-func TestPowerIsWhatCompareFinds(t *testing.T) {
+func TestPowerMatchesCompare(t *testing.T) {
 	t.Parallel() // each has draws of its own
 	for _, rounds := range []int{4, 5, 10} {
 		needed := neededRatios(0.03, rounds, 12)

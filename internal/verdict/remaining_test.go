@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestWhatRemainsOfAGap(t *testing.T) {
+func TestRemainingGap(t *testing.T) {
 	even := func(p, c, b float64) (all []Triple) {
 		for i := range 5 {
 			more := float64(i-2) / 10
@@ -43,8 +43,8 @@ func TestWhatRemainsOfAGap(t *testing.T) {
 	}
 }
 
-// TestCoverageOfWhatRemains: every round has a drift of its own, every trial its noise.
-func TestCoverageOfWhatRemains(t *testing.T) {
+// TestCoverageOfRemainingGap: every round has a drift of its own, every trial its noise.
+func TestCoverageOfRemainingGap(t *testing.T) {
 	t.Parallel() // each has draws of its own
 	for _, noise := range []float64{0.01, 0.05} {
 		for _, n := range []int{4, 5, 10} {

@@ -81,7 +81,7 @@ func TestRestored(t *testing.T) {
 }
 
 // What is found must satisfy the definition, and nothing earlier may.
-func TestRestoredIsTheEarliestThatHolds(t *testing.T) {
+func TestRestoredReturnsTheEarliestTime(t *testing.T) {
 	count := rapid.SampledFrom([]uint64{10, 10, 11, 9, 10, 12, 10, 25})
 	seen := map[bool]int{}
 	rapid.Check(t, func(t *rapid.T) {

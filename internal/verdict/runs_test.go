@@ -45,7 +45,7 @@ func TestCompareRunsDecides(t *testing.T) {
 }
 
 // Means 20.61 and 22.135, variances 9.0010 and 0.9782: the rest is by Welch's formulas.
-func TestCompareRunsIsWelchsInterval(t *testing.T) {
+func TestCompareRunsUsesWelchsInterval(t *testing.T) {
 	a := []float64{17.2, 20.9, 22.6, 18.1, 21.7, 21.4, 23.5, 24.2, 14.7, 21.8}
 	b := []float64{21.5, 22.8, 21.0, 23.0, 21.6, 23.6, 22.5, 20.7, 23.4, 21.8, 20.7, 21.7, 21.5, 22.5, 23.6, 21.5, 22.5, 23.5, 21.5, 21.8}
 	u := unpaired{a, b}
@@ -55,7 +55,7 @@ func TestCompareRunsIsWelchsInterval(t *testing.T) {
 	}
 }
 
-func TestTheBootstrapOfRunsResamplesBoth(t *testing.T) {
+func TestBootstrapOfTwoRunsResamplesBoth(t *testing.T) {
 	// Means of two draws: 0, ½, 1 of x and 0, 2, 4 of y, each with ¼, ½, ¼.
 	x, y := bootstrapMeans([]float64{0, 1}, 1), bootstrapMeans([]float64{0, 4}, 1)
 	for _, c := range []struct{ p, want float64 }{{0.01, -4}, {1. / 16, -4}, {0.07, -3.5}, {0.2, -3}, {0.99, 1}} {
@@ -87,7 +87,7 @@ func TestCompareRunsHoldsForAnyValues(t *testing.T) {
 	})
 }
 
-func TestABoundHoldsOrFailsOnlyWithItsWholeInterval(t *testing.T) {
+func TestABoundIsDecidedByTheWholeInterval(t *testing.T) {
 	hundred := []float64{100, 101, 99, 100.5}
 	slower := []float64{120, 121, 119, 122}
 	under := func(limit float64) Bound { return Bound{Limit: limit} }

@@ -87,7 +87,7 @@ func TestTheWorkloadsAreAnsweredAsJSON(t *testing.T) {
 	}
 }
 
-func TestAnInvalidRequestIsRejectedWithTheReason(t *testing.T) {
+func TestInvalidRequestsAreRejected(t *testing.T) {
 	url, _ := rest(t, &workload.Server{ID: "b"})
 	for _, c := range []struct {
 		method, path, body string

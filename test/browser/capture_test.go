@@ -11,7 +11,7 @@ import (
 
 // A program that captures the whole page resizes the window first, some by way of a window that
 // has no room for a chart. The page must not draw bars of negative width then.
-func TestThePageSurvivesAWindowWithoutRoom(t *testing.T) {
+func TestPageFitsATinyWindow(t *testing.T) {
 	for _, name := range []string{"churn", "channels"} {
 		t.Run(name, func(t *testing.T) {
 			p := page(t, full(t, name), desk)

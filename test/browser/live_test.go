@@ -171,7 +171,7 @@ func TestTheLivePageFollowsARunFromStartToVerdictByKeyboardOnAPhone(t *testing.T
 	}
 }
 
-func TestTwoRunsAreChosenAndCompared(t *testing.T) {
+func TestTwoSelectedRunsAreCompared(t *testing.T) {
 	l := newStation(t)
 	for range 2 {
 		p := l.open(t, "/", desk)
@@ -224,7 +224,7 @@ func TestTheLivePageSurvivesARestartAndStopsARun(t *testing.T) {
 	testkit.Await(t, "both runs are kept", func() bool { return strings.Count(l.process.Log(), "was stopped") == 1 })
 }
 
-func TestAServerThatIsKilledKeepsTheTrialsThatEnded(t *testing.T) {
+func TestAKilledServerKeepsFinishedTrials(t *testing.T) {
 	l := newStation(t)
 	p := l.open(t, "/", desk)
 	begin(t, p, "brief")

@@ -69,7 +69,7 @@ func TestTheReportOfEveryBuiltInExperimentInFullIsSmallAndDrawn(t *testing.T) {
 	}
 }
 
-func TestASweepShowsTheCellThatIsChosen(t *testing.T) {
+func TestASweepShowsTheSelectedCell(t *testing.T) {
 	p := page(t, full(t, "channels"), desk)
 	shown := `[...document.querySelectorAll("[data-cell]")].filter(e => !e.hidden).map(e => e.dataset.cell).join()`
 	if got := eval[string](t, p, shown); got != "0" {
@@ -115,7 +115,7 @@ func TestATableSortsByTheKeyboardAndIsCopiedAsCSV(t *testing.T) {
 	}
 }
 
-func TestTheKeyboardReachesEverythingThatCanBeDone(t *testing.T) {
+func TestEveryActionWorksByKeyboard(t *testing.T) {
 	p := page(t, read(t, "channels"), desk)
 	want := eval[int](t, p, `[...document.querySelectorAll("a, button, summary, select, [tabindex='0']")].filter(e => e.checkVisibility()).length`)
 	seen := map[string]bool{}
@@ -159,7 +159,7 @@ const faint = `(() => {
 	return [...found];
 })()`
 
-func TestTextsStandOutByDayAndByNight(t *testing.T) {
+func TestTextContrastInLightAndDark(t *testing.T) {
 	papers := map[string]bool{}
 	for name, v := range map[string]chrome.Viewport{"light": desk, "dark": night} {
 		for _, run := range []string{"channels", "churn"} {
@@ -175,7 +175,7 @@ func TestTextsStandOutByDayAndByNight(t *testing.T) {
 	}
 }
 
-func TestOnPaperNothingIsCutOffAndNothingCanBePressed(t *testing.T) {
+func TestPrintedReportIsComplete(t *testing.T) {
 	p := page(t, read(t, "channels"), paper)
 	sound(t, p)
 	if n := eval[int](t, p, `[...document.querySelectorAll(".tools, .choice, .skip")].filter(e => e.checkVisibility()).length`); n > 0 {
@@ -183,7 +183,7 @@ func TestOnPaperNothingIsCutOffAndNothingCanBePressed(t *testing.T) {
 	}
 }
 
-func TestEveryPictureHasANameAndEveryTableHeads(t *testing.T) {
+func TestImagesHaveNamesAndTablesHaveHeaders(t *testing.T) {
 	p := page(t, read(t, "churn"), desk)
 	if n := eval[int](t, p, `[...document.querySelectorAll(".picture svg")].filter(s => s.getAttribute("role") !== "img" || !s.getAttribute("aria-label")).length`); n > 0 {
 		t.Errorf("%d pictures have no name", n)
@@ -193,7 +193,7 @@ func TestEveryPictureHasANameAndEveryTableHeads(t *testing.T) {
 	}
 }
 
-func TestDamagedOrNewerDataGivesAPageThatSaysSo(t *testing.T) {
+func TestDamagedOrNewerDataIsReportedOnThePage(t *testing.T) {
 	var out bytes.Buffer
 	if err := html.Write(&out, read(t, "channels")); err != nil {
 		t.Fatal(err)

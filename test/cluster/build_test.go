@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestABuildThatNobodyUsedForAMonthIsDropped(t *testing.T) {
+func TestOldBuildsAreRemoved(t *testing.T) {
 	cache := t.TempDir()
 	for name, days := range map[string]int{"today": 0, "last-week": 7, "last-spring": 200} {
 		build := filepath.Join(cache, name)

@@ -9,7 +9,7 @@ import (
 )
 
 // The machine that tests run on has control groups of one version; these files stand for both.
-func TestAGroupMayUseWhatItsParentMay(t *testing.T) {
+func TestCgroupInheritsItsParentsCPUs(t *testing.T) {
 	for _, c := range []struct {
 		version    string
 		parent     map[string]string

@@ -149,7 +149,7 @@ func (b bed) leavesNothing(before map[string]string) {
 	}
 }
 
-func TestAClusterComesUpTwiceAndLeavesNothing(t *testing.T) {
+func TestUpAndDownTwiceLeaveNothing(t *testing.T) {
 	b := newBed(t)
 	before := machine(t)
 	kubeconfig := b.up("2")
@@ -168,7 +168,7 @@ func TestAClusterComesUpTwiceAndLeavesNothing(t *testing.T) {
 	b.must("down", "--name", testName) // of what is not there
 }
 
-func TestAKilledSupervisorTakesAllProcessesWithItAndTheNextUpClearsTheRest(t *testing.T) {
+func TestAKilledSupervisorEndsAllProcesses(t *testing.T) {
 	b := newBed(t)
 	before := machine(t)
 	b.up("1")
@@ -188,7 +188,7 @@ func TestAKilledSupervisorTakesAllProcessesWithItAndTheNextUpClearsTheRest(t *te
 	b.leavesNothing(before)
 }
 
-func TestACommandHasAClusterForAsLongAsItLives(t *testing.T) {
+func TestWithRunsACommandOnACluster(t *testing.T) {
 	b := newBed(t)
 	before := machine(t)
 	_, err := b.run("with", "--name", testName, "--nodes", "1", "--", "sh", "-c", "test -s $KUBECONFIG && $0 exec busybox true && exit 7", b.program)

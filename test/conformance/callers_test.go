@@ -141,7 +141,7 @@ func TestCallersMakeTheCallsOfEveryWorkload(t *testing.T) {
 	})
 }
 
-func TestCallersOpenAsManyConnectionsAsTheyAreToldTo(t *testing.T) {
+func TestCallersOpenTheRequestedConnections(t *testing.T) {
 	eachCaller(t, func(t *testing.T, k callerKind, command []string) {
 		const calls = 10
 		for channel, want := range map[string]int32{"shared": 1, "per-call": calls} {
@@ -210,7 +210,7 @@ func TestCallersSeeWrongAnswers(t *testing.T) {
 	})
 }
 
-func TestCallersTellWhatFailed(t *testing.T) {
+func TestCallersReportFailures(t *testing.T) {
 	eachCaller(t, func(t *testing.T, k callerKind, command []string) {
 		fails := func(what string, j fields, want codes.Code) {
 			t.Helper()

@@ -153,7 +153,7 @@ func TestGatewaysMakeTheCallsOfARequestAndCountThem(t *testing.T) {
 	})
 }
 
-func TestGatewaysRefuseWhatIsWrongInWords(t *testing.T) {
+func TestGatewaysRejectInvalidRequests(t *testing.T) {
 	eachGateway(t, func(t *testing.T, _ string, command []string) {
 		g := asking(t, command, "--target", backends(t, []string{"b"})[0])
 		for path, want := range map[string]string{
@@ -193,7 +193,7 @@ func (a told) says(words, code string) bool {
 	return err == nil && strings.Contains(said.Error, words) && said.Code == code && a.media == "application/json"
 }
 
-func TestGatewaysEndARequestWithACallThatFails(t *testing.T) {
+func TestGatewaysEndARequestAtAFailedCall(t *testing.T) {
 	eachGateway(t, func(t *testing.T, _ string, command []string) {
 		server := &workload.Server{}
 		addr := serving(t, callerKind{}, server).Addr().String()
@@ -244,7 +244,7 @@ func (h holding) Increment(ctx context.Context, _ *rpclabv1.IncrementRequest) (*
 	}
 }
 
-func TestGatewaysAnswerAsManyRequestsAtOnceAsTheirModelDoes(t *testing.T) {
+func TestGatewaysHandleRequestsLikeTheirModel(t *testing.T) {
 	eachGateway(t, func(t *testing.T, model string, command []string) {
 		if model == gateway.OneThread {
 			server := &workload.Server{}
@@ -280,9 +280,9 @@ func twice(t *testing.T, g askGateway) {
 	both.Wait()
 }
 
-// TestGatewaysRefuseMoreRequestsThanTheyWorkOn, but those of Python with a thread for each, where
+// TestGatewaysRejectTooManyRequests, but those of Python with a thread for each, where
 // they queue.
-func TestGatewaysRefuseMoreRequestsThanTheyWorkOn(t *testing.T) {
+func TestGatewaysRejectTooManyRequests(t *testing.T) {
 	eachGateway(t, func(t *testing.T, model string, command []string) {
 		if model != gateway.Async {
 			return
@@ -317,7 +317,7 @@ func TestGatewaysRefuseMoreRequestsThanTheyWorkOn(t *testing.T) {
 	})
 }
 
-func TestGatewaysOpenAChannelForEveryRequestWhereTheyAreToldTo(t *testing.T) {
+func TestGatewaysOpenAChannelPerRequest(t *testing.T) {
 	eachGateway(t, func(t *testing.T, model string, command []string) {
 		for channel, want := range map[string]int32{"shared": 1, "per-request": 3} {
 			listener := serving(t, callerKind{}, &workload.Server{})
@@ -341,7 +341,7 @@ func TestGatewaysOpenAChannelForEveryRequestWhereTheyAreToldTo(t *testing.T) {
 	})
 }
 
-func TestGatewaysDrawTheNumbersOfTheirSeed(t *testing.T) {
+func TestGatewaysDrawNumbersFromTheirSeed(t *testing.T) {
 	eachGateway(t, func(t *testing.T, model string, command []string) {
 		if model != gateway.Threads {
 			return // which is no matter of the model

@@ -8,7 +8,7 @@ import (
 	"rpclab/internal/testkit"
 )
 
-func TestWhatTheLabDoesIsSeenInPrometheusAndOnEveryPanel(t *testing.T) {
+func TestEveryPanelShowsTheLab(t *testing.T) {
 	l := up(t)
 	w := watch(t, l.dir, free(t))
 	// A rate needs a counter that was seen before it grew.

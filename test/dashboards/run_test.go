@@ -7,7 +7,7 @@ import (
 )
 
 // Backends are killed and one of the two arms does not follow: there is something on every panel.
-func TestARunIsSeenOnItsDashboardAsItHappens(t *testing.T) {
+func TestDashboardShowsARunInProgress(t *testing.T) {
 	t.Setenv("RPCLAB_DATA_DIR", t.TempDir())
 	at := free(t)
 	w := watch(t, t.TempDir(), at)

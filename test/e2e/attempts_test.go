@@ -22,7 +22,7 @@ rounds: 1
 events: [{at: 500ms, fail: {backends: 1}}]
 `
 
-func TestAttemptsGetPastABackendThatFails(t *testing.T) {
+func TestRetriesAndHedgesAvoidAFailingBackend(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "failing.yaml")
 	if err := os.WriteFile(path, []byte(failing), 0o644); err != nil {

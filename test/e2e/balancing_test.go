@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestBalancing: which backends a gateway's calls reach on every route of study 1, in Go and in
+// TestBalancingSpreadsCallsByRoute: which backends a gateway's calls reach on every route of study 1, in Go and in
 // Python, and what each party spends on it.
-func TestBalancing(t *testing.T) {
+func TestBalancingSpreadsCallsByRoute(t *testing.T) {
 	t.Parallel()
 	d, s := quick(t, "balancing")
 	s.within(t, 2*time.Minute) // as it starts servers in Python
@@ -47,7 +47,7 @@ func TestBalancing(t *testing.T) {
 	}
 }
 
-func TestBalancingStandsBesideTheStudy(t *testing.T) {
+func TestBalancingShowsPublishedFigures(t *testing.T) {
 	t.Parallel()
 	_, s := quick(t, "balancing")
 	text := strings.Join(strings.Fields(s.stdout), " ")

@@ -7,7 +7,7 @@ import (
 
 // Every answer of every arm comes, and is the right one, by whom it should be: the caller
 // counts any other as an error.
-func TestEveryCalculationOfEveryArmIsAnswered(t *testing.T) {
+func TestStreamsAnswerEveryCalculation(t *testing.T) {
 	t.Parallel()
 	d, s := quick(t, "streams")
 	s.promptly(t)
@@ -41,7 +41,7 @@ func TestEveryCalculationOfEveryArmIsAnswered(t *testing.T) {
 }
 
 // What a run leaves is its result and the store; keys are in neither, nor in a file beside.
-func TestNoKeyRemainsOfARun(t *testing.T) {
+func TestARunLeavesNoPrivateKey(t *testing.T) {
 	t.Parallel()
 	d, s := quick(t, "security")
 	for path, text := range s.files {

@@ -35,7 +35,7 @@ rounds: %d
 	return path
 }
 
-func TestFourCallersMakeOneLoad(t *testing.T) {
+func TestFourCallersShareALoad(t *testing.T) {
 	t.Parallel()
 	d, _ := document(t, byFour(t, "{open: {rate: 401, duration: 1s}}", 2))
 	for _, trial := range arm(t, d, "all").Trials {
@@ -60,7 +60,7 @@ func TestFourCallersMakeOneLoad(t *testing.T) {
 	}
 }
 
-func TestACallerKilledInMidRunIsNamed(t *testing.T) {
+func TestAKilledCallerFailsItsTrial(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	c := command(t, data, "run", byFour(t, "{open: {rate: 100, duration: 4s}}", 2), "--json", "-")

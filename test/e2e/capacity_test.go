@@ -25,10 +25,10 @@ arms: {grpc-go: {}}
 rounds: 1
 `
 
-// TestASearchFindsTheCapacityThatIsKnown, within 5 % and in at most 15 probes: the proof
+// TestASearchFindsAKnownCapacity, within 5 % and in at most 15 probes: the proof
 // that a search may be believed. A machine that is held up meanwhile, so that calls
 // leave late, is given another chance; a wrong answer on a quiet one is not.
-func TestASearchFindsTheCapacityThatIsKnown(t *testing.T) {
+func TestASearchFindsAKnownCapacity(t *testing.T) {
 	const capacity, mostProbes, tries = 200, 15, 3
 	file := filepath.Join(t.TempDir(), "known.yaml")
 	if err := os.WriteFile(file, []byte(known), 0o644); err != nil {

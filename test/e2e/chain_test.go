@@ -8,8 +8,8 @@ import (
 	"rpclab/internal/result/resulttest"
 )
 
-// TestTheChainCostsWhatPhysicsSays: each way does all that the one before it does, and more.
-func TestTheChainCostsWhatPhysicsSays(t *testing.T) {
+// TestChainCostsGrowWithTheWork: each way does all that the one before it does, and more.
+func TestChainCostsGrowWithTheWork(t *testing.T) {
 	undisturbed(t, func(try int, wrong func(format string, args ...any)) {
 		d, _ := quickTry(t, "chain", try)
 		chain(t, d, wrong)

@@ -9,8 +9,8 @@ import (
 	"rpclab/internal/result"
 )
 
-// TestFirstCommand is the README's promise: what a stranger sees first.
-func TestFirstCommand(t *testing.T) {
+// TestQuickChannels is the README's promise: what a stranger sees first.
+func TestQuickChannels(t *testing.T) {
 	d, s := quick(t, "channels")
 	s.promptly(t)
 	for _, a := range d.Arms {
@@ -116,7 +116,7 @@ func TestTenThousandChannelsAtOnce(t *testing.T) {
 	}
 }
 
-func TestPublishedFiguresStandBesideOurs(t *testing.T) {
+func TestPublishedFiguresNeedTheStudysWorkload(t *testing.T) {
 	asTheStudy := []string{"run", "channels", "--rounds", "1", "--arms", "shared,endpointslice", "--set", "sweep.load.burst=[1000]"}
 	t.Parallel()
 	s := rpclab(t, append(asTheStudy, "--full", "--assert", "errors == 0 && p99 < 1m")...) // which holds
@@ -129,7 +129,7 @@ func TestPublishedFiguresStandBesideOurs(t *testing.T) {
 	}
 }
 
-func TestStandardOutputCanBeTheResultAlone(t *testing.T) {
+func TestJSONToStandardOutputPrintsNothingElse(t *testing.T) {
 	t.Parallel()
 	d, s := document(t, "channels", "--quick", "--rounds", "1", "--arms", "shared", "--no-store")
 	if !strings.HasPrefix(s.stdout, "{") || !strings.HasSuffix(s.stdout, "}\n") || d.Rounds != 1 {
@@ -137,7 +137,7 @@ func TestStandardOutputCanBeTheResultAlone(t *testing.T) {
 	}
 }
 
-func TestAnAssertionThatFailsIsAGate(t *testing.T) {
+func TestAFailedAssertionExitsWithCode1(t *testing.T) {
 	t.Parallel()
 	s := rpclab(t, "run", "channels", "--quick", "--rounds", "1", "--arms", "shared,endpointslice", "--no-store",
 		"--assert", "errors == 0 && p99 < 1m", "--assert", "p50 < 1ms")

@@ -42,9 +42,9 @@ func TestQuickChurnComparesAllRoutes(t *testing.T) {
 	}
 }
 
-// TestAClientThatWatchesFollowsAtOnceAndLosesNoCall gives eight processes more time to start
+// TestAWatchingClientDiscoversBackendsAtOnce gives eight processes more time to start
 // than --quick does, which needs a machine of its own for that.
-func TestAClientThatWatchesFollowsAtOnceAndLosesNoCall(t *testing.T) {
+func TestAWatchingClientDiscoversBackendsAtOnce(t *testing.T) {
 	undisturbed(t, func(_ int, wrong func(format string, args ...any)) { follows(t, wrong) })
 }
 
@@ -83,9 +83,9 @@ func follows(t *testing.T, wrong func(format string, args ...any)) {
 	}
 }
 
-// TestDNSIsAskedAgainAfterThirtySeconds runs for longer than the 30 s within which grpc-go's dns
+// TestDNSIsResolvedAgainAfterThirtySeconds runs for longer than the 30 s within which grpc-go's dns
 // resolver does not look again, and the result has to show it.
-func TestDNSIsAskedAgainAfterThirtySeconds(t *testing.T) {
+func TestDNSIsResolvedAgainAfterThirtySeconds(t *testing.T) {
 	t.Parallel()
 	d, _ := document(t, "churn", "--quick", "--arms", "headless",
 		"--set", "load.open.duration=33s", "--set", "events=[{at: 2s, scale: 10}, {at: 12s, kill: 1}]")
@@ -105,7 +105,7 @@ func TestDNSIsAskedAgainAfterThirtySeconds(t *testing.T) {
 	}
 }
 
-func TestTheChurnReportShowsATimelineAndSaysWhy(t *testing.T) {
+func TestChurnReportShowsATimelineAndReasons(t *testing.T) {
 	t.Parallel()
 	_, s := quick(t, "churn")
 	text := strings.Join(strings.Fields(s.stdout), " ")

@@ -86,7 +86,7 @@ func TestAGateFailsOnARealRegressionOnly(t *testing.T) {
 	}
 }
 
-func TestTrialsOfSeveralRunsAreTakenTogether(t *testing.T) {
+func TestCompareMergesSeveralRuns(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	var ids []string
@@ -108,7 +108,7 @@ func TestTrialsOfSeveralRunsAreTakenTogether(t *testing.T) {
 }
 
 // A p99 of 30 calls establishes nothing, whatever it is.
-func TestAGateThatIsNotEstablishedFailsOnlyWhereStrict(t *testing.T) {
+func TestAnUndecidedGateFailsOnlyWithStrict(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	id := kept(t, data)
@@ -148,7 +148,7 @@ func TestRunsOfTwoMachinesAreComparedWithAWarning(t *testing.T) {
 	}
 }
 
-func TestTheAssertionsOfALoadAreTestsForACISystem(t *testing.T) {
+func TestLoadWritesAssertionsAsJUnit(t *testing.T) {
 	t.Parallel()
 	address, _ := greeterAt(t)
 	junit := filepath.Join(t.TempDir(), "out.xml")
@@ -159,7 +159,7 @@ func TestTheAssertionsOfALoadAreTestsForACISystem(t *testing.T) {
 	}
 }
 
-func TestTheAssertionsOfARunAreTestsForACISystem(t *testing.T) {
+func TestRunWritesAssertionsAsJUnit(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	file, junit := filepath.Join(data, "small.yaml"), filepath.Join(data, "out.xml")
@@ -183,8 +183,8 @@ func TestTheAssertionsOfARunAreTestsForACISystem(t *testing.T) {
 	}
 }
 
-// TestTheScriptForAPipelineWorks runs what docs/method/comparing.md shows.
-func TestTheScriptForAPipelineWorks(t *testing.T) {
+// TestThePipelineScriptInTheDocsWorks runs what docs/method/comparing.md shows.
+func TestThePipelineScriptInTheDocsWorks(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/method/comparing.md")
 	if err != nil {

@@ -62,7 +62,7 @@ func tallier(t *testing.T) (addr string, tally func() string) {
 
 // As many connections as open files allow, from several addresses, stand soon, share
 // the calls evenly, and cost little memory.
-func TestACrowdOfConnectionsSharesTheCalls(t *testing.T) {
+func TestManyConnectionsShareTheCallsEvenly(t *testing.T) {
 	const (
 		each   = 3       // calls on a connection
 		within = 180     // seconds, on a busy machine; it takes three on an idle one

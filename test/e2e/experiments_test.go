@@ -10,10 +10,10 @@ import (
 	"rpclab/internal/result"
 )
 
-// TestASlowBackendMakesATailForWhoeverTakesTurns: one of three backends turns ten times
+// TestLeastRequestAvoidsASlowBackend: one of three backends turns ten times
 // slower. Who looks at what is under way keeps the tail short; who takes turns builds a
 // queue there. Outlier detection helps where slowness is a failure, and nowhere else.
-func TestASlowBackendMakesATailForWhoeverTakesTurns(t *testing.T) {
+func TestLeastRequestAvoidsASlowBackend(t *testing.T) {
 	undisturbed(t, func(try int, wrong func(format string, args ...any)) { slowBackend(t, try, wrong) })
 }
 
@@ -55,10 +55,10 @@ func onHit(t *testing.T, a result.Arm) float64 {
 	return float64(e.AnsweredByAffected) / float64(e.Answered)
 }
 
-// TestARolloutLosesNoCallOfThoseWhoAreTold: every backend is replaced under load. A
+// TestARolloutLosesNoCallOfWatchingClients: every backend is replaced under load. A
 // client that is told in time loses nothing; one that knows a single backend loses all
 // from then on, and each loss has its code.
-func TestARolloutLosesNoCallOfThoseWhoAreTold(t *testing.T) {
+func TestARolloutLosesNoCallOfWatchingClients(t *testing.T) {
 	t.Parallel()
 	d, _ := quick(t, "rollout")
 	if len(d.Arms) != 11 {
@@ -86,9 +86,9 @@ func TestARolloutLosesNoCallOfThoseWhoAreTold(t *testing.T) {
 	}
 }
 
-// TestAHopHasAPrice: a proxy's processor time and memory are measured, and where there
+// TestProxyTaxMeasuresTheProxy: a proxy's processor time and memory are measured, and where there
 // is none, there are none.
-func TestAHopHasAPrice(t *testing.T) {
+func TestProxyTaxMeasuresTheProxy(t *testing.T) {
 	t.Parallel()
 	d, s := quick(t, "proxy-tax")
 	for _, a := range d.Arms {
@@ -125,9 +125,9 @@ func TestAHopHasAPrice(t *testing.T) {
 	}
 }
 
-// TestAProxyOrAControlPlaneIsKilledInMidRun: a proxy that is killed comes back, and what was
+// TestKillingAProxyOrAControlPlane: a proxy that is killed comes back, and what was
 // lost meanwhile is counted; clients of a control plane that is killed keep what they know.
-func TestAProxyOrAControlPlaneIsKilledInMidRun(t *testing.T) {
+func TestKillingAProxyOrAControlPlane(t *testing.T) {
 	t.Parallel()
 	for event, c := range map[string]struct {
 		arms      string

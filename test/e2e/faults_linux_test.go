@@ -36,7 +36,7 @@ events:
 	return file
 }
 
-func TestEveryEventIsCarriedOut(t *testing.T) {
+func TestEveryEventSucceeds(t *testing.T) {
 	t.Parallel()
 	d, _ := document(t, faulty(t, "6s", `
 - {at: 300ms, scale: 4}
@@ -78,7 +78,7 @@ func vanishing(t *testing.T) []string {
 	return []string{"run", faulty(t, "4s", "- {at: 500ms, cut: {backends: 1, how: blackhole}}\n"), "--rounds", "50"}
 }
 
-func TestPacketsVanishInANetworkThatEndsWithTheRun(t *testing.T) {
+func TestBlackholeUsesANetworkThatEndsWithTheRun(t *testing.T) {
 	t.Parallel()
 	machine := network(t, os.Getpid())
 	c, _ := start(t, t.TempDir(), vanishing(t)...)
@@ -120,7 +120,7 @@ func TestPacketsVanishInANetworkThatEndsWithTheRun(t *testing.T) {
 	})
 }
 
-func TestInterruptedWhilePacketsVanishItCleansUp(t *testing.T) {
+func TestInterruptDuringABlackholeCleansUp(t *testing.T) {
 	t.Parallel()
 	c, output := start(t, t.TempDir(), vanishing(t)...)
 	children := descendants(c.Process.Pid)
@@ -138,7 +138,7 @@ func TestInterruptedWhilePacketsVanishItCleansUp(t *testing.T) {
 	}
 }
 
-func TestWhoMayNotMakeANetworkIsToldHow(t *testing.T) {
+func TestBlackholeWithoutPermissionSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Fatal("this test runs the program as another user, which needs root: run it with sudo")
@@ -171,8 +171,8 @@ func network(t *testing.T, pid int) string {
 	return link
 }
 
-// TestARollLosesNoCallWhereClientsAreTold holds the routes to what graceful drain is for.
-func TestARollLosesNoCallWhereClientsAreTold(t *testing.T) {
+// TestARollLosesNoCallOfWatchingClients holds the routes to what graceful drain is for.
+func TestARollLosesNoCallOfWatchingClients(t *testing.T) {
 	t.Parallel()
 	file := faulty(t, "5s", "- {at: 1s, roll: true}\n")
 	d, _ := document(t, file, "--set", "load.open.rate=500", "--set", "server.drain=500ms", "--set", "caller.timeout=5s",

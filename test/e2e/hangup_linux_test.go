@@ -17,7 +17,7 @@ import (
 
 // A terminal that ends tells its processes twice, once itself and once by the shell, and
 // nobody reads what they say any more.
-func TestTheEndOfItsTerminalIsAnInterrupt(t *testing.T) {
+func TestSIGHUPInterruptsARun(t *testing.T) {
 	t.Parallel()
 	heard(t)
 	data := t.TempDir()
@@ -57,7 +57,7 @@ func TestTheEndOfItsTerminalIsAnInterrupt(t *testing.T) {
 	}
 }
 
-func TestUnderNohupTheEndOfTheTerminalIsIgnored(t *testing.T) {
+func TestNohupIgnoresSIGHUP(t *testing.T) {
 	t.Parallel()
 	heard(t)
 	plain := command(t, t.TempDir(), "server", "--listen", "127.0.0.1:0")

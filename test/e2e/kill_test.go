@@ -81,7 +81,7 @@ func alive(pid int) bool {
 	return !strings.HasPrefix(rest, "Z")
 }
 
-func TestKilledInMidRunItLeavesNoProcessAndKeepsItsTrials(t *testing.T) {
+func TestAKilledRunLeavesNoProcessAndKeepsItsTrials(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	c, _ := start(t, data, long...)
@@ -108,7 +108,7 @@ func TestKilledInMidRunItLeavesNoProcessAndKeepsItsTrials(t *testing.T) {
 	}
 }
 
-func TestInterruptedItCleansUpAndReportsWhatWasMeasured(t *testing.T) {
+func TestAnInterruptedRunCleansUpAndReports(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	c, output := start(t, data, long...)

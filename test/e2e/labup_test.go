@@ -144,7 +144,7 @@ func calls(t *testing.T, port int, mode string) (each []int) {
 	return each
 }
 
-func TestTheStudysOwnCommandRunsAndCtrlCEndsTheLab(t *testing.T) {
+func TestLabUpServesTheStudysCommand(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "balancing.json")
 	lab, port := up(t, "clusterip,headless", "--targets", file)
@@ -177,7 +177,7 @@ func TestTheStudysOwnCommandRunsAndCtrlCEndsTheLab(t *testing.T) {
 	}
 }
 
-func TestNothingOutlivesALabThatIsKilled(t *testing.T) {
+func TestAKilledLabLeavesNoProcess(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "balancing.json")
 	lab, port := up(t, "clusterip,headless,envoy", "--targets", file)
@@ -191,7 +191,7 @@ func TestNothingOutlivesALabThatIsKilled(t *testing.T) {
 	testkit.Await(t, "every process has ended", func() bool { return !slices.ContainsFunc(processes, alive) })
 }
 
-func TestAResetSaysWhatKeptItFromAGateway(t *testing.T) {
+func TestLabResetReportsAnUnreachableGateway(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// TestTheLadderKeepsServersToTheirLimits and says what bounds each arm, with the memory over time.
-func TestTheLadderKeepsServersToTheirLimits(t *testing.T) {
+// TestLadderLimitsServers and says what bounds each arm, with the memory over time.
+func TestLadderLimitsServers(t *testing.T) {
 	t.Parallel()
 	d, _ := quick(t, "ladder")
 	for _, a := range d.Arms {
@@ -37,9 +37,9 @@ func TestTheLadderKeepsServersToTheirLimits(t *testing.T) {
 	}
 }
 
-// TestAServerThatOutgrowsItsMemoryIsNamed, and so is what to do. The run after one that was
+// TestAnOOMKilledServerIsReported, and so is what to do. The run after one that was
 // killed removes what that one left of control groups.
-func TestAServerThatOutgrowsItsMemoryIsNamed(t *testing.T) {
+func TestAnOOMKilledServerIsReported(t *testing.T) {
 	t.Parallel()
 	groups := func(pid int) (found []string) {
 		for _, home := range slices.Concat(measure.OwnCgroups("cpu"), measure.OwnCgroups("memory")) {

@@ -60,7 +60,7 @@ func loaded(t *testing.T, args ...string) (result.Document, said) {
 	return resulttest.Read(t, strings.NewReader(s.stdout)), s
 }
 
-func TestALoadSaysWhatItMeasuredWithin80Columns(t *testing.T) {
+func TestLoadReportFitsIn80Columns(t *testing.T) {
 	t.Parallel()
 	address, _ := greeterAt(t)
 	s := rpclab(t, "load", "--call", sayHello, "-d", `{"name": "you"}`, "--concurrency", "4", "--calls", "500",
@@ -81,7 +81,7 @@ func TestALoadSaysWhatItMeasuredWithin80Columns(t *testing.T) {
 	}
 }
 
-func TestTheResultOfALoadIsADocument(t *testing.T) {
+func TestLoadWritesAResultDocument(t *testing.T) {
 	t.Parallel()
 	address, _ := greeterAt(t)
 	d, _ := loaded(t, "--call", sayHello, "-d", `[{"name": "a"}, {"name": "{{uuid}}"}]`, "--stages", "0s:200,500ms:200,500ms:0",
@@ -95,7 +95,7 @@ func TestTheResultOfALoadIsADocument(t *testing.T) {
 // reflectionInfo is a method with streams in both directions.
 const reflectionInfo = "grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
 
-func TestALoadOfStreams(t *testing.T) {
+func TestLoadMeasuresStreams(t *testing.T) {
 	t.Parallel()
 	address, _ := greeterAt(t)
 	args := []string{"--call", reflectionInfo, "-d", `{"list_services": "*"}`, "--messages", "20", "--ping-pong",
@@ -113,7 +113,7 @@ func TestALoadOfStreams(t *testing.T) {
 	}
 }
 
-func TestAConnectionForEachCall(t *testing.T) {
+func TestLoadWithAConnectionPerCall(t *testing.T) {
 	t.Parallel()
 	address, _ := greeterAt(t)
 	d, _ := loaded(t, "--call", sayHello, "--connections", "per-call", "--concurrency", "3", "--calls", "50", address)
@@ -122,8 +122,8 @@ func TestAConnectionForEachCall(t *testing.T) {
 	}
 }
 
-// TestALoadIsKeptLikeARun: listed, shown again as it was, and comparable.
-func TestALoadIsKeptLikeARun(t *testing.T) {
+// TestLoadIsStoredLikeARun: listed, shown again as it was, and comparable.
+func TestLoadIsStoredLikeARun(t *testing.T) {
 	t.Parallel()
 	address, _ := greeterAt(t)
 	data := t.TempDir()
@@ -153,7 +153,7 @@ func TestALoadIsKeptLikeARun(t *testing.T) {
 	}
 }
 
-func TestFilesOfMethodsAndData(t *testing.T) {
+func TestLoadReadsProtoAndDataFiles(t *testing.T) {
 	t.Parallel()
 	address, _ := greeterAt(t)
 	file := filepath.Join(t.TempDir(), "names.ndjson")
@@ -167,7 +167,7 @@ func TestFilesOfMethodsAndData(t *testing.T) {
 	}
 }
 
-func TestAnAssertionThatFailsSaysByHowMuch(t *testing.T) {
+func TestLoadReportsByHowMuchAnAssertionFailed(t *testing.T) {
 	t.Parallel()
 	address, _ := greeterAt(t, "--delay", "20ms")
 	s := rpclab(t, "load", "--call", sayHello, "--concurrency", "2", "--calls", "20", "--json", "-",
@@ -179,7 +179,7 @@ func TestAnAssertionThatFailsSaysByHowMuch(t *testing.T) {
 	resulttest.Read(t, strings.NewReader(s.stdout)) // the result is there all the same
 }
 
-func TestErrorsAreCountedByCodeWithSamples(t *testing.T) {
+func TestLoadCountsErrorsByCode(t *testing.T) {
 	t.Parallel()
 	address, _ := greeterAt(t, "--delay", "1s")
 	s := rpclab(t, "load", "--call", sayHello, "--concurrency", "3", "--calls", "3", "--timeout", "50ms", address)
@@ -188,7 +188,7 @@ func TestErrorsAreCountedByCodeWithSamples(t *testing.T) {
 	}
 }
 
-func TestAnInterruptedLoadGivesTheResultSoFar(t *testing.T) {
+func TestAnInterruptedLoadReportsItsCallsSoFar(t *testing.T) {
 	t.Parallel()
 	address, _ := greeterAt(t)
 	data := t.TempDir()
@@ -220,7 +220,7 @@ func TestAnInterruptedLoadGivesTheResultSoFar(t *testing.T) {
 	}
 }
 
-func TestTheSelfTestNeedsNoTarget(t *testing.T) {
+func TestLoadSelfTestNeedsNoTarget(t *testing.T) {
 	t.Parallel()
 	s := rpclab(t, "load", "--self-test")
 	if s.code != 0 || !strings.Contains(s.stdout, "its ceiling on this machine: ") || !strings.Contains(s.stdout, "its floor: p50 ") {
@@ -228,8 +228,8 @@ func TestTheSelfTestNeedsNoTarget(t *testing.T) {
 	}
 }
 
-// TestWrongLoads: each says what is wrong, where, and what to do.
-func TestWrongLoads(t *testing.T) {
+// TestLoadRejectsWrongRequests: each says what is wrong, where, and what to do.
+func TestLoadRejectsWrongRequests(t *testing.T) {
 	t.Parallel()
 	address, _ := greeterAt(t)
 	call := func(args ...string) []string { return append([]string{"--call", sayHello}, args...) }
@@ -292,7 +292,7 @@ func TestWrongLoads(t *testing.T) {
 	}
 }
 
-func TestHelpOfLoad(t *testing.T) {
+func TestLoadHelp(t *testing.T) {
 	t.Parallel()
 	s := rpclab(t, "load", "--help")
 	testkit.Golden(t, "help/load--help.txt", s.stdout)
@@ -303,7 +303,7 @@ func TestHelpOfLoad(t *testing.T) {
 	}
 }
 
-func TestConnectionsAreOpenedAndUsedAsTold(t *testing.T) {
+func TestLoadConnectionFlags(t *testing.T) {
 	t.Parallel()
 	address, _ := greeterAt(t, "--delay", "50ms")
 	d, s := loaded(t, "--call", sayHello, "--connections", "4", "--connect-rate", "1", "--streams", "1", "--concurrency", "8",
@@ -323,7 +323,7 @@ func TestConnectionsAreOpenedAndUsedAsTold(t *testing.T) {
 }
 
 // A limit that cannot be raised is told of before anything is dialled.
-func TestMoreConnectionsThanOpenFiles(t *testing.T) {
+func TestLoadRejectsMoreConnectionsThanOpenFiles(t *testing.T) {
 	t.Parallel()
 	c := exec.Command("sh", "-c", `ulimit -n 500; exec "$0" "$@"`, testkit.Rpclab(t), "load", "--call", sayHello, "--connections", "600", "127.0.0.1:1")
 	var stderr bytes.Buffer

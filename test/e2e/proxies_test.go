@@ -33,7 +33,7 @@ rounds: 50
 	return path
 }
 
-func TestAProxyThatIsNotInstalledIsNamedBeforeAnythingStarts(t *testing.T) {
+func TestAMissingProxyIsReportedBeforeTheRun(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	c := command(t, data, "run", through(t, "envoy"))
@@ -48,7 +48,7 @@ func TestAProxyThatIsNotInstalledIsNamedBeforeAnythingStarts(t *testing.T) {
 	}
 }
 
-func TestAProxyThatNeedsMoreFilesThanThereAreIsNamedBeforeAnythingStarts(t *testing.T) {
+func TestTooFewOpenFilesAreReportedBeforeTheRun(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	c := command(t, data, "run", through(t, "nginx"))
@@ -67,7 +67,7 @@ func TestAProxyThatNeedsMoreFilesThanThereAreIsNamedBeforeAnythingStarts(t *test
 
 // nginx's workers are no children of the lab: no signal tells them that it is gone, and
 // one that is stopped cannot hear it.
-func TestNoProxyOutlivesTheLab(t *testing.T) {
+func TestAKilledRunLeavesNoProxy(t *testing.T) {
 	t.Parallel()
 	for _, route := range []string{"envoy", "haproxy", "nginx"} {
 		t.Run(route, func(t *testing.T) {

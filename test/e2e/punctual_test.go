@@ -29,7 +29,7 @@ const (
 // startPunctualServer returns it and its address.
 func startPunctualServer(t *testing.T) (*os.Process, string) {
 	t.Helper()
-	c := exec.Command(os.Args[0], "-test.run=^TestThePunctualServer$")
+	c := exec.Command(os.Args[0], "-test.run=^TestHelperPunctualServer$")
 	c.Env = append(os.Environ(), punctualServer+"=1")
 	stdin, err := c.StdinPipe() // whose end is the server's
 	if err != nil {
@@ -54,8 +54,8 @@ func startPunctualServer(t *testing.T) (*os.Process, string) {
 	return c.Process, address
 }
 
-// TestThePunctualServer is that process when it is told so, and alone it tests nothing.
-func TestThePunctualServer(t *testing.T) {
+// TestHelperPunctualServer is that process when it is told so, and alone it tests nothing.
+func TestHelperPunctualServer(t *testing.T) {
 	if os.Getenv(punctualServer) == "" {
 		return
 	}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTheCommandsOfTheReadmeWork runs every one of them, in order, as they stand there.
-func TestTheCommandsOfTheReadmeWork(t *testing.T) {
+// TestReadmeCommandsWork runs every one of them, in order, as they stand there.
+func TestReadmeCommandsWork(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -45,9 +45,9 @@ func TestTheCommandsOfTheReadmeWork(t *testing.T) {
 	}
 }
 
-// TestTheOutputInTheReadmeIsOfThisProgram: the README shows the arms and the columns that a run prints, and at
+// TestReadmeOutputMatchesTheReport: the README shows the arms and the columns that a run prints, and at
 // most 15 lines; its figures are one machine's.
-func TestTheOutputInTheReadmeIsOfThisProgram(t *testing.T) {
+func TestReadmeOutputMatchesTheReport(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)

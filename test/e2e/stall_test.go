@@ -25,8 +25,8 @@ const (
 	within     = 0.02
 )
 
-// TestAStall has both kinds of load meet a stall of their own at the same time.
-func TestAStall(t *testing.T) {
+// TestOpenLoopReportsAStallAndClosedLoopHidesIt has both kinds of load meet a stall of their own at the same time.
+func TestOpenLoopReportsAStallAndClosedLoopHidesIt(t *testing.T) {
 	t.Run("an open loop reports it as the schedule says it", func(t *testing.T) {
 		t.Parallel()
 		openLoopReports(t)

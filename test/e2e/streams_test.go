@@ -20,7 +20,7 @@ func newcomers(a result.Arm) float64 {
 	return float64(theirs) / float64(max(all, 1))
 }
 
-func TestStreamsReachNewBackendsOnlyWhenTheyBeginAnew(t *testing.T) {
+func TestOnlyNewStreamsReachNewBackends(t *testing.T) {
 	t.Parallel()
 	d, s := quick(t, "long-streams")
 	s.promptly(t)

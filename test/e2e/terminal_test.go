@@ -50,7 +50,7 @@ var (
 
 // The line of progress is overwritten, has the remaining time and bars of the backends, and
 // neither it nor the report is wider than the terminal.
-func TestARunInATerminal(t *testing.T) {
+func TestProgressInATerminal(t *testing.T) {
 	t.Parallel()
 	said := inTerminal(t, 72)
 	if !colours.MatchString(said) {
@@ -70,7 +70,7 @@ func TestARunInATerminal(t *testing.T) {
 	}
 }
 
-func TestNoColorIsHonoured(t *testing.T) {
+func TestNoColor(t *testing.T) {
 	t.Parallel()
 	if said := inTerminal(t, 80, "NO_COLOR=1"); colours.MatchString(said) || !strings.Contains(said, "What does a terminal show?") {
 		t.Errorf("it writes\n%q", said)

@@ -10,10 +10,10 @@ import (
 	"rpclab/internal/result/resulttest"
 )
 
-// TestARunThatAQuotaHoldsBackDecidesNothing puts a run into a control group that may use
+// TestAThrottledRunGetsNoVerdict puts a run into a control group that may use
 // a third of one processor. Its arms are far apart, and the guard says why that is not
 // to be believed.
-func TestARunThatAQuotaHoldsBackDecidesNothing(t *testing.T) {
+func TestAThrottledRunGetsNoVerdict(t *testing.T) {
 	group := quota(t, 33)
 	file := filepath.Join(t.TempDir(), "busy.yaml")
 	if err := os.WriteFile(file, []byte(`

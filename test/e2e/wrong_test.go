@@ -25,8 +25,8 @@ arms:
 rounds: 4
 `
 
-// TestWrongRequests: each says what is wrong, where, and what to do, and exits with 2.
-func TestWrongRequests(t *testing.T) {
+// TestWrongRequestsExitWithCode2: each says what is wrong, where, and what to do, and exits with 2.
+func TestWrongRequestsExitWithCode2(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, doc string) string {
@@ -130,7 +130,7 @@ func TestWrongRequests(t *testing.T) {
 	}
 }
 
-func TestAPortInUse(t *testing.T) {
+func TestPortInUse(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -142,7 +142,7 @@ func TestAPortInUse(t *testing.T) {
 	testkit.Golden(t, "wrong/port-in-use.txt", fmt.Sprintf("%sexit code %d\n", text, s.code))
 }
 
-func TestAStoreThatCannotBeWritten(t *testing.T) {
+func TestUnwritableStore(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")
@@ -184,7 +184,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-func TestDoctorFindsThisMachineFit(t *testing.T) {
+func TestDoctor(t *testing.T) {
 	t.Parallel()
 	s := rpclab(t, "doctor")
 	if s.code != 0 || strings.Count(s.stdout, "\n") < 4 || strings.Contains(s.stdout, "lacks") {
@@ -192,7 +192,7 @@ func TestDoctorFindsThisMachineFit(t *testing.T) {
 	}
 }
 
-func TestShellsCanCompleteExperiments(t *testing.T) {
+func TestShellCompletion(t *testing.T) {
 	t.Parallel()
 	if s := rpclab(t, "completion", "bash"); s.code != 0 || !strings.Contains(s.stdout, "__start_rpclab") {
 		t.Errorf("exit code %d: %.200s", s.code, s.stdout)

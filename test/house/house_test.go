@@ -67,7 +67,7 @@ func roomOf(path string) (room string, ok bool) {
 	return room, room != "testkit"
 }
 
-func TestARoomImportsOnlyRoomsAfterIt(t *testing.T) {
+func TestPackagesImportOnlyLaterPackages(t *testing.T) {
 	files(t, func(path string, file *ast.File, _ *token.FileSet) {
 		from, ok := roomOf(path)
 		if !ok || strings.HasSuffix(path, "_test.go") {
@@ -85,7 +85,7 @@ func TestARoomImportsOnlyRoomsAfterIt(t *testing.T) {
 	})
 }
 
-func TestTestsWaitForStatesAndNotForTime(t *testing.T) {
+func TestTestsDoNotSleep(t *testing.T) {
 	files(t, func(path string, file *ast.File, set *token.FileSet) {
 		if !strings.HasSuffix(path, "_test.go") {
 			return
@@ -122,7 +122,7 @@ func TestNothingPanics(t *testing.T) {
 	})
 }
 
-func TestPackagesWithTestsLookForLeaks(t *testing.T) {
+func TestPackagesCheckForGoroutineLeaks(t *testing.T) {
 	tested, guarded := map[string]bool{}, map[string]bool{}
 	files(t, func(path string, file *ast.File, _ *token.FileSet) {
 		if !strings.HasSuffix(path, "_test.go") {
@@ -141,7 +141,7 @@ func TestPackagesWithTestsLookForLeaks(t *testing.T) {
 	}
 }
 
-func TestFilesAreOneThought(t *testing.T) {
+func TestFilesAreShort(t *testing.T) {
 	files(t, func(path string, file *ast.File, set *token.FileSet) {
 		most := 400 // lines; a table of test cases may be longer
 		if filepath.Dir(path) == "internal/route" {
@@ -154,7 +154,7 @@ func TestFilesAreOneThought(t *testing.T) {
 	})
 }
 
-func TestExportedNamesAreExplained(t *testing.T) {
+func TestExportedNamesHaveComments(t *testing.T) {
 	files(t, func(path string, file *ast.File, set *token.FileSet) {
 		if strings.HasSuffix(path, "_test.go") || !strings.HasPrefix(path, "internal/") {
 			return

@@ -21,7 +21,7 @@ var oneWay = []string{
 	"internal/web/meters",
 }
 
-func TestFilesReferOneWay(t *testing.T) {
+func TestFilesHaveNoCycles(t *testing.T) {
 	for _, dir := range oneWay {
 		uses := references(t, dir)
 		if len(uses) == 0 {
@@ -147,8 +147,8 @@ func circles(all uses) (found [][]string) {
 	return found
 }
 
-// TestFilesThatNeedEachOtherAreFound keeps the rule from holding nothing.
-func TestFilesThatNeedEachOtherAreFound(t *testing.T) {
+// TestCyclesBetweenFilesAreFound keeps the rule from holding nothing.
+func TestCyclesBetweenFilesAreFound(t *testing.T) {
 	one := func(name string) map[string]bool { return map[string]bool{name: true} }
 	all := uses{"a.go": {"b.go": one("b")}, "b.go": {"c.go": one("c")}, "c.go": {"b.go": one("x"), "d.go": one("d")}}
 	if got := fmt.Sprint(circles(all)); got != "[[b.go c.go]]" {

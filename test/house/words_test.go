@@ -32,8 +32,8 @@ var unclear = []struct{ expression, use string }{
 	{`way of calls|way under comparison`, "route"},
 }
 
-// TestWordsAreThoseOfTheField reads every text of the repository that people wrote.
-func TestWordsAreThoseOfTheField(t *testing.T) {
+// TestUnclearWordsAreNotUsed reads every text of the repository that people wrote.
+func TestUnclearWordsAreNotUsed(t *testing.T) {
 	listed, err := exec.Command("git", "-C", root, "ls-files", "-z", "--", "*.md", "*.go", "*.yaml", "*.ts", "*.py", "*.java", "*.rs", "*.txt", "*.json", "*.proto").Output()
 	if err != nil {
 		t.Fatal(err)

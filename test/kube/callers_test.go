@@ -71,7 +71,7 @@ func recorded(h *hdr.Histogram) map[int64]int64 {
 	return all
 }
 
-func TestACallerPodThatIsDeletedFailsItsTrialAlone(t *testing.T) {
+func TestADeletedCallerPodFailsOnlyItsTrial(t *testing.T) {
 	t.Parallel()
 	g := begin(t, "testdata/lost.yaml", "--seed", "1") // by which the arm that is lost comes first
 	g.await(t, ` lost +\d+/s`)

@@ -17,7 +17,7 @@ var churn = []string{
 	"--set", "events=[{at: 1s, scale: 5}, {at: 11s, scale: 2}, {at: 14s, kill: 1}]",
 }
 
-func TestChurnHasItsShapeOnKubernetes(t *testing.T) {
+func TestChurnOnKubernetes(t *testing.T) {
 	for _, way := range []struct {
 		name    string
 		args    []string

@@ -67,7 +67,7 @@ func routesOn(t *testing.T, cluster string) result.Document {
 }
 
 // Latencies differ from machine to machine, and from run to run; where calls go does not.
-func TestFidelityOfOneMachineToACluster(t *testing.T) {
+func TestFidelity(t *testing.T) {
 	here, there := routesOn(t, "local"), routesOn(t, "kubernetes")
 	byName := map[string]result.Arm{}
 	for _, arm := range there.Arms {

@@ -2,7 +2,7 @@ package kube
 
 import "testing"
 
-func TestAPodThatIsKilledIsReplacedAndItsShareComesBack(t *testing.T) {
+func TestAKilledPodIsReplaced(t *testing.T) {
 	t.Parallel()
 	d := well(t, "testdata/gone.yaml")
 	trial := d.Arms[0].Trials[0]

@@ -7,7 +7,7 @@ import (
 	"rpclab/internal/testkit"
 )
 
-func TestARunThatIsKilledLeavesWhatTheNextOneRemoves(t *testing.T) {
+func TestTheNextRunRemovesAKilledRun(t *testing.T) {
 	g := begin(t, "channels", "--quick")
 	testkit.AwaitFor(t, patience, "a pod of the run", func() bool {
 		found := g.namespace(t)
@@ -29,7 +29,7 @@ func TestARunThatIsKilledLeavesWhatTheNextOneRemoves(t *testing.T) {
 	g.leavesNothing(t)
 }
 
-func TestARunThatIsKilledIsRemovedThoughNobodyComesBack(t *testing.T) {
+func TestTheReaperRemovesAKilledRun(t *testing.T) {
 	t.Parallel()
 	g := begin(t, "channels", "--quick")
 	var left string

@@ -53,19 +53,19 @@ func refused(t *testing.T, run, image string, before func(), wants ...string) {
 	}
 }
 
-func TestAQuotaIsTheReason(t *testing.T) {
+func TestAnExceededQuotaIsReported(t *testing.T) {
 	t.Parallel()
 	refused(t, "quota", image(t, ""), func() {
 		kubectl(t, "create", "quota", "few", "--hard=pods=1", "-n", "rpclab-quota")
 	}, "exceeded quota: few", "kubectl describe quota -n rpclab-quota")
 }
 
-func TestAnImageThatNoNodeFindsIsTheReason(t *testing.T) {
+func TestAMissingImageIsReported(t *testing.T) {
 	t.Parallel()
 	refused(t, "image", "nowhere:v9", func() {}, "nowhere:v9", "rpclab image build --push")
 }
 
-func TestATaintOnEveryNodeIsTheReason(t *testing.T) { // alone: no other pod finds a node
+func TestTaintedNodesAreReported(t *testing.T) { // alone: no other pod finds a node
 	refused(t, "taint", image(t, ""), func() {
 		t.Cleanup(func() {
 			// The test's own context has ended by now.
@@ -124,7 +124,7 @@ subjects: [{kind: ServiceAccount, name: %[1]s, namespace: default}]
 	return config
 }
 
-func TestMissingRightsAreTheReason(t *testing.T) {
+func TestMissingPermissionsAreReported(t *testing.T) {
 	for _, c := range []struct {
 		name, rules string
 		wants       []string

@@ -36,7 +36,7 @@ func TestEveryRouteWorksOnACluster(t *testing.T) {
 }
 
 // The test bed has no mesh.
-func TestAMeshThatIsNotThereIsNamedWithItsGuide(t *testing.T) {
+func TestAMissingMeshIsReportedWithItsGuide(t *testing.T) {
 	image(t, "")
 	text, err := os.ReadFile("testdata/routes.yaml")
 	if err != nil {

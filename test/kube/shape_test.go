@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestChannelsHaveTheirShapeOnKubernetes(t *testing.T) {
+func TestChannelsOnKubernetes(t *testing.T) {
 	t.Parallel()
 	d := well(t, "channels", "--quick", "--rounds", "1", "--arms", "shared,headless,endpointslice,kuberesolver")
 	if d.Cluster != "kubernetes" || !strings.HasPrefix(d.Machine.Kubernetes, "v1.") {
@@ -42,7 +42,7 @@ func TestABackendWithTooLittleMemoryIsReportedAsOOMKilled(t *testing.T) {
 	}
 }
 
-func TestADrainedNodeLosesNoCallAndIsOpenedAgain(t *testing.T) {
+func TestADrainLosesNoCallAndUncordonsTheNode(t *testing.T) {
 	t.Parallel()
 	d := well(t, "testdata/drained.yaml")
 	trial := d.Arms[0].Trials[0]
@@ -57,8 +57,8 @@ func TestADrainedNodeLosesNoCallAndIsOpenedAgain(t *testing.T) {
 	}
 }
 
-// TestKeysReachServersAndCallersInPods: what is encrypted, signed and borne there is answered.
-func TestKeysReachServersAndCallersInPods(t *testing.T) {
+// TestSecurityOnKubernetes: what is encrypted, signed and borne there is answered.
+func TestSecurityOnKubernetes(t *testing.T) {
 	t.Parallel()
 	d := well(t, "security", "--quick", "--rounds", "1", "--arms", "unary-bare,unary-mtls,unary-signed,unary-jwt-every", "--set", "load.closed.calls=300")
 	for _, arm := range d.Arms {

@@ -24,7 +24,7 @@ const (
 // patience is how long a busy machine may take to bring pods up.
 const patience = 3 * time.Minute
 
-func TestStudies1And2StandOnACluster(t *testing.T) {
+func TestStudyManifestsOnKubernetes(t *testing.T) {
 	image(t, "rpclab:lab")
 	kubectl(t, "apply", "-k", standingLab)
 	t.Cleanup(func() {

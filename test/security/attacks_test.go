@@ -129,7 +129,7 @@ func stranger(t *testing.T) *security.Authority {
 	return a
 }
 
-func TestAttacksAreRefusedAndCountedAndTheServerGoesOn(t *testing.T) {
+func TestAttacksAreRejectedAndCounted(t *testing.T) {
 	s := start(t, everything)
 	for n, a := range attacks {
 		t.Run(a.name, func(t *testing.T) {

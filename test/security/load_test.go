@@ -10,7 +10,7 @@ import (
 )
 
 // The study's client is asked twice under one name: the second waits behind the first.
-func TestTheStudysClientIsAnsweredInBothStyles(t *testing.T) {
+func TestLoadStylesOfTheStudy(t *testing.T) {
 	s := start(t, everything)
 	for _, style := range []string{"bidi", "unary-stream"} {
 		var out, errs bytes.Buffer
