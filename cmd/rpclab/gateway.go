@@ -97,7 +97,7 @@ func runGateway(c *cobra.Command, f gatewayFlags) error {
 	if options.Token, err = f.token(); err != nil {
 		return usageError{err}
 	}
-	if options.Target, options.Open, err = f.targets(c.Context()); err != nil {
+	if err := f.openTargets(c.Context(), &options); err != nil {
 		return err
 	}
 	defer options.Target.Close()
@@ -147,45 +147,39 @@ func (f gatewayFlags) token() (string, error) {
 	return token, nil
 }
 
-// targets returns the target of all paths but /experiment/client, and a function that opens the
-// target of a route for that path.
-func (f gatewayFlags) targets(ctx context.Context) (target caller.Target, open func(string) (caller.Target, error), err error) {
+// openTargets sets where calls go, and how /experiment/client opens its routes.
+func (f gatewayFlags) openTargets(ctx context.Context, o *gateway.Options) (err error) {
 	switch {
 	case f.target != "" && f.route == "" && f.service == "":
-		target, err := gateway.Target(f.target, settings.RoundRobin)
-		if err != nil {
-			return target, nil, usageError{fmt.Errorf("--target: %w", err)}
+		if o.Target, err = gateway.Target(f.target, settings.RoundRobin); err != nil {
+			return usageError{fmt.Errorf("--target: %w", err)}
 		}
-		return target, func(name string) (caller.Target, error) {
-			if name == "kuberesolver" {
-				return target, errors.New("this gateway has no EndpointSlice API: start it with --route and --service")
-			}
-			return gateway.Target(f.target, settings.PickFirst) // like a cluster IP: each connection goes to one backend
-		}, nil
+		// Like a cluster IP: each connection goes to one backend.
+		o.ClusterIP = func() (caller.Target, error) { return gateway.Target(f.target, settings.PickFirst) }
+		o.KubeResolver = func() (caller.Target, error) {
+			return caller.Target{}, errors.New("this gateway has no EndpointSlice API: start it with --route and --service")
+		}
+		return nil
 	case f.target != "" || f.route == "" || f.service == "":
-		return target, nil, usageError{errors.New("use either --target HOST:PORT,… or --route NAME with --service JSON")}
+		return usageError{errors.New("use either --target HOST:PORT,… or --route NAME with --service JSON")}
 	}
 	rt, err := route.Lookup(f.route)
 	if err != nil {
-		return target, nil, usageError{fmt.Errorf("--route: %w", err)}
+		return usageError{fmt.Errorf("--route: %w", err)}
 	}
 	var service cluster.Service
 	var set settings.Settings
 	if err := json.Unmarshal([]byte(f.service), &service); err != nil {
-		return target, nil, usageError{fmt.Errorf("--service: %w", err)}
+		return usageError{fmt.Errorf("--service: %w", err)}
 	}
 	if err := json.Unmarshal([]byte(f.settings), &set); err != nil {
-		return target, nil, usageError{fmt.Errorf("--settings: %w", err)}
+		return usageError{fmt.Errorf("--settings: %w", err)}
 	}
-	resolverUpdated := func(time.Time, []string) {}
-	if target, err = rt.Open(ctx, service, set, resolverUpdated); err != nil {
-		return target, nil, err
+	open := func(rt route.Route, set settings.Settings) (caller.Target, error) {
+		return rt.Open(ctx, service, set, func(time.Time, []string) {})
 	}
-	return target, func(name string) (caller.Target, error) {
-		rt, err := route.Lookup(name)
-		if err != nil {
-			return caller.Target{}, err
-		}
-		return rt.Open(ctx, service, settings.Settings{}, resolverUpdated)
-	}, nil
+	o.ClusterIP = func() (caller.Target, error) { return open(route.ClusterIP, settings.Settings{}) }
+	o.KubeResolver = func() (caller.Target, error) { return open(route.KubeResolver, settings.Settings{}) }
+	o.Target, err = open(rt, set)
+	return err
 }

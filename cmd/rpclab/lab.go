@@ -48,7 +48,7 @@ func labResetCommand() *cobra.Command {
 				case err == nil:
 					count++
 				case !errors.Is(err, syscall.ECONNREFUSED): // refused: this gateway does not run
-					return fmt.Errorf("route %s: %w", p.Route, err)
+					return fmt.Errorf("route %s: %w", p.Route.Name, err)
 				}
 			}
 			if count == 0 {
@@ -172,7 +172,7 @@ func (f labUpFlags) plans() ([]stack.Plan, error) {
 	var names []string
 	all := stack.Plans()
 	for _, p := range all {
-		names = append(names, p.Route)
+		names = append(names, p.Route.Name)
 	}
 	for _, name := range f.routes {
 		if !slices.Contains(names, name) {
@@ -191,15 +191,15 @@ func (f labUpFlags) plans() ([]stack.Plan, error) {
 	if len(f.routes) == 0 {
 		return all, nil
 	}
-	return slices.DeleteFunc(all, func(p stack.Plan) bool { return !slices.Contains(f.routes, p.Route) }), nil
+	return slices.DeleteFunc(all, func(p stack.Plan) bool { return !slices.Contains(f.routes, p.Route.Name) }), nil
 }
 
 // routesWithout suggests the flag that leaves a route out.
 func routesWithout(p stack.Plan, all []stack.Plan) string {
 	var others []string
 	for _, other := range all {
-		if other.Route != p.Route {
-			others = append(others, other.Route)
+		if other.Route.Name != p.Route.Name {
+			others = append(others, other.Route.Name)
 		}
 	}
 	if len(others) == 0 {
@@ -213,7 +213,7 @@ func printStacks(c *cobra.Command, stacks []*stack.Stack) {
 	fmt.Fprintln(table, "route\tport\tmode\ttry")
 	for _, running := range stacks {
 		_, port, _ := strings.Cut(running.Gateway.Address, ":")
-		fmt.Fprintf(table, "%s\t%s\t%s\tcurl 'http://%s/fibonacci/random?iterations=100'\n", running.Route, port, running.Route, running.Gateway.Address)
+		fmt.Fprintf(table, "%s\t%s\t%s\tcurl 'http://%s/fibonacci/random?iterations=100'\n", running.Route.Name, port, running.Route.Name, running.Gateway.Address)
 	}
 	table.Flush()
 	fmt.Fprintln(c.ErrOrStderr(), "Press Ctrl-C to stop.")
@@ -233,7 +233,7 @@ func reportLosses(ctx context.Context, c *cobra.Command, stacks []*stack.Stack) 
 		for _, running := range stacks {
 			for _, loss := range running.Losses() {
 				if !reported[loss] {
-					fmt.Fprintf(c.ErrOrStderr(), "rpclab: route %s: %s\n", running.Route, loss)
+					fmt.Fprintf(c.ErrOrStderr(), "rpclab: route %s: %s\n", running.Route.Name, loss)
 				}
 				reported[loss] = true
 			}

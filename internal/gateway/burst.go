@@ -15,7 +15,7 @@ import (
 // maxBurst is the largest number of calls of one request to /experiment/client.
 const maxBurst = 10_000
 
-// openRoute is an open route for /experiment/client.
+// openRoute is a route for /experiment/client; its channel is nil until the first use.
 type openRoute struct {
 	target  caller.Target
 	channel *grpc.ClientConn
@@ -28,17 +28,17 @@ func (g *Gateway) burst(ctx context.Context, q *query) (response, error) {
 	if err := q.finish(); err != nil {
 		return response{}, err
 	}
-	route := "clusterip"
+	opened, open := &g.clusterIP, g.options.ClusterIP
 	if kind == "ClientWithKubeResolver" {
-		route = "kuberesolver"
+		opened, open = &g.kubeResolver, g.options.KubeResolver
 	}
-	opened, err := g.openRoute(route)
+	o, err := g.openRoute(opened, open)
 	if err != nil {
 		return response{}, err
 	}
-	channel := func() (*grpc.ClientConn, error) { return opened.channel, nil }
+	channel := func() (*grpc.ClientConn, error) { return o.channel, nil }
 	if kind == "Client" {
-		channel = func() (*grpc.ClientConn, error) { return g.dial(opened.target) }
+		channel = func() (*grpc.ClientConn, error) { return g.dial(o.target) }
 	}
 	// All requests together have at most maxBurst calls in flight.
 	if err := g.bursts.Acquire(ctx, int64(n)); err != nil {
@@ -84,14 +84,14 @@ func greet(ctx context.Context, open func() (*grpc.ClientConn, error), own bool)
 	return reply.GetBackend(), err
 }
 
-// openRoute returns a route for /experiment/client and opens it at the first use.
-func (g *Gateway) openRoute(route string) (openRoute, error) {
+// openRoute opens a route for /experiment/client at the first use.
+func (g *Gateway) openRoute(o *openRoute, open func() (caller.Target, error)) (openRoute, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if o, ok := g.routes[route]; ok {
-		return o, nil
+	if o.channel != nil {
+		return *o, nil
 	}
-	target, err := g.options.Open(route)
+	target, err := open()
 	if err != nil {
 		return openRoute{}, httpError{400, "FAILED_PRECONDITION", err.Error()}
 	}
@@ -100,6 +100,6 @@ func (g *Gateway) openRoute(route string) (openRoute, error) {
 		target.Close()
 		return openRoute{}, err
 	}
-	g.routes[route] = openRoute{target, channel}
-	return g.routes[route], nil
+	*o = openRoute{target, channel}
+	return *o, nil
 }

@@ -39,7 +39,7 @@ func TestModelsDetermineConcurrencyAndChannels(t *testing.T) {
 				dialled.Add(1)
 				return new(net.Dialer).DialContext(ctx, "tcp", addr)
 			}
-			at := serve(t, gateway.Options{Model: model, Target: rt, Open: func(string) (caller.Target, error) { return target(t, addr), nil }})
+			at := serve(t, gateway.Options{Model: model, Target: rt, ClusterIP: func() (caller.Target, error) { return target(t, addr), nil }})
 			began := time.Now()
 			var users sync.WaitGroup
 			for range 4 {
@@ -100,12 +100,10 @@ func meet(t *testing.T, server *workload.Server, address string) {
 func TestABurstCountsCallsByBackend(t *testing.T) {
 	addrs := servers(t, &workload.Server{Delay: 10 * time.Millisecond}, &workload.Server{})
 	first, _, _ := strings.Cut(addrs, ",")
-	at := serve(t, gateway.Options{Model: gateway.Threads, Target: target(t, first), Open: func(rt string) (caller.Target, error) {
-		if rt == "clusterip" {
-			return target(t, first), nil
-		}
-		return caller.Target{}, errors.New("there is no EndpointSlice API")
-	}})
+	at := serve(t, gateway.Options{Model: gateway.Threads, Target: target(t, first),
+		ClusterIP:    func() (caller.Target, error) { return target(t, first), nil },
+		KubeResolver: func() (caller.Target, error) { return caller.Target{}, errors.New("there is no EndpointSlice API") },
+	})
 	for _, kind := range []string{"Client", "ClientWithReuseConn"} {
 		var answer struct {
 			Time  float64
@@ -123,7 +121,7 @@ func TestABurstCountsCallsByBackend(t *testing.T) {
 
 func TestAReusedChannelUsesOneOfSeveralTargets(t *testing.T) {
 	addrs := servers(t, &workload.Server{}, &workload.Server{})
-	at := serve(t, gateway.Options{Model: gateway.Threads, Target: target(t, addrs), Open: func(string) (caller.Target, error) {
+	at := serve(t, gateway.Options{Model: gateway.Threads, Target: target(t, addrs), ClusterIP: func() (caller.Target, error) {
 		return gateway.Target(addrs, settings.PickFirst)
 	}})
 	for range 3 {

@@ -61,8 +61,8 @@ type Options struct {
 	// Channel is caller.Shared or [PerRequest]; empty: [DefaultChannel].
 	Channel string
 	Mode    string // value of the label mode of grpc_requests_total
-	// Open opens a route (clusterip, kuberesolver) for /experiment/client.
-	Open func(route string) (caller.Target, error)
+	// ClusterIP and KubeResolver open these routes for /experiment/client.
+	ClusterIP, KubeResolver func() (caller.Target, error)
 	// Token is the bearer token that requests must send; empty: none.
 	Token string
 	// Seed is the seed of random numbers: two gateways with the same seed that make equally many
@@ -83,15 +83,15 @@ type Gateway struct {
 	drawing sync.Mutex
 	random  *rand.Rand
 
-	mu     sync.Mutex
-	routes map[string]openRoute // of /experiment/client, by route
+	mu                      sync.Mutex
+	clusterIP, kubeResolver openRoute // of /experiment/client
 }
 
 // New returns a gateway. Its channels connect at their first call.
 func New(o Options) (*Gateway, error) {
 	g := &Gateway{
 		options: o, numbers: workload.NewNumbers(0, workload.LargestFibonacci),
-		slots: make(chan struct{}, MaxRequests), bursts: semaphore.NewWeighted(maxBurst), routes: map[string]openRoute{},
+		slots: make(chan struct{}, MaxRequests), bursts: semaphore.NewWeighted(maxBurst),
 		random: rand.New(rand.NewPCG(o.Seed, 0)),
 	}
 	g.Reset()
@@ -121,9 +121,11 @@ func (g *Gateway) Close() error {
 	if g.shared != nil {
 		errs = append(errs, g.shared.Close())
 	}
-	for _, o := range g.routes {
-		errs = append(errs, o.channel.Close())
-		o.target.Close()
+	for _, o := range []openRoute{g.clusterIP, g.kubeResolver} {
+		if o.channel != nil {
+			errs = append(errs, o.channel.Close())
+			o.target.Close()
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -20,7 +20,7 @@ import (
 type ProcessSpec struct {
 	Self     []string // command line of this program
 	Listen   string   // empty: a free loopback address
-	Route    string
+	Route    route.Route
 	Service  cluster.Service // the service's address on the route
 	Settings settings.Settings
 	Model    string
@@ -62,22 +62,18 @@ func (p ProcessSpec) program(ctx context.Context) (run process.Spec, err error) 
 			return run, err
 		}
 		settings, err := json.Marshal(p.Settings)
-		run.Args = append(slices.Clone(p.Self), "gateway", "--route", p.Route, "--service", string(service), "--settings", string(settings))
+		run.Args = append(slices.Clone(p.Self), "gateway", "--route", p.Route.Name, "--service", string(service), "--settings", string(settings))
 		return run, err
 	}
-	rt, err := route.Lookup(p.Route)
-	if err != nil {
-		return run, err
-	}
-	target, err := rt.Open(ctx, p.Service, p.Settings, func(time.Time, []string) {})
+	target, err := p.Route.Open(ctx, p.Service, p.Settings, func(time.Time, []string) {})
 	if err != nil {
 		return run, err
 	}
 	defer target.Close() // its dialer and resolvers serve Go clients only
 	if target.PortableURI == "" {
-		return run, fmt.Errorf("only a gateway in Go supports the route %s", p.Route)
+		return run, fmt.Errorf("only a gateway in Go supports the route %s", p.Route.Name)
 	}
-	run.Args = append(slices.Clone(p.Command), "gateway", "--target", target.PortableURI, "--service-config", target.ServiceConfig, "--mode", p.Route)
+	run.Args = append(slices.Clone(p.Command), "gateway", "--target", target.PortableURI, "--service-config", target.ServiceConfig, "--mode", p.Route.Name)
 	run.Env = target.Env
 	return run, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/gateway"
+	"rpclab/internal/route"
 	"rpclab/internal/testkit"
 )
 
@@ -15,7 +16,7 @@ import (
 func place(t *testing.T) gateway.ProcessSpec {
 	t.Helper()
 	return gateway.ProcessSpec{
-		Self: []string{testkit.Rpclab(t)}, Route: "forwarder", Model: gateway.Threads,
+		Self: []string{testkit.Rpclab(t)}, Route: route.Forwarder, Model: gateway.Threads,
 		Service: cluster.Service{Name: "greeter", Proxy: "127.0.0.1:9"},
 	}
 }

@@ -32,7 +32,7 @@ func startLocalInfrastructure(ctx context.Context, self []string, rt route.Route
 		return h, err
 	}
 	process := gateway.ProcessSpec{
-		Self: self, Route: spec.Route, Service: h.ServiceFor(0), Settings: spec.Settings,
+		Self: self, Route: rt, Service: h.ServiceFor(0), Settings: spec.Settings,
 		Model: spec.Gateway.Model, Channel: spec.Gateway.Channel, Seed: spec.Gateway.Seed, Command: spec.Gateway.Command,
 	}
 	if spec.IP != "" {

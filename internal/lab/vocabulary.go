@@ -79,8 +79,8 @@ func Vocabulary() experiment.Vocabulary {
 			v.Protocols[l.Name+"/"+m.Name] = []string{m.Protocol()}
 		}
 	}
-	for _, name := range v.Routes {
-		rt, _ := route.Lookup(name) // one of its own list
+	for _, rt := range route.All() {
+		name := rt.Name
 		v.Policies[name] = rt.Policies
 		if rt.OutlierDetection {
 			v.OutlierRoutes = append(v.OutlierRoutes, name)

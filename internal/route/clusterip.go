@@ -14,7 +14,8 @@ import (
 	"rpclab/internal/route/settings"
 )
 
-var clusterIP = Route{
+// ClusterIP is the virtual IP of a Service.
+var ClusterIP = Route{
 	Name:       "clusterip",
 	Doc:        "every new connection goes to a random ready backend and stays there, as kube-proxy's ipwatchers mode does",
 	PickedBy:   PickedByKernel,

@@ -10,7 +10,8 @@ import (
 	"rpclab/internal/route/settings"
 )
 
-var direct = Route{
+// Direct connects to one backend.
+var Direct = Route{
 	Name:       "direct",
 	Doc:        "every connection goes to one backend, the first that was ready; nothing is balanced",
 	PickedBy:   PickedByNobody,

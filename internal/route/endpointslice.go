@@ -12,7 +12,8 @@ import (
 	"rpclab/internal/route/settings"
 )
 
-var endpointSlice = Route{
+// EndpointSlice is rpclab's own resolver of EndpointSlices.
+var EndpointSlice = Route{
 	Name:      "endpointslice",
 	Doc:       "a resolver watches the EndpointSlice API, all slices together, and calls go to the ready backends in turn",
 	PickedBy:  PickedByClient,

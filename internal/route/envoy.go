@@ -29,7 +29,8 @@ import (
 	"rpclab/internal/tool"
 )
 
-var envoy = Route{
+// Envoy goes through Envoy.
+var Envoy = Route{
 	Name:     "envoy",
 	Doc:      "every call goes through Envoy, which follows the same control plane as xds and hands it to the ready backends in turn",
 	PickedBy: PickedByProxy,

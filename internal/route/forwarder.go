@@ -11,7 +11,8 @@ import (
 	"rpclab/internal/route/settings"
 )
 
-var forwarder = Route{
+// Forwarder goes through rpclab's own TCP forwarder.
+var Forwarder = Route{
 	Name:       "forwarder",
 	Doc:        "every new connection goes through a forwarder of our own, which takes it to a random ready backend and copies bytes both ways",
 	PickedBy:   PickedByKernel,

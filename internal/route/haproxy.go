@@ -40,7 +40,8 @@ var haproxyBalance = map[string]string{
 // are replaced at once.
 const slots = 500
 
-var haproxy = Route{
+// HAProxy goes through HAProxy.
+var HAProxy = Route{
 	Name:     "haproxy",
 	Doc:      "every call goes through HAProxy, which hands it to the ready backends in turn and is told of changes through its runtime API",
 	PickedBy: PickedByProxy,

@@ -14,7 +14,8 @@ import (
 	"rpclab/internal/route/settings"
 )
 
-var headless = Route{
+// Headless resolves the DNS name of a headless Service.
+var Headless = Route{
 	Name:      "headless",
 	Doc:       "grpc-go's dns resolver finds every ready backend and calls go to them in turn; it asks again only when a connection breaks, at most every 30 s",
 	PickedBy:  PickedByClient,

@@ -15,7 +15,8 @@ import (
 	"rpclab/internal/route/settings"
 )
 
-var kubeResolver = Route{
+// KubeResolver is the library kuberesolver.
+var KubeResolver = Route{
 	Name:      "kuberesolver",
 	Doc:       "the kuberesolver library watches the EndpointSlice API and calls go in turn to the backends of the slice that changed last",
 	PickedBy:  PickedByClient,

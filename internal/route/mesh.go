@@ -11,7 +11,8 @@ import (
 	"rpclab/internal/route/settings"
 )
 
-var linkerd = Route{
+// Linkerd goes through Linkerd's proxies.
+var Linkerd = Route{
 	Name:     "linkerd",
 	Doc:      "every call goes through Linkerd's proxies beside caller and backend, which hand it to the backend that is likely to answer first",
 	PickedBy: PickedByProxy,
@@ -20,7 +21,8 @@ var linkerd = Route{
 	Open: openMesh,
 }
 
-var istio = Route{
+// Istio goes through Istio's proxies.
+var Istio = Route{
 	Name:     "istio",
 	Doc:      "every call goes through Istio's Envoys beside caller and backend, which hand it to the less busy of two backends",
 	PickedBy: PickedByProxy,

@@ -36,7 +36,8 @@ var nginxBalance = map[string]string{
 	settings.Random:       "random",
 }
 
-var nginx = Route{
+// Nginx goes through nginx.
+var Nginx = Route{
 	Name:     "nginx",
 	Doc:      "every call goes through nginx, which hands it to the ready backends in turn and reads a new configuration when they change",
 	PickedBy: PickedByProxy,

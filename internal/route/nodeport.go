@@ -9,7 +9,8 @@ import (
 	"rpclab/internal/route/settings"
 )
 
-var nodePort = Route{
+// NodePort enters the cluster by a port of every node.
+var NodePort = Route{
 	Name:     "nodeport",
 	Doc:      "every new connection goes to a port of one node, which takes it to a random ready backend, perhaps on another node",
 	PickedBy: PickedByKernel,

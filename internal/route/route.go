@@ -5,6 +5,7 @@ package route
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"rpclab/internal/caller"
@@ -102,7 +103,10 @@ func Lookup(name string) (Route, error) {
 	return Route{}, fmt.Errorf("no route %q%s", name, suggest.DidYouMean(name, Names()))
 }
 
-// Names lists the routes.
+// All lists the routes in the order in which help shows them.
+func All() []Route { return slices.Clone(routes) }
+
+// Names lists the names of the routes.
 func Names() []string {
 	var names []string
 	for _, r := range routes {

@@ -10,7 +10,7 @@ import (
 )
 
 // routes are all routes, in the order in which help shows them.
-var routes = []Route{direct, clusterIP, forwarder, headless, endpointSlice, kubeResolver, xdsRoute, envoy, haproxy, nginx, nodePort, linkerd, istio}
+var routes = []Route{Direct, ClusterIP, Forwarder, Headless, EndpointSlice, KubeResolver, XDS, Envoy, HAProxy, Nginx, NodePort, Linkerd, Istio}
 
 // clientPolicies are the policies of a gRPC client that knows every backend.
 var clientPolicies = []string{settings.RoundRobin, settings.LeastRequest, settings.WeightedRoundRobin, settings.RingHash, settings.PickFirst}

@@ -20,7 +20,8 @@ import (
 	"rpclab/internal/route/settings"
 )
 
-var xdsRoute = Route{
+// XDS is xDS without a proxy.
+var XDS = Route{
 	Name:      "xds",
 	Doc:       "the client itself follows a control plane (xDS without a proxy), which says where every ready backend is and how to spread calls",
 	PickedBy:  PickedByClient,

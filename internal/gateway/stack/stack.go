@@ -21,7 +21,7 @@ const Port = 30612
 
 // Plan describes a stack to start.
 type Plan struct {
-	Route string // also the label mode of its metrics
+	Route route.Route // its name is also the label mode of its metrics
 	// Offset is added to the first port. The published ports are 30612 for ClusterIP, 30613 for
 	// headless and 30614 for the mesh.
 	Offset   int
@@ -31,12 +31,11 @@ type Plan struct {
 // Plans returns all stacks, in the order of their ports.
 func Plans() []Plan {
 	var all []Plan
-	for offset, name := range []string{"clusterip", "headless", "envoy", "endpointslice", "xds", "haproxy", "nginx", "forwarder", "kuberesolver"} {
-		if _, err := route.Lookup(name); err != nil {
-			continue
-		}
-		proxy := settings.Proxy{Workers: 1, Sidecar: name == "envoy"}
-		all = append(all, Plan{Route: name, Offset: offset, Settings: settings.Settings{Proxy: proxy}})
+	for offset, r := range []route.Route{
+		route.ClusterIP, route.Headless, route.Envoy, route.EndpointSlice, route.XDS, route.HAProxy, route.Nginx, route.Forwarder, route.KubeResolver,
+	} {
+		proxy := settings.Proxy{Workers: 1, Sidecar: r.Name == route.Envoy.Name}
+		all = append(all, Plan{Route: r, Offset: offset, Settings: settings.Settings{Proxy: proxy}})
 	}
 	return all
 }
@@ -65,18 +64,14 @@ func (o Options) address(p Plan) string {
 
 // Check reports whether a stack can start: its port must be free and its program installed.
 func (o Options) Check(p Plan) error {
-	rt, err := route.Lookup(p.Route)
-	if err != nil {
-		return err
-	}
-	if rt.Binary != "" {
-		if _, err := tool.Find(rt.Binary); err != nil {
-			return fmt.Errorf("route %s: %w", p.Route, err)
+	if p.Route.Binary != "" {
+		if _, err := tool.Find(p.Route.Binary); err != nil {
+			return fmt.Errorf("route %s: %w", p.Route.Name, err)
 		}
 	}
 	listener, err := net.Listen("tcp", o.address(p))
 	if err != nil {
-		return fmt.Errorf("route %s: cannot listen on %s: %w: stop the program that uses it, or choose other ports with --port", p.Route, o.address(p), err)
+		return fmt.Errorf("route %s: cannot listen on %s: %w: stop the program that uses it, or choose other ports with --port", p.Route.Name, o.address(p), err)
 	}
 	return listener.Close()
 }
@@ -89,15 +84,11 @@ func Start(ctx context.Context, o Options, p Plan) (_ *Stack, err error) {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	rt, err := route.Lookup(p.Route)
+	s.Servers, err = o.Cluster.Deploy(ctx, cluster.Spec{Name: p.Route.Name, Replicas: o.Replicas, Args: metricsArgs()})
 	if err != nil {
 		return nil, err
 	}
-	s.Servers, err = o.Cluster.Deploy(ctx, cluster.Spec{Name: p.Route, Replicas: o.Replicas, Args: metricsArgs()})
-	if err != nil {
-		return nil, err
-	}
-	if s.infrastructure, err = rt.StartInfrastructure(ctx, s.Servers.Service(), p.Settings, route.Host{Self: o.Self, Callers: 1}); err != nil {
+	if s.infrastructure, err = p.Route.StartInfrastructure(ctx, s.Servers.Service(), p.Settings, route.Host{Self: o.Self, Callers: 1}); err != nil {
 		return nil, err
 	}
 	s.Gateway, err = gateway.Start(ctx, gateway.ProcessSpec{

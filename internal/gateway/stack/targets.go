@@ -41,8 +41,8 @@ func (s *Stack) groups() []targetGroup {
 		servers = append(servers, net.JoinHostPort(e.Addr.Addr().String(), strconv.Itoa(metricsPort)))
 	}
 	return []targetGroup{
-		{[]string{s.Gateway.Address}, map[string]string{"job": "gateway", "mode": s.Route}},
-		{servers, map[string]string{"job": "server", "mode": s.Route}},
+		{[]string{s.Gateway.Address}, map[string]string{"job": "gateway", "mode": s.Route.Name}},
+		{servers, map[string]string{"job": "server", "mode": s.Route.Name}},
 	}
 }
 
