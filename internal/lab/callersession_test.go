@@ -31,7 +31,7 @@ func TestTheSameSetToldAgainIsNoNews(t *testing.T) {
 }
 
 // deploy deploys a server with one backend on this machine.
-func deploy(t *testing.T) (*local.Cluster, cluster.Service) {
+func deploy(t *testing.T, args ...string) (*local.Cluster, cluster.Service) {
 	t.Helper()
 	c, err := local.New(local.Options{Server: []string{testkit.Rpclab(t), "server"}, Self: []string{testkit.Rpclab(t)}})
 	if err != nil {
@@ -42,11 +42,18 @@ func deploy(t *testing.T) (*local.Cluster, cluster.Service) {
 			t.Error(err)
 		}
 	})
-	d, err := c.Deploy(t.Context(), cluster.Spec{Name: "greeter", Replicas: 1})
+	d, err := c.Deploy(t.Context(), cluster.Spec{Name: "greeter", Replicas: 1, Args: args})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c, d.Service()
+}
+
+// greeting is an assignment to call the greeter directly.
+func greeting(service cluster.Service, library string, warmup int) assignment {
+	return assignment{Route: "direct", Service: service, Caller: library, Warmup: warmup, Job: caller.Job{
+		Channels: caller.Channels{Mode: caller.Shared}, Timeout: 2 * time.Minute, Workload: workload.Spec{Greet: &workload.Greet{}},
+	}}
 }
 
 func TestACallerEndsInMidLoadWhenItsLabHasEnded(t *testing.T) {
@@ -54,10 +61,7 @@ func TestACallerEndsInMidLoadWhenItsLabHasEnded(t *testing.T) {
 	process := startPipe(ServeCaller)
 	snapshots := make(chan measure.Snapshot, 100)
 	p := newCallerProcess(cluster.Caller{Process: process}, "caller", func(s measure.Snapshot) { snapshots <- s })
-	a := assignment{Route: "direct", Service: service, Caller: "grpc-go", Warmup: 1, Job: caller.Job{
-		Channels: caller.Channels{Mode: caller.Shared}, Timeout: time.Minute, Workload: workload.Spec{Greet: &workload.Greet{}},
-	}}
-	if _, err := openMethod.Call(t.Context(), p.client, a); err != nil {
+	if _, err := openMethod.Call(t.Context(), p.client, greeting(service, "grpc-go", 1)); err != nil {
 		t.Fatal(err)
 	}
 	load := make(chan error, 1)
@@ -78,6 +82,31 @@ func TestACallerEndsInMidLoadWhenItsLabHasEnded(t *testing.T) {
 	case <-process.done:
 	case <-time.After(time.Minute):
 		t.Fatal("a load of an hour continues without its lab")
+	}
+}
+
+// A capacity search overloads servers. What one probe leaves must not affect the next.
+func TestCallsInFlightAfterTheLimitOfALoadAreCancelled(t *testing.T) {
+	_, service := deploy(t, "--delay", "1h")
+	for _, name := range []string{"grpc-go", "wire"} {
+		p := newCallerProcess(cluster.Caller{Process: startPipe(ServeCaller)}, name, nil)
+		defer p.kill()
+		if _, err := openMethod.Call(t.Context(), p.client, greeting(service, name, 0)); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			m, err := p.load(t.Context(), time.Now(), loadOrder{Pace: pace.Spec{Burst: &pace.Burst{Calls: 10}}, Limit: 50 * time.Millisecond})
+			if err != nil {
+				t.Fatal(err)
+			}
+			failed := uint64(0)
+			for _, n := range m.Errors {
+				failed += n
+			}
+			if m.Calls != 10 || failed != 10 || m.Elapsed > time.Minute {
+				t.Errorf("%s: %d calls in %v, errors %v", name, m.Calls, m.Elapsed, m.Errors)
+			}
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 
+	"rpclab/internal/analysis"
 	"rpclab/internal/experiment"
 	"rpclab/internal/pace"
 	"rpclab/internal/pace/search"
@@ -15,51 +16,40 @@ import (
 	"rpclab/internal/result/condition"
 )
 
-// searchCapacity runs the probes of a search, one after another on the same callers. The
-// trial has the measures of the full-length probe at the highest rate that held. An
-// interrupt keeps the probes that have ended.
-func searchCapacity(ctx context.Context, l loader, measured result.Trial) (result.Trial, error) {
-	t := l.trial
-	wanted := t.Config.Load.Search
+// searchCapacity makes the loads of a search, one after another. The trial that it returns has the
+// measures of the full-length probe at the highest rate that held. An interrupt keeps the probes
+// that have ended. load makes one load and returns measured with what it measured; tell receives
+// the name of each probe before its load.
+func searchCapacity(ctx context.Context, t experiment.Trial, measured result.Trial,
+	load func(context.Context, loadOrder) (result.Trial, error), tell func(step string)) (result.Trial, error) {
+	wanted := *t.Config.Load.Search
 	slo, err := condition.Parse(wanted.SLO)
 	if err != nil {
 		return measured, err
 	}
-	found := &result.Capacity{SLO: wanted.SLO}
-	best, rate := measured, 0.0
-	s := search.New(searchPlan(*wanted, t.Seed))
+	best, bestRate := measured, 0.0
+	var probes []result.Probe
+	s := search.New(searchPlan(wanted, t.Seed))
 	for p, more := s.Next(); more; p, more = s.Next() {
-		l.progress.doing(t.Trial, fmt.Sprintf("probe %d at %.4g/s", len(found.Probes)+1, p.Rate))
-		seen, err := l.load(ctx, measured, probeLoad(*wanted, p, experiment.Seed(t.Seed, strconv.Itoa(len(found.Probes)))))
+		tell(fmt.Sprintf("probe %d at %.4g/s", len(probes)+1, p.Rate))
+		seen, err := load(ctx, probeLoad(wanted, p, experiment.Seed(t.Seed, strconv.Itoa(len(probes)))))
 		if err != nil || seen.Failed != "" {
-			setBracket(found, s.Bracket())
-			seen.Capacity = found
+			found := capacity(wanted.SLO, s.Bracket(), probes)
 			if ctx.Err() != nil {
-				found.End = "interrupted"
-				seen.Failed = fmt.Sprintf("interrupted after %d probes", len(found.Probes))
+				found.End = string(search.Interrupted)
+				return analysis.SummarizeSearch(seen, found), err
 			}
+			seen.Capacity = &found
 			return seen, err
 		}
 		held := len(slo.Check(objective(seen.Measures))) == 0
 		s.Record(p, outcomeOf(held, seen.Limited))
-		found.Probes = append(found.Probes, probeOf(p, held, seen))
-		if p.Full && held && p.Rate > rate {
-			best, rate = seen, p.Rate
+		probes = append(probes, probeOf(p, held, seen))
+		if p.Full && held && p.Rate > bestRate {
+			best, bestRate = seen, p.Rate
 		}
 	}
-	setBracket(found, s.Bracket())
-	best.Capacity, best.Limited, best.Failed = found, "", ""
-	if found.End == string(search.GeneratorLimited) {
-		best.Limited = generatorLimit(found.Probes)
-	}
-	if found.Holds == 0 {
-		best.Failed = "no rate was found at which " + wanted.SLO + " holds: " + map[search.End]string{
-			search.LowestFails:      "not even " + perSecond(wanted.From) + ", the lowest; lower load.search.from, or ask for less",
-			search.GeneratorLimited: "the generator was the limit " + best.Limited + "; lower load.search.from, or use a faster machine",
-			search.OutOfProbes:      fmt.Sprintf("%d probes were too few; make load.search.duration longer", len(found.Probes)),
-		}[search.End(found.End)]
-	}
-	return best, nil
+	return analysis.SummarizeSearch(best, capacity(wanted.SLO, s.Bracket(), probes)), nil
 }
 
 // searchPlan starts within an octave above the lowest rate, at random. If every search started
@@ -72,8 +62,8 @@ func searchPlan(wanted experiment.Search, of uint64) search.Plan {
 	}
 }
 
-func setBracket(c *result.Capacity, b search.Bracket) {
-	c.Rate, c.Holds, c.Fails, c.End = b.Rate(), b.Holds, b.Fails, string(b.End)
+func capacity(slo string, b search.Bracket, probes []result.Probe) result.Capacity {
+	return result.Capacity{SLO: slo, Rate: b.Rate(), Holds: b.Holds, Fails: b.Fails, End: string(b.End), Probes: probes}
 }
 
 // probeLoad waits for the calls of a probe as long as a full-length probe lasts. Calls in flight
@@ -119,16 +109,3 @@ func probeOf(p search.Probe, held bool, t result.Trial) result.Probe {
 	}
 	return probe
 }
-
-// generatorLimit says at which full-length probe the load generator was the bottleneck.
-func generatorLimit(probes []result.Probe) string {
-	text, least := "", 0.0
-	for _, p := range probes {
-		if p.Full && p.Limited != "" && (text == "" || p.Rate < least) {
-			text, least = fmt.Sprintf("at %s %s", perSecond(p.Rate), p.Limited), p.Rate
-		}
-	}
-	return text
-}
-
-func perSecond(rate float64) string { return strconv.FormatFloat(rate, 'f', -1, 64) + "/s" }

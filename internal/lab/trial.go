@@ -74,7 +74,9 @@ func (c *conductor) measure(ctx context.Context, t trial) (measured result.Trial
 	}
 	l := loader{trial: t, callers: callers, bed: bed, cluster: c.builder.cluster, remote: c.builder.remote, processors: c.processors, progress: c.progress}
 	if t.Config.Load.Search != nil {
-		return searchCapacity(ctx, l, measured)
+		return searchCapacity(ctx, t.Trial, measured,
+			func(ctx context.Context, o loadOrder) (result.Trial, error) { return l.load(ctx, measured, o) },
+			func(step string) { c.progress.doing(t.Trial, step) })
 	}
 	return l.load(ctx, measured, loadOrder{Pace: t.load})
 }

@@ -7,11 +7,12 @@ type End string
 
 // The ends of a search.
 const (
-	Found            End = "found"      // the bracket has the precision
-	OutOfProbes      End = "used up"    // all probes are used: the bracket is wider, or one side is not known
-	HighestHolds     End = "to holds"   // even the highest rate holds
-	LowestFails      End = "from fails" // not even the lowest rate holds
-	GeneratorLimited End = "generator"  // above the rate that holds, the load generator was the bottleneck
+	Found            End = "found"       // the bracket has the precision
+	OutOfProbes      End = "used up"     // all probes are used: the bracket is wider, or one side is not known
+	HighestHolds     End = "to holds"    // even the highest rate holds
+	LowestFails      End = "from fails"  // not even the lowest rate holds
+	Interrupted      End = "interrupted" // the run ended first
+	GeneratorLimited End = "generator"   // above the rate that holds, the load generator was the bottleneck
 )
 
 // Bracket is the result of the full-length probes.

@@ -1,0 +1,57 @@
+package analysis
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"rpclab/internal/pace/search"
+	"rpclab/internal/result"
+)
+
+// SummarizeSearch fills in what follows from the capacity search of a trial: at which rate the load
+// generator was the bottleneck, and why no rate held. trial has the measures of the full-length
+// probe at the highest rate that held.
+func SummarizeSearch(trial result.Trial, found result.Capacity) result.Trial {
+	trial.Capacity, trial.Limited, trial.Failed = &found, "", ""
+	if found.End == string(search.Interrupted) {
+		trial.Failed = fmt.Sprintf("interrupted after %d probes", len(found.Probes))
+		return trial
+	}
+	if found.End == string(search.GeneratorLimited) {
+		trial.Limited = generatorLimitOf(found.Probes)
+	}
+	if found.Holds == 0 {
+		trial.Failed = "no rate was found at which " + found.SLO + " holds: " + noneHeld(found, trial.Limited)
+	}
+	return trial
+}
+
+// noneHeld says why a search found no rate that holds, and what to change.
+func noneHeld(found result.Capacity, limited string) string {
+	switch search.End(found.End) {
+	case search.GeneratorLimited:
+		return "the load generator was the bottleneck " + limited + "; lower load.search.from, or use a faster machine"
+	case search.OutOfProbes:
+		return fmt.Sprintf("%d probes were too few; make load.search.duration longer", len(found.Probes))
+	}
+	lowest := math.Inf(1)
+	for _, p := range found.Probes {
+		lowest = min(lowest, p.Rate)
+	}
+	return "not even " + rateText(lowest) + ", the lowest; lower load.search.from, or ask for less"
+}
+
+// generatorLimitOf says at the lowest rate of a full-length probe why the load generator was the
+// bottleneck.
+func generatorLimitOf(probes []result.Probe) string {
+	text, lowest := "", math.Inf(1)
+	for _, p := range probes {
+		if p.Full && p.Limited != "" && p.Rate < lowest {
+			text, lowest = fmt.Sprintf("at %s %s", rateText(p.Rate), p.Limited), p.Rate
+		}
+	}
+	return text
+}
+
+func rateText(rate float64) string { return strconv.FormatFloat(rate, 'f', -1, 64) + "/s" }
