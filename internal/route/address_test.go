@@ -9,8 +9,8 @@ import (
 	"rpclab/internal/route/settings"
 )
 
-// What a cluster has an address for is dialled there, and nothing is asked of its API.
-func TestARouteToAnAddressOfTheClusterGoesThere(t *testing.T) {
+// A route to a virtual IP or node port dials that address and does not use the API.
+func TestRoutesDialTheVirtualIPAndTheNodePort(t *testing.T) {
 	for _, name := range []string{"clusterip", "linkerd", "istio", "nodeport"} {
 		t.Run(name, func(t *testing.T) {
 			g := startGreeters(t, 2)
@@ -24,8 +24,8 @@ func TestARouteToAnAddressOfTheClusterGoesThere(t *testing.T) {
 	}
 }
 
-// The name server of a cluster's own system completes names; ours knows whole ones alone.
-func TestHeadlessLeavesNamesToTheSystemWhereTheClusterHasNoServerOfItsOwn(t *testing.T) {
+// The system's resolver completes names; rpclab's name server knows only full names.
+func TestHeadlessUsesTheClustersNameServerOrTheSystems(t *testing.T) {
 	r, err := route.Lookup("headless")
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func TestHeadlessLeavesNamesToTheSystemWhereTheClusterHasNoServerOfItsOwn(t *tes
 			t.Fatal(err)
 		}
 		if target.URI != want {
-			t.Errorf("with the name server %q it dials %s, want %s", dns, target.URI, want)
+			t.Errorf("with the name server %q the target is %s, want %s", dns, target.URI, want)
 		}
 		target.Close()
 	}

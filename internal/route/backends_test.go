@@ -12,7 +12,7 @@ import (
 	"rpclab/internal/testkit"
 )
 
-func TestAProxyThatCannotBeUpdatedIsOneErrorAndUpdatedAgain(t *testing.T) {
+func TestFollowRetriesFailedUpdatesAndNotesOneError(t *testing.T) {
 	nobody := cluster.Service{Name: "greeter", Namespace: "default", API: "http://127.0.0.1:9"}
 	b := &backends{watcher: endpointslice.NewWatcher(nobody), timeout: 50 * time.Millisecond}
 	b.ctx, b.cancel = context.WithCancel(t.Context())
@@ -25,7 +25,7 @@ func TestAProxyThatCannotBeUpdatedIsOneErrorAndUpdatedAgain(t *testing.T) {
 		updated.Store(true)
 		return nil
 	})
-	testkit.Await(t, "the proxy is updated in the end", updated.Load)
+	testkit.Await(t, "an update succeeds", updated.Load)
 	const want = "rpclab could not update the backends of a proxy for 50ms: not now"
 	if err := b.close(); err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)

@@ -17,7 +17,7 @@ import (
 // ClusterIP is the virtual IP of a Service.
 var ClusterIP = Route{
 	Name:       "clusterip",
-	Doc:        "every new connection goes to a random ready backend and stays there, as kube-proxy's ipwatchers mode does",
+	Doc:        "every new connection goes to a random ready backend and stays there, as kube-proxy's iptables mode does",
 	PickedBy:   PickedByKernel,
 	Update:     connectionsStay,
 	CarriesTCP: true,
@@ -27,10 +27,10 @@ var ClusterIP = Route{
 // connectionsStay is the update of routes that pick a backend for each connection.
 const connectionsStay = "the client is not updated; a connection stays with its backend until it breaks"
 
-// openClusterIP dials a service's virtual IP. In a cluster without one it does what
-// kube-proxy's ipwatchers mode does: it picks a random endpoint for each new connection. There
-// is no extra hop, and the connection stays with that endpoint. The endpoints are known
-// before the first call, as on a node, and the client is not updated.
+// openClusterIP dials a service's virtual IP. In a cluster without a virtual IP it does what
+// kube-proxy's iptables mode does: it picks a random endpoint for each new connection, without
+// an extra hop. The endpoints are known before the first call, as on a node, and the client is
+// not updated.
 func openClusterIP(ctx context.Context, s cluster.Service, o settings.Settings, _ UpdateFunc) (caller.Target, error) {
 	if s.VIP != "" {
 		return openAddress(o, net.JoinHostPort(completeName(s.VIP), strconv.Itoa(s.Port)))

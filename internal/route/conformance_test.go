@@ -14,7 +14,7 @@ import (
 	"rpclab/internal/route/settings"
 )
 
-// What every route must do. A new route is tested here by being registered.
+// TestEveryRoute tests what every route must do. It finds a new route by its registration.
 func TestEveryRoute(t *testing.T) {
 	for _, name := range route.Names() {
 		r, err := route.Lookup(name)
@@ -22,14 +22,14 @@ func TestEveryRoute(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Run(name, func(t *testing.T) {
-			here := goleak.IgnoreCurrent()
-			t.Run("explains itself", func(t *testing.T) {
+			before := goleak.IgnoreCurrent()
+			t.Run("has documentation", func(t *testing.T) {
 				if r.Doc == "" {
 					t.Error("no Doc")
 				}
 			})
-			if r.OnlyOn != "" { // there it is held to the rest
-				t.Run("says which cluster it needs", func(t *testing.T) { needs(t, r) })
+			if r.OnlyOn != "" { // test/kube tests the rest on that cluster
+				t.Run("names the cluster that it needs", func(t *testing.T) { namesItsCluster(t, r) })
 				return
 			}
 			t.Run("calls succeed", func(t *testing.T) {
@@ -42,11 +42,11 @@ func TestEveryRoute(t *testing.T) {
 					}
 				}
 			})
-			t.Run("a route opened after a change goes only to what is there", func(t *testing.T) {
+			t.Run("calls only present backends", func(t *testing.T) {
 				g := startGreeters(t, 2)
 				g.stop(1)
 				g.start(3)
-				g.published("127.0.77.2", "127.0.77.3") // who never asks again has to ask late enough
+				g.awaitPublished("127.0.77.2", "127.0.77.3") // some routes read the endpoints only once
 				target, _ := g.open(name)
 				cc := g.channel(target)
 				eventually(t, func() (bool, string) {
@@ -54,7 +54,7 @@ func TestEveryRoute(t *testing.T) {
 					return ids != nil && !slices.Contains(ids, "b1"), fmt.Sprint(ids)
 				})
 			})
-			t.Run("survives a kill", func(t *testing.T) {
+			t.Run("survives the kill of a backend", func(t *testing.T) {
 				g := startGreeters(t, 3)
 				target, _ := g.open(name)
 				cc := g.channel(target)
@@ -66,7 +66,7 @@ func TestEveryRoute(t *testing.T) {
 					}
 					return ids != nil, "a call that failed"
 				})
-				if name == "direct" { // it knows one backend, and that one is not to survive
+				if name == "direct" { // its one backend must not be the victim
 					victim = "b3"
 				}
 				g.kill(int(victim[1] - '0'))
@@ -75,28 +75,28 @@ func TestEveryRoute(t *testing.T) {
 					return ids != nil && !slices.Contains(ids, victim), fmt.Sprint(ids)
 				})
 			})
-			if len(r.Policies) > 0 { // it spreads calls, not connections
-				t.Run("spreads evenly", func(t *testing.T) { spreads(t, name) })
-				t.Run("follows", func(t *testing.T) { follows(t, r) })
+			if len(r.Policies) > 0 { // it balances calls, not connections
+				t.Run("balances calls evenly", func(t *testing.T) { balancesEvenly(t, name) })
+				t.Run("follows changes", func(t *testing.T) { followsChanges(t, r) })
 			}
-			for end := time.Now().Add(30 * time.Second); goleak.Find(here) != nil && time.Now().Before(end); { // what is closing may take its time
+			for end := time.Now().Add(30 * time.Second); goleak.Find(before) != nil && time.Now().Before(end); { // closing may take a while
 			}
-			goleak.VerifyNone(t, here)
+			goleak.VerifyNone(t, before)
 		})
 	}
 }
 
-// needs checks that a route which this machine's cluster does not have says so.
-func needs(t *testing.T, r route.Route) {
+// namesItsCluster checks the error of a route that the local cluster does not have.
+func namesItsCluster(t *testing.T, r route.Route) {
 	_, err := r.Open(t.Context(), cluster.Service{Name: "greeter", Port: 50051}, settings.Settings{}, nil)
 	if err == nil || !strings.Contains(err.Error(), "Kubernetes") {
-		t.Errorf("error %v", err)
+		t.Errorf("error %v, want one that names Kubernetes", err)
 	}
 }
 
-// spreads checks that a route's own way gives every backend the same share of calls,
-// as soon as it knows them all.
-func spreads(t *testing.T, name string) {
+// balancesEvenly checks that the default policy of a route sends every backend the same share of
+// calls, as soon as the route knows all backends.
+func balancesEvenly(t *testing.T, name string) {
 	g := startGreeters(t, 3)
 	target, _ := g.open(name)
 	cc := g.channel(target)
@@ -106,42 +106,42 @@ func spreads(t *testing.T, name string) {
 		for _, n := range calls {
 			even = even && n >= 27 && n <= 33
 		}
-		return even, fmt.Sprintf("%v of 90 calls", calls)
+		return even, fmt.Sprintf("%v of 90 calls; want 27 to 33 for each of 3 backends", calls)
 	})
 }
 
-// follows checks that an open channel reaches all backends, then what is left and
-// added when one is replaced, and that a route that tells says the same. A backend goes with
-// its connection, so that a resolver which asks again only then follows too.
-func follows(t *testing.T, r route.Route) {
+// followsChanges checks that an open channel calls the present backends after each change, and
+// that the resolver, if the client has one, was updated with their addresses. Every change breaks
+// a connection, after which the dns resolver resolves again.
+func followsChanges(t *testing.T, r route.Route) {
 	g := startGreeters(t, 3)
-	target, heard := g.open(r.Name)
+	target, updates := g.open(r.Name)
 	cc := g.channel(target)
 	for _, step := range []struct {
-		what   string
-		do     func()
-		answer []string
-		told   []int
+		name     string
+		change   func()
+		backends []int
 	}{
-		{"at first", func() {}, []string{"b1", "b2", "b3"}, []int{1, 2, 3}},
-		{"one replaced", func() { g.start(4); g.stop(1) }, []string{"b2", "b3", "b4"}, []int{2, 3, 4}},
-		{"scaled down to one", func() { g.stop(2); g.stop(3) }, []string{"b4"}, []int{4}},
-		{"scaled up by one, one replaced", func() { g.start(5); g.start(6); g.stop(4) }, []string{"b5", "b6"}, []int{5, 6}},
+		{"at first", func() {}, []int{1, 2, 3}},
+		{"one replaced", func() { g.start(4); g.stop(1) }, []int{2, 3, 4}},
+		{"scaled down to one", func() { g.stop(2); g.stop(3) }, []int{4}},
+		{"scaled up by one, one replaced", func() { g.start(5); g.start(6); g.stop(4) }, []int{5, 6}},
 	} {
-		step.do()
-		var told []string
-		for _, n := range step.told {
-			told = append(told, fmt.Sprintf("127.0.77.%d:%d", n, g.port))
+		step.change()
+		var wantIDs, wantAddrs []string
+		for _, n := range step.backends {
+			wantIDs = append(wantIDs, fmt.Sprintf("b%d", n))
+			wantAddrs = append(wantAddrs, fmt.Sprintf("127.0.77.%d:%d", n, g.port))
 		}
 		eventually(t, func() (bool, string) {
 			ids := answering(t.Context(), cc)
-			return slices.Equal(ids, step.answer) && (r.Discovery == route.DiscoveryNone || slices.Equal(heard.last(), told)),
-				fmt.Sprintf("%s: %v answer, told %v; want %v, %v", step.what, ids, heard.last(), step.answer, told)
+			return slices.Equal(ids, wantIDs) && (r.Discovery == route.DiscoveryNone || slices.Equal(updates.last(), wantAddrs)),
+				fmt.Sprintf("%s: %v answer, the resolver was updated with %v; want %v, %v", step.name, ids, updates.last(), wantIDs, wantAddrs)
 		})
 	}
 }
 
-func TestAnUnknownRouteNamesTheKnown(t *testing.T) {
+func TestUnknownRouteErrorListsTheRoutes(t *testing.T) {
 	_, err := route.Lookup("carrier-pigeon")
 	const want = `no route "carrier-pigeon"; known names: direct, clusterip, forwarder, headless, endpointslice, kuberesolver, xds, envoy, haproxy, nginx, nodeport, linkerd, istio`
 	if err == nil || err.Error() != want {

@@ -2,7 +2,7 @@ package route
 
 import "testing"
 
-func TestTheNameOfAServiceIsCompletedByTheClustersOwnDomain(t *testing.T) {
+func TestServiceNameGetsTheClusterDomain(t *testing.T) {
 	const pod = "nameserver 10.96.0.10\nsearch lab.svc.k8s.example svc.k8s.example k8s.example corp.example\noptions ndots:5\n"
 	for _, c := range []struct{ conf, name, want string }{
 		{pod, "greeter.lab.svc", "greeter.lab.svc.k8s.example."},
@@ -12,7 +12,7 @@ func TestTheNameOfAServiceIsCompletedByTheClustersOwnDomain(t *testing.T) {
 		{"", "greeter.lab.svc", "greeter.lab.svc"},
 	} {
 		if got := completeNameBy(c.conf, c.name); got != c.want {
-			t.Errorf("%q by %q is %q, want %q", c.name, c.conf, got, c.want)
+			t.Errorf("with the resolv.conf %q, %q becomes %q, want %q", c.conf, c.name, got, c.want)
 		}
 	}
 }

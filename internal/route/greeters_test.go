@@ -28,9 +28,8 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// TestMain shortens the 30-second floor of grpc-go's dns resolver, which only a
-// whole process can do, so that these tests need not wait for it. The route itself
-// never touches it.
+// TestMain shortens the minimum of 30 s between two look-ups of grpc-go's dns resolver, so that
+// tests need not wait. It is a global of the process, which the route never changes.
 func TestMain(m *testing.M) {
 	dns.SetMinResolutionInterval(10 * time.Millisecond)
 	testkit.Main(m)
@@ -38,15 +37,14 @@ func TestMain(m *testing.M) {
 
 const backendKey = "backend-id"
 
-// greeters are real gRPC servers on loopback addresses, one port for all, and their
-// publication.
+// greeters are gRPC servers on loopback addresses, all with one port, and their publication.
 type greeters struct {
 	t         *testing.T
 	endpoints *cluster.Endpoints
 	port      int
 	servers   map[string]*grpc.Server
 	service   cluster.Service
-	callers   int // 0: one
+	callers   int // of a sidecar each; 0: one caller
 }
 
 func (g *greeters) self() []string { return []string{testkit.Rpclab(g.t)} }
@@ -96,7 +94,7 @@ func (g *greeters) start(n int) {
 	g.endpoints.Set(cluster.Endpoint{ID: id, Addr: addr, Serving: true})
 }
 
-// terminate publishes that a backend is to go; it answers as before.
+// terminate publishes that a backend terminates; the backend still answers.
 func (g *greeters) terminate(n int) {
 	now, _ := g.endpoints.Current()
 	for _, e := range now.Endpoints {
@@ -107,7 +105,7 @@ func (g *greeters) terminate(n int) {
 	}
 }
 
-// stop takes a backend away as a graceful scale-down does: terminating, drained, gone.
+// stop removes a backend as a graceful scale-down does: terminating, drained, removed.
 func (g *greeters) stop(n int) {
 	g.terminate(n)
 	id := fmt.Sprintf("b%d", n)
@@ -116,7 +114,7 @@ func (g *greeters) stop(n int) {
 	delete(g.servers, id)
 }
 
-// kill takes a backend away without a goodbye; it is published until its end is noticed.
+// kill stops a backend without draining it, and then removes its endpoint.
 func (g *greeters) kill(n int) {
 	id := fmt.Sprintf("b%d", n)
 	g.servers[id].Stop()
@@ -124,96 +122,97 @@ func (g *greeters) kill(n int) {
 	delete(g.servers, id)
 }
 
-// news is what a route told.
-type news struct {
+// resolverUpdates records the addresses of resolver updates.
+type resolverUpdates struct {
 	mu   sync.Mutex
 	sets [][]string
 }
 
-func (n *news) told(_ time.Time, addrs []string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.sets = append(n.sets, slices.Sorted(slices.Values(addrs)))
+func (u *resolverUpdates) add(_ time.Time, addrs []string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.sets = append(u.sets, slices.Sorted(slices.Values(addrs)))
 }
 
-func (n *news) last() []string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if len(n.sets) == 0 {
+// last is the addresses of the last update; nil: there was none.
+func (u *resolverUpdates) last() []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.sets) == 0 {
 		return nil
 	}
-	return n.sets[len(n.sets)-1]
+	return u.sets[len(u.sets)-1]
 }
 
-// published waits until the API tells of these addresses and no others.
-func (g *greeters) published(ips ...string) {
+// awaitPublished waits until exactly these IP addresses are usable in the API.
+func (g *greeters) awaitPublished(ips ...string) {
 	g.t.Helper()
-	table := endpointslice.NewWatcher(g.service)
-	defer table.Close()
+	watcher := endpointslice.NewWatcher(g.service)
+	defer watcher.Close()
 	eventually(g.t, func() (bool, string) {
-		var now []string
-		state, _ := table.Current()
+		var usable []string
+		state, _ := watcher.Current()
 		for _, e := range state.Usable {
-			now = append(now, e.Addr.Addr().String())
+			usable = append(usable, e.Addr.Addr().String())
 		}
-		slices.Sort(now)
-		return state.Synced && slices.Equal(now, ips), fmt.Sprint(now)
+		slices.Sort(usable)
+		return state.Synced && slices.Equal(usable, ips), fmt.Sprintf("%v, want %v", usable, ips)
 	})
 }
 
-// open opens a route to the greeters, with what has to stand there, until the test ends.
-func (g *greeters) open(name string) (caller.Target, *news) {
+// open opens a route to the greeters, and starts its infrastructure, until the test ends.
+func (g *greeters) open(name string) (caller.Target, *resolverUpdates) {
 	g.t.Helper()
 	return g.openWith(name, settings.Settings{Proxy: settings.Proxy{Workers: 1}})
 }
 
-func (g *greeters) openWith(name string, o settings.Settings) (caller.Target, *news) {
+func (g *greeters) openWith(name string, o settings.Settings) (caller.Target, *resolverUpdates) {
 	g.t.Helper()
 	r, err := route.Lookup(name)
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	var heard news
-	target, err := r.Open(g.t.Context(), g.stand(r, o).ServiceFor(0), o, heard.told)
+	var updates resolverUpdates
+	target, err := r.Open(g.t.Context(), g.startInfrastructure(r, o).ServiceFor(0), o, updates.add)
 	if err != nil {
 		g.t.Fatal(err)
 	}
 	g.t.Cleanup(target.Close)
-	return target, &heard
+	return target, &updates
 }
 
-// stand starts the parts of a route until the test ends; one without any is as it is.
-func (g *greeters) stand(r route.Route, o settings.Settings) route.Infrastructure {
+// startInfrastructure starts the infrastructure of a route, if it has any, until the test ends.
+func (g *greeters) startInfrastructure(r route.Route, o settings.Settings) route.Infrastructure {
 	g.t.Helper()
 	if r.Start == nil {
 		return route.Infrastructure{Services: []cluster.Service{g.service}}
 	}
-	// Short, as paths of sockets have to be; a test's own directory has its name.
+	// Not t.TempDir, whose path contains the test's name: paths of Unix sockets must be short.
 	dir, err := os.MkdirTemp("", "rpclab-")
 	if err != nil {
 		g.t.Fatal(err)
 	}
 	g.t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	standing, err := r.Start(g.t.Context(), g.service, o, route.Host{
+	infrastructure, err := r.Start(g.t.Context(), g.service, o, route.Host{
 		Self: g.self(), Dir: dir, Callers: max(g.callers, 1), AllocateAddress: route.FreeAddress,
 	})
 	if err != nil {
 		g.t.Fatal(err)
 	}
 	g.t.Cleanup(func() {
-		for _, p := range standing.Components {
-			for _, loss := range p.Failures() {
-				g.t.Error(loss)
+		for _, component := range infrastructure.Components {
+			for _, failure := range component.Failures() {
+				g.t.Error(failure)
 			}
 		}
-		if err := standing.Close(); err != nil {
+		if err := infrastructure.Close(); err != nil {
 			g.t.Error(err)
 		}
 	})
-	return standing
+	return infrastructure
 }
 
-// channel is a grpc-go channel over a target until the test ends.
+// channel opens a grpc-go channel to a target until the test ends.
 func (g *greeters) channel(target caller.Target) *grpc.ClientConn {
 	g.t.Helper()
 	cc, err := grpc.NewClient(target.URI, grpcgo.DialOptions(target)...)
@@ -224,7 +223,7 @@ func (g *greeters) channel(target caller.Target) *grpc.ClientConn {
 	return cc
 }
 
-// call says which backend answered.
+// call makes a call and returns the identity of the backend that answered.
 func call(ctx context.Context, cc *grpc.ClientConn) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -235,7 +234,7 @@ func call(ctx context.Context, cc *grpc.ClientConn) (string, error) {
 	return trailer.Get(backendKey)[0], nil
 }
 
-// answered counts by backend who answers so many calls; a call that fails gives nil.
+// answered makes calls and counts them by backend; nil: a call failed.
 func answered(ctx context.Context, cc *grpc.ClientConn, calls int) map[string]int {
 	seen := map[string]int{}
 	for range calls {
@@ -248,12 +247,12 @@ func answered(ctx context.Context, cc *grpc.ClientConn, calls int) map[string]in
 	return seen
 }
 
-// answering are the backends that answer 30 calls; a call that fails gives nil.
+// answering are the backends that answer 30 calls; nil: a call failed.
 func answering(ctx context.Context, cc *grpc.ClientConn) []string {
 	return slices.Sorted(maps.Keys(answered(ctx, cc, 30)))
 }
 
-// eventually polls until ok, which describes what it saw.
+// eventually polls until ok returns true. The description that ok returns is part of the failure.
 func eventually(t *testing.T, ok func() (bool, string)) {
 	t.Helper()
 	deadline := time.After(time.Minute)
@@ -267,7 +266,7 @@ func eventually(t *testing.T, ok func() (bool, string)) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatalf("not within a minute; last saw %s", saw)
+			t.Fatalf("the condition was not true within a minute; at last: %s", saw)
 		}
 	}
 }

@@ -153,7 +153,7 @@ func (p *haproxySlots) fill(ctx context.Context, usable endpointslice.Set) error
 	return nil
 }
 
-// send sends commands to the runtime API, with one that shows that it answers.
+// send sends commands to the runtime API, after a command that always has an answer.
 func (p *haproxySlots) send(ctx context.Context, commands []string) error {
 	for most := 100; ; commands = commands[most:] { // HAProxy limits a line to 16 kB
 		now := commands[:min(len(commands), most)]

@@ -21,7 +21,7 @@ type StartFunc func(ctx context.Context, s cluster.Service, o settings.Settings,
 // Host is where components run.
 type Host struct {
 	Self []string // this program, whose commands some components are
-	IP   string   // at which callers reach the components; empty: 127.0.0.1
+	IP   string   // where callers reach the components; empty: 127.0.0.1
 	Dir  string   // an empty directory, not shared, for configuration and sockets
 	// Callers is the number of caller processes, each of which may have a sidecar.
 	Callers int
@@ -31,7 +31,7 @@ type Host struct {
 
 // Infrastructure is the running components of a route.
 type Infrastructure struct {
-	// Services are how each caller reaches the service, by caller; one: the same for all.
+	// Services is how each caller reaches the service, by caller; a single entry holds for all.
 	Services   []cluster.Service
 	Components []*component.Component
 	// Files are the generated configuration files, by name.
@@ -41,7 +41,7 @@ type Infrastructure struct {
 	dir  *process.TempDir // removed by Close; nil: none
 }
 
-// ServiceFor is how caller n (from 0) reaches the service.
+// ServiceFor is how caller n (from 0) reaches the service: by its own proxy, if it has one.
 func (s Infrastructure) ServiceFor(n int) cluster.Service {
 	return s.Services[min(n, len(s.Services)-1)]
 }
@@ -62,12 +62,12 @@ func (r Route) StartInfrastructure(ctx context.Context, s cluster.Service, o set
 	if h.IP != "" {
 		h.AllocateAddress = func() (string, error) { return freeAddress(h.IP) }
 	}
-	standing, err := r.Start(ctx, s, o, h)
+	running, err := r.Start(ctx, s, o, h)
 	if err != nil {
 		return plain, errors.Join(fmt.Errorf("route %s: %w", r.Name, err), dir.Remove())
 	}
-	standing.dir = dir
-	return standing, nil
+	running.dir = dir
+	return running, nil
 }
 
 // FreeAddress is a free address to listen at on loopback. Its port is below those that

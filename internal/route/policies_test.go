@@ -21,11 +21,11 @@ import (
 	"rpclab/internal/workload"
 )
 
-// balancers are the routes whose clients balance by themselves, told by a service config
-// or by a control plane.
+// balancers are two routes whose clients balance calls: one is configured by a service config,
+// the other by a control plane.
 var balancers = []string{"endpointslice", "xds"}
 
-// serve runs a real server under test as backend bn, until the test ends or it is ended.
+// serve runs a server of rpclab as backend bn until the test ends or end is called.
 func (g *greeters) serve(n int, s *workload.Server, zone string) (end func()) {
 	g.t.Helper()
 	s.ID, s.Log = fmt.Sprintf("b%d", n), slog.New(slog.DiscardHandler)
@@ -50,7 +50,7 @@ func (g *greeters) serve(n int, s *workload.Server, zone string) (end func()) {
 	return end
 }
 
-// servers are backends b1 to bn, each with such a delay.
+// servers starts backends b1 to bn with these delays.
 func servers(t *testing.T, delays ...time.Duration) *greeters {
 	g := startGreeters(t, 0)
 	for i, delay := range delays {
@@ -59,23 +59,22 @@ func servers(t *testing.T, delays ...time.Duration) *greeters {
 	return g
 }
 
-// greet says who answered; head is sent along.
-func greet(ctx context.Context, cc *grpc.ClientConn, head ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(ctx, head...), 10*time.Second)
+// greet makes a call with this metadata and returns the identity of the backend that answered.
+func greet(ctx context.Context, cc *grpc.ClientConn, metadataPairs ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(ctx, metadataPairs...), 10*time.Second)
 	defer cancel()
 	reply, err := rpclabv1.NewGreeterClient(cc).SayHello(ctx, &rpclabv1.HelloRequest{Name: "you"})
 	return reply.GetBackend(), err
 }
 
-// greeted counts by backend who answers so many calls, of which so many are under way at
-// once; a call that fails is counted under its error.
-func greeted(ctx context.Context, cc *grpc.ClientConn, calls, atOnce int) map[string]int {
+// greeted makes calls at a concurrency and counts them by backend, failed calls by error.
+func greeted(ctx context.Context, cc *grpc.ClientConn, calls, concurrency int) map[string]int {
 	var mu sync.Mutex
 	seen := map[string]int{}
 	var all sync.WaitGroup
-	for range atOnce {
+	for range concurrency {
 		all.Go(func() {
-			for range calls / atOnce {
+			for range calls / concurrency {
 				id, err := greet(ctx, cc)
 				if err != nil {
 					id = err.Error()
@@ -90,16 +89,17 @@ func greeted(ctx context.Context, cc *grpc.ClientConn, calls, atOnce int) map[st
 	return seen
 }
 
-// eachBalancer runs a test over both.
+// eachBalancer runs a test over each of balancers.
 func eachBalancer(t *testing.T, test func(t *testing.T, name string)) {
 	for _, name := range balancers {
 		t.Run(name, func(t *testing.T) { test(t, name) })
 	}
 }
 
-// Of three backends one is ten times slower. Turns would give it a third of the calls;
-// least_request as many as it ends, weighted_round_robin 1 in 21 by its load reports.
-func TestASlowBackendGetsFewerCalls(t *testing.T) {
+// One of three backends is ten times slower. round_robin would send it a third of the calls,
+// least_request sends as many as it completes, and weighted_round_robin 1 in 21, by its load
+// reports.
+func TestSlowBackendGetsFewerCalls(t *testing.T) {
 	for _, policy := range []string{settings.LeastRequest, settings.WeightedRoundRobin} {
 		t.Run(policy, func(t *testing.T) {
 			eachBalancer(t, func(t *testing.T, name string) {
@@ -116,44 +116,44 @@ func TestASlowBackendGetsFewerCalls(t *testing.T) {
 	}
 }
 
-func TestTurnsGiveASlowBackendItsShare(t *testing.T) {
+func TestRoundRobinSendsASlowBackendItsFullShare(t *testing.T) {
 	eachBalancer(t, func(t *testing.T, name string) {
 		g := servers(t, 50*time.Millisecond, 0, 0)
 		target, _ := g.openWith(name, settings.Settings{Policy: settings.RoundRobin})
 		cc := g.channel(target)
 		eventually(t, func() (bool, string) {
 			calls := greeted(t.Context(), cc, 30, 1)
-			return calls["b1"] == 10, fmt.Sprint(calls)
+			return calls["b1"] == 10, fmt.Sprintf("%v; want 10 on b1", calls)
 		})
 	})
 }
 
-// All 20 channels choose the same of three in one case of 3¹⁹.
-func TestPickFirstKeepsToOneThatEachChannelDraws(t *testing.T) {
+// All 20 channels pick the same backend of three with a probability of 3⁻¹⁹.
+func TestPickFirstUsesOneRandomBackendPerChannel(t *testing.T) {
 	eachBalancer(t, func(t *testing.T, name string) {
 		g := servers(t, 0, 0, 0)
 		target, _ := g.openWith(name, settings.Settings{Policy: settings.PickFirst})
-		drawn := map[string]int{}
+		picked := map[string]int{}
 		for range 20 {
 			calls := greeted(t.Context(), g.channel(target), 6, 1)
 			if len(calls) != 1 {
-				t.Fatalf("one channel called %v", calls)
+				t.Fatalf("the calls of one channel went to %v, want one backend", calls)
 			}
 			for id := range calls {
-				drawn[id]++
+				picked[id]++
 			}
 		}
-		if len(drawn) < 2 {
-			t.Errorf("every channel drew the same: %v", drawn)
+		if len(picked) < 2 {
+			t.Errorf("20 channels picked %v, want at least two backends", picked)
 		}
 	})
 }
 
-// A backend of three has none of 40 keys in one case of ten million or so.
-func TestRingHashGivesAKeyAlwaysToTheSame(t *testing.T) {
+// With 40 keys, one of three backends has no key with a probability of about 10⁻⁷.
+func TestRingHashSendsAKeyToOneBackend(t *testing.T) {
 	eachBalancer(t, func(t *testing.T, name string) {
 		g := servers(t, 0, 0, 0)
-		g.published("127.0.77.1", "127.0.77.2", "127.0.77.3") // a ring that grows moves keys
+		g.awaitPublished("127.0.77.1", "127.0.77.2", "127.0.77.3") // a ring that grows moves keys
 		target, _ := g.openWith(name, settings.Settings{Policy: settings.RingHash})
 		cc := g.channel(target)
 		used := map[string]int{}
@@ -167,17 +167,17 @@ func TestRingHashGivesAKeyAlwaysToTheSame(t *testing.T) {
 				ids = append(ids, id)
 			}
 			if len(slices.Compact(slices.Sorted(slices.Values(ids)))) != 1 {
-				t.Errorf("key %d went to %v", key, ids)
+				t.Errorf("the calls with key %d went to %v, want one backend", key, ids)
 			}
 			used[ids[0]]++
 		}
 		if len(used) != 3 {
-			t.Errorf("40 keys went to %v", used)
+			t.Errorf("40 keys went to %v, want all 3 backends", used)
 		}
 	})
 }
 
-func TestABackendThatFailsIsLeftOut(t *testing.T) {
+func TestOutlierDetectionEjectsAFailingBackend(t *testing.T) {
 	eachBalancer(t, func(t *testing.T, name string) {
 		g := servers(t, 0, 0)
 		bad := &workload.Server{}
@@ -189,12 +189,12 @@ func TestABackendThatFailsIsLeftOut(t *testing.T) {
 		cc := g.channel(target)
 		eventually(t, func() (bool, string) {
 			calls := greeted(t.Context(), cc, 60, 1)
-			return maps.Equal(calls, map[string]int{"b1": 30, "b2": 30}), fmt.Sprint(calls)
+			return maps.Equal(calls, map[string]int{"b1": 30, "b2": 30}), fmt.Sprintf("%v; want 30 on b1 and 30 on b2", calls)
 		})
 	})
 }
 
-func TestARetryGoesToAnotherBackend(t *testing.T) {
+func TestRetryGoesToAnotherBackend(t *testing.T) {
 	eachBalancer(t, func(t *testing.T, name string) {
 		g := servers(t, 0, 0)
 		bad := &workload.Server{}
@@ -204,9 +204,9 @@ func TestARetryGoesToAnotherBackend(t *testing.T) {
 			Attempts: 3, Backoff: time.Millisecond, Codes: []string{"UNAVAILABLE"},
 		}})
 		cc := g.channel(target)
-		eventually(t, func() (bool, string) { // before both are connected, the attempts of a call may all go to b3
+		eventually(t, func() (bool, string) { // until b1 and b2 are connected, all attempts of a call may go to b3
 			calls := greeted(t.Context(), cc, 6, 1)
-			return calls["b1"] > 0 && calls["b2"] > 0, fmt.Sprint(calls)
+			return calls["b1"] > 0 && calls["b2"] > 0, fmt.Sprintf("%v; want answers of b1 and b2", calls)
 		})
 		if calls := greeted(t.Context(), cc, 60, 1); calls["b1"]+calls["b2"] != 60 {
 			t.Errorf("%v; want all answered by b1 and b2", calls)

@@ -22,7 +22,7 @@ import (
 	"rpclab/internal/tool"
 )
 
-// proxies are the routes through a program of others.
+// proxies runs a test over each route with an installed program as proxy.
 func proxies(t *testing.T, test func(*testing.T, route.Route)) {
 	t.Helper()
 	for _, name := range route.Names() {
@@ -36,28 +36,28 @@ func proxies(t *testing.T, test func(*testing.T, route.Route)) {
 	}
 }
 
-// through opens a route with what stands there, and says what does.
+// through starts the infrastructure of a route and opens a channel through it.
 func (g *greeters) through(r route.Route, o settings.Settings) (*grpc.ClientConn, route.Infrastructure) {
 	g.t.Helper()
 	o.Proxy.Workers = max(o.Proxy.Workers, 1)
-	standing := g.stand(r, o)
-	target, err := r.Open(g.t.Context(), standing.ServiceFor(0), o, nil)
+	infrastructure := g.startInfrastructure(r, o)
+	target, err := r.Open(g.t.Context(), infrastructure.ServiceFor(0), o, nil)
 	if err != nil {
 		g.t.Fatal(err)
 	}
 	g.t.Cleanup(target.Close)
-	return g.channel(target), standing
+	return g.channel(target), infrastructure
 }
 
-func TestAKilledProxyComesBackAndKnowsItsBackends(t *testing.T) {
+func TestKilledProxyRestartsWithTheCurrentBackends(t *testing.T) {
 	proxies(t, func(t *testing.T, r route.Route) {
 		g := startGreeters(t, 2)
-		cc, standing := g.through(r, settings.Settings{})
+		cc, infrastructure := g.through(r, settings.Settings{})
 		if _, err := call(t.Context(), cc); err != nil {
 			t.Fatal(err)
 		}
 		g.start(3)
-		for _, p := range standing.Components {
+		for _, p := range infrastructure.Components {
 			if p.Role == component.Proxy {
 				if err := p.Kill(t.Context()); err != nil {
 					t.Fatal(err)
@@ -66,53 +66,53 @@ func TestAKilledProxyComesBackAndKnowsItsBackends(t *testing.T) {
 		}
 		eventually(t, func() (bool, string) {
 			ids := answering(t.Context(), cc)
-			return slices.Equal(ids, []string{"b1", "b2", "b3"}), fmt.Sprint(ids)
+			return slices.Equal(ids, []string{"b1", "b2", "b3"}), fmt.Sprintf("%v answer, want b1, b2, b3", ids)
 		})
 		g.stop(1)
 		eventually(t, func() (bool, string) {
 			ids := answering(t.Context(), cc)
-			return slices.Equal(ids, []string{"b2", "b3"}), fmt.Sprint(ids)
+			return slices.Equal(ids, []string{"b2", "b3"}), fmt.Sprintf("%v answer, want b2, b3", ids)
 		})
 	})
 }
 
-func TestAProxySpreadsByEveryPolicyThatItsRouteNames(t *testing.T) {
+func TestProxySupportsEveryPolicyOfItsRoute(t *testing.T) {
 	proxies(t, func(t *testing.T, r route.Route) {
 		g := startGreeters(t, 3)
 		for _, policy := range r.Policies {
 			t.Run(policy, func(t *testing.T) {
 				g.t = t
-				cc, standing := g.through(r, settings.Settings{Policy: policy})
-				eventually(t, func() (bool, string) { // random may leave one out
+				cc, infrastructure := g.through(r, settings.Settings{Policy: policy})
+				eventually(t, func() (bool, string) { // random may miss a backend in 30 calls
 					ids := answering(t.Context(), cc)
-					return slices.Equal(ids, []string{"b1", "b2", "b3"}), fmt.Sprint(ids)
+					return slices.Equal(ids, []string{"b1", "b2", "b3"}), fmt.Sprintf("%v answer, want b1, b2, b3", ids)
 				})
-				if len(standing.Files) == 0 {
-					t.Error("its configuration is not kept")
+				if len(infrastructure.Files) == 0 {
+					t.Error("the infrastructure has no configuration file")
 				}
 			})
 		}
 	})
 }
 
-func TestEachCallerHasItsSidecar(t *testing.T) {
+func TestEachCallerHasItsOwnSidecar(t *testing.T) {
 	proxies(t, func(t *testing.T, r route.Route) {
 		g := startGreeters(t, 1)
 		g.callers = 2
-		_, standing := g.through(r, settings.Settings{Proxy: settings.Proxy{Sidecar: true}})
+		_, infrastructure := g.through(r, settings.Settings{Proxy: settings.Proxy{Sidecar: true}})
 		count := 0
-		for _, p := range standing.Components {
+		for _, p := range infrastructure.Components {
 			if p.Role == component.Proxy {
 				count++
 			}
 		}
-		if count != 2 || len(standing.Services) != 2 || standing.Services[0].Proxy == standing.Services[1].Proxy {
-			t.Errorf("%d proxies, at %v", count, standing.Services)
+		if count != 2 || len(infrastructure.Services) != 2 || infrastructure.Services[0].Proxy == infrastructure.Services[1].Proxy {
+			t.Errorf("%d proxies run, with the services %v; want 2 proxies at different addresses", count, infrastructure.Services)
 		}
 	})
 }
 
-func TestAProxyWhosePortIsTakenSaysSo(t *testing.T) {
+func TestProxyErrorNamesAPortThatIsInUse(t *testing.T) {
 	proxies(t, func(t *testing.T, r route.Route) {
 		g := startGreeters(t, 1)
 		taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -128,14 +128,14 @@ func TestAProxyWhosePortIsTakenSaysSo(t *testing.T) {
 		_, err = r.Start(t.Context(), g.service, settings.Settings{Proxy: settings.Proxy{Workers: 1}}, route.Host{
 			Self: g.self(), Dir: dir, Callers: 1, AllocateAddress: func() (string, error) { return taken.Addr().String(), nil },
 		})
-		if err == nil || !strings.Contains(err.Error(), r.Binary+"-0 exited before it was ready") ||
-			!strings.Contains(strings.ToLower(err.Error()), "address") {
-			t.Errorf("error %v", err)
+		want := r.Binary + "-0 exited before it was ready"
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(strings.ToLower(err.Error()), "address") {
+			t.Errorf("error %v, want %q and the address", err, want)
 		}
 	})
 }
 
-func TestAProxyThatIsNotInstalledSaysHowToGetIt(t *testing.T) {
+func TestMissingProxyErrorSaysHowToInstallIt(t *testing.T) {
 	t.Setenv("PATH", "")
 	t.Setenv("RPCLAB_TOOLS_DIR", t.TempDir())
 	r, err := route.Lookup("envoy")
@@ -143,14 +143,15 @@ func TestAProxyThatIsNotInstalledSaysHowToGetIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = r.Start(t.Context(), startGreeters(t, 1).service, settings.Settings{}, route.Host{})
-	if !errors.Is(err, tool.ErrMissing) || !strings.Contains(err.Error(), "rpclab doctor --install envoy") {
-		t.Errorf("error %v", err)
+	const want = "rpclab doctor --install envoy"
+	if !errors.Is(err, tool.ErrMissing) || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %v with %s", err, tool.ErrMissing, want)
 	}
 }
 
-// A channel that is never idle follows too, and loses no call as long as backends go in
-// good order.
-func TestABusyChannelFollowsThroughAProxy(t *testing.T) {
+// A busy channel through a proxy reaches new backends, and loses no call when a backend stops
+// gracefully.
+func TestBusyChannelFollowsChangesThroughAProxy(t *testing.T) {
 	proxies(t, func(t *testing.T, r route.Route) {
 		g := startGreeters(t, 2)
 		cc, _ := g.through(r, settings.Settings{})
@@ -184,7 +185,7 @@ func TestABusyChannelFollowsThroughAProxy(t *testing.T) {
 		})
 		g.terminate(1)
 		seen, since := first.Load(), calls.Load()
-		eventually(t, func() (bool, string) { // it is called no more, so that it can go
+		eventually(t, func() (bool, string) { // until 100 calls in a row go to other backends
 			if now := first.Load(); now != seen {
 				seen, since = now, calls.Load()
 			}
@@ -196,9 +197,9 @@ func TestABusyChannelFollowsThroughAProxy(t *testing.T) {
 	})
 }
 
-// Envoy's workers share nothing: a connection stays with the worker that accepted it, so
-// that with fewer connections than workers some have nothing to do, however many calls
-// there are, and each worker spreads the calls of its own connections alone.
+// Envoy's workers share nothing: a connection stays with the worker that accepted it. With fewer
+// connections than workers, some workers are idle however many calls there are, and each worker
+// balances only the calls of its own connections.
 func TestEnvoyUsesNoMoreWorkersThanThereAreConnections(t *testing.T) {
 	const workers, connections = 4, 2
 	g := startGreeters(t, 3)
@@ -207,19 +208,19 @@ func TestEnvoyUsesNoMoreWorkersThanThereAreConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := settings.Settings{Proxy: settings.Proxy{Workers: workers}}
-	standing := g.stand(r, o)
+	infrastructure := g.startInfrastructure(r, o)
 	for range connections {
-		target, err := r.Open(t.Context(), standing.ServiceFor(0), o, nil)
+		target, err := r.Open(t.Context(), infrastructure.ServiceFor(0), o, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(target.Close)
 		if ids := answering(t.Context(), g.channel(target)); len(ids) != 3 {
-			t.Errorf("%v answer", ids)
+			t.Errorf("%v answer, want all 3 backends", ids)
 		}
 	}
 	busy, idle := 0, 0
-	for _, n := range standing.Components[0].AcceptedConnections() {
+	for _, n := range infrastructure.Components[0].AcceptedConnections() {
 		if n == 0 {
 			idle++
 		} else {
@@ -227,6 +228,6 @@ func TestEnvoyUsesNoMoreWorkersThanThereAreConnections(t *testing.T) {
 		}
 	}
 	if busy < 1 || busy > connections || busy+idle != workers {
-		t.Errorf("%d workers have connections, %d have none; want at most %d of %d", busy, idle, connections, workers)
+		t.Errorf("%d workers have connections and %d have none; want at most %d busy of %d", busy, idle, connections, workers)
 	}
 }

@@ -25,44 +25,45 @@ func TestDirectStaysWithOneBackend(t *testing.T) {
 	g := startGreeters(t, 3)
 	target, _ := g.open("direct")
 	if ids := answering(t.Context(), g.channel(target)); !slices.Equal(ids, []string{"b1"}) {
-		t.Errorf("%v answer, want b1 alone", ids)
+		t.Errorf("%v answer, want only b1", ids)
 	}
 }
 
 func TestDirectNeedsAReadyBackend(t *testing.T) {
 	g := startGreeters(t, 1)
 	g.stop(1)
-	g.published()
+	g.awaitPublished()
 	r, err := route.Lookup("direct")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Open(t.Context(), g.service, settings.Settings{}, nil); err == nil || !strings.Contains(err.Error(), "no endpoint of greeter is ready") {
-		t.Errorf("error %v", err)
+	const want = "no endpoint of greeter is ready"
+	if _, err := r.Open(t.Context(), g.service, settings.Settings{}, nil); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
 	}
 }
 
-func TestAClusterIPConnectionStaysWhereItIs(t *testing.T) {
+func TestClusterIPConnectionStaysWithItsBackend(t *testing.T) {
 	g := startGreeters(t, 3)
-	target, heard := g.open("clusterip")
+	target, updates := g.open("clusterip")
 	cc := g.channel(target)
 	first := answering(t.Context(), cc)
 	g.start(4)
 	if ids := answering(t.Context(), cc); len(first) != 1 || !slices.Equal(ids, first) {
-		t.Errorf("%v answer, then %v; want one and the same", first, ids)
+		t.Errorf("%v answer at first and %v after a scale-up; want one backend, the same", first, ids)
 	}
-	if told := heard.last(); told != nil {
-		t.Errorf("the resolver was updated with %v; the node's table is not the client's", told)
+	if addrs := updates.last(); addrs != nil {
+		t.Errorf("the resolver was updated with %v, want no update: the client knows only the virtual IP", addrs)
 	}
 }
 
-// 2,000 dials at once over 4 backends: each is chosen within 6 σ of 500 (binomial,
-// σ = 19.4), so that a false alarm is one in 10⁸.
-func TestClusterIPChoosesAtRandomForEachConnection(t *testing.T) {
+// 2,000 dials to 4 backends: each backend is picked 500 times ± 6 σ (binomial, σ = 19.4). The
+// test fails by chance with a probability of 10⁻⁸.
+func TestClusterIPPicksARandomBackendForEachConnection(t *testing.T) {
 	g := startGreeters(t, 4)
 	target, _ := g.open("clusterip")
 	var mu sync.Mutex
-	chosen := map[string]int{}
+	picked := map[string]int{}
 	var all sync.WaitGroup
 	for range 2000 {
 		all.Go(func() {
@@ -74,21 +75,21 @@ func TestClusterIPChoosesAtRandomForEachConnection(t *testing.T) {
 			defer conn.Close()
 			mu.Lock()
 			defer mu.Unlock()
-			chosen[conn.RemoteAddr().(*net.TCPAddr).IP.String()]++
+			picked[conn.RemoteAddr().(*net.TCPAddr).IP.String()]++
 		})
 	}
 	all.Wait()
-	for ip, n := range chosen {
+	for ip, n := range picked {
 		if n < 500-117 || n > 500+117 {
-			t.Errorf("%s chosen %d times of 2000, want 500 ± 117", ip, n)
+			t.Errorf("%s was picked %d times of 2000, want 500 ± 117", ip, n)
 		}
 	}
-	if len(chosen) != 4 {
-		t.Errorf("%v chosen, want 4", slices.Sorted(maps.Keys(chosen)))
+	if len(picked) != 4 {
+		t.Errorf("%v were picked, want 4 backends", slices.Sorted(maps.Keys(picked)))
 	}
 }
 
-func TestClusterIPRefusesWithoutAReadyBackend(t *testing.T) {
+func TestClusterIPRefusesConnectionsWithoutAReadyBackend(t *testing.T) {
 	g := startGreeters(t, 1)
 	target, _ := g.open("clusterip")
 	g.stop(1)
@@ -96,25 +97,25 @@ func TestClusterIPRefusesWithoutAReadyBackend(t *testing.T) {
 		conn, err := target.Dial(t.Context(), "greeter:1")
 		if err == nil {
 			_ = conn.Close()
-			return false, "a connection"
+			return false, "a connection, want an error"
 		}
 		// The backend's own refusal does not name the service.
 		return errors.Is(err, syscall.ECONNREFUSED) && strings.Contains(err.Error(), "no ready endpoint"), err.Error()
 	})
 }
 
-func TestEndpointSliceFailsCallsFastOnAnEmptySetAndRecovers(t *testing.T) {
+func TestEndpointSliceFailsCallsFastWithoutBackendsAndRecovers(t *testing.T) {
 	g := startGreeters(t, 1)
-	target, heard := g.open("endpointslice")
+	target, updates := g.open("endpointslice")
 	cc := g.channel(target)
 	if _, err := call(t.Context(), cc); err != nil {
 		t.Fatal(err)
 	}
-	g.endpoints.Remove("b1") // the server itself runs on: only the set is empty
+	g.endpoints.Remove("b1") // only the endpoint: the server still runs
 	eventually(t, func() (bool, string) {
 		_, err := call(t.Context(), cc)
-		told := heard.last()
-		return status.Code(err) == codes.Unavailable && len(told) == 0, fmt.Sprintf("%v, told %v; want the empty set", err, told)
+		addrs := updates.last()
+		return status.Code(err) == codes.Unavailable && len(addrs) == 0, fmt.Sprintf("error %v, last update %v; want UNAVAILABLE and an empty update", err, addrs)
 	})
 	g.start(2)
 	eventually(t, func() (bool, string) {
@@ -123,7 +124,7 @@ func TestEndpointSliceFailsCallsFastOnAnEmptySetAndRecovers(t *testing.T) {
 	})
 }
 
-// KEP-1669: the last backends answer while they drain.
+// The last backends of a service receive calls while they drain (KEP-1669).
 func TestEndpointSliceUsesDrainingBackendsWhenNoneIsReady(t *testing.T) {
 	g := startGreeters(t, 2)
 	drain := func(id string) {
@@ -144,7 +145,7 @@ func TestEndpointSliceUsesDrainingBackendsWhenNoneIsReady(t *testing.T) {
 		drain(step.drained)
 		eventually(t, func() (bool, string) {
 			ids := answering(t.Context(), cc)
-			return slices.Equal(ids, step.want), fmt.Sprintf("%v with %s drained", ids, step.drained)
+			return slices.Equal(ids, step.want), fmt.Sprintf("%v answer while %s drains, want %v", ids, step.drained, step.want)
 		})
 	}
 }
@@ -156,7 +157,7 @@ func TestEndpointSliceFailsCallsFastWithoutAnAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.service.API = "http://" + listener.Addr().String()
-	if err := listener.Close(); err != nil { // now no one listens there
+	if err := listener.Close(); err != nil { // nothing listens there any more
 		t.Fatal(err)
 	}
 	target, _ := g.open("endpointslice")
@@ -165,12 +166,12 @@ func TestEndpointSliceFailsCallsFastWithoutAnAPI(t *testing.T) {
 	}
 }
 
-// More than 100 endpoints are several slices: endpointslice and headless know all
-// of them, kuberesolver only those of the slice it saw last.
-func TestWhoSeesEverySlice(t *testing.T) {
+// A slice has at most 100 endpoints: endpointslice and headless know the endpoints of all slices,
+// kuberesolver only those of the slice that changed last.
+func TestKuberesolverKnowsOnlyOneSlice(t *testing.T) {
 	endpoints := cluster.NewEndpoints()
 	for i := range 150 {
-		addr := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 78, byte(i + 1)}), 9) // no one there: only known
+		addr := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 78, byte(i + 1)}), 9) // published, but nothing listens there
 		endpoints.Set(cluster.Endpoint{ID: fmt.Sprintf("b%03d", i), Addr: addr, Serving: true})
 	}
 	p, err := publish.Serve(endpoints, publish.Names{Service: "greeter", Namespace: "default", Port: 9}, netip.MustParseAddr("127.0.0.1"))
@@ -182,10 +183,10 @@ func TestWhoSeesEverySlice(t *testing.T) {
 	for name, want := range map[string]int{"endpointslice": 150, "headless": 150, "kuberesolver": 50} {
 		t.Run(name, func(t *testing.T) {
 			g.t = t
-			target, heard := g.open(name)
+			target, updates := g.open(name)
 			g.channel(target).Connect()
 			eventually(t, func() (bool, string) {
-				n := len(heard.last())
+				n := len(updates.last())
 				return n == want, fmt.Sprintf("%d addresses, want %d", n, want)
 			})
 		})

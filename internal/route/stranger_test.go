@@ -16,9 +16,9 @@ import (
 	"rpclab/internal/route/settings"
 )
 
-// stranger is who answers in the place of a part, whatever it is asked: gRPC's health
-// and, as nginx would, the number of its configuration.
-func stranger(t *testing.T) string {
+// otherServer starts a server that listens in the place of a component and returns its address.
+// It answers gRPC's health checks and, as nginx does, the number of its configuration.
+func otherServer(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -47,9 +47,9 @@ func stranger(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// A port that was free a moment ago may be another's by the time it is listened on.
-func TestAStrangerInThePlaceOfAPartIsNotBelieved(t *testing.T) {
-	for _, c := range []struct{ route, says string }{
+// Another process may take a port between its allocation and the start of the component.
+func TestAnswerOfAnotherServerDoesNotMakeAComponentReady(t *testing.T) {
+	for _, c := range []struct{ route, want string }{
 		{"forwarder", "forwarder exited before it was ready"},
 		{"xds", "xds exited before it was ready"},
 		{"envoy", "envoy-0 exited before it was ready"},
@@ -66,17 +66,17 @@ func TestAStrangerInThePlaceOfAPartIsNotBelieved(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer os.RemoveAll(dir)
-			taken := stranger(t)
-			standing, err := r.Start(t.Context(), g.service, settings.Settings{Proxy: settings.Proxy{Workers: 1}}, route.Host{
+			taken := otherServer(t)
+			infrastructure, err := r.Start(t.Context(), g.service, settings.Settings{Proxy: settings.Proxy{Workers: 1}}, route.Host{
 				Self: g.self(), Dir: dir, Callers: 1, AllocateAddress: func() (string, error) { return taken, nil },
 			})
 			if err == nil {
-				t.Errorf("%s took the stranger for its own", c.route)
-				_ = standing.Close()
+				t.Errorf("the route %s is ready though another server listens on its port", c.route)
+				_ = infrastructure.Close()
 				return
 			}
-			if !strings.Contains(err.Error(), c.says) || !strings.Contains(strings.ToLower(err.Error()), "address already in use") {
-				t.Errorf("error %v", err)
+			if !strings.Contains(err.Error(), c.want) || !strings.Contains(strings.ToLower(err.Error()), "address already in use") {
+				t.Errorf("error %v, want %q and address already in use", err, c.want)
 			}
 		})
 	}

@@ -13,7 +13,7 @@ import (
 	"rpclab/internal/workload"
 )
 
-func TestXDSUsesAnotherZoneWhileItsOwnIsDown(t *testing.T) {
+func TestXDSUsesOtherZonesWhileItsOwnIsDown(t *testing.T) {
 	g := startGreeters(t, 0)
 	end := g.serve(1, &workload.Server{}, "zone-0")
 	g.serve(2, &workload.Server{}, "zone-1")
@@ -28,64 +28,65 @@ func TestXDSUsesAnotherZoneWhileItsOwnIsDown(t *testing.T) {
 		})
 	}
 	expect("at first", "b1")
-	end() // it stays published: clients find out by themselves
-	expect("with the own zone down", "b2", "b3")
+	end() // its endpoint stays published: clients must detect the failure
+	expect("while zone-0 is down", "b2", "b3")
 	g.serve(1, &workload.Server{}, "zone-0")
-	expect("with it up again", "b1")
+	expect("after zone-0 has restarted", "b1")
 }
 
-func TestXDSClientsKeepWhatTheyKnowWhenTheControlPlaneIsKilled(t *testing.T) {
+func TestXDSClientsKeepTheirEndpointsWhenTheControlPlaneIsKilled(t *testing.T) {
 	g := startGreeters(t, 3)
 	r, err := route.Lookup("xds")
 	if err != nil {
 		t.Fatal(err)
 	}
-	standing := g.stand(r, settings.Settings{})
-	var heard news
-	target, err := r.Open(t.Context(), standing.ServiceFor(0), settings.Settings{}, heard.told)
+	infrastructure := g.startInfrastructure(r, settings.Settings{})
+	var updates resolverUpdates
+	target, err := r.Open(t.Context(), infrastructure.ServiceFor(0), settings.Settings{}, updates.add)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(target.Close)
 	cc := g.channel(target)
-	knowsAll := func() (bool, string) {
+	allAnswer := func() (bool, string) {
 		ids := answering(t.Context(), cc)
 		return slices.Equal(ids, []string{"b1", "b2", "b3"}), fmt.Sprint(ids)
 	}
-	eventually(t, knowsAll)
-	if err := standing.Components[0].Kill(context.Background()); err != nil {
+	eventually(t, allAnswer)
+	if err := infrastructure.Components[0].Kill(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	g.start(4)
 	for range 5 {
-		if ok, saw := knowsAll(); !ok {
+		if ok, saw := allAnswer(); !ok {
 			t.Fatalf("%s answer without a control plane, want b1, b2 and b3", saw)
 		}
 	}
-	if told := heard.last(); len(told) != 3 {
-		t.Errorf("told %v, want the last that was said", told)
+	if addrs := updates.last(); len(addrs) != 3 {
+		t.Errorf("the last resolver update is %v, want the 3 addresses from before the kill", addrs)
 	}
 }
 
-func TestXDSWithoutAControlPlane(t *testing.T) {
+func TestXDSErrorWithoutAControlPlaneSaysHowToStartOne(t *testing.T) {
 	g := startGreeters(t, 1)
 	r, err := route.Lookup("xds")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Open(t.Context(), g.service, settings.Settings{}, nil); err == nil || !strings.Contains(err.Error(), "rpclab xds") {
-		t.Errorf("error %v, want one that says how to start it", err)
+		t.Errorf("error %v, want one that says rpclab xds", err)
 	}
 }
 
-func TestXDSSaysWhatItCannotRetry(t *testing.T) {
+func TestXDSRejectsACodeThatItCannotRetry(t *testing.T) {
 	g := startGreeters(t, 1)
 	r, err := route.Lookup("xds")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = r.Start(t.Context(), g.service, settings.Settings{Retry: &settings.Retry{Attempts: 2, Codes: []string{"ABORTED"}}}, route.Host{})
-	if err == nil || !strings.Contains(err.Error(), "xDS cannot retry ABORTED") {
-		t.Errorf("error %v, want one that says what it can", err)
+	const want = "xDS cannot retry ABORTED"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
 	}
 }

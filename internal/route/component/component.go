@@ -19,7 +19,7 @@ import (
 // The roles of a component.
 const (
 	Proxy        = "proxy"   // calls go through it
-	Gateway      = "gateway" // it makes the calls of study 1, for HTTP requests
+	Gateway      = "gateway" // it makes a call for each HTTP request
 	ControlPlane = "control" // it sends the addresses of backends to clients or proxies
 )
 
@@ -55,7 +55,7 @@ type Component struct {
 	startOrEnd sync.Mutex    // held while the process is started or ended
 
 	mu       sync.Mutex
-	process  *process.Process // nil: none is ready
+	process  *process.Process // nil: not ready
 	address  string           // as announced
 	closed   bool
 	used     usage
@@ -138,7 +138,7 @@ func (c *Component) watch(running *process.Process) {
 	}
 }
 
-// Kill ends the process with SIGKILL. One that restarts is ready when Kill returns.
+// Kill ends the process with SIGKILL. If the component restarts, it is ready when Kill returns.
 func (c *Component) Kill(ctx context.Context) error {
 	c.startOrEnd.Lock()
 	defer c.startOrEnd.Unlock()
@@ -231,7 +231,7 @@ func (a *address) get() string {
 
 func (a *address) ready(context.Context) error {
 	if a.get() == "" {
-		return errors.New("it has not announced its address")
+		return errors.New("the process has not announced its address")
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// shell is a component that runs a script, in which $READY is a file whose presence means ready.
+// shell is a component that runs a script. It is ready once the script has created the file $READY.
 func shell(t *testing.T, script string) component.Spec {
 	t.Helper()
 	ready := filepath.Join(t.TempDir(), "ready")
@@ -46,29 +46,31 @@ func start(t *testing.T, s component.Spec) *component.Component {
 	return p
 }
 
-func TestAComponentThatEndsBeforeItIsReadySaysItsLastWords(t *testing.T) {
+func TestStartErrorHasTheLastLogLines(t *testing.T) {
 	_, err := component.Start(t.Context(), shell(t, "echo cannot bind 127.0.0.1:80 >&2; exit 1"))
-	if err == nil || !strings.Contains(err.Error(), "script exited before it was ready: exit status 1") || !strings.Contains(err.Error(), "cannot bind") {
-		t.Errorf("error %v", err)
+	const want, line = "script exited before it was ready: exit status 1", "cannot bind"
+	if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), line) {
+		t.Errorf("error %v, want %q and the log line %q", err, want, line)
 	}
 }
 
-func TestAComponentWhosePlaceAnotherHasIsNotReady(t *testing.T) {
-	out := &pids{}
+// Ready may succeed because another server answers on the component's address.
+func TestComponentThatExitedIsNotReady(t *testing.T) {
+	out := &pidWriter{}
 	s := shell(t, "echo $$; echo address in use >&2; exit 1")
 	s.Process.Stdout = out
-	s.Ready = func(ctx context.Context) error { // the other one's answer, after this one's end
-		testkit.Await(t, "the end of the script", func() bool {
-			return out.last() != 0 && gone(out.last())
+	s.Ready = func(ctx context.Context) error {
+		testkit.Await(t, "the script has exited", func() bool {
+			return out.pid() != 0 && exited(out.pid())
 		})
 		return nil
 	}
 	if _, err := component.Start(t.Context(), s); err == nil || !strings.Contains(err.Error(), "address in use") {
-		t.Errorf("error %v", err)
+		t.Errorf("error %v, want one with the log line address in use", err)
 	}
 }
 
-func TestAnInterruptEndsAStart(t *testing.T) {
+func TestCancelledContextEndsStart(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := shell(t, "sleep 60")
 	s.Ready = func(context.Context) error {
@@ -76,78 +78,79 @@ func TestAnInterruptEndsAStart(t *testing.T) {
 		return errors.New("not yet")
 	}
 	if _, err := component.Start(ctx, s); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v", err)
+		t.Errorf("error %v, want %v", err, context.Canceled)
 	}
 }
 
-func TestAKilledPartIsReadyAgainWhenKillReturns(t *testing.T) {
+func TestKillReturnsWhenTheRestartedProcessIsReady(t *testing.T) {
 	s := shell(t, "touch $READY; sleep 60")
 	s.Restart = true
-	ask, asked := s.Ready, atomic.Int32{}
+	ready, checks := s.Ready, atomic.Int32{}
 	s.Ready = func(ctx context.Context) error {
-		asked.Add(1)
-		return ask(ctx)
+		checks.Add(1)
+		return ready(ctx)
 	}
 	p := start(t, s)
-	before := asked.Load()
+	before := checks.Load()
 	if err := p.Kill(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if asked.Load() == before {
-		t.Error("nobody asked whether the new process is ready")
+	if checks.Load() == before {
+		t.Error("Kill did not call Ready for the new process")
 	}
 	if err := p.Signal(syscall.SIGCONT); err != nil {
 		t.Error(err)
 	}
-	if losses := p.Failures(); len(losses) > 0 {
-		t.Errorf("an end that was asked for is a loss: %v", losses)
+	if failures := p.Failures(); len(failures) > 0 {
+		t.Errorf("Kill is noted as the failures %v, want none", failures)
 	}
 }
 
-func TestAComponentThatIsNotToRunAgainStaysAway(t *testing.T) {
+func TestKilledComponentWithoutRestartIsNotRunning(t *testing.T) {
 	p := start(t, shell(t, "touch $READY; sleep 60"))
 	if err := p.Kill(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Kill(t.Context()); err == nil || err.Error() != "script is not running" {
-		t.Errorf("error %v", err)
+	const want = "script is not running"
+	if err := p.Kill(t.Context()); err == nil || err.Error() != want {
+		t.Errorf("the second Kill returned %v, want %s", err, want)
 	}
-	if err := p.Signal(syscall.SIGHUP); err == nil {
-		t.Error("a signal reached it")
+	if err := p.Signal(syscall.SIGHUP); err == nil || err.Error() != want {
+		t.Errorf("Signal returned %v, want %s", err, want)
 	}
 }
 
-func TestAnEndThatNobodyAskedForIsALossAndItsTimeCounts(t *testing.T) {
+func TestUnexpectedExitIsAFailureAndItsCPUCounts(t *testing.T) {
 	p := start(t, shell(t, "touch $READY; i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo out of memory >&2; exit 7"))
-	testkit.Await(t, "a loss", func() bool { return len(p.Failures()) == 1 })
-	if loss := p.Failures()[0]; !strings.Contains(loss, "script exited unexpectedly: exit status 7") || !strings.Contains(loss, "out of memory") {
-		t.Errorf("loss %q", loss)
+	testkit.Await(t, "a failure is noted", func() bool { return len(p.Failures()) == 1 })
+	const want, line = "script exited unexpectedly: exit status 7", "out of memory"
+	if failure := p.Failures()[0]; !strings.Contains(failure, want) || !strings.Contains(failure, line) {
+		t.Errorf("failure %q, want %q and the log line %q", failure, want, line)
 	}
 	if cpu, _ := p.Usage(); cpu < 10*time.Millisecond {
-		t.Errorf("it used %v", cpu)
+		t.Errorf("the script used %v of CPU time, want 10 ms at least", cpu)
 	}
 }
 
-// A master's worker that ended, as nginx's does after a reload, is not forgotten.
-func TestUsageCountsDescendantsAlsoThoseThatEnded(t *testing.T) {
+// Workers of nginx exit after a reload: their CPU time must still count.
+func TestUsageIncludesDescendantsThatExited(t *testing.T) {
 	work := "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"
 	p := start(t, shell(t, fmt.Sprintf("(%s; %s; %s); (%s; touch $READY; sleep 60) & wait", work, work, work, work)))
 	both, rss := p.Usage()
 	if rss < 1<<20 {
-		t.Errorf("they hold %d bytes", rss)
+		t.Errorf("the peak of resident memory is %d bytes, want a megabyte at least", rss)
 	}
 	p.ResetUsage()
 	if cpu, _ := p.Usage(); cpu > both/4 {
-		t.Errorf("%v are counted after a reset, of %v", cpu, both)
+		t.Errorf("the CPU time after ResetUsage is %v, want at most a quarter of the %v before", cpu, both)
 	}
-	one := start(t, shell(t, work+"; touch $READY; sleep 60 & wait"))
-	single, _ := one.Usage()
-	if both < 2*single { // of four times as much work, whatever others take of the processors meanwhile
-		t.Errorf("two used %v, one uses %v", both, single)
+	single, _ := start(t, shell(t, work+"; touch $READY; sleep 60 & wait")).Usage()
+	if both < 2*single { // it is four times the work; a busy machine varies the CPU time
+		t.Errorf("two children with four times the work used %v, one process %v; want twice as much at least", both, single)
 	}
 }
 
-func TestUsageOfAKilledPartIsKept(t *testing.T) {
+func TestUsageOfAKilledComponentIsKept(t *testing.T) {
 	s := shell(t, "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; touch $READY; sleep 60 & wait")
 	p := start(t, s)
 	before, _ := p.Usage()
@@ -155,74 +158,74 @@ func TestUsageOfAKilledPartIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after, rss := p.Usage(); after < before || rss == 0 {
-		t.Errorf("%v were used before the kill, %v after, %d bytes", before, after, rss)
+		t.Errorf("usage is %v before the kill and %v with %d bytes after; want no less, and some bytes", before, after, rss)
 	}
 }
 
-func TestNothingIsLeftOfAComponent(t *testing.T) {
-	out := &pids{}
+func TestCloseEndsChildrenToo(t *testing.T) {
+	out := &pidWriter{}
 	s := shell(t, "sleep 60 & echo $!; touch $READY; wait")
 	s.Process.Stdout = out
 	p := start(t, s)
-	testkit.Await(t, "the id of its child", func() bool { return out.last() != 0 })
+	testkit.Await(t, "the script has written the id of its child", func() bool { return out.pid() != 0 })
 	p.Close()
-	testkit.Await(t, "its child is gone", func() bool { return gone(out.last()) })
+	testkit.Await(t, "the child has exited", func() bool { return exited(out.pid()) })
 }
 
-// gone says whether a process has ended; one that nobody waits for is a zombie.
-func gone(id int) bool {
-	out, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(id)).Output()
-	return err != nil || strings.HasPrefix(string(out), "Z")
+// exited says whether a process has exited; a zombie has.
+func exited(pid int) bool {
+	state, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
+	return err != nil || strings.HasPrefix(string(state), "Z")
 }
 
-// Close does not wait for a start that never ends, and what Kill was about to start is
-// not left behind.
-func TestCloseEndsAStartUnderWay(t *testing.T) {
+// Close ends a restart that never becomes ready, and leaves no process.
+func TestCloseEndsARestartInProgress(t *testing.T) {
 	s := shell(t, "sleep 60")
 	s.Restart = true
 	var starts atomic.Int32
-	again := make(chan struct{})
+	restarting := make(chan struct{})
 	var once sync.Once
 	s.Ready = func(context.Context) error {
 		if starts.Add(1) == 1 {
 			return nil
 		}
-		once.Do(func() { close(again) })
+		once.Do(func() { close(restarting) })
 		return errors.New("never")
 	}
 	p := start(t, s)
 	killed := make(chan error, 1)
 	go func() { killed <- p.Kill(context.Background()) }()
-	<-again
+	<-restarting
 	p.Close()
 	if err := <-killed; err == nil || !strings.Contains(err.Error(), "stopped before") {
-		t.Errorf("Kill said %v", err)
+		t.Errorf("Kill returned %v, want stopped before it was ready", err)
 	}
 	if err := p.Kill(t.Context()); err == nil {
-		t.Error("a closed part could be killed")
+		t.Error("Kill of a closed component returned nil, want an error")
 	}
 }
 
-// pids reads process ids, a line each.
-type pids struct {
+// pidWriter reads the process id that a script prints.
+type pidWriter struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-func (p *pids) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.text.Write(b)
+func (w *pidWriter) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.Write(b)
 }
 
-func (p *pids) last() (id int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_, _ = fmt.Sscan(p.text.String(), &id)
-	return id
+// pid is the process id; 0: none was printed yet.
+func (w *pidWriter) pid() (pid int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, _ = fmt.Sscan(w.text.String(), &pid)
+	return pid
 }
 
-func TestAComponentOfOurOwnIsReadyWhenItSaysWhereItListens(t *testing.T) {
+func TestComponentWithoutReadyIsReadyWhenItAnnouncesItsAddress(t *testing.T) {
 	s := shell(t, "printf 'serving 127.0.0.1:'; until [ -e $READY ]; do sleep 0.01; done; echo 8080; echo more; sleep 60")
 	s.Ready = nil
 	started := make(chan *component.Component, 1)
@@ -243,6 +246,6 @@ func TestAComponentOfOurOwnIsReadyWhenItSaysWhereItListens(t *testing.T) {
 	}
 	defer p.Close()
 	if p.Address() != "127.0.0.1:8080" {
-		t.Errorf("it listens at %q", p.Address())
+		t.Errorf("the address is %q, want 127.0.0.1:8080", p.Address())
 	}
 }

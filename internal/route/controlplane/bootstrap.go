@@ -2,9 +2,9 @@ package controlplane
 
 import "encoding/json"
 
-// Bootstrap is what a gRPC client has to know of the control plane at address
-// (host:port): the contents of GRPC_XDS_BOOTSTRAP_CONFIG, or of the file that
-// GRPC_XDS_BOOTSTRAP names (gRFC A27).
+// Bootstrap is the xDS bootstrap of a gRPC client for the control plane at address (host:port):
+// the contents of GRPC_XDS_BOOTSTRAP_CONFIG, or of the file that GRPC_XDS_BOOTSTRAP names
+// (gRFC A27).
 func Bootstrap(address, node string) ([]byte, error) {
 	return json.MarshalIndent(map[string]any{
 		"node": map[string]any{"id": node, "locality": map[string]any{"zone": CallerZone}},

@@ -3,6 +3,7 @@ package controlplane
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	cluster "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -21,15 +22,15 @@ import (
 	"rpclab/internal/route/settings"
 )
 
-// Policies are all that a control plane can ask for. Random is Envoy's alone, gRPC clients
-// take turns then; pick_first is gRPC's alone, Envoy takes random backends then.
+// Policies are the policies that a control plane can configure. Only Envoy knows random: gRPC
+// clients use round_robin instead. Only gRPC knows pick_first: Envoy uses random instead.
 var Policies = []string{
 	settings.RoundRobin, settings.LeastRequest, settings.Random, settings.WeightedRoundRobin,
 	settings.RingHash, settings.PickFirst,
 }
 
-// clusterOf is the CDS resource. What one kind of client does not know it passes over:
-// gRPC the protocol options and the connect timeout, Envoy a policy that another follows.
+// clusterOf is the CDS resource. Clients ignore what they do not know: gRPC ignores the
+// protocol options and the connect timeout, Envoy a policy that is not the last in the list.
 func clusterOf(service string, s settings.Settings) (*cluster.Cluster, error) {
 	policy, err := balancing(s.Policy)
 	if err != nil {
@@ -47,7 +48,7 @@ func clusterOf(service string, s settings.Settings) (*cluster.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := wrapperspb.UInt32(math.MaxInt32)
+	unlimited := wrapperspb.UInt32(math.MaxInt32)
 	return &cluster.Cluster{
 		Name:                 service,
 		ClusterDiscoveryType: &cluster.Cluster_Type{Type: cluster.Cluster_EDS},
@@ -55,10 +56,10 @@ func clusterOf(service string, s settings.Settings) (*cluster.Cluster, error) {
 		ConnectTimeout:       lasting(time.Second),
 		LoadBalancingPolicy:  policy,
 		OutlierDetection:     outliers(s.Outlier),
-		// Without these a client has at most 1,024 calls under way and fails the others
-		// (gRFC A32), which would be taken for a fault of the backends.
+		// Without these a client has at most 1,024 calls in flight and fails the others
+		// (gRFC A32), which would look like a fault of the backends.
 		CircuitBreakers: &cluster.CircuitBreakers{Thresholds: []*cluster.CircuitBreakers_Thresholds{{
-			MaxConnections: all, MaxPendingRequests: all, MaxRequests: all, MaxRetries: all,
+			MaxConnections: unlimited, MaxPendingRequests: unlimited, MaxRequests: unlimited, MaxRetries: unlimited,
 		}}},
 		TypedExtensionProtocolOptions: map[string]*anypb.Any{
 			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": protocol,
@@ -66,8 +67,8 @@ func clusterOf(service string, s settings.Settings) (*cluster.Cluster, error) {
 	}, nil
 }
 
-// balancing is a policy as the list of which a client takes the first that it knows
-// (gRFC A52). One that knows none refuses the cluster, and is told of it again and again.
+// balancing is the list of policies for a policy's name: a client uses the first policy that it
+// knows (gRFC A52). A client that knows none rejects the cluster, and receives it again and again.
 func balancing(policy string) (*cluster.LoadBalancingPolicy, error) {
 	var wanted []proto.Message
 	switch policy {
@@ -86,7 +87,7 @@ func balancing(policy string) (*cluster.LoadBalancingPolicy, error) {
 	case settings.PickFirst:
 		wanted = []proto.Message{&pickfirst.PickFirst{ShuffleAddressList: true}, &random.Random{}}
 	default:
-		return nil, fmt.Errorf("control plane: no policy %q", policy)
+		return nil, fmt.Errorf("control plane: no policy %q; there are %s", policy, strings.Join(Policies, ", "))
 	}
 	list := &cluster.LoadBalancingPolicy{}
 	for _, m := range wanted {
@@ -103,8 +104,8 @@ func balancing(policy string) (*cluster.LoadBalancingPolicy, error) {
 	return list, nil
 }
 
-// outliers leaves out backends by their share of failures alone (gRFC A50): the other
-// measures, some of which are on unless they are said to be off, are off.
+// outliers ejects backends only by their share of failures (gRFC A50). It turns off the other
+// measures, some of which are on by default.
 func outliers(o *settings.Outlier) *cluster.OutlierDetection {
 	if o == nil {
 		return nil

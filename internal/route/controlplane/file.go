@@ -16,15 +16,15 @@ import (
 	"rpclab/internal/route/endpointslice"
 )
 
-// look is how often a file is looked at for a change.
-const look = 250 * time.Millisecond
+// filePoll is how often a file is checked for a change.
+const filePoll = 250 * time.Millisecond
 
 // ParseSource is the source that text names: http://API or https://API, a YAML file, or
-// addresses (IP:port) with commas between them.
+// addresses (IP:port) separated by commas.
 func ParseSource(text, service, namespace string) (Source, error) {
 	switch {
 	case strings.HasPrefix(text, "http://"), strings.HasPrefix(text, "https://"):
-		if _, err := endpointslice.Client(text); err != nil { // rather here than in the log
+		if _, err := endpointslice.Client(text); err != nil { // fail here, not in the log
 			return nil, fmt.Errorf("endpoints: %w", err)
 		}
 		return FromEndpointSlices(cluster.Service{Name: service, Namespace: namespace, API: strings.TrimRight(text, "/")}), nil
@@ -42,14 +42,14 @@ func ParseSource(text, service, namespace string) (Source, error) {
 	return Static(set), nil
 }
 
-// setOf makes endpoints of entries, each of another address.
+// setOf makes endpoints of entries, whose addresses must differ.
 func setOf(entries []entry) (set endpointslice.Set, err error) {
 	var wrong []error
 	seen := map[netip.AddrPort]bool{}
 	for _, entry := range entries {
 		e, err := entry.endpoint()
 		if err == nil && seen[e.Addr] {
-			err = fmt.Errorf("endpoint %s is there twice", e.Addr)
+			err = fmt.Errorf("endpoint %s is listed twice: remove one", e.Addr)
 		}
 		seen[e.Addr] = true
 		wrong = append(wrong, err)
@@ -76,31 +76,31 @@ func (e *entry) UnmarshalYAML(node *yaml.Node) error {
 func (e entry) endpoint() (endpointslice.Endpoint, error) {
 	addr, err := netip.ParseAddrPort(strings.TrimSpace(e.Address))
 	if err != nil || addr.Port() == 0 {
-		return endpointslice.Endpoint{}, fmt.Errorf("endpoint %q is no IP address and port, such as 127.0.0.1:50051; "+
-			"there may also be FILE.yaml or http://API", e.Address)
+		return endpointslice.Endpoint{}, fmt.Errorf("endpoint %q must be an IP address and a port, such as 127.0.0.1:50051; "+
+			"--endpoints also accepts FILE.yaml and http://API", e.Address)
 	}
 	return endpointslice.Endpoint{ID: addr.String(), Addr: addr, Zone: e.Zone, Ready: true, Serving: true}, nil
 }
 
-// file follows a file. One that cannot be read any more changes nothing; a file that is
-// wrong from the start is an error.
+// file follows a file. A file that is invalid at first is an error; one that becomes invalid
+// later is reported, and the last set stays.
 func file(name string) Source {
-	return func(ctx context.Context, see func(endpointslice.Set) error, failed func(error)) error {
+	return func(ctx context.Context, update func(endpointslice.Set) error, failed func(error)) error {
 		var known []byte
-		wrong := "" // what was said of it last
-		tick := time.NewTicker(look)
+		reported := "" // the last error passed to failed
+		tick := time.NewTicker(filePoll)
 		defer tick.Stop()
 		for {
 			set, text, err := read(name)
 			switch {
 			case err != nil && known == nil:
 				return err
-			case err != nil && err.Error() != wrong:
-				wrong = err.Error()
+			case err != nil && err.Error() != reported:
+				reported = err.Error()
 				failed(err)
 			case err == nil && !bytes.Equal(text, known):
-				known, wrong = text, ""
-				if err := see(set); err != nil {
+				known, reported = text, ""
+				if err := update(set); err != nil {
 					return err
 				}
 			}
@@ -119,10 +119,10 @@ func read(name string) (set endpointslice.Set, text []byte, err error) {
 	}
 	var entries []entry
 	if err := yaml.Unmarshal(text, &entries); err != nil {
-		return nil, nil, fmt.Errorf("%s: a list of addresses is wanted: %w", name, err)
+		return nil, nil, fmt.Errorf("%s must be a YAML list of addresses: %w", name, err)
 	}
-	if entries == nil { // as in the middle of a write; no backends at all are []
-		return nil, nil, fmt.Errorf("%s is empty: a list of addresses is wanted, [] for none", name)
+	if entries == nil { // perhaps in the middle of a write, so this must not remove all backends
+		return nil, nil, fmt.Errorf("%s is empty: it must be a YAML list of addresses, [] for none", name)
 	}
 	if set, err = setOf(entries); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", name, err)

@@ -16,10 +16,10 @@ import (
 	"rpclab/internal/route/settings"
 )
 
-// retryable are the codes that xDS knows to try again (gRFC A44).
+// retryable are the codes that an xDS retry policy can name (gRFC A44).
 var retryable = []string{"CANCELLED", "DEADLINE_EXCEEDED", "INTERNAL", "RESOURCE_EXHAUSTED", "UNAVAILABLE"}
 
-// listener is the LDS resource: what a gRPC client asks for by xds:///<service>.
+// listener is the LDS resource that a gRPC client asks for by xds:///<service>.
 func listener(service string) (*listenerv3.Listener, error) {
 	forward, err := anypb.New(&router.Router{})
 	if err != nil {
@@ -39,12 +39,12 @@ func listener(service string) (*listenerv3.Listener, error) {
 	return &listenerv3.Listener{Name: service, ApiListener: &listenerv3.ApiListener{ApiListener: api}}, nil
 }
 
-// routes is the RDS resource: every call goes to the one cluster. xDS has no word for
-// hedging, which is left to who calls.
+// routes is the RDS resource: every call goes to the one cluster. xDS has no hedging, so the
+// client hedges.
 func routes(service string, s settings.Settings) (*route.RouteConfiguration, error) {
 	action := &route.RouteAction{
 		ClusterSpecifier: &route.RouteAction_Cluster{Cluster: service},
-		Timeout:          durationpb.New(0), // the call's own alone
+		Timeout:          durationpb.New(0), // only the call's own deadline
 	}
 	if s.Policy == settings.RingHash {
 		action.HashPolicy = hashes()
@@ -64,7 +64,7 @@ func routes(service string, s settings.Settings) (*route.RouteConfiguration, err
 	}}}, nil
 }
 
-// hashes are the keys of a call: [settings.HashHeader], or else its channel (gRFC A42).
+// hashes are the hash keys of a call: [settings.HashHeader], or else its channel (gRFC A42).
 func hashes() []*route.RouteAction_HashPolicy {
 	return []*route.RouteAction_HashPolicy{
 		{
@@ -83,7 +83,7 @@ func retries(r settings.Retry) (*route.RetryPolicy, error) {
 	var on []string
 	for _, code := range r.Codes {
 		if !slices.Contains(retryable, code) {
-			return nil, fmt.Errorf("control plane: xDS cannot retry %s; it can %s", code, strings.Join(retryable, ", "))
+			return nil, fmt.Errorf("control plane: xDS cannot retry %s; it can retry %s", code, strings.Join(retryable, ", "))
 		}
 		on = append(on, strings.ReplaceAll(strings.ToLower(code), "_", "-"))
 	}

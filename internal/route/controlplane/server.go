@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discovery "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
 	xds "github.com/envoyproxy/go-control-plane/pkg/server/v3"
@@ -24,8 +25,15 @@ import (
 	"rpclab/internal/route/settings"
 )
 
-// everyone is the one node that there is: what a client calls itself decides nothing.
-const everyone = "everyone"
+// anyNode is the cache key of all clients: they all receive the same resources, whatever node
+// id they send.
+const anyNode = "any"
+
+// sameNode maps every node to anyNode.
+type sameNode struct{}
+
+// ID implements cache.NodeHash.
+func (sameNode) ID(*core.Node) string { return anyNode }
 
 // Server is a control plane for one service.
 type Server struct {
@@ -33,21 +41,19 @@ type Server struct {
 	Settings settings.Settings
 	Source   Source
 
-	Token string // that every client has to send; empty: none
+	Token string // that every client must send; empty: none
 	Log   *slog.Logger
-	// Serving is called once, when the endpoints are known and clients are answered; nil:
-	// nobody has to know.
+	// Serving is called once, when the server answers clients; may be nil.
 	Serving func()
 }
 
-// Serve answers clients until ctx ends. It begins when the endpoints are known for the
-// first time, so that no client is told of a service without any before; gRPC's health
-// service says when.
+// Serve answers clients until ctx ends. It begins when the source has sent its first set, so
+// that no client receives an empty set before. gRPC's health service says when.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	defer listener.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	known := cache.NewSnapshotCache(false, alike{}, nil)
+	known := cache.NewSnapshotCache(false, sameNode{}, nil)
 	first := make(chan struct{})
 	fed := make(chan error, 1)
 	go func() { fed <- s.feed(ctx, known, first) }()
@@ -58,20 +64,18 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	}
 	server := grpc.NewServer(
 		grpc.StreamInterceptor(s.admit),
-		// Clients of gRPC and Envoy look after an idle stream more often than the default allows.
+		// gRPC clients and Envoy send keepalives on an idle stream more often than the default allows.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 	)
 	healthv1.RegisterHealthServer(server, health.NewServer())
-	talk := newTalk(s.Log)
-	discovery.RegisterAggregatedDiscoveryServiceServer(server, xds.NewServer(ctx, known, talk.callbacks()))
+	streams := newStreamLog(s.Log)
+	discovery.RegisterAggregatedDiscoveryServiceServer(server, xds.NewServer(ctx, known, streams.callbacks()))
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	s.Log.Info("serving", "service", s.Service, "address", listener.Addr().String())
-
 	if s.Serving != nil {
 		s.Serving()
 	}
-
 	var err error
 	ended := 0
 	select {
@@ -82,7 +86,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	case <-ctx.Done():
 	}
 	cancel()
-	server.Stop() // clients keep what they know
+	server.Stop() // clients keep their last resources
 	if ended == 0 {
 		<-served
 	}
@@ -90,7 +94,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-// feed keeps the cache current. first closes when there is something in it.
+// feed keeps the cache current. It closes first once the cache has a snapshot.
 func (s *Server) feed(ctx context.Context, known cache.SnapshotCache, first chan struct{}) error {
 	waiting := true
 	err := s.Source(ctx, func(usable endpointslice.Set) error {
@@ -98,7 +102,7 @@ func (s *Server) feed(ctx context.Context, known cache.SnapshotCache, first chan
 		if err != nil {
 			return err
 		}
-		if err := known.SetSnapshot(ctx, everyone, snapshot); err != nil {
+		if err := known.SetSnapshot(ctx, anyNode, snapshot); err != nil {
 			return fmt.Errorf("control plane: %w", err)
 		}
 		s.Log.Info("endpoints", "service", s.Service, "usable", len(usable))
@@ -107,20 +111,20 @@ func (s *Server) feed(ctx context.Context, known cache.SnapshotCache, first chan
 			close(first)
 		}
 		return nil
-	}, func(err error) { s.Log.Warn("endpoints stay as they are", "why", err) })
+	}, func(err error) { s.Log.Warn("endpoints not updated", "error", err) })
 	if ctx.Err() != nil {
-		return nil // it was told to end
+		return nil // Serve was told to end
 	}
 	return err
 }
 
-// admit asks for the token, in constant time.
+// admit checks the token, in constant time.
 func (s *Server) admit(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, serve grpc.StreamHandler) error {
 	if s.Token != "" {
 		head, _ := metadata.FromIncomingContext(stream.Context())
 		given := strings.TrimPrefix(strings.Join(head.Get("authorization"), ""), "Bearer ")
 		if subtle.ConstantTimeCompare([]byte(given), []byte(s.Token)) != 1 {
-			return status.Error(codes.Unauthenticated, "this control plane wants its token as metadata: authorization: Bearer …")
+			return status.Error(codes.Unauthenticated, "this control plane requires its token as metadata: authorization: Bearer TOKEN")
 		}
 	}
 	return serve(server, stream)

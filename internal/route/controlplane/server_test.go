@@ -2,7 +2,6 @@ package controlplane_test
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -26,26 +25,26 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// record is a log that tests read while it is written.
-type record struct {
+// logBuffer holds a log that tests read while the server writes it.
+type logBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-func (r *record) Write(p []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.text.Write(p)
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
 }
 
-func (r *record) has(text string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return strings.Contains(r.text.String(), text)
+func (b *logBuffer) contains(text string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return strings.Contains(b.text.String(), text)
 }
 
-// serve runs a control plane over these endpoints until the test ends.
-func serve(t *testing.T, endpoints, token string) (*grpc.ClientConn, *record) {
+// serve runs a control plane for these endpoints until the test ends.
+func serve(t *testing.T, endpoints, token string) (*grpc.ClientConn, *logBuffer) {
 	t.Helper()
 	source, err := controlplane.ParseSource(endpoints, "greeter", "default")
 	if err != nil {
@@ -55,7 +54,7 @@ func serve(t *testing.T, endpoints, token string) (*grpc.ClientConn, *record) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var log record
+	var log logBuffer
 	plane := controlplane.Server{Service: "greeter", Source: source, Token: token, Log: slog.New(slog.NewTextHandler(&log, nil))}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -74,8 +73,8 @@ func serve(t *testing.T, endpoints, token string) (*grpc.ClientConn, *record) {
 	return channel, &log
 }
 
-// file writes backends, one a line, to a file that the next writing replaces.
-func file(t *testing.T, dir string, lines ...string) string {
+// writeFile writes the lines of a YAML list to endpoints.yaml in dir, atomically.
+func writeFile(t *testing.T, dir string, lines ...string) string {
 	t.Helper()
 	name := filepath.Join(dir, "endpoints.yaml")
 	if err := os.WriteFile(name+".new", []byte("- "+strings.Join(lines, "\n- ")+"\n"), 0o600); err != nil {
@@ -87,88 +86,88 @@ func file(t *testing.T, dir string, lines ...string) string {
 	return name
 }
 
-func TestStateOfTheWorldFollowsAFile(t *testing.T) {
+func TestWatchReceivesChangesOfAFile(t *testing.T) {
 	dir := t.TempDir()
-	channel, log := serve(t, file(t, dir, "127.0.0.1:1", "{address: 127.0.0.1:2, zone: zone-1}"), "")
+	channel, log := serve(t, writeFile(t, dir, "127.0.0.1:1", "{address: 127.0.0.1:2, zone: zone-1}"), "")
 	ctx, cancel := context.WithCancel(t.Context())
-	told := make(chan []string, 10)
+	updates := make(chan []string, 10) // addresses
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		controlplane.Watch(ctx, channel, "greeter", func(_ time.Time, addrs []string) { told <- addrs })
+		controlplane.Watch(ctx, channel, "greeter", func(_ time.Time, addrs []string) { updates <- addrs })
 	})
 	defer watching.Wait()
 	defer cancel()
 	expect := func(want ...string) {
 		t.Helper()
-		if got := <-told; !slices.Equal(got, want) {
-			t.Errorf("told %v, want %v", got, want)
+		if got := <-updates; !slices.Equal(got, want) {
+			t.Errorf("the control plane sent %v, want %v", got, want)
 		}
 	}
 	expect("127.0.0.1:1", "127.0.0.1:2")
-	file(t, dir, "127.0.0.1:3")
+	writeFile(t, dir, "127.0.0.1:3")
 	expect("127.0.0.1:3")
-	testkit.Await(t, "the log says who came", func() bool { return log.has("msg=client node=rpclab agent=rpclab delta=false") })
-	testkit.Await(t, "the log says what was served", func() bool { return log.has("msg=served node=rpclab type=ClusterLoadAssignment") })
+	testkit.Await(t, "the log names the client", func() bool { return log.contains("msg=connected node=rpclab agent=rpclab delta=false") })
+	testkit.Await(t, "the log names the resources", func() bool { return log.contains("msg=served node=rpclab type=ClusterLoadAssignment") })
 }
 
-func TestDeltaServesEveryTypeAndThenOnlyWhatChanged(t *testing.T) {
+func TestDeltaSendsEachTypeOnceAndThenOnlyChanges(t *testing.T) {
 	dir := t.TempDir()
-	channel, _ := serve(t, file(t, dir, "127.0.0.1:1"), "")
+	channel, _ := serve(t, writeFile(t, dir, "127.0.0.1:1"), "")
 	stream, err := discovery.NewAggregatedDiscoveryServiceClient(channel).DeltaAggregatedResources(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask := func(r *discovery.DeltaDiscoveryRequest) {
+	send := func(request *discovery.DeltaDiscoveryRequest) {
 		t.Helper()
-		r.Node = &core.Node{Id: "delta"}
-		if err := stream.Send(r); err != nil {
+		request.Node = &core.Node{Id: "delta"}
+		if err := stream.Send(request); err != nil {
 			t.Fatal(err)
 		}
 	}
-	answer := func() (kind string) {
+	receive := func() (typeURL string) {
 		t.Helper()
-		a, err := stream.Recv()
+		response, err := stream.Recv()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(a.Resources) != 1 || a.Resources[0].Name != "greeter" {
-			t.Errorf("%v", a.Resources)
+		if len(response.Resources) != 1 || response.Resources[0].Name != "greeter" {
+			t.Errorf("the response has the resources %v, want greeter alone", response.Resources)
 		}
-		ask(&discovery.DeltaDiscoveryRequest{TypeUrl: a.TypeUrl, ResponseNonce: a.Nonce})
-		return a.TypeUrl
+		send(&discovery.DeltaDiscoveryRequest{TypeUrl: response.TypeUrl, ResponseNonce: response.Nonce})
+		return response.TypeUrl
 	}
-	for _, kind := range []string{resource.ListenerType, resource.RouteType, resource.ClusterType, resource.EndpointType} {
-		ask(&discovery.DeltaDiscoveryRequest{TypeUrl: kind, ResourceNamesSubscribe: []string{"greeter"}})
-		if got := answer(); got != kind {
-			t.Errorf("asked for %s, got %s", kind, got)
+	for _, typeURL := range []string{resource.ListenerType, resource.RouteType, resource.ClusterType, resource.EndpointType} {
+		send(&discovery.DeltaDiscoveryRequest{TypeUrl: typeURL, ResourceNamesSubscribe: []string{"greeter"}})
+		if got := receive(); got != typeURL {
+			t.Errorf("a request for %s received %s", typeURL, got)
 		}
 	}
-	file(t, dir, "127.0.0.1:2")
-	if got := answer(); got != resource.EndpointType {
-		t.Errorf("a change of endpoints sent %s", got)
+	writeFile(t, dir, "127.0.0.1:2")
+	if got := receive(); got != resource.EndpointType {
+		t.Errorf("after a change of the endpoints the server sent %s, want %s", got, resource.EndpointType)
 	}
 }
 
-func TestAFileThatBreaksChangesNothing(t *testing.T) {
+func TestFileThatBecomesInvalidKeepsTheLastEndpoints(t *testing.T) {
 	dir := t.TempDir()
-	_, log := serve(t, file(t, dir, "127.0.0.1:1"), "")
-	testkit.Await(t, "it serves", func() bool { return log.has("msg=serving") })
-	name := file(t, dir, "nonsense")
-	testkit.Await(t, "it says what is wrong", func() bool { return log.has("endpoints stay as they are") })
-	file(t, dir, "127.0.0.1:4", "127.0.0.1:4")
-	testkit.Await(t, "it says what is there twice", func() bool { return log.has("endpoint 127.0.0.1:4 is there twice") })
-	file(t, dir, "127.0.0.1:0")
-	testkit.Await(t, "it says that port 0 is none", func() bool { return log.has("127.0.0.1:0") })
+	_, log := serve(t, writeFile(t, dir, "127.0.0.1:1"), "")
+	testkit.Await(t, "the server serves", func() bool { return log.contains("msg=serving") })
+	name := writeFile(t, dir, "nonsense")
+	testkit.Await(t, "the log has an error for a line that is no address", func() bool { return log.contains("endpoints not updated") })
+	writeFile(t, dir, "127.0.0.1:4", "127.0.0.1:4")
+	testkit.Await(t, "the log names the address that is listed twice", func() bool { return log.contains("endpoint 127.0.0.1:4 is listed twice") })
+	writeFile(t, dir, "127.0.0.1:0")
+	testkit.Await(t, "the log has an error for port 0", func() bool { return log.contains("127.0.0.1:0") })
 	if err := os.Truncate(name, 0); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Await(t, "it says that the file is empty", func() bool { return log.has("is empty") })
-	file(t, dir, "127.0.0.1:2", "127.0.0.1:3")
-	testkit.Await(t, "it reads on", func() bool { return log.has("usable=2") })
+	testkit.Await(t, "the log says that the file is empty", func() bool { return log.contains("is empty") })
+	writeFile(t, dir, "127.0.0.1:2", "127.0.0.1:3")
+	testkit.Await(t, "the server reads the file once it is valid", func() bool { return log.contains("usable=2") })
 }
 
-func TestAFileThatIsWrongFromTheStartIsAnError(t *testing.T) {
-	source, err := controlplane.ParseSource(file(t, t.TempDir(), "127.0.0.1:1", "greeter:50051"), "greeter", "default")
+func TestServeFailsOnAFileThatIsInvalidFromTheStart(t *testing.T) {
+	source, err := controlplane.ParseSource(writeFile(t, t.TempDir(), "127.0.0.1:1", "greeter:50051"), "greeter", "default")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,18 +176,18 @@ func TestAFileThatIsWrongFromTheStartIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = (&controlplane.Server{Service: "greeter", Source: source, Log: slog.New(slog.DiscardHandler)}).Serve(t.Context(), listener)
-	if want := `endpoints.yaml: endpoint "greeter:50051" is no IP address and port`; err == nil || !strings.Contains(err.Error(), want) {
+	if want := `endpoints.yaml: endpoint "greeter:50051" must be an IP address and a port`; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }
 
-func TestOnlyTheTokenOpens(t *testing.T) {
+func TestOnlyClientsWithTheTokenAreServed(t *testing.T) {
 	channel, _ := serve(t, "127.0.0.1:1", "secret")
 	for given, want := range map[string]codes.Code{"": codes.Unauthenticated, "Bearer secrets": codes.Unauthenticated, "Bearer secret": codes.OK} {
 		ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(t.Context(), "authorization", given), time.Minute)
 		stream, err := discovery.NewAggregatedDiscoveryServiceClient(channel).StreamAggregatedResources(ctx)
 		if err == nil {
-			_ = stream.Send(&discovery.DiscoveryRequest{TypeUrl: resource.EndpointType, ResourceNames: []string{"greeter"}}) // Recv says why it failed
+			_ = stream.Send(&discovery.DiscoveryRequest{TypeUrl: resource.EndpointType, ResourceNames: []string{"greeter"}}) // Recv returns the reason if it fails
 			_, err = stream.Recv()
 		}
 		if status.Code(err) != want {
@@ -198,14 +197,15 @@ func TestOnlyTheTokenOpens(t *testing.T) {
 	}
 }
 
-func TestAnAPIThatIsAwayIsNamed(t *testing.T) {
+func TestErrorNamesAnAPIThatDoesNotAnswer(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	source, err := controlplane.ParseSource("http://127.0.0.1:9", "greeter", "default")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := source(ctx, nil, nil); err == nil || !strings.Contains(fmt.Sprint(err), "endpoints of default/greeter from http://127.0.0.1:9") {
-		t.Errorf("error %v", err)
+	const want = "endpoints of default/greeter from http://127.0.0.1:9"
+	if err := source(ctx, nil, nil); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
 	}
 }

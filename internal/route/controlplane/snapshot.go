@@ -1,6 +1,6 @@
-// Package controlplane is an xDS control plane: it says by LDS, RDS, CDS and EDS, over
-// one aggregated stream (ADS), where the backends of one service are and how calls are
-// to be spread over them. gRPC clients without a proxy and Envoy read the same resources.
+// Package controlplane is an xDS control plane for one service. Over one aggregated stream
+// (ADS) it serves a listener, a route configuration, a cluster and its endpoints (LDS, RDS, CDS,
+// EDS). gRPC clients without a proxy and Envoy read the same resources.
 package controlplane
 
 import (
@@ -21,14 +21,14 @@ import (
 	"rpclab/internal/route/settings"
 )
 
-// CallerZone is the zone of the callers: its backends are used as long as one of them
-// answers, those of all other zones only then.
+// CallerZone is the zone of the callers. Clients call the backends of this zone as long as one of
+// them answers, and the backends of the other zones only when none does.
 const CallerZone = "zone-0"
 
-// Snapshot is all that a client is told of a service: a listener, a route
-// configuration, a cluster and its endpoints, all under the service's name. Each type's
-// version is a hash of what it says, so that a change of endpoints alone sends endpoints
-// alone, and so that a control plane that was started again contradicts no client.
+// Snapshot is the resources of a service: a listener, a route configuration, a cluster and its
+// endpoints, all under the service's name. Each type's version is a hash of its contents, so a
+// change of the endpoints sends only endpoints, and a restarted control plane sends the same
+// versions as before.
 func Snapshot(service string, usable endpointslice.Set, s settings.Settings) (*cache.Snapshot, error) {
 	routes, err := routes(service, s)
 	if err != nil {
@@ -56,14 +56,14 @@ func Snapshot(service string, usable endpointslice.Set, s settings.Settings) (*c
 	return &snapshot, nil
 }
 
-// assignment is the EDS resource: a priority for the callers' own zone, and the next
-// for all others. Priorities have no gaps, or clients refuse them.
+// assignment is the EDS resource: the first priority for the callers' zone, the next for all
+// others. Priorities must have no gaps, or clients reject them.
 func assignment(service string, usable endpointslice.Set) *endpoint.ClusterLoadAssignment {
-	all := &endpoint.ClusterLoadAssignment{ClusterName: service}
+	assigned := &endpoint.ClusterLoadAssignment{ClusterName: service}
 	zones := map[string]*endpoint.LocalityLbEndpoints{}
 	for _, own := range []bool{true, false} {
 		priority := uint32(0)
-		if len(all.Endpoints) > 0 {
+		if len(assigned.Endpoints) > 0 {
 			priority = 1
 		}
 		for _, e := range usable {
@@ -77,13 +77,13 @@ func assignment(service string, usable endpointslice.Set) *endpoint.ClusterLoadA
 					LoadBalancingWeight: wrapperspb.UInt32(0),
 				}
 				zones[e.Zone] = zone
-				all.Endpoints = append(all.Endpoints, zone)
+				assigned.Endpoints = append(assigned.Endpoints, zone)
 			}
-			zone.LoadBalancingWeight.Value++ // as many as backends; 0 would be left out
+			zone.LoadBalancingWeight.Value++ // the number of backends; clients ignore a zone of weight 0
 			zone.LbEndpoints = append(zone.LbEndpoints, backend(e))
 		}
 	}
-	return all
+	return assigned
 }
 
 func backend(e endpointslice.Endpoint) *endpoint.LbEndpoint {
@@ -98,7 +98,7 @@ func backend(e endpointslice.Endpoint) *endpoint.LbEndpoint {
 	}
 }
 
-// versionOf names the contents of a resource.
+// versionOf is a hash of the contents of a resource.
 func versionOf(r proto.Message) (string, error) {
 	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(r)
 	if err != nil {
@@ -108,7 +108,7 @@ func versionOf(r proto.Message) (string, error) {
 	return hex.EncodeToString(sum[:6]), nil
 }
 
-// byADS says that a resource comes over the same stream.
+// byADS says that clients read a resource from the same stream.
 func byADS() *core.ConfigSource {
 	return &core.ConfigSource{
 		ResourceApiVersion:    core.ApiVersion_V3,

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// set is backends 10.0.0.1 and on, in these zones.
+// set is the backends 10.0.0.1, 10.0.0.2 and so on, one in each of these zones.
 func set(zones ...string) (s endpointslice.Set) {
 	for i, zone := range zones {
 		addr := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}), 50051)
@@ -40,42 +40,43 @@ func snapshot(t *testing.T, usable endpointslice.Set, s settings.Settings) *cach
 	return snapshot
 }
 
-// priorities says a set as it is told: priority zone:backends.
+// priorities prints the EDS resource of a set: priority zone:backends.
 func priorities(t *testing.T, usable endpointslice.Set) string {
-	all := snapshot(t, usable, settings.Settings{}).GetResources(resource.EndpointType)["greeter"].(*endpoint.ClusterLoadAssignment)
+	assignment := snapshot(t, usable, settings.Settings{}).GetResources(resource.EndpointType)["greeter"].(*endpoint.ClusterLoadAssignment)
 	var text []string
-	for _, zone := range all.Endpoints {
+	for _, zone := range assignment.Endpoints {
 		if int(zone.LoadBalancingWeight.Value) != len(zone.LbEndpoints) {
-			t.Errorf("zone %s with %d backends weighs %d", zone.Locality.Zone, len(zone.LbEndpoints), zone.LoadBalancingWeight.Value)
+			t.Errorf("zone %s has the weight %d, want %d, its number of backends", zone.Locality.Zone, zone.LoadBalancingWeight.Value, len(zone.LbEndpoints))
 		}
 		text = append(text, fmt.Sprintf("%d %s:%d", zone.Priority, zone.Locality.Zone, len(zone.LbEndpoints)))
 	}
 	return strings.Join(text, ", ")
 }
 
-func TestZonesBecomePrioritiesWithoutGaps(t *testing.T) {
+func TestZonesHavePrioritiesWithoutGaps(t *testing.T) {
 	for want, zones := range map[string][]string{
 		"0 :3":                          {"", "", ""},
 		"0 zone-0:2, 1 zone-1:1":        {"zone-0", "zone-1", "zone-0"},
 		"0 zone-0:1, 1 zone-2:1, 1 b:1": {"zone-2", "zone-0", "b"},
-		"0 zone-1:1, 0 zone-2:1":        {"zone-1", "zone-2"}, // the own zone is empty
+		"0 zone-1:1, 0 zone-2:1":        {"zone-1", "zone-2"}, // the callers' zone has no backend
 		"":                              nil,
 	} {
 		if got := priorities(t, set(zones...)); got != want {
-			t.Errorf("zones %q: %q, want %q", zones, got, want)
+			t.Errorf("zones %q have the priorities %q, want %q", zones, got, want)
 		}
 	}
 }
 
-func TestAChangeOfEndpointsChangesTheirVersionAlone(t *testing.T) {
-	one, other, again := snapshot(t, set(""), settings.Settings{}), snapshot(t, set("", ""), settings.Settings{}), snapshot(t, set(""), settings.Settings{})
-	for _, kind := range []string{resource.ListenerType, resource.RouteType, resource.ClusterType, resource.EndpointType} {
-		changed := one.GetVersion(kind) != other.GetVersion(kind)
-		if changed != (kind == resource.EndpointType) {
-			t.Errorf("%s changed: %v", kind, changed)
+func TestEndpointChangeChangesOnlyTheEndpointVersion(t *testing.T) {
+	first, changed := snapshot(t, set(""), settings.Settings{}), snapshot(t, set("", ""), settings.Settings{})
+	restarted := snapshot(t, set(""), settings.Settings{})
+	for _, typeURL := range []string{resource.ListenerType, resource.RouteType, resource.ClusterType, resource.EndpointType} {
+		differs := first.GetVersion(typeURL) != changed.GetVersion(typeURL)
+		if want := typeURL == resource.EndpointType; differs != want {
+			t.Errorf("the version of %s changed: %v, want %v", typeURL, differs, want)
 		}
-		if one.GetVersion(kind) != again.GetVersion(kind) {
-			t.Errorf("%s has two versions for the same", kind)
+		if first.GetVersion(typeURL) != restarted.GetVersion(typeURL) {
+			t.Errorf("%s has the versions %s and %s for the same contents", typeURL, first.GetVersion(typeURL), restarted.GetVersion(typeURL))
 		}
 	}
 }
@@ -84,7 +85,7 @@ func clusterIn(t *testing.T, s settings.Settings) *cluster.Cluster {
 	return snapshot(t, nil, s).GetResources(resource.ClusterType)["greeter"].(*cluster.Cluster)
 }
 
-func TestEveryPolicyIsAListThatGRPCAndEnvoyKnow(t *testing.T) {
+func TestEveryPolicyHasOneThatGRPCAndOneThatEnvoyKnows(t *testing.T) {
 	const extensions = "type.googleapis.com/envoy.extensions.load_balancing_policies."
 	got := map[string]string{}
 	for _, policy := range controlplane.Policies {
@@ -100,11 +101,11 @@ func TestEveryPolicyIsAListThatGRPCAndEnvoyKnow(t *testing.T) {
 		"weighted_round_robin": "client_side_weighted_round_robin", "ring_hash": "ring_hash", "pick_first": "pick_first, random",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("policies (-want +got):\n%s", diff)
 	}
 }
 
-func TestOutliersAreJudgedByTheirShareOfFailuresAlone(t *testing.T) {
+func TestOutliersAreEjectedOnlyForTheirShareOfFailures(t *testing.T) {
 	o := clusterIn(t, settings.Settings{Outlier: &settings.Outlier{
 		Failures: 0.29, Calls: 10, Interval: time.Second, Eject: 5 * time.Second, Most: 0.5,
 	}}).OutlierDetection
@@ -114,31 +115,31 @@ func TestOutliersAreJudgedByTheirShareOfFailuresAlone(t *testing.T) {
 		o.EnforcingSuccessRate.Value, o.EnforcingConsecutive_5Xx.Value, o.EnforcingConsecutiveGatewayFailure.Value,
 	}
 	if diff := cmp.Diff([]uint32{29, 10, 1, 100, 50, 0, 0, 0}, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("outlier detection (-want +got):\n%s", diff)
 	}
 	if clusterIn(t, settings.Settings{}).OutlierDetection != nil {
-		t.Error("outliers are looked for that nobody asked for")
+		t.Error("the cluster has outlier detection, want none without the setting")
 	}
 }
 
-// gRPC clients fail calls past 1,024 under way unless they are told otherwise.
-func TestNoCallIsRefusedForBeingOneTooMany(t *testing.T) {
-	if n := clusterIn(t, settings.Settings{}).CircuitBreakers.Thresholds[0].MaxRequests.Value; n < 1e6 {
-		t.Errorf("%d calls at most", n)
+// By default gRPC clients fail calls beyond 1,024 in flight.
+func TestCircuitBreakersDoNotLimitCalls(t *testing.T) {
+	if limit := clusterIn(t, settings.Settings{}).CircuitBreakers.Thresholds[0].MaxRequests.Value; limit < 1e6 {
+		t.Errorf("clients may have %d calls in flight, want a million at least", limit)
 	}
 }
 
-func TestRetriesAreTheRoutes(t *testing.T) {
+func TestRetriesAreInTheRouteConfiguration(t *testing.T) {
 	routes := snapshot(t, nil, settings.Settings{Retry: &settings.Retry{
 		Attempts: 3, Backoff: 10 * time.Millisecond, Codes: []string{"UNAVAILABLE", "RESOURCE_EXHAUSTED"},
 	}}).GetResources(resource.RouteType)["greeter"].(*route.RouteConfiguration)
-	r := routes.VirtualHosts[0].Routes[0].GetRoute().RetryPolicy
-	if r.RetryOn != "unavailable,resource-exhausted" || r.NumRetries.Value != 2 || r.RetryBackOff.BaseInterval.AsDuration() != 10*time.Millisecond {
-		t.Errorf("%v", r)
+	policy := routes.VirtualHosts[0].Routes[0].GetRoute().RetryPolicy
+	if policy.RetryOn != "unavailable,resource-exhausted" || policy.NumRetries.Value != 2 || policy.RetryBackOff.BaseInterval.AsDuration() != 10*time.Millisecond {
+		t.Errorf("retry policy %v, want 2 retries on unavailable and resource-exhausted after 10 ms", policy)
 	}
 }
 
-func TestWhatXDSCannotSay(t *testing.T) {
+func TestSnapshotRejectsSettingsThatXDSDoesNotHave(t *testing.T) {
 	for want, s := range map[string]settings.Settings{
 		"cannot retry ABORTED": {Retry: &settings.Retry{Attempts: 2, Codes: []string{"ABORTED"}}},
 		`no policy "fastest"`:  {Policy: "fastest"},

@@ -13,24 +13,24 @@ import (
 // syncTimeout is how long the EndpointSlice API may take to answer for the first time.
 const syncTimeout = 10 * time.Second
 
-// Source calls see with every set of usable endpoints until ctx ends, see fails or it
-// does. It calls failed with what is wrong while the last set stays.
-type Source func(ctx context.Context, see func(endpointslice.Set) error, failed func(error)) error
+// Source passes every set of usable endpoints to update, until ctx ends, update fails or the
+// source fails. It passes an error after which the last set stays to failed.
+type Source func(ctx context.Context, update func(endpointslice.Set) error, failed func(error)) error
 
-// FromEndpointSlices follows a service through the EndpointSlice API. While the API is away the
-// last set stays.
+// FromEndpointSlices follows a service through the EndpointSlice API. While the API does not
+// answer, the last set stays.
 func FromEndpointSlices(s cluster.Service) Source {
-	return func(ctx context.Context, see func(endpointslice.Set) error, _ func(error)) error {
-		table := endpointslice.NewWatcher(s)
-		defer table.Close()
+	return func(ctx context.Context, update func(endpointslice.Set) error, _ func(error)) error {
+		watcher := endpointslice.NewWatcher(s)
+		defer watcher.Close()
 		limit, cancel := context.WithTimeout(ctx, syncTimeout)
 		defer cancel()
-		if _, err := table.Sync(limit); err != nil {
+		if _, err := watcher.Sync(limit); err != nil {
 			return fmt.Errorf("endpoints of %s/%s from %s: %w", s.Namespace, s.Name, s.API, err)
 		}
 		for {
-			state, changed := table.Current()
-			if err := see(state.Usable); err != nil {
+			state, changed := watcher.Current()
+			if err := update(state.Usable); err != nil {
 				return err
 			}
 			select {
@@ -42,13 +42,13 @@ func FromEndpointSlices(s cluster.Service) Source {
 	}
 }
 
-// Static is a list that does not change.
+// Static is a source whose set does not change.
 func Static(set endpointslice.Set) Source {
-	return func(ctx context.Context, see func(endpointslice.Set) error, _ func(error)) error {
+	return func(ctx context.Context, update func(endpointslice.Set) error, _ func(error)) error {
 		if len(set) == 0 {
-			return errors.New("no endpoint is given")
+			return errors.New("the list of endpoints is empty: name at least one, such as 127.0.0.1:50051")
 		}
-		if err := see(set); err != nil {
+		if err := update(set); err != nil {
 			return err
 		}
 		<-ctx.Done()

@@ -15,19 +15,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// reconnect is the pauses before a stream that broke is opened again: 100 ms, doubled each
-// time up to 10 s, with up to 20 % more so that clients do not come back together.
+// reconnect is the back-off before a broken stream is opened again: 100 ms, doubled each time up
+// to 10 s, with up to 20 % jitter so that clients do not reconnect at once.
 var reconnect = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 8, Cap: 10 * time.Second}
 
-// Watch calls see with every set of addresses (host:port) that the control plane at the
-// other end of channel says a service has, until ctx ends. A stream that breaks is opened
-// again after a pause; while there is none the last set stays.
-func Watch(ctx context.Context, channel *grpc.ClientConn, service string, see func(time.Time, []string)) {
+// Watch passes every set of addresses (host:port) that the control plane behind channel sends for
+// a service to updated, until ctx ends. It opens a broken stream again after a pause.
+func Watch(ctx context.Context, channel *grpc.ClientConn, service string, updated func(at time.Time, addrs []string)) {
 	pauses := reconnect
 	for ctx.Err() == nil {
 		err := watchOnce(ctx, channel, service, func(at time.Time, addrs []string) {
 			pauses = reconnect
-			see(at, addrs)
+			updated(at, addrs)
 		})
 		if err == nil || ctx.Err() != nil {
 			continue
@@ -39,46 +38,46 @@ func Watch(ctx context.Context, channel *grpc.ClientConn, service string, see fu
 	}
 }
 
-// watchOnce asks for the endpoints of a service, state of the world, and says yes to
-// every answer, which is how the next is asked for.
-func watchOnce(ctx context.Context, channel *grpc.ClientConn, service string, see func(time.Time, []string)) error {
+// watchOnce asks for the endpoints of a service by the state-of-the-world protocol. To
+// acknowledge a response is to request for the next.
+func watchOnce(ctx context.Context, channel *grpc.ClientConn, service string, updated func(at time.Time, addrs []string)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream, err := discovery.NewAggregatedDiscoveryServiceClient(channel).StreamAggregatedResources(ctx)
 	if err != nil {
 		return err
 	}
-	ask := &discovery.DiscoveryRequest{
+	request := &discovery.DiscoveryRequest{
 		Node:    &core.Node{Id: "rpclab", UserAgentName: "rpclab"},
 		TypeUrl: resource.EndpointType, ResourceNames: []string{service},
 	}
 	for {
-		if err := stream.Send(ask); err != nil {
+		if err := stream.Send(request); err != nil {
 			return err
 		}
-		answer, err := stream.Recv()
+		response, err := stream.Recv()
 		if err != nil {
 			return err
 		}
 		at := time.Now()
-		for _, packed := range answer.GetResources() {
+		for _, packed := range response.GetResources() {
 			var assignment endpoint.ClusterLoadAssignment
 			if err := packed.UnmarshalTo(&assignment); err != nil {
 				return fmt.Errorf("endpoints of %s: %w", service, err)
 			}
-			see(at, addresses(&assignment))
+			updated(at, addresses(&assignment))
 		}
-		ask.VersionInfo, ask.ResponseNonce = answer.GetVersionInfo(), answer.GetNonce()
+		request.VersionInfo, request.ResponseNonce = response.GetVersionInfo(), response.GetNonce()
 	}
 }
 
-func addresses(a *endpoint.ClusterLoadAssignment) []string {
-	var all []string
-	for _, zone := range a.GetEndpoints() {
+func addresses(assignment *endpoint.ClusterLoadAssignment) []string {
+	var addrs []string
+	for _, zone := range assignment.GetEndpoints() {
 		for _, e := range zone.GetLbEndpoints() {
-			at := e.GetEndpoint().GetAddress().GetSocketAddress()
-			all = append(all, net.JoinHostPort(at.GetAddress(), strconv.Itoa(int(at.GetPortValue()))))
+			socket := e.GetEndpoint().GetAddress().GetSocketAddress()
+			addrs = append(addrs, net.JoinHostPort(socket.GetAddress(), strconv.Itoa(int(socket.GetPortValue()))))
 		}
 	}
-	return all
+	return addrs
 }

@@ -39,7 +39,7 @@ func setToken(t *testing.T, account, token string) {
 	}
 }
 
-func TestHTTPSRequestsCarryThePresentTokenOfThePod(t *testing.T) {
+func TestHTTPSRequestsCarryThePodsCurrentToken(t *testing.T) {
 	var api, account string
 	var bearers []string // requests come one after the other
 	api, account = inPod(t, func(_ http.ResponseWriter, r *http.Request) {
@@ -65,7 +65,7 @@ func TestHTTPSRequestsCarryThePresentTokenOfThePod(t *testing.T) {
 
 func TestThePodsTokenIsNotSentToAnotherServer(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		t.Errorf("a request with %q came to another server", r.Header.Get("Authorization"))
+		t.Errorf("another server received a request with the token %q", r.Header.Get("Authorization"))
 	}))
 	defer other.Close()
 	api, account := inPod(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, http.StatusFound) })
@@ -80,11 +80,11 @@ func TestThePodsTokenIsNotSentToAnotherServer(t *testing.T) {
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusFound {
-		t.Errorf("the answer is %s", answer.Status)
+		t.Errorf("the status is %s, want 302", answer.Status)
 	}
 }
 
-func TestAnAPIWithAnUntrustedCertificateIsNotAsked(t *testing.T) {
+func TestClientRejectsAnUntrustedCertificate(t *testing.T) {
 	api, _ := inPod(t, func(http.ResponseWriter, *http.Request) { t.Error("the API received a request") })
 	_, account := inPod(t, func(http.ResponseWriter, *http.Request) {}) // it trusts another authority
 	client, err := clientAs(api, account)
@@ -98,17 +98,17 @@ func TestAnAPIWithAnUntrustedCertificateIsNotAsked(t *testing.T) {
 	}
 }
 
-func TestAWatcherThatCannotAskTheAPIFailsAtOnce(t *testing.T) {
-	watcher := NewWatcher(cluster.Service{API: "https://cluster"}) // only a pod may ask it
+func TestSyncFailsAtOnceOutsideOfAPod(t *testing.T) {
+	watcher := NewWatcher(cluster.Service{API: "https://cluster"}) // needs a pod's service account
 	defer watcher.Close()
 	if _, err := watcher.Sync(t.Context()); err == nil || !strings.Contains(err.Error(), "service account") {
-		t.Errorf("the error is %v", err)
+		t.Errorf("error %v, want one that names the service account", err)
 	}
 }
 
-func TestHTTPSOutsideOfAPodIsRefusedWithAdvice(t *testing.T) {
+func TestHTTPSErrorOutsideOfAPodAdvisesKubectlProxy(t *testing.T) {
 	_, err := clientAs("https://cluster", filepath.Join(t.TempDir(), "none"))
 	if err == nil || !strings.Contains(err.Error(), "kubectl proxy") {
-		t.Errorf("the error is %v", err)
+		t.Errorf("error %v, want one that advises kubectl proxy", err)
 	}
 }

@@ -54,13 +54,13 @@ func TestEndpointsOfASlice(t *testing.T) {
 	}
 }
 
-func TestAnEndpointInTwoSlicesCountsOnceInItsBetterCondition(t *testing.T) {
+func TestEndpointInTwoSlicesCountsOnceInItsBetterCondition(t *testing.T) {
 	set := setOf(map[string]*discovery.EndpointSlice{
 		"a": read(t, `{"endpoints":[{"addresses":["127.0.0.1"],"conditions":{"ready":false}}],"ports":[{"port":1}]}`),
 		"b": read(t, `{"endpoints":[{"addresses":["127.0.0.1"],"conditions":{"ready":true}}],"ports":[{"port":1}]}`),
 	})
 	if len(set) != 1 || !set[0].Ready {
-		t.Errorf("%+v, want one that is ready", set)
+		t.Errorf("the set is %+v, want one endpoint that is ready", set)
 	}
 }
 
@@ -68,12 +68,12 @@ func TestUsableEndpoints(t *testing.T) {
 	ready := Endpoint{ID: "ready", Ready: true, Serving: true}
 	draining := Endpoint{ID: "draining", Serving: true, Terminating: true}
 	starting := Endpoint{ID: "starting"}
-	dying := Endpoint{ID: "dying", Terminating: true}
+	ending := Endpoint{ID: "ending", Terminating: true}
 	for name, test := range map[string]struct{ all, want Set }{
-		"those that are ready":         {Set{ready, draining, starting, dying}, Set{ready}},
-		"none ready: those that drain": {Set{draining, starting, dying}, Set{draining}},
-		"neither: none":                {Set{starting, dying}, nil},
-		"an empty set":                 {nil, nil},
+		"ready endpoints":                       {Set{ready, draining, starting, ending}, Set{ready}},
+		"draining endpoints when none is ready": {Set{draining, starting, ending}, Set{draining}},
+		"no ready and no draining endpoint":     {Set{starting, ending}, nil},
+		"an empty set":                          {nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string

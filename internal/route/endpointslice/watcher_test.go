@@ -16,7 +16,7 @@ import (
 	"rpclab/internal/cluster/publish"
 )
 
-// serve publishes a service by the stand-in for the API server.
+// serve publishes a service with rpclab's own EndpointSlice API.
 func serve(t *testing.T) (*cluster.Endpoints, cluster.Service) {
 	t.Helper()
 	set := cluster.NewEndpoints()
@@ -61,7 +61,7 @@ func await(t *testing.T, w *Watcher, ids ...string) {
 	}
 }
 
-func TestAWatcherKnowsTheUsableEndpointsOfItsService(t *testing.T) {
+func TestWatcherKnowsTheUsableEndpointsOfItsService(t *testing.T) {
 	set, service := serve(t)
 	set.Set(backend(1))
 	w := NewWatcher(service)
@@ -69,20 +69,20 @@ func TestAWatcherKnowsTheUsableEndpointsOfItsService(t *testing.T) {
 	await(t, w, "b1")
 	set.Set(backend(2))
 	await(t, w, "b1", "b2")
-	leaving := backend(1)
-	leaving.Terminating = true
-	set.Set(leaving)
+	terminating := backend(1)
+	terminating.Terminating = true
+	set.Set(terminating)
 	await(t, w, "b2")
 	set.Remove("b2")
-	await(t, w, "b1") // it terminates, but no other serves
+	await(t, w, "b1") // it terminates, but no other backend serves
 	set.Remove("b1")
 	await(t, w)
-	for n := range 150 { // more than one slice holds
+	for n := range 150 { // a slice has at most 100
 		set.Set(backend(100 + n))
 	}
-	w2 := NewWatcher(service)
-	defer w2.Close()
-	for _, watcher := range []*Watcher{w, w2} {
+	later := NewWatcher(service)
+	defer later.Close()
+	for _, watcher := range []*Watcher{w, later} {
 		limit := time.After(30 * time.Second)
 		for {
 			state, changed := watcher.Current()
@@ -92,7 +92,7 @@ func TestAWatcherKnowsTheUsableEndpointsOfItsService(t *testing.T) {
 			select {
 			case <-changed:
 			case <-limit:
-				t.Fatalf("%d endpoints, want 150", len(state.Usable))
+				t.Fatalf("the watcher knows %d endpoints, want 150", len(state.Usable))
 			}
 		}
 	}
@@ -100,7 +100,7 @@ func TestAWatcherKnowsTheUsableEndpointsOfItsService(t *testing.T) {
 
 // A resolver is updated within 100 ms of a change (docs/method.md). The median of many
 // changes passes on a busy machine.
-func TestAChangeArrivesWithin100Milliseconds(t *testing.T) {
+func TestChangeArrivesWithin100Milliseconds(t *testing.T) {
 	set, service := serve(t)
 	set.Set(backend(1))
 	w := NewWatcher(service)
@@ -138,20 +138,15 @@ func TestSyncFailsWithTheReasonOfTheAPI(t *testing.T) {
 	}
 	cancel()
 	_, err := w.Sync(ctx)
-	if err == nil || !strings.Contains(err.Error(), "list EndpointSlices of default/greeter") || !strings.Contains(err.Error(), "out of order") {
-		t.Errorf("error %v", err)
+	const want, reason = "list EndpointSlices of default/greeter", "out of order"
+	if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), reason) {
+		t.Errorf("error %v, want %q and %q", err, want, reason)
 	}
 }
 
-// script answers one request after the other, then holds.
-type script struct {
-	mu    sync.Mutex
-	asked []string
-}
-
-// The endpoints stay known while the API fails, and a version that has expired (410 Gone)
-// makes the watcher list again.
-func TestAnExpiredVersionIsListedAgain(t *testing.T) {
+// The API answers the first three requests as scripted, and keeps the next watch open. The
+// endpoints stay known while the API fails.
+func TestWatcherListsAgainWhenItsVersionHasExpired(t *testing.T) {
 	slice := func(id string, n, version int) string {
 		return fmt.Sprintf(`{"metadata":{"name":"s","resourceVersion":"%d"},"addressType":"IPv4","ports":[{"name":"grpc","port":50051}],`+
 			`"endpoints":[{"addresses":["127.0.0.%d"],"conditions":{"ready":true},"targetRef":{"name":%q}}]}`, version, n, id)
@@ -164,20 +159,21 @@ func TestAnExpiredVersionIsListedAgain(t *testing.T) {
 		`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410,"message":"too old resource version"}}`,
 		list(9, slice("b2", 2, 9)),
 	}
-	var s script
+	var mu sync.Mutex
+	var requests []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
 		if got := q.Get("labelSelector"); got != "kubernetes.io/service-name=greeter" {
-			t.Errorf("labelSelector %q", got)
+			t.Errorf("the labelSelector is %q, want kubernetes.io/service-name=greeter", got)
 		}
-		s.mu.Lock()
-		what := "list"
+		request := "list"
 		if q.Get("watch") != "" {
-			what = "watch " + q.Get("resourceVersion")
+			request = "watch " + q.Get("resourceVersion")
 		}
-		n := len(s.asked)
-		s.asked = append(s.asked, what)
-		s.mu.Unlock()
+		mu.Lock()
+		n := len(requests)
+		requests = append(requests, request)
+		mu.Unlock()
 		w.Header().Set("Content-Type", "application/json")
 		if n < len(answers) {
 			_, _ = w.Write([]byte(answers[n]))
@@ -188,12 +184,12 @@ func TestAnExpiredVersionIsListedAgain(t *testing.T) {
 	}))
 	defer server.Close()
 	w := NewWatcher(cluster.Service{Name: "greeter", Namespace: "default", API: server.URL})
-	defer w.Close() // ends the watch that is held
+	defer w.Close() // ends the open watch
 	await(t, w, "b1")
 	await(t, w, "b2")
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if want := []string{"list", "watch 3", "list"}; !slices.Equal(s.asked[:3], want) {
-		t.Errorf("the watcher asked for %q, want %q first", s.asked, want)
+	mu.Lock()
+	defer mu.Unlock()
+	if want := []string{"list", "watch 3", "list"}; !slices.Equal(requests[:3], want) {
+		t.Errorf("the watcher sent %q, want %q first", requests, want)
 	}
 }

@@ -1,6 +1,6 @@
-// Package forward takes TCP connections to the backends of a service, each to a random
-// one that is ready: what a node's packet filter does, for callers that cannot dial by
-// themselves. It knows nothing of what is said on them.
+// Package forward forwards each TCP connection to a random ready backend of a service, as
+// kube-proxy does on a node. It serves callers in other languages, which cannot use a Go dialer,
+// and it knows nothing of the protocol on the connections.
 package forward
 
 import (
@@ -13,14 +13,15 @@ import (
 	"rpclab/internal/route/endpointslice"
 )
 
-// retry is how long to wait when a connection cannot be accepted, as without a free file.
+// retry is the pause after accept fails, for example for want of file descriptors.
 const retry = 5 * time.Millisecond
 
-// Serve forwards every connection that listener accepts to a random usable endpoint of
-// the table. It stays there, whatever becomes of the table, as connection tracking has
-// it; without an endpoint it is reset, as near as one gets to kube-proxy's REJECT after
-// accept(2). Serve returns when ctx has ended and with it the listener and every connection.
-func Serve(ctx context.Context, listener *net.TCPListener, table *endpointslice.Watcher) {
+// Serve forwards every connection that listener accepts to a random usable endpoint of the
+// watcher. The connection stays with that endpoint when the endpoints change, as with connection
+// tracking. Without an endpoint Serve resets the connection, the closest that is possible after
+// accept(2) to kube-proxy's REJECT. Serve returns after ctx has ended, when the listener and all
+// connections are closed.
+func Serve(ctx context.Context, listener *net.TCPListener, watcher *endpointslice.Watcher) {
 	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
 	defer stop()
 	var connections sync.WaitGroup
@@ -29,7 +30,7 @@ func Serve(ctx context.Context, listener *net.TCPListener, table *endpointslice.
 		client, err := listener.AcceptTCP()
 		switch {
 		case err == nil:
-			connections.Go(func() { forward(ctx, client, table) })
+			connections.Go(func() { forward(ctx, client, watcher) })
 		case errors.Is(err, net.ErrClosed):
 			return
 		default:
@@ -38,8 +39,8 @@ func Serve(ctx context.Context, listener *net.TCPListener, table *endpointslice.
 	}
 }
 
-func forward(ctx context.Context, client *net.TCPConn, table *endpointslice.Watcher) {
-	state, _ := table.Current()
+func forward(ctx context.Context, client *net.TCPConn, watcher *endpointslice.Watcher) {
+	state, _ := watcher.Current()
 	to, ok := state.Usable.Random()
 	if !ok {
 		reset(client)
@@ -59,11 +60,11 @@ func forward(ctx context.Context, client *net.TCPConn, table *endpointslice.Watc
 	join(client, backend)
 }
 
-// join passes bytes both ways until both have ended. An end of one side's bytes is passed
-// on as such, so that the other side may go on; a side that breaks off is a reset of both.
+// join copies bytes in both directions until both have ended. When one side closes its
+// direction, the other may still send. When one side fails, join resets both.
 func join(a, b *net.TCPConn) {
 	pass := func(to, from *net.TCPConn) {
-		_, err := to.ReadFrom(from) // by splice(2) where there is that
+		_, err := to.ReadFrom(from) // by splice(2) where the system has it
 		if err == nil {
 			err = to.CloseWrite()
 		}

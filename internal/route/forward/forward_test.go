@@ -23,30 +23,30 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// field is a forwarder and the service behind it, which has no backends at first.
-type field struct {
+// testForwarder is a forwarder and its service, which has no backends at first.
+type testForwarder struct {
 	t         *testing.T
 	endpoints *cluster.Endpoints
-	table     *endpointslice.Watcher
-	at        string // where the forwarder listens
+	watcher   *endpointslice.Watcher
+	address   string // of the forwarder
 	stop      func() // ends the forwarder
 }
 
-func newField(t *testing.T) *field {
+func newForwarder(t *testing.T) *testForwarder {
 	t.Helper()
-	f := &field{t: t, endpoints: cluster.NewEndpoints()}
+	f := &testForwarder{t: t, endpoints: cluster.NewEndpoints()}
 	p, err := publish.Serve(f.endpoints, publish.Names{Service: "greeter", Namespace: "default"}, netip.MustParseAddr("127.0.0.1"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.table = endpointslice.NewWatcher(p.Service())
+	f.watcher = endpointslice.NewWatcher(p.Service())
 	listener := listen(t, "127.0.0.1:0")
-	f.at = listener.Addr().String()
+	f.address = listener.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		forward.Serve(ctx, listener, f.table)
+		forward.Serve(ctx, listener, f.watcher)
 	}()
 	f.stop = func() {
 		cancel()
@@ -54,7 +54,7 @@ func newField(t *testing.T) *field {
 	}
 	t.Cleanup(func() {
 		f.stop()
-		f.table.Close()
+		f.watcher.Close()
 		if err := p.Close(); err != nil {
 			t.Error(err)
 		}
@@ -62,18 +62,18 @@ func newField(t *testing.T) *field {
 	return f
 }
 
-func listen(t *testing.T, at string) *net.TCPListener {
+func listen(t *testing.T, address string) *net.TCPListener {
 	t.Helper()
-	listener, err := net.Listen("tcp", at)
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return listener.(*net.TCPListener)
 }
 
-// backend starts backend bn, which treats every connection so, and returns once the
-// forwarder knows of it.
-func (f *field) backend(n int, serve func(*net.TCPConn)) {
+// backend starts backend bn, which serves each connection with serve, and returns once the
+// forwarder knows the backend.
+func (f *testForwarder) backend(n int, serve func(*net.TCPConn)) {
 	f.t.Helper()
 	listener := listen(f.t, fmt.Sprintf("127.0.79.%d:0", n))
 	go func() {
@@ -91,27 +91,27 @@ func (f *field) backend(n int, serve func(*net.TCPConn)) {
 	})
 }
 
-// set changes the endpoints and returns once the forwarder knows.
-func (f *field) set(id string, do func(string)) {
+// set changes the endpoints by calling change with id, and returns once the forwarder knows.
+func (f *testForwarder) set(id string, change func(id string)) {
 	f.t.Helper()
-	before, changed := f.table.Current()
-	do(id)
+	before, changed := f.watcher.Current()
+	change(id)
 	select {
 	case <-changed:
 	case <-f.t.Context().Done():
-		f.t.Fatalf("nothing changed; it knows %v", before.Usable)
+		f.t.Fatalf("the forwarder was not updated; it knows %v", before.Usable)
 	}
-	if !before.Synced { // the first answer may be of before
+	if !before.Synced { // the first set may be from before the change
 		testkit.Await(f.t, "the forwarder knows its backends", func() bool {
-			now, _ := f.table.Current()
+			now, _ := f.watcher.Current()
 			return len(now.Usable) > 0
 		})
 	}
 }
 
-func (f *field) connect() *net.TCPConn {
+func (f *testForwarder) connect() *net.TCPConn {
 	f.t.Helper()
-	conn, err := net.Dial("tcp", f.at)
+	conn, err := net.Dial("tcp", f.address)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -120,8 +120,8 @@ func (f *field) connect() *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// tells writes a name on every connection and keeps it until the client ends it.
-func tells(name string) func(*net.TCPConn) {
+// writeName writes a name to a connection and keeps the connection open until the client ends it.
+func writeName(name string) func(*net.TCPConn) {
 	return func(c *net.TCPConn) {
 		defer c.Close()
 		_, _ = io.WriteString(c, name)
@@ -138,28 +138,28 @@ func read(t *testing.T, c net.Conn, bytes int) string {
 	return string(b)
 }
 
-func TestBytesPassBothWaysAndOneSideMayEndFirst(t *testing.T) {
-	f := newField(t)
-	f.backend(1, func(c *net.TCPConn) { // answers when it has heard all
+func TestForwarderCopiesBothDirectionsAfterAHalfClose(t *testing.T) {
+	f := newForwarder(t)
+	f.backend(1, func(c *net.TCPConn) { // answers after the end of the request
 		defer c.Close()
-		said, _ := io.ReadAll(c)
-		_, _ = io.WriteString(c, strings.ToUpper(string(said)))
+		request, _ := io.ReadAll(c)
+		_, _ = io.WriteString(c, strings.ToUpper(string(request)))
 	})
 	c := f.connect()
-	said := strings.Repeat("abcdefgh", 1<<17) // a megabyte: more than any buffer on the way
+	request := strings.Repeat("abcdefgh", 1<<17) // a megabyte: more than any buffer holds
 	go func() {
-		_, _ = io.WriteString(c, said)
+		_, _ = io.WriteString(c, request)
 		_ = c.CloseWrite()
 	}()
-	heard, err := io.ReadAll(c)
-	if err != nil || string(heard) != strings.ToUpper(said) {
-		t.Errorf("heard %d bytes of %d, %v", len(heard), len(said), err)
+	answer, err := io.ReadAll(c)
+	if err != nil || string(answer) != strings.ToUpper(request) {
+		t.Errorf("the answer has %d bytes (%v), want the %d bytes of the request in upper case", len(answer), err, len(request))
 	}
 }
 
-func TestAResetIsPassedOn(t *testing.T) {
+func TestResetIsForwarded(t *testing.T) {
 	broken := make(chan error, 1)
-	f := newField(t)
+	f := newForwarder(t)
 	f.backend(1, func(c *net.TCPConn) {
 		_, _ = io.WriteString(c, "1")
 		_, err := c.Read(make([]byte, 1))
@@ -171,7 +171,7 @@ func TestAResetIsPassedOn(t *testing.T) {
 	_ = c.SetLinger(0)
 	_ = c.Close()
 	if err := <-broken; !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("a backend whose client broke off saw %v", err)
+		t.Errorf("after the client's reset the backend reads the error %v, want %v", err, syscall.ECONNRESET)
 	}
 
 	f.set("b1", f.endpoints.Remove)
@@ -183,14 +183,14 @@ func TestAResetIsPassedOn(t *testing.T) {
 	c = f.connect()
 	_, _ = c.Write([]byte{1})
 	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("a client whose backend broke off saw %v", err)
+		t.Errorf("after the backend's reset the client reads the error %v, want %v", err, syscall.ECONNRESET)
 	}
 }
 
-func TestWithoutAReadyBackendAConnectionIsReset(t *testing.T) {
-	f := newField(t)
-	reset := func() error { // as soon as it is connected, or a moment later
-		c, err := net.Dial("tcp", f.at)
+func TestConnectionWithoutAReadyBackendIsReset(t *testing.T) {
+	f := newForwarder(t)
+	connectAndRead := func() error { // either may fail
+		c, err := net.Dial("tcp", f.address)
 		if err != nil {
 			return err
 		}
@@ -198,73 +198,73 @@ func TestWithoutAReadyBackendAConnectionIsReset(t *testing.T) {
 		_, err = c.Read(make([]byte, 1))
 		return err
 	}
-	if err := reset(); !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("with no backend: %v", err)
+	if err := connectAndRead(); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("without a backend the error is %v, want %v", err, syscall.ECONNRESET)
 	}
 	gone := listen(t, "127.0.79.9:0")
 	_ = gone.Close()
 	f.set("gone", func(id string) {
 		f.endpoints.Set(cluster.Endpoint{ID: id, Addr: gone.Addr().(*net.TCPAddr).AddrPort(), Serving: true})
 	})
-	if err := reset(); !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("with one that does not listen: %v", err)
+	if err := connectAndRead(); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("with a backend that does not listen the error is %v, want %v", err, syscall.ECONNRESET)
 	}
 }
 
-func TestAConnectionStaysWhereItIsWhenBackendsChange(t *testing.T) {
-	f := newField(t)
+func TestConnectionStaysWithItsBackendWhenEndpointsChange(t *testing.T) {
+	f := newForwarder(t)
 	f.backend(1, func(c *net.TCPConn) {
 		defer c.Close()
-		_, _ = io.Copy(c, c) // says again what it hears
+		_, _ = io.Copy(c, c) // echoes
 	})
 	c := f.connect()
 	_, _ = io.WriteString(c, "before")
 	read(t, c, 6)
 	f.set("b1", f.endpoints.Remove)
-	f.backend(2, tells("b2"))
+	f.backend(2, writeName("b2"))
 	if got := read(t, f.connect(), 2); got != "b2" {
-		t.Errorf("a new connection goes to %s", got)
+		t.Errorf("a new connection goes to %s, want b2", got)
 	}
 	_, _ = io.WriteString(c, "after")
 	if got := read(t, c, 5); got != "after" {
-		t.Errorf("the old one says %q", got)
+		t.Errorf("the old connection reads %q, want after", got)
 	}
 }
 
-// 400 connections over 4 backends: each is chosen within 6 σ of 100 (binomial, σ = 8.7),
-// so that a false alarm is one in 10⁸.
+// 400 connections to 4 backends: each backend is picked 100 times ± 6 σ (binomial, σ = 8.7). The
+// test fails by chance with a probability of 10⁻⁸.
 func TestEveryConnectionGoesToARandomBackend(t *testing.T) {
-	f := newField(t)
+	f := newForwarder(t)
 	for n := range 4 {
-		f.backend(n+1, tells(fmt.Sprintf("b%d", n+1)))
+		f.backend(n+1, writeName(fmt.Sprintf("b%d", n+1)))
 	}
-	chosen := map[string]int{}
+	picked := map[string]int{}
 	for range 400 {
 		c := f.connect()
-		chosen[read(t, c, 2)]++
+		picked[read(t, c, 2)]++
 		_ = c.Close()
 	}
-	for name, n := range chosen {
+	for name, n := range picked {
 		if n < 100-52 || n > 100+52 {
-			t.Errorf("%s was chosen %d times of 400", name, n)
+			t.Errorf("%s was picked %d times of 400, want 100 ± 52", name, n)
 		}
 	}
-	if len(chosen) != 4 {
-		t.Errorf("chosen were %v", chosen)
+	if len(picked) != 4 {
+		t.Errorf("the connections went to %v, want 4 backends", picked)
 	}
 }
 
-func TestItsConnectionsEndWithIt(t *testing.T) {
-	f := newField(t)
-	f.backend(1, tells("b1"))
+func TestConnectionsEndWithTheForwarder(t *testing.T) {
+	f := newForwarder(t)
+	f.backend(1, writeName("b1"))
 	c := f.connect()
 	read(t, c, 2)
 	f.stop()
 	if _, err := c.Read(make([]byte, 1)); err == nil {
-		t.Error("a connection is still open")
+		t.Error("a connection is still open after the forwarder ended")
 	}
-	if c, err := net.Dial("tcp", f.at); err == nil {
+	if c, err := net.Dial("tcp", f.address); err == nil {
 		_ = c.Close()
-		t.Error("it still listens")
+		t.Error("the forwarder still listens after it ended")
 	}
 }

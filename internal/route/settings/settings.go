@@ -1,9 +1,9 @@
-// Package settings are what an experiment says of a route: how calls are spread, retried
-// and hedged, which backends are left out, and how proxies stand. They cross processes
-// as JSON.
+// Package settings has the settings of a route in an experiment: load balancing policy, outlier
+// detection, retries, hedging and proxies. They cross processes as JSON.
 package settings
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -11,72 +11,70 @@ import (
 	"time"
 )
 
-// Settings of a route; the zero value is the route's own way.
+// Settings are the settings of a route; the zero value is the route's default.
 type Settings struct {
-	Policy  string   `json:"policy,omitempty"` // one of the policies below; empty: the route's own
+	Policy  string   `json:"policy,omitempty"` // one of the policies below; empty: the route's default
 	Outlier *Outlier `json:"outlier,omitempty"`
 	Proxy   Proxy    `json:"proxy"`
 	Retry   *Retry   `json:"retry,omitempty"`
 	Hedge   *Hedge   `json:"hedge,omitempty"`
 }
 
-// The policies. A route knows some of them.
+// The load balancing policies. Each route supports some of them.
 const (
 	RoundRobin         = "round_robin"
-	LeastRequest       = "least_request" // the one of two at random that has fewer calls in flight
-	LeastConn          = "least_conn"    // of all, the one that has the fewest calls in flight
+	LeastRequest       = "least_request" // of two random backends, the one with fewer calls in flight
+	LeastConn          = "least_conn"    // of all backends, the one with the fewest calls in flight
 	Random             = "random"
 	WeightedRoundRobin = "weighted_round_robin" // by the load that backends report (ORCA)
 	RingHash           = "ring_hash"
-	PickFirst          = "pick_first" // of the addresses in a random order
+	PickFirst          = "pick_first" // the first address, in a random order
 )
 
-// Weights of [WeightedRoundRobin] count when a backend has reported for so long, and
-// are taken anew so often. gRPC's own 10 s and 1 s are for services that live for days.
+// With [WeightedRoundRobin], a backend's weight counts once the backend has reported its load for
+// WeightBlackout, and is updated every WeightUpdate. gRPC's defaults, 10 s and 1 s, are longer
+// than many trials.
 const (
 	WeightBlackout = 500 * time.Millisecond
 	WeightUpdate   = 250 * time.Millisecond
 )
 
-// HashHeader is the metadata by which [RingHash] chooses a backend. Calls without it go
-// to random ones or, where a control plane can say so, to the same if they share a channel.
+// HashHeader is the metadata key by which [RingHash] picks a backend. Calls without it go to
+// random backends. With a control plane, calls without it on one channel go to one backend.
 const HashHeader = "hash-key"
 
-// Outlier leaves out backends that fail more often than they may.
+// Outlier ejects backends that fail too often (outlier detection).
 type Outlier struct {
 	Failures float64       `json:"failures"` // share of calls in an interval, 0 to 1
-	Calls    int           `json:"calls"`    // in an interval, under which a backend is not judged
+	Calls    int           `json:"calls"`    // in an interval; a backend with fewer is not ejected
 	Interval time.Duration `json:"interval"`
-	Eject    time.Duration `json:"eject"` // the first time
-	Most     float64       `json:"most"`  // share of backends left out at once, 0 to 1
+	Eject    time.Duration `json:"eject"` // duration of the first ejection
+	Most     float64       `json:"most"`  // maximum share of backends ejected at once, 0 to 1
 }
 
-// Proxy says how a proxy stands.
+// Proxy is how proxies are deployed.
 type Proxy struct {
-	Sidecar bool `json:"sidecar,omitempty"` // one for each caller; false: one for all
+	Sidecar bool `json:"sidecar,omitempty"` // a proxy for each caller; false: one for all callers
 	Workers int  `json:"workers"`           // threads or processes, at least 1
 }
 
-// Retry tries failed calls again.
+// Retry repeats failed calls.
 type Retry struct {
 	Attempts int           `json:"attempts"` // in all, 2 to 5
 	Backoff  time.Duration `json:"backoff"`  // before the second attempt, 20 % more or less
-	Codes    []string      `json:"codes"`    // UNAVAILABLE
+	Codes    []string      `json:"codes"`    // to retry, such as UNAVAILABLE
 }
 
-// Hedge makes a call again that has no answer yet.
+// Hedge sends a call again when no answer has arrived after the delay.
 type Hedge struct {
 	Attempts int           `json:"attempts"` // in all, 2 to 5
 	Delay    time.Duration `json:"delay"`
 }
 
-// ServiceConfig is gRPC's service config (grpc/doc/service_config.md) for a channel
-// that balances by itself: own is the route's own policy.
-func (s Settings) ServiceConfig(own string) (string, error) {
-	policy := s.Policy
-	if policy == "" {
-		policy = own
-	}
+// ServiceConfig is gRPC's service config (grpc/doc/service_config.md) for a channel that balances
+// calls itself. defaultPolicy is used when the settings name no policy; empty: pick_first.
+func (s Settings) ServiceConfig(defaultPolicy string) (string, error) {
+	policy := cmp.Or(s.Policy, defaultPolicy)
 	config := map[string]any{}
 	if policy != "" {
 		balancing, err := s.balancing(policy)
@@ -112,14 +110,15 @@ func (s Settings) balancing(policy string) (map[string]any, error) {
 	case RingHash: // gRFC A76
 		child = map[string]any{"ring_hash_experimental": map[string]any{"requestHashHeader": HashHeader}}
 	default:
-		return nil, fmt.Errorf("gRPC clients have no policy %q without a control plane", policy)
+		return nil, fmt.Errorf("gRPC clients have no policy %q without a control plane; there are %s", policy,
+			strings.Join([]string{RoundRobin, LeastRequest, WeightedRoundRobin, RingHash, PickFirst}, ", "))
 	}
-	if o := s.Outlier; o != nil {
+	if outlier := s.Outlier; outlier != nil {
 		child = map[string]any{"outlier_detection_experimental": map[string]any{
-			"interval": seconds(o.Interval), "baseEjectionTime": seconds(o.Eject),
-			"maxEjectionPercent": Percent(o.Most),
+			"interval": seconds(outlier.Interval), "baseEjectionTime": seconds(outlier.Eject),
+			"maxEjectionPercent": Percent(outlier.Most),
 			"failurePercentageEjection": map[string]any{
-				"threshold": Percent(o.Failures), "enforcementPercentage": 100, "minimumHosts": 1, "requestVolume": o.Calls,
+				"threshold": Percent(outlier.Failures), "enforcementPercentage": 100, "minimumHosts": 1, "requestVolume": outlier.Calls,
 			},
 			"childPolicy": []any{child},
 		}}
@@ -127,29 +126,29 @@ func (s Settings) balancing(policy string) (map[string]any, error) {
 	return child, nil
 }
 
-// methods is the methodConfig of every method; nil: there is nothing to say.
+// methods is the methodConfig for all methods; nil: neither retries nor hedging.
 func (s Settings) methods() map[string]any {
-	all := map[string]any{"name": []any{map[string]any{}}}
+	config := map[string]any{"name": []any{map[string]any{}}}
 	switch {
 	case s.Retry != nil:
-		all["retryPolicy"] = map[string]any{
+		config["retryPolicy"] = map[string]any{
 			"maxAttempts": s.Retry.Attempts, "initialBackoff": seconds(s.Retry.Backoff),
 			"maxBackoff": seconds(10 * s.Retry.Backoff), "backoffMultiplier": 2, "retryableStatusCodes": s.Retry.Codes,
 		}
 	case s.Hedge != nil:
-		all["hedgingPolicy"] = map[string]any{
+		config["hedgingPolicy"] = map[string]any{
 			"maxAttempts": s.Hedge.Attempts, "hedgingDelay": seconds(s.Hedge.Delay), "nonFatalStatusCodes": []string{"UNAVAILABLE"},
 		}
 	default:
 		return nil
 	}
-	return all
+	return config
 }
 
-// Percent is a share as a whole number of hundredths, which service configs and xDS want.
+// Percent is a share as a whole number of per cent, the form of service configs and xDS.
 func Percent(share float64) int { return int(math.Round(100 * share)) }
 
-// seconds is a duration as protobuf's JSON has it: 0.5s.
+// seconds is a duration in protobuf's JSON format: 0.5s.
 func seconds(d time.Duration) string {
 	text := strings.TrimRight(fmt.Sprintf("%.9f", d.Seconds()), "0")
 	return strings.TrimSuffix(text, ".") + "s"
