@@ -90,12 +90,12 @@ func (s *Endpoints) Current() (Snapshot, <-chan struct{}) {
 	return s.now, s.changed
 }
 
-// Watch calls see with the current set and after every change until ctx ends. A slow see
-// gets the newest set and may miss some between.
-func (s *Endpoints) Watch(ctx context.Context, see func(Snapshot)) {
+// Watch passes the current set and every change of it to update, until ctx ends. A slow update
+// receives the newest set and may miss sets in between.
+func (s *Endpoints) Watch(ctx context.Context, update func(Snapshot)) {
 	for {
 		now, changed := s.Current()
-		see(now)
+		update(now)
 		select {
 		case <-changed:
 		case <-ctx.Done():

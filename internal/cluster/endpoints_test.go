@@ -35,58 +35,58 @@ func TestReadyIsServingAndNotTerminating(t *testing.T) {
 	}
 }
 
-func TestEveryChangeIsAVersionAndNothingElse(t *testing.T) {
+func TestOnlyAChangeIncrementsTheVersion(t *testing.T) {
 	set := NewEndpoints()
-	leaving := backend("b")
-	leaving.Terminating = true
+	terminating := backend("b")
+	terminating.Terminating = true
 	for _, step := range []struct {
 		name    string
-		do      func()
+		change  func()
 		version uint64
 		all     []string
 		ready   []string
 	}{
 		{"at first", func() {}, 0, nil, nil},
 		{"added", func() { set.Set(backend("b")) }, 1, []string{"b"}, []string{"b"}},
-		{"added before it", func() { set.Set(backend("a")) }, 2, []string{"a", "b"}, []string{"a", "b"}},
-		{"set to what it is", func() { set.Set(backend("a")) }, 2, []string{"a", "b"}, []string{"a", "b"}},
-		{"terminating", func() { set.Set(leaving) }, 3, []string{"a", "b"}, []string{"a"}},
+		{"added with a smaller ID", func() { set.Set(backend("a")) }, 2, []string{"a", "b"}, []string{"a", "b"}},
+		{"set to an equal endpoint", func() { set.Set(backend("a")) }, 2, []string{"a", "b"}, []string{"a", "b"}},
+		{"terminating", func() { set.Set(terminating) }, 3, []string{"a", "b"}, []string{"a"}},
 		{"removed", func() { set.Remove("b") }, 4, []string{"a"}, []string{"a"}},
 		{"removed again", func() { set.Remove("b") }, 4, []string{"a"}, []string{"a"}},
 	} {
 		_, changed := set.Current()
 		before, _ := set.Current()
-		step.do()
+		step.change()
 		now, _ := set.Current()
 		if now.Version != step.version || !slices.Equal(ids(now.Endpoints), step.all) || !slices.Equal(ids(now.Ready()), step.ready) {
 			t.Errorf("%s: version %d, %v, ready %v; want %d, %v, %v", step.name,
 				now.Version, ids(now.Endpoints), ids(now.Ready()), step.version, step.all, step.ready)
 		}
-		told := false
+		notified := false
 		select {
 		case <-changed:
-			told = true
+			notified = true
 		default:
 		}
-		if want := now.Version != before.Version; told != want {
-			t.Errorf("%s: watchers told: %v, want %v", step.name, told, want)
+		if want := now.Version != before.Version; notified != want {
+			t.Errorf("%s: watchers were notified: %v, want %v", step.name, notified, want)
 		}
 	}
 }
 
-func TestASnapshotStaysAsItWas(t *testing.T) {
+func TestSnapshotDoesNotChange(t *testing.T) {
 	set := NewEndpoints()
 	set.Set(backend("a"))
 	old, _ := set.Current()
 	set.Set(backend("b"))
 	set.Remove("a")
 	if !slices.Equal(ids(old.Endpoints), []string{"a"}) {
-		t.Errorf("the old snapshot now holds %v", ids(old.Endpoints))
+		t.Errorf("the old snapshot now has %v, want a", ids(old.Endpoints))
 	}
 }
 
-// Versions that a watcher sees only grow, and it sees the last one.
-func TestAWatcherReachesTheLastVersion(t *testing.T) {
+// A watcher receives growing versions and the last version.
+func TestWatcherReceivesTheLastVersion(t *testing.T) {
 	const last = 100
 	set := NewEndpoints()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -100,7 +100,7 @@ func TestAWatcherReachesTheLastVersion(t *testing.T) {
 			defer stop()
 			set.Watch(watching, func(s Snapshot) {
 				if !first && s.Version <= seen {
-					t.Errorf("version %d after %d", s.Version, seen)
+					t.Errorf("a watcher received version %d after %d", s.Version, seen)
 				}
 				first, seen = false, s.Version
 				if seen == last {

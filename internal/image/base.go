@@ -6,15 +6,15 @@ import (
 	"os"
 )
 
-// bundles are where systems keep the certificates of the authorities that they trust; Go
-// looks at the first of them (crypto/x509).
+// bundles are the files in which systems keep the certificates of trusted authorities. Go
+// programs read the first in the image (crypto/x509).
 var bundles = []string{
 	"/etc/ssl/certs/ca-certificates.crt", // Debian
 	"/etc/pki/tls/certs/ca-bundle.crt",   // Fedora
 	"/etc/ssl/cert.pem",                  // macOS, Alpine
 }
 
-// base is what every program expects: a user, somewhere to write, whom to trust.
+// base is what every program expects: a user, a directory for temporary files, certificates.
 func base() contents {
 	files := map[string]file{
 		"/etc/passwd": {mode: 0o644, text: fmt.Sprintf("root:x:0:0:root:/:/bin/false\nrpclab:x:%d:%d:rpclab:/tmp:/bin/false\n", User, User)},
@@ -24,7 +24,7 @@ func base() contents {
 	for _, bundle := range bundles {
 		if _, err := os.Stat(bundle); err == nil {
 			files[bundles[0]] = file{mode: 0o644, from: bundle}
-			break // a system without any makes an image that trusts nobody, as itself does
+			break // without a bundle on this system, programs in the image trust no authority either
 		}
 	}
 	return contents{"user and certificates", files}

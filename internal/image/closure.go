@@ -14,19 +14,19 @@ import (
 	"strings"
 )
 
-// byItself is what glibc loads when a thread ends or is cancelled, and no program names
-// (pthread_exit(3)).
-const byItself = "libgcc_s.so.1"
+// threadExitLibrary is a library that glibc loads when a thread exits or is cancelled, though no
+// program names it (pthread_exit(3)).
+const threadExitLibrary = "libgcc_s.so.1"
 
-// programs are a layer of programs, by their path in the image, with the loader and the
-// libraries that they need and the image does not have yet.
-func programs(have map[string]bool, from map[string]string) (contents, error) {
+// programLayer is a layer of programs with their loaders and libraries. from has the path on this
+// machine by the path in the image. Files that the image has already (have) are left out.
+func programLayer(have map[string]bool, from map[string]string) (contents, error) {
 	layer := contents{files: map[string]file{}}
 	for _, at := range slices.Sorted(maps.Keys(from)) {
 		layer.what = path.Base(at)
-		needed, err := closure(from[at])
+		needed, err := dependencies(from[at])
 		if err != nil {
-			return layer, fmt.Errorf("take %s along: %w", from[at], err)
+			return layer, fmt.Errorf("find the libraries of %s: %w", from[at], err)
 		}
 		needed[at] = from[at]
 		for to, source := range needed {
@@ -39,11 +39,11 @@ func programs(have map[string]bool, from map[string]string) (contents, error) {
 	return layer, nil
 }
 
-// closure is what has to lie beside a program for it to run, by path in the image: the
-// loader that it names and the libraries that it, or one of these, names (elf(5),
-// DT_NEEDED; ld.so(8)). They all come to where libc lies, a directory that libc's own
-// loader looks at without any configuration. A static program needs nothing.
-func closure(program string) (map[string]string, error) {
+// dependencies are the files that a program needs to run, by path in the image: its loader, its
+// libraries, and the libraries of these (elf(5), DT_NEEDED; ld.so(8)). All libraries are put into
+// the directory of libc, which the loader searches without any configuration. A static program
+// needs none.
+func dependencies(program string) (map[string]string, error) {
 	needed := map[string]string{}
 	first, err := read(program)
 	if err != nil {
@@ -54,34 +54,34 @@ func closure(program string) (map[string]string, error) {
 	}
 	needed[first.loader] = first.loader
 	found := map[string]string{} // path on this machine, by name
-	queue := append([]object{}, first)
+	queue := []object{first}
 	for len(queue) > 0 {
-		now := queue[0]
+		current := queue[0]
 		queue = queue[1:]
-		for _, name := range now.libraries {
+		for _, name := range current.libraries {
 			if _, ok := found[name]; ok || name == filepath.Base(first.loader) {
 				continue
 			}
-			at, library, err := now.find(name)
+			at, library, err := current.find(name)
 			if err != nil {
 				return nil, err
 			}
 			found[name] = at
 			queue = append(queue, library)
 		}
-		if _, ok := found[byItself]; len(queue) == 0 && !ok {
-			if at, library, err := first.find(byItself); err == nil { // a system without it does not need it
-				found[byItself] = at
+		if _, ok := found[threadExitLibrary]; len(queue) == 0 && !ok {
+			if at, library, err := first.find(threadExitLibrary); err == nil { // not every libc has it
+				found[threadExitLibrary] = at
 				queue = append(queue, library)
 			}
 		}
 	}
-	home := filepath.Dir(first.loader)
-	if libc, ok := found["libc.so.6"]; ok { // musl's is its loader
-		home = filepath.Dir(libc)
+	dir := filepath.Dir(first.loader)
+	if libc, ok := found["libc.so.6"]; ok { // musl has none: its loader is its libc
+		dir = filepath.Dir(libc)
 	}
 	for name, at := range found {
-		needed[path.Join(home, name)] = at
+		needed[path.Join(dir, name)] = at
 	}
 	return needed, nil
 }
@@ -91,21 +91,21 @@ type object struct {
 	path      string
 	machine   elf.Machine
 	class     elf.Class
-	loader    string   // a program's; empty: it is static, or a library
+	loader    string   // of a program; empty for a static program or a library
 	libraries []string // by name
-	search    []string // where it wants them to be looked for first
+	search    []string // directories to search for them first (RUNPATH, RPATH)
 }
 
 func read(file string) (o object, err error) {
 	opened, err := elf.Open(file)
 	if err != nil {
-		return o, fmt.Errorf("%s is no program or library of Linux: %w", file, err)
+		return o, fmt.Errorf("%s is not a Linux program or library: %w", file, err)
 	}
 	defer opened.Close()
 	o = object{path: file, machine: opened.Machine, class: opened.Class}
-	for _, part := range opened.Progs {
-		if part.Type == elf.PT_INTERP {
-			text, err := io.ReadAll(part.Open())
+	for _, segment := range opened.Progs {
+		if segment.Type == elf.PT_INTERP {
+			text, err := io.ReadAll(segment.Open())
 			if err != nil {
 				return o, fmt.Errorf("%s: %w", file, err)
 			}
@@ -128,21 +128,21 @@ func read(file string) (o object, err error) {
 	return o, nil
 }
 
-// find looks for a library of the object's own kind where the loader would.
+// find finds a library for the same machine and class, in the directories that the loader searches.
 func (o object) find(name string) (string, object, error) {
-	looked := slices.Concat(o.search, directories(o.loader))
-	for _, dir := range looked {
+	searched := slices.Concat(o.search, directories(o.loader))
+	for _, dir := range searched {
 		at := filepath.Join(dir, name)
 		if library, err := read(at); err == nil && library.machine == o.machine && library.class == o.class {
-			library.search = append(library.search, looked...)
+			library.search = append(library.search, searched...)
 			return at, library, nil
 		}
 	}
-	return "", object{}, fmt.Errorf("%s needs %s, which is in none of %s", o.path, name, strings.Join(slices.Compact(looked), ", "))
+	return "", object{}, fmt.Errorf("%s needs %s, which is in none of %s", o.path, name, strings.Join(slices.Compact(searched), ", "))
 }
 
-// directories are where this machine's loader looks for libraries: those of ld.so.conf,
-// the loader's own, the usual ones.
+// directories are those in which this machine's loader searches libraries: the directories in
+// ld.so.conf, that of the loader, and the usual ones.
 func directories(loader string) []string {
 	all := configured("/etc/ld.so.conf")
 	if loader != "" {
@@ -151,7 +151,7 @@ func directories(loader string) []string {
 	return append(all, "/lib64", "/usr/lib64", "/lib", "/usr/lib")
 }
 
-// configured reads ld.so.conf; a file that cannot be read says nothing.
+// configured are the directories in ld.so.conf; none if the file cannot be read.
 func configured(file string) (dirs []string) {
 	opened, err := os.Open(file)
 	if err != nil {
@@ -167,7 +167,7 @@ func configured(file string) (dirs []string) {
 			if !filepath.IsAbs(pattern) {
 				pattern = filepath.Join(filepath.Dir(file), pattern)
 			}
-			included, _ := filepath.Glob(pattern) // a pattern that is wrong names nothing
+			included, _ := filepath.Glob(pattern) // an invalid pattern matches no file
 			for _, more := range included {
 				dirs = append(dirs, configured(more)...)
 			}

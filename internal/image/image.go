@@ -1,5 +1,4 @@
-// Package image makes the container image of this very program without a container
-// engine, for clusters to run.
+// Package image builds the container image of this program, without a container engine.
 package image
 
 import (
@@ -16,19 +15,19 @@ import (
 	"rpclab/internal/tool"
 )
 
-// User is who the image's processes are: nobody that a node knows.
+// User is the user ID of processes in the image. No user of a node has it.
 const User = 65532
 
-// Entrypoint is where the program lies in the image.
+// Entrypoint is the path of rpclab in the image.
 const Entrypoint = "/rpclab"
 
-// binaries is where the programs of others lie, which is on the image's PATH.
+// binaries is the directory of other programs in the image; it is on the PATH.
 const binaries = "/usr/bin"
 
-// Options say what is in an image.
+// Options are the contents of an image.
 type Options struct {
 	Program  string   // path of rpclab, for the platform
-	Tools    []string // programs of others to take along, by the names of [tool.All]
+	Tools    []string // other programs to include, by the names of [tool.All]
 	Platform v1.Platform
 	Version  string // for a label
 }
@@ -41,7 +40,7 @@ func Platform(text string) (v1.Platform, error) {
 	}
 	system, architecture, ok := strings.Cut(text, "/")
 	if !ok || system != "linux" || architecture == "" || strings.Contains(architecture, "/") {
-		return v1.Platform{}, fmt.Errorf("platform %q: it has to be linux/ARCHITECTURE, such as linux/amd64 or linux/arm64", text)
+		return v1.Platform{}, fmt.Errorf("platform %q must be linux/ARCHITECTURE, such as linux/amd64 or linux/arm64", text)
 	}
 	return v1.Platform{OS: system, Architecture: architecture}, nil
 }
@@ -49,36 +48,36 @@ func Platform(text string) (v1.Platform, error) {
 // RunsHere says whether programs of this machine run on the platform.
 func RunsHere(p v1.Platform) bool { return p.OS == runtime.GOOS && p.Architecture == runtime.GOARCH }
 
-// Build makes an image: of the same programs always the same one. What changes seldom lies
-// in the lower layers, so that nodes have it already: user and certificates, then a layer
-// for each program of others with the libraries that it needs, then rpclab.
+// Build builds an image. The same programs always give the same image. The layers are ordered by
+// how seldom they change, so that nodes have the lower layers already: user and certificates, a
+// layer for each other program with its libraries, and rpclab.
 func Build(o Options) (v1.Image, error) {
 	layers := []contents{base()}
 	have := map[string]bool{} // by path in the image
 	for _, name := range o.Tools {
 		if !RunsHere(o.Platform) {
-			return nil, fmt.Errorf("%s of this machine (%s/%s) does not run on %s: leave it out by --with ''",
+			return nil, fmt.Errorf("%s of this machine (%s/%s) does not run on %s: leave it out with --with ''",
 				name, runtime.GOOS, runtime.GOARCH, o.Platform)
 		}
 		path, err := tool.Find(name)
 		if err != nil {
 			return nil, err
 		}
-		layer, err := programs(have, map[string]string{binaries + "/" + name: path})
+		layer, err := programLayer(have, map[string]string{binaries + "/" + name: path})
 		if err != nil {
 			return nil, err
 		}
 		layers = append(layers, layer)
 	}
 	if len(o.Tools) > 0 {
-		// The guard of a proxy that has workers is a shell script ([rpclab/internal/process]).
-		shell, err := programs(have, map[string]string{"/bin/sh": "/bin/sh"})
+		// The supervisor of a proxy with workers is a shell script ([rpclab/internal/process]).
+		shell, err := programLayer(have, map[string]string{"/bin/sh": "/bin/sh"})
 		if err != nil {
 			return nil, err
 		}
 		layers = append(layers, shell)
 	}
-	own, err := programs(have, map[string]string{Entrypoint: o.Program})
+	own, err := programLayer(have, map[string]string{Entrypoint: o.Program})
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +105,7 @@ func assemble(layers []contents, o Options) (v1.Image, error) {
 	config.OS, config.Architecture = o.Platform.OS, o.Platform.Architecture
 	config.Created = v1.Time{Time: epoch}
 	config.Config = v1.Config{
-		User:       fmt.Sprintf("%d:%d", User, User), // as numbers, by which a kubelet sees that it is not root
+		User:       fmt.Sprintf("%d:%d", User, User), // numbers, so that a kubelet can check that the user is not root
 		Entrypoint: []string{Entrypoint},
 		Env:        []string{"PATH=" + binaries + ":/bin"},
 		WorkingDir: "/tmp",
@@ -119,5 +118,6 @@ func assemble(layers []contents, o Options) (v1.Image, error) {
 	return mutate.ConfigFile(image, config)
 }
 
-// epoch is the time of everything in an image, so that it does not hang on when it was made.
+// epoch is the time of all files in an image, so that the image does not depend on when it was
+// built.
 var epoch = time.Unix(0, 0).UTC()

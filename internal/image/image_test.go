@@ -24,15 +24,15 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// small is an image of a small program in the place of rpclab.
-func small(t *testing.T) v1.Image {
+// smallImage is an image with a small program in the place of rpclab.
+func smallImage(t *testing.T) v1.Image {
 	t.Helper()
 	platform, err := Platform("")
 	if err != nil {
 		t.Fatal(err)
 	}
 	program := filepath.Join(t.TempDir(), "program")
-	if runtime.GOOS != "linux" { // whose programs are of another form
+	if runtime.GOOS != "linux" { // programs of other systems have other formats
 		t.Fatal("the tests of images need Linux")
 	}
 	text, err := os.ReadFile("/bin/sh")
@@ -67,46 +67,46 @@ func listing(t *testing.T, image v1.Image) map[string]*tar.Header {
 	}
 }
 
-func TestTheSameProgramMakesTheSameImage(t *testing.T) {
-	one, err := small(t).Digest()
+func TestBuildIsReproducible(t *testing.T) {
+	first, err := smallImage(t).Digest()
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := small(t).Digest()
+	second, err := smallImage(t).Digest()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if one != two {
-		t.Errorf("two builds of one program are %s and %s", one, two)
+	if first != second {
+		t.Errorf("two builds of one program have the digests %s and %s, want the same", first, second)
 	}
 }
 
-func TestAnImageRunsAsNobodyAndHasWhereToWriteAndWhomToTrust(t *testing.T) {
-	image := small(t)
+func TestImageHasUserTemporaryDirectoryAndCertificates(t *testing.T) {
+	image := smallImage(t)
 	config, err := image.ConfigFile()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if config.Config.User != "65532:65532" || config.Config.Entrypoint[0] != "/rpclab" || config.Architecture != runtime.GOARCH {
-		t.Errorf("the image's configuration is %+v", config.Config)
+		t.Errorf("the image's configuration is %+v (%s), want the user 65532 and the entry point /rpclab on %s", config.Config, config.Architecture, runtime.GOARCH)
 	}
 	files := listing(t, image)
 	for path, mode := range map[string]int64{"/rpclab": 0o755, "/tmp": 0o1777, "/etc/passwd": 0o644, "/etc/ssl/certs/ca-certificates.crt": 0o644} {
 		if files[path] == nil {
-			t.Errorf("there is no %s in the image", path)
+			t.Errorf("the image has no %s", path)
 		} else if files[path].Mode != mode {
-			t.Errorf("%s has the mode %o, not %o", path, files[path].Mode, mode)
+			t.Errorf("%s has the mode %o, want %o", path, files[path].Mode, mode)
 		}
 	}
 	for path, header := range files {
 		if header.ModTime.Unix() != 0 || header.Uid != 0 || header.Uname != "" {
-			t.Errorf("%s is of %s and owned by %d %q: that hangs on who made the image, and when", path, header.ModTime, header.Uid, header.Uname)
+			t.Errorf("%s has the time %s and the owner %d %q, want the epoch and root", path, header.ModTime, header.Uid, header.Uname)
 		}
 	}
 }
 
-func TestAProgramBringsItsLoaderAndLibraries(t *testing.T) {
-	needed, err := closure("/bin/sh")
+func TestDependenciesAreLoaderAndLibraries(t *testing.T) {
+	needed, err := dependencies("/bin/sh")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,28 +116,28 @@ func TestAProgramBringsItsLoaderAndLibraries(t *testing.T) {
 		libc = libc || strings.HasPrefix(filepath.Base(at), "libc.")
 	}
 	if !loader || !libc {
-		t.Errorf("beside /bin/sh go %v", needed)
+		t.Errorf("/bin/sh needs %v, want a loader and libc in it", needed)
 	}
 }
 
-func TestAFileThatIsNoProgramIsNotTakenAlong(t *testing.T) {
+func TestDependenciesOfAScriptAreAnError(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "script")
 	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := closure(script); err == nil || !strings.Contains(err.Error(), "no program") {
-		t.Errorf("the error is %v", err)
+	if _, err := dependencies(script); err == nil || !strings.Contains(err.Error(), "not a Linux program") {
+		t.Errorf("error %v, want not a Linux program", err)
 	}
 }
 
-func TestAProxyOfThisMachineDoesNotGoToAnotherArchitecture(t *testing.T) {
+func TestBuildRejectsToolsForAnotherArchitecture(t *testing.T) {
 	_, err := Build(Options{Tools: []string{"haproxy"}, Platform: v1.Platform{OS: "linux", Architecture: "s390x"}})
 	if err == nil || !strings.Contains(err.Error(), "--with") {
-		t.Errorf("the error is %v", err)
+		t.Errorf("error %v, want one that advises --with", err)
 	}
 }
 
-func TestNamesAreThoseOfContainerRuntimes(t *testing.T) {
+func TestFullName(t *testing.T) {
 	for short, full := range map[string]string{
 		"rpclab:v1":             "docker.io/library/rpclab:v1",
 		"team/rpclab":           "docker.io/team/rpclab:latest",
@@ -145,33 +145,33 @@ func TestNamesAreThoseOfContainerRuntimes(t *testing.T) {
 		"ghcr.io/team/rpclab:x": "ghcr.io/team/rpclab:x",
 	} {
 		if got, err := FullName(short); err != nil || got != full {
-			t.Errorf("%s is %s (%v), want %s", short, got, err, full)
+			t.Errorf("the full name of %s is %s (error %v), want %s", short, got, err, full)
 		}
 	}
 	if _, err := FullName("Rpclab:v1"); err == nil {
-		t.Error("an upper-case name is taken")
+		t.Error("FullName accepted an upper-case name, want an error")
 	}
 }
 
-func TestAnArchiveThatCannotBeWrittenLeavesNothing(t *testing.T) {
+func TestFailedWriteArchiveLeavesNoFile(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "image.tar"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteArchive(filepath.Join(dir, "image.tar"), "rpclab:v1", small(t)); err == nil {
-		t.Fatal("a directory was replaced by an archive")
+	if err := WriteArchive(filepath.Join(dir, "image.tar"), "rpclab:v1", smallImage(t)); err == nil {
+		t.Fatal("WriteArchive replaced a directory, want an error")
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 1 {
-		t.Errorf("there is left: %v", left)
+		t.Errorf("the directory has %v, want only image.tar", left)
 	}
 }
 
-func TestAPushedImageIsInTheRegistry(t *testing.T) {
-	there := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
-	defer there.Close()
+func TestPushedImageIsInTheRegistry(t *testing.T) {
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	defer server.Close()
 	defer http.DefaultTransport.(*http.Transport).CloseIdleConnections()
-	image := small(t)
-	reference := strings.TrimPrefix(there.URL, "http://") + "/team/rpclab:v1"
+	image := smallImage(t)
+	reference := strings.TrimPrefix(server.URL, "http://") + "/team/rpclab:v1"
 	if err := Push(t.Context(), reference, image); err != nil {
 		t.Fatal(err)
 	}
@@ -184,33 +184,33 @@ func TestAPushedImageIsInTheRegistry(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want, _ := image.Digest(); got.Digest != want {
-		t.Errorf("the registry has %s, not %s", got.Digest, want)
+		t.Errorf("the registry has the digest %s, want %s", got.Digest, want)
 	}
 }
 
-func TestARegistryThatRefusesIsNamed(t *testing.T) {
-	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+func TestPushErrorNamesTheRegistry(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusForbidden)
 		_, _ = w.Write([]byte(`{"errors":[{"code":"DENIED","message":"no pushing here"}]}`))
 	}))
-	defer refuses.Close()
-	host := strings.TrimPrefix(refuses.URL, "http://")
-	err := Push(t.Context(), host+"/rpclab:v1", small(t))
+	defer server.Close()
+	host := strings.TrimPrefix(server.URL, "http://")
+	err := Push(t.Context(), host+"/rpclab:v1", smallImage(t))
 	for _, want := range []string{host, "DENIED", "docker login"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the error says nothing of %s: %v", want, err)
+			t.Errorf("error %v, want %s in it", err, want)
 		}
 	}
 }
 
-func TestThisProgramsNameStaysTheSame(t *testing.T) {
-	one, err := DefaultName()
+func TestDefaultNameIsStable(t *testing.T) {
+	first, err := DefaultName()
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := DefaultName()
-	if err != nil || one != two || !strings.HasPrefix(one, "rpclab:") || strings.ContainsAny(one, "+ ") {
-		t.Errorf("the names are %q and %q (%v)", one, two, err)
+	second, err := DefaultName()
+	if err != nil || first != second || !strings.HasPrefix(first, "rpclab:") || strings.ContainsAny(first, "+ ") {
+		t.Errorf("the names are %q and %q (error %v), want the same, rpclab: and a valid tag", first, second, err)
 	}
 }

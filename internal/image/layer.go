@@ -20,18 +20,18 @@ import (
 
 // contents are the files of a layer, by their path in the image.
 type contents struct {
-	what  string // envoy, for the image's history
+	what  string // envoy; for the history of the image
 	files map[string]file
 }
 
 // file is a regular file or, with the mode's bit, a directory.
 type file struct {
 	mode fs.FileMode
-	from string // path on this machine; empty: text is all of it
+	from string // path on this machine; empty: the contents are text
 	text string
 }
 
-// layer packs the files. It reads them once, and keeps them compressed in memory.
+// layer packs the files. It reads each file once, and holds them compressed in memory.
 func (c contents) layer() (v1.Layer, error) {
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
 		reader, writer := io.Pipe()
@@ -44,19 +44,19 @@ func (c contents) layer() (v1.Layer, error) {
 	return layer, nil
 }
 
-// pack writes a tar in which only contents matter: names in order, no time, everything root's.
+// pack writes a tar that depends only on the contents: sorted names, no times, owned by root.
 func (c contents) pack(w io.Writer) error {
 	archive := tar.NewWriter(w)
-	all := maps.Clone(c.files)
+	files := maps.Clone(c.files)
 	for name := range c.files {
 		for dir := path.Dir(name); dir != "/"; dir = path.Dir(dir) {
-			if _, ok := all[dir]; !ok {
-				all[dir] = file{mode: fs.ModeDir | 0o755}
+			if _, ok := files[dir]; !ok {
+				files[dir] = file{mode: fs.ModeDir | 0o755}
 			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if err := add(archive, name, all[name]); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := add(archive, name, files[name]); err != nil {
 			return err
 		}
 	}
@@ -73,7 +73,7 @@ func add(archive *tar.Writer, name string, f file) error {
 		return archive.WriteHeader(header)
 	}
 	header.Typeflag = tar.TypeReg
-	var from io.Reader = bytes.NewReader([]byte(f.text))
+	var contents io.Reader = bytes.NewReader([]byte(f.text))
 	header.Size = int64(len(f.text))
 	if f.from != "" {
 		opened, err := os.Open(f.from)
@@ -85,12 +85,12 @@ func add(archive *tar.Writer, name string, f file) error {
 		if err != nil {
 			return err
 		}
-		from, header.Size = opened, info.Size()
+		contents, header.Size = opened, info.Size()
 	}
 	if err := archive.WriteHeader(header); err != nil {
 		return err
 	}
-	if _, err := io.Copy(archive, from); err != nil {
+	if _, err := io.Copy(archive, contents); err != nil {
 		return fmt.Errorf("%s: %w", f.from, err)
 	}
 	return nil

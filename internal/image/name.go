@@ -12,11 +12,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
-// release is a version that was given a tag, and so names one state of the source.
+// release matches the version of a tagged release, which identifies one state of the source.
 var release = regexp.MustCompile(`^v\d+\.\d+\.\d+$`)
 
-// Version is this program's: of a release v1.2.3; else the first digits of its SHA-256,
-// which no other build has.
+// Version is the version of this program: v1.2.3 for a release, else the first digits of its
+// SHA-256, which identify this build.
 func Version() (string, error) {
 	if info, ok := debug.ReadBuildInfo(); ok && release.MatchString(info.Main.Version) {
 		return info.Main.Version, nil
@@ -37,22 +37,22 @@ func Version() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil))[:12], nil
 }
 
-// DefaultName is what `rpclab image build` calls the image of this program, and what a run
-// on Kubernetes asks for, unless told otherwise: rpclab:<version>.
+// DefaultName is the default image name of `rpclab image build` and of runs on Kubernetes:
+// rpclab:<version>.
 func DefaultName() (string, error) {
 	version, err := Version()
 	return "rpclab:" + version, err
 }
 
-// FullName is a name with all that goes without saying, as container runtimes keep it:
-// docker.io/library/rpclab:v1.2.3.
+// FullName completes a name with the default registry, repository and tag, as container runtimes
+// do: docker.io/library/rpclab:v1.2.3.
 func FullName(short string) (string, error) {
 	ref, err := name.NewTag(short)
 	if err != nil {
-		return "", fmt.Errorf("image name %q: %w; it has to be such as rpclab:v1 or registry.example.com/team/rpclab:v1", short, err)
+		return "", fmt.Errorf("image name %q: %w; use a name such as rpclab:v1 or registry.example.com/team/rpclab:v1", short, err)
 	}
 	registry := ref.RegistryStr()
-	if registry == name.DefaultRegistry { // which is where docker.io is
+	if registry == name.DefaultRegistry { // index.docker.io, which runtimes name docker.io
 		registry = "docker.io"
 	}
 	return registry + "/" + ref.RepositoryStr() + ":" + ref.TagStr(), nil

@@ -14,23 +14,23 @@ import (
 	"rpclab/internal/process"
 )
 
-// module is what go.mod calls the source of this program.
+// module is the name of this program's module in go.mod.
 const module = "rpclab"
 
-// Program is the path of this program for a platform: the running one where it runs there,
-// with whatever libraries it needs, so that what runs in the cluster is what runs here. For another
-// platform it is built in dir from the source, in whose tree this has to run then.
+// Program is the path of this program for a platform. For the platform of this machine that is the
+// running program, so the cluster runs the same build. For another platform Program builds it into
+// dir, from the source tree that contains the working directory.
 func Program(ctx context.Context, p v1.Platform, dir string) (string, error) {
 	if RunsHere(p) {
 		return os.Executable()
 	}
 	root, err := source()
 	if err != nil {
-		return "", fmt.Errorf("this program does not run on %s, and to build one that does: %w", p, err)
+		return "", fmt.Errorf("this program does not run on %s and must be built for it: %w", p, err)
 	}
 	compiler, err := exec.LookPath("go")
 	if err != nil {
-		return "", fmt.Errorf("this program does not run on %s, and Go, to build one that does, is missing: install it (https://go.dev/dl), or make the image on %s", p, p)
+		return "", fmt.Errorf("this program does not run on %s and must be built for it, but Go is missing: install it (https://go.dev/dl), or build the image on %s", p, p)
 	}
 	program := filepath.Join(dir, module)
 	build, err := process.Start(process.Spec{
@@ -52,7 +52,7 @@ func Program(ctx context.Context, p v1.Platform, dir string) (string, error) {
 	return program, nil
 }
 
-// source is the root of the tree in which this runs.
+// source is the root of the source tree that contains the working directory.
 func source() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -64,7 +64,7 @@ func source() (string, error) {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", errors.New("run this in the source tree of " + module + ", or make the image on that platform")
+			return "", errors.New("run this in the source tree of " + module + ", or build the image on that platform")
 		}
 		dir = filepath.Dir(dir)
 	}

@@ -17,10 +17,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// WriteArchive writes an OCI archive (the image layout in a tar), which is whole or not
-// there at all. The name is what `ctr images import` calls the image.
-func WriteArchive(path, called string, image v1.Image) (err error) {
-	full, err := FullName(called)
+// WriteArchive writes an OCI archive (the image layout in a tar), atomically. `ctr images import`
+// gives the image this name.
+func WriteArchive(path, imageName string, image v1.Image) (err error) {
+	full, err := FullName(imageName)
 	if err != nil {
 		return err
 	}
@@ -58,14 +58,14 @@ func WriteArchive(path, called string, image v1.Image) (err error) {
 	return os.Rename(out.Name(), path)
 }
 
-// pack writes a directory as a tar.
+// pack writes a directory to a tar.
 func pack(out *os.File, dir string) error {
 	archive := tar.NewWriter(out)
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error { // in order
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error { // in lexical order
 		if err != nil || path == dir {
 			return err
 		}
-		at, err := filepath.Rel(dir, path)
+		relative, err := filepath.Rel(dir, path)
 		if err != nil {
 			return err
 		}
@@ -73,20 +73,20 @@ func pack(out *os.File, dir string) error {
 		if entry.IsDir() {
 			f = file{mode: fs.ModeDir | 0o755}
 		}
-		return add(archive, filepath.ToSlash(at), f)
+		return add(archive, filepath.ToSlash(relative), f)
 	})
 	return errors.Join(err, archive.Close())
 }
 
-// Push gives the image to a registry, with the credentials that the user's container tools
-// have for it (docker login).
+// Push pushes the image to a registry, with the credentials of the user's container tools (docker
+// login).
 func Push(ctx context.Context, reference string, image v1.Image) error {
 	ref, err := name.ParseReference(reference)
 	if err != nil {
 		return fmt.Errorf("image name %q: %w", reference, err)
 	}
 	if err := remote.Write(ref, image, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
-		return fmt.Errorf("push %s: the registry %s refuses: %w\nLog in to it as container tools do (docker login %s), or write the image to a file by --output", ref, ref.Context().RegistryStr(), err, ref.Context().RegistryStr())
+		return fmt.Errorf("push %s: the registry %s refused: %w\nLog in with your container tools (docker login %s), or write the image to a file with --output", ref, ref.Context().RegistryStr(), err, ref.Context().RegistryStr())
 	}
 	return nil
 }

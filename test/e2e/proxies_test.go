@@ -39,7 +39,7 @@ func TestAMissingProxyIsReportedBeforeTheRun(t *testing.T) {
 	c := command(t, data, "run", through(t, "envoy"))
 	c.Env = append(c.Env, "PATH=", "RPCLAB_TOOLS_DIR="+t.TempDir())
 	output, _ := c.CombinedOutput()
-	const want = "rpclab: for through: envoy is not installed: get it with: rpclab doctor --install envoy\n"
+	const want = "rpclab: for through: envoy is not installed: install it with: rpclab doctor --install envoy\n"
 	if code := c.ProcessState.ExitCode(); code != 3 || string(output) != want {
 		t.Errorf("exit code %d, said %q; want 3, %q", code, output, want)
 	}

@@ -12,13 +12,13 @@ import (
 	"rpclab/internal/cluster"
 )
 
-func TestCrewsThatTakeTurnsKeepTheirPods(t *testing.T) {
+func TestCallersThatAlternateKeepTheirPods(t *testing.T) {
 	var mu sync.Mutex
-	var did []string
-	api := asks(t, func(w http.ResponseWriter, r *http.Request) {
+	var requests []string // method and object
+	api := fakeAPI(t, func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
-		did = append(did, r.Method+" "+path.Base(r.URL.Path))
+		requests = append(requests, r.Method+" "+path.Base(r.URL.Path))
 		w.Header().Set("Content-Type", "application/json")
 		if r.Method == http.MethodPatch {
 			object, _ := io.ReadAll(r.Body)
@@ -28,17 +28,17 @@ func TestCrewsThatTakeTurnsKeepTheirPods(t *testing.T) {
 		fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Success"}`)
 	})
 	c := &Cluster{api: api, namespace: "ns", callers: map[string][]*callerPods{}}
-	shapes := []cluster.CallerSpec{
+	specs := []cluster.CallerSpec{
 		{Name: "caller", Count: 1, Args: []string{"caller"}},
 		{Name: "caller", Count: 1, Args: []string{"caller"}, Sidecar: []string{"stand"}, Watches: true},
 		{Name: "caller", Count: 1, Args: []string{"caller"}, Watches: true},
 		{Name: "caller", Count: 2, Args: []string{"caller"}},
 		{Name: "caller", Count: 1, Args: []string{"caller"}, Mesh: "istio"},
 	}
-	turn := func(shapes ...cluster.CallerSpec) (jobs []string) {
+	start := func(specs ...cluster.CallerSpec) (jobs []string) {
 		t.Helper()
-		for _, shape := range shapes {
-			job, err := c.jobFor(t.Context(), shape)
+		for _, spec := range specs {
+			job, err := c.jobFor(t.Context(), spec)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,12 +46,12 @@ func TestCrewsThatTakeTurnsKeepTheirPods(t *testing.T) {
 		}
 		return jobs
 	}
-	first := turn(shapes[:4]...)
-	if again := turn(shapes[:4]...); !slices.Equal(first, again) || len(did) != 4 {
-		t.Errorf("first %q, then %q: %q", first, again, did)
+	first := start(specs[:4]...)
+	if again := start(specs[:4]...); !slices.Equal(first, again) || len(requests) != 4 {
+		t.Errorf("the jobs are first %q, then %q, after the requests %q; want the same jobs and 4 requests", first, again, requests)
 	}
-	turn(shapes[0], shapes[4]) // one more than are kept: the one goes that waited longest
-	if did := did[4:]; !slices.Equal(did, []string{"DELETE " + first[1], "PATCH caller-5"}) {
-		t.Errorf("did %q", did)
+	start(specs[0], specs[4]) // one job too many: rpclab deletes the least recently used
+	if got, want := requests[4:], []string{"DELETE " + first[1], "PATCH caller-5"}; !slices.Equal(got, want) {
+		t.Errorf("the requests are %q, want %q", got, want)
 	}
 }

@@ -15,7 +15,7 @@ func pod(change func(*corev1.Pod)) *corev1.Pod {
 	return p
 }
 
-func waits(reason, message string) func(*corev1.Pod) {
+func waiting(reason, message string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: mainContainer, Image: "rpclab:v1",
 			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}}
@@ -26,15 +26,15 @@ func warning(kind, name, reason, message string) *corev1.Event {
 	return &corev1.Event{Type: corev1.EventTypeWarning, Reason: reason, Message: message, InvolvedObject: corev1.ObjectReference{Kind: kind, Name: name}}
 }
 
-func TestWhatKeepsPodsFromBecomingReadyIsNamedWithWhatToDo(t *testing.T) {
+func TestDiagnoseNamesReasonAndRemedy(t *testing.T) {
 	pending := pod(func(*corev1.Pod) {})
 	for name, c := range map[string]struct {
 		pod    *corev1.Pod
 		events []*corev1.Event
-		says   []string
+		want   []string // parts of the diagnosis; nil: no diagnosis
 	}{
 		"an image that cannot be pulled": {
-			pod(waits("ImagePullBackOff", "Back-off pulling")), nil, []string{"image rpclab:v1", "rpclab image build --push", "load it on every node"},
+			pod(waiting("ImagePullBackOff", "Back-off pulling")), nil, []string{"image rpclab:v1", "rpclab image build --push", "load it on every node"},
 		},
 		"a quota": {
 			nil, []*corev1.Event{warning("ReplicaSet", "greeter-1-x", "FailedCreate", `pods "a" is forbidden: exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0`)},
@@ -43,7 +43,7 @@ func TestWhatKeepsPodsFromBecomingReadyIsNamedWithWhatToDo(t *testing.T) {
 		"pod security": {
 			nil, []*corev1.Event{warning("Job", "caller-1", "FailedCreate", `pods "a" is forbidden: violates PodSecurity "restricted:latest"`)}, []string{"pod security rejects"},
 		},
-		"an account without rights": {
+		"an account without permission": {
 			nil, []*corev1.Event{warning("Job", "caller-1", "FailedCreate", `pods is forbidden: User "u" cannot create resource "pods" in API group "" in the namespace "ns"`)},
 			[]string{"kubectl auth can-i create pods -n ns"},
 		},
@@ -58,13 +58,13 @@ func TestWhatKeepsPodsFromBecomingReadyIsNamedWithWhatToDo(t *testing.T) {
 		},
 		"too little memory to start": {
 			pod(func(p *corev1.Pod) {
-				waits("CrashLoopBackOff", "back-off")(p)
+				waiting("CrashLoopBackOff", "back-off")(p)
 				p.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}
 				p.Spec.Containers = []corev1.Container{{Name: mainContainer, Resources: resources(0, 16<<20)}}
 			}), nil, []string{"OOMKilled", "16Mi", "server.memory"},
 		},
-		"nothing but time": {pending, nil, nil},
-		"an old warning of a pod that is well": {
+		"a pending pod without a warning": {pending, nil, nil},
+		"an old warning about a ready pod": {
 			pod(func(p *corev1.Pod) {
 				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 			}), []*corev1.Event{warning("Pod", "greeter-1-a", "FailedMount", "later")}, nil,
@@ -75,47 +75,47 @@ func TestWhatKeepsPodsFromBecomingReadyIsNamedWithWhatToDo(t *testing.T) {
 			if c.pod != nil {
 				pods = append(pods, c.pod)
 			}
-			said := texts(diagnose(pods, c.events, "ns"))
-			if (said == "") != (c.says == nil) {
-				t.Fatalf("said %q", said)
+			got := texts(diagnose(pods, c.events, "ns"))
+			if (got == "") != (c.want == nil) {
+				t.Fatalf("the diagnosis is %q, want %q", got, c.want)
 			}
-			for _, want := range c.says {
-				if !strings.Contains(said, want) {
-					t.Errorf("%q does not say %q", said, want)
+			for _, want := range c.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("the diagnosis is %q, want %q in it", got, want)
 				}
 			}
 		})
 	}
 }
 
-func TestATroubleIsBelievedOnceItLasts(t *testing.T) {
+func TestProblemIsReportedOnceItPersists(t *testing.T) {
 	since, start := map[string]time.Time{}, time.Unix(0, 0)
-	one := []problem{{"image", "text"}}
+	image := []problem{{"image", "text"}}
 	for _, step := range []struct {
-		after time.Duration
-		all   []problem
-		lasts int
-	}{{0, one, 0}, {persistence - 1, one, 0}, {persistence, one, 1}, {persistence + 1, nil, 0}, {persistence + 2, one, 0}} {
-		if lasts := persisting(since, step.all, start.Add(step.after)); len(lasts) != step.lasts {
-			t.Errorf("after %v: %v", step.after, lasts)
+		after    time.Duration
+		problems []problem
+		want     int // number of problems
+	}{{0, image, 0}, {persistence - 1, image, 0}, {persistence, image, 1}, {persistence + 1, nil, 0}, {persistence + 2, image, 0}} {
+		if got := persisting(since, step.problems, start.Add(step.after)); len(got) != step.want {
+			t.Errorf("after %v the problems are %v, want %d", step.after, got, step.want)
 		}
 	}
 }
 
-func TestAnEndThatNobodyAskedForIsALossOnce(t *testing.T) {
-	ended := pod(func(p *corev1.Pod) {
+func TestUnexpectedExitIsReportedOnce(t *testing.T) {
+	exited := pod(func(p *corev1.Pod) {
 		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: mainContainer, RestartCount: 1,
 			LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}}}}
 		p.Spec.Containers = []corev1.Container{{Name: mainContainer, Resources: resources(0, 64<<20)}}
 	})
-	losses := unexpectedExits(ended, 0, false)
-	if want := "pod greeter-1-a was OOMKilled: its memory limit is 64Mi; raise server.memory"; len(losses) != 1 || losses[0] != want {
-		t.Errorf("losses %q, want %q", losses, want)
+	failures := unexpectedExits(exited, 0, false)
+	if want := "pod greeter-1-a was OOMKilled: its memory limit is 64Mi; raise server.memory"; len(failures) != 1 || failures[0] != want {
+		t.Errorf("failures %q, want %q", failures, want)
 	}
-	if again := unexpectedExits(ended, exits(ended), false); again != nil {
-		t.Errorf("said twice: %q", again)
+	if again := unexpectedExits(exited, exits(exited), false); again != nil {
+		t.Errorf("the same exit is reported again: %q", again)
 	}
-	if asked := unexpectedExits(ended, 0, true); asked != nil {
-		t.Errorf("it was told to go, and is a loss: %q", asked)
+	if stopped := unexpectedExits(exited, 0, true); stopped != nil {
+		t.Errorf("the exit of a stopped pod is the failure %q, want none", stopped)
 	}
 }

@@ -42,18 +42,18 @@ func read(slices []*discoveryv1.EndpointSlice) (all []cluster.Endpoint) {
 				continue
 			}
 			serving := cmp.Or(e.Conditions.Serving, e.Conditions.Ready)
-			one := cluster.Endpoint{
+			endpoint := cluster.Endpoint{
 				ID: ip.String(), Addr: netip.AddrPortFrom(ip, uint16(port)),
 				Serving:     serving == nil || *serving,
 				Terminating: e.Conditions.Terminating != nil && *e.Conditions.Terminating,
 			}
 			if e.TargetRef != nil {
-				one.ID = e.TargetRef.Name
+				endpoint.ID = e.TargetRef.Name
 			}
 			if e.Zone != nil {
-				one.Zone = *e.Zone
+				endpoint.Zone = *e.Zone
 			}
-			all = append(all, one)
+			all = append(all, endpoint)
 		}
 	}
 	return all

@@ -15,10 +15,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// asks is a way to an API server that answers so.
-func asks(t *testing.T, answer http.HandlerFunc) *API {
+// fakeAPI starts an API server with a handler.
+func fakeAPI(t *testing.T, handle http.HandlerFunc) *API {
 	t.Helper()
-	server := httptest.NewServer(answer)
+	server := httptest.NewServer(handle)
 	t.Cleanup(server.Close)
 	config := &rest.Config{Host: server.URL}
 	c, err := client.NewForConfigAndClient(config, server.Client())
@@ -32,13 +32,13 @@ func asks(t *testing.T, answer http.HandlerFunc) *API {
 	return &API{client: c, dynamic: d, config: config}
 }
 
-func TestAKubeletIsBelievedOnceItHasLookedAgain(t *testing.T) {
-	var asked atomic.Int64
-	api := asks(t, func(w http.ResponseWriter, r *http.Request) {
+func TestContainerUsageWaitsForANewSample(t *testing.T) {
+	var requests atomic.Int64
+	api := fakeAPI(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/api/v1/nodes/n1/proxy/stats/summary" {
-			t.Errorf("asked for %s", r.URL)
+			t.Errorf("the request is for %s, want the stats summary of n1", r.URL)
 		}
-		n := asked.Add(1) / 2 // it looks at every second question
+		n := requests.Add(1) / 2 // a new sample at every second request
 		fmt.Fprintf(w, `{"pods": [
 			{"podRef": {"name": "a", "namespace": "ours"}, "containers": [
 				{"name": "proxy", "cpu": {"time": "2026-11-22T01:00:%02dZ", "usageCoreNanoSeconds": %d}, "memory": {"rssBytes": 7}},
@@ -51,25 +51,26 @@ func TestAKubeletIsBelievedOnceItHasLookedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(used) != 1 || used["a"].CPU != time.Second || used["a"].MaxRSS != 7 {
-		t.Errorf("used %+v", used)
+		t.Errorf("the usage is %+v, want 1 s and 7 bytes for pod a", used)
 	}
 }
 
-func TestAKubeletThatMayNotBeAskedIsToldWithTheRight(t *testing.T) {
-	api := asks(t, func(w http.ResponseWriter, _ *http.Request) {
+func TestContainerUsageErrors(t *testing.T) {
+	api := fakeAPI(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusForbidden)
 		fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403, "message": "nodes \"n1\" is forbidden: User \"u\" cannot get resource \"nodes/proxy\" in API group \"\" at the cluster scope"}`)
 	})
-	if _, err := api.ContainerUsage(t.Context(), "ours", "proxy", []string{"n1"}); err == nil || !strings.Contains(err.Error(), "kubectl auth can-i get nodes --subresource=proxy") {
-		t.Errorf("said %v", err)
+	const want = "kubectl auth can-i get nodes --subresource=proxy"
+	if _, err := api.ContainerUsage(t.Context(), "ours", "proxy", []string{"n1"}); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("without permission: error %v, want %s", err, want)
 	}
-	quiet := asks(t, func(w http.ResponseWriter, _ *http.Request) {
+	stale := fakeAPI(t, func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"pods": [{"podRef": {"name": "a", "namespace": "ours"}, "containers": [{"name": "proxy", "cpu": {"time": "2026-11-22T01:00:00Z"}}]}]}`)
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
-	if _, err := quiet.ContainerUsage(ctx, "ours", "proxy", []string{"n1"}); err == nil {
-		t.Error("a kubelet that does not look again is believed")
+	if _, err := stale.ContainerUsage(ctx, "ours", "proxy", []string{"n1"}); err == nil {
+		t.Error("without a new sample there is no error")
 	}
 }

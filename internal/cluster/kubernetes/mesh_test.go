@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-func TestAMeshThatCannotServeIsToldWithItsGuide(t *testing.T) {
+func TestMissingMeshErrorLinksItsGuide(t *testing.T) {
 	meta := func(name, label, value string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Name: name, Namespace: "mesh", Labels: map[string]string{label: value}}
 	}
@@ -21,59 +21,59 @@ func TestAMeshThatCannotServeIsToldWithItsGuide(t *testing.T) {
 	linkerd := &appsv1.Deployment{ObjectMeta: meta("linkerd-proxy-injector", "linkerd.io/control-plane-component", "proxy-injector"), Status: appsv1.DeploymentStatus{AvailableReplicas: 1}}
 	for _, test := range []struct {
 		name, mesh string
-		there      []runtime.Object
-		says       string // empty: all is well
+		objects    []runtime.Object
+		want       string // in the error; empty: no error
 	}{
-		{"not there", "linkerd", []runtime.Object{istiod(1)}, "https://linkerd.io/2/getting-started/"},
-		{"not there", "istio", []runtime.Object{linkerd}, "https://istio.io/latest/docs/setup/getting-started/"},
+		{"not installed", "linkerd", []runtime.Object{istiod(1)}, "https://linkerd.io/2/getting-started/"},
+		{"not installed", "istio", []runtime.Object{linkerd}, "https://istio.io/latest/docs/setup/getting-started/"},
 		{"not ready", "istio", []runtime.Object{istiod(0)}, "kubectl -n mesh describe deployment istiod"},
-		{"without its plugin", "linkerd", []runtime.Object{linkerd}, "https://linkerd.io/2/features/cni/"},
-		{"there", "linkerd", []runtime.Object{linkerd, &appsv1.DaemonSet{ObjectMeta: meta("linkerd-cni", "k8s-app", "linkerd-cni")}}, ""},
-		{"there", "istio", []runtime.Object{istiod(1), &appsv1.DaemonSet{ObjectMeta: meta("istio-cni-node", "k8s-app", "istio-cni-node")}}, ""},
+		{"without its CNI plugin", "linkerd", []runtime.Object{linkerd}, "https://linkerd.io/2/features/cni/"},
+		{"installed", "linkerd", []runtime.Object{linkerd, &appsv1.DaemonSet{ObjectMeta: meta("linkerd-cni", "k8s-app", "linkerd-cni")}}, ""},
+		{"installed", "istio", []runtime.Object{istiod(1), &appsv1.DaemonSet{ObjectMeta: meta("istio-cni-node", "k8s-app", "istio-cni-node")}}, ""},
 		{"unknown", "osm", nil, "[istio linkerd]"},
 	} {
 		t.Run(test.mesh+" "+test.name, func(t *testing.T) {
-			err := checkInstalled(t.Context(), fake.NewClientset(test.there...), test.mesh)
-			if test.says == "" && err != nil || test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)) {
-				t.Errorf("the error is %v, and should say %q", err, test.says)
+			err := checkInstalled(t.Context(), fake.NewClientset(test.objects...), test.mesh)
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("error %v, want %q", err, test.want)
 			}
 		})
 	}
 }
 
-func TestAPodIsAskedWhetherItsProxyIsReady(t *testing.T) {
+func TestCheckProxy(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		pod  corev1.PodStatus
-		says string
+		want string // in the error; empty: no error
 	}{
 		{"ready", corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "linkerd-proxy", Ready: true}}}, ""},
 		{"ready as a native sidecar", corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{Name: "linkerd-proxy", Ready: true}}}, ""},
 		{"not ready", corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{{Name: "linkerd-proxy"}}}, "is not ready"},
-		{"without one", corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "main", Ready: true}}}, "injected no proxy"},
+		{"without a proxy", corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "main", Ready: true}}}, "injected no proxy"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := checkProxy(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "greeter-0"}, Status: test.pod}, "linkerd")
-			if test.says == "" && err != nil || test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)) {
-				t.Errorf("the error is %v, and should say %q", err, test.says)
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("error %v, want %q", err, test.want)
 			}
 		})
 	}
 }
 
-func TestAPodAsksEachMeshInItsOwnWay(t *testing.T) {
-	var with corev1.PodTemplateSpec
-	inject("istio", &with)
-	if with.Labels["sidecar.istio.io/inject"] != "true" {
-		t.Errorf("the labels are %v", with.Labels)
+func TestInjectMarksPodsForEachMesh(t *testing.T) {
+	var template corev1.PodTemplateSpec
+	inject("istio", &template)
+	if template.Labels["sidecar.istio.io/inject"] != "true" {
+		t.Errorf("the labels are %v, want sidecar.istio.io/inject: true", template.Labels)
 	}
-	with = corev1.PodTemplateSpec{}
-	inject("linkerd", &with)
-	if with.Annotations["linkerd.io/inject"] != "enabled" {
-		t.Errorf("the annotations are %v", with.Annotations)
+	template = corev1.PodTemplateSpec{}
+	inject("linkerd", &template)
+	if template.Annotations["linkerd.io/inject"] != "enabled" {
+		t.Errorf("the annotations are %v, want linkerd.io/inject: enabled", template.Annotations)
 	}
-	with = corev1.PodTemplateSpec{}
-	if inject("", &with); len(with.Labels)+len(with.Annotations) != 0 {
-		t.Errorf("without a mesh there are %v, %v", with.Labels, with.Annotations)
+	template = corev1.PodTemplateSpec{}
+	if inject("", &template); len(template.Labels)+len(template.Annotations) != 0 {
+		t.Errorf("without a mesh the labels are %v and the annotations %v, want none", template.Labels, template.Annotations)
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"rpclab/internal/testkit"
 )
 
-var here = scope{namespace: "rpclab-r1", run: "r1", image: "rpclab:v1"}
+var testScope = scope{namespace: "rpclab-r1", run: "r1", image: "rpclab:v1"}
 
-// document is objects as one YAML document.
+// document prints objects as one YAML file.
 func document(t *testing.T, objects ...object) string {
 	t.Helper()
 	var parts []string
@@ -32,40 +32,40 @@ func document(t *testing.T, objects ...object) string {
 	return strings.Join(parts, "---\n")
 }
 
-func TestTheObjectsOfARunAreThese(t *testing.T) {
+func TestObjectsOfARun(t *testing.T) {
 	spec := cluster.Spec{
 		Name: "greeter", Args: []string{"--delay", "5ms"}, Replicas: 3, Drain: 2 * time.Second, CPUs: 1, Memory: 3 << 29,
 	}
 	callers := cluster.CallerSpec{Name: "caller", Count: 2, Args: []string{"caller"}, Sidecar: []string{"stand"}, Watches: true}
-	testkit.Golden(t, "foundation.yaml", document(t, sharedObjects(here.namespace, here.run, "token")...))
-	testkit.Golden(t, "reaper.yaml", document(t, reaperObjects(here)...))
-	testkit.Golden(t, "backends.yaml", document(t, backends(here, "greeter-1", spec)...))
-	testkit.Golden(t, "callers.yaml", document(t, callerJob(here, "caller-2", callers)))
+	testkit.Golden(t, "foundation.yaml", document(t, sharedObjects(testScope.namespace, testScope.run, "token")...))
+	testkit.Golden(t, "reaper.yaml", document(t, reaperObjects(testScope)...))
+	testkit.Golden(t, "backends.yaml", document(t, backends(testScope, "greeter-1", spec)...))
+	testkit.Golden(t, "callers.yaml", document(t, callerJob(testScope, "caller-2", callers)))
 }
 
-// The rules of https://kubernetes.io/docs/concepts/security/pod-security-standards/ that a
-// pod has to obey by what it says; the API server of the test bed enforces all of them.
-func TestPodsAreRestricted(t *testing.T) {
-	side := callerJob(here, "caller-1", cluster.CallerSpec{Name: "caller", Count: 1, Sidecar: []string{"stand"}, Watches: true})
+// The rules of https://kubernetes.io/docs/concepts/security/pod-security-standards/ that a pod's
+// fields must follow. The API server of the cluster tests enforces all rules.
+func TestPodsObeyTheRestrictedStandard(t *testing.T) {
+	watcher := callerJob(testScope, "caller-1", cluster.CallerSpec{Name: "caller", Count: 1, Sidecar: []string{"stand"}, Watches: true})
 	for name, spec := range map[string]corev1.PodSpec{
-		"backend": templateOf(backends(here, "greeter-1", cluster.Spec{Name: "greeter", Replicas: 1})[0]),
-		"watcher": templateOf(side),
-		"member":  templateOf(callerJob(here, "caller-1", cluster.CallerSpec{Name: "caller", Count: 1})),
+		"backend": templateOf(backends(testScope, "greeter-1", cluster.Spec{Name: "greeter", Replicas: 1})[0]),
+		"watcher": templateOf(watcher),
+		"caller":  templateOf(callerJob(testScope, "caller-1", cluster.CallerSpec{Name: "caller", Count: 1})),
 	} {
 		if c := spec.SecurityContext; !*c.RunAsNonRoot || c.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault || *c.RunAsUser == 0 {
-			t.Errorf("%s: may run as root, or without seccomp", name)
+			t.Errorf("%s: the security context is %v, want a user other than root and the default seccomp profile", name, c)
 		}
 		for _, c := range append(spec.InitContainers, spec.Containers...) {
 			s := c.SecurityContext
 			if *s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem || len(s.Capabilities.Add) > 0 || s.Capabilities.Drop[0] != "ALL" {
-				t.Errorf("%s: container %s has more rights than it needs", name, c.Name)
+				t.Errorf("%s: container %s has the security context %v, want no privileges", name, c.Name, s)
 			}
 			if c.Resources.Requests.Cpu().IsZero() || c.Resources.Requests.Memory().IsZero() {
-				t.Errorf("%s: container %s asks for nothing, so no scheduler knows what it takes", name, c.Name)
+				t.Errorf("%s: container %s has the requests %v, want CPU and memory for the scheduler", name, c.Name, c.Resources.Requests)
 			}
 		}
-		if talks := *spec.AutomountServiceAccountToken; talks != (name == "watcher") {
-			t.Errorf("%s: has an account's token: %t", name, talks)
+		if mounted, want := *spec.AutomountServiceAccountToken, name == "watcher"; mounted != want {
+			t.Errorf("%s: a service account token is mounted: %t, want %t", name, mounted, want)
 		}
 	}
 }

@@ -11,30 +11,30 @@ import (
 	calls "k8s.io/client-go/testing"
 )
 
-func TestAllThatIsMissingIsToldAtOnceAsARole(t *testing.T) {
+func TestPreflightErrorHasARoleWithAllMissingPermissions(t *testing.T) {
 	denied := map[string]bool{}
 	set := fake.NewClientset()
 	set.PrependReactor("create", "selfsubjectaccessreviews", func(action calls.Action) (bool, runtime.Object, error) {
 		review := action.(calls.CreateAction).GetObject().(*authorization.SelfSubjectAccessReview).DeepCopy()
-		asked := review.Spec.ResourceAttributes
-		review.Status.Allowed = !denied[asked.Verb+" "+asked.Group+"/"+asked.Resource+"/"+asked.Subresource]
+		attributes := review.Spec.ResourceAttributes
+		review.Status.Allowed = !denied[attributes.Verb+" "+attributes.Group+"/"+attributes.Resource+"/"+attributes.Subresource]
 		return true, review, nil
 	})
-	api := &API{client: set, config: &rest.Config{Host: "https://there"}}
+	api := &API{client: set, config: &rest.Config{Host: "https://api.example"}}
 	if err := api.preflight(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	denied["patch /namespaces/"], denied["create /pods/portforward"], denied["patch apps/deployments/scale"] = true, true, true
 	err := api.preflight(t.Context())
 	if err == nil {
-		t.Fatal("it continues without the right to")
+		t.Fatal("preflight returned no error, want one for the denied permissions")
 	}
-	for _, want := range []string{"https://there", "kind: ClusterRole", "- namespaces\n  verbs:\n  - patch\n", "- pods/portforward", "- deployments/scale", "kubectl create clusterrolebinding"} {
+	for _, want := range []string{"https://api.example", "kind: ClusterRole", "- namespaces\n  verbs:\n  - patch\n", "- pods/portforward", "- deployments/scale", "kubectl create clusterrolebinding"} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%v\ndoes not say %q", err, want)
+			t.Errorf("error %v\nwant %q in it", err, want)
 		}
 	}
 	if strings.Contains(err.Error(), "secrets") {
-		t.Errorf("%v\nnames what is allowed", err)
+		t.Errorf("error %v\nnames secrets, which are allowed", err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 )
 
-// lease is one of 10 s, as it was written for the nth time.
+// lease is a lease of 10 s with a resource version.
 func lease(version string) *coordinationv1.Lease {
 	l := leaseObject("rpclab-r1", "r1")
 	*l.Spec.LeaseDurationSeconds = 10
@@ -14,34 +14,34 @@ func lease(version string) *coordinationv1.Lease {
 	return l
 }
 
-func TestAnOwnerIsDeadWhoWasSilentForTheTimeOfHisLease(t *testing.T) {
-	var v leaseMonitor
-	for i, look := range []struct {
+func TestOwnerThatDoesNotRenewItsLeaseIsDead(t *testing.T) {
+	var monitor leaseMonitor
+	for i, check := range []struct { // every 5 s
 		lease *coordinationv1.Lease
 		dead  bool
 	}{
 		{lease("1"), false},
-		{lease("1"), false}, // 5 s
-		{lease("2"), false}, // he lives
+		{lease("1"), false},
+		{lease("2"), false}, // renewed
 		{lease("2"), false},
-		{lease("2"), true}, // 10 s
+		{lease("2"), true}, // not renewed for 10 s
 		{lease("3"), false},
 	} {
-		if dead := v.dead(look.lease); dead != look.dead {
-			t.Errorf("look %d: dead %t, want %t", i, dead, look.dead)
+		if dead := monitor.dead(check.lease); dead != check.dead {
+			t.Errorf("check %d: the owner is dead: %t, want %t", i, dead, check.dead)
 		}
 	}
 }
 
-func TestAnOwnerIsDeadWhoseLeaseIsGone(t *testing.T) {
-	var v leaseMonitor
-	v.dead(lease("1"))
+func TestOwnerWithoutALeaseIsDead(t *testing.T) {
+	var monitor leaseMonitor
+	monitor.dead(lease("1"))
 	for range int(leaseDuration / renewal) {
-		if v.dead(&coordinationv1.Lease{}) {
-			t.Fatal("he was given less than a lease's time")
+		if monitor.dead(&coordinationv1.Lease{}) {
+			t.Fatal("the owner is dead before the duration of a lease has passed")
 		}
 	}
-	if !v.dead(&coordinationv1.Lease{}) {
-		t.Error("he counts as alive")
+	if !monitor.dead(&coordinationv1.Lease{}) {
+		t.Error("the owner is alive, want dead")
 	}
 }

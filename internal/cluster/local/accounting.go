@@ -59,8 +59,8 @@ func (d *deployment) Usage() map[string]cluster.Usage {
 
 // withLimits adds what the control group of a backend reports.
 func (r *replica) withLimits(used cluster.Usage) cluster.Usage {
-	seen := r.limits.group.Usage()
-	used.Throttled, used.Charged = seen.Throttled-r.waited, seen.PeakMemory
+	group := r.limits.group.Usage()
+	used.Throttled, used.Charged = group.Throttled-r.waited, group.PeakMemory
 	return used
 }
 

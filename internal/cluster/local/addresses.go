@@ -16,12 +16,12 @@ const defaultPort = 50051
 // each backend has an address and all use one port; elsewhere each has a port. No address is
 // used twice in a run, so that no old connection reaches a new backend.
 type addresses struct {
-	own  netip.Addr // at which the cluster itself listens
+	own  netip.Addr // where the cluster itself listens
 	port int        // of every backend; with one address: of the first
 
 	mu   sync.Mutex
 	next netip.AddrPort
-	one  bool // address for all
+	one  bool // one address for all backends, with different ports
 }
 
 func newAddresses(oneAddress bool) (*addresses, error) {
@@ -45,8 +45,8 @@ func newAddresses(oneAddress bool) (*addresses, error) {
 	return nil, fmt.Errorf("no port is free on %s: check whether a firewall blocks loopback addresses", base)
 }
 
-// probeSource is the source address of health checks and of nothing else; invalid: there is
-// none.
+// probeSource is the source address of health checks, which nothing else uses; invalid: all
+// backends share one address, and so do the checks.
 func (p *addresses) probeSource() netip.Addr {
 	if p.one {
 		return netip.Addr{}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestCgroupsV2EnableControllersAndLimits is on a directory that looks like a group of version
-// 2, which not every machine has.
+// TestCgroupsV2EnableControllersAndLimits uses a directory with the files of cgroup v2, which not
+// every machine has.
 func TestCgroupsV2EnableControllersAndLimits(t *testing.T) {
 	parent := t.TempDir()
 	for file, text := range map[string]string{"cgroup.controllers": "cpu memory pids", "cgroup.subtree_control": "pids"} {
@@ -17,18 +17,18 @@ func TestCgroupsV2EnableControllersAndLimits(t *testing.T) {
 	}
 	g, err := cgroupParents{cpu: []string{parent}}.newCgroups()
 	if err != nil || g.version != "v2" {
-		t.Fatalf("%+v, %v", g, err)
+		t.Fatalf("newCgroups returned %+v and error %v, want version v2", g, err)
 	}
-	of, err := g.add("greeter-0", 1.5, 64<<20)
-	if err != nil || of.CPU != of.Memory {
-		t.Fatalf("%+v, %v", of, err)
+	group, err := g.add("greeter-0", 1.5, 64<<20)
+	if err != nil || group.CPU != group.Memory {
+		t.Fatalf("add returned %+v and error %v, want one group for CPU and memory", group, err)
 	}
 	for file, want := range map[string]string{
 		filepath.Join(parent, "cgroup.subtree_control"): "+cpu +memory", filepath.Join(g.roots[0], "cgroup.subtree_control"): "+cpu +memory",
-		filepath.Join(of.CPU, "cpu.max"): "150000 100000", filepath.Join(of.CPU, "memory.max"): "67108864",
+		filepath.Join(group.CPU, "cpu.max"): "150000 100000", filepath.Join(group.CPU, "memory.max"): "67108864",
 	} {
 		if text, err := os.ReadFile(file); err != nil || string(text) != want {
-			t.Errorf("%s: %q, %v, want %q", file, text, err, want)
+			t.Errorf("%s has %q (error %v), want %q", file, text, err, want)
 		}
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// channelTo is a channel to one backend that lasts until the test ends.
+// channelTo opens a channel to one backend until the test ends.
 func channelTo(t *testing.T, e cluster.Endpoint) rpclabv1.GreeterClient {
 	t.Helper()
 	channel, err := grpc.NewClient("passthrough:///"+e.Addr.String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -31,16 +31,18 @@ func channelTo(t *testing.T, e cluster.Endpoint) rpclabv1.GreeterClient {
 	return rpclabv1.NewGreeterClient(channel)
 }
 
-// hello is one call of at most a second.
-func hello(t *testing.T, client rpclabv1.GreeterClient) error { return within(t, client, time.Second) }
-
-// patient is one call that outlasts what is done to its backend.
-func patient(t *testing.T, client rpclabv1.GreeterClient) error {
-	return within(t, client, time.Minute)
+// hello makes a call with a deadline of a second.
+func hello(t *testing.T, client rpclabv1.GreeterClient) error {
+	return helloWithin(t, client, time.Second)
 }
 
-func within(t *testing.T, client rpclabv1.GreeterClient, limit time.Duration) error {
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
+// longHello makes a call whose deadline is later than the events of the test.
+func longHello(t *testing.T, client rpclabv1.GreeterClient) error {
+	return helloWithin(t, client, time.Minute)
+}
+
+func helloWithin(t *testing.T, client rpclabv1.GreeterClient, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	_, err := client.SayHello(ctx, &rpclabv1.HelloRequest{Name: "you"})
 	return err
@@ -53,72 +55,72 @@ func recoverAll(t *testing.T, d cluster.Deployment) {
 	}
 }
 
-func TestAStoppedBackendIsReplacedAtOnceAndFinishesItsCalls(t *testing.T) {
+func TestStoppedBackendIsReplacedAtOnceAndFinishesItsCalls(t *testing.T) {
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2, Drain: 5 * time.Second, Args: []string{"--delay", "100ms"}})
 	oldest := ready(d)[0]
-	under := make(chan error, 1)
+	inFlight := make(chan error, 1)
 	client := channelTo(t, oldest)
-	go func() { under <- patient(t, client) }()
-	testkit.Await(t, "a call is under way", func() bool { return d.CallCounts()["greeter-0"] == 1 })
-	hit(t)(d.Stop(t.Context(), 1))
+	go func() { inFlight <- longHello(t, client) }()
+	testkit.Await(t, "a call is in flight", func() bool { return d.CallCounts()["greeter-0"] == 1 })
+	must(t)(d.Stop(t.Context(), 1))
 	if now, _ := d.Endpoints().Current(); !now.Endpoints[0].Terminating {
-		t.Error("a backend that is told to go is not published as terminating")
+		t.Error("a stopped backend is not published as terminating")
 	}
-	if err := errors.Join(<-under, patient(t, client)); err != nil {
-		t.Errorf("calls while it drains: %v", err)
+	if err := errors.Join(<-inFlight, longHello(t, client)); err != nil {
+		t.Errorf("a call fails while the backend drains: %v", err)
 	}
-	testkit.Await(t, "greeter-2 takes over", func() bool { return slices.Equal(ids(ready(d)), []string{"greeter-1", "greeter-2"}) })
-	testkit.Await(t, "greeter-0 is gone", func() bool { now, _ := d.Endpoints().Current(); return len(now.Endpoints) == 2 })
-	if lost := d.Failures(); len(lost) != 0 {
-		t.Errorf("losses: %q", lost)
+	testkit.Await(t, "greeter-2 replaces greeter-0", func() bool { return slices.Equal(ids(ready(d)), []string{"greeter-1", "greeter-2"}) })
+	testkit.Await(t, "greeter-0 is removed", func() bool { now, _ := d.Endpoints().Current(); return len(now.Endpoints) == 2 })
+	if failures := d.Failures(); len(failures) != 0 {
+		t.Errorf("the failures are %q, want none", failures)
 	}
 }
 
-func TestAnErrorLoopAnswersAtOnceAndStaysReady(t *testing.T) {
+func TestFailingBackendAnswersAtOnceAndStaysReady(t *testing.T) {
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2, Args: []string{"--delay", "10s"}})
-	hit(t)(d.Fail(t.Context(), 1, "RESOURCE_EXHAUSTED"))
+	must(t)(d.Fail(t.Context(), 1, "RESOURCE_EXHAUSTED"))
 	client := channelTo(t, ready(d)[0])
-	testkit.Await(t, "it fails", func() bool { return status.Code(hello(t, client)) == codes.ResourceExhausted })
+	testkit.Await(t, "the backend answers RESOURCE_EXHAUSTED", func() bool { return status.Code(hello(t, client)) == codes.ResourceExhausted })
 	if len(ready(d)) != 2 {
-		t.Error("it is not ready any more")
+		t.Errorf("ready are %v, want both backends", ids(ready(d)))
 	}
 	recoverAll(t, d)
-	testkit.Await(t, "it waits again", func() bool { return status.Code(hello(t, client)) == codes.DeadlineExceeded })
+	testkit.Await(t, "the backend delays its answers again", func() bool { return status.Code(hello(t, client)) == codes.DeadlineExceeded })
 	if _, err := d.Fail(t.Context(), 1, "NO_SUCH_CODE"); err == nil {
-		t.Error("an unknown code was no error")
+		t.Error("Fail accepted the code NO_SUCH_CODE, want an error")
 	}
 }
 
-func TestSlownessByAFactorIsOfTheWorkItself(t *testing.T) {
+func TestSlowByAFactorMultipliesTheDelay(t *testing.T) {
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 1, Args: []string{"--delay", "20ms"}})
-	hit(t)(d.Slow(t.Context(), 1, 0, 10))
+	must(t)(d.Slow(t.Context(), 1, 0, 10))
 	testkit.Await(t, "answers take 200ms", func() bool {
 		_, _, took := greet(t, ready(d)[0])
 		return took >= 200*time.Millisecond
 	})
-	hit(t)(d.Slow(t.Context(), 1, 0, 0))
+	must(t)(d.Slow(t.Context(), 1, 0, 0))
 	testkit.Await(t, "answers take 20ms again", func() bool {
 		_, _, took := greet(t, ready(d)[0])
 		return took < 150*time.Millisecond
 	})
 }
 
-func TestAFlappingBackendComesAndGoes(t *testing.T) {
+func TestFlappingBackendIsNotReplaced(t *testing.T) {
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2})
-	hit(t)(d.Flap(t.Context(), 1, 1500*time.Millisecond))
+	must(t)(d.Flap(t.Context(), 1, 1500*time.Millisecond))
 	for range 2 {
 		awaitReady(t, d, 1)
 		awaitReady(t, d, 2)
 	}
-	hit(t)(d.Flap(t.Context(), 2, time.Hour))
+	must(t)(d.Flap(t.Context(), 2, time.Hour))
 	awaitReady(t, d, 0)
 	recoverAll(t, d)
 	if got := ids(awaitReady(t, d, 2)); !slices.Equal(got, []string{"greeter-0", "greeter-1"}) {
-		t.Errorf("ready are %v: a backend that does not serve for a while was replaced", got)
+		t.Errorf("ready are %v, want greeter-0 and greeter-1: a backend that does not serve for a while is not replaced", got)
 	}
 }
 
-func TestServedCountsTheCallsThatBackendsBegan(t *testing.T) {
+func TestCallCountsSinceResetUsage(t *testing.T) {
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 3})
 	greet(t, ready(d)[0])
 	if err := d.ResetUsage(); err != nil {
@@ -134,32 +136,32 @@ func TestServedCountsTheCallsThatBackendsBegan(t *testing.T) {
 		t.Helper()
 		got := d.CallCounts()
 		for id, calls := range want {
-			if is, ok := got[id]; !ok || is != calls {
-				t.Errorf("%s: %s served %d calls (known: %v), want %d", when, id, is, ok, calls)
+			if count, ok := got[id]; !ok || count != calls {
+				t.Errorf("%s: %s counts %d calls (known: %v), want %d", when, id, count, ok, calls)
 			}
 		}
 	}
-	check("all live")
-	hit(t)(d.Stop(t.Context(), 1))
+	check("before an event")
+	must(t)(d.Stop(t.Context(), 1))
 	testkit.Await(t, "greeter-0 is replaced", func() bool { return slices.Equal(ids(ready(d)), []string{"greeter-1", "greeter-2", "greeter-3"}) })
-	check("one ended when it was told to")
-	hit(t)(d.Kill(t.Context(), 1))
+	check("after a backend was stopped")
+	must(t)(d.Kill(t.Context(), 1))
 	testkit.Await(t, "greeter-1 is replaced", func() bool {
 		return slices.Equal(ids(ready(d)), []string{"greeter-2", "greeter-3", "greeter-4"})
 	})
-	hit(t)(d.Pause(t.Context(), 1))
+	must(t)(d.Pause(t.Context(), 1))
 	got := d.CallCounts()
 	_, killed := got["greeter-1"]
 	_, paused := got["greeter-2"]
 	if killed || paused || got["greeter-0"] != 10 {
-		t.Errorf("served: %v; the one that was killed and the one that is paused cannot be asked", got)
+		t.Errorf("the counts are %v, want greeter-0 with 10 and neither the killed greeter-1 nor the paused greeter-2", got)
 	}
 }
 
-func TestABackendThatCouldNotSayWhereItBeganIsLeftOut(t *testing.T) {
+func TestCallCountsOmitABackendThatResetUsageCouldNotAsk(t *testing.T) {
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2})
 	greet(t, ready(d)[0])
-	hit(t)(d.Pause(t.Context(), 1))
+	must(t)(d.Pause(t.Context(), 1))
 	if err := d.ResetUsage(); err != nil {
 		t.Fatal(err)
 	}
@@ -167,16 +169,16 @@ func TestABackendThatCouldNotSayWhereItBeganIsLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := d.CallCounts(); !maps.Equal(got, map[string]uint64{"greeter-1": 0}) {
-		t.Errorf("served: %v; greeter-0 would count its calls of before", got)
+		t.Errorf("the counts are %v, want only greeter-1: greeter-0 would include calls from before ResetUsage", got)
 	}
 }
 
-func TestTheNameServerIsSlowAndLiesUntilItRecovers(t *testing.T) {
+func TestDNSFaultLastsUntilRecover(t *testing.T) {
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2})
 	resolver := net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, d.Service().DNS)
 	}}
-	look := func() (addrs []string, took time.Duration) {
+	lookup := func() (addrs []string, took time.Duration) {
 		t.Helper()
 		began := time.Now()
 		addrs, err := resolver.LookupHost(t.Context(), d.Service().Host+".")
@@ -186,28 +188,28 @@ func TestTheNameServerIsSlowAndLiesUntilItRecovers(t *testing.T) {
 		slices.Sort(addrs)
 		return addrs, time.Since(began)
 	}
-	honest, _ := look()
+	correct, _ := lookup()
 	if err := d.SetDNSFault(2*time.Second, true); err != nil {
 		t.Fatal(err)
 	}
-	lies, took := look()
-	if took < 2*time.Second || len(lies) != 2 {
-		t.Errorf("it answered %v in %v", lies, took)
+	wrong, took := lookup()
+	if took < 2*time.Second || len(wrong) != 2 {
+		t.Errorf("the name server answered %v in %v, want 2 addresses after 2 s", wrong, took)
 	}
-	for _, addr := range lies {
+	for _, addr := range wrong {
 		conn, err := net.DialTimeout("tcp", net.JoinHostPort(addr, "50051"), time.Second)
 		if err == nil {
 			conn.Close()
-			t.Errorf("something listens at %s", addr)
+			t.Errorf("a server listens at %s, want an address without one", addr)
 		}
 	}
 	recoverAll(t, d)
-	if now, took := look(); !slices.Equal(now, honest) || took >= 2*time.Second {
-		t.Errorf("after it recovered it answered %v in %v, before %v", now, took, honest)
+	if now, took := lookup(); !slices.Equal(now, correct) || took >= 2*time.Second {
+		t.Errorf("after Recover the name server answered %v in %v, want %v in less than 2 s", now, took, correct)
 	}
 }
 
-func TestBackendsAreDealtOutToZones(t *testing.T) {
+func TestBackendsAreAssignedToZonesInTurn(t *testing.T) {
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 3, Zones: 2})
 	for i, want := range []string{"zone-0", "zone-1", "zone-0"} {
 		if got := ready(d)[i].Zone; got != want {

@@ -13,8 +13,8 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 )
 
-// health checks whether a backend serves. Checks come from an address of their own, which
-// network faults between backends and callers spare, as they spare a kubelet on the node.
+// health checks whether a backend serves. Checks have their own source address, which network
+// faults between backends and callers do not affect, as they do not affect a kubelet on the node.
 type health interface {
 	// firstAnswer waits until the backend listens and answers.
 	firstAnswer(context.Context) (serving bool, err error)
@@ -86,7 +86,7 @@ func (h restHealth) Close() error {
 	return nil
 }
 
-// tcpHealth takes a backend that listens for one that serves.
+// tcpHealth reports that a backend serves if it listens.
 type tcpHealth struct {
 	addr string
 	*net.Dialer

@@ -19,36 +19,35 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// groupsHere are the control groups that clusters of a process made, wherever they may.
-func groupsHere(pid int) (found []string) {
-	for _, home := range slices.Concat(measure.OwnCgroups("cpu"), measure.OwnCgroups("memory")) {
-		dirs, _ := filepath.Glob(filepath.Join(home, fmt.Sprintf("rpclab-servers-%d-*", pid)))
+// groupsOf are the control groups that the clusters of a process created.
+func groupsOf(pid int) (found []string) {
+	for _, parent := range slices.Concat(measure.OwnCgroups("cpu"), measure.OwnCgroups("memory")) {
+		dirs, _ := filepath.Glob(filepath.Join(parent, fmt.Sprintf("rpclab-servers-%d-*", pid)))
 		found = append(found, dirs...)
 	}
 	return found
 }
 
-func bounds(t *testing.T, d cluster.Deployment) string {
+// needCgroups fails the test when control groups do not enforce the limits of d.
+func needCgroups(t *testing.T, d cluster.Deployment) {
 	t.Helper()
-	how := d.(cluster.ResourceLimits).LimitMechanism()
-	if !strings.HasPrefix(how, "cgroup v") {
-		t.Fatalf("limits are kept by %q: run the tests as root, with /sys/fs/cgroup writable", how)
+	if mechanism := d.(cluster.ResourceLimits).LimitMechanism(); !strings.HasPrefix(mechanism, "cgroup v") {
+		t.Fatalf("the limits are enforced by %q, want cgroups: run the tests as root, with /sys/fs/cgroup writable", mechanism)
 	}
-	return how
 }
 
-func TestAServerThatTakesMoreThanItsMemoryIsNamedAsSuch(t *testing.T) {
+func TestErrorNamesAServerThatExceedsItsMemory(t *testing.T) {
 	c := newCluster(t, local.Options{})
 	_, err := c.Deploy(t.Context(), cluster.Spec{Name: "greeter", Replicas: 1, Memory: 8 << 20})
 	if want := "server greeter-0 was OOMKilled: its memory limit is 8Mi; raise server.memory"; err == nil || err.Error() != want {
-		t.Errorf("it says %v, want %s", err, want)
+		t.Errorf("error %v, want %s", err, want)
 	}
 }
 
-func TestAQuotaOfCPUIsKeptAndItsWaitsAreCounted(t *testing.T) {
+func TestCPUQuotaIsEnforcedAndThrottlingIsCounted(t *testing.T) {
 	c := newCluster(t, local.Options{})
 	d := deploy(t, c, cluster.Spec{Replicas: 1, CPUs: 0.1, Memory: 256 << 20})
-	bounds(t, d)
+	needCgroups(t, d)
 	if err := d.ResetUsage(); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +56,7 @@ func TestAQuotaOfCPUIsKeptAndItsWaitsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	testkit.Await(t, "calls that take more than a tenth of a processor wait for it", func() bool {
+	testkit.Await(t, "calls that need more than a tenth of a processor are throttled", func() bool {
 		if _, err := rpclabv1.NewFibonacciClient(conn).Compute(t.Context(), &rpclabv1.FibonacciRequest{N: 100_000}); err != nil {
 			t.Fatal(err)
 		}
@@ -65,49 +64,49 @@ func TestAQuotaOfCPUIsKeptAndItsWaitsAreCounted(t *testing.T) {
 		return used.Throttled > 0 && used.Charged > 1<<20 && used.Charged <= 256<<20
 	})
 	if now := d.(cluster.ResourceLimits).ResidentMemory(); now < 1<<20 {
-		t.Errorf("%d bytes are in memory", now)
+		t.Errorf("the resident memory is %d bytes, want a megabyte at least", now)
 	}
 }
 
-func TestNoControlGroupOutlivesItsCluster(t *testing.T) {
+func TestCloseRemovesControlGroups(t *testing.T) {
 	c := newCluster(t, local.Options{})
 	d := deploy(t, c, cluster.Spec{Replicas: 2, Memory: 256 << 20})
-	bounds(t, d)
-	if len(groupsHere(os.Getpid())) == 0 {
-		t.Fatal("there are none")
+	needCgroups(t, d)
+	if len(groupsOf(os.Getpid())) == 0 {
+		t.Fatal("the cluster has no control groups")
 	}
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
-	if left := groupsHere(os.Getpid()); len(left) > 0 {
+	if left := groupsOf(os.Getpid()); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 }
 
-func TestControlGroupsOfAKilledRunAreSweptUp(t *testing.T) {
-	gone := exec.Command("true")
-	if err := gone.Run(); err != nil {
+func TestNewClusterRemovesControlGroupsOfAKilledRun(t *testing.T) {
+	exited := exec.Command("true")
+	if err := exited.Run(); err != nil {
 		t.Fatal(err)
 	}
-	pid := gone.Process.Pid
+	pid := exited.Process.Pid
 	left := filepath.Join(measure.OwnCgroups("cpu")[0], fmt.Sprintf("rpclab-servers-%d-1", pid))
 	if err := os.MkdirAll(filepath.Join(left, "greeter-0.1"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	newCluster(t, local.Options{})
-	if left := groupsHere(pid); len(left) > 0 {
+	if left := groupsOf(pid); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 }
 
-// TestWhereThereAreNoControlGroupsServersArePinned: to as many processors, with what their
-// runtime can do.
-func TestWhereThereAreNoControlGroupsServersArePinned(t *testing.T) {
+// Without control groups, rpclab pins a server to as many processors as it may use, and its
+// runtime limits its memory.
+func TestServersArePinnedWithoutControlGroups(t *testing.T) {
 	c := newCluster(t, local.Options{NoCgroups: true})
 	before := children(t)
 	d := deploy(t, c, cluster.Spec{Replicas: 1, CPUs: 1, Memory: 256 << 20, RuntimeEnv: []string{"GOMEMLIMIT=268435456"}})
-	if how := d.(cluster.ResourceLimits).LimitMechanism(); how != "pinned" {
-		t.Errorf("limits are kept by %q", how)
+	if mechanism := d.(cluster.ResourceLimits).LimitMechanism(); mechanism != "pinned" {
+		t.Errorf("the limits are enforced by %q, want pinned", mechanism)
 	}
 	for _, pid := range children(t) {
 		if slices.Contains(before, pid) {
@@ -118,7 +117,7 @@ func TestWhereThereAreNoControlGroupsServersArePinned(t *testing.T) {
 		_, allowed, _ := strings.Cut(string(status), "Cpus_allowed_list:")
 		allowed, _, _ = strings.Cut(strings.TrimSpace(allowed), "\n")
 		if strings.ContainsAny(allowed, ",-") || !strings.Contains(string(environment), "GOMEMLIMIT=268435456") {
-			t.Errorf("it may run on %s; its environment is %q", allowed, environment)
+			t.Errorf("the server may run on the processors %s, with the environment %q; want one processor and GOMEMLIMIT", allowed, environment)
 		}
 	}
 }

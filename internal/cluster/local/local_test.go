@@ -24,8 +24,7 @@ import (
 	"rpclab/internal/workload"
 )
 
-// TestMain runs a test of its own, in a process of its own, in a network of its own when
-// [inOwnNetwork] asks for that.
+// TestMain isolates the network of the process that [inOwnNetwork] starts.
 func TestMain(m *testing.M) {
 	if os.Getenv("RPCLAB_TEST_CUT") != "" {
 		if err := process.IsolateNetwork(); err != nil {
@@ -64,8 +63,8 @@ func deploy(t *testing.T, c *local.Cluster, spec cluster.Spec) cluster.Deploymen
 	return d
 }
 
-// hit takes what an event returns, which must not have failed.
-func hit(t *testing.T) func(ids []string, err error) []string {
+// must returns the identities that an event returns, and fails the test on its error.
+func must(t *testing.T) func(ids []string, err error) []string {
 	return func(ids []string, err error) []string {
 		t.Helper()
 		if err != nil {
@@ -94,7 +93,7 @@ func awaitReady(t *testing.T, d cluster.Deployment, n int) []cluster.Endpoint {
 	return ready(d)
 }
 
-// greet asks a backend and returns who answered, by its message and by its trailer.
+// greet calls a backend and returns the identities in the message and in the trailer.
 func greet(t *testing.T, e cluster.Endpoint) (message, trailer string, took time.Duration) {
 	t.Helper()
 	channel, err := grpc.NewClient("passthrough:///"+e.Addr.String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -127,11 +126,11 @@ func TestEveryBackendHasAnAddressAndAnIdentityOfItsOwn(t *testing.T) {
 		addrs[e.Addr.Addr().String()] = true
 	}
 	if len(addrs) != 3 {
-		t.Errorf("3 backends have the addresses %v", addrs)
+		t.Errorf("the backends have the addresses %v, want 3", addrs)
 	}
 }
 
-func TestWhereThereIsOneAddressEveryBackendHasAPort(t *testing.T) {
+func TestBackendsOfASingleAddressHaveDifferentPorts(t *testing.T) {
 	d := deploy(t, newCluster(t, local.Options{SingleAddress: true}), cluster.Spec{Replicas: 3})
 	ports := map[uint16]bool{}
 	for _, e := range ready(d) {
@@ -141,81 +140,81 @@ func TestWhereThereIsOneAddressEveryBackendHasAPort(t *testing.T) {
 		ports[e.Addr.Port()] = true
 	}
 	if len(ports) != 3 {
-		t.Errorf("3 backends have the ports %v", ports)
+		t.Errorf("the backends have the ports %v, want 3", ports)
 	}
 }
 
 func TestScaleUpAddsAndScaleDownDrains(t *testing.T) {
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2, Drain: 5 * time.Second})
-	hit(t)(d.Scale(t.Context(), 4))
+	must(t)(d.Scale(t.Context(), 4))
 	four := awaitReady(t, d, 4)
-	gone := hit(t)(d.Scale(t.Context(), 1))
-	if want := []string{"greeter-1", "greeter-2", "greeter-3"}; !slices.Equal(gone, want) {
-		t.Errorf("%v were told to go, want %v", gone, want)
+	stopped := must(t)(d.Scale(t.Context(), 1))
+	if want := []string{"greeter-1", "greeter-2", "greeter-3"}; !slices.Equal(stopped, want) {
+		t.Errorf("Scale stopped %v, want %v", stopped, want)
 	}
 	now, _ := d.Endpoints().Current()
 	if got := ids(now.Ready()); !slices.Equal(got, []string{"greeter-0"}) {
-		t.Errorf("ready are %v; the newest have to go first", got)
+		t.Errorf("ready are %v, want greeter-0: Scale stops the newest first", got)
 	}
 	for _, e := range now.Endpoints {
 		if !e.Ready() && !(e.Terminating && e.Serving) {
-			t.Errorf("%+v is neither ready nor serving while it terminates", e)
+			t.Errorf("the endpoint is %+v, want it ready, or serving and terminating", e)
 		}
 	}
 	if message, _, _ := greet(t, four[3]); message != "greeter-3" {
-		t.Errorf("a draining backend answered as %q", message)
+		t.Errorf("a draining backend answered as %q, want greeter-3", message)
 	}
-	testkit.Await(t, "those that drained are gone", func() bool {
+	testkit.Await(t, "the drained backends are removed", func() bool {
 		now, _ := d.Endpoints().Current()
 		return len(now.Endpoints) == 1
 	})
 }
 
-func TestAKilledBackendIsReplacedUnderANewIdentity(t *testing.T) {
+func TestKilledBackendIsReplacedWithANewIdentity(t *testing.T) {
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2})
 	before := ready(d)
-	if got := hit(t)(d.Kill(t.Context(), 1)); !slices.Equal(got, []string{"greeter-0"}) {
-		t.Errorf("%v were killed; the oldest is greeter-0", got)
+	if got := must(t)(d.Kill(t.Context(), 1)); !slices.Equal(got, []string{"greeter-0"}) {
+		t.Errorf("Kill killed %v, want greeter-0, the oldest", got)
 	}
-	testkit.Await(t, "greeter-2 takes over", func() bool {
-		return slices.Equal(ids(ready(d)), []string{"greeter-1", "greeter-2"}) // the oldest was killed
+	testkit.Await(t, "greeter-2 replaces greeter-0", func() bool {
+		return slices.Equal(ids(ready(d)), []string{"greeter-1", "greeter-2"})
 	})
 	for _, e := range ready(d) {
 		for _, old := range before {
 			if e.ID != old.ID && e.Addr == old.Addr {
-				t.Errorf("%s has the address of %s", e.ID, old.ID)
+				t.Errorf("%s has the address of %s, want its own", e.ID, old.ID)
 			}
 		}
 	}
 }
 
-func TestAPausedBackendIsNotReadyUntilItIsResumed(t *testing.T) {
+func TestPausedBackendIsNotReadyUntilItIsResumed(t *testing.T) {
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2})
-	hit(t)(d.Pause(t.Context(), 1))
+	must(t)(d.Pause(t.Context(), 1))
 	awaitReady(t, d, 1)
 	if err := d.Resume(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := ids(awaitReady(t, d, 2)); !slices.Equal(got, []string{"greeter-0", "greeter-1"}) {
-		t.Errorf("ready are %v; a paused backend was replaced", got)
+		t.Errorf("ready are %v, want greeter-0 and greeter-1: a paused backend is not replaced", got)
 	}
 }
 
-func TestASlowBackendAddsToItsDelay(t *testing.T) {
+func TestSlowByADurationAddsToTheDelay(t *testing.T) {
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 1, Args: []string{"--delay", "20ms"}})
 	if _, _, took := greet(t, ready(d)[0]); took < 20*time.Millisecond {
-		t.Errorf("answered in %v, the delay is 20ms", took)
+		t.Errorf("the answer took %v, want 20 ms at least", took)
 	}
-	hit(t)(d.Slow(t.Context(), 1, 150*time.Millisecond, 0))
+	must(t)(d.Slow(t.Context(), 1, 150*time.Millisecond, 0))
 	testkit.Await(t, "answers take 170ms", func() bool {
 		_, _, took := greet(t, ready(d)[0])
 		return took >= 170*time.Millisecond
 	})
 }
 
-func TestEventsOnMoreBackendsThanAreReadyAreErrors(t *testing.T) {
+func TestEventsOnTooManyBackendsFail(t *testing.T) {
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 1})
-	for what, do := range map[string]func() ([]string, error){
+	for name, event := range map[string]func() ([]string, error){
 		"kill":  func() ([]string, error) { return d.Kill(t.Context(), 2) },
 		"pause": func() ([]string, error) { return d.Pause(t.Context(), 2) },
 		"slow":  func() ([]string, error) { return d.Slow(t.Context(), 2, time.Second, 0) },
@@ -225,31 +224,31 @@ func TestEventsOnMoreBackendsThanAreReadyAreErrors(t *testing.T) {
 		"flap":  func() ([]string, error) { return d.Flap(t.Context(), 2, time.Second) },
 		"scale": func() ([]string, error) { return d.Scale(t.Context(), 0) },
 	} {
-		if _, err := do(); err == nil || !strings.Contains(err.Error(), "needed") {
-			t.Errorf("%s: %v; want an error that says how many are needed", what, err)
+		if _, err := event(); err == nil || !strings.Contains(err.Error(), "needed") {
+			t.Errorf("%s: error %v, want one that says how many are needed", name, err)
 		}
 	}
 }
 
-func TestAServerThatDiesAtStartIsReportedWithItsLastLines(t *testing.T) {
+func TestDeployErrorHasTheLastLinesOfTheServer(t *testing.T) {
 	c := newCluster(t, local.Options{Server: []string{testkit.Rpclab(t), "server", "--no-such-flag"}})
 	_, err := c.Deploy(t.Context(), cluster.Spec{Name: "greeter", Replicas: 2})
 	if err == nil || !strings.Contains(err.Error(), "did not start: exit status 2") ||
 		!strings.Contains(err.Error(), "unknown flag: --no-such-flag") {
-		t.Errorf("got %v", err)
+		t.Errorf("error %v, want the exit status and the last line", err)
 	}
 }
 
-func TestADeploymentThatIsInterruptedLeavesNothing(t *testing.T) {
+func TestInterruptedDeployLeavesNoProcess(t *testing.T) {
 	c := newCluster(t, local.Options{Server: []string{"sleep", "60"}}) // never healthy
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if _, err := c.Deploy(ctx, cluster.Spec{Name: "greeter", Replicas: 2}); err == nil {
-		t.Error("a deployment that never became ready was no error")
+		t.Error("Deploy returned no error, want that of its context")
 	}
 }
 
-func TestUsageIsThatOfTheBackendsSinceReset(t *testing.T) {
+func TestUsageOfBackendsSinceResetUsage(t *testing.T) {
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2})
 	if err := d.ResetUsage(); err != nil {
 		t.Fatal(err)
@@ -260,52 +259,52 @@ func TestUsageIsThatOfTheBackendsSinceReset(t *testing.T) {
 	used := d.Usage()
 	busy, idle := used["greeter-0"], used["greeter-1"]
 	if busy.CPU <= idle.CPU || busy.CPU > 10*time.Second || busy.MaxRSS < 1<<20 || busy.MaxRSS > 1<<30 {
-		t.Errorf("100 calls used %+v; the backend without a call %+v", busy, idle)
+		t.Errorf("100 calls used %+v, no call %+v; want more CPU time for the calls, and 1 MB to 1 GB", busy, idle)
 	}
-	hit(t)(d.Kill(t.Context(), 1))
-	testkit.Await(t, "it is replaced", func() bool { return slices.Equal(ids(ready(d)), []string{"greeter-1", "greeter-2"}) })
+	must(t)(d.Kill(t.Context(), 1))
+	testkit.Await(t, "greeter-0 is replaced", func() bool { return slices.Equal(ids(ready(d)), []string{"greeter-1", "greeter-2"}) })
 	if after := d.Usage(); after["greeter-0"].CPU < busy.CPU || len(after) != 3 {
-		t.Errorf("after the kill usage is %+v: that of an ended backend is lost", after)
+		t.Errorf("after the kill the usage is %+v, want 3 backends, and no less for greeter-0", after)
 	}
 }
 
-func TestABackendThatEndsUnaskedIsALoss(t *testing.T) {
+func TestUnexpectedExitIsAFailure(t *testing.T) {
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 1})
 	for _, pid := range children(t) {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
 	}
-	testkit.Await(t, "it is replaced", func() bool { return slices.Equal(ids(ready(d)), []string{"greeter-1"}) })
-	if lost := d.Failures(); len(lost) != 1 || !strings.Contains(lost[0], "server greeter-0 exited unexpectedly: signal: killed") {
-		t.Errorf("losses are %q", lost)
+	testkit.Await(t, "greeter-0 is replaced", func() bool { return slices.Equal(ids(ready(d)), []string{"greeter-1"}) })
+	if failures := d.Failures(); len(failures) != 1 || !strings.Contains(failures[0], "server greeter-0 exited unexpectedly: signal: killed") {
+		t.Errorf("the failures are %q, want one: greeter-0 exited unexpectedly", failures)
 	}
-	hit(t)(d.Kill(t.Context(), 1))
-	testkit.Await(t, "it is replaced again", func() bool { return slices.Equal(ids(ready(d)), []string{"greeter-2"}) })
-	if lost := d.Failures(); len(lost) != 1 {
-		t.Errorf("losses are %q; one that was killed by an event is none", lost)
+	must(t)(d.Kill(t.Context(), 1))
+	testkit.Await(t, "greeter-1 is replaced", func() bool { return slices.Equal(ids(ready(d)), []string{"greeter-2"}) })
+	if failures := d.Failures(); len(failures) != 1 {
+		t.Errorf("the failures are %q, want still one: Kill is no failure", failures)
 	}
 }
 
 func TestCloseLeavesNoProcess(t *testing.T) {
 	c := newCluster(t, local.Options{})
 	d := deploy(t, c, cluster.Spec{Replicas: 3})
-	hit(t)(d.Pause(t.Context(), 1))
+	must(t)(d.Pause(t.Context(), 1))
 	pids := children(t)
 	if len(pids) < 3 {
-		t.Fatalf("children are %v", pids)
+		t.Fatalf("the child processes are %v, want 3 at least", pids)
 	}
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for _, pid := range pids {
 		if _, err := measure.CPU(pid); err == nil {
-			t.Errorf("process %d still lives", pid)
+			t.Errorf("process %d still runs after Close", pid)
 		}
 	}
 }
 
-// children are the processes that this one started.
+// children are the child processes of this process.
 func children(t *testing.T) []int {
 	t.Helper()
 	var pids []int

@@ -11,14 +11,14 @@ import (
 	"rpclab/internal/testkit"
 )
 
-func TestARolloutReplacesEveryBackendAndKeepsTheWantedNumber(t *testing.T) {
+func TestRolloutReplacesEveryBackendAndKeepsTheirNumber(t *testing.T) {
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 3, Drain: 300 * time.Millisecond})
-	hit(t)(d.Rollout(t.Context()))
+	must(t)(d.Rollout(t.Context()))
 	if _, err := d.Rollout(t.Context()); err == nil || !strings.Contains(err.Error(), "in progress") {
-		t.Errorf("a second rollout at the same time: %v", err)
+		t.Errorf("a second rollout at the same time returned %v, want an error: one is in progress", err)
 	}
 	fewest, most := 3, 3
-	testkit.Await(t, "greeter-3, 4 and 5 are ready, the old ones gone", func() bool {
+	testkit.Await(t, "greeter-3, 4 and 5 have replaced all others", func() bool {
 		now, _ := d.Endpoints().Current()
 		n := len(now.Ready())
 		fewest, most = min(fewest, n), max(most, n)
@@ -27,42 +27,42 @@ func TestARolloutReplacesEveryBackendAndKeepsTheWantedNumber(t *testing.T) {
 	if fewest < 3 || most > 4 {
 		t.Errorf("between %d and %d backends were ready; 3 to 4 are allowed", fewest, most)
 	}
-	if lost := d.Failures(); len(lost) != 0 {
-		t.Errorf("losses: %q", lost)
+	if failures := d.Failures(); len(failures) != 0 {
+		t.Errorf("the failures are %q, want none", failures)
 	}
 	if _, err := d.Rollout(t.Context()); err != nil {
-		t.Errorf("a second rollout, later: %v", err)
+		t.Errorf("a second rollout after the first: %v", err)
 	}
-	testkit.Await(t, "it is done too", func() bool { return slices.Equal(ids(ready(d)), []string{"greeter-6", "greeter-7", "greeter-8"}) })
+	testkit.Await(t, "the second rollout has replaced every backend", func() bool { return slices.Equal(ids(ready(d)), []string{"greeter-6", "greeter-7", "greeter-8"}) })
 }
 
-func TestARolloutEndsAtAReplacementThatCannotStart(t *testing.T) {
-	// The first two start, later ones do not.
+func TestRolloutEndsWhenANewBackendDoesNotStart(t *testing.T) {
+	// The first two servers start, later servers do not.
 	program := `case "$*" in *greeter-[01]*) exec "$0" server "$@";; *) echo no licence >&2; exit 9;; esac`
 	d := deploy(t, newCluster(t, local.Options{Server: []string{"sh", "-c", program, testkit.Rpclab(t)}}), cluster.Spec{Replicas: 2})
-	hit(t)(d.Rollout(t.Context()))
-	testkit.Await(t, "it is over", func() bool {
+	must(t)(d.Rollout(t.Context()))
+	testkit.Await(t, "the rollout has ended", func() bool {
 		return strings.Contains(strings.Join(d.Failures(), "\n"), "ended before all backends were replaced")
 	})
-	if lost := strings.Join(d.Failures(), "\n"); !strings.Contains(lost, "no licence") {
-		t.Errorf("losses: %s", lost)
+	if failures := strings.Join(d.Failures(), "\n"); !strings.Contains(failures, "no licence") {
+		t.Errorf("the failures are %s, want the log line no licence", failures)
 	}
 	if got := ids(ready(d)); !slices.Equal(got, []string{"greeter-0", "greeter-1"}) {
-		t.Errorf("ready are %v; the old ones stay", got)
+		t.Errorf("ready are %v, want the old backends greeter-0 and greeter-1", got)
 	}
 }
 
-func TestARolloutThatIsInterruptedLeavesNoProcess(t *testing.T) {
+func TestCloseDuringARolloutLeavesNoProcess(t *testing.T) {
 	c := newCluster(t, local.Options{})
 	d := deploy(t, c, cluster.Spec{Replicas: 3, Drain: time.Minute})
-	hit(t)(d.Rollout(t.Context()))
-	testkit.Await(t, "one is on its way out, another starts", func() bool { now, _ := d.Endpoints().Current(); return len(now.Endpoints) > 3 })
+	must(t)(d.Rollout(t.Context()))
+	testkit.Await(t, "a backend terminates while another starts", func() bool { now, _ := d.Endpoints().Current(); return len(now.Endpoints) > 3 })
 	began := time.Now()
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if took := time.Since(began); took > 30*time.Second {
-		t.Errorf("it took %v", took)
+		t.Errorf("Close took %v, want 30 s at most", took)
 	}
 	if left := children(t); len(left) > 0 {
 		t.Errorf("processes are left: %v", left)

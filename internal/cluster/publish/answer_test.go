@@ -14,7 +14,7 @@ import (
 
 var greeterZone = zone{service: "greeter", server: netip.MustParseAddr("127.0.0.1")}
 
-// ask answers a question in the endpoints' own order.
+// ask answers a question about these endpoints, in their order. An ID in parentheses terminates.
 func ask(name string, kind uint16, now ...string) *dns.Msg {
 	s := snapshot(7)
 	for i, id := range now {
@@ -25,7 +25,7 @@ func ask(name string, kind uint16, now ...string) *dns.Msg {
 	return greeterZone.answer(new(dns.Msg).SetQuestion(name, kind), s, dns.MaxMsgSize, func([]dns.RR) {})
 }
 
-// brief writes a reply as its code, its flags and its records by section.
+// brief prints the code, the flags and the records of a reply.
 func brief(m *dns.Msg) string {
 	out := dns.RcodeToString[m.Rcode]
 	if m.Authoritative {
@@ -73,7 +73,7 @@ func TestAnswers(t *testing.T) {
 	testkit.Golden(t, "answers.txt", out.String())
 }
 
-func TestQueriesThatAreNotOrdinary(t *testing.T) {
+func TestUnsupportedQueriesGetTheirErrorCode(t *testing.T) {
 	question := func() *dns.Msg { return new(dns.Msg).SetQuestion("greeter.rpclab.local.", dns.TypeA) }
 	for want, change := range map[int]func(*dns.Msg){
 		dns.RcodeSuccess:        func(*dns.Msg) {},
@@ -86,12 +86,12 @@ func TestQueriesThatAreNotOrdinary(t *testing.T) {
 		change(q)
 		m := greeterZone.answer(q, snapshot(1, ready("a", 0)), dns.MinMsgSize, func([]dns.RR) {})
 		if m.Rcode != want {
-			t.Errorf("%s, want %s", dns.RcodeToString[m.Rcode], dns.RcodeToString[want])
+			t.Errorf("the code is %s, want %s", dns.RcodeToString[m.Rcode], dns.RcodeToString[want])
 		}
 	}
 }
 
-func TestAnAnswerFitsTheTransport(t *testing.T) {
+func TestAnswerFitsTheTransport(t *testing.T) {
 	for _, test := range []struct {
 		name      string
 		offered   uint16 // EDNS0, 0: none
@@ -101,8 +101,8 @@ func TestAnAnswerFitsTheTransport(t *testing.T) {
 	}{
 		{"plain UDP", 0, dns.MinMsgSize, true, 512},
 		{"EDNS0 of 1232", 1232, dns.MinMsgSize, true, 1232},
-		{"EDNS0 below the least", 100, dns.MinMsgSize, true, 512},
-		{"EDNS0 of more than we send", 65535, dns.MinMsgSize, true, maxUDP},
+		{"EDNS0 below the minimum", 100, dns.MinMsgSize, true, 512},
+		{"EDNS0 above our maximum", 65535, dns.MinMsgSize, true, maxUDP},
 		{"TCP", 0, dns.MaxMsgSize, false, dns.MaxMsgSize},
 		{"TCP with EDNS0", 1232, dns.MaxMsgSize, false, dns.MaxMsgSize},
 	} {
@@ -117,10 +117,10 @@ func TestAnAnswerFitsTheTransport(t *testing.T) {
 				t.Fatal(err)
 			}
 			if m.Truncated != test.truncated || len(wire) > test.limit {
-				t.Errorf("%d bytes, truncated %v; want at most %d, %v", len(wire), m.Truncated, test.limit, test.truncated)
+				t.Errorf("the answer has %d bytes and is truncated: %v; want at most %d, %v", len(wire), m.Truncated, test.limit, test.truncated)
 			}
 			if edns := m.IsEdns0() != nil; edns != (test.offered > 0) {
-				t.Errorf("reply has EDNS0: %v", edns)
+				t.Errorf("the reply has EDNS0: %v, want %v", edns, !edns)
 			}
 		})
 	}
@@ -131,6 +131,6 @@ func TestAnswersAreShuffled(t *testing.T) {
 	m := greeterZone.answer(new(dns.Msg).SetQuestion("greeter.rpclab.local.", dns.TypeA), snapshot(1, many(2)...), dns.MaxMsgSize, reverse)
 	got := []string{m.Answer[0].(*dns.A).A.String(), m.Answer[1].(*dns.A).A.String()}
 	if diff := cmp.Diff([]string{"127.0.1.2", "127.0.1.1"}, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("addresses (-want +got):\n%s", diff)
 	}
 }

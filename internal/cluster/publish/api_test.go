@@ -16,7 +16,7 @@ import (
 
 const slicesPath = groupPath + "/namespaces/default/endpointslices"
 
-// published is a history of: nothing, then a and b, then b leaving.
+// published is a history: no endpoint, then a and b, then b terminating.
 func published(size int) *history {
 	h := newHistory(greeter, size)
 	h.put(snapshot(0))
@@ -33,7 +33,7 @@ func get(h http.Handler, method, path string) *httptest.ResponseRecorder {
 	return w
 }
 
-func TestAList(t *testing.T) {
+func TestListOfSlices(t *testing.T) {
 	w := get(handler(published(historySize)), "GET", slicesPath+"?labelSelector=kubernetes.io/service-name=greeter")
 	var pretty bytes.Buffer
 	if err := json.Indent(&pretty, w.Body.Bytes(), "", "  "); err != nil {
@@ -42,7 +42,7 @@ func TestAList(t *testing.T) {
 	testkit.Golden(t, "list.json", pretty.String())
 }
 
-func TestWhatAListSelects(t *testing.T) {
+func TestListSelectsByLabelFieldAndNamespace(t *testing.T) {
 	api := handler(published(historySize))
 	for path, want := range map[string]int{
 		slicesPath: 1,
@@ -63,12 +63,12 @@ func TestWhatAListSelects(t *testing.T) {
 			t.Fatalf("%s: %d, %v", path, w.Code, err)
 		}
 		if len(list.Items) != want || list.ResourceVersion != "3" || list.Items == nil {
-			t.Errorf("%s: %d slices at version %s, want %d at 3", path, len(list.Items), list.ResourceVersion, want)
+			t.Errorf("%s: %d slices at version %s, want %d at version 3", path, len(list.Items), list.ResourceVersion, want)
 		}
 	}
 }
 
-func TestWhatElseTheAPIServerSays(t *testing.T) {
+func TestOtherPathsOfTheAPIServer(t *testing.T) {
 	api := handler(published(historySize))
 	for path, want := range map[string]string{
 		"/readyz":                 `ok`,
@@ -77,12 +77,12 @@ func TestWhatElseTheAPIServerSays(t *testing.T) {
 		slicesPath + "/greeter-1": `"kind":"EndpointSlice","apiVersion":"discovery.k8s.io/v1","metadata":{"name":"greeter-1"`,
 	} {
 		if w := get(api, "GET", path); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
-			t.Errorf("%s: %d %s, want %s in it", path, w.Code, w.Body, want)
+			t.Errorf("%s: status %d and body %s, want 200 and %s in the body", path, w.Code, w.Body, want)
 		}
 	}
 }
 
-func TestRefusalsAreStatusDocuments(t *testing.T) {
+func TestErrorsAreStatusObjects(t *testing.T) {
 	api := handler(published(historySize))
 	for _, test := range []struct {
 		method, path string

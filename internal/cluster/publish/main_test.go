@@ -23,7 +23,7 @@ func ready(id string, n int) cluster.Endpoint {
 	return cluster.Endpoint{ID: id, Addr: netip.MustParseAddrPort(fmt.Sprintf("127.0.%d.%d:50051", 1+n/250, 1+n%250)), Serving: true}
 }
 
-// many are n ready backends, b000 and on.
+// many are n ready backends: b000, b001 and so on.
 func many(n int) []cluster.Endpoint {
 	var all []cluster.Endpoint
 	for i := range n {

@@ -14,7 +14,7 @@ import (
 	"rpclab/internal/cluster"
 )
 
-// show writes changes as "ADDED greeter-1@3 a b", an endpoint that is not ready in
+// show prints changes as "ADDED greeter-1@3 a b", with endpoints that are not ready in
 // parentheses.
 func show(changes []change) []string {
 	var lines []string
@@ -32,10 +32,10 @@ func show(changes []change) []string {
 	return lines
 }
 
-func TestSlicesChangeAsTheControllerChangesThem(t *testing.T) {
+func TestSlicesChangeAsWithTheController(t *testing.T) {
 	a, b, c, d, e := ready("a", 0), ready("b", 1), ready("c", 2), ready("d", 3), ready("e", 4)
-	leaving := b
-	leaving.Terminating = true
+	terminating := b
+	terminating.Terminating = true
 	other := d
 	other.Addr = netip.MustParseAddrPort("127.0.1.4:50052")
 	moved := a
@@ -50,19 +50,19 @@ func TestSlicesChangeAsTheControllerChangesThem(t *testing.T) {
 	}{
 		{"no endpoints: one empty slice", nil, nil, []string{"ADDED greeter-1@1"}},
 		{"the empty slice is filled first", [][]cluster.Endpoint{{}}, set(a, b), []string{"MODIFIED greeter-1@2 a b"}},
-		{"what does not fit goes to a new slice", nil, set(a, b, c), []string{"ADDED greeter-1@1 a b", "ADDED greeter-2@2 c"}},
-		{"nothing new, no event", [][]cluster.Endpoint{set(a, b, c)}, set(a, b, c), nil},
+		{"endpoints that do not fit are in a new slice", nil, set(a, b, c), []string{"ADDED greeter-1@1 a b", "ADDED greeter-2@2 c"}},
+		{"no change, no event", [][]cluster.Endpoint{set(a, b, c)}, set(a, b, c), nil},
 		{"a removal touches one slice", [][]cluster.Endpoint{set(a, b, c, d)}, set(a, c, d), []string{"MODIFIED greeter-1@3 a"}},
-		{"a new endpoint takes the place of one that goes", [][]cluster.Endpoint{set(a, b, c)}, set(b, c, d), []string{"MODIFIED greeter-1@3 b d"}},
-		{"a new endpoint goes where there is room", [][]cluster.Endpoint{set(a, b, c)}, set(a, b, c, d), []string{"MODIFIED greeter-2@3 c d"}},
+		{"a new endpoint replaces a removed one", [][]cluster.Endpoint{set(a, b, c)}, set(b, c, d), []string{"MODIFIED greeter-1@3 b d"}},
+		{"a new endpoint fills a slice with room", [][]cluster.Endpoint{set(a, b, c)}, set(a, b, c, d), []string{"MODIFIED greeter-2@3 c d"}},
 		{"a slice that becomes empty is deleted", [][]cluster.Endpoint{set(a, b, c)}, set(a, b), []string{"DELETED greeter-2@3 c"}},
 		{"the last slice stays, empty", [][]cluster.Endpoint{set(a, b, c)}, nil, []string{"MODIFIED greeter-1@3", "DELETED greeter-2@4 c"}},
-		{"a terminating endpoint stays, not ready", [][]cluster.Endpoint{set(a, b)}, set(a, leaving), []string{"MODIFIED greeter-1@2 a (b)"}},
+		{"a terminating endpoint stays, not ready", [][]cluster.Endpoint{set(a, b)}, set(a, terminating), []string{"MODIFIED greeter-1@2 a (b)"}},
 		{"another port is another slice", [][]cluster.Endpoint{set(a)}, set(a, other), []string{"ADDED greeter-2@2 d"}},
 		{"an endpoint that changes family moves", [][]cluster.Endpoint{set(a, b)}, set(moved, b), []string{"ADDED greeter-2@2 a", "MODIFIED greeter-1@3 b"}},
-		{"full slices are made before room is used", [][]cluster.Endpoint{set(a)}, set(a, b, c, d), []string{"ADDED greeter-2@2 b c", "MODIFIED greeter-1@3 a d"}},
+		{"full slices are added before room is filled", [][]cluster.Endpoint{set(a)}, set(a, b, c, d), []string{"ADDED greeter-2@2 b c", "MODIFIED greeter-1@3 a d"}},
 		{"an empty family is replaced", [][]cluster.Endpoint{{}}, set(other), []string{"ADDED greeter-2@2 d", "DELETED greeter-1@3"}},
-		{"a roll of everything keeps the slices", [][]cluster.Endpoint{set(a, b, c)}, set(d, e), []string{"MODIFIED greeter-1@3 d e", "DELETED greeter-2@4 c"}},
+		{"a rollout keeps the slices", [][]cluster.Endpoint{set(a, b, c)}, set(d, e), []string{"MODIFIED greeter-1@3 d e", "DELETED greeter-2@4 c"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			at := sliceSet{names: greeter, limit: 2}
@@ -77,17 +77,16 @@ func TestSlicesChangeAsTheControllerChangesThem(t *testing.T) {
 	}
 }
 
-// Whatever happens to the endpoints, the slices hold exactly them, none twice and
-// none over the limit, replaying the events gives the same slices, and every
-// endpoint that stays keeps its slice.
-func TestSlicesHoldWhateverHappens(t *testing.T) {
+// After any changes, the slices have every endpoint once and no slice exceeds the limit. A replay
+// of the events leads to the same slices. An endpoint that stays keeps its slice.
+func TestSlicesAreConsistentAfterAnyChanges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		at := sliceSet{names: greeter, limit: rapid.IntRange(1, 5).Draw(t, "limit")}
 		replayed := map[string][]string{}
 		for step := range rapid.IntRange(1, 8).Draw(t, "steps") {
 			var now []cluster.Endpoint
 			for i := range 12 {
-				if e := ready(fmt.Sprintf("b%02d", i), i); rapid.Bool().Draw(t, "there") {
+				if e := ready(fmt.Sprintf("b%02d", i), i); rapid.Bool().Draw(t, "exists") {
 					e.Terminating = rapid.Bool().Draw(t, "terminating")
 					now = append(now, e)
 				}
@@ -97,7 +96,7 @@ func TestSlicesHoldWhateverHappens(t *testing.T) {
 			last := at.version
 			for _, c := range changes {
 				if c.version != last+1 || c.slice.ResourceVersion != strconv.FormatUint(c.version, 10) {
-					t.Fatalf("version %d follows %d", c.version, last)
+					t.Fatalf("version %d follows %d, want versions that grow by one", c.version, last)
 				}
 				last = c.version
 				if c.kind == "DELETED" {
@@ -108,7 +107,7 @@ func TestSlicesHoldWhateverHappens(t *testing.T) {
 			}
 			after := where(next)
 			if len(after) != len(now) {
-				t.Fatalf("%d endpoints in slices, %d published", len(after), len(now))
+				t.Fatalf("the slices have %d endpoints, want %d", len(after), len(now))
 			}
 			for _, e := range now {
 				if was, ok := before[e.ID]; ok && after[e.ID] != was {
@@ -118,12 +117,12 @@ func TestSlicesHoldWhateverHappens(t *testing.T) {
 			held := map[string][]string{}
 			for _, s := range next.slices {
 				if len(s.Endpoints) > at.limit || len(s.Endpoints) == 0 && len(next.slices) > 1 {
-					t.Fatalf("slice %s of %d, limit %d", s.Name, len(s.Endpoints), at.limit)
+					t.Fatalf("slice %s has %d endpoints, want 1 to %d", s.Name, len(s.Endpoints), at.limit)
 				}
 				held[s.Name] = ids(change{slice: s})
 			}
 			if diff := cmp.Diff(held, replayed); diff != "" {
-				t.Fatalf("events do not lead to the slices:\n%s", diff)
+				t.Fatalf("slices and replayed events differ (-slices +replayed):\n%s", diff)
 			}
 			at = next
 		}
@@ -138,7 +137,7 @@ func ids(c change) []string {
 	return all
 }
 
-// where maps each endpoint to the slice it is in, or to several if it is in several.
+// where maps each endpoint to the names of its slices.
 func where(b sliceSet) map[string]string {
 	in := map[string]string{}
 	for _, s := range b.slices {
@@ -149,7 +148,7 @@ func where(b sliceSet) map[string]string {
 	return in
 }
 
-func TestManyEndpointsFillSlicesOfOneHundred(t *testing.T) {
+func TestSlicesHaveAtMost100Endpoints(t *testing.T) {
 	h := newHistory(greeter, historySize)
 	h.put(snapshot(1, many(250)...))
 	all, _ := h.now()
@@ -158,15 +157,15 @@ func TestManyEndpointsFillSlicesOfOneHundred(t *testing.T) {
 		sizes = append(sizes, len(s.Endpoints))
 	}
 	if want := []int{100, 100, 50}; !slices.Equal(sizes, want) {
-		t.Errorf("slices of %v, want %v", sizes, want)
+		t.Errorf("the slices have %v endpoints, want %v", sizes, want)
 	}
 }
 
-func TestAnIdentityThatIsNoLabelHasNoHostname(t *testing.T) {
+func TestOnlyADNSLabelIsAHostname(t *testing.T) {
 	b := sliceSet{names: greeter, limit: 1}
 	for id, want := range map[string]bool{"greeter-1": true, "Greeter 1": false, strings.Repeat("x", 64): false} {
 		if got := b.endpoint(ready(id, 0)).Hostname != nil; got != want {
-			t.Errorf("hostname of %q given: %v, want %v", id, got, want)
+			t.Errorf("the endpoint %q has a hostname: %v, want %v", id, got, want)
 		}
 	}
 }

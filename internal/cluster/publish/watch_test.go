@@ -14,14 +14,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// watched runs a watch of some seconds in a bubble of time and writes each event
-// as "second TYPE name@version"; meanwhile happens while it runs.
+// watched runs a watch with a fake clock, calls meanwhile while the watch is open, and returns
+// each event as "second TYPE name@version".
 func watched(t *testing.T, h *history, path string, meanwhile func()) []string {
 	t.Helper()
 	var lines []string
 	synctest.Test(t, func(t *testing.T) {
-		h.changed = make(chan struct{}) // of this bubble
-		w := &clocked{ResponseRecorder: httptest.NewRecorder(), began: time.Now()}
+		h.changed = make(chan struct{}) // synctest requires a channel of this bubble
+		w := &eventRecorder{ResponseRecorder: httptest.NewRecorder(), began: time.Now()}
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -35,16 +35,16 @@ func watched(t *testing.T, h *history, path string, meanwhile func()) []string {
 	return lines
 }
 
-// clocked notes when each event was written.
-type clocked struct {
+// eventRecorder records when each event was written.
+type eventRecorder struct {
 	*httptest.ResponseRecorder
 	began time.Time
 	lines []string
 }
 
-func (c *clocked) Unwrap() http.ResponseWriter { return c.ResponseRecorder }
+func (c *eventRecorder) Unwrap() http.ResponseWriter { return c.ResponseRecorder }
 
-func (c *clocked) Write(line []byte) (int, error) {
+func (c *eventRecorder) Write(line []byte) (int, error) {
 	var e struct {
 		Type   string
 		Object struct {
@@ -69,37 +69,37 @@ func (c *clocked) Write(line []byte) (int, error) {
 	return c.ResponseRecorder.Write(line)
 }
 
-func TestAWatch(t *testing.T) {
-	const hour = "&timeoutSeconds=130"
+func TestWatchEvents(t *testing.T) {
+	const timeout = "&timeoutSeconds=130"
 	for _, test := range []struct {
 		name, query string
 		path        string
 		size        int
 		want        []string
 	}{
-		{name: "without a version begins with what is there", query: hour,
+		{name: "without a version begins with the present slices", query: timeout,
 			want: []string{"0s ADDED greeter-1@3", "0s MODIFIED greeter-1@4"}},
-		{name: "from version 0 too", query: hour + "&resourceVersion=0",
+		{name: "from version 0 begins with the present slices", query: timeout + "&resourceVersion=0",
 			want: []string{"0s ADDED greeter-1@3", "0s MODIFIED greeter-1@4"}},
-		{name: "from the present shows what comes", query: hour + "&resourceVersion=3",
+		{name: "from the present version has only later events", query: timeout + "&resourceVersion=3",
 			want: []string{"0s MODIFIED greeter-1@4"}},
-		{name: "from a past version replays", query: hour + "&resourceVersion=1",
+		{name: "from a past version replays", query: timeout + "&resourceVersion=1",
 			want: []string{"0s MODIFIED greeter-1@2", "0s MODIFIED greeter-1@3", "0s MODIFIED greeter-1@4"}},
-		{name: "from one no longer held is told so", query: hour + "&resourceVersion=1", size: 1,
+		{name: "from a version that is too old fails", query: timeout + "&resourceVersion=1", size: 1,
 			want: []string{"0s ERROR 410 Expired"}},
-		{name: "from the oldest held replays", query: hour + "&resourceVersion=2", size: 1,
+		{name: "from the oldest known version replays", query: timeout + "&resourceVersion=2", size: 1,
 			want: []string{"0s MODIFIED greeter-1@3", "0s MODIFIED greeter-1@4"}},
-		{name: "shows bookmarks each minute and at its end", query: hour + "&resourceVersion=3&allowWatchBookmarks=true",
+		{name: "has bookmarks each minute and at its end", query: timeout + "&resourceVersion=3&allowWatchBookmarks=true",
 			want: []string{"0s MODIFIED greeter-1@4", "60s BOOKMARK @4", "120s BOOKMARK @4", "130s BOOKMARK @4"}},
-		{name: "marks the end of what was there", query: "&timeoutSeconds=5&sendInitialEvents=true&allowWatchBookmarks=true",
+		{name: "marks the end of the initial events", query: "&timeoutSeconds=5&sendInitialEvents=true&allowWatchBookmarks=true",
 			want: []string{"0s ADDED greeter-1@3", "0s BOOKMARK @3 all", "0s MODIFIED greeter-1@4", "5s BOOKMARK @4"}},
-		{name: "of another service shows nothing", query: hour + "&labelSelector=kubernetes.io/service-name%3Dother"},
-		{name: "of another slice shows nothing", query: hour + "&fieldSelector=metadata.name%3Dgreeter-7"},
-		{name: "under the old path", query: hour, path: groupPath + "/watch/namespaces/default/endpointslices",
+		{name: "of another service has no event", query: timeout + "&labelSelector=kubernetes.io/service-name%3Dother"},
+		{name: "of another slice has no event", query: timeout + "&fieldSelector=metadata.name%3Dgreeter-7"},
+		{name: "under the old path", query: timeout, path: groupPath + "/watch/namespaces/default/endpointslices",
 			want: []string{"0s ADDED greeter-1@3", "0s MODIFIED greeter-1@4"}},
-		{name: "of one slice under the old path", query: hour, path: groupPath + "/watch/namespaces/default/endpointslices/greeter-1",
+		{name: "of one slice under the old path", query: timeout, path: groupPath + "/watch/namespaces/default/endpointslices/greeter-1",
 			want: []string{"0s ADDED greeter-1@3", "0s MODIFIED greeter-1@4"}},
-		{name: "without a timeout ends after half an hour", query: "&resourceVersion=3",
+		{name: "without a timeout ends after half an timeout", query: "&resourceVersion=3",
 			want: []string{"0s MODIFIED greeter-1@4"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -120,17 +120,17 @@ func TestAWatch(t *testing.T) {
 	}
 }
 
-func TestAWatchThatFallsBehindExpires(t *testing.T) {
+func TestHistoryForgetsOldVersions(t *testing.T) {
 	h := published(2)
 	if _, _, err := h.since(0); err == nil {
-		t.Error("version 0 is gone, and since gives it")
+		t.Error("the history has version 0, want an error: it holds two changes")
 	}
 	if changes, _, err := h.since(3); err != nil || len(changes) != 0 {
-		t.Errorf("nothing is newer than 3: %v, %v", show(changes), err)
+		t.Errorf("since version 3 the changes are %v, error %v; want none", show(changes), err)
 	}
 }
 
-// The shell: a real server follows its endpoints, and Close ends a watch.
+// A real server sends changes of its endpoints, and Close ends a watch.
 func TestCloseEndsAWatch(t *testing.T) {
 	p, endpoints := serve(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -150,15 +150,15 @@ func TestCloseEndsAWatch(t *testing.T) {
 	lines := json.NewDecoder(response.Body)
 	var e event
 	if err := lines.Decode(&e); err != nil || e.Type != "MODIFIED" {
-		t.Fatalf("event %s: %v", e.Type, err)
+		t.Fatalf("the event is %s (error %v), want MODIFIED", e.Type, err)
 	}
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := lines.Decode(&e); err == nil {
-		t.Errorf("event %s after Close", e.Type)
+		t.Errorf("the event %s arrived after Close, want none", e.Type)
 	}
 	if ctx.Err() != nil {
-		t.Error("the watch outlived the server")
+		t.Error("the watch stayed open after Close")
 	}
 }

@@ -8,19 +8,20 @@ import (
 	"os"
 )
 
-// policy is what Debian's packages ask before they start a service (invoke-rc.d(8)): with
-// 101 it is forbidden.
-const policy = "/usr/sbin/policy-rc.d"
+// policyFile is the script that Debian packages run before they start a service (invoke-rc.d(8)).
+// Its exit code 101 forbids the start.
+const policyFile = "/usr/sbin/policy-rc.d"
 
+// policyMark identifies our own policy file.
 const policyMark = "# made by rpclab doctor --install"
 
-// quietly does something in which packages start no services. What the administrator says of
-// services stays as it is; ours holds no longer than this process lives, however it ends.
-func quietly(policy string, do func() error) error {
+// withoutServices runs install while packages may not start services. It leaves an administrator's
+// policy as it is. Our own policy has no effect once this process has ended, in whatever way.
+func withoutServices(policy string, install func() error) error {
 	text, err := os.ReadFile(policy)
 	switch {
 	case err == nil && !bytes.Contains(text, []byte(policyMark)):
-		return do()
+		return install()
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
@@ -28,5 +29,5 @@ func quietly(policy string, do func() error) error {
 	if err := os.WriteFile(policy, []byte(ours), 0o755); err != nil {
 		return fmt.Errorf("forbid packages to start services: %w", err)
 	}
-	return errors.Join(do(), os.Remove(policy))
+	return errors.Join(install(), os.Remove(policy))
 }
