@@ -18,68 +18,67 @@ import (
 	"rpclab/servers"
 )
 
-// ErrNotBuilt is what the error wraps of a language whose programs are not built, or were
-// from other sources.
+// ErrNotBuilt means that the programs of a language are not built from the present sources.
 var ErrNotBuilt = errors.New("not built")
 
-// Command is what runs the language's programs: a path and its first arguments. Of our own
-// it is self.
+// Command is the command of the language's programs: a path and its first arguments. For Go it is
+// self.
 func (l Language) Command(self []string) ([]string, error) {
 	if l.Name == Go {
 		return self, nil
 	}
-	out, err := home()
+	out, err := outputDir()
 	if err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(madePath(out, l))
-	made, command, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
-	if err != nil || made != sum(l) {
-		return nil, fmt.Errorf("servers in %s are %w: rpclab servers build %s", l.Name, ErrNotBuilt, l.Name)
+	text, err := os.ReadFile(commandFile(out, l))
+	built, command, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	if err != nil || built != checksum(l) {
+		return nil, fmt.Errorf("servers in %s are %w: run rpclab servers build %s", l.Name, ErrNotBuilt, l.Name)
 	}
 	return strings.Split(command, "\n"), nil
 }
 
-// Build builds the language's programs unless they are built already, and returns what
-// runs them. log hears what the tools write. It fails with what is missing.
+// Build builds the language's programs unless they are built already, and returns their command.
+// log receives the output of the build tools. Build fails with the tools that are missing.
 func (l Language) Build(ctx context.Context, self []string, log io.Writer) ([]string, error) {
-	out, err := home()
+	out, err := outputDir()
 	if err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return nil, err
 	}
-	end, err := process.LockDir(ctx, out)
+	unlock, err := process.LockDir(ctx, out)
 	if err != nil {
 		return nil, fmt.Errorf("wait for another build in %s: %w", out, err)
 	}
-	defer end()
+	defer unlock()
 	if command, err := l.Command(self); !errors.Is(err, ErrNotBuilt) {
 		return command, err
 	}
 	if missing := l.MissingTools(); len(missing) > 0 {
 		return nil, fmt.Errorf("servers in %s cannot be built: %s", l.Name, strings.Join(missing, "; "))
 	}
-	command, err := l.run(ctx, out, log)
+	command, err := l.build(ctx, out, log)
 	if err != nil {
 		return nil, fmt.Errorf("build the servers in %s: %w", l.Name, err)
 	}
-	if err := os.WriteFile(madePath(out, l), []byte(sum(l)+"\n"+command), 0o644); err != nil {
+	if err := os.WriteFile(commandFile(out, l), []byte(checksum(l)+"\n"+command), 0o644); err != nil {
 		return nil, err
 	}
 	return l.Command(self)
 }
 
-// run lays the sources into a directory of their own and builds them there; what it prints runs them.
-func (l Language) run(ctx context.Context, out string, log io.Writer) (command string, err error) {
+// build writes the sources to a directory and runs their build script, which prints the command.
+func (l Language) build(ctx context.Context, out string, log io.Writer) (command string, err error) {
 	dir := filepath.Join(out, "source", l.Name)
-	if err := lay(dir, sources(l)); err != nil {
+	if err := writeSources(dir, sources(l)); err != nil {
 		return "", err
 	}
-	var said bytes.Buffer
+	var stdout bytes.Buffer
 	p, err := process.Start(process.Spec{
-		Args: []string{"sh", filepath.Join(dir, "servers", "build.sh"), l.Name}, Stdout: &said, Log: log,
+		Args: []string{"sh", filepath.Join(dir, "servers", "build.sh"), l.Name}, Stdout: &stdout, Log: log,
 		Env: []string{"XDG_CACHE_HOME=" + filepath.Dir(filepath.Dir(out))},
 	})
 	if err != nil {
@@ -94,13 +93,13 @@ func (l Language) run(ctx context.Context, out string, log io.Writer) (command s
 	if err := p.Err(); err != nil {
 		return "", fmt.Errorf("%w; its last lines:\n%s", err, p.Log())
 	}
-	return said.String(), nil
+	return stdout.String(), nil
 }
 
-// lay makes a directory hold these sources and nothing else. A file that is as it has to be is
-// not touched: cargo goes by times, and would build again what depends on it.
-func lay(dir string, all []source) error {
-	laid := map[string]bool{}
+// writeSources makes a directory contain exactly these sources. It does not touch an unchanged file,
+// because cargo builds again what is newer than its last build.
+func writeSources(dir string, all []source) error {
+	wanted := map[string]bool{}
 	for _, s := range all {
 		err := fs.WalkDir(s.files, ".", func(path string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() {
@@ -111,8 +110,8 @@ func lay(dir string, all []source) error {
 				return err
 			}
 			to := filepath.Join(dir, filepath.FromSlash(s.at), filepath.FromSlash(path))
-			laid[to] = true
-			if there, err := os.ReadFile(to); err == nil && bytes.Equal(there, text) {
+			wanted[to] = true
+			if old, err := os.ReadFile(to); err == nil && bytes.Equal(old, text) {
 				return nil
 			}
 			if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
@@ -125,47 +124,48 @@ func lay(dir string, all []source) error {
 		}
 	}
 	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || laid[path] {
+		if err != nil || e.IsDir() || wanted[path] {
 			return err
 		}
 		return os.Remove(path)
 	})
 }
 
-// source is files that lie at a place in the tree.
+// source is the files of a directory of the source tree.
 type source struct {
 	at    string
 	files fs.FS
 }
 
-// sources are all that a language is built from.
+// sources are all sources of a language.
 func sources(l Language) []source {
-	own, _ := fs.Sub(servers.Sources, l.Name) // a name of its own directories
+	own, _ := fs.Sub(servers.Sources, l.Name) // fails only for an invalid path
 	return []source{{"servers/" + l.Name, own}, {"servers", servers.Script}, {"api", api.Protos}}
 }
 
-// sum is one of all the sources.
-func sum(l Language) string {
-	all := sha256.New()
+// checksum is the SHA-256 of all sources.
+func checksum(l Language) string {
+	hash := sha256.New()
 	for _, s := range sources(l) {
-		_ = fs.WalkDir(s.files, ".", func(path string, e fs.DirEntry, err error) error { // they are in memory
+		_ = fs.WalkDir(s.files, ".", func(path string, e fs.DirEntry, err error) error { // embedded files: it cannot fail
 			if err == nil && !e.IsDir() {
 				text, _ := fs.ReadFile(s.files, path)
-				fmt.Fprintf(all, "%s/%s %d\n%s", s.at, path, len(text), text)
+				fmt.Fprintf(hash, "%s/%s %d\n%s", s.at, path, len(text), text)
 			}
 			return err
 		})
 	}
-	return hex.EncodeToString(all.Sum(nil))
+	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// home is where everything lies that is built.
-func home() (string, error) {
+// outputDir is the directory of everything that is built.
+func outputDir() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("no place for servers: %w", err)
+		return "", fmt.Errorf("no cache directory for servers: %w", err)
 	}
 	return filepath.Join(cache, "rpclab", "servers"), nil
 }
 
-func madePath(out string, l Language) string { return filepath.Join(out, l.Name+".command") }
+// commandFile has the checksum of the sources and the command of the built programs.
+func commandFile(out string, l Language) string { return filepath.Join(out, l.Name+".command") }

@@ -1,5 +1,5 @@
-// Package language builds programs under test in other languages, and knows what runs
-// them (servers/CONTRACT.md).
+// Package language builds the servers and callers in other languages, and knows their commands
+// (servers/CONTRACT.md).
 package language
 
 import (
@@ -9,24 +9,24 @@ import (
 	"rpclab/internal/suggest"
 )
 
-// Model is one way in which a language's server is built.
+// Model is a server of a language: a framework and its threading.
 type Model struct {
 	Name string // flask
-	REST bool   // it speaks REST
-	TCP  bool   // it speaks over a bare connection; neither: gRPC
-	// Threads is how many calls one server works on at once unless it is told (--workers),
-	// while others queue; 0: nothing bounds them.
+	REST bool   // it serves REST
+	TCP  bool   // it serves messages over plain TCP; neither: gRPC
+	// Threads is how many calls one server handles at once by default (--workers sets it), while
+	// others queue; 0: unlimited.
 	Threads int
 }
 
-// What a model speaks.
+// The protocols of models.
 const (
 	GRPC = "grpc"
 	REST = "rest"
 	TCP  = "tcp"
 )
 
-// Protocol is what a caller has to speak with it.
+// Protocol is the protocol of the model's server.
 func (m Model) Protocol() string {
 	switch {
 	case m.REST:
@@ -37,18 +37,18 @@ func (m Model) Protocol() string {
 	return GRPC
 }
 
-// Language is what servers and callers are written in.
+// Language is a programming language of servers and callers.
 type Language struct {
 	Name   string
-	Models []Model // the first is taken where none is named
+	Models []Model // the default first
 	needs  []need
-	limits func(cpus int, memory uint64) []string // as [Language.LimitEnv]; nil: there are none
+	limits func(cpus int, memory uint64) []string // see [Language.LimitEnv]; nil: none
 }
 
-// need is a program that builds it.
+// need is a build tool, and how to install it.
 type need struct{ program, remedy string }
 
-// Go is the language of rpclab itself: nothing is to be built.
+// Go is the language of rpclab itself, which needs no build.
 const Go = "go"
 
 var languages = []Language{
@@ -74,10 +74,10 @@ var languages = []Language{
 	},
 }
 
-// All lists the languages, our own first.
+// All lists the languages, Go first.
 func All() []Language { return languages }
 
-// Names lists their names.
+// Names lists the names of the languages.
 func Names() []string {
 	var names []string
 	for _, l := range languages {
@@ -96,7 +96,7 @@ func Lookup(name string) (Language, error) {
 	return Language{}, fmt.Errorf("no language %q%s", name, suggest.DidYouMean(name, Names()))
 }
 
-// Model finds one of its models by name; empty: the first.
+// Model finds a model of the language by name; empty: the default.
 func (l Language) Model(name string) (Model, error) {
 	var names []string
 	for _, m := range l.Models {
@@ -108,7 +108,7 @@ func (l Language) Model(name string) (Model, error) {
 	return Model{}, fmt.Errorf("servers in %s have no model %q%s", l.Name, name, suggest.DidYouMean(name, names))
 }
 
-// MissingTools says of every program that is not there to build it how to get it.
+// MissingTools says how to install each build tool that is missing.
 func (l Language) MissingTools() (remedies []string) {
 	for _, n := range l.needs {
 		if _, err := exec.LookPath(n.program); err != nil {

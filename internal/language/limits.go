@@ -8,10 +8,9 @@ import (
 	"strings"
 )
 
-// LimitEnv is the environment, NAME=value, by which programs of the language keep to so many
-// processors and bytes by themselves (0: all there are), as far as their runtime can: where
-// control groups bound them it finds the same out. What Go keeps to is the garbage collector's
-// aim, of Java that of its heap; Python has no such thing.
+// LimitEnv is the environment, NAME=value, by which the language's runtime limits itself to a number
+// of processors and bytes (0: no limit), for systems without control groups. Go's limit is the
+// target of its garbage collector, Java's the size of its heap, and Python has none.
 func (l Language) LimitEnv(cpus float64, memory uint64) (env []string) {
 	if l.limits == nil {
 		return nil
@@ -29,7 +28,7 @@ func goLimits(cpus int, memory uint64) (env []string) {
 	return env
 }
 
-// rustLimits are tokio's.
+// rustLimits set the worker threads of tokio; Rust has no limit of memory.
 func rustLimits(cpus int, _ uint64) []string {
 	if cpus == 0 {
 		return nil
@@ -37,7 +36,7 @@ func rustLimits(cpus int, _ uint64) []string {
 	return []string{"TOKIO_WORKER_THREADS=" + strconv.Itoa(cpus)}
 }
 
-// javaLimits come after the flags that the environment has already, and so before them.
+// javaLimits follow the flags that the environment already has, and so take precedence.
 func javaLimits(cpus int, memory uint64) []string {
 	flags := strings.Fields(os.Getenv("JAVA_TOOL_OPTIONS"))
 	if cpus > 0 {
