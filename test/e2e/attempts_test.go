@@ -7,7 +7,7 @@ import (
 )
 
 const failing = `experiment: failing
-question: One of two backends fails every call; which calls get through?
+question: One of two backends fails every call; which calls succeed?
 defaults:
   workload: {greet: {}}
   server: {replicas: 2}
@@ -32,15 +32,15 @@ func TestRetriesAndHedgesAvoidAFailingBackend(t *testing.T) {
 	failed := func(name string) uint64 { return arm(t, d, name).Errors["UNAVAILABLE"] }
 	plain := failed("plain") // of 300 calls after the event, half
 	if plain < 100 {
-		t.Errorf("only %d calls failed", plain)
+		t.Errorf("plain: %d calls failed, want about 150", plain)
 	}
 	for _, name := range []string{"retry", "hedge"} {
 		if n := failed(name); n > plain/4 {
-			t.Errorf("%s: %d calls failed, without it %d", name, n, plain)
+			t.Errorf("%s: %d calls failed, want at most a quarter of the %d that fail without it", name, n, plain)
 		}
 	}
-	// One connection leads to one backend, which is the one that fails, or not.
+	// The one connection leads to one backend: the failing one or the other one.
 	if n := failed("clusterip"); n != 0 && n < 200 {
-		t.Errorf("clusterip: %d calls failed; all of some 300 or none can", n)
+		t.Errorf("clusterip: %d calls failed, want none or all of about 300", n)
 	}
 }

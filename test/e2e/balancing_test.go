@@ -7,43 +7,43 @@ import (
 	"time"
 )
 
-// TestBalancingSpreadsCallsByRoute: which backends a gateway's calls reach on every route of study 1, in Go and in
-// Python, and what each party spends on it.
+// TestBalancingSpreadsCallsByRoute checks which backends the calls of the gateway reach on every
+// route, in Go and in Python, and that the result has the CPU time of every component.
 func TestBalancingSpreadsCallsByRoute(t *testing.T) {
 	t.Parallel()
 	d, s := quick(t, "balancing")
-	s.within(t, 2*time.Minute) // as it starts servers in Python
+	s.within(t, 2*time.Minute) // it starts servers in Python
 	for _, a := range d.Arms {
 		if len(a.Errors) != 0 || a.Dropped != 0 || a.Calls == 0 {
 			t.Errorf("%s: %d requests, errors %v (%v), %d dropped", a.Name, a.Calls, a.Errors, a.Samples, a.Dropped)
 		}
-		spent := a.Resources
-		for party, cpu := range map[string]float64{"client": spent.Client.CPU, "gateway": spent.Gateway.CPU, "server": spent.Server.CPU} {
+		used := a.Resources
+		for component, cpu := range map[string]float64{"client": used.Client.CPU, "gateway": used.Gateway.CPU, "server": used.Server.CPU} {
 			if cpu <= 0 {
-				t.Errorf("%s: what the %s spends is not known", a.Name, party)
+				t.Errorf("%s: the CPU time of the %s is %g µs per call, want more than 0", a.Name, component, cpu)
 			}
 		}
 		proxied := slices.Contains([]string{"envoy", "haproxy", "nginx", "forwarder"}, a.Route)
-		if (spent.Proxy.CPU > 0) != proxied {
-			t.Errorf("%s: a proxy spends %g µs", a.Name, spent.Proxy.CPU)
+		if (used.Proxy.CPU > 0) != proxied {
+			t.Errorf("%s: the CPU time of the proxy is %g µs per call; route with a proxy: %t", a.Name, used.Proxy.CPU, proxied)
 		}
 	}
 	const iterations = 30
 	for _, name := range []string{"clusterip", "clusterip-again", "clusterip-one-thread", "forwarder", "python-clusterip", "python-clusterip-one-thread", "python-clusterip-async-shared"} {
 		a := arm(t, d, name)
 		if calls := counts(a.Backends); len(calls) != 3 || slices.Max(calls) != iterations*a.Calls {
-			t.Errorf("%s: %v; one of three backends should have every call", name, a.Backends)
+			t.Errorf("%s: calls by backend are %v, want all on one of three", name, a.Backends)
 		}
 	}
 	for _, name := range []string{"headless", "endpointslice", "xds", "envoy", "haproxy", "nginx", "python-headless", "python-headless-one-thread", "python-envoy", "python-headless-async-shared"} {
 		a := arm(t, d, name)
 		calls, even := counts(a.Backends), float64(iterations*a.Calls)/3
 		if len(calls) != 3 || float64(slices.Max(calls)) > even*1.05 || float64(slices.Min(calls)) < even*0.95 {
-			t.Errorf("%s: %v is not even to within 5 %%", name, a.Backends)
+			t.Errorf("%s: calls by backend are %v, want equal shares within 5 %%", name, a.Backends)
 		}
 	}
 	if len(d.Published) != 30 {
-		t.Errorf("%d figures of the study stand beside ours, want 15 in either language", len(d.Published))
+		t.Errorf("the result has %d published figures, want 15 for each language", len(d.Published))
 	}
 }
 
@@ -51,7 +51,7 @@ func TestBalancingShowsPublishedFigures(t *testing.T) {
 	t.Parallel()
 	_, s := quick(t, "balancing")
 	text := strings.Join(strings.Fields(s.stdout), " ")
-	for _, sentence := range []string{"401,150", "481,620", "as printed by study 1 of 50 requests of 10,000 calls each", "the way of the study, with other settings", "client gateway"} {
+	for _, sentence := range []string{"401,150", "481,620", "a published comparison of ClusterIP, headless service and service mesh", "50 requests of 10,000 calls each", "the way of the study, with other settings", "client gateway"} {
 		if !strings.Contains(text, sentence) {
 			t.Errorf("the report does not say %q:\n%s", sentence, s.stdout)
 		}

@@ -14,12 +14,12 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// byFour writes an experiment whose load four callers share.
-func byFour(t *testing.T, load string, rounds int) string {
+// fourCallers writes an experiment whose load four callers share.
+func fourCallers(t *testing.T, load string, rounds int) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "by-four.yaml")
-	doc := fmt.Sprintf(`experiment: by-four
-question: Do four callers make one load?
+	path := filepath.Join(t.TempDir(), "four-callers.yaml")
+	doc := fmt.Sprintf(`experiment: four-callers
+question: Do four callers share one load?
 defaults:
   workload: {greet: {delay: 1ms}}
   server: {replicas: 2}
@@ -37,7 +37,7 @@ rounds: %d
 
 func TestFourCallersShareALoad(t *testing.T) {
 	t.Parallel()
-	d, _ := document(t, byFour(t, "{open: {rate: 401, duration: 1s}}", 2))
+	d, _ := document(t, fourCallers(t, "{open: {rate: 401, duration: 1s}}", 2))
 	for _, trial := range arm(t, d, "all").Trials {
 		var calls uint64
 		var latencies []result.Histogram
@@ -50,12 +50,12 @@ func TestFourCallersShareALoad(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(trial.Callers) != 4 || calls != 401 || trial.Calls != 401 || merged != trial.Latency {
-			t.Errorf("round %d: %d callers made %d of %d calls; 401 were due. Merged they have %+v, the trial %+v",
+			t.Errorf("round %d: %d callers made %d calls and the trial has %d, want 4 callers and 401 calls; merged latency %+v, of the trial %+v",
 				trial.Round, len(trial.Callers), calls, trial.Calls, merged, trial.Latency)
 		}
-		// How well they begin together is a matter of the machine, as that it is said is not.
+		// A busy machine may start callers far apart, so the test only checks that the time is recorded.
 		if skew := result.Skew(trial.Callers); skew < 0 || skew > 30_000 {
-			t.Errorf("round %d: callers began %.1f ms apart", trial.Round, skew)
+			t.Errorf("round %d: callers started %.1f ms apart, want 0 to 30,000", trial.Round, skew)
 		}
 	}
 }
@@ -63,16 +63,16 @@ func TestFourCallersShareALoad(t *testing.T) {
 func TestAKilledCallerFailsItsTrial(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
-	c := command(t, data, "run", byFour(t, "{open: {rate: 100, duration: 4s}}", 2), "--json", "-")
+	c := command(t, data, "run", fourCallers(t, "{open: {rate: 100, duration: 4s}}", 2), "--json", "-")
 	var output, said strings.Builder
 	c.Stdout, c.Stderr = &output, &said
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
 	var all []int
-	testkit.Await(t, "four callers run and are warm", func() bool {
+	testkit.Await(t, "four callers have connections", func() bool {
 		all = callersOf(c.Process.Pid)
-		return len(all) == 4 && busy(all)
+		return len(all) == 4 && connected(all)
 	})
 	if err := syscall.Kill(all[2], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -83,14 +83,14 @@ func TestAKilledCallerFailsItsTrial(t *testing.T) {
 	trials := arm(t, resulttest.Read(t, strings.NewReader(output.String())), "all").Trials
 	death := regexp.MustCompile(`^caller \d of 4 \(caller-\d\) died.*: signal: killed`)
 	if len(trials) != 2 || !death.MatchString(trials[0].Failed) {
-		t.Fatalf("%d trials, the first failed for %q", len(trials), trials[0].Failed)
+		t.Fatalf("%d trials, the first with the failure %q; want 2 and one that names the killed caller", len(trials), trials[0].Failed)
 	}
 	if trials[1].Failed != "" || trials[1].Calls != 400 {
-		t.Errorf("the next trial: %d calls, failed %q", trials[1].Calls, trials[1].Failed)
+		t.Errorf("the next trial has %d calls and the failure %q, want 400 and none", trials[1].Calls, trials[1].Failed)
 	}
 }
 
-// callersOf are the callers among the processes that descend from one.
+// callersOf returns the caller processes among the descendants of a process.
 func callersOf(pid int) (all []int) {
 	for _, child := range descendants(pid) {
 		if args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", child)); err == nil && strings.HasSuffix(string(args), "\x00caller\x00") {
@@ -100,8 +100,8 @@ func callersOf(pid int) (all []int) {
 	return all
 }
 
-// busy says whether each process has a connection open.
-func busy(pids []int) bool {
+// connected reports whether each process has an open connection.
+func connected(pids []int) bool {
 	for _, pid := range pids {
 		sockets := 0
 		files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))

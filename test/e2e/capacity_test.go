@@ -10,12 +10,11 @@ import (
 	"rpclab/internal/result/resulttest"
 )
 
-// known is about a server whose capacity is known: 20 workers that take 100 ms a call
-// answer 200 a second. A queue may grow for 100 ms before the objective fails, which
-// within 3 s shows from 3.4 % too many on.
+// known has a server of known capacity: 20 workers that take 100 ms a call answer 200 calls/s. The
+// objective allows a queue of 100 ms, so a probe of 3 s fails from an overload of 3.4 % on.
 const known = `
 experiment: known
-question: How much does a server of known capacity take?
+question: Does a search find a known capacity?
 defaults:
   workload: {greet: {delay: 100ms, workers: 20}}
   server: {replicas: 1}
@@ -25,9 +24,8 @@ arms: {grpc-go: {}}
 rounds: 1
 `
 
-// TestASearchFindsAKnownCapacity, within 5 % and in at most 15 probes: the proof
-// that a search may be believed. A machine that is held up meanwhile, so that calls
-// leave late, is given another chance; a wrong answer on a quiet one is not.
+// TestASearchFindsAKnownCapacity requires an error of at most 5 % and at most 15 probes. The test
+// searches again if a busy machine sent calls late.
 func TestASearchFindsAKnownCapacity(t *testing.T) {
 	const capacity, mostProbes, tries = 200, 15, 3
 	file := filepath.Join(t.TempDir(), "known.yaml")
@@ -48,13 +46,13 @@ func TestASearchFindsAKnownCapacity(t *testing.T) {
 		}
 		switch off := math.Abs(c.Rate/capacity - 1); {
 		case off <= 0.05 && c.End == "found" && len(c.Probes) <= mostProbes:
-			// The trial's measures are those of the rate that held.
+			// The trial's measures are those of the rate that met the objective.
 			if calls := float64(trial.Calls); math.Abs(calls/(3*c.Holds)-1) > 0.02 || trial.Latency.P99 >= 200 {
-				t.Errorf("%.0f calls with a p99 of %.1f ms, at %.1f/s for 3 s", calls, trial.Latency.P99, c.Holds)
+				t.Errorf("the trial has %.0f calls with a p99 of %.1f ms, want those of 3 s at %.1f/s", calls, trial.Latency.P99, c.Holds)
 			}
 			return
 		case !late:
-			t.Fatalf("found %.1f of %d: %+v", c.Rate, capacity, *c)
+			t.Fatalf("the search found %.1f calls/s, want %d: %+v", c.Rate, capacity, *c)
 		}
 	}
 	t.Fatalf("%d searches were disturbed: the machine is too busy", tries)

@@ -8,7 +8,7 @@ import (
 	"rpclab/internal/result/resulttest"
 )
 
-// TestChainCostsGrowWithTheWork: each way does all that the one before it does, and more.
+// TestChainCostsGrowWithTheWork compares arms of which each does the work of the arm before and more.
 func TestChainCostsGrowWithTheWork(t *testing.T) {
 	undisturbed(t, func(try int, wrong func(format string, args ...any)) {
 		d, _ := quickTry(t, "chain", try)
@@ -32,14 +32,14 @@ func chain(t *testing.T, d result.Document, wrong func(format string, args ...an
 		for i := range order[1:] {
 			less, more := arm(t, d, order[i]), arm(t, d, order[i+1])
 			if less.Latency.P50 >= more.Latency.P50 {
-				wrong("a call of %s takes %.3f ms, one of %s %.3f ms", less.Name, less.Latency.P50, more.Name, more.Latency.P50)
+				wrong("%s has a p50 of %.3f ms and %s %.3f ms, want less", less.Name, less.Latency.P50, more.Name, more.Latency.P50)
 			}
 		}
 	}
-	// A server of several processes is all of them.
+	// The CPU time of a server covers all its processes.
 	for _, name := range []string{"rest-new", "python-python"} {
 		if a := arm(t, d, name); a.Resources.Server.CPU < 20 || a.Resources.Client.CPU < 20 {
-			t.Errorf("%s: a call costs the client %.1f µs and the server %.1f µs", name, a.Resources.Client.CPU, a.Resources.Server.CPU)
+			t.Errorf("%s: CPU time per call is %.1f µs for the client and %.1f µs for the server, want at least 20", name, a.Resources.Client.CPU, a.Resources.Server.CPU)
 		}
 	}
 }
@@ -58,7 +58,7 @@ func TestAnArmWhoseToolsAreMissingIsReportedAsNotRun(t *testing.T) {
 	}
 	d := resulttest.Read(t, strings.NewReader(s.stdout))
 	if a := arm(t, d, "grpc-go"); a.Calls == 0 {
-		t.Error("what could run did not")
+		t.Error("grpc-go did not run, although its tools are installed")
 	}
 	for _, name := range []string{"wire-rust", "python-rust"} {
 		if a := arm(t, d, name); a.Calls > 0 || !strings.Contains(why(a), "not run") || !strings.Contains(why(a), "cargo is missing: install Rust") {
@@ -67,12 +67,12 @@ func TestAnArmWhoseToolsAreMissingIsReportedAsNotRun(t *testing.T) {
 	}
 	for _, want := range []string{"wire-rust, python-rust: not run", "https://rustup.rs"} {
 		if !strings.Contains(s.stderr, want) {
-			t.Errorf("it does not say %q:\n%s", want, s.stderr)
+			t.Errorf("standard error does not contain %q:\n%s", want, s.stderr)
 		}
 	}
 }
 
-// why is what trials say that gave no measurement.
+// why returns the reasons of the trials without a measurement.
 func why(a result.Arm) string {
 	var all []string
 	for _, trial := range a.Trials {

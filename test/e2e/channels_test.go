@@ -9,7 +9,7 @@ import (
 	"rpclab/internal/result"
 )
 
-// TestQuickChannels is the README's promise: what a stranger sees first.
+// TestQuickChannels checks the first command of the README.
 func TestQuickChannels(t *testing.T) {
 	d, s := quick(t, "channels")
 	s.promptly(t)
@@ -20,7 +20,7 @@ func TestQuickChannels(t *testing.T) {
 	}
 	for _, trial := range arm(t, d, "shared").Trials {
 		if busiest := slices.Max(counts(trial.Backends)); busiest != trial.Calls || len(trial.Backends) != 3 {
-			t.Errorf("shared, round %d: %v; one of three backends should have every call", trial.Round, trial.Backends)
+			t.Errorf("shared, round %d: calls by backend are %v, want all on one of three", trial.Round, trial.Backends)
 		}
 	}
 	if jain := arm(t, d, "shared").Balance.Jain; math.Abs(jain-1.0/3) > 1e-9 {
@@ -31,23 +31,23 @@ func TestQuickChannels(t *testing.T) {
 			calls := counts(trial.Backends)
 			even := float64(trial.Calls) / 3
 			if len(calls) != 3 || float64(slices.Max(calls)) > even*1.01 || float64(slices.Min(calls)) < even*0.99 {
-				t.Errorf("%s, round %d: %v is not even to within 1 %%", name, trial.Round, trial.Backends)
+				t.Errorf("%s, round %d: calls by backend are %v, want equal shares within 1 %%", name, trial.Round, trial.Backends)
 			}
 		}
 	}
-	if p := arm(t, d, "new-channel").Balance.PRandom; p <= 1e-6 { // of turns it would be 1e-9
-		t.Errorf("new-channel does not look random: p = %g", p)
+	if p := arm(t, d, "new-channel").Balance.PRandom; p <= 1e-6 { // under round robin it would be 1e-9
+		t.Errorf("new-channel has a p_random of %g, want random assignment", p)
 	}
 	controls, different := control(d)
 	if controls != 2 || len(d.Verdicts) < 12 {
-		t.Errorf("%d verdicts, %d of them on the control", len(d.Verdicts), controls)
+		t.Errorf("%d verdicts, %d of them on the A/A control; want at least 12, and 2", len(d.Verdicts), controls)
 	}
-	if len(different) > 0 { // as may be in one run of 20; not in the same way twice
+	if len(different) > 0 { // expected in one run of 20, but not twice in the same way
 		again, _ := quickTry(t, "channels", 2)
 		_, once := control(again)
 		for metric, v := range different {
 			if w, both := once[metric]; both && w.Decision == v.Decision {
-				t.Errorf("the A/A control was called %s twice: %+v, %+v", v.Decision, v, w)
+				t.Errorf("two runs decided that the A/A control is %s: %+v, %+v", v.Decision, v, w)
 			}
 		}
 	}
@@ -62,7 +62,8 @@ func TestQuickChannels(t *testing.T) {
 	}
 }
 
-// control counts the verdicts on the control, and gives those that call it different, by metric.
+// control counts the headline verdicts on the A/A control, and returns those that found a difference,
+// by metric.
 func control(d result.Document) (all int, different map[string]result.Verdict) {
 	different = map[string]result.Verdict{}
 	for _, v := range d.Verdicts {
@@ -85,7 +86,8 @@ func counts(backends map[string]uint64) []uint64 {
 	return all
 }
 
-// TestTenThousandChannelsAtOnce is where the study's client crashed; a thousand are in --quick.
+// TestTenThousandChannelsAtOnce repeats the case in which the study's client crashed. Without -soak it
+// reads the --quick run, which has 1,000 channels.
 func TestTenThousandChannelsAtOnce(t *testing.T) {
 	t.Parallel()
 	calls := many(10_000, 1000)
@@ -96,7 +98,7 @@ func TestTenThousandChannelsAtOnce(t *testing.T) {
 		d, _ = quick(t, "channels")
 	}
 	if len(d.Arms) != 7 {
-		t.Errorf("%d arms; all seven have to run", len(d.Arms))
+		t.Errorf("%d arms ran, want 7", len(d.Arms))
 	}
 	for _, a := range d.Arms {
 		var failed uint64
@@ -117,15 +119,15 @@ func TestTenThousandChannelsAtOnce(t *testing.T) {
 }
 
 func TestPublishedFiguresNeedTheStudysWorkload(t *testing.T) {
-	asTheStudy := []string{"run", "channels", "--rounds", "1", "--arms", "shared,endpointslice", "--set", "sweep.load.burst=[1000]"}
+	likeTheStudy := []string{"run", "channels", "--rounds", "1", "--arms", "shared,endpointslice", "--set", "sweep.load.burst=[1000]"}
 	t.Parallel()
-	s := rpclab(t, append(asTheStudy, "--full", "--assert", "errors == 0 && p99 < 1m")...) // which holds
+	s := rpclab(t, append(likeTheStudy, "--full", "--assert", "errors == 0 && p99 < 1m")...) // which succeeds
 	if s.code != 0 || !strings.Contains(s.stdout, "522.6") {
-		t.Errorf("exit code %d; the study's 522.6 ms for the shared channel is not in\n%s%s", s.code, s.stdout, s.stderr)
+		t.Errorf("exit code %d; want the study's 522.6 ms for the shared channel in\n%s%s", s.code, s.stdout, s.stderr)
 	}
-	s = rpclab(t, append(asTheStudy, "--full", "--set", "workload.greet.delay=5ms")...)
+	s = rpclab(t, append(likeTheStudy, "--full", "--set", "workload.greet.delay=5ms")...)
 	if s.code != 0 || strings.Contains(s.stdout, "522.6") || !strings.Contains(s.stdout, "workload.greet.delay=5ms") {
-		t.Errorf("exit code %d; the study's figure stands beside another workload in\n%s%s", s.code, s.stdout, s.stderr)
+		t.Errorf("exit code %d; want no published figure for another workload in\n%s%s", s.code, s.stdout, s.stderr)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"rpclab/internal/result"
 )
 
-// events are what came of one event in every trial of an arm.
+// events returns one event of every trial of an arm.
 func events(d result.Document, arm, what string) []result.Event {
 	var all []result.Event
 	for _, e := range d.Events {
@@ -19,7 +19,7 @@ func events(d result.Document, arm, what string) []result.Event {
 	return all
 }
 
-// lags are the times from the endpoint update to the moment the resolver was updated.
+// lags returns the times from the endpoint update to the resolver update.
 func lags(events []result.Event, wrong func(format string, args ...any)) []float64 {
 	var all []float64
 	for _, e := range events {
@@ -38,12 +38,12 @@ func TestQuickChurnComparesAllRoutes(t *testing.T) {
 	d, s := quick(t, "churn")
 	s.promptly(t)
 	if len(d.Arms) < 5 || len(d.Events) != 3*len(d.Arms) {
-		t.Errorf("%d arms with %d events in all", len(d.Arms), len(d.Events))
+		t.Errorf("%d arms with %d events, want at least 5 with 3 each", len(d.Arms), len(d.Events))
 	}
 }
 
-// TestAWatchingClientDiscoversBackendsAtOnce gives eight processes more time to start
-// than --quick does, which needs a machine of its own for that.
+// TestAWatchingClientDiscoversBackendsAtOnce gives processes more time to start than --quick does,
+// because other tests share the machine.
 func TestAWatchingClientDiscoversBackendsAtOnce(t *testing.T) {
 	undisturbed(t, func(_ int, wrong func(format string, args ...any)) { follows(t, wrong) })
 }
@@ -54,17 +54,17 @@ func follows(t *testing.T, wrong func(format string, args ...any)) {
 	for _, what := range []string{"scale 10", "kill 1", "scale 2"} {
 		lag := lags(events(d, "endpointslice", what), wrong)
 		if len(lag) != 3 || lag[1] > 500 {
-			wrong("%s: the resolver was updated %v ms after the endpoints changed; a busy machine may take 500 at the median", what, lag)
+			wrong("%s: the resolver was updated %v ms after the endpoints, want a median of at most 500 ms", what, lag)
 		}
 	}
 	for _, what := range []string{"scale 10", "kill 1", "scale 2"} {
 		for _, e := range events(d, "endpointslice", what) {
-			var ready float64 // how long backends take to start is the machine's matter
+			var ready float64 // excludes the time that backends take to start
 			if e.Took.EndpointReady != nil {
 				ready = *e.Took.EndpointReady
 			}
 			if e.Took.BalanceRestored == nil || *e.Took.BalanceRestored-ready > 2000 {
-				wrong("%s: %+v: balance is to be restored within 2 s of when backends are ready", what, e.Took)
+				wrong("%s: %+v, want balance within 2 s after backends are ready", what, e.Took)
 			}
 		}
 	}
@@ -83,24 +83,24 @@ func follows(t *testing.T, wrong func(format string, args ...any)) {
 	}
 }
 
-// TestDNSIsResolvedAgainAfterThirtySeconds runs for longer than the 30 s within which grpc-go's dns
-// resolver does not look again, and the result has to show it.
+// TestDNSIsResolvedAgainAfterThirtySeconds runs for longer than the 30 s that grpc-go's dns resolver
+// waits between two resolutions.
 func TestDNSIsResolvedAgainAfterThirtySeconds(t *testing.T) {
 	t.Parallel()
 	d, _ := document(t, "churn", "--quick", "--arms", "headless",
 		"--set", "load.open.duration=33s", "--set", "events=[{at: 2s, scale: 10}, {at: 12s, kill: 1}]")
 	if len(d.Events) != 2 {
-		t.Errorf("%d events", len(d.Events))
+		t.Errorf("%d events, want 2", len(d.Events))
 	}
 	for _, e := range events(d, "headless", "scale 10") {
 		if e.Took.ResolverUpdated != nil || e.Took.FirstCall != nil {
-			t.Errorf("headless heard of new backends after %v ms; nothing tells it", e.Took.ResolverUpdated)
+			t.Errorf("headless discovered new backends after %v ms, want never", e.Took.ResolverUpdated)
 		}
 	}
 	for _, e := range events(d, "headless", "kill 1") {
-		// The first look was at the start, the kill came 12 s later.
+		// The client resolved at the start, 12 s before the kill.
 		if e.Took.ResolverUpdated == nil || *e.Took.ResolverUpdated < 15_000 || *e.Took.ResolverUpdated > 20_000 {
-			t.Errorf("headless heard of the kill after %v ms; 30 s after its first look is 18 s after it", e.Took.ResolverUpdated)
+			t.Errorf("headless resolved again %v ms after the kill, want 18 s", e.Took.ResolverUpdated)
 		}
 	}
 }

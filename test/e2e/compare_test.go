@@ -18,7 +18,7 @@ import (
 
 // small is one arm whose p50 is the server's delay, in trials of a fifth of a second.
 const small = `experiment: small
-question: How long?
+question: How long does a call take?
 defaults:
   workload: {greet: {delay: 5ms}}
   caller: {kind: wire, warmup: 5}
@@ -30,8 +30,8 @@ arms:
 rounds: 4
 `
 
-// kept runs the small experiment in a store and returns the id of the run.
-func kept(t *testing.T, data string, args ...string) string {
+// storeRun runs the small experiment and returns the ID of the stored run.
+func storeRun(t *testing.T, data string, args ...string) string {
 	t.Helper()
 	file := filepath.Join(data, "small.yaml")
 	if err := os.WriteFile(file, []byte(small), 0o644); err != nil {
@@ -48,22 +48,22 @@ func kept(t *testing.T, data string, args ...string) string {
 func TestAGateFailsOnARealRegressionOnly(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
-	before, same := kept(t, data), kept(t, data)
-	slower := kept(t, data, "--set", "workload.greet.delay=20ms")
+	before, same := storeRun(t, data), storeRun(t, data)
+	slower := storeRun(t, data, "--set", "workload.greet.delay=20ms")
 	gate := []string{"--gate", "p50 ratio < 1.3"}
 
 	s := rpclabIn(t, data, append([]string{"compare", before, same}, gate...)...)
 	if s.code != 0 || strings.Contains(s.stdout, "FAILED") || !strings.Contains(s.stdout, "p50 ratio < 1.3") {
-		t.Errorf("the same twice: exit code %d\n%s%s", s.code, s.stdout, s.stderr)
+		t.Errorf("equal runs: exit code %d\n%s%s", s.code, s.stdout, s.stderr)
 	}
 
 	s = rpclabIn(t, data, append([]string{"compare", before, slower}, gate...)...)
 	if s.code != 2 || !strings.Contains(s.stderr, "one: workload.greet.delay: 5ms in A, 20ms in B (--allow workload.greet.delay") {
-		t.Errorf("another question: exit code %d\n%s", s.code, s.stderr)
+		t.Errorf("another workload: exit code %d\n%s", s.code, s.stderr)
 	}
 
 	junit, markdown, document := filepath.Join(data, "gates.xml"), filepath.Join(data, "summary.md"), filepath.Join(data, "out.json")
-	if err := os.WriteFile(markdown, []byte("what a CI system made\n"), 0o644); err != nil {
+	if err := os.WriteFile(markdown, []byte("an existing file\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	s = rpclabIn(t, data, append([]string{"compare", before, slower, "--allow", "workload.greet.delay",
@@ -73,7 +73,7 @@ func TestAGateFailsOnARealRegressionOnly(t *testing.T) {
 	}
 	for path, part := range map[string]string{junit: "<failure message=", markdown: "❌ failed"} {
 		if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), part) {
-			t.Errorf("%s has no %q: %v\n%s", path, part, err, text)
+			t.Errorf("%s does not contain %q: %v\n%s", path, part, err, text)
 		}
 	}
 	text, err := os.ReadFile(document)
@@ -82,7 +82,7 @@ func TestAGateFailsOnARealRegressionOnly(t *testing.T) {
 	}
 	c := resulttest.ReadComparison(t, bytes.NewReader(text))
 	if len(c.Gates) != 1 || c.Gates[0].Outcome != "failed" || c.Gates[0].CI[0] < 1.3 {
-		t.Errorf("%+v", c.Gates)
+		t.Errorf("gates are %+v, want one that failed", c.Gates)
 	}
 }
 
@@ -91,7 +91,7 @@ func TestCompareMergesSeveralRuns(t *testing.T) {
 	data := t.TempDir()
 	var ids []string
 	for range 4 {
-		ids = append(ids, kept(t, data, "--rounds", "1"))
+		ids = append(ids, storeRun(t, data, "--rounds", "1"))
 	}
 	alone := rpclabIn(t, data, "compare", ids[0], ids[1], "--gate", "p50 ratio < 9")
 	if alone.code != 0 || !strings.Contains(alone.stderr, "1 round in one of the runs; at least 4 are needed in both") {
@@ -103,15 +103,15 @@ func TestCompareMergesSeveralRuns(t *testing.T) {
 		t.Errorf("four against four: exit code %d\n%s%s", s.code, s.stdout, s.stderr)
 	}
 	if s := rpclabIn(t, data, "compare", ids[0]+","+ids[0], ids[1]); s.code != 2 || !strings.Contains(s.stderr, "is listed twice") {
-		t.Errorf("a run twice: exit code %d\n%s", s.code, s.stderr)
+		t.Errorf("the same run twice in a list: exit code %d\n%s", s.code, s.stderr)
 	}
 }
 
-// A p99 of 30 calls establishes nothing, whatever it is.
+// 30 calls are too few for a p99.
 func TestAnUndecidedGateFailsOnlyWithStrict(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
-	id := kept(t, data)
+	id := storeRun(t, data)
 	args := []string{"compare", id, id, "--gate", "p99 ratio < 1.05"}
 	for code, more := range map[int][]string{0: nil, 1: {"--strict"}} {
 		s := rpclabIn(t, data, append(args, more...)...)
@@ -124,7 +124,7 @@ func TestAnUndecidedGateFailsOnlyWithStrict(t *testing.T) {
 func TestRunsOfTwoMachinesAreComparedWithAWarning(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
-	id := kept(t, data)
+	id := storeRun(t, data)
 	store, err := result.OpenStore(data)
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ func TestRunsOfTwoMachinesAreComparedWithAWarning(t *testing.T) {
 	s := rpclabIn(t, data, "compare", id, d.ID)
 	for _, part := range []string{"Another machine: CPU model: ", "in A, Another CPU in B", "Another machine: CPUs: ", ", 1000 in B"} {
 		if s.code != 0 || !strings.Contains(strings.Join(strings.Fields(s.stdout), " "), part) {
-			t.Errorf("exit code %d; it does not say %q:\n%s%s", s.code, part, s.stdout, s.stderr)
+			t.Errorf("exit code %d, want 0 and a report with %q:\n%s%s", s.code, part, s.stdout, s.stderr)
 		}
 	}
 }
@@ -173,17 +173,17 @@ func TestRunWritesAssertionsAsJUnit(t *testing.T) {
 	}
 	for _, part := range []string{`tests="2" failures="1"`, `name="one: errors == 0"`, `<failure message="p50 &lt; 1ms: it is `} {
 		if !strings.Contains(string(text), part) {
-			t.Errorf("there is no %s in\n%s", part, text)
+			t.Errorf("want %s in\n%s", part, text)
 		}
 	}
-	// A pipe is written to: it cannot be replaced as a file is.
+	// rpclab writes to a pipe directly, because it cannot replace a pipe like a file.
 	s = rpclabIn(t, data, "report", "latest", "--full", "--junit", "/dev/stdout")
 	if s.code != 0 || !strings.Contains(s.stdout, "\nResults\n") || !strings.Contains(s.stdout, `<testsuite name="small"`) {
 		t.Errorf("exit code %d\n%s%s", s.code, s.stdout, s.stderr)
 	}
 }
 
-// TestThePipelineScriptInTheDocsWorks runs what docs/method/comparing.md shows.
+// TestThePipelineScriptInTheDocsWorks runs the script in docs/method/comparing.md.
 func TestThePipelineScriptInTheDocsWorks(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/method/comparing.md")
@@ -195,7 +195,7 @@ func TestThePipelineScriptInTheDocsWorks(t *testing.T) {
 		t.Fatal("the page shows no script")
 	}
 	dir := t.TempDir()
-	// The files that it writes go where this test cleans up.
+	// The script writes its files to a temporary directory.
 	text := regexp.MustCompile(`\b(before|after|gates|summary)\.(json|xml|md)`).ReplaceAllString(string(script[1]), dir+"/$0")
 	c := exec.Command("bash", "-c", text)
 	c.Dir = "../.."

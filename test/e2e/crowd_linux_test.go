@@ -25,22 +25,22 @@ import (
 	"rpclab/internal/wire"
 )
 
-// sparedFiles are what a process with a crowd of connections has open beside them.
-const sparedFiles = 200
+// otherFiles is the number of open files besides connections.
+const otherFiles = 200
 
-// crowd is how many connections a process may have, up to so many.
-func crowd(t *testing.T, most int) int {
+// maxConnections returns how many connections this process may open, at most most.
+func maxConnections(t *testing.T, most int) int {
 	t.Helper()
 	limit, err := process.RaiseFileLimit()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return int(min(uint64(most), limit-sparedFiles))
+	return int(min(uint64(most), limit-otherFiles))
 }
 
-// tallier starts a server in a process of its own that says, once its last connection
-// has ended, how many there were and how many calls came on each.
-func tallier(t *testing.T) (addr string, tally func() string) {
+// startCountingServer starts a server process. When the last connection has closed, tally returns
+// the number of connections and of calls on each.
+func startCountingServer(t *testing.T) (addr string, tally func() string) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "answerer")
 	if out, err := exec.Command("go", "build", "-o", program, "rpclab/bench/answerer").CombinedOutput(); err != nil {
@@ -60,16 +60,16 @@ func tallier(t *testing.T) (addr string, tally func() string) {
 	return line(), line
 }
 
-// As many connections as open files allow, from several addresses, stand soon, share
-// the calls evenly, and cost little memory.
+// TestManyConnectionsShareTheCallsEvenly opens as many connections as open files allow, from several
+// addresses.
 func TestManyConnectionsShareTheCallsEvenly(t *testing.T) {
 	const (
 		each   = 3       // calls on a connection
-		within = 180     // seconds, on a busy machine; it takes three on an idle one
+		within = 180     // seconds on a busy machine; an idle one needs three
 		bytes  = 8 << 10 // of resident memory a connection; about 4 KiB are needed
 	)
-	n := crowd(t, many(50_000, 5000))
-	addr, tally := tallier(t)
+	n := maxConnections(t, many(50_000, 5000))
+	addr, tally := startCountingServer(t)
 	began := time.Now()
 	debug.FreeOSMemory()
 	if err := measure.ResetMaxRSS(os.Getpid()); err != nil {
@@ -97,7 +97,7 @@ func TestManyConnectionsShareTheCallsEvenly(t *testing.T) {
 	if err := e.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	stand := time.Since(began)
+	connected := time.Since(began)
 	recorder, _, stats, err := e.Run(t.Context(), pace.Burst{Calls: each * n}, measure.StartSignal{})
 	if err != nil {
 		t.Fatal(err)
@@ -111,19 +111,19 @@ func TestManyConnectionsShareTheCallsEvenly(t *testing.T) {
 	}
 	m, err := recorder.Measurement()
 	if err != nil || m.Backends[""] != uint64(each*n) || stats.Connections != n {
-		t.Errorf("%d of %d calls were answered right over %d connections, errors %v %v, %v", m.Backends[""], each*n, stats.Connections, m.Errors, m.Samples, err)
+		t.Errorf("%d of %d calls had a correct answer over %d connections, errors %v %v, %v", m.Backends[""], each*n, stats.Connections, m.Errors, m.Samples, err)
 	}
 	if got, want := tally(), fmt.Sprintf("%d connections, %d to %d calls each", n, each, each); got != want {
-		t.Errorf("the server had %s; wanted %s", got, want)
+		t.Errorf("the server counted %s, want %s", got, want)
 	}
 	took := time.Since(began)
-	t.Logf("%d connections stood after %v, and all was over after %v; %d bytes a connection", n, stand, took, int(after-before)/n)
+	t.Logf("%d connections were open after %v, the test ended after %v; %d bytes per connection", n, connected, took, int(after-before)/n)
 	if took > within*time.Second || after-before > uint64(bytes*n) {
-		t.Errorf("it took %v and %d bytes a connection", took, int(after-before)/n)
+		t.Errorf("took %v and %d bytes per connection, want at most %d s and %d bytes", took, int(after-before)/n, within, bytes)
 	}
 }
 
-// sockets are the TCP connections of this machine, both ends where both are here.
+// sockets returns the number of TCP sockets of this machine: two for a local connection.
 func sockets(t *testing.T) int {
 	t.Helper()
 	text, err := os.ReadFile("/proc/net/sockstat")
@@ -137,13 +137,14 @@ func sockets(t *testing.T) int {
 	return n
 }
 
-// One process may not have so many open files, so several share them, on both sides.
+// TestFiftyThousandConnectionsAtOnce uses several processes on both sides, because of the limit of
+// open files.
 func TestFiftyThousandConnectionsAtOnce(t *testing.T) {
 	undisturbed(t, func(_ int, wrong func(format string, args ...any)) { fiftyThousand(t, wrong) })
 }
 
 func fiftyThousand(t *testing.T, wrong func(format string, args ...any)) {
-	all, each, think := many(50_000, 3000), crowd(t, many(17_000, 1500)), "2s"
+	all, each, think := many(50_000, 3000), maxConnections(t, many(17_000, 1500)), "2s"
 	if *soak {
 		think = "10s"
 	}
@@ -166,22 +167,22 @@ func fiftyThousand(t *testing.T, wrong func(format string, args ...any)) {
 	}
 	most := 0
 	began := time.Now()
-	testkit.AwaitFor(t, time.Minute, "all connections stand at once", func() bool {
+	testkit.AwaitFor(t, time.Minute, "all connections are open at once", func() bool {
 		most = max(most, (sockets(t)-before)/2)
 		return most >= all
 	})
-	t.Logf("%d connections stood at once after %v", most, time.Since(began))
+	t.Logf("%d connections were open at once after %v", most, time.Since(began))
 	for i, g := range generators {
 		if err := g.command.Wait(); err != nil {
 			t.Fatalf("generator %d: %v\n%s", i, err, &g.stderr)
 		}
 		a := resulttest.Read(t, &g.stdout).Arms[0]
 		if a.Calls != uint64(2*each) || len(a.Errors) > 0 || a.Backends["one"] != a.Calls {
-			wrong("generator %d: %d of %d calls, errors %v %v", i, a.Calls, 2*each, a.Errors, a.Samples)
+			wrong("generator %d made %d of %d calls, errors %v %v", i, a.Calls, 2*each, a.Errors, a.Samples)
 		}
 		if peak := a.Resources.Client.RSS; peak > 80<<20+8<<10*uint64(each) {
-			wrong("generator %d took %d MiB", i, peak>>20)
+			wrong("generator %d used %d MiB, want at most 80 and 8 KiB per connection", i, peak>>20)
 		}
 	}
-	testkit.Await(t, "they are closed", func() bool { return sockets(t)-before < all/100 })
+	testkit.Await(t, "the connections are closed", func() bool { return sockets(t)-before < all/100 })
 }

@@ -10,43 +10,43 @@ import (
 	"rpclab/internal/result"
 )
 
-// TestLeastRequestAvoidsASlowBackend: one of three backends turns ten times
-// slower. Who looks at what is under way keeps the tail short; who takes turns builds a
-// queue there. Outlier detection helps where slowness is a failure, and nowhere else.
+// TestLeastRequestAvoidsASlowBackend makes one of three backends ten times slower. Policies that count
+// calls in flight keep the tail short; round robin builds a queue. Outlier detection helps only if slow
+// calls fail.
 func TestLeastRequestAvoidsASlowBackend(t *testing.T) {
 	undisturbed(t, func(try int, wrong func(format string, args ...any)) { slowBackend(t, try, wrong) })
 }
 
 func slowBackend(t *testing.T, try int, wrong func(format string, args ...any)) {
 	d, s := quickTry(t, "policies", try)
-	turns := arm(t, d, "round-robin")
+	roundRobin := arm(t, d, "round-robin")
 	for _, name := range []string{"least-request", "weighted", "envoy-least-request", "haproxy-least-conn"} {
 		a := arm(t, d, name)
-		if a.Latency.P99 > turns.Latency.P99/2 {
-			wrong("%s: p99 %.0f ms, round robin %.0f ms; at least twice as good is promised", name, a.Latency.P99, turns.Latency.P99)
+		if a.Latency.P99 > roundRobin.Latency.P99/2 {
+			wrong("%s has a p99 of %.0f ms and round robin %.0f ms, want at most half", name, a.Latency.P99, roundRobin.Latency.P99)
 		}
-		if onHit(t, a) > 0.25 {
-			wrong("%s sends the slow backend %.2f of the calls; in turn it would be 0.33", name, onHit(t, a))
+		if shareOfAffected(t, a) > 0.25 {
+			wrong("%s sends the slow backend a share of %.2f of the calls, want at most 0.25", name, shareOfAffected(t, a))
 		}
 	}
-	if share := onHit(t, arm(t, d, "outlier")); share < 0.3 {
-		wrong("a slow backend does not fail, yet outlier sends it only %.2f of the calls", share)
+	if share := shareOfAffected(t, arm(t, d, "outlier")); share < 0.3 {
+		wrong("outlier sends the slow backend a share of %.2f of the calls, want 0.33, because its calls do not fail", share)
 	}
 	failing, left := arm(t, d, "deadline"), arm(t, d, "outlier-deadline")
 	if left.Failed() > failing.Failed()/2 || left.Trials[0].Events[0].Took.Avoided == nil {
-		wrong("%d calls fail by their deadline, and %d with outlier detection, which noticed after %v",
+		wrong("%d calls exceed their deadline, and %d with outlier detection, which ejected the backend after %v",
 			failing.Failed(), left.Failed(), left.Trials[0].Events[0].Took.Avoided)
 	}
 	for _, why := range []string{"round robin gives every backend the same number of calls", "least request takes", "outlier detection leaves out backends whose calls fail"} {
 		if !strings.Contains(strings.Join(strings.Fields(s.stdout), " "), why) {
-			wrong("the report does not say why: %q", why)
+			wrong("the report does not contain the reason %q", why)
 		}
 	}
 }
 
-// onHit is the share of the calls answered after the first event that the backends which
-// it hit answered.
-func onHit(t *testing.T, a result.Arm) float64 {
+// shareOfAffected returns the share of the calls after the first event that the affected backends
+// answered.
+func shareOfAffected(t *testing.T, a result.Arm) float64 {
 	t.Helper()
 	e := a.Trials[0].Events[0]
 	if len(e.Affected) != 1 || e.Answered == 0 {
@@ -55,14 +55,13 @@ func onHit(t *testing.T, a result.Arm) float64 {
 	return float64(e.AnsweredByAffected) / float64(e.Answered)
 }
 
-// TestARolloutLosesNoCallOfWatchingClients: every backend is replaced under load. A
-// client that is told in time loses nothing; one that knows a single backend loses all
-// from then on, and each loss has its code.
+// TestARolloutLosesNoCallOfWatchingClients replaces every backend under load. Clients that watch the
+// endpoints lose no call. A client with one fixed backend loses all further calls, counted by code.
 func TestARolloutLosesNoCallOfWatchingClients(t *testing.T) {
 	t.Parallel()
 	d, _ := quick(t, "rollout")
 	if len(d.Arms) != 11 {
-		t.Errorf("%d arms", len(d.Arms))
+		t.Errorf("%d arms, want 11", len(d.Arms))
 	}
 	for _, a := range d.Arms {
 		trial := a.Trials[0]
@@ -71,37 +70,37 @@ func TestARolloutLosesNoCallOfWatchingClients(t *testing.T) {
 			fresh += trial.Backends[id]
 		}
 		if e := trial.Events[0]; e.Error != "" || len(trial.Lost) > 0 || len(trial.Backends) != 6 {
-			t.Errorf("%s: %+v, backends %v, lost %q; all three are to be replaced", a.Name, e, trial.Backends, trial.Lost)
+			t.Errorf("%s: event %+v, backends %v, lost %q; want three backends and three replacements", a.Name, e, trial.Backends, trial.Lost)
 		}
 		switch lost := a.Failed() + a.Dropped; a.Name {
 		case "endpointslice", "xds":
 			if lost > 0 || fresh < a.Calls/3 {
-				t.Errorf("%s lost %d calls (%v), and the new backends answered %d of %d", a.Name, lost, a.Errors, fresh, a.Calls)
+				t.Errorf("%s lost %d calls (%v), and new backends answered %d of %d; want none and at least a third", a.Name, lost, a.Errors, fresh, a.Calls)
 			}
 		case "direct":
 			if a.Errors["UNAVAILABLE"] == 0 || fresh > 0 {
-				t.Errorf("direct knows one backend, which is gone: %v, and %d calls by new backends", a.Errors, fresh)
+				t.Errorf("direct: errors %v, %d calls answered by new backends; want UNAVAILABLE and 0", a.Errors, fresh)
 			}
 		}
 	}
 }
 
-// TestProxyTaxMeasuresTheProxy: a proxy's processor time and memory are measured, and where there
-// is none, there are none.
+// TestProxyTaxMeasuresTheProxy requires CPU time and memory of the proxy in arms with a proxy, and
+// zero in arms without.
 func TestProxyTaxMeasuresTheProxy(t *testing.T) {
 	t.Parallel()
 	d, s := quick(t, "proxy-tax")
 	for _, a := range d.Arms {
 		proxied := !strings.HasPrefix(a.Name, "none")
 		if u := a.Resources.Proxy; a.Failed() > 0 || (u.CPU > 5) != proxied || (u.RSS > 1<<20) != proxied {
-			t.Errorf("%s: %d calls failed; the proxy used %.1f µs a call and %d bytes", a.Name, a.Failed(), u.CPU, u.RSS)
+			t.Errorf("%s: %d calls failed; the proxy used %.1f µs per call and %d bytes", a.Name, a.Failed(), u.CPU, u.RSS)
 		}
 		said := regexp.MustCompile(`(?m)^- ` + a.Name + `(:| adds) -?[0-9.]+ ms at the median`).MatchString(s.markdown)
 		if said != proxied {
-			t.Errorf("what %s adds in milliseconds is said: %v\n%s", a.Name, said, s.markdown)
+			t.Errorf("the report shows the latency that %s adds: %v, want %v\n%s", a.Name, said, proxied, s.markdown)
 		}
 		if trial := a.Trials[0]; len(trial.Callers) != 2 {
-			t.Errorf("%s: %d callers", a.Name, len(trial.Callers))
+			t.Errorf("%s: %d callers, want 2", a.Name, len(trial.Callers))
 		}
 		sidecars := 0
 		for name := range a.Files {
@@ -110,10 +109,10 @@ func TestProxyTaxMeasuresTheProxy(t *testing.T) {
 			}
 		}
 		if (sidecars > 0) != strings.HasSuffix(a.Name, "-sidecar") {
-			t.Errorf("%s: of the second proxy there are %d files", a.Name, sidecars)
+			t.Errorf("%s: %d files of a second proxy, want some only for a sidecar", a.Name, sidecars)
 		}
 	}
-	// Two callers have two connections, which two of four workers serve at the most.
+	// Two callers have two connections, so at most two of four workers are busy.
 	all, idle := arm(t, d, "envoy-gateway-4-workers").Trials[0].ProxyConnections, 0
 	for _, n := range all {
 		if n == 0 {
@@ -121,7 +120,7 @@ func TestProxyTaxMeasuresTheProxy(t *testing.T) {
 		}
 	}
 	if len(all) != 4 || idle < 2 || idle > 3 {
-		t.Errorf("Envoy's workers took %v connections", all)
+		t.Errorf("connections by Envoy worker are %v, want two or three idle workers of four", all)
 	}
 }
 

@@ -14,12 +14,12 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// faulty writes an experiment with events under an open load.
-func faulty(t *testing.T, duration, events string) string {
+// withEvents writes an experiment with events under an open load.
+func withEvents(t *testing.T, duration, events string) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "faulty.yaml")
-	text := `experiment: faulty
-question: What becomes of the calls?
+	file := filepath.Join(t.TempDir(), "events.yaml")
+	text := `experiment: events
+question: Which calls fail?
 defaults:
   workload: {greet: {delay: 5ms}}
   server: {replicas: 3, drain: 200ms}
@@ -38,7 +38,7 @@ events:
 
 func TestEveryEventSucceeds(t *testing.T) {
 	t.Parallel()
-	d, _ := document(t, faulty(t, "6s", `
+	d, _ := document(t, withEvents(t, "6s", `
 - {at: 300ms, scale: 4}
 - {at: 600ms, stop: 1}
 - {at: 900ms, kill: 1}
@@ -56,7 +56,7 @@ func TestEveryEventSucceeds(t *testing.T) {
 `))
 	a := arm(t, d, "endpointslice")
 	if len(d.Events) != 14 {
-		t.Errorf("%d events were carried out", len(d.Events))
+		t.Errorf("the result has %d events, want 14", len(d.Events))
 	}
 	for _, e := range d.Events {
 		if e.Error != "" {
@@ -64,27 +64,27 @@ func TestEveryEventSucceeds(t *testing.T) {
 		}
 	}
 	if a.Errors["INTERNAL"] == 0 || a.Errors["DEADLINE_EXCEEDED"] == 0 {
-		t.Errorf("errors are %v; those of the error loop and of what vanished are missing", a.Errors)
+		t.Errorf("errors are %v, want INTERNAL from fail and DEADLINE_EXCEEDED from the blackhole", a.Errors)
 	}
 	for _, trial := range a.Trials {
 		if len(trial.Lost) > 0 {
-			t.Errorf("lost: %q", trial.Lost)
+			t.Errorf("backends were lost: %q", trial.Lost)
 		}
 	}
 }
 
-// vanishing is a run that lasts until it is ended, with packets that vanish in each trial.
-func vanishing(t *testing.T) []string {
-	return []string{"run", faulty(t, "4s", "- {at: 500ms, cut: {backends: 1, how: blackhole}}\n"), "--rounds", "50"}
+// blackholeRun returns the arguments of a long run with a blackhole in each trial.
+func blackholeRun(t *testing.T) []string {
+	return []string{"run", withEvents(t, "4s", "- {at: 500ms, cut: {backends: 1, how: blackhole}}\n"), "--rounds", "50"}
 }
 
 func TestBlackholeUsesANetworkThatEndsWithTheRun(t *testing.T) {
 	t.Parallel()
 	machine := network(t, os.Getpid())
-	c, _ := start(t, t.TempDir(), vanishing(t)...)
+	c, _ := start(t, t.TempDir(), blackholeRun(t)...)
 	own := network(t, c.Process.Pid)
 	if own == machine {
-		t.Fatal("the run is in the machine's network")
+		t.Fatal("the run has no network namespace of its own")
 	}
 	nft, err := nftables.New()
 	if err != nil {
@@ -96,7 +96,7 @@ func TestBlackholeUsesANetworkThatEndsWithTheRun(t *testing.T) {
 	}
 	for _, table := range tables {
 		if strings.HasPrefix(table.Name, "rpclab") {
-			t.Errorf("the machine has the table %s", table.Name)
+			t.Errorf("the machine's network has the packet filter table %s", table.Name)
 		}
 	}
 	children := descendants(c.Process.Pid)
@@ -109,7 +109,7 @@ func TestBlackholeUsesANetworkThatEndsWithTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = c.Wait()
-	testkit.Await(t, "nobody is in its network", func() bool {
+	testkit.Await(t, "no process uses its network namespace", func() bool {
 		all, _ := filepath.Glob("/proc/[0-9]*/ns/net")
 		for _, path := range all {
 			if link, err := os.Readlink(path); err == nil && link == own {
@@ -122,14 +122,14 @@ func TestBlackholeUsesANetworkThatEndsWithTheRun(t *testing.T) {
 
 func TestInterruptDuringABlackholeCleansUp(t *testing.T) {
 	t.Parallel()
-	c, output := start(t, t.TempDir(), vanishing(t)...)
+	c, output := start(t, t.TempDir(), blackholeRun(t)...)
 	children := descendants(c.Process.Pid)
 	if err := c.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
 	_ = c.Wait()
 	if code := c.ProcessState.ExitCode(); code != 130 || !strings.Contains(output.String(), "of 50 trials") {
-		t.Errorf("exit code %d; it said\n%s", code, output)
+		t.Errorf("exit code %d; output\n%s", code, output)
 	}
 	for _, pid := range children {
 		if alive(pid) {
@@ -144,12 +144,12 @@ func TestBlackholeWithoutPermissionSaysWhatToDo(t *testing.T) {
 		t.Fatal("this test runs the program as another user, which needs root: run it with sudo")
 	}
 	data := t.TempDir()
-	if err := os.Chown(data, 65534, 65534); err != nil { // which has a place for its results
+	if err := os.Chown(data, 65534, 65534); err != nil { // for its results
 		t.Fatal(err)
 	}
-	c := command(t, data, "run", faulty(t, "4s", "- {at: 500ms, cut: {backends: 1, how: blackhole}}\n"))
+	c := command(t, data, "run", withEvents(t, "4s", "- {at: 500ms, cut: {backends: 1, how: blackhole}}\n"))
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	// What the user has to read and enter belongs to root, and so does the directory of tests.
+	// The other user must be able to read the file and to enter its directories.
 	for dir := filepath.Dir(c.Args[2]); dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
 		if err := os.Chmod(dir, 0o755); err != nil {
 			t.Fatal(err)
@@ -157,11 +157,11 @@ func TestBlackholeWithoutPermissionSaysWhatToDo(t *testing.T) {
 	}
 	output, _ := c.CombinedOutput()
 	if code := c.ProcessState.ExitCode(); code != 3 || !strings.Contains(string(output), "this needs root: run it with sudo") {
-		t.Errorf("exit code %d; it said\n%s", code, output)
+		t.Errorf("exit code %d; output\n%s", code, output)
 	}
 }
 
-// network is the network namespace of a process.
+// network returns the network namespace of a process.
 func network(t *testing.T, pid int) string {
 	t.Helper()
 	link, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "ns/net"))
@@ -171,26 +171,26 @@ func network(t *testing.T, pid int) string {
 	return link
 }
 
-// TestARollLosesNoCallOfWatchingClients holds the routes to what graceful drain is for.
+// TestARollLosesNoCallOfWatchingClients also requires that a DNS client loses calls.
 func TestARollLosesNoCallOfWatchingClients(t *testing.T) {
 	t.Parallel()
-	file := faulty(t, "5s", "- {at: 1s, roll: true}\n")
+	file := withEvents(t, "5s", "- {at: 1s, roll: true}\n")
 	d, _ := document(t, file, "--set", "load.open.rate=500", "--set", "server.drain=500ms", "--set", "caller.timeout=5s",
 		"--set", "arms={endpointslice: {route: endpointslice}, xds: {route: xds}, headless: {route: headless}}")
 	for _, a := range d.Arms {
-		told := a.Name != "headless"
-		if lost := a.Failed(); told != (lost == 0) || a.Calls+a.Dropped != 2500 {
-			t.Errorf("%s lost %d of %d calls: %v", a.Name, lost, a.Calls, a.Errors)
+		watches := a.Name != "headless"
+		if lost := a.Failed(); watches != (lost == 0) || a.Calls+a.Dropped != 2500 {
+			t.Errorf("%s lost %d of %d calls (%v); want losses only without a watch", a.Name, lost, a.Calls, a.Errors)
 		}
 		for id := range a.Trials[0].Backends {
-			if a.Trials[0].Backends[id] == 0 && told {
+			if a.Trials[0].Backends[id] == 0 && watches {
 				t.Errorf("%s: backend %s got no call", a.Name, id)
 			}
 		}
 	}
 	for _, e := range d.Events {
 		if e.Failed > 0 && e.Errors["UNAVAILABLE"] != e.Failed {
-			t.Errorf("%s: the %d calls lost are not counted by code: %v", e.Arm, e.Failed, e.Errors)
+			t.Errorf("%s: the codes of %d lost calls are %v, want UNAVAILABLE for all", e.Arm, e.Failed, e.Errors)
 		}
 	}
 }

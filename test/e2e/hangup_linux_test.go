@@ -15,11 +15,11 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// A terminal that ends tells its processes twice, once itself and once by the shell, and
-// nobody reads what they say any more.
+// TestSIGHUPInterruptsARun closes the output and sends SIGHUP twice: a closing terminal and its shell
+// each send one.
 func TestSIGHUPInterruptsARun(t *testing.T) {
 	t.Parallel()
-	heard(t)
+	handleSIGHUP(t)
 	data := t.TempDir()
 	c := command(t, data, long...)
 	unread, terminal, err := os.Pipe()
@@ -32,7 +32,7 @@ func TestSIGHUPInterruptsARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	terminal.Close()
-	testkit.Await(t, "a trial is kept, and servers and a caller run", func() bool {
+	testkit.Await(t, "a trial is stored, and servers and a caller run", func() bool {
 		return strings.Contains(rpclabIn(t, data, "runs").stdout, "1 of 50") && len(descendants(c.Process.Pid)) >= 4
 	})
 	children := descendants(c.Process.Pid)
@@ -41,7 +41,7 @@ func TestSIGHUPInterruptsARun(t *testing.T) {
 		if err := c.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		testkit.Await(t, "it has heard", func() bool { return ignores(c.Process.Pid, syscall.SIGHUP) || !alive(c.Process.Pid) })
+		testkit.Await(t, "the run has received SIGHUP", func() bool { return ignores(c.Process.Pid, syscall.SIGHUP) || !alive(c.Process.Pid) })
 	}
 	_ = c.Wait()
 	if code := c.ProcessState.ExitCode(); code != 130 {
@@ -59,7 +59,7 @@ func TestSIGHUPInterruptsARun(t *testing.T) {
 
 func TestNohupIgnoresSIGHUP(t *testing.T) {
 	t.Parallel()
-	heard(t)
+	handleSIGHUP(t)
 	plain := command(t, t.TempDir(), "server", "--listen", "127.0.0.1:0")
 	for _, nohup := range []bool{false, true} {
 		c := exec.Command(plain.Path, plain.Args[1:]...)
@@ -76,12 +76,12 @@ func TestNohupIgnoresSIGHUP(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Process.Kill()
-		testkit.Await(t, "it serves", func() bool {
+		testkit.Await(t, "the server is serving", func() bool {
 			text, _ := os.ReadFile(said.Name())
 			return bytes.Contains(text, []byte("serving"))
 		})
 		if ignored := ignores(c.Process.Pid, syscall.SIGHUP); ignored != nohup {
-			t.Errorf("nohup: %t; it ignores SIGHUP: %t", nohup, ignored)
+			t.Errorf("under nohup: %t; SIGHUP ignored: %t; want both alike", nohup, ignored)
 		}
 		if err := c.Process.Kill(); err != nil {
 			t.Fatal(err)
@@ -90,16 +90,16 @@ func TestNohupIgnoresSIGHUP(t *testing.T) {
 	}
 }
 
-// heard has processes that the test starts hear the end of a terminal, though the test itself
-// runs under nohup: what is handled here is not ignored there.
-func heard(t *testing.T) {
+// handleSIGHUP makes sure that child processes do not inherit an ignored SIGHUP if the test runs under
+// nohup: a handled signal is not ignored in a child.
+func handleSIGHUP(t *testing.T) {
 	t.Helper()
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(signals) })
 }
 
-// ignores says whether a process ignores a signal.
+// ignores reports whether a process ignores a signal.
 func ignores(pid int, s syscall.Signal) bool {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	_, after, _ := strings.Cut(string(text), "SigIgn:")

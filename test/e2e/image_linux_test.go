@@ -40,7 +40,7 @@ func TestEveryProgramOfTheImageRunsInIt(t *testing.T) {
 		args []string
 	}{
 		{"rpclab", []string{"/rpclab", "--help"}},
-		{"(/usr/bin/envoy)", []string{"/rpclab", "doctor"}}, // it finds the others
+		{"(/usr/bin/envoy)", []string{"/rpclab", "doctor"}}, // doctor finds the proxies
 		{"version", []string{"/usr/bin/envoy", "--version"}},
 		{"HAProxy", []string{"/usr/bin/haproxy", "-v"}},
 		{"", []string{"/usr/bin/haproxy", "-c", "-f", "/tmp/haproxy.cfg"}},
@@ -54,7 +54,7 @@ func TestEveryProgramOfTheImageRunsInIt(t *testing.T) {
 		program.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: 65532, Gid: 65532}}
 		said, err := program.CombinedOutput()
 		if err != nil || !strings.Contains(string(said), try.says) {
-			t.Errorf("%s in the image: %v, and it says:\n%s", strings.Join(args, " "), err, said)
+			t.Errorf("%s in the image: error %v, output:\n%s", strings.Join(args, " "), err, said)
 		}
 	}
 }
@@ -80,7 +80,7 @@ func unpackImage(t *testing.T, archive, root string) {
 	var images []v1.Image
 	for _, m := range manifest.Manifests {
 		if name := m.Annotations["io.containerd.image.name"]; name != "docker.io/library/rpclab:test" {
-			t.Errorf("containerd would call the image %q", name)
+			t.Errorf("the name of the image for containerd is %q", name)
 		}
 		image, err := index.Image(m.Digest)
 		if err != nil {
@@ -89,7 +89,7 @@ func unpackImage(t *testing.T, archive, root string) {
 		images = append(images, image)
 	}
 	if len(images) != 1 {
-		t.Fatalf("there are %d images in the archive", len(images))
+		t.Fatalf("the archive has %d images, want 1", len(images))
 	}
 	files := mutate.Extract(images[0])
 	defer files.Close()

@@ -16,7 +16,7 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// long is a run that lasts until it is ended.
+// long are the arguments of a run that lasts until a test ends it.
 var long = []string{
 	"run", "channels", "--arms", "shared", "--rounds", "50",
 	"--set", "load={open: {rate: 50, duration: 2s}}", "--set", "workload.greet.delay=1ms",
@@ -24,7 +24,7 @@ var long = []string{
 
 var someOf50 = regexp.MustCompile(`\b[1-9]\d* of 50\b`)
 
-// start runs the program and returns when one trial is measured and another runs.
+// start starts the program, and returns when one trial is stored and another runs.
 func start(t *testing.T, data string, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	c := command(t, data, args...)
@@ -35,16 +35,16 @@ func start(t *testing.T, data string, args ...string) (*exec.Cmd, *bytes.Buffer)
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the program said\n%s", &output)
+			t.Logf("output of the program:\n%s", &output)
 		}
 	})
-	testkit.Await(t, "a trial is kept, and servers and a caller run", func() bool {
+	testkit.Await(t, "a trial is stored, and servers and a caller run", func() bool {
 		return someOf50.MatchString(rpclabIn(t, data, "runs").stdout) && len(descendants(c.Process.Pid)) >= 4
 	})
 	return c, &output
 }
 
-// descendants are the processes that descend from one.
+// descendants returns the children of a process, their children, and so on.
 func descendants(pid int) []int {
 	parents := map[int]int{}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
@@ -53,7 +53,7 @@ func descendants(pid int) []int {
 		if err != nil {
 			continue
 		}
-		_, rest, _ := strings.Cut(string(text), ") ") // the name may hold anything
+		_, rest, _ := strings.Cut(string(text), ") ") // the name may contain spaces
 		fields := strings.Fields(rest)
 		child, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 		if len(fields) > 1 && fields[0] != "Z" {
@@ -86,7 +86,7 @@ func TestAKilledRunLeavesNoProcessAndKeepsItsTrials(t *testing.T) {
 	data := t.TempDir()
 	c, _ := start(t, data, long...)
 	children := descendants(c.Process.Pid)
-	// A stopped server cannot see that its input ended: the kernel has to end it.
+	// A stopped server cannot notice that its input ended, so the kernel must kill it.
 	for _, pid := range children {
 		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil && !errors.Is(err, syscall.ESRCH) { // its trial may be over
 			t.Fatal(err)
@@ -100,7 +100,7 @@ func TestAKilledRunLeavesNoProcessAndKeepsItsTrials(t *testing.T) {
 		testkit.Await(t, fmt.Sprintf("process %d is gone", pid), func() bool { return !alive(pid) })
 	}
 	if s := rpclabIn(t, data, "runs"); !strings.Contains(s.stdout, "interrupted") {
-		t.Errorf("the list of runs says\n%s", s.stdout)
+		t.Errorf("rpclab runs does not list the run as interrupted:\n%s", s.stdout)
 	}
 	s := rpclabIn(t, data, "report", "latest")
 	if s.code != 0 || !strings.Contains(s.stdout, "shared") || !strings.Contains(s.stdout, "of 50 trials") {
@@ -126,7 +126,7 @@ func TestAnInterruptedRunCleansUpAndReports(t *testing.T) {
 		}
 	}
 	if !strings.Contains(output.String(), "of 50 trials") {
-		t.Errorf("it said\n%s", output)
+		t.Errorf("the output does not contain \"of 50 trials\":\n%s", output)
 	}
 	s := rpclabIn(t, data, "report", "latest")
 	if s.code != 0 || !strings.Contains(s.stdout, "of 50 trials") {

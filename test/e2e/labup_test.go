@@ -22,8 +22,8 @@ import (
 
 var labs atomic.Int32
 
-// up starts `rpclab lab up balancing` with routes (ClusterIP and headless first) on ports
-// that are free, and returns when its table is there.
+// up starts `rpclab lab up balancing` with routes (ClusterIP and headless first) on free ports, and
+// returns when it has printed its table.
 func up(t *testing.T, routes string, args ...string) (lab *exec.Cmd, port int) {
 	t.Helper()
 	port = 20000 + os.Getpid()%9000 + int(1000*labs.Add(1)) // each test's own
@@ -45,11 +45,11 @@ func up(t *testing.T, routes string, args ...string) (lab *exec.Cmd, port int) {
 	table := bufio.NewScanner(out)
 	for range 3 {
 		if !table.Scan() {
-			t.Fatal("it ended before its table")
+			t.Fatal("rpclab lab up ended before it printed its table")
 		}
 	}
 	if !strings.Contains(table.Text(), fmt.Sprintf("curl 'http://127.0.0.1:%d/fibonacci/random?iterations=100'", port+1)) {
-		t.Errorf("the table does not say how to call headless: %s", table.Text())
+		t.Errorf("the table does not show the curl command for headless: %s", table.Text())
 	}
 	return lab, port
 }
@@ -59,7 +59,7 @@ func free(port int) bool {
 	return err == nil && listener.Close() == nil
 }
 
-// sh runs a command line as a reader of the study would.
+// sh runs a shell command that must succeed.
 func sh(t *testing.T, format string, args ...any) string {
 	t.Helper()
 	line := fmt.Sprintf(format, args...)
@@ -70,10 +70,10 @@ func sh(t *testing.T, format string, args ...any) string {
 	return string(out)
 }
 
-// gone waits until nothing listens where the lab had its gateways and servers.
-func gone(t *testing.T, port int, servers []string) {
+// awaitPortsClosed waits until nothing listens on the ports of gateways and servers.
+func awaitPortsClosed(t *testing.T, port int, servers []string) {
 	t.Helper()
-	testkit.Await(t, "its ports are free again", func() bool {
+	testkit.Await(t, "the ports are free again", func() bool {
 		for _, at := range append(servers, "127.0.0.1:"+strconv.Itoa(port), "127.0.0.1:"+strconv.Itoa(port+1)) {
 			if connection, err := net.Dial("tcp", at); err == nil {
 				connection.Close()
@@ -84,7 +84,7 @@ func gone(t *testing.T, port int, servers []string) {
 	})
 }
 
-// targets are the servers' addresses in a file for Prometheus.
+// targets reads the addresses of servers from a file for Prometheus.
 func targets(t *testing.T, path string) (servers []string) {
 	t.Helper()
 	testkit.Await(t, "the targets are written", func() bool { _, err := os.Stat(path); return err == nil })
@@ -114,7 +114,7 @@ var counted = regexp.MustCompile(`(?m)^grpc_requests_total{method="Fibonacci/Com
 
 var handled = regexp.MustCompile(`(?m)^grpc_server_handled_total{grpc_code="OK",grpc_method="Compute",.*} (\d+)$`)
 
-// answered are the calls that servers count.
+// answered returns the number of calls that the servers counted.
 func answered(t *testing.T, servers []string) (total int) {
 	t.Helper()
 	for _, at := range servers {
@@ -133,7 +133,7 @@ func sum(each []int) (total int) {
 	return total
 }
 
-// calls are those that a gateway counted, by server.
+// calls returns the calls that a gateway counted, by server.
 func calls(t *testing.T, port int, mode string) (each []int) {
 	t.Helper()
 	for _, line := range counted.FindAllStringSubmatch(sh(t, "curl -fsS http://127.0.0.1:%d/metrics", port), -1) {
@@ -153,17 +153,17 @@ func TestLabUpServesTheStudysCommand(t *testing.T) {
 		sh(t, `seq 1 50 | xargs -I{} -P20 curl -fsS 'http://127.0.0.1:%d/fibonacci/random?iterations=20&fibo_start=800&fibo_end=10000'`, port+offset)
 		each := calls(t, port+offset, mode)
 		if sum(each) != 50*20 || mode == "clusterip" && len(each) != 1 || mode == "headless" && len(each) != 3 {
-			t.Errorf("%s: 1000 calls are counted as %v", mode, each)
+			t.Errorf("%s: the gateway counted %v, want 1000 calls on 1 server (clusterip) or 3", mode, each)
 		}
 	}
 	if n := answered(t, servers); n != 2*50*20 {
-		t.Errorf("2000 calls are %d to the servers", n)
+		t.Errorf("the servers counted %d calls, want 2000", n)
 	}
 	if s := rpclab(t, "lab", "reset", "--port", strconv.Itoa(port)); s.code != 0 || sum(calls(t, port, "clusterip")) != 0 {
-		t.Errorf("a reset (exit code %d) leaves %v: %s", s.code, calls(t, port, "clusterip"), s.stderr)
+		t.Errorf("lab reset: exit code %d, the gateway still counts %v: %s", s.code, calls(t, port, "clusterip"), s.stderr)
 	}
 	if s := rpclab(t, "lab", "up", "balancing", "--routes", "headless", "--port", strconv.Itoa(port)); s.code != 3 || !strings.Contains(s.stderr, fmt.Sprintf("cannot listen on 127.0.0.1:%d", port+1)) {
-		t.Errorf("a second lab on the same port ended with %d: %s", s.code, s.stderr)
+		t.Errorf("a second lab on the same port: exit code %d: %s", s.code, s.stderr)
 	}
 	if err := lab.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
@@ -171,9 +171,9 @@ func TestLabUpServesTheStudysCommand(t *testing.T) {
 	if err := lab.Wait(); err != nil {
 		t.Errorf("Ctrl-C: %v", err)
 	}
-	gone(t, port, servers)
+	awaitPortsClosed(t, port, servers)
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the file with its targets is still there: %v", err)
+		t.Errorf("the file of targets still exists: %v", err)
 	}
 }
 
@@ -187,7 +187,7 @@ func TestAKilledLabLeavesNoProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = lab.Wait()
-	gone(t, port, servers)
+	awaitPortsClosed(t, port, servers)
 	testkit.Await(t, "every process has ended", func() bool { return !slices.ContainsFunc(processes, alive) })
 }
 
@@ -209,6 +209,6 @@ func TestLabResetReportsAnUnreachableGateway(t *testing.T) {
 	}()
 	port := listener.Addr().(*net.TCPAddr).Port
 	if s := rpclab(t, "lab", "reset", "--port", strconv.Itoa(port)); s.code != 3 || !strings.Contains(s.stderr, "route clusterip: ") {
-		t.Errorf("it ended with %d: %s", s.code, s.stderr)
+		t.Errorf("exit code %d: %s", s.code, s.stderr)
 	}
 }

@@ -11,34 +11,34 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// TestLadderLimitsServers and says what bounds each arm, with the memory over time.
+// TestLadderLimitsServers also checks the bound of each arm and the memory over time.
 func TestLadderLimitsServers(t *testing.T) {
 	t.Parallel()
 	d, _ := quick(t, "ladder")
 	for _, a := range d.Arms {
 		if a.Calls < 100 || len(a.Errors) > 0 || a.Channel != "per-user" {
-			t.Errorf("%s: %d calls over channels %s, errors %v %v", a.Name, a.Calls, a.Channel, a.Errors, a.Samples)
+			t.Errorf("%s: %d calls over channels %q, errors %v %v; want at least 100 over per-user", a.Name, a.Calls, a.Channel, a.Errors, a.Samples)
 		}
 		if b := a.Bound; b == nil || b.Binds != "users" || b.ServiceMS != 349.5 || b.Reached <= 0 {
-			t.Errorf("%s: the bound is %+v", a.Name, b)
+			t.Errorf("%s: the bound is %+v, want users with a service time of 349.5 ms", a.Name, b)
 		}
 		trial := a.Trials[0]
 		if !strings.HasPrefix(trial.Limits, "cgroup v") {
-			t.Errorf("%s: limits are kept by %q: run the tests as root, with /sys/fs/cgroup writable", a.Name, trial.Limits)
+			t.Errorf("%s: limits are enforced by %q, want control groups: run the tests as root, with /sys/fs/cgroup writable", a.Name, trial.Limits)
 		}
 		if m := trial.Memory; m == nil || len(m.Servers) < 2 || m.Servers[0] == 0 {
-			t.Errorf("%s: memory over time is %+v", a.Name, m)
+			t.Errorf("%s: memory over time is %+v, want at least two values", a.Name, m)
 		}
 		for id, used := range trial.Servers {
 			if used.Charged == 0 || used.Charged > 1536<<20 {
-				t.Errorf("%s: %s was charged %d bytes", a.Name, id, used.Charged)
+				t.Errorf("%s: %s was charged %d bytes, want more than 0 and at most the limit", a.Name, id, used.Charged)
 			}
 		}
 	}
 }
 
-// TestAnOOMKilledServerIsReported, and so is what to do. The run after one that was
-// killed removes what that one left of control groups.
+// TestAnOOMKilledServerIsReported also checks that a run removes the control groups of an earlier run
+// that was killed.
 func TestAnOOMKilledServerIsReported(t *testing.T) {
 	t.Parallel()
 	groups := func(pid int) (found []string) {
@@ -57,16 +57,16 @@ func TestAnOOMKilledServerIsReported(t *testing.T) {
 	if err := killed.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = killed.Wait() // it was killed
+	_ = killed.Wait()
 
 	d, _ := document(t, "ladder", "--quick", "--arms", "grpc-go", "--set", "server.memory=48Mi",
 		"--set", "workload.orders.articles=100000", "--set", "load.closed.users=50")
-	named := false
+	reported := false
 	for _, warning := range d.Warnings {
-		named = named || strings.Contains(warning, "was OOMKilled: its memory limit is 48Mi; raise server.memory")
+		reported = reported || strings.Contains(warning, "was OOMKilled: its memory limit is 48Mi; raise server.memory")
 	}
-	if !named {
-		t.Errorf("it warns of %q", d.Warnings)
+	if !reported {
+		t.Errorf("no warning names the OOMKilled server: %q", d.Warnings)
 	}
 	if left := groups(pid); len(left) > 0 {
 		t.Errorf("the killed run left %v", left)

@@ -22,7 +22,7 @@ import (
 
 const sayHello = "rpclab.v1.Greeter/SayHello"
 
-// greeterAt starts a server for the length of a test and returns its address.
+// greeterAt starts a server until the end of the test and returns its address.
 func greeterAt(t *testing.T, args ...string) (address string, server *exec.Cmd) {
 	t.Helper()
 	server = exec.Command(testkit.Rpclab(t), append([]string{"server", "--listen", "127.0.0.1:0", "--id", "one"}, args...)...)
@@ -45,13 +45,13 @@ func greeterAt(t *testing.T, args ...string) (address string, server *exec.Cmd) 
 	go func() { _, _ = io.Copy(io.Discard, out) }()
 	address = string(regexp.MustCompile(`127\.0\.0\.1:\d+`).Find(said[:n]))
 	if address == "" {
-		t.Fatalf("the server said %q", said[:n])
+		t.Fatalf("the server printed no address: %q", said[:n])
 	}
 	return address, server
 }
 
-// loaded runs a load that has to succeed and reads its result.
-func loaded(t *testing.T, args ...string) (result.Document, said) {
+// runLoad runs a load that must succeed and reads its result.
+func runLoad(t *testing.T, args ...string) (result.Document, said) {
 	t.Helper()
 	s := rpclab(t, append([]string{"load", "--json", "-"}, args...)...)
 	if s.code != 0 {
@@ -71,12 +71,12 @@ func TestLoadReportFitsIn80Columns(t *testing.T) {
 	for _, part := range []string{sayHello + " at " + address, "closed loop of 4 users, 500 calls at most",
 		"500 calls in ", "█", "p99.9", "latency", "lateness", "- one: 500 calls (100 %)", "its ceiling on this machine", "bare TCP"} {
 		if !strings.Contains(s.stdout, part) {
-			t.Errorf("it does not say %q:\n%s", part, s.stdout)
+			t.Errorf("the report does not contain %q:\n%s", part, s.stdout)
 		}
 	}
 	for line := range strings.Lines(s.stdout) {
 		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
-			t.Errorf("%d columns: %s", n, line)
+			t.Errorf("a line has %d columns, want at most 80: %s", n, line)
 		}
 	}
 }
@@ -84,7 +84,7 @@ func TestLoadReportFitsIn80Columns(t *testing.T) {
 func TestLoadWritesAResultDocument(t *testing.T) {
 	t.Parallel()
 	address, _ := greeterAt(t)
-	d, _ := loaded(t, "--call", sayHello, "-d", `[{"name": "a"}, {"name": "{{uuid}}"}]`, "--stages", "0s:200,500ms:200,500ms:0",
+	d, _ := runLoad(t, "--call", sayHello, "-d", `[{"name": "a"}, {"name": "{{uuid}}"}]`, "--stages", "0s:200,500ms:200,500ms:0",
 		"--arrivals", "poisson", "--seed", "7", "--timeout", "5s", address)
 	a := arm(t, d, address)
 	if d.Seed != 7 || a.Calls < 100 || a.Calls > 200 || len(a.Errors) > 0 || a.Config["generator"] == nil || a.Lateness.Empty() {
@@ -100,7 +100,7 @@ func TestLoadMeasuresStreams(t *testing.T) {
 	address, _ := greeterAt(t)
 	args := []string{"--call", reflectionInfo, "-d", `{"list_services": "*"}`, "--messages", "20", "--ping-pong",
 		"--concurrency", "3", "--calls", "30", "--assert", "errors == 0 && message_p50 < 1s", address}
-	d, _ := loaded(t, args...)
+	d, _ := runLoad(t, args...)
 	a := arm(t, d, address)
 	if a.Calls != 30 || a.Messages == nil || a.Messages.P50 <= 0 || a.Messages.P99 > a.Service.Max {
 		t.Errorf("%d calls, errors %v, messages %+v", a.Calls, a.Errors, a.Messages)
@@ -108,7 +108,7 @@ func TestLoadMeasuresStreams(t *testing.T) {
 	s := rpclab(t, append([]string{"load"}, args...)...)
 	for _, part := range []string{"each call a stream of 20 requests", "\nmessages ", "messages: 600 responses, each counted from when"} {
 		if s.code != 0 || !strings.Contains(s.stdout, part) {
-			t.Errorf("exit code %d; it does not say %q:\n%s%s", s.code, part, s.stdout, s.stderr)
+			t.Errorf("exit code %d, want 0 and a report with %q:\n%s%s", s.code, part, s.stdout, s.stderr)
 		}
 	}
 }
@@ -116,13 +116,13 @@ func TestLoadMeasuresStreams(t *testing.T) {
 func TestLoadWithAConnectionPerCall(t *testing.T) {
 	t.Parallel()
 	address, _ := greeterAt(t)
-	d, _ := loaded(t, "--call", sayHello, "--connections", "per-call", "--concurrency", "3", "--calls", "50", address)
+	d, _ := runLoad(t, "--call", sayHello, "--connections", "per-call", "--concurrency", "3", "--calls", "50", address)
 	if a := arm(t, d, address); a.Calls != 50 || len(a.Errors) > 0 || a.Channel != "per-call" {
 		t.Errorf("%d calls, errors %v %v, %s", a.Calls, a.Errors, a.Samples, a.Channel)
 	}
 }
 
-// TestLoadIsStoredLikeARun: listed, shown again as it was, and comparable.
+// TestLoadIsStoredLikeARun lists, reports and compares stored loads.
 func TestLoadIsStoredLikeARun(t *testing.T) {
 	t.Parallel()
 	address, _ := greeterAt(t)
@@ -140,13 +140,13 @@ func TestLoadIsStoredLikeARun(t *testing.T) {
 		t.Errorf("report %q shows\n%s\nbut the load showed\n%s", id, rpclabIn(t, data, "report", id).stdout, shown)
 	}
 	if text := load("--no-store"); strings.Contains(text, "Show this report again") {
-		t.Errorf("a load that is not kept says how to see it again:\n%s", text)
+		t.Errorf("a load with --no-store prints the command for its report:\n%s", text)
 	}
 	load("--json", filepath.Join(data, "out.json"))
 	list := rpclabIn(t, data, "runs").stdout
 	runs := regexp.MustCompile(`(?m)^(\S+) +load +done +1 +1$`).FindAllStringSubmatch(list, -1)
 	if len(runs) != 2 {
-		t.Fatalf("the list is\n%s", list)
+		t.Fatalf("rpclab runs lists %d loads, want 2:\n%s", len(runs), list)
 	}
 	if s := rpclabIn(t, data, "compare", runs[0][1], runs[1][1]); s.code != 0 || !strings.Contains(s.stdout, "\n"+address+"  ") {
 		t.Errorf("exit code %d\n%s%s", s.code, s.stdout, s.stderr)
@@ -160,7 +160,7 @@ func TestLoadReadsProtoAndDataFiles(t *testing.T) {
 	if err := os.WriteFile(file, []byte("{\"name\": \"a\"}\n{\"name\": \"b\"}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d, _ := loaded(t, "--proto", "../../api/rpclab/v1/greeter.proto", "--import-path", "../../api",
+	d, _ := runLoad(t, "--proto", "../../api/rpclab/v1/greeter.proto", "--import-path", "../../api",
 		"--call", sayHello, "-d", "@"+file, "--calls", "100", "-H", "token: x", address)
 	if a := d.Arms[0]; a.Calls != 100 || len(a.Errors) > 0 || a.Config["messages"] != 2.0 {
 		t.Errorf("%d calls, errors %v, %v messages", a.Calls, a.Errors, a.Config["messages"])
@@ -176,7 +176,7 @@ func TestLoadReportsByHowMuchAnAssertionFailed(t *testing.T) {
 		!strings.Contains(s.stderr, "--assert calls > 1000: it is 20, 98 % less") || strings.Contains(s.stderr, "errors") {
 		t.Errorf("exit code %d\n%s", s.code, s.stderr)
 	}
-	resulttest.Read(t, strings.NewReader(s.stdout)) // the result is there all the same
+	resulttest.Read(t, strings.NewReader(s.stdout)) // the result is printed all the same
 }
 
 func TestLoadCountsErrorsByCode(t *testing.T) {
@@ -202,9 +202,9 @@ func TestAnInterruptedLoadReportsItsCallsSoFar(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	line, err := bufio.NewReader(stderr).ReadString('\n') // where it stands after 5 s
+	line, err := bufio.NewReader(stderr).ReadString('\n') // the progress after 5 s
 	if err != nil || !regexp.MustCompile(`^ +\d+ s +\d+/s  p50 .* ms  p99 .* ms  late .* ms  0 failed, \d+ open\n$`).MatchString(line) {
-		t.Errorf("it says %q, %v", line, err)
+		t.Errorf("the progress line is %q, %v", line, err)
 	}
 	if err := c.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
@@ -216,7 +216,7 @@ func TestAnInterruptedLoadReportsItsCallsSoFar(t *testing.T) {
 		t.Errorf("exit code %d, partial: %v, %d calls", code, d.Partial, d.Arms[0].Calls)
 	}
 	if list := rpclabIn(t, data, "runs").stdout; !strings.Contains(list, d.ID+"  load        partial ") {
-		t.Errorf("it is not kept as partial:\n%s", list)
+		t.Errorf("rpclab runs does not list the load as partial:\n%s", list)
 	}
 }
 
@@ -228,7 +228,8 @@ func TestLoadSelfTestNeedsNoTarget(t *testing.T) {
 	}
 }
 
-// TestLoadRejectsWrongRequests: each says what is wrong, where, and what to do.
+// TestLoadRejectsWrongRequests compares each message with a golden file: what is wrong, where, and what
+// to do.
 func TestLoadRejectsWrongRequests(t *testing.T) {
 	t.Parallel()
 	address, _ := greeterAt(t)
@@ -284,7 +285,7 @@ func TestLoadRejectsWrongRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := rpclab(t, append([]string{"load"}, args...)...)
 			if s.stdout != "" {
-				t.Errorf("standard output has %q", s.stdout)
+				t.Errorf("standard output is %q, want nothing", s.stdout)
 			}
 			text := strings.ReplaceAll(s.stderr, address, "ADDRESS")
 			testkit.Golden(t, "wrong/load-"+name+".txt", fmt.Sprintf("%sexit code %d\n", text, s.code))
@@ -298,7 +299,7 @@ func TestLoadHelp(t *testing.T) {
 	testkit.Golden(t, "help/load--help.txt", s.stdout)
 	for line := range strings.Lines(s.stdout) {
 		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
-			t.Errorf("%d columns: %s", n, line)
+			t.Errorf("a line has %d columns, want at most 80: %s", n, line)
 		}
 	}
 }
@@ -306,14 +307,14 @@ func TestLoadHelp(t *testing.T) {
 func TestLoadConnectionFlags(t *testing.T) {
 	t.Parallel()
 	address, _ := greeterAt(t, "--delay", "50ms")
-	d, s := loaded(t, "--call", sayHello, "--connections", "4", "--connect-rate", "1", "--streams", "1", "--concurrency", "8",
+	d, s := runLoad(t, "--call", sayHello, "--connections", "4", "--connect-rate", "1", "--streams", "1", "--concurrency", "8",
 		"--calls", "16", "--keepalive", "30s", "--idle-close", "1m", address)
 	a := arm(t, d, address)
 	if a.Calls != 16 || len(a.Errors) > 0 || a.Service.P50 < 95 {
-		t.Errorf("%d calls, errors %v %v, p50 %v ms of which a half is a wait for the stream of another", a.Calls, a.Errors, a.Samples, a.Service.P50)
+		t.Errorf("%d calls, errors %v %v, p50 %v ms, half of it a wait for a free stream; want 16 calls and at least 95 ms", a.Calls, a.Errors, a.Samples, a.Service.P50)
 	}
 	if s.took < 3*time.Second {
-		t.Errorf("4 connections at 1/s took %v", s.took)
+		t.Errorf("4 connections at 1/s took %v, want at least 3 s", s.took)
 	}
 	for key, want := range map[string]any{"streams": 1.0, "connect_rate": 1.0, "keepalive": "30s", "idle_close": "1m0s"} {
 		if a.Config[key] != want {
@@ -322,7 +323,7 @@ func TestLoadConnectionFlags(t *testing.T) {
 	}
 }
 
-// A limit that cannot be raised is told of before anything is dialled.
+// TestLoadRejectsMoreConnectionsThanOpenFiles runs with a hard limit of 500 open files.
 func TestLoadRejectsMoreConnectionsThanOpenFiles(t *testing.T) {
 	t.Parallel()
 	c := exec.Command("sh", "-c", `ulimit -n 500; exec "$0" "$@"`, testkit.Rpclab(t), "load", "--call", sayHello, "--connections", "600", "127.0.0.1:1")

@@ -1,4 +1,4 @@
-// Package e2e drives the program as its users do.
+// Package e2e tests the rpclab binary from outside.
 package e2e
 
 import (
@@ -23,10 +23,10 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// soak makes the few tests long that ask for it: make soak.
+// soak makes some tests longer (make soak).
 var soak = flag.Bool("soak", false, "make loads as large as make soak does")
 
-// many is how much of something a test makes, less of it without -soak.
+// many returns the size of a load: soaked with -soak, else usually.
 func many(soaked, usually int) int {
 	if *soak {
 		return soaked
@@ -36,29 +36,29 @@ func many(soaked, usually int) int {
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// said is what the program left behind.
+// said is the output of the program.
 type said struct {
 	stdout, stderr string
 	code           int
 	took           time.Duration
-	taken          time.Duration // of the processors, by neighbours and by who else is here, meanwhile
+	taken          time.Duration // CPU time that other processes and machines took meanwhile
 }
 
-// promptly holds a --quick run to the 30 s that it promises of a machine of its own.
+// promptly requires that a --quick run took at most 30 s, without the CPU time of others.
 func (s said) promptly(t *testing.T) {
 	t.Helper()
 	s.within(t, 30*time.Second)
 }
 
-// within holds a --quick run to what it promises.
+// within requires that a --quick run took at most the promised time, without the CPU time of others.
 func (s said) within(t *testing.T, promised time.Duration) {
 	t.Helper()
 	if s.took-s.taken > promised {
-		t.Errorf("--quick took %v, of which others took %v; %v are promised", s.took, s.taken, promised)
+		t.Errorf("--quick took %v, of which others took %v, want at most %v", s.took, s.taken, promised)
 	}
 }
 
-// command prepares the program with a store of its own.
+// command prepares the program with its own store.
 func command(t *testing.T, data string, args ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
@@ -79,7 +79,7 @@ func rpclabIn(t *testing.T, data string, args ...string) said {
 	return s
 }
 
-// ran is what a command leaves behind.
+// ran runs a command.
 func ran(c *exec.Cmd) (said, error) {
 	var stdout, stderr bytes.Buffer
 	c.Stdout, c.Stderr = &stdout, &stderr
@@ -94,7 +94,7 @@ func ran(c *exec.Cmd) (said, error) {
 	return said{stdout.String(), stderr.String(), c.ProcessState.ExitCode(), took, all.Stolen + max(0, all.Busy-own)}, nil
 }
 
-// document runs an experiment that has to succeed and reads its result.
+// document runs an experiment that must succeed and reads its result.
 func document(t *testing.T, args ...string) (result.Document, said) {
 	t.Helper()
 	s := rpclab(t, append([]string{"run", "--json", "-"}, args...)...)
@@ -104,15 +104,15 @@ func document(t *testing.T, args ...string) (result.Document, said) {
 	return resulttest.Read(t, strings.NewReader(s.stdout)), s
 }
 
-// whole is what one run of an experiment left behind.
+// whole is the output and the files of one run.
 type whole struct {
 	said
 	json, markdown string
 	files          map[string]string // by path: the store, the reports and temporary files
 }
 
-// smaller are the arguments beside --quick with which the tests run a built-in experiment: arms
-// that they look at, and times in which a busy machine starts processes too.
+// smaller are additional arguments of --quick runs: only the arms that tests examine, and loads long
+// enough for a busy machine to start processes.
 var smaller = map[string][]string{
 	"ladder":   {"--arms", "rest-go,grpc-go,grpc-netty", "--set", "load.closed.users=100"},
 	"policies": {"--set", "load.open.duration=6s", "--arms", "round-robin,least-request,weighted,outlier,deadline,outlier-deadline,envoy-least-request,haproxy-least-conn"},
@@ -122,13 +122,13 @@ var smaller = map[string][]string{
 
 var quicks sync.Map // of functions that run an experiment once, by its name and try
 
-// quick is a run of a built-in experiment with --quick, made once for all tests.
+// quick runs a built-in experiment with --quick, once for all tests.
 func quick(t *testing.T, experiment string) (result.Document, whole) {
 	t.Helper()
 	return quickTry(t, experiment, 1)
 }
 
-// quickTry is the run of a try of [undisturbed].
+// quickTry is quick for one try of [undisturbed].
 func quickTry(t *testing.T, experiment string, try int) (result.Document, whole) {
 	t.Helper()
 	program := testkit.Rpclab(t)
@@ -141,7 +141,7 @@ func quickTry(t *testing.T, experiment string, try int) (result.Document, whole)
 }
 
 func runQuick(program, experiment string) (w whole, err error) {
-	dir, err := os.MkdirTemp("", "rpclab-e2e-") // that of a test would go with the first test
+	dir, err := os.MkdirTemp("", "rpclab-e2e-") // t.TempDir would be removed with the first test
 	if err != nil {
 		return w, err
 	}
@@ -171,14 +171,14 @@ func runQuick(program, experiment string) (w whole, err error) {
 	return w, err
 }
 
-// TestEveryBuiltInExperimentRunsScaledDown and gives a result that follows its schema, to which
-// resulttest.Read holds every result of these tests.
+// TestEveryBuiltInExperimentRunsScaledDown runs each experiment with --quick. resulttest.Read checks
+// every result against the schema.
 func TestEveryBuiltInExperimentRunsScaledDown(t *testing.T) {
 	t.Parallel()
 	for _, name := range experiments.Names() {
 		t.Run(name, func(t *testing.T) {
 			if d, _ := quick(t, name); len(d.Arms) == 0 {
-				t.Error("it has no arms")
+				t.Error("the result has no arms")
 			}
 		})
 	}
@@ -195,8 +195,8 @@ func arm(t *testing.T, d result.Document, name string) result.Arm {
 	return result.Arm{}
 }
 
-// undisturbed makes a measurement again that a busy machine has spoiled, with deadlines that
-// pass and connections that starve. What is wrong three times running is wrong.
+// undisturbed repeats a measurement that a busy machine may have disturbed. It fails after three
+// failed tries.
 func undisturbed(t *testing.T, measure func(try int, wrong func(format string, args ...any))) {
 	t.Helper()
 	for try := 1; ; try++ {

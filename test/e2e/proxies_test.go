@@ -12,7 +12,7 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// through writes an experiment of 50 trials through a proxy.
+// through writes an experiment with 50 trials on one route.
 func through(t *testing.T, route string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "through.yaml")
@@ -44,7 +44,7 @@ func TestAMissingProxyIsReportedBeforeTheRun(t *testing.T) {
 		t.Errorf("exit code %d, said %q; want 3, %q", code, output, want)
 	}
 	if s := rpclabIn(t, data, "runs"); strings.Contains(s.stdout, "through") {
-		t.Errorf("a run was begun:\n%s", s.stdout)
+		t.Errorf("the store has a run, want none:\n%s", s.stdout)
 	}
 }
 
@@ -61,12 +61,12 @@ func TestTooFewOpenFilesAreReportedBeforeTheRun(t *testing.T) {
 		t.Errorf("exit code %d, said %q; want 3, %q", code, output, want)
 	}
 	if s := rpclabIn(t, data, "runs"); strings.Contains(s.stdout, "through") {
-		t.Errorf("a run was begun:\n%s", s.stdout)
+		t.Errorf("the store has a run, want none:\n%s", s.stdout)
 	}
 }
 
-// nginx's workers are no children of the lab: no signal tells them that it is gone, and
-// one that is stopped cannot hear it.
+// TestAKilledRunLeavesNoProxy stops the proxies first. nginx's workers are no children of rpclab, so no
+// parent-death signal reaches them.
 func TestAKilledRunLeavesNoProxy(t *testing.T) {
 	t.Parallel()
 	for _, route := range []string{"envoy", "haproxy", "nginx"} {

@@ -17,21 +17,21 @@ import (
 	rpclabv1 "rpclab/api/rpclab/v1"
 )
 
-// A punctual server answers every gRPC call a fixed time after it came, in a process of
-// its own, and with so little work that a thousand calls in line are no matter: what
-// its callers see follows from their schedule.
+// A punctual server is a process that answers every gRPC call a fixed time after the call arrived. It
+// needs so little CPU time that even a thousand waiting calls are answered on time, so the latencies
+// follow from the schedule of the caller.
 
 const (
 	punctualServer = "RPCLAB_TEST_PUNCTUAL_SERVER"
 	punctualDelay  = 100 * time.Millisecond
 )
 
-// startPunctualServer returns it and its address.
+// startPunctualServer starts the server and returns its process and address.
 func startPunctualServer(t *testing.T) (*os.Process, string) {
 	t.Helper()
 	c := exec.Command(os.Args[0], "-test.run=^TestHelperPunctualServer$")
 	c.Env = append(os.Environ(), punctualServer+"=1")
-	stdin, err := c.StdinPipe() // whose end is the server's
+	stdin, err := c.StdinPipe() // the server exits when it closes
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func startPunctualServer(t *testing.T) (*os.Process, string) {
 	return c.Process, address
 }
 
-// TestHelperPunctualServer is that process when it is told so, and alone it tests nothing.
+// TestHelperPunctualServer is no test: it is the server, if an environment variable says so.
 func TestHelperPunctualServer(t *testing.T) {
 	if os.Getenv(punctualServer) == "" {
 		return
@@ -83,9 +83,9 @@ func TestHelperPunctualServer(t *testing.T) {
 type punctual struct {
 	conn   net.Conn
 	framer *http2.Framer
-	due    chan answer // in order, since all wait for the same time
+	due    chan answer // in order, because all wait equally long
 
-	mu  sync.Mutex // of writing
+	mu  sync.Mutex // guards writes
 	out *bufio.Writer
 }
 
@@ -100,7 +100,7 @@ func newPunctual(conn net.Conn) *punctual {
 	return p
 }
 
-// serve reads until the client ends the connection.
+// serve reads until the client closes the connection.
 func (p *punctual) serve() error {
 	defer p.conn.Close()
 	defer close(p.due)
@@ -140,12 +140,12 @@ func (p *punctual) serve() error {
 func (p *punctual) answer() {
 	message, _ := proto.Marshal(&rpclabv1.HelloReply{Message: "on time"}) // cannot fail
 	message = append([]byte{0, 0, 0, 0, byte(len(message))}, message...)
-	// Literal fields that need no table: RFC 7541, section 6.2.2, and index 8, :status 200.
+	// Literal fields without the dynamic table: RFC 7541, section 6.2.2, and index 8, :status 200.
 	head := append([]byte{0x88, 0x0f, 0x10, 16}, "application/grpc"...)
 	trailer := append([]byte{0x00, 11}, "grpc-status\x010"...)
 	for a := range p.due {
 		<-time.After(time.Until(a.at))
-		_ = p.write(func() error { // that fails when the client is gone, which ends serve
+		_ = p.write(func() error { // an error means that the client is gone, and serve ends
 			_ = p.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: a.stream, BlockFragment: head, EndHeaders: true})
 			_ = p.framer.WriteData(a.stream, false, message)
 			return p.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: a.stream, BlockFragment: trailer, EndHeaders: true, EndStream: true})

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestReadmeCommandsWork runs every one of them, in order, as they stand there.
+// TestReadmeCommandsWork runs the commands of the README in order.
 func TestReadmeCommandsWork(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("../../README.md")
@@ -21,16 +21,16 @@ func TestReadmeCommandsWork(t *testing.T) {
 			line, _, _ = strings.Cut(line, "#")
 			args, ok := strings.CutPrefix(strings.TrimSpace(line), "go run ./cmd/rpclab ")
 			if !ok {
-				t.Errorf("the README has a command that this test does not know: %s", line)
+				t.Errorf("the README has a command without \"go run ./cmd/rpclab\": %s", line)
 				continue
 			}
-			// The runs that other tests look at are made once.
+			// Share --quick runs with other tests.
 			if fields := strings.Fields(args); len(fields) == 3 && fields[0] == "run" && fields[2] == "--quick" {
 				quick(t, fields[1])
 				found++
 				continue
 			}
-			// A file that a command writes goes where this test cleans up.
+			// Write files to a temporary directory.
 			args = regexp.MustCompile(`(--json|--md) (\S+)`).ReplaceAllString(args, "$1 "+data+"/$2")
 			c := command(t, data, strings.Fields(args)...)
 			c.Dir = "../.."
@@ -41,12 +41,12 @@ func TestReadmeCommandsWork(t *testing.T) {
 		}
 	}
 	if found < 6 {
-		t.Errorf("only %d commands were found", found)
+		t.Errorf("the README has %d commands, want at least 6", found)
 	}
 }
 
-// TestReadmeOutputMatchesTheReport: the README shows the arms and the columns that a run prints, and at
-// most 15 lines; its figures are one machine's.
+// TestReadmeOutputMatchesTheReport checks that the README shows the arms and columns of the report, in
+// at most 15 lines. Its numbers are those of one machine.
 func TestReadmeOutputMatchesTheReport(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -63,7 +63,7 @@ func TestReadmeOutputMatchesTheReport(t *testing.T) {
 	}
 	for _, part := range []string{"A channel per call, one shared channel", "p50 difference", "slower: +", "baseline", "undecided: ", "A/A control: "} {
 		if !strings.Contains(shown, part) || !strings.Contains(string(golden), part) {
-			t.Errorf("%q has to be in the README and in the report", part)
+			t.Errorf("want %q in the README and in the report", part)
 		}
 	}
 	for _, name := range []string{"new-channel", "shared", "kuberesolver", "headless", "endpointslice", "pool", "shared-again"} {
@@ -72,6 +72,6 @@ func TestReadmeOutputMatchesTheReport(t *testing.T) {
 		}
 	}
 	if n := strings.Count(shown, "\n"); n > 15 {
-		t.Errorf("the output in the README has %d lines, over 15", n)
+		t.Errorf("the output in the README has %d lines, want at most 15", n)
 	}
 }

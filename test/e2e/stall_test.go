@@ -14,10 +14,9 @@ import (
 	"rpclab/internal/result/resulttest"
 )
 
-// The proof that latency counts from the moment a call was due. A server is stopped
-// for 2 s in a run of 10 s at 500 calls/s, and what rpclab load reports is held against
-// the schedule: call n is due at n/500 s, reaches the server at once, and has its answer
-// when it would have without the stop, or that long after the stop.
+// These tests prove that latency counts from the time a call was due. A server is stopped for 2 s in a
+// run of 10 s at 500 calls/s. The true latencies follow from the schedule: call n is due at n/500 s,
+// reaches the server at once, and is answered after the usual delay or after the stop.
 const (
 	proofRate  = 500
 	proofRun   = 10 * time.Second
@@ -25,23 +24,24 @@ const (
 	within     = 0.02
 )
 
-// TestOpenLoopReportsAStallAndClosedLoopHidesIt has both kinds of load meet a stall of their own at the same time.
+// TestOpenLoopReportsAStallAndClosedLoopHidesIt runs both loops at the same time, each with its own
+// server.
 func TestOpenLoopReportsAStallAndClosedLoopHidesIt(t *testing.T) {
-	t.Run("an open loop reports it as the schedule says it", func(t *testing.T) {
+	t.Run("open loop reports the stall", func(t *testing.T) {
 		t.Parallel()
 		openLoopReports(t)
 	})
-	t.Run("a closed loop hides it", func(t *testing.T) {
+	t.Run("closed loop hides the stall", func(t *testing.T) {
 		t.Parallel()
 		closedLoopHides(t)
 	})
 }
 
-// What a busy machine adds meanwhile is known from a witness, whose timers are as late as
-// the caller's and the server's.
+// openLoopReports compares percentiles with the schedule. It allows for timers that are late on a busy
+// machine, as timerLateness measures.
 func openLoopReports(t *testing.T) {
 	t.Helper()
-	late := witness()
+	late := timerLateness()
 	a, stop := stalled(t, "--rate", strconv.Itoa(proofRate))
 	allowed := 2 * milliseconds(late())
 	var schedule []float64
@@ -50,7 +50,7 @@ func openLoopReports(t *testing.T) {
 		schedule = append(schedule, milliseconds(stop.answered(due)-due))
 	}
 	if a.Calls != uint64(len(schedule)) {
-		t.Errorf("%d calls, the schedule has %d", a.Calls, len(schedule))
+		t.Errorf("%d calls, want %d as in the schedule", a.Calls, len(schedule))
 	}
 	slices.Sort(schedule)
 	for _, p := range []struct {
@@ -62,14 +62,14 @@ func openLoopReports(t *testing.T) {
 		off := p.got/due - 1
 		t.Logf("%s: %.1f ms reported, %.1f by the schedule (%+.2f %%)", p.name, p.got, due, 100*off)
 		if math.Abs(p.got-due) > within*due+allowed {
-			t.Errorf("%s is more than %.0f %% and %.1f ms off", p.name, 100*within, allowed)
+			t.Errorf("%s differs from the schedule by more than %.0f %% and %.1f ms", p.name, 100*within, allowed)
 		}
 	}
 }
 
-// witness sets itself a timer again and again, until it is asked by how much the latest of
-// them was late.
-func witness() (late func() time.Duration) {
+// timerLateness sets timers of 1 ms until the returned function is called, which returns the largest
+// delay.
+func timerLateness() (late func() time.Duration) {
 	over, worst := make(chan struct{}), make(chan time.Duration)
 	go func() {
 		var most time.Duration
@@ -87,11 +87,10 @@ func witness() (late func() time.Duration) {
 	return func() time.Duration { close(over); return <-worst }
 }
 
-// A closed loop asks nothing while it waits. Each of 50 users meets the stall in one call of
-// some 80.
+// closedLoopHides checks that each of 50 users meets the stall in at most one of about 80 calls.
 func closedLoopHides(t *testing.T) {
 	t.Helper()
-	const users = 50 // 500 calls/s, until it is stopped
+	const users = 50 // 500 calls/s before the stall
 	a, _ := stalled(t, "--concurrency", strconv.Itoa(users))
 	values, err := a.Latency.Decode()
 	if err != nil {
@@ -106,20 +105,20 @@ func closedLoopHides(t *testing.T) {
 	t.Logf("p50 %.1f ms, p90 %.1f ms, p99 %.1f ms, max %.1f ms; %d of %d calls met the stall",
 		a.Latency.P50, a.Latency.P90, a.Latency.P99, a.Latency.Max, met, a.Calls)
 	if met < 1 || met > users {
-		t.Errorf("%d calls met the stall; each of %d users can once", met, users)
+		t.Errorf("%d calls met the stall, want 1 to %d", met, users)
 	}
 	if a.Latency.P90 > milliseconds(2*punctualDelay) {
-		t.Errorf("p90 is %.1f ms: it shows the stall", a.Latency.P90)
+		t.Errorf("p90 is %.1f ms and shows the stall, want at most twice the delay of the server", a.Latency.P90)
 	}
 }
 
 func milliseconds(d time.Duration) float64 { return d.Seconds() * 1e3 }
 
-// stop is a server's, since the start of a load; an answer takes service without it.
+// stop is when the server was stopped, from the start of the load. service is the usual delay.
 type stop struct{ from, to, service time.Duration }
 
-// answered is when a call that is sent at a moment has its answer: one that reaches
-// the stopped server waits for the end of the stop, and so does an answer due in it.
+// answered returns when a call is answered: a call that reaches the stopped server, or whose answer is
+// due during the stop, waits for its end.
 func (s stop) answered(sent time.Duration) time.Duration {
 	switch done := sent + s.service; {
 	case sent >= s.from && sent < s.to:
@@ -131,7 +130,7 @@ func (s stop) answered(sent time.Duration) time.Duration {
 	}
 }
 
-// stalled runs a load against a punctual server that is stopped for a while in its midst.
+// stalled runs a load against a punctual server that it stops for a while.
 func stalled(t *testing.T, pace ...string) (result.Arm, stop) {
 	t.Helper()
 	server, address := startPunctualServer(t)

@@ -6,9 +6,8 @@ import (
 	"rpclab/internal/result"
 )
 
-// newcomers is the share of an arm's calls that were answered by backends which were not
-// there at first.
-func newcomers(a result.Arm) float64 {
+// shareOfNewBackends returns the share of calls that backends added during the load answered.
+func shareOfNewBackends(a result.Arm) float64 {
 	first := map[string]bool{"greeter-0": true, "greeter-1": true, "greeter-2": true}
 	var all, theirs uint64
 	for id, calls := range a.Backends {
@@ -24,10 +23,10 @@ func TestOnlyNewStreamsReachNewBackends(t *testing.T) {
 	t.Parallel()
 	d, s := quick(t, "long-streams")
 	s.promptly(t)
-	renewed := newcomers(arm(t, d, "renewed"))
+	renewed := shareOfNewBackends(arm(t, d, "renewed"))
 	for _, c := range []struct {
 		arm    string
-		follow bool // new backends get their share
+		follow bool // new backends receive calls
 		fails  bool
 	}{
 		{"unary", true, false},
@@ -35,19 +34,19 @@ func TestOnlyNewStreamsReachNewBackends(t *testing.T) {
 		{"aged", false, false},
 		{"cut", true, true},
 		{"renewed", true, false},
-		{"cut-clusterip", false, true}, // all or nothing: one backend at a time
+		{"cut-clusterip", false, true}, // all calls go to one backend at a time
 	} {
 		a := arm(t, d, c.arm)
-		share := newcomers(a)
+		share := shareOfNewBackends(a)
 		if c.follow && share < 0.1 {
-			t.Errorf("%s: new backends answered only %.0f %%: %v", c.arm, 100*share, a.Backends)
+			t.Errorf("%s: new backends answered %.0f %%, want at least 10 %%: %v", c.arm, 100*share, a.Backends)
 		}
-		// A stall may need more streams than there were, which begin at new backends.
+		// A stall may open more streams, which start at new backends.
 		if !c.follow && c.arm != "cut-clusterip" && share > renewed/2 {
-			t.Errorf("%s: new backends answered %.0f %%, of renewed streams %.0f %%", c.arm, 100*share, 100*renewed)
+			t.Errorf("%s: new backends answered %.0f %%, want at most half of the %.0f %% of renewed streams", c.arm, 100*share, 100*renewed)
 		}
 		if failed := a.Errors["UNAVAILABLE"] > 0; failed != c.fails || !c.fails && len(a.Errors) > 0 {
-			t.Errorf("%s: errors %v, want some: %v", c.arm, a.Errors, c.fails)
+			t.Errorf("%s: errors %v, want UNAVAILABLE: %v", c.arm, a.Errors, c.fails)
 		}
 	}
 }

@@ -17,11 +17,11 @@ const shown = `
 experiment: shown
 question: What does a terminal show?
 defaults: {workload: {greet: {delay: 1ms}}, load: {closed: {users: 3, duration: 2500ms}}}
-arms: {a-way-with-a-rather-long-name: {route: clusterip}, spread: {route: endpointslice}}
+arms: {an-arm-with-a-rather-long-name: {route: clusterip}, spread: {route: endpointslice}}
 rounds: 2
 `
 
-// inTerminal is what a run writes to a terminal so wide.
+// inTerminal returns the output of a run in a terminal of this width.
 func inTerminal(t *testing.T, columns uint16, env ...string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "shown.yaml")
@@ -36,7 +36,7 @@ func inTerminal(t *testing.T, columns uint16, env ...string) string {
 	}
 	defer terminal.Close()
 	var said bytes.Buffer
-	_, _ = io.Copy(&said, terminal) // a terminal ends by an error
+	_, _ = io.Copy(&said, terminal) // reading a closed terminal returns an error
 	if err := c.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, said.String())
 	}
@@ -48,24 +48,24 @@ var (
 	controls = regexp.MustCompile("\x1b\\[[0-9;]*[mK]")
 )
 
-// The line of progress is overwritten, has the remaining time and bars of the backends, and
-// neither it nor the report is wider than the terminal.
+// TestProgressInATerminal checks that the progress line is overwritten, shows the remaining time and
+// the backends, and that no line is wider than the terminal.
 func TestProgressInATerminal(t *testing.T) {
 	t.Parallel()
 	said := inTerminal(t, 72)
 	if !colours.MatchString(said) {
-		t.Error("it has no colours")
+		t.Error("the output has no colours")
 	}
 	for _, want := range []*regexp.Regexp{
 		regexp.MustCompile(`\r\x1b\[K\[\d/4, \d+s left\] round 2`), regexp.MustCompile(`round \d  spread  .*/s, p99 .*[▁-█]{3}`),
 	} {
 		if !want.MatchString(said) {
-			t.Errorf("it does not show %s:\n%q", want, said)
+			t.Errorf("the output does not match %s:\n%q", want, said)
 		}
 	}
 	for _, line := range regexp.MustCompile(`[\r\n]+`).Split(controls.ReplaceAllString(said, ""), -1) {
 		if n := utf8.RuneCountInString(line); n > 72 {
-			t.Errorf("%d columns: %s", n, line)
+			t.Errorf("a line has %d columns, want at most 72: %s", n, line)
 		}
 	}
 }
@@ -73,6 +73,6 @@ func TestProgressInATerminal(t *testing.T) {
 func TestNoColor(t *testing.T) {
 	t.Parallel()
 	if said := inTerminal(t, 80, "NO_COLOR=1"); colours.MatchString(said) || !strings.Contains(said, "What does a terminal show?") {
-		t.Errorf("it writes\n%q", said)
+		t.Errorf("with NO_COLOR the output is\n%q", said)
 	}
 }

@@ -10,9 +10,8 @@ import (
 	"rpclab/internal/result/resulttest"
 )
 
-// TestAThrottledRunGetsNoVerdict puts a run into a control group that may use
-// a third of one processor. Its arms are far apart, and the guard says why that is not
-// to be believed.
+// TestAThrottledRunGetsNoVerdict runs in a control group with a quota of a third of one CPU. Its arms
+// differ a lot, but the verdicts must be undecided because of the throttling.
 func TestAThrottledRunGetsNoVerdict(t *testing.T) {
 	group := quota(t, 33)
 	file := filepath.Join(t.TempDir(), "busy.yaml")
@@ -28,7 +27,7 @@ rounds: 4
 		t.Fatal(err)
 	}
 	inside := command(t, t.TempDir(), "run", file, "--no-store", "--json", "-")
-	// The shell joins the group, and what it becomes is in it with all its children.
+	// The shell joins the group and then becomes the program, so all children are in the group too.
 	inside.Args = append([]string{"sh", "-c", `echo $$ > "$0" && exec "$@"`, filepath.Join(group, "cgroup.procs")}, inside.Args...)
 	inside.Path = "/bin/sh"
 	out, err := inside.Output()
@@ -38,20 +37,20 @@ rounds: 4
 	d := resulttest.Read(t, strings.NewReader(string(out)))
 	for _, v := range d.Verdicts {
 		if !v.Secondary && (v.Decision != "undecided" || !strings.Contains(v.Reason, "throttled")) {
-			t.Errorf("%s: %s (%.2f), %s", v.Metric, v.Decision, v.Ratio, v.Reason)
+			t.Errorf("%s: decision %s (ratio %.2f), reason %q; want undecided because of throttling", v.Metric, v.Decision, v.Ratio, v.Reason)
 		}
 	}
 	for _, a := range d.Arms {
-		// A trial lasts many periods of the quota, so none can slip through between two of its halts.
+		// A trial lasts many periods of the quota, so every trial is throttled.
 		for _, trial := range a.Trials {
 			if trial.Machine.Throttled < 0.05 {
-				t.Errorf("%s was throttled for %.3f of the processors' time in round %d", a.Name, trial.Machine.Throttled, trial.Round)
+				t.Errorf("%s was throttled for a share of %.3f in round %d, want at least 0.05", a.Name, trial.Machine.Throttled, trial.Round)
 			}
 		}
 	}
 }
 
-// quota makes a control group that may use so many percent of one processor.
+// quota creates a control group with a quota in percent of one CPU.
 func quota(t *testing.T, percent int) string {
 	t.Helper()
 	const root, period = "/sys/fs/cgroup", 100_000
@@ -70,7 +69,7 @@ func quota(t *testing.T, percent int) string {
 	})
 	for name, value := range limit {
 		if err := os.WriteFile(filepath.Join(group, name), []byte(value), 0); err != nil {
-			t.Fatalf("limit the control group: %v; its controller cpu has to be on", err)
+			t.Fatalf("limit the control group: %v; enable its controller cpu", err)
 		}
 	}
 	return group

@@ -25,7 +25,8 @@ arms:
 rounds: 4
 `
 
-// TestWrongRequestsExitWithCode2: each says what is wrong, where, and what to do, and exits with 2.
+// TestWrongRequestsExitWithCode2 compares each message with a golden file: what is wrong, where, what to
+// do, and the exit code.
 func TestWrongRequestsExitWithCode2(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -119,10 +120,10 @@ func TestWrongRequestsExitWithCode2(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := rpclab(t, c.args()...)
 			if s.stdout != "" {
-				t.Errorf("standard output has %q", s.stdout)
+				t.Errorf("standard output is %q, want nothing", s.stdout)
 			}
 			text := strings.ReplaceAll(s.stderr, dir, "DIR")
-			if at := strings.Index(text, "the store "); at >= 0 { // in a directory of this test alone
+			if at := strings.Index(text, "the store "); at >= 0 { // its directory is temporary
 				text = text[:at] + "the store STORE" + text[at+strings.Index(text[at:], "/runs.db"):]
 			}
 			testkit.Golden(t, "wrong/"+c.name+".txt", fmt.Sprintf("%sexit code %d\n", text, s.code))
@@ -154,7 +155,7 @@ func TestUnwritableStore(t *testing.T) {
 	c := command(t, data, "run", "channels", "--quick")
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
-	if os.Getuid() == 0 { // whom permissions do not hold back
+	if os.Getuid() == 0 { // permissions do not apply to root
 		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	}
 	_ = c.Run()
@@ -162,7 +163,7 @@ func TestUnwritableStore(t *testing.T) {
 	testkit.Golden(t, "wrong/store-not-writable.txt", fmt.Sprintf("%sexit code %d\n", text, c.ProcessState.ExitCode()))
 }
 
-// TestHelp: what a new user reads first, and it fits 80 columns.
+// TestHelp compares the help texts with golden files and requires lines of at most 80 columns.
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
@@ -177,7 +178,7 @@ func TestHelp(t *testing.T) {
 			testkit.Golden(t, "help/"+strings.Join(args, "")+".txt", strings.ReplaceAll(s.stdout, `"`+host+`"`, `"HOST"`))
 			for line := range strings.Lines(s.stdout) {
 				if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > 80 {
-					t.Errorf("%d columns: %s", n, line)
+					t.Errorf("a line has %d columns, want at most 80: %s", n, line)
 				}
 			}
 		})

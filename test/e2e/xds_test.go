@@ -16,8 +16,7 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// A control plane for somebody else's client: rpclab writes the bootstrap, the client
-// reads it and dials xds:///greeter.
+// TestXDSServesAnyGRPCClient dials xds:///greeter with the bootstrap file that rpclab wrote.
 func TestXDSServesAnyGRPCClient(t *testing.T) {
 	t.Parallel()
 	address, _ := greeterAt(t)
@@ -54,15 +53,15 @@ func TestXDSServesAnyGRPCClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := plane.Wait(); err != nil {
-		t.Errorf("told to stop, it ended with %v", err)
+		t.Errorf("after SIGTERM the control plane ended with %v", err)
 	}
 	for _, want := range []string{"msg=serving service=greeter", `agent="gRPC Go"`, "type=Listener", "type=RouteConfiguration", "type=Cluster", "type=ClusterLoadAssignment"} {
 		if !strings.Contains(log.String(), want) {
-			t.Errorf("the log does not say %s:\n%s", want, &log)
+			t.Errorf("the log does not contain %s:\n%s", want, &log)
 		}
 	}
 	if strings.Contains(log.String(), "msg=refused") {
-		t.Errorf("the client refused what it was told:\n%s", &log)
+		t.Errorf("the client rejected a configuration:\n%s", &log)
 	}
 }
 
