@@ -58,7 +58,7 @@ servers are new processes on this machine, or pods of a Kubernetes cluster.`,
 	flags.StringSliceVar(&f.Arms, "arms", nil, "run only these arms, comma-separated")
 	flags.StringArrayVar(&f.Set, "set", nil, "override a field, `path=value` (repeatable)")
 	flags.IntVar(&f.Rounds, "rounds", 0, "`number` of rounds, each of which measures every arm once (default: as the experiment says)")
-	flags.StringVar(&f.until, "until", "", "`decided`: add rounds until no headline verdict is undecided")
+	flags.StringVar(&f.until, "until", "", "`decided`: add rounds until every headline verdict is decided")
 	flags.IntVar(&f.MaxRounds, "max-rounds", 0, "maximum `number` of rounds with --until decided (default: 30, or twice --rounds if that is more)")
 	flags.Uint64Var(&f.Seed, "seed", 0, "`seed` of all random choices of the plan (default: random, and printed)")
 	flags.BoolVar(&f.Quick, "quick", false, "run the whole experiment, scaled down")
