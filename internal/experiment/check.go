@@ -16,108 +16,108 @@ const (
 )
 
 // checkNames checks that references to arms exist.
-func (d *document) checkNames(e *Experiment, c *problems) {
+func (d *document) checkNames(experiment *Experiment, wrong *problems) {
 	names := d.armNames()
 	known := func(name string, path ...string) bool {
 		if slices.Contains(names, name) {
 			return true
 		}
-		c.add(d.position(path...), "no arm %q%s", name, suggest.DidYouMean(name, names))
+		wrong.add(d.position(path...), "no arm %q%s", name, suggest.DidYouMean(name, names))
 		return false
 	}
-	if e.Baseline != "" {
-		known(e.Baseline, "baseline")
+	if experiment.Baseline != "" {
+		known(experiment.Baseline, "baseline")
 	}
-	for _, arm := range e.Arms {
+	for _, arm := range experiment.Arms {
 		if arm.Against != "" && known(arm.Against, "arms", arm.Name, "against") && (arm.Against == arm.Name || arm.Control != "") {
-			c.add(d.position("arms", arm.Name, "against"), "arm %s cannot be compared with itself or be a control too: leave against out, or name another arm", arm.Name)
+			wrong.add(d.position("arms", arm.Name, "against"), "arm %s cannot be compared with itself or be a control too: leave against out, or name another arm", arm.Name)
 		}
 		if arm.Control == "" || !known(arm.Control, "arms", arm.Name, "control") {
 			continue
 		}
 		switch at := d.position("arms", arm.Name, "control"); {
 		case arm.Control == arm.Name:
-			c.add(at, "arm %s cannot be its own control", arm.Name)
-		case e.Arms[armIndex(e.Arms, arm.Control)].Control != "":
-			c.add(at, "arm %s is a control itself: name the arm that it repeats", arm.Control)
+			wrong.add(at, "arm %s cannot be its own control", arm.Name)
+		case experiment.Arms[armIndex(experiment.Arms, arm.Control)].Control != "":
+			wrong.add(at, "arm %s is a control itself: name the arm that it repeats", arm.Control)
 		}
 	}
-	for i, f := range e.Confounds {
+	for i, f := range experiment.Confounds {
 		at := d.root.get("confounds").values[i]
 		for _, side := range []string{"published", "controlled"} {
 			if name := at.get(side); !slices.Contains(names, name.text) {
-				c.add(name.at, "no arm %q%s", name.text, suggest.DidYouMean(name.text, names))
+				wrong.add(name.at, "no arm %q%s", name.text, suggest.DidYouMean(name.text, names))
 			}
 		}
-		if i := armIndex(e.Arms, f.Published); i >= 0 && e.Arms[i].Published == "" {
-			c.add(at.get("published").at, "arm %s is not marked as published", f.Published)
+		if i := armIndex(experiment.Arms, f.Published); i >= 0 && experiment.Arms[i].Published == "" {
+			wrong.add(at.get("published").at, "arm %s is not marked as published", f.Published)
 		}
 		if f.Published == f.Controlled {
-			c.add(at.get("controlled").at, "a confound needs two arms, not %s twice", f.Published)
+			wrong.add(at.get("controlled").at, "a confound needs two arms, not %s twice", f.Published)
 		}
 	}
-	for i, figure := range e.Published {
+	for i, figure := range experiment.Published {
 		if !slices.Contains(names, figure.Arm) {
-			c.add(d.root.get("published").values[i].get("arm").at, "no arm %q%s", figure.Arm, suggest.DidYouMean(figure.Arm, names))
+			wrong.add(d.root.get("published").values[i].get("arm").at, "no arm %q%s", figure.Arm, suggest.DidYouMean(figure.Arm, names))
 		}
 	}
 }
 
 // checkAxes checks that no axis overrides another axis or a field of an arm.
-func (d *document) checkAxes(e *Experiment, c *problems) {
+func (d *document) checkAxes(experiment *Experiment, wrong *problems) {
 	config := d.grammar.config
-	for i, axis := range e.Sweep {
+	for i, axis := range experiment.Sweep {
 		at := d.root.get("sweep").pairs[i].at
 		path := strings.Split(axis.Path, ".")
-		for _, other := range e.Sweep[:i] {
+		for _, other := range experiment.Sweep[:i] {
 			if n := nest(strings.Split(other.Path, "."), &node{}); cleared(config, n, path) == nil {
-				c.add(at, "sweep %s and sweep %s exclude each other", axis.Path, other.Path)
+				wrong.add(at, "sweep %s and sweep %s exclude each other", axis.Path, other.Path)
 			}
 		}
-		for _, arm := range e.Arms {
+		for _, arm := range experiment.Arms {
 			own := d.ownConfig(arm.Name)
 			if left := cleared(config, own, path); len(own.pairs) > 0 && !reflect.DeepEqual(left, own) {
 				found, _ := own.find(path)
-				c.add(found.at, "arm %s sets a field that sweep %s sets for every arm", arm.Name, axis.Path)
+				wrong.add(found.at, "arm %s sets a field that sweep %s sets for every arm", arm.Name, axis.Path)
 			}
 		}
 	}
 }
 
 // checkSize limits the size of the plan before it is expanded.
-func (d *document) checkSize(e *Experiment, c *problems) {
-	configs := len(e.Arms)
+func (d *document) checkSize(experiment *Experiment, wrong *problems) {
+	configs := len(experiment.Arms)
 	if configs > maxArms {
-		c.add(d.position("arms"), "%d arms; an experiment has at most %d", configs, maxArms)
+		wrong.add(d.position("arms"), "%d arms; an experiment has at most %d", configs, maxArms)
 		return
 	}
-	for _, axis := range e.Sweep {
+	for _, axis := range experiment.Sweep {
 		if configs *= len(axis.Values); configs > maxConfigs {
-			c.add(d.position("sweep"), "the sweep gives over %d combinations of arm and cell", maxConfigs)
+			wrong.add(d.position("sweep"), "the sweep gives over %d combinations of arm and cell", maxConfigs)
 			return
 		}
 	}
-	if trials := configs * e.Rounds; trials > maxTrials {
-		c.add(d.position("rounds"), "%d rounds give %d trials; an experiment has at most %d", e.Rounds, trials, maxTrials)
+	if trials := configs * experiment.Rounds; trials > maxTrials {
+		wrong.add(d.position("rounds"), "%d rounds give %d trials; an experiment has at most %d", experiment.Rounds, trials, maxTrials)
 	}
 }
 
 // checkControls checks that a control repeats its arm exactly; else it would show more than
 // chance.
-func (d *document) checkControls(r resolved, c *problems) {
+func (d *document) checkControls(r resolved, wrong *problems) {
 	arms := r.experiment.Arms
 	for i, arm := range arms {
 		if arm.Control == "" || reflect.DeepEqual(r.configs[i], r.configs[armIndex(arms, arm.Control)]) {
 			continue
 		}
-		c.add(d.position("arms", arm.Name, "control"),
+		wrong.add(d.position("arms", arm.Name, "control"),
 			"arm %s is a control of %s but has different settings: remove them", arm.Name, arm.Control)
 	}
 }
 
 // checkFigures checks that the cell of every published figure is in the sweep.
 func (d *document) checkFigures(r resolved) error {
-	var c problems
+	var wrong problems
 	var axes []string
 	for _, axis := range r.experiment.Sweep {
 		axes = append(axes, axis.Path)
@@ -126,17 +126,17 @@ func (d *document) checkFigures(r resolved) error {
 		n := d.root.get("published").values[i]
 		for path := range figure.Cell {
 			if !slices.Contains(axes, path) {
-				c.add(n.get("cell").get(path).at, "%s is not in the sweep%s", path, suggest.DidYouMean(path, axes))
+				wrong.add(n.get("cell").get(path).at, "%s is not in the sweep%s", path, suggest.DidYouMean(path, axes))
 			}
 		}
 		if !slices.ContainsFunc(r.cells, func(cell map[string]any) bool {
 			return reflect.DeepEqual(cell, figure.Cell) || len(cell)+len(figure.Cell) == 0
-		}) && c.err() == nil {
-			c.add(n.at, "the sweep has no such cell, so this published figure would never be printed")
+		}) && wrong.err() == nil {
+			wrong.add(n.at, "the sweep has no such cell, so this published figure would never be printed")
 		}
 		if figure.ElapsedMS+figure.Rate+figure.P95+figure.RSS == 0 && figure.Note == "" {
-			c.add(n.at, "a published figure needs elapsed_ms, rate, p95_ms, rss_mb or note")
+			wrong.add(n.at, "a published figure needs elapsed_ms, rate, p95_ms, rss_mb or note")
 		}
 	}
-	return c.err()
+	return wrong.err()
 }

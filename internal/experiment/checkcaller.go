@@ -3,18 +3,17 @@ package experiment
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"rpclab/internal/suggest"
 )
 
 // checkCaller checks that the caller speaks the protocol of the server, or HTTP to a gateway.
-func (d *document) checkCaller(config Config, place func(...string) position, c *problems) {
+func (d *document) checkCaller(config Config, place func(...string) position, wrong *problems) {
 	const http = "http"
 	words, server, who := d.grammar.vocabulary, config.Server, config.Caller
 	models := words.Models[server.Language]
 	if server.Model != "" && !slices.Contains(models, server.Model) {
-		c.add(place("server", "model"), "servers in %s have no model %s%s: use %s", server.Language, server.Model, suggest.DidYouMean(server.Model, models), joinOr(models))
+		wrong.add(place("server", "model"), "servers in %s have no model %s%s: use %s", server.Language, server.Model, suggest.DidYouMean(server.Model, models), joinOr(models))
 		return
 	}
 	speaks := words.protocols(server.Language + "/" + cmp.Or(server.Model, first(models)))[0]
@@ -30,46 +29,31 @@ func (d *document) checkCaller(config Config, place func(...string) position, c 
 	}
 	switch {
 	case config.Gateway != nil && who.Kind != http:
-		c.add(place("gateway"), "a gateway needs an HTTP caller: set caller.kind to %s", http)
+		wrong.add(place("gateway"), "a gateway needs an HTTP caller: set caller.kind to %s", http)
 	case config.Gateway == nil && who.Kind == http && speaks != asks:
-		c.add(place("caller", "kind"), "the caller %s needs a gateway or a REST server: set gateway or server.model", http)
+		wrong.add(place("caller", "kind"), "the caller %s needs a gateway or a REST server: set gateway or server.model", http)
 	case speaks != asks:
-		c.add(place("server", "model"), "a server of model %s speaks %s, but its caller speaks %s: set caller.kind to %s",
+		wrong.add(place("server", "model"), "a server of model %s speaks %s, but its caller speaks %s: set caller.kind to %s",
 			cmp.Or(server.Model, first(models)), protocolName(speaks), protocolName(asks), joinOr(words.callersSpeaking(speaks)))
 	case speaks != grpc && !slices.Contains(words.TCPRoutes, config.Route):
-		c.add(place("route"), "route %s supports only gRPC: use the route %s", config.Route, joinOr(words.TCPRoutes))
+		wrong.add(place("route"), "route %s supports only gRPC: use the route %s", config.Route, joinOr(words.TCPRoutes))
 	case speaks != grpc && config.Workload.Increment:
-		c.add(place("workload"), "only gRPC servers support increment: use another workload or another server.model")
+		wrong.add(place("workload"), "only gRPC servers support increment: use another workload or another server.model")
 	case speaks == tcp && !config.Workload.Increase:
-		c.add(place("workload"), "a TCP server supports only the workload increase: set workload to increase: true")
+		wrong.add(place("workload"), "a TCP server supports only the workload increase: set workload to increase: true")
 	case config.Gateway != nil && config.Workload.Fibonacci == nil && !config.Workload.Increment:
-		c.add(place("gateway"), "a gateway supports only the workloads fibonacci and increment: set one of them")
+		wrong.add(place("gateway"), "a gateway supports only the workloads fibonacci and increment: set one of them")
 	case config.Gateway != nil && config.Gateway.Language != "go" && slices.Contains(words.GoOnlyRoutes, config.Route):
-		c.add(place("gateway", "language"), "only a gateway in go supports the route %s: remove gateway.language, or use another route", config.Route)
+		wrong.add(place("gateway", "language"), "only a gateway in go supports the route %s: remove gateway.language, or use another route", config.Route)
 	case (config.Gateway != nil || speaks != grpc) && who.Hedge != nil:
-		c.add(place("caller", "hedge"), "the caller %s does not support hedge: remove it", who.Kind)
+		wrong.add(place("caller", "hedge"), "the caller %s does not support hedge: remove it", who.Kind)
 	case speaks != grpc && who.Retry != nil:
-		c.add(place("caller", "retry"), "the caller %s does not support retry: remove it", who.Kind)
+		wrong.add(place("caller", "retry"), "the caller %s does not support retry: remove it", who.Kind)
 	case speaks != grpc && who.Stream != nil:
-		c.add(place("caller", "stream"), "the caller %s does not support stream: remove it", who.Kind)
+		wrong.add(place("caller", "stream"), "the caller %s does not support stream: remove it", who.Kind)
 	case (config.Gateway != nil || speaks != grpc) && who.Channel.Pool > 0:
-		c.add(place("caller", "channel"), "the caller %s does not support a pool of channels: use shared or per-call", who.Kind)
+		wrong.add(place("caller", "channel"), "the caller %s does not support a pool of channels: use shared or per-call", who.Kind)
 	}
-}
-
-// Protocols of callers and servers.
-const (
-	grpc    = "grpc"
-	tcp     = "tcp"
-	nothing = "nothing"
-)
-
-// protocolName is the usual spelling of a protocol.
-func protocolName(protocol string) string {
-	if protocol == grpc {
-		return "gRPC"
-	}
-	return strings.ToUpper(protocol)
 }
 
 func first(names []string) string {
@@ -80,35 +64,35 @@ func first(names []string) string {
 }
 
 // checkCalls checks that the caller supports the requested kind of calls.
-func (d *document) checkCalls(config Config, place func(...string) position, c *problems) {
+func (d *document) checkCalls(config Config, place func(...string) position, wrong *problems) {
 	const able = "use the caller grpc-go"
 	who := config.Caller
 	if slices.Contains(d.grammar.vocabulary.BasicCallers, who.Kind) {
 		simple := config.Policy == "" || config.Policy == "round_robin" || config.Policy == "pick_first"
 		switch {
 		case slices.Contains(d.grammar.vocabulary.FullClientRoutes, config.Route):
-			c.add(place("route"), "the caller %s does not support the route %s: %s", who.Kind, config.Route, able)
+			wrong.add(place("route"), "the caller %s does not support the route %s: %s", who.Kind, config.Route, able)
 		case who.Retry != nil:
-			c.add(place("caller", "retry"), "the caller %s does not support retry: %s", who.Kind, able)
+			wrong.add(place("caller", "retry"), "the caller %s does not support retry: %s", who.Kind, able)
 		case who.Hedge != nil:
-			c.add(place("caller", "hedge"), "the caller %s does not support hedge: %s", who.Kind, able)
+			wrong.add(place("caller", "hedge"), "the caller %s does not support hedge: %s", who.Kind, able)
 		case config.Outlier != nil:
-			c.add(place("outlier"), "the caller %s does not support outlier detection: %s", who.Kind, able)
+			wrong.add(place("outlier"), "the caller %s does not support outlier detection: %s", who.Kind, able)
 		case !simple:
-			c.add(place("policy"), "the caller %s does not support the policy %s: %s", who.Kind, config.Policy, able)
+			wrong.add(place("policy"), "the caller %s does not support the policy %s: %s", who.Kind, config.Policy, able)
 		}
 	}
-	d.checkCalculate(config, place, c)
+	d.checkCalculate(config, place, wrong)
 	can := func(what string) bool { return slices.Contains(d.grammar.vocabulary.Features[who.Kind], what) }
 	if who.Compress && !can("compress") {
-		c.add(place("caller", "compress"), "the caller %s does not support compress: %s", who.Kind, able)
+		wrong.add(place("caller", "compress"), "the caller %s does not support compress: %s", who.Kind, able)
 	}
 	if who.Channel.Mode == "per-user" {
 		switch at := place("caller", "channel"); {
 		case !can("per-user"):
-			c.add(at, "the caller %s does not support a channel per user: use the caller %s", who.Kind, joinOr(d.grammar.vocabulary.callersWith("per-user")))
+			wrong.add(at, "the caller %s does not support a channel per user: use the caller %s", who.Kind, joinOr(d.grammar.vocabulary.callersWith("per-user")))
 		case config.Load.Closed == nil:
-			c.add(at, "a channel per user needs users: set load.closed, or set caller.channel to shared or per-call")
+			wrong.add(at, "a channel per user needs users: set load.closed, or set caller.channel to shared or per-call")
 		}
 	}
 	if who.Stream == nil {
@@ -116,62 +100,62 @@ func (d *document) checkCalls(config Config, place func(...string) position, c *
 	}
 	switch at := place("caller", "stream"); {
 	case !can("stream"):
-		c.add(at, "the caller %s does not support stream: %s", who.Kind, able)
+		wrong.add(at, "the caller %s does not support stream: %s", who.Kind, able)
 	case who.Stream.Renew > 0 && !can("renew"):
-		c.add(at, "the caller %s does not support stream.renew: %s", who.Kind, able)
+		wrong.add(at, "the caller %s does not support stream.renew: %s", who.Kind, able)
 	case who.Stream.Pipelined && !can("pipeline"):
-		c.add(at, "the caller %s does not support stream.pipelined: use the caller %s", who.Kind, joinOr(d.grammar.vocabulary.callersWith("pipeline")))
+		wrong.add(at, "the caller %s does not support stream.pipelined: use the caller %s", who.Kind, joinOr(d.grammar.vocabulary.callersWith("pipeline")))
 	case who.Stream.Pipelined && config.Load.Sequence == 0 && config.Load.Burst == 0:
-		c.add(at, "stream.pipelined sends all messages at once: set load.burst or load.sequence")
+		wrong.add(at, "stream.pipelined sends all messages at once: set load.burst or load.sequence")
 	case config.Workload.Greet == nil && !config.Workload.Increase:
-		c.add(at, "stream supports only the workloads greet and increase: set one of them")
+		wrong.add(at, "stream supports only the workloads greet and increase: set one of them")
 	case who.Channel.Mode == "per-call":
-		c.add(at, "stream cannot be used with a channel per call: set caller.channel to shared or a pool")
+		wrong.add(at, "stream cannot be used with a channel per call: set caller.channel to shared or a pool")
 	case who.Channel.Mode == "per-user":
-		c.add(at, "stream cannot be used with a channel per user: set caller.channel to shared or a pool")
+		wrong.add(at, "stream cannot be used with a channel per user: set caller.channel to shared or a pool")
 	case who.Hedge != nil:
-		c.add(place("caller", "hedge"), "hedge cannot be used with stream: remove one of them")
+		wrong.add(place("caller", "hedge"), "hedge cannot be used with stream: remove one of them")
 	}
 }
 
 // checkCalculate checks the fields that only the workload calculate supports, and those that it
 // needs.
-func (d *document) checkCalculate(config Config, place func(...string) position, c *problems) {
+func (d *document) checkCalculate(config Config, place func(...string) position, wrong *problems) {
 	who, can := config.Caller, d.grammar.vocabulary.callersWith("calculate")
 	if config.Workload.Calculate == nil {
 		for field, set := range map[string]bool{
 			"style": who.Style != "", "streams": who.Streams > 1, "ahead": who.Ahead != "", "jwt": enabled(who.JWT), "signing": who.Signing, "metadata": who.Metadata > 0,
 		} {
 			if set {
-				c.add(place("caller", field), "caller.%s needs the workload calculate", field)
+				wrong.add(place("caller", field), "caller.%s needs the workload calculate", field)
 			}
 		}
 		if enabled(config.Server.Security) {
-			c.add(place("server", "security"), "server.security needs the workload calculate")
+			wrong.add(place("server", "security"), "server.security needs the workload calculate")
 		}
 		return
 	}
 	switch {
 	case config.Server.Language != "go":
-		c.add(place("server", "language"), "servers in %s do not support calculate: use go", config.Server.Language)
+		wrong.add(place("server", "language"), "servers in %s do not support calculate: use go", config.Server.Language)
 	case !slices.Contains(can, who.Kind):
-		c.add(place("caller", "kind"), "the caller %s does not support calculate: use the caller %s", who.Kind, joinOr(can))
+		wrong.add(place("caller", "kind"), "the caller %s does not support calculate: use the caller %s", who.Kind, joinOr(can))
 	case config.Gateway != nil:
-		c.add(place("gateway"), "a gateway does not support calculate: remove gateway")
+		wrong.add(place("gateway"), "a gateway does not support calculate: remove gateway")
 	case who.Style == "":
-		c.add(place("workload"), "calculate needs caller.style: bidi or unary-stream")
+		wrong.add(place("workload"), "calculate needs caller.style: bidi or unary-stream")
 	case who.Style != "bidi" && who.Streams > 1:
-		c.add(place("caller", "streams"), "caller.streams needs caller.style bidi")
+		wrong.add(place("caller", "streams"), "caller.streams needs caller.style bidi")
 	case who.Ahead != "" && !slices.Contains(d.grammar.vocabulary.callersWith("ahead"), who.Kind):
-		c.add(place("caller", "ahead"), "the caller %s does not support caller.ahead: remove it, or use %s", who.Kind, joinOr(d.grammar.vocabulary.callersWith("ahead")))
+		wrong.add(place("caller", "ahead"), "the caller %s does not support caller.ahead: remove it, or use %s", who.Kind, joinOr(d.grammar.vocabulary.callersWith("ahead")))
 	case who.Style == "bidi" && who.Ahead == "taken":
-		c.add(place("caller", "ahead"), "caller.style bidi does not support caller.ahead taken: set caller.ahead to sent")
+		wrong.add(place("caller", "ahead"), "caller.style bidi does not support caller.ahead taken: set caller.ahead to sent")
 	case who.Channel.Mode == "per-call", who.Channel.Mode == "per-user":
-		c.add(place("caller", "channel"), "calculate uses the same streams for all calls: set caller.channel to shared or a pool")
+		wrong.add(place("caller", "channel"), "calculate uses the same streams for all calls: set caller.channel to shared or a pool")
 	case who.Hedge != nil, who.Retry != nil:
-		c.add(place("workload"), "calculate does not support caller.retry and caller.hedge: remove them")
+		wrong.add(place("workload"), "calculate does not support caller.retry and caller.hedge: remove them")
 	case enabled(config.Server.Security) && slices.Contains(d.grammar.vocabulary.ProxyRoutes, config.Route):
-		c.add(place("route"), "route %s has a proxy that cannot read encrypted calls: use another route, or set server.security to none", config.Route)
+		wrong.add(place("route"), "route %s has a proxy that cannot read encrypted calls: use another route, or set server.security to none", config.Route)
 	}
 }
 

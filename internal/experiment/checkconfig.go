@@ -13,7 +13,7 @@ import (
 var retryable = []string{"CANCELLED", "DEADLINE_EXCEEDED", "INTERNAL", "RESOURCE_EXHAUSTED", "UNAVAILABLE"}
 
 // checkRoute checks that the route and the caller support the fields of an arm.
-func (d *document) checkRoute(config Config, n *node, c *problems) {
+func (d *document) checkRoute(config Config, n *node, wrong *problems) {
 	words := d.grammar.vocabulary
 	place := func(path ...string) position {
 		at, _ := n.find(path)
@@ -22,35 +22,35 @@ func (d *document) checkRoute(config Config, n *node, c *problems) {
 	switch policies := words.Policies[config.Route]; {
 	case config.Policy == "" || slices.Contains(policies, config.Policy):
 	case len(policies) == 0:
-		c.add(place("policy"), "route %s has no choice of policies: remove policy, or use the route %s", config.Route, joinOr(words.routesWithPolicy(config.Policy)))
+		wrong.add(place("policy"), "route %s has no choice of policies: remove policy, or use the route %s", config.Route, joinOr(words.routesWithPolicy(config.Policy)))
 	default:
-		c.add(place("policy"), "route %s has no policy %s%s", config.Route, config.Policy, suggest.DidYouMean(config.Policy, policies))
+		wrong.add(place("policy"), "route %s has no policy %s%s", config.Route, config.Policy, suggest.DidYouMean(config.Policy, policies))
 	}
 	if config.Outlier != nil && !slices.Contains(words.OutlierRoutes, config.Route) {
-		c.add(place("outlier"), "route %s does not support outlier detection: use the route %s", config.Route, joinOr(words.OutlierRoutes))
+		wrong.add(place("outlier"), "route %s does not support outlier detection: use the route %s", config.Route, joinOr(words.OutlierRoutes))
 	}
 	if config.Caller.Retry != nil && config.Caller.Hedge != nil {
-		c.add(place("caller", "hedge"), "caller accepts only one of retry and hedge")
+		wrong.add(place("caller", "hedge"), "caller accepts only one of retry and hedge")
 	}
 	if f := config.Workload.Fibonacci; f != nil && f.From > f.To {
-		c.add(place("workload", "fibonacci"), "workload.fibonacci: from is %d, more than to, %d", f.From, f.To)
+		wrong.add(place("workload", "fibonacci"), "workload.fibonacci: from is %d, more than to, %d", f.From, f.To)
 	}
 	if config.Server.AgeGrace > 0 && config.Server.MaxAge == 0 {
-		c.add(place("server", "age_grace"), "server.age_grace needs server.max_age")
+		wrong.add(place("server", "age_grace"), "server.age_grace needs server.max_age")
 	}
 	if r := config.Caller.Retry; r != nil {
 		for _, code := range r.Codes {
 			if !slices.Contains(retryable, code) {
-				c.add(place("caller", "retry"), "caller.retry.codes: rpclab cannot retry %q%s", code, suggest.DidYouMean(code, retryable))
+				wrong.add(place("caller", "retry"), "caller.retry.codes: rpclab cannot retry %q%s", code, suggest.DidYouMean(code, retryable))
 			}
 		}
 	}
-	d.checkCaller(config, place, c)
-	d.checkCalls(config, place, c)
+	d.checkCaller(config, place, wrong)
+	d.checkCalls(config, place, wrong)
 }
 
 // checkCallerShares checks that every caller process gets a share of the load.
-func (d *document) checkCallerShares(config Config, n *node, c *problems) {
+func (d *document) checkCallerShares(config Config, n *node, wrong *problems) {
 	callers, load := config.Callers, config.Load
 	if callers <= 1 {
 		return
@@ -60,12 +60,12 @@ func (d *document) checkCallerShares(config Config, n *node, c *problems) {
 		return found.at
 	}
 	if load.Sequence > 0 {
-		c.add(at("load.sequence"), "%d callers cannot share a sequence, which makes one call at a time: "+
+		wrong.add(at("load.sequence"), "%d callers cannot share a sequence, which makes one call at a time: "+
 			"use load.closed, or remove callers", callers)
 	}
 	enough := func(path string, there int) {
 		if there < callers {
-			c.add(at(path), "%s is %d, less than one for each of %d callers: increase it, or decrease callers", path, there, callers)
+			wrong.add(at(path), "%s is %d, less than one for each of %d callers: increase it, or decrease callers", path, there, callers)
 		}
 	}
 	if load.Burst > 0 {
@@ -74,14 +74,14 @@ func (d *document) checkCallerShares(config Config, n *node, c *problems) {
 	if closed := load.Closed; closed != nil {
 		enough("load.closed.users", closed.Users)
 		if closed.Calls > 0 && closed.Calls < closed.Users { // a share of 0 would mean no limit
-			c.add(at("load.closed.calls"), "load.closed.calls is %d, less than one for each of %d users of %d callers: increase it, or remove callers",
+			wrong.add(at("load.closed.calls"), "load.closed.calls is %d, less than one for each of %d users of %d callers: increase it, or remove callers",
 				closed.Calls, closed.Users, callers)
 		}
 	}
 	if open := load.Open; open != nil {
 		enough("load.open.max_in_flight", open.MaxInFlight)
 		if due := int(open.Rate * open.Duration.Seconds()); due < callers {
-			c.add(at("load.open.rate"), "%d calls are due in load.open.duration, less than one for each of %d callers: increase the rate or the duration, or decrease callers", due, callers)
+			wrong.add(at("load.open.rate"), "%d calls are due in load.open.duration, less than one for each of %d callers: increase the rate or the duration, or decrease callers", due, callers)
 		}
 	}
 	if search := load.Search; search != nil {
@@ -90,39 +90,39 @@ func (d *document) checkCallerShares(config Config, n *node, c *problems) {
 }
 
 // checkConfig checks fields of one arm that depend on each other.
-func (d *document) checkConfig(config Config, n *node, c *problems) {
+func (d *document) checkConfig(config Config, n *node, wrong *problems) {
 	if closed := config.Load.Closed; closed != nil && closed.Duration == 0 && closed.Calls == 0 {
 		at, _ := n.find([]string{"load", "closed"})
-		c.add(at.at, "load.closed never ends: set duration or calls")
+		wrong.add(at.at, "load.closed never ends: set duration or calls")
 	}
 	if closed := config.Load.Closed; closed != nil && closed.Duration > 0 && closed.Ramp >= closed.Duration {
 		at, _ := n.find([]string{"load", "closed", "ramp"})
-		c.add(at.at, "load.closed.ramp, %s, must be shorter than duration, %s, or some users never start", formatDuration(closed.Ramp), formatDuration(closed.Duration))
+		wrong.add(at.at, "load.closed.ramp, %s, must be shorter than duration, %s, or some users never start", formatDuration(closed.Ramp), formatDuration(closed.Duration))
 	}
-	d.checkRoute(config, n, c)
-	d.checkCallerShares(config, n, c)
+	d.checkRoute(config, n, wrong)
+	d.checkCallerShares(config, n, wrong)
 	if search := config.Load.Search; search != nil {
 		place := func(field string) position {
 			at, _ := n.find([]string{"load", "search", field})
 			return at.at
 		}
 		if _, err := condition.Parse(search.SLO); err != nil {
-			c.add(place("slo"), "load.search.slo %v", err)
+			wrong.add(place("slo"), "load.search.slo %v", err)
 		}
 		if search.From >= search.To {
-			c.add(place("to"), "load.search.to must be more than from, %s, not %s", formatRate(search.From), formatRate(search.To))
+			wrong.add(place("to"), "load.search.to must be more than from, %s, not %s", formatRate(search.From), formatRate(search.To))
 		}
 	}
 }
 
 // checkEvents tracks the number of backends through the events of one config.
-func (d *document) checkEvents(events []Event, config Config, c *problems) {
+func (d *document) checkEvents(events []Event, config Config, wrong *problems) {
 	if config.Load.Search != nil && len(events) > 0 {
-		c.add(d.position("events"), "events cannot be used with load.search: which rate they affect would be random; use load.open")
+		wrong.add(d.position("events"), "events cannot be used with load.search: which rate they affect would be random; use load.open")
 		return
 	}
 	if config.Gateway != nil && len(events) > 0 {
-		c.add(d.position("events"), "events cannot be used with gateway: each of its requests makes several calls, whose outcomes rpclab cannot tell apart; remove gateway or events")
+		wrong.add(d.position("events"), "events cannot be used with gateway: each of its requests makes several calls, whose outcomes rpclab cannot tell apart; remove gateway or events")
 		return
 	}
 	length := config.Load.duration()
@@ -131,17 +131,17 @@ func (d *document) checkEvents(events []Event, config Config, c *problems) {
 		n := d.root.get("events").values[i]
 		at := n.get("at").at
 		if e.At < last {
-			c.add(at, "events must be in order of time: %s comes after %s", formatDuration(e.At), formatDuration(last))
+			wrong.add(at, "events must be in order of time: %s comes after %s", formatDuration(e.At), formatDuration(last))
 		}
 		if length > 0 && e.At >= length {
-			c.add(at, "at %s is after the end of the load, which lasts %s", formatDuration(e.At), formatDuration(length))
+			wrong.add(at, "at %s is after the end of the load, which lasts %s", formatDuration(e.At), formatDuration(length))
 		}
 		last = e.At
 		if word, count := e.backendAction(); count > backends {
-			c.add(n.get(word).at, "%s %d: only %d backends exist at that time", word, count, backends)
+			wrong.add(n.get(word).at, "%s %d: only %d backends exist at that time", word, count, backends)
 		}
 		if e.Slow != nil && e.Slow.By > 0 && e.Slow.Times > 0 {
-			c.add(n.get("slow").at, "slow accepts only one of by and times")
+			wrong.add(n.get("slow").at, "slow accepts only one of by and times")
 		}
 		if e.Scale > 0 {
 			backends = e.Scale

@@ -87,9 +87,9 @@ func TestMapUsesTheWordsOfTheDocument(t *testing.T) {
 // A default that broke its own field's rules would be an error in every document.
 func TestDefaultsObeyTheirOwnRules(t *testing.T) {
 	g := newGrammar(Vocabulary{})
-	var walk func(s *valueType)
-	walk = func(s *valueType) {
-		for _, f := range s.fields {
+	var walk func(typ *valueType)
+	walk = func(typ *valueType) {
+		for _, f := range typ.fields {
 			if f.fallback != nil {
 				d := decoder{grammar: g}
 				d.value(f.shape, f.fallback)
@@ -102,8 +102,8 @@ func TestDefaultsObeyTheirOwnRules(t *testing.T) {
 			}
 			walk(f.shape)
 		}
-		if s.of != nil {
-			walk(s.of)
+		if typ.of != nil {
+			walk(typ.of)
 		}
 	}
 	walk(g.document)

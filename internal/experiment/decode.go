@@ -3,59 +3,47 @@ package experiment
 import (
 	"cmp"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 )
 
-// decoder converts nodes to Go values. It continues after an error, to find all of them.
-type decoder struct {
-	problems
-	grammar *grammar
-	arms    []string // known names, for paths that go through an arm
-	// complete: configs are merged, so defaults apply and required fields must be there.
-	complete bool
-}
-
-var slug = regexp.MustCompile(`^[A-Za-z0-9-]{1,40}$`)
-
-func (d *decoder) decode(s *valueType, n *node, into reflect.Value) {
+func (d *decoder) decode(typ *valueType, n *node, into reflect.Value) {
 	if into.Kind() == reflect.Pointer {
 		into.Set(reflect.New(into.Type().Elem()))
 		into = into.Elem()
 	}
-	switch s.kind {
+	switch typ.kind {
 	case record:
-		d.record(s, n, into)
+		d.record(typ, n, into)
 	case list:
-		d.list(s, n, into)
+		d.list(typ, n, into)
 	case named:
-		d.named(s, n, into)
+		d.named(typ, n, into)
 	case paths:
-		d.paths(s, n, into)
+		d.paths(typ, n, into)
 	default:
-		d.scalar(s, n, into)
+		d.scalar(typ, n, into)
 	}
 }
 
-func (d *decoder) record(s *valueType, n *node, into reflect.Value) {
-	if s.words != nil && n.kind == scalar {
-		d.word(s, n, into)
+func (d *decoder) record(typ *valueType, n *node, into reflect.Value) {
+	if typ.words != nil && n.kind == scalar {
+		d.word(typ, n, into)
 		return
 	}
-	if n.kind == scalar && n.value == nil && s.key != nil {
+	if n.kind == scalar && n.value == nil && typ.key != nil {
 		n = &node{at: n.at, kind: mapping} // an arm without fields
 	}
 	if n.kind != mapping {
-		d.add(n.at, "%s must be a mapping with fields such as %s, not %s", s.title(), s.fields[0].name, n.describe())
+		d.add(n.at, "%s must be a mapping with fields such as %s, not %s", typ.title(), typ.fields[0].name, n.describe())
 		return
 	}
 	given := map[string]position{}
 	alternative := ""
 	for _, p := range n.pairs {
-		f := s.field(p.key)
+		f := typ.field(p.key)
 		if f == nil {
-			d.add(p.at, "%s", unknownField(p.key, s.name, s.names()))
+			d.add(p.at, "%s", unknownField(p.key, typ.name, typ.names()))
 			continue
 		}
 		if _, twice := given[p.key]; twice {
@@ -64,7 +52,7 @@ func (d *decoder) record(s *valueType, n *node, into reflect.Value) {
 		}
 		if f.alternative {
 			if alternative != "" {
-				d.add(p.at, "%s accepts only one of %s and %s", s.title(), alternative, p.key)
+				d.add(p.at, "%s accepts only one of %s and %s", typ.title(), alternative, p.key)
 			}
 			alternative = p.key
 		}
@@ -73,29 +61,29 @@ func (d *decoder) record(s *valueType, n *node, into reflect.Value) {
 		if f.alternative && f.shape.kind == flag && p.value.value == false {
 			d.add(p.value.at, "%s must be true: remove it otherwise", f.shape.name)
 		}
-		if s.word != nil {
-			into.FieldByIndex(s.word).SetString(p.key)
+		if typ.word != nil {
+			into.FieldByIndex(typ.word).SetString(p.key)
 		}
 	}
-	if s.partial && !d.complete {
+	if typ.partial && !d.complete {
 		return
 	}
-	if one := s.alternatives(); alternative == "" && len(one) > 0 {
-		d.add(n.at, "%s needs %s", s.title(), joinOr(one))
+	if one := typ.alternatives(); alternative == "" && len(one) > 0 {
+		d.add(n.at, "%s needs %s", typ.title(), joinOr(one))
 	}
-	d.absent(s, n, given, into)
+	d.absent(typ, n, given, into)
 }
 
 // absent reports required fields that are missing, and sets the defaults of others.
-func (d *decoder) absent(s *valueType, n *node, given map[string]position, into reflect.Value) {
-	for _, f := range s.fields {
+func (d *decoder) absent(typ *valueType, n *node, given map[string]position, into reflect.Value) {
+	for _, f := range typ.fields {
 		if _, ok := given[f.name]; ok {
 			continue
 		}
 		switch {
 		case f.shape.path != "" && !d.complete:
 		case f.required:
-			d.add(n.at, "%s needs %s (%s)", s.title(), f.name, f.shape.doc)
+			d.add(n.at, "%s needs %s (%s)", typ.title(), f.name, f.shape.doc)
 		case f.fallback != nil:
 			d.decode(f.shape, f.fallback, into.FieldByIndex(f.index))
 		case f.shape.kind == record && f.shape.path != "" && !f.optional:
@@ -104,72 +92,61 @@ func (d *decoder) absent(s *valueType, n *node, given map[string]position, into 
 	}
 }
 
-func (d *decoder) word(s *valueType, n *node, into reflect.Value) {
+func (d *decoder) word(typ *valueType, n *node, into reflect.Value) {
 	word, ok := n.value.(string)
-	if !ok || !slices.Contains(s.words, word) {
-		d.add(n.at, "%s must be %s or {%s: N}, not %s%s", s.title(), strings.Join(s.words, ", "), s.fields[0].name,
-			n.describe(), didYouMean(word, s.words))
+	if !ok || !slices.Contains(typ.words, word) {
+		d.add(n.at, "%s must be %s or {%s: N}, not %s%s", typ.title(), strings.Join(typ.words, ", "), typ.fields[0].name,
+			n.describe(), didYouMean(word, typ.words))
 		return
 	}
 	into.Set(reflect.Zero(into.Type()))
-	into.FieldByIndex(s.word).SetString(word)
+	into.FieldByIndex(typ.word).SetString(word)
 }
 
-func (d *decoder) list(s *valueType, n *node, into reflect.Value) {
+func (d *decoder) list(typ *valueType, n *node, into reflect.Value) {
 	if n.kind != sequence {
-		d.add(n.at, "%s must be a list, not %s", s.title(), n.describe())
+		d.add(n.at, "%s must be a list, not %s", typ.title(), n.describe())
 		return
 	}
 	for _, item := range n.values {
-		element := reflect.New(s.of.typ).Elem()
-		d.decode(s.of, item, element)
+		element := reflect.New(typ.of.typ).Elem()
+		d.decode(typ.of, item, element)
 		into.Set(reflect.Append(into, element))
 	}
 }
 
-func (d *decoder) named(s *valueType, n *node, into reflect.Value) {
+func (d *decoder) named(typ *valueType, n *node, into reflect.Value) {
 	if n.kind != mapping || len(n.pairs) == 0 {
-		d.add(n.at, "%s must be a mapping of names to settings, not %s", s.title(), n.describe())
+		d.add(n.at, "%s must be a mapping of names to settings, not %s", typ.title(), n.describe())
 		return
 	}
 	seen := map[string]position{}
 	for _, p := range n.pairs {
 		if first, twice := seen[p.key]; twice {
-			d.add(p.at, "duplicate %s %q; the first is at line %d", s.of.name, p.key, first.line)
+			d.add(p.at, "duplicate %s %q; the first is at line %d", typ.of.name, p.key, first.line)
 			continue
 		}
 		seen[p.key] = p.at
 		if !slug.MatchString(p.key) {
-			d.add(p.at, "%s name %q: use letters, digits and dashes, at most 40", s.of.name, p.key)
+			d.add(p.at, "%s name %q: use letters, digits and dashes, at most 40", typ.of.name, p.key)
 		}
-		element := reflect.New(s.of.typ).Elem()
-		element.FieldByIndex(s.of.key).SetString(p.key)
-		of := *s.of
+		element := reflect.New(typ.of.typ).Elem()
+		element.FieldByIndex(typ.of.key).SetString(p.key)
+		of := *typ.of
 		of.name += " " + p.key
 		d.decode(&of, p.value, element)
 		into.Set(reflect.Append(into, element))
 	}
 }
 
-// title is the name of the value in messages.
-func (s *valueType) title() string {
-	switch {
-	case s.name != "":
-		return s.name
-	case s.partial: // a merged config
-		return "an arm"
-	}
-	return "the experiment"
-}
-
 // paths decodes a mapping of field paths: the sweep, a published figure's cell, or
 // the quick settings. Every value obeys the rules of the field that its path names.
-func (d *decoder) paths(s *valueType, n *node, into reflect.Value) {
+func (d *decoder) paths(typ *valueType, n *node, into reflect.Value) {
 	if n.kind != mapping {
-		d.add(n.at, "%s must be a mapping of field paths such as load.burst, not %s", s.title(), n.describe())
+		d.add(n.at, "%s must be a mapping of field paths such as load.burst, not %s", typ.title(), n.describe())
 		return
 	}
-	settings := s.name == "quick"
+	settings := typ.name == "quick"
 	seen := map[string]position{}
 	for _, p := range n.pairs {
 		if first, twice := seen[p.key]; twice {
@@ -187,7 +164,7 @@ func (d *decoder) paths(s *valueType, n *node, into reflect.Value) {
 			continue
 		}
 		switch {
-		case s.many:
+		case typ.many:
 			into.Set(reflect.Append(into, reflect.ValueOf(Axis{p.key, d.axis(t.shape, p.key, p.value)})))
 		case settings:
 			into.Set(reflect.Append(into, reflect.ValueOf(Setting{p.key, d.setting(t, p.value)})))
@@ -211,14 +188,14 @@ func (d *decoder) setting(t target, n *node) any {
 }
 
 // axis decodes the values of one field of the sweep.
-func (d *decoder) axis(s *valueType, path string, n *node) []any {
+func (d *decoder) axis(typ *valueType, path string, n *node) []any {
 	if n.kind != sequence || len(n.values) == 0 {
 		d.add(n.at, "sweep %s must be a list of values, not %s", path, n.describe())
 		return nil
 	}
 	var values []any
 	for _, item := range n.values {
-		v := d.value(s, item)
+		v := d.value(typ, item)
 		for _, before := range values {
 			if reflect.DeepEqual(before, v) && v != nil {
 				d.add(item.at, "sweep %s takes %s twice", path, cmp.Or(item.text, "the same value"))
@@ -230,12 +207,12 @@ func (d *decoder) axis(s *valueType, path string, n *node) []any {
 }
 
 // value decodes one value to its plain form; nil: it was wrong.
-func (d *decoder) value(s *valueType, n *node) any {
-	v := reflect.New(s.typ).Elem()
+func (d *decoder) value(typ *valueType, n *node) any {
+	v := reflect.New(typ.typ).Elem()
 	before := len(d.found)
-	d.decode(s, n, v)
+	d.decode(typ, n, v)
 	if len(d.found) > before {
 		return nil
 	}
-	return encode(s, v)
+	return encode(typ, v)
 }

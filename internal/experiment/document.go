@@ -49,55 +49,6 @@ func (d *document) configFields(arm *node) *node {
 	return arm.without(func(key string) bool { return d.grammar.config.field(key) == nil })
 }
 
-// resolve decodes the document, merges every arm's config in every cell and checks fields that
-// depend on each other.
-func (d *document) resolve() (resolved, error) {
-	var r resolved
-	whole := decoder{grammar: d.grammar, arms: d.armNames()}
-	whole.decode(d.grammar.document, d.root, reflect.ValueOf(&r.experiment).Elem())
-	if err := whole.err(); err != nil {
-		return r, err
-	}
-	e := &r.experiment
-	var c problems
-	d.checkSize(e, &c)
-	if err := c.err(); err != nil {
-		return r, err
-	}
-	d.checkNames(e, &c)
-	d.checkAxes(e, &c)
-	if err := c.err(); err != nil {
-		return r, err
-	}
-	cells := d.cells()
-	for _, cell := range cells {
-		r.cells = append(r.cells, cell.point)
-	}
-	for i, arm := range e.Arms {
-		base := merge(d.grammar.config, d.root.get("defaults"), d.ownConfig(arm.Name))
-		e.Arms[i].Config, _ = d.config(base) // the sweep may add required fields
-		configs := make([]Config, len(cells))
-		for j, cell := range cells {
-			n := merge(d.grammar.config, base, cell.config)
-			config, err := d.config(n)
-			configs[j] = config
-			c.found = append(c.found, err...)
-			if err == nil {
-				d.checkConfig(config, n, &c)
-				d.checkEvents(e.Events, config, &c)
-			}
-		}
-		r.configs = append(r.configs, configs)
-	}
-	if e.Baseline == "" {
-		e.Baseline = e.Arms[0].Name
-	}
-	if len(c.found) == 0 {
-		d.checkControls(r, &c)
-	}
-	return r, c.err()
-}
-
 // config decodes a merged config.
 func (d *document) config(n *node) (Config, Errors) {
 	var config Config

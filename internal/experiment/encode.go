@@ -8,16 +8,16 @@ import (
 // Map is the config as nested maps with its YAML names; durations are strings such as "500ms". It
 // omits fields with their default values. Decoding it returns the same config.
 func (c Config) Map() map[string]any {
-	s := newGrammar(Vocabulary{}).config
-	m, _ := encode(s, reflect.ValueOf(c)).(map[string]any)
+	typ := newGrammar(Vocabulary{}).config
+	m, _ := encode(typ, reflect.ValueOf(c)).(map[string]any)
 	return m
 }
 
-func encode(s *valueType, v reflect.Value) any {
+func encode(typ *valueType, v reflect.Value) any {
 	if v.Kind() == reflect.Pointer {
 		v = v.Elem()
 	}
-	switch s.kind {
+	switch typ.kind {
 	case integer:
 		return int(v.Int())
 	case duration:
@@ -29,25 +29,25 @@ func encode(s *valueType, v reflect.Value) any {
 	case list, named:
 		all := []any{}
 		for i := range v.Len() {
-			all = append(all, encode(s.of, v.Index(i)))
+			all = append(all, encode(typ.of, v.Index(i)))
 		}
 		return all
 	case record:
-		return encodeRecord(s, v)
+		return encodeRecord(typ, v)
 	}
 	return v.Interface()
 }
 
-func encodeRecord(s *valueType, v reflect.Value) any {
-	if s.word != nil {
-		for _, word := range s.words {
-			if v.FieldByIndex(s.word).String() == word {
+func encodeRecord(typ *valueType, v reflect.Value) any {
+	if typ.word != nil {
+		for _, word := range typ.words {
+			if v.FieldByIndex(typ.word).String() == word {
 				return word
 			}
 		}
 	}
 	m := map[string]any{}
-	for _, f := range s.fields {
+	for _, f := range typ.fields {
 		value := v.FieldByIndex(f.index)
 		if value.IsZero() && f.fallback == nil {
 			continue

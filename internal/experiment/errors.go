@@ -3,6 +3,7 @@ package experiment
 import (
 	"cmp"
 	"fmt"
+	"rpclab/internal/suggest"
 	"slices"
 	"strings"
 )
@@ -73,4 +74,18 @@ func (p *problems) err() error {
 	})
 	p.found = slices.Compact(p.found)
 	return p.found
+}
+
+func joinOr(words []string) string {
+	if len(words) == 1 {
+		return words[0]
+	}
+	return fmt.Sprintf("%s or %s", strings.Join(words[:len(words)-1], ", "), words[len(words)-1])
+}
+
+func didYouMean(word string, names []string) string {
+	if near := suggest.Nearest(word, names); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
 }

@@ -15,10 +15,10 @@ type grammar struct {
 	vocabulary            Vocabulary
 }
 
-func newGrammar(v Vocabulary) *grammar {
-	r := typeReader{map[string][]string{"routes": v.Routes, "callers": v.Callers, "languages": v.Languages, "policies": v.PolicyNames()}}
+func newGrammar(vocabulary Vocabulary) *grammar {
+	r := typeReader{map[string][]string{"routes": vocabulary.Routes, "callers": vocabulary.Callers, "languages": vocabulary.Languages, "policies": vocabulary.PolicyNames()}}
 	g := &grammar{
-		vocabulary: v,
+		vocabulary: vocabulary,
 		document:   r.read(reflect.TypeFor[Experiment](), "", "", ""),
 		config:     r.read(reflect.TypeFor[Config](), "", "", ""),
 	}
@@ -37,8 +37,8 @@ type target struct {
 // configTarget resolves a path such as load.burst. The error has no position.
 func (g *grammar) configTarget(path string) (target, error) {
 	steps := strings.Split(path, ".")
-	s, err := g.config.walk(steps, "", nil)
-	return target{path: steps, shape: s, config: true}, err
+	typ, err := g.config.walk(steps, "", nil)
+	return target{path: steps, shape: typ, config: true}, err
 }
 
 // setTarget resolves a path of --set: a config field, or a path of the document (rounds,
@@ -58,14 +58,14 @@ func (g *grammar) setTarget(path string, arms []string) (target, error) {
 		if !slices.Contains(arms, steps[1]) {
 			return target{}, fmt.Errorf("no arm %q%s", steps[1], suggest.DidYouMean(steps[1], arms))
 		}
-		s, err := g.arm.walk(steps[2:], "arm "+steps[1], nil)
-		return target{path: steps, shape: s}, err
+		typ, err := g.arm.walk(steps[2:], "arm "+steps[1], nil)
+		return target{path: steps, shape: typ}, err
 	case first == "defaults" && deeper:
-		s, err := g.config.walk(steps[1:], "", nil)
-		return target{path: steps, shape: s}, err
+		typ, err := g.config.walk(steps[1:], "", nil)
+		return target{path: steps, shape: typ}, err
 	}
-	s, err := g.document.walk(steps, "", g.config.names())
-	return target{path: steps, shape: s}, err
+	typ, err := g.document.walk(steps, "", g.config.names())
+	return target{path: steps, shape: typ}, err
 }
 
 // walk follows a path through records. Messages name the record where; others are further

@@ -115,22 +115,3 @@ func (l Load) duration() time.Duration {
 	}
 	return 0
 }
-
-// expectedDuration is a lower bound on the duration of a trial's load.
-func (c Config) expectedDuration() time.Duration {
-	service := time.Millisecond
-	if c.Workload.Greet != nil {
-		service = max(service, c.Workload.Greet.Delay)
-	}
-	switch l := c.Load; {
-	case l.Sequence > 0:
-		return time.Duration(l.Sequence) * service
-	case l.Closed != nil && l.Closed.Duration == 0:
-		return time.Duration(l.Closed.Calls/l.Closed.Users+1) * (service + l.Closed.Think)
-	case l.Search != nil:
-		return 8 * l.Search.Duration // ten short probes, four of full length, and waits for queued calls
-	case l.Burst > 0:
-		return service + time.Duration(l.Burst)*time.Millisecond/2 // the cost of a channel per call
-	}
-	return c.Load.duration()
-}

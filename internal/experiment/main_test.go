@@ -41,9 +41,9 @@ func searching(search string) string {
 	return strings.Replace(head, "burst: 5", "search: "+search, 1)
 }
 
-func mustExpand(t *testing.T, doc string, o Options) Plan {
+func mustExpand(t *testing.T, doc string, options Options) Plan {
 	t.Helper()
-	p, err := Expand("x.yaml", []byte(doc), o, vocabulary)
+	p, err := Expand("x.yaml", []byte(doc), options, vocabulary)
 	if err != nil {
 		t.Fatalf("Expand: %v\n%s", err, doc)
 	}

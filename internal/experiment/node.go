@@ -1,6 +1,10 @@
 package experiment
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // node is a value of the document with its position. Nodes are immutable: edits create new nodes,
 // so that trees can share branches.
@@ -87,56 +91,38 @@ func nest(path []string, value *node) *node {
 	return value
 }
 
-// merge merges over into base. Values of over win, and an alternative removes the others. Either
-// may be nil.
-func merge(s *valueType, base, over *node) *node {
-	switch {
-	case base == nil:
-		return over
-	case over == nil:
-		return base
-	case base.kind != mapping || over.kind != mapping || s == nil || s.kind != record:
-		return over
+func (n *node) number() (float64, bool) {
+	switch v := n.value.(type) {
+	case int:
+		return float64(v), true
+	case int64:
+		return float64(v), true
+	case uint64:
+		return float64(v), true
+	case float64:
+		return v, true
 	}
-	merged := &node{at: over.at, kind: mapping, pairs: base.pairs}
-	for _, p := range over.pairs {
-		f := s.field(p.key)
-		if f == nil {
-			continue
-		}
-		if f.alternative {
-			merged = merged.without(func(key string) bool { return key != p.key && s.alternative(key) })
-		}
-		merged = merged.with(p.key, merge(f.shape, merged.get(p.key), p.value))
-	}
-	return merged
+	return 0, false
 }
 
-// cleared removes from n what a new value at path would replace: the old value, a scalar on the
-// path, and alternatives that it excludes. It also removes mappings that become empty; the result
-// may be nil.
-func cleared(s *valueType, n *node, path []string) *node {
-	if n == nil || n.kind != mapping || s == nil || len(path) == 0 {
-		return nil
+// describe describes a value in a message.
+func (n *node) describe() string {
+	switch {
+	case n.kind == mapping && len(n.pairs) == 0:
+		return "an empty mapping"
+	case n.kind == mapping:
+		return "a mapping"
+	case n.kind == sequence:
+		return "a list"
+	case n.value == nil:
+		return "empty"
 	}
-	f := s.field(path[0])
-	if f == nil {
-		return n
+	text := n.text
+	if len(text) > 40 {
+		text = strings.ToValidUTF8(text[:40], "") + "…"
 	}
-	rest := &node{at: n.at, kind: mapping}
-	for _, p := range n.pairs {
-		switch {
-		case p.key == path[0]:
-			if p.value = cleared(f.shape, p.value, path[1:]); p.value == nil {
-				continue
-			}
-		case f.alternative && s.alternative(p.key):
-			continue
-		}
-		rest.pairs = append(rest.pairs, p)
+	if _, ok := n.value.(string); ok {
+		return strconv.Quote(text)
 	}
-	if len(rest.pairs) == 0 {
-		return nil
-	}
-	return rest
+	return text
 }

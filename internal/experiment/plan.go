@@ -66,15 +66,15 @@ func trials(r resolved, picked []int, seed uint64) []Trial {
 
 // pick returns the indices of the named arms in the order of the document; of all arms if names
 // is empty.
-func pick(e Experiment, names []string) ([]int, error) {
+func pick(experiment Experiment, names []string) ([]int, error) {
 	var all []string
-	for _, arm := range e.Arms {
+	for _, arm := range experiment.Arms {
 		all = append(all, arm.Name)
 	}
-	var c problems
+	var wrong problems
 	for _, name := range names {
 		if !slices.Contains(all, name) {
-			c.add(position{file: "--arms " + name}, "no arm %q%s", name, suggest.DidYouMean(name, all))
+			wrong.add(position{file: "--arms " + name}, "no arm %q%s", name, suggest.DidYouMean(name, all))
 		}
 	}
 	var picked []int
@@ -83,25 +83,25 @@ func pick(e Experiment, names []string) ([]int, error) {
 			picked = append(picked, i)
 		}
 	}
-	return picked, c.err()
+	return picked, wrong.err()
 }
 
 // plan orders the trials: every round runs every cell, and every cell runs each arm once, in a
 // random order from the seed. Arms under comparison so run close in time, and drift of the
 // machine (heat, other load) affects all of them alike.
-func plan(r resolved, o Options) (Plan, error) {
-	e := r.experiment
-	picked, err := pick(e, o.Arms)
+func plan(r resolved, options Options) (Plan, error) {
+	experiment := r.experiment
+	picked, err := pick(experiment, options.Arms)
 	if err != nil {
 		return Plan{}, err
 	}
 	p := Plan{
-		Name: e.Name, Question: e.Question, Source: e.Source, Baseline: e.Baseline,
-		Rounds: e.Rounds, Margin: float64(e.Margin) / 100, Seed: o.Seed, Quick: o.Quick, Cells: r.cells, PublishedSize: e.PublishedSize,
+		Name: experiment.Name, Question: experiment.Question, Source: experiment.Source, Baseline: experiment.Baseline,
+		Rounds: experiment.Rounds, Margin: float64(experiment.Margin) / 100, Seed: options.Seed, Quick: options.Quick, Cells: r.cells, PublishedSize: experiment.PublishedSize,
 	}
 	has := func(name string) bool { return armIndex(p.Arms, name) >= 0 }
 	for _, i := range picked {
-		p.Arms = append(p.Arms, e.Arms[i])
+		p.Arms = append(p.Arms, experiment.Arms[i])
 	}
 	for i := range p.Arms {
 		if !has(p.Arms[i].Control) {
@@ -111,11 +111,11 @@ func plan(r resolved, o Options) (Plan, error) {
 	if !has(p.Baseline) {
 		p.Baseline = p.Arms[0].Name
 	}
-	p.Confounds = slices.DeleteFunc(slices.Clone(e.Confounds), func(c Confound) bool {
+	p.Confounds = slices.DeleteFunc(slices.Clone(experiment.Confounds), func(c Confound) bool {
 		return !has(c.Published) || !has(c.Controlled)
 	})
-	p.Published = slices.DeleteFunc(slices.Clone(e.Published), func(f Published) bool { return !has(f.Arm) })
-	p.Trials = trials(r, picked, o.Seed)
+	p.Published = slices.DeleteFunc(slices.Clone(experiment.Published), func(f Published) bool { return !has(f.Arm) })
+	p.Trials = trials(r, picked, options.Seed)
 	return p, nil
 }
 

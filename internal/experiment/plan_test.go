@@ -74,12 +74,12 @@ func TestEveryArmOncePerCellAndRound(t *testing.T) {
 
 func TestTheSameInputsGiveTheSamePlan(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		doc, o := []byte(drawSize(rt).document()), Options{Seed: rapid.Uint64().Draw(rt, "seed")}
-		first, err := Expand("x.yaml", doc, o, vocabulary)
+		doc, options := []byte(drawSize(rt).document()), Options{Seed: rapid.Uint64().Draw(rt, "seed")}
+		first, err := Expand("x.yaml", doc, options, vocabulary)
 		if err != nil {
 			rt.Fatal(err)
 		}
-		second, _ := Expand("x.yaml", doc, o, vocabulary)
+		second, _ := Expand("x.yaml", doc, options, vocabulary)
 		if diff := cmp.Diff(first, second); diff != "" {
 			rt.Error(diff)
 		}

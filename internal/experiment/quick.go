@@ -70,16 +70,16 @@ func (d *document) shrink(picked []string) error {
 
 // scale multiplies the fields of the scale block by factor.
 func (d *document) scale(factor float64) error {
-	var c problems
+	var wrong problems
 	source := position{file: fmt.Sprintf("--scale %v", factor)}
 	block := d.root.get("scale")
 	switch {
 	case !(factor > 0) || math.IsInf(factor, 0):
-		c.add(source, "the scale must be more than 0; 1 is the load of the published study")
+		wrong.add(source, "the scale must be more than 0; 1 is the load of the published study")
 	case block == nil:
-		c.add(source, "%s has no scale block: remove --scale, and set fields with --set", d.root.get("experiment").text)
+		wrong.add(source, "%s has no scale block: remove --scale, and set fields with --set", d.root.get("experiment").text)
 	}
-	if err := c.err(); err != nil {
+	if err := wrong.err(); err != nil {
 		return err
 	}
 	for _, p := range block.pairs {
@@ -93,40 +93,40 @@ func (d *document) scale(factor float64) error {
 }
 
 // shorten multiplies every duration and count that --quick may change by factor.
-func (g *grammar) shorten(s *valueType, n *node, factor float64) *node {
+func (g *grammar) shorten(typ *valueType, n *node, factor float64) *node {
 	switch {
-	case s == nil:
+	case typ == nil:
 		return n
-	case s.quick != "":
-		return scaled(n, s.quick, factor)
+	case typ.quick != "":
+		return scaled(n, typ.quick, factor)
 	}
 	next := *n
-	for _, f := range s.fields {
+	for _, f := range typ.fields {
 		if f.shape.quick == "coarse" && n.kind == mapping {
 			next = *next.with(f.name, cmp.Or(next.get(f.name), f.fallback))
 		}
 	}
 	next.values, next.pairs = slices.Clone(next.values), slices.Clone(next.pairs)
 	for i, item := range n.values {
-		next.values[i] = g.shorten(s.of, item, factor)
+		next.values[i] = g.shorten(typ.of, item, factor)
 	}
 	for i, p := range next.pairs {
-		next.pairs[i].value = g.shorten(g.under(s, p.key), p.value, factor)
+		next.pairs[i].value = g.shorten(g.under(typ, p.key), p.value, factor)
 	}
 	return &next
 }
 
 // under is the type of the value under key; nil if it has no fields.
-func (g *grammar) under(s *valueType, key string) *valueType {
-	switch s.kind {
+func (g *grammar) under(typ *valueType, key string) *valueType {
+	switch typ.kind {
 	case record:
-		if f := s.field(key); f != nil {
+		if f := typ.field(key); f != nil {
 			return f.shape
 		}
 	case named:
-		return s.of
+		return typ.of
 	case paths:
-		if t, err := g.configTarget(key); err == nil && s.many {
+		if t, err := g.configTarget(key); err == nil && typ.many {
 			return &valueType{kind: list, of: t.shape}
 		}
 	}

@@ -12,8 +12,8 @@ const durationPattern = `^\+?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|
 // Schema is the JSON Schema (draft 2020-12) of experiment documents, from the types of the
 // decoder. Only [Read] checks fields that depend on each other, such as references to arms, and
 // the bounds of durations and percentages.
-func Schema(v Vocabulary) ([]byte, error) {
-	w := schemaWriter{newGrammar(v), map[string]any{}}
+func Schema(vocabulary Vocabulary) ([]byte, error) {
+	w := schemaWriter{newGrammar(vocabulary), map[string]any{}}
 	for _, path := range w.configPaths() {
 		t, err := w.grammar.configTarget(path)
 		if err != nil {
@@ -42,9 +42,9 @@ type schemaWriter struct {
 // configPaths are the paths of all config fields, including nested ones.
 func (w schemaWriter) configPaths() []string {
 	var all []string
-	var walk func(s *valueType)
-	walk = func(s *valueType) {
-		for _, f := range s.fields {
+	var walk func(typ *valueType)
+	walk = func(typ *valueType) {
+		for _, f := range typ.fields {
 			all = append(all, f.shape.path)
 			walk(f.shape)
 		}
@@ -53,43 +53,43 @@ func (w schemaWriter) configPaths() []string {
 	return all
 }
 
-func (w schemaWriter) ref(s *valueType) map[string]any {
-	if s.path != "" {
-		return map[string]any{"$ref": "#/$defs/" + s.path}
+func (w schemaWriter) ref(typ *valueType) map[string]any {
+	if typ.path != "" {
+		return map[string]any{"$ref": "#/$defs/" + typ.path}
 	}
-	return w.of(s)
+	return w.of(typ)
 }
 
-func (w schemaWriter) of(s *valueType) map[string]any {
+func (w schemaWriter) of(typ *valueType) map[string]any {
 	out := map[string]any{}
-	switch s.kind {
+	switch typ.kind {
 	case record:
-		out = w.record(s)
+		out = w.record(typ)
 	case list:
-		out["type"], out["items"] = "array", w.ref(s.of)
+		out["type"], out["items"] = "array", w.ref(typ.of)
 	case named:
 		out["type"], out["minProperties"] = "object", 1
 		out["propertyNames"] = map[string]any{"pattern": slug.String()}
-		element := w.of(s.of)
+		element := w.of(typ.of)
 		element["type"] = []string{"object", "null"}
 		out["additionalProperties"] = element
 	case paths:
 		out["type"], out["additionalProperties"] = "object", false
-		out["properties"], out["patternProperties"] = w.paths(s)
+		out["properties"], out["patternProperties"] = w.paths(typ)
 	default:
-		out = w.scalar(s)
+		out = w.scalar(typ)
 	}
-	if s.doc != "" {
-		out["description"] = s.doc
+	if typ.doc != "" {
+		out["description"] = typ.doc
 	}
 	return out
 }
 
-func (w schemaWriter) record(s *valueType) map[string]any {
+func (w schemaWriter) record(typ *valueType) map[string]any {
 	properties := map[string]any{}
 	out := map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
 	var required []string
-	for _, f := range s.fields {
+	for _, f := range typ.fields {
 		property := w.ref(f.shape)
 		if f.alternative && f.shape.kind == flag {
 			property["const"] = true
@@ -98,21 +98,21 @@ func (w schemaWriter) record(s *valueType) map[string]any {
 			property["default"] = f.fallback.value
 		}
 		properties[f.name] = property
-		if f.required && !(s.partial || f.shape.path != "" && s.words == nil) {
+		if f.required && !(typ.partial || f.shape.path != "" && typ.words == nil) {
 			required = append(required, f.name)
 		}
 	}
 	if required != nil {
 		out["required"] = required
 	}
-	switch one := s.alternatives(); {
-	case len(one) == len(s.fields): // part of a config: the defaults may set the field
+	switch one := typ.alternatives(); {
+	case len(one) == len(typ.fields): // part of a config: the defaults may set the field
 		out["maxProperties"] = 1
 	case len(one) > 0:
 		out["oneOf"] = exactlyOne(one)
 	}
-	if s.words != nil {
-		return map[string]any{"anyOf": []any{map[string]any{"enum": s.words}, out}}
+	if typ.words != nil {
+		return map[string]any{"anyOf": []any{map[string]any{"enum": typ.words}, out}}
 	}
 	return out
 }
@@ -126,8 +126,8 @@ func exactlyOne(names []string) []any {
 	return options
 }
 
-func (w schemaWriter) scalar(s *valueType) map[string]any {
-	switch s.kind {
+func (w schemaWriter) scalar(typ *valueType) map[string]any {
+	switch typ.kind {
 	case duration:
 		return map[string]any{"anyOf": []any{
 			map[string]any{"type": "string", "pattern": durationPattern},
@@ -141,42 +141,42 @@ func (w schemaWriter) scalar(s *valueType) map[string]any {
 		return map[string]any{"type": "boolean"}
 	case text:
 		out := map[string]any{"type": "string", "minLength": 1}
-		if len(s.enum) > 0 {
-			out["enum"] = s.enum
+		if len(typ.enum) > 0 {
+			out["enum"] = typ.enum
 		}
-		if s.slug {
+		if typ.slug {
 			out["pattern"] = slug.String()
 		}
 		return out
 	}
-	out := map[string]any{"type": map[valueKind]string{integer: "integer", number: "number"}[s.kind]}
-	if s.low != nil {
-		out["minimum"] = s.low.value
+	out := map[string]any{"type": map[valueKind]string{integer: "integer", number: "number"}[typ.kind]}
+	if typ.low != nil {
+		out["minimum"] = typ.low.value
 	}
-	if s.high != nil {
-		out["maximum"] = s.high.value
+	if typ.high != nil {
+		out["maximum"] = typ.high.value
 	}
 	return out
 }
 
 // paths are the valid field paths and their values. Settings can also name fields of the
 // document; the decoder checks those of an arm.
-func (w schemaWriter) paths(s *valueType) (properties, patterns map[string]any) {
+func (w schemaWriter) paths(typ *valueType) (properties, patterns map[string]any) {
 	properties, patterns = map[string]any{}, map[string]any{}
 	for _, path := range w.configPaths() {
 		ref := map[string]any{"$ref": "#/$defs/" + path}
 		axis := map[string]any{"type": "array", "minItems": 1, "uniqueItems": true, "items": ref}
-		if s.many {
+		if typ.many {
 			properties[path] = axis
 			continue
 		}
 		properties[path] = ref
-		if w.settings(s) {
+		if w.settings(typ) {
 			properties["defaults."+path] = ref
 			properties["sweep."+path] = axis
 		}
 	}
-	if w.settings(s) {
+	if w.settings(typ) {
 		patterns[`^arms\.`] = map[string]any{}
 		for _, f := range w.grammar.document.fields {
 			if !slices.Contains([]string{"quick", "arms", "defaults"}, f.name) {
@@ -187,4 +187,4 @@ func (w schemaWriter) paths(s *valueType) (properties, patterns map[string]any) 
 	return properties, patterns
 }
 
-func (w schemaWriter) settings(s *valueType) bool { return s.name == "quick" }
+func (w schemaWriter) settings(typ *valueType) bool { return typ.name == "quick" }

@@ -98,85 +98,85 @@ func (s *valueType) alternatives() []string {
 type typeReader struct{ words map[string][]string }
 
 func (r typeReader) read(t reflect.Type, tag reflect.StructTag, name, path string) *valueType {
-	s := &valueType{typ: t, name: name, path: path, doc: tag.Get("doc"), quick: tag.Get("quick")}
+	typ := &valueType{typ: t, name: name, path: path, doc: tag.Get("doc"), quick: tag.Get("quick")}
 	switch t {
 	case reflect.TypeFor[time.Duration]():
-		s.kind = duration
-		s.low, s.high = durationBound(tag.Get("min")), durationBound(tag.Get("max"))
-		if s.low == nil {
-			s.low = &bound{0, "0s"}
+		typ.kind = duration
+		typ.low, typ.high = durationBound(tag.Get("min")), durationBound(tag.Get("max"))
+		if typ.low == nil {
+			typ.low = &bound{0, "0s"}
 		}
-		return s
+		return typ
 	case reflect.TypeFor[Percent]():
-		s.kind = percent
-		s.low, s.high = percentBound(tag.Get("min")), percentBound(tag.Get("max"))
-		return s
+		typ.kind = percent
+		typ.low, typ.high = percentBound(tag.Get("min")), percentBound(tag.Get("max"))
+		return typ
 	case reflect.TypeFor[Bytes]():
-		s.kind = memory
-		s.low, s.high = sizeBound(tag.Get("min")), sizeBound(tag.Get("max"))
-		return s
+		typ.kind = memory
+		typ.low, typ.high = sizeBound(tag.Get("min")), sizeBound(tag.Get("max"))
+		return typ
 	case reflect.TypeFor[[]Axis]():
-		s.kind, s.many = paths, true
-		return s
+		typ.kind, typ.many = paths, true
+		return typ
 	case reflect.TypeFor[[]Setting](), reflect.TypeFor[map[string]any]():
-		s.kind = paths
-		return s
+		typ.kind = paths
+		return typ
 	}
 	switch t.Kind() {
 	case reflect.Int:
-		s.kind = integer
+		typ.kind = integer
 	case reflect.Float64:
-		s.kind = number
+		typ.kind = number
 	case reflect.Bool:
-		s.kind = flag
+		typ.kind = flag
 	case reflect.String:
-		s.kind, s.slug = text, tag.Get("slug") != ""
+		typ.kind, typ.slug = text, tag.Get("slug") != ""
 		if words := tag.Get("enum"); words != "" {
-			s.enum = strings.Split(words, ",")
+			typ.enum = strings.Split(words, ",")
 		}
 		if vocabulary := tag.Get("vocabulary"); vocabulary != "" {
-			s.enum, s.noun = r.words[vocabulary], strings.TrimSuffix(strings.Replace(vocabulary, "ies", "ys", 1), "s")
+			typ.enum, typ.noun = r.words[vocabulary], strings.TrimSuffix(strings.Replace(vocabulary, "ies", "ys", 1), "s")
 		}
 	case reflect.Pointer:
 		return r.read(t.Elem(), tag, name, path)
 	case reflect.Slice:
-		s.kind, s.of = list, r.read(t.Elem(), "", strings.TrimSuffix(name, "s"), "")
-		if s.of.key != nil {
-			s.kind = named
+		typ.kind, typ.of = list, r.read(t.Elem(), "", strings.TrimSuffix(name, "s"), "")
+		if typ.of.key != nil {
+			typ.kind = named
 		}
 	case reflect.Struct:
-		s.kind = record
-		s.partial = path != "" || t == reflect.TypeFor[Config]()
-		r.record(s, t, nil, name)
+		typ.kind = record
+		typ.partial = path != "" || t == reflect.TypeFor[Config]()
+		r.record(typ, t, nil, name)
 	}
-	s.low, s.high = numberBound(tag.Get("min")), numberBound(tag.Get("max"))
-	return s
+	typ.low, typ.high = numberBound(tag.Get("min")), numberBound(tag.Get("max"))
+	return typ
 }
 
 // record adds the fields of t to s. Inside a Config, messages name fields by their whole path,
 // because an arm, the defaults and the sweep share them.
-func (r typeReader) record(s *valueType, t reflect.Type, at []int, name string) {
+func (r typeReader) record(typ *valueType, t reflect.Type, at []int, name string) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		index := append(slices.Clone(at), i)
 		if f.Tag.Get("key") != "" {
-			s.key = index
+			typ.key = index
 			continue
 		}
 		if words := f.Tag.Get("words"); words != "" {
-			s.words, s.word, s.partial = strings.Split(words, ","), index, false
+			typ.words, typ.word, typ.partial = strings.Split(words, ","), index, false
 			continue
 		}
 		if f.Anonymous {
-			r.record(s, f.Type, index, "")
+			r.record(typ, f.Type, index, "")
 			continue
 		}
 		key := f.Tag.Get("yaml")
 		path, full := "", key
 		if t == reflect.TypeFor[Config]() {
 			path = key
-		} else if s.path != "" {
-			path = s.path + "." + key
+		} else if typ.path != "" {
+			path = typ.path + "." + key
 			full = path
 		} else if name != "" {
 			full = name + "." + key
@@ -185,7 +185,7 @@ func (r typeReader) record(s *valueType, t reflect.Type, at []int, name string) 
 		if text := f.Tag.Get("default"); text != "" {
 			fallback, _ = parseValue("default of "+full, text) // a test checks that it is valid
 		}
-		s.fields = append(s.fields, field{
+		typ.fields = append(typ.fields, field{
 			name: key, shape: r.read(f.Type, f.Tag, full, path), index: index,
 			required: f.Tag.Get("required") != "", alternative: f.Tag.Get("alternative") != "", optional: f.Type.Kind() == reflect.Pointer,
 			fallback: fallback,
@@ -219,4 +219,49 @@ func sizeBound(text string) *bound {
 		return &bound{float64(v), text}
 	}
 	return nil
+}
+
+// title is the name of the value in messages.
+func (s *valueType) title() string {
+	switch {
+	case s.name != "":
+		return s.name
+	case s.partial: // a merged config
+		return "an arm"
+	}
+	return "the experiment"
+}
+
+func (s *valueType) within(v float64) bool {
+	return (s.low == nil || v >= s.low.value) && (s.high == nil || v <= s.high.value)
+}
+
+func (s *valueType) span() string {
+	switch {
+	case s.low == nil && s.high == nil:
+		return "a number"
+	case s.high == nil:
+		return "at least " + s.low.text
+	case s.low == nil:
+		return "at most " + s.high.text
+	}
+	return s.low.text + " to " + s.high.text
+}
+
+func (s *valueType) wanted() string {
+	switch s.kind {
+	case integer:
+		return "a whole number"
+	case number:
+		return "a number"
+	case duration:
+		return "a duration such as 500ms or 2s"
+	case percent:
+		return "a percentage such as 2%"
+	case memory:
+		return "a size such as 512Mi or 1.5Gi"
+	case flag:
+		return "true or false"
+	}
+	return "text"
 }

@@ -1,6 +1,9 @@
 package experiment
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Vocabulary lists the names that other packages register, and what they support, so that this
 // package need not import them.
@@ -79,4 +82,19 @@ func (v Vocabulary) callersWith(what string) (callers []string) {
 		}
 	}
 	return callers
+}
+
+// Protocols of callers and servers.
+const (
+	grpc    = "grpc"
+	tcp     = "tcp"
+	nothing = "nothing"
+)
+
+// protocolName is the usual spelling of a protocol.
+func protocolName(protocol string) string {
+	if protocol == grpc {
+		return "gRPC"
+	}
+	return strings.ToUpper(protocol)
 }

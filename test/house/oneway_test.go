@@ -15,9 +15,22 @@ import (
 // oneWay are the packages whose files refer to each other one way: a file uses what lower
 // files declare and nothing of those that use it.
 var oneWay = []string{
-	"internal/analysis", "internal/caller", "internal/caller/wire", "internal/cluster", "internal/cluster/netfault",
-	"internal/lab", "internal/load/calculate", "internal/load/data", "internal/load/method", "internal/pace",
-	"internal/process", "internal/process/stdio", "internal/report", "internal/report/html", "internal/route/endpointslice",
+	"internal/analysis",
+	"internal/caller",
+	"internal/caller/wire",
+	"internal/cluster",
+	"internal/cluster/netfault",
+	"internal/experiment",
+	"internal/lab",
+	"internal/load/calculate",
+	"internal/load/data",
+	"internal/load/method",
+	"internal/pace",
+	"internal/process",
+	"internal/process/stdio",
+	"internal/report",
+	"internal/report/html",
+	"internal/route/endpointslice",
 	"internal/web/meters",
 }
 

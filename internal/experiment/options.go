@@ -1,0 +1,58 @@
+package experiment
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Options are the command-line options that change an experiment.
+type Options struct {
+	Set    []string // path=value, value in YAML
+	Arms   []string // names; none: all
+	Rounds int      // 0: the number in the document
+	// UntilDecided adds rounds until every verdict is decided, up to MaxRounds; 0: up to 30, or
+	// twice the number of rounds.
+	UntilDecided bool
+	MaxRounds    int
+	Seed         uint64
+	Quick        bool
+	// Scale multiplies the load of the published study, which the scale block of the document
+	// defines; 0: the load in the document.
+	Scale float64
+}
+
+// Command is the command line, for a POSIX shell, that runs the experiment (a name or a file)
+// with these options.
+func (o Options) Command(experiment string) string {
+	words := []string{"rpclab", "run", quoted(experiment)}
+	if o.Quick {
+		words = append(words, "--quick")
+	}
+	if len(o.Arms) > 0 {
+		words = append(words, "--arms", quoted(strings.Join(o.Arms, ",")))
+	}
+	for _, setting := range o.Set {
+		words = append(words, "--set", quoted(setting))
+	}
+	if o.Rounds > 0 {
+		words = append(words, "--rounds", strconv.Itoa(o.Rounds))
+	}
+	if o.UntilDecided {
+		words = append(words, "--until", "decided")
+	}
+	if o.MaxRounds > 0 {
+		words = append(words, "--max-rounds", strconv.Itoa(o.MaxRounds))
+	}
+	return strings.Join(append(words, "--seed", strconv.FormatUint(o.Seed, 10)), " ")
+}
+
+// quoted quotes a word for the shell.
+func quoted(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./,=:@%+", r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

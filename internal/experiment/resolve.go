@@ -1,0 +1,52 @@
+package experiment
+
+import "reflect"
+
+// resolve decodes the document, merges every arm's config in every cell and checks fields that
+// depend on each other.
+func (d *document) resolve() (resolved, error) {
+	var r resolved
+	whole := decoder{grammar: d.grammar, arms: d.armNames()}
+	whole.decode(d.grammar.document, d.root, reflect.ValueOf(&r.experiment).Elem())
+	if err := whole.err(); err != nil {
+		return r, err
+	}
+	experiment := &r.experiment
+	var wrong problems
+	d.checkSize(experiment, &wrong)
+	if err := wrong.err(); err != nil {
+		return r, err
+	}
+	d.checkNames(experiment, &wrong)
+	d.checkAxes(experiment, &wrong)
+	if err := wrong.err(); err != nil {
+		return r, err
+	}
+	cells := d.cells()
+	for _, cell := range cells {
+		r.cells = append(r.cells, cell.point)
+	}
+	for i, arm := range experiment.Arms {
+		base := merge(d.grammar.config, d.root.get("defaults"), d.ownConfig(arm.Name))
+		experiment.Arms[i].Config, _ = d.config(base) // the sweep may add required fields
+		configs := make([]Config, len(cells))
+		for j, cell := range cells {
+			n := merge(d.grammar.config, base, cell.config)
+			config, err := d.config(n)
+			configs[j] = config
+			wrong.found = append(wrong.found, err...)
+			if err == nil {
+				d.checkConfig(config, n, &wrong)
+				d.checkEvents(experiment.Events, config, &wrong)
+			}
+		}
+		r.configs = append(r.configs, configs)
+	}
+	if experiment.Baseline == "" {
+		experiment.Baseline = experiment.Arms[0].Name
+	}
+	if len(wrong.found) == 0 {
+		d.checkControls(r, &wrong)
+	}
+	return r, wrong.err()
+}
