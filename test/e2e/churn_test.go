@@ -45,6 +45,7 @@ func TestQuickChurnComparesAllRoutes(t *testing.T) {
 // TestAWatchingClientDiscoversBackendsAtOnce gives processes more time to start than --quick does,
 // because other tests share the machine.
 func TestAWatchingClientDiscoversBackendsAtOnce(t *testing.T) {
+	t.Parallel()
 	undisturbed(t, func(_ int, wrong func(format string, args ...any)) { follows(t, wrong) })
 }
 

@@ -177,6 +177,7 @@ func TestEveryBuiltInExperimentRunsScaledDown(t *testing.T) {
 	t.Parallel()
 	for _, name := range experiments.Names() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			if d, _ := quick(t, name); len(d.Arms) == 0 {
 				t.Error("the result has no arms")
 			}

@@ -20,8 +20,8 @@ experiment: busy
 question: Are 30 callers slower than one?
 defaults: {workload: {greet: {}}, server: {replicas: 1, fresh: false}, route: direct}
 arms:
-  one: {load: {closed: {users: 1, calls: 3000}}}
-  thirty: {load: {closed: {users: 30, calls: 3000}}}
+  one: {load: {closed: {users: 1, calls: 1500}}}
+  thirty: {load: {closed: {users: 30, calls: 1500}}}
 rounds: 4
 `), 0o644); err != nil {
 		t.Fatal(err)

@@ -68,6 +68,9 @@ func routesOn(t *testing.T, cluster string) result.Document {
 
 // Latencies differ from machine to machine, and from run to run; where calls go does not.
 func TestFidelity(t *testing.T) {
+	if !*testkit.Update { // which records latencies
+		t.Parallel()
+	}
 	here, there := routesOn(t, "local"), routesOn(t, "kubernetes")
 	byName := map[string]result.Arm{}
 	for _, arm := range there.Arms {

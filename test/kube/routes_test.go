@@ -14,6 +14,7 @@ import (
 // On one connection a route that balances connections reaches one backend, and one that
 // balances calls reaches all of them alike: as on one machine (internal/route's conformance).
 func TestEveryRouteWorksOnACluster(t *testing.T) {
+	t.Parallel()
 	d := routesOn(t, "kubernetes")
 	if len(d.Arms) != 14 {
 		t.Errorf("there are %d arms", len(d.Arms))
@@ -37,6 +38,7 @@ func TestEveryRouteWorksOnACluster(t *testing.T) {
 
 // The test bed has no mesh.
 func TestAMissingMeshIsReportedWithItsGuide(t *testing.T) {
+	t.Parallel()
 	image(t, "")
 	text, err := os.ReadFile("testdata/routes.yaml")
 	if err != nil {
