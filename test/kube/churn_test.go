@@ -18,6 +18,7 @@ var churn = []string{
 }
 
 func TestChurnOnKubernetes(t *testing.T) {
+	t.Parallel()
 	for _, way := range []struct {
 		name    string
 		args    []string

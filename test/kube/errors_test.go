@@ -125,6 +125,7 @@ subjects: [{kind: ServiceAccount, name: %[1]s, namespace: default}]
 }
 
 func TestMissingPermissionsAreReported(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, rules string
 		wants       []string

@@ -10,6 +10,7 @@ import (
 
 // Whenever a run is interrupted it ends, and nothing is left.
 func TestAnInterruptedRunLeavesNothing(t *testing.T) {
+	t.Parallel()
 	const load = "load.open.duration=60s"
 	for _, phase := range []struct {
 		name  string
