@@ -19,7 +19,7 @@ import (
 type Target struct {
 	URI string
 	// PortableURI is what clients in other languages dial instead of URI: host:port, or a URI
-	// that every gRPC library understands; empty: only Go clients can take this route.
+	// that every gRPC library understands. Empty: only Go clients support this route.
 	PortableURI string
 	// ServiceConfig is gRPC's JSON service config; empty: the client's default.
 	ServiceConfig string
@@ -33,11 +33,11 @@ type Target struct {
 	Close func()
 }
 
-// Job is what a caller has to do. It is sent to other processes as JSON.
+// Job describes the calls that a caller makes. It is sent to other processes as JSON.
 type Job struct {
 	Channels Channels      `json:"channels"`
 	Timeout  time.Duration `json:"timeout"` // deadline of a call, counted from sending
-	Late     time.Duration `json:"late"`    // an answer later than this after the call was due counts as late; 0: [measure.DefaultLateAfter]
+	Late     time.Duration `json:"late"`    // an answer that follows the due time by more counts as late; 0: [measure.DefaultLateAfter]
 	Workload workload.Spec `json:"workload"`
 	REST     bool          `json:"rest,omitempty"` // calls are JSON POST requests, not gRPC
 	Hedge    *Hedge        `json:"hedge,omitempty"`

@@ -19,8 +19,8 @@ const (
 	Pool    = "pool"     // several channels, used in turn
 )
 
-// Count returns how many channels are opened at the start: 0 for one per call. PerUser is an
-// error: a caller that supports it checks for it first.
+// Count returns how many channels a caller opens at the start: 0 for a channel per call. It returns
+// an error for PerUser: a caller that supports PerUser does not call Count for that mode.
 func (c Channels) Count() (int, error) {
 	switch {
 	case c.Mode == PerCall:

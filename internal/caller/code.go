@@ -31,11 +31,11 @@ func Code(err error) string {
 		return "CANCELLED" // grpc-go spells it Canceled
 	}
 	var name strings.Builder
-	for i, r := range code.String() { // DeadlineExceeded
-		if i > 0 && unicode.IsUpper(r) {
+	for i, letter := range code.String() { // DeadlineExceeded
+		if i > 0 && unicode.IsUpper(letter) {
 			name.WriteByte('_')
 		}
-		name.WriteRune(unicode.ToUpper(r))
+		name.WriteRune(unicode.ToUpper(letter))
 	}
 	return name.String()
 }
@@ -51,8 +51,8 @@ func TransportCode(err error) string {
 	return "UNAVAILABLE"
 }
 
-// RESTStatus maps an HTTP status other than 200 to the nearest gRPC status, as
-// servers/CONTRACT.md uses it, with the error message in the body.
+// RESTStatus maps an HTTP status other than 200 to the nearest gRPC status (servers/CONTRACT.md).
+// The message contains the error in the body.
 func RESTStatus(status int, body []byte) h2.Status {
 	var answer struct{ Error string }
 	if err := json.Unmarshal(body, &answer); err != nil || answer.Error == "" {

@@ -19,32 +19,32 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func at(ctx context.Context, d time.Duration) {
+func sleep(ctx context.Context, duration time.Duration) {
 	select {
-	case <-time.After(d):
+	case <-time.After(duration):
 	case <-ctx.Done():
 	}
 }
 
-func answer(service time.Duration) caller.CallFunc {
+func answerAfter(service time.Duration) caller.CallFunc {
 	return func(ctx context.Context, _ uint64) (string, string, string) {
-		at(ctx, service)
+		sleep(ctx, service)
 		return "b", measure.OK, ""
 	}
 }
 
-func runSync(t *testing.T, p pace.Pace, do caller.CallFunc) measure.Measurement {
+func runSync(t *testing.T, plan pace.Pace, do caller.CallFunc) measure.Measurement {
 	t.Helper()
-	recorder, _ := caller.Run(t.Context(), p, measure.StartSignal{}, 0, do, nil)
-	m, err := recorder.Measurement()
+	recorder, _ := caller.Run(t.Context(), plan, measure.StartSignal{}, 0, do, nil)
+	measurement, err := recorder.Measurement()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m
+	return measurement
 }
 
 func TestEveryCallOfAPaceIsMadeOnce(t *testing.T) {
-	for name, p := range map[string]pace.Pace{
+	for name, plan := range map[string]pace.Pace{
 		"sequence": pace.Sequence(100),
 		"burst":    pace.Burst{Calls: 100},
 		"closed":   pace.Closed{Users: 7, Calls: 100},
@@ -54,15 +54,15 @@ func TestEveryCallOfAPaceIsMadeOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := uint64(100)
 			if name == "poisson" {
-				want = poissonCalls(p)
+				want = poissonCalls(plan)
 			}
 			var seen atomic.Uint64
-			m := runSync(t, p, func(_ context.Context, n uint64) (string, string, string) {
+			got := runSync(t, plan, func(_ context.Context, n uint64) (string, string, string) {
 				seen.Add(n + 1)
 				return "b", measure.OK, ""
 			})
-			if m.Calls != want || m.Dropped != 0 || seen.Load() != want*(want+1)/2 {
-				t.Errorf("%d calls made, %d dropped, numbers add up to %d; want %d calls", m.Calls, m.Dropped, seen.Load(), want)
+			if got.Calls != want || got.Dropped != 0 || seen.Load() != want*(want+1)/2 {
+				t.Errorf("%d calls made, %d dropped, their numbers add up to %d; want the numbers 0 to %d-1 once each", got.Calls, got.Dropped, seen.Load(), want)
 			}
 		})
 	}
@@ -75,16 +75,16 @@ func poissonCalls(p pace.Pace) (n uint64) {
 	return n
 }
 
-func TestAnOpenLoopSeesTheStallThatAClosedOneHides(t *testing.T) {
+func TestAnOpenLoopMeasuresAStallThatAClosedLoopHides(t *testing.T) {
 	const stall = 200 * time.Millisecond
 	stallOnce := func() caller.CallFunc {
-		var server = make(chan struct{}, 1) // one call at a time, as a stopped process answers none
+		var server = make(chan struct{}, 1) // one call at a time, so that a stall delays all others
 		server <- struct{}{}
 		var stalled atomic.Bool
 		return func(ctx context.Context, n uint64) (string, string, string) {
 			<-server
 			if n >= 20 && stalled.CompareAndSwap(false, true) {
-				at(ctx, stall)
+				sleep(ctx, stall)
 			}
 			server <- struct{}{}
 			return "b", measure.OK, ""
@@ -92,51 +92,51 @@ func TestAnOpenLoopSeesTheStallThatAClosedOneHides(t *testing.T) {
 	}
 	open := runSync(t, pace.Rate{PerSecond: 200, Duration: 400 * time.Millisecond, Max: 1000}, stallOnce())
 	closed := runSync(t, pace.Closed{Users: 1, Think: 5 * time.Millisecond, Duration: 400 * time.Millisecond}, stallOnce())
-	// 40 of 80 due calls fall into the stall, evenly: a quarter waits 100 ms or more.
+	// 40 of 80 calls are due during the stall, evenly: a quarter waits 100 ms or more.
 	if p75 := latency(t, open, 75); p75 < 80*time.Millisecond {
-		t.Errorf("open loop: p75 is %v, the schedule says 100ms", p75)
+		t.Errorf("open loop: p75 is %v, want about 100ms", p75)
 	}
 	if p75 := latency(t, closed, 75); p75 > 80*time.Millisecond {
-		t.Errorf("closed loop: p75 is %v; one call of some 40 saw the stall", p75)
+		t.Errorf("closed loop: p75 is %v, want less than 80ms: only one of about 40 calls meets the stall", p75)
 	}
 }
 
 func latency(t *testing.T, m measure.Measurement, percentile float64) time.Duration {
-	h, err := hdr.Decode([]byte(m.Latency))
+	histogram, err := hdr.Decode([]byte(m.Latency))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return time.Duration(h.ValueAtQuantile(percentile))
+	return time.Duration(histogram.ValueAtQuantile(percentile))
 }
 
 func TestNoCallIsSentBeforeItIsDue(t *testing.T) {
 	const service = 5 * time.Millisecond
-	m := runSync(t, pace.Rate{PerSecond: 1000, Duration: 200 * time.Millisecond, Max: 100}, answer(service))
+	m := runSync(t, pace.Rate{PerSecond: 1000, Duration: 200 * time.Millisecond, Max: 100}, answerAfter(service))
 	if fastest := latency(t, m, 0); fastest < service {
-		t.Errorf("a call that takes %v was answered %v after it was due", service, fastest)
+		t.Errorf("a call that takes %v was answered %v after it was due, want at least %v", service, fastest, service)
 	}
 }
 
-// lastly says when no call is due any more.
-type lastly struct {
+// rateWithEnd calls ended when no more calls are due.
+type rateWithEnd struct {
 	pace.Rate
-	over func()
+	ended func()
 }
 
-func (l lastly) Next(n uint64, before time.Duration) (time.Duration, bool) {
-	due, more := l.Rate.Next(n, before)
+func (r rateWithEnd) Next(n uint64, before time.Duration) (time.Duration, bool) {
+	due, more := r.Rate.Next(n, before)
 	if !more {
-		l.over()
+		r.ended()
 	}
 	return due, more
 }
 
-func TestCallsOverTheInFlightBoundAreDroppedAndCounted(t *testing.T) {
-	held := make(chan struct{})
-	m := runSync(t, lastly{pace.Rate{PerSecond: 1000, Duration: 50 * time.Millisecond, Max: 10}, func() { close(held) }},
-		func(context.Context, uint64) (string, string, string) { <-held; return "b", measure.OK, "" })
+func TestCallsOverTheInFlightLimitAreDroppedAndCounted(t *testing.T) {
+	release := make(chan struct{})
+	m := runSync(t, rateWithEnd{pace.Rate{PerSecond: 1000, Duration: 50 * time.Millisecond, Max: 10}, func() { close(release) }},
+		func(context.Context, uint64) (string, string, string) { <-release; return "b", measure.OK, "" })
 	if m.Calls != 10 || m.Dropped != 40 {
-		t.Errorf("%d calls made and %d dropped; want 10 and 40", m.Calls, m.Dropped)
+		t.Errorf("%d calls made and %d dropped, want 10 and 40", m.Calls, m.Dropped)
 	}
 }
 
@@ -152,11 +152,11 @@ func TestAnInterruptEndsTheLoadAndKeepsItsMeasurement(t *testing.T) {
 		}, nil)
 	m, err := recorder.Measurement()
 	if err != nil || m.Calls < 10 || m.Calls > 12 {
-		t.Errorf("%d calls kept, %v", m.Calls, err)
+		t.Errorf("the measurement has %d calls, %v; want 10 to 12", m.Calls, err)
 	}
 }
 
-func TestCodesAreNamedAsTheSpecificationDoes(t *testing.T) {
+func TestCodesHaveTheNamesOfTheSpecification(t *testing.T) {
 	for want, err := range map[string]error{
 		"OK":                 nil,
 		"DEADLINE_EXCEEDED":  status.Error(codes.DeadlineExceeded, ""),
@@ -166,7 +166,7 @@ func TestCodesAreNamedAsTheSpecificationDoes(t *testing.T) {
 		"UNKNOWN":            errors.New("no status"),
 	} {
 		if got := caller.Code(err); got != want {
-			t.Errorf("%v is %s, want %s", err, got, want)
+			t.Errorf("the code of %v is %s, want %s", err, got, want)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"rpclab/internal/workload"
 )
 
-// Client is one client. It is safe for concurrent use.
+// Client is one client of the calculator. It is safe for concurrent use.
 type Client struct {
 	options       caller.CalculatorOptions
 	question      workload.Calculate
@@ -45,26 +45,26 @@ func New(options caller.CalculatorOptions, question workload.Calculate) (*Client
 	if options.Security.Keys.Name == "" {
 		return nil, errors.New("a calculator client needs a name")
 	}
-	c := &Client{options: options, question: question, pending: map[uint64]*Call{}}
+	client := &Client{options: options, question: question, pending: map[uint64]*Call{}}
 	// A restarted client of the same name must not reuse message numbers: servers reject them.
-	c.nextNumber.Store(uint64(time.Now().UnixMicro()))
-	c.want, _ = question.Question("").Answer() // Check computed it without an error
+	client.nextNumber.Store(uint64(time.Now().UnixMicro()))
+	client.want, _ = question.Question("").Answer() // Check computed it without an error
 	var errs [4]error
 	keys := options.Security.Keys
 	if options.Security.Policy.Signing {
-		c.signer, errs[0] = keys.NewSigner()
-		c.verifier, errs[1] = keys.NewVerifier()
+		client.signer, errs[0] = keys.NewSigner()
+		client.verifier, errs[1] = keys.NewVerifier()
 	}
 	if options.JWT != "" {
-		c.tokens, errs[2] = keys.NewTokens()
+		client.tokens, errs[2] = keys.NewTokens()
 	}
 	if options.JWT == caller.TokenOnce && errs[2] == nil {
-		c.token, errs[3] = c.tokens.Make(security.Audience, security.Lifetime)
+		client.token, errs[3] = client.tokens.Make(security.Audience, security.Lifetime)
 	}
 	for i := range options.Metadata {
-		c.extraMetadata = append(c.extraMetadata, fmt.Sprintf("x-extra-%d", i), strings.Repeat("v", extraValueBytes))
+		client.extraMetadata = append(client.extraMetadata, fmt.Sprintf("x-extra-%d", i), strings.Repeat("v", extraValueBytes))
 	}
-	return c, errors.Join(errs[:]...)
+	return client, errors.Join(errs[:]...)
 }
 
 // extraValueBytes is the length of each further metadata value.
@@ -93,14 +93,14 @@ func (c *Client) Metadata() ([]string, error) {
 // Call is a request that waits for its response.
 type Call struct {
 	number  uint64
-	stream  any // that carries the request
+	stream  any // the stream on which the response is expected
 	outcome chan Outcome
 }
 
-// Outcome is options a call ended.
+// Outcome is the result of a call.
 type Outcome struct{ Backend, Code, Message string }
 
-// Done receives the outcome, once.
+// Done returns a channel that receives the outcome once.
 func (c *Call) Done() <-chan Outcome { return c.outcome }
 
 // NewCall makes a request. Call [Client.Register] before sending it.

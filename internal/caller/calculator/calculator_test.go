@@ -35,21 +35,21 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // callers support the workload calculate.
 var callers = map[string]caller.Caller{"grpc-go": grpcgo.Caller{}, "wire": wire.Caller{}}
 
-// calculators are backends with keys, over which calls go in turn; clients get theirs.
+// calculators are backends with keys. Clients call them in turn, each with its own keys.
 type calculators struct {
 	target    caller.Target
 	policy    security.Policy
 	authority *security.Authority
 	timeout   time.Duration // of a call; 0: a minute
 	servers   []*workload.Server
-	stop      []func() // each of them, gracefully
+	stop      []func() // stops each server gracefully
 
 	mu      sync.Mutex
 	conns   []net.Conn
 	clients int
 }
 
-func calculate(t *testing.T, policy security.Policy, backends ...string) *calculators {
+func startCalculators(t *testing.T, policy security.Policy, backends ...string) *calculators {
 	t.Helper()
 	authority, err := security.NewAuthority()
 	if err != nil {
@@ -59,30 +59,30 @@ func calculate(t *testing.T, policy security.Policy, backends ...string) *calcul
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &calculators{policy: policy, authority: authority}
+	service := &calculators{policy: policy, authority: authority}
 	var all []resolver.Endpoint
 	for _, id := range backends {
 		secure := make(chan security.Config, 1)
 		secure <- security.Config{Policy: policy, Keys: keys}
 		server := &workload.Server{ID: id, Security: secure, Log: slog.New(slog.DiscardHandler)}
 		addr, stop := serve(t, server)
-		all, c.servers, c.stop = append(all, resolver.Endpoint{Addresses: []resolver.Address{{Addr: addr}}}), append(c.servers, server), append(c.stop, stop)
+		all, service.servers, service.stop = append(all, resolver.Endpoint{Addresses: []resolver.Address{{Addr: addr}}}), append(service.servers, server), append(service.stop, stop)
 	}
 	builder := manual.NewBuilderWithScheme("manual")
 	builder.InitialState(resolver.State{Endpoints: all})
-	c.target = caller.Target{
+	service.target = caller.Target{
 		URI: "manual:///calculator", Resolvers: []resolver.Builder{builder}, ServiceConfig: `{"loadBalancingConfig": [{"round_robin": {}}]}`,
 		Dial: func(ctx context.Context, addr string) (net.Conn, error) {
 			conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
-			c.mu.Lock()
-			defer c.mu.Unlock()
+			service.mu.Lock()
+			defer service.mu.Unlock()
 			if err == nil {
-				c.conns = append(c.conns, conn)
+				service.conns = append(service.conns, conn)
 			}
 			return conn, err
 		},
 	}
-	return c
+	return service
 }
 
 func serve(t *testing.T, server *workload.Server) (addr string, stop func()) {
@@ -102,7 +102,7 @@ func serve(t *testing.T, server *workload.Server) (addr string, stop func()) {
 	return listener.Addr().String(), stop
 }
 
-// served is how many calls and messages the backends have answered.
+// served returns how many calls and messages the backends have begun.
 func (c *calculators) served(t *testing.T) (all int) {
 	t.Helper()
 	for _, s := range c.servers {
@@ -117,8 +117,8 @@ func (c *calculators) served(t *testing.T) (all int) {
 	return all
 }
 
-// cut ends every connection that there is.
-func (c *calculators) cut() {
+// closeConnections closes every open connection.
+func (c *calculators) closeConnections() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, conn := range c.conns {
@@ -130,7 +130,7 @@ func (c *calculators) cut() {
 func (c *calculators) job(t *testing.T, options caller.CalculatorOptions) caller.Job {
 	t.Helper()
 	c.clients++
-	keys, err := c.authority.Client(fmt.Sprint("client-", c.clients), time.Hour) // each has its own answers
+	keys, err := c.authority.Client(fmt.Sprint("client-", c.clients), time.Hour) // responses belong to a client name
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func (c *calculators) session(t *testing.T, by caller.Caller, job caller.Job) ca
 	return callertest.Open(t, by, job, c.target)
 }
 
-// optionsOf are the calculator options that a caller supports; only grpc-go supports ahead.
+// optionsOf returns the calculator options that a caller supports. Only grpc-go supports ahead.
 func optionsOf(name string) []caller.CalculatorOptions {
 	all := []caller.CalculatorOptions{{Style: caller.Bidi}, {Style: caller.Bidi, Streams: 3}, {Style: caller.Bidi, Streams: 10}, {Style: caller.UnaryStream}}
 	if name == "grpc-go" {
@@ -156,16 +156,16 @@ func optionsOf(name string) []caller.CalculatorOptions {
 	return all
 }
 
-// TestEveryCalculationIsAnsweredAtEveryNumberOfWorkers: the study lost one answer of 5,000.
+// The published client lost one of 5,000 responses.
 func TestEveryCalculationIsAnsweredAtEveryNumberOfWorkers(t *testing.T) {
 	calls := uint64(testkit.ReducedUnderRace(5000))
-	c := calculate(t, security.Policy{}, "b")
+	service := startCalculators(t, security.Policy{}, "b")
 	for name, by := range callers {
 		for _, options := range optionsOf(name) {
 			for _, workers := range []int{1, 3, 10} {
-				m := callertest.Load(t, c.session(t, by, c.job(t, options)), pace.Closed{Users: workers, Calls: calls})
+				m := callertest.Load(t, service.session(t, by, service.job(t, options)), pace.Closed{Users: workers, Calls: calls})
 				if m.Backends["b"] != calls || len(m.Errors) > 0 {
-					t.Errorf("%s, %+v, %d workers: %d of %d calculations are answered, errors %v", name, options, workers, m.Backends["b"], calls, m.Samples)
+					t.Errorf("%s, %+v, %d workers: %d of %d calculations are answered, errors %v; want all", name, options, workers, m.Backends["b"], calls, m.Samples)
 				}
 			}
 		}
@@ -173,23 +173,22 @@ func TestEveryCalculationIsAnsweredAtEveryNumberOfWorkers(t *testing.T) {
 }
 
 func TestEveryCalculationIsAnsweredUnderFullSecurity(t *testing.T) {
-	c := calculate(t, security.Policy{Transport: security.MTLS, Tokens: true, Signing: true}, "b")
+	service := startCalculators(t, security.Policy{Transport: security.MTLS, Tokens: true, Signing: true}, "b")
 	for name, by := range callers {
 		for n, options := range optionsOf(name) {
 			options.JWT, options.Metadata = []string{caller.TokenOnce, caller.TokenPerCall}[n%2], 3
-			job := c.job(t, options)
+			job := service.job(t, options)
 			job.Compress = name == "grpc-go"
-			m := callertest.Load(t, c.session(t, by, job), pace.Closed{Users: 3, Calls: 50})
+			m := callertest.Load(t, service.session(t, by, job), pace.Closed{Users: 3, Calls: 50})
 			if m.Backends["b"] != 50 || len(m.Errors) > 0 {
-				t.Errorf("%s, %s: %d of 50 calculations are answered, errors %v", name, options.Style, m.Backends["b"], m.Samples)
+				t.Errorf("%s, %s: %d of 50 calculations are answered, errors %v; want all", name, options.Style, m.Backends["b"], m.Samples)
 			}
 		}
 	}
 }
 
-// TestUnaryCallsSpreadAndStreamsStay: over three backends, each of which answers over its own stream.
-func TestUnaryCallsSpreadAndStreamsStay(t *testing.T) {
-	c := calculate(t, security.Policy{}, "a", "b", "c")
+func TestUnaryCallsReachAllBackendsAndAStreamOneBackend(t *testing.T) {
+	service := startCalculators(t, security.Policy{}, "a", "b", "c")
 	for name, by := range callers {
 		for _, arm := range []struct {
 			options  caller.CalculatorOptions
@@ -200,89 +199,87 @@ func TestUnaryCallsSpreadAndStreamsStay(t *testing.T) {
 			{caller.CalculatorOptions{Style: caller.UnaryStream}, caller.Channels{Mode: caller.Pool, Pool: 2}, 3},
 			{caller.CalculatorOptions{Style: caller.Bidi}, caller.Channels{Mode: caller.Shared}, 1},
 		} {
-			job := c.job(t, arm.options)
+			job := service.job(t, arm.options)
 			job.Channels = arm.channels
-			session := c.session(t, by, job)
-			// Connections come one after the other, so that the first calls find one alone.
+			session := service.session(t, by, job)
+			// Connections are ready one after the other, so the first calls may reach one backend only.
 			testkit.Await(t, fmt.Sprintf("%s, %s: calls reach %d backends in turn", name, arm.options.Style, arm.backends), func() bool {
-				m := callertest.Load(t, session, pace.Closed{Users: 5, Calls: 300})
-				if len(m.Errors) > 0 {
-					t.Fatalf("%s, %s: %v", name, arm.options.Style, m.Samples)
+				got := callertest.Load(t, session, pace.Closed{Users: 5, Calls: 300})
+				if len(got.Errors) > 0 {
+					t.Fatalf("%s, %s: errors %v, want none", name, arm.options.Style, got.Samples)
 				}
-				least := slices.Min(slices.Collect(maps.Values(m.Backends)))
-				return len(m.Backends) == arm.backends && (arm.channels.Pool > 0 || least >= uint64(300/arm.backends/2))
+				least := slices.Min(slices.Collect(maps.Values(got.Backends)))
+				return len(got.Backends) == arm.backends && (arm.channels.Pool > 0 || least >= uint64(300/arm.backends/2))
 			})
 		}
 	}
 }
 
-// TestABackendThatStopsAnswersCallsInFlight, and says that it goes.
-func TestABackendThatStopsAnswersCallsInFlight(t *testing.T) {
+func TestABackendThatStopsAnswersItsCallsInFlight(t *testing.T) {
 	for name, by := range callers {
 		for _, style := range caller.Styles {
-			c := calculate(t, security.Policy{}, "a", "b")
-			session := c.session(t, by, c.job(t, caller.CalculatorOptions{Style: style, Streams: map[string]int{caller.Bidi: 4}[style]}))
+			service := startCalculators(t, security.Policy{}, "a", "b")
+			session := service.session(t, by, service.job(t, caller.CalculatorOptions{Style: style, Streams: map[string]int{caller.Bidi: 4}[style]}))
 			callertest.Load(t, session, pace.Closed{Users: 4, Calls: 100})
-			before := c.served(t)
+			before := service.served(t)
 			loaded := make(chan measure.Measurement, 1)
 			go func() {
 				defer close(loaded)
 				loaded <- callertest.Load(t, session, pace.Rate{PerSecond: 500, Duration: time.Second, Max: 1000})
 			}()
-			testkit.Await(t, "calls are in flight", func() bool { return c.served(t) > before+100 })
-			c.stop[0]()
-			m := <-loaded
-			// grpc-go does not say that the server of an open stream goes: questions that are on
-			// flight when it ends fail with an error.
-			lost := m.Errors["UNAVAILABLE"]
-			if answered := m.Backends["a"] + m.Backends["b"]; answered+lost != 500 || lost > 0 && (name != "grpc-go" || style != caller.Bidi) {
-				t.Errorf("%s, %s: %v are answered, %v failed: %v", name, style, m.Backends, m.Errors, m.Samples)
+			testkit.Await(t, "calls are in flight", func() bool { return service.served(t) > before+100 })
+			service.stop[0]()
+			got := <-loaded
+			// grpc-go does not tell an open stream about GOAWAY: requests in flight at the end of the
+			// stream fail.
+			lost := got.Errors["UNAVAILABLE"]
+			if answered := got.Backends["a"] + got.Backends["b"]; answered+lost != 500 || lost > 0 && (name != "grpc-go" || style != caller.Bidi) {
+				t.Errorf("%s, %s: backends %v, errors %v %v; want 500 calls, none lost except on bidirectional streams of grpc-go", name, style, got.Backends, got.Errors, got.Samples)
 			}
 			after := callertest.Load(t, session, pace.Closed{Users: 4, Calls: 100})
 			if after.Backends["b"] != 100 {
-				t.Errorf("%s, %s: then %v are answered, %v failed: %v", name, style, after.Backends, after.Errors, after.Samples)
+				t.Errorf("%s, %s: after the stop backends %v, errors %v %v; want 100 calls by b", name, style, after.Backends, after.Errors, after.Samples)
 			}
 		}
 	}
 }
 
-// Every call of a stream that breaks is accounted for, and those after it are answered. An
-// answer that was in flight when the stream broke is lost, and its call ends at its deadline.
+// Every call of a broken stream is counted, and later calls are answered. A response that was in
+// flight when the stream broke is lost, and its call ends at its deadline.
 func TestABrokenStreamIsReplaced(t *testing.T) {
-	c := calculate(t, security.Policy{}, "b")
-	c.timeout = 2 * time.Second
+	service := startCalculators(t, security.Policy{}, "b")
+	service.timeout = 2 * time.Second
 	for name, by := range callers {
 		for _, options := range optionsOf(name) {
-			breaks(t, c, c.session(t, by, c.job(t, options)), name, options)
+			breakStreams(t, service, service.session(t, by, service.job(t, options)), name, options)
 		}
 	}
 }
 
-func breaks(t *testing.T, c *calculators, session caller.Session, name string, options caller.CalculatorOptions) {
+func breakStreams(t *testing.T, service *calculators, session caller.Session, name string, options caller.CalculatorOptions) {
 	t.Helper()
 	if m := callertest.Load(t, session, pace.Closed{Users: 10, Calls: 100}); m.Backends["b"] != 100 {
-		t.Errorf("%s, %+v: before, %v are answered", name, options, m.Backends)
+		t.Errorf("%s, %+v: before the break the backends are %v, want 100 calls by b", name, options, m.Backends)
 	}
-	c.cut()
-	// Those that were in flight may fail; a channel needs its time to be connected again.
+	service.closeConnections()
+	// Calls may fail until the channel has connected again.
 	testkit.Await(t, "calculations are answered again", func() bool {
-		m := callertest.Load(t, session, pace.Closed{Users: 10, Calls: 100})
+		got := callertest.Load(t, session, pace.Closed{Users: 10, Calls: 100})
 		failed := uint64(0)
-		for _, n := range m.Errors {
+		for _, n := range got.Errors {
 			failed += n
 		}
-		if m.Backends["b"]+failed != 100 || m.Calls != 100 {
-			t.Fatalf("%s, %+v: of 100 calls %d are answered, and %v failed", name, options, m.Backends["b"], m.Errors)
+		if got.Backends["b"]+failed != 100 || got.Calls != 100 {
+			t.Fatalf("%s, %+v: %d calls are answered and %v failed, want 100 calls in total", name, options, got.Backends["b"], got.Errors)
 		}
 		return failed == 0
 	})
 }
 
-// TestMemoryIsConstantOverManyMessages of both sides, which are in this process. A full million
-// is a run of its own: see the decision on streams.
+// Client and server run in this process. docs/decisions has a run of a million messages.
 func TestMemoryIsConstantOverManyMessages(t *testing.T) {
 	calls := uint64(testkit.ReducedUnderRace(20_000))
-	c := calculate(t, security.Policy{}, "b")
+	c := startCalculators(t, security.Policy{}, "b")
 	for name, by := range callers {
 		for _, style := range caller.Styles {
 			session := c.session(t, by, c.job(t, caller.CalculatorOptions{Style: style}))
@@ -294,19 +291,19 @@ func TestMemoryIsConstantOverManyMessages(t *testing.T) {
 			}
 			callertest.Load(t, session, pace.Closed{Users: 10, Calls: calls / 4})
 			before := heap()
-			m := callertest.Load(t, session, pace.Closed{Users: 10, Calls: calls})
+			got := callertest.Load(t, session, pace.Closed{Users: 10, Calls: calls})
 			if after := heap(); after > before+8<<20 {
-				t.Errorf("%s, %s: the heap grew from %d to %d bytes", name, style, before, after)
+				t.Errorf("%s, %s: the heap grew from %d to %d bytes, want at most 8 MiB more", name, style, before, after)
 			}
-			if m.Backends["b"] != calls {
-				t.Errorf("%s, %s: %d of %d are answered: %v", name, style, m.Backends["b"], calls, m.Errors)
+			if got.Backends["b"] != calls {
+				t.Errorf("%s, %s: %d of %d calls are answered, errors %v; want all", name, style, got.Backends["b"], calls, got.Errors)
 			}
 		}
 	}
 }
 
 func TestOpenRejectsInvalidCalculations(t *testing.T) {
-	c := calculate(t, security.Policy{}, "b")
+	service := startCalculators(t, security.Policy{}, "b")
 	for name, by := range callers {
 		for what, change := range map[string]func(*caller.Job){
 			"no style":       func(j *caller.Job) { j.Calculator.Style = "" },
@@ -315,16 +312,16 @@ func TestOpenRejectsInvalidCalculations(t *testing.T) {
 			"greetings":      func(j *caller.Job) { j.Workload = workload.Spec{Greet: &workload.Greet{}} },
 			"no channel":     func(j *caller.Job) { j.Channels.Mode = caller.PerCall },
 		} {
-			job := c.job(t, caller.CalculatorOptions{Style: caller.Bidi})
+			job := service.job(t, caller.CalculatorOptions{Style: caller.Bidi})
 			change(&job)
-			if session, err := by.Open(job, c.target); err == nil {
-				t.Errorf("%s accepts %s", name, what)
+			if session, err := by.Open(job, service.target); err == nil {
+				t.Errorf("%s opened a session for a job with %s, want an error", name, what)
 				_ = session.Close()
 			}
 		}
 	}
-	job := c.job(t, caller.CalculatorOptions{Style: caller.UnaryStream, Ahead: caller.WhenReceived})
-	if _, err := (wire.Caller{}).Open(job, c.target); err == nil || !strings.Contains(err.Error(), "use grpc-go") {
-		t.Errorf("the caller wire accepts ahead: %v", err)
+	job := service.job(t, caller.CalculatorOptions{Style: caller.UnaryStream, Ahead: caller.WhenReceived})
+	if _, err := (wire.Caller{}).Open(job, service.target); err == nil || !strings.Contains(err.Error(), "use grpc-go") {
+		t.Errorf("the caller wire with ahead: the error is %v, want one that says use grpc-go", err)
 	}
 }

@@ -10,9 +10,9 @@ import (
 )
 
 // Open opens a session and closes it when the test ends.
-func Open(t *testing.T, by caller.Caller, job caller.Job, target caller.Target) caller.Session {
+func Open(t *testing.T, library caller.Caller, job caller.Job, target caller.Target) caller.Session {
 	t.Helper()
-	session, err := by.Open(job, target)
+	session, err := library.Open(job, target)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,16 +24,16 @@ func Open(t *testing.T, by caller.Caller, job caller.Job, target caller.Target) 
 	return session
 }
 
-// Load runs a pace at once and returns the measurement.
-func Load(t *testing.T, s caller.Session, p pace.Pace) measure.Measurement {
+// Load makes the calls of a pace, starting now, and returns the measurement.
+func Load(t *testing.T, session caller.Session, plan pace.Pace) measure.Measurement {
 	t.Helper()
-	recorder, _, err := s.Run(t.Context(), p, measure.StartSignal{})
+	recorder, _, err := session.Run(t.Context(), plan, measure.StartSignal{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := recorder.Measurement()
+	measurement, err := recorder.Measurement()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m
+	return measurement
 }

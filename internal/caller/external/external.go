@@ -27,8 +27,8 @@ type Caller struct {
 	REST     bool   // makes HTTP requests
 }
 
-// job is the first line of JSON that the program reads.
-type job struct {
+// jobLine is the first line of JSON that the program reads.
+type jobLine struct {
 	Kind          string        `json:"kind"`
 	Target        string        `json:"target"`
 	ServiceConfig string        `json:"service_config,omitempty"`
@@ -41,7 +41,7 @@ type job struct {
 	Compress      bool          `json:"compress,omitempty"`
 }
 
-// workloadSpec is what the program has to know of the workload.
+// workloadSpec is the workload in the form of the contract.
 type workloadSpec struct {
 	Greet     *struct{}           `json:"greet,omitempty"`
 	Fibonacci *workload.Fibonacci `json:"fibonacci,omitempty"`
@@ -53,83 +53,83 @@ type ordersSpec struct {
 	Articles int `json:"articles"`
 }
 
-func workloadSpecOf(w workload.Spec) (a workloadSpec, err error) {
+func workloadSpecOf(spec workload.Spec) (converted workloadSpec, err error) {
 	switch {
-	case w.Greet != nil:
-		a.Greet = &struct{}{}
-	case w.Increase != nil:
-		a.Increase = &struct{}{}
-	case w.Orders != nil:
-		a.Orders = &ordersSpec{w.Orders.Articles}
-	case w.Fibonacci != nil:
-		a.Fibonacci = w.Fibonacci
+	case spec.Greet != nil:
+		converted.Greet = &struct{}{}
+	case spec.Increase != nil:
+		converted.Increase = &struct{}{}
+	case spec.Orders != nil:
+		converted.Orders = &ordersSpec{spec.Orders.Articles}
+	case spec.Fibonacci != nil:
+		converted.Fibonacci = spec.Fibonacci
 	default:
 		err = errors.New("callers in other languages do not support this workload: use greet, fibonacci, increase or orders")
 	}
-	return a, err
+	return converted, err
 }
 
 // Open starts the program and returns when it has accepted the job.
-func (c Caller) Open(j caller.Job, target caller.Target) (caller.Session, error) {
-	calls, err := j.Workload.Unary()
+func (c Caller) Open(job caller.Job, target caller.Target) (caller.Session, error) {
+	calls, err := job.Workload.Unary()
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case target.Dial != nil || target.PortableURI == "":
 		return nil, fmt.Errorf("only Go clients support this route to %s: with a caller in %s use direct, forwarder, or a proxy", target.URI, c.Language)
-	case j.Channels.Mode == caller.Pool:
+	case job.Channels.Mode == caller.Pool:
 		return nil, fmt.Errorf("callers in %s do not support a pool of channels: use shared or per-call", c.Language)
-	case j.Hedge != nil:
+	case job.Hedge != nil:
 		return nil, fmt.Errorf("callers in %s do not support hedging", c.Language)
 	}
-	which, err := language.Lookup(c.Language)
+	found, err := language.Lookup(c.Language)
 	if err != nil {
 		return nil, err
 	}
-	command, err := which.Command(nil)
+	command, err := found.Command(nil)
 	if err != nil {
 		return nil, err
 	}
-	work, err := workloadSpecOf(j.Workload)
+	spec, err := workloadSpecOf(job.Workload)
 	if err != nil {
 		return nil, err
 	}
-	s := &session{late: j.Late, name: c.Language + "-" + c.Kind}
-	reports, written := io.Pipe()
-	s.program, err = process.Start(process.Spec{Args: append(command, "caller"), Env: target.Env, Stdout: written})
+	opened := &session{late: job.Late, name: c.Language + "-" + c.Kind}
+	stdout, written := io.Pipe()
+	opened.program, err = process.Start(process.Spec{Args: append(command, "caller"), Env: target.Env, Stdout: written})
 	if err != nil {
 		return nil, err
 	}
 	go func() {
-		<-s.program.Done()
+		<-opened.program.Done()
 		_ = written.Close() // always returns nil
 	}()
-	s.frames = bufio.NewReader(reports)
-	s.requests = json.NewEncoder(s.program.Stdin)
+	opened.frames = bufio.NewReader(stdout)
+	opened.requests = json.NewEncoder(opened.program.Stdin)
 	stream, method := "", calls.Method
-	if j.Stream != nil {
+	if job.Stream != nil {
 		stream, method = "ping-pong", calls.Stream
-		if j.Stream.Pipelined {
+		if job.Stream.Pipelined {
 			stream = "pipelined"
 		}
-		s.pingPong = !j.Stream.Pipelined
+		opened.pingPong = !job.Stream.Pipelined
 	}
 	address := target.PortableURI
 	if c.REST {
 		address = "http://" + address
 	}
-	err = s.requests.Encode(job{
+	err = opened.requests.Encode(jobLine{
 		Kind: c.Kind, Target: address, ServiceConfig: target.ServiceConfig, Method: method, Path: calls.Path,
-		Workload: work, Channel: j.Channels.Mode, Timeout: j.Timeout, Stream: stream, Compress: j.Compress,
+		Workload: spec, Channel: job.Channels.Mode, Timeout: job.Timeout, Stream: stream, Compress: job.Compress,
 	})
 	if err == nil {
-		err = s.awaitReady()
+		err = opened.awaitReady()
 	}
 	if err != nil {
-		return nil, errors.Join(err, s.Close())
+		return nil, errors.Join(err, opened.Close())
 	}
-	return s, nil
+	return opened, nil
 }
 
 // session is a running program.
@@ -156,16 +156,16 @@ func (s *session) awaitReady() error {
 }
 
 // Run sends a load to the program and records each call that the program reports.
-func (s *session) Run(ctx context.Context, p pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
+func (s *session) Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
 	start := signal.Start()
-	order, err := s.loadRequest(p, start)
+	request, err := s.loadRequest(plan, start)
 	if err != nil {
 		return nil, start, fmt.Errorf("%s: %w", s.name, err)
 	}
-	if err := s.requests.Encode(order); err != nil {
+	if err := s.requests.Encode(request); err != nil {
 		return nil, start, stdio.Exited(s.name, s.program, err)
 	}
-	// Cancelling calls in flight means ending the program.
+	// The program cannot cancel calls in flight, so an interrupt ends the program.
 	defer context.AfterFunc(ctx, s.program.Kill)()
 	shards := measure.NewShards(1, s.late)
 	defer signal.Watch(start, shards.AddTo)()
@@ -203,7 +203,7 @@ func (s *session) Run(ctx context.Context, p pace.Pace, signal measure.StartSign
 	}
 }
 
-// Pid is the process that makes the calls; its memory is the caller's.
+// Pid returns the id of the process that makes the calls. Its memory is the caller's.
 func (s *session) Pid() int { return s.program.Pid() }
 
 // Close ends the program.

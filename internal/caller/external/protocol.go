@@ -42,7 +42,7 @@ func (s *session) readFrame() (kind byte, text []byte, err error) {
 	}
 	length := binary.BigEndian.Uint32(head[1:])
 	if length > maxFrameBytes {
-		return 0, nil, stdio.Exited(s.name, s.program, fmt.Errorf("it sent a frame of %d bytes", length))
+		return 0, nil, stdio.Exited(s.name, s.program, fmt.Errorf("the program sent a frame of %d bytes, but the limit is %d", length, maxFrameBytes))
 	}
 	text = make([]byte, length)
 	if _, err := io.ReadFull(s.frames, text); err != nil {
@@ -63,22 +63,22 @@ func (s *session) recordCalls(shards *measure.Shards, records []byte, start time
 		return time.Duration(int64(binary.LittleEndian.Uint64(b)) - start.UnixNano())
 	}
 	for ; len(records) > 0; records = records[callRecordBytes:] {
-		c := measure.Call{Due: since(records[8:]), Sent: since(records[16:]), Done: since(records[24:]), Code: measure.OK}
+		call := measure.Call{Due: since(records[8:]), Sent: since(records[16:]), Done: since(records[24:]), Code: measure.OK}
 		code, number := records[32], int(binary.LittleEndian.Uint16(records[33:]))
-		if c.Sent < c.Due || c.Done < c.Sent {
-			return fmt.Errorf("a call was due at %v, sent at %v and answered at %v", c.Due, c.Sent, c.Done)
+		if call.Sent < call.Due || call.Done < call.Sent {
+			return fmt.Errorf("a call was due at %v, sent at %v and answered at %v", call.Due, call.Sent, call.Done)
 		}
 		switch {
 		case code == codeWrongAnswer:
-			c.Code, c.Message = caller.DataLoss, s.samples[code]
+			call.Code, call.Message = caller.DataLoss, s.samples[code]
 		case code != 0:
-			c.Code, c.Message = h2.Status{Code: uint32(code)}.Name(), s.samples[code]
+			call.Code, call.Message = h2.Status{Code: uint32(code)}.Name(), s.samples[code]
 		case number >= len(s.backends):
 			return fmt.Errorf("unknown backend %d of %d", number, len(s.backends))
 		default:
-			c.Backend = s.backends[number]
+			call.Backend = s.backends[number]
 		}
-		shards.Record(0, c)
+		shards.Record(0, call)
 	}
 	return nil
 }
@@ -93,8 +93,8 @@ func (s *session) keepSample(text []byte) error {
 	return err
 }
 
-// load is the line of JSON that starts a load.
-type load struct {
+// loadLine is the line of JSON that starts a load.
+type loadLine struct {
 	At     int64       `json:"at_ns"`
 	Closed *closedLoad `json:"closed,omitempty"`
 	Burst  *burstLoad  `json:"burst,omitempty"`
@@ -118,24 +118,24 @@ type openLoad struct {
 }
 
 // loadRequest translates a pace into the contract's form.
-func (s *session) loadRequest(p pace.Pace, start time.Time) (l load, err error) {
-	l.At = start.UnixNano()
-	switch p := p.(type) {
+func (s *session) loadRequest(plan pace.Pace, start time.Time) (line loadLine, err error) {
+	line.At = start.UnixNano()
+	switch plan := plan.(type) {
 	case pace.Closed:
-		l.Closed = &closedLoad{p.Users, p.Calls, p.Think, p.Duration}
+		line.Closed = &closedLoad{plan.Users, plan.Calls, plan.Think, plan.Duration}
 	case pace.Burst:
 		if s.pingPong { // each call on its own stream
-			l.Closed = &closedLoad{Users: p.Calls, Calls: uint64(p.Calls)}
+			line.Closed = &closedLoad{Users: plan.Calls, Calls: uint64(plan.Calls)}
 		} else {
-			l.Burst = &burstLoad{p.Calls}
+			line.Burst = &burstLoad{plan.Calls}
 		}
 	case pace.Rate:
-		if p.Poisson || p.Sharers > 1 {
-			return l, errors.New("it supports only constant rates that no other caller shares")
+		if plan.Poisson || plan.Sharers > 1 {
+			return line, errors.New("callers in other languages support only constant rates that no other caller shares")
 		}
-		l.Open = &openLoad{p.PerSecond, p.Duration}
+		line.Open = &openLoad{plan.PerSecond, plan.Duration}
 	default:
-		return l, fmt.Errorf("it does not support the pace %T", p)
+		return line, fmt.Errorf("callers in other languages do not support the pace %T", plan)
 	}
-	return l, nil
+	return line, nil
 }

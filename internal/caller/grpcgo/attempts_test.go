@@ -19,37 +19,37 @@ import (
 	"rpclab/internal/workload"
 )
 
-// pair is a session with a good greeter and one that is going to ail.
-type pair struct {
+// twoBackends is a session with two greeters; tests inject faults into one of them.
+type twoBackends struct {
 	caller.Session
-	good, ill *workload.Server
-	before    [2]int // calls that each began while the session found both
+	good, faulty *workload.Server
+	before       [2]int // calls that each greeter began before the test
 }
 
-func newPair(t *testing.T, j caller.Job, s settings.Settings) *pair {
+func newTwoBackends(t *testing.T, job caller.Job, policy settings.Settings) *twoBackends {
 	t.Helper()
-	p := &pair{good: &workload.Server{ID: "good"}, ill: &workload.Server{ID: "ill"}}
-	m := manual.NewBuilderWithScheme("manual")
+	backends := &twoBackends{good: &workload.Server{ID: "good"}, faulty: &workload.Server{ID: "faulty"}}
+	builder := manual.NewBuilderWithScheme("manual")
 	var state resolver.State
-	for _, server := range []*workload.Server{p.good, p.ill} {
+	for _, server := range []*workload.Server{backends.good, backends.faulty} {
 		target, _ := serve(t, server)
 		addr := strings.TrimPrefix(target.URI, "passthrough:///")
 		state.Endpoints = append(state.Endpoints, resolver.Endpoint{Addresses: []resolver.Address{{Addr: addr}}})
 	}
-	m.InitialState(state)
-	config, err := s.ServiceConfig(settings.RoundRobin)
+	builder.InitialState(state)
+	config, err := policy.ServiceConfig(settings.RoundRobin)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Session = opened(t, j, caller.Target{URI: "manual:///greeter", ServiceConfig: config, Resolvers: []resolver.Builder{m}})
-	testkit.Await(t, "both answer", func() bool { return len(callertest.Load(t, p, pace.Sequence(4)).Backends) == 2 })
-	p.before = [2]int{count(t, p.good), count(t, p.ill)}
-	return p
+	backends.Session = open(t, job, caller.Target{URI: "manual:///greeter", ServiceConfig: config, Resolvers: []resolver.Builder{builder}})
+	testkit.Await(t, "both backends answer", func() bool { return len(callertest.Load(t, backends, pace.Sequence(4)).Backends) == 2 })
+	backends.before = [2]int{count(t, backends.good), count(t, backends.faulty)}
+	return backends
 }
 
-// begun is how many calls each has begun since.
-func (p *pair) begun(t *testing.T) (good, ill int) {
-	return count(t, p.good) - p.before[0], count(t, p.ill) - p.before[1]
+// begun returns how many attempts each greeter has begun during the test.
+func (b *twoBackends) begun(t *testing.T) (good, faulty int) {
+	return count(t, b.good) - b.before[0], count(t, b.faulty) - b.before[1]
 }
 
 func count(t *testing.T, server *workload.Server) int {
@@ -66,67 +66,67 @@ func count(t *testing.T, server *workload.Server) int {
 var retries = settings.Settings{Retry: &settings.Retry{Attempts: 3, Backoff: time.Millisecond, Codes: []string{"UNAVAILABLE"}}}
 
 func TestARetryGoesToAnotherBackend(t *testing.T) {
-	p := newPair(t, job(caller.Channels{Mode: caller.Shared}), retries)
-	p.ill.SetFault(workload.Fault{Code: codes.Unavailable})
-	if m := callertest.Load(t, p, pace.Sequence(100)); m.Backends["good"] != 100 {
-		t.Errorf("answered %v, failed %v", m.Backends, m.Errors)
+	session := newTwoBackends(t, job(caller.Channels{Mode: caller.Shared}), retries)
+	session.faulty.SetFault(workload.Fault{Code: codes.Unavailable})
+	if m := callertest.Load(t, session, pace.Sequence(100)); m.Backends["good"] != 100 {
+		t.Errorf("backends %v, errors %v; want 100 calls by good", m.Backends, m.Errors)
 	}
-	if good, ill := p.begun(t); good != 100 || ill == 0 {
-		t.Errorf("of 100 calls, the good backend saw %d and the ill one %d attempts", good, ill)
+	if good, faulty := session.begun(t); good != 100 || faulty == 0 {
+		t.Errorf("of 100 calls, the good backend began %d attempts and the faulty backend %d, want 100 and at least 1", good, faulty)
 	}
 }
 
 func TestOneConnectionRetriesOnTheSameBackend(t *testing.T) {
-	ill := &workload.Server{ID: "ill"}
-	target, _ := serve(t, ill)
-	ill.SetFault(workload.Fault{Code: codes.Unavailable})
+	faulty := &workload.Server{ID: "faulty"}
+	target, _ := serve(t, faulty)
+	faulty.SetFault(workload.Fault{Code: codes.Unavailable})
 	config, err := retries.ServiceConfig("")
 	if err != nil {
 		t.Fatal(err)
 	}
 	target.ServiceConfig = config
 	m := run(t, job(caller.Channels{Mode: caller.Shared}), target, 100)
-	if m.Errors["UNAVAILABLE"] != 100 || count(t, ill) != 300 {
-		t.Errorf("failed %v after %d attempts; each call has 3", m.Errors, count(t, ill))
+	if m.Errors["UNAVAILABLE"] != 100 || count(t, faulty) != 300 {
+		t.Errorf("errors %v after %d attempts, want 100 UNAVAILABLE after 3 attempts of each call", m.Errors, count(t, faulty))
 	}
 }
 
 func hedged(delay time.Duration) caller.Job {
-	j := job(caller.Channels{Mode: caller.Shared})
-	j.Hedge = &caller.Hedge{Attempts: 2, Delay: delay}
-	return j
+	hedged := job(caller.Channels{Mode: caller.Shared})
+	hedged.Hedge = &caller.Hedge{Attempts: 2, Delay: delay}
+	return hedged
 }
 
-func TestASlowBackendIsHedged(t *testing.T) {
-	p := newPair(t, hedged(50*time.Millisecond), settings.Settings{})
-	p.ill.SetFault(workload.Fault{Slow: time.Minute})
-	if m := callertest.Load(t, p, pace.Sequence(10)); m.Backends["good"] != 10 {
-		t.Errorf("answered %v, failed %v", m.Backends, m.Errors)
+func TestACallToASlowBackendIsHedged(t *testing.T) {
+	session := newTwoBackends(t, hedged(50*time.Millisecond), settings.Settings{})
+	session.faulty.SetFault(workload.Fault{Slow: time.Minute})
+	if m := callertest.Load(t, session, pace.Sequence(10)); m.Backends["good"] != 10 {
+		t.Errorf("backends %v, errors %v; want 10 calls by good", m.Backends, m.Errors)
 	}
-	if good, ill := p.begun(t); good != 10 || ill == 0 {
-		t.Errorf("of 10 calls, the good backend saw %d and the slow one %d attempts", good, ill)
-	}
-}
-
-func TestAfterANonFatalCodeTheNextAttemptBeginsAtOnce(t *testing.T) {
-	p := newPair(t, hedged(time.Hour), settings.Settings{})
-	p.ill.SetFault(workload.Fault{Code: codes.Unavailable})
-	if m := callertest.Load(t, p, pace.Sequence(10)); m.Backends["good"] != 10 {
-		t.Errorf("answered %v, failed %v", m.Backends, m.Errors)
-	}
-	if good, ill := p.begun(t); good != 10 || ill == 0 {
-		t.Errorf("of 10 calls, the good backend saw %d and the ill one %d attempts", good, ill)
+	if good, faulty := session.begun(t); good != 10 || faulty == 0 {
+		t.Errorf("of 10 calls, the good backend began %d attempts and the slow backend %d, want 10 and at least 1", good, faulty)
 	}
 }
 
-func TestAHedgedCallFailsWhenAllAttemptsDoOrOneIsFatal(t *testing.T) {
+func TestANonFatalCodeStartsTheNextAttemptAtOnce(t *testing.T) {
+	session := newTwoBackends(t, hedged(time.Hour), settings.Settings{})
+	session.faulty.SetFault(workload.Fault{Code: codes.Unavailable})
+	if m := callertest.Load(t, session, pace.Sequence(10)); m.Backends["good"] != 10 {
+		t.Errorf("backends %v, errors %v; want 10 calls by good", m.Backends, m.Errors)
+	}
+	if good, faulty := session.begun(t); good != 10 || faulty == 0 {
+		t.Errorf("of 10 calls, the good backend began %d attempts and the faulty backend %d, want 10 and at least 1", good, faulty)
+	}
+}
+
+func TestAHedgedCallFailsAfterAFatalCodeOrItsLastAttempt(t *testing.T) {
 	for code, attempts := range map[codes.Code]int{codes.Unavailable: 2, codes.Internal: 1} {
-		ill := &workload.Server{ID: "ill"}
-		target, _ := serve(t, ill)
-		ill.SetFault(workload.Fault{Code: code})
+		faulty := &workload.Server{ID: "faulty"}
+		target, _ := serve(t, faulty)
+		faulty.SetFault(workload.Fault{Code: code})
 		m := run(t, hedged(time.Hour), target, 1)
-		if m.Errors[strings.ToUpper(code.String())] != 1 || count(t, ill) != attempts {
-			t.Errorf("%v: failed %v after %d attempts, want %d", code, m.Errors, count(t, ill), attempts)
+		if m.Errors[strings.ToUpper(code.String())] != 1 || count(t, faulty) != attempts {
+			t.Errorf("%v: errors %v after %d attempts, want 1 error after %d", code, m.Errors, count(t, faulty), attempts)
 		}
 	}
 }

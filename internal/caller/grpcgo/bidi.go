@@ -37,32 +37,32 @@ type bidiStream struct {
 }
 
 func newBidiStreams(s *CalculatorSession, streams int) *bidiStreams {
-	b := &bidiStreams{session: s, readers: newReaders()}
+	bidi := &bidiStreams{session: s, readers: newReaders()}
 	for n := range streams {
-		b.slots = append(b.slots, &streamSlot{number: uint64(n)})
+		bidi.slots = append(bidi.slots, &streamSlot{number: uint64(n)})
 	}
-	return b
+	return bidi
 }
 
 func (b *bidiStreams) send(ctx context.Context, n uint64, call *calculator.Call, message []byte) error {
-	p := b.slots[n%uint64(len(b.slots))]
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	slot := b.slots[n%uint64(len(b.slots))]
+	slot.mu.Lock()
+	defer slot.mu.Unlock()
 	if err := ctx.Err(); err != nil { // may have ended while waiting for the lock
 		return status.FromContextError(err).Err()
 	}
-	if p.stream == nil {
-		stream, err := b.open(ctx, p)
+	if slot.stream == nil {
+		stream, err := b.open(ctx, slot)
 		if err != nil {
 			return err
 		}
-		p.stream = stream
+		slot.stream = stream
 	}
-	b.session.Register(call, p.stream)
+	b.session.Register(call, slot.stream)
 	// A server that does not read blocks the sender. A request that is blocked for too long
 	// cancels the stream, because half of the request may have been written.
-	defer context.AfterFunc(ctx, p.stream.end)()
-	err := p.stream.Send(&rpclabv1.Calculation{Signed: message})
+	defer context.AfterFunc(ctx, slot.stream.end)()
+	err := slot.stream.Send(&rpclabv1.Calculation{Signed: message})
 	if errors.Is(err, io.EOF) {
 		return nil // read returns the stream's error and fails the call
 	}
@@ -70,44 +70,44 @@ func (b *bidiStreams) send(ctx context.Context, n uint64, call *calculator.Call,
 }
 
 // open opens a stream before ctx ends. The stream outlives ctx.
-func (b *bidiStreams) open(ctx context.Context, p *streamSlot) (*bidiStream, error) {
+func (b *bidiStreams) open(ctx context.Context, slot *streamSlot) (*bidiStream, error) {
 	outgoing, err := b.session.outgoing(b.ctx)
 	if err != nil {
 		return nil, err
 	}
-	own, end := context.WithCancel(outgoing)
+	streamContext, end := context.WithCancel(outgoing)
 	defer context.AfterFunc(ctx, end)()
-	stream, err := rpclabv1.NewCalculatorServiceClient(b.session.channel(p.number)).PerformCalculationBi(own)
+	stream, err := rpclabv1.NewCalculatorServiceClient(b.session.channel(slot.number)).PerformCalculationBi(streamContext)
 	if err != nil {
 		end()
 		return nil, err
 	}
-	t := &bidiStream{stream, end}
-	b.done.Go(func() { b.read(p, t) })
-	return t, nil
+	opened := &bidiStream{stream, end}
+	b.done.Go(func() { b.read(slot, opened) })
+	return opened, nil
 }
 
 // read receives responses until the stream ends.
-func (b *bidiStreams) read(p *streamSlot, t *bidiStream) {
-	err := b.receive(t)
-	t.end()
-	p.mu.Lock()
-	p.stream = nil
-	p.mu.Unlock()
+func (b *bidiStreams) read(slot *streamSlot, stream *bidiStream) {
+	err := b.receive(stream)
+	stream.end()
+	slot.mu.Lock()
+	slot.stream = nil
+	slot.mu.Unlock()
 	code := caller.Code(err)
 	if errors.Is(err, errWrongAnswer) {
 		code = caller.DataLoss
 	}
-	b.session.Fail(t, code, "the stream ended before the response: "+err.Error())
+	b.session.Fail(stream, code, "the stream ended before the response: "+err.Error())
 }
 
-func (b *bidiStreams) receive(t *bidiStream) error {
-	header, err := t.Header()
+func (b *bidiStreams) receive(stream *bidiStream) error {
+	header, err := stream.Header()
 	if err != nil {
 		return err
 	}
 	for {
-		answer, err := t.Recv()
+		answer, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
 			return errors.New("the server closed the stream")
 		}

@@ -55,32 +55,32 @@ func OpenCalculator(job caller.Job, target caller.Target) (*CalculatorSession, e
 	if job.Compress {
 		options = append(options, grpc.WithDefaultCallOptions(grpc.UseCompressor(gzip.Name)))
 	}
-	s := &CalculatorSession{Client: client, timeout: job.Timeout, late: job.Late, ahead: config.Ahead}
+	opened := &CalculatorSession{Client: client, timeout: job.Timeout, late: job.Late, ahead: config.Ahead}
 	for range count {
 		channel, err := grpc.NewClient(target.URI, options...)
 		if err != nil {
-			return nil, errors.Join(err, s.Close())
+			return nil, errors.Join(err, opened.Close())
 		}
-		s.channels = append(s.channels, channel)
+		opened.channels = append(opened.channels, channel)
 	}
 	switch config.Style {
 	case caller.Bidi:
-		s.requests = newBidiStreams(s, max(1, config.Streams))
+		opened.requests = newBidiStreams(opened, max(1, config.Streams))
 	case caller.UnaryStream:
-		s.requests, s.unary = newUnaryStream(s), true
+		opened.requests, opened.unary = newUnaryStream(opened), true
 	default:
-		return nil, errors.Join(fmt.Errorf("unknown style %q: use one of %v", config.Style, caller.Styles), s.Close())
+		return nil, errors.Join(fmt.Errorf("unknown style %q: use one of %v", config.Style, caller.Styles), opened.Close())
 	}
-	return s, nil
+	return opened, nil
 }
 
 // Run implements [caller.Session].
-func (s *CalculatorSession) Run(ctx context.Context, p pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
+func (s *CalculatorSession) Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
 	if s.ahead != "" {
-		recorder, start := caller.RunAsync(ctx, p, signal, s.late, s.Begin)
+		recorder, start := caller.RunAsync(ctx, plan, signal, s.late, s.Begin)
 		return recorder, start, nil
 	}
-	recorder, start := caller.Run(ctx, p, signal, s.late, func(ctx context.Context, n uint64) (backend, code, message string) {
+	recorder, start := caller.Run(ctx, plan, signal, s.late, func(ctx context.Context, n uint64) (backend, code, message string) {
 		return s.Begin(ctx, n)()
 	}, nil)
 	return recorder, start, nil
@@ -149,12 +149,12 @@ type readers struct {
 }
 
 func newReaders() *readers {
-	l := &readers{}
-	l.ctx, l.stop = context.WithCancel(context.Background())
-	return l
+	r := &readers{}
+	r.ctx, r.stop = context.WithCancel(context.Background())
+	return r
 }
 
-func (l *readers) close() {
-	l.stop()
-	l.done.Wait()
+func (r *readers) close() {
+	r.stop()
+	r.done.Wait()
 }

@@ -30,9 +30,9 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 	if err != nil {
 		return nil, err
 	}
-	s := &session{job: job, calls: calls, uri: target.URI, options: DialOptions(target)}
+	opened := &session{job: job, calls: calls, uri: target.URI, options: DialOptions(target)}
 	if job.Compress {
-		s.options = append(s.options, grpc.WithDefaultCallOptions(grpc.UseCompressor(gzip.Name)))
+		opened.options = append(opened.options, grpc.WithDefaultCallOptions(grpc.UseCompressor(gzip.Name)))
 	}
 	channels := 0
 	if job.Channels.Mode != caller.PerUser {
@@ -44,30 +44,30 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 		if calls.Stream == "" || channels == 0 || job.Hedge != nil || job.Stream.Pipelined {
 			return nil, errors.New("streams need the workload greet or increase and channels that stay open, without hedge and pipelining")
 		}
-		s.streams = &streamPool{session: s}
+		opened.streams = &streamPool{session: opened}
 	}
 	for range channels {
-		channel, err := grpc.NewClient(s.uri, s.options...)
+		channel, err := grpc.NewClient(opened.uri, opened.options...)
 		if err != nil {
-			return nil, errors.Join(err, s.Close())
+			return nil, errors.Join(err, opened.Close())
 		}
-		s.channels = append(s.channels, channel)
+		opened.channels = append(opened.channels, channel)
 	}
-	return s, nil
+	return opened, nil
 }
 
 // DialOptions returns the options of a channel along a route: in clear text, and never through
 // an HTTP proxy named by the environment.
-func DialOptions(t caller.Target) []grpc.DialOption {
+func DialOptions(target caller.Target) []grpc.DialOption {
 	options := []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy()}
-	if t.ServiceConfig != "" {
-		options = append(options, grpc.WithDefaultServiceConfig(t.ServiceConfig))
+	if target.ServiceConfig != "" {
+		options = append(options, grpc.WithDefaultServiceConfig(target.ServiceConfig))
 	}
-	if t.Dial != nil {
-		options = append(options, grpc.WithContextDialer(t.Dial))
+	if target.Dial != nil {
+		options = append(options, grpc.WithContextDialer(target.Dial))
 	}
-	if len(t.Resolvers) > 0 {
-		options = append(options, grpc.WithResolvers(t.Resolvers...))
+	if len(target.Resolvers) > 0 {
+		options = append(options, grpc.WithResolvers(target.Resolvers...))
 	}
 	return options
 }
@@ -83,12 +83,12 @@ type session struct {
 	background sync.WaitGroup // work that continues after its call has ended
 }
 
-func (s *session) Run(ctx context.Context, p pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
+func (s *session) Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
 	do := s.call
 	if s.streams != nil {
 		do = s.streams.call
 	}
-	recorder, start := caller.Run(ctx, p, signal, s.job.Late, do, nil)
+	recorder, start := caller.Run(ctx, plan, signal, s.job.Late, do, nil)
 	s.background.Wait()
 	return recorder, start, nil
 }

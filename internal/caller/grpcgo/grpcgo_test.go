@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// serve runs a greeter and counts the connections to it.
+// serve runs a greeter and counts its connections.
 func serve(t *testing.T, server *workload.Server) (target caller.Target, connections func() int) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -63,15 +63,15 @@ func run(t *testing.T, j caller.Job, target caller.Target, calls int) measure.Me
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := callertest.Load(t, session, pace.Burst{Calls: calls})
+	measured := callertest.Load(t, session, pace.Burst{Calls: calls})
 	if err := session.Close(); err != nil {
 		t.Error(err)
 	}
-	return m
+	return measured
 }
 
 func TestCallsShareChannelsByMode(t *testing.T) {
-	for _, c := range []struct {
+	for _, test := range []struct {
 		channels caller.Channels
 		want     int // connections for 40 calls
 	}{
@@ -80,12 +80,12 @@ func TestCallsShareChannelsByMode(t *testing.T) {
 		{caller.Channels{Mode: caller.PerCall}, 40},
 	} {
 		target, connections := serve(t, &workload.Server{ID: "b7"})
-		m := run(t, job(c.channels), target, 40)
-		if m.Backends["b7"] != 40 || len(m.Errors) != 0 || connections() != c.want {
-			t.Errorf("%+v: backends %v, errors %v, %d connections, want %d", c.channels, m.Backends, m.Errors, connections(), c.want)
+		got := run(t, job(test.channels), target, 40)
+		if got.Backends["b7"] != 40 || len(got.Errors) != 0 || connections() != test.want {
+			t.Errorf("%+v: backends %v, errors %v, %d connections; want 40 calls over %d connections", test.channels, got.Backends, got.Errors, connections(), test.want)
 		}
-		if m.CPU <= 0 {
-			t.Errorf("%+v: the calls cost %v of CPU", c.channels, m.CPU)
+		if got.CPU <= 0 {
+			t.Errorf("%+v: the CPU time of the calls is %v, want more than 0", test.channels, got.CPU)
 		}
 	}
 }
@@ -93,28 +93,28 @@ func TestCallsShareChannelsByMode(t *testing.T) {
 func TestOpenRejectsUnknownChannelModes(t *testing.T) {
 	for _, channels := range []caller.Channels{{}, {Mode: "shard"}, {Mode: caller.Pool}} {
 		if _, err := (grpcgo.Caller{}).Open(job(channels), caller.Target{URI: "passthrough:///x"}); err == nil {
-			t.Errorf("%+v were opened", channels)
+			t.Errorf("a session with channels %+v was opened, want an error", channels)
 		}
 	}
 }
 
 func TestFailedCallsHaveACodeAndAMessage(t *testing.T) {
 	slow, _ := serve(t, &workload.Server{ID: "b", Delay: time.Minute})
-	j := job(caller.Channels{Mode: caller.Shared})
-	j.Timeout = 50 * time.Millisecond
-	if m := run(t, j, slow, 3); m.Errors["DEADLINE_EXCEEDED"] != 3 || m.Samples["DEADLINE_EXCEEDED"] == "" {
-		t.Errorf("a slow server: errors %v, samples %v", m.Errors, m.Samples)
+	limited := job(caller.Channels{Mode: caller.Shared})
+	limited.Timeout = 50 * time.Millisecond
+	if m := run(t, limited, slow, 3); m.Errors["DEADLINE_EXCEEDED"] != 3 || m.Samples["DEADLINE_EXCEEDED"] == "" {
+		t.Errorf("a slow server: errors %v, samples %v; want 3 of DEADLINE_EXCEEDED with a message", m.Errors, m.Samples)
 	}
-	j.Timeout = time.Minute
-	nobody := caller.Target{URI: "passthrough:///127.0.0.1:1"}
-	if m := run(t, j, nobody, 3); m.Errors["UNAVAILABLE"] != 3 || !strings.Contains(m.Samples["UNAVAILABLE"], "refused") {
-		t.Errorf("nobody there: errors %v, samples %v", m.Errors, m.Samples)
+	limited.Timeout = time.Minute
+	unreachable := caller.Target{URI: "passthrough:///127.0.0.1:1"}
+	if m := run(t, limited, unreachable, 3); m.Errors["UNAVAILABLE"] != 3 || !strings.Contains(m.Samples["UNAVAILABLE"], "refused") {
+		t.Errorf("no server: errors %v, samples %v; want 3 of UNAVAILABLE that say refused", m.Errors, m.Samples)
 	}
 }
 
 func TestAnAnswerWithoutABackendIsDataLoss(t *testing.T) {
-	target, _ := serve(t, &workload.Server{ID: ""}) // does not say who it is
+	target, _ := serve(t, &workload.Server{ID: ""})
 	if m := run(t, job(caller.Channels{Mode: caller.Shared}), target, 2); m.Errors["DATA_LOSS"] != 2 {
-		t.Errorf("errors are %v", m.Errors)
+		t.Errorf("the errors are %v, want 2 of DATA_LOSS", m.Errors)
 	}
 }

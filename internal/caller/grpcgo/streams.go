@@ -15,8 +15,8 @@ import (
 	"rpclab/internal/measure"
 )
 
-// streamPool holds as many streams as there were messages in flight at once. Each message waits
-// for its answer before the stream carries the next. Free streams are used in turn, so that all
+// streamPool holds as many streams as there were messages in flight at once. A stream carries its
+// next message after the answer to the last one. Free streams are used in turn, so that all streams
 // carry the same load.
 type streamPool struct {
 	session *session
@@ -38,13 +38,13 @@ func (s *streamPool) call(ctx context.Context, n uint64) (backend, code, message
 	ctx, cancel := context.WithTimeout(ctx, s.session.job.Timeout)
 	defer cancel()
 	for {
-		t, err := s.acquire(ctx)
+		stream, err := s.acquire(ctx)
 		if err == nil {
-			backend, err = s.exchange(ctx, t, n)
+			backend, err = s.exchange(ctx, stream, n)
 		}
 		switch {
 		case err == nil:
-			s.release(t)
+			s.release(stream)
 			return backend, measure.OK, ""
 		case errors.Is(err, errNotSent):
 			continue // try another stream; the message was not sent
@@ -62,18 +62,18 @@ var (
 	errWrongAnswer = errors.New("wrong answer")
 )
 
-// acquire returns a free stream that need not be renewed, or opens one.
+// acquire returns a free stream that is not due for renewal, or opens a stream.
 func (s *streamPool) acquire(ctx context.Context) (*stream, error) {
 	renew := s.session.job.Stream.Renew
 	for {
-		t := s.popFree()
+		stream := s.popFree()
 		switch {
-		case t == nil:
+		case stream == nil:
 			return s.open(ctx)
-		case renew == 0 || time.Since(t.openedAt) < renew:
-			return t, nil
+		case renew == 0 || time.Since(stream.openedAt) < renew:
+			return stream, nil
 		}
-		s.session.background.Go(func() { s.close(t) })
+		s.session.background.Go(func() { s.close(stream) })
 	}
 }
 
@@ -83,15 +83,15 @@ func (s *streamPool) popFree() *stream {
 	if len(s.free) == 0 {
 		return nil
 	}
-	t := s.free[0]
+	oldest := s.free[0]
 	s.free = s.free[1:]
-	return t
+	return oldest
 }
 
-func (s *streamPool) release(t *stream) {
+func (s *streamPool) release(stream *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.free = append(s.free, t)
+	s.free = append(s.free, stream)
 }
 
 // open opens a stream before ctx ends. The stream outlives ctx.
@@ -100,62 +100,62 @@ func (s *streamPool) open(ctx context.Context) (*stream, error) {
 	channel := s.session.channels[s.opened%uint64(len(s.session.channels))]
 	s.opened++
 	s.mu.Unlock()
-	t := &stream{openedAt: time.Now()}
-	var own context.Context
-	own, t.cancel = context.WithCancel(context.Background())
-	defer context.AfterFunc(ctx, t.cancel)()
+	opened := &stream{openedAt: time.Now()}
+	var streamContext context.Context
+	streamContext, opened.cancel = context.WithCancel(context.Background())
+	defer context.AfterFunc(ctx, opened.cancel)()
 	var err error
-	t.ClientStream, err = channel.NewStream(own, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, s.session.calls.Stream)
+	opened.ClientStream, err = channel.NewStream(streamContext, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, s.session.calls.Stream)
 	if err != nil {
-		t.cancel()
+		opened.cancel()
 		return nil, err
 	}
-	return t, nil
+	return opened, nil
 }
 
 // exchange sends message n and waits for its answer. It cancels a stream that fails.
-func (s *streamPool) exchange(ctx context.Context, t *stream, n uint64) (backend string, err error) {
-	defer context.AfterFunc(ctx, t.cancel)()
+func (s *streamPool) exchange(ctx context.Context, stream *stream, n uint64) (backend string, err error) {
+	defer context.AfterFunc(ctx, stream.cancel)()
 	defer func() {
 		if err != nil {
-			t.cancel()
+			stream.cancel()
 		}
 	}()
-	switch err := t.SendMsg(s.session.calls.Request(n)); {
-	case errors.Is(err, io.EOF) && t.backend != "":
+	switch err := stream.SendMsg(s.session.calls.Request(n)); {
+	case errors.Is(err, io.EOF) && stream.backend != "":
 		return "", errNotSent
 	case err != nil && !errors.Is(err, io.EOF): // RecvMsg returns the cause
 		return "", err
 	}
 	reply := s.session.calls.Reply()
-	if err := t.RecvMsg(reply); err != nil {
+	if err := stream.RecvMsg(reply); err != nil {
 		return "", err
 	}
-	if t.backend == "" {
-		header, err := t.Header()
+	if stream.backend == "" {
+		header, err := stream.Header()
 		if err != nil {
 			return "", err
 		}
-		t.backend = backendOf(header)
+		stream.backend = backendOf(header)
 	}
-	if err := s.session.calls.Check(n, reply, t.backend); err != nil {
+	if err := s.session.calls.Check(n, reply, stream.backend); err != nil {
 		return "", fmt.Errorf("%w: %w", errWrongAnswer, err)
 	}
-	return t.backend, nil
+	return stream.backend, nil
 }
 
 // close half-closes a stream and waits for its end.
-func (s *streamPool) close(t *stream) {
-	defer t.cancel()
-	defer time.AfterFunc(s.session.job.Timeout, t.cancel).Stop()
-	if t.CloseSend() == nil {
-		_ = t.RecvMsg(s.session.calls.Reply()) // returns io.EOF
+func (s *streamPool) close(stream *stream) {
+	defer stream.cancel()
+	defer time.AfterFunc(s.session.job.Timeout, stream.cancel).Stop()
+	if stream.CloseSend() == nil {
+		_ = stream.RecvMsg(s.session.calls.Reply()) // returns io.EOF
 	}
 }
 
 // closeAll cancels all streams; none may have a message in flight.
 func (s *streamPool) closeAll() {
-	for t := s.popFree(); t != nil; t = s.popFree() {
-		t.cancel()
+	for stream := s.popFree(); stream != nil; stream = s.popFree() {
+		stream.cancel()
 	}
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // unaryStream sends requests as unary calls and receives responses over one stream from each
-// backend. When a stream breaks, another takes its place and receives the unsent responses.
+// backend. When a stream breaks, unaryStream opens another, which receives the unsent responses.
 type unaryStream struct {
 	session *CalculatorSession
 	*readers
@@ -72,7 +72,7 @@ func (u *unaryStream) ensureStream(ctx context.Context) error {
 	return u.open(ctx)
 }
 
-// openStreamTo opens another stream, because this backend has none.
+// openStreamTo opens another stream, because this backend has no stream.
 func (u *unaryStream) openStreamTo(ctx context.Context, backend string) error {
 	u.opening.Lock()
 	defer u.opening.Unlock()
@@ -101,17 +101,17 @@ func (u *unaryStream) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	own, end := context.WithCancel(outgoing)
+	streamContext, end := context.WithCancel(outgoing)
 	defer context.AfterFunc(ctx, end)()
 	service := rpclabv1.NewCalculatorServiceClient(u.session.channel(u.opened))
 	u.opened++
-	stream, err := service.PerformCalculationFrom(own, &emptypb.Empty{})
+	stream, err := service.PerformCalculationFrom(streamContext, &emptypb.Empty{})
 	if err != nil {
 		end()
 		return err
 	}
 	header, err := stream.Header()
-	if err == nil && header == nil { // it ended without a header
+	if err == nil && header == nil { // the stream ended without a header
 		_, err = stream.Recv()
 	}
 	if err != nil {
@@ -143,8 +143,8 @@ func (u *unaryStream) read(stream grpc.ServerStreamingClient[rpclabv1.Calculatio
 	u.resume(backend)
 }
 
-// Delays between attempts to reopen a stream. After the last attempt the backend is considered
-// gone; if it is not, the next call to it opens a stream.
+// Delays between attempts to reopen a stream. After the last attempt the backend counts as gone. If
+// the backend returns, the next call to it opens a stream.
 const (
 	minResumeDelay    = 5 * time.Millisecond
 	maxResumeDelay    = time.Second

@@ -26,9 +26,9 @@ import (
 // encoded as a query: greeter-0=4&greeter-1=3.
 const BackendsHeader = "Rpclab-Backends"
 
-// Caller opens HTTP clients. Shared channels are kept-alive connections. With a channel per
-// call every request opens its own connection. With a channel per user each user has a client
-// of its own, which keeps its connection.
+// Caller opens HTTP clients. Shared channels are kept-alive connections. With a channel per call,
+// every request opens its own connection. With a channel per user, each user has its own client,
+// which keeps its connection.
 type Caller struct{}
 
 // Open prepares a client. The target is one address: passthrough:///host:port.
@@ -36,33 +36,33 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 	if job.Channels.Pool > 1 {
 		return nil, errors.New("the caller http does not support a pool of channels: use shared, per-user or per-call")
 	}
-	s := gatewaySession{job: job, url: "http://" + strings.TrimPrefix(target.URI, "passthrough:///"), users: &userClients{}}
-	s.client = &http.Transport{ // ignores proxies named by the environment
+	opened := gatewaySession{job: job, url: "http://" + strings.TrimPrefix(target.URI, "passthrough:///"), users: &userClients{}}
+	opened.client = &http.Transport{ // ignores proxies named by the environment
 		DisableKeepAlives: job.Channels.Mode == caller.PerCall, MaxIdleConnsPerHost: 10_000, IdleConnTimeout: time.Minute,
 	}
 	if target.Dial != nil {
-		s.client.DialContext = func(ctx context.Context, _, addr string) (net.Conn, error) { return target.Dial(ctx, addr) }
+		opened.client.DialContext = func(ctx context.Context, _, addr string) (net.Conn, error) { return target.Dial(ctx, addr) }
 	}
 	if job.Iterations == 0 {
-		return openREST(s)
+		return openREST(opened)
 	}
 	path, err := gatewayPath(job)
 	if err != nil {
 		return nil, err
 	}
-	s.url += path
-	return &s, nil
+	opened.url += path
+	return &opened, nil
 }
 
 // gatewayPath returns the gateway's path for a workload.
 func gatewayPath(job caller.Job) (string, error) {
 	query := url.Values{"iterations": {strconv.Itoa(job.Iterations)}}
-	switch w := job.Workload; {
-	case w.Fibonacci != nil:
-		query.Set("fibo_start", strconv.Itoa(w.Fibonacci.From))
-		query.Set("fibo_end", strconv.Itoa(w.Fibonacci.To))
+	switch spec := job.Workload; {
+	case spec.Fibonacci != nil:
+		query.Set("fibo_start", strconv.Itoa(spec.Fibonacci.From))
+		query.Set("fibo_end", strconv.Itoa(spec.Fibonacci.To))
 		return "/fibonacci/random?" + query.Encode(), nil
-	case w.Increment != nil:
+	case spec.Increment != nil:
 		return "/increment?" + query.Encode(), nil
 	}
 	return "", errors.New("a gateway supports only the workloads fibonacci and increment")
@@ -75,8 +75,8 @@ type gatewaySession struct {
 	users  *userClients // with a channel per user
 }
 
-func (s *gatewaySession) Run(ctx context.Context, p pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
-	recorder, start := caller.RunBatches(ctx, p, signal, s.job.Late, s.call)
+func (s *gatewaySession) Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
+	recorder, start := caller.RunBatches(ctx, plan, signal, s.job.Late, s.call)
 	return recorder, start, nil
 }
 
@@ -143,13 +143,13 @@ func gatewayError(status int, body []byte) (code, message string) {
 	return h2.OfHTTP(status).Name(), fmt.Sprintf("HTTP %d: %.200q", status, body)
 }
 
-// userClients are the clients of users that have one each.
+// userClients are the HTTP clients of a load with a channel per user.
 type userClients struct {
 	mu  sync.Mutex
 	all map[int]*http.Transport
 }
 
-// transport returns the client of the calling user, or the shared one.
+// transport returns the client of the calling user, or the shared client.
 func (s *gatewaySession) transport(ctx context.Context) *http.Transport {
 	user, ok := caller.UserOf(ctx)
 	if !ok || s.job.Channels.Mode != caller.PerUser {

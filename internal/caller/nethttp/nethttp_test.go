@@ -25,8 +25,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var fibonacci = workload.Spec{Fibonacci: &workload.Fibonacci{From: 800, To: 900}}
 
-// load makes 100 requests of 10 calls each, 4 at a time, and counts their connections.
-func load(t *testing.T, channels string, w workload.Spec, gateway http.HandlerFunc) (m measure.Measurement, connections int32) {
+// load makes 100 requests of 10 calls each, 4 at a time, and counts the connections.
+func load(t *testing.T, channels string, spec workload.Spec, gateway http.HandlerFunc) (measured measure.Measurement, connections int32) {
 	t.Helper()
 	var opened atomic.Int32
 	server := httptest.NewUnstartedServer(gateway)
@@ -38,37 +38,37 @@ func load(t *testing.T, channels string, w workload.Spec, gateway http.HandlerFu
 	server.Start()
 	defer server.Close()
 	session, err := nethttp.Caller{}.Open(caller.Job{
-		Channels: caller.Channels{Mode: channels}, Timeout: time.Minute, Workload: w, Iterations: 10,
+		Channels: caller.Channels{Mode: channels}, Timeout: time.Minute, Workload: spec, Iterations: 10,
 	}, caller.Target{URI: "passthrough:///" + strings.TrimPrefix(server.URL, "http://")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer session.Close()
-	m = callertest.Load(t, session, pace.Closed{Users: 4, Calls: 100})
-	return m, opened.Load()
+	measured = callertest.Load(t, session, pace.Closed{Users: 4, Calls: 100})
+	return measured, opened.Load()
 }
 
-func TestARequestCountsForEveryBackendThatItsCallsReached(t *testing.T) {
-	for _, c := range []struct {
+func TestCallsOfAGatewayRequestAreCountedByBackend(t *testing.T) {
+	for _, test := range []struct {
 		workload       workload.Spec
 		channels, want string
-		// Users keep theirs; net/http may dial a spare one now and then while another is set free.
+		// Users keep their connections, but net/http may dial another before one is free again.
 		connections int32
 	}{
 		{fibonacci, caller.Shared, "/fibonacci/random?fibo_end=900&fibo_start=800&iterations=10", 50},
 		{workload.Spec{Increment: &workload.Increment{}}, caller.PerCall, "/increment?iterations=10", 100},
 	} {
-		m, connections := load(t, c.channels, c.workload, func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.String() != c.want {
-				t.Errorf("it asked for %s, want %s", r.URL, c.want)
+		got, connections := load(t, test.channels, test.workload, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.String() != test.want {
+				t.Errorf("the request is for %s, want %s", r.URL, test.want)
 			}
 			w.Header().Set(nethttp.BackendsHeader, "a=7&b=3")
 		})
-		if want := map[string]uint64{"a": 700, "b": 300}; m.Calls != 100 || !maps.Equal(m.Backends, want) {
-			t.Errorf("%d requests were answered by %v (%v), want %v", m.Calls, m.Backends, m.Samples, want)
+		if want := map[string]uint64{"a": 700, "b": 300}; got.Calls != 100 || !maps.Equal(got.Backends, want) {
+			t.Errorf("%d requests, backends %v, errors %v; want 100 requests, backends %v", got.Calls, got.Backends, got.Samples, want)
 		}
-		if connections > c.connections || c.channels == caller.PerCall && connections != c.connections {
-			t.Errorf("%d connections were made, want %d", connections, c.connections)
+		if connections > test.connections || test.channels == caller.PerCall && connections != test.connections {
+			t.Errorf("channel %s: %d connections, want %d (shared: at most)", test.channels, connections, test.connections)
 		}
 	}
 }
@@ -88,7 +88,7 @@ func TestAFailedRequestIsCountedByItsCode(t *testing.T) {
 		},
 	} {
 		if m, _ := load(t, caller.Shared, fibonacci, answer); m.Errors[want] != 100 || len(m.Backends) != 0 {
-			t.Errorf("%v failed (%v), want 100 by %s", m.Errors, m.Samples, want)
+			t.Errorf("errors %v %v, want 100 of %s", m.Errors, m.Samples, want)
 		}
 	}
 }

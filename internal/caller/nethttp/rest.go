@@ -25,32 +25,31 @@ type restSession struct {
 	body  []byte // of every call; nil: each call has its own
 }
 
-func openREST(s gatewaySession) (*restSession, error) {
-	calls, err := s.job.Workload.Unary()
+func openREST(base gatewaySession) (*restSession, error) {
+	calls, err := base.job.Workload.Unary()
 	if err != nil {
 		return nil, err
 	}
 	if calls.Path == "" {
 		return nil, errors.New("this workload is served over gRPC only: use greet, fibonacci, increase or orders")
 	}
-	d := &restSession{gatewaySession: s, calls: calls}
-	d.url += calls.Path
+	opened := &restSession{gatewaySession: base, calls: calls}
+	opened.url += calls.Path
 	if calls.SameRequest {
-		d.body, err = json.Marshal(calls.Request(0))
+		opened.body, err = json.Marshal(calls.Request(0))
 	}
-	return d, err
+	return opened, err
 }
 
-func (d *restSession) Run(ctx context.Context, p pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
-	recorder, start := caller.Run(ctx, p, signal, d.job.Late, d.call, nil)
+func (s *restSession) Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
+	recorder, start := caller.Run(ctx, plan, signal, s.job.Late, s.call, nil)
 	return recorder, start, nil
 }
 
-// call makes one call.
-func (d *restSession) call(ctx context.Context, n uint64) (backend, code, message string) {
-	ctx, cancel := context.WithTimeout(ctx, d.job.Timeout)
+func (s *restSession) call(ctx context.Context, n uint64) (backend, code, message string) {
+	ctx, cancel := context.WithTimeout(ctx, s.job.Timeout)
 	defer cancel()
-	answer, err := d.post(ctx, n)
+	answer, err := s.post(ctx, n)
 	if err != nil {
 		return "", caller.TransportCode(err), err.Error()
 	}
@@ -64,31 +63,31 @@ func (d *restSession) call(ctx context.Context, n uint64) (backend, code, messag
 		why := caller.RESTStatus(answer.StatusCode, body)
 		return backend, why.Name(), why.Message
 	}
-	reply := d.calls.Reply()
-	if err := d.check(n, body, reply, backend); err != nil {
+	reply := s.calls.Reply()
+	if err := s.check(n, body, reply, backend); err != nil {
 		return backend, caller.DataLoss, err.Error()
 	}
 	return backend, measure.OK, ""
 }
 
-func (d *restSession) post(ctx context.Context, n uint64) (*http.Response, error) {
-	body, err := d.body, error(nil)
+func (s *restSession) post(ctx context.Context, n uint64) (*http.Response, error) {
+	body, err := s.body, error(nil)
 	if body == nil {
-		if body, err = json.Marshal(d.calls.Request(n)); err != nil {
+		if body, err = json.Marshal(s.calls.Request(n)); err != nil {
 			return nil, err
 		}
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, d.url, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	request.Header.Set("Content-Type", "application/json")
-	return d.transport(ctx).RoundTrip(request)
+	return s.transport(ctx).RoundTrip(request)
 }
 
-func (d *restSession) check(n uint64, body []byte, reply proto.Message, backend string) error {
+func (s *restSession) check(n uint64, body []byte, reply proto.Message, backend string) error {
 	if err := json.Unmarshal(body, reply); err != nil {
 		return fmt.Errorf("the answer is not a %T in JSON: %w", reply, err)
 	}
-	return d.calls.Check(n, reply, backend)
+	return s.calls.Check(n, reply, backend)
 }

@@ -59,8 +59,8 @@ type session struct {
 	idle []net.Conn
 }
 
-func (s *session) Run(ctx context.Context, p pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
-	recorder, start := caller.Run(ctx, p, signal, s.job.Late, s.call, nil)
+func (s *session) Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
+	recorder, start := caller.Run(ctx, plan, signal, s.job.Late, s.call, nil)
 	return recorder, start, nil
 }
 
@@ -76,16 +76,15 @@ func (s *session) Close() error {
 	return errors.Join(errs...)
 }
 
-// call makes one call.
 func (s *session) call(ctx context.Context, n uint64) (backend, code, message string) {
 	due := time.Now().Add(s.job.Timeout)
 	conn, err := s.acquire(ctx, due)
 	if err != nil {
 		return "", caller.TransportCode(err), err.Error()
 	}
-	give := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) }) // cancels the exchange
+	keepDeadline := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) }) // cancels the exchange
 	answer, err := exchange(conn, due, uint32(n))
-	if give() && err == nil && s.keep {
+	if keepDeadline() && err == nil && s.keep {
 		s.release(conn)
 	} else {
 		_ = conn.Close()
@@ -104,16 +103,16 @@ func (s *session) call(ctx context.Context, n uint64) (backend, code, message st
 	return answer.ID(), measure.OK, ""
 }
 
-func exchange(conn net.Conn, due time.Time, n uint32) (f workload.Frame, err error) {
+func exchange(conn net.Conn, due time.Time, n uint32) (frame workload.Frame, err error) {
 	if err := conn.SetDeadline(due); err != nil {
-		return f, err
+		return frame, err
 	}
-	f = workload.NewFrame(n, codes.OK, "")
-	if _, err := conn.Write(f[:]); err != nil {
-		return f, err
+	frame = workload.NewFrame(n, codes.OK, "")
+	if _, err := conn.Write(frame[:]); err != nil {
+		return frame, err
 	}
-	_, err = io.ReadFull(conn, f[:])
-	return f, err
+	_, err = io.ReadFull(conn, frame[:])
+	return frame, err
 }
 
 // acquire returns an idle connection, or opens one.

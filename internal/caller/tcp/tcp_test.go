@@ -17,17 +17,17 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// serve runs a backend of the model tcp, and returns its target.
-func serve(t *testing.T, s *workload.Server) caller.Target {
+// serve runs a backend of the model tcp and returns its target.
+func serve(t *testing.T, server *workload.Server) caller.Target {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.ID, s.Model, s.Log = "b7", workload.TCP, slog.New(slog.DiscardHandler)
+	server.ID, server.Model, server.Log = "b7", workload.TCP, slog.New(slog.DiscardHandler)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
-	go func() { done <- s.Serve(ctx, listener) }()
+	go func() { done <- server.Serve(ctx, listener) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -37,23 +37,23 @@ func serve(t *testing.T, s *workload.Server) caller.Target {
 	return caller.Target{URI: "passthrough:///" + listener.Addr().String()}
 }
 
-func load(t *testing.T, mode string, timeout time.Duration, target caller.Target, p pace.Pace) measure.Measurement {
+func load(t *testing.T, mode string, timeout time.Duration, target caller.Target, plan pace.Pace) measure.Measurement {
 	t.Helper()
-	s, err := Caller{}.Open(caller.Job{
+	session, err := Caller{}.Open(caller.Job{
 		Channels: caller.Channels{Mode: mode}, Timeout: timeout, Workload: workload.Spec{Increase: &workload.Increase{}},
 	}, target)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
-	return callertest.Load(t, s, p)
+	defer session.Close()
+	return callertest.Load(t, session, plan)
 }
 
 func TestEveryNumberIsIncreased(t *testing.T) {
 	target := serve(t, &workload.Server{})
 	for _, mode := range []string{caller.Shared, caller.PerCall} {
 		if m := load(t, mode, time.Minute, target, pace.Closed{Users: 4, Calls: 400}); m.Backends["b7"] != 400 || len(m.Errors) > 0 {
-			t.Errorf("%s: answered %v, failed %v %v", mode, m.Backends, m.Errors, m.Samples)
+			t.Errorf("channel %s: backends %v, errors %v %v; want 400 calls by b7", mode, m.Backends, m.Errors, m.Samples)
 		}
 	}
 }
@@ -63,14 +63,14 @@ func TestFailedCallsHaveTheirCode(t *testing.T) {
 	target := serve(t, faulty)
 	faulty.SetFault(workload.Fault{Code: 14})
 	if m := load(t, caller.Shared, time.Minute, target, pace.Sequence(3)); m.Errors["UNAVAILABLE"] != 3 {
-		t.Errorf("an error loop: %v", m.Errors)
+		t.Errorf("a server with an injected code: errors %v, want 3 of UNAVAILABLE", m.Errors)
 	}
 	faulty.SetFault(workload.Fault{Slow: 500 * time.Millisecond})
 	if m := load(t, caller.Shared, 20*time.Millisecond, target, pace.Sequence(2)); m.Errors["DEADLINE_EXCEEDED"] != 2 {
-		t.Errorf("too slow: %v", m.Errors)
+		t.Errorf("a slow server: errors %v, want 2 of DEADLINE_EXCEEDED", m.Errors)
 	}
-	nobody := caller.Target{URI: "passthrough:///127.0.0.1:1"}
-	if m := load(t, caller.Shared, time.Minute, nobody, pace.Sequence(2)); m.Errors["UNAVAILABLE"] != 2 {
-		t.Errorf("nobody there: %v", m.Errors)
+	unreachable := caller.Target{URI: "passthrough:///127.0.0.1:1"}
+	if m := load(t, caller.Shared, time.Minute, unreachable, pace.Sequence(2)); m.Errors["UNAVAILABLE"] != 2 {
+		t.Errorf("no server: errors %v, want 2 of UNAVAILABLE", m.Errors)
 	}
 }

@@ -24,9 +24,9 @@ type resolverConn struct {
 	resolver resolver.Resolver // nil before start and after close
 }
 
-// start builds the resolver of the target's scheme: one of the route's own, or one registered
-// with grpc-go.
-func (f *resolverConn) start(e *engine.Engine, target *url.URL, own []resolver.Builder) error {
+// start builds the resolver of the target's scheme: a resolver of the route, or a resolver
+// registered with grpc-go.
+func (f *resolverConn) start(to *engine.Engine, target *url.URL, own []resolver.Builder) error {
 	builder := resolver.Get(target.Scheme)
 	if i := slices.IndexFunc(own, func(b resolver.Builder) bool { return b.Scheme() == target.Scheme }); i >= 0 {
 		builder = own[i]
@@ -34,7 +34,7 @@ func (f *resolverConn) start(e *engine.Engine, target *url.URL, own []resolver.B
 	if builder == nil {
 		return fmt.Errorf("target %q: no resolver for the scheme %q", target, target.Scheme)
 	}
-	f.engine = e
+	f.engine = to
 	built, err := builder.Build(resolver.Target{URL: *target}, f, resolver.BuildOptions{DisableServiceConfig: true})
 	if err != nil {
 		return fmt.Errorf("target %q: %w", target, err)
@@ -56,24 +56,24 @@ func (f *resolverConn) resolveNow() {
 
 func (f *resolverConn) close() {
 	f.mu.Lock()
-	r := f.resolver
+	running := f.resolver
 	f.resolver = nil
 	f.mu.Unlock()
-	if r != nil {
-		r.Close()
+	if running != nil {
+		running.Close()
 	}
 }
 
 // UpdateState takes a new set of addresses, from either field that resolvers use.
-func (f *resolverConn) UpdateState(s resolver.State) error {
+func (f *resolverConn) UpdateState(state resolver.State) error {
 	var addrs []string
-	for _, e := range s.Endpoints {
+	for _, e := range state.Endpoints {
 		for _, a := range e.Addresses {
 			addrs = append(addrs, a.Addr)
 		}
 	}
-	if len(s.Endpoints) == 0 {
-		for _, a := range s.Addresses {
+	if len(state.Endpoints) == 0 {
+		for _, a := range state.Addresses {
 			addrs = append(addrs, a.Addr)
 		}
 	}

@@ -18,13 +18,13 @@ import (
 	"rpclab/internal/workload"
 )
 
-// counting is a listener that counts the connections that it took.
-type counting struct {
+// countingListener counts the connections that it accepts.
+type countingListener struct {
 	net.Listener
 	accepted *atomic.Int64
 }
 
-func (c counting) Accept() (net.Conn, error) {
+func (c countingListener) Accept() (net.Conn, error) {
 	conn, err := c.Listener.Accept()
 	if err == nil {
 		c.accepted.Add(1)
@@ -32,8 +32,8 @@ func (c counting) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// counted is a backend, and how many connections it took.
-func counted(t *testing.T, rest bool) (addr string, accepted *atomic.Int64) {
+// countingBackend starts a backend that counts its connections.
+func countingBackend(t *testing.T, rest bool) (addr string, accepted *atomic.Int64) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -47,7 +47,7 @@ func counted(t *testing.T, rest bool) (addr string, accepted *atomic.Int64) {
 	}
 	server := &workload.Server{ID: "b1", Model: model, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	done := make(chan error, 1)
-	go func() { done <- server.Serve(ctx, counting{listener, accepted}) }()
+	go func() { done <- server.Serve(ctx, countingListener{listener, accepted}) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -57,14 +57,13 @@ func counted(t *testing.T, rest bool) (addr string, accepted *atomic.Int64) {
 	return listener.Addr().String(), accepted
 }
 
-// TestUsersShareConnectionsByChannelMode: the server sees one for each user, for each call, or
-// no more than calls at once. Calls are orders of 100 articles.
+// Calls are orders of 100 articles.
 func TestUsersShareConnectionsByChannelMode(t *testing.T) {
 	const users, calls = 20, 100
-	for _, c := range []struct {
-		name string
-		rest bool
-		make caller.Caller
+	for _, test := range []struct {
+		name    string
+		rest    bool
+		library caller.Caller
 	}{
 		{"wire by gRPC", false, wire.Caller{}},
 		{"wire by REST", true, wire.Caller{}},
@@ -72,24 +71,24 @@ func TestUsersShareConnectionsByChannelMode(t *testing.T) {
 		{"http", true, nethttp.Caller{}},
 	} {
 		for _, mode := range []string{caller.PerUser, caller.PerCall, caller.Shared} {
-			t.Run(c.name+" "+mode, func(t *testing.T) {
-				addr, accepted := counted(t, c.rest)
-				session, err := c.make.Open(caller.Job{
-					Channels: caller.Channels{Mode: mode}, Timeout: time.Minute, REST: c.rest,
+			t.Run(test.name+" "+mode, func(t *testing.T) {
+				addr, accepted := countingBackend(t, test.rest)
+				session, err := test.library.Open(caller.Job{
+					Channels: caller.Channels{Mode: mode}, Timeout: time.Minute, REST: test.rest,
 					Workload: workload.Spec{Orders: &workload.Orders{Articles: 100}},
 				}, caller.Target{URI: "passthrough:///" + addr})
 				if err != nil {
 					t.Fatal(err)
 				}
-				warm := callertest.Load(t, session, pace.Burst{Calls: 1}) // of nobody's
+				warm := callertest.Load(t, session, pace.Burst{Calls: 1}) // without a user
 				before := accepted.Load()
 				m := callertest.Load(t, session, pace.Closed{Users: users, Calls: calls, Ramp: time.Millisecond, Think: time.Millisecond, Duration: time.Minute})
 				if warm.Backends["b1"] != 1 || m.Backends["b1"] != calls {
-					t.Errorf("%v were answered, %v failed: %v", m.Backends, m.Errors, m.Samples)
+					t.Errorf("backends %v, errors %v %v; want %d calls by b1", m.Backends, m.Errors, m.Samples, calls)
 				}
 				least, most := map[string]int64{caller.PerUser: users, caller.PerCall: calls}[mode], map[string]int64{caller.PerUser: users, caller.PerCall: calls, caller.Shared: 2 * users}[mode]
 				if opened := accepted.Load() - before; opened < least || opened > most {
-					t.Errorf("the server took %d connections, want %d to %d", opened, least, most)
+					t.Errorf("the server accepted %d connections, want %d to %d", opened, least, most)
 				}
 				if err := session.Close(); err != nil {
 					t.Error(err)

@@ -25,8 +25,8 @@ import (
 // Caller opens engines.
 type Caller struct{}
 
-// Open starts an engine on one core. Its channels share one resolver, even with a channel per
-// call: only the connection belongs to the call then.
+// Open starts an engine on one core. All channels share one resolver. With a channel per call, each
+// call has its own connection only.
 func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error) {
 	call, config, err := prepare(job)
 	if err != nil {
@@ -45,16 +45,16 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 		return nil, err
 	}
 	conn := &resolverConn{}
-	s := &session{resolver: conn}
+	opened := &session{resolver: conn}
 	config.Dial, config.Timeout, config.LateAfter, config.OnConnectionLost = target.Dial, job.Timeout, job.Late, conn.resolveNow
-	if s.engine, err = engine.New(config, call); err != nil {
+	if opened.engine, err = engine.New(config, call); err != nil {
 		return nil, err
 	}
-	if err := conn.start(s.engine, address, target.Resolvers); err != nil {
-		_ = s.engine.Close() // cannot fail
+	if err := conn.start(opened.engine, address, target.Resolvers); err != nil {
+		_ = opened.engine.Close() // cannot fail
 		return nil, err
 	}
-	return s, nil
+	return opened, nil
 }
 
 // prepare translates a job into the engine's call and configuration.
@@ -75,8 +75,8 @@ type session struct {
 	resolver *resolverConn
 }
 
-func (s *session) Run(ctx context.Context, p pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
-	recorder, start, _, err := s.engine.Run(ctx, p, signal)
+func (s *session) Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
+	recorder, start, _, err := s.engine.Run(ctx, plan, signal)
 	return recorder, start, err
 }
 
@@ -91,19 +91,19 @@ func (s *session) Close() error {
 // MaxIdleConnsPerHost does in the caller http.
 const maxSharedConnections = 10_000
 
-// channelsOf says how calls share connections. Over HTTP/1.1 a shared channel keeps as many
+// channelsOf returns how calls share connections. Over HTTP/1.1 a shared channel keeps as many
 // connections as there are calls in flight.
-func channelsOf(job caller.Job) (c engine.Config, err error) {
+func channelsOf(job caller.Job) (config engine.Config, err error) {
 	if job.Channels.Mode == caller.PerUser {
-		c.ChannelPerUser = true
-	} else if c.Channels, err = job.Channels.Count(); err != nil {
-		return c, err
+		config.ChannelPerUser = true
+	} else if config.Channels, err = job.Channels.Count(); err != nil {
+		return config, err
 	}
-	c.ConnectionPerCall = c.Channels == 0 && !c.ChannelPerUser
+	config.ConnectionPerCall = config.Channels == 0 && !config.ChannelPerUser
 	if job.REST && job.Channels.Mode != caller.Pool {
-		c.Channels, c.OnDemand = maxSharedConnections, true
+		config.Channels, config.OnDemand = maxSharedConnections, true
 	}
-	return c, nil
+	return config, nil
 }
 
 // callOf returns the engine's call of a workload. Where all calls have the same request and

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const roundRobin = `{"loadBalancingConfig":[{"round_robin":{}}]}`
 
-func backend(t *testing.T, id string) (addr string) {
+func startBackend(t *testing.T, id string) (addr string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -56,20 +56,20 @@ var everyChannel = map[string]caller.Channels{
 }
 
 func TestCallsAreAnsweredOverEveryKindOfChannel(t *testing.T) {
-	addr := backend(t, "b1")
-	dialled := func(ctx context.Context, _ string) (net.Conn, error) {
+	addr := startBackend(t, "b1")
+	dial := func(ctx context.Context, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", addr)
 	}
 	for kind, channels := range everyChannel {
 		for route, target := range map[string]caller.Target{
 			"an address": {URI: "passthrough:///" + addr},
-			"a dialer":   {URI: "passthrough:///virtual:1", Dial: dialled},
+			"a dialer":   {URI: "passthrough:///virtual:1", Dial: dial},
 			"DNS":        {URI: "dns:///" + addr, ServiceConfig: roundRobin},
 		} {
 			t.Run(kind+" by "+route, func(t *testing.T) {
 				m := callertest.Load(t, open(t, channels, target), pace.Burst{Calls: 200})
 				if m.Backends["b1"] != 200 || m.CPU <= 0 {
-					t.Errorf("backends %v, errors %v %v, CPU %v", m.Backends, m.Errors, m.Samples, m.CPU)
+					t.Errorf("backends %v, errors %v %v, CPU time %v; want 200 calls by b1 with CPU time", m.Backends, m.Errors, m.Samples, m.CPU)
 				}
 			})
 		}
@@ -77,40 +77,40 @@ func TestCallsAreAnsweredOverEveryKindOfChannel(t *testing.T) {
 }
 
 func state(addrs ...string) resolver.State {
-	var s resolver.State
+	var found resolver.State
 	for _, a := range addrs {
-		s.Endpoints = append(s.Endpoints, resolver.Endpoint{Addresses: []resolver.Address{{Addr: a}}})
+		found.Endpoints = append(found.Endpoints, resolver.Endpoint{Addresses: []resolver.Address{{Addr: a}}})
 	}
-	return s
+	return found
 }
 
 func TestCallsFollowTheResolver(t *testing.T) {
-	a, b, c := backend(t, "a"), backend(t, "b"), backend(t, "c")
+	addrA, addrB, addrC := startBackend(t, "a"), startBackend(t, "b"), startBackend(t, "c")
 	for kind, channels := range everyChannel {
 		t.Run(kind, func(t *testing.T) {
-			m := manual.NewBuilderWithScheme("manual")
-			m.InitialState(state(a, b))
-			s := open(t, channels, caller.Target{URI: "manual:///service", ServiceConfig: roundRobin, Resolvers: []resolver.Builder{m}})
+			builder := manual.NewBuilderWithScheme("manual")
+			builder.InitialState(state(addrA, addrB))
+			session := open(t, channels, caller.Target{URI: "manual:///service", ServiceConfig: roundRobin, Resolvers: []resolver.Builder{builder}})
 			testkit.Await(t, "calls go to a and b", func() bool {
-				got := callertest.Load(t, s, pace.Sequence(20)).Backends
+				got := callertest.Load(t, session, pace.Sequence(20)).Backends
 				return len(got) == 2 && got["a"] > 0 && got["b"] > 0
 			})
-			m.UpdateState(state(b, c))
+			builder.UpdateState(state(addrB, addrC))
 			testkit.Await(t, "calls go to b and c", func() bool {
-				got := callertest.Load(t, s, pace.Sequence(20)).Backends
+				got := callertest.Load(t, session, pace.Sequence(20)).Backends
 				return len(got) == 2 && got["b"] > 0 && got["c"] > 0
 			})
 		})
 	}
 }
 
-func TestPickFirstKeepsToOne(t *testing.T) {
-	a, b := backend(t, "a"), backend(t, "b")
+func TestPickFirstCallsTheFirstBackendOnly(t *testing.T) {
+	a, b := startBackend(t, "a"), startBackend(t, "b")
 	m := manual.NewBuilderWithScheme("manual")
 	m.InitialState(state(a, b))
 	s := open(t, caller.Channels{Mode: caller.Pool, Pool: 3}, caller.Target{URI: "manual:///service", Resolvers: []resolver.Builder{m}})
 	if got := callertest.Load(t, s, pace.Burst{Calls: 30}).Backends; got["a"] != 30 {
-		t.Errorf("backends %v", got)
+		t.Errorf("the backends are %v, want 30 calls by a", got)
 	}
 }
 
@@ -120,7 +120,7 @@ func TestCallsWithoutAnAddressReportTheCause(t *testing.T) {
 	s := open(t, caller.Channels{Mode: caller.Shared}, caller.Target{URI: "manual:///service", Resolvers: []resolver.Builder{m}})
 	got := callertest.Load(t, s, pace.Burst{Calls: 3})
 	if got.Errors["UNAVAILABLE"] != 3 || got.Samples["UNAVAILABLE"] != "no address to connect to" {
-		t.Errorf("errors %v %v", got.Errors, got.Samples)
+		t.Errorf("errors %v %v, want 3 of UNAVAILABLE that say no address to connect to", got.Errors, got.Samples)
 	}
 }
 
@@ -136,29 +136,29 @@ func TestOpenRejectsUnsupportedJobs(t *testing.T) {
 		_, err := wire.Caller{}.Open(caller.Job{Channels: caller.Channels{Mode: caller.Shared}, Workload: job.workload},
 			caller.Target{URI: job.uri, ServiceConfig: job.config})
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v, want one with %q", err, want)
+			t.Errorf("the error is %v, want %q", err, want)
 		}
 	}
 }
 
-// Calls whose requests differ are each checked against what they asked for.
-func TestEveryWorkloadIsCalled(t *testing.T) {
-	addr := backend(t, "b1")
-	for name, w := range map[string]workload.Spec{
+// The calls of fibonacci have different requests; each answer is checked against its request.
+func TestCallsOfEveryWorkloadAreAnswered(t *testing.T) {
+	addr := startBackend(t, "b1")
+	for name, spec := range map[string]workload.Spec{
 		"greet":     {Greet: &workload.Greet{}},
 		"fibonacci": {Fibonacci: &workload.Fibonacci{From: 80, To: 90}},
 		"increment": {Increment: &workload.Increment{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			session, err := wire.Caller{}.Open(caller.Job{
-				Channels: caller.Channels{Mode: caller.Shared}, Timeout: time.Minute, Workload: w,
+				Channels: caller.Channels{Mode: caller.Shared}, Timeout: time.Minute, Workload: spec,
 			}, caller.Target{URI: "passthrough:///" + addr})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer session.Close()
 			if m := callertest.Load(t, session, pace.Burst{Calls: 50}); m.Backends["b1"] != 50 {
-				t.Errorf("%v were answered, %v failed: %v", m.Backends, m.Errors, m.Samples)
+				t.Errorf("backends %v, errors %v %v; want 50 calls by b1", m.Backends, m.Errors, m.Samples)
 			}
 		})
 	}
@@ -169,6 +169,6 @@ func TestOpenRejectsXDSWithAHint(t *testing.T) {
 		Channels: caller.Channels{Mode: "shared"}, Workload: workload.Spec{Greet: &workload.Greet{}},
 	}, caller.Target{URI: "xds:///greeter"})
 	if err == nil || !strings.Contains(err.Error(), "set caller.kind to grpc-go") {
-		t.Errorf("error %v", err)
+		t.Errorf("the error is %v, want a hint to set caller.kind to grpc-go", err)
 	}
 }
