@@ -14,7 +14,7 @@ import (
 const (
 	Add      = "add"
 	Subtract = "subtract"
-	IsPrime  = "isprime" // of x, at a cost that grows with its square root
+	IsPrime  = "isprime" // whether x is prime; the CPU time grows with the square root of x
 )
 
 // Operations lists every operation.
@@ -74,7 +74,8 @@ func (c Calculation) Answer() (Calculation, error) {
 	return c, nil
 }
 
-// isPrime tries every odd divisor up to the root of n: it generates load, as published.
+// isPrime tries every odd divisor up to the square root of n, to use CPU time as the published
+// calculator does.
 func isPrime(n int64) bool {
 	if n < 4 {
 		return n > 1
@@ -99,7 +100,7 @@ func (c Calculate) Check() error {
 	return err
 }
 
-// MessageID returns the id of a client's message, which is part of the signed content.
+// MessageID returns the id of a client's message. The id is part of the signed content.
 func MessageID(client string, n uint64) string { return client + "/" + strconv.FormatUint(n, 10) }
 
 // ParseMessageID reverses [MessageID].
@@ -115,9 +116,9 @@ func ParseMessageID(id string) (client string, n uint64, err error) {
 }
 
 // parseCalculation decodes the content of a message.
-func parseCalculation(content []byte) (c Calculation, err error) {
-	if err := json.Unmarshal(content, &c); err != nil {
-		return c, fmt.Errorf("the message is not a calculation: %w", err)
+func parseCalculation(content []byte) (calculation Calculation, err error) {
+	if err := json.Unmarshal(content, &calculation); err != nil {
+		return calculation, fmt.Errorf("the message is not a calculation: %w", err)
 	}
-	return c, nil
+	return calculation, nil
 }

@@ -21,11 +21,11 @@ type calculator struct {
 	guard    *security.Guard
 	clients  calculatorClients
 	stopping <-chan struct{} // closed when the server begins to shut down
-	// begin counts a message of a bidirectional stream and limits concurrency, as for a call.
+	// begin counts a message of a bidirectional stream as a call and waits for a worker.
 	begin func(context.Context) (end func() error, err error)
 }
 
-// PerformCalculationTo takes a request whose response is sent on another stream.
+// PerformCalculationTo accepts a request. PerformCalculationFrom sends the response.
 func (s *calculator) PerformCalculationTo(ctx context.Context, message *rpclabv1.Calculation) (*emptypb.Empty, error) {
 	id, err := s.guard.Admit(ctx)
 	if err != nil {
@@ -82,14 +82,14 @@ func (s *calculator) answer(id string, client *calculatorClient, message []byte)
 	if err != nil {
 		return nil, s.refuse(security.Malformed, err)
 	}
-	of, n, err := ParseMessageID(question.ID)
+	sender, n, err := ParseMessageID(question.ID)
 	if err != nil {
 		return nil, s.refuse(security.Malformed, err)
 	}
-	if of != id {
+	if sender != id {
 		return nil, s.refuse(security.Replayed, fmt.Errorf("the message %q arrived in a call of %q", question.ID, id))
 	}
-	if s.guard.Policy().Signing && !client.take(n) { // without a signature anybody can choose the number
+	if s.guard.Policy().Signing && !client.markSeen(n) { // without a signature, anybody can choose the number
 		return nil, s.refuse(security.Replayed, fmt.Errorf("the message %q is a repetition", question.ID))
 	}
 	answer, err := question.Answer()

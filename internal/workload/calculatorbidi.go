@@ -30,7 +30,7 @@ func (s *calculator) PerformCalculationBi(stream grpc.BidiStreamingServer[rpclab
 		return err
 	}
 	client := s.clients.get(id)
-	client.hold() // keeps the client from being forgotten
+	client.hold() // so that the server does not forget the client
 	defer client.end()
 	if err := stream.SendHeader(metadata.MD{}); err != nil {
 		return err
@@ -38,26 +38,26 @@ func (s *calculator) PerformCalculationBi(stream grpc.BidiStreamingServer[rpclab
 	queue := make(chan chan response, maxQueuedResponses)
 	// Both goroutines end with the stream, when this method returns.
 	go s.receive(stream, id, client, queue)
-	go s.endWhenLeaving(stream.Context(), queue)
+	go s.endOnShutdown(stream.Context(), queue)
 	for {
-		a, err := nextResponse(stream.Context(), queue)
-		if err = cmp.Or(err, a.err); errors.Is(err, io.EOF) {
+		answer, err := nextResponse(stream.Context(), queue)
+		if err = cmp.Or(err, answer.err); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
 			return err
 		}
-		if err := stream.Send(&rpclabv1.Calculation{Signed: a.message}); err != nil {
+		if err := stream.Send(&rpclabv1.Calculation{Signed: answer.message}); err != nil {
 			return err
 		}
 	}
 }
 
-// goAwayDelay is how long a bidirectional stream continues after GOAWAY: a client that reacts
-// opens another stream by then and has its responses.
+// goAwayDelay is how long a bidirectional stream continues after GOAWAY. A client that reacts to
+// GOAWAY opens another stream within this time.
 const goAwayDelay = 100 * time.Millisecond
 
-// endWhenLeaving ends the stream after all queued responses when the server shuts down.
-func (s *calculator) endWhenLeaving(ctx context.Context, queue chan<- chan response) {
+// endOnShutdown ends the stream after all queued responses when the server shuts down.
+func (s *calculator) endOnShutdown(ctx context.Context, queue chan<- chan response) {
 	select {
 	case <-s.stopping:
 	case <-ctx.Done():
@@ -79,22 +79,23 @@ func (s *calculator) endWhenLeaving(ctx context.Context, queue chan<- chan respo
 }
 
 // nextResponse waits for the next response in order.
-func nextResponse(ctx context.Context, queue <-chan chan response) (a response, err error) {
+func nextResponse(ctx context.Context, queue <-chan chan response) (answer response, err error) {
 	var next chan response
 	select {
 	case next = <-queue:
 	case <-ctx.Done():
-		return a, status.FromContextError(ctx.Err()).Err()
+		return answer, status.FromContextError(ctx.Err()).Err()
 	}
 	select {
-	case a = <-next:
-		return a, nil
+	case answer = <-next:
+		return answer, nil
 	case <-ctx.Done():
-		return a, status.FromContextError(ctx.Err()).Err()
+		return answer, status.FromContextError(ctx.Err()).Err()
 	}
 }
 
-// receive starts work on each message of a stream and queues its response, then the stream's end.
+// receive starts work on each message of a stream and queues the response. At the end of the stream
+// it queues the stream's error.
 func (s *calculator) receive(stream grpc.BidiStreamingServer[rpclabv1.Calculation, rpclabv1.Calculation], id string, client *calculatorClient, queue chan<- chan response) {
 	for {
 		message, err := stream.Recv()
@@ -115,14 +116,14 @@ func (s *calculator) receive(stream grpc.BidiStreamingServer[rpclabv1.Calculatio
 }
 
 // workOn answers one message of a stream, as if it were a call.
-func (s *calculator) workOn(ctx context.Context, id string, client *calculatorClient, message []byte) (a response) {
+func (s *calculator) workOn(ctx context.Context, id string, client *calculatorClient, message []byte) (answer response) {
 	end, err := s.begin(ctx)
 	if err != nil {
 		return response{err: err}
 	}
-	a.message, a.err = s.answer(id, client, message)
-	if late := end(); a.err == nil {
-		a.err = late
+	answer.message, answer.err = s.answer(id, client, message)
+	if late := end(); answer.err == nil {
+		answer.err = late
 	}
-	return a
+	return answer
 }

@@ -14,7 +14,7 @@ import (
 const (
 	// maxQueuedResponses is how many responses may wait for a client's stream; further calls block.
 	maxQueuedResponses = 64
-	// maxClients is how many clients a server remembers. It forgets the one that has been without
+	// maxClients is how many clients a server remembers. It forgets the client that has been without
 	// a stream for longest.
 	maxClients = 4096
 )
@@ -25,10 +25,10 @@ type calculatorClient struct {
 
 	mu      sync.Mutex
 	seen    security.Window
-	unsent  [][]byte          // returned by a broken stream; sent before the queued ones
+	unsent  [][]byte          // put back by a broken stream; sent before queued responses
 	streams []*responseStream // open response streams
 	calls   int               // unfinished calls
-	left    uint64            // ordinal of the end of its last stream
+	left    uint64            // value of calculatorClients.ends when its last stream ended
 }
 
 // responseStream is a stream that receives a client's responses.
@@ -40,44 +40,44 @@ type responseStream struct {
 // calculatorClients are all clients of a server.
 type calculatorClients struct {
 	mu   sync.Mutex
-	of   map[string]*calculatorClient
+	byID map[string]*calculatorClient
 	ends uint64 // number of streams that have ended
 }
 
-// get returns the client with an identity, and creates it if needed.
+// get returns the client with an identity. It creates the client if needed.
 func (all *calculatorClients) get(id string) *calculatorClient {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if c, known := all.of[id]; known {
-		return c
+	if client, known := all.byID[id]; known {
+		return client
 	}
-	if all.of == nil {
-		all.of = map[string]*calculatorClient{}
+	if all.byID == nil {
+		all.byID = map[string]*calculatorClient{}
 	}
-	if len(all.of) >= maxClients {
+	if len(all.byID) >= maxClients {
 		all.forget()
 	}
-	c := &calculatorClient{answers: make(chan []byte, maxQueuedResponses), left: all.ends}
-	all.of[id] = c
-	return c
+	client := &calculatorClient{answers: make(chan []byte, maxQueuedResponses), left: all.ends}
+	all.byID[id] = client
+	return client
 }
 
 // forget removes the client that has been idle for longest. Callers hold all.mu.
 func (all *calculatorClients) forget() {
 	oldest, least := "", uint64(0)
-	for id, c := range all.of {
-		c.mu.Lock()
-		idle, left := len(c.streams)+c.calls == 0, c.left
-		c.mu.Unlock()
+	for id, client := range all.byID {
+		client.mu.Lock()
+		idle, left := len(client.streams)+client.calls == 0, client.left
+		client.mu.Unlock()
 		if idle && (oldest == "" || left < least) {
 			oldest, least = id, left
 		}
 	}
-	delete(all.of, oldest)
+	delete(all.byID, oldest)
 }
 
-// take reports whether a message number is new.
-func (c *calculatorClient) take(n uint64) bool {
+// markSeen marks a message number as seen and reports whether it was new.
+func (c *calculatorClient) markSeen(n uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.seen.Take(n)
@@ -117,13 +117,13 @@ func (c *calculatorClient) queue(ctx context.Context, answer []byte) error {
 }
 
 // listen registers a response stream until left is called. It waits until broken streams have put
-// back unsent responses, which come before the queued ones.
-func (all *calculatorClients) listen(ctx context.Context, c *calculatorClient) (left func()) {
-	l := &responseStream{ctx: ctx, left: make(chan struct{})}
-	c.mu.Lock()
-	before := slices.Clone(c.streams)
-	c.streams = append(c.streams, l)
-	c.mu.Unlock()
+// back unsent responses, which precede the queued responses.
+func (all *calculatorClients) listen(ctx context.Context, client *calculatorClient) (left func()) {
+	stream := &responseStream{ctx: ctx, left: make(chan struct{})}
+	client.mu.Lock()
+	before := slices.Clone(client.streams)
+	client.streams = append(client.streams, stream)
+	client.mu.Unlock()
 	for _, other := range before {
 		if other.ctx.Err() != nil {
 			<-other.left
@@ -134,18 +134,18 @@ func (all *calculatorClients) listen(ctx context.Context, c *calculatorClient) (
 		all.ends++
 		now := all.ends
 		all.mu.Unlock()
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.streams = slices.DeleteFunc(c.streams, func(other *responseStream) bool { return other == l })
-		c.left = now
-		close(l.left)
+		client.mu.Lock()
+		defer client.mu.Unlock()
+		client.streams = slices.DeleteFunc(client.streams, func(other *responseStream) bool { return other == stream })
+		client.left = now
+		close(stream.left)
 	}
 }
 
-// next returns the next response to send, or nil if the stream ended, or if the server is shutting
-// down and no response can follow.
+// next waits for the next response to send. It returns nil if the stream ended, or if the server is
+// shutting down and no response can follow.
 func (c *calculatorClient) next(ctx context.Context, stopping <-chan struct{}) []byte {
-	if answer := c.takeBack(); answer != nil {
+	if answer := c.popUnsent(); answer != nil {
 		return answer
 	}
 	select {
@@ -176,8 +176,8 @@ func (c *calculatorClient) busy() bool {
 	return c.calls > 0 || len(c.answers) > 0
 }
 
-// takeBack returns a response that was put back, or nil.
-func (c *calculatorClient) takeBack() []byte {
+// popUnsent returns a response that was put back, or nil.
+func (c *calculatorClient) popUnsent() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.unsent) == 0 {

@@ -6,49 +6,48 @@ import (
 	"testing/synctest"
 )
 
-// A stream that breaks has an answer in hand, which is earlier than those in line: the
-// stream that follows it must not overtake.
-func TestANewStreamWaitsForResponsesOfABrokenOne(t *testing.T) {
+// A broken stream holds a response that precedes the queued responses. The next stream must wait
+// until the broken stream has put the response back.
+func TestANewStreamWaitsForTheResponseOfABrokenStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all calculatorClients
-		me := all.get("me")
+		client := all.get("me")
 		for _, answer := range []string{"first", "second"} {
-			if err := me.queue(t.Context(), []byte(answer)); err != nil {
+			if err := client.queue(t.Context(), []byte(answer)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		ctx, end := context.WithCancel(t.Context())
-		left := all.listen(ctx, me)
-		inHand := me.next(ctx, nil)
+		left := all.listen(ctx, client)
+		unsent := client.next(ctx, nil)
 		end()
 
 		var got []string
 		go func() {
-			defer all.listen(t.Context(), me)()
+			defer all.listen(t.Context(), client)()
 			for range 2 {
-				got = append(got, string(me.next(t.Context(), nil)))
+				got = append(got, string(client.next(t.Context(), nil)))
 			}
 		}()
 		synctest.Wait()
 		if len(got) > 0 {
-			t.Errorf("it takes %q before the broken stream has left", got)
+			t.Errorf("the new stream receives %q before the broken stream has ended, want nothing", got)
 		}
-		me.putBack(inHand)
+		client.putBack(unsent)
 		left()
 		synctest.Wait()
 		if len(got) != 2 || got[0] != "first" || got[1] != "second" {
-			t.Errorf("the answers come as %q", got)
+			t.Errorf("the responses are %q, want first and second", got)
 		}
 	})
 }
 
-// Two streams that listen at once share the answers: neither waits for the other.
-func TestConcurrentStreamsShareTheResponses(t *testing.T) {
+func TestAStreamDoesNotWaitForAnotherOpenStream(t *testing.T) {
 	var all calculatorClients
-	me := all.get("me")
-	defer all.listen(t.Context(), me)()
-	defer all.listen(t.Context(), me)()
-	if !me.begin() {
-		t.Error("no stream takes its answers")
+	client := all.get("me")
+	defer all.listen(t.Context(), client)()
+	defer all.listen(t.Context(), client)()
+	if !client.begin() {
+		t.Error("a client with two response streams cannot begin a call, want it to")
 	}
 }

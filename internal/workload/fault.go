@@ -18,14 +18,14 @@ import (
 // Fault is injected into a server; the zero value is none.
 type Fault struct {
 	Slow   time.Duration `json:"slow,omitempty"`  // added to every answer
-	Factor float64       `json:"times,omitempty"` // an answer takes this many times as long; under 1: as long as ever
-	Code   codes.Code    `json:"code,omitempty"`  // every call is answered with at once
-	Flap   time.Duration `json:"flap,omitempty"`  // its health turns every so often, NOT_SERVING first
+	Factor float64       `json:"times,omitempty"` // multiplies the duration of an answer; below 1: no effect
+	Code   codes.Code    `json:"code,omitempty"`  // the server answers every call with this code at once; 0: none
+	Flap   time.Duration `json:"flap,omitempty"`  // interval at which health changes, NOT_SERVING first; 0: never
 }
 
 // extraDelay returns how long to delay an answer that took a time to compute.
-func (a Fault) extraDelay(took time.Duration) time.Duration {
-	return a.Slow + time.Duration(max(a.Factor-1, 0)*float64(took))
+func (f Fault) extraDelay(took time.Duration) time.Duration {
+	return f.Slow + time.Duration(max(f.Factor-1, 0)*float64(took))
 }
 
 // Command is a line of JSON on the standard input of a supervised server; one field is set.
@@ -59,11 +59,11 @@ func (s *Server) ServeCommands(commands io.Reader, answers io.Writer, secure cha
 // WriteCount writes a line with the number of calls begun, without health and reflection.
 func (s *Server) WriteCount(to io.Writer) { fmt.Fprintln(to, s.begun.Load()) }
 
-// SetFault injects a fault into all calls that begin from now on, in place of the last one.
-func (s *Server) SetFault(a Fault) {
+// SetFault injects a fault into all calls that begin from now on. It replaces the last fault.
+func (s *Server) SetFault(fault Fault) {
 	s.setUp()
-	s.fault.Store(&a)
-	s.flapper.begin(s.health, a.Flap)
+	s.fault.Store(&fault)
+	s.flapper.begin(s.health, fault.Flap)
 }
 
 // healthFlapper alternates a server's health status in its own goroutine.

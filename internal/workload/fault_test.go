@@ -16,7 +16,7 @@ import (
 )
 
 func TestASlowFaultDelaysAnswers(t *testing.T) {
-	for name, ail := range map[string]workload.Fault{
+	for name, fault := range map[string]workload.Fault{
 		"by a time":                 {Slow: 130 * time.Millisecond},
 		"by a factor of its delay":  {Factor: 8},
 		"by both":                   {Slow: 50 * time.Millisecond, Factor: 5},
@@ -25,33 +25,33 @@ func TestASlowFaultDelaysAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := &workload.Server{ID: "b", Delay: 20 * time.Millisecond}
 			channel, _, _ := serve(t, server)
-			server.SetFault(ail)
+			server.SetFault(fault)
 			began := time.Now()
 			if _, _, err := greet(t.Context(), channel); err != nil || time.Since(began) < 150*time.Millisecond {
-				t.Errorf("answered in %v, %v", time.Since(began), err)
+				t.Errorf("the call took %v, %v; want at least 150ms", time.Since(began), err)
 			}
 		})
 	}
 }
 
-func TestASlowCallKeepsItsWorker(t *testing.T) {
+func TestASlowCallOccupiesItsWorker(t *testing.T) {
 	server := &workload.Server{ID: "b", Workers: 2}
 	channel, _, _ := serve(t, server)
 	server.SetFault(workload.Fault{Slow: 50 * time.Millisecond})
-	sixCallsKeepTwoWorkersBusy(t, channel)
+	checkSixCallsQueueForTwoWorkers(t, channel)
 }
 
-func TestAnErrorLoopNeedsNoWorker(t *testing.T) {
+func TestAnInjectedCodeNeedsNoWorker(t *testing.T) {
 	server := &workload.Server{ID: "b", Delay: time.Hour, Workers: 1}
 	channel, _, _ := serve(t, server)
 	server.SetFault(workload.Fault{Code: codes.Internal})
 	_, trailer, err := greet(t.Context(), channel)
 	if status.Code(err) != codes.Internal || strings.Join(trailer[workload.BackendTrailer], "") != "b" {
-		t.Errorf("got %v with the trailer %v", err, trailer)
+		t.Errorf("the call returns %v with the trailer %v, want INTERNAL by b", err, trailer)
 	}
 }
 
-func TestEveryMessageOfAStreamIsACall(t *testing.T) {
+func TestEveryMessageOfAStreamCountsAsACall(t *testing.T) {
 	server := &workload.Server{ID: "b", Workers: 1}
 	channel, _, _ := serve(t, server)
 	stream, err := rpclabv1.NewGreeterClient(channel).Greetings(t.Context())
@@ -71,18 +71,18 @@ func TestEveryMessageOfAStreamIsACall(t *testing.T) {
 	}
 	server.SetFault(workload.Fault{Slow: 80 * time.Millisecond})
 	if took, err := ask(); err != nil || took < 80*time.Millisecond {
-		t.Errorf("the message of a slow server took %v, %v", took, err)
+		t.Errorf("a message to a slow server took %v, %v; want at least 80ms", took, err)
 	}
 	if _, _, err := greet(t.Context(), channel); err != nil {
-		t.Errorf("the only worker is not given back between two messages: %v", err)
+		t.Errorf("a call between two messages returns %v, want the only worker to be free", err)
 	}
 	server.SetFault(workload.Fault{Code: codes.Unavailable})
 	if _, err := ask(); status.Code(err) != codes.Unavailable {
-		t.Errorf("the message of an error loop: %v", err)
+		t.Errorf("a message to a server with an injected code returns %v, want UNAVAILABLE", err)
 	}
 	var count strings.Builder
 	if server.WriteCount(&count); count.String() != "4\n" {
-		t.Errorf("3 messages and a call are %q calls", count.String())
+		t.Errorf("the server counts %q calls for 3 messages and a call, want 4", count.String())
 	}
 }
 
@@ -93,37 +93,37 @@ func TestHealthFlaps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const yes, no = healthv1.HealthCheckResponse_SERVING, healthv1.HealthCheckResponse_NOT_SERVING
+	const serving, notServing = healthv1.HealthCheckResponse_SERVING, healthv1.HealthCheckResponse_NOT_SERVING
 	next := func(want healthv1.HealthCheckResponse_ServingStatus) {
 		t.Helper()
 		if got, err := watch.Recv(); err != nil || got.Status != want {
-			t.Errorf("health is %v, %v, want %v", got.GetStatus(), err, want)
+			t.Errorf("health is %v, %v; want %v", got.GetStatus(), err, want)
 		}
 	}
-	next(yes)
+	next(serving)
 	server.SetFault(workload.Fault{Flap: 50 * time.Millisecond})
 	for range 2 {
-		next(no)
-		next(yes)
+		next(notServing)
+		next(serving)
 	}
 	server.SetFault(workload.Fault{Flap: time.Hour})
-	next(no)
-	server.SetFault(workload.Fault{Flap: time.Hour, Slow: 1}) // does not begin anew
+	next(notServing)
+	server.SetFault(workload.Fault{Flap: time.Hour, Slow: 1}) // the same interval does not start again
 	server.SetFault(workload.Fault{})
-	next(yes)
+	next(serving)
 }
 
 func TestAnOldConnectionReceivesGOAWAY(t *testing.T) {
 	channel, _, _ := serve(t, &workload.Server{ID: "b", Delay: 300 * time.Millisecond, MaxAge: 100 * time.Millisecond})
-	for range 2 { // the call lasts longer than its connection may, and is answered all the same
+	for range 2 { // a call that outlasts MaxAge is answered
 		before := channel.GetState()
 		if _, _, err := greet(t.Context(), channel); err != nil {
-			t.Errorf("%v, before: %v", err, before)
+			t.Errorf("a call on a channel that was %v returns %v, want an answer", before, err)
 		}
 	}
 	short, _, _ := serve(t, &workload.Server{ID: "b", Delay: time.Hour, MaxAge: 50 * time.Millisecond, AgeGrace: 50 * time.Millisecond})
 	if _, _, err := greet(t.Context(), short); status.Code(err) != codes.Unavailable {
-		t.Errorf("a call that outlasts the grace of its connection: %v", err)
+		t.Errorf("a call that outlasts MaxAge and AgeGrace returns %v, want UNAVAILABLE", err)
 	}
 }
 

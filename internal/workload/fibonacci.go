@@ -32,12 +32,12 @@ func (f Fibonacci) unary() (Unary, error) {
 	}
 	count := uint64(f.To - f.From + 1)
 	known := NewNumbers(f.From, f.To)
-	of := func(call uint64) int { return f.From + int(call%count) }
+	numberOf := func(call uint64) int { return f.From + int(call%count) }
 	return Unary{
 		Method: rpclabv1.Fibonacci_Compute_FullMethodName,
 		Path:   "/fibonacci",
 		Request: func(call uint64) proto.Message {
-			return &rpclabv1.FibonacciRequest{N: uint32(of(call))}
+			return &rpclabv1.FibonacciRequest{N: uint32(numberOf(call))}
 		},
 		Reply: func() proto.Message { return new(rpclabv1.FibonacciReply) },
 		Check: func(call uint64, m proto.Message, backend string) error {
@@ -45,20 +45,20 @@ func (f Fibonacci) unary() (Unary, error) {
 			if reply.ServerName != backend || backend == "" {
 				return fmt.Errorf("the answer names %q, its trailer %q", reply.ServerName, backend)
 			}
-			return known.Check(of(call), reply.Value)
+			return known.Check(numberOf(call), reply.Value)
 		},
 	}, nil
 }
 
-// Numbers checks Fibonacci numbers of a range. It computes each number once, when first checked,
-// and keeps eight bytes of it. It is safe for concurrent use.
+// Numbers checks Fibonacci numbers of a range. It computes each number once, at the first check, and
+// keeps a hash of eight bytes. It is safe for concurrent use.
 type Numbers struct {
 	from int
 	sums []atomic.Uint64 // hashes of the decimal strings; 0: not computed yet
 	seed maphash.Seed
 }
 
-// NewNumbers returns a checker for from to to.
+// NewNumbers returns a checker of the numbers from to to, both included.
 func NewNumbers(from, to int) *Numbers {
 	return &Numbers{from: from, sums: make([]atomic.Uint64, to-from+1), seed: maphash.MakeSeed()}
 }
@@ -77,7 +77,7 @@ func (k *Numbers) Check(n int, value string) error {
 	return nil
 }
 
-// fibonacciByDoubling computes the n-th number with another algorithm than the server:
+// fibonacciByDoubling computes the n-th number with a different algorithm from the server's:
 // F(2k) = F(k)·(2F(k+1)−F(k)), F(2k+1) = F(k)²+F(k+1)² (Knuth, TAOCP 1, 1.2.8).
 func fibonacciByDoubling(n int) *big.Int {
 	a, b, even, odd := big.NewInt(0), big.NewInt(1), new(big.Int), new(big.Int) // F(k), F(k+1)

@@ -14,7 +14,7 @@ import (
 	"rpclab/internal/workload"
 )
 
-// call makes call n of a workload, as a caller does, and says what is wrong with the answer.
+// call makes call n of a workload, as a caller does, and returns what is wrong with the answer.
 func call(t *testing.T, channel *grpc.ClientConn, calls workload.Unary, n uint64) error {
 	t.Helper()
 	reply := calls.Reply()
@@ -34,16 +34,16 @@ func unary(t *testing.T, s workload.Spec) workload.Unary {
 	return calls
 }
 
-// The server adds, the check doubles: they agree over the whole of a range, twice.
+// Server and check use different algorithms. Every number of a range is requested twice.
 func TestFibonacciNumbersAreRightForEveryCall(t *testing.T) {
 	channel, _, _ := serve(t, &workload.Server{ID: "b1"})
-	for _, f := range []workload.Fibonacci{{From: 0, To: 130}, {From: 999, To: 1000}, {From: workload.LargestFibonacci, To: workload.LargestFibonacci}} {
-		calls := unary(t, workload.Spec{Fibonacci: &f})
+	for _, numbers := range []workload.Fibonacci{{From: 0, To: 130}, {From: 999, To: 1000}, {From: workload.LargestFibonacci, To: workload.LargestFibonacci}} {
+		calls := unary(t, workload.Spec{Fibonacci: &numbers})
 		var all sync.WaitGroup
-		for n := range uint64(2 * (f.To - f.From + 1)) {
+		for n := range uint64(2 * (numbers.To - numbers.From + 1)) {
 			all.Go(func() {
 				if err := call(t, channel, calls, n); err != nil {
-					t.Errorf("from %d to %d, call %d: %v", f.From, f.To, n, err)
+					t.Errorf("from %d to %d, call %d: %v", numbers.From, numbers.To, n, err)
 				}
 			})
 		}
@@ -59,7 +59,7 @@ func TestAWrongFibonacciNumberIsRejected(t *testing.T) {
 		"by another backend": {Value: "89", ServerName: "b2"},
 	} {
 		if err := calls.Check(1, reply, "b1"); err == nil {
-			t.Errorf("an answer that is %s is accepted", why)
+			t.Errorf("an answer %s is accepted, want an error", why)
 		}
 	}
 	if err := calls.Check(1, &rpclabv1.FibonacciReply{Value: "89", ServerName: "b1"}, "b1"); err != nil {
@@ -71,17 +71,16 @@ func TestATooLargeNumberIsRejected(t *testing.T) {
 	channel, _, _ := serve(t, &workload.Server{ID: "b1"})
 	_, err := rpclabv1.NewFibonacciClient(channel).Compute(t.Context(), &rpclabv1.FibonacciRequest{N: workload.LargestFibonacci + 1})
 	if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "n is 100001; the largest is 100000") {
-		t.Errorf("got %v", err)
+		t.Errorf("n over the limit returns %v, want INVALID_ARGUMENT with the limit", err)
 	}
 	for _, f := range []workload.Fibonacci{{From: -1, To: 1}, {From: 2, To: 1}, {From: 0, To: workload.LargestFibonacci + 1}} {
 		if _, err := (workload.Spec{Fibonacci: &f}).Unary(); err == nil {
-			t.Errorf("from %d to %d is allowed", f.From, f.To)
+			t.Errorf("fibonacci from %d to %d is accepted, want an error", f.From, f.To)
 		}
 	}
 }
 
-// Every number is handed out once, whoever asks.
-func TestACounterCountsEveryCall(t *testing.T) {
+func TestConcurrentCallsOfACounterReceiveDifferentNumbers(t *testing.T) {
 	channel, _, _ := serve(t, &workload.Server{ID: "b1"})
 	var mu sync.Mutex
 	seen := map[uint64]bool{}
@@ -91,7 +90,7 @@ func TestACounterCountsEveryCall(t *testing.T) {
 		all.Go(func() {
 			reply, err := rpclabv1.NewCounterClient(channel).Increment(t.Context(), &rpclabv1.IncrementRequest{Name: "you"})
 			if err != nil || reply.ServerName != "b1" {
-				t.Errorf("got %v, %v", reply, err)
+				t.Errorf("the reply is %v, %v; want a number by b1", reply, err)
 				return
 			}
 			mu.Lock()
@@ -101,7 +100,7 @@ func TestACounterCountsEveryCall(t *testing.T) {
 	}
 	all.Wait()
 	if len(seen) != calls || !seen[1] || !seen[calls] {
-		t.Errorf("%d calls were given %d numbers", calls, len(seen))
+		t.Errorf("%d calls received %d different numbers, want 1 to %d", calls, len(seen), calls)
 	}
 	if err := call(t, channel, unary(t, workload.Spec{Increment: &workload.Increment{}}), 0); err != nil {
 		t.Error(err)

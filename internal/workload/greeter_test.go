@@ -18,7 +18,7 @@ func TestMessagesOfAStreamAreAnsweredInTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	for n := range 3 { // all at once: it is the server that takes them in turn
+	for n := range 3 { // sends all messages at once
 		if err := stream.Send(&rpclabv1.HelloRequest{Name: fmt.Sprint(n)}); err != nil {
 			t.Fatal(err)
 		}
@@ -33,12 +33,12 @@ func TestMessagesOfAStreamAreAnsweredInTurn(t *testing.T) {
 		}
 	}
 	if took := time.Since(began); took < 60*time.Millisecond {
-		t.Errorf("3 messages of 20 ms each were answered in %v", took)
+		t.Errorf("3 messages with a delay of 20ms each were answered in %v, want at least 60ms", took)
 	}
 	if err := stream.CloseSend(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := stream.Recv(); !errors.Is(err, io.EOF) {
-		t.Errorf("a stream that the client closed ends with %v", err)
+		t.Errorf("a stream that the client closed ends with %v, want %v", err, io.EOF)
 	}
 }

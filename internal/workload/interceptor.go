@@ -12,7 +12,7 @@ import (
 	rpclabv1 "rpclab/api/rpclab/v1"
 )
 
-// intercept adds the server's identity to every answer and applies worker limit and fault.
+// intercept adds the server's identity to every answer and applies the worker limit and the fault.
 func (s *Server) intercept(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (reply any, err error) {
 	if err := grpc.SetTrailer(ctx, metadata.Pairs(BackendTrailer, s.ID)); err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (s *Server) interceptStream(service any, stream grpc.ServerStream, info *gr
 	}
 	switch info.FullMethod {
 	case rpclabv1.CalculatorService_PerformCalculationFrom_FullMethodName, rpclabv1.CalculatorService_PerformCalculationBi_FullMethodName:
-		return next(service, stream) // their calls are counted elsewhere
+		return next(service, stream) // the calculator counts these calls
 	}
 	m := &messageStream{ServerStream: stream, server: s}
 	defer m.finish()
@@ -116,12 +116,12 @@ func (s *Server) beginCall(ctx context.Context) (end func() error, err error) {
 // isInfrastructureMethod reports whether a method is health or reflection, not the workload.
 func isInfrastructureMethod(method string) bool { return strings.HasPrefix(method, "/grpc.") }
 
-// sleep returns after d, or with the status of ctx if it ends before.
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
+// sleep returns after a pause, or returns the status of ctx if ctx ends before.
+func sleep(ctx context.Context, pause time.Duration) error {
+	if pause <= 0 {
 		return nil
 	}
-	timer := time.NewTimer(d)
+	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

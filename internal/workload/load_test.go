@@ -7,48 +7,48 @@ import (
 	"time"
 )
 
-// weigh is the weight that clients compute (gRFC A58) after three seconds in which so many
-// users made calls that took so long, one after the other.
-func weigh(users int, took time.Duration) float64 {
-	var l loadReport
+// weightAfter returns the weight that clients compute (gRFC A58) after three seconds of calls. Each
+// user makes one call after the other.
+func weightAfter(users int, took time.Duration) float64 {
+	var report loadReport
 	var mean, rate float64
 	now := time.Unix(0, 0)
 	for range users {
-		l.begin(now)
+		report.begin(now)
 	}
 	for end := now.Add(3 * time.Second); now.Before(end); {
 		now = now.Add(took)
 		for range users {
-			mean, rate, _ = l.end(now, nil)
+			mean, rate, _ = report.end(now, nil)
 		}
 		for range users {
-			l.begin(now)
+			report.begin(now)
 		}
 	}
 	return rate / mean
 }
 
-func TestAWeightIsOneOverTheTimeOfACall(t *testing.T) {
+func TestTheWeightIsTheInverseOfTheCallDuration(t *testing.T) {
 	for _, users := range []int{1, 8} {
 		for _, took := range []time.Duration{time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond} {
-			// The newest call counts whole, so that few of them weigh up to a tenth too much.
-			if got, want := weigh(users, took), 1/took.Seconds(); math.Abs(got/want-1) > 0.12 {
-				t.Errorf("%d users, %v a call: weight %.1f, want %.1f", users, took, got, want)
+			// The newest call has full weight, so with few calls the weight is up to a tenth too large.
+			if got, want := weightAfter(users, took), 1/took.Seconds(); math.Abs(got/want-1) > 0.12 {
+				t.Errorf("%d users, %v a call: the weight is %.1f, want %.1f within 12 %%", users, took, got, want)
 			}
 		}
 	}
 }
 
 func TestALoadReportDecays(t *testing.T) {
-	var l loadReport
+	var report loadReport
 	now := time.Unix(0, 0)
 	for range 100 {
-		l.begin(now)
-		l.end(now.Add(time.Millisecond), errors.New("failed"))
+		report.begin(now)
+		report.end(now.Add(time.Millisecond), errors.New("failed"))
 	}
-	l.begin(now.Add(time.Minute))
-	_, rate, failed := l.end(now.Add(time.Minute), nil)
+	report.begin(now.Add(time.Minute))
+	_, rate, failed := report.end(now.Add(time.Minute), nil)
 	if want := 1 / loadWindow.Seconds(); math.Abs(rate-want) > 0.01 || failed > 0.01 {
-		t.Errorf("%.2f calls a second, %.2f failed; want the last alone, %.2f and none", rate, failed, want)
+		t.Errorf("the report says %.2f calls/s and %.2f failed calls/s, want %.2f and 0 as of the last call only", rate, failed, want)
 	}
 }

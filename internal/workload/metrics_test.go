@@ -37,7 +37,7 @@ func TestMetricsCountEveryCall(t *testing.T) {
 		"process_cpu_seconds_total ",
 	} {
 		if !strings.Contains(string(text), want) {
-			t.Errorf("it does not say %s", want)
+			t.Errorf("the metrics do not contain %s", want)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/orca"
 )
 
-// loadWindow is the time constant of the load report: older values count e times less.
+// loadWindow is the time constant of the load report: a value of this age has the weight 1/e.
 const loadWindow = 500 * time.Millisecond
 
 // loadReport is the load that a server reports by ORCA with every answer (gRFC A51). Its
@@ -20,9 +20,9 @@ const loadWindow = 500 * time.Millisecond
 // calls. CPU time would not reveal a backend that waits.
 type loadReport struct {
 	mu       sync.Mutex
-	at       time.Time // time of the values below
-	underWay int
-	mean     float64 // calls in flight
+	at       time.Time // of the values below
+	inFlight int
+	mean     float64 // mean number of calls in flight
 	rate     float64 // finished calls per second
 	failed   float64 // failed calls per second
 }
@@ -32,7 +32,7 @@ func (l *loadReport) begin(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.age(now)
-	l.underWay++
+	l.inFlight++
 }
 
 // end records the end of a call and returns the current load.
@@ -40,7 +40,7 @@ func (l *loadReport) end(now time.Time, err error) (mean, rate, failed float64) 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.age(now)
-	l.underWay--
+	l.inFlight--
 	l.rate += 1 / loadWindow.Seconds()
 	if err != nil {
 		l.failed += 1 / loadWindow.Seconds()
@@ -51,23 +51,23 @@ func (l *loadReport) end(now time.Time, err error) (mean, rate, failed float64) 
 // age decays all values to now. Callers hold l.mu.
 func (l *loadReport) age(now time.Time) {
 	keep := math.Exp(-now.Sub(l.at).Seconds() / loadWindow.Seconds())
-	l.mean = keep*l.mean + (1-keep)*float64(l.underWay)
+	l.mean = keep*l.mean + (1-keep)*float64(l.inFlight)
 	l.rate, l.failed = keep*l.rate, keep*l.failed
 	l.at = now
 }
 
 // reportLoad returns server options that add a load report to the trailer of unary answers.
 func reportLoad() []grpc.ServerOption {
-	var l loadReport
+	var load loadReport
 	return []grpc.ServerOption{
 		orca.CallMetricsServerOption(nil),
 		grpc.ChainUnaryInterceptor(func(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 			if isInfrastructureMethod(info.FullMethod) {
 				return next(ctx, request)
 			}
-			l.begin(time.Now())
+			load.begin(time.Now())
 			reply, err := next(ctx, request)
-			mean, rate, failed := l.end(time.Now(), err)
+			mean, rate, failed := load.end(time.Now(), err)
 			if report := orca.CallMetricsRecorderFromContext(ctx); report != nil {
 				report.SetApplicationUtilization(mean)
 				report.SetQPS(rate)

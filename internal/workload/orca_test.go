@@ -22,7 +22,7 @@ func TestAServerReportsItsLoadInEveryAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if report.ApplicationUtilization <= 0 || report.RpsFractional <= 0 || report.Eps != 0 {
-		t.Errorf("%v; clients weigh by both, which must be positive", &report)
+		t.Errorf("the load report is %v, want utilization and calls/s above 0 and no errors: clients compute weights from them", &report)
 	}
 }
 
@@ -30,6 +30,6 @@ func TestAServerReportsNoLoadByDefault(t *testing.T) {
 	channel, _, _ := serve(t, &workload.Server{ID: "b"})
 	_, trailer, err := greet(t.Context(), channel)
 	if err != nil || len(trailer.Get(loadReport)) > 0 {
-		t.Errorf("trailer %v, %v", trailer, err)
+		t.Errorf("the trailer is %v, %v; want no load report", trailer, err)
 	}
 }

@@ -66,7 +66,7 @@ func (o orders) PlaceOrder(ctx context.Context, order *rpclabv1.Order) (*rpclabv
 	}
 	for i, a := range order.Articles {
 		if a.GetQuantity() < 1 {
-			return nil, status.Errorf(codes.InvalidArgument, "article %d (%q): the quantity is %d: it must be at least 1", i, a.GetId(), a.GetQuantity())
+			return nil, status.Errorf(codes.InvalidArgument, "article %d (%q): the quantity is %d, but must be at least 1", i, a.GetId(), a.GetQuantity())
 		}
 	}
 	if err := sleep(ctx, o.delay+rand.N(o.spread+1)); err != nil {

@@ -69,14 +69,14 @@ func (s *Server) rest() http.Handler {
 
 // post answers requests of one path. The generated messages have the field names of the protobuf
 // files as JSON tags.
-func post[Q, A any](s *Server, do func(context.Context, *Q) (*A, error)) http.Handler {
+func post[Q, A any](server *Server, do func(context.Context, *Q) (*A, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		request, err := read[Q](http.MaxBytesReader(w, r.Body, maxBodyBytes))
 		if err != nil {
 			writeError(w, status.Errorf(codes.InvalidArgument, "the body is not valid JSON for %s: %v", r.URL.Path, strings.TrimPrefix(err.Error(), "json: ")))
 			return
 		}
-		end, err := s.beginCall(r.Context())
+		end, err := server.beginCall(r.Context())
 		if err != nil {
 			writeError(w, err)
 			return
@@ -113,9 +113,9 @@ func read[Q any](body io.Reader) (*Q, error) {
 
 // writeError sends an error as JSON, with the HTTP status nearest to its code.
 func writeError(w http.ResponseWriter, err error) {
-	s := status.Convert(err)
+	failure := status.Convert(err)
 	code := http.StatusInternalServerError
-	switch s.Code() {
+	switch failure.Code() {
 	case codes.InvalidArgument, codes.OutOfRange:
 		code = http.StatusBadRequest
 	case codes.Unavailable:
@@ -123,5 +123,5 @@ func writeError(w http.ResponseWriter, err error) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(map[string]string{"error": s.Message()})
+	_ = json.NewEncoder(w).Encode(map[string]string{"error": failure.Message()})
 }

@@ -16,20 +16,20 @@ import (
 	"rpclab/internal/workload"
 )
 
-// rest serves a REST backend and returns its base URL, and what tells it to go and waits.
-func rest(t *testing.T, s *workload.Server) (url string, stop func()) {
+// serveREST serves a REST backend and returns its base URL. stop shuts it down and waits.
+func serveREST(t *testing.T, server *workload.Server) (url string, stop func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Model, s.Log = workload.REST, slog.New(slog.DiscardHandler)
+	server.Model, server.Log = workload.REST, slog.New(slog.DiscardHandler)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := s.Serve(ctx, listener); err != nil {
-			t.Errorf("it ended with %v", err)
+		if err := server.Serve(ctx, listener); err != nil {
+			t.Errorf("the server ended with %v, want no error", err)
 		}
 	}()
 	stop = func() { cancel(); <-done }
@@ -37,8 +37,7 @@ func rest(t *testing.T, s *workload.Server) (url string, stop func()) {
 	return "http://" + listener.Addr().String(), stop
 }
 
-// ask makes one request by a client of its own and returns the status, the identity and
-// the body of the answer.
+// ask makes one request and returns the status, the backend's identity and the body of the answer.
 func ask(t *testing.T, client *http.Client, method, url, body string) (int, string, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -50,49 +49,49 @@ func ask(t *testing.T, client *http.Client, method, url, body string) (int, stri
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	said, err := io.ReadAll(answer.Body)
+	text, err := io.ReadAll(answer.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer.StatusCode, answer.Header.Get(workload.BackendHeader), strings.TrimSpace(string(said))
+	return answer.StatusCode, answer.Header.Get(workload.BackendHeader), strings.TrimSpace(string(text))
 }
 
-// httpClient speaks HTTP/1.1, or HTTP/2 in clear text.
-func httpClient(t *testing.T, two bool) *http.Client {
+// httpClient returns a client for HTTP/1.1, or for HTTP/2 in clear text.
+func httpClient(t *testing.T, http2 bool) *http.Client {
 	var protocols http.Protocols
-	protocols.SetHTTP1(!two)
-	protocols.SetUnencryptedHTTP2(two)
+	protocols.SetHTTP1(!http2)
+	protocols.SetUnencryptedHTTP2(http2)
 	transport := &http.Transport{Protocols: &protocols}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport}
 }
 
 func TestTheWorkloadsAreAnsweredAsJSON(t *testing.T) {
-	url, _ := rest(t, &workload.Server{ID: "b3"})
-	for _, two := range []bool{false, true} {
+	url, _ := serveREST(t, &workload.Server{ID: "b3"})
+	for _, http2 := range []bool{false, true} {
 		for path, want := range map[string][2]string{
 			"/greet":     {`{"name": "you"}`, `{"message":"Hello, you","backend":"b3"}`},
 			"/increase":  {`{"value": 41}`, `{"value":42}`},
 			"/fibonacci": {`{"n": 10}`, `{"value":"55","server_name":"b3"}`},
 		} {
-			status, id, said := ask(t, httpClient(t, two), "POST", url+path, want[0])
-			if status != 200 || id != "b3" || said != want[1] {
-				t.Errorf("%s (HTTP/2 %t): %d by %q: %s", path, two, status, id, said)
+			status, id, body := ask(t, httpClient(t, http2), "POST", url+path, want[0])
+			if status != 200 || id != "b3" || body != want[1] {
+				t.Errorf("%s (HTTP/2 %t): status %d by %q: %s; want 200 by b3: %s", path, http2, status, id, body, want[1])
 			}
 		}
 	}
-	_, _, said := ask(t, httpClient(t, false), "POST", url+"/orders", `{"articles": [{"id": "a", "quantity": 1, "unit_price": 9.99}]}`)
-	if uuid.Validate(strings.TrimSuffix(strings.TrimPrefix(said, `{"id":"`), `"}`)) != nil {
-		t.Errorf("the order was answered with %s", said)
+	_, _, body := ask(t, httpClient(t, false), "POST", url+"/orders", `{"articles": [{"id": "a", "quantity": 1, "unit_price": 9.99}]}`)
+	if uuid.Validate(strings.TrimSuffix(strings.TrimPrefix(body, `{"id":"`), `"}`)) != nil {
+		t.Errorf("the order was answered with %s, want a UUID", body)
 	}
 }
 
 func TestInvalidRequestsAreRejected(t *testing.T) {
-	url, _ := rest(t, &workload.Server{ID: "b"})
-	for _, c := range []struct {
+	url, _ := serveREST(t, &workload.Server{ID: "b"})
+	for _, test := range []struct {
 		method, path, body string
 		status             int
-		says               string
+		want               string
 	}{
 		{"POST", "/increase", `{"value": `, 400, "not valid JSON for /increase"},
 		{"POST", "/increase", `{"value": -1}`, 400, "value"},
@@ -104,35 +103,35 @@ func TestInvalidRequestsAreRejected(t *testing.T) {
 		{"GET", "/increase", ``, 405, ""},
 		{"POST", "/nowhere", `{}`, 404, ""},
 	} {
-		status, id, said := ask(t, httpClient(t, false), c.method, url+c.path, c.body)
-		if status != c.status || !strings.Contains(said, c.says) || id != "b" {
-			t.Errorf("%s %s %s: %d by %q: %s", c.method, c.path, c.body, status, id, said)
+		status, id, body := ask(t, httpClient(t, false), test.method, url+test.path, test.body)
+		if status != test.status || !strings.Contains(body, test.want) || id != "b" {
+			t.Errorf("%s %s %s: status %d by %q: %s; want %d by b: %s", test.method, test.path, test.body, status, id, body, test.status, test.want)
 		}
 	}
 }
 
 func TestFaultsApplyToREST(t *testing.T) {
-	s := &workload.Server{ID: "b"}
-	url, _ := rest(t, s)
-	s.SetFault(workload.Fault{Code: 14})
-	if status, _, said := ask(t, httpClient(t, false), "POST", url+"/increase", `{}`); status != 503 || !strings.Contains(said, "error loop") {
-		t.Errorf("UNAVAILABLE came as %d: %s", status, said)
+	server := &workload.Server{ID: "b"}
+	url, _ := serveREST(t, server)
+	server.SetFault(workload.Fault{Code: 14})
+	if status, _, body := ask(t, httpClient(t, false), "POST", url+"/increase", `{}`); status != 503 || !strings.Contains(body, "error loop") {
+		t.Errorf("the injected code UNAVAILABLE returns status %d: %s; want 503", status, body)
 	}
-	s.SetFault(workload.Fault{})
-	if status, _, said := ask(t, httpClient(t, false), "POST", url+"/increase", `{}`); status != 200 {
-		t.Errorf("it is still faulty: %d %s", status, said)
+	server.SetFault(workload.Fault{})
+	if status, _, body := ask(t, httpClient(t, false), "POST", url+"/increase", `{}`); status != 200 {
+		t.Errorf("without a fault the status is %d: %s; want 200", status, body)
 	}
 }
 
 func TestARESTServerDrains(t *testing.T) {
-	url, stop := rest(t, &workload.Server{ID: "b", Delay: 2 * time.Second, Drain: 2 * time.Second})
-	if status, _, said := ask(t, httpClient(t, false), "GET", url+"/healthz", ""); status != 200 || said != "SERVING" {
-		t.Errorf("at first it is %d %s", status, said)
+	url, stop := serveREST(t, &workload.Server{ID: "b", Delay: 2 * time.Second, Drain: 2 * time.Second})
+	if status, _, body := ask(t, httpClient(t, false), "GET", url+"/healthz", ""); status != 200 || body != "SERVING" {
+		t.Errorf("before the stop health is %d %s, want 200 SERVING", status, body)
 	}
-	kept := httpClient(t, false)
+	client := httpClient(t, false)
 	pending := make(chan int, 1)
 	go func() {
-		answer, err := kept.Post(url+"/greet", "application/json", strings.NewReader(`{"name": "you"}`))
+		answer, err := client.Post(url+"/greet", "application/json", strings.NewReader(`{"name": "you"}`))
 		if err != nil {
 			t.Error(err)
 			pending <- 0
@@ -141,14 +140,14 @@ func TestARESTServerDrains(t *testing.T) {
 		pending <- answer.StatusCode
 		answer.Body.Close()
 	}()
-	gone := make(chan struct{})
-	go func() { defer close(gone); stop() }()
-	testkit.Await(t, "it says that it does not serve", func() bool {
-		status, _, _ := ask(t, kept, "GET", url+"/healthz", "")
+	stopped := make(chan struct{})
+	go func() { defer close(stopped); stop() }()
+	testkit.Await(t, "health is NOT_SERVING", func() bool {
+		status, _, _ := ask(t, client, "GET", url+"/healthz", "")
 		return status == 503
 	})
 	if status := <-pending; status != 200 {
-		t.Errorf("the call that it had: %d", status)
+		t.Errorf("the call in flight at the stop has status %d, want 200", status)
 	}
-	<-gone
+	<-stopped
 }

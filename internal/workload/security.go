@@ -16,37 +16,38 @@ import (
 	"rpclab/internal/security"
 )
 
-// newGuard returns the guard of the configuration that the server receives, or of none.
+// newGuard returns the guard of the server's security configuration. It waits until the server
+// receives the configuration.
 func (s *Server) newGuard(ctx context.Context) (*security.Guard, error) {
 	if s.Security == nil {
 		return security.NewGuard(security.Config{})
 	}
 	select {
-	case party := <-s.Security:
-		return security.NewGuard(party)
+	case config := <-s.Security:
+		return security.NewGuard(config)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-// securityOptions returns the options of a server that encrypts.
+// securityOptions returns the options of a server with TLS.
 //
 // Kubelet probes do not use TLS, so health checks are answered in clear text too, on the same
 // port. Other calls in clear text are rejected.
-func securityOptions(g *security.Guard) []grpc.ServerOption {
-	if g.Transport() == nil {
+func securityOptions(guard *security.Guard) []grpc.ServerOption {
+	if guard.Transport() == nil {
 		return nil
 	}
 	return []grpc.ServerOption{
-		grpc.Creds(&tlsOrPlaintext{TransportCredentials: g.Transport()}),
+		grpc.Creds(&tlsOrPlaintext{TransportCredentials: guard.Transport()}),
 		grpc.ChainUnaryInterceptor(func(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-			if err := checkEncrypted(ctx, g, info.FullMethod); err != nil {
+			if err := checkEncrypted(ctx, guard, info.FullMethod); err != nil {
 				return nil, err
 			}
 			return next(ctx, request)
 		}),
 		grpc.ChainStreamInterceptor(func(service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-			if err := checkEncrypted(stream.Context(), g, info.FullMethod); err != nil {
+			if err := checkEncrypted(stream.Context(), guard, info.FullMethod); err != nil {
 				return err
 			}
 			return next(service, stream)
@@ -86,22 +87,22 @@ type peekedConn struct {
 func (c *peekedConn) Read(into []byte) (int, error) { return c.in.Read(into) }
 
 // checkEncrypted rejects a call in clear text, except health checks.
-func checkEncrypted(ctx context.Context, g *security.Guard, method string) error {
-	p, ok := peer.FromContext(ctx)
-	if ok && credentials.CheckSecurityLevel(p.AuthInfo, credentials.PrivacyAndIntegrity) == nil || strings.HasPrefix(method, "/grpc.health.") {
+func checkEncrypted(ctx context.Context, guard *security.Guard, method string) error {
+	client, ok := peer.FromContext(ctx)
+	if ok && credentials.CheckSecurityLevel(client.AuthInfo, credentials.PrivacyAndIntegrity) == nil || strings.HasPrefix(method, "/grpc.health.") {
 		return nil
 	}
-	g.CountRejected(security.NoEncryption)
+	guard.CountRejected(security.NoEncryption)
 	return security.Rejection{Reason: security.NoEncryption, Err: errors.New("this server accepts calls over TLS only")}
 }
 
 // refusalCollectors export the guard's counts of rejected calls and connections.
-func refusalCollectors(g *security.Guard) (all []prometheus.Collector) {
+func refusalCollectors(guard *security.Guard) (all []prometheus.Collector) {
 	for _, reason := range security.Reasons {
 		all = append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "rpclab_refused_total", Help: "Calls and connections that were rejected.",
 			ConstLabels: prometheus.Labels{"reason": string(reason)},
-		}, func() float64 { return float64(g.Rejected(reason)) }))
+		}, func() float64 { return float64(guard.Rejected(reason)) }))
 	}
 	return all
 }

@@ -58,7 +58,7 @@ type Server struct {
 	begun       atomic.Uint64 // calls begun
 }
 
-// setUp creates what the first use needs.
+// setUp initializes the server at its first use.
 func (s *Server) setUp() {
 	s.once.Do(func() {
 		s.health = health.NewServer()

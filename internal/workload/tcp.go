@@ -26,11 +26,11 @@ const FrameBytes = 40
 type Frame [FrameBytes]byte
 
 // NewFrame returns a frame.
-func NewFrame(value uint32, code codes.Code, id string) (f Frame) {
-	binary.LittleEndian.PutUint32(f[:], value)
-	f[4] = byte(code)
-	copy(f[5:], id)
-	return f
+func NewFrame(value uint32, code codes.Code, id string) (frame Frame) {
+	binary.LittleEndian.PutUint32(frame[:], value)
+	frame[4] = byte(code)
+	copy(frame[5:], id)
+	return frame
 }
 
 // Value, Code and ID return the fields of a frame.
@@ -66,9 +66,9 @@ func (s *Server) serveTCP(ctx context.Context, listener net.Listener) error {
 	}
 	s.drain()
 	_ = listener.Close()
-	<-failed // until Accept has returned
+	<-failed // returns when Accept has returned
 	conns.Range(func(conn, _ any) bool {
-		_ = conn.(net.Conn).SetReadDeadline(time.Now()) // stops reading; the call in progress is answered
+		_ = conn.(net.Conn).SetReadDeadline(time.Now()) // stops reading; the call in flight is answered
 		return true
 	})
 	serving.Wait()
@@ -77,15 +77,15 @@ func (s *Server) serveTCP(ctx context.Context, listener net.Listener) error {
 
 // frames answers the frames of one connection until it ends.
 func (s *Server) frames(ctx context.Context, conn net.Conn) {
-	var f Frame
+	var frame Frame
 	for {
-		if _, err := io.ReadFull(conn, f[:]); err != nil {
+		if _, err := io.ReadFull(conn, frame[:]); err != nil {
 			if !errors.Is(err, io.EOF) && ctx.Err() == nil {
 				s.Log.Info("connection failed", "error", err)
 			}
 			return
 		}
-		answer := s.frame(f.Value())
+		answer := s.frame(frame.Value())
 		if _, err := conn.Write(answer[:]); err != nil {
 			return
 		}

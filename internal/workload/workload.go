@@ -54,7 +54,7 @@ type Unary struct {
 	// Path accepts the request as a JSON POST and returns the reply as JSON; empty: none.
 	Path string
 	// SameRequest means that every call sends the same request. ConstantReply means that each
-	// backend also answers all of them alike.
+	// backend also answers every call with the same reply.
 	SameRequest, ConstantReply bool
 	// Request returns call n's message, which may be shared and must not be modified.
 	Request func(n uint64) proto.Message
@@ -67,18 +67,18 @@ type Unary struct {
 
 // Unary returns the workload's calls.
 func (s Spec) Unary() (Unary, error) {
-	w, err := s.definition()
+	chosen, err := s.definition()
 	if err != nil {
 		return Unary{}, err
 	}
-	return w.unary()
+	return chosen.unary()
 }
 
 // ServerArgs returns the flags of `rpclab server` for the workload.
 func (s Spec) ServerArgs() []string {
-	w, err := s.definition()
+	chosen, err := s.definition()
 	if err != nil {
 		return nil
 	}
-	return w.args()
+	return chosen.args()
 }

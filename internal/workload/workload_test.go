@@ -25,20 +25,20 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// serve runs a server; stop tells it to go, ended closes when it has.
-func serve(t *testing.T, s *workload.Server) (channel *grpc.ClientConn, stop func(), ended <-chan struct{}) {
+// serve runs a server until stop or the end of the test. ended closes when the server has ended.
+func serve(t *testing.T, server *workload.Server) (channel *grpc.ClientConn, stop func(), ended <-chan struct{}) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Log = slog.New(slog.DiscardHandler)
+	server.Log = slog.New(slog.DiscardHandler)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := s.Serve(ctx, listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
-			t.Errorf("it ended with %v", err)
+		if err := server.Serve(ctx, listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+			t.Errorf("the server ended with %v, want no error", err)
 		}
 	}()
 	channel, err = grpc.NewClient("passthrough:///"+listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -67,10 +67,10 @@ func TestEveryAnswerNamesItsBackend(t *testing.T) {
 		t.Fatal(err)
 	}
 	if reply.Message != "Hello, you" || reply.Backend != "b3" || trailer[workload.BackendTrailer][0] != "b3" {
-		t.Errorf("got %v with the trailer %v", reply, trailer)
+		t.Errorf("the reply is %v with the trailer %v, want \"Hello, you\" by b3", reply, trailer)
 	}
 	if took := time.Since(began); took < 30*time.Millisecond {
-		t.Errorf("answered in %v; the delay is 30ms", took)
+		t.Errorf("the call took %v, want at least the delay of 30ms", took)
 	}
 }
 
@@ -85,11 +85,12 @@ func TestACancelledCallEndsAtOnce(t *testing.T) {
 
 func TestWorkersLimitConcurrentCalls(t *testing.T) {
 	channel, _, _ := serve(t, &workload.Server{ID: "b1", Delay: 50 * time.Millisecond, Workers: 2})
-	sixCallsKeepTwoWorkersBusy(t, channel)
+	checkSixCallsQueueForTwoWorkers(t, channel)
 }
 
-// sixCallsKeepTwoWorkersBusy makes six calls at once, which take two workers three times 50 ms.
-func sixCallsKeepTwoWorkersBusy(t *testing.T, channel *grpc.ClientConn) {
+// checkSixCallsQueueForTwoWorkers makes six calls at once, which two workers with a delay of 50 ms
+// answer in three rounds.
+func checkSixCallsQueueForTwoWorkers(t *testing.T, channel *grpc.ClientConn) {
 	t.Helper()
 	began := time.Now()
 	var calls sync.WaitGroup
@@ -102,13 +103,13 @@ func sixCallsKeepTwoWorkersBusy(t *testing.T, channel *grpc.ClientConn) {
 	}
 	calls.Wait()
 	if took := time.Since(began); took < 150*time.Millisecond {
-		t.Errorf("2 workers answered 6 calls of 50 ms in %v", took)
+		t.Errorf("2 workers answered 6 calls of 50ms in %v, want at least 150ms", took)
 	}
 }
 
 func TestACancelledCallLeavesTheQueue(t *testing.T) {
 	channel, _, _ := serve(t, &workload.Server{ID: "b1", Delay: time.Hour, Workers: 1})
-	for range 2 { // the second waits for a worker that the first has given back
+	for range 2 { // the second call waits for the worker that the first call has released
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		if _, _, err := greet(ctx, channel); status.Code(err) != codes.DeadlineExceeded {
 			t.Errorf("got %v", err)
@@ -128,12 +129,12 @@ func TestAServerDrainsBeforeItStops(t *testing.T) {
 		return answer.Status
 	}
 	if got := state(); got != healthv1.HealthCheckResponse_SERVING {
-		t.Errorf("at first it is %v", got)
+		t.Errorf("before the stop health is %v, want SERVING", got)
 	}
 	stop()
-	testkit.Await(t, "it says that it does not serve", func() bool { return state() == healthv1.HealthCheckResponse_NOT_SERVING })
+	testkit.Await(t, "health is NOT_SERVING", func() bool { return state() == healthv1.HealthCheckResponse_NOT_SERVING })
 	if _, _, err := greet(t.Context(), channel); err != nil {
-		t.Errorf("a call while it drains: %v", err)
+		t.Errorf("a call during the drain returns %v, want an answer", err)
 	}
 	<-ended
 }
@@ -157,7 +158,7 @@ func TestReflectionListsTheServices(t *testing.T) {
 		names[s.Name] = true
 	}
 	if !names["rpclab.v1.Greeter"] || !names["grpc.health.v1.Health"] {
-		t.Errorf("services are %v", names)
+		t.Errorf("reflection lists the services %v, want the greeter and health", names)
 	}
 	if err := stream.CloseSend(); err != nil {
 		t.Error(err)
