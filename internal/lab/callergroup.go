@@ -99,7 +99,7 @@ func (c *callerGroup) load(ctx context.Context, start time.Time, whole loadOrder
 			share.Pace = whole.Pace.Share(i, n)
 		}
 		all[i], err = p.load(ctx, start, share)
-		c.live.done(i)
+		c.live.end(i)
 		return err
 	})
 	return all, err

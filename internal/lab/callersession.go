@@ -51,7 +51,7 @@ func (s *callerSession) open(ctx context.Context, a assignment) (none stdio.None
 	return none, a.warm(ctx, s.calls)
 }
 
-// target is what the caller dials.
+// target returns the target that the caller dials.
 func (a assignment) target(ctx context.Context, update route.UpdateFunc) (caller.Target, error) {
 	if a.Gateway != "" {
 		return caller.Target{URI: "passthrough:///" + a.Gateway, Close: func() {}}, nil
@@ -67,8 +67,8 @@ func (a assignment) target(ctx context.Context, update route.UpdateFunc) (caller
 	return target, nil
 }
 
-// warm makes calls that are not counted, at least one on every channel. The first batch
-// connects; the second finds every backend that the channels know.
+// warm makes calls that are not counted, at least one on every channel. The first batch connects
+// the channels; the second reaches every backend that they know.
 func (a assignment) warm(ctx context.Context, session caller.Session) error {
 	calls := max(a.Warmup, a.Job.Channels.Pool)
 	for range 2 {
@@ -122,25 +122,25 @@ func (s *callerSession) load(ctx context.Context, o loadOrder) (m measure.Measur
 	return m, err
 }
 
-// resolverLog is the sets of addresses that resolvers gave their channels, in order, without
-// repetitions: otherwise a channel per call would fill it.
+// resolverLog stores the sets of addresses that resolvers send to their channels, in order. It omits
+// repetitions, of which a channel per call causes many.
 type resolverLog struct {
-	mu   sync.Mutex
-	told []measure.ResolverUpdate
+	mu      sync.Mutex
+	updates []measure.ResolverUpdate
 }
 
-func (n *resolverLog) add(at time.Time, addrs []string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+func (l *resolverLog) add(at time.Time, addrs []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	addrs = slices.Sorted(slices.Values(addrs))
-	if last := len(n.told) - 1; last >= 0 && slices.Equal(n.told[last].Addrs, addrs) {
+	if last := len(l.updates) - 1; last >= 0 && slices.Equal(l.updates[last].Addrs, addrs) {
 		return
 	}
-	n.told = append(n.told, measure.ResolverUpdate{At: at, Addrs: addrs})
+	l.updates = append(l.updates, measure.ResolverUpdate{At: at, Addrs: addrs})
 }
 
-func (n *resolverLog) all() []measure.ResolverUpdate {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.told
+func (l *resolverLog) all() []measure.ResolverUpdate {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.updates
 }

@@ -66,8 +66,8 @@ func capacity(slo string, b search.Bracket, probes []result.Probe) result.Capaci
 	return result.Capacity{SLO: slo, Rate: b.Rate(), Holds: b.Holds, Fails: b.Fails, End: string(b.End), Probes: probes}
 }
 
-// probeLoad waits for the calls of a probe as long as a full-length probe lasts. Calls in flight
-// after that are cancelled, so that an overload does not affect the next probe.
+// probeLoad returns the load of a probe. Calls have as long as a full-length probe to end; after that
+// the caller cancels them, so that an overload does not affect the next probe.
 func probeLoad(wanted experiment.Search, p search.Probe, seed uint64) loadOrder {
 	return loadOrder{
 		Pace: pace.Spec{Rate: &pace.Rate{
@@ -77,7 +77,7 @@ func probeLoad(wanted experiment.Search, p search.Probe, seed uint64) loadOrder 
 	}
 }
 
-// objective are the measures that the SLO is checked on: a dropped call counts as failed.
+// objective returns the measures to check the SLO on: a dropped call counts as failed.
 func objective(m result.Measures) result.Measures {
 	if m.Dropped > 0 {
 		m.Errors = maps.Clone(m.Errors)
@@ -86,8 +86,8 @@ func objective(m result.Measures) result.Measures {
 	return m
 }
 
-// outcomeOf does not count it against the servers that the load generator was the bottleneck.
-// Where the objective held all the same, the bottleneck does not matter.
+// outcomeOf returns the outcome of a probe. A probe fails only if the load generator was not the
+// bottleneck.
 func outcomeOf(held bool, limited string) search.Outcome {
 	switch {
 	case held:

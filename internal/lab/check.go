@@ -16,7 +16,7 @@ import (
 	"rpclab/internal/tool"
 )
 
-// This file finds what would fail in the middle of a run before the run starts anything.
+// This file finds out before a run whether it can complete.
 
 // CheckCluster names everything in the plan that a cluster of this kind cannot do, and the
 // kind that can.
@@ -38,7 +38,7 @@ func CheckCluster(plan experiment.Plan, kind string) error {
 	return errors.Join(errs...)
 }
 
-// unsupported is what a cluster of this kind cannot do of a trial.
+// unsupported returns everything in a trial that a cluster of this kind cannot do.
 func unsupported(t trial, kind string) (all []string) {
 	local, server := kind == "local", t.Config.Server
 	add := func(not bool, where, format string, args ...any) {
@@ -61,8 +61,8 @@ func unsupported(t trial, kind string) (all []string) {
 	return all
 }
 
-// checkTools names every program that a route needs and that is missing, which arms need it
-// and how to install it.
+// checkTools returns an error for every missing program of a route, with the arms that need it and
+// how to install it.
 func checkTools(trials []trial) error {
 	arms := map[string][]string{} // by tool
 	var order []string
@@ -85,7 +85,7 @@ func checkTools(trials []trial) error {
 	return errors.Join(errs...)
 }
 
-// toolVersions are the versions of the programs that routes of the plan need, by name.
+// toolVersions returns the versions of the programs that routes of the plan need, by name.
 func toolVersions(ctx context.Context, trials []trial) (map[string]string, error) {
 	all := map[string]string{}
 	for _, t := range trials {
@@ -96,7 +96,7 @@ func toolVersions(ctx context.Context, trials []trial) (map[string]string, error
 	return all, nil
 }
 
-// addToolVersion adds that of a route's program, if it needs one that is on this machine.
+// addToolVersion adds the version of a route's program, if this machine has the program.
 func addToolVersion(ctx context.Context, rt route.Route, all map[string]string) error {
 	if _, known := all[rt.Binary]; known || rt.Binary == "" {
 		return nil
@@ -118,15 +118,15 @@ func addToolVersion(ctx context.Context, rt route.Route, all map[string]string) 
 	return nil
 }
 
-// ErrTooFewFiles says that the system lets a process open too few files for a plan.
+// ErrTooFewFiles is the error of a plan that needs more open files than the system allows.
 var ErrTooFewFiles = errors.New("too few open files")
 
-// spareFiles are those a process has open besides its calls' connections: standard
-// streams, the runtime's own, listeners, watches, the connections to every backend.
+// spareFiles is the number of open files besides the connections of calls: standard streams, the
+// runtime, listeners, watches.
 const spareFiles = 64
 
-// checkFiles fails when a trial of the plan needs more open files in one process
-// than the system, or a proxy's configuration, allows: better now than as failed calls later.
+// checkFiles returns an error if a trial needs more open files in one process than the system or a
+// proxy's configuration allows. Without the check, calls would fail.
 func checkFiles(trials []trial, limit uint64) error {
 	for _, t := range trials {
 		need, why := filesNeeded(t)
@@ -144,9 +144,9 @@ func checkFiles(trials []trial, limit uint64) error {
 	return nil
 }
 
-// filesNeeded is the most files that one process of a trial has open at once, and why. A
-// single backend may get every channel and every call. Several callers count as one that has
-// the channels of all.
+// filesNeeded returns the largest number of files that one process of a trial has open at a time,
+// and why. A single backend may receive every channel and every call. Several callers count as one
+// caller with the channels of all.
 func filesNeeded(t trial) (need int, why string) {
 	c := t.Config
 	d := route.Demand{Channels: c.CallerCount(), Calls: maxInFlight(c.Load), Backends: c.Server.Replicas, Workers: t.settings.Proxy.Workers}
@@ -155,7 +155,7 @@ func filesNeeded(t trial) (need int, why string) {
 	}
 	requests := 0
 	switch {
-	case c.Gateway != nil: // which makes the calls of a request one after another
+	case c.Gateway != nil: // it makes the calls of a request one after another
 		requests = d.Calls
 		d.Calls = min(d.Calls, gateway.MaxRequests)
 		if t.channel == gateway.PerRequest {
@@ -173,7 +173,7 @@ func filesNeeded(t trial) (need int, why string) {
 	return need + requests + spareFiles, why
 }
 
-// maxInFlight is the most calls, or requests to a gateway, that are in flight at once.
+// maxInFlight returns the largest number of calls, or requests to a gateway, in flight.
 func maxInFlight(l experiment.Load) int {
 	switch {
 	case l.Burst > 0:
@@ -182,7 +182,7 @@ func maxInFlight(l experiment.Load) int {
 		return l.Closed.Users
 	case l.Open != nil:
 		all := l.Open.Rate * l.Open.Duration.Seconds()
-		all += 5 * math.Sqrt(all) // as many as are due by chance
+		all += 5 * math.Sqrt(all) // random arrivals may exceed the mean
 		return int(min(math.Ceil(all), float64(l.Open.MaxInFlight)))
 	case l.Search != nil:
 		return l.Search.MaxInFlight

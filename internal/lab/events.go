@@ -14,9 +14,9 @@ import (
 	"rpclab/internal/route/component"
 )
 
-// performEvents performs the events of a trial whose load began at start, in a goroutine,
-// and tells of each. The function returned ends that and says what was performed.
-func performEvents(ctx context.Context, bed testbed, events []experiment.Event, start time.Time, tell func(result.Event)) func() []analysis.PerformedEvent {
+// performEvents performs the events of a trial whose load starts at start, in a goroutine, and
+// reports each. The returned function cancels the remaining events and returns all of them.
+func performEvents(ctx context.Context, bed testbed, events []experiment.Event, start time.Time, report func(result.Event)) func() []analysis.PerformedEvent {
 	ctx, cancel := context.WithCancel(ctx)
 	var all []analysis.PerformedEvent
 	var done sync.WaitGroup
@@ -30,7 +30,7 @@ func performEvents(ctx context.Context, bed testbed, events []experiment.Event, 
 					p.Restarted = time.Now()
 				}
 				all = append(all, p)
-				tell(p.Result(start))
+				report(p.Result(start))
 			case <-ctx.Done():
 				all = append(all, analysis.PerformedEvent{Event: e, Time: start.Add(e.At), Err: errTooLate})
 			}
@@ -43,10 +43,10 @@ func performEvents(ctx context.Context, bed testbed, events []experiment.Event, 
 	}
 }
 
-// errTooLate is why an event was not performed whose load ended first.
-var errTooLate = errors.New("the load was over before")
+// errTooLate is the error of an event that was due after the end of its load.
+var errTooLate = errors.New("the load ended before the event")
 
-// performEvent returns the identities of the backends that the event affected.
+// performEvent performs an event and returns the identities of the backends that it affected.
 func performEvent(ctx context.Context, bed testbed, e experiment.Event) ([]string, error) {
 	servers := bed.servers
 	switch {

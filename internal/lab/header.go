@@ -10,7 +10,7 @@ import (
 	"rpclab/internal/result"
 )
 
-// header is the document before the first trial: the experiment and the machine.
+// header returns the document before the first trial: the experiment and the machine.
 func header(plan experiment.Plan, trials []trial, o Options) result.Document {
 	now := time.Now().UTC()
 	d := result.Document{
@@ -38,12 +38,11 @@ func header(plan experiment.Plan, trials []trial, o Options) result.Document {
 	return d
 }
 
-// armOf is an arm in one cell, without trials. Its configuration is that of its
-// trials, which has the cell's values.
+// armOf returns an arm in one cell, without trials. Its configuration includes the cell's values.
 func armOf(trials []trial, arm experiment.Arm, cell map[string]any) result.Arm {
 	key := result.Cell(cell).Key()
 	i := slices.IndexFunc(trials, func(t trial) bool { return t.Arm == arm.Name && result.Cell(t.Cell).Key() == key })
-	t := trials[i] // a plan has one for every arm in every cell
+	t := trials[i] // a plan has a trial for every arm in every cell
 	return result.Arm{
 		Name: arm.Name, Published: arm.Published != "", Label: arm.Published,
 		Control: arm.Control, Against: arm.Against, Describe: arm.Describe,

@@ -13,29 +13,29 @@ import (
 	"rpclab/internal/route/component"
 )
 
-// testbed is everything between a trial's callers and its backends, and the backends.
+// testbed is the backends of a trial and everything between them and the callers.
 type testbed struct {
 	servers        cluster.Deployment
 	infrastructure infrastructure
-	gateway        string // host:port, where one makes the calls; empty: the caller does
+	gateway        string // host:port of the gateway that makes the calls; empty: the callers make them
 }
 
-// infrastructure is the components of a route (proxies, control plane) and the gateway,
-// below this process or in the cluster.
+// infrastructure is the components of a route (proxies, control plane) and the gateway, as children
+// of this process or in the cluster.
 type infrastructure interface {
-	// service is how caller n (from 0) reaches the service.
+	// service returns how caller n (from 0) reaches the service.
 	service(n int) cluster.Service
-	// files are the configuration files that were generated, by name.
+	// files returns the generated configuration files, by name.
 	files() map[string]string
-	// kill ends the components of a role. Those that are restarted are ready when it returns.
+	// kill ends the components of a role. Components that are restarted are ready when it returns.
 	kill(ctx context.Context, role string) error
 	resetUsage() error
-	// used is what the components of a role used since resetUsage, all together. It fails
-	// where one cannot be asked any more, since the others are not the whole.
+	// used returns the total usage of the components of a role since resetUsage. It fails if the
+	// usage of any component is not known.
 	used(role string) (cluster.Usage, error)
-	// failures names every component that exited unexpectedly, with the reason.
+	// failures returns every component that exited unexpectedly, with the reason.
 	failures() []string
-	// close ends everything and returns when it has ended.
+	// close ends all components and returns when they have exited.
 	close() error
 }
 
@@ -46,11 +46,11 @@ type infrastructureBuilder struct {
 	self     []string // command line of this program
 	programs programs
 	seed     uint64            // of the run
-	tools    map[string]string // to which it adds the versions of programs in the cluster
+	tools    map[string]string // start adds the versions of programs in the cluster
 }
 
-// start starts the infrastructure of a trial: below this process or, where callers cannot
-// reach this machine, in the sidecars of the callers or a process of its own in the cluster.
+// start starts the infrastructure of a trial as children of this process. If callers cannot reach
+// this machine, it starts it in the callers' sidecars or in a process of its own in the cluster.
 func (b infrastructureBuilder) start(ctx context.Context, t trial, servers cluster.Deployment, sidecars []cluster.Process) (bed testbed, err error) {
 	bed.servers = servers
 	var started remoteInfrastructure
@@ -85,8 +85,8 @@ func (b infrastructureBuilder) startInCluster(ctx context.Context, t trial, s cl
 	return startRemoteInfrastructure(ctx, b.spec(t, s, 1), true, []cluster.Process{processes[0]})
 }
 
-// sidecarArgs are the arguments of a second program beside each caller, which starts the
-// caller's own proxy; nil: it needs none.
+// sidecarArgs returns the arguments of a program beside each caller that runs the caller's own
+// proxy; nil: no such program.
 func (b infrastructureBuilder) sidecarArgs(t trial) []string {
 	if b.remote && t.route.Start != nil && t.Config.Gateway == nil && t.settings.Proxy.Sidecar {
 		return []string{infrastructureCommandName}
@@ -94,7 +94,7 @@ func (b infrastructureBuilder) sidecarArgs(t trial) []string {
 	return nil
 }
 
-// spec is the infrastructure of a trial for so many callers.
+// spec returns the infrastructure of a trial for a number of callers.
 func (b infrastructureBuilder) spec(t trial, s cluster.Service, callers int) infrastructureSpec {
 	spec := infrastructureSpec{Route: t.route.Name, Service: s, Settings: t.settings, Callers: callers}
 	if g := t.Config.Gateway; g != nil {
@@ -107,14 +107,14 @@ func (b infrastructureBuilder) spec(t trial, s cluster.Service, callers int) inf
 	return spec
 }
 
-// kill is completed even when the load ends meanwhile.
+// kill ends the components of a role, even if the load ends first.
 func (b testbed) kill(ctx context.Context, role string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	return b.infrastructure.kill(ctx, role)
 }
 
-// usage is what the components of each role used since resetUsage.
+// usage returns the usage of the components of each role since resetUsage.
 func (b testbed) usage() (proxies, gateways, controlPlane cluster.Usage, err error) {
 	var errs [3]error
 	proxies, errs[0] = b.infrastructure.used(component.Proxy)
@@ -123,7 +123,7 @@ func (b testbed) usage() (proxies, gateways, controlPlane cluster.Usage, err err
 	return proxies, gateways, controlPlane, errors.Join(errs[:]...)
 }
 
-// failures names every backend and every component that exited unexpectedly, with the reason.
+// failures returns every backend and component that exited unexpectedly, with the reason.
 func (b testbed) failures() []string {
 	return append(b.servers.Failures(), b.infrastructure.failures()...)
 }

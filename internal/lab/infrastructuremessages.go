@@ -7,15 +7,15 @@ import (
 	"rpclab/internal/route/settings"
 )
 
-// In a cluster, infrastructure runs below `rpclab infrastructure`. The lab calls these methods of
-// that command.
+// In a cluster, infrastructure runs as children of `rpclab infrastructure`. The lab calls these
+// methods of that command.
 const (
-	// startMethod starts the infrastructure; the others need it.
+	// startMethod starts the infrastructure; it is the first call.
 	startMethod = stdio.Method[infrastructureSpec, infrastructureState]("start")
 	// killMethod kills the components of a role.
 	killMethod       = stdio.Method[string, stdio.None]("kill")
 	resetUsageMethod = stdio.Method[stdio.None, stdio.None]("reset_usage")
-	// usageMethod returns what each role used.
+	// usageMethod returns the usage of each role.
 	usageMethod    = stdio.Method[stdio.None, map[string]cluster.Usage]("usage")
 	failuresMethod = stdio.Method[stdio.None, []string]("failures")
 	// closeMethod ends the components and then the command.
@@ -32,18 +32,18 @@ type infrastructureSpec struct {
 	Service  cluster.Service   `json:"service"`
 	Settings settings.Settings `json:"settings"`
 	Gateway  *gatewaySpec      `json:"gateway,omitempty"` // nil: the callers make the calls
-	Callers  int               `json:"callers"`           // that need a proxy of their own, where proxies are sidecars
-	IP       string            `json:"ip,omitempty"`      // where it listens; empty: 127.0.0.1
+	Callers  int               `json:"callers"`           // number of callers, each with a proxy of its own if proxies are sidecars
+	IP       string            `json:"ip,omitempty"`      // address to listen on; empty: 127.0.0.1
 }
 
 type gatewaySpec struct {
 	Model   string   `json:"model"`
 	Channel string   `json:"channel,omitempty"`
 	Seed    uint64   `json:"seed"`              // of its random numbers
-	Command []string `json:"command,omitempty"` // command line, as [gateway.ProcessSpec] has it
+	Command []string `json:"command,omitempty"` // command line, as in [gateway.ProcessSpec]
 }
 
-// infrastructureState is what was started.
+// infrastructureState describes infrastructure that has started.
 type infrastructureState struct {
 	Services []cluster.Service `json:"services"`
 	Gateway  string            `json:"gateway,omitempty"`
@@ -51,5 +51,5 @@ type infrastructureState struct {
 	Versions map[string]string `json:"versions,omitempty"` // of the routes' programs, by name
 }
 
-// roles are those that components have.
+// roles are the roles of components.
 var roles = []string{component.Proxy, component.Gateway, component.ControlPlane}

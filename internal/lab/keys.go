@@ -6,51 +6,50 @@ import (
 	"rpclab/internal/security"
 )
 
-// keyring makes the keys of a run and keeps them in memory only: servers and callers read
-// theirs from standard input.
+// keyring creates the keys of a run and stores them in memory only. Servers and callers read their
+// keys from standard input.
 type keyring struct {
-	authority *security.Authority                  // nil: no trial needed one yet
-	servers   map[security.Policy]*security.Config // by what they require
+	authority *security.Authority                  // nil: no trial has needed it so far
+	servers   map[security.Policy]*security.Config // by policy
 }
 
-// ready makes the authority that servers and clients trust.
-func (s *keyring) ready() (err error) {
-	if s.authority == nil {
-		s.servers = map[security.Policy]*security.Config{}
-		s.authority, err = security.NewAuthority()
+// ready creates the authority that servers and clients trust, if there is none.
+func (k *keyring) ready() (err error) {
+	if k.authority == nil {
+		k.servers = map[security.Policy]*security.Config{}
+		k.authority, err = security.NewAuthority()
 	}
 	return err
 }
 
-// server is what servers read before they serve, where they require so much of their
-// clients; nil: they require nothing.
-func (s *keyring) server(policy security.Policy) (*security.Config, error) {
+// server returns the configuration of servers with a policy; nil: the policy requires nothing.
+func (k *keyring) server(policy security.Policy) (*security.Config, error) {
 	if !policy.Required() {
 		return nil, nil
 	}
-	if err := s.ready(); err != nil {
+	if err := k.ready(); err != nil {
 		return nil, err
 	}
-	if config, made := s.servers[policy]; made {
+	if config, ok := k.servers[policy]; ok {
 		return config, nil
 	}
-	keys, err := s.authority.Server()
-	s.servers[policy] = &security.Config{Policy: policy, Keys: keys}
-	return s.servers[policy], err
+	keys, err := k.authority.Server()
+	k.servers[policy] = &security.Config{Policy: policy, Keys: keys}
+	return k.servers[policy], err
 }
 
-// clients are the identities of a trial's callers. Servers that stay have seen the messages of
-// earlier trials, so each trial has clients of its own.
-func (s *keyring) clients(t trial) (all []security.Config, err error) {
+// clients returns the identities of a trial's callers. They are new in each trial, since servers may
+// have seen the messages of earlier trials.
+func (k *keyring) clients(t trial) (all []security.Config, err error) {
 	count := t.Config.CallerCount()
 	if t.Config.Workload.Calculate == nil {
 		return make([]security.Config, count), nil
 	}
-	if err := s.ready(); err != nil {
+	if err := k.ready(); err != nil {
 		return nil, err
 	}
 	for n := range count {
-		keys, err := s.authority.Client(fmt.Sprintf("caller-%d.trial-%d", n, t.Order), security.Lifetime)
+		keys, err := k.authority.Client(fmt.Sprintf("caller-%d.trial-%d", n, t.Order), security.Lifetime)
 		if err != nil {
 			return nil, err
 		}

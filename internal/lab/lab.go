@@ -1,5 +1,5 @@
-// Package lab is the conductor: it runs a plan trial by trial and returns the result. It
-// alone knows all the rooms.
+// Package lab runs a plan trial by trial and returns the result. It alone imports the packages of
+// clusters, routes and callers together.
 package lab
 
 import (
@@ -15,10 +15,10 @@ import (
 	"rpclab/internal/result"
 )
 
-// Run measures every trial of the plan, in its order, and returns the result.
+// Run measures every trial of the plan in order and returns the result.
 //
-// When ctx ends, or a server cannot be started, the result holds what was measured
-// until then, is marked partial, and is returned with the error.
+// When ctx ends or a server cannot start, Run returns the result so far, marked partial, with the
+// error.
 func Run(ctx context.Context, plan experiment.Plan, o Options) (result.Document, error) {
 	trials, err := resolve(plan)
 	if err != nil {
@@ -38,7 +38,7 @@ func Run(ctx context.Context, plan experiment.Plan, o Options) (result.Document,
 	return r.doc, errors.Join(failed, r.programs.notRun(plan, trials), r.finish())
 }
 
-// run is one run in progress.
+// run is a run in progress.
 type run struct {
 	Options
 	plan     experiment.Plan
@@ -48,12 +48,12 @@ type run struct {
 	progress *progress
 }
 
-// prepare checks that this machine can run the plan, records the versions of the programs
-// that it uses, builds the programs in other languages and begins the stored run.
+// prepare checks that this machine can run the plan, records the versions of the programs that the
+// plan uses, builds the programs in other languages and creates the run in the store.
 func (r *run) prepare(ctx context.Context) (err error) {
 	r.progress = newProgress(r.plan.Trials, r.doc.Started, r.Options.Progress)
 	r.doc.Machine.Tools = map[string]string{}
-	if !r.Remote { // else the cluster's machines need them
+	if !r.Remote { // else the pods' images contain the tools
 		if err := errors.Join(checkTools(r.trials), checkFiles(r.trials, r.MaxFiles)); err != nil {
 			return err
 		}
@@ -70,16 +70,16 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	return r.Store.Begin(ctx, r.doc)
 }
 
-// measureTrials measures trials until all are, the verdicts are decided, or one fails for a
-// reason that is not a finding.
+// measureTrials measures trials until all are measured, the verdicts are decided, or rpclab itself
+// fails.
 func (r *run) measureTrials(ctx context.Context) (failed error) {
-	c := newConductor(r.Options, r.plan.Seed, r.programs, r.progress, r.doc.Machine.Tools)
+	c := newTrialRunner(r.Options, r.plan.Seed, r.programs, r.progress, r.doc.Machine.Tools)
 	for _, t := range r.trials {
 		r.progress.began(t.Trial)
 		measured, err := c.measure(ctx, t)
 		if err != nil {
 			failed = fmt.Errorf("round %d, arm %s: %w", t.Round, t.Arm, err)
-			if measured.Capacity != nil { // of a capacity search that was interrupted
+			if measured.Capacity != nil { // an interrupted capacity search
 				failed = errors.Join(failed, r.keep(t, measured))
 			}
 			break
@@ -93,17 +93,17 @@ func (r *run) measureTrials(ctx context.Context) (failed error) {
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		failed = err // whatever failed, failed because of it
+		failed = err // the interrupt is the cause of any other error
 	}
 	return errors.Join(failed, c.release())
 }
 
-// keep adds a trial to the document and the store. Configuration files of an arm are
-// kept once: those of other trials differ in addresses only.
+// keep adds a trial to the document and the store. It keeps the configuration files of an arm
+// once: the files of other trials differ in addresses only.
 func (r *run) keep(t trial, measured result.Trial) error {
 	key := result.Cell(t.Cell).Key()
 	i := slices.IndexFunc(r.doc.Arms, func(a result.Arm) bool { return a.Name == t.Arm && a.Cell.Key() == key })
-	arm := &r.doc.Arms[i] // header made one for every trial
+	arm := &r.doc.Arms[i] // header added an arm for every trial
 	if slices.ContainsFunc(arm.Trials, func(earlier result.Trial) bool { return len(earlier.Files) > 0 }) {
 		measured.Files = nil
 	}
@@ -111,12 +111,12 @@ func (r *run) keep(t trial, measured result.Trial) error {
 	if r.Store == nil {
 		return nil
 	}
-	// What was measured is kept even when the run was interrupted just now.
+	// The trial is stored even if the run has just been interrupted.
 	return r.Store.AddTrial(context.Background(), r.doc.ID, *arm, measured)
 }
 
-// decided ends a run that may end early (--until decided): after a trial that completes the
-// rounds of a look, when [analysis.Decided]. The document then has the rounds that were made.
+// decided reports whether a run with --until decided ends after this trial: the trial completes the
+// rounds of a look and [analysis.Decided]. It then sets the number of rounds in the document.
 func (r *run) decided(t trial) bool {
 	next := t.Order + 1
 	if !slices.Contains(r.plan.Looks, t.Round) || next == len(r.plan.Trials) || r.plan.Trials[next].Round == t.Round {

@@ -7,48 +7,48 @@ import (
 	"rpclab/internal/measure"
 )
 
-// liveTotals adds up the snapshots that callers report once a second. It holds one of each
-// caller, however long the load is.
+// liveTotals adds up the snapshots that callers send once a second. It stores one snapshot of each
+// caller.
 type liveTotals struct {
 	mu     sync.Mutex
-	latest []*measure.Snapshot // of each caller since the last total; nil: none yet
-	over   []bool              // callers that have made their share
-	failed uint64
-	counts Live // since the last total
-	tell   func(Live)
+	latest []*measure.Snapshot // of each caller since the last total; nil: none so far
+	ended  []bool              // callers whose share of the load has ended
+	failed uint64              // calls since the load started
+	counts Live                // since the last total
+	report func(Live)
 }
 
-func newLiveTotals(callers int, tell func(Live)) *liveTotals {
-	return &liveTotals{latest: make([]*measure.Snapshot, callers), over: make([]bool, callers), tell: tell}
+func newLiveTotals(callers int, report func(Live)) *liveTotals {
+	return &liveTotals{latest: make([]*measure.Snapshot, callers), ended: make([]bool, callers), report: report}
 }
 
-// reset forgets the load before.
-func (w *liveTotals) reset() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	clear(w.latest)
-	clear(w.over)
-	w.failed, w.counts = 0, Live{}
+// reset prepares for the next load.
+func (l *liveTotals) reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.latest)
+	clear(l.ended)
+	l.failed, l.counts = 0, Live{}
 }
 
-// done says that a caller has made its share: totals no longer wait for it.
-func (w *liveTotals) done(caller int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.over[caller] = true
+// end records that a caller's share of the load has ended. Totals no longer wait for it.
+func (l *liveTotals) end(caller int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended[caller] = true
 }
 
-// add takes a snapshot, and tells the total when there is one of every caller that still calls.
-func (w *liveTotals) add(caller int, s measure.Snapshot) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.count(s)
-	w.latest[caller] = &s
-	now := w.counts
-	now.Failed = w.failed
+// add adds a snapshot, and reports the total when every caller whose load continues has sent one.
+func (l *liveTotals) add(caller int, s measure.Snapshot) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.count(s)
+	l.latest[caller] = &s
+	now := l.counts
+	now.Failed = l.failed
 	var latencies []string
-	for i, s := range w.latest {
-		if s == nil && w.over[i] {
+	for i, s := range l.latest {
+		if s == nil && l.ended[i] {
 			continue
 		}
 		if s == nil {
@@ -58,25 +58,25 @@ func (w *liveTotals) add(caller int, s measure.Snapshot) {
 		now.Rate += float64(s.Calls) / s.Span.Seconds()
 		latencies = append(latencies, s.Latency)
 	}
-	clear(w.latest)
-	w.counts = Live{}
+	clear(l.latest)
+	l.counts = Live{}
 	if h, err := measure.MergeHistograms(latencies); err == nil && h.TotalCount() > 0 {
 		now.P50, now.P99 = time.Duration(h.ValueAtPercentile(50)), time.Duration(h.ValueAtPercentile(99))
 		now.Latency = h
 	}
-	w.tell(now)
+	l.report(now)
 }
 
-// count adds what a caller counted to the total.
-func (w *liveTotals) count(s measure.Snapshot) {
-	w.counts.Dropped += s.Dropped
-	w.failed += s.Dropped
+// count adds the counts of a caller to the total.
+func (l *liveTotals) count(s measure.Snapshot) {
+	l.counts.Dropped += s.Dropped
+	l.failed += s.Dropped
 	for code, n := range s.Errors {
-		w.failed += n
-		add(&w.counts.Errors, code, n)
+		l.failed += n
+		add(&l.counts.Errors, code, n)
 	}
 	for id, n := range s.Backends {
-		add(&w.counts.Backends, id, n)
+		add(&l.counts.Backends, id, n)
 	}
 }
 

@@ -16,16 +16,16 @@ type loader struct {
 	callers    *callerGroup
 	bed        testbed
 	cluster    cluster.Cluster
-	remote     bool // callers and servers run on other machines
+	remote     bool // callers and servers run in a cluster
 	processors func() measure.ProcessorTimes
 	progress   *progress
 }
 
-// load makes one load with its events, records everything until it ends, and summarizes it.
+// load makes one load, performs its events, and adds a summary of what it measured to a trial.
 func (l loader) load(ctx context.Context, measured result.Trial, o loadOrder) (result.Trial, error) {
 	servers := l.bed.servers
 	meshUsage := recordMeshUsage(ctx, l.cluster, l.trial.route.Mesh)
-	if err := l.bed.infrastructure.resetUsage(); err != nil { // it died, perhaps of the load before
+	if err := l.bed.infrastructure.resetUsage(); err != nil { // it may have died during the previous load
 		return failedTrial(ctx, measured, err)
 	}
 	if err := servers.ResetUsage(); err != nil {
@@ -61,24 +61,25 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadOrder) (r
 		Events: performed, Endpoints: endpoints.stop(), Servers: servers.Usage(),
 	}
 	if r.Proxies, r.Gateways, r.ControlPlane, err = l.bed.usage(); err != nil {
-		return failedTrial(ctx, measured, fmt.Errorf("read what proxies, gateway and control plane used: %w", err))
+		return failedTrial(ctx, measured, fmt.Errorf("read the usage of proxies, gateway and control plane: %w", err))
 	}
 	if meshUsage != nil {
 		r.Proxies, measured.Unknown = meshUsage()
 	}
-	if l.remote { // this machine's processors made none of the calls
+	if l.remote { // the calls used the processors of other machines
 		measured.Machine = r.NodeInterference()
 	} else {
 		measured.Machine = r.MachineInterference(sinceStart, own)
-		r.Whole.Throttled = 0 // it is of this machine's control group, not of callers alone
+		r.Whole.Throttled = 0 // this machine's control group throttles more than the callers
 	}
-	if l.bed.gateway == "" { // one request to a gateway is a call to each backend that it reaches
+	if l.bed.gateway == "" { // a gateway makes many calls for one request
 		r.Started = servers.CallCounts()
 	}
 	return r.Summarize(measured), nil
 }
 
-// failedTrial tells an interrupt, which ends the run, from a caller that failed.
+// failedTrial returns an error for an interrupt, which ends the run. Any other error is a finding
+// of the trial.
 func failedTrial(ctx context.Context, measured result.Trial, err error) (result.Trial, error) {
 	if ctx.Err() != nil {
 		return measured, ctx.Err()

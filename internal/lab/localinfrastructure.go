@@ -43,7 +43,7 @@ func startLocalInfrastructure(ctx context.Context, self []string, rt route.Route
 		return h, errors.Join(err, h.Close())
 	}
 	h.gateway = g.Address
-	h.Components = slices.Concat([]*component.Component{g.Component}, h.Components) // it ends before what it calls
+	h.Components = slices.Concat([]*component.Component{g.Component}, h.Components) // it exits before the proxies that it calls
 	return h, nil
 }
 
@@ -53,7 +53,7 @@ func (h localInfrastructure) close() error                  { return h.Close() }
 
 func (h localInfrastructure) kill(ctx context.Context, role string) error {
 	errs := make([]error, len(h.Components))
-	var killing sync.WaitGroup // all at once: none waits until another is ready again
+	var killing sync.WaitGroup // all at once, since each waits until its component is ready again
 	found := false
 	for i, c := range h.Components {
 		if c.Role == role {

@@ -43,7 +43,7 @@ func TestProxiesOfAMeshUsedWhatTheirNodesSawMeanwhile(t *testing.T) {
 
 func TestWhatCannotBeKnownComesWithItsReason(t *testing.T) {
 	_, unknown := recordMeshUsage(t.Context(), &meshed{}, "istio")()
-	if want := "what the proxies of istio used is not known: nodes/proxy is forbidden"; unknown != want {
+	if want := "the usage of the proxies of istio is not known: nodes/proxy is forbidden"; unknown != want {
 		t.Errorf("%q, want %q", unknown, want)
 	}
 }

@@ -11,18 +11,16 @@ import (
 	"rpclab/internal/experiment"
 )
 
-// ErrNotRun is what the error wraps of a run in which some arms could not run, while the
-// others did.
+// ErrNotRun is wrapped by the error of a run in which some arms could not run and others did.
 var ErrNotRun = errors.New("not run")
 
-// programs are the servers, gateways and callers in languages other than Go, by the
-// language's name.
+// programs are the servers, gateways and callers in languages other than Go, by language.
 type programs struct {
 	commands map[string][]string // command lines that run them
-	missing  map[string]string   // why there are none
+	missing  map[string]string   // why a language has none
 }
 
-// buildPrograms builds what the plan needs. An arm whose language cannot be built does not
+// buildPrograms builds the programs that the plan needs. Arms whose programs cannot be built do not
 // run; the others do.
 func buildPrograms(ctx context.Context, trials []trial, self []string, remote bool, p *progress) (programs, error) {
 	built := programs{map[string][]string{}, map[string]string{}}
@@ -50,7 +48,7 @@ func buildPrograms(ctx context.Context, trials []trial, self []string, remote bo
 	return built, nil
 }
 
-// lastLineWriter is called with the last line of each write.
+// lastLineWriter receives the last line of each write.
 type lastLineWriter func(string)
 
 // Write implements [io.Writer].
@@ -62,7 +60,7 @@ func (w lastLineWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// missingFor says why a trial cannot run; empty: it can.
+// missingFor returns why a trial cannot run; empty: it can.
 func (p programs) missingFor(t trial) string {
 	for _, l := range t.programs {
 		if p.missing[l.Name] != "" {
@@ -72,7 +70,7 @@ func (p programs) missingFor(t trial) string {
 	return ""
 }
 
-// notRun names the arms that could not run, if there are any, and why, in the order of the
+// notRun is an error that names the arms that could not run, and why, in the order of the
 // experiment.
 func (p programs) notRun(plan experiment.Plan, trials []trial) error {
 	arms, order := map[string][]string{}, []string{} // by reason

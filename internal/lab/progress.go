@@ -8,9 +8,9 @@ import (
 	"rpclab/internal/result"
 )
 
-// progress tells the run's listener how far the run is, from any goroutine.
+// progress reports the progress of a run to its listener. It is safe for concurrent use.
 type progress struct {
-	listener func(Progress) // nil: there is none
+	listener func(Progress) // nil: none
 	trials   []experiment.Trial
 	start    time.Time // of the run
 
@@ -29,7 +29,7 @@ func (p *progress) ended(t experiment.Trial, trial *result.Trial) { p.next(t, tr
 func (p *progress) live(l Live)                                   { p.during(func(now *Progress) { now.Live = &l }) }
 func (p *progress) performed(e result.Event)                      { p.during(func(now *Progress) { now.Event = &e }) }
 
-// next tells of the next trial, or of the next step of one.
+// next reports the next trial, or the next step of a trial.
 func (p *progress) next(t experiment.Trial, ended *result.Trial, doing string) {
 	if p.listener == nil {
 		return
@@ -42,7 +42,7 @@ func (p *progress) next(t experiment.Trial, ended *result.Trial, doing string) {
 	p.listener(p.last)
 }
 
-// during tells of something that happens within the current step.
+// during reports a change within the current step.
 func (p *progress) during(add func(*Progress)) {
 	if p.listener == nil {
 		return
@@ -55,16 +55,16 @@ func (p *progress) during(add func(*Progress)) {
 	p.listener(now)
 }
 
-// durations estimates how long trials take from those that have ended: of the same arm in the
-// same cell, else of all.
+// durations estimates how long trials take. The estimate is the mean of the trials of the same arm
+// and cell that have ended, or of all trials that have ended.
 type durations struct {
-	began time.Time // the trial that runs now
+	began time.Time // the current trial
 	of    map[string]sum
 	all   sum
 }
 
-// sum is the time that some trials took together, from the start of their servers to the
-// end of their infrastructure.
+// sum is the total time of trials, from the start of their servers to the end of their
+// infrastructure.
 type sum struct {
 	total time.Duration
 	n     int
@@ -76,7 +76,7 @@ func (s sum) mean() time.Duration { return s.total / time.Duration(max(s.n, 1)) 
 
 func armAndCell(t experiment.Trial) string { return t.Arm + "\n" + result.Cell(t.Cell).Key() }
 
-// add records that a trial begins or has ended.
+// add records that a trial starts or has ended.
 func (d *durations) add(p Progress, now time.Time) {
 	switch {
 	case p.Ended != nil:
@@ -92,8 +92,8 @@ func (d *durations) add(p Progress, now time.Time) {
 	}
 }
 
-// left is how long the rest of the trials will take; 0: not known. Before the first trial has
-// ended, it is known of loads of a fixed duration only.
+// left returns how long the remaining trials will take; 0: not known. Before the first trial has
+// ended, it is known only for loads of a fixed duration.
 func (d *durations) left(trials []experiment.Trial, p Progress, now time.Time) (rest time.Duration) {
 	for _, t := range trials[p.Trial.Order:] {
 		expected := d.expected(t)
@@ -111,7 +111,7 @@ func (d *durations) left(trials []experiment.Trial, p Progress, now time.Time) (
 	return rest
 }
 
-// expected is how long a trial will take; 0: not known.
+// expected returns how long a trial will take; 0: not known.
 func (d *durations) expected(t experiment.Trial) time.Duration {
 	if same, ok := d.of[armAndCell(t)]; ok {
 		return same.mean()

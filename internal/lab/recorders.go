@@ -12,18 +12,18 @@ import (
 	"rpclab/internal/result"
 )
 
-// This file records, beside the calls of a load, what the cluster and the machine do.
+// This file records the cluster and the machine during a load.
 
-// recordMeshUsage begins to measure what the proxies use that a mesh adds to pods; nil: the
-// trial has none. The function returned says what they used since then, or why that is not
-// known, which is no reason to lose the trial. Proxies of pods that have ended are left out.
+// recordMeshUsage starts to measure the usage of the proxies that a mesh injects into pods; nil: the
+// trial has no mesh. The returned function returns their usage since then, or why it is not known:
+// the trial is valid without it. It omits the proxies of pods that have ended.
 func recordMeshUsage(ctx context.Context, c cluster.Cluster, mesh string) func() (cluster.Usage, string) {
 	pods, able := c.(cluster.MeshProxies)
 	if mesh == "" || !able {
 		return nil
 	}
 	unknown := func(err error) (cluster.Usage, string) {
-		return cluster.Usage{}, fmt.Sprintf("what the proxies of %s used is not known: %v", mesh, err)
+		return cluster.Usage{}, fmt.Sprintf("the usage of the proxies of %s is not known: %v", mesh, err)
 	}
 	before, err := pods.ProxyUsage(ctx, mesh)
 	if err != nil {
@@ -35,7 +35,7 @@ func recordMeshUsage(ctx context.Context, c cluster.Cluster, mesh string) func()
 			return unknown(err)
 		}
 		for pod, u := range after {
-			all.CPU += max(u.CPU-before[pod].CPU, 0) // one that was restarted counts from 0
+			all.CPU += max(u.CPU-before[pod].CPU, 0) // a restarted proxy counts from 0
 			all.MaxRSS += max(u.MaxRSS, before[pod].MaxRSS)
 		}
 		return all, ""
@@ -43,25 +43,25 @@ func recordMeshUsage(ctx context.Context, c cluster.Cluster, mesh string) func()
 }
 
 const (
-	memoryInterval = time.Second // between two readings of the servers' memory, at least
-	maxReadings    = 600         // that are kept of a trial; beyond them, every second one
+	memoryInterval = time.Second // minimum time between two readings of the servers' memory
+	maxReadings    = 600         // of a trial; when there are more, every second reading is dropped
 )
 
-// recordMemory reads the servers' memory from now on. The function returned ends that and
-// says what was read; nil: the cluster cannot say.
+// recordMemory starts to read the servers' memory. The returned function ends the recording and
+// returns it; nil: the cluster does not know the memory.
 func recordMemory(servers cluster.Deployment) (end func() *result.Memory) {
 	limited, ok := servers.(cluster.ResourceLimits)
 	if !ok {
 		return func() *result.Memory { return nil }
 	}
-	over, recorded := make(chan struct{}), make(chan *result.Memory, 1)
+	done, recorded := make(chan struct{}), make(chan *result.Memory, 1)
 	go func() {
 		line := &result.Memory{IntervalMS: memoryInterval.Milliseconds(), Servers: []uint64{limited.ResidentMemory()}}
 		tick := time.NewTicker(memoryInterval)
 		defer tick.Stop()
 		for n := int64(1); ; n++ {
 			select {
-			case <-over:
+			case <-done:
 				recorded <- line
 				return
 			case <-tick.C:
@@ -75,7 +75,7 @@ func recordMemory(servers cluster.Deployment) (end func() *result.Memory) {
 		}
 	}()
 	return func() *result.Memory {
-		close(over)
+		close(done)
 		return <-recorded
 	}
 }
@@ -87,7 +87,7 @@ func everySecond(values []uint64) (kept []uint64) {
 	return kept
 }
 
-// endpointHistory is every published set of endpoints, with the time when it was published.
+// endpointHistory records every published set of endpoints with its time.
 type endpointHistory struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -109,18 +109,18 @@ func recordEndpoints(endpoints *cluster.Endpoints) *endpointHistory {
 	return h
 }
 
-// stop ends the watch and returns the sets, the first one from before the load.
+// stop ends the recording and returns the sets. The first set is from before the load.
 func (h *endpointHistory) stop() []cluster.Snapshot {
 	h.cancel()
 	h.done.Wait()
 	return h.sets
 }
 
-// recordProcessors reads the processors' counters and the CPU time of this process. The
-// function returned says how much was added to each.
+// recordProcessors reads the processors' counters and the CPU time of this process. The returned
+// function returns how much both have increased.
 func recordProcessors(read func() measure.ProcessorTimes) func() (processors measure.ProcessorTimes, own time.Duration) {
 	before := read()
-	ownBefore, _ := measure.CPU(os.Getpid()) // 0 where it is not known
+	ownBefore, _ := measure.CPU(os.Getpid()) // 0 if not known
 	return func() (measure.ProcessorTimes, time.Duration) {
 		own, _ := measure.CPU(os.Getpid())
 		return read().Since(before), own - ownBefore

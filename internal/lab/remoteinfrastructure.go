@@ -17,8 +17,8 @@ const (
 	callTimeout  = 30 * time.Second
 )
 
-// remoteInfrastructure runs below processes of the cluster: a sidecar of each caller, or one
-// process for all.
+// remoteInfrastructure runs in processes of the cluster: a sidecar of each caller, or one process for
+// all callers.
 type remoteInfrastructure []*infrastructureProcess
 
 // infrastructureProcess is the lab's end of `rpclab infrastructure`.
@@ -60,7 +60,7 @@ func call[P, R any](ctx context.Context, p *infrastructureProcess, m stdio.Metho
 	return m.Call(ctx, p.client, params)
 }
 
-// all calls do for every process at once.
+// all calls do for every process at the same time.
 func (t remoteInfrastructure) all(do func(*infrastructureProcess) error) error {
 	errs := make([]error, len(t))
 	var done sync.WaitGroup
@@ -86,7 +86,7 @@ func (t remoteInfrastructure) service(n int) cluster.Service {
 	return t[0].Services[min(n, len(t[0].Services)-1)]
 }
 
-// files have the process's name before theirs where there are several.
+// files adds the name of the process to the names of files if there are several processes.
 func (t remoteInfrastructure) files() map[string]string {
 	if len(t) == 1 {
 		return t[0].Files

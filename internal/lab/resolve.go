@@ -20,28 +20,28 @@ import (
 	"rpclab/internal/workload"
 )
 
-// trial is a trial of the plan with what its names of route, policy, language, model, caller
-// and tool stand for. Names are looked up here, once, and nowhere else.
+// trial is a trial of the plan in which the names of route, language, model and caller are looked
+// up.
 type trial struct {
 	experiment.Trial
 	route    route.Route
-	policy   string // how the route spreads calls: the arm's or the route's own; empty: there is no choice
-	channel  string // how calls share channels: those of the gateway, where one makes them
+	policy   string // of the route: the arm's or the route's default; empty: the route has no policies
+	channel  string // how calls share channels; those of the gateway if a gateway makes the calls
 	library  library
 	settings settings.Settings
 	server   cluster.Spec // without the command and the keys
-	// language is of the servers. workers is how many calls one of them works on at once; 0:
-	// on all.
+	// language is the language of the servers. workers is how many calls a server handles at a
+	// time; 0: no limit.
 	language language.Language
 	workers  int
-	programs []language.Language // other than Go: of servers, gateway and callers
-	security security.Policy     // what servers require of their clients
+	programs []language.Language // of servers, gateway and callers, other than Go
+	security security.Policy     // that servers require of their clients
 	job      caller.Job
-	load     pace.Spec     // zero: a capacity search
-	timeout  time.Duration // of one load
+	load     pace.Spec     // zero for a capacity search
+	timeout  time.Duration // of a load
 }
 
-// resolve replaces the names in every trial of the plan.
+// resolve looks up the names in every trial of the plan.
 func resolve(plan experiment.Plan) ([]trial, error) {
 	trials := make([]trial, len(plan.Trials))
 	for i, t := range plan.Trials {
@@ -88,7 +88,7 @@ func resolveTrial(planned experiment.Trial) (t trial, err error) {
 	return t, nil
 }
 
-// otherLanguages are those, other than Go, that a trial's programs are written in.
+// otherLanguages returns the languages of a trial's programs other than Go.
 func otherLanguages(t trial) (all []language.Language, err error) {
 	names := []string{t.language.Name, t.library.language()}
 	if t.Config.Gateway != nil {
@@ -107,8 +107,8 @@ func otherLanguages(t trial) (all []language.Language, err error) {
 	return all, nil
 }
 
-// requestedWorkers is how many calls the experiment lets one server work on at once; 0: it
-// does not say.
+// requestedWorkers returns the limit of calls that a server handles at a time, as the experiment
+// sets it; 0: not set.
 func requestedWorkers(c experiment.Config) int {
 	if g := c.Workload.Greet; g != nil {
 		return cmp.Or(c.Server.Workers, g.Workers) // older documents set it there
@@ -133,8 +133,8 @@ func serverSpec(t trial, model language.Model) cluster.Spec {
 	}
 }
 
-// serverArgs are the arguments of the server program: only those that differ from its
-// defaults, since not every language has them all.
+// serverArgs returns the arguments of the server program. It omits defaults, since not every
+// language supports every argument.
 func serverArgs(c experiment.Config, required security.Policy) []string {
 	args := workloadSpec(c).ServerArgs()
 	if c.Server.Model != "" {
@@ -150,7 +150,7 @@ func serverArgs(c experiment.Config, required security.Policy) []string {
 		args = append(args, "--secured")
 	}
 	if c.Policy == settings.WeightedRoundRobin {
-		args = append(args, "--report-load") // which costs a little: no other policy needs it
+		args = append(args, "--report-load") // it uses CPU time, and no other policy needs it
 	}
 	return args
 }
@@ -178,7 +178,7 @@ func workloadSpec(c experiment.Config) workload.Spec {
 	return w
 }
 
-// routeSettings are the settings of the trial's route.
+// routeSettings returns the settings of the trial's route.
 func routeSettings(c experiment.Config) settings.Settings {
 	s := settings.Settings{
 		Policy: c.Policy,
@@ -249,8 +249,8 @@ func paceSpec(l experiment.Load, seedOf uint64) pace.Spec {
 	return pace.Spec{}
 }
 
-// loadTimeout is how long a load may take before its trial fails: as if every call took its
-// whole timeout, and a minute for a slow machine.
+// loadTimeout returns how long a load may take before its trial fails: the time that it takes if
+// every call times out, and a minute more.
 func loadTimeout(c experiment.Config) time.Duration {
 	l, calls := c.Load, 1
 	switch {
@@ -267,7 +267,7 @@ func loadTimeout(c experiment.Config) time.Duration {
 		d += l.Open.Duration
 	}
 	if l.Search != nil {
-		d += 2 * l.Search.Duration // of one probe, and of the calls that it queued
+		d += 2 * l.Search.Duration // a probe and the calls that it has queued
 	}
 	return d
 }

@@ -11,29 +11,29 @@ import (
 	"rpclab/internal/security"
 )
 
-// conductor measures trials. It keeps servers from one trial to the next where the
-// experiment allows that.
-type conductor struct {
+// trialRunner measures trials. It keeps servers from one trial to the next if the experiment allows
+// that.
+type trialRunner struct {
 	builder    infrastructureBuilder
 	processors func() measure.ProcessorTimes
 	progress   *progress
 	keys       keyring
 
-	servers    cluster.Deployment // of the last trial, where they may serve the next; nil: none
-	serversFor string             // what they were deployed for
+	servers    cluster.Deployment // of the last trial; nil: none
+	serversFor string             // the cluster.Spec of servers; empty: they cannot serve another trial
 }
 
-func newConductor(o Options, seed uint64, built programs, p *progress, tools map[string]string) *conductor {
-	return &conductor{
+func newTrialRunner(o Options, seed uint64, built programs, p *progress, tools map[string]string) *trialRunner {
+	return &trialRunner{
 		builder:    infrastructureBuilder{cluster: o.Cluster, remote: o.Remote, self: o.Self, programs: built, seed: seed, tools: tools},
 		processors: o.Processors, progress: p,
 	}
 }
 
-// measure runs one trial: it starts servers, callers and infrastructure, warms the callers
-// up, makes the load and its events, and summarizes what was measured. An error means that
-// rpclab could not do it; a caller that died is a trial that failed, which is a finding.
-func (c *conductor) measure(ctx context.Context, t trial) (measured result.Trial, err error) {
+// measure runs one trial: it starts servers, callers and infrastructure, warms the callers up, makes
+// the load, performs its events, and summarizes the measurements. An error ends the run. A caller
+// that dies is a finding: the trial has failed, without an error.
+func (c *trialRunner) measure(ctx context.Context, t trial) (measured result.Trial, err error) {
 	measured = result.Trial{Round: t.Round, Order: t.Order, Started: time.Now().UTC()}
 	if why := c.builder.programs.missingFor(t); why != "" {
 		measured.Failed = fmt.Sprintf("%v: %s", ErrNotRun, why)
@@ -58,10 +58,10 @@ func (c *conductor) measure(ctx context.Context, t trial) (measured result.Trial
 	measured.Files = bed.infrastructure.files()
 	defer func() {
 		if measured.Failed != "" {
-			measured.Lost = bed.failures() // which may be why
+			measured.Lost = bed.failures() // a possible cause
 		}
-		callers.stop()                                     // calls end before what they go through
-		if err := bed.infrastructure.close(); err != nil { // no reason to lose what was measured
+		callers.stop()                                     // before the proxies that carry their calls
+		if err := bed.infrastructure.close(); err != nil { // the measurements are valid all the same
 			measured.Lost = append(measured.Lost, fmt.Sprintf("could not stop everything between callers and backends: %v", err))
 		}
 	}()
@@ -81,7 +81,7 @@ func (c *conductor) measure(ctx context.Context, t trial) (measured result.Trial
 	return l.load(ctx, measured, loadOrder{Pace: t.load})
 }
 
-// assign is the assignment of caller n (from 0), which has the identity client.
+// assign returns the assignment of caller n (from 0). client is the caller's identity.
 func assign(t trial, bed testbed, n int, client security.Config) assignment {
 	job := t.job
 	if job.Calculator != nil {
@@ -95,9 +95,9 @@ func assign(t trial, bed testbed, n int, client security.Config) assignment {
 	}
 }
 
-// deploy starts the trial's servers, unless the experiment lets the last trial's servers stay
-// and they are of the same kind and unharmed.
-func (c *conductor) deploy(ctx context.Context, t trial) (servers cluster.Deployment, err error) {
+// deploy starts the trial's servers. It returns those of the last trial if the experiment allows
+// that, their configuration is the same and no event has changed them.
+func (c *trialRunner) deploy(ctx context.Context, t trial) (servers cluster.Deployment, err error) {
 	spec := t.server
 	spec.Command = c.builder.programs.commands[t.language.Name]
 	if spec.Security, err = c.keys.server(t.security); err != nil {
@@ -115,13 +115,13 @@ func (c *conductor) deploy(ctx context.Context, t trial) (servers cluster.Deploy
 	}
 	c.servers, c.serversFor = servers, wanted
 	if len(t.Events) > 0 {
-		c.serversFor = "" // events change them
+		c.serversFor = "" // events change the servers
 	}
 	return servers, nil
 }
 
-// release removes the servers that the last trial left, if there are any.
-func (c *conductor) release() error {
+// release removes the servers of the last trial, if there are any.
+func (c *trialRunner) release() error {
 	if c.servers == nil {
 		return nil
 	}

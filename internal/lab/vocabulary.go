@@ -16,8 +16,7 @@ import (
 	"rpclab/internal/suggest"
 )
 
-// library is what a caller makes calls with. Basic, protocols and features are explained at
-// [experiment.Vocabulary].
+// library is a kind of caller. [experiment.Vocabulary] explains basic, protocols and features.
 type library struct {
 	name string
 	caller.Caller
@@ -26,7 +25,7 @@ type library struct {
 	features  []string
 }
 
-// libraries are in the order in which help shows them.
+// libraries are in the order of the help.
 var libraries = []library{
 	{"grpc-go", grpcgo.Caller{}, false, []string{language.GRPC}, []string{"stream", "renew", "compress", "per-user", "calculate", "ahead"}},
 	{"wire", wire.Caller{}, true, []string{language.GRPC, language.REST}, []string{"per-user", "calculate"}},
@@ -40,17 +39,17 @@ var libraries = []library{
 	{"python-function", python("function", false), true, []string{noProtocol}, nil},
 }
 
-// noProtocol is of a caller that calls a function of its own process and no backend.
+// noProtocol is the protocol of a caller that calls a function of its own process and no backend.
 const noProtocol = "nothing"
 
 func python(kind string, rest bool) caller.Caller {
 	return external.Caller{Language: "python", Kind: kind, REST: rest}
 }
 
-// callsBackends says whether the library's calls leave the caller's process.
+// callsBackends reports whether calls leave the caller's process.
 func (l library) callsBackends() bool { return !slices.Contains(l.protocols, noProtocol) }
 
-// language is what the caller is written in.
+// language returns the language of the caller's program.
 func (l library) language() string {
 	if c, ok := l.Caller.(external.Caller); ok {
 		return c.Language
@@ -67,7 +66,7 @@ func lookupLibrary(name string) (library, error) {
 	return library{}, fmt.Errorf("no caller %q%s", name, suggest.DidYouMean(name, Vocabulary().Callers))
 }
 
-// Vocabulary is every name that an experiment can use.
+// Vocabulary returns every name that an experiment can use.
 func Vocabulary() experiment.Vocabulary {
 	v := experiment.Vocabulary{
 		Routes: route.Names(), Languages: language.Names(),
