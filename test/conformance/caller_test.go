@@ -13,17 +13,17 @@ import (
 	"rpclab/internal/process"
 )
 
-// calling is a program that makes calls in another language.
+// calling is a running caller program in another language.
 type calling struct {
 	p      *process.Process
 	frames *io.PipeReader
 	told   []string // the backends that it has told of
 }
 
-// fields are what a job or a load has, as JSON.
+// fields are the JSON fields of a job or a load.
 type fields = map[string]any
 
-// called is what a frame says of a call.
+// called is the record of a call in a frame.
 type called struct {
 	N                   uint64
 	Due, Sent, Answered int64
@@ -32,14 +32,14 @@ type called struct {
 	_                   [5]byte
 }
 
-// loaded is all that it says of a load.
+// loaded is everything that the program reports on a load.
 type loaded struct {
 	calls   []called
 	samples map[int]string
 	cpu     int64
 }
 
-// callsFor starts a caller with a job. What it does not end in two minutes fails.
+// callsFor starts a caller with a job. It must exit within two minutes.
 func callsFor(t *testing.T, command []string, line any) *calling {
 	t.Helper()
 	text, err := json.Marshal(line)
@@ -79,30 +79,30 @@ func (c *calling) say(t *testing.T, line []byte) {
 	}
 }
 
-// frame reads the next one.
+// frame reads the next frame.
 func (c *calling) frame(t *testing.T) (kind byte, payload []byte) {
 	t.Helper()
 	var head [5]byte
 	if _, err := io.ReadFull(c.frames, head[:]); err != nil {
-		t.Fatalf("it wrote no further frame: %v", err)
+		t.Fatalf("the caller wrote no further frame: %v", err)
 	}
 	payload = make([]byte, binary.BigEndian.Uint32(head[1:]))
 	if _, err := io.ReadFull(c.frames, payload); err != nil {
-		t.Fatalf("a frame %c is cut off: %v", head[0], err)
+		t.Fatalf("a frame %c is truncated: %v", head[0], err)
 	}
 	return head[0], payload
 }
 
-// ready waits until it says so.
+// ready waits for the frame that says that the caller is ready.
 func (c *calling) ready(t *testing.T) *calling {
 	t.Helper()
 	if kind, payload := c.frame(t); kind != 'R' || len(payload) > 0 {
-		t.Fatalf("its first frame is %c %q, want R", kind, payload)
+		t.Fatalf("the first frame is %c %q, want R", kind, payload)
 	}
 	return c
 }
 
-// load makes the calls of one.
+// load sends a load and reads its calls.
 func (c *calling) load(t *testing.T, l fields) loaded {
 	t.Helper()
 	line, err := json.Marshal(l)
@@ -127,7 +127,7 @@ func (c *calling) load(t *testing.T, l fields) loaded {
 				Message string
 			}
 			if err := json.Unmarshal(payload, &s); err != nil || of.samples[s.Code] != "" || s.Message == "" {
-				t.Fatalf("a sample %s: %v", payload, err)
+				t.Fatalf("error sample %s: %v", payload, err)
 			}
 			of.samples[s.Code] = s.Message
 		case 'E':
@@ -135,17 +135,17 @@ func (c *calling) load(t *testing.T, l fields) loaded {
 				CPU int64 `json:"cpu_ns"`
 			}
 			if err := json.Unmarshal(payload, &e); err != nil {
-				t.Fatalf("the end %s: %v", payload, err)
+				t.Fatalf("end frame %s: %v", payload, err)
 			}
 			of.cpu = e.CPU
 			return of
 		default:
-			t.Fatalf("a frame %c: %q", kind, payload)
+			t.Fatalf("unexpected frame %c: %q", kind, payload)
 		}
 	}
 }
 
-// impossible waits until it says why it cannot, and ends.
+// impossible waits until the caller reports why the job is impossible, and exits.
 func (c *calling) impossible(t *testing.T) (why string) {
 	t.Helper()
 	for {
@@ -154,51 +154,51 @@ func (c *calling) impossible(t *testing.T) (why string) {
 			continue
 		}
 		if kind != 'X' {
-			t.Fatalf("a frame %c %q, want X", kind, payload)
+			t.Fatalf("frame %c %q, want X", kind, payload)
 		}
 		<-c.p.Done()
 		return string(payload)
 	}
 }
 
-// check holds a load to its number of calls, each once and its times in order, and returns
-// how many had each code.
+// check requires each call exactly once with its times in order, and returns the number of calls by
+// code.
 func (c *calling) check(t *testing.T, of loaded, calls int) (codes map[uint8]int) {
 	t.Helper()
 	seen, codes := map[uint64]bool{}, map[uint8]int{}
 	for _, call := range of.calls {
 		if seen[call.N] || call.N >= uint64(calls) {
-			t.Errorf("call %d of %d is written twice, or was not due", call.N, calls)
+			t.Errorf("call %d of %d is recorded twice, or was not due", call.N, calls)
 		}
 		seen[call.N] = true
 		codes[call.Code]++
 		if !(call.Due <= call.Sent && call.Sent <= call.Answered) || time.Since(time.Unix(0, call.Due)) > 10*time.Minute {
-			t.Errorf("call %d was due at %d, sent at %d, answered at %d", call.N, call.Due, call.Sent, call.Answered)
+			t.Errorf("call %d was due at %d, sent at %d, answered at %d: want this order", call.N, call.Due, call.Sent, call.Answered)
 		}
 		if call.Code == 0 && int(call.Backend) >= len(c.told) {
 			t.Errorf("call %d was answered by backend %d of %q", call.N, call.Backend, c.told)
 		}
 	}
 	if len(of.calls) != calls || of.cpu <= 0 {
-		t.Errorf("%d of %d calls, in %d ns of processor time", len(of.calls), calls, of.cpu)
+		t.Errorf("%d of %d calls are recorded, with %d ns of CPU time", len(of.calls), calls, of.cpu)
 	}
 	for code := range codes {
 		if _, sampled := of.samples[int(code)]; sampled == (code == 0) {
-			t.Errorf("of code %d there is a sample: %t", code, sampled)
+			t.Errorf("code %d has a sample: %t; want one for every error", code, sampled)
 		}
 	}
 	return codes
 }
 
-// well is check for a load of which every call has to be answered right.
-func (c *calling) well(t *testing.T, of loaded, calls int, by string) {
+// allAnswered is check for a load whose calls must all have correct answers.
+func (c *calling) allAnswered(t *testing.T, of loaded, calls int, by string) {
 	t.Helper()
 	if codes := c.check(t, of, calls); codes[0] != calls || strings.Join(c.told, " ") != by {
-		t.Errorf("%d calls, by code %v, answered by %q: %v", calls, codes, c.told, of.samples)
+		t.Errorf("%d calls: codes %v, backends %q, samples %v; want no error and one backend", calls, codes, c.told, of.samples)
 	}
 }
 
-// callerKind is a kind of calls that a language makes.
+// callerKind is a caller of a language.
 type callerKind struct {
 	name    string
 	rest    bool

@@ -23,9 +23,9 @@ import (
 	"rpclab/internal/workload"
 )
 
-// The tests of this file hold every caller to servers/CONTRACT.md.
+// These tests check every caller against servers/CONTRACT.md.
 
-// counted counts the connections that it accepts.
+// counted is a listener that counts connections.
 type counted struct {
 	net.Listener
 	connections, open atomic.Int32
@@ -41,7 +41,7 @@ func (c *counted) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// closing tells when it is closed for the first time.
+// closing is a connection that reports its first close.
 type closing struct {
 	net.Conn
 	once   sync.Once
@@ -53,7 +53,7 @@ func (c *closing) Close() error {
 	return c.Conn.Close()
 }
 
-// serving runs our own server, of the model that a kind of calls takes.
+// serving runs a Go server of the model that a caller needs.
 func serving(t *testing.T, k callerKind, server *workload.Server) *counted {
 	t.Helper()
 	listener := listening(t)
@@ -89,7 +89,7 @@ var methods = map[string][2]string{
 	"orders":    {rpclabv1.OrderService_PlaceOrder_FullMethodName, "/orders"},
 }
 
-// jobAt is a job of a kind for a server at an address, changed as said.
+// jobAt returns a job for a server, with changes.
 func jobAt(k callerKind, addr, work string, spec any, changes fields) fields {
 	j := fields{"kind": k.name, "target": addr, "method": methods[work][0], "path": methods[work][1],
 		"workload": fields{work: spec}, "channel": "shared", "timeout_ns": int64(30 * time.Second), "service_config": "", "compress": false, "stream": ""}
@@ -107,12 +107,12 @@ func TestCallersMakeTheCallsOfEveryPace(t *testing.T) {
 		server := &workload.Server{}
 		addr := serving(t, k, server).Addr().String()
 		c := callsFor(t, command, jobAt(k, addr, "increase", fields{}, nil)).ready(t)
-		c.well(t, c.load(t, inTurn(1, 200)), 200, "b")
-		c.well(t, c.load(t, inTurn(7, 100)), 100, "b")
-		c.well(t, c.load(t, fields{"burst": fields{"calls": 30}}), 30, "b")
+		c.allAnswered(t, c.load(t, inTurn(1, 200)), 200, "b")
+		c.allAnswered(t, c.load(t, inTurn(7, 100)), 100, "b")
+		c.allAnswered(t, c.load(t, fields{"burst": fields{"calls": 30}}), 30, "b")
 		at := time.Now().Add(time.Second)
 		of := c.load(t, fields{"at_ns": at.UnixNano(), "open": fields{"rate": 100, "duration_ns": 300_000_000}})
-		c.well(t, of, 30, "b")
+		c.allAnswered(t, of, 30, "b")
 		for _, call := range of.calls {
 			if due := at.Add(time.Duration(call.N) * 10 * time.Millisecond); time.Unix(0, call.Due).Sub(due).Abs() > time.Microsecond {
 				t.Errorf("call %d was due at %d, want %d", call.N, call.Due, due.UnixNano())
@@ -121,12 +121,12 @@ func TestCallersMakeTheCallsOfEveryPace(t *testing.T) {
 		thinking := fields{"closed": fields{"users": 2, "think_ns": 50_000_000, "duration_ns": 400_000_000}}
 		of = c.load(t, thinking)
 		if n := len(of.calls); n < 2 || n > 16 {
-			t.Errorf("2 users who think 50 ms made %d calls in 400 ms", n)
+			t.Errorf("2 users with 50 ms of think time made %d calls in 400 ms, want at most 16", n)
 		}
-		c.well(t, of, len(of.calls), "b")
+		c.allAnswered(t, of, len(of.calls), "b")
 		var count strings.Builder
 		if server.WriteCount(&count); count.String() != fmt.Sprintln(360+len(of.calls)) {
-			t.Errorf("the server counts %s calls", count.String())
+			t.Errorf("the server counted %s calls", count.String())
 		}
 	})
 }
@@ -136,7 +136,7 @@ func TestCallersMakeTheCallsOfEveryWorkload(t *testing.T) {
 		addr := serving(t, k, &workload.Server{}).Addr().String()
 		for work, spec := range map[string]fields{"greet": {}, "fibonacci": {"from": 90, "to": 110}, "orders": {"articles": 20}} {
 			c := callsFor(t, command, jobAt(k, addr, work, spec, fields{"compress": k.streams})).ready(t)
-			c.well(t, c.load(t, inTurn(2, 40)), 40, "b")
+			c.allAnswered(t, c.load(t, inTurn(2, 40)), 40, "b")
 		}
 	})
 }
@@ -150,7 +150,7 @@ func TestCallersOpenTheRequestedConnections(t *testing.T) {
 			}
 			listener := serving(t, k, &workload.Server{})
 			c := callsFor(t, command, jobAt(k, listener.Addr().String(), "increase", fields{}, fields{"channel": channel})).ready(t)
-			c.well(t, c.load(t, inTurn(1, calls)), calls, "b")
+			c.allAnswered(t, c.load(t, inTurn(1, calls)), calls, "b")
 			if n := listener.connections.Load(); n != want {
 				t.Errorf("%s: %d connections for %d calls, want %d", channel, n, calls, want)
 			}
@@ -169,13 +169,13 @@ func TestCallersMakeCallsOnStreams(t *testing.T) {
 			"pipelined": {inTurn(1, 200), {"burst": fields{"calls": 100}}},
 		} {
 			c := callsFor(t, command, jobAt(k, addr, "increase", fields{}, fields{"stream": stream, "method": rpclabv1.Chain_Increases_FullMethodName, "compress": true})).ready(t)
-			c.well(t, c.load(t, loads[0]), 200, "b")
-			c.well(t, c.load(t, loads[1]), 100, "b")
+			c.allAnswered(t, c.load(t, loads[0]), 200, "b")
+			c.allAnswered(t, c.load(t, loads[1]), 100, "b")
 		}
 	})
 }
 
-// liar answers the second number after the one that it is given.
+// liar returns a wrong number.
 type liar struct {
 	rpclabv1.UnimplementedChainServer
 }
@@ -205,7 +205,7 @@ func TestCallersSeeWrongAnswers(t *testing.T) {
 		c := callsFor(t, command, jobAt(k, listener.Addr().String(), "increase", fields{}, nil)).ready(t)
 		of := c.load(t, inTurn(1, 5))
 		if codes := c.check(t, of, 5); codes[255] != 5 || strings.Join(c.told, " ") != "liar" {
-			t.Errorf("wrong answers by %q have the codes %v", c.told, codes)
+			t.Errorf("wrong answers of %q have the codes %v, want DATA_LOSS", c.told, codes)
 		}
 	})
 }
@@ -216,7 +216,7 @@ func TestCallersReportFailures(t *testing.T) {
 			t.Helper()
 			c := callsFor(t, command, j).ready(t)
 			if all := c.check(t, c.load(t, inTurn(2, 4)), 4); all[uint8(want)] != 4 {
-				t.Errorf("%s: the codes %v, want %d", what, all, want)
+				t.Errorf("%s: codes %v, want %d", what, all, want)
 			}
 		}
 		slow := serving(t, k, &workload.Server{Delay: 5 * time.Second}).Addr().String()
@@ -245,18 +245,18 @@ func TestCallersSayWhyAJobIsImpossible(t *testing.T) {
 			"target":   jobAt(k, "127.0.0.1:1", "increase", fields{}, fields{"target": ""}),
 		} {
 			if why := callsFor(t, command, line).impossible(t); !strings.Contains(why, quoted) {
-				t.Errorf("%v: it says %q", line, why)
+				t.Errorf("%v: the reason is %q", line, why)
 			}
 		}
 		c := callsFor(t, command, jobAt(k, "127.0.0.1:1", "increase", fields{}, nil)).ready(t)
 		c.say(t, []byte(`{"closed": {"users": 0}}`))
 		if why := c.impossible(t); !strings.Contains(why, "users") {
-			t.Errorf("a load without users: it says %q", why)
+			t.Errorf("a load without users: the reason is %q", why)
 		}
 	})
 }
 
 func TestAFunctionIsCalledWithoutAServer(t *testing.T) {
 	c := callsFor(t, builtNamed(t, "python"), fields{"kind": "function", "workload": fields{"increase": fields{}}}).ready(t)
-	c.well(t, c.load(t, inTurn(1, 10_000)), 10_000, "function")
+	c.allAnswered(t, c.load(t, inTurn(1, 10_000)), 10_000, "function")
 }

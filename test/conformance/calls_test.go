@@ -21,13 +21,13 @@ const (
 	calls       = 20_000
 	users       = 50
 	connections = 4
-	// fewCalls are for servers that answer some thousand a second: they fill every connection with
-	// streams as all calls do, in seconds and not minutes.
+	// fewCalls are for slow servers. They still fill every connection with streams, but take seconds
+	// instead of minutes.
 	fewCalls = 5000
 )
 
-// greet is a greeter's call under a name of its own, so that an answer that went to
-// another call is a wrong one.
+// greet is a call of SayHello whose name is different in each call, so that an answer to another call is
+// detected.
 func greet() wire.Call {
 	return wire.Call{
 		Method: rpclabv1.Greeter_SayHello_FullMethodName, Backend: workload.BackendTrailer,
@@ -40,7 +40,7 @@ func greet() wire.Call {
 				return err
 			}
 			if reply.Message != "Hello, "+caller(n) || reply.Backend != backend || backend == "" {
-				return fmt.Errorf("call %d: wrong answer %q by %q, trailer %q", n, reply.Message, reply.Backend, backend)
+				return fmt.Errorf("call %d: wrong answer %q of %q, trailer %q", n, reply.Message, reply.Backend, backend)
 			}
 			return nil
 		},
@@ -49,7 +49,7 @@ func greet() wire.Call {
 
 func caller(n uint64) string { return "caller " + strconv.FormatUint(n, 10) }
 
-// load makes so many calls over a few connections with many in flight on each.
+// load makes calls over a few connections with many calls in flight on each.
 func load(t *testing.T, addr string, call wire.Call, calls uint64) measure.Measurement {
 	t.Helper()
 	e, err := wire.New(wire.Config{Addresses: []string{addr}, Channels: connections, Timeout: 30 * time.Second}, call)
@@ -76,8 +76,7 @@ func load(t *testing.T, addr string, call wire.Call, calls uint64) measure.Measu
 	return m
 }
 
-// answered is what has to be seen when every one of so many calls was answered right, and
-// every backend answered some.
+// answered requires that all calls have correct answers and every backend answered some.
 func answered(t *testing.T, m measure.Measurement, ids []string, calls uint64) {
 	t.Helper()
 	var sum uint64
@@ -85,9 +84,9 @@ func answered(t *testing.T, m measure.Measurement, ids []string, calls uint64) {
 		sum += n
 	}
 	if m.Calls != calls || sum != calls || len(m.Errors) > 0 || m.Dropped > 0 {
-		t.Errorf("%d of %d calls ended, %d well; %d dropped, errors %v %v", m.Calls, calls, sum, m.Dropped, m.Errors, m.Samples)
+		t.Errorf("%d of %d calls ended, %d with success, %d dropped; errors %v %v", m.Calls, calls, sum, m.Dropped, m.Errors, m.Samples)
 	}
 	if got := slices.Sorted(maps.Keys(m.Backends)); !slices.Equal(got, ids) {
-		t.Errorf("answers came from %v; the backends are %v", got, ids)
+		t.Errorf("the backends of the answers are %v, want %v", got, ids)
 	}
 }

@@ -22,16 +22,15 @@ import (
 	"rpclab/internal/workload"
 )
 
-// contact is one way to talk to a server: gRPC or REST.
+// contact calls a server by gRPC or REST.
 type contact interface {
-	// call makes one call and returns the identity that came with the answer. What the server
-	// refused is an error with a gRPC code: of REST, INVALID_ARGUMENT for 400, UNAVAILABLE
-	// for 503.
+	// call makes one call and returns the identity of the backend. An error has a gRPC code; for
+	// REST, INVALID_ARGUMENT for status 400 and UNAVAILABLE for 503.
 	call(ctx context.Context, method, path string, request, reply proto.Message) (id string, err error)
 	serving(ctx context.Context) (bool, error)
 }
 
-// contactTo is the one that a model's server takes.
+// contactTo returns the contact for a server model.
 func contactTo(t *testing.T, m language.Model, addr string) contact {
 	t.Helper()
 	if m.REST {
@@ -97,7 +96,7 @@ func (c overREST) serving(ctx context.Context) (bool, error) {
 	return code == http.StatusOK, err
 }
 
-// ask makes one request and returns the status, the identity and the body of the answer.
+// ask makes one request and returns status, identity and body of the answer.
 func (c overREST) ask(ctx context.Context, method, path string, body []byte) (code int, id string, said []byte, err error) {
 	request, err := http.NewRequestWithContext(ctx, method, c.url+path, bytes.NewReader(body))
 	if err != nil {
@@ -113,7 +112,7 @@ func (c overREST) ask(ctx context.Context, method, path string, body []byte) (co
 	return answer.StatusCode, answer.Header.Get(workload.BackendHeader), said, err
 }
 
-// increase asks for the number after n.
+// increase requests the number after n.
 func increase(ctx context.Context, c contact, n uint32) (after uint32, id string, err error) {
 	var reply rpclabv1.Number
 	id, err = c.call(ctx, rpclabv1.Chain_Increase_FullMethodName, "/increase", &rpclabv1.Number{Value: n}, &reply)

@@ -21,14 +21,14 @@ import (
 	"rpclab/internal/workload"
 )
 
-// The tests of this file hold every server to servers/CONTRACT.md.
+// These tests check every server against servers/CONTRACT.md.
 
-// greeted makes one call and says what became of it.
+// greeted makes one call and returns its error.
 func greeted(ctx context.Context, t *testing.T, c contact) error {
 	var reply rpclabv1.HelloReply
 	id, err := c.call(ctx, rpclabv1.Greeter_SayHello_FullMethodName, "/greet", &rpclabv1.HelloRequest{Name: "you"}, &reply)
 	if err == nil && (reply.Message != "Hello, you" || reply.Backend != "b" || id != "b") {
-		t.Errorf("greeted by %v, identity %q", &reply, id)
+		t.Errorf("SayHello returned %v, identity %q", &reply, id)
 	}
 	return err
 }
@@ -41,14 +41,14 @@ func answersEveryWorkload(t *testing.T, m language.Model, addr string) {
 	}
 	for _, n := range []uint32{0, 1, 127, 1 << 31, math.MaxUint32 - 1} {
 		if after, id, err := increase(t.Context(), c, n); after != n+1 || id != "b" || err != nil {
-			t.Errorf("after %d comes %d, by %q: %v", n, after, id, err)
+			t.Errorf("increase(%d) = %d of %q, error %v", n, after, id, err)
 		}
 	}
 	for n, want := range map[uint32]string{0: "0", 1: "1", 2: "1", 100: "354224848179261915075"} {
 		var reply rpclabv1.FibonacciReply
 		id, err := c.call(t.Context(), rpclabv1.Fibonacci_Compute_FullMethodName, "/fibonacci", &rpclabv1.FibonacciRequest{N: n}, &reply)
 		if reply.Value != want || reply.ServerName != "b" || id != "b" || err != nil {
-			t.Errorf("Fibonacci number %d is %v, by %q: %v", n, &reply, id, err)
+			t.Errorf("Fibonacci number %d is %v of %q, error %v", n, &reply, id, err)
 		}
 	}
 	seen := map[string]bool{}
@@ -60,7 +60,7 @@ func answersEveryWorkload(t *testing.T, m language.Model, addr string) {
 		var reply rpclabv1.OrderReply
 		id, err := c.call(t.Context(), rpclabv1.OrderService_PlaceOrder_FullMethodName, "/orders", order, &reply)
 		if is, wrong := uuid.Parse(reply.Id); wrong != nil || is.Version() != 4 || seen[reply.Id] || id != "b" || err != nil {
-			t.Errorf("an order of %d articles is %v, by %q: %v", articles, &reply, id, err)
+			t.Errorf("an order of %d articles returned %v of %q, error %v", articles, &reply, id, err)
 		}
 		seen[reply.Id] = true
 	}
@@ -71,13 +71,13 @@ func answersEveryWorkload(t *testing.T, m language.Model, addr string) {
 		var reply rpclabv1.IncrementReply
 		id, err := c.call(t.Context(), rpclabv1.Counter_Increment_FullMethodName, "", &rpclabv1.IncrementRequest{Name: "you"}, &reply)
 		if reply.Number != want || reply.ServerName != "b" || id != "b" || err != nil {
-			t.Errorf("increment %d is %v, by %q: %v", want, &reply, id, err)
+			t.Errorf("increment %d returned %v of %q, error %v", want, &reply, id, err)
 		}
 	}
 }
 
-// answersStreams sends messages one by one and many at once. A server that serves
-// no streams may say so.
+// answersStreams sends messages one by one and many at once. A server without streams may return
+// UNIMPLEMENTED.
 func answersStreams(t *testing.T, m language.Model, addr string) {
 	t.Helper()
 	stream, err := rpclabv1.NewChainClient(contactTo(t, m, addr).(overGRPC).channel).Increases(t.Context())
@@ -95,7 +95,7 @@ func answersStreams(t *testing.T, m language.Model, addr string) {
 			case status.Code(err) == codes.Unimplemented:
 				return
 			case err != nil || answer.Value != n+1:
-				t.Fatalf("after %d comes %v: %v", n, answer, err)
+				t.Fatalf("the answer to %d is %v, error %v", n, answer, err)
 			}
 		}
 	}
@@ -103,7 +103,7 @@ func answersStreams(t *testing.T, m language.Model, addr string) {
 		t.Fatal(err)
 	}
 	if _, err := stream.Recv(); status.Code(err) != codes.OutOfRange {
-		t.Errorf("after the last number comes %v", err)
+		t.Errorf("after the last number the error is %v", err)
 	}
 	header, err := stream.Header()
 	if trailer := stream.Trailer(); err != nil || strings.Join(header[workload.BackendTrailer], " ") != "b" || strings.Join(trailer[workload.BackendTrailer], " ") != "b" {
@@ -111,7 +111,7 @@ func answersStreams(t *testing.T, m language.Model, addr string) {
 	}
 }
 
-func refusesWhatIsWrong(t *testing.T, m language.Model, addr string) {
+func rejectsInvalidCalls(t *testing.T, m language.Model, addr string) {
 	t.Helper()
 	c := contactTo(t, m, addr)
 	outOfRange := codes.OutOfRange
@@ -135,18 +135,18 @@ func refusesWhatIsWrong(t *testing.T, m language.Model, addr string) {
 	} {
 		id, err := c.call(t.Context(), wrong.method, wrong.path, wrong.request, wrong.reply)
 		if status.Code(err) != wrong.code || id != "b" || status.Convert(err).Message() == "" {
-			t.Errorf("%s: by %q: %v, want %v and a reason", wrong.method, id, err, wrong.code)
+			t.Errorf("%s: identity %q, error %v; want %v and a reason", wrong.method, id, err, wrong.code)
 		}
 	}
 	if rest, ok := c.(overREST); ok {
-		refusesREST(t, rest)
+		rejectsInvalidRequests(t, rest)
 	}
 	if after, _, err := increase(t.Context(), c, 1); after != 2 || err != nil {
-		t.Errorf("after all that it answers %d, %v", after, err)
+		t.Errorf("after the invalid calls increase(1) returned %d, error %v", after, err)
 	}
 }
 
-func refusesREST(t *testing.T, c overREST) {
+func rejectsInvalidRequests(t *testing.T, c overREST) {
 	t.Helper()
 	for _, wrong := range []struct {
 		method, path, body string
@@ -167,24 +167,23 @@ func refusesREST(t *testing.T, c overREST) {
 	} {
 		code, id, said, err := c.ask(t.Context(), wrong.method, wrong.path, []byte(wrong.body))
 		if code != wrong.code || id != "b" || err != nil || code == 400 && !strings.Contains(string(said), `"error"`) {
-			t.Errorf("%s %s %s: %d by %q: %s %v", wrong.method, wrong.path, wrong.body, code, id, said, err)
+			t.Errorf("%s %s %s: status %d of %q: %s %v", wrong.method, wrong.path, wrong.body, code, id, said, err)
 		}
 		if strings.Contains(string(said), "Traceback") || strings.Contains(string(said), "\tat ") {
-			t.Errorf("%s %s %s shows the server's insides: %s", wrong.method, wrong.path, wrong.body, said)
+			t.Errorf("%s %s %s: the answer contains a stack trace: %s", wrong.method, wrong.path, wrong.body, said)
 		}
 	}
 }
 
-// TestServersDrainAsTheContractSays tells a server to go while it has a call: it says
-// that it does not serve, takes one more, answers both though the drain ends before, and
-// exits with 0.
+// TestServersDrainAsTheContractSays sends SIGTERM during a call. The server must report NOT_SERVING,
+// accept one more call, answer both although the drain ends before, and exit with 0.
 func TestServersDrainAsTheContractSays(t *testing.T) {
 	eachServer(t, func(t *testing.T, m language.Model, command []string) {
 		addr := free(t)
 		server := start(t, addr, append(command, "--listen", addr, "--id", "b", "--delay", "0m2s", "--drain", "1.5s", "--workers", "4")...)
 		c, other := contactTo(t, m, addr), contactTo(t, m, addr)
 		if serving, err := c.serving(t.Context()); !serving || err != nil {
-			t.Errorf("at first it serves: %t, %v", serving, err)
+			t.Errorf("before SIGTERM the health check reports serving %t, error %v", serving, err)
 		}
 		pending := make(chan error, 1)
 		began := time.Now()
@@ -198,17 +197,17 @@ func TestServersDrainAsTheContractSays(t *testing.T) {
 			return !serving && err == nil
 		})
 		if err := greeted(t.Context(), t, other); err != nil {
-			t.Errorf("a call while it drains: %v", err)
+			t.Errorf("a call during the drain: %v", err)
 		}
 		if err := <-pending; err != nil {
-			t.Errorf("the call that it had: %v", err)
+			t.Errorf("the call before SIGTERM: %v", err)
 		}
 		if took := time.Since(began); took < 2*time.Second {
-			t.Errorf("two answers in %v; the delay is 2s", took)
+			t.Errorf("two answers in %v, want at least the delay of 2 s", took)
 		}
 		<-server.Done()
 		if server.Err() != nil {
-			t.Errorf("it ended with %v\n%s", server.Err(), server.Log())
+			t.Errorf("the server ended with %v, want status 0\n%s", server.Err(), server.Log())
 		}
 	})
 }
@@ -227,7 +226,7 @@ func TestServersRefuseWrongFlags(t *testing.T) {
 			t.Cleanup(server.Kill)
 			<-server.Done()
 			if said := wrong[len(wrong)-1]; server.Err() == nil || !strings.Contains(server.Log(), said) {
-				t.Errorf("%v: it ended with %v and said\n%s", wrong, server.Err(), server.Log())
+				t.Errorf("%v: the server ended with %v, want status 2\n%s", wrong, server.Err(), server.Log())
 			}
 		}
 	})

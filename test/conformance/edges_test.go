@@ -22,9 +22,9 @@ import (
 	"rpclab/internal/workload"
 )
 
-// The test of this file holds every server to what servers/CONTRACT.md says of the edges.
+// These functions check edge cases of servers/CONTRACT.md.
 
-func keepsToTheEdges(t *testing.T, p *process.Process, c contact, out *said) {
+func handlesEdgeCases(t *testing.T, p *process.Process, c contact, out *said) {
 	t.Helper()
 	if err := greeted(t.Context(), t, c); err != nil {
 		t.Error(err)
@@ -36,7 +36,7 @@ func keepsToTheEdges(t *testing.T, p *process.Process, c contact, out *said) {
 		orders++
 		testkit.Await(t, "it has counted "+what, func() bool { return strings.Count(out.String(), "\n") == orders })
 		if n := strings.Fields(out.String())[orders-1]; n != fmt.Sprint(calls) {
-			t.Errorf("after %s it counts %s calls, want %d", what, n, calls)
+			t.Errorf("after %s the server counts %s calls, want %d", what, n, calls)
 		}
 	}
 	if _, _, err := increase(t.Context(), c, math.MaxUint32); err == nil {
@@ -45,15 +45,15 @@ func keepsToTheEdges(t *testing.T, p *process.Process, c contact, out *said) {
 	calls++
 	counted("a call that is refused")
 	if rest, ok := c.(overREST); ok {
-		calls += speaksJSON(t, rest)
+		calls += acceptsJSON(t, rest)
 		counted("requests in JSON")
-		refusesWhatIsNoMessage(t, rest)
+		rejectsInvalidBodies(t, rest)
 		counted("what is no message")
 	} else {
 		name := strings.Repeat("you", 1000)
 		reply, err := rpclabv1.NewGreeterClient(c.(overGRPC).channel).SayHello(t.Context(), &rpclabv1.HelloRequest{Name: name}, grpc.UseCompressor("gzip"))
 		if err != nil || reply.Message != "Hello, "+name {
-			t.Errorf("in gzip it answers %.40q, %v", reply.GetMessage(), err)
+			t.Errorf("the answer to a gzip message is %.40q, error %v", reply.GetMessage(), err)
 		}
 		calls++
 	}
@@ -63,17 +63,17 @@ func keepsToTheEdges(t *testing.T, p *process.Process, c contact, out *said) {
 		calls++
 		if rest, ok := c.(overREST); ok {
 			if got := rest.request(t, "POST", "/increase", "application/json", `{"value": 1}`); got.status != want || !got.refused() {
-				t.Errorf("told to fail with %v: %+v", code, got)
+				t.Errorf("after the command to fail with %v: answer %+v", code, got)
 			}
 		} else if _, id, err := increase(t.Context(), c, 1); status.Code(err) != code || id != "b" {
-			t.Errorf("told to fail with %v: %v, by %q", code, err, id)
+			t.Errorf("after the command to fail with %v: error %v of %q", code, err, id)
 		}
 	}
 	counted("calls that fail")
 }
 
-// speaksJSON returns how many calls it made.
-func speaksJSON(t *testing.T, c overREST) (calls int) {
+// acceptsJSON returns the number of calls that it made.
+func acceptsJSON(t *testing.T, c overREST) (calls int) {
 	t.Helper()
 	for _, media := range []string{"application/json", "application/json; charset=utf-8", "text/plain", ""} {
 		got := c.request(t, "POST", "/increase", media, ` {"value": 1} `)
@@ -81,7 +81,7 @@ func speaksJSON(t *testing.T, c overREST) (calls int) {
 		case right:
 			calls++
 		case strings.HasPrefix(media, "application/json") || got.status != 415:
-			t.Errorf("a body of %q: %+v", media, got)
+			t.Errorf("content type %q: answer %+v", media, got)
 		}
 	}
 	for of, want := range map[string]int{"GET /increase": 405, "HEAD /increase": 405, "PUT /increase": 405, "POST /nowhere": 404, "POST /healthz": 405, "HEAD /healthz": 200} {
@@ -96,7 +96,7 @@ func speaksJSON(t *testing.T, c overREST) (calls int) {
 	return calls
 }
 
-func refusesWhatIsNoMessage(t *testing.T, c overREST) {
+func rejectsInvalidBodies(t *testing.T, c overREST) {
 	t.Helper()
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
@@ -113,7 +113,7 @@ func refusesWhatIsNoMessage(t *testing.T, c overREST) {
 			t.Errorf("%.40q: %+v", body, got)
 		}
 	}
-	// What is too long may be refused before all of it was sent: then the connection may end first.
+	// A server may reject a long body and close the connection before it has received all of it.
 	ask, err := http.NewRequestWithContext(t.Context(), "POST", c.url+"/increase", strings.NewReader(strings.Repeat(" ", 17<<20)+"[]"))
 	if err != nil {
 		t.Fatal(err)
@@ -127,13 +127,13 @@ func refusesWhatIsNoMessage(t *testing.T, c overREST) {
 	}
 }
 
-// got is an answer over REST.
+// got is a REST answer.
 type got struct {
 	status          int
 	id, media, body string
 }
 
-// refused says whether it is one of those that say why.
+// refused reports whether the answer is an error with a reason.
 func (g got) refused() bool {
 	var why struct{ Error string }
 	err := json.Unmarshal([]byte(g.body), &why)

@@ -20,8 +20,8 @@ func envoyWith(t *testing.T, p proxy, configuration string) []string {
 
 func envoy(t *testing.T, p proxy) []string { return envoyWith(t, p, "envoy.yaml") }
 
-// TestEnvoyAnswersItself takes grpc-go out of the way: Envoy gives a fixed body, which
-// its bridge from HTTP/1.1 makes the message of a gRPC answer with trailers.
+// TestEnvoyAnswersItself needs no server: Envoy returns a fixed body, which its HTTP/1.1 bridge turns into
+// a gRPC answer with trailers.
 func TestEnvoyAnswersItself(t *testing.T) {
 	p := proxy{Listen: free(t), Inner: free(t), Dir: t.TempDir()}
 	start(t, p.Listen, envoyWith(t, p, "envoy-direct.yaml")...)
@@ -32,15 +32,15 @@ func TestEnvoyAnswersItself(t *testing.T) {
 			return err
 		}
 		if reply.Message != "Hello, all" || reply.Backend != "envoy" || backend != "envoy" {
-			return fmt.Errorf("call %d: wrong answer %q by %q, trailer %q", n, reply.Message, reply.Backend, backend)
+			return fmt.Errorf("call %d: wrong answer %q of %q, trailer %q", n, reply.Message, reply.Backend, backend)
 		}
 		return nil
 	}
 	answered(t, load(t, p.Listen, call, calls), []string{"envoy"}, calls)
 }
 
-// TestEnvoyRefusesEveryCall takes answers that are trailers only: a direct response to
-// a gRPC call is its status, and the body its message.
+// TestEnvoyRefusesEveryCall checks trailers-only answers: Envoy answers a gRPC call with a direct
+// response, whose body becomes the status message.
 func TestEnvoyRefusesEveryCall(t *testing.T) {
 	p := proxy{Listen: free(t), Dir: t.TempDir()}
 	start(t, p.Listen, envoyWith(t, p, "envoy-refuses.yaml")...)

@@ -25,7 +25,7 @@ import (
 	"rpclab/internal/workload"
 )
 
-// The tests of this file hold every gateway to servers/CONTRACT.md.
+// These tests check every gateway against servers/CONTRACT.md.
 
 // eachGateway tests every model of every language that has gateways.
 func eachGateway(t *testing.T, test func(t *testing.T, model string, command []string)) {
@@ -45,7 +45,7 @@ func eachGateway(t *testing.T, test func(t *testing.T, model string, command []s
 	}
 }
 
-// asking runs a gateway and gives what asks it.
+// asking starts a gateway and returns a client of it.
 func asking(t *testing.T, command []string, args ...string) askGateway {
 	t.Helper()
 	g, err := component.Start(t.Context(), component.Spec{
@@ -66,7 +66,7 @@ type askGateway struct {
 	transport *http.Transport
 }
 
-// told is what a gateway answered.
+// told is the answer of a gateway.
 type told struct {
 	status  int
 	media   string
@@ -106,9 +106,9 @@ func TestGatewaysMakeTheCallsOfARequestAndCountThem(t *testing.T) {
 	eachGateway(t, func(t *testing.T, _ string, command []string) {
 		g := asking(t, command, "--target", strings.Join(backends(t, []string{"b1", "b2"}), ","), "--channel", "shared", "--mode", "turns")
 		if got := g.get(t, "/-/ready"); got.status != 200 || got.body != "ready\n" {
-			t.Errorf("it says %d %q", got.status, got.body)
+			t.Errorf("/-/ready answered %d %q", got.status, got.body)
 		}
-		// The first calls may come before both connections are there.
+		// The first calls may be made before both connections are open.
 		testkit.Await(t, "both backends are reached", func() bool { return len(g.get(t, "/increment?iterations=4").counted) == 2 })
 		if got := g.ask(t, http.MethodPost, "/-/reset"); got.status != 200 {
 			t.Errorf("a reset answered %d %s", got.status, got.body)
@@ -120,11 +120,11 @@ func TestGatewaysMakeTheCallsOfARequestAndCountThem(t *testing.T) {
 		} {
 			got := g.get(t, path)
 			if got.status != 200 || got.body != want || got.media != "text/plain; charset=utf-8" || got.counted.Get("b1") != got.counted.Get("b2") {
-				t.Errorf("%s answered %d %q of %q by %v, want %q", path, got.status, got.body, got.media, got.counted, want)
+				t.Errorf("%s answered %d %q (%q), backends %v; want %q", path, got.status, got.body, got.media, got.counted, want)
 			}
 		}
 		if got := g.get(t, "/fibonacci?n=100"); !strings.Contains(got.body, `"n":100,"value":"354224848179261915075"`) || got.media != "application/json" || len(got.counted) != 1 {
-			t.Errorf("the hundredth number is %s of %q by %v", got.body, got.media, got.counted)
+			t.Errorf("/fibonacci?n=100 answered %s (%q), backends %v", got.body, got.media, got.counted)
 		}
 		var all struct {
 			Calls []struct {
@@ -140,11 +140,11 @@ func TestGatewaysMakeTheCallsOfARequestAndCountThem(t *testing.T) {
 		text := g.get(t, "/metrics").body
 		for _, want := range []string{"Fibonacci/Compute", "Counter/Increment"} {
 			if !strings.Contains(text, fmt.Sprintf(`grpc_requests_total{method=%q,mode="turns",server_name="b1"} `, want)) {
-				t.Errorf("the metrics do not count %s of b1:\n%s", want, text)
+				t.Errorf("the metrics do not contain %s for b1:\n%s", want, text)
 			}
 		}
 		if !strings.Contains(text, `{method="Counter/Increment",mode="turns",server_name="b2"} 5`) {
-			t.Errorf("b2 answered 5 increments; the metrics are\n%s", text)
+			t.Errorf("the metrics do not count the 5 increments of b2:\n%s", text)
 		}
 		g.ask(t, http.MethodPost, "/-/reset")
 		if text := g.get(t, "/metrics").body; !strings.Contains(text, `{method="Counter/Increment",mode="turns",server_name="b2"} 0`) {
@@ -186,7 +186,7 @@ func TestGatewaysRejectInvalidRequests(t *testing.T) {
 	})
 }
 
-// says whether it is an error with these words in it.
+// says reports whether the answer is an error with this code and these words.
 func (a told) says(words, code string) bool {
 	var said struct{ Error, Code string }
 	err := json.Unmarshal([]byte(a.body), &said)
@@ -204,16 +204,16 @@ func TestGatewaysEndARequestAtAFailedCall(t *testing.T) {
 		}
 		var count strings.Builder
 		if server.WriteCount(&count); count.String() != "1\n" {
-			t.Errorf("the first of its calls failed, and it made %s", count.String())
+			t.Errorf("the first call failed, but the gateway made %s calls, want 1", count.String())
 		}
 		server.SetFault(workload.Fault{})
 		if got := g.get(t, "/increment?iterations=5"); got.status != 200 {
-			t.Errorf("healed, it answers %d %s", got.status, got.body)
+			t.Errorf("after recovery the gateway answered %d %s", got.status, got.body)
 		}
 	})
 }
 
-// pairing answers an increment when another one is under way.
+// pairing answers an increment when another increment is in flight.
 type pairing struct {
 	rpclabv1.UnimplementedCounterServer
 	paired chan struct{}
@@ -229,7 +229,7 @@ func (p pairing) Increment(ctx context.Context, _ *rpclabv1.IncrementRequest) (*
 	return &rpclabv1.IncrementReply{Number: 1, ServerName: "b"}, nil
 }
 
-// holding answers increments once it is told to.
+// holding delays increments until a channel is closed.
 type holding struct {
 	rpclabv1.UnimplementedCounterServer
 	release chan struct{}
@@ -253,7 +253,7 @@ func TestGatewaysHandleRequestsLikeTheirModel(t *testing.T) {
 			began := time.Now()
 			twice(t, asking(t, command, "--target", addr))
 			if took := time.Since(began); took < 600*time.Millisecond {
-				t.Errorf("two requests of 300 ms were answered in %v, one after the other", took)
+				t.Errorf("two requests of 300 ms took %v, want at least 600 ms, one after the other", took)
 			}
 			return
 		}
@@ -266,22 +266,21 @@ func TestGatewaysHandleRequestsLikeTheirModel(t *testing.T) {
 	})
 }
 
-// twice makes two requests at once, which have to be answered.
+// twice makes two requests at once, which must succeed.
 func twice(t *testing.T, g askGateway) {
 	t.Helper()
 	var both sync.WaitGroup
 	for range 2 {
 		both.Go(func() {
 			if got := g.get(t, "/increment"); got.status != 200 {
-				t.Errorf("it answers %d %s", got.status, got.body)
+				t.Errorf("the gateway answered %d %s", got.status, got.body)
 			}
 		})
 	}
 	both.Wait()
 }
 
-// TestGatewaysRejectTooManyRequests, but those of Python with a thread for each, where
-// they queue.
+// TestGatewaysRejectTooManyRequests leaves out the threaded Python gateways, where requests queue.
 func TestGatewaysRejectTooManyRequests(t *testing.T) {
 	eachGateway(t, func(t *testing.T, model string, command []string) {
 		if model != gateway.Async {
@@ -304,7 +303,7 @@ func TestGatewaysRejectTooManyRequests(t *testing.T) {
 				case got.status == 503 && strings.Contains(got.body, "try again later"):
 					refused.Add(1)
 				default:
-					t.Errorf("it answers %d %s", got.status, got.body)
+					t.Errorf("the gateway answered %d %s", got.status, got.body)
 				}
 			})
 		}
@@ -312,7 +311,7 @@ func TestGatewaysRejectTooManyRequests(t *testing.T) {
 		close(held.release)
 		all.Wait()
 		if answered.Load() != gateway.MaxRequests {
-			t.Errorf("%d are answered and %d refused", answered.Load(), refused.Load())
+			t.Errorf("%d requests were answered and %d rejected", answered.Load(), refused.Load())
 		}
 	})
 }
@@ -328,14 +327,14 @@ func TestGatewaysOpenAChannelPerRequest(t *testing.T) {
 			g := asking(t, command, args...)
 			for range 3 {
 				if got := g.get(t, "/increment?iterations=5"); got.status != 200 {
-					t.Errorf("it answers %d %s", got.status, got.body)
+					t.Errorf("the gateway answered %d %s", got.status, got.body)
 				}
 				if channel == "per-request" { // gRPC's core closes them in its own time, and shares those that are open
 					testkit.Await(t, "its connection is closed", func() bool { return listener.open.Load() == 0 })
 				}
 			}
 			if n := listener.connections.Load(); n != want {
-				t.Errorf("%s: three requests, one after the other, took %d connections, want %d", channel, n, want)
+				t.Errorf("%s: three requests used %d connections, want %d", channel, n, want)
 			}
 		}
 	})
@@ -370,7 +369,7 @@ func TestGatewaysEndWithTheirSupervisor(t *testing.T) {
 		}
 		<-p.Done()
 		if p.Err() == nil || !strings.Contains(p.Err().Error(), "3") {
-			t.Errorf("it ended with %v, want exit status 3", p.Err())
+			t.Errorf("the process ended with %v, want exit status 3", p.Err())
 		}
 	})
 }

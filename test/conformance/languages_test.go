@@ -9,16 +9,16 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// slow are the models that answer so few calls a second that all would take minutes.
+// slow are the models for which all calls would take minutes.
 var slow = []string{"grpc-sync", "grpc-aio", "grpc-servlet"}
 
-// TestServersAnswer starts each server once for all that it has to answer.
+// TestServersAnswer starts each server once and checks all its answers.
 func TestServersAnswer(t *testing.T) {
 	eachServer(t, func(t *testing.T, m language.Model, command []string) {
 		addr := free(t)
 		start(t, addr, append(command, "--listen", addr, "--id", "b")...)
 		t.Run("every workload", func(t *testing.T) { answersEveryWorkload(t, m, addr) })
-		t.Run("wrong requests", func(t *testing.T) { refusesWhatIsWrong(t, m, addr) })
+		t.Run("wrong requests", func(t *testing.T) { rejectsInvalidCalls(t, m, addr) })
 		if m.REST {
 			return
 		}
@@ -33,8 +33,7 @@ func TestServersAnswer(t *testing.T) {
 	})
 }
 
-// eachServer tests side by side every model of every language that the contract binds, our own among
-// them.
+// eachServer runs a test for every server model of every language, Go included, in parallel.
 func eachServer(t *testing.T, test func(t *testing.T, m language.Model, command []string)) {
 	for _, l := range language.All() {
 		t.Run(l.Name, func(t *testing.T) {
@@ -53,8 +52,7 @@ func eachServer(t *testing.T, test func(t *testing.T, m language.Model, command 
 	}
 }
 
-// built makes the servers of a language, unless they are made already, and returns the
-// arguments that run them.
+// built builds the servers of a language, if necessary, and returns the command that runs them.
 func built(t *testing.T, l language.Language) []string {
 	t.Helper()
 	var log strings.Builder

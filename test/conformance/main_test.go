@@ -1,5 +1,5 @@
-// Package conformance makes calls with our own engine through servers that others
-// wrote: every answer has to be the one to its own call, from a backend that exists.
+// Package conformance tests rpclab's engine against servers and proxies of others, and the programs in
+// servers/ against their contract. Every answer must belong to its call and come from a known backend.
 package conformance
 
 import (

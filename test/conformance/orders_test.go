@@ -17,7 +17,7 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// said is what a server wrote to its standard output.
+// said is the standard output of a server.
 type said struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -35,7 +35,7 @@ func (s *said) String() string {
 	return s.text.String()
 }
 
-// supervised is a server that takes orders.
+// supervised starts a server that reads commands from standard input.
 func supervised(t *testing.T, m language.Model, command []string) (*process.Process, contact, *said) {
 	t.Helper()
 	addr, out := free(t), &said{}
@@ -53,7 +53,7 @@ func supervised(t *testing.T, m language.Model, command []string) (*process.Proc
 	testkit.Await(t, "it serves", func() bool {
 		select {
 		case <-p.Done():
-			t.Fatalf("it ended before it served: %v\n%s", p.Err(), p.Log())
+			t.Fatalf("the server ended before it was ready: %v\n%s", p.Err(), p.Log())
 		default:
 		}
 		serving, err := c.serving(t.Context())
@@ -88,26 +88,26 @@ func TestServersCountTheirCalls(t *testing.T) {
 		}
 		<-p.Done()
 		if p.Err() != nil || out.String() != "7\n7\n7\n" {
-			t.Errorf("told to go it ended with %v, and said in all %q", p.Err(), out.String())
+			t.Errorf("after the command to stop the server ended with %v, output %q", p.Err(), out.String())
 		}
 	})
 }
 
-func endsWithItsSupervisor(t *testing.T, p *process.Process) {
+func exitsWithItsSupervisor(t *testing.T, p *process.Process) {
 	t.Helper()
 	if err := p.Stdin.(io.Closer).Close(); err != nil {
 		t.Fatal(err)
 	}
 	<-p.Done()
 	if p.Err() == nil || !strings.Contains(p.Err().Error(), "3") {
-		t.Errorf("it ended with %v, want exit status 3", p.Err())
+		t.Errorf("the process ended with %v, want exit status 3", p.Err())
 	}
 }
 
-func failsAsItIsTold(t *testing.T, p *process.Process, c contact, out *said) {
+func obeysFaultCommands(t *testing.T, p *process.Process, c contact, out *said) {
 	t.Helper()
 	counts := strings.Count(out.String(), "\n")
-	// An answer to the count says that the order before it was heard.
+	// The answer to count shows that the server has read the command before it.
 	heard := func(line string) {
 		order(t, p, line)
 		order(t, p, `{"count": true}`)
@@ -116,15 +116,15 @@ func failsAsItIsTold(t *testing.T, p *process.Process, c contact, out *said) {
 	}
 	heard(`{"ail": {"code": 14}}`)
 	if _, id, err := increase(t.Context(), c, 1); status.Code(err) != codes.Unavailable || id != "b" {
-		t.Errorf("in an error loop: by %q, %v", id, err)
+		t.Errorf("after the command to fail: error %v of %q", err, id)
 	}
 	if serving, err := c.serving(t.Context()); !serving || err != nil {
-		t.Errorf("an error loop is no matter of health: %t, %v", serving, err)
+		t.Errorf("after the command to fail the health check reports serving %t, error %v; want true", serving, err)
 	}
 	heard(`{"ail": {"slow": 300000000}}`)
 	began := time.Now()
 	if after, _, err := increase(t.Context(), c, 1); after != 2 || err != nil || time.Since(began) < 300*time.Millisecond {
-		t.Errorf("slow by 300 ms: %d, %v after %v", after, err, time.Since(began))
+		t.Errorf("after the command to be slow by 300 ms: answer %d, error %v, after %v", after, err, time.Since(began))
 	}
 	heard(`{"ail": {"flap": 100000000}}`)
 	for _, want := range []bool{false, true, false} {
@@ -136,20 +136,20 @@ func failsAsItIsTold(t *testing.T, p *process.Process, c contact, out *said) {
 	heard(`{"ail": {}}`)
 	testkit.Await(t, "it is healed", func() bool { serving, err := c.serving(t.Context()); return serving && err == nil })
 	if after, _, err := increase(t.Context(), c, 1); after != 2 || err != nil {
-		t.Errorf("healed: %d, %v", after, err)
+		t.Errorf("after recovery: answer %d, error %v", after, err)
 	}
 }
 
-// TestServersUnderSupervision starts each server once for all that its supervisor may tell it.
+// TestServersUnderSupervision starts each server once and sends every command of a supervisor.
 func TestServersUnderSupervision(t *testing.T) {
 	eachServer(t, func(t *testing.T, m language.Model, command []string) {
 		// The last of repeated flags counts.
 		p, c, out := supervised(t, m, append(command, "--id", "a", "--delay", "1m0s", "--delay", "0s"))
-		t.Run("the edges of the contract", func(t *testing.T) { keepsToTheEdges(t, p, c, out) })
+		t.Run("the edges of the contract", func(t *testing.T) { handlesEdgeCases(t, p, c, out) })
 		t.Run("faults", func(t *testing.T) {
 			order(t, p, `{"ail": {}}`)
-			failsAsItIsTold(t, p, c, out)
+			obeysFaultCommands(t, p, c, out)
 		})
-		t.Run("the end of its supervisor", func(t *testing.T) { endsWithItsSupervisor(t, p) })
+		t.Run("the end of its supervisor", func(t *testing.T) { exitsWithItsSupervisor(t, p) })
 	})
 }

@@ -2,8 +2,8 @@ package conformance
 
 import "testing"
 
-// TestProxiesAnswerEveryCallRight puts each proxy in front of two grpc-go servers,
-// HTTP/2 in clear text on both sides.
+// TestProxiesAnswerEveryCallRight calls two grpc-go servers through each proxy, with cleartext HTTP/2 on
+// both sides.
 func TestProxiesAnswerEveryCallRight(t *testing.T) {
 	ids := []string{"b1", "b2"}
 	for name, command := range map[string]func(*testing.T, proxy) []string{
@@ -21,18 +21,18 @@ func TestProxiesAnswerEveryCallRight(t *testing.T) {
 	}
 }
 
-// nginx ends a connection with GOAWAY after 1000 requests and drops the streams above
-// the last one, so this run opens twenty connections.
+// nginx closes a connection with GOAWAY after 1000 requests and drops later streams, so this run opens
+// twenty connections.
 func nginx(t *testing.T, p proxy) []string {
 	return []string{installed(t, "nginx"), "-p", p.Dir, "-c", p.configured(t, "nginx.conf"), "-e", "stderr"}
 }
 
-// haproxy stays in the foreground, one process of several threads.
+// haproxy runs in the foreground as one process with several threads.
 func haproxy(t *testing.T, p proxy) []string {
 	return []string{installed(t, "haproxy"), "-db", "-f", p.configured(t, "haproxy.cfg")}
 }
 
-// nghttpx takes its settings as flags: one thread, both sides without TLS.
+// nghttpx runs with one thread, without TLS on either side.
 func nghttpx(t *testing.T, p proxy) []string {
 	args := []string{
 		debian(t, "nghttpx", "nghttp2-proxy"), "--conf=/dev/null", "--single-process", "--workers=1",

@@ -45,7 +45,7 @@ func start(t *testing.T, addr string, args ...string) *process.Process {
 	return p
 }
 
-// backends starts one `rpclab server` an identity and returns their addresses.
+// backends starts an `rpclab server` for each identity and returns their addresses.
 func backends(t *testing.T, ids []string) (addrs []string) {
 	t.Helper()
 	for _, id := range ids {
@@ -56,8 +56,8 @@ func backends(t *testing.T, ids []string) (addrs []string) {
 	return addrs
 }
 
-// free is a loopback address on which nothing listens, with a port below those that
-// systems give to outgoing connections: one of these cannot take it meanwhile.
+// free returns an unused loopback address. Its port is below the range for outgoing connections, so none
+// of them can occupy it.
 func free(t *testing.T) string {
 	t.Helper()
 	for range 100 {
@@ -71,7 +71,7 @@ func free(t *testing.T) string {
 	return ""
 }
 
-// proxy is what a configuration in testdata is filled with.
+// proxy is the data for the configuration templates in testdata.
 type proxy struct {
 	Listen   string   // host:port
 	Inner    string   // host:port, for one that talks to itself
@@ -79,13 +79,13 @@ type proxy struct {
 	Dir      string   // the only place that it may write to
 }
 
-// Port is the port of a host:port.
+// Port returns the port of host:port.
 func (proxy) Port(addr string) string {
 	_, port, _ := strings.Cut(addr, ":")
 	return port
 }
 
-// configured writes testdata/name, filled in, to a file and returns its path.
+// configured executes the template testdata/name and returns the path of the file.
 func (p proxy) configured(t *testing.T, name string) string {
 	t.Helper()
 	text, err := template.ParseFiles(filepath.Join("testdata", name))
@@ -106,7 +106,7 @@ func (p proxy) configured(t *testing.T, name string) string {
 	return path
 }
 
-// installed finds a tool of rpclab's.
+// installed returns the path of a tool that rpclab installs.
 func installed(t *testing.T, name string) string {
 	t.Helper()
 	path, err := tool.Find(name)
@@ -116,7 +116,7 @@ func installed(t *testing.T, name string) string {
 	return path
 }
 
-// debian finds a program of a Debian package, also where users have no sbin in PATH.
+// debian returns the path of a program from a Debian package, even if PATH lacks sbin.
 func debian(t *testing.T, name, pack string) string {
 	t.Helper()
 	for _, candidate := range []string{name, "/usr/sbin/" + name} {

@@ -17,8 +17,8 @@ import (
 	"rpclab/internal/workload"
 )
 
-// TestServersAnswerStreamsInTurn sends messages all at once: it is the server that takes
-// them in turn. One that serves no streams says so.
+// TestServersAnswerStreamsInTurn sends all messages at once. The server must process them one by one, or
+// report that it has no streams.
 func TestServersAnswerStreamsInTurn(t *testing.T) {
 	eachServer(t, func(t *testing.T, m language.Model, command []string) {
 		if m.REST {
@@ -43,18 +43,18 @@ func TestServersAnswerStreamsInTurn(t *testing.T) {
 				return
 			}
 			if reply.GetMessage() != fmt.Sprint("Hello, ", n) || reply.GetBackend() != "b" || err != nil {
-				t.Errorf("message %d is answered with %v, %v", n, reply, err)
+				t.Errorf("the answer to message %d is %v, error %v", n, reply, err)
 			}
 		}
 		if took := time.Since(began); took < 90*time.Millisecond {
-			t.Errorf("3 messages of 30 ms each were answered in %v", took)
+			t.Errorf("3 messages of 30 ms each were answered in %v, want at least 90 ms", took)
 		}
 		if err := greetings.CloseSend(); err != nil {
 			t.Fatal(err)
 		}
 		_, err = greetings.Recv()
 		if ids := strings.Join(greetings.Trailer()[workload.BackendTrailer], " "); !errors.Is(err, io.EOF) || ids != "b" {
-			t.Errorf("a stream that the client closed ends with %v, by %q", err, ids)
+			t.Errorf("a stream that the client closed ended with %v of %q", err, ids)
 		}
 
 		increases, err := rpclabv1.NewChainClient(channel).Increases(t.Context())
@@ -68,10 +68,10 @@ func TestServersAnswerStreamsInTurn(t *testing.T) {
 			after, err := increases.Recv()
 			if n == math.MaxUint32 {
 				if ids := strings.Join(increases.Trailer()[workload.BackendTrailer], " "); status.Code(err) != codes.OutOfRange || ids != "b" {
-					t.Errorf("after the last number it ends with %v, by %q", err, ids)
+					t.Errorf("after the last number the stream ended with %v of %q", err, ids)
 				}
 			} else if after.GetValue() != n+1 || err != nil {
-				t.Errorf("after %d comes %v, %v", n, after, err)
+				t.Errorf("the answer to %d is %v, error %v", n, after, err)
 			}
 		}
 	})

@@ -13,7 +13,7 @@ import (
 
 func TestCallersInSeveralPodsShareALoad(t *testing.T) {
 	t.Parallel()
-	d := well(t, "testdata/callers.yaml")
+	d := mustRun(t, "testdata/callers.yaml")
 	for _, trial := range d.Arms[0].Trials {
 		t.Run(fmt.Sprint("round ", trial.Round), func(t *testing.T) {
 			var calls uint64
@@ -21,25 +21,24 @@ func TestCallersInSeveralPodsShareALoad(t *testing.T) {
 				calls += c.Calls
 			}
 			if len(trial.Callers) != 4 || calls != trial.Calls || calls != 400 {
-				t.Errorf("%d callers made %d calls; the trial has %d, of 400", len(trial.Callers), calls, trial.Calls)
+				t.Errorf("%d callers made %d calls and the trial has %d, want 4 callers and 400 calls", len(trial.Callers), calls, trial.Calls)
 			}
-			merges(t, trial)
+			checkMergedHistogram(t, trial)
 		})
 	}
-	// A machine that is busy with other things may hold a caller up.
+	// A busy machine may delay a caller, so the best round counts.
 	least := result.Skew(d.Arms[0].Trials[0].Callers)
 	for _, trial := range d.Arms[0].Trials {
 		least = min(least, result.Skew(trial.Callers))
-		t.Logf("round %d: callers began within %.2f ms", trial.Round, result.Skew(trial.Callers))
+		t.Logf("round %d: callers started within %.2f ms", trial.Round, result.Skew(trial.Callers))
 	}
 	if least >= 10 {
-		t.Errorf("callers began %.1f ms apart at best", least)
+		t.Errorf("callers started %.1f ms apart in the best round, want less than 10", least)
 	}
 }
 
-// merges holds the histogram of a trial to that which is made here from those of its
-// callers, value by value.
-func merges(t *testing.T, trial result.Trial) {
+// checkMergedHistogram requires that the histogram of a trial is the sum of those of its callers.
+func checkMergedHistogram(t *testing.T, trial result.Trial) {
 	t.Helper()
 	whole, err := hdr.Decode([]byte(trial.Latency.HDR))
 	if err != nil {
@@ -56,11 +55,11 @@ func merges(t *testing.T, trial result.Trial) {
 		}
 	}
 	if diff := cmp.Diff(sum, recorded(whole)); diff != "" {
-		t.Errorf("the trial's histogram is not that of its callers (-theirs +the trial's):\n%s", diff)
+		t.Errorf("the trial's histogram is not the sum of its callers' (-callers +trial):\n%s", diff)
 	}
 }
 
-// recorded is how often each value was, as exactly as the histogram knows.
+// recorded returns the count of each value, at the resolution of the histogram.
 func recorded(h *hdr.Histogram) map[int64]int64 {
 	all := map[int64]int64{}
 	for _, bar := range h.Distribution() {
@@ -73,7 +72,7 @@ func recorded(h *hdr.Histogram) map[int64]int64 {
 
 func TestADeletedCallerPodFailsOnlyItsTrial(t *testing.T) {
 	t.Parallel()
-	g := begin(t, "testdata/lost.yaml", "--seed", "1") // by which the arm that is lost comes first
+	g := begin(t, "testdata/lost-caller.yaml", "--seed", "1") // this seed runs the arm lost first
 	g.await(t, ` lost +\d+/s`)
 	namespace := g.namespace(t)
 	pod := strings.TrimPrefix(strings.Fields(kubectl(t, "get", "pods", "-n", namespace, "-l", "batch.kubernetes.io/job-completion-index=1", "-o", "name"))[0], "pod/")
@@ -86,14 +85,14 @@ func TestADeletedCallerPodFailsOnlyItsTrial(t *testing.T) {
 	lost, kept := s.document.Arms[0].Trials[0], s.document.Arms[1].Trials[0]
 	for _, want := range []string{"caller 2 of 2", "pod " + pod} {
 		if !strings.Contains(lost.Failed, want) {
-			t.Errorf("the trial does not say %q: %q", want, lost.Failed)
+			t.Errorf("the failure %q does not contain %q", lost.Failed, want)
 		}
 	}
 	if lost.Order > kept.Order {
-		t.Errorf("the trial that was lost came last: choose another seed")
+		t.Errorf("the arm lost ran last: use another seed")
 	}
 	if kept.Failed != "" || kept.Calls != 400 || len(kept.Errors) > 0 {
-		t.Errorf("the next trial has %d calls, errors %v: %s", kept.Calls, kept.Errors, kept.Failed)
+		t.Errorf("the next trial has %d calls, errors %v, failure %q; want 400 calls", kept.Calls, kept.Errors, kept.Failed)
 	}
 	t.Log(lost.Failed)
 }

@@ -19,12 +19,12 @@ func TestTheNextRunRemovesAKilledRun(t *testing.T) {
 	g.end(t)
 	left := g.namespace(t)
 	if said := ran(t, testkit.Rpclab(t), "clean"); strings.Contains(said, left) {
-		t.Errorf("it was removed while its lease ran:\n%s", said)
+		t.Errorf("rpclab clean removed a run whose lease had not expired:\n%s", said)
 	}
-	// As after the time of the lease.
+	// Let the lease expire.
 	kubectl(t, "patch", "lease", "owner", "-n", left, "--type=merge", "-p", `{"spec":{"renewTime":"2020-01-01T00:00:00.000000Z"}}`)
 	if said := ran(t, testkit.Rpclab(t), "clean"); !strings.Contains(said, left) {
-		t.Errorf("what a run left that died is not removed:\n%s", said)
+		t.Errorf("rpclab clean did not remove the namespace of a dead run:\n%s", said)
 	}
 	g.leavesNothing(t)
 }
@@ -43,5 +43,5 @@ func TestTheReaperRemovesAKilledRun(t *testing.T) {
 	}
 	g.end(t)
 	kubectl(t, "patch", "lease", "owner", "-n", left, "--type=merge", "-p", `{"spec":{"leaseDurationSeconds":10}}`)
-	testkit.AwaitFor(t, patience, "an end of what the run left", func() bool { return g.namespace(t) == "" })
+	testkit.AwaitFor(t, patience, "the namespace to disappear", func() bool { return g.namespace(t) == "" })
 }

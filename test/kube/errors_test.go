@@ -13,14 +13,13 @@ import (
 	"rpclab/internal/cluster/kubernetes"
 )
 
-// A pod that cannot come says why within this; what it took is told beside, since a busy
-// machine may be late itself.
-const told = time.Minute
+// reasonTimeout is the time within which Deploy must return the reason why pods cannot start.
+const reasonTimeout = time.Minute
 
-// refused deploys what cannot be, and holds it to give a reason soon.
-func refused(t *testing.T, run, image string, before func(), wants ...string) {
+// checkDeployError deploys backends that cannot start, and checks that the error has the reason.
+func checkDeployError(t *testing.T, run, image string, before func(), wants ...string) {
 	t.Helper()
-	bed(t)
+	clusterDir(t)
 	api, err := kubernetes.Connect(kubernetes.ClientConfig{})
 	if err != nil {
 		t.Fatal(err)
@@ -36,41 +35,41 @@ func refused(t *testing.T, run, image string, before func(), wants ...string) {
 		}
 	}()
 	before()
-	asked := time.Now()
+	began := time.Now()
 	_, err = c.Deploy(t.Context(), spec.Spec{Name: "greeter", Replicas: 3})
-	took := time.Since(asked)
+	took := time.Since(began)
 	if err == nil {
-		t.Fatal("pods came up that cannot")
+		t.Fatal("Deploy returned no error, although pods cannot start")
 	}
-	t.Logf("%.1f s after pods were asked for: %v", took.Seconds(), err)
-	if took > told {
-		t.Errorf("the reason took %s", took)
+	t.Logf("%.1f s after Deploy was called: %v", took.Seconds(), err)
+	if took > reasonTimeout {
+		t.Errorf("the reason came after %s, want at most %s", took, reasonTimeout)
 	}
 	for _, want := range wants {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("it does not say %q", want)
+			t.Errorf("the error does not contain %q", want)
 		}
 	}
 }
 
 func TestAnExceededQuotaIsReported(t *testing.T) {
 	t.Parallel()
-	refused(t, "quota", image(t, ""), func() {
+	checkDeployError(t, "quota", image(t, ""), func() {
 		kubectl(t, "create", "quota", "few", "--hard=pods=1", "-n", "rpclab-quota")
 	}, "exceeded quota: few", "kubectl describe quota -n rpclab-quota")
 }
 
 func TestAMissingImageIsReported(t *testing.T) {
 	t.Parallel()
-	refused(t, "image", "nowhere:v9", func() {}, "nowhere:v9", "rpclab image build --push")
+	checkDeployError(t, "image", "nowhere:v9", func() {}, "nowhere:v9", "rpclab image build --push")
 }
 
-func TestTaintedNodesAreReported(t *testing.T) { // alone: no other pod finds a node
-	refused(t, "taint", image(t, ""), func() {
+func TestTaintedNodesAreReported(t *testing.T) { // not parallel: no other pod finds a node
+	checkDeployError(t, "taint", image(t, ""), func() {
 		t.Cleanup(func() {
 			// The test's own context has ended by now.
-			if out, err := exec.Command(filepath.Join(bed(t), "kubectl"), "taint", "nodes", "--all", "closed-").CombinedOutput(); err != nil {
-				t.Errorf("take the taint away: %v\n%s", err, out)
+			if out, err := exec.Command(filepath.Join(clusterDir(t), "kubectl"), "taint", "nodes", "--all", "closed-").CombinedOutput(); err != nil {
+				t.Errorf("remove the taint: %v\n%s", err, out)
 			}
 		})
 		kubectl(t, "taint", "nodes", "--all", "closed=for-a-test:NoSchedule")
@@ -85,7 +84,7 @@ func TestARunThatFailsLeavesNothing(t *testing.T) {
 	}
 }
 
-// user is the kubeconfig of one who may do nothing but what the rules say.
+// user creates a service account with only these permissions and returns its kubeconfig.
 func user(t *testing.T, name, rules string) string {
 	t.Helper()
 	manifest := filepath.Join(t.TempDir(), "user.yaml")
@@ -110,7 +109,7 @@ subjects: [{kind: ServiceAccount, name: %[1]s, namespace: default}]
 	}
 	kubectl(t, "apply", "-f", manifest)
 	t.Cleanup(func() {
-		if out, err := exec.Command(filepath.Join(bed(t), "kubectl"), "delete", "-f", manifest).CombinedOutput(); err != nil {
+		if out, err := exec.Command(filepath.Join(clusterDir(t), "kubectl"), "delete", "-f", manifest).CombinedOutput(); err != nil {
 			t.Errorf("kubectl delete: %v\n%s", err, out)
 		}
 	})
@@ -137,15 +136,15 @@ func TestMissingPermissionsAreReported(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			config := user(t, c.name, c.rules)
-			asked := time.Now()
+			began := time.Now()
 			s := run(t, "channels", "--quick", "--kubeconfig", config)
-			t.Logf("%.1f s after the run began: %s", time.Since(asked).Seconds(), s.stderr)
+			t.Logf("%.1f s after the run began: %s", time.Since(began).Seconds(), s.stderr)
 			if s.code != 3 {
 				t.Errorf("exit code %d, want 3", s.code)
 			}
 			for _, want := range c.wants {
 				if !strings.Contains(s.stderr, want) {
-					t.Errorf("it does not say %q", want)
+					t.Errorf("the error does not contain %q", want)
 				}
 			}
 		})

@@ -7,9 +7,9 @@ import (
 
 func TestChannelsOnKubernetes(t *testing.T) {
 	t.Parallel()
-	d := well(t, "channels", "--quick", "--rounds", "1", "--arms", "shared,headless,endpointslice,kuberesolver")
+	d := mustRun(t, "channels", "--quick", "--rounds", "1", "--arms", "shared,headless,endpointslice,kuberesolver")
 	if d.Cluster != "kubernetes" || !strings.HasPrefix(d.Machine.Kubernetes, "v1.") {
-		t.Errorf("the result is of the cluster %q, version %q", d.Cluster, d.Machine.Kubernetes)
+		t.Errorf("the result has the cluster %q, version %q", d.Cluster, d.Machine.Kubernetes)
 	}
 	for _, arm := range d.Arms {
 		if lost := arm.Failed(); lost > 0 {
@@ -23,44 +23,44 @@ func TestChannelsOnKubernetes(t *testing.T) {
 		}
 		switch {
 		case arm.Name == "shared" && used != 1:
-			t.Errorf("one connection reached %d backends: %v", used, arm.Backends)
+			t.Errorf("one connection reached %d backends, want 1: %v", used, arm.Backends)
 		case arm.Name != "shared" && arm.Balance.Jain < 0.99:
-			t.Errorf("%s is uneven: %v", arm.Name, arm.Backends)
+			t.Errorf("%s: calls by backend are %v, want equal shares", arm.Name, arm.Backends)
 		}
 		if arm.Resources.Client.CPU <= 0 || arm.Resources.Server.CPU <= 0 || arm.Resources.Server.RSS == 0 {
-			t.Errorf("%s: what it took is not known: %+v", arm.Name, arm.Resources)
+			t.Errorf("%s: CPU time or memory is not known: %+v", arm.Name, arm.Resources)
 		}
 	}
 }
 
 func TestABackendWithTooLittleMemoryIsReportedAsOOMKilled(t *testing.T) {
 	t.Parallel()
-	d := well(t, "channels", "--quick", "--rounds", "1", "--arms", "shared", "--set", "server.memory=40Mi", "--set", "load.burst=8000")
+	d := mustRun(t, "channels", "--quick", "--rounds", "1", "--arms", "shared", "--set", "server.memory=40Mi", "--set", "load.burst=8000")
 	lost := strings.Join(d.Arms[0].Trials[0].Lost, "\n")
 	if !strings.Contains(lost, "OOMKilled") || !strings.Contains(lost, "40Mi") || !strings.Contains(lost, "pod greeter-") {
-		t.Errorf("losses: %q", lost)
+		t.Errorf("lost backends: %q, want an OOMKilled pod with its limit", lost)
 	}
 }
 
 func TestADrainLosesNoCallAndUncordonsTheNode(t *testing.T) {
 	t.Parallel()
-	d := well(t, "testdata/drained.yaml")
+	d := mustRun(t, "testdata/drain.yaml")
 	trial := d.Arms[0].Trials[0]
 	if e := trial.Events[0]; len(e.Affected) == 0 || e.Error != "" {
-		t.Errorf("the event %s hit %v: %s", e.What, e.Affected, e.Error)
+		t.Errorf("the event %s affected %v, want a backend; error %q", e.What, e.Affected, e.Error)
 	}
 	if lost := d.Arms[0].Failed(); lost > 0 {
 		t.Errorf("%d calls failed: %v", lost, d.Arms[0].Samples)
 	}
-	if closed := kubectl(t, "get", "nodes", "--field-selector", "spec.unschedulable=true", "-o", "name"); closed != "" {
-		t.Errorf("nodes are closed still: %s", closed)
+	if cordoned := kubectl(t, "get", "nodes", "--field-selector", "spec.unschedulable=true", "-o", "name"); cordoned != "" {
+		t.Errorf("nodes are still cordoned: %s", cordoned)
 	}
 }
 
-// TestSecurityOnKubernetes: what is encrypted, signed and borne there is answered.
+// TestSecurityOnKubernetes checks that servers and callers in pods receive their keys.
 func TestSecurityOnKubernetes(t *testing.T) {
 	t.Parallel()
-	d := well(t, "security", "--quick", "--rounds", "1", "--arms", "unary-bare,unary-mtls,unary-signed,unary-jwt-every", "--set", "load.closed.calls=300")
+	d := mustRun(t, "security", "--quick", "--rounds", "1", "--arms", "unary-bare,unary-mtls,unary-signed,unary-jwt-every", "--set", "load.closed.calls=300")
 	for _, arm := range d.Arms {
 		if arm.Calls != 300 || arm.Failed() > 0 {
 			t.Errorf("%s: %d calls, %d failed: %v", arm.Name, arm.Calls, arm.Failed(), arm.Samples)

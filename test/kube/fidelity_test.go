@@ -15,15 +15,15 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// What the distribution of calls over backends is called.
+// Names of distributions of calls over backends.
 const (
 	onOne  = "all on one"
 	even   = "even"
 	uneven = "uneven"
 )
 
-// distribution is how calls fell on backends: even from the index on at which a result calls
-// the balance restored.
+// distribution names how calls were distributed. Calls are even from the Jain's index at which a result
+// reports balance as restored.
 func distribution(a result.Arm) string {
 	switch {
 	case a.Balance.Pattern == "one-takes-all":
@@ -34,8 +34,8 @@ func distribution(a result.Arm) string {
 	return uneven
 }
 
-// onBoth are the arms of testdata/routes.yaml that one machine has too.
-var onBoth = []string{
+// localArms are the arms of testdata/routes.yaml that also run on one machine.
+var localArms = []string{
 	"direct", "clusterip", "forwarder", "headless", "endpointslice", "kuberesolver", "xds",
 	"envoy", "envoy-sidecar", "haproxy", "haproxy-sidecar", "nginx", "nginx-sidecar",
 }
@@ -45,7 +45,7 @@ var routes struct {
 	on map[string]result.Document // by cluster
 }
 
-// routesOn is what a run of every route on a cluster gave, which is made once for all tests.
+// routesOn runs every route on a cluster, once for all tests.
 func routesOn(t *testing.T, cluster string) result.Document {
 	t.Helper()
 	routes.Lock()
@@ -55,7 +55,7 @@ func routesOn(t *testing.T, cluster string) result.Document {
 	}
 	args := []string{"run", "testdata/routes.yaml", "--on", cluster, "--no-store", "--json", "-"}
 	if cluster == "local" {
-		args = append(args, "--arms", strings.Join(onBoth, ","))
+		args = append(args, "--arms", strings.Join(localArms, ","))
 	}
 	image(t, "")
 	d := resulttest.Read(t, strings.NewReader(ran(t, testkit.Rpclab(t), args...)))
@@ -66,24 +66,24 @@ func routesOn(t *testing.T, cluster string) result.Document {
 	return d
 }
 
-// Latencies differ from machine to machine, and from run to run; where calls go does not.
+// TestFidelity compares which backends receive calls. Latencies differ from machine to machine.
 func TestFidelity(t *testing.T) {
-	if !*testkit.Update { // which records latencies
+	if !*testkit.Update { // -update records latencies
 		t.Parallel()
 	}
-	here, there := routesOn(t, "local"), routesOn(t, "kubernetes")
+	local, kubernetes := routesOn(t, "local"), routesOn(t, "kubernetes")
 	byName := map[string]result.Arm{}
-	for _, arm := range there.Arms {
+	for _, arm := range kubernetes.Arms {
 		byName[arm.Name] = arm
 	}
-	for _, arm := range here.Arms {
+	for _, arm := range local.Arms {
 		if a, b := distribution(arm), distribution(byName[arm.Name]); a != b {
-			t.Errorf("%s: calls are %s on one machine (%v), and %s on Kubernetes (%v)", arm.Name, a, arm.Backends, b, byName[arm.Name].Backends)
+			t.Errorf("%s: calls are %s on one machine (%v) but %s on Kubernetes (%v)", arm.Name, a, arm.Backends, b, byName[arm.Name].Backends)
 		}
 	}
 	const path = "../../docs/findings/fidelity.md"
 	if *testkit.Update {
-		if err := os.WriteFile(path, []byte(fidelity(here, there)), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(fidelity(local, kubernetes)), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -93,43 +93,41 @@ func TestFidelity(t *testing.T) {
 	}
 	_, tables, _ := strings.Cut(string(text), "\n## ")
 	for i, table := range strings.SplitN(tables, "\n## ", 2) {
-		d := []result.Document{here, there}[i]
+		d := []result.Document{local, kubernetes}[i]
 		for _, arm := range d.Arms {
 			if begin := row(arm.Name, distribution(arm)); !strings.Contains(table, begin) {
-				t.Errorf("%s has no line %q of %s; if it should: go test ./test/kube -run Fidelity -update", path, begin, d.Cluster)
+				t.Errorf("%s has no line %q for %s; to rewrite it: go test ./test/kube -run Fidelity -update", path, begin, d.Cluster)
 			}
 		}
-		if lines := strings.Count(table, "\n| ") - 1; lines != len(d.Arms) { // the heading is no arm
-			t.Errorf("%s has %d lines of %s, where there are %d arms", path, lines, d.Cluster, len(d.Arms))
+		if lines := strings.Count(table, "\n| ") - 1; lines != len(d.Arms) { // without the heading
+			t.Errorf("%s has %d lines for %s, want %d", path, lines, d.Cluster, len(d.Arms))
 		}
 	}
 }
 
-// row is how a line of a table begins.
+// row returns the beginning of a line of a table.
 func row(arm, distribution string) string { return fmt.Sprintf("| %s | %s |", arm, distribution) }
 
-// fidelity is the page that holds both runs.
-func fidelity(here, there result.Document) string {
+// fidelity writes the page with both runs.
+func fidelity(local, kubernetes result.Document) string {
 	var b strings.Builder
-	linux, _, _ := strings.Cut(here.Machine.Kernel, "-")
+	linux, _, _ := strings.Cut(local.Machine.Kernel, "-")
 	fmt.Fprintf(&b, `# Do routes behave on Kubernetes as on one machine?
 
-Made on %s from a run of test/kube/testdata/routes.yaml on each, by
+**Yes: every route spreads calls in the same way on both.** 30 users make 3,000 calls on one channel to three
+backends. Calls are called even from a Jain's index of 0.95 on. Do not compare routes by these latencies: there is one
+run of each, on a machine that also ran the whole cluster.
+
+Made on %s with %d CPUs (%s), Linux %s, %s. This command runs
+test/kube/testdata/routes.yaml on one machine and on a Kubernetes cluster that test/cluster starts there:
 
     go run ./test/cluster with -- go test ./test/kube -run Fidelity -update
 
-which starts a real Kubernetes cluster on this machine (test/cluster) for the second. %d CPUs (%s), Linux %s,
-%s.
-
-**Yes: every route spreads calls in the same way on both.** 30 users make 3,000 calls on one channel to three backends. Calls
-are even from a Jain's index of 0.95 on. Do not compare routes by these latencies: they are of one run, on a machine that also
-ran the whole cluster.
-
-`, time.Now().UTC().Format(time.DateOnly), here.Machine.CPUs, here.Machine.Model, linux, here.Machine.Go)
-	b.WriteString("## On one machine\n\n    rpclab run test/kube/testdata/routes.yaml --arms \\\n      " + strings.Join(onBoth, ",") + "\n\n")
-	table(&b, here)
-	fmt.Fprintf(&b, "\n## On Kubernetes %s\n\nNodePort is the only additional route that needs no installation.\n\n    rpclab run test/kube/testdata/routes.yaml --on kubernetes\n\n", there.Machine.Kubernetes)
-	table(&b, there)
+`, time.Now().UTC().Format(time.DateOnly), local.Machine.CPUs, local.Machine.Model, linux, local.Machine.Go)
+	b.WriteString("## On one machine\n\n    rpclab run test/kube/testdata/routes.yaml --arms \\\n      " + strings.Join(localArms, ",") + "\n\n")
+	table(&b, local)
+	fmt.Fprintf(&b, "\n## On Kubernetes %s\n\nNodePort is the only additional route that needs no installation.\n\n    rpclab run test/kube/testdata/routes.yaml --on kubernetes\n\n", kubernetes.Machine.Kubernetes)
+	table(&b, kubernetes)
 	return b.String()
 }
 

@@ -8,28 +8,28 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// Whenever a run is interrupted it ends, and nothing is left.
+// TestAnInterruptedRunLeavesNothing interrupts runs in several phases.
 func TestAnInterruptedRunLeavesNothing(t *testing.T) {
 	t.Parallel()
 	const load = "load.open.duration=60s"
 	for _, phase := range []struct {
 		name  string
 		args  []string
-		await func(*testing.T, *going)
+		await func(*testing.T, *liveRun)
 		code  int
 	}{
-		{"while pods are pending", []string{"--set", "server.cpus=200"}, func(t *testing.T, g *going) {
+		{"while pods are pending", []string{"--set", "server.cpus=200"}, func(t *testing.T, g *liveRun) {
 			awaitPods(t, g, "Pending", 3)
 		}, 130},
-		{"when pods run", []string{"--set", load}, func(t *testing.T, g *going) {
+		{"while pods run", []string{"--set", load}, func(t *testing.T, g *liveRun) {
 			awaitPods(t, g, "Running", 3)
 		}, 130},
-		{"in mid-load", []string{"--set", load}, func(t *testing.T, g *going) {
+		{"during the load", []string{"--set", load}, func(t *testing.T, g *liveRun) {
 			g.await(t, `endpointslice +\d+/s`)
 		}, 130},
-		{"while it closes", nil, func(t *testing.T, g *going) {
-			testkit.AwaitFor(t, patience, "the end of the namespace", func() bool { return closing(t, g) })
-		}, 0}, // all was measured
+		{"during the clean-up", nil, func(t *testing.T, g *liveRun) {
+			testkit.AwaitFor(t, patience, "the namespace to be deleted", func() bool { return terminating(t, g) })
+		}, 0}, // all trials are measured
 	} {
 		t.Run(phase.name, func(t *testing.T) {
 			t.Parallel()
@@ -42,27 +42,27 @@ func TestAnInterruptedRunLeavesNothing(t *testing.T) {
 			g.leavesNothing(t)
 		})
 	}
-	t.Run("twice, while it closes", func(t *testing.T) {
+	t.Run("twice, during the clean-up", func(t *testing.T) {
 		t.Parallel()
 		g := begin(t, "testdata/callers.yaml", "--rounds", "1", "--set", "callers=1", "--set", load)
 		awaitPods(t, g, "Running", 3)
 		interrupt(t, g)
-		testkit.AwaitFor(t, patience, "the end of the namespace", func() bool { return closing(t, g) })
+		testkit.AwaitFor(t, patience, "the namespace to be deleted", func() bool { return terminating(t, g) })
 		interrupt(t, g)
-		g.end(t) // by the signal, if it was not over before
-		testkit.AwaitFor(t, patience, "the namespace to go by itself", func() bool { return g.namespace(t) == "" })
+		g.end(t) // the second signal ends it, or it had ended
+		testkit.AwaitFor(t, patience, "the namespace to disappear", func() bool { return g.namespace(t) == "" })
 	})
 }
 
-func interrupt(t *testing.T, g *going) {
+func interrupt(t *testing.T, g *liveRun) {
 	t.Helper()
 	if err := g.command.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// awaitPods waits until so many pods of a run are in a phase.
-func awaitPods(t *testing.T, g *going, phase string, count int) {
+// awaitPods waits until count pods of a run are in a phase.
+func awaitPods(t *testing.T, g *liveRun, phase string, count int) {
 	t.Helper()
 	testkit.AwaitFor(t, patience, "pods "+phase, func() bool {
 		namespace := g.namespace(t)
@@ -74,8 +74,8 @@ func awaitPods(t *testing.T, g *going, phase string, count int) {
 	})
 }
 
-// closing says whether the namespace of a run is going.
-func closing(t *testing.T, g *going) bool {
+// terminating reports whether the namespace of a run is being deleted.
+func terminating(t *testing.T, g *liveRun) bool {
 	t.Helper()
 	namespace := g.namespace(t)
 	return namespace != "" && kubectl(t, "get", "namespaces", "--field-selector", "metadata.name="+namespace, "-o", "jsonpath={.items[*].metadata.deletionTimestamp}") != ""

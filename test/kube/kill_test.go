@@ -4,18 +4,18 @@ import "testing"
 
 func TestAKilledPodIsReplaced(t *testing.T) {
 	t.Parallel()
-	d := well(t, "testdata/gone.yaml")
+	d := mustRun(t, "testdata/killed-pod.yaml")
 	trial := d.Arms[0].Trials[0]
 	e := trial.Events[0]
 	if len(e.Affected) != 1 || e.Error != "" {
-		t.Fatalf("the event %s hit %v: %s", e.What, e.Affected, e.Error)
+		t.Fatalf("the event %s affected %v, want one pod; error %q", e.What, e.Affected, e.Error)
 	}
 	if len(trial.Lost) > 0 {
-		t.Errorf("an end that was asked for is a loss: %v", trial.Lost)
+		t.Errorf("a backend that an event killed is reported as lost: %v", trial.Lost)
 	}
 	if len(trial.Backends) != 4 || e.Took.EndpointReady == nil || e.Took.FirstCall == nil || e.Took.BalanceRestored == nil {
-		t.Fatalf("no other took its place: %v, %+v", trial.Backends, e.Took)
+		t.Fatalf("no replacement received calls: %v, %+v", trial.Backends, e.Took)
 	}
 	t.Logf("endpoint ready %.0f ms, first call %.0f ms, balanced again %.0f ms after the kill", *e.Took.EndpointReady, *e.Took.FirstCall, *e.Took.BalanceRestored)
-	endsEven(t, trial)
+	checkFinalBalance(t, trial)
 }

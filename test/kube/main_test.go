@@ -1,4 +1,4 @@
-// Package kube drives the program on a real Kubernetes, the test bed of test/cluster:
+// Package kube tests rpclab on a real Kubernetes cluster, which test/cluster starts:
 //
 //	make cluster-test
 package kube
@@ -17,18 +17,18 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// bed is the directory of the cluster, in which its kubeconfig lies, and kubectl beside it;
-// it has the cluster's name.
-func bed(t *testing.T) string {
+// clusterDir returns the directory of the cluster with its kubeconfig and kubectl. It has the name of the
+// cluster.
+func clusterDir(t *testing.T) string {
 	t.Helper()
 	config := os.Getenv("KUBECONFIG")
 	if config == "" {
-		t.Fatal("no cluster is named by KUBECONFIG: make cluster-test starts one, and these tests on it")
+		t.Fatal("KUBECONFIG is not set: run make cluster-test, which starts a cluster and these tests")
 	}
 	return filepath.Dir(config)
 }
 
-// ran is what a command says on standard output; it has to end well.
+// ran runs a command that must succeed and returns its standard output.
 func ran(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), name, args...)
@@ -42,7 +42,7 @@ func ran(t *testing.T, name string, args ...string) string {
 
 func kubectl(t *testing.T, args ...string) string {
 	t.Helper()
-	return ran(t, filepath.Join(bed(t), "kubectl"), args...)
+	return ran(t, filepath.Join(clusterDir(t), "kubectl"), args...)
 }
 
 var harness struct {
@@ -50,27 +50,27 @@ var harness struct {
 	path string
 }
 
-// cluster runs a command of the test bed's own.
+// cluster runs a command of test/cluster.
 func cluster(t *testing.T, command string, args ...string) string {
 	t.Helper()
 	harness.Do(func() {
-		path := filepath.Join(filepath.Dir(testkit.Rpclab(t)), "cluster") // which goes with the tests
+		path := filepath.Join(filepath.Dir(testkit.Rpclab(t)), "cluster") // removed after the tests
 		ran(t, "go", "build", "-o", path, "rpclab/test/cluster")
 		harness.path = path
 	})
-	return ran(t, harness.path, append([]string{command, "--name", filepath.Base(bed(t))}, args...)...)
+	return ran(t, harness.path, append([]string{command, "--name", filepath.Base(clusterDir(t))}, args...)...)
 }
 
-// outside runs a command where the nodes can be reached, and NodePorts with them.
-func outside(t *testing.T, args ...string) string {
+// onNodeNetwork runs a command in a network that reaches nodes and NodePorts.
+func onNodeNetwork(t *testing.T, args ...string) string {
 	t.Helper()
 	return cluster(t, "exec", append([]string{"--"}, args...)...)
 }
 
-var loaded sync.Map // names of images that the nodes have
+var loaded sync.Map // names of images on the nodes
 
-// image makes the image of this tree's program known to every node, by a name; empty: by
-// the one that a run asks for. It returns the name.
+// image builds an image of rpclab and loads it onto every node. An empty name is the default of a run. It
+// returns the full name.
 func image(t *testing.T, name string) string {
 	t.Helper()
 	if full, ok := loaded.Load(name); ok {

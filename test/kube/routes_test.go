@@ -11,18 +11,18 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// On one connection a route that balances connections reaches one backend, and one that
-// balances calls reaches all of them alike: as on one machine (internal/route's conformance).
+// TestEveryRouteWorksOnACluster makes calls over one connection. Routes that balance connections reach
+// one backend, and routes that balance calls reach all evenly, as on one machine.
 func TestEveryRouteWorksOnACluster(t *testing.T) {
 	t.Parallel()
 	d := routesOn(t, "kubernetes")
 	if len(d.Arms) != 14 {
-		t.Errorf("there are %d arms", len(d.Arms))
+		t.Errorf("%d arms, want 14", len(d.Arms))
 	}
 	for _, arm := range d.Arms {
 		t.Run(arm.Name, func(t *testing.T) {
 			if arm.Calls != 3000 || len(arm.Errors) > 0 {
-				t.Errorf("%d calls, errors %v", arm.Calls, arm.Samples)
+				t.Errorf("%d calls, errors %v; want 3000 and none", arm.Calls, arm.Samples)
 			}
 			want := even
 			switch arm.Route {
@@ -30,13 +30,13 @@ func TestEveryRouteWorksOnACluster(t *testing.T) {
 				want = onOne
 			}
 			if got := distribution(arm); got != want {
-				t.Errorf("calls are %s, not %s: %v", got, want, arm.Backends)
+				t.Errorf("calls are %s, want %s: %v", got, want, arm.Backends)
 			}
 		})
 	}
 }
 
-// The test bed has no mesh.
+// TestAMissingMeshIsReportedWithItsGuide runs on a cluster without a mesh.
 func TestAMissingMeshIsReportedWithItsGuide(t *testing.T) {
 	t.Parallel()
 	image(t, "")
@@ -52,7 +52,7 @@ func TestAMissingMeshIsReportedWithItsGuide(t *testing.T) {
 			}
 			out, err := exec.CommandContext(t.Context(), testkit.Rpclab(t), "run", file, "--on", "kubernetes", "--no-store", "--arms", "nodeport").CombinedOutput()
 			if err == nil || !strings.Contains(string(out), guide) {
-				t.Errorf("%v, and it says:\n%s", err, out)
+				t.Errorf("error %v, want one with the guide %s:\n%s", err, guide, out)
 			}
 		})
 	}

@@ -17,27 +17,27 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// going is a run in progress.
-type going struct {
+// liveRun is a run in progress.
+type liveRun struct {
 	command *exec.Cmd
-	file    string // its result will be there
+	file    string // for its result
 	mu      sync.Mutex
 	stderr  bytes.Buffer
 }
 
-// said is what a run gave.
-type said struct {
+// outcome is the result of a run.
+type outcome struct {
 	document result.Document
 	stderr   string
-	code     int // -1: it was killed by a signal
+	code     int // -1: killed by a signal
 }
 
-// begin begins a run on the cluster, which has the program's image.
-func begin(t *testing.T, args ...string) *going {
+// begin starts a run on the cluster.
+func begin(t *testing.T, args ...string) *liveRun {
 	t.Helper()
-	bed(t)
+	clusterDir(t)
 	image(t, "")
-	g := &going{file: filepath.Join(t.TempDir(), "result.json")}
+	g := &liveRun{file: filepath.Join(t.TempDir(), "result.json")}
 	g.command = exec.CommandContext(t.Context(), testkit.Rpclab(t), append([]string{"run", "--on", "kubernetes", "--no-store", "--json", g.file}, args...)...)
 	g.command.Stderr = g
 	if err := g.command.Start(); err != nil {
@@ -46,64 +46,64 @@ func begin(t *testing.T, args ...string) *going {
 	return g
 }
 
-// Write takes what the run says on standard error.
-func (g *going) Write(text []byte) (int, error) {
+// Write records the standard error of the run.
+func (g *liveRun) Write(text []byte) (int, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.stderr.Write(text)
 }
 
-// text is what it said so far.
-func (g *going) text() string {
+// text returns the standard error so far.
+func (g *liveRun) text() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.stderr.String()
 }
 
-// await waits until the run says something on standard error.
-func (g *going) await(t *testing.T, what string) {
+// await waits until the standard error matches.
+func (g *liveRun) await(t *testing.T, what string) {
 	t.Helper()
-	is := regexp.MustCompile(what)
-	testkit.AwaitFor(t, patience, what, func() bool { return is.MatchString(g.text()) })
+	pattern := regexp.MustCompile(what)
+	testkit.AwaitFor(t, patience, what, func() bool { return pattern.MatchString(g.text()) })
 }
 
-// end waits until the run is over.
-func (g *going) end(t *testing.T) said {
+// end waits until the run has ended.
+func (g *liveRun) end(t *testing.T) outcome {
 	t.Helper()
 	var exit *exec.ExitError
 	if err := g.command.Wait(); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	s := said{stderr: g.text(), code: g.command.ProcessState.ExitCode()}
+	s := outcome{stderr: g.text(), code: g.command.ProcessState.ExitCode()}
 	if text, err := os.ReadFile(g.file); err == nil {
 		s.document = resulttest.Read(t, bytes.NewReader(text))
 	}
 	return s
 }
 
-// namespace is that of the run; empty: there is none, or none any more.
-func (g *going) namespace(t *testing.T) string {
+// namespace returns the namespace of the run, or "" if it does not exist.
+func (g *liveRun) namespace(t *testing.T) string {
 	t.Helper()
-	mine := fmt.Sprintf("/%d", g.command.Process.Pid)
+	suffix := fmt.Sprintf("/%d", g.command.Process.Pid)
 	out := kubectl(t, "get", "namespaces", "-l", "rpclab/run", "-o", `jsonpath={range .items[*]}{.metadata.name} {.metadata.annotations['rpclab/owner']}{"\n"}{end}`)
 	for line := range strings.Lines(out) {
-		if name, owner, _ := strings.Cut(strings.TrimSpace(line), " "); strings.HasSuffix(owner, mine) {
+		if name, owner, _ := strings.Cut(strings.TrimSpace(line), " "); strings.HasSuffix(owner, suffix) {
 			return name
 		}
 	}
 	return ""
 }
 
-// leavesNothing holds a run that is over to have left nothing in the cluster.
-func (g *going) leavesNothing(t *testing.T) {
+// leavesNothing checks that an ended run left nothing in the cluster.
+func (g *liveRun) leavesNothing(t *testing.T) {
 	t.Helper()
 	if left := g.namespace(t); left != "" {
-		t.Errorf("left: namespace %s\n%s", left, kubectl(t, "get", "all", "-n", left))
+		t.Errorf("the namespace %s still exists:\n%s", left, kubectl(t, "get", "all", "-n", left))
 	}
 }
 
-// run runs an experiment on the cluster, which leaves nothing behind there.
-func run(t *testing.T, args ...string) said {
+// run runs an experiment on the cluster and checks that it leaves nothing.
+func run(t *testing.T, args ...string) outcome {
 	t.Helper()
 	g := begin(t, args...)
 	s := g.end(t)
@@ -111,8 +111,8 @@ func run(t *testing.T, args ...string) said {
 	return s
 }
 
-// well is a run that has to end well.
-func well(t *testing.T, args ...string) result.Document {
+// mustRun runs an experiment that must succeed.
+func mustRun(t *testing.T, args ...string) result.Document {
 	t.Helper()
 	s := run(t, args...)
 	if s.code != 0 {

@@ -15,37 +15,37 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// The standing lab of deploy/kubernetes, and the commands of deploy/README.md.
+// The manifests of deploy/kubernetes, and a node address as in deploy/README.md.
 const (
-	standingLab = "../../deploy/kubernetes/lab"
-	anyNode     = "198.18.255.11"
+	labManifests = "../../deploy/kubernetes/lab"
+	anyNode      = "198.18.255.11"
 )
 
-// patience is how long a busy machine may take to bring pods up.
+// patience is how long pods may take to start on a busy machine.
 const patience = 3 * time.Minute
 
 func TestStudyManifestsOnKubernetes(t *testing.T) {
 	image(t, "rpclab:lab")
-	kubectl(t, "apply", "-k", standingLab)
+	kubectl(t, "apply", "-k", labManifests)
 	t.Cleanup(func() {
-		// The test's own context has ended by now.
-		if out, err := exec.Command(filepath.Join(bed(t), "kubectl"), "delete", "-k", standingLab, "--timeout=120s").CombinedOutput(); err != nil {
+		// The context of the test has ended.
+		if out, err := exec.Command(filepath.Join(clusterDir(t), "kubectl"), "delete", "-k", labManifests, "--timeout=120s").CombinedOutput(); err != nil {
 			t.Errorf("kubectl delete -k: %v\n%s", err, out)
 		}
 	})
-	for _, chain := range []string{"clusterip", "headless", "envoy", "channels"} {
+	for _, stack := range []string{"clusterip", "headless", "envoy", "channels"} {
 		for _, part := range []string{"server", "gateway"} {
-			rolledOut(t, chain+"-"+part)
+			rolledOut(t, stack+"-"+part)
 		}
 	}
 	for _, c := range []struct {
 		port    int
 		mode    string
-		servers int // that get calls
+		servers int // that receive calls
 	}{{30612, "clusterip", 1}, {30613, "headless", 3}, {30614, "envoy", 3}} {
-		t.Run("study 1 "+c.mode, func(t *testing.T) { study1(t, c.port, c.mode, c.servers) })
+		t.Run("balancing "+c.mode, func(t *testing.T) { testBalancing(t, c.port, c.mode, c.servers) })
 	}
-	t.Run("study 2", study2)
+	t.Run("channels", testChannels)
 }
 
 func rolledOut(t *testing.T, deployment string) {
@@ -53,19 +53,19 @@ func rolledOut(t *testing.T, deployment string) {
 	kubectl(t, "-n", "rpclab", "rollout", "status", "deployment/"+deployment, fmt.Sprintf("--timeout=%.0fs", patience.Seconds()))
 }
 
-// curl asks a gateway, again while it is not there yet.
+// curl requests a path of a gateway, and tries again until the gateway is ready.
 func curl(t *testing.T, port int, path string) string {
 	t.Helper()
-	return outside(t, "curl", "-sS", "--max-time", "120", "--retry", "30", "--retry-delay", "1", "--retry-connrefused", fmt.Sprintf("http://%s:%d%s", anyNode, port, path))
+	return onNodeNetwork(t, "curl", "-sS", "--max-time", "120", "--retry", "30", "--retry-delay", "1", "--retry-connrefused", fmt.Sprintf("http://%s:%d%s", anyNode, port, path))
 }
 
-// study1 runs the study's command against a gateway: all its calls are counted, on one
-// server or even over three.
-func study1(t *testing.T, port int, mode string, servers int) {
-	settle(t, port, servers)
-	outside(t, "curl", "-sSf", "-X", "POST", fmt.Sprintf("http://%s:%d/-/reset", anyNode, port))
+// testBalancing runs the command of the balancing study against a gateway. The gateway must count all
+// calls, on one server or evenly on three.
+func testBalancing(t *testing.T, port int, mode string, servers int) {
+	awaitServers(t, port, servers)
+	onNodeNetwork(t, "curl", "-sSf", "-X", "POST", fmt.Sprintf("http://%s:%d/-/reset", anyNode, port))
 	const iterations = 60
-	outside(t, "sh", "-c", fmt.Sprintf(
+	onNodeNetwork(t, "sh", "-c", fmt.Sprintf(
 		"seq 1 50 | xargs -I{} -P20 curl -sSf --max-time 120 -o /dev/null 'http://%s:%d/fibonacci/random?iterations=%d&fibo_start=800&fibo_end=1000'",
 		anyNode, port, iterations))
 	counts := map[string]int{}
@@ -75,7 +75,7 @@ func study1(t *testing.T, port int, mode string, servers int) {
 			continue
 		}
 		if !strings.Contains(line, fmt.Sprintf("mode=%q", mode)) {
-			t.Errorf("a series has another mode: %s", line)
+			t.Errorf("a series has another mode than %s: %s", mode, line)
 		}
 		var n float64
 		if _, err := fmt.Sscan(line[strings.LastIndex(line, " "):], &n); err != nil {
@@ -87,14 +87,14 @@ func study1(t *testing.T, port int, mode string, servers int) {
 		total += int(n)
 	}
 	if total != 50*iterations {
-		t.Errorf("%d calls are counted, not %d: %v", total, 50*iterations, counts)
+		t.Errorf("the gateway counted %d calls, want %d: %v", total, 50*iterations, counts)
 	}
-	alike(t, counts, servers, 0.2) // a connection that ends of age is away for a moment
+	checkShares(t, counts, servers, 0.2) // a connection at its maximum age is replaced, which takes a moment
 }
 
-// settle waits until so many servers answer through a gateway: a route learns of the last
-// of them a little after the cluster says that it is ready.
-func settle(t *testing.T, port, servers int) {
+// awaitServers waits until this number of servers answers through a gateway. A route discovers a server
+// a little after the cluster reports it as ready.
+func awaitServers(t *testing.T, port, servers int) {
 	t.Helper()
 	testkit.AwaitFor(t, patience, fmt.Sprintf("%d servers to answer at port %d", servers, port), func() bool {
 		var answer struct {
@@ -114,11 +114,11 @@ func settle(t *testing.T, port, servers int) {
 	})
 }
 
-// alike holds the counts of so many servers to equal shares.
-func alike(t *testing.T, counts map[string]int, servers int, within float64) {
+// checkShares requires calls on exactly this number of servers, in equal shares.
+func checkShares(t *testing.T, counts map[string]int, servers int, within float64) {
 	t.Helper()
 	if len(counts) != servers {
-		t.Errorf("%d servers got calls, not %d: %v", len(counts), servers, counts)
+		t.Errorf("%d servers received calls, want %d: %v", len(counts), servers, counts)
 		return
 	}
 	total := 0
@@ -127,20 +127,20 @@ func alike(t *testing.T, counts map[string]int, servers int, within float64) {
 	}
 	for server, n := range counts {
 		if share := float64(n) * float64(servers) / float64(total); math.Abs(share-1) > within {
-			t.Errorf("%s got %d of %d calls: %v", server, n, total, counts)
+			t.Errorf("%s received %d of %d calls, want an equal share: %v", server, n, total, counts)
 		}
 	}
 }
 
-// answered is what study 2 says of so many calls at once: calls by the IP of the pod that
-// answered, failures by code.
-type answered struct {
+// burstAnswer is the answer of the gateway to a burst of calls: calls by the IP address of the pod,
+// failures by code.
+type burstAnswer struct {
 	Time   float64        `json:"time"` // ms
 	Counts map[string]int `json:"count_per_ip"`
 	Errors map[string]int `json:"errors"`
 }
 
-func burst(t *testing.T, kind string, n int) (a answered) {
+func burst(t *testing.T, kind string, n int) (a burstAnswer) {
 	t.Helper()
 	said := curl(t, 30620, fmt.Sprintf("/experiment/client?type=%s&n=%d", kind, n))
 	if err := json.Unmarshal([]byte(said), &a); err != nil {
@@ -149,19 +149,19 @@ func burst(t *testing.T, kind string, n int) (a answered) {
 	return a
 }
 
-// whole holds a burst to an answer for every call, none before the servers' half second.
-func (a answered) whole(t *testing.T, n int) {
+// checkComplete requires an answer to every call, none before the servers' delay of half a second.
+func (a burstAnswer) checkComplete(t *testing.T, n int) {
 	t.Helper()
 	all := 0
 	for _, calls := range a.Counts {
 		all += calls
 	}
 	if all != n || len(a.Errors) > 0 || a.Time < 500 {
-		t.Errorf("%d of %d calls were answered, after %.0f ms, and failed: %v", all, n, a.Time, a.Errors)
+		t.Errorf("%d of %d calls were answered after %.0f ms, failed %v; want all, after 500 ms or more", all, n, a.Time, a.Errors)
 	}
 }
 
-// ready are the addresses of the servers of study 2 that are ready and stay.
+// ready returns the addresses of the ready servers of the channels study.
 func ready(t *testing.T) []string {
 	t.Helper()
 	out := kubectl(t, "-n", "rpclab", "get", "endpointslices", "-l", "kubernetes.io/service-name=channels-server",
@@ -171,42 +171,42 @@ func ready(t *testing.T) []string {
 	return all
 }
 
-// study2 is the study's experiment: three clients, then the one that watches endpoints while
-// servers come, go and die.
-func study2(t *testing.T) {
+// testChannels repeats the experiment of the channels study: three clients, then the client that watches
+// endpoints while servers are added, killed and removed.
+func testChannels(t *testing.T) {
 	const n = 300
 	for kind, servers := range map[string]int{"ClientWithReuseConn": 1, "Client": 3} {
 		a := burst(t, kind, n)
-		a.whole(t, n)
+		a.checkComplete(t, n)
 		if len(a.Counts) != servers {
-			t.Errorf("calls of %s went to %v, not to %d servers", kind, a.Counts, servers)
+			t.Errorf("calls of %s reached %v, want %d servers", kind, a.Counts, servers)
 		}
 	}
-	follows(t, 3, n)
+	checkDiscovery(t, 3, n)
 	scale := func(replicas int) {
 		kubectl(t, "-n", "rpclab", "scale", "deployment", "channels-server", fmt.Sprint("--replicas=", replicas))
-		follows(t, replicas, n)
+		checkDiscovery(t, replicas, n)
 	}
 	scale(10)
 	pods := strings.Fields(kubectl(t, "-n", "rpclab", "get", "pods", "-o", "name", "-l", "rpclab/mode=kuberesolver,app.kubernetes.io/component=server"))
 	before := ready(t)
 	kubectl(t, "-n", "rpclab", "delete", pods[0], "--now")
-	testkit.AwaitFor(t, patience, "another server to take the place of the one that was killed", func() bool { return !slices.Equal(ready(t), before) })
-	follows(t, 10, n)
+	testkit.AwaitFor(t, patience, "a replacement of the killed server", func() bool { return !slices.Equal(ready(t), before) })
+	checkDiscovery(t, 10, n)
 	scale(2)
 }
 
-// follows waits until so many servers are ready and calls go to just these, then holds
-// them to equal shares.
-func follows(t *testing.T, servers, n int) {
+// checkDiscovery waits until this number of servers is ready and receives all calls, and requires equal
+// shares.
+func checkDiscovery(t *testing.T, servers, n int) {
 	t.Helper()
 	testkit.AwaitFor(t, patience, fmt.Sprintf("%d servers to be ready", servers), func() bool { return len(ready(t)) == servers })
-	var a answered
-	testkit.AwaitFor(t, patience, fmt.Sprintf("calls to go to the %d servers that are ready", servers), func() bool {
+	var a burstAnswer
+	testkit.AwaitFor(t, patience, fmt.Sprintf("calls to reach the %d ready servers", servers), func() bool {
 		a = burst(t, "ClientWithKubeResolver", n)
 		return slices.Equal(slices.Sorted(maps.Keys(a.Counts)), ready(t))
 	})
 	a = burst(t, "ClientWithKubeResolver", n)
-	a.whole(t, n)
-	alike(t, a.Counts, servers, 0.1)
+	a.checkComplete(t, n)
+	checkShares(t, a.Counts, servers, 0.1)
 }

@@ -37,7 +37,7 @@ func TestObjectsOfARun(t *testing.T) {
 		Name: "greeter", Args: []string{"--delay", "5ms"}, Replicas: 3, Drain: 2 * time.Second, CPUs: 1, Memory: 3 << 29,
 	}
 	callers := cluster.CallerSpec{Name: "caller", Count: 2, Args: []string{"caller"}, Sidecar: []string{"stand"}, Watches: true}
-	testkit.Golden(t, "foundation.yaml", document(t, sharedObjects(testScope.namespace, testScope.run, "token")...))
+	testkit.Golden(t, "shared-objects.yaml", document(t, sharedObjects(testScope.namespace, testScope.run, "token")...))
 	testkit.Golden(t, "reaper.yaml", document(t, reaperObjects(testScope)...))
 	testkit.Golden(t, "backends.yaml", document(t, backends(testScope, "greeter-1", spec)...))
 	testkit.Golden(t, "callers.yaml", document(t, callerJob(testScope, "caller-2", callers)))
