@@ -2,33 +2,30 @@ package verdict
 
 import "slices"
 
-// Balance says how evenly calls fell on the backends that were ready.
+// Balance says how evenly calls were distributed over the ready backends.
 type Balance struct {
 	// Jain is Jain's fairness index (Σx)²/(k·Σx²) (Jain, Chiu and Hawe 1984,
-	// DEC-TR-301): 1/k when one of k backends got all, 1 when all got the same.
+	// DEC-TR-301): 1/k when one of k backends received all calls, 1 when all received equally many.
 	Jain float64
-	// MaxOverMean is the busiest backend's share over a fair share, 1 to k.
+	// MaxOverMean is the calls of the busiest backend divided by the mean, 1 to k.
 	MaxOverMean float64
-	// PRandom is the two-sided p-value of "each call went to a uniformly random
-	// backend, whatever the others did". Small is either too uneven (one connection
-	// carries all) or too even (backends take turns). Where it is drawn by lot it is
-	// not under 2/10,001; where it is computed it may be as small as 0.
+	// PRandom is the two-sided p-value of the hypothesis that each call independently went to
+	// a uniformly random backend. It is small when calls are too uneven (one connection carries
+	// all) or too even (round robin). A simulated value is at least 2/10,001; a computed value
+	// may be 0.
 	PRandom float64
 }
 
-// Assess gives the balance of one trial's counts, which include a zero for every
-// ready backend without a call. Without a call, or with fewer than two backends,
-// there is nothing to balance: all three are 1.
+// Assess returns the balance of one trial. counts includes a zero for every ready backend without
+// calls. Without calls, or with fewer than two backends, all three values are 1.
 func Assess(counts []uint64) Balance { return Pool([][]uint64{counts}) }
 
-// Pool gives the balance of several trials, each with its own backends and its
-// own draws: never that of summed counts, in which trials that each used one
-// backend look even.
+// Pool returns the balance of several trials, each with its own backends and connections. It does not
+// sum the counts, because trials that each used one backend would then look even.
 //
 // Jain and MaxOverMean are means over the trials, weighted by their calls: unlike
-// a median, the mean still shows the one trial of five that went wrong. PRandom
-// takes the sum of the trials' chi-squares. Trials with nothing to balance count
-// as 1 in the means, and not at all in PRandom.
+// a median, a mean shows one uneven trial of five. PRandom uses the sum of the trials' chi-squares.
+// Trials with nothing to balance count as 1 in the means, and not at all in PRandom.
 func Pool(trials [][]uint64) Balance {
 	var b Balance
 	var calls float64

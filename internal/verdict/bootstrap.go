@@ -7,10 +7,10 @@ import (
 )
 
 const (
-	// exactRounds is up to how many values every resample is looked at: 8 values
-	// have 6,435 different ones, fewer than would be drawn.
+	// exactRounds is the largest number of values for which every resample is computed: 8 values
+	// have 6,435 different resamples, fewer than would be drawn.
 	exactRounds = 8
-	// resamples are drawn beyond that (Hesterberg 2015 asks for 10,000 or more).
+	// resamples is the number of resamples drawn for more values (Hesterberg 2015 asks for 10,000 or more).
 	resamples = 10_000
 )
 
@@ -31,8 +31,8 @@ func bootstrapMeans(xs []float64, seed uint64) distribution {
 	return d
 }
 
-// everyResample walks the multisets of len(xs) values of xs; each stands for
-// n!/∏(count!) of the n^n resamples.
+// everyResample computes every multiset of len(xs) values of xs. A multiset represents n!/∏(count!)
+// of the n^n resamples.
 func everyResample(xs []float64) distribution {
 	n := len(xs)
 	var d distribution
@@ -74,8 +74,8 @@ func drawnResamples(xs []float64, seed uint64) distribution {
 	return d
 }
 
-// tails are the values at which the probability from below, and from above,
-// reaches p. A p under the first weight gives the ends of the distribution.
+// tails returns the values at which the cumulative probability, from below and from above, reaches
+// p. A p below the first weight returns the ends of the distribution.
 func (d distribution) tails(p float64) (lo, hi float64) {
 	i, j := 0, len(d)-1
 	for sum := d[i].weight; sum < p && i < len(d)-1; sum += d[i].weight {

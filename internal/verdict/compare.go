@@ -1,7 +1,6 @@
-// Package verdict is the statistics of the lab: it says which difference between
-// two arms is real, how calls fell on backends, and when balance was restored.
-// It is pure: plain values in, plain values out, and the same for the same seed.
-// The method and its limits stand in docs/method/statistics.md.
+// Package verdict contains the statistics: which difference between two arms is real, how calls were
+// distributed over backends, and when balance was restored. It has no side effects, and the same seed
+// gives the same result. docs/method/statistics.md describes the method and its limits.
 package verdict
 
 import (
@@ -9,7 +8,7 @@ import (
 	"math"
 )
 
-// Decision is what a comparison says of arm A against arm B.
+// Decision is the result of comparing arm A with arm B.
 type Decision string
 
 const (
@@ -19,53 +18,50 @@ const (
 	Undecided  Decision = "undecided"
 )
 
-// MinRounds is how many pairs a decision needs: Student's t with fewer than three
-// degrees of freedom asks for differences that no lab should have to show.
+// MinRounds is the number of pairs that a decision needs. With fewer than three degrees of freedom,
+// Student's t would detect only extreme differences.
 const MinRounds = 4
 
-// Pair holds the values of one metric of the two arms in the same round. A trial
-// that gave no value is NaN, so that the pair is reported and not left out.
+// Pair holds the values of one metric of two arms in the same round. A trial without a value is NaN, so
+// that the pair is reported and not ignored.
 type Pair struct{ A, B float64 }
 
 // Options of a comparison. A zero (or a value out of range) means the default.
 type Options struct {
-	// Level is the confidence that all verdicts of the run are right together,
-	// in (0, 1); 0.95 by default.
+	// Level is the confidence that all verdicts of the run are correct, in (0, 1); 0.95 by default.
 	Level float64
 	// Family is the number of verdicts of the run. Each gets 1-(1-Level)/Family
 	// (Bonferroni), which holds however the verdicts depend on one another.
 	Family int
-	// Looks is how often the run may look at its verdicts and end: each look has its
-	// share of the error (Bonferroni again). 1 by default.
+	// Looks is how often the run may examine its verdicts and end. Each look has its share of the
+	// error (Bonferroni). 1 by default.
 	Looks int
-	// Margin is the difference that is not worth a call, as a share; 0.03 by default.
+	// Margin is the largest difference, as a share, that counts as none; 0.03 by default.
 	Margin float64
-	// Seed of the resampling; it matters with more than [exactRounds] pairs only.
+	// Seed of the resampling, which needs it only for more than [exactRounds] pairs.
 	Seed uint64
-	// LowerIsBetter holds for latency; a rate is better when it is higher.
+	// LowerIsBetter is true for latency and false for rates.
 	LowerIsBetter bool
 }
 
 // Verdict is the outcome of one comparison.
 type Verdict struct {
 	// Ratio is the geometric mean of A/B. CI is its confidence interval at Level.
-	// Both are finite, and zero where there is none: Ratio without a usable pair,
-	// CI with fewer than two pairs.
+	// Both are finite. Ratio is 0 without a usable pair, CI with fewer than two pairs.
 	Ratio    float64
 	CI       [2]float64
-	Level    float64 // of this one interval, after the share for the family
+	Level    float64 // of this interval, after the correction for the family
 	Decision Decision
 	Rounds   int
 	Reason   string // of Undecided: what is missing and what would help
 	Cause    Cause  // the same as fields
 }
 
-// Compare judges arm A against arm B, paired by round.
+// Compare compares arm A with arm B, paired by round.
 //
-// Whatever it calls, it can be wrong only where the interval misses the true
-// ratio: "better" says that the ratio is on the good side of 1, "equivalent" that
-// it is within the margin, and either is said only if the whole interval is there.
-// So the chance of any wrong call in a run is at most 1-Level.
+// A decision is wrong only if the interval misses the true ratio: better and worse need the whole interval
+// on one side of 1, equivalent needs it within the margin. So the probability of any wrong decision
+// in a run is at most 1-Level.
 func Compare(pairs []Pair, o Options) Verdict {
 	o = o.withDefaults()
 	v := Verdict{Rounds: len(pairs), Level: 1 - o.alpha(), Decision: Undecided}
@@ -87,7 +83,7 @@ func Compare(pairs []Pair, o Options) Verdict {
 	}
 	v.Decision = decide(v, o)
 	if v.Decision == Undecided {
-		v.Reason, v.Cause = open(v, o, enough(logs, o))
+		v.Reason, v.Cause = undecidedReason(v, o, roundsNeeded(logs, o))
 	}
 	return v
 }
@@ -107,7 +103,7 @@ func decide(v Verdict, o Options) Decision {
 	}
 }
 
-// logRatios fails on the first pair that has no ratio.
+// logRatios returns an error for the first pair that has no ratio.
 func logRatios(pairs []Pair) ([]float64, error) {
 	logs := make([]float64, len(pairs))
 	for i, p := range pairs {
@@ -125,7 +121,7 @@ func logRatios(pairs []Pair) ([]float64, error) {
 	return logs, nil
 }
 
-// bounded is e^x, cut so that it is finite and positive and JSON can hold it.
+// bounded returns e^x, limited to finite positive values, which JSON can represent.
 func bounded(x float64) float64 { return math.Exp(min(max(x, -700), 700)) }
 
 func (o Options) withDefaults() Options {
@@ -139,12 +135,11 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// alpha is the share of the error that this one verdict may use up.
+// alpha is the error probability of this one verdict.
 func (o Options) alpha() float64 { return (1 - o.Level) / float64(o.Family*o.Looks) }
 
-// Looks are the numbers of rounds after which a run that lasts until its verdicts are decided
-// may look at its verdicts: the first with enough for one, then half as many again
-// each time, and the last. So they are few, and each can have its share of the error.
+// Looks returns the numbers of rounds after which a run until decided examines its verdicts: first, then
+// half as many again each time, and last. Few looks leave each a useful share of the error.
 func Looks(first, last int) []int {
 	var looks []int
 	for n := max(first, MinRounds); n < last; n += (n + 1) / 2 {

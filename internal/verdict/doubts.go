@@ -5,24 +5,23 @@ import (
 	"math"
 )
 
-// Doubt is something about the rounds that one ratio does not tell.
+// Doubt is a property of the rounds that the ratio does not show.
 type Doubt struct {
 	Text string
 	Kind CauseKind
-	// Decisive doubts leave no decision: without what is doubted it might be another.
+	// Decisive doubts remove the decision, because it might be different without the doubted data.
 	Decisive bool
 }
 
 const (
-	// driftLevel and outlierLevel are how often a guard may cry wolf, per comparison.
+	// driftLevel and outlierLevel are the false-alarm rates of the guards, per comparison.
 	driftLevel   = 0.02 // five rounds that only rise have p = 0.017
 	outlierLevel = 0.01
 )
 
-// Doubts looks for a ratio that drifts from round to round and for a round that is
-// unlike the others. Both only matter if they are over the margin, and are decisive
-// only if the decision of v would not stand without them: at the end of a run twice as
-// long, or without that round.
+// Doubts detects a ratio that drifts from round to round, and a round that differs from the others. Both
+// must exceed the margin. They are decisive only if the decision of v would be different without
+// them: at the end of a run twice as long, or without that round.
 func Doubts(pairs []Pair, v Verdict, o Options) (all []Doubt) {
 	o = o.withDefaults()
 	logs, err := logRatios(pairs)
@@ -42,23 +41,23 @@ func Doubts(pairs []Pair, v Verdict, o Options) (all []Doubt) {
 
 func drift(logs []float64, slope, p float64, v Verdict, o Options) Doubt {
 	rounds := float64(len(logs))
-	way := "rose"
+	direction := "rose"
 	if slope < 0 {
-		way = "fell"
+		direction = "fell"
 	}
-	// The line through the middle, at the first round and after as many rounds again.
+	// The line through the median, at the first round and at the end of a run twice as long.
 	first := Median(logs) - slope*(rounds-1)/2
 	last := first + slope*(2*rounds-1)
 	stands := sideOf(first, o) == sideOf(last, o)
 	return Doubt{
 		Kind: CauseDrift,
 		Text: fmt.Sprintf("drift: the ratio %s from round to round, by %s each (trend p = %.2g); something else changed during the run",
-			way, percent(math.Abs(math.Expm1(slope))), p),
+			direction, percent(math.Abs(math.Expm1(slope))), p),
 		Decisive: v.Decision != Undecided && !stands,
 	}
 }
 
-// sideOf is -1, 0 or 1: under, within and over the margin.
+// sideOf returns -1, 0 or 1 for a ratio below, within and above the margin.
 func sideOf(log float64, o Options) int {
 	margin := math.Log1p(o.Margin)
 	switch {
@@ -85,7 +84,6 @@ func outlier(pairs []Pair, logs []float64, i int, v Verdict, o Options) Doubt {
 	}
 }
 
-// TooFew says whether a percentile rests on too few calls: under ten lie beyond it, so
-// that their number varies by a third and more from trial to trial by chance. tail is the share of
-// calls beyond the percentile, 0.01 for p99.
+// TooFew reports whether a percentile has too few calls: fewer than ten beyond it, whose number varies by
+// a third or more from trial to trial. tail is the share of calls beyond the percentile, 0.01 for p99.
 func TooFew(calls uint64, tail float64) bool { return float64(calls)*tail < 10-1e-6 }

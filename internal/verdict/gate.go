@@ -5,19 +5,19 @@ import (
 	"math"
 )
 
-// Outcome is what a [Bound] makes of a ratio.
+// Outcome is the result of testing a ratio against a [Bound].
 type Outcome string
 
 const (
-	Held   Outcome = "held"            // the whole interval is within the bound
-	Failed Outcome = "failed"          // the whole interval is beyond it
+	Held   Outcome = "held"            // the whole interval meets the bound
+	Failed Outcome = "failed"          // no part of the interval meets it
 	Open   Outcome = "not established" // the interval spans the bound, or there is none
 )
 
-// Bound is a condition on a ratio: that it is under Limit, or over it.
+// Bound is a condition on a ratio: below Limit, or above it.
 type Bound struct {
 	Over  bool
-	Equal bool // the limit itself will do
+	Equal bool // the limit itself is allowed
 	Limit float64
 }
 
@@ -31,9 +31,9 @@ func (b Bound) holds(ratio float64) bool {
 	return ratio < b.Limit
 }
 
-// OfRuns holds the bound against the ratio of two runs as [CompareRuns] finds it. Held
-// and Failed are wrong only where the interval misses the true ratio. The reason is
-// that of Open: what is missing, and how many rounds would probably do.
+// OfRuns tests the bound on the ratio of two runs that [CompareRuns] returns. Held and Failed are wrong
+// only if the interval misses the true ratio. The reason, for Open only, says what is missing and how many
+// rounds would probably suffice.
 func (b Bound) OfRuns(before, after []float64, o Options) (v Verdict, outcome Outcome, reason string) {
 	o = o.withDefaults()
 	v = CompareRuns(before, after, o)
@@ -47,7 +47,7 @@ func (b Bound) OfRuns(before, after []float64, o Options) (v Verdict, outcome Ou
 		return v, Failed, ""
 	}
 	reason = fmt.Sprintf("the interval spans %g", b.Limit)
-	if n := u.narrowTo(math.Abs(u.difference()-math.Log(b.Limit)), o); n <= farthest {
+	if n := u.narrowTo(math.Abs(u.difference()-math.Log(b.Limit)), o); n <= maxAdvisedRounds {
 		return v, Open, fmt.Sprintf("%s: about %d rounds in both runs would settle it, if the noise stays", reason, n)
 	}
 	return v, Open, reason + ", and the ratio is too close to it to be settled by more rounds"

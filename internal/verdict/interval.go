@@ -6,13 +6,13 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// interval covers the mean of the population that xs (at least 2) come from with
-// confidence 1-alpha. It reaches on either side as far as the farther of two:
+// interval returns a confidence interval of level 1-alpha for the mean of the population of xs (at least 2
+// values). Each side is the wider of two intervals:
 //
-//   - Student's t interval, which is right for normal values however few, and is
-//     not bound to the range that was seen;
-//   - the bootstrap percentile interval with the small-sample expansion of
-//     Hesterberg (2015), which follows a skew that Student's cannot see.
+//   - Student's t interval, which is exact for normal values however few, and may exceed the
+//     observed range;
+//   - the bootstrap percentile interval with the small-sample expansion of Hesterberg (2015), which
+//     follows skew.
 func interval(xs []float64, alpha float64, seed uint64) (lo, hi float64) {
 	m := mean(xs)
 	half := student(len(xs), alpha) * deviation(xs) / math.Sqrt(float64(len(xs)))
@@ -27,9 +27,8 @@ func studentOf(freedom, alpha float64) float64 {
 	return -distuv.StudentsT{Mu: 0, Sigma: 1, Nu: freedom}.Quantile(alpha / 2)
 }
 
-// expandedTail is the probability to cut off on either side of the bootstrap
-// distribution of n values instead of alpha/2, which would be too narrow by the
-// factor √((n-1)/n) and by z for t (Hesterberg 2015, "What Teachers Should Know
+// expandedTail is the probability to cut off on each side of the bootstrap distribution of n values.
+// Plain alpha/2 would give an interval that is too narrow by √((n-1)/n) and by z instead of t (Hesterberg 2015, "What Teachers Should Know
 // About the Bootstrap", The American Statistician 69(4), 371–386).
 func expandedTail(n int, alpha float64) float64 {
 	f := float64(n)
@@ -48,7 +47,7 @@ func mean(xs []float64) float64 {
 func deviation(xs []float64) float64 {
 	var sum float64
 	for _, x := range xs {
-		// Around the first value, so that equal values leave no rounding behind.
+		// Subtract the first value, so that equal values cause no rounding error.
 		sum += x - xs[0]
 	}
 	m := xs[0] + sum/float64(len(xs))

@@ -3,18 +3,16 @@ package verdict
 import "fmt"
 
 const (
-	// A generator sleeps until a call is due and may then wait for its processor: on an
-	// idle machine that is under 0.2 ms at the 99th percentile. Half a millisecond is
-	// beyond it, and a lateness below does not tell services apart.
+	// A load generator sleeps until a call is due and may then wait for a CPU: on an idle machine
+	// less than 0.2 ms at the 99th percentile. Less than half a millisecond is normal.
 	latenessFloor = 0.5 // ms
-	// Under a tenth of the latency, the generator did not make what it measured.
+	// Below a tenth of the latency, the load generator did not cause the latency.
 	latenessShare = 0.1
 )
 
-// Late says how far calls that were due at a time of their own left after it; "" when
-// that did not make their latency. Both are the 99th percentiles, in ms. It is not for
-// bursts, nor for users who ask again at once: of those, the time to get calls out is
-// the caller's own cost, which is what is compared.
+// Late says how late rpclab sent calls, or returns "" if the lateness did not determine the latency. Both
+// are 99th percentiles in ms. Do not use it for bursts, or for users without think time: there the
+// time to send calls is a cost of the caller, which the comparison includes.
 func Late(lateness, latency float64) string {
 	if lateness <= max(latenessFloor, latenessShare*latency) {
 		return ""

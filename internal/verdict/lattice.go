@@ -2,21 +2,20 @@ package verdict
 
 import "math"
 
-// steps that the walk over outcomes may take: about a millisecond.
-const steps = 10_000
+// maxSteps limits the enumeration of outcomes to about a millisecond.
+const maxSteps = 10_000
 
-// lattice walks every outcome of random routing whose chi-square is at most high.
-// Backends are alike, so counts are walked in falling order and stand for all
-// their permutations.
+// lattice enumerates every outcome of random assignment whose chi-square is at most high. Backends are
+// interchangeable, so one outcome with falling counts represents all its permutations.
 type lattice struct {
 	samples   []sample
-	low, high float64 // a chi-square from low to high equals the one seen
+	low, high float64 // a chi-square from low to high equals the observed one
 	steps     int
 	atMost    float64
 	equal     float64
 }
 
-// enumerated is exact; it gives up (false) when outcomes are too many.
+// enumerated computes the exact probabilities, or returns false if there are too many outcomes.
 func enumerated(samples []sample, x float64) (chance, bool) {
 	low, high := around(x)
 	l := &lattice{samples: samples, low: low, high: high}
@@ -26,8 +25,8 @@ func enumerated(samples []sample, x float64) (chance, bool) {
 	return chance{min(1, l.atMost), max(l.equal, 1-l.atMost+l.equal)}, true
 }
 
-// trial starts the i-th trial, or weighs the outcome when there is none left. x is
-// the chi-square so far, logP the logarithm of the probability so far.
+// trial starts trial i, or adds the probability of the outcome after the last trial. x is the chi-square
+// so far, logP the logarithm of the probability so far.
 func (l *lattice) trial(i int, x, logP float64) bool {
 	if i == len(l.samples) {
 		p := math.Exp(logP)
@@ -43,17 +42,17 @@ func (l *lattice) trial(i int, x, logP float64) bool {
 	return l.place(place{trial: i, backends: s.backends, calls: s.calls, ceiling: s.calls}, x, logP)
 }
 
-// place is a trial of which some backends have their calls.
+// place is a trial in which some backends have received their calls.
 type place struct {
 	trial    int
-	backends int    // still without
-	calls    uint64 // still to give
-	ceiling  uint64 // what the backend before got
-	alike    int    // how many of those before got just that
+	backends int    // without calls so far
+	calls    uint64 // not assigned so far
+	ceiling  uint64 // calls of the backend before
+	alike    int    // number of backends before with exactly ceiling calls
 }
 
 func (l *lattice) place(p place, x, logP float64) bool {
-	if l.steps++; l.steps > steps {
+	if l.steps++; l.steps > maxSteps {
 		return false
 	}
 	if p.backends == 0 {
@@ -64,7 +63,7 @@ func (l *lattice) place(p place, x, logP float64) bool {
 	for c := (p.calls + rest - 1) / rest; c <= min(p.ceiling, p.calls); c++ {
 		own := x + square(float64(c)-fair)/fair
 		if own+spread(p.calls-c, p.backends-1, fair) > l.high {
-			break // and so would every larger c
+			break // larger c exceed high too
 		}
 		next := place{trial: p.trial, backends: p.backends - 1, calls: p.calls - c, ceiling: c, alike: 1}
 		if c == p.ceiling {
@@ -77,7 +76,7 @@ func (l *lattice) place(p place, x, logP float64) bool {
 	return true
 }
 
-// spread is the least chi-square that calls can add on backends: in equal parts.
+// spread is the smallest chi-square that calls on backends can add: that of equal shares.
 func spread(calls uint64, backends int, fair float64) float64 {
 	if backends == 0 {
 		return 0

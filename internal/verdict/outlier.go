@@ -6,9 +6,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Outlier is the index of the value that lies so far from the others that normal
-// values without an outlier have one like it in a share alpha of cases at most; -1:
-// there is none. With fewer than five values nothing can lie that far out.
+// Outlier returns the index of an outlier, or -1. Normally distributed values have a false outlier with a
+// probability of at most alpha. Fewer than five values have no outlier.
 //
 // It is the two-sided test of F. E. Grubbs, "Procedures for Detecting Outlying
 // Observations in Samples", Technometrics 11(1), 1969.

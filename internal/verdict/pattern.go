@@ -2,32 +2,31 @@ package verdict
 
 import "slices"
 
-// Pattern is how calls fell on backends, for a report's sentence on why.
+// Pattern names how calls were distributed over backends.
 type Pattern string
 
 const (
-	OneTakesAll Pattern = "one-takes-all" // in every trial one backend got every call
-	Uneven      Pattern = "uneven"        // less even than chance
-	AsChance    Pattern = "as-chance"     // as random routing of each call would
-	TakesTurns  Pattern = "takes-turns"   // evener than chance
-	TooFewCalls Pattern = "too-few-calls" // to tell these apart, or nothing to balance
+	OneTakesAll Pattern = "one-takes-all" // in every trial one backend received every call
+	Uneven      Pattern = "uneven"        // less even than random assignment
+	AsChance    Pattern = "as-chance"     // like random assignment of each call
+	TakesTurns  Pattern = "takes-turns"   // more even than random assignment
+	TooFewCalls Pattern = "too-few-calls" // too few calls to tell, or nothing to balance
 )
 
 const (
-	// unlikely is the p-value under which random routing is ruled out: small, since
-	// a report holds dozens of these sentences.
+	// unlikely is the p-value below which random assignment is ruled out. It is small, because a
+	// report contains dozens of patterns.
 	unlikely = 0.001
-	// suspicious is a lower tail that is even enough for turns, unless proven.
+	// suspicious is a probability of the lower tail at which calls may be round robin.
 	suspicious = 0.05
 )
 
-// PatternOf names the pattern of the trials of an arm, by PRandom under 0.001 and
-// the side it is on.
+// PatternOf names the pattern of the trials of an arm. PRandom below 0.001 gives Uneven or TakesTurns.
 //
-// Of what is left, it says [TooFewCalls] rather than [AsChance] if one backend
-// taking all would not have been noticed; or if turns would not, and the calls are
-// as even as turns make them or in the evenest 5 % that chance gives. (Taking turns
-// with 3 backends shows in 1 trial of 5,000 calls, or in 3 trials of 100.)
+// Otherwise it returns [TooFewCalls] and not [AsChance] if one backend with all calls would not have been
+// detected. It does the same if round robin would not, and the calls are as even as round robin or in the
+// most even 5 % of random assignment. (Round robin over 3 backends is detected in 1 trial of 5,000 calls, or
+// in 3 trials of 100.)
 func PatternOf(trials [][]uint64) Pattern {
 	seen := chanceOf(trials)
 	switch {
@@ -38,7 +37,7 @@ func PatternOf(trials [][]uint64) Pattern {
 	case seen.p() < unlikely:
 		return TakesTurns
 	}
-	one, turns := chanceOf(each(trials, onOne)), chanceOf(each(trials, inTurns))
+	one, turns := chanceOf(reassign(trials, onOne)), chanceOf(reassign(trials, inTurns))
 	blind := one.p() >= unlikely
 	unsure := turns.p() >= unlikely && seen.atMost <= max(suspicious, turns.atMost)
 	if blind || unsure {
@@ -53,8 +52,8 @@ func everyTrial(trials [][]uint64, is func([]uint64) bool) bool {
 	return !slices.ContainsFunc(trials, func(counts []uint64) bool { return !is(counts) })
 }
 
-// each gives the trials with their calls dealt anew.
-func each(trials [][]uint64, deal func(calls uint64, counts []uint64)) [][]uint64 {
+// reassign returns the trials with their calls assigned by another rule.
+func reassign(trials [][]uint64, deal func(calls uint64, counts []uint64)) [][]uint64 {
 	dealt := make([][]uint64, len(trials))
 	for i, counts := range trials {
 		dealt[i] = make([]uint64, len(counts))

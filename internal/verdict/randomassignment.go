@@ -7,16 +7,16 @@ import (
 )
 
 const (
-	// fewExpected calls a backend: under that, Cochran's rule, chi-square's own
-	// distribution is not trusted.
+	// fewExpected is the number of expected calls per backend below which the chi-square
+	// distribution is not used (Cochran's rule).
 	fewExpected = 5
-	// fewCalls of all trials together may be drawn by lot. Where more calls still
-	// leave few for each backend, backends are so many that chi-square is right.
+	// fewCalls is the largest number of calls, of all trials together, that is simulated. With
+	// more calls but few per backend there are so many backends that chi-square is accurate.
 	fewCalls = 1000
 	draws    = 10_000
 )
 
-// sample is the size of one trial: calls thrown at backends.
+// sample is the size of one trial.
 type sample struct {
 	calls    uint64
 	backends int
@@ -24,17 +24,16 @@ type sample struct {
 
 func (s sample) expected() float64 { return float64(s.calls) / float64(s.backends) }
 
-// chance holds the probabilities that random routing gives a chi-square that is at
-// most, and at least, the one seen. The one seen is in both.
+// chance holds the probabilities that random assignment gives a chi-square at most, and at least, the
+// observed one.
 type chance struct{ atMost, atLeast float64 }
 
 // p is two-sided.
 func (c chance) p() float64 { return min(1, 2*min(c.atMost, c.atLeast)) }
 
-// chanceOf compares the sum of the trials' Pearson chi-squares with random routing.
-// It is exact if few outcomes are as even as the one seen (which covers small
-// trials and backends that take turns, where chi-square takes few values); drawn by
-// lot if trials are small; else chi-square with a correction for continuity.
+// chanceOf compares the sum of the trials' Pearson chi-squares with random assignment. It is exact if few
+// outcomes are as even as the observed one, which covers small trials and round robin. Otherwise it
+// simulates small trials, and uses chi-square with a continuity correction for others.
 func chanceOf(trials [][]uint64) chance {
 	var samples []sample
 	var x float64
@@ -77,8 +76,8 @@ func small(samples []sample) bool {
 	return few && calls <= fewCalls
 }
 
-// drawn throws the calls at random, 10,000 times, always from the same seed.
-// The outcome seen counts as one more draw, so that no probability is 0.
+// drawn simulates 10,000 random assignments, always from the same seed. The observed outcome counts as one
+// more, so that no probability is 0.
 func drawn(samples []sample, x float64) chance {
 	random := rand.New(rand.NewPCG(1, 2))
 	low, high := around(x)
@@ -98,7 +97,7 @@ func drawn(samples []sample, x float64) chance {
 	return chance{float64(atMost) / (draws + 1), float64(atLeast) / (draws + 1)}
 }
 
-// throw is the chi-square of one random trial.
+// throw returns the chi-square of one random assignment.
 func throw(s sample, random *rand.Rand) float64 {
 	counts := make([]uint64, s.backends)
 	for range s.calls {
@@ -108,8 +107,8 @@ func throw(s sample, random *rand.Rand) float64 {
 }
 
 // approximate uses the chi-square distribution. Σx² of whole numbers with a given
-// sum moves in steps of 2, hence chi-square in steps of 2k/n: half a step on either
-// side covers the value seen, as Yates's correction does for a 2×2 table.
+// sum moves in steps of 2, hence chi-square in steps of 2k/n. Half a step on
+// either side covers the observed value, like Yates's correction for a 2×2 table.
 func approximate(samples []sample, x float64) chance {
 	var freedom, half float64
 	for _, s := range samples {
@@ -120,7 +119,7 @@ func approximate(samples []sample, x float64) chance {
 	return chance{d.CDF(x + half), d.Survival(max(0, x-half))}
 }
 
-// around gives bounds within which a chi-square equals x but for rounding.
+// around returns bounds within which a chi-square equals x except for rounding.
 func around(x float64) (low, high float64) {
 	slack := 1e-9 * (1 + x)
 	return x - slack, x + slack

@@ -5,24 +5,23 @@ import (
 	"math"
 )
 
-// Triple holds the values of one metric of a published arm, of the same without its
-// confound, and of the arm that both are compared with, in one round.
+// Triple holds the values of one metric in one round: of a published arm, of the same arm without its
+// confound, and of the baseline.
 type Triple struct{ Published, Controlled, Baseline float64 }
 
-// Remaining is how much of a published gap is still there without the confound.
+// Remaining is the part of a published gap that remains without the confound.
 type Remaining struct {
-	Gap   float64 // published less baseline, the mean over rounds
-	Share float64 // of the gap: controlled less baseline
-	// CI is the interval of Share at Level; zero where Reason says why there is none.
+	Gap   float64 // published minus baseline, mean over rounds
+	Share float64 // controlled minus baseline, as a share of Gap
+	// CI is the interval of Share at Level; zero if Reason is set.
 	CI     [2]float64
 	Level  float64
 	Reason string
 }
 
-// RemainingGap accounts for a confound, by rounds that pair the three arms. The share is a
-// quotient of two means, and its interval is Fieller's: all shares s for which the mean
+// RemainingGap estimates the effect of a confound from rounds of the three arms. The share is a quotient of two means, and its interval is Fieller's: all shares s for which the mean
 // of (controlled − baseline) − s·(published − baseline) may be 0 by Student's t. When
-// the gap itself may be 0 there is no such interval. Of o, Level and Family count.
+// the gap itself may be 0 there is no such interval. It uses Level and Family of o.
 //
 // E. C. Fieller, "Some Problems in Interval Estimation", J. R. Stat. Soc. B 16(2), 1954.
 func RemainingGap(triples []Triple, o Options) Remaining {
@@ -48,13 +47,13 @@ func RemainingGap(triples []Triple, o Options) Remaining {
 		}
 		r.CI = [2]float64{lo, hi}
 	}
-	if math.IsNaN(r.Share) || math.IsInf(r.Share, 0) { // of no gap at all
+	if math.IsNaN(r.Share) || math.IsInf(r.Share, 0) { // no gap
 		r.Share = 0
 	}
 	return r
 }
 
-// fieller covers mean(ys)/mean(xs) with confidence 1-alpha; false: mean(xs) may be 0.
+// fieller returns the interval of mean(ys)/mean(xs) with confidence 1-alpha, or false if mean(xs) may be 0.
 func fieller(ys, xs []float64, alpha float64) (lo, hi float64, ok bool) {
 	n := float64(len(xs))
 	t := student(len(xs), alpha)

@@ -10,25 +10,25 @@ import (
 )
 
 // Timeline counts the calls that each backend answered in each interval.
-// Interval i runs from i·Width to (i+1)·Width after the start of the load.
+// Interval i is from i·Width to (i+1)·Width after the start of the load.
 type Timeline struct {
 	Width time.Duration
-	Calls map[string][]uint64 // a series that is shorter than others ends in zeros
+	Calls map[string][]uint64 // missing values at the end of a series are 0
 }
 
-// Disturbance is an event and what balance means after it. Times count from the
-// start of the load; a zero Threshold, Window or Hold means its default.
+// Disturbance is an event, and the definition of balance after it. Times count from the start of the load.
+// A zero Threshold, Window or Hold means its default.
 type Disturbance struct {
 	At    time.Duration
 	Until time.Duration // the next event, or the end of the load
-	Ready []string      // the backends that should get the calls once all is done
+	Ready []string      // the backends that should receive calls after the event
 
-	Threshold float64       // of the index; 0.95
-	Window    time.Duration // over which calls are counted; 1 s
-	Hold      time.Duration // how long balance must last; 1 s
+	Threshold float64       // of the index; default 0.95
+	Window    time.Duration // time over which calls are counted; default 1 s
+	Hold      time.Duration // time for which balance must last; default 1 s
 }
 
-// Restoration is when balance was there again.
+// Restoration is when balance was restored.
 type Restoration struct {
 	Took   time.Duration // since the event, in whole intervals, rounded up
 	OK     bool
@@ -36,29 +36,25 @@ type Restoration struct {
 	Cause  Cause  // the same as fields
 }
 
-// fewestCalls a backend: a window with fewer says nothing.
+// fewestCalls is the number of calls per backend that a window needs.
 const fewestCalls = 10
 
 // Restored finds the earliest interval start t at or after the event such that the
 // window from t, and every window that starts at an interval in [t, t+Hold], has
-// an index of Threshold or more. Only windows that end by Until, and by the end of
-// the timeline, are looked at: near that end fewer windows have to agree, but at
-// least one.
+// an index of Threshold or more. Only windows that end by Until and by the end of the
+// timeline count. Near that end fewer windows must agree, but at least one.
 //
-// The index is (Σ ready x)² / (k · Σ all x²) over k ready backends: Jain's, except
-// that calls to a backend that should get none count against it. A window with
-// under 10 calls a ready backend is not balanced.
+// The index is (Σ ready x)² / (k · Σ all x²) over k ready backends: Jain's index,
+// except that calls to other backends reduce it. A window with fewer than 10 calls per ready backend is not
+// balanced.
 //
-// Chance alone keeps the index under 1: with λ calls a backend and window, random
-// routing has a mean near 1/(1+1/λ), which is 0.95 at λ = 19. To be sure of
-// reaching the threshold it takes [CallsNeeded], about 100; under that a balance
-// that is not found may be there all the same, and Reason says so. A route that
-// takes turns is seen from 10 calls on.
+// Random assignment keeps the index below 1: with λ calls per backend and window its mean is near 1/(1+1/λ),
+// which is 0.95 at λ = 19. Reaching the threshold reliably takes [CallsNeeded], about 100. With fewer
+// calls balance may exist and not be found, and Reason says so. Round robin is found from 10 calls on.
 //
-// A window looks ahead, and at a threshold of 0.95 a part of it may be wrong. So t
-// moves on past the last interval of its window that shows it: one in which a
-// backend that should get none got calls, or a ready one got none although at least
-// 10 were its share.
+// At a threshold of 0.95 a part of a window may be unbalanced. So t moves past the last interval of its
+// window in which a backend that is not ready received calls, or a ready one received none although its
+// share was at least 10.
 func Restored(line Timeline, d Disturbance) Restoration {
 	d = d.withDefaults()
 	w := line.Width
@@ -74,7 +70,7 @@ func Restored(line Timeline, d Disturbance) Restoration {
 		return Restoration{Reason: fmt.Sprintf("less than %v was observed after the event", d.Window), Cause: Cause{Kind: CauseTime}}
 	}
 	hold := int(d.Hold / w)
-	run := 0 // balanced windows in a row, backwards from the end
+	run := 0 // consecutive balanced windows, backwards from the end
 	found := -1
 	for i, win := range slices.Backward(windows) {
 		if win.balanced(d) {
@@ -93,8 +89,8 @@ func Restored(line Timeline, d Disturbance) Restoration {
 	return Restoration{Took: time.Duration(from)*w - d.At, OK: true}
 }
 
-// CallsNeeded is how many calls a backend a window must hold so that random routing
-// to k backends reaches the threshold, in (0, 1), 999 times in 1,000: the index is
+// CallsNeeded is the number of calls per backend and window with which random assignment to k backends
+// reaches the threshold, in (0, 1), 999 times in 1,000: the index is
 // 1/(1+X²/n), and X² follows chi-square with k-1 degrees of freedom.
 func CallsNeeded(k int, threshold float64) float64 {
 	if k < 2 {
@@ -104,7 +100,7 @@ func CallsNeeded(k int, threshold float64) float64 {
 	return q / (float64(k) * (1/threshold - 1))
 }
 
-// missing says why no balance was found, going by the window in the middle.
+// missing says why no balance was found, from the median window.
 func missing(windows []window, d Disturbance) Restoration {
 	calls := make([]float64, len(windows))
 	for i, w := range windows {

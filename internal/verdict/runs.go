@@ -7,10 +7,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// CompareRuns judges the trials of a run b against those of an earlier one, a; the
-// ratio is b over a. They are two independent samples: no trial of the one belongs to a
-// trial of the other, and whatever changed between the runs is in the ratio. Decisions
-// are made as by [Compare]; Rounds is the number of trials of the smaller run.
+// CompareRuns compares the trials of run b with those of an earlier run a; the ratio is b over a. They are
+// two independent samples, and the ratio includes everything that changed between the runs. Decisions are
+// those of [Compare]; Rounds is the number of trials of the smaller run.
 func CompareRuns(a, b []float64, o Options) Verdict {
 	o = o.withDefaults()
 	v := Verdict{Rounds: min(len(a), len(b)), Level: 1 - o.alpha(), Decision: Undecided}
@@ -32,12 +31,12 @@ func CompareRuns(a, b []float64, o Options) Verdict {
 	}
 	v.Decision = decide(v, o)
 	if v.Decision == Undecided {
-		v.Reason, v.Cause = open(v, o, u.enough(o))
+		v.Reason, v.Cause = undecidedReason(v, o, u.roundsNeeded(o))
 	}
 	return v
 }
 
-// unpaired are the logarithms of the values of two runs.
+// unpaired holds the logarithms of the values of two runs.
 type unpaired struct{ a, b []float64 }
 
 func unpairedOf(a, b []float64) (u unpaired, err error) {
@@ -58,17 +57,16 @@ func unpairedOf(a, b []float64) (u unpaired, err error) {
 
 func (u unpaired) difference() float64 { return mean(u.b) - mean(u.a) }
 
-// interval covers the difference of the means of the populations of two samples (each
-// of at least 2) with confidence 1-alpha. As with pairs, it reaches on either side as
-// far as the farther of Student's t, here Welch's for unequal variances, and the
-// bootstrap, here with resamples of both.
+// interval returns a confidence interval of level 1-alpha for the difference of the means of two samples
+// (each of at least 2 values). Each side is the wider of Welch's t interval for unequal variances and the
+// bootstrap with resamples of both.
 func (u unpaired) interval(alpha float64, seed uint64) (lo, hi float64) {
 	d, wide := u.difference(), u.spread(len(u.a), len(u.b))
 	half := wide * studentOf(u.freedom(len(u.a), len(u.b)), alpha)
 	if half == 0 {
 		return d, d
 	}
-	// Resampling knows the variances with divisor n only; the expansion makes up for it.
+	// Resampling uses variances with divisor n; the expansion corrects that.
 	na, nb := float64(len(u.a)), float64(len(u.b))
 	narrow := math.Sqrt(square(deviation(u.a))*(na-1)/(na*na) + square(deviation(u.b))*(nb-1)/(nb*nb))
 	tail := distuv.UnitNormal.CDF(-half / narrow)
@@ -92,9 +90,9 @@ func (u unpaired) freedom(na, nb int) float64 {
 	return square(va+vb) / (va*va/float64(na-1) + vb*vb/float64(nb-1))
 }
 
-// enough is the smallest number of trials in both runs whose t interval would allow a
-// decision if means and deviations stayed as they are.
-func (u unpaired) enough(o Options) int {
+// roundsNeeded returns the smallest number of trials in both runs whose t interval would allow a decision if
+// means and deviations stayed the same.
+func (u unpaired) roundsNeeded(o Options) int {
 	m, margin := math.Abs(u.difference()), math.Log1p(o.Margin)
 	room := margin - m
 	if m > margin {
@@ -103,24 +101,24 @@ func (u unpaired) enough(o Options) int {
 	return u.narrowTo(room, o)
 }
 
-// narrowTo is the smallest number of trials in both runs whose t interval reaches less
-// than room on either side; over farthest if there is none up to that.
+// narrowTo returns the smallest number of trials in both runs whose t interval is narrower than room on
+// either side, or more than maxAdvisedRounds.
 func (u unpaired) narrowTo(room float64, o Options) int {
-	// No t is smaller than z, so no number under this can do.
+	// t is never smaller than z, so fewer trials cannot suffice.
 	least := math.Ceil(square(distuv.UnitNormal.Quantile(o.alpha()/2) * u.spread(1, 1) / room))
-	if !(least <= farthest) {
-		return farthest + 1
+	if !(least <= maxAdvisedRounds) {
+		return maxAdvisedRounds + 1
 	}
-	for n := max(min(len(u.a), len(u.b))+1, int(least)); n <= farthest; n++ {
+	for n := max(min(len(u.a), len(u.b))+1, int(least)); n <= maxAdvisedRounds; n++ {
 		if studentOf(u.freedom(n, n), o.alpha())*u.spread(n, n) < room {
 			return n
 		}
 	}
-	return farthest + 1
+	return maxAdvisedRounds + 1
 }
 
-// lowerTail is the value that the difference of a draw from x and one from y is under
-// or at with probability p; the lower end if that alone is likelier.
+// lowerTail returns the p-quantile of the difference of a draw from x and a draw from y, or the lower end if
+// that alone is more probable.
 func lowerTail(x, y distribution, p float64) float64 {
 	lo, hi := x[0].value-y[len(y)-1].value, x[len(x)-1].value-y[0].value
 	if atMost(x, y, lo) >= p {
@@ -137,7 +135,7 @@ func lowerTail(x, y distribution, p float64) float64 {
 	return hi
 }
 
-// atMost is the probability that a draw from x is at most d over one from y.
+// atMost returns the probability that a draw from x exceeds a draw from y by at most d.
 func atMost(x, y distribution, d float64) float64 {
 	var below, all float64
 	i := 0

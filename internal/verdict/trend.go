@@ -2,10 +2,9 @@ package verdict
 
 import "slices"
 
-// Trend is the two-sided p-value of the Mann-Kendall test: how likely values without
-// any trend, in the order in which they were measured, rise or fall together as
-// consistently as these do. It is exact, and 1 with fewer than three values. Equal
-// values count for neither direction, which only makes it more careful.
+// Trend returns the two-sided p-value of the Mann-Kendall test: the probability that values without a trend
+// rise or fall as consistently as these. It is exact, and 1 with fewer than three values. Equal values
+// count for neither direction, which makes the test conservative.
 //
 // H. B. Mann, "Nonparametric Tests Against Trend", Econometrica 13(3), 1945.
 func Trend(values []float64) float64 {
@@ -13,7 +12,7 @@ func Trend(values []float64) float64 {
 	if n < 3 {
 		return 1
 	}
-	score := 0 // rising pairs less falling ones
+	score := 0 // rising minus falling pairs
 	for i, x := range values {
 		for _, y := range values[i+1:] {
 			switch {
@@ -24,8 +23,8 @@ func Trend(values []float64) float64 {
 			}
 		}
 	}
-	// As many inversions or fewer than the more consistent direction has, rounded up
-	// where equal values leave half of one.
+	// The number of inversions in the more consistent direction, rounded up if equal values make it
+	// a half.
 	most := (n*(n-1)/2 - max(score, -score) + 1) / 2
 	var p float64
 	for _, share := range inversions(n)[:most+1] {
@@ -34,8 +33,8 @@ func Trend(values []float64) float64 {
 	return min(2*p, 1)
 }
 
-// inversions is, for each number of inversions, the share of the orders of n
-// different values that have it: each value adds none to as many as are before it.
+// inversions returns, for each number of inversions, the share of permutations of n different values that
+// have it. Value i adds 0 to i-1 inversions.
 func inversions(n int) []float64 {
 	shares := []float64{1}
 	for i := 2; i <= n; i++ {
@@ -50,8 +49,8 @@ func inversions(n int) []float64 {
 	return shares
 }
 
-// Slope is the change from one value to the next, as the median of that between any
-// two (Theil and Sen): a few wild values do not move it. It is 0 for fewer than two.
+// Slope returns the change from one value to the next, as the median over all pairs (Theil and Sen), which
+// outliers do not affect. It is 0 for fewer than two values.
 func Slope(values []float64) float64 {
 	var slopes []float64
 	for i, x := range values {
@@ -62,7 +61,7 @@ func Slope(values []float64) float64 {
 	return Median(slopes)
 }
 
-// Median is the middle of the values, or the mean of the middle two; 0 of none.
+// Median returns the middle value, or the mean of the middle two; 0 without values.
 func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0

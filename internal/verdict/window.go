@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// window sums the calls of some intervals.
+// window is the sum of several intervals.
 type window struct {
-	ready   float64 // calls to backends that should get them
+	ready   float64 // calls to ready backends
 	squares float64 // Σx² over all backends
 }
 
-// windows are those that start at interval first or later and are wholly seen.
+// windows returns the complete windows that start at interval first or later.
 func (t Timeline) windows(d Disturbance, first int) []window {
 	end := int(d.Until / t.Width)
 	longest := 0
@@ -43,8 +43,7 @@ func (w window) balanced(d Disturbance) bool {
 	return w.ready >= fewestCalls*k && w.ready*w.ready >= d.Threshold*k*w.squares
 }
 
-// inOrder is the first interval of [from, to) from which on none shows that calls go
-// where they should not.
+// inOrder returns the first interval of [from, to) after which no interval has misdirected calls.
 func (t Timeline) inOrder(from, to int, ready []string) int {
 	for i := to - 1; i >= from; i-- {
 		if t.outOfOrder(i, ready) {
@@ -72,5 +71,5 @@ func (t Timeline) outOfOrder(i int, ready []string) bool {
 	return idle > 0 && all >= fewestCalls*uint64(len(ready))
 }
 
-// intervals is how many of them reach t, rounded up.
+// intervals returns the number of intervals until t, rounded up.
 func intervals(t, width time.Duration) int { return int((t + width - 1) / width) }
