@@ -1,5 +1,5 @@
-// Aa compares an arm with itself many times, on real servers, and counts how often the
-// lab calls them different: docs/findings/aa.md. Each comparison is a run of its own.
+// Command aa compares an arm with itself many times, on real servers, and counts how often rpclab
+// finds a difference: docs/findings/aa.md. Each comparison is a run.
 package main
 
 import (
@@ -26,7 +26,7 @@ var experiment []byte
 
 func main() {
 	log.SetFlags(log.Ltime)
-	comparisons := flag.Int("comparisons", 40, "runs; each compares two arms that are the same")
+	comparisons := flag.Int("comparisons", 40, "number of runs; each compares two equal arms")
 	out := flag.String("o", "docs/findings/aa.md", "the page to write")
 	flag.Parse()
 	if err := bench(*comparisons, *out); err != nil {
@@ -42,66 +42,66 @@ func bench(comparisons int, out string) error {
 	defer func() { _ = os.RemoveAll(dir) }()
 	rpclab, file := filepath.Join(dir, "rpclab"), filepath.Join(dir, "aa.yaml")
 	if text, err := exec.Command("go", "build", "-o", rpclab, "./cmd/rpclab").CombinedOutput(); err != nil {
-		return fmt.Errorf("run it in the root of the repository: %w\n%s", err, text)
+		return fmt.Errorf("build rpclab: %w: run this in the root of the repository\n%s", err, text)
 	}
 	if err := os.WriteFile(file, experiment, 0o644); err != nil {
 		return err
 	}
-	page := page{began: time.Now(), seen: map[string]*outcome{}}
+	page := page{began: time.Now(), outcomes: map[string]*outcome{}}
 	for seed := 1; seed <= comparisons; seed++ {
 		text, err := exec.Command(rpclab, "run", file, "--seed", fmt.Sprint(seed), "--no-store", "--json", "-").Output()
 		if err != nil {
 			return fmt.Errorf("comparison %d: %w", seed, err)
 		}
-		var d result.Document
-		if err := json.Unmarshal(text, &d); err != nil {
+		var document result.Document
+		if err := json.Unmarshal(text, &document); err != nil {
 			return err
 		}
-		page.add(d)
+		page.add(document)
 		log.Printf("%d of %d: %s", seed, comparisons, page.last)
 	}
 	return os.WriteFile(out, []byte(page.markdown(comparisons)), 0o644)
 }
 
-// page is what all comparisons gave.
+// page is the results of all comparisons.
 type page struct {
-	began   time.Time
-	machine result.Machine
-	metrics []string // in the order of the result
-	seen    map[string]*outcome
-	last    string // what the last comparison said, for the progress
+	began    time.Time
+	machine  result.Machine
+	metrics  []string            // in the order of the result
+	outcomes map[string]*outcome // by metric
+	last     string              // decisions of the last comparison, for the progress
 }
 
 // outcome counts the decisions on one metric.
 type outcome struct {
 	headline  bool
 	decisions map[string]int
-	spread    []float64 // of the logarithm of the ratio from round to round, in each run
+	noise     []float64 // of a trial, in each run: standard deviation of the logarithm of the metric
 }
 
 func (p *page) add(d result.Document) {
 	p.machine, p.last = d.Machine, ""
 	for _, v := range d.Verdicts {
-		o := p.seen[v.Metric]
+		o := p.outcomes[v.Metric]
 		if o == nil {
 			o = &outcome{headline: !v.Secondary, decisions: map[string]int{}}
-			p.seen[v.Metric], p.metrics = o, append(p.metrics, v.Metric)
+			p.outcomes[v.Metric], p.metrics = o, append(p.metrics, v.Metric)
 		}
 		o.decisions[v.Decision]++
 		if o.headline {
 			p.last += fmt.Sprintf(" %s %s (%.3f)", v.Metric, v.Decision, v.Ratio)
 		}
 	}
-	for metric, of := range map[string]func(result.Trial) float64{
+	for metric, value := range map[string]func(result.Trial) float64{
 		"latency_p50": func(t result.Trial) float64 { return t.Latency.P50 },
 		"latency_p99": func(t result.Trial) float64 { return t.Latency.P99 },
 	} {
 		var logs []float64
 		for i, t := range d.Arms[1].Trials {
-			logs = append(logs, math.Log(of(t)/of(d.Arms[0].Trials[i])))
+			logs = append(logs, math.Log(value(t)/value(d.Arms[0].Trials[i])))
 		}
-		// Of a difference of two alike: a trial has the √2-th part.
-		p.seen[metric].spread = append(p.seen[metric].spread, stat.StdDev(logs, nil)/math.Sqrt2)
+		// The difference of two trials has √2 times the deviation of one.
+		p.outcomes[metric].noise = append(p.outcomes[metric].noise, stat.StdDev(logs, nil)/math.Sqrt2)
 	}
 }
 
@@ -115,11 +115,11 @@ func (p *page) markdown(comparisons int) string {
 		"| metric | found different | equivalent | undecided | noise of a trial, median run |\n|---|--:|--:|--:|--:|\n")
 	wrong := 0
 	for _, metric := range p.metrics {
-		o := p.seen[metric]
+		o := p.outcomes[metric]
 		different := o.decisions["better"] + o.decisions["worse"]
 		name, noise := metric, ""
 		if o.headline {
-			name, noise = "**"+metric+"**", fmt.Sprintf("%.1f %%", 100*verdict.Median(o.spread))
+			name, noise = "**"+metric+"**", fmt.Sprintf("%.1f %%", 100*verdict.Median(o.noise))
 			wrong += different
 		}
 		fmt.Fprintf(&b, "| %s | %d | %d | %d | %s |\n", name, different, o.decisions["equivalent"], o.decisions["undecided"], noise)

@@ -16,19 +16,19 @@ const (
 	headerSize  = 9
 )
 
-// answers are the frames of an answer, with stream 0 where its id belongs.
+// answers are the frames of an answer, with 0 as stream id.
 type answers struct {
-	// The first answer of a connection fills the header table, as servers' do; all
-	// others refer to it, and so are the same.
+	// The first answer of a connection fills the header table (HPACK). All later answers refer to
+	// the table, and are equal.
 	first, next []byte
-	plain       bool // HTTP/1.1, where all are the same
+	plain       bool // HTTP/1.1, which has no header table
 }
 
 func newAnswers(message []byte) answers {
 	data := binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message)))
 	data = append(data, message...)
-	// RFC 7541: 0x88 is ":status: 200", 0x5f a new entry named content-type, 0x40 one
-	// with a new name; 0xbf and 0xbe are the two entries from then on.
+	// RFC 7541: 0x88 is ":status: 200", 0x5f a new entry named content-type, 0x40 a new entry with
+	// a new name. 0xbf and 0xbe refer to these two entries.
 	head := append([]byte{0x88, 0x5f, 16}, "application/grpc"...)
 	tail := append([]byte{0x40, 11}, "grpc-status\x010"...)
 	return answers{first: answer(head, data, tail), next: answer([]byte{0x88, 0xbf}, data, []byte{0xbe})}
@@ -44,17 +44,17 @@ func frame(kind, flags byte, payload []byte) []byte {
 	return append([]byte{byte(n >> 16), byte(n >> 8), byte(n), kind, flags, 0, 0, 0, 0}, payload...)
 }
 
-// connection is the server's side of one: bytes in, bytes out.
+// connection is the server's side of a connection, without input and output.
 type connection struct {
 	answers *answers
-	begun   bool
+	begun   bool // the client's preface has arrived
 	warm    bool // the header table is filled
 	calls   int
-	rest    []byte // of a frame that has not come as a whole
-	out     []byte
+	rest    []byte // an incomplete frame
+	out     []byte // to be written
 }
 
-// feed takes what was read; what is to be written is in out then.
+// feed handles bytes that were read, and appends the answers to out.
 func (c *connection) feed(b []byte) error {
 	if len(c.rest) > 0 {
 		c.rest = append(c.rest, b...)
@@ -69,25 +69,26 @@ func (c *connection) feed(b []byte) error {
 		c.begun = true
 		b = b[prefaceSize:]
 		c.out = append(c.out, frame(frameSettings, 0, nil)...)
-		// One window for the life of the connection: 2^31-1 less what it has anyway.
+		// The largest window, 2^31-1 less the initial one, so that no other update is needed.
 		c.out = append(c.out, frame(frameWindow, 0, []byte{0x7f, 0xff, 0, 0})...)
 	}
 	for c.begun && len(b) >= headerSize {
 		size := headerSize + (int(b[0])<<16 | int(b[1])<<8 | int(b[2]))
 		if size > 1<<14+headerSize {
-			return fmt.Errorf("a frame of %d bytes", size)
+			return fmt.Errorf("a frame has %d bytes, more than the 16 KiB of HTTP/2's default", size)
 		}
 		if len(b) < size {
 			break
 		}
-		c.obey(b[3], b[4], b[5:headerSize], b[headerSize:size])
+		c.handle(b[3], b[4], b[5:headerSize], b[headerSize:size])
 		b = b[size:]
 	}
 	c.rest = append(c.rest[:0], b...)
 	return nil
 }
 
-func (c *connection) obey(kind, flags byte, id, payload []byte) {
+// handle answers one frame.
+func (c *connection) handle(kind, flags byte, id, payload []byte) {
 	switch {
 	case (kind == frameData || kind == frameHeaders) && flags&flagEnd != 0:
 		c.answer(id)

@@ -11,8 +11,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// Two calls and a PING, in pieces of every size: the answers are whole and the same,
-// the header table included.
+// The test feeds two calls and a PING in pieces of every size. The answers must be complete and
+// equal once the header table is applied.
 func TestRequestsInPiecesAreAnsweredInOrder(t *testing.T) {
 	var in bytes.Buffer
 	in.WriteString(http2.ClientPreface)
@@ -49,7 +49,7 @@ func check(t *testing.T, out []byte) {
 	for {
 		frame, err := framer.ReadFrame()
 		if err != nil {
-			break // the end
+			break // end of the output
 		}
 		switch f := frame.(type) {
 		case *http2.MetaHeadersFrame:
@@ -64,6 +64,6 @@ func check(t *testing.T, out []byte) {
 	}
 	const want = ":status=200 content-type=application/grpc \x00\x00\x00\x00\x05hello grpc-status=0 "
 	if answered[1] != want || answered[3] != want || !pinged {
-		t.Errorf("answers %q and %q, ping acknowledged: %v", answered[1], answered[3], pinged)
+		t.Errorf("the answers are %q and %q, ping acknowledged: %v; want %q twice and true", answered[1], answered[3], pinged, want)
 	}
 }

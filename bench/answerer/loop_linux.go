@@ -9,17 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// server is one thread with all connections: level-triggered epoll, a read and a write
-// for whatever has come on one of them.
+// server serves all connections in one thread, with level-triggered epoll. It makes one read and
+// one write for everything that has arrived on a connection.
 type server struct {
 	listener, poll int
 	answers        answers
 	connections    map[int32]*connection
 	ended          tally
-	count          bool // print that when the last connection ends
+	count          bool // print ended when the last connection ends
 }
 
-// tally is what connections that have ended were used for.
+// tally counts the connections that have ended, and the fewest and most calls of one.
 type tally struct{ connections, least, most int }
 
 func (t *tally) add(calls int) {
@@ -123,7 +123,7 @@ func (s *server) serve(fd int32, buffer []byte) error {
 	for len(out) > 0 {
 		n, err := unix.Write(int(fd), out)
 		if err == unix.EAGAIN {
-			// The client has not read megabytes of answers: wait for it, all others may.
+			// The client has not read megabytes of answers. Other clients wait with it.
 			_, err = unix.Poll([]unix.PollFd{{Fd: fd, Events: unix.POLLOUT}}, -1)
 		}
 		if err != nil && err != unix.EINTR {

@@ -1,7 +1,6 @@
-// Answerer answers every call with the same bytes at the least cost we know how, so that a
-// benchmark of clients is as little as possible one of the server. It keeps to so much of
-// HTTP/2 and HTTP/1.1 as well-behaved clients with small requests can tell, and is no
-// server to follow.
+// Command answerer answers every call with the same bytes at the least cost, so that a benchmark
+// measures the clients and not the server. It implements only what correct clients with small
+// requests need of HTTP/2 and HTTP/1.1: it is not an example of a server.
 //
 //	answerer -listen 127.0.0.1:50060 -reply hello
 package main
@@ -20,9 +19,9 @@ import (
 
 func main() {
 	log.SetFlags(0)
-	listen := flag.String("listen", "127.0.0.1:0", "IPv4 `address` to listen on; it is printed")
-	kind := flag.String("reply", "hello", "what to answer with: hello or health by gRPC, http over HTTP/1.1")
-	count := flag.Bool("count", false, "when the last connection ends, print how many there were, and their calls")
+	listen := flag.String("listen", "127.0.0.1:0", "IPv4 `address` to listen on; answerer prints it")
+	kind := flag.String("reply", "hello", "the answer: hello or health (gRPC), or http (HTTP/1.1)")
+	count := flag.Bool("count", false, "print the number of connections and their calls when the last connection ends")
 	flag.Parse()
 	answers, err := replies(*kind)
 	if err != nil {

@@ -4,11 +4,10 @@ import "bytes"
 
 const hello = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, rpclab"
 
-// plainAnswers are for requests over HTTP/1.1 without a body.
+// plainAnswers answer HTTP/1.1 requests without a body.
 func plainAnswers() answers { return answers{next: []byte(hello), plain: true} }
 
-// feedPlain answers the requests in b, each of which ends with an empty line, and returns
-// what is left.
+// feedPlain answers the requests in b, each of which ends with an empty line, and returns the rest.
 func (c *connection) feedPlain(b []byte) []byte {
 	for {
 		end := bytes.Index(b, []byte("\r\n\r\n"))

@@ -6,17 +6,17 @@ import (
 )
 
 func TestPlainRequestsInPiecesAreAnsweredInOrder(t *testing.T) {
-	const asked = "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"
+	const requests = "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"
 	answers := plainAnswers()
-	for size := 1; size <= len(asked); size++ {
+	for size := 1; size <= len(requests); size++ {
 		c := connection{answers: &answers}
-		for b := asked; b != ""; b = b[min(size, len(b)):] {
+		for b := requests; b != ""; b = b[min(size, len(b)):] {
 			if err := c.feed([]byte(b[:min(size, len(b))])); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if string(c.out) != strings.Repeat(hello, 2) || c.calls != 2 {
-			t.Errorf("in pieces of %d: %q", size, c.out)
+			t.Errorf("in pieces of %d bytes: %d calls with the answers %q, want 2 calls with %q each", size, c.calls, c.out, hello)
 		}
 	}
 }

@@ -11,38 +11,38 @@ import (
 	"rpclab/internal/process"
 )
 
-// longest bounds one run.
-const longest = 30 * time.Second
+// runTimeout is how long one run may take.
+const runTimeout = 30 * time.Second
 
-// used is what one run took, seen from outside.
-type used struct {
+// usage is the resources and the result of one run.
+type usage struct {
 	outcome
 	cpu, wall time.Duration
 	peak      uint64 // bytes of resident memory
 }
 
-// cost is what one generator did in one setting in one round.
+// cost is the cost of one generator in one setting in one round.
 type cost struct {
 	Generator string
 	Target    int
 	Shape     shape
-	// PerCall is CPU, user and system, less what it takes to start. Who takes much for
-	// something else after the calls says itself what they took.
+	// PerCall is the user and system CPU time, less that of the start. A generator that uses CPU
+	// time after the calls reports the time of its calls itself.
 	PerCall time.Duration
-	Server  time.Duration // CPU of the server, likewise
-	Rate    float64       // calls per second, less the time that it takes to start
+	Server  time.Duration // CPU time of the server per call
+	Rate    float64       // calls per second, without the time of the start
 	Peak    uint64        // bytes
-	Start   time.Duration // wall time of a run with one call; 0: there is none
+	Start   time.Duration // wall time of a run with one call; 0: not measured
 }
 
-// costs runs every generator in every setting, round by round, so that a machine that
-// drifts does so for all of them. Each round begins with another generator, and ends
-// with a look at how late calls are made.
+// costs runs every generator in every setting, round by round, so that a change of the machine's
+// speed affects all generators. Each round begins with another generator, and ends with a
+// measurement of lateness.
 func costs(peers []generator, s *servers, rounds int) (all []cost, late []time.Duration, err error) {
 	for round := range rounds {
 		log.Printf("round %d of %d", round+1, rounds)
 		for target := range targets {
-			group := of(peers, target)
+			group := generatorsFor(peers, target)
 			for _, shape := range shapes(target) {
 				for i := range group {
 					c, err := group[(i+round)%len(group)].cost(s, target, shape)
@@ -53,18 +53,18 @@ func costs(peers []generator, s *servers, rounds int) (all []cost, late []time.D
 				}
 			}
 		}
-		one, err := lateness(peers, s)
+		p99, err := lateness(peers, s)
 		if err != nil {
 			return nil, nil, err
 		}
-		late = append(late, one)
+		late = append(late, p99)
 	}
 	return all, late, nil
 }
 
 func (g generator) cost(s *servers, target int, shape shape) (cost, error) {
 	addr, calls := g.address(s, target), g.Calls[target%2]
-	start := used{outcome: outcome{answered: 1}}
+	start := usage{outcome: outcome{answered: 1}}
 	if !g.Timed {
 		var err error
 		if start, err = g.use(g.run(addr, 1, single), nil); err != nil {
@@ -88,7 +88,7 @@ func (g generator) cost(s *servers, target int, shape shape) (cost, error) {
 		calls = all.answered
 	}
 	if calls < 2 || start.answered != 1 || all.answered != calls {
-		return cost{}, fmt.Errorf("%s: %d of %d calls were answered, and %d of 1", g.Name, all.answered, calls, start.answered)
+		return cost{}, fmt.Errorf("%s: the server answered %d of %d calls, and %d of 1 in the run with one call", g.Name, all.answered, calls, start.answered)
 	}
 	perCall := all.perCall
 	if perCall == 0 {
@@ -102,21 +102,21 @@ func (g generator) cost(s *servers, target int, shape shape) (cost, error) {
 	}, nil
 }
 
-// use runs a command to its end. meanwhile, when there is one, runs beside it.
-func (g generator) use(c command, meanwhile func()) (used, error) {
+// use runs a command to its end, and meanwhile at the same time if it is not nil.
+func (g generator) use(c command, meanwhile func()) (usage, error) {
 	if c.report != "" {
-		_ = os.Remove(c.report) // what an earlier run said
+		_ = os.Remove(c.report) // of an earlier run
 	}
 	var stdout bytes.Buffer
 	began := time.Now()
 	p, err := process.Start(process.Spec{Args: c.args, Env: c.env, Stdout: &stdout})
 	if err != nil {
-		return used{}, err
+		return usage{}, err
 	}
 	if meanwhile != nil {
 		go meanwhile()
 	}
-	got := used{}
+	got := usage{}
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for running := true; running; {
@@ -128,23 +128,23 @@ func (g generator) use(c command, meanwhile func()) (used, error) {
 		case <-p.Done():
 			running = false
 		case <-tick.C:
-			if time.Since(began) > longest {
+			if time.Since(began) > runTimeout {
 				p.Kill()
 			}
 		}
 	}
 	got.wall, got.cpu = time.Since(began), p.CPU()
 	if p.Err() != nil {
-		return used{}, fmt.Errorf("%s: %w\n%s", g.Name, p.Err(), p.Log())
+		return usage{}, fmt.Errorf("%s: %w\n%s", g.Name, p.Err(), p.Log())
 	}
-	said := report{stdout: stdout.Bytes()}
+	output := report{stdout: stdout.Bytes()}
 	if c.report != "" {
-		if said.file, err = os.ReadFile(c.report); err != nil {
-			return used{}, fmt.Errorf("%s wrote no report: %w", g.Name, err)
+		if output.file, err = os.ReadFile(c.report); err != nil {
+			return usage{}, fmt.Errorf("%s wrote no report: %w", g.Name, err)
 		}
 	}
-	if got.outcome, err = g.read(said); err != nil {
-		return used{}, fmt.Errorf("%s: its report: %w", g.Name, err)
+	if got.outcome, err = g.read(output); err != nil {
+		return usage{}, fmt.Errorf("read the report of %s: %w", g.Name, err)
 	}
 	return got, nil
 }

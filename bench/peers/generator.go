@@ -2,46 +2,46 @@ package main
 
 import "time"
 
-// generator is one load generator. Each field that is a function says how it is asked
-// to do something, or what its report says.
+// generator is a load generator.
 type generator struct {
 	Name, Version string
-	Calls         [2]int // that one run makes: against the answerer, against the greeter
-	// Note says in what its calls or its figures differ from those of the others.
+	Calls         [2]int // of one run: to the answerer, to the greeter
+	// Note says how its calls or figures differ from those of the other generators.
 	Note string
-	// Plain says that it makes requests over HTTP/1.1, not calls by gRPC.
+	// Plain says that it makes HTTP/1.1 requests instead of gRPC calls.
 	Plain bool
-	// Timed says that it runs for a time, not for a number of calls.
+	// Timed says that it runs for a duration, not for a number of calls.
 	Timed bool
-	// Health says that it calls grpc.health.v1.Health/Check, for want of the greeter.
+	// Health says that it calls grpc.health.v1.Health/Check, because it cannot call the greeter.
 	Health bool
 
+	// run makes calls as fast as possible, rate makes calls at a rate, and read parses the report.
 	run  func(addr string, calls int, s shape) command
 	rate func(addr string, perSecond int, d time.Duration) command
 	read func(report) (outcome, error)
 }
 
-// command is a program to run; report is the file that it writes, if it does.
+// command is a program to run. report is the file that it writes; empty: none.
 type command struct {
 	args, env []string
 	report    string
 }
 
-// report is what a generator said: on standard output and in its file.
+// report is the output of a generator.
 type report struct{ stdout, file []byte }
 
-// outcome is what is read from a report.
+// outcome is the contents of a report.
 type outcome struct {
 	answered int
 	p90, p99 time.Duration
-	late     time.Duration // p99 of how late calls were made, by who says it
-	perCall  time.Duration // CPU, by who says it: see [cost]
+	late     time.Duration // p99 of lateness; 0: not reported
+	perCall  time.Duration // CPU time, see [cost]; 0: not reported
 }
 
-// shape is how calls are spread: Streams in flight on each of Connections.
+// shape is the number of connections, and the calls in flight on each.
 type shape struct{ Connections, Streams int }
 
-// shapes are those in which a target is called.
+// shapes are the shapes in which generators call a target.
 func shapes(target int) []shape {
 	if plain(target) {
 		return []shape{{50, 1}, {10, 1}}
@@ -49,7 +49,7 @@ func shapes(target int) []shape {
 	return []shape{{10, 5}, {1, 50}}
 }
 
-// single is that of a run with one call, which shows what it takes to start.
+// single is the shape of the run with one call, which measures the cost of the start.
 var single = shape{1, 1}
 
 const (
@@ -57,20 +57,20 @@ const (
 	ours   = "rpclab load"
 )
 
-// The servers that are called: two by gRPC and two over HTTP/1.1, of each the fastest
-// answerer at hand first.
+// The target servers: two for gRPC and two for HTTP/1.1, the faster first.
 const (
-	theAnswerer = iota
-	theGreeter
-	thePlainAnswerer
-	theWebServer
+	answererTarget = iota
+	greeterTarget
+	plainAnswererTarget
+	webServerTarget
 	targets
 )
 
-func plain(target int) bool { return target >= thePlainAnswerer }
+// plain says whether a target serves HTTP/1.1.
+func plain(target int) bool { return target >= plainAnswererTarget }
 
-// of are the generators that call a target.
-func of(peers []generator, target int) (group []generator) {
+// generatorsFor are the generators that call a target.
+func generatorsFor(peers []generator, target int) (group []generator) {
 	for _, g := range peers {
 		if g.Plain == plain(target) {
 			group = append(group, g)
@@ -79,14 +79,14 @@ func of(peers []generator, target int) (group []generator) {
 	return group
 }
 
-// address is the server that a generator is to call.
+// address is the address of the server that a generator calls.
 func (g generator) address(s *servers, target int) string {
 	switch {
-	case target == thePlainAnswerer:
+	case target == plainAnswererTarget:
 		return s.plain
-	case target == theWebServer:
+	case target == webServerTarget:
 		return s.web
-	case target == theGreeter:
+	case target == greeterTarget:
 		return s.greeter
 	case g.Health:
 		return s.health

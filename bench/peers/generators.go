@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// generators are those that are compared, in the order of the page.
+// generators are the generators of the benchmark, in the order of the page.
 func generators(t tools, dir string) ([]generator, error) {
-	// A HelloRequest of "rpclab" with gRPC's prefix: h2load sends bytes.
+	// A HelloRequest of "rpclab" with gRPC's prefix, for h2load, which sends a body of bytes.
 	body, script := filepath.Join(dir, "body"), filepath.Join(dir, "greeter.js")
 	if err := os.WriteFile(body, []byte("\x00\x00\x00\x00\x08\x0a\x06rpclab"), 0o644); err != nil {
 		return nil, err
@@ -22,24 +22,24 @@ func generators(t tools, dir string) ([]generator, error) {
 	if err != nil {
 		return nil, err
 	}
-	said := filepath.Join(dir, "report")
+	report := filepath.Join(dir, "report")
 	return append([]generator{
-		rpclabLoad(t, api, said), wirebench(t), h2load(t, body, said), fortio(t, said), k6(t, script, api, said), ghz(t, api),
-	}, plainGenerators(t, said)...), nil
+		rpclabLoad(t, api, report), wirebench(t), h2load(t, body, report), fortio(t, report), k6(t, script, api, report), ghz(t, api),
+	}, plainGenerators(t, report)...), nil
 }
 
-func rpclabLoad(t tools, api, said string) generator {
+func rpclabLoad(t tools, api, reportFile string) generator {
 	load := []string{t.rpclab, "load", "--import-path", api, "--proto", filepath.Join(api, "rpclab/v1/greeter.proto"), "--call", method,
-		"-d", `{"name":"rpclab"}`, "--json", said, "--no-store"}
+		"-d", `{"name":"rpclab"}`, "--json", reportFile, "--no-store"}
 	return generator{
 		Name: ours, Version: "this tree", Calls: [2]int{600_000, 200_000}, read: readRpclab,
 		Note: "one thread, which in a closed loop without think time lets other programs run first (SCHED_BATCH, `wire.Config.Yield`) and so finds more answers at a time. At the end of each run it measures its own ceiling and floor for half a second, which is most of its start-up and peak memory. That varies by as much as its calls cost, so their CPU time is what rpclab reports: the kernel's count before and after them",
 		run: func(addr string, calls int, s shape) command {
-			return command{report: said, args: append(load, "--calls", strconv.Itoa(calls), "--concurrency", strconv.Itoa(s.Connections*s.Streams),
+			return command{report: reportFile, args: append(load, "--calls", strconv.Itoa(calls), "--concurrency", strconv.Itoa(s.Connections*s.Streams),
 				"--connections", strconv.Itoa(s.Connections), addr)}
 		},
 		rate: func(addr string, perSecond int, d time.Duration) command {
-			return command{report: said, args: append(load, "--rate", strconv.Itoa(perSecond), "--duration", d.String(), "--connections", "10", addr)}
+			return command{report: reportFile, args: append(load, "--rate", strconv.Itoa(perSecond), "--duration", d.String(), "--connections", "10", addr)}
 		},
 	}
 }
@@ -58,7 +58,7 @@ func wirebench(t tools) generator {
 	}
 }
 
-func h2load(t tools, body, said string) generator {
+func h2load(t tools, body, reportFile string) generator {
 	request := []string{"-t", "1", "-d", body, "-H", "te: trailers", "-H", "content-type: application/grpc"}
 	url := func(addr string) string { return "http://" + addr + "/" + method }
 	return generator{
@@ -69,33 +69,33 @@ func h2load(t tools, body, said string) generator {
 			return command{args: append(args, url(addr))}
 		},
 		rate: func(addr string, perSecond int, d time.Duration) command {
-			args := append([]string{t.h2load, "-c", "10", "-m", "5", "--rps", strconv.Itoa(perSecond / 10), "-D", seconds(d), "--log-file", said}, request...)
-			return command{args: append(args, url(addr)), report: said}
+			args := append([]string{t.h2load, "-c", "10", "-m", "5", "--rps", strconv.Itoa(perSecond / 10), "-D", seconds(d), "--log-file", reportFile}, request...)
+			return command{args: append(args, url(addr)), report: reportFile}
 		},
 	}
 }
 
-func fortio(t tools, said string) generator {
-	load := []string{t.fortio, "load", "-grpc", "-health", "-json", said, "-p", "90,99"}
+func fortio(t tools, reportFile string) generator {
+	load := []string{t.fortio, "load", "-grpc", "-health", "-json", reportFile, "-p", "90,99"}
 	return generator{
 		Name: "fortio", Version: t.fortioAt, Calls: [2]int{60_000, 40_000}, Health: true, read: readFortio,
 		Note: "calls `grpc.health.v1.Health/Check`, because it calls no other method: smaller messages, the same servers",
 		run: func(addr string, calls int, s shape) command {
-			return command{report: said, args: append(load, "-qps", "0", "-n", strconv.Itoa(calls), "-c", strconv.Itoa(s.Connections), "-s", strconv.Itoa(s.Streams), addr)}
+			return command{report: reportFile, args: append(load, "-qps", "0", "-n", strconv.Itoa(calls), "-c", strconv.Itoa(s.Connections), "-s", strconv.Itoa(s.Streams), addr)}
 		},
 		rate: func(addr string, perSecond int, d time.Duration) command {
-			return command{report: said, args: append(load, "-qps", strconv.Itoa(perSecond), "-t", d.String(), "-c", "10", "-s", "5", addr)}
+			return command{report: reportFile, args: append(load, "-qps", strconv.Itoa(perSecond), "-t", d.String(), "-c", "10", "-s", "5", addr)}
 		},
 	}
 }
 
-func k6(t tools, script, api, said string) generator {
+func k6(t tools, script, api, reportFile string) generator {
 	load := func(addr, options string, streams, calls int) command {
 		return command{
-			args: []string{t.k6, "run", "--quiet", "--no-usage-report", "--summary-trend-stats", "p(90),p(99)", "--summary-export", said, script},
+			args: []string{t.k6, "run", "--quiet", "--no-usage-report", "--summary-trend-stats", "p(90),p(99)", "--summary-export", reportFile, script},
 			env: []string{"ADDRESS=" + addr, "IMPORTS=" + api, "OPTIONS=" + options,
 				fmt.Sprintf("STREAMS=%d", streams), fmt.Sprintf("CALLS=%d", calls)},
-			report: said,
+			report: reportFile,
 		}
 	}
 	return generator{

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// tools are the programs that take part, as paths.
+// tools are the paths of all programs.
 type tools struct {
 	ghz, fortio, k6, h2load, wrk           string
 	rpclab, answerer, wirebench, webserver string
@@ -23,11 +23,11 @@ const (
 	k6Module     = "go.k6.io/k6@v1.0.0"
 )
 
-// install finds or makes every program; its error names all that cannot be had.
+// install finds or builds every program. Its error names every program that is missing.
 func install(dir string) (t tools, err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return t, fmt.Errorf("a place for the peers: %w", err)
+		return t, fmt.Errorf("find a directory for the load generators: %w", err)
 	}
 	cache = filepath.Join(cache, "rpclab", "peers")
 	var problems []error
@@ -50,14 +50,14 @@ func install(dir string) (t tools, err error) {
 		"./cmd/rpclab": &t.rpclab, "./bench/answerer": &t.answerer, "./bench/wirebench": &t.wirebench, "./bench/webserver": &t.webserver,
 	} {
 		*path = filepath.Join(dir, filepath.Base(program))
-		if said, err := exec.Command("go", "build", "-o", *path, program).CombinedOutput(); err != nil {
-			note(fmt.Errorf("build %s: %w\n%s", program, err, said))
+		if output, err := exec.Command("go", "build", "-o", *path, program).CombinedOutput(); err != nil {
+			note(fmt.Errorf("build %s: %w\n%s", program, err, output))
 		}
 	}
 	return t, errors.Join(problems...)
 }
 
-// goInstall installs a module's program once a version.
+// goInstall installs a module's program, unless this version is installed.
 func goInstall(cache, name, module string) (path, version string, err error) {
 	_, version, _ = strings.Cut(module, "@")
 	bin := filepath.Join(cache, name+"@"+version)
@@ -68,22 +68,22 @@ func goInstall(cache, name, module string) (path, version string, err error) {
 	log.Printf("installing %s, which takes a few minutes once", module)
 	cmd := exec.Command("go", "install", module)
 	cmd.Dir, cmd.Env = os.TempDir(), append(os.Environ(), "GOBIN="+bin)
-	if said, err := cmd.CombinedOutput(); err != nil {
-		return "", version, fmt.Errorf("%s cannot be installed: go install %s: %w\n%s", name, module, err, said)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return "", version, fmt.Errorf("%s cannot be installed: go install %s: %w\n%s", name, module, err, output)
 	}
 	return path, version, nil
 }
 
-// fromSystem finds a program that comes as a Debian package.
+// fromSystem finds a program of a Debian package.
 func fromSystem(name, pack string) (path, version string, err error) {
 	if path, err = exec.LookPath(name); err != nil {
 		return "", "", fmt.Errorf("%s is missing: install the package %s (Debian: apt-get install %s)", name, pack, pack)
 	}
-	said, err := exec.Command(path, "--version").Output()
-	if len(said) == 0 { // wrk says it and fails
+	output, err := exec.Command(path, "--version").Output()
+	if len(output) == 0 { // wrk prints its version and fails
 		return "", "", fmt.Errorf("%s --version: %w", name, err)
 	}
-	line, _, _ := strings.Cut(trimmed(said), "\n")
+	line, _, _ := strings.Cut(trimmed(output), "\n")
 	version, _, _ = strings.Cut(strings.TrimPrefix(line, name+" "), " ")
 	return path, version, nil
 }

@@ -1,6 +1,6 @@
-// Peers runs load generators against the same servers and writes what each costs:
-// docs/findings/peers.md. It installs ghz, fortio and k6 by go install into the user's
-// cache; h2load and wrk it takes from the system.
+// Command peers runs load generators against the same servers and writes the cost of each to
+// docs/findings/peers.md. It installs ghz, fortio and k6 into the user's cache with go install, and
+// uses the system's h2load and wrk.
 package main
 
 import (
@@ -27,10 +27,10 @@ func main() {
 	}
 }
 
-// compare is the whole benchmark.
+// compare runs the benchmark and writes the page.
 func compare(rounds int, out string) error {
 	if _, err := os.Stat("api/rpclab/v1/greeter.proto"); err != nil {
-		return fmt.Errorf("run it in the root of the repository: %w", err)
+		return fmt.Errorf("run this in the root of the repository: %w", err)
 	}
 	began := time.Now()
 	dir, err := os.MkdirTemp("", "rpclab-peers-")
@@ -66,7 +66,7 @@ func compare(rounds int, out string) error {
 	return os.WriteFile(out, []byte(page.markdown()), 0o644)
 }
 
-// servers are what the generators call, each a process of its own.
+// servers are the servers that the generators call, each in its own process.
 type servers struct {
 	answerer, health, greeter, plain, web string // addresses
 	processes                             map[string]*process.Process
@@ -75,7 +75,7 @@ type servers struct {
 func start(t tools) (*servers, error) {
 	s := &servers{processes: map[string]*process.Process{}}
 	const host = "127.0.0.1"
-	for _, one := range []struct {
+	for _, server := range []struct {
 		addr *string
 		args []string
 	}{
@@ -89,14 +89,14 @@ func start(t tools) (*servers, error) {
 		if err != nil {
 			return nil, err
 		}
-		*one.addr = fmt.Sprintf("%s:%d", host, port)
-		p, err := process.Start(process.Spec{Args: append(one.args, *one.addr)})
+		*server.addr = fmt.Sprintf("%s:%d", host, port)
+		p, err := process.Start(process.Spec{Args: append(server.args, *server.addr)})
 		if err != nil {
 			s.stop()
 			return nil, err
 		}
-		s.processes[*one.addr] = p
-		if err := reachable(*one.addr, p); err != nil {
+		s.processes[*server.addr] = p
+		if err := awaitServer(*server.addr, p); err != nil {
 			s.stop()
 			return nil, err
 		}
@@ -104,8 +104,8 @@ func start(t tools) (*servers, error) {
 	return s, nil
 }
 
-// greeting is the process of the grpc-go server.
-func (s *servers) greeting() *process.Process { return s.at(s.greeter) }
+// greeterProcess is the process of the grpc-go server.
+func (s *servers) greeterProcess() *process.Process { return s.at(s.greeter) }
 
 // at is the process that listens on an address.
 func (s *servers) at(addr string) *process.Process { return s.processes[addr] }
@@ -116,9 +116,9 @@ func (s *servers) stop() {
 	}
 }
 
-// machine is where it ran, for the page.
+// machine describes this machine, for the page.
 func machine() string {
 	uname, _ := exec.Command("uname", "-sr").Output()
-	system, _, _ := strings.Cut(trimmed(uname), "-") // what comes after is the builder's own name for it
+	system, _, _ := strings.Cut(trimmed(uname), "-") // the rest is the distribution's name for it
 	return fmt.Sprintf("%d CPUs%s, %s, %s%s", runtime.NumCPU(), cpuModel(), system, runtime.Version(), busy())
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// page is all that docs/findings/peers.md is drawn from.
+// page is the data of docs/findings/peers.md.
 type page struct {
 	Peers         []generator
 	Costs         []cost
@@ -34,7 +34,7 @@ func (p page) markdown() string {
 		}
 	}
 	p.stalled(&b)
-	p.punctual(&b)
+	p.lateness(&b)
 	p.goals(&b)
 	b.WriteString("\n## The load generators\n\n")
 	for _, g := range p.Peers {
@@ -50,7 +50,7 @@ func (p page) markdown() string {
 	return b.String()
 }
 
-// title tells those that are compared twice apart.
+// title distinguishes the two uses of a generator.
 func (g generator) title() string {
 	if g.Plain {
 		return g.Name + " over HTTP/1.1"
@@ -70,16 +70,16 @@ func (p page) table(b *strings.Builder, target int, s shape) {
 		fmt.Fprintf(b, "\n50 calls in flight over %d connections:\n\n", s.Connections)
 	}
 	fmt.Fprintf(b, "| | CPU µs per call | × %s | the server's | calls/s | peak memory | start-up |\n|---|--:|--:|--:|--:|--:|--:|\n", base)
-	one := median(p.of(base, target, s), perCall)
-	for _, g := range of(p.Peers, target) {
-		costs := p.of(g.Name, target, s)
+	reference := median(p.costsOf(base, target, s), perCall)
+	for _, g := range generatorsFor(p.Peers, target) {
+		costs := p.costsOf(g.Name, target, s)
 		low, high := spread(costs, perCall)
 		start := "–"
 		if !g.Timed {
 			start = fmt.Sprintf("%.0f ms", median(costs, func(c cost) float64 { return c.Start.Seconds() * 1000 }))
 		}
 		fmt.Fprintf(b, "| %s | %s (%s–%s) | %.2f | %s | %.0f | %.0f MB | %s |\n", g.Name, digits(median(costs, perCall)), digits(low), digits(high),
-			median(costs, perCall)/one, digits(median(costs, server)), median(costs, func(c cost) float64 { return c.Rate }),
+			median(costs, perCall)/reference, digits(median(costs, server)), median(costs, func(c cost) float64 { return c.Rate }),
 			median(costs, func(c cost) float64 { return float64(c.Peak) / 1e6 }), start)
 	}
 }
@@ -88,35 +88,36 @@ func (p page) stalled(b *strings.Builder) {
 	fmt.Fprintf(b, "\n## A server that stalls\n\nThe grpc-go server is stopped (SIGSTOP) for %s in a run of %s at %d calls/s. The true\npercentiles follow from the schedule: a call that is due during the stall waits for its end.\n\n", stallLasts, stallRun, stallRate)
 	b.WriteString("| | reported p90 | true p90 | reported p99 | true p99 | answered |\n|---|--:|--:|--:|--:|--:|\n")
 	for _, s := range p.Stalls {
-		true90, true99 := truth(stallRate, stallRun, stallFrom, s.Lasted, 0.9), truth(stallRate, stallRun, stallFrom, s.Lasted, 0.99)
+		true90, true99 := trueQuantile(stallRate, stallRun, stallFrom, s.Lasted, 0.9), trueQuantile(stallRate, stallRun, stallFrom, s.Lasted, 0.99)
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %d |\n", s.Generator, short(s.Reported.p90), short(true90), short(s.Reported.p99), short(true99), s.Reported.answered)
 	}
 	fmt.Fprintf(b, "\n%d calls are due. A generator with fewer answers skipped calls that it could not make in time. A generator that\nwaits with 50 calls in flight has 50 calls with the stall, one in a hundred, and counts its late calls from when it\nsent them: its p99 may be right, and its p90 hides the stall.\n", stallRate*int(stallRun/time.Second))
 }
 
-func (p page) of(name string, target int, s shape) (of []cost) {
+// costsOf are the costs of a generator in one setting.
+func (p page) costsOf(name string, target int, s shape) (found []cost) {
 	for _, c := range p.Costs {
 		if c.Generator == name && c.Target == target && c.Shape == s {
-			of = append(of, c)
+			found = append(found, c)
 		}
 	}
-	return of
+	return found
 }
 
 func perCall(c cost) float64 { return c.PerCall.Seconds() * 1e6 }
 func server(c cost) float64  { return c.Server.Seconds() * 1e6 }
 
-func sorted(costs []cost, of func(cost) float64) []float64 {
+func sorted(costs []cost, value func(cost) float64) []float64 {
 	values := make([]float64, len(costs))
 	for i, c := range costs {
-		values[i] = of(c)
+		values[i] = value(c)
 	}
 	slices.Sort(values)
 	return values
 }
 
-func median(costs []cost, of func(cost) float64) float64 {
-	values := sorted(costs, of)
+func median(costs []cost, value func(cost) float64) float64 {
+	values := sorted(costs, value)
 	n := len(values)
 	if n == 0 {
 		return 0
@@ -124,15 +125,15 @@ func median(costs []cost, of func(cost) float64) float64 {
 	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
-func spread(costs []cost, of func(cost) float64) (low, high float64) {
-	values := sorted(costs, of)
+func spread(costs []cost, value func(cost) float64) (low, high float64) {
+	values := sorted(costs, value)
 	if len(values) == 0 {
 		return 0, 0
 	}
 	return values[0], values[len(values)-1]
 }
 
-// digits keeps three significant ones.
+// digits formats a number with three significant digits.
 func digits(x float64) string {
 	switch {
 	case x < 10:

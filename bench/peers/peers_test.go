@@ -12,11 +12,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestTheTrueP99FollowsFromTheSchedule(t *testing.T) {
-	// 1000 of 5000 calls are due in the stall and wait for its end, evenly from 2 s down
-	// to nothing: one call in a hundred waits for longer than 1.9 s, one in ten for 1 s.
+func TestTrueQuantileFollowsFromTheSchedule(t *testing.T) {
+	// 1000 of 5000 calls are due during the stall and wait for its end, from 2 s down to nothing:
+	// one call in a hundred waits for longer than 1.9 s, one in ten for longer than 1 s.
 	for quantile, want := range map[float64]time.Duration{0.99: 1900 * time.Millisecond, 0.9: time.Second, 0.5: 0} {
-		got := truth(500, 10*time.Second, 4*time.Second, 2*time.Second, quantile)
+		got := trueQuantile(500, 10*time.Second, 4*time.Second, 2*time.Second, quantile)
 		if off := (got - want).Abs(); off > 2*time.Millisecond {
 			t.Errorf("quantile %g is %v, want %v", quantile, got, want)
 		}
@@ -25,9 +25,9 @@ func TestTheTrueP99FollowsFromTheSchedule(t *testing.T) {
 
 func TestReportsAreRead(t *testing.T) {
 	for name, c := range map[string]struct {
-		read func(report) (outcome, error)
-		said report
-		want outcome
+		read   func(report) (outcome, error)
+		report report
+		want   outcome
 	}{
 		"rpclab load": {readRpclab, report{file: []byte(`{"arms":[{"calls":10,"errors":{"UNAVAILABLE":2},"latency_ms":{"p90":1,"p99":1.5},"lateness_ms":{"p99":0.25},"resources":{"client":{"cpu_us_per_call":2.5}}}]}`)},
 			outcome{8, time.Millisecond, 1500 * time.Microsecond, 250 * time.Microsecond, 2500}},
@@ -41,37 +41,37 @@ func TestReportsAreRead(t *testing.T) {
 		"h2load": {readH2load, report{stdout: []byte("requests: 4 total, 3 succeeded, 1 failed"), file: []byte("1\t200\t30\n2\t200\t10\n3\t200\t20\n")},
 			outcome{3, 30 * time.Microsecond, 30 * time.Microsecond, 0, 0}},
 	} {
-		got, err := c.read(c.said)
+		got, err := c.read(c.report)
 		if err != nil || got != c.want {
-			t.Errorf("%s: got %v, %v; want %v", name, got, err, c.want)
+			t.Errorf("%s: read returned %v, error %v; want %v", name, got, err, c.want)
 		}
 		if _, err := c.read(report{stdout: []byte("nonsense"), file: []byte("nonsense")}); err == nil {
-			t.Errorf("%s: nonsense is no report", name)
+			t.Errorf("%s: read accepted nonsense, want an error", name)
 		}
 	}
 }
 
-func TestFailuresThatWrkSawAreNoMeasurement(t *testing.T) {
-	for _, said := range []string{"Non-2xx or 3xx responses: 3", "Socket errors: connect 0, read 1, write 0, timeout 0"} {
-		_, err := readWrk(report{stdout: []byte("  178 requests in 1.10s, 17.86MB read\n  " + said + "\nRequests/sec: 1\n")})
-		if err == nil || !strings.Contains(err.Error(), said) {
-			t.Errorf("got %v, want %s", err, said)
+func TestReadWrkFailsOnFailedRequests(t *testing.T) {
+	for _, failure := range []string{"Non-2xx or 3xx responses: 3", "Socket errors: connect 0, read 1, write 0, timeout 0"} {
+		_, err := readWrk(report{stdout: []byte("  178 requests in 1.10s, 17.86MB read\n  " + failure + "\nRequests/sec: 1\n")})
+		if err == nil || !strings.Contains(err.Error(), failure) {
+			t.Errorf("error %v, want %s", err, failure)
 		}
 	}
 }
 
-func TestWhatCannotBeHadIsSaid(t *testing.T) {
+func TestMissingProgramErrorsSayHowToInstallThem(t *testing.T) {
 	_, _, err := fromSystem("no-such-generator", "its-package")
 	if err == nil || !strings.Contains(err.Error(), "apt-get install its-package") {
-		t.Errorf("got %v", err)
+		t.Errorf("error %v, want apt-get install its-package", err)
 	}
-	t.Setenv("GOPROXY", "off") // ask nobody
+	t.Setenv("GOPROXY", "off") // no network
 	if _, _, err := goInstall(t.TempDir(), "nothing", "rpclab.invalid/nothing@v1.0.0"); err == nil || !strings.Contains(err.Error(), "go install rpclab.invalid/nothing@v1.0.0") {
-		t.Errorf("got %v", err)
+		t.Errorf("error %v, want the command go install", err)
 	}
 }
 
-func TestThePage(t *testing.T) {
+func TestPage(t *testing.T) {
 	p := page{
 		Peers: []generator{{Name: "rpclab load", Version: "this tree", Calls: [2]int{300_000, 120_000}, Note: "the engine"},
 			{Name: "h2load", Version: "1", Calls: [2]int{300_000, 120_000}}, {Name: "ghz", Version: "v2", Calls: [2]int{20_000, 20_000}},

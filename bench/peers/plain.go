@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// plainGenerators make requests over HTTP/1.1, a call at a time on each connection. They
-// come in the order of the page.
-func plainGenerators(t tools, said string) []generator {
+// plainGenerators are the generators for HTTP/1.1, which has one request at a time on a connection,
+// in the order of the page.
+func plainGenerators(t tools, reportFile string) []generator {
 	url := func(addr string) string { return "http://" + addr + "/" }
 	calls := [2]int{100_000, 40_000}
 	return []generator{
@@ -16,7 +16,7 @@ func plainGenerators(t tools, said string) []generator {
 			Name: ours, Plain: true, Version: "this tree", Calls: calls, read: readRpclab,
 			Note: "`--http GET`, which opens connections when calls need them",
 			run: func(addr string, calls int, s shape) command {
-				return command{report: said, args: []string{t.rpclab, "load", "--http", "GET", "--json", said, "--no-store",
+				return command{report: reportFile, args: []string{t.rpclab, "load", "--http", "GET", "--json", reportFile, "--no-store",
 					"--calls", strconv.Itoa(calls), "--concurrency", strconv.Itoa(s.Connections), url(addr)}}
 			},
 		},
@@ -50,14 +50,14 @@ var (
 	wrkFailed = regexp.MustCompile(`Socket errors:.*|Non-2xx or 3xx responses:.*`)
 )
 
-// readWrk counts what was answered. wrk says nothing of failures when there are none.
+// readWrk reads the number of answers. wrk reports failures only when there are some.
 func readWrk(r report) (got outcome, err error) {
 	if failed := wrkFailed.Find(r.stdout); failed != nil {
 		return got, fmt.Errorf("wrk saw failures: %s", failed)
 	}
 	count := wrkCount.FindSubmatch(r.stdout)
 	if count == nil {
-		return got, fmt.Errorf("wrk did not say how many requests were answered: %.200s", r.stdout)
+		return got, fmt.Errorf("the output of wrk has no number of requests: %.200s", r.stdout)
 	}
 	got.answered, err = strconv.Atoi(string(count[1]))
 	return got, err

@@ -12,7 +12,7 @@ import (
 )
 
 func readRpclab(r report) (outcome, error) {
-	var said struct {
+	var document struct {
 		Arms []struct {
 			Calls   int            `json:"calls"`
 			Errors  map[string]int `json:"errors"`
@@ -30,13 +30,13 @@ func readRpclab(r report) (outcome, error) {
 			} `json:"resources"`
 		} `json:"arms"`
 	}
-	if err := json.Unmarshal(r.file, &said); err != nil {
+	if err := json.Unmarshal(r.file, &document); err != nil {
 		return outcome{}, err
 	}
-	if len(said.Arms) != 1 {
-		return outcome{}, fmt.Errorf("the result has %d arms, not one", len(said.Arms))
+	if len(document.Arms) != 1 {
+		return outcome{}, fmt.Errorf("the result has %d arms, want 1", len(document.Arms))
 	}
-	arm := said.Arms[0]
+	arm := document.Arms[0]
 	for _, n := range arm.Errors {
 		arm.Calls -= n
 	}
@@ -47,34 +47,34 @@ func readRpclab(r report) (outcome, error) {
 }
 
 func readWirebench(r report) (outcome, error) {
-	var said struct {
+	var document struct {
 		Calls  int            `json:"calls"`
 		Errors map[string]int `json:"errors"`
 		P90    float64        `json:"p90_ms"`
 		P99    float64        `json:"p99_ms"`
 	}
-	if err := json.Unmarshal(r.stdout, &said); err != nil {
+	if err := json.Unmarshal(r.stdout, &document); err != nil {
 		return outcome{}, err
 	}
-	for _, n := range said.Errors {
-		said.Calls -= n
+	for _, n := range document.Errors {
+		document.Calls -= n
 	}
-	return outcome{answered: said.Calls, p90: milliseconds(said.P90), p99: milliseconds(said.P99)}, nil
+	return outcome{answered: document.Calls, p90: milliseconds(document.P90), p99: milliseconds(document.P99)}, nil
 }
 
 func readGhz(r report) (outcome, error) {
-	var said struct {
+	var document struct {
 		Codes        map[string]int `json:"statusCodeDistribution"`
 		Distribution []struct {
 			Percentage int           `json:"percentage"`
 			Latency    time.Duration `json:"latency"`
 		} `json:"latencyDistribution"`
 	}
-	if err := json.Unmarshal(r.stdout, &said); err != nil {
+	if err := json.Unmarshal(r.stdout, &document); err != nil {
 		return outcome{}, err
 	}
-	got := outcome{answered: said.Codes["OK"]}
-	for _, d := range said.Distribution {
+	got := outcome{answered: document.Codes["OK"]}
+	for _, d := range document.Distribution {
 		switch d.Percentage {
 		case 90:
 			got.p90 = d.Latency
@@ -86,17 +86,17 @@ func readGhz(r report) (outcome, error) {
 }
 
 func readFortio(r report) (outcome, error) {
-	var said struct {
+	var document struct {
 		RetCodes          map[string]int
 		DurationHistogram struct {
 			Percentiles []struct{ Percentile, Value float64 }
 		}
 	}
-	if err := json.Unmarshal(r.file, &said); err != nil {
+	if err := json.Unmarshal(r.file, &document); err != nil {
 		return outcome{}, err
 	}
-	got := outcome{answered: said.RetCodes["SERVING"]}
-	for _, p := range said.DurationHistogram.Percentiles {
+	got := outcome{answered: document.RetCodes["SERVING"]}
+	for _, p := range document.DurationHistogram.Percentiles {
 		switch p.Percentile {
 		case 90:
 			got.p90 = milliseconds(p.Value * 1000)
@@ -108,7 +108,7 @@ func readFortio(r report) (outcome, error) {
 }
 
 func readK6(r report) (outcome, error) {
-	var said struct {
+	var document struct {
 		Metrics struct {
 			Answered struct {
 				Count int `json:"count"`
@@ -116,40 +116,40 @@ func readK6(r report) (outcome, error) {
 			Duration map[string]float64 `json:"grpc_req_duration"`
 		} `json:"metrics"`
 	}
-	if err := json.Unmarshal(r.file, &said); err != nil {
+	if err := json.Unmarshal(r.file, &document); err != nil {
 		return outcome{}, err
 	}
-	took := said.Metrics.Duration
-	return outcome{answered: said.Metrics.Answered.Count, p90: milliseconds(took["p(90)"]), p99: milliseconds(took["p(99)"])}, nil
+	duration := document.Metrics.Duration
+	return outcome{answered: document.Metrics.Answered.Count, p90: milliseconds(duration["p(90)"]), p99: milliseconds(duration["p(99)"])}, nil
 }
 
 var succeeded = regexp.MustCompile(`(\d+) succeeded`)
 
-// readH2load takes percentiles from the log, whose lines are start, status and
-// duration in microseconds.
+// readH2load computes percentiles from the log, whose lines are start, status and duration in
+// microseconds.
 func readH2load(r report) (got outcome, err error) {
 	count := succeeded.FindSubmatch(r.stdout)
 	if count == nil {
-		return got, fmt.Errorf("h2load did not say how many requests succeeded: %.200s", r.stdout)
+		return got, fmt.Errorf("the output of h2load has no number of requests: %.200s", r.stdout)
 	}
 	if got.answered, err = strconv.Atoi(string(count[1])); err != nil || len(r.file) == 0 {
 		return got, err
 	}
-	var took []int
+	var latencies []int
 	for line := range bytes.Lines(r.file) {
 		columns := strings.Fields(string(line))
 		if len(columns) < 3 {
-			return got, fmt.Errorf("h2load's log has the line %q", line)
+			return got, fmt.Errorf("h2load's log has the line %q, want start, status and duration", line)
 		}
 		micros, err := strconv.Atoi(columns[2])
 		if err != nil {
 			return got, fmt.Errorf("h2load's log: %w", err)
 		}
-		took = append(took, micros)
+		latencies = append(latencies, micros)
 	}
-	slices.Sort(took)
-	got.p90 = time.Duration(took[len(took)*90/100]) * time.Microsecond
-	got.p99 = time.Duration(took[len(took)*99/100]) * time.Microsecond
+	slices.Sort(latencies)
+	got.p90 = time.Duration(latencies[len(latencies)*90/100]) * time.Microsecond
+	got.p99 = time.Duration(latencies[len(latencies)*99/100]) * time.Microsecond
 	return got, nil
 }
 

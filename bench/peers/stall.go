@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The run with a stall: the server is stopped for two of ten seconds.
+// The run with a stall: the server is suspended for two of ten seconds.
 const (
 	stallRate  = 500 // calls per second
 	stallRun   = 10 * time.Second
@@ -16,52 +16,52 @@ const (
 	stallLasts = 2 * time.Second
 )
 
-// stall is what one generator reports of it.
+// stall is the report of one generator on the run with a stall.
 type stall struct {
 	Generator string
 	Reported  outcome
-	Lasted    time.Duration // how long the server was stopped
+	Lasted    time.Duration // how long the server was suspended
 }
 
-// stalls stops the server while each generator calls it.
+// stalls suspends the server while each generator calls it.
 func stalls(peers []generator, s *servers) (all []stall, err error) {
-	for _, g := range of(peers, theGreeter) {
+	for _, g := range generatorsFor(peers, greeterTarget) {
 		log.Printf("a stalled server: %s", g.Name)
 		var lasted time.Duration
 		var failed error
 		done := make(chan struct{})
 		got, err := g.use(g.rate(s.greeter, stallRate, stallRun), func() {
 			defer close(done)
-			lasted, failed = stop(s)
+			lasted, failed = suspend(s)
 		})
 		<-done
 		if err != nil {
 			return nil, err
 		}
 		if failed != nil {
-			return nil, fmt.Errorf("stop the server: %w", failed)
+			return nil, fmt.Errorf("suspend the server: %w", failed)
 		}
 		all = append(all, stall{Generator: g.Name, Reported: got.outcome, Lasted: lasted})
 	}
 	return all, nil
 }
 
-// stop stops the greeter in the middle of a run and says for how long it did.
-func stop(s *servers) (time.Duration, error) {
+// suspend suspends the greeter in the middle of a run and returns for how long.
+func suspend(s *servers) (time.Duration, error) {
 	<-time.After(stallFrom)
 	began := time.Now()
-	if err := s.greeting().Signal(syscall.SIGSTOP); err != nil {
+	if err := s.greeterProcess().Signal(syscall.SIGSTOP); err != nil {
 		return 0, err
 	}
 	<-time.After(stallLasts)
-	err := s.greeting().Signal(syscall.SIGCONT)
+	err := s.greeterProcess().Signal(syscall.SIGCONT)
 	return time.Since(began), err
 }
 
-// truth is a quantile of the latencies of calls that are due at an even rate, when the
-// server answers none for a while and otherwise at once: each call that is due in the
-// stall waits for its end.
-func truth(perSecond int, run, from, lasts time.Duration, quantile float64) time.Duration {
+// trueQuantile is a quantile of the latencies of calls that are due at a constant rate, when the
+// server stalls for a while and otherwise answers at once: each call that is due during the stall
+// waits for its end.
+func trueQuantile(perSecond int, run, from, lasts time.Duration, quantile float64) time.Duration {
 	calls := perSecond * int(run/time.Second)
 	latencies := make([]time.Duration, calls)
 	for n := range latencies {

@@ -23,8 +23,8 @@ func cpuModel() string {
 	return ""
 }
 
-// busy says how much else ran on the machine when the benchmark began: figures of a
-// machine that is not idle are worth less.
+// busy is the load of the machine when the benchmark began: figures from a busy machine are less
+// reliable.
 func busy() string {
 	load, _ := os.ReadFile("/proc/loadavg")
 	average, _, ok := strings.Cut(string(load), " ")
@@ -43,17 +43,17 @@ func freePort(host string) (int, error) {
 	return listener.Addr().(*net.TCPAddr).Port, nil
 }
 
-// reachable waits until a server accepts connections.
-func reachable(addr string, p *process.Process) error {
+// awaitServer waits until a server accepts connections.
+func awaitServer(addr string, p *process.Process) error {
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
 		if conn, err := net.Dial("tcp", addr); err == nil {
 			return conn.Close()
 		}
 		select {
 		case <-p.Done():
-			return fmt.Errorf("the server at %s ended: %v\n%s", addr, p.Err(), p.Log())
+			return fmt.Errorf("the server at %s exited: %v\n%s", addr, p.Err(), p.Log())
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	return fmt.Errorf("the server at %s does not accept connections after 10 s\n%s", addr, p.Log())
+	return fmt.Errorf("the server at %s accepts no connections after 10 s\n%s", addr, p.Log())
 }

@@ -1,4 +1,4 @@
-// Webserver is Go's net/http with the least to do, for benchmarks of clients.
+// Command webserver is a minimal net/http server, for benchmarks of clients.
 //
 //	webserver -listen 127.0.0.1:8080
 package main

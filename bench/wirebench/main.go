@@ -1,5 +1,5 @@
-// Wirebench makes calls with rpclab's engine and nothing around it, for comparison
-// with other load generators. What it prints is one JSON object.
+// Command wirebench makes calls with rpclab's engine alone, for comparison with other load
+// generators. It prints one JSON object.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 	"rpclab/internal/workload"
 )
 
-// summary is what the benchmark reads.
+// summary is the JSON object that bench/peers reads.
 type summary struct {
 	Calls  uint64            `json:"calls"`
 	Errors map[string]uint64 `json:"errors"`
@@ -37,10 +37,10 @@ func main() {
 	rate := flag.Float64("rate", 0, "calls per second, instead of users and calls")
 	duration := flag.Duration("duration", 10*time.Second, "how long, with -rate")
 	flag.IntVar(&cfg.Channels, "connections", 1, "connections")
-	plain := flag.Bool("http", false, "GET / over HTTP/1.1, a call at a time on each connection, not the greeter by gRPC")
-	flag.BoolVar(&cfg.Yield, "yield", false, "let others have the processor first")
+	plain := flag.Bool("http", false, "GET / over HTTP/1.1, one call at a time on each connection, instead of gRPC calls of the greeter")
+	flag.BoolVar(&cfg.Yield, "yield", false, "let other programs use the processor first")
 	flag.Parse()
-	cfg.Sticky = true // as h2load's clients are
+	cfg.Sticky = true // as h2load's clients
 	cfg.Addresses, cfg.Timeout = flag.Args(), 20*time.Second
 	var p wire.Pace = pace.Closed{Users: *users, Calls: *calls}
 	if *rate > 0 {
@@ -62,7 +62,7 @@ func main() {
 	}
 }
 
-// greeting is the call by gRPC.
+// greeting is the gRPC call.
 func greeting() (wire.Call, error) {
 	request, err := proto.Marshal(&rpclabv1.HelloRequest{Name: "rpclab"})
 	return wire.Call{
@@ -95,19 +95,19 @@ func run(cfg wire.Config, call wire.Call, p wire.Pace) (summary, error) {
 	return summary{Calls: m.Calls, Errors: m.Errors, P90: at(90), P99: at(99)}, nil
 }
 
-// checkPlain looks at the whole of an answer.
+// checkPlain checks the whole body of an HTTP answer.
 func checkPlain(_ uint64, answer []byte, _ string) error {
 	if string(answer) != "Hello, rpclab" {
-		return fmt.Errorf("a wrong answer of %d bytes", len(answer))
+		return fmt.Errorf("the answer of %d bytes is not the greeting", len(answer))
 	}
 	return nil
 }
 
-// check looks at what an answer begins with: the greeting. It allocates nothing.
+// check checks the greeting at the start of a gRPC answer. It allocates nothing.
 func check(_ uint64, answer []byte, _ string) error {
 	const want = "\x0a\x0dHello, rpclab"
 	if len(answer) < len(want) || string(answer[:len(want)]) != want {
-		return fmt.Errorf("a wrong answer of %d bytes", len(answer))
+		return fmt.Errorf("the answer of %d bytes is not the greeting", len(answer))
 	}
 	return nil
 }
