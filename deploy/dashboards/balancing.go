@@ -7,8 +7,7 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/units"
 )
 
-// balancing shows the routes beside each other, by what tells them apart: latency,
-// failures, balance and cost.
+// balancing compares the routes: latency, failures, balance and CPU time.
 func balancing() (dashboard.Dashboard, error) {
 	byMode := func(query string) *prometheus.DataqueryBuilder { return over(query, "{{mode}}") }
 	even := steps("red", from(0.9, "yellow"), from(0.99, "green"))

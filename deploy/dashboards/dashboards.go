@@ -1,6 +1,6 @@
-// Package dashboards are Grafana's pictures of what the gateways and servers of
-// `rpclab lab up balancing` count, and of a run that tells Prometheus how it goes, as code. It is pure: what it makes depends on nothing
-// but this code.
+// Package dashboards defines Grafana dashboards as code: for the metrics of the gateways and
+// servers of `rpclab lab up balancing`, and of a run in progress. Its output depends only on the
+// code.
 package dashboards
 
 import (
@@ -14,7 +14,7 @@ import (
 
 //go:generate go run ../generate ../grafana
 
-// Files are all dashboards as JSON, by the name of their file.
+// Files are all dashboards as JSON, by file name.
 func Files() (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for name, build := range map[string]func() (dashboard.Dashboard, error){
@@ -27,7 +27,7 @@ func Files() (map[string][]byte, error) {
 		number(built.Panels)
 		var text bytes.Buffer
 		encoder := json.NewEncoder(&text)
-		encoder.SetEscapeHTML(false) // queries are to be read
+		encoder.SetEscapeHTML(false) // so that people can read the queries
 		encoder.SetIndent("", "  ")
 		if err := encoder.Encode(built); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
@@ -37,7 +37,7 @@ func Files() (map[string][]byte, error) {
 	return files, nil
 }
 
-// number gives rows and panels the numbers by which Grafana tells them apart.
+// number sets the IDs of rows and panels, which Grafana requires to differ.
 func number(panels []dashboard.PanelOrRowPanel) {
 	for i, p := range panels {
 		id := uint32(i + 1)
@@ -52,7 +52,7 @@ func number(panels []dashboard.PanelOrRowPanel) {
 // source is the Prometheus that the reader chooses.
 var source = common.DataSourceRef{Type: new("prometheus"), Uid: new("${datasource}")}
 
-// start is a dashboard without panels, over the Prometheus that its reader chooses.
+// start is a dashboard without panels, for the Prometheus that its reader chooses.
 func start(title, uid, doc string) *dashboard.DashboardBuilder {
 	return dashboard.NewDashboardBuilder(title).
 		Uid(uid).
@@ -66,13 +66,13 @@ func start(title, uid, doc string) *dashboard.DashboardBuilder {
 			Label("Prometheus").Type("prometheus"))
 }
 
-// values is a variable with a label's values in the series that a selector matches.
+// values is a variable for the values of a label in the series that a selector matches.
 func values(name, label, selector string) *dashboard.QueryVariableBuilder {
 	query := "label_values(" + selector + ", " + label + ")"
 	return dashboard.NewQueryVariableBuilder(name).
 		Datasource(source).
 		Query(dashboard.StringOrMap{String: &query}).
-		Refresh(dashboard.VariableRefreshOnTimeRangeChanged). // routes come and go
+		Refresh(dashboard.VariableRefreshOnTimeRangeChanged). // routes start and stop
 		Sort(dashboard.VariableSortAlphabeticalAsc).
 		Multi(true).IncludeAll(true).
 		Current(dashboard.VariableOption{

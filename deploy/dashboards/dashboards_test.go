@@ -12,18 +12,18 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	plugins.RegisterDefaultPlugins() // the panels and queries that dashboards can have
+	plugins.RegisterDefaultPlugins() // the types of panels and queries
 	goleak.VerifyTestMain(m)
 }
 
-func TestCommittedDashboardsAreThoseOfTheCode(t *testing.T) {
+func TestCommittedDashboardsAreCurrent(t *testing.T) {
 	fresh, err := Files()
 	if err != nil {
 		t.Fatal(err)
 	}
 	committed, err := filepath.Glob("../grafana/*.json")
 	if err != nil || len(committed) != len(fresh) {
-		t.Errorf("committed are %v, %v; the code makes %d files", committed, err, len(fresh))
+		t.Errorf("the committed files are %v (error %v), want the %d files of the code", committed, err, len(fresh))
 	}
 	for name, text := range fresh {
 		old, err := os.ReadFile(filepath.Join("../grafana", name))
@@ -31,13 +31,13 @@ func TestCommittedDashboardsAreThoseOfTheCode(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(string(old), string(text)); diff != "" {
-			t.Errorf("%s is not what the code makes (-committed +code); run: go generate ./deploy/...\n%s", name, diff)
+			t.Errorf("%s is outdated (-committed +code); run: go generate ./deploy/...\n%s", name, diff)
 		}
 	}
 }
 
-// Grafana's own types refuse fields that they do not know.
-func TestGrafanaUnderstandsEveryDashboard(t *testing.T) {
+// Grafana's types reject unknown fields.
+func TestGrafanaAcceptsEveryDashboard(t *testing.T) {
 	files, err := Files()
 	if err != nil {
 		t.Fatal(err)

@@ -9,10 +9,10 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
 )
 
-// height of every panel, in rows of Grafana's grid, which is 24 columns wide.
+// height is the height of every panel in rows of Grafana's grid, which is 24 columns wide.
 const height = 8
 
-// over is a query for a line over time; legend names each line.
+// over is a query for lines over time; legend is the name of each line.
 func over(query, legend string) *prometheus.DataqueryBuilder {
 	return prometheus.NewDataqueryBuilder().Datasource(source).Expr(query).LegendFormat(legend).Range()
 }
@@ -50,7 +50,7 @@ func bars(title, doc, unit string, columns uint32, query *prometheus.DataqueryBu
 		WithTarget(query.RefId(ref(0)))
 }
 
-// figure is a panel with the latest value in large type.
+// figure is a panel with the latest value as a large number.
 func figure(title, doc, unit string, columns uint32, query *prometheus.DataqueryBuilder) *stat.PanelBuilder {
 	return stat.NewPanelBuilder().
 		Title(title).Description(doc).Unit(unit).Datasource(source).
@@ -65,10 +65,10 @@ func last() *common.ReduceDataOptionsBuilder {
 	return common.NewReduceDataOptionsBuilder().Calcs([]string{"lastNotNull"})
 }
 
-// ref is Grafana's name of a panel's query: A, B, …
+// ref is the name of a panel's query in Grafana: A, B, …
 func ref(i int) string { return string(rune('A' + i)) }
 
-// steps are colours from values on, the first from the least.
+// steps are the colours of values: first for the smallest values, then each from its value up.
 func steps(first string, more ...dashboard.Threshold) *dashboard.ThresholdsConfigBuilder {
 	return dashboard.NewThresholdsConfigBuilder().
 		Mode(dashboard.ThresholdsModeAbsolute).

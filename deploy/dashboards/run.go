@@ -44,7 +44,8 @@ func perSecond(counter, by string) string {
 	return fmt.Sprintf(`sum by (%s) (rate(%s%s))`, by, counter, window)
 }
 
-// failuresOfArms has a line at zero besides for each arm, as [failures] has for each mode.
+// failuresOfArms is the number of failed calls per second, with a line at zero for each arm, as in
+// [failures].
 func failuresOfArms() string {
 	return fmt.Sprintf(`sum by (arm, cell, code) (rate(rpclab_calls_total{code!="OK"}%[1]s))
 or sum by (arm, cell) (0 * rate(rpclab_calls_total%[1]s))`, window)

@@ -8,18 +8,17 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/units"
 )
 
-// published are the study's rows and our mode of each; it had a service mesh where we
-// have Envoy.
+// published are the rows of the published study, with the mode of each here. The study had a service
+// mesh in place of Envoy.
 var published = []struct{ row, mode string }{
 	{"Normal (ClusterIP)", "clusterip"},
 	{"Headless", "headless"},
 	{"Mesh (Envoy)", "envoy"},
 }
 
-// study is the dashboard of study 1: a row for each way, each with its calls per server,
-// in total, and as they grew. Every panel selects the mode of its own row. A panel of the
-// published mesh row selected another row's mode, so what it showed was not the mesh:
-// one of the study's confounds, and the reason why no mode is written twice here.
+// study is the dashboard of the published balancing study (docs/studies.md): a row for each route,
+// with the calls per server, in total, and their increase. A panel of the published mesh row selected
+// the mode of another row, one of the study's confounds. Here each row names its mode only once.
 func study() (dashboard.Dashboard, error) {
 	var known []string
 	for _, p := range published {
@@ -32,7 +31,7 @@ func study() (dashboard.Dashboard, error) {
 	for _, p := range published {
 		addRow(board, dashboard.NewRowBuilder(p.row), p.mode)
 	}
-	// Grafana draws the last row once for each value.
+	// Grafana repeats the last row for each value of the variable.
 	addRow(board, dashboard.NewRowBuilder("$further").Repeat("further"), "$further")
 	return board.Build()
 }

@@ -1,4 +1,4 @@
-// Command generate writes the dashboards as JSON into a directory. Run it by
+// Command generate writes the dashboards as JSON into a directory. Run it with
 // `go generate ./deploy/...`.
 package main
 

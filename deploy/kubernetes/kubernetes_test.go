@@ -1,4 +1,5 @@
-// Package kubernetes holds what is applied to a cluster to what it was when somebody looked at it.
+// Package kubernetes tests the manifests: each change of what `kubectl apply -k` applies must be a
+// change of a golden file.
 package kubernetes
 
 import (
@@ -16,20 +17,20 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// built is what `kubectl kustomize DIR` prints.
-func built(t *testing.T, dir string) resmap.ResMap {
+// render is the output of `kubectl kustomize DIR`.
+func render(t *testing.T, dir string) resmap.ResMap {
 	t.Helper()
-	all, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return all
+	return resources
 }
 
-func TestWhatIsAppliedIsWhatWasLookedAt(t *testing.T) {
+func TestRenderedManifests(t *testing.T) {
 	for _, dir := range []string{"lab", "monitored", "meshed"} {
 		t.Run(dir, func(t *testing.T) {
-			text, err := built(t, dir).AsYaml()
+			text, err := render(t, dir).AsYaml()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -38,18 +39,18 @@ func TestWhatIsAppliedIsWhatWasLookedAt(t *testing.T) {
 	}
 }
 
-// The ports and what they mean are those of `rpclab lab up balancing`.
-func TestEveryGatewayHasThePortThatItsRouteHasOnOneMachine(t *testing.T) {
+// A gateway has the same port as that of its route in `rpclab lab up`.
+func TestGatewaysHaveThePortsOfTheLocalLab(t *testing.T) {
 	ports := map[string]int{}
 	for _, p := range stack.Plans() {
-		ports[p.Route] = stack.Port + p.Offset
+		ports[p.Route.Name] = stack.Port + p.Offset
 	}
-	seen := 0
-	for _, object := range built(t, "lab").Resources() {
+	gateways := 0
+	for _, object := range render(t, "lab").Resources() {
 		if object.GetKind() != "Service" || !strings.HasSuffix(object.GetName(), "-gateway") {
 			continue
 		}
-		seen++
+		gateways++
 		var service struct {
 			Spec struct{ Ports []struct{ NodePort int } }
 		}
@@ -61,10 +62,10 @@ func TestEveryGatewayHasThePortThatItsRouteHasOnOneMachine(t *testing.T) {
 			t.Fatal(err)
 		}
 		if mode := object.GetLabels()["rpclab/mode"]; service.Spec.Ports[0].NodePort != ports[mode] {
-			t.Errorf("%s, of the route %s, is on port %d, not %d", object.GetName(), mode, service.Spec.Ports[0].NodePort, ports[mode])
+			t.Errorf("%s, of the route %s, has port %d, want %d", object.GetName(), mode, service.Spec.Ports[0].NodePort, ports[mode])
 		}
 	}
-	if seen != 4 {
-		t.Errorf("there are %d gateways, not 4", seen)
+	if gateways != 4 {
+		t.Errorf("the manifests have %d gateways, want 4", gateways)
 	}
 }
