@@ -137,11 +137,11 @@ func TestEveryCallOpensItsOwnConnection(t *testing.T) {
 	settings.Target, settings.Proto, settings.PerCall, settings.Calls, settings.Concurrency = listener.Addr().String(), "../../api/rpclab/v1/greeter.proto", true, 20, 3
 	a := run(t, settings).Arms[0]
 	if n := counter.accepted.Load(); a.Calls != 20 || len(a.Errors) > 0 || a.Channel != "per-call" || n != 21 { // one more connection probes whether the server listens
-		t.Errorf("%d calls, errors %v %v, %s; %d connections", a.Calls, a.Errors, a.Samples, a.Channel, n)
+		t.Errorf("%d calls, errors %v %v, channel %s, %d connections; want 20 calls and 21 connections per-call", a.Calls, a.Errors, a.Samples, a.Channel, n)
 	}
 	settings.Target = "127.0.0.1:1"
 	if _, err := Open(t.Context(), settings); err == nil || !strings.Contains(err.Error(), "cannot connect to 127.0.0.1:1: ") {
-		t.Error(err)
+		t.Errorf("without a server the error is %v, want cannot connect to 127.0.0.1:1", err)
 	}
 }
 

@@ -130,29 +130,29 @@ func TestAnOldConnectionReceivesGOAWAY(t *testing.T) {
 func TestCommandsAreExecuted(t *testing.T) {
 	server := &workload.Server{ID: "b"}
 	channel, _, _ := serve(t, server)
-	orders, supervisor := io.Pipe()
-	answers, mouth := io.Pipe()
-	gone := make(chan struct{})
-	go func() { server.ServeCommands(orders, mouth, nil); close(gone) }()
-	say := func(line string) {
+	stdin, supervisor := io.Pipe()
+	answers, stdout := io.Pipe()
+	ended := make(chan struct{})
+	go func() { server.ServeCommands(stdin, stdout, nil); close(ended) }()
+	send := func(line string) {
 		t.Helper()
 		if _, err := io.WriteString(supervisor, line+"\n"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	say(`{"ail": {"code": "RESOURCE_EXHAUSTED"}}`)
-	testkit.Await(t, "it fails", func() bool {
+	send(`{"ail": {"code": "RESOURCE_EXHAUSTED"}}`)
+	testkit.Await(t, "calls fail with the injected code", func() bool {
 		_, _, err := greet(t.Context(), channel)
 		return status.Code(err) == codes.ResourceExhausted
 	})
-	say(`this is no order`)
-	say(`{"ail": {}}`)
-	testkit.Await(t, "it is well", func() bool { _, _, err := greet(t.Context(), channel); return err == nil })
-	say(`{"count": true}`)
+	send(`not a command`)
+	send(`{"ail": {}}`)
+	testkit.Await(t, "calls are answered", func() bool { _, _, err := greet(t.Context(), channel); return err == nil })
+	send(`{"count": true}`)
 	count := make([]byte, 20)
 	if n, err := answers.Read(count); err != nil || n < 2 || count[n-1] != '\n' {
-		t.Errorf("it counts %q, %v", count[:n], err)
+		t.Errorf("the count is %q, %v; want a line with a number", count[:n], err)
 	}
 	supervisor.Close()
-	<-gone
+	<-ended
 }

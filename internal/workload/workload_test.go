@@ -79,7 +79,7 @@ func TestACancelledCallEndsAtOnce(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if _, _, err := greet(ctx, channel); status.Code(err) != codes.DeadlineExceeded {
-		t.Errorf("got %v", err)
+		t.Errorf("the call returns %v, want DEADLINE_EXCEEDED", err)
 	}
 }
 
@@ -112,7 +112,7 @@ func TestACancelledCallLeavesTheQueue(t *testing.T) {
 	for range 2 { // the second call waits for the worker that the first call has released
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		if _, _, err := greet(ctx, channel); status.Code(err) != codes.DeadlineExceeded {
-			t.Errorf("got %v", err)
+			t.Errorf("the call returns %v, want DEADLINE_EXCEEDED", err)
 		}
 		cancel()
 	}

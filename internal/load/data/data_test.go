@@ -120,12 +120,13 @@ func TestMessagesAreSafeForConcurrentUse(t *testing.T) {
 func TestATemplateThatFailsInALaterCallNamesThePosition(t *testing.T) {
 	parsed := messages(t, `{"name": "{{if .Number}}{{randomInt 2 1}}{{end}}"}`)
 	_, err := parsed.For(data.Call{Number: 1})
-	if err == nil || !strings.HasPrefix(err.Error(), `1:26: executing "message" at <randomInt 2 1>: `) {
-		t.Error(err)
+	if want := `1:26: executing "message" at <randomInt 2 1>: `; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("the error is %v, want %s…", err, want)
 	}
 	parsed = messages(t, `{"{{if .Number}}nmae{{else}}name{{end}}": "b"}`)
-	if _, err := parsed.For(data.Call{Number: 1}); err == nil || err.Error() != `(line 1:2): unknown field "nmae"` {
-		t.Error(err)
+	const want = `(line 1:2): unknown field "nmae"`
+	if _, err := parsed.For(data.Call{Number: 1}); err == nil || err.Error() != want {
+		t.Errorf("the error is %v, want %s", err, want)
 	}
 }
 

@@ -129,7 +129,7 @@ func TestFindReturnsStreamingMethods(t *testing.T) {
 func TestAServerWithoutReflectionIsReportedWithAHint(t *testing.T) {
 	_, err := method.Find(t.Context(), method.FromServer(server(t, func(*grpc.Server) {}), nil), "rpclab.v1.Greeter/SayHello")
 	if err == nil || !strings.Contains(err.Error(), "--proto FILE") || errors.Is(err, request.ErrInvalid) {
-		t.Error(err)
+		t.Errorf("the error is %v, want a hint to set --proto FILE", err)
 	}
 }
 
@@ -141,25 +141,25 @@ func TestASilentReflectionServiceIsReportedWithAHint(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	_, err := method.Find(ctx, method.FromServer(server(t, v1, silent), nil), "rpclab.v1.Greeter/SayHello")
-	if err == nil || err.Error() != "server reflection: no answer in time; describe its methods with --proto FILE or --protoset FILE" {
-		t.Error(err)
+	if want := "server reflection: no answer in time; describe the methods with --proto FILE or --protoset FILE"; err == nil || err.Error() != want {
+		t.Errorf("the error is %v, want %s", err, want)
 	}
 }
 
 func TestReflectionSendsTheMetadataOfTheLoad(t *testing.T) {
 	guard := grpc.StreamInterceptor(func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 		if headers, _ := metadata.FromIncomingContext(stream.Context()); len(headers["token"]) == 0 {
-			return status.Error(codes.Unauthenticated, "who is there?")
+			return status.Error(codes.Unauthenticated, "no token")
 		}
 		return next(srv, stream)
 	})
 	channel := server(t, v1, guard)
-	if _, err := method.Find(t.Context(), method.FromServer(channel, nil), "rpclab.v1.Greeter/SayHello"); err == nil ||
-		!strings.HasPrefix(err.Error(), "server reflection: who is there? (Unauthenticated); send the metadata") {
-		t.Error(err)
+	const want = "server reflection: no token (Unauthenticated); send the metadata"
+	if _, err := method.Find(t.Context(), method.FromServer(channel, nil), "rpclab.v1.Greeter/SayHello"); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("without the token the error is %v, want %s", err, want)
 	}
 	if _, err := method.Find(t.Context(), method.FromServer(channel, metadata.Pairs("token", "x")), "rpclab.v1.Greeter/SayHello"); err != nil {
-		t.Error(err)
+		t.Errorf("with the token the error is %v, want none", err)
 	}
 }
 

@@ -23,7 +23,7 @@ const (
 )
 
 // fileHint says what to do when the server has no reflection service.
-const fileHint = "describe its methods with --proto FILE or --protoset FILE"
+const fileHint = "describe the methods with --proto FILE or --protoset FILE"
 
 // reflection is a source that asks the server.
 type reflection struct {
