@@ -12,7 +12,6 @@ import (
 	"rpclab/internal/cluster"
 	"rpclab/internal/cluster/kubernetes"
 	"rpclab/internal/cluster/local"
-	"rpclab/internal/experiment"
 	"rpclab/internal/image"
 	"rpclab/internal/lab"
 	"rpclab/internal/process"
@@ -20,7 +19,7 @@ import (
 )
 
 // conduct opens a cluster and runs a plan on it, for the command line and for the page.
-func conduct(ctx context.Context, plan experiment.Plan, o lab.Options, open func(*lab.Options) (cluster.Cluster, error)) (document result.Document, err error) {
+func conduct(ctx context.Context, plan lab.Plan, o lab.Options, open func(*lab.Options) (cluster.Cluster, error)) (document result.Document, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return document, fmt.Errorf("find the rpclab binary to start servers from it: %w", err)
@@ -36,12 +35,12 @@ func conduct(ctx context.Context, plan experiment.Plan, o lab.Options, open func
 	return lab.Run(ctx, plan, o)
 }
 
-func conductLocal(ctx context.Context, out io.Writer, plan experiment.Plan, o lab.Options) (result.Document, error) {
+func conductLocal(ctx context.Context, out io.Writer, plan lab.Plan, o lab.Options) (result.Document, error) {
 	return conduct(ctx, plan, o, func(o *lab.Options) (cluster.Cluster, error) { return openLocal(out, plan, o) })
 }
 
 // openLocal creates a cluster on this machine, which logs errors to out.
-func openLocal(out io.Writer, plan experiment.Plan, o *lab.Options) (cluster.Cluster, error) {
+func openLocal(out io.Writer, plan lab.Plan, o *lab.Options) (cluster.Cluster, error) {
 	if plan.DropsPackets() {
 		if err := process.IsolateNetwork(); err != nil {
 			return nil, fmt.Errorf("event cut, how: blackhole: %w", err)

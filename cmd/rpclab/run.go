@@ -92,11 +92,8 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 	if err != nil {
 		return usageError{err}
 	}
-	plan, err := experiment.Expand(file, doc, f.Options, lab.Vocabulary())
+	plan, err := f.plan(file, doc)
 	if err != nil {
-		return usageError{err}
-	}
-	if err := lab.CheckCluster(plan, f.on); err != nil {
 		return usageError{err}
 	}
 	assertions, err := parseAssertions(f.asserts)
@@ -118,6 +115,18 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 		return err
 	}
 	return reportFailures(c.ErrOrStderr(), checks, len(document.Arms))
+}
+
+// plan returns the plan of an experiment if the cluster can run it.
+func (f runFlags) plan(file string, doc []byte) (plan lab.Plan, err error) {
+	expanded, err := experiment.Expand(file, doc, f.Options, lab.Vocabulary())
+	if err != nil {
+		return plan, err
+	}
+	if plan, err = lab.Resolve(expanded); err != nil {
+		return plan, err
+	}
+	return plan, plan.CheckCluster(f.on)
 }
 
 func (f *runFlags) checkUntil(bounded bool) error {
@@ -143,7 +152,7 @@ func onFlag(kind string) string {
 
 // runAndShow runs a plan and shows its progress: on standard error, and on request on a page
 // and to Prometheus. commandLine repeats the run.
-func (f runFlags) runAndShow(c *cobra.Command, plan experiment.Plan, commandLine string) (document result.Document, err error) {
+func (f runFlags) runAndShow(c *cobra.Command, plan lab.Plan, commandLine string) (document result.Document, err error) {
 	bar := newProgress(c.ErrOrStderr())
 	defer bar.end()
 	store, done, err := f.keeping.open()
@@ -159,7 +168,7 @@ func (f runFlags) runAndShow(c *cobra.Command, plan experiment.Plan, commandLine
 		return document, err
 	}
 	defer func() { shown.close(document, err) }()
-	show := shown.follow(plan, id, stop)
+	show := shown.follow(plan.Plan, id, stop)
 	return conduct(ctx, plan, lab.Options{ID: id, Kind: f.on, Store: store, Command: commandLine, Progress: func(p lab.Progress) {
 		bar.show(p)
 		show(p)

@@ -20,14 +20,10 @@ import (
 
 // CheckCluster names everything in the plan that a cluster of this kind cannot do, and the
 // kind that can.
-func CheckCluster(plan experiment.Plan, kind string) error {
-	trials, err := resolve(plan)
-	if err != nil {
-		return err
-	}
+func (p Plan) CheckCluster(kind string) error {
 	var errs []error
 	reported := map[string]bool{}
-	for _, t := range trials {
+	for _, t := range p.trials {
 		for _, what := range unsupported(t, kind) {
 			if !reported[what] {
 				reported[what] = true

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"rpclab/internal/analysis"
-	"rpclab/internal/experiment"
 	"rpclab/internal/measure"
 	"rpclab/internal/result"
 )
@@ -19,12 +18,8 @@ import (
 //
 // When ctx ends or a server cannot start, Run returns the result so far, marked partial, with the
 // error.
-func Run(ctx context.Context, plan experiment.Plan, o Options) (result.Document, error) {
-	trials, err := resolve(plan)
-	if err != nil {
-		return result.Document{}, err
-	}
-	r := &run{Options: o, plan: plan, trials: trials, doc: header(plan, trials, o)}
+func Run(ctx context.Context, plan Plan, o Options) (result.Document, error) {
+	r := &run{Options: o, plan: plan, doc: header(plan.Plan, plan.trials, o)}
 	if r.Processors == nil {
 		r.Processors = measure.ReadProcessorTimes
 	}
@@ -35,14 +30,13 @@ func Run(ctx context.Context, plan experiment.Plan, o Options) (result.Document,
 	finished := time.Now().UTC()
 	r.doc.Finished, r.doc.Partial = &finished, failed != nil
 	r.doc = analysis.Assemble(r.doc)
-	return r.doc, errors.Join(failed, r.programs.notRun(plan, trials), r.finish())
+	return r.doc, errors.Join(failed, r.programs.notRun(plan.Plan, plan.trials), r.finish())
 }
 
 // run is a run in progress.
 type run struct {
 	Options
-	plan     experiment.Plan
-	trials   []trial
+	plan     Plan
 	doc      result.Document
 	programs programs
 	progress *progress
@@ -54,14 +48,14 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	r.progress = newProgress(r.plan.Trials, r.doc.Started, r.Options.Progress)
 	r.doc.Machine.Tools = map[string]string{}
 	if !r.Remote { // else the pods' images contain the tools
-		if err := errors.Join(checkTools(r.trials), checkFiles(r.trials, r.MaxFiles)); err != nil {
+		if err := errors.Join(checkTools(r.plan.trials), checkFiles(r.plan.trials, r.MaxFiles)); err != nil {
 			return err
 		}
-		if r.doc.Machine.Tools, err = toolVersions(ctx, r.trials); err != nil {
+		if r.doc.Machine.Tools, err = toolVersions(ctx, r.plan.trials); err != nil {
 			return err
 		}
 	}
-	if r.programs, err = buildPrograms(ctx, r.trials, r.Self, r.Remote, r.progress); err != nil {
+	if r.programs, err = buildPrograms(ctx, r.plan.trials, r.Self, r.Remote, r.progress); err != nil {
 		return err
 	}
 	if r.Store == nil {
@@ -74,7 +68,7 @@ func (r *run) prepare(ctx context.Context) (err error) {
 // fails.
 func (r *run) measureTrials(ctx context.Context) (failed error) {
 	c := newTrialRunner(r.Options, r.plan.Seed, r.programs, r.progress, r.doc.Machine.Tools)
-	for _, t := range r.trials {
+	for _, t := range r.plan.trials {
 		r.progress.began(t.Trial)
 		measured, err := c.measure(ctx, t)
 		if err != nil {

@@ -38,13 +38,17 @@ arms:
 rounds: 2
 `
 
-func plan(t *testing.T, doc string, o experiment.Options) experiment.Plan {
+func plan(t *testing.T, doc string, o experiment.Options) lab.Plan {
 	t.Helper()
 	p, err := experiment.Expand("test.yaml", []byte(doc), o, lab.Vocabulary())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p
+	resolved, err := lab.Resolve(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resolved
 }
 
 func options(t *testing.T) lab.Options {

@@ -16,7 +16,7 @@ func TestARunEndsAtALookThatIsNotItsLast(t *testing.T) {
 		after int
 		want  bool
 	}{"a look": {7, true}, "half a round": {6, false}, "no look": {9, false}, "the last look": {11, false}} {
-		r := &run{plan: experiment.Plan{Looks: []int{4, 6}, Trials: trials}}
+		r := &run{plan: Plan{Plan: experiment.Plan{Looks: []int{4, 6}, Trials: trials}}}
 		if got := r.decided(trial{Trial: trials[c.after]}); got != c.want {
 			t.Errorf("%s: ends is %t", name, got)
 		}

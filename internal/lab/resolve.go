@@ -41,16 +41,22 @@ type trial struct {
 	timeout  time.Duration // of a load
 }
 
-// resolve looks up the names in every trial of the plan.
-func resolve(plan experiment.Plan) ([]trial, error) {
-	trials := make([]trial, len(plan.Trials))
+// Plan is the plan of an experiment in which every name is resolved.
+type Plan struct {
+	experiment.Plan
+	trials []trial
+}
+
+// Resolve looks up the names in every trial of a plan.
+func Resolve(plan experiment.Plan) (Plan, error) {
+	resolved := Plan{Plan: plan, trials: make([]trial, len(plan.Trials))}
 	for i, t := range plan.Trials {
 		var err error
-		if trials[i], err = resolveTrial(t); err != nil {
-			return nil, fmt.Errorf("arm %s: %w", t.Arm, err)
+		if resolved.trials[i], err = resolveTrial(t); err != nil {
+			return Plan{}, fmt.Errorf("arm %s: %w", t.Arm, err)
 		}
 	}
-	return trials, nil
+	return resolved, nil
 }
 
 func resolveTrial(planned experiment.Trial) (t trial, err error) {

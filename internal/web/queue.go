@@ -56,7 +56,7 @@ func (q *queue) add(j *Run) (place int, err error) {
 func (q *queue) work(j *Run) {
 	for j != nil {
 		ctx, stop := context.WithTimeout(q.ctx, maxRunTime)
-		show, end := q.s.Follow(j.Plan, j.ID, stop)
+		show, end := q.s.Follow(j.Plan.Plan, j.ID, stop)
 		d, err := q.s.Conduct(ctx, *j, show)
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			err = fmt.Errorf("the run was stopped after the limit of %v", maxRunTime)

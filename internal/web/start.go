@@ -57,7 +57,7 @@ func (s *Server) start(r *http.Request) (any, error) {
 
 // planOf reads the request and checks it against the offered experiments and the limits. It also
 // returns the command line that gives the same plan.
-func (s *Server) planOf(r *http.Request) (plan experiment.Plan, said string, err error) {
+func (s *Server) planOf(r *http.Request) (plan lab.Plan, said string, err error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return plan, "", problem{http.StatusUnsupportedMediaType, "Send the request as application/json."}
 	}
@@ -87,8 +87,12 @@ func (s *Server) planOf(r *http.Request) (plan experiment.Plan, said string, err
 		o.Seed = *want.Seed
 	}
 	e := s.Experiments[i]
-	if plan, err = experiment.Expand(e.File, e.Doc, o, lab.Vocabulary()); err == nil {
-		err = errors.Join(lab.CheckCluster(plan, "local"), checkLimits(plan))
+	expanded, err := experiment.Expand(e.File, e.Doc, o, lab.Vocabulary())
+	if err == nil {
+		plan, err = lab.Resolve(expanded)
+	}
+	if err == nil {
+		err = errors.Join(plan.CheckCluster("local"), checkLimits(plan.Plan))
 	}
 	if err != nil {
 		return plan, "", problem{http.StatusBadRequest, err.Error()}

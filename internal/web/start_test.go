@@ -17,7 +17,7 @@ func TestOnlyWhatIsOfferedIsStartedAndWithinBounds(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"experiment":"../../etc/passwd"}`:                   "offers no experiment",
 		`{"experiment":"/tmp/mine.yaml"}`:                     "Add files with --experiment when you start the server",
-		`{"experiment":"channels"}`:                           "there are small",
+		`{"experiment":"channels"}`:                           "known names: small",
 		`{"experiment":"smal"}`:                               "small",
 		`{}`:                                                  "no experiment",
 		`{"experiment":"small","arms":["three"]}`:             `no arm "three"`,

@@ -44,7 +44,7 @@ type Experiment struct {
 // Run is a run that a page started.
 type Run struct {
 	ID      string
-	Plan    experiment.Plan
+	Plan    lab.Plan
 	Command string // command line that makes the same run
 }
 

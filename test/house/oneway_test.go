@@ -29,7 +29,7 @@ var oneWay = []string{
 	"internal/process",
 	"internal/process/stdio",
 	"internal/report",
-	"internal/report/html",
+	"internal/report/html", "internal/result/condition",
 	"internal/route/endpointslice",
 	"internal/web/meters",
 }

@@ -49,6 +49,23 @@ func Parse(text string) (Condition, error) {
 	return c, err
 }
 
+// measured reads a comparison of what was measured.
+func (s *scanner) measured() (c comparison, err error) {
+	c.text, c.name = trim(s.rest), s.word()
+	known := false
+	if c.metric, known = lookup(c.name); !known {
+		return c, s.failed(unknownMetric(c.name, Metrics()))
+	}
+	if ahead := *s; ahead.word() == ratioWord {
+		return c, ahead.failed(fmt.Errorf("a ratio needs two runs: only rpclab compare --gate can test '%s'", c.text))
+	}
+	if c.operator, err = s.operator(c.name, operators); err != nil {
+		return c, err
+	}
+	c.value, err = s.value(c.metric.unit)
+	return c, err
+}
+
 // Check returns the comparisons that do not hold, each with the measured value and its distance
 // from the limit; nil when all hold.
 func (c Condition) Check(m result.Measures) (failures []string) {

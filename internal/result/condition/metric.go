@@ -1,9 +1,11 @@
 package condition
 
 import (
+	"fmt"
 	"strings"
 
 	"rpclab/internal/result"
+	"rpclab/internal/suggest"
 )
 
 // metric is one figure of what was measured.
@@ -89,4 +91,11 @@ func Metrics() []string {
 		}
 	}
 	return names
+}
+
+func unknownMetric(name string, known []string) error {
+	if name == "" {
+		return fmt.Errorf("a metric is missing: write one of %s", strings.Join(known, ", "))
+	}
+	return fmt.Errorf("no metric %q%s", name, suggest.DidYouMean(name, known))
 }

@@ -5,8 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"rpclab/internal/suggest"
 )
 
 // Operator compares a value with a limit.
@@ -115,30 +113,6 @@ func (s *scanner) value(u unit) (value, error) {
 		return v, s.failed(err)
 	}
 	return v, nil
-}
-
-// measured takes a comparison of what was measured.
-func (s *scanner) measured() (c comparison, err error) {
-	c.text, c.name = trim(s.rest), s.word()
-	known := false
-	if c.metric, known = lookup(c.name); !known {
-		return c, s.failed(unknownMetric(c.name, Metrics()))
-	}
-	if ahead := *s; ahead.word() == ratioWord {
-		return c, ahead.failed(fmt.Errorf("a ratio needs two runs: only rpclab compare --gate can test '%s'", c.text))
-	}
-	if c.operator, err = s.operator(c.name, operators); err != nil {
-		return c, err
-	}
-	c.value, err = s.value(c.metric.unit)
-	return c, err
-}
-
-func unknownMetric(name string, known []string) error {
-	if name == "" {
-		return fmt.Errorf("a metric is missing: write one of %s", strings.Join(known, ", "))
-	}
-	return fmt.Errorf("no metric %q%s", name, suggest.DidYouMean(name, known))
 }
 
 // failed is an error at the last token, with its column counted from 1.

@@ -63,7 +63,7 @@ func parseDuration(text string) (value, error) {
 
 // parseNumber reads a finite number.
 func parseNumber(text string) (float64, error) {
-	n, err := strconv.ParseFloat(trim(text), 64)
+	n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if math.IsNaN(n) || math.IsInf(n, 0) {
 		return 0, strconv.ErrRange
 	}
