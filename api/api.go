@@ -1,5 +1,5 @@
-// Package api holds everything that crosses a process: protobuf files with the Go
-// code generated from them, and JSON Schemas.
+// Package api contains the formats that processes exchange: protobuf files with their generated Go
+// code, and JSON Schemas.
 package api
 
 import "embed"

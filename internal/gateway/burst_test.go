@@ -24,8 +24,8 @@ import (
 
 func TestModelsDetermineConcurrencyAndChannels(t *testing.T) {
 	for model, want := range map[string]struct {
-		together bool
-		channels int32
+		concurrent bool
+		channels   int32
 	}{
 		gateway.OneThread: {false, 1}, gateway.Threads: {true, 1}, gateway.Async: {true, 4},
 	} {
@@ -53,21 +53,22 @@ func TestModelsDetermineConcurrencyAndChannels(t *testing.T) {
 				})
 			}
 			users.Wait()
-			if took := time.Since(began); took < 4*delay && !want.together {
+			if took := time.Since(began); took < 4*delay && !want.concurrent {
 				t.Errorf("four requests of %s, one at a time, took %s", delay, took)
 			}
 			if n := dialled.Load(); n != want.channels {
-				t.Errorf("%d connections were made, want %d", n, want.channels)
+				t.Errorf("the gateway opened %d connections, want %d", n, want.channels)
 			}
-			if want.together {
-				meet(t, server, at+"/increment?iterations=2")
+			if want.concurrent {
+				checkConcurrent(t, server, at+"/increment?iterations=2")
 			}
 		})
 	}
 }
 
-// meet makes four requests whose first calls have no answer, and waits until all are there.
-func meet(t *testing.T, server *workload.Server, address string) {
+// checkConcurrent makes four requests whose first calls have no answer, and waits until all calls have
+// arrived.
+func checkConcurrent(t *testing.T, server *workload.Server, address string) {
 	t.Helper()
 	var before, now bytes.Buffer
 	server.WriteCount(&before)
@@ -88,7 +89,7 @@ func meet(t *testing.T, server *workload.Server, address string) {
 			}
 		})
 	}
-	testkit.Await(t, "four requests go on together", func() bool {
+	testkit.Await(t, "four requests are in progress", func() bool {
 		now.Reset()
 		server.WriteCount(&now)
 		return strings.TrimSpace(now.String()) == strconv.Itoa(began+4)
@@ -126,11 +127,11 @@ func TestAReusedChannelUsesOneOfSeveralTargets(t *testing.T) {
 	}})
 	for range 3 {
 		if got := get(t, at+"/experiment/client?type=ClientWithReuseConn&n=20"); len(got.counted) != 1 {
-			t.Errorf("20 calls over one connection are %v", got.counted)
+			t.Errorf("20 calls over one connection reached %v, want one backend", got.counted)
 		}
 	}
 	both := url.Values{}
-	testkit.Await(t, "new connections go to either", func() bool {
+	testkit.Await(t, "new connections reach both backends", func() bool {
 		for id := range get(t, at+"/experiment/client?type=Client&n=5").counted {
 			both.Set(id, "")
 		}

@@ -30,7 +30,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// servers run backends b0, b1, … and give their addresses, comma-separated.
+// servers starts backends b0, b1, … and returns their addresses, comma-separated.
 func servers(t *testing.T, each ...*workload.Server) string {
 	t.Helper()
 	var addrs []string
@@ -52,7 +52,7 @@ func servers(t *testing.T, each ...*workload.Server) string {
 	return strings.Join(addrs, ",")
 }
 
-// serve runs a gateway and gives its URL.
+// serve starts a gateway and returns its URL.
 func serve(t *testing.T, o gateway.Options) string {
 	t.Helper()
 	g, err := gateway.New(o)
@@ -118,7 +118,7 @@ func get(t *testing.T, address string) reply {
 
 func TestResponsesReportCallsByBackend(t *testing.T) {
 	at := serve(t, gateway.Options{Model: gateway.Threads, Target: target(t, servers(t, &workload.Server{}, &workload.Server{}))})
-	// The first calls may come before both connections are there.
+	// The first calls may be made before both connections are open.
 	testkit.Await(t, "both backends are reached", func() bool { return len(get(t, at+"/increment?iterations=4").counted) == 2 })
 	for path, want := range map[string]string{
 		"/fibonacci/random?iterations=10&output=false&fibo_start=800&fibo_end=10000": "calls answered: 10 (b0 5, b1 5)\n",
@@ -130,7 +130,7 @@ func TestResponsesReportCallsByBackend(t *testing.T) {
 		}
 	}
 	if got := get(t, at+"/fibonacci?n=100"); !strings.Contains(got.body, `"n":100,"value":"354224848179261915075"`) {
-		t.Errorf("the hundredth number is %s", got.body)
+		t.Errorf("/fibonacci?n=100 answered %s", got.body)
 	}
 	var all struct {
 		Calls []struct {
@@ -145,7 +145,7 @@ func TestResponsesReportCallsByBackend(t *testing.T) {
 	}
 	for _, call := range all.Calls {
 		if call.N != 10 || call.Value != "55" || !strings.HasPrefix(call.Server, "b") {
-			t.Errorf("a call is %+v", call)
+			t.Errorf("a call is %+v, want number 10 with the value 55", call)
 		}
 	}
 }
@@ -173,18 +173,18 @@ func TestInvalidRequestsAreRejected(t *testing.T) {
 		got := get(t, at+path)
 		var answer struct{ Error, Code string }
 		if err := json.Unmarshal([]byte(got.body), &answer); err != nil {
-			t.Errorf("%s: %q is no JSON: %v", path, got.body, err)
+			t.Errorf("%s: %q is not JSON: %v", path, got.body, err)
 		}
 		if got.status != 400 || answer.Code != "INVALID_ARGUMENT" || !strings.Contains(answer.Error, want) {
 			t.Errorf("%s answered %d %q, want %q", path, got.status, got.body, want)
 		}
 	}
 	if got := get(t, at+"/fibo"); got.status != 404 || !strings.Contains(got.body, "unknown request GET /fibo: use GET /fibonacci,") {
-		t.Errorf("another path answered %d %s", got.status, got.body)
+		t.Errorf("an unknown path answered %d %s", got.status, got.body)
 	}
 }
 
-// counts are the samples of a metric, by the values of one of its labels.
+// counts returns the samples of a metric, by the values of a label.
 func counts(t *testing.T, at, metric, label string) map[string]float64 {
 	t.Helper()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
@@ -230,19 +230,19 @@ func TestCallMetricsAreExact(t *testing.T) {
 	total := 0.0
 	for id, n := range got {
 		if n != made[id] {
-			t.Errorf("%s counted %g calls in the metrics, and %g in the answers", id, n, made[id])
+			t.Errorf("%s has %g calls in the metrics and %g in the answers", id, n, made[id])
 		}
 		total += n
 	}
 	if total != 600 || len(got) != 3 {
-		t.Errorf("600 calls are %v", got)
+		t.Errorf("the metrics count %v, want 600 calls on 3 backends", got)
 	}
 	for metric, label := range map[string][2]string{
 		"grpc_requests_total": {"mode", "headless"}, "grpc_client_handled_total": {"grpc_code", "OK"},
 		"grpc_client_started_total": {"grpc_method", "Compute"}, "grpc_client_handling_seconds": {"grpc_service", "rpclab.v1.Fibonacci"},
 	} {
 		if n := counts(t, at, metric, label[0])[label[1]]; n != 600 {
-			t.Errorf("%s counts %g calls of %s", metric, n, label[1])
+			t.Errorf("%s counts %g calls of %s, want 600", metric, n, label[1])
 		}
 	}
 	if got := ask(t, http.MethodPost, at+"/-/reset"); got.status != 200 {
@@ -250,11 +250,11 @@ func TestCallMetricsAreExact(t *testing.T) {
 	}
 	// The series stay, so that Prometheus sees them grow from 0.
 	if got := counts(t, at, "grpc_requests_total", "server_name"); !maps.Equal(got, map[string]float64{"b0": 0, "b1": 0, "b2": 0}) {
-		t.Errorf("after a reset it counts %v", got)
+		t.Errorf("after a reset the metrics count %v, want 0 for each backend", got)
 	}
 	get(t, at+"/increment?iterations=3")
 	if got := counts(t, at, "grpc_requests_total", "method")["Counter/Increment"]; got != 3 {
-		t.Errorf("three calls after a reset are %g", got)
+		t.Errorf("after a reset and three calls the metrics count %g", got)
 	}
 }
 
@@ -263,20 +263,20 @@ func TestAFailedCallEndsTheRequestWithItsCode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody := closed.Addr().String()
+	unused := closed.Addr().String()
 	if err := closed.Close(); err != nil {
 		t.Fatal(err)
 	}
-	at := serve(t, gateway.Options{Model: gateway.Async, Target: target(t, nobody)})
+	at := serve(t, gateway.Options{Model: gateway.Async, Target: target(t, unused)})
 	got := get(t, at+"/increment?iterations=5")
 	if got.status != 503 || !strings.Contains(got.body, `"code":"UNAVAILABLE"`) || !strings.Contains(got.body, "connection refused") {
 		t.Errorf("got %d %s", got.status, got.body)
 	}
 	if n := counts(t, at, "grpc_client_handled_total", "grpc_code")["Unavailable"]; n != 1 {
-		t.Errorf("%g failed calls are counted; one failed and ended the request", n)
+		t.Errorf("the metrics count %g failed calls, want 1, which ended the request", n)
 	}
 	if got := counts(t, at, "grpc_requests_total", "server_name"); len(got) != 0 {
-		t.Errorf("%v are counted as answered", got)
+		t.Errorf("the metrics count answered calls: %v", got)
 	}
 }
 
@@ -295,12 +295,12 @@ func TestHEADMakesNoCalls(t *testing.T) {
 	at := serve(t, gateway.Options{Model: gateway.Threads, Target: target(t, servers(t, &workload.Server{}))})
 	for _, path := range []string{"/increment", "/fibonacci?n=1", "/fibonacci/random", "/experiment/client?type=Client&n=1"} {
 		if got := ask(t, http.MethodHead, at+path); got.status != 404 || len(got.counted) != 0 {
-			t.Errorf("HEAD %s answered %d of %v", path, got.status, got.counted)
+			t.Errorf("HEAD %s answered %d and made calls %v, want 404 and none", path, got.status, got.counted)
 		}
 	}
 }
 
-// unread is an answer that nobody reads.
+// unread is a response that no client reads.
 type unread struct {
 	http.ResponseWriter
 	deadline         time.Time
@@ -331,10 +331,10 @@ func TestAnUnreadAnswerDoesNotBlockOtherRequests(t *testing.T) {
 	second := httptest.NewRecorder()
 	g.Handler().ServeHTTP(second, request())
 	if second.Code != 200 {
-		t.Errorf("the next one got %d %s", second.Code, second.Body)
+		t.Errorf("the next request was answered with %d %s", second.Code, second.Body)
 	}
 	if first.deadline.IsZero() || time.Until(first.deadline) > time.Minute {
-		t.Errorf("it is given up at %s", first.deadline)
+		t.Errorf("the write deadline is %s, want within a minute", first.deadline)
 	}
 	close(first.dropped)
 	serving.Wait()
@@ -348,11 +348,11 @@ func TestEveryPathRequiresTheToken(t *testing.T) {
 	for _, path := range []string{"/metrics", "/increment", "/-/ready", "/nope"} {
 		for _, fields := range [][]string{nil, {"Authorization", "Bearer s3cre"}, {"Authorization", "s3cret"}} {
 			if got := ask(t, http.MethodGet, at+path, fields...); got.status != 401 {
-				t.Errorf("%s with %v answered %d", path, fields, got.status)
+				t.Errorf("%s with %v answered %d, want 401", path, fields, got.status)
 			}
 		}
 	}
 	if got := ask(t, http.MethodGet, at+"/-/ready", "Authorization", "Bearer s3cret"); got.status != 200 || !bytes.Equal([]byte(got.body), []byte("ready\n")) {
-		t.Errorf("with its token it answered %d %s", got.status, got.body)
+		t.Errorf("with the token the gateway answered %d %s", got.status, got.body)
 	}
 }

@@ -54,7 +54,7 @@ func Start(ctx context.Context, p ProcessSpec) (Process, error) {
 }
 
 // program returns the command line of the gateway. A gateway in Go opens the route itself; one
-// in another language is told what to dial.
+// in another language receives a target URI.
 func (p ProcessSpec) program(ctx context.Context) (run process.Spec, err error) {
 	if p.Command == nil {
 		service, err := json.Marshal(p.Service)

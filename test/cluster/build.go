@@ -20,14 +20,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// version is that of the modules in kube/go.mod, which a program does not know of itself.
+// version is the Kubernetes version in kube/go.mod.
 const version = "v1.34.4"
 
-// links are the parts that the program kube is, by the name that calls it.
+// links are the components in the binary kube, selected by the name of the program.
 var links = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "kubectl"}
 
-// debian is what the cluster takes from Debian: a program by which one sees that it is
-// there, and its package.
+// debian lists programs that the cluster needs, with their Debian packages.
 var debian = []struct{ path, from string }{
 	{"containerd", "containerd"},
 	{"runc", "runc"},
@@ -37,7 +36,7 @@ var debian = []struct{ path, from string }{
 	{"/usr/bin/curl", "curl"}, // for the studies' commands
 }
 
-// install gets the Debian packages that are missing.
+// install installs the missing Debian packages.
 func install(ctx context.Context, say func(string, ...any)) error {
 	var missing []string
 	for _, need := range debian {
@@ -53,19 +52,19 @@ func install(ctx context.Context, say func(string, ...any)) error {
 	if err := run(ctx, get...); err == nil {
 		return nil
 	}
-	// The lists of packages may be missing, or old.
+	// The package lists may be missing or old.
 	if err := errors.Join(run(ctx, "apt-get", "update", "-q"), run(ctx, get...)); err != nil {
 		return fmt.Errorf("the cluster needs the Debian packages %s: %w", strings.Join(missing, " "), err)
 	}
 	return nil
 }
 
-// build makes the programs and images of the cluster, or finds them made from the same
-// sources by the same Go, and returns their directory: bin/kube with its links, and images/.
+// build builds the programs and images of the cluster, unless the cache has them from the same sources and
+// Go version. It returns their directory, with bin/kube and its links, and images/.
 func build(ctx context.Context, cache string, say func(string, ...any)) (string, error) {
 	sources, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", "rpclab/test/cluster").Output()
 	if err != nil {
-		return "", fmt.Errorf("find the sources of the cluster, by which it is run inside their module: %w", err)
+		return "", fmt.Errorf("find the sources of the cluster; run this command inside their module: %w", err)
 	}
 	kube := filepath.Join(strings.TrimSpace(string(sources)), "kube")
 	component := "k8s.io/component-base/version."
@@ -84,7 +83,7 @@ func build(ctx context.Context, cache string, say func(string, ...any)) (string,
 	}
 	say("building Kubernetes %s into %s: 6 to 15 minutes, once", version, made)
 	began := time.Now()
-	part := filepath.Join(cache, "part") // of a build that was killed, or of this one
+	part := filepath.Join(cache, "part") // of this build, or of one that was killed
 	defer os.RemoveAll(part)
 	bin := filepath.Join(part, "bin")
 	if err := errors.Join(os.RemoveAll(part), os.MkdirAll(bin, 0o755)); err != nil {
@@ -97,7 +96,7 @@ func build(ctx context.Context, cache string, say func(string, ...any)) (string,
 		return output(cmd)
 	}
 	err = compile()
-	for more := 2; err != nil && more > 0 && ctx.Err() == nil; more-- { // a module that did not come may the next time; what came stays
+	for more := 2; err != nil && more > 0 && ctx.Err() == nil; more-- { // try failed module downloads again
 		say("once more, since %v", err)
 		err = compile()
 	}
@@ -119,8 +118,7 @@ func build(ctx context.Context, cache string, say func(string, ...any)) (string,
 	return made, dropUnused(cache)
 }
 
-// dropUnused removes the builds that no cluster was started with for a month: of
-// sources that are no more, mostly, and 200 MB each.
+// dropUnused removes builds of 200 MB each that no cluster has used for a month.
 func dropUnused(cache string) error {
 	builds, err := os.ReadDir(cache)
 	if err != nil {
@@ -140,7 +138,7 @@ func dropUnused(cache string) error {
 	return nil
 }
 
-// fingerprint changes when what is built would.
+// fingerprint returns a hash of everything that determines the build.
 func fingerprint(kube string, args []string) (string, error) {
 	sum := sha256.New()
 	fmt.Fprintln(sum, runtime.Version(), args)
@@ -164,8 +162,8 @@ func fingerprint(kube string, args []string) (string, error) {
 	return fmt.Sprintf("%x", sum.Sum(nil)[:8]), nil
 }
 
-// cacheDirectory is where what was built stays, and locks it until unlock: only one
-// harness at a time builds, starts or ends clusters.
+// cacheDirectory returns the directory of builds and locks it until unlock, so that only one process at a
+// time builds, starts or stops clusters.
 func cacheDirectory() (dir string, unlock func(), err error) {
 	home, err := os.UserCacheDir()
 	if err != nil {
@@ -188,7 +186,7 @@ func cacheDirectory() (dir string, unlock func(), err error) {
 	return dir, func() { _ = lock.Close() }, nil
 }
 
-// run runs a command; the error of one that fails holds what it said.
+// run runs a command. Its error contains the output.
 func run(ctx context.Context, args ...string) error {
 	return output(exec.CommandContext(ctx, args[0], args[1:]...))
 }

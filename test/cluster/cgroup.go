@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// hierarchies are where control groups are mounted: one for each controller in version 1,
-// one for all in version 2, both kinds where a machine has both.
+// hierarchies returns the mount points of control groups: one for each controller in version 1, one for all
+// in version 2.
 func hierarchies() (dirs []string, err error) {
 	raw, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
@@ -33,7 +33,7 @@ func hierarchies() (dirs []string, err error) {
 
 func cgroupOf(name string) string { return "rpclab-" + name }
 
-// makeCgroups makes a group for the cluster and one in it for each node, in every hierarchy.
+// makeCgroups creates a group for the cluster, and in it one for each node, in every hierarchy.
 func makeCgroups(name string, nodes []node) error {
 	dirs, err := hierarchies()
 	if err != nil {
@@ -53,14 +53,14 @@ func makeCgroups(name string, nodes []node) error {
 	return nil
 }
 
-// makeCgroup makes a group that may use what its parent may. Version 1 starts a cpuset
-// empty, in which nothing can run (cpusets(7)); version 2 has a parent hand each controller
-// down, which the root of a container may be unable to (cgroups(7)).
+// makeCgroup creates a group that may use the same resources as its parent. In version 1 a new cpuset is empty
+// and no process can run in it (cpusets(7)). In version 2 the parent must enable each controller, which may
+// be impossible in a container (cgroups(7)).
 func makeCgroup(parent, group string) error {
 	if raw, err := os.ReadFile(filepath.Join(parent, "cgroup.controllers")); err == nil && len(raw) > 1 {
 		hand := "+" + strings.Join(strings.Fields(string(raw)), " +")
 		if err := os.WriteFile(filepath.Join(parent, "cgroup.subtree_control"), []byte(hand), 0o644); err != nil {
-			return fmt.Errorf("hand the controllers of %s down: %w; processes in that group itself prevent it, as in a container: run the cluster outside of it", parent, err)
+			return fmt.Errorf("enable the controllers of %s for its children: %w; processes in that group prevent it: run the cluster outside of a container", parent, err)
 		}
 	}
 	if err := os.Mkdir(group, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -72,7 +72,7 @@ func makeCgroup(parent, group string) error {
 			continue
 		}
 		all, err := os.ReadFile(filepath.Join(parent, file))
-		if err != nil || strings.TrimSpace(string(all)) == "" { // version 2: empty is what the parent has
+		if err != nil || strings.TrimSpace(string(all)) == "" { // version 2: empty means the value of the parent
 			continue
 		}
 		if err := os.WriteFile(filepath.Join(group, file), all, 0o644); err != nil {
@@ -82,7 +82,7 @@ func makeCgroup(parent, group string) error {
 	return nil
 }
 
-// removeCgroups removes the cluster's groups. Those of dead processes stay busy for a while.
+// removeCgroups removes the cluster's groups. Groups of dead processes stay busy for a while.
 func removeCgroups(name string, patience time.Duration) error {
 	dirs, err := hierarchies()
 	if err != nil {
@@ -101,7 +101,7 @@ func removeCgroups(name string, patience time.Duration) error {
 	}
 }
 
-// removeTree removes directories, the deepest first; the files in them are the kernel's.
+// removeTree removes directories, the deepest first. The kernel removes the files in them.
 func removeTree(group string) error {
 	entries, err := os.ReadDir(group)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -8,13 +8,14 @@ import (
 	"testing"
 )
 
-// The machine that tests run on has control groups of one version; these files stand for both.
+// TestCgroupInheritsItsParentsCPUs uses ordinary files, because a machine has only one version of control
+// groups.
 func TestCgroupInheritsItsParentsCPUs(t *testing.T) {
 	for _, c := range []struct {
 		version    string
 		parent     map[string]string
-		group      map[string]string // what the kernel makes in a new one
-		in         string            // the file that has to be written, and what
+		group      map[string]string // files that the kernel creates in a new group
+		in         string            // the file that must be written, and its content
 		at, wanted string
 	}{
 		{"1", map[string]string{"cpuset.cpus": "0-1\n"}, map[string]string{"cpuset.cpus": "\n"}, "group", "cpuset.cpus", "0-1\n"},

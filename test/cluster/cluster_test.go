@@ -19,10 +19,10 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// bed is a harness with clusters of its own.
+// bed runs this program with its own directory of clusters.
 type bed struct {
 	t       *testing.T
-	home    string // where they keep what they have
+	home    string // directory of clusters and builds
 	program string
 	kubectl string
 }
@@ -35,7 +35,7 @@ func newBed(t *testing.T) bed {
 	if err := run(t.Context(), "go", "build", "-o", b.program, "rpclab/test/cluster"); err != nil {
 		t.Fatal(err)
 	}
-	// A Debian package may bring directories that stay.
+	// Installing a Debian package may create directories.
 	if err := install(t.Context(), t.Logf); err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func newBed(t *testing.T) bed {
 
 const testName = "harness-test"
 
-// run runs a harness's command.
+// run runs a command of this program.
 func (b bed) run(args ...string) (stdout string, err error) {
 	cmd := exec.Command(b.program, args...)
 	var out, progress bytes.Buffer
@@ -67,7 +67,7 @@ func (b bed) must(args ...string) string {
 	return out
 }
 
-// up starts a cluster and goes by what it prints last.
+// up starts a cluster and reads the kubeconfig from its last line of output.
 func (b *bed) up(nodes string) string {
 	b.t.Helper()
 	out := b.must("up", "--name", testName, "--nodes", nodes)
@@ -81,8 +81,8 @@ func (b *bed) up(nodes string) string {
 	return kubeconfig
 }
 
-// processes are those of the clusters of this bed: the cluster's own by the directory in
-// their environment, those in containers by their control group.
+// processes returns the processes of all clusters: found by the directory in their environment or, in
+// containers, by their control group.
 func (b bed) processes() (all []string) {
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -100,7 +100,7 @@ func (b bed) processes() (all []string) {
 	return all
 }
 
-// machine is what a cluster might change on this machine.
+// machine returns the state of this machine that a cluster might change.
 func machine(t *testing.T) map[string]string {
 	t.Helper()
 	now := map[string]string{}
@@ -133,19 +133,19 @@ func machine(t *testing.T) map[string]string {
 	return now
 }
 
-// leavesNothing compares the machine with what it was.
+// leavesNothing compares the machine with its state before.
 func (b bed) leavesNothing(before map[string]string) {
 	b.t.Helper()
 	if left := b.processes(); len(left) > 0 {
-		b.t.Errorf("processes are left: %q", left)
+		b.t.Errorf("processes still run: %q", left)
 	}
 	for what, now := range machine(b.t) {
 		if now != before[what] {
-			b.t.Errorf("%s is\n%s\nand was\n%s", what, now, before[what])
+			b.t.Errorf("%s is\n%s\nwant as before\n%s", what, now, before[what])
 		}
 	}
 	if left, err := filepath.Glob(filepath.Join(b.home, "rpclab", "cluster", "*")); err != nil || len(left) > 0 {
-		b.t.Errorf("files are left: %q (%v)", left, err)
+		b.t.Errorf("files still exist: %q (%v)", left, err)
 	}
 }
 
@@ -154,18 +154,18 @@ func TestUpAndDownTwiceLeaveNothing(t *testing.T) {
 	before := machine(t)
 	kubeconfig := b.up("2")
 	if info, err := os.Stat(kubeconfig); err != nil || info.Mode() != 0o600 {
-		t.Errorf("the kubeconfig: %v, %v; want mode 0600", info, err)
+		t.Errorf("kubeconfig: %v, %v; want mode 0600", info, err)
 	}
 	if again := b.up("2"); again != kubeconfig {
-		t.Errorf("up a second time gives %s, not the %s of the one that runs", again, kubeconfig)
+		t.Errorf("a second up returned %s, want %s of the running cluster", again, kubeconfig)
 	}
 	if _, err := b.run("up", "--name", testName, "--nodes", "1"); err == nil {
-		t.Error("a cluster of two nodes passes for one of one node")
+		t.Error("up with one node accepted a running cluster of two nodes")
 	}
 	b.worksAsKubernetesDoes()
 	b.must("down", "--name", testName)
 	b.leavesNothing(before)
-	b.must("down", "--name", testName) // of what is not there
+	b.must("down", "--name", testName) // no cluster runs
 }
 
 func TestAKilledSupervisorEndsAllProcesses(t *testing.T) {
@@ -177,7 +177,7 @@ func TestAKilledSupervisorEndsAllProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(b.processes()) < 8 {
-		t.Fatalf("only these run: %q", b.processes())
+		t.Fatalf("too few processes run: %q", b.processes())
 	}
 	if err := syscall.Kill(s.Supervisor.Pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -193,7 +193,7 @@ func TestWithRunsACommandOnACluster(t *testing.T) {
 	before := machine(t)
 	_, err := b.run("with", "--name", testName, "--nodes", "1", "--", "sh", "-c", "test -s $KUBECONFIG && $0 exec busybox true && exit 7", b.program)
 	if err == nil || !strings.Contains(err.Error(), "exit status 7") {
-		t.Errorf("the command's exit code 7 became: %v", err)
+		t.Errorf("error %v, want the command's exit code 7", err)
 	}
 	b.leavesNothing(before)
 

@@ -16,10 +16,10 @@ import (
 //go:embed config
 var templates embed.FS
 
-// values are what the templates in config/ leave open.
+// values are the data for the templates in config/.
 type values struct{ Name, Pods, Cgroup, DNS string }
 
-// render writes a template of config/ with its values filled in.
+// render executes a template of config/ and writes the result.
 func render(from, to string, v values) error {
 	parsed, err := template.ParseFS(templates, "config/"+from)
 	if err != nil {
@@ -32,7 +32,7 @@ func render(from, to string, v values) error {
 	return os.WriteFile(to, text.Bytes(), 0o600)
 }
 
-// configureControlPlane writes what the programs of the control plane read.
+// configureControlPlane writes the configuration files of the control plane.
 func configureControlPlane(dir string, ca authority) error {
 	etc := filepath.Join(dir, "etc")
 	serving, err := ca.issue("kube-apiserver", "", apiHost, "127.0.0.1", "localhost", firstService,
@@ -61,7 +61,7 @@ func configureControlPlane(dir string, ca authority) error {
 	)
 }
 
-// configureNode writes what the programs of a node read.
+// configureNode writes the configuration files of a node.
 func configureNode(dir, cluster string, n node, ca authority) error {
 	etc := filepath.Join(dir, "etc")
 	if err := os.MkdirAll(filepath.Join(etc, "cni"), 0o755); err != nil {
@@ -89,7 +89,7 @@ func configureNode(dir, cluster string, n node, ca authority) error {
 	)
 }
 
-// The programs of the control plane: the API first, and who needs it then.
+// The programs of the control plane: the API server first, then its clients.
 var (
 	apiPrograms = []order{
 		{"etcd", "--name=rpclab", "--data-dir=/var/lib/etcd", "--unsafe-no-fsync", "--log-level=warn",
@@ -108,7 +108,7 @@ var (
 	controllerPrograms = []order{
 		controller("kube-controller-manager", "--use-service-account-credentials", "--root-ca-file=/var/etc/ca.crt",
 			"--service-account-private-key-file=/var/etc/tokens.key",
-			// A dead node is noticed after 16 s instead of 50.
+			// Detect a dead node after 16 s instead of 50.
 			"--node-monitor-period=2s", "--node-monitor-grace-period=16s"),
 		controller("kube-scheduler"),
 	}
@@ -118,11 +118,11 @@ func controller(name string, more ...string) order {
 	file := "/var/etc/" + name + ".kubeconfig"
 	return append(order{name, "--kubeconfig=" + file, "--authentication-kubeconfig=" + file, "--authorization-kubeconfig=" + file,
 		"--bind-address=127.0.0.1", "--leader-elect=false",
-		// With the usual 20 a second a new cluster takes 6 s more.
+		// With the default of 20 requests per second a new cluster takes 6 s longer.
 		"--kube-api-qps=200", "--kube-api-burst=400"}, more...)
 }
 
-// The programs of a node: containers first, and who needs them then.
+// The programs of a node: containerd first, then its clients.
 var containerPrograms = []order{{"containerd", "--config=/var/etc/containerd.toml"}}
 
 func nodePrograms(n node) []order {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// forward passes connections to a port of this machine's loopback on to an address in a
-// space, until the listener is closed.
+// forward forwards connections from a loopback port of this machine to an address in a space, until the
+// listener is closed.
 func forward(listener net.Listener, to *space, address string) {
 	for {
 		conn, err := listener.Accept()
@@ -28,7 +28,7 @@ func pass(near net.Conn, to *space, address string) {
 	defer cancel()
 	far, err := to.dial(ctx, "tcp", address)
 	if err != nil {
-		return // who called sees the connection end
+		return // the client sees a closed connection
 	}
 	defer far.Close()
 	var both sync.WaitGroup
@@ -37,7 +37,7 @@ func pass(near net.Conn, to *space, address string) {
 	both.Wait()
 }
 
-// half copies one direction, and its end.
+// half copies one direction, including its end.
 func half(to, from net.Conn) {
 	_, _ = io.Copy(to, from)
 	if end, ok := to.(*net.TCPConn); ok {

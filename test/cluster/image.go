@@ -21,14 +21,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// The images that every cluster has. config/ names the first two.
+// The images of every cluster. config/ names the first two.
 const (
 	pauseImage   = "rpclab.test/pause:1"
 	corednsImage = "rpclab.test/coredns:1"
-	boxImage     = "rpclab.test/box:1" // busybox, for looking around and for tests
+	boxImage     = "rpclab.test/box:1" // busybox, for tests
 )
 
-// packImages packs static programs as the images that every cluster has.
+// packImages builds the images of every cluster from static programs.
 func packImages(bin, into string) error {
 	if err := os.MkdirAll(into, 0o755); err != nil {
 		return err
@@ -46,7 +46,7 @@ func packImages(bin, into string) error {
 	return nil
 }
 
-// packImage writes an archive with one image: a program, its entry point.
+// packImage writes an archive with one image, whose entry point is a program.
 func packImage(archive, tag, program string) error {
 	raw, err := os.ReadFile(program)
 	if err != nil {
@@ -114,7 +114,7 @@ func importImages(ctx context.Context, pid int, files ...string) error {
 	return nil
 }
 
-// containerdOf is the socket of a node's containerd, as this machine sees it.
+// containerdOf returns the path of a node's containerd socket on this machine.
 func containerdOf(pid int) string {
 	return fmt.Sprintf("/proc/%d/root/run/containerd/containerd.sock", pid)
 }

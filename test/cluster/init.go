@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// initSpace is process 1 of a [space]: it makes the place ready, starts the programs that
-// standard input orders, and ends when that, or one of them, does.
+// initSpace is process 1 of a [space]. It prepares mounts, starts the programs that standard input names, and
+// exits when standard input or one of the programs ends.
 func initSpace(name, dir string) error {
 	if err := prepareSpace(name, dir); err != nil {
 		return fmt.Errorf("prepare %s: %w", name, err)
@@ -31,23 +31,22 @@ func initSpace(name, dir string) error {
 	return <-ended
 }
 
-// prepareSpace makes mounts and settings of this space's own. A cluster keeps what it
-// writes in its directory, here /var, and what shall not survive in memory, here /run, so
-// nothing on the machine itself changes.
+// prepareSpace creates the mounts and settings of this space. Its /var is the directory of the cluster and
+// its /run is in memory, so nothing on the machine changes.
 func prepareSpace(name, dir string) error {
 	type mount struct {
 		from, to, kind string
 		flags          uintptr
 	}
 	mounts := []mount{
-		{"", "/", "", unix.MS_REC | unix.MS_PRIVATE}, // no mount from here on reaches the machine
-		{"", "/", "", unix.MS_REC | unix.MS_SHARED},  // but the containers here, as kubelets want it
+		{"", "/", "", unix.MS_REC | unix.MS_PRIVATE}, // further mounts do not affect the machine
+		{"", "/", "", unix.MS_REC | unix.MS_SHARED},  // but they affect containers, as the kubelet requires
 		{"proc", "/proc", "proc", 0},
 		{os.Getenv("RPCLAB_PROGRAMS"), filepath.Join(dir, "bin"), "", unix.MS_BIND},
 		{dir, "/var", "", unix.MS_BIND | unix.MS_REC},
 		{"tmpfs", "/run", "tmpfs", 0},
 	}
-	// A kubelet sets these for the whole machine unless it finds them so.
+	// A kubelet would set these for the whole machine.
 	for setting, value := range map[string]string{
 		"vm/overcommit_memory": "1", "vm/panic_on_oom": "0", "kernel/panic": "10", "kernel/panic_on_oops": "1",
 		"kernel/keys/root_maxkeys": "1000000", "kernel/keys/root_maxbytes": "25000000",
@@ -64,7 +63,7 @@ func prepareSpace(name, dir string) error {
 		}
 	}
 	without := "/proc/sys/net/ipv6/conf/all/disable_ipv6"
-	if err := os.WriteFile(without, []byte("1"), 0); err != nil && !errors.Is(err, fs.ErrNotExist) { // a kernel may lack it
+	if err := os.WriteFile(without, []byte("1"), 0); err != nil && !errors.Is(err, fs.ErrNotExist) { // some kernels lack it
 		return err
 	}
 	return errors.Join(
@@ -75,13 +74,13 @@ func prepareSpace(name, dir string) error {
 	)
 }
 
-// children are the programs of a space.
+// children are the running programs of a space.
 type children struct {
 	mu    sync.Mutex
 	byPid map[int]string
 }
 
-// obey starts what is ordered until nobody is left to order.
+// obey starts the ordered programs until standard input ends.
 func (c *children) obey(from io.Reader) error {
 	for orders := json.NewDecoder(from); ; {
 		var next order
@@ -104,7 +103,7 @@ func (c *children) start(program order) error {
 		return err
 	}
 	defer log.Close()
-	c.mu.Lock() // it may end before its id is known here
+	c.mu.Lock() // the program may end before its ID is stored
 	defer c.mu.Unlock()
 	started, err := os.StartProcess(path, program, &os.ProcAttr{Env: os.Environ(), Files: []*os.File{nil, log, log}})
 	if err != nil {
@@ -114,9 +113,9 @@ func (c *children) start(program order) error {
 	return nil
 }
 
-// reap buries who dies, as a process 1 has to, until it is one of the programs.
+// reap waits for children, as process 1 must, until one of the programs ends.
 func (c *children) reap() error {
-	deaths := make(chan os.Signal, 1) // one stands for all
+	deaths := make(chan os.Signal, 1) // one signal may represent several deaths
 	signal.Notify(deaths, syscall.SIGCHLD)
 	for range deaths {
 		for {

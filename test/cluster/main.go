@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command cluster runs a real Kubernetes on this machine, made of Go modules and Debian
-// packages alone: see README.md.
+// Command cluster runs a real Kubernetes on this machine, built from Go modules and Debian packages only:
+// see README.md.
 package main
 
 import (
@@ -17,19 +17,19 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A process that was started with a parent-death signal gets it when the thread ends that
-// started it, so all are started from main's own, which stays: prctl(2).
+// A parent-death signal is sent when the thread that started the child ends, so the main thread starts all
+// children: prctl(2).
 func init() { runtime.LockOSThread() }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// Where Debian has what only root runs; a user's own path may lack it.
+	// Debian's directories for root; a user's PATH may lack them.
 	err := os.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/sbin")
 	if err == nil {
 		err = root().ExecuteContext(ctx)
 	}
-	if exit, ok := err.(*exec.ExitError); ok { // of the command that was to be run, which has said why
+	if exit, ok := err.(*exec.ExitError); ok { // of the command, which has printed its error
 		os.Exit(max(exit.ExitCode(), 1))
 	}
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// The cluster's addresses are of the range for measurements, which no network uses
-// (RFC 2544, appendix C.2.2): no default route, and no link to the machine, leads out of it.
+// The cluster's addresses are in the range for benchmarks, which no network uses (RFC 2544, appendix C.2.2).
+// No default route and no link to the machine leads out of the cluster.
 const (
 	apiHost      = "198.18.255.1" // the control plane's, on the bridge that joins the nodes
 	apiAddress   = apiHost + ":6443"
@@ -23,7 +23,7 @@ const (
 	maxNodes     = 9
 )
 
-// node is a place for pods.
+// node is a node of the cluster.
 type node struct {
 	name string // n1, n2, …
 	ip   string
@@ -32,7 +32,7 @@ type node struct {
 
 func someNodes(n int) (all []node, err error) {
 	if n < 1 || n > maxNodes {
-		return nil, fmt.Errorf("--nodes %d: 1 to %d are possible", n, maxNodes)
+		return nil, fmt.Errorf("--nodes %d: use 1 to %d", n, maxNodes)
 	}
 	for i := 1; i <= n; i++ {
 		all = append(all, node{fmt.Sprintf("n%d", i), fmt.Sprintf("198.18.255.%d", 10+i), fmt.Sprintf("198.18.%d.0/24", i)})
@@ -40,7 +40,7 @@ func someNodes(n int) (all []node, err error) {
 	return all, nil
 }
 
-// connect joins the control plane and the nodes by a bridge, and routes between pods.
+// connect connects the control plane and the nodes by a bridge, and adds routes between pods.
 func connect(controlPlane *space, nodes []node, spaces []*space) error {
 	center, err := networkOf(controlPlane)
 	if err != nil {
@@ -49,7 +49,7 @@ func connect(controlPlane *space, nodes []node, spaces []*space) error {
 	defer center.Close()
 	bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "nodes"}}
 	if err := center.LinkAdd(bridge); err != nil {
-		return fmt.Errorf("make a bridge: %w", err)
+		return fmt.Errorf("create a bridge: %w", err)
 	}
 	if err := center.raise("nodes", apiHost); err != nil {
 		return err
@@ -110,7 +110,7 @@ func networkOf(s *space) (network, error) {
 	return network{handle}, network{handle}.raise("lo", "")
 }
 
-// raise gives a link an address, if there is one, and turns it on.
+// raise assigns an address, if any, to a link and enables the link.
 func (n network) raise(name, ip string) error {
 	link, err := n.LinkByName(name)
 	if err != nil {
@@ -125,7 +125,7 @@ func (n network) raise(name, ip string) error {
 	return n.LinkSetUp(link)
 }
 
-// route sends what is for a range over a link, by way of a neighbour if one is named.
+// route adds a route to a range over a link, through a neighbour if via is set.
 func (n network) route(name, to, via string) error {
 	link, err := n.LinkByName(name)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// authority signs the certificates of one cluster, which end with it.
+// authority signs the certificates of one cluster.
 type authority struct{ pair }
 
 type pair struct {
@@ -35,7 +35,7 @@ func newAuthority() (authority, error) {
 	return authority{p}, err
 }
 
-// issue makes a key and its certificate for a user of the API, or a server with hosts.
+// issue creates a key and a certificate for a user of the API, or for a server with hosts.
 func (a authority) issue(user, group string, hosts ...string) (pair, error) {
 	form := &x509.Certificate{
 		Subject: pkix.Name{CommonName: user}, KeyUsage: x509.KeyUsageDigitalSignature,
@@ -54,7 +54,7 @@ func (a authority) issue(user, group string, hosts ...string) (pair, error) {
 	return sign(form, &a.pair)
 }
 
-// sign makes a key and has it certified by an issuer, or by itself.
+// sign creates a key and a certificate, signed by the issuer or by itself.
 func sign(form *x509.Certificate, issuer *pair) (pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -89,7 +89,7 @@ func (p pair) save(dir, name string) error {
 		os.WriteFile(filepath.Join(dir, name+".key"), key, 0o600))
 }
 
-// kubeconfig writes a file by which a user reaches the API at a server (URL).
+// kubeconfig writes a kubeconfig for a user of the API at a URL.
 func (a authority) kubeconfig(file, server, user, group string) error {
 	own, err := a.issue(user, group)
 	if err != nil {

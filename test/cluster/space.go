@@ -17,10 +17,9 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// space is what the control plane and each node is to its programs: a machine. In truth it
-// is a process 1 with namespaces of its own, which runs programs as it is told. When it
-// ends, or the supervisor does, by whatever means, the kernel ends all in it and takes its
-// network and mounts away (pid_namespaces(7)).
+// space is a machine of the cluster: a process 1 with its own namespaces that runs programs. When it or the
+// supervisor ends, the kernel kills all its processes and removes its network and mounts
+// (pid_namespaces(7)).
 type space struct {
 	name   string
 	dir    string // which is /var inside
@@ -33,8 +32,7 @@ type space struct {
 // order is a program for a space to run: name and arguments. Its log is /var/log/NAME.log.
 type order []string
 
-// newSpace starts one. It has to be called on main's thread. programs is a directory to be
-// seen as /var/bin.
+// newSpace starts a space. Call it on the main thread. The directory programs becomes /var/bin.
 func newSpace(name, dir, programs string) (*space, error) {
 	for _, sub := range []string{"bin", "etc", "lib", "log", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
@@ -58,7 +56,7 @@ func newSpace(name, dir, programs string) (*space, error) {
 		return nil, err
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start a process with namespaces of its own, which takes root: %w", err)
+		return nil, fmt.Errorf("start a process with its own namespaces, which needs root: %w", err)
 	}
 	s := &space{name: name, dir: dir, pid: cmd.Process.Pid, orders: orders, ended: make(chan struct{})}
 	go func() {
@@ -68,7 +66,7 @@ func newSpace(name, dir, programs string) (*space, error) {
 	return s, nil
 }
 
-// start has the space run programs, all at once.
+// start starts programs in the space.
 func (s *space) start(programs ...order) error {
 	for _, program := range programs {
 		if err := json.NewEncoder(s.orders).Encode(program); err != nil {
@@ -78,8 +76,8 @@ func (s *space) start(programs ...order) error {
 	return nil
 }
 
-// dial connects to an address (IP:port) from inside the space: a socket stays in the
-// network in which it was made.
+// dial connects to an address (IP:port) from inside the space. A socket stays in the network in which it was
+// created.
 func (s *space) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	type result struct {
 		conn net.Conn
@@ -87,12 +85,12 @@ func (s *space) dial(ctx context.Context, network, address string) (net.Conn, er
 	}
 	dialled := make(chan result, 1)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with this goroutine
+		runtime.LockOSThread() // never unlocked, so the thread ends with this goroutine
 		if err := enterNetwork(s.pid); err != nil {
 			dialled <- result{err: err}
 			return
 		}
-		// For an address without a name net.Dialer makes the socket on this very thread.
+		// For an IP address net.Dialer creates the socket on this thread.
 		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
 		dialled <- result{conn, err}
 	}()
@@ -108,7 +106,7 @@ func enterNetwork(pid int) error {
 	}
 	defer ns.Close()
 	if err := netns.Set(ns); err != nil {
-		return fmt.Errorf("enter the network of process %d, which takes root: %w", pid, err)
+		return fmt.Errorf("enter the network of process %d, which needs root: %w", pid, err)
 	}
 	return nil
 }

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// state is what a harness knows of a cluster that another process of it runs. It lies in
-// the cluster's directory, with everything else that the cluster keeps.
+// state describes a running cluster to other processes of this program. It is a file in the directory of the
+// cluster.
 type state struct {
 	Supervisor   running
 	ControlPlane running
@@ -24,13 +24,13 @@ type state struct {
 	Ready        bool
 }
 
-// running is a process, which the time of its start tells from a later one of the same id.
+// running is a process with its start time, because process IDs are reused.
 type running struct {
 	Pid   int
 	Start string
 }
 
-// directory is all that a cluster keeps.
+// directory returns the directory of a cluster.
 func directory(name string) (string, error) {
 	home := os.Getenv("XDG_STATE_HOME")
 	if home == "" {
@@ -41,7 +41,7 @@ func directory(name string) (string, error) {
 		home = filepath.Join(user, ".local", "state")
 	}
 	if name == "" || strings.ContainsAny(name, "/.") {
-		return "", fmt.Errorf("--name %q: it becomes the name of a directory and may not contain / or a dot", name)
+		return "", fmt.Errorf("--name %q: the name is used as a directory and must not contain / or a dot", name)
 	}
 	return filepath.Join(home, "rpclab", "cluster", name), nil
 }
@@ -69,7 +69,7 @@ func (s state) write(dir string) error {
 	return os.Rename(part, filepath.Join(dir, "cluster.json"))
 }
 
-// readyState is that of a cluster that runs.
+// readyState returns the state of a running cluster.
 func readyState(name string) (state, string, error) {
 	dir, err := directory(name)
 	if err != nil {
@@ -80,24 +80,24 @@ func readyState(name string) (state, string, error) {
 		return state{}, "", err
 	}
 	if !s.Ready || !s.Supervisor.alive() {
-		return state{}, "", fmt.Errorf("no cluster %q runs: start it with `make cluster-up`", name)
+		return state{}, "", fmt.Errorf("the cluster %q does not run: start it with `make cluster-up`", name)
 	}
 	return s, dir, nil
 }
 
-// process describes one that lives.
+// process describes a live process.
 func process(pid int) running {
 	_, start := stat(pid)
 	return running{Pid: pid, Start: start}
 }
 
-// alive is false of a zombie too: nobody may ever bury it.
+// alive is false for a zombie too.
 func (r running) alive() bool {
 	status, start := stat(r.Pid)
 	return r.Pid != 0 && start == r.Start && status != "" && status != "Z" && status != "X"
 }
 
-// kill ends the process, if it is there, and returns when it is gone.
+// kill kills the process, if it exists, and returns when it has ended.
 func (r running) kill(patience time.Duration) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -106,14 +106,14 @@ func (r running) kill(patience time.Duration) error {
 			return fmt.Errorf("kill process %d: %w", r.Pid, err)
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("process %d is still there %v after SIGKILL", r.Pid, patience)
+			return fmt.Errorf("process %d still runs %v after SIGKILL", r.Pid, patience)
 		}
 	}
 	return nil
 }
 
 // stat is the state of a process and the time of its start, fields 3 and 22 of
-// /proc/PID/stat; empty: there is none. The name before them may hold anything: proc(5).
+// /proc/PID/stat; empty if it does not exist. The name before them may contain spaces: proc(5).
 func stat(pid int) (status, start string) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

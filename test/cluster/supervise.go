@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// supervisor is a cluster while it runs.
+// supervisor runs a cluster.
 type supervisor struct {
 	name, dir, programs string
 	nodes               []node
@@ -24,8 +24,8 @@ type supervisor struct {
 	spaces              []*space // of the nodes
 }
 
-// supervise runs a cluster until the control plane ends or ctx does. What it says on
-// standard output is for who waits; that ends when the cluster is ready.
+// supervise runs a cluster until the control plane or ctx ends. It prints its progress on standard output,
+// and closes that when the cluster is ready.
 func supervise(ctx context.Context, name string, count int) error {
 	s := &supervisor{name: name, programs: os.Getenv("RPCLAB_PROGRAMS")}
 	var err error
@@ -68,8 +68,8 @@ func supervise(ctx context.Context, name string, count int) error {
 	return s.watch(ctx)
 }
 
-// say tells who waits for the cluster. When nobody does any more it fails, and ends the
-// supervisor: a cluster that nobody knows of should not be.
+// say prints progress. It fails if nobody reads, which ends the supervisor, because nobody would know of the
+// cluster.
 func say(format string, args ...any) error {
 	_, err := fmt.Printf(format+"\n", args...)
 	return err
@@ -104,7 +104,7 @@ func (s *supervisor) configure(api string) error {
 	return err
 }
 
-// startAll returns when the cluster is ready, or cannot become so.
+// startAll returns when the cluster is ready or has failed.
 func (s *supervisor) startAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
@@ -142,7 +142,7 @@ func (s *supervisor) startParts(ctx context.Context) error {
 			return err
 		}
 	}
-	// Without it the API refuses pods.
+	// Without it the API server rejects pods.
 	if err := s.kubectl(ctx, "wait", "--for=create", "serviceaccount/default", "--timeout=120s"); err != nil {
 		return err
 	}
@@ -208,13 +208,13 @@ func (s *supervisor) watch(ctx context.Context) error {
 	}
 }
 
-// kubectl runs it against the cluster.
+// kubectl runs kubectl on the cluster.
 func (s *supervisor) kubectl(ctx context.Context, args ...string) error {
 	cmd := exec.CommandContext(ctx, kubectlIn(s.dir), append([]string{"--kubeconfig", kubeconfigIn(s.dir)}, args...)...)
 	return output(cmd)
 }
 
-// resolve asks the cluster's DNS from a node for the name of the API.
+// resolve resolves the name of the API by the cluster's DNS, from a node.
 func resolve(ctx context.Context, from *space) error {
 	resolver := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return from.dial(ctx, network, net.JoinHostPort(dnsService, "53"))
@@ -223,7 +223,7 @@ func resolve(ctx context.Context, from *space) error {
 	return err
 }
 
-// until tries again and again until it works, or ctx ends.
+// until repeats try until it succeeds or ctx ends.
 func until(ctx context.Context, what string, try func(context.Context) error) error {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()

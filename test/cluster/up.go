@@ -18,20 +18,20 @@ import (
 	"time"
 )
 
-// patience is for what a kernel has to clear away, on a busy machine.
+// patience is how long the kernel may take to clean up on a busy machine.
 const patience = time.Minute
 
-// progress is said on standard error.
+// progress prints to standard error.
 func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 
-// A supervisor either lives until the cluster is taken down, or no longer than who started it.
+// A supervisor lives until the cluster is stopped, or until its parent exits.
 var (
 	detached = syscall.SysProcAttr{Setsid: true}
 	bound    = syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 )
 
-// up starts a cluster unless it runs, and returns its kubeconfig. It first clears what an
-// earlier one left that ended, or was only half made.
+// up starts a cluster unless it runs, and returns its kubeconfig. It first removes the rest of an earlier
+// cluster.
 func up(ctx context.Context, name string, nodes int, life syscall.SysProcAttr) (kubeconfig string, err error) {
 	dir, err := directory(name)
 	if err != nil {
@@ -50,13 +50,13 @@ func up(ctx context.Context, name string, nodes int, life syscall.SysProcAttr) (
 	defer unlock()
 	if s, _, err := readyState(name); err == nil {
 		if len(s.Nodes) != nodes {
-			return "", fmt.Errorf("cluster %q runs with %d nodes, not %d: take it down first", name, len(s.Nodes), nodes)
+			return "", fmt.Errorf("cluster %q runs with %d nodes, not %d: stop it first", name, len(s.Nodes), nodes)
 		}
 		progress("cluster %q runs already", name)
 		return kubeconfigIn(dir), nil
 	}
 	if err := clear(name, dir); err != nil {
-		return "", fmt.Errorf("clear what an earlier cluster left: %w", err)
+		return "", fmt.Errorf("remove the rest of an earlier cluster: %w", err)
 	}
 	if err := install(ctx, progress); err != nil {
 		return "", err
@@ -105,7 +105,7 @@ func startSupervisor(ctx context.Context, name, dir, programs string, nodes int,
 	return fmt.Errorf("the cluster did not start (%w): %slogs are in %s", err, why, filepath.Join(dir, "*", "log"))
 }
 
-// down ends a cluster, whatever is left of it.
+// down stops a cluster and removes what is left of it.
 func down(name string) error {
 	dir, err := directory(name)
 	if err != nil {
@@ -118,15 +118,14 @@ func down(name string) error {
 	defer unlock()
 	began := time.Now()
 	if err := clear(name, dir); err != nil {
-		return fmt.Errorf("take the cluster %q down: %w", name, err)
+		return fmt.Errorf("stop the cluster %q: %w", name, err)
 	}
 	progress("cluster %q is down after %.1f s", name, time.Since(began).Seconds())
 	return nil
 }
 
-// clear ends the processes of a cluster, with which its networks and mounts go, and removes
-// its control groups and files. All of it is made to be thrown away: nobody is asked to
-// stop, which would take an API server alone ten seconds.
+// clear kills the processes of a cluster, which removes its networks and mounts, and removes its control
+// groups and files. A graceful stop would take an API server alone ten seconds.
 func clear(name, dir string) error {
 	s, err := readState(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -143,10 +142,10 @@ func clear(name, dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// with runs a command with a cluster that ends when it does.
+// with runs a command with a cluster, and stops the cluster afterwards.
 func with(ctx context.Context, name string, nodes int, args []string) (err error) {
 	if _, _, err := readyState(name); err == nil {
-		return fmt.Errorf("cluster %q runs already, and not for this command alone: take it down first, or choose another --name", name)
+		return fmt.Errorf("cluster %q already runs: stop it first, or choose another --name", name)
 	}
 	kubeconfig, err := up(ctx, name, nodes, bound)
 	defer func() {
@@ -157,7 +156,7 @@ func with(ctx context.Context, name string, nodes int, args []string) (err error
 	if err != nil {
 		return err
 	}
-	// An interrupt reaches the command from the terminal, and this waits for its end.
+	// The terminal sends an interrupt to the command too; this process waits for it.
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM)
 	defer stop()
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
@@ -168,7 +167,7 @@ func with(ctx context.Context, name string, nodes int, args []string) (err error
 	return cmd.Run()
 }
 
-// enter becomes a command in the network of the control plane.
+// enter executes a command in the network of the control plane, in place of this process.
 func enter(name string, args []string) error {
 	s, dir, err := readyState(name)
 	if err != nil {
@@ -178,7 +177,7 @@ func enter(name string, args []string) error {
 	if err != nil {
 		return err
 	}
-	runtime.LockOSThread() // a network is a thread's; execve(2) keeps this one
+	runtime.LockOSThread() // a thread has a network; execve(2) keeps it
 	if err := enterNetwork(s.ControlPlane.Pid); err != nil {
 		return err
 	}

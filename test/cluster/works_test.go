@@ -19,7 +19,7 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// k runs kubectl, with more in its environment, and returns all that it said.
+// k runs kubectl with an additional environment variable and returns its output.
 func (b bed) k(env string, args ...string) (string, error) {
 	cmd := exec.Command(b.kubectl, args...)
 	cmd.Env = append(os.Environ(), env)
@@ -36,7 +36,7 @@ func (b bed) mustK(t *testing.T, args ...string) string {
 	return out
 }
 
-// says waits until kubectl says something.
+// says waits until kubectl prints something.
 func (b bed) says(t *testing.T, want string, args ...string) {
 	t.Helper()
 	var out string
@@ -51,7 +51,7 @@ func (b bed) says(t *testing.T, want string, args ...string) {
 	})
 }
 
-// worksAsKubernetesDoes shows once each what tests want of the cluster.
+// worksAsKubernetesDoes checks each feature that tests need.
 func (b bed) worksAsKubernetesDoes() {
 	archive := filepath.Join(b.t.TempDir(), "web.tar")
 	if err := packImage(archive, "rpclab.test/web:1", "/bin/busybox"); err != nil {
@@ -107,7 +107,7 @@ func (b bed) worksAsKubernetesDoes() {
 	})
 }
 
-// portForward asks a web server through one.
+// portForward requests a page through a port-forward.
 func (b bed) portForward(t *testing.T, env string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cmd := exec.CommandContext(ctx, b.kubectl, "-n", "strict", "port-forward", "deployment/web", ":8080")
@@ -135,7 +135,7 @@ func (b bed) portForward(t *testing.T, env string) {
 	}
 }
 
-// statistics waits until the kubelet has measured what a pod uses.
+// statistics waits until the kubelet has measured the usage of a pod.
 func (b bed) statistics(t *testing.T) {
 	type summary struct {
 		Pods []struct {

@@ -11,7 +11,7 @@ import (
 func TestEveryPanelShowsTheLab(t *testing.T) {
 	l := up(t)
 	w := watch(t, l.dir, free(t))
-	// A rate needs a counter that was seen before it grew.
+	// A rate needs a sample of the counter before the calls.
 	l.first(t)
 	w.await(t, answered, l, few)
 	l.study(t)
@@ -37,11 +37,11 @@ func TestEveryPanelShowsTheLab(t *testing.T) {
 			switch mode := s.label("mode"); mode {
 			case "clusterip", "forwarder": // one connection, which stays at one of three servers
 				if math.Abs(s.value-1./3) > 1e-9 {
-					t.Errorf("the index of %s is %v, not 1/3", mode, s.value)
+					t.Errorf("Jain's index of %s is %v, want 1/3", mode, s.value)
 				}
 			default:
 				if s.value < 0.99 {
-					t.Errorf("the index of %s is %v", mode, s.value)
+					t.Errorf("Jain's index of %s is %v, want about 1", mode, s.value)
 				}
 			}
 		}

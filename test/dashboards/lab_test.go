@@ -16,7 +16,7 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// group are targets of Prometheus that belong together, as its file_sd_configs read them.
+// group is an entry of a Prometheus file_sd_configs file.
 type group struct {
 	Targets []string          `json:"targets"`
 	Labels  map[string]string `json:"labels"`
@@ -31,7 +31,7 @@ type lab struct {
 
 const targets = "balancing.json"
 
-// up stands study 1 up: a gateway and three servers for every route that there is.
+// up starts `rpclab lab up balancing`: a gateway and three servers for every route.
 func up(t *testing.T) lab {
 	t.Helper()
 	l := lab{dir: t.TempDir(), port: ports(t, 20), gateways: map[string]string{}}
@@ -46,7 +46,7 @@ func up(t *testing.T) lab {
 	return l
 }
 
-// ports is the first of so many on which nothing listened a moment ago.
+// ports returns the first of n consecutive unused ports.
 func ports(t *testing.T, n int) (first int) {
 	t.Helper()
 	testkit.Await(t, fmt.Sprintf("%d free ports", n), func() bool {
@@ -66,7 +66,7 @@ func ports(t *testing.T, n int) (first int) {
 
 func (l lab) modes() []string { return slices.Sorted(maps.Keys(l.gateways)) }
 
-// The study's load, smaller: so many requests, so many at a time, each of so many calls.
+// The load of the study, scaled down: requests, requests at a time, and calls per request.
 const (
 	requests   = 50
 	atOnce     = 20
@@ -75,7 +75,7 @@ const (
 	few        = 7                     // calls of one request
 )
 
-// first makes a few calls at every gateway.
+// first makes a few calls through every gateway.
 func (l lab) first(t *testing.T) {
 	t.Helper()
 	for _, at := range l.gateways {
@@ -83,7 +83,7 @@ func (l lab) first(t *testing.T) {
 	}
 }
 
-// study runs the study's own command against every gateway.
+// study runs the command of the balancing study against every gateway.
 func (l lab) study(t *testing.T) {
 	t.Helper()
 	for _, at := range l.gateways {
@@ -92,13 +92,13 @@ func (l lab) study(t *testing.T) {
 	}
 }
 
-// reset sets the counters of every gateway to 0, by the one command that we document.
+// reset sets the counters of every gateway to 0 with the documented command.
 func (l lab) reset(t *testing.T) {
 	t.Helper()
 	sh(t, "%s lab reset --port %d", testkit.Rpclab(t), l.port)
 }
 
-// unreachable adds a gateway whose servers are not there.
+// unreachable adds a gateway whose servers do not run.
 func (l lab) unreachable(t *testing.T) (at string) {
 	t.Helper()
 	at = free(t)
@@ -126,14 +126,14 @@ func (l lab) write(t *testing.T, groups []group) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// At once, or Prometheus might read half a file.
+	// Rename the file, so that Prometheus never reads a part of it.
 	next := filepath.Join(l.dir, targets+".next")
 	if err := errors.Join(os.WriteFile(next, text, 0o600), os.Rename(next, filepath.Join(l.dir, targets))); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// sh runs a command line as a reader of the study would.
+// sh runs a shell command that must succeed.
 func sh(t *testing.T, format string, args ...any) {
 	t.Helper()
 	line := fmt.Sprintf(format, args...)

@@ -1,5 +1,5 @@
-// Package dashboards holds the dashboards against a real Prometheus that watches real
-// gateways and servers under real calls.
+// Package dashboards tests the dashboards on a real Prometheus that scrapes real gateways and servers under
+// load.
 package dashboards
 
 import (
@@ -20,10 +20,10 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// fresh makes a connection for each request, and leaves none behind.
+// fresh is an HTTP client that opens a connection for each request.
 var fresh = http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
-// program finds a tool in the PATH or where test/tools.sh puts it.
+// program returns the path of a tool on PATH or in the directory of test/tools.sh.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	if path, err := exec.LookPath(name); err == nil {
@@ -35,13 +35,12 @@ func program(t *testing.T, name string) string {
 	}
 	path := filepath.Join(cache, "rpclab", "dashboards", name)
 	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("%s is missing; get it with: make test-tools", name)
+		t.Fatalf("%s is missing; install it with: make test-tools", name)
 	}
 	return path
 }
 
-// start runs a program until the test ends and waits until it is ready. In the end
-// nothing may be left of it.
+// start runs a program until the test ends and waits until it is ready. It must leave no process.
 func start(t *testing.T, ready func() bool, args ...string) {
 	t.Helper()
 	p, err := process.Start(process.Spec{Args: args})
@@ -69,7 +68,7 @@ func start(t *testing.T, ready func() bool, args ...string) {
 	})
 }
 
-// answers says whether a URL is there.
+// answers reports whether a URL answers.
 func answers(url string) func() bool {
 	return func() bool {
 		answer, err := fresh.Get(url)
@@ -81,7 +80,7 @@ func answers(url string) func() bool {
 	}
 }
 
-// free is an address of this machine where nothing listened a moment ago.
+// free returns an unused address of this machine.
 func free(t *testing.T) string {
 	t.Helper()
 	at, err := route.FreeAddress()

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// board is what is asked of a dashboard's JSON here; package deploy/dashboards holds it
-// against all that Grafana knows.
+// board is the part of a dashboard's JSON that these tests need; package deploy/dashboards checks the whole
+// of it.
 type board struct {
 	Panels     []panel
 	Templating struct {
@@ -30,7 +30,7 @@ type query struct {
 	Instant            bool
 }
 
-// boards are all dashboards that we give away, by file.
+// boards returns all dashboards of deploy, by file.
 func boards(t *testing.T) map[string]board {
 	t.Helper()
 	paths, err := filepath.Glob("../../deploy/grafana/*.json")
@@ -52,7 +52,7 @@ func boards(t *testing.T) map[string]board {
 	return all
 }
 
-// flat are the panels of all rows.
+// flat returns the panels of all rows.
 func flat(panels []panel) (all []panel) {
 	for _, p := range panels {
 		all = append(all, p)
@@ -63,7 +63,7 @@ func flat(panels []panel) (all []panel) {
 
 var labelValues = regexp.MustCompile(`^label_values\((.+), (\w+)\)$`)
 
-// variables are those of a dashboard with their values, as Prometheus knows them.
+// variables returns the variables of a dashboard with their values in Prometheus.
 func (w watcher) variables(t *testing.T, b board) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
@@ -73,7 +73,7 @@ func (w watcher) variables(t *testing.T, b board) map[string][]string {
 		}
 		parts := labelValues.FindStringSubmatch(v.Query)
 		if parts == nil {
-			t.Fatalf("variable %s: %s is no query for a label's values", v.Name, v.Query)
+			t.Fatalf("variable %s: %s does not query the values of a label", v.Name, v.Query)
 		}
 		if all[v.Name] = w.labels(t, parts[2], parts[1]); len(all[v.Name]) == 0 {
 			t.Errorf("variable %s has no values: %s", v.Name, v.Query)
@@ -82,10 +82,10 @@ func (w watcher) variables(t *testing.T, b board) map[string][]string {
 	return all
 }
 
-// asked are the queries that Grafana makes of a panel's one: a pattern takes all values
-// of a variable at once, and a row is repeated for each where it takes but one.
+// asked returns the queries that Grafana makes for a panel: a pattern matches all values of a variable, and
+// a row is repeated for each value of a variable that is no pattern.
 func asked(query string, variables map[string][]string) []string {
-	// Grafana's window is four scrapes; this one is wider than the test is long.
+	// Grafana's window is four scrapes; this one covers the whole test.
 	all := []string{strings.ReplaceAll(query, "$__rate_interval", "5m")}
 	for name, values := range variables {
 		var next []string
@@ -104,7 +104,7 @@ func asked(query string, variables map[string][]string) []string {
 	return all
 }
 
-// see asks what a panel asks, and wants an answer; about every mode, if it shows modes.
+// see requires an answer to the query of a panel, with every mode if the panel shows modes.
 func (w watcher) see(t *testing.T, q query, variables map[string][]string, modes []string) {
 	t.Helper()
 	for _, query := range asked(q.Expr, variables) {
@@ -122,13 +122,13 @@ func (w watcher) see(t *testing.T, q query, variables map[string][]string, modes
 		}
 		for _, mode := range modes {
 			if !slices.ContainsFunc(seen, func(s sample) bool { return s.label("mode") == mode }) {
-				t.Errorf("nothing about %s in the answer to:\n%s", mode, query)
+				t.Errorf("the mode %s is missing in the answer to:\n%s", mode, query)
 			}
 		}
 	}
 }
 
-// find is the query of a panel, with its variables at all their values.
+// find returns the query of a panel, with all values of its variables.
 func (w watcher) find(t *testing.T, file, title string) string {
 	t.Helper()
 	b := boards(t)[file]

@@ -28,8 +28,8 @@ const (
 // watcher is a running Prometheus.
 type watcher struct{ prometheus.API }
 
-// watch starts Prometheus with the configuration that we give away, but looking every
-// second, over the targets that are written into its directory and over a run.
+// watch starts Prometheus with the configuration of deploy, but scrapes every second. It scrapes the targets
+// written to its directory, and a run.
 func watch(t *testing.T, dir, run string) watcher {
 	t.Helper()
 	text, err := os.ReadFile("../../deploy/prometheus/prometheus.yml")
@@ -38,7 +38,7 @@ func watch(t *testing.T, dir, run string) watcher {
 	}
 	quick := strings.Replace(string(text), "scrape_interval: 10s", "scrape_interval: 1s", 1)
 	if quick == string(text) {
-		t.Fatalf("prometheus.yml does not look every 10 s, as the study did:\n%s", text)
+		t.Fatalf("prometheus.yml does not scrape every 10 s, like the study:\n%s", text)
 	}
 	quick = strings.ReplaceAll(quick, "127.0.0.1:9464", run)
 	config := filepath.Join(dir, "prometheus.yml")
@@ -56,7 +56,7 @@ func watch(t *testing.T, dir, run string) watcher {
 	return watcher{prometheus.NewAPI(client)}
 }
 
-// sample are the labels of a series and its latest number.
+// sample has the labels and the latest value of a series.
 type sample struct {
 	model.Metric
 	value float64
@@ -64,7 +64,7 @@ type sample struct {
 
 func (s sample) label(name string) string { return string(s.Metric[model.LabelName(name)]) }
 
-// now is what a query gives now, without what is no number.
+// now returns the current answer to a query, without NaN and infinity.
 func (w watcher) now(t *testing.T, query string) (seen []sample) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), askWithin)
@@ -81,7 +81,7 @@ func (w watcher) now(t *testing.T, query string) (seen []sample) {
 	return seen
 }
 
-// lately is what a query gave at last in the past minute, without what is no number.
+// lately returns the last answer to a query in the past minute, without NaN and infinity.
 func (w watcher) lately(t *testing.T, query string) (seen []sample) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), askWithin)
@@ -104,7 +104,7 @@ func (w watcher) lately(t *testing.T, query string) (seen []sample) {
 
 func isNumber(v model.SampleValue) bool { return !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0) }
 
-// labels are the values of a label in the series that a selector matches.
+// labels returns the values of a label in the series that a selector matches.
 func (w watcher) labels(t *testing.T, label, selector string) (all []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), askWithin)
@@ -119,14 +119,14 @@ func (w watcher) labels(t *testing.T, label, selector string) (all []string) {
 	return all
 }
 
-// What counts the calls: the gateways by the server that answered, and both ends by code.
+// Counters of calls: of gateways by server, and of both ends by code.
 const (
 	answered = `sum by (mode) (grpc_requests_total)`
 	received = `sum by (mode) (grpc_client_handled_total{grpc_code="OK"})`
 	served   = `sum by (mode) (grpc_server_handled_total{grpc_code="OK", grpc_service="rpclab.v1.Fibonacci"})`
 )
 
-// await waits until a query gives the same number of calls in every mode.
+// await waits until a query returns this number of calls in every mode.
 func (w watcher) await(t *testing.T, query string, l lab, calls int) {
 	t.Helper()
 	want, got := map[string]float64{}, map[string]float64{}

@@ -6,7 +6,8 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// Backends are killed and one of the two arms does not follow: there is something on every panel.
+// TestDashboardShowsARunInProgress kills backends, and one of the two arms does not discover the new ones, so
+// every panel has data.
 func TestDashboardShowsARunInProgress(t *testing.T) {
 	t.Setenv("RPCLAB_DATA_DIR", t.TempDir())
 	at := free(t)

@@ -1,4 +1,4 @@
-// Package house holds the rules of the house as tests that fail.
+// Package house checks the rules of this repository.
 package house
 
 import (
@@ -18,13 +18,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const root = "../.."
 
-// rooms are in the order of docs/decisions/0002: a room imports only rooms after it.
+// rooms are the packages in the order of docs/decisions/0002: a package imports only later ones.
 var rooms = []string{
 	"web", "lab", "load", "analysis", "experiment", "gateway", "route", "cluster", "agent", "caller", "pace", "wire", "workload", "security",
 	"measure", "verdict", "report", "result", "image", "tool", "language", "process", "suggest",
 }
 
-// files calls see with every Go file that people wrote.
+// files calls see with every Go file that is not generated.
 func files(t *testing.T, see func(path string, file *ast.File, set *token.FileSet)) {
 	t.Helper()
 	seen := 0
@@ -52,11 +52,12 @@ func files(t *testing.T, see func(path string, file *ast.File, set *token.FileSe
 		t.Fatal(err)
 	}
 	if seen < 50 {
-		t.Fatalf("only %d files were looked at: the rules hold nothing", seen)
+		t.Fatalf("only %d files were found, so the rules were not checked", seen)
 	}
 }
 
-// roomOf is the room of a path such as internal/route/endpointslice or its import path.
+// roomOf returns the package below internal of a path such as internal/route/endpointslice, or of an import
+// path.
 func roomOf(path string) (room string, ok bool) {
 	path = strings.TrimPrefix(path, "rpclab/")
 	path, ok = strings.CutPrefix(path, "internal/")
@@ -74,12 +75,12 @@ func TestPackagesImportOnlyLaterPackages(t *testing.T) {
 			return
 		}
 		if !slices.Contains(rooms, from) {
-			t.Errorf("%s is in a room that the house does not know: %s", path, from)
+			t.Errorf("%s is in a package without a place in the order: %s", path, from)
 		}
 		for _, imported := range file.Imports {
 			to, ok := roomOf(strings.Trim(imported.Path.Value, `"`))
 			if ok && to != from && slices.Index(rooms, to) < slices.Index(rooms, from) {
-				t.Errorf("%s imports the room %s, which comes before %s", path, to, from)
+				t.Errorf("%s imports %s, which comes before %s in the order", path, to, from)
 			}
 		}
 	})
@@ -92,10 +93,10 @@ func TestTestsDoNotSleep(t *testing.T) {
 		}
 		calls(file, func(on, method string, at token.Pos) {
 			if on == "time" && method == "Sleep" {
-				t.Errorf("%s:%d: a test sleeps; wait for the state that it needs", path, set.Position(at).Line)
+				t.Errorf("%s:%d: a test sleeps; wait for a state instead", path, set.Position(at).Line)
 			}
 			if strings.HasPrefix(method, "Skip") && on == "t" {
-				t.Errorf("%s:%d: a test skips; a missing tool is a failure that says how to get it", path, set.Position(at).Line)
+				t.Errorf("%s:%d: a test skips; fail instead, and say how to install a missing tool", path, set.Position(at).Line)
 			}
 		})
 	})
@@ -136,7 +137,7 @@ func TestPackagesCheckForGoroutineLeaks(t *testing.T) {
 	})
 	for dir := range tested {
 		if !guarded[dir] {
-			t.Errorf("%s: its tests run without a goroutine leak check; add a TestMain", dir)
+			t.Errorf("%s: the tests do not check for goroutine leaks; add a TestMain", dir)
 		}
 	}
 }
@@ -149,7 +150,7 @@ func TestFilesAreShort(t *testing.T) {
 		}
 		lines := set.File(file.Pos()).LineCount()
 		if lines > most && !strings.HasSuffix(path, "_test.go") {
-			t.Errorf("%s has %d lines; %d are enough for one thought", path, lines, most)
+			t.Errorf("%s has %d lines, want at most %d", path, lines, most)
 		}
 	})
 }
@@ -177,7 +178,7 @@ func TestExportedNamesHaveComments(t *testing.T) {
 	})
 }
 
-// calls calls see with every call of the form on.method(…).
+// calls calls see for every call of the form on.method(…).
 func calls(file *ast.File, see func(on, method string, at token.Pos)) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// listed is a package as go list describes it.
+// listed is a package in the output of go list.
 type listed struct {
 	ImportPath, Dir string
 	GoFiles         []string
@@ -39,7 +39,7 @@ func TestTheProgramCompilesOnMacOS(t *testing.T) {
 	}
 	checked := map[string]*types.Package{"unsafe": types.Unsafe}
 	set := token.NewFileSet()
-	for all := json.NewDecoder(bytes.NewReader(out)); ; { // what a package imports comes before it
+	for all := json.NewDecoder(bytes.NewReader(out)); ; { // imported packages come first
 		var p listed
 		if err := all.Decode(&p); errors.Is(err, io.EOF) {
 			break
@@ -71,7 +71,7 @@ func TestTheProgramCompilesOnMacOS(t *testing.T) {
 				}
 			},
 		}
-		checked[p.ImportPath], _ = config.Check(p.ImportPath, set, files, nil) // Error has heard it
+		checked[p.ImportPath], _ = config.Check(p.ImportPath, set, files, nil) // Error has recorded it
 	}
 	if checked["rpclab/cmd/rpclab"] == nil {
 		t.Error("the program was not checked")
@@ -82,7 +82,7 @@ type importer func(path string) (*types.Package, error)
 
 func (i importer) Import(path string) (*types.Package, error) { return i(path) }
 
-// parse reads the files of a package side by side.
+// parse reads the files of a package in parallel.
 func (p listed) parse(set *token.FileSet) ([]*ast.File, error) {
 	files := make([]*ast.File, len(p.GoFiles))
 	var all errgroup.Group

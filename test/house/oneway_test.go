@@ -38,10 +38,10 @@ func TestFilesHaveNoCycles(t *testing.T) {
 	for _, dir := range oneWay {
 		uses := references(t, dir)
 		if len(uses) == 0 {
-			t.Errorf("%s: its files refer to nothing: the rule was not checked", dir)
+			t.Errorf("%s: no file refers to another file, so the rule was not checked", dir)
 		}
 		for _, circle := range circles(uses) {
-			t.Errorf("%s: these files need each other:", dir)
+			t.Errorf("%s: these files refer to each other:", dir)
 			for _, from := range circle {
 				for _, to := range circle {
 					if names := uses[from][to]; len(names) > 0 {
@@ -53,12 +53,12 @@ func TestFilesHaveNoCycles(t *testing.T) {
 	}
 }
 
-// uses are the names that a file uses of another: uses[file][other][name].
+// uses are the names that a file uses from another file: uses[file][other][name].
 type uses map[string]map[string]map[string]bool
 
-// references finds the package-level names and the methods that files of a package use of
-// each other. Of methods it knows the unexported ones that are declared in one file and named
-// like no field: others cannot be told apart without types.
+// references returns the package-level names and methods that files of a package use from each other. It knows
+// only unexported methods that are declared in one file and have no name of a field, because others are
+// ambiguous without types.
 func references(t *testing.T, dir string) uses {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(root, dir, "*.go"))

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// unclear has expressions that readers had to read twice, each with the term that the documentation
-// of gRPC, Kubernetes or a load generator uses.
+// unclear lists unclear expressions, each with the term that the documentation of gRPC, Kubernetes or a load
+// generator uses.
 var unclear = []struct{ expression, use string }{
 	{`even again`, "balanced again"},
 	{`who follows`, "which clients discover new backends"},
@@ -32,7 +32,7 @@ var unclear = []struct{ expression, use string }{
 	{`way of calls|way under comparison`, "route"},
 }
 
-// TestUnclearWordsAreNotUsed reads every text of the repository that people wrote.
+// TestUnclearWordsAreNotUsed searches every text of the repository that is not generated.
 func TestUnclearWordsAreNotUsed(t *testing.T) {
 	listed, err := exec.Command("git", "-C", root, "ls-files", "-z", "--", "*.md", "*.go", "*.yaml", "*.ts", "*.py", "*.java", "*.rs", "*.txt", "*.json", "*.proto").Output()
 	if err != nil {
@@ -61,7 +61,7 @@ func TestUnclearWordsAreNotUsed(t *testing.T) {
 	}
 }
 
-// better is the term to use in place of what was found.
+// better returns the term to use instead.
 func better(found string) string {
 	for _, u := range unclear {
 		if regexp.MustCompile(`(?i)^(` + u.expression + `)$`).MatchString(found) {

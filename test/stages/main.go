@@ -1,7 +1,6 @@
 //go:build unix
 
-// Command stages runs everything that make test covers, or the stages that its arguments name and
-// what these need. It ends with a table of stages and their times. Stages that measure run one
+// Command stages runs all stages of make test, or the named stages and those that they need. It ends with a table of stages and their times. Stages that measure run one
 // after another. Builds and installations run beside them at a lower priority.
 package main
 
@@ -27,8 +26,8 @@ import (
 // stage is one command of make test.
 type stage struct {
 	name  string
-	needs []string // stages that have to end well before
-	after []string // stages that have to end before, well or not
+	needs []string // stages that must succeed before
+	after []string // stages that must end before, whatever their result
 	args  []string
 }
 
@@ -39,7 +38,7 @@ type lane struct {
 	stages []stage
 }
 
-// outcome is what became of a stage.
+// outcome is the result of a stage.
 type outcome struct {
 	state     string // ok, failed, not run
 	repeated  int    // tests that ran again: docs/decisions/0016-twice.md
@@ -59,7 +58,7 @@ func main() {
 	}
 }
 
-// stages runs all of them and writes the table.
+// stages runs the stages and prints the table.
 func stages(ctx context.Context) (ok bool, err error) {
 	began := time.Now()
 	dir, err := os.MkdirTemp("", "rpclab-stages-")
@@ -67,7 +66,7 @@ func stages(ctx context.Context) (ok bool, err error) {
 		return false, err
 	}
 	defer os.RemoveAll(dir)
-	// A test may run the program as another user.
+	// Tests may run the program as another user.
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return false, err
 	}
@@ -100,7 +99,7 @@ func stages(ctx context.Context) (ok bool, err error) {
 	return table(os.Stdout, lanes, outcomes, time.Since(began)), nil
 }
 
-// chosen leaves of the lanes the stages that are named and what these need; none named: all.
+// chosen returns the lanes with the named stages and those that they need, or all without names.
 func chosen(lanes []lane, names []string) ([]lane, error) {
 	if len(names) == 0 {
 		return lanes, nil
@@ -148,7 +147,7 @@ func run(ctx context.Context, l lane, s stage, outcomes map[string]*outcome) {
 		args = append([]string{"nice", "-n", l.nice}, args...)
 	}
 	command := exec.CommandContext(ctx, args[0], args[1:]...)
-	// A stage is a group of processes: what a script has started is interrupted with it.
+	// A stage is a process group, so an interrupt reaches all its processes.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGINT) }
 	command.WaitDelay = time.Minute
@@ -179,7 +178,7 @@ func run(ctx context.Context, l lane, s stage, outcomes map[string]*outcome) {
 
 var ran = regexp.MustCompile(`(?m)^DONE (\d+) runs, `)
 
-// repeats is how often gotestsum ran failed tests again.
+// repeats returns the number of tests that gotestsum ran again.
 func repeats(output []byte) (n int) {
 	for _, runs := range ran.FindAllSubmatch(output, -1) {
 		var count int
@@ -189,7 +188,7 @@ func repeats(output []byte) (n int) {
 	return n
 }
 
-// table writes a line a stage, and says whether all are ok.
+// table prints a line for each stage, and reports whether all are ok.
 func table(w io.Writer, lanes []lane, outcomes map[string]*outcome, wall time.Duration) bool {
 	ok, cpu, repeated := true, time.Duration(0), 0
 	line := func(name, state string, repeated int, wall, cpu time.Duration) {

@@ -17,8 +17,8 @@ import (
 // has a stage of its own.
 var apart = []string{"test/e2e", "test/conformance", "test/dashboards", "test/browser", "test/security", "test/kube", "test/cluster", "web/bundle"}
 
-// plan lists the stages. The first lane prepares what tests need. The second builds Kubernetes,
-// for which nobody waits soon. The third has the tests. Those on Kubernetes run beside tests
+// plan lists the stages. The first lane installs and builds. The second builds Kubernetes, which is needed
+// late. The third has the tests. Those on Kubernetes run beside tests
 // that compare no times.
 func plan(program string) ([]lane, error) {
 	raced, plain, err := packages()
@@ -63,8 +63,8 @@ func plan(program string) ([]lane, error) {
 	}, nil
 }
 
-// packages are those of the stages race and plain. The race detector, under which everything
-// takes several times as long, runs where goroutines meet.
+// packages returns the packages of the stages race and plain. The race detector makes tests several times
+// slower, so it runs only on packages with concurrency.
 func packages() (raced, plain []string, err error) {
 	out, err := exec.Command("go", "list", "-f", `{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}} {{join .GoFiles " "}}{{end}}`, "./...").Output()
 	if err != nil {
@@ -92,8 +92,7 @@ func packages() (raced, plain []string, err error) {
 	return raced, plain, nil
 }
 
-// concurrent says whether goroutines meet in a file: it starts some, guards something from
-// them, or is called by a server's.
+// concurrent reports whether a file starts goroutines, imports sync, or serves calls.
 func concurrent(file *ast.File) (yes bool) {
 	for _, i := range file.Imports {
 		path, _ := strconv.Unquote(i.Path.Value) // it was parsed

@@ -29,20 +29,20 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// CalculatorService is the server under test of the published streams study: the same calculations over one
-// two-way stream, or as unary calls whose answers come over a stream of their own. Whose they
-// are, the metadata clientid says; a token is in authorization. The identity of the backend
-// is in the header and in the trailer.
+// CalculatorService is the server of the published streams study: the same calculations over one
+// bidirectional stream, or as unary calls whose answers arrive on a separate stream. The metadata
+// clientid names the client, and authorization contains a token. Header and trailer contain the
+// identity of the backend.
 type CalculatorServiceClient interface {
-	// performCalculationBi answers every message of the stream, in their order.
+	// performCalculationBi answers every message of the stream in order.
 	PerformCalculationBi(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Calculation, Calculation], error)
-	// performCalculationTo takes a calculation and answers it over the client's stream of
-	// performCalculationFrom; without one it is FAILED_PRECONDITION. It returns when the answer
-	// is in line for that stream, and waits for room there: none is dropped.
+	// performCalculationTo accepts a calculation and sends the answer on the client's stream of
+	// performCalculationFrom; without such a stream it returns FAILED_PRECONDITION. It returns when
+	// the answer is queued for that stream, and waits while the queue is full.
 	PerformCalculationTo(ctx context.Context, in *Calculation, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// performCalculationFrom is the stream of a client's answers. Its header comes at once:
-	// from then on calculations are taken. Answers for which a broken stream was too short are
-	// sent over the client's next one.
+	// performCalculationFrom is the stream of a client's answers. Its header is sent at once; from
+	// then on the server accepts calculations. Answers that a broken stream did not send are sent
+	// on the client's next stream.
 	PerformCalculationFrom(ctx context.Context, in *emptypb.Empty, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Calculation], error)
 }
 
@@ -100,20 +100,20 @@ type CalculatorService_PerformCalculationFromClient = grpc.ServerStreamingClient
 // All implementations must embed UnimplementedCalculatorServiceServer
 // for forward compatibility.
 //
-// CalculatorService is the server under test of the published streams study: the same calculations over one
-// two-way stream, or as unary calls whose answers come over a stream of their own. Whose they
-// are, the metadata clientid says; a token is in authorization. The identity of the backend
-// is in the header and in the trailer.
+// CalculatorService is the server of the published streams study: the same calculations over one
+// bidirectional stream, or as unary calls whose answers arrive on a separate stream. The metadata
+// clientid names the client, and authorization contains a token. Header and trailer contain the
+// identity of the backend.
 type CalculatorServiceServer interface {
-	// performCalculationBi answers every message of the stream, in their order.
+	// performCalculationBi answers every message of the stream in order.
 	PerformCalculationBi(grpc.BidiStreamingServer[Calculation, Calculation]) error
-	// performCalculationTo takes a calculation and answers it over the client's stream of
-	// performCalculationFrom; without one it is FAILED_PRECONDITION. It returns when the answer
-	// is in line for that stream, and waits for room there: none is dropped.
+	// performCalculationTo accepts a calculation and sends the answer on the client's stream of
+	// performCalculationFrom; without such a stream it returns FAILED_PRECONDITION. It returns when
+	// the answer is queued for that stream, and waits while the queue is full.
 	PerformCalculationTo(context.Context, *Calculation) (*emptypb.Empty, error)
-	// performCalculationFrom is the stream of a client's answers. Its header comes at once:
-	// from then on calculations are taken. Answers for which a broken stream was too short are
-	// sent over the client's next one.
+	// performCalculationFrom is the stream of a client's answers. Its header is sent at once; from
+	// then on the server accepts calculations. Answers that a broken stream did not send are sent
+	// on the client's next stream.
 	PerformCalculationFrom(*emptypb.Empty, grpc.ServerStreamingServer[Calculation]) error
 	mustEmbedUnimplementedCalculatorServiceServer()
 }

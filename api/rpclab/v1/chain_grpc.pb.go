@@ -27,13 +27,12 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Chain is the server under test of the published chain study: the caller's next request is the last answer.
-// The identity of the backend is in the trailer alone, so that a message has two bytes.
+// Chain is the server of the published chain study: each request is the answer before it.
+// Only the trailer contains the identity of the backend, so that a message has two bytes.
 type ChainClient interface {
-	// Increase answers the number after the one it is given; after the last there is, it is
-	// OUT_OF_RANGE.
+	// Increase returns the next number, or OUT_OF_RANGE after the largest number.
 	Increase(ctx context.Context, in *Number, opts ...grpc.CallOption) (*Number, error)
-	// Increases answers every message as Increase does, in their order.
+	// Increases answers every message like Increase, in order.
 	Increases(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Number, Number], error)
 }
 
@@ -72,13 +71,12 @@ type Chain_IncreasesClient = grpc.BidiStreamingClient[Number, Number]
 // All implementations must embed UnimplementedChainServer
 // for forward compatibility.
 //
-// Chain is the server under test of the published chain study: the caller's next request is the last answer.
-// The identity of the backend is in the trailer alone, so that a message has two bytes.
+// Chain is the server of the published chain study: each request is the answer before it.
+// Only the trailer contains the identity of the backend, so that a message has two bytes.
 type ChainServer interface {
-	// Increase answers the number after the one it is given; after the last there is, it is
-	// OUT_OF_RANGE.
+	// Increase returns the next number, or OUT_OF_RANGE after the largest number.
 	Increase(context.Context, *Number) (*Number, error)
-	// Increases answers every message as Increase does, in their order.
+	// Increases answers every message like Increase, in order.
 	Increases(grpc.BidiStreamingServer[Number, Number]) error
 	mustEmbedUnimplementedChainServer()
 }

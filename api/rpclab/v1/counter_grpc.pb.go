@@ -26,9 +26,9 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Counter is a server under test of the published balancing study: a counter in every backend.
+// Counter is a server of the published balancing study: a counter in every backend.
 type CounterClient interface {
-	// Increment adds one to the backend's counter and answers what it is then.
+	// Increment adds one to the backend's counter and returns the new value.
 	Increment(ctx context.Context, in *IncrementRequest, opts ...grpc.CallOption) (*IncrementReply, error)
 }
 
@@ -54,9 +54,9 @@ func (c *counterClient) Increment(ctx context.Context, in *IncrementRequest, opt
 // All implementations must embed UnimplementedCounterServer
 // for forward compatibility.
 //
-// Counter is a server under test of the published balancing study: a counter in every backend.
+// Counter is a server of the published balancing study: a counter in every backend.
 type CounterServer interface {
-	// Increment adds one to the backend's counter and answers what it is then.
+	// Increment adds one to the backend's counter and returns the new value.
 	Increment(context.Context, *IncrementRequest) (*IncrementReply, error)
 	mustEmbedUnimplementedCounterServer()
 }

@@ -26,9 +26,9 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Fibonacci is a server under test of the published balancing study: a call takes processor time.
+// Fibonacci is a server of the published balancing study: a call uses CPU time.
 type FibonacciClient interface {
-	// Compute adds its way up to the n-th number; over 100,000 it is INVALID_ARGUMENT.
+	// Compute returns the n-th Fibonacci number, computed by additions; INVALID_ARGUMENT above 100,000.
 	Compute(ctx context.Context, in *FibonacciRequest, opts ...grpc.CallOption) (*FibonacciReply, error)
 }
 
@@ -54,9 +54,9 @@ func (c *fibonacciClient) Compute(ctx context.Context, in *FibonacciRequest, opt
 // All implementations must embed UnimplementedFibonacciServer
 // for forward compatibility.
 //
-// Fibonacci is a server under test of the published balancing study: a call takes processor time.
+// Fibonacci is a server of the published balancing study: a call uses CPU time.
 type FibonacciServer interface {
-	// Compute adds its way up to the n-th number; over 100,000 it is INVALID_ARGUMENT.
+	// Compute returns the n-th Fibonacci number, computed by additions; INVALID_ARGUMENT above 100,000.
 	Compute(context.Context, *FibonacciRequest) (*FibonacciReply, error)
 	mustEmbedUnimplementedFibonacciServer()
 }

@@ -27,12 +27,12 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Greeter is the server under test of the published channels study. Every answer carries the identity
-// of the backend that gave it, in the message and in the trailer rpclab-backend.
+// Greeter is the server of the published channels study. Every answer contains the identity of the
+// backend, in the message and in the trailer rpclab-backend.
 type GreeterClient interface {
-	// SayHello answers after the delay that the server was started with.
+	// SayHello answers after the server's delay.
 	SayHello(ctx context.Context, in *HelloRequest, opts ...grpc.CallOption) (*HelloReply, error)
-	// Greetings answers every message as SayHello does, each before it reads the next.
+	// Greetings answers every message like SayHello, before it reads the next message.
 	Greetings(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[HelloRequest, HelloReply], error)
 }
 
@@ -71,12 +71,12 @@ type Greeter_GreetingsClient = grpc.BidiStreamingClient[HelloRequest, HelloReply
 // All implementations must embed UnimplementedGreeterServer
 // for forward compatibility.
 //
-// Greeter is the server under test of the published channels study. Every answer carries the identity
-// of the backend that gave it, in the message and in the trailer rpclab-backend.
+// Greeter is the server of the published channels study. Every answer contains the identity of the
+// backend, in the message and in the trailer rpclab-backend.
 type GreeterServer interface {
-	// SayHello answers after the delay that the server was started with.
+	// SayHello answers after the server's delay.
 	SayHello(context.Context, *HelloRequest) (*HelloReply, error)
-	// Greetings answers every message as SayHello does, each before it reads the next.
+	// Greetings answers every message like SayHello, before it reads the next message.
 	Greetings(grpc.BidiStreamingServer[HelloRequest, HelloReply]) error
 	mustEmbedUnimplementedGreeterServer()
 }

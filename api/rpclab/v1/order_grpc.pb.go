@@ -26,12 +26,11 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// OrderService is the server under test of the published ladder study: it takes an order and waits, as for a
+// OrderService is the server of the published ladder study: it accepts an order and waits, as for a
 // database.
 type OrderServiceClient interface {
-	// PlaceOrder answers after the delay that the server was started with, and up to its
-	// spread more. An order of over 100,000 articles, or with a quantity under 1, is
-	// INVALID_ARGUMENT.
+	// PlaceOrder answers after the server's delay plus a random part of its spread. It returns
+	// INVALID_ARGUMENT for more than 100,000 articles or a quantity below 1.
 	PlaceOrder(ctx context.Context, in *Order, opts ...grpc.CallOption) (*OrderReply, error)
 }
 
@@ -57,12 +56,11 @@ func (c *orderServiceClient) PlaceOrder(ctx context.Context, in *Order, opts ...
 // All implementations must embed UnimplementedOrderServiceServer
 // for forward compatibility.
 //
-// OrderService is the server under test of the published ladder study: it takes an order and waits, as for a
+// OrderService is the server of the published ladder study: it accepts an order and waits, as for a
 // database.
 type OrderServiceServer interface {
-	// PlaceOrder answers after the delay that the server was started with, and up to its
-	// spread more. An order of over 100,000 articles, or with a quantity under 1, is
-	// INVALID_ARGUMENT.
+	// PlaceOrder answers after the server's delay plus a random part of its spread. It returns
+	// INVALID_ARGUMENT for more than 100,000 articles or a quantity below 1.
 	PlaceOrder(context.Context, *Order) (*OrderReply, error)
 	mustEmbedUnimplementedOrderServiceServer()
 }
