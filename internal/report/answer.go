@@ -9,16 +9,16 @@ import (
 	"rpclab/internal/result"
 )
 
-// outcome is what the verdicts on one pair of arms came to on one metric, over the cells.
+// outcome summarizes the verdicts on one pair of arms and one metric over all cells.
 type outcome struct {
 	arm, of   string
 	decisions map[string]int // how many cells have each
 	low, high float64        // of the ratios that are decided
 }
 
-// Answer says in a sentence or two what a run found. Where backends were added, removed or killed
-// it names the arms that lost calls and how soon each recovered. Else it is what the verdicts come
-// to on the first headline metric, or on the next one when nothing is decided on that.
+// Answer is the finding of a run in a sentence or two. If backends were added, removed or killed, it
+// names the arms that lost calls and how soon each recovered. Otherwise it summarizes the verdicts on
+// the first headline metric on which any is decided.
 func Answer(d result.Document) string {
 	metrics := headlines(d)
 	switch {
@@ -53,7 +53,7 @@ func noneFit(d result.Document) bool {
 	return !slices.ContainsFunc(d.Verdicts, func(v result.Verdict) bool { return v.Kind.Plain() && !v.Secondary && !v.Unfit })
 }
 
-// bottleneck names the arms whose numbers the load generator bounded.
+// bottleneck names the arms in which the load generator was the bottleneck.
 func bottleneck(d result.Document) string {
 	if names := limitedArms(d); len(names) > 0 {
 		return "the load generator was the bottleneck in " + some(names, len(armNames(d)))
@@ -110,14 +110,14 @@ func outcomes(d result.Document, metric string) (all []outcome) {
 	return all
 }
 
-// answers has one clause for each kind of outcome and arm that is compared with, the arms that share
-// both together; last the undecided arms.
+// answers has one clause for each kind of outcome and reference arm, and a last one for the undecided
+// arms.
 func answers(all []outcome, metric string) (clauses []string) {
 	better, worse, same, unit := "faster than", "slower than", "as fast as", "times as long"
 	if metric == "capacity" {
 		better, worse, same, unit = "higher than", "lower than", "the same as", "times as many calls a second"
 	}
-	said := func(words, of string, is func(outcome) bool, ratios bool) {
+	add := func(words, of string, is func(outcome) bool, ratios bool) {
 		var names, times []string
 		for _, o := range all {
 			if is(o) && o.of == of {
@@ -146,10 +146,10 @@ func answers(all []outcome, metric string) (clauses []string) {
 		}
 	}
 	for _, of := range references {
-		said(better, of, only("better"), true)
-		said(worse, of, only("worse"), true)
-		said(same, of, only("equivalent"), false)
-		said("different by cell from", of, func(o outcome) bool { return len(o.decisions) > 1 }, true)
+		add(better, of, only("better"), true)
+		add(worse, of, only("worse"), true)
+		add(same, of, only("equivalent"), false)
+		add("different by cell from", of, func(o outcome) bool { return len(o.decisions) > 1 }, true)
 	}
 	if len(open) > 0 {
 		clauses = append(clauses, "undecided for "+listed(open, mostNamed))

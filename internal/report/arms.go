@@ -6,7 +6,7 @@ import (
 	"rpclab/internal/result"
 )
 
-// searched says whether the load of any arm was a search.
+// searched says whether any arm has a capacity search.
 func searched(d result.Document) bool {
 	return slices.ContainsFunc(d.Arms, func(a result.Arm) bool { return a.Capacity != nil })
 }
@@ -35,7 +35,7 @@ func measured(d result.Document) bool {
 	return false
 }
 
-// limitedArms are those whose numbers the load generator bounded.
+// limitedArms are the arms in which the load generator was the bottleneck.
 func limitedArms(d result.Document) (names []string) {
 	for _, a := range d.Arms {
 		if name := clean(a.Name); a.Limited != "" && !slices.Contains(names, name) {
@@ -45,7 +45,7 @@ func limitedArms(d result.Document) (names []string) {
 	return names
 }
 
-// armNames are those of a document, each once.
+// armNames are the names of the arms, each once.
 func armNames(d result.Document) (names []string) {
 	for _, a := range d.Arms {
 		if !slices.Contains(names, a.Name) {
@@ -55,7 +55,7 @@ func armNames(d result.Document) (names []string) {
 	return names
 }
 
-// losses are the calls of an arm that failed or were dropped, and those that were due, over all cells.
+// losses counts the calls of an arm that failed or were dropped, and all that were due, over all cells.
 func losses(d result.Document, arm string) (lost, due uint64) {
 	for _, a := range d.Arms {
 		if a.Name == arm {
@@ -97,7 +97,7 @@ func armOf(d result.Document, name string, cell result.Cell) (result.Arm, bool) 
 	return result.Arm{}, false
 }
 
-// armName carries the marks that times explains.
+// armName is the name with the marks that the legend explains.
 func armName(a result.Arm) string {
 	name := clean(a.Name)
 	if a.Published {

@@ -11,17 +11,17 @@ import (
 	"rpclab/internal/result"
 )
 
-// finding is what the balance of one arm came to in some of its cells.
+// finding is the balance of one arm in cells with the same pattern.
 type finding struct {
-	pattern string // of the result; "" in documents that name none
+	pattern string // "" in older documents
 	cells   []string
 	spreads []shares
 	chances []float64
 	jains   []float64
 }
 
-// balance has one sentence for each arm and pattern, and says why. While events
-// change the set of backends there is no one balance: events tells it then.
+// balance has one sentence for each pattern, with its reason. A run whose events change the set of
+// backends has no single balance; eventTables shows it over time.
 func balance(p *page, d result.Document) {
 	if len(d.Events) > 0 {
 		return
@@ -34,8 +34,8 @@ func balance(p *page, d result.Document) {
 		}
 		byName[arm.Name] = append(byName[arm.Name], arm)
 	}
-	var texts []string // what was found, and on which arms
-	var who [][]string
+	var texts []string
+	var who [][]string // the arms of each text
 	for _, name := range names {
 		for _, f := range balanceOf(byName[name]) {
 			if i := slices.Index(texts, f.text); i >= 0 {
@@ -56,7 +56,7 @@ func balance(p *page, d result.Document) {
 
 type statement struct{ name, text string }
 
-// balanceOf is the sentences on one arm, given in all its cells.
+// balanceOf describes one arm, given in all its cells.
 func balanceOf(arms []result.Arm) []statement {
 	because := callPath(arms[0])
 	var found []*finding
@@ -87,7 +87,7 @@ func balanceOf(arms []result.Arm) []statement {
 	return out
 }
 
-// outcome joins what was seen to the reason: as expected, or in spite of it.
+// outcome adds the observed balance to the reason: as expected, or not.
 func (f finding) outcome(expected string) string {
 	seen := f.seen()
 	switch {
@@ -133,10 +133,10 @@ func (f finding) seen() string {
 	return figures
 }
 
-// evenWithin is how far from a fair share, relative to it, needs no explanation.
+// evenWithin is a deviation from a fair share, relative to it, that needs no explanation.
 const evenWithin = 0.01
 
-// percentUp rounds up to a tenth of a percent: "within" must hold.
+// percentUp rounds up to a tenth of a percent, because the text says "within".
 func percentUp(share float64) string {
 	tenths := int(share*1000) + 1
 	return fmt.Sprintf("%d.%d %%", tenths/10, tenths%10)
@@ -149,7 +149,7 @@ type expectation struct {
 	gives  string
 }
 
-// The patterns in which calls fall, as a result names them.
+// The patterns of balance, as a result names them.
 const (
 	oneTakesAll = "one-takes-all"
 	uneven      = "uneven"
@@ -158,18 +158,18 @@ const (
 	tooFewCalls = "too-few-calls"
 )
 
-// pickedByKernel is the PickedBy of routes on which every connection goes to a random backend.
+// pickedByKernel is the PickedBy of routes that send each connection to a random backend.
 const pickedByKernel = "kernel"
 
-// callPath explains the balance from the route and the channels.
+// callPath explains the balance by the route and the channels.
 func callPath(a result.Arm) expectation {
 	several := callerCount(a)
 	settings := a.Settings()
 	connections := settings.Caller.Channel.Pool
 	if settings.Gateway != nil {
-		several, connections = 1, 0 // it makes the calls of all, on channels of its own
+		several, connections = 1, 0 // the gateway makes all calls, on its own channels
 	}
-	follows := a.Discovery == "dns" || a.Discovery == "watch" // the client itself knows every backend
+	discovers := a.Discovery == "dns" || a.Discovery == "watch" // the client itself knows every backend
 	drawn := a.PickedBy == pickedByKernel
 	switch {
 	case a.Route == "direct":
@@ -177,16 +177,16 @@ func callPath(a result.Arm) expectation {
 	case a.Channel == "per-request" && a.Describe != "":
 		return expectation{strings.TrimRight(clean(a.Describe), "."), ""} // as many calls as a request makes
 	case settings.Caller.Style == "bidi" && settings.Caller.Streams == nil && several*max(connections, 1) == 1:
-		return expectation{"a stream stays with the backend on which it began", oneTakesAll}
+		return expectation{"a stream stays on the backend where it started", oneTakesAll}
 	case settings.Caller.Style == "bidi":
-		return expectation{"each stream stays with the backend on which it began", ""}
-	case follows && a.Channel == "per-call":
-		return expectation{"each call opens a channel that knows every backend and begins its turn at a random one", asChance}
-	case follows && connections > 0:
+		return expectation{"each stream stays on the backend where it started", ""}
+	case discovers && a.Channel == "per-call":
+		return expectation{"each call opens a channel that knows every backend and starts at a random one", asChance}
+	case discovers && connections > 0:
 		return expectation{fmt.Sprintf("each of %d channels knows every backend and takes turns", connections), takesTurns}
-	case follows && several > 1:
+	case discovers && several > 1:
 		return expectation{fmt.Sprintf("each of %d clients knows every backend and takes turns", several), takesTurns}
-	case follows:
+	case discovers:
 		return expectation{"the client knows every backend and takes turns", takesTurns}
 	case drawn && a.Channel == "per-call":
 		return expectation{"each call opens a connection, and each connection goes to a random backend", asChance}
@@ -201,17 +201,17 @@ func callPath(a result.Arm) expectation {
 	return expectation{strings.TrimSpace(clean(a.Route + ", " + a.Channel)), ""}
 }
 
-// shares says how calls fell on backends, trial by trial: every trial draws its
-// connections anew, so the sum over trials would hide an uneven one.
+// shares is how calls were spread over backends in each trial: every trial opens new connections,
+// so the sum over trials would hide an uneven trial.
 type shares struct {
 	backends        int     // in a trial
 	idlest, busiest float64 // share of the calls, median over trials
 	off             float64 // largest distance from a fair share in any trial, relative to it
 	byOne           bool    // in every trial, counts differ by one call at most
-	bars            string  // of the trial in the middle, a bar for each backend, the busiest first
+	bars            string  // of the median trial: a bar for each backend, the busiest first
 }
 
-// callShares is not ok when there are no calls, or fewer than two backends.
+// callShares is not ok without calls, or with fewer than two backends.
 func callShares(a result.Arm) (s shares, ok bool) {
 	s = shares{byOne: true}
 	var low, high []float64
@@ -250,7 +250,7 @@ func callShares(a result.Arm) (s shares, ok bool) {
 	return s, true
 }
 
-// mostBars is how many a table has room for; of more backends each is of some of them.
+// mostBars is how many fit into a table; with more backends, each bar is of several.
 const mostBars = 12
 
 func barOfEach(backends []uint64) string {
@@ -262,8 +262,8 @@ func barOfEach(backends []uint64) string {
 	return spark(fit(calls, min(len(calls), mostBars)), calls[0])
 }
 
-// groups are the counts that belong together: as the trials name them; in documents
-// that do not, the counts of each trial.
+// groups are the calls per backend that belong together: the trials' groups or, in older documents,
+// the counts of each trial.
 func groups(a result.Arm) [][]uint64 {
 	var all [][]uint64
 	for _, t := range a.Trials {

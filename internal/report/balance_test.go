@@ -64,8 +64,8 @@ func TestAStreamStaysWhereItBegan(t *testing.T) {
 		caller map[string]any
 		want   expectation
 	}{
-		{map[string]any{"style": "bidi"}, expectation{"a stream stays with the backend on which it began", oneTakesAll}},
-		{map[string]any{"style": "bidi", "streams": 3.0}, expectation{"each stream stays with the backend on which it began", ""}},
+		{map[string]any{"style": "bidi"}, expectation{"a stream stays on the backend where it started", oneTakesAll}},
+		{map[string]any{"style": "bidi", "streams": 3.0}, expectation{"each stream stays on the backend where it started", ""}},
 		{map[string]any{"style": "unary-stream"}, expectation{"the client knows every backend and takes turns", takesTurns}},
 	} {
 		if got := callPath(onRoute(result.Arm{Route: "headless", Channel: "shared", Config: map[string]any{"caller": c.caller}})); got != c.want {

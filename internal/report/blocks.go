@@ -1,13 +1,12 @@
 package report
 
-// A page is what a report says, before anyone decides how it looks: the terminal
-// and Markdown draw the same page.
+// page is the content of a report, which the terminal and Markdown format.
 type page struct{ blocks []block }
 
 // block is exactly one of its kinds.
 type block struct {
 	kind  kind
-	aside bool // for Markdown alone: too long for a terminal
+	aside bool // for Markdown only: too long for a terminal
 	tone  tone
 	text  string   // title, heading, sentence, item
 	table *table   // kind grid
@@ -50,10 +49,10 @@ type stripe struct {
 	label  string
 	values []float64
 	top    float64
-	marks  map[int]string // instead of values: text at these places
+	marks  map[int]string // instead of values: texts by step
 }
 
-// aside adds what only Markdown shows.
+// aside adds a block that only Markdown shows.
 func (p *page) aside(b block) {
 	b.aside = true
 	p.add(b)
@@ -71,7 +70,7 @@ func (p *page) alarm(text string)     { p.add(block{kind: item, text: text, tone
 func (p *page) grid(t table)          { p.add(block{kind: grid, table: &t}) }
 func (p *page) picture(rows []stripe) { p.add(block{kind: picture, lines: rows}) }
 
-// drop is the table without the columns that are empty in every row.
+// drop is the table without columns that are empty in every row.
 func (t table) drop() table {
 	var kept table
 	for c, column := range t.columns {

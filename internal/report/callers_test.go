@@ -7,7 +7,7 @@ import (
 	"rpclab/internal/result"
 )
 
-func TestTheReportSaysHowManyCallersShareALoad(t *testing.T) {
+func TestTheNumberOfCallersThatShareALoadIsNamed(t *testing.T) {
 	shared := func(starts ...float64) result.Trial {
 		var t result.Trial
 		for _, at := range starts {
@@ -17,8 +17,8 @@ func TestTheReportSaysHowManyCallersShareALoad(t *testing.T) {
 	}
 	for want, trials := range map[string][]result.Trial{
 		"": {shared()},
-		"2 callers share each load; they began within 3.50 ms of each other.":      {shared(0.5, 4), shared(1, 1.5)},
-		"1 to 3 callers share each load; they began within 0.20 ms of each other.": {shared(), shared(0, 0.1, 0.2)},
+		"2 callers share each load; they started within 3.50 ms of each other.":      {shared(0.5, 4), shared(1, 1.5)},
+		"1 to 3 callers share each load; they started within 0.20 ms of each other.": {shared(), shared(0, 0.1, 0.2)},
 	} {
 		var p page
 		var arms []result.Arm
@@ -31,7 +31,7 @@ func TestTheReportSaysHowManyCallersShareALoad(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := strings.TrimSpace(text.String()); got != want {
-			t.Errorf("said %q, want %q", got, want)
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

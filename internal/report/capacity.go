@@ -8,8 +8,7 @@ import (
 	"rpclab/internal/result"
 )
 
-// capacities are what searches found, and for those who read on, how latency grew with
-// the rate.
+// capacities has the results of searches and, in Markdown, latency by rate.
 func capacities(p *page, d result.Document) {
 	if !searched(d) {
 		return
@@ -25,10 +24,10 @@ func capacities(p *page, d result.Document) {
 	}
 	p.heading("Capacity: the highest rate at which " + clean(slo))
 	p.grid(t)
-	note := "calls/s: the geometric mean of the rounds, whose range is beside it. holds and fails: the least and the greatest rate at which a " +
-		"probe of full length held and failed. limited by: what kept a search from the precision asked. A dropped call counts as failed."
+	note := "calls/s: the geometric mean over the rounds. rounds: their range. holds and fails: the lowest rate that held and the highest that failed in a " +
+		"probe of full length. limited by: what kept a search from the requested precision. A dropped call counts as failed."
 	if measured(d) {
-		note += " The results above are those at the rates that held."
+		note += " The results above are at the rates that held."
 	}
 	p.note(note)
 	for _, arm := range d.Arms {
@@ -38,7 +37,7 @@ func capacities(p *page, d result.Document) {
 	}
 }
 
-// searches are those of an arm's trials, at least one.
+// searches are those of an arm's trials; an empty one if there are none.
 func searches(a result.Arm) (all []result.Capacity) {
 	for _, t := range a.Trials {
 		if t.Capacity != nil {
@@ -115,7 +114,7 @@ func curve(p *page, a result.Arm) {
 		}
 		switch {
 		case probe.Limited != "":
-			row[7] = "generator's limit"
+			row[7] = "load generator"
 		case !probe.Held:
 			row[7] = "fails"
 		}

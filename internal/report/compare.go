@@ -18,8 +18,7 @@ func CompareMarkdown(w io.Writer, c result.Comparison) error {
 	return writeMarkdown(w, comparison(c, marks))
 }
 
-// comparison is the story of two runs: which, what the gates say, the numbers, and what
-// else may be behind them.
+// comparison reports on two runs: other differences, gates, numbers and settings.
 func comparison(c result.Comparison, outcomes map[string]string) page {
 	var p page
 	p.title(clean("Compare " + c.A.ID + " (A) with " + c.B.ID + " (B)"))
@@ -29,8 +28,8 @@ func comparison(c result.Comparison, outcomes map[string]string) page {
 	}{{"A", c.A}, {"B", c.B}} {
 		p.say(fmt.Sprintf("%s: %s, %s, %s", run.name, clean(run.s.Experiment), moment(run.s.Started), plural(run.s.Rounds, "round")))
 	}
-	p.say("The runs were made at different times: a difference may be the machine's as well as the arm's. " +
-		"To know, run both as arms of one experiment.")
+	p.say("The runs were made at different times: a difference may come from the machine, not from the arm. " +
+		"To exclude that, run both as arms of one experiment.")
 	otherDifferences(&p, c)
 	gates(&p, c, outcomes)
 	ratios(&p, c)
@@ -77,7 +76,7 @@ func ratios(p *page, c result.Comparison) {
 	}
 }
 
-// runIntervalNote says what the intervals promise.
+// runIntervalNote says how far the intervals can be relied on.
 func runIntervalNote(level float64, headline int) string {
 	return fmt.Sprintf("B/A: of latencies, over 1 means that B took longer. interval: %s confidence, from the trials of each run as a sample of its own, "+
 		"wide enough that the %d above are all correct with %s confidence. p: Mann-Whitney, of one row alone. as fast: to within 3 %%.",
@@ -95,7 +94,7 @@ func comparedCells(c result.Comparison) (all []result.Cell) {
 	return all
 }
 
-// verdictOf is a ratio in the form that the report of one run draws.
+// verdictOf is a ratio in the form of a verdict.
 func verdictOf(r result.Ratio) result.Verdict {
 	return result.Verdict{Metric: r.Metric, A: r.Arm, Cell: r.Cell, Ratio: r.Ratio, CI: r.CI,
 		Decision: r.Decision, Reason: r.Reason, Cause: r.Cause, Kind: "baseline", Secondary: r.Secondary}
@@ -113,7 +112,7 @@ func otherMetricsOfRuns(p *page, c result.Comparison) {
 	}
 }
 
-// inWords is what B is.
+// inWords says what B is compared with A.
 func inWords(r result.Ratio) string {
 	words := map[string]string{"better": "faster", "worse": "slower", "equivalent": "as fast"}
 	for _, s := range secondaries {
@@ -127,7 +126,7 @@ func inWords(r result.Ratio) string {
 	return clean(r.Decision)
 }
 
-// otherDifferences warns of what else may be behind every difference.
+// otherDifferences warns of what else may cause a difference.
 func otherDifferences(p *page, c result.Comparison) {
 	what := map[string]string{"machine": "Another machine", "version": "Another version", "run": "Another run"}
 	for _, d := range c.Differences {
@@ -148,7 +147,7 @@ func refused(p *page, c result.Comparison) {
 	}
 }
 
-// settings lists those that differ, each once with the arms that have it so.
+// settings lists the settings that differ, each once with its arms.
 func settings(p *page, c result.Comparison) {
 	var said []string
 	arms := map[string][]string{}
@@ -185,8 +184,8 @@ var (
 	marks = map[string]string{"held": "✅ held", "failed": "❌ failed", "not established": "➖ not established"}
 )
 
-// gates is a table for each, of what it makes of every arm, and why those that
-// establish nothing do not.
+// gates has a table for each gate, with its outcome for every arm, and the reasons of those that are
+// not established.
 func gates(p *page, c result.Comparison, outcomes map[string]string) {
 	if len(c.Gates) == 0 {
 		return
@@ -214,6 +213,6 @@ func gates(p *page, c result.Comparison, outcomes map[string]string) {
 	for _, r := range why {
 		p.alarm(r.text)
 	}
-	p.note("A gate holds or fails with its whole interval (" + confidence(c.Gates[0].Level) + ", so that the chance of any wrong outcome is " +
-		"5 % at most). Where the interval spans the bound, nothing is established.")
+	p.note("A gate holds or fails only if its whole interval does (" + confidence(c.Gates[0].Level) + ", so that the chance of any wrong outcome is " +
+		"at most 5 %). If the interval spans the bound, the gate is not established.")
 }

@@ -9,15 +9,15 @@ import (
 	"rpclab/internal/result"
 )
 
-// confounds says how much of a published gap remains without its confound: the gap is
-// published arm minus baseline, what remains is controlled arm minus baseline.
+// confounds says how much of a published gap remains without its confound: the gap is the published
+// arm less the baseline, and the remainder the controlled arm less the baseline.
 func confounds(p *page, d result.Document) {
 	var shown []block
 	for _, c := range d.Confounds {
 		t := table{columns: []column{{"", false}, {clean(c.Published), true}, {clean(c.Controlled), true},
-			{clean(d.Baseline), true}, {"gap ms", true}, {"remains", true}, {"study's gap", true}}}
+			{clean(d.Baseline), true}, {"gap ms", true}, {"remains", true}, {"published gap", true}}}
 		if c.Controlled == d.Baseline {
-			t.columns[3].name = "" // the same arm twice says nothing
+			t.columns[3].name = "" // it would be there twice
 		}
 		var why mergedReasons
 		for _, a := range d.Accounts {
@@ -34,7 +34,7 @@ func confounds(p *page, d result.Document) {
 		case len(t.rows) > 0:
 			shown = append(shown, what, block{kind: grid, table: &t})
 		case older(d, c):
-			shown = append(shown, what, block{kind: item, text: "the version of rpclab that made this result does not account for it"})
+			shown = append(shown, what, block{kind: item, text: "the version of rpclab that made this result did not compute the remaining gap"})
 		}
 		for _, r := range why {
 			shown = append(shown, block{kind: item, text: r.text})
@@ -49,11 +49,11 @@ func confounds(p *page, d result.Document) {
 		return
 	}
 	p.note("Medians of the trials, in ms: of elapsed where a load is a number of calls, else of the median latency. gap: the published " +
-		"arm over the baseline, the mean over rounds. remains: how much of it the controlled arm still has, with Fieller's interval; " +
-		"all of them in this run are all correct with 95 % confidence.")
+		"arm over the baseline, the mean over rounds. remains: the share of it that the controlled arm still has, with Fieller's interval; " +
+		"all intervals of this run are correct with 95 % confidence.")
 }
 
-// older says whether a result has the arms of a confound and yet no account of any.
+// older says whether a result has the arms of a confound, but no account of any confound.
 func older(d result.Document, c result.Confound) bool {
 	has := func(name string) bool {
 		return slices.ContainsFunc(d.Arms, func(a result.Arm) bool { return a.Name == name })

@@ -13,7 +13,7 @@ type meter struct {
 	read func(result.Resources) string
 }
 
-// meters are what a run can cost, in the order of the report.
+// meters are the costs of a run, in the order of the report.
 var meters = []meter{
 	{"client µs/call", func(r result.Resources) string { return used(r.Client.CPU) }},
 	{"client MB", func(r result.Resources) string { return peak(r.Client.RSS) }},
@@ -27,8 +27,8 @@ var meters = []meter{
 	{"control plane MB", func(r result.Resources) string { return peak(r.Control.RSS) }},
 }
 
-// processors and memories are the meters of runs with a proxy or a gateway between client
-// and server, too many for one table.
+// processors and memories are for runs with a proxy or a gateway, whose meters are too many for one
+// table.
 var (
 	processors = []meter{
 		{"client", func(r result.Resources) string { return used(r.Client.CPU) }},
@@ -49,7 +49,7 @@ var (
 	}
 )
 
-// cost is what the arms used: one table, or with a sweep one for each meter.
+// cost is what the arms used: one table or, with a sweep, one for each meter.
 func cost(p *page, d result.Document) {
 	spent := false
 	for _, arm := range d.Arms {
@@ -87,7 +87,7 @@ func cost(p *page, d result.Document) {
 	}
 }
 
-// costOf has a column for each meter that read anything.
+// costOf has a column for each meter with a value.
 func costOf(d result.Document, cell result.Cell, meters []meter) table {
 	t := table{columns: []column{{"arm", false}}}
 	arms := armsIn(d, cell)
@@ -107,7 +107,7 @@ func costOf(d result.Document, cell result.Cell, meters []meter) table {
 	return t
 }
 
-// meterOver has a column for each cell; any is false when it read nothing.
+// meterOver has a column for each cell; any is false without a value.
 func meterOver(d result.Document, all []result.Cell, meter int) (t table, any bool) {
 	t.columns = []column{{"arm", false}}
 	place := map[string]int{}
@@ -127,7 +127,7 @@ func meterOver(d result.Document, all []result.Cell, meter int) (t table, any bo
 	return t, any
 }
 
-// alike is the one value that all places of the table have, "" if they differ.
+// alike is the value of all fields of the table, "" if they differ.
 func alike(t table) string {
 	if len(t.rows) == 0 {
 		return ""
@@ -143,7 +143,7 @@ func alike(t table) string {
 	return first
 }
 
-// idleWorkers says of which arms some of the proxy's workers had nothing to do.
+// idleWorkers names the arms in which some workers of the proxy were idle.
 func idleWorkers(p *page, d result.Document) {
 	for _, arm := range d.Arms {
 		var workers, connections int
@@ -172,17 +172,16 @@ func idleWorkers(p *page, d result.Document) {
 		if fewest < most {
 			idle = fmt.Sprintf("%d to %d", fewest, most)
 		}
-		p.say(fmt.Sprintf("%s: %s of the proxy's %d workers had nothing to do: callers opened %s, and one stays, with all its calls, "+
-			"with the worker that accepted it. More workers help where there are more connections.",
+		p.say(fmt.Sprintf("%s: %s of the proxy's %d workers were idle: callers opened %s, and the worker that accepts a connection handles "+
+			"all its calls. More workers help only with more connections.",
 			strings.Join(filled(clean(arm.Name), cellName(arm.Cell)), " at "), idle, workers, plural(connections, "connection")))
 	}
 }
 
-// leastLooks at memory make a course worth drawing.
+// leastLooks is how many samples of memory are worth a picture.
 const leastLooks = 4
 
-// MemoryTrial is the first trial of an arm whose servers' memory was looked at often enough to
-// draw it.
+// MemoryTrial is the first trial of an arm with enough samples of the servers' memory for a picture.
 func MemoryTrial(a result.Arm) (result.Trial, bool) {
 	for _, t := range a.Trials {
 		if t.Memory != nil && len(t.Memory.Servers) >= leastLooks {
@@ -192,7 +191,7 @@ func MemoryTrial(a result.Arm) (result.Trial, bool) {
 	return result.Trial{}, false
 }
 
-// memoryTimes draws what servers have in memory over time, where a limit makes that a question.
+// memoryTimes draws the memory of servers over time, if they have limits.
 func memoryTimes(p *page, d result.Document) {
 	for _, cell := range cells(d) {
 		var rows []stripe
@@ -221,6 +220,6 @@ func memoryTimes(p *page, d result.Document) {
 		}
 		p.sub("Memory of the servers over time" + at(cell))
 		p.picture(rows)
-		p.note(fmt.Sprintf("%.0f s of one trial each; the highest bar is %s MB. At most, in MB: %s.", length, megabytes(uint64(top)), and(peaks)))
+		p.note(fmt.Sprintf("%.0f s of one trial each; the highest bar is %s MB. Peaks in MB: %s.", length, megabytes(uint64(top)), and(peaks)))
 	}
 }

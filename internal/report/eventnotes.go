@@ -9,7 +9,7 @@ import (
 	"rpclab/internal/result"
 )
 
-// eventNotes explains the columns, and why a route shows what it shows.
+// eventNotes explains the columns and the behaviour of each arm.
 func eventNotes(p *page, d result.Document, all []*eventOutcome, unseen bool) {
 	text := "failed and late: calls until the next event, over all rounds. " + affectedNote(all)
 	if times := timesShown(all); len(times) > 0 {
@@ -17,8 +17,8 @@ func eventNotes(p *page, d result.Document, all []*eventOutcome, unseen bool) {
 	}
 	p.note(strings.TrimSpace(text))
 	if unseen {
-		p.note(none + ": not seen before the next event in at least half of the rounds. " +
-			"An event that removes backends adds no new one to call, and a client that sends an affected backend no calls has none to avoid.")
+		p.note(none + ": not observed before the next event in at least half of the rounds. " +
+			"An event that removes backends adds no new backend, and a client that does not call an affected backend cannot avoid it.")
 	}
 	for _, r := range balanceReasons(all) {
 		p.item("balance was not restored for " + and(r.arms) + ": " + strings.TrimRight(r.sentence(), "."))
@@ -36,7 +36,7 @@ func eventNotes(p *page, d result.Document, all []*eventOutcome, unseen bool) {
 	}
 }
 
-// timesShown explain the columns of times that some event has.
+// timesShown explains the columns of times that any event has.
 func timesShown(all []*eventOutcome) (texts []string) {
 	for step, text := range [steps]string{
 		firstLoss:       "the first call was lost (first loss)",
@@ -58,7 +58,7 @@ func timesShown(all []*eventOutcome) (texts []string) {
 	return texts
 }
 
-// balanceReasons are why the balance of arms that show no time for it was not seen restored.
+// balanceReasons say why balance was not restored, for arms without a time.
 func balanceReasons(all []*eventOutcome) (reasons mergedReasons) {
 	for _, o := range all {
 		if !math.IsInf(median(o.took[balancedAgain]), 1) {
@@ -80,16 +80,16 @@ func hasEvents(d result.Document, arm string) bool {
 	return false
 }
 
-// lag says how a change of the backends reaches an arm's calls.
+// lag says how an arm learns of a change of backends.
 func lag(a result.Arm) string {
 	settings := a.Settings()
 	switch {
 	case settings.Caller.Stream != nil && settings.Server.AgeGrace != nil:
-		return "streams that servers close: those that begin again find new backends. A grpc-go server writes nothing more for up to " +
-			"1 s before it closes a connection, and the messages that it still reads in that time fail with it"
+		return "servers close streams, and new streams use new backends. A grpc-go server writes nothing for up to " +
+			"1 s before it closes a connection, and messages that it reads in that time fail"
 	case settings.Caller.Stream != nil:
-		return "streams: whatever the resolver reports, a message goes to the backend on which its stream began; " +
-			"only streams that begin again find new backends"
+		return "streams: a message goes to the backend of its stream, whatever the resolver reports; " +
+			"only new streams use new backends"
 	case a.PickedBy == pickedByKernel && a.Channel == "per-call":
 		return a.Route + ", a channel per call: the client is not updated, but every new connection goes to a ready backend"
 	case a.Update != "":
@@ -116,30 +116,30 @@ func affectedNote(all []*eventOutcome) string {
 	return text + ". "
 }
 
-// policyNotes explain, once for each way, why the backends hit got their share. An arm
-// that has several ways in a sweep says in which cells.
+// policyNotes explain each policy once. An arm with several policies in a sweep is named with its
+// cells.
 func policyNotes(p *page, all []*eventOutcome) {
 	var texts []string
-	ways := map[string][]string{} // of an arm
+	byArm := map[string][]string{} // the policies of each arm
 	for _, h := range all {
-		if h.share() == "" || h.spread == "" {
+		if h.share() == "" || h.policy == "" {
 			continue
 		}
-		if !slices.Contains(texts, h.spread) {
-			texts = append(texts, h.spread)
+		if !slices.Contains(texts, h.policy) {
+			texts = append(texts, h.policy)
 		}
-		if !slices.Contains(ways[h.arm], h.spread) {
-			ways[h.arm] = append(ways[h.arm], h.spread)
+		if !slices.Contains(byArm[h.arm], h.policy) {
+			byArm[h.arm] = append(byArm[h.arm], h.policy)
 		}
 	}
 	for _, text := range texts {
 		var whose []string
 		for _, h := range all {
 			name := clean(h.arm)
-			if len(ways[h.arm]) > 1 {
+			if len(byArm[h.arm]) > 1 {
 				name += at(h.cell)
 			}
-			if h.spread == text && h.share() != "" && !slices.Contains(whose, name) {
+			if h.policy == text && h.share() != "" && !slices.Contains(whose, name) {
 				whose = append(whose, name)
 			}
 		}
@@ -147,7 +147,7 @@ func policyNotes(p *page, all []*eventOutcome) {
 	}
 }
 
-// proxyNotes say what the exit of a proxy or a control plane did to the calls.
+// proxyNotes say what the loss of a proxy or of the control plane did to calls.
 func proxyNotes(p *page, d result.Document, all []*eventOutcome) {
 	if text := slowReconnects(d, all); text != "" {
 		p.item(text)
@@ -160,8 +160,8 @@ func proxyNotes(p *page, d result.Document, all []*eventOutcome) {
 	}
 }
 
-// slowReconnects tells the time for which proxies were away from that for which their
-// clients were, where that was longer.
+// slowReconnects compares the time until a proxy was ready with the time until its clients got
+// answers again, where that was longer.
 func slowReconnects(d result.Document, all []*eventOutcome) string {
 	var waited []string
 	grpc := true
@@ -178,14 +178,14 @@ func slowReconnects(d result.Document, all []*eventOutcome) string {
 	if len(waited) == 0 {
 		return ""
 	}
-	text := "the proxy was ready again, and its clients had answers again, after: " + strings.Join(waited, ", ") + ". The difference is the clients'"
+	text := "time until the proxy was ready, and until its clients got answers again: " + strings.Join(waited, ", ") + ". The difference is the reconnect delay of the clients"
 	if grpc {
-		text += ": grpc-go tries at once to connect again and, where the proxy is not back by then, the next time after a second, 20 % more or less"
+		text += ": grpc-go reconnects at once and, if the proxy is not ready, again after 1 s, 20 % more or less"
 	}
 	return text
 }
 
-// afterControlPlaneLoss says what became of the first change of backends after a control plane's end.
+// afterControlPlaneLoss says whether clients discovered the first change of backends after the loss of the control plane.
 func afterControlPlaneLoss(killed *eventOutcome, later []*eventOutcome) string {
 	text := clean(killed.arm) + ": no call fails without the control plane, since clients and proxies keep the backends that they know"
 	for _, h := range later {
@@ -193,11 +193,11 @@ func afterControlPlaneLoss(killed *eventOutcome, later []*eventOutcome) string {
 		if h.arm != killed.arm || h.cell.Key() != killed.cell.Key() || gone || math.IsInf(median(h.took[ready]), 1) {
 			continue
 		}
-		followed := math.Min(median(h.took[resolverUpdated]), median(h.took[firstCall]))
-		if math.IsInf(followed, 1) {
-			return text + fmt.Sprintf(". The next change (%s) was not followed: no new backend got a call", clean(h.what))
+		discovered := math.Min(median(h.took[resolverUpdated]), median(h.took[firstCall]))
+		if math.IsInf(discovered, 1) {
+			return text + fmt.Sprintf(". Clients did not discover the next change (%s): no new backend got a call", clean(h.what))
 		}
-		return text + fmt.Sprintf(". The next change (%s) was followed all the same, after %s ms", clean(h.what), ms(followed))
+		return text + fmt.Sprintf(". Clients still discovered the next change (%s), after %s ms", clean(h.what), ms(discovered))
 	}
 	return text
 }

@@ -9,7 +9,7 @@ import (
 	"rpclab/internal/result"
 )
 
-// events compares the arms, and draws what became of their balance.
+// events compares the arms after each event, and draws their balance over time.
 func events(p *page, d result.Document) {
 	eventTables(p, d)
 	if len(d.Events) > 0 {
@@ -44,15 +44,15 @@ func eventTables(p *page, d result.Document) {
 		}
 		for _, h := range all {
 			for _, text := range h.errors {
-				p.alarm(fmt.Sprintf("%s, %s: could not be done: %s", clean(h.arm), clean(h.what), clean(text)))
+				p.alarm(fmt.Sprintf("%s, %s: failed: %s", clean(h.arm), clean(h.what), clean(text)))
 			}
 		}
 	}
 	eventNotes(p, d, every, unseen)
 }
 
-// eventTable has a row for each arm. A time that no arm has is left out; missing says that
-// one which some arm has is not there for another.
+// eventTable has a row for each arm, without times that no arm has; missing says that some arm has a
+// time that another has not.
 func eventTable(arms []*eventOutcome) (t table, missing bool) {
 	t.columns = []column{{"arm", false}, {"failed", true}, {"late", true}, {"on affected", true},
 		{"first loss", true}, {"proxy ready", true}, {"recovered", true}, {"avoided", true},
@@ -77,7 +77,7 @@ func eventTable(arms []*eventOutcome) (t table, missing bool) {
 				row = append(row, tookText(step, m))
 			case step == avoided && h.fair > 0:
 				missing = true
-				row = append(row, none) // that nobody noticed is worth a column
+				row = append(row, none) // the column says that no arm avoided the backends
 			default:
 				row = append(row, "")
 			}
@@ -87,7 +87,7 @@ func eventTable(arms []*eventOutcome) (t table, missing bool) {
 	return t, missing
 }
 
-// lostByCode says with which codes calls failed, by arm.
+// lostByCode counts failed calls by arm and code.
 func lostByCode(p *page, arms []*eventOutcome) {
 	var said []string
 	for _, h := range arms {

@@ -9,8 +9,8 @@ import (
 	"rpclab/internal/result"
 )
 
-// failures counts what did not work: calls by code with the first message of each,
-// calls dropped by the in-flight bound, and trials without a measurement.
+// failures counts failed calls by code, with the first message of each, dropped calls, and trials
+// without a measurement.
 func failures(p *page, d result.Document) {
 	var said []string
 	for _, arm := range d.Arms {

@@ -32,7 +32,7 @@ func number(v float64) string {
 
 func count(n uint64) string { return number(float64(n)) }
 
-// ms shows milliseconds with as many decimals as a reader can use.
+// ms formats milliseconds with three significant digits.
 func ms(v float64) string {
 	switch size := math.Abs(v); {
 	case size > 0 && size < 0.00995:
@@ -45,7 +45,7 @@ func ms(v float64) string {
 	return number(v)
 }
 
-// tiny has two digits that count, at most six decimals.
+// tiny has two significant digits, at most six decimals.
 func tiny(v float64) string {
 	decimals := min(6, 1-int(math.Floor(math.Log10(math.Abs(v)))))
 	return strconv.FormatFloat(v, 'f', decimals, 64)
@@ -62,7 +62,7 @@ func ratio(v float64) string {
 	case v < 99.95:
 		return fmt.Sprintf("%.1f", v)
 	case v >= 999_999.5:
-		return ">999,999" // as good as no end
+		return ">999,999"
 	}
 	return number(v)
 }
@@ -102,8 +102,7 @@ func plural(n int, word string) string {
 	return number(float64(n)) + " " + word + "s"
 }
 
-// clean makes text from outside safe to print: no control characters that a
-// terminal obeys, one line, no code marks.
+// clean makes text from outside safe to print: one line, without control characters and backquotes.
 func clean(text string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
@@ -117,7 +116,7 @@ func clean(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// cellName is "burst = 2,000": the last part of each path where that is clear.
+// cellName is "burst = 2,000": of each path the last field, where that is unique.
 func cellName(c result.Cell) string {
 	short := map[string]int{}
 	last := func(path string) string { return path[strings.LastIndex(path, ".")+1:] }
@@ -135,7 +134,7 @@ func cellName(c result.Cell) string {
 	return strings.Join(parts, ", ")
 }
 
-// value shows a setting the same whether it comes from Go or from JSON.
+// value formats a setting, the same from Go and from JSON.
 func value(v any) string {
 	if text, ok := v.(string); ok {
 		return text
@@ -150,7 +149,7 @@ func value(v any) string {
 	return string(text)
 }
 
-// median of a copy; the upper one of two in the middle counts half, NaN if empty.
+// median is NaN without values.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -174,7 +173,7 @@ func and(parts []string) string {
 // mostNamed is how many arms a clause of the answer names.
 const mostNamed = 5
 
-// rate shows calls/s with as many digits as a reader can use.
+// rate formats calls/s with at least four significant digits.
 func rate(v float64) string {
 	if v < 999.5 {
 		return fmt.Sprintf("%.4g", v)
@@ -182,7 +181,7 @@ func rate(v float64) string {
 	return number(v)
 }
 
-// fromTo is a range, or the one value that it is.
+// fromTo is a range, or one value if both ends look the same.
 func fromTo(low, high float64, show func(float64) string) string {
 	if show(low) == show(high) {
 		return show(low)
@@ -197,7 +196,7 @@ func ratioOr(v float64) string {
 	return ratio(v)
 }
 
-// probability is a p-value in a table; "" of none.
+// probability formats a p-value for a table; "" of 0, which means none.
 func probability(p float64) string {
 	if p == 0 {
 		return ""
@@ -225,7 +224,7 @@ func peak(bytes uint64) string {
 	return megabytes(bytes)
 }
 
-// interval is that of a ratio, "" where there is none.
+// interval formats a confidence interval, "" if there is none.
 func interval(ci [2]float64) string {
 	if ci == [2]float64{} {
 		return ""
@@ -233,7 +232,7 @@ func interval(ci [2]float64) string {
 	return ratio(ci[0]) + "–" + ratio(ci[1])
 }
 
-// filled are the parts that say something.
+// filled are the parts that are not empty.
 func filled(parts ...string) []string {
 	var out []string
 	for _, part := range parts {
@@ -244,7 +243,7 @@ func filled(parts ...string) []string {
 	return out
 }
 
-// some lists up to four names, and counts more.
+// some lists up to four of the names of so many arms, and counts more.
 func some(names []string, of int) string {
 	switch {
 	case len(names) == of && of > 1:
@@ -255,7 +254,7 @@ func some(names []string, of int) string {
 	return and(names)
 }
 
-// listed are the first of some names, and how many more there are.
+// listed has the first names, and the number of the others.
 func listed(names []string, most int) string {
 	if len(names) <= most {
 		return and(names)
@@ -263,7 +262,7 @@ func listed(names []string, most int) string {
 	return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %s more", number(float64(len(names)-most)))
 }
 
-// at is " at burst = 2,000", "" without a sweep.
+// at is " at burst = 2,000", or "" without a sweep.
 func at(c result.Cell) string {
 	if name := cellName(c); name != "" {
 		return " at " + name
@@ -271,7 +270,7 @@ func at(c result.Cell) string {
 	return ""
 }
 
-// confidence shows a level with as many nines as it takes.
+// confidence formats a level with enough decimals to tell it from 100 %.
 func confidence(level float64) string {
 	decimals := max(0, math.Ceil(-math.Log10(100*(1-level))-1e-9))
 	return fmt.Sprintf("%.*f %%", int(decimals), 100*level)

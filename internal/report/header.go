@@ -9,7 +9,7 @@ import (
 	"rpclab/internal/result"
 )
 
-// head says where the run took place, and how much of it was done.
+// head says where and when the run took place, and how many trials it has.
 func head(p *page, d result.Document) {
 	if d.Partial {
 		p.warn(partial(d))
@@ -34,8 +34,8 @@ func head(p *page, d result.Document) {
 	callers(p, d)
 }
 
-// nodes says in one clause on which machines of a Kubernetes cluster a run took place, the
-// equal ones together. What conducted it is no part of that.
+// nodes describes the nodes of a Kubernetes cluster, equal nodes together, without the machine that
+// rpclab itself ran on.
 func nodes(m result.Machine) []string {
 	said := []string{"kubernetes " + clean(m.Kubernetes)}
 	if len(m.Nodes) == 0 {
@@ -44,7 +44,7 @@ func nodes(m result.Machine) []string {
 	return append(said, plural(len(m.Nodes), "node")+" ("+clean(strings.Join(m.NodeKinds(), "; "))+")")
 }
 
-// Machine says in one clause where a run took place.
+// Machine describes the machine or the cluster of a run, with the versions of tools.
 func Machine(m result.Machine) string {
 	var said []string
 	if m.Kubernetes != "" {
@@ -71,7 +71,7 @@ func machine(m result.Machine) []string {
 	return filled(system, cpus, memory, clean(m.Go))
 }
 
-// partial does not say that the run has ended: it may go on.
+// partial describes an ended run as well as one in progress.
 func partial(d result.Document) string {
 	of, are := plural(d.TrialCount, "trial"), "are"
 	if d.TrialCount == 1 {
@@ -115,8 +115,8 @@ func lasted(d result.Document) string {
 	return span(d.Finished.Sub(d.Started))
 }
 
-// callers says by how many processes loads were shared, where it were several, and how
-// well they began together.
+// callers says how many processes shared each load, if more than one, and how closely together
+// they started.
 func callers(p *page, d result.Document) {
 	fewest, most, skew := 0, 0, 0.0
 	for _, arm := range d.Arms {
@@ -136,24 +136,24 @@ func callers(p *page, d result.Document) {
 	if fewest < most {
 		many = fmt.Sprintf("%d to %s", fewest, many)
 	}
-	p.say(fmt.Sprintf("%s share each load; they began within %s ms of each other.", many, ms(skew)))
+	p.say(fmt.Sprintf("%s share each load; they started within %s ms of each other.", many, ms(skew)))
 }
 
-// limits says what kept servers to their limits, where they had some.
+// limits says what enforced the limits of the servers, if they had any.
 func limits(p *page, d result.Document) {
-	var ways []string
+	var enforced []string
 	for _, arm := range d.Arms {
 		for _, t := range arm.Trials {
-			if t.Limits != "" && !slices.Contains(ways, t.Limits) {
-				ways = append(ways, t.Limits)
+			if t.Limits != "" && !slices.Contains(enforced, t.Limits) {
+				enforced = append(enforced, t.Limits)
 			}
 		}
 	}
-	for _, way := range ways {
-		if way == "pinned" {
-			p.say("Servers were kept to their limits by pinning them to processors, and by what their runtimes keep to themselves: no control group could be made, so a fraction of a processor, and memory beyond a runtime's own, were not bounded.")
+	for _, by := range enforced {
+		if by == "pinned" {
+			p.say("The servers were limited by pinning them to processors and by their runtimes, because rpclab could not create control groups: a fraction of a processor, and memory outside a runtime, were not limited.")
 		} else {
-			p.say("Servers were kept to their limits by control groups (" + clean(way) + ").")
+			p.say("The servers were limited by control groups (" + clean(by) + ").")
 		}
 	}
 }

@@ -15,13 +15,12 @@ type Check struct {
 	Assertion string
 	Arm       string
 	Cell      result.Cell
-	Failures  []string // what does not hold; none: it does
+	Failures  []string // none: the assertion holds
 }
 
-// JUnit writes a run for a CI system: a test suite for each cell, in it a test for each
-// assertion and each headline verdict. A verdict is no failure, whatever it says; an
-// undecided one counts as skipped. The form is that of Ant's JUnit reports, the
-// strictest that CI systems read.
+// JUnit writes a run for a CI system: a test suite for each cell, with a test for each assertion and
+// each headline verdict. A verdict never fails; an undecided one is skipped. The format is that of
+// Ant's JUnit reports, the strictest that CI systems read.
 func JUnit(w io.Writer, d result.Document, checks []Check) error {
 	var suites []suite
 	for _, cell := range cells(d) {
@@ -43,9 +42,8 @@ func JUnit(w io.Writer, d result.Document, checks []Check) error {
 	return writeSuites(w, suites)
 }
 
-// CompareJUnit writes a comparison likewise, with a test for each gate on each arm. One
-// that is not established is skipped, as are arms that are not compared; or where strict
-// they fail.
+// CompareJUnit writes a comparison likewise, with a test for each gate on each arm. Gates that are not
+// established and arms that are not compared are skipped or, with strict, fail.
 func CompareJUnit(w io.Writer, c result.Comparison, strict bool) error {
 	var suites []suite
 	for _, cell := range comparedCells(c) {
@@ -87,7 +85,7 @@ type suite struct {
 	Name       string     `xml:"name,attr"`
 	Package    string     `xml:"package,attr"`
 	ID         int        `xml:"id,attr"`
-	Timestamp  string     `xml:"timestamp,attr"` // UTC, and without saying so
+	Timestamp  string     `xml:"timestamp,attr"` // UTC, without a zone
 	Host       string     `xml:"hostname,attr"`
 	Tests      int        `xml:"tests,attr"`
 	Failures   int        `xml:"failures,attr"`
@@ -140,7 +138,7 @@ func (s *suite) add(class, name, failure, skipped string) {
 	s.Cases = append(s.Cases, c)
 }
 
-// gate adds one that may be open, which is a failure where strict.
+// gate adds a gate; with strict, an open one fails.
 func (s *suite) gate(class, name, failure, open string, strict bool) {
 	if strict && failure == "" {
 		failure = open
@@ -148,7 +146,7 @@ func (s *suite) gate(class, name, failure, open string, strict bool) {
 	s.add(class, name, failure, open)
 }
 
-// verdict adds one, with what it says among what the suite says.
+// verdict adds a verdict, with its sentence in the output of the suite.
 func (s *suite) verdict(class string, v result.Verdict) {
 	skipped := ""
 	if v.Decision == "undecided" {
@@ -159,7 +157,7 @@ func (s *suite) verdict(class string, v result.Verdict) {
 	s.add(class, clean(v.A)+" against "+clean(v.B)+" "+metricName(v.Metric), "", skipped)
 }
 
-// properties are of the machine; what it did not tell is left out.
+// properties are the known properties of the machine.
 func properties(m result.Machine) (all []property) {
 	cpus := ""
 	if m.CPUs > 0 {
@@ -176,7 +174,7 @@ func properties(m result.Machine) (all []property) {
 	return all
 }
 
-// seconds is how long the load of all trials took.
+// seconds is the duration of the load of all trials.
 func seconds(arms []result.Arm) string {
 	var ms float64
 	for _, arm := range arms {

@@ -69,7 +69,7 @@ func (t table) markdown() string {
 var special = strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "|", `\|`, "[", `\[`, "]", `\]`,
 	"<", "&lt;", ">", "&gt;", "&", "&amp;", "#", `\#`, "~", `\~`)
 
-// escape takes text literally, except that `code` stays code.
+// escape escapes text, except for `code`.
 func escape(text string) string {
 	parts := strings.Split(text, "`")
 	for i := 0; i < len(parts); i += 2 {

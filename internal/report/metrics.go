@@ -2,7 +2,7 @@ package report
 
 import "strings"
 
-// fewestRounds is how many a verdict needs: docs/decisions/0004-verdicts.md.
+// fewestRounds is how many rounds a verdict needs: docs/decisions/0004-verdicts.md.
 const fewestRounds = 4
 
 func headlineName(metric string) string {
@@ -14,8 +14,8 @@ func headlineName(metric string) string {
 
 type secondary struct{ metric, column, better, worse string }
 
-// secondaries are the metrics beside the headline, in the order of their columns, with
-// the words for better and worse.
+// secondaries are the other metrics in the order of their columns, with the words for better and
+// worse.
 var secondaries = []secondary{
 	{"latency_mean", "mean", "lower mean latency", "higher mean latency"},
 	{"latency_p90", "p90", "faster at p90", "slower at p90"},
@@ -35,7 +35,7 @@ var secondaries = []secondary{
 	{"convergence", "balanced again", "balanced again sooner", "balanced again later"},
 }
 
-// metricName is where a comparison looks: at the median, at p99, in capacity.
+// metricName completes a comparison: at the median, at p99, in capacity.
 func metricName(metric string) string {
 	switch name, is := percentile(metric); {
 	case is && name == "p50":

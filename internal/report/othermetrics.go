@@ -6,7 +6,7 @@ import (
 	"rpclab/internal/result"
 )
 
-// otherMetrics is what else was compared with the baseline, if anything of it was decided.
+// otherMetrics compares the other metrics with the baseline, if any verdict on them is decided.
 func otherMetrics(p *page, d result.Document) {
 	decided := func(v result.Verdict) bool {
 		return v.Secondary && v.Kind == result.OfBaseline && v.Decision != "undecided"
@@ -25,9 +25,8 @@ func otherMetrics(p *page, d result.Document) {
 	p.note(otherMetricsNote("The ratio to "+clean(d.Baseline), t))
 }
 
-// otherMetricsTable has a row for each arm, a column for each metric, and in it the range of
-// the ratios over the cells with what they say. Of each row, words say what is better or worse in
-// every cell.
+// otherMetricsTable has a row for each arm and a column for each metric, with the range of the ratios
+// over the cells and their decision. words are, for each row, what is better or worse in every cell.
 func otherMetricsTable(first string, verdicts []result.Verdict) (t table, words [][]string) {
 	byPair := map[string]map[string][]result.Verdict{} // by arm and metric
 	var arms []string
@@ -73,8 +72,8 @@ func otherMetricsNote(of string, t table) string {
 	return note
 }
 
-// ratioOverCells is what the verdicts on one metric say together, and the decision of all of them;
-// "": they differ.
+// ratioOverCells is the range of the ratios with a mark, and the decision of all verdicts; "": they
+// differ.
 func ratioOverCells(all []result.Verdict) (text, decision string) {
 	if len(all) == 0 {
 		return "", ""
@@ -83,7 +82,7 @@ func ratioOverCells(all []result.Verdict) (text, decision string) {
 	said := map[string]bool{}
 	for _, v := range all {
 		said[v.Decision] = true
-		if v.Ratio == 0 { // there is none
+		if v.Ratio == 0 { // no ratio
 			continue
 		}
 		if low == 0 {

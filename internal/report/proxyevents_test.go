@@ -27,14 +27,14 @@ func TestAProxyThatIsBackBeforeItsClientsSaysWhoWaited(t *testing.T) {
 	text := ended("envoy", killed)
 	for _, want := range []string{
 		"| mine | 0 | ≤ 100 | 48.0 | 1,100 |", "first loss | proxy ready | recovered",
-		"the proxy was ready again, and its clients had answers again, after: mine 48.0 and 1,100 ms. The difference is the clients': grpc-go tries at once",
+		"time until the proxy was ready, and until its clients got answers again: mine 48.0 and 1,100 ms. The difference is the reconnect delay of the clients: grpc-go reconnects at once",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
 		}
 	}
 	killed.Took.Recovered = ms2(200)
-	if text := ended("envoy", killed); strings.Contains(text, "had answers again, after") {
+	if text := ended("envoy", killed); strings.Contains(text, "got answers again") {
 		t.Errorf("nobody waited, yet\n%s", text)
 	}
 }
@@ -42,11 +42,11 @@ func TestAProxyThatIsBackBeforeItsClientsSaysWhoWaited(t *testing.T) {
 func TestAChangeAfterTheControlPlanesEndIsFollowedOrNot(t *testing.T) {
 	killed := result.Event{AtMS: 1000, What: "kill control", Action: result.ActionKillControl}
 	grown := result.Event{AtMS: 2000, What: "scale 5", Action: result.ActionScale, Count: 5, Took: result.Took{EndpointReady: ms2(80)}}
-	if text := ended("xds", killed, grown); !strings.Contains(text, "keep the backends that they know. The next change (scale 5) was not followed: no new backend got a call") {
+	if text := ended("xds", killed, grown); !strings.Contains(text, "keep the backends that they know. Clients did not discover the next change (scale 5): no new backend got a call") {
 		t.Errorf("not followed:\n%s", text)
 	}
 	grown.Took.FirstCall = ms2(90)
-	if text := ended("xds", killed, grown); !strings.Contains(text, "The next change (scale 5) was followed all the same, after 90.0 ms") {
+	if text := ended("xds", killed, grown); !strings.Contains(text, "Clients still discovered the next change (scale 5), after 90.0 ms") {
 		t.Errorf("followed:\n%s", text)
 	}
 	// That fewer backends get calls says nothing of who told whom.

@@ -6,10 +6,9 @@ import (
 	"rpclab/internal/result"
 )
 
-// proxyLatency says in milliseconds what a proxy adds to each call against the baseline, where that
-// has none.
+// proxyLatency says how many milliseconds a proxy adds to a call, if the baseline has no proxy.
 func proxyLatency(p *page, d result.Document) {
-	if len(d.Events) > 0 { // whose price would be in it
+	if len(d.Events) > 0 { // they would be part of the latency
 		return
 	}
 	said, brackets := false, false
@@ -25,7 +24,7 @@ func proxyLatency(p *page, d result.Document) {
 					continue
 				}
 				if !said {
-					p.heading("What a hop adds to a call")
+					p.heading("Latency that a proxy adds to a call")
 				}
 				said, brackets = true, brackets || interval
 				p.item(text + at(cell))
@@ -33,7 +32,7 @@ func proxyLatency(p *page, d result.Document) {
 		}
 	}
 	if brackets {
-		p.note("In brackets: the interval of the verdict's ratio, less 1, of the baseline's own median. It holds the hop and the work of the proxy beside it on the same processors.")
+		p.note("In brackets: the confidence interval of the verdict's ratio, as milliseconds of the baseline's median. It includes the hop, and the work of the proxy on the same processors.")
 	}
 }
 
@@ -51,7 +50,7 @@ func addedLatency(d result.Document, a, b result.Arm) (text string, interval boo
 		text := fmt.Sprintf("%s adds %s ms at the median", clean(a.Name), added(v.Ratio))
 		switch {
 		case a.Limited != "" || b.Limited != "" || v.Unfit:
-			return fmt.Sprintf("%s: %s ms at the median, %s of %s; there is no verdict, so nothing follows", clean(a.Name), ms(a.Latency.P50), ms(b.Latency.P50), clean(b.Name)), false
+			return fmt.Sprintf("%s: %s ms at the median, %s of %s; no verdict", clean(a.Name), ms(a.Latency.P50), ms(b.Latency.P50), clean(b.Name)), false
 		case v.CI == [2]float64{}:
 			return text + ", without an interval: " + clean(v.Reason), false
 		case v.Decision == "undecided":

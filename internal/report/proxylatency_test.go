@@ -34,7 +34,7 @@ func TestAHopIsSaidInMilliseconds(t *testing.T) {
 		{result.Verdict{Ratio: 1.1, CI: [2]float64{0.9, 1.3}, Decision: "undecided"}, "- envoy-sidecar adds 0.20 ms at the median (-0.20 to 0.60), which may be chance"},
 		{result.Verdict{Ratio: 1.5, Decision: "undecided", Reason: "1 round; at least 4 are needed"}, "- envoy-sidecar adds 1.00 ms at the median, without an interval: 1 round; at least 4 are needed"},
 		{result.Verdict{Ratio: 1.5, CI: [2]float64{1.4, 1.6}, Decision: "undecided", Unfit: true, Reason: "none was limited"},
-			"- envoy-sidecar: 3.00 ms at the median, 2.00 of none; there is no verdict, so nothing follows"},
+			"- envoy-sidecar: 3.00 ms at the median, 2.00 of none; no verdict"},
 	} {
 		if text := hopsOf(taxed(c.v)); !strings.Contains(text, c.want) {
 			t.Errorf("%q is missing in\n%s", c.want, text)

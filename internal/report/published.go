@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,11 +10,11 @@ import (
 	"rpclab/internal/result"
 )
 
-const shortNote = 10 // a note of at most this many characters stands in the table
+const shortNote = 10 // characters of a note that fits into the table
 
-// publishedFor finds the study's figure for an arm in its cell. In a run with other
-// settings than the study's there is none to compare with, unless it says of what it is. A
-// setting that takes one cell out of the sweep is no other one.
+// publishedFor finds the published figure for an arm in its cell. A run with other settings than
+// the published study has none, unless the document names the size of the published load. A setting
+// that selects one cell of the sweep is not another setting.
 func publishedFor(d result.Document, a result.Arm) (result.Published, bool) {
 	if deviates(d) && d.Size == "" {
 		return result.Published{}, false
@@ -26,15 +27,15 @@ func publishedFor(d result.Document, a result.Arm) (result.Published, bool) {
 	return result.Published{}, false
 }
 
-// deviates says whether a run has settings that no cell of the study has.
+// deviates says whether a run has settings that no cell of the published study has.
 func deviates(d result.Document) bool {
 	return slices.ContainsFunc(d.ChangedPaths(), func(path string) bool {
 		return !slices.ContainsFunc(d.Published, func(f result.Published) bool { return f.Cell[path] != nil })
 	})
 }
 
-// place is an arm's cell, with what its configuration says where one of a figure's fields was
-// set for the whole run.
+// place is an arm's cell, with the value of each field of the figure's cell that was set for the
+// whole run.
 func place(d result.Document, figure result.Published, a result.Arm) result.Cell {
 	cell := maps.Clone(a.Cell)
 	for _, path := range d.ChangedPaths() {
@@ -49,7 +50,7 @@ func place(d result.Document, figure result.Published, a result.Arm) result.Cell
 	return cell
 }
 
-// within says whether the figure speaks of this cell: all that it names agrees.
+// within says whether the figure is of this cell: all fields that it names are equal.
 func within(figure, cell result.Cell) bool {
 	if len(figure) == 0 {
 		return len(cell) == 0
@@ -63,8 +64,8 @@ func within(figure, cell result.Cell) bool {
 	return true
 }
 
-// star is the legend of the mark on arms that do as the study did, "" without any:
-// with the study's settings or with others, and under which names it has them.
+// star is the legend of the mark on arms that repeat the published study, "" without any: whether
+// the settings are those of the study, and which names the study uses.
 func star(d result.Document) string {
 	var names []string
 	marked, ran := false, false
@@ -82,9 +83,9 @@ func star(d result.Document) string {
 	if !marked {
 		return ""
 	}
-	text := " *: measured as the study did it"
+	text := " *: measured as in the published study"
 	if deviates(d) || d.Size != "" || len(d.Published) > 0 && !ran {
-		text = " *: the way of the study, with other settings"
+		text = " *: measured as in the published study, with other settings"
 	}
 	if len(names) > 0 {
 		text += "; there " + and(names)
@@ -102,8 +103,7 @@ func figureText(f result.Published) string {
 	return "see below"
 }
 
-// publishedNotes prints what the study said beside its numbers; where is the cell, if that
-// does not stand above.
+// publishedNotes prints the notes on published figures; where is the cell, if no heading names it.
 func publishedNotes(p *page, d result.Document, cell result.Cell, where string) {
 	for _, arm := range armsIn(d, cell) {
 		figure, ok := publishedFor(d, arm)
@@ -114,17 +114,21 @@ func publishedNotes(p *page, d result.Document, cell result.Cell, where string) 
 	}
 }
 
-// ofSize is what the study's figures are of, where that is not what ran here.
-func ofSize(d result.Document) string {
-	if d.Size == "" {
-		return ""
-	}
-	return " of " + clean(d.Size)
+// studies are the titles of the studies that older documents number.
+var studies = map[string]string{
+	"study 1": "a published comparison of ClusterIP, headless service and service mesh (docs/studies.md#balancing)",
+	"study 2": "a published comparison of new, reused and endpoint-watching channels (docs/studies.md#channels)",
+	"study 3": "a published comparison of REST, gRPC and a function call (docs/studies.md#chain)",
+	"study 4": "a published comparison of unary calls and bidirectional streams (docs/studies.md#streams)",
+	"study 5": "a published comparison of REST on threads, REST on virtual threads and gRPC (docs/studies.md#ladder)",
 }
 
+// source names the study that printed the published figures, and the size of its load where this
+// run had a smaller one.
 func source(d result.Document) string {
-	if d.Source == "" {
-		return "the study"
+	title := clean(cmp.Or(studies[d.Source], d.Source, "the published study"))
+	if d.Size != "" {
+		title += ", of " + clean(d.Size)
 	}
-	return d.Source
+	return title + ", measured on other hardware"
 }

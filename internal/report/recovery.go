@@ -10,8 +10,8 @@ import (
 	"rpclab/internal/result"
 )
 
-// asksAboutEvents says whether a run adds, removes or kills something under load: then the question is
-// which calls are lost and how soon clients recover, and not whose latency is lower.
+// asksAboutEvents says whether a run adds, removes or kills something under load. Then the question is
+// which calls are lost and how soon clients recover, not which latency is lower.
 func asksAboutEvents(d result.Document) bool {
 	return slices.ContainsFunc(d.Events, func(e result.Event) bool {
 		return slices.Contains(disturbing, e.Action) && e.Error == ""
@@ -21,18 +21,18 @@ func asksAboutEvents(d result.Document) bool {
 // disturbing are the actions that clients have to recover from. Others leave every backend in service.
 var disturbing = []result.Action{result.ActionScale, result.ActionStop, result.ActionKill, result.ActionRoll, result.ActionDrain, result.ActionCut, result.ActionDNS, result.ActionKillProxy, result.ActionKillControl}
 
-// recovery is what one event of the plan led to in every arm, over all rounds and cells.
+// recovery is the effect of one event on every arm, over all rounds and cells.
 type recovery struct {
 	what   string
 	action result.Action
 	count  int
-	step   int                  // which of the times says how soon clients recovered
-	took   map[string][]float64 // by arm, one for each cell, +Inf where it was not seen
+	step   int                  // the time that says how soon clients recovered
+	took   map[string][]float64 // by arm, one for each cell, +Inf if not observed
 	// untouched are the arms that sent no calls to the affected backends, and so lost none.
 	untouched map[string]bool
 }
 
-// recoveries are those of all events after which clients have something to recover from.
+// recoveries are those of all events that have a recovery time in any arm.
 func recoveries(d result.Document) (all []recovery) {
 	byPlace := map[int][]*eventOutcome{}
 	last := -1
@@ -84,7 +84,7 @@ func recoveryTable(p *page, d result.Document, most int) {
 		byStep[r.step] = append(byStep[r.step], clean(r.what))
 	}
 	names := armNames(d)
-	if len(names) > most { // those that lost calls are those that are asked about
+	if len(names) > most { // show the arms that lost calls
 		slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(lostShare(d, b), lostShare(d, a)) })
 	}
 	for _, name := range names[:min(most, len(names))] {
@@ -118,8 +118,8 @@ func recoveryTable(p *page, d result.Document, most int) {
 	}
 }
 
-// text is the range of an arm's times over its cells. An arm that sent the affected backends no calls has
-// nothing to recover from.
+// text is the range of an arm's times over its cells, without arms that did not call the affected
+// backends.
 func (r recovery) text(arm string) string {
 	took := r.took[arm]
 	if len(took) == 0 || r.untouched[arm] {
@@ -165,7 +165,7 @@ func answerOfEvents(d result.Document) string {
 	return text
 }
 
-// lostInWords is one clause: who lost how many calls, and who lost none.
+// lostInWords says which arms lost how many calls, and which lost none.
 func lostInWords(d result.Document) string {
 	var safe, lost []string
 	names := armNames(d)
@@ -193,9 +193,9 @@ func lostInWords(d result.Document) string {
 	return listed(lost, mostNamed) + "; " + and(safe) + " lost none"
 }
 
-// inWords is one sentence: how soon the arms recovered, and which did not.
+// inWords says how soon the arms recovered, and which did not.
 func (r recovery) inWords(d result.Document) string {
-	what := map[int]string{firstCall: "called new backends", avoided: "stopped calling the affected backends", recovered: "had answers again"}[r.step]
+	what := map[int]string{firstCall: "called new backends", avoided: "stopped calling the affected backends", recovered: "got answers again"}[r.step]
 	var did, didNot []string
 	low, high := math.Inf(1), 0.0
 	for _, name := range armNames(d) {

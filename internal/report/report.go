@@ -1,6 +1,5 @@
-// Package report draws a result as text: for the terminal, for a pull request, two
-// runs beside each other, and the list of runs. Documents in, text out: it is pure,
-// and everything that it says stands in the document.
+// Package report formats results as text: a run for the terminal, Markdown or JUnit, a comparison of
+// two runs, and the list of runs. It is pure: it takes documents and returns text.
 package report
 
 import (
@@ -23,9 +22,7 @@ func Markdown(w io.Writer, d result.Document) error {
 	return writeMarkdown(w, fullReport(d))
 }
 
-// fullReport is the report in the order in which it is read: what was asked, the answer,
-// the numbers, what they mean, why, and what to be careful with. Where the question is about events,
-// they come before the latencies.
+// fullReport has every section. If the question is about events, they are before the latencies.
 func fullReport(d result.Document) page {
 	var p page
 	opening(&p, d)
@@ -51,7 +48,7 @@ func fullReport(d result.Document) page {
 		securityCost(&p, d)
 		idleWorkers(&p, d)
 	} else if capacities(&p, d); !searched(d) {
-		p.warn("Nothing was measured: there is no number to show.")
+		p.warn("Nothing was measured.")
 	}
 	failures(&p, d)
 	warnings(&p, d)

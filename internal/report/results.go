@@ -61,8 +61,7 @@ func resultRow(d result.Document, a result.Arm) []string {
 	return row
 }
 
-// lateMatters says whether the run asks how many answers are late: something happens in it,
-// or the arm says when one is.
+// lateMatters says whether late answers are counted: the run has events, or the arm sets caller.late.
 func lateMatters(d result.Document, a result.Arm) bool {
 	return len(d.Events) > 0 || a.Settings().Caller.Late != nil
 }
@@ -74,25 +73,25 @@ func legend(p *page, d result.Document) {
 		text += " share: of the calls, from the idlest to the busiest backend. each: a bar for each of them, the busiest first. Jain: 1 when all got the same, 1/n when one of n got all."
 	}
 	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { return a.Late > 0 && lateMatters(d, a) }) {
-		text += " late: calls answered later after they were due than caller.late allows."
+		text += " late: calls answered more than caller.late after they were due."
 	}
 	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { return a.Wasted != nil && *a.Wasted > 0 }) {
-		text += " wasted: calls that backends began and nobody got the answer of."
+		text += " wasted: calls that backends started and whose answer no caller received."
 	}
 	text += requests(d) + star(d)
 	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { f, ok := publishedFor(d, a); return ok && figureText(f) != "" }) {
-		text += " published: elapsed ms as printed by " + clean(source(d)) + ofSize(d) + ", facts from other hardware and never our results."
+		text += " published: elapsed ms of " + source(d) + "."
 	}
 	p.note(text)
 	for _, arm := range d.Arms {
 		if arm.Limited != "" {
 			p.warn("† " + clean(arm.Name) + at(arm.Cell) + ": the load generator was the bottleneck (" + clean(arm.Limited) +
-				"). The numbers say how fast the lab is, not the arm, so they get no verdict.")
+				"). Its numbers measure the load generator, not the arm, so it has no verdict.")
 		}
 	}
 }
 
-// requests says what a call is where a gateway makes calls for it, "" where none does.
+// requests says what a call is where a gateway makes the gRPC calls, "" without a gateway.
 func requests(d result.Document) string {
 	var makes, whose []string
 	for _, a := range d.Arms {
@@ -121,7 +120,7 @@ func requests(d result.Document) string {
 	return " A call " + of + " is a request to the gateway, which makes " + many + "."
 }
 
-// resultsInOneTable is times with all cells in one table, to be sorted by any column.
+// resultsInOneTable has the rows of all cells in one table, which the page can sort by any column.
 func resultsInOneTable(p *page, d result.Document) {
 	t := table{columns: append([]column{{"arm", false}, {"at", false}}, resultColumns[1:]...)}
 	for _, cell := range cells(d) {

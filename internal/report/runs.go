@@ -12,7 +12,7 @@ import (
 func Runs(w io.Writer, rows []result.RunSummary) error {
 	var p page
 	if len(rows) == 0 {
-		p.say("No runs yet: `rpclab run channels --quick` makes one.")
+		p.say("No runs yet: `rpclab run channels --quick` adds one.")
 		return writeTerminal(w, p, Options{})
 	}
 	t := table{columns: []column{{"run (UTC time)", false}, {"experiment", false}, {"status", false}, {"trials", true}, {"arms", true}}}
@@ -31,7 +31,7 @@ func trialsOf(r result.RunSummary) string {
 	return fmt.Sprintf("%d of %d", r.Trials, r.Planned)
 }
 
-// statuses explains those that occur and do not explain themselves.
+// statuses explains the statuses that are not obvious, and how to show a run.
 func statuses(rows []result.RunSummary) []string {
 	seen := map[result.Status]bool{}
 	for _, r := range rows {
@@ -42,7 +42,7 @@ func statuses(rows []result.RunSummary) []string {
 		out = append(out, "partial: stopped before its last trial.")
 	}
 	if seen[result.Interrupted] {
-		out = append(out, "interrupted: its process died; the trials until then are kept.")
+		out = append(out, "interrupted: its process was killed; its finished trials are kept.")
 	}
 	return append(out, "`rpclab report RUN` shows one, `rpclab report latest` the newest.")
 }

@@ -138,7 +138,7 @@ func grownBy(burst int) float64 { return 1 + float64(burst-2000)/16000 }
 // channels is the full run of the experiment.
 func channels() result.Document {
 	d := base("channels", "A channel per call, one shared channel, or one that follows the endpoints?")
-	d.Source = "study 2"
+	d.Source = "a published comparison of new, reused and endpoint-watching channels (docs/studies.md#channels)"
 	for _, burst := range []int{2000, 10000} {
 		cell := result.Cell{"load.burst": burst}
 		for _, w := range ways() {

@@ -8,21 +8,21 @@ import (
 	"rpclab/internal/result"
 )
 
-// Sections is what a report says of a run, part by part, for pages that arrange it in their
-// own order and draw its pictures themselves. A part with nothing to say is empty.
+// Sections are the sections of a report, for pages that have their own order and pictures. A section
+// without content is empty.
 type Sections struct {
 	Question     string    // what was asked
 	Answer       string    // in a sentence or two
-	EventsFirst  bool      // the question is about events, which come before any latency
-	Head         []Element // where, when and how much of it
+	EventsFirst  bool      // the question is about events: show them before latency
+	Head         []Element // place, time and number of trials
 	Cards        []Card    // of the headline verdicts
-	Results      []Element // one table of all arms in all cells, and what its columns mean
+	Results      []Element // one table of all arms in all cells, and its legend
 	Capacity     []Element
 	Verdicts     []Element
-	OtherMetrics []Element // verdicts on what is no headline
+	OtherMetrics []Element // verdicts on other metrics
 	Balance      []Element
 	Confound     []Element
-	Events       []Element // all but the picture over time
+	Events       []Element // without the picture over time
 	ProxyLatency []Element
 	Cost         []Element
 	Failures     []Element
@@ -37,7 +37,7 @@ type Element struct {
 	Table *Table // of kind table
 }
 
-// Table has the name of a row in its first column, and no column that is empty.
+// Table has the name of a row in its first column, and no empty column.
 type Table struct {
 	Columns []Column
 	Rows    [][]string
@@ -49,7 +49,7 @@ type Column struct {
 	Number bool // to be aligned to the right
 }
 
-// SectionsOf takes a document apart into its story.
+// SectionsOf returns the sections of a document.
 func SectionsOf(d result.Document) Sections {
 	s := Sections{Question: clean(d.Question), Answer: Answer(d), EventsFirst: asksAboutEvents(d), Head: partsOf(d, head)}
 	s.Capacity, s.Failures, s.Warnings = partsOf(d, capacities), partsOf(d, failures), partsOf(d, warnings)
@@ -62,7 +62,7 @@ func SectionsOf(d result.Document) Sections {
 	return s
 }
 
-// partsOf are the parts that one section writes.
+// partsOf are the elements that write adds to a page.
 func partsOf(d result.Document, write func(*page, result.Document)) []Element {
 	var p page
 	write(&p, d)
@@ -95,7 +95,7 @@ func (b block) part() (Element, bool) {
 	return part, true
 }
 
-// open is the table for others, without empty columns.
+// open is the exported form of the table, without empty columns.
 func (t table) open() *Table {
 	t = t.drop()
 	out := &Table{Rows: t.rows}
@@ -105,7 +105,7 @@ func (t table) open() *Table {
 	return out
 }
 
-// Card is what the headline verdicts say of one arm against another, in one cell.
+// Card has the headline verdicts on one pair of arms in one cell.
 type Card struct {
 	A, B  string
 	Cell  string // its name, "" without a sweep
@@ -122,8 +122,8 @@ type CardLine struct {
 	Ratio    string // "–" where there is none
 	Interval string // "" where the rounds were too few for one
 	Reason   string // why it is undecided
-	// The ratio and its interval on a logarithmic scale that all cards share, from 0 to
-	// 100 with a ratio of 1 in the middle; Interval is "" where Low and High are none.
+	// The ratio and its interval on a logarithmic scale that all cards share, from 0 to 100 with a
+	// ratio of 1 in the middle. Low and High are not set if Interval is "".
 	At, Low, High float64
 }
 
@@ -174,8 +174,7 @@ func lineOf(v result.Verdict, edge float64) CardLine {
 	return l
 }
 
-// edgeOf is the end of the scale, as the logarithm of a ratio: the largest there is, or a
-// factor of 16 where some are larger.
+// edgeOf is the end of the scale as the logarithm of a ratio: the largest ratio, at most 16.
 func edgeOf(verdicts []result.Verdict) float64 {
 	edge := math.Log(1.1)
 	for _, v := range verdicts {
@@ -192,8 +191,8 @@ func onScale(r, edge float64) float64 {
 	return 50 + 50*min(max(math.Log(max(r, 1e-9))/edge, -1), 1)
 }
 
-// TimelineTrials is the trial of each arm in a cell whose course over time is drawn: of the round
-// that most arms have one of, else of the arm's first. An arm without any is left out.
+// TimelineTrials are the trials of a cell whose timelines are drawn, by arm: of the round in which most
+// arms have a timeline, else the arm's first. Arms without a timeline are left out.
 func TimelineTrials(d result.Document, cell result.Cell) map[string]result.Trial {
 	arms := armsIn(d, cell)
 	round := roundDrawn(arms)
@@ -210,21 +209,19 @@ func TimelineTrials(d result.Document, cell result.Cell) map[string]result.Trial
 // that is empty.
 func Cells(d result.Document) []result.Cell { return cells(d) }
 
-// CellName is "burst = 2,000": the last part of each path where that is clear, "" without a
-// sweep.
+// CellName is "burst = 2,000": of each path the last field, where that is unique; "" without a sweep.
 func CellName(c result.Cell) string { return cellName(c) }
 
-// PublishedFor is the study's figure for an arm in its cell, where one can stand beside it.
+// PublishedFor is the published figure for an arm in its cell, if the settings are the same.
 func PublishedFor(d result.Document, a result.Arm) (result.Published, bool) {
 	return publishedFor(d, a)
 }
 
-// Clean is text from outside that is safe to show: one line, without control characters and
-// code marks.
+// Clean makes text from outside safe to show: one line, without control characters and backquotes.
 func Clean(text string) string { return clean(text) }
 
-// Effect is what one event of the plan led to in one arm, over all rounds: the failed calls
-// together, and the median of each time in milliseconds, +Inf where it was not seen.
+// Effect is the effect of one event on one arm over all rounds: the sum of failed calls, and the median
+// of each time in milliseconds, +Inf if not observed.
 type Effect struct {
 	Arm, What       string
 	Place           int     // of the event in its trial, from 0

@@ -25,8 +25,7 @@ func securityWords(s result.Settings) []string {
 	return words
 }
 
-// securityCost says in µs what securing a call costs, where an arm differs from the one that it
-// is compared with in that alone.
+// securityCost says how many µs of CPU time security adds to a call, where arms differ in nothing else.
 func securityCost(p *page, d result.Document) {
 	t := table{columns: []column{{"arm", false}, {"adds", false}, {"client µs/call", true}, {"server µs/call", true}}}
 	var why mergedReasons
@@ -57,12 +56,12 @@ func securityCost(p *page, d result.Document) {
 	for _, r := range why {
 		p.item(r.text)
 	}
-	p.note("CPU time over that of the same arm without it. In brackets: the interval of the verdict's ratio, less 1, of that arm's own; " +
-		"where it holds 0, it may be chance.")
+	p.note("CPU time added to that of the same arm without it. In brackets: the confidence interval; " +
+		"if it includes 0, the difference may be chance.")
 }
 
-// addedCPU is what an arm adds to the CPU time of another, and why there is no interval; "":
-// nobody compared them.
+// addedCPU is what an arm adds to the CPU time of another, and why there is no interval; "": the
+// arms are not compared.
 func addedCPU(d result.Document, a, b result.Arm, metric string, base float64) (text, reason string) {
 	for _, v := range d.Verdicts {
 		if v.Metric != metric || v.A != a.Name || v.B != b.Name || v.Cell.Key() != a.Cell.Key() || v.Ratio <= 0 {

@@ -17,7 +17,6 @@ const (
 )
 
 // summary is the short report: the question, the answer, and at most 12 lines that support it.
-// The full report has everything else.
 func summary(d result.Document) page {
 	var p page
 	opening(&p, d)
@@ -31,15 +30,14 @@ func summary(d result.Document) page {
 	return p
 }
 
-// opening is the question and its answer, with which every report begins.
+// opening is the question and its answer, the first lines of every report.
 func opening(p *page, d result.Document) {
 	p.title(strings.Trim(clean(d.Experiment)+": "+clean(d.Question), ": "))
 	p.say(Answer(d))
 }
 
-// verdictTable has a row for each arm: its latency or capacity, and what the headline verdict says
-// of it, with the range of the difference. Where there is no room for every arm, those without a
-// verdict are left out.
+// verdictTable has a row for each arm: its latency or capacity, and its headline verdict with the
+// range of the difference. If there are too many arms, those without a verdict are left out.
 func verdictTable(p *page, d result.Document, most int) {
 	metric := answeredMetric(d)
 	shown, show := []string{"latency_p50", "latency_p99"}, ms
@@ -79,8 +77,7 @@ func verdictTable(p *page, d result.Document, most int) {
 	}
 }
 
-// firstOf are as many rows as there is room for, in their order: all that are decided, as far as they fit,
-// and the first of the others.
+// firstOf are at most so many rows, in their order: the decided ones first, then the first others.
 func firstOf(rows [][]string, decided []bool, most int) (kept [][]string) {
 	room := most
 	for _, is := range decided {
@@ -210,14 +207,14 @@ func percentChange(ratio float64) string {
 
 const noVerdict = "no verdict"
 
-// reservations are what a reader has to know before using the numbers, a line or two each.
+// reservations are what a reader must know before using the numbers, a line or two each.
 func reservations(p *page, d result.Document) {
 	if lost := lossesInWords(d); lost != "" && !asksAboutEvents(d) {
 		p.alarm(lost)
 	}
 	if text := bottleneck(d); text != "" {
 		mark := "† "
-		if asksAboutEvents(d) { // whose table has no latency to mark
+		if asksAboutEvents(d) { // the table has no latency to mark
 			mark = ""
 		}
 		p.alarm(mark + capital(text) + ": no latency verdict.")

@@ -113,8 +113,8 @@ func wrap(text string, width int) []string {
 
 const gap = 2 // columns between two columns
 
-// lines lays the table out. When it is too wide the names are cut, and when that is
-// not enough it continues below with the columns that are left, names repeated.
+// lines formats the table. If it is too wide, names are shortened; if it still is, the other columns
+// follow below, with the names repeated.
 func (t table) lines(width int) []string {
 	t = t.drop()
 	widths := t.widths()
@@ -182,7 +182,7 @@ func pad(text string, width int, right bool) string {
 	return text + space
 }
 
-// cut shortens text in the middle: names that differ often do so at an end.
+// cut shortens text in the middle, because names often differ at an end.
 func cut(text string, width int) string {
 	runes := []rune(text)
 	if len(runes) <= width {
@@ -203,7 +203,7 @@ func sum(values []int) int {
 	return total
 }
 
-// Options are how the terminal wants its text.
+// Options are options of the terminal.
 type Options struct {
 	Width int  // columns, 40 to 80; 0 and more than 80 mean 80
 	Color bool // ANSI colours
@@ -224,8 +224,7 @@ func (o Options) width() int {
 
 var bars = []rune("▁▂▃▄▅▆▇█")
 
-// pictureLines draws the stripes below each other on one time axis, that of the
-// longest: a shorter one has nothing to show at its end.
+// pictureLines draws the stripes below each other on the time axis of the longest.
 func pictureLines(stripes []stripe, width int) []string {
 	label, steps := 0, 0
 	for _, s := range stripes {
@@ -253,8 +252,7 @@ func lengthened(values []float64, steps int) []float64 {
 	return out
 }
 
-// fit averages the values into room steps, or repeats them when they are fewer; NaN
-// values do not count.
+// fit averages the values into room steps, or repeats them if there are fewer, without NaN values.
 func fit(values []float64, room int) []float64 {
 	if len(values) == 0 {
 		return nil
@@ -268,12 +266,12 @@ func fit(values []float64, room int) []float64 {
 				total, n = total+v, n+1
 			}
 		}
-		out[i] = total / float64(n) // NaN when there was none
+		out[i] = total / float64(n) // NaN without values
 	}
 	return out
 }
 
-// spark draws 0 as the lowest bar and top as the highest, no value as a space.
+// spark draws 0 as the lowest bar, top as the highest, and NaN as a space.
 func spark(values []float64, top float64) string {
 	var line strings.Builder
 	for _, v := range values {
@@ -287,7 +285,7 @@ func spark(values []float64, top float64) string {
 	return line.String()
 }
 
-// marked writes each text at its step, as far as the one before leaves room.
+// marked writes each text at its step, if there is room.
 func marked(marks map[int]string, steps, room int) string {
 	line := []rune(strings.Repeat(" ", room))
 	free := 0

@@ -7,8 +7,8 @@ import (
 	"rpclab/internal/result"
 )
 
-// throughput are for loads of users who think: calls answered well per second beside the most that users and
-// threads allow, and what the study printed of it, of p95 and of memory.
+// throughput compares, for loads of users with think time, the rate of successful calls with its
+// bound and with the published figures.
 func throughput(p *page, d result.Document) {
 	said := slices.ContainsFunc(d.Arms, func(a result.Arm) bool {
 		figure, ok := publishedFor(d, a)
@@ -23,7 +23,7 @@ func throughput(p *page, d result.Document) {
 		if name := cellName(cell); name != "" {
 			p.sub(name)
 		}
-		t := table{columns: []column{{"arm", false}, {"answered/s", true}, {"published/s", true}, {"bound", true}, {"of it", true}, {"by", false},
+		t := table{columns: []column{{"arm", false}, {"answered/s", true}, {"published/s", true}, {"bound", true}, {"reached", true}, {"limited by", false},
 			{"quota", true}, {"p95 ms", true}, {"published ms", true}, {"server MB", true}, {"published MB", true}}}
 		for _, arm := range armsIn(d, cell) {
 			row, printed := throughputRow(d, arm)
@@ -31,16 +31,16 @@ func throughput(p *page, d result.Document) {
 		}
 		p.grid(t)
 	}
-	text := "answered/s: calls that were answered well. bound: the most calls/s that users and threads allow, min(users ÷ (service + think), threads ÷ service), where service is the " +
-		"wait that the workload asks for and users and threads are means over the load, users still beginning among it. of it: the share that was " +
-		"reached; by: which of the two binds. quota: the share of the servers' processor time (server.cpus) that their work took; near 100 % it is what binds."
+	text := "answered/s: calls answered without error. bound: the most calls/s that users and threads allow, min(users ÷ (service + think), threads ÷ service); service is the " +
+		"wait that the workload asks for, and users and threads are means over the load, ramp included. reached: the share of the bound; limited by: the lower of the two. " +
+		"quota: the share of server.cpus that the servers used; near 100 % it is the limit."
 	if figures {
-		text += " published: as printed by " + clean(source(d)) + ofSize(d) + ", facts from other hardware and never our results."
+		text += " published: of " + source(d) + "."
 	}
 	p.note(text)
 }
 
-// throughputRow is one arm, and whether the study printed anything of it.
+// throughputRow is the row of one arm; printed: it has a published figure.
 func throughputRow(d result.Document, a result.Arm) (row []string, printed bool) {
 	row = []string{armName(a), number(a.Answered()), "", "", "", "", quota(a), none, "", peak(a.Resources.Server.RSS), ""}
 	if b := a.Bound; b != nil {
@@ -58,8 +58,7 @@ func throughputRow(d result.Document, a result.Arm) (row []string, printed bool)
 	return row, printed
 }
 
-// quota is the share of the processor time that an arm's servers may have which they used;
-// "": they may have all of it.
+// quota is the share of server.cpus that an arm's servers used; "": it is not set.
 func quota(a result.Arm) string {
 	server := a.Settings().Server
 	if server.CPUs <= 0 || a.Resources.Server.CPU == 0 {

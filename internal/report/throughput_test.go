@@ -7,7 +7,8 @@ import (
 	"rpclab/internal/result"
 )
 
-// ladderOf is a run of one arm of study 5 at 1,000 users, with settings that differ.
+// ladderOf is a run of one arm of the ladder at 1,000 users, with changed settings. Older documents
+// number the study.
 func ladderOf(changed ...string) result.Document {
 	return result.Document{
 		Schema: result.Schema, Experiment: "ladder", Source: "study 5", Cluster: "local", Changed: changed, Rounds: 1, TrialCount: 1,
@@ -37,21 +38,22 @@ func terminal(t *testing.T, d result.Document) string {
 func TestARateStandsBesideItsBoundAndTheStudysFigures(t *testing.T) {
 	text := terminal(t, ladderOf("load.closed.users=1000"))
 	for _, want := range []string{
-		"arm answered/s published/s bound of it by quota p95 ms", "blocking* 527 529 535 98 % threads 74 % 880.4",
+		"arm answered/s published/s bound reached limited by quota p95 ms", "blocking* 527 529 535 98 % threads 74 % 880.4",
 		"arm published ms server MB published MB", "blocking* 890 270 275",
-		"as printed by study 5", "Servers were kept to their limits by control groups (cgroup v1).",
+		"published: of a published comparison of REST on threads, REST on virtual threads and gRPC (docs/studies.md#ladder), measured on other hardware.",
+		"The servers were limited by control groups (cgroup v1).",
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("it does not say %q:\n%s", want, text)
+			t.Errorf("the report does not say %q:\n%s", want, text)
 		}
 	}
 	if text := terminal(t, ladderOf("load.closed.users=1000", "load.closed.think=2s")); strings.Contains(text, "published ms") || !strings.Contains(text, "blocking* 527 535 98 % threads 74 % 880.4 270") {
-		t.Errorf("with other settings it says\n%s", text)
+		t.Errorf("with other settings the report is\n%s", text)
 	}
 	d := ladderOf("load.closed.users=1500")
 	d.Arms[0].Config = map[string]any{"load": map[string]any{"closed": map[string]any{"users": 1500}}}
 	if text := terminal(t, d); strings.Contains(text, "890") {
-		t.Errorf("in a cell that the study does not have it says\n%s", text)
+		t.Errorf("in a cell that the study does not have the report is\n%s", text)
 	}
 }
 
@@ -59,6 +61,6 @@ func TestServersWhoseLimitsArePinnedAreSaidToBe(t *testing.T) {
 	d := ladderOf()
 	d.Arms[0].Trials[0].Limits = "pinned"
 	if text := terminal(t, d); !strings.Contains(text, "by pinning them to processors") {
-		t.Errorf("it says\n%s", text)
+		t.Errorf("the report is\n%s", text)
 	}
 }

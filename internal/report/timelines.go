@@ -51,8 +51,8 @@ func timelines(p *page, d result.Document) {
 		}
 		p.sub("How many backends share the calls, over time" + at(cell))
 		p.picture(rows)
-		p.note(fmt.Sprintf("%.1f s, %s; each point looks back over half a second; the highest bar is %.0f backends. ready: how many there are. "+
-			"An arm that follows looks like it; a low line means that few backends do the work, an empty place that no call was answered.",
+		p.note(fmt.Sprintf("%.1f s, %s; each point covers the last half second; the highest bar is %.0f backends. ready: the number of ready backends. "+
+			"A line close to ready means even calls; a low line means that few backends answer, and a gap that no call was answered.",
 			length, drawn, top))
 	}
 }
@@ -110,11 +110,10 @@ func stepsOf(t *result.Timeline) int {
 	return most
 }
 
-// sharingWindow is over how many ms before a step its calls are added up: enough of
-// them to see a balance at moderate rates.
+// sharingWindow is how many ms of calls each point covers: enough calls to see balance at moderate rates.
 const sharingWindow = 500
 
-// sharing is NaN where no call ended.
+// sharing is how many backends share the calls in each interval; NaN without calls.
 func sharing(t *result.Timeline) []float64 {
 	window := max(1, int(sharingWindow/t.IntervalMS))
 	out := make([]float64, stepsOf(t))

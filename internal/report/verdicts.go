@@ -9,8 +9,7 @@ import (
 	"rpclab/internal/result"
 )
 
-// verdicts says each decision in a sentence, the undecided ones together, and what
-// the control shows on its own.
+// verdicts has a sentence for each decision, a table of the undecided verdicts, and the controls.
 func verdicts(p *page, d result.Document) {
 	if len(d.Verdicts) == 0 {
 		return
@@ -61,8 +60,8 @@ func verdicts(p *page, d result.Document) {
 	}
 }
 
-// intervalNote says what the intervals promise. The level of one is that of the run
-// with the error shared by all its verdicts (Bonferroni); 0 if it is not known.
+// intervalNote says how far the intervals can be relied on. level is that of one interval, by
+// Bonferroni; 0: not known.
 func intervalNote(level float64, verdicts, looks int) string {
 	text := "In brackets: the confidence interval of the ratio, from pairs of trials of the same round"
 	if level > 0 && level < 1 {
@@ -78,7 +77,7 @@ func intervalNote(level float64, verdicts, looks int) string {
 	return text + "."
 }
 
-// ofLatency says what the ratios of latencies are of.
+// ofLatency says what the ratios of latencies include.
 const ofLatency = " Ratios are of the whole latency, the servers' own delay included."
 
 func verdictCells(d result.Document) []result.Cell {
@@ -93,7 +92,7 @@ func verdictCells(d result.Document) []result.Cell {
 	return all
 }
 
-// sentenceOf says one decision: the ratio is time of A over time of B.
+// sentenceOf puts one decision into words; the ratio is the time of A over that of B.
 func sentenceOf(v result.Verdict) string {
 	a, b, where := clean(v.A), clean(v.B), metricName(v.Metric)
 	ci := fmt.Sprintf("%s–%s", ratio(v.CI[0]), ratio(v.CI[1]))
@@ -109,8 +108,7 @@ func sentenceOf(v result.Verdict) string {
 	return fmt.Sprintf("%s is as fast as %s %s (ratio %s, %s)", a, b, where, ratio(v.Ratio), ci)
 }
 
-// undecided shows what could not be said: a row for each pair, a column for each
-// metric, and below it the reasons.
+// undecided has a row for each pair, a column for each metric, and below them the reasons.
 func undecided(p *page, open []result.Verdict) {
 	if len(open) == 0 {
 		return
@@ -144,7 +142,7 @@ func undecided(p *page, open []result.Verdict) {
 	}
 }
 
-// brackets is the interval, "" where the rounds were too few for one.
+// brackets is the interval, "" if there are too few rounds for one.
 func brackets(v result.Verdict) string {
 	if v.CI == [2]float64{} {
 		return ""
@@ -152,19 +150,18 @@ func brackets(v result.Verdict) string {
 	return "(" + ratio(v.CI[0]) + "–" + ratio(v.CI[1]) + ")"
 }
 
-// sentenceOfCapacity says a decision on capacity: the ratio is rate of a over rate of b.
+// sentenceOfCapacity puts a decision on capacity into words; the ratio is the rate of a over that of b.
 func sentenceOfCapacity(v result.Verdict, a, b, ci string) string {
 	switch v.Decision {
 	case "better":
-		return fmt.Sprintf("%s takes more calls than %s: %s times as many a second (%s)", a, b, ratio(v.Ratio), ci)
+		return fmt.Sprintf("%s has a higher capacity than %s: %s times as many calls/s (%s)", a, b, ratio(v.Ratio), ci)
 	case "worse":
-		return fmt.Sprintf("%s takes fewer calls than %s: %s times as many a second (%s)", a, b, ratio(v.Ratio), ci)
+		return fmt.Sprintf("%s has a lower capacity than %s: %s times as many calls/s (%s)", a, b, ratio(v.Ratio), ci)
 	}
-	return fmt.Sprintf("%s takes as many calls as %s (ratio %s, %s)", a, b, ratio(v.Ratio), ci)
+	return fmt.Sprintf("%s has the same capacity as %s (ratio %s, %s)", a, b, ratio(v.Ratio), ci)
 }
 
-// controls says what the A/A arms show: whether rpclab finds a difference where
-// there is none.
+// controls says whether rpclab found a difference between equal arms.
 func controls(p *page, d result.Document) {
 	for _, c := range controlTexts(d) {
 		if c.bad {
@@ -175,7 +172,7 @@ func controls(p *page, d result.Document) {
 	}
 }
 
-// controlled is what one A/A arm shows; bad: the same was called different.
+// controlled is the result of one A/A control; bad: it differs.
 type controlled struct {
 	text string
 	bad  bool
@@ -202,7 +199,7 @@ func controlTexts(d result.Document) (all []controlled) {
 	return all
 }
 
-// controlText is bad when the same was called different.
+// controlText is bad if the control differs from the arm that it repeats.
 func controlText(a, b string, all []result.Verdict) (text string, bad bool) {
 	var different, silent []string
 	unseen := 0.0 // the largest difference that an interval leaves open, as a share
@@ -234,7 +231,7 @@ func controlText(a, b string, all []result.Verdict) (text string, bad bool) {
 	case equivalent == judged:
 		text = "It is as fast, so rpclab found no difference where there is none."
 	default:
-		text = fmt.Sprintf("No difference found; a difference of up to %s would have gone unseen.", atMost(unseen))
+		text = fmt.Sprintf("No difference found; a difference of up to %s cannot be excluded.", atMost(unseen))
 	}
 	if len(silent) > 0 {
 		text += " " + nothing + "."
@@ -242,8 +239,8 @@ func controlText(a, b string, all []result.Verdict) (text string, bad bool) {
 	return who + text, false
 }
 
-// ofTheInterval says whether an undecided verdict is so by its numbers, and not for
-// want of numbers that can be judged.
+// ofTheInterval says whether a verdict is undecided because of its interval, and not because the
+// numbers cannot be used.
 func ofTheInterval(v result.Verdict) bool {
 	if v.Cause != nil {
 		return v.Cause.Kind == result.CauseInterval
@@ -260,7 +257,7 @@ func atMost(share float64) string {
 	return fmt.Sprintf("%g %%", math.Ceil(share*100*step-1e-9)/step)
 }
 
-// doubtNotes are what the guards noted of decisions that stand all the same.
+// doubtNotes are the warnings about decided verdicts.
 func doubtNotes(p *page, d result.Document) {
 	for _, v := range d.Verdicts {
 		for _, note := range v.Notes {

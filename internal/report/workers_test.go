@@ -7,7 +7,7 @@ import (
 	"rpclab/internal/result"
 )
 
-func TestTheReportSaysWhichWorkersOfAProxyHadNothingToDo(t *testing.T) {
+func TestIdleWorkersOfAProxyAreNamed(t *testing.T) {
 	of := func(connections ...uint64) result.Trial { return result.Trial{ProxyConnections: connections} }
 	d := result.Document{Arms: []result.Arm{
 		{Name: "none", Trials: []result.Trial{of()}},
@@ -20,9 +20,9 @@ func TestTheReportSaysWhichWorkersOfAProxyHadNothingToDo(t *testing.T) {
 	if err := writeTerminal(&text, p, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	const want = "wide: 2 to 3 of the proxy's 4 workers had nothing to do: callers opened 2 connections, " +
-		"and one stays, with all its calls, with the worker that accepted it. More workers help where there are more connections."
+	const want = "wide: 2 to 3 of the proxy's 4 workers were idle: callers opened 2 connections, " +
+		"and the worker that accepts a connection handles all its calls. More workers help only with more connections."
 	if got := strings.Join(strings.Fields(text.String()), " "); got != want {
-		t.Errorf("said %q, want %q", got, want)
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

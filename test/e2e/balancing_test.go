@@ -51,7 +51,7 @@ func TestBalancingShowsPublishedFigures(t *testing.T) {
 	t.Parallel()
 	_, s := quick(t, "balancing")
 	text := strings.Join(strings.Fields(s.stdout), " ")
-	for _, sentence := range []string{"401,150", "481,620", "a published comparison of ClusterIP, headless service and service mesh", "50 requests of 10,000 calls each", "the way of the study, with other settings", "client gateway"} {
+	for _, sentence := range []string{"401,150", "481,620", "(docs/studies.md#balancing), of 50 requests of 10,000 calls each, measured on other hardware", "measured as in the published study, with other settings", "client gateway"} {
 		if !strings.Contains(text, sentence) {
 			t.Errorf("the report does not say %q:\n%s", sentence, s.stdout)
 		}
