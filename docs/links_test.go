@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,4 +96,54 @@ func anchors(t *testing.T, page string) map[string]bool {
 		made[strings.ReplaceAll(strings.TrimSpace(name), " ", "-")] = true
 	}
 	return made
+}
+
+var (
+	function = regexp.MustCompile(`(?m)^func ((?:Test|Benchmark)\w+)\(`)
+	testName = regexp.MustCompile(`\bTest[A-Z]\w+`)
+	testRun  = regexp.MustCompile(`go test [^\n]*-run '?([\w|]+)`)
+)
+
+// TestNamedTestsExist checks that the tests that pages name, and the patterns of go test -run, exist.
+func TestNamedTestsExist(t *testing.T) {
+	var functions []string
+	pages := map[string]string{}
+	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "node_modules") {
+			return filepath.SkipDir
+		}
+		page := filepath.Ext(path) == ".md"
+		if !page && !strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if page {
+			pages[path] = string(text)
+			return err
+		}
+		for _, found := range function.FindAllStringSubmatch(string(text), -1) {
+			functions = append(functions, found[1])
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for page, text := range pages {
+		for _, name := range testName.FindAllString(text, -1) {
+			if !slices.Contains(functions, name) {
+				t.Errorf("%s names the test %s, which does not exist", page, name)
+			}
+		}
+		for _, found := range testRun.FindAllStringSubmatch(text, -1) {
+			for pattern := range strings.SplitSeq(found[1], "|") {
+				if !slices.ContainsFunc(functions, func(name string) bool { return strings.Contains(name, pattern) }) {
+					t.Errorf("%s runs tests that match %q, but no test does", page, pattern)
+				}
+			}
+		}
+	}
 }

