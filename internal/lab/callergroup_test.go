@@ -29,7 +29,7 @@ func (p *pipeProcess) Stdin() io.WriteCloser { return p.stdin }
 func (p *pipeProcess) Stdout() io.Reader     { return p.stdout }
 func (p *pipeProcess) Done() <-chan struct{} { return p.done }
 func (p *pipeProcess) Err() error            { return p.err }
-func (*pipeProcess) Log() string             { return "no more power" }
+func (*pipeProcess) Log() string             { return "low battery" }
 func (p *pipeProcess) Kill()                 { _ = p.stdin.Close(); <-p.done }
 
 // startPipe runs a program that ends with its input.
@@ -47,7 +47,7 @@ func startPipe(program func(in io.Reader, out io.Writer) error) *pipeProcess {
 }
 
 // startCaller starts a caller whose clock is ahead of the lab's. It starts each load at the time
-// that it is given, by its own clock, makes no calls and sends the load to orders.
+// that it is given, by its own clock, makes no calls, and sends the load to orders.
 func startCaller(t *testing.T, label string, ahead time.Duration, orders chan<- loadOrder) *callerProcess {
 	t.Helper()
 	process := startPipe(func(in io.Reader, out io.Writer) error {
@@ -108,7 +108,7 @@ func TestACallerThatDiesIsNamedWithItsLastLines(t *testing.T) {
 	}
 	c.processes[1].Kill()
 	_, err := c.readClocks(t.Context())
-	if err == nil || !strings.HasPrefix(err.Error(), "caller 2 of 2 died: power failure") || !strings.HasSuffix(err.Error(), "; its last lines:\n  no more power") {
+	if err == nil || !strings.HasPrefix(err.Error(), "caller 2 of 2 died: power failure") || !strings.HasSuffix(err.Error(), "; its last lines:\n  low battery") {
 		t.Errorf("got %v", err)
 	}
 	_, err = c.load(t.Context(), time.Now().Add(-1500*time.Millisecond), loadOrder{})
@@ -117,9 +117,9 @@ func TestACallerThatDiesIsNamedWithItsLastLines(t *testing.T) {
 	}
 }
 
-func TestWhatGoesOnIsToldOnceEveryCallerHasSaid(t *testing.T) {
-	var told []Live
-	w := newLiveTotals(2, func(l Live) { told = append(told, l) })
+func TestLiveTotalsWaitForASnapshotOfEveryCaller(t *testing.T) {
+	var totals []Live
+	sum := newLiveTotals(2, func(l Live) { totals = append(totals, l) })
 	r := measure.NewRecorder(0)
 	r.Record(measure.Call{Done: 100 * time.Millisecond, Backend: "a", Code: measure.OK})
 	m, err := r.Measurement()
@@ -132,18 +132,18 @@ func TestWhatGoesOnIsToldOnceEveryCallerHasSaid(t *testing.T) {
 	}
 	for second := 1; second <= 2; second++ {
 		s.Elapsed = time.Duration(second) * time.Second
-		w.add(0, s)
-		if len(told) != second-1 {
-			t.Fatalf("told %v before caller 1 said anything", told)
+		sum.add(0, s)
+		if len(totals) != second-1 {
+			t.Fatalf("totals are %v without a snapshot of caller 1", totals)
 		}
-		w.add(1, s)
+		sum.add(1, s)
 	}
-	if len(told) != 2 || told[1].Rate != 60 || told[1].Failed != 12 || told[1].P99.Round(time.Millisecond) != 100*time.Millisecond || told[1].Elapsed != 2*time.Second {
-		t.Errorf("told %+v", told)
+	if len(totals) != 2 || totals[1].Rate != 60 || totals[1].Failed != 12 || totals[1].P99.Round(time.Millisecond) != 100*time.Millisecond || totals[1].Elapsed != 2*time.Second {
+		t.Errorf("totals are %+v", totals)
 	}
-	for _, l := range told { // each of its own second, not of all before
+	for _, l := range totals { // each total is of one second, except Failed
 		if l.Backends["a"] != 56 || l.Errors["UNAVAILABLE"] != 4 || l.Dropped != 2 || l.Latency.TotalCount() != 2 || l.P50 != l.P99 {
-			t.Errorf("told %+v", l)
+			t.Errorf("a total is %+v", l)
 		}
 	}
 }

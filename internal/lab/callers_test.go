@@ -15,7 +15,7 @@ import (
 
 const shared = `
 experiment: shared
-question: Do four callers make what one would?
+question: Do four callers make the same load as one caller?
 defaults:
   workload: {greet: {delay: 5ms}}
   server: {replicas: 3}
@@ -29,7 +29,7 @@ arms:
 rounds: 1
 `
 
-func TestCallersMakeOneLoadTogether(t *testing.T) {
+func TestCallersShareALoad(t *testing.T) {
 	d, err := lab.Run(t.Context(), plan(t, shared, experiment.Options{Seed: 1}), options(t))
 	if err != nil {
 		t.Fatal(err)
@@ -58,39 +58,39 @@ func TestCallersMakeOneLoadTogether(t *testing.T) {
 			t.Fatal(err)
 		}
 		if calls != trial.Calls || merged != trial.Latency {
-			t.Errorf("%s: callers made %d of %d calls, latencies %+v of %+v", name, calls, trial.Calls, merged, trial.Latency)
+			t.Errorf("%s: callers made %d calls of %d; merged latency %+v, want %+v", name, calls, trial.Calls, merged, trial.Latency)
 		}
 		for id, n := range trial.Backends {
 			if backends[id] != n {
-				t.Errorf("%s: %s answered %d to its callers, %d in all", name, id, backends[id], n)
+				t.Errorf("%s: %s answered %d calls of callers and %d of the trial", name, id, backends[id], n)
 			}
 		}
 	}
 }
 
-// losing kills a caller of the first trial, on request.
-type losing struct {
+// firstCallers is a cluster that stores the callers of the first trial.
+type firstCallers struct {
 	cluster.Cluster
 	first atomic.Pointer[[]cluster.Caller]
 }
 
-func (l *losing) StartCallers(ctx context.Context, spec cluster.CallerSpec) ([]cluster.Caller, error) {
-	processes, err := l.Cluster.StartCallers(ctx, spec)
-	l.first.CompareAndSwap(nil, &processes)
+func (c *firstCallers) StartCallers(ctx context.Context, spec cluster.CallerSpec) ([]cluster.Caller, error) {
+	processes, err := c.Cluster.StartCallers(ctx, spec)
+	c.first.CompareAndSwap(nil, &processes)
 	return processes, err
 }
 
 var death = regexp.MustCompile(`^caller 2 of 4 \(caller-1\) died \d+\.\d s into the load: signal: killed`)
 
-func TestALostCallerFailsItsTrialAndNotTheRun(t *testing.T) {
+func TestACallerThatIsKilledFailsItsTrialAndNotTheRun(t *testing.T) {
 	o := options(t)
-	l := &losing{Cluster: o.Cluster}
-	o.Cluster = l
-	lost := false
+	c := &firstCallers{Cluster: o.Cluster}
+	o.Cluster = c
+	killed := false
 	o.Progress = func(p lab.Progress) {
-		if p.Live != nil && !lost { // a load is in progress
-			lost = true
-			(*l.first.Load())[1].Kill()
+		if p.Live != nil && !killed { // a load is in progress
+			killed = true
+			(*c.first.Load())[1].Kill()
 		}
 	}
 	d, err := lab.Run(t.Context(), plan(t, shared, experiment.Options{Arms: []string{"rate"}, Rounds: 2, Set: []string{"load={open: {rate: 501, duration: 3s}}"}}), o)

@@ -17,16 +17,16 @@ import (
 	"rpclab/internal/workload"
 )
 
-func TestTheSameSetToldAgainIsNoNews(t *testing.T) {
-	var n resolverLog
+func TestAResolverLogOmitsRepetitions(t *testing.T) {
+	var log resolverLog
 	at := time.Now()
 	for range 100_000 { // a channel per call
-		n.add(at, []string{"b", "a"})
+		log.add(at, []string{"b", "a"})
 	}
-	n.add(at, []string{"a"})
-	n.add(at, []string{"a", "b"})
-	if told := n.all(); len(told) != 3 {
-		t.Errorf("%d sets are kept, want 3", len(told))
+	log.add(at, []string{"a"})
+	log.add(at, []string{"a", "b"})
+	if sets := log.all(); len(sets) != 3 {
+		t.Errorf("the log has %d sets, want 3", len(sets))
 	}
 }
 

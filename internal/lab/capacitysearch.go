@@ -18,10 +18,10 @@ import (
 
 // searchCapacity makes the loads of a search, one after another. The trial that it returns has the
 // measures of the full-length probe at the highest rate that held. An interrupt keeps the probes
-// that have ended. load makes one load and returns measured with what it measured; tell receives
-// the name of each probe before its load.
+// that have ended. load makes one load and returns measured with its own measures;
+// report receives the name of each probe before its load.
 func searchCapacity(ctx context.Context, t experiment.Trial, measured result.Trial,
-	load func(context.Context, loadOrder) (result.Trial, error), tell func(step string)) (result.Trial, error) {
+	load func(context.Context, loadOrder) (result.Trial, error), report func(step string)) (result.Trial, error) {
 	wanted := *t.Config.Load.Search
 	slo, err := condition.Parse(wanted.SLO)
 	if err != nil {
@@ -31,7 +31,7 @@ func searchCapacity(ctx context.Context, t experiment.Trial, measured result.Tri
 	var probes []result.Probe
 	s := search.New(searchPlan(wanted, t.Seed))
 	for p, more := s.Next(); more; p, more = s.Next() {
-		tell(fmt.Sprintf("probe %d at %.4g/s", len(probes)+1, p.Rate))
+		report(fmt.Sprintf("probe %d at %.4g/s", len(probes)+1, p.Rate))
 		seen, err := load(ctx, probeLoad(wanted, p, experiment.Seed(t.Seed, strconv.Itoa(len(probes)))))
 		if err != nil || seen.Failed != "" {
 			found := capacity(wanted.SLO, s.Bracket(), probes)

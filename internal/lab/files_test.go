@@ -34,14 +34,13 @@ func TestFilesThatOneProcessNeeds(t *testing.T) {
 	}
 }
 
-// The calls of a request to a gateway are made one by one.
 func TestFilesThatAGatewayNeeds(t *testing.T) {
 	for _, c := range []struct {
 		model, route string
 		want         int
 	}{
 		{"threads", "endpointslice", 400 + 3 + spareFiles},
-		{"async", "endpointslice", 400 + 256*3 + spareFiles}, // works on 256 at once
+		{"async", "endpointslice", 400 + 256*3 + spareFiles}, // handles 256 requests at a time
 		{"threads", "nginx", 400 + 1 + 256 + 320 + spareFiles},
 	} {
 		config := experiment.Config{
@@ -54,7 +53,7 @@ func TestFilesThatAGatewayNeeds(t *testing.T) {
 	}
 }
 
-// An open load of 100 calls has no 10,000 of them in flight, whatever it may have.
+// An open load of 100 calls cannot have 10,000 calls in flight, even if max_in_flight allows that.
 func TestAnOpenLoadNeedsNoMoreFilesThanItHasCalls(t *testing.T) {
 	open := &experiment.Open{Rate: 100, Duration: time.Second, MaxInFlight: 10_000}
 	if got := maxInFlight(experiment.Load{Open: open}); got != 150 {
@@ -66,7 +65,7 @@ func TestAnOpenLoadNeedsNoMoreFilesThanItHasCalls(t *testing.T) {
 	}
 }
 
-func TestAProxyThatIsConfiguredForFewerConnectionsIsNamed(t *testing.T) {
+func TestTooManyConnectionsForTheConfigurationOfAProxyAreAnError(t *testing.T) {
 	mine := resolved(t, experiment.Trial{Arm: "mine", Config: experiment.Config{
 		Route: "nginx", Load: experiment.Load{Burst: 16_100},
 	}})
@@ -79,7 +78,7 @@ func TestAProxyThatIsConfiguredForFewerConnectionsIsNamed(t *testing.T) {
 	}
 }
 
-func TestTheErrorSaysHowManyFilesAndWhy(t *testing.T) {
+func TestTheErrorOfTooManyFilesSaysHowManyAndWhy(t *testing.T) {
 	mine := resolved(t, experiment.Trial{Arm: "mine", Config: experiment.Config{
 		Route: "clusterip", Load: experiment.Load{Burst: 30_000},
 		Caller: experiment.Caller{Channel: experiment.Channel{Mode: "per-call"}},

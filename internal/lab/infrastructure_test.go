@@ -9,7 +9,7 @@ import (
 	"rpclab/internal/route/component"
 )
 
-func TestAKilledProxyComesBackThoughTheLoadIsOver(t *testing.T) {
+func TestAKilledProxyIsRestartedAfterTheLoadHasEnded(t *testing.T) {
 	p, err := component.Start(t.Context(), component.Spec{
 		Name: "proxy", Role: component.Proxy, Restart: true,
 		Process: process.Spec{Args: []string{"sleep", "60"}},
@@ -19,10 +19,10 @@ func TestAKilledProxyComesBackThoughTheLoadIsOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Close)
-	over, end := context.WithCancel(t.Context())
-	end()
-	f := testbed{infrastructure: localInfrastructure{Infrastructure: route.Infrastructure{Components: []*component.Component{p}}}}
-	if err := f.kill(over, component.Proxy); err != nil {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	bed := testbed{infrastructure: localInfrastructure{Infrastructure: route.Infrastructure{Components: []*component.Component{p}}}}
+	if err := bed.kill(ended, component.Proxy); err != nil {
 		t.Error(err)
 	}
 }

@@ -13,24 +13,24 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// startIn deploys a backend on this machine and starts infrastructure below a process beside it.
-func startIn(t *testing.T, o infrastructureSpec) (remoteInfrastructure, error) {
+// startIn deploys a backend and starts infrastructure in a process of its own.
+func startIn(t *testing.T, spec infrastructureSpec) (remoteInfrastructure, error) {
 	t.Helper()
 	c, service := deploy(t)
 	processes, err := c.StartCallers(t.Context(), cluster.CallerSpec{Name: infrastructureCommandName, Count: 1, Args: []string{infrastructureCommandName}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Service, o.Callers = service, 1
-	return startRemoteInfrastructure(t.Context(), o, true, []cluster.Process{processes[0].Process})
+	spec.Service, spec.Callers = service, 1
+	return startRemoteInfrastructure(t.Context(), spec, true, []cluster.Process{processes[0].Process})
 }
 
 func TestInfrastructureThatCannotStartSaysWhy(t *testing.T) {
-	for name, o := range map[string]infrastructureSpec{
+	for name, spec := range map[string]infrastructureSpec{
 		"no route": {Route: "no-such-route"},
 		"model":    {Route: "direct", Gateway: &gatewaySpec{Model: "no-such-model"}},
 	} {
-		up, err := startIn(t, o)
+		up, err := startIn(t, spec)
 		if err == nil {
 			up.end()
 		}
@@ -41,26 +41,26 @@ func TestInfrastructureThatCannotStartSaysWhy(t *testing.T) {
 }
 
 func TestInfrastructureThatDiesIsAFailure(t *testing.T) {
-	testkit.Rpclab(t)               // is built where it stays
-	t.Setenv("TMPDIR", t.TempDir()) // one that is killed removes nothing
+	testkit.Rpclab(t)               // its directory is not of this test
+	t.Setenv("TMPDIR", t.TempDir()) // a killed process does not remove its files
 	up, err := startIn(t, infrastructureSpec{Route: "forwarder"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer up.end()
-	if lost := up.failures(); len(lost) != 0 {
-		t.Errorf("losses before: %q", lost)
+	if failures := up.failures(); len(failures) != 0 {
+		t.Errorf("failures before the kill: %q", failures)
 	}
 	up[0].Kill()
-	lost := up.failures()
-	if len(lost) != 1 || !strings.Contains(lost[0], "infrastructure-0") || !strings.Contains(lost[0], "ended unexpectedly") {
-		t.Errorf("losses: %q", lost)
+	failures := up.failures()
+	if len(failures) != 1 || !strings.HasPrefix(failures[0], "infrastructure-0 ended unexpectedly: ") {
+		t.Errorf("failures: %q", failures)
 	}
 	if used, err := up.used(component.Proxy); err == nil {
-		t.Errorf("one that is gone used %+v", used)
+		t.Errorf("a process that was killed used %+v", used)
 	}
 	if up.resetUsage() == nil || up.close() == nil {
-		t.Error("one that is gone obeys")
+		t.Error("a process that was killed answers")
 	}
 }
 
@@ -70,13 +70,13 @@ func TestInfrastructureEndsWithTheLab(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer up.end()
-	if err := up[0].Stdin().Close(); err != nil { // as when the lab is gone
+	if err := up[0].Stdin().Close(); err != nil { // as when the lab has ended
 		t.Fatal(err)
 	}
 	select {
 	case <-up[0].Done():
 	case <-time.After(time.Minute):
-		t.Fatal("it is still running without a lab")
+		t.Fatal("it still runs without a lab")
 	}
 	if up[0].Err() != nil {
 		t.Errorf("it ended with %v: %s", up[0].Err(), up[0].Log())
@@ -95,17 +95,16 @@ func TestInfrastructureEndsOnSIGTERM(t *testing.T) {
 	select {
 	case <-up[0].Done():
 	case <-time.After(time.Minute):
-		t.Fatal("it is still running after SIGTERM")
+		t.Fatal("it still runs after SIGTERM")
 	}
 }
 
-// Roles share their container.
 func TestThrottlingOfAContainerIsCountedOnce(t *testing.T) {
 	began := measure.ReadProcessorTimes()
 	began.Throttled -= time.Second
 	all := map[string]cluster.Usage{component.Proxy: {}, component.Gateway: {MaxRSS: 1}, component.ControlPlane: {MaxRSS: 1}}
 	addContainerUsage(all, began)
 	if all[component.Gateway].Throttled < time.Second || all[component.Proxy].Throttled+all[component.ControlPlane].Throttled != 0 {
-		t.Errorf("the roles waited %+v", all)
+		t.Errorf("the usage of the roles is %+v", all)
 	}
 }

@@ -74,12 +74,12 @@ func options(t *testing.T) lab.Options {
 	return lab.Options{
 		Cluster: cluster, Kind: "local", Self: []string{testkit.Rpclab(t)},
 		Store: store, MaxFiles: files,
-		// What others take of this machine is no part of what these tests are about.
+		// Other programs on this machine must not affect these tests.
 		Processors: func() measure.ProcessorTimes { return measure.ProcessorTimes{} },
 	}
 }
 
-// withCaller are options under which a shell script is the caller.
+// withCaller returns options of a run whose caller is a shell script.
 func withCaller(t *testing.T, script string) lab.Options {
 	t.Helper()
 	o := options(t)
@@ -109,7 +109,7 @@ func arm(t *testing.T, d result.Document, name string) result.Arm {
 	return result.Arm{}
 }
 
-func TestThePublishedSchemaIsThatOfTheLanguage(t *testing.T) {
+func TestThePublishedSchemaIsUpToDate(t *testing.T) {
 	schema, err := experiment.Schema(lab.Vocabulary())
 	if err != nil {
 		t.Fatal(err)
@@ -133,12 +133,12 @@ func TestARunMeasuresEveryArmInEveryRound(t *testing.T) {
 		}
 		for _, trial := range a.Trials {
 			if len(trial.Backends) != 3 {
-				t.Errorf("%s round %d: backends are %v; all three were ready", name, trial.Round, trial.Backends)
+				t.Errorf("%s round %d: backends are %v; three were ready", name, trial.Round, trial.Backends)
 			}
 		}
 	}
 	if one := arm(t, d, "shared").Balance.Jain; one < 0.333 || one > 0.334 {
-		t.Errorf("shared has Jain's index %.3f; one connection serves one of three", one)
+		t.Errorf("shared has Jain's index %.3f; one connection reaches one of three backends", one)
 	}
 	if even := arm(t, d, "endpointslice").Balance.Jain; even < 0.999 {
 		t.Errorf("endpointslice has Jain's index %.3f", even)
@@ -149,7 +149,7 @@ func TestARunMeasuresEveryArmInEveryRound(t *testing.T) {
 	}
 }
 
-// counting counts what is deployed.
+// counting is a cluster that counts its deployments.
 type counting struct {
 	cluster.Cluster
 	deployed int
@@ -160,7 +160,7 @@ func (c *counting) Deploy(ctx context.Context, spec cluster.Spec) (cluster.Deplo
 	return c.Cluster.Deploy(ctx, spec)
 }
 
-func TestServersAreNewForEveryTrialUnlessTheyMayStay(t *testing.T) {
+func TestServersAreNewInEveryTrialWithFresh(t *testing.T) {
 	for set, want := range map[string]int{"server.fresh=true": 4, "server.fresh=false": 1} {
 		o := options(t)
 		c := &counting{Cluster: o.Cluster}
@@ -175,7 +175,7 @@ func TestServersAreNewForEveryTrialUnlessTheyMayStay(t *testing.T) {
 	}
 }
 
-func TestAnInterruptKeepsWhatWasMeasured(t *testing.T) {
+func TestAnInterruptKeepsTheTrialsThatHaveEnded(t *testing.T) {
 	o := options(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	o.Progress = func(p lab.Progress) {
@@ -189,7 +189,7 @@ func TestAnInterruptKeepsWhatWasMeasured(t *testing.T) {
 	}
 	trials := len(arm(t, d, "shared").Trials) + len(arm(t, d, "endpointslice").Trials)
 	if !d.Partial || trials != 2 {
-		t.Errorf("partial is %v with %d trials; two of four had ended", d.Partial, trials)
+		t.Errorf("partial is %v with %d trials; two of four trials had ended", d.Partial, trials)
 	}
 	stored, complete, err := o.Store.Get(t.Context(), d.ID)
 	if err != nil || !complete || !stored.Partial {
@@ -197,8 +197,8 @@ func TestAnInterruptKeepsWhatWasMeasured(t *testing.T) {
 	}
 }
 
-// TestARunWhoseProcessDiedIsAssembledFromItsTrials: the store has its header and its
-// trials, and what follows from those is the same as if it had ended.
+// The store has the header and the trials of such a run. The rest of its document is computed from
+// them.
 func TestARunWhoseProcessDiedIsAssembledFromItsTrials(t *testing.T) {
 	o := options(t)
 	d, err := lab.Run(t.Context(), plan(t, small, experiment.Options{}), o)
@@ -234,7 +234,7 @@ func TestARunWhoseProcessDiedIsAssembledFromItsTrials(t *testing.T) {
 	}
 }
 
-func TestAServerThatCannotStartEndsTheRunWithItsReason(t *testing.T) {
+func TestAServerThatCannotStartEndsTheRun(t *testing.T) {
 	o := options(t)
 	var err error
 	if o.Cluster, err = local.New(local.Options{Server: []string{testkit.Rpclab(t), "server", "--bad"}, Log: slog.New(slog.DiscardHandler)}); err != nil {
@@ -248,22 +248,22 @@ func TestAServerThatCannotStartEndsTheRunWithItsReason(t *testing.T) {
 	testkit.Golden(t, "server-died.txt", varies.ReplaceAllString(err.Error(), "arm ARM: server ID at ADDRESS")+"\n")
 }
 
-func TestACallerThatDiesIsAFindingAndNotTheEnd(t *testing.T) {
-	o := withCaller(t, "read line; echo out of luck >&2; exit 7")
+func TestACallerThatDiesFailsItsTrialOnly(t *testing.T) {
+	o := withCaller(t, "read line; echo no disk space >&2; exit 7")
 	d, err := lab.Run(t.Context(), plan(t, small, experiment.Options{Rounds: 1}), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	trial := arm(t, d, "shared").Trials[0]
-	if !strings.Contains(trial.Failed, "exit status 7") || !strings.Contains(trial.Failed, "out of luck") {
+	if !strings.Contains(trial.Failed, "exit status 7") || !strings.Contains(trial.Failed, "no disk space") {
 		t.Errorf("the trial failed for %q", trial.Failed)
 	}
 	if len(d.Warnings) != 2 {
-		t.Errorf("warnings are %q; one for each arm", d.Warnings)
+		t.Errorf("warnings are %q; want one for each arm", d.Warnings)
 	}
 }
 
-func TestAPlanThatNeedsTooManyFilesIsRefusedBeforeItRuns(t *testing.T) {
+func TestAPlanThatNeedsTooManyFilesDoesNotRun(t *testing.T) {
 	o := options(t)
 	o.MaxFiles = 100
 	p := plan(t, small, experiment.Options{Set: []string{"caller.channel=per-call"}, Arms: []string{"shared"}})

@@ -6,8 +6,8 @@ import (
 	"rpclab/internal/experiment"
 )
 
-// A document without verdicts is decided; only a look may end its run.
-func TestARunEndsAtALookThatIsNotItsLast(t *testing.T) {
+// A document without verdicts is decided, so only the look determines whether its run ends.
+func TestARunEndsEarlyOnlyAtALook(t *testing.T) {
 	trials := make([]experiment.Trial, 12)
 	for i := range trials {
 		trials[i] = experiment.Trial{Order: i, Round: i/2 + 1}
@@ -18,7 +18,7 @@ func TestARunEndsAtALookThatIsNotItsLast(t *testing.T) {
 	}{"a look": {7, true}, "half a round": {6, false}, "no look": {9, false}, "the last look": {11, false}} {
 		r := &run{plan: Plan{Plan: experiment.Plan{Looks: []int{4, 6}, Trials: trials}}}
 		if got := r.decided(trial{Trial: trials[c.after]}); got != c.want {
-			t.Errorf("%s: ends is %t", name, got)
+			t.Errorf("%s: decided is %t", name, got)
 		}
 		if c.want && (r.doc.Rounds != 4 || r.doc.TrialCount != 8) {
 			t.Errorf("%s: %d rounds, %d trials", name, r.doc.Rounds, r.doc.TrialCount)

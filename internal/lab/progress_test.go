@@ -8,27 +8,27 @@ import (
 	"rpclab/internal/result"
 )
 
-// estimated is how long a plan of trials in two rounds will take, once so many ended after
-// the times given, and so long into the next.
+// estimated returns the estimate for the rest of some trials, when the first of them took the given
+// times and the next trial has run for into.
 func estimated(trials []experiment.Trial, times []time.Duration, into time.Duration) time.Duration {
 	for i := range trials {
 		trials[i].Order = i
 	}
 	now := time.Unix(0, 0)
-	var e durations
+	var d durations
 	p := Progress{Trial: trials[0]}
-	e.add(p, now)
+	d.add(p, now)
 	for i, took := range times {
 		now = now.Add(took)
-		e.add(Progress{Trial: trials[i], Ended: &result.Trial{}}, now)
+		d.add(Progress{Trial: trials[i], Ended: &result.Trial{}}, now)
 		if i+1 < len(trials) {
 			p = Progress{Trial: trials[i+1]}
-			e.add(p, now)
+			d.add(p, now)
 		} else {
 			p = Progress{Trial: trials[i], Ended: &result.Trial{}}
 		}
 	}
-	return e.left(trials, p, now.Add(into))
+	return d.left(trials, p, now.Add(into))
 }
 
 func TestTheRestOfARunIsEstimatedFromTrialsOfTheSameArmAndCell(t *testing.T) {
@@ -39,12 +39,12 @@ func TestTheRestOfARunIsEstimatedFromTrialsOfTheSameArmAndCell(t *testing.T) {
 	}
 	s := time.Second
 	for name, test := range map[string]struct{ got, want time.Duration }{
-		"nothing has ended and nobody knows":       {estimated(ab(burst), nil, s), 0},
-		"loads say how long they are":              {estimated(ab(timed), nil, 2*s), 30 * s},
-		"an arm that did not run is as the others": {estimated(ab(burst), []time.Duration{4 * s}, s), 11 * s},
-		"arms differ":               {estimated(ab(burst), []time.Duration{4 * s, 10 * s}, s), 13 * s},
-		"a trial that takes longer": {estimated(ab(burst), []time.Duration{4 * s, 10 * s, 10 * s}, 7*s), 0},
-		"all is done":               {estimated(ab(burst), []time.Duration{s, s, s, s}, 0), 0},
+		"nothing has ended and loads have no duration":       {estimated(ab(burst), nil, s), 0},
+		"loads have a duration":                              {estimated(ab(timed), nil, 2*s), 30 * s},
+		"an arm without a trial takes as long as the others": {estimated(ab(burst), []time.Duration{4 * s}, s), 11 * s},
+		"arms differ":                            {estimated(ab(burst), []time.Duration{4 * s, 10 * s}, s), 13 * s},
+		"a trial takes longer than the estimate": {estimated(ab(burst), []time.Duration{4 * s, 10 * s, 10 * s}, 7*s), 0},
+		"all trials have ended":                  {estimated(ab(burst), []time.Duration{s, s, s, s}, 0), 0},
 	} {
 		if test.got != test.want {
 			t.Errorf("%s: %v, want %v", name, test.got, test.want)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-func TestALongTrialKeepsEverySecondLookAtMemory(t *testing.T) {
+func TestEverySecondReadingOfMemoryIsKept(t *testing.T) {
 	if kept := everySecond([]uint64{1, 2, 3, 4, 5}); !slices.Equal(kept, []uint64{1, 3, 5}) {
-		t.Errorf("it keeps %v", kept)
+		t.Errorf("kept %v", kept)
 	}
 }

@@ -25,38 +25,38 @@ type behindAgents struct {
 	cluster.Cluster
 	t *testing.T
 
-	mu      sync.Mutex
-	agents  []*process.Process
-	conns   []*grpc.ClientConn
-	members []cluster.Process
+	mu       sync.Mutex
+	agents   []*process.Process
+	conns    []*grpc.ClientConn
+	programs []cluster.Process
 }
 
 // StartCallers starts an agent for each program.
 func (a *behindAgents) StartCallers(ctx context.Context, spec cluster.CallerSpec) (all []cluster.Caller, err error) {
 	for n := range spec.Count {
 		name := fmt.Sprintf("%s-%d", spec.Name, n)
-		var m cluster.Caller
-		if m.Process, err = a.start(ctx, name, spec.Args); err != nil {
+		var caller cluster.Caller
+		if caller.Process, err = a.start(ctx, name, spec.Args); err != nil {
 			return all, err
 		}
 		if spec.Sidecar != nil {
-			if m.Sidecar, err = a.start(ctx, name+"-sidecar", spec.Sidecar); err != nil {
+			if caller.Sidecar, err = a.start(ctx, name+"-sidecar", spec.Sidecar); err != nil {
 				return all, err
 			}
 		}
-		all = append(all, m)
+		all = append(all, caller)
 	}
 	return all, nil
 }
 
 func (a *behindAgents) start(ctx context.Context, name string, args []string) (cluster.Process, error) {
-	run, err := process.Start(process.Spec{Args: []string{testkit.Rpclab(a.t), "agent", "--listen", "127.0.0.1:0"}})
+	host, err := process.Start(process.Spec{Args: []string{testkit.Rpclab(a.t), "agent", "--listen", "127.0.0.1:0"}})
 	if err != nil {
 		return nil, err
 	}
-	said := regexp.MustCompile(`msg=serving address=(\S+)`)
-	testkit.AwaitFor(a.t, time.Minute, "the agent listens", func() bool { return said.MatchString(run.Log()) })
-	conn, err := agent.Dial(said.FindStringSubmatch(run.Log())[1], nil)
+	serving := regexp.MustCompile(`msg=serving address=(\S+)`)
+	testkit.AwaitFor(a.t, time.Minute, "the agent listens", func() bool { return serving.MatchString(host.Log()) })
+	conn, err := agent.Dial(serving.FindStringSubmatch(host.Log())[1], nil)
 	if err != nil {
 		return nil, err
 	}
@@ -66,12 +66,12 @@ func (a *behindAgents) start(ctx context.Context, name string, args []string) (c
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.agents, a.conns, a.members = append(a.agents, run), append(a.conns, conn), append(a.members, p)
+	a.agents, a.conns, a.programs = append(a.agents, host), append(a.conns, conn), append(a.programs, p)
 	return p, nil
 }
 
-// ownAddress is an address at which others reach this machine, as they reach a pod; without a
-// network it is loopback's.
+// ownAddress returns an address at which other machines reach this machine, as they reach a pod.
+// Without a network it is loopback.
 func ownAddress(t *testing.T) string {
 	t.Helper()
 	all, err := net.InterfaceAddrs()
@@ -86,20 +86,20 @@ func ownAddress(t *testing.T) string {
 	return "127.0.0.1"
 }
 
-// remote are options of a run whose callers are behind agents. None of their programs may be
-// left at the end.
+// remote returns options of a run whose callers run behind agents. The test fails if a program still
+// runs at the end.
 func remote(t *testing.T) lab.Options {
 	t.Helper()
 	o := options(t)
 	a := &behindAgents{Cluster: o.Cluster, t: t}
 	o.Cluster, o.Remote = a, true
 	t.Cleanup(func() {
-		for i, m := range a.members {
+		for i, p := range a.programs {
 			select {
-			case <-m.Done():
+			case <-p.Done():
 			default:
-				t.Errorf("%s was left running", m.Name())
-				m.Kill()
+				t.Errorf("%s still runs after the run", p.Name())
+				p.Kill()
 			}
 			a.conns[i].Close()
 			a.agents[i].Kill()
@@ -108,7 +108,7 @@ func remote(t *testing.T) lab.Options {
 	return o
 }
 
-func TestInfrastructureInPodsWorksAsOnThisMachine(t *testing.T) {
+func TestInfrastructureInPodsWorks(t *testing.T) {
 	o := remote(t)
 	d, err := lab.Run(t.Context(), plan(t, `
 experiment: remote
@@ -141,7 +141,7 @@ rounds: 1
 		}
 		proxied := a.Name != "none" && a.Name != "xds"
 		if used := a.Resources.Proxy; proxied != (used.CPU > 0 && used.RSS > 0) {
-			t.Errorf("%s: its proxy used %+v", a.Name, used)
+			t.Errorf("%s: the usage of its proxy is %+v", a.Name, used)
 		}
 		var files []string
 		at := "127.0.0.1"
@@ -162,7 +162,7 @@ rounds: 1
 	}
 }
 
-func TestAGatewayInAPodAnswersAndCounts(t *testing.T) {
+func TestAGatewayInAPodWorks(t *testing.T) {
 	o := remote(t)
 	d, err := lab.Run(t.Context(), plan(t, `
 experiment: remote
@@ -186,12 +186,12 @@ rounds: 1
 			t.Errorf("%s: %d calls, errors %v, Jain's index %.3f, gateway %+v, lost %q", a.Name, a.Calls, a.Errors, a.Balance.Jain, a.Resources.Gateway, a.Trials[0].Lost)
 		}
 		if proxied := a.Name == "envoy"; proxied != (a.Resources.Proxy.CPU > 0) {
-			t.Errorf("%s: its proxy used %+v", a.Name, a.Resources.Proxy)
+			t.Errorf("%s: the usage of its proxy is %+v", a.Name, a.Resources.Proxy)
 		}
 	}
 }
 
-func TestAProxyInAPodThatIsKilledComesBack(t *testing.T) {
+func TestAProxyInAPodIsRestartedAfterAKill(t *testing.T) {
 	o := remote(t)
 	d, err := lab.Run(t.Context(), plan(t, `
 experiment: remote
@@ -226,6 +226,6 @@ rounds: 1
 		last = max(last, len(counts))
 	}
 	if last < 45 {
-		t.Errorf("its last call was answered in interval %d of 50: it did not come back", last)
+		t.Errorf("the last call was answered in interval %d of 50: the proxy was not restarted", last)
 	}
 }

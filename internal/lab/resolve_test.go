@@ -11,17 +11,17 @@ import (
 	"rpclab/internal/security"
 )
 
-func TestServersAreToldWhatTheExperimentSaysOfThem(t *testing.T) {
+func TestServerArgumentsOmitDefaults(t *testing.T) {
 	greet := experiment.Workload{Greet: &experiment.Greet{Delay: time.Second}}
-	crowded := experiment.Workload{Greet: &experiment.Greet{Workers: 7}}
+	limited := experiment.Workload{Greet: &experiment.Greet{Workers: 7}}
 	for name, c := range map[string]struct {
 		config experiment.Config
 		want   []string
 	}{
-		"nothing that no other language has": {experiment.Config{Workload: greet}, []string{"--delay", "1s"}},
-		"workers":                            {experiment.Config{Workload: greet, Server: experiment.Server{Workers: 3}}, []string{"--delay", "1s", "--workers", "3"}},
-		"workers of the greeter":             {experiment.Config{Workload: crowded}, []string{"--delay", "0s", "--workers", "7"}},
-		"workers of both: the server's":      {experiment.Config{Workload: crowded, Server: experiment.Server{Workers: 3}}, []string{"--delay", "0s", "--workers", "3"}},
+		"no arguments that some languages lack":        {experiment.Config{Workload: greet}, []string{"--delay", "1s"}},
+		"workers":                                      {experiment.Config{Workload: greet, Server: experiment.Server{Workers: 3}}, []string{"--delay", "1s", "--workers", "3"}},
+		"workers of the greeter":                       {experiment.Config{Workload: limited}, []string{"--delay", "0s", "--workers", "7"}},
+		"workers of both, of which the server's count": {experiment.Config{Workload: limited, Server: experiment.Server{Workers: 3}}, []string{"--delay", "0s", "--workers", "3"}},
 		"the age of connections": {experiment.Config{Workload: greet, Server: experiment.Server{MaxAge: time.Minute, AgeGrace: 2 * time.Second}},
 			[]string{"--delay", "1s", "--max-age", "1m0s", "--age-grace", "2s"}},
 	} {

@@ -8,9 +8,9 @@ import (
 	"rpclab/internal/lab"
 )
 
-const plain = `
-experiment: plain
-question: Is 5 ms faster than 20?
+const untilDecided = `
+experiment: until
+question: Is 5 ms faster than 20 ms?
 defaults:
   server: {replicas: 1, fresh: false}
   route: direct
@@ -22,10 +22,10 @@ arms:
 rounds: 1
 `
 
-// TestARunUntilDecidedEndsWhenItIs: at the first look, after four rounds of nine. Its
-// p99, of 30 calls, never can be, and is not waited for.
-func TestARunUntilDecidedEndsWhenItIs(t *testing.T) {
-	d, err := lab.Run(t.Context(), plan(t, plain, experiment.Options{Seed: 1, UntilDecided: true, MaxRounds: 9}), options(t))
+// The first look is after four of nine rounds. The p99 of 30 calls cannot be decided, and the run does
+// not wait for it.
+func TestARunUntilDecidedEndsAtTheFirstLookThatDecides(t *testing.T) {
+	d, err := lab.Run(t.Context(), plan(t, untilDecided, experiment.Options{Seed: 1, UntilDecided: true, MaxRounds: 9}), options(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestARunUntilDecidedEndsWhenItIs(t *testing.T) {
 			t.Errorf("p99 of 30 calls: %s, %s", v.Decision, v.Reason)
 		}
 		if want := 1 - 0.05/2/3; v.Level < want-1e-9 || v.Level > want+1e-9 {
-			t.Errorf("%s has the level %.4f; two verdicts share the error of three looks: %.4f", v.Metric, v.Level, want)
+			t.Errorf("%s has the level %.4f; two verdicts share the error of three looks, want %.4f", v.Metric, v.Level, want)
 		}
 	}
 }
