@@ -81,7 +81,7 @@ func (c Caller) Open(job caller.Job, target caller.Target) (caller.Session, erro
 	case job.Channels.Mode == caller.Pool:
 		return nil, fmt.Errorf("callers in %s do not support a pool of channels: use shared or per-call", c.Language)
 	case job.Hedge != nil:
-		return nil, fmt.Errorf("callers in %s do not support hedging", c.Language)
+		return nil, fmt.Errorf("callers in %s do not support hedging: leave out hedge, or use the caller grpc-go", c.Language)
 	}
 	found, err := language.Lookup(c.Language)
 	if err != nil {

@@ -40,7 +40,7 @@ func OpenCalculator(job caller.Job, target caller.Target) (*CalculatorSession, e
 	case err != nil:
 		return nil, err
 	case job.Calculator == nil || job.Workload.Calculate == nil || count == 0 || job.Hedge != nil || job.Stream != nil:
-		return nil, errors.New("caller.style needs the workload calculate and channels that stay open, without hedge and stream")
+		return nil, errors.New("caller.style needs the workload calculate and channels that stay open, without hedge and stream: set those, or leave out style")
 	}
 	config := *job.Calculator
 	client, err := calculator.New(config, *job.Workload.Calculate)

@@ -42,7 +42,7 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 	}
 	if job.Stream != nil {
 		if calls.Stream == "" || channels == 0 || job.Hedge != nil || job.Stream.Pipelined {
-			return nil, errors.New("streams need the workload greet or increase and channels that stay open, without hedge and pipelining")
+			return nil, errors.New("streams need the workload greet or increase and channels that stay open, without hedge and pipelining: set those, or leave out stream")
 		}
 		opened.streams = &streamPool{session: opened}
 	}

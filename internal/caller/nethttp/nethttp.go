@@ -65,7 +65,7 @@ func gatewayPath(job caller.Job) (string, error) {
 	case spec.Increment != nil:
 		return "/increment?" + query.Encode(), nil
 	}
-	return "", errors.New("a gateway supports only the workloads fibonacci and increment")
+	return "", errors.New("a gateway supports only the workloads fibonacci and increment: set one of them")
 }
 
 type gatewaySession struct {

@@ -31,7 +31,7 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 		return nil, err
 	}
 	if job.Workload.Increase == nil {
-		return nil, errors.New("the caller tcp supports only the workload increase")
+		return nil, errors.New("the caller tcp supports only the workload increase: set workload to increase")
 	}
 	channels, err := job.Channels.Count()
 	if err != nil {

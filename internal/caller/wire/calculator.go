@@ -20,7 +20,7 @@ func calculatorCall(job caller.Job) (call engine.Call, secured *tls.Config, err 
 	config := *job.Calculator
 	switch {
 	case job.Workload.Calculate == nil:
-		return call, nil, errors.New("caller.style needs the workload calculate")
+		return call, nil, errors.New("caller.style needs the workload calculate: set it, or leave out style")
 	case config.Ahead != "":
 		return call, nil, errors.New("the caller wire does not support ahead: leave it out, or use grpc-go")
 	case job.Compress:
