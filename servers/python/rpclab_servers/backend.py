@@ -33,13 +33,15 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     flap: int = 0  # period in nanoseconds at which health changes, not serving first
 
     def extra_delay(self, took: float) -> float:
-        """The seconds to add to an answer that took so many."""
+        """The delay to add to an answer that took a time, both in seconds."""
         return self.slow / 1e9 + max(self.times - 1, 0) * took
 
 
 class Command(msgspec.Struct, forbid_unknown_fields=True):
-    ail: Fault | None = None
-    count: bool = False
+    """A command of a supervisor; one field is set."""
+
+    ail: Fault | None = None  # replaces the injected fault
+    count: bool = False  # requests the number of calls
 
 
 class Backend:
@@ -76,8 +78,8 @@ class Backend:
 
     def serving(self) -> bool:
         since, every = self._flapping
-        turned = not every or (time.monotonic_ns() - since) // every % 2 == 1
-        return turned and not self.stopping
+        flap_serves = not every or (time.monotonic_ns() - since) // every % 2 == 1
+        return flap_serves and not self.stopping
 
     def count(self) -> None:
         """Write the number of calls started."""
@@ -89,7 +91,7 @@ class Backend:
         self._fault = fault
 
     def execute_commands(self) -> None:
-        """Execute the supervisor's commands in a thread, and exit when it is gone."""
+        """Execute the supervisor's commands in a thread. Exit when the supervisor is gone."""
         threading.Thread(target=self._execute_commands, name="commands", daemon=True).start()
 
     def _execute_commands(self) -> None:

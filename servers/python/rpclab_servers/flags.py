@@ -16,20 +16,20 @@ def duration(text: str) -> float:
         return 0
     parts = PART.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
-        raise argparse.ArgumentTypeError(f"{text!r} is no duration, such as 500ms or 1m0.5s")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration: use one such as 500ms or 1m0.5s")
     return sum(float(number) * UNITS[unit] for number, unit in parts)
 
 
 def address(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no address HOST:PORT")
+        raise argparse.ArgumentTypeError(f"{text!r} is not an address: use HOST:PORT")
     return host.removeprefix("[").removesuffix("]") or "0.0.0.0", int(port)
 
 
 def workers(text: str) -> int:
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of workers, from 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of workers: use 0 or more")
     return int(text)
 
 
@@ -46,7 +46,7 @@ def parse() -> argparse.Namespace:
     flags.add_argument("--spread", type=duration, default=0, help="random extra delay of orders")
     flags.add_argument("--workers", type=workers, default=0, help="0: the model's default")
     flags.add_argument(
-        "--drain", type=duration, default=0, help="accept calls so long after SIGTERM"
+        "--drain", type=duration, default=0, help="how long to accept calls after SIGTERM"
     )
-    flags.add_argument("--supervised", action="store_true", help="take commands on standard input")
+    flags.add_argument("--supervised", action="store_true", help="read commands on standard input")
     return flags.parse_args()

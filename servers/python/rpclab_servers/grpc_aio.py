@@ -34,7 +34,7 @@ async def _serve(settings, backend: Backend) -> None:
     await stopping.wait()
     backend.stop()
     await asyncio.sleep(settings.drain)
-    await server.stop(grpc_services.FOR_EVER)
+    await server.stop(grpc_services.SHUTDOWN_GRACE)
     if settings.supervised:
         backend.count()
 

@@ -15,7 +15,7 @@ from rpclab_servers.workloads import Work
 FILES = (greeter_pb2, fibonacci_pb2, counter_pb2, chain_pb2, order_pb2)
 
 HEALTH = "grpc.health.v1.Health"
-NO_SERVICE = "the health of the server as a whole alone is known"
+NO_SERVICE = "only the health of the whole server is known: use the empty service name"
 
 MESSAGES = SimpleNamespace(
     **{
@@ -30,7 +30,7 @@ OPTIONS = [
     ("grpc.server_handshake_timeout_ms", 10_000),  # a silent client delays shutdown no longer
 ]
 
-FOR_EVER = 10**6  # seconds that calls in flight may take during shutdown
+SHUTDOWN_GRACE = 10**6  # seconds that calls in flight may take during shutdown: no limit
 
 STATUS = {code.value[0]: code for code in grpc.StatusCode}
 

@@ -16,8 +16,8 @@ def serve(settings, backend: Backend) -> None:
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
-    # As published: one call at a time by default. A stream keeps its thread, so serving streams
-    # takes as many workers as streams.
+    # As published: one call at a time by default. A stream occupies a thread, so streams need as
+    # many workers as there are streams.
     server = grpc.server(ThreadPoolExecutor(settings.workers or 1), options=grpc_services.OPTIONS)
     works = Workloads(grpc_services.MESSAGES, settings.id, settings.delay, settings.spread).all()
     calls = Calls(backend)
@@ -32,7 +32,7 @@ def serve(settings, backend: Backend) -> None:
     stopping.wait()
     backend.stop()
     time.sleep(settings.drain)
-    server.stop(grpc_services.FOR_EVER).wait()
+    server.stop(grpc_services.SHUTDOWN_GRACE).wait()
     if settings.supervised:
         backend.count()
 
@@ -76,6 +76,6 @@ class Calls:
                 context.abort(grpc.StatusCode.NOT_FOUND, grpc_services.NO_SERVICE)
             return grpc_services.health_of(self.backend)
 
-        # A server that is busy is well: health does not queue behind calls.
+        # Health checks do not queue behind calls: a busy server is healthy.
         check.experimental_thread_pool = ThreadPoolExecutor(1)
         return check

@@ -17,13 +17,12 @@ def run(
     gone: Callable[[], None] = lambda: None,
     leaving: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serves what load returns until SIGTERM. The worker calls load, then ready, and gone at its
-    end. Before that, the process that got SIGTERM calls leaving."""
+    """Serves the application that load returns until SIGTERM. The worker calls load, then ready,
+    and gone when it ends. The process that receives SIGTERM calls leaving first."""
 
     def begin(_worker) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the arbiter
-        # To gunicorn a worker that exits with 3 could not start, and the arbiter exits with 3 too,
-        # as the contract asks.
+        # If the worker exits with 3, gunicorn's arbiter exits with 3 too, as the contract requires.
         ready()
 
     class Program(BaseApplication):

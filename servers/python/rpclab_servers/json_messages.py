@@ -1,5 +1,5 @@
-"""The messages as JSON, with the names of the protobuf files. Both REST models take them, so
-that only the server differs."""
+"""The messages as JSON, with the names of the protobuf files. Both REST models use them, so that
+only the server differs."""
 
 from typing import Annotated
 
@@ -55,14 +55,14 @@ class OrderReply(Message):
 
 
 def decoder(kind: type[Message]):
-    """A function that decodes a body of that kind, or raises Rejected."""
+    """A function that decodes a body as a kind of message, or raises Rejected."""
     decode = msgspec.json.Decoder(kind).decode
 
     def read(body: bytes) -> Message:
         try:
             return decode(body)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as e:
-            raise Rejected(INVALID_ARGUMENT, f"the body is not the JSON it has to be: {e}") from e
+            raise Rejected(INVALID_ARGUMENT, f"the body is not valid JSON for this path: {e}") from e
 
     return read
 

@@ -9,7 +9,7 @@ import sys
 from rpclab_servers import flags
 from rpclab_servers.backend import Backend
 
-# Only the model's module is loaded, so that others do not count in its memory.
+# The module of each model. Only that module is loaded, so that others do not add to the memory.
 MODULES = {
     "grpc-sync": "grpc_sync",
     "grpc-aio": "grpc_aio",
@@ -21,8 +21,8 @@ MODULES = {
 def main() -> None:
     settings = flags.parse()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection is a file
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))  # a connection is a file
     model = importlib.import_module(f"rpclab_servers.{MODULES[settings.model]}")
     model.serve(settings, Backend(settings.id))
 
@@ -30,10 +30,10 @@ def main() -> None:
 def bound(address: tuple[str, int]) -> socket.socket:
     """A bound socket that does not listen yet: signal handlers are installed before clients connect."""
     family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-    s = socket.socket(family)
-    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(family)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        s.bind(address)
+        listener.bind(address)
     except OSError as e:
         sys.exit(f"cannot listen on {address[0]}:{address[1]}: {e}")
-    return s
+    return listener

@@ -14,7 +14,7 @@ LARGEST_NUMBER = 2**32 - 1
 LARGEST_FIBONACCI = 100_000
 LARGEST_ORDER = 100_000
 
-sys.set_int_max_str_digits(21_000)  # the largest Fibonacci number has 20,899
+sys.set_int_max_str_digits(21_000)  # the largest Fibonacci number has 20,899 digits
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,11 +69,11 @@ class Workloads:
 
     def order(self, request):
         if (n := len(request.articles)) > LARGEST_ORDER:
-            why = f"the order has {n} articles; the most is {LARGEST_ORDER}"
+            why = f"the order has {n} articles; the limit is {LARGEST_ORDER}"
             raise Rejected(INVALID_ARGUMENT, why)
         for i, article in enumerate(request.articles):
             if article.quantity < 1:
-                why = f"article {i}: the quantity is {article.quantity}; it has to be 1 or more"
+                why = f"article {i}: the quantity is {article.quantity}, but must be at least 1"
                 raise Rejected(INVALID_ARGUMENT, why)
         return self.messages.OrderReply(id=str(uuid.uuid4()))
 

@@ -51,7 +51,7 @@ impl Backend {
         answer.insert(IDENTITY, self.identity.clone());
     }
 
-    /// Does the work of a call: counts it, waits for a worker, and applies the injected
+    /// Makes a call: counts it, waits for a worker, does the work and applies the injected
     /// fault. A slow call keeps its worker, so that queues form. A cancelled call is dropped
     /// wherever it waits.
     pub async fn call<A>(

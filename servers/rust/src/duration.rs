@@ -14,7 +14,7 @@ const UNITS: [(&str, f64); 7] = [
 
 /// Reads a sum of numbers with units, or a bare 0.
 pub fn parse(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("{text:?} is not a duration; write one such as 500ms or 1.5s");
+    let wrong = || format!("{text:?} is not a duration: use one such as 500ms or 1.5s");
     if text == "0" {
         return Ok(Duration::ZERO);
     }

@@ -20,11 +20,11 @@ pub struct Fault {
 impl Fault {
     /// The status that every call gets at once, if any.
     pub fn failure(&self, id: &str) -> Option<Status> {
-        let said = || format!("{id} is in an error loop");
-        (self.code != 0).then(|| Status::new(Code::from(self.code), said()))
+        let message = || format!("{id} is in an error loop");
+        (self.code != 0).then(|| Status::new(Code::from(self.code), message()))
     }
 
-    /// The delay to add to an answer that took so long.
+    /// The delay to add to an answer that took a time.
     pub fn extra_delay(&self, took: Duration) -> Duration {
         let times = took.as_secs_f64() * (self.times - 1.0).max(0.0);
         let times = Duration::try_from_secs_f64(times).unwrap_or(Duration::MAX);
@@ -32,7 +32,7 @@ impl Fault {
     }
 }
 
-/// Changes health as the current fault says. The same period again changes nothing.
+/// Changes health at the interval of the current fault. The same interval again changes nothing.
 pub async fn flap(mut fault: watch::Receiver<Fault>, health: &HealthReporter) -> Infallible {
     loop {
         let flap = fault.borrow_and_update().flap;
@@ -43,7 +43,7 @@ pub async fn flap(mut fault: watch::Receiver<Fault>, health: &HealthReporter) ->
     }
 }
 
-/// Changes health at this period; zero: serving.
+/// Changes health at an interval; zero: serving.
 async fn change_health(health: &HealthReporter, every: Duration) -> Infallible {
     if every.is_zero() {
         health.set_service_status("", ServingStatus::Serving).await;

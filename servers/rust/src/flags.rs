@@ -19,19 +19,19 @@ pub struct Flags {
     /// identity that every answer carries
     #[arg(long, default_value = "server")]
     pub id: String,
-    /// wait before a greeting and before an order is taken
+    /// wait before a greeting and before an order is accepted
     #[arg(long, default_value = "0s", value_parser = duration::parse)]
     pub delay: Duration,
-    /// wait up to this longer before an order is taken, at random
+    /// largest random additional wait before an order is accepted
     #[arg(long, default_value = "0s", value_parser = duration::parse)]
     pub spread: Duration,
-    /// calls that it works on at once, while others queue (0: all)
+    /// calls processed at once, while others queue (0: all)
     #[arg(long, default_value_t = 0)]
     pub workers: u32,
-    /// how long it still accepts calls after SIGTERM
+    /// how long to accept calls after SIGTERM
     #[arg(long, default_value = "0s", value_parser = duration::parse)]
     pub drain: Duration,
-    /// take commands on standard input, and end when it does
+    /// read commands on standard input, and exit when it closes
     #[arg(long)]
     pub supervised: bool,
 }

@@ -27,8 +27,8 @@ mod v1 {
     tonic::include_proto!("rpclab.v1");
 }
 
-// The system's allocator takes a third more CPU time for an order of 1,000 articles and
-// the same for small messages. This one takes 10 MB more memory.
+// The system's allocator uses a third more CPU time for an order of 1,000 articles and the same
+// for small messages. mimalloc uses 10 MB more memory.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
 /// Serves until shutdown, on one thread or one for each core.
 fn run(flags: Flags) -> Result<(), Box<dyn Error>> {
     rlimit::increase_nofile_limit(u64::MAX)?; // a connection is a file; Go raises the limit itself
-    // It lives as long as the process, so calls borrow it without reference counts.
+    // The backend lives as long as the process, so calls borrow it without reference counts.
     let backend: &Backend = Box::leak(Box::new(Backend::new(&flags)?));
     let mut runtime = match flags.model {
         Model::GrpcSingle => runtime::Builder::new_current_thread(),
@@ -92,8 +92,8 @@ async fn serve(flags: &Flags, backend: &'static Backend) -> Result<(), Box<dyn E
     }
 }
 
-/// Listens with a backlog of 4096. With Rust's own 128, clients that connect at once would
-/// wait seconds for a retransmission (RFC 6298).
+/// Listens with a backlog of 4096. With Rust's default of 128, clients that connect at the same
+/// time would wait seconds for a retransmission (RFC 6298).
 async fn listen(address: &str) -> io::Result<TcpListener> {
     let address = lookup_host(address)
         .await?

@@ -45,7 +45,7 @@ pub async fn serve(
             backend.identify(answer.headers_mut());
             answer
         }));
-    // Without it an answer could wait for the acknowledgement of the answer before.
+    // Without TCP_NODELAY an answer could wait for the acknowledgement of the last answer.
     let listener = listener.tap_io(|connection| drop(connection.set_nodelay(true)));
     axum::serve(listener, paths)
         .with_graceful_shutdown(shutdown)
@@ -73,9 +73,7 @@ where
 fn read<Q: DeserializeOwned>(body: Result<Bytes, BytesRejection>) -> Result<Q, Status> {
     let body = body.map_err(|why| Status::invalid_argument(why.body_text()))?;
     let Object(message) = serde_json::from_slice(&body).map_err(|why| {
-        Status::invalid_argument(format!(
-            "the body is not the JSON that this path takes: {why}"
-        ))
+        Status::invalid_argument(format!("the body is not valid JSON for this path: {why}"))
     })?;
     Ok(message)
 }

@@ -41,7 +41,8 @@ pub fn start(backend: &'static Backend) {
     });
 }
 
-/// Writes a line with the number of calls started. Errors are ignored: the supervisor is gone.
+/// Writes a line with the number of calls started. An error is ignored, because it means that the
+/// supervisor is gone.
 pub fn count(backend: &Backend) {
     let _ = writeln!(io::stdout(), "{}", backend.started.load(Relaxed));
 }

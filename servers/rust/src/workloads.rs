@@ -15,7 +15,7 @@ use crate::{
 /// The largest n of Fibonacci.
 const LARGEST_FIBONACCI: u32 = 100_000;
 
-/// The most articles of an order.
+/// The largest number of articles in an order.
 const LARGEST_ORDER: usize = 100_000;
 
 impl Backend {
@@ -71,7 +71,7 @@ impl Backend {
         }
     }
 
-    /// Accepts an order after the delay and up to the spread.
+    /// Accepts an order after the delay and a random additional wait up to the spread.
     pub async fn place_order(&self, order: v1::Order) -> Result<v1::OrderReply, Status> {
         check(order)?; // frees its memory before the wait
         let spread = rand::random_range(Duration::ZERO..=self.spread);
@@ -87,12 +87,12 @@ fn check(order: v1::Order) -> Result<(), Status> {
     let articles = order.articles;
     let why = if articles.len() > LARGEST_ORDER {
         format!(
-            "the order has {} articles; the most is {LARGEST_ORDER}",
+            "the order has {} articles; the limit is {LARGEST_ORDER}",
             articles.len()
         )
     } else if let Some(i) = articles.iter().position(|article| article.quantity < 1) {
         let v1::Article { id, quantity, .. } = &articles[i];
-        format!("article {i} ({id:?}): the quantity is {quantity}; it has to be 1 or more")
+        format!("article {i} ({id:?}): the quantity is {quantity}, but must be at least 1")
     } else {
         return Ok(());
     };

@@ -16,9 +16,9 @@ class Calls:
 
     def __init__(self, job: Job):
         if not job.target or not job.method:
-            raise Impossible(f"the kind {job.kind} takes a target and a method")
+            raise Impossible(f"the kind {job.kind} needs a target and a method")
         if job.stream and job.channel == "per-call":
-            raise Impossible("a stream is of one channel: per-call is not possible")
+            raise Impossible("a stream needs the channel shared: per-call opens a channel per call")
         self.job, self.spec = job, spec(job)
         self.method, self.timeout = job.method, job.timeout
         self.compression = grpc.Compression.Gzip if job.compress else None
@@ -30,8 +30,8 @@ class Calls:
             "_registered_method": True,  # as in generated stubs
         }
         if self.spec.constant:
-            one = kind(**self.spec.fields(0))
-            self.request = lambda _: one
+            request = kind(**self.spec.fields(0))
+            self.request = lambda _: request
         else:
             self.request = lambda n: kind(**self.spec.fields(n))
 
@@ -55,9 +55,9 @@ class Calls:
 
     def check(self, load: Load) -> None:
         if self.job.stream == "ping-pong" and not load.closed:
-            raise Impossible("the stream ping-pong takes a closed load")
+            raise Impossible("the stream ping-pong needs a closed load")
         if self.job.stream == "pipelined" and not load.all_calls:
-            raise Impossible("the stream pipelined takes a load of a number of calls")
+            raise Impossible("the stream pipelined needs a load with a number of calls")
 
 
 def identity(metadata) -> str:

@@ -17,7 +17,7 @@ def increase(n: int) -> int:
 class Session:
     def __init__(self, job: Job, output: Output):
         if job.workload.increase is None:
-            raise Impossible("the kind function makes calls of the workload increase")
+            raise Impossible("the kind function supports only the workload increase")
         self.checker = Checker(spec(job), output)
 
     def __enter__(self) -> Self:

@@ -86,7 +86,7 @@ class Stream:
 
     def __init__(self, method: grpc.aio.StreamStreamMultiCallable, calls: Calls):
         self.method, self.calls = method, calls
-        self.rpc = None  # not open
+        self.rpc = None  # None: not open
 
     def open(self, requests) -> None:
         self.rpc = self.method(requests, compression=self.calls.compression)
@@ -119,7 +119,7 @@ class Stream:
     async def ping(self, n: int) -> Outcome:
         """Send a message and wait for its answer."""
         if self.rpc is None:
-            # write() would hide why a stream ended.
+            # With write() instead, the error of a stream would be lost.
             self.requests = asyncio.Queue()
             self.open(sent_from(self.requests))
         self.requests.put_nowait(self.calls.request(n))

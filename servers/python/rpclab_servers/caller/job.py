@@ -14,41 +14,41 @@ Count = Annotated[int, Meta(ge=0)]
 FibonacciN = Annotated[int, Meta(ge=0, le=100_000)]
 
 
-class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A part of a job or load. An unknown field is an error."""
+
+
+class Empty(Message):
     pass
 
 
-class Nothing(Part):
-    pass
-
-
-class Fibonacci(Part, rename={"first": "from", "last": "to"}):
+class Fibonacci(Message, rename={"first": "from", "last": "to"}):
     first: FibonacciN
     last: FibonacciN
 
     def __post_init__(self):
         if self.last < self.first:
-            raise ValueError(f"fibonacci from {self.first} to {self.last}")
+            raise ValueError(f"fibonacci: from is {self.first}, but must not exceed {self.last}")
 
 
-class Orders(Part):
+class Orders(Message):
     articles: Annotated[int, Meta(ge=0, le=100_000)] = 0
 
 
-class Workload(Part):
+class Workload(Message):
     """Exactly one field is set."""
 
-    greet: Nothing | None = None
+    greet: Empty | None = None
     fibonacci: Fibonacci | None = None
-    increase: Nothing | None = None
+    increase: Empty | None = None
     orders: Orders | None = None
 
     def __post_init__(self):
         if sum(getattr(self, name) is not None for name in self.__struct_fields__) != 1:
-            raise ValueError("one of greet, fibonacci, increase and orders has to be named")
+            raise ValueError("exactly one of greet, fibonacci, increase and orders must be set")
 
 
-class Job(Part):
+class Job(Message):
     kind: str
     workload: Workload
     target: str = ""
@@ -66,7 +66,7 @@ class Job(Part):
         return self.timeout_ns / 1e9
 
 
-class Closed(Part):
+class Closed(Message):
     users: Annotated[int, Meta(gt=0)]
     calls: Count = 0
     think_ns: Count = 0
@@ -74,25 +74,25 @@ class Closed(Part):
 
     def __post_init__(self):
         if not self.calls and not self.duration_ns:
-            raise ValueError("a closed load has to be bound by calls or duration_ns")
+            raise ValueError("a closed load must have a limit: set calls or duration_ns")
 
     def due(self, n: int, answered: int | None) -> int | None:
-        """When call n is due, in nanoseconds since the start, for a user whose last answer came
-        at answered; None: no more calls."""
+        """When call n is due, in nanoseconds since the start; None: no more calls. answered is when
+        the user received the last answer; None: the user has made no call."""
         due = 0 if answered is None else answered + self.think_ns
         if self.calls and n >= self.calls or self.duration_ns and due >= self.duration_ns:
             return None
         return due
 
 
-class Burst(Part):
+class Burst(Message):
     calls: Count
 
     def due(self, n: int) -> int | None:
         return 0 if n < self.calls else None
 
 
-class Open(Part):
+class Open(Message):
     rate: Annotated[float, Meta(gt=0)]
     duration_ns: Count
 
@@ -101,7 +101,7 @@ class Open(Part):
         return due if due < self.duration_ns else None
 
 
-class Load(Part):
+class Load(Message):
     """Exactly one kind of load is set."""
 
     at_ns: Count = 0
@@ -111,7 +111,7 @@ class Load(Part):
 
     def __post_init__(self):
         if (self.closed, self.burst, self.open).count(None) != 2:
-            raise ValueError("one of closed, burst and open has to be named")
+            raise ValueError("exactly one of closed, burst and open must be set")
 
     @property
     def all_calls(self) -> int:

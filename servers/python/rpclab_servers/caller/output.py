@@ -15,12 +15,12 @@ CALL = struct.Struct("<QqqqBH5x")
 OK, CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE, WRONG = 0, 1, 4, 14, 255
 
 NOBODY = 0xFFFF  # no backend answered
-EVERY = 0.05  # seconds between frames of calls
-AT_ONCE = 10_000  # most calls in a frame
+FRAME_INTERVAL = 0.05  # seconds between frames of calls
+MAX_FRAME_CALLS = 10_000
 
 
 class Output:
-    """Frames to standard output, from any thread."""
+    """Writes frames to standard output. Any thread may use it."""
 
     def __init__(self):
         self._file = os.fdopen(os.dup(1), "wb")
@@ -56,8 +56,8 @@ class Output:
         with self._lock:
             if code not in self._sampled:
                 self._sampled.add(code)
-                said = {"code": code, "message": message or "no message"}
-                self._write(b"S", json.dumps(said).encode())
+                sample = {"code": code, "message": message or "no message"}
+                self._write(b"S", json.dumps(sample).encode())
 
     def forget_samples(self) -> None:
         self._sampled.clear()
@@ -77,14 +77,14 @@ class Calls:
 
     def record(self, n: int, due: int, sent: int, answered: int, code: int, backend: int) -> None:
         """Record a call. Times are of the monotonic clock, due is relative to the start."""
-        u = self.to_unix
+        unix = self.to_unix
         self.records.append(
-            CALL.pack(n, u + self.start + due, u + sent, u + answered, code, backend)
+            CALL.pack(n, unix + self.start + due, unix + sent, unix + answered, code, backend)
         )
 
     def record_lost(self, first: int, sent: list[int], calls: int, ended: int, code: int) -> None:
-        """Record the calls from the first on, all due at the start, that ended together. A call
-        without a time in sent was not sent."""
+        """Record the calls of a stream that ended, from number first on. All were due at the start.
+        A call without a time in sent was not sent."""
         for n in range(first, calls):
             self.record(n, 0, sent[n] if n < len(sent) else ended, ended, code, NOBODY)
 
@@ -95,7 +95,7 @@ class Calls:
         return self
 
     def __exit__(self, failed, *_) -> None:
-        """Write the end of the load and its CPU time without that of writing."""
+        """Write the end of the load with its CPU time, without the CPU time of writing."""
         if failed:
             return
         spent = time.process_time_ns() - self._spent
@@ -106,11 +106,11 @@ class Calls:
 
     def _write_often(self) -> None:
         began = time.thread_time_ns()
-        while not self._ended.wait(EVERY):
+        while not self._ended.wait(FRAME_INTERVAL):
             self._write()
             self._writing = time.thread_time_ns() - began
 
     def _write(self) -> None:
-        while waiting := min(len(self.records), AT_ONCE):
-            take = self.records.popleft
-            self.output.frame(b"C", b"".join([take() for _ in range(waiting)]))
+        while waiting := min(len(self.records), MAX_FRAME_CALLS):
+            pop = self.records.popleft
+            self.output.frame(b"C", b"".join([pop() for _ in range(waiting)]))

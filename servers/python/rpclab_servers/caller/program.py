@@ -26,23 +26,23 @@ def main() -> int:
     for name in list(os.environ):
         if name.lower().endswith("_proxy"):  # do not call through a proxy
             del os.environ[name]
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection is a file
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))  # a connection is a file
     try:
-        with session(decoded(sys.stdin.buffer.readline(), Job), output) as calls_of:
+        with open_session(decode(sys.stdin.buffer.readline(), Job), output) as session:
             output.frame(b"R")
             for line in sys.stdin.buffer:
-                load = decoded(line, Load)
-                calls_of.check(load)
+                load = decode(line, Load)
+                session.check(load)
                 with Calls(output, load.at_ns) as calls:
-                    calls_of.run(load, calls)
+                    session.run(load, calls)
     except Impossible as e:
         output.frame(b"X", str(e).encode())
         return 1
     return 0
 
 
-def session(job: Job, output: Output):
+def open_session(job: Job, output: Output):
     """The session of a job: a context with check(load) and run(load, calls)."""
     if job.kind not in KINDS:
         raise Impossible(f"no caller {job.kind!r}; known names: {', '.join(KINDS)}")
@@ -50,7 +50,7 @@ def session(job: Job, output: Output):
     return module.Session(job, output)
 
 
-def decoded(line: bytes, kind: type):
+def decode(line: bytes, kind: type):
     try:
         return msgspec.json.decode(line, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError) as e:

@@ -18,9 +18,9 @@ INTERNAL = 13
 class Session:
     def __init__(self, job: Job, output: Output):
         if not job.target.startswith("http://") or not job.path.startswith("/"):
-            raise Impossible(f"the kind {job.kind} takes a target http://HOST:PORT and a path")
+            raise Impossible(f"the kind {job.kind} needs a target http://HOST:PORT and a path")
         if job.stream or job.compress or job.service_config:
-            raise Impossible("streams, compress and service_config go with kinds of gRPC alone")
+            raise Impossible("only gRPC kinds support stream, compress and service_config")
         self.job, self.url = job, job.target.rstrip("/") + job.path
         self.spec = spec(job)
         self.fields = operator.itemgetter(*self.spec.answer)
@@ -65,7 +65,7 @@ def with_requests(job: Job, opened: contextlib.ExitStack) -> tuple[Callable, typ
     if job.kind == "requests":  # as published: a connection for each call
         return requests.post, requests.Timeout, requests.RequestException
     session = opened.enter_context(requests.Session())
-    session.mount("http://", HTTPAdapter(pool_maxsize=schedule.MOST))
+    session.mount("http://", HTTPAdapter(pool_maxsize=schedule.MAX_THREADS))
     return session.post, requests.Timeout, requests.RequestException
 
 

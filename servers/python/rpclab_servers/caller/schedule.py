@@ -13,7 +13,7 @@ from rpclab_servers.caller.workload import Checker, Outcome
 
 Call = Callable[[int], Outcome]  # makes call number n
 
-MOST = 1000  # threads; calls wait for a free one, and the wait is in their latency
+MAX_THREADS = 1000  # a call that waits for a free thread has the wait in its latency
 
 
 def in_threads(load: Load, calls: Calls, user: Callable[[], Call], checker: Checker) -> None:
@@ -66,7 +66,7 @@ def on_schedule(load: Load, calls: Calls, call: Call, checker: Checker) -> None:
         code, backend, _ = checker(n, *got)
         calls.record(n, due, sent, answered, code, backend)
 
-    with ThreadPoolExecutor(MOST) as threads:
+    with ThreadPoolExecutor(MAX_THREADS) as threads:
         for n in itertools.count():
             if (due := pace.due(n)) is None:
                 return

@@ -13,7 +13,7 @@ from rpclab_servers.caller.output import DEADLINE_EXCEEDED, OK, UNAVAILABLE
 from rpclab_servers.caller.output import Calls as Records
 from rpclab_servers.caller.workload import Checker, Outcome
 
-WATCH = 0.05  # seconds between checks for overdue answers
+WATCH_INTERVAL = 0.05  # seconds between checks for overdue answers
 
 
 def run(load: Load, records: Records, method, calls: Calls, checker: Checker) -> None:
@@ -39,9 +39,9 @@ def run(load: Load, records: Records, method, calls: Calls, checker: Checker) ->
 
 def watch_over(streams: list["Stream"], ended: threading.Event) -> None:
     """Cancel streams with an overdue answer: a message on a stream has no deadline."""
-    while not ended.wait(WATCH):
+    while not ended.wait(WATCH_INTERVAL):
         for stream in list(streams):
-            stream.give_up_overdue()
+            stream.cancel_overdue()
 
 
 class Stream:
@@ -49,7 +49,7 @@ class Stream:
 
     def __init__(self, method: grpc.StreamStreamMultiCallable, calls: Calls):
         self.method, self.calls = method, calls
-        self.answers = None  # not open
+        self.answers = None  # None: not open
         self.waits_since = None  # monotonic ns; None: not waiting
         self.overdue = False
 
@@ -61,7 +61,7 @@ class Stream:
         if (answers := self.answers) is not None:  # the reading thread may reset it
             answers.cancel()
 
-    def give_up_overdue(self) -> None:
+    def cancel_overdue(self) -> None:
         since = self.waits_since
         if since is not None and time.monotonic_ns() - since > self.calls.job.timeout_ns:
             self.overdue = True

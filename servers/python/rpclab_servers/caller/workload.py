@@ -27,8 +27,8 @@ class WorkloadSpec(NamedTuple):
 
 
 def spec(job: Job) -> WorkloadSpec:
-    w = job.workload
-    if w.greet is not None:
+    workload = job.workload
+    if workload.greet is not None:
         return WorkloadSpec(
             lambda _: {"name": "rpclab"},
             True,
@@ -37,13 +37,13 @@ def spec(job: Job) -> WorkloadSpec:
             "HelloRequest",
             "HelloReply",
         )
-    if w.fibonacci is not None:
-        return fibonacci(w.fibonacci.first, w.fibonacci.last)
-    if w.increase is not None:
+    if workload.fibonacci is not None:
+        return fibonacci(workload.fibonacci.first, workload.fibonacci.last)
+    if workload.increase is not None:
         return WorkloadSpec(
             lambda n: {"value": n}, False, ("value",), increased, "Number", "Number"
         )
-    return orders(w.orders.articles)
+    return orders(workload.orders.articles)
 
 
 def greeted(n: int, answer, backend: str) -> int | None:
@@ -61,16 +61,16 @@ def fibonacci(first: int, last: int) -> WorkloadSpec:
             right[n] = hash(str(a))  # the hash saves memory
         a, b = b, a + b
 
-    def of(call: int) -> int:
+    def number_of(call: int) -> int:
         return first + call % (last - first + 1)
 
     def following(n: int, answer, backend: str) -> int | None:
         value, server_name = answer
-        is_right = isinstance(value, str) and hash(value) == right[of(n)]
+        is_right = isinstance(value, str) and hash(value) == right[number_of(n)]
         return n + 1 if is_right and backend and server_name == backend else None
 
     return WorkloadSpec(
-        lambda n: {"n": of(n)},
+        lambda n: {"n": number_of(n)},
         False,
         ("value", "server_name"),
         following,
@@ -98,7 +98,7 @@ def orders(articles: int) -> WorkloadSpec:
 
 
 class Checker:
-    """Checks answers, after their time was taken."""
+    """Checks answers, outside of the measured time."""
 
     def __init__(self, spec: WorkloadSpec, output: Output):
         self.following, self.output = spec.following, output

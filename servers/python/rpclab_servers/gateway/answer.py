@@ -63,8 +63,8 @@ class Answered:
     def add(self, server: str, value: str, n: int | None) -> None:
         self.backends[server] = self.backends.get(server, 0) + 1
         if self.output:
-            of = {} if n is None else {"n": n}
-            self.calls.append({"server_name": server, **of, "value": value})
+            number = {} if n is None else {"n": n}
+            self.calls.append({"server_name": server, **number, "value": value})
 
     def answer(self) -> Answer:
         if self.single:

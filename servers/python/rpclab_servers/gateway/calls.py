@@ -12,7 +12,7 @@ from rpclab_servers.workloads import LARGEST_FIBONACCI
 
 CALL_TIMEOUT = 30  # seconds
 REQUEST_TIMEOUT = 15 * 60  # seconds, all calls of a request
-MOST_IN_FLIGHT = 256  # requests
+MAX_IN_FLIGHT = 256  # requests
 
 PATHS = ("/fibonacci", "/fibonacci/random", "/increment")
 
@@ -37,7 +37,7 @@ INCREMENT = Method(
 
 
 class Request:
-    """The calls of one request: one after another, until one fails."""
+    """The calls of one request, made one after another until a call fails."""
 
     def __init__(self, api: "API", method: Method, numbers: Iterator, output=False, single=False):
         self.api, self.method, self.numbers = api, method, numbers
@@ -48,12 +48,12 @@ class Request:
         """The number and the message of each call."""
         for n in self.numbers:
             if time.monotonic() > self.until:
-                why = f"its calls took more than {REQUEST_TIMEOUT} s"
+                why = f"the calls of the request took more than {REQUEST_TIMEOUT} s"
                 raise Failure(504, "DEADLINE_EXCEEDED", why)
             yield n, INCREMENT_REQUEST if n is None else MESSAGES.FibonacciRequest(n=n)
 
-    def take(self, n: int | None, reply) -> None:
-        """Record an answer."""
+    def record(self, n: int | None, reply) -> None:
+        """Check and record an answer."""
         if n is None:
             value = str(reply.number)
         else:

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from rpclab_servers.gateway import program
 from rpclab_servers.gateway.answer import Answer, Failure, failed
-from rpclab_servers.gateway.calls import API, CALL_TIMEOUT, MOST_IN_FLIGHT, Request
+from rpclab_servers.gateway.calls import API, CALL_TIMEOUT, MAX_IN_FLIGHT, Request
 
 
 def serve(settings, api: API, listener: socket.socket) -> None:
@@ -51,24 +51,24 @@ class Gateway:
 
     async def __call__(self, scope, receive, send) -> None:
         request = HTTPRequest(scope)
-        a = self.api.answer(
+        answer = self.api.answer(
             request.method, request.url.path, scope["query_string"].decode("latin-1")
         )
-        if isinstance(a, Request):
-            a = await self.calls(a)
-        await Response(a.body, a.status, a.headers)(scope, receive, send)
+        if isinstance(answer, Request):
+            answer = await self.calls(answer)
+        await Response(answer.body, answer.status, answer.headers)(scope, receive, send)
 
     async def calls(self, calls: Request) -> Answer:
-        if self.in_flight == MOST_IN_FLIGHT:
-            why = f"{MOST_IN_FLIGHT} requests are in progress, which is the limit: try again later"
+        if self.in_flight == MAX_IN_FLIGHT:
+            why = f"{MAX_IN_FLIGHT} requests are in progress, which is the limit: try again later"
             return failed(Failure(503, "UNAVAILABLE", why))
         self.in_flight += 1
         try:
-            return await self.on_its_channel(calls)
+            return await self.make_on_channel(calls)
         finally:
             self.in_flight -= 1
 
-    async def on_its_channel(self, calls: Request) -> Answer:
+    async def make_on_channel(self, calls: Request) -> Answer:
         if self.settings.channel == "per-request":
             async with self.channel() as own:
                 return await make_calls(calls, own)
@@ -81,7 +81,7 @@ async def make_calls(calls: Request, channel: grpc.aio.Channel) -> Answer:
     call = channel.unary_unary(calls.method.path, **calls.method.codec)
     try:
         for n, message in calls.messages():
-            calls.take(n, await call(message, timeout=CALL_TIMEOUT))
+            calls.record(n, await call(message, timeout=CALL_TIMEOUT))
     except grpc.RpcError as e:
         return failed(Failure.of(e))
     except Failure as e:

@@ -9,12 +9,12 @@ from flask import Flask, Response, request
 from rpclab_servers import gunicorn_server
 from rpclab_servers.gateway import program
 from rpclab_servers.gateway.answer import Answer, Failure, failed
-from rpclab_servers.gateway.calls import API, CALL_TIMEOUT, MOST_IN_FLIGHT, Request
+from rpclab_servers.gateway.calls import API, CALL_TIMEOUT, MAX_IN_FLIGHT, Request
 
 
 def serve(settings, api: API, listener: socket.socket) -> None:
     listening = program.name_of(listener)
-    threads = 1 if settings.model == "one-thread" else MOST_IN_FLIGHT  # other requests queue
+    threads = 1 if settings.model == "one-thread" else MAX_IN_FLIGHT  # other requests queue
 
     def load() -> Flask:  # in the worker process: channels do not survive a fork
         return application(settings, api)
@@ -33,15 +33,15 @@ def application(settings, api: API) -> Flask:
 
     @app.route("/", defaults={"path": ""}, methods=METHODS)
     @app.route("/<path:path>", methods=METHODS)
-    def answer(path: str) -> Response:
-        a = api.answer(request.method, request.path, request.query_string.decode("latin-1"))
-        if isinstance(a, Request):
+    def respond(path: str) -> Response:
+        answer = api.answer(request.method, request.path, request.query_string.decode("latin-1"))
+        if isinstance(answer, Request):
             if shared:
-                a = make_calls(a, shared)
+                answer = make_calls(answer, shared)
             else:
                 with channel() as own:
-                    a = make_calls(a, own)
-        return Response(a.body, a.status, a.headers)
+                    answer = make_calls(answer, own)
+        return Response(answer.body, answer.status, answer.headers)
 
     return app
 
@@ -53,7 +53,7 @@ def make_calls(calls: Request, channel: grpc.Channel) -> Answer:
     call = channel.unary_unary(calls.method.path, **calls.method.codec)
     try:
         for n, message in calls.messages():
-            calls.take(n, call(message, timeout=CALL_TIMEOUT))
+            calls.record(n, call(message, timeout=CALL_TIMEOUT))
     except grpc.RpcError as e:
         return failed(Failure.of(e))
     except Failure as e:

@@ -22,15 +22,15 @@ def main(args: list[str]) -> None:
     for name in list(os.environ):
         if name.lower().endswith("_proxy"):  # do not call through a proxy
             del os.environ[name]
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection is a file
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))  # a connection is a file
     listener = bound(settings.listen)
     model = importlib.import_module(f"rpclab_servers.gateway.{MODELS[settings.model]}")
     model.serve(settings, API(settings.mode, settings.seed), listener)
 
 
 def ready(settings, listening: str) -> None:
-    """Print the address, and exit when the supervisor is gone."""
+    """Print the address. Exit when the supervisor is gone."""
     if not settings.supervised:
         print(f"rpclab: gateway on http://{listening}", file=sys.stderr)
         return
@@ -60,7 +60,7 @@ def parse(args: list[str]) -> argparse.Namespace:
     flags.add_argument("--service-config", help="JSON; default: round robin")
     flags.add_argument("--model", choices=MODELS, default="threads")
     flags.add_argument(
-        "--channel", choices=("shared", "per-request"), help="channel of an HTTP request"
+        "--channel", choices=("shared", "per-request"), help="the channel of an HTTP request's calls"
     )
     flags.add_argument("--mode", default="", help="label of grpc_requests_total")
     flags.add_argument("--seed", type=int, help="seed of the random numbers")

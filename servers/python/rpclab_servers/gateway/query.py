@@ -7,14 +7,14 @@ from urllib.parse import parse_qsl
 from rpclab_servers.gateway.answer import Failure
 from rpclab_servers.workloads import LARGEST_FIBONACCI
 
-MOST_ITERATIONS = 10_000  # calls of a request; as in the published study
-MOST_OUTPUT = 32 << 20  # bytes of values in an answer
+MAX_ITERATIONS = 10_000  # calls of a request, as in the published study
+MAX_OUTPUT = 32 << 20  # bytes of values in an answer
 
 BOOLEANS = {"true": True, "1": True, "t": True, "false": False, "0": False, "f": False}
 
 
 class Query:
-    """Reads parameters. Invalid and unknown ones raise Failure."""
+    """Reads parameters. Raises Failure for an invalid or unknown parameter."""
 
     def __init__(self, text: str):
         try:
@@ -23,7 +23,7 @@ class Query:
             raise refused(f"the query {text!r} cannot be read: {e}") from e
         if unescaped(text):
             raise refused(
-                f"the query {text!r} cannot be read: a % that two hexadecimal digits follow"
+                f"the query {text!r} cannot be read: two hexadecimal digits must follow a %"
             )
         self.values: dict[str, list[str]] = {}
         for name, value in pairs:
@@ -52,8 +52,8 @@ class Query:
         """The published study used both names."""
         if "iterations" in self.values and "iteration" in self.values:
             raise refused("iterations and iteration are the same parameter: use one of them")
-        other = self.number("iteration", 1, 1, MOST_ITERATIONS)
-        return self.number("iterations", other, 1, MOST_ITERATIONS)
+        other = self.number("iteration", 1, 1, MAX_ITERATIONS)
+        return self.number("iterations", other, 1, MAX_ITERATIONS)
 
     def boolean(self, name: str) -> bool:
         text = self.text(name) or "false"
@@ -93,9 +93,9 @@ def numbers_of(
             " (without them, they are 800 and 1000)"
         )
     digits = iterations * (last // 4 + 1)  # a number has 0.209 digits for each n
-    if output and digits > MOST_OUTPUT:
+    if output and digits > MAX_OUTPUT:
         raise refused(
-            f"output=true would return up to {digits >> 20} MiB, and the limit is {MOST_OUTPUT >> 20}:"
+            f"output=true would return up to {digits >> 20} MiB, and the limit is {MAX_OUTPUT >> 20}:"
             " request fewer iterations or a smaller fibo_end"
         )
     query.end()

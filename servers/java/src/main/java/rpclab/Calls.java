@@ -26,7 +26,7 @@ public final class Calls {
     this.fault = fault;
   }
 
-  /** Answers after the wait. The call's own thread sleeps. */
+  /** Answers after a wait, in which the call's thread sleeps. */
   public <A> A answer(long waitNanos, Supplier<A> work) {
     Fault fault = begin();
     if (pool != null) {
@@ -45,7 +45,7 @@ public final class Calls {
     }
   }
 
-  /** Answers after the wait. A timer waits, no thread. */
+  /** Answers after a wait of a timer, which blocks no thread. */
   public <A> CompletableFuture<A> answerLater(long waitNanos, Supplier<A> work) {
     try {
       Fault fault = begin();
@@ -92,7 +92,7 @@ public final class Calls {
       TimeUnit.NANOSECONDS.sleep(nanos);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      throw Status.CANCELLED.withDescription("the server goes").asRuntimeException();
+      throw Status.CANCELLED.withDescription("the server is shutting down").asRuntimeException();
     }
   }
 }

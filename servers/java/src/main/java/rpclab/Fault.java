@@ -11,7 +11,7 @@ package rpclab;
 record Fault(long slow, double times, int code, long flap) {
   static final Fault NONE = new Fault(0, 0, 0, 0);
 
-  /** The delay in nanoseconds to add to an answer that took so long. */
+  /** The delay to add to an answer that took a time, both in nanoseconds. */
   long extraNanos(long took) {
     return slow + (long) (Math.max(times - 1, 0) * took);
   }

@@ -11,7 +11,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.TypeConversionException;
 
-/** The flags of a server. Values have the form of Go. */
+/** The flags of a server. Values have Go's form. */
 @Command(
     name = "server",
     mixinStandardHelpOptions = true,
@@ -39,16 +39,16 @@ public final class Flags {
       description = "random additional wait of orders, up to this")
   public Duration spread;
 
-  @Option(names = "--workers", description = "calls that it works on at once, while others queue")
+  @Option(names = "--workers", description = "calls processed at once, while others queue")
   public int workers; // 0: the model's default
 
   @Option(
       names = "--drain",
       defaultValue = "0s",
-      description = "how long it accepts calls after SIGTERM")
+      description = "how long to accept calls after SIGTERM")
   public Duration drain;
 
-  @Option(names = "--supervised", description = "take commands on standard input")
+  @Option(names = "--supervised", description = "read commands on standard input")
   public boolean supervised;
 
   private static final Pattern PART =
@@ -63,7 +63,7 @@ public final class Flags {
     Flags flags = new Flags();
     CommandLine line =
         new CommandLine(flags)
-            .setOverwrittenOptionsAllowed(true) // the last one counts
+            .setOverwrittenOptionsAllowed(true) // the last value counts
             .registerConverter(Duration.class, Flags::duration)
             .registerConverter(InetSocketAddress.class, Flags::address);
     try {
@@ -71,8 +71,7 @@ public final class Flags {
         System.exit(0);
       }
       if (flags.workers < 0) {
-        throw new ParameterException(
-            line, "--workers " + flags.workers + ": it has to be 1 or more");
+        throw new ParameterException(line, "--workers " + flags.workers + ": must be at least 1");
       }
     } catch (ParameterException e) {
       System.err.println(e.getMessage());
@@ -97,7 +96,7 @@ public final class Flags {
       }
     }
     throw new TypeConversionException(
-        "'" + text + "' is not a duration; write one such as 500ms or 1.5s");
+        "'" + text + "' is not a duration: use one such as 500ms or 1.5s");
   }
 
   /** HOST:PORT. */
@@ -109,7 +108,7 @@ public final class Flags {
           ? new InetSocketAddress(port)
           : new InetSocketAddress(text.substring(0, colon), port);
     } catch (IndexOutOfBoundsException | IllegalArgumentException e) {
-      throw new TypeConversionException("'" + text + "' is not HOST:PORT, such as 127.0.0.1:50051");
+      throw new TypeConversionException("'" + text + "' is not an address: use HOST:PORT");
     }
   }
 }

@@ -31,7 +31,7 @@ public final class Health {
     return manager.getHealthService();
   }
 
-  /** Changes health at this period; 0: serving. The same period again changes nothing. */
+  /** Changes health at an interval; 0: serving. The same interval again changes nothing. */
   synchronized void flap(long every) {
     if (every == this.every) {
       return;
@@ -40,25 +40,25 @@ public final class Health {
       flaps.cancel(false);
     }
     this.every = every;
-    say(true);
+    set(true);
     if (every > 0) {
       flaps = turns.scheduleAtFixedRate(() -> turn(every), 0, every, TimeUnit.NANOSECONDS);
     }
   }
 
   /** Reports NOT_SERVING from now on. */
-  synchronized void go() {
-    say(false);
+  synchronized void stop() {
+    set(false);
     stopping = true;
   }
 
   private synchronized void turn(long every) {
     if (every == this.every) { // a later flap replaced this one
-      say(!serving);
+      set(!serving);
     }
   }
 
-  private void say(boolean serving) {
+  private void set(boolean serving) {
     if (stopping) {
       return;
     }

@@ -11,7 +11,7 @@ import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 @EnableAutoConfiguration
 class Main {
   public static void main(String[] args) {
-    // Only answers to the supervisor go to standard output; libraries may print.
+    // Libraries may print, but standard output is for answers to the supervisor only.
     PrintStream answers = System.out;
     System.setOut(System.err);
 
@@ -37,7 +37,7 @@ class Main {
     application.setDefaultProperties(flags.model.properties(flags));
     application.setBannerMode(Banner.Mode.OFF);
     application.setLogStartupInfo(false);
-    application.setRegisterShutdownHook(false); // Shutdown is one
+    application.setRegisterShutdownHook(false); // main registers Shutdown instead
     application.addInitializers(
         context -> {
           context.getBeanFactory().registerSingleton("flags", flags);

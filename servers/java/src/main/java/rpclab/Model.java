@@ -8,7 +8,7 @@ import rpclab.grpc.GrpcServices;
 import rpclab.rest.RestOnTomcat;
 import rpclab.rest.RestOnWebFlux;
 
-/** The stack that answers calls, and the Spring configuration class of each. */
+/** The stacks that answer calls, each with its Spring configuration class. */
 public enum Model {
   GRPC_NETTY("grpc-netty", WebApplicationType.NONE, GrpcServices.class),
   GRPC_SERVLET("grpc-servlet", WebApplicationType.SERVLET, GrpcOnTomcat.class),
@@ -29,7 +29,7 @@ public enum Model {
     this.parts = parts;
   }
 
-  /** How many calls {@link Calls} runs at once; 0: all. Tomcat limits its own threads. */
+  /** How many calls {@link Calls} runs at once; 0: all. Tomcat limits its threads itself. */
   int workers(Flags flags) {
     return this == REST_BLOCKING ? 0 : flags.workers;
   }

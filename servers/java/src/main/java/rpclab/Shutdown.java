@@ -24,7 +24,7 @@ public final class Shutdown {
   }
 
   void of(ConfigurableApplicationContext context) {
-    health.go();
+    health.stop();
     try {
       Thread.sleep(flags.drain.toMillis());
     } catch (InterruptedException e) {

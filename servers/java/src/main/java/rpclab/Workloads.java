@@ -19,7 +19,7 @@ public final class Workloads {
     return "Hello, " + name;
   }
 
-  /** The n-th number in decimal. The time grows with n. */
+  /** The n-th number in decimal. The CPU time grows with n. */
   public static String fibonacci(long n) {
     if (n > LARGEST_FIBONACCI) {
       throw invalid("n is %d; the largest is %d", n, LARGEST_FIBONACCI);
@@ -47,18 +47,18 @@ public final class Workloads {
   /** The identifier of a new order. */
   public static <T> String order(List<T> articles, ToIntFunction<T> quantity) {
     if (articles.size() > LARGEST_ORDER) {
-      throw invalid("the order has %d articles; the most is %d", articles.size(), LARGEST_ORDER);
+      throw invalid("the order has %d articles; the limit is %d", articles.size(), LARGEST_ORDER);
     }
     for (int i = 0; i < articles.size(); i++) {
-      int of = quantity.applyAsInt(articles.get(i));
-      if (of < 1) {
-        throw invalid("article %d: the quantity is %d; it has to be 1 or more", i, of);
+      int ordered = quantity.applyAsInt(articles.get(i));
+      if (ordered < 1) {
+        throw invalid("article %d: the quantity is %d, but must be at least 1", i, ordered);
       }
     }
     return UUID.randomUUID().toString();
   }
 
-  /** The random wait of one order, in nanoseconds. */
+  /** The delay of one order in nanoseconds, which is random. */
   public static long orderNanos(Flags flags) {
     return flags.delay.toNanos() + ThreadLocalRandom.current().nextLong(flags.spread.toNanos() + 1);
   }

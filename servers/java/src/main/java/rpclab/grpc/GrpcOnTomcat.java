@@ -71,10 +71,10 @@ public class GrpcOnTomcat {
                 if (status.isOk() || getMethodDescriptor().getType().clientSendsOneMessage()) {
                   super.close(status, trailers);
                 } else {
-                  // The servlet transport completes the answer in the closing thread, while Tomcat's
-                  // may still hand over the rejected message in onDataAvailable. Tomcat then seems
-                  // to lose the trailers. The transport does not say when its thread is done, so
-                  // this waits.
+                  // The servlet transport completes the answer in the closing thread, while a thread
+                  // of Tomcat may still deliver the rejected message in onDataAvailable. Tomcat then
+                  // seems to lose the trailers. The transport does not report when Tomcat's thread
+                  // has finished, so the close is delayed.
                   DELAYED.execute(() -> super.close(status, trailers));
                 }
               }

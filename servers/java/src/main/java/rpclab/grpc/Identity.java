@@ -25,7 +25,7 @@ final class Identity implements ServerInterceptor {
         new SimpleForwardingServerCall<>(call) {
           @Override
           public void sendHeaders(Metadata headers) {
-            // A stream sends it in the header, before its messages.
+            // A stream sends the identity in the header too, before its messages.
             if (!getMethodDescriptor().getType().serverSendsOneMessage()) {
               headers.put(KEY, id);
             }

@@ -45,7 +45,7 @@ class Errors {
       }
     }
     if (e instanceof HttpMessageNotReadableException) {
-      return invalidBody("it is empty");
+      return invalidBody("the body is empty");
     }
     if (e instanceof ErrorResponse known) {
       return refuse(known.getStatusCode(), known.getBody().getDetail());
@@ -55,7 +55,7 @@ class Errors {
   }
 
   private static ResponseEntity<Refusal> invalidBody(String why) {
-    return refuse(HttpStatus.BAD_REQUEST, "the body is not the JSON that is taken: " + why);
+    return refuse(HttpStatus.BAD_REQUEST, "the body is not valid JSON for this path: " + why);
   }
 
   private static ResponseEntity<Refusal> refuse(HttpStatusCode status, String why) {

@@ -48,7 +48,7 @@ final class Messages {
   private static void unsigned(String name, long value) {
     if (value < 0 || value > 0xffff_ffffL) {
       throw new IllegalArgumentException(
-          name + " is " + value + "; it has to be from 0 to 4294967295");
+          name + " is " + value + ", but must be 0 to 4294967295");
     }
   }
 }
