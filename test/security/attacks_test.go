@@ -17,7 +17,7 @@ import (
 	"rpclab/internal/workload"
 )
 
-// attack tries something as a client of its own, and returns what came of it.
+// attack is one attack by its own client; it returns the error of the server.
 type attack func(t *testing.T, s *server, name string) error
 
 var attacks = []struct {
@@ -105,21 +105,21 @@ var attacks = []struct {
 	}, codes.InvalidArgument, security.Malformed},
 }
 
-// try asks something honest as a client of a name, with a token.
+// try sends a valid request as a client with this name and token.
 func (c *client) try(t *testing.T, name, token string) error {
 	t.Helper()
 	_, err := c.ask(t.Context(), name, token, c.message(t, workload.MessageID(name, 0), workload.Add))
 	return err
 }
 
-// say sends a message as this client, whose token is right.
+// say sends a message as this client, with its valid token.
 func (c *client) say(t *testing.T, message []byte) error {
 	t.Helper()
 	_, err := c.ask(t.Context(), c.keys.Name, c.token(t, security.Audience, time.Hour), message)
 	return err
 }
 
-// stranger is an authority that the server does not know.
+// stranger is an authority that the server does not trust.
 func stranger(t *testing.T) *security.Authority {
 	t.Helper()
 	a, err := security.NewAuthority()
@@ -135,7 +135,7 @@ func TestAttacksAreRejectedAndCounted(t *testing.T) {
 		t.Run(a.name, func(t *testing.T) {
 			before := s.refused(t, a.reason)
 			if err := a.try(t, s, fmt.Sprintf("attacker-%d", n)); status.Code(err) != a.code {
-				t.Errorf("it is answered with %v, want %s", err, a.code)
+				t.Errorf("the server returned %v, want %s", err, a.code)
 			}
 			testkit.Await(t, "it is counted", func() bool { return s.refused(t, a.reason) > before })
 			s.honest(t, fmt.Sprintf("honest-%d", n))
@@ -143,12 +143,12 @@ func TestAttacksAreRejectedAndCounted(t *testing.T) {
 	}
 }
 
-// A client does not talk to a server whose authority it does not know.
+// TestAClientRefusesAServerThatItDoesNotKnow connects to a server of another authority.
 func TestAClientRefusesAServerThatItDoesNotKnow(t *testing.T) {
 	s := start(t, security.Policy{Transport: security.TLS})
 	c := s.client(t, (&server{authority: stranger(t)}).keysOf(t, "client"))
 	if err := c.try(t, "client", ""); status.Code(err) != codes.Unavailable {
-		t.Errorf("it gets %v", err)
+		t.Errorf("the call returned %v, want a failed handshake", err)
 	}
 }
 
@@ -156,7 +156,7 @@ func TestAnOperationThatThereIsNotIsTheClientsMistake(t *testing.T) {
 	s := start(t, everything)
 	c := s.client(t, s.keysOf(t, "client"))
 	if err := c.say(t, c.message(t, workload.MessageID("client", 0), "divide")); status.Code(err) != codes.InvalidArgument {
-		t.Errorf("it is answered with %v", err)
+		t.Errorf("the call returned %v", err)
 	}
 	s.honest(t, "honest")
 }

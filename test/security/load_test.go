@@ -9,7 +9,7 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// The study's client is asked twice under one name: the second waits behind the first.
+// TestLoadStylesOfTheStudy makes calculations with rpclab load in both styles.
 func TestLoadStylesOfTheStudy(t *testing.T) {
 	s := start(t, everything)
 	for _, style := range []string{"bidi", "unary-stream"} {

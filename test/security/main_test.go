@@ -1,5 +1,4 @@
-// Package security attacks a real server: each attack is refused with its status and counted,
-// and the server stays up.
+// Package security attacks a real server: it must reject and count each attack, and continue to serve.
 package security
 
 import (
@@ -26,14 +25,14 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// server is a process, and the authority that it trusts.
+// server is a server process with the authority that it trusts.
 type server struct {
 	addr, metrics, keys string
 	policy              security.Policy
 	authority           *security.Authority
 }
 
-// everything is a policy that asks for all there is.
+// everything is a policy with mutual TLS, tokens and signatures.
 var everything = security.Policy{Transport: security.MTLS, Tokens: true, Signing: true}
 
 func free(t *testing.T) string {
@@ -69,7 +68,7 @@ func start(t *testing.T, policy security.Policy) *server {
 			t.Errorf("the server ended with %v:\n%s", p.Err(), p.Log())
 		}
 		if _, err := os.Stat(s.keys); !os.IsNotExist(err) {
-			t.Errorf("the keys are still there: %v", err)
+			t.Errorf("the key file still exists: %v", err)
 		}
 	})
 	testkit.Await(t, "the server listens", func() bool {
@@ -82,7 +81,7 @@ func start(t *testing.T, policy security.Policy) *server {
 	if info, err := os.Stat(s.keys); err != nil {
 		t.Error(err)
 	} else if info.Mode() != 0o600 {
-		t.Errorf("the keys are of mode %v", info.Mode())
+		t.Errorf("the key file has mode %v, want 0600", info.Mode())
 	}
 	if s.authority, _, err = security.Load(s.keys); err != nil {
 		t.Fatal(err)
@@ -90,7 +89,7 @@ func start(t *testing.T, policy security.Policy) *server {
 	return s
 }
 
-// refused is how many the server turned away for a reason.
+// refused returns the number of rejected messages for a reason.
 func (s *server) refused(t *testing.T, reason security.Reason) int {
 	t.Helper()
 	answer, err := http.Get("http://" + s.metrics + "/metrics")
@@ -113,7 +112,7 @@ func (s *server) refused(t *testing.T, reason security.Reason) int {
 	return 0
 }
 
-// client is a party that calls the server, honest as long as its test lets it be.
+// client calls the server; tests change its fields for attacks.
 type client struct {
 	rpclabv1.CalculatorServiceClient
 	keys   security.Keys
@@ -129,7 +128,7 @@ func (s *server) keysOf(t *testing.T, name string) security.Keys {
 	return keys
 }
 
-// client connects with keys.
+// client connects with these keys.
 func (s *server) client(t *testing.T, keys security.Keys) *client {
 	t.Helper()
 	credentials, err := security.Config{Policy: s.policy, Keys: keys}.ClientCredentials()
@@ -148,7 +147,7 @@ func (s *server) client(t *testing.T, keys security.Keys) *client {
 	return &client{rpclabv1.NewCalculatorServiceClient(channel), keys, signer}
 }
 
-// token is one of the client's own.
+// token returns a valid token of the client.
 func (c *client) token(t *testing.T, audience string, life time.Duration) string {
 	t.Helper()
 	tokens, err := c.keys.NewTokens()
@@ -162,7 +161,7 @@ func (c *client) token(t *testing.T, audience string, life time.Duration) string
 	return token
 }
 
-// message is a question, signed.
+// message returns a signed request.
 func (c *client) message(t *testing.T, id, operation string) []byte {
 	t.Helper()
 	signed, err := c.signer.Sign([]byte(`{"id": "` + id + `", "x": 20, "y": 22, "operation": "` + operation + `"}`))
@@ -172,7 +171,7 @@ func (c *client) message(t *testing.T, id, operation string) []byte {
 	return signed
 }
 
-// ask sends a message over a two-way stream of its own, as this client and with this token.
+// ask sends a message on a new bidirectional stream, as this client with this token.
 func (c *client) ask(ctx context.Context, name, token string, message []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -189,7 +188,7 @@ func (c *client) ask(ctx context.Context, name, token string, message []byte) ([
 	return answer.GetSigned(), err
 }
 
-// honest says whether the server still answers somebody who does nothing wrong.
+// honest checks that the server still answers a valid request.
 func (s *server) honest(t *testing.T, name string) {
 	t.Helper()
 	c := s.client(t, s.keysOf(t, name))
@@ -204,6 +203,6 @@ func (s *server) honest(t *testing.T, name string) {
 	content, by, err := verifier.Verify(signed)
 	want := `{"id":"` + name + `/0","x":20,"y":22,"operation":"add","result":42,"isPrime":false}`
 	if err != nil || by != security.ServerName || string(content) != want {
-		t.Errorf("an honest client gets %s, signed by %q, %v", content, by, err)
+		t.Errorf("a valid request was answered with %s, signed by %q, error %v", content, by, err)
 	}
 }
