@@ -40,7 +40,7 @@ func (d *deployment) recordExit(r *replica) {
 	if p == nil || !r.counted {
 		return
 	}
-	d.tasks.Go(func() { // its last output may still arrive
+	d.tasks.Go(func() { // the last output may still arrive
 		select {
 		case <-p.Done():
 		case <-time.After(reportTimeout):
@@ -76,13 +76,13 @@ func exits(pod *corev1.Pod) (n int32) {
 	return n
 }
 
-// unexpectedExits describes how the pod's server exited, if it did more often than was noted.
-// A pod that was told to stop may exit in any way.
-func unexpectedExits(pod *corev1.Pod, noted int32, told bool) (failures []string) {
+// unexpectedExits describes how the pod's server exited, if it exited more often than noted. A
+// stopped pod may exit in any way.
+func unexpectedExits(pod *corev1.Pod, noted int32, stopped bool) (failures []string) {
 	if pod.Status.Reason == "Evicted" || pod.Status.Reason == "Preempting" {
 		return []string{fmt.Sprintf("pod %s was evicted (%s): %s", pod.Name, pod.Status.Reason, pod.Status.Message)}
 	}
-	if told || exits(pod) <= noted {
+	if stopped || exits(pod) <= noted {
 		return nil
 	}
 	for _, c := range pod.Status.ContainerStatuses {

@@ -31,28 +31,29 @@ type callerPods struct {
 	shape cluster.CallerSpec
 }
 
-// fits says whether the pods fit callers. Agents get the arguments at each start.
-func (c *callerPods) fits(w cluster.CallerSpec) bool {
-	of := c.shape
-	of.Args, of.Sidecar = w.Args, w.Sidecar
-	return (c.shape.Sidecar == nil) == (w.Sidecar == nil) && reflect.DeepEqual(of, w)
+// fits says whether the pods can run these callers. The arguments may differ: agents receive them at
+// each start.
+func (c *callerPods) fits(spec cluster.CallerSpec) bool {
+	same := c.shape
+	same.Args, same.Sidecar = spec.Args, spec.Sidecar
+	return (c.shape.Sidecar == nil) == (spec.Sidecar == nil) && reflect.DeepEqual(same, spec)
 }
 
 // StartCallers starts processes in pods, and the pods if none of their shape exist.
-func (c *Cluster) StartCallers(ctx context.Context, w cluster.CallerSpec) (all []cluster.Caller, err error) {
-	if w.Count < 1 {
-		return nil, fmt.Errorf("start %s: %d processes; at least 1 is needed", w.Name, w.Count)
+func (c *Cluster) StartCallers(ctx context.Context, spec cluster.CallerSpec) (all []cluster.Caller, err error) {
+	if spec.Count < 1 {
+		return nil, fmt.Errorf("start %s: %d processes; at least 1 is needed", spec.Name, spec.Count)
 	}
-	if err := c.checkMesh(ctx, w.Mesh); err != nil {
+	if err := c.checkMesh(ctx, spec.Mesh); err != nil {
 		return nil, err
 	}
-	job, err := c.jobFor(ctx, w)
+	job, err := c.jobFor(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
 	var pods []*corev1.Pod
-	err = c.awaitPods(ctx, job, w.Count, func() (bool, error) {
-		pods = indexed(c.watcher.podsOf(job), w.Count)
+	err = c.awaitPods(ctx, job, spec.Count, func() (bool, error) {
+		pods = indexed(c.watcher.podsOf(job), spec.Count)
 		return pods != nil, nil
 	})
 	if err != nil {
@@ -60,31 +61,31 @@ func (c *Cluster) StartCallers(ctx context.Context, w cluster.CallerSpec) (all [
 	}
 	defer func() {
 		if err != nil {
-			for _, m := range all {
-				m.Kill()
-				if m.Sidecar != nil {
-					m.Sidecar.Kill()
+			for _, caller := range all {
+				caller.Kill()
+				if caller.Sidecar != nil {
+					caller.Sidecar.Kill()
 				}
 			}
 			all = nil
 		}
 	}()
 	for n, pod := range pods {
-		if w.Mesh != "" {
-			if err := checkProxy(pod, w.Mesh); err != nil {
+		if spec.Mesh != "" {
+			if err := checkProxy(pod, spec.Mesh); err != nil {
 				return all, err
 			}
 		}
-		name := fmt.Sprintf("%s-%d", w.Name, n)
-		main, err := c.startProcess(ctx, pod, mainPort, name, w.Args)
+		name := fmt.Sprintf("%s-%d", spec.Name, n)
+		main, err := c.startProcess(ctx, pod, mainPort, name, spec.Args)
 		if err != nil {
 			return all, err
 		}
 		all = append(all, cluster.Caller{Process: main})
-		if w.Sidecar == nil {
+		if spec.Sidecar == nil {
 			continue
 		}
-		side, err := c.startProcess(ctx, pod, sidePort, name+"-sidecar", w.Sidecar)
+		side, err := c.startProcess(ctx, pod, sidePort, name+"-sidecar", spec.Sidecar)
 		if err != nil {
 			return all, err
 		}
@@ -106,14 +107,14 @@ func (c *Cluster) startProcess(ctx context.Context, pod *corev1.Pod, port int, n
 
 // jobFor is the name of the job whose pods serve the callers. It removes the job that was
 // unused the longest when there are too many.
-func (c *Cluster) jobFor(ctx context.Context, w cluster.CallerSpec) (string, error) {
+func (c *Cluster) jobFor(ctx context.Context, spec cluster.CallerSpec) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	kept := c.callers[w.Name]
-	if at := slices.IndexFunc(kept, func(k *callerPods) bool { return k.fits(w) }); at >= 0 {
-		known := kept[at]
-		c.callers[w.Name] = append(slices.Delete(kept, at, at+1), known)
-		return known.name, nil
+	kept := c.callers[spec.Name]
+	if i := slices.IndexFunc(kept, func(pods *callerPods) bool { return pods.fits(spec) }); i >= 0 {
+		found := kept[i]
+		c.callers[spec.Name] = append(slices.Delete(kept, i, i+1), found)
+		return found.name, nil
 	}
 	if len(kept) == maxShapes {
 		background := metav1.DeletePropagationBackground
@@ -121,15 +122,15 @@ func (c *Cluster) jobFor(ctx context.Context, w cluster.CallerSpec) (string, err
 			return "", explain(err, c.namespace)
 		}
 		kept = slices.Delete(kept, 0, 1)
-		c.callers[w.Name] = kept
+		c.callers[spec.Name] = kept
 	}
 	c.deployed++
-	made := &callerPods{name: fmt.Sprintf("%s-%d", w.Name, c.deployed), shape: w}
-	if err := c.api.apply(ctx, callerJob(c.scope(), made.name, w)); err != nil {
+	created := &callerPods{name: fmt.Sprintf("%s-%d", spec.Name, c.deployed), shape: spec}
+	if err := c.api.apply(ctx, callerJob(c.scope(), created.name, spec)); err != nil {
 		return "", err
 	}
-	c.callers[w.Name] = append(kept, made)
-	return made.name, nil
+	c.callers[spec.Name] = append(kept, created)
+	return created.name, nil
 }
 
 // indexed returns the ready pods of a job by index, or nil when some are missing.
@@ -154,24 +155,24 @@ func (c *Cluster) scope() scope { return scope{namespace: c.namespace, run: c.ID
 // callerGrace is how long agents may take to end their processes, in seconds.
 const callerGrace = 5
 
-// callerJob is an indexed Job: it replaces a pod that is lost.
-func callerJob(p scope, name string, w cluster.CallerSpec) *batchv1.Job {
+// callerJob is an indexed Job, which replaces a pod that was evicted or deleted.
+func callerJob(p scope, name string, spec cluster.CallerSpec) *batchv1.Job {
 	pods := map[string]string{labelService: name, labelRole: roleCaller}
-	indexed, count, retries := batchv1.IndexedCompletion, int32(w.Count), int32(1000)
+	indexed, count, retries := batchv1.IndexedCompletion, int32(spec.Count), int32(1000)
 	account := noPermissions
-	if w.Watches {
+	if spec.Watches {
 		account = watcherAccount
 	}
-	spec := podSpec(account, callerGrace, container(mainContainer, p.image, agentArgs(mainPort)))
-	spec.RestartPolicy = corev1.RestartPolicyNever
-	if w.Sidecar != nil {
+	pod := podSpec(account, callerGrace, container(mainContainer, p.image, agentArgs(mainPort)))
+	pod.RestartPolicy = corev1.RestartPolicyNever
+	if spec.Sidecar != nil {
 		always := corev1.ContainerRestartPolicyAlways
 		side := container(sideContainer, p.image, agentArgs(sidePort))
 		side.RestartPolicy = &always // a native sidecar (KEP-753)
-		spec.InitContainers = []corev1.Container{side}
+		pod.InitContainers = []corev1.Container{side}
 	}
-	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(p.meta("", pods).Labels)}, Spec: spec}
-	inject(w.Mesh, &template)
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(p.meta("", pods).Labels)}, Spec: pod}
+	inject(spec.Mesh, &template)
 	return &batchv1.Job{
 		ObjectMeta: p.meta(name, map[string]string{labelService: name}),
 		Spec: batchv1.JobSpec{
@@ -181,7 +182,7 @@ func callerJob(p scope, name string, w cluster.CallerSpec) *batchv1.Job {
 	}
 }
 
-// callerProcess is a process in a caller pod. It may exit because the pod does.
+// callerProcess is a process in a caller pod. It also exits when its pod does.
 type callerProcess struct {
 	*agent.Process
 	cluster *Cluster

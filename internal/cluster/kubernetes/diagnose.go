@@ -141,12 +141,12 @@ func count(pods []*corev1.Pod, events []*corev1.Event, wanted int) string {
 			pulling[e.InvolvedObject.Name] = true
 		}
 	}
-	var able, fetching, starting, pending int
+	var readyCount, fetching, starting, pending int
 	for _, p := range pods {
 		switch {
 		case p.DeletionTimestamp != nil:
 		case ready(p):
-			able++
+			readyCount++
 		case p.Status.Phase == corev1.PodRunning:
 			starting++
 		case pulling[p.Name]:
@@ -155,7 +155,7 @@ func count(pods []*corev1.Pod, events []*corev1.Event, wanted int) string {
 			pending++
 		}
 	}
-	said := fmt.Sprintf("%d of %d pods ready", able, wanted)
+	said := fmt.Sprintf("%d of %d pods ready", readyCount, wanted)
 	for _, part := range []struct {
 		n    int
 		what string

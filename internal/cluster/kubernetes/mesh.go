@@ -14,12 +14,12 @@ import (
 	"rpclab/internal/suggest"
 )
 
-// mesh is how a service mesh injects its proxy beside a pod's containers. It is found by its
-// own labels, the only thing that all ways of installing it share.
+// mesh is how a service mesh injects its proxy beside a pod's containers. rpclab finds a mesh by the
+// labels of its components, which are the same for all methods of installation.
 type mesh struct {
 	title    string
-	injector string // label of the Deployment that puts proxies into pods
-	plugin   string // label of the DaemonSet that redirects what pods send
+	injector string // label of the Deployment that injects proxies into pods
+	plugin   string // label of the DaemonSet that redirects the traffic of pods
 	proxy    string // name of the container
 	// labels and annotations of a pod that request the proxy as a native sidecar (KEP-753): it
 	// starts before the program, and does not keep a Job from completing.

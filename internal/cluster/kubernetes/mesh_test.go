@@ -30,7 +30,7 @@ func TestMissingMeshErrorLinksItsGuide(t *testing.T) {
 		{"without its CNI plugin", "linkerd", []runtime.Object{linkerd}, "https://linkerd.io/2/features/cni/"},
 		{"installed", "linkerd", []runtime.Object{linkerd, &appsv1.DaemonSet{ObjectMeta: meta("linkerd-cni", "k8s-app", "linkerd-cni")}}, ""},
 		{"installed", "istio", []runtime.Object{istiod(1), &appsv1.DaemonSet{ObjectMeta: meta("istio-cni-node", "k8s-app", "istio-cni-node")}}, ""},
-		{"unknown", "osm", nil, "[istio linkerd]"},
+		{"unknown", "osm", nil, "known names: istio, linkerd"},
 	} {
 		t.Run(test.mesh+" "+test.name, func(t *testing.T) {
 			err := checkInstalled(t.Context(), fake.NewClientset(test.objects...), test.mesh)

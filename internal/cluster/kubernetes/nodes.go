@@ -36,18 +36,18 @@ type cordons struct {
 func (c *cordons) add(ctx context.Context, namespace, node string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	was, err := c.api.client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+	current, err := c.api.client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 	if err != nil {
 		return explain(err, namespace)
 	}
-	if was.Spec.Unschedulable {
+	if current.Spec.Unschedulable {
 		return nil
 	}
-	noted := append(slices.Clone(c.nodes), node)
-	if err := c.write(ctx, namespace, noted); err != nil {
+	nodes := append(slices.Clone(c.nodes), node)
+	if err := c.write(ctx, namespace, nodes); err != nil {
 		return err
 	}
-	c.nodes = noted
+	c.nodes = nodes
 	if err := c.api.setCordon(ctx, node, true); err != nil {
 		return fmt.Errorf("cordon node %s: %w", node, explain(err, ""))
 	}

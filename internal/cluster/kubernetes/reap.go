@@ -30,14 +30,14 @@ type RunNamespace struct {
 }
 
 // OwnerDead selects the namespaces of runs whose owner died.
-func OwnerDead(l RunNamespace) bool { return l.Dead }
+func OwnerDead(ns RunNamespace) bool { return ns.Dead }
 
 // Clean deletes the selected namespaces of runs, and returns them when they are gone.
 func (a *API) Clean(ctx context.Context, selected func(RunNamespace) bool) ([]RunNamespace, error) {
 	deleted, err := a.clear(ctx, selected)
 	errs := []error{err}
-	for _, left := range deleted {
-		errs = append(errs, a.awaitRemoval(ctx, left.Namespace, func(string) {}))
+	for _, ns := range deleted {
+		errs = append(errs, a.awaitRemoval(ctx, ns.Namespace, func(string) {}))
 	}
 	return deleted, errors.Join(errs...)
 }
@@ -49,27 +49,27 @@ func (a *API) reap(ctx context.Context) error {
 }
 
 // clear begins to delete the selected namespaces, and returns them.
-func (a *API) clear(ctx context.Context, selected func(RunNamespace) bool) (going []RunNamespace, err error) {
+func (a *API) clear(ctx context.Context, selected func(RunNamespace) bool) (deleting []RunNamespace, err error) {
 	all, err := a.survey(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var errs []error
-	for _, left := range all {
-		if !selected(left) {
+	for _, run := range all {
+		if !selected(run) {
 			continue
 		}
-		if err := a.uncordonAll(ctx, &left.object); err != nil { // the namespace lists the nodes
+		if err := a.uncordonAll(ctx, &run.object); err != nil { // keep the namespace, which lists the nodes
 			errs = append(errs, err)
 			continue
 		}
-		if err := a.beginRemoval(ctx, left.Namespace, left.object.UID); err != nil {
+		if err := a.beginRemoval(ctx, run.Namespace, run.object.UID); err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		going = append(going, left)
+		deleting = append(deleting, run)
 	}
-	return going, errors.Join(errs...)
+	return deleting, errors.Join(errs...)
 }
 
 // survey lists the namespaces of runs. Clocks of two machines differ, so an owner counts as
@@ -82,8 +82,8 @@ func (a *API) survey(ctx context.Context) ([]RunNamespace, error) {
 	var all []RunNamespace
 	suspects := false
 	for _, ns := range list.Items {
-		l := a.left(ctx, ns)
-		all, suspects = append(all, l), suspects || l.Dead
+		run := a.describe(ctx, ns)
+		all, suspects = append(all, run), suspects || run.Dead
 	}
 	if !suspects {
 		return all, nil
@@ -93,32 +93,32 @@ func (a *API) survey(ctx context.Context) ([]RunNamespace, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	for i, l := range all {
-		all[i].Dead = l.Dead && a.left(ctx, l.object).lease == l.lease
+	for i, run := range all {
+		all[i].Dead = run.Dead && a.describe(ctx, run.object).lease == run.lease
 	}
 	return all, nil
 }
 
-// left describes a namespace. A run whose lease cannot be read may be alive. A namespace that
+// describe describes a namespace. A run whose lease cannot be read may be alive. A namespace that
 // is being deleted needs nothing more.
-func (a *API) left(ctx context.Context, ns corev1.Namespace) RunNamespace {
-	l := RunNamespace{
+func (a *API) describe(ctx context.Context, ns corev1.Namespace) RunNamespace {
+	run := RunNamespace{
 		Namespace: ns.Name, Run: ns.Labels[labelRun], Owner: ns.Annotations[noteOwner], Began: ns.CreationTimestamp.Time, object: ns,
 	}
-	last := l.Began
+	renewed := run.Began
 	lease, err := a.client.CoordinationV1().Leases(ns.Name).Get(ctx, leaseName, metav1.GetOptions{})
 	switch {
 	case err == nil && lease.Spec.RenewTime != nil:
-		last, l.lease = lease.Spec.RenewTime.Time, lease.ResourceVersion
+		renewed, run.lease = lease.Spec.RenewTime.Time, lease.ResourceVersion
 	case err != nil && !apierrors.IsNotFound(err):
-		return l
+		return run
 	}
 	ttl, err := time.ParseDuration(ns.Annotations[noteTTL])
 	if err != nil {
 		ttl = leaseDuration
 	}
-	l.Dead = ns.DeletionTimestamp == nil && time.Since(last) > ttl
-	return l
+	run.Dead = ns.DeletionTimestamp == nil && time.Since(renewed) > ttl
+	return run
 }
 
 // uncordonAll uncordons the nodes that a run cordoned.

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxTries is how often the list of connections is read when it changes meanwhile: an
-// interrupted list may lack some.
+// maxTries is how often to read the list of connections when it changes meanwhile: an interrupted
+// list may be incomplete.
 const maxTries = 10
 
 // ResetConnections ends every connection to a listener at an address, except those from the
@@ -52,7 +52,7 @@ func destroy(s *netlink.Socket) error {
 	r.AddData(request(s.ID))
 	_, err := r.Execute(unix.NETLINK_INET_DIAG, 0)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESTALE) {
-		return nil // it has ended
+		return nil // the connection has ended
 	}
 	return err
 }

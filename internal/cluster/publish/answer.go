@@ -20,7 +20,7 @@ const (
 	maxUDP = 4096
 )
 
-// zone is what the name server is authoritative for.
+// zone is the zone for which the name server is authoritative.
 type zone struct {
 	service string
 	server  netip.Addr // of the name server itself
@@ -28,63 +28,63 @@ type zone struct {
 
 // answer replies to a query from the present endpoints. It is pure, except for shuffle,
 // which orders address records as CoreDNS's loadbalance plugin does.
-// size is the largest reply, in bytes, that the transport takes without EDNS0.
+// size is the largest reply in bytes that the transport allows without EDNS0.
 func (z zone) answer(query *dns.Msg, now cluster.Snapshot, size int, shuffle func([]dns.RR)) *dns.Msg {
-	m := new(dns.Msg).SetReply(query)
+	reply := new(dns.Msg).SetReply(query)
 	if opt := query.IsEdns0(); opt != nil {
 		if size < dns.MaxMsgSize {
 			size = min(max(int(opt.UDPSize()), dns.MinMsgSize), maxUDP)
 		}
-		m.SetEdns0(maxUDP, opt.Do())
+		reply.SetEdns0(maxUDP, opt.Do())
 		if opt.Version() != 0 {
-			m.Rcode = dns.RcodeBadVers // RFC 6891, 6.1.3
-			return m
+			reply.Rcode = dns.RcodeBadVers // RFC 6891, 6.1.3
+			return reply
 		}
 	}
 	switch {
 	case query.Opcode != dns.OpcodeQuery:
-		m.Rcode = dns.RcodeNotImplemented
+		reply.Rcode = dns.RcodeNotImplemented
 	case len(query.Question) != 1:
-		m.Rcode = dns.RcodeFormatError
+		reply.Rcode = dns.RcodeFormatError
 	default:
-		z.fill(m, query.Question[0], now, shuffle)
+		z.fill(reply, query.Question[0], now, shuffle)
 	}
-	m.Truncate(size)
-	return m
+	reply.Truncate(size)
+	return reply
 }
 
-// fill answers one question.
-func (z zone) fill(m *dns.Msg, q dns.Question, now cluster.Snapshot, shuffle func([]dns.RR)) {
-	name := strings.ToLower(q.Name)
-	if q.Qclass != dns.ClassINET || !dns.IsSubDomain(origin, name) || q.Qtype == dns.TypeAXFR || q.Qtype == dns.TypeIXFR {
-		m.Rcode = dns.RcodeRefused
+// fill adds the answer to one question to a reply.
+func (z zone) fill(reply *dns.Msg, question dns.Question, now cluster.Snapshot, shuffle func([]dns.RR)) {
+	name := strings.ToLower(question.Name)
+	if question.Qclass != dns.ClassINET || !dns.IsSubDomain(origin, name) || question.Qtype == dns.TypeAXFR || question.Qtype == dns.TypeIXFR {
+		reply.Rcode = dns.RcodeRefused
 		return
 	}
-	m.Authoritative = true
-	records, exists := z.records(q.Name, strings.TrimSuffix(strings.TrimSuffix(name, origin), "."), now)
+	reply.Authoritative = true
+	records, exists := z.records(question.Name, strings.TrimSuffix(strings.TrimSuffix(name, origin), "."), now)
 	switch {
 	case !exists:
-		m.Rcode = dns.RcodeNameError
-	case q.Qtype == dns.TypeANY: // RFC 8482, 4.2
-		m.Answer = []dns.RR{&dns.HINFO{Hdr: header(q.Name, dns.TypeHINFO), Cpu: "RFC8482"}}
+		reply.Rcode = dns.RcodeNameError
+	case question.Qtype == dns.TypeANY: // RFC 8482, 4.2
+		reply.Answer = []dns.RR{&dns.HINFO{Hdr: header(question.Name, dns.TypeHINFO), Cpu: "RFC8482"}}
 	default:
-		m.Answer = slices.DeleteFunc(records, func(r dns.RR) bool { return r.Header().Rrtype != q.Qtype })
+		reply.Answer = slices.DeleteFunc(records, func(r dns.RR) bool { return r.Header().Rrtype != question.Qtype })
 	}
-	if len(m.Answer) == 0 {
-		m.Ns = []dns.RR{z.soa(now)} // NXDOMAIN and NODATA alike: RFC 2308, 2.1 and 2.2
+	if len(reply.Answer) == 0 {
+		reply.Ns = []dns.RR{z.soa(now)} // NXDOMAIN and NODATA alike: RFC 2308, 2.1 and 2.2
 		return
 	}
-	shuffle(m.Answer)
-	if q.Qtype == dns.TypeSRV {
+	shuffle(reply.Answer)
+	if question.Qtype == dns.TypeSRV {
 		for _, e := range now.Ready() {
-			m.Extra = append(m.Extra, address(z.target(e), e.Addr.Addr()))
+			reply.Extra = append(reply.Extra, address(z.target(e), e.Addr.Addr()))
 		}
 	}
 }
 
-// records are all records at a name, and whether the name exists. A name with only names
-// below it exists and has none (RFC 8020). A service without a ready
-// endpoint does not exist (Kubernetes DNS specification, 2.4.1).
+// records are all records of a name, and whether the name exists. A name that only has subdomains
+// exists without records (RFC 8020). A service without a ready endpoint does not exist (Kubernetes
+// DNS specification, 2.4.1).
 func (z zone) records(owner, relative string, now cluster.Snapshot) (records []dns.RR, exists bool) {
 	ready := now.Ready()
 	switch relative {

@@ -28,12 +28,12 @@ type query struct {
 // parse reads the parameters of a request. Its errors are sent to the client.
 func parse(r *http.Request) (query, error) {
 	q := query{namespace: r.PathValue("namespace")}
-	v := r.URL.Query()
+	values := r.URL.Query()
 	var err error
-	if q.labels, err = labels.Parse(v.Get("labelSelector")); err != nil {
+	if q.labels, err = labels.Parse(values.Get("labelSelector")); err != nil {
 		return q, fmt.Errorf("unable to parse labelSelector: %w", err)
 	}
-	if q.fields, err = fields.ParseSelector(v.Get("fieldSelector")); err != nil {
+	if q.fields, err = fields.ParseSelector(values.Get("fieldSelector")); err != nil {
 		return q, fmt.Errorf("unable to parse fieldSelector: %w", err)
 	}
 	if name := r.PathValue("name"); name != "" {
@@ -44,19 +44,19 @@ func parse(r *http.Request) (query, error) {
 			return q, fmt.Errorf("field label not supported: %s", f.Field)
 		}
 	}
-	if text := v.Get("resourceVersion"); text != "" {
+	if text := values.Get("resourceVersion"); text != "" {
 		if q.version, err = strconv.ParseUint(text, 10, 64); err != nil {
 			return q, fmt.Errorf("invalid resource version %q: it must be a number", text)
 		}
 	}
-	if text := v.Get("timeoutSeconds"); text != "" {
+	if text := values.Get("timeoutSeconds"); text != "" {
 		seconds, err := strconv.ParseInt(text, 10, 32)
 		if err != nil || seconds < 0 {
 			return q, fmt.Errorf("invalid timeoutSeconds %q: it must be a number of seconds", text)
 		}
 		q.timeout = time.Duration(seconds) * time.Second
 	}
-	q.watch, q.bookmarks, q.initial = truth(v["watch"]), truth(v["allowWatchBookmarks"]), truth(v["sendInitialEvents"])
+	q.watch, q.bookmarks, q.initial = truth(values["watch"]), truth(values["allowWatchBookmarks"]), truth(values["sendInitialEvents"])
 	return q, nil
 }
 

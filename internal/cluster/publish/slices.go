@@ -76,16 +76,16 @@ func (b sliceSet) keep(endpoints []cluster.Endpoint) ([]*draft, map[family][]dis
 	for _, old := range b.slices {
 		d := &draft{slice: old, before: old.Endpoints}
 		d.slice.Endpoints = nil
-		for _, was := range old.Endpoints {
-			e, ok := wanted[was.TargetRef.Name]
+		for _, previous := range old.Endpoints {
+			e, ok := wanted[previous.TargetRef.Name]
 			if !ok || familyOf(e) != familyIn(old) {
 				d.touched = true
 				continue
 			}
 			delete(wanted, e.ID)
-			is := b.endpoint(e)
-			d.touched = d.touched || !equality.Semantic.DeepEqual(is, was)
-			d.slice.Endpoints = append(d.slice.Endpoints, is)
+			present := b.endpoint(e)
+			d.touched = d.touched || !equality.Semantic.DeepEqual(present, previous)
+			d.slice.Endpoints = append(d.slice.Endpoints, present)
 		}
 		drafts = append(drafts, d)
 	}
@@ -99,7 +99,7 @@ func (b sliceSet) keep(endpoints []cluster.Endpoint) ([]*draft, map[family][]dis
 }
 
 // place adds the endpoints of one family to the drafts.
-func (b sliceSet) place(drafts []*draft, f family, left []discovery.Endpoint) []*draft {
+func (b sliceSet) place(drafts []*draft, shared family, left []discovery.Endpoint) []*draft {
 	add := func(d *draft) {
 		n := min(b.limit-len(d.slice.Endpoints), len(left))
 		if n > 0 {
@@ -111,14 +111,14 @@ func (b sliceSet) place(drafts []*draft, f family, left []discovery.Endpoint) []
 	fullest := slices.SortedStableFunc(slices.Values(drafts), func(x, y *draft) int {
 		return cmp.Compare(len(y.slice.Endpoints), len(x.slice.Endpoints))
 	})
-	fullest = slices.DeleteFunc(fullest, func(d *draft) bool { return familyIn(d.slice) != f })
+	fullest = slices.DeleteFunc(fullest, func(d *draft) bool { return familyIn(d.slice) != shared })
 	for _, d := range fullest {
 		if d.touched || len(d.slice.Endpoints) == 0 {
 			add(d)
 		}
 	}
 	fill := func() {
-		d := &draft{slice: discovery.EndpointSlice{AddressType: f.kind, Ports: ports(f.port)}, fresh: true}
+		d := &draft{slice: discovery.EndpointSlice{AddressType: shared.kind, Ports: ports(shared.port)}, fresh: true}
 		add(d)
 		drafts = append(drafts, d)
 	}
