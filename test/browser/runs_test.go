@@ -36,12 +36,14 @@ var recordings = map[string][]string{
 
 func TestRecordedResultsFollowTheSchema(t *testing.T) {
 	for name, args := range recordings {
-		if *testkit.Update {
-			record(t, name, args)
-		}
-		if d := read(t, name); d.Experiment != name || !d.Quick {
-			t.Errorf("%s is a result of %s, quick: %v", name, d.Experiment, d.Quick)
-		}
+		t.Run(name, func(t *testing.T) {
+			if *testkit.Update {
+				record(t, name, args)
+			}
+			if d := read(t, name); d.Experiment != name || !d.Quick {
+				t.Errorf("it is a result of %s, quick: %v", d.Experiment, d.Quick)
+			}
+		})
 	}
 }
 
