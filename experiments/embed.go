@@ -24,7 +24,7 @@ func Names() []string {
 	return names
 }
 
-// Open returns a built-in experiment and the name that its errors should bear.
+// Open returns a built-in experiment and its file name for error messages.
 func Open(name string) (file string, doc []byte, err error) {
 	if !slices.Contains(Names(), name) {
 		return "", nil, fmt.Errorf("no built-in experiment %q%s (a file's name has a slash or ends in .yaml)",

@@ -32,19 +32,19 @@ func expand(t *testing.T, name string, o experiment.Options) experiment.Plan {
 	return p
 }
 
-// Every built-in experiment bears its file's name, says how each arm's calls
-// travel, runs whole and quick, and obeys the published schema.
+// TestBuiltInExperiments requires that each experiment has the name of its file, describes every arm,
+// expands with and without --quick, and is valid by the schema.
 func TestBuiltInExperiments(t *testing.T) {
 	schema := compiled(t)
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
 			p := expand(t, name, experiment.Options{})
 			if p.Name != name {
-				t.Errorf("the experiment calls itself %s", p.Name)
+				t.Errorf("the experiment has the name %s, want that of its file", p.Name)
 			}
 			for _, arm := range p.Arms {
 				if arm.Describe == "" {
-					t.Errorf("arm %s does not say how its calls travel", arm.Name)
+					t.Errorf("arm %s has no description", arm.Name)
 				}
 			}
 			var load time.Duration
@@ -54,7 +54,7 @@ func TestBuiltInExperiments(t *testing.T) {
 				}
 			}
 			if load > 25*time.Second {
-				t.Errorf("--quick loads for %s; it must be done in 30s", load)
+				t.Errorf("the loads of --quick take %s, want at most 25s", load)
 			}
 			_, doc, _ := Open(name)
 			if err := schema.Validate(asJSON(t, doc)); err != nil {
@@ -64,7 +64,7 @@ func TestBuiltInExperiments(t *testing.T) {
 	}
 }
 
-// The study printed three arms at four sizes.
+// The channels study published three arms at four sizes.
 func TestChannelsHasEveryPublishedFigure(t *testing.T) {
 	p := expand(t, "channels", experiment.Options{})
 	published := map[string]bool{}
@@ -84,23 +84,23 @@ func TestChannelsHasEveryPublishedFigure(t *testing.T) {
 		}
 	}
 	if figures != 12 || len(p.Published) != 12 {
-		t.Errorf("%d of %d figures stand in a published arm's cell, want 12", figures, len(p.Published))
+		t.Errorf("%d of %d figures belong to a cell of a published arm, want 12 of 12", figures, len(p.Published))
 	}
 }
 
-// grpc-go's dns resolver waits 30 s between looks: the kill is watched past that.
+// grpc-go's dns resolver waits 30 s between two resolutions, and the next event must come later.
 func TestChurnOutlastsTheDNSInterval(t *testing.T) {
 	p := expand(t, "churn", experiment.Options{})
 	events := p.Trials[0].Events
 	if next := events[2].At; next < 30*time.Second+5*time.Second {
-		t.Errorf("the event after the kill is at %s", next)
+		t.Errorf("the event after the kill is at %s, want 35s or later", next)
 	}
 }
 
 func TestOpenSuggestsTheNearestName(t *testing.T) {
 	_, _, err := Open("chanels")
 	if err == nil || !strings.Contains(err.Error(), `no built-in experiment "chanels"; did you mean "channels"?`) {
-		t.Errorf("got %v", err)
+		t.Errorf("error %v, want a suggestion of channels", err)
 	}
 }
 
