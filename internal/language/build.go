@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"rpclab/api"
 	"rpclab/internal/process"
@@ -27,59 +28,69 @@ func (l Language) Command(self []string) ([]string, error) {
 	if l.Name == Go {
 		return self, nil
 	}
-	out, err := outputDir()
+	cache, err := cacheDir()
 	if err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(commandFile(out, l))
-	built, command, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
-	if err != nil || built != checksum(l) {
+	text, err := os.ReadFile(commandFile(cache, l))
+	if err != nil {
 		return nil, fmt.Errorf("servers in %s are %w: run rpclab servers build %s", l.Name, ErrNotBuilt, l.Name)
 	}
-	return strings.Split(command, "\n"), nil
+	now := time.Now()
+	_ = os.Chtimes(commandFile(cache, l), now, now) // removeOld keeps what is in use
+	return strings.Split(strings.TrimSpace(string(text)), "\n"), nil
 }
 
 // Build builds the language's programs unless they are built already, and returns their command.
 // log receives the output of the build tools. Build fails with the tools that are missing.
 func (l Language) Build(ctx context.Context, self []string, log io.Writer) ([]string, error) {
-	out, err := outputDir()
+	cache, err := cacheDir()
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
+	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return nil, err
 	}
-	unlock, err := process.LockDir(ctx, out)
+	unlock, err := process.LockDir(ctx, cache)
 	if err != nil {
-		return nil, fmt.Errorf("wait for another build in %s: %w", out, err)
+		return nil, fmt.Errorf("wait for another build in %s: %w", cache, err)
 	}
 	defer unlock()
 	if command, err := l.Command(self); !errors.Is(err, ErrNotBuilt) {
 		return command, err
 	}
+	if err := removeOld(cache); err != nil {
+		return nil, err
+	}
 	if missing := l.MissingTools(); len(missing) > 0 {
 		return nil, fmt.Errorf("servers in %s cannot be built: %s", l.Name, strings.Join(missing, "; "))
 	}
-	command, err := l.build(ctx, out, log)
+	command, err := l.build(ctx, cache, log)
 	if err != nil {
 		return nil, fmt.Errorf("build the servers in %s: %w", l.Name, err)
 	}
-	if err := os.WriteFile(commandFile(out, l), []byte(checksum(l)+"\n"+command), 0o644); err != nil {
+	// The command is written last and at once: a build that was interrupted has none.
+	unfinished := commandFile(cache, l) + ".new"
+	if err := errors.Join(os.WriteFile(unfinished, []byte(command), 0o644), os.Rename(unfinished, commandFile(cache, l))); err != nil {
 		return nil, err
 	}
 	return l.Command(self)
 }
 
 // build writes the sources to a directory and runs their build script, which prints the command.
-func (l Language) build(ctx context.Context, out string, log io.Writer) (command string, err error) {
-	dir := filepath.Join(out, "source", l.Name)
+func (l Language) build(ctx context.Context, cache string, log io.Writer) (command string, err error) {
+	out := filepath.Dir(commandFile(cache, l))
+	if err := errors.Join(os.RemoveAll(out), os.MkdirAll(out, 0o755)); err != nil { // what an interrupted build left
+		return "", err
+	}
+	dir := filepath.Join(cache, "source", l.Name)
 	if err := writeSources(dir, sources(l)); err != nil {
 		return "", err
 	}
 	var stdout bytes.Buffer
 	p, err := process.Start(process.Spec{
 		Args: []string{"sh", filepath.Join(dir, "servers", "build.sh"), l.Name}, Stdout: &stdout, Log: log,
-		Env: []string{"XDG_CACHE_HOME=" + filepath.Dir(filepath.Dir(out))},
+		Env: []string{"XDG_CACHE_HOME=" + filepath.Dir(filepath.Dir(cache)), "RPCLAB_SERVERS_OUT=" + out},
 	})
 	if err != nil {
 		return "", err
@@ -158,8 +169,8 @@ func checksum(l Language) string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// outputDir is the directory of everything that is built.
-func outputDir() (string, error) {
+// cacheDir is the directory of everything that is built.
+func cacheDir() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", fmt.Errorf("no cache directory for servers: %w", err)
@@ -167,5 +178,22 @@ func outputDir() (string, error) {
 	return filepath.Join(cache, "rpclab", "servers"), nil
 }
 
-// commandFile has the checksum of the sources and the command of the built programs.
-func commandFile(out string, l Language) string { return filepath.Join(out, l.Name+".command") }
+// commandFile has the command of the programs. Its directory is named after the sources, so that
+// a build from other sources does not replace programs that run.
+func commandFile(cache string, l Language) string {
+	return filepath.Join(cache, l.Name+"-"+checksum(l)[:16], "command")
+}
+
+// unusedFor is how long programs that nobody uses stay.
+const unusedFor = 30 * 24 * time.Hour
+
+// removeOld removes the programs that nobody used for unusedFor.
+func removeOld(cache string) error {
+	commands, err := filepath.Glob(filepath.Join(cache, "*-*", "command"))
+	for _, file := range commands {
+		if info, wrong := os.Stat(file); wrong == nil && time.Since(info.ModTime()) > unusedFor {
+			err = errors.Join(err, os.RemoveAll(filepath.Dir(file)))
+		}
+	}
+	return err
+}

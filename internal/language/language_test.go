@@ -28,6 +28,19 @@ func isolate(t *testing.T, programs map[string]string) (cache string) {
 	return cache
 }
 
+// fakeCargo makes the program that the build script copies.
+const fakeCargo = `mkdir -p "$XDG_CACHE_HOME/rpclab/servers/rust/release" && touch "$XDG_CACHE_HOME/rpclab/servers/rust/release/rpclab-rust"`
+
+// built is the directory of the Rust programs that are built from the present sources.
+func built(t *testing.T) string {
+	t.Helper()
+	cache, err := cacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Dir(commandFile(cache, rust(t)))
+}
+
 func rust(t *testing.T) Language {
 	t.Helper()
 	l, err := Lookup("rust")
@@ -38,14 +51,14 @@ func rust(t *testing.T) Language {
 }
 
 func TestBuildRunsOnceForTheSameSources(t *testing.T) {
-	cache := isolate(t, map[string]string{"cargo": `echo compiling >&2; echo x >> "$XDG_CACHE_HOME/runs"`})
+	cache := isolate(t, map[string]string{"cargo": fakeCargo + `; echo compiling >&2; echo x >> "$XDG_CACHE_HOME/runs"`})
 	if _, err := rust(t).Command(nil); !errors.Is(err, ErrNotBuilt) || !strings.Contains(err.Error(), "rpclab servers build rust") {
 		t.Errorf("before the build: error %v, want %v with the command to build", err, ErrNotBuilt)
 	}
 	for range 2 {
 		var log strings.Builder
 		command, err := rust(t).Build(t.Context(), nil, &log)
-		if err != nil || command[0] != filepath.Join(cache, "rpclab", "servers", "rust", "release", "rpclab-rust") {
+		if err != nil || command[0] != filepath.Join(built(t), "bin", "rpclab-rust") {
 			t.Errorf("Build returned %v, error %v; want the release binary; log: %s", command, err, log.String())
 		}
 	}
@@ -55,22 +68,69 @@ func TestBuildRunsOnceForTheSameSources(t *testing.T) {
 	if _, err := rust(t).Command(nil); err != nil {
 		t.Error(err)
 	}
-	if err := os.WriteFile(filepath.Join(cache, "rpclab", "servers", "rust.command"), []byte("checksum of other sources\nprogram\n"), 0o644); err != nil {
+}
+
+func TestInterruptedBuildIsNotUsed(t *testing.T) {
+	isolate(t, map[string]string{"cargo": fakeCargo})
+	left := filepath.Join(built(t), "bin", "left")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(left), 0o755), os.WriteFile(left, nil, 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := rust(t).Command(nil); !errors.Is(err, ErrNotBuilt) {
-		t.Errorf("with programs from other sources: error %v, want %v", err, ErrNotBuilt)
+		t.Errorf("an interrupted build: error %v, want %v", err, ErrNotBuilt)
+	}
+	if _, err := rust(t).Build(t.Context(), nil, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file of the interrupted build is still there (error %v)", err)
+	}
+}
+
+func TestBuildRemovesOnlyBuildsThatNobodyUses(t *testing.T) {
+	cache := isolate(t, map[string]string{"cargo": fakeCargo})
+	root := filepath.Join(cache, "rpclab", "servers")
+	for name, age := range map[string]time.Duration{"rust-unused": unusedFor + time.Hour, "rust-used": unusedFor - time.Hour} {
+		command, at := filepath.Join(root, name, "command"), time.Now().Add(-age)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(command), 0o755), os.WriteFile(command, nil, 0o644), os.Chtimes(command, at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := rust(t).Build(t.Context(), nil, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	for name, kept := range map[string]bool{"rust-unused": false, "rust-used": true, filepath.Base(built(t)): true} {
+		if _, err := os.Stat(filepath.Join(root, name, "command")); (err == nil) != kept {
+			t.Errorf("%s: error %v, want it kept: %v", name, err, kept)
+		}
+	}
+}
+
+func TestUseKeepsABuild(t *testing.T) {
+	isolate(t, map[string]string{"cargo": fakeCargo})
+	if _, err := rust(t).Build(t.Context(), nil, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	file, old := filepath.Join(built(t), "command"), time.Now().Add(-unusedFor)
+	if err := os.Chtimes(file, old, old); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rust(t).Command(nil); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(file); err != nil || time.Since(info.ModTime()) > time.Hour {
+		t.Errorf("used now, but the last use is %v (error %v)", info.ModTime(), err)
 	}
 }
 
 // cargo builds again what is newer than its last build.
 func TestBuildKeepsTheTimesOfUnchangedSources(t *testing.T) {
-	cache := isolate(t, map[string]string{"cargo": "true"})
+	cache := isolate(t, map[string]string{"cargo": fakeCargo})
 	build := func() {
 		if _, err := rust(t).Build(t.Context(), nil, io.Discard); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Remove(filepath.Join(cache, "rpclab", "servers", "rust.command")); err != nil {
+		if err := os.Remove(filepath.Join(built(t), "command")); err != nil {
 			t.Fatal(err)
 		}
 	}
