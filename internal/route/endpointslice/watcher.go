@@ -9,15 +9,18 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	discovery "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	client "k8s.io/client-go/kubernetes/typed/discovery/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 
 	"rpclab/internal/cluster"
 )
@@ -44,6 +47,13 @@ type Watcher struct {
 	changed chan struct{} // closed and replaced at every change
 }
 
+// A watcher waits firstBackoff, and up to half as long more, before it lists again after a watch that
+// broke. Each further wait is twice as long. Two minutes without one reset it.
+const (
+	firstBackoff   = 50 * time.Millisecond
+	longestBackoff = 5 * time.Second
+)
+
 // NewWatcher starts to watch the EndpointSlices of a service.
 func NewWatcher(s cluster.Service) *Watcher {
 	ctx, cancel := context.WithCancel(logr.NewContext(context.Background(), logr.Discard()))
@@ -57,7 +67,10 @@ func NewWatcher(s cluster.Service) *Watcher {
 	reflector := cache.NewReflectorWithOptions(source, &discovery.EndpointSlice{}, store{w}, cache.ReflectorOptions{Name: s.Name})
 	go func() {
 		defer close(w.done)
-		reflector.RunWithContext(ctx)
+		// As RunWithContext does, but its back-off of 800 ms to 30 s cannot be set.
+		wait.BackoffUntilWithContext(ctx, func(ctx context.Context) {
+			_ = reflector.ListAndWatchWithContext(ctx) // listWatch notes why it failed
+		}, wait.NewExponentialBackoffManager(firstBackoff, longestBackoff, 2*time.Minute, 2, 0.5, clock.RealClock{}), true)
 	}()
 	return w
 }

@@ -14,6 +14,7 @@ import (
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/cluster/publish"
+	"rpclab/internal/testkit"
 )
 
 // serve publishes a service with rpclab's own EndpointSlice API.
@@ -191,5 +192,68 @@ func TestWatcherListsAgainWhenItsVersionHasExpired(t *testing.T) {
 	defer mu.Unlock()
 	if want := []string{"list", "watch 3", "list"}; !slices.Equal(requests[:3], want) {
 		t.Errorf("the watcher sent %q, want %q first", requests, want)
+	}
+}
+
+// breakingAPI lists one endpoint. It breaks the connection of the first watch in the middle of an
+// event, and lists another endpoint from then on.
+func breakingAPI(t *testing.T) (url string, broke func() time.Time) {
+	t.Helper()
+	const list = `{"kind":"EndpointSliceList","apiVersion":"discovery.k8s.io/v1","metadata":{"resourceVersion":"%d"},"items":[{"metadata":{"name":"s","resourceVersion":"%[1]d"},` +
+		`"addressType":"IPv4","ports":[{"name":"grpc","port":50051}],"endpoints":[{"addresses":["127.0.0.%[1]d"],"conditions":{"ready":true},"targetRef":{"name":"b%[1]d"}}]}]}`
+	var mu sync.Mutex
+	var at time.Time
+	known := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		mu.Lock()
+		broken := !at.IsZero()
+		mu.Unlock()
+		switch {
+		case r.URL.Query().Get("watch") == "":
+			endpoint := 1
+			if broken {
+				endpoint = 2
+			}
+			_, _ = fmt.Fprintf(w, list, endpoint)
+		case broken:
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		default:
+			_, _ = w.Write([]byte(`{"type":"MODIFIED","object":{"kind":`))
+			_ = http.NewResponseController(w).Flush()
+			<-known
+			mu.Lock()
+			at = time.Now()
+			mu.Unlock()
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, func() time.Time {
+		close(known)
+		testkit.Await(t, "the connection to break", func() bool { mu.Lock(); defer mu.Unlock(); return !at.IsZero() })
+		mu.Lock()
+		defer mu.Unlock()
+		return at
+	}
+}
+
+// The reflector's own back-off would be 800 ms to 1.6 s.
+func TestBrokenWatchResumesWithin400Milliseconds(t *testing.T) {
+	var took []time.Duration
+	for range 5 {
+		url, broke := breakingAPI(t)
+		w := NewWatcher(cluster.Service{Name: "greeter", Namespace: "default", API: url})
+		await(t, w, "b1")
+		at := broke()
+		await(t, w, "b2")
+		took = append(took, time.Since(at))
+		w.Close()
+	}
+	slices.Sort(took)
+	t.Logf("endpoints are current again after %v", took)
+	if median := took[len(took)/2]; median > 400*time.Millisecond {
+		t.Errorf("endpoints are current again after %v, in the median %v; at most 400 ms is allowed", took, median)
 	}
 }
