@@ -9,7 +9,7 @@ import (
 	"rpclab/internal/verdict"
 )
 
-// moveFiles moves the configuration files of the first trial that has some to the arm.
+// moveFiles moves the configuration files of the first trial with files to the arm.
 func moveFiles(arm *result.Arm) {
 	arm.Trials = slices.Clone(arm.Trials)
 	for i := range arm.Trials {
@@ -89,7 +89,7 @@ func merge(arm *result.Arm) error {
 	return nil
 }
 
-// addUsage adds what so many calls used to a sum of CPU time that is not per call.
+// addUsage adds the usage of so many calls to a sum whose CPU time is a total.
 func addUsage(sum *result.Usage, u result.Usage, calls uint64) {
 	sum.CPU += u.CPU * float64(calls)
 	sum.RSS = max(sum.RSS, u.RSS)
@@ -103,7 +103,7 @@ func sum(values []float64) (total float64) {
 	return max(total, math.SmallestNonzeroFloat64)
 }
 
-// capacities are what the capacity searches of an arm found; nil: its load is no search.
+// capacities summarizes the capacity searches of an arm; nil: its load is no search.
 func capacities(trials []result.Trial) *result.Capacities {
 	var all *result.Capacities
 	logs := 0.0
@@ -129,7 +129,7 @@ func capacities(trials []result.Trial) *result.Capacities {
 	return all
 }
 
-// place names an arm in its cell for people.
+// place names an arm with its cell.
 func place(arm result.Arm) string {
 	if len(arm.Cell) == 0 {
 		return arm.Name

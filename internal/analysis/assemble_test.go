@@ -42,7 +42,7 @@ func arms(t *testing.T, latencies ...float64) result.Document {
 	return d
 }
 
-func TestAnArmIsItsTrialsTogether(t *testing.T) {
+func TestTrialsAreMergedIntoTheirArm(t *testing.T) {
 	d := Assemble(arms(t, 20, 40, 30))
 	a := d.Arms[1]
 	if a.Calls != 180 || a.ElapsedMS != 30 || a.Resources.Client.CPU != 30 || a.Resources.Client.RSS != 3 || a.Resources.Proxy != a.Resources.Client {
@@ -52,12 +52,12 @@ func TestAnArmIsItsTrialsTogether(t *testing.T) {
 		t.Errorf("the median of the merged calls is %g, want 30", p)
 	}
 	if a.Balance.Jain != 0.5 {
-		t.Errorf("Jain's index is %g: in every trial one of two got all", a.Balance.Jain)
+		t.Errorf("Jain's index is %g, want 0.5, since one of two backends got all calls", a.Balance.Jain)
 	}
 }
 
-// TestTheMarginIsTheExperimentsOwn: a tenth apart is as fast when that is not worth a call.
-func TestTheMarginIsTheExperimentsOwn(t *testing.T) {
+// Arms that differ by a tenth are equivalent within a margin of 15 %.
+func TestVerdictsUseTheMarginOfTheExperiment(t *testing.T) {
 	d := arms(t, 11, 11.01, 11.02, 11.03, 11.04)
 	if v := decision(t, d); v.Decision != "worse" {
 		t.Errorf("by default: %s", v.Decision)
@@ -68,7 +68,7 @@ func TestTheMarginIsTheExperimentsOwn(t *testing.T) {
 	}
 }
 
-func TestTheAnswersOfStreamsAreMergedToo(t *testing.T) {
+func TestLatenciesOfMessagesAreMerged(t *testing.T) {
 	d := arms(t, 20, 40)
 	for i := range d.Arms[1].Trials {
 		h := d.Arms[1].Trials[i].Latency
@@ -83,7 +83,7 @@ func TestTheAnswersOfStreamsAreMergedToo(t *testing.T) {
 	}
 }
 
-func TestImbalanceIsNotSummedAway(t *testing.T) {
+func TestBalanceIsThatOfTrialsAndNotOfTheirSum(t *testing.T) {
 	d := arms(t)
 	d.Arms[1].Trials = []result.Trial{trial(t, 1, 10, 60, 0), trial(t, 2, 10, 0, 60)}
 	if a := Assemble(d).Arms[1]; a.Balance.Jain != 0.5 || a.Backends["b0"] != a.Backends["b1"] {
@@ -102,7 +102,7 @@ func decision(t *testing.T, d result.Document) result.Verdict {
 	return result.Verdict{}
 }
 
-func TestVerdictsNameTheDifference(t *testing.T) {
+func TestADecisionFollowsTheLatencies(t *testing.T) {
 	for _, c := range []struct {
 		latencies []float64
 		want      string
@@ -119,7 +119,7 @@ func TestVerdictsNameTheDifference(t *testing.T) {
 	}
 }
 
-func TestNoVerdictOnNumbersThatCannotBeTrusted(t *testing.T) {
+func TestUnfitNumbersLeaveAVerdictUndecided(t *testing.T) {
 	for what, spoil := range map[string]func(*result.Trial){
 		"limited by the load generator": func(x *result.Trial) { x.Limited = "late" },
 		"calls of other failed":         func(x *result.Trial) { x.Errors["UNAVAILABLE"] = 10 },
@@ -146,11 +146,11 @@ func TestEveryPairIsComparedOnce(t *testing.T) {
 	}
 	want := "baseline other/base, control again/base, baseline published/base, confound published/other"
 	if s := strings.Join(got, ", "); s != want {
-		t.Errorf("compared are %s\nwant %s", s, want)
+		t.Errorf("compared pairs: %s\nwant %s", s, want)
 	}
 }
 
-func TestWarningsNameTheTrialThatFailed(t *testing.T) {
+func TestAWarningNamesEachFailedTrial(t *testing.T) {
 	d := arms(t, 10)
 	d.Arms[1].Cell = result.Cell{"load.burst": 300}
 	d.Arms[1].Trials[0].Failed = "the caller died"
@@ -163,18 +163,17 @@ func TestWarningsNameTheTrialThatFailed(t *testing.T) {
 	}
 }
 
-func TestOnlyDecidedHeadlinesAreDecided(t *testing.T) {
+func TestARunIsDecidedWhenItsHeadlinesAre(t *testing.T) {
 	if !Decided(arms(t, 20, 20, 20, 20)) {
-		t.Error("two arms that are 100 % apart are not decided")
+		t.Error("arms that differ by 100 % are not decided")
 	}
 	if Decided(arms(t, 5, 20, 10, 2)) {
-		t.Error("noise is decided")
+		t.Error("noise is decided, want undecided")
 	}
 }
 
-// TestGuardsCatchWhatSpoilsARun: each of these runs has a clear difference in its
-// numbers, and a guard that says why it is not to be believed.
-func TestGuardsCatchWhatSpoilsARun(t *testing.T) {
+// Each of these runs has a clear difference in its numbers, and a guard against relying on it.
+func TestGuardsLeaveADoubtfulDifferenceUndecided(t *testing.T) {
 	each := func(spoil func(*result.Trial)) func(*result.Document) {
 		return func(d *result.Document) {
 			for i := range d.Arms[1].Trials {
@@ -210,8 +209,8 @@ func TestGuardsCatchWhatSpoilsARun(t *testing.T) {
 	}
 }
 
-// TestTooFewCallsComeWithTheFlagThatMakesMore, unless that is what the run sweeps.
-func TestTooFewCallsComeWithTheFlagThatMakesMore(t *testing.T) {
+// The flag is left out if the run sweeps the number of calls.
+func TestTooFewCallsNameTheFlagForMore(t *testing.T) {
 	for name, c := range map[string]struct {
 		load  map[string]any
 		quick bool
@@ -271,8 +270,7 @@ func TestAnUndecidedVerdictHasItsCauseAsFields(t *testing.T) {
 	}
 }
 
-// TestEveryMetricHasItsVerdict, and those that nothing was measured for have none.
-func TestEveryMetricHasItsVerdict(t *testing.T) {
+func TestEveryMeasuredMetricHasAVerdict(t *testing.T) {
 	d := arms(t, 20, 20, 20, 20, 20)
 	got := map[string]string{}
 	for _, v := range Assemble(d).Verdicts {
@@ -291,21 +289,21 @@ func TestEveryMetricHasItsVerdict(t *testing.T) {
 	}
 }
 
-func TestOnlyAnOpenLoopCanBeLimitedByItsGenerator(t *testing.T) {
+func TestOnlyScheduledCallsCanBeLate(t *testing.T) {
 	late := result.Trial{Measures: result.Measures{Calls: 1, Lateness: result.Histogram{P99: 5}, Latency: result.Histogram{P99: 20}}}
 	open := experiment.Load{Open: &experiment.Open{}}
 	if generatorLimit(open, late) == "" {
-		t.Error("5 ms late of 20 ms is the generator's doing")
+		t.Error("5 ms of lateness at a latency of 20 ms is no limit of the generator, want one")
 	}
 	if generatorLimit(experiment.Load{Burst: 10}, late) != "" {
-		t.Error("a burst is due at once: nobody can send it in time")
+		t.Error("a burst has a generator limit, want none, since its calls are due at once")
 	}
 	if generatorLimit(experiment.Load{Closed: &experiment.Closed{Think: 1}}, late) == "" {
-		t.Error("a user who has thought is due at a time, too")
+		t.Error("late users with think time are no limit of the generator, want one")
 	}
 }
 
-func TestConfigurationFilesAreThoseOfTheFirstTrialThatHasSome(t *testing.T) {
+func TestConfigurationFilesAreThoseOfTheFirstTrialWithFiles(t *testing.T) {
 	d := arms(t, 20, 40, 30)
 	d.Arms[1].Trials[1].Files = map[string]string{"envoy.yaml": "second"}
 	d.Arms[1].Trials[2].Files = map[string]string{"envoy.yaml": "third"}
@@ -315,6 +313,6 @@ func TestConfigurationFilesAreThoseOfTheFirstTrialThatHasSome(t *testing.T) {
 		}
 	}
 	if d.Arms[1].Trials[1].Files == nil {
-		t.Error("what was assembled was changed")
+		t.Error("Assemble changed its argument")
 	}
 }

@@ -10,12 +10,12 @@ type affectedBackends struct {
 	ids          []string
 	ready        int  // how many backends were ready just before the event
 	leaving      bool // the event stops or kills them
-	stillServing bool // they keep serving: only lost calls count
+	stillServing bool // they remain in service: only lost calls count
 	// The intervals whose calls count: from the first one after the event up to the next event.
 	from, to int
 }
 
-// leaves says whether an event ends the backends that it affects.
+// leaves says whether an event stops or kills the backends that it affects.
 func leaves(e experiment.Event) bool {
 	return e.Scale > 0 || e.Stop > 0 || e.Kill > 0 || e.Roll || e.Drain > 0
 }
@@ -28,9 +28,9 @@ func (s affectedBackends) answeredByAffected(line measure.Timeline, from, to int
 	return n
 }
 
-// stillCalled says whether callers still used those backends in some intervals: at all, where
-// they end; for more than half of their fair share, where they stay. A call that failed or
-// was dropped counts as theirs, since no backend can be named for it.
+// stillCalled says whether callers still used those backends in some intervals: at all, if the backends
+// stop; for more than half of their fair share, if they stay. Failed and dropped calls count as theirs,
+// since their backend is not known.
 func (s affectedBackends) stillCalled(line measure.Timeline, from, to int) bool {
 	theirs := sumOf(line.Lost, from, to)
 	if !s.stillServing {
@@ -42,10 +42,10 @@ func (s affectedBackends) stillCalled(line measure.Timeline, from, to int) bool 
 	return float64(theirs) > float64(len(s.ids))/float64(s.ready)/2*float64(due(line, from, to))
 }
 
-// avoided is the first interval from which callers avoided those backends in every second that
-// began within the next second, or until the next event. Intervals of the first such second in
-// which they were still called are skipped. A second in which no call was due proves nothing.
-// False: callers did not avoid them, or already did before the event.
+// avoided is the first interval from which callers avoided those backends, in every second that starts
+// within the next second or until the next event. Intervals of the first such second in which they were
+// still called are skipped, and seconds without a due call do not count. False: callers did not avoid
+// the backends, or already did before the event.
 func (s affectedBackends) avoided(line measure.Timeline) (int, bool) {
 	before := affectedBackends{ids: s.ids, ready: s.ready, leaving: s.leaving || s.stillServing}
 	if len(s.ids) == 0 || s.ready == 0 || !before.stillCalled(line, max(s.from-1-quietIntervals, 0), s.from-1) {

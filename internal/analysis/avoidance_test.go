@@ -11,8 +11,8 @@ import (
 	"rpclab/internal/result"
 )
 
-// after2s is a line that changes from one number of calls an interval to others, at 2 s
-// and then after so many intervals each; it ends at 8 s.
+// after2s is a timeline of calls per interval until 8 s, whose value changes at 2 s and then after the
+// given numbers of intervals.
 func after2s(calls uint64, then ...[2]int) (all []uint64) {
 	for range 20 {
 		all = append(all, calls)
@@ -25,8 +25,8 @@ func after2s(calls uint64, then ...[2]int) (all []uint64) {
 	return all
 }
 
-// TestNoticedIsWhenCallersLeaveTheBackendsHitAlone: b0 is hit at 2.03 s, of b0, b1 and b2.
-func TestNoticedIsWhenCallersLeaveTheBackendsHitAlone(t *testing.T) {
+// An event at 2.03 s affects b0, of b0, b1 and b2.
+func TestAvoidedIsWhenCallersStopCallingTheAffectedBackends(t *testing.T) {
 	fair, hangs := after2s(10, [2]int{60, 10}), after2s(10, [2]int{50, 0}, [2]int{10, 10})
 	reset := experiment.Event{Cut: &experiment.Cut{Backends: 1, How: "reset"}}
 	slow, kill := experiment.Event{Slow: &experiment.Slow{Backends: 1}}, experiment.Event{Kill: 1}
@@ -63,19 +63,18 @@ func TestNoticedIsWhenCallersLeaveTheBackendsHitAlone(t *testing.T) {
 		got := outcomes(acts, seen, []cluster.Snapshot{set(after(-time.Second), "b0", "b1", "b2")})[0]
 		switch took := got.Took.Avoided; {
 		case took == nil && c.want != 0:
-			t.Errorf("%s: not noticed, want %g ms", name, c.want)
+			t.Errorf("%s: not avoided, want %g ms", name, c.want)
 		case took != nil && *took != c.want:
-			t.Errorf("%s: noticed after %g ms, want %g", name, *took, c.want)
+			t.Errorf("%s: avoided after %g ms, want %g", name, *took, c.want)
 		}
 		if got.Ready != 3 || len(got.Affected) != 1 {
-			t.Errorf("%s: %v of %d backends were hit", name, got.Affected, got.Ready)
+			t.Errorf("%s: %v of %d backends were affected, want b0 of 3", name, got.Affected, got.Ready)
 		}
 	}
 }
 
-// TestNoticingDoesNotDependOnChance: a backend that gets a fifth of its share at random
-// is left alone, whatever single intervals look like.
-func TestNoticingDoesNotDependOnChance(t *testing.T) {
+// A backend that gets a random fifth of its share is avoided, whatever single intervals look like.
+func TestAvoidanceDoesNotDependOnChance(t *testing.T) {
 	for seed := range uint64(200) {
 		source := rand.New(rand.NewPCG(seed, 0))
 		line := measure.Timeline{Due: map[string][]uint64{"b0": make([]uint64, 200), "b1": make([]uint64, 200)}}
@@ -93,12 +92,12 @@ func TestNoticingDoesNotDependOnChance(t *testing.T) {
 		}
 		s := affectedBackends{ids: []string{"b0"}, ready: 2, from: 51, to: 200}
 		if i, ok := s.avoided(line); !ok || i > 51+quietIntervals {
-			t.Errorf("seed %d: noticed in interval %d, %t; it was in 51", seed, i, ok)
+			t.Errorf("seed %d: avoided from interval %d, %t; want 51", seed, i, ok)
 		}
 	}
 }
 
-func TestTheShareOfTheBackendsHitIsOfTheCallsDueUntilTheNextEvent(t *testing.T) {
+func TestTheShareOfAffectedBackendsIsOfTheCallsUntilTheNextEvent(t *testing.T) {
 	seen := measure.Measurement{Started: began, Elapsed: 4 * time.Second, Timeline: measure.Timeline{
 		Due: map[string][]uint64{"b0": line(0, 3*time.Second, 1), "b1": line(0, 4*time.Second, 3)},
 	}}

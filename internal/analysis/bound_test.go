@@ -55,15 +55,14 @@ func TestTheBoundIsWhatUsersAndThreadsAllow(t *testing.T) {
 	}
 }
 
-// What failed reached nothing.
-func TestOnlyCallsThatAreAnsweredWellReachABound(t *testing.T) {
+func TestFailedCallsDoNotCountTowardsABound(t *testing.T) {
 	arm := result.Arm{Bound: &result.Bound{Rate: 500}, Measures: result.Measures{Rate: 400, Calls: 1000, Errors: map[string]uint64{"CANCELLED": 700, "UNAVAILABLE": 50}}}
 	if setReached(&arm); math.Abs(arm.Bound.Reached-0.2) > 1e-9 {
 		t.Errorf("100 of 500 a second reach %.3f of the bound", arm.Bound.Reached)
 	}
 }
 
-// TestIdealUsersReachTheirBound makes the calls of users whose every answer takes its wait.
+// Each answer takes exactly the wait of the workload.
 func TestIdealUsersReachTheirBound(t *testing.T) {
 	for _, length := range []time.Duration{2 * time.Second, 4 * time.Second, 17 * time.Second, time.Minute} {
 		config := ordersBy(1000, length/5)

@@ -8,7 +8,7 @@ import (
 	"rpclab/internal/result"
 )
 
-// searched is a run of two arms with the capacity that each round found; 0: none.
+// searched is a run of two arms with the capacity of each round; 0: none.
 func searched(a, b []float64) result.Document {
 	d := result.Document{Schema: result.Schema, Baseline: "b", Rounds: len(a), Seed: 1}
 	for name, rates := range map[string][]float64{"a": a, "b": b} {
@@ -27,7 +27,7 @@ func TestSearchesAreComparedByCapacityAndNotByLatency(t *testing.T) {
 	if len(d.Verdicts) == 0 || slices.ContainsFunc(d.Verdicts, func(v result.Verdict) bool {
 		return strings.HasPrefix(v.Metric, "latency") || v.Metric == "rate"
 	}) {
-		t.Fatalf("compared on %+v; latencies at other rates are no comparison", d.Verdicts)
+		t.Fatalf("verdicts %+v, want one on capacity, since latencies are of different rates", d.Verdicts)
 	}
 	v := d.Verdicts[0]
 	if v.Metric != "capacity" || v.Secondary || v.Decision != "better" || v.Ratio < 1.95 || v.Ratio > 2.05 || v.Level > 0.9501 || v.Level < 0.9499 {

@@ -10,7 +10,7 @@ import (
 	"rpclab/internal/result"
 )
 
-// runOf is a run of one arm, its trials with the given latencies.
+// runOf is a run of one arm whose trials have the given latencies.
 func runOf(t *testing.T, latencies ...float64) result.Document {
 	t.Helper()
 	arm := result.Arm{Name: "shared", Config: map[string]any{
@@ -51,7 +51,7 @@ func ratioOf(t *testing.T, c result.Comparison, metric string) result.Ratio {
 	return result.Ratio{}
 }
 
-func TestTheSameTwiceIsEquivalent(t *testing.T) {
+func TestEqualRunsAreEquivalent(t *testing.T) {
 	c := Compare(runOf(t, 10, 10.1, 9.9, 10), runOf(t, 10.05, 10, 9.95, 10.1), CompareOptions{Gates: gates(t, "p50 ratio < 1.05", "client_cpu ratio < 1.05")})
 	r := ratioOf(t, c, "latency_p50")
 	if r.Decision != "equivalent" || math.Abs(r.Ratio-1.0025) > 0.001 || r.PRanks < 0.5 || r.Trials != [2]int{4, 4} || math.Abs(r.A-10) > 0.02 {
@@ -67,7 +67,7 @@ func TestTheSameTwiceIsEquivalent(t *testing.T) {
 	}
 }
 
-func TestARegressionFailsItsGateAndNoOther(t *testing.T) {
+func TestARegressionFailsOnlyItsGate(t *testing.T) {
 	c := Compare(runOf(t, 10, 10.1, 9.9, 10), runOf(t, 12, 12.1, 11.9, 12, 12), CompareOptions{Gates: gates(t, "p50 ratio < 1.05", "p50 ratio < 1.3", "p50 ratio < 1.2", "convergence ratio < 2")})
 	if r := ratioOf(t, c, "latency_p50"); r.Decision != "worse" || math.Abs(r.Ratio-1.2) > 0.01 || r.Trials != [2]int{4, 5} {
 		t.Errorf("%+v", r)
@@ -87,8 +87,7 @@ func TestARegressionFailsItsGateAndNoOther(t *testing.T) {
 	}
 }
 
-// Numbers that do not represent the arm decide nothing, however clear they look.
-func TestDoubtfulNumbersEstablishNothing(t *testing.T) {
+func TestUnfitNumbersEstablishNoGate(t *testing.T) {
 	for want, spoil := range map[string]func(*result.Document){
 		"in B, shared was limited by the load generator: late": func(d *result.Document) { d.Arms[0].Limited = "late" },
 		"in B, 5.0 % of the calls of shared failed or were dropped; those that were answered do not represent it": func(d *result.Document) {
@@ -111,7 +110,7 @@ func TestDoubtfulNumbersEstablishNothing(t *testing.T) {
 	}
 }
 
-func TestOtherQuestionsAreNotCompared(t *testing.T) {
+func TestArmsWithOtherSettingsAreNotCompared(t *testing.T) {
 	burst := func(d *result.Document) { d.Arms[0].Config["load"] = map[string]any{"burst": 500} }
 	for name, c := range map[string]struct {
 		change func(*result.Document)
@@ -142,11 +141,11 @@ func TestOtherQuestionsAreNotCompared(t *testing.T) {
 	b := runOf(t, 10, 10, 10, 10)
 	burst(&b)
 	if got := Compare(runOf(t, 10, 10, 10, 10), b, CompareOptions{Allow: []string{"load.burs"}}); len(got.Ratios) > 0 {
-		t.Error("half a name allows nothing")
+		t.Error("a part of a name allowed a difference")
 	}
 }
 
-func TestWhatElseDiffersIsListed(t *testing.T) {
+func TestOtherDifferencesAreListed(t *testing.T) {
 	b := runOf(t, 10, 10, 10, 10)
 	b.Seed, b.Machine.CPUs, b.Machine.Kernel, b.Machine.Rpclab = 7, 4, "6.9", ""
 	b.Arms[0].Config["route"] = "headless"
@@ -162,8 +161,8 @@ func TestWhatElseDiffersIsListed(t *testing.T) {
 	}
 }
 
-// Who conducted a run on Kubernetes took no part in it.
-func TestOfRunsOnKubernetesTheNodesMatter(t *testing.T) {
+// The machine that rpclab runs on takes no part in a run on Kubernetes.
+func TestRunsOnKubernetesDifferByTheirNodes(t *testing.T) {
 	on := func(version string, cpus, nodes int) result.Document {
 		d := runOf(t, 10, 10, 10, 10)
 		d.Cluster, d.Machine.Kubernetes, d.Machine.CPUs = "kubernetes", version, cpus
@@ -182,7 +181,7 @@ func TestOfRunsOnKubernetesTheNodesMatter(t *testing.T) {
 }
 
 // The proxies of arms that are not compared do not matter.
-func TestAnotherVersionOfAProxyThatTookPartIsListed(t *testing.T) {
+func TestAnotherVersionOfAComparedProxyIsListed(t *testing.T) {
 	a, b := runOf(t, 10, 10, 10, 10), runOf(t, 10, 10, 10, 10)
 	a.Machine.Tools = map[string]string{"envoy": "1.40.0", "nginx": "1.26.3"}
 	b.Machine.Tools = map[string]string{"envoy": "1.41.0", "nginx": "1.28.0"}
@@ -193,7 +192,7 @@ func TestAnotherVersionOfAProxyThatTookPartIsListed(t *testing.T) {
 	}
 }
 
-func TestLoadsOfTwoServersAreComparedByPlace(t *testing.T) {
+func TestLoadsOfTwoServersAreComparedWhateverTheirNames(t *testing.T) {
 	a, b := runOf(t, 10), runOf(t, 20)
 	b.Arms[0].Name = "127.0.0.1:2"
 	r := ratioOf(t, Compare(a, b, CompareOptions{}), "latency_p50")

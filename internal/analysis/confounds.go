@@ -32,8 +32,8 @@ func accounts(d result.Document) []result.Account {
 	return all
 }
 
-// gapMetric is the metric of the study's gap: the time that a fixed number of calls takes,
-// or the median latency where the load has a fixed duration.
+// gapMetric is the metric of the published gap: the elapsed time of a fixed number of calls, or the
+// median latency of a load with a fixed duration.
 func gapMetric(a result.Arm) string {
 	load := a.Settings().Load
 	if load == nil || load.Burst != nil || load.Sequence != nil || load.Closed.Calls != nil && load.Closed.Duration == nil {

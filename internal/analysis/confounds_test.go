@@ -8,7 +8,7 @@ import (
 	"rpclab/internal/result"
 )
 
-// three arms whose elapsed times are 1000, 600 and 500 ms and their drift.
+// three has arms whose elapsed times are 1000, 600 and 500 ms, with a drift.
 func threeArms(rounds int) result.Document {
 	d := result.Document{Baseline: "shared", Arms: []result.Arm{{Name: "new"}, {Name: "pool"}, {Name: "shared"}},
 		Confounds: []result.Confound{{Published: "new", Controlled: "pool", What: "connects"}}}
@@ -35,11 +35,11 @@ func TestAnAccountSaysWhatRemainsOfThePublishedGap(t *testing.T) {
 		d.Arms[i].Config = map[string]any{"load": map[string]any{"open": map[string]any{}}}
 	}
 	if a := accounts(d); a[0].Metric != "latency_p50" {
-		t.Errorf("a load that ends by the clock is accounted on %s", a[0].Metric)
+		t.Errorf("the metric of a load with a duration is %s, want latency_p50", a[0].Metric)
 	}
 }
 
-func TestAnAccountIsNotEstablishedWhereItsArmsAreNot(t *testing.T) {
+func TestAnAccountOfUnfitArmsHasAReason(t *testing.T) {
 	for want, spoil := range map[string]func(*result.Document){
 		"limited by the load generator":     func(d *result.Document) { d.Arms[1].Limited = "late" },
 		"50.0 % of the calls of new failed": func(d *result.Document) { d.Arms[0].Calls, d.Arms[0].Dropped = 1, 1 },

@@ -39,7 +39,7 @@ func line(from, to time.Duration, calls uint64) []uint64 {
 	return all
 }
 
-func TestWhatCameOfAnEvent(t *testing.T) {
+func TestAnEventHasItsEffects(t *testing.T) {
 	const end = 10 * time.Second
 	history := []cluster.Snapshot{
 		set(after(-time.Second), "b0", "b1"),
@@ -97,7 +97,7 @@ func TestWhatCameOfAnEvent(t *testing.T) {
 	}
 }
 
-func TestAnEventThatCouldNotBeDoneSaysSo(t *testing.T) {
+func TestAFailedEventHasItsError(t *testing.T) {
 	acts := []PerformedEvent{{Event: experiment.Event{Kill: 9}, Time: began, Err: errTest("no such luck")}}
 	got := outcomes(acts, measure.Measurement{Started: began, Elapsed: time.Second}, []cluster.Snapshot{set(began, "b0")})
 	if got[0].Error != "no such luck" {
@@ -109,7 +109,7 @@ type errTest string
 
 func (e errTest) Error() string { return string(e) }
 
-func TestTheTimelineKnowsHowManyWereReady(t *testing.T) {
+func TestATimelineHasTheNumberOfReadyBackends(t *testing.T) {
 	history := []cluster.Snapshot{set(after(-time.Hour), "b0"), set(after(150*time.Millisecond), "b0", "b1")}
 	got := timeline(measure.Measurement{Started: began, Elapsed: 350 * time.Millisecond}, history)
 	want := []int{1, 1, 2, 2}
@@ -120,7 +120,7 @@ func TestTheTimelineKnowsHowManyWereReady(t *testing.T) {
 	}
 }
 
-func TestABackendThatComesBackHasAFirstCallAgain(t *testing.T) {
+func TestAResumedBackendHasAFirstCallAgain(t *testing.T) {
 	history := []cluster.Snapshot{set(after(-time.Second), "b0"), set(after(3*time.Second), "b0", "b1")}
 	seen := measure.Measurement{
 		Started: began, Elapsed: 6 * time.Second,
@@ -131,11 +131,11 @@ func TestABackendThatComesBackHasAFirstCallAgain(t *testing.T) {
 	}
 	got := outcomes([]PerformedEvent{{Event: experiment.Event{Resume: true}, Time: after(2500 * time.Millisecond)}}, seen, history)
 	if first := got[0].Took.FirstCall; first == nil || *first != 800 {
-		t.Errorf("the first call after it came back took %v ms, want 800", first)
+		t.Errorf("the first call after it was resumed took %v ms, want 800", first)
 	}
 }
 
-func TestWithEventsEverySteadySecondIsAGroupOfTheBackendsReadyThen(t *testing.T) {
+func TestWithEventsEachSecondWithoutAChangeIsAGroup(t *testing.T) {
 	history := []cluster.Snapshot{
 		set(after(-time.Second), "b0", "b1"),
 		set(after(1500*time.Millisecond), "b1", "b2"), // as many, but others
@@ -152,7 +152,7 @@ func TestWithEventsEverySteadySecondIsAGroupOfTheBackendsReadyThen(t *testing.T)
 	}
 }
 
-func TestATrialWithoutASteadySecondIsOneGroup(t *testing.T) {
+func TestATrialWithoutASecondWithoutAChangeIsOneGroup(t *testing.T) {
 	seen := measure.Measurement{Started: began, Elapsed: 900 * time.Millisecond}
 	got := groups(map[string]uint64{"b0": 270, "b1": 0}, true, seen, []cluster.Snapshot{set(after(-time.Second), "b0", "b1")})
 	if diff := cmp.Diff([][]uint64{{0, 270}}, got); diff != "" {
@@ -160,13 +160,13 @@ func TestATrialWithoutASteadySecondIsOneGroup(t *testing.T) {
 	}
 }
 
-func TestWorkIsWastedThatNobodyGotTheAnswerOf(t *testing.T) {
-	// b2 was killed and cannot say; b3 was asked before it told of its last call.
+func TestCallsWithoutAReceivedAnswerAreWasted(t *testing.T) {
+	// b2 was killed, so its number is not known; b3 was asked before it counted its last call.
 	got := wasted(map[string]uint64{"b0": 12, "b1": 5, "b3": 4}, map[string]uint64{"b0": 10, "b2": 7, "b3": 5})
 	if got == nil || *got != 2+5 {
 		t.Errorf("%v calls are wasted, want 7", got)
 	}
 	if got := wasted(nil, map[string]uint64{"b0": 10}); got != nil {
-		t.Errorf("nobody was asked, and %d are wasted", *got)
+		t.Errorf("%d calls are wasted although no backend was asked, want not known", *got)
 	}
 }

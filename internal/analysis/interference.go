@@ -8,15 +8,14 @@ import (
 	"rpclab/internal/result"
 )
 
-// MachineInterference is what other programs and machines took of this machine's processors
-// during a load, by what the processors did in that time and the CPU time of this process;
-// nil: the system does not say.
+// MachineInterference is the share of this machine's CPU time that other programs and machines took
+// during a load, by the processor times and the CPU time of this process; nil: not known.
 func (r Record) MachineInterference(processors measure.ProcessorTimes, lab time.Duration) *result.Interference {
 	used := r.Whole.CPU + total(r.Servers).CPU + r.Proxies.CPU + r.Gateways.CPU + r.ControlPlane.CPU
 	return interference(processors, lab+used)
 }
 
-// interference is what others had of the processors, of which rpclab used so much.
+// interference is the share of the processor times that others took; rpclab used own.
 func interference(p measure.ProcessorTimes, own time.Duration) *result.Interference {
 	all := p.Busy + p.Idle + p.Stolen
 	if all <= 0 {
@@ -27,9 +26,9 @@ func interference(p measure.ProcessorTimes, own time.Duration) *result.Interfere
 	}
 }
 
-// NodeInterference is what others took of the processors of a cluster's nodes, by what
-// callers, backends and infrastructure report of their own containers. Of stolen time it is
-// the largest share. A CPU limit that the experiment sets for its backends is no interference.
+// NodeInterference is the share of CPU time that others took on a cluster's nodes, as callers, backends
+// and infrastructure report of their containers; of stolen time, the largest share. A CPU limit that
+// the experiment sets for its backends is no interference.
 func (r Record) NodeInterference() *result.Interference {
 	b := &result.Interference{Stolen: r.Whole.Stolen}
 	waited, had := r.Whole.Throttled, r.Whole.CPU
@@ -47,7 +46,7 @@ func (r Record) NodeInterference() *result.Interference {
 	return b
 }
 
-// share is how much of the whole a part is; 0: there is nothing of either.
+// share is part over whole; 0 if either is 0.
 func share(part, whole time.Duration) float64 {
 	if part <= 0 || whole <= 0 {
 		return 0

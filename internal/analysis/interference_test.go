@@ -9,10 +9,9 @@ import (
 	"rpclab/internal/measure"
 )
 
-// TestWhatIsTakenIsAShareOfWhatWasWanted: the lab wanted one processor of many, and a
-// neighbour, or a quota, had half of that. It matters as much as on one processor. Who
-// wanted next to nothing and was woken a little late lost next to nothing.
-func TestWhatIsTakenIsAShareOfWhatWasWanted(t *testing.T) {
+// rpclab needs one processor of many, and another machine or a quota takes half of it: that matters as
+// much as on a machine with one processor.
+func TestInterferenceIsAShareOfTheNeededCPUTime(t *testing.T) {
 	const own = 500 * time.Millisecond
 	rest := time.Duration(runtime.NumCPU()-1) * time.Second
 	for name, c := range map[string]struct {
@@ -33,6 +32,6 @@ func TestWhatIsTakenIsAShareOfWhatWasWanted(t *testing.T) {
 		}
 	}
 	if b := interference(measure.ProcessorTimes{}, 0); b != nil {
-		t.Errorf("where the system does not tell: %+v", b)
+		t.Errorf("without processor times: %+v, want nil", b)
 	}
 }

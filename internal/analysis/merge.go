@@ -7,9 +7,8 @@ import (
 	"rpclab/internal/result"
 )
 
-// MergeRuns makes one run of several: its arms have the trials of all. Loads, which have one
-// trial each, can be compared that way, and runs that alternate with those that they are
-// compared with. It fails where machine, arms or settings differ.
+// MergeRuns merges several runs into one whose arms have the trials of all. That allows to compare
+// loads, which have one trial each, and alternating runs. It fails if machine, arms or settings differ.
 func MergeRuns(runs []result.Document) (result.Document, error) {
 	d := runs[0]
 	if len(runs) == 1 {

@@ -29,7 +29,7 @@ func TestRunsOfTheSameArmsAreMerged(t *testing.T) {
 		t.Errorf("%d rounds, %+v", a.Rounds, a.Arms[0].Trials)
 	}
 	if len(before[0].Arms[0].Trials) != 1 {
-		t.Error("the first run was changed")
+		t.Error("MergeRuns changed its argument")
 	}
 	if g := Compare(a, b, CompareOptions{Gates: gates(t, "p50 ratio < 1.05")}).Gates[0]; g.Outcome != "failed" {
 		t.Errorf("four against four trials: %+v", g)

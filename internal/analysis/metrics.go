@@ -26,11 +26,10 @@ type metric struct {
 	// answers says that the metric covers answered calls only, so that it means nothing
 	// where too many were lost.
 	answers bool
-	// both says that it is compared only where both arms have it: an arm without a value has
-	// no such component.
+	// both says that it is compared only if both arms have a value: an arm without one has no such
+	// component.
 	both bool
-	// kind of load that the metric is of: a search measures each arm at another rate, the
-	// one that it found.
+	// kind is the kind of load with this metric: a search measures each arm at another rate.
 	kind loadKind
 }
 
@@ -42,7 +41,7 @@ const (
 	searchLoad
 )
 
-// metrics are what arms are compared on, the headline first.
+// metrics are the metrics that arms are compared on, headlines first.
 var metrics = []metric{
 	{name: "latency_p50", headline: true, of: latency(func(h result.Histogram) float64 { return h.P50 }), tail: 0.5, answers: true, kind: pacedLoad},
 	{name: "latency_p99", headline: true, of: latency(func(h result.Histogram) float64 { return h.P99 }), tail: 0.01, answers: true, kind: pacedLoad},
@@ -99,9 +98,8 @@ func latency(of func(result.Histogram) float64) func(result.Trial) float64 {
 	}
 }
 
-// between is the value of trials of two arms that are compared. Zero has no ratio; half a
-// call has, and it must be the same share in both arms, or an arm with more calls would seem
-// to have fewer errors.
+// between is the value of trials in a comparison of two arms. Zero has no ratio, so half a call is
+// added: the same share in both arms, or an arm with more calls would seem to have fewer errors.
 func (m metric) between(a, b result.Arm) func(result.Trial) float64 {
 	if !m.zero {
 		return m.of
@@ -123,8 +121,8 @@ func evenness(t result.Trial) float64 {
 	return t.Balance.Jain
 }
 
-// converged is the time in ms until calls were balanced again after the trial's slowest
-// event; NaN: they never were.
+// converged is the time in ms until calls were balanced again after the trial's slowest event; NaN:
+// never.
 func converged(t result.Trial) float64 {
 	slowest := 0.0
 	for _, e := range t.Events {
@@ -139,8 +137,8 @@ func converged(t result.Trial) float64 {
 	return slowest
 }
 
-// unknown says that there was nothing to measure: no trial of either arm has a value or,
-// where both must have one, of one arm.
+// unknown says that no trial of either arm has a value or, if both arms must have one, that an arm has
+// none.
 func (m metric) unknown(a, b result.Arm) bool {
 	if m.both {
 		return !m.has(a) || !m.has(b)

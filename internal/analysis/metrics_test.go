@@ -8,7 +8,7 @@ import (
 	"rpclab/internal/result"
 )
 
-// on is the verdict on one metric of the second arm.
+// on is the verdict on the second arm for one metric.
 func on(d result.Document, metric string) (v result.Verdict, there bool) {
 	for _, v := range Assemble(d).Verdicts {
 		if v.A == "other" && v.Metric == metric {
@@ -18,9 +18,8 @@ func on(d result.Document, metric string) (v result.Verdict, there bool) {
 	return v, false
 }
 
-// TestErrorsDoNotDependOnHowManyCallsThereAre: an arm that makes ten times as many calls
-// and loses the same share of them has neither fewer errors nor more.
-func TestErrorsDoNotDependOnHowManyCallsThereAre(t *testing.T) {
+// An arm with ten times the calls and the same share of errors has neither fewer errors nor more.
+func TestErrorsDoNotDependOnTheNumberOfCalls(t *testing.T) {
 	errors := func(few, many uint64) (result.Verdict, bool) {
 		d := arms(t, 10, 10, 10, 10, 10)
 		for i := range 5 {
@@ -62,8 +61,8 @@ func TestConvergenceIsThatOfTheSlowestEvent(t *testing.T) {
 	}
 }
 
-// TestConvergenceIsNotFinerThanItsSteps: balance is looked at every 100 ms, so that arms
-// which are 2 ms apart may look 100 ms apart, or the same, in every round.
+// Balance is measured every 100 ms: arms that differ by 2 ms may appear to differ by 100 ms, or not at
+// all, in every round.
 func TestConvergenceIsNotFinerThanItsSteps(t *testing.T) {
 	for _, c := range []struct {
 		base, other float64
@@ -81,15 +80,15 @@ func TestConvergenceIsNotFinerThanItsSteps(t *testing.T) {
 	}
 }
 
-// TestARunUntilDecidedDoesNotWaitForAMissingValue: no round brings it back.
+// More rounds do not replace a missing value.
 func TestARunUntilDecidedDoesNotWaitForAMissingValue(t *testing.T) {
 	d := arms(t, 5, 20, 10, 2)
 	if Decided(d) {
-		t.Error("ends on what more rounds may decide")
+		t.Error("the run ends although more rounds may decide it")
 	}
 	d.Arms[1].Trials[2].Failed = "the caller died"
 	if !Decided(d) {
-		t.Error("continues, although a trial has no value")
+		t.Error("the run continues although a trial has no value")
 	}
 }
 
@@ -105,8 +104,7 @@ func TestOneBackendHasNoBalance(t *testing.T) {
 	}
 }
 
-// TestAProxyIsComparedWithAProxy, not with there being none.
-func TestAProxyIsComparedWithAProxy(t *testing.T) {
+func TestAProxyIsComparedOnlyWithAProxy(t *testing.T) {
 	d := arms(t, 20, 20, 20, 20, 20)
 	if v, there := on(d, "proxy_cpu"); !there || v.Decision != "worse" {
 		t.Errorf("there %t, %s", there, v.Decision)

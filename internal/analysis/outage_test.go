@@ -13,8 +13,8 @@ import (
 	"rpclab/internal/result"
 )
 
-// TestWithoutServiceIsFromTheFirstLossToTheLast: at 2.03 s something between is killed.
-func TestWithoutServiceIsFromTheFirstLossToTheLast(t *testing.T) {
+// At 2.03 s rpclab kills a proxy, the control plane or the name server.
+func TestAnOutageIsFromTheFirstLossToTheLast(t *testing.T) {
 	proxy, control := experiment.Event{KillProxy: true}, experiment.Event{KillControl: true}
 	const none = 0
 	for name, c := range map[string]struct {
@@ -47,18 +47,17 @@ func TestWithoutServiceIsFromTheFirstLossToTheLast(t *testing.T) {
 	}
 }
 
-func TestAProxyIsBackWhenItIsReadyAgain(t *testing.T) {
+func TestAKilledProxyIsReadyAgain(t *testing.T) {
 	at := after(time.Second)
 	got := outcomes([]PerformedEvent{{Event: experiment.Event{KillProxy: true}, Time: at, Restarted: at.Add(40 * time.Millisecond)}},
 		measure.Measurement{Started: began, Elapsed: 5 * time.Second}, []cluster.Snapshot{set(began, "b0")})[0].Took
 	if got.ProxyReady == nil || *got.ProxyReady != 40 {
-		t.Errorf("back after %v", got.ProxyReady)
+		t.Errorf("ready again after %v", got.ProxyReady)
 	}
 }
 
-// One address of a lie may be told with others that are true: then it is no lie yet, but a
-// change.
-func TestALieIsToldWhenNoAddressIsABackends(t *testing.T) {
+// An update that has a true address too is only a change.
+func TestFalseAddressesAreResolvedWhenNoneIsABackends(t *testing.T) {
 	lie := []string{"127.32.9.0:50051", "127.32.9.1:50051"}
 	seen := measure.Measurement{Started: began, Elapsed: 5 * time.Second, ResolverUpdates: []measure.ResolverUpdate{
 		{At: after(500 * time.Millisecond), Addrs: lie}, // of an earlier event
@@ -71,7 +70,7 @@ func TestALieIsToldWhenNoAddressIsABackends(t *testing.T) {
 		want *float64
 	}{
 		{experiment.DNS{Lie: true}, new(300.0)},
-		{experiment.DNS{Delay: time.Second}, nil}, // of which the client tells nothing
+		{experiment.DNS{Delay: time.Second}, nil}, // the resolver is not updated
 	} {
 		got := outcomes([]PerformedEvent{{Event: experiment.Event{DNS: &c.dns}, Time: after(time.Second)}}, seen, history)[0].Took.ResolverUpdated
 		if diff := cmp.Diff(c.want, got); diff != "" {
@@ -80,6 +79,6 @@ func TestALieIsToldWhenNoAddressIsABackends(t *testing.T) {
 	}
 	refused := outcomes([]PerformedEvent{{Event: experiment.Event{DNS: &experiment.DNS{Lie: true}}, Time: after(time.Second), Err: errors.New("no")}}, seen, history)
 	if refused[0].Took != (result.Took{}) {
-		t.Errorf("what could not be done took %+v", refused[0].Took)
+		t.Errorf("a failed event took %+v, want nothing", refused[0].Took)
 	}
 }

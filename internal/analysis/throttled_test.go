@@ -12,9 +12,8 @@ import (
 	"rpclab/internal/result"
 )
 
-// What a quota takes from pods is told apart by who set it: one of the experiment's own may
-// be the question, one of somebody else's spoils the answer.
-func TestAQuotaOfTheExperimentIsNoOthers(t *testing.T) {
+// A quota that the experiment sets may be its question; any other is interference.
+func TestAQuotaOfTheExperimentIsNoInterference(t *testing.T) {
 	callers := measure.Measurement{CPU: 3 * time.Second, Throttled: time.Second, Stolen: 0.1}
 	backends := map[string]cluster.Usage{"a": {CPU: time.Second, Throttled: 2 * time.Second, Stolen: 0.3}, "b": {CPU: time.Second}}
 	proxy := cluster.Usage{CPU: time.Second, Throttled: time.Second, Stolen: 0.2}
@@ -27,7 +26,7 @@ func TestAQuotaOfTheExperimentIsNoOthers(t *testing.T) {
 	}
 }
 
-func TestServersThatWaitedForTheirOwnQuotaAreAWarning(t *testing.T) {
+func TestServersThrottledByTheirOwnQuotaAreAWarning(t *testing.T) {
 	d := arms(t, 20, 20, 20, 20, 20)
 	d.Cluster = "kubernetes"
 	other := &d.Arms[1]
@@ -36,7 +35,7 @@ func TestServersThatWaitedForTheirOwnQuotaAreAWarning(t *testing.T) {
 		used.CPU, used.ThrottledMS = 1e3, float64(other.Trials[i].Calls) // a millisecond a call each
 	}
 	if got := Assemble(d).Warnings; slices.ContainsFunc(got, func(w string) bool { return strings.Contains(w, "throttled") }) {
-		t.Errorf("without a limit of theirs: %q", got)
+		t.Errorf("without a limit: warnings %q, want none", got)
 	}
 	other.Config = map[string]any{"server": map[string]any{"cpus": 0.5}}
 	want := "other: its servers were throttled: their quota (server.cpus: 0.5) took 50 % of the CPU time that they needed; unless that limit is the question, raise server.cpus"
@@ -48,11 +47,11 @@ func TestServersThatWaitedForTheirOwnQuotaAreAWarning(t *testing.T) {
 		t.Errorf("a limit that may be the question leaves it undecided: %s", v.Reason)
 	}
 	if sum, one := got.Arms[1].Resources.Server.ThrottledMS, other.Trials[0].Resources.Server.ThrottledMS; sum < one*float64(len(other.Trials)) {
-		t.Errorf("the arm's servers waited %g ms in all, those of one trial %g ms", sum, one)
+		t.Errorf("the arm's servers were throttled for %g ms, those of one trial for %g ms", sum, one)
 	}
 }
 
-func TestAQuotaOfTheClusterLeavesARunUndecided(t *testing.T) {
+func TestAQuotaOfTheClusterLeavesAVerdictUndecided(t *testing.T) {
 	d := arms(t, 20, 20, 20, 20, 20)
 	d.Cluster = "kubernetes"
 	for i := range d.Arms[1].Trials {
@@ -63,7 +62,7 @@ func TestAQuotaOfTheClusterLeavesARunUndecided(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeKnownIsOneWarning(t *testing.T) {
+func TestAnUnknownMeasureIsOneWarning(t *testing.T) {
 	const unknown = "what the proxies of istio used is not known: nodes/proxy is forbidden"
 	d := arms(t, 20, 20, 20, 20)
 	for i := range d.Arms[1].Trials {
@@ -71,6 +70,6 @@ func TestWhatCannotBeKnownIsOneWarning(t *testing.T) {
 	}
 	said := slices.DeleteFunc(Assemble(d).Warnings, func(w string) bool { return !strings.Contains(w, unknown) })
 	if len(said) != 1 {
-		t.Errorf("said %d times: %q", len(said), said)
+		t.Errorf("%d warnings, want 1: %q", len(said), said)
 	}
 }

@@ -15,18 +15,18 @@ import (
 // Record is what was recorded of one load of a trial.
 type Record struct {
 	Config  experiment.Config
-	Calling bool                // the caller calls backends; false: it calls a function of its own
-	Start   time.Time           // when every caller was to begin
+	Calling bool                // the caller calls backends; false: a local function
+	Start   time.Time           // planned start of every caller
 	Callers []CallerRecord      // at least one
 	Events  []PerformedEvent    // in the order of the experiment
 	Whole   measure.Measurement // of all callers, merged
 	// Endpoints are the published sets of endpoints, the first from before the load.
 	Endpoints []cluster.Snapshot
-	// Servers is what each backend used, and Started how many calls it began, by identity.
-	// Started is nil where calls begun cannot be compared with calls answered.
+	// Servers is the usage of each backend, and Started the number of calls it started, by identity.
+	// Started is nil if calls started cannot be compared with calls answered.
 	Servers map[string]cluster.Usage
 	Started map[string]uint64
-	// Proxies, Gateways and ControlPlane are what all components of each role used together.
+	// Proxies, Gateways and ControlPlane are the usage of all components of each role together.
 	Proxies, Gateways, ControlPlane cluster.Usage
 }
 
@@ -36,8 +36,8 @@ type CallerRecord struct {
 	measure.Measurement
 }
 
-// Summarize fills in what follows from the record of a trial's load: its measures,
-// resources, timeline, events and balance.
+// Summarize computes a trial's measures, resources, timeline, events and balance from the record of
+// its load.
 func (r Record) Summarize(trial result.Trial) result.Trial {
 	seen := r.Whole
 	var errs [4]error
@@ -76,7 +76,7 @@ func (r Record) Summarize(trial result.Trial) result.Trial {
 	return trial
 }
 
-// callers are the measures of each caller; nil: there is one, whose measures are the trial's.
+// callers are the measures of each caller; nil: there is only one caller.
 func (r Record) callers() (all []result.Caller, err error) {
 	if len(r.Callers) == 1 {
 		return nil, nil
@@ -94,8 +94,7 @@ func (r Record) callers() (all []result.Caller, err error) {
 	return all, nil
 }
 
-// callsPerBackend counts the calls that each backend answered, 0 of one that was ready and
-// answered none.
+// callsPerBackend counts the calls that each backend answered, including ready backends with 0.
 func (r Record) callsPerBackend() map[string]uint64 {
 	calls := map[string]uint64{}
 	if !r.Calling {
@@ -117,7 +116,7 @@ func perSecond(m measure.Measurement) float64 {
 	return float64(m.Calls) / m.Elapsed.Seconds()
 }
 
-// timeline adds to the callers' counts how many backends were ready in each interval.
+// timeline has the callers' counts, and the number of ready backends in each interval.
 func timeline(seen measure.Measurement, history []cluster.Snapshot) *result.Timeline {
 	steps := int(seen.Elapsed/measure.TimelineInterval) + 1
 	line := &result.Timeline{
@@ -135,7 +134,7 @@ func timeline(seen measure.Measurement, history []cluster.Snapshot) *result.Time
 	return line
 }
 
-// total is what all servers used; its memory is that of the largest.
+// total is the usage of all servers, with the memory of the largest.
 func total(used map[string]cluster.Usage) (all cluster.Usage) {
 	for _, u := range used {
 		all.CPU, all.Throttled, all.MaxRSS = all.CPU+u.CPU, all.Throttled+u.Throttled, max(all.MaxRSS, u.MaxRSS)
@@ -143,7 +142,7 @@ func total(used map[string]cluster.Usage) (all cluster.Usage) {
 	return all
 }
 
-// usageOf is what callers used.
+// usageOf is the usage of callers.
 func usageOf(m measure.Measurement) cluster.Usage {
 	return cluster.Usage{CPU: m.CPU, MaxRSS: m.MaxRSS, Throttled: m.Throttled}
 }
@@ -156,9 +155,9 @@ func usagePerCall(used cluster.Usage, calls uint64) result.Usage {
 	return u
 }
 
-// wasted counts the calls that backends began and whose answer no caller received: those
-// that failed or were given up, and all but one attempt of each call that was made more than
-// once. It leaves out a backend that cannot say how many it began; nil: none can.
+// wasted counts the calls that backends started and whose answer no caller received: failed and
+// cancelled calls, and all but one attempt of each retried or hedged call. Backends that do not report
+// their calls are left out; nil: no backend reports them.
 func wasted(started, answered map[string]uint64) *uint64 {
 	if len(started) == 0 {
 		return nil
@@ -170,8 +169,8 @@ func wasted(started, answered map[string]uint64) *uint64 {
 	return &n
 }
 
-// generatorLimit says how the load generator itself bounded a trial's numbers; "": it did
-// not. Only calls that are due at a time of their own can be late.
+// generatorLimit says how the load generator limited a trial's numbers; "": not at all. Only calls
+// that are due at a time of their own can be late.
 func generatorLimit(load experiment.Load, t result.Trial) string {
 	timed := load.Open != nil || load.Search != nil || load.Closed != nil && load.Closed.Think > 0
 	if !timed || t.Calls == 0 {

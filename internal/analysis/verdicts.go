@@ -11,9 +11,8 @@ import (
 	"rpclab/internal/verdict"
 )
 
-// verdicts compares, in every cell, each arm with the baseline or the arm that it names
-// (against), each control with the arm that it repeats, and each published arm with the arm
-// without its confound.
+// verdicts compares, in every cell, each arm with the baseline or the arm in its field against, each
+// control with the arm that it repeats, and each published arm with the arm without its confound.
 func verdicts(d result.Document) []result.Verdict {
 	pairs := comparisons(d)
 	headline := 0
@@ -107,8 +106,8 @@ func comparisons(d result.Document) []comparison {
 	return all
 }
 
-// isReference says whether an arm names this one in its field against: it is then compared
-// with no other.
+// isReference says whether another arm names this arm in its field against. Then it is compared with
+// no other arm.
 func isReference(d result.Document, name string) bool {
 	return slices.ContainsFunc(d.Arms, func(a result.Arm) bool { return a.Against == name })
 }
@@ -122,8 +121,8 @@ func confounded(d result.Document, published, controlled string) bool {
 	return false
 }
 
-// paired are the values of both arms in each round in which both were measured. The value of
-// a trial that failed is NaN: the comparison reports it and does not leave it out.
+// paired are the values of both arms in each round that has both. The value of a failed trial is NaN:
+// the comparison reports it and does not leave it out.
 func paired(a, b result.Arm, of func(result.Trial) float64) []verdict.Pair {
 	values := func(arm result.Arm) map[int]float64 {
 		byRound := map[int]float64{}

@@ -40,8 +40,8 @@ func warnings(arm result.Arm) []string {
 	return all
 }
 
-// throttledByOwnLimit: the quota that the experiment sets for its backends throttled them. It
-// may be the question, so verdicts are not changed.
+// throttledByOwnLimit says that the quota that the experiment sets for its backends throttled them. The
+// quota may be the question, so verdicts do not change.
 func throttledByOwnLimit(arm result.Arm) string {
 	cpus := arm.Settings().Server.CPUs
 	if cpus == 0 {
