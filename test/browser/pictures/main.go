@@ -1,4 +1,4 @@
-// Pictures makes the screenshots in docs/images: `make screenshots`.
+// Pictures takes the screenshot in docs/images: `make screenshots`.
 package main
 
 import (
@@ -14,23 +14,30 @@ import (
 	"rpclab/internal/testkit/chrome"
 )
 
-// pictures are parts of reports: those of recorded runs, so that nobody has to wait for new ones.
-var pictures = []struct {
-	name, run, from, to string // the first and the last element in it
-}{
-	{"report", "channels", "header", "#latency figure"},
-	{"report-events", "churn", "#backends", "#events figure"},
-}
+// The picture is the head of the report of a recorded run, down to its first row of verdicts.
+const (
+	run     = "test/browser/testdata/channels.json.gz"
+	picture = "docs/images/report.png"
+	end     = "#verdicts .cards > :first-child"
+	width   = 1040
+	margin  = 16
+)
 
 func main() {
-	if err := takeAll("docs/images"); err != nil {
+	if err := take(); err != nil {
 		fmt.Fprintln(os.Stderr, "pictures:", err)
 		os.Exit(1)
 	}
 }
 
-func takeAll(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+func take() error {
+	work, err := os.MkdirTemp("", "rpclab-pictures-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	report := filepath.Join(work, "report.html")
+	if err := write(report); err != nil {
 		return err
 	}
 	b, err := chrome.Launch()
@@ -38,27 +45,21 @@ func takeAll(dir string) error {
 		return err
 	}
 	defer b.Close()
-	work, err := os.MkdirTemp("", "rpclab-pictures-")
+	p, err := b.Open("file://"+report, chrome.Viewport{Width: width, Height: 900})
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(work)
-	for _, p := range pictures {
-		page := filepath.Join(work, p.name+".html")
-		if err := write(page, filepath.Join("test/browser/testdata", p.run+".json.gz")); err != nil {
-			return err
-		}
-		for scheme, dark := range map[string]bool{"light": false, "dark": true} {
-			if err := take(b, "file://"+page, p.from, p.to, dark, filepath.Join(dir, p.name+"-"+scheme+".png")); err != nil {
-				return err
-			}
-		}
+	defer p.Close()
+	var bottom float64
+	if err := p.Eval(fmt.Sprintf("document.querySelector(%q).getBoundingClientRect().bottom", end), &bottom); err != nil {
+		return err
 	}
-	return takeLive(b, work, dir)
+	png, err := p.Screenshot(0, 0, width, bottom+margin)
+	return errors.Join(err, os.WriteFile(picture, png, 0o644))
 }
 
-// write makes the page of a recorded run.
-func write(page, run string) (err error) {
+// write writes the report of the run to a file.
+func write(report string) error {
 	packed, err := os.Open(run)
 	if err != nil {
 		return err
@@ -73,25 +74,5 @@ func write(page, run string) (err error) {
 		return err
 	}
 	var out bytes.Buffer
-	return errors.Join(html.Write(&out, d), os.WriteFile(page, out.Bytes(), 0o600))
-}
-
-// take pictures all from the top of one element to the bottom of another.
-func take(b *chrome.Browser, url, from, to string, dark bool, file string) error {
-	p, err := b.Open(url, chrome.Viewport{Width: 1040, Height: 900, Dark: dark})
-	if err != nil {
-		return err
-	}
-	defer p.Close()
-	var edges []float64
-	if err := p.Eval(fmt.Sprintf(`[document.querySelector(%q).getBoundingClientRect().top, document.querySelector(%q).getBoundingClientRect().bottom]`, from, to), &edges); err != nil {
-		return err
-	}
-	const margin = 24
-	top := max(0, edges[0]-margin)
-	picture, err := p.Screenshot(0, top, 1040, edges[1]+margin-top)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(file, picture, 0o644)
+	return errors.Join(html.Write(&out, d), os.WriteFile(report, out.Bytes(), 0o600))
 }
