@@ -226,7 +226,12 @@ func breakingAPI(t *testing.T) (url string, broke func() time.Time) {
 			mu.Lock()
 			at = time.Now()
 			mu.Unlock()
-			panic(http.ErrAbortHandler)
+			connection, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_ = connection.Close()
 		}
 	}))
 	t.Cleanup(server.Close)
