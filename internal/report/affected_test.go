@@ -7,7 +7,7 @@ import (
 	"rpclab/internal/result"
 )
 
-func TestWhatAnArmDoesWithASlowBackendIsThatOfItsCell(t *testing.T) {
+func TestThePolicyOfAnArmIsThatOfItsCell(t *testing.T) {
 	d := result.Document{}
 	for i, policy := range []string{"round_robin", "least_request"} {
 		cell := result.Cell{"policy": policy}

@@ -7,12 +7,12 @@ import (
 	"rpclab/internal/result"
 )
 
-func TestTheAnswerSaysWhatTheVerdictsComeTo(t *testing.T) {
+func TestTheAnswerSummarizesTheVerdicts(t *testing.T) {
 	some := func(d result.Document, verdicts ...result.Verdict) result.Document {
 		d.Verdicts = verdicts
 		return d
 	}
-	w := ways()
+	w := sampleArms()
 	five, cell, more := small(5, w[0], w[1]), result.Cell{"load.burst": 1}, result.Cell{"load.burst": 2}
 	capacity := verdict("capacity", "pool", nil, 1.4, 1.2, 1.6, "better", "baseline")
 	for want, d := range map[string]result.Document{

@@ -6,7 +6,7 @@ import (
 	"rpclab/internal/result"
 )
 
-func TestBalanceSaysWhy(t *testing.T) {
+func TestBalanceHasItsReason(t *testing.T) {
 	counts := func(calls ...uint64) map[string]uint64 {
 		out := map[string]uint64{}
 		for i, n := range calls {
@@ -59,7 +59,7 @@ func TestBalanceSaysWhy(t *testing.T) {
 	}
 }
 
-func TestAStreamStaysWhereItBegan(t *testing.T) {
+func TestTheBalanceOfStreamsHasItsReason(t *testing.T) {
 	for _, c := range []struct {
 		caller map[string]any
 		want   expectation
@@ -74,7 +74,7 @@ func TestAStreamStaysWhereItBegan(t *testing.T) {
 	}
 }
 
-func TestNothingIsSaidOfOneBackendOrNoCalls(t *testing.T) {
+func TestOneBackendOrNoCallsHaveNoBalance(t *testing.T) {
 	for name, backends := range map[string]map[string]uint64{"one": {"a": 5}, "no calls": {"a": 0, "b": 0}, "none": nil} {
 		if got := balanceOf([]result.Arm{{Measures: result.Measures{Backends: backends}}}); len(got) != 0 {
 			t.Errorf("%s: %v", name, got)
@@ -82,9 +82,9 @@ func TestNothingIsSaidOfOneBackendOrNoCalls(t *testing.T) {
 	}
 }
 
-// Each trial draws its one connection anew: the sum over rounds looks even.
-func TestASharedConnectionIsNotCalledEvenBecauseRoundsDiffer(t *testing.T) {
-	arm := ways()[1].arm(result.Cell{}, 900, 3)
+// Each trial opens a new connection: the sum over rounds looks even.
+func TestSharesAreOfTrialsAndNotOfTheirSum(t *testing.T) {
+	arm := sampleArms()[1].arm(result.Cell{}, 900, 3)
 	arm.Backends = map[string]uint64{"greeter-1": 900, "greeter-2": 900, "greeter-3": 900}
 	s, ok := callShares(arm)
 	if !ok || s.busiest != 1 || s.idlest != 0 {
@@ -92,7 +92,7 @@ func TestASharedConnectionIsNotCalledEvenBecauseRoundsDiffer(t *testing.T) {
 	}
 }
 
-func TestSharesAreOfTheGroupsThatTheTrialNames(t *testing.T) {
+func TestSharesAreOfTheGroupsOfATrial(t *testing.T) {
 	a := result.Arm{Trials: []result.Trial{{Groups: [][]uint64{{5, 5}, {9, 1}, {0, 0}, {7}}}}}
 	s, ok := callShares(a)
 	if !ok || s.busiest != 0.7 || s.backends != 2 {

@@ -15,12 +15,12 @@ func broken() result.Document {
 	return d
 }
 
-// search is a run of searches: one arm whose bracket is known in each round, one that
-// the generator limited, and one that holds everything.
+// search is a run of searches: one arm with a bracket in each round, one that the load generator
+// limited, and one that met its objective at every rate.
 func search() result.Document {
-	w := ways()
+	w := sampleArms()
 	d := small(4, w[1], w[2], w[3])
-	d.Question = "How many calls a second does each way sustain?"
+	d.Question = "How many calls a second does each route sustain?"
 	found := []float64{1980, 2013, 2004, 1995}
 	for i := range d.Arms {
 		a := &d.Arms[i]
@@ -53,6 +53,6 @@ func search() result.Document {
 	more := verdict("capacity", w[2].name, nil, 1.4, 1.31, 1.52, "better", "baseline")
 	open := verdict("capacity", w[3].name, nil, 0, 0, 0, "undecided", "baseline")
 	open.CI, open.Reason, open.Cause = [2]float64{}, "in 4 of 4 rounds one of the arms has no value", &result.Cause{Kind: result.CauseValue}
-	d.Verdicts = []result.Verdict{more, open, beside("client_cpu", w[2].name, nil, 0.8, "better")}
+	d.Verdicts = []result.Verdict{more, open, secondaryVerdict("client_cpu", w[2].name, nil, 0.8, "better")}
 	return d
 }

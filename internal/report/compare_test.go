@@ -76,7 +76,7 @@ func comparisons() map[string]result.Comparison {
 	return map[string]result.Comparison{"compare": sampleComparison(), "compare-loads": loadsComparison()}
 }
 
-func TestComparisonsReadAsWeWantThem(t *testing.T) {
+func TestComparisonsMatchTheirGoldenFiles(t *testing.T) {
 	for name, c := range comparisons() {
 		var text, markdown bytes.Buffer
 		if err := Compare(&text, c, Options{}); err != nil {

@@ -8,7 +8,7 @@ import (
 	"rpclab/internal/result"
 )
 
-func TestWhatRemainsOfAGapStandsBesideTheMediansOfItsArms(t *testing.T) {
+func TestARowOfAConfoundHasMediansAndTheRemainingGap(t *testing.T) {
 	d := result.Document{}
 	for name, elapsed := range map[string][]float64{"a": {990, 1000, 1100}, "c": {600, 610, 590}, "b": {500, 500, 510}} {
 		arm := result.Arm{Name: name, Measures: result.Measures{Calls: 1}}
@@ -31,7 +31,7 @@ func TestWhatRemainsOfAGapStandsBesideTheMediansOfItsArms(t *testing.T) {
 	}
 }
 
-// TestAnOlderResultNamesItsConfounds, although nobody has accounted for them.
+// An older result has confounds without accounts.
 func TestAnOlderResultNamesItsConfounds(t *testing.T) {
 	d := result.Document{Baseline: "b", Arms: []result.Arm{{Name: "a"}, {Name: "c"}, {Name: "b"}},
 		Confounds: []result.Confound{{Published: "a", Controlled: "c", What: "it connects."}, {Published: "a", Controlled: "left-out", What: "more"}}}

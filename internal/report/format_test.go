@@ -14,7 +14,7 @@ import (
 	"rpclab/internal/result"
 )
 
-func TestNumbersAreWrittenForReaders(t *testing.T) {
+func TestNumbersAreFormatted(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{ms(0), "0.00"}, {ms(1.234), "1.23"}, {ms(9.996), "10.0"}, {ms(687.7), "687.7"}, {ms(999.96), "1,000"}, {ms(-12.34), "-12.3"},
 		{number(0), "0"}, {number(999), "999"}, {number(1000), "1,000"}, {number(-1234567), "-1,234,567"},
@@ -35,7 +35,7 @@ func TestNumbersAreWrittenForReaders(t *testing.T) {
 	}
 }
 
-func TestARoundWithoutASightCountsAsLongest(t *testing.T) {
+func TestARoundWithoutAnObservationCountsAsLongest(t *testing.T) {
 	never := math.Inf(1)
 	for _, c := range []struct {
 		values []float64
@@ -47,7 +47,7 @@ func TestARoundWithoutASightCountsAsLongest(t *testing.T) {
 	}
 }
 
-func TestWrappingLosesNoWordAndKeepsTheWidth(t *testing.T) {
+func TestWrappedTextKeepsWordsAndWidth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`[a-zé ]{0,200}`).Draw(t, "text")
 		width := rapid.IntRange(1, 40).Draw(t, "width")

@@ -6,8 +6,7 @@ import (
 	"rpclab/internal/result"
 )
 
-// TestTheHeadSaysHowLongARunWouldHaveGoneOn until it was decided.
-func TestTheHeadSaysHowLongARunWouldHaveGoneOn(t *testing.T) {
+func TestTheHeadNamesTheMostRoundsOfARunUntilDecided(t *testing.T) {
 	trials := func(n int) []result.Arm { return []result.Arm{{Trials: make([]result.Trial, n)}} }
 	for _, c := range []struct {
 		d    result.Document
@@ -26,15 +25,15 @@ func TestTheHeadSaysHowLongARunWouldHaveGoneOn(t *testing.T) {
 	}
 }
 
-func TestTheMachineNamesTheProxiesThatTookPart(t *testing.T) {
+func TestTheMachineHasTheVersionsOfProxies(t *testing.T) {
 	m := result.Machine{OS: "linux", Arch: "amd64", CPUs: 2, Go: "go1.26.0", Tools: map[string]string{"nginx": "1.26.3", "envoy": "1.40.0"}}
 	if got, want := Machine(m), "linux/amd64, 2 CPUs, go1.26.0, envoy 1.40.0, nginx 1.26.3"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
 
-// TestAnIntervalWithoutEndIsNotAFigure: two rounds leave almost any ratio open.
-func TestAnIntervalWithoutEndIsNotAFigure(t *testing.T) {
+// Two rounds leave almost any ratio open.
+func TestAnUnboundedIntervalIsShownAsOne(t *testing.T) {
 	for v, want := range map[float64]string{0: "0.00", 0.0001: "<0.001", 0.00163: "0.0016", 1.234: "1.23", 12.34: "12.3", 12345: "12,345", 8.7e23: ">999,999"} {
 		if got := ratio(v); got != want {
 			t.Errorf("%g is %q, want %q", v, got, want)
@@ -42,7 +41,7 @@ func TestAnIntervalWithoutEndIsNotAFigure(t *testing.T) {
 	}
 }
 
-// Nobody is to take the processors of who conducts for those of the cluster.
+// The machine that rpclab runs on is not part of the cluster.
 func TestARunOnKubernetesNamesTheClustersNodes(t *testing.T) {
 	m := result.Machine{OS: "darwin", Arch: "arm64", CPUs: 12, Go: "go1.26.0", Kubernetes: "v1.34.4", Tools: map[string]string{"envoy": "1.40.0"}}
 	if got, want := Machine(m), "kubernetes v1.34.4, envoy 1.40.0"; got != want {

@@ -14,7 +14,7 @@ import (
 	"rpclab/internal/testkit"
 )
 
-func TestJUnitReadsAsCIWantsIt(t *testing.T) {
+func TestJUnitFollowsItsSchema(t *testing.T) {
 	single := samples()["single-round"]
 	single.Arms[0].Name = "a<b> & \"c\"\x1b[31m"
 	checks := []Check{
@@ -56,8 +56,8 @@ func (e element) attr(name string) (string, bool) {
 	return "", false
 }
 
-// forms are what Ant's schema of JUnit reports allows: attributes by name with what
-// their values have to match, all of them required except those after ?.
+// forms are the elements of Ant's schema of JUnit reports: the attributes by name with a pattern for
+// their values, all required except those after ?.
 var forms = map[string]struct {
 	attrs    map[string]string
 	children string // what their names, joined, have to match
@@ -139,7 +139,7 @@ func isJUnit(t *testing.T, name string, text []byte) {
 	}
 }
 
-func TestJUnitOfAGateFailsWhereItFails(t *testing.T) {
+func TestAFailedGateFailsItsTestCase(t *testing.T) {
 	outcomes := func(strict bool) (all []string) {
 		var text bytes.Buffer
 		if err := CompareJUnit(&text, sampleComparison(), strict); err != nil {

@@ -2,7 +2,7 @@ package report
 
 import "rpclab/internal/result"
 
-// spreads slows one of three backends down, under four ways of spreading calls.
+// spreads slows down one of three backends, with four load-balancing policies.
 func spreads() result.Document {
 	d := base("policies", "One of three backends turns slow: who keeps the tail short?")
 	d.Baseline, d.Rounds = "round-robin", 4

@@ -7,7 +7,7 @@ import (
 	"rpclab/internal/result"
 )
 
-// ended is a run in which something between clients and backends was killed.
+// ended is a run in which rpclab killed a proxy or the control plane.
 func ended(route string, all ...result.Event) string {
 	d := result.Document{Events: all, Arms: []result.Arm{{
 		Name: "mine", Route: route, Config: map[string]any{"caller": map[string]any{"kind": "grpc-go"}},
@@ -22,7 +22,7 @@ func ended(route string, all ...result.Event) string {
 	return strings.Join(strings.Fields(out.String()), " ")
 }
 
-func TestAProxyThatIsBackBeforeItsClientsSaysWhoWaited(t *testing.T) {
+func TestAReconnectDelayAfterAKilledProxyIsNamed(t *testing.T) {
 	killed := result.Event{AtMS: 1000, What: "kill proxy", Action: result.ActionKillProxy, Took: result.Took{FirstLoss: ms2(100), ProxyReady: ms2(48), Recovered: ms2(1100)}}
 	text := ended("envoy", killed)
 	for _, want := range []string{
@@ -39,7 +39,7 @@ func TestAProxyThatIsBackBeforeItsClientsSaysWhoWaited(t *testing.T) {
 	}
 }
 
-func TestAChangeAfterTheControlPlanesEndIsFollowedOrNot(t *testing.T) {
+func TestAChangeAfterTheLossOfTheControlPlaneIsDiscoveredOrNot(t *testing.T) {
 	killed := result.Event{AtMS: 1000, What: "kill control", Action: result.ActionKillControl}
 	grown := result.Event{AtMS: 2000, What: "scale 5", Action: result.ActionScale, Count: 5, Took: result.Took{EndpointReady: ms2(80)}}
 	if text := ended("xds", killed, grown); !strings.Contains(text, "keep the backends that they know. Clients did not discover the next change (scale 5): no new backend got a call") {

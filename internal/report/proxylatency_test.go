@@ -25,7 +25,7 @@ func hopsOf(d result.Document) string {
 	return strings.Join(strings.Fields(out.String()), " ")
 }
 
-func TestAHopIsSaidInMilliseconds(t *testing.T) {
+func TestTheLatencyThatAProxyAddsIsInMilliseconds(t *testing.T) {
 	for _, c := range []struct {
 		v    result.Verdict
 		want string
@@ -42,8 +42,8 @@ func TestAHopIsSaidInMilliseconds(t *testing.T) {
 	}
 }
 
-// Nothing is added to a baseline that has a proxy itself, and what an event costs is not the hop's.
-func TestAHopIsSaidOnlyWhereNothingElseDiffers(t *testing.T) {
+// The latency of a run with events includes their effects.
+func TestTheLatencyThatAProxyAddsNeedsABaselineWithoutOne(t *testing.T) {
 	v := result.Verdict{Ratio: 1.5, CI: [2]float64{1.4, 1.6}, Decision: "worse"}
 	both, shaken := taxed(v), taxed(v)
 	both.Arms[0].Resources.Proxy = both.Arms[1].Resources.Proxy

@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func samples() map[string]result.Document {
-	w := ways()
+	w := sampleArms()
 	partial := small(5, w[0], w[1])
 	partial.Partial, partial.Quick = true, true
 	partial.Changed = []string{"workload.greet.delay=100ms", "server.replicas=5"}
@@ -56,7 +56,7 @@ func samples() map[string]result.Document {
 		"limited": limited, "single-round": single, "control-different": fooled, "empty": empty, "search": search(), "search-interrupted": broken()}
 }
 
-func TestReportsReadAsWeWantThem(t *testing.T) {
+func TestReportsMatchTheirGoldenFiles(t *testing.T) {
 	for name, d := range samples() {
 		var short, terminal, markdown bytes.Buffer
 		if err := errors.Join(Terminal(&short, d, Options{}), Terminal(&terminal, d, Options{Full: true})); err != nil {
@@ -88,7 +88,7 @@ func TestASummaryIsShort(t *testing.T) {
 	}
 }
 
-func TestTheListOfRunsReadsAsWeWantIt(t *testing.T) {
+func TestTheListOfRunsMatchesItsGoldenFile(t *testing.T) {
 	arms := []string{"new-channel", "shared"}
 	rows := []result.RunSummary{
 		{ID: "20261122-070000-aaaa", Experiment: "churn", Started: began.Add(36 * time.Hour), Status: result.Running, Trials: 3, Planned: 21, Arms: arms},
@@ -142,7 +142,7 @@ func TestNoLineIsWiderThanTheTerminal(t *testing.T) {
 	}
 }
 
-func TestColourOnlyWhereWanted(t *testing.T) {
+func TestColourIsOptional(t *testing.T) {
 	for name, d := range samples() {
 		var without, with bytes.Buffer
 		if err := Terminal(&without, d, Options{Full: true}); err != nil {

@@ -6,7 +6,7 @@ import (
 	"rpclab/internal/result"
 )
 
-func TestWhatACallIsWithAGatewayIsSaid(t *testing.T) {
+func TestTheLegendNamesTheCallsOfARequest(t *testing.T) {
 	by := func(name string, iterations any) result.Arm {
 		return result.Arm{Name: name, Config: map[string]any{"gateway": map[string]any{"iterations": iterations}}}
 	}

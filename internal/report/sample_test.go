@@ -38,8 +38,8 @@ func onRoute(a result.Arm) result.Arm {
 	return a
 }
 
-// way is how one arm of the samples behaves.
-type way struct {
+// sampleArm is one arm of the samples.
+type sampleArm struct {
 	name, label, control, route, channel string
 	p50, p99, elapsed, cpu               float64
 	rss                                  uint64
@@ -79,7 +79,7 @@ func latency(p50, p99 float64) result.Histogram {
 	return result.Histogram{Min: p50 * 0.98, Mean: p50 * 1.02, P50: p50, P90: p50 * 1.1, P95: p50 * 1.2, P99: p99, P999: p99 * 1.05, Max: p99 * 1.1, HDR: "sample"}
 }
 
-func (w way) measures(round, calls int) result.Measures {
+func (w sampleArm) measures(round, calls int) result.Measures {
 	near := 1 + float64(round-3)/500
 	return result.Measures{Calls: uint64(calls), ElapsedMS: w.elapsed * near, Rate: float64(calls) / w.elapsed * 1000,
 		Latency: latency(w.p50*near, w.p99*near), Backends: w.spread(round, calls),
@@ -87,7 +87,7 @@ func (w way) measures(round, calls int) result.Measures {
 		Resources: result.Resources{Client: result.Usage{CPU: w.cpu, RSS: w.rss}, Server: result.Usage{CPU: 48, RSS: 31_000_000}}}
 }
 
-func (w way) arm(cell result.Cell, calls, rounds int) result.Arm {
+func (w sampleArm) arm(cell result.Cell, calls, rounds int) result.Arm {
 	arm := result.Arm{Name: w.name, Label: w.label, Published: w.label != "", Control: w.control, Route: w.route, Channel: w.channel,
 		Cell: cell, Config: map[string]any{"route": w.route, "caller": map[string]any{"channel": channelSetting(w.channel)}}, Measures: w.measures(3, calls)}
 	arm = onRoute(arm)
@@ -105,8 +105,8 @@ func channelSetting(channel string) any {
 	return channel
 }
 
-func ways() []way {
-	return []way{
+func sampleArms() []sampleArm {
+	return []sampleArm{
 		{"new-channel", "Client", "", "clusterip", "per-call", 702.4, 981.2, 1043.7, 612, 412e6, drawn(0), 0.9998, 0.42, asChance},
 		{"shared", "ClientWithReuseConn", "", "clusterip", "shared", 507.1, 529.8, 541.3, 38.4, 41e6, onOne, 1. / 3, 0, oneTakesAll},
 		{"kuberesolver", "ClientWithKubeResolver", "", "kuberesolver", "shared", 506.2, 527.0, 535.8, 39.9, 42e6, inTurn, 1, 0.0001, takesTurns},
@@ -126,8 +126,8 @@ func verdict(metric, a string, cell result.Cell, ratio, low, high float64, decis
 	return v
 }
 
-// beside is a verdict on a metric that is no headline.
-func beside(metric, a string, cell result.Cell, ratio float64, decision string) result.Verdict {
+// secondaryVerdict is a verdict on another metric.
+func secondaryVerdict(metric, a string, cell result.Cell, ratio float64, decision string) result.Verdict {
 	v := verdict(metric, a, cell, ratio, 0.9*ratio, 1.1*ratio, decision, "baseline")
 	v.Secondary, v.Level = true, 0.99
 	return v
@@ -141,7 +141,7 @@ func channels() result.Document {
 	d.Source = "a published comparison of new, reused and endpoint-watching channels (docs/studies.md#channels)"
 	for _, burst := range []int{2000, 10000} {
 		cell := result.Cell{"load.burst": burst}
-		for _, w := range ways() {
+		for _, w := range sampleArms() {
 			grown := 1 + float64(burst-2000)/16000
 			w.p50, w.p99, w.elapsed = w.p50*grown, w.p99*grown, w.elapsed*grown
 			d.Arms = append(d.Arms, w.arm(cell, burst, 5))
@@ -155,9 +155,9 @@ func channels() result.Document {
 			verdict("latency_p99", "headless", cell, 0.997, 0.90, 1.12, "undecided", "baseline"),
 			verdict("latency_p50", "shared-again", cell, 1, 0.99, 1.01, "equivalent", "control"),
 			verdict("latency_p99", "shared-again", cell, 1.001, 0.95, 1.08, "undecided", "control"),
-			beside("client_cpu", "new-channel", cell, 15.9*grownBy(burst), "worse"), beside("client_cpu", "endpointslice", cell, 1.01, "equivalent"),
-			beside("rate", "new-channel", cell, 0.52, "worse"), beside("rate", "endpointslice", cell, 1.01*grownBy(burst), map[int]string{2000: "equivalent", 10000: "better"}[burst]),
-			beside("balance", "endpointslice", cell, 3, "better"), beside("balance", "new-channel", cell, 2.9994, "undecided"))
+			secondaryVerdict("client_cpu", "new-channel", cell, 15.9*grownBy(burst), "worse"), secondaryVerdict("client_cpu", "endpointslice", cell, 1.01, "equivalent"),
+			secondaryVerdict("rate", "new-channel", cell, 0.52, "worse"), secondaryVerdict("rate", "endpointslice", cell, 1.01*grownBy(burst), map[int]string{2000: "equivalent", 10000: "better"}[burst]),
+			secondaryVerdict("balance", "endpointslice", cell, 3, "better"), secondaryVerdict("balance", "new-channel", cell, 2.9994, "undecided"))
 	}
 	d.Verdicts[0].Notes = []string{"outlier: in pair 3 of 5 the ratio was 1.51, in the middle one 1.38; look at that round"}
 	d.TrialCount = 70
@@ -180,7 +180,7 @@ func channels() result.Document {
 }
 
 // small is one cell of few arms.
-func small(rounds int, arms ...way) result.Document {
+func small(rounds int, arms ...sampleArm) result.Document {
 	d := base("channels", "A channel per call, one shared channel, or one that follows the endpoints?")
 	d.Rounds, d.TrialCount = rounds, rounds*len(arms)
 	for _, w := range arms {

@@ -7,7 +7,7 @@ import (
 	"rpclab/internal/result"
 )
 
-// secured is a run of arms that differ in what secures them, and one that differs in more.
+// secured is a run of arms that differ in their security, and one that differs in more.
 func secured(v result.Verdict) result.Document {
 	arm := func(name string, client, server float64, config map[string]any) result.Arm {
 		a := result.Arm{Name: name, Config: config}
@@ -28,7 +28,7 @@ func secured(v result.Verdict) result.Document {
 	return d
 }
 
-func TestSecurityIsPricedWhereNothingElseDiffers(t *testing.T) {
+func TestTheCostOfSecurityNeedsArmsThatDifferInNothingElse(t *testing.T) {
 	for _, c := range []struct {
 		v    result.Verdict
 		want string

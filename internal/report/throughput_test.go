@@ -34,8 +34,8 @@ func terminal(t *testing.T, d result.Document) string {
 	return strings.Join(strings.Fields(text.String()), " ")
 }
 
-// TestARateStandsBesideItsBoundAndTheStudysFigures, also where --set takes one cell of the sweep.
-func TestARateStandsBesideItsBoundAndTheStudysFigures(t *testing.T) {
+// --set may select one cell of the sweep.
+func TestARateHasItsBoundAndPublishedFigures(t *testing.T) {
 	text := terminal(t, ladderOf("load.closed.users=1000"))
 	for _, want := range []string{
 		"arm answered/s published/s bound reached limited by quota p95 ms", "blocking* 527 529 535 98 % threads 74 % 880.4",
@@ -57,7 +57,7 @@ func TestARateStandsBesideItsBoundAndTheStudysFigures(t *testing.T) {
 	}
 }
 
-func TestServersWhoseLimitsArePinnedAreSaidToBe(t *testing.T) {
+func TestPinnedServersAreNamed(t *testing.T) {
 	d := ladderOf()
 	d.Arms[0].Trials[0].Limits = "pinned"
 	if text := terminal(t, d); !strings.Contains(text, "by pinning them to processors") {

@@ -48,8 +48,7 @@ func TestAReasonWithoutACauseIsPrintedAsItIs(t *testing.T) {
 	}
 }
 
-// TestMetricsStandInTheirOrder, whichever is undecided first.
-func TestMetricsStandInTheirOrder(t *testing.T) {
+func TestMetricsKeepTheirOrder(t *testing.T) {
 	p := &page{}
 	undecided(p, []result.Verdict{{Metric: "latency_p99", A: "a", B: "b"}, {Metric: "latency_p50", A: "c", B: "b"}})
 	if names := p.blocks[0].table.columns; names[2].name != "ratio at the median" || names[3].name != "ratio at p99" {

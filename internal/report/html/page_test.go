@@ -23,10 +23,10 @@ func written(t *testing.T, d result.Document) string {
 	return page.String()
 }
 
-// hostile ends every context that the page has.
+// hostile has the end of every context of the page.
 const hostile = "</script><script>alert(1)</script><!-- \" ' & \u2028 ${x} `</code>`"
 
-func TestTextFromADocumentStaysText(t *testing.T) {
+func TestTextOfADocumentIsEscaped(t *testing.T) {
 	d := result.Document{Schema: result.Schema, ID: hostile, Experiment: hostile, Question: hostile, Baseline: hostile, Warnings: []string{hostile}}
 	d.Arms = []result.Arm{{Name: hostile, Route: hostile, Cell: result.Cell{"x": hostile}, Describe: hostile,
 		Measures: result.Measures{Calls: 3, Backends: map[string]uint64{hostile: 1, "b": 2}, Errors: map[string]uint64{hostile: 1}, Samples: map[string]string{hostile: hostile}}}}

@@ -48,7 +48,7 @@ type Series struct {
 	Timeline *Timeline `json:"timeline,omitempty"`
 	Memory   *Memory   `json:"memory,omitempty"`
 	Capacity *Capacity `json:"capacity,omitempty"`
-	// Published is what the study printed for it, beside ours.
+	// Published has the published figures and ours.
 	Published []StudyFigure `json:"published,omitempty"`
 }
 
@@ -118,7 +118,7 @@ type Curve struct {
 	High []Num `json:"high,omitempty"`
 }
 
-// StudyFigure is one figure of the study beside ours.
+// StudyFigure is one published figure and ours.
 type StudyFigure struct {
 	Metric string `json:"metric"`
 	Theirs Num    `json:"theirs"`

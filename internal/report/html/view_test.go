@@ -22,7 +22,7 @@ func spreadOver(t *testing.T, n int) result.Histogram {
 	return result.FromHDR(h)
 }
 
-func TestACurveGoesAsFarAsItsCallsAndHasTheRangeOfRounds(t *testing.T) {
+func TestACurveEndsAtItsCallsAndHasTheRangeOfRounds(t *testing.T) {
 	arm := result.Arm{Name: "a", Measures: result.Measures{Latency: spreadOver(t, 1000)},
 		Trials: []result.Trial{{Round: 1, Measures: result.Measures{Latency: spreadOver(t, 1000)}}, {Round: 2, Measures: result.Measures{Latency: spreadOver(t, 100)}}, {Failed: "no"}}}
 	v := ViewOf(result.Document{Arms: []result.Arm{arm}})
@@ -38,7 +38,7 @@ func TestACurveGoesAsFarAsItsCallsAndHasTheRangeOfRounds(t *testing.T) {
 	}
 }
 
-func TestAHistogramWithoutItsValuesHasThoseOfItsSummary(t *testing.T) {
+func TestAHistogramWithoutValuesHasThoseOfItsSummary(t *testing.T) {
 	arm := result.Arm{Name: "a", Measures: result.Measures{Latency: result.Histogram{Min: 1, P50: 2, P90: 3, P95: 4, P99: 5, P999: 6, HDR: "damaged"}}}
 	said, err := json.Marshal(ViewOf(result.Document{Arms: []result.Arm{arm}}).Series[0].Curve)
 	if err != nil {
@@ -49,7 +49,7 @@ func TestAHistogramWithoutItsValuesHasThoseOfItsSummary(t *testing.T) {
 	}
 }
 
-func TestACourseKeepsEveryCallInFewerSteps(t *testing.T) {
+func TestATimelineKeepsEveryCallInFewerSteps(t *testing.T) {
 	counts := make([]uint64, 1000)
 	for i := range counts {
 		counts[i] = 2
@@ -65,7 +65,7 @@ func TestACourseKeepsEveryCallInFewerSteps(t *testing.T) {
 	}
 }
 
-func TestANumberHasFourDigitsAndNoneIsNull(t *testing.T) {
+func TestANumberHasFourDigitsAndNaNIsNull(t *testing.T) {
 	said, err := json.Marshal([]Num{0.000123456, 123456, Num(math.NaN()), Num(math.Inf(1)), -2})
 	if err != nil || string(said) != "[0.0001235,123500,null,null,-2]" {
 		t.Errorf("%s, %v", said, err)
