@@ -3,9 +3,10 @@ package experiment
 import (
 	"cmp"
 	"fmt"
-	"rpclab/internal/suggest"
 	"slices"
 	"strings"
+
+	"rpclab/internal/suggest"
 )
 
 // Error is one error in an experiment. File is the name of the document, or the option that set

@@ -12,10 +12,10 @@ import (
 // Limits of connections that follow a run.
 const (
 	updateInterval    = 500 * time.Millisecond // between two states
-	keepAliveInterval = 15 * time.Second       // of silence after which a comment says that all is well
-	writeTimeout      = 10 * time.Second       // with who does not read
+	keepAliveInterval = 15 * time.Second       // of silence before a comment keeps the connection open
+	writeTimeout      = 10 * time.Second       // for a client that does not read
 	maxFollowers      = 64
-	retryAfter        = 1000 // ms after which a browser that lost the connection comes back
+	retryAfter        = 1000 // ms before a browser reconnects
 )
 
 // cursor is what a client has received: trials of a run, and seconds of the current trial. It is
@@ -67,7 +67,7 @@ func (l *live) after(c cursor) (State, cursor, <-chan struct{}) {
 	return s, next, l.changed
 }
 
-// now answers with the whole state.
+// now returns the whole state.
 func (s *Server) now(*http.Request) (any, error) {
 	state, _, _ := s.live.after(cursor{})
 	return state, nil

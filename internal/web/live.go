@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -54,7 +55,7 @@ type liveTrial struct {
 	Arm      string            `json:"arm"`
 	Cell     string            `json:"cell,omitempty"`
 	Doing    string            `json:"doing,omitempty"` // current step of the trial
-	Backends map[string]uint64 `json:"backends"`        // calls that each backend answered
+	Backends map[string]uint64 `json:"backends"`        // calls per backend
 	Errors   map[string]uint64 `json:"errors"`          // calls that failed, by code
 	Dropped  uint64            `json:"dropped"`
 	Events   []event           `json:"events"`
@@ -67,7 +68,7 @@ type event struct {
 	Error string   `json:"error,omitempty"`
 }
 
-// second describes one second of the load. Times are in ms, null without an answer.
+// second describes one second of the load. Times are in ms, null without a response.
 type second struct {
 	At     float64  `json:"at_s"`
 	Rate   float64  `json:"rate"`
@@ -242,4 +243,22 @@ func (l *live) End(d result.Document, err error) {
 			}
 		}
 	})
+}
+
+// queuedRun is a run in the queue.
+type queuedRun struct {
+	ID         string `json:"id"`
+	Experiment string `json:"experiment"`
+	Planned    int    `json:"planned"`
+}
+
+// endPhase returns the phase of a run that ended, and why.
+func endPhase(d result.Document, err error) (phase, why string) {
+	switch {
+	case err != nil && !errors.Is(err, context.Canceled):
+		return "failed", err.Error()
+	case d.Partial || err != nil:
+		return "partial", "The run was stopped before its last trial."
+	}
+	return "done", ""
 }

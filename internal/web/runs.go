@@ -30,7 +30,7 @@ type runSummary struct {
 // errNoStore means that the server has no stored runs.
 var errNoStore = problem{http.StatusNotFound, "This page shows one run, which is not stored."}
 
-// maxListed is how many runs one answer contains.
+// maxListed is how many runs one response contains.
 const maxListed = 1000
 
 // runs lists stored runs, newest first, whose ID, experiment, status or arms contain every word of
@@ -86,7 +86,7 @@ func intParam(r *http.Request, name string, otherwise, most int) (int, error) {
 	return n, nil
 }
 
-// run answers with the result of one run.
+// run returns the result of one run.
 func (s *Server) run(r *http.Request) (any, error) {
 	return s.document(r, r.PathValue("id"))
 }
@@ -104,7 +104,7 @@ func (s *Server) document(r *http.Request, id string) (result.Document, error) {
 	return analysis.Assemble(d), nil
 }
 
-// trend answers with one metric over the runs of an experiment.
+// trend returns one metric over the runs of an experiment.
 func (s *Server) trend(r *http.Request) (any, error) {
 	if s.Store == nil {
 		return nil, errNoStore

@@ -19,11 +19,10 @@ import (
 
 // Limits of runs that a page starts.
 const (
-	maxRounds  = 30
-	maxTrials  = 2000
-	maxLoad    = 2 * time.Hour // sum of all trials
-	maxRunTime = 4 * time.Hour // then the run is stopped
-	maxBody    = 16 << 10      // bytes of a request
+	maxRounds = 30
+	maxTrials = 2000
+	maxLoad   = 2 * time.Hour // sum of all trials
+	maxBody   = 16 << 10      // bytes of a request
 )
 
 // startRequest is the body of a request to start a run.

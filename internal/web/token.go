@@ -66,7 +66,7 @@ func (s *Server) session() string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// requireLogin redirects pages to the login, and answers other requests with status 401.
+// requireLogin redirects pages to the login, and refuses other requests with status 401.
 func (s *Server) requireLogin(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") {
 		http.Redirect(w, r, loginPath, http.StatusSeeOther)

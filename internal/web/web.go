@@ -3,58 +3,14 @@
 package web
 
 import (
-	"context"
+	"bytes"
 	"log/slog"
 	"net/http"
 
 	"rpclab/internal/experiment"
 	"rpclab/internal/lab"
-	"rpclab/internal/result"
+	"rpclab/internal/report/html"
 )
-
-// Options configure a server.
-type Options struct {
-	Store *result.Store // nil: only the run that is followed is shown
-	// Experiments that the page offers to start, in this order.
-	Experiments []Experiment
-	// Conduct conducts a run and reports its progress to watch; nil: the page cannot start runs.
-	Conduct func(ctx context.Context, run Run, watch func(lab.Progress)) (result.Document, error)
-	// Watch observes every run; may be nil.
-	Watch Watcher
-	Token string // secret of clients; empty: clients on this machine need none
-	Hosts []string
-	Log   *slog.Logger
-}
-
-// Watcher observes runs one after the other, each from [Watcher.Begin] to [Watcher.End].
-type Watcher interface {
-	Begin(plan experiment.Plan, id string)
-	Show(lab.Progress)
-	End(result.Document, error)
-}
-
-// Experiment is a document that the page offers under its name.
-type Experiment struct {
-	Name    string
-	RunName string // argument of `rpclab run`
-	File    string // name in errors
-	Doc     []byte
-}
-
-// Run is a run that a page started.
-type Run struct {
-	ID      string
-	Plan    lab.Plan
-	Command string // command line that makes the same run
-}
-
-// Server serves the page and its API. Close stops its run.
-type Server struct {
-	Options
-	live  *live
-	queue *queue
-	pages *pages
-}
 
 // New creates a server. It returns the errors of invalid experiments.
 func New(o Options) (*Server, error) {
@@ -67,7 +23,7 @@ func New(o Options) (*Server, error) {
 			return nil, err
 		}
 	}
-	s.queue = newQueue(s)
+	s.queue = newQueue(s.conduct, s.live.setQueue)
 	return s, nil
 }
 
@@ -81,7 +37,7 @@ func (s *Server) Close() {
 // Handler returns the handler of all requests, behind one guard.
 func (s *Server) Handler() http.Handler {
 	api := http.NewServeMux()
-	for pattern, answer := range map[string]func(*http.Request) (any, error){
+	for pattern, handle := range map[string]func(*http.Request) (any, error){
 		"GET /api/v1/openapi.json":    s.openapi,
 		"GET /api/v1/experiments":     s.experiments,
 		"GET /api/v1/runs":            s.runs,
@@ -92,35 +48,45 @@ func (s *Server) Handler() http.Handler {
 		"POST /api/v1/runs":           s.start,
 		"POST /api/v1/runs/{id}/stop": s.stop,
 	} {
-		api.Handle(pattern, s.answering(answer))
+		api.Handle(pattern, s.respondJSON(handle))
 	}
 	api.HandleFunc("GET /api/v1/live/events", s.events)
-	api.Handle("/api/", s.answering(func(r *http.Request) (any, error) {
+	api.Handle("/api/", s.respondJSON(func(r *http.Request) (any, error) {
 		return nil, problem{http.StatusNotFound, "No endpoint " + r.Method + " " + r.URL.Path + "; /api/v1/openapi.json lists the endpoints."}
 	}))
 	s.addPages(api)
 	return s.guard(api)
 }
 
-// Follow shows a run that the caller conducts; the page calls stop to stop it. The returned
-// functions take its progress and its end.
-func (s *Server) Follow(plan experiment.Plan, id string, stop context.CancelFunc) (show func(lab.Progress), end func(result.Document, error)) {
-	watchers := []Watcher{s.live}
-	if s.Watch != nil {
-		watchers = append(watchers, s.Watch)
+// addPages registers every page. Its script selects the content by the path.
+func (s *Server) addPages(mux *http.ServeMux) {
+	for _, path := range []string{"/{$}", "/runs", "/trend", "/compare"} {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
+			s.pages.write(w, s.pages.shell, http.StatusOK, s.Token != "")
+		})
 	}
-	s.live.setCancel(stop)
-	for _, w := range watchers {
-		w.Begin(plan, id)
+	mux.HandleFunc("GET "+loginPath, func(w http.ResponseWriter, _ *http.Request) { s.pages.logIn(w, http.StatusOK, "") })
+	mux.HandleFunc("POST "+loginPath, s.logIn)
+	mux.HandleFunc("GET /runs/{id}/report", s.report)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.pages.write(w, s.pages.broken, http.StatusNotFound, "The page "+r.URL.Path+" does not exist.")
+	})
+}
+
+// report serves the report of a run, or a page with the error.
+func (s *Server) report(w http.ResponseWriter, r *http.Request) {
+	d, err := s.document(r, r.PathValue("id"))
+	if err != nil {
+		p := problemOf(err)
+		s.pages.write(w, s.pages.broken, p.status, p.detail)
+		return
 	}
-	show = func(p lab.Progress) {
-		for _, w := range watchers {
-			w.Show(p)
-		}
+	var text bytes.Buffer
+	if err := html.Write(&text, d); err != nil {
+		s.pages.write(w, s.pages.broken, http.StatusInternalServerError, err.Error())
+		return
 	}
-	return show, func(d result.Document, err error) {
-		for _, w := range watchers {
-			w.End(d, err)
-		}
-	}
+	w.Header().Set("Content-Security-Policy", html.Policy()+"; frame-ancestors 'none'")
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(text.Bytes())
 }

@@ -31,7 +31,10 @@ var oneWay = []string{
 	"internal/report",
 	"internal/report/html", "internal/result/condition",
 	"internal/route/endpointslice",
+	"internal/web",
 	"internal/web/meters",
+	"internal/wire/h2",
+	"internal/wire/wiretest",
 }
 
 func TestFilesHaveNoCycles(t *testing.T) {

@@ -5,16 +5,6 @@ import (
 	"fmt"
 )
 
-// Settings, RFC 9113 section 6.5.2.
-const (
-	settingTable      = 0x1
-	settingPush       = 0x2
-	settingStreams    = 0x3
-	settingWindow     = 0x4
-	settingFrame      = 0x5
-	settingHeaderList = 0x6
-)
-
 func (c *Conn) settings(f frame) error {
 	switch {
 	case f.stream != 0:

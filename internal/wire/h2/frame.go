@@ -22,6 +22,16 @@ const (
 	frameContinuation = 0x9
 )
 
+// Settings, RFC 9113 section 6.5.2.
+const (
+	settingTable      = 0x1
+	settingPush       = 0x2
+	settingStreams    = 0x3
+	settingWindow     = 0x4
+	settingFrame      = 0x5
+	settingHeaderList = 0x6
+)
+
 // Flags of frames; ACK and END_STREAM share a bit.
 const (
 	flagAck        = 0x1

@@ -1,6 +1,92 @@
 package h2
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// Feed handles bytes of the peer. An error is a *[Violation]: all streams have failed then, and
+// Out holds the GOAWAY to send before the connection is closed.
+func (c *Conn) Feed(p []byte) error {
+	if c.err != nil {
+		return c.err
+	}
+	err := c.feed(p)
+	if err == nil || c.err != nil {
+		return c.err
+	}
+	c.err = err
+	code := ProtocolError
+	if v, ok := errors.AsType[*Violation](err); ok {
+		code = v.Code
+	}
+	c.out = appendFrame(c.out, 8, frameGoAway, 0, 0)
+	c.out = binary.BigEndian.AppendUint32(c.out, 0)
+	c.out = binary.BigEndian.AppendUint32(c.out, uint32(code))
+	c.failAll(Status{Internal, err.Error()})
+	return err
+}
+
+func (c *Conn) feed(p []byte) error {
+	for len(c.in) > 0 && len(p) > 0 { // complete the frame of the last call
+		need := frameHeader
+		if len(c.in) >= frameHeader {
+			n, err := c.length(c.in)
+			if err != nil {
+				return err
+			}
+			need += n
+		}
+		n := min(need-len(c.in), len(p))
+		c.in, p = append(c.in, p[:n]...), p[n:]
+		if len(c.in) < frameHeader {
+			return nil
+		}
+		size, err := c.length(c.in)
+		if err != nil {
+			return err
+		}
+		if len(c.in) < frameHeader+size {
+			continue
+		}
+		whole := c.in
+		if err := c.receive(parse(whole)); err != nil {
+			return err
+		}
+		c.in = c.in[:0]
+	}
+	for len(p) >= frameHeader {
+		size, err := c.length(p)
+		if err != nil {
+			return err
+		}
+		if len(p) < frameHeader+size {
+			break
+		}
+		if err := c.receive(parse(p[:frameHeader+size])); err != nil {
+			return err
+		}
+		p = p[frameHeader+size:]
+	}
+	c.in = append(c.in, p...)
+	return nil
+}
+
+// length returns the size of the payload that a frame header announces.
+func (c *Conn) length(p []byte) (int, error) {
+	n := int(p[0])<<16 | int(p[1])<<8 | int(p[2])
+	if !c.settingsReceived && p[3] != frameSettings {
+		return 0, violation(ProtocolError, "the server's first bytes are not SETTINGS: %q (is this an HTTP/2 port?)", p[:min(len(p), frameHeader)])
+	}
+	if n > maxFrame {
+		return 0, violation(FrameSizeError, "a frame of %d bytes; the limit is %d", n, maxFrame)
+	}
+	return n, nil
+}
+
+func parse(p []byte) frame {
+	return frame{p[3], p[4], binary.BigEndian.Uint32(p[5:]) & maxStreamID, p[frameHeader:]}
+}
 
 // receive handles one whole frame.
 func (c *Conn) receive(f frame) error {
@@ -32,23 +118,6 @@ func (c *Conn) receive(f frame) error {
 		}
 	}
 	return nil // RFC 9113 section 4.1: unknown types are ignored
-}
-
-// stream returns the open stream of a frame. It returns nil without an error for a stream that
-// ended while the frame was on its way.
-func (c *Conn) stream(f frame) (*Stream, error) {
-	if s := c.open.find(f.stream); s != nil {
-		return s, nil
-	}
-	switch {
-	case f.stream == 0:
-		return nil, violation(ProtocolError, "frame type %d on stream 0", f.kind)
-	case f.stream&1 == 0 || f.stream >= c.nextID:
-		return nil, violation(ProtocolError, "frame type %d on stream %d, which was never opened", f.kind, f.stream)
-	case !c.sentReset && (f.kind == frameData || f.kind == frameHeaders):
-		return nil, violation(StreamClosed, "frame type %d on stream %d, which has ended", f.kind, f.stream)
-	}
-	return nil, nil
 }
 
 func (c *Conn) data(f frame) error {
@@ -189,21 +258,6 @@ func (c *Conn) headerBlock(f frame, block []byte) error {
 	return nil
 }
 
-// abort ends a stream that the peer has not ended.
-func (c *Conn) abort(s *Stream, code ErrorCode, status uint32, why string) {
-	c.reset(s, code)
-	s.Failed = Status{status, why}
-	c.handler.Done(s)
-	c.admit()
-}
-
-// Abort ends a stream with a status when its response is of no use. The handler's Done is called.
-func (c *Conn) Abort(s *Stream, why Status) {
-	if c.open.find(s.id) == s {
-		c.abort(s, Cancel, why.Code, why.Message)
-	}
-}
-
 func (c *Conn) resetByPeer(f frame) error {
 	if len(f.payload) != 4 {
 		return violation(FrameSizeError, "an RST_STREAM frame of %d bytes", len(f.payload))
@@ -220,11 +274,4 @@ func (c *Conn) resetByPeer(f frame) error {
 	}
 	c.finish(s, ofReset(code))
 	return nil
-}
-
-// giveBack ends a stream that the peer did not process.
-func (c *Conn) giveBack(s *Stream, why Status) {
-	s.link.Remove()
-	c.open.remove(s)
-	c.handler.Returned(s, why)
 }

@@ -7,7 +7,12 @@ import (
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+
+	rpclabv1 "rpclab/api/rpclab/v1"
 )
+
+// Method is the method of the calls in every scenario.
+const Method = rpclabv1.Greeter_SayHello_FullMethodName
 
 // violation is a protocol error of a client.
 type violation struct{ what string }

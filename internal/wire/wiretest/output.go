@@ -51,9 +51,3 @@ func (o *output) flush() error {
 	_, err := o.conn.Write(held)
 	return err
 }
-
-// bytes writes what is no frame.
-func (p *serverConn) bytes(b ...byte) error {
-	_, err := p.out.Write(b)
-	return err
-}

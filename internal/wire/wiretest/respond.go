@@ -8,13 +8,6 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// pendingResponse is DATA and trailers that wait for the client's windows.
-type pendingResponse struct {
-	data     []byte
-	frame    int // bytes of DATA a frame
-	trailers []hpack.HeaderField
-}
-
 // fields makes header fields of "name: value" lines.
 func fields(lines ...string) []hpack.HeaderField {
 	all := make([]hpack.HeaderField, len(lines))
@@ -154,4 +147,10 @@ func (p *serverConn) each(ids []uint32) error {
 		}
 	}
 	return nil
+}
+
+// bytes writes what is no frame.
+func (p *serverConn) bytes(b ...byte) error {
+	_, err := p.out.Write(b)
+	return err
 }

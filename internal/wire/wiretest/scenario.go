@@ -4,19 +4,19 @@
 package wiretest
 
 import (
-	"cmp"
+	"bytes"
+	"errors"
+	"net"
 	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
 	"google.golang.org/protobuf/proto"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
 )
-
-// Method is the method of the calls in every scenario.
-const Method = rpclabv1.Greeter_SayHello_FullMethodName
 
 // Backend is the backend identity in every response and its trailers.
 const Backend = "wiretest"
@@ -75,51 +75,9 @@ func marshal(m proto.Message) []byte {
 	return b
 }
 
-// Scenarios returns all scenarios, first those of valid servers.
-func Scenarios() []Scenario {
-	return slices.Concat(
-		valid(validSettings()), valid(validFlowControl()), valid(validFrames()), valid(validHeaders()),
-		valid(validWrites()), valid(validEnds()), valid(validStatus()),
-		invalid(invalidStarts()), invalid(invalidLengths()), invalid(invalidStreams()),
-		invalid(invalidBlocks()), invalid(invalidFields()), invalid(invalidMessages()),
-	)
-}
-
-func valid(all []Scenario) []Scenario {
-	for i := range all {
-		s := &all[i]
-		s.Valid = true
-		if s.Want.Codes == nil {
-			s.Want.Codes = []string{"OK"}
-		}
-		s.fill(24, 4)
-	}
-	return all
-}
-
 // broken are the codes of calls whose connection or stream failed: UNAVAILABLE for the former and
 // INTERNAL for most of the latter, by the gRPC specification.
 var broken = []string{"UNAVAILABLE", "INTERNAL"}
-
-func invalid(all []Scenario) []Scenario {
-	for i := range all {
-		s := &all[i]
-		if s.Want.Codes == nil {
-			s.Want.Codes = broken
-		}
-		s.fill(2, 1)
-	}
-	return all
-}
-
-func (s *Scenario) fill(calls, inFlight int) {
-	s.Calls = cmp.Or(s.Calls, calls)
-	s.InFlight = cmp.Or(s.InFlight, inFlight)
-	s.Timeout = cmp.Or(s.Timeout, time.Minute) // on a busy machine, too
-	s.MaxMessage = cmp.Or(s.MaxMessage, 4<<20)
-	s.name = cmp.Or(s.name, len("rpclab"))
-	s.answer = cmp.Or(s.answer, len("Hello, rpclab"))
-}
 
 // script is what a server does at each event of a connection; nil: what an ordinary server does.
 // An error closes the connection.
@@ -135,4 +93,33 @@ type script struct {
 	idleTimeout time.Duration                                  // how long the client may say nothing; 0: for ever
 	output      func(*output)                                  // how bytes are written
 	connections int                                            // connections that do so; later ones are plain. 0: all
+}
+
+// serverConn is the server's side of one connection. One goroutine reads, decides and writes, so
+// that a script has no data races.
+type serverConn struct {
+	scenario *Scenario
+	script   script
+	conn     net.Conn
+	framer   *http2.Framer
+	out      *output
+	client   client
+
+	block   bytes.Buffer
+	encoder *hpack.Encoder
+
+	pinged   time.Time                   // when the last PING came
+	answered int                         // requests that have ended
+	waiting  []uint32                    // requests that a script holds back
+	pending  map[uint32]*pendingResponse // answers that wait for the client's windows
+}
+
+// errEnd closes the connection as the script wants.
+var errEnd = errors.New("the scenario ends the connection")
+
+// pendingResponse is DATA and trailers that wait for the client's windows.
+type pendingResponse struct {
+	data     []byte
+	frame    int // bytes of DATA a frame
+	trailers []hpack.HeaderField
 }

@@ -12,28 +12,6 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// errEnd closes the connection as the script wants.
-var errEnd = errors.New("the scenario ends the connection")
-
-// serverConn is the server's side of one connection. One goroutine reads, decides and writes, so
-// that a script has no data races.
-type serverConn struct {
-	scenario *Scenario
-	script   script
-	conn     net.Conn
-	framer   *http2.Framer
-	out      *output
-	client   client
-
-	block   bytes.Buffer
-	encoder *hpack.Encoder
-
-	pinged   time.Time                   // when the last PING came
-	answered int                         // requests that have ended
-	waiting  []uint32                    // requests that a script holds back
-	pending  map[uint32]*pendingResponse // answers that wait for the client's windows
-}
-
 func newServerConn(s *Scenario, conn net.Conn, number int) *serverConn {
 	p := &serverConn{scenario: s, script: s.script, conn: conn, out: &output{conn: conn}, pending: map[uint32]*pendingResponse{}}
 	if s.script.connections > 0 && number > s.script.connections {
