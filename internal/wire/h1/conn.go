@@ -19,16 +19,16 @@ type Conn struct {
 	handler      h2.Handler
 	limits       Limits
 	out          []byte
-	in           []byte // what came and was not yet understood
+	in           []byte // received bytes that are not yet handled
 	err          error
 	goAwayReason string // why there is no next request; "": there may be one
 	waiting      []*h2.Stream
 
-	current     *h2.Stream // whose answer is awaited; nil: nobody's
+	current     *h2.Stream // whose response is awaited; nil: none
 	state       state
-	head        h2.Headers // of that answer
+	head        h2.Headers // of that response
 	remaining   int64      // bytes of the body, or of its chunk
-	closesAfter bool       // the server closes after this answer
+	closesAfter bool       // the server closes after this response
 }
 
 // Limits are what a connection accepts; zeros stand for the defaults.

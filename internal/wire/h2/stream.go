@@ -14,7 +14,7 @@ type Stream struct {
 
 	// The response.
 	Headers  *Headers // the first header block; nil: none
-	Trailers *Headers // the last one; it is Head itself in an answer of trailers only
+	Trailers *Headers // the last one; the same as Headers in a Trailers-Only response
 	Body     []byte   // of all DATA frames
 	Failed   Status   // not OK: why there is no whole response
 
@@ -41,7 +41,7 @@ func (s *Stream) Reset() {
 	*s = Stream{Owner: s.Owner, Request: s.Request, Payload: s.Payload, Body: body}
 }
 
-// streamTable finds open streams by id. Ids count up by two, so a ring of a power-of-two size
+// streamTable finds open streams by id. Ids count up by two, so a ring whose size is a power of two
 // holds the latest streams. A stream whose place is needed moves to a map.
 type streamTable struct {
 	ring  []*Stream

@@ -38,7 +38,7 @@ type Scenario struct {
 	MaxMessage int
 
 	name   int // bytes of the name in the request
-	answer int // bytes of the greeting in the answer
+	answer int // bytes of the greeting in the response
 	script script
 }
 
@@ -62,7 +62,7 @@ func (s Scenario) Request() []byte {
 	return marshal(&rpclabv1.HelloRequest{Name: strings.Repeat("n", s.name)})
 }
 
-// Reply is the message of each answer that is OK.
+// Reply is the message of each response that is OK.
 func (s Scenario) Reply() []byte {
 	return marshal(&rpclabv1.HelloReply{Message: strings.Repeat("m", s.answer), Backend: Backend})
 }
