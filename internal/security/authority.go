@@ -17,12 +17,12 @@ import (
 
 // Keys are the keys and certificates of one side, in PEM.
 type Keys struct {
-	CA          string `json:"ca"`          // the certificate of the authority that all trust
-	Certificate string `json:"certificate"` // its own, which has its name
-	Key         string `json:"key"`         // of that certificate
-	Token       string `json:"token"`       // a client's private key for tokens, a server's public one
-	Peer        string `json:"peer"`        // who has to sign what it reads; empty: any client
-	Name        string `json:"name"`        // in its certificate
+	CA          string `json:"ca"`          // the authority's certificate, which servers and clients trust
+	Certificate string `json:"certificate"` // the certificate of this side
+	Key         string `json:"key"`         // the private key of the certificate
+	Token       string `json:"token"`       // the key for tokens: a client's private key, a server's public key
+	Peer        string `json:"peer"`        // the name that must sign messages to this side; empty: any client
+	Name        string `json:"name"`        // the name in the certificate
 }
 
 // Lifetime is how long certificates and tokens are valid, longer than any run.
@@ -55,13 +55,13 @@ func NewAuthority() (*Authority, error) {
 			return nil, err
 		}
 	}
-	form := certificateTemplate("rpclab run", Lifetime)
-	form.IsCA, form.BasicConstraintsValid, form.KeyUsage = true, true, x509.KeyUsageCertSign
-	raw, err := x509.CreateCertificate(rand.Reader, form, form, &a.key.PublicKey, a.key)
+	template := certificateTemplate("rpclab run", Lifetime)
+	template.IsCA, template.BasicConstraintsValid, template.KeyUsage = true, true, x509.KeyUsageCertSign
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &a.key.PublicKey, a.key)
 	if err != nil {
 		return nil, err
 	}
-	a.certificate, err = x509.ParseCertificate(raw)
+	a.certificate, err = x509.ParseCertificate(der)
 	return a, err
 }
 
@@ -71,51 +71,51 @@ func (a *Authority) Server() (Keys, error) {
 	if err != nil {
 		return Keys{}, err
 	}
-	k, err := a.keys(ServerName, a.server, Lifetime)
-	k.Token = encode("PUBLIC KEY", public)
-	return k, err
+	keys, err := a.keys(ServerName, a.server, Lifetime)
+	keys.Token = encode("PUBLIC KEY", public)
+	return keys, err
 }
 
-// Client issues the keys of a client. They are valid for life from now; with a negative life they
-// have expired.
-func (a *Authority) Client(id string, life time.Duration) (Keys, error) {
-	k, err := a.keys(id, a.client, life)
-	k.Token, k.Peer = encode("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(a.token)), ServerName
-	return k, err
+// Client issues the keys of a client. They are valid from now for the lifetime; if the
+// lifetime is negative, they have expired.
+func (a *Authority) Client(id string, lifetime time.Duration) (Keys, error) {
+	keys, err := a.keys(id, a.client, lifetime)
+	keys.Token, keys.Peer = encode("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(a.token)), ServerName
+	return keys, err
 }
 
 // keys issues a certificate for a name.
-func (a *Authority) keys(name string, key *rsa.PrivateKey, life time.Duration) (Keys, error) {
-	form := certificateTemplate(name, life)
-	form.KeyUsage = x509.KeyUsageDigitalSignature
-	form.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+func (a *Authority) keys(name string, key *rsa.PrivateKey, lifetime time.Duration) (Keys, error) {
+	template := certificateTemplate(name, lifetime)
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	if name == ServerName {
-		form.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-		form.DNSNames, form.IPAddresses = []string{ServerName, "localhost"}, []net.IP{net.IPv4(127, 0, 0, 1)}
+		template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+		template.DNSNames, template.IPAddresses = []string{ServerName, "localhost"}, []net.IP{net.IPv4(127, 0, 0, 1)}
 	}
-	raw, err := x509.CreateCertificate(rand.Reader, form, a.certificate, key.Public(), a.key)
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
 	if err != nil {
 		return Keys{}, fmt.Errorf("certificate of %s: %w", name, err)
 	}
-	return Keys{CA: encode("CERTIFICATE", a.certificate.Raw), Certificate: encode("CERTIFICATE", raw),
+	return Keys{CA: encode("CERTIFICATE", a.certificate.Raw), Certificate: encode("CERTIFICATE", der),
 		Key: encode("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(key)), Name: name}, nil
 }
 
-// certificateTemplate returns a certificate without its purpose.
-func certificateTemplate(name string, life time.Duration) *x509.Certificate {
+// certificateTemplate returns a certificate without a key usage.
+func certificateTemplate(name string, lifetime time.Duration) *x509.Certificate {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil { // unreachable: crypto/rand ends the process on failure
 		serial = big.NewInt(time.Now().UnixNano())
 	}
-	end := time.Now().Add(life)
+	end := time.Now().Add(lifetime)
 	return &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: name},
-		NotBefore: time.Now().Add(min(0, life) - clockSkew), NotAfter: end,
+		NotBefore: time.Now().Add(min(0, lifetime) - clockSkew), NotAfter: end,
 	}
 }
 
-func encode(kind string, raw []byte) string {
-	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: raw}))
+func encode(kind string, der []byte) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 }
 
 // decode returns the first block of a PEM text.

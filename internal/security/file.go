@@ -8,7 +8,8 @@ import (
 	"os"
 )
 
-// savedAuthority is the file that Save writes. Whoever reads it can act as any client.
+// savedAuthority is the content of the file that Save writes. A program that reads the file can act
+// as any client.
 type savedAuthority struct {
 	Policy      Policy `json:"policy"`
 	Certificate string `json:"certificate"`

@@ -51,22 +51,22 @@ func (g *Guard) Policy() Policy { return g.policy }
 // Transport returns the server's credentials; nil: connections are not encrypted.
 func (g *Guard) Transport() credentials.TransportCredentials { return g.transport }
 
-// Admit returns the client that makes a call. The identity in the metadata has to match the
-// token and the certificate. An error is a [Rejection], which Admit counts.
-func (g *Guard) Admit(ctx context.Context) (client string, err error) {
-	client, err = g.admit(ctx)
+// Authenticate returns the client that makes a call. The client in the metadata must match the
+// token and the certificate. An error is a [Rejection], which Authenticate counts.
+func (g *Guard) Authenticate(ctx context.Context) (client string, err error) {
+	client, err = g.authenticate(ctx)
 	return client, g.countRejection(err)
 }
 
-func (g *Guard) admit(ctx context.Context) (string, error) {
-	said, _ := metadata.FromIncomingContext(ctx)
-	client := first(said[ClientKey])
+func (g *Guard) authenticate(ctx context.Context) (string, error) {
+	md, _ := metadata.FromIncomingContext(ctx)
+	client := first(md[ClientKey])
 	if client == "" {
 		return "", Rejection{Malformed, fmt.Errorf("the call does not name its client: send metadata %s", ClientKey)}
 	}
 	if g.policy.Tokens {
-		token, is := strings.CutPrefix(first(said[TokenKey]), Bearer)
-		if !is {
+		token, ok := strings.CutPrefix(first(md[TokenKey]), Bearer)
+		if !ok {
 			return "", Rejection{NoToken, fmt.Errorf("the call has no token: send metadata %s: %s…", TokenKey, Bearer)}
 		}
 		subject, err := g.tokens.subject(token)
@@ -85,8 +85,9 @@ func (g *Guard) admit(ctx context.Context) (string, error) {
 	return client, nil
 }
 
-// Read returns the content of a client's message. An error is a [Rejection], which Read counts.
-func (g *Guard) Read(client string, message []byte) ([]byte, error) {
+// Verify returns the content of a client's message, whose signature it verifies if the policy
+// requires one. An error is a [Rejection], which Verify counts.
+func (g *Guard) Verify(client string, message []byte) ([]byte, error) {
 	if !g.policy.Signing {
 		return message, nil
 	}
@@ -97,19 +98,19 @@ func (g *Guard) Read(client string, message []byte) ([]byte, error) {
 	return content, g.countRejection(err)
 }
 
-// Write signs a response if the policy requires it.
-func (g *Guard) Write(answer []byte) ([]byte, error) {
+// Sign signs a response if the policy requires it.
+func (g *Guard) Sign(response []byte) ([]byte, error) {
 	if !g.policy.Signing {
-		return answer, nil
+		return response, nil
 	}
-	return g.signer.Sign(answer)
+	return g.signer.Sign(response)
 }
 
 // countRejection counts an error that is a Rejection.
 func (g *Guard) countRejection(err error) error {
-	var refusal Rejection
-	if errors.As(err, &refusal) {
-		g.CountRejected(refusal.Reason)
+	var rejection Rejection
+	if errors.As(err, &rejection) {
+		g.CountRejected(rejection.Reason)
 	}
 	return err
 }

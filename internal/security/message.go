@@ -35,7 +35,7 @@ func (s *Signer) Sign(content []byte) ([]byte, error) {
 	return message.Finish()
 }
 
-// Verifier reads signed messages. It is safe for concurrent use.
+// Verifier verifies signed messages. It is safe for concurrent use.
 type Verifier struct {
 	trusted *x509.CertPool
 	peer    string
@@ -53,15 +53,16 @@ func (v *Verifier) Verify(message []byte) (content []byte, signer string, err er
 	if err != nil {
 		return nil, "", Rejection{BadSignature, fmt.Errorf("not a signed message: %w", err)}
 	}
-	by := parsed.GetOnlySigner()
-	if by == nil {
+	certificate := parsed.GetOnlySigner()
+	if certificate == nil {
 		return nil, "", Rejection{BadSignature, errors.New("the message does not have exactly one signer")}
 	}
 	if err := parsed.VerifyWithChain(v.trusted); err != nil {
 		return nil, "", Rejection{BadSignature, err}
 	}
-	if v.peer != "" && by.Subject.CommonName != v.peer {
-		return nil, "", Rejection{BadSignature, fmt.Errorf("signed by %q, not by %q", by.Subject.CommonName, v.peer)}
+	signer = certificate.Subject.CommonName
+	if v.peer != "" && signer != v.peer {
+		return nil, "", Rejection{BadSignature, fmt.Errorf("signed by %q, must be signed by %q", signer, v.peer)}
 	}
-	return parsed.Content, by.Subject.CommonName, nil
+	return parsed.Content, signer, nil
 }

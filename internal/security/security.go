@@ -12,7 +12,7 @@ import (
 const (
 	Plain = "none"
 	TLS   = "tls"  // the server has a certificate
-	MTLS  = "mtls" // the client has one too
+	MTLS  = "mtls" // server and client have certificates
 )
 
 // Transports lists every transport.
@@ -21,8 +21,8 @@ var Transports = []string{Plain, TLS, MTLS}
 // Policy is what a server requires of clients.
 type Policy struct {
 	Transport string `json:"transport,omitempty"` // one of [Transports]; empty: the first
-	Tokens    bool   `json:"tokens,omitempty"`    // a token with every call
-	Signing   bool   `json:"signing,omitempty"`   // every message is signed, answers too
+	Tokens    bool   `json:"tokens,omitempty"`    // every call has a token
+	Signing   bool   `json:"signing,omitempty"`   // every request and response is signed
 }
 
 // Required reports whether the policy requires anything.
@@ -39,14 +39,14 @@ func (p Policy) Check() error {
 	return nil
 }
 
-// Config is a policy with the keys of one side. It is sent to other processes as JSON, only over
-// standard input.
+// Config is a policy with the keys of one side. rpclab sends it to other processes as JSON, only
+// over their standard input.
 type Config struct {
 	Policy Policy `json:"policy"`
 	Keys   Keys   `json:"keys"`
 }
 
-// ServerName is the name in every server's certificate, whatever its address.
+// ServerName is the name in every server's certificate, for all addresses.
 const ServerName = "server.rpclab"
 
 // Audience is the audience of tokens.
@@ -55,7 +55,7 @@ const Audience = "rpclab"
 // ClientKey is the metadata key that names the client of a call.
 const ClientKey = "clientid"
 
-// TokenKey is the metadata key of a token, which follows [Bearer].
+// TokenKey is the metadata key of a token. Its value starts with [Bearer].
 const (
 	TokenKey = "authorization"
 	Bearer   = "Bearer "

@@ -17,18 +17,18 @@ type Tokens struct {
 	key    *rsa.PrivateKey
 }
 
-// NewTokens returns an issuer of tokens for the keys' name.
+// NewTokens returns an issuer of tokens for the client that the keys name.
 func (k Keys) NewTokens() (*Tokens, error) {
 	key, err := parsePEM("the key for tokens", k.Token, x509.ParsePKCS1PrivateKey)
 	return &Tokens{k.Name, key}, err
 }
 
-// Make issues a token for an audience that is valid for life from now.
-func (t *Tokens) Make(audience string, life time.Duration) (string, error) {
+// Issue returns a token for an audience. The token is valid from now for the lifetime.
+func (t *Tokens) Issue(audience string, lifetime time.Duration) (string, error) {
 	now := time.Now()
 	return jwt.NewWithClaims(jwt.SigningMethodRS256, jwt.RegisteredClaims{
 		Subject: t.client, Audience: jwt.ClaimStrings{audience},
-		IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(life)),
+		IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(lifetime)),
 	}).SignedString(t.key)
 }
 

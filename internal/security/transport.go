@@ -66,21 +66,21 @@ func (p Config) tls() (*tls.Config, error) {
 // countingCredentials are server credentials that count failed handshakes by reason.
 type countingCredentials struct {
 	credentials.TransportCredentials
-	refuse func(Reason)
+	onFailure func(Reason)
 }
 
 // ServerHandshake implements [credentials.TransportCredentials].
 func (c countingCredentials) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	secured, info, err := c.TransportCredentials.ServerHandshake(conn)
 	if err != nil {
-		c.refuse(handshakeReason(err))
+		c.onFailure(handshakeReason(err))
 	}
 	return secured, info, err
 }
 
 // Clone implements [credentials.TransportCredentials].
 func (c countingCredentials) Clone() credentials.TransportCredentials {
-	return countingCredentials{c.TransportCredentials.Clone(), c.refuse}
+	return countingCredentials{c.TransportCredentials.Clone(), c.onFailure}
 }
 
 // handshakeReason returns why a handshake failed.

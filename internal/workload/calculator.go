@@ -27,7 +27,7 @@ type calculator struct {
 
 // PerformCalculationTo accepts a request. PerformCalculationFrom sends the response.
 func (s *calculator) PerformCalculationTo(ctx context.Context, message *rpclabv1.Calculation) (*emptypb.Empty, error) {
-	id, err := s.guard.Admit(ctx)
+	id, err := s.guard.Authenticate(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (s *calculator) PerformCalculationTo(ctx context.Context, message *rpclabv1
 
 // PerformCalculationFrom sends a client's responses in the order in which they were computed.
 func (s *calculator) PerformCalculationFrom(_ *emptypb.Empty, stream grpc.ServerStreamingServer[rpclabv1.Calculation]) error {
-	id, err := s.guard.Admit(stream.Context())
+	id, err := s.guard.Authenticate(stream.Context())
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (s *calculator) PerformCalculationFrom(_ *emptypb.Empty, stream grpc.Server
 
 // answer returns the response to a message.
 func (s *calculator) answer(id string, client *calculatorClient, message []byte) ([]byte, error) {
-	content, err := s.guard.Read(id, message)
+	content, err := s.guard.Verify(id, message)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (s *calculator) answer(id string, client *calculatorClient, message []byte)
 	if err != nil {
 		return nil, err
 	}
-	return s.guard.Write(text)
+	return s.guard.Sign(text)
 }
 
 func (s *calculator) refuse(reason security.Reason, err error) error {

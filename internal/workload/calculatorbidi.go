@@ -25,7 +25,7 @@ type response struct {
 // responds in order. It stops reading while a client does not read. A rejected message ends
 // the stream.
 func (s *calculator) PerformCalculationBi(stream grpc.BidiStreamingServer[rpclabv1.Calculation, rpclabv1.Calculation]) error {
-	id, err := s.guard.Admit(stream.Context())
+	id, err := s.guard.Authenticate(stream.Context())
 	if err != nil {
 		return err
 	}

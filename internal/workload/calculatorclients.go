@@ -80,7 +80,7 @@ func (all *calculatorClients) forget() {
 func (c *calculatorClient) markSeen(n uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.seen.Take(n)
+	return c.seen.Accept(n)
 }
 
 // begin counts an unfinished call; ok is false if no stream would receive the response.

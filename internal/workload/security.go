@@ -96,8 +96,8 @@ func checkEncrypted(ctx context.Context, guard *security.Guard, method string) e
 	return security.Rejection{Reason: security.NoEncryption, Err: errors.New("this server accepts calls over TLS only")}
 }
 
-// refusalCollectors export the guard's counts of rejected calls and connections.
-func refusalCollectors(guard *security.Guard) (all []prometheus.Collector) {
+// rejectionCollectors export the guard's counts of rejected calls and connections.
+func rejectionCollectors(guard *security.Guard) (all []prometheus.Collector) {
 	for _, reason := range security.Reasons {
 		all = append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "rpclab_refused_total", Help: "Calls and connections that were rejected.",

@@ -84,7 +84,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	options, end := s.metricsOptions(refusalCollectors(guard)...)
+	options, end := s.metricsOptions(rejectionCollectors(guard)...)
 	defer end()
 	if s.ReportLoad {
 		options = append(options, reportLoad()...) // outermost interceptor

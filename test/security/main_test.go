@@ -154,7 +154,7 @@ func (c *client) token(t *testing.T, audience string, life time.Duration) string
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := tokens.Make(audience, life)
+	token, err := tokens.Issue(audience, life)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ func New(options caller.CalculatorOptions, question workload.Calculate) (*Client
 		client.tokens, errs[2] = keys.NewTokens()
 	}
 	if options.JWT == caller.TokenOnce && errs[2] == nil {
-		client.token, errs[3] = client.tokens.Make(security.Audience, security.Lifetime)
+		client.token, errs[3] = client.tokens.Issue(security.Audience, security.Lifetime)
 	}
 	for i := range options.Metadata {
 		client.extraMetadata = append(client.extraMetadata, fmt.Sprintf("x-extra-%d", i), strings.Repeat("v", extraValueBytes))
@@ -80,7 +80,7 @@ func (c *Client) Metadata() ([]string, error) {
 	token := c.token
 	if c.tokens != nil && token == "" {
 		var err error
-		if token, err = c.tokens.Make(security.Audience, tokenLifetime); err != nil {
+		if token, err = c.tokens.Issue(security.Audience, tokenLifetime); err != nil {
 			return nil, fmt.Errorf("create a token: %w", err)
 		}
 	}

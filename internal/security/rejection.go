@@ -18,12 +18,12 @@ const (
 	WrongAudience      Reason = "wrong-audience"
 	UnknownCA          Reason = "unknown-ca"
 	ExpiredCertificate Reason = "expired-certificate"
-	BadHandshake       Reason = "bad-handshake" // any other cause
+	BadHandshake       Reason = "bad-handshake" // other failed TLS handshakes
 	NoEncryption       Reason = "no-encryption"
-	WrongClient        Reason = "wrong-client" // metadata, token and certificate differ
+	WrongClient        Reason = "wrong-client" // the clients in metadata, token and certificate differ
 	BadSignature       Reason = "bad-signature"
 	Replayed           Reason = "replayed"
-	Malformed          Reason = "garbled"
+	Malformed          Reason = "malformed"
 )
 
 // Reasons lists every reason.
