@@ -24,7 +24,7 @@ func moveFiles(arm *result.Arm) {
 // pooled; elapsed time is the median and memory the largest.
 func merge(arm *result.Arm) error {
 	m := result.Measures{Errors: map[string]uint64{}, Samples: map[string]string{}, Backends: map[string]uint64{}}
-	var latency, service, lateness, messages []result.Histogram
+	var latency, answered, service, lateness, messages []result.Histogram
 	var counts [][]uint64
 	var elapsed []float64
 	arm.Limited = ""
@@ -48,6 +48,7 @@ func merge(arm *result.Arm) error {
 			m.Backends[id] += n
 		}
 		latency, service, lateness = append(latency, t.Latency), append(service, t.Service), append(lateness, t.Lateness)
+		answered = append(answered, t.Answers())
 		if t.Messages != nil {
 			messages = append(messages, *t.Messages)
 		}
@@ -62,13 +63,17 @@ func merge(arm *result.Arm) error {
 			arm.Limited = t.Limited
 		}
 	}
-	var errs [4]error
+	var errs [5]error
 	m.Latency, errs[0] = result.Merge(latency)
 	m.Service, errs[1] = result.Merge(service)
 	m.Lateness, errs[2] = result.Merge(lateness)
 	if len(messages) > 0 {
 		m.Messages = new(result.Histogram)
 		*m.Messages, errs[3] = result.Merge(messages)
+	}
+	if m.Latency.Lost > 0 {
+		m.AnsweredLatency = new(result.Histogram)
+		*m.AnsweredLatency, errs[4] = result.Merge(answered)
 	}
 	m.Balance = balance(counts)
 	m.ElapsedMS = verdict.Median(elapsed)

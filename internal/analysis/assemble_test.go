@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"rpclab/internal/experiment"
 	"rpclab/internal/measure"
@@ -131,6 +132,33 @@ func TestUnfitNumbersLeaveAVerdictUndecided(t *testing.T) {
 		if v := decision(t, d); v.Decision != "undecided" || !strings.Contains(v.Reason, what) {
 			t.Errorf("%s: %s, %s", what, v.Decision, v.Reason)
 		}
+	}
+}
+
+// A lost call counts as its deadline, so that the arm that loses calls is slower, and nothing is
+// said of two arms whose medians are both of lost calls.
+func TestAnArmThatLosesCallsIsSlower(t *testing.T) {
+	d := arms(t, 5, 5.1, 4.9, 5, 5)
+	lose := func(arm *result.Arm) {
+		for i := range arm.Trials {
+			x := &arm.Trials[i]
+			x.Errors = map[string]uint64{"UNAVAILABLE": 3 * x.Calls}
+			x.Calls *= 4
+			if err := x.CountLost(30*time.Second, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	lose(&d.Arms[1])
+	if v := decision(t, d); v.Decision != "worse" || v.Ratio < 1000 {
+		t.Errorf("75 %% of the calls of other are lost, its answers are twice as fast: %s, ratio %g, %s", v.Decision, v.Ratio, v.Reason)
+	}
+	if a := Assemble(d).Arms[1]; a.Latency.Lost != 0.75 || a.Answers().P50 > 6 || !a.Latency.AtLeast(50) {
+		t.Errorf("lost %v, p50 of the answers %v", a.Latency.Lost, a.Answers().P50)
+	}
+	lose(&d.Arms[0])
+	if v := decision(t, d); v.Decision != "undecided" || !strings.Contains(v.Reason, "p50 is known only to exceed the deadline") {
+		t.Errorf("both lose 75 %% of their calls: %s, %s", v.Decision, v.Reason)
 	}
 }
 

@@ -76,7 +76,11 @@ func (p armPair) ratio(m metric, a, b result.Document, family int) result.Ratio 
 	if v.Ratio > 0 {
 		r.PRanks = verdict.RankSum(before, after)
 	}
-	if unfit := p.unfit(m, a, b); unfit.text != "" {
+	unfit := p.unfit(m, a, b)
+	if unfit.text == "" {
+		unfit = lowerBounds(m, p.b, p.a, r.Decision)
+	}
+	if unfit.text != "" {
 		r.Decision, why = string(verdict.Undecided), unfit
 	}
 	r.Reason, r.Cause = why.text, why.fields()
@@ -87,7 +91,11 @@ func (p armPair) ratio(m metric, a, b result.Document, family int) result.Ratio 
 func (p armPair) gated(g Gate, a, b result.Document, checks int) result.GateResult {
 	before, after := p.values(g.metric)
 	v, outcome, why := g.bound.OfRuns(before, after, ratioOptions(g.metric, checks))
-	if unfit := p.unfit(g.metric, a, b); unfit.text != "" {
+	unfit := p.unfit(g.metric, a, b)
+	if unfit.text == "" {
+		unfit = g.lowerBounds(p, outcome)
+	}
+	if unfit.text != "" {
 		outcome, why = verdict.Open, unfit.text
 	}
 	return result.GateResult{

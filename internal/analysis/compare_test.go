@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -106,6 +107,38 @@ func TestUnfitNumbersEstablishNoGate(t *testing.T) {
 		}
 		if r := ratioOf(t, c, "latency_p50"); r.Decision != "undecided" || r.Reason != want {
 			t.Errorf("%s: %q", r.Decision, r.Reason)
+		}
+	}
+}
+
+// A run that loses calls fails a gate however fast its answers are, and never passes one.
+func TestARunThatLosesCallsFailsItsGate(t *testing.T) {
+	lossy, whole := runOf(t, 5, 5.1, 4.9, 5), runOf(t, 10, 10.1, 9.9, 10)
+	for i := range lossy.Arms[0].Trials {
+		x := &lossy.Arms[0].Trials[i]
+		x.Errors = map[string]uint64{"DEADLINE_EXCEEDED": 3 * x.Calls}
+		x.Calls *= 4
+		if err := x.CountLost(30*time.Second, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lossy = Assemble(lossy)
+	outcome := func(before, after result.Document, gate string) string {
+		return Compare(before, after, CompareOptions{Gates: gates(t, gate)}).Gates[0].Outcome
+	}
+	for _, c := range []struct {
+		before, after result.Document
+		gate, want    string
+	}{
+		{whole, lossy, "p50 ratio < 1.05", "failed"},
+		{whole, lossy, "p50 ratio < 100000", "not established"}, // the true ratio is over the measured one
+		{whole, lossy, "p50 ratio > 1.05", "held"},
+		{lossy, whole, "p50 ratio < 1.05", "held"},
+		{lossy, whole, "p50 ratio > 0.00001", "not established"},
+		{lossy, lossy, "p50 ratio < 1.05", "not established"},
+	} {
+		if got := outcome(c.before, c.after, c.gate); got != c.want {
+			t.Errorf("%s from %v %% to %v %% lost: %s, want %s", c.gate, 100*c.before.Arms[0].Lost(), 100*c.after.Arms[0].Lost(), got, c.want)
 		}
 	}
 }

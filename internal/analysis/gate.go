@@ -49,3 +49,13 @@ func boundOf(r condition.Ratio) verdict.Bound {
 		Limit: r.Limit,
 	}
 }
+
+// lowerBounds says why an outcome does not follow from values that are only lower bounds. Where run
+// B lost the calls, the true ratio is over the measured one; where run A did, it is under.
+func (g Gate) lowerBounds(p armPair, outcome verdict.Outcome) reason {
+	decision := verdict.Better
+	if held := outcome == verdict.Held; held == g.bound.Over {
+		decision = verdict.Worse // the ratio is over the limit
+	}
+	return lowerBounds(g.metric, p.b, p.a, string(decision))
+}

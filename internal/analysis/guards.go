@@ -3,6 +3,7 @@ package analysis
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"rpclab/internal/result"
@@ -53,6 +54,41 @@ func unfitPair(m metric, d result.Document, a, b result.Arm) reason {
 	return coarseSteps(m, a, b)
 }
 
+// lowerBounds says why a decision does not follow from values that are only lower bounds. That the
+// arm with lower bounds is worse does follow.
+func lowerBounds(m metric, a, b result.Arm, decision string) reason {
+	var lost []string
+	least := 1.0
+	for _, arm := range []result.Arm{a, b} {
+		if m.bounded(arm) {
+			lost = append(lost, fmt.Sprintf("%.1f %% of the calls of %s", 100*arm.Lost(), arm.Name))
+			least = min(least, arm.Lost())
+		}
+	}
+	worse := verdict.Worse
+	if m.bounded(b) {
+		worse = verdict.Better
+	}
+	if len(lost) == 0 || len(lost) == 1 && decision == string(worse) {
+		return reason{}
+	}
+	return reason{fmt.Sprintf("%s failed or were dropped, so that %s is known only to exceed the deadline", strings.Join(lost, " and "), m.short()),
+		result.Cause{Kind: result.CauseLostCalls, Share: least}}
+}
+
+// bounded reports whether the metric is only a lower bound in a trial of the arm, because it is of
+// lost calls.
+func (m metric) bounded(arm result.Arm) bool {
+	return m.allDue && slices.ContainsFunc(arm.Trials, func(t result.Trial) bool {
+		return t.Failed == "" && t.Latency.AtLeast(100*(1-m.tail))
+	})
+}
+
+// short is a latency's name as in tables: p99.9.
+func (m metric) short() string {
+	return strings.Replace(strings.TrimPrefix(m.name, "latency_"), "p999", "p99.9", 1)
+}
+
 // unfitArm says why an arm's numbers do not represent it.
 func unfitArm(m metric, d result.Document, arm result.Arm) reason {
 	for _, guard := range []func(metric, result.Document, result.Arm) reason{
@@ -89,7 +125,9 @@ func generatorLimited(_ metric, _ result.Document, arm result.Arm) reason {
 }
 
 func lostCalls(m metric, _ result.Document, arm result.Arm) reason {
-	if lost := arm.Lost(); m.answers && lost > tooManyLost {
+	// Documents of earlier versions do not count lost calls in the latency.
+	answers := m.answers || m.allDue && arm.Latency.Lost == 0
+	if lost := arm.Lost(); answers && lost > tooManyLost {
 		return reason{fmt.Sprintf("%.1f %% of the calls of %s failed or were dropped; those that were answered do not represent it", 100*lost, arm.Name),
 			result.Cause{Kind: result.CauseLostCalls, Share: lost}}
 	}
@@ -110,9 +148,8 @@ func tooFewCalls(m metric, d result.Document, arm result.Arm) reason {
 		return reason{}
 	}
 	needed := math.Ceil(10/m.tail - 1e-6)
-	name := strings.Replace(strings.TrimPrefix(m.name, "latency_"), "p999", "p99.9", 1)
 	return reason{fmt.Sprintf("a trial of %s has %d calls; %s needs %.0f, so that ten calls exceed it: %s",
-		arm.Name, fewest, name, needed, moreCalls(d, arm, needed)),
+		arm.Name, fewest, m.short(), needed, moreCalls(d, arm, needed)),
 		result.Cause{Kind: result.CauseCalls, Have: float64(fewest), Needed: needed}}
 }
 

@@ -23,6 +23,9 @@ type metric struct {
 	step float64
 	// tail is the share of calls that exceed a percentile; 0: the metric is no percentile.
 	tail float64
+	// allDue says that the metric is of the latency of all calls that were due: a lower bound where
+	// it is of lost calls.
+	allDue bool
 	// answers says that the metric covers answered calls only, so that it means nothing
 	// where too many were lost.
 	answers bool
@@ -43,12 +46,12 @@ const (
 
 // metrics are the metrics that arms are compared on, headlines first.
 var metrics = []metric{
-	{name: "latency_p50", headline: true, of: latency(func(h result.Histogram) float64 { return h.P50 }), tail: 0.5, answers: true, kind: pacedLoad},
-	{name: "latency_p99", headline: true, of: latency(func(h result.Histogram) float64 { return h.P99 }), tail: 0.01, answers: true, kind: pacedLoad},
+	{name: "latency_p50", headline: true, of: latency(func(h result.Histogram) float64 { return h.P50 }), tail: 0.5, allDue: true, kind: pacedLoad},
+	{name: "latency_p99", headline: true, of: latency(func(h result.Histogram) float64 { return h.P99 }), tail: 0.01, allDue: true, kind: pacedLoad},
 	{name: "capacity", headline: true, higher: true, of: capacity, kind: searchLoad},
-	{name: "latency_p90", of: latency(func(h result.Histogram) float64 { return h.P90 }), tail: 0.1, answers: true, kind: pacedLoad},
-	{name: "latency_p999", of: latency(func(h result.Histogram) float64 { return h.P999 }), tail: 0.001, answers: true, kind: pacedLoad},
-	{name: "latency_mean", of: latency(func(h result.Histogram) float64 { return h.Mean }), answers: true, kind: pacedLoad},
+	{name: "latency_p90", of: latency(func(h result.Histogram) float64 { return h.P90 }), tail: 0.1, allDue: true, kind: pacedLoad},
+	{name: "latency_p999", of: latency(func(h result.Histogram) float64 { return h.P999 }), tail: 0.001, allDue: true, kind: pacedLoad},
+	{name: "latency_mean", of: latency(func(h result.Histogram) float64 { return h.Mean }), allDue: true, kind: pacedLoad},
 	{name: "rate", higher: true, of: func(t result.Trial) float64 { return t.Rate }, answers: true, kind: pacedLoad},
 	{name: "errors", of: func(t result.Trial) float64 { return t.Measures.Lost() }, zero: true},
 	{name: "client_cpu", of: func(t result.Trial) float64 { return t.Resources.Client.CPU }},

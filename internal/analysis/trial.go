@@ -40,13 +40,14 @@ type CallerRecord struct {
 // its load.
 func (r Record) Summarize(trial result.Trial) result.Trial {
 	seen := r.Whole
-	var errs [4]error
+	var errs [5]error
 	trial.Calls, trial.Dropped, trial.Late = seen.Calls, seen.Dropped, seen.Late
 	trial.Errors, trial.Samples = seen.Errors, seen.Samples
 	trial.Latency, errs[0] = histogram(seen.Latency)
 	trial.Service, errs[1] = histogram(seen.Service)
 	trial.Lateness, errs[2] = histogram(seen.Lateness)
 	trial.Callers, errs[3] = r.callers()
+	errs[4] = trial.CountLost(r.Config.Caller.Timeout, 0)
 	if err := errors.Join(errs[:]...); err != nil {
 		trial.Failed = err.Error()
 	}
@@ -86,7 +87,11 @@ func (r Record) callers() (all []result.Caller, err error) {
 			Name: m.Name, StartMS: result.Milliseconds(m.Started.Sub(r.Start) + m.FirstLateness), Calls: m.Calls, Rate: perSecond(m.Measurement),
 			Errors: m.Errors, Backends: m.Backends, Resources: usagePerCall(usageOf(m.Measurement), m.Calls),
 		}
-		if one.Latency, err = histogram(m.Latency); err != nil {
+		answered, err := histogram(m.Latency)
+		if err != nil {
+			return nil, err
+		}
+		if one.Latency, err = answered.CountLost(result.Measures{Errors: m.Errors}.Failed()+m.Dropped, r.Config.Caller.Timeout); err != nil {
 			return nil, err
 		}
 		all = append(all, one)
@@ -176,7 +181,7 @@ func generatorLimit(load experiment.Load, t result.Trial) string {
 	if !timed || t.Calls == 0 {
 		return ""
 	}
-	return verdict.Late(t.Lateness.P99, t.Latency.P99)
+	return verdict.Late(t.Lateness.P99, t.Answers().P99)
 }
 
 func histogram(hdr string) (result.Histogram, error) {

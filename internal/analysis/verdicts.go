@@ -54,7 +54,11 @@ func verdictOn(d result.Document, m metric, p comparison, family int) result.Ver
 			r.Notes = append(r.Notes, doubt.Text)
 		}
 	}
-	if unfit := unfitPair(m, d, p.a, p.b); unfit.text != "" {
+	unfit := unfitPair(m, d, p.a, p.b)
+	if unfit.text == "" {
+		unfit = lowerBounds(m, p.a, p.b, r.Decision)
+	}
+	if unfit.text != "" {
 		if why.text != v.Reason { // a decisive doubt
 			r.Notes = append(r.Notes, why.text)
 		}

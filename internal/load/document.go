@@ -24,6 +24,13 @@ func (l *Load) document(measured measure.Measurement, selfTest *SelfTestResult, 
 	if err != nil {
 		return result.Document{}, err
 	}
+	cancelled := uint64(0)
+	if partial {
+		cancelled = measured.Errors["CANCELLED"]
+	}
+	if err := trial.CountLost(l.settings.Timeout, cancelled); err != nil {
+		return result.Document{}, err
+	}
 	trial.Limited = generatorLimit(l.pace, l.settings.threads(), measured, trial.Measures)
 	maxFiles, err := process.RaiseFileLimit()
 	if err != nil {
@@ -41,8 +48,8 @@ func (l *Load) document(measured measure.Measurement, selfTest *SelfTestResult, 
 			Limited: trial.Limited, Measures: trial.Measures, Trials: []result.Trial{trial},
 		}},
 	}
-	if n := measured.Errors["CANCELLED"]; partial && n > 0 {
-		document.Warnings = append(document.Warnings, fmt.Sprintf("%d calls were in flight at the interrupt and count as CANCELLED", n))
+	if cancelled > 0 {
+		document.Warnings = append(document.Warnings, fmt.Sprintf("%d calls were in flight at the interrupt and count as CANCELLED, not in the latency", cancelled))
 	}
 	if selfTest == nil {
 		document.Warnings = append(document.Warnings, "the generator's own limits were not measured because of the interrupt")
@@ -161,7 +168,7 @@ func generatorLimit(plan pace.Pace, threads int, measured measure.Measurement, m
 	if measured.Calls == 0 {
 		return ""
 	}
-	if late := verdict.Late(measures.Lateness.P99, measures.Latency.P99); late != "" && !hasNoThinkTime(plan) {
+	if late := verdict.Late(measures.Lateness.P99, measures.Answers().P99); late != "" && !hasNoThinkTime(plan) {
 		return late
 	}
 	if used := measured.CPU.Seconds() / measured.Elapsed.Seconds(); measured.Elapsed >= minJudgedDuration && used > saturatedShare*float64(threads) {

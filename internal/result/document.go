@@ -88,10 +88,14 @@ type Measures struct {
 	Wasted *uint64 `json:"wasted,omitempty"`
 	Rate   float64 `json:"rate"` // calls/s from the first due to the last answer
 	// ElapsedMS runs from the start of the load to the last answer (an arm: the median trial).
-	ElapsedMS float64   `json:"elapsed_ms"`
-	Latency   Histogram `json:"latency_ms"`
-	Service   Histogram `json:"service_ms"`
-	Lateness  Histogram `json:"lateness_ms"`
+	ElapsedMS float64 `json:"elapsed_ms"`
+	// Latency is of all calls that were due. A call that failed or was dropped counts as its
+	// deadline, or as the slowest answer if that took longer.
+	Latency Histogram `json:"latency_ms"`
+	// AnsweredLatency is of the successful calls alone. nil: no call was lost, so it equals Latency.
+	AnsweredLatency *Histogram `json:"answered_latency_ms,omitempty"`
+	Service         Histogram  `json:"service_ms"` // of the successful calls
+	Lateness        Histogram  `json:"lateness_ms"`
 	// Messages is the latency of each message received on a stream, counted from the time at
 	// which the message that it answers was sent. nil: calls were not streams.
 	Messages  *Histogram        `json:"message_ms,omitempty"`
@@ -113,6 +117,26 @@ func (m Measures) Failed() (n uint64) {
 // Answered returns the successful calls per second. Rate alone would reward calls that fail at once.
 func (m Measures) Answered() float64 {
 	return m.Rate * (1 - float64(m.Failed())/float64(max(m.Calls, 1)))
+}
+
+// Answers returns the latency of the successful calls alone.
+func (m Measures) Answers() Histogram {
+	if m.AnsweredLatency != nil {
+		return *m.AnsweredLatency
+	}
+	return m.Latency
+}
+
+// CountLost adds the calls that failed or were dropped to a Latency of the successful calls, except
+// those that rpclab itself cancelled at an interrupt.
+func (m *Measures) CountLost(deadline time.Duration, cancelled uint64) (err error) {
+	lost := m.Failed() + m.Dropped - cancelled
+	if lost == 0 {
+		return nil
+	}
+	m.AnsweredLatency = new(m.Latency)
+	m.Latency, err = m.Latency.CountLost(lost, deadline)
+	return err
 }
 
 // Lost returns the share of the calls due that failed or were dropped.
@@ -219,6 +243,8 @@ type Histogram struct {
 	P999 float64 `json:"p999"`
 	Max  float64 `json:"max"`
 	HDR  string  `json:"hdr"`
+	// Lost is the share of the values, 0 to 1, that stand for lost calls and are lower bounds.
+	Lost float64 `json:"lost,omitempty"`
 }
 
 // Balance says how evenly calls were distributed over the ready backends.

@@ -51,10 +51,40 @@ func (h Histogram) Decode() (*hdr.Histogram, error) {
 	return decoded, nil
 }
 
+// AtLeast reports whether a percentile, 0 to 100, is that of lost calls: a lower bound.
+func (h Histogram) AtLeast(percentile float64) bool { return percentile > 100*(1-h.Lost)+1e-9 }
+
+// CountLost adds lost calls to the latencies of the successful ones. Each counts as its deadline,
+// or as the slowest success if that took longer, so that a lost call is never fast.
+func (h Histogram) CountLost(calls uint64, deadline time.Duration) (Histogram, error) {
+	if calls == 0 {
+		return h, nil
+	}
+	sum := hdr.New(1, int64(time.Hour), 3)
+	answered, err := h.Decode()
+	if err != nil {
+		return Histogram{}, err
+	}
+	slowest := int64(0)
+	if answered != nil {
+		sum = hdr.New(answered.LowestTrackableValue(), answered.HighestTrackableValue(), int(answered.SignificantFigures()))
+		sum.Merge(answered)
+		slowest = answered.Max()
+	}
+	value := min(max(deadline.Nanoseconds(), slowest, sum.LowestTrackableValue()), sum.HighestTrackableValue())
+	if err := sum.RecordValues(value, int64(calls)); err != nil {
+		return Histogram{}, fmt.Errorf("count %d lost calls as %v: %w", calls, time.Duration(value), err)
+	}
+	counted := FromHDR(sum)
+	counted.Lost = float64(calls) / float64(sum.TotalCount())
+	return counted, nil
+}
+
 // Merge merges the values, so percentiles are those of all values together. The result has the
 // widest range and the highest precision of its parts.
 func Merge(parts []Histogram) (Histogram, error) {
 	var decoded []*hdr.Histogram
+	lost := 0.0 // values
 	lowest, highest, digits := int64(1), int64(2), int64(1)
 	for i, part := range parts {
 		h, err := part.Decode()
@@ -71,12 +101,17 @@ func Merge(parts []Histogram) (Histogram, error) {
 		highest = max(highest, h.HighestTrackableValue())
 		digits = max(digits, h.SignificantFigures())
 		decoded = append(decoded, h)
+		lost += part.Lost * float64(h.TotalCount())
 	}
 	sum := hdr.New(lowest, highest, int(digits))
 	for _, h := range decoded {
-		if lost := sum.Merge(h); lost > 0 {
-			return Histogram{}, fmt.Errorf("merge: %d values do not fit between %d and %d ns", lost, lowest, highest)
+		if dropped := sum.Merge(h); dropped > 0 {
+			return Histogram{}, fmt.Errorf("merge: %d values do not fit between %d and %d ns", dropped, lowest, highest)
 		}
 	}
-	return FromHDR(sum), nil
+	merged := FromHDR(sum)
+	if lost > 0 {
+		merged.Lost = lost / float64(sum.TotalCount())
+	}
+	return merged, nil
 }

@@ -3,6 +3,7 @@ package result
 import (
 	"strings"
 	"testing"
+	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/google/go-cmp/cmp"
@@ -99,5 +100,40 @@ func TestDecodeAndMergeRejectDamagedHistograms(t *testing.T) {
 		if _, err := Merge([]Histogram{histogram(t, 1), h}); err == nil || !strings.Contains(err.Error(), "part 2 of 2") {
 			t.Errorf("%s: Merge returned error %v, want one that names part 2 of 2", name, err)
 		}
+	}
+}
+
+func TestALostCallIsNeverFast(t *testing.T) {
+	h := hdr.New(1, 3_600_000_000_000, 3)
+	for i := range 99 {
+		if err := h.RecordValue(int64(i+1) * 1e6); err != nil {
+			t.Fatal(err)
+		}
+	}
+	counted, err := FromHDR(h).CountLost(1, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if counted.AtLeast(99) || !counted.AtLeast(99.9) || counted.P999 < 60_000 || counted.P99 > 100 || counted.Lost != 0.01 {
+		t.Errorf("1 of 100 lost: p99 %v ms, p99.9 %v ms, lost %v", counted.P99, counted.P999, counted.Lost)
+	}
+	all, err := Merge([]Histogram{counted, FromHDR(h)})
+	if err != nil || all.Lost < 0.005 || all.Lost > 0.00503 || all.AtLeast(99) || !all.AtLeast(99.9) {
+		t.Errorf("merged with a trial that lost none: lost %v of all, %v", all.Lost, err)
+	}
+	none, err := Histogram{}.CountLost(3, time.Second)
+	if err != nil || none.P50 < 1000 || !none.AtLeast(50) || none.Lost != 1 {
+		t.Errorf("all lost: %+v, %v", none, err)
+	}
+}
+
+func TestALostCallIsSlowerThanTheSlowestSuccess(t *testing.T) {
+	h := hdr.New(1, 3_600_000_000_000, 3)
+	if err := h.RecordValue(7e9); err != nil {
+		t.Fatal(err)
+	}
+	counted, err := FromHDR(h).CountLost(99, 5*time.Second)
+	if err != nil || counted.P50 < 7000 || !counted.AtLeast(50) || counted.AtLeast(1) {
+		t.Errorf("p50 %v ms after a success of 7 s, %v", counted.P50, err)
 	}
 }

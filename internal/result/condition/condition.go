@@ -78,8 +78,10 @@ func (c Condition) Check(m result.Measures) (failures []string) {
 		switch {
 		case !known:
 			failures = append(failures, fmt.Sprintf("%s: there is no %s, since %s", one.text, one.name, one.metric.lack))
-		case !one.operator.holds(got, limit):
-			failures = append(failures, fmt.Sprintf("%s: it is %s%s", one.text, one.shown(got, m), distance(got, limit)))
+		case got.lower && !one.operator.holdsAbove(got.value, limit):
+			failures = append(failures, fmt.Sprintf("%s: it is over %s, since %.3g %% of the calls were lost", one.text, one.metric.unit.show(got.value), 100*m.Lost()))
+		case !got.lower && !one.operator.holds(got.value, limit):
+			failures = append(failures, fmt.Sprintf("%s: it is %s%s", one.text, one.shown(got.value, m), distance(got.value, limit)))
 		}
 	}
 	return failures

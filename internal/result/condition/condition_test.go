@@ -3,7 +3,9 @@ package condition_test
 import (
 	"strings"
 	"testing"
+	"time"
 
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
@@ -119,4 +121,39 @@ func TestNoTextBreaksTheParser(t *testing.T) {
 		}
 		_, _ = condition.ParseRatios(text, []string{"p50", "rate"})
 	})
+}
+
+// A call that was lost is not fast: 99 of 100 calls failed, the other one took 1 ms.
+func TestLostCallsMeetNoUpperLimit(t *testing.T) {
+	h := hdr.New(1, 3_600_000_000_000, 3)
+	if err := h.RecordValue(1e6); err != nil {
+		t.Fatal(err)
+	}
+	answered := result.FromHDR(h)
+	latency, err := answered.CountLost(99, 20*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := result.Measures{Calls: 100, Errors: map[string]uint64{"UNAVAILABLE": 99}, Latency: latency, AnsweredLatency: &answered}
+	for text, want := range map[string]string{
+		"p50 < 150ms":  "p50 < 150ms: it is over 20.0",
+		"p95 <= 1m":    "since 99 % of the calls were lost",
+		"mean < 1m":    "since 99 % of the calls were lost",
+		"max == 20s":   "since 99 % of the calls were lost",
+		"p50 > 30s":    "p50 > 30s: it is over 20.0",
+		"p50 > 1s":     "",
+		"p999 >= 20s":  "",
+		"min < 2ms":    "",
+		"min > 2ms":    "min > 2ms: it is 1ms, 50 % less",
+		"max != 1m40s": "since 99 % of the calls were lost",
+	} {
+		c, err := condition.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Join(c.Check(m), "; ")
+		if (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%s gave %q, want %q", text, got, want)
+		}
+	}
 }

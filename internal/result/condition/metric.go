@@ -12,23 +12,32 @@ import (
 type metric struct {
 	unit unit
 	// of is the figure in its unit; false: there is none.
-	of   func(result.Measures) (float64, bool)
+	of   func(result.Measures) (figure, bool)
 	lack string // why there is none then
 }
 
-// points are the figures of a distribution.
+// figure is a measured value.
+type figure struct {
+	value float64
+	// lower says that the figure is only a lower bound, because it is of lost calls.
+	lower bool
+}
+
+// points are the figures of a distribution. Lost calls make the mean a lower bound, and the figures
+// from a percentile on.
 var points = []struct {
-	name string
-	of   func(result.Histogram) float64
+	name       string
+	percentile float64
+	of         func(result.Histogram) float64
 }{
-	{"min", func(h result.Histogram) float64 { return h.Min }},
-	{"mean", func(h result.Histogram) float64 { return h.Mean }},
-	{"p50", func(h result.Histogram) float64 { return h.P50 }},
-	{"p90", func(h result.Histogram) float64 { return h.P90 }},
-	{"p95", func(h result.Histogram) float64 { return h.P95 }},
-	{"p99", func(h result.Histogram) float64 { return h.P99 }},
-	{"p999", func(h result.Histogram) float64 { return h.P999 }},
-	{"max", func(h result.Histogram) float64 { return h.Max }},
+	{"min", 1e-6, func(h result.Histogram) float64 { return h.Min }},
+	{"mean", 100, func(h result.Histogram) float64 { return h.Mean }},
+	{"p50", 50, func(h result.Histogram) float64 { return h.P50 }},
+	{"p90", 90, func(h result.Histogram) float64 { return h.P90 }},
+	{"p95", 95, func(h result.Histogram) float64 { return h.P95 }},
+	{"p99", 99, func(h result.Histogram) float64 { return h.P99 }},
+	{"p999", 99.9, func(h result.Histogram) float64 { return h.P999 }},
+	{"max", 100, func(h result.Histogram) float64 { return h.Max }},
 }
 
 // lookup returns the metric of a name such as p99, service_p99, rate or errors.UNAVAILABLE.
@@ -51,7 +60,7 @@ func lookup(name string) (metric, bool) {
 
 // always is a metric that every run has.
 func always(u unit, of func(result.Measures) float64) metric {
-	return metric{unit: u, of: func(m result.Measures) (float64, bool) { return of(m), true }}
+	return metric{unit: u, of: func(m result.Measures) (figure, bool) { return figure{value: of(m)}, true }}
 }
 
 // distribution is a metric such as p99, service_p99, lateness_p99 or message_p99.
@@ -66,8 +75,9 @@ func distribution(name string) (metric, bool) {
 	}
 	for _, p := range points {
 		if p.name == strings.TrimPrefix(name, "latency_") {
-			return metric{unit: duration, lack: lack, of: func(m result.Measures) (float64, bool) {
-				return p.of(of(m)), !of(m).Empty()
+			return metric{unit: duration, lack: lack, of: func(m result.Measures) (figure, bool) {
+				h := of(m)
+				return figure{p.of(h), h.AtLeast(p.percentile)}, !h.Empty()
 			}}, true
 		}
 	}

@@ -41,6 +41,19 @@ func (o Operator) holds(got, limit float64) bool {
 	return got != limit
 }
 
+// holdsAbove reports whether the comparison holds for every value from a lower bound on.
+func (o Operator) holdsAbove(bound, limit float64) bool {
+	switch o {
+	case More:
+		return bound > limit
+	case AtLeast:
+		return bound >= limit
+	case unequal:
+		return bound > limit
+	}
+	return false
+}
+
 const (
 	space     = " \t\r\n"
 	ratioWord = "ratio"
