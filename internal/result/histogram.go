@@ -51,6 +51,23 @@ func (h Histogram) Decode() (*hdr.Histogram, error) {
 	return decoded, nil
 }
 
+// FigureNames are the names of the figures of a [Histogram], in the order of [Histogram.Figures].
+var FigureNames = [...]string{"min", "mean", "p50", "p90", "p95", "p99", "p999", "max"}
+
+// Figure is one figure of a distribution in milliseconds.
+type Figure struct {
+	Value float64
+	Lower bool // it is only a lower bound, because it is of lost calls
+}
+
+// Figures returns the minimum, the mean, the percentiles and the maximum.
+func (h Histogram) Figures() [len(FigureNames)]Figure {
+	return [...]Figure{
+		{h.Min, h.AtLeast(1e-6)}, {h.Mean, h.AtLeast(100)}, {h.P50, h.AtLeast(50)}, {h.P90, h.AtLeast(90)},
+		{h.P95, h.AtLeast(95)}, {h.P99, h.AtLeast(99)}, {h.P999, h.AtLeast(99.9)}, {h.Max, h.AtLeast(100)},
+	}
+}
+
 // AtLeast reports whether a percentile, 0 to 100, is that of lost calls: a lower bound.
 func (h Histogram) AtLeast(percentile float64) bool { return percentile > 100*(1-h.Lost)+1e-9 }
 

@@ -79,13 +79,20 @@ func percentiles(out io.Writer, measures result.Measures) error {
 			continue // no answered calls
 		}
 		fmt.Fprintf(out, "%-9s", row.name)
-		for i, value := range []float64{row.values.Min, row.values.Mean, row.values.P50, row.values.P90, row.values.P95, row.values.P99, row.values.P999, row.values.Max} {
-			fmt.Fprintf(out, "%*s", 8+min(i, 1), ms(value))
+		for i, figure := range row.values.Figures() {
+			text := ms(figure.Value)
+			if figure.Lower {
+				text = ">" + text
+			}
+			fmt.Fprintf(out, "%*s", 8+min(i, 1), text)
 		}
 		fmt.Fprintln(out)
 	}
 	paragraph(out, "latency is counted from when a call was due, service from when it was sent;")
 	paragraph(out, "lateness is the difference")
+	if share := measures.Latency.Lost; share > 0 {
+		paragraph(out, fmt.Sprintf("%.3g %% of the calls were lost; each counts as its deadline in latency (>), not in service", 100*share))
+	}
 	if measures.Messages != nil && !measures.Messages.Empty() {
 		answers, err := measures.Messages.Decode()
 		if err != nil {

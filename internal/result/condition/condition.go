@@ -78,10 +78,10 @@ func (c Condition) Check(m result.Measures) (failures []string) {
 		switch {
 		case !known:
 			failures = append(failures, fmt.Sprintf("%s: there is no %s, since %s", one.text, one.name, one.metric.lack))
-		case got.lower && !one.operator.holdsAbove(got.value, limit):
-			failures = append(failures, fmt.Sprintf("%s: it is over %s, since %.3g %% of the calls were lost", one.text, one.metric.unit.show(got.value), 100*m.Lost()))
-		case !got.lower && !one.operator.holds(got.value, limit):
-			failures = append(failures, fmt.Sprintf("%s: it is %s%s", one.text, one.shown(got.value, m), distance(got.value, limit)))
+		case got.Lower && !one.operator.holdsAbove(got.Value, limit):
+			failures = append(failures, fmt.Sprintf("%s: it is over %s, since %.3g %% of the calls were lost", one.text, one.metric.unit.show(got.Value), 100*m.Lost()))
+		case !got.Lower && !one.operator.holds(got.Value, limit):
+			failures = append(failures, fmt.Sprintf("%s: it is %s%s", one.text, one.shown(got.Value, m), distance(got.Value, limit)))
 		}
 	}
 	return failures

@@ -2,6 +2,7 @@ package condition
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"rpclab/internal/result"
@@ -12,32 +13,8 @@ import (
 type metric struct {
 	unit unit
 	// of is the figure in its unit; false: there is none.
-	of   func(result.Measures) (figure, bool)
+	of   func(result.Measures) (result.Figure, bool)
 	lack string // why there is none then
-}
-
-// figure is a measured value.
-type figure struct {
-	value float64
-	// lower says that the figure is only a lower bound, because it is of lost calls.
-	lower bool
-}
-
-// points are the figures of a distribution. Lost calls make the mean a lower bound, and the figures
-// from a percentile on.
-var points = []struct {
-	name       string
-	percentile float64
-	of         func(result.Histogram) float64
-}{
-	{"min", 1e-6, func(h result.Histogram) float64 { return h.Min }},
-	{"mean", 100, func(h result.Histogram) float64 { return h.Mean }},
-	{"p50", 50, func(h result.Histogram) float64 { return h.P50 }},
-	{"p90", 90, func(h result.Histogram) float64 { return h.P90 }},
-	{"p95", 95, func(h result.Histogram) float64 { return h.P95 }},
-	{"p99", 99, func(h result.Histogram) float64 { return h.P99 }},
-	{"p999", 99.9, func(h result.Histogram) float64 { return h.P999 }},
-	{"max", 100, func(h result.Histogram) float64 { return h.Max }},
 }
 
 // lookup returns the metric of a name such as p99, service_p99, rate or errors.UNAVAILABLE.
@@ -60,7 +37,7 @@ func lookup(name string) (metric, bool) {
 
 // always is a metric that every run has.
 func always(u unit, of func(result.Measures) float64) metric {
-	return metric{unit: u, of: func(m result.Measures) (figure, bool) { return figure{value: of(m)}, true }}
+	return metric{unit: u, of: func(m result.Measures) (result.Figure, bool) { return result.Figure{Value: of(m)}, true }}
 }
 
 // distribution is a metric such as p99, service_p99, lateness_p99 or message_p99.
@@ -73,15 +50,13 @@ func distribution(name string) (metric, bool) {
 	} else if rest, ok := strings.CutPrefix(name, "message_"); ok {
 		name, of, lack = rest, messages, "no message came on a stream"
 	}
-	for _, p := range points {
-		if p.name == strings.TrimPrefix(name, "latency_") {
-			return metric{unit: duration, lack: lack, of: func(m result.Measures) (figure, bool) {
-				h := of(m)
-				return figure{p.of(h), h.AtLeast(p.percentile)}, !h.Empty()
-			}}, true
-		}
+	i := slices.Index(result.FigureNames[:], strings.TrimPrefix(name, "latency_"))
+	if i < 0 {
+		return metric{}, false
 	}
-	return metric{}, false
+	return metric{unit: duration, lack: lack, of: func(m result.Measures) (result.Figure, bool) {
+		return of(m).Figures()[i], !of(m).Empty()
+	}}, true
 }
 
 // messages is of the answers of streams.
@@ -96,8 +71,8 @@ func messages(m result.Measures) result.Histogram {
 func Metrics() []string {
 	names := []string{"rate", "calls", "errors", "dropped"}
 	for _, prefix := range []string{"", "service_", "lateness_", "message_"} {
-		for _, p := range points {
-			names = append(names, prefix+p.name)
+		for _, name := range result.FigureNames {
+			names = append(names, prefix+name)
 		}
 	}
 	return names
