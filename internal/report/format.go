@@ -45,6 +45,14 @@ func ms(v float64) string {
 	return number(v)
 }
 
+// bounded shows a figure, with > if it is only a lower bound.
+func bounded(f result.Figure, show func(float64) string) string {
+	if f.Lower {
+		return ">" + show(f.Value)
+	}
+	return show(f.Value)
+}
+
 // tiny has two significant digits, at most six decimals.
 func tiny(v float64) string {
 	decimals := min(6, 1-int(math.Floor(math.Log10(math.Abs(v)))))
@@ -182,7 +190,7 @@ func rate(v float64) string {
 }
 
 // fromTo is a range, or one value if both ends look the same.
-func fromTo(low, high float64, show func(float64) string) string {
+func fromTo[T any](low, high T, show func(T) string) string {
 	if show(low) == show(high) {
 		return show(low)
 	}

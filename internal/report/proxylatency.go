@@ -50,7 +50,7 @@ func addedLatency(d result.Document, a, b result.Arm) (text string, interval boo
 		text := fmt.Sprintf("%s adds %s ms at the median", clean(a.Name), added(v.Ratio))
 		switch {
 		case a.Limited != "" || b.Limited != "" || v.Unfit:
-			return fmt.Sprintf("%s: %s ms at the median, %s of %s; no verdict", clean(a.Name), ms(a.Latency.P50), ms(b.Latency.P50), clean(b.Name)), false
+			return fmt.Sprintf("%s: %s ms at the median, %s of %s; no verdict", clean(a.Name), bounded(a.Latency.Figure("p50"), ms), bounded(b.Latency.Figure("p50"), ms), clean(b.Name)), false
 		case v.CI == [2]float64{}:
 			return text + ", without an interval: " + clean(v.Reason), false
 		case v.Decision == "undecided":

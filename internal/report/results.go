@@ -33,7 +33,7 @@ func resultTables(p *page, d result.Document) {
 func resultRow(d result.Document, a result.Arm) []string {
 	row := []string{armName(a), none, none, none, "", "", "", "", "", "", "", ""}
 	if !a.Latency.Empty() {
-		row[1], row[2] = ms(a.Latency.P50), ms(a.Latency.P99)
+		row[1], row[2] = bounded(a.Latency.Figure("p50"), ms), bounded(a.Latency.Figure("p99"), ms)
 	}
 	if a.ElapsedMS > 0 {
 		row[3] = ms(a.ElapsedMS)
@@ -71,6 +71,9 @@ func legend(p *page, d result.Document) {
 	text := "p50 and p99: latency from the moment a call was due. elapsed: start of the load to the last answer, the median trial."
 	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { _, ok := callShares(a); return ok && len(d.Events) == 0 }) {
 		text += " share: of the calls, from the idlest to the busiest backend. each: a bar for each of them, the busiest first. Jain: 1 when all got the same, 1/n when one of n got all."
+	}
+	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { return a.Latency.Lost > 0 }) {
+		text += " A call that failed or was dropped counts as its deadline; >: a percentile of such calls."
 	}
 	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { return a.Late > 0 && lateMatters(d, a) }) {
 		text += " late: calls answered more than caller.late after they were due."

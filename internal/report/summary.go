@@ -101,31 +101,32 @@ func firstOf(rows [][]string, decided []bool, most int) (kept [][]string) {
 }
 
 // overCells is the range of an arm's figure over the cells of a sweep.
-func overCells(d result.Document, arm, figure string, show func(float64) string) string {
-	var values []float64
+func overCells(d result.Document, arm, name string, show func(float64) string) string {
+	var figures []result.Figure
 	for _, a := range d.Arms {
-		if v, known := figureOf(a, figure); known && a.Name == arm {
-			values = append(values, v)
+		if f, known := figureOf(a, name); known && a.Name == arm {
+			figures = append(figures, f)
 		}
 	}
-	if len(values) == 0 {
+	if len(figures) == 0 {
 		return none
 	}
-	return fromTo(slices.Min(values), slices.Max(values), show)
+	byValue := func(a, b result.Figure) int { return cmp.Compare(a.Value, b.Value) }
+	return fromTo(slices.MinFunc(figures, byValue), slices.MaxFunc(figures, byValue), func(f result.Figure) string { return bounded(f, show) })
 }
 
 // figureOf is what one arm measured in one cell on a headline metric.
-func figureOf(a result.Arm, metric string) (float64, bool) {
+func figureOf(a result.Arm, metric string) (result.Figure, bool) {
 	switch {
 	case metric == "capacity":
 		if a.Capacity == nil || a.Capacity.Count == 0 {
-			return 0, false
+			return result.Figure{}, false
 		}
-		return a.Capacity.Rate, true
+		return result.Figure{Value: a.Capacity.Rate}, true
 	case metric == "latency_p99":
-		return a.Latency.P99, !a.Latency.Empty()
+		return a.Latency.Figure("p99"), !a.Latency.Empty()
 	}
-	return a.Latency.P50, !a.Latency.Empty()
+	return a.Latency.Figure("p50"), !a.Latency.Empty()
 }
 
 // differenceInWords is what the verdicts on one arm say, over all cells; sure: every cell has a

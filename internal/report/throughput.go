@@ -47,7 +47,7 @@ func throughputRow(d result.Document, a result.Arm) (row []string, printed bool)
 		row[3], row[4], row[5] = number(b.Rate), fmt.Sprintf("%.0f %%", 100*b.Reached), b.Binds
 	}
 	if !a.Latency.Empty() {
-		row[7] = ms(a.Latency.P95)
+		row[7] = bounded(a.Latency.Figure("p95"), ms)
 	}
 	figure, _ := publishedFor(d, a)
 	for column, value := range map[int]float64{2: figure.Rate, 8: figure.P95, 10: figure.RSS} {

@@ -3,6 +3,7 @@ package result
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
@@ -67,6 +68,9 @@ func (h Histogram) Figures() [len(FigureNames)]Figure {
 		{h.P95, h.AtLeast(95)}, {h.P99, h.AtLeast(99)}, {h.P999, h.AtLeast(99.9)}, {h.Max, h.AtLeast(100)},
 	}
 }
+
+// Figure returns the figure of a name in [FigureNames].
+func (h Histogram) Figure(name string) Figure { return h.Figures()[slices.Index(FigureNames[:], name)] }
 
 // AtLeast reports whether a percentile, 0 to 100, is that of lost calls: a lower bound.
 func (h Histogram) AtLeast(percentile float64) bool { return percentile > 100*(1-h.Lost)+1e-9 }
