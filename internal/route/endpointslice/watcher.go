@@ -48,10 +48,11 @@ type Watcher struct {
 }
 
 // A watcher waits firstBackoff, and up to half as long more, before it lists again after a watch that
-// broke. Each further wait is twice as long. Two minutes without one reset it.
+// broke. Each further wait is twice as long, until backoffReset has passed since the first.
 const (
 	firstBackoff   = 50 * time.Millisecond
 	longestBackoff = 5 * time.Second
+	backoffReset   = 2 * time.Minute
 )
 
 // NewWatcher starts to watch the EndpointSlices of a service.
@@ -68,9 +69,11 @@ func NewWatcher(s cluster.Service) *Watcher {
 	go func() {
 		defer close(w.done)
 		// As RunWithContext does, but its back-off of 800 ms to 30 s cannot be set.
-		wait.BackoffUntilWithContext(ctx, func(ctx context.Context) {
+		backoff := wait.Backoff{Duration: firstBackoff, Factor: 2, Jitter: 0.5, Steps: int(longestBackoff / firstBackoff), Cap: longestBackoff}
+		_ = backoff.DelayWithReset(clock.RealClock{}, backoffReset).Until(ctx, true, true, func(ctx context.Context) (bool, error) {
 			_ = reflector.ListAndWatchWithContext(ctx) // listWatch notes why it failed
-		}, wait.NewExponentialBackoffManager(firstBackoff, longestBackoff, 2*time.Minute, 2, 0.5, clock.RealClock{}), true)
+			return false, nil
+		}) // returns when ctx ends
 	}()
 	return w
 }
