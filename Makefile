@@ -54,7 +54,7 @@ proxies: ; @go run ./cmd/rpclab doctor --install
 # Everything that make test installs.
 test-tools: proxies ; @test/tools.sh
 
-# The picture of a report in docs/images.
+# The picture of a report in the README.
 screenshots: test-tools ; go run ./test/browser/pictures
 
 # A real Kubernetes on this machine: test/cluster/README.md.

@@ -23,9 +23,10 @@ var (
 	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
 )
 
-// TestRelativeLinks follows links to files, and to headings of Markdown files.
+// TestRelativeLinks follows links to files, and to headings of Markdown files. Every picture must be shown.
 func TestRelativeLinks(t *testing.T) {
 	checked := 0
+	linked := map[string]bool{}
 	err := filepath.WalkDir("..", func(page string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -56,6 +57,7 @@ func TestRelativeLinks(t *testing.T) {
 			if to.Path != "" {
 				file = filepath.Join(filepath.Dir(page), to.Path)
 			}
+			linked[file] = true
 			if _, err := os.Stat(file); err != nil {
 				t.Errorf("%s: the link %q leads nowhere", page, target)
 				continue
@@ -74,6 +76,15 @@ func TestRelativeLinks(t *testing.T) {
 	}
 	if checked < 50 {
 		t.Errorf("only %d links were checked", checked)
+	}
+	pictures, err := filepath.Glob("../docs/images/*")
+	if err != nil || len(pictures) == 0 {
+		t.Errorf("no pictures were found: %v", err)
+	}
+	for _, picture := range pictures {
+		if !linked[picture] {
+			t.Errorf("no page shows %s", picture)
+		}
 	}
 }
 

@@ -1,4 +1,4 @@
-// Pictures takes the screenshot in docs/images: `make screenshots`.
+// Pictures takes the screenshot in the README: `make screenshots`.
 package main
 
 import (
