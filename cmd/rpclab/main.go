@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rpclab/internal/suggest"
+	"rpclab/internal/version"
 )
 
 func main() {
@@ -34,7 +35,7 @@ in interleaved rounds, injects faults, and reports which differences are real.`,
 		Example: `  rpclab run channels --quick     run the experiment channels, scaled down
   rpclab list                     list the built-in experiments
   rpclab doctor                   check what this machine lacks`,
-		Version:       version(),
+		Version:       describeBuild(version.Current()),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          knownCommand,

@@ -4,12 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"runtime/debug"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"rpclab/internal/result"
+	"rpclab/internal/version"
 )
 
 func versionCommand() *cobra.Command {
@@ -19,40 +18,26 @@ func versionCommand() *cobra.Command {
 		Example: "  rpclab version",
 		Args:    noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			_, err := io.WriteString(c.OutOrStdout(), version())
+			_, err := io.WriteString(c.OutOrStdout(), describeBuild(version.Current()))
 			return err
 		},
 	}
 }
 
-// version describes this binary, one line for each property.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		info = &debug.BuildInfo{}
-	}
-	return describeBuild(info)
-}
-
-// describeBuild says "not known" for what the build did not record: go run and go build
-// -buildvcs=false record no commit.
-func describeBuild(info *debug.BuildInfo) string {
+// describeBuild describes a build, one line for each property.
+func describeBuild(build version.Build) string {
 	const unknown = "not known"
-	settings := map[string]string{}
-	for _, s := range info.Settings {
-		settings[s.Key] = s.Value
-	}
-	number := strings.Trim(info.Main.Version, "()")
-	if number == "devel" {
+	number := build.Version
+	if build.IsDevelopment() {
 		number = "development build"
 	}
-	commit := cmp.Or(settings["vcs.revision"], unknown)
-	if at := settings["vcs.time"]; at != "" {
-		commit += ", " + at
+	commit := cmp.Or(build.Commit, unknown)
+	if build.Time != "" {
+		commit += ", " + build.Time
 	}
-	if settings["vcs.modified"] == "true" {
+	if build.Changed {
 		commit += ", with uncommitted changes"
 	}
 	return fmt.Sprintf("rpclab %s\ncommit %s\nGo %s\nresult schema %s\n",
-		cmp.Or(number, unknown), commit, cmp.Or(strings.TrimPrefix(info.GoVersion, "go"), unknown), result.Schema)
+		cmp.Or(number, unknown), commit, cmp.Or(build.Go, unknown), result.Schema)
 }

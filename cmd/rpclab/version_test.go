@@ -1,32 +1,30 @@
 package main
 
 import (
-	"runtime/debug"
 	"strings"
 	"testing"
 
 	"rpclab/internal/result"
+	"rpclab/internal/version"
 )
 
 func TestDescribeBuild(t *testing.T) {
 	for name, tc := range map[string]struct {
-		info debug.BuildInfo
-		want string
+		build version.Build
+		want  string
 	}{
 		"a release": {
-			debug.BuildInfo{GoVersion: "go1.26.0", Main: debug.Module{Version: "v1.2.3"}, Settings: []debug.BuildSetting{
-				{Key: "vcs.revision", Value: "5a7f665"}, {Key: "vcs.time", Value: "2026-11-22T20:00:00Z"}, {Key: "vcs.modified", Value: "false"}}},
+			version.Build{Version: "v1.2.3", Commit: "5a7f665", Time: "2026-11-22T20:00:00Z", Go: "1.26.0"},
 			"rpclab v1.2.3\ncommit 5a7f665, 2026-11-22T20:00:00Z\nGo 1.26.0\n",
 		},
 		"a changed checkout": {
-			debug.BuildInfo{GoVersion: "go1.26.0", Main: debug.Module{Version: "(devel)"}, Settings: []debug.BuildSetting{
-				{Key: "vcs.revision", Value: "5a7f665"}, {Key: "vcs.modified", Value: "true"}}},
+			version.Build{Version: "devel", Commit: "5a7f665", Changed: true, Go: "1.26.0"},
 			"rpclab development build\ncommit 5a7f665, with uncommitted changes\nGo 1.26.0\n",
 		},
-		"nothing recorded": {debug.BuildInfo{}, "rpclab not known\ncommit not known\nGo not known\n"},
+		"nothing recorded": {version.Build{}, "rpclab not known\ncommit not known\nGo not known\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := describeBuild(&tc.info); got != tc.want+"result schema "+result.Schema+"\n" {
+			if got := describeBuild(tc.build); got != tc.want+"result schema "+result.Schema+"\n" {
 				t.Errorf("%s\nwant %s", got, tc.want)
 			}
 		})

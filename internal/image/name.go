@@ -6,20 +6,17 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
-	"runtime/debug"
 
 	"github.com/google/go-containerregistry/pkg/name"
+
+	"rpclab/internal/version"
 )
 
-// release matches the version of a tagged release, which identifies one state of the source.
-var release = regexp.MustCompile(`^v\d+\.\d+\.\d+$`)
-
-// Version is the version of this program: v1.2.3 for a release, else the first digits of its
+// Version is the version that images of this program have: v1.2.3 for a release, else the first digits of its
 // SHA-256, which identify this build.
 func Version() (string, error) {
-	if info, ok := debug.ReadBuildInfo(); ok && release.MatchString(info.Main.Version) {
-		return info.Main.Version, nil
+	if build := version.Current(); build.IsRelease() {
+		return build.Version, nil
 	}
 	path, err := os.Executable()
 	if err != nil {
@@ -40,8 +37,8 @@ func Version() (string, error) {
 // DefaultName is the default image name of `rpclab image build` and of runs on Kubernetes:
 // rpclab:<version>.
 func DefaultName() (string, error) {
-	version, err := Version()
-	return "rpclab:" + version, err
+	tag, err := Version()
+	return "rpclab:" + tag, err
 }
 
 // FullName completes a name with the default registry, repository and tag, as container runtimes

@@ -6,12 +6,14 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"rpclab/internal/version"
 )
 
 // ThisMachine describes this machine. maxFiles is the limit of open files.
 func ThisMachine(maxFiles uint64) Machine {
 	m := Machine{
-		OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Go: runtime.Version(), Rpclab: Version(), MaxFiles: maxFiles,
+		OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Go: runtime.Version(), Rpclab: version.Current().String(), MaxFiles: maxFiles,
 		ClockNS: float64(clockStep()),
 	}
 	describe(&m)
