@@ -5,18 +5,26 @@ package agent
 
 import (
 	"context"
+	"crypto/subtle"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
+	"rpclab/internal/measure"
+	"rpclab/internal/process"
 )
 
 const (
@@ -45,6 +53,15 @@ type Agent struct {
 	ending   bool
 	child    *child      // the present program, or the last; nil: none so far
 	attached *attachment // the present stream, or the last
+}
+
+// attachment is one stream's connection to the program.
+type attachment struct {
+	end  context.CancelCauseFunc
+	gone chan struct{} // closed when the next stream may attach
+
+	mu   sync.Mutex
+	left bool // it writes no input any more
 }
 
 // Serve starts the agent's own program, if it has one, and serves until the program exits or
@@ -106,4 +123,63 @@ func (a *Agent) stop() {
 		c.terminate()
 		<-c.over
 	}
+}
+
+func (a *Agent) start(args []string) (*child, error) {
+	if args[0] == "rpclab" {
+		args = append([]string{a.Self}, args[1:]...)
+	}
+	out, in, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	c := &child{out: out, over: make(chan struct{}), oomKills: measure.OOMKills(), before: measure.ReadProcessorTimes()}
+	c.process, err = a.orphans.exempt(func() (*process.Process, error) {
+		return process.Start(process.Spec{Args: args, Stdout: in, Log: a.Stderr})
+	})
+	in.Close()
+	if err != nil {
+		out.Close()
+		return nil, err
+	}
+	a.mu.Lock()
+	a.child = c
+	ending := a.ending
+	a.mu.Unlock()
+	if ending {
+		c.terminate()
+	}
+	go func() {
+		<-c.process.Done()
+		_ = out.SetReadDeadline(time.Now().Add(outputGrace)) // wakes a reader
+		close(c.over)
+	}()
+	return c, nil
+}
+
+func (a *Agent) authorizeCall(ctx context.Context, request any, _ *grpc.UnaryServerInfo, serve grpc.UnaryHandler) (any, error) {
+	if err := a.authorize(ctx); err != nil {
+		return nil, err
+	}
+	return serve(ctx, request)
+}
+
+func (a *Agent) authorizeStream(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, serve grpc.StreamHandler) error {
+	if err := a.authorize(stream.Context()); err != nil {
+		return err
+	}
+	return serve(server, stream)
+}
+
+// authorize compares the token in constant time.
+func (a *Agent) authorize(ctx context.Context) error {
+	if a.Token == "" {
+		return nil
+	}
+	head, _ := metadata.FromIncomingContext(ctx)
+	given := strings.TrimPrefix(strings.Join(head.Get("authorization"), ""), "Bearer ")
+	if subtle.ConstantTimeCompare([]byte(given), []byte(a.Token)) != 1 {
+		return status.Error(codes.Unauthenticated, "this agent requires its token as metadata: authorization: Bearer …")
+	}
+	return nil
 }

@@ -37,38 +37,6 @@ type child struct {
 	peak     uint64                 // of memory, as last measured
 }
 
-func (a *Agent) start(args []string) (*child, error) {
-	if args[0] == "rpclab" {
-		args = append([]string{a.Self}, args[1:]...)
-	}
-	out, in, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	c := &child{out: out, over: make(chan struct{}), oomKills: measure.OOMKills(), before: measure.ReadProcessorTimes()}
-	c.process, err = a.orphans.exempt(func() (*process.Process, error) {
-		return process.Start(process.Spec{Args: args, Stdout: in, Log: a.Stderr})
-	})
-	in.Close()
-	if err != nil {
-		out.Close()
-		return nil, err
-	}
-	a.mu.Lock()
-	a.child = c
-	ending := a.ending
-	a.mu.Unlock()
-	if ending {
-		c.terminate()
-	}
-	go func() {
-		<-c.process.Done()
-		_ = out.SetReadDeadline(time.Now().Add(outputGrace)) // wakes a reader
-		close(c.over)
-	}()
-	return c, nil
-}
-
 // read reads output, and returns io.EOF at its end.
 func (c *child) read(p []byte) (int, error) {
 	for {

@@ -2,47 +2,15 @@ package agent
 
 import (
 	"context"
-	"crypto/subtle"
 	"errors"
-	"strings"
-	"sync"
 	"syscall"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
 )
-
-func (a *Agent) authorizeCall(ctx context.Context, request any, _ *grpc.UnaryServerInfo, serve grpc.UnaryHandler) (any, error) {
-	if err := a.authorize(ctx); err != nil {
-		return nil, err
-	}
-	return serve(ctx, request)
-}
-
-func (a *Agent) authorizeStream(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, serve grpc.StreamHandler) error {
-	if err := a.authorize(stream.Context()); err != nil {
-		return err
-	}
-	return serve(server, stream)
-}
-
-// authorize compares the token in constant time.
-func (a *Agent) authorize(ctx context.Context) error {
-	if a.Token == "" {
-		return nil
-	}
-	head, _ := metadata.FromIncomingContext(ctx)
-	given := strings.TrimPrefix(strings.Join(head.Get("authorization"), ""), "Bearer ")
-	if subtle.ConstantTimeCompare([]byte(given), []byte(a.Token)) != 1 {
-		return status.Error(codes.Unauthenticated, "this agent requires its token as metadata: authorization: Bearer …")
-	}
-	return nil
-}
 
 // errReplaced ends a stream when another attaches.
 var errReplaced = errors.New("another stream has attached to this agent")
@@ -51,15 +19,6 @@ var errReplaced = errors.New("another stream has attached to this agent")
 var expired = time.Unix(1, 0)
 
 type attachServer = rpclabv1.Agent_AttachServer
-
-// attachment is one stream's connection to the program.
-type attachment struct {
-	end  context.CancelCauseFunc
-	gone chan struct{} // closed when the next stream may attach
-
-	mu   sync.Mutex
-	left bool // it writes no input any more
-}
 
 // Attach implements the service.
 func (a *Agent) Attach(stream attachServer) error {

@@ -14,6 +14,9 @@ var bundles = []string{
 	"/etc/ssl/cert.pem",                  // macOS, Alpine
 }
 
+// User is the user ID of processes in the image. No user of a node has it.
+const User = 65532
+
 // base is what every program expects: a user, a directory for temporary files, certificates.
 func base() contents {
 	files := map[string]file{

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
-	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -14,9 +13,6 @@ import (
 
 	"rpclab/internal/tool"
 )
-
-// User is the user ID of processes in the image. No user of a node has it.
-const User = 65532
 
 // Entrypoint is the path of rpclab in the image.
 const Entrypoint = "/rpclab"
@@ -117,7 +113,3 @@ func assemble(layers []contents, o Options) (v1.Image, error) {
 	}
 	return mutate.ConfigFile(image, config)
 }
-
-// epoch is the time of all files in an image, so that the image does not depend on when it was
-// built.
-var epoch = time.Unix(0, 0).UTC()

@@ -12,6 +12,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
@@ -30,6 +31,10 @@ type file struct {
 	from string // path on this machine; empty: the contents are text
 	text string
 }
+
+// epoch is the time of all files in an image, so that the image does not depend on when it was
+// built.
+var epoch = time.Unix(0, 0).UTC()
 
 // layer packs the files. It reads each file once, and holds them compressed in memory.
 func (c contents) layer() (v1.Layer, error) {

@@ -2,21 +2,10 @@ package language
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"strconv"
 	"strings"
 )
-
-// LimitEnv is the environment, NAME=value, by which the language's runtime limits itself to a number
-// of processors and bytes (0: no limit), for systems without control groups. Go's limit is the
-// target of its garbage collector, Java's the size of its heap, and Python has none.
-func (l Language) LimitEnv(cpus float64, memory uint64) (env []string) {
-	if l.limits == nil {
-		return nil
-	}
-	return l.limits(int(math.Ceil(cpus)), memory)
-}
 
 func goLimits(cpus int, memory uint64) (env []string) {
 	if cpus > 0 {

@@ -92,6 +92,15 @@ func (t Timeline) Failed() []uint64 {
 	return all
 }
 
+func sum(into *[]uint64, from []uint64) {
+	for len(*into) < len(from) {
+		*into = append(*into, 0)
+	}
+	for i, n := range from {
+		(*into)[i] += n
+	}
+}
+
 // ResolverUpdate is a set of addresses that the caller's resolver passed to its client.
 type ResolverUpdate struct {
 	At    time.Time `json:"at"`

@@ -204,15 +204,6 @@ func count(timeline *[]uint64, at time.Duration, n uint64) {
 	(*timeline)[i] += n
 }
 
-func sum(into *[]uint64, from []uint64) {
-	for len(*into) < len(from) {
-		*into = append(*into, 0)
-	}
-	for i, n := range from {
-		(*into)[i] += n
-	}
-}
-
 // Shards are recorders for goroutines that record at the same time. Each goroutine chooses a shard by
 // a number of its own, so that two of them seldom wait for one lock.
 type Shards struct {

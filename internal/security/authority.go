@@ -25,6 +25,9 @@ type Keys struct {
 	Name        string `json:"name"`        // the name in the certificate
 }
 
+// ServerName is the name in every server's certificate, for all addresses.
+const ServerName = "server.rpclab"
+
 // Lifetime is how long certificates and tokens are valid, longer than any run.
 const Lifetime = 7 * 24 * time.Hour
 
@@ -125,6 +128,15 @@ func decode(what, text string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is not PEM", what)
 	}
 	return block.Bytes, nil
+}
+
+// parsePEM decodes a PEM text and parses its content.
+func parsePEM[T any](what, text string, parse func([]byte) (T, error)) (t T, err error) {
+	raw, err := decode(what, text)
+	if err != nil {
+		return t, err
+	}
+	return parse(raw)
 }
 
 // certificateAndKey parses the certificate and its key.

@@ -68,12 +68,3 @@ func parse(text []byte) (a *Authority, p Policy, err error) {
 	a.token, errs[3] = parsePEM("token", k.Token, x509.ParsePKCS1PrivateKey)
 	return a, k.Policy, errors.Join(errs[:]...)
 }
-
-// parsePEM decodes a PEM text and parses its content.
-func parsePEM[T any](what, text string, parse func([]byte) (T, error)) (t T, err error) {
-	raw, err := decode(what, text)
-	if err != nil {
-		return t, err
-	}
-	return parse(raw)
-}

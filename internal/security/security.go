@@ -46,9 +46,6 @@ type Config struct {
 	Keys   Keys   `json:"keys"`
 }
 
-// ServerName is the name in every server's certificate, for all addresses.
-const ServerName = "server.rpclab"
-
 // Audience is the audience of tokens.
 const Audience = "rpclab"
 

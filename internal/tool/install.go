@@ -103,9 +103,3 @@ func (t Tool) installPackage(ctx context.Context, progress func(string)) error {
 	}
 	return nil
 }
-
-// canInstallPackages says whether this process is root on a Debian system.
-func canInstallPackages() bool {
-	_, err := exec.LookPath("apt-get")
-	return err == nil && os.Geteuid() == 0
-}

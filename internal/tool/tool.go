@@ -84,6 +84,12 @@ func (t Tool) InstallHint() string {
 	return "install it with: rpclab doctor --install " + t.Name
 }
 
+// canInstallPackages says whether this process is root on a Debian system.
+func canInstallPackages() bool {
+	_, err := exec.LookPath("apt-get")
+	return err == nil && os.Geteuid() == 0
+}
+
 // installed is the path of a program that rpclab installs in its own directory; empty: the system
 // installs it.
 func (t Tool) installed() (string, error) {

@@ -63,11 +63,3 @@ func maxOverMean(counts []uint64) float64 {
 	}
 	return float64(slices.Max(counts)) * float64(len(counts)) / float64(total)
 }
-
-func sum(counts []uint64) uint64 {
-	var total uint64
-	for _, c := range counts {
-		total += c
-	}
-	return total
-}

@@ -5,6 +5,14 @@ import "math"
 // maxSteps limits the enumeration of outcomes to about a millisecond.
 const maxSteps = 10_000
 
+// sample is the size of one trial.
+type sample struct {
+	calls    uint64
+	backends int
+}
+
+func (s sample) expected() float64 { return float64(s.calls) / float64(s.backends) }
+
 // lattice enumerates every outcome of random assignment whose chi-square is at most high. Backends are
 // interchangeable, so one outcome with falling counts represents all its permutations.
 type lattice struct {
@@ -13,16 +21,6 @@ type lattice struct {
 	steps     int
 	atMost    float64
 	equal     float64
-}
-
-// enumerated computes the exact probabilities, or returns false if there are too many outcomes.
-func enumerated(samples []sample, x float64) (chance, bool) {
-	low, high := around(x)
-	l := &lattice{samples: samples, low: low, high: high}
-	if !l.trial(0, 0, 0) {
-		return chance{}, false
-	}
-	return chance{min(1, l.atMost), max(l.equal, 1-l.atMost+l.equal)}, true
 }
 
 // trial starts trial i, or adds the probability of the outcome after the last trial. x is the chi-square

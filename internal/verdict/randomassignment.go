@@ -16,14 +16,6 @@ const (
 	draws    = 10_000
 )
 
-// sample is the size of one trial.
-type sample struct {
-	calls    uint64
-	backends int
-}
-
-func (s sample) expected() float64 { return float64(s.calls) / float64(s.backends) }
-
 // chance holds the probabilities that random assignment gives a chi-square at most, and at least, the
 // observed one.
 type chance struct{ atMost, atLeast float64 }
@@ -76,6 +68,16 @@ func small(samples []sample) bool {
 	return few && calls <= fewCalls
 }
 
+// enumerated computes the exact probabilities, or returns false if there are too many outcomes.
+func enumerated(samples []sample, x float64) (chance, bool) {
+	low, high := around(x)
+	l := &lattice{samples: samples, low: low, high: high}
+	if !l.trial(0, 0, 0) {
+		return chance{}, false
+	}
+	return chance{min(1, l.atMost), max(l.equal, 1-l.atMost+l.equal)}, true
+}
+
 // drawn simulates 10,000 random assignments, always from the same seed. The observed outcome counts as one
 // more, so that no probability is 0.
 func drawn(samples []sample, x float64) chance {
@@ -123,4 +125,12 @@ func approximate(samples []sample, x float64) chance {
 func around(x float64) (low, high float64) {
 	slack := 1e-9 * (1 + x)
 	return x - slack, x + slack
+}
+
+func sum(counts []uint64) uint64 {
+	var total uint64
+	for _, c := range counts {
+		total += c
+	}
+	return total
 }

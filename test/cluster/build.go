@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -184,19 +183,4 @@ func cacheDirectory() (dir string, unlock func(), err error) {
 		return "", nil, errors.Join(err, lock.Close())
 	}
 	return dir, func() { _ = lock.Close() }, nil
-}
-
-// run runs a command. Its error contains the output.
-func run(ctx context.Context, args ...string) error {
-	return output(exec.CommandContext(ctx, args[0], args[1:]...))
-}
-
-func output(cmd *exec.Cmd) error {
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Run(); err != nil {
-		text := strings.TrimSpace(said.String())
-		return fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, text[max(0, len(text)-2000):])
-	}
-	return nil
 }

@@ -21,9 +21,6 @@ import (
 // patience is how long the kernel may take to clean up on a busy machine.
 const patience = time.Minute
 
-// progress prints to standard error.
-func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
-
 // A supervisor lives until the cluster is stopped, or until its parent exits.
 var (
 	detached = syscall.SysProcAttr{Setsid: true}

@@ -23,21 +23,6 @@ import (
 	"rpclab/internal/suggest"
 )
 
-// stage is one command of make test.
-type stage struct {
-	name  string
-	needs []string // stages that must succeed before
-	after []string // stages that must end before, whatever their result
-	args  []string
-}
-
-// lane is a list of stages that run one after another, at a priority (nice(1)).
-type lane struct {
-	nice   string // "" is the priority of make test itself
-	live   bool   // its output is shown at once, that of other lanes when a stage has ended
-	stages []stage
-}
-
 // outcome is the result of a stage.
 type outcome struct {
 	state     string // ok, failed, not run

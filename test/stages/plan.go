@@ -13,6 +13,21 @@ import (
 	"strings"
 )
 
+// stage is one command of make test.
+type stage struct {
+	name  string
+	needs []string // stages that must succeed before
+	after []string // stages that must end before, whatever their result
+	args  []string
+}
+
+// lane is a list of stages that run one after another, at a priority (nice(1)).
+type lane struct {
+	nice   string // "" is the priority of make test itself
+	live   bool   // its output is shown at once, that of other lanes when a stage has ended
+	stages []stage
+}
+
 // apart are the packages below test and web whose tests need more than Go and the proxies. Each
 // has a stage of its own.
 var apart = []string{"test/e2e", "test/conformance", "test/dashboards", "test/browser", "test/security", "test/kube", "test/cluster", "web/bundle"}

@@ -132,18 +132,6 @@ func (c Caller) Open(job caller.Job, target caller.Target) (caller.Session, erro
 	return opened, nil
 }
 
-// session is a running program.
-type session struct {
-	name     string
-	late     time.Duration
-	program  *process.Process
-	requests *json.Encoder
-	frames   *bufio.Reader
-	pingPong bool
-	backends []string         // indexed by number
-	samples  map[uint8]string // first message of each code in this load
-}
-
 func (s *session) awaitReady() error {
 	kind, text, err := s.readFrame()
 	switch {

@@ -1,6 +1,7 @@
 package external
 
 import (
+	"bufio"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"rpclab/internal/caller"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
+	"rpclab/internal/process"
 	"rpclab/internal/process/stdio"
 	"rpclab/internal/wire/h2"
 )
@@ -33,6 +35,18 @@ const (
 	// codeWrongAnswer marks a call with a wrong answer.
 	codeWrongAnswer = 255
 )
+
+// session is a running program.
+type session struct {
+	name     string
+	late     time.Duration
+	program  *process.Process
+	requests *json.Encoder
+	frames   *bufio.Reader
+	pingPong bool
+	backends []string         // indexed by number
+	samples  map[uint8]string // first message of each code in this load
+}
 
 // readFrame reads one frame. A frame in which the program reports a failure is an error.
 func (s *session) readFrame() (kind byte, text []byte, err error) {

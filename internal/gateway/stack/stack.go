@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime"
 	"strconv"
 
 	"rpclab/internal/cluster"
@@ -95,6 +96,17 @@ func Start(ctx context.Context, o Options, p Plan) (_ *Stack, err error) {
 		Self: o.Self, Listen: o.address(p), Route: p.Route, Service: s.infrastructure.ServiceFor(0), Settings: p.Settings, Model: o.Model,
 	})
 	return s, err
+}
+
+// metricsPort is where each server serves metrics, on its own address.
+const metricsPort = 9464
+
+// metricsArgs are server flags for metrics; none where servers share one address.
+func metricsArgs() []string {
+	if runtime.GOOS != "linux" {
+		return nil
+	}
+	return []string{"--metrics", ":" + strconv.Itoa(metricsPort)}
 }
 
 // Losses returns, for each process that ended unexpectedly, its name and the cause.

@@ -6,23 +6,11 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"sync"
 
 	"rpclab/internal/cluster"
 )
-
-// metricsPort is where each server serves metrics, on its own address.
-const metricsPort = 9464
-
-// metricsArgs are server flags for metrics; none where servers share one address.
-func metricsArgs() []string {
-	if runtime.GOOS != "linux" {
-		return nil
-	}
-	return []string{"--metrics", ":" + strconv.Itoa(metricsPort)}
-}
 
 // targetGroup is an entry of a Prometheus file_sd_configs file.
 type targetGroup struct {

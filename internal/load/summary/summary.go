@@ -17,9 +17,6 @@ import (
 	"rpclab/internal/result"
 )
 
-// Width is the largest width of a line, in columns.
-const Width = 80
-
 // Terminal writes the summary of a document, which must have one arm.
 func Terminal(w io.Writer, document result.Document) error {
 	out := bufio.NewWriter(w)

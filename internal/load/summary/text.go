@@ -9,6 +9,9 @@ import (
 	"unicode/utf8"
 )
 
+// Width is the largest width of a line, in columns.
+const Width = 80
+
 // count formats a count with separators: 12,345.
 func count(n uint64) string {
 	digits := strconv.FormatUint(n, 10)

@@ -63,6 +63,19 @@ type Component struct {
 	watchers sync.WaitGroup
 }
 
+// usage is the resources that the processes of a component used, one after the other.
+type usage struct {
+	baseline time.Duration // CPU time of the running process at ResetUsage
+	ended    time.Duration // CPU time since then of processes that exited
+	peak     uint64
+}
+
+// end adds the usage of a process that is about to exit, or has.
+func (u *usage) end(cpu time.Duration, peak uint64) {
+	u.ended += max(cpu-u.baseline, 0)
+	u.baseline, u.peak = 0, max(u.peak, peak)
+}
+
 // Start starts a component and returns when it is ready. Its error has the last log lines.
 func Start(ctx context.Context, s Spec) (*Component, error) {
 	c := &Component{Spec: s, closing: make(chan struct{})}

@@ -7,19 +7,6 @@ import (
 	"rpclab/internal/measure"
 )
 
-// usage is the resources that the processes of a component used, one after the other.
-type usage struct {
-	baseline time.Duration // CPU time of the running process at ResetUsage
-	ended    time.Duration // CPU time since then of processes that exited
-	peak     uint64
-}
-
-// end adds the usage of a process that is about to exit, or has.
-func (u *usage) end(cpu time.Duration, peak uint64) {
-	u.ended += max(cpu-u.baseline, 0)
-	u.baseline, u.peak = 0, max(u.peak, peak)
-}
-
 // ResetUsage starts a new measurement of resources and failures.
 func (c *Component) ResetUsage() {
 	c.mu.Lock()

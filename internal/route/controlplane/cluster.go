@@ -17,6 +17,7 @@ import (
 	upstreams "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"rpclab/internal/route/settings"
@@ -53,7 +54,7 @@ func clusterOf(service string, s settings.Settings) (*cluster.Cluster, error) {
 		Name:                 service,
 		ClusterDiscoveryType: &cluster.Cluster_Type{Type: cluster.Cluster_EDS},
 		EdsClusterConfig:     &cluster.Cluster_EdsClusterConfig{EdsConfig: byADS(), ServiceName: service},
-		ConnectTimeout:       lasting(time.Second),
+		ConnectTimeout:       durationpb.New(time.Second),
 		LoadBalancingPolicy:  policy,
 		OutlierDetection:     outliers(s.Outlier),
 		// Without these a client has at most 1,024 calls in flight and fails the others
@@ -80,7 +81,7 @@ func balancing(policy string) (*cluster.LoadBalancingPolicy, error) {
 		wanted = []proto.Message{&random.Random{}, &roundrobin.RoundRobin{}}
 	case settings.WeightedRoundRobin:
 		wanted = []proto.Message{&weighted.ClientSideWeightedRoundRobin{
-			BlackoutPeriod: lasting(settings.WeightBlackout), WeightUpdatePeriod: lasting(settings.WeightUpdate),
+			BlackoutPeriod: durationpb.New(settings.WeightBlackout), WeightUpdatePeriod: durationpb.New(settings.WeightUpdate),
 		}}
 	case settings.RingHash:
 		wanted = []proto.Message{&ringhash.RingHash{HashFunction: ringhash.RingHash_XX_HASH}}
@@ -112,9 +113,9 @@ func outliers(o *settings.Outlier) *cluster.OutlierDetection {
 	}
 	off, always := wrapperspb.UInt32(0), wrapperspb.UInt32(100)
 	return &cluster.OutlierDetection{
-		Interval:           lasting(o.Interval),
-		BaseEjectionTime:   lasting(o.Eject),
-		MaxEjectionTime:    lasting(max(10*o.Eject, 5*time.Minute)),
+		Interval:           durationpb.New(o.Interval),
+		BaseEjectionTime:   durationpb.New(o.Eject),
+		MaxEjectionTime:    durationpb.New(max(10*o.Eject, 5*time.Minute)),
 		MaxEjectionPercent: percent(o.Most),
 
 		FailurePercentageThreshold:     percent(o.Failures),
@@ -130,4 +131,12 @@ func outliers(o *settings.Outlier) *cluster.OutlierDetection {
 
 func percent(share float64) *wrapperspb.UInt32Value {
 	return wrapperspb.UInt32(uint32(settings.Percent(share)))
+}
+
+// byADS says that clients read a resource from the same stream.
+func byADS() *core.ConfigSource {
+	return &core.ConfigSource{
+		ResourceApiVersion:    core.ApiVersion_V3,
+		ConfigSourceSpecifier: &core.ConfigSource_Ads{Ads: &core.AggregatedConfigSource{}},
+	}
 }

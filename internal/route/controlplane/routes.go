@@ -90,7 +90,7 @@ func retries(r settings.Retry) (*route.RetryPolicy, error) {
 	return &route.RetryPolicy{
 		RetryOn: strings.Join(on, ","), NumRetries: wrapperspb.UInt32(uint32(r.Attempts - 1)),
 		RetryBackOff: &route.RetryPolicy_RetryBackOff{
-			BaseInterval: lasting(r.Backoff), MaxInterval: lasting(10 * r.Backoff),
+			BaseInterval: durationpb.New(r.Backoff), MaxInterval: durationpb.New(10 * r.Backoff),
 		},
 	}, nil
 }

@@ -7,14 +7,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"time"
 
 	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpoint "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"rpclab/internal/route/endpointslice"
@@ -107,13 +105,3 @@ func versionOf(r proto.Message) (string, error) {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:6]), nil
 }
-
-// byADS says that clients read a resource from the same stream.
-func byADS() *core.ConfigSource {
-	return &core.ConfigSource{
-		ResourceApiVersion:    core.ApiVersion_V3,
-		ConfigSourceSpecifier: &core.ConfigSource_Ads{Ads: &core.AggregatedConfigSource{}},
-	}
-}
-
-func lasting(d time.Duration) *durationpb.Duration { return durationpb.New(d) }

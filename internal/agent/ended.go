@@ -1,0 +1,44 @@
+package agent
+
+import (
+	"fmt"
+	rpclabv1 "rpclab/api/rpclab/v1"
+	"syscall"
+)
+
+// Ended is the exit of a program with another exit code than 0.
+type Ended struct {
+	ExitCode int            // -1: by a signal
+	Signal   syscall.Signal // 0: none
+	// Asked says that the exit was requested. Other SIGKILLs come mostly from the kernel, for
+	// memory.
+	Asked bool
+	// OOMKills is how many processes of its container the kernel killed at the container's
+	// memory limit while it ran.
+	OOMKills uint64
+}
+
+func exitError(e *rpclabv1.Ended) error {
+	if e.ExitCode == 0 {
+		return nil
+	}
+	return &Ended{ExitCode: int(e.ExitCode), Signal: syscall.Signal(e.Signal), Asked: e.Asked, OOMKills: e.OomKills}
+}
+
+// OOMKilled says that the kernel killed the program at its container's memory limit.
+func (e *Ended) OOMKilled() bool {
+	return e.Signal == syscall.SIGKILL && !e.Asked && e.OOMKills > 0
+}
+
+// Error implements error, in the words of package os.
+func (e *Ended) Error() string {
+	switch {
+	case e.Signal == 0:
+		return fmt.Sprintf("exit status %d", e.ExitCode)
+	case e.OOMKilled():
+		return "signal: killed, at the memory limit of its container (OOM)"
+	case e.Signal == syscall.SIGKILL && !e.Asked:
+		return "signal: killed, not by its agent"
+	}
+	return "signal: " + e.Signal.String()
+}

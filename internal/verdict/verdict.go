@@ -1,0 +1,67 @@
+// Package verdict contains the statistics: which difference between two arms is real, how calls were
+// distributed over backends, and when balance was restored. It has no side effects, and the same seed
+// gives the same result. docs/method/statistics.md describes the method and its limits.
+package verdict
+
+// Decision is the result of comparing arm A with arm B.
+type Decision string
+
+const (
+	Better     Decision = "better"
+	Worse      Decision = "worse"
+	Equivalent Decision = "equivalent"
+	Undecided  Decision = "undecided"
+)
+
+// MinRounds is the number of pairs that a decision needs. With fewer than three degrees of freedom,
+// Student's t would detect only extreme differences.
+const MinRounds = 4
+
+// Pair holds the values of one metric of two arms in the same round. A trial without a value is NaN, so
+// that the pair is reported and not ignored.
+type Pair struct{ A, B float64 }
+
+// Options of a comparison. A zero (or a value out of range) means the default.
+type Options struct {
+	// Level is the confidence that all verdicts of the run are correct, in (0, 1); 0.95 by default.
+	Level float64
+	// Family is the number of verdicts of the run. Each gets 1-(1-Level)/Family
+	// (Bonferroni), which holds however the verdicts depend on one another.
+	Family int
+	// Looks is how often the run may examine its verdicts and end. Each look has its share of the
+	// error (Bonferroni). 1 by default.
+	Looks int
+	// Margin is the largest difference, as a share, that counts as none; 0.03 by default.
+	Margin float64
+	// Seed of the resampling, which needs it only for more than [exactRounds] pairs.
+	Seed uint64
+	// LowerIsBetter is true for latency and false for rates.
+	LowerIsBetter bool
+}
+
+// Verdict is the outcome of one comparison.
+type Verdict struct {
+	// Ratio is the geometric mean of A/B. CI is its confidence interval at Level.
+	// Both are finite. Ratio is 0 without a usable pair, CI with fewer than two pairs.
+	Ratio    float64
+	CI       [2]float64
+	Level    float64 // of this interval, after the correction for the family
+	Decision Decision
+	Rounds   int
+	Reason   string // of Undecided: what is missing and what would help
+	Cause    Cause  // the same as fields
+}
+
+func (o Options) withDefaults() Options {
+	if !(o.Level > 0 && o.Level < 1) {
+		o.Level = 0.95
+	}
+	if !(o.Margin > 0) {
+		o.Margin = 0.03
+	}
+	o.Family, o.Looks = max(o.Family, 1), max(o.Looks, 1)
+	return o
+}
+
+// alpha is the error probability of this one verdict.
+func (o Options) alpha() float64 { return (1 - o.Level) / float64(o.Family*o.Looks) }
