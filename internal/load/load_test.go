@@ -20,6 +20,7 @@ import (
 
 	rpclabv1 "rpclab/api/rpclab/v1"
 	"rpclab/internal/result"
+	"rpclab/internal/result/condition"
 )
 
 // run runs a load, which must succeed.
@@ -158,6 +159,27 @@ func TestEnginesSendTheSameCallsAndCountTheSameErrors(t *testing.T) {
 		}
 		if service.wrong != 0 || len(service.names) != 9 || service.names["4"]+service.names[""] != 0 {
 			t.Errorf("%s: %d calls without their metadata, names %v; want 0 and every name but 4", engine, service.wrong, service.names)
+		}
+	}
+}
+
+// Nine of ten calls fail at once. Their latency is their deadline, not that of the others.
+func TestLostCallsCountAsTheirDeadline(t *testing.T) {
+	for _, engine := range []string{Wire, GRPCGo} {
+		settings := validSettings()
+		settings.Engine, settings.Target, settings.Calls, settings.Concurrency = engine, serve(t, &strictGreeter{names: map[string]int{}}), 100, 2
+		settings.Data, settings.Timeout = `{"name": "{{if lt .Number 10}}a{{else}}7{{end}}"}`, 20*time.Second
+		arm := run(t, settings).Arms[0]
+		if arm.Latency.Lost != 0.9 || arm.Latency.P50 < 20_000 || arm.Answers().Max >= 20_000 || arm.Answers().Empty() {
+			t.Errorf("%s: lost %v, p50 %v ms of all calls, max %v ms of the successful ones; want 0.9, at least 20,000 ms and less than that",
+				engine, arm.Latency.Lost, arm.Latency.P50, arm.Answers().Max)
+		}
+		limit, err := condition.Parse("p95 < 150ms")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if failed := limit.Check(arm.Measures); len(failed) != 1 {
+			t.Errorf("%s: %s holds although 90 %% of the calls failed", engine, limit)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package result
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -62,11 +63,16 @@ type Figure struct {
 }
 
 // Figures returns the minimum, the mean, the percentiles and the maximum.
-func (h Histogram) Figures() [len(FigureNames)]Figure {
-	return [...]Figure{
-		{h.Min, h.AtLeast(1e-6)}, {h.Mean, h.AtLeast(100)}, {h.P50, h.AtLeast(50)}, {h.P90, h.AtLeast(90)},
-		{h.P95, h.AtLeast(95)}, {h.P99, h.AtLeast(99)}, {h.P999, h.AtLeast(99.9)}, {h.Max, h.AtLeast(100)},
+func (h Histogram) Figures() (all [len(FigureNames)]Figure) {
+	values := [...]float64{h.Min, h.Mean, h.P50, h.P90, h.P95, h.P99, h.P999, h.Max}
+	for i, percentile := range [...]float64{1e-6, 100, 50, 90, 95, 99, 99.9, 100} {
+		all[i] = Figure{values[i], h.AtLeast(percentile)}
+		if all[i].Lower { // a histogram has three digits and shows the upper end of a bucket
+			digit := math.Pow(10, math.Floor(math.Log10(values[i]))-2)
+			all[i].Value = math.Floor(values[i]/digit) * digit
+		}
 	}
+	return all
 }
 
 // Figure returns the figure of a name in [FigureNames].

@@ -179,6 +179,19 @@ func TestLoadReportsByHowMuchAnAssertionFailed(t *testing.T) {
 	resulttest.Read(t, strings.NewReader(s.stdout)) // the result is printed all the same
 }
 
+// The server answers two calls at a time, and the other calls are dropped. They are not fast.
+func TestDroppedCallsFailALimitOfLatency(t *testing.T) {
+	t.Parallel()
+	address, _ := greeterAt(t, "--delay", "100ms")
+	s := rpclab(t, "load", "--call", sayHello, "--rate", "1000", "--duration", "1s", "--max-in-flight", "2", "--assert", "p95 < 1m", address)
+	if s.code != 1 || !strings.Contains(s.stderr, "--assert p95 < 1m: it is over 20s, since 9") || !strings.Contains(s.stderr, " % of the calls were lost") {
+		t.Errorf("exit code %d, want 1: most calls were dropped\n%s", s.code, s.stderr)
+	}
+	if !strings.Contains(s.stdout, ">20,000") || !strings.Contains(s.stdout, " % of the calls were lost; each counts as its deadline in latency (>), not in service") {
+		t.Errorf("the summary does not show p95 as a lower bound:\n%s", s.stdout)
+	}
+}
+
 func TestLoadCountsErrorsByCode(t *testing.T) {
 	t.Parallel()
 	address, _ := greeterAt(t, "--delay", "1s")

@@ -25,7 +25,7 @@ func Terminal(w io.Writer, document result.Document) error {
 	}
 	arm := document.Arms[0]
 	head(out, document, arm)
-	if err := histogram(out, arm.Latency); err != nil {
+	if err := histogram(out, arm.Answers()); err != nil {
 		return err
 	}
 	if err := percentiles(out, arm.Measures); err != nil {

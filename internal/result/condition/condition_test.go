@@ -136,11 +136,11 @@ func TestLostCallsMeetNoUpperLimit(t *testing.T) {
 	}
 	m := result.Measures{Calls: 100, Errors: map[string]uint64{"UNAVAILABLE": 99}, Latency: latency, AnsweredLatency: &answered}
 	for text, want := range map[string]string{
-		"p50 < 150ms":  "p50 < 150ms: it is over 20.0",
+		"p50 < 150ms":  "p50 < 150ms: it is over 20s",
 		"p95 <= 1m":    "since 99 % of the calls were lost",
 		"mean < 1m":    "since 99 % of the calls were lost",
 		"max == 20s":   "since 99 % of the calls were lost",
-		"p50 > 30s":    "p50 > 30s: it is over 20.0",
+		"p50 > 30s":    "p50 > 30s: it is over 20s",
 		"p50 > 1s":     "",
 		"p999 >= 20s":  "",
 		"min < 2ms":    "",
