@@ -1,6 +1,6 @@
-// Package agent makes a program in a pod like a child process. An agent runs beside the
-// program and gives rpclab its standard input and output, signals, resource usage and exit
-// status over gRPC (docs/decisions/0015).
+// Package agent lets rpclab control a program in a pod like a child process. An agent starts the
+// program and serves its standard input and output, signals, resource usage and exit status over
+// gRPC (docs/decisions/0015).
 package agent
 
 import (
@@ -28,10 +28,10 @@ import (
 )
 
 const (
-	// chunk is the largest input or output in one message.
-	chunk = 32 << 10
-	// largest is the size limit of a message, such as one with a program's arguments.
-	largest = 1 << 20
+	// maxChunk is the largest input or output in one message.
+	maxChunk = 32 << 10
+	// maxMessage is the largest message, such as one with a program's arguments.
+	maxMessage = 1 << 20
 	// finalTimeout is how long an attached stream may take to receive the exit status.
 	finalTimeout = 10 * time.Second
 )
@@ -40,54 +40,54 @@ const (
 type Agent struct {
 	rpclabv1.UnimplementedAgentServer
 
-	// Command is the agent's own program; empty: it starts the program of each stream.
+	// Command is the agent's own program, with arguments; empty: each stream names its program.
 	Command []string
 	// Self is the path of rpclab.
 	Self   string
-	Token  string    // that callers must send; empty: none
+	Token  string    // every request must have this token; empty: no token needed
 	Stderr io.Writer // receives the standard error of programs
 	Log    *slog.Logger
 
 	orphans  reaper
 	mu       sync.Mutex
-	ending   bool
-	child    *child      // the present program, or the last; nil: none so far
-	attached *attachment // the present stream, or the last
+	stopping bool
+	child    *child      // the latest program; nil: none has started
+	attached *attachment // the latest stream; nil: none has attached
 }
 
 // attachment is one stream's connection to the program.
 type attachment struct {
-	end  context.CancelCauseFunc
-	gone chan struct{} // closed when the next stream may attach
+	end      context.CancelCauseFunc
+	detached chan struct{} // closed when the next stream may attach
 
-	mu   sync.Mutex
-	left bool // it writes no input any more
+	mu      sync.Mutex
+	stopped bool // no more input is written to the program
 }
 
-// Serve starts the agent's own program, if it has one, and serves until the program exits or
-// ctx ends, when it stops the program with SIGTERM and waits. status is the exit status of
-// the agent's own program as in a shell (137 after SIGKILL), else of the agent.
+// Serve starts the agent's own program, if there is one. It serves until that program exits or
+// ctx ends; then it stops the running program with SIGTERM and waits. status is the exit status of
+// the agent's own program as in a shell (137 after SIGKILL), or else the agent's.
 func (a *Agent) Serve(ctx context.Context, listener net.Listener) (status int, err error) {
 	stop, err := a.orphans.adopt()
 	if err != nil {
 		return 0, err
 	}
 	defer stop()
-	over := make(chan struct{})
+	exited := make(chan struct{})
 	if len(a.Command) > 0 {
 		own, err := a.start(a.Command)
 		if err != nil {
 			listener.Close()
 			return 0, err
 		}
-		over = own.over
+		exited = own.exited
 		defer func() {
 			own.kill()
 			status = own.status()
 		}()
 	}
 	server := grpc.NewServer(
-		grpc.MaxRecvMsgSize(largest), grpc.UnaryInterceptor(a.authorizeCall), grpc.StreamInterceptor(a.authorizeStream),
+		grpc.MaxRecvMsgSize(maxMessage), grpc.UnaryInterceptor(a.authorizeCall), grpc.StreamInterceptor(a.authorizeStream),
 		// Keepalive detects a broken connection, so that its program ends.
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 10 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
@@ -99,7 +99,7 @@ func (a *Agent) Serve(ctx context.Context, listener net.Listener) (status int, e
 	select {
 	case err := <-served:
 		return 0, fmt.Errorf("agent: %w", err)
-	case <-over:
+	case <-exited:
 	case <-ctx.Done():
 		a.stop()
 		if len(a.Command) == 0 { // the Job then starts another pod
@@ -116,12 +116,12 @@ func (a *Agent) Serve(ctx context.Context, listener net.Listener) (status int, e
 // stop stops the program and waits until it exits. No program can start afterwards.
 func (a *Agent) stop() {
 	a.mu.Lock()
-	a.ending = true
+	a.stopping = true
 	c := a.child
 	a.mu.Unlock()
 	if c != nil {
 		c.terminate()
-		<-c.over
+		<-c.exited
 	}
 }
 
@@ -133,7 +133,7 @@ func (a *Agent) start(args []string) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &child{out: out, over: make(chan struct{}), oomKills: measure.OOMKills(), before: measure.ReadProcessorTimes()}
+	c := &child{out: out, exited: make(chan struct{}), oomKills: measure.OOMKills(), before: measure.ReadProcessorTimes()}
 	c.process, err = a.orphans.exempt(func() (*process.Process, error) {
 		return process.Start(process.Spec{Args: args, Stdout: in, Log: a.Stderr})
 	})
@@ -144,15 +144,15 @@ func (a *Agent) start(args []string) (*child, error) {
 	}
 	a.mu.Lock()
 	a.child = c
-	ending := a.ending
+	stopping := a.stopping
 	a.mu.Unlock()
-	if ending {
+	if stopping {
 		c.terminate()
 	}
 	go func() {
 		<-c.process.Done()
-		_ = out.SetReadDeadline(time.Now().Add(outputGrace)) // wakes a reader
-		close(c.over)
+		_ = out.SetReadDeadline(time.Now().Add(outputGrace)) // ends a blocked read
+		close(c.exited)
 	}()
 	return c, nil
 }
@@ -176,9 +176,9 @@ func (a *Agent) authorize(ctx context.Context) error {
 	if a.Token == "" {
 		return nil
 	}
-	head, _ := metadata.FromIncomingContext(ctx)
-	given := strings.TrimPrefix(strings.Join(head.Get("authorization"), ""), "Bearer ")
-	if subtle.ConstantTimeCompare([]byte(given), []byte(a.Token)) != 1 {
+	md, _ := metadata.FromIncomingContext(ctx)
+	token := strings.TrimPrefix(strings.Join(md.Get("authorization"), ""), "Bearer ")
+	if subtle.ConstantTimeCompare([]byte(token), []byte(a.Token)) != 1 {
 		return status.Error(codes.Unauthenticated, "this agent requires its token as metadata: authorization: Bearer …")
 	}
 	return nil

@@ -32,8 +32,8 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 var _ cluster.Process = (*agent.Process)(nil)
 
-// run starts an agent that listens on loopback, perhaps with a program of its own.
-func run(t *testing.T, flags []string, command ...string) (agentProcess *process.Process, address string) {
+// startAgent starts an agent that listens on loopback. command is the agent's own program, if any.
+func startAgent(t *testing.T, flags []string, command ...string) (agentProcess *process.Process, address string) {
 	t.Helper()
 	args := append([]string{testkit.Rpclab(t), "agent", "--listen", "127.0.0.1:0"}, flags...)
 	if command != nil {
@@ -44,9 +44,9 @@ func run(t *testing.T, flags []string, command ...string) (agentProcess *process
 		t.Fatal(err)
 	}
 	t.Cleanup(p.Kill)
-	said := regexp.MustCompile(`msg=serving address=(\S+)`)
-	testkit.AwaitFor(t, time.Minute, "the agent listens", func() bool { return said.MatchString(p.Log()) })
-	return p, said.FindStringSubmatch(p.Log())[1]
+	serving := regexp.MustCompile(`msg=serving address=(\S+)`)
+	testkit.AwaitFor(t, time.Minute, "the agent listens", func() bool { return serving.MatchString(p.Log()) })
+	return p, serving.FindStringSubmatch(p.Log())[1]
 }
 
 func dial(t *testing.T, address string) *grpc.ClientConn {
@@ -59,8 +59,8 @@ func dial(t *testing.T, address string) *grpc.ClientConn {
 	return conn
 }
 
-// attend starts a program by the agent at an address, or takes up its own.
-func attend(t *testing.T, address string, args ...string) *agent.Process {
+// attach lets the agent at an address start a program, or attaches to the agent's own program.
+func attach(t *testing.T, address string, args ...string) *agent.Process {
 	t.Helper()
 	p, err := agent.Attach(t.Context(), dial(t, address), agent.Target{Name: "caller-0", Host: "10.0.0.1", Args: args})
 	if err != nil {
@@ -70,25 +70,26 @@ func attend(t *testing.T, address string, args ...string) *agent.Process {
 	return p
 }
 
-// await waits for the end of a program.
-func await(t *testing.T, p interface{ Done() <-chan struct{} }) {
+// awaitExit waits until a process has exited.
+func awaitExit(t *testing.T, p interface{ Done() <-chan struct{} }) {
 	t.Helper()
 	select {
 	case <-p.Done():
 	case <-time.After(time.Minute):
-		t.Fatal("it has not ended within a minute")
+		t.Fatal("the process has not exited within a minute")
 	}
 }
 
-// say writes a line, and answer reads one.
-func say(t *testing.T, p *agent.Process, line string) {
+// writeLine writes a line to a program's standard input.
+func writeLine(t *testing.T, p *agent.Process, line string) {
 	t.Helper()
 	if _, err := fmt.Fprintln(p.Stdin(), line); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func answer(t *testing.T, out *bufio.Reader) string {
+// readLine reads a line of a program's output.
+func readLine(t *testing.T, out *bufio.Reader) string {
 	t.Helper()
 	line, err := out.ReadString('\n')
 	if err != nil {
@@ -97,35 +98,35 @@ func answer(t *testing.T, out *bufio.Reader) string {
 	return strings.TrimSuffix(line, "\n")
 }
 
-func TestLinesGoInAndOut(t *testing.T) {
-	_, address := run(t, nil)
-	p := attend(t, address, "sh", "-c", `while read -r line; do echo "heard $line"; done; echo over >&2; exit 3`)
+func TestAProgramReadsInputAndItsOutputAndExitStatusArrive(t *testing.T) {
+	_, address := startAgent(t, nil)
+	p := attach(t, address, "sh", "-c", `while read -r line; do echo "read $line"; done; echo finished >&2; exit 3`)
 	out := bufio.NewReader(p.Stdout())
 	for _, line := range []string{"one", "", "two words"} {
-		say(t, p, line)
-		if got := answer(t, out); got != "heard "+line {
-			t.Errorf("to %q it said %q", line, got)
+		writeLine(t, p, line)
+		if got := readLine(t, out); got != "read "+line {
+			t.Errorf("after the input %q the program wrote %q, want %q", line, got, "read "+line)
 		}
 	}
 	if err := p.Stdin().Close(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, p)
+	awaitExit(t, p)
 	var ended *agent.Ended
 	if !errors.As(p.Err(), &ended) || ended.ExitCode != 3 || p.Err().Error() != "exit status 3" {
-		t.Errorf("it ended with %v", p.Err())
+		t.Errorf("the program ended with %v, want exit status 3", p.Err())
 	}
-	if p.Log() != "over" || p.Name() != "caller-0" || p.Host() != "10.0.0.1" {
-		t.Errorf("log %q, name %s, host %s", p.Log(), p.Name(), p.Host())
+	if p.Log() != "finished" || p.Name() != "caller-0" || p.Host() != "10.0.0.1" {
+		t.Errorf("log %q, name %s, host %s; want finished, caller-0, 10.0.0.1", p.Log(), p.Name(), p.Host())
 	}
 	if rest, err := io.ReadAll(out); len(rest) > 0 || err != nil {
-		t.Errorf("after its end: %q, %v", rest, err)
+		t.Errorf("after the exit the output is %q, %v; want its end", rest, err)
 	}
 }
 
-func TestTenMegabytesArriveAsTheyAre(t *testing.T) {
-	_, address := run(t, nil)
-	p := attend(t, address, "cat")
+func TestTenMegabytesAreEchoedUnchanged(t *testing.T) {
+	_, address := startAgent(t, nil)
+	p := attach(t, address, "cat")
 	sent := bytes.Repeat([]byte("0123456789abcdef"), 10<<20/16)
 	for i := range sent {
 		sent[i] ^= byte(i >> 12)
@@ -135,56 +136,56 @@ func TestTenMegabytesArriveAsTheyAre(t *testing.T) {
 		_ = p.Stdin().Close()
 	}()
 	got, err := io.ReadAll(p.Stdout())
-	await(t, p)
+	awaitExit(t, p)
 	if err != nil || p.Err() != nil || sha256.Sum256(got) != sha256.Sum256(sent) {
-		t.Errorf("%d bytes of %d came back: %v, %v", len(got), len(sent), err, p.Err())
+		t.Errorf("received %d bytes (%v, %v), want the %d bytes sent", len(got), err, p.Err(), len(sent))
 	}
 }
 
-func TestAProgramThatNobodyReadsCanBeAskedAndKilled(t *testing.T) {
-	_, address := run(t, nil)
-	p := attend(t, address, "sh", "-c", "cat /dev/zero")
-	go func() { // input that it never reads
+func TestAProgramWhoseOutputIsNotReadCanBeMeasuredAndKilled(t *testing.T) {
+	_, address := startAgent(t, nil)
+	p := attach(t, address, "sh", "-c", "cat /dev/zero")
+	go func() { // the program does not read this input
 		_, _ = p.Stdin().Write(make([]byte, 10<<20))
 	}()
-	testkit.Await(t, "it has written", func() bool {
+	testkit.Await(t, "the program uses memory", func() bool {
 		used, err := p.Usage(t.Context())
 		return err == nil && used.MaxRSS > 0
 	})
 	p.Kill()
 	var ended *agent.Ended
-	if !errors.As(p.Err(), &ended) || ended.Signal != syscall.SIGKILL || !ended.Asked {
-		t.Errorf("it ended with %v", p.Err())
+	if !errors.As(p.Err(), &ended) || ended.Signal != syscall.SIGKILL || !ended.Requested {
+		t.Errorf("the program ended with %v, want a requested SIGKILL", p.Err())
 	}
 }
 
-func TestAProgramCanBeStoppedAndLetGoOn(t *testing.T) {
-	_, address := run(t, nil)
-	p := attend(t, address, "cat")
+func TestAProgramCanBeSuspendedAndResumed(t *testing.T) {
+	_, address := startAgent(t, nil)
+	p := attach(t, address, "cat")
 	out := bufio.NewReader(p.Stdout())
 	if err := p.Signal(t.Context(), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	say(t, p, "hello")
-	heard := make(chan string)
-	go func() { heard <- answer(t, out) }()
+	writeLine(t, p, "hello")
+	read := make(chan string)
+	go func() { read <- readLine(t, out) }()
 	select {
-	case <-heard:
-		t.Error("a stopped program answered")
+	case <-read:
+		t.Error("a suspended program wrote a line")
 	case <-time.After(100 * time.Millisecond):
 	}
 	if err := p.Signal(t.Context(), syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	if got := <-heard; got != "hello" {
-		t.Errorf("it said %q", got)
+	if got := <-read; got != "hello" {
+		t.Errorf("the resumed program wrote %q, want hello", got)
 	}
 }
 
-func TestUsageIsThatOfTheProgram(t *testing.T) {
-	_, address := run(t, nil)
-	p := attend(t, address, "sh", "-c", "echo busy >&2; while :; do :; done")
-	testkit.Await(t, "it has used 50 ms", func() bool {
+func TestUsageCountsTheProgramsCPUTimeSinceTheLastReset(t *testing.T) {
+	_, address := startAgent(t, nil)
+	p := attach(t, address, "sh", "-c", "echo busy >&2; while :; do :; done")
+	testkit.Await(t, "the program has used 50 ms of CPU time", func() bool {
 		used, err := p.Usage(t.Context())
 		return err == nil && used.CPU >= 50*time.Millisecond && used.MaxRSS > 1<<18
 	})
@@ -196,76 +197,76 @@ func TestUsageIsThatOfTheProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after, err := p.Usage(t.Context()); err != nil || after.CPU >= before.CPU {
-		t.Errorf("it used %v before and %v after counting began anew: %v", before.CPU, after.CPU, err)
+		t.Errorf("CPU time %v after the reset (%v), want less than %v, the CPU time before", after.CPU, err, before.CPU)
 	}
 	if p.Log() != "busy" {
-		t.Errorf("log %q", p.Log())
+		t.Errorf("log %q, want busy", p.Log())
 	}
 }
 
-func TestAKillThatNobodyAskedForIsToldFromOurs(t *testing.T) {
-	_, address := run(t, nil)
-	p := attend(t, address, "sh", "-c", "kill -KILL $$")
-	await(t, p)
+func TestARequestedKillIsDistinguishedFromOthers(t *testing.T) {
+	_, address := startAgent(t, nil)
+	p := attach(t, address, "sh", "-c", "kill -KILL $$")
+	awaitExit(t, p)
 	var ended *agent.Ended
-	if !errors.As(p.Err(), &ended) || ended.Signal != syscall.SIGKILL || ended.Asked {
-		t.Errorf("it ended with %v", p.Err())
+	if !errors.As(p.Err(), &ended) || ended.Signal != syscall.SIGKILL || ended.Requested {
+		t.Errorf("the program ended with %v, want a SIGKILL that was not requested", p.Err())
 	}
 	if ended.OOMKills = 1; !ended.OOMKilled() || !strings.Contains(ended.Error(), "memory limit") {
-		t.Errorf("where the kernel killed for memory it would say %v", ended)
+		t.Errorf("after an OOM kill the error is %q, want it to name the memory limit", ended)
 	}
 }
 
-func TestAProgramThatTheAgentWasToldToStartEndsWithTheStream(t *testing.T) {
-	_, address := run(t, nil)
-	for range 3 { // each a fresh one
-		p := attend(t, address, "sh", "-c", "echo $$; cat")
-		pid := answer(t, bufio.NewReader(p.Stdout()))
+func TestAProgramThatAStreamStartedEndsWithTheStream(t *testing.T) {
+	_, address := startAgent(t, nil)
+	for range 3 { // each stream starts a new program
+		p := attach(t, address, "sh", "-c", "echo $$; cat")
+		pid := readLine(t, bufio.NewReader(p.Stdout()))
 		p.Detach()
 		if !errors.Is(p.Err(), agent.ErrDisconnected) {
-			t.Errorf("it ended with %v", p.Err())
+			t.Errorf("the stream ended with %v, want ErrDisconnected", p.Err())
 		}
-		testkit.Await(t, "the program is gone", func() bool { return gone(pid) })
+		testkit.Await(t, "the program has ended", func() bool { return hasEnded(pid) })
 	}
 }
 
-func TestTheNextStreamTakesOver(t *testing.T) {
-	_, address := run(t, nil)
-	first := attend(t, address, "sh", "-c", "echo $$; cat")
-	pid := answer(t, bufio.NewReader(first.Stdout()))
-	second := attend(t, address, "cat")
-	await(t, first)
-	if !gone(pid) || !errors.Is(first.Err(), agent.ErrDisconnected) || status.Code(first.Err()) != codes.Aborted {
-		t.Errorf("the first ended with %v", first.Err())
+func TestANewStreamReplacesTheOneBefore(t *testing.T) {
+	_, address := startAgent(t, nil)
+	first := attach(t, address, "sh", "-c", "echo $$; cat")
+	pid := readLine(t, bufio.NewReader(first.Stdout()))
+	second := attach(t, address, "cat")
+	awaitExit(t, first)
+	if !hasEnded(pid) || !errors.Is(first.Err(), agent.ErrDisconnected) || status.Code(first.Err()) != codes.Aborted {
+		t.Errorf("the first stream ended with %v (its program has ended: %v), want ErrDisconnected, Aborted and an ended program", first.Err(), hasEnded(pid))
 	}
-	say(t, second, "still here")
-	if got := answer(t, bufio.NewReader(second.Stdout())); got != "still here" {
-		t.Errorf("the second said %q", got)
+	writeLine(t, second, "hello")
+	if got := readLine(t, bufio.NewReader(second.Stdout())); got != "hello" {
+		t.Errorf("the program of the second stream wrote %q, want hello", got)
 	}
 	if err := first.Signal(t.Context(), syscall.SIGKILL); err != nil {
 		t.Error(err)
 	}
 }
 
-// gone says whether a process has ended; one that nobody waits for is a zombie.
-func gone(pid string) bool {
+// hasEnded reports whether a process has ended. A process that nobody waits for is a zombie (Z).
+func hasEnded(pid string) bool {
 	text, err := os.ReadFile(filepath.Join("/proc", pid, "stat"))
 	return err != nil || strings.Contains(string(text), ") Z ")
 }
 
-func TestWrongRequestsSayWhy(t *testing.T) {
+func TestAnAgentRejectsWrongRequestsWithTheReason(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(file, []byte("secret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, idle := run(t, nil)
-	_, busy := run(t, nil, "cat")
-	_, guarded := run(t, []string{"--token-file", file})
+	_, idle := startAgent(t, nil)
+	_, busy := startAgent(t, nil, "cat")
+	_, guarded := startAgent(t, []string{"--token-file", file})
 	for _, c := range []struct {
 		address string
-		place   agent.Target
+		target  agent.Target
 		code    codes.Code
-		says    string
+		message string
 	}{
 		{idle, agent.Target{}, codes.InvalidArgument, "args must name"},
 		{idle, agent.Target{Args: []string{"/no/such/program"}}, codes.FailedPrecondition, "/no/such/program"},
@@ -274,43 +275,43 @@ func TestWrongRequestsSayWhy(t *testing.T) {
 		{guarded, agent.Target{Args: []string{"cat"}, Token: "secreT"}, codes.Unauthenticated, "token"},
 		{idle, agent.Target{Args: []string{"cat", strings.Repeat("x", 1<<20)}}, codes.ResourceExhausted, "larger than max"},
 	} {
-		c.place.Name = "caller-7"
-		p, err := agent.Attach(t.Context(), dial(t, c.address), c.place)
+		c.target.Name = "caller-7"
+		p, err := agent.Attach(t.Context(), dial(t, c.address), c.target)
 		if err == nil {
 			p.Kill()
 		}
-		if said := fmt.Sprint(err); status.Code(err) != c.code || !strings.Contains(said, c.says) || !strings.Contains(said, "caller-7") {
-			t.Errorf("%.40q: got %v, want %s with %q", c.place.Args, err, c.code, c.says)
+		if got := fmt.Sprint(err); status.Code(err) != c.code || !strings.Contains(got, c.message) || !strings.Contains(got, "caller-7") {
+			t.Errorf("%.40q: got %v, want %s with %q and caller-7", c.target.Args, err, c.code, c.message)
 		}
 	}
 	client := rpclabv1.NewAgentClient(dial(t, guarded))
 	if _, err := client.Usage(t.Context(), &rpclabv1.UsageRequest{Pid: 1}); status.Code(err) != codes.Unauthenticated {
-		t.Errorf("usage without a token: %v", err)
+		t.Errorf("usage without a token: got %v, want Unauthenticated", err)
 	}
 	p, err := agent.Attach(t.Context(), dial(t, guarded), agent.Target{Name: "caller-0", Token: "secret", Args: []string{"true"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	await(t, p)
+	awaitExit(t, p)
 	if p.Err() != nil {
-		t.Errorf("with its token it ended with %v", p.Err())
+		t.Errorf("with the agent's token the program ended with %v, want no error", p.Err())
 	}
 	client = rpclabv1.NewAgentClient(dial(t, idle))
 	if _, err := client.Signal(t.Context(), &rpclabv1.SignalRequest{Pid: 1, Signal: 9}); status.Code(err) != codes.NotFound {
-		t.Errorf("a signal to a process that is not the agent's: %v", err)
+		t.Errorf("a signal to a process that is not the agent's: got %v, want NotFound", err)
 	}
 	open, err := process.Start(process.Spec{Args: []string{testkit.Rpclab(t), "agent", "--listen", "0.0.0.0:0"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer open.Kill()
-	await(t, open)
+	awaitExit(t, open)
 	if !strings.Contains(open.Log(), "--token-file") || !strings.Contains(open.Err().Error(), "status 2") {
-		t.Errorf("open to others without a token it ended with %v: %s", open.Err(), open.Log())
+		t.Errorf("an agent on 0.0.0.0 without a token ended with %v: %s; want exit status 2 and a message that names --token-file", open.Err(), open.Log())
 	}
 }
 
-// greeter dials a server.
+// greeter returns a client of the server at an address.
 func greeter(t *testing.T, address string) rpclabv1.GreeterClient {
 	t.Helper()
 	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -321,7 +322,8 @@ func greeter(t *testing.T, address string) rpclabv1.GreeterClient {
 	return rpclabv1.NewGreeterClient(conn)
 }
 
-func hello(t *testing.T, client rpclabv1.GreeterClient) string {
+// sayHello makes a call and returns the backend that handled the call.
+func sayHello(t *testing.T, client rpclabv1.GreeterClient) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

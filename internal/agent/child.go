@@ -13,7 +13,7 @@ import (
 	"rpclab/internal/process"
 )
 
-// outputGrace is how long orphans of a program may hold its standard output open.
+// outputGrace is how long processes that a program left behind may keep its standard output open.
 const outputGrace = time.Second
 
 // pipe is a pipe with deadlines.
@@ -22,27 +22,27 @@ type pipe interface {
 	SetWriteDeadline(time.Time) error
 }
 
-// child is a program. Its output waits in a pipe until a stream attaches; when the pipe is
-// full, the program blocks. So no output is lost, and no buffer grows.
+// child is a program. Its output stays in a pipe until a stream attaches; when the pipe is full,
+// the program blocks. So no output is lost, and no buffer grows.
 type child struct {
 	process *process.Process
 	out     *os.File
-	over    chan struct{} // closed when it has exited
+	exited  chan struct{} // closed when the program has exited
 
-	mu       sync.Mutex
-	asked    bool   // to exit
-	oomKills uint64 // of the container, at the start
-	baseline time.Duration
-	before   measure.ProcessorTimes // of the node and the container
-	peak     uint64                 // of memory, as last measured
+	mu        sync.Mutex
+	requested bool                   // the exit was requested
+	oomKills  uint64                 // OOM kills in the container before the program started
+	baseline  time.Duration          // CPU time at the last reset
+	before    measure.ProcessorTimes // node and container, at the last reset
+	peak      uint64                 // peak memory at the last measurement, bytes
 }
 
-// read reads output, and returns io.EOF at its end.
+// read reads output. It returns io.EOF at the end of the output.
 func (c *child) read(p []byte) (int, error) {
 	for {
 		ended := false
 		select {
-		case <-c.over:
+		case <-c.exited:
 			ended = true
 			_ = c.out.SetReadDeadline(time.Now().Add(outputGrace))
 		default:
@@ -52,7 +52,7 @@ func (c *child) read(p []byte) (int, error) {
 			return n, err
 		}
 		select {
-		case <-c.over:
+		case <-c.exited:
 			if ended {
 				return n, err
 			}
@@ -79,13 +79,13 @@ func (c *child) signal(s syscall.Signal) error {
 	}
 	if s == syscall.SIGTERM || s == syscall.SIGINT {
 		c.mu.Lock()
-		c.asked = true
+		c.requested = true
 		c.mu.Unlock()
 	}
 	return c.process.Signal(s)
 }
 
-// terminate stops the program. It resumes a suspended one, which could not exit.
+// terminate sends SIGTERM. It first resumes the program, because a suspended program cannot exit.
 func (c *child) terminate() {
 	_ = c.process.Signal(syscall.SIGCONT)
 	_ = c.signal(syscall.SIGTERM)
@@ -95,17 +95,17 @@ func (c *child) terminate() {
 func (c *child) kill() {
 	c.mu.Lock()
 	select {
-	case <-c.process.Done(): // it exited before
+	case <-c.process.Done(): // it exited before this request
 	default:
-		c.asked = true
+		c.requested = true
 	}
 	c.mu.Unlock()
 	c.process.Kill()
-	<-c.over
+	<-c.exited
 }
 
-// measure returns the CPU time of the program, and stores its peak of memory unless it has
-// exited.
+// measure returns the CPU time of the program. Unless the program has exited, measure also stores
+// its peak memory.
 func (c *child) measure() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -118,21 +118,21 @@ func (c *child) measure() time.Duration {
 		c.peak = peak
 	}
 	cpu, err := measure.CPU(c.process.Pid())
-	if err != nil { // it is just exiting
+	if err != nil { // it exited meanwhile
 		<-c.process.Done()
 		cpu = c.process.CPU()
 	}
 	return cpu
 }
 
-// usage is the resources used since the last reset.
+// usage returns the resources used since the last reset.
 func (c *child) usage(reset bool) *rpclabv1.UsageReply {
 	cpu, now := c.measure(), measure.ReadProcessorTimes()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	around := now.Since(c.before)
+	times := now.Since(c.before)
 	used := &rpclabv1.UsageReply{
-		CpuNs: int64(cpu - c.baseline), MaxRss: c.peak, ThrottledNs: int64(around.Throttled), Stolen: around.StolenShare(), Log: c.process.Log(),
+		CpuNs: int64(cpu - c.baseline), MaxRss: c.peak, ThrottledNs: int64(times.Throttled), Stolen: times.StolenShare(), Log: c.process.Log(),
 	}
 	if reset {
 		c.baseline, c.before = cpu, now
@@ -145,23 +145,23 @@ func (c *child) usage(reset bool) *rpclabv1.UsageReply {
 	return used
 }
 
-// ended says how the program exited.
+// ended describes how the program exited.
 func (c *child) ended() *rpclabv1.Ended {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := &rpclabv1.Ended{Asked: c.asked, OomKills: measure.OOMKills() - c.oomKills, Log: c.process.Log()}
+	e := &rpclabv1.Ended{Asked: c.requested, OomKills: measure.OOMKills() - c.oomKills, Log: c.process.Log()}
 	var exit *exec.ExitError
 	if !errors.As(c.process.Err(), &exit) {
 		return e
 	}
 	e.ExitCode = int32(exit.ExitCode())
-	if how, ok := exit.Sys().(syscall.WaitStatus); ok && how.Signaled() {
-		e.Signal = int32(how.Signal())
+	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		e.Signal = int32(status.Signal())
 	}
 	return e
 }
 
-// status is the exit status of the program as in a shell.
+// status returns the exit status of the program as a shell reports it.
 func (c *child) status() int {
 	e := c.ended()
 	if e.Signal != 0 {
@@ -170,5 +170,5 @@ func (c *child) status() int {
 	return int(e.ExitCode)
 }
 
-// pid identifies the program.
+// pid returns the process ID of the program.
 func (c *child) pid() int64 { return int64(c.process.Pid()) }

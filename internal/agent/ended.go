@@ -6,15 +6,15 @@ import (
 	"syscall"
 )
 
-// Ended is the exit of a program with another exit code than 0.
+// Ended is the error of a program that exited with another exit code than 0.
 type Ended struct {
-	ExitCode int            // -1: by a signal
+	ExitCode int            // -1: ended by a signal
 	Signal   syscall.Signal // 0: none
-	// Asked says that the exit was requested. Other SIGKILLs come mostly from the kernel, for
-	// memory.
-	Asked bool
-	// OOMKills is how many processes of its container the kernel killed at the container's
-	// memory limit while it ran.
+	// Requested reports whether the agent was asked to end the program. Without a request, a SIGKILL
+	// is most often the kernel's, because of a memory limit.
+	Requested bool
+	// OOMKills is how many processes of the container the kernel killed at the container's memory
+	// limit while the program ran.
 	OOMKills uint64
 }
 
@@ -22,12 +22,12 @@ func exitError(e *rpclabv1.Ended) error {
 	if e.ExitCode == 0 {
 		return nil
 	}
-	return &Ended{ExitCode: int(e.ExitCode), Signal: syscall.Signal(e.Signal), Asked: e.Asked, OOMKills: e.OomKills}
+	return &Ended{ExitCode: int(e.ExitCode), Signal: syscall.Signal(e.Signal), Requested: e.Asked, OOMKills: e.OomKills}
 }
 
-// OOMKilled says that the kernel killed the program at its container's memory limit.
+// OOMKilled reports whether the kernel killed the program at its container's memory limit.
 func (e *Ended) OOMKilled() bool {
-	return e.Signal == syscall.SIGKILL && !e.Asked && e.OOMKills > 0
+	return e.Signal == syscall.SIGKILL && !e.Requested && e.OOMKills > 0
 }
 
 // Error implements error, in the words of package os.
@@ -37,7 +37,7 @@ func (e *Ended) Error() string {
 		return fmt.Sprintf("exit status %d", e.ExitCode)
 	case e.OOMKilled():
 		return "signal: killed, at the memory limit of its container (OOM)"
-	case e.Signal == syscall.SIGKILL && !e.Asked:
+	case e.Signal == syscall.SIGKILL && !e.Requested:
 		return "signal: killed, not by its agent"
 	}
 	return "signal: " + e.Signal.String()

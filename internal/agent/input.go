@@ -6,7 +6,7 @@ import (
 	rpclabv1 "rpclab/api/rpclab/v1"
 )
 
-// In is the program's standard input.
+// Stdin is the program's standard input.
 func (p *Process) Stdin() io.WriteCloser { return input{p} }
 
 type input struct{ *Process }
@@ -14,7 +14,7 @@ type input struct{ *Process }
 // Write returns when the stream has accepted the input.
 func (i input) Write(b []byte) (n int, err error) {
 	for len(b) > 0 {
-		part := b[:min(len(b), chunk)]
+		part := b[:min(len(b), maxChunk)]
 		if err := i.send(&rpclabv1.ToProcess{Message: &rpclabv1.ToProcess_Stdin{Stdin: part}}); err != nil {
 			return n, err
 		}

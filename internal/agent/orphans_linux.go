@@ -14,29 +14,29 @@ import (
 	"rpclab/internal/process"
 )
 
-// reaper waits for orphaned processes, as the first process of a container must.
+// reaper waits for orphaned processes, as process 1 of a container must.
 type reaper struct {
 	mu  sync.Mutex
-	own map[int]bool // children that this program waits for elsewhere
+	own map[int]bool // process IDs for which exec.Cmd waits
 }
 
-// adopt makes this process the parent of all orphans below it, and reaps those that exit
-// until stop is called.
+// adopt makes this process the parent of its orphaned descendants. It reaps those that exit until
+// stop is called.
 func (r *reaper) adopt() (stop func(), err error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("adopt orphans: %w", err)
 	}
-	ended := make(chan os.Signal, 1)
-	signal.Notify(ended, unix.SIGCHLD)
+	exits := make(chan os.Signal, 1)
+	signal.Notify(exits, unix.SIGCHLD)
 	var done sync.WaitGroup
 	done.Go(func() {
-		for range ended {
+		for range exits {
 			r.reap()
 		}
 	})
 	return func() {
-		signal.Stop(ended)
-		close(ended)
+		signal.Stop(exits)
+		close(exits)
 		done.Wait()
 	}, nil
 }
@@ -70,7 +70,7 @@ func (r *reaper) reap() {
 		text, _ := os.ReadFile(task) // a thread that has exited has no children
 		for _, field := range strings.Fields(string(text)) {
 			if pid, err := strconv.Atoi(field); err == nil && !r.own[pid] {
-				_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // a running one is left alone
+				_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // does nothing if the process runs
 			}
 		}
 	}

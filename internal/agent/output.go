@@ -13,7 +13,7 @@ const outputLimit = 256 << 10
 type output struct {
 	mu      sync.Mutex
 	changed sync.Cond
-	waiting []byte
+	buffer  []byte
 	ended   bool
 	dropped bool
 }
@@ -28,11 +28,11 @@ func newOutput() *output {
 func (o *output) put(b []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for len(o.waiting) >= outputLimit && !o.dropped {
+	for len(o.buffer) >= outputLimit && !o.dropped {
 		o.changed.Wait()
 	}
 	if !o.dropped {
-		o.waiting = append(o.waiting, b...)
+		o.buffer = append(o.buffer, b...)
 		o.changed.Broadcast()
 	}
 }
@@ -48,7 +48,7 @@ func (o *output) set(flag *bool) {
 	defer o.mu.Unlock()
 	*flag = true
 	if o.dropped {
-		o.waiting = nil
+		o.buffer = nil
 	}
 	o.changed.Broadcast()
 }
@@ -57,14 +57,14 @@ func (o *output) set(flag *bool) {
 func (o *output) Read(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for len(o.waiting) == 0 && !o.ended && !o.dropped {
+	for len(o.buffer) == 0 && !o.ended && !o.dropped {
 		o.changed.Wait()
 	}
-	if len(o.waiting) == 0 {
+	if len(o.buffer) == 0 {
 		return 0, io.EOF
 	}
-	n := copy(b, o.waiting)
-	o.waiting = o.waiting[n:]
+	n := copy(b, o.buffer)
+	o.buffer = o.buffer[n:]
 	o.changed.Broadcast()
 	return n, nil
 }

@@ -21,7 +21,7 @@ import (
 	rpclabv1 "rpclab/api/rpclab/v1"
 )
 
-// requestTimeout is how long an agent may take to answer a request.
+// requestTimeout is how long an agent may take to respond to a request.
 const requestTimeout = 10 * time.Second
 
 // ErrDisconnected means that the connection to an agent broke, or that another stream
@@ -32,8 +32,8 @@ var ErrDisconnected = errors.New("the connection to its agent was lost")
 type Target struct {
 	Name  string // unique in the cluster: caller-0
 	Host  string // the pod's address
-	Token string // of the agent; empty: none
-	// Args are the program that the agent starts, with its arguments; none: the agent's own.
+	Token string // the agent's token; empty: none
+	// Args are the program to start and its arguments; empty: the agent's own program.
 	Args []string
 }
 
@@ -42,7 +42,7 @@ type Process struct {
 	target Target
 	client rpclabv1.AgentClient
 	pid    int64
-	ctx    context.Context // of the stream
+	ctx    context.Context // the stream's context
 	cancel context.CancelFunc
 	out    *output
 	done   chan struct{}
@@ -50,12 +50,12 @@ type Process struct {
 	sending sync.Mutex
 	stream  rpclabv1.Agent_AttachClient
 
-	log string // only after done
-	err error
+	log string // valid after done is closed
+	err error  // valid after done is closed
 }
 
-// Dial makes a connection to an agent, which it opens at the first call. dial may be nil, for
-// TCP. A broken connection is detected within 20 s.
+// Dial creates a client connection to an agent; the first call connects it. If dial is nil, the
+// connection is over TCP. Keepalive detects a broken connection within 20 s.
 func Dial(address string, dial func(ctx context.Context, address string) (net.Conn, error)) (*grpc.ClientConn, error) {
 	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy(),
@@ -71,8 +71,9 @@ func Dial(address string, dial func(ctx context.Context, address string) (net.Co
 	return grpc.NewClient("passthrough:///"+address, options...)
 }
 
-// Attach starts a program by an agent, or attaches to the agent's own, and returns when it
-// runs. ctx ends the attempt only: end the program by Kill, or the stream by Detach.
+// Attach lets an agent start a program, or attaches to the agent's own program, and returns when
+// the program runs. The end of ctx cancels only the attempt: call Kill to end the program, or Detach
+// to end the stream.
 func Attach(ctx context.Context, conn grpc.ClientConnInterface, p Target) (*Process, error) {
 	a := &Process{target: p, client: rpclabv1.NewAgentClient(conn), out: newOutput(), done: make(chan struct{})}
 	a.ctx, a.cancel = context.WithCancel(a.withToken(context.Background()))
@@ -88,11 +89,11 @@ func Attach(ctx context.Context, conn grpc.ClientConnInterface, p Target) (*Proc
 		a.cancel()
 		return nil, fmt.Errorf("attach to %s: %w", p.Name, errors.Join(ctx.Err(), err))
 	}
-	go a.follow()
+	go a.receiveOutput()
 	return a, nil
 }
 
-// withToken is a context whose calls carry the token.
+// withToken returns a context whose calls send the token.
 func (p *Process) withToken(ctx context.Context) context.Context {
 	if p.target.Token == "" {
 		return ctx
@@ -110,14 +111,14 @@ func (p *Process) start() error {
 		return err
 	}
 	if first.GetStarted() == nil {
-		return errors.New("the first answer of the agent is not started")
+		return errors.New("the agent's first message must be started")
 	}
 	p.pid = first.GetStarted().Pid
 	return nil
 }
 
-// follow receives output until the program exits, or the connection breaks.
-func (p *Process) follow() {
+// receiveOutput receives output until the program exits or the connection breaks.
+func (p *Process) receiveOutput() {
 	defer close(p.done)
 	defer p.cancel()
 	defer p.out.end()
@@ -138,24 +139,24 @@ func (p *Process) follow() {
 	}
 }
 
-// Name is unique in the cluster.
+// Name returns the name, which is unique in the cluster.
 func (p *Process) Name() string { return p.target.Name }
 
-// Host is the pod's address.
+// Host returns the pod's address.
 func (p *Process) Host() string { return p.target.Host }
 
-// Stdout is the output of the program. Unless it is read, the program blocks in the end.
+// Stdout returns the output of the program. The program blocks when the output is not read and all
+// buffers are full.
 func (p *Process) Stdout() io.Reader { return p.out }
 
-// Done closes when the program has exited, or the connection broke.
+// Done returns a channel that closes when the program has exited or the connection broke.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err says how the program exited: nil for exit code 0, an [*Ended], or [ErrDisconnected].
+// Err returns how the program exited: nil for exit code 0, an [*Ended], or [ErrDisconnected].
 // Call it only after [Process.Done].
 func (p *Process) Err() error { return p.err }
 
-// Log is the last lines of the program's standard error; empty when the agent does not
-// answer.
+// Log returns the last lines of the program's standard error, or "" if the agent does not respond.
 func (p *Process) Log() string {
 	select {
 	case <-p.done:
@@ -180,7 +181,7 @@ func (p *Process) Signal(ctx context.Context, s syscall.Signal) error {
 	}
 	_, err := p.client.Signal(p.withToken(ctx), &rpclabv1.SignalRequest{Pid: p.pid, Signal: int32(s)})
 	if s == syscall.SIGKILL && status.Code(err) == codes.Unavailable {
-		// An agent exits with its own program, sometimes before it answers.
+		// An agent exits with its own program, sometimes before it sends the response.
 		select {
 		case <-p.done:
 			return nil
@@ -193,8 +194,8 @@ func (p *Process) Signal(ctx context.Context, s syscall.Signal) error {
 	return nil
 }
 
-// Kill kills the program and returns when it has exited. Unread output is lost. When the
-// agent does not answer, Kill only disconnects.
+// Kill kills the program and returns when it has exited. Unread output is lost. If the agent does
+// not respond, Kill only disconnects.
 func (p *Process) Kill() {
 	p.out.drop()
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
@@ -210,8 +211,8 @@ func (p *Process) Kill() {
 	}
 }
 
-// Detach disconnects from the agent, which keeps its own program running and kills any other.
-// Done closes, with [ErrDisconnected].
+// Detach disconnects from the agent, which keeps its own program running and kills any other
+// program. Err is [ErrDisconnected] then.
 func (p *Process) Detach() {
 	p.out.drop()
 	p.cancel()

@@ -12,7 +12,7 @@ import (
 	rpclabv1 "rpclab/api/rpclab/v1"
 )
 
-// errReplaced ends a stream when another attaches.
+// errReplaced ends a stream when a new stream attaches.
 var errReplaced = errors.New("another stream has attached to this agent")
 
 // expired is a deadline that ends reads and writes at once.
@@ -32,18 +32,18 @@ func (a *Agent) Attach(stream attachServer) error {
 	}
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
-	t := &attachment{end: cancel, gone: make(chan struct{})}
+	t := &attachment{end: cancel, detached: make(chan struct{})}
 	if err := a.acquire(ctx, t); err != nil {
 		return err
 	}
 	c, own, err := a.program(start.Args)
 	if err != nil {
-		close(t.gone)
+		close(t.detached)
 		return err
 	}
 	sent := make(chan error, 1)
 	go func() {
-		defer close(t.gone)
+		defer close(t.detached)
 		interrupted := make(chan struct{})
 		stopInterrupt := context.AfterFunc(ctx, func() {
 			defer close(interrupted)
@@ -53,7 +53,7 @@ func (a *Agent) Attach(stream attachServer) error {
 		if !stopInterrupt() {
 			<-interrupted
 		}
-		t.leave(c)
+		t.stopInput(c)
 		if !own {
 			c.kill()
 			c.out.Close()
@@ -72,8 +72,8 @@ func (a *Agent) Attach(stream attachServer) error {
 	return err
 }
 
-// acquire ends the present stream and waits until t may attach. Of several streams the last
-// one attaches.
+// acquire ends the attached stream and waits until t may attach. If several streams wait, only the
+// last attaches.
 func (a *Agent) acquire(ctx context.Context, t *attachment) error {
 	a.mu.Lock()
 	before := a.attached
@@ -83,18 +83,18 @@ func (a *Agent) acquire(ctx context.Context, t *attachment) error {
 		return nil
 	}
 	before.end(errReplaced)
-	<-before.gone
+	<-before.detached
 	if ctx.Err() != nil {
-		close(t.gone)
+		close(t.detached)
 		return status.Error(codes.Aborted, context.Cause(ctx).Error())
 	}
 	return nil
 }
 
-// program is the agent's own program, or one that it starts.
+// program returns the agent's own program, or starts the program in args.
 func (a *Agent) program(args []string) (c *child, own bool, err error) {
 	a.mu.Lock()
-	own, ending := len(a.Command) > 0, a.ending
+	own, stopping := len(a.Command) > 0, a.stopping
 	c = a.child
 	a.mu.Unlock()
 	switch {
@@ -104,7 +104,7 @@ func (a *Agent) program(args []string) (c *child, own bool, err error) {
 		return c, own, nil
 	case len(args) == 0 || args[0] == "":
 		return nil, own, status.Error(codes.InvalidArgument, "this agent has no program of its own: args must name one")
-	case ending:
+	case stopping:
 		return nil, own, status.Error(codes.Unavailable, "this agent is stopping")
 	}
 	if c, err = a.start(args); err != nil {
@@ -113,14 +113,14 @@ func (a *Agent) program(args []string) (c *child, own bool, err error) {
 	return c, own, nil
 }
 
-// sendOutput sends the output of the program, and how it exited.
+// sendOutput sends the output of the program, and then how the program exited.
 func (c *child) sendOutput(stream attachServer) error {
 	started := &rpclabv1.FromProcess{Message: &rpclabv1.FromProcess_Started{Started: &rpclabv1.Started{Pid: c.pid()}}}
 	if err := stream.Send(started); err != nil {
 		return err
 	}
 	for {
-		output := make([]byte, chunk)
+		output := make([]byte, maxChunk)
 		n, err := c.read(output)
 		if n > 0 {
 			if err := stream.Send(&rpclabv1.FromProcess{Message: &rpclabv1.FromProcess_Stdout{Stdout: output[:n]}}); err != nil {
@@ -132,7 +132,7 @@ func (c *child) sendOutput(stream attachServer) error {
 		}
 	}
 	select {
-	case <-c.over:
+	case <-c.exited:
 	case <-stream.Context().Done():
 		return stream.Context().Err()
 	}
@@ -147,7 +147,7 @@ func (t *attachment) receiveInput(stream attachServer, c *child) {
 			return
 		}
 		t.mu.Lock()
-		if !t.left {
+		if !t.stopped {
 			switch m := message.Message.(type) {
 			case *rpclabv1.ToProcess_Stdin:
 				_, _ = c.process.Stdin.Write(m.Stdin) // the program may have closed its input
@@ -161,12 +161,12 @@ func (t *attachment) receiveInput(stream attachServer, c *child) {
 	}
 }
 
-// leave waits for input that is being written, and rejects more.
-func (t *attachment) leave(c *child) {
+// stopInput ends a blocked write of input, and drops later input.
+func (t *attachment) stopInput(c *child) {
 	c.setDeadline(expired)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.left = true
+	t.stopped = true
 	c.setDeadline(time.Time{})
 }
 
@@ -194,7 +194,8 @@ func (a *Agent) Usage(_ context.Context, r *rpclabv1.UsageRequest) (*rpclabv1.Us
 	return c.usage(r.Reset_), nil
 }
 
-// childByPID is the program with a process ID, so that no request reaches a later program.
+// childByPID returns the program if it has this process ID, so that no request reaches a later
+// program.
 func (a *Agent) childByPID(pid int64) (*child, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

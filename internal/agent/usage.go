@@ -11,14 +11,14 @@ import (
 // Usage is the resources that a program has used since ResetUsage, or since it started.
 type Usage struct {
 	CPU    time.Duration // user and system time
-	MaxRSS uint64        // peak of resident memory, bytes
-	// Throttled is how long its container waited for its CPU quota.
+	MaxRSS uint64        // peak resident memory, bytes
+	// Throttled is how long the program's container waited for its CPU quota.
 	Throttled time.Duration
 	// Stolen is the share of CPU time that a hypervisor took from the node (steal time).
 	Stolen float64
 }
 
-// Usage reads the usage. It may fail after the program has exited.
+// Usage returns the usage. It may fail after the program has exited.
 func (p *Process) Usage(ctx context.Context) (Usage, error) {
 	return p.usage(ctx, &rpclabv1.UsageRequest{Pid: p.pid})
 }

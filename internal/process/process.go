@@ -24,9 +24,9 @@ type Spec struct {
 	Processors []int
 }
 
-// guard is a shell script that executes its arguments. It leaves a child that kills the process
-// group when its standard input ends. It ignores SIGHUP, which the kernel sends to an orphaned
-// group with stopped processes. It does not hold the program's output open.
+// guard is a shell script that executes its arguments. A background child of the script kills the
+// process group when standard input ends. The background child ignores SIGHUP, which the kernel
+// sends to an orphaned group with stopped processes, and closes the program's output.
 const guard = `exec 3<&0; { trap "" HUP; read -r _ <&3; kill -KILL 0; } >/dev/null 2>&1 & exec "$@" 3<&-`
 
 // Process is a child process. Its standard input is a pipe that closes when this process ends: a

@@ -12,8 +12,8 @@ func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// startOn starts a child on some processors. The child inherits those of the thread that starts
-// it, which is locked to its goroutine.
+// startOn starts a child on some processors. The child inherits the processors of the thread that
+// starts the child; the caller has locked this thread to its goroutine.
 func startOn(processors []int, start func() error) error {
 	if len(processors) == 0 {
 		return start()

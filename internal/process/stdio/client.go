@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// message is a line in either direction. A request has a method, an answer repeats the request's
-// id, and an event has neither.
+// message is a line in either direction. A request has a method, a response has the id of its
+// request and no method, and an event has neither.
 type message struct {
 	ID     uint64          `json:"id,omitempty"`
 	Method string          `json:"method,omitempty"`
@@ -23,9 +23,9 @@ type Client struct {
 	name    string
 	process Process
 	onEvent func(json.RawMessage)
-	ended   chan struct{} // closed when no more answers will come
+	ended   chan struct{} // closed when no more responses can arrive
 	drained chan struct{} // closed at the end of the output
-	readErr error         // what was wrong with the output; read it after ended
+	readErr error         // why the output could not be read; valid after ended is closed
 
 	sending sync.Mutex
 	out     *json.Encoder
@@ -35,8 +35,9 @@ type Client struct {
 	pending map[uint64]chan message
 }
 
-// NewClient starts reading a process's standard output, until it ends. name is the process in
-// errors. onEvent is called for each event before any answer that follows it; nil ignores events.
+// NewClient starts to read a process's standard output, until the output ends. name is the name of
+// the process in errors. The client calls onEvent for each event, before it passes on any response
+// that follows the event; a nil onEvent ignores events.
 func NewClient(name string, p Process, stdin io.Writer, stdout io.Reader, onEvent func(json.RawMessage)) *Client {
 	c := &Client{
 		name: name, process: p, out: json.NewEncoder(stdin), onEvent: onEvent,
@@ -55,7 +56,7 @@ func (c *Client) read(stdout io.Reader) {
 				c.readErr = fmt.Errorf("its output is not the expected JSON: %w", err)
 			}
 			close(c.ended)
-			_, _ = io.Copy(io.Discard, stdout) // a process that cannot write does not end
+			_, _ = io.Copy(io.Discard, stdout) // a process that blocks in a write does not end
 			return
 		}
 		if m.ID == 0 {
@@ -65,26 +66,26 @@ func (c *Client) read(stdout io.Reader) {
 			continue
 		}
 		c.mu.Lock()
-		answered := c.pending[m.ID]
+		response := c.pending[m.ID]
 		delete(c.pending, m.ID)
 		c.mu.Unlock()
-		if answered != nil { // else its caller stopped waiting
-			answered <- m
+		if response != nil { // nil: the caller no longer waits
+			response <- m
 		}
 	}
 }
 
-// call sends a request, waits for the answer and decodes it into result.
+// call sends a request, waits for the response and decodes it into result.
 func (c *Client) call(ctx context.Context, method string, params, result any) error {
 	body, err := json.Marshal(params)
 	if err != nil {
 		return err
 	}
-	answered := make(chan message, 1)
+	response := make(chan message, 1)
 	c.mu.Lock()
 	c.last++
 	id := c.last
-	c.pending[id] = answered
+	c.pending[id] = response
 	c.mu.Unlock()
 	c.sending.Lock() // not c.mu, which the reader needs: a full pipe would block both directions
 	err = c.out.Encode(message{ID: id, Method: method, Body: body})
@@ -93,17 +94,17 @@ func (c *Client) call(ctx context.Context, method string, params, result any) er
 		return Exited(c.name, c.process, err)
 	}
 	select {
-	case m := <-answered:
+	case m := <-response:
 		return c.decode(m, result)
 	case <-c.ended:
 	case <-ctx.Done():
 		c.mu.Lock()
 		delete(c.pending, id)
 		c.mu.Unlock()
-		return fmt.Errorf("%s did not answer: %w", c.name, context.Cause(ctx))
+		return fmt.Errorf("%s did not respond: %w", c.name, context.Cause(ctx))
 	}
 	select {
-	case m := <-answered: // before the end
+	case m := <-response: // it arrived before the output ended
 		return c.decode(m, result)
 	default:
 		return Exited(c.name, c.process, c.readErr)
@@ -115,7 +116,7 @@ func (c *Client) decode(m message, result any) error {
 		return &HandlerError{Name: c.name, Text: m.Error}
 	}
 	if err := json.Unmarshal(m.Body, result); err != nil {
-		return fmt.Errorf("%s: decode its answer: %w", c.name, err)
+		return fmt.Errorf("%s: decode the response: %w", c.name, err)
 	}
 	return nil
 }

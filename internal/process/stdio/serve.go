@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// Conn is the serving end of a conversation.
+// Conn is the child's end of a session: it handles the parent's requests.
 type Conn struct {
 	in io.Reader
 
@@ -17,7 +17,7 @@ type Conn struct {
 	out *json.Encoder
 }
 
-// NewConn returns the end of a conversation that reads requests on in and writes answers to out.
+// NewConn returns a Conn that reads requests from in and writes responses to out.
 func NewConn(in io.Reader, out io.Writer) *Conn { return &Conn{in: in, out: json.NewEncoder(out)} }
 
 // Send sends an event to the parent process, at any time. It is safe for concurrent use.
@@ -39,12 +39,11 @@ type stop struct{ error }
 
 func (s stop) Unwrap() error { return s.error }
 
-// Stop marks the last answer of a conversation. err may be nil.
+// Stop is the error of a handler that ends the session after its response. err may be nil.
 func Stop(err error) error { return stop{err} }
 
-// Serve answers requests by the handlers of their methods, one at a time and in order. It returns
-// nil when the input ends, because then the parent process has ended, or when ctx ends. After
-// [Stop] it returns the error in it.
+// Serve calls the handlers of requests, one at a time and in order. It returns nil when ctx ends, or
+// when the input ends, because then the parent process has ended. After [Stop] it returns Stop's err.
 func (c *Conn) Serve(ctx context.Context, handlers ...Handler) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -75,7 +74,7 @@ func (c *Conn) Serve(ctx context.Context, handlers ...Handler) error {
 	for {
 		select {
 		case m := <-requests:
-			if done, err := c.answer(ctx, m, handlers); done || err != nil {
+			if done, err := c.respond(ctx, m, handlers); done || err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -89,33 +88,33 @@ func (c *Conn) Serve(ctx context.Context, handlers ...Handler) error {
 	}
 }
 
-// answer handles one request; done means that the conversation ends with err.
-func (c *Conn) answer(ctx context.Context, m message, handlers []Handler) (done bool, err error) {
-	result, err := handle(ctx, m, handlers)
+// respond handles one request. If done is true, the session ends with err.
+func (c *Conn) respond(ctx context.Context, request message, handlers []Handler) (done bool, err error) {
+	result, err := handle(ctx, request, handlers)
 	var last stop
 	if done = errors.As(err, &last); done {
 		err = last.error
 	}
-	answer := message{ID: m.ID}
+	response := message{ID: request.ID}
 	if err != nil {
-		answer.Error = err.Error()
-	} else if answer.Body, err = json.Marshal(result); err != nil {
-		return true, fmt.Errorf("encode the answer to %s: %w", m.Method, err)
+		response.Error = err.Error()
+	} else if response.Body, err = json.Marshal(result); err != nil {
+		return true, fmt.Errorf("encode the response to %s: %w", request.Method, err)
 	}
-	if sent := c.write(answer); sent != nil {
-		return true, errors.Join(err, sent)
+	if writeErr := c.write(response); writeErr != nil {
+		return true, errors.Join(err, writeErr)
 	}
 	if !done {
-		err = nil // the parent knows it
+		err = nil // the parent has received the error
 	}
 	return done, err
 }
 
-func handle(ctx context.Context, m message, handlers []Handler) (any, error) {
+func handle(ctx context.Context, request message, handlers []Handler) (any, error) {
 	for _, h := range handlers {
-		if h.method == m.Method {
-			return h.handle(ctx, m.Body)
+		if h.method == request.Method {
+			return h.handle(ctx, request.Body)
 		}
 	}
-	return nil, fmt.Errorf("no method %q", m.Method)
+	return nil, fmt.Errorf("no method %q", request.Method)
 }

@@ -1,7 +1,7 @@
-// Package stdio is how rpclab talks to its child processes over their standard input and output:
+// Package stdio exchanges messages with child processes over their standard input and output:
 // requests of typed methods ([Method], [Client], [Conn]) as lines of JSON, plain lines ([Lines]),
-// the line by which a program announces its address ([Announce]), and what to report when a child
-// ends unexpectedly ([ExitError]).
+// and the line with which a program announces its address ([Announce]). [ExitError] reports a child
+// that ended unexpectedly.
 package stdio
 
 import (
@@ -17,13 +17,13 @@ import (
 // Process is a child process.
 type Process interface {
 	Kill()       // ends the process and returns when it has ended
-	Err() error  // how it ended; nil: exit code 0
-	Log() string // its last lines on standard error
+	Err() error  // how the process ended; nil: exit code 0
+	Log() string // the last lines on standard error
 }
 
-// ExitError is the error of a process that ended although more was expected of it.
+// ExitError is the error of a process that ended unexpectedly.
 type ExitError struct {
-	Name  string // of the process
+	Name  string // name of the process
 	Cause error
 	Log   string // last lines on standard error; empty: none
 }
@@ -58,13 +58,13 @@ type Lines struct {
 
 	mu      sync.Mutex
 	partial []byte
-	skip    bool // the current line is too long
+	skip    bool // drop the current line: it is too long
 }
 
-// MaxLine is the length of the longest line that [Lines] passes on, in bytes.
+// MaxLine is the length in bytes of the longest line that [Lines] passes to its function.
 const MaxLine = 64 << 10
 
-// NewLines returns a writer that calls onLine for each line, while holding a lock.
+// NewLines returns a writer that calls onLine for each line, one call at a time.
 func NewLines(onLine func(line string)) *Lines { return &Lines{onLine: onLine} }
 
 // Write implements [io.Writer].
@@ -91,8 +91,8 @@ func (l *Lines) Write(p []byte) (int, error) {
 // announcement begins the line by which a program announces its address (servers/CONTRACT.md).
 const announcement = "serving "
 
-// Announce writes the line that says where a program listens, once it serves. The line proves
-// that this process serves there, and no other program that uses the address.
+// Announce writes the line with the address on which a program serves. Call it once the program
+// serves. The line shows that this process, and no other program, serves on the address.
 func Announce(out io.Writer, address net.Addr) error {
 	_, err := fmt.Fprintf(out, "%s%s\n", announcement, address)
 	return err

@@ -40,7 +40,7 @@ func (c *child) Kill() {
 func (c *child) Err() error  { return c.err }
 func (c *child) Log() string { return "one\ntwo" }
 
-// start starts a conversation that ends with the test.
+// start starts a session that ends with the test.
 func start(t *testing.T, onEvent func(json.RawMessage), handlers func(*stdio.Conn) stdio.Handler) (*stdio.Client, *child) {
 	t.Helper()
 	in, stdin := io.Pipe()
@@ -57,25 +57,25 @@ func start(t *testing.T, onEvent func(json.RawMessage), handlers func(*stdio.Con
 	return client, c
 }
 
-// by is the handler of a conversation without events.
-func by(h stdio.Handler) func(*stdio.Conn) stdio.Handler {
+// only returns the handler for a session without events.
+func only(h stdio.Handler) func(*stdio.Conn) stdio.Handler {
 	return func(*stdio.Conn) stdio.Handler { return h }
 }
 
-func TestCallsGetTheirOwnAnswers(t *testing.T) {
-	client, _ := start(t, nil, by(count.Handle(func(_ context.Context, n int) (int, error) { return 2 * n, nil })))
+func TestConcurrentCallsReceiveTheirOwnResponses(t *testing.T) {
+	client, _ := start(t, nil, only(count.Handle(func(_ context.Context, n int) (int, error) { return 2 * n, nil })))
 	var calls sync.WaitGroup
 	for n := range 20 {
 		calls.Go(func() {
 			if got, err := count.Call(t.Context(), client, n); err != nil || got != 2*n {
-				t.Errorf("call %d: %d, %v", n, got, err)
+				t.Errorf("call %d returned %d, %v; want %d", n, got, err, 2*n)
 			}
 		})
 	}
 	calls.Wait()
 }
 
-func TestEventsArriveBeforeTheAnswerThatFollowsThem(t *testing.T) {
+func TestEventsArriveBeforeTheResponseThatFollowsThem(t *testing.T) {
 	var events []string
 	client, _ := start(t, func(e json.RawMessage) { events = append(events, string(e)) }, func(conn *stdio.Conn) stdio.Handler {
 		return load.Handle(func(context.Context, stdio.None) (none stdio.None, err error) {
@@ -83,67 +83,67 @@ func TestEventsArriveBeforeTheAnswerThatFollowsThem(t *testing.T) {
 		})
 	})
 	if _, err := load.Call(t.Context(), client, stdio.None{}); err != nil || !slices.Equal(events, []string{"1", "2"}) {
-		t.Errorf("events %v, %v", events, err)
+		t.Errorf("when the call returned %v the events were %v, want 1 and 2 and no error", err, events)
 	}
 }
 
-func TestAnErrorIsAnAnswerAndTheConversationContinues(t *testing.T) {
-	client, _ := start(t, nil, by(load.Handle(func(context.Context, stdio.None) (none stdio.None, err error) {
+func TestTheSessionContinuesAfterAHandlersError(t *testing.T) {
+	client, _ := start(t, nil, only(load.Handle(func(context.Context, stdio.None) (none stdio.None, err error) {
 		return none, errors.New("no such route")
 	})))
 	for range 2 {
 		_, err := load.Call(t.Context(), client, stdio.None{})
 		if remote := new(stdio.HandlerError); !errors.As(err, &remote) || err.Error() != "child-0: no such route" {
-			t.Errorf("error %v", err)
+			t.Errorf("the call returned %v, want the handler's error, child-0: no such route", err)
 		}
 	}
 }
 
-func TestARequestThatFitsNoHandlerIsAnError(t *testing.T) {
-	client, _ := start(t, nil, by(count.Handle(func(_ context.Context, n int) (int, error) { return n, nil })))
+func TestAnUnknownMethodAndWrongParametersAreErrors(t *testing.T) {
+	client, _ := start(t, nil, only(count.Handle(func(_ context.Context, n int) (int, error) { return n, nil })))
 	if _, err := echo.Call(t.Context(), client, "a"); err == nil || err.Error() != `child-0: no method "echo"` {
-		t.Errorf("a method that is not served: %v", err)
+		t.Errorf("a method without a handler returned %v, want child-0: no method \"echo\"", err)
 	}
 	other := stdio.Method[string, int](count)
 	if _, err := other.Call(t.Context(), client, "a"); err == nil || !strings.HasPrefix(err.Error(), "child-0: decode the parameters of count: ") {
-		t.Errorf("parameters of another type: %v", err)
+		t.Errorf("parameters of another type returned %v, want a decoding error", err)
 	}
 }
 
-func TestStopEndsTheConversationAfterTheAnswer(t *testing.T) {
-	client, process := start(t, nil, by(count.Handle(func(context.Context, int) (int, error) { return 7, stdio.Stop(nil) })))
+func TestStopEndsTheSessionAfterTheResponse(t *testing.T) {
+	client, process := start(t, nil, only(count.Handle(func(context.Context, int) (int, error) { return 7, stdio.Stop(nil) })))
 	if got, err := count.Call(t.Context(), client, 0); err != nil || got != 7 {
-		t.Errorf("%d, %v", got, err)
+		t.Errorf("the last call returned %d, %v; want 7", got, err)
 	}
 	<-process.done
 	_, err := count.Call(t.Context(), client, 0)
 	if exit := new(stdio.ExitError); !errors.As(err, &exit) {
-		t.Errorf("a call after the end: %v", err)
+		t.Errorf("a call after the session returned %v, want an ExitError", err)
 	}
 }
 
-func TestAProcessThatEndsFailsItsCallsWithItsLastLines(t *testing.T) {
+func TestCallsToAProcessThatEndsFailWithItsLastLines(t *testing.T) {
 	unencodable := stdio.Method[stdio.None, chan int]("load")
-	client, _ := start(t, nil, by(unencodable.Handle(func(context.Context, stdio.None) (chan int, error) { return make(chan int), nil })))
+	client, _ := start(t, nil, only(unencodable.Handle(func(context.Context, stdio.None) (chan int, error) { return make(chan int), nil })))
 	_, err := load.Call(t.Context(), client, stdio.None{})
-	if err == nil || !strings.HasPrefix(err.Error(), "child-0 ended unexpectedly: encode the answer to load") || !strings.HasSuffix(err.Error(), "; its last lines:\n  one\n  two") {
-		t.Errorf("error %v", err)
+	if err == nil || !strings.HasPrefix(err.Error(), "child-0 ended unexpectedly: encode the response to load") || !strings.HasSuffix(err.Error(), "; its last lines:\n  one\n  two") {
+		t.Errorf("the call returned %v, want that child-0 ended unexpectedly, with its last lines", err)
 	}
 }
 
-func TestOutputThatIsNotJSONIsNamed(t *testing.T) {
-	client, process := start(t, nil, by(echo.Handle(func(_ context.Context, text string) (string, error) { return text, nil })))
+func TestOutputThatIsNotJSONIsAnError(t *testing.T) {
+	client, process := start(t, nil, only(echo.Handle(func(_ context.Context, text string) (string, error) { return text, nil })))
 	if _, err := io.WriteString(process.stdout, "panic: boom\n"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := echo.Call(t.Context(), client, "a"); err == nil || !strings.Contains(err.Error(), "not the expected JSON") {
-		t.Errorf("error %v", err)
+		t.Errorf("the call returned %v, want that the output is not the expected JSON", err)
 	}
 }
 
-func TestACallThatIsCancelledLeavesOthersTheirAnswers(t *testing.T) {
+func TestACallAfterACancelledCallReceivesItsOwnResponse(t *testing.T) {
 	release, began := make(chan struct{}), make(chan struct{}, 2)
-	client, _ := start(t, nil, by(count.Handle(func(_ context.Context, n int) (int, error) {
+	client, _ := start(t, nil, only(count.Handle(func(_ context.Context, n int) (int, error) {
 		began <- struct{}{}
 		<-release
 		return n, nil
@@ -154,17 +154,17 @@ func TestACallThatIsCancelledLeavesOthersTheirAnswers(t *testing.T) {
 		cancel()
 	}()
 	if _, err := count.Call(ctx, client, 1); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v", err)
+		t.Errorf("the cancelled call returned %v, want context.Canceled", err)
 	}
 	close(release)
 	if got, err := count.Call(t.Context(), client, 2); err != nil || got != 2 {
-		t.Errorf("%d, %v", got, err)
+		t.Errorf("the next call returned %d, %v; want 2", got, err)
 	}
 }
 
-func TestTheHandlersContextEndsWithItsParent(t *testing.T) {
+func TestTheHandlersContextEndsWithTheParent(t *testing.T) {
 	began := make(chan struct{})
-	client, process := start(t, nil, by(load.Handle(func(ctx context.Context, none stdio.None) (stdio.None, error) {
+	client, process := start(t, nil, only(load.Handle(func(ctx context.Context, none stdio.None) (stdio.None, error) {
 		close(began)
 		<-ctx.Done()
 		return none, ctx.Err()
@@ -178,33 +178,33 @@ func TestTheHandlersContextEndsWithItsParent(t *testing.T) {
 func TestInputWithoutARequestIsAnError(t *testing.T) {
 	for input, want := range map[string]string{"": "rpclab run", "{]": "read a request: "} {
 		if err := stdio.NewConn(strings.NewReader(input), io.Discard).Serve(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("input %q: %v", input, err)
+			t.Errorf("input %q: Serve returned %v, want %q", input, err, want)
 		}
 	}
 }
 
-func TestLinesArePassedOnWhole(t *testing.T) {
+func TestLinesPassesWholeLinesAndDropsLinesThatAreTooLong(t *testing.T) {
 	var got []string
 	lines := stdio.NewLines(func(line string) { got = append(got, line) })
 	for _, part := range []string{"one\ntw", "o\n", strings.Repeat("x", stdio.MaxLine), "y\nthree\nfour"} {
 		if n, err := io.WriteString(lines, part); n != len(part) || err != nil {
-			t.Errorf("wrote %d of %d, %v", n, len(part), err)
+			t.Errorf("Write returned %d, %v; want %d", n, err, len(part))
 		}
 	}
 	if !slices.Equal(got, []string{"one", "two", "three"}) {
-		t.Errorf("lines %q", got)
+		t.Errorf("received the lines %q, want one, two, three", got)
 	}
 }
 
-func TestAnAnnouncementNamesTheAddress(t *testing.T) {
+func TestAnnouncedReturnsTheAddressThatAnnounceWrote(t *testing.T) {
 	var out strings.Builder
 	if err := stdio.Announce(&out, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}); err != nil || out.String() != "serving 127.0.0.1:80\n" {
-		t.Errorf("%q, %v", out.String(), err)
+		t.Errorf("Announce wrote %q, %v; want serving 127.0.0.1:80", out.String(), err)
 	}
 	if address, ok := stdio.Announced("serving 127.0.0.1:80"); !ok || address != "127.0.0.1:80" {
-		t.Errorf("%q, %t", address, ok)
+		t.Errorf("Announced returned %q, %t; want 127.0.0.1:80", address, ok)
 	}
 	if _, ok := stdio.Announced("listening"); ok {
-		t.Error("another line is an announcement")
+		t.Error("Announced accepted the line \"listening\"")
 	}
 }
