@@ -29,22 +29,13 @@ func (s *Server) serveREST(ctx context.Context, listener net.Listener) error {
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
 	server := &http.Server{Handler: s.rest(), Protocols: &protocols, ReadHeaderTimeout: 10 * time.Second}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
-	s.Log.Info("serving", "id", s.ID, "address", listener.Addr().String())
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
-	case <-ctx.Done():
+	serve := func(listener net.Listener) error {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
 	}
-	s.drain()
-	if err := server.Shutdown(context.Background()); err != nil {
-		return err
-	}
-	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
+	return s.serveUntil(ctx, listener, serve, func() error { return server.Shutdown(context.Background()) })
 }
 
 // rest routes the workloads' paths.

@@ -102,8 +102,17 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	healthv1.RegisterHealthServer(server, s.health)
 	reflection.Register(server)
 
+	return s.serveUntil(ctx, listener, server.Serve, func() error {
+		close(stopping)
+		server.GracefulStop()
+		return nil
+	})
+}
+
+// serveUntil serves until ctx ends. It then drains and calls stop, which makes serve return nil.
+func (s *Server) serveUntil(ctx context.Context, listener net.Listener, serve func(net.Listener) error, stop func() error) error {
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
+	go func() { failed <- serve(listener) }()
 	s.Log.Info("serving", "id", s.ID, "address", listener.Addr().String())
 	select {
 	case err := <-failed:
@@ -111,9 +120,8 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	case <-ctx.Done():
 	}
 	s.drain()
-	close(stopping)
-	server.GracefulStop()
-	return <-failed
+	err := stop()
+	return errors.Join(err, <-failed)
 }
 
 // drain reports NOT_SERVING and returns after Drain.

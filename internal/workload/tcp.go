@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"sync"
@@ -42,13 +41,14 @@ func (f *Frame) ID() string       { return string(bytes.TrimRight(f[5:], "\x00")
 func (s *Server) serveTCP(ctx context.Context, listener net.Listener) error {
 	var conns sync.Map // open connections
 	var serving sync.WaitGroup
-	failed := make(chan error, 1)
-	go func() {
+	accept := func(listener net.Listener) error {
 		for {
 			conn, err := listener.Accept()
+			if errors.Is(err, net.ErrClosed) {
+				return nil
+			}
 			if err != nil {
-				failed <- err
-				return
+				return err
 			}
 			conns.Store(conn, nil)
 			serving.Go(func() {
@@ -57,16 +57,10 @@ func (s *Server) serveTCP(ctx context.Context, listener net.Listener) error {
 				_ = conn.Close()
 			})
 		}
-	}()
-	s.Log.Info("serving", "id", s.ID, "address", listener.Addr().String())
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
-	case <-ctx.Done():
 	}
-	s.drain()
-	_ = listener.Close()
-	<-failed // returns when Accept has returned
+	if err := s.serveUntil(ctx, listener, accept, listener.Close); err != nil {
+		return err
+	}
 	conns.Range(func(conn, _ any) bool {
 		_ = conn.(net.Conn).SetReadDeadline(time.Now()) // stops reading; the call in flight is answered
 		return true
