@@ -7,7 +7,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"sigs.k8s.io/yaml"
 
 	"rpclab/internal/cluster"
@@ -21,7 +23,10 @@ func document(t *testing.T, objects ...object) string {
 	t.Helper()
 	var parts []string
 	for _, o := range objects {
-		kind, _ := kindOf(o)
+		kind, _, err := kindOf(o)
+		if err != nil {
+			t.Fatal(err)
+		}
 		o.GetObjectKind().SetGroupVersionKind(kind)
 		text, err := yaml.Marshal(o)
 		if err != nil {
@@ -78,4 +83,16 @@ func templateOf(o object) corev1.PodSpec {
 		return o.Spec.Template.Spec
 	}
 	return corev1.PodSpec{}
+}
+
+func TestKindOfReturnsTheResource(t *testing.T) {
+	for want, o := range map[string]object{
+		"/v1, Resource=namespaces": &corev1.Namespace{}, "apps/v1, Resource=deployments": &appsv1.Deployment{},
+		"coordination.k8s.io/v1, Resource=leases":        &coordinationv1.Lease{},
+		"networking.k8s.io/v1, Resource=networkpolicies": &networkingv1.NetworkPolicy{},
+	} {
+		if _, resource, err := kindOf(o); err != nil || resource.String() != want {
+			t.Errorf("%T: %s, error %v; want %s", o, resource, err, want)
+		}
+	}
 }
