@@ -32,14 +32,14 @@ func (u unit) parse(text string) (value, error) {
 	case frequency:
 		n, err := parseNumber(strings.TrimSuffix(text, "/s"))
 		if err != nil {
-			return value{}, fmt.Errorf("%q is no number: write one such as 950 or 950/s", text)
+			return value{}, fmt.Errorf("%q is not a number: write one such as 950 or 950/s", text)
 		}
 		return value{number: n}, nil
 	case count:
 		digits, percent := strings.CutSuffix(text, "%")
 		n, err := parseNumber(digits)
 		if err != nil {
-			return value{}, fmt.Errorf("%q is no number: write one such as 0 or 0.1%%", text)
+			return value{}, fmt.Errorf("%q is not a number: write one such as 0 or 0.1%%", text)
 		}
 		return value{number: n, percent: percent}, nil
 	}
@@ -56,7 +56,7 @@ func parseDuration(text string) (value, error) {
 		return value{}, fmt.Errorf("%q has no unit: write a duration such as 50ms or 1.5s", text)
 	}
 	if err != nil {
-		return value{}, fmt.Errorf("%q is no duration: write one such as 50ms or 1.5s", text)
+		return value{}, fmt.Errorf("%q is not a duration: write one such as 50ms or 1.5s", text)
 	}
 	return value{number: float64(d) / float64(time.Millisecond)}, nil
 }
