@@ -33,21 +33,12 @@ func Program(ctx context.Context, p v1.Platform, dir string) (string, error) {
 		return "", fmt.Errorf("this program does not run on %s and must be built for it, but Go is missing: install it (https://go.dev/dl), or build the image on %s", p, p)
 	}
 	program := filepath.Join(dir, module)
-	build, err := process.Start(process.Spec{
+	_, err = process.Run(ctx, process.Spec{
 		Args: []string{compiler, "-C", root, "build", "-trimpath", "-o", program, module + "/cmd/" + module},
 		Env:  []string{"CGO_ENABLED=0", "GOOS=" + p.OS, "GOARCH=" + p.Architecture},
 	})
 	if err != nil {
-		return "", err
-	}
-	select {
-	case <-build.Done():
-	case <-ctx.Done():
-		build.Kill()
-		return "", ctx.Err()
-	}
-	if build.Err() != nil {
-		return "", fmt.Errorf("build %s for %s in %s: %w\n%s", module, p, root, build.Err(), build.Log())
+		return "", fmt.Errorf("build %s for %s in %s: %w", module, p, root, err)
 	}
 	return program, nil
 }

@@ -88,21 +88,12 @@ func (l Language) build(ctx context.Context, cache string, log io.Writer) (comma
 		return "", err
 	}
 	var stdout bytes.Buffer
-	p, err := process.Start(process.Spec{
+	_, err = process.Run(ctx, process.Spec{
 		Args: []string{"sh", filepath.Join(dir, "servers", "build.sh"), l.Name}, Stdout: &stdout, Log: log,
 		Env: []string{"XDG_CACHE_HOME=" + filepath.Dir(filepath.Dir(cache)), "RPCLAB_SERVERS_OUT=" + out},
 	})
 	if err != nil {
 		return "", err
-	}
-	select {
-	case <-p.Done():
-	case <-ctx.Done():
-		p.Kill()
-		return "", ctx.Err()
-	}
-	if err := p.Err(); err != nil {
-		return "", fmt.Errorf("%w; its last lines:\n%s", err, p.Log())
 	}
 	return stdout.String(), nil
 }
@@ -191,9 +182,26 @@ const unusedFor = 30 * 24 * time.Hour
 func removeOld(cache string) error {
 	commands, err := filepath.Glob(filepath.Join(cache, "*-*", "command"))
 	for _, file := range commands {
-		if info, wrong := os.Stat(file); wrong == nil && time.Since(info.ModTime()) > unusedFor {
+		if isUnused(file) {
 			err = errors.Join(err, os.RemoveAll(filepath.Dir(file)))
 		}
 	}
+	// Earlier versions kept one build of a language: java.command and the directory java.
+	earlier, _ := filepath.Glob(filepath.Join(cache, "*.command")) // fails only for an invalid pattern
+	for _, file := range earlier {
+		if !isUnused(file) {
+			continue
+		}
+		err = errors.Join(err, os.Remove(file))
+		if dir := strings.TrimSuffix(file, ".command"); filepath.Base(dir) != "rust" { // cargo builds there
+			err = errors.Join(err, os.RemoveAll(dir))
+		}
+	}
 	return err
+}
+
+// isUnused reports whether nobody used the programs of a command file for unusedFor.
+func isUnused(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && time.Since(info.ModTime()) > unusedFor
 }

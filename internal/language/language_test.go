@@ -96,8 +96,19 @@ func TestBuildRemovesOnlyBuildsThatNobodyUses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for name, age := range map[string]time.Duration{"java": unusedFor + time.Hour, "python": unusedFor - time.Hour, "rust": unusedFor + time.Hour} { // of an earlier version
+		dir, at := filepath.Join(root, name), time.Now().Add(-age)
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(dir+".command", nil, 0o644), os.Chtimes(dir+".command", at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if _, err := rust(t).Build(t.Context(), nil, io.Discard); err != nil {
 		t.Fatal(err)
+	}
+	for name, kept := range map[string]bool{"java": false, "java.command": false, "python": true, "python.command": true, "rust": true, "rust.command": false} {
+		if _, err := os.Stat(filepath.Join(root, name)); (err == nil) != kept {
+			t.Errorf("%s of an earlier version: error %v, want it kept: %v", name, err, kept)
+		}
 	}
 	for name, kept := range map[string]bool{"rust-unused": false, "rust-used": true, filepath.Base(built(t)): true} {
 		if _, err := os.Stat(filepath.Join(root, name, "command")); (err == nil) != kept {

@@ -2,6 +2,7 @@
 package process
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -83,6 +84,25 @@ func Start(spec Spec) (*Process, error) {
 		return nil, fmt.Errorf("start %s: %w", spec.Args[0], err)
 	}
 	return child, nil
+}
+
+// Run runs a child to its end and returns the last lines of its log, which are part of the error of a
+// child that fails. It kills the child and returns the error of ctx when ctx ends first.
+func Run(ctx context.Context, spec Spec) (log string, err error) {
+	child, err := Start(spec)
+	if err != nil {
+		return "", err
+	}
+	select {
+	case <-child.done:
+	case <-ctx.Done():
+		child.Kill()
+		return "", ctx.Err()
+	}
+	if child.err != nil {
+		return "", fmt.Errorf("%w\n%s", child.err, child.Log())
+	}
+	return child.Log(), nil
 }
 
 // Pid returns the process id.

@@ -148,18 +148,9 @@ func run(ctx context.Context, env []string, progress func(string), args ...strin
 	if progress != nil {
 		progress(strings.Join(args, " "))
 	}
-	p, err := process.Start(process.Spec{Args: args, Env: env})
+	log, err := process.Run(ctx, process.Spec{Args: args, Env: env})
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("%s: %w", strings.Join(args, " "), err)
 	}
-	select {
-	case <-p.Done():
-	case <-ctx.Done():
-		p.Kill()
-		return "", fmt.Errorf("%s: %w", strings.Join(args, " "), ctx.Err())
-	}
-	if err := p.Err(); err != nil {
-		return "", fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, p.Log())
-	}
-	return p.Log(), nil
+	return log, nil
 }
