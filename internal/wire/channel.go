@@ -5,32 +5,7 @@ import (
 	"time"
 
 	"rpclab/internal/wire/h2"
-	"rpclab/internal/wire/list"
 )
-
-// channel keeps connections for calls, as a gRPC channel does: one connection to the first address
-// that works (pick_first), or one to each address (round_robin).
-type channel struct {
-	core        *core
-	lazy        bool // connects at its first call
-	subchannels []*subchannel
-	next        int
-	waiting     list.List[call] // for a connection
-}
-
-// subchannel keeps one connection to one of its addresses, which it tries in order.
-type subchannel struct {
-	channel      *channel
-	addrs        []string
-	addressIndex int // of the address in use
-	connection   *connection
-	isReady      bool
-	readySince   time.Duration // when it became ready
-	failure      string        // of the last attempt; "": it succeeded
-	backoff      time.Duration
-	removed      bool
-	idle         bool // closed because it had no calls; the next call opens it
-}
 
 // The times between attempts follow the gRPC connection backoff protocol. The first one is shorter,
 // since the servers are near.
@@ -147,6 +122,8 @@ func (s *subchannel) lost(l *connection, why string) {
 	}
 }
 
+func (s *subchannel) checkFree(*connection) {} // it carries many calls at once
+
 // start sends a call on the next ready connection. While none is ready, the call waits if a
 // connection is being opened and fails otherwise: gRPC's default, not "wait for ready".
 func (ch *channel) start(c *call) {
@@ -175,23 +152,6 @@ func (ch *channel) pick() *subchannel {
 	return nil
 }
 
-// connected reports whether every connection is open, or idle after it was open, and why that
-// cannot be.
-func (ch *channel) connected() (all bool, why string) {
-	if len(ch.subchannels) == 0 {
-		return false, ch.core.noAddress
-	}
-	for _, s := range ch.subchannels {
-		if s.failure != "" {
-			return false, s.failure
-		}
-		if !s.isReady && !s.idle {
-			return false, ""
-		}
-	}
-	return true, ""
-}
-
 // failure returns why calls cannot wait for a connection; "": they can.
 func (ch *channel) failure() string {
 	if len(ch.subchannels) == 0 {
@@ -218,14 +178,6 @@ func (ch *channel) retryWaiting() {
 	ch.core.checkConnected()
 }
 
-// callConnection is a connection for one call.
-type callConnection struct {
-	core         *core
-	call         *call
-	connection   *connection
-	addressIndex int
-}
-
 func (o *callConnection) ready(l *connection) { l.start(o.call) }
 
 func (o *callConnection) lost(_ *connection, why string) {
@@ -250,3 +202,5 @@ func (o *callConnection) lost(_ *connection, why string) {
 		}
 	})
 }
+
+func (o *callConnection) checkFree(*connection) {} // it closes after its call

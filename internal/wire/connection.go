@@ -1,82 +1,36 @@
 package wire
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"strings"
+	"syscall"
 	"time"
 
 	"rpclab/internal/wire/h1"
 	"rpclab/internal/wire/h2"
-	"rpclab/internal/wire/list"
 )
 
-// connection is one connection of a core, from its dial to its close. It implements [h2.Handler].
-type connection struct {
-	core       *core
-	slot       int32
-	generation int32 // tells late events from those of the slot's next connection
-	owner      connectionOwner
-	addr       string
-
-	transport   transport             // nil: not connected
-	socket      *socket               // the transport, if it is a socket
-	protocol    protocol              // nil: not connected
-	cancel      context.CancelFunc    // of the dial in progress
-	opened      time.Duration         // when the dial began
-	dialing     bool                  // until the server's SETTINGS have come
-	dialLink    list.Link[connection] // in core.dialing
-	unflushed   bool                  // is in core.unflushed
-	draining    bool                  // closes after its last call
-	closed      bool
-	carriedCall bool // a call ended on it
-
-	lastRead     time.Duration // time of the last read
-	lastPing     time.Duration // time of the last PING; 0: none
-	lastUsed     time.Duration // when a call last started or ended
-	pingInterval time.Duration // time without data before a PING; 0: no PINGs
-	closedIdle   bool          // closed because it had no calls
-	inPool       bool          // is in its pool's free list
-	checkTimer   *timer        // next check of keepalive and idle time; nil: none
-
-	responseStream *call // the session's stream of responses; nil: none
-}
-
-// connectionOwner asked for a connection.
-type connectionOwner interface {
-	ready(*connection)
-	// lost is called once when the connection takes no more new calls: it could not be opened,
-	// broke, or its server sent GOAWAY.
-	lost(l *connection, why string)
-}
-
-// startProtocol sends the connection preface.
-func (l *connection) startProtocol() {
-	l.protocol = l.core.newConn(l)
-	l.lastRead, l.lastUsed = l.core.now, l.core.now
+func (l *connection) start(c *call) {
+	if t := l.core.session; t != nil && !t.mayStart(l, c) {
+		return
+	}
+	c.connection, l.lastUsed = l, l.core.now
+	c.stream.Reset()
+	if s := l.core.call.Stream; s != nil {
+		c.stream.More = c.streaming.sent < s.Messages
+	}
+	if s := c.sessionStream; s != nil {
+		c.stream.More = s.index >= 0
+	}
+	l.protocol.Start(&c.stream)
 	l.core.markUnflushed(l)
-	if l.core.call.isHTTP1() { // has no SETTINGS to wait for
-		l.Ready()
-	}
 }
 
-// onPoll is called by the poller when the socket can be read or written.
-func (l *connection) onPoll(read, write bool) {
-	if l.protocol == nil {
-		if err := l.socket.connected(); err != nil {
-			l.fail(err)
-			return
-		}
-		l.startProtocol()
-		return
-	}
-	if write {
-		l.core.markUnflushed(l)
-	}
-	if !read {
-		return
-	}
+// read reads from the socket once.
+func (l *connection) read() {
 	n, err := l.socket.read(l.core.buffer)
 	switch {
 	case err == errWouldBlock:
@@ -110,9 +64,10 @@ func (l *connection) afterChange() {
 		l.drain(why)
 	}
 	l.closeIfDrained()
-	if p, ok := l.owner.(*pool); ok && !l.closed {
-		p.release(l)
+	if l.closed {
+		return
 	}
+	l.owner.checkFree(l)
 	if !l.closed && len(l.protocol.Out()) > 0 {
 		l.core.markUnflushed(l)
 	}
@@ -200,48 +155,39 @@ func (l *connection) close(why h2.Status) {
 	}
 	l.transport, l.socket = nil, nil
 	l.core.timers.remove(l.checkTimer)
-	l.core.release(l)
+	l.core.connections[l.slot] = nil
+	l.core.freeSlots = append(l.core.freeSlots, l.slot)
 	if l.protocol != nil {
 		l.protocol.Close(why)
 	}
 }
 
-// endDial lets the next connection dial.
+// endDial lets another connection dial, in the next turn.
 func (l *connection) endDial() {
-	if l.dialing {
-		l.dialing = false
-		l.dialLink.Remove()
-		l.core.dialNext()
-	}
+	l.dialing = false
+	l.dialLink.Remove()
 }
 
-// Ready implements [h2.Handler].
-func (l *connection) Ready() {
-	l.endDial()
-	l.pingInterval = l.core.keepAlive
-	l.checkIdle()
-	l.owner.ready(l)
+// withRemedy adds to an error of the system what the user can do about it.
+func withRemedy(err error) error {
+	var call *os.SyscallError
+	connecting := errors.As(err, &call) && call.Syscall == "connect"
+	switch {
+	case errors.Is(err, syscall.EMFILE):
+		return fmt.Errorf("%w: raise the limit (ulimit -n), or share the connections among several processes", err)
+	case connecting && errors.Is(err, syscall.EADDRNOTAVAIL), // connect chooses the port
+		!connecting && errors.Is(err, syscall.EADDRINUSE): // or bind did
+		return fmt.Errorf("%w: no local port is left for this server; add source addresses (such as 127.1.0.0/28 on loopback: rpclab load --source)", err)
+	}
+	return err
 }
 
-// Data implements [h2.Handler]. A unary response is read to its end, unless it is invalid already.
-func (l *connection) Data(s *h2.Stream) {
-	if l.core.call.HTTP != nil {
-		return
-	}
-	if k := s.Owner.(*call); k.sessionStream != nil || l.core.call.Stream != nil {
-		l.core.receiveMessages(k)
-		return
-	}
-	if why := l.core.decoder.invalid(s.Body); why.Code != h2.OK {
-		l.protocol.Abort(s, why)
+// tooManyPings is what a server sends in a GOAWAY to a client that sends too many PINGs. The
+// client then doubles its interval: gRPC proposal A8, "Server Enforcement".
+const tooManyPings = "too_many_pings"
+
+func (l *connection) pingLessOften(why string) {
+	if strings.Contains(why, tooManyPings) {
+		l.core.keepAlive = max(l.core.keepAlive, 2*l.pingInterval)
 	}
 }
-
-// Done implements [h2.Handler].
-func (l *connection) Done(s *h2.Stream) {
-	l.carriedCall = true
-	l.core.streamEnded(s.Owner.(*call))
-}
-
-// Returned implements [h2.Handler].
-func (l *connection) Returned(s *h2.Stream, why h2.Status) { l.core.unprocessed(s.Owner.(*call), why) }

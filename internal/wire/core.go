@@ -2,15 +2,17 @@ package wire
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"runtime"
-	"sync"
-	"time"
-
+	"rpclab/internal/measure"
 	"rpclab/internal/wire/h2"
 	"rpclab/internal/wire/list"
+	"sync"
+	"sync/atomic"
+	"time"
 )
+
+// This file declares the state of a core: its types refer to each other. The functions that use the
+// state are in files that refer to each other one way. Where a lower file calls a higher one, there
+// is an interface: connectionOwner, protocol, session.
 
 // core is one thread of the engine with its connections, calls and clock. Only that thread uses
 // it, except for tasks.
@@ -52,7 +54,6 @@ type core struct {
 	toDial         []*connection
 	dialing        list.List[connection] // oldest first
 	nextDial       time.Duration
-	dialTimerSet   bool // a timer will open the next connection
 
 	keepAlive time.Duration // a server may double the interval; 0: none
 
@@ -62,164 +63,213 @@ type core struct {
 	retry             list.List[call]
 	waitingForAddress list.List[call] // until an address is known
 	decoder           messageDecoder
-	session           *session     // nil: each call has its own response
+	session           session      // nil: each call has its own response
 	connectResult     chan<- error // receives nil when all connections are open, or an error
 	channelsConnected int          // channels, from the first on, that were found connected
 	load              *load        // nil: between loads
 	stats             Stats
 }
 
-func newCore(ctx context.Context, cfg Config, call Call, index int) (*core, error) {
-	if err := errors.Join(call.HTTP.check(), call.Stream.check(call), call.Session.check(cfg, call)); err != nil {
-		return nil, err
-	}
-	poll, err := newPoller()
-	if err != nil {
-		return nil, err
-	}
-	c := &core{
-		cfg: cfg, call: call, index: index,
-		ctx: ctx, epoch: time.Now(), poll: poll, buffer: make([]byte, readBuffer),
-		limits:  h2.Limits{Body: cfg.MaxMessage + messagePrefix, Backend: call.Backend, Streams: uint32(cfg.MaxStreams)},
-		decoder: messageDecoder{limit: cfg.MaxMessage}, spareThread: cfg.Cores < runtime.GOMAXPROCS(0),
-		keepAlive: cfg.KeepAlive,
-	}
-	if call.Stream != nil || call.Session != nil {
-		c.limits.Body += 16 << 10 // the frame that ends a message may also hold others
-	}
-	if err := c.prepare(); err != nil {
-		poll.close()
-		return nil, err
-	}
-	switch {
-	case cfg.ConnectionPerCall:
-	case call.isHTTP1():
-		c.pool = newPool(c)
-	default:
-		for i := index; i < cfg.Channels; i += cfg.Cores {
-			c.channels = append(c.channels, &channel{core: c})
-		}
-	}
-	return c, nil
+// call is a call in flight. It is reused for later calls.
+type call struct {
+	stream        h2.Stream
+	number        uint64
+	user          int             // of a closed pace; -1: none
+	index         int             // unique among all cores; the worker without a user
+	due, sent     time.Duration   // since the core's epoch
+	connection    *connection     // of its stream; nil: none yet
+	ownConnection *callConnection // for this call only; nil: none
+	buffer, batch []byte
+	streaming     streamState
+	request       *sessionRequest // of a session; nil: none
+	sessionStream *sessionStream  // of a session; nil: a call of the load
+	attempts      int
+	queued        list.Link[call] // waits for a connection, an address or a retry
+	inFlight      list.Link[call] // in core.inFlight
+	next          *call           // in core.freeCalls
 }
 
-// loop runs the thread. Each turn reads, starts the calls that are due, and writes.
-func (c *core) loop() {
-	runtime.LockOSThread() // and never unlocked: the thread and its timer slack end with the goroutine
-	c.poll.setTimerSlack()
-	if c.cfg.Yield {
-		c.poll.lowerPriority()
-	}
-	for !c.closing {
-		c.now = time.Since(c.epoch)
-		c.tasks.runAll()
-		c.timers.fire(c.now)
-		c.expire()
-		c.placeRetries()
-		if c.load != nil {
-			c.load.turn()
-		}
-		c.flush()
-		c.poll.pollOnce(c)
-	}
-	c.finish()
+// connection is one connection of a core, from its dial to its close. It implements [h2.Handler].
+type connection struct {
+	core       *core
+	slot       int32
+	generation int32 // tells late events from those of the slot's next connection
+	owner      connectionOwner
+	addr       string
+
+	transport   transport             // nil: not connected
+	socket      *socket               // the transport, if it is a socket
+	protocol    protocol              // nil: not connected
+	cancel      context.CancelFunc    // of the dial in progress
+	opened      time.Duration         // when the dial began
+	dialing     bool                  // until the server's SETTINGS have come
+	dialLink    list.Link[connection] // in core.dialing
+	unflushed   bool                  // is in core.unflushed
+	draining    bool                  // closes after its last call
+	closed      bool
+	carriedCall bool // a call ended on it
+
+	lastRead     time.Duration // time of the last read
+	lastPing     time.Duration // time of the last PING; 0: none
+	lastUsed     time.Duration // when a call last started or ended
+	pingInterval time.Duration // time without data before a PING; 0: no PINGs
+	closedIdle   bool          // closed because it had no calls
+	inPool       bool          // is in its pool's free list
+	checkTimer   *timer        // next check of keepalive and idle time; nil: none
+
+	responseStream *call // the session's stream of responses; nil: none
 }
 
-// pollOnce waits for an event or the next deadline and reads from the connections that have data.
-func (p *poller) pollOnce(c *core) {
-	for i := range p.wait(c.untilNext(), c.mayHoldProcessor()) {
-		slot, gen, read, write := p.event(i)
-		if slot < 0 {
-			continue // each turn runs the tasks
-		}
-		if l := c.connections[slot]; l != nil && l.generation == gen {
-			l.onPoll(read, write)
-		}
-	}
+// connectionOwner asked for a connection.
+type connectionOwner interface {
+	ready(*connection)
+	// lost is called once when the connection takes no more new calls: it could not be opened,
+	// broke, or its server sent GOAWAY.
+	lost(l *connection, why string)
+	// checkFree is called after input and after a cancelled call: the connection may be free.
+	checkFree(l *connection)
 }
 
-// mayHoldProcessor reports whether a wait may keep its place among Go's running goroutines: while
-// a load runs, if Go has another thread for the other goroutines.
-func (c *core) mayHoldProcessor() bool {
-	return c.load != nil && c.netConns == 0 && c.spareThread
+// protocol is the protocol of a connection: [h2.Conn] or [h1.Conn].
+type protocol interface {
+	Feed(p []byte) error
+	Out() []byte
+	Wrote(n int)
+	Start(s *h2.Stream)
+	Cancel(s *h2.Stream)
+	Abort(s *h2.Stream, why h2.Status)
+	Close(why h2.Status)
+	Usable() bool
+	Active() int
+	GoAway() string
 }
 
-// untilNext returns the time to the next deadline; below 0: there is none.
-func (c *core) untilNext() time.Duration {
-	if len(c.unflushed) > 0 || c.retry.Len() > 0 || c.tasks.hasTasks() || c.closing {
-		return 0
-	}
-	next := time.Duration(-1)
-	sooner := func(at time.Duration) {
-		if next < 0 || at < next {
-			next = max(at, 0)
-		}
-	}
-	if at, ok := c.timers.next(); ok {
-		sooner(at)
-	}
-	if l := c.dialing.Front(); l != nil {
-		sooner(l.opened + c.cfg.ConnectTimeout)
-	}
-	if k := c.inFlight.Front(); k != nil && c.cfg.Timeout > 0 {
-		sooner(k.sent + c.cfg.Timeout)
-	}
-	if c.load != nil {
-		if at, ok := c.load.nextDeadline(); ok {
-			sooner(at)
-		}
-	}
-	if next < 0 {
-		return -1
-	}
-	return max(0, next-time.Since(c.epoch))
+// channel keeps connections for calls, as a gRPC channel does: one connection to the first address
+// that works (pick_first), or one to each address (round_robin).
+type channel struct {
+	core        *core
+	lazy        bool // connects at its first call
+	subchannels []*subchannel
+	next        int
+	waiting     list.List[call] // for a connection
 }
 
-// expire ends the calls and connection attempts whose deadline has passed.
-func (c *core) expire() {
-	for l := c.dialing.Front(); l != nil && l.opened+c.cfg.ConnectTimeout <= c.now; l = c.dialing.Front() {
-		l.fail(fmt.Errorf("no connection within %s", c.cfg.ConnectTimeout))
-	}
-	if c.cfg.Timeout == 0 {
-		return
-	}
-	for k := c.inFlight.Front(); k != nil && k.sent+c.cfg.Timeout <= c.now; k = c.inFlight.Front() {
-		c.cancelCall(k, c.deadlineExceeded())
-	}
+// subchannel keeps one connection to one of its addresses, which it tries in order.
+type subchannel struct {
+	channel      *channel
+	addrs        []string
+	addressIndex int // of the address in use
+	connection   *connection
+	isReady      bool
+	readySince   time.Duration // when it became ready
+	failure      string        // of the last attempt; "": it succeeded
+	backoff      time.Duration
+	removed      bool
+	idle         bool // closed because it had no calls; the next call opens it
 }
 
-// placeRetries sends the calls again that a connection gave back.
-func (c *core) placeRetries() {
-	for n := c.retry.Len(); n > 0 && c.retry.Len() > 0; n-- {
-		k := c.retry.Front()
-		k.queued.Remove()
-		c.place(k)
-	}
+// callConnection is a connection for one call.
+type callConnection struct {
+	core         *core
+	call         *call
+	connection   *connection
+	addressIndex int
 }
 
-// endCall ends a call with its status.
-func (c *core) endCall(k *call, backend string, status h2.Status) {
-	k.queued.Remove()
-	if k.sessionStream != nil {
-		c.session.streamEnded(k, status)
-		return
-	}
-	k.inFlight.Remove()
-	if c.session != nil {
-		c.session.stopAwaiting(k)
-	}
-	if k.connection != nil {
-		k.connection.lastUsed = c.now
-	}
-	if o := k.ownConnection; o != nil {
-		o.call, k.ownConnection = nil, nil
-		o.connection.drain("")
-	}
-	if c.load != nil {
-		c.load.record(k, backend, status)
-	}
-	k.connection, k.channel = nil, nil
-	k.next, c.freeCalls = c.freeCalls, k
+// pool keeps connections that carry one call at a time, as those of HTTP/1.1 do. A call gets the
+// connection that became free last, otherwise a new connection up to the limit, otherwise the
+// first that becomes free.
+type pool struct {
+	core      *core
+	limit     int // most connections
+	initial   int // connections opened before the first call; 0: they were open
+	connected int
+	opening   int
+	free      []*connection
+	waiting   list.List[call]
+
+	addressIndex int    // of the next address
+	failedDials  int    // failed attempts in a row, each to another address
+	lastFailure  string // during the backoff; "": no backoff
+	backoff      time.Duration
+}
+
+// session makes calls the requests of a [Session]: *streamSession, which is above the calls and
+// connections.
+type session interface {
+	// prepare makes a call a request.
+	prepare(k *call) error
+	// send sends a request on a bidirectional stream, or returns false if requests are unary calls.
+	send(k *call) bool
+	// mayStart reports whether a call may start on a connection now. If not, it waits for the
+	// connection's stream of responses.
+	mayStart(l *connection, k *call) bool
+	// receive handles the whole messages that have come on a stream.
+	receive(k *call)
+	unaryEnded(k *call, status h2.Status)
+	streamEnded(k *call, why h2.Status)
+	// stopAwaiting forgets the response to a request.
+	stopAwaiting(k *call)
+	// releaseDraining ends the streams of draining connections that nothing is awaited on.
+	releaseDraining(l *connection)
+}
+
+// sessionRequest is the state of a request.
+type sessionRequest struct {
+	id       uint64
+	stream   *call // on which the response is due; nil: not sent, or the stream has ended
+	accepted bool  // the unary call has ended with OK
+	answered bool
+	backend  string
+	status   h2.Status
+}
+
+// sessionStream is the state of a call that is one of the session's streams, not a call of the
+// load.
+type sessionStream struct {
+	index    int // of a bidirectional stream; -1: a stream of responses
+	awaited  int // number of responses
+	ready    bool
+	requests list.List[call] // that wait for the stream
+}
+
+// streamState is the state of a call with a stream.
+type streamState struct {
+	message   []byte // with its prefix
+	sent      int    // number of messages
+	responses int
+	lastSent  time.Duration
+	failure   error // the first
+}
+
+// load is one core's part of a load.
+type load struct {
+	core        *core
+	pace        Pace
+	start       time.Duration // of the load, since the core's epoch
+	ctx         context.Context
+	shared      *loadShared
+	recorder    *measure.Recorder
+	done        chan<- struct{}
+	over        bool // no more calls are due
+	cancelled   bool
+	connections int
+
+	// With an open pace: the next call of this core, and when it and the call before are due.
+	nextCall    uint64
+	nextDue     time.Duration
+	previousDue time.Duration
+
+	// With a closed pace: the users whose next call is due, and those who think.
+	idleUsers     userQueue
+	thinkingUsers thinkingHeap
+	activeUsers   int // users with calls left
+}
+
+// loadShared is shared by the cores of a load.
+type loadShared struct {
+	next     atomic.Uint64 // the next call of a closed pace
+	inFlight atomic.Int64  // of an open pace
 }
 
 func (c *core) markUnflushed(l *connection) {
@@ -227,15 +277,6 @@ func (c *core) markUnflushed(l *connection) {
 		l.unflushed = true
 		c.unflushed = append(c.unflushed, l)
 	}
-}
-
-func (c *core) flush() {
-	for i := 0; i < len(c.unflushed); i++ { // a failed flush may mark another connection
-		l := c.unflushed[i]
-		l.unflushed = false
-		l.flush()
-	}
-	c.unflushed = c.unflushed[:0]
 }
 
 func (c *core) after(d time.Duration, do func()) { c.timers.add(c.now+d, do) }

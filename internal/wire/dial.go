@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
-	"syscall"
 	"time"
 )
 
@@ -33,15 +31,12 @@ func (c *core) open(o connectionOwner, addr string) *connection {
 	return l
 }
 
+// mayDial reports whether a connection waits only for nextDial.
+func (c *core) mayDial() bool { return len(c.toDial) > 0 && c.dialing.Len() < maxDialing && !c.closing }
+
+// dialNext opens the connections that the limits allow now.
 func (c *core) dialNext() {
-	for len(c.toDial) > 0 && c.dialing.Len() < maxDialing && !c.closing {
-		if c.cfg.ConnectRate > 0 && c.now < c.nextDial {
-			if !c.dialTimerSet {
-				c.dialTimerSet = true
-				c.after(c.nextDial-c.now, func() { c.dialTimerSet = false; c.dialNext() })
-			}
-			return
-		}
+	for c.mayDial() && c.nextDial <= c.now {
 		l := c.toDial[0]
 		c.toDial = c.toDial[1:]
 		if l.closed {
@@ -53,11 +48,6 @@ func (c *core) dialNext() {
 		}
 		l.open()
 	}
-}
-
-func (c *core) release(l *connection) {
-	c.connections[l.slot] = nil
-	c.freeSlots = append(c.freeSlots, l.slot)
 }
 
 func (c *core) source() netip.Addr {
@@ -159,18 +149,4 @@ func (l *connection) adopt(conn net.Conn) {
 		l.transport = newNetConn(l.core, l, conn)
 	}
 	l.startProtocol()
-}
-
-// withRemedy adds to an error of the system what the user can do about it.
-func withRemedy(err error) error {
-	var call *os.SyscallError
-	connecting := errors.As(err, &call) && call.Syscall == "connect"
-	switch {
-	case errors.Is(err, syscall.EMFILE):
-		return fmt.Errorf("%w: raise the limit (ulimit -n), or share the connections among several processes", err)
-	case connecting && errors.Is(err, syscall.EADDRNOTAVAIL), // connect chooses the port
-		!connecting && errors.Is(err, syscall.EADDRINUSE): // or bind did
-		return fmt.Errorf("%w: no local port is left for this server; add source addresses (such as 127.1.0.0/28 on loopback: rpclab load --source)", err)
-	}
-	return err
 }

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"rpclab/internal/measure"
-	"rpclab/internal/wire/h2"
 )
 
 // Engine makes calls. Its connections stay open between loads, so that one load can warm up for
@@ -21,14 +19,6 @@ type Engine struct {
 	threads   sync.WaitGroup
 	loadMutex sync.Mutex // one load at a time
 }
-
-// Stats are the resources of a load.
-type Stats struct {
-	Connections int // opened since the engine was started
-}
-
-// ErrClosed is the error of an engine that is closed.
-var ErrClosed = errors.New("wire: the engine is closed")
 
 // New starts an engine, which opens its connections at once. Close stops it.
 func New(cfg Config, call Call) (*Engine, error) {
@@ -121,42 +111,6 @@ func (e *Engine) Connect(ctx context.Context) error {
 	return nil
 }
 
-// checkConnected sends the result of Connect when there is one. It runs after each of thousands of
-// connections, so it continues at the first channel that was not connected. At the end it checks all
-// channels again, since a connection may have been lost meanwhile.
-func (c *core) checkConnected() {
-	if c.connectResult == nil {
-		return
-	}
-	if c.pool != nil {
-		if stands, why := c.pool.initialConnected(); why != "" {
-			c.reportConnected(errors.New("wire: " + why))
-		} else if stands {
-			c.reportConnected(nil)
-		}
-		return
-	}
-	for whole := c.channelsConnected == 0; ; c.channelsConnected, whole = 0, true {
-		for ; c.channelsConnected < len(c.channels); c.channelsConnected++ {
-			if stands, why := c.channels[c.channelsConnected].connected(); why != "" {
-				c.reportConnected(errors.New("wire: " + why))
-				return
-			} else if !stands {
-				return
-			}
-		}
-		if whole {
-			c.reportConnected(nil)
-			return
-		}
-	}
-}
-
-func (c *core) reportConnected(err error) {
-	c.connectResult <- err
-	c.connectResult = nil
-}
-
 // Run makes the calls of a pace from the start signal on. It returns when the last call has ended,
 // with what was recorded and the time from which calls were due. When ctx is done it makes no more
 // calls and cancels those in flight, which count as CANCELLED. Failed calls are in the recorder,
@@ -220,24 +174,4 @@ func (e *Engine) Close() error {
 	e.threads.Wait()
 	e.cancel()
 	return nil
-}
-
-// finish ends the core.
-func (c *core) finish() {
-	c.tasks.close()
-	if c.load != nil {
-		c.load.cancel()
-		c.load.turn()
-	}
-	for _, l := range slices.Clone(c.connections) {
-		if l != nil {
-			l.draining = true // its owner does not replace it
-			l.close(h2.Status{Code: h2.Cancelled, Message: ErrClosed.Error()})
-		}
-	}
-	if c.connectResult != nil {
-		c.reportConnected(ErrClosed)
-	}
-	c.workers.Wait()
-	c.poll.close()
 }

@@ -1,41 +1,14 @@
 package wire
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"rpclab/internal/wire/h1"
 	"rpclab/internal/wire/h2"
 )
-
-// HTTP makes a [Call] an HTTP request instead of a gRPC call: Message is its body and Metadata its
-// header fields. A response with a status below 400 is right. Redirects are not followed.
-type HTTP struct {
-	Method  string // GET, POST, …
-	Path    string // with the query
-	Version int    // 1: HTTP/1.1 with connections kept alive; 2: HTTP/2
-	// ErrorStatus converts a response with a status of 400 or more; nil: the HTTP status itself.
-	ErrorStatus func(status int, body []byte) h2.Status
-}
-
-// protocol is the protocol of a connection: [h2.Conn] or [h1.Conn].
-type protocol interface {
-	Feed(p []byte) error
-	Out() []byte
-	Wrote(n int)
-	Start(s *h2.Stream)
-	Cancel(s *h2.Stream)
-	Abort(s *h2.Stream, why h2.Status)
-	Close(why h2.Status)
-	Usable() bool
-	Active() int
-	GoAway() string
-}
 
 func (h *HTTP) check() error {
 	switch {
@@ -49,8 +22,6 @@ func (h *HTTP) check() error {
 	}
 	return nil
 }
-
-func (c Call) isHTTP1() bool { return c.HTTP != nil && c.HTTP.Version == 1 }
 
 // requestHTTP prepares the header block of an HTTP/2 request.
 func (c Call) requestHTTP(scheme, authority string) (*h2.Request, error) {
@@ -116,37 +87,4 @@ func (c *core) newConn(l *connection) protocol {
 	return h1.New(l, h1.Limits{
 		Body: c.cfg.MaxMessage, Backend: strings.ToLower(c.call.Backend), NoContent: c.call.HTTP.Method == http.MethodHead,
 	})
-}
-
-// prepare prepares what all calls share.
-func (c *core) prepare() (err error) {
-	authority, scheme := c.call.Authority, "http"
-	if authority == "" && len(c.cfg.Addresses) > 0 {
-		authority = c.cfg.Addresses[0]
-	}
-	if c.cfg.TLS != nil {
-		scheme = "https"
-	}
-	switch {
-	case c.cfg.Timeout > 1000*time.Hour:
-		return errors.New("wire: the timeout is longer than 1000 hours")
-	case c.call.isHTTP1():
-		if c.requestHead, err = c.call.headHTTP(authority); err == nil {
-			c.payload = appendHTTP(nil, c.requestHead, c.call.Message)
-		}
-	case c.call.HTTP != nil:
-		c.request, err = c.call.requestHTTP(scheme, authority)
-		c.payload = c.call.Message
-	default:
-		c.request, err = c.call.request(scheme, authority, c.cfg.Timeout)
-		c.payload = frame(c.call.Message)
-		if c.call.Session != nil {
-			c.session = newSession(c, c.call.Session, func(method string, limit time.Duration, more []h2.Field) (*h2.Request, error) {
-				call := c.call
-				call.Method, call.Metadata = method, slices.Concat(call.Metadata, more)
-				return call.request(scheme, authority, limit)
-			})
-		}
-	}
-	return err
 }

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"rpclab/internal/wire/h2"
@@ -38,7 +37,7 @@ func (l *connection) keepAlive() time.Duration {
 	limit := l.lastPing + c.cfg.KeepAliveTimeout
 	waits := l.lastPing > 0 && l.lastRead <= l.lastPing
 	if waits && c.now >= limit && l.socket != nil {
-		l.onPoll(true, false) // what came while this thread was busy counts
+		l.read() // what came while this thread was busy counts
 		if l.closed {
 			return -1
 		}
@@ -57,16 +56,6 @@ func (l *connection) keepAlive() time.Duration {
 	c.markUnflushed(l)
 	l.lastPing = c.now
 	return l.lastPing + min(c.cfg.KeepAliveTimeout, l.pingInterval)
-}
-
-// tooManyPings is what a server sends in a GOAWAY to a client that sends too many PINGs. The
-// client then doubles its interval: gRPC proposal A8, "Server Enforcement".
-const tooManyPings = "too_many_pings"
-
-func (l *connection) pingLessOften(why string) {
-	if strings.Contains(why, tooManyPings) {
-		l.core.keepAlive = max(l.core.keepAlive, 2*l.pingInterval)
-	}
 }
 
 // closeIdle closes a connection without calls. It returns the time of the next check; below 0:

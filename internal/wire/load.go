@@ -1,43 +1,10 @@
 package wire
 
 import (
-	"context"
-	"sync/atomic"
 	"time"
 
-	"rpclab/internal/measure"
 	"rpclab/internal/wire/h2"
 )
-
-// load is one core's part of a load.
-type load struct {
-	core        *core
-	pace        Pace
-	start       time.Duration // of the load, since the core's epoch
-	ctx         context.Context
-	shared      *loadShared
-	recorder    *measure.Recorder
-	done        chan<- struct{}
-	over        bool // no more calls are due
-	cancelled   bool
-	connections int
-
-	// With an open pace: the next call of this core, and when it and the call before are due.
-	nextCall    uint64
-	nextDue     time.Duration
-	previousDue time.Duration
-
-	// With a closed pace: the users whose next call is due, and those who think.
-	idleUsers     userQueue
-	thinkingUsers thinkingHeap
-	activeUsers   int // users with calls left
-}
-
-// loadShared is shared by the cores of a load.
-type loadShared struct {
-	next     atomic.Uint64 // the next call of a closed pace
-	inFlight atomic.Int64  // of an open pace
-}
 
 const (
 	startBatch = 32 // calls between two readings of the clock
@@ -168,24 +135,6 @@ func (r *load) nextDeadline() (time.Duration, bool) {
 		return r.start + r.thinkingUsers[0].due, true
 	}
 	return 0, false
-}
-
-// record records a call that has ended now: at the time of the read that brought its response.
-func (r *load) record(k *call, backend string, status h2.Status) {
-	done := r.core.now - r.start
-	ended := measure.Call{Due: k.due - r.start, Sent: k.sent - r.start, Done: done, Backend: backend, Code: measure.OK}
-	if status.Code != h2.OK {
-		ended.Code, ended.Message, ended.Backend = status.Name(), status.Message, ""
-	}
-	r.recorder.Record(ended)
-	if onEnd := r.core.call.OnEnd; onEnd != nil {
-		onEnd(ended)
-	}
-	if k.user < 0 {
-		r.shared.inFlight.Add(-1)
-		return
-	}
-	r.idleUsers.push(user{k.user, done})
 }
 
 // flushFullBuffers reads the clock between many starts and writes the buffers that are large

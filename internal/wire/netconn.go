@@ -7,16 +7,6 @@ import (
 	"time"
 )
 
-// errWouldBlock means that there is nothing to read now.
-var errWouldBlock = errors.New("would block")
-
-// transport carries a connection's bytes.
-type transport interface {
-	// write writes what it can without blocking. The core is notified when more can be written.
-	write(p []byte) (int, error)
-	close()
-}
-
 // netConn is a transport over a net.Conn, such as TLS. One goroutine reads and another writes;
 // they exchange buffers with the core.
 type netConn struct {
@@ -29,8 +19,6 @@ type netConn struct {
 	writes     chan []byte
 	readAgain  chan struct{} // the core has handled the last read
 }
-
-const readBuffer = 64 << 10
 
 func newNetConn(c *core, l *connection, conn net.Conn) *netConn {
 	s := &netConn{conn: conn, core: c, connection: l, generation: l.generation, writes: make(chan []byte, 1), readAgain: make(chan struct{}, 1)}

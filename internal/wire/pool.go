@@ -5,26 +5,7 @@ import (
 	"time"
 
 	"rpclab/internal/wire/h2"
-	"rpclab/internal/wire/list"
 )
-
-// pool keeps connections that carry one call at a time, as those of HTTP/1.1 do. A call gets the
-// connection that became free last, otherwise a new connection up to the limit, otherwise the
-// first that becomes free.
-type pool struct {
-	core      *core
-	limit     int // most connections
-	initial   int // connections opened before the first call; 0: they were open
-	connected int
-	opening   int
-	free      []*connection
-	waiting   list.List[call]
-
-	addressIndex int    // of the next address
-	failedDials  int    // failed attempts in a row, each to another address
-	lastFailure  string // during the backoff; "": no backoff
-	backoff      time.Duration
-}
 
 func newPool(c *core) *pool {
 	p := &pool{core: c, limit: (c.cfg.Channels - c.index + c.cfg.Cores - 1) / c.cfg.Cores}
@@ -62,8 +43,8 @@ func (p *pool) start(k *call) {
 	p.grow()
 }
 
-// release gives a free connection to the next waiting call, or keeps it.
-func (p *pool) release(l *connection) {
+// checkFree gives a free connection to the next waiting call, or keeps it.
+func (p *pool) checkFree(l *connection) {
 	if l.inPool || l.draining || l.protocol.Active() > 0 || !l.protocol.Usable() {
 		return
 	}
@@ -118,7 +99,7 @@ func (p *pool) ready(l *connection) {
 	if p.connected >= p.initial {
 		p.initial = 0
 	}
-	p.release(l)
+	p.checkFree(l)
 	p.retryWaiting()
 }
 
@@ -163,13 +144,4 @@ func (p *pool) dialFailed(l *connection, why string) {
 		p.lastFailure = ""
 		p.retryWaiting()
 	})
-}
-
-// initialConnected reports whether the initial connections are open or were open, and why that
-// cannot be.
-func (p *pool) initialConnected() (all bool, why string) {
-	if len(p.core.addrs) == 0 {
-		return false, p.core.noAddress
-	}
-	return p.initial == 0, p.lastFailure
 }

@@ -9,25 +9,6 @@ import (
 	"rpclab/internal/wire/list"
 )
 
-// Session makes each call of a [Call] a request whose response comes over a stream that outlives
-// the call. An id in the response says which request it belongs to. An engine with a session has
-// one core and uses channels.
-type Session struct {
-	// Streams is the number of bidirectional streams of the call's method, which carry requests and
-	// responses in turn. 0: a request is a unary call. It ends when the server has accepted it and
-	// its response has come over a stream of ResponseMethod on the same connection.
-	Streams        int
-	ResponseMethod string
-	// AppendRequest appends the next request to dst and returns its id.
-	AppendRequest func(dst []byte) (message []byte, id uint64, err error)
-	// MatchResponse returns the id of the request that a message responds to, and what is wrong
-	// with the response. After an error the stream ends, and the requests that wait for its
-	// responses fail.
-	MatchResponse func(response []byte, backend string) (id uint64, wrong, err error)
-	// Metadata is sent with each stream or unary call, in addition to the call's; nil: none.
-	Metadata func() ([]h2.Field, error)
-}
-
 func (t *Session) check(cfg Config, call Call) error {
 	switch {
 	case t == nil:
@@ -42,27 +23,8 @@ func (t *Session) check(cfg Config, call Call) error {
 	return nil
 }
 
-// sessionRequest is the state of a request.
-type sessionRequest struct {
-	id       uint64
-	stream   *call // on which the response is due; nil: not sent, or the stream has ended
-	accepted bool  // the unary call has ended with OK
-	answered bool
-	backend  string
-	status   h2.Status
-}
-
-// sessionStream is the state of a call that is one of the session's streams, not a call of the
-// load.
-type sessionStream struct {
-	index    int // of a bidirectional stream; -1: a stream of responses
-	awaited  int // number of responses
-	ready    bool
-	requests list.List[call] // that wait for the stream
-}
-
-// session is the session of a core.
-type session struct {
+// streamSession is the [session] of a core.
+type streamSession struct {
 	*Session
 	core       *core
 	newRequest func(method string, limit time.Duration, more []h2.Field) (*h2.Request, error)
@@ -73,12 +35,12 @@ type session struct {
 	leaving    bool             // a connection with a stream is draining
 }
 
-func newSession(c *core, t *Session, form func(string, time.Duration, []h2.Field) (*h2.Request, error)) *session {
-	return &session{Session: t, core: c, newRequest: form, streams: make([]*call, t.Streams), open: map[*call]struct{}{}, awaiting: map[uint64]*call{}}
+func newSession(c *core, t *Session, form func(string, time.Duration, []h2.Field) (*h2.Request, error)) *streamSession {
+	return &streamSession{Session: t, core: c, newRequest: form, streams: make([]*call, t.Streams), open: map[*call]struct{}{}, awaiting: map[uint64]*call{}}
 }
 
 // prepare makes a call a request.
-func (t *session) prepare(k *call) (err error) {
+func (t *streamSession) prepare(k *call) (err error) {
 	k.stream.Reset()
 	if k.request == nil {
 		k.request = new(sessionRequest)
@@ -94,7 +56,7 @@ func (t *session) prepare(k *call) (err error) {
 	return err
 }
 
-func (t *session) request(method string, limit time.Duration) (*h2.Request, error) {
+func (t *streamSession) request(method string, limit time.Duration) (*h2.Request, error) {
 	if t.Metadata == nil {
 		return t.newRequest(method, limit, nil)
 	}
@@ -106,7 +68,7 @@ func (t *session) request(method string, limit time.Duration) (*h2.Request, erro
 }
 
 // newStream returns a stream without a deadline that is not yet on a connection.
-func (t *session) newStream(at int, method string, payload []byte) (*call, error) {
+func (t *streamSession) newStream(at int, method string, payload []byte) (*call, error) {
 	request, err := t.request(method, 0)
 	if err != nil {
 		return nil, err
@@ -117,8 +79,12 @@ func (t *session) newStream(at int, method string, payload []byte) (*call, error
 	return k, nil
 }
 
-// send sends a request on the next bidirectional stream.
-func (t *session) send(k *call) {
+// send sends a request on the next bidirectional stream, or returns false if requests are unary
+// calls.
+func (t *streamSession) send(k *call) bool {
+	if t.Streams == 0 || k.sessionStream != nil {
+		return false
+	}
 	at := int(k.number % uint64(len(t.streams)))
 	s := t.streams[at]
 	if s != nil && (s.connection == nil || !s.connection.draining) {
@@ -129,27 +95,31 @@ func (t *session) send(k *call) {
 		} else {
 			s.stream.Payload = append(s.stream.Payload, k.stream.Payload...)
 		}
-		return
+		return true
 	}
 	s, err := t.newStream(at, t.core.call.Method, bytes.Clone(k.stream.Payload))
 	if err != nil {
 		t.core.failCall(k, h2.Status{Code: h2.Internal, Message: err.Error()})
-		return
+		return true
 	}
 	t.streams[at] = s
 	t.await(k, s)
 	t.core.place(s)
+	return true
 }
 
-func (t *session) await(k, s *call) {
+func (t *streamSession) await(k, s *call) {
 	k.request.stream = s
 	s.sessionStream.awaited++
 	t.awaiting[k.request.id] = k
 }
 
-// awaitResponseStream reports whether the connection has a stream of responses. If not, the
-// request waits for one.
-func (t *session) awaitResponseStream(l *connection, k *call) bool {
+// mayStart reports whether a call may start on a connection now. A unary request waits for the
+// connection's stream of responses.
+func (t *streamSession) mayStart(l *connection, k *call) bool {
+	if t.Streams > 0 || k.sessionStream != nil {
+		return true
+	}
 	if err := t.openResponseStream(l); err != nil {
 		t.core.failCall(k, h2.Status{Code: h2.Internal, Message: err.Error()})
 		return false
@@ -164,7 +134,7 @@ func (t *session) awaitResponseStream(l *connection, k *call) bool {
 }
 
 // openResponseStream opens a connection's stream of responses, if it has none.
-func (t *session) openResponseStream(l *connection) (err error) {
+func (t *streamSession) openResponseStream(l *connection) (err error) {
 	if l.responseStream == nil {
 		if l.responseStream, err = t.newStream(-1, t.ResponseMethod, frame(nil)); err == nil {
 			l.start(l.responseStream)
@@ -174,7 +144,7 @@ func (t *session) openResponseStream(l *connection) (err error) {
 }
 
 // streamReady sends the requests that waited for a stream, once its headers have come.
-func (t *session) streamReady(s *call) {
+func (t *streamSession) streamReady(s *call) {
 	if s.sessionStream.ready || s.stream.Headers == nil || s.stream.Headers.Status != 200 || !isGRPC(s.stream.Headers.Type) {
 		return
 	}
@@ -189,9 +159,28 @@ func (t *session) streamReady(s *call) {
 	}
 }
 
-// receive handles one message of a stream, with its prefix. It returns false when the stream has
-// ended.
-func (t *session) receive(s *call, framed []byte) bool {
+// receive handles the whole messages that have come on a stream.
+func (t *streamSession) receive(s *call) {
+	t.streamReady(s)
+	rest := s.stream.Body
+	for {
+		size, ok := t.core.wholeMessage(s, rest)
+		if !ok {
+			return
+		}
+		if size == 0 {
+			break
+		}
+		if !t.receiveMessage(s, rest[:size]) {
+			return
+		}
+		rest = rest[size:]
+	}
+	s.stream.Body = s.stream.Body[:copy(s.stream.Body, rest)]
+}
+
+// receiveMessage handles one message with its prefix. It returns false when the stream has ended.
+func (t *streamSession) receiveMessage(s *call, framed []byte) bool {
 	message, status := t.core.decoder.message(framed, s.stream.Headers)
 	if status.Code != h2.OK {
 		s.connection.protocol.Abort(&s.stream, status)
@@ -220,7 +209,7 @@ func (t *session) receive(s *call, framed []byte) bool {
 
 // unaryEnded handles the end of a request's unary call. FAILED_PRECONDITION means that the backend
 // has no stream of responses yet: the request is sent again.
-func (t *session) unaryEnded(k *call, status h2.Status) {
+func (t *streamSession) unaryEnded(k *call, status h2.Status) {
 	switch {
 	case status.Code == h2.FailedPrecondition:
 		t.stopAwaiting(k)
@@ -239,7 +228,7 @@ func (t *session) unaryEnded(k *call, status h2.Status) {
 const streamReopenDelay = 5 * time.Millisecond
 
 // sendRetries sends the requests again whose backend had no stream.
-func (t *session) sendRetries() {
+func (t *streamSession) sendRetries() {
 	for n := t.retryLater.Len(); n > 0 && t.retryLater.Len() > 0; n-- {
 		k := t.retryLater.Front()
 		k.queued.Remove()
@@ -248,7 +237,7 @@ func (t *session) sendRetries() {
 }
 
 // stopAwaiting forgets the response to a request.
-func (t *session) stopAwaiting(k *call) {
+func (t *streamSession) stopAwaiting(k *call) {
 	if k.request == nil {
 		return
 	}
@@ -266,7 +255,7 @@ func (t *session) stopAwaiting(k *call) {
 
 // releaseDraining ends the streams of draining connections to a backend when no response is
 // awaited on them. A stream of responses may bring those to requests on another connection.
-func (t *session) releaseDraining(gone *connection) {
+func (t *streamSession) releaseDraining(gone *connection) {
 	t.leaving = false
 	due := 0
 	for s := range t.open {
@@ -286,7 +275,7 @@ func (t *session) releaseDraining(gone *connection) {
 }
 
 // release ends a stream from this side.
-func (t *session) release(s *call) {
+func (t *streamSession) release(s *call) {
 	l := s.connection
 	l.protocol.Cancel(&s.stream)
 	t.streamEnded(s, h2.Status{Code: h2.Unavailable, Message: "the connection is draining"})
@@ -299,7 +288,7 @@ func (t *session) release(s *call) {
 
 // streamEnded handles the end of a stream. Requests on a bidirectional stream fail. Requests that
 // a backend has accepted get their responses over its next stream.
-func (t *session) streamEnded(s *call, why h2.Status) {
+func (t *streamSession) streamEnded(s *call, why h2.Status) {
 	if _, open := t.open[s]; !open {
 		return
 	}
@@ -331,7 +320,7 @@ func (t *session) streamEnded(s *call, why h2.Status) {
 
 // reopenResponseStream fails the requests that waited for a connection's stream of responses and
 // opens the stream again if responses are awaited.
-func (t *session) reopenResponseStream(l *connection, s *call, why h2.Status) {
+func (t *streamSession) reopenResponseStream(l *connection, s *call, why h2.Status) {
 	for k := s.sessionStream.requests.Front(); k != nil; k = s.sessionStream.requests.Front() {
 		k.queued.Remove()
 		if l.draining {

@@ -4,23 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"time"
 
 	"rpclab/internal/wire/h2"
 )
-
-// Stream makes each call of a [Call] a stream of messages: server streaming, client streaming or
-// bidirectional. Each message is the call's Message or AppendMessage. Check is called for each
-// response. The recorder gets the time of each response since its request message was sent: with
-// PingPong the message before it, otherwise the first.
-type Stream struct {
-	// Messages is the number of messages a call sends, at least 1: all at once or, with PingPong,
-	// each after the response to the one before.
-	Messages int
-	PingPong bool
-	// Answers is the number of responses that a call must get; 0: any number.
-	Answers int
-}
 
 func (s *Stream) check(call Call) error {
 	switch {
@@ -32,15 +18,6 @@ func (s *Stream) check(call Call) error {
 		return fmt.Errorf("wire: a stream cannot have %d messages and %d responses", s.Messages, s.Answers)
 	}
 	return nil
-}
-
-// streamState is the state of a call with a stream.
-type streamState struct {
-	message   []byte // with its prefix
-	sent      int    // number of messages
-	responses int
-	lastSent  time.Duration
-	failure   error // the first
 }
 
 // beginStream sets what the call sends first.
@@ -59,27 +36,36 @@ func (c *core) beginStream(k *call) {
 
 // receiveMessages handles the whole messages that have come.
 func (c *core) receiveMessages(k *call) {
-	if k.sessionStream != nil {
-		c.session.streamReady(k)
-	}
 	rest := k.stream.Body
-	for len(rest) >= messagePrefix {
-		n := int(binary.BigEndian.Uint32(rest[1:]))
-		if n > c.cfg.MaxMessage {
-			k.connection.protocol.Abort(&k.stream, h2.Status{Code: h2.ResourceExhausted, Message: fmt.Sprintf("a response has %d bytes; the limit is %d", n, c.cfg.MaxMessage)})
+	for {
+		size, ok := c.wholeMessage(k, rest)
+		if !ok {
 			return
 		}
-		if n > len(rest)-messagePrefix {
+		if size == 0 {
 			break
 		}
-		if k.sessionStream == nil {
-			c.receiveMessage(k, rest[:messagePrefix+n])
-		} else if !c.session.receive(k, rest[:messagePrefix+n]) {
-			return
-		}
-		rest = rest[messagePrefix+n:]
+		c.receiveMessage(k, rest[:size])
+		rest = rest[size:]
 	}
 	k.stream.Body = k.stream.Body[:copy(k.stream.Body, rest)]
+}
+
+// wholeMessage returns the size of a body's first message with its prefix; 0: it has not come
+// whole. It ends a stream whose message is too large, and returns false.
+func (c *core) wholeMessage(k *call, body []byte) (size int, ok bool) {
+	if len(body) < messagePrefix {
+		return 0, true
+	}
+	n := int(binary.BigEndian.Uint32(body[1:]))
+	if n > c.cfg.MaxMessage {
+		k.connection.protocol.Abort(&k.stream, h2.Status{Code: h2.ResourceExhausted, Message: fmt.Sprintf("a response has %d bytes; the limit is %d", n, c.cfg.MaxMessage)})
+		return 0, false
+	}
+	if n > len(body)-messagePrefix {
+		return 0, true
+	}
+	return messagePrefix + n, true
 }
 
 // receiveMessage handles one message with its prefix.

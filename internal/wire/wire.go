@@ -101,6 +101,48 @@ type Call struct {
 	Backend string
 }
 
+// HTTP makes a [Call] an HTTP request instead of a gRPC call: Message is its body and Metadata its
+// header fields. A response with a status below 400 is right. Redirects are not followed.
+type HTTP struct {
+	Method  string // GET, POST, …
+	Path    string // with the query
+	Version int    // 1: HTTP/1.1 with connections kept alive; 2: HTTP/2
+	// ErrorStatus converts a response with a status of 400 or more; nil: the HTTP status itself.
+	ErrorStatus func(status int, body []byte) h2.Status
+}
+
+// Stream makes each call of a [Call] a stream of messages: server streaming, client streaming or
+// bidirectional. Each message is the call's Message or AppendMessage. Check is called for each
+// response. The recorder gets the time of each response since its request message was sent: with
+// PingPong the message before it, otherwise the first.
+type Stream struct {
+	// Messages is the number of messages a call sends, at least 1: all at once or, with PingPong,
+	// each after the response to the one before.
+	Messages int
+	PingPong bool
+	// Answers is the number of responses that a call must get; 0: any number.
+	Answers int
+}
+
+// Session makes each call of a [Call] a request whose response comes over a stream that outlives
+// the call. An id in the response says which request it belongs to. An engine with a session has
+// one core and uses channels.
+type Session struct {
+	// Streams is the number of bidirectional streams of the call's method, which carry requests and
+	// responses in turn. 0: a request is a unary call. It ends when the server has accepted it and
+	// its response has come over a stream of ResponseMethod on the same connection.
+	Streams        int
+	ResponseMethod string
+	// AppendRequest appends the next request to dst and returns its id.
+	AppendRequest func(dst []byte) (message []byte, id uint64, err error)
+	// MatchResponse returns the id of the request that a message responds to, and what is wrong
+	// with the response. After an error the stream ends, and the requests that wait for its
+	// responses fail.
+	MatchResponse func(response []byte, backend string) (id uint64, wrong, err error)
+	// Metadata is sent with each stream or unary call, in addition to the call's; nil: none.
+	Metadata func() ([]h2.Field, error)
+}
+
 // Pace says when calls are due; pace.Pace implements it.
 type Pace interface {
 	Next(n uint64, after time.Duration) (due time.Duration, more bool)
@@ -108,6 +150,16 @@ type Pace interface {
 	Open() bool
 	First(user int) time.Duration
 }
+
+// Stats are the resources of a load.
+type Stats struct {
+	Connections int // opened since the engine was started
+}
+
+// ErrClosed is the error of an engine that is closed.
+var ErrClosed = errors.New("wire: the engine is closed")
+
+func (c Call) isHTTP1() bool { return c.HTTP != nil && c.HTTP.Version == 1 }
 
 func (c Config) withDefaults(call Call) (Config, error) {
 	c.Channels = max(c.Channels, 1)

@@ -47,6 +47,7 @@ var oneWay = []string{
 	"internal/verdict",
 	"internal/web",
 	"internal/web/meters",
+	"internal/wire",
 	"internal/wire/h2",
 	"internal/wire/wiretest",
 	"test/cluster",

@@ -1,0 +1,67 @@
+package wire
+
+import "rpclab/internal/wire/h2"
+
+// startProtocol sends the connection preface.
+func (l *connection) startProtocol() {
+	l.protocol = l.core.newConn(l)
+	l.lastRead, l.lastUsed = l.core.now, l.core.now
+	l.core.markUnflushed(l)
+	if l.core.call.isHTTP1() { // has no SETTINGS to wait for
+		l.Ready()
+	}
+}
+
+// onPoll is called by the poller when the socket can be read or written.
+func (l *connection) onPoll(read, write bool) {
+	if l.protocol == nil {
+		if err := l.socket.connected(); err != nil {
+			l.fail(err)
+			return
+		}
+		l.startProtocol()
+		return
+	}
+	if write {
+		l.core.markUnflushed(l)
+	}
+	if read {
+		l.read()
+	}
+}
+
+// Ready implements [h2.Handler].
+func (l *connection) Ready() {
+	l.endDial()
+	l.pingInterval = l.core.keepAlive
+	l.checkIdle()
+	l.owner.ready(l)
+}
+
+// Data implements [h2.Handler]. A unary response is read to its end, unless it is invalid already.
+func (l *connection) Data(s *h2.Stream) {
+	if l.core.call.HTTP != nil {
+		return
+	}
+	k := s.Owner.(*call)
+	switch {
+	case k.sessionStream != nil:
+		l.core.session.receive(k)
+		return
+	case l.core.call.Stream != nil:
+		l.core.receiveMessages(k)
+		return
+	}
+	if why := l.core.decoder.invalid(s.Body); why.Code != h2.OK {
+		l.protocol.Abort(s, why)
+	}
+}
+
+// Done implements [h2.Handler].
+func (l *connection) Done(s *h2.Stream) {
+	l.carriedCall = true
+	l.core.streamEnded(s.Owner.(*call))
+}
+
+// Returned implements [h2.Handler].
+func (l *connection) Returned(s *h2.Stream, why h2.Status) { l.core.unprocessed(s.Owner.(*call), why) }

@@ -1,0 +1,206 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"rpclab/internal/wire/h2"
+)
+
+func newCore(ctx context.Context, cfg Config, call Call, index int) (*core, error) {
+	if err := errors.Join(call.HTTP.check(), call.Stream.check(call), call.Session.check(cfg, call)); err != nil {
+		return nil, err
+	}
+	poll, err := newPoller()
+	if err != nil {
+		return nil, err
+	}
+	c := &core{
+		cfg: cfg, call: call, index: index,
+		ctx: ctx, epoch: time.Now(), poll: poll, buffer: make([]byte, readBuffer),
+		limits:  h2.Limits{Body: cfg.MaxMessage + messagePrefix, Backend: call.Backend, Streams: uint32(cfg.MaxStreams)},
+		decoder: messageDecoder{limit: cfg.MaxMessage}, spareThread: cfg.Cores < runtime.GOMAXPROCS(0),
+		keepAlive: cfg.KeepAlive,
+	}
+	if call.Stream != nil || call.Session != nil {
+		c.limits.Body += 16 << 10 // the frame that ends a message may also hold others
+	}
+	if err := c.prepare(); err != nil {
+		poll.close()
+		return nil, err
+	}
+	switch {
+	case cfg.ConnectionPerCall:
+	case call.isHTTP1():
+		c.pool = newPool(c)
+	default:
+		for i := index; i < cfg.Channels; i += cfg.Cores {
+			c.channels = append(c.channels, &channel{core: c})
+		}
+	}
+	return c, nil
+}
+
+// prepare prepares what all calls share.
+func (c *core) prepare() (err error) {
+	authority, scheme := c.call.Authority, "http"
+	if authority == "" && len(c.cfg.Addresses) > 0 {
+		authority = c.cfg.Addresses[0]
+	}
+	if c.cfg.TLS != nil {
+		scheme = "https"
+	}
+	switch {
+	case c.cfg.Timeout > 1000*time.Hour:
+		return errors.New("wire: the timeout is longer than 1000 hours")
+	case c.call.isHTTP1():
+		if c.requestHead, err = c.call.headHTTP(authority); err == nil {
+			c.payload = appendHTTP(nil, c.requestHead, c.call.Message)
+		}
+	case c.call.HTTP != nil:
+		c.request, err = c.call.requestHTTP(scheme, authority)
+		c.payload = c.call.Message
+	default:
+		c.request, err = c.call.request(scheme, authority, c.cfg.Timeout)
+		c.payload = frame(c.call.Message)
+		if c.call.Session != nil {
+			c.session = newSession(c, c.call.Session, func(method string, limit time.Duration, more []h2.Field) (*h2.Request, error) {
+				call := c.call
+				call.Method, call.Metadata = method, slices.Concat(call.Metadata, more)
+				return call.request(scheme, authority, limit)
+			})
+		}
+	}
+	return err
+}
+
+// loop runs the thread. Each turn reads, dials, starts the calls that are due, and writes.
+func (c *core) loop() {
+	runtime.LockOSThread() // and never unlocked: the thread and its timer slack end with the goroutine
+	c.poll.setTimerSlack()
+	if c.cfg.Yield {
+		c.poll.lowerPriority()
+	}
+	for !c.closing {
+		c.now = time.Since(c.epoch)
+		c.tasks.runAll()
+		c.timers.fire(c.now)
+		c.expire()
+		c.placeRetries()
+		c.dialNext()
+		if c.load != nil {
+			c.load.turn()
+		}
+		c.flush()
+		c.poll.pollOnce(c)
+	}
+	c.finish()
+}
+
+// pollOnce waits for an event or the next deadline and reads from the connections that have data.
+func (p *poller) pollOnce(c *core) {
+	for i := range p.wait(c.untilNext(), c.mayHoldProcessor()) {
+		slot, gen, read, write := p.event(i)
+		if slot < 0 {
+			continue // each turn runs the tasks
+		}
+		if l := c.connections[slot]; l != nil && l.generation == gen {
+			l.onPoll(read, write)
+		}
+	}
+}
+
+// mayHoldProcessor reports whether a wait may keep its place among Go's running goroutines: while
+// a load runs, if Go has another thread for the other goroutines.
+func (c *core) mayHoldProcessor() bool {
+	return c.load != nil && c.netConns == 0 && c.spareThread
+}
+
+// untilNext returns the time to the next deadline; below 0: there is none.
+func (c *core) untilNext() time.Duration {
+	if len(c.unflushed) > 0 || c.retry.Len() > 0 || c.tasks.hasTasks() || c.closing {
+		return 0
+	}
+	next := time.Duration(-1)
+	sooner := func(at time.Duration) {
+		if next < 0 || at < next {
+			next = max(at, 0)
+		}
+	}
+	if at, ok := c.timers.next(); ok {
+		sooner(at)
+	}
+	if c.mayDial() {
+		sooner(c.nextDial)
+	}
+	if l := c.dialing.Front(); l != nil {
+		sooner(l.opened + c.cfg.ConnectTimeout)
+	}
+	if k := c.inFlight.Front(); k != nil && c.cfg.Timeout > 0 {
+		sooner(k.sent + c.cfg.Timeout)
+	}
+	if c.load != nil {
+		if at, ok := c.load.nextDeadline(); ok {
+			sooner(at)
+		}
+	}
+	if next < 0 {
+		return -1
+	}
+	return max(0, next-time.Since(c.epoch))
+}
+
+// expire ends the calls and connection attempts whose deadline has passed.
+func (c *core) expire() {
+	for l := c.dialing.Front(); l != nil && l.opened+c.cfg.ConnectTimeout <= c.now; l = c.dialing.Front() {
+		l.fail(fmt.Errorf("no connection within %s", c.cfg.ConnectTimeout))
+	}
+	if c.cfg.Timeout == 0 {
+		return
+	}
+	for k := c.inFlight.Front(); k != nil && k.sent+c.cfg.Timeout <= c.now; k = c.inFlight.Front() {
+		c.cancelCall(k, c.deadlineExceeded())
+	}
+}
+
+// placeRetries sends the calls again that a connection gave back.
+func (c *core) placeRetries() {
+	for n := c.retry.Len(); n > 0 && c.retry.Len() > 0; n-- {
+		k := c.retry.Front()
+		k.queued.Remove()
+		c.place(k)
+	}
+}
+
+func (c *core) flush() {
+	for i := 0; i < len(c.unflushed); i++ { // a failed flush may mark another connection
+		l := c.unflushed[i]
+		l.unflushed = false
+		l.flush()
+	}
+	c.unflushed = c.unflushed[:0]
+}
+
+// finish ends the core.
+func (c *core) finish() {
+	c.tasks.close()
+	if c.load != nil {
+		c.load.cancel()
+		c.load.turn()
+	}
+	for _, l := range slices.Clone(c.connections) {
+		if l != nil {
+			l.draining = true // its owner does not replace it
+			l.close(h2.Status{Code: h2.Cancelled, Message: ErrClosed.Error()})
+		}
+	}
+	if c.connectResult != nil {
+		c.reportConnected(ErrClosed)
+	}
+	c.workers.Wait()
+	c.poll.close()
+}
