@@ -1,12 +1,14 @@
 package condition_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 	"go.uber.org/goleak"
+	"google.golang.org/grpc/codes"
 	"pgregory.net/rapid"
 
 	"rpclab/internal/result"
@@ -40,7 +42,7 @@ func TestWhatHoldsSaysNothing(t *testing.T) {
 		"p99 < 70ms", "p99<=61ms", "p50 == 10ms", "p999 != 0", "max < 0.1s", "min >= 1000us",
 		"service_p99 < 61ms", "latency_p99 > 60ms", "lateness_p99 < 200us", "message_p50 == 2ms",
 		"rate >= 500/s", "rate == 500", "calls == 990", "errors == 5", "errors.UNAVAILABLE <= 3",
-		"errors.CANCELLED == 0", "errors < 1%", "dropped <= 1%", "dropped > 0.9 %",
+		"errors.CANCELLED == 0", "errors.HTTP_503 == 0", "errors < 1%", "dropped <= 1%", "dropped > 0.9 %",
 		"p99 < 70ms && errors < 10 && rate > 1", "p99 < 70ms and errors < 10 and rate>1",
 	} {
 		if failed := check(t, text); failed != nil {
@@ -104,7 +106,10 @@ func TestWrongAssertionsSayWhere(t *testing.T) {
 		"errors == 0 and lat < 1s": `column 17: no metric "lat"`,
 		"errors == 0 andp50 < 1s":  `column 11: "0 andp50 < 1s" is not a number`,
 		"p99 ratio < 1.05":         `"p99 ratio < 1.05", column 5: a ratio needs two runs: only rpclab compare --gate can test 'p99 ratio < 1.05'`,
-		"errors. == 0":             `column 1: no metric "errors."`,
+		"errors. == 0":             `column 1: no error code ""; known names: CANCELLED, `,
+		"errors.UNIMPLEMENTD == 0": `column 1: no error code "UNIMPLEMENTD"; did you mean "UNIMPLEMENTED"?`,
+		"errors.HTTP_99 == 0":      `column 1: no error code "HTTP_99"`,
+		"errors.OK == 0":           `column 1: no error code "OK"`,
 	} {
 		_, err := condition.Parse(text)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -154,6 +159,19 @@ func TestLostCallsMeetNoUpperLimit(t *testing.T) {
 		got := strings.Join(c.Check(m), "; ")
 		if (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("%s gave %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestErrorCodesAreThoseOfGRPC(t *testing.T) {
+	for _, name := range []string{"CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED",
+		"FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED"} {
+		var code codes.Code
+		if err := code.UnmarshalJSON([]byte(strconv.Quote(name))); err != nil {
+			t.Errorf("gRPC does not know %s: %v", name, err)
+		}
+		if _, err := condition.Parse("errors." + name + " == 0"); err != nil {
+			t.Error(err)
 		}
 	}
 }

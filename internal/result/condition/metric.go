@@ -2,6 +2,7 @@ package condition
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -29,10 +30,25 @@ func lookup(name string) (metric, bool) {
 	case "errors":
 		return always(count, func(m result.Measures) float64 { return float64(m.Failed()) }), true
 	}
-	if code, ok := strings.CutPrefix(name, "errors."); ok && code != "" {
+	if code, ok := strings.CutPrefix(name, errorsOf); ok && isErrorCode(code) {
 		return always(count, func(m result.Measures) float64 { return float64(m.Errors[code]) }), true
 	}
 	return distribution(name)
+}
+
+const errorsOf = "errors."
+
+// errorCodes are the gRPC status codes of errors.
+var errorCodes = []string{
+	"CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED",
+	"FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
+}
+
+var httpError = regexp.MustCompile(`^HTTP_[1-5][0-9][0-9]$`)
+
+// isErrorCode reports whether calls can fail with the code.
+func isErrorCode(code string) bool {
+	return slices.Contains(errorCodes, code) || httpError.MatchString(code)
 }
 
 // always is a metric that every run has.
@@ -81,6 +97,9 @@ func Metrics() []string {
 func unknownMetric(name string, known []string) error {
 	if name == "" {
 		return fmt.Errorf("a metric is missing: write one of %s", strings.Join(known, ", "))
+	}
+	if code, ok := strings.CutPrefix(name, errorsOf); ok {
+		return fmt.Errorf("no error code %q%s", code, suggest.DidYouMean(code, append(slices.Clip(errorCodes), "HTTP_404")))
 	}
 	return fmt.Errorf("no metric %q%s", name, suggest.DidYouMean(name, known))
 }
