@@ -79,11 +79,12 @@ func (c *Controller) CallCount() (calls uint64, ok bool) {
 	c.mu.Lock()
 	err := c.send(workload.Command{Count: true})
 	c.mu.Unlock()
+	arrived := c.counts.arrived
 	if err != nil {
-		return 0, false
+		arrived = nil // it is exiting, and reports its final count
 	}
 	select {
-	case <-c.counts.arrived:
+	case <-arrived:
 		return c.counts.last()
 	case <-c.process.Done():
 		return c.FinalCallCount()
