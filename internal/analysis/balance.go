@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -10,9 +11,9 @@ import (
 	"rpclab/internal/verdict"
 )
 
-// groups are counts of calls per backend, from each of which balance is computed: one group
-// for the whole trial or, where events changed the backends, one for each second in which the
-// set of ready backends did not change. A trial without such a second is one group.
+// groups returns groups of call counts, one count per backend; balance is computed from each group.
+// Without events, the whole trial is one group. With events, each second in which the set of ready
+// backends did not change is a group; if there is no such second, the whole trial is one group.
 func groups(backends map[string]uint64, events bool, seen measure.Measurement, history []cluster.Snapshot) [][]uint64 {
 	var all [][]uint64
 	const step = int(time.Second / measure.TimelineInterval)
@@ -23,17 +24,12 @@ func groups(backends map[string]uint64, events bool, seen measure.Measurement, h
 		}
 	}
 	if len(all) == 0 {
-		var whole []uint64
-		for _, calls := range backends {
-			whole = append(whole, calls)
-		}
-		slices.Sort(whole)
-		return [][]uint64{whole}
+		return [][]uint64{slices.Sorted(maps.Values(backends))}
 	}
 	return all
 }
 
-// steady is the set of ready backends; false: it changed between the two times.
+// steady returns the ready backends; ok is false if they changed between the two times.
 func steady(history []cluster.Snapshot, from, to time.Time) (ready []string, ok bool) {
 	before, _, changed := endpointChange(from, to, history)
 	for id := range before {
@@ -42,21 +38,21 @@ func steady(history []cluster.Snapshot, from, to time.Time) (ready []string, ok 
 	return ready, changed == nil
 }
 
-// counts are the calls of some intervals to each ready backend, and after those to every
-// other backend that received any.
+// counts returns the calls in intervals from up to to: of each ready backend, and then of each
+// other backend that received calls.
 func counts(lines map[string][]uint64, ready []string, from, to int) []uint64 {
-	var right, wrong []uint64
+	var readyCalls, otherCalls []uint64
 	for _, id := range ready {
-		right = append(right, sumOf(lines[id], from, to))
+		readyCalls = append(readyCalls, sumOf(lines[id], from, to))
 	}
 	for id, line := range lines {
 		if n := sumOf(line, from, to); n > 0 && !slices.Contains(ready, id) {
-			wrong = append(wrong, n)
+			otherCalls = append(otherCalls, n)
 		}
 	}
-	slices.Sort(right)
-	slices.Sort(wrong)
-	return append(right, wrong...)
+	slices.Sort(readyCalls)
+	slices.Sort(otherCalls)
+	return append(readyCalls, otherCalls...)
 }
 
 func balance(groups [][]uint64) result.Balance {

@@ -16,6 +16,9 @@ func SummarizeSearch(trial result.Trial, found result.Capacity) result.Trial {
 	trial.Capacity, trial.Limited, trial.Failed = &found, "", ""
 	if found.End == string(search.Interrupted) {
 		trial.Failed = fmt.Sprintf("interrupted after %d probes", len(found.Probes))
+		if len(found.Probes) == 1 {
+			trial.Failed = "interrupted after 1 probe"
+		}
 		return trial
 	}
 	if found.End == string(search.GeneratorLimited) {

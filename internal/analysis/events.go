@@ -13,17 +13,17 @@ import (
 	"rpclab/internal/verdict"
 )
 
-// PerformedEvent is an event of the experiment and what happened when it was performed.
+// PerformedEvent is an event of the experiment that rpclab performed or failed to perform.
 type PerformedEvent struct {
 	experiment.Event
-	Time      time.Time // just before it was performed
-	Backends  []string  // the identities of those that it affected
-	Err       error     // why it could not be performed
-	Restarted time.Time // when the proxies that it killed were ready again; zero: it killed none
+	Time      time.Time // just before rpclab performed the event
+	Backends  []string  // identities of the affected backends
+	Err       error     // why rpclab could not perform the event
+	Restarted time.Time // when the killed proxies were ready again; zero: the event killed no proxy
 }
 
-// Result is the event without its effects, as far as it is known while the load continues;
-// start is that of the load.
+// Result returns the event without its effects, which are known only after the load. start is the
+// start of the load.
 func (a PerformedEvent) Result(start time.Time) result.Event {
 	action, count := a.Action()
 	e := result.Event{AtMS: result.Milliseconds(a.Time.Sub(start)), What: a.String(), Action: result.Action(action), Count: count,
@@ -34,7 +34,7 @@ func (a PerformedEvent) Result(start time.Time) result.Event {
 	return e
 }
 
-// outcomes are the events with their effects until the next event, or the end.
+// outcomes returns the events with their effects until the next event or the end of the load.
 func outcomes(events []PerformedEvent, seen measure.Measurement, history []cluster.Snapshot) []result.Event {
 	var all []result.Event
 	for i, a := range events {
@@ -64,7 +64,8 @@ func outcomes(events []PerformedEvent, seen measure.Measurement, history []clust
 	return all
 }
 
-// span is the intervals from that of one time up to that of another, or to the end.
+// span returns the first interval, that of the time from, and the interval after the last: that of
+// the time to, or math.MaxInt for all intervals to the end.
 func span(from, to time.Duration, toEnd bool) (int, int) {
 	if toEnd {
 		return int(max(from, 0) / measure.TimelineInterval), math.MaxInt
@@ -72,8 +73,8 @@ func span(from, to time.Duration, toEnd bool) (int, int) {
 	return int(max(from, 0) / measure.TimelineInterval), int(to / measure.TimelineInterval)
 }
 
-// setAvoidance sets how many of the calls due until the next event the affected backends
-// answered, and when callers began to avoid them.
+// setAvoidance sets how many of the calls that were due before the next event got responses from
+// the affected backends, and when callers began to avoid these backends.
 func setAvoidance(e *result.Event, a PerformedEvent, from, to int, seen measure.Measurement, history []cluster.Snapshot) {
 	if len(a.Backends) == 0 {
 		return
@@ -89,8 +90,8 @@ func setAvoidance(e *result.Event, a PerformedEvent, from, to int, seen measure.
 	}
 }
 
-// convergenceTimes are the times until endpoints, resolver, first call and balance followed the
-// event.
+// convergenceTimes returns the times from the event until the endpoints were ready, the resolver
+// updated, the first call reached a new backend, and calls were balanced again.
 func convergenceTimes(at, until time.Time, seen measure.Measurement, history []cluster.Snapshot) result.Took {
 	var t result.Took
 	before, after, changed := endpointChange(at, until, history)
@@ -105,32 +106,33 @@ func convergenceTimes(at, until time.Time, seen measure.Measurement, history []c
 			break
 		}
 	}
-	if answered := firstAnswer(at, until, before, after, seen); answered != nil {
-		t.FirstCall = since(at, *answered)
+	if first := firstResponse(at, until, before, after, seen); first != nil {
+		t.FirstCall = since(at, *first)
 	}
 	restored := verdict.Restored(
 		verdict.Timeline{Width: measure.TimelineInterval, Calls: seen.Timeline.Backends},
 		verdict.Disturbance{At: at.Sub(seen.Started), Until: until.Sub(seen.Started), Ready: slices.Collect(maps.Keys(after))})
-	why := reasonOf(restored.Reason, restored.Cause)
-	t.BalanceNote, t.BalanceCause = why.text, why.fields()
+	notRestored := reasonOf(restored.Reason, restored.Cause)
+	t.BalanceNote, t.BalanceCause = notRestored.text, notRestored.fields()
 	if restored.OK {
-		// Balance cannot be restored before the set is complete.
+		// Balance cannot be restored before all endpoints are ready.
 		t.BalanceRestored = new(result.Milliseconds(wholeIntervals(max(restored.Took, changed.Sub(at)))))
 	}
 	return t
 }
 
-// firstAnswer is when the first backend that the event added, or made ready again, answered.
-func firstAnswer(at, until time.Time, before, after map[string]string, seen measure.Measurement) (first *time.Time) {
+// firstResponse returns the time of the first response from a backend that the event added or made
+// ready again; nil: there was none.
+func firstResponse(at, until time.Time, before, after map[string]string, seen measure.Measurement) (first *time.Time) {
 	for id := range after {
 		if _, known := before[id]; known {
 			continue
 		}
-		answered, ok := seen.FirstResponse[id]
-		if moment := seen.Started.Add(answered); !ok || moment.Before(at) {
-			answered, ok = next(seen.Timeline.Backends[id], at.Sub(seen.Started))
+		offset, ok := seen.FirstResponse[id]
+		if !ok || seen.Started.Add(offset).Before(at) {
+			offset, ok = nextResponse(seen.Timeline.Backends[id], at.Sub(seen.Started))
 		}
-		moment := seen.Started.Add(answered)
+		moment := seen.Started.Add(offset)
 		if ok && moment.Before(until) && (first == nil || moment.Before(*first)) {
 			first = &moment
 		}
@@ -138,8 +140,8 @@ func firstAnswer(at, until time.Time, before, after map[string]string, seen meas
 	return first
 }
 
-// next is the end of the first interval after a time in which calls were answered.
-func next(line []uint64, after time.Duration) (time.Duration, bool) {
+// nextResponse returns the end of the first interval after a time in which responses arrived.
+func nextResponse(line []uint64, after time.Duration) (time.Duration, bool) {
 	for i := int(after/measure.TimelineInterval) + 1; i < len(line); i++ {
 		if line[i] > 0 {
 			return time.Duration(i+1) * measure.TimelineInterval, true
@@ -150,8 +152,8 @@ func next(line []uint64, after time.Duration) (time.Duration, bool) {
 
 func addresses(ready map[string]string) []string { return slices.Sorted(maps.Values(ready)) }
 
-// setOutage sets, for an event on a proxy, the control plane or the name server, when the
-// first call was lost and from when none was.
+// setOutage sets, for an event on a proxy, the control plane or the DNS server, when the first call
+// was lost and when calls were no longer lost.
 func setOutage(e *result.Event, a PerformedEvent, until time.Time, from, to int, seen measure.Measurement, history []cluster.Snapshot) {
 	if !a.KillProxy && !a.KillControl && a.DNS == nil {
 		return
@@ -174,8 +176,8 @@ func setOutage(e *result.Event, a PerformedEvent, until time.Time, from, to int,
 	}
 }
 
-// lossSpan is the first interval in which a call was lost, and the first from which none was
-// for a second in which calls were due; -1: there is none.
+// lossSpan returns the first interval with a lost call, and the first later interval that begins a
+// second in which calls were due and none was lost; -1: there is no such interval.
 func lossSpan(line measure.Timeline, from, to int) (first, again int) {
 	first, again = from, -1
 	for first < to && sumOf(line.Lost, first, first+1) == 0 {
@@ -192,8 +194,9 @@ func lossSpan(line measure.Timeline, from, to int) (first, again int) {
 	return first, again
 }
 
-// falseAddressesResolved is when the client's resolver returned addresses of which none is a
-// backend's; nil: it did not, for example because it asked for none.
+// falseAddressesResolved returns the time from the event until the client's resolver returned only
+// addresses that are not a backend's; nil: the resolver did not, for example because it sent no
+// query.
 func falseAddressesResolved(at, until time.Time, updates []measure.ResolverUpdate, history []cluster.Snapshot) *float64 {
 	before, _, _ := endpointChange(at, at, history)
 	backends := map[string]bool{}
@@ -201,11 +204,11 @@ func falseAddressesResolved(at, until time.Time, updates []measure.ResolverUpdat
 		backends[addr] = true
 	}
 	for _, u := range updates {
-		lie := len(u.Addrs) > 0 && u.At.After(at) && u.At.Before(until)
+		allFalse := len(u.Addrs) > 0 && u.At.After(at) && u.At.Before(until)
 		for _, addr := range u.Addrs {
-			lie = lie && !backends[addr]
+			allFalse = allFalse && !backends[addr]
 		}
-		if lie {
+		if allFalse {
 			return since(at, u.At)
 		}
 	}

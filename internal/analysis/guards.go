@@ -11,31 +11,31 @@ import (
 )
 
 const (
-	// tooManyLost is the share of calls without an answer above which the latency of the
-	// others does not represent the arm.
+	// tooManyLost is the share of calls without a response above which the latency of the
+	// other calls does not represent the arm.
 	tooManyLost = 0.01
-	// mostThrottled is the share of the CPU time needed that a quota may take in an arm's
-	// median trial: it slows those most that need most.
+	// mostThrottled is the largest share of the needed CPU time that a quota may withhold in an
+	// arm's median trial. A quota slows the arm that needs more CPU time more.
 	mostThrottled = 0.05
-	// mostStolen is the share that a hypervisor may take. Other machines slow both arms of a
-	// round alike, so a little of it widens intervals and does not shift them.
+	// mostStolen is the largest share of CPU time that a hypervisor may take. It slows both arms of a
+	// round alike, so a small share makes intervals wider but does not shift them.
 	mostStolen = 0.2
-	// leastSteps is how many steps of the clock a latency has to span.
+	// leastSteps is how many clock steps the median latency must last.
 	leastSteps = 100
 )
 
-// reason says why there is no verdict, in a sentence and as fields; without a text there is none.
+// reason is why there is no verdict, as a sentence and as fields. An empty text means no reason.
 type reason struct {
 	text  string
 	cause result.Cause
 }
 
-// reasonOf is the reason of a package that does not know arms.
+// reasonOf returns the reason that package verdict gave, which does not know arms.
 func reasonOf(text string, c verdict.Cause) reason {
 	return reason{text, result.Cause{Kind: result.CauseKind(c.Kind), Have: c.Have, Needed: c.Needed, Difference: c.Difference, Margin: c.Margin}}
 }
 
-// fields are those of the cause; nil: there is no reason.
+// fields returns the cause, or nil if there is no reason.
 func (r reason) fields() *result.Cause {
 	if r.text == "" {
 		return nil
@@ -43,7 +43,7 @@ func (r reason) fields() *result.Cause {
 	return &r.cause
 }
 
-// unfitPair says why two arms cannot be compared on a metric, whatever the numbers.
+// unfitPair returns why two arms cannot be compared on a metric, whatever the values are.
 func unfitPair(m metric, d result.Document, a, b result.Arm) reason {
 	if why := unfitArm(m, d, a); why.text != "" {
 		return why
@@ -89,7 +89,7 @@ func (m metric) short() string {
 	return strings.Replace(strings.TrimPrefix(m.name, "latency_"), "p999", "p99.9", 1)
 }
 
-// unfitArm says why an arm's numbers do not represent it.
+// unfitArm returns why an arm's values do not represent the arm.
 func unfitArm(m metric, d result.Document, arm result.Arm) reason {
 	for _, guard := range []func(metric, result.Document, result.Arm) reason{
 		failedTrials, generatorLimited, lostCalls, tooFewCalls, coarseClock, interfered,
@@ -102,7 +102,7 @@ func unfitArm(m metric, d result.Document, arm result.Arm) reason {
 	return reason{}
 }
 
-// failedTrials: a round without a measurement is no pair.
+// failedTrials rejects arms with failed trials: a round without a measurement is not a pair.
 func failedTrials(_ metric, _ result.Document, arm result.Arm) reason {
 	failed := 0
 	for _, t := range arm.Trials {
@@ -153,7 +153,7 @@ func tooFewCalls(m metric, d result.Document, arm result.Arm) reason {
 		result.Cause{Kind: result.CauseCalls, Have: float64(fewest), Needed: needed}}
 }
 
-// moreCalls says how to make so many calls in a trial.
+// moreCalls returns advice on how to make enough calls in a trial.
 func moreCalls(d result.Document, arm result.Arm, needed float64) string {
 	advice := "make more"
 	if d.Quick {

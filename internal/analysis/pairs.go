@@ -13,7 +13,7 @@ import (
 // armPair is the same arm of two runs.
 type armPair struct{ a, b result.Arm }
 
-// name is that of the arm; of both, where the runs have one arm each and their names differ.
+// name returns the arm's name, or both names if they differ.
 func (p armPair) name() string {
 	if p.a.Name == p.b.Name {
 		return p.a.Name
@@ -21,8 +21,9 @@ func (p armPair) name() string {
 	return p.a.Name + " / " + p.b.Name
 }
 
-// pairsOf are the arms that both runs have, by name and cell. Where each run has one arm only,
-// such as loads of two servers, the two are a pair whatever their names.
+// pairsOf pairs the arms of two runs that have the same name and cell; alone are the other arms. If
+// each run has only one arm, such as a load of one server, the two arms are a pair even if their
+// names differ.
 func pairsOf(a, b result.Document) (pairs []armPair, alone []result.Refusal) {
 	if len(a.Arms) == 1 && len(b.Arms) == 1 && len(a.Arms[0].Cell)+len(b.Arms[0].Cell) == 0 && a.Experiment == b.Experiment {
 		return []armPair{{a.Arms[0], b.Arms[0]}}, nil
@@ -50,29 +51,29 @@ func pairsOf(a, b result.Document) (pairs []armPair, alone []result.Refusal) {
 	return pairs, alone
 }
 
-// differences lists in what two runs differ besides their measurements. Seeds do not matter,
-// and the number of trials shows rounds.
+// differences lists how two runs differ, except in measurements, seeds and rounds: a seed does not
+// matter, and the number of trials shows the rounds.
 func differences(a, b result.Document, pairs []armPair) (all []result.Difference) {
 	differ := func(kind, what string, left, right any) {
 		if l, r := asText(left), asText(right); l != r {
 			all = append(all, result.Difference{Kind: kind, What: what, A: l, B: r})
 		}
 	}
-	m, n := a.Machine, b.Machine
+	machineA, machineB := a.Machine, b.Machine
 	differ("machine", "cluster", a.Cluster, b.Cluster)
-	if a.Cluster == b.Cluster && m.Kubernetes != "" { // rpclab's own machine ran neither callers nor servers
-		differ("version", "Kubernetes", m.Kubernetes, n.Kubernetes)
-		differ("machine", "nodes", strings.Join(m.NodeKinds(), "; "), strings.Join(n.NodeKinds(), "; "))
+	if a.Cluster == b.Cluster && machineA.Kubernetes != "" { // rpclab's own machine ran neither callers nor servers
+		differ("version", "Kubernetes", machineA.Kubernetes, machineB.Kubernetes)
+		differ("machine", "nodes", strings.Join(machineA.NodeKinds(), "; "), strings.Join(machineB.NodeKinds(), "; "))
 	} else {
-		differ("machine", "CPU model", m.Model, n.Model)
-		differ("machine", "CPUs", m.CPUs, n.CPUs)
-		differ("machine", "system", m.OS+"/"+m.Arch, n.OS+"/"+n.Arch)
-		differ("machine", "kernel", m.Kernel, n.Kernel)
+		differ("machine", "CPU model", machineA.Model, machineB.Model)
+		differ("machine", "CPUs", machineA.CPUs, machineB.CPUs)
+		differ("machine", "system", machineA.OS+"/"+machineA.Arch, machineB.OS+"/"+machineB.Arch)
+		differ("machine", "kernel", machineA.Kernel, machineB.Kernel)
 	}
-	differ("version", "Go", m.Go, n.Go)
-	differ("version", "rpclab", m.Rpclab, n.Rpclab)
+	differ("version", "Go", machineA.Go, machineB.Go)
+	differ("version", "rpclab", machineA.Rpclab, machineB.Rpclab)
 	for _, name := range toolsOf(pairs) {
-		differ("version", name, m.Tools[name], n.Tools[name])
+		differ("version", name, machineA.Tools[name], machineB.Tools[name])
 	}
 	differ("run", "quick", a.Quick, b.Quick)
 	differ("run", "partial", a.Partial, b.Partial)
@@ -85,7 +86,7 @@ func differences(a, b result.Document, pairs []armPair) (all []result.Difference
 	return all
 }
 
-// toolsOf are the programs that routes of the compared arms need.
+// toolsOf lists the programs that routes of the compared arms need.
 func toolsOf(pairs []armPair) []string {
 	used := map[string]bool{}
 	for _, p := range pairs {
@@ -98,14 +99,14 @@ func toolsOf(pairs []armPair) []string {
 	return slices.Sorted(maps.Keys(used))
 }
 
-// changedSettings are the settings in which two arms differ.
+// changedSettings lists the settings that differ between two arms.
 func changedSettings(a, b result.Arm) (all []result.Difference) {
 	left, right := a.SettingsByPath(), b.SettingsByPath()
 	paths := maps.Clone(left)
 	maps.Copy(paths, right)
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
 		if within(path, "generator") {
-			continue // what a load generator measured of itself is no setting
+			continue // a load generator's measurements of itself are not settings
 		}
 		if l, r := asText(left[path]), asText(right[path]); l != r {
 			all = append(all, result.Difference{Kind: "setting", What: path, A: l, B: r})
@@ -114,7 +115,7 @@ func changedSettings(a, b result.Arm) (all []result.Difference) {
 	return all
 }
 
-// asText is a value as text, the same whether it was decoded from JSON or not; "": there is none.
+// asText formats a value, the same before and after a round trip through JSON; "" for nil.
 func asText(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -129,10 +130,10 @@ func asText(v any) string {
 	return string(text)
 }
 
-// decisive settings change what an arm measures: what a call does, and how many there are.
+// decisive are the settings that change what an arm measures: what calls do, and how many are made.
 var decisive = []string{"workload", "load", "call", "stream", "messages", "think"}
 
-// incomparable says why an arm cannot be compared between two runs; "": it can.
+// incomparable returns why an arm cannot be compared between two runs, or "" if it can.
 func incomparable(a, b result.Document, p armPair, allowed []string) string {
 	mayDiffer := func(path string) bool {
 		return slices.ContainsFunc(allowed, func(allow string) bool { return within(path, allow) })
@@ -155,7 +156,7 @@ func incomparable(a, b result.Document, p armPair, allowed []string) string {
 	return ""
 }
 
-// within says whether a path is that of a field or of one below it.
+// within reports whether a path names a field or a field below it.
 func within(path, field string) bool { return path == field || strings.HasPrefix(path, field+".") }
 
 func valueOrNotSet(text string) string {

@@ -21,17 +21,17 @@ type Config struct {
 
 // Workload is exactly one of its fields.
 type Workload struct {
-	Greet     *Greet     `yaml:"greet" doc:"Greeter/SayHello, which answers after a delay" alternative:"true"`
+	Greet     *Greet     `yaml:"greet" doc:"Greeter/SayHello, which responds after a delay" alternative:"true"`
 	Fibonacci *Fibonacci `yaml:"fibonacci" doc:"Fibonacci/Compute, which uses CPU time" alternative:"true"`
 	Increment bool       `yaml:"increment" doc:"Counter/Increment, which increments a counter in the backend" alternative:"true"`
 	Increase  bool       `yaml:"increase" doc:"Chain/Increase, which returns the given number plus one" alternative:"true"`
-	Orders    *Orders    `yaml:"orders" doc:"OrderService/PlaceOrder, which answers after a random delay" alternative:"true"`
+	Orders    *Orders    `yaml:"orders" doc:"OrderService/PlaceOrder, which responds after a random delay" alternative:"true"`
 	Calculate *Calculate `yaml:"calculate" doc:"CalculatorService, with the same calculation in every call" alternative:"true"`
 }
 
 // Greet calls Greeter.
 type Greet struct {
-	Delay   time.Duration `yaml:"delay" doc:"delay before the server answers" max:"1m"`
+	Delay   time.Duration `yaml:"delay" doc:"delay before the server responds" max:"1m"`
 	Workers int           `yaml:"workers" doc:"calls that a backend delays at once; further calls queue (default: no limit)" min:"1" max:"1000000"`
 }
 
@@ -43,7 +43,7 @@ type Fibonacci struct {
 
 // Orders calls OrderService.
 type Orders struct {
-	Delay    time.Duration `yaml:"delay" doc:"delay before the server answers" max:"1m" default:"200ms"`
+	Delay    time.Duration `yaml:"delay" doc:"delay before the server responds" max:"1m" default:"200ms"`
 	Spread   time.Duration `yaml:"spread" doc:"maximum of the random extra delay of each call" max:"1m" default:"299ms"`
 	Articles int           `yaml:"articles" doc:"articles in an order" min:"0" max:"100000" default:"1000"`
 }
@@ -73,13 +73,13 @@ type Caller struct {
 	Late     time.Duration `yaml:"late" doc:"a call counts as late if its latency exceeds this (default: 100ms)" max:"1h"`
 	Retry    *Retry        `yaml:"retry" doc:"retry failed calls (gRFC A6)"`
 	Hedge    *Hedge        `yaml:"hedge" doc:"hedging: send a slow call again while the first attempt is in flight (gRFC A6)"`
-	Compress bool          `yaml:"compress" doc:"compress requests and answers with gzip"`
+	Compress bool          `yaml:"compress" doc:"compress requests and responses with gzip"`
 	Stream   *Stream       `yaml:"stream" doc:"send calls as messages on long-lived streams instead of unary calls"`
-	Style    string        `yaml:"style" doc:"style of calculations: bidi uses bidirectional streams; unary-stream uses unary calls whose answers arrive on a stream" enum:"bidi,unary-stream"`
+	Style    string        `yaml:"style" doc:"style of calculations: bidi uses bidirectional streams; unary-stream uses unary calls whose results arrive on a stream" enum:"bidi,unary-stream"`
 	Streams  int           `yaml:"streams" doc:"number of bidirectional streams that calculations use in turn (default: 1)" min:"1" max:"1000"`
-	Ahead    string        `yaml:"ahead" doc:"when a user sends the next calculation before the answer: taken, when the unary call returns; sent, without waiting" enum:"taken,sent"`
+	Ahead    string        `yaml:"ahead" doc:"when a user sends the next calculation before the result of the last one arrives: taken, when the unary call returns; sent, without waiting" enum:"taken,sent"`
 	JWT      string        `yaml:"jwt" doc:"tokens that the server verifies: none (default); once: one token for all calls; every: one per call or stream" enum:"none,once,every"`
-	Signing  bool          `yaml:"signing" doc:"sign and verify every calculation and answer (CMS)"`
+	Signing  bool          `yaml:"signing" doc:"sign and verify every calculation and its result (CMS)"`
 	Metadata int           `yaml:"metadata" doc:"extra metadata entries of 32 bytes in every call of CalculatorService" min:"0" max:"100"`
 }
 
@@ -126,16 +126,16 @@ type Retry struct {
 	Codes    []string      `yaml:"codes" doc:"status codes to retry (default: UNAVAILABLE)"`
 }
 
-// Hedge sends a call again while it has no answer; the first answer counts.
+// Hedge sends a call again while it has no response; the first response counts.
 type Hedge struct {
 	Attempts int           `yaml:"attempts" doc:"maximum number of attempts" min:"2" max:"5" default:"2"`
 	Delay    time.Duration `yaml:"delay" doc:"delay between attempts" min:"1ms" max:"1m" default:"50ms"`
 }
 
 // Stream sends calls as messages on streams. Without Pipelined, each message waits for the
-// answer to the one before it.
+// response to the previous one.
 type Stream struct {
-	Pipelined bool          `yaml:"pipelined" doc:"send all messages on one stream without waiting for answers"`
+	Pipelined bool          `yaml:"pipelined" doc:"send all messages on one stream without waiting for responses"`
 	Renew     time.Duration `yaml:"renew" doc:"age at which the caller closes a stream, between two messages, and opens another (default: never)" max:"1h"`
 }
 

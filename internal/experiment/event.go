@@ -15,7 +15,7 @@ type Event struct {
 	Pause  int           `yaml:"pause" doc:"pause this many of the oldest backends (SIGSTOP)" min:"1" max:"250" alternative:"true"`
 	Resume bool          `yaml:"resume" doc:"resume all paused backends (SIGCONT)" alternative:"true"`
 	Slow   *Slow         `yaml:"slow" doc:"slow the oldest backends down" alternative:"true"`
-	Fail   *Fail         `yaml:"fail" doc:"make the oldest backends answer every call with an error" alternative:"true"`
+	Fail   *Fail         `yaml:"fail" doc:"make the oldest backends return an error for every call" alternative:"true"`
 	Flap   *Flap         `yaml:"flap" doc:"make the health status of the oldest backends alternate" alternative:"true"`
 	Roll   bool          `yaml:"roll" doc:"rolling update: replace the backends one by one; each new backend is ready before an old one stops" alternative:"true"`
 	Cut    *Cut          `yaml:"cut" doc:"cut the connections of the oldest backends" alternative:"true"`
@@ -28,15 +28,15 @@ type Event struct {
 	KillControl bool `yaml:"kill_control" doc:"kill the control plane of the route (SIGKILL); it does not restart" alternative:"true"`
 }
 
-// Slow makes answers of some backends slower, by a time or by a factor; By 0 without
+// Slow makes responses of some backends slower, by a time or by a factor; By 0 without
 // Times ends it.
 type Slow struct {
 	Backends int           `yaml:"backends" doc:"number of backends" min:"1" max:"250" required:"true"`
-	By       time.Duration `yaml:"by" doc:"extra delay of every answer" max:"1m"`
-	Times    float64       `yaml:"times" doc:"factor by which answers take longer" min:"1" max:"1000"`
+	By       time.Duration `yaml:"by" doc:"extra delay of every response" max:"1m"`
+	Times    float64       `yaml:"times" doc:"factor by which responses take longer" min:"1" max:"1000"`
 }
 
-// Fail makes some backends answer at once with an error.
+// Fail makes some backends return an error at once.
 type Fail struct {
 	Backends int    `yaml:"backends" doc:"number of backends" min:"1" max:"250" required:"true"`
 	Code     string `yaml:"code" doc:"status code of the error" enum:"UNAVAILABLE,INTERNAL,RESOURCE_EXHAUSTED" default:"UNAVAILABLE"`

@@ -9,10 +9,10 @@ import (
 
 // Load is exactly one of its fields.
 type Load struct {
-	Sequence int     `yaml:"sequence" doc:"N calls, each due when the call before it is answered" min:"1" max:"100000000" alternative:"true" quick:"down"`
+	Sequence int     `yaml:"sequence" doc:"N calls, each due when the previous call ends" min:"1" max:"100000000" alternative:"true" quick:"down"`
 	Burst    int     `yaml:"burst" doc:"N calls, all due at once" min:"1" max:"1000000" alternative:"true" quick:"down"`
 	Closed   *Closed `yaml:"closed" doc:"closed loop: virtual users, each with one call at a time" alternative:"true"`
-	Open     *Open   `yaml:"open" doc:"open loop: calls due at a rate, whatever the answers do" alternative:"true"`
+	Open     *Open   `yaml:"open" doc:"open loop: calls due at a rate that does not depend on responses" alternative:"true"`
 	Search   *Search `yaml:"search" doc:"search for the highest rate of an open loop at which a condition holds" alternative:"true"`
 }
 
@@ -20,7 +20,7 @@ type Load struct {
 type Closed struct {
 	Users    int           `yaml:"users" doc:"number of virtual users" min:"1" max:"1000000" required:"true"`
 	Ramp     time.Duration `yaml:"ramp" doc:"time over which users start, evenly spaced (default: all at once)" max:"24h"`
-	Think    time.Duration `yaml:"think" doc:"pause of a user between an answer and the next call" max:"1h"`
+	Think    time.Duration `yaml:"think" doc:"pause of a user between a response and the next call" max:"1h"`
 	Duration time.Duration `yaml:"duration" doc:"time during which calls are due" max:"24h" quick:"up"`
 	Calls    int           `yaml:"calls" doc:"maximum number of calls" min:"1" max:"1000000000" quick:"down"`
 }
@@ -105,7 +105,7 @@ func arrivalsClause(arrivals string) string {
 	return ""
 }
 
-// duration is the time during which calls are due; 0 if it depends on the answers.
+// duration is the time during which calls are due; 0 if it depends on the responses.
 func (l Load) duration() time.Duration {
 	switch {
 	case l.Open != nil:

@@ -69,7 +69,7 @@ type Confound struct {
 type Published struct {
 	Arm       string         `yaml:"arm" doc:"name of the arm" required:"true"`
 	Cell      map[string]any `yaml:"cell" doc:"cell of the sweep: field paths and values"`
-	ElapsedMS float64        `yaml:"elapsed_ms" doc:"milliseconds from the start of the load to the last answer"`
+	ElapsedMS float64        `yaml:"elapsed_ms" doc:"milliseconds from the start of the load to the last response"`
 	Rate      float64        `yaml:"rate" doc:"calls per second"`
 	P95       float64        `yaml:"p95_ms" doc:"95th percentile of the latency in milliseconds"`
 	RSS       float64        `yaml:"rss_mb" doc:"memory of one server in megabytes"`

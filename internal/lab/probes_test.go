@@ -91,7 +91,7 @@ func TestAProbeThatFailsEndsTheSearchAndKeepsTheProbesBefore(t *testing.T) {
 	planned := experiment.Trial{Config: experiment.Config{Load: experiment.Load{Search: &experiment.Search{
 		SLO: "errors < 1%", From: 20, To: 4000, Precision: 5, Duration: time.Second,
 	}}}}
-	for name, interrupt := range map[string]bool{"the caller died": false, "interrupted after 1 probes": true} {
+	for name, interrupt := range map[string]bool{"the caller died": false, "interrupted after 1 probe": true} {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		loads := 0

@@ -50,7 +50,7 @@ func Answer(d result.Document) string {
 
 // noneFit says whether no headline verdict could be reached whatever the numbers are.
 func noneFit(d result.Document) bool {
-	return !slices.ContainsFunc(d.Verdicts, func(v result.Verdict) bool { return v.Kind.Plain() && !v.Secondary && !v.Unfit })
+	return !slices.ContainsFunc(d.Verdicts, func(v result.Verdict) bool { return v.Kind.AnswersQuestion() && !v.Secondary && !v.Unfit })
 }
 
 // bottleneck names the arms in which the load generator was the bottleneck.
@@ -64,7 +64,7 @@ func bottleneck(d result.Document) string {
 // headlines are the metrics of the verdicts that answer the question, the lower percentiles first.
 func headlines(d result.Document) (metrics []string) {
 	for _, v := range d.Verdicts {
-		if v.Kind.Plain() && !v.Secondary && !slices.Contains(metrics, v.Metric) {
+		if v.Kind.AnswersQuestion() && !v.Secondary && !slices.Contains(metrics, v.Metric) {
 			metrics = append(metrics, v.Metric)
 		}
 	}
@@ -89,7 +89,7 @@ func answeredMetric(d result.Document) string {
 
 func outcomes(d result.Document, metric string) (all []outcome) {
 	for _, v := range d.Verdicts {
-		if !v.Kind.Plain() || v.Secondary || v.Metric != metric {
+		if !v.Kind.AnswersQuestion() || v.Secondary || v.Metric != metric {
 			continue
 		}
 		i := slices.IndexFunc(all, func(o outcome) bool { return o.arm == v.A && o.of == v.B })

@@ -84,8 +84,8 @@ type GateResult struct {
 	Reason  string     `json:"reason,omitempty"` // only for not established
 }
 
-// Filled returns the comparison with nil lists and maps replaced by empty ones.
-func (c Comparison) Filled() Comparison {
+// WithEmptyLists returns the comparison with nil lists and maps replaced by empty ones.
+func (c Comparison) WithEmptyLists() Comparison {
 	c.Differences, c.Refused, c.Ratios, c.Gates = list(c.Differences), list(c.Refused), list(c.Ratios), list(c.Gates)
 	for i := range c.Refused {
 		c.Refused[i].Cell = object(c.Refused[i].Cell)
@@ -101,7 +101,7 @@ func (c Comparison) Filled() Comparison {
 
 // WriteComparison writes a comparison as indented JSON. No list or map is null.
 func WriteComparison(w io.Writer, c Comparison) error {
-	c = c.Filled()
+	c = c.WithEmptyLists()
 	out := json.NewEncoder(w)
 	out.SetIndent("", "  ")
 	out.SetEscapeHTML(false)

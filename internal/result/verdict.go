@@ -42,9 +42,9 @@ const (
 	OfConfound VerdictKind = "confound"
 )
 
-// Plain says whether the pair answers the experiment's question: A against the baseline, or
+// AnswersQuestion reports whether the pair answers the experiment's question: A against the baseline, or
 // against the arm that A names.
-func (k VerdictKind) Plain() bool { return k == OfBaseline || k == OfAgainst }
+func (k VerdictKind) AnswersQuestion() bool { return k == OfBaseline || k == OfAgainst }
 
 // Published is a figure of the published study, printed next to the measurements.
 type Published struct {

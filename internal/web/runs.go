@@ -141,7 +141,7 @@ func (s *Server) compare(r *http.Request) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, analysis.Compare(first, other, analysis.CompareOptions{}).Filled())
+		all = append(all, analysis.Compare(first, other, analysis.CompareOptions{}).WithEmptyLists())
 	}
 	return struct {
 		Comparisons []result.Comparison `json:"comparisons"`

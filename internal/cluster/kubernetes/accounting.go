@@ -30,46 +30,46 @@ func newAccounting() accounting {
 }
 
 // recordExit moves a pod that is gone to the account; call it with d.mu held.
-func (d *deployment) recordExit(r *replica) {
-	delete(d.replicas, r.pod.UID)
-	close(r.gone)
-	r.mu.Lock()
-	used, p := r.used, r.process
-	r.mu.Unlock()
-	d.account.exited[r.pod.Name] = used
-	if p == nil || !r.counted {
+func (d *deployment) recordExit(backend *replica) {
+	delete(d.replicas, backend.pod.UID)
+	close(backend.gone)
+	backend.mu.Lock()
+	used, process := backend.used, backend.process
+	backend.mu.Unlock()
+	d.account.exited[backend.pod.Name] = used
+	if process == nil || !backend.counted {
 		return
 	}
 	d.tasks.Go(func() { // the last output may still arrive
 		select {
-		case <-p.Done():
+		case <-process.Done():
 		case <-time.After(reportTimeout):
-			p.Detach()
+			process.Detach()
 		case <-d.ctx.Done():
 			return
 		}
-		if calls, ok := r.controller.FinalCallCount(); ok && calls >= r.began {
+		if calls, ok := backend.controller.FinalCallCount(); ok && calls >= backend.began {
 			d.mu.Lock()
-			d.account.calls[r.pod.Name] = calls - r.began
+			d.account.calls[backend.pod.Name] = calls - backend.began
 			d.mu.Unlock()
 		}
 	})
 }
 
 // noteExit notes an unexpected exit; call it with d.mu held.
-func (d *deployment) noteExit(r *replica) {
-	d.account.failures = append(d.account.failures, unexpectedExits(r.pod, r.noted, r.stopping || r.pod.DeletionTimestamp != nil)...)
-	r.noted = exits(r.pod)
+func (d *deployment) noteExit(backend *replica) {
+	d.account.failures = append(d.account.failures, unexpectedExits(backend.pod, backend.noted, backend.stopping || backend.pod.DeletionTimestamp != nil)...)
+	backend.noted = exits(backend.pod)
 }
 
 // exits is how often the pod's server has exited.
 func exits(pod *corev1.Pod) (n int32) {
-	for _, c := range pod.Status.ContainerStatuses {
-		if c.Name != mainContainer {
+	for _, status := range pod.Status.ContainerStatuses {
+		if status.Name != mainContainer {
 			continue
 		}
-		n = c.RestartCount
-		if c.State.Terminated != nil {
+		n = status.RestartCount
+		if status.State.Terminated != nil {
 			n++
 		}
 	}
@@ -85,18 +85,18 @@ func unexpectedExits(pod *corev1.Pod, noted int32, stopped bool) (failures []str
 	if stopped || exits(pod) <= noted {
 		return nil
 	}
-	for _, c := range pod.Status.ContainerStatuses {
-		t := c.State.Terminated
-		if t == nil {
-			t = c.LastTerminationState.Terminated
+	for _, status := range pod.Status.ContainerStatuses {
+		terminated := status.State.Terminated
+		if terminated == nil {
+			terminated = status.LastTerminationState.Terminated
 		}
-		if c.Name != mainContainer || t == nil {
+		if status.Name != mainContainer || terminated == nil {
 			continue
 		}
-		if t.Reason == oomKilled {
+		if terminated.Reason == oomKilled {
 			return []string{outOfMemory(pod)}
 		}
-		return []string{fmt.Sprintf("the server of pod %s exited unexpectedly: %s", pod.Name, endOf(t))}
+		return []string{fmt.Sprintf("the server of pod %s exited unexpectedly: %s", pod.Name, endOf(terminated))}
 	}
 	return nil
 }
@@ -126,24 +126,24 @@ func (d *deployment) ResetUsage() error {
 	d.mu.Unlock()
 	var errs []error
 	var mu sync.Mutex
-	d.every(func(r *replica) {
+	d.every(func(backend *replica) {
 		var err error
-		p := r.attached()
+		p := backend.attached()
 		if p != nil {
 			ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 			defer cancel()
 			err = p.ResetUsage(ctx)
 		}
-		r.mu.Lock()
-		r.used = cluster.Usage{}
-		r.mu.Unlock()
-		calls, ok := r.count()
+		backend.mu.Lock()
+		backend.used = cluster.Usage{}
+		backend.mu.Unlock()
+		calls, ok := backend.count()
 		d.mu.Lock()
-		r.began, r.counted = calls, ok
+		backend.began, backend.counted = calls, ok
 		d.mu.Unlock()
 		mu.Lock()
 		defer mu.Unlock()
-		if err != nil && r.attached() == p { // else it exited, or the connection broke
+		if err != nil && backend.attached() == p { // else it exited, or the connection broke
 			errs = append(errs, err)
 		}
 	})
@@ -154,11 +154,11 @@ func (d *deployment) ResetUsage() error {
 func (d *deployment) Usage() map[string]cluster.Usage {
 	used := map[string]cluster.Usage{}
 	var mu sync.Mutex
-	d.every(func(r *replica) {
-		u := r.sample()
+	d.every(func(backend *replica) {
+		u := backend.sample()
 		mu.Lock()
 		defer mu.Unlock()
-		used[r.name()] = u
+		used[backend.name()] = u
 	})
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -170,15 +170,15 @@ func (d *deployment) Usage() map[string]cluster.Usage {
 func (d *deployment) CallCounts() map[string]uint64 {
 	counts := map[string]uint64{}
 	var mu sync.Mutex
-	d.every(func(r *replica) {
-		calls, ok := r.count()
+	d.every(func(backend *replica) {
+		calls, ok := backend.count()
 		d.mu.Lock()
-		began, counted := r.began, r.counted
+		began, counted := backend.began, backend.counted
 		d.mu.Unlock()
 		mu.Lock()
 		defer mu.Unlock()
 		if ok && counted && calls >= began { // else the container restarted
-			counts[r.name()] = calls - began
+			counts[backend.name()] = calls - began
 		}
 	})
 	d.mu.Lock()

@@ -20,24 +20,24 @@ const (
 	stopGrace = 30 * time.Second
 )
 
-// scope is the namespace, run and image of objects.
-type scope struct{ namespace, run, image string }
+// objectScope is the namespace, run and image of objects.
+type objectScope struct{ namespace, run, image string }
 
-func (p scope) meta(name string, more map[string]string) metav1.ObjectMeta {
-	l := runLabels(p.run)
-	maps.Copy(l, more)
-	return metav1.ObjectMeta{Name: name, Namespace: p.namespace, Labels: l}
+func (s objectScope) meta(name string, more map[string]string) metav1.ObjectMeta {
+	labels := runLabels(s.run)
+	maps.Copy(labels, more)
+	return metav1.ObjectMeta{Name: name, Namespace: s.namespace, Labels: labels}
 }
 
 // backends are the objects of a deployment.
-func backends(p scope, name string, spec cluster.Spec) []object {
+func backends(scope objectScope, name string, spec cluster.Spec) []object {
 	chosen := map[string]string{labelService: name}
 	pods := map[string]string{labelService: name, labelRole: roleBackend}
 	one, none := intstr.FromInt32(1), intstr.FromInt32(0)
 	replicas, history := int32(spec.Replicas), int32(0)
 	program := slices.Concat([]string{"rpclab", "server", "--supervised", "--listen", fmt.Sprint("$(POD_IP):", servicePort), "--id", "$(POD_NAME)"},
 		spec.Args, []string{"--drain", spec.Drain.String()})
-	main := container(mainContainer, p.image, agentArgs(mainPort, program...))
+	main := container(mainContainer, scope.image, agentArgs(mainPort, program...))
 	main.Resources = resources(spec.CPUs, spec.Memory)
 	main.Ports = []corev1.ContainerPort{{Name: "grpc", ContainerPort: servicePort, Protocol: corev1.ProtocolTCP}}
 	// A second is the shortest period that Kubernetes allows.
@@ -52,12 +52,12 @@ func backends(p scope, name string, spec cluster.Spec) []object {
 		main.ReadinessProbe.ProbeHandler = corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(servicePort)}}
 	}
 	template := corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: p.meta("", pods).Labels},
+		ObjectMeta: metav1.ObjectMeta{Labels: scope.meta("", pods).Labels},
 		Spec:       podSpec(noPermissions, int64((spec.Drain + stopGrace).Seconds()), main),
 	}
 	inject(spec.Mesh, &template)
 	deployment := &appsv1.Deployment{
-		ObjectMeta: p.meta(name, chosen),
+		ObjectMeta: scope.meta(name, chosen),
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas, RevisionHistoryLimit: &history,
 			Selector: &metav1.LabelSelector{MatchLabels: chosen},
@@ -70,7 +70,7 @@ func backends(p scope, name string, spec cluster.Spec) []object {
 	services := []struct{ name, kind string }{{name, ""}, {headless(name), "headless"}}
 	if spec.NodePort {
 		services = append(services, struct{ name, kind string }{nodePort(name), "nodeport"})
-		objects = append(objects, served(p.meta(nodePort(name), chosen), chosen))
+		objects = append(objects, served(scope.meta(nodePort(name), chosen), chosen))
 	}
 	for _, s := range services {
 		spec := corev1.ServiceSpec{Selector: chosen, Ports: []corev1.ServicePort{
@@ -81,7 +81,7 @@ func backends(p scope, name string, spec cluster.Spec) []object {
 		case "nodeport":
 			spec.Type = corev1.ServiceTypeNodePort
 		}
-		objects = append(objects, &corev1.Service{ObjectMeta: p.meta(s.name, chosen), Spec: spec})
+		objects = append(objects, &corev1.Service{ObjectMeta: scope.meta(s.name, chosen), Spec: spec})
 	}
 	return objects
 }

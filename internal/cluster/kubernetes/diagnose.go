@@ -34,50 +34,50 @@ func diagnose(pods []*corev1.Pod, events []*corev1.Event, namespace string) []pr
 		}
 	}
 	waiting := map[string]bool{}
-	for _, p := range pods {
-		if p.DeletionTimestamp != nil || ready(p) {
+	for _, pod := range pods {
+		if pod.DeletionTimestamp != nil || ready(pod) {
 			continue
 		}
-		waiting[p.Name] = true
-		for _, c := range p.Status.Conditions {
+		waiting[pod.Name] = true
+		for _, c := range pod.Status.Conditions {
 			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-				add(c.Reason, "no node fits pod %s: %s\nSee `kubectl describe nodes`: add what is missing, or remove taints", p.Name, c.Message)
+				add(c.Reason, "no node fits pod %s: %s\nSee `kubectl describe nodes`: add what is missing, or remove taints", pod.Name, c.Message)
 			}
 		}
-		for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
-			diagnoseContainer(p, c, add)
+		for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+			diagnoseContainer(pod, c, add)
 		}
 	}
-	for _, e := range newestFirst(events) {
-		on := e.InvolvedObject
+	for _, event := range newestFirst(events) {
+		on := event.InvolvedObject
 		switch {
-		case e.Reason == "FailedCreate" && on.Kind != "Pod":
-			text := fmt.Sprintf("%s %s cannot create its pods: %s", on.Kind, on.Name, e.Message)
-			if advice := advise(e.Message, namespace); advice != "" {
+		case event.Reason == "FailedCreate" && on.Kind != "Pod":
+			text := fmt.Sprintf("%s %s cannot create its pods: %s", on.Kind, on.Name, event.Message)
+			if advice := advise(event.Message, namespace); advice != "" {
 				text += "\n" + advice
 			}
-			add(e.Reason, "%s", text)
-		case on.Kind == "Pod" && waiting[on.Name] && slices.Contains(podEvents, e.Reason):
-			add(e.Reason, "pod %s does not start: %s: %s", on.Name, e.Reason, e.Message)
+			add(event.Reason, "%s", text)
+		case on.Kind == "Pod" && waiting[on.Name] && slices.Contains(podEvents, event.Reason):
+			add(event.Reason, "pod %s does not start: %s: %s", on.Name, event.Reason, event.Message)
 		}
 	}
 	return all
 }
 
-func diagnoseContainer(p *corev1.Pod, c corev1.ContainerStatus, add func(kind, format string, args ...any)) {
-	if w := c.State.Waiting; w != nil {
-		switch t := c.LastTerminationState.Terminated; {
-		case t != nil && t.Reason == oomKilled:
-			add("start", "%s", outOfMemory(p))
-		case slices.Contains(imageReasons, w.Reason):
+func diagnoseContainer(pod *corev1.Pod, status corev1.ContainerStatus, add func(kind, format string, args ...any)) {
+	if waiting := status.State.Waiting; waiting != nil {
+		switch terminated := status.LastTerminationState.Terminated; {
+		case terminated != nil && terminated.Reason == oomKilled:
+			add("start", "%s", outOfMemory(pod))
+		case slices.Contains(imageReasons, waiting.Reason):
 			add("image", "pod %s cannot get the image %s (%s): %s\n"+
-				"Push it to a registry that nodes can reach: `rpclab image build --push REGISTRY/NAME`, then --image REGISTRY/NAME; or load it on every node", p.Name, c.Image, w.Reason, w.Message)
-		case slices.Contains(startReasons, w.Reason):
-			add("start", "container %s of pod %s does not start (%s): %s%s", c.Name, p.Name, w.Reason, w.Message, lastEnd(c))
+				"Push it to a registry that nodes can reach: `rpclab image build --push REGISTRY/NAME`, then --image REGISTRY/NAME; or load it on every node", pod.Name, status.Image, waiting.Reason, waiting.Message)
+		case slices.Contains(startReasons, waiting.Reason):
+			add("start", "container %s of pod %s does not start (%s): %s%s", status.Name, pod.Name, waiting.Reason, waiting.Message, lastEnd(status))
 		}
 	}
-	if t := c.State.Terminated; t != nil && p.Status.Phase == corev1.PodFailed {
-		add("start", "container %s of pod %s exited: %s", c.Name, p.Name, endOf(t))
+	if terminated := status.State.Terminated; terminated != nil && pod.Status.Phase == corev1.PodFailed {
+		add("start", "container %s of pod %s exited: %s", status.Name, pod.Name, endOf(terminated))
 	}
 }
 
@@ -106,12 +106,12 @@ func current(pods []*corev1.Pod, warnings, pulls []*corev1.Event, wanted int) []
 			live++
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(warnings), func(e *corev1.Event) bool {
-		if e.InvolvedObject.Kind != "Pod" {
-			return e.Reason == "FailedCreate" && live >= wanted
+	return slices.DeleteFunc(slices.Clone(warnings), func(warning *corev1.Event) bool {
+		if warning.InvolvedObject.Kind != "Pod" {
+			return warning.Reason == "FailedCreate" && live >= wanted
 		}
 		return slices.ContainsFunc(pulls, func(later *corev1.Event) bool {
-			return later.InvolvedObject.Name == e.InvolvedObject.Name && when(later) > when(e)
+			return later.InvolvedObject.Name == warning.InvolvedObject.Name && when(later) > when(warning)
 		})
 	})
 }
@@ -127,8 +127,8 @@ func newestFirst(events []*corev1.Event) []*corev1.Event {
 	return sorted
 }
 
-func ready(p *corev1.Pod) bool {
-	return p.DeletionTimestamp == nil && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+func ready(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
 }
@@ -136,33 +136,33 @@ func ready(p *corev1.Pod) bool {
 // count formats the states of pods: 1 of 3 pods ready, 1 pulling, 1 pending.
 func count(pods []*corev1.Pod, events []*corev1.Event, wanted int) string {
 	pulling := map[string]bool{}
-	for _, e := range events {
-		if e.Reason == "Pulling" {
-			pulling[e.InvolvedObject.Name] = true
+	for _, event := range events {
+		if event.Reason == "Pulling" {
+			pulling[event.InvolvedObject.Name] = true
 		}
 	}
 	var readyCount, fetching, starting, pending int
-	for _, p := range pods {
+	for _, pod := range pods {
 		switch {
-		case p.DeletionTimestamp != nil:
-		case ready(p):
+		case pod.DeletionTimestamp != nil:
+		case ready(pod):
 			readyCount++
-		case p.Status.Phase == corev1.PodRunning:
+		case pod.Status.Phase == corev1.PodRunning:
 			starting++
-		case pulling[p.Name]:
+		case pulling[pod.Name]:
 			fetching++
 		default:
 			pending++
 		}
 	}
-	said := fmt.Sprintf("%d of %d pods ready", readyCount, wanted)
+	text := fmt.Sprintf("%d of %d pods ready", readyCount, wanted)
 	for _, part := range []struct {
 		n    int
 		what string
 	}{{starting, "starting"}, {fetching, "pulling its image"}, {pending, "pending"}} {
 		if part.n > 0 {
-			said += fmt.Sprintf(", %d %s", part.n, part.what)
+			text += fmt.Sprintf(", %d %s", part.n, part.what)
 		}
 	}
-	return said
+	return text
 }

@@ -25,9 +25,9 @@ func (d *deployment) Scale(ctx context.Context, replicas int) ([]string, error) 
 	}
 	active := d.active()
 	leaving := active[min(replicas, len(active)):]
-	err := inParallel(leaving, func(r *replica) error {
-		r.sample()
-		return d.patch(ctx, r, map[string]any{"metadata": map[string]any{"annotations": map[string]any{deletionCost: "-1"}}})
+	err := inParallel(leaving, func(backend *replica) error {
+		backend.sample()
+		return d.patch(ctx, backend, map[string]any{"metadata": map[string]any{"annotations": map[string]any{deletionCost: "-1"}}})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("scale %s to %d: %w", d.name, replicas, err)
@@ -78,11 +78,11 @@ func (d *deployment) Pause(_ context.Context, n int) ([]string, error) {
 
 // Resume resumes every paused backend.
 func (d *deployment) Resume(context.Context) error {
-	return inParallel(d.active(), func(r *replica) error {
-		if !r.isPaused() {
+	return inParallel(d.active(), func(backend *replica) error {
+		if !backend.isPaused() {
 			return nil
 		}
-		return r.signal(syscall.SIGCONT)
+		return backend.signal(syscall.SIGCONT)
 	})
 }
 
@@ -93,9 +93,9 @@ func (d *deployment) forOldest(n int, do func(*replica) error) ([]string, error)
 	if err != nil {
 		return nil, err
 	}
-	return identities(able), inParallel(able, func(r *replica) error {
-		r.sample()
-		return do(r)
+	return identities(able), inParallel(able, func(backend *replica) error {
+		backend.sample()
+		return do(backend)
 	})
 }
 
@@ -133,21 +133,21 @@ func identities(replicas []*replica) (ids []string) {
 }
 
 // delete deletes a pod, whose exit is expected from now on. nil grace: the default.
-func (d *deployment) delete(ctx context.Context, r *replica, grace *int64) error {
+func (d *deployment) delete(ctx context.Context, backend *replica, grace *int64) error {
 	d.mu.Lock()
-	r.stopping = true
+	backend.stopping = true
 	d.mu.Unlock()
-	err := d.cluster.api.client.CoreV1().Pods(d.cluster.namespace).Delete(ctx, r.name(), metav1.DeleteOptions{GracePeriodSeconds: grace})
+	err := d.cluster.api.client.CoreV1().Pods(d.cluster.namespace).Delete(ctx, backend.name(), metav1.DeleteOptions{GracePeriodSeconds: grace})
 	return explain(ignoreNotFound(err), d.cluster.namespace)
 }
 
-func (d *deployment) patch(ctx context.Context, r *replica, change any) error {
+func (d *deployment) patch(ctx context.Context, backend *replica, change any) error {
 	body, err := json.Marshal(change)
 	if err != nil {
 		return err
 	}
 	_, err = d.cluster.api.client.CoreV1().Pods(d.cluster.namespace).
-		Patch(ctx, r.name(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
+		Patch(ctx, backend.name(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
 	return explain(ignoreNotFound(err), d.cluster.namespace)
 }
 

@@ -16,7 +16,7 @@ import (
 	"rpclab/internal/testkit"
 )
 
-var testScope = scope{namespace: "rpclab-r1", run: "r1", image: "rpclab:v1"}
+var testScope = objectScope{namespace: "rpclab-r1", run: "r1", image: "rpclab:v1"}
 
 // document prints objects as one YAML file.
 func document(t *testing.T, objects ...object) string {

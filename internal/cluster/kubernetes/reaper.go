@@ -18,20 +18,20 @@ const reaper = "reaper"
 
 // reaperObjects are the objects that delete the namespace of a run whose owner died, also when
 // rpclab never runs again: a pod that may read the lease and delete this one namespace.
-func reaperObjects(p scope) []object {
+func reaperObjects(scope objectScope) []object {
 	chosen := map[string]string{labelService: reaper}
 	one, history, grace := int32(1), int32(0), int64(1)
-	program := container(mainContainer, p.image, []string{"reap", "--namespace", p.namespace})
-	return append(account(p.meta(reaper, nil),
+	program := container(mainContainer, scope.image, []string{"reap", "--namespace", scope.namespace})
+	return append(account(scope.meta(reaper, nil),
 		rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{leaseName}, Verbs: []string{"get"}},
-		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, ResourceNames: []string{p.namespace}, Verbs: []string{"get", "delete"}},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, ResourceNames: []string{scope.namespace}, Verbs: []string{"get", "delete"}},
 	), &appsv1.Deployment{
-		ObjectMeta: p.meta(reaper, chosen),
+		ObjectMeta: scope.meta(reaper, chosen),
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &one, RevisionHistoryLimit: &history,
 			Selector: &metav1.LabelSelector{MatchLabels: chosen},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: p.meta("", chosen).Labels},
+				ObjectMeta: metav1.ObjectMeta{Labels: scope.meta("", chosen).Labels},
 				Spec:       podSpec(reaper, grace, program),
 			},
 		},
