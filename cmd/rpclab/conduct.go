@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,9 +9,7 @@ import (
 	"os"
 
 	"rpclab/internal/cluster"
-	"rpclab/internal/cluster/kubernetes"
 	"rpclab/internal/cluster/local"
-	"rpclab/internal/image"
 	"rpclab/internal/lab"
 	"rpclab/internal/process"
 	"rpclab/internal/result"
@@ -48,24 +45,4 @@ func openLocal(out io.Writer, plan lab.Plan, o *lab.Options) (cluster.Cluster, e
 	}
 	log := slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelError}))
 	return local.New(local.Options{Server: append(o.Self[:1:1], "server"), Self: o.Self, Log: log})
-}
-
-// openKubernetes creates a cluster in a new namespace, and reports to wait what it waits for.
-func (f runFlags) openKubernetes(ctx context.Context, o *lab.Options, wait func(string)) (cluster.Cluster, error) {
-	name := cmp.Or(f.image, os.Getenv("RPCLAB_IMAGE"))
-	if name == "" {
-		var err error
-		if name, err = image.DefaultName(); err != nil {
-			return nil, err
-		}
-	}
-	api, err := kubernetes.Connect(f.where)
-	if err != nil {
-		return nil, err
-	}
-	o.Kubernetes, o.Remote = api.Version, true
-	for _, n := range api.Nodes(ctx) {
-		o.Nodes = append(o.Nodes, result.Node(n))
-	}
-	return kubernetes.New(ctx, api, kubernetes.Options{ID: o.ID, Image: name, Progress: wait})
 }

@@ -8,9 +8,11 @@ import (
 	"net"
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"rpclab/internal/language"
 	"rpclab/internal/process"
 	"rpclab/internal/result"
 	"rpclab/internal/tool"
@@ -147,6 +149,24 @@ func tools(ctx context.Context) (all []finding) {
 			f.help = "For " + t.NeededBy + "; " + t.InstallHint()
 		case err != nil:
 			f.state, f.seen, f.help = "note", "does not run", err.Error()
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// toolchains checks for every language whether its servers are built or can be built.
+func toolchains() (all []finding) {
+	for _, l := range language.All() {
+		if l.Name == language.Go {
+			continue
+		}
+		f := finding{what: l.Name, state: "ok", seen: "servers are built"}
+		if _, err := l.Command(nil); err != nil {
+			f.seen, f.help = "servers can be built", "rpclab servers build "+l.Name
+			if missing := l.MissingTools(); len(missing) > 0 {
+				f.state, f.seen, f.help = "note", "servers cannot be built", strings.Join(missing, "; ")
+			}
 		}
 		all = append(all, f)
 	}

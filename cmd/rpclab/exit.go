@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -24,6 +25,13 @@ func (u usageError) Unwrap() error { return u.error }
 
 // errReported ends a command that has printed its failure.
 var errReported = errors.New("already reported")
+
+// programStatus is the exit status of the program that the agent ran.
+type programStatus int
+
+func (e programStatus) Error() string {
+	return fmt.Sprintf("the program exited with status %d", int(e))
+}
 
 func exitCode(err error) int {
 	var wrong usageError

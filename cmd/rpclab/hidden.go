@@ -144,13 +144,6 @@ func runAgent(c *cobra.Command, listen, tokenFile string, args []string) error {
 	return err
 }
 
-// programStatus is the exit status of the program that the agent ran.
-type programStatus int
-
-func (e programStatus) Error() string {
-	return fmt.Sprintf("the program exited with status %d", int(e))
-}
-
 // reapCommand watches over a run from within its cluster.
 func reapCommand() *cobra.Command {
 	var namespace string

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"rpclab/internal/suggest"
 	"rpclab/internal/version"
 )
 
@@ -51,17 +50,4 @@ in interleaved rounds, injects faults, and reports which differences are real.`,
 		serverCommand(), xdsCommand(), gatewayCommand(), labCommand(), callerCommand(), agentCommand(), reapCommand(), infrastructureCommand(), forwardCommand(), imageCommand(), serversCommand(), doctorCommand(), schemaCommand(), versionCommand(),
 	)
 	return command
-}
-
-func knownCommand(c *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	var names []string
-	for _, sub := range c.Commands() {
-		if sub.IsAvailableCommand() {
-			names = append(names, sub.Name())
-		}
-	}
-	return usageError{fmt.Errorf("no command %q%s\nSee 'rpclab --help'", args[0], suggest.DidYouMean(args[0], names))}
 }

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +14,7 @@ import (
 	"rpclab/internal/cluster"
 	"rpclab/internal/cluster/kubernetes"
 	"rpclab/internal/experiment"
+	"rpclab/internal/image"
 	"rpclab/internal/lab"
 	"rpclab/internal/result"
 )
@@ -178,4 +181,24 @@ func (f runFlags) runAndShow(c *cobra.Command, plan lab.Plan, commandLine string
 		}
 		return openLocal(c.ErrOrStderr(), plan, o)
 	})
+}
+
+// openKubernetes creates a cluster in a new namespace, and reports to wait what it waits for.
+func (f runFlags) openKubernetes(ctx context.Context, o *lab.Options, wait func(string)) (cluster.Cluster, error) {
+	name := cmp.Or(f.image, os.Getenv("RPCLAB_IMAGE"))
+	if name == "" {
+		var err error
+		if name, err = image.DefaultName(); err != nil {
+			return nil, err
+		}
+	}
+	api, err := kubernetes.Connect(f.where)
+	if err != nil {
+		return nil, err
+	}
+	o.Kubernetes, o.Remote = api.Version, true
+	for _, n := range api.Nodes(ctx) {
+		o.Nodes = append(o.Nodes, result.Node(n))
+	}
+	return kubernetes.New(ctx, api, kubernetes.Options{ID: o.ID, Image: name, Progress: wait})
 }

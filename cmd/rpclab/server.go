@@ -114,13 +114,6 @@ func hostname() string {
 	return name
 }
 
-func noArgs(c *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usageError{fmt.Errorf("%s takes no arguments, but got %q\nSee '%s --help'", c.CommandPath(), args[0], c.CommandPath())}
-	}
-	return nil
-}
-
 // securityFlags configure the security of the CalculatorService.
 type securityFlags struct {
 	security.Policy

@@ -81,21 +81,3 @@ func (b *lineWriter) Write(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
-
-// toolchains checks for every language whether its servers are built or can be built.
-func toolchains() (all []finding) {
-	for _, l := range language.All() {
-		if l.Name == language.Go {
-			continue
-		}
-		f := finding{what: l.Name, state: "ok", seen: "servers are built"}
-		if _, err := l.Command(nil); err != nil {
-			f.seen, f.help = "servers can be built", "rpclab servers build "+l.Name
-			if missing := l.MissingTools(); len(missing) > 0 {
-				f.state, f.seen, f.help = "note", "servers cannot be built", strings.Join(missing, "; ")
-			}
-		}
-		all = append(all, f)
-	}
-	return all
-}

@@ -12,15 +12,6 @@ import (
 	"rpclab/internal/caller"
 )
 
-// maxBurst is the largest number of calls of one request to /experiment/client.
-const maxBurst = 10_000
-
-// openRoute is a route for /experiment/client; its channel is nil until the first use.
-type openRoute struct {
-	target  caller.Target
-	channel *grpc.ClientConn
-}
-
 // burst answers /experiment/client: it sends n greetings at once.
 func (g *Gateway) burst(ctx context.Context, q *query) (response, error) {
 	kind := q.choice("type", "Client", "ClientWithReuseConn", "ClientWithKubeResolver")

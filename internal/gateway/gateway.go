@@ -10,12 +10,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 
 	"rpclab/internal/caller"
 	"rpclab/internal/caller/grpcgo"
@@ -54,6 +56,9 @@ const (
 	writeTimeout   = 30 * time.Second // of sending the answer
 )
 
+// maxBurst is the largest number of calls of one request to /experiment/client.
+const maxBurst = 10_000
+
 // Options configure a gateway.
 type Options struct {
 	Target caller.Target // for all paths but /experiment/client; the caller of New closes it
@@ -85,6 +90,12 @@ type Gateway struct {
 
 	mu                      sync.Mutex
 	clusterIP, kubeResolver openRoute // of /experiment/client
+}
+
+// openRoute is a route for /experiment/client; its channel is nil until the first use.
+type openRoute struct {
+	target  caller.Target
+	channel *grpc.ClientConn
 }
 
 // New returns a gateway. Its channels connect at their first call.
@@ -133,6 +144,28 @@ func (g *Gateway) Close() error {
 // dial opens a channel whose calls are counted.
 func (g *Gateway) dial(t caller.Target) (*grpc.ClientConn, error) {
 	return grpc.NewClient(t.URI, append(grpcgo.DialOptions(t), grpc.WithUnaryInterceptor(g.count))...)
+}
+
+// Reset sets all counters of calls to 0 for the next test. Known series stay, because
+// Prometheus' rate() ignores the first value of a new series.
+func (g *Gateway) Reset() {
+	next := newCallCounters(g.options.Mode)
+	if last := g.counters.Load(); last != nil {
+		last.copySeries(next.requests)
+	}
+	g.counters.Store(next)
+}
+
+// count makes a call and counts it in the counters that were current when it began.
+func (g *Gateway) count(ctx context.Context, method string, request, reply any, channel *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	m := g.counters.Load()
+	var trailer metadata.MD
+	err := m.standard(ctx, method, request, reply, channel, invoke, append(options, grpc.Trailer(&trailer))...)
+	if err == nil {
+		method = method[strings.LastIndex(method, ".")+1:] // Fibonacci/Compute
+		m.requests.WithLabelValues(method, strings.Join(trailer[workload.BackendTrailer], "")).Inc()
+	}
+	return err
 }
 
 // channel returns the channel for a request's calls; call done when they have ended.

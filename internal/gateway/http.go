@@ -4,28 +4,15 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
-	"rpclab/internal/caller"
 	"rpclab/internal/caller/nethttp"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
-
-// httpError is an error with its HTTP status and gRPC code.
-type httpError struct {
-	http    int
-	code    string
-	message string
-}
-
-func (f httpError) Error() string { return f.message }
 
 // handlerFunc reads a request's parameters and makes its calls.
 type handlerFunc func(context.Context, *query) (response, error)
@@ -108,34 +95,6 @@ func (g *Gateway) respond(r *http.Request, do handlerFunc) (response, error) {
 	return do(ctx, newQuery(r))
 }
 
-// writeError sends an error as JSON: {"error", "code"}.
-func writeError(w http.ResponseWriter, err error) {
-	var f httpError
-	if !errors.As(err, &f) {
-		code := status.FromContextError(err).Code()
-		if s, ok := status.FromError(err); ok {
-			code = s.Code()
-		}
-		f = httpError{httpStatus(code), caller.Code(status.Error(code, "")), err.Error()}
-	}
-	writeJSON(w, f.http, map[string]string{"error": f.message, "code": f.code})
-}
-
-// httpStatus returns the HTTP status nearest to a gRPC code.
-func httpStatus(code codes.Code) int {
-	switch code {
-	case codes.InvalidArgument, codes.OutOfRange:
-		return http.StatusBadRequest
-	case codes.DeadlineExceeded:
-		return http.StatusGatewayTimeout
-	case codes.Unavailable, codes.ResourceExhausted:
-		return http.StatusServiceUnavailable
-	}
-	return http.StatusBadGateway
-}
-
-func writeJSON(w http.ResponseWriter, code int, body any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(body) // the client may be gone
+func (g *Gateway) metrics(w http.ResponseWriter, r *http.Request) {
+	promhttp.HandlerFor(g.counters.Load().registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
 }

@@ -1,16 +1,10 @@
 package gateway
 
 import (
-	"context"
-	"net/http"
-	"strings"
-
 	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/metadata"
 
 	"rpclab/internal/workload"
 )
@@ -39,16 +33,6 @@ func newCallCounters(mode string) *callCounters {
 	return m
 }
 
-// Reset sets all counters of calls to 0 for the next test. Known series stay, because
-// Prometheus' rate() ignores the first value of a new series.
-func (g *Gateway) Reset() {
-	next := newCallCounters(g.options.Mode)
-	if last := g.counters.Load(); last != nil {
-		last.copySeries(next.requests)
-	}
-	g.counters.Store(next)
-}
-
 // copySeries creates the known series of requests in another vector, at 0.
 func (m *callCounters) copySeries(others *prometheus.CounterVec) {
 	families, _ := m.registry.Gather() // an error concerns only the process metrics
@@ -64,20 +48,4 @@ func (m *callCounters) copySeries(others *prometheus.CounterVec) {
 			others.WithLabelValues(labels["method"], labels["server_name"])
 		}
 	}
-}
-
-func (g *Gateway) metrics(w http.ResponseWriter, r *http.Request) {
-	promhttp.HandlerFor(g.counters.Load().registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
-}
-
-// count makes a call and counts it in the counters that were current when it began.
-func (g *Gateway) count(ctx context.Context, method string, request, reply any, channel *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
-	m := g.counters.Load()
-	var trailer metadata.MD
-	err := m.standard(ctx, method, request, reply, channel, invoke, append(options, grpc.Trailer(&trailer))...)
-	if err == nil {
-		method = method[strings.LastIndex(method, ".")+1:] // Fibonacci/Compute
-		m.requests.WithLabelValues(method, strings.Join(trailer[workload.BackendTrailer], "")).Inc()
-	}
-	return err
 }

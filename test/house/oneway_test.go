@@ -15,15 +15,20 @@ import (
 // oneWay are the packages whose files refer to each other one way: a file uses what lower
 // files declare and nothing of those that use it.
 var oneWay = []string{
+	"cmd/rpclab",
 	"internal/agent",
 	"internal/analysis",
 	"internal/caller",
 	"internal/caller/external",
+	"internal/caller/grpcgo",
 	"internal/caller/nethttp",
 	"internal/caller/wire",
 	"internal/cluster",
+	"internal/cluster/local",
 	"internal/cluster/netfault",
+	"internal/cluster/publish",
 	"internal/experiment",
+	"internal/gateway",
 	"internal/gateway/stack",
 	"internal/image",
 	"internal/lab",

@@ -3,12 +3,10 @@ package grpcgo
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
@@ -30,48 +28,6 @@ type CalculatorSession struct {
 		send(ctx context.Context, n uint64, call *calculator.Call, message []byte) error
 		close()
 	}
-}
-
-// OpenCalculator opens a session with a calculator. It fails if the job has another workload or
-// the client lacks keys that its policy requires.
-func OpenCalculator(job caller.Job, target caller.Target) (*CalculatorSession, error) {
-	count, err := job.Channels.Count()
-	switch {
-	case err != nil:
-		return nil, err
-	case job.Calculator == nil || job.Workload.Calculate == nil || count == 0 || job.Hedge != nil || job.Stream != nil:
-		return nil, errors.New("caller.style needs the workload calculate and channels that stay open, without hedge and stream: set those, or leave out style")
-	}
-	config := *job.Calculator
-	client, err := calculator.New(config, *job.Workload.Calculate)
-	if err != nil {
-		return nil, err
-	}
-	secured, err := config.Security.ClientCredentials()
-	if err != nil {
-		return nil, err
-	}
-	options := append(DialOptions(target), grpc.WithTransportCredentials(secured))
-	if job.Compress {
-		options = append(options, grpc.WithDefaultCallOptions(grpc.UseCompressor(gzip.Name)))
-	}
-	opened := &CalculatorSession{Client: client, timeout: job.Timeout, late: job.Late, ahead: config.Ahead}
-	for range count {
-		channel, err := grpc.NewClient(target.URI, options...)
-		if err != nil {
-			return nil, errors.Join(err, opened.Close())
-		}
-		opened.channels = append(opened.channels, channel)
-	}
-	switch config.Style {
-	case caller.Bidi:
-		opened.requests = newBidiStreams(opened, max(1, config.Streams))
-	case caller.UnaryStream:
-		opened.requests, opened.unary = newUnaryStream(opened), true
-	default:
-		return nil, errors.Join(fmt.Errorf("unknown style %q: use one of %v", config.Style, caller.Styles), opened.Close())
-	}
-	return opened, nil
 }
 
 // Run implements [caller.Session].

@@ -13,12 +13,13 @@ import (
 
 	"rpclab/internal/caller"
 	"rpclab/internal/measure"
+	"rpclab/internal/pace"
 )
 
-// streamPool holds as many streams as there were messages in flight at once. A stream carries its
+// streamSession holds as many streams as there were messages in flight at once. A stream carries its
 // next message after the answer to the last one. Free streams are used in turn, so that all streams
 // carry the same load.
-type streamPool struct {
+type streamSession struct {
 	session *session
 
 	mu     sync.Mutex
@@ -34,7 +35,21 @@ type stream struct {
 	backend  string // known after the first answer
 }
 
-func (s *streamPool) call(ctx context.Context, n uint64) (backend, code, message string) {
+func (s *streamSession) Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
+	recorder, start := caller.Run(ctx, plan, signal, s.session.job.Late, s.call, nil)
+	s.session.background.Wait()
+	return recorder, start, nil
+}
+
+// Close cancels all streams; none may have a message in flight.
+func (s *streamSession) Close() error {
+	for stream := s.popFree(); stream != nil; stream = s.popFree() {
+		stream.cancel()
+	}
+	return s.session.Close()
+}
+
+func (s *streamSession) call(ctx context.Context, n uint64) (backend, code, message string) {
 	ctx, cancel := context.WithTimeout(ctx, s.session.job.Timeout)
 	defer cancel()
 	for {
@@ -63,7 +78,7 @@ var (
 )
 
 // acquire returns a free stream that is not due for renewal, or opens a stream.
-func (s *streamPool) acquire(ctx context.Context) (*stream, error) {
+func (s *streamSession) acquire(ctx context.Context) (*stream, error) {
 	renew := s.session.job.Stream.Renew
 	for {
 		stream := s.popFree()
@@ -77,7 +92,7 @@ func (s *streamPool) acquire(ctx context.Context) (*stream, error) {
 	}
 }
 
-func (s *streamPool) popFree() *stream {
+func (s *streamSession) popFree() *stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.free) == 0 {
@@ -88,14 +103,14 @@ func (s *streamPool) popFree() *stream {
 	return oldest
 }
 
-func (s *streamPool) release(stream *stream) {
+func (s *streamSession) release(stream *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.free = append(s.free, stream)
 }
 
 // open opens a stream before ctx ends. The stream outlives ctx.
-func (s *streamPool) open(ctx context.Context) (*stream, error) {
+func (s *streamSession) open(ctx context.Context) (*stream, error) {
 	s.mu.Lock()
 	channel := s.session.channels[s.opened%uint64(len(s.session.channels))]
 	s.opened++
@@ -114,7 +129,7 @@ func (s *streamPool) open(ctx context.Context) (*stream, error) {
 }
 
 // exchange sends message n and waits for its answer. It cancels a stream that fails.
-func (s *streamPool) exchange(ctx context.Context, stream *stream, n uint64) (backend string, err error) {
+func (s *streamSession) exchange(ctx context.Context, stream *stream, n uint64) (backend string, err error) {
 	defer context.AfterFunc(ctx, stream.cancel)()
 	defer func() {
 		if err != nil {
@@ -145,17 +160,10 @@ func (s *streamPool) exchange(ctx context.Context, stream *stream, n uint64) (ba
 }
 
 // close half-closes a stream and waits for its end.
-func (s *streamPool) close(stream *stream) {
+func (s *streamSession) close(stream *stream) {
 	defer stream.cancel()
 	defer time.AfterFunc(s.session.job.Timeout, stream.cancel).Stop()
 	if stream.CloseSend() == nil {
 		_ = stream.RecvMsg(s.session.calls.Reply()) // returns io.EOF
-	}
-}
-
-// closeAll cancels all streams; none may have a message in flight.
-func (s *streamPool) closeAll() {
-	for stream := s.popFree(); stream != nil; stream = s.popFree() {
-		stream.cancel()
 	}
 }

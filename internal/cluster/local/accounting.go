@@ -9,17 +9,6 @@ import (
 	"rpclab/internal/measure"
 )
 
-// accounting is what a deployment remembers of backends since ResetUsage.
-type accounting struct {
-	exited   map[string]cluster.Usage
-	calls    map[string]uint64 // begun by backends that exited
-	failures []string
-}
-
-func newAccounting() accounting {
-	return accounting{exited: map[string]cluster.Usage{}, calls: map[string]uint64{}}
-}
-
 // ResetUsage implements [cluster.Deployment].
 func (d *deployment) ResetUsage() error {
 	d.mu.Lock()
@@ -54,13 +43,6 @@ func (d *deployment) Usage() map[string]cluster.Usage {
 		}
 		used[r.id] = r.withLimits(cluster.Usage{CPU: cpu - r.baseline, MaxRSS: r.peak})
 	}
-	return used
-}
-
-// withLimits adds what the control group of a backend reports.
-func (r *replica) withLimits(used cluster.Usage) cluster.Usage {
-	group := r.limits.group.Usage()
-	used.Throttled, used.Charged = group.Throttled-r.waited, group.PeakMemory
 	return used
 }
 

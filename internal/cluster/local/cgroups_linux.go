@@ -163,3 +163,13 @@ func removeGroup(dir string, timeout time.Duration) {
 		}
 	}
 }
+
+// removeStale removes the control groups of runs that were killed.
+func removeStale() { ownCgroups().removeStale() }
+
+// close removes the cluster's control groups.
+func (g *cgroups) close() {
+	if g != nil {
+		g.remove()
+	}
+}

@@ -13,6 +13,27 @@ import (
 	"rpclab/internal/cluster/publish"
 )
 
+// Deploy starts the backends of a service and returns when all are ready.
+func (c *Cluster) Deploy(ctx context.Context, spec cluster.Spec) (cluster.Deployment, error) {
+	if spec.Replicas < 1 {
+		return nil, fmt.Errorf("deploy %s: %d replicas; at least 1 is needed", spec.Name, spec.Replicas)
+	}
+	endpoints := cluster.NewEndpoints()
+	names := publish.Names{Service: spec.Name, Namespace: "default", Port: c.addresses.port}
+	publisher, err := publish.Serve(endpoints, names, c.addresses.own)
+	if err != nil {
+		return nil, err
+	}
+	d := newDeployment(c, spec, endpoints, publisher)
+	c.mu.Lock()
+	c.live[d] = true
+	c.mu.Unlock()
+	if err := d.start(ctx); err != nil {
+		return nil, errors.Join(err, d.Remove())
+	}
+	return d, nil
+}
+
 // deployment keeps the wanted number of backends. Like a Kubernetes Deployment it replaces a
 // backend that exits by one with a new identity and address.
 type deployment struct {
@@ -32,6 +53,17 @@ type deployment struct {
 	replicas  []*replica
 	mechanism string // that enforces the limits; empty: there are none
 	account   accounting
+}
+
+// accounting is what a deployment remembers of backends since ResetUsage.
+type accounting struct {
+	exited   map[string]cluster.Usage
+	calls    map[string]uint64 // begun by backends that exited
+	failures []string
+}
+
+func newAccounting() accounting {
+	return accounting{exited: map[string]cluster.Usage{}, calls: map[string]uint64{}}
 }
 
 func newDeployment(c *Cluster, spec cluster.Spec, endpoints *cluster.Endpoints, publisher *publish.Publisher) *deployment {
@@ -177,6 +209,13 @@ func (d *deployment) active() []*replica {
 		}
 	}
 	return active
+}
+
+// LimitMechanism implements [cluster.ResourceLimits].
+func (d *deployment) LimitMechanism() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.mechanism
 }
 
 // Remove kills every backend: the trial is over.

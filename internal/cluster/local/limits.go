@@ -60,10 +60,3 @@ func size(bytes uint64) string {
 
 // limited says whether a deployment has limits.
 func limited(spec cluster.Spec) bool { return spec.CPUs > 0 || spec.Memory > 0 }
-
-// LimitMechanism implements [cluster.ResourceLimits].
-func (d *deployment) LimitMechanism() string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.mechanism
-}

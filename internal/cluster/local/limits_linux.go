@@ -9,9 +9,6 @@ import (
 	"rpclab/internal/cluster"
 )
 
-// removeStale removes the control groups of runs that were killed.
-func removeStale() { ownCgroups().removeStale() }
-
 // limitsOf prepares the limits of one backend: a control group or, where none can be made,
 // some processors and what its runtime can enforce itself.
 func (c *Cluster) limitsOf(id string, spec cluster.Spec) (l limits, err error) {
@@ -72,12 +69,5 @@ func (c *Cluster) processors(cpus float64) (own []int) {
 func (l limits) release() {
 	if l.group.CPU != "" {
 		removeLimits(l.group)
-	}
-}
-
-// close removes the cluster's control groups.
-func (g *cgroups) close() {
-	if g != nil {
-		g.remove()
 	}
 }

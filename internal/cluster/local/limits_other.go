@@ -9,13 +9,6 @@ import (
 	"rpclab/internal/cluster"
 )
 
-// cgroups exist on Linux only.
-type cgroups struct{}
-
-func (*cgroups) close() {}
-
-func removeStale() {}
-
 func (limits) release() {}
 
 // limitsOf fails: this system cannot enforce limits.

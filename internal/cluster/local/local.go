@@ -3,14 +3,11 @@
 package local
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 
 	"rpclab/internal/cluster"
-	"rpclab/internal/cluster/publish"
 	"rpclab/internal/process"
 )
 
@@ -34,7 +31,7 @@ type Cluster struct {
 	addresses *addresses
 
 	mu            sync.Mutex
-	live          map[*deployment]bool
+	live          map[cluster.Deployment]bool
 	cgroups       *cgroups // of backends with limits; nil: none yet, or pinned
 	pinned        bool     // no control group can be made
 	nextProcessor int      // to pin to
@@ -50,34 +47,13 @@ func New(o Options) (*Cluster, error) {
 		return nil, err
 	}
 	removeStale()
-	return &Cluster{options: o, addresses: addresses, live: map[*deployment]bool{}}, nil
-}
-
-// Deploy starts the backends of a service and returns when all are ready.
-func (c *Cluster) Deploy(ctx context.Context, spec cluster.Spec) (cluster.Deployment, error) {
-	if spec.Replicas < 1 {
-		return nil, fmt.Errorf("deploy %s: %d replicas; at least 1 is needed", spec.Name, spec.Replicas)
-	}
-	endpoints := cluster.NewEndpoints()
-	names := publish.Names{Service: spec.Name, Namespace: "default", Port: c.addresses.port}
-	publisher, err := publish.Serve(endpoints, names, c.addresses.own)
-	if err != nil {
-		return nil, err
-	}
-	d := newDeployment(c, spec, endpoints, publisher)
-	c.mu.Lock()
-	c.live[d] = true
-	c.mu.Unlock()
-	if err := d.start(ctx); err != nil {
-		return nil, errors.Join(err, d.Remove())
-	}
-	return d, nil
+	return &Cluster{options: o, addresses: addresses, live: map[cluster.Deployment]bool{}}, nil
 }
 
 // Close removes every deployment.
 func (c *Cluster) Close() error {
 	c.mu.Lock()
-	var all []*deployment
+	var all []cluster.Deployment
 	for d := range c.live {
 		all = append(all, d)
 	}
@@ -91,7 +67,7 @@ func (c *Cluster) Close() error {
 	return errors.Join(errs...)
 }
 
-func (c *Cluster) forget(d *deployment) {
+func (c *Cluster) forget(d cluster.Deployment) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.live, d)

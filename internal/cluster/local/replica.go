@@ -205,3 +205,10 @@ func indent(log string) string {
 	}
 	return "  " + strings.ReplaceAll(log, "\n", "\n  ")
 }
+
+// withLimits adds what the control group of a backend reports.
+func (r *replica) withLimits(used cluster.Usage) cluster.Usage {
+	group := r.limits.group.Usage()
+	used.Throttled, used.Charged = group.Throttled-r.waited, group.PeakMemory
+	return used
+}

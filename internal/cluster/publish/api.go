@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
 const groupPath = "/apis/discovery.k8s.io/v1"
@@ -131,12 +132,6 @@ func about(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// typed sets the type of a slice, which items of a list do not have.
-func typed(s discovery.EndpointSlice) discovery.EndpointSlice {
-	s.TypeMeta = metav1.TypeMeta{Kind: "EndpointSlice", APIVersion: "discovery.k8s.io/v1"}
-	return s
-}
-
 // status is the document that the API server sends for an error.
 func status(err *apierrors.StatusError) metav1.Status {
 	s := err.Status()
@@ -152,4 +147,44 @@ func write(w http.ResponseWriter, code int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(body) // fails only when the client is gone
+}
+
+// watch streams changes until the query's timeout, or until client or server end it. Without
+// a version it begins with the present slices. It answers a version that is too old with an
+// event, not with an HTTP status, as the API server does (Kubernetes API concepts, "410
+// Gone").
+func (a slicesAPI) watch(w http.ResponseWriter, r *http.Request, q query) {
+	w.Header().Set("Content-Type", "application/json")
+	s := stream{w: w, query: q, at: q.version}
+	if q.version == 0 {
+		s.present(a.past.now())
+	}
+	s.flush() // the header too, so that the client knows that the watch has begun
+	if q.timeout == 0 {
+		q.timeout = a.defaultTimeout
+	}
+	end := time.NewTimer(q.timeout)
+	defer end.Stop()
+	bookmark := time.NewTicker(a.bookmarkEvery)
+	defer bookmark.Stop()
+	for s.err == nil {
+		changes, changed, err := a.past.since(s.at)
+		if err != nil {
+			s.send(watch.Error, status(apierrors.NewResourceExpired(err.Error())))
+			s.flush()
+			return
+		}
+		s.follow(changes)
+		s.flush()
+		select {
+		case <-changed:
+		case <-bookmark.C:
+			s.bookmark(nil)
+		case <-end.C:
+			s.bookmark(nil)
+			return
+		case <-r.Context().Done():
+			return
+		}
+	}
 }

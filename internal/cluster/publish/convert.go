@@ -16,14 +16,20 @@ import (
 // portName is the name of the one port of every slice.
 const portName = "grpc"
 
+// family is the properties that all endpoints of a slice share.
+type family struct {
+	kind discovery.AddressType
+	port int32
+}
+
 // meta is the metadata of the slice with a number.
-func (b sliceSet) meta(number int, at time.Time) metav1.ObjectMeta {
-	name := fmt.Sprintf("%s-%d", b.names.Service, number)
+func (n Names) meta(number int, at time.Time) metav1.ObjectMeta {
+	name := fmt.Sprintf("%s-%d", n.Service, number)
 	return metav1.ObjectMeta{
-		Name: name, GenerateName: b.names.Service + "-", Namespace: b.names.Namespace,
-		UID: types.UID(b.names.Namespace + "." + name), Generation: 1, CreationTimestamp: metav1.NewTime(at),
+		Name: name, GenerateName: n.Service + "-", Namespace: n.Namespace,
+		UID: types.UID(n.Namespace + "." + name), Generation: 1, CreationTimestamp: metav1.NewTime(at),
 		Labels: map[string]string{
-			discovery.LabelServiceName: b.names.Service,
+			discovery.LabelServiceName: n.Service,
 			discovery.LabelManagedBy:   "endpointslice-controller.k8s.io",
 		},
 		Annotations: triggered(at),
@@ -37,13 +43,13 @@ func triggered(at time.Time) map[string]string {
 }
 
 // endpoint converts an endpoint to that of the API.
-func (b sliceSet) endpoint(e cluster.Endpoint) discovery.Endpoint {
+func (n Names) endpoint(e cluster.Endpoint) discovery.Endpoint {
 	out := discovery.Endpoint{
 		Addresses: []string{e.Addr.Addr().Unmap().String()},
 		Conditions: discovery.EndpointConditions{
 			Ready: new(e.Ready()), Serving: new(e.Serving), Terminating: new(e.Terminating),
 		},
-		TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: b.names.Namespace, Name: e.ID},
+		TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: n.Namespace, Name: e.ID},
 	}
 	if isLabel(e.ID) {
 		out.Hostname = new(e.ID)

@@ -13,13 +13,6 @@ import (
 	"rpclab/internal/cluster"
 )
 
-// Names are the names of the published service.
-type Names struct {
-	Service   string // a DNS label: greeter
-	Namespace string // default
-	Port      int    // of every backend, 1 to 65535; 0: each has its own
-}
-
 // Publisher publishes one service until it is closed.
 type Publisher struct {
 	service cluster.Service

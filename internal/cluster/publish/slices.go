@@ -43,12 +43,6 @@ type draft struct {
 	touched bool
 }
 
-// family is the properties that all endpoints of a slice share.
-type family struct {
-	kind discovery.AddressType
-	port int32
-}
-
 // apply updates the slices to a snapshot and changes as few slices as the EndpointSlice
 // controller does. An endpoint stays in its slice. New endpoints go to slices that change
 // anyway, then to one slice with room for all that are left, else to a new slice. An empty
@@ -83,7 +77,7 @@ func (b sliceSet) keep(endpoints []cluster.Endpoint) ([]*draft, map[family][]dis
 				continue
 			}
 			delete(wanted, e.ID)
-			present := b.endpoint(e)
+			present := b.names.endpoint(e)
 			d.touched = d.touched || !equality.Semantic.DeepEqual(present, previous)
 			d.slice.Endpoints = append(d.slice.Endpoints, present)
 		}
@@ -92,7 +86,7 @@ func (b sliceSet) keep(endpoints []cluster.Endpoint) ([]*draft, map[family][]dis
 	left := map[family][]discovery.Endpoint{}
 	for _, e := range endpoints {
 		if _, ok := wanted[e.ID]; ok {
-			left[familyOf(e)] = append(left[familyOf(e)], b.endpoint(e))
+			left[familyOf(e)] = append(left[familyOf(e)], b.names.endpoint(e))
 		}
 	}
 	return drafts, left
@@ -160,7 +154,7 @@ func (b sliceSet) commit(drafts []*draft, at time.Time) (sliceSet, []change) {
 	}
 	for _, d := range created {
 		next.made++
-		d.slice.ObjectMeta = b.meta(next.made, at)
+		d.slice.ObjectMeta = b.names.meta(next.made, at)
 		record(watch.Added, d)
 	}
 	for _, d := range modified {

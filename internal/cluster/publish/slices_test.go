@@ -164,7 +164,7 @@ func TestSlicesHaveAtMost100Endpoints(t *testing.T) {
 func TestOnlyADNSLabelIsAHostname(t *testing.T) {
 	b := sliceSet{names: greeter, limit: 1}
 	for id, want := range map[string]bool{"greeter-1": true, "Greeter 1": false, strings.Repeat("x", 64): false} {
-		if got := b.endpoint(ready(id, 0)).Hostname != nil; got != want {
+		if got := b.names.endpoint(ready(id, 0)).Hostname != nil; got != want {
 			t.Errorf("the endpoint %q has a hostname: %v, want %v", id, got, want)
 		}
 	}

@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
-	"time"
 
 	discovery "k8s.io/api/discovery/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -16,46 +14,6 @@ import (
 type event struct {
 	Type   watch.EventType `json:"type"`
 	Object any             `json:"object"`
-}
-
-// watch streams changes until the query's timeout, or until client or server end it. Without
-// a version it begins with the present slices. It answers a version that is too old with an
-// event, not with an HTTP status, as the API server does (Kubernetes API concepts, "410
-// Gone").
-func (a slicesAPI) watch(w http.ResponseWriter, r *http.Request, q query) {
-	w.Header().Set("Content-Type", "application/json")
-	s := stream{w: w, query: q, at: q.version}
-	if q.version == 0 {
-		s.present(a.past.now())
-	}
-	s.flush() // the header too, so that the client knows that the watch has begun
-	if q.timeout == 0 {
-		q.timeout = a.defaultTimeout
-	}
-	end := time.NewTimer(q.timeout)
-	defer end.Stop()
-	bookmark := time.NewTicker(a.bookmarkEvery)
-	defer bookmark.Stop()
-	for s.err == nil {
-		changes, changed, err := a.past.since(s.at)
-		if err != nil {
-			s.send(watch.Error, status(apierrors.NewResourceExpired(err.Error())))
-			s.flush()
-			return
-		}
-		s.follow(changes)
-		s.flush()
-		select {
-		case <-changed:
-		case <-bookmark.C:
-			s.bookmark(nil)
-		case <-end.C:
-			s.bookmark(nil)
-			return
-		case <-r.Context().Done():
-			return
-		}
-	}
 }
 
 // stream is one watch and the version up to which it has sent changes.
@@ -108,4 +66,10 @@ func (s *stream) flush() {
 	if s.err == nil {
 		s.err = http.NewResponseController(s.w).Flush()
 	}
+}
+
+// typed sets the type of a slice, which items of a list do not have.
+func typed(s discovery.EndpointSlice) discovery.EndpointSlice {
+	s.TypeMeta = metav1.TypeMeta{Kind: "EndpointSlice", APIVersion: "discovery.k8s.io/v1"}
+	return s
 }

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"fmt"
+	"rpclab/internal/suggest"
+
+	"github.com/spf13/cobra"
+)
+
+func knownCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return usageError{fmt.Errorf("no command %q%s\nSee 'rpclab --help'", args[0], suggest.DidYouMean(args[0], names))}
+}
+
+func noArgs(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("%s takes no arguments, but got %q\nSee '%s --help'", c.CommandPath(), args[0], c.CommandPath())}
+	}
+	return nil
+}

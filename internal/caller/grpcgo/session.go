@@ -1,0 +1,182 @@
+package grpcgo
+
+import (
+	"context"
+	"errors"
+	"rpclab/internal/caller"
+	"rpclab/internal/measure"
+	"rpclab/internal/pace"
+	"rpclab/internal/workload"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+)
+
+// DialOptions returns the options of a channel along a route: in clear text, and never through
+// an HTTP proxy named by the environment.
+func DialOptions(target caller.Target) []grpc.DialOption {
+	options := []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy()}
+	if target.ServiceConfig != "" {
+		options = append(options, grpc.WithDefaultServiceConfig(target.ServiceConfig))
+	}
+	if target.Dial != nil {
+		options = append(options, grpc.WithContextDialer(target.Dial))
+	}
+	if len(target.Resolvers) > 0 {
+		options = append(options, grpc.WithResolvers(target.Resolvers...))
+	}
+	return options
+}
+
+// session makes each call on its own, over its channels.
+type session struct {
+	job        caller.Job
+	calls      workload.Unary
+	uri        string
+	options    []grpc.DialOption
+	channels   []*grpc.ClientConn // none: a channel per call, or per user
+	users      userChannels
+	background sync.WaitGroup // work that continues after its call has ended
+}
+
+func (s *session) Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
+	recorder, start := caller.Run(ctx, plan, signal, s.job.Late, s.call, nil)
+	s.background.Wait()
+	return recorder, start, nil
+}
+
+func (s *session) Close() error {
+	var errs []error
+	for _, channel := range s.channels {
+		errs = append(errs, channel.Close())
+	}
+	return errors.Join(append(errs, s.users.close())...)
+}
+
+// call makes one call. With a channel per call, its latency includes opening the channel, as in
+// an application that works that way; the channel is closed after the answer, and that CPU
+// time counts too. With a channel per user, a user's first call opens the channel.
+func (s *session) call(ctx context.Context, n uint64) (backend, code, message string) {
+	ctx, cancel := context.WithTimeout(ctx, s.job.Timeout)
+	defer cancel()
+	invoke := s.invoke
+	if s.job.Hedge != nil {
+		invoke = s.hedge
+	}
+	if len(s.channels) > 0 {
+		return invoke(ctx, s.channels[n%uint64(len(s.channels))], n)
+	}
+	if user, ok := caller.UserOf(ctx); ok && s.job.Channels.Mode == caller.PerUser {
+		channel, err := s.channelOf(user)
+		if err != nil {
+			return "", caller.Code(err), err.Error()
+		}
+		return invoke(ctx, channel, n)
+	}
+	channel, err := grpc.NewClient(s.uri, s.options...)
+	if err != nil {
+		return "", caller.Code(err), err.Error()
+	}
+	defer s.background.Go(func() { _ = channel.Close() })
+	return invoke(ctx, channel, n)
+}
+
+func (s *session) invoke(ctx context.Context, channel *grpc.ClientConn, n uint64) (backend, code, message string) {
+	reply := s.calls.Reply()
+	var trailer metadata.MD
+	if err := channel.Invoke(ctx, s.calls.Method, s.calls.Request(n), reply, grpc.Trailer(&trailer)); err != nil {
+		return "", caller.Code(err), err.Error()
+	}
+	backend = backendOf(trailer)
+	if err := s.calls.Check(n, reply, backend); err != nil {
+		return "", caller.DataLoss, err.Error()
+	}
+	return backend, measure.OK, ""
+}
+
+// nonFatalCode is the code after which another attempt is sent, as in the hedgingPolicy of
+// [rpclab/internal/route/settings].
+const nonFatalCode = "UNAVAILABLE"
+
+// outcome is the result of an attempt.
+type outcome struct{ backend, code, message string }
+
+// hedge makes a call according to gRFC A6: one attempt, then another after each delay without an
+// answer, or at once after a non-fatal code. The first answer or fatal code counts and cancels
+// the other attempts. grpc-go (1.85) ignores hedgingPolicy, so hedge implements it, without
+// throttling and push-back, which no backend of rpclab uses.
+func (s *session) hedge(ctx context.Context, channel *grpc.ClientConn, n uint64) (backend, code, message string) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	outcomes := make(chan outcome, s.job.Hedge.Attempts)
+	attempt := func() {
+		s.background.Go(func() {
+			var o outcome
+			o.backend, o.code, o.message = s.invoke(ctx, channel, n)
+			outcomes <- o
+		})
+	}
+	attempt()
+	delay := time.NewTimer(s.job.Hedge.Delay)
+	defer delay.Stop()
+	var last outcome
+	for begun, ended := 1, 0; ended < begun; {
+		select {
+		case last = <-outcomes:
+			if ended++; last.code != nonFatalCode {
+				return last.backend, last.code, last.message
+			}
+		case <-delay.C:
+		}
+		if begun < s.job.Hedge.Attempts {
+			attempt()
+			begun++
+			delay.Reset(s.job.Hedge.Delay)
+		}
+	}
+	return last.backend, last.code, last.message
+}
+
+// backendOf returns the backend's identity in its metadata, or "".
+func backendOf(m metadata.MD) string {
+	if ids := m[workload.BackendTrailer]; len(ids) > 0 {
+		return ids[0]
+	}
+	return ""
+}
+
+// userChannels are the channels of users that have one each.
+type userChannels struct {
+	mu       sync.Mutex
+	channels map[int]*grpc.ClientConn
+}
+
+// channelOf returns a user's channel, which connects at the first call.
+func (s *session) channelOf(user int) (*grpc.ClientConn, error) {
+	s.users.mu.Lock()
+	defer s.users.mu.Unlock()
+	if channel := s.users.channels[user]; channel != nil {
+		return channel, nil
+	}
+	if s.users.channels == nil {
+		s.users.channels = map[int]*grpc.ClientConn{}
+	}
+	channel, err := grpc.NewClient(s.uri, s.options...)
+	if err == nil {
+		s.users.channels[user] = channel
+	}
+	return channel, err
+}
+
+func (u *userChannels) close() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var errs []error
+	for _, channel := range u.channels {
+		errs = append(errs, channel.Close())
+	}
+	return errors.Join(errs...)
+}

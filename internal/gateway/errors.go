@@ -1,0 +1,52 @@
+package gateway
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"rpclab/internal/caller"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// httpError is an error with its HTTP status and gRPC code.
+type httpError struct {
+	http    int
+	code    string
+	message string
+}
+
+func (f httpError) Error() string { return f.message }
+
+// writeError sends an error as JSON: {"error", "code"}.
+func writeError(w http.ResponseWriter, err error) {
+	var f httpError
+	if !errors.As(err, &f) {
+		code := status.FromContextError(err).Code()
+		if s, ok := status.FromError(err); ok {
+			code = s.Code()
+		}
+		f = httpError{httpStatus(code), caller.Code(status.Error(code, "")), err.Error()}
+	}
+	writeJSON(w, f.http, map[string]string{"error": f.message, "code": f.code})
+}
+
+// httpStatus returns the HTTP status nearest to a gRPC code.
+func httpStatus(code codes.Code) int {
+	switch code {
+	case codes.InvalidArgument, codes.OutOfRange:
+		return http.StatusBadRequest
+	case codes.DeadlineExceeded:
+		return http.StatusGatewayTimeout
+	case codes.Unavailable, codes.ResourceExhausted:
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusBadGateway
+}
+
+func writeJSON(w http.ResponseWriter, code int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(body) // the client may be gone
+}
