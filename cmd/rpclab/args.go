@@ -2,9 +2,10 @@ package main
 
 import (
 	"fmt"
-	"rpclab/internal/suggest"
 
 	"github.com/spf13/cobra"
+
+	"rpclab/internal/suggest"
 )
 
 func knownCommand(c *cobra.Command, args []string) error {

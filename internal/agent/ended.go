@@ -2,8 +2,9 @@ package agent
 
 import (
 	"fmt"
-	rpclabv1 "rpclab/api/rpclab/v1"
 	"syscall"
+
+	rpclabv1 "rpclab/api/rpclab/v1"
 )
 
 // Ended is the error of a program that exited with another exit code than 0.

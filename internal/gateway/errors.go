@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"rpclab/internal/caller"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"rpclab/internal/caller"
 )
 
 // httpError is an error with its HTTP status and gRPC code.

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"rpclab/internal/caller/nethttp"
-
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"rpclab/internal/caller/nethttp"
 )
 
 // handlerFunc reads a request's parameters and makes its calls.

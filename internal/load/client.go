@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"os"
 	"time"
 
 	"rpclab/internal/caller"
@@ -76,4 +77,26 @@ func (ids workerIDs) release(id int) {
 	if ids != nil {
 		ids <- id
 	}
+}
+
+// measureRun runs a load and adds the resources that this process used.
+func measureRun(run func() (*measure.Recorder, time.Time, error)) (measured measure.Measurement, err error) {
+	before, err := measure.CPU(os.Getpid())
+	if err != nil {
+		return measured, err
+	}
+	recorder, started, err := run()
+	if err != nil {
+		return measured, err
+	}
+	after, err := measure.CPU(os.Getpid())
+	if err != nil {
+		return measured, err
+	}
+	if measured, err = recorder.Measurement(); err != nil {
+		return measured, err
+	}
+	measured.Started, measured.CPU = started, after-before
+	measured.MaxRSS, err = measure.MaxRSS(os.Getpid())
+	return measured, err
 }

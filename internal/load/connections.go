@@ -1,6 +1,7 @@
 package load
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/netip"
@@ -12,14 +13,11 @@ import (
 	"rpclab/internal/process"
 )
 
-// ConnectionOptions say how connections are opened and kept. Only the engine wire supports them.
-type ConnectionOptions struct {
-	Streams     int           // calls in flight on each connection; 0: the server's limit
-	ConnectRate float64       // connections opened per second; 0: no limit
-	Sources     []string      // local addresses and prefixes, used in turn; nil: chosen by the system
-	KeepAlive   time.Duration // idle time before a PING is sent; 0: never
-	IdleClose   time.Duration // time without a call before a connection is closed; 0: never
-}
+// connectTimeout is how long a target may take to accept all connections.
+const connectTimeout = 10 * time.Second
+
+// dialer opens a connection; nil: TCP.
+type dialer func(ctx context.Context, address string) (net.Conn, error)
 
 func (s Settings) checkConnections() error {
 	options := s.ConnectionOptions
@@ -165,4 +163,20 @@ func (c ConnectionOptions) config() map[string]any {
 		all["idle_close"] = c.IdleClose.String()
 	}
 	return all
+}
+
+// resolve resolves a target once.
+func resolve(ctx context.Context, target string) (addresses []string, err error) {
+	host, port, err := net.SplitHostPort(target)
+	if err != nil {
+		return nil, request.Invalid(err)
+	}
+	hosts, err := net.DefaultResolver.LookupHost(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range hosts {
+		addresses = append(addresses, net.JoinHostPort(h, port))
+	}
+	return addresses, nil
 }

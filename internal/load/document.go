@@ -176,3 +176,12 @@ func generatorLimit(plan pace.Pace, threads int, measured measure.Measurement, m
 	}
 	return ""
 }
+
+// describe describes the load in one clause.
+func (l *Load) describe() string {
+	text := l.settings.describe(l.pace)
+	if l.stream != nil {
+		text += ", each call " + l.stream.String()
+	}
+	return text
+}

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -27,9 +26,6 @@ import (
 	"rpclab/internal/workload"
 )
 
-// dialer opens a connection; nil: TCP.
-type dialer func(ctx context.Context, address string) (net.Conn, error)
-
 // grpcClient makes unary gRPC calls with grpc-go, with one channel for each connection.
 type grpcClient struct {
 	channels []*grpc.ClientConn
@@ -39,9 +35,6 @@ type grpcClient struct {
 	messages *data.Messages
 	reply    atomic.Int64
 }
-
-// connectTimeout is how long a target may take to accept all connections.
-const connectTimeout = 10 * time.Second
 
 // openGRPC opens connections and returns when all are ready.
 func openGRPC(ctx context.Context, target string, connections int, security *tls.Config, dial dialer) (*grpcClient, error) {

@@ -72,22 +72,6 @@ func (l *Load) openHTTP(ctx context.Context) error {
 	return nil
 }
 
-// httpVersion is the version of REST calls; 0: gRPC.
-func (s Settings) httpVersion() int {
-	switch {
-	case s.HTTP == "":
-		return 0
-	case s.HTTP2:
-		return 2
-	}
-	return 1
-}
-
-// connectsOnDemand reports whether each call in flight may open a connection if none is free.
-func (s Settings) connectsOnDemand() bool {
-	return s.httpVersion() == 1 && s.Connections == 0 && !s.PerCall
-}
-
 // address returns the address of a URL.
 func address(target *url.URL) string {
 	port := target.Port()

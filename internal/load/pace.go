@@ -86,15 +86,6 @@ func parseStages(text string) (all []pace.Stage, err error) {
 	return all, nil
 }
 
-// describe describes the load in one clause.
-func (l *Load) describe() string {
-	text := l.settings.describe(l.pace)
-	if l.stream != nil {
-		text += ", each call " + l.stream.String()
-	}
-	return text
-}
-
 // describe describes a pace in one clause.
 func (s Settings) describe(plan pace.Pace) string {
 	until := ""

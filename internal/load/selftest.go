@@ -3,26 +3,12 @@ package load
 import (
 	"context"
 	"errors"
-	"net"
-	"net/http"
-	"sync/atomic"
 	"time"
 
-	"rpclab/internal/load/data"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	"rpclab/internal/result"
-	"rpclab/internal/wire"
 )
-
-// Probe describes the load of a self-test.
-type Probe struct {
-	Engine   string        // [Wire] or [GRPCGo]
-	HTTP     int           // version of REST calls; 0: gRPC
-	Request  int           // bytes of a message
-	Reply    int           // bytes of a response
-	Duration time.Duration // of each of the three measurements
-}
 
 // SelfTestResult is what the generator can do on this machine when nothing else limits it. The
 // test server runs in the same process; with more processors the ceiling is higher.
@@ -38,27 +24,6 @@ type SelfTestResult struct {
 	FloorP99 float64 `json:"floor_p99_us"`
 	PingP50  float64 `json:"ping_pong_p50_us"`
 	PingP99  float64 `json:"ping_pong_p99_us"`
-}
-
-const (
-	// ceilingUsers is the number of users that saturates the generator with small messages.
-	ceilingUsers = 64
-	// maxBytesInFlight limits the users with large messages, of which fewer saturate the generator.
-	maxBytesInFlight = 16 << 20
-)
-
-// users returns the users of the ceiling measurement.
-func (p Probe) users() int {
-	return min(max(maxBytesInFlight/max(p.Request+p.Reply, 1), 2), ceilingUsers)
-}
-
-// selfTestPhase is the duration of each measurement after a load.
-const selfTestPhase = 150 * time.Millisecond
-
-// probe returns a probe with the load's message sizes.
-func (l *Load) probe() Probe {
-	message, _ := l.messages.For(data.Call{}) // checked before
-	return Probe{Engine: l.settings.engine(), HTTP: l.settings.httpVersion(), Request: len(message), Reply: l.client.ReplyBytes(), Duration: selfTestPhase}
 }
 
 // SelfTest measures the generator's ceiling and floor on loopback connections.
@@ -125,62 +90,7 @@ func bytesPerCall(ctx context.Context, p Probe, target string) (sent, got int, e
 	return (int(wire.sent.Load()) - sent) / calls, (int(wire.got.Load()) - got) / calls, nil
 }
 
-func openProbe(ctx context.Context, probe Probe, target string, dial dialer) (Client, error) {
-	const path = "/rpclab.v1.Greeter/SayHello"
-	messages := data.Binary(make([]byte, probe.Request))
-	if probe.Engine == GRPCGo {
-		client, err := openGRPC(ctx, target, 1, nil, dial)
-		if err != nil {
-			return nil, err
-		}
-		client.path, client.timeout, client.messages = path, connectTimeout, messages
-		return client, nil
-	}
-	config := wireConfig{
-		target: target, connections: 1, cores: 1, timeout: connectTimeout, path: path, messages: messages, dial: dial,
-	}
-	if probe.HTTP > 0 {
-		config.http = &wire.HTTP{Method: http.MethodPost, Path: "/", Version: probe.HTTP}
-	}
-	if probe.HTTP == 1 {
-		config.connections, config.onDemand = ceilingUsers, true
-	}
-	client, err := openWire(ctx, config)
-	if err != nil {
-		return nil, err // not client, which would be a non-nil interface
-	}
-	return client, nil
-}
-
 func microseconds(m measure.Measurement) (p50, p99 float64, err error) {
 	h, err := result.Merge([]result.Histogram{{HDR: m.Service}})
 	return h.P50 * 1e3, h.P99 * 1e3, err
-}
-
-// byteCounter counts the bytes of the connections that it opens.
-type byteCounter struct{ sent, got atomic.Int64 }
-
-func (t *byteCounter) dial(ctx context.Context, address string) (net.Conn, error) {
-	connection, err := new(net.Dialer).DialContext(ctx, "tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	return countedConn{connection, t}, nil
-}
-
-type countedConn struct {
-	net.Conn
-	traffic *byteCounter
-}
-
-func (c countedConn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	c.traffic.got.Add(int64(n))
-	return n, err
-}
-
-func (c countedConn) Write(b []byte) (int, error) {
-	n, err := c.Conn.Write(b)
-	c.traffic.sent.Add(int64(n))
-	return n, err
 }

@@ -2,18 +2,11 @@
 package load
 
 import (
-	"fmt"
 	"io"
-	"net"
-	"net/http"
-	"net/url"
 	"runtime"
-	"slices"
-	"strings"
 	"time"
 
 	"rpclab/internal/load/request"
-	"rpclab/internal/suggest"
 )
 
 // ErrInvalid means that the request is invalid and no call was made.
@@ -57,14 +50,20 @@ type Settings struct {
 	ConnectionOptions
 }
 
+// ConnectionOptions say how connections are opened and kept. Only the engine wire supports them.
+type ConnectionOptions struct {
+	Streams     int           // calls in flight on each connection; 0: the server's limit
+	ConnectRate float64       // connections opened per second; 0: no limit
+	Sources     []string      // local addresses and prefixes, used in turn; nil: chosen by the system
+	KeepAlive   time.Duration // idle time before a PING is sent; 0: never
+	IdleClose   time.Duration // time without a call before a connection is closed; 0: never
+}
+
 // Engines that make gRPC calls.
 const (
 	Wire   = "wire"    // rpclab's own
 	GRPCGo = "grpc-go" // as in an application
 )
-
-// httpMethods are the methods of REST calls.
-var httpMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
 // engine returns the engine that makes the calls.
 func (s Settings) engine() string {
@@ -72,6 +71,22 @@ func (s Settings) engine() string {
 		return Wire
 	}
 	return s.Engine
+}
+
+// httpVersion is the version of REST calls; 0: gRPC.
+func (s Settings) httpVersion() int {
+	switch {
+	case s.HTTP == "":
+		return 0
+	case s.HTTP2:
+		return 2
+	}
+	return 1
+}
+
+// connectsOnDemand reports whether each call in flight may open a connection if none is free.
+func (s Settings) connectsOnDemand() bool {
+	return s.httpVersion() == 1 && s.Connections == 0 && !s.PerCall
 }
 
 // threads returns how many processors the generator can use.
@@ -87,105 +102,6 @@ func (s Settings) threads() int {
 
 // DefaultDuration is the duration of a load with neither duration nor number of calls.
 const DefaultDuration = 10 * time.Second
-
-// Check returns an error for settings that contradict each other, before anything is opened.
-func (s Settings) Check() error {
-	for _, check := range []func() error{s.checkTarget, s.checkPace, s.checkNumbers, s.checkConnections} {
-		if err := check(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s Settings) checkTarget() error {
-	switch {
-	case s.HTTP != "" && !slices.Contains(httpMethods, s.HTTP):
-		return request.Invalidf("--http %s: unknown method%s", s.HTTP, suggest.DidYouMean(s.HTTP, httpMethods))
-	case s.HTTP != "" && (s.Call != "" || s.Proto != "" || s.Protoset != ""):
-		return request.Invalidf("--http makes REST calls, but --call, --proto and --protoset apply to gRPC only: leave them out")
-	case s.HTTP == "" && s.HTTP2:
-		return request.Invalidf("--http2 applies to REST calls (--http): leave it out, because gRPC always uses HTTP/2")
-	case s.HTTP != "" && s.Engine == GRPCGo:
-		return request.Invalidf("--engine %s makes gRPC calls only: leave it out with --http", GRPCGo)
-	case s.httpVersion() == 1 && (s.Streams != 0 || s.KeepAlive != 0):
-		return request.Invalidf("--streams and --keepalive need HTTP/2: leave them out, or add --http2")
-	case s.HTTP != "" && (s.Messages != 0 || s.PingPong):
-		return request.Invalidf("--messages and --ping-pong apply to gRPC streams, not to --http: leave them out")
-	case s.HTTP != "":
-		parsed, err := url.Parse(s.Target)
-		if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
-			return request.Invalidf("%q is not a URL: use one such as http://127.0.0.1:8080/path", s.Target)
-		}
-		if parsed.Scheme == "http" && s.TLS != (TLS{}) {
-			return request.Invalidf("%q does not use TLS: write https:", s.Target)
-		}
-		return nil
-	case s.Engine != Wire && s.Engine != GRPCGo:
-		return request.Invalidf("--engine %s: unknown engine%s", s.Engine, suggest.DidYouMean(s.Engine, []string{Wire, GRPCGo}))
-	case s.Cores > 1 && s.Engine != Wire:
-		return request.Invalidf("--cores needs --engine %s: leave it out, because --engine %s uses every processor", Wire, s.Engine)
-	case s.PerCall && s.Engine != Wire:
-		return request.Invalidf("--connections per-call needs --engine %s, but --engine is %s", Wire, s.Engine)
-	case s.Call == "":
-		return request.Invalidf("set what to call: --call package.Service/Method, or --http GET for REST")
-	case s.Proto != "" && s.Protoset != "":
-		return request.Invalidf("--proto and --protoset exclude each other: set one of them")
-	case len(s.ImportPaths) > 0 && s.Proto == "":
-		return request.Invalidf("--import-path needs --proto: set the .proto file, or leave out --import-path")
-	case strings.Contains(s.Target, "://"):
-		return request.Invalidf("%q is a URL: use HOST:PORT for gRPC, or --http GET for REST", s.Target)
-	}
-	host, port, err := net.SplitHostPort(s.Target)
-	if err != nil || host == "" || port == "" {
-		return request.Invalidf("%q is not an address: use HOST:PORT, such as 127.0.0.1:50051", s.Target)
-	}
-	if _, err := net.LookupPort("tcp", port); err != nil {
-		return request.Invalidf("%q: %s is not a port: use 1 to 65535", s.Target, port)
-	}
-	return nil
-}
-
-func (s Settings) checkPace() error {
-	open := s.Rate != 0 || s.Stages != ""
-	switch {
-	case s.Rate != 0 && s.Stages != "":
-		return request.Invalidf("--rate and --stages exclude each other: set one of them")
-	case open && s.Concurrency != 0:
-		return request.Invalidf("--concurrency makes a closed loop, --rate and --stages an open one: set one of them (--max-in-flight limits an open loop)")
-	case open && s.Think != 0:
-		return request.Invalidf("--think needs a closed loop: leave it out, or set --concurrency instead of --rate and --stages")
-	case !open && s.Poisson:
-		return request.Invalidf("--arrivals needs an open loop: set --rate or --stages")
-	case s.Stages != "" && s.Duration != 0:
-		return request.Invalidf("--stages set the duration: leave out --duration")
-	}
-	return nil
-}
-
-func (s Settings) checkNumbers() error {
-	for _, n := range []struct {
-		flag string
-		fits bool
-		rule string
-	}{
-		{"--rate", s.Rate >= 0 && s.Rate <= MaxRate, fmt.Sprintf("must be more than 0 calls/s and at most %.0f", float64(MaxRate))},
-		{"--concurrency", s.Concurrency >= 0 && s.Concurrency <= MaxUsers, fmt.Sprintf("must be 1 to %d", MaxUsers)},
-		{"--connections", s.Connections >= 0 && s.Connections <= MaxUsers, fmt.Sprintf("must be 1 to %d", MaxUsers)},
-		{"--messages", s.Messages >= 0 && s.Messages <= MaxUsers, fmt.Sprintf("must be 1 to %d", MaxUsers)},
-		{"--max-in-flight", s.MaxInFlight > 0 && s.MaxInFlight <= MaxUsers, fmt.Sprintf("must be 1 to %d", MaxUsers)},
-		{"--cores", s.Cores >= 0 && s.Cores <= runtime.NumCPU(), fmt.Sprintf("must be 1 to %d, the processors of this machine", runtime.NumCPU())},
-		{"--warmup", s.Warmup >= 0, "must be a number of calls, or 0"},
-		{"--think", s.Think >= 0, "must be a duration such as 100ms"},
-		{"--duration", s.Duration >= 0, "must be a duration such as 10s"},
-		{"--timeout", s.Timeout > 0, "must be a duration such as 20s"},
-	} {
-		if !n.fits {
-			return request.Invalidf("%s %s", n.flag, n.rule)
-		}
-	}
-	return nil
-}
 
 // Limits of settings. Larger values are typing errors.
 const (

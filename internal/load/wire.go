@@ -129,22 +129,6 @@ func hasNoThinkTime(p pace.Pace) bool {
 	return ok && closed.Think == 0
 }
 
-// resolve resolves a target once.
-func resolve(ctx context.Context, target string) (addresses []string, err error) {
-	host, port, err := net.SplitHostPort(target)
-	if err != nil {
-		return nil, request.Invalid(err)
-	}
-	hosts, err := net.DefaultResolver.LookupHost(ctx, host)
-	if err != nil {
-		return nil, err
-	}
-	for _, h := range hosts {
-		addresses = append(addresses, net.JoinHostPort(h, port))
-	}
-	return addresses, nil
-}
-
 // withServerName sets the name to verify, because the engine knows only addresses.
 func withServerName(security *tls.Config, target string) *tls.Config {
 	if security == nil || security.ServerName != "" {

@@ -33,6 +33,7 @@ var oneWay = []string{
 	"internal/image",
 	"internal/lab",
 	"internal/language",
+	"internal/load",
 	"internal/load/calculate",
 	"internal/load/data",
 	"internal/load/method",
@@ -55,6 +56,7 @@ var oneWay = []string{
 	"internal/wire",
 	"internal/wire/h2",
 	"internal/wire/wiretest",
+	"internal/workload",
 	"test/cluster",
 	"test/stages",
 }

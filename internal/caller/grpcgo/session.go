@@ -3,16 +3,17 @@ package grpcgo
 import (
 	"context"
 	"errors"
-	"rpclab/internal/caller"
-	"rpclab/internal/measure"
-	"rpclab/internal/pace"
-	"rpclab/internal/workload"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
+
+	"rpclab/internal/caller"
+	"rpclab/internal/measure"
+	"rpclab/internal/pace"
+	"rpclab/internal/workload"
 )
 
 // DialOptions returns the options of a channel along a route: in clear text, and never through

@@ -8,13 +8,14 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
 	"rpclab/internal/caller"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	"rpclab/internal/wire/h2"
-	"strconv"
-	"sync"
-	"time"
 )
 
 // BackendsHeader is the response header in which a gateway counts a request's calls by backend,

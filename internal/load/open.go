@@ -1,0 +1,123 @@
+package load
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"rpclab/internal/load/method"
+	"rpclab/internal/load/request"
+)
+
+// Open prepares a load. Errors of the request match [ErrInvalid]; others report what went wrong
+// with the target.
+func Open(ctx context.Context, settings Settings) (*Load, error) {
+	if err := settings.Check(); err != nil {
+		return nil, err
+	}
+	if err := settings.checkFiles(); err != nil {
+		return nil, err
+	}
+	plan, err := settings.Pace()
+	if err != nil {
+		return nil, err
+	}
+	load := &Load{settings: settings, pace: plan, selfTest: SelfTest}
+	if settings.HTTP != "" {
+		err = load.openHTTP(ctx)
+	} else {
+		err = load.openGRPC(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return load, nil
+}
+
+func (l *Load) openGRPC(ctx context.Context) error {
+	settings := l.settings
+	headers, err := settings.headers()
+	if err != nil {
+		return err
+	}
+	md, err := grpcMetadata(headers)
+	if err != nil {
+		return err
+	}
+	security, err := settings.TLS.Config()
+	if err != nil {
+		return err
+	}
+	found, err := settings.findMethod(ctx, security, md)
+	if err != nil {
+		return err
+	}
+	if l.messages, err = settings.messages(found.Input()); err != nil {
+		return err
+	}
+	if l.stream, err = settings.stream(found); err != nil {
+		return err
+	}
+	path := method.Path(found)
+	l.method = path[1:]
+	if settings.Engine == Wire {
+		wired, err := openWire(ctx, wireConfig{
+			target: settings.Target, connections: max(settings.Connections, 1), cores: max(settings.Cores, 1), security: security,
+			timeout: settings.Timeout, path: path, fields: fields(md), messages: l.messages, stream: l.stream,
+			pace: l.pace, perCall: settings.PerCall, connecting: settings.ConnectionOptions,
+		})
+		if err != nil {
+			return err
+		}
+		l.client = wired
+		return nil
+	}
+	client, err := openGRPC(ctx, settings.Target, max(settings.Connections, 1), security, nil)
+	if err != nil {
+		return err
+	}
+	client.path, client.headers, client.timeout, client.messages = path, md, settings.Timeout, l.messages
+	l.client = client
+	return nil
+}
+
+// findMethod finds the method's description in files, or asks the server over a separate
+// connection.
+func (s Settings) findMethod(ctx context.Context, security *tls.Config, md metadata.MD) (found protoreflect.MethodDescriptor, err error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	source, err := s.source(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if source == nil {
+		reflector, err := openGRPC(ctx, s.Target, 1, security, nil)
+		if err != nil {
+			return nil, err
+		}
+		defer reflector.Close()
+		source = method.FromServer(reflector.channels[0], md)
+	}
+	found, err = method.Find(ctx, source, s.Call)
+	if errors.Is(err, request.ErrInvalid) {
+		return nil, request.Invalidf("--call %s: %w", s.Call, err)
+	}
+	return found, err
+}
+
+// source returns where the method is described; nil: server reflection.
+func (s Settings) source(ctx context.Context) (source method.Source, err error) {
+	switch {
+	case s.Proto != "":
+		source, err = method.FromProto(ctx, s.Proto, s.ImportPaths)
+	case s.Protoset != "":
+		source, err = method.FromSet(s.Protoset)
+	}
+	if err != nil {
+		return nil, request.Invalid(err)
+	}
+	return source, nil
+}

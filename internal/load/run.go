@@ -1,0 +1,46 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"rpclab/internal/measure"
+	"rpclab/internal/pace"
+	"rpclab/internal/result"
+)
+
+// Run makes the calls and returns the result. When ctx ends during the load, the result contains
+// what was measured and is marked as partial; when ctx ends during the warm-up, Run returns an
+// error. live may be nil. Run measures the generator's own limits after the load, unless ctx
+// has ended.
+func (l *Load) Run(ctx context.Context, live *Progress) (result.Document, error) {
+	if l.settings.Warmup > 0 {
+		live.setPhase("warming up")
+		users := min(l.settings.Warmup, l.pace.InFlight())
+		if _, _, err := l.client.Run(ctx, pace.Closed{Users: users, Calls: uint64(l.settings.Warmup)}, nil); err != nil {
+			return result.Document{}, fmt.Errorf("warm-up: %w", err)
+		}
+		if ctx.Err() != nil {
+			return result.Document{}, fmt.Errorf("%w during the warm-up, before anything was measured", ctx.Err())
+		}
+	}
+	live.setPhase("")
+	measured, err := measureRun(func() (*measure.Recorder, time.Time, error) { return l.client.Run(ctx, l.pace, live) })
+	if err != nil {
+		return result.Document{}, err
+	}
+	partial := ctx.Err() != nil
+	var selfTest *SelfTestResult
+	if !partial {
+		live.setPhase("measuring the generator itself")
+		selfTest, err = l.selfTest(ctx, l.probe())
+		switch {
+		case ctx.Err() != nil:
+			selfTest = nil // leave out an incomplete self-test; the load itself is complete
+		case err != nil:
+			return result.Document{}, fmt.Errorf("measure the generator itself: %w", err)
+		}
+	}
+	return l.document(measured, selfTest, partial)
+}
