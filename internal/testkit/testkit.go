@@ -71,14 +71,19 @@ var build struct {
 	err  error
 }
 
-// program names a program that is built already: by make test for all its stages, and by a test
-// process for those that it starts.
-const program = "RPCLAB_TEST_PROGRAM"
+// program names a program that is built already: by make test for all its stages, by make check, and by
+// a test process for those that it starts. make check also sets its checksum: go test repeats a test
+// when a variable that the test read has changed.
+const (
+	program  = "RPCLAB_TEST_PROGRAM"
+	checksum = "RPCLAB_TEST_CHECKSUM"
+)
 
 // Rpclab returns the path of the program, which it builds once in each test process.
 func Rpclab(t testing.TB) string {
 	t.Helper()
 	if path := os.Getenv(program); path != "" {
+		_ = os.Getenv(checksum)
 		return path
 	}
 	build.Do(func() {

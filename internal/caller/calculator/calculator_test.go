@@ -156,9 +156,17 @@ func optionsOf(name string) []caller.CalculatorOptions {
 	return all
 }
 
+// reduced returns n, or a tenth of it with -short or the race detector.
+func reduced(n int) uint64 {
+	if testing.Short() {
+		return uint64(n / 10)
+	}
+	return uint64(testkit.ReducedUnderRace(n))
+}
+
 // The published client lost one of 5,000 responses.
 func TestEveryCalculationIsAnsweredAtEveryNumberOfWorkers(t *testing.T) {
-	calls := uint64(testkit.ReducedUnderRace(5000))
+	calls := reduced(5000)
 	service := startCalculators(t, security.Policy{}, "b")
 	for name, by := range callers {
 		for _, options := range optionsOf(name) {
@@ -218,28 +226,31 @@ func TestUnaryCallsReachAllBackendsAndAStreamOneBackend(t *testing.T) {
 func TestABackendThatStopsAnswersItsCallsInFlight(t *testing.T) {
 	for name, by := range callers {
 		for _, style := range caller.Styles {
-			service := startCalculators(t, security.Policy{}, "a", "b")
-			session := service.session(t, by, service.job(t, caller.CalculatorOptions{Style: style, Streams: map[string]int{caller.Bidi: 4}[style]}))
-			callertest.Load(t, session, pace.Closed{Users: 4, Calls: 100})
-			before := service.served(t)
-			loaded := make(chan measure.Measurement, 1)
-			go func() {
-				defer close(loaded)
-				loaded <- callertest.Load(t, session, pace.Rate{PerSecond: 500, Duration: time.Second, Max: 1000})
-			}()
-			testkit.Await(t, "calls are in flight", func() bool { return service.served(t) > before+100 })
-			service.stop[0]()
-			got := <-loaded
-			// grpc-go does not tell an open stream about GOAWAY: requests in flight at the end of the
-			// stream fail.
-			lost := got.Errors["UNAVAILABLE"]
-			if answered := got.Backends["a"] + got.Backends["b"]; answered+lost != 500 || lost > 0 && (name != "grpc-go" || style != caller.Bidi) {
-				t.Errorf("%s, %s: backends %v, errors %v %v; want 500 calls, none lost except on bidirectional streams of grpc-go", name, style, got.Backends, got.Errors, got.Samples)
-			}
-			after := callertest.Load(t, session, pace.Closed{Users: 4, Calls: 100})
-			if after.Backends["b"] != 100 {
-				t.Errorf("%s, %s: after the stop backends %v, errors %v %v; want 100 calls by b", name, style, after.Backends, after.Errors, after.Samples)
-			}
+			t.Run(name+" "+style, func(t *testing.T) {
+				t.Parallel()
+				service := startCalculators(t, security.Policy{}, "a", "b")
+				session := service.session(t, by, service.job(t, caller.CalculatorOptions{Style: style, Streams: map[string]int{caller.Bidi: 4}[style]}))
+				callertest.Load(t, session, pace.Closed{Users: 4, Calls: 100})
+				before := service.served(t)
+				loaded := make(chan measure.Measurement, 1)
+				go func() {
+					defer close(loaded)
+					loaded <- callertest.Load(t, session, pace.Rate{PerSecond: 500, Duration: time.Second, Max: 1000})
+				}()
+				testkit.Await(t, "calls are in flight", func() bool { return service.served(t) > before+100 })
+				service.stop[0]()
+				got := <-loaded
+				// grpc-go does not tell an open stream about GOAWAY: requests in flight at the end of the
+				// stream fail.
+				lost := got.Errors["UNAVAILABLE"]
+				if answered := got.Backends["a"] + got.Backends["b"]; answered+lost != 500 || lost > 0 && (name != "grpc-go" || style != caller.Bidi) {
+					t.Errorf("backends %v, errors %v %v; want 500 calls, none lost except on bidirectional streams of grpc-go", got.Backends, got.Errors, got.Samples)
+				}
+				after := callertest.Load(t, session, pace.Closed{Users: 4, Calls: 100})
+				if after.Backends["b"] != 100 {
+					t.Errorf("after the stop backends %v, errors %v %v; want 100 calls by b", after.Backends, after.Errors, after.Samples)
+				}
+			})
 		}
 	}
 }
@@ -278,7 +289,7 @@ func breakStreams(t *testing.T, service *calculators, session caller.Session, na
 
 // Client and server run in this process. docs/decisions has a run of a million messages.
 func TestMemoryIsConstantOverManyMessages(t *testing.T) {
-	calls := uint64(testkit.ReducedUnderRace(20_000))
+	calls := reduced(20_000)
 	c := startCalculators(t, security.Policy{}, "b")
 	for name, by := range callers {
 		for _, style := range caller.Styles {
