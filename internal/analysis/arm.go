@@ -20,9 +20,9 @@ func moveFiles(arm *result.Arm) {
 	}
 }
 
-// merge sets an arm's measures from its trials: counts are summed, histograms merged, balance
+// mergeTrials sets an arm's measures from its trials: counts are summed, histograms merged, balance
 // pooled; elapsed time is the median and memory the largest.
-func merge(arm *result.Arm) error {
+func mergeTrials(arm *result.Arm) error {
 	m := result.Measures{Errors: map[string]uint64{}, Samples: map[string]string{}, Backends: map[string]uint64{}}
 	var latency, answered, service, lateness, messages []result.Histogram
 	var counts [][]uint64

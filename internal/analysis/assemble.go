@@ -1,6 +1,13 @@
-// Package analysis derives from recorded trials everything that follows from them: measures,
-// verdicts, warnings and comparisons. It is pure: it takes and returns values, and starts,
-// reads and waits for nothing.
+// Package analysis computes measures, verdicts, warnings and comparisons from recorded trials. It is
+// pure: it takes and returns values, and starts, reads and waits for nothing.
+//
+//   - trial.go: [Record.Summarize] makes a trial of the record of its load, with its events (events.go,
+//     avoidance.go), timeline, balance and interference.
+//   - assemble.go: [Assemble] makes a document of trials: merged arms (arm.go), verdicts (verdicts.go on
+//     the metrics of metrics.go, unless guards.go finds a reason against one), accounts of confounds and
+//     warnings.
+//   - compare.go: [Compare] compares two documents, with gates (gate.go) and the pairs of their arms
+//     (pairs.go). merge.go makes one document of several runs.
 package analysis
 
 import (
@@ -20,7 +27,7 @@ func Assemble(d result.Document) result.Document {
 	for i := range d.Arms {
 		arm := &d.Arms[i]
 		moveFiles(arm)
-		if err := merge(arm); err != nil {
+		if err := mergeTrials(arm); err != nil {
 			d.Warnings = append(d.Warnings, fmt.Sprintf("%s: %v", place(*arm), err))
 		}
 		for _, t := range arm.Trials {

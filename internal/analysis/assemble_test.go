@@ -122,10 +122,10 @@ func TestADecisionFollowsTheLatencies(t *testing.T) {
 
 func TestUnfitNumbersLeaveAVerdictUndecided(t *testing.T) {
 	for what, spoil := range map[string]func(*result.Trial){
-		"limited by the load generator": func(x *result.Trial) { x.Limited = "late" },
-		"calls of other failed":         func(x *result.Trial) { x.Errors["UNAVAILABLE"] = 10 },
-		"failed or were dropped":        func(x *result.Trial) { x.Dropped = 10 },
-		"1 of 5 rounds of other":        func(x *result.Trial) { x.Failed = "the caller died" },
+		"the load generator was the bottleneck": func(x *result.Trial) { x.Limited = "late" },
+		"calls of other failed":                 func(x *result.Trial) { x.Errors["UNAVAILABLE"] = 10 },
+		"failed or were dropped":                func(x *result.Trial) { x.Dropped = 10 },
+		"1 of 5 rounds of other":                func(x *result.Trial) { x.Failed = "the caller died" },
 	} {
 		d := arms(t, 20, 20, 20, 20, 20)
 		spoil(&d.Arms[1].Trials[1])
@@ -210,11 +210,11 @@ func TestGuardsLeaveADoubtfulDifferenceUndecided(t *testing.T) {
 		}
 	}
 	for want, spoil := range map[string]func(*result.Document){
-		"throttled":                     each(func(x *result.Trial) { x.Machine = &result.Interference{Throttled: 0.2} }),
-		"(steal)":                       each(func(x *result.Trial) { x.Machine = &result.Interference{Stolen: 0.3} }),
-		"limited by the load generator": each(func(x *result.Trial) { x.Limited = "late" }),
-		"has 10 calls":                  each(func(x *result.Trial) { x.Calls = 10 }),
-		"the clock":                     func(d *result.Document) { d.Machine.ClockNS = 1e6 },
+		"throttled":                             each(func(x *result.Trial) { x.Machine = &result.Interference{Throttled: 0.2} }),
+		"(steal)":                               each(func(x *result.Trial) { x.Machine = &result.Interference{Stolen: 0.3} }),
+		"the load generator was the bottleneck": each(func(x *result.Trial) { x.Limited = "late" }),
+		"has 10 calls":                          each(func(x *result.Trial) { x.Calls = 10 }),
+		"the clock":                             func(d *result.Document) { d.Machine.ClockNS = 1e6 },
 		"the control again": func(d *result.Document) {
 			again := d.Arms[1] // as different from base as other is
 			again.Name, again.Control = "again", "base"

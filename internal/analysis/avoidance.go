@@ -42,10 +42,11 @@ func (s affectedBackends) stillCalled(line measure.Timeline, from, to int) bool 
 	return float64(theirs) > float64(len(s.ids))/float64(s.ready)/2*float64(due(line, from, to))
 }
 
-// avoided is the first interval from which callers avoided those backends, in every second that starts
-// within the next second or until the next event. Intervals of the first such second in which they were
-// still called are skipped, and seconds without a due call do not count. False: callers did not avoid
-// the backends, or already did before the event.
+// avoided returns the interval from which callers avoided those backends. They avoid them if stillCalled
+// is false for every one-second window that begins in the next second, or up to the next event. A window
+// in which no call was due ends the sequence. If the backends were still called within the first window,
+// avoided returns the interval after the last such call. False: callers did not avoid the backends, or
+// already did before the event.
 func (s affectedBackends) avoided(line measure.Timeline) (int, bool) {
 	before := affectedBackends{ids: s.ids, ready: s.ready, leaving: s.leaving || s.stillServing}
 	if len(s.ids) == 0 || s.ready == 0 || !before.stillCalled(line, max(s.from-1-quietIntervals, 0), s.from-1) {

@@ -8,13 +8,12 @@ import (
 	"rpclab/internal/result"
 )
 
-// Bound is the rate that a configuration's users and threads allow at most
-// (docs/decisions/0018), where each of its servers works on so many calls at once; threads 0:
-// on all. nil: the load is not one of users for a fixed time, or calls do not wait.
+// Bound returns the highest rate that a configuration's users and server threads allow
+// (docs/decisions/0018). threads is how many calls a server handles at a time; 0: no limit. Bound is
+// nil if the load is not one of users for a fixed time, or if calls do not wait.
 //
-// Users make the mean number of calls that they begin within the load's duration. Threads
-// bind from when enough users have begun; calls that wait at the end are answered at the same
-// rate.
+// The limit of the users is the mean number of calls that they begin during the load. Threads are
+// the limit once enough users have begun; calls in the queue at the end are answered at the same rate.
 func Bound(c experiment.Config, threads int) *result.Bound {
 	users := c.Load.Closed
 	service, spread := serviceTime(c.Workload)

@@ -58,12 +58,12 @@ func comparedRun(d result.Document) result.ComparedRun {
 	return result.ComparedRun{ID: d.ID, Experiment: d.Experiment, Started: d.Started, Rounds: d.Rounds, Machine: d.Machine}
 }
 
-// ratioOptions share the error among so many ratios.
+// ratioOptions are the options of a ratio; family is how many ratios share the 5 % error.
 func ratioOptions(m metric, family int) verdict.Options {
 	return verdict.Options{Family: family, Seed: experiment.Seed(1, "compare"), LowerIsBetter: !m.higher}
 }
 
-// ratio compares a metric; the ratio is one of a family of so many.
+// ratio compares the arm's metric in both runs. family is how many ratios share the 5 % error.
 func (p armPair) ratio(m metric, a, b result.Document, family int) result.Ratio {
 	before, after := p.values(m)
 	v := verdict.CompareRuns(before, after, ratioOptions(m, family))

@@ -90,7 +90,7 @@ func TestARegressionFailsOnlyItsGate(t *testing.T) {
 
 func TestUnfitNumbersEstablishNoGate(t *testing.T) {
 	for want, spoil := range map[string]func(*result.Document){
-		"in B, shared was limited by the load generator: late": func(d *result.Document) { d.Arms[0].Limited = "late" },
+		"in B, the load generator was the bottleneck in shared: late": func(d *result.Document) { d.Arms[0].Limited = "late" },
 		"in B, 5.0 % of the calls of shared failed or were dropped; those that were answered do not represent it": func(d *result.Document) {
 			d.Arms[0].Errors["UNAVAILABLE"] = d.Arms[0].Calls / 20
 		},

@@ -42,7 +42,7 @@ func gapMetric(a result.Arm) string {
 	return "latency_p50"
 }
 
-// fillAccount fills in the figures of an account, one of a family of so many.
+// fillAccount fills in the figures of an account. family is how many accounts share the 5 % error.
 func fillAccount(a *result.Account, d result.Document, family int) {
 	m := metric{answers: true, of: func(t result.Trial) float64 { return t.ElapsedMS }}
 	if a.Metric == "latency_p50" {

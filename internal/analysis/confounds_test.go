@@ -41,8 +41,8 @@ func TestAnAccountSaysWhatRemainsOfThePublishedGap(t *testing.T) {
 
 func TestAnAccountOfUnfitArmsHasAReason(t *testing.T) {
 	for want, spoil := range map[string]func(*result.Document){
-		"limited by the load generator":     func(d *result.Document) { d.Arms[1].Limited = "late" },
-		"50.0 % of the calls of new failed": func(d *result.Document) { d.Arms[0].Calls, d.Arms[0].Dropped = 1, 1 },
+		"the load generator was the bottleneck": func(d *result.Document) { d.Arms[1].Limited = "late" },
+		"50.0 % of the calls of new failed":     func(d *result.Document) { d.Arms[0].Calls, d.Arms[0].Dropped = 1, 1 },
 		"throttled": func(d *result.Document) {
 			for i := range d.Arms[1].Trials {
 				d.Arms[1].Trials[i].Machine = &result.Interference{Throttled: 0.2}

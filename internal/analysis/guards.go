@@ -121,7 +121,7 @@ func generatorLimited(_ metric, _ result.Document, arm result.Arm) reason {
 	if arm.Limited == "" {
 		return reason{}
 	}
-	return reason{fmt.Sprintf("%s was limited by the load generator: %s", arm.Name, arm.Limited), result.Cause{Kind: result.CauseGenerator}}
+	return reason{fmt.Sprintf("the load generator was the bottleneck in %s: %s", arm.Name, arm.Limited), result.Cause{Kind: result.CauseGenerator}}
 }
 
 func lostCalls(m metric, _ result.Document, arm result.Arm) reason {

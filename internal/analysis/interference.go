@@ -11,7 +11,7 @@ import (
 // MachineInterference is the share of this machine's CPU time that other programs and machines took
 // during a load, by the processor times and the CPU time of this process; nil: not known.
 func (r Record) MachineInterference(processors measure.ProcessorTimes, lab time.Duration) *result.Interference {
-	used := r.Whole.CPU + total(r.Servers).CPU + r.Proxies.CPU + r.Gateways.CPU + r.ControlPlane.CPU
+	used := r.Merged.CPU + total(r.Servers).CPU + r.Proxies.CPU + r.Gateways.CPU + r.ControlPlane.CPU
 	return interference(processors, lab+used)
 }
 
@@ -30,8 +30,8 @@ func interference(p measure.ProcessorTimes, own time.Duration) *result.Interfere
 // and infrastructure report of their containers; of stolen time, the largest share. A CPU limit that
 // the experiment sets for its backends is no interference.
 func (r Record) NodeInterference() *result.Interference {
-	b := &result.Interference{Stolen: r.Whole.Stolen}
-	waited, had := r.Whole.Throttled, r.Whole.CPU
+	b := &result.Interference{Stolen: r.Merged.Stolen}
+	waited, had := r.Merged.Throttled, r.Merged.CPU
 	for _, u := range r.Servers {
 		b.Stolen = max(b.Stolen, u.Stolen)
 		if r.Config.Server.CPUs == 0 {

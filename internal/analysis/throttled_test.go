@@ -19,7 +19,7 @@ func TestAQuotaOfTheExperimentIsNoInterference(t *testing.T) {
 	proxy := cluster.Usage{CPU: time.Second, Throttled: time.Second, Stolen: 0.2}
 	for cpus, throttled := range map[float64]float64{0.5: 2.0 / 6, 0: 4.0 / 10} {
 		config := experiment.Config{Server: experiment.Server{CPUs: cpus}}
-		b := Record{Config: config, Whole: callers, Servers: backends, Proxies: proxy}.NodeInterference()
+		b := Record{Config: config, Merged: callers, Servers: backends, Proxies: proxy}.NodeInterference()
 		if b.Throttled != throttled || b.Stolen != 0.3 || b.Others != nil {
 			t.Errorf("server.cpus %g: %+v; throttled should be %g and stolen 0.3", cpus, b, throttled)
 		}

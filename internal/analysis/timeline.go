@@ -9,8 +9,8 @@ import (
 	"rpclab/internal/result"
 )
 
-// quietIntervals is how long callers have to avoid the backends that an event affected, or to
-// lose no call, before that counts: one second.
+// quietIntervals are the intervals of one second. Callers avoid backends, or have recovered, only if
+// that lasts for a second.
 const quietIntervals = int(time.Second / measure.TimelineInterval)
 
 func sumOf(line []uint64, from, to int) (n uint64) {
@@ -41,8 +41,8 @@ func answered(line measure.Timeline, from, to int) (n uint64) {
 	return n
 }
 
-// endpointChange is the set of ready endpoints (address by identity) at one time, the last set
-// until another, and when that was published; nil: the set did not change.
+// endpointChange returns the ready endpoints (address by identity) at a time, the last set that was
+// published before until, and when it was published; nil: the set did not change.
 func endpointChange(at, until time.Time, history []cluster.Snapshot) (before, after map[string]string, changed *time.Time) {
 	for _, snapshot := range history {
 		ready := map[string]string{}

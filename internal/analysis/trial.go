@@ -14,18 +14,18 @@ import (
 
 // Record is what was recorded of one load of a trial.
 type Record struct {
-	Config  experiment.Config
-	Calling bool                // the caller calls backends; false: a local function
-	Start   time.Time           // planned start of every caller
-	Callers []CallerRecord      // at least one
-	Events  []PerformedEvent    // in the order of the experiment
-	Whole   measure.Measurement // of all callers, merged
+	Config        experiment.Config
+	CallsBackends bool                // false: callers call a function of their own process
+	Start         time.Time           // planned start of every caller
+	Callers       []CallerRecord      // at least one
+	Events        []PerformedEvent    // in the order of the experiment
+	Merged        measure.Measurement // of all callers
 	// Endpoints are the published sets of endpoints, the first from before the load.
 	Endpoints []cluster.Snapshot
-	// Servers is the usage of each backend, and Started the number of calls it started, by identity.
-	// Started is nil if calls started cannot be compared with calls answered.
-	Servers map[string]cluster.Usage
-	Started map[string]uint64
+	// Servers is the usage of each backend, and CallsStarted the number of calls that each backend
+	// started, by identity. CallsStarted is nil if it cannot be compared with calls answered.
+	Servers      map[string]cluster.Usage
+	CallsStarted map[string]uint64
 	// Proxies, Gateways and ControlPlane are the usage of all components of each role together.
 	Proxies, Gateways, ControlPlane cluster.Usage
 }
@@ -39,7 +39,7 @@ type CallerRecord struct {
 // Summarize computes a trial's measures, resources, timeline, events and balance from the record of
 // its load.
 func (r Record) Summarize(trial result.Trial) result.Trial {
-	seen := r.Whole
+	seen := r.Merged
 	var errs [5]error
 	trial.Calls, trial.Dropped, trial.Late = seen.Calls, seen.Dropped, seen.Late
 	trial.Errors, trial.Samples = seen.Errors, seen.Samples
@@ -69,7 +69,7 @@ func (r Record) Summarize(trial result.Trial) result.Trial {
 			CPUMS: result.Milliseconds(u.CPU), RSS: u.MaxRSS, Charged: u.Charged, ThrottledMS: result.Milliseconds(u.Throttled),
 		}
 	}
-	trial.Wasted = wasted(r.Started, seen.Backends)
+	trial.Wasted = wasted(r.CallsStarted, seen.Backends)
 	trial.Events = outcomes(r.Events, seen, r.Endpoints)
 	trial.Limited = generatorLimit(r.Config.Load, trial)
 	trial.Groups = groups(trial.Backends, len(r.Events) > 0, seen, r.Endpoints)
@@ -102,7 +102,7 @@ func (r Record) callers() (all []result.Caller, err error) {
 // callsPerBackend counts the calls that each backend answered, including ready backends with 0.
 func (r Record) callsPerBackend() map[string]uint64 {
 	calls := map[string]uint64{}
-	if !r.Calling {
+	if !r.CallsBackends {
 		return calls
 	}
 	for _, snapshot := range r.Endpoints {
@@ -110,7 +110,7 @@ func (r Record) callsPerBackend() map[string]uint64 {
 			calls[e.ID] = 0
 		}
 	}
-	maps.Copy(calls, r.Whole.Backends)
+	maps.Copy(calls, r.Merged.Backends)
 	return calls
 }
 

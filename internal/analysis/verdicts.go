@@ -35,7 +35,7 @@ func verdicts(d result.Document) []result.Verdict {
 	return all
 }
 
-// verdictOn compares two arms on one metric; the verdict is one of a family of so many.
+// verdictOn compares two arms on one metric. family is how many verdicts share the 5 % error.
 func verdictOn(d result.Document, m metric, p comparison, family int) result.Verdict {
 	o := verdict.Options{Family: family, Looks: len(d.Looks), Margin: d.Margin, Seed: experiment.Seed(d.Seed, "verdict"), LowerIsBetter: !m.higher}
 	values := paired(p.a, p.b, m.between(p.a, p.b))
@@ -152,16 +152,16 @@ func paired(a, b result.Arm, of func(result.Trial) float64) []verdict.Pair {
 // doubtControls leaves a metric undecided in every cell in which a control differs from the
 // arm that it repeats: the run found a difference where there is none.
 func doubtControls(all []result.Verdict) {
-	type question struct{ metric, cell string }
-	falsePositive := map[question]reason{}
+	type metricInCell struct{ metric, cell string }
+	falsePositive := map[metricInCell]reason{}
 	for _, v := range all {
 		if v.Kind == "control" && (v.Decision == string(verdict.Better) || v.Decision == string(verdict.Worse)) {
 			text := fmt.Sprintf("the control %s, which repeats %s, differs from it too (ratio %.3g): run again with more rounds", v.A, v.B, v.Ratio)
-			falsePositive[question{v.Metric, v.Cell.Key()}] = reason{text, result.Cause{Kind: result.CauseControl, Arm: v.A}}
+			falsePositive[metricInCell{v.Metric, v.Cell.Key()}] = reason{text, result.Cause{Kind: result.CauseControl, Arm: v.A}}
 		}
 	}
 	for i := range all {
-		why, found := falsePositive[question{all[i].Metric, all[i].Cell.Key()}]
+		why, found := falsePositive[metricInCell{all[i].Metric, all[i].Cell.Key()}]
 		if found && all[i].Kind != "control" && all[i].Decision != string(verdict.Undecided) {
 			all[i].Decision, all[i].Reason, all[i].Cause = string(verdict.Undecided), why.text, why.fields()
 		}

@@ -13,8 +13,8 @@ import (
 	"rpclab/internal/measure"
 )
 
-// A load starts startDelay after the callers' clocks were read, and startTrips times as long after
-// that as the slowest reading took: in a cluster, some messages take several times as long as others.
+// After the callers' clocks were read, a load starts in startDelay plus startTrips times as long as the
+// slowest reading took. In a cluster, some messages take several times as long as others.
 const (
 	startDelay = 50 * time.Millisecond
 	startTrips = 4
@@ -61,7 +61,7 @@ func (c *callerGroup) sidecars() (all []cluster.Process) {
 	return all
 }
 
-// each calls do for every caller at once, and cancels the others when one fails.
+// each calls do for all callers at the same time. When one call fails, it cancels the others.
 func (c *callerGroup) each(ctx context.Context, do func(context.Context, int, *callerProcess) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for i, p := range c.processes {
@@ -90,7 +90,7 @@ func (c *callerGroup) readClocks(ctx context.Context) (start time.Time, err erro
 
 // load makes a load that starts at a time of the lab's clock, and returns the measurement of
 // each caller's share, in times of that clock.
-func (c *callerGroup) load(ctx context.Context, start time.Time, whole loadOrder) ([]measure.Measurement, error) {
+func (c *callerGroup) load(ctx context.Context, start time.Time, whole loadRequest) ([]measure.Measurement, error) {
 	c.live.reset()
 	all := make([]measure.Measurement, len(c.processes))
 	err := c.each(ctx, func(ctx context.Context, i int, p *callerProcess) (err error) {

@@ -48,12 +48,12 @@ func startPipe(program func(in io.Reader, out io.Writer) error) *pipeProcess {
 
 // startCaller starts a caller whose clock is ahead of the lab's. It starts each load at the time
 // that it is given, by its own clock, makes no calls, and sends the load to orders.
-func startCaller(t *testing.T, label string, ahead time.Duration, orders chan<- loadOrder) *callerProcess {
+func startCaller(t *testing.T, label string, ahead time.Duration, orders chan<- loadRequest) *callerProcess {
 	t.Helper()
 	process := startPipe(func(in io.Reader, out io.Writer) error {
 		return errors.Join(stdio.NewConn(in, out).Serve(t.Context(),
 			clockMethod.Handle(func(context.Context, stdio.None) (time.Time, error) { return time.Now().Add(ahead), nil }),
-			loadMethod.Handle(func(_ context.Context, o loadOrder) (measure.Measurement, error) {
+			loadMethod.Handle(func(_ context.Context, o loadRequest) (measure.Measurement, error) {
 				orders <- o
 				m, err := measure.NewRecorder(0).Measurement()
 				m.Started, m.ResolverUpdates = o.At, []measure.ResolverUpdate{{At: o.At}}
@@ -67,17 +67,17 @@ func startCaller(t *testing.T, label string, ahead time.Duration, orders chan<- 
 
 func TestCallersWhoseClocksDifferStartTogether(t *testing.T) {
 	clocks := []time.Duration{0, time.Hour, -time.Minute}
-	orders := make([]chan loadOrder, len(clocks))
+	orders := make([]chan loadRequest, len(clocks))
 	c := &callerGroup{live: newLiveTotals(len(clocks), nil)}
 	for i, ahead := range clocks {
-		orders[i] = make(chan loadOrder, 1)
+		orders[i] = make(chan loadRequest, 1)
 		c.processes = append(c.processes, startCaller(t, "x", ahead, orders[i]))
 	}
 	start, err := c.readClocks(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts, err := c.load(t.Context(), start, loadOrder{Pace: pace.Spec{Burst: &pace.Burst{Calls: 8}}})
+	parts, err := c.load(t.Context(), start, loadRequest{Pace: pace.Spec{Burst: &pace.Burst{Calls: 8}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestCallersWhoseClocksDifferStartTogether(t *testing.T) {
 }
 
 func TestACallerThatDiesIsNamedWithItsLastLines(t *testing.T) {
-	orders := make(chan loadOrder, 2)
+	orders := make(chan loadRequest, 2)
 	c := &callerGroup{live: newLiveTotals(2, nil), processes: []*callerProcess{
 		startCaller(t, "caller 1 of 2", 0, orders), startCaller(t, "caller 2 of 2", 0, orders),
 	}}
@@ -111,7 +111,7 @@ func TestACallerThatDiesIsNamedWithItsLastLines(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "caller 2 of 2 died: power failure") || !strings.HasSuffix(err.Error(), "; its last lines:\n  low battery") {
 		t.Errorf("got %v", err)
 	}
-	_, err = c.load(t.Context(), time.Now().Add(-1500*time.Millisecond), loadOrder{})
+	_, err = c.load(t.Context(), time.Now().Add(-1500*time.Millisecond), loadRequest{})
 	if err == nil || !regexp.MustCompile(`^caller 2 of 2 died \d+\.\d s into the load: `).MatchString(err.Error()) {
 		t.Errorf("got %v", err)
 	}

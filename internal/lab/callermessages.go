@@ -19,7 +19,7 @@ const (
 	openMethod = stdio.Method[assignment, stdio.None]("open")
 	// clockMethod returns the time of the caller's clock.
 	clockMethod = stdio.Method[stdio.None, time.Time]("clock")
-	loadMethod  = stdio.Method[loadOrder, measure.Measurement]("load")
+	loadMethod  = stdio.Method[loadRequest, measure.Measurement]("load")
 )
 
 // assignment is what a caller calls, and how.
@@ -35,8 +35,8 @@ type assignment struct {
 	Gateway string `json:"gateway,omitempty"`
 }
 
-// loadOrder is a load to make.
-type loadOrder struct {
+// loadRequest is the load that a caller shall make.
+type loadRequest struct {
 	Pace pace.Spec `json:"pace"`
 	// At is when the load starts, by the caller's clock; zero: now.
 	At time.Time `json:"at,omitzero"`

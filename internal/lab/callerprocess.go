@@ -20,12 +20,12 @@ type callerProcess struct {
 	began       time.Time     // the load, by the lab's clock; zero: no load has begun
 }
 
-// newCallerProcess calls onSnapshot with every snapshot of the caller. label is the caller in
-// errors: the caller; caller 2 of 4 (caller-1).
+// newCallerProcess calls onSnapshot with every snapshot of the caller. label names the caller in
+// errors: "the caller" or "caller 2 of 4 (caller-1)".
 func newCallerProcess(c cluster.Caller, label string, onSnapshot func(measure.Snapshot)) *callerProcess {
 	onEvent := func(event json.RawMessage) {
 		var s measure.Snapshot
-		if json.Unmarshal(event, &s) == nil { // the measurement has what a lost snapshot had
+		if json.Unmarshal(event, &s) == nil { // the measurement contains what a lost snapshot contained
 			onSnapshot(s)
 		}
 	}
@@ -34,7 +34,7 @@ func newCallerProcess(c cluster.Caller, label string, onSnapshot func(measure.Sn
 
 // load makes the caller's share of a load that starts at a time of the lab's clock, and returns
 // its measurement in times of that clock.
-func (p *callerProcess) load(ctx context.Context, start time.Time, share loadOrder) (measure.Measurement, error) {
+func (p *callerProcess) load(ctx context.Context, start time.Time, share loadRequest) (measure.Measurement, error) {
 	p.began, share.At = start, start.Add(p.clockOffset)
 	m, err := loadMethod.Call(ctx, p.client, share)
 	m.Started = m.Started.Add(-p.clockOffset)
@@ -44,8 +44,8 @@ func (p *callerProcess) load(ctx context.Context, start time.Time, share loadOrd
 	return m, err
 }
 
-// died adds to the error of a process that ended how long after the start of its load it ended.
-// It returns other errors as they are.
+// died returns the error of a process that exited, with how long its load had run. It returns other
+// errors as they are.
 func (p *callerProcess) died(err error) error {
 	exit, ended := errors.AsType[*stdio.ExitError](err)
 	if !ended {
@@ -69,9 +69,9 @@ func (p *callerProcess) kill() {
 // clockReadings is how often the lab reads a caller's clock; it uses the quickest answer.
 const clockReadings = 5
 
-// readClock sets the offset of the caller's clock and returns how long the slowest answer
-// took. The quickest answer is taken to be given half-way through its round trip. An offset
-// within half of that trip cannot be told from 0, as between processes of one machine.
+// readClock sets the offset of the caller's clock and returns how long the slowest answer took. It
+// assumes that the caller read its clock half-way through the quickest round trip. An offset of at
+// most half of that round trip counts as 0: so small an offset cannot be measured.
 func (p *callerProcess) readClock(ctx context.Context) (slowest time.Duration, err error) {
 	var trip time.Duration
 	for i := range clockReadings {

@@ -15,7 +15,8 @@ import (
 	"rpclab/internal/route"
 )
 
-// callerSession makes the calls of one assignment.
+// callerSession is the caller's end: it runs in the process of `rpclab caller` and makes the calls of
+// one assignment.
 type callerSession struct {
 	send    func(event any) error
 	target  caller.Target
@@ -93,7 +94,7 @@ func (a assignment) warm(ctx context.Context, session caller.Session) error {
 func (s *callerSession) clock(context.Context, stdio.None) (time.Time, error) { return time.Now(), nil }
 
 // load makes one load and returns its measurement.
-func (s *callerSession) load(ctx context.Context, o loadOrder) (m measure.Measurement, err error) {
+func (s *callerSession) load(ctx context.Context, o loadRequest) (m measure.Measurement, err error) {
 	plan, err := o.Pace.Pace()
 	if err != nil {
 		return m, err

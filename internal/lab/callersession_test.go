@@ -68,7 +68,7 @@ func TestACallerEndsInMidLoadWhenItsLabHasEnded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() {
-		_, err := p.load(ctx, time.Now(), loadOrder{Watch: true, Pace: pace.Spec{Closed: &pace.Closed{Users: 1, Duration: time.Hour}}})
+		_, err := p.load(ctx, time.Now(), loadRequest{Watch: true, Pace: pace.Spec{Closed: &pace.Closed{Users: 1, Duration: time.Hour}}})
 		load <- err
 	}()
 	<-snapshots // the load is in progress
@@ -95,7 +95,7 @@ func TestCallsInFlightAfterTheLimitOfALoadAreCancelled(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			m, err := p.load(t.Context(), time.Now(), loadOrder{Pace: pace.Spec{Burst: &pace.Burst{Calls: 10}}, Limit: 50 * time.Millisecond})
+			m, err := p.load(t.Context(), time.Now(), loadRequest{Pace: pace.Spec{Burst: &pace.Burst{Calls: 10}}, Limit: 50 * time.Millisecond})
 			if err != nil {
 				t.Fatal(err)
 			}

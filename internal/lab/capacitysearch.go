@@ -17,11 +17,11 @@ import (
 )
 
 // searchCapacity makes the loads of a search, one after another. The trial that it returns has the
-// measures of the full-length probe at the highest rate that held. An interrupt keeps the probes
-// that have ended. load makes one load and returns measured with its own measures;
-// report receives the name of each probe before its load.
+// measures of the full-length probe at the highest rate that held. After an interrupt it has the probes
+// that have ended. load makes one load and returns a trial with its measures; searchCapacity calls
+// report with the name of each probe before its load.
 func searchCapacity(ctx context.Context, t experiment.Trial, measured result.Trial,
-	load func(context.Context, loadOrder) (result.Trial, error), report func(step string)) (result.Trial, error) {
+	load func(context.Context, loadRequest) (result.Trial, error), report func(step string)) (result.Trial, error) {
 	wanted := *t.Config.Load.Search
 	slo, err := condition.Parse(wanted.SLO)
 	if err != nil {
@@ -52,10 +52,10 @@ func searchCapacity(ctx context.Context, t experiment.Trial, measured result.Tri
 	return analysis.SummarizeSearch(best, capacity(wanted.SLO, s.Bracket(), probes)), nil
 }
 
-// searchPlan starts within an octave above the lowest rate, at random. If every search started
+// searchPlan starts at a random rate between the lowest rate and twice that. If every search started
 // at the same rate, all would find the same bracket and their interval would be too narrow.
-func searchPlan(wanted experiment.Search, of uint64) search.Plan {
-	octave := rand.New(rand.NewPCG(experiment.Seed(of, "start"), 0)).Float64()
+func searchPlan(wanted experiment.Search, seed uint64) search.Plan {
+	octave := rand.New(rand.NewPCG(experiment.Seed(seed, "start"), 0)).Float64()
 	return search.Plan{
 		From: wanted.From, To: wanted.To, Start: wanted.From * math.Exp2(octave),
 		Precision: float64(wanted.Precision) / 100, Duration: wanted.Duration,
@@ -68,8 +68,8 @@ func capacity(slo string, b search.Bracket, probes []result.Probe) result.Capaci
 
 // probeLoad returns the load of a probe. Calls have as long as a full-length probe to end; after that
 // the caller cancels them, so that an overload does not affect the next probe.
-func probeLoad(wanted experiment.Search, p search.Probe, seed uint64) loadOrder {
-	return loadOrder{
+func probeLoad(wanted experiment.Search, p search.Probe, seed uint64) loadRequest {
+	return loadRequest{
 		Pace: pace.Spec{Rate: &pace.Rate{
 			PerSecond: p.Rate, Duration: p.Duration, Max: wanted.MaxInFlight, Poisson: wanted.Arrivals == "poisson", Seed: seed,
 		}},

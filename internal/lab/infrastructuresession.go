@@ -13,7 +13,8 @@ import (
 // killTimeout is how long components that were killed may take to be ready again.
 const killTimeout = 10 * time.Second
 
-// infrastructureSession runs infrastructure as children of this process.
+// infrastructureSession runs in the process of `rpclab infrastructure` and starts infrastructure as
+// its children.
 type infrastructureSession struct {
 	self    []string // command line of this program
 	running localInfrastructure

@@ -38,9 +38,9 @@ func (k *keyring) server(policy security.Policy) (*security.Config, error) {
 	return k.servers[policy], err
 }
 
-// clients returns the identities of a trial's callers. They are new in each trial, since servers may
+// identities returns the keys of a trial's callers. They are new in each trial, since servers may
 // have seen the messages of earlier trials.
-func (k *keyring) clients(t trial) (all []security.Config, err error) {
+func (k *keyring) identities(t trial) (all []security.Config, err error) {
 	count := t.Config.CallerCount()
 	if t.Config.Workload.Calculate == nil {
 		return make([]security.Config, count), nil

@@ -1,5 +1,18 @@
 // Package lab runs a plan trial by trial and returns the result. It alone imports the packages of
 // clusters, routes and callers together.
+//
+// A trial passes through these files:
+//   - resolve.go looks up the names in the plan; check.go finds out whether this machine can run it.
+//   - lab.go runs the trials in order and adds each to the document and the store.
+//   - trial.go runs one trial: it starts servers, callers and infrastructure, and warms the callers up.
+//   - load.go makes a load; events.go performs its events, and recorders.go records the cluster.
+//     capacitysearch.go makes several loads.
+//   - package analysis summarizes what was recorded.
+//
+// Each caller is a process: callergroup.go and callerprocess.go control the callers,
+// callersession.go runs in them, and callermessages.go has the messages between both.
+// Proxies, control planes and gateways are children of this process (localinfrastructure.go) or run
+// in the cluster (remoteinfrastructure.go, infrastructuresession.go, infrastructuremessages.go).
 package lab
 
 import (
@@ -67,18 +80,18 @@ func (r *run) prepare(ctx context.Context) (err error) {
 // measureTrials measures trials until all are measured, the verdicts are decided, or rpclab itself
 // fails.
 func (r *run) measureTrials(ctx context.Context) (failed error) {
-	c := newTrialRunner(r.Options, r.plan.Seed, r.programs, r.progress, r.doc.Machine.Tools)
+	runner := newTrialRunner(r.Options, r.plan.Seed, r.programs, r.progress, r.doc.Machine.Tools)
 	for _, t := range r.plan.trials {
 		r.progress.began(t.Trial)
-		measured, err := c.measure(ctx, t)
+		measured, err := runner.runTrial(ctx, t)
 		if err != nil {
 			failed = fmt.Errorf("round %d, arm %s: %w", t.Round, t.Arm, err)
 			if measured.Capacity != nil { // an interrupted capacity search
-				failed = errors.Join(failed, r.keep(t, measured))
+				failed = errors.Join(failed, r.addTrial(t, measured))
 			}
 			break
 		}
-		if failed = r.keep(t, measured); failed != nil {
+		if failed = r.addTrial(t, measured); failed != nil {
 			break
 		}
 		r.progress.ended(t.Trial, &measured)
@@ -89,12 +102,12 @@ func (r *run) measureTrials(ctx context.Context) (failed error) {
 	if err := ctx.Err(); err != nil {
 		failed = err // the interrupt is the cause of any other error
 	}
-	return errors.Join(failed, c.release())
+	return errors.Join(failed, runner.release())
 }
 
-// keep adds a trial to the document and the store. It keeps the configuration files of an arm
+// addTrial adds a trial to the document and the store. It stores the configuration files of an arm
 // once: the files of other trials differ in addresses only.
-func (r *run) keep(t trial, measured result.Trial) error {
+func (r *run) addTrial(t trial, measured result.Trial) error {
 	key := result.Cell(t.Cell).Key()
 	i := slices.IndexFunc(r.doc.Arms, func(a result.Arm) bool { return a.Name == t.Arm && a.Cell.Key() == key })
 	arm := &r.doc.Arms[i] // header added an arm for every trial
@@ -109,8 +122,9 @@ func (r *run) keep(t trial, measured result.Trial) error {
 	return r.Store.AddTrial(context.Background(), r.doc.ID, *arm, measured)
 }
 
-// decided reports whether a run with --until decided ends after this trial: the trial completes the
-// rounds of a look and [analysis.Decided]. It then sets the number of rounds in the document.
+// decided reports whether a run with --until decided ends after this trial. Such a run may end only at
+// a look, that is after the last trial of certain rounds, and only if [analysis.Decided]. decided then
+// sets the number of rounds in the document.
 func (r *run) decided(t trial) bool {
 	next := t.Order + 1
 	if !slices.Contains(r.plan.Looks, t.Round) || next == len(r.plan.Trials) || r.plan.Trials[next].Round == t.Round {

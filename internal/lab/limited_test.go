@@ -41,7 +41,7 @@ func TestARunWhoseBottleneckIsTheLoadGeneratorHasNoVerdict(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := p50Verdict(t, d); v.Decision != "undecided" || !v.Unfit || !strings.Contains(v.Reason, "was limited by the load generator: ") {
+	if v := p50Verdict(t, d); v.Decision != "undecided" || !v.Unfit || !strings.Contains(v.Reason, "the load generator was the bottleneck in ") {
 		t.Errorf("%s (%.2f), %s", v.Decision, v.Ratio, v.Reason)
 	}
 }

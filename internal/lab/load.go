@@ -22,58 +22,58 @@ type loader struct {
 }
 
 // load makes one load, performs its events, and adds a summary of what it measured to a trial.
-func (l loader) load(ctx context.Context, measured result.Trial, o loadOrder) (result.Trial, error) {
+func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) (result.Trial, error) {
 	servers := l.bed.servers
-	meshUsage := recordMeshUsage(ctx, l.cluster, l.trial.route.Mesh)
+	endMeshUsage := recordMeshUsage(ctx, l.cluster, l.trial.route.Mesh)
 	if err := l.bed.infrastructure.resetUsage(); err != nil { // it may have died during the previous load
 		return failedTrial(ctx, measured, err)
 	}
 	if err := servers.ResetUsage(); err != nil {
 		return measured, err
 	}
-	memory := recordMemory(servers)
+	endMemory := recordMemory(servers)
 	endpoints := recordEndpoints(servers.Endpoints())
 	defer endpoints.stop()
-	processors := recordProcessors(l.processors)
+	endProcessors := recordProcessors(l.processors)
 	o.Watch = l.progress.listener != nil
 	limited, cancel := context.WithTimeout(ctx, l.trial.timeout)
 	defer cancel()
 	start, err := l.callers.readClocks(limited)
 	if err != nil {
-		memory()
+		endMemory()
 		return failedTrial(ctx, measured, err)
 	}
-	events := performEvents(ctx, l.bed, l.trial.Events, start, l.progress.performed)
-	parts, err := l.callers.load(limited, start, o)
-	measured.Memory = memory()
-	performed := events()
+	endEvents := performEvents(ctx, l.bed, l.trial.Events, start, l.progress.performed)
+	shares, err := l.callers.load(limited, start, o)
+	measured.Memory = endMemory()
+	performed := endEvents()
 	if err != nil {
 		return failedTrial(ctx, measured, err)
 	}
-	whole, err := measure.Merge(parts)
+	merged, err := measure.Merge(shares)
 	if err != nil {
 		return measured, err
 	}
-	sinceStart, own := processors()
+	sinceStart, own := endProcessors()
 	measured.Lost = l.bed.failures()
 	r := analysis.Record{
-		Config: l.trial.Config, Calling: l.trial.library.callsBackends(), Start: start, Callers: l.callers.records(parts), Whole: whole,
+		Config: l.trial.Config, CallsBackends: l.trial.library.callsBackends(), Start: start, Callers: l.callers.records(shares), Merged: merged,
 		Events: performed, Endpoints: endpoints.stop(), Servers: servers.Usage(),
 	}
 	if r.Proxies, r.Gateways, r.ControlPlane, err = l.bed.usage(); err != nil {
 		return failedTrial(ctx, measured, fmt.Errorf("read the usage of proxies, gateway and control plane: %w", err))
 	}
-	if meshUsage != nil {
-		r.Proxies, measured.Unknown = meshUsage()
+	if endMeshUsage != nil {
+		r.Proxies, measured.Unknown = endMeshUsage()
 	}
 	if l.remote { // the calls used the processors of other machines
 		measured.Machine = r.NodeInterference()
 	} else {
 		measured.Machine = r.MachineInterference(sinceStart, own)
-		r.Whole.Throttled = 0 // this machine's control group throttles more than the callers
+		r.Merged.Throttled = 0 // this machine's control group throttles more than the callers
 	}
 	if l.bed.gateway == "" { // a gateway makes many calls for one request
-		r.Started = servers.CallCounts()
+		r.CallsStarted = servers.CallCounts()
 	}
 	return r.Summarize(measured), nil
 }

@@ -14,7 +14,7 @@ import (
 	"rpclab/internal/route/component"
 )
 
-// localInfrastructure runs as children of this process.
+// localInfrastructure is infrastructure whose components are children of this process.
 type localInfrastructure struct {
 	route.Infrastructure
 	gateway string // host:port; empty: none

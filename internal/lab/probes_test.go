@@ -20,7 +20,7 @@ func searchOf(t *testing.T, slo string, measures func(rate float64) result.Trial
 	planned := experiment.Trial{Config: experiment.Config{Load: experiment.Load{Search: &experiment.Search{
 		SLO: slo, From: 20, To: 4000, Precision: 5, Duration: time.Second, MaxInFlight: 5,
 	}}}}
-	found, err := searchCapacity(t.Context(), planned, result.Trial{}, func(_ context.Context, o loadOrder) (result.Trial, error) {
+	found, err := searchCapacity(t.Context(), planned, result.Trial{}, func(_ context.Context, o loadRequest) (result.Trial, error) {
 		if o.Pace.Rate.Max != 5 || o.Limit != o.Pace.Rate.Duration+time.Second {
 			t.Errorf("the load is %+v, with the limit %v", *o.Pace.Rate, o.Limit)
 		}
@@ -95,7 +95,7 @@ func TestAProbeThatFailsEndsTheSearchAndKeepsTheProbesBefore(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		loads := 0
-		trial, err := searchCapacity(ctx, planned, result.Trial{}, func(ctx context.Context, _ loadOrder) (trial result.Trial, _ error) {
+		trial, err := searchCapacity(ctx, planned, result.Trial{}, func(ctx context.Context, _ loadRequest) (trial result.Trial, _ error) {
 			switch loads++; {
 			case loads == 1:
 				trial.Calls, trial.Errors = 1, map[string]uint64{}

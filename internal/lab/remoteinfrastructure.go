@@ -17,7 +17,7 @@ const (
 	callTimeout  = 30 * time.Second
 )
 
-// remoteInfrastructure runs in processes of the cluster: a sidecar of each caller, or one process for
+// remoteInfrastructure is infrastructure in processes of the cluster: a sidecar of each caller, or one process for
 // all callers.
 type remoteInfrastructure []*infrastructureProcess
 

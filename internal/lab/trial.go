@@ -30,10 +30,10 @@ func newTrialRunner(o Options, seed uint64, built programs, p *progress, tools m
 	}
 }
 
-// measure runs one trial: it starts servers, callers and infrastructure, warms the callers up, makes
-// the load, performs its events, and summarizes the measurements. An error ends the run. A caller
-// that dies is a finding: the trial has failed, without an error.
-func (c *trialRunner) measure(ctx context.Context, t trial) (measured result.Trial, err error) {
+// runTrial runs one trial: it starts servers, callers and infrastructure, warms the callers up, makes
+// the load, performs its events, and summarizes the measurements. An error ends the run. If a caller
+// dies, runTrial returns a failed trial and no error: the failure is a result.
+func (c *trialRunner) runTrial(ctx context.Context, t trial) (measured result.Trial, err error) {
 	measured = result.Trial{Round: t.Round, Order: t.Order, Started: time.Now().UTC()}
 	if why := c.builder.programs.missingFor(t); why != "" {
 		measured.Failed = fmt.Sprintf("%v: %s", ErrNotRun, why)
@@ -65,28 +65,28 @@ func (c *trialRunner) measure(ctx context.Context, t trial) (measured result.Tri
 			measured.Lost = append(measured.Lost, fmt.Sprintf("could not stop everything between callers and backends: %v", err))
 		}
 	}()
-	clients, err := c.keys.clients(t)
+	identities, err := c.keys.identities(t)
 	if err != nil {
 		return measured, err
 	}
-	if err := callers.warmUp(ctx, func(n int) assignment { return assign(t, bed, n, clients[n]) }); err != nil {
+	if err := callers.warmUp(ctx, func(n int) assignment { return assign(t, bed, n, identities[n]) }); err != nil {
 		return failedTrial(ctx, measured, err)
 	}
 	l := loader{trial: t, callers: callers, bed: bed, cluster: c.builder.cluster, remote: c.builder.remote, processors: c.processors, progress: c.progress}
 	if t.Config.Load.Search != nil {
 		return searchCapacity(ctx, t.Trial, measured,
-			func(ctx context.Context, o loadOrder) (result.Trial, error) { return l.load(ctx, measured, o) },
+			func(ctx context.Context, o loadRequest) (result.Trial, error) { return l.load(ctx, measured, o) },
 			func(step string) { c.progress.doing(t.Trial, step) })
 	}
-	return l.load(ctx, measured, loadOrder{Pace: t.load})
+	return l.load(ctx, measured, loadRequest{Pace: t.load})
 }
 
-// assign returns the assignment of caller n (from 0). client is the caller's identity.
-func assign(t trial, bed testbed, n int, client security.Config) assignment {
+// assign returns the assignment of caller n (from 0).
+func assign(t trial, bed testbed, n int, identity security.Config) assignment {
 	job := t.job
 	if job.Calculator != nil {
 		calculator := *job.Calculator
-		calculator.Security = client
+		calculator.Security = identity
 		job.Calculator = &calculator
 	}
 	return assignment{

@@ -12,9 +12,9 @@ func TestAControlHasItsResult(t *testing.T) {
 	}
 	same, open := verdict("equivalent", "", 0.99, 1.01), verdict("undecided", "the interval spans 1: more rounds would narrow it", 0.95, 1.0801)
 	open.Cause = &result.Cause{Kind: result.CauseInterval}
-	limited := verdict("undecided", "b was limited by the load generator: late", 0.9, 1.9)
+	limited := verdict("undecided", "the load generator was the bottleneck in b: late", 0.9, 1.9)
 	limited.Cause = &result.Cause{Kind: result.CauseGenerator, Arm: "b"}
-	older := verdict("undecided", "b was limited by the load generator: late", 0.9, 1.9)
+	older := verdict("undecided", "the load generator was the bottleneck in b: late", 0.9, 1.9)
 	older.Unfit = true
 	elsewhere := limited
 	elsewhere.Cell = result.Cell{"load.burst": 9}
@@ -30,13 +30,13 @@ func TestAControlHasItsResult(t *testing.T) {
 		"wide": {[]result.Verdict{open, verdict("undecided", "", 0.5, 1.3)},
 			"The A/A control b repeats a. No difference found; a difference of up to 50 % cannot be excluded.", false},
 		"unfit": {[]result.Verdict{limited, limited},
-			"The A/A control b repeats a. It shows nothing: b was limited by the load generator: late.", false},
+			"The A/A control b repeats a. It shows nothing: the load generator was the bottleneck in b: late.", false},
 		"unfit, in an older document": {[]result.Verdict{older},
-			"The A/A control b repeats a. It shows nothing: b was limited by the load generator: late.", false},
+			"The A/A control b repeats a. It shows nothing: the load generator was the bottleneck in b: late.", false},
 		"few rounds": {[]result.Verdict{verdict("undecided", "1 round; at least 4 are needed", 0, 0)},
 			"The A/A control b repeats a. It shows nothing: 1 round; at least 4 are needed.", false},
 		"unfit in one cell": {[]result.Verdict{same, elsewhere},
-			"The A/A control b repeats a. It is as fast, so rpclab found no difference where there is none. It shows nothing at burst = 9: b was limited by the load generator: late.", false},
+			"The A/A control b repeats a. It is as fast, so rpclab found no difference where there is none. It shows nothing at burst = 9: the load generator was the bottleneck in b: late.", false},
 		"different": {[]result.Verdict{same, verdict("worse", "", 1.05, 1.2)},
 			"Careful: the A/A control b repeats a, yet a difference was found at the median (1.00, 1.05–1.20). Treat differences of this size in this run as noise.", true},
 	} {

@@ -11,17 +11,17 @@ import (
 
 // eventNotes explains the columns and the behaviour of each arm.
 func eventNotes(p *page, d result.Document, all []*eventOutcome, unseen bool) {
-	text := "failed and late: calls until the next event, over all rounds. " + affectedNote(all)
+	text := "failed, late: calls until the next event, over all rounds. " + affectedNote(all)
 	if times := timesShown(all); len(times) > 0 {
-		text += "Times in ms, the median round, from the event until: " + and(times) + "."
+		text += "Other columns: ms from the event until this happened, in the median round. " + strings.Join(times, ". ") + "."
 	}
 	p.note(strings.TrimSpace(text))
 	if unseen {
 		p.note(none + ": not observed before the next event in at least half of the rounds. " +
-			"An event that removes backends adds no new backend, and a client that does not call an affected backend cannot avoid it.")
+			"An event that only removes backends has no first call. A client that did not call an affected backend has no time for avoided.")
 	}
 	for _, r := range balanceReasons(all) {
-		p.item("balance was not restored for " + and(r.arms) + ": " + strings.TrimRight(r.sentence(), "."))
+		p.item("no time for balanced in " + and(r.arms) + ": " + strings.TrimRight(r.sentence(), "."))
 	}
 	policyNotes(p, all)
 	proxyNotes(p, d, all)
@@ -39,14 +39,14 @@ func eventNotes(p *page, d result.Document, all []*eventOutcome, unseen bool) {
 // timesShown explains the columns of times that any event has.
 func timesShown(all []*eventOutcome) (texts []string) {
 	for step, text := range [steps]string{
-		firstLoss:       "the first call was lost (first loss)",
-		proxyReady:      "the killed proxy was ready again (proxy ready)",
-		recovered:       "no call was lost for 1 s (recovered)",
-		avoided:         "callers avoided the affected backends for 1 s (avoided)",
-		ready:           "the cluster had published the change (ready)",
-		resolverUpdated: "the client's resolver was updated (resolver)",
-		firstCall:       "a new backend answered its first call (first call)",
-		balancedAgain:   "calls were balanced again: Jain's index at 0.95 or more for 1 s (balanced)",
+		firstLoss:       "first loss: the first call was lost",
+		proxyReady:      "proxy ready: the killed proxy was ready again",
+		recovered:       "recovered: no call was lost for 1 s",
+		avoided:         "avoided: callers avoided the affected backends for 1 s",
+		ready:           "ready: the cluster published the change",
+		resolverUpdated: "resolver: the client's resolver was updated",
+		firstCall:       "first call: a new backend answered its first call",
+		balancedAgain:   "balanced: Jain's index was 0.95 or more for 1 s",
 	} {
 		shown := func(h *eventOutcome) bool {
 			return !math.IsInf(median(h.took[step]), 1) || step == avoided && h.fair > 0

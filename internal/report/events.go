@@ -36,7 +36,7 @@ func eventTables(p *page, d result.Document) {
 			if len(mine) == 0 {
 				continue
 			}
-			p.sub(fmt.Sprintf("%s, after %.1f s%s", clean(mine[0].what), median(mine[0].at), at(cell)))
+			p.sub(fmt.Sprintf("%s, at %.1f s%s", clean(mine[0].what), median(mine[0].at), at(cell)))
 			t, missing := eventTable(mine)
 			p.grid(t)
 			unseen = unseen || missing

@@ -16,7 +16,7 @@ func head(p *page, d result.Document) {
 	}
 	var settings []string
 	if d.Quick {
-		settings = append(settings, "Scaled down by --quick. For numbers to rely on, run it without --quick.")
+		settings = append(settings, "Scaled down by --quick. For reliable numbers, run it without --quick.")
 	}
 	if len(d.Changed) > 0 {
 		settings = append(settings, "Changed for this run: "+clean(strings.Join(d.Changed, ", "))+".")

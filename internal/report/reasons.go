@@ -84,9 +84,9 @@ func (r reason) sentence() string {
 		}
 		return fmt.Sprintf("%s: more rounds would narrow it (about %s, if the noise stays)", text, fromTo(r.needed.low, r.needed.high, number))
 	case r.cause.Kind == result.CauseCalls && r.cause.Arm == "":
-		return fmt.Sprintf("%s calls a backend in 1 s are too few to tell balance from chance: %s are needed",
+		return fmt.Sprintf("%s calls a backend in 1 s cannot tell balance from chance; %s can",
 			fromTo(r.have.low, r.have.high, number), fromTo(r.needed.low, r.needed.high, number))
-	case len(r.arms) > 1:
+	case len(r.arms) > 1 && r.cause.Arm != "":
 		return r.text + ". The same holds for " + and(r.arms[1:])
 	}
 	return r.text

@@ -97,18 +97,29 @@ func recoveryTable(p *page, d result.Document, most int) {
 	}
 	p.grid(t)
 	var until []string
-	for step, words := range []string{
-		firstCall: "a new backend answered",
-		avoided:   "no call went to the affected backends",
-		recovered: "calls were answered again",
-	} {
-		if len(byStep[step]) > 0 {
-			until = append(until, words+" ("+strings.Join(byStep[step], ", ")+")")
+	for _, r := range all { // in the order of the columns
+		words := map[int]string{
+			firstCall: "a new backend answered",
+			avoided:   "no call went to the affected backends",
+			recovered: "calls were answered again",
+		}[r.step]
+		if len(byStep[r.step]) > 0 {
+			until = append(until, words+" ("+strings.Join(byStep[r.step], ", ")+")")
 		}
+		delete(byStep, r.step)
 	}
 	var notes []string
 	if len(until) > 0 {
-		notes = append(notes, "Time until "+strings.Join(until, ", or until ")+".")
+		notes = append(notes, "Time until "+strings.Join(until, " or ")+".")
+	}
+	shown := func(text string) bool {
+		return slices.ContainsFunc(t.rows, func(row []string) bool { return slices.Contains(row, text) })
+	}
+	if shown(never) {
+		notes = append(notes, never+": not before the next event.")
+	}
+	if shown(none) {
+		notes = append(notes, none+": not affected.")
 	}
 	if hidden := len(names) - len(t.rows); hidden > 0 {
 		notes = append(notes, plural(hidden, "more arm")+" not shown.")
@@ -141,11 +152,13 @@ func (r recovery) between(low, high float64) string {
 	return from + fromUnit + "–" + to + toUnit
 }
 
+const never = "never"
+
 // duration is a time as a number and its unit.
 func (r recovery) duration(ms float64) (text, unit string) {
 	switch {
 	case math.IsInf(ms, 1):
-		return "never", ""
+		return never, ""
 	case r.step != firstCall && ms <= countedEvery:
 		return fmt.Sprintf("≤ %d", int(countedEvery)), " ms"
 	case ms >= 9_950:
@@ -156,11 +169,16 @@ func (r recovery) duration(ms float64) (text, unit string) {
 	return fmt.Sprintf("%.0f", ms), " ms"
 }
 
-// answerOfEvents says which arms lost calls, and how soon each recovered from the first event.
+// answerOfEvents says which arms lost calls, and how soon each recovered: from the first event that adds
+// backends, and from the first that removes some. The table shows the other events.
 func answerOfEvents(d result.Document) string {
 	text := lostInWords(d) + "."
-	if all := recoveries(d); len(all) > 0 {
-		text += " " + all[0].inWords(d)
+	said := map[int]bool{}
+	for _, r := range recoveries(d) {
+		if !said[r.step] {
+			text += " " + r.inWords(d)
+		}
+		said[r.step] = true
 	}
 	return text
 }
@@ -195,9 +213,13 @@ func lostInWords(d result.Document) string {
 
 // inWords says how soon the arms recovered, and which did not.
 func (r recovery) inWords(d result.Document) string {
-	what := map[int]string{firstCall: "called new backends", avoided: "stopped calling the affected backends", recovered: "got answers again"}[r.step]
+	words := map[int][2]string{
+		firstCall: {"called a new backend", "call a new backend"},
+		avoided:   {"stopped calling " + r.affected(), "stop calling " + r.affected()},
+		recovered: {"got answers again", "get answers again"},
+	}[r.step]
 	var did, didNot []string
-	low, high := math.Inf(1), 0.0
+	high := 0.0
 	for _, name := range armNames(d) {
 		took := r.took[name]
 		switch {
@@ -206,34 +228,49 @@ func (r recovery) inWords(d result.Document) string {
 			didNot = append(didNot, clean(name))
 		default:
 			did = append(did, clean(name))
-			low, high = min(low, slices.Min(took)), max(high, slices.Max(took))
+			high = max(high, slices.Max(took))
 		}
 	}
 	var clauses []string
 	if len(did) > 0 {
-		clauses = append(clauses, listed(did, mostNamed)+" "+what+" after "+r.between(low, high))
+		clauses = append(clauses, listed(did, mostNamed)+" "+words[0]+" within "+strings.TrimPrefix(r.between(high, high), "≤ "))
 	}
 	if len(didNot) > 0 {
-		clauses = append(clauses, listed(didNot, mostNamed)+" never "+map[bool]string{true: "did", false: what}[len(did) > 0])
+		clause := listed(didNot, mostNamed) + " did not"
+		if len(did) == 0 {
+			clause += " " + words[1]
+		}
+		clauses = append(clauses, clause)
 	}
 	return r.actionInWords() + ", " + strings.Join(clauses, "; ") + "."
+}
+
+// affected names the backends that the event affected, after actionInWords.
+func (r recovery) affected() string {
+	switch {
+	case r.action != result.ActionKill && r.action != result.ActionStop:
+		return "the affected backends"
+	case r.count == 1:
+		return "it"
+	}
+	return "them"
 }
 
 // actionInWords begins a sentence with what rpclab did.
 func (r recovery) actionInWords() string {
 	switch r.action {
 	case result.ActionScale:
-		return fmt.Sprintf("After rpclab scaled to %d backends", r.count)
+		return fmt.Sprintf("When rpclab scaled to %d backends", r.count)
 	case result.ActionKill:
-		return "After rpclab killed " + plural(r.count, "backend")
+		return "When rpclab killed " + plural(r.count, "backend")
 	case result.ActionStop:
-		return "After rpclab stopped " + plural(r.count, "backend")
+		return "When rpclab stopped " + plural(r.count, "backend")
 	case result.ActionRoll:
 		return "When rpclab replaced every backend"
 	case result.ActionKillProxy:
-		return "After rpclab killed the proxy"
+		return "When rpclab killed the proxy"
 	case result.ActionKillControl:
-		return "After rpclab killed the control plane"
+		return "When rpclab killed the control plane"
 	}
 	return "After " + clean(r.what)
 }

@@ -37,7 +37,7 @@ func samples() map[string]result.Document {
 	limited := small(5, w[1], w[2])
 	limited.Arms[1].Limited = "lateness p99 is 41 ms, over 10 % of latency"
 	limited.Verdicts = []result.Verdict{{Metric: "latency_p50", A: "kuberesolver", B: "shared", Ratio: 1, Level: 0.95, Decision: "undecided", Rounds: 5, Kind: "baseline", Unfit: true,
-		CI: [2]float64{0.98, 1.03}, Reason: "kuberesolver was limited by the load generator: lateness p99 is 41 ms, over 10 % of latency"}}
+		CI: [2]float64{0.98, 1.03}, Reason: "the load generator was the bottleneck in kuberesolver: lateness p99 is 41 ms, over 10 % of latency"}}
 
 	single := small(1, w[1], w[2], w[6])
 	for _, name := range []string{"kuberesolver", "shared-again"} {

@@ -51,9 +51,9 @@ func timelines(p *page, d result.Document) {
 		}
 		p.sub("How many backends share the calls, over time" + at(cell))
 		p.picture(rows)
-		p.note(fmt.Sprintf("%.1f s, %s; each point covers the last half second; the highest bar is %.0f backends. ready: the number of ready backends. "+
-			"A line close to ready means even calls; a low line means that few backends answer, and a gap that no call was answered.",
-			length, drawn, top))
+		p.note(fmt.Sprintf("%s, %.1f s. The height is the number of backends that share the calls of the last half second, at most %.0f. "+
+			"ready: the number of ready backends. An arm as high as ready calls all of them equally; in a gap no call was answered.",
+			capital(drawn), length, top))
 	}
 }
 

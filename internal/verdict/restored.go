@@ -67,7 +67,7 @@ func Restored(line Timeline, d Disturbance) Restoration {
 	first := max(0, intervals(d.At, w))
 	windows := line.windows(d, first)
 	if len(windows) == 0 {
-		return Restoration{Reason: fmt.Sprintf("less than %v was observed after the event", d.Window), Cause: Cause{Kind: CauseTime}}
+		return Restoration{Reason: fmt.Sprintf("the next event, or the end of the load, came within %g s", d.Window.Seconds()), Cause: Cause{Kind: CauseTime}}
 	}
 	hold := int(d.Hold / w)
 	run := 0 // consecutive balanced windows, backwards from the end
@@ -110,10 +110,10 @@ func missing(windows []window, d Disturbance) Restoration {
 	have, need := calls[len(calls)/2], max(CallsNeeded(len(d.Ready), d.Threshold), fewestCalls)
 	if have < need {
 		need = math.Ceil(need)
-		return Restoration{Reason: fmt.Sprintf("%.0f calls a backend in %v are too few to tell balance from chance: %.0f are needed", have, d.Window, need),
+		return Restoration{Reason: fmt.Sprintf("%.0f calls a backend in %g s cannot tell balance from chance; %.0f can", have, d.Window.Seconds(), need),
 			Cause: Cause{Kind: CauseCalls, Have: math.Round(have), Needed: need}}
 	}
-	return Restoration{Reason: fmt.Sprintf("balance stayed under %g until the next event or the end", d.Threshold), Cause: Cause{Kind: CauseUneven}}
+	return Restoration{Reason: fmt.Sprintf("Jain's index stayed under %g until the next event or the end", d.Threshold), Cause: Cause{Kind: CauseUneven}}
 }
 
 func (d Disturbance) withDefaults() Disturbance {

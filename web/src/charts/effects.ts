@@ -23,7 +23,7 @@ export const effects: Chart = {
     const indices = [...new Set(all.map((e) => e.index))].sort((a, b) => a - b);
     return smallMultiples(indices, width, 400, (index, w) => {
       const mine = all.filter((e) => e.index === index);
-      const title = `${mine[0].what}, after ${short(mine[0].at)} s`;
+      const title = `${mine[0].what}, at ${short(mine[0].at)} s`;
       const y = (e: Effect) => view.arms[e.arm];
       const seen = (step: (typeof STEPS)[number][0]) => mine.filter((e) => e[step] !== null);
       return {

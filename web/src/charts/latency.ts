@@ -22,7 +22,7 @@ export const latency: Chart = {
   title: "Latency by percentile",
   legend: true,
   note: (view, cell) =>
-    "Latency counts from the moment a call was due. Each step to the right is ten times further into the tail." +
+    "Latency counts from the moment a call was due. The axis stretches the tail: p99 to p99.9 is as wide as p90 to p99." +
     (seriesOf(view, cell).some((s) => s.curve?.low) ? " Bands show the range of the rounds." : ""),
   draw(view, cell, width) {
     const all = seriesOf(view, cell).map((s) => ({ s, points: points(view, s) })).filter((a) => a.points.length > 0);
