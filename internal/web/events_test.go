@@ -22,7 +22,7 @@ type follower struct {
 	id    string
 }
 
-func (s *stand) follow(t *testing.T, last string) *follower {
+func (s *testServer) follow(t *testing.T, last string) *follower {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/api/v1/live/events", nil)
@@ -32,19 +32,19 @@ func (s *stand) follow(t *testing.T, last string) *follower {
 	if last != "" {
 		r.Header.Set("Last-Event-ID", last)
 	}
-	answer, err := direct.Do(r)
+	response, err := httpClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "text/event-stream" {
-		t.Fatalf("%d %v", answer.StatusCode, answer.Header)
+	if response.StatusCode != http.StatusOK || response.Header.Get("Content-Type") != "text/event-stream" {
+		t.Fatalf("the events have status %d and the header %v, want 200 and text/event-stream", response.StatusCode, response.Header)
 	}
-	f := &follower{lines: bufio.NewScanner(answer.Body), stop: func() { stop(); answer.Body.Close() }}
+	f := &follower{lines: bufio.NewScanner(response.Body), stop: func() { stop(); response.Body.Close() }}
 	t.Cleanup(f.stop)
 	return f
 }
 
-// next is the next state; false: the connection has ended.
+// next returns the next state; more is false when the connection has ended.
 func (f *follower) next(t *testing.T) (state State, more bool) {
 	t.Helper()
 	for f.lines.Scan() {
@@ -62,13 +62,13 @@ func (f *follower) next(t *testing.T) (state State, more bool) {
 	return state, false
 }
 
-// until reads states until one is as wanted, and gives all.
+// until reads states until one is as wanted, and returns all of them.
 func (f *follower) until(t *testing.T, wanted func(State) bool) (all []State) {
 	t.Helper()
 	for {
 		state, more := f.next(t)
 		if !more || state.Phase == "failed" {
-			t.Fatalf("there is more: %v; %+v", more, state)
+			t.Fatalf("the events ended (more: %v) with %+v before the wanted state", more, state)
 		}
 		if all = append(all, state); wanted(state) {
 			return all
@@ -80,7 +80,7 @@ func trial(order int) lab.Progress {
 	return lab.Progress{Trial: experiment.Trial{Order: order, Round: order/2 + 1, Arm: []string{"one", "two"}[order%2]}, Planned: 4, Left: time.Minute}
 }
 
-func second1(order int, at time.Duration) lab.Progress {
+func liveSecond(order int, at time.Duration) lab.Progress {
 	p := trial(order)
 	p.Live = &lab.Live{Elapsed: at, Rate: 100, P50: time.Millisecond, P99: 2 * time.Millisecond, Failed: 1,
 		Backends: map[string]uint64{"a": 60, "b": 39}, Errors: map[string]uint64{"UNAVAILABLE": 1}}
@@ -97,27 +97,27 @@ func TestARunIsFollowedFromStartToEnd(t *testing.T) {
 	s := serve(t, nil)
 	f := s.follow(t, "")
 	if state, _ := f.next(t); state.Phase != "idle" || state.Run != nil {
-		t.Errorf("before it is %+v", state)
+		t.Errorf("before the run the state is %+v, want idle and no run", state)
 	}
 	id := s.begin(t)
 	s.steps <- trial(0)
-	s.steps <- second1(0, time.Second)
+	s.steps <- liveSecond(0, time.Second)
 	event := trial(0)
 	event.Event = &result.Event{AtMS: 1500, What: "kill 1", Affected: []string{"a"}}
 	s.steps <- event
-	s.steps <- second1(0, 2*time.Second)
+	s.steps <- liveSecond(0, 2*time.Second)
 	seen := f.until(t, func(state State) bool { return state.Now != nil && state.Now.Backends["a"] == 120 })
 	now := seen[len(seen)-1]
 	if now.Run.ID != id || now.Run.Planned != 4 || now.Now.Arm != "one" || now.Now.Errors["UNAVAILABLE"] != 2 || *now.LeftS != 60 ||
 		len(now.Now.Events) != 1 || now.Now.Events[0].What != "kill 1" {
-		t.Errorf("it is %+v %+v", now, now.Now)
+		t.Errorf("after two seconds the state is %+v %+v, want run %s, arm one, 2 errors, 60 s left and the event kill 1", now, now.Now, id)
 	}
 	seconds := 0
 	for _, state := range seen {
 		seconds += len(state.Seconds)
 	}
 	if seconds != 2 {
-		t.Errorf("%d seconds were sent, want each of 2 once", seconds)
+		t.Errorf("received %d seconds, want each of the 2 once", seconds)
 	}
 	s.steps <- endOf(0)
 	s.steps <- trial(1)
@@ -126,57 +126,58 @@ func TestARunIsFollowedFromStartToEnd(t *testing.T) {
 	seen = f.until(t, func(state State) bool { return state.Phase == "done" })
 	last := seen[len(seen)-1]
 	if last.Done != 2 || last.LeftS != nil || last.Answer == "" {
-		t.Errorf("at the end it is %+v", last)
+		t.Errorf("at the end the state is %+v, want 2 trials done and an answer", last)
 	}
 }
 
-// At most two a second, however often the run says something; and nothing is missing then.
-func TestMuchNewsIsToldTogether(t *testing.T) {
+// The server sends at most two states a second, whatever the number of progress reports. Each state
+// has all that happened since the last.
+func TestProgressIsSentInBatches(t *testing.T) {
 	s := serve(t, nil)
 	s.begin(t)
 	f := s.follow(t, "")
 	began := time.Now()
 	s.steps <- trial(0)
 	for i := range 1000 {
-		s.steps <- second1(0, time.Duration(i)*time.Second)
+		s.steps <- liveSecond(0, time.Duration(i)*time.Second)
 	}
 	sent := 0
 	states := f.until(t, func(state State) bool { sent += len(state.Seconds); return sent == 1000 })
 	if most := 2 + int(time.Since(began)/updateInterval); len(states) > most {
-		t.Errorf("%d states in %v", len(states), time.Since(began))
+		t.Errorf("received %d states in %v, want at most %d", len(states), time.Since(began), most)
 	}
 }
 
-// Who was cut off says what it saw last, and gets what came since.
-func TestADroppedConnectionResumes(t *testing.T) {
+// A client that reconnects sends the id of its last event, and receives only what is new.
+func TestAReconnectedClientReceivesOnlyWhatIsNew(t *testing.T) {
 	s := serve(t, nil)
 	s.begin(t)
 	f := s.follow(t, "")
 	s.steps <- trial(0)
 	s.steps <- endOf(0)
 	s.steps <- trial(1)
-	s.steps <- second1(1, time.Second)
+	s.steps <- liveSecond(1, time.Second)
 	f.until(t, func(state State) bool { return state.Now != nil && state.Now.Backends["b"] == 39 })
 	f.stop()
-	s.steps <- second1(1, 2*time.Second)
+	s.steps <- liveSecond(1, 2*time.Second)
 	s.steps <- endOf(1)
 	testkit.Await(t, "both trials have ended", func() bool { return s.state(t).Done == 2 })
 	again, _ := s.follow(t, f.id).next(t)
 	if again.FromTrial != 1 || len(again.Trials) != 1 || again.Trials[0].Arm != "two" || again.FromSecond != 1 || len(again.Seconds) != 1 {
-		t.Errorf("from %s on it got %+v", f.id, again)
+		t.Errorf("after %s the client received %+v, want trial 1 and second 1", f.id, again)
 	}
 	for _, unknown := range []string{"another-run/1/1/1", "nonsense", s.state(t).Run.ID + "/99/1/1", s.state(t).Run.ID + "/-1/1/-1", "/0/0/0"} {
 		if all, _ := s.follow(t, unknown).next(t); all.FromTrial != 0 || len(all.Trials) != 2 || all.FromSecond != 0 {
-			t.Errorf("after %s it got %+v, want all", unknown, all)
+			t.Errorf("after the unknown id %s the client received %+v, want the whole state", unknown, all)
 		}
 	}
 	other := serve(t, nil) // the server was started again
 	if state, _ := other.follow(t, f.id).next(t); state.Phase != "idle" {
-		t.Errorf("from a new server it got %+v", state)
+		t.Errorf("a restarted server sent %+v, want idle", state)
 	}
 }
 
-func TestTheLastStateIsToldBeforeTheServerEnds(t *testing.T) {
+func TestFollowersReceiveTheLastStateBeforeTheServerStops(t *testing.T) {
 	s := serve(t, nil)
 	s.begin(t)
 	f := s.follow(t, "")
@@ -188,18 +189,18 @@ func TestTheLastStateIsToldBeforeTheServerEnds(t *testing.T) {
 		last = state
 	}
 	if last.Phase != "partial" {
-		t.Errorf("the last was %+v", last)
+		t.Errorf("the last state is %+v, want partial", last)
 	}
 }
 
-func TestFollowersAreBounded(t *testing.T) {
+func TestTheNumberOfFollowersIsLimited(t *testing.T) {
 	s := serve(t, nil)
 	for range maxFollowers {
 		s.follow(t, "")
 	}
 	if status, _ := s.request(t, http.MethodGet, "/api/v1/live/events", "", nil); status != http.StatusServiceUnavailable {
-		t.Errorf("one too many is answered by %d", status)
+		t.Errorf("one follower more than the limit gets status %d, want 503", status)
 	}
 	s.Close()
-	testkit.Await(t, "nobody follows", func() bool { return followers.Load() == 0 })
+	testkit.Await(t, "no followers are left", func() bool { return followers.Load() == 0 })
 }

@@ -14,8 +14,8 @@ import (
 	"rpclab/internal/result"
 )
 
-// keep stores runs, a minute apart, each with trials of two arms.
-func (s *stand) keep(t *testing.T, experiments ...string) (ids []string) {
+// storeRuns stores runs, a minute apart, each with trials of two arms.
+func (s *testServer) storeRuns(t *testing.T, experiments ...string) (ids []string) {
 	t.Helper()
 	for i, name := range experiments {
 		at := time.Date(2026, 11, 20, 10, i, 0, 0, time.UTC)
@@ -35,7 +35,7 @@ func (s *stand) keep(t *testing.T, experiments ...string) (ids []string) {
 
 func TestTheListIsSearchedByWords(t *testing.T) {
 	s := serve(t, nil)
-	s.keep(t, "channels", "churn", "channels")
+	s.storeRuns(t, "channels", "churn", "channels")
 	for search, want := range map[string]string{
 		"": "run-2 run-1 run-0", "channels": "run-2 run-0", "CHURN": "run-1", "channels run-0": "run-0",
 		"new-channel": "run-2 run-1 run-0", "nothing": "", "done": "run-2 run-1 run-0", "limit=1": "run-2", "limit=1&offset=1": "run-1",
@@ -53,14 +53,14 @@ func TestTheListIsSearchedByWords(t *testing.T) {
 			got = append(got, r.ID)
 		}
 		if strings.Join(got, " ") != want {
-			t.Errorf("%q finds %v, want %s", search, got, want)
+			t.Errorf("the search for %q found %v, want %s", search, got, want)
 		}
 	}
 }
 
-func TestEveryAnswerIsAsDescribed(t *testing.T) {
+func TestResponsesHaveTheDescribedContent(t *testing.T) {
 	s := serve(t, nil)
-	ids := s.keep(t, "channels", "channels", "churn")
+	ids := s.storeRuns(t, "channels", "channels", "churn")
 	for path, want := range map[string]string{
 		"/api/v1/openapi.json":                          `"openapi":"3.0.3"`,
 		"/api/v1/experiments":                           `"arms":["one","two"]`,
@@ -74,7 +74,7 @@ func TestEveryAnswerIsAsDescribed(t *testing.T) {
 		"/api/v1/live":                                  `"phase":"idle"`,
 	} {
 		if got := s.get(t, path); !strings.Contains(got, want) {
-			t.Errorf("%s answers %.300s, without %s", path, got, want)
+			t.Errorf("%s returned %.300s, want %s in it", path, got, want)
 		}
 	}
 	for path, want := range map[string]int{
@@ -89,16 +89,17 @@ func TestEveryAnswerIsAsDescribed(t *testing.T) {
 		"/runs/nothing/report":                        404,
 	} {
 		if status, text := s.request(t, http.MethodGet, path, "", nil); status != want || strings.TrimSpace(text) == "" {
-			t.Errorf("%s answers %d %s, want %d", path, status, text, want)
+			t.Errorf("%s has status %d %q, want %d and a message", path, status, text, want)
 		}
 	}
 	if status, _ := s.request(t, http.MethodDelete, "/api/v1/runs", "", nil); status != 405 && status != 404 {
-		t.Errorf("DELETE is answered by %d", status)
+		t.Errorf("DELETE has status %d, want 405 or 404", status)
 	}
 }
 
-// A document that is damaged, or that a later rpclab wrote, says so; the others stay.
-func TestWhatCannotBeReadSaysWhy(t *testing.T) {
+// A document that is damaged, or that a later rpclab wrote, has an error; other documents stay
+// readable.
+func TestADocumentThatCannotBeReadHasAnErrorWithTheReason(t *testing.T) {
 	dir := t.TempDir()
 	store, err := result.OpenStore(dir)
 	if err != nil {
@@ -109,7 +110,7 @@ func TestWhatCannotBeReadSaysWhy(t *testing.T) {
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s.keep(t, "damaged", "newer", "cut", "whole")
+	s.storeRuns(t, "damaged", "newer", "cut", "whole")
 	db, err := sql.Open("sqlite", filepath.Join(dir, "runs.db"))
 	if err != nil {
 		t.Fatal(err)
@@ -128,19 +129,19 @@ func TestWhatCannotBeReadSaysWhy(t *testing.T) {
 		for _, path := range []string{"/api/v1/runs/" + id, "/runs/" + id + "/report", "/api/v1/compare?run=run-3&run=" + id} {
 			status, text := s.request(t, http.MethodGet, path, "", nil)
 			if status != http.StatusUnprocessableEntity || !strings.Contains(text, want) {
-				t.Errorf("%s: %d %.200s, want a word on %q", path, status, text, want)
+				t.Errorf("%s: status %d %.200s, want 422 and %q", path, status, text, want)
 			}
 		}
 	}
 	if text := s.get(t, "/api/v1/runs"); !strings.Contains(text, `"total":4`) {
-		t.Errorf("the list is %s", text)
+		t.Errorf("the list of runs is %s, want a total of 4", text)
 	}
 	if text := s.get(t, "/runs/run-3/report"); !strings.Contains(text, "<!doctype html>") {
-		t.Errorf("the report is %.200s", text)
+		t.Errorf("the report of a readable run is %.200s, want an HTML page", text)
 	}
 }
 
-func TestAThousandRunsAreListedAndFollowed(t *testing.T) {
+func TestAThousandRunsAreListedWithinSeconds(t *testing.T) {
 	s := serve(t, nil)
 	for i := range 1000 {
 		d := result.Document{Schema: result.Schema, ID: fmt.Sprintf("run-%04d", i), Experiment: "channels", Cluster: "local", Started: time.Unix(int64(i), 0),
@@ -155,14 +156,14 @@ func TestAThousandRunsAreListedAndFollowed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const generous = 5 * time.Second // BenchmarkThousandRuns in internal/result says what it takes
+	const limit = 5 * time.Second // BenchmarkThousandRuns in internal/result measures the usual time
 	for path, want := range map[string]int{"/api/v1/runs?limit=1000": 1000, "/api/v1/trend?experiment=channels&metric=rate": 999 + 10} {
 		began := time.Now()
 		if got := strings.Count(s.get(t, path), `"started"`); got < want {
-			t.Errorf("%s has %d, want %d", path, got, want)
+			t.Errorf("%s has %d runs, want %d", path, got, want)
 		}
-		if took := time.Since(began); took > generous {
-			t.Errorf("%s took %v", path, took)
+		if took := time.Since(began); took > limit {
+			t.Errorf("%s took %v, want at most %v", path, took, limit)
 		}
 	}
 }

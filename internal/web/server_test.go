@@ -36,37 +36,37 @@ arms:
 rounds: 2
 `
 
-// stand is a server with a store, whose runs go on step by step as the test says.
-type stand struct {
+// testServer is a server with a store. Its runs progress only when the test sends a step.
+type testServer struct {
 	*Server
 	url   string
 	store *result.Store
-	log   *guarded
-	steps chan lab.Progress // a run takes one after the other; closed: all runs end
+	log   *lockedBuffer
+	steps chan lab.Progress // a run receives its steps here; closed: all runs end
 	check *checker
 }
 
-// guarded is a log that is read while it is written.
-type guarded struct {
+// lockedBuffer is a log that can be read while it is written.
+type lockedBuffer struct {
 	sync.Mutex
 	text bytes.Buffer
 }
 
-func (g *guarded) Write(p []byte) (int, error) {
-	g.Lock()
-	defer g.Unlock()
-	return g.text.Write(p)
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.Lock()
+	defer b.Unlock()
+	return b.text.Write(p)
 }
 
-func (g *guarded) String() string {
-	g.Lock()
-	defer g.Unlock()
-	return g.text.String()
+func (b *lockedBuffer) String() string {
+	b.Lock()
+	defer b.Unlock()
+	return b.text.String()
 }
 
-func serve(t *testing.T, change func(*Options)) *stand {
+func serve(t *testing.T, change func(*Options)) *testServer {
 	t.Helper()
-	s := &stand{log: &guarded{}, steps: make(chan lab.Progress), check: newChecker(t)}
+	s := &testServer{log: &lockedBuffer{}, steps: make(chan lab.Progress), check: newChecker(t)}
 	var err error
 	if s.store, err = result.OpenStore(t.TempDir()); err != nil {
 		t.Fatal(err)
@@ -93,8 +93,8 @@ func serve(t *testing.T, change func(*Options)) *stand {
 	return s
 }
 
-// conduct is a run whose steps the test gives; it keeps what a run of the lab keeps.
-func (s *stand) conduct(ctx context.Context, run Run, watch func(lab.Progress)) (result.Document, error) {
+// conduct is a run whose steps the test sends. It stores the same as a run of package lab.
+func (s *testServer) conduct(ctx context.Context, run Run, watch func(lab.Progress)) (result.Document, error) {
 	plan := run.Plan
 	d := result.Document{Schema: result.Schema, ID: run.ID, Command: run.Command, Experiment: plan.Name, Question: plan.Question, Cluster: "local",
 		Started: time.Now().UTC(), Rounds: plan.Rounds, Quick: plan.Quick, TrialCount: len(plan.Trials), Baseline: plan.Baseline}
@@ -125,8 +125,8 @@ func (s *stand) conduct(ctx context.Context, run Run, watch func(lab.Progress)) 
 	}
 }
 
-// request asks and holds the question and its answer to the API's description.
-func (s *stand) request(t *testing.T, method, path, body string, change func(*http.Request)) (status int, answer string) {
+// request sends a request, and checks the response against the API's description.
+func (s *testServer) request(t *testing.T, method, path, body string, change func(*http.Request)) (status int, text string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
 	if err != nil {
@@ -138,28 +138,28 @@ func (s *stand) request(t *testing.T, method, path, body string, change func(*ht
 	if change != nil {
 		change(r)
 	}
-	got, err := direct.Do(r)
+	response, err := httpClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer got.Body.Close()
-	text, err := io.ReadAll(got.Body)
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if strings.HasPrefix(path, "/api/") {
-		s.check.answer(t, r, got, text)
+		s.check.response(t, r, response, content)
 	}
-	return got.StatusCode, string(text)
+	return response.StatusCode, string(content)
 }
 
-// direct keeps no connection and follows nothing.
-var direct = http.Client{
+// httpClient closes each connection and does not follow redirects.
+var httpClient = http.Client{
 	Transport:     &http.Transport{DisableKeepAlives: true},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-func (s *stand) get(t *testing.T, path string) string {
+func (s *testServer) get(t *testing.T, path string) string {
 	t.Helper()
 	status, text := s.request(t, http.MethodGet, path, "", nil)
 	if status != http.StatusOK {
@@ -168,19 +168,19 @@ func (s *stand) get(t *testing.T, path string) string {
 	return text
 }
 
-// begin starts a run and gives its id.
-func (s *stand) begin(t *testing.T) string {
+// begin starts a run and returns its id.
+func (s *testServer) begin(t *testing.T) string {
 	t.Helper()
 	status, text := s.request(t, http.MethodPost, "/api/v1/runs", `{"experiment":"small"}`, nil)
 	var began struct{ ID string }
 	if err := json.Unmarshal([]byte(text), &began); err != nil || status != http.StatusAccepted || began.ID == "" {
-		t.Fatalf("%d %s %v", status, text, err)
+		t.Fatalf("starting a run: status %d %s, %v; want 202 and an id", status, text, err)
 	}
 	return began.ID
 }
 
-// state is where the run stands.
-func (s *stand) state(t *testing.T) (state State) {
+// state returns the state of the server.
+func (s *testServer) state(t *testing.T) (state State) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(s.get(t, "/api/v1/live")), &state); err != nil {
 		t.Fatal(err)
@@ -188,13 +188,13 @@ func (s *stand) state(t *testing.T) (state State) {
 	return state
 }
 
-func (s *stand) awaitPhase(t *testing.T, phase string) State {
+func (s *testServer) awaitPhase(t *testing.T, phase string) State {
 	t.Helper()
 	testkit.Await(t, "phase "+phase, func() bool { return s.state(t).Phase == phase })
 	return s.state(t)
 }
 
-// checker holds answers to the description of the API.
+// checker checks responses against the description of the API.
 type checker struct{ router routers.Router }
 
 func newChecker(t *testing.T) *checker {
@@ -217,14 +217,14 @@ func newChecker(t *testing.T) *checker {
 	return &checker{router}
 }
 
-func (c *checker) answer(t *testing.T, r *http.Request, got *http.Response, body []byte) {
+func (c *checker) response(t *testing.T, r *http.Request, got *http.Response, body []byte) {
 	t.Helper()
 	plain := r.Clone(context.Background())
 	plain.URL.Host, plain.URL.Scheme = "", ""
 	route, parameters, err := c.router.FindRoute(plain)
 	if err != nil {
 		if got.StatusCode < 400 {
-			t.Errorf("%s %s is not described, and answered: %v", r.Method, r.URL.Path, err)
+			t.Errorf("%s %s has no description but no error status either: %v", r.Method, r.URL.Path, err)
 		}
 		return
 	}
@@ -233,6 +233,6 @@ func (c *checker) answer(t *testing.T, r *http.Request, got *http.Response, body
 		Status:                 got.StatusCode, Header: got.Header, Body: io.NopCloser(bytes.NewReader(body)),
 		Options: &openapi3filter.Options{IncludeResponseStatus: true},
 	}); err != nil {
-		t.Errorf("%s %s answers %d otherwise than described: %v", r.Method, r.URL, got.StatusCode, err)
+		t.Errorf("%s %s: the response with status %d differs from its description: %v", r.Method, r.URL, got.StatusCode, err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"rpclab/internal/testkit"
 )
 
-func TestOnlyWhatIsOfferedIsStartedAndWithinBounds(t *testing.T) {
+func TestOnlyOfferedExperimentsWithinLimitsAreStarted(t *testing.T) {
 	s := serve(t, nil)
 	for body, want := range map[string]string{
 		`{"experiment":"../../etc/passwd"}`:                   "offers no experiment",
@@ -30,15 +30,15 @@ func TestOnlyWhatIsOfferedIsStartedAndWithinBounds(t *testing.T) {
 	} {
 		status, text := s.request(t, http.MethodPost, "/api/v1/runs", body, nil)
 		if status != http.StatusBadRequest || !strings.Contains(text, strings.ReplaceAll(want, `"`, `\"`)) {
-			t.Errorf("%.80s: %d %s, want %s", body, status, text, want)
+			t.Errorf("%.80s: status %d %s, want 400 and %s", body, status, text, want)
 		}
 	}
 	if phase := s.state(t).Phase; phase != "idle" {
-		t.Errorf("the phase is %s: something was started", phase)
+		t.Errorf("the phase is %s, want idle: no run may start", phase)
 	}
 }
 
-func TestWhatTakesTooLongIsNotStartedFromAPage(t *testing.T) {
+func TestRunsThatTakeTooLongAreNotStartedFromThePage(t *testing.T) {
 	long := "experiment: long\nquestion: How long?\ndefaults: {workload: {greet: {delay: 1ms}}, load: {open: {rate: 1, duration: %s}}}\n" +
 		"arms: {one: {route: clusterip}}\nrounds: %d\n"
 	for want, doc := range map[string]string{"of load": fmt.Sprintf(long, "1h", 3), "": fmt.Sprintf(long, "1h", 2), "trials": fmt.Sprintf(long, "1s", 1000) + "sweep: {load.open.rate: [1, 2, 3]}\n"} {
@@ -47,12 +47,12 @@ func TestWhatTakesTooLongIsNotStartedFromAPage(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := checkLimits(plan); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want a word on %q", err, want)
+			t.Errorf("checkLimits returned %v, want %q", err, want)
 		}
 	}
 }
 
-func TestEveryBuiltInExperimentIsWithinTheBoundsWhenQuick(t *testing.T) {
+func TestEveryBuiltInExperimentIsWithinTheLimitsWhenQuick(t *testing.T) {
 	for _, name := range experiments.Names() {
 		file, doc, err := experiments.Open(name)
 		if err != nil {
@@ -68,8 +68,8 @@ func TestEveryBuiltInExperimentIsWithinTheBoundsWhenQuick(t *testing.T) {
 	}
 }
 
-// Two runs at once would measure each other.
-func TestOneRunGoesOnWhileOthersWait(t *testing.T) {
+// Two runs at the same time would disturb each other's measurements.
+func TestOneRunIsInProgressWhileOthersAreQueued(t *testing.T) {
 	s := serve(t, nil)
 	first := s.begin(t)
 	s.steps <- trial(0) // the run takes a step only after it is stored
@@ -78,54 +78,54 @@ func TestOneRunGoesOnWhileOthersWait(t *testing.T) {
 		queued = append(queued, s.begin(t))
 	}
 	if status, text := s.request(t, http.MethodPost, "/api/v1/runs", `{"experiment":"small"}`, nil); status != http.StatusTooManyRequests {
-		t.Errorf("one too many is answered by %d %s", status, text)
+		t.Errorf("one run more than the queue holds gets status %d %s, want 429", status, text)
 	}
 	state := s.awaitPhase(t, "running")
 	if state.Run.ID != first || len(state.Queue) != maxQueued || state.Queue[0].ID != queued[0] || state.Queue[0].Planned != 4 {
-		t.Errorf("the state is %+v", state)
+		t.Errorf("the state is %+v, want run %s in progress and the queue %v", state, first, queued)
 	}
 	for _, id := range queued[1:] {
 		if status, text := s.request(t, http.MethodPost, "/api/v1/runs/"+id+"/stop", "", nil); status != http.StatusAccepted {
-			t.Errorf("%d %s", status, text)
+			t.Errorf("stopping a queued run has status %d %s, want 202", status, text)
 		}
 	}
 	if status, _ := s.request(t, http.MethodPost, "/api/v1/runs/"+queued[1]+"/stop", "", nil); status != http.StatusNotFound {
-		t.Errorf("stopping a run that is neither in progress nor queued is answered by %d", status)
+		t.Errorf("stopping a run that is neither in progress nor queued has status %d, want 404", status)
 	}
 	if status, _ := s.request(t, http.MethodPost, "/api/v1/runs/"+first+"/stop", "", nil); status != http.StatusAccepted {
-		t.Errorf("stopping is answered by %d", status)
+		t.Errorf("stopping the run in progress has status %d, want 202", status)
 	}
-	testkit.Await(t, "the next begins", func() bool {
+	testkit.Await(t, "the next run starts", func() bool {
 		state := s.state(t)
 		return state.Phase == "running" && state.Run.ID == queued[0] && len(state.Queue) == 0
 	})
 	if d, complete, err := s.store.Get(t.Context(), first); err != nil || !complete || !d.Partial {
-		t.Errorf("what was stopped is kept: complete %v, partial %v, %v", complete, d.Partial, err)
+		t.Errorf("the stopped run is stored: complete %v, partial %v, %v; want a complete document that is partial", complete, d.Partial, err)
 	}
 }
 
-func TestTheEndOfTheServerStopsItsRunAndKeepsIt(t *testing.T) {
+func TestTheRunInProgressIsStoredWhenTheServerStops(t *testing.T) {
 	s := serve(t, nil)
-	id, waits := s.begin(t), s.begin(t)
+	id, queued := s.begin(t), s.begin(t)
 	s.steps <- trial(0) // the run takes a step only after it is stored
 	s.Close()
 	if d, complete, err := s.store.Get(t.Context(), id); err != nil || !complete || !d.Partial || !strings.HasPrefix(d.Command, "rpclab run ./small.yaml --seed ") {
-		t.Errorf("complete %v, partial %v, %v, made by %s", complete, d.Partial, err, d.Command)
+		t.Errorf("the run is stored: complete %v, partial %v, %v, command %s; want a complete document that is partial, with its command", complete, d.Partial, err, d.Command)
 	}
-	if _, _, err := s.store.Get(t.Context(), waits); err == nil {
-		t.Error("what waited was begun")
+	if _, _, err := s.store.Get(t.Context(), queued); err == nil {
+		t.Error("the queued run was started")
 	}
 	if status, _ := s.request(t, http.MethodPost, "/api/v1/runs", `{"experiment":"small"}`, nil); status != http.StatusServiceUnavailable {
-		t.Errorf("a start after the end is answered by %d", status)
+		t.Errorf("starting a run after Close has status %d, want 503", status)
 	}
 }
 
-func TestAPageOfOneRunStartsNothingElse(t *testing.T) {
+func TestAPageThatOnlyShowsARunStartsNoOther(t *testing.T) {
 	s := serve(t, func(o *Options) { o.Conduct = nil })
 	if status, _ := s.request(t, http.MethodPost, "/api/v1/runs", `{"experiment":"small"}`, nil); status != http.StatusForbidden {
-		t.Errorf("a start is answered by %d", status)
+		t.Errorf("starting a run has status %d, want 403", status)
 	}
 	if text := s.get(t, "/api/v1/experiments"); !strings.Contains(text, `"experiments":[]`) {
-		t.Errorf("offered are %s", text)
+		t.Errorf("the page offers %s, want no experiments", text)
 	}
 }
