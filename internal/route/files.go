@@ -24,15 +24,6 @@ const (
 	nginxMost      = 16384
 )
 
-// OpenFilesFor says how many open files the route needs for a demand, and what for.
-func (r Route) OpenFilesFor(d Demand) (n int, what string) {
-	if r.OpenFiles == nil { // a connection for each channel
-		d.Backends = 1
-		return eachBackend(0)(d)
-	}
-	return r.OpenFiles(d)
-}
-
 // eachBackend is one connection from each channel to each backend, and own more files.
 func eachBackend(own int) FilesFunc {
 	return func(d Demand) (int, string) {

@@ -46,30 +46,6 @@ func (s Infrastructure) ServiceFor(n int) cluster.Service {
 	return s.Services[min(n, len(s.Services)-1)]
 }
 
-// StartInfrastructure starts the infrastructure of the route. It sets the Dir and
-// AllocateAddress of the host. On a route without infrastructure callers dial the service.
-func (r Route) StartInfrastructure(ctx context.Context, s cluster.Service, o settings.Settings, h Host) (Infrastructure, error) {
-	plain := Infrastructure{Services: []cluster.Service{s}}
-	if r.Start == nil {
-		return plain, nil
-	}
-	dir, err := process.NewTempDir()
-	if err != nil {
-		return plain, err
-	}
-	h.Dir = dir.Path
-	h.AllocateAddress = FreeAddress
-	if h.IP != "" {
-		h.AllocateAddress = func() (string, error) { return freeAddress(h.IP) }
-	}
-	running, err := r.Start(ctx, s, o, h)
-	if err != nil {
-		return plain, errors.Join(fmt.Errorf("route %s: %w", r.Name, err), dir.Remove())
-	}
-	running.dir = dir
-	return running, nil
-}
-
 // FreeAddress is a free address to listen at on loopback. Its port is below those that
 // systems use for outgoing connections, so that none takes it while a component restarts,
 // and no client connects to itself.

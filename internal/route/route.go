@@ -4,14 +4,14 @@ package route
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"rpclab/internal/caller"
 	"rpclab/internal/cluster"
+	"rpclab/internal/process"
 	"rpclab/internal/route/settings"
-	"rpclab/internal/suggest"
 )
 
 // Route is a named way for calls to reach the backends of a service.
@@ -62,6 +62,9 @@ type Route struct {
 	Open  OpenFunc
 }
 
+// kubernetes is the cluster that has nodes and meshes.
+const kubernetes = "kubernetes"
+
 // OpenFunc makes the target of a route for a service. It passes every new set of addresses
 // that the client's resolver learns to updated. A route whose client learns none never
 // calls updated.
@@ -93,24 +96,35 @@ const (
 	DiscoveryXDS   Discovery = "xds"   // a control plane pushes changes to it
 )
 
-// Lookup finds a route by name.
-func Lookup(name string) (Route, error) {
-	for _, r := range routes {
-		if r.Name == name {
-			return r, nil
-		}
+// StartInfrastructure starts the infrastructure of the route. It sets the Dir and
+// AllocateAddress of the host. On a route without infrastructure callers dial the service.
+func (r Route) StartInfrastructure(ctx context.Context, s cluster.Service, o settings.Settings, h Host) (Infrastructure, error) {
+	plain := Infrastructure{Services: []cluster.Service{s}}
+	if r.Start == nil {
+		return plain, nil
 	}
-	return Route{}, fmt.Errorf("no route %q%s", name, suggest.DidYouMean(name, Names()))
+	dir, err := process.NewTempDir()
+	if err != nil {
+		return plain, err
+	}
+	h.Dir = dir.Path
+	h.AllocateAddress = FreeAddress
+	if h.IP != "" {
+		h.AllocateAddress = func() (string, error) { return freeAddress(h.IP) }
+	}
+	running, err := r.Start(ctx, s, o, h)
+	if err != nil {
+		return plain, errors.Join(fmt.Errorf("route %s: %w", r.Name, err), dir.Remove())
+	}
+	running.dir = dir
+	return running, nil
 }
 
-// All lists the routes in the order in which help shows them.
-func All() []Route { return slices.Clone(routes) }
-
-// Names lists the names of the routes.
-func Names() []string {
-	var names []string
-	for _, r := range routes {
-		names = append(names, r.Name)
+// OpenFilesFor says how many open files the route needs for a demand, and what for.
+func (r Route) OpenFilesFor(d Demand) (n int, what string) {
+	if r.OpenFiles == nil { // a connection for each channel
+		d.Backends = 1
+		return eachBackend(0)(d)
 	}
-	return names
+	return r.OpenFiles(d)
 }

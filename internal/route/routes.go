@@ -1,22 +1,33 @@
 package route
 
 import (
-	// Policies of gRPC clients besides the default ones.
-	_ "google.golang.org/grpc/balancer/leastrequest"
-	_ "google.golang.org/grpc/balancer/ringhash"
-	_ "google.golang.org/grpc/balancer/weightedroundrobin"
+	"fmt"
+	"slices"
 
-	"rpclab/internal/route/settings"
+	"rpclab/internal/suggest"
 )
 
 // routes are all routes, in the order in which help shows them.
 var routes = []Route{Direct, ClusterIP, Forwarder, Headless, EndpointSlice, KubeResolver, XDS, Envoy, HAProxy, Nginx, NodePort, Linkerd, Istio}
 
-// clientPolicies are the policies of a gRPC client that knows every backend.
-var clientPolicies = []string{settings.RoundRobin, settings.LeastRequest, settings.WeightedRoundRobin, settings.RingHash, settings.PickFirst}
+// Lookup finds a route by name.
+func Lookup(name string) (Route, error) {
+	for _, r := range routes {
+		if r.Name == name {
+			return r, nil
+		}
+	}
+	return Route{}, fmt.Errorf("no route %q%s", name, suggest.DidYouMean(name, Names()))
+}
 
-// proxyPolicies are the policies of a proxy that counts the calls in flight.
-var proxyPolicies = []string{settings.RoundRobin, settings.LeastRequest, settings.LeastConn, settings.Random}
+// All lists the routes in the order in which help shows them.
+func All() []Route { return slices.Clone(routes) }
 
-// kubernetes is the cluster that has nodes and meshes.
-const kubernetes = "kubernetes"
+// Names lists the names of the routes.
+func Names() []string {
+	var names []string
+	for _, r := range routes {
+		names = append(names, r.Name)
+	}
+	return names
+}

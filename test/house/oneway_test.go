@@ -45,6 +45,7 @@ var oneWay = []string{
 	"internal/report",
 	"internal/report/html",
 	"internal/result/condition",
+	"internal/route",
 	"internal/route/component",
 	"internal/route/controlplane",
 	"internal/route/endpointslice",
