@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// Cell is one point of the sweep: field path to value. Empty without a sweep.
+type Cell map[string]any
+
 // Key is equal for equal cells, even if JSON changed the types of one cell's numbers. Field
 // paths are sorted.
 func (c Cell) Key() string {

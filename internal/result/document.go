@@ -51,31 +51,6 @@ type Document struct {
 	TrialCount int    `json:"trials_planned"`
 }
 
-// Machine describes the machine on which rpclab ran.
-type Machine struct {
-	OS     string `json:"os"`
-	Arch   string `json:"arch"`
-	CPUs   int    `json:"cpus"`
-	Memory uint64 `json:"memory_bytes,omitempty"`
-	Model  string `json:"cpu_model,omitempty"`
-	Kernel string `json:"kernel,omitempty"`
-	Go     string `json:"go"`
-	Rpclab string `json:"rpclab,omitempty"` // version of rpclab; empty: not known
-	// Tools are the versions of third-party programs in the run, by name: envoy.
-	Tools    map[string]string `json:"tools,omitempty"`
-	MaxFiles uint64            `json:"max_files,omitempty"`
-	// Kubernetes is the version of the cluster that ran backends and callers. The other fields
-	// describe the machine of rpclab itself. Empty: everything ran on that machine.
-	Kubernetes string `json:"kubernetes,omitempty"`
-	// Nodes are the nodes of that cluster; empty: rpclab may not list them.
-	Nodes []Node `json:"nodes,omitempty"`
-	// ClockNS is the smallest observed step of the clock, in nanoseconds.
-	ClockNS float64 `json:"clock_ns,omitempty"`
-}
-
-// Cell is one point of the sweep: field path to value. Empty without a sweep.
-type Cell map[string]any
-
 // Measures are the measurements of one trial, or of all trials of an arm merged.
 type Measures struct {
 	Calls   uint64            `json:"calls"` // answered, with success or an error
@@ -231,22 +206,6 @@ type Timeline struct {
 	Ready []int `json:"ready"`
 }
 
-// Histogram is a distribution in milliseconds. HDR is the standard compressed V2 encoding
-// (base64) of the same values in nanoseconds. Merge HDR; never average percentiles.
-type Histogram struct {
-	Min  float64 `json:"min"`
-	Mean float64 `json:"mean"`
-	P50  float64 `json:"p50"`
-	P90  float64 `json:"p90"`
-	P95  float64 `json:"p95"`
-	P99  float64 `json:"p99"`
-	P999 float64 `json:"p999"`
-	Max  float64 `json:"max"`
-	HDR  string  `json:"hdr"`
-	// Lost is the share of the values, 0 to 1, that stand for lost calls and are lower bounds.
-	Lost float64 `json:"lost,omitempty"`
-}
-
 // Balance says how evenly calls were distributed over the ready backends.
 type Balance struct {
 	// Jain is Jain's fairness index, 1/n (one backend received all calls) to 1 (even).
@@ -268,15 +227,6 @@ type Resources struct {
 	Gateway Usage `json:"gateway"`
 	// Control is the control plane. It works when backends change, not for each call.
 	Control Usage `json:"control"`
-}
-
-// Usage is CPU time per call and the peak of resident memory in one trial.
-type Usage struct {
-	CPU float64 `json:"cpu_us_per_call"`
-	RSS uint64  `json:"rss_max_bytes"`
-	// ThrottledMS is the time in milliseconds for which CPU quotas throttled the containers: the
-	// sum over containers, CPUs and, for an arm, trials. 0: never, or no quota.
-	ThrottledMS float64 `json:"throttled_ms,omitempty"`
 }
 
 // ServerUsage is what one backend used in one trial.

@@ -15,6 +15,22 @@ const nsPerMS = 1e6
 // Milliseconds converts a duration to the unit of the document.
 func Milliseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / nsPerMS }
 
+// Histogram is a distribution in milliseconds. HDR is the standard compressed V2 encoding
+// (base64) of the same values in nanoseconds. Merge HDR; never average percentiles.
+type Histogram struct {
+	Min  float64 `json:"min"`
+	Mean float64 `json:"mean"`
+	P50  float64 `json:"p50"`
+	P90  float64 `json:"p90"`
+	P95  float64 `json:"p95"`
+	P99  float64 `json:"p99"`
+	P999 float64 `json:"p999"`
+	Max  float64 `json:"max"`
+	HDR  string  `json:"hdr"`
+	// Lost is the share of the values, 0 to 1, that stand for lost calls and are lower bounds.
+	Lost float64 `json:"lost,omitempty"`
+}
+
 // FromHDR summarizes and encodes a histogram of nanoseconds. A nil or empty histogram gives the
 // zero Histogram.
 func FromHDR(h *hdr.Histogram) Histogram {

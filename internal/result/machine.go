@@ -3,34 +3,29 @@ package result
 import (
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
-	"time"
-
-	"rpclab/internal/version"
 )
 
-// ThisMachine describes this machine. maxFiles is the limit of open files.
-func ThisMachine(maxFiles uint64) Machine {
-	m := Machine{
-		OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), Go: runtime.Version(), Rpclab: version.Current().String(), MaxFiles: maxFiles,
-		ClockNS: float64(clockStep()),
-	}
-	describe(&m)
-	return m
-}
-
-// clockStep returns the smallest step between 1,000 readings of the clock.
-func clockStep() time.Duration {
-	smallest := time.Hour
-	for start, last, i := time.Now(), time.Duration(0), 0; i < 1000; i++ {
-		now := time.Since(start)
-		if now > last {
-			smallest = min(smallest, now-last)
-		}
-		last = now
-	}
-	return smallest
+// Machine describes the machine on which rpclab ran.
+type Machine struct {
+	OS     string `json:"os"`
+	Arch   string `json:"arch"`
+	CPUs   int    `json:"cpus"`
+	Memory uint64 `json:"memory_bytes,omitempty"`
+	Model  string `json:"cpu_model,omitempty"`
+	Kernel string `json:"kernel,omitempty"`
+	Go     string `json:"go"`
+	Rpclab string `json:"rpclab,omitempty"` // version of rpclab; empty: not known
+	// Tools are the versions of third-party programs in the run, by name: envoy.
+	Tools    map[string]string `json:"tools,omitempty"`
+	MaxFiles uint64            `json:"max_files,omitempty"`
+	// Kubernetes is the version of the cluster that ran backends and callers. The other fields
+	// describe the machine of rpclab itself. Empty: everything ran on that machine.
+	Kubernetes string `json:"kubernetes,omitempty"`
+	// Nodes are the nodes of that cluster; empty: rpclab may not list them.
+	Nodes []Node `json:"nodes,omitempty"`
+	// ClockNS is the smallest observed step of the clock, in nanoseconds.
+	ClockNS float64 `json:"clock_ns,omitempty"`
 }
 
 // Interference is the CPU time that others took during a trial. Stolen and Throttled are shares

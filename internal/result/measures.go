@@ -86,3 +86,12 @@ func Skew(callers []Caller) float64 {
 	}
 	return last - first
 }
+
+// Usage is CPU time per call and the peak of resident memory in one trial.
+type Usage struct {
+	CPU float64 `json:"cpu_us_per_call"`
+	RSS uint64  `json:"rss_max_bytes"`
+	// ThrottledMS is the time in milliseconds for which CPU quotas throttled the containers: the
+	// sum over containers, CPUs and, for an arm, trials. 0: never, or no quota.
+	ThrottledMS float64 `json:"throttled_ms,omitempty"`
+}

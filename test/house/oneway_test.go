@@ -44,6 +44,7 @@ var oneWay = []string{
 	"internal/process/stdio",
 	"internal/report",
 	"internal/report/html",
+	"internal/result",
 	"internal/result/condition",
 	"internal/route",
 	"internal/route/component",
