@@ -17,10 +17,10 @@ import (
 
 // compareFlags are the flags of `rpclab compare`.
 type compareFlags struct {
-	gates   []string
-	strict  bool
-	allow   []string
-	outputs outputs
+	gates     []string
+	undecided string
+	allow     []string
+	outputs   outputs
 }
 
 func compareCommand() *cobra.Command {
@@ -35,9 +35,10 @@ experiment or load count as one run with all their trials. A run is an ID, or a
 file (NAME.json) that --json wrote.
 
 A gate is a condition such as 'p99 ratio < 1.05' on the ratio of the second run
-to the first. The gate fails, with exit code 1, when the whole confidence
-interval of the ratio is beyond the bound. When the interval contains the bound,
-the gate is undecided; --strict makes that a failure too. Gates can test
+to the first. The gate passes when the whole confidence interval of the ratio is
+within the bound, and fails, with exit code 1, when the whole interval is beyond
+it. When rpclab cannot tell, the exit code is 1 too, unless --undecided pass
+says otherwise. Gates can test
 ` + wrapWords(analysis.GateMetrics()) + `.
 
 Arms whose workload or load differs are not compared, nor are --quick runs with
@@ -49,7 +50,7 @@ full runs, unless --allow names the setting that may differ.`,
 		Args: exactly(2, "runs"),
 		RunE: withStore(func(c *cobra.Command, store *result.Store, args []string) error {
 			gates, err := parseGates(f.gates)
-			if err := errors.Join(err, f.outputs.check()); err != nil {
+			if err := errors.Join(err, f.checkUndecided(), f.outputs.check()); err != nil {
 				return usageError{err}
 			}
 			a, errA := mergedRuns(c.Context(), store, args[0])
@@ -69,7 +70,7 @@ full runs, unless --allow names the setting that may differ.`,
 	}
 	flags := command.Flags()
 	flags.StringArrayVar(&f.gates, "gate", nil, "`condition` on the ratio of the second run to the first (repeatable)")
-	flags.BoolVar(&f.strict, "strict", false, "exit with code 1 when a gate is undecided or an arm is not compared")
+	flags.StringVar(&f.undecided, "undecided", undecidedFails, "fail or pass: what a gate does when rpclab cannot tell, or cannot compare an arm")
 	flags.StringSliceVar(&f.allow, "allow", nil, "`path` of a workload or load setting that may differ; also experiment or quick (repeatable)")
 	f.outputs.register(flags)
 	return command
@@ -111,6 +112,19 @@ func wrapWords(words []string) string {
 	return text
 }
 
+// The values of --undecided.
+const (
+	undecidedFails  = "fail"
+	undecidedPasses = "pass"
+)
+
+func (f compareFlags) checkUndecided() error {
+	if f.undecided != undecidedFails && f.undecided != undecidedPasses {
+		return fmt.Errorf("--undecided %s: must be %s or %s", f.undecided, undecidedFails, undecidedPasses)
+	}
+	return nil
+}
+
 func parseGates(texts []string) (all []analysis.Gate, err error) {
 	for _, text := range texts {
 		gates, err := analysis.ParseGates(text)
@@ -127,31 +141,42 @@ func (f compareFlags) write(out io.Writer, c result.Comparison) error {
 		terminal: func(w io.Writer) error { return report.Compare(w, c, terminalOptions(w)) },
 		json:     func(w io.Writer) error { return result.WriteComparison(w, c) },
 		md:       func(w io.Writer) error { return report.CompareMarkdown(w, c) },
-		junit:    func(w io.Writer) error { return report.CompareJUnit(w, c, f.strict) },
+		junit:    func(w io.Writer) error { return report.CompareJUnit(w, c, f.undecided == undecidedFails) },
 	})
 }
 
-// reportGates prints the gates that do not hold, and returns errGate if one failed.
+// reportGates prints a line for each gate that did not pass and a summary, and returns errGate if a
+// gate failed.
 func (f compareFlags) reportGates(out io.Writer, c result.Comparison) error {
-	failed := false
+	if len(c.Gates) == 0 {
+		return nil
+	}
+	passed, failed, open := 0, 0, len(c.Refused)
 	for _, g := range c.Gates {
 		switch g.Outcome {
 		case "held":
+			passed++
 		case "failed":
-			failed = true
+			failed++
 			fmt.Fprintf(out, "rpclab: %s--gate %s failed: the ratio is %.3g (%.3g–%.3g)\n", armPrefix(g.Arm, g.Cell), g.Gate, g.Ratio, g.CI[0], g.CI[1])
 		default:
-			failed = failed || f.strict
-			fmt.Fprintf(out, "rpclab: %s--gate %s: %s: %s\n", armPrefix(g.Arm, g.Cell), g.Gate, g.Outcome, g.Reason)
+			open++
+			fmt.Fprintf(out, "rpclab: %s--gate %s: rpclab could not tell: %s\n", armPrefix(g.Arm, g.Cell), g.Gate, g.Reason)
 		}
 	}
-	if len(c.Gates) > 0 {
-		for _, r := range c.Refused {
-			failed = failed || f.strict
-			fmt.Fprintf(out, "rpclab: %sis not compared, so no gate applies: %s\n", armPrefix(r.Arm, r.Cell), r.Reason)
-		}
+	for _, r := range c.Refused {
+		fmt.Fprintf(out, "rpclab: %sis not compared, so no gate applies: %s\n", armPrefix(r.Arm, r.Cell), r.Reason)
 	}
-	if failed {
+	fails := failed > 0 || open > 0 && f.undecided == undecidedFails
+	verdict := "passed"
+	switch {
+	case failed > 0:
+		verdict = "failed"
+	case open > 0:
+		verdict = "could not tell (--undecided " + f.undecided + ")"
+	}
+	fmt.Fprintf(out, "rpclab: gates: %s: %d passed, %d failed, %d could not be told\n", verdict, passed, failed, open)
+	if fails {
 		return errGate
 	}
 	return nil

@@ -180,12 +180,12 @@ func differs(d result.Difference) string {
 
 // The outcomes of gates as the terminal and as Markdown have them.
 var (
-	words = map[string]string{"held": "held", "failed": "FAILED", "not established": "not established"}
-	marks = map[string]string{"held": "✅ held", "failed": "❌ failed", "not established": "➖ not established"}
+	words = map[string]string{"held": "passed", "failed": "FAILED", "not established": "could not tell"}
+	marks = map[string]string{"held": "✅ passed", "failed": "❌ failed", "not established": "➖ could not tell"}
 )
 
-// gates has a table for each gate, with its outcome for every arm, and the reasons of those that are
-// not established.
+// gates has a table for each gate, with its outcome for every arm, and the reasons of those that rpclab could not
+// tell.
 func gates(p *page, c result.Comparison, outcomes map[string]string) {
 	if len(c.Gates) == 0 {
 		return
@@ -203,7 +203,7 @@ func gates(p *page, c result.Comparison, outcomes map[string]string) {
 		}
 		t.rows = append(t.rows, []string{clean(g.Arm) + at(g.Cell), ratioOr(g.Ratio), interval(g.CI), outcomes[g.Outcome]})
 		if g.Reason != "" {
-			why.add("not established: "+name+" of "+clean(g.Arm)+at(g.Cell)+": "+clean(g.Reason), nil, "")
+			why.add("could not tell: "+name+" of "+clean(g.Arm)+at(g.Cell)+": "+clean(g.Reason), nil, "")
 		}
 	}
 	for _, name := range all {
@@ -213,6 +213,6 @@ func gates(p *page, c result.Comparison, outcomes map[string]string) {
 	for _, r := range why {
 		p.alarm(r.text)
 	}
-	p.note("A gate holds or fails only if its whole interval does (" + confidence(c.Gates[0].Level) + ", so that the chance of any wrong outcome is " +
-		"at most 5 %). If the interval spans the bound, the gate is not established.")
+	p.note("A gate passes or fails only if its whole interval does (" + confidence(c.Gates[0].Level) + ", so that the chance of any wrong outcome is " +
+		"at most 5 %). If the interval spans the bound, rpclab cannot tell.")
 }

@@ -42,9 +42,9 @@ func JUnit(w io.Writer, d result.Document, checks []Check) error {
 	return writeSuites(w, suites)
 }
 
-// CompareJUnit writes a comparison likewise, with a test for each gate on each arm. Gates that are not
-// established and arms that are not compared are skipped or, with strict, fail.
-func CompareJUnit(w io.Writer, c result.Comparison, strict bool) error {
+// CompareJUnit writes a comparison likewise, with a test for each gate on each arm. Gates that are
+// undecided and arms that are not compared are skipped or, with undecidedFails, fail.
+func CompareJUnit(w io.Writer, c result.Comparison, undecidedFails bool) error {
 	var suites []suite
 	for _, cell := range comparedCells(c) {
 		s := suiteOf(c.B.Experiment, cell, c.B.Started, append(properties(c.B.Machine), property{"run", c.B.ID}, property{"against", c.A.ID}))
@@ -58,9 +58,9 @@ func CompareJUnit(w io.Writer, c result.Comparison, strict bool) error {
 			case "failed":
 				failure = "the ratio is " + ratio(g.Ratio) + " (" + interval(g.CI) + ")"
 			default:
-				open = g.Outcome + ": " + g.Reason
+				open = "rpclab could not tell: " + g.Reason
 			}
-			s.gate(clean(c.B.Experiment)+".gates", clean(g.Arm)+": "+clean(g.Gate), failure, open, strict)
+			s.gate(clean(c.B.Experiment)+".gates", clean(g.Arm)+": "+clean(g.Gate), failure, open, undecidedFails)
 		}
 		for _, r := range c.Ratios {
 			if r.Cell.Key() == cell.Key() && !r.Secondary {
@@ -74,7 +74,7 @@ func CompareJUnit(w io.Writer, c result.Comparison, strict bool) error {
 	if len(c.Refused) > 0 {
 		s := suiteOf(c.B.Experiment+", not compared", nil, c.B.Started, nil)
 		for _, r := range c.Refused {
-			s.gate(clean(c.B.Experiment)+".refused", clean(r.Arm)+at(r.Cell), "", r.Reason, strict && len(c.Gates) > 0)
+			s.gate(clean(c.B.Experiment)+".refused", clean(r.Arm)+at(r.Cell), "", r.Reason, undecidedFails && len(c.Gates) > 0)
 		}
 		suites = append(suites, s)
 	}

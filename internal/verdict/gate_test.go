@@ -11,7 +11,7 @@ import (
 // it fails in one of 40 at most.
 func TestPowerOfAGate(t *testing.T) {
 	t.Parallel() // each has draws of its own
-	rows := []string{"| gate | held | not established | failed |", "|---|--:|--:|--:|"}
+	rows := []string{"| gate | passed | could not tell | failed |", "|---|--:|--:|--:|"}
 	for _, limit := range []float64{1.05, 1.1, 1.15} {
 		r := rand.New(rand.NewPCG(61, 61))
 		seen := map[Outcome]int{}

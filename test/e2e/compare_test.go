@@ -94,12 +94,12 @@ func TestCompareMergesSeveralRuns(t *testing.T) {
 		ids = append(ids, storeRun(t, data, "--rounds", "1"))
 	}
 	alone := rpclabIn(t, data, "compare", ids[0], ids[1], "--gate", "p50 ratio < 9")
-	if alone.code != 0 || !strings.Contains(alone.stderr, "1 round in one of the runs; at least 4 are needed in both") {
+	if alone.code != 1 || !strings.Contains(alone.stderr, "1 round in one of the runs; at least 4 are needed in both") {
 		t.Errorf("one trial against one: exit code %d\n%s", alone.code, alone.stderr)
 	}
 	all := strings.Join(ids, ",")
 	s := rpclabIn(t, data, "compare", all, all, "--gate", "p50 ratio < 9")
-	if s.code != 0 || s.stderr != "" || !strings.Contains(s.stdout, " held\n") || !strings.Contains(s.stdout, ids[0]+" and 3 more") {
+	if s.code != 0 || s.stderr != "rpclab: gates: passed: 1 passed, 0 failed, 0 could not be told\n" || !strings.Contains(s.stdout, " passed\n") || !strings.Contains(s.stdout, ids[0]+" and 3 more") {
 		t.Errorf("four against four: exit code %d\n%s%s", s.code, s.stdout, s.stderr)
 	}
 	if s := rpclabIn(t, data, "compare", ids[0]+","+ids[0], ids[1]); s.code != 2 || !strings.Contains(s.stderr, "is listed twice") {
@@ -108,16 +108,26 @@ func TestCompareMergesSeveralRuns(t *testing.T) {
 }
 
 // 30 calls are too few for a p99.
-func TestAnUndecidedGateFailsOnlyWithStrict(t *testing.T) {
+func TestAnUndecidedGateFailsUnlessToldToPass(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	id := storeRun(t, data)
 	args := []string{"compare", id, id, "--gate", "p99 ratio < 1.05"}
-	for code, more := range map[int][]string{0: nil, 1: {"--strict"}} {
-		s := rpclabIn(t, data, append(args, more...)...)
-		if s.code != code || !strings.Contains(s.stderr, "not established: in A, a trial of one has 30 calls") {
-			t.Errorf("%v: exit code %d\n%s", more, s.code, s.stderr)
+	for _, c := range []struct {
+		code int
+		more []string
+		last string
+	}{
+		{1, nil, "rpclab: gates: could not tell (--undecided fail): 0 passed, 0 failed, 1 could not be told\n"},
+		{0, []string{"--undecided", "pass"}, "rpclab: gates: could not tell (--undecided pass): 0 passed, 0 failed, 1 could not be told\n"},
+	} {
+		s := rpclabIn(t, data, append(args, c.more...)...)
+		if s.code != c.code || !strings.Contains(s.stderr, "rpclab could not tell: in A, a trial of one has 30 calls") || !strings.Contains(s.stderr, c.last) {
+			t.Errorf("%v: exit code %d, want %d and %q in\n%s", c.more, s.code, c.code, c.last, s.stderr)
 		}
+	}
+	if s := rpclabIn(t, data, append(args, "--undecided", "maybe")...); s.code != 2 || !strings.Contains(s.stderr, "--undecided maybe: must be fail or pass") {
+		t.Errorf("exit code %d, want 2\n%s", s.code, s.stderr)
 	}
 }
 
