@@ -33,9 +33,9 @@ func (s Settings) stream(m protoreflect.MethodDescriptor) (*stream, error) {
 	as := wire.Stream{Messages: max(s.Messages, 1), PingPong: s.PingPong}
 	switch {
 	case s.PingPong:
-		as.Answers = as.Messages
+		as.Responses = as.Messages
 	case !server:
-		as.Answers = 1
+		as.Responses = 1
 	}
 	return &stream{as, client, server}, nil
 }

@@ -57,9 +57,9 @@ func oddCall(s wiretest.Scenario) wire.Call {
 	want := s.Reply()
 	return wire.Call{
 		Method: wiretest.Method, Message: s.Request(), Backend: workload.BackendTrailer,
-		Check: func(_ uint64, answer []byte, backend string) error {
-			if !bytes.Equal(answer, want) || backend != wiretest.Backend {
-				return fmt.Errorf("a wrong answer of %d bytes by %q", len(answer), backend)
+		Check: func(_ uint64, response []byte, backend string) error {
+			if !bytes.Equal(response, want) || backend != wiretest.Backend {
+				return fmt.Errorf("a wrong response of %d bytes by %q", len(response), backend)
 			}
 			return nil
 		},

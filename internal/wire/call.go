@@ -10,46 +10,49 @@ import (
 // startCall starts a call. The call counts as sent from now on, even if it has to wait for a
 // connection or a stream: the system causes that wait, not the load generator.
 func (c *core) startCall(n uint64, user int, due time.Duration) {
-	k := c.freeCalls
-	if k == nil {
-		k = &call{index: c.index + c.callsAllocated*c.cfg.Cores}
-		c.callsAllocated++
-		k.stream.Owner = k
-		k.stream.Request = c.request
-	} else {
-		c.freeCalls = k.next
-		k.next = nil
-	}
-	k.number, k.user, k.due, k.sent, k.attempts = n, user, due, c.now, 0
+	call := c.unusedCall()
+	call.number, call.user, call.due, call.sent, call.attempts = n, user, due, c.now, 0
 	if c.call.OnStart != nil {
 		c.call.OnStart()
 	}
-	c.inFlight.PushBack(k, &k.inFlight)
-	if err := c.prepareMessage(k); err != nil {
-		c.failCall(k, h2.Status{Code: h2.Internal, Message: "create the message: " + err.Error()})
+	c.inFlight.PushBack(call, &call.inFlight)
+	if err := c.prepareMessage(call); err != nil {
+		c.failCall(call, h2.Status{Code: h2.Internal, Message: "create the message: " + err.Error()})
 		return
 	}
-	c.place(k)
+	c.place(call)
+}
+
+// unusedCall returns a call that has ended, or a new one.
+func (c *core) unusedCall() *call {
+	if unused := c.freeCalls; unused != nil {
+		c.freeCalls, unused.next = unused.next, nil
+		return unused
+	}
+	added := &call{index: c.index + c.callsAllocated*c.cfg.Cores}
+	c.callsAllocated++
+	added.stream.Owner, added.stream.Request = added, c.request
+	return added
 }
 
 // prepareMessage sets what a call sends.
-func (c *core) prepareMessage(k *call) (err error) {
+func (c *core) prepareMessage(call *call) (err error) {
 	if c.session != nil {
-		return c.session.prepare(k)
+		return c.session.prepare(call)
 	}
-	k.stream.Payload = c.payload
+	call.stream.Payload = c.payload
 	if c.call.AppendMessage != nil {
-		worker := k.user
+		worker := call.user
 		if worker < 0 {
-			worker = k.index
+			worker = call.index
 		}
-		if k.buffer, err = c.appendPayload(k.number, worker, k.buffer[:0]); err != nil {
+		if call.buffer, err = c.appendPayload(call.number, worker, call.buffer[:0]); err != nil {
 			return err
 		}
-		k.stream.Payload = k.buffer
+		call.stream.Payload = call.buffer
 	}
 	if c.call.Stream != nil {
-		c.beginStream(k)
+		c.beginStream(call)
 	}
 	return nil
 }
@@ -72,28 +75,28 @@ func (c *core) appendPayload(n uint64, worker int, to []byte) (_ []byte, err err
 }
 
 // place gives a call to a channel, to the pool or to a connection of its own.
-func (c *core) place(k *call) {
-	k.connection = nil
-	if c.session != nil && c.session.send(k) {
+func (c *core) place(call *call) {
+	call.connection = nil
+	if c.session != nil && c.session.send(call) {
 		return
 	}
 	if c.cfg.ConnectionPerCall {
-		c.placeOnOwnConnection(k)
+		c.placeOnOwnConnection(call)
 		return
 	}
-	if c.cfg.ChannelPerUser && k.user >= 0 {
-		c.userChannel(k.user).start(k)
+	if c.cfg.ChannelPerUser && call.user >= 0 {
+		c.userChannel(call.user).start(call)
 		return
 	}
 	if c.pool != nil {
-		c.pool.start(k)
+		c.pool.start(call)
 		return
 	}
-	which := k.number / uint64(c.cfg.Cores)
-	if c.cfg.Sticky && k.user >= 0 {
-		which = uint64(k.user)
+	which := call.number / uint64(c.cfg.Cores)
+	if c.cfg.Sticky && call.user >= 0 {
+		which = uint64(call.user)
 	}
-	c.channels[which%uint64(len(c.channels))].start(k)
+	c.channels[which%uint64(len(c.channels))].start(call)
 }
 
 // userChannel returns a user's channel.
@@ -109,19 +112,19 @@ func (c *core) userChannel(user int) *channel {
 	return c.userChannels[n]
 }
 
-func (c *core) placeOnOwnConnection(k *call) {
+func (c *core) placeOnOwnConnection(call *call) {
 	if len(c.addrs) == 0 {
 		if c.noAddress != "" {
-			c.failCall(k, h2.Status{Code: h2.Unavailable, Message: c.noAddress})
+			c.failCall(call, h2.Status{Code: h2.Unavailable, Message: c.noAddress})
 			return
 		}
-		c.waitingForAddress.PushBack(k, &k.queued)
+		c.waitingForAddress.PushBack(call, &call.queued)
 		return
 	}
-	o := &callConnection{core: c, call: k}
+	own := &callConnection{core: c, call: call}
 	if c.cfg.RoundRobin {
-		o.addressIndex = rand.IntN(len(c.addrs)) // as gRPC's round_robin does
+		own.addressIndex = rand.IntN(len(c.addrs)) // as gRPC's round_robin does
 	}
-	k.ownConnection = o
-	o.connection = c.open(o, c.addrs[o.addressIndex%len(c.addrs)])
+	call.ownConnection = own
+	own.connection = c.open(own, c.addrs[own.addressIndex%len(c.addrs)])
 }

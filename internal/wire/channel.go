@@ -32,25 +32,25 @@ func (ch *channel) update(addrs []string) {
 	ch.subchannels = nil
 	var opened []*subchannel
 	for _, group := range groups {
-		i := slices.IndexFunc(old, func(s *subchannel) bool { return !ch.core.cfg.RoundRobin || s.addrs[0] == group[0] })
+		i := slices.IndexFunc(old, func(sub *subchannel) bool { return !ch.core.cfg.RoundRobin || sub.addrs[0] == group[0] })
 		if i < 0 {
-			s := &subchannel{channel: ch, addrs: group}
-			ch.subchannels, opened = append(ch.subchannels, s), append(opened, s)
+			sub := &subchannel{channel: ch, addrs: group}
+			ch.subchannels, opened = append(ch.subchannels, sub), append(opened, sub)
 			continue
 		}
 		old[i].move(group)
 		ch.subchannels = append(ch.subchannels, old[i])
 		old = slices.Delete(old, i, i+1)
 	}
-	for _, s := range opened {
-		if s.idle = ch.lazy; !s.idle {
-			s.connect()
+	for _, sub := range opened {
+		if sub.idle = ch.lazy; !sub.idle {
+			sub.connect()
 		}
 	}
-	for _, s := range old {
-		s.removed = true
-		if s.connection != nil {
-			s.connection.drain("the address was removed")
+	for _, sub := range old {
+		sub.removed = true
+		if sub.connection != nil {
+			sub.connection.drain("the address was removed")
 		}
 	}
 	ch.retryWaiting()
@@ -59,16 +59,16 @@ func (ch *channel) update(addrs []string) {
 // move sets a subchannel's addresses. Its connection stays if its address does.
 func (s *subchannel) move(addrs []string) {
 	s.addrs, s.addressIndex = addrs, 0
-	l := s.connection
-	if l == nil {
+	conn := s.connection
+	if conn == nil {
 		return
 	}
-	if i := slices.Index(addrs, l.addr); i >= 0 {
+	if i := slices.Index(addrs, conn.addr); i >= 0 {
 		s.addressIndex = i
 		return
 	}
 	s.connection, s.isReady = nil, false
-	l.drain("the address was removed")
+	conn.drain("the address was removed")
 	s.connect()
 }
 
@@ -86,8 +86,8 @@ func (s *subchannel) ready(*connection) {
 	s.channel.retryWaiting()
 }
 
-func (s *subchannel) lost(l *connection, why string) {
-	if s.connection != l {
+func (s *subchannel) lost(conn *connection, why string) {
+	if s.connection != conn {
 		return
 	}
 	wasReady := s.isReady
@@ -95,7 +95,7 @@ func (s *subchannel) lost(l *connection, why string) {
 	if s.removed {
 		return
 	}
-	if l.closedIdle {
+	if conn.closedIdle {
 		s.idle, s.addressIndex = true, 0
 		return
 	}
@@ -105,7 +105,7 @@ func (s *subchannel) lost(l *connection, why string) {
 	}
 	switch {
 	case core.closing:
-	case wasReady && l.carriedCall: // reconnect at once, from the first address on
+	case wasReady && conn.carriedCall: // reconnect at once, from the first address on
 		s.addressIndex = 0
 		core.after(0, s.connect)
 	case wasReady: // limit the attempts to a server that always closes
@@ -126,27 +126,27 @@ func (s *subchannel) checkFree(*connection) {} // it carries many calls at once
 
 // start sends a call on the next ready connection. While none is ready, the call waits if a
 // connection is being opened and fails otherwise: gRPC's default, not "wait for ready".
-func (ch *channel) start(c *call) {
-	if s := ch.pick(); s != nil {
-		s.connection.start(c)
+func (ch *channel) start(call *call) {
+	if sub := ch.pick(); sub != nil {
+		sub.connection.start(call)
 		return
 	}
 	if why := ch.failure(); why != "" {
-		ch.core.failCall(c, h2.Status{Code: h2.Unavailable, Message: why})
+		ch.core.failCall(call, h2.Status{Code: h2.Unavailable, Message: why})
 		return
 	}
-	ch.waiting.PushBack(c, &c.queued)
+	ch.waiting.PushBack(call, &call.queued)
 }
 
 func (ch *channel) pick() *subchannel {
 	for range ch.subchannels {
-		s := ch.subchannels[ch.next%len(ch.subchannels)]
+		sub := ch.subchannels[ch.next%len(ch.subchannels)]
 		ch.next++
-		if s.isReady && s.connection != nil && s.connection.protocol.Usable() {
-			return s
+		if sub.isReady && sub.connection != nil && sub.connection.protocol.Usable() {
+			return sub
 		}
-		if s.idle {
-			s.connect()
+		if sub.idle {
+			sub.connect()
 		}
 	}
 	return nil
@@ -157,8 +157,8 @@ func (ch *channel) failure() string {
 	if len(ch.subchannels) == 0 {
 		return ch.core.noAddress
 	}
-	for _, s := range ch.subchannels {
-		if s.failure == "" {
+	for _, sub := range ch.subchannels {
+		if sub.failure == "" {
 			return ""
 		}
 	}
@@ -168,37 +168,37 @@ func (ch *channel) failure() string {
 // retryWaiting starts the waiting calls again after a change.
 func (ch *channel) retryWaiting() {
 	for n := ch.waiting.Len(); n > 0; n-- {
-		c := ch.waiting.Front()
-		if c == nil {
+		call := ch.waiting.Front()
+		if call == nil {
 			break
 		}
-		c.queued.Remove()
-		ch.start(c)
+		call.queued.Remove()
+		ch.start(call)
 	}
 	ch.core.checkConnected()
 }
 
-func (o *callConnection) ready(l *connection) { l.start(o.call) }
+func (o *callConnection) ready(conn *connection) { conn.start(o.call) }
 
 func (o *callConnection) lost(_ *connection, why string) {
-	core, c := o.core, o.call
-	if c == nil { // the call has ended
+	core, call := o.core, o.call
+	if call == nil { // the call has ended
 		return
 	}
 	if core.cfg.OnConnectionLost != nil && !core.closing {
 		core.cfg.OnConnectionLost()
 	}
-	if c.connection != nil { // the call ends with the connection's streams
+	if call.connection != nil { // the call ends with the connection's streams
 		return
 	}
 	o.addressIndex++
 	core.after(0, func() {
 		switch {
-		case o.call != c:
+		case o.call != call:
 		case !core.cfg.RoundRobin && o.addressIndex < len(core.addrs): // the addresses may have changed
 			o.connection = core.open(o, core.addrs[o.addressIndex])
 		default:
-			core.failCall(c, h2.Status{Code: h2.Unavailable, Message: why})
+			core.failCall(call, h2.Status{Code: h2.Unavailable, Message: why})
 		}
 	})
 }

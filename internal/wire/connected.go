@@ -10,23 +10,23 @@ func (c *core) checkConnected() {
 		return
 	}
 	if c.pool != nil {
-		if stands, why := c.pool.initialConnected(); why != "" {
+		if open, why := c.pool.initialConnected(); why != "" {
 			c.reportConnected(errors.New("wire: " + why))
-		} else if stands {
+		} else if open {
 			c.reportConnected(nil)
 		}
 		return
 	}
-	for whole := c.channelsConnected == 0; ; c.channelsConnected, whole = 0, true {
+	for all := c.channelsConnected == 0; ; c.channelsConnected, all = 0, true {
 		for ; c.channelsConnected < len(c.channels); c.channelsConnected++ {
-			if stands, why := c.channels[c.channelsConnected].connected(); why != "" {
+			if open, why := c.channels[c.channelsConnected].connected(); why != "" {
 				c.reportConnected(errors.New("wire: " + why))
 				return
-			} else if !stands {
+			} else if !open {
 				return
 			}
 		}
-		if whole {
+		if all {
 			c.reportConnected(nil)
 			return
 		}
@@ -44,11 +44,11 @@ func (ch *channel) connected() (all bool, why string) {
 	if len(ch.subchannels) == 0 {
 		return false, ch.core.noAddress
 	}
-	for _, s := range ch.subchannels {
-		if s.failure != "" {
-			return false, s.failure
+	for _, sub := range ch.subchannels {
+		if sub.failure != "" {
+			return false, sub.failure
 		}
-		if !s.isReady && !s.idle {
+		if !sub.isReady && !sub.idle {
 			return false, ""
 		}
 	}

@@ -13,19 +13,19 @@ import (
 	"rpclab/internal/wire/h2"
 )
 
-func (l *connection) start(c *call) {
-	if t := l.core.session; t != nil && !t.mayStart(l, c) {
+func (l *connection) start(call *call) {
+	if session := l.core.session; session != nil && !session.mayStart(l, call) {
 		return
 	}
-	c.connection, l.lastUsed = l, l.core.now
-	c.stream.Reset()
-	if s := l.core.call.Stream; s != nil {
-		c.stream.More = c.streaming.sent < s.Messages
+	call.connection, l.lastUsed = l, l.core.now
+	call.stream.Reset()
+	if settings := l.core.call.Stream; settings != nil {
+		call.stream.More = call.streaming.sent < settings.Messages
 	}
-	if s := c.sessionStream; s != nil {
-		c.stream.More = s.index >= 0
+	if state := call.sessionStream; state != nil {
+		call.stream.More = state.index >= 0
 	}
-	l.protocol.Start(&c.stream)
+	l.protocol.Start(&call.stream)
 	l.core.markUnflushed(l)
 }
 

@@ -125,9 +125,9 @@ type connectionOwner interface {
 	ready(*connection)
 	// lost is called once when the connection takes no more new calls: it could not be opened,
 	// broke, or its server sent GOAWAY.
-	lost(l *connection, why string)
+	lost(conn *connection, why string)
 	// checkFree is called after input and after a cancelled call: the connection may be free.
-	checkFree(l *connection)
+	checkFree(conn *connection)
 }
 
 // protocol is the protocol of a connection: [h2.Conn] or [h1.Conn].
@@ -135,9 +135,9 @@ type protocol interface {
 	Feed(p []byte) error
 	Out() []byte
 	Wrote(n int)
-	Start(s *h2.Stream)
-	Cancel(s *h2.Stream)
-	Abort(s *h2.Stream, why h2.Status)
+	Start(stream *h2.Stream)
+	Cancel(stream *h2.Stream)
+	Abort(stream *h2.Stream, why h2.Status)
 	Close(why h2.Status)
 	Usable() bool
 	Active() int
@@ -198,20 +198,20 @@ type pool struct {
 // connections.
 type session interface {
 	// prepare makes a call a request.
-	prepare(k *call) error
+	prepare(call *call) error
 	// send sends a request on a bidirectional stream, or returns false if requests are unary calls.
-	send(k *call) bool
+	send(call *call) bool
 	// mayStart reports whether a call may start on a connection now. If not, it waits for the
 	// connection's stream of responses.
-	mayStart(l *connection, k *call) bool
-	// receive handles the whole messages that have come on a stream.
-	receive(k *call)
-	unaryEnded(k *call, status h2.Status)
-	streamEnded(k *call, why h2.Status)
+	mayStart(conn *connection, call *call) bool
+	// receive handles the complete messages that have come on a stream.
+	receive(call *call)
+	unaryEnded(call *call, status h2.Status)
+	streamEnded(call *call, why h2.Status)
 	// stopAwaiting forgets the response to a request.
-	stopAwaiting(k *call)
+	stopAwaiting(call *call)
 	// releaseDraining ends the streams of draining connections that nothing is awaited on.
-	releaseDraining(l *connection)
+	releaseDraining(conn *connection)
 }
 
 // sessionRequest is the state of a request.
@@ -272,10 +272,10 @@ type loadShared struct {
 	inFlight atomic.Int64  // of an open pace
 }
 
-func (c *core) markUnflushed(l *connection) {
-	if !l.unflushed {
-		l.unflushed = true
-		c.unflushed = append(c.unflushed, l)
+func (c *core) markUnflushed(conn *connection) {
+	if !conn.unflushed {
+		conn.unflushed = true
+		c.unflushed = append(c.unflushed, conn)
 	}
 }
 

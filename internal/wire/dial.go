@@ -17,18 +17,18 @@ const maxDialing = 100
 // open creates a connection, which dials as soon as the limits allow.
 func (c *core) open(o connectionOwner, addr string) *connection {
 	c.generation++
-	l := &connection{core: c, owner: o, addr: addr, generation: c.generation}
+	conn := &connection{core: c, owner: o, addr: addr, generation: c.generation}
 	if n := len(c.freeSlots); n > 0 {
-		l.slot, c.freeSlots = c.freeSlots[n-1], c.freeSlots[:n-1]
+		conn.slot, c.freeSlots = c.freeSlots[n-1], c.freeSlots[:n-1]
 	} else {
-		l.slot = int32(len(c.connections))
+		conn.slot = int32(len(c.connections))
 		c.connections = append(c.connections, nil)
 	}
-	c.connections[l.slot] = l
+	c.connections[conn.slot] = conn
 	c.stats.Connections++
-	c.toDial = append(c.toDial, l)
+	c.toDial = append(c.toDial, conn)
 	c.dialNext()
-	return l
+	return conn
 }
 
 // mayDial reports whether a connection waits only for nextDial.
@@ -37,16 +37,16 @@ func (c *core) mayDial() bool { return len(c.toDial) > 0 && c.dialing.Len() < ma
 // dialNext opens the connections that the limits allow now.
 func (c *core) dialNext() {
 	for c.mayDial() && c.nextDial <= c.now {
-		l := c.toDial[0]
+		conn := c.toDial[0]
 		c.toDial = c.toDial[1:]
-		if l.closed {
+		if conn.closed {
 			continue
 		}
 		if c.cfg.ConnectRate > 0 {
 			gap := time.Duration(float64(time.Second) * float64(c.cfg.Cores) / c.cfg.ConnectRate)
 			c.nextDial = max(c.nextDial, c.now-gap) + gap
 		}
-		l.open()
+		conn.open()
 	}
 }
 
@@ -60,21 +60,21 @@ func (c *core) source() netip.Addr {
 
 // open starts to dial.
 func (l *connection) open() {
-	c := l.core
-	l.dialing, l.opened = true, c.now
-	c.dialing.PushBack(l, &l.dialLink)
-	if hasSockets && c.cfg.Dial == nil && c.cfg.TLS == nil {
+	core := l.core
+	l.dialing, l.opened = true, core.now
+	core.dialing.PushBack(l, &l.dialLink)
+	if hasSockets && core.cfg.Dial == nil && core.cfg.TLS == nil {
 		if to, err := netip.ParseAddrPort(l.addr); err == nil {
 			l.openSocket(to)
 			return
 		}
 	}
-	ctx, cancel := context.WithCancel(c.ctx)
+	ctx, cancel := context.WithCancel(core.ctx)
 	l.cancel = cancel
-	gen, source := l.generation, c.source()
-	c.workers.Go(func() {
-		conn, err := dial(ctx, c.cfg, l.addr, source)
-		posted := c.post(func() {
+	gen, source := l.generation, core.source()
+	core.workers.Go(func() {
+		conn, err := dial(ctx, core.cfg, l.addr, source)
+		posted := core.post(func() {
 			switch {
 			case l.closed || l.generation != gen:
 				if conn != nil {
@@ -93,7 +93,7 @@ func (l *connection) open() {
 }
 
 func (l *connection) openSocket(to netip.AddrPort) {
-	s, err := l.core.poll.connect(to, l.core.source(), l.slot, l.generation)
+	socket, err := l.core.poll.connect(to, l.core.source(), l.slot, l.generation)
 	if err != nil {
 		// Later: the owner does not have the connection yet.
 		l.core.after(0, func() {
@@ -103,7 +103,7 @@ func (l *connection) openSocket(to netip.AddrPort) {
 		})
 		return
 	}
-	l.socket, l.transport = s, s
+	l.socket, l.transport = socket, socket
 }
 
 // dial opens a connection through the Go runtime, with TLS if configured.
@@ -138,15 +138,15 @@ func dial(ctx context.Context, cfg Config, addr string, source netip.Addr) (net.
 }
 
 func (l *connection) adopt(conn net.Conn) {
-	s, err := l.core.poll.adopt(conn, l.slot, l.generation)
+	socket, err := l.core.poll.adopt(conn, l.slot, l.generation)
 	switch {
 	case err != nil:
 		l.fail(err)
 		return
-	case s != nil:
-		l.socket, l.transport = s, s
+	case socket != nil:
+		l.socket, l.transport = socket, socket
 	default:
-		l.transport = newNetConn(l.core, l, conn)
+		l.transport = newNetConn(l, conn)
 	}
 	l.startProtocol()
 }

@@ -29,18 +29,18 @@ func New(cfg Config, call Call) (*Engine, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	e := &Engine{cancel: cancel}
 	for i := range cfg.Cores {
-		c, err := newCore(ctx, cfg, call, i)
+		core, err := newCore(ctx, cfg, call, i)
 		if err != nil {
-			for _, c := range e.cores {
-				c.poll.close()
+			for _, core := range e.cores {
+				core.poll.close()
 			}
 			cancel()
 			return nil, err
 		}
-		e.cores = append(e.cores, c)
+		e.cores = append(e.cores, core)
 	}
-	for _, c := range e.cores {
-		e.threads.Go(c.loop)
+	for _, core := range e.cores {
+		e.threads.Go(core.loop)
 	}
 	if cfg.Addresses != nil {
 		e.SetAddresses(cfg.Addresses)
@@ -52,25 +52,25 @@ func New(cfg Config, call Call) (*Engine, error) {
 // addresses. Connections to removed addresses close after their last call.
 func (e *Engine) SetAddresses(addrs []string) {
 	addrs = slices.Clone(addrs)
-	for _, c := range e.cores {
-		c.post(func() { c.setAddresses(addrs, "no address to connect to") })
+	for _, core := range e.cores {
+		core.post(func() { core.setAddresses(addrs, "no address to connect to") })
 	}
 }
 
 // SetResolverError sets why no address is known. Calls fail with it until there is one. It does
 // nothing when addresses are known.
 func (e *Engine) SetResolverError(why error) {
-	for _, c := range e.cores {
-		c.post(func() {
-			if len(c.addrs) == 0 {
-				c.setAddresses(nil, why.Error())
+	for _, core := range e.cores {
+		core.post(func() {
+			if len(core.addrs) == 0 {
+				core.setAddresses(nil, why.Error())
 			}
 		})
 	}
 }
 
-func (c *core) setAddresses(addrs []string, nowhere string) {
-	c.addrs, c.noAddress = addrs, nowhere
+func (c *core) setAddresses(addrs []string, why string) {
+	c.addrs, c.noAddress = addrs, why
 	for _, ch := range c.channels {
 		ch.update(addrs)
 	}
@@ -83,9 +83,9 @@ func (c *core) setAddresses(addrs []string, nowhere string) {
 		c.pool.update(addrs)
 	}
 	for n := c.waitingForAddress.Len(); n > 0; n-- {
-		k := c.waitingForAddress.Front()
-		k.queued.Remove()
-		c.place(k)
+		call := c.waitingForAddress.Front()
+		call.queued.Remove()
+		c.place(call)
 	}
 }
 
@@ -93,8 +93,8 @@ func (c *core) setAddresses(addrs []string, nowhere string) {
 // made without Connect: they wait for their connections.
 func (e *Engine) Connect(ctx context.Context) error {
 	results := make(chan error, len(e.cores))
-	for _, c := range e.cores {
-		if !c.post(func() { c.connectResult, c.channelsConnected = results, 0; c.checkConnected() }) {
+	for _, core := range e.cores {
+		if !core.post(func() { core.connectResult, core.channelsConnected = results, 0; core.checkConnected() }) {
 			return ErrClosed
 		}
 	}
@@ -121,25 +121,25 @@ func (e *Engine) Run(ctx context.Context, p Pace, signal measure.StartSignal) (*
 	done := make(chan struct{}, len(e.cores))
 	shared := new(loadShared)
 	runs := make([]*load, len(e.cores))
-	for i, c := range e.cores {
-		runs[i] = &load{core: c, pace: p, ctx: ctx, shared: shared, recorder: measure.NewRecorder(c.cfg.LateAfter), done: done}
+	for i, core := range e.cores {
+		runs[i] = &load{core: core, pace: p, ctx: ctx, shared: shared, recorder: measure.NewRecorder(core.cfg.LateAfter), done: done}
 	}
 	// After the recorders, whose histograms take a millisecond to allocate.
 	before, errBefore := measure.CPU(os.Getpid())
 	start := signal.Start()
-	for _, r := range runs {
-		r.start = start.Sub(r.core.epoch)
-		if !r.core.post(func() { r.core.load = r; r.begin() }) {
+	for _, run := range runs {
+		run.start = start.Sub(run.core.epoch)
+		if !run.core.post(func() { run.core.load = run; run.begin() }) {
 			return nil, start, Stats{}, ErrClosed
 		}
 	}
 	stop := context.AfterFunc(ctx, func() {
-		for _, c := range e.cores {
-			c.post(func() {}) // each turn checks ctx
+		for _, core := range e.cores {
+			core.post(func() {}) // each turn checks ctx
 		}
 	})
 	defer stop()
-	unwatch := signal.Watch(start, func(t *measure.Tally) { e.addToTally(runs, t) })
+	unwatch := signal.Watch(start, func(tally *measure.Tally) { e.addToTally(runs, tally) })
 	for range e.cores {
 		<-done
 	}
@@ -149,18 +149,18 @@ func (e *Engine) Run(ctx context.Context, p Pace, signal measure.StartSignal) (*
 	if errBefore == nil && errAfter == nil { // otherwise it stays 0: unknown
 		all.AddCPU(after - before - watched)
 	}
-	for _, r := range runs {
-		all.Merge(r.recorder)
-		stats.Connections += r.connections
+	for _, run := range runs {
+		all.Merge(run.recorder)
+		stats.Connections += run.connections
 	}
 	return all, start, stats, nil
 }
 
 // addToTally adds what the cores have recorded to a tally, each on its own thread.
-func (e *Engine) addToTally(runs []*load, t *measure.Tally) {
-	for _, r := range runs {
+func (e *Engine) addToTally(runs []*load, tally *measure.Tally) {
+	for _, run := range runs {
 		counted := make(chan struct{})
-		if r.core.post(func() { r.recorder.AddTo(t); close(counted) }) {
+		if run.core.post(func() { run.recorder.AddTo(tally); close(counted) }) {
 			<-counted
 		}
 	}
@@ -168,8 +168,8 @@ func (e *Engine) addToTally(runs []*load, t *measure.Tally) {
 
 // Close closes the connections and ends the threads. A load in progress ends as CANCELLED.
 func (e *Engine) Close() error {
-	for _, c := range e.cores {
-		c.post(func() { c.closing = true })
+	for _, core := range e.cores {
+		core.post(func() { core.closing = true })
 	}
 	e.threads.Wait()
 	e.cancel()

@@ -39,29 +39,31 @@ func (l *connection) Ready() {
 }
 
 // Data implements [h2.Handler]. A unary response is read to its end, unless it is invalid already.
-func (l *connection) Data(s *h2.Stream) {
+func (l *connection) Data(stream *h2.Stream) {
 	if l.core.call.HTTP != nil {
 		return
 	}
-	k := s.Owner.(*call)
+	call := stream.Owner.(*call)
 	switch {
-	case k.sessionStream != nil:
-		l.core.session.receive(k)
+	case call.sessionStream != nil:
+		l.core.session.receive(call)
 		return
 	case l.core.call.Stream != nil:
-		l.core.receiveMessages(k)
+		l.core.receiveMessages(call)
 		return
 	}
-	if why := l.core.decoder.invalid(s.Body); why.Code != h2.OK {
-		l.protocol.Abort(s, why)
+	if why := l.core.decoder.invalid(stream.Body); why.Code != h2.OK {
+		l.protocol.Abort(stream, why)
 	}
 }
 
 // Done implements [h2.Handler].
-func (l *connection) Done(s *h2.Stream) {
+func (l *connection) Done(stream *h2.Stream) {
 	l.carriedCall = true
-	l.core.streamEnded(s.Owner.(*call))
+	l.core.streamEnded(stream.Owner.(*call))
 }
 
 // Returned implements [h2.Handler].
-func (l *connection) Returned(s *h2.Stream, why h2.Status) { l.core.unprocessed(s.Owner.(*call), why) }
+func (l *connection) Returned(stream *h2.Stream, why h2.Status) {
+	l.core.unprocessed(stream.Owner.(*call), why)
+}

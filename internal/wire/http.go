@@ -65,26 +65,26 @@ func appendHTTP(to, head, body []byte) []byte {
 }
 
 // outcome returns the status of an HTTP request.
-func (h *HTTP) outcome(s *h2.Stream) h2.Status {
+func (h *HTTP) outcome(stream *h2.Stream) h2.Status {
 	switch {
-	case s.Failed.Code != h2.OK:
-		return s.Failed
-	case s.Headers == nil:
+	case stream.Failed.Code != h2.OK:
+		return stream.Failed
+	case stream.Headers == nil:
 		return h2.OfHTTP(0)
-	case s.Headers.Status < 400:
+	case stream.Headers.Status < 400:
 		return h2.Status{}
 	case h.ErrorStatus != nil:
-		return h.ErrorStatus(s.Headers.Status, s.Body)
+		return h.ErrorStatus(stream.Headers.Status, stream.Body)
 	}
-	return h2.Status{Code: uint32(s.Headers.Status), Message: fmt.Sprintf("HTTP %d %s", s.Headers.Status, http.StatusText(s.Headers.Status))}
+	return h2.Status{Code: uint32(stream.Headers.Status), Message: fmt.Sprintf("HTTP %d %s", stream.Headers.Status, http.StatusText(stream.Headers.Status))}
 }
 
 // newConn returns a connection of the protocol that the calls use.
-func (c *core) newConn(l *connection) protocol {
+func (c *core) newConn(conn *connection) protocol {
 	if !c.call.isHTTP1() {
-		return h2.New(l, c.limits)
+		return h2.New(conn, c.limits)
 	}
-	return h1.New(l, h1.Limits{
+	return h1.New(conn, h1.Limits{
 		Body: c.cfg.MaxMessage, Backend: strings.ToLower(c.call.Backend), NoContent: c.call.HTTP.Method == http.MethodHead,
 	})
 }

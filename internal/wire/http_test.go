@@ -88,9 +88,9 @@ func TestPlainRequestsAreAnswered(t *testing.T) {
 						HTTP:      &wire.HTTP{Method: c.method, Path: c.path, Version: version},
 						Authority: "example.com", Backend: "who",
 						Metadata: []h2.Field{{Name: "x-mine", Value: "yes"}}, Message: []byte(c.body),
-						Check: func(_ uint64, answer []byte, _ string) error {
-							if string(answer) != c.want {
-								return fmt.Errorf("answered %.40q", answer)
+						Check: func(_ uint64, response []byte, _ string) error {
+							if string(response) != c.want {
+								return fmt.Errorf("answered %.40q", response)
 							}
 							return nil
 						},
@@ -115,9 +115,9 @@ func TestMessagesOfTheirOwnAreSentOverEveryProtocol(t *testing.T) {
 		e := engine(t, wire.Config{Addresses: []string{server.Listener.Addr().String()}, Channels: 2}, wire.Call{
 			HTTP:          &wire.HTTP{Method: "POST", Path: "/echo", Version: version},
 			AppendMessage: func(n uint64, _ int, to []byte) ([]byte, error) { return fmt.Append(to, "message ", n), nil },
-			Check: func(n uint64, answer []byte, _ string) error {
-				if want := fmt.Sprint("POST  message ", n); string(answer) != want {
-					return fmt.Errorf("answered %q, want %q", answer, want)
+			Check: func(n uint64, response []byte, _ string) error {
+				if want := fmt.Sprint("POST  message ", n); string(response) != want {
+					return fmt.Errorf("answered %q, want %q", response, want)
 				}
 				return nil
 			},

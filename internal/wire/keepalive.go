@@ -13,8 +13,8 @@ import (
 func (l *connection) checkIdle() {
 	l.checkTimer = nil
 	next := time.Duration(-1)
-	for _, look := range [...]func() time.Duration{l.keepAlive, l.closeIdle} {
-		at := look()
+	for _, check := range [...]func() time.Duration{l.keepAlive, l.closeIdle} {
+		at := check()
 		if l.closed {
 			return
 		}
@@ -30,13 +30,13 @@ func (l *connection) checkIdle() {
 // keepAlive sends a PING when nothing was read for the interval, and closes the connection when
 // there is no response. It returns the time of the next check; below 0: none.
 func (l *connection) keepAlive() time.Duration {
-	c := l.core
+	core := l.core
 	if l.pingInterval == 0 {
 		return -1
 	}
-	limit := l.lastPing + c.cfg.KeepAliveTimeout
+	limit := l.lastPing + core.cfg.KeepAliveTimeout
 	waits := l.lastPing > 0 && l.lastRead <= l.lastPing
-	if waits && c.now >= limit && l.socket != nil {
+	if waits && core.now >= limit && l.socket != nil {
 		l.read() // what came while this thread was busy counts
 		if l.closed {
 			return -1
@@ -44,33 +44,33 @@ func (l *connection) keepAlive() time.Duration {
 		waits = l.lastRead <= l.lastPing
 	}
 	switch due := l.lastRead + l.pingInterval; {
-	case waits && c.now >= limit:
-		l.fail(fmt.Errorf("no answer to a PING within %s", c.cfg.KeepAliveTimeout))
+	case waits && core.now >= limit:
+		l.fail(fmt.Errorf("no response to a PING within %s", core.cfg.KeepAliveTimeout))
 		return -1
 	case waits:
 		return limit
-	case due > c.now:
+	case due > core.now:
 		return due
 	}
 	l.protocol.(*h2.Conn).Ping()
-	c.markUnflushed(l)
-	l.lastPing = c.now
-	return l.lastPing + min(c.cfg.KeepAliveTimeout, l.pingInterval)
+	core.markUnflushed(l)
+	l.lastPing = core.now
+	return l.lastPing + min(core.cfg.KeepAliveTimeout, l.pingInterval)
 }
 
 // closeIdle closes a connection without calls. It returns the time of the next check; below 0:
 // none.
 func (l *connection) closeIdle() time.Duration {
-	c := l.core
-	switch due := l.lastUsed + c.cfg.IdleClose; {
-	case c.cfg.IdleClose == 0 || c.cfg.ConnectionPerCall || l.draining:
+	core := l.core
+	switch due := l.lastUsed + core.cfg.IdleClose; {
+	case core.cfg.IdleClose == 0 || core.cfg.ConnectionPerCall || l.draining:
 		return -1
 	case l.protocol.Active() > 0: // it becomes idle when they end
-		return c.now + c.cfg.IdleClose
-	case due > c.now:
+		return core.now + core.cfg.IdleClose
+	case due > core.now:
 		return due
 	}
 	l.closedIdle = true
-	l.drain("no call for " + c.cfg.IdleClose.String())
+	l.drain("no call for " + core.cfg.IdleClose.String())
 	return -1
 }

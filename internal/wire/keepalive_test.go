@@ -43,7 +43,7 @@ func TestAServerThatFallsSilentLosesItsConnection(t *testing.T) {
 	if m.Errors["UNAVAILABLE"] != 1 || m.Backends[wiretest.Backend] != 4 || connections != 2 {
 		t.Errorf("%d answered, errors %v, %d connections", m.Backends[wiretest.Backend], m.Errors, connections)
 	}
-	if why := m.Samples["UNAVAILABLE"]; !strings.HasSuffix(why, ": no answer to a PING within 2s") {
+	if why := m.Samples["UNAVAILABLE"]; !strings.HasSuffix(why, ": no response to a PING within 2s") {
 		t.Errorf("it says %q", why)
 	}
 	if m.Elapsed < 2*time.Second || m.Elapsed > 30*time.Second {
@@ -78,9 +78,9 @@ func TestAnAnswerToAPingMayWaitForUs(t *testing.T) {
 	s := wiretest.ClosesIdle(time.Minute)
 	call := oddCall(s)
 	check := call.Check
-	call.Check = func(n uint64, answer []byte, backend string) error {
+	call.Check = func(n uint64, response []byte, backend string) error {
 		<-time.After(1300 * time.Millisecond)
-		return check(n, answer, backend)
+		return check(n, response, backend)
 	}
 	e := engine(t, wire.Config{
 		Addresses: []string{wiretest.Serve(t, s)}, Channels: 2, KeepAlive: 50 * time.Millisecond, KeepAliveTimeout: time.Second,

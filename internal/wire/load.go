@@ -15,14 +15,14 @@ const (
 
 // begin prepares the load.
 func (r *load) begin() {
-	c := r.core
-	r.start = max(c.now, r.start)
+	core := r.core
+	r.start = max(core.now, r.start)
 	if r.pace.Open() {
 		r.nextCall = ^uint64(0) // advance adds 1
 		r.advance()
 		return
 	}
-	for u := c.index; u < r.pace.InFlight(); u += c.cfg.Cores {
+	for u := core.index; u < r.pace.InFlight(); u += core.cfg.Cores {
 		r.idleUsers.push(user{u, r.pace.First(u)})
 		r.activeUsers++
 	}
@@ -49,8 +49,8 @@ func (r *load) turn() {
 // cancel makes no more calls and cancels those in flight.
 func (r *load) cancel() {
 	r.over, r.cancelled = true, true
-	for k := r.core.inFlight.Front(); k != nil; k = r.core.inFlight.Front() {
-		r.core.cancelCall(k, h2.Status{Code: h2.Cancelled, Message: "the load was cancelled"})
+	for call := r.core.inFlight.Front(); call != nil; call = r.core.inFlight.Front() {
+		r.core.cancelCall(call, h2.Status{Code: h2.Cancelled, Message: "the load was cancelled"})
 	}
 }
 
@@ -70,18 +70,18 @@ func (r *load) advance() {
 }
 
 func (r *load) open() {
-	c := r.core
-	c.now = time.Since(c.epoch)
-	for i, end := 1, c.now+longestStart; !r.over && r.start+r.nextDue <= c.now && c.now < end; i++ {
+	core := r.core
+	core.now = time.Since(core.epoch)
+	for i, end := 1, core.now+longestStart; !r.over && r.start+r.nextDue <= core.now && core.now < end; i++ {
 		if r.shared.inFlight.Add(1) > int64(r.pace.InFlight()) {
 			r.shared.inFlight.Add(-1)
 			r.recorder.Drop(r.nextDue)
 		} else {
-			c.startCall(r.nextCall, -1, r.start+r.nextDue)
+			core.startCall(r.nextCall, -1, r.start+r.nextDue)
 		}
 		r.advance()
 		if i%startBatch == 0 {
-			c.flushFullBuffers()
+			core.flushFullBuffers()
 		}
 	}
 }
@@ -89,36 +89,36 @@ func (r *load) open() {
 // closed starts the next calls of the users whose think time is over or whose call has ended. A
 // user whose call fails at once comes again after the next read.
 func (r *load) closed() {
-	c := r.core
-	c.now = time.Since(c.epoch)
-	end := c.now + longestStart
-	for i := 1; len(r.thinkingUsers) > 0 && r.start+r.thinkingUsers[0].due <= c.now && c.now < end; i++ {
-		t := r.thinkingUsers.pop()
-		c.startCall(t.n, t.user, r.start+t.due)
+	core := r.core
+	core.now = time.Since(core.epoch)
+	end := core.now + longestStart
+	for i := 1; len(r.thinkingUsers) > 0 && r.start+r.thinkingUsers[0].due <= core.now && core.now < end; i++ {
+		next := r.thinkingUsers.pop()
+		core.startCall(next.n, next.user, r.start+next.due)
 		if i%startBatch == 0 {
-			c.flushFullBuffers()
+			core.flushFullBuffers()
 		}
 	}
-	for i, n := 1, r.idleUsers.n; i <= n && c.now < end; i++ {
+	for i, n := 1, r.idleUsers.n; i <= n && core.now < end; i++ {
 		r.nextCallOf(r.idleUsers.pop())
 		if i%startBatch == 0 {
-			c.flushFullBuffers()
+			core.flushFullBuffers()
 		}
 	}
 	r.over = r.activeUsers == 0
 }
 
 // nextCallOf makes a user's next call, now or after the think time.
-func (r *load) nextCallOf(u user) {
+func (r *load) nextCallOf(user user) {
 	n := r.shared.next.Add(1) - 1
-	due, more := r.pace.Next(n, u.answered)
+	due, more := r.pace.Next(n, user.ended)
 	switch {
 	case !more:
 		r.activeUsers--
 	case r.start+due <= r.core.now:
-		r.core.startCall(n, u.id, r.start+due)
+		r.core.startCall(n, user.id, r.start+due)
 	default:
-		r.thinkingUsers.push(thinkingUser{due, n, u.id})
+		r.thinkingUsers.push(thinkingUser{due, n, user.id})
 	}
 }
 
@@ -140,9 +140,9 @@ func (r *load) nextDeadline() (time.Duration, bool) {
 // flushFullBuffers reads the clock between many starts and writes the buffers that are large
 // enough for a write.
 func (c *core) flushFullBuffers() {
-	for _, l := range c.unflushed {
-		if l.protocol != nil && len(l.protocol.Out()) > readBuffer/2 {
-			l.flush()
+	for _, conn := range c.unflushed {
+		if conn.protocol != nil && len(conn.protocol.Out()) > readBuffer/2 {
+			conn.flush()
 		}
 	}
 	c.now = time.Since(c.epoch)

@@ -19,7 +19,7 @@ func newCore(ctx context.Context, cfg Config, call Call, index int) (*core, erro
 	if err != nil {
 		return nil, err
 	}
-	c := &core{
+	core := &core{
 		cfg: cfg, call: call, index: index,
 		ctx: ctx, epoch: time.Now(), poll: poll, buffer: make([]byte, readBuffer),
 		limits:  h2.Limits{Body: cfg.MaxMessage + messagePrefix, Backend: call.Backend, Streams: uint32(cfg.MaxStreams)},
@@ -27,22 +27,22 @@ func newCore(ctx context.Context, cfg Config, call Call, index int) (*core, erro
 		keepAlive: cfg.KeepAlive,
 	}
 	if call.Stream != nil || call.Session != nil {
-		c.limits.Body += 16 << 10 // the frame that ends a message may also hold others
+		core.limits.Body += 16 << 10 // the frame that ends a message may also hold others
 	}
-	if err := c.prepare(); err != nil {
+	if err := core.prepare(); err != nil {
 		poll.close()
 		return nil, err
 	}
 	switch {
 	case cfg.ConnectionPerCall:
 	case call.isHTTP1():
-		c.pool = newPool(c)
+		core.pool = newPool(core)
 	default:
 		for i := index; i < cfg.Channels; i += cfg.Cores {
-			c.channels = append(c.channels, &channel{core: c})
+			core.channels = append(core.channels, &channel{core: core})
 		}
 	}
-	return c, nil
+	return core, nil
 }
 
 // prepare prepares what all calls share.
@@ -102,14 +102,14 @@ func (c *core) loop() {
 }
 
 // pollOnce waits for an event or the next deadline and reads from the connections that have data.
-func (p *poller) pollOnce(c *core) {
-	for i := range p.wait(c.untilNext(), c.mayHoldProcessor()) {
+func (p *poller) pollOnce(core *core) {
+	for i := range p.wait(core.untilNext(), core.mayHoldProcessor()) {
 		slot, gen, read, write := p.event(i)
 		if slot < 0 {
 			continue // each turn runs the tasks
 		}
-		if l := c.connections[slot]; l != nil && l.generation == gen {
-			l.onPoll(read, write)
+		if conn := core.connections[slot]; conn != nil && conn.generation == gen {
+			conn.onPoll(read, write)
 		}
 	}
 }
@@ -137,11 +137,11 @@ func (c *core) untilNext() time.Duration {
 	if c.mayDial() {
 		sooner(c.nextDial)
 	}
-	if l := c.dialing.Front(); l != nil {
-		sooner(l.opened + c.cfg.ConnectTimeout)
+	if conn := c.dialing.Front(); conn != nil {
+		sooner(conn.opened + c.cfg.ConnectTimeout)
 	}
-	if k := c.inFlight.Front(); k != nil && c.cfg.Timeout > 0 {
-		sooner(k.sent + c.cfg.Timeout)
+	if call := c.inFlight.Front(); call != nil && c.cfg.Timeout > 0 {
+		sooner(call.sent + c.cfg.Timeout)
 	}
 	if c.load != nil {
 		if at, ok := c.load.nextDeadline(); ok {
@@ -156,31 +156,31 @@ func (c *core) untilNext() time.Duration {
 
 // expire ends the calls and connection attempts whose deadline has passed.
 func (c *core) expire() {
-	for l := c.dialing.Front(); l != nil && l.opened+c.cfg.ConnectTimeout <= c.now; l = c.dialing.Front() {
-		l.fail(fmt.Errorf("no connection within %s", c.cfg.ConnectTimeout))
+	for conn := c.dialing.Front(); conn != nil && conn.opened+c.cfg.ConnectTimeout <= c.now; conn = c.dialing.Front() {
+		conn.fail(fmt.Errorf("no connection within %s", c.cfg.ConnectTimeout))
 	}
 	if c.cfg.Timeout == 0 {
 		return
 	}
-	for k := c.inFlight.Front(); k != nil && k.sent+c.cfg.Timeout <= c.now; k = c.inFlight.Front() {
-		c.cancelCall(k, c.deadlineExceeded())
+	for call := c.inFlight.Front(); call != nil && call.sent+c.cfg.Timeout <= c.now; call = c.inFlight.Front() {
+		c.cancelCall(call, c.deadlineExceeded())
 	}
 }
 
 // placeRetries sends the calls again that a connection gave back.
 func (c *core) placeRetries() {
 	for n := c.retry.Len(); n > 0 && c.retry.Len() > 0; n-- {
-		k := c.retry.Front()
-		k.queued.Remove()
-		c.place(k)
+		call := c.retry.Front()
+		call.queued.Remove()
+		c.place(call)
 	}
 }
 
 func (c *core) flush() {
 	for i := 0; i < len(c.unflushed); i++ { // a failed flush may mark another connection
-		l := c.unflushed[i]
-		l.unflushed = false
-		l.flush()
+		conn := c.unflushed[i]
+		conn.unflushed = false
+		conn.flush()
 	}
 	c.unflushed = c.unflushed[:0]
 }
@@ -192,10 +192,10 @@ func (c *core) finish() {
 		c.load.cancel()
 		c.load.turn()
 	}
-	for _, l := range slices.Clone(c.connections) {
-		if l != nil {
-			l.draining = true // its owner does not replace it
-			l.close(h2.Status{Code: h2.Cancelled, Message: ErrClosed.Error()})
+	for _, conn := range slices.Clone(c.connections) {
+		if conn != nil {
+			conn.draining = true // its owner does not replace it
+			conn.close(h2.Status{Code: h2.Cancelled, Message: ErrClosed.Error()})
 		}
 	}
 	if c.connectResult != nil {

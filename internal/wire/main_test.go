@@ -65,9 +65,9 @@ func greet(t testing.TB) wire.Call {
 	}
 	return wire.Call{
 		Method: calls.Method, Message: message, Backend: workload.BackendTrailer,
-		Check: func(n uint64, answer []byte, backend string) error {
+		Check: func(n uint64, response []byte, backend string) error {
 			reply := &rpclabv1.HelloReply{}
-			if err := proto.Unmarshal(answer, reply); err != nil {
+			if err := proto.Unmarshal(response, reply); err != nil {
 				return err
 			}
 			return calls.Check(n, reply, backend)

@@ -20,12 +20,12 @@ type netConn struct {
 	readAgain  chan struct{} // the core has handled the last read
 }
 
-func newNetConn(c *core, l *connection, conn net.Conn) *netConn {
-	s := &netConn{conn: conn, core: c, connection: l, generation: l.generation, writes: make(chan []byte, 1), readAgain: make(chan struct{}, 1)}
-	c.netConns++
-	c.workers.Go(s.reader)
-	c.workers.Go(s.writer)
-	return s
+func newNetConn(conn *connection, opened net.Conn) *netConn {
+	transport := &netConn{conn: opened, core: conn.core, connection: conn, generation: conn.generation, writes: make(chan []byte, 1), readAgain: make(chan struct{}, 1)}
+	conn.core.netConns++
+	conn.core.workers.Go(transport.reader)
+	conn.core.workers.Go(transport.writer)
+	return transport
 }
 
 func (s *netConn) write(p []byte) (int, error) {

@@ -10,112 +10,112 @@ import (
 const maxAttempts = 5
 
 // streamEnded handles a call whose stream has ended.
-func (c *core) streamEnded(k *call) {
-	if k.sessionStream != nil {
-		c.session.streamEnded(k, statusOf(&k.stream))
+func (c *core) streamEnded(call *call) {
+	if call.sessionStream != nil {
+		c.session.streamEnded(call, statusOf(&call.stream))
 		return
 	}
 	var message []byte
 	var status h2.Status
 	switch {
 	case c.call.HTTP != nil:
-		message, status = k.stream.Body, c.call.HTTP.outcome(&k.stream)
+		message, status = call.stream.Body, c.call.HTTP.outcome(&call.stream)
 	case c.call.Stream != nil:
-		status = c.streamStatus(k)
+		status = c.streamStatus(call)
 	default:
-		message, status = c.decoder.unary(&k.stream)
+		message, status = c.decoder.unary(&call.stream)
 	}
-	if status.Code == h2.Cancelled && k.stream.Failed.Code != h2.OK && c.cfg.Timeout > 0 && k.sent+c.cfg.Timeout <= c.now {
+	if status.Code == h2.Cancelled && call.stream.Failed.Code != h2.OK && c.cfg.Timeout > 0 && call.sent+c.cfg.Timeout <= c.now {
 		status = c.deadlineExceeded() // the server enforced the deadline before this side did
 	}
 	if c.session != nil {
-		c.session.unaryEnded(k, status)
+		c.session.unaryEnded(call, status)
 		return
 	}
 	backend := ""
-	if k.stream.Trailers != nil {
-		backend = k.stream.Trailers.Backend
+	if call.stream.Trailers != nil {
+		backend = call.stream.Trailers.Backend
 	}
-	if backend == "" && k.stream.Headers != nil {
-		backend = k.stream.Headers.Backend
+	if backend == "" && call.stream.Headers != nil {
+		backend = call.stream.Headers.Backend
 	}
 	if status.Code == h2.OK && c.call.Check != nil && c.call.Stream == nil {
-		if err := c.call.Check(k.number, message, backend); err != nil {
+		if err := c.call.Check(call.number, message, backend); err != nil {
 			status = h2.Status{Code: h2.DataLoss, Message: err.Error()}
 		}
 	}
-	c.endCall(k, backend, status)
+	c.endCall(call, backend, status)
 }
 
 // endCall ends a call with its status.
-func (c *core) endCall(k *call, backend string, status h2.Status) {
-	k.queued.Remove()
-	if k.sessionStream != nil {
-		c.session.streamEnded(k, status)
+func (c *core) endCall(call *call, backend string, status h2.Status) {
+	call.queued.Remove()
+	if call.sessionStream != nil {
+		c.session.streamEnded(call, status)
 		return
 	}
-	k.inFlight.Remove()
+	call.inFlight.Remove()
 	if c.session != nil {
-		c.session.stopAwaiting(k)
+		c.session.stopAwaiting(call)
 	}
-	if k.connection != nil {
-		k.connection.lastUsed = c.now
+	if call.connection != nil {
+		call.connection.lastUsed = c.now
 	}
-	if o := k.ownConnection; o != nil {
-		o.call, k.ownConnection = nil, nil
-		o.connection.drain("")
+	if own := call.ownConnection; own != nil {
+		own.call, call.ownConnection = nil, nil
+		own.connection.drain("")
 	}
 	if c.load != nil {
-		c.load.record(k, backend, status)
+		c.load.record(call, backend, status)
 	}
-	k.connection = nil
-	k.next, c.freeCalls = c.freeCalls, k
+	call.connection = nil
+	call.next, c.freeCalls = c.freeCalls, call
 }
 
-func (c *core) failCall(k *call, why h2.Status) { c.endCall(k, "", why) }
+func (c *core) failCall(call *call, why h2.Status) { c.endCall(call, "", why) }
 
 // cancelCall ends a call from this side.
-func (c *core) cancelCall(k *call, why h2.Status) {
-	if k.connection != nil && k.connection.protocol != nil {
-		k.connection.protocol.Cancel(&k.stream)
-		k.connection.afterChange()
+func (c *core) cancelCall(call *call, why h2.Status) {
+	if call.connection != nil && call.connection.protocol != nil {
+		call.connection.protocol.Cancel(&call.stream)
+		call.connection.afterChange()
 	}
-	c.endCall(k, "", why)
+	c.endCall(call, "", why)
 }
 
 // unprocessed handles a call that the server did not process: it can be sent again.
-func (c *core) unprocessed(k *call, why h2.Status) {
-	if s := k.sessionStream; s != nil && (s.index < 0 || k.stream.Sent()) {
-		c.session.streamEnded(k, why)
+func (c *core) unprocessed(call *call, why h2.Status) {
+	if state := call.sessionStream; state != nil && (state.index < 0 || call.stream.Sent()) {
+		c.session.streamEnded(call, why)
 		return
 	}
-	k.connection = nil
+	call.connection = nil
 	if c.session != nil {
-		c.session.stopAwaiting(k)
+		c.session.stopAwaiting(call)
 	}
-	if k.stream.Sent() || k.ownConnection != nil {
-		k.attempts++
+	if call.stream.Sent() || call.ownConnection != nil {
+		call.attempts++
 	}
-	if k.attempts >= maxAttempts || c.closing {
-		c.failCall(k, why)
+	if call.attempts >= maxAttempts || c.closing {
+		c.failCall(call, why)
 		return
 	}
-	if k.ownConnection != nil {
-		k.ownConnection.call = nil
-		k.ownConnection.connection.drain("")
-		k.ownConnection = nil
+	if call.ownConnection != nil {
+		call.ownConnection.call = nil
+		call.ownConnection.connection.drain("")
+		call.ownConnection = nil
 	}
-	c.retry.PushBack(k, &k.queued) // in the next turn: the connection is still handling its input
+	c.retry.PushBack(call, &call.queued) // in the next turn: the connection is still handling its input
 }
 
 func (c *core) deadlineExceeded() h2.Status {
-	return h2.Status{Code: h2.DeadlineExceeded, Message: "no answer within " + c.cfg.Timeout.String()}
+	return h2.Status{Code: h2.DeadlineExceeded, Message: "no response within " + c.cfg.Timeout.String()}
 }
 
 // record records a call that has ended now: at the time of the read that brought its response.
-func (r *load) record(k *call, backend string, status h2.Status) {
+func (r *load) record(call *call, backend string, status h2.Status) {
 	done := r.core.now - r.start
-	ended := measure.Call{Due: k.due - r.start, Sent: k.sent - r.start, Done: done, Backend: backend, Code: measure.OK}
+	ended := measure.Call{Due: call.due - r.start, Sent: call.sent - r.start, Done: done, Backend: backend, Code: measure.OK}
 	if status.Code != h2.OK {
 		ended.Code, ended.Message, ended.Backend = status.Name(), status.Message, ""
 	}
@@ -123,9 +123,9 @@ func (r *load) record(k *call, backend string, status h2.Status) {
 	if onEnd := r.core.call.OnEnd; onEnd != nil {
 		onEnd(ended)
 	}
-	if k.user < 0 {
+	if call.user < 0 {
 		r.shared.inFlight.Add(-1)
 		return
 	}
-	r.idleUsers.push(user{k.user, done})
+	r.idleUsers.push(user{call.user, done})
 }

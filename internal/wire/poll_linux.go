@@ -31,13 +31,13 @@ func newPoller() (*poller, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
 	}
-	bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	wakeup, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
 		unix.Close(epoll)
 		return nil, os.NewSyscallError("eventfd", err)
 	}
-	p := &poller{epoll: epoll, wakeup: bell}
-	return p, p.add(bell, -1, 0)
+	p := &poller{epoll: epoll, wakeup: wakeup}
+	return p, p.add(wakeup, -1, 0)
 }
 
 // setTimerSlack makes timed waits of this thread end on time. By default the kernel may delay them
@@ -221,7 +221,7 @@ func (p *poller) connect(to netip.AddrPort, from netip.Addr, slot, gen int32) (*
 			return nil, fmt.Errorf("from %s: %w", from, os.NewSyscallError("bind", err))
 		}
 	}
-	s := &socket{fd: fd, poller: p, slot: slot, generation: gen, writing: true}
+	socket := &socket{fd: fd, poller: p, slot: slot, generation: gen, writing: true}
 	if err := unix.Connect(fd, sockaddr(to)); err != nil && err != unix.EINPROGRESS {
 		unix.Close(fd)
 		return nil, os.NewSyscallError("connect", err)
@@ -230,7 +230,7 @@ func (p *poller) connect(to netip.AddrPort, from netip.Addr, slot, gen int32) (*
 		unix.Close(fd)
 		return nil, err
 	}
-	return s, nil
+	return socket, nil
 }
 
 func sockaddr(a netip.AddrPort) unix.Sockaddr {

@@ -7,10 +7,10 @@ import (
 	"rpclab/internal/wire/h2"
 )
 
-func newPool(c *core) *pool {
-	p := &pool{core: c, limit: (c.cfg.Channels - c.index + c.cfg.Cores - 1) / c.cfg.Cores}
+func newPool(core *core) *pool {
+	p := &pool{core: core, limit: (core.cfg.Channels - core.index + core.cfg.Cores - 1) / core.cfg.Cores}
 	p.initial = p.limit
-	if c.cfg.OnDemand {
+	if core.cfg.OnDemand {
 		p.initial = 1
 	}
 	return p
@@ -19,42 +19,42 @@ func newPool(c *core) *pool {
 // update sets the addresses. Connections to removed addresses close after their call.
 func (p *pool) update(addrs []string) {
 	p.addressIndex, p.failedDials, p.lastFailure = 0, 0, ""
-	for _, l := range slices.Clone(p.core.connections) {
-		if l != nil && l.owner == connectionOwner(p) && !slices.Contains(addrs, l.addr) {
-			l.drain("the address was removed")
+	for _, conn := range slices.Clone(p.core.connections) {
+		if conn != nil && conn.owner == connectionOwner(p) && !slices.Contains(addrs, conn.addr) {
+			conn.drain("the address was removed")
 		}
 	}
 	p.retryWaiting()
 }
 
 // start sends a call on a free connection, or lets the call wait for one.
-func (p *pool) start(k *call) {
+func (p *pool) start(call *call) {
 	if n := len(p.free); n > 0 {
-		l := p.free[n-1]
-		l.inPool, p.free = false, p.free[:n-1]
-		l.start(k)
+		conn := p.free[n-1]
+		conn.inPool, p.free = false, p.free[:n-1]
+		conn.start(call)
 		return
 	}
 	if why := p.failure(); why != "" {
-		p.core.failCall(k, h2.Status{Code: h2.Unavailable, Message: why})
+		p.core.failCall(call, h2.Status{Code: h2.Unavailable, Message: why})
 		return
 	}
-	p.waiting.PushBack(k, &k.queued)
+	p.waiting.PushBack(call, &call.queued)
 	p.grow()
 }
 
 // checkFree gives a free connection to the next waiting call, or keeps it.
-func (p *pool) checkFree(l *connection) {
-	if l.inPool || l.draining || l.protocol.Active() > 0 || !l.protocol.Usable() {
+func (p *pool) checkFree(conn *connection) {
+	if conn.inPool || conn.draining || conn.protocol.Active() > 0 || !conn.protocol.Usable() {
 		return
 	}
-	if k := p.waiting.Front(); k != nil {
-		k.queued.Remove()
-		l.start(k)
+	if call := p.waiting.Front(); call != nil {
+		call.queued.Remove()
+		conn.start(call)
 		return
 	}
-	l.inPool = true
-	p.free = append(p.free, l)
+	conn.inPool = true
+	p.free = append(p.free, conn)
 }
 
 // grow opens connections for the waiting calls.
@@ -85,52 +85,52 @@ func (p *pool) failure() string {
 func (p *pool) retryWaiting() {
 	p.grow()
 	if why := p.failure(); why != "" {
-		for k := p.waiting.Front(); k != nil; k = p.waiting.Front() {
-			p.core.failCall(k, h2.Status{Code: h2.Unavailable, Message: why})
+		for call := p.waiting.Front(); call != nil; call = p.waiting.Front() {
+			p.core.failCall(call, h2.Status{Code: h2.Unavailable, Message: why})
 		}
 	}
 	p.core.checkConnected()
 }
 
-func (p *pool) ready(l *connection) {
+func (p *pool) ready(conn *connection) {
 	p.opening--
 	p.connected++
 	p.failedDials, p.lastFailure, p.backoff = 0, "", 0
 	if p.connected >= p.initial {
 		p.initial = 0
 	}
-	p.checkFree(l)
+	p.checkFree(conn)
 	p.retryWaiting()
 }
 
-func (p *pool) lost(l *connection, why string) {
+func (p *pool) lost(conn *connection, why string) {
 	core := p.core
-	if i := slices.Index(p.free, l); l.inPool && i >= 0 {
-		l.inPool, p.free = false, slices.Delete(p.free, i, i+1)
+	if i := slices.Index(p.free, conn); conn.inPool && i >= 0 {
+		conn.inPool, p.free = false, slices.Delete(p.free, i, i+1)
 	}
-	if l.protocol == nil {
+	if conn.protocol == nil {
 		p.opening--
-		p.dialFailed(l, why)
+		p.dialFailed(conn, why)
 	} else {
 		p.connected--
 	}
 	if core.closing {
 		return
 	}
-	if core.cfg.OnConnectionLost != nil && !l.closedIdle {
+	if core.cfg.OnConnectionLost != nil && !conn.closedIdle {
 		core.cfg.OnConnectionLost()
 	}
 	core.after(0, p.retryWaiting)
 }
 
 // dialFailed goes to the next address, and waits for the backoff when all addresses have failed.
-func (p *pool) dialFailed(l *connection, why string) {
+func (p *pool) dialFailed(conn *connection, why string) {
 	addrs := p.core.addrs
-	if !slices.Contains(addrs, l.addr) {
+	if !slices.Contains(addrs, conn.addr) {
 		return
 	}
 	if !p.core.cfg.RoundRobin {
-		if l.addr != addrs[p.addressIndex%len(addrs)] { // another attempt to that address failed before
+		if conn.addr != addrs[p.addressIndex%len(addrs)] { // another attempt to that address failed before
 			return
 		}
 		p.addressIndex++

@@ -45,7 +45,7 @@ func TestConnectionsAreOpenedAsCallsNeedThem(t *testing.T) {
 			t.Fatal(err)
 		}
 		if m, connections := spent(t, e, c.pace); m.Backends[""] != uint64(c.calls) || connections != c.calls {
-			t.Errorf("%s: %d answers over %d connections, errors %v", what, m.Backends[""], connections, m.Samples)
+			t.Errorf("%s: %d responses over %d connections, errors %v", what, m.Backends[""], connections, m.Samples)
 		}
 	}
 }
@@ -55,7 +55,7 @@ func TestCallsWaitForAConnectionWhenAllAreBusy(t *testing.T) {
 		server := echo(t, false)
 		e := engine(t, wire.Config{Addresses: []string{server.Listener.Addr().String()}, Channels: 3, OnDemand: onDemand}, get("/echo"))
 		if m, connections := spent(t, e, pace.Burst{Calls: 500}); m.Backends[""] != 500 || connections != 3 {
-			t.Errorf("on demand %v: %d answers over %d connections, errors %v", onDemand, m.Backends[""], connections, m.Samples)
+			t.Errorf("on demand %v: %d responses over %d connections, errors %v", onDemand, m.Backends[""], connections, m.Samples)
 		}
 	}
 }
@@ -64,7 +64,7 @@ func TestOneUserKeepsToOneConnection(t *testing.T) {
 	server := echo(t, false)
 	e := engine(t, wire.Config{Addresses: []string{server.Listener.Addr().String()}, Channels: 100, OnDemand: true}, get("/echo"))
 	if m, connections := spent(t, e, pace.Closed{Users: 1, Calls: 200}); m.Backends[""] != 200 || connections != 1 {
-		t.Errorf("%d answers over %d connections", m.Backends[""], connections)
+		t.Errorf("%d responses over %d connections", m.Backends[""], connections)
 	}
 }
 
@@ -72,7 +72,7 @@ func TestAServerThatClosesGetsAConnectionACall(t *testing.T) {
 	server := echo(t, false)
 	e := engine(t, wire.Config{Addresses: []string{server.Listener.Addr().String()}, Channels: 4, OnDemand: true}, get("/close"))
 	if m, connections := spent(t, e, pace.Closed{Users: 8, Calls: 100}); m.Backends[""] != 100 || connections != 100 {
-		t.Errorf("%d answers over %d connections, errors %v %v", m.Backends[""], connections, m.Errors, m.Samples)
+		t.Errorf("%d responses over %d connections, errors %v %v", m.Backends[""], connections, m.Errors, m.Samples)
 	}
 }
 
@@ -139,7 +139,7 @@ func TestConnectionsFollowTheAddressesOfAPool(t *testing.T) {
 	e.SetAddresses([]string{now.Listener.Addr().String()})
 	old.Close()
 	if m, connections := spent(t, e, pace.Burst{Calls: 30}); m.Backends[""] != 30 || connections != 6 {
-		t.Errorf("%d answers, %d connections, errors %v %v", m.Backends[""], connections, m.Errors, m.Samples)
+		t.Errorf("%d responses, %d connections, errors %v %v", m.Backends[""], connections, m.Errors, m.Samples)
 	}
 	e.SetAddresses(nil)
 	e.SetResolverError(net.ErrClosed)
@@ -160,7 +160,7 @@ func TestACallThatWaitsTooLongGivesItsPlaceUp(t *testing.T) {
 	}
 }
 
-// BenchmarkPlain makes requests over HTTP/1.1 of a server that knows one answer.
+// BenchmarkPlain makes requests over HTTP/1.1 of a server that knows one response.
 func BenchmarkPlain(b *testing.B) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

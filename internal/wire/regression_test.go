@@ -107,11 +107,11 @@ func hear(t *testing.T, dial func(context.Context, string) (net.Conn, error)) {
 		t.Fatal(err)
 	}
 	if m := load(t, e, pace.Rate{PerSecond: 10, Duration: 200 * time.Millisecond, Max: 2}); m.Backends[""] != 2 {
-		t.Errorf("%d answers of 2, errors %v %v", m.Backends[""], m.Errors, m.Samples)
+		t.Errorf("%d responses of 2, errors %v %v", m.Backends[""], m.Errors, m.Samples)
 	}
 }
 
-// answerOnceAndReset leaves the next connection to a server that answers every call.
+// answerOnceAndReset leaves the next connection to a server that responses every call.
 func answerOnceAndReset(listener net.Listener, when <-chan struct{}) error {
 	conn, err := listener.Accept()
 	if err != nil {
@@ -141,7 +141,7 @@ func answerOnceAndReset(listener net.Listener, when <-chan struct{}) error {
 
 // More calls are due than the client can make. Their responses must not wait until the client
 // gives up.
-func TestAnswersAreReadAmidAnOverload(t *testing.T) {
+func TestResponsesAreReadDuringAnOverload(t *testing.T) {
 	e := engine(t, wire.Config{Addresses: []string{answerer(t)}}, wire.Call{
 		Method: "/test.Test/Answer",
 		AppendMessage: func(_ uint64, _ int, to []byte) ([]byte, error) {
@@ -159,17 +159,17 @@ func TestAnswersAreReadAmidAnOverload(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p50 := time.Duration(service.ValueAtQuantile(50)); m.Backends[""] != 30_000 || p50 > m.Elapsed/4 {
-		t.Errorf("%d answers in %v, half of them after more than %v", m.Backends[""], m.Elapsed, p50)
+		t.Errorf("%d responses in %v, half of them after more than %v", m.Backends[""], m.Elapsed, p50)
 	}
 }
 
 // TestTheLimitOfAMessageIsNotOneOfAFrame: many messages come in one.
 func TestTheLimitOfAMessageIsNotOneOfAFrame(t *testing.T) {
-	const answers = 200
+	const responses = 200
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "application/grpc")
-		_, _ = w.Write(bytes.Repeat(append([]byte{0, 0, 0, 0, 60}, make([]byte, 60)...), answers))
+		_, _ = w.Write(bytes.Repeat(append([]byte{0, 0, 0, 0, 60}, make([]byte, 60)...), responses))
 		w.Header().Set(http.TrailerPrefix+"Grpc-Status", "0")
 	}))
 	server.Config.Protocols = new(http.Protocols)
@@ -177,7 +177,7 @@ func TestTheLimitOfAMessageIsNotOneOfAFrame(t *testing.T) {
 	server.Start()
 	defer server.Close()
 	e := engine(t, wire.Config{Addresses: []string{server.Listener.Addr().String()}, MaxMessage: 60},
-		wire.Call{Method: "/test.Test/Many", Stream: &wire.Stream{Messages: 1, Answers: answers}})
+		wire.Call{Method: "/test.Test/Many", Stream: &wire.Stream{Messages: 1, Responses: responses}})
 	if m := load(t, e, pace.Sequence(3)); m.Backends[""] != 3 {
 		t.Errorf("errors %v %v", m.Errors, m.Samples)
 	}

@@ -20,21 +20,21 @@ type messageDecoder struct {
 	inflate bytes.Buffer
 }
 
-func (u *messageDecoder) unary(s *h2.Stream) ([]byte, h2.Status) {
-	status := statusOf(s)
+func (u *messageDecoder) unary(stream *h2.Stream) ([]byte, h2.Status) {
+	status := statusOf(stream)
 	if status.Code != h2.OK {
 		return nil, status
 	}
-	if why := u.invalid(s.Body); why.Code != h2.OK {
+	if why := u.invalid(stream.Body); why.Code != h2.OK {
 		return nil, why
 	}
-	if len(s.Body) < messagePrefix {
+	if len(stream.Body) < messagePrefix {
 		return nil, h2.Status{Code: h2.Internal, Message: "the server sent OK without a message"}
 	}
-	if n := binary.BigEndian.Uint32(s.Body[1:]); int(n) > len(s.Body)-messagePrefix {
-		return nil, h2.Status{Code: h2.Internal, Message: fmt.Sprintf("the response ends after %d of %d bytes", len(s.Body)-messagePrefix, n)}
+	if n := binary.BigEndian.Uint32(stream.Body[1:]); int(n) > len(stream.Body)-messagePrefix {
+		return nil, h2.Status{Code: h2.Internal, Message: fmt.Sprintf("the response ends after %d of %d bytes", len(stream.Body)-messagePrefix, n)}
 	}
-	return u.message(s.Body, s.Headers)
+	return u.message(stream.Body, stream.Headers)
 }
 
 // message returns a message without its prefix, decompressed.
@@ -63,23 +63,23 @@ func (u *messageDecoder) invalid(body []byte) h2.Status {
 }
 
 // statusOf returns the status of a stream, by "Responses" of the gRPC over HTTP/2 specification.
-func statusOf(s *h2.Stream) h2.Status {
+func statusOf(stream *h2.Stream) h2.Status {
 	switch {
-	case s.Failed.Code != h2.OK:
-		return s.Failed
-	case s.Headers != nil && !isGRPC(s.Headers.Type):
-		status := h2.OfHTTP(s.Headers.Status)
-		if s.Headers.Status == 200 {
+	case stream.Failed.Code != h2.OK:
+		return stream.Failed
+	case stream.Headers != nil && !isGRPC(stream.Headers.Type):
+		status := h2.OfHTTP(stream.Headers.Status)
+		if stream.Headers.Status == 200 {
 			status.Code = h2.Unknown
 		}
-		status.Message += fmt.Sprintf(", with the content type %q: is this a gRPC server?", s.Headers.Type)
+		status.Message += fmt.Sprintf(", with the content type %q: is this a gRPC server?", stream.Headers.Type)
 		return status
-	case s.Trailers != nil && s.Trailers.GRPCStatus > h2.Unauthenticated: // codes of 100 and more stand for an HTTP status
-		return h2.Status{Code: h2.Unknown, Message: s.Trailers.Message}
-	case s.Trailers != nil && s.Trailers.GRPCStatus >= 0:
-		return h2.Status{Code: uint32(s.Trailers.GRPCStatus), Message: s.Trailers.Message}
-	case s.Headers != nil:
-		return h2.OfHTTP(s.Headers.Status)
+	case stream.Trailers != nil && stream.Trailers.GRPCStatus > h2.Unauthenticated: // codes of 100 and more stand for an HTTP status
+		return h2.Status{Code: h2.Unknown, Message: stream.Trailers.Message}
+	case stream.Trailers != nil && stream.Trailers.GRPCStatus >= 0:
+		return h2.Status{Code: uint32(stream.Trailers.GRPCStatus), Message: stream.Trailers.Message}
+	case stream.Headers != nil:
+		return h2.OfHTTP(stream.Headers.Status)
 	}
 	return h2.OfHTTP(0)
 }

@@ -35,23 +35,23 @@ type streamSession struct {
 	leaving    bool             // a connection with a stream is draining
 }
 
-func newSession(c *core, t *Session, form func(string, time.Duration, []h2.Field) (*h2.Request, error)) *streamSession {
-	return &streamSession{Session: t, core: c, newRequest: form, streams: make([]*call, t.Streams), open: map[*call]struct{}{}, awaiting: map[uint64]*call{}}
+func newSession(core *core, settings *Session, form func(string, time.Duration, []h2.Field) (*h2.Request, error)) *streamSession {
+	return &streamSession{Session: settings, core: core, newRequest: form, streams: make([]*call, settings.Streams), open: map[*call]struct{}{}, awaiting: map[uint64]*call{}}
 }
 
 // prepare makes a call a request.
-func (t *streamSession) prepare(k *call) (err error) {
-	k.stream.Reset()
-	if k.request == nil {
-		k.request = new(sessionRequest)
+func (t *streamSession) prepare(call *call) (err error) {
+	call.stream.Reset()
+	if call.request == nil {
+		call.request = new(sessionRequest)
 	}
-	*k.request = sessionRequest{}
-	if k.buffer, k.request.id, err = t.AppendRequest(append(k.buffer[:0], 0, 0, 0, 0, 0)); err != nil {
+	*call.request = sessionRequest{}
+	if call.buffer, call.request.id, err = t.AppendRequest(append(call.buffer[:0], 0, 0, 0, 0, 0)); err != nil {
 		return err
 	}
-	k.stream.Payload = frameInPlace(k.buffer)
+	call.stream.Payload = frameInPlace(call.buffer)
 	if t.Streams == 0 && t.Metadata != nil {
-		k.stream.Request, err = t.request(t.core.call.Method, t.core.cfg.Timeout)
+		call.stream.Request, err = t.request(t.core.call.Method, t.core.cfg.Timeout)
 	}
 	return err
 }
@@ -73,154 +73,154 @@ func (t *streamSession) newStream(at int, method string, payload []byte) (*call,
 	if err != nil {
 		return nil, err
 	}
-	k := &call{user: -1, number: uint64(max(at, 0)), sessionStream: &sessionStream{index: at}}
-	k.stream.Owner, k.stream.Payload, k.stream.Request = k, payload, request
-	t.open[k] = struct{}{}
-	return k, nil
+	call := &call{user: -1, number: uint64(max(at, 0)), sessionStream: &sessionStream{index: at}}
+	call.stream.Owner, call.stream.Payload, call.stream.Request = call, payload, request
+	t.open[call] = struct{}{}
+	return call, nil
 }
 
 // send sends a request on the next bidirectional stream, or returns false if requests are unary
 // calls.
-func (t *streamSession) send(k *call) bool {
-	if t.Streams == 0 || k.sessionStream != nil {
+func (t *streamSession) send(call *call) bool {
+	if t.Streams == 0 || call.sessionStream != nil {
 		return false
 	}
-	at := int(k.number % uint64(len(t.streams)))
-	s := t.streams[at]
-	if s != nil && (s.connection == nil || !s.connection.draining) {
-		t.await(k, s)
-		if s.stream.Sent() {
-			s.connection.protocol.(*h2.Conn).Send(&s.stream, k.stream.Payload, true)
-			t.core.markUnflushed(s.connection)
+	at := int(call.number % uint64(len(t.streams)))
+	stream := t.streams[at]
+	if stream != nil && (stream.connection == nil || !stream.connection.draining) {
+		t.await(call, stream)
+		if stream.stream.Sent() {
+			stream.connection.protocol.(*h2.Conn).Send(&stream.stream, call.stream.Payload, true)
+			t.core.markUnflushed(stream.connection)
 		} else {
-			s.stream.Payload = append(s.stream.Payload, k.stream.Payload...)
+			stream.stream.Payload = append(stream.stream.Payload, call.stream.Payload...)
 		}
 		return true
 	}
-	s, err := t.newStream(at, t.core.call.Method, bytes.Clone(k.stream.Payload))
+	stream, err := t.newStream(at, t.core.call.Method, bytes.Clone(call.stream.Payload))
 	if err != nil {
-		t.core.failCall(k, h2.Status{Code: h2.Internal, Message: err.Error()})
+		t.core.failCall(call, h2.Status{Code: h2.Internal, Message: err.Error()})
 		return true
 	}
-	t.streams[at] = s
-	t.await(k, s)
-	t.core.place(s)
+	t.streams[at] = stream
+	t.await(call, stream)
+	t.core.place(stream)
 	return true
 }
 
-func (t *streamSession) await(k, s *call) {
-	k.request.stream = s
-	s.sessionStream.awaited++
-	t.awaiting[k.request.id] = k
+func (t *streamSession) await(call, stream *call) {
+	call.request.stream = stream
+	stream.sessionStream.awaited++
+	t.awaiting[call.request.id] = call
 }
 
 // mayStart reports whether a call may start on a connection now. A unary request waits for the
 // connection's stream of responses.
-func (t *streamSession) mayStart(l *connection, k *call) bool {
-	if t.Streams > 0 || k.sessionStream != nil {
+func (t *streamSession) mayStart(conn *connection, call *call) bool {
+	if t.Streams > 0 || call.sessionStream != nil {
 		return true
 	}
-	if err := t.openResponseStream(l); err != nil {
-		t.core.failCall(k, h2.Status{Code: h2.Internal, Message: err.Error()})
+	if err := t.openResponseStream(conn); err != nil {
+		t.core.failCall(call, h2.Status{Code: h2.Internal, Message: err.Error()})
 		return false
 	}
-	s := l.responseStream
-	if s.sessionStream.ready {
-		t.await(k, s)
+	stream := conn.responseStream
+	if stream.sessionStream.ready {
+		t.await(call, stream)
 		return true
 	}
-	s.sessionStream.requests.PushBack(k, &k.queued)
+	stream.sessionStream.requests.PushBack(call, &call.queued)
 	return false
 }
 
 // openResponseStream opens a connection's stream of responses, if it has none.
-func (t *streamSession) openResponseStream(l *connection) (err error) {
-	if l.responseStream == nil {
-		if l.responseStream, err = t.newStream(-1, t.ResponseMethod, frame(nil)); err == nil {
-			l.start(l.responseStream)
+func (t *streamSession) openResponseStream(conn *connection) (err error) {
+	if conn.responseStream == nil {
+		if conn.responseStream, err = t.newStream(-1, t.ResponseMethod, frame(nil)); err == nil {
+			conn.start(conn.responseStream)
 		}
 	}
 	return err
 }
 
 // streamReady sends the requests that waited for a stream, once its headers have come.
-func (t *streamSession) streamReady(s *call) {
-	if s.sessionStream.ready || s.stream.Headers == nil || s.stream.Headers.Status != 200 || !isGRPC(s.stream.Headers.Type) {
+func (t *streamSession) streamReady(stream *call) {
+	if stream.sessionStream.ready || stream.stream.Headers == nil || stream.stream.Headers.Status != 200 || !isGRPC(stream.stream.Headers.Type) {
 		return
 	}
-	s.sessionStream.ready = true
-	for k := s.sessionStream.requests.Front(); k != nil; k = s.sessionStream.requests.Front() {
-		k.queued.Remove()
-		if s.connection.protocol.Usable() {
-			s.connection.start(k)
+	stream.sessionStream.ready = true
+	for call := stream.sessionStream.requests.Front(); call != nil; call = stream.sessionStream.requests.Front() {
+		call.queued.Remove()
+		if stream.connection.protocol.Usable() {
+			stream.connection.start(call)
 		} else {
-			t.core.retry.PushBack(k, &k.queued)
+			t.core.retry.PushBack(call, &call.queued)
 		}
 	}
 }
 
-// receive handles the whole messages that have come on a stream.
-func (t *streamSession) receive(s *call) {
-	t.streamReady(s)
-	rest := s.stream.Body
+// receive handles the complete messages that have come on a stream.
+func (t *streamSession) receive(stream *call) {
+	t.streamReady(stream)
+	rest := stream.stream.Body
 	for {
-		size, ok := t.core.wholeMessage(s, rest)
+		size, ok := t.core.completeMessage(stream, rest)
 		if !ok {
 			return
 		}
 		if size == 0 {
 			break
 		}
-		if !t.receiveMessage(s, rest[:size]) {
+		if !t.receiveMessage(stream, rest[:size]) {
 			return
 		}
 		rest = rest[size:]
 	}
-	s.stream.Body = s.stream.Body[:copy(s.stream.Body, rest)]
+	stream.stream.Body = stream.stream.Body[:copy(stream.stream.Body, rest)]
 }
 
 // receiveMessage handles one message with its prefix. It returns false when the stream has ended.
-func (t *streamSession) receiveMessage(s *call, framed []byte) bool {
-	message, status := t.core.decoder.message(framed, s.stream.Headers)
+func (t *streamSession) receiveMessage(stream *call, framed []byte) bool {
+	message, status := t.core.decoder.message(framed, stream.stream.Headers)
 	if status.Code != h2.OK {
-		s.connection.protocol.Abort(&s.stream, status)
+		stream.connection.protocol.Abort(&stream.stream, status)
 		return false
 	}
-	backend := s.stream.Headers.Backend
+	backend := stream.stream.Headers.Backend
 	id, wrong, err := t.MatchResponse(message, backend)
 	if err != nil {
-		s.connection.protocol.Abort(&s.stream, h2.Status{Code: h2.DataLoss, Message: err.Error()})
+		stream.connection.protocol.Abort(&stream.stream, h2.Status{Code: h2.DataLoss, Message: err.Error()})
 		return false
 	}
-	k := t.awaiting[id]
-	if k == nil {
+	call := t.awaiting[id]
+	if call == nil {
 		return true // the call was cancelled
 	}
-	t.stopAwaiting(k)
-	k.request.answered, k.request.backend = true, backend
+	t.stopAwaiting(call)
+	call.request.answered, call.request.backend = true, backend
 	if wrong != nil {
-		k.request.backend, k.request.status = "", h2.Status{Code: h2.DataLoss, Message: wrong.Error()}
+		call.request.backend, call.request.status = "", h2.Status{Code: h2.DataLoss, Message: wrong.Error()}
 	}
-	if t.Streams > 0 || k.request.accepted {
-		t.core.endCall(k, k.request.backend, k.request.status)
+	if t.Streams > 0 || call.request.accepted {
+		t.core.endCall(call, call.request.backend, call.request.status)
 	}
 	return true
 }
 
 // unaryEnded handles the end of a request's unary call. FAILED_PRECONDITION means that the backend
 // has no stream of responses yet: the request is sent again.
-func (t *streamSession) unaryEnded(k *call, status h2.Status) {
+func (t *streamSession) unaryEnded(call *call, status h2.Status) {
 	switch {
 	case status.Code == h2.FailedPrecondition:
-		t.stopAwaiting(k)
-		t.retryLater.PushBack(k, &k.queued)
+		t.stopAwaiting(call)
+		t.retryLater.PushBack(call, &call.queued)
 		t.core.after(streamReopenDelay, t.sendRetries)
 	case status.Code != h2.OK:
-		t.core.endCall(k, "", status)
-	case k.request.answered:
-		t.core.endCall(k, k.request.backend, k.request.status)
+		t.core.endCall(call, "", status)
+	case call.request.answered:
+		t.core.endCall(call, call.request.backend, call.request.status)
 	default:
-		k.request.accepted = true
+		call.request.accepted = true
 	}
 }
 
@@ -230,25 +230,25 @@ const streamReopenDelay = 5 * time.Millisecond
 // sendRetries sends the requests again whose backend had no stream.
 func (t *streamSession) sendRetries() {
 	for n := t.retryLater.Len(); n > 0 && t.retryLater.Len() > 0; n-- {
-		k := t.retryLater.Front()
-		k.queued.Remove()
-		t.core.place(k)
+		call := t.retryLater.Front()
+		call.queued.Remove()
+		t.core.place(call)
 	}
 }
 
 // stopAwaiting forgets the response to a request.
-func (t *streamSession) stopAwaiting(k *call) {
-	if k.request == nil {
+func (t *streamSession) stopAwaiting(call *call) {
+	if call.request == nil {
 		return
 	}
-	if t.awaiting[k.request.id] == k {
-		delete(t.awaiting, k.request.id)
+	if t.awaiting[call.request.id] == call {
+		delete(t.awaiting, call.request.id)
 	}
-	if s := k.request.stream; s != nil {
-		k.request.stream = nil
-		s.sessionStream.awaited--
-		if t.leaving && s.connection != nil {
-			t.releaseDraining(s.connection)
+	if stream := call.request.stream; stream != nil {
+		call.request.stream = nil
+		stream.sessionStream.awaited--
+		if t.leaving && stream.connection != nil {
+			t.releaseDraining(stream.connection)
 		}
 	}
 }
@@ -258,83 +258,83 @@ func (t *streamSession) stopAwaiting(k *call) {
 func (t *streamSession) releaseDraining(gone *connection) {
 	t.leaving = false
 	due := 0
-	for s := range t.open {
-		if s.connection != nil && s.connection.addr == gone.addr {
-			due += s.sessionStream.awaited
+	for stream := range t.open {
+		if stream.connection != nil && stream.connection.addr == gone.addr {
+			due += stream.sessionStream.awaited
 		}
 	}
-	for s := range t.open {
-		switch l := s.connection; {
-		case l == nil || l.closed || !l.draining || l.protocol == nil:
-		case l.addr != gone.addr, t.Streams > 0 && s.sessionStream.awaited > 0, t.Streams == 0 && due > 0:
+	for stream := range t.open {
+		switch conn := stream.connection; {
+		case conn == nil || conn.closed || !conn.draining || conn.protocol == nil:
+		case conn.addr != gone.addr, t.Streams > 0 && stream.sessionStream.awaited > 0, t.Streams == 0 && due > 0:
 			t.leaving = true
 		default:
-			t.release(s)
+			t.release(stream)
 		}
 	}
 }
 
 // release ends a stream from this side.
-func (t *streamSession) release(s *call) {
-	l := s.connection
-	l.protocol.Cancel(&s.stream)
-	t.streamEnded(s, h2.Status{Code: h2.Unavailable, Message: "the connection is draining"})
+func (t *streamSession) release(stream *call) {
+	conn := stream.connection
+	conn.protocol.Cancel(&stream.stream)
+	t.streamEnded(stream, h2.Status{Code: h2.Unavailable, Message: "the connection is draining"})
 	t.core.after(0, func() {
-		if !l.closed {
-			l.afterChange()
+		if !conn.closed {
+			conn.afterChange()
 		}
 	})
 }
 
 // streamEnded handles the end of a stream. Requests on a bidirectional stream fail. Requests that
 // a backend has accepted get their responses over its next stream.
-func (t *streamSession) streamEnded(s *call, why h2.Status) {
-	if _, open := t.open[s]; !open {
+func (t *streamSession) streamEnded(stream *call, why h2.Status) {
+	if _, open := t.open[stream]; !open {
 		return
 	}
-	delete(t.open, s)
-	if at := s.sessionStream.index; at >= 0 && t.streams[at] == s {
+	delete(t.open, stream)
+	if at := stream.sessionStream.index; at >= 0 && t.streams[at] == stream {
 		t.streams[at] = nil
 	}
 	if why.Code == h2.OK {
 		why = h2.Status{Code: h2.Unavailable, Message: "the server closed the stream"}
 	}
 	status := h2.Status{Code: why.Code, Message: "the stream ended before the response: " + why.Message}
-	for _, k := range t.awaiting {
-		if k.request.stream != s {
+	for _, call := range t.awaiting {
+		if call.request.stream != stream {
 			continue
 		}
-		k.request.stream = nil
+		call.request.stream = nil
 		if t.Streams > 0 || why.Code == h2.DataLoss {
-			if l := k.connection; l != nil && l.protocol != nil {
-				l.protocol.Cancel(&k.stream)
+			if conn := call.connection; conn != nil && conn.protocol != nil {
+				conn.protocol.Cancel(&call.stream)
 			}
-			t.core.failCall(k, status)
+			t.core.failCall(call, status)
 		}
 	}
-	if l := s.connection; l != nil && l.responseStream == s {
-		l.responseStream = nil
-		t.reopenResponseStream(l, s, status)
+	if conn := stream.connection; conn != nil && conn.responseStream == stream {
+		conn.responseStream = nil
+		t.reopenResponseStream(conn, stream, status)
 	}
 }
 
 // reopenResponseStream fails the requests that waited for a connection's stream of responses and
 // opens the stream again if responses are awaited.
-func (t *streamSession) reopenResponseStream(l *connection, s *call, why h2.Status) {
-	for k := s.sessionStream.requests.Front(); k != nil; k = s.sessionStream.requests.Front() {
-		k.queued.Remove()
-		if l.draining {
-			t.core.unprocessed(k, why)
+func (t *streamSession) reopenResponseStream(conn *connection, stream *call, why h2.Status) {
+	for call := stream.sessionStream.requests.Front(); call != nil; call = stream.sessionStream.requests.Front() {
+		call.queued.Remove()
+		if conn.draining {
+			t.core.unprocessed(call, why)
 		} else {
-			t.core.failCall(k, why)
+			t.core.failCall(call, why)
 		}
 	}
-	if !s.sessionStream.ready || len(t.awaiting) == 0 {
+	if !stream.sessionStream.ready || len(t.awaiting) == 0 {
 		return
 	}
 	t.core.after(streamReopenDelay, func() {
-		if !l.draining && !t.core.closing {
-			_ = t.openResponseStream(l) // the next request reports the error
+		if !conn.draining && !t.core.closing {
+			_ = t.openResponseStream(conn) // the next request reports the error
 		}
 	})
 }

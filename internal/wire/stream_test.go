@@ -17,7 +17,7 @@ import (
 	"rpclab/internal/wire"
 )
 
-// streams serves, with the greeter's messages: Echo answers each message, Join all of
+// streams serves, with the greeter's messages: Echo responses each message, Join all of
 // them with one, and Repeat each with three.
 func streams(t *testing.T) (addr string) {
 	t.Helper()
@@ -70,21 +70,21 @@ func TestStreamsCarryEveryMessage(t *testing.T) {
 		says   string
 		code   string
 	}{
-		"from the server":            {"Repeat", wire.Stream{Messages: 1, Answers: 3}, "m", ""},
-		"from the client":            {"Join", wire.Stream{Messages: 200, Answers: 1}, "200", ""},
-		"both ways, ping-pong":       {"Echo", wire.Stream{Messages: 50, Answers: 50, PingPong: true}, "m", ""},
-		"both ways, pipelined":       {"Echo", wire.Stream{Messages: 50, Answers: 50}, "m", ""},
-		"any number of answers":      {"Repeat", wire.Stream{Messages: 2}, "m", ""},
-		"too few answers":            {"Echo", wire.Stream{Messages: 2, Answers: 3}, "m", "DATA_LOSS"},
-		"wrong answers":              {"Echo", wire.Stream{Messages: 2, Answers: 2}, "other", "DATA_LOSS"},
+		"from the server":            {"Repeat", wire.Stream{Messages: 1, Responses: 3}, "m", ""},
+		"from the client":            {"Join", wire.Stream{Messages: 200, Responses: 1}, "200", ""},
+		"both ways, ping-pong":       {"Echo", wire.Stream{Messages: 50, Responses: 50, PingPong: true}, "m", ""},
+		"both ways, pipelined":       {"Echo", wire.Stream{Messages: 50, Responses: 50}, "m", ""},
+		"any number of responses":    {"Repeat", wire.Stream{Messages: 2}, "m", ""},
+		"too few responses":          {"Echo", wire.Stream{Messages: 2, Responses: 3}, "m", "DATA_LOSS"},
+		"wrong responses":            {"Echo", wire.Stream{Messages: 2, Responses: 2}, "other", "DATA_LOSS"},
 		"a method that is not there": {"None", wire.Stream{Messages: 2, PingPong: true}, "m", "UNIMPLEMENTED"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			e := engine(t, wire.Config{Addresses: []string{addr}, Channels: 2, Timeout: 10 * time.Second}, wire.Call{
 				Method: "/test.Streams/" + c.method, Message: message, Stream: &c.stream,
-				Check: func(_ uint64, answer []byte, _ string) error {
+				Check: func(_ uint64, response []byte, _ string) error {
 					reply := &rpclabv1.HelloReply{}
-					if err := proto.Unmarshal(answer, reply); err != nil || reply.Message != c.says {
+					if err := proto.Unmarshal(response, reply); err != nil || reply.Message != c.says {
 						return fmt.Errorf("answered %q, %v", reply.Message, err)
 					}
 					return nil
@@ -108,15 +108,15 @@ func TestStreamsCarryEveryMessage(t *testing.T) {
 			if m.Backends[""] != calls {
 				t.Fatalf("errors %v %v", m.Errors, m.Samples)
 			}
-			answers, err := hdr.Decode([]byte(m.Answers))
+			responses, err := hdr.Decode([]byte(m.Answers))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := int64(calls * c.stream.Answers); want > 0 && answers.TotalCount() != want {
-				t.Errorf("%d answers, want %d", answers.TotalCount(), want)
+			if want := int64(calls * c.stream.Responses); want > 0 && responses.TotalCount() != want {
+				t.Errorf("%d responses, want %d", responses.TotalCount(), want)
 			}
-			if float64(answers.Max()) > 1.001*float64(m.Elapsed) { // to three digits
-				t.Errorf("an answer took %d ns of a load of %v", answers.Max(), m.Elapsed)
+			if float64(responses.Max()) > 1.001*float64(m.Elapsed) { // to three digits
+				t.Errorf("an response took %d ns of a load of %v", responses.Max(), m.Elapsed)
 			}
 		})
 	}

@@ -91,15 +91,15 @@ func (h *timerHeap) Pop() any {
 }
 
 func (t *timers) add(at time.Duration, do func()) *timer {
-	one := &timer{at: at, fire: do}
-	heap.Push(&t.heap, one)
-	return one
+	added := &timer{at: at, fire: do}
+	heap.Push(&t.heap, added)
+	return added
 }
 
 // remove removes a timer. It may be nil or have fired.
-func (t *timers) remove(one *timer) {
-	if one != nil && one.heapIndex >= 0 {
-		heap.Remove(&t.heap, one.heapIndex)
+func (t *timers) remove(added *timer) {
+	if added != nil && added.heapIndex >= 0 {
+		heap.Remove(&t.heap, added.heapIndex)
 	}
 }
 

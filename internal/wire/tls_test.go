@@ -106,7 +106,7 @@ func TestTLSFailuresAreNamed(t *testing.T) {
 	}
 }
 
-func TestCompressedAnswersAreRead(t *testing.T) {
+func TestCompressedResponsesAreRead(t *testing.T) {
 	addr := servePlain(t, plainGreeter{compress: true})
 	e := engine(t, wire.Config{Addresses: []string{addr}}, greet(t))
 	if m := load(t, e, pace.Closed{Users: 3, Calls: 300}); m.Backends["b1"] != 300 {

@@ -2,11 +2,11 @@ package wire
 
 import "time"
 
-// user is a user of a closed pace. answered is when the last response came, since the start of the
+// user is a user of a closed pace. ended is when the last response came, since the start of the
 // load; before the first call it is what the pace returned from First.
 type user struct {
-	id       int
-	answered time.Duration
+	id    int
+	ended time.Duration
 }
 
 // userQueue is a queue of users in a ring that grows to their number.
@@ -16,7 +16,7 @@ type userQueue struct {
 	n     int
 }
 
-func (q *userQueue) push(u user) {
+func (q *userQueue) push(next user) {
 	if q.n == len(q.ring) {
 		ring := make([]user, max(16, 2*len(q.ring))) // a power of two
 		for i := range q.n {
@@ -24,15 +24,15 @@ func (q *userQueue) push(u user) {
 		}
 		q.ring, q.first = ring, 0
 	}
-	q.ring[(q.first+q.n)&(len(q.ring)-1)] = u
+	q.ring[(q.first+q.n)&(len(q.ring)-1)] = next
 	q.n++
 }
 
 func (q *userQueue) pop() user {
-	u := q.ring[q.first]
+	user := q.ring[q.first]
 	q.first = (q.first + 1) & (len(q.ring) - 1)
 	q.n--
-	return u
+	return user
 }
 
 // thinkingUser is a user whose next call is due later.
@@ -45,37 +45,37 @@ type thinkingUser struct {
 // thinkingHeap is a binary heap with the earliest call first.
 type thinkingHeap []thinkingUser
 
-func (h *thinkingHeap) push(t thinkingUser) {
-	*h = append(*h, t)
-	a := *h
-	for i := len(a) - 1; i > 0; {
+func (h *thinkingHeap) push(added thinkingUser) {
+	*h = append(*h, added)
+	users := *h
+	for i := len(users) - 1; i > 0; {
 		up := (i - 1) / 2
-		if a[up].due <= a[i].due {
+		if users[up].due <= users[i].due {
 			return
 		}
-		a[up], a[i] = a[i], a[up]
+		users[up], users[i] = users[i], users[up]
 		i = up
 	}
 }
 
 func (h *thinkingHeap) pop() thinkingUser {
-	a := *h
-	top := a[0]
-	last := len(a) - 1
-	a[0] = a[last]
-	*h = a[:last]
-	a = a[:last]
+	users := *h
+	top := users[0]
+	last := len(users) - 1
+	users[0] = users[last]
+	*h = users[:last]
+	users = users[:last]
 	for i := 0; ; {
 		least := i
 		for _, down := range [2]int{2*i + 1, 2*i + 2} {
-			if down < len(a) && a[down].due < a[least].due {
+			if down < len(users) && users[down].due < users[least].due {
 				least = down
 			}
 		}
 		if least == i {
 			return top
 		}
-		a[least], a[i] = a[i], a[least]
+		users[least], users[i] = users[i], users[least]
 		i = least
 	}
 }

@@ -120,8 +120,8 @@ type Stream struct {
 	// each after the response to the one before.
 	Messages int
 	PingPong bool
-	// Answers is the number of responses that a call must get; 0: any number.
-	Answers int
+	// Responses is the number of responses that a call must get; 0: any number.
+	Responses int
 }
 
 // Session makes each call of a [Call] a request whose response comes over a stream that outlives

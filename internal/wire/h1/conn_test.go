@@ -28,7 +28,7 @@ func (h *handler) Done(s *h2.Stream) {
 }
 func (h *handler) Returned(*h2.Stream, h2.Status) { h.returned++ }
 
-func TestAnswersMayComeInAnyPieces(t *testing.T) {
+func TestResponsesMayArriveInPieces(t *testing.T) {
 	for what, c := range map[string]struct {
 		said, body string
 		status     int
