@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"rpclab/internal/cluster/control"
 )
 
@@ -46,3 +48,5 @@ func TestTheCountOfAServerThatIsExitingIsItsFinalOne(t *testing.T) {
 		})
 	}
 }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
