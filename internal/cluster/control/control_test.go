@@ -35,7 +35,7 @@ func TestTheCountOfAServerThatIsExitingIsItsFinalOne(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			server, counts := &exiting{done: make(chan struct{})}, control.NewCallCounts()
 			go func() {
-				time.Sleep(c.after)
+				<-time.After(c.after)
 				fmt.Fprintln(counts, 7)
 				server.err = c.exit
 				close(server.done)
