@@ -110,7 +110,7 @@ func TestChurnReportShowsATimelineAndReasons(t *testing.T) {
 	t.Parallel()
 	_, s := quick(t, "churn")
 	text := strings.Join(strings.Fields(s.stdout), " ")
-	for _, want := range []string{"scale 10, after", "kill 1, after", "scale 2, after", "at the earliest 30 s after it last did", "█"} {
+	for _, want := range []string{"scale 10, at 0.2 s", "kill 1, at 1.5 s", "scale 2, at 2.7 s", "at the earliest 30 s after it last did", "█"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report lacks %q:\n%s", want, s.stdout)
 		}
