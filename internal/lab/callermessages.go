@@ -30,6 +30,9 @@ type assignment struct {
 	Caller   string            `json:"caller"`
 	Job      caller.Job        `json:"job"`
 	Warmup   int               `json:"warmup"`
+	// EachBackend says that the caller balances calls over all backends, so that the warm-up
+	// has to reach each of them.
+	EachBackend bool `json:"each_backend,omitempty"`
 	// Gateway is the gateway (host:port) that makes the calls on the caller's requests;
 	// empty: the caller makes them.
 	Gateway string `json:"gateway,omitempty"`

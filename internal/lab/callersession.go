@@ -49,7 +49,7 @@ func (s *callerSession) open(ctx context.Context, a assignment) (none stdio.None
 	if s.calls, err = library.Open(a.Job, s.target); err != nil {
 		return none, fmt.Errorf("caller %s: %w", a.Caller, err)
 	}
-	return none, a.warm(ctx, s.calls)
+	return none, s.warm(ctx, a)
 }
 
 // target returns the target that the caller dials.
@@ -68,27 +68,60 @@ func (a assignment) target(ctx context.Context, update route.UpdateFunc) (caller
 	return target, nil
 }
 
+// How long a caller that balances calls itself makes warm-up calls for a backend that has not answered
+// yet, and how long it waits between two batches.
+const (
+	warmupPatience = 5 * time.Second
+	warmupPause    = 10 * time.Millisecond
+)
+
 // warm makes calls that are not counted, at least one on every channel. The first batch connects
-// the channels; the second reaches every backend that they know.
-func (a assignment) warm(ctx context.Context, session caller.Session) error {
-	calls := max(a.Warmup, a.Job.Channels.Pool)
-	for range 2 {
-		if a.Warmup == 0 {
-			return nil
-		}
-		recorder, _, err := session.Run(ctx, pace.Burst{Calls: calls}, measure.StartSignal{})
-		if err != nil {
-			return fmt.Errorf("warm-up: %w", err)
-		}
-		m, err := recorder.Measurement()
+// the channels; the second calls the backends to which they are connected then. More follow until
+// every known backend has answered, because connections take different times to open.
+func (s *callerSession) warm(ctx context.Context, a assignment) error {
+	if a.Warmup == 0 {
+		return nil
+	}
+	answered, end := map[string]bool{}, time.Now().Add(warmupPatience)
+	for batch := 1; ; batch++ {
+		backends, err := warmUpOnce(ctx, s.calls, max(a.Warmup, a.Job.Channels.Pool))
 		if err != nil {
 			return err
 		}
-		if len(m.Backends) == 0 && ctx.Err() == nil {
-			return fmt.Errorf("warm-up: none of %d calls was answered: %v", calls, m.Samples)
+		for id := range backends {
+			answered[id] = true
+		}
+		known := 0
+		if a.EachBackend {
+			known = s.updates.known()
+		}
+		if batch >= 2 && (len(answered) >= known || time.Now().After(end)) {
+			return nil
+		}
+		if batch >= 2 {
+			select {
+			case <-time.After(warmupPause):
+			case <-ctx.Done():
+				return nil // the load will say so
+			}
 		}
 	}
-	return nil
+}
+
+// warmUpOnce makes one batch of calls and returns the answers by backend.
+func warmUpOnce(ctx context.Context, session caller.Session, calls int) (map[string]uint64, error) {
+	recorder, _, err := session.Run(ctx, pace.Burst{Calls: calls}, measure.StartSignal{})
+	if err != nil {
+		return nil, fmt.Errorf("warm-up: %w", err)
+	}
+	m, err := recorder.Measurement()
+	if err != nil {
+		return nil, err
+	}
+	if len(m.Backends) == 0 && ctx.Err() == nil {
+		return nil, fmt.Errorf("warm-up: none of %d calls was answered: %v", calls, m.Samples)
+	}
+	return m.Backends, nil
 }
 
 func (s *callerSession) clock(context.Context, stdio.None) (time.Time, error) { return time.Now(), nil }
@@ -138,6 +171,16 @@ func (l *resolverLog) add(at time.Time, addrs []string) {
 		return
 	}
 	l.updates = append(l.updates, measure.ResolverUpdate{At: at, Addrs: addrs})
+}
+
+// known returns the number of addresses in the last update.
+func (l *resolverLog) known() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.updates) == 0 {
+		return 0
+	}
+	return len(l.updates[len(l.updates)-1].Addrs)
 }
 
 func (l *resolverLog) all() []measure.ResolverUpdate {

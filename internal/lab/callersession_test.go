@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"rpclab/internal/caller"
@@ -28,6 +29,43 @@ func TestAResolverLogOmitsRepetitions(t *testing.T) {
 	if sets := log.all(); len(sets) != 3 {
 		t.Errorf("the log has %d sets, want 3", len(sets))
 	}
+}
+
+// connecting is a session whose connection to the second backend is ready after some batches.
+type connecting struct{ batches, after int }
+
+func (c *connecting) Run(_ context.Context, plan pace.Pace, _ measure.StartSignal) (*measure.Recorder, time.Time, error) {
+	c.batches++
+	recorder := measure.NewRecorder(0)
+	recorder.Record(measure.Call{Backend: "a", Code: measure.OK})
+	if c.batches > c.after {
+		recorder.Record(measure.Call{Backend: "b", Code: measure.OK})
+	}
+	return recorder, time.Now(), nil
+}
+
+func (c *connecting) Close() error { return nil }
+
+func TestAWarmUpReachesEachBackendThatTheResolverReturned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			name         string
+			each         bool
+			after, least int
+			most         int
+		}{
+			{"a connection that is ready late", true, 5, 6, 6},
+			{"a caller whose calls stay on one backend", false, 5, 2, 2},
+			{"a backend that never answers", true, 1 << 30, 3, int(warmupPatience/warmupPause) + 3},
+		} {
+			calls := &connecting{after: c.after}
+			s := callerSession{calls: calls}
+			s.updates.add(time.Now(), []string{"127.0.0.1:1", "127.0.0.1:2"})
+			if err := s.warm(t.Context(), assignment{Warmup: 5, EachBackend: c.each}); err != nil || calls.batches < c.least || calls.batches > c.most {
+				t.Errorf("%s: %d batches, %v; want %d to %d", c.name, calls.batches, err, c.least, c.most)
+			}
+		}
+	})
 }
 
 // deploy deploys a server with one backend on this machine.

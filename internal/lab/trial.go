@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"time"
 
+	"rpclab/internal/caller"
 	"rpclab/internal/cluster"
 	"rpclab/internal/measure"
 	"rpclab/internal/result"
+	"rpclab/internal/route"
+	"rpclab/internal/route/settings"
 	"rpclab/internal/security"
 )
 
@@ -91,8 +94,22 @@ func assign(t trial, bed testbed, n int, identity security.Config) assignment {
 	}
 	return assignment{
 		Route: t.route.Name, Service: bed.infrastructure.service(n), Settings: t.settings, Gateway: bed.gateway,
-		Caller: t.library.name, Job: job, Warmup: t.Config.Caller.Warmup,
+		Caller: t.library.name, Job: job, Warmup: t.Config.Caller.Warmup, EachBackend: t.callsEachBackend(),
 	}
+}
+
+// callsEachBackend reports whether the calls of one caller go to all backends.
+func (t trial) callsEachBackend() bool {
+	channels, calculator := t.job.Channels.Mode, t.job.Calculator
+	switch {
+	case t.route.PickedBy != route.PickedByClient, t.policy == settings.PickFirst, t.policy == settings.RingHash:
+		return false
+	case t.Config.Server.Zones > 1: // an xDS client calls the backends of its own zone
+		return false
+	case t.Config.Gateway != nil, channels != caller.Shared && channels != caller.Pool:
+		return false
+	}
+	return t.job.Stream == nil && (calculator == nil || calculator.Style == caller.UnaryStream)
 }
 
 // deploy starts the trial's servers. It returns those of the last trial if the experiment allows
