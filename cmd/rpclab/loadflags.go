@@ -42,6 +42,8 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.Binary, "binary", false, "send the data unchanged, as one encoded message")
 	flags.StringArrayVarP(&f.Metadata, "metadata", "H", nil, "header of every call, `key: value` (repeatable)")
 
+	flags.StringVar(&f.Authority, "authority", "", "`name` in :authority of every call, or in the Host header of REST; with TLS also in the server certificate (default: --servername, or the target)")
+
 	flags.Float64Var(&f.Rate, "rate", 0, "calls due per second (open loop)")
 	flags.StringVar(&f.Stages, "stages", "", "ramp from 0 to each rate in turn, `TIME:RATE,...` (open loop)")
 	flags.StringVar(&f.arrivals, "arrivals", "constant", "`distribution` of calls over time: constant or poisson (open loop)")
@@ -64,7 +66,7 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.TLS.CACert, "cacert", "", "`file` with trusted certificates (default: the system's)")
 	flags.StringVar(&f.TLS.Cert, "cert", "", "`file` with the client certificate")
 	flags.StringVar(&f.TLS.Key, "key", "", "`file` with the key of the client certificate")
-	flags.StringVar(&f.TLS.ServerName, "servername", "", "`name` that the server certificate must contain")
+	flags.StringVar(&f.TLS.ServerName, "servername", "", "`name` that the server certificate must contain; also sets --authority")
 	flags.BoolVar(&f.TLS.Insecure, "insecure-skip-verify", false, "do not verify the server certificate")
 
 	f.calculator.register(flags)

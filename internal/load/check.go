@@ -15,7 +15,7 @@ import (
 
 // Check returns an error for settings that contradict each other, before anything is opened.
 func (s Settings) Check() error {
-	for _, check := range []func() error{s.checkTarget, s.checkPace, s.checkNumbers, s.checkConnections} {
+	for _, check := range []func() error{s.checkTarget, s.checkAuthority, s.checkPace, s.checkNumbers, s.checkConnections} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -67,6 +67,17 @@ func (s Settings) checkTarget() error {
 	}
 	if _, err := net.LookupPort("tcp", port); err != nil {
 		return request.Invalidf("%q: %s is not a port: use 1 to 65535", s.Target, port)
+	}
+	return nil
+}
+
+func (s Settings) checkAuthority() error {
+	wrong := func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`/?#@\"<>`, r) }
+	switch {
+	case strings.ContainsFunc(s.Authority, wrong):
+		return request.Invalidf("--authority %q is not a name: use NAME or NAME:PORT", s.Authority)
+	case s.Authority != "" && s.TLS.ServerName != "" && hostOf(s.Authority) != s.TLS.ServerName:
+		return request.Invalidf("--authority %s and --servername %s differ, but each sets both names: set one of them", s.Authority, s.TLS.ServerName)
 	}
 	return nil
 }

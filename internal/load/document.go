@@ -137,6 +137,9 @@ func (l *Load) config(selfTest *SelfTestResult) map[string]any {
 	if closed, ok := l.pace.(pace.Closed); ok && closed.Think > 0 {
 		config["think"] = closed.Think.String()
 	}
+	if name := settings.authority(""); name != "" {
+		config["authority"] = name
+	}
 	if version := settings.httpVersion(); version > 0 {
 		config["http"] = version
 	}

@@ -37,13 +37,15 @@ type grpcClient struct {
 }
 
 // openGRPC opens connections and returns when all are ready.
-func openGRPC(ctx context.Context, target string, connections int, security *tls.Config, dial dialer) (*grpcClient, error) {
+func openGRPC(ctx context.Context, target, authority string, connections int, security *tls.Config, dial dialer) (*grpcClient, error) {
 	var transport credentials.TransportCredentials = insecure.NewCredentials()
 	if security != nil {
+		security = security.Clone()
+		security.ServerName = "" // grpc-go verifies the authority
 		transport = credentials.NewTLS(security)
 	}
 	options := []grpc.DialOption{
-		grpc.WithTransportCredentials(transport), grpc.WithNoProxy(), grpc.WithDisableServiceConfig(),
+		grpc.WithTransportCredentials(transport), grpc.WithNoProxy(), grpc.WithAuthority(authority), grpc.WithDisableServiceConfig(),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64 << 20)),
 	}
 	if dial != nil {

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/base64"
@@ -38,9 +39,9 @@ func (l *Load) openHTTP(ctx context.Context) error {
 		password, _ := to.User.Password()
 		headers.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(to.User.Username()+":"+password)))
 	}
-	authority := headers.Get("Host")
-	if authority == "" {
-		authority = to.Host
+	host := headers.Get("Host")
+	if host != "" && settings.Authority != "" {
+		return request.Invalidf("--authority %s sets the Host header: leave out --metadata %q", settings.Authority, "Host: "+host)
 	}
 	fields, err := httpFields(headers, settings.httpVersion())
 	if err != nil {
@@ -53,11 +54,12 @@ func (l *Load) openHTTP(ctx context.Context) error {
 	if security == nil && to.Scheme == "https" {
 		security = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
+	security = withServerName(security, settings.authority(to.Host))
 	if l.messages, err = settings.messages(nil); err != nil {
 		return err
 	}
 	config := wireConfig{
-		target: address(to), authority: authority, http: &wire.HTTP{Method: settings.HTTP, Path: to.RequestURI(), Version: settings.httpVersion()},
+		target: address(to), authority: cmp.Or(host, settings.authority(to.Host)), http: &wire.HTTP{Method: settings.HTTP, Path: to.RequestURI(), Version: settings.httpVersion()},
 		connections: max(settings.Connections, 1), cores: max(settings.Cores, 1), security: security, timeout: settings.Timeout,
 		fields: fields, messages: l.messages, pace: l.pace, perCall: settings.PerCall, connecting: settings.ConnectionOptions,
 	}

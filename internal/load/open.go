@@ -65,8 +65,9 @@ func (l *Load) openGRPC(ctx context.Context) error {
 	l.method = path[1:]
 	if settings.Engine == Wire {
 		wired, err := openWire(ctx, wireConfig{
-			target: settings.Target, connections: max(settings.Connections, 1), cores: max(settings.Cores, 1), security: security,
-			timeout: settings.Timeout, path: path, fields: fields(md), messages: l.messages, stream: l.stream,
+			target: settings.Target, authority: settings.authority(settings.Target), connections: max(settings.Connections, 1), cores: max(settings.Cores, 1),
+			security: withServerName(security, settings.authority(settings.Target)),
+			timeout:  settings.Timeout, path: path, fields: fields(md), messages: l.messages, stream: l.stream,
 			pace: l.pace, perCall: settings.PerCall, connecting: settings.ConnectionOptions,
 		})
 		if err != nil {
@@ -75,7 +76,7 @@ func (l *Load) openGRPC(ctx context.Context) error {
 		l.client = wired
 		return nil
 	}
-	client, err := openGRPC(ctx, settings.Target, max(settings.Connections, 1), security, nil)
+	client, err := openGRPC(ctx, settings.Target, settings.authority(settings.Target), max(settings.Connections, 1), security, nil)
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func (s Settings) findMethod(ctx context.Context, security *tls.Config, md metad
 		return nil, err
 	}
 	if source == nil {
-		reflector, err := openGRPC(ctx, s.Target, 1, security, nil)
+		reflector, err := openGRPC(ctx, s.Target, s.authority(s.Target), 1, security, nil)
 		if err != nil {
 			return nil, err
 		}

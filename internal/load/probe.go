@@ -36,7 +36,7 @@ func openProbe(ctx context.Context, probe Probe, target string, dial dialer) (Cl
 	const path = "/rpclab.v1.Greeter/SayHello"
 	messages := data.Binary(make([]byte, probe.Request))
 	if probe.Engine == GRPCGo {
-		client, err := openGRPC(ctx, target, 1, nil, dial)
+		client, err := openGRPC(ctx, target, target, 1, nil, dial)
 		if err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@
 package load
 
 import (
+	"cmp"
 	"io"
 	"runtime"
 	"time"
@@ -23,11 +24,12 @@ type Settings struct {
 	ImportPaths []string // where the file and its imports are
 	Protoset    string   // a compiled descriptor set
 
-	Data     string // JSON, @FILE or @-
-	Binary   bool   // the data is one encoded message
-	Metadata []string
-	TLS      TLS
-	Stdin    io.Reader
+	Data      string // JSON, @FILE or @-
+	Binary    bool   // the data is one encoded message
+	Metadata  []string
+	Authority string // :authority, or the Host header of REST calls; empty: the server name of TLS, or the target
+	TLS       TLS
+	Stdin     io.Reader
 
 	Rate        float64 // calls/s; 0: Stages, or else Concurrency
 	Stages      string  // DURATION:RATE,…
@@ -64,6 +66,12 @@ const (
 	Wire   = "wire"    // rpclab's own
 	GRPCGo = "grpc-go" // as in an application
 )
+
+// authority returns the value of :authority for a target: as in grpc-go, the name that TLS verifies
+// is also the name of the calls.
+func (s Settings) authority(target string) string {
+	return cmp.Or(s.Authority, s.TLS.ServerName, target)
+}
 
 // engine returns the engine that makes the calls.
 func (s Settings) engine() string {

@@ -3,7 +3,9 @@ package load
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"net"
 	"os"
+	"strings"
 
 	"rpclab/internal/load/request"
 )
@@ -13,8 +15,26 @@ type TLS struct {
 	On         bool   // implied by any other field
 	CACert     string // file of trusted certificates; empty: the system's
 	Cert, Key  string // files of the client's certificate
-	ServerName string // name in the server's certificate; empty: the target's host
+	ServerName string // name in the server's certificate; empty: the authority of the calls
 	Insecure   bool   // do not check the server's certificate
+}
+
+// withServerName sets the name to verify to the host of an authority.
+func withServerName(security *tls.Config, authority string) *tls.Config {
+	if security == nil {
+		return nil
+	}
+	security = security.Clone()
+	security.ServerName = hostOf(authority)
+	return security
+}
+
+// hostOf returns an authority without its port.
+func hostOf(authority string) string {
+	if host, _, err := net.SplitHostPort(authority); err == nil {
+		return host
+	}
+	return strings.Trim(authority, "[]")
 }
 
 // Config returns the TLS configuration; nil: clear text.

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/base64"
@@ -33,7 +34,7 @@ type wireClient struct {
 type wireConfig struct {
 	target             string
 	connections, cores int
-	security           *tls.Config
+	security           *tls.Config // with the name to verify
 	timeout            time.Duration
 	path               string     // of the method
 	http               *wire.HTTP // REST call instead of gRPC
@@ -79,11 +80,8 @@ func openWire(ctx context.Context, config wireConfig) (*wireClient, error) {
 	}
 	client := &wireClient{messages: config.messages}
 	call := wire.Call{
-		Method: config.path, HTTP: config.http, Authority: config.authority, Metadata: config.fields, Backend: workload.BackendTrailer,
+		Method: config.path, HTTP: config.http, Authority: cmp.Or(config.authority, config.target), Metadata: config.fields, Backend: workload.BackendTrailer,
 		Check: client.check, OnStart: client.began, OnEnd: client.ended,
-	}
-	if call.Authority == "" {
-		call.Authority = config.target
 	}
 	if config.stream != nil {
 		call.Stream = &config.stream.Stream
@@ -93,7 +91,7 @@ func openWire(ctx context.Context, config wireConfig) (*wireClient, error) {
 		call.AppendMessage = client.make
 	}
 	client.engine, err = wire.New(wire.Config{
-		Addresses: addresses, Dial: config.dial, TLS: withServerName(config.security, config.target), Timeout: config.timeout,
+		Addresses: addresses, Dial: config.dial, TLS: config.security, Timeout: config.timeout,
 		Channels: config.connections, ConnectionPerCall: config.perCall, OnDemand: config.onDemand, Cores: config.cores, MaxMessage: 64 << 20,
 		Sticky: true, Yield: hasNoThinkTime(config.pace), Sources: sources, MaxStreams: config.connecting.Streams,
 		ConnectRate: config.connecting.ConnectRate, KeepAlive: config.connecting.KeepAlive, IdleClose: config.connecting.IdleClose,
@@ -127,16 +125,6 @@ func probe(ctx context.Context, dial dialer, addresses []string) (err error) {
 func hasNoThinkTime(p pace.Pace) bool {
 	closed, ok := p.(pace.Closed)
 	return ok && closed.Think == 0
-}
-
-// withServerName sets the name to verify, because the engine knows only addresses.
-func withServerName(security *tls.Config, target string) *tls.Config {
-	if security == nil || security.ServerName != "" {
-		return security
-	}
-	security = security.Clone()
-	security.ServerName, _, _ = net.SplitHostPort(target) // checked before
-	return security
 }
 
 // fields converts metadata to HTTP/2 fields, values of -bin keys as base64.

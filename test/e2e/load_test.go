@@ -258,6 +258,7 @@ func TestLoadRejectsWrongRequests(t *testing.T) {
 		"messages-of-unary":  call("--messages", "5", address),
 		"ping-pong":          {"--call", "grpc.health.v1.Health/Watch", "--ping-pong", address},
 		"stream-engine":      {"--call", reflectionInfo, "--engine", "grpc-go", address},
+		"authority":          call("--authority", "shop.example", "--servername", "other.example", address),
 		"connections":        call("--connections", "per-user", address),
 		"per-call-engine":    call("--connections", "per-call", "--engine", "grpc-go", address),
 		"source":             call("--source", "127.0.0.2", "--source", "192.0.2.1", address),
