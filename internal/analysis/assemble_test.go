@@ -47,7 +47,7 @@ func TestTrialsAreMergedIntoTheirArm(t *testing.T) {
 	d := Assemble(arms(t, 20, 40, 30))
 	a := d.Arms[1]
 	if a.Calls != 180 || a.ElapsedMS != 30 || a.Resources.Client.CPU != 30 || a.Resources.Client.RSS != 3 || a.Resources.Proxy != a.Resources.Client {
-		t.Errorf("%d calls, elapsed %g, %+v", a.Calls, a.ElapsedMS, a.Resources)
+		t.Errorf("%d calls, elapsed %g ms, %+v; want 180 calls, medians of 30 and the largest memory", a.Calls, a.ElapsedMS, a.Resources)
 	}
 	if p := a.Latency.P50; p < 29.9 || p > 30.1 {
 		t.Errorf("the median of the merged calls is %g, want 30", p)
@@ -61,11 +61,11 @@ func TestTrialsAreMergedIntoTheirArm(t *testing.T) {
 func TestVerdictsUseTheMarginOfTheExperiment(t *testing.T) {
 	d := arms(t, 11, 11.01, 11.02, 11.03, 11.04)
 	if v := decision(t, d); v.Decision != "worse" {
-		t.Errorf("by default: %s", v.Decision)
+		t.Errorf("with the default margin: %s, want worse", v.Decision)
 	}
 	d.Margin = 0.15
 	if v := decision(t, d); v.Decision != "equivalent" {
-		t.Errorf("with a margin of 15 %%: %s, %s", v.Decision, v.Reason)
+		t.Errorf("with a margin of 15 %%: %s, %s; want equivalent", v.Decision, v.Reason)
 	}
 }
 
@@ -77,18 +77,18 @@ func TestLatenciesOfMessagesAreMerged(t *testing.T) {
 	}
 	d = Assemble(d)
 	if m := d.Arms[1].Messages; m == nil || m.P50 != d.Arms[1].Latency.P50 || m.HDR == "" {
-		t.Errorf("%+v", m)
+		t.Errorf("the latencies of messages are %+v, want those of the trials", m)
 	}
 	if m := d.Arms[0].Messages; m != nil {
-		t.Errorf("an arm without streams has %+v", m)
+		t.Errorf("an arm without streams has the latencies of messages %+v, want none", m)
 	}
 }
 
-func TestBalanceIsThatOfTrialsAndNotOfTheirSum(t *testing.T) {
+func TestBalanceIsComputedForEachTrial(t *testing.T) {
 	d := arms(t)
 	d.Arms[1].Trials = []result.Trial{trial(t, 1, 10, 60, 0), trial(t, 2, 10, 0, 60)}
 	if a := Assemble(d).Arms[1]; a.Balance.Jain != 0.5 || a.Backends["b0"] != a.Backends["b1"] {
-		t.Errorf("Jain's index is %g with backends %v", a.Balance.Jain, a.Backends)
+		t.Errorf("Jain's index is %g with backends %v, want 0.5, that of each trial", a.Balance.Jain, a.Backends)
 	}
 }
 
@@ -99,11 +99,11 @@ func decision(t *testing.T, d result.Document) result.Verdict {
 			return v
 		}
 	}
-	t.Fatal("there is no verdict on the other arm")
+	t.Fatal("the document has no verdict on the other arm")
 	return result.Verdict{}
 }
 
-func TestADecisionFollowsTheLatencies(t *testing.T) {
+func TestLatenciesDecideAVerdict(t *testing.T) {
 	for _, c := range []struct {
 		latencies []float64
 		want      string
@@ -120,7 +120,7 @@ func TestADecisionFollowsTheLatencies(t *testing.T) {
 	}
 }
 
-func TestUnfitNumbersLeaveAVerdictUndecided(t *testing.T) {
+func TestUnreliableNumbersLeaveAVerdictUndecided(t *testing.T) {
 	for what, spoil := range map[string]func(*result.Trial){
 		"the load generator was the bottleneck": func(x *result.Trial) { x.Limited = "late" },
 		"calls of other failed":                 func(x *result.Trial) { x.Errors["UNAVAILABLE"] = 10 },
@@ -130,13 +130,13 @@ func TestUnfitNumbersLeaveAVerdictUndecided(t *testing.T) {
 		d := arms(t, 20, 20, 20, 20, 20)
 		spoil(&d.Arms[1].Trials[1])
 		if v := decision(t, d); v.Decision != "undecided" || !strings.Contains(v.Reason, what) {
-			t.Errorf("%s: %s, %s", what, v.Decision, v.Reason)
+			t.Errorf("the verdict is %s, %s; want undecided: %s", v.Decision, v.Reason, what)
 		}
 	}
 }
 
-// A lost call counts as its deadline, so that the arm that loses calls is slower, and nothing is
-// said of two arms whose medians are both of lost calls.
+// A lost call counts as its deadline, so the arm that loses calls is slower. Two arms whose medians are
+// both of lost calls have no verdict.
 func TestAnArmThatLosesCallsIsSlower(t *testing.T) {
 	d := arms(t, 5, 5.1, 4.9, 5, 5)
 	lose := func(arm *result.Arm) {
@@ -151,14 +151,14 @@ func TestAnArmThatLosesCallsIsSlower(t *testing.T) {
 	}
 	lose(&d.Arms[1])
 	if v := decision(t, d); v.Decision != "worse" || v.Ratio < 1000 {
-		t.Errorf("75 %% of the calls of other are lost, its answers are twice as fast: %s, ratio %g, %s", v.Decision, v.Ratio, v.Reason)
+		t.Errorf("other loses 75 %% of its calls and answers twice as fast: %s, ratio %g, %s; want worse", v.Decision, v.Ratio, v.Reason)
 	}
 	if a := Assemble(d).Arms[1]; a.Latency.Lost != 0.75 || a.Answers().P50 > 6 || !a.Latency.AtLeast(50) {
-		t.Errorf("lost %v, p50 of the answers %v", a.Latency.Lost, a.Answers().P50)
+		t.Errorf("lost are %v and p50 of the answered calls is %v, want 0.75 and 5", a.Latency.Lost, a.Answers().P50)
 	}
 	lose(&d.Arms[0])
 	if v := decision(t, d); v.Decision != "undecided" || !strings.Contains(v.Reason, "p50 is known only to exceed the deadline") {
-		t.Errorf("both lose 75 %% of their calls: %s, %s", v.Decision, v.Reason)
+		t.Errorf("both lose 75 %% of their calls: %s, %s; want undecided", v.Decision, v.Reason)
 	}
 }
 
@@ -191,17 +191,17 @@ func TestAWarningNamesEachFailedTrial(t *testing.T) {
 	}
 }
 
-func TestARunIsDecidedWhenItsHeadlinesAre(t *testing.T) {
+func TestARunIsDecidedWhenItsHeadlineVerdictsAre(t *testing.T) {
 	if !Decided(arms(t, 20, 20, 20, 20)) {
-		t.Error("arms that differ by 100 % are not decided")
+		t.Error("a run of arms that differ by 100 % is undecided, want decided")
 	}
 	if Decided(arms(t, 5, 20, 10, 2)) {
-		t.Error("noise is decided, want undecided")
+		t.Error("a run of noise is decided, want undecided")
 	}
 }
 
 // Each of these runs has a clear difference in its numbers, and a guard against relying on it.
-func TestGuardsLeaveADoubtfulDifferenceUndecided(t *testing.T) {
+func TestGuardsLeaveAnUnreliableDifferenceUndecided(t *testing.T) {
 	each := func(spoil func(*result.Trial)) func(*result.Document) {
 		return func(d *result.Document) {
 			for i := range d.Arms[1].Trials {
@@ -224,16 +224,16 @@ func TestGuardsLeaveADoubtfulDifferenceUndecided(t *testing.T) {
 		d := arms(t, 20, 20, 20, 20, 20)
 		spoil(&d)
 		if v := decision(t, d); v.Decision != "undecided" || !strings.Contains(v.Reason, want) {
-			t.Errorf("%s: %s, %s", want, v.Decision, v.Reason)
+			t.Errorf("the verdict is %s, %s; want undecided: %s", v.Decision, v.Reason, want)
 		}
 	}
 	drifting := arms(t, 13, 12.5, 12, 11.5, 11, 10.6)
 	if v := decision(t, drifting); v.Decision != "undecided" || !strings.Contains(v.Reason, "drift: the ratio fell") {
-		t.Errorf("drift: %s, %s", v.Decision, v.Reason)
+		t.Errorf("with a drift: %s, %s; want undecided", v.Decision, v.Reason)
 	}
 	far := arms(t, 30, 31, 32, 33, 34, 35)
 	if v := decision(t, far); v.Decision != "worse" || len(v.Notes) != 1 {
-		t.Errorf("a drift that changes nothing: %s, %s, %q", v.Decision, v.Reason, v.Notes)
+		t.Errorf("with a drift far from 1: %s, %s, %q; want worse with a note", v.Decision, v.Reason, v.Notes)
 	}
 }
 
@@ -293,7 +293,7 @@ func TestAnUndecidedVerdictHasItsCauseAsFields(t *testing.T) {
 	}
 	for _, v := range Assemble(arms(t, 20, 20, 20, 20)).Verdicts {
 		if (v.Decision == "undecided") != (v.Cause != nil) {
-			t.Errorf("%s is %s, and its cause %+v", v.Metric, v.Decision, v.Cause)
+			t.Errorf("%s is %s with the cause %+v, want a cause if undecided and else none", v.Metric, v.Decision, v.Cause)
 		}
 	}
 }
@@ -304,7 +304,7 @@ func TestEveryMeasuredMetricHasAVerdict(t *testing.T) {
 	for _, v := range Assemble(d).Verdicts {
 		got[v.Metric] = v.Decision
 		if headline := v.Metric == "latency_p50" || v.Metric == "latency_p99"; headline == v.Secondary {
-			t.Errorf("%s: secondary is %t", v.Metric, v.Secondary)
+			t.Errorf("%s: secondary is %t, want %t", v.Metric, v.Secondary, !headline)
 		}
 	}
 	for metric, want := range map[string]string{
@@ -321,23 +321,23 @@ func TestOnlyScheduledCallsCanBeLate(t *testing.T) {
 	late := result.Trial{Measures: result.Measures{Calls: 1, Lateness: result.Histogram{P99: 5}, Latency: result.Histogram{P99: 20}}}
 	open := experiment.Load{Open: &experiment.Open{}}
 	if generatorLimit(open, late) == "" {
-		t.Error("5 ms of lateness at a latency of 20 ms is no limit of the generator, want one")
+		t.Error("5 ms late at a latency of 20 ms: the load generator was not the bottleneck, want it to be")
 	}
 	if generatorLimit(experiment.Load{Burst: 10}, late) != "" {
-		t.Error("a burst has a generator limit, want none, since its calls are due at once")
+		t.Error("the load generator was the bottleneck of a burst, want not, since its calls are due at once")
 	}
 	if generatorLimit(experiment.Load{Closed: &experiment.Closed{Think: 1}}, late) == "" {
-		t.Error("late users with think time are no limit of the generator, want one")
+		t.Error("late users with think time: the load generator was not the bottleneck, want it to be")
 	}
 }
 
-func TestConfigurationFilesAreThoseOfTheFirstTrialWithFiles(t *testing.T) {
+func TestAnArmHasTheConfigurationFilesOfItsFirstTrialWithFiles(t *testing.T) {
 	d := arms(t, 20, 40, 30)
 	d.Arms[1].Trials[1].Files = map[string]string{"envoy.yaml": "second"}
 	d.Arms[1].Trials[2].Files = map[string]string{"envoy.yaml": "third"}
 	for what, a := range map[string]result.Arm{"once": Assemble(d).Arms[1], "twice": Assemble(Assemble(d)).Arms[1]} {
 		if a.Files["envoy.yaml"] != "second" || a.Trials[1].Files != nil || a.Trials[2].Files != nil {
-			t.Errorf("assembled %s: %v, and in trials %v, %v", what, a.Files, a.Trials[1].Files, a.Trials[2].Files)
+			t.Errorf("assembled %s: the files are %v, and in trials %v and %v; want the second's in the arm alone", what, a.Files, a.Trials[1].Files, a.Trials[2].Files)
 		}
 	}
 	if d.Arms[1].Trials[1].Files == nil {

@@ -37,20 +37,20 @@ func TestAvoidedIsWhenCallersStopCallingTheAffectedBackends(t *testing.T) {
 		want   float64  // ms; 0: not
 		others []uint64 // each; nil: all their share
 	}{
-		"round robin never does":                       {slow, fair, nil, 0, nil},
-		"in the fifth interval after it":               {slow, after2s(10, [2]int{5, 10}, [2]int{55, 1}), nil, 500, nil},
-		"within the first":                             {slow, after2s(10, [2]int{1, 10}, [2]int{59, 1}), nil, 100, nil},
-		"a little less than its share is not noticing": {slow, after2s(10, [2]int{60, 7}), nil, 0, nil},
-		"back after five seconds, but noticed":         {slow, after2s(10, [2]int{5, 10}, [2]int{50, 0}, [2]int{5, 10}), nil, 500, nil},
-		"calls that fail count, too":                   {slow, after2s(10), after2s(0, [2]int{9, 10}, [2]int{51, 0}), 900, nil},
-		"nothing to notice":                            {slow, after2s(0, [2]int{60, 0}), nil, 0, nil},
-		"killed: the last call that was lost":          {kill, after2s(10), after2s(0, [2]int{3, 1}, [2]int{11, 0}, [2]int{1, 1}), 1500, nil},
-		"connections reset: nobody leaves it":          {reset, fair, after2s(0, [2]int{2, 3}, [2]int{58, 0}), 200, nil},
-		"connections reset: no call was lost":          {reset, fair, nil, 100, nil},
-		"every user hangs: no call was due":            {slow, hangs, nil, 0, hangs},
-		"killed, and every user hangs":                 {kill, hangs, nil, 0, hangs},
-		"every call is dropped":                        {slow, after2s(10), after2s(0, [2]int{60, 30}), 0, after2s(10)},
-		"killed: every call counts":                    {kill, after2s(10), after2s(0, [2]int{55, 1}), 0, nil},
+		"round robin continues":                {slow, fair, nil, 0, nil},
+		"from the fifth interval on":           {slow, after2s(10, [2]int{5, 10}, [2]int{55, 1}), nil, 500, nil},
+		"within the first interval":            {slow, after2s(10, [2]int{1, 10}, [2]int{59, 1}), nil, 100, nil},
+		"slightly less than its share":         {slow, after2s(10, [2]int{60, 7}), nil, 0, nil},
+		"avoided for five seconds":             {slow, after2s(10, [2]int{5, 10}, [2]int{50, 0}, [2]int{5, 10}), nil, 500, nil},
+		"failed calls count, too":              {slow, after2s(10), after2s(0, [2]int{9, 10}, [2]int{51, 0}), 900, nil},
+		"no calls before the event":            {slow, after2s(0, [2]int{60, 0}), nil, 0, nil},
+		"killed: the last call that was lost":  {kill, after2s(10), after2s(0, [2]int{3, 1}, [2]int{11, 0}, [2]int{1, 1}), 1500, nil},
+		"connections reset: callers reconnect": {reset, fair, after2s(0, [2]int{2, 3}, [2]int{58, 0}), 200, nil},
+		"connections reset: no call was lost":  {reset, fair, nil, 100, nil},
+		"every user hangs: no call was due":    {slow, hangs, nil, 0, hangs},
+		"killed, and every user hangs":         {kill, hangs, nil, 0, hangs},
+		"every call is dropped":                {slow, after2s(10), after2s(0, [2]int{60, 30}), 0, after2s(10)},
+		"killed: every call counts":            {kill, after2s(10), after2s(0, [2]int{55, 1}), 0, nil},
 	} {
 		others := fair
 		if c.others != nil {
@@ -63,9 +63,9 @@ func TestAvoidedIsWhenCallersStopCallingTheAffectedBackends(t *testing.T) {
 		got := outcomes(acts, seen, []cluster.Snapshot{set(after(-time.Second), "b0", "b1", "b2")})[0]
 		switch took := got.Took.Avoided; {
 		case took == nil && c.want != 0:
-			t.Errorf("%s: not avoided, want %g ms", name, c.want)
+			t.Errorf("%s: callers do not avoid the backend, want that after %g ms", name, c.want)
 		case took != nil && *took != c.want:
-			t.Errorf("%s: avoided after %g ms, want %g", name, *took, c.want)
+			t.Errorf("%s: callers avoid the backend after %g ms, want %g", name, *took, c.want)
 		}
 		if got.Ready != 3 || len(got.Affected) != 1 {
 			t.Errorf("%s: %v of %d backends were affected, want b0 of 3", name, got.Affected, got.Ready)
@@ -92,7 +92,7 @@ func TestAvoidanceDoesNotDependOnChance(t *testing.T) {
 		}
 		s := affectedBackends{ids: []string{"b0"}, ready: 2, from: 51, to: 200}
 		if i, ok := s.avoided(line); !ok || i > 51+quietIntervals {
-			t.Errorf("seed %d: avoided from interval %d, %t; want 51", seed, i, ok)
+			t.Errorf("seed %d: callers avoid the backend from interval %d (%t), want 51", seed, i, ok)
 		}
 	}
 }
@@ -107,9 +107,9 @@ func TestTheShareOfAffectedBackendsIsOfTheCallsUntilTheNextEvent(t *testing.T) {
 	}
 	got := outcomes(acts, seen, []cluster.Snapshot{set(after(-time.Second), "b0", "b1")})
 	if e := got[0]; e.Answered != 9*4 || e.AnsweredByAffected != 9 { // the interval of the event is left out
-		t.Errorf("%d of %d calls, want 9 of 36", e.AnsweredByAffected, e.Answered)
+		t.Errorf("the affected backends answered %d of %d calls, want 9 of 36", e.AnsweredByAffected, e.Answered)
 	}
 	if e := got[1]; e.Answered != 0 || e.Took != (result.Took{}) {
-		t.Errorf("an event on no backend: %+v", e)
+		t.Errorf("an event that affects no backend has %+v, want no calls and no times", e)
 	}
 }

@@ -19,7 +19,7 @@ func ordersBy(users int, ramp time.Duration) experiment.Config {
 	}
 }
 
-func TestTheBoundIsWhatUsersAndThreadsAllow(t *testing.T) {
+func TestTheBoundDependsOnUsersAndThreads(t *testing.T) {
 	for _, c := range []struct {
 		config  experiment.Config
 		threads int
@@ -34,13 +34,13 @@ func TestTheBoundIsWhatUsersAndThreadsAllow(t *testing.T) {
 	} {
 		b := Bound(c.config, c.threads)
 		if b == nil || math.Abs(b.Rate-c.rate) > 0.2 || b.Binds != c.binds {
-			t.Errorf("%v: %+v, want %.1f by %s", c.config.Load, b, c.rate, c.binds)
+			t.Errorf("%v: the bound is %+v, want %.1f by %s", c.config.Load, b, c.rate, c.binds)
 		}
 	}
 	workers := ordersBy(1000, 0)
 	workers.Server.Replicas = 3
 	if b := Bound(workers, 10); b.Threads != 30 || b.Binds != "threads" {
-		t.Errorf("three servers of ten workers: %+v", b)
+		t.Errorf("the bound of three servers with ten workers is %+v, want 30 threads", b)
 	}
 	for name, none := range map[string]func(*experiment.Config){
 		"a burst":        func(c *experiment.Config) { c.Load = experiment.Load{Burst: 5} },
@@ -50,7 +50,7 @@ func TestTheBoundIsWhatUsersAndThreadsAllow(t *testing.T) {
 	} {
 		config := ordersBy(10, 0)
 		if none(&config); Bound(config, 0) != nil {
-			t.Errorf("%s has the bound %+v", name, Bound(config, 0))
+			t.Errorf("%s has the bound %+v, want none", name, Bound(config, 0))
 		}
 	}
 }
@@ -58,7 +58,7 @@ func TestTheBoundIsWhatUsersAndThreadsAllow(t *testing.T) {
 func TestFailedCallsDoNotCountTowardsABound(t *testing.T) {
 	arm := result.Arm{Bound: &result.Bound{Rate: 500}, Measures: result.Measures{Rate: 400, Calls: 1000, Errors: map[string]uint64{"CANCELLED": 700, "UNAVAILABLE": 50}}}
 	if setReached(&arm); math.Abs(arm.Bound.Reached-0.2) > 1e-9 {
-		t.Errorf("100 of 500 a second reach %.3f of the bound", arm.Bound.Reached)
+		t.Errorf("100 of 500 calls/s are %.3f of the bound, want 0.2", arm.Bound.Reached)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestIdealUsersReachTheirBound(t *testing.T) {
 			}
 		}
 		if reached := float64(calls) / last.Seconds() / Bound(config, 0).Rate; math.Abs(reached-1) > 0.03 {
-			t.Errorf("over %s they reach %.3f of it", length, reached)
+			t.Errorf("over %s ideal users reach %.3f of the bound, want 1", length, reached)
 		}
 	}
 }

@@ -31,19 +31,19 @@ func TestSearchesAreComparedByCapacityAndNotByLatency(t *testing.T) {
 	}
 	v := d.Verdicts[0]
 	if v.Metric != "capacity" || v.Secondary || v.Decision != "better" || v.Ratio < 1.95 || v.Ratio > 2.05 || v.Level > 0.9501 || v.Level < 0.9499 {
-		t.Errorf("%+v; one headline has the whole error of 5 %%", v)
+		t.Errorf("the verdict is %+v, want capacity: better, 2 times, at a level of 0.95", v)
 	}
 	if c := d.Arms[0].Capacity; c.Count != 6 || c.Low != 198 || c.High != 202 || c.Rate < 199.9 || c.Rate > 200.1 {
-		t.Errorf("%+v", *c)
+		t.Errorf("the capacity is %+v, want 200 (198 to 202) of 6 rounds", *c)
 	}
 }
 
-func TestASearchWithoutAnEstimateDecidesNothing(t *testing.T) {
+func TestASearchWithoutAnEstimateIsUndecided(t *testing.T) {
 	d := searched([]float64{200, 202, 0, 201, 200, 198}, []float64{100, 101, 99, 100, 100, 100})
 	if v := d.Verdicts[0]; v.Decision != "undecided" || v.Reason == "" {
-		t.Errorf("%+v", v)
+		t.Errorf("the verdict is %+v, want undecided with a reason", v)
 	}
 	if c := d.Arms[0].Capacity; c.Count != 5 {
-		t.Errorf("%+v", *c)
+		t.Errorf("the capacity is %+v, want that of 5 rounds", *c)
 	}
 }

@@ -21,7 +21,7 @@ func runOf(t *testing.T, latencies ...float64) result.Document {
 		arm.Trials = append(arm.Trials, trial(t, i+1, latency, 1000, 1000))
 	}
 	other := arm
-	other.Name = "only-here" // so that the runs are not each of one arm
+	other.Name = "only-here" // runs of one arm each would be compared whatever its name
 	d := result.Document{ID: "one", Experiment: "mine", Cluster: "local", Arms: []result.Arm{arm, other},
 		Machine: result.Machine{OS: "linux", Arch: "amd64", CPUs: 8, Model: "M", Kernel: "6.8", Go: "go1.26.0", Rpclab: "v1"}}
 	d = Assemble(d)
@@ -48,7 +48,7 @@ func ratioOf(t *testing.T, c result.Comparison, metric string) result.Ratio {
 			return r
 		}
 	}
-	t.Fatalf("%s was not compared: %+v", metric, c)
+	t.Fatalf("the comparison has no ratio of %s: %+v", metric, c)
 	return result.Ratio{}
 }
 
@@ -56,22 +56,22 @@ func TestEqualRunsAreEquivalent(t *testing.T) {
 	c := Compare(runOf(t, 10, 10.1, 9.9, 10), runOf(t, 10.05, 10, 9.95, 10.1), CompareOptions{Gates: gates(t, "p50 ratio < 1.05", "client_cpu ratio < 1.05")})
 	r := ratioOf(t, c, "latency_p50")
 	if r.Decision != "equivalent" || math.Abs(r.Ratio-1.0025) > 0.001 || r.PRanks < 0.5 || r.Trials != [2]int{4, 4} || math.Abs(r.A-10) > 0.02 {
-		t.Errorf("%+v", r)
+		t.Errorf("p50 is %+v, want equivalent: a ratio of 1.0025 over 4 trials each", r)
 	}
 	for _, g := range c.Gates {
 		if g.Outcome != "held" {
-			t.Errorf("%+v", g)
+			t.Errorf("the gate is %+v, want held", g)
 		}
 	}
 	if len(c.Gates) != 2 || len(c.Differences)+len(c.Refused) > 0 {
-		t.Errorf("%+v", c)
+		t.Errorf("the comparison is %+v, want 2 gates and no differences", c)
 	}
 }
 
 func TestARegressionFailsOnlyItsGate(t *testing.T) {
 	c := Compare(runOf(t, 10, 10.1, 9.9, 10), runOf(t, 12, 12.1, 11.9, 12, 12), CompareOptions{Gates: gates(t, "p50 ratio < 1.05", "p50 ratio < 1.3", "p50 ratio < 1.2", "convergence ratio < 2")})
 	if r := ratioOf(t, c, "latency_p50"); r.Decision != "worse" || math.Abs(r.Ratio-1.2) > 0.01 || r.Trials != [2]int{4, 5} {
-		t.Errorf("%+v", r)
+		t.Errorf("p50 is %+v, want worse: a ratio of 1.2 over 4 and 5 trials", r)
 	}
 	var outcomes []string
 	for _, g := range c.Gates {
@@ -81,14 +81,14 @@ func TestARegressionFailsOnlyItsGate(t *testing.T) {
 		t.Error(diff)
 	}
 	if why := c.Gates[2].Reason; !strings.HasPrefix(why, "the interval spans 1.2") {
-		t.Errorf("the reason is %q", why)
+		t.Errorf("the reason is %q, want that the interval spans 1.2", why)
 	}
 	if level := c.Gates[0].Level; math.Abs(level-(1-0.05/4)) > 1e-12 {
-		t.Errorf("four gates have intervals of %g each", level)
+		t.Errorf("each of four gates has the level %g, want 0.9875", level)
 	}
 }
 
-func TestUnfitNumbersEstablishNoGate(t *testing.T) {
+func TestUnreliableNumbersLeaveAGateOpen(t *testing.T) {
 	for want, spoil := range map[string]func(*result.Document){
 		"in B, the load generator was the bottleneck in shared: late": func(d *result.Document) { d.Arms[0].Limited = "late" },
 		"in B, 5.0 % of the calls of shared failed or were dropped; those that were answered do not represent it": func(d *result.Document) {
@@ -103,10 +103,10 @@ func TestUnfitNumbersEstablishNoGate(t *testing.T) {
 		spoil(&b)
 		c := Compare(runOf(t, 10, 10.1, 9.9, 10), b, CompareOptions{Gates: gates(t, "p50 ratio < 1.05")})
 		if g := c.Gates[0]; g.Outcome != "not established" || g.Reason != want {
-			t.Errorf("%s: %q", g.Outcome, g.Reason)
+			t.Errorf("the gate is %s: %q, want not established: %q", g.Outcome, g.Reason, want)
 		}
 		if r := ratioOf(t, c, "latency_p50"); r.Decision != "undecided" || r.Reason != want {
-			t.Errorf("%s: %q", r.Decision, r.Reason)
+			t.Errorf("p50 is %s: %q, want undecided: %q", r.Decision, r.Reason, want)
 		}
 	}
 }
@@ -138,7 +138,7 @@ func TestARunThatLosesCallsFailsItsGate(t *testing.T) {
 		{lossy, lossy, "p50 ratio < 1.05", "not established"},
 	} {
 		if got := outcome(c.before, c.after, c.gate); got != c.want {
-			t.Errorf("%s from %v %% to %v %% lost: %s, want %s", c.gate, 100*c.before.Arms[0].Lost(), 100*c.after.Arms[0].Lost(), got, c.want)
+			t.Errorf("%s from %v %% to %v %% lost calls: %s, want %s", c.gate, 100*c.before.Arms[0].Lost(), 100*c.after.Arms[0].Lost(), got, c.want)
 		}
 	}
 }
@@ -162,19 +162,19 @@ func TestArmsWithOtherSettingsAreNotCompared(t *testing.T) {
 		c.change(&b)
 		got := Compare(runOf(t, 10, 10, 10, 10), b, CompareOptions{})
 		if len(got.Ratios) > 0 || len(got.Refused) == 0 || got.Refused[0].Reason != c.want {
-			t.Errorf("%s: %+v", name, got.Refused)
+			t.Errorf("%s: refused are %+v, want the reason %q", name, got.Refused, c.want)
 		}
 		if err := Incomparable(got); !strings.Contains(err.Error(), "shared: "+c.want) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: the error is %v, want %q", name, err, "shared: "+c.want)
 		}
 		if c.allow != "" && len(Compare(runOf(t, 10, 10, 10, 10), b, CompareOptions{Allow: []string{c.allow}}).Ratios) == 0 {
-			t.Errorf("%s: not compared though allowed", name)
+			t.Errorf("%s: the runs are not compared, although --allow names the difference", name)
 		}
 	}
 	b := runOf(t, 10, 10, 10, 10)
 	burst(&b)
 	if got := Compare(runOf(t, 10, 10, 10, 10), b, CompareOptions{Allow: []string{"load.burs"}}); len(got.Ratios) > 0 {
-		t.Error("a part of a name allowed a difference")
+		t.Error("--allow accepts a part of a name")
 	}
 }
 
@@ -195,7 +195,7 @@ func TestOtherDifferencesAreListed(t *testing.T) {
 }
 
 // The machine that rpclab runs on takes no part in a run on Kubernetes.
-func TestRunsOnKubernetesDifferByTheirNodes(t *testing.T) {
+func TestRunsOnKubernetesAreComparedByTheirNodes(t *testing.T) {
 	on := func(version string, cpus, nodes int) result.Document {
 		d := runOf(t, 10, 10, 10, 10)
 		d.Cluster, d.Machine.Kubernetes, d.Machine.CPUs = "kubernetes", version, cpus
@@ -230,6 +230,6 @@ func TestLoadsOfTwoServersAreComparedWhateverTheirNames(t *testing.T) {
 	b.Arms[0].Name = "127.0.0.1:2"
 	r := ratioOf(t, Compare(a, b, CompareOptions{}), "latency_p50")
 	if r.Arm != "shared / 127.0.0.1:2" || r.Decision != "undecided" || math.Abs(r.Ratio-2) > 0.01 {
-		t.Errorf("%+v", r)
+		t.Errorf("p50 is %+v, want a ratio of 2, undecided", r)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"rpclab/internal/result"
 )
 
-// three has arms whose elapsed times are 1000, 600 and 500 ms, with a drift.
+// threeArms has arms whose elapsed times are 1000, 600 and 500 ms, with a drift.
 func threeArms(rounds int) result.Document {
 	d := result.Document{Baseline: "shared", Arms: []result.Arm{{Name: "new"}, {Name: "pool"}, {Name: "shared"}},
 		Confounds: []result.Confound{{Published: "new", Controlled: "pool", What: "connects"}}}
@@ -24,12 +24,12 @@ func threeArms(rounds int) result.Document {
 	return d
 }
 
-func TestAnAccountSaysWhatRemainsOfThePublishedGap(t *testing.T) {
+func TestAnAccountHasTheShareOfThePublishedGapThatRemains(t *testing.T) {
 	d := threeArms(5)
 	a := accounts(d)
 	if len(a) != 1 || a[0].Metric != "elapsed" || math.Abs(a[0].Remains-0.2) > 0.01 || math.Abs(a[0].GapMS-500) > 5 ||
 		a[0].CI[0] > 0.2 || a[0].CI[1] < 0.2 || a[0].Reason != "" {
-		t.Errorf("%+v", a)
+		t.Errorf("the accounts are %+v, want one on elapsed: 0.2 of a gap of 500 ms remains", a)
 	}
 	for i := range d.Arms {
 		d.Arms[i].Config = map[string]any{"load": map[string]any{"open": map[string]any{}}}
@@ -54,10 +54,10 @@ func TestAnAccountOfUnfitArmsHasAReason(t *testing.T) {
 		d := threeArms(5)
 		spoil(&d)
 		if a := accounts(d); len(a) != 1 || !strings.Contains(a[0].Reason, want) || a[0].CI != [2]float64{} {
-			t.Errorf("%s: %+v", want, a)
+			t.Errorf("the accounts are %+v, want one without an interval for the reason %q", a, want)
 		}
 	}
 	if d := threeArms(5); len(accounts(result.Document{Baseline: "new", Arms: d.Arms, Confounds: d.Confounds})) != 0 {
-		t.Error("the baseline has a gap to itself")
+		t.Error("a confound of the baseline has an account, want none")
 	}
 }

@@ -39,7 +39,7 @@ func line(from, to time.Duration, calls uint64) []uint64 {
 	return all
 }
 
-func TestAnEventHasItsEffects(t *testing.T) {
+func TestAnEventHasItsTimesAndLostCalls(t *testing.T) {
 	const end = 10 * time.Second
 	history := []cluster.Snapshot{
 		set(after(-time.Second), "b0", "b1"),
@@ -71,7 +71,7 @@ func TestAnEventHasItsEffects(t *testing.T) {
 
 	up := got[0]
 	if up.What != "scale 4" || up.AtMS != 2000 || up.Failed != 3 || up.Late != 5 {
-		t.Errorf("%s at %g ms, %d failed, %d late", up.What, up.AtMS, up.Failed, up.Late)
+		t.Errorf("%s at %g ms, %d failed, %d late; want scale 4 at 2000 ms, 3 failed, 5 late", up.What, up.AtMS, up.Failed, up.Late)
 	}
 	for what, pair := range map[string][2]*float64{
 		"endpoint ready":   {up.Took.EndpointReady, new(50.0)},
@@ -90,10 +90,10 @@ func TestAnEventHasItsEffects(t *testing.T) {
 
 	kill := got[1]
 	if diff := cmp.Diff(map[string]uint64{"UNAVAILABLE": 3, "CANCELLED": 3}, kill.Errors); diff != "" || kill.Late != 9 {
-		t.Errorf("%d late after the kill, by code %s", kill.Late, diff)
+		t.Errorf("%d calls are late after the kill, want 9; errors by code (-want +got):\n%s", kill.Late, diff)
 	}
 	if kill.Failed != 6 || kill.Took != (result.Took{}) {
-		t.Errorf("%d failed after the kill, took %+v; nothing was published after it", kill.Failed, kill.Took)
+		t.Errorf("%d calls failed after the kill and it took %+v, want 6 and no times", kill.Failed, kill.Took)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestAFailedEventHasItsError(t *testing.T) {
 	acts := []PerformedEvent{{Event: experiment.Event{Kill: 9}, Time: began, Err: errTest("no such luck")}}
 	got := outcomes(acts, measure.Measurement{Started: began, Elapsed: time.Second}, []cluster.Snapshot{set(began, "b0")})
 	if got[0].Error != "no such luck" {
-		t.Errorf("%+v", got[0])
+		t.Errorf("the error is %q, want %q", got[0].Error, "no such luck")
 	}
 }
 
@@ -115,7 +115,7 @@ func TestATimelineHasTheNumberOfReadyBackends(t *testing.T) {
 	want := []int{1, 1, 2, 2}
 	for i := range want {
 		if len(got.Ready) != len(want) || got.Ready[i] != want[i] {
-			t.Fatalf("ready were %v, want %v", got.Ready, want)
+			t.Fatalf("the numbers of ready backends are %v, want %v", got.Ready, want)
 		}
 	}
 }
@@ -131,7 +131,7 @@ func TestAResumedBackendHasAFirstCallAgain(t *testing.T) {
 	}
 	got := outcomes([]PerformedEvent{{Event: experiment.Event{Resume: true}, Time: after(2500 * time.Millisecond)}}, seen, history)
 	if first := got[0].Took.FirstCall; first == nil || *first != 800 {
-		t.Errorf("the first call after it was resumed took %v ms, want 800", first)
+		t.Errorf("the first call of a resumed backend took %v ms, want 800", first)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"rpclab/internal/verdict"
 )
 
-func TestGatesAreRead(t *testing.T) {
+func TestGatesAreParsed(t *testing.T) {
 	for text, want := range map[string]struct {
 		metric string
 		bound  verdict.Bound
@@ -24,7 +24,7 @@ func TestGatesAreRead(t *testing.T) {
 	} {
 		gates, err := ParseGates(text)
 		if err != nil || len(gates) != 1 || gates[0].metric.name != want.metric || gates[0].bound != want.bound {
-			t.Errorf("%q: %+v, %v", text, gates, err)
+			t.Errorf("%q: the gates are %+v (error %v), want one on %s", text, gates, err, want.metric)
 		}
 	}
 }
@@ -33,11 +33,11 @@ func TestGatesCanBeJoined(t *testing.T) {
 	gates, err := ParseGates("p99 ratio < 1.05 and rate ratio > 0.95")
 	if err != nil || len(gates) != 2 || gates[0].String() != "p99 ratio < 1.05" || gates[1].String() != "rate ratio > 0.95" ||
 		gates[0].metric.name != "latency_p99" || gates[1].metric.name != "rate" {
-		t.Errorf("%+v, %v", gates, err)
+		t.Errorf("the gates are %+v (error %v), want p99 ratio < 1.05 and rate ratio > 0.95", gates, err)
 	}
 }
 
-func TestAGateThatCannotBeReadSaysWhere(t *testing.T) {
+func TestAGateThatCannotBeParsedNamesTheColumn(t *testing.T) {
 	for text, want := range map[string]string{
 		"p98 ratio < 1.05":          `"p98 ratio < 1.05", column 1: no metric "p98"; did you mean "p99"?`,
 		"p99 < 1.05":                `"p99 < 1.05", column 5: write ratio after p99: an example of a gate is 'p99 ratio < 1.05'`,
@@ -53,10 +53,10 @@ func TestAGateThatCannotBeReadSaysWhere(t *testing.T) {
 		"p99 ratio < 1.05 x":        `"p99 ratio < 1.05 x", column 13: "1.05 x" is not a ratio: write a number over 0 such as 1.05`,
 	} {
 		if _, err := ParseGates(text); err == nil || err.Error() != want {
-			t.Errorf("%q:\n%v\nwant\n%s", text, err, want)
+			t.Errorf("the error of %q is\n%v\nwant\n%s", text, err, want)
 		}
 	}
 	if _, err := ParseGates(""); err == nil || !slices.Contains(GateMetrics(), "p99") {
-		t.Errorf("an empty gate: %v", err)
+		t.Errorf("the error of an empty gate is %v, and the metrics are %v", err, GateMetrics())
 	}
 }

@@ -18,11 +18,11 @@ func TestInterferenceIsAShareOfTheNeededCPUTime(t *testing.T) {
 		did                       measure.ProcessorTimes
 		stolen, throttled, others float64
 	}{
-		"quiet":     {measure.ProcessorTimes{Busy: own, Idle: rest + own}, 0, 0, 0},
-		"stolen":    {measure.ProcessorTimes{Busy: own, Idle: rest, Stolen: own}, 0.5, 0, 0},
-		"woken":     {measure.ProcessorTimes{Busy: own / 100, Idle: rest + own*197/100, Stolen: own / 50}, 0, 0, 0},
-		"throttled": {measure.ProcessorTimes{Busy: own, Idle: rest + own, Throttled: own}, 0, 0.5, 0},
-		"not alone": {measure.ProcessorTimes{Busy: rest + 2*own, Throttled: own}, 0, 0.5, (rest + own).Seconds() / (rest + 2*own).Seconds()},
+		"quiet":       {measure.ProcessorTimes{Busy: own, Idle: rest + own}, 0, 0, 0},
+		"stolen":      {measure.ProcessorTimes{Busy: own, Idle: rest, Stolen: own}, 0.5, 0, 0},
+		"mostly idle": {measure.ProcessorTimes{Busy: own / 100, Idle: rest + own*197/100, Stolen: own / 50}, 0, 0, 0},
+		"throttled":   {measure.ProcessorTimes{Busy: own, Idle: rest + own, Throttled: own}, 0, 0.5, 0},
+		"others busy": {measure.ProcessorTimes{Busy: rest + 2*own, Throttled: own}, 0, 0.5, (rest + own).Seconds() / (rest + 2*own).Seconds()},
 	} {
 		b := interference(c.did, own)
 		for what, pair := range map[string][2]float64{"stolen": {b.Stolen, c.stolen}, "throttled": {b.Throttled, c.throttled}, "others": {*b.Others, c.others}} {

@@ -26,13 +26,13 @@ func TestRunsOfTheSameArmsAreMerged(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a.Rounds != 4 || len(a.Arms[0].Trials) != 4 || a.Arms[0].Trials[3].Round != 4 || a.Arms[0].Calls != 8000 || a.ID != "one and 3 more" {
-		t.Errorf("%d rounds, %+v", a.Rounds, a.Arms[0].Trials)
+		t.Errorf("%d rounds of %+v, want 4 rounds with the calls of all runs", a.Rounds, a.Arms[0].Trials)
 	}
 	if len(before[0].Arms[0].Trials) != 1 {
 		t.Error("MergeRuns changed its argument")
 	}
 	if g := Compare(a, b, CompareOptions{Gates: gates(t, "p50 ratio < 1.05")}).Gates[0]; g.Outcome != "failed" {
-		t.Errorf("four against four trials: %+v", g)
+		t.Errorf("the gate of four against four trials is %+v, want failed", g)
 	}
 }
 
@@ -49,7 +49,7 @@ func TestRunsOfOtherArmsAreNotMerged(t *testing.T) {
 		other := runOf(t, 10)
 		change(&other)
 		if _, err := MergeRuns([]result.Document{runOf(t, 10), other}); err == nil || !strings.HasSuffix(err.Error(), "one and one cannot be merged: "+want) {
-			t.Errorf("%v, want %s", err, want)
+			t.Errorf("the error is %v, want %s", err, want)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func TestErrorsDoNotDependOnTheNumberOfCalls(t *testing.T) {
 		return on(d, "errors")
 	}
 	if v, there := errors(0, 0); there {
-		t.Errorf("no call was lost, and errors are %s (ratio %g)", v.Decision, v.Ratio)
+		t.Errorf("no call failed, but errors have the verdict %s (ratio %g)", v.Decision, v.Ratio)
 	}
 	for _, c := range []struct {
 		few, many uint64
@@ -37,7 +37,7 @@ func TestErrorsDoNotDependOnTheNumberOfCalls(t *testing.T) {
 		decision  string
 	}{{1, 10, 1, "equivalent"}, {1, 0, 1. / 3, "better"}, {0, 10, 3, "worse"}} {
 		if v, _ := errors(c.few, c.many); v.Decision != c.decision || math.Abs(v.Ratio-c.ratio) > 1e-9 {
-			t.Errorf("%d of 2,000 and %d of 20,000: %s (ratio %g), want %s (%g)", c.few, c.many, v.Decision, v.Ratio, c.decision, c.ratio)
+			t.Errorf("%d of 2,000 and %d of 20,000 calls failed: %s (ratio %g), want %s (%g)", c.few, c.many, v.Decision, v.Ratio, c.decision, c.ratio)
 		}
 	}
 }
@@ -50,20 +50,20 @@ func TestConvergenceIsThatOfTheSlowestEvent(t *testing.T) {
 		return x
 	}
 	if got := converged(restored(300, 900, 100)); got != 900 {
-		t.Errorf("%g ms, want 900", got)
+		t.Errorf("convergence took %g ms, want 900", got)
 	}
 	never := restored(300, 900)
 	never.Events[0].Took.BalanceRestored = nil
-	for name, x := range map[string]result.Trial{"never even": never, "no event": {}} {
+	for name, x := range map[string]result.Trial{"never balanced": never, "no event": {}} {
 		if got := converged(x); !math.IsNaN(got) {
-			t.Errorf("%s: %g ms", name, got)
+			t.Errorf("%s: convergence took %g ms, want NaN", name, got)
 		}
 	}
 }
 
 // Balance is measured every 100 ms: arms that differ by 2 ms may appear to differ by 100 ms, or not at
 // all, in every round.
-func TestConvergenceIsNotFinerThanItsSteps(t *testing.T) {
+func TestDifferencesOfConvergenceUnderAnIntervalAreUndecided(t *testing.T) {
 	for _, c := range []struct {
 		base, other float64
 		want        string
@@ -84,11 +84,11 @@ func TestConvergenceIsNotFinerThanItsSteps(t *testing.T) {
 func TestARunUntilDecidedDoesNotWaitForAMissingValue(t *testing.T) {
 	d := arms(t, 5, 20, 10, 2)
 	if Decided(d) {
-		t.Error("the run ends although more rounds may decide it")
+		t.Error("the run ends, although more rounds may decide it")
 	}
 	d.Arms[1].Trials[2].Failed = "the caller died"
 	if !Decided(d) {
-		t.Error("the run continues although a trial has no value")
+		t.Error("the run continues, although a trial has no value")
 	}
 }
 
@@ -100,21 +100,21 @@ func TestOneBackendHasNoBalance(t *testing.T) {
 		}
 	}
 	if v, there := on(d, "balance"); there {
-		t.Errorf("it is %s", v.Decision)
+		t.Errorf("balance has the verdict %s, want none", v.Decision)
 	}
 }
 
 func TestAProxyIsComparedOnlyWithAProxy(t *testing.T) {
 	d := arms(t, 20, 20, 20, 20, 20)
 	if v, there := on(d, "proxy_cpu"); !there || v.Decision != "worse" {
-		t.Errorf("there %t, %s", there, v.Decision)
+		t.Errorf("proxy_cpu has a verdict: %t, %s; want worse", there, v.Decision)
 	}
 	for i := range d.Arms[0].Trials {
 		d.Arms[0].Trials[i].Resources.Proxy = result.Usage{}
 	}
 	for _, metric := range []string{"proxy_cpu", "proxy_memory"} {
 		if v, there := on(d, metric); there {
-			t.Errorf("%s of an arm without one: %s", metric, v.Decision)
+			t.Errorf("%s against an arm without a proxy has the verdict %s, want none", metric, v.Decision)
 		}
 	}
 }

@@ -23,12 +23,12 @@ func TestAnOutageIsFromTheFirstLossToTheLast(t *testing.T) {
 		first, again float64 // ms; 0: not
 	}{
 		"lost from the first interval for a second": {proxy, after2s(10, [2]int{11, 0}, [2]int{49, 10}), after2s(0, [2]int{11, 10}, [2]int{49, 0}), 100, 1100},
-		"lost later":                                  {proxy, after2s(10, [2]int{60, 5}), after2s(0, [2]int{5, 0}, [2]int{2, 5}, [2]int{53, 0}), 600, 700},
-		"a calm of less than a second is none":        {proxy, after2s(10, [2]int{60, 5}), after2s(0, [2]int{1, 5}, [2]int{9, 0}, [2]int{1, 5}, [2]int{49, 0}), 100, 1100},
-		"lost to the end":                             {proxy, after2s(10), after2s(0, [2]int{60, 10}), 100, none},
-		"nobody calls any more":                       {proxy, after2s(10), after2s(0, [2]int{1, 10}, [2]int{59, 0}), 100, none},
-		"no call is lost":                             {control, after2s(10, [2]int{60, 10}), nil, none, none},
-		"calls that were lost before are not its own": {control, after2s(10, [2]int{60, 10}), []uint64{19: 5}, none, none},
+		"lost from half a second on":                {proxy, after2s(10, [2]int{60, 5}), after2s(0, [2]int{5, 0}, [2]int{2, 5}, [2]int{53, 0}), 600, 700},
+		"less than a second without losses":         {proxy, after2s(10, [2]int{60, 5}), after2s(0, [2]int{1, 5}, [2]int{9, 0}, [2]int{1, 5}, [2]int{49, 0}), 100, 1100},
+		"lost to the end":                           {proxy, after2s(10), after2s(0, [2]int{60, 10}), 100, none},
+		"no more calls":                             {proxy, after2s(10), after2s(0, [2]int{1, 10}, [2]int{59, 0}), 100, none},
+		"no call is lost":                           {control, after2s(10, [2]int{60, 10}), nil, none, none},
+		"calls lost before the event":               {control, after2s(10, [2]int{60, 10}), []uint64{19: 5}, none, none},
 	} {
 		seen := measure.Measurement{Started: began, Elapsed: 8 * time.Second, Timeline: measure.Timeline{
 			Due: map[string][]uint64{"b0": c.due}, Lost: c.lost,
@@ -52,12 +52,12 @@ func TestAKilledProxyIsReadyAgain(t *testing.T) {
 	got := outcomes([]PerformedEvent{{Event: experiment.Event{KillProxy: true}, Time: at, Restarted: at.Add(40 * time.Millisecond)}},
 		measure.Measurement{Started: began, Elapsed: 5 * time.Second}, []cluster.Snapshot{set(began, "b0")})[0].Took
 	if got.ProxyReady == nil || *got.ProxyReady != 40 {
-		t.Errorf("ready again after %v", got.ProxyReady)
+		t.Errorf("the proxy is ready again after %v, want 40 ms", got.ProxyReady)
 	}
 }
 
 // An update that has a true address too is only a change.
-func TestFalseAddressesAreResolvedWhenNoneIsABackends(t *testing.T) {
+func TestFalseAddressesAreInUseWhenNoBackendIsInTheUpdate(t *testing.T) {
 	lie := []string{"127.32.9.0:50051", "127.32.9.1:50051"}
 	seen := measure.Measurement{Started: began, Elapsed: 5 * time.Second, ResolverUpdates: []measure.ResolverUpdate{
 		{At: after(500 * time.Millisecond), Addrs: lie}, // of an earlier event

@@ -21,12 +21,12 @@ func TestAQuotaOfTheExperimentIsNoInterference(t *testing.T) {
 		config := experiment.Config{Server: experiment.Server{CPUs: cpus}}
 		b := Record{Config: config, Merged: callers, Servers: backends, Proxies: proxy}.NodeInterference()
 		if b.Throttled != throttled || b.Stolen != 0.3 || b.Others != nil {
-			t.Errorf("server.cpus %g: %+v; throttled should be %g and stolen 0.3", cpus, b, throttled)
+			t.Errorf("server.cpus %g: interference is %+v, want %g throttled and 0.3 stolen", cpus, b, throttled)
 		}
 	}
 }
 
-func TestServersThrottledByTheirOwnQuotaAreAWarning(t *testing.T) {
+func TestServersThrottledByTheirOwnQuotaRaiseAWarning(t *testing.T) {
 	d := arms(t, 20, 20, 20, 20, 20)
 	d.Cluster = "kubernetes"
 	other := &d.Arms[1]
@@ -41,13 +41,13 @@ func TestServersThrottledByTheirOwnQuotaAreAWarning(t *testing.T) {
 	want := "other: its servers were throttled: their quota (server.cpus: 0.5) took 50 % of the CPU time that they needed; unless that limit is the question, raise server.cpus"
 	got := Assemble(d)
 	if !slices.Contains(got.Warnings, want) {
-		t.Errorf("the warnings are %q, without %q", got.Warnings, want)
+		t.Errorf("the warnings are %q, want %q", got.Warnings, want)
 	}
 	if v := got.Verdicts[0]; v.Decision == "undecided" {
-		t.Errorf("a limit that may be the question leaves it undecided: %s", v.Reason)
+		t.Errorf("the experiment's own limit leaves the verdict undecided: %s", v.Reason)
 	}
 	if sum, one := got.Arms[1].Resources.Server.ThrottledMS, other.Trials[0].Resources.Server.ThrottledMS; sum < one*float64(len(other.Trials)) {
-		t.Errorf("the arm's servers were throttled for %g ms, those of one trial for %g ms", sum, one)
+		t.Errorf("the arm's servers were throttled for %g ms, want the sum of its trials of %g ms each", sum, one)
 	}
 }
 
@@ -58,11 +58,11 @@ func TestAQuotaOfTheClusterLeavesAVerdictUndecided(t *testing.T) {
 		d.Arms[1].Trials[i].Machine = &result.Interference{Throttled: 0.2}
 	}
 	if v := decision(t, d); v.Decision != "undecided" || !strings.Contains(v.Reason, "LimitRange") {
-		t.Errorf("%s, %s", v.Decision, v.Reason)
+		t.Errorf("the verdict is %s, %s; want undecided: LimitRange", v.Decision, v.Reason)
 	}
 }
 
-func TestAnUnknownMeasureIsOneWarning(t *testing.T) {
+func TestAnUnknownMeasureRaisesOneWarning(t *testing.T) {
 	const unknown = "what the proxies of istio used is not known: nodes/proxy is forbidden"
 	d := arms(t, 20, 20, 20, 20)
 	for i := range d.Arms[1].Trials {

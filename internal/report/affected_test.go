@@ -24,10 +24,10 @@ func TestThePolicyOfAnArmIsThatOfItsCell(t *testing.T) {
 	got := text.String()
 	for _, want := range []string{"a at policy = round_robin: round robin gives", "a at policy = least_request: least request takes", "that the affected backends answered. "} {
 		if !strings.Contains(got, want) {
-			t.Errorf("it lacks %q:\n%s", want, got)
+			t.Errorf("the report does not contain %q:\n%s", want, got)
 		}
 	}
 	if strings.Contains(got, "would be fair") { // 50 % in one cell, 33 % in the other
-		t.Errorf("one share is called fair for both cells:\n%s", got)
+		t.Errorf("the report names one fair share for both cells:\n%s", got)
 	}
 }

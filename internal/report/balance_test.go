@@ -6,7 +6,7 @@ import (
 	"rpclab/internal/result"
 )
 
-func TestBalanceHasItsReason(t *testing.T) {
+func TestBalanceIsExplained(t *testing.T) {
 	counts := func(calls ...uint64) map[string]uint64 {
 		out := map[string]uint64{}
 		for i, n := range calls {
@@ -25,29 +25,29 @@ func TestBalanceHasItsReason(t *testing.T) {
 			"one HTTP/2 connection carries every call, so one of 3 backends got all"},
 		{"a connection that broke", "clusterip", "shared", counts(300, 600, 0), uneven, 0,
 			"one HTTP/2 connection carries every call; yet here calls are more uneven than random assignment, the busiest of 3 backends got 2.00 times its fair share (Jain's index 0.50)"},
-		{"in turn", "headless", "shared", counts(1000, 1000, 1001), takesTurns, 0,
+		{"round robin", "headless", "shared", counts(1000, 1000, 1001), takesTurns, 0,
 			"the client knows every backend and takes turns, so calls are even to within 0.1 %"},
-		{"in turn, few in each of many trials", "endpointslice", "shared", counts(4, 3, 3), takesTurns, 0.0001,
+		{"round robin, few calls in each trial", "endpointslice", "shared", counts(4, 3, 3), takesTurns, 0.0001,
 			"the client knows every backend and takes turns, so calls are even, counts differ by one at most"},
 		{"a resolver stuck on one backend", "kuberesolver", "shared", counts(900, 0, 0), oneTakesAll, 0,
 			"the client knows every backend and takes turns; yet here one of 3 backends got all"},
-		{"drawn anew for every call", "clusterip", "per-call", counts(310, 290, 300), asChance, 0.42,
+		{"a connection for each call", "clusterip", "per-call", counts(310, 290, 300), asChance, 0.42,
 			"each call opens a connection, and each connection goes to a random backend, so calls are as uneven as random assignment (p = 0.42)"},
-		{"chance that looks even", "clusterip", "per-call", counts(1000, 1001, 1002), asChance, 0.99,
+		{"random assignment that looks even", "clusterip", "per-call", counts(1000, 1001, 1002), asChance, 0.99,
 			"each call opens a connection, and each connection goes to a random backend, so calls are as uneven as random assignment (p = 0.99)"},
-		{"too even for chance", "clusterip", "per-call", counts(100000, 100000, 100000), takesTurns, 0.0001,
+		{"too even for random assignment", "clusterip", "per-call", counts(100000, 100000, 100000), takesTurns, 0.0001,
 			"each call opens a connection, and each connection goes to a random backend; yet here calls are even to within 0.1 %"},
 		{"pool", "clusterip", "pool of 16", counts(500, 300, 200), uneven, 0,
 			"16 connections, each drawn once at random, carry the calls in turn: calls are more uneven than random assignment, the busiest of 3 backends got 1.50 times its fair share (Jain's index 0.50)"},
-		{"a node's port, a connection for each call", "nodeport", "per-call", counts(310, 290, 300), asChance, 0.42,
+		{"nodeport, a connection for each call", "nodeport", "per-call", counts(310, 290, 300), asChance, 0.42,
 			"each call opens a connection, and each connection goes to a random backend, so calls are as uneven as random assignment (p = 0.42)"},
 		{"one address", "direct", "shared", counts(900, 0), oneTakesAll, 0,
 			"the client dials one backend by its address, so one of 2 backends got all"},
-		{"a route that came later", "mesh", "shared", counts(450, 450), takesTurns, 0,
+		{"a route that this version does not know", "mesh", "shared", counts(450, 450), takesTurns, 0,
 			"mesh, shared: calls are even to within 0.1 %"},
-		{"too few to tell", "endpointslice", "shared", counts(4, 3, 3), tooFewCalls, 0.9,
+		{"too few calls", "endpointslice", "shared", counts(4, 3, 3), tooFewCalls, 0.9,
 			"the client knows every backend and takes turns; these are too few calls to tell a pattern from random assignment, the busiest of 3 backends got 1.20 times its fair share (Jain's index 0.50)"},
-		{"a document that names no pattern", "clusterip", "shared", counts(9, 1, 0), "", 0,
+		{"a document without a pattern", "clusterip", "shared", counts(9, 1, 0), "", 0,
 			"one HTTP/2 connection carries every call: the busiest of 3 backends got 2.70 times its fair share (Jain's index 0.50)"},
 	} {
 		arm := onRoute(result.Arm{Name: "x", Route: c.route, Channel: c.channel, Config: map[string]any{"caller": map[string]any{"channel": channelSetting(c.channel)}},
@@ -59,7 +59,7 @@ func TestBalanceHasItsReason(t *testing.T) {
 	}
 }
 
-func TestTheBalanceOfStreamsHasItsReason(t *testing.T) {
+func TestTheBalanceOfStreamsIsExplained(t *testing.T) {
 	for _, c := range []struct {
 		caller map[string]any
 		want   expectation
@@ -77,25 +77,25 @@ func TestTheBalanceOfStreamsHasItsReason(t *testing.T) {
 func TestOneBackendOrNoCallsHaveNoBalance(t *testing.T) {
 	for name, backends := range map[string]map[string]uint64{"one": {"a": 5}, "no calls": {"a": 0, "b": 0}, "none": nil} {
 		if got := balanceOf([]result.Arm{{Measures: result.Measures{Backends: backends}}}); len(got) != 0 {
-			t.Errorf("%s: %v", name, got)
+			t.Errorf("%s: the balance is %v, want none", name, got)
 		}
 	}
 }
 
 // Each trial opens a new connection: the sum over rounds looks even.
-func TestSharesAreOfTrialsAndNotOfTheirSum(t *testing.T) {
+func TestSharesAreComputedForEachTrial(t *testing.T) {
 	arm := sampleArms()[1].arm(result.Cell{}, 900, 3)
 	arm.Backends = map[string]uint64{"greeter-1": 900, "greeter-2": 900, "greeter-3": 900}
 	s, ok := callShares(arm)
 	if !ok || s.busiest != 1 || s.idlest != 0 {
-		t.Errorf("%+v", s)
+		t.Errorf("the shares are %+v, want 1 of the busiest backend and 0 of the idlest", s)
 	}
 }
 
-func TestSharesAreOfTheGroupsOfATrial(t *testing.T) {
+func TestSharesAreComputedForEachGroupOfATrial(t *testing.T) {
 	a := result.Arm{Trials: []result.Trial{{Groups: [][]uint64{{5, 5}, {9, 1}, {0, 0}, {7}}}}}
 	s, ok := callShares(a)
 	if !ok || s.busiest != 0.7 || s.backends != 2 {
-		t.Errorf("%+v, %v", s, ok)
+		t.Errorf("the shares are %+v (known: %v), want 0.7 of the busiest of 2 backends", s, ok)
 	}
 }

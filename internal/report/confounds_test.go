@@ -19,29 +19,29 @@ func TestARowOfAConfoundHasMediansAndTheRemainingGap(t *testing.T) {
 	}
 	a := result.Account{Published: "a", Controlled: "c", Baseline: "b", Metric: "elapsed", GapMS: 500, Remains: 0.2, CI: [2]float64{0.15, 0.26}}
 	if got, want := accountRow(d, a), []string{"elapsed ms", "1,000", "600.0", "500.0", "500.0", "20 % (15 to 26)", ""}; !slices.Equal(got, want) {
-		t.Errorf("%q\nwant %q", got, want)
+		t.Errorf("the row is %q\nwant %q", got, want)
 	}
 	a.Remains, a.CI = -0.01, [2]float64{-0.03, 0.1}
 	if got := accountRow(d, a)[5]; got != "−1 % (−3 to 10)" {
-		t.Errorf("overcorrected: %q", got)
+		t.Errorf("an overcorrected gap is %q, want −1 %% (−3 to 10)", got)
 	}
 	a.Reason, a.CI = "the gap itself is not established", [2]float64{}
 	if got := accountRow(d, a)[5]; got != none {
-		t.Errorf("what is not established says %q", got)
+		t.Errorf("a gap that is not established is %q, want %q", got, none)
 	}
 }
 
 // An older result has confounds without accounts.
 func TestAnOlderResultNamesItsConfounds(t *testing.T) {
 	d := result.Document{Baseline: "b", Arms: []result.Arm{{Name: "a"}, {Name: "c"}, {Name: "b"}},
-		Confounds: []result.Confound{{Published: "a", Controlled: "c", What: "it connects."}, {Published: "a", Controlled: "left-out", What: "more"}}}
+		Confounds: []result.Confound{{Published: "a", Controlled: "c", What: "new-channel connects."}, {Published: "a", Controlled: "left-out", What: "more"}}}
 	var text strings.Builder
 	p := &page{}
 	confounds(p, d)
 	for _, b := range p.blocks {
 		text.WriteString(b.text + "\n")
 	}
-	if got := text.String(); !strings.Contains(got, "a against c: it connects.") || !strings.Contains(got, "did not compute the remaining gap") || strings.Contains(got, "left-out") {
-		t.Errorf("%s", got)
+	if got := text.String(); !strings.Contains(got, "a against c: new-channel connects.") || !strings.Contains(got, "did not compute the remaining gap") || strings.Contains(got, "left-out") {
+		t.Errorf("the report is\n%s\nwant the confound of a and c, and none with the missing arm left-out", got)
 	}
 }

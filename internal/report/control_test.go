@@ -6,7 +6,7 @@ import (
 	"rpclab/internal/result"
 )
 
-func TestAControlHasItsResult(t *testing.T) {
+func TestTheControlSentenceNamesItsResult(t *testing.T) {
 	verdict := func(decision, reason string, low, high float64) result.Verdict {
 		return result.Verdict{Metric: "latency_p50", Ratio: 1, CI: [2]float64{low, high}, Decision: decision, Reason: reason, Rounds: 5}
 	}
@@ -46,10 +46,10 @@ func TestAControlHasItsResult(t *testing.T) {
 	}
 }
 
-func TestLevelsHaveEnoughDecimals(t *testing.T) {
+func TestConfidenceLevelsHaveEnoughDecimals(t *testing.T) {
 	for level, want := range map[float64]string{0.95: "95 %", 1 - 0.05/16: "99.7 %", 1 - 0.05/60: "99.92 %", 1 - 0.05/1000: "99.995 %"} {
 		if got := confidence(level); got != want {
-			t.Errorf("%v is %s, want %s", level, got, want)
+			t.Errorf("confidence(%v) = %s, want %s", level, got, want)
 		}
 	}
 }

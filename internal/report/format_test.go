@@ -35,7 +35,7 @@ func TestNumbersAreFormatted(t *testing.T) {
 	}
 }
 
-func TestARoundWithoutAnObservationCountsAsLongest(t *testing.T) {
+func TestARoundWithoutAValueCountsAsTheLongest(t *testing.T) {
 	never := math.Inf(1)
 	for _, c := range []struct {
 		values []float64
@@ -47,19 +47,19 @@ func TestARoundWithoutAnObservationCountsAsLongest(t *testing.T) {
 	}
 }
 
-func TestWrappedTextKeepsWordsAndWidth(t *testing.T) {
+func TestWrappedTextFitsAndKeepsEveryCharacter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`[a-zé ]{0,200}`).Draw(t, "text")
 		width := rapid.IntRange(1, 40).Draw(t, "width")
 		lines := wrap(text, width)
 		for _, line := range lines {
 			if utf8.RuneCountInString(line) > width {
-				t.Fatalf("%q is wider than %d", line, width)
+				t.Fatalf("the line %q is wider than %d columns", line, width)
 			}
 		}
 		bare := func(s string) string { return strings.ReplaceAll(s, " ", "") }
 		if bare(strings.Join(lines, "")) != bare(text) {
-			t.Fatalf("%q became %q", text, lines)
+			t.Fatalf("the wrapped lines of %q are %q, want the same characters", text, lines)
 		}
 	})
 }
@@ -76,7 +76,7 @@ func TestTablesFitAndKeepEveryColumn(t *testing.T) {
 		text := strings.Join(grid.lines(width), "\n")
 		for _, line := range strings.Split(text, "\n") {
 			if utf8.RuneCountInString(line) > width {
-				t.Fatalf("%q is wider than %d", line, width)
+				t.Fatalf("the line %q is wider than %d columns", line, width)
 			}
 		}
 		for _, column := range grid.columns {
@@ -87,9 +87,9 @@ func TestTablesFitAndKeepEveryColumn(t *testing.T) {
 	})
 }
 
-func TestSparklinesSpanTheirScale(t *testing.T) {
+func TestSparklinesUseTheirWholeScale(t *testing.T) {
 	if got := spark([]float64{0, 5, 10, math.NaN(), 20}, 10); got != "▁▅█ █" {
-		t.Errorf("got %q", got)
+		t.Errorf("the sparkline is %q, want %q", got, "▁▅█ █")
 	}
 	if diff := cmp.Diff([]float64{2, 7}, fit([]float64{1, 3, math.NaN(), 7}, 2)); diff != "" {
 		t.Error(diff)
@@ -102,7 +102,7 @@ func TestSparklinesSpanTheirScale(t *testing.T) {
 func TestEachBackendHasABar(t *testing.T) {
 	for want, backends := range map[string][]uint64{"█▁▁": {0, 90, 0}, "███": {30, 29, 31}, "█▅": {4, 7}, "██████▁▁▁▁▁▁": slices.Concat(make([]uint64, 12), slices.Repeat([]uint64{5}, 12))} {
 		if got := barOfEach(backends); got != want {
-			t.Errorf("%v are %s, want %s", backends, got, want)
+			t.Errorf("the bars of %v are %s, want %s", backends, got, want)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func TestTheHeadNamesTheMostRoundsOfARunUntilDecided(t *testing.T) {
 	}
 }
 
-func TestTheMachineHasTheVersionsOfProxies(t *testing.T) {
+func TestTheMachineNamesTheVersionsOfProxies(t *testing.T) {
 	m := result.Machine{OS: "linux", Arch: "amd64", CPUs: 2, Go: "go1.26.0", Tools: map[string]string{"nginx": "1.26.3", "envoy": "1.40.0"}}
 	if got, want := Machine(m), "linux/amd64, 2 CPUs, go1.26.0, envoy 1.40.0, nginx 1.26.3"; got != want {
 		t.Errorf("%q, want %q", got, want)
@@ -33,10 +33,10 @@ func TestTheMachineHasTheVersionsOfProxies(t *testing.T) {
 }
 
 // Two rounds leave almost any ratio open.
-func TestAnUnboundedIntervalIsShownAsOne(t *testing.T) {
+func TestExtremeRatiosAreShownAsBounds(t *testing.T) {
 	for v, want := range map[float64]string{0: "0.00", 0.0001: "<0.001", 0.00163: "0.0016", 1.234: "1.23", 12.34: "12.3", 12345: "12,345", 8.7e23: ">999,999"} {
 		if got := ratio(v); got != want {
-			t.Errorf("%g is %q, want %q", v, got, want)
+			t.Errorf("ratio(%g) = %q, want %q", v, got, want)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"rpclab/internal/testkit"
 )
 
-func TestJUnitFollowsItsSchema(t *testing.T) {
+func TestJUnitMatchesItsSchema(t *testing.T) {
 	single := samples()["single-round"]
 	single.Arms[0].Name = "a<b> & \"c\"\x1b[31m"
 	checks := []Check{
@@ -60,7 +60,7 @@ func (e element) attr(name string) (string, bool) {
 // their values, all required except those after ?.
 var forms = map[string]struct {
 	attrs    map[string]string
-	children string // what their names, joined, have to match
+	children string // a pattern for their joined names
 }{
 	"testsuites": {nil, `^(testsuite )*$`},
 	"testsuite": {map[string]string{"name": token, "package": token, "id": whole, "timestamp": `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$`,
@@ -89,26 +89,26 @@ func isJUnit(t *testing.T, name string, text []byte) {
 		t.Fatalf("%s: %v", name, err)
 	}
 	if root.XMLName.Local != "testsuites" {
-		t.Errorf("%s: the root is %s", name, root.XMLName.Local)
+		t.Errorf("%s: the root element is %s, want testsuites", name, root.XMLName.Local)
 	}
 	var check func(e element)
 	check = func(e element) {
 		form, known := forms[e.XMLName.Local]
 		if !known {
-			t.Errorf("%s: element %s", name, e.XMLName.Local)
+			t.Errorf("%s: the schema has no element %s", name, e.XMLName.Local)
 			return
 		}
 		for _, a := range e.Attrs {
 			_, must := form.attrs[a.Name.Local]
 			if _, may := form.attrs["?"+a.Name.Local]; !must && !may {
-				t.Errorf("%s: %s has an attribute %s", name, e.XMLName.Local, a.Name.Local)
+				t.Errorf("%s: %s has the attribute %s, which is not in the schema", name, e.XMLName.Local, a.Name.Local)
 			}
 		}
 		for attr, pattern := range form.attrs {
 			bare, optional := strings.CutPrefix(attr, "?")
 			value, has := e.attr(bare)
 			if !has && !optional || has && !regexp.MustCompile(pattern).MatchString(value) {
-				t.Errorf("%s: %s has %s=%q", name, e.XMLName.Local, bare, value)
+				t.Errorf("%s: %s has %s=%q, want a value that matches %s", name, e.XMLName.Local, bare, value, pattern)
 			}
 		}
 		children := ""
@@ -117,7 +117,7 @@ func isJUnit(t *testing.T, name string, text []byte) {
 			check(child)
 		}
 		if !regexp.MustCompile(form.children).MatchString(children) {
-			t.Errorf("%s: %s contains %s", name, e.XMLName.Local, children)
+			t.Errorf("%s: the children of %s are %q, want a match of %s", name, e.XMLName.Local, children, form.children)
 		}
 	}
 	check(root)
@@ -132,8 +132,8 @@ func isJUnit(t *testing.T, name string, text []byte) {
 			}
 		}
 		for _, of := range []string{"tests", "failures", "skipped"} {
-			if said, _ := s.attr(of); said != strconv.Itoa(counts[of]) {
-				t.Errorf("%s: %s=%s, but there are %d", name, of, said, counts[of])
+			if value, _ := s.attr(of); value != strconv.Itoa(counts[of]) {
+				t.Errorf("%s: %s=%s, want %d", name, of, value, counts[of])
 			}
 		}
 	}
@@ -162,9 +162,9 @@ func TestAFailedGateFailsItsTestCase(t *testing.T) {
 		return all
 	}
 	if got := outcomes(false); !slices.Equal(got, []string{"passed", "failure", "skipped"}) {
-		t.Errorf("gates are %v", got)
+		t.Errorf("the gates are %v, want passed, failure and skipped", got)
 	}
 	if got := outcomes(true); !slices.Equal(got, []string{"passed", "failure", "failure"}) {
-		t.Errorf("strict gates are %v", got)
+		t.Errorf("with --undecided fail the gates are %v, want passed, failure and failure", got)
 	}
 }

@@ -20,11 +20,11 @@ func TestMemoryOfServersWithALimitIsDrawnOverTime(t *testing.T) {
 	text := terminal(t, d)
 	for _, want := range []string{"Memory of the servers over time", "blocking ▂▂", "██ 3 s of one trial each; the highest bar is 800 MB", "blocking 800"} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the report does not say %q:\n%s", want, text)
+			t.Errorf("the report does not contain %q:\n%s", want, text)
 		}
 	}
 	d.Arms[0].Trials[1].Limits = ""
 	if text := terminal(t, d); strings.Contains(text, "Memory of the servers") {
-		t.Errorf("nobody asked for it without a limit:\n%s", text)
+		t.Errorf("without a limit the report has a memory chart, want none:\n%s", text)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"rpclab/internal/result"
 )
 
-// taxed is a run of which one arm has a proxy, the other none.
-func taxed(v result.Verdict) result.Document {
+// withProxy is a run of which one arm has a proxy, the other none.
+func withProxy(v result.Verdict) result.Document {
 	none := result.Arm{Name: "none"}
 	none.Latency = latency(2, 4)
 	sidecar := result.Arm{Name: "envoy-sidecar"}
@@ -17,7 +17,7 @@ func taxed(v result.Verdict) result.Document {
 	return result.Document{Baseline: "none", Arms: []result.Arm{none, sidecar}, Verdicts: []result.Verdict{v}}
 }
 
-func hopsOf(d result.Document) string {
+func addedLatencyOf(d result.Document) string {
 	var p page
 	proxyLatency(&p, d)
 	var out strings.Builder
@@ -36,8 +36,8 @@ func TestTheLatencyThatAProxyAddsIsInMilliseconds(t *testing.T) {
 		{result.Verdict{Ratio: 1.5, CI: [2]float64{1.4, 1.6}, Decision: "undecided", Unfit: true, Reason: "none was limited"},
 			"- envoy-sidecar: 3.00 ms at the median, 2.00 of none; no verdict"},
 	} {
-		if text := hopsOf(taxed(c.v)); !strings.Contains(text, c.want) {
-			t.Errorf("%q is missing in\n%s", c.want, text)
+		if text := addedLatencyOf(withProxy(c.v)); !strings.Contains(text, c.want) {
+			t.Errorf("the report does not contain %q:\n%s", c.want, text)
 		}
 	}
 }
@@ -45,12 +45,12 @@ func TestTheLatencyThatAProxyAddsIsInMilliseconds(t *testing.T) {
 // The latency of a run with events includes their effects.
 func TestTheLatencyThatAProxyAddsNeedsABaselineWithoutOne(t *testing.T) {
 	v := result.Verdict{Ratio: 1.5, CI: [2]float64{1.4, 1.6}, Decision: "worse"}
-	both, shaken := taxed(v), taxed(v)
+	both, withEvents := withProxy(v), withProxy(v)
 	both.Arms[0].Resources.Proxy = both.Arms[1].Resources.Proxy
-	shaken.Events = []result.Event{{Arm: "none", What: "kill 1"}}
-	for _, d := range []result.Document{both, shaken} {
-		if text := hopsOf(d); text != "" {
-			t.Errorf("said:\n%s", text)
+	withEvents.Events = []result.Event{{Arm: "none", What: "kill 1"}}
+	for _, d := range []result.Document{both, withEvents} {
+		if text := addedLatencyOf(d); text != "" {
+			t.Errorf("the report has an added latency, want none:\n%s", text)
 		}
 	}
 }

@@ -83,7 +83,7 @@ func TestASummaryIsShort(t *testing.T) {
 		rest, begins := strings.CutPrefix(text.String(), head.String())
 		lines := slices.DeleteFunc(strings.Split(rest, "\n"), func(line string) bool { return line == "" })
 		if !begins || len(lines) > 12 {
-			t.Errorf("%s: %d lines follow the answer:\n%s", name, len(lines), text.String())
+			t.Errorf("%s: %d lines after the answer, want at most 12:\n%s", name, len(lines), text.String())
 		}
 	}
 }
@@ -110,7 +110,7 @@ func fits(t *testing.T, name, text string, width int) {
 	t.Helper()
 	for i, line := range strings.Split(text, "\n") {
 		if n := utf8.RuneCountInString(line); n > width {
-			t.Errorf("%s, line %d has %d columns, over %d: %s", name, i+1, n, width, line)
+			t.Errorf("%s, line %d has %d columns, want at most %d: %s", name, i+1, n, width, line)
 		}
 	}
 }
@@ -152,14 +152,14 @@ func TestColourIsOptional(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.Contains(without.String(), "\x1b") {
-			t.Errorf("%s: control characters without colour", name)
+			t.Errorf("%s: without colour the text has control characters, want none", name)
 		}
 		bare := strings.NewReplacer(bold, "", dim, "", yellow, "", reset, "").Replace(with.String())
 		if diff := cmp.Diff(without.String(), bare); diff != "" {
-			t.Errorf("%s: colour changes the text:\n%s", name, diff)
+			t.Errorf("%s: the text differs with colour (-without +with):\n%s", name, diff)
 		}
 		if bare == with.String() {
-			t.Errorf("%s: no colour at all", name)
+			t.Errorf("%s: with colour the text has no control characters", name)
 		}
 	}
 }

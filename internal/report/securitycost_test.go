@@ -43,7 +43,7 @@ func TestTheCostOfSecurityNeedsArmsThatDifferInNothingElse(t *testing.T) {
 		_ = writeMarkdown(&out, p)
 		text := strings.Join(strings.Fields(out.String()), " ")
 		if !strings.Contains(text, c.want) || strings.Contains(text, "wire") {
-			t.Errorf("%q is missing, or an arm too many, in\n%s", c.want, text)
+			t.Errorf("want %q, and nothing on the arm wire, in\n%s", c.want, text)
 		}
 	}
 }

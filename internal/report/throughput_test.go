@@ -35,7 +35,7 @@ func terminal(t *testing.T, d result.Document) string {
 }
 
 // --set may select one cell of the sweep.
-func TestARateHasItsBoundAndPublishedFigures(t *testing.T) {
+func TestARateIsShownWithItsBoundAndPublishedFigures(t *testing.T) {
 	text := terminal(t, ladderOf("load.closed.users=1000"))
 	for _, want := range []string{
 		"arm answered/s published/s bound reached limited by quota p95 ms", "blocking* 527 529 535 98 % threads 74 % 880.4",
@@ -44,16 +44,16 @@ func TestARateHasItsBoundAndPublishedFigures(t *testing.T) {
 		"The servers were limited by control groups (cgroup v1).",
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the report does not say %q:\n%s", want, text)
+			t.Errorf("the report does not contain %q:\n%s", want, text)
 		}
 	}
 	if text := terminal(t, ladderOf("load.closed.users=1000", "load.closed.think=2s")); strings.Contains(text, "published ms") || !strings.Contains(text, "blocking* 527 535 98 % threads 74 % 880.4 270") {
-		t.Errorf("with other settings the report is\n%s", text)
+		t.Errorf("with other settings than the study's the report compares with the study:\n%s", text)
 	}
 	d := ladderOf("load.closed.users=1500")
 	d.Arms[0].Config = map[string]any{"load": map[string]any{"closed": map[string]any{"users": 1500}}}
 	if text := terminal(t, d); strings.Contains(text, "890") {
-		t.Errorf("in a cell that the study does not have the report is\n%s", text)
+		t.Errorf("in a cell that the study does not have the report shows the study's figures:\n%s", text)
 	}
 }
 
@@ -61,6 +61,6 @@ func TestPinnedServersAreNamed(t *testing.T) {
 	d := ladderOf()
 	d.Arms[0].Trials[0].Limits = "pinned"
 	if text := terminal(t, d); !strings.Contains(text, "by pinning them to processors") {
-		t.Errorf("the report is\n%s", text)
+		t.Errorf("the report does not say that servers were pinned:\n%s", text)
 	}
 }

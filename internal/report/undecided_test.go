@@ -8,7 +8,7 @@ import (
 	"rpclab/internal/result"
 )
 
-func TestAReasonIsPrintedOnceForAllItsArmsAndFigures(t *testing.T) {
+func TestEqualReasonsAreMerged(t *testing.T) {
 	of := func(kind result.CauseKind, arm, reason string, share float64) result.Verdict {
 		return result.Verdict{Reason: reason, Cause: &result.Cause{Kind: kind, Arm: arm, Share: share}}
 	}
@@ -34,24 +34,24 @@ func TestAReasonIsPrintedOnceForAllItsArmsAndFigures(t *testing.T) {
 		"the interval excludes 1, but a difference of 2–2.5 % may be under the margin of 3 %: more rounds would narrow it (about 7–9, if the noise stays)",
 		"in B, a trial of new has 300 calls"}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("reasons (-want +got):\n%s", diff)
 	}
 }
 
 // A document of an older version has sentences without causes.
-func TestAReasonWithoutACauseIsPrintedAsItIs(t *testing.T) {
+func TestAReasonWithoutACauseIsPrintedUnchanged(t *testing.T) {
 	old := func(reason string) result.Verdict { return result.Verdict{Reason: reason} }
 	got := reasons([]result.Verdict{old("the interval spans 1 (about 12)"), old("the interval spans 1 (about 40)"), old("the interval spans 1 (about 12)"), old("")})
 	want := []string{"the interval spans 1 (about 12)", "the interval spans 1 (about 40)", "the interval leaves both answers open"}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("reasons (-want +got):\n%s", diff)
 	}
 }
 
-func TestMetricsKeepTheirOrder(t *testing.T) {
+func TestColumnsAreInTheOrderOfTheMetrics(t *testing.T) {
 	p := &page{}
 	undecided(p, []result.Verdict{{Metric: "latency_p99", A: "a", B: "b"}, {Metric: "latency_p50", A: "c", B: "b"}})
 	if names := p.blocks[0].table.columns; names[2].name != "ratio at the median" || names[3].name != "ratio at p99" {
-		t.Errorf("%v", names)
+		t.Errorf("the columns are %v, want the ratio at the median before that at p99", names)
 	}
 }

@@ -25,9 +25,9 @@ func TestAssessGivesKnownBalances(t *testing.T) {
 		"a coin, even":      {[]uint64{50, 50}, Balance{1, 1, 2 * 0.0795892373871788}}, // C(100,50)/2^100
 		"a coin, 60 of 100": {[]uint64{60, 40}, Balance{1 / 1.04, 1.2, 0.11377}},       // 2·P(X ≥ 60 or X ≤ 40)
 		// 300!/(100!)³/3³⁰⁰ = 0.0027508, which chi-square itself would call 0.
-		"evenly":     {[]uint64{100, 100, 100}, Balance{1, 1, 2 * 0.0027508}},
-		"takes turn": {[]uint64{334, 333, 333}, Balance{0.999998, 1.002, 2 * 0.0024775}},
-		"a little":   {[]uint64{40, 30, 30}, Balance{0.980392, 1.2, 0.7451158}},
+		"equal counts":    {[]uint64{100, 100, 100}, Balance{1, 1, 2 * 0.0027508}},
+		"round robin":     {[]uint64{334, 333, 333}, Balance{0.999998, 1.002, 2 * 0.0024775}},
+		"slightly uneven": {[]uint64{40, 30, 30}, Balance{0.980392, 1.2, 0.7451158}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, Assess(c.counts), cmpopts.EquateApprox(1e-3, 1e-12)); diff != "" {
@@ -67,7 +67,7 @@ func TestBalanceIsWithinItsBounds(t *testing.T) {
 		c := counts.Draw(t, "counts")
 		b, k := Assess(c), math.Max(1, float64(len(c)))
 		if b.Jain < 1/k-1e-9 || b.Jain > 1+1e-9 || b.MaxOverMean < 1-1e-9 || b.MaxOverMean > k+1e-9 || !(b.PRandom >= 0 && b.PRandom <= 1) {
-			t.Fatalf("%+v of %d backends", b, len(c))
+			t.Fatalf("the balance of %d backends is %+v, want Jain's index from 1/n to 1, max/mean from 1 to n and a probability", len(c), b)
 		}
 		rand.New(rand.NewPCG(1, 1)).Shuffle(len(c), func(i, j int) { c[i], c[j] = c[j], c[i] })
 		if diff := cmp.Diff(b, Assess(c), cmpopts.EquateApprox(1e-9, 1e-9)); diff != "" {
@@ -76,7 +76,7 @@ func TestBalanceIsWithinItsBounds(t *testing.T) {
 	})
 }
 
-// The three ways to the same probability must agree where they meet.
+// Three methods compute the same probability.
 func TestMethodsOfPRandomAgree(t *testing.T) {
 	for _, c := range []struct {
 		samples []sample
@@ -91,11 +91,11 @@ func TestMethodsOfPRandomAgree(t *testing.T) {
 	} {
 		exact, ok := enumerated(c.samples, c.x)
 		if !ok {
-			t.Errorf("%v: outcomes are too many", c)
+			t.Errorf("%v: the outcomes are too many to enumerate", c)
 		}
-		lot, approx := drawn(c.samples, c.x), approximate(c.samples, c.x)
-		if diff := cmp.Diff(exact, lot, cmp.AllowUnexported(chance{}), cmpopts.EquateApprox(0, 0.02)); diff != "" {
-			t.Errorf("%v by lot (-exact +lot):\n%s", c, diff)
+		simulated, approx := drawn(c.samples, c.x), approximate(c.samples, c.x)
+		if diff := cmp.Diff(exact, simulated, cmp.AllowUnexported(chance{}), cmpopts.EquateApprox(0, 0.02)); diff != "" {
+			t.Errorf("%v by simulation (-exact +simulated):\n%s", c, diff)
 		}
 		if diff := cmp.Diff(exact, approx, cmp.AllowUnexported(chance{}), cmpopts.EquateApprox(0, 0.06)); diff != "" {
 			t.Errorf("%v by chi-square (-exact +chi-square):\n%s", c, diff)

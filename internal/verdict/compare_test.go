@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// against gives pairs with these ratios.
+// against returns pairs with these ratios.
 func against(ratios ...float64) []Pair {
 	pairs := make([]Pair, len(ratios))
 	for i, r := range ratios {
@@ -26,23 +26,23 @@ func TestCompareDecides(t *testing.T) {
 		want   Decision
 		reason string
 	}{
-		"faster":                    {against(0.80, 0.82, 0.79, 0.81), lower, Better, ""},
-		"slower":                    {against(1.25, 1.22, 1.27, 1.24), lower, Worse, ""},
-		"a higher rate":             {against(1.25, 1.22, 1.27, 1.24), Options{}, Better, ""},
-		"a lower rate":              {against(0.80, 0.82, 0.79, 0.81), Options{}, Worse, ""},
-		"identical values":          {against(1, 1, 1, 1), lower, Equivalent, ""},
-		"within the margin":         {against(1.001, 0.999, 1.002, 0.998), lower, Equivalent, ""},
-		"real, but not worth it":    {against(1.010, 1.011, 1.009, 1.010), lower, Equivalent, ""},
-		"the same, wider margin":    {against(1.05, 1.06, 1.05, 1.06), Options{Margin: 0.1}, Equivalent, ""},
-		"no rounds":                 {nil, lower, Undecided, "no rounds; at least 4 are needed"},
-		"one round":                 {against(0.5), lower, Undecided, "1 round; at least 4 are needed"},
-		"two rounds":                {against(0.5, 0.5), lower, Undecided, "2 rounds; at least 4 are needed"},
-		"three identical rounds":    {against(1, 1, 1), lower, Undecided, "3 rounds; at least 4 are needed"},
-		"noise":                     {against(0.9, 1.1, 1.2, 0.95), lower, Undecided, "the interval spans 1: more rounds would narrow it (about 76, if the noise stays)"},
-		"noise about the margin":    {against(1.0295*0.9, 1.0295/0.9, 1.0295*0.9, 1.0295/0.9), lower, Undecided, "the interval spans 1, and it would take over 1000 rounds to narrow it enough"},
-		"real, about the margin":    {against(1.02, 1.03, 1.022, 1.028), lower, Undecided, "the interval excludes 1, but a difference of 2.5 % may be under the margin of 3 %: more rounds would narrow it (about 7, if the noise stays)"},
-		"enough alone, not of many": {against(0.80, 0.90, 0.85, 0.75), Options{LowerIsBetter: true, Family: 48}, Undecided, "the interval spans 1: more rounds would narrow it (about 7, if the noise stays)"},
-		"enough alone":              {against(0.80, 0.90, 0.85, 0.75), lower, Better, ""},
+		"faster":                             {against(0.80, 0.82, 0.79, 0.81), lower, Better, ""},
+		"slower":                             {against(1.25, 1.22, 1.27, 1.24), lower, Worse, ""},
+		"a higher rate":                      {against(1.25, 1.22, 1.27, 1.24), Options{}, Better, ""},
+		"a lower rate":                       {against(0.80, 0.82, 0.79, 0.81), Options{}, Worse, ""},
+		"identical values":                   {against(1, 1, 1, 1), lower, Equivalent, ""},
+		"within the margin":                  {against(1.001, 0.999, 1.002, 0.998), lower, Equivalent, ""},
+		"real, but within the margin":        {against(1.010, 1.011, 1.009, 1.010), lower, Equivalent, ""},
+		"the same, wider margin":             {against(1.05, 1.06, 1.05, 1.06), Options{Margin: 0.1}, Equivalent, ""},
+		"no rounds":                          {nil, lower, Undecided, "no rounds; at least 4 are needed"},
+		"one round":                          {against(0.5), lower, Undecided, "1 round; at least 4 are needed"},
+		"two rounds":                         {against(0.5, 0.5), lower, Undecided, "2 rounds; at least 4 are needed"},
+		"three identical rounds":             {against(1, 1, 1), lower, Undecided, "3 rounds; at least 4 are needed"},
+		"noise":                              {against(0.9, 1.1, 1.2, 0.95), lower, Undecided, "the interval spans 1: more rounds would narrow it (about 76, if the noise stays)"},
+		"noise about the margin":             {against(1.0295*0.9, 1.0295/0.9, 1.0295*0.9, 1.0295/0.9), lower, Undecided, "the interval spans 1, and it would take over 1000 rounds to narrow it enough"},
+		"real, about the margin":             {against(1.02, 1.03, 1.022, 1.028), lower, Undecided, "the interval excludes 1, but a difference of 2.5 % may be under the margin of 3 %: more rounds would narrow it (about 7, if the noise stays)"},
+		"enough for one verdict, not for 48": {against(0.80, 0.90, 0.85, 0.75), Options{LowerIsBetter: true, Family: 48}, Undecided, "the interval spans 1: more rounds would narrow it (about 7, if the noise stays)"},
+		"enough for one verdict":             {against(0.80, 0.90, 0.85, 0.75), lower, Better, ""},
 		"zero": {append(against(1, 1, 1, 1), Pair{0, 1}), lower, Undecided,
 			"pair 5 of 5 cannot be used: a is 0, and a ratio needs positive, finite values"},
 		"a missing trial": {append(against(1, 1, 1, 1), Pair{1, math.NaN()}), lower, Undecided,
@@ -61,7 +61,7 @@ func TestCompareDecides(t *testing.T) {
 	}
 }
 
-func TestACauseHasTheFiguresOfItsReason(t *testing.T) {
+func TestACauseHasTheNumbersOfItsReason(t *testing.T) {
 	near := cmpopts.EquateApprox(0, 0.001)
 	for name, c := range map[string]struct {
 		pairs []Pair
@@ -79,7 +79,7 @@ func TestACauseHasTheFiguresOfItsReason(t *testing.T) {
 	}
 }
 
-func TestCompareGivesRatioAndInterval(t *testing.T) {
+func TestCompareReturnsRatioAndInterval(t *testing.T) {
 	near := cmpopts.EquateApprox(1e-6, 0)
 	for name, c := range map[string]struct {
 		pairs []Pair
@@ -111,7 +111,7 @@ func TestCompareGivesRatioAndInterval(t *testing.T) {
 	}
 }
 
-func TestCompareHoldsForAnyValues(t *testing.T) {
+func TestCompareIsConsistentForAnyValues(t *testing.T) {
 	value := rapid.Float64Range(1e-300, 1e300)
 	pair := rapid.Custom(func(t *rapid.T) Pair { return Pair{value.Draw(t, "a"), value.Draw(t, "b")} })
 	rapid.Check(t, func(t *rapid.T) {
@@ -122,17 +122,17 @@ func TestCompareHoldsForAnyValues(t *testing.T) {
 			t.Fatalf("ratio %v is not within a finite, positive interval %v", v.Ratio, v.CI)
 		}
 		if v != Compare(pairs, o) {
-			t.Fatal("the same values gave two verdicts")
+			t.Fatal("the same values have two different verdicts")
 		}
 		if undecided := v.Decision == Undecided; undecided != (v.Reason != "") || undecided != (v.Cause.Kind != "") {
-			t.Fatalf("%s with reason %q and cause %+v", v.Decision, v.Reason, v.Cause)
+			t.Fatalf("the decision %s has the reason %q and the cause %+v, want both if undecided and else none", v.Decision, v.Reason, v.Cause)
 		}
 		for i, p := range pairs {
 			pairs[i] = Pair{p.B, p.A}
 		}
 		mirror := map[Decision]Decision{Better: Worse, Worse: Better, Equivalent: Equivalent, Undecided: Undecided}
 		if back := Compare(pairs, o); len(pairs) <= exactRounds && back.Decision != mirror[v.Decision] {
-			t.Fatalf("a against b is %s, b against a is %s", v.Decision, back.Decision)
+			t.Fatalf("a against b is %s and b against a is %s, want %s", v.Decision, back.Decision, mirror[v.Decision])
 		}
 	})
 }

@@ -24,10 +24,10 @@ func TestCoverageOfEqualArms(t *testing.T) {
 				missed, wrong := overRuns(n, rounds, family)
 				all, level := *sims*family, 1-0.05/float64(family)
 				if tooMany(missed, all, 1-level) {
-					t.Errorf("%s, %d rounds, %d verdicts: %d of %d intervals missed, promised are %.4f", n.name, rounds, family, missed, all, 1-level)
+					t.Errorf("%s, %d rounds, %d verdicts: %d of %d intervals do not contain 1, want a share of at most %.4f", n.name, rounds, family, missed, all, 1-level)
 				}
 				if tooMany(wrong, *sims, 0.05) {
-					t.Errorf("%s, %d rounds, %d verdicts: a wrong call in %d of %d runs", n.name, rounds, family, wrong, *sims)
+					t.Errorf("%s, %d rounds, %d verdicts: a wrong verdict in %d of %d runs, want at most 5 %%", n.name, rounds, family, wrong, *sims)
 				}
 				rows = append(rows, fmt.Sprintf("| %s | %d | %d | %.2f %% | %.2f %% | 5 %% | %.1f %% |",
 					n.name, rounds, family, 100*level, 100-percentOf(missed, all), percentOf(wrong, *sims)))
@@ -64,24 +64,24 @@ func TestCoverageOfEquivalence(t *testing.T) {
 	t.Parallel() // each has draws of its own
 	for _, share := range []float64{0.001, 0.005, 0.01, 0.02} {
 		random := rand.New(rand.NewPCG(12, 12))
-		said := 0
+		equivalent := 0
 		for range *sims {
 			pairs := simulate(5, logNormal(share), logNormal(share), random)
 			for i := range pairs {
 				pairs[i].A *= 1.03001
 			}
 			if Compare(pairs, Options{}).Decision == Equivalent {
-				said++
+				equivalent++
 			}
 		}
-		if tooMany(said, *sims, 0.025) {
-			t.Errorf("noise %g: called equivalent in %d of %d runs, at most 0.025 allowed", share, said, *sims)
+		if tooMany(equivalent, *sims, 0.025) {
+			t.Errorf("noise %g: equivalent in %d of %d runs, want at most 2.5 %%", share, equivalent, *sims)
 		}
 	}
 }
 
 // TestCoverageLimits shows where the promise does not hold: skew that only one arm
-// has does not cancel out in the pairs. It fails if that gets worse than documented.
+// has does not cancel out in the pairs. It fails if coverage is lower than documented.
 func TestCoverageLimits(t *testing.T) {
 	t.Parallel() // each has draws of its own
 	rows := []string{
@@ -114,7 +114,7 @@ func TestCoverageLimits(t *testing.T) {
 				}
 			}
 			if tooMany(*sims-held, *sims, 0.11) || tooMany(*sims-heldOf12, *sims, 0.03) {
-				t.Errorf("tail %g, %d rounds: covered in %d, of 12 verdicts in %d of %d; the page says 89 and 97 %% or more", tail, rounds, held, heldOf12, *sims)
+				t.Errorf("tail %g, %d rounds: the interval contains the truth in %d runs, and as one of 12 in %d, of %d; want 89 and 97 %%, as the page says", tail, rounds, held, heldOf12, *sims)
 			}
 			rows = append(rows, fmt.Sprintf("| %.0f %% | %d | 95 %% | %.1f %% | %.1f %% | %.1f %% | 99.6 %% | %.1f %% |",
 				100*tail, rounds, percentOf(held, *sims), percentOf(better, *sims), percentOf(worse, *sims), percentOf(heldOf12, *sims)))

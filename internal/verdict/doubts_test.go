@@ -22,7 +22,7 @@ func TestDoubtsAreDecisiveIfTheyCouldChangeTheDecision(t *testing.T) {
 		about    string
 		decisive bool
 	}{
-		"as ever":                        {ratios(2, 2.01, 1.99, 2, 2.005, 1.995), Worse, "", false},
+		"stable":                         {ratios(2, 2.01, 1.99, 2, 2.005, 1.995), Worse, "", false},
 		"drifts across one":              {ratios(1.30, 1.25, 1.20, 1.15, 1.10, 1.06), Worse, "drift", true},
 		"drifts far from one":            {ratios(3, 3.1, 3.2, 3.3, 3.4, 3.5), Worse, "drift", false},
 		"drifts within the margin":       {ratios(1.000, 1.001, 1.002, 1.003, 1.004, 1.005), Equivalent, "", false},
@@ -32,14 +32,14 @@ func TestDoubtsAreDecisiveIfTheyCouldChangeTheDecision(t *testing.T) {
 	} {
 		v := Compare(c.pairs, Options{LowerIsBetter: true})
 		if v.Decision != c.decision {
-			t.Errorf("%s: %s (%.3g–%.3g), want %s", name, v.Decision, v.CI[0], v.CI[1], c.decision)
+			t.Errorf("%s: the decision is %s (%.3g–%.3g), want %s", name, v.Decision, v.CI[0], v.CI[1], c.decision)
 		}
 		doubts := Doubts(c.pairs, v, Options{LowerIsBetter: true})
 		switch {
 		case c.about == "" && len(doubts) > 0:
-			t.Errorf("%s: %+v", name, doubts)
+			t.Errorf("%s: the doubts are %+v, want none", name, doubts)
 		case c.about != "" && (len(doubts) != 1 || !strings.HasPrefix(doubts[0].Text, c.about) || doubts[0].Decisive != c.decisive):
-			t.Errorf("%s: %+v, want one about %s, decisive: %t", name, doubts, c.about, c.decisive)
+			t.Errorf("%s: the doubts are %+v, want one about %s, decisive: %t", name, doubts, c.about, c.decisive)
 		}
 	}
 }
@@ -50,13 +50,13 @@ func TestADecisiveOutlierRemovesTheDecision(t *testing.T) {
 	v := Verdict{Decision: Equivalent}
 	doubts := Doubts(pairs, v, Options{LowerIsBetter: true})
 	if len(doubts) != 1 || !doubts[0].Decisive {
-		t.Errorf("%+v", doubts)
+		t.Errorf("the doubts are %+v, want one that is decisive", doubts)
 	}
 }
 
-// TestStableRunsAreRarelyDoubted: with noise alone, both guards together in the share
+// TestStableRunsRarelyHaveDoubts: with noise alone, both guards together in the share
 // of comparisons that their levels say.
-func TestStableRunsAreRarelyDoubted(t *testing.T) {
+func TestStableRunsRarelyHaveDoubts(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 31))
 	doubted, n := 0, 10**sims
 	for range n {
@@ -66,7 +66,7 @@ func TestStableRunsAreRarelyDoubted(t *testing.T) {
 		}
 	}
 	if tooMany(doubted, n, driftLevel+outlierLevel) {
-		t.Errorf("%d of %d were doubted", doubted, n)
+		t.Errorf("%d of %d comparisons without a trend have doubts, want a share of at most %g", doubted, n, driftLevel+outlierLevel)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestDriftIsDetected(t *testing.T) {
 		}
 	}
 	if tooMany(*sims-seen, *sims, 0.1) {
-		t.Errorf("seen in %d of %d runs", seen, *sims)
+		t.Errorf("the drift was detected in %d of %d runs, want 90 %%", seen, *sims)
 	}
 }
 
@@ -97,14 +97,14 @@ func TestAPercentileNeedsTenCallsBeyondIt(t *testing.T) {
 		few   bool
 	}{{1000, 0.01, false}, {999, 0.01, true}, {10_000, 0.001, false}, {9_999, 0.001, true}, {20, 0.5, false}, {0, 0.5, true}} {
 		if got := TooFew(c.calls, c.tail); got != c.few {
-			t.Errorf("%d calls, %g beyond: too few is %t", c.calls, c.tail, got)
+			t.Errorf("TooFew(%d, %g) = %t, want %t", c.calls, c.tail, got, c.few)
 		}
 	}
 }
 
-// TestLooksOftenKeepTheErrorRate runs rounds until the verdict is decided, or to the last
+// TestManyLooksKeepTheErrorRate runs rounds until the verdict is decided, or to the last
 // look: arms that do not differ are called different in 5 % of runs at most.
-func TestLooksOftenKeepTheErrorRate(t *testing.T) {
+func TestManyLooksKeepTheErrorRate(t *testing.T) {
 	for _, n := range noises {
 		for _, last := range []int{8, 30} {
 			looks := Looks(MinRounds, last)
@@ -123,7 +123,7 @@ func TestLooksOftenKeepTheErrorRate(t *testing.T) {
 				}
 			}
 			if tooMany(wrong, *sims, 0.05) {
-				t.Errorf("%s, up to %d rounds, %d looks: wrong in %d of %d runs", n.name, last, len(looks), wrong, *sims)
+				t.Errorf("%s, up to %d rounds, %d looks: a difference in %d of %d runs without one, want at most 5 %%", n.name, last, len(looks), wrong, *sims)
 			}
 		}
 	}

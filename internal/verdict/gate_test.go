@@ -24,7 +24,7 @@ func TestPowerOfAGate(t *testing.T) {
 			seen[outcome]++
 		}
 		if tooMany(seen[Failed], *sims, 0.025) {
-			t.Errorf("ratio < %g failed in %d of %d runs in which nothing changed", limit, seen[Failed], *sims)
+			t.Errorf("ratio < %g failed in %d of %d runs without a change, want at most 2.5 %%", limit, seen[Failed], *sims)
 		}
 		rows = append(rows, fmt.Sprintf("| `ratio < %g` | %.0f %% | %.0f %% | %.1f %% |", limit,
 			percentOf(seen[Held], *sims), percentOf(seen[Open], *sims), percentOf(seen[Failed], *sims)))

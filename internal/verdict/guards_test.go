@@ -41,7 +41,7 @@ func TestTrendWithEqualValuesIsConservative(t *testing.T) {
 			}
 		})
 		if share := float64(asConsistent) / float64(all); share > p+1e-12 {
-			t.Errorf("Trend(%v) = %.3f, but %.3f of the orders are as consistent", values, p, share)
+			t.Errorf("Trend(%v) = %.3f, but %.3f of the orders are as consistent, want at most as many", values, p, share)
 		}
 	}
 }
@@ -76,13 +76,13 @@ func TestOutlierMatchesTheTableOfGrubbs(t *testing.T) {
 				want = c.n - 1
 			}
 			if got := Outlier(values, 0.05); got != want {
-				t.Errorf("%d values, one %.3f deviations off: outlier %d, want %d", c.n, c.critical+off, got, want)
+				t.Errorf("%d values, one %.3f deviations off: the outlier is %d, want %d", c.n, c.critical+off, got, want)
 			}
 		}
 	}
 	for name, values := range map[string][]float64{"four": {1, 1, 1, 1e9}, "equal": {2, 2, 2, 2, 2, 2}} {
 		if got := Outlier(values, 0.05); got != -1 {
-			t.Errorf("%s: outlier %d", name, got)
+			t.Errorf("%s: the outlier is %d, want -1", name, got)
 		}
 	}
 }
@@ -143,7 +143,7 @@ func TestNormalRankSumAgreesWithTheExactOne(t *testing.T) {
 		slices.Sort(a)
 		a[49] = a[48]
 		if about := RankSum(a, b); math.Abs(exact-about) > 0.02 {
-			t.Errorf("exact %.4f, by the normal distribution %.4f", exact, about)
+			t.Errorf("the exact p is %.4f, by the normal distribution %.4f, want a difference of at most 0.02", exact, about)
 		}
 	}
 }
@@ -172,7 +172,7 @@ func TestGuardsRarelyRaiseFalseAlarms(t *testing.T) {
 		}
 		for name, count := range map[string]int{"trend": trends, "outlier": outliers, "ranks": ranks} {
 			if tooMany(count, n, 0.05) {
-				t.Errorf("%s, %d rounds: %d of %d at 5 %%", name, rounds, count, n)
+				t.Errorf("%s, %d rounds: %d of %d cases have p ≤ 0.05, want at most 5 %%", name, rounds, count, n)
 			}
 		}
 	}

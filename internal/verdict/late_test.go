@@ -6,7 +6,7 @@ import (
 	"rpclab/internal/verdict"
 )
 
-func TestLate(t *testing.T) {
+func TestCallsAreLateFromATenthOfTheirLatency(t *testing.T) {
 	for _, c := range []struct {
 		lateness, latency float64
 		late              string
@@ -14,12 +14,12 @@ func TestLate(t *testing.T) {
 		{5, 20, "rpclab sent calls up to 5.0 ms late (p99), at a latency of 20.0 ms"},
 		{0.6, 1, "rpclab sent calls up to 0.6 ms late (p99), at a latency of 1.0 ms"},
 		{0.5, 1, ""}, // under half a millisecond is on time
-		{5, 100, ""}, // a twentieth of the latency does not make it
+		{5, 100, ""}, // 5 % of the latency is not late
 		{11, 100, "rpclab sent calls up to 11.0 ms late (p99), at a latency of 100.0 ms"},
 		{0, 0, ""},
 	} {
 		if got := verdict.Late(c.lateness, c.latency); got != c.late {
-			t.Errorf("%g ms late of %g ms: %q", c.lateness, c.latency, got)
+			t.Errorf("Late(%g, %g) = %q, want %q", c.lateness, c.latency, got, c.late)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func TestPatternOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := PatternOf(c.trials); got != c.want {
-				t.Errorf("%s, want %s (%+v)", got, c.want, chanceOf(c.trials))
+				t.Errorf("the pattern is %s, want %s (%+v)", got, c.want, chanceOf(c.trials))
 			}
 		})
 	}
@@ -48,6 +48,6 @@ func TestRandomAssignmentIsRecognized(t *testing.T) {
 		}
 	}
 	if wrong > 4 { // 0.5 expected; more than 4 come once in 6,000 times
-		t.Errorf("random routing was called something else in %d of %d runs", wrong, runs)
+		t.Errorf("random assignment was not recognized in %d of %d runs, want at most 4", wrong, runs)
 	}
 }

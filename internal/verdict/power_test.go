@@ -10,7 +10,7 @@ import (
 
 var families = []int{1, 12, 48}
 
-// TestPower gives the smallest true ratio that is called worse in 80 % of runs.
+// TestPower computes the smallest true ratio that is found in 80 % of runs.
 func TestPower(t *testing.T) {
 	t.Parallel() // each has draws of its own
 	rows := []string{"| noise of a trial | rounds | 1 verdict | 12 verdicts | 48 verdicts |", "|---|---|---|---|---|"}
@@ -53,8 +53,8 @@ func TestPowerMatchesCompare(t *testing.T) {
 }
 
 // neededRatios are, for each of many A/A runs and in order, the ratio by which A
-// would have to be multiplied to be called worse. Multiplying A moves ratio and
-// interval alike, so one run answers for all ratios.
+// would have to be multiplied to be worse. Multiplying A multiplies ratio and
+// interval alike, so one run serves all ratios.
 func neededRatios(share float64, rounds, family int) []float64 {
 	random := rand.New(rand.NewPCG(15, uint64(rounds)))
 	needed := make([]float64, *sims)

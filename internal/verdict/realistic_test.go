@@ -82,13 +82,13 @@ func TestCoverageOfRealisticRuns(t *testing.T) {
 		}
 		for i, q := range percentilesNamed {
 			if tooMany(missed[i], n, 0.07) || tooMany(n-missed[i], n, 0.97) {
-				t.Errorf("%d rounds, %g: the interval missed in %d of %d", rounds, q, missed[i], n)
+				t.Errorf("%d rounds, %g: the interval does not contain the truth in %d of %d runs, want 3 to 7 %%", rounds, q, missed[i], n)
 			}
 			if tooMany(wrong[i], n, 0.05) {
-				t.Errorf("%d rounds, %g: called different in %d of %d", rounds, q, wrong[i], n)
+				t.Errorf("%d rounds, %g: equal arms differ in %d of %d runs, want at most 5 %%", rounds, q, wrong[i], n)
 			}
 			if i == 0 && rounds == 6 && tooMany(n-found[i], n, 0.2) {
-				t.Errorf("%d rounds, %g: 10 %% found in %d of %d", rounds, q, found[i], n)
+				t.Errorf("%d rounds, %g: a difference of 10 %% was found in %d of %d runs, want 80 %%", rounds, q, found[i], n)
 			}
 			rows = append(rows, fmt.Sprintf("| %d | %g | %.1f %% | %.1f %% | %.0f %% |", rounds, 100*q,
 				100-percentOf(missed[i], n), percentOf(wrong[i], n), percentOf(found[i], n)))

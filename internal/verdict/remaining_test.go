@@ -33,12 +33,12 @@ func TestRemainingGap(t *testing.T) {
 		r := RemainingGap(c.rounds, Options{})
 		if c.reason != "" {
 			if !strings.Contains(r.Reason, c.reason) || r.CI != [2]float64{} {
-				t.Errorf("%s: %+v", name, r)
+				t.Errorf("%s: the remaining gap is %+v, want the reason %q and no interval", name, r, c.reason)
 			}
 			continue
 		}
 		if r.Reason != "" || math.Abs(r.Share-c.share) > 0.01 || r.CI[0] > c.share || r.CI[1] < c.share || r.CI[1]-r.CI[0] > 0.01 {
-			t.Errorf("%s: %+v, want %g", name, r, c.share)
+			t.Errorf("%s: the remaining gap is %+v, want %g within an interval of at most 0.01", name, r, c.share)
 		}
 	}
 }
@@ -62,7 +62,7 @@ func TestCoverageOfRemainingGap(t *testing.T) {
 				}
 			}
 			if tooMany(missed, *sims, 0.06) {
-				t.Errorf("noise %g, %d rounds: missed in %d of %d", noise, n, missed, *sims)
+				t.Errorf("noise %g, %d rounds: the interval does not contain the truth in %d of %d runs, want at most 6 %%", noise, n, missed, *sims)
 			}
 		}
 	}

@@ -24,7 +24,7 @@ func series(total, n int, before, later uint64) []uint64 {
 
 func TestRestored(t *testing.T) {
 	two := []string{"a", "b"}
-	// at says that b joins a at this interval of 60.
+	// joins is a timeline of 60 intervals in which b joins a at the given one.
 	joins := func(at int) Timeline {
 		return Timeline{tick, map[string][]uint64{"a": series(60, at, 40, 20), "b": series(60, at, 0, 20)}}
 	}
@@ -80,7 +80,7 @@ func TestRestored(t *testing.T) {
 	}
 }
 
-// What is found must satisfy the definition, and nothing earlier may.
+// The time found must satisfy the definition, and no earlier time may.
 func TestRestoredReturnsTheEarliestTime(t *testing.T) {
 	count := rapid.SampledFrom([]uint64{10, 10, 11, 9, 10, 12, 10, 25})
 	seen := map[bool]int{}
@@ -117,7 +117,7 @@ func TestRestoredReturnsTheEarliestTime(t *testing.T) {
 		got := Restored(line, d)
 		seen[got.OK && got.Took > 0]++
 		if !got.OK && got.Reason == "" {
-			t.Fatal("no reason given")
+			t.Fatal("balance was not restored and the reason is empty")
 		}
 		got.Reason, got.Cause = "", Cause{}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -125,6 +125,6 @@ func TestRestoredReturnsTheEarliestTime(t *testing.T) {
 		}
 	})
 	if seen[true] == 0 || seen[false] == 0 {
-		t.Errorf("the lines drawn do not try both outcomes: %v", seen)
+		t.Errorf("the random timelines have only one outcome: %v", seen)
 	}
 }

@@ -65,7 +65,7 @@ func TestBootstrapOfTwoRunsResamplesBoth(t *testing.T) {
 	}
 }
 
-func TestCompareRunsHoldsForAnyValues(t *testing.T) {
+func TestCompareRunsIsConsistentForAnyValues(t *testing.T) {
 	run := rapid.SliceOfN(rapid.Float64Range(1e-300, 1e300), 2, 12)
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := run.Draw(t, "a"), run.Draw(t, "b")
@@ -75,14 +75,14 @@ func TestCompareRunsHoldsForAnyValues(t *testing.T) {
 			t.Fatalf("ratio %v is not within a finite, positive interval %v", v.Ratio, v.CI)
 		}
 		if v != CompareRuns(a, b, o) {
-			t.Fatal("the same values gave two verdicts")
+			t.Fatal("the same values have two different verdicts")
 		}
 		if undecided := v.Decision == Undecided; undecided != (v.Reason != "") || undecided != (v.Cause.Kind != "") {
-			t.Fatalf("%s with reason %q and cause %+v", v.Decision, v.Reason, v.Cause)
+			t.Fatalf("the decision %s has the reason %q and the cause %+v, want both if undecided and else none", v.Decision, v.Reason, v.Cause)
 		}
 		mirror := map[Decision]Decision{Better: Worse, Worse: Better, Equivalent: Equivalent, Undecided: Undecided}
 		if back := CompareRuns(b, a, o); back.Decision != mirror[v.Decision] {
-			t.Fatalf("b against a is %s, a against b is %s", v.Decision, back.Decision)
+			t.Fatalf("b against a is %s and a against b is %s, want %s", v.Decision, back.Decision, mirror[v.Decision])
 		}
 	})
 }
@@ -111,7 +111,7 @@ func TestABoundIsDecidedByTheWholeInterval(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v, outcome, reason := c.b.OfRuns(c.before, c.after, Options{LowerIsBetter: true})
 			if outcome != c.want || reason != c.reason {
-				t.Errorf("%s, %q; want %s, %q; ratio %v, interval %v", outcome, reason, c.want, c.reason, v.Ratio, v.CI)
+				t.Errorf("the outcome is %s, %q; want %s, %q; ratio %v, interval %v", outcome, reason, c.want, c.reason, v.Ratio, v.CI)
 			}
 		})
 	}
@@ -169,7 +169,7 @@ func TestCoverageOfRuns(t *testing.T) {
 				}
 			}
 			if tooMany(runs-held, runs, 1-c.least) || tooMany(runs-heldOf12, runs, 0.035) {
-				t.Errorf("%s against %s, %v trials: held in %d and, of 12, in %d of %d", c.a, c.b, n, held, heldOf12, runs)
+				t.Errorf("%s against %s, %v trials: the interval contains the truth in %d runs, and as one of 12 in %d, of %d; want %g and 0.965 of them", c.a, c.b, n, held, heldOf12, runs, c.least)
 			}
 			rows = append(rows, fmt.Sprintf("| %s | %s | %d, %d | 95 %% | %.1f %% | %.1f %% | %.1f %% | 99.6 %% | %.1f %% |",
 				c.a, c.b, n[0], n[1], percentOf(held, runs), percentOf(under, runs), percentOf(over, runs), percentOf(heldOf12, runs)))

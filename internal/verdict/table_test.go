@@ -15,11 +15,10 @@ const (
 	acrossPage = "../../docs/method/comparing.md"
 )
 
-// pages is held by who reads or rewrites one: tests run beside each other.
+// pages guards the files of the pages: tests run in parallel.
 var pages sync.Mutex
 
-// checkTable compares a table with a page's, between the marks of its name, so
-// that no figure stands there that the code does not give; -update rewrites it.
+// checkTable compares rows with the table of this name on a page; -update rewrites the table.
 // Figures depend on -sims, so only the page's own number of runs is compared.
 func checkTable(t *testing.T, page, name string, rows []string) {
 	t.Helper()
@@ -47,6 +46,6 @@ func checkTable(t *testing.T, page, name string, rows []string) {
 		return
 	}
 	if got := text[from:to]; got != want {
-		t.Errorf("%s is not what the code gives; run with -update.\nThe page:\n%s\nThe code:\n%s", page, got, want)
+		t.Errorf("%s has a table other than the computed one; run with -update.\nThe page:\n%s\nComputed:\n%s", page, got, want)
 	}
 }

@@ -33,11 +33,11 @@ func TestCoverageOfRandomRouting(t *testing.T) {
 		row := fmt.Sprintf("| %d × %d, %d |", c.trials, c.calls, c.backends)
 		for i, u := range us {
 			if tooMany(under[i], runs, u) {
-				t.Errorf("%v: p ≤ %g in %d of %d runs", c, u, under[i], runs)
+				t.Errorf("%v: p ≤ %g in %d of %d runs, want at most that share", c, u, under[i], runs)
 			}
 			// Where p can take many values it must not be too cautious either.
 			if c.calls >= 1000 && tooMany(runs-under[i], runs, 1-0.7*u) {
-				t.Errorf("%v: p ≤ %g in no more than %d of %d runs", c, u, under[i], runs)
+				t.Errorf("%v: p ≤ %g in only %d of %d runs, want 0.7 of that share", c, u, under[i], runs)
 			}
 			row += fmt.Sprintf(" %.1f %% |", percentOf(under[i], runs))
 		}

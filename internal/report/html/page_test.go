@@ -32,10 +32,10 @@ func TestTextOfADocumentIsEscaped(t *testing.T) {
 		Measures: result.Measures{Calls: 3, Backends: map[string]uint64{hostile: 1, "b": 2}, Errors: map[string]uint64{hostile: 1}, Samples: map[string]string{hostile: hostile}}}}
 	page := written(t, d)
 	if n := strings.Count(page, "alert(1)"); n == 0 || strings.Contains(page, "<script>alert") {
-		t.Errorf("a text of the document became a script (it occurs %d times)", n)
+		t.Errorf("a text of the document is a script of the page, or is missing (it occurs %d times)", n)
 	}
 	if strings.Count(page, "</script>") != 2 {
-		t.Errorf("the page has %d ends of scripts, not those of its data and its own", strings.Count(page, "</script>"))
+		t.Errorf("the page has %d scripts, want 2: its data and its own", strings.Count(page, "</script>"))
 	}
 	data := regexp.MustCompile(`(?s)id="view">(.*?)</script>`).FindStringSubmatch(page)
 	var view View
@@ -43,7 +43,7 @@ func TestTextOfADocumentIsEscaped(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.Contains(data[1], "\u2028") || len(view.Arms) != 1 || !strings.HasPrefix(view.Arms[0], "</script>") {
-		t.Errorf("the data does not survive its page: %q", view.Arms)
+		t.Errorf("the arms of the page's data are %q, want the name of the document's arm", view.Arms)
 	}
 }
 
@@ -51,15 +51,15 @@ func TestThePageAllowsItsOwnScriptAndNothingElse(t *testing.T) {
 	page := written(t, result.Document{Schema: result.Schema})
 	allowed := regexp.MustCompile(`Content-Security-Policy" content="([^"]*)"`).FindStringSubmatch(page)
 	if allowed == nil || strings.Contains(allowed[1], "unsafe") || !strings.HasPrefix(allowed[1], "default-src &#39;none&#39;") {
-		t.Fatalf("the page's policy is %q", allowed)
+		t.Fatalf("the Content-Security-Policy is %q, want default-src 'none' and nothing unsafe", allowed)
 	}
 	for _, of := range []string{"script", "style"} {
 		text := regexp.MustCompile(`(?s)<` + of + `>(.*?)</` + of + `>`).FindStringSubmatch(page)
 		if text == nil || !strings.Contains(strings.ReplaceAll(allowed[1], "&#43;", "+"), digest(text[1])) {
-			t.Errorf("the page's %s is not the one that its policy allows", of)
+			t.Errorf("the Content-Security-Policy does not have the digest of the page's %s", of)
 		}
 	}
 	if strings.Contains(page, " style=\"") || regexp.MustCompile(` on[a-z]+="`).MatchString(page) {
-		t.Error("the page has attributes that its policy forbids")
+		t.Error("the page has inline styles or event handlers, which its Content-Security-Policy forbids")
 	}
 }

@@ -22,30 +22,30 @@ func spreadOver(t *testing.T, n int) result.Histogram {
 	return result.FromHDR(h)
 }
 
-func TestACurveEndsAtItsCallsAndHasTheRangeOfRounds(t *testing.T) {
+func TestACurveHasTheQuantilesThatItsCallsSupport(t *testing.T) {
 	arm := result.Arm{Name: "a", Measures: result.Measures{Latency: spreadOver(t, 1000)},
 		Trials: []result.Trial{{Round: 1, Measures: result.Measures{Latency: spreadOver(t, 1000)}}, {Round: 2, Measures: result.Measures{Latency: spreadOver(t, 100)}}, {Failed: "no"}}}
 	v := ViewOf(result.Document{Arms: []result.Arm{arm}})
 	c := v.Series[0].Curve
 	if n := len(c.MS); n != 31 {
-		t.Fatalf("a thousand calls reach %d quantiles, not the 31 up to p99.9", n)
+		t.Fatalf("the curve of 1,000 calls has %d quantiles, want 31, up to p99.9", n)
 	}
 	if got := float64(c.MS[10]); math.Abs(got-900) > 2 || v.Quantiles[10] != 10 {
-		t.Errorf("p90 is %g", got)
+		t.Errorf("p90 is %g, want 900", got)
 	}
 	if low, high := float64(c.Low[10]), float64(c.High[10]); math.Abs(low-90) > 1 || math.Abs(high-900) > 2 {
-		t.Errorf("p90 of single rounds is from %g to %g", low, high)
+		t.Errorf("p90 of single rounds is from %g to %g, want from 90 to 900", low, high)
 	}
 }
 
-func TestAHistogramWithoutValuesHasThoseOfItsSummary(t *testing.T) {
+func TestADamagedHistogramIsReplacedByItsSummary(t *testing.T) {
 	arm := result.Arm{Name: "a", Measures: result.Measures{Latency: result.Histogram{Min: 1, P50: 2, P90: 3, P95: 4, P99: 5, P999: 6, HDR: "damaged"}}}
-	said, err := json.Marshal(ViewOf(result.Document{Arms: []result.Arm{arm}}).Series[0].Curve)
+	got, err := json.Marshal(ViewOf(result.Document{Arms: []result.Arm{arm}}).Series[0].Curve)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := `{"ms":[1,null,null,2,null,null,null,null,null,null,3,null,null,4,null,null,null,null,null,null,5,null,null,null,null,null,null,null,null,null,6]}`; string(said) != want {
-		t.Errorf("%s\nwant %s", said, want)
+	if want := `{"ms":[1,null,null,2,null,null,null,null,null,null,3,null,null,4,null,null,null,null,null,null,5,null,null,null,null,null,null,null,null,null,6]}`; string(got) != want {
+		t.Errorf("the curve is %s\nwant %s", got, want)
 	}
 }
 
@@ -61,13 +61,13 @@ func TestATimelineKeepsEveryCallInFewerSteps(t *testing.T) {
 		total += n
 	}
 	if total != 2000 || len(c.Backends[0].Calls) > 150 || c.Step != 700 || len(c.Ready) != len(c.Backends[0].Calls) {
-		t.Errorf("%d calls in %d steps of %g ms, %d of ready", total, len(c.Backends[0].Calls), float64(c.Step), len(c.Ready))
+		t.Errorf("%d calls in %d steps of %g ms and %d numbers of ready backends, want 2,000 calls in at most 150 steps of 700 ms", total, len(c.Backends[0].Calls), float64(c.Step), len(c.Ready))
 	}
 }
 
 func TestANumberHasFourDigitsAndNaNIsNull(t *testing.T) {
-	said, err := json.Marshal([]Num{0.000123456, 123456, Num(math.NaN()), Num(math.Inf(1)), -2})
-	if err != nil || string(said) != "[0.0001235,123500,null,null,-2]" {
-		t.Errorf("%s, %v", said, err)
+	got, err := json.Marshal([]Num{0.000123456, 123456, Num(math.NaN()), Num(math.Inf(1)), -2})
+	if err != nil || string(got) != "[0.0001235,123500,null,null,-2]" {
+		t.Errorf("the numbers are %s (error %v), want [0.0001235,123500,null,null,-2]", got, err)
 	}
 }
