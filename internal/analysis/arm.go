@@ -24,7 +24,8 @@ func moveFiles(arm *result.Arm) {
 // pooled; elapsed time is the median and memory the largest.
 func mergeTrials(arm *result.Arm) error {
 	m := result.Measures{Errors: map[string]uint64{}, Samples: map[string]string{}, Backends: map[string]uint64{}}
-	var latency, answered, service, lateness, messages []result.Histogram
+	var latency, answered, service, lateness, answeredLateness, messages []result.Histogram
+	failed := false
 	var counts [][]uint64
 	var elapsed []float64
 	arm.Limited = ""
@@ -49,6 +50,8 @@ func mergeTrials(arm *result.Arm) error {
 		}
 		latency, service, lateness = append(latency, t.Latency), append(service, t.Service), append(lateness, t.Lateness)
 		answered = append(answered, t.Answers())
+		answeredLateness = append(answeredLateness, t.AnswersLateness())
+		failed = failed || t.AnsweredLateness != nil
 		if t.Messages != nil {
 			messages = append(messages, *t.Messages)
 		}
@@ -63,7 +66,7 @@ func mergeTrials(arm *result.Arm) error {
 			arm.Limited = t.Limited
 		}
 	}
-	var errs [5]error
+	var errs [6]error
 	m.Latency, errs[0] = result.Merge(latency)
 	m.Service, errs[1] = result.Merge(service)
 	m.Lateness, errs[2] = result.Merge(lateness)
@@ -74,6 +77,10 @@ func mergeTrials(arm *result.Arm) error {
 	if m.Latency.Lost > 0 {
 		m.AnsweredLatency = new(result.Histogram)
 		*m.AnsweredLatency, errs[4] = result.Merge(answered)
+	}
+	if failed {
+		m.AnsweredLateness = new(result.Histogram)
+		*m.AnsweredLateness, errs[5] = result.Merge(answeredLateness)
 	}
 	m.Balance = balance(counts)
 	m.ElapsedMS = verdict.Median(elapsed)

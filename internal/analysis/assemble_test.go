@@ -318,15 +318,15 @@ func TestEveryMeasuredMetricHasAVerdict(t *testing.T) {
 }
 
 func TestOnlyScheduledCallsCanBeLate(t *testing.T) {
-	late := result.Trial{Measures: result.Measures{Calls: 1, Lateness: result.Histogram{P99: 5}, Latency: result.Histogram{P99: 20}}}
+	late := result.Measures{Calls: 1, Lateness: result.Histogram{P99: 5}, Latency: result.Histogram{P99: 20}}
 	open := experiment.Load{Open: &experiment.Open{}}
-	if generatorLimit(open, late) == "" {
+	if limited, _ := generatorLimit(open, late); limited == "" {
 		t.Error("5 ms late at a latency of 20 ms: the load generator was not the bottleneck, want it to be")
 	}
-	if generatorLimit(experiment.Load{Burst: 10}, late) != "" {
+	if limited, _ := generatorLimit(experiment.Load{Burst: 10}, late); limited != "" {
 		t.Error("the load generator was the bottleneck of a burst, want not, since its calls are due at once")
 	}
-	if generatorLimit(experiment.Load{Closed: &experiment.Closed{Think: 1}}, late) == "" {
+	if limited, _ := generatorLimit(experiment.Load{Closed: &experiment.Closed{Think: 1}}, late); limited == "" {
 		t.Error("late users with think time: the load generator was not the bottleneck, want it to be")
 	}
 }

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -117,11 +118,31 @@ func failedTrials(_ metric, _ result.Document, arm result.Arm) reason {
 		result.Cause{Kind: result.CauseFailedTrials, Have: float64(len(arm.Trials) - failed), Needed: float64(len(arm.Trials))}}
 }
 
-func generatorLimited(_ metric, _ result.Document, arm result.Arm) reason {
-	if arm.Limited == "" {
+func generatorLimited(m metric, _ result.Document, arm result.Arm) reason {
+	limited := m.limit(arm)
+	if limited == "" {
 		return reason{}
 	}
-	return reason{fmt.Sprintf("the load generator was the bottleneck in %s: %s", arm.Name, arm.Limited), result.Cause{Kind: result.CauseGenerator}}
+	return reason{fmt.Sprintf("the load generator was the bottleneck in %s: %s", arm.Name, limited), result.Cause{Kind: result.CauseGenerator}}
+}
+
+// limit says how the load generator limited the metric in an arm. Calls that were sent late limit a
+// percentile of the latency only if they were late at that percentile.
+func (m metric) limit(arm result.Arm) (limited string) {
+	late := false
+	for _, t := range arm.Trials {
+		switch {
+		case t.LimitedBy == result.LimitedByLateness && m.tail > 0:
+			late = true
+			limited = cmp.Or(limited, verdict.Late(m.short(), m.at(t.AnswersLateness()), m.at(t.Answers())))
+		case t.Limited != "":
+			return t.Limited
+		}
+	}
+	if late {
+		return limited
+	}
+	return arm.Limited
 }
 
 func lostCalls(m metric, _ result.Document, arm result.Arm) reason {

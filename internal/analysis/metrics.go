@@ -21,8 +21,10 @@ type metric struct {
 	zero bool
 	// step is what values are multiples of; 0: they are not.
 	step float64
-	// tail is the share of calls that exceed a percentile; 0: the metric is no percentile.
+	// tail is the share of calls that exceed a percentile, and at is that percentile of a
+	// distribution; 0: the metric is no percentile.
 	tail float64
+	at   func(result.Histogram) float64
 	// allDue says that the metric is of the latency of all calls that were due: a lower bound where
 	// it is of lost calls.
 	allDue bool
@@ -46,11 +48,11 @@ const (
 
 // metrics are the metrics that arms are compared on, headlines first.
 var metrics = []metric{
-	{name: "latency_p50", headline: true, of: latency(func(h result.Histogram) float64 { return h.P50 }), tail: 0.5, allDue: true, kind: pacedLoad},
-	{name: "latency_p99", headline: true, of: latency(func(h result.Histogram) float64 { return h.P99 }), tail: 0.01, allDue: true, kind: pacedLoad},
+	percentile("latency_p50", true, 0.5, func(h result.Histogram) float64 { return h.P50 }),
+	percentile("latency_p99", true, 0.01, func(h result.Histogram) float64 { return h.P99 }),
 	{name: "capacity", headline: true, higher: true, of: capacity, kind: searchLoad},
-	{name: "latency_p90", of: latency(func(h result.Histogram) float64 { return h.P90 }), tail: 0.1, allDue: true, kind: pacedLoad},
-	{name: "latency_p999", of: latency(func(h result.Histogram) float64 { return h.P999 }), tail: 0.001, allDue: true, kind: pacedLoad},
+	percentile("latency_p90", false, 0.1, func(h result.Histogram) float64 { return h.P90 }),
+	percentile("latency_p999", false, 0.001, func(h result.Histogram) float64 { return h.P999 }),
 	{name: "latency_mean", of: latency(func(h result.Histogram) float64 { return h.Mean }), allDue: true, kind: pacedLoad},
 	{name: "rate", higher: true, of: func(t result.Trial) float64 { return t.Rate }, answers: true, kind: pacedLoad},
 	{name: "errors", of: func(t result.Trial) float64 { return t.Measures.Lost() }, zero: true},
@@ -64,6 +66,11 @@ var metrics = []metric{
 	{name: "gateway_memory", of: func(t result.Trial) float64 { return float64(t.Resources.Gateway.RSS) }, both: true},
 	{name: "balance", higher: true, of: evenness},
 	{name: "convergence", of: converged, step: result.Milliseconds(measure.TimelineInterval)},
+}
+
+// percentile is a percentile of the latency, which a share of calls exceeds.
+func percentile(name string, headline bool, tail float64, at func(result.Histogram) float64) metric {
+	return metric{name: name, headline: headline, of: latency(at), tail: tail, at: at, allDue: true, kind: pacedLoad}
 }
 
 // compared says whether two arms are compared on the metric.

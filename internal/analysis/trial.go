@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"time"
@@ -40,14 +41,18 @@ type CallerRecord struct {
 // its load.
 func (r Record) Summarize(trial result.Trial) result.Trial {
 	seen := r.Merged
-	var errs [5]error
+	var errs [6]error
 	trial.Calls, trial.Dropped, trial.Late = seen.Calls, seen.Dropped, seen.Late
 	trial.Errors, trial.Samples = seen.Errors, seen.Samples
 	trial.Latency, errs[0] = histogram(seen.Latency)
 	trial.Service, errs[1] = histogram(seen.Service)
 	trial.Lateness, errs[2] = histogram(seen.Lateness)
-	trial.Callers, errs[3] = r.callers()
-	errs[4] = trial.CountLost(r.Config.Caller.Timeout, 0)
+	if len(seen.Errors) > 0 {
+		trial.AnsweredLateness = new(result.Histogram)
+		*trial.AnsweredLateness, errs[3] = histogram(seen.AnsweredLateness)
+	}
+	trial.Callers, errs[4] = r.callers()
+	errs[5] = trial.CountLost(r.Config.Caller.Timeout, 0)
 	if err := errors.Join(errs[:]...); err != nil {
 		trial.Failed = err.Error()
 	}
@@ -71,7 +76,7 @@ func (r Record) Summarize(trial result.Trial) result.Trial {
 	}
 	trial.Wasted = wasted(r.CallsStarted, seen.Backends)
 	trial.Events = outcomes(r.Events, seen, r.Endpoints)
-	trial.Limited = generatorLimit(r.Config.Load, trial)
+	trial.Limited, trial.LimitedBy = generatorLimit(r.Config.Load, trial.Measures)
 	trial.Groups = groups(trial.Backends, len(r.Events) > 0, seen, r.Endpoints)
 	trial.Balance = balance(trial.Groups)
 	return trial
@@ -176,12 +181,22 @@ func wasted(started, answered map[string]uint64) *uint64 {
 
 // generatorLimit says how the load generator limited a trial's numbers; "": not at all. Only calls
 // that are due at a time of their own can be late.
-func generatorLimit(load experiment.Load, t result.Trial) string {
-	timed := load.Open != nil || load.Search != nil || load.Closed != nil && load.Closed.Think > 0
-	if !timed || t.Calls == 0 {
-		return ""
+func generatorLimit(load experiment.Load, m result.Measures) (limited string, by result.Limit) {
+	if load.Open != nil || load.Search != nil || load.Closed != nil && load.Closed.Think > 0 {
+		return Late(m)
 	}
-	return verdict.Late(t.Lateness.P99, t.Answers().P99)
+	return "", ""
+}
+
+// Late says how late rpclab sent the answered calls; "": on time, or late by a small share of their
+// latency.
+func Late(m result.Measures) (limited string, by result.Limit) {
+	lateness, latency := m.AnswersLateness(), m.Answers()
+	limited = cmp.Or(verdict.Late("p99", lateness.P99, latency.P99), verdict.Late("p50", lateness.P50, latency.P50))
+	if limited != "" {
+		by = result.LimitedByLateness
+	}
+	return limited, by
 }
 
 func histogram(hdr string) (result.Histogram, error) {

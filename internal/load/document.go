@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"rpclab/internal/analysis"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	"rpclab/internal/process"
@@ -31,7 +32,7 @@ func (l *Load) document(measured measure.Measurement, selfTest *SelfTestResult, 
 	if err := trial.CountLost(l.settings.Timeout, cancelled); err != nil {
 		return result.Document{}, err
 	}
-	trial.Limited = generatorLimit(l.pace, l.settings.threads(), measured, trial.Measures)
+	trial.Limited, trial.LimitedBy = generatorLimit(l.pace, l.settings.threads(), measured, trial.Measures)
 	maxFiles, err := process.RaiseFileLimit()
 	if err != nil {
 		return result.Document{}, err
@@ -73,10 +74,16 @@ func trialOf(measured measure.Measurement) (trial result.Trial, err error) {
 	trial.Timeline = &result.Timeline{
 		IntervalMS: measure.TimelineInterval.Milliseconds(), Backends: measured.Timeline.Backends, Errors: measured.Timeline.Failed(), Late: measured.Timeline.Late,
 	}
+	if len(measured.Errors) > 0 {
+		trial.AnsweredLateness = new(result.Histogram)
+	}
 	for _, part := range []struct {
 		to   *result.Histogram
 		from string
-	}{{&trial.Latency, measured.Latency}, {&trial.Service, measured.Service}, {&trial.Lateness, measured.Lateness}} {
+	}{{&trial.Latency, measured.Latency}, {&trial.Service, measured.Service}, {&trial.Lateness, measured.Lateness}, {trial.AnsweredLateness, measured.AnsweredLateness}} {
+		if part.to == nil {
+			continue // no call failed
+		}
 		if *part.to, err = histogram(part.from); err != nil {
 			return trial, err
 		}
@@ -166,18 +173,19 @@ const (
 	minJudgedDuration = 100 * time.Millisecond
 )
 
-// generatorLimit returns how the generator limited the load, or "".
-func generatorLimit(plan pace.Pace, threads int, measured measure.Measurement, measures result.Measures) string {
+// generatorLimit returns how the generator limited the load, or "". Saturated processors come first, because
+// they concern every figure, and lateness perhaps only the 99th percentile.
+func generatorLimit(plan pace.Pace, threads int, measured measure.Measurement, measures result.Measures) (limited string, by result.Limit) {
 	if measured.Calls == 0 {
-		return ""
-	}
-	if late := verdict.Late(measures.Lateness.P99, measures.Answers().P99); late != "" && !hasNoThinkTime(plan) {
-		return late
+		return "", ""
 	}
 	if used := measured.CPU.Seconds() / measured.Elapsed.Seconds(); measured.Elapsed >= minJudgedDuration && used > saturatedShare*float64(threads) {
-		return fmt.Sprintf("rpclab used %.2f of %d processors", used, threads)
+		return fmt.Sprintf("rpclab used %.2f of %d processors", used, threads), result.LimitedByProcessors
 	}
-	return ""
+	if hasNoThinkTime(plan) {
+		return "", ""
+	}
+	return analysis.Late(measures)
 }
 
 // describe describes the load in one clause.

@@ -13,6 +13,7 @@ import (
 func TestAGeneratorThatIsLateOrBusyLimitsTheLoad(t *testing.T) {
 	open, withoutThink, withThink := pace.Rate{PerSecond: 1}, pace.Closed{Users: 1}, pace.Closed{Users: 1, Think: time.Second}
 	onTime, late := result.Measures{}, result.Measures{Lateness: result.Histogram{P99: 5}, Latency: result.Histogram{P99: 9}}
+	usuallyLate := result.Measures{Lateness: result.Histogram{P50: 1, P99: 2}, Latency: result.Histogram{P50: 2, P99: 90}}
 	idle, busy := measure.Measurement{Calls: 1, Elapsed: time.Second}, measure.Measurement{Calls: 1, Elapsed: time.Second, CPU: 1950 * time.Millisecond}
 	brief := measure.Measurement{Calls: 1, Elapsed: time.Millisecond, CPU: 3 * time.Millisecond}
 	for _, test := range []struct {
@@ -22,14 +23,16 @@ func TestAGeneratorThatIsLateOrBusyLimitsTheLoad(t *testing.T) {
 		want string // "": not limited
 	}{
 		{open, idle, onTime, ""},
-		{open, idle, late, "rpclab sent calls up to 5.0 ms late"},
+		{open, idle, late, "rpclab sent calls up to 5.0 ms late (p99)"},
+		{open, idle, usuallyLate, "rpclab sent calls up to 1.0 ms late (p50)"},
+		{open, busy, late, "rpclab used 1.95 of 2 processors"}, // also concerns p50
 		{withThink, idle, late, "rpclab sent calls up to 5.0 ms late"},
 		{withoutThink, idle, late, ""}, // users without think time have no due times
 		{withoutThink, busy, onTime, "rpclab used 1.95 of 2 processors"},
 		{withoutThink, brief, onTime, ""},       // too short to judge
 		{open, measure.Measurement{}, late, ""}, // no calls
 	} {
-		if got := generatorLimit(test.pace, 2, test.m, test.seen); (got == "") != (test.want == "") || !strings.HasPrefix(got, test.want) {
+		if got, _ := generatorLimit(test.pace, 2, test.m, test.seen); (got == "") != (test.want == "") || !strings.HasPrefix(got, test.want) {
 			t.Errorf("%+v with %v of CPU time, %g ms late: limited by %q, want %q", test.pace, test.m.CPU, test.seen.Lateness.P99, got, test.want)
 		}
 	}

@@ -50,10 +50,11 @@ type Measurement struct {
 	Samples map[string]string `json:"samples"`
 	// The histograms hold nanoseconds in the standard compressed V2 encoding (base64). Latency runs
 	// from due to done and Service from sent to done; both hold the answered calls. Lateness runs from
-	// due to sent and holds all calls.
-	Latency  string `json:"latency"`
-	Service  string `json:"service"`
-	Lateness string `json:"lateness"`
+	// due to sent and holds all calls, AnsweredLateness those that were answered.
+	Latency          string `json:"latency"`
+	Service          string `json:"service"`
+	Lateness         string `json:"lateness"`
+	AnsweredLateness string `json:"answered_lateness"`
 	// Answers holds the response times of messages on streams; empty: no call was a stream.
 	Answers string `json:"answers,omitempty"`
 	// Backends counts the answered calls; FirstResponse is the time of each backend's first response.

@@ -58,6 +58,7 @@ func (m *Measurement) mergeHistograms(all []Measurement) (err error) {
 		func(m *Measurement) *string { return &m.Latency },
 		func(m *Measurement) *string { return &m.Service },
 		func(m *Measurement) *string { return &m.Lateness },
+		func(m *Measurement) *string { return &m.AnsweredLateness },
 		func(m *Measurement) *string { return &m.Answers },
 	} {
 		var texts []string

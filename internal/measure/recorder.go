@@ -11,7 +11,8 @@ import (
 
 // Recorder records calls. Only one goroutine may use it; see [Shards] for several.
 type Recorder struct {
-	latency, service, lateness *hdr.Histogram
+	latency, service, lateness *hdr.Histogram // of answered calls
+	failedLateness             *hdr.Histogram // nil: no call failed
 	answers                    *hdr.Histogram // nil: no call was a stream
 	calls, dropped, late       uint64
 	lateAfter                  time.Duration       // the latency above which a response is late
@@ -51,8 +52,8 @@ func (r *Recorder) Record(call Call) {
 	r.begin(call.Due, call.Sent-call.Due)
 	r.calls++
 	r.last = max(r.last, call.Done)
-	add(r.lateness, call.Sent-call.Due)
 	if call.Code != OK {
+		addTo(&r.failedLateness, call.Sent-call.Due)
 		failed := r.failures[call.Code]
 		if failed == nil {
 			failed = &failure{sample: call.Message}
@@ -63,6 +64,7 @@ func (r *Recorder) Record(call Call) {
 		count(&r.lost, call.Due, 1)
 		return
 	}
+	add(r.lateness, call.Sent-call.Due)
 	add(r.latency, call.Done-call.Due)
 	add(r.service, call.Done-call.Sent)
 	if call.Done-call.Due > r.lateAfter {
@@ -100,10 +102,7 @@ func (r *Recorder) answered(call Call, id string, n uint64) {
 
 // RecordResponse records a response on a stream and the time since its request was sent.
 func (r *Recorder) RecordResponse(took time.Duration) {
-	if r.answers == nil {
-		r.answers = Histogram()
-	}
-	add(r.answers, took)
+	addTo(&r.answers, took)
 }
 
 // Drop records a call that was due but not sent, because too many calls were in flight.
@@ -121,12 +120,8 @@ func (r *Recorder) Merge(other *Recorder) {
 	r.latency.Merge(other.latency)
 	r.service.Merge(other.service)
 	r.lateness.Merge(other.lateness)
-	if other.answers != nil {
-		if r.answers == nil {
-			r.answers = Histogram()
-		}
-		r.answers.Merge(other.answers)
-	}
+	mergeInto(&r.failedLateness, other.failedLateness)
+	mergeInto(&r.answers, other.answers)
 	if other.calls > 0 {
 		r.begin(other.first, other.began)
 	}
@@ -175,12 +170,19 @@ func (r *Recorder) Measurement() (Measurement, error) {
 		measurement.Backends[id], measurement.FirstResponse[id] = b.calls, b.first
 		measurement.Timeline.Backends[id], measurement.Timeline.Due[id] = b.timeline, b.due
 	}
-	var errs [4]error
+	var errs [5]error
 	measurement.Latency, errs[0] = encode(r.latency)
 	measurement.Service, errs[1] = encode(r.service)
-	measurement.Lateness, errs[2] = encode(r.lateness)
+	measurement.AnsweredLateness, errs[2] = encode(r.lateness)
+	measurement.Lateness = measurement.AnsweredLateness
+	if r.failedLateness != nil {
+		all := Histogram()
+		all.Merge(r.lateness)
+		all.Merge(r.failedLateness)
+		measurement.Lateness, errs[3] = encode(all)
+	}
 	if r.answers != nil {
-		measurement.Answers, errs[3] = encode(r.answers)
+		measurement.Answers, errs[4] = encode(r.answers)
 	}
 	return measurement, errors.Join(errs[:]...)
 }
@@ -194,6 +196,25 @@ func encode(h *hdr.Histogram) (string, error) {
 // counts as 0.
 func add(h *hdr.Histogram, d time.Duration) {
 	_ = h.RecordValue(int64(min(max(d, 0), MaxDuration))) // cannot fail within the bounds
+}
+
+// addTo is add for a histogram that is seldom needed.
+func addTo(h **hdr.Histogram, d time.Duration) {
+	if *h == nil {
+		*h = Histogram()
+	}
+	add(*h, d)
+}
+
+// mergeInto adds the values of a histogram to one that is seldom needed.
+func mergeInto(h **hdr.Histogram, other *hdr.Histogram) {
+	if other == nil {
+		return
+	}
+	if *h == nil {
+		*h = Histogram()
+	}
+	(*h).Merge(other)
 }
 
 func count(timeline *[]uint64, at time.Duration, n uint64) {

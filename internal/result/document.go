@@ -65,12 +65,14 @@ type Measures struct {
 	// ElapsedMS runs from the start of the load to the last answer (an arm: the median trial).
 	ElapsedMS float64 `json:"elapsed_ms"`
 	// Latency is of all calls that were due. A call that failed or was dropped counts as its
-	// deadline, or as the slowest answer if that took longer.
+	// deadline, or as the slowest answer or the greatest lateness if that is longer.
 	Latency Histogram `json:"latency_ms"`
 	// AnsweredLatency is of the successful calls alone. nil: no call was lost, so it equals Latency.
 	AnsweredLatency *Histogram `json:"answered_latency_ms,omitempty"`
-	Service         Histogram  `json:"service_ms"` // of the successful calls
-	Lateness        Histogram  `json:"lateness_ms"`
+	Service         Histogram  `json:"service_ms"`  // of the successful calls
+	Lateness        Histogram  `json:"lateness_ms"` // of all calls that were sent
+	// AnsweredLateness is of the successful calls alone. nil: no call failed, so it equals Lateness.
+	AnsweredLateness *Histogram `json:"answered_lateness_ms,omitempty"`
 	// Messages is the latency of each message received on a stream, counted from the time at
 	// which the message that it answers was sent. nil: calls were not streams.
 	Messages  *Histogram        `json:"message_ms,omitempty"`
@@ -102,6 +104,14 @@ func (m Measures) Answers() Histogram {
 	return m.Latency
 }
 
+// AnswersLateness returns the lateness of the successful calls alone.
+func (m Measures) AnswersLateness() Histogram {
+	if m.AnsweredLateness != nil {
+		return *m.AnsweredLateness
+	}
+	return m.Lateness
+}
+
 // CountLost adds the calls that failed or were dropped to a Latency of the successful calls, except
 // those that rpclab itself cancelled at an interrupt.
 func (m *Measures) CountLost(deadline time.Duration, cancelled uint64) (err error) {
@@ -110,7 +120,8 @@ func (m *Measures) CountLost(deadline time.Duration, cancelled uint64) (err erro
 		return nil
 	}
 	m.AnsweredLatency = new(m.Latency)
-	m.Latency, err = m.Latency.CountLost(lost, deadline)
+	late := time.Duration(m.Lateness.Max * nsPerMS)
+	m.Latency, err = m.Latency.CountLost(lost, max(deadline, late))
 	return err
 }
 
@@ -165,6 +176,8 @@ type Trial struct {
 	Started time.Time `json:"started"`
 	Failed  string    `json:"failed,omitempty"` // why the trial has no measurement
 	Limited string    `json:"limited,omitempty"`
+	// LimitedBy is the kind of Limited; empty: Limited is empty, is of a search, or is of an older document.
+	LimitedBy Limit `json:"limited_by,omitempty" enum:"lateness,processors"`
 	// Limits is what enforced server.cpus and server.memory: cgroup v1, cgroup v2, or pinned
 	// (by CPU affinity and the language runtime); empty: no limits, or the cluster enforced them.
 	Limits string `json:"limits,omitempty"`
@@ -195,6 +208,17 @@ type Trial struct {
 	// group, or one for each second in which the set of ready backends did not change.
 	Groups [][]uint64 `json:"groups,omitempty"`
 }
+
+// Limit is how the load generator limited a trial.
+type Limit string
+
+const (
+	// LimitedByLateness: calls were sent late. Percentiles of the latency for which they were not
+	// late stand.
+	LimitedByLateness Limit = "lateness"
+	// LimitedByProcessors: the load generator used all the processors that it may use.
+	LimitedByProcessors Limit = "processors"
+)
 
 // Timeline counts the calls that ended in each interval of a trial.
 type Timeline struct {

@@ -11,11 +11,12 @@ const (
 )
 
 // Late says how late rpclab sent calls, or returns "" if the lateness did not determine the latency. Both
-// are 99th percentiles in ms. Do not use it for bursts, or for users without think time: there the
-// time to send calls is a cost of the caller, which the comparison includes.
-func Late(lateness, latency float64) string {
+// are in ms, of the same calls and at the same percentile, such as p99. Do not use it for bursts, or for
+// users without think time: there the time to send calls is a cost of the caller, which the comparison
+// includes.
+func Late(percentile string, lateness, latency float64) string {
 	if lateness <= max(latenessFloor, latenessShare*latency) {
 		return ""
 	}
-	return fmt.Sprintf("rpclab sent calls up to %.1f ms late (p99), at a latency of %.1f ms", lateness, latency)
+	return fmt.Sprintf("rpclab sent calls up to %.1f ms late (%s), at a latency of %.1f ms", lateness, percentile, latency)
 }

@@ -18,7 +18,7 @@ func TestCallsAreLateFromATenthOfTheirLatency(t *testing.T) {
 		{11, 100, "rpclab sent calls up to 11.0 ms late (p99), at a latency of 100.0 ms"},
 		{0, 0, ""},
 	} {
-		if got := verdict.Late(c.lateness, c.latency); got != c.late {
+		if got := verdict.Late("p99", c.lateness, c.latency); got != c.late {
 			t.Errorf("Late(%g, %g) = %q, want %q", c.lateness, c.latency, got, c.late)
 		}
 	}

@@ -1,0 +1,126 @@
+package analysis
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"rpclab/internal/experiment"
+	"rpclab/internal/measure"
+	"rpclab/internal/result"
+)
+
+const ms = time.Millisecond
+
+// openTrial is a trial of an open loop that made the calls, each with a deadline of 20 ms.
+func openTrial(t interface{ Fatal(...any) }, round int, calls []measure.Call, dropped int) result.Trial {
+	recorder := measure.NewRecorder(0)
+	for _, call := range calls {
+		recorder.Record(call)
+	}
+	for range dropped {
+		recorder.Drop(0)
+	}
+	seen, err := recorder.Measurement()
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := Record{Config: experiment.Config{Load: experiment.Load{Open: &experiment.Open{}}}, Merged: seen, Callers: make([]CallerRecord, 1)}
+	record.Config.Caller.Timeout = 20 * ms
+	trial := record.Summarize(result.Trial{Round: round})
+	if trial.Failed != "" {
+		t.Fatal(trial.Failed)
+	}
+	return trial
+}
+
+// sent are n calls that were due at once, sent late, and answered after service.
+func sent(n int, late, service time.Duration) []measure.Call {
+	all := make([]measure.Call, n)
+	for i := range all {
+		all[i] = measure.Call{Sent: late, Done: late + service, Backend: "b0", Code: measure.OK}
+	}
+	return all
+}
+
+// lateRun is a run of four trials of 2,000 calls, of which so many were sent 40 ms late.
+func lateRun(t *testing.T, late int) result.Document {
+	d := runOf(t, 10, 10, 10, 10)
+	for i := range d.Arms[0].Trials {
+		service := 10*ms + time.Duration(i)*10*time.Microsecond
+		d.Arms[0].Trials[i] = openTrial(t, i+1, append(sent(2000-late, 0, service), sent(late, 40*ms, service)...), 0)
+	}
+	return Assemble(d)
+}
+
+// Every percentile is judged by the lateness of calls at that percentile.
+func TestAGateOnP50IsNotBarredByLatenessAtP99(t *testing.T) {
+	saturated := lateRun(t, 40)
+	saturated.Arms[0].Trials[2].Limited, saturated.Arms[0].Trials[2].LimitedBy = "rpclab used 1.95 of 2 processors", result.LimitedByProcessors
+	for name, test := range map[string]struct {
+		run      result.Document
+		p50, p99 string // reason; empty: the gate holds
+	}{
+		"late at p99":    {lateRun(t, 40), "", "rpclab sent calls up to 40.0 ms late (p99), at a latency of 50.0 ms"},
+		"late at p50":    {lateRun(t, 1200), "rpclab sent calls up to 40.0 ms late (p50), at a latency of 50.0 ms", "(p99)"},
+		"late at p99.9":  {lateRun(t, 4), "", ""},
+		"not late":       {lateRun(t, 0), "", ""},
+		"no processors":  {saturated, "rpclab used 1.95 of 2 processors", "rpclab used 1.95 of 2 processors"},
+		"older document": {withoutKind(lateRun(t, 40)), "late (p99)", "late (p99)"},
+	} {
+		c := Compare(lateRun(t, 0), test.run, CompareOptions{Gates: gates(t, "p50 ratio < 6", "p99 ratio < 6")})
+		for i, want := range []string{test.p50, test.p99} {
+			g := c.Gates[i]
+			if held := g.Outcome == "held"; held != (want == "") || !strings.Contains(g.Reason, want) {
+				t.Errorf("%s: %s: %s: %q, want %q", name, g.Gate, g.Outcome, g.Reason, want)
+			}
+		}
+	}
+}
+
+func withoutKind(d result.Document) result.Document {
+	for i := range d.Arms[0].Trials {
+		d.Arms[0].Trials[i].LimitedBy = ""
+	}
+	return Assemble(d)
+}
+
+// Calls that failed are late without a latency of their own, so they are not part of the judgement.
+func TestFailedCallsDoNotMakeTheGeneratorLate(t *testing.T) {
+	calls := sent(980, 0, 33*ms)
+	for _, call := range sent(20, 395*ms, 0) {
+		call.Code = "UNAVAILABLE"
+		calls = append(calls, call)
+	}
+	if trial := openTrial(t, 1, calls, 0); trial.Limited != "" || trial.Lateness.P99 < 395 || trial.AnsweredLateness == nil {
+		t.Errorf("limited by %q with a lateness of %g ms at p99, want no limit", trial.Limited, trial.Lateness.P99)
+	}
+}
+
+// Lateness is part of the latency, which counts from when a call was due.
+func TestLatenessNeverExceedsLatency(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		times := rapid.Int64Range(0, int64(time.Second))
+		var calls []measure.Call
+		for range rapid.IntRange(1, 40).Draw(t, "calls") {
+			call := measure.Call{Due: time.Duration(times.Draw(t, "due")), Backend: "b0", Code: rapid.SampledFrom([]string{measure.OK, measure.OK, "UNAVAILABLE"}).Draw(t, "code")}
+			call.Sent = call.Due + time.Duration(times.Draw(t, "late"))
+			call.Done = call.Sent + time.Duration(times.Draw(t, "service"))/100
+			calls = append(calls, call)
+		}
+		trial := openTrial(t, 1, calls, rapid.IntRange(0, 3).Draw(t, "dropped"))
+		var late, latency float64
+		var percentile string
+		if _, err := fmt.Sscanf(trial.Limited, "rpclab sent calls up to %g ms late (%3s), at a latency of %g ms", &late, &percentile, &latency); trial.Limited != "" && (err != nil || late > latency) {
+			t.Errorf("%q, %v", trial.Limited, err)
+		}
+		for _, pair := range [][2]result.Histogram{{trial.Lateness, trial.Latency}, {trial.AnswersLateness(), trial.Answers()}} {
+			if pair[0].P50 > pair[1].P50 || pair[0].P99 > pair[1].P99 || pair[0].Max > pair[1].Max {
+				t.Errorf("lateness p50 %g, p99 %g, max %g ms, more than the latency's %g, %g, %g", pair[0].P50, pair[0].P99, pair[0].Max, pair[1].P50, pair[1].P99, pair[1].Max)
+			}
+		}
+	})
+}
