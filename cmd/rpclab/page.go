@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,8 +9,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -104,7 +101,7 @@ func (f pageFlags) open(out io.Writer, store *result.Store) (s *liveView, err er
 
 // listen serves at an address until [liveView.close].
 func (s *liveView) listen(address string, handler http.Handler, log *slog.Logger) (at net.Addr, err error) {
-	at, end, err := serve(address, handler, log)
+	at, end, err := web.Listen(address, handler, log)
 	if err == nil {
 		s.closers = append([]func(){end}, s.closers...)
 	}
@@ -131,39 +128,6 @@ func (s *liveView) close(d result.Document, err error) {
 	for i := len(s.closers) - 1; i >= 0; i-- {
 		s.closers[i]()
 	}
-}
-
-// shutdownTimeout is the time that connections have to receive the last answer.
-const shutdownTimeout = 3 * time.Second
-
-// serve listens at an address until stop is called.
-func serve(address string, handler http.Handler, log *slog.Logger) (at net.Addr, end func(), err error) {
-	listener, err := net.Listen("tcp", address)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, nil, fmt.Errorf("another program listens on %s; use another address, or port 0 for any free port", address)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			log.Error("web", "error", err)
-		}
-	}()
-	return listener.Addr(), func() {
-		ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
-		defer cancel()
-		if server.Shutdown(ctx) != nil {
-			_ = server.Close()
-		}
-		<-ended
-	}, nil
 }
 
 // hostNames are the names of this machine that requests may use.

@@ -81,7 +81,7 @@ func (f serveFlags) serve(c *cobra.Command, store *result.Store) (err error) {
 	if err != nil {
 		return usageError{err}
 	}
-	at, end, err := serve(f.live.listen, page.Handler(), log)
+	at, end, err := web.Listen(f.live.listen, page.Handler(), log)
 	if err != nil {
 		page.Close()
 		return fmt.Errorf("--listen: %w", err)

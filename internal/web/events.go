@@ -84,6 +84,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := http.NewResponseController(w)
+	_ = out.SetReadDeadline(time.Time{}) // the deadline of requests would end the connection
 	w.Header().Set("Content-Type", "text/event-stream")
 	send := func(text string) bool {
 		_ = out.SetWriteDeadline(time.Now().Add(writeTimeout)) // not every writer supports deadlines

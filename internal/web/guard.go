@@ -15,6 +15,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	origins := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		setSecurityHeaders(w.Header())
+		w.Header().Set("Connection", "close") // idle connections are for clients with the token
 		if !s.allowedHost(r.Host) {
 			s.refuse(w, r, problem{http.StatusMisdirectedRequest, "This server does not serve the host " + r.Host +
 				"; use the address that rpclab printed when it started."})
@@ -27,6 +28,9 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		if !s.authenticated(r) {
 			s.requireLogin(w, r)
 			return
+		}
+		if r.URL.Path != loginPath {
+			w.Header().Del("Connection")
 		}
 		next.ServeHTTP(w, r)
 	})

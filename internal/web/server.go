@@ -44,9 +44,10 @@ type Experiment struct {
 // Server serves the page and its API. Close stops its run.
 type Server struct {
 	Options
-	live  *live
-	queue *queue
-	pages *pages
+	live   *live
+	queue  *queue
+	pages  *pages
+	logins *logins
 }
 
 // Follow shows a run that the caller conducts; the page calls stop to stop it. The returned

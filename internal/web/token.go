@@ -6,10 +6,13 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // minTokenLength is 64 bits in hexadecimal digits, which cannot be guessed.
@@ -84,6 +87,13 @@ func (s *Server) logIn(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 		return
 	}
+	done, wait := s.logins.begin(r.RemoteAddr, time.Now())
+	if wait > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+		s.pages.logIn(w, http.StatusTooManyRequests, "Too many logins came from this address. Try again in a minute.")
+		return
+	}
+	defer done()
 	if !s.isToken(r.PostFormValue("token")) {
 		s.pages.logIn(w, http.StatusUnauthorized, "The token is wrong.")
 		return

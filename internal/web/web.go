@@ -14,7 +14,7 @@ import (
 
 // New creates a server. It returns the errors of invalid experiments.
 func New(o Options) (*Server, error) {
-	s := &Server{Options: o, live: newLive(), pages: newPages()}
+	s := &Server{Options: o, live: newLive(), pages: newPages(), logins: newLogins()}
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)
 	}
