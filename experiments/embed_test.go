@@ -97,7 +97,7 @@ func TestChurnOutlastsTheDNSInterval(t *testing.T) {
 	}
 }
 
-func TestOpenSuggestsTheNearestName(t *testing.T) {
+func TestOpenSuggestsASimilarName(t *testing.T) {
 	_, _, err := Open("chanels")
 	if err == nil || !strings.Contains(err.Error(), `no built-in experiment "chanels"; did you mean "channels"?`) {
 		t.Errorf("error %v, want a suggestion of channels", err)

@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestTrueQuantileFollowsFromTheSchedule(t *testing.T) {
+func TestTrueQuantileIsComputedFromTheSchedule(t *testing.T) {
 	// 1000 of 5000 calls are due during the stall and wait for its end, from 2 s down to nothing:
 	// one call in a hundred waits for longer than 1.9 s, one in ten for longer than 1 s.
 	for quantile, want := range map[float64]time.Duration{0.99: 1900 * time.Millisecond, 0.9: time.Second, 0.5: 0} {
@@ -23,7 +23,7 @@ func TestTrueQuantileFollowsFromTheSchedule(t *testing.T) {
 	}
 }
 
-func TestReportsAreRead(t *testing.T) {
+func TestReportsOfOtherToolsAreParsed(t *testing.T) {
 	for name, c := range map[string]struct {
 		read   func(report) (outcome, error)
 		report report
@@ -71,7 +71,7 @@ func TestMissingProgramErrorsSayHowToInstallThem(t *testing.T) {
 	}
 }
 
-func TestPage(t *testing.T) {
+func TestThePageShowsTheFiguresOfEachTool(t *testing.T) {
 	p := page{
 		Peers: []generator{{Name: "rpclab load", Version: "this tree", Calls: [2]int{300_000, 120_000}, Note: "the engine"},
 			{Name: "h2load", Version: "1", Calls: [2]int{300_000, 120_000}}, {Name: "ghz", Version: "v2", Calls: [2]int{20_000, 20_000}},

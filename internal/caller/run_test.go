@@ -156,7 +156,7 @@ func TestAnInterruptEndsTheLoadAndKeepsItsMeasurement(t *testing.T) {
 	}
 }
 
-func TestCodesHaveTheNamesOfTheSpecification(t *testing.T) {
+func TestStatusCodesHaveTheNamesOfTheGRPCSpecification(t *testing.T) {
 	for want, err := range map[string]error{
 		"OK":                 nil,
 		"DEADLINE_EXCEEDED":  status.Error(codes.DeadlineExceeded, ""),

@@ -74,7 +74,7 @@ func TestOnlyAChangeIncrementsTheVersion(t *testing.T) {
 	}
 }
 
-func TestSnapshotDoesNotChange(t *testing.T) {
+func TestASnapshotIsImmutable(t *testing.T) {
 	set := NewEndpoints()
 	set.Set(backend("a"))
 	old, _ := set.Current()
@@ -86,7 +86,7 @@ func TestSnapshotDoesNotChange(t *testing.T) {
 }
 
 // A watcher receives growing versions and the last version.
-func TestWatcherReceivesTheLastVersion(t *testing.T) {
+func TestAWatcherReceivesTheLatestVersion(t *testing.T) {
 	const last = 100
 	set := NewEndpoints()
 	ctx, cancel := context.WithCancel(t.Context())

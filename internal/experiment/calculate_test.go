@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// calculating is a document of which arm a is these fields, besides the workload.
+// calculating is a document whose arm a has the workload calculate and these fields.
 func calculating(arm string) string {
 	return strings.Replace(head, "a: {}", "a: {workload: {calculate: {operation: add}}, "+arm+"}", 1)
 }
 
-func TestCalculationsSayHowTheyAreMade(t *testing.T) {
+func TestSupportedCalculationsAreAccepted(t *testing.T) {
 	for _, arm := range []string{
 		"caller: {style: bidi, streams: 3}", "caller: {style: unary-stream}", "caller: {style: unary-stream, ahead: taken}", "caller: {style: bidi, ahead: sent}",
 		"caller: {kind: wire, style: bidi}", "caller: {style: bidi, jwt: every, signing: true, metadata: 3}, server: {security: mtls}", "caller: {style: bidi, channel: {pool: 3}}",
@@ -20,7 +20,7 @@ func TestCalculationsSayHowTheyAreMade(t *testing.T) {
 	}
 }
 
-func TestCalculationsThatNobodyMakesAreRefused(t *testing.T) {
+func TestUnsupportedCalculationsAreRejected(t *testing.T) {
 	for _, c := range []struct{ doc, want string }{
 		{calculating("caller: {}"), "calculate needs caller.style: bidi or unary-stream"},
 		{calculating("caller: {style: unary-stream, streams: 3}"), "caller.streams needs caller.style bidi"},
@@ -35,7 +35,7 @@ func TestCalculationsThatNobodyMakesAreRefused(t *testing.T) {
 	} {
 		_, err := Expand("x.yaml", []byte(c.doc), Options{}, vocabulary)
 		if !slices.ContainsFunc(lines(err), func(line string) bool { return strings.Contains(line, c.want) }) {
-			t.Errorf("it is not said that %s, but:\n%v\n%s", c.want, err, c.doc)
+			t.Errorf("the error is\n%v\nwant %s, for\n%s", err, c.want, c.doc)
 		}
 	}
 }

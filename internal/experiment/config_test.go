@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A config survives the way into a result and back.
-func TestMapRoundTrips(t *testing.T) {
+// A result stores a configuration as a map.
+func TestAConfigurationEqualsTheOneReadFromItsMap(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		want := drawConfig(rt)
 		doc, err := yaml.Marshal(want.Map())
@@ -64,7 +64,7 @@ func drawConfig(t *rapid.T) Config {
 	}
 }
 
-func TestMapUsesTheWordsOfTheDocument(t *testing.T) {
+func TestMapHasTheFieldNamesOfTheDocument(t *testing.T) {
 	got := Config{
 		Workload: Workload{Greet: &Greet{Delay: 500 * time.Millisecond}},
 		Server:   Server{Language: "go", Replicas: 3},
@@ -84,8 +84,8 @@ func TestMapUsesTheWordsOfTheDocument(t *testing.T) {
 	}
 }
 
-// A default that broke its own field's rules would be an error in every document.
-func TestDefaultsObeyTheirOwnRules(t *testing.T) {
+// A default that its own field rejects would be an error in every document.
+func TestEveryDefaultIsValidAndEveryFieldIsDocumented(t *testing.T) {
 	g := newGrammar(Vocabulary{})
 	var walk func(typ *valueType)
 	walk = func(typ *valueType) {
@@ -94,11 +94,11 @@ func TestDefaultsObeyTheirOwnRules(t *testing.T) {
 				d := decoder{grammar: g}
 				d.value(f.shape, f.fallback)
 				if err := d.err(); err != nil {
-					t.Errorf("default of %s: %v", f.shape.name, err)
+					t.Errorf("the default of %s is invalid: %v", f.shape.name, err)
 				}
 			}
 			if f.shape.doc == "" {
-				t.Errorf("%s has no doc", f.shape.name)
+				t.Errorf("the field %s has no description", f.shape.name)
 			}
 			walk(f.shape)
 		}
@@ -109,7 +109,7 @@ func TestDefaultsObeyTheirOwnRules(t *testing.T) {
 	walk(g.document)
 }
 
-func TestClauses(t *testing.T) {
+func TestLoadsChannelsAndEventsAreDescribed(t *testing.T) {
 	for want, v := range map[string]interface{ String() string }{
 		"burst of 2000":             Load{Burst: 2000},
 		"sequence of 10000":         Load{Sequence: 10000},

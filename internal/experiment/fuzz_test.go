@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Whatever the document and the setting: an answer, and errors with a place.
+// For any document and setting, Expand returns a plan with trials or errors with a file and a message.
 func FuzzExpand(f *testing.F) {
 	for _, doc := range []string{
 		head, swept, paired, long, "", "x", "- x", "a: &a [*a]", "? {a: b}\n", "{a: b, a: c}",
@@ -24,15 +24,15 @@ func FuzzExpand(f *testing.F) {
 	f.Fuzz(func(t *testing.T, doc []byte, set string, quick bool) {
 		p, err := Expand("x.yaml", doc, Options{Quick: quick, Set: []string{set}}, vocabulary)
 		if err == nil && len(p.Trials) == 0 {
-			t.Error("a plan without trials")
+			t.Error("the plan has no trials")
 		}
 		var all Errors
 		if err != nil && (!errors.As(err, &all) || len(all) == 0) {
-			t.Errorf("an error without a place: %v", err)
+			t.Errorf("the error has no position: %v", err)
 		}
 		for _, one := range all {
 			if one.File == "" || one.Message == "" {
-				t.Errorf("%+v", one)
+				t.Errorf("the error is %+v, want a file and a message", one)
 			}
 		}
 	})

@@ -25,7 +25,7 @@ var vocabulary = Vocabulary{
 	OutlierRoutes:    []string{"headless", "endpointslice"},
 }
 
-// head is the shortest beginning of a document that runs; tests go on from line 6.
+// head is the shortest valid document; tests append to it from line 6 on.
 const head = `experiment: x
 question: Which?
 defaults: {workload: {greet: {delay: 1ms}}, route: clusterip, load: {burst: 5}}

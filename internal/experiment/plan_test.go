@@ -40,7 +40,7 @@ func (s size) document() string {
 
 // Every arm runs exactly once in every cell of every round, its config is that of
 // the cell, and rounds do not overlap.
-func TestEveryArmOncePerCellAndRound(t *testing.T) {
+func TestEveryArmRunsOnceInEachCellAndRound(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := drawSize(rt)
 		p, err := Expand("x.yaml", []byte(s.document()), Options{Seed: rapid.Uint64().Draw(rt, "seed")}, vocabulary)
@@ -60,7 +60,7 @@ func TestEveryArmOncePerCellAndRound(t *testing.T) {
 			}
 			round = trial.Round
 			if n, ok := trial.Cell["load.burst"]; ok && n != trial.Config.Load.Burst {
-				rt.Errorf("cell %v has %s", trial.Cell, trial.Config.Load)
+				rt.Errorf("the load in cell %v is %s", trial.Cell, trial.Config.Load)
 			}
 			if n, ok := trial.Cell["server.replicas"]; ok && n != trial.Config.Server.Replicas {
 				rt.Errorf("cell %v has %d replicas", trial.Cell, trial.Config.Server.Replicas)
@@ -72,7 +72,7 @@ func TestEveryArmOncePerCellAndRound(t *testing.T) {
 	})
 }
 
-func TestTheSameInputsGiveTheSamePlan(t *testing.T) {
+func TestEqualInputsHaveEqualPlans(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		doc, options := []byte(drawSize(rt).document()), Options{Seed: rapid.Uint64().Draw(rt, "seed")}
 		first, err := Expand("x.yaml", doc, options, vocabulary)
@@ -86,27 +86,27 @@ func TestTheSameInputsGiveTheSamePlan(t *testing.T) {
 	})
 }
 
-// TestARunUntilDecidedHasItsLooksBeforeItBegins, and as many rounds as the last of them.
-func TestARunUntilDecidedHasItsLooksBeforeItBegins(t *testing.T) {
+// Looks are the numbers of rounds after which the run may end.
+func TestThePlanOfARunUntilDecidedHasItsLooks(t *testing.T) {
 	for _, c := range []struct{ rounds, most, last, looks int }{
 		{4, 9, 9, 3}, {4, 0, 30, 6}, {20, 0, 40, 3}, {2, 4, 4, 1},
 	} {
 		p := mustExpand(t, size{arms: 2, rounds: c.rounds}.document(), Options{UntilDecided: true, MaxRounds: c.most})
 		if p.Rounds != c.last || len(p.Trials) != 2*c.last || len(p.Looks) != c.looks || p.Looks[c.looks-1] != c.last {
-			t.Errorf("%d rounds, %d at most: %d rounds, %d trials, looks %v", c.rounds, c.most, p.Rounds, len(p.Trials), p.Looks)
+			t.Errorf("--rounds %d --max-rounds %d: the plan has %d rounds, %d trials and looks %v, want %d rounds and %d looks", c.rounds, c.most, p.Rounds, len(p.Trials), p.Looks, c.last, c.looks)
 		}
 	}
 	if p := mustExpand(t, size{arms: 2, rounds: 5}.document(), Options{}); p.Rounds != 5 || p.Looks != nil {
-		t.Errorf("fixed: %d rounds, looks %v", p.Rounds, p.Looks)
+		t.Errorf("a plan with fixed rounds has %d rounds and looks %v, want 5 and none", p.Rounds, p.Looks)
 	}
 	_, err := Expand("x.yaml", []byte(size{arms: 2, rounds: 5}.document()), Options{UntilDecided: true, MaxRounds: 4}, vocabulary)
 	if err == nil || !strings.Contains(err.Error(), "--max-rounds: 4 rounds are too few: --until decided needs at least 5") {
-		t.Errorf("fewer than it has: %v", err)
+		t.Errorf("the error of --max-rounds 4 is %v, want that 5 are needed", err)
 	}
 }
 
-// The seed decides the order, and over many rounds every arm comes first.
-func TestOrderIsDrawnFromTheSeed(t *testing.T) {
+// Over many rounds every arm is first.
+func TestTheSeedDeterminesTheOrderOfArms(t *testing.T) {
 	doc := size{arms: 3, rounds: 50}.document()
 	order := func(seed uint64) (all string, first map[string]int) {
 		first = map[string]int{}
@@ -120,11 +120,11 @@ func TestOrderIsDrawnFromTheSeed(t *testing.T) {
 	}
 	one, first := order(1)
 	if other, _ := order(2); one == other {
-		t.Error("seeds 1 and 2 give the same order")
+		t.Error("the seeds 1 and 2 have the same order, want different ones")
 	}
 	for arm := range 3 {
 		if name := fmt.Sprintf("arm-%d", arm); first[name] < 5 { // expected 17; under 5 once in 100,000 seeds
-			t.Errorf("%s came first in %d of 50 rounds", name, first[name])
+			t.Errorf("%s is first in %d of 50 rounds, want at least 5", name, first[name])
 		}
 	}
 }
@@ -143,8 +143,8 @@ confounds: [{published: a, controlled: b, what: much}]
 published: [{arm: a, elapsed_ms: 5}]
 `
 
-// Picks keep the order of the document; what refers to arms that are not picked goes.
-func TestPicks(t *testing.T) {
+// Confounds and published figures of other arms are left out.
+func TestSelectedArmsKeepTheOrderOfTheDocument(t *testing.T) {
 	type outcome struct {
 		Arms, Controls       []string
 		Baseline             string
@@ -170,14 +170,13 @@ func TestPicks(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 			if len(p.Trials) != len(got.Arms) {
-				t.Errorf("%d trials", len(p.Trials))
+				t.Errorf("%d trials, want one for each of %d arms", len(p.Trials), len(got.Arms))
 			}
 		})
 	}
 }
 
-// What an arm does not say comes from the defaults, then from the language.
-func TestDefaults(t *testing.T) {
+func TestAnArmInheritsDefaultsOfTheDocumentThenOfTheLanguage(t *testing.T) {
 	p := mustExpand(t, `experiment: x
 question: Which?
 defaults: {workload: {greet: {delay: 1ms}}, server: {replicas: 5}, route: direct, load: {burst: 5}}
@@ -196,9 +195,9 @@ arms:
 	}
 	open := mustExpand(t, size{arms: 1, rounds: 1}.document(), Options{Set: []string{"load={open: {rate: 5, duration: 1s}}"}}).Trials[0].Config
 	if o, s := *open.Load.Open, open.Server; o.Arrivals != "constant" || o.MaxInFlight != 10_000 || s.Replicas != 3 || !s.Fresh {
-		t.Errorf("load %+v, server %+v", o, s)
+		t.Errorf("the load is %+v and the server %+v, want their default values", o, s)
 	}
 	if p.Rounds != 10 || p.Baseline != "a" {
-		t.Errorf("%d rounds, baseline %s", p.Rounds, p.Baseline)
+		t.Errorf("%d rounds and the baseline %s, want 10 and a", p.Rounds, p.Baseline)
 	}
 }

@@ -21,68 +21,66 @@ rounds: 20
 events: [{at: 5s, scale: 10}, {at: 29999ms, kill: 1}]
 `
 
-// Without a quick block: 4 rounds, the first cell, and loads that together stay
-// near 20 s, with the events at the same parts of them.
-func TestQuickShrinksAnyExperiment(t *testing.T) {
+// Without a quick block: 4 rounds of the first cell, loads of about 20 s in total, and events at the same
+// share of them.
+func TestQuickScalesAnyExperimentDown(t *testing.T) {
 	p := mustExpand(t, long, Options{Quick: true})
 	if p.Rounds != 4 || len(p.Cells) != 1 || p.Cells[0]["server.replicas"] != 3 {
-		t.Errorf("%d rounds in cells %v", p.Rounds, p.Cells)
+		t.Errorf("%d rounds in cells %v, want 4 in the first cell", p.Rounds, p.Cells)
 	}
 	var load time.Duration
 	for _, trial := range p.Trials {
 		load += trial.Config.Load.duration()
 		if first, all := trial.Events[0].At, trial.Config.Load.duration(); first < all/12 || first > all/5 {
-			t.Errorf("scale at %s of %s", first, all)
+			t.Errorf("the first event is at %s of %s, want at about a ninth", first, all)
 		}
 	}
 	if load > 20100*time.Millisecond || load < 19*time.Second {
-		t.Errorf("loads sum up to %s", load)
+		t.Errorf("the loads last %s in total, want about 20 s", load)
 	}
 }
 
-// Fewer arms leave more time to each.
-func TestQuickCountsTheArmsPicked(t *testing.T) {
+// Fewer arms have more time each.
+func TestQuickDividesItsTimeAmongTheSelectedArms(t *testing.T) {
 	p := mustExpand(t, long, Options{Quick: true, Arms: []string{"a"}})
 	if got := p.Trials[0].Config.Load.Open.Duration; got != 5*time.Second {
-		t.Errorf("%s, want 20s over 4 rounds", got)
+		t.Errorf("the load lasts %s, want 5s: 20s in 4 rounds", got)
 	}
 }
 
-// A search is made short and coarse.
-func TestQuickMakesASearchCoarse(t *testing.T) {
+func TestQuickSearchesAreShortAndImprecise(t *testing.T) {
 	p := mustExpand(t, searching("{slo: p99 < 5ms, from: 1, to: 9, duration: 5s}"), Options{Quick: true})
 	got := p.Trials[0].Config.Load.Search
 	if got.Duration != 625*time.Millisecond || got.Precision != 10 {
-		t.Errorf("%s for %s", got, got.Duration)
+		t.Errorf("the search is %s with probes of %s, want 625ms and a precision of 10 %%", got, got.Duration)
 	}
 	p = mustExpand(t, searching("{slo: p99 < 5ms, from: 1, to: 9, duration: 5s, precision: 20%}"), Options{Quick: true})
 	if got := p.Trials[0].Config.Load.Search; got.Precision != 20 {
-		t.Errorf("%s", got)
+		t.Errorf("the search is %s, want its own precision of 20 %%", got)
 	}
 }
 
-func TestQuickLeavesShortLoadsAlone(t *testing.T) {
+func TestQuickDoesNotChangeShortLoads(t *testing.T) {
 	doc := strings.NewReplacer("46s", "100ms", "30s", "100ms", "29999ms", "90ms", "5s", "10ms").Replace(long)
 	p := mustExpand(t, doc, Options{Quick: true})
 	if got := p.Trials[0].Events[0].At; got != 10*time.Millisecond {
-		t.Errorf("event at %s", got)
+		t.Errorf("the event is at %s, want 10ms", got)
 	}
 }
 
-// The options come after the quick settings and win over them.
-func TestQuickThenSetThenRounds(t *testing.T) {
+func TestOptionsOverrideQuickSettings(t *testing.T) {
 	doc := long + "quick: {rounds: 1, load.open.duration: 2s, events: [], sweep.server.replicas: [5]}\n"
 	p := mustExpand(t, doc, Options{Quick: true, Arms: []string{"a"}, Set: []string{"load.open.duration=3s"}, Rounds: 2})
 	c := p.Trials[0].Config
 	if p.Rounds != 2 || c.Load.Open.Duration != 3*time.Second || c.Server.Replicas != 5 || len(p.Trials[0].Events) != 0 {
-		t.Errorf("%d rounds, %s, %d replicas, events %v", p.Rounds, c.Load, c.Server.Replicas, p.Trials[0].Events)
+		t.Errorf("%d rounds, %s, %d replicas, events %v; want 2 rounds, 3s, 5 replicas and no events", p.Rounds, c.Load, c.Server.Replicas, p.Trials[0].Events)
 	}
 	if full := mustExpand(t, doc, Options{}); full.Rounds != 20 || len(full.Cells) != 2 {
-		t.Errorf("quick settings changed the full run: %d rounds, %d cells", full.Rounds, len(full.Cells))
+		t.Errorf("without --quick the plan has %d rounds and %d cells, want 20 and 2", full.Rounds, len(full.Cells))
 	}
 }
 
-func TestQuickMakesCountsSmallToo(t *testing.T) {
+func TestQuickScalesNumbersOfCallsDown(t *testing.T) {
 	const doc = `
 experiment: many
 question: How many?
@@ -95,14 +93,14 @@ rounds: 2
 		t.Fatal(err)
 	}
 	if p.Rounds != 2 {
-		t.Errorf("quick has %d rounds, the document 2", p.Rounds)
+		t.Errorf("the quick plan has %d rounds, want 2 as in the document", p.Rounds)
 	}
 	if n := p.Trials[0].Config.Load.Sequence; n < 50 || n > 100 {
-		t.Errorf("2 rounds of %d calls of 100ms are not some 20 s", n)
+		t.Errorf("%d calls of 100ms in each of 2 rounds, want at most 20 s in total", n)
 	}
 }
 
-func TestAPlanSaysWhatWasChanged(t *testing.T) {
+func TestAPlanListsChangedSettings(t *testing.T) {
 	const doc = `
 experiment: changed
 question: What?

@@ -9,7 +9,7 @@ import (
 
 const ofAStudy = head + "published_size: 200 calls\nscale: {load.burst: 200}\npublished: [{arm: a, elapsed_ms: 7}]\nquick: {load.burst: 2}\n"
 
-func TestAScaleIsOfTheStudysOwnSize(t *testing.T) {
+func TestAScaleIsRelativeToTheStudy(t *testing.T) {
 	for scale, want := range map[float64]struct {
 		burst   int
 		changed []string
@@ -19,27 +19,27 @@ func TestAScaleIsOfTheStudysOwnSize(t *testing.T) {
 		0.5:    {100, []string{"scale=0.5", "load.burst=100"}, "200 calls"},
 		0.0001: {1, []string{"scale=0.0001", "load.burst=1"}, "200 calls"},
 		2:      {400, []string{"scale=2", "load.burst=400"}, "200 calls"},
-		1:      {200, nil, ""}, // so the study's figures are of what runs
+		1:      {200, nil, ""}, // the load of the study
 	} {
 		p := mustExpand(t, ofAStudy, Options{Scale: scale})
 		if got := p.Trials[0].Config.Load.Burst; got != want.burst || p.PublishedSize != want.size || !cmp.Equal(p.Changed, want.changed) {
-			t.Errorf("--scale %v: a burst of %d, figures of %q, changed %q", scale, got, p.PublishedSize, p.Changed)
+			t.Errorf("--scale %v: a burst of %d, published size %q, changed %q; want %+v", scale, got, p.PublishedSize, p.Changed, want)
 		}
 	}
 }
 
-func TestAScaleComesAfterQuickAndBeforeSet(t *testing.T) {
+func TestAScaleOverridesQuickAndSetOverridesAScale(t *testing.T) {
 	p := mustExpand(t, ofAStudy, Options{Quick: true, Scale: 0.1})
 	if got := p.Trials[0].Config.Load.Burst; got != 20 {
-		t.Errorf("a burst of %d", got)
+		t.Errorf("--quick --scale 0.1: a burst of %d, want 20", got)
 	}
 	p = mustExpand(t, ofAStudy, Options{Scale: 1, Set: []string{"load.burst=9"}})
 	if got := p.Trials[0].Config.Load.Burst; got != 9 || p.PublishedSize == "" {
-		t.Errorf("a burst of %d, figures of %q", got, p.PublishedSize)
+		t.Errorf("--scale 1 --set load.burst=9: a burst of %d, published size %q; want 9 and a size", got, p.PublishedSize)
 	}
 }
 
-func TestWrongScalesSayWhatIsPossible(t *testing.T) {
+func TestInvalidScalesAreRejectedWithAReason(t *testing.T) {
 	for doc, want := range map[string]string{
 		head:     "--scale 0.5: x has no scale block: remove --scale, and set fields with --set",
 		ofAStudy: "--scale -1: the scale must be more than 0; 1 is the load of the published study",
@@ -51,7 +51,7 @@ func TestWrongScalesSayWhatIsPossible(t *testing.T) {
 			scale = 2
 		}
 		if _, err := Expand("x.yaml", []byte(doc), Options{Scale: scale}, vocabulary); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("--scale %v: %v, want %s", scale, err, want)
+			t.Errorf("--scale %v: the error is %v, want %s", scale, err, want)
 		}
 	}
 }

@@ -26,12 +26,12 @@ func compiled(t testing.TB) *jsonschema.Schema {
 	}
 	s, err := c.Compile("experiment.schema.json")
 	if err != nil {
-		t.Fatalf("the schema is no schema: %v", err)
+		t.Fatalf("the schema does not compile: %v", err)
 	}
 	return s
 }
 
-// asJSON is the document as a JSON validator sees it.
+// asJSON converts a YAML document for a JSON validator.
 func asJSON(t testing.TB, doc string) any {
 	t.Helper()
 	var v any
@@ -49,13 +49,12 @@ func asJSON(t testing.TB, doc string) any {
 	return v
 }
 
-// What an editor accepts with the schema, the decoder accepts, and the reverse.
-func TestSchemaAndDecoderAgree(t *testing.T) {
+func TestSchemaAndDecoderAcceptTheSameDocuments(t *testing.T) {
 	schema := compiled(t)
 	edit := func(old, replacement string) string {
 		doc := strings.Replace(head, old, replacement, 1)
 		if doc == head {
-			t.Fatalf("head has no %q", old)
+			t.Fatalf("head does not contain %q", old)
 		}
 		return doc
 	}
@@ -128,7 +127,7 @@ func TestSchemaAndDecoderAgree(t *testing.T) {
 	}
 }
 
-func TestSchemaIsTheSameEveryTime(t *testing.T) {
+func TestSchemaIsDeterministic(t *testing.T) {
 	first, err := Schema(vocabulary)
 	if err != nil {
 		t.Fatal(err)

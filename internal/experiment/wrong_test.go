@@ -9,8 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Each wrong document and everything that must be said of it.
-func TestWrongDocuments(t *testing.T) {
+func TestErrorsOfInvalidDocuments(t *testing.T) {
 	for name, tc := range map[string]struct {
 		doc  string
 		want []string
@@ -18,7 +17,7 @@ func TestWrongDocuments(t *testing.T) {
 		"empty":         {"", []string{"x.yaml: the file is empty; an experiment begins with `experiment: NAME`"}},
 		"only comments": {"# nothing\n", []string{"x.yaml: the file is empty; an experiment begins with `experiment: NAME`"}},
 		"not a mapping": {"5\n", []string{"x.yaml:1:1: the experiment must be a mapping with fields such as experiment, not 5"}},
-		"nothing required is there": {"rounds: 3\n", []string{
+		"no required field": {"rounds: 3\n", []string{
 			"x.yaml:1:1: the experiment needs arms (the arms to compare, by name)",
 			"x.yaml:1:1: the experiment needs experiment (the experiment's name)",
 			"x.yaml:1:1: the experiment needs question (the question that the experiment answers, in one sentence)",
@@ -44,46 +43,46 @@ func TestWrongDocuments(t *testing.T) {
 		"unknown field in an arm":   {strings.Replace(head, "a: {}", "a: {rout: direct}", 1), []string{`x.yaml:4:12: unknown field "rout" in arm a; did you mean "route"?`}},
 		"unknown field in an event": {withHead("events: [{at: 1s, kil: 1}]"), []string{"x.yaml:6:10: event needs scale, stop, kill, pause, resume, slow, fail, flap, roll, cut, drain, cordon, dns, recover, kill_proxy or kill_control", `x.yaml:6:19: unknown field "kil" in event; did you mean "kill"?`}},
 
-		"a policy where there is no choice": {strings.Replace(head, "a: {}", "a: {policy: least_request}", 1),
+		"a policy on a route without policies": {strings.Replace(head, "a: {}", "a: {policy: least_request}", 1),
 			[]string{"x.yaml:4:20: route clusterip has no choice of policies: remove policy, or use the route headless"}},
 		"a policy that the route lacks": {strings.Replace(head, "{route: headless", "{policy: pick_first, route: headless", 1),
 			[]string{`x.yaml:4:27: route headless has no policy pick_first; known names: round_robin, least_request`}},
-		"a policy that nobody has": {strings.Replace(head, "a: {}", "a: {policy: least_conn}", 1), []string{`x.yaml:4:20: no policy "least_conn"; known names: round_robin, least_request, pick_first`}},
-		"outlier where nothing is left out": {strings.Replace(head, "a: {}", "a: {outlier: {}}", 1),
+		"a policy that no route has": {strings.Replace(head, "a: {}", "a: {policy: least_conn}", 1), []string{`x.yaml:4:20: no policy "least_conn"; known names: round_robin, least_request, pick_first`}},
+		"outlier on a route without it": {strings.Replace(head, "a: {}", "a: {outlier: {}}", 1),
 			[]string{"x.yaml:4:21: route clusterip does not support outlier detection: use the route headless or endpointslice"}},
 		"retry and hedge": {strings.Replace(head, "a: {}", "a: {caller: {retry: {}, hedge: {}}}", 1), []string{"x.yaml:4:39: caller accepts only one of retry and hedge"}},
-		"a plain caller on a route for a whole one": {strings.Replace(head, "{route: headless", "{caller: {kind: wire}, route: kuberesolver", 1),
+		"a basic caller on a route that needs a full client": {strings.Replace(head, "{route: headless", "{caller: {kind: wire}, route: kuberesolver", 1),
 			[]string{"x.yaml:4:48: the caller wire does not support the route kuberesolver: use the caller grpc-go"}},
-		"a plain caller that retries": {strings.Replace(head, "a: {}", "a: {caller: {kind: wire, retry: {}}}", 1), []string{"x.yaml:4:40: the caller wire does not support retry: use the caller grpc-go"}},
-		"a plain caller that hedges":  {strings.Replace(head, "a: {}", "a: {caller: {kind: wire, hedge: {}}}", 1), []string{"x.yaml:4:40: the caller wire does not support hedge: use the caller grpc-go"}},
-		"a plain caller that streams": {strings.Replace(head, "a: {}", "a: {caller: {kind: wire, stream: {}}}", 1), []string{"x.yaml:4:41: the caller wire does not support stream: use the caller grpc-go"}},
-		"a plain caller that leaves out": {strings.Replace(head, "{route: headless", "{caller: {kind: wire}, outlier: {}, route: headless", 1),
+		"a basic caller that retries": {strings.Replace(head, "a: {}", "a: {caller: {kind: wire, retry: {}}}", 1), []string{"x.yaml:4:40: the caller wire does not support retry: use the caller grpc-go"}},
+		"a basic caller that hedges":  {strings.Replace(head, "a: {}", "a: {caller: {kind: wire, hedge: {}}}", 1), []string{"x.yaml:4:40: the caller wire does not support hedge: use the caller grpc-go"}},
+		"a basic caller that streams": {strings.Replace(head, "a: {}", "a: {caller: {kind: wire, stream: {}}}", 1), []string{"x.yaml:4:41: the caller wire does not support stream: use the caller grpc-go"}},
+		"a basic caller with outlier detection": {strings.Replace(head, "{route: headless", "{caller: {kind: wire}, outlier: {}, route: headless", 1),
 			[]string{"x.yaml:4:50: the caller wire does not support outlier detection: use the caller grpc-go"}},
-		"a plain caller with a policy": {strings.Replace(head, "{route: headless", "{caller: {kind: wire}, policy: least_request, route: headless", 1),
+		"a basic caller with a policy": {strings.Replace(head, "{route: headless", "{caller: {kind: wire}, policy: least_request, route: headless", 1),
 			[]string{"x.yaml:4:49: the caller wire does not support the policy least_request: use the caller grpc-go"}},
-		"a stream that computes": {strings.Replace(head, "a: {}", "a: {workload: {increment: true}, caller: {stream: {}}}", 1), []string{"x.yaml:4:58: stream supports only the workloads greet and increase: set one of them"}},
-		"a channel for users whom there are not": {strings.Replace(head, "a: {}", "a: {caller: {channel: per-user}}", 1),
+		"a stream that increments": {strings.Replace(head, "a: {}", "a: {workload: {increment: true}, caller: {stream: {}}}", 1), []string{"x.yaml:4:58: stream supports only the workloads greet and increase: set one of them"}},
+		"a channel per user without users": {strings.Replace(head, "a: {}", "a: {caller: {channel: per-user}}", 1),
 			[]string{"x.yaml:4:30: a channel per user needs users: set load.closed, or set caller.channel to shared or per-call"}},
-		"a channel for users by a caller that keeps none": {strings.Replace(head, "a: {}", "a: {server: {model: tcp}, workload: {increase: true}, route: direct, caller: {kind: tcp, channel: per-user}, load: {closed: {users: 2, calls: 3}}}", 1),
+		"a channel per user of a caller without support": {strings.Replace(head, "a: {}", "a: {server: {model: tcp}, workload: {increase: true}, route: direct, caller: {kind: tcp, channel: per-user}, load: {closed: {users: 2, calls: 3}}}", 1),
 			[]string{"x.yaml:4:106: the caller tcp does not support a channel per user: use the caller grpc-go"}},
 		"a stream for each call": {strings.Replace(head, "a: {}", "a: {caller: {stream: {}, channel: per-call}}", 1),
 			[]string{"x.yaml:4:29: stream cannot be used with a channel per call: set caller.channel to shared or a pool"}},
 		"a stream that hedges": {strings.Replace(head, "a: {}", "a: {caller: {stream: {}, hedge: {}}}", 1), []string{"x.yaml:4:40: hedge cannot be used with stream: remove one of them"}},
-		"a code that is none": {strings.Replace(head, "a: {}", "a: {caller: {retry: {codes: [UNAVAILBLE]}}}", 1),
+		"an unknown status code": {strings.Replace(head, "a: {}", "a: {caller: {retry: {codes: [UNAVAILBLE]}}}", 1),
 			[]string{`x.yaml:4:28: caller.retry.codes: rpclab cannot retry "UNAVAILBLE"; did you mean "UNAVAILABLE"?`}},
 		"grace without age": {strings.Replace(head, "a: {}", "a: {server: {age_grace: 1s}}", 1),
 			[]string{"x.yaml:4:32: server.age_grace needs server.max_age"}},
-		"a gateway and no HTTP":                {strings.Replace(head, "a: {}", "a: {workload: {fibonacci: {}}, gateway: {}}", 1), []string{"x.yaml:4:48: a gateway needs an HTTP caller: set caller.kind to http"}},
-		"HTTP and no gateway":                  {strings.Replace(head, "a: {}", "a: {caller: {kind: http}}", 1), []string{"x.yaml:4:27: the caller http needs a gateway or a REST server: set gateway or server.model"}},
-		"a model that is not there":            {strings.Replace(head, "a: {}", "a: {server: {model: rst}}", 1), []string{`x.yaml:4:28: servers in go have no model rst; did you mean "rest"?: use grpc, rest or tcp`}},
-		"gRPC to a REST server":                {strings.Replace(head, "a: {}", "a: {server: {model: rest}}", 1), []string{"x.yaml:4:28: a server of model rest speaks REST, but its caller speaks gRPC: set caller.kind to http"}},
-		"a counter over REST":                  {strings.Replace(head, "a: {}", "a: {server: {model: rest}, caller: {kind: http}, workload: {increment: true}}", 1), []string{"x.yaml:4:67: only gRPC servers support increment: use another workload or another server.model"}},
-		"a greeting over TCP":                  {strings.Replace(head, "a: {}", "a: {server: {model: tcp}, caller: {kind: tcp}}", 1), []string{"x.yaml:3:22: a TCP server supports only the workload increase: set workload to increase: true"}},
-		"REST by names":                        {strings.Replace(head, "{route: headless}", "{route: headless, server: {model: rest}, caller: {kind: http}}", 1), []string{"x.yaml:4:26: route headless supports only gRPC: use the route direct or clusterip"}},
-		"a ramp without an end":                {strings.Replace(head, "burst: 5", "closed: {users: 9, ramp: 5s, duration: 5s}", 1), []string{"x.yaml:3:95: load.closed.ramp, 5s, must be shorter than duration, 5s, or some users never start"}},
-		"a gateway in Python on a way of Go's": {strings.Replace(head, "a: {}", "a: {caller: {kind: http}, workload: {increment: true}, gateway: {language: python}, route: endpointslice}", 1), []string{"x.yaml:4:83: only a gateway in go supports the route endpointslice: remove gateway.language, or use another route"}},
-		"a gateway that greets":                {strings.Replace(head, "a: {}", "a: {caller: {kind: http}, gateway: {}}", 1), []string{"x.yaml:4:43: a gateway supports only the workloads fibonacci and increment: set one of them"}},
-		"fibonacci backwards": {strings.Replace(head, "a: {}", "a: {workload: {fibonacci: {from: 9, to: 8}}}", 1),
+		"a gateway without an HTTP caller":      {strings.Replace(head, "a: {}", "a: {workload: {fibonacci: {}}, gateway: {}}", 1), []string{"x.yaml:4:48: a gateway needs an HTTP caller: set caller.kind to http"}},
+		"an HTTP caller without a gateway":      {strings.Replace(head, "a: {}", "a: {caller: {kind: http}}", 1), []string{"x.yaml:4:27: the caller http needs a gateway or a REST server: set gateway or server.model"}},
+		"an unknown model":                      {strings.Replace(head, "a: {}", "a: {server: {model: rst}}", 1), []string{`x.yaml:4:28: servers in go have no model rst; did you mean "rest"?: use grpc, rest or tcp`}},
+		"gRPC to a REST server":                 {strings.Replace(head, "a: {}", "a: {server: {model: rest}}", 1), []string{"x.yaml:4:28: a server of model rest speaks REST, but its caller speaks gRPC: set caller.kind to http"}},
+		"a counter over REST":                   {strings.Replace(head, "a: {}", "a: {server: {model: rest}, caller: {kind: http}, workload: {increment: true}}", 1), []string{"x.yaml:4:67: only gRPC servers support increment: use another workload or another server.model"}},
+		"a greeting over TCP":                   {strings.Replace(head, "a: {}", "a: {server: {model: tcp}, caller: {kind: tcp}}", 1), []string{"x.yaml:3:22: a TCP server supports only the workload increase: set workload to increase: true"}},
+		"REST by names":                         {strings.Replace(head, "{route: headless}", "{route: headless, server: {model: rest}, caller: {kind: http}}", 1), []string{"x.yaml:4:26: route headless supports only gRPC: use the route direct or clusterip"}},
+		"a ramp without an end":                 {strings.Replace(head, "burst: 5", "closed: {users: 9, ramp: 5s, duration: 5s}", 1), []string{"x.yaml:3:95: load.closed.ramp, 5s, must be shorter than duration, 5s, or some users never start"}},
+		"a gateway in Python on a route for Go": {strings.Replace(head, "a: {}", "a: {caller: {kind: http}, workload: {increment: true}, gateway: {language: python}, route: endpointslice}", 1), []string{"x.yaml:4:83: only a gateway in go supports the route endpointslice: remove gateway.language, or use another route"}},
+		"a gateway that greets":                 {strings.Replace(head, "a: {}", "a: {caller: {kind: http}, gateway: {}}", 1), []string{"x.yaml:4:43: a gateway supports only the workloads fibonacci and increment: set one of them"}},
+		"an empty range of fibonacci": {strings.Replace(head, "a: {}", "a: {workload: {fibonacci: {from: 9, to: 8}}}", 1),
 			[]string{"x.yaml:4:34: workload.fibonacci: from is 9, more than to, 8"}},
 		"a sequence of several callers": {strings.Replace(head, "a: {}", "a: {callers: 2, load: {sequence: 9}}", 1),
 			[]string{"x.yaml:4:41: 2 callers cannot share a sequence, which makes one call at a time: use load.closed, or remove callers"}},
@@ -115,7 +114,7 @@ func TestWrongDocuments(t *testing.T) {
 		"too long":          {strings.Replace(head, "1ms", "2h", 1), []string{"x.yaml:3:38: workload.greet.delay must be 0s to 1m, not 2h"}},
 		"negative":          {strings.Replace(head, "1ms", "-2s", 1), []string{"x.yaml:3:38: workload.greet.delay must be 0s to 1m, not -2s"}},
 		"number as text":    {strings.Replace(head, "question: Which?", "question: 5", 1), []string{"x.yaml:2:11: question must be text, not 5: put it in quotes"}},
-		"yes is no bool":    {strings.Replace(head, " load:", " server: {fresh: yes}, load:", 1), []string{`x.yaml:3:79: server.fresh must be true or false, not "yes"`}},
+		"yes for true":      {strings.Replace(head, " load:", " server: {fresh: yes}, load:", 1), []string{`x.yaml:3:79: server.fresh must be true or false, not "yes"`}},
 		"rate: nan":         {strings.Replace(head, "burst: 5", "open: {rate: .nan, duration: 1s}", 1), []string{"x.yaml:3:83: load.open.rate must be a number, not .nan"}},
 		"rate: inf":         {strings.Replace(head, "burst: 5", "open: {rate: .inf, duration: 1s}", 1), []string{"x.yaml:3:83: load.open.rate must be 0.001 to 10000000, not .inf"}},
 
@@ -143,7 +142,7 @@ func TestWrongDocuments(t *testing.T) {
 
 		"sweep of an unknown field": {withHead("sweep: {load.brust: [1]}"), []string{`x.yaml:6:9: unknown field "brust" in load; did you mean "burst"?`}},
 		"sweep with a bad value":    {withHead("sweep: {load.burst: [1, 0]}"), []string{"x.yaml:6:25: load.burst must be 1 to 1000000, not 0"}},
-		"sweep takes a value twice": {withHead("sweep: {load.burst: [1, 2, 1]}"), []string{"x.yaml:6:28: sweep load.burst takes 1 twice"}},
+		"sweep with a value twice":  {withHead("sweep: {load.burst: [1, 2, 1]}"), []string{"x.yaml:6:28: sweep load.burst takes 1 twice"}},
 		"sweep of no values":        {withHead("sweep: {load.burst: []}"), []string{"x.yaml:6:21: sweep load.burst must be a list of values, not a list"}},
 		"axes that exclude":         {withHead("sweep: {load.burst: [1], load.sequence: [1]}"), []string{"x.yaml:6:26: sweep load.sequence and sweep load.burst exclude each other"}},
 		"an arm sets what is swept": {withHead("sweep: {route: [direct]}"), []string{"x.yaml:4:26: arm b sets a field that sweep route sets for every arm"}},
@@ -155,12 +154,12 @@ func TestWrongDocuments(t *testing.T) {
 		"too many trials": {strings.Replace(withHead("sweep: {load.burst: "+numbers(500)+"}"), "rounds: 2", "rounds: 1000", 1),
 			[]string{"x.yaml:5:9: 1000 rounds give 1000000 trials; an experiment has at most 100000"}},
 
-		"events out of order":        {withHead("events: [{at: 2s, kill: 1}, {at: 1s, kill: 1}]"), []string{"x.yaml:6:34: events must be in order of time: 1s comes after 2s"}},
-		"two things at once":         {withHead("events: [{at: 2s, kill: 1, scale: 5}]"), []string{"x.yaml:6:28: event accepts only one of kill and scale"}},
-		"more than there are":        {withHead("events: [{at: 2s, scale: 2}, {at: 3s, kill: 3}]"), []string{"x.yaml:6:45: kill 3: only 2 backends exist at that time"}},
-		"more to cut than there are": {withHead("events: [{at: 2s, cut: {backends: 4}}]"), []string{"x.yaml:6:24: cut 4: only 3 backends exist at that time"}},
-		"after the load":             {strings.Replace(withHead("events: [{at: 2s, kill: 1}]"), "burst: 5", "open: {rate: 1, duration: 2s}", 1), []string{"x.yaml:6:15: at 2s is after the end of the load, which lasts 2s"}},
-		"resume: false":              {withHead("events: [{at: 2s, resume: false}]"), []string{"x.yaml:6:27: event.resume must be true: remove it otherwise"}},
+		"events out of order":               {withHead("events: [{at: 2s, kill: 1}, {at: 1s, kill: 1}]"), []string{"x.yaml:6:34: events must be in order of time: 1s comes after 2s"}},
+		"an event with two actions":         {withHead("events: [{at: 2s, kill: 1, scale: 5}]"), []string{"x.yaml:6:28: event accepts only one of kill and scale"}},
+		"more backends than exist":          {withHead("events: [{at: 2s, scale: 2}, {at: 3s, kill: 3}]"), []string{"x.yaml:6:45: kill 3: only 2 backends exist at that time"}},
+		"a cut of more backends than exist": {withHead("events: [{at: 2s, cut: {backends: 4}}]"), []string{"x.yaml:6:24: cut 4: only 3 backends exist at that time"}},
+		"after the load":                    {strings.Replace(withHead("events: [{at: 2s, kill: 1}]"), "burst: 5", "open: {rate: 1, duration: 2s}", 1), []string{"x.yaml:6:15: at 2s is after the end of the load, which lasts 2s"}},
+		"resume: false":                     {withHead("events: [{at: 2s, resume: false}]"), []string{"x.yaml:6:27: event.resume must be true: remove it otherwise"}},
 		"search of an unknown metric": {searching(`{slo: "p98 < 5ms", from: 1, to: 9, duration: 1s}`),
 			[]string{`x.yaml:3:84: load.search.slo "p98 < 5ms", column 1: no metric "p98"; did you mean "p90"?`}},
 		"search from above":      {searching("{slo: p99 < 5ms, from: 9, to: 9, duration: 1s}"), []string{"x.yaml:3:108: load.search.to must be more than from, 9/s, not 9/s"}},
@@ -186,8 +185,7 @@ func TestWrongDocuments(t *testing.T) {
 	}
 }
 
-// A reader mends all errors at once, in the order of the file.
-func TestAllErrorsAreReportedByPlace(t *testing.T) {
+func TestAllErrorsAreReportedInTheOrderOfTheFile(t *testing.T) {
 	doc := strings.NewReplacer("rounds: 2", "rounds: 0", "1ms", "7", "headless", "headles").Replace(head)
 	_, err := Read("x.yaml", []byte(doc), vocabulary)
 	want := []string{
@@ -204,8 +202,7 @@ func TestAllErrorsAreReportedByPlace(t *testing.T) {
 	}
 }
 
-// Documents made to be slow are refused at once.
-func TestHugeDocumentsAreRefusedQuickly(t *testing.T) {
+func TestHugeDocumentsAreRejectedQuickly(t *testing.T) {
 	bomb := "a: &a [x, x, x, x, x, x, x, x, x]\n"
 	for c := 'b'; c <= 'z'; c++ {
 		bomb += string(c) + ": &" + string(c) + " [" + strings.Repeat("*"+string(c-1)+", ", 9) + "]\n"
@@ -220,21 +217,20 @@ func TestHugeDocumentsAreRefusedQuickly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
 			if _, err := Read("x.yaml", []byte(doc), vocabulary); err == nil {
-				t.Error("accepted")
+				t.Error("the document is accepted, want an error")
 			}
 			if took := time.Since(start); took > 30*time.Second {
-				t.Errorf("took %s", took)
+				t.Errorf("the error took %s, want at most 30s", took)
 			}
 		})
 	}
 }
 
-// The largest plan that is allowed is there within seconds.
 func TestLargeSweepsAreExpandedQuickly(t *testing.T) {
 	start := time.Now()
 	p := mustExpand(t, withHead("sweep:", "  load.burst: "+numbers(50), "  server.replicas: "+numbers(100)), Options{})
 	if took := time.Since(start); len(p.Trials) != 20_000 || took > time.Minute {
-		t.Errorf("%d trials took %s", len(p.Trials), took)
+		t.Errorf("%d trials took %s, want 20,000 within a minute", len(p.Trials), took)
 	}
 }
 

@@ -148,7 +148,7 @@ func TestCallsInFlightAfterTheLimitOfALoadAreCancelled(t *testing.T) {
 	}
 }
 
-func TestACallerSaysWhyItCannotOpenAnAssignment(t *testing.T) {
+func TestACallerReportsWhyItCannotOpenAnAssignment(t *testing.T) {
 	p := newCallerProcess(cluster.Caller{Process: startPipe(ServeCaller)}, "caller 2 of 4", nil)
 	defer p.kill()
 	_, err := openMethod.Call(t.Context(), p.client, assignment{Route: "nowhere", Caller: "grpc-go"})
@@ -157,7 +157,7 @@ func TestACallerSaysWhyItCannotOpenAnAssignment(t *testing.T) {
 	}
 }
 
-func TestACallerWithoutALabSaysWhatStartsIt(t *testing.T) {
+func TestACallerWithoutALabReportsWhatStartsIt(t *testing.T) {
 	if err := ServeCaller(strings.NewReader(""), io.Discard); err == nil || !strings.Contains(err.Error(), "rpclab run") {
 		t.Errorf("got %v", err)
 	}

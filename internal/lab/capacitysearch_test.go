@@ -27,7 +27,7 @@ arms:
 rounds: 1
 `
 
-func TestASearchInWhichEveryRateHoldsSaysSo(t *testing.T) {
+func TestASearchReportsThatEveryRateHolds(t *testing.T) {
 	d, err := lab.Run(t.Context(), plan(t, known, experiment.Options{Set: []string{
 		"load.search.duration=1s", "load.search.to=40", "load.search.slo=p99 < 10s"}}), options(t))
 	if err != nil {

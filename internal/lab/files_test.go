@@ -8,7 +8,7 @@ import (
 	"rpclab/internal/experiment"
 )
 
-func TestFilesThatOneProcessNeeds(t *testing.T) {
+func TestNumberOfFilesThatOneProcessNeeds(t *testing.T) {
 	for _, c := range []struct {
 		route, mode string
 		pool, want  int
@@ -34,7 +34,7 @@ func TestFilesThatOneProcessNeeds(t *testing.T) {
 	}
 }
 
-func TestFilesThatAGatewayNeeds(t *testing.T) {
+func TestNumberOfFilesThatAGatewayNeeds(t *testing.T) {
 	for _, c := range []struct {
 		model, route string
 		want         int
@@ -78,7 +78,7 @@ func TestTooManyConnectionsForTheConfigurationOfAProxyAreAnError(t *testing.T) {
 	}
 }
 
-func TestTheErrorOfTooManyFilesSaysHowManyAndWhy(t *testing.T) {
+func TestTheErrorOfTooManyFilesHasTheirNumberAndReason(t *testing.T) {
 	mine := resolved(t, experiment.Trial{Arm: "mine", Config: experiment.Config{
 		Route: "clusterip", Load: experiment.Load{Burst: 30_000},
 		Caller: experiment.Caller{Channel: experiment.Channel{Mode: "per-call"}},

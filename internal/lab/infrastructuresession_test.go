@@ -25,7 +25,7 @@ func startIn(t *testing.T, spec infrastructureSpec) (remoteInfrastructure, error
 	return startRemoteInfrastructure(t.Context(), spec, true, []cluster.Process{processes[0].Process})
 }
 
-func TestInfrastructureThatCannotStartSaysWhy(t *testing.T) {
+func TestInfrastructureReportsWhyItCannotStart(t *testing.T) {
 	for name, spec := range map[string]infrastructureSpec{
 		"no route": {Route: "no-such-route"},
 		"model":    {Route: "direct", Gateway: &gatewaySpec{Model: "no-such-model"}},

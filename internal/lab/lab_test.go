@@ -109,7 +109,7 @@ func arm(t *testing.T, d result.Document, name string) result.Arm {
 	return result.Arm{}
 }
 
-func TestThePublishedSchemaIsUpToDate(t *testing.T) {
+func TestThePublishedSchemaIsCurrent(t *testing.T) {
 	schema, err := experiment.Schema(lab.Vocabulary())
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func (c *counting) Deploy(ctx context.Context, spec cluster.Spec) (cluster.Deplo
 	return c.Cluster.Deploy(ctx, spec)
 }
 
-func TestServersAreNewInEveryTrialWithFresh(t *testing.T) {
+func TestFreshServersAreNewInEveryTrial(t *testing.T) {
 	for set, want := range map[string]int{"server.fresh=true": 4, "server.fresh=false": 1} {
 		o := options(t)
 		c := &counting{Cluster: o.Cluster}
@@ -263,7 +263,7 @@ func TestACallerThatDiesFailsItsTrialOnly(t *testing.T) {
 	}
 }
 
-func TestAPlanThatNeedsTooManyFilesDoesNotRun(t *testing.T) {
+func TestAPlanThatNeedsTooManyFilesIsRejected(t *testing.T) {
 	o := options(t)
 	o.MaxFiles = 100
 	p := plan(t, small, experiment.Options{Set: []string{"caller.channel=per-call"}, Arms: []string{"shared"}})

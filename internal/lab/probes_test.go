@@ -48,7 +48,7 @@ func TestASearchCountsDroppedCallsAsErrors(t *testing.T) {
 	}
 }
 
-func TestASearchThatFindsNoRateSaysWhy(t *testing.T) {
+func TestASearchWithoutARateReportsWhy(t *testing.T) {
 	fails := result.Trial{Measures: result.Measures{Calls: 1, Dropped: 1}}
 	late := fails
 	late.Limited = "rpclab sent calls late"
@@ -63,7 +63,7 @@ func TestASearchThatFindsNoRateSaysWhy(t *testing.T) {
 	}
 }
 
-func TestALimitedProbeIsNoFailureOfTheServers(t *testing.T) {
+func TestAProbeThatTheGeneratorLimitedIsNotAFailureOfTheServers(t *testing.T) {
 	trial := searchOf(t, "errors < 1%", func(rate float64) (trial result.Trial) {
 		trial.Calls = 100
 		if rate > 300 {

@@ -108,7 +108,7 @@ func remote(t *testing.T) lab.Options {
 	return o
 }
 
-func TestInfrastructureInPodsWorks(t *testing.T) {
+func TestCallsReachBackendsThroughInfrastructureInPods(t *testing.T) {
 	o := remote(t)
 	d, err := lab.Run(t.Context(), plan(t, `
 experiment: remote
@@ -162,7 +162,7 @@ rounds: 1
 	}
 }
 
-func TestAGatewayInAPodWorks(t *testing.T) {
+func TestCallsReachBackendsThroughAGatewayInAPod(t *testing.T) {
 	o := remote(t)
 	d, err := lab.Run(t.Context(), plan(t, `
 experiment: remote

@@ -127,7 +127,7 @@ func TestOutOfRangeDurationsAreKeptAtTheBounds(t *testing.T) {
 	}
 }
 
-func TestShardsKeepTheCallsOfConcurrentGoroutines(t *testing.T) {
+func TestConcurrentGoroutinesLoseNoCalls(t *testing.T) {
 	shards := measure.NewShards(4, 0)
 	var done sync.WaitGroup
 	for worker := range uint64(8) {
@@ -229,7 +229,7 @@ func BenchmarkRecord(b *testing.B) {
 	}
 }
 
-func TestABatchCountsForEveryBackendThatAnsweredIt(t *testing.T) {
+func TestARequestCountsForEveryBackendThatAnsweredIt(t *testing.T) {
 	r := measure.NewRecorder(0)
 	r.Record(measure.Call{Done: 150 * ms, Code: measure.OK, Backends: map[string]uint64{"a": 7, "b": 3}})
 	r.Record(measure.Call{Done: 150 * ms, Code: measure.OK, Backends: map[string]uint64{"b": 4}})

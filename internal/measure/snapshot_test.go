@@ -55,7 +55,7 @@ func TestNoSnapshotIsTakenWithoutAReceiver(t *testing.T) {
 }
 
 // A time from another process has no reading of this process's monotonic clock, which paces loads.
-func TestAStartSignalGetsAReadingOfTheMonotonicClock(t *testing.T) {
+func TestAStartSignalUsesTheMonotonicClock(t *testing.T) {
 	at := time.Now().Add(time.Hour).Round(0)
 	if start := (measure.StartSignal{At: at}).Start(); start.Sub(at).Abs() > time.Second || start == start.Round(0) {
 		t.Errorf("a load that starts at %v starts at %v, want the same time with a monotonic reading", at, start)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestDataDir(t *testing.T) {
+func TestDataDirFollowsTheEnvironment(t *testing.T) {
 	for _, c := range []struct {
 		name, system string
 		env          map[string]string
@@ -31,7 +31,7 @@ func TestDataDir(t *testing.T) {
 	}
 }
 
-func TestNewIDSortsByTime(t *testing.T) {
+func TestRunIDsSortByTime(t *testing.T) {
 	zone := time.FixedZone("east", 3600)
 	early, late := NewID(start), NewID(start.In(zone).Add(time.Second))
 	if !regexp.MustCompile(`^20261120-184512-[a-z2-7]{4}$`).MatchString(early) {

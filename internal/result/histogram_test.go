@@ -41,7 +41,7 @@ func TestDecodeReturnsTheEncodedValues(t *testing.T) {
 	})
 }
 
-func TestMergeEqualsRecordingTogether(t *testing.T) {
+func TestAMergedHistogramEqualsOneOfAllValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		parts := rapid.SliceOfN(values(), 0, 4).Draw(t, "parts")
 		var histograms []Histogram

@@ -34,7 +34,7 @@ func TestReadReturnsTheWrittenDocument(t *testing.T) {
 	}
 }
 
-func TestWriteWritesNoNull(t *testing.T) {
+func TestWriteOmitsNull(t *testing.T) {
 	d := Document{Schema: Schema, Arms: []Arm{{Trials: []Trial{{Timeline: &Timeline{}, Groups: [][]uint64{nil}}}}},
 		Verdicts: []Verdict{{}}, Events: []Event{}, Published: []Published{{}}}
 	var text bytes.Buffer

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestSettingsAreReadInEitherForm(t *testing.T) {
+func TestSettingsAcceptBothFormsOfAChannel(t *testing.T) {
 	for name, c := range map[string]struct {
 		config map[string]any
 		pool   int
@@ -26,7 +26,7 @@ func TestSettingsAreReadInEitherForm(t *testing.T) {
 	}
 }
 
-func TestSettingsHavePaths(t *testing.T) {
+func TestSettingsAreNamedByTheirPaths(t *testing.T) {
 	arm := Arm{Config: map[string]any{"route": "envoy", "load": map[string]any{"open": map[string]any{"rate": 10.0, "duration": "1s"}}}}
 	want := map[string]any{"route": "envoy", "load.open.rate": 10.0, "load.open.duration": "1s"}
 	if got := arm.SettingsByPath(); !maps.Equal(got, want) {

@@ -83,7 +83,7 @@ func BenchmarkThousandRuns(b *testing.B) {
 }
 
 // A time limit would need an idle machine, so the test damages the documents instead.
-func TestListsAndTrendsReadNoDocument(t *testing.T) {
+func TestListsAndTrendsDoNotReadDocuments(t *testing.T) {
 	s, ctx := openStore(t, t.TempDir()), context.Background()
 	saveRuns(t, s, 3, 2)
 	_, err := s.db.Exec("UPDATE runs SET header = 'not JSON', document = 'not JSON'")

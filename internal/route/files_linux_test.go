@@ -27,7 +27,7 @@ func mostOpenFiles() (most int) {
 }
 
 // A run that rpclab accepts must not fail for want of files.
-func TestNoProxyOpensMoreFilesThanItsRouteSays(t *testing.T) {
+func TestProxiesOpenAtMostTheFilesThatTheirRouteAnnounces(t *testing.T) {
 	const channels, calls, backends, workers, spare = 40, 600, 3, 2, 64
 	for _, name := range []string{"forwarder", "envoy", "haproxy", "nginx"} {
 		t.Run(name, func(t *testing.T) {

@@ -151,7 +151,7 @@ func TestMissingProxyErrorSaysHowToInstallIt(t *testing.T) {
 
 // A busy channel through a proxy reaches new backends, and loses no call when a backend stops
 // gracefully.
-func TestBusyChannelFollowsChangesThroughAProxy(t *testing.T) {
+func TestABusyChannelDiscoversChangesThroughAProxy(t *testing.T) {
 	proxies(t, func(t *testing.T, r route.Route) {
 		g := startGreeters(t, 2)
 		cc, _ := g.through(r, settings.Settings{})
@@ -200,7 +200,7 @@ func TestBusyChannelFollowsChangesThroughAProxy(t *testing.T) {
 // Envoy's workers share nothing: a connection stays with the worker that accepted it. With fewer
 // connections than workers, some workers are idle however many calls there are, and each worker
 // balances only the calls of its own connections.
-func TestEnvoyUsesNoMoreWorkersThanThereAreConnections(t *testing.T) {
+func TestEnvoyHasAtMostOneWorkerPerConnection(t *testing.T) {
 	const workers, connections = 4, 2
 	g := startGreeters(t, 3)
 	r, err := route.Lookup("envoy")

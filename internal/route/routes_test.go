@@ -168,7 +168,7 @@ func TestEndpointSliceFailsCallsFastWithoutAnAPI(t *testing.T) {
 
 // A slice has at most 100 endpoints: endpointslice and headless know the endpoints of all slices,
 // kuberesolver only those of the slice that changed last.
-func TestKuberesolverKnowsOnlyOneSlice(t *testing.T) {
+func TestKuberesolverUsesOnlyOneSlice(t *testing.T) {
 	endpoints := cluster.NewEndpoints()
 	for i := range 150 {
 		addr := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 78, byte(i + 1)}), 9) // published, but nothing listens there

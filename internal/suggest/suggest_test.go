@@ -12,7 +12,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var names = []string{"replicas", "burst", "direct", "route"}
 
-func TestNearest(t *testing.T) {
+func TestNearestReturnsSimilarNames(t *testing.T) {
 	for word, want := range map[string]string{
 		"replcas": "replicas", "REPLICAS": "replicas", "brust": "burst", "rout": "route", "direkt": "direct",
 		"zzz": "", "": "", "r": "", "rep": "", "sequence": "",

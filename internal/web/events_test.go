@@ -93,7 +93,7 @@ func endOf(order int) lab.Progress {
 	return p
 }
 
-func TestARunIsFollowedFromStartToEnd(t *testing.T) {
+func TestARunIsStreamedFromStartToEnd(t *testing.T) {
 	s := serve(t, nil)
 	f := s.follow(t, "")
 	if state, _ := f.next(t); state.Phase != "idle" || state.Run != nil {
@@ -177,7 +177,7 @@ func TestAReconnectedClientReceivesOnlyWhatIsNew(t *testing.T) {
 	}
 }
 
-func TestFollowersReceiveTheLastStateBeforeTheServerStops(t *testing.T) {
+func TestWatchersReceiveTheLastStateBeforeTheServerStops(t *testing.T) {
 	s := serve(t, nil)
 	s.begin(t)
 	f := s.follow(t, "")
@@ -193,7 +193,7 @@ func TestFollowersReceiveTheLastStateBeforeTheServerStops(t *testing.T) {
 	}
 }
 
-func TestTheNumberOfFollowersIsLimited(t *testing.T) {
+func TestTheNumberOfWatchersIsLimited(t *testing.T) {
 	s := serve(t, nil)
 	for range maxFollowers {
 		s.follow(t, "")

@@ -33,7 +33,7 @@ func (s *testServer) storeRuns(t *testing.T, experiments ...string) (ids []strin
 	return ids
 }
 
-func TestTheListIsSearchedByWords(t *testing.T) {
+func TestTheListOfRunsCanBeSearched(t *testing.T) {
 	s := serve(t, nil)
 	s.storeRuns(t, "channels", "churn", "channels")
 	for search, want := range map[string]string{

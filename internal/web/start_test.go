@@ -12,7 +12,7 @@ import (
 	"rpclab/internal/testkit"
 )
 
-func TestOnlyOfferedExperimentsWithinLimitsAreStarted(t *testing.T) {
+func TestOnlyExperimentsWithinTheLimitsAreStarted(t *testing.T) {
 	s := serve(t, nil)
 	for body, want := range map[string]string{
 		`{"experiment":"../../etc/passwd"}`:                   "offers no experiment",
@@ -120,7 +120,7 @@ func TestTheRunInProgressIsStoredWhenTheServerStops(t *testing.T) {
 	}
 }
 
-func TestAPageThatOnlyShowsARunStartsNoOther(t *testing.T) {
+func TestAReadOnlyPageStartsNoRun(t *testing.T) {
 	s := serve(t, func(o *Options) { o.Conduct = nil })
 	if status, _ := s.request(t, http.MethodPost, "/api/v1/runs", `{"experiment":"small"}`, nil); status != http.StatusForbidden {
 		t.Errorf("starting a run has status %d, want 403", status)

@@ -41,7 +41,7 @@ func TestASlowCallOccupiesItsWorker(t *testing.T) {
 	checkSixCallsQueueForTwoWorkers(t, channel)
 }
 
-func TestAnInjectedCodeNeedsNoWorker(t *testing.T) {
+func TestAnInjectedErrorOccupiesNoWorker(t *testing.T) {
 	server := &workload.Server{ID: "b", Delay: time.Hour, Workers: 1}
 	channel, _, _ := serve(t, server)
 	server.SetFault(workload.Fault{Code: codes.Internal})
@@ -86,7 +86,7 @@ func TestEveryMessageOfAStreamCountsAsACall(t *testing.T) {
 	}
 }
 
-func TestHealthFlaps(t *testing.T) {
+func TestAFlappingServerChangesItsHealth(t *testing.T) {
 	server := &workload.Server{ID: "b"}
 	channel, _, _ := serve(t, server)
 	watch, err := healthv1.NewHealthClient(channel).Watch(t.Context(), &healthv1.HealthCheckRequest{})

@@ -35,7 +35,7 @@ func unary(t *testing.T, s workload.Spec) workload.Unary {
 }
 
 // Server and check use different algorithms. Every number of a range is requested twice.
-func TestFibonacciNumbersAreRightForEveryCall(t *testing.T) {
+func TestFibonacciCallsReturnTheRightNumber(t *testing.T) {
 	channel, _, _ := serve(t, &workload.Server{ID: "b1"})
 	for _, numbers := range []workload.Fibonacci{{From: 0, To: 130}, {From: 999, To: 1000}, {From: workload.LargestFibonacci, To: workload.LargestFibonacci}} {
 		calls := unary(t, workload.Spec{Fibonacci: &numbers})

@@ -66,7 +66,7 @@ func httpClient(t *testing.T, http2 bool) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-func TestTheWorkloadsAreAnsweredAsJSON(t *testing.T) {
+func TestRESTServersAnswerEveryWorkload(t *testing.T) {
 	url, _ := serveREST(t, &workload.Server{ID: "b3"})
 	for _, http2 := range []bool{false, true} {
 		for path, want := range map[string][2]string{
@@ -123,7 +123,7 @@ func TestFaultsApplyToREST(t *testing.T) {
 	}
 }
 
-func TestARESTServerDrains(t *testing.T) {
+func TestARESTServerDrainsBeforeItStops(t *testing.T) {
 	url, stop := serveREST(t, &workload.Server{ID: "b", Delay: 2 * time.Second, Drain: 2 * time.Second})
 	if status, _, body := ask(t, httpClient(t, false), "GET", url+"/healthz", ""); status != 200 || body != "SERVING" {
 		t.Errorf("before the stop health is %d %s, want 200 SERVING", status, body)

@@ -214,7 +214,7 @@ func TestDamagedOrNewerDataIsReportedOnThePage(t *testing.T) {
 	}
 }
 
-func TestARunWithoutAnyMeasurementHasAPage(t *testing.T) {
+func TestARunWithoutMeasurementsHasAPage(t *testing.T) {
 	d := read(t, "channels")
 	d.Arms, d.Verdicts, d.Events, d.Accounts, d.Partial = []result.Arm{}, nil, nil, nil, true
 	p := page(t, d, desk)

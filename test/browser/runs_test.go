@@ -34,7 +34,7 @@ var recordings = map[string][]string{
 	"channels": {"--rounds", "12"}, // enough to decide; docs/images/report.png shows it
 }
 
-func TestRecordedResultsFollowTheSchema(t *testing.T) {
+func TestRecordedResultsMatchTheSchema(t *testing.T) {
 	for name, args := range recordings {
 		t.Run(name, func(t *testing.T) {
 			if *testkit.Update {

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestCgroupInheritsItsParentsCPUs uses ordinary files, because a machine has only one version of control
+// TestACgroupInheritsTheCPUsOfItsParent uses ordinary files, because a machine has only one version of control
 // groups.
-func TestCgroupInheritsItsParentsCPUs(t *testing.T) {
+func TestACgroupInheritsTheCPUsOfItsParent(t *testing.T) {
 	for _, c := range []struct {
 		version    string
 		parent     map[string]string

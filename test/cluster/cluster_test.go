@@ -149,7 +149,7 @@ func (b bed) leavesNothing(before map[string]string) {
 	}
 }
 
-func TestUpAndDownTwiceLeaveNothing(t *testing.T) {
+func TestUpAndDownAreIdempotentAndLeaveNothing(t *testing.T) {
 	b := newBed(t)
 	before := machine(t)
 	kubeconfig := b.up("2")
@@ -188,7 +188,7 @@ func TestAKilledSupervisorEndsAllProcesses(t *testing.T) {
 	b.leavesNothing(before)
 }
 
-func TestWithRunsACommandOnACluster(t *testing.T) {
+func TestWithRunsACommandOnATemporaryCluster(t *testing.T) {
 	b := newBed(t)
 	before := machine(t)
 	_, err := b.run("with", "--name", testName, "--nodes", "1", "--", "sh", "-c", "test -s $KUBECONFIG && $0 exec busybox true && exit 7", b.program)

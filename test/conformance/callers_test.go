@@ -189,7 +189,7 @@ func (liar) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, `{"value": 7}`)
 }
 
-func TestCallersSeeWrongAnswers(t *testing.T) {
+func TestCallersReportWrongResponses(t *testing.T) {
 	eachCaller(t, func(t *testing.T, k callerKind, command []string) {
 		listener := listening(t)
 		if k.rest {
@@ -236,7 +236,7 @@ func TestCallersReportFailures(t *testing.T) {
 	})
 }
 
-func TestCallersSayWhyAJobIsImpossible(t *testing.T) {
+func TestCallersReportWhyAJobIsImpossible(t *testing.T) {
 	eachCaller(t, func(t *testing.T, k callerKind, command []string) {
 		for quoted, line := range map[string]any{
 			"sonnet":   "sonnet",
@@ -256,7 +256,7 @@ func TestCallersSayWhyAJobIsImpossible(t *testing.T) {
 	})
 }
 
-func TestAFunctionIsCalledWithoutAServer(t *testing.T) {
+func TestCallersMeasureAFunctionWithoutAServer(t *testing.T) {
 	c := callsFor(t, builtNamed(t, "python"), fields{"kind": "function", "workload": fields{"increase": fields{}}}).ready(t)
 	c.allAnswered(t, c.load(t, inTurn(1, 10_000)), 10_000, "function")
 }

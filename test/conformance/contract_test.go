@@ -175,9 +175,9 @@ func rejectsInvalidRequests(t *testing.T, c overREST) {
 	}
 }
 
-// TestServersDrainAsTheContractSays sends SIGTERM during a call. The server must report NOT_SERVING,
+// TestServersDrainBeforeTheyStop sends SIGTERM during a call. The server must report NOT_SERVING,
 // accept one more call, answer both although the drain ends before, and exit with 0.
-func TestServersDrainAsTheContractSays(t *testing.T) {
+func TestServersDrainBeforeTheyStop(t *testing.T) {
 	eachServer(t, func(t *testing.T, m language.Model, command []string) {
 		addr := free(t)
 		server := start(t, addr, append(command, "--listen", addr, "--id", "b", "--delay", "0m2s", "--drain", "1.5s", "--workers", "4")...)
@@ -212,7 +212,7 @@ func TestServersDrainAsTheContractSays(t *testing.T) {
 	})
 }
 
-func TestServersRefuseWrongFlags(t *testing.T) {
+func TestServersRejectInvalidFlags(t *testing.T) {
 	eachServer(t, func(t *testing.T, m language.Model, command []string) {
 		all := [][]string{{"--model", "steam"}, {"--delay", "5parsecs"}, {"--workers", "many"}, {"--listen", "nowhere"}, {"--frobnicate"}}
 		if !slices.ContainsFunc(language.All(), func(l language.Language) bool { return l.Models[0].Name == m.Name }) {

@@ -20,9 +20,9 @@ func envoyWith(t *testing.T, p proxy, configuration string) []string {
 
 func envoy(t *testing.T, p proxy) []string { return envoyWith(t, p, "envoy.yaml") }
 
-// TestEnvoyAnswersItself needs no server: Envoy returns a fixed body, which its HTTP/1.1 bridge turns into
+// TestDirectResponsesOfEnvoyAreAnswers needs no server: Envoy returns a fixed body, which its HTTP/1.1 bridge turns into
 // a gRPC answer with trailers.
-func TestEnvoyAnswersItself(t *testing.T) {
+func TestDirectResponsesOfEnvoyAreAnswers(t *testing.T) {
 	p := proxy{Listen: free(t), Inner: free(t), Dir: t.TempDir()}
 	start(t, p.Listen, envoyWith(t, p, "envoy-direct.yaml")...)
 	call := greet()
@@ -39,9 +39,9 @@ func TestEnvoyAnswersItself(t *testing.T) {
 	answered(t, load(t, p.Listen, call, calls), []string{"envoy"}, calls)
 }
 
-// TestEnvoyRefusesEveryCall checks trailers-only answers: Envoy answers a gRPC call with a direct
+// TestTrailersOnlyResponsesOfEnvoyAreErrors: Envoy answers a gRPC call with a direct
 // response, whose body becomes the status message.
-func TestEnvoyRefusesEveryCall(t *testing.T) {
+func TestTrailersOnlyResponsesOfEnvoyAreErrors(t *testing.T) {
 	p := proxy{Listen: free(t), Dir: t.TempDir()}
 	start(t, p.Listen, envoyWith(t, p, "envoy-refuses.yaml")...)
 	m := load(t, p.Listen, wire.Call{Method: rpclabv1.Greeter_SayHello_FullMethodName}, calls)

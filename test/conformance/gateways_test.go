@@ -102,7 +102,7 @@ func (g askGateway) get(t *testing.T, path string) told {
 	return g.ask(t, http.MethodGet, path)
 }
 
-func TestGatewaysMakeTheCallsOfARequestAndCountThem(t *testing.T) {
+func TestGatewaysMakeAndCountTheCallsOfARequest(t *testing.T) {
 	eachGateway(t, func(t *testing.T, _ string, command []string) {
 		g := asking(t, command, "--target", strings.Join(backends(t, []string{"b1", "b2"}), ","), "--channel", "shared", "--mode", "turns")
 		if got := g.get(t, "/-/ready"); got.status != 200 || got.body != "ready\n" {
@@ -340,7 +340,7 @@ func TestGatewaysOpenAChannelPerRequest(t *testing.T) {
 	})
 }
 
-func TestGatewaysDrawNumbersFromTheirSeed(t *testing.T) {
+func TestTheSeedDeterminesTheNumbersOfAGateway(t *testing.T) {
 	eachGateway(t, func(t *testing.T, model string, command []string) {
 		if model != gateway.Threads {
 			return // which is no matter of the model

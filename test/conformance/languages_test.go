@@ -12,8 +12,8 @@ import (
 // slow are the models for which all calls would take minutes.
 var slow = []string{"grpc-sync", "grpc-aio", "grpc-servlet"}
 
-// TestServersAnswer starts each server once and checks all its answers.
-func TestServersAnswer(t *testing.T) {
+// TestServersAnswerEveryMethod starts each server once and checks all its answers.
+func TestServersAnswerEveryMethod(t *testing.T) {
 	eachServer(t, func(t *testing.T, m language.Model, command []string) {
 		addr := free(t)
 		start(t, addr, append(command, "--listen", addr, "--id", "b")...)

@@ -140,8 +140,8 @@ func obeysFaultCommands(t *testing.T, p *process.Process, c contact, out *said) 
 	}
 }
 
-// TestServersUnderSupervision starts each server once and sends every command of a supervisor.
-func TestServersUnderSupervision(t *testing.T) {
+// TestServersExecuteCommandsOfTheirSupervisor starts each server once and sends every command of a supervisor.
+func TestServersExecuteCommandsOfTheirSupervisor(t *testing.T) {
 	eachServer(t, func(t *testing.T, m language.Model, command []string) {
 		// The last of repeated flags counts.
 		p, c, out := supervised(t, m, append(command, "--id", "a", "--delay", "1m0s", "--delay", "0s"))

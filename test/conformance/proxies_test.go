@@ -2,9 +2,9 @@ package conformance
 
 import "testing"
 
-// TestProxiesAnswerEveryCallRight calls two grpc-go servers through each proxy, with cleartext HTTP/2 on
+// TestCallsThroughProxiesReceiveTheirOwnResponses calls two grpc-go servers through each proxy, with cleartext HTTP/2 on
 // both sides.
-func TestProxiesAnswerEveryCallRight(t *testing.T) {
+func TestCallsThroughProxiesReceiveTheirOwnResponses(t *testing.T) {
 	ids := []string{"b1", "b2"}
 	for name, command := range map[string]func(*testing.T, proxy) []string{
 		"nginx":   nginx,

@@ -17,9 +17,9 @@ import (
 	"rpclab/internal/workload"
 )
 
-// TestServersAnswerStreamsInTurn sends all messages at once. The server must process them one by one, or
+// TestServersAnswerMessagesOfAStreamInOrder sends all messages at once. The server must process them one by one, or
 // report that it has no streams.
-func TestServersAnswerStreamsInTurn(t *testing.T) {
+func TestServersAnswerMessagesOfAStreamInOrder(t *testing.T) {
 	eachServer(t, func(t *testing.T, m language.Model, command []string) {
 		if m.REST {
 			return

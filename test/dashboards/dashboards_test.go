@@ -8,7 +8,7 @@ import (
 	"rpclab/internal/testkit"
 )
 
-func TestEveryPanelShowsTheLab(t *testing.T) {
+func TestEveryPanelHasDataOfARun(t *testing.T) {
 	l := up(t)
 	w := watch(t, l.dir, free(t))
 	// A rate needs a sample of the counter before the calls.

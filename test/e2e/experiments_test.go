@@ -125,14 +125,14 @@ func TestProxyTaxMeasuresTheProxy(t *testing.T) {
 	}
 }
 
-// TestKillingAProxy: a proxy that is killed starts again. The calls that fail meanwhile are counted.
-func TestKillingAProxy(t *testing.T) {
+// TestAKilledProxyIsRestarted: a proxy that is killed starts again. The calls that fail meanwhile are counted.
+func TestAKilledProxyIsRestarted(t *testing.T) {
 	t.Parallel()
 	killed(t, "kill_proxy", "{envoy: {route: envoy}, haproxy: {route: haproxy}, nginx: {route: nginx}, none: {route: direct}}", true, "this route has no proxy")
 }
 
-// TestKillingAControlPlane: its clients keep the endpoints that they know, and no call fails.
-func TestKillingAControlPlane(t *testing.T) {
+// rpclab kills the control plane under load. No call fails.
+func TestClientsKeepTheirEndpointsWithoutAControlPlane(t *testing.T) {
 	t.Parallel()
 	killed(t, "kill_control", "{xds: {route: xds}, envoy: {route: envoy}, none: {route: direct}}", false, "this route has no control")
 }

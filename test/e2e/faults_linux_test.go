@@ -171,8 +171,8 @@ func network(t *testing.T, pid int) string {
 	return link
 }
 
-// TestARollLosesNoCallOfWatchingClients also requires that a DNS client loses calls.
-func TestARollLosesNoCallOfWatchingClients(t *testing.T) {
+// TestARollEventLosesNoCallOfWatchingClients also requires that a DNS client loses calls.
+func TestARollEventLosesNoCallOfWatchingClients(t *testing.T) {
 	t.Parallel()
 	file := withEvents(t, "5s", "- {at: 1s, roll: true}\n")
 	d, _ := document(t, file, "--set", "load.open.rate=500", "--set", "server.drain=500ms", "--set", "caller.timeout=5s",

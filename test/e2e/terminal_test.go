@@ -70,7 +70,7 @@ func TestProgressInATerminal(t *testing.T) {
 	}
 }
 
-func TestNoColor(t *testing.T) {
+func TestNoColorVariableDisablesColour(t *testing.T) {
 	t.Parallel()
 	if said := inTerminal(t, 80, "NO_COLOR=1"); colours.MatchString(said) || !strings.Contains(said, "What does a terminal show?") {
 		t.Errorf("with NO_COLOR the output is\n%q", said)

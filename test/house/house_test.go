@@ -102,7 +102,7 @@ func TestTestsDoNotSleep(t *testing.T) {
 	})
 }
 
-func TestNothingPanics(t *testing.T) {
+func TestCodeDoesNotPanic(t *testing.T) {
 	files(t, func(path string, file *ast.File, set *token.FileSet) {
 		ast.Inspect(file, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)

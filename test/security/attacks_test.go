@@ -137,14 +137,13 @@ func TestAttacksAreRejectedAndCounted(t *testing.T) {
 			if err := a.try(t, s, fmt.Sprintf("attacker-%d", n)); status.Code(err) != a.code {
 				t.Errorf("the server returned %v, want %s", err, a.code)
 			}
-			testkit.Await(t, "it is counted", func() bool { return s.refused(t, a.reason) > before })
+			testkit.Await(t, "the rejection is counted", func() bool { return s.refused(t, a.reason) > before })
 			s.honest(t, fmt.Sprintf("honest-%d", n))
 		})
 	}
 }
 
-// TestAClientRefusesAServerThatItDoesNotKnow connects to a server of another authority.
-func TestAClientRefusesAServerThatItDoesNotKnow(t *testing.T) {
+func TestAClientRejectsAServerOfAnotherAuthority(t *testing.T) {
 	s := start(t, security.Policy{Transport: security.TLS})
 	c := s.client(t, (&server{authority: stranger(t)}).keysOf(t, "client"))
 	if err := c.try(t, "client", ""); status.Code(err) != codes.Unavailable {
@@ -152,11 +151,11 @@ func TestAClientRefusesAServerThatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-func TestAnOperationThatThereIsNotIsTheClientsMistake(t *testing.T) {
+func TestAnUnknownOperationIsAnInvalidArgument(t *testing.T) {
 	s := start(t, everything)
 	c := s.client(t, s.keysOf(t, "client"))
 	if err := c.say(t, c.message(t, workload.MessageID("client", 0), "divide")); status.Code(err) != codes.InvalidArgument {
-		t.Errorf("the call returned %v", err)
+		t.Errorf("the call returned %v, want INVALID_ARGUMENT", err)
 	}
 	s.honest(t, "honest")
 }

@@ -9,8 +9,7 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// TestLoadStylesOfTheStudy makes calculations with rpclab load in both styles.
-func TestLoadStylesOfTheStudy(t *testing.T) {
+func TestLoadCalculatesInBothStyles(t *testing.T) {
 	s := start(t, everything)
 	for _, style := range []string{"bidi", "unary-stream"} {
 		var out, errs bytes.Buffer
@@ -21,7 +20,7 @@ func TestLoadStylesOfTheStudy(t *testing.T) {
 			t.Fatalf("%s: %v\n%s", style, err, errs.String())
 		}
 		if text := out.String(); !strings.HasPrefix(text, "60 of 60 calculations answered") || !strings.Contains(text, "\n0 took longer than 1h0m0s\n") {
-			t.Errorf("%s:\n%s%s", style, text, errs.String())
+			t.Errorf("style %s: want 60 of 60 calculations answered, got\n%s%s", style, text, errs.String())
 		}
 	}
 }

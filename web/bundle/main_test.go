@@ -14,12 +14,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const root = "../.."
 
-func TestWhatIsEmbeddedIsMadeOfTheSources(t *testing.T) {
+func TestCommittedBundlesMatchTheirSources(t *testing.T) {
 	if err := install(filepath.Join(root, "web")); err != nil {
 		t.Fatal(err)
 	}
 	for _, b := range bundles {
-		made, err := bundle(filepath.Join(root, "web", "src", b.entry))
+		built, err := bundle(filepath.Join(root, "web", "src", b.entry))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -27,13 +27,13 @@ func TestWhatIsEmbeddedIsMadeOfTheSources(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(made, committed) {
-			t.Errorf("%s is not what web/src/%s gives: run `go generate ./web/bundle`", b.to, b.entry)
+		if !bytes.Equal(built, committed) {
+			t.Errorf("%s differs from a bundle of web/src/%s: run `go generate ./web/bundle`", b.to, b.entry)
 		}
 	}
 }
 
-func TestTheTypesAreRight(t *testing.T) {
+func TestTypeScriptTypeChecks(t *testing.T) {
 	web, err := filepath.Abs(filepath.Join(root, "web"))
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func TestTheTypesAreRight(t *testing.T) {
 	if err := install(web); err != nil {
 		t.Fatal(err)
 	}
-	if said, err := exec.Command(filepath.Join(web, "node_modules", ".bin", "tsc"), "-p", web).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, said)
+	if output, err := exec.Command(filepath.Join(web, "node_modules", ".bin", "tsc"), "-p", web).CombinedOutput(); err != nil {
+		t.Fatalf("tsc: %v\n%s", err, output)
 	}
 }

@@ -49,7 +49,7 @@ func load(t *testing.T, mode string, timeout time.Duration, target caller.Target
 	return callertest.Load(t, session, plan)
 }
 
-func TestEveryNumberIsIncreased(t *testing.T) {
+func TestTCPCallsReturnTheIncreasedNumber(t *testing.T) {
 	target := serve(t, &workload.Server{})
 	for _, mode := range []string{caller.Shared, caller.PerCall} {
 		if m := load(t, mode, time.Minute, target, pace.Closed{Users: 4, Calls: 400}); m.Backends["b7"] != 400 || len(m.Errors) > 0 {
@@ -58,7 +58,7 @@ func TestEveryNumberIsIncreased(t *testing.T) {
 	}
 }
 
-func TestFailedCallsHaveTheirCode(t *testing.T) {
+func TestFailedTCPCallsHaveAStatusCode(t *testing.T) {
 	faulty := &workload.Server{}
 	target := serve(t, faulty)
 	faulty.SetFault(workload.Fault{Code: 14})

@@ -22,7 +22,7 @@ func (e *exiting) Write([]byte) (int, error) { return 0, errors.New("broken pipe
 func (e *exiting) Done() <-chan struct{}     { return e.done }
 func (e *exiting) Err() error                { return e.err }
 
-func TestTheCountOfAServerThatIsExitingIsItsFinalOne(t *testing.T) {
+func TestTheCallCountOfAnExitingServerIsFinal(t *testing.T) {
 	for _, c := range []struct {
 		exit  error
 		after time.Duration

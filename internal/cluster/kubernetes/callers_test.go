@@ -12,7 +12,7 @@ import (
 	"rpclab/internal/cluster"
 )
 
-func TestCallersThatAlternateKeepTheirPods(t *testing.T) {
+func TestAlternatingCallersKeepTheirPods(t *testing.T) {
 	var mu sync.Mutex
 	var requests []string // method and object
 	api := fakeAPI(t, func(w http.ResponseWriter, r *http.Request) {

@@ -37,7 +37,7 @@ func check(t *testing.T, text string) []string {
 	return a.Check(measured())
 }
 
-func TestWhatHoldsSaysNothing(t *testing.T) {
+func TestAMetAssertionReportsNothing(t *testing.T) {
 	for _, text := range []string{
 		"p99 < 70ms", "p99<=61ms", "p50 == 10ms", "p999 != 0", "max < 0.1s", "min >= 1000us",
 		"service_p99 < 61ms", "latency_p99 > 60ms", "lateness_p99 < 200us", "message_p50 == 2ms",
@@ -46,12 +46,12 @@ func TestWhatHoldsSaysNothing(t *testing.T) {
 		"p99 < 70ms && errors < 10 && rate > 1", "p99 < 70ms and errors < 10 and rate>1",
 	} {
 		if failed := check(t, text); failed != nil {
-			t.Errorf("%s: %q", text, failed)
+			t.Errorf("%s failed: %q", text, failed)
 		}
 	}
 }
 
-func TestWhatFailsSaysByHowMuch(t *testing.T) {
+func TestAFailedAssertionReportsByHowMuch(t *testing.T) {
 	for text, want := range map[string]string{
 		"p99 < 50ms":              "p99 < 50ms: it is 61ms, 22 % more",
 		"p50<4ms":                 "p50<4ms: it is 10ms, 2.5 times as much",
@@ -62,36 +62,36 @@ func TestWhatFailsSaysByHowMuch(t *testing.T) {
 		"rate >= 1000/s":          "rate >= 1000/s: it is 500.0/s, 50 % less",
 	} {
 		if failed := check(t, text); len(failed) != 1 || failed[0] != want {
-			t.Errorf("%s: %q\nwant %q", text, failed, want)
+			t.Errorf("%s reports %q\nwant %q", text, failed, want)
 		}
 	}
 	if failed := check(t, "p99 < 1ms && calls > 0 && errors == 0"); len(failed) != 2 {
-		t.Errorf("two of three fail, but it says %q", failed)
+		t.Errorf("two of three conditions fail, but the report is %q", failed)
 	}
 }
 
-func TestALatencyOfNothingHoldsNothing(t *testing.T) {
+func TestALatencyWithoutAnsweredCallsFails(t *testing.T) {
 	a, err := condition.Parse("p99 < 50ms")
 	if err != nil {
 		t.Fatal(err)
 	}
 	failed := a.Check(result.Measures{Calls: 3, Errors: map[string]uint64{"UNAVAILABLE": 3}})
 	if len(failed) != 1 || !strings.Contains(failed[0], "no call was answered") {
-		t.Errorf("%q", failed)
+		t.Errorf("the report is %q, want that no call was answered", failed)
 	}
 }
 
-func TestMessagesOfCallsThatAreNoStreamsHoldNothing(t *testing.T) {
+func TestAMessageLatencyWithoutStreamsFails(t *testing.T) {
 	a, err := condition.Parse("message_p50 < 50ms")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if failed := a.Check(result.Measures{Calls: 3}); len(failed) != 1 || !strings.Contains(failed[0], "no message came on a stream") {
-		t.Errorf("%q", failed)
+		t.Errorf("the report is %q, want that no message came on a stream", failed)
 	}
 }
 
-func TestWrongAssertionsSayWhere(t *testing.T) {
+func TestErrorsOfInvalidAssertionsNameTheColumn(t *testing.T) {
 	for text, want := range map[string]string{
 		"p98 < 50ms":               `"p98 < 50ms", column 1: no metric "p98"; did you mean "p90"?`,
 		"p99 = 50ms":               `"p99 = 50ms", column 5: after p99 write one of < <= > >= == !=`,
@@ -113,12 +113,12 @@ func TestWrongAssertionsSayWhere(t *testing.T) {
 	} {
 		_, err := condition.Parse(text)
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s gave %v\nwant %s", text, err, want)
+			t.Errorf("the error of %s is %v\nwant %s", text, err, want)
 		}
 	}
 }
 
-func TestNoTextBreaksTheParser(t *testing.T) {
+func TestParseAcceptsAnyTextWithoutPanicking(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`[a-z0-9_.&<>=!% /-]{0,20}`).Draw(t, "text")
 		if a, err := condition.Parse(text); err == nil {
@@ -128,8 +128,8 @@ func TestNoTextBreaksTheParser(t *testing.T) {
 	})
 }
 
-// A call that was lost is not fast: 99 of 100 calls failed, the other one took 1 ms.
-func TestLostCallsMeetNoUpperLimit(t *testing.T) {
+// 99 of 100 calls failed, and the other one took 1 ms.
+func TestLostCallsFailEveryUpperLimit(t *testing.T) {
 	h := hdr.New(1, 3_600_000_000_000, 3)
 	if err := h.RecordValue(1e6); err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func TestLostCallsMeetNoUpperLimit(t *testing.T) {
 		}
 		got := strings.Join(c.Check(m), "; ")
 		if (got == "") != (want == "") || !strings.Contains(got, want) {
-			t.Errorf("%s gave %q, want %q", text, got, want)
+			t.Errorf("%s reports %q, want %q", text, got, want)
 		}
 	}
 }

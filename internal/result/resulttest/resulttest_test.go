@@ -12,8 +12,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestADocumentThatLacksAFieldIsRefused keeps Read from accepting everything.
-func TestADocumentThatLacksAFieldIsRefused(t *testing.T) {
+func TestValidateRejectsADocumentWithoutARequiredField(t *testing.T) {
 	schema, err := resultSchema()
 	if err != nil {
 		t.Fatal(err)
@@ -27,7 +26,7 @@ func TestADocumentThatLacksAFieldIsRefused(t *testing.T) {
 	}
 	lacking := strings.Replace(text.String(), `"rounds"`, `"circles"`, 1)
 	if err := validate(schema, []byte(lacking)); err == nil || !strings.Contains(err.Error(), "rounds") {
-		t.Errorf("a document without rounds: %v", err)
+		t.Errorf("the error of a document without rounds is %v, want one that names rounds", err)
 	}
 	if err := validate(schema, nil); err == nil {
 		t.Error("an empty document is accepted")

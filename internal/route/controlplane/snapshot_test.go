@@ -85,7 +85,7 @@ func clusterIn(t *testing.T, s settings.Settings) *cluster.Cluster {
 	return snapshot(t, nil, s).GetResources(resource.ClusterType)["greeter"].(*cluster.Cluster)
 }
 
-func TestEveryPolicyHasOneThatGRPCAndOneThatEnvoyKnows(t *testing.T) {
+func TestEveryPolicyHasAFormForGRPCAndOneForEnvoy(t *testing.T) {
 	const extensions = "type.googleapis.com/envoy.extensions.load_balancing_policies."
 	got := map[string]string{}
 	for _, policy := range controlplane.Policies {
@@ -123,7 +123,7 @@ func TestOutliersAreEjectedOnlyForTheirShareOfFailures(t *testing.T) {
 }
 
 // By default gRPC clients fail calls beyond 1,024 in flight.
-func TestCircuitBreakersDoNotLimitCalls(t *testing.T) {
+func TestCircuitBreakersAllowAMillionCalls(t *testing.T) {
 	if limit := clusterIn(t, settings.Settings{}).CircuitBreakers.Thresholds[0].MaxRequests.Value; limit < 1e6 {
 		t.Errorf("clients may have %d calls in flight, want a million at least", limit)
 	}
