@@ -59,9 +59,32 @@ func outcomes(events []PerformedEvent, seen measure.Measurement, history []clust
 		e.Took = convergenceTimes(a.Time, until, seen, history)
 		setAvoidance(&e, a, from, to, seen, history)
 		setOutage(&e, a, until, from, to, seen, history)
+		e.Unfinished = unfinished(a, i+1 == len(events), seen.Started.Add(seen.Elapsed), history)
 		all = append(all, e)
 	}
 	return all
+}
+
+// unfinished returns how far a rollout, or a scaling that is the last event, was at the end of the
+// load; nil: it was complete.
+func unfinished(a PerformedEvent, last bool, end time.Time, history []cluster.Snapshot) *result.Unfinished {
+	_, ready, _ := endpointChange(a.Time, end, history)
+	var u result.Unfinished
+	switch {
+	case a.Roll:
+		u.Of = len(a.Backends)
+		for _, id := range a.Backends {
+			if _, remains := ready[id]; !remains {
+				u.Done++
+			}
+		}
+	case a.Scale > 0 && last: // later events change the number of ready backends too
+		u.Done, u.Of = len(ready), a.Scale
+	}
+	if u.Done >= u.Of {
+		return nil
+	}
+	return &u
 }
 
 // span returns the first interval, that of the time from, and the interval after the last: that of

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -94,6 +95,42 @@ func TestAnEventHasItsTimesAndLostCalls(t *testing.T) {
 	}
 	if kill.Failed != 6 || kill.Took != (result.Took{}) {
 		t.Errorf("%d calls failed after the kill and it took %+v, want 6 and no times", kill.Failed, kill.Took)
+	}
+}
+
+func TestAnEventThatOutlastsItsLoadIsUnfinished(t *testing.T) {
+	old := []string{"b0", "b1", "b2"}
+	roll := PerformedEvent{Event: experiment.Event{Roll: true}, Time: after(time.Second), Backends: old}
+	scale := PerformedEvent{Event: experiment.Event{Scale: 5}, Time: after(time.Second)}
+	resume := PerformedEvent{Event: experiment.Event{Resume: true}, Time: after(2 * time.Second)}
+	for _, c := range []struct {
+		name   string
+		events []PerformedEvent
+		ready  []string // at the end of the load
+		want   *result.Unfinished
+	}{
+		{"a rollout that replaced two backends", []PerformedEvent{roll}, []string{"b2", "b3", "b4"}, &result.Unfinished{Done: 2, Of: 3}},
+		{"the same before another event", []PerformedEvent{roll, resume}, []string{"b2", "b3", "b4"}, &result.Unfinished{Done: 2, Of: 3}},
+		{"a rollout that replaced all backends", []PerformedEvent{roll}, []string{"b3", "b4", "b5"}, nil},
+		{"a scaling that started one of two backends", []PerformedEvent{scale}, []string{"b0", "b1", "b2", "b3"}, &result.Unfinished{Done: 4, Of: 5}},
+		{"a complete scaling", []PerformedEvent{scale}, []string{"b0", "b1", "b2", "b3", "b4"}, nil},
+		{"a rollout that failed", []PerformedEvent{{Event: roll.Event, Err: errTest("no such luck")}}, old, nil},
+	} {
+		// What is published after the load does not count.
+		history := []cluster.Snapshot{set(began, old...), set(after(3*time.Second), c.ready...), set(after(5*time.Second), "b6", "b7", "b8")}
+		got := outcomes(c.events, measure.Measurement{Started: began, Elapsed: 4 * time.Second}, history)[0]
+		if diff := cmp.Diff(c.want, got.Unfinished); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
+		}
+		var want []string
+		if c.want != nil {
+			want = []string{fmt.Sprintf("a, round 1: the load ended after %d of %d backends were %s (%s); lengthen the load", c.want.Done, c.want.Of, finished(got), got.What)}
+		}
+		if c.name != "a rollout that failed" {
+			if diff := cmp.Diff(want, warnings(result.Arm{Name: "a", Trials: []result.Trial{{Round: 1, Events: []result.Event{got}}}})); diff != "" {
+				t.Errorf("%s: the warnings are %s", c.name, diff)
+			}
+		}
 	}
 }
 

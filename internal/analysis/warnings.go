@@ -28,6 +28,9 @@ func warnings(arm result.Arm) []string {
 			if e.Error != "" {
 				all = append(all, fmt.Sprintf("%s, round %d: %s was not performed: %s", place(arm), t.Round, e.What, e.Error))
 			}
+			if u := e.Unfinished; u != nil && len(t.Lost) == 0 { // else a lost backend may be the reason
+				all = append(all, fmt.Sprintf("%s, round %d: the load ended after %d of %d backends were %s (%s); lengthen the load", place(arm), t.Round, u.Done, u.Of, finished(e), e.What))
+			}
 		}
 	}
 	unknown := slices.IndexFunc(arm.Trials, func(t result.Trial) bool { return t.Unknown != "" })
@@ -38,6 +41,14 @@ func warnings(arm result.Arm) []string {
 		all = append(all, place(arm)+": "+why)
 	}
 	return all
+}
+
+// finished is what a rollout or a scaling does to each backend.
+func finished(e result.Event) string {
+	if e.Action == result.ActionRoll {
+		return "replaced"
+	}
+	return "ready"
 }
 
 // throttledByOwnLimit says that the quota that the experiment sets for its backends throttled them. The

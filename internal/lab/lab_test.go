@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -246,6 +247,31 @@ func TestAServerThatCannotStartEndsTheRun(t *testing.T) {
 	}
 	varies := regexp.MustCompile(`arm \S+: server greeter-\d at [0-9.:]+`)
 	testkit.Golden(t, "server-died.txt", varies.ReplaceAllString(err.Error(), "arm ARM: server ID at ADDRESS")+"\n")
+}
+
+// Only the first two servers ever become ready.
+func TestARolloutThatOutlastsItsLoadIsNamed(t *testing.T) {
+	o := options(t)
+	program := `case "$*" in *greeter-[01]*) exec "$0" server "$@";; *) exec sleep 600;; esac`
+	c, err := local.New(local.Options{Server: []string{"sh", "-c", program, testkit.Rpclab(t)}, Self: []string{testkit.Rpclab(t)}, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	o.Cluster = c
+	d, err := lab.Run(t.Context(), plan(t, small, experiment.Options{Rounds: 1, Arms: []string{"shared"}, Set: []string{
+		"server.replicas=2", "load={open: {rate: 50, duration: 2s}}", "events=[{at: 100ms, roll: true}]",
+	}}), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"shared, round 1: the load ended after 0 of 2 backends were replaced (roll); lengthen the load"}; !slices.Equal(d.Warnings, want) {
+		t.Errorf("the warnings are %q, want %q", d.Warnings, want)
+	}
 }
 
 func TestACallerThatDiesFailsItsTrialOnly(t *testing.T) {

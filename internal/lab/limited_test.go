@@ -13,14 +13,14 @@ const limited = `
 experiment: limited
 question: Is other slower?
 defaults:
-  workload: {greet: {delay: 30ms}}
+  workload: {greet: {delay: 1ms}}
   server: {replicas: 1}
   route: direct
   caller: {warmup: 1}
-  load: {open: {rate: 1e7, duration: 1ms, max_in_flight: 100000}}
+  load: {open: {rate: 2e6, duration: 1ms, max_in_flight: 100000}}
 arms:
   steady: {}
-  other: {workload: {greet: {delay: 40ms}}}
+  other: {workload: {greet: {delay: 2ms}}}
 rounds: 4
 `
 
@@ -35,7 +35,7 @@ func p50Verdict(t *testing.T, d result.Document) result.Verdict {
 	return result.Verdict{}
 }
 
-// No caller makes ten million calls per second.
+// No caller makes two million calls per second.
 func TestARunWhoseBottleneckIsTheLoadGeneratorHasNoVerdict(t *testing.T) {
 	d, err := lab.Run(t.Context(), plan(t, limited, experiment.Options{Seed: 1}), options(t))
 	if err != nil {

@@ -27,6 +27,14 @@ type Event struct {
 	Answered           uint64 `json:"answered,omitempty"`
 	AnsweredByAffected uint64 `json:"answered_by_hit,omitempty"`
 	Error              string `json:"error,omitempty"` // why the event failed
+	// Unfinished says how far a rollout or a scaling was when the load ended; nil: it was complete.
+	Unfinished *Unfinished `json:"unfinished,omitempty"`
+}
+
+// Unfinished counts the backends of an event that was not complete when the load ended.
+type Unfinished struct {
+	Done int `json:"done"` // replaced by a rollout, or ready after a scaling
+	Of   int `json:"of"`   // how many should have been
 }
 
 // Action is the kind of an event.

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -60,23 +61,43 @@ func shareOfAffected(t *testing.T, a result.Arm) float64 {
 // endpoints lose no call. A client with one fixed backend loses all further calls, counted by code.
 func TestARolloutLosesNoCallOfWatchingClients(t *testing.T) {
 	t.Parallel()
-	d, _ := quick(t, "rollout")
+	undisturbed(t, func(try int, wrong func(format string, args ...any)) { rolledOut(t, try, wrong) })
+}
+
+// rolledOut requires the whole rollout, for which a busy machine may take longer than the load.
+func rolledOut(t *testing.T, try int, wrong func(format string, args ...any)) {
+	d, _ := quickTry(t, "rollout", try)
 	if len(d.Arms) != 11 {
 		t.Errorf("%d arms, want 11", len(d.Arms))
 	}
 	for _, a := range d.Arms {
 		trial := a.Trials[0]
+		e := trial.Events[0]
+		if e.Unfinished != nil {
+			want := fmt.Sprintf("the load ended after %d of 3 backends were replaced", e.Unfinished.Done)
+			if !strings.Contains(strings.Join(d.Warnings, "\n"), want) {
+				t.Errorf("%s: the warnings are %q, want %q", a.Name, d.Warnings, want)
+			}
+			wrong("%s: %s", a.Name, want)
+			continue
+		}
+		if e.Error != "" || len(trial.Lost) > 0 {
+			t.Errorf("%s: event %+v, lost %q; want three backends and three replacements", a.Name, e, trial.Lost)
+		}
 		var fresh uint64
 		for _, id := range []string{"greeter-3", "greeter-4", "greeter-5"} {
 			fresh += trial.Backends[id]
 		}
-		if e := trial.Events[0]; e.Error != "" || len(trial.Lost) > 0 || len(trial.Backends) != 6 {
-			t.Errorf("%s: event %+v, backends %v, lost %q; want three backends and three replacements", a.Name, e, trial.Backends, trial.Lost)
+		if len(trial.Backends) != 6 {
+			t.Errorf("%s: calls by backend are %v, want three backends and three replacements", a.Name, trial.Backends)
 		}
 		switch lost := a.Failed() + a.Dropped; a.Name {
 		case "endpointslice", "xds":
-			if lost > 0 || fresh < a.Calls/3 {
-				t.Errorf("%s lost %d calls (%v), and new backends answered %d of %d; want none and at least a third", a.Name, lost, a.Errors, fresh, a.Calls)
+			if lost > 0 {
+				t.Errorf("%s lost %d calls (%v), want none", a.Name, lost, a.Errors)
+			}
+			if fresh < a.Calls/3 {
+				wrong("%s: new backends answered %d of %d calls, want at least a third", a.Name, fresh, a.Calls)
 			}
 		case "direct":
 			if a.Errors["UNAVAILABLE"] == 0 || fresh > 0 {
