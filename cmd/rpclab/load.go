@@ -20,7 +20,7 @@ import (
 func loadCommand() *cobra.Command {
 	var f loadFlags
 	command := &cobra.Command{
-		Use:   "load HOST:PORT",
+		Use:   "load TARGET",
 		Short: "Generate load on a gRPC or REST server and measure it",
 		Long: `Calls one method of one server and reports latencies, counted from the moment
 each call was due. --rate and --stages make an open loop: calls are due at a
@@ -32,6 +32,12 @@ Messages can be templates with {{.Number}} {{.Worker}} {{uuid}} {{now}}
 {{unixMilli}} {{randomInt 1 10}} {{randomString 8}}. When --data is a JSON array
 or NDJSON, calls use its messages in turn. No two calls in flight share a
 {{.Worker}}.
+
+A target is HOST:PORT, dns:///HOST:PORT, dns://NAMESERVER/HOST:PORT or
+unix:///PATH, or several of them with commas. rpclab resolves names once, before
+the load. With several addresses, --balance chooses one for each call.
+pick_first goes to the next address when one cannot be reached. round_robin
+leaves it out; calls fail only while no address can be reached.
 
 A call of a streaming method is one whole stream: it sends its message
 --messages times and ends with the last answer. The report shows the latency of

@@ -42,6 +42,7 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.Binary, "binary", false, "send the data unchanged, as one encoded message")
 	flags.StringArrayVarP(&f.Metadata, "metadata", "H", nil, "header of every call, `key: value` (repeatable)")
 
+	flags.StringVar(&f.Balance, "balance", generator.PickFirst, "`policy` for a target with several addresses: pick_first (the first that works) or round_robin (all in turn)")
 	flags.StringVar(&f.Authority, "authority", "", "`name` in :authority of every call, or in the Host header of REST; with TLS also in the server certificate (default: --servername, or the target)")
 
 	flags.Float64Var(&f.Rate, "rate", 0, "calls due per second (open loop)")

@@ -2,7 +2,6 @@ package load
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"runtime"
@@ -24,7 +23,10 @@ func (s Settings) Check() error {
 }
 
 func (s Settings) checkTarget() error {
+	policies := []string{PickFirst, RoundRobin}
 	switch {
+	case s.Balance != "" && !slices.Contains(policies, s.Balance):
+		return request.Invalidf("--balance %s: unknown policy%s", s.Balance, suggest.DidYouMean(s.Balance, policies))
 	case s.HTTP != "" && !slices.Contains(httpMethods, s.HTTP):
 		return request.Invalidf("--http %s: unknown method%s", s.HTTP, suggest.DidYouMean(s.HTTP, httpMethods))
 	case s.HTTP != "" && (s.Call != "" || s.Proto != "" || s.Protoset != ""):
@@ -58,17 +60,9 @@ func (s Settings) checkTarget() error {
 		return request.Invalidf("--proto and --protoset exclude each other: set one of them")
 	case len(s.ImportPaths) > 0 && s.Proto == "":
 		return request.Invalidf("--import-path needs --proto: set the .proto file, or leave out --import-path")
-	case strings.Contains(s.Target, "://"):
-		return request.Invalidf("%q is a URL: use HOST:PORT for gRPC, or --http GET for REST", s.Target)
 	}
-	host, port, err := net.SplitHostPort(s.Target)
-	if err != nil || host == "" || port == "" {
-		return request.Invalidf("%q is not an address: use HOST:PORT, such as 127.0.0.1:50051", s.Target)
-	}
-	if _, err := net.LookupPort("tcp", port); err != nil {
-		return request.Invalidf("%q: %s is not a port: use 1 to 65535", s.Target, port)
-	}
-	return nil
+	_, err := parseTarget(s.Target)
+	return err
 }
 
 func (s Settings) checkAuthority() error {

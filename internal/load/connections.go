@@ -1,7 +1,6 @@
 package load
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"net/netip"
@@ -15,9 +14,6 @@ import (
 
 // connectTimeout is how long a target may take to accept all connections.
 const connectTimeout = 10 * time.Second
-
-// dialer opens a connection; nil: TCP.
-type dialer func(ctx context.Context, address string) (net.Conn, error)
 
 func (s Settings) checkConnections() error {
 	options := s.ConnectionOptions
@@ -116,13 +112,16 @@ func sameFamily(target string, addresses []string, sources []netip.Addr) ([]stri
 const reservedFiles = 64
 
 // checkFiles raises the limit of open files, and fails before the first connection is opened if
-// the limit is too low.
-func (s Settings) checkFiles() error {
+// the limit is too low. Each of the connections goes to all addresses with round_robin.
+func (s Settings) checkFiles(addresses int) error {
 	limit, err := process.RaiseFileLimit()
 	if err != nil {
 		return err
 	}
-	return checkFileLimit(s.Connections, limit)
+	if s.Balance != RoundRobin {
+		addresses = 1
+	}
+	return checkFileLimit(s.Connections*addresses, limit)
 }
 
 func checkFileLimit(connections int, limit uint64) error {
@@ -163,20 +162,4 @@ func (c ConnectionOptions) config() map[string]any {
 		all["idle_close"] = c.IdleClose.String()
 	}
 	return all
-}
-
-// resolve resolves a target once.
-func resolve(ctx context.Context, target string) (addresses []string, err error) {
-	host, port, err := net.SplitHostPort(target)
-	if err != nil {
-		return nil, request.Invalid(err)
-	}
-	hosts, err := net.DefaultResolver.LookupHost(ctx, host)
-	if err != nil {
-		return nil, err
-	}
-	for _, h := range hosts {
-		addresses = append(addresses, net.JoinHostPort(h, port))
-	}
-	return addresses, nil
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"rpclab/internal/analysis"
@@ -20,7 +21,8 @@ const Experiment = "load"
 
 // document returns a result with one arm, the target, and one trial.
 func (l *Load) document(measured measure.Measurement, selfTest *SelfTestResult, partial bool) (result.Document, error) {
-	nameUnidentified(&measured, l.target())
+	nameUnidentified(&measured, l.name())
+	unused := l.to.addUnused(measured.Backends)
 	trial, err := trialOf(measured)
 	if err != nil {
 		return result.Document{}, err
@@ -43,14 +45,17 @@ func (l *Load) document(measured measure.Measurement, selfTest *SelfTestResult, 
 		Question: l.method + ": " + l.describe(),
 		Cluster:  "local", Started: trial.Started, Finished: &finished, Partial: partial,
 		Machine: result.ThisMachine(maxFiles),
-		Rounds:  1, Seed: l.settings.Seed, Baseline: l.target(), TrialCount: 1,
+		Rounds:  1, Seed: l.settings.Seed, Baseline: l.name(), TrialCount: 1,
 		Arms: []result.Arm{{
-			Name: l.target(), Describe: l.method, Route: "direct", Channel: l.connections(), Config: l.config(selfTest),
+			Name: l.name(), Describe: l.method, Route: "direct", Channel: l.connections(), Config: l.config(selfTest),
 			Limited: trial.Limited, Measures: trial.Measures, Trials: []result.Trial{trial},
 		}},
 	}
 	if cancelled > 0 {
 		document.Warnings = append(document.Warnings, fmt.Sprintf("%d calls were in flight at the interrupt and count as CANCELLED, not in the latency", cancelled))
+	}
+	if len(unused) > 0 && measured.Calls > 0 {
+		document.Warnings = append(document.Warnings, fmt.Sprintf("%s answered no call, although --balance %s takes the addresses in turn", strings.Join(unused, ", "), RoundRobin))
 	}
 	if selfTest == nil {
 		document.Warnings = append(document.Warnings, "the generator's own limits were not measured because of the interrupt")
@@ -112,8 +117,8 @@ func nameUnidentified(measured *measure.Measurement, name string) {
 	}
 }
 
-// target returns the name of the arm: the address of the target, or the address in its URL.
-func (l *Load) target() string {
+// name returns the name of the arm: the address of the target, or the address in its URL.
+func (l *Load) name() string {
 	if u, err := url.Parse(l.settings.Target); l.settings.HTTP != "" && err == nil {
 		return u.Host
 	}
@@ -143,6 +148,9 @@ func (l *Load) config(selfTest *SelfTestResult) map[string]any {
 	}
 	if closed, ok := l.pace.(pace.Closed); ok && closed.Think > 0 {
 		config["think"] = closed.Think.String()
+	}
+	if l.to.several() {
+		config["addresses"], config["balance"] = l.to.addresses, l.to.balance
 	}
 	if name := settings.authority(""); name != "" {
 		config["authority"] = name

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -16,6 +17,8 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/resolver/manual"
 	"google.golang.org/grpc/status"
 
 	"rpclab/internal/caller"
@@ -30,6 +33,7 @@ import (
 type grpcClient struct {
 	channels []*grpc.ClientConn
 	path     string // of the method
+	several  bool   // the target has several addresses
 	headers  metadata.MD
 	timeout  time.Duration
 	messages *data.Messages
@@ -37,7 +41,7 @@ type grpcClient struct {
 }
 
 // openGRPC opens connections and returns when all are ready.
-func openGRPC(ctx context.Context, target, authority string, connections int, security *tls.Config, dial dialer) (*grpcClient, error) {
+func openGRPC(ctx context.Context, to target, connections int, security *tls.Config, dial dialer) (*grpcClient, error) {
 	var transport credentials.TransportCredentials = insecure.NewCredentials()
 	if security != nil {
 		security = security.Clone()
@@ -45,22 +49,22 @@ func openGRPC(ctx context.Context, target, authority string, connections int, se
 		transport = credentials.NewTLS(security)
 	}
 	options := []grpc.DialOption{
-		grpc.WithTransportCredentials(transport), grpc.WithNoProxy(), grpc.WithAuthority(authority), grpc.WithDisableServiceConfig(),
+		grpc.WithTransportCredentials(transport), grpc.WithNoProxy(), grpc.WithAuthority(to.authority), grpc.WithDisableServiceConfig(), grpc.WithContextDialer(dial),
+		grpc.WithDefaultServiceConfig(`{"loadBalancingConfig": [{"` + cmp.Or(to.balance, PickFirst) + `": {}}]}`),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64 << 20)),
 	}
-	if dial != nil {
-		options = append(options, grpc.WithContextDialer(dial))
+	if dial == nil {
+		dial = dialAddress
 	}
-	remote := endpoint{target: target, secure: security != nil}
+	remote := endpoint{target: to.name, secure: security != nil}
 	interrupt := ctx
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	if _, err := resolve(ctx, target); err != nil { // grpc-go does not report the cause
-		return nil, remote.connectError(interrupt, err)
-	}
-	client := new(grpcClient)
+	client := &grpcClient{several: to.several()}
 	for range connections {
-		channel, err := grpc.NewClient(target, options...)
+		addresses := manual.NewBuilderWithScheme("rpclab")
+		addresses.InitialState(to.state())
+		channel, err := grpc.NewClient("rpclab:///", append(options, grpc.WithResolvers(addresses))...)
 		if err != nil {
 			return nil, errors.Join(request.Invalid(err), client.Close())
 		}
@@ -73,6 +77,14 @@ func openGRPC(ctx context.Context, target, authority string, connections int, se
 		}
 	}
 	return client, nil
+}
+
+// state is the target as the state of a resolver.
+func (t target) state() (all resolver.State) {
+	for _, address := range t.addresses {
+		all.Endpoints = append(all.Endpoints, resolver.Endpoint{Addresses: []resolver.Address{{Addr: address}}})
+	}
+	return all
 }
 
 // ready waits until a channel is connected, or returns the cause of the failure.
@@ -114,7 +126,10 @@ func (c *grpcClient) send(ctx context.Context, n uint64, message []byte) (backen
 	if ids := trailer[workload.BackendTrailer]; len(ids) > 0 {
 		return ids[0], measure.OK, ""
 	}
-	return from.Addr.String(), measure.OK, ""
+	if c.several {
+		return addressOf(from.Addr), measure.OK, ""
+	}
+	return "", measure.OK, ""
 }
 
 func (c *grpcClient) ReplyBytes() int { return int(c.reply.Load()) }

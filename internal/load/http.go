@@ -54,12 +54,16 @@ func (l *Load) openHTTP(ctx context.Context) error {
 	if security == nil && to.Scheme == "https" {
 		security = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
+	if l.to, err = settings.dial(ctx, address(to)); err != nil {
+		return err
+	}
 	security = withServerName(security, settings.authority(to.Host))
+	l.to.authority = cmp.Or(host, settings.authority(to.Host))
 	if l.messages, err = settings.messages(nil); err != nil {
 		return err
 	}
 	config := wireConfig{
-		target: address(to), authority: cmp.Or(host, settings.authority(to.Host)), http: &wire.HTTP{Method: settings.HTTP, Path: to.RequestURI(), Version: settings.httpVersion()},
+		target: l.to, http: &wire.HTTP{Method: settings.HTTP, Path: to.RequestURI(), Version: settings.httpVersion()},
 		connections: max(settings.Connections, 1), cores: max(settings.Cores, 1), security: security, timeout: settings.Timeout,
 		fields: fields, messages: l.messages, pace: l.pace, perCall: settings.PerCall, connecting: settings.ConnectionOptions,
 	}

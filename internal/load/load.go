@@ -18,6 +18,7 @@ type Load struct {
 	pace     pace.Pace
 	stream   *stream // nil: unary
 	messages *data.Messages
+	to       target
 	client   Client
 	selfTest func(context.Context, Probe) (*SelfTestResult, error)
 }

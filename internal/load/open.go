@@ -18,9 +18,6 @@ func Open(ctx context.Context, settings Settings) (*Load, error) {
 	if err := settings.Check(); err != nil {
 		return nil, err
 	}
-	if err := settings.checkFiles(); err != nil {
-		return nil, err
-	}
 	plan, err := settings.Pace()
 	if err != nil {
 		return nil, err
@@ -51,7 +48,10 @@ func (l *Load) openGRPC(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := settings.findMethod(ctx, security, md)
+	if l.to, err = settings.dial(ctx, settings.Target); err != nil {
+		return err
+	}
+	found, err := settings.findMethod(ctx, l.to, security, md)
 	if err != nil {
 		return err
 	}
@@ -65,9 +65,8 @@ func (l *Load) openGRPC(ctx context.Context) error {
 	l.method = path[1:]
 	if settings.Engine == Wire {
 		wired, err := openWire(ctx, wireConfig{
-			target: settings.Target, authority: settings.authority(settings.Target), connections: max(settings.Connections, 1), cores: max(settings.Cores, 1),
-			security: withServerName(security, settings.authority(settings.Target)),
-			timeout:  settings.Timeout, path: path, fields: fields(md), messages: l.messages, stream: l.stream,
+			target: l.to, connections: max(settings.Connections, 1), cores: max(settings.Cores, 1), security: withServerName(security, l.to.authority),
+			timeout: settings.Timeout, path: path, fields: fields(md), messages: l.messages, stream: l.stream,
 			pace: l.pace, perCall: settings.PerCall, connecting: settings.ConnectionOptions,
 		})
 		if err != nil {
@@ -76,7 +75,7 @@ func (l *Load) openGRPC(ctx context.Context) error {
 		l.client = wired
 		return nil
 	}
-	client, err := openGRPC(ctx, settings.Target, settings.authority(settings.Target), max(settings.Connections, 1), security, nil)
+	client, err := openGRPC(ctx, l.to, max(settings.Connections, 1), security, nil)
 	if err != nil {
 		return err
 	}
@@ -87,7 +86,7 @@ func (l *Load) openGRPC(ctx context.Context) error {
 
 // findMethod finds the method's description in files, or asks the server over a separate
 // connection.
-func (s Settings) findMethod(ctx context.Context, security *tls.Config, md metadata.MD) (found protoreflect.MethodDescriptor, err error) {
+func (s Settings) findMethod(ctx context.Context, to target, security *tls.Config, md metadata.MD) (found protoreflect.MethodDescriptor, err error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	source, err := s.source(ctx)
@@ -95,7 +94,7 @@ func (s Settings) findMethod(ctx context.Context, security *tls.Config, md metad
 		return nil, err
 	}
 	if source == nil {
-		reflector, err := openGRPC(ctx, s.Target, s.authority(s.Target), 1, security, nil)
+		reflector, err := openGRPC(ctx, to, 1, security, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -32,11 +32,12 @@ func (p Probe) users() int {
 	return min(max(maxBytesInFlight/max(p.Request+p.Reply, 1), 2), ceilingUsers)
 }
 
-func openProbe(ctx context.Context, probe Probe, target string, dial dialer) (Client, error) {
+func openProbe(ctx context.Context, probe Probe, address string, dial dialer) (Client, error) {
+	to := target{name: address, authority: address, addresses: []string{address}}
 	const path = "/rpclab.v1.Greeter/SayHello"
 	messages := data.Binary(make([]byte, probe.Request))
 	if probe.Engine == GRPCGo {
-		client, err := openGRPC(ctx, target, target, 1, nil, dial)
+		client, err := openGRPC(ctx, to, 1, nil, dial)
 		if err != nil {
 			return nil, err
 		}
@@ -44,7 +45,7 @@ func openProbe(ctx context.Context, probe Probe, target string, dial dialer) (Cl
 		return client, nil
 	}
 	config := wireConfig{
-		target: target, connections: 1, cores: 1, timeout: connectTimeout, path: path, messages: messages, dial: dial,
+		target: to, connections: 1, cores: 1, timeout: connectTimeout, path: path, messages: messages, dial: dial,
 	}
 	if probe.HTTP > 0 {
 		config.http = &wire.HTTP{Method: http.MethodPost, Path: "/", Version: probe.HTTP}

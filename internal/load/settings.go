@@ -15,9 +15,10 @@ var ErrInvalid = request.ErrInvalid
 
 // Settings are the flags of a load. A zero value means the default where the field says so.
 type Settings struct {
-	Target string // HOST:PORT, or a URL when HTTP is set
-	HTTP   string // method of REST calls, such as GET; empty: gRPC
-	HTTP2  bool   // REST calls over HTTP/2 instead of HTTP/1.1
+	Target  string // see [parseTarget], or a URL when HTTP is set
+	Balance string // [PickFirst] or [RoundRobin]; empty: PickFirst
+	HTTP    string // method of REST calls, such as GET; empty: gRPC
+	HTTP2   bool   // REST calls over HTTP/2 instead of HTTP/1.1
 
 	Call        string   // package.Service/Method
 	Proto       string   // a .proto file; empty: Protoset, or server reflection
@@ -65,6 +66,12 @@ type ConnectionOptions struct {
 const (
 	Wire   = "wire"    // rpclab's own
 	GRPCGo = "grpc-go" // as in an application
+)
+
+// Policies that choose among the addresses of a target, as in gRPC.
+const (
+	PickFirst  = "pick_first"  // the first that works
+	RoundRobin = "round_robin" // all in turn
 )
 
 // authority returns the value of :authority for a target: as in grpc-go, the name that TLS verifies

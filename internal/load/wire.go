@@ -1,7 +1,6 @@
 package load
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/base64"
@@ -32,13 +31,12 @@ type wireClient struct {
 
 // wireConfig configures a wireClient.
 type wireConfig struct {
-	target             string
+	target             target
 	connections, cores int
 	security           *tls.Config // with the name to verify
 	timeout            time.Duration
 	path               string     // of the method
 	http               *wire.HTTP // REST call instead of gRPC
-	authority          string     // empty: the target
 	fields             []h2.Field
 	messages           *data.Messages
 	stream             *stream // nil: unary
@@ -55,7 +53,7 @@ func openWire(ctx context.Context, config wireConfig) (*wireClient, error) {
 	if config.onDemand {
 		atOnce = 1
 	}
-	remote := endpoint{target: config.target, secure: config.security != nil}
+	remote := endpoint{target: config.target.name, secure: config.security != nil}
 	if config.http != nil {
 		remote.http = config.http.Version
 	}
@@ -66,21 +64,17 @@ func openWire(ctx context.Context, config wireConfig) (*wireClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	addresses, err := resolve(ctx, config.target)
-	if err != nil {
-		return nil, remote.connectError(interrupt, err)
-	}
-	if addresses, err = sameFamily(config.target, addresses, sources); err != nil {
-		return nil, err
-	}
 	if config.perCall { // Connect opens no connection then
-		if err := probe(ctx, config.dial, addresses); err != nil {
+		if err := probe(ctx, config.target.addresses); err != nil {
 			return nil, remote.connectError(interrupt, err)
 		}
 	}
+	if config.dial == nil && config.target.hasSockets() { // the engine itself dials TCP only
+		config.dial = dialAddress
+	}
 	client := &wireClient{messages: config.messages}
 	call := wire.Call{
-		Method: config.path, HTTP: config.http, Authority: cmp.Or(config.authority, config.target), Metadata: config.fields, Backend: workload.BackendTrailer,
+		Method: config.path, HTTP: config.http, Authority: config.target.authority, Metadata: config.fields, Backend: workload.BackendTrailer,
 		Check: client.check, OnStart: client.began, OnEnd: client.ended,
 	}
 	if config.stream != nil {
@@ -91,7 +85,7 @@ func openWire(ctx context.Context, config wireConfig) (*wireClient, error) {
 		call.AppendMessage = client.make
 	}
 	client.engine, err = wire.New(wire.Config{
-		Addresses: addresses, Dial: config.dial, TLS: config.security, Timeout: config.timeout,
+		Addresses: config.target.addresses, RoundRobin: config.target.balanced(), AddressIsBackend: config.target.several(), Dial: config.dial, TLS: config.security, Timeout: config.timeout,
 		Channels: config.connections, ConnectionPerCall: config.perCall, OnDemand: config.onDemand, Cores: config.cores, MaxMessage: 64 << 20,
 		Sticky: true, Yield: hasNoThinkTime(config.pace), Sources: sources, MaxStreams: config.connecting.Streams,
 		ConnectRate: config.connecting.ConnectRate, KeepAlive: config.connecting.KeepAlive, IdleClose: config.connecting.IdleClose,
@@ -106,15 +100,10 @@ func openWire(ctx context.Context, config wireConfig) (*wireClient, error) {
 }
 
 // probe opens and closes a connection to one of the addresses.
-func probe(ctx context.Context, dial dialer, addresses []string) (err error) {
-	if dial == nil {
-		dial = func(ctx context.Context, address string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "tcp", address)
-		}
-	}
+func probe(ctx context.Context, addresses []string) (err error) {
 	for _, address := range addresses {
 		var connection net.Conn
-		if connection, err = dial(ctx, address); err == nil {
+		if connection, err = dialAddress(ctx, address); err == nil {
 			return connection.Close()
 		}
 	}

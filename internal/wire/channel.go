@@ -192,11 +192,12 @@ func (o *callConnection) lost(_ *connection, why string) {
 		return
 	}
 	o.addressIndex++
+	o.failed++
 	core.after(0, func() {
 		switch {
 		case o.call != call:
-		case !core.cfg.RoundRobin && o.addressIndex < len(core.addrs): // the addresses may have changed
-			o.connection = core.open(o, core.addrs[o.addressIndex])
+		case o.failed < len(core.addrs): // the addresses may have changed
+			o.connection = core.open(o, core.addrs[o.addressIndex%len(core.addrs)])
 		default:
 			core.failCall(call, h2.Status{Code: h2.Unavailable, Message: why})
 		}

@@ -38,21 +38,25 @@ func (c *core) reportConnected(err error) {
 	c.connectResult = nil
 }
 
-// connected reports whether every connection is open, or idle after it was open, and why that
-// cannot be.
+// connected reports whether every connection is open, or idle after it was open, or has failed while
+// another is open, and why none can be.
 func (ch *channel) connected() (all bool, why string) {
 	if len(ch.subchannels) == 0 {
 		return false, ch.core.noAddress
 	}
+	working := false
 	for _, sub := range ch.subchannels {
-		if sub.failure != "" {
-			return false, sub.failure
-		}
-		if !sub.isReady && !sub.idle {
+		if sub.failure == "" && !sub.isReady && !sub.idle {
 			return false, ""
 		}
+		if working = working || sub.failure == ""; sub.failure != "" {
+			why = sub.failure
+		}
 	}
-	return true, ""
+	if working { // round_robin leaves out the addresses that fail
+		return true, ""
+	}
+	return false, why
 }
 
 // initialConnected reports whether the initial connections are open or were open, and why that

@@ -174,6 +174,7 @@ type callConnection struct {
 	call         *call
 	connection   *connection
 	addressIndex int
+	failed       int // addresses that could not be connected to
 }
 
 // pool keeps connections that carry one call at a time, as those of HTTP/1.1 do. A call gets the

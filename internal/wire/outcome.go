@@ -39,6 +39,9 @@ func (c *core) streamEnded(call *call) {
 	if backend == "" && call.stream.Headers != nil {
 		backend = call.stream.Headers.Backend
 	}
+	if backend == "" && c.cfg.AddressIsBackend {
+		backend = call.connection.addr
+	}
 	if status.Code == h2.OK && c.call.Check != nil && c.call.Stream == nil {
 		if err := c.call.Check(call.number, message, backend); err != nil {
 			status = h2.Status{Code: h2.DataLoss, Message: err.Error()}

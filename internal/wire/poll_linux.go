@@ -147,7 +147,7 @@ func (p *poller) close() {
 	unix.Close(p.wakeup)
 }
 
-// socket is a TCP connection whose reads and writes never block. recv(2) and send(2) avoid the
+// socket is a TCP or Unix connection whose reads and writes never block. recv(2) and send(2) avoid the
 // file system code that read(2) and write(2) go through.
 type socket struct {
 	fd               int
@@ -240,14 +240,15 @@ func sockaddr(a netip.AddrPort) unix.Sockaddr {
 	return &unix.SockaddrInet6{Addr: a.Addr().As16(), Port: int(a.Port())}
 }
 
-// adopt takes over an open TCP connection. It returns nil for other connections, which stay with
+// adopt takes over an open TCP or Unix connection. It returns nil for other connections, which stay with
 // the Go runtime.
 func (p *poller) adopt(conn net.Conn, slot, gen int32) (*socket, error) {
-	tcp, ok := conn.(*net.TCPConn)
-	if !ok {
+	switch conn.(type) {
+	case *net.TCPConn, *net.UnixConn:
+	default:
 		return nil, nil
 	}
-	raw, err := tcp.SyscallConn()
+	raw, err := conn.(syscall.Conn).SyscallConn()
 	if err != nil {
 		return nil, err
 	}
@@ -258,7 +259,7 @@ func (p *poller) adopt(conn net.Conn, slot, gen int32) (*socket, error) {
 	if err != nil {
 		return nil, errors.Join(os.NewSyscallError("dup", err), conn.Close())
 	}
-	_ = tcp.Close() // the duplicate keeps the connection open
+	_ = conn.Close() // the duplicate keeps the connection open
 	if err := p.add(fd, slot, gen); err != nil {
 		unix.Close(fd)
 		return nil, err

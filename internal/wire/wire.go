@@ -23,6 +23,9 @@ import (
 type Config struct {
 	// Addresses are host:port; [Engine.SetAddresses] changes them. Nil: not yet resolved.
 	Addresses []string
+	// AddressIsBackend makes the address of its connection the backend of a response without an
+	// identity.
+	AddressIsBackend bool
 	// Dial opens a connection to an address; nil: TCP.
 	Dial func(ctx context.Context, addr string) (net.Conn, error)
 	// TLS is nil for cleartext. The engine offers the protocol of the calls by ALPN.

@@ -252,6 +252,8 @@ func TestLoadRejectsWrongRequests(t *testing.T) {
 		"no-call":            {address},
 		"engine":             call("--engine", "grpc", address),
 		"no-port":            call("localhost"),
+		"no-socket":          call("unix://"),
+		"balance":            call("--balance", "roundrobin", address),
 		"unknown-service":    {"--call", "rpclab.v1.Greter/SayHello", address},
 		"unknown-method":     {"--call", "rpclab.v1.Greeter/SayHallo", address},
 		"no-method":          {"--call", "SayHello", address},
@@ -345,4 +347,22 @@ func TestLoadRejectsMoreConnectionsThanOpenFiles(t *testing.T) {
 	c.Stderr = &stderr
 	_ = c.Run()
 	testkit.Golden(t, "wrong/load-too-many-connections.txt", fmt.Sprintf("%sexit code %d\n", &stderr, c.ProcessState.ExitCode()))
+}
+
+// Of the three addresses one refuses connections.
+func TestLoadBalancesCallsAmongTheAddressesOfATarget(t *testing.T) {
+	t.Parallel()
+	one, _ := greeterAt(t, "--id", "a")
+	two, _ := greeterAt(t, "--id", "b")
+	target := "dns:///" + one + "," + two + ",127.0.0.1:1"
+	for engine, likely := range map[string]uint64{"wire": 200, "grpc-go": 150} {
+		d, _ := runLoad(t, "--call", sayHello, "--engine", engine, "--balance", "round_robin", "--concurrency", "4", "--calls", "400", "--assert", "errors == 0", target)
+		if a := arm(t, d, target); a.Backends["a"]+a.Backends["b"] != 400 || min(a.Backends["a"], a.Backends["b"]) < likely {
+			t.Errorf("%s: the backends are %v, want at least %d calls by each of a and b", engine, a.Backends, likely)
+		}
+		d, _ = runLoad(t, "--call", sayHello, "--engine", engine, "--concurrency", "4", "--calls", "400", "--assert", "errors == 0", target)
+		if a := arm(t, d, target); a.Backends["a"] != 400 {
+			t.Errorf("%s: the backends are %v, want all calls by a, the first", engine, a.Backends)
+		}
+	}
 }

@@ -112,6 +112,9 @@ func failures(out io.Writer, measures result.Measures) {
 	}
 	fmt.Fprint(out, "\nErrors\n")
 	for _, code := range byCount(measures.Errors) {
+		if measures.Errors[code] == 0 {
+			continue
+		}
 		text := fmt.Sprintf("%s: %s (%.3g %%)", clean(code), count(measures.Errors[code]), 100*float64(measures.Errors[code])/float64(measures.Calls))
 		if sample := clean(measures.Samples[code]); sample != "" {
 			text += ", first: " + truncate(sample, 230)
@@ -132,7 +135,7 @@ func backends(out io.Writer, counts map[string]uint64) {
 		return
 	}
 	fmt.Fprint(out, "\nBackends\n")
-	for i, id := range byCount(counts) {
+	for i, id := range byCount(counts) { // also those that answered none
 		if i == maxBackends {
 			item(out, fmt.Sprintf("and %d more", len(counts)-maxBackends))
 			return
@@ -141,9 +144,9 @@ func backends(out io.Writer, counts map[string]uint64) {
 	}
 }
 
-// byCount returns the keys with a count, largest first.
+// byCount returns the keys, the one with the largest count first.
 func byCount(counts map[string]uint64) []string {
-	keys := slices.DeleteFunc(slices.Sorted(maps.Keys(counts)), func(k string) bool { return counts[k] == 0 })
+	keys := slices.Sorted(maps.Keys(counts))
 	slices.SortStableFunc(keys, func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
 	return keys
 }
