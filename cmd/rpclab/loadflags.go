@@ -54,7 +54,7 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.Duration, "duration", 0, fmt.Sprintf("time during which calls are due (default %s, unless --calls is set)", generator.DefaultDuration))
 	flags.Uint64VarP(&f.Calls, "calls", "n", 0, "stop after this many calls")
 	flags.IntVar(&f.Warmup, "warmup", 0, "calls made before the measurement, not counted")
-	flags.DurationVar(&f.Timeout, "timeout", 20*time.Second, "deadline of each call, counted from its start")
+	flags.DurationVar(&f.Timeout, "timeout", 20*time.Second, "deadline of each call, counted from its start, with any wait for a stream or connection")
 	flags.Var(connections{&f.Settings}, "connections", "`N` connections used in turn (default 1; HTTP/1.1: as many as needed), or per-call: one for each call")
 	connectFlags(flags, &f.ConnectionOptions)
 	flags.IntVar(&f.Messages, "messages", 0, "messages sent in each client-streaming or bidirectional call (default 1)")
@@ -145,7 +145,7 @@ func (f *loadFlags) target(c *cobra.Command, args []string) error {
 
 // connectFlags control how connections are opened and closed.
 func connectFlags(flags *pflag.FlagSet, c *generator.ConnectionOptions) {
-	flags.IntVar(&c.Streams, "streams", 0, "maximum number of calls in flight per connection; further calls wait")
+	flags.IntVar(&c.Streams, "streams", 0, "maximum number of calls in flight per connection; further calls wait, which counts as lateness")
 	flags.Float64Var(&c.ConnectRate, "connect-rate", 0, "connections opened per second (default: no limit)")
 	flags.StringArrayVar(&c.Sources, "source", nil, "`ADDRESS|PREFIX` of this machine to connect from; several are used in turn (repeatable)")
 	flags.DurationVar(&c.KeepAlive, "keepalive", 0, "send a PING after this long without data, and close the connection 20s later if no answer arrives")

@@ -76,7 +76,7 @@ func (r Record) Summarize(trial result.Trial) result.Trial {
 	}
 	trial.Wasted = wasted(r.CallsStarted, seen.Backends)
 	trial.Events = outcomes(r.Events, seen, r.Endpoints)
-	trial.Limited, trial.LimitedBy = generatorLimit(r.Config.Load, trial.Measures)
+	trial.Limited, trial.LimitedBy = generatorLimit(r.Config.Load, trial.Measures, seen.Waited)
 	trial.Groups = groups(trial.Backends, len(r.Events) > 0, seen, r.Endpoints)
 	trial.Balance = balance(trial.Groups)
 	return trial
@@ -181,19 +181,20 @@ func wasted(started, answered map[string]uint64) *uint64 {
 
 // generatorLimit says how the load generator limited a trial's numbers; "": not at all. Only calls
 // that are due at a time of their own can be late.
-func generatorLimit(load experiment.Load, m result.Measures) (limited string, by result.Limit) {
+func generatorLimit(load experiment.Load, m result.Measures, waited uint64) (limited string, by result.Limit) {
 	if load.Open != nil || load.Search != nil || load.Closed != nil && load.Closed.Think > 0 {
-		return Late(m)
+		return Late(m, waited)
 	}
 	return "", ""
 }
 
 // Late says how late rpclab sent the answered calls; "": on time, or late by a small share of their
-// latency.
-func Late(m result.Measures) (limited string, by result.Limit) {
+// latency. waited is how many calls waited for a stream or connection that other calls used.
+func Late(m result.Measures, waited uint64) (limited string, by result.Limit) {
 	lateness, latency := m.AnswersLateness(), m.Answers()
 	limited = cmp.Or(verdict.Late("p99", lateness.P99, latency.P99), verdict.Late("p50", lateness.P50, latency.P50))
 	if limited != "" {
+		limited += verdict.Waited(waited, m.Calls)
 		by = result.LimitedByLateness
 	}
 	return limited, by

@@ -57,6 +57,9 @@ func (l *Load) document(measured measure.Measurement, selfTest *SelfTestResult, 
 	if len(unused) > 0 && measured.Calls > 0 {
 		document.Warnings = append(document.Warnings, fmt.Sprintf("%s answered no call, although --balance %s takes the addresses in turn", strings.Join(unused, ", "), RoundRobin))
 	}
+	if measured.Waited > 0 {
+		document.Warnings = append(document.Warnings, l.waited(measured.Waited, measured.Calls))
+	}
 	if selfTest == nil {
 		document.Warnings = append(document.Warnings, "the generator's own limits were not measured because of the interrupt")
 	}
@@ -193,7 +196,22 @@ func generatorLimit(plan pace.Pace, threads int, measured measure.Measurement, m
 	if hasNoThinkTime(plan) {
 		return "", ""
 	}
-	return analysis.Late(measures)
+	return analysis.Late(measures, measured.Waited)
+}
+
+// waited says how many calls waited for a stream or connection, and how to avoid it.
+func (l *Load) waited(waited, calls uint64) string {
+	settings := l.settings
+	text := fmt.Sprintf("%d of %d calls (%.3g %%) waited in rpclab for", waited, calls, 100*float64(waited)/float64(calls))
+	switch {
+	case settings.httpVersion() == 1:
+		text += " a connection, which carries one call at a time: use more --connections"
+	case settings.Streams > 0:
+		text += fmt.Sprintf(" a stream, because --streams limits the calls on a connection to %d: raise it or use more --connections", settings.Streams)
+	default:
+		text += " a stream, because the server limits the calls on a connection (SETTINGS_MAX_CONCURRENT_STREAMS): use more --connections"
+	}
+	return text + "; the wait counts as lateness, not as service"
 }
 
 // describe describes the load in one clause.

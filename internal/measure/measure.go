@@ -25,6 +25,7 @@ const MaxDuration = time.Hour
 // Call is a call that has ended. Its times count from the start of the load.
 type Call struct {
 	Due, Sent, Done time.Duration
+	Waited          bool   // for a stream or connection that other calls used
 	Backend         string // identity of the backend that responded; "": none did
 	// Backends counts responses by backend when the Call stands for several calls; nil: one response,
 	// by Backend.
@@ -45,6 +46,9 @@ type Measurement struct {
 	Calls         uint64        `json:"calls"`   // that ended, answered or failed
 	Dropped       uint64        `json:"dropped"` // that were due but not sent: too many were in flight
 	Late          uint64        `json:"late"`    // with a response later than allowed
+	// Waited counts the calls that waited in the caller for a stream or connection that other calls
+	// used. Only the caller wire counts them.
+	Waited uint64 `json:"waited,omitempty"`
 	// Errors counts failed calls by code. Samples has the first message of each code.
 	Errors  map[string]uint64 `json:"errors"`
 	Samples map[string]string `json:"samples"`

@@ -33,6 +33,7 @@ func Merge(all []Measurement) (Measurement, error) {
 		merged.Calls += part.Calls
 		merged.Dropped += part.Dropped
 		merged.Late += part.Late
+		merged.Waited += part.Waited
 		merged.CPU += part.CPU
 		merged.MaxRSS += part.MaxRSS
 		merged.Throttled += part.Throttled

@@ -15,6 +15,7 @@ type Recorder struct {
 	failedLateness             *hdr.Histogram // nil: no call failed
 	answers                    *hdr.Histogram // nil: no call was a stream
 	calls, dropped, late       uint64
+	waited                     uint64
 	lateAfter                  time.Duration       // the latency above which a response is late
 	failures                   map[string]*failure // by code
 	backends                   map[string]*backend
@@ -52,6 +53,9 @@ func (r *Recorder) Record(call Call) {
 	r.begin(call.Due, call.Sent-call.Due)
 	r.calls++
 	r.last = max(r.last, call.Done)
+	if call.Waited {
+		r.waited++
+	}
 	if call.Code != OK {
 		addTo(&r.failedLateness, call.Sent-call.Due)
 		failed := r.failures[call.Code]
@@ -128,6 +132,7 @@ func (r *Recorder) Merge(other *Recorder) {
 	r.calls += other.calls
 	r.dropped += other.dropped
 	r.late += other.late
+	r.waited += other.waited
 	r.last = max(r.last, other.last)
 	r.cpu += other.cpu
 	for code, theirs := range other.failures {
@@ -158,7 +163,7 @@ func (r *Recorder) Merge(other *Recorder) {
 // of this function to set.
 func (r *Recorder) Measurement() (Measurement, error) {
 	measurement := Measurement{
-		FirstLateness: r.began, Elapsed: r.last, Calls: r.calls, Dropped: r.dropped, Late: r.late, CPU: r.cpu,
+		FirstLateness: r.began, Elapsed: r.last, Calls: r.calls, Dropped: r.dropped, Late: r.late, Waited: r.waited, CPU: r.cpu,
 		Errors: map[string]uint64{}, Samples: map[string]string{},
 		Backends: map[string]uint64{}, FirstResponse: map[string]time.Duration{},
 		Timeline: Timeline{Backends: map[string][]uint64{}, Errors: map[string][]uint64{}, Late: r.lateCalls, Due: map[string][]uint64{}, Lost: r.lost},

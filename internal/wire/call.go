@@ -7,11 +7,13 @@ import (
 	"rpclab/internal/wire/h2"
 )
 
-// startCall starts a call. The call counts as sent from now on, even if it has to wait for a
-// connection or a stream: the system causes that wait, not the load generator.
+// startCall starts a call, whose deadline counts from now on. It also counts as sent from now on, even
+// if a connection has to be opened for it: that takes as long as the system needs. A wait for a
+// stream or connection that other calls use is the client's own; see admitted.
 func (c *core) startCall(n uint64, user int, due time.Duration) {
 	call := c.unusedCall()
-	call.number, call.user, call.due, call.sent, call.attempts = n, user, due, c.now, 0
+	call.number, call.user, call.due, call.attempts = n, user, due, 0
+	call.started, call.sent, call.waits, call.waited = c.now, c.now, false, false
 	if c.call.OnStart != nil {
 		c.call.OnStart()
 	}
@@ -21,6 +23,14 @@ func (c *core) startCall(n uint64, user int, due time.Duration) {
 		return
 	}
 	c.place(call)
+}
+
+// admitted ends a call's wait for a stream or connection that other calls used.
+func (c *core) admitted(call *call) {
+	call.waits, call.waited = false, true
+	if call.attempts == 0 {
+		call.sent, call.streaming.lastSent = c.now, c.now
+	}
 }
 
 // unusedCall returns a call that has ended, or a new one.

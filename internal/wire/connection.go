@@ -25,7 +25,7 @@ func (l *connection) start(call *call) {
 	if state := call.sessionStream; state != nil {
 		call.stream.More = state.index >= 0
 	}
-	l.protocol.Start(&call.stream)
+	call.waits = !l.protocol.Start(&call.stream)
 	l.core.markUnflushed(l)
 }
 

@@ -76,7 +76,9 @@ type call struct {
 	number        uint64
 	user          int             // of a closed pace; -1: none
 	index         int             // unique among all cores; the worker without a user
-	due, sent     time.Duration   // since the core's epoch
+	due, started  time.Duration   // since the core's epoch; the deadline counts from started
+	sent          time.Duration   // when its request was first sent; until then as started
+	waits, waited bool            // for a stream or connection that other calls use
 	connection    *connection     // of its stream; nil: none yet
 	ownConnection *callConnection // for this call only; nil: none
 	buffer, batch []byte
@@ -135,7 +137,7 @@ type protocol interface {
 	Feed(p []byte) error
 	Out() []byte
 	Wrote(n int)
-	Start(stream *h2.Stream)
+	Start(stream *h2.Stream) (sent bool)
 	Cancel(stream *h2.Stream)
 	Abort(stream *h2.Stream, why h2.Status)
 	Close(why h2.Status)

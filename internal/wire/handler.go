@@ -63,6 +63,9 @@ func (l *connection) Done(stream *h2.Stream) {
 	l.core.streamEnded(stream.Owner.(*call))
 }
 
+// Admitted implements [h2.Handler].
+func (l *connection) Admitted(stream *h2.Stream) { l.core.admitted(stream.Owner.(*call)) }
+
 // Returned implements [h2.Handler].
 func (l *connection) Returned(stream *h2.Stream, why h2.Status) {
 	l.core.unprocessed(stream.Owner.(*call), why)

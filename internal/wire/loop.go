@@ -141,7 +141,7 @@ func (c *core) untilNext() time.Duration {
 		sooner(conn.opened + c.cfg.ConnectTimeout)
 	}
 	if call := c.inFlight.Front(); call != nil && c.cfg.Timeout > 0 {
-		sooner(call.sent + c.cfg.Timeout)
+		sooner(call.started + c.cfg.Timeout)
 	}
 	if c.load != nil {
 		if at, ok := c.load.nextDeadline(); ok {
@@ -162,8 +162,8 @@ func (c *core) expire() {
 	if c.cfg.Timeout == 0 {
 		return
 	}
-	for call := c.inFlight.Front(); call != nil && call.sent+c.cfg.Timeout <= c.now; call = c.inFlight.Front() {
-		c.cancelCall(call, c.deadlineExceeded())
+	for call := c.inFlight.Front(); call != nil && call.started+c.cfg.Timeout <= c.now; call = c.inFlight.Front() {
+		c.cancelCall(call, c.deadlineExceeded(call))
 	}
 }
 

@@ -25,8 +25,8 @@ func (c *core) streamEnded(call *call) {
 	default:
 		message, status = c.decoder.unary(&call.stream)
 	}
-	if status.Code == h2.Cancelled && call.stream.Failed.Code != h2.OK && c.cfg.Timeout > 0 && call.sent+c.cfg.Timeout <= c.now {
-		status = c.deadlineExceeded() // the server enforced the deadline before this side did
+	if status.Code == h2.Cancelled && call.stream.Failed.Code != h2.OK && c.cfg.Timeout > 0 && call.started+c.cfg.Timeout <= c.now {
+		status = c.deadlineExceeded(call) // the server enforced the deadline before this side did
 	}
 	if c.session != nil {
 		c.session.unaryEnded(call, status)
@@ -111,14 +111,21 @@ func (c *core) unprocessed(call *call, why h2.Status) {
 	c.retry.PushBack(call, &call.queued) // in the next turn: the connection is still handling its input
 }
 
-func (c *core) deadlineExceeded() h2.Status {
-	return h2.Status{Code: h2.DeadlineExceeded, Message: "no response within " + c.cfg.Timeout.String()}
+func (c *core) deadlineExceeded(call *call) h2.Status {
+	why := "no response within " + c.cfg.Timeout.String()
+	if call.waits {
+		why = "not sent within " + c.cfg.Timeout.String() + ": other calls used every stream or connection"
+	}
+	return h2.Status{Code: h2.DeadlineExceeded, Message: why}
 }
 
 // record records a call that has ended now: at the time of the read that brought its response.
 func (r *load) record(call *call, backend string, status h2.Status) {
 	done := r.core.now - r.start
-	ended := measure.Call{Due: call.due - r.start, Sent: call.sent - r.start, Done: done, Backend: backend, Code: measure.OK}
+	ended := measure.Call{Due: call.due - r.start, Sent: call.sent - r.start, Waited: call.waited || call.waits, Done: done, Backend: backend, Code: measure.OK}
+	if call.waits && call.attempts == 0 {
+		ended.Sent = done // it was never sent
+	}
 	if status.Code != h2.OK {
 		ended.Code, ended.Message, ended.Backend = status.Name(), status.Message, ""
 	}

@@ -41,6 +41,7 @@ func (p *pool) start(call *call) {
 	}
 	p.waiting.PushBack(call, &call.queued)
 	p.grow()
+	call.waits = p.waiting.Len() > p.opening // otherwise a connection is opened for it
 }
 
 // checkFree gives a free connection to the next waiting call, or keeps it.
@@ -50,6 +51,9 @@ func (p *pool) checkFree(conn *connection) {
 	}
 	if call := p.waiting.Front(); call != nil {
 		call.queued.Remove()
+		if call.waits {
+			p.core.admitted(call)
+		}
 		conn.start(call)
 		return
 	}

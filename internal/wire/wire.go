@@ -70,7 +70,8 @@ type Config struct {
 	Yield bool
 	// Cores is the number of threads; 0: 1. Channels and users are divided among them.
 	Cores int
-	// Timeout is the deadline of a call, from the time that it is sent; 0: none.
+	// Timeout is the deadline of a call, once, from the time that it starts; 0: none. Waits for a
+	// connection or stream and further attempts do not extend it.
 	Timeout time.Duration
 	// LateAfter is how long after its call was due a response counts as late; 0:
 	// [measure.DefaultLateAfter].

@@ -82,13 +82,15 @@ func (c *Conn) Active() int {
 // GoAway returns why there can be no next request; "": there can.
 func (c *Conn) GoAway() string { return c.goAwayReason }
 
-// Start sends the stream's request after the responses to the requests before it.
-func (c *Conn) Start(s *h2.Stream) {
+// Start sends the stream's request after the responses to the requests before it. sent is false when
+// it has to wait for them.
+func (c *Conn) Start(s *h2.Stream) (sent bool) {
 	if c.current != nil {
 		c.waiting = append(c.waiting, s)
-		return
+		return false
 	}
 	c.send(s)
+	return true
 }
 
 func (c *Conn) send(s *h2.Stream) {
@@ -200,6 +202,7 @@ func (c *Conn) finish() {
 	} else if len(c.waiting) > 0 {
 		next := c.waiting[0]
 		c.waiting = c.waiting[:copy(c.waiting, c.waiting[1:])]
+		c.handler.Admitted(next)
 		c.send(next)
 	}
 	c.handler.Done(s)

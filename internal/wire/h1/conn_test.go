@@ -14,6 +14,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type handler struct {
 	done     []*h2.Stream
 	status   []int // of each that is done
+	admitted int
 	returned int
 }
 
@@ -26,6 +27,7 @@ func (h *handler) Done(s *h2.Stream) {
 	}
 	h.done, h.status = append(h.done, s), append(h.status, status)
 }
+func (h *handler) Admitted(*h2.Stream)            { h.admitted++ }
 func (h *handler) Returned(*h2.Stream, h2.Status) { h.returned++ }
 
 func TestResponsesMayArriveInPieces(t *testing.T) {
@@ -110,8 +112,8 @@ func TestRequestsWaitForTheAnswerBefore(t *testing.T) {
 	if err := c.Feed([]byte("HTTP/1.1 204 x\r\n\r\n")); err != nil {
 		t.Fatal(err)
 	}
-	if string(c.Out()) != "13" {
-		t.Errorf("out %q", c.Out())
+	if string(c.Out()) != "13" || h.admitted != 1 {
+		t.Errorf("out %q, %d admitted", c.Out(), h.admitted)
 	}
 	c.Start(second)
 	c.Cancel(third) // its answer is on its way: the connection is of no more use

@@ -70,15 +70,18 @@ func TestRequestsSayTheSameInEveryForm(t *testing.T) {
 
 func TestStreamsBeyondTheLimitWait(t *testing.T) {
 	p, r := newPeer(t, Limits{}, http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 2}), request(t)
+	started := 0
 	for range 5 {
-		p.conn.Start(stream(r, ""))
+		if p.conn.Start(stream(r, "")) {
+			started++
+		}
 	}
-	if n := len(p.taken()); n != 2 {
-		t.Fatalf("%d requests were sent; 2 are allowed", n)
+	if n := len(p.taken()); n != 2 || started != 2 || len(p.admitted) != 0 {
+		t.Fatalf("%d requests were sent, Start reported %d, %d admitted later; 2 are allowed", n, started, len(p.admitted))
 	}
 	p.tell(p.answer(1, "")...)
-	if n := len(p.taken()); n != 1 {
-		t.Fatalf("%d requests after an answer", n)
+	if n := len(p.taken()); n != 1 || len(p.admitted) != 1 {
+		t.Fatalf("%d requests after an answer, %d admitted", n, len(p.admitted))
 	}
 	p.tell(p.framer.WriteSettings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 100}))
 	if n := len(p.taken()); n != 3 { // with the acknowledgement

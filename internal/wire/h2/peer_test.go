@@ -22,12 +22,14 @@ type peer struct {
 	encoder  *hpack.Encoder
 	ready    bool
 	done     []*Stream
+	admitted []*Stream
 	returned []*Stream
 }
 
 func (p *peer) Ready()                       { p.ready = true }
 func (p *peer) Data(*Stream)                 {}
 func (p *peer) Done(s *Stream)               { p.done = append(p.done, s) }
+func (p *peer) Admitted(s *Stream)           { p.admitted = append(p.admitted, s) }
 func (p *peer) Returned(s *Stream, _ Status) { p.returned = append(p.returned, s) }
 
 // newPeer is a connection whose server has sent its settings.

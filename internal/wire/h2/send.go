@@ -3,13 +3,15 @@ package h2
 import "slices"
 
 // Start sends the stream's request, or queues it until the peer allows another stream. The
-// connection has to be Usable.
-func (c *Conn) Start(s *Stream) {
+// connection has to be Usable. sent is false for a queued stream; the handler's Admitted is called
+// when it is sent.
+func (c *Conn) Start(s *Stream) (sent bool) {
 	if c.waiting.Len() > 0 || c.open.n >= int(c.maxStreams) {
 		c.waiting.PushBack(s, &s.link)
-		return
+		return false
 	}
 	c.send(s)
+	return true
 }
 
 // Cancel ends a stream without a further call of the handler.
@@ -36,6 +38,7 @@ func (c *Conn) admit() {
 	for c.waiting.Len() > 0 && c.open.n < int(c.maxStreams) && c.Usable() {
 		s := c.waiting.Front()
 		s.link.Remove()
+		c.handler.Admitted(s)
 		c.send(s)
 	}
 	if c.waiting.Len() > 0 && c.nextID > maxStreamID && c.err == nil {

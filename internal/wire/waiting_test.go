@@ -1,0 +1,94 @@
+package wire_test
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+	"google.golang.org/grpc"
+
+	rpclabv1 "rpclab/api/rpclab/v1"
+	"rpclab/internal/pace"
+	"rpclab/internal/wire"
+)
+
+// The service times of calls that run one after another cannot overlap. A call that waits for the one
+// before is late; the wait is no service.
+func TestAWaitForAStreamIsLatenessNotService(t *testing.T) {
+	t.Parallel()
+	const calls, delay = 10, 10 * time.Millisecond
+	streams := wire.Call{Method: "/test.Slow/Answer"}
+	slow := func(options ...grpc.ServerOption) string {
+		server := grpc.NewServer(options...)
+		server.RegisterService(&grpc.ServiceDesc{ServiceName: "test.Slow", HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{
+			{StreamName: "Answer", Handler: func(_ any, s grpc.ServerStream) error {
+				<-time.After(delay)
+				return s.SendMsg(&rpclabv1.HelloReply{})
+			}},
+		}}, nil)
+		return sessionStream(t, server)
+	}
+	rest := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-time.After(delay) }))
+	t.Cleanup(rest.Close)
+	for what, c := range map[string]struct {
+		cfg  wire.Config
+		call wire.Call
+	}{
+		"of the client's limit": {wire.Config{Addresses: []string{slow()}, MaxStreams: 1}, streams},
+		"of the server's limit": {wire.Config{Addresses: []string{slow(grpc.MaxConcurrentStreams(1))}}, streams},
+		"HTTP/1.1":              {wire.Config{Addresses: []string{rest.Listener.Addr().String()}}, get("/")},
+	} {
+		t.Run(what, func(t *testing.T) {
+			e := engine(t, c.cfg, c.call)
+			if err := e.Connect(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			m := load(t, e, pace.Burst{Calls: calls})
+			service, lateness := decode(t, m.Service), decode(t, m.Lateness)
+			if m.Calls != calls || len(m.Errors) > 0 || m.Waited != calls-1 {
+				t.Errorf("%d calls, %d waited, errors %v %v", m.Calls, m.Waited, m.Errors, m.Samples)
+			}
+			if sum := time.Duration(service.Mean() * calls); sum > m.Elapsed*1001/1000 {
+				t.Errorf("%d calls in turn took %v, but their service times add up to %v", calls, m.Elapsed, sum)
+			}
+			if most := time.Duration(lateness.Max()); most < (calls-1)*delay*999/1000 {
+				t.Errorf("the last call was late by %v, want at least %v", most, (calls-1)*delay)
+			}
+		})
+	}
+}
+
+func decode(t *testing.T, text string) *hdr.Histogram {
+	t.Helper()
+	h, err := hdr.Decode([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// The deadline counts from the start of a call, also while the call waits for a stream.
+func TestADeadlineContainsTheWaitForAStream(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve(t, listener, "b1", time.Hour)
+	const timeout = 50 * time.Millisecond
+	e := engine(t, wire.Config{Addresses: []string{listener.Addr().String()}, MaxStreams: 1, Timeout: timeout}, greet(t))
+	if err := e.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m := load(t, e, pace.Burst{Calls: 3})
+	if m.Errors["DEADLINE_EXCEEDED"] != 3 || m.Waited != 2 {
+		t.Errorf("errors %v %v, %d waited", m.Errors, m.Samples, m.Waited)
+	}
+	lateness := decode(t, m.Lateness)
+	if unsent := lateness.Max(); unsent < int64(timeout*999/1000) || lateness.ValueAtPercentile(10) > unsent/2 {
+		t.Errorf("lateness from %d to %d ns; the first call was sent at once, the others never", lateness.Min(), unsent)
+	}
+}
