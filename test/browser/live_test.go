@@ -181,7 +181,7 @@ func TestTwoSelectedRunsAreCompared(t *testing.T) {
 	}
 	runs := l.open(t, "/runs", desk)
 	await(t, runs, "both runs are listed", `document.querySelectorAll("tbody tr").length === 2`)
-	if err := runs.Eval(`for (const box of document.querySelectorAll("tbody input")) box.click(); document.querySelector("button.do").click()`, nil); err != nil {
+	if err := runs.Eval(`for (const box of document.querySelectorAll("tbody input")) box.click(); document.querySelector("button.action").click()`, nil); err != nil {
 		t.Fatal(err)
 	}
 	await(t, runs, "the comparison", `location.pathname === "/compare" && document.querySelectorAll("table").length >= 2`)

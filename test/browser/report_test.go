@@ -134,7 +134,7 @@ func TestEveryActionWorksByKeyboard(t *testing.T) {
 	}
 	eval[bool](t, p, `document.querySelector(".legend button").focus(), true`)
 	press(t, p, " ", 1)
-	if !eval[bool](t, p, `document.querySelector(".legend button").getAttribute("aria-pressed") === "true" && document.querySelectorAll(".picture.lit .arm.on").length > 0`) {
+	if !eval[bool](t, p, `document.querySelector(".legend button").getAttribute("aria-pressed") === "true" && document.querySelectorAll(".picture.highlighting .arm.highlighted").length > 0`) {
 		t.Error("a press on the legend does not make its arm stand out")
 	}
 	eval[bool](t, p, `document.querySelector("[data-chart=latency] summary").focus(), true`)

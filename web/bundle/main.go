@@ -1,5 +1,5 @@
-// Bundle makes of the TypeScript and CSS in web/src the files that rpclab embeds. Only
-// `go generate` runs it, and the test that the committed files are what it makes.
+// Bundle builds the files that rpclab embeds from the TypeScript and CSS in web/src. Only `go generate`
+// runs it. A test checks that the committed files are current.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 
 //go:generate go run .
 
-// bundles are the entries in web/src, and where what they make of them is embedded.
+// bundles are the entry points in web/src and the files that are built from them.
 var bundles = []struct{ entry, to string }{
 	{"report.ts", "internal/report/html/bundle/report.js"},
 	{"report.css", "internal/report/html/bundle/report.css"},
@@ -51,51 +51,51 @@ func generate(root string) error {
 	return nil
 }
 
-// install gets the packages that web/package-lock.json names, once.
+// install installs the packages of web/package-lock.json, once.
 func install(web string) error {
 	lock, err := os.ReadFile(filepath.Join(web, "package-lock.json"))
 	if err != nil {
 		return err
 	}
-	// What was installed is known by the lock file that it was installed from.
+	// The mark is a copy of the lock file of the last installation.
 	mark := filepath.Join(web, "node_modules", ".installed-from")
 	if installed, err := os.ReadFile(mark); err == nil && string(installed) == string(lock) {
 		return nil
 	}
 	npm, err := exec.LookPath("npm")
 	if err != nil {
-		return errors.New("npm is missing, which gets the packages of web/package-lock.json: install Node.js 20 or newer (Debian: apt-get install npm)")
+		return errors.New("npm is missing, which installs the packages of web/package-lock.json: install Node.js 20 or newer (Debian: apt-get install npm)")
 	}
 	command := exec.Command(npm, "ci", "--no-progress")
 	command.Dir = web
-	if said, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("npm ci in web: %w\n%s", err, said)
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("npm ci in web: %w\n%s", err, output)
 	}
 	return os.WriteFile(mark, lock, 0o644)
 }
 
-// bundle is one entry with all that it imports, the same bytes on every machine.
+// bundle builds one entry point with its imports. The result is the same on every machine.
 func bundle(entry string) ([]byte, error) {
 	entry, err := filepath.Abs(entry)
 	if err != nil {
 		return nil, err
 	}
-	made := api.Build(api.BuildOptions{
+	built := api.Build(api.BuildOptions{
 		EntryPoints:       []string{entry},
 		Bundle:            true,
 		MinifyWhitespace:  true,
 		MinifyIdentifiers: true,
 		MinifySyntax:      true,
-		Charset:           api.CharsetASCII, // fits in a page of any encoding, and holds no line separators
+		Charset:           api.CharsetASCII, // correct in a page of any encoding, and without line separators
 		Format:            api.FormatIIFE,
 		Target:            api.ES2022,
 		LegalComments:     api.LegalCommentsNone, // their licences: web/README.md
 		Outfile:           filepath.Base(entry),
 		Write:             false,
 	})
-	if len(made.Errors) > 0 {
-		said := api.FormatMessages(made.Errors, api.FormatMessagesOptions{})
-		return nil, errors.New(strings.Join(said, ""))
+	if len(built.Errors) > 0 {
+		messages := api.FormatMessages(built.Errors, api.FormatMessagesOptions{})
+		return nil, errors.New(strings.Join(messages, ""))
 	}
-	return made.OutputFiles[0].Contents, nil
+	return built.OutputFiles[0].Contents, nil
 }

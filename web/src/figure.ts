@@ -58,7 +58,7 @@ function drawFigure(container: HTMLElement, view: View, cell: number): void {
   numbers.addEventListener("toggle", build);
   numbers.open = open;
   // The page may show the same numbers in a table of its own.
-  const tables = container.dataset.table === "beside" ? [] : [numbers];
+  const tables = container.dataset.table === "own" ? [] : [numbers];
   container.replaceChildren(caption, ...(chart.legend ? [legend(view, cell, picture)] : []), picture, ...tables);
 }
 
@@ -66,8 +66,8 @@ function drawFigure(container: HTMLElement, view: View, cell: number): void {
 function legend(view: View, cell: number, picture: HTMLElement): HTMLElement {
   let pressed = -1;
   const highlight = (arm: number) => {
-    picture.classList.toggle("lit", arm >= 0);
-    for (const mark of picture.querySelectorAll(".arm")) mark.classList.toggle("on", mark.classList.contains(`arm-${arm}`));
+    picture.classList.toggle("highlighting", arm >= 0);
+    for (const mark of picture.querySelectorAll(".arm")) mark.classList.toggle("highlighted", mark.classList.contains(`arm-${arm}`));
   };
   const list = element("ul", { class: "legend", "aria-label": "Arms; press one to highlight it" });
   for (const { arm } of seriesOf(view, cell)) {

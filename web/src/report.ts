@@ -29,7 +29,7 @@ function start(): void {
 try {
   start();
 } catch (error) {
-  const place = document.getElementById("failed")!;
-  place.textContent = error instanceof Error ? error.message : String(error);
-  place.hidden = false;
+  const message = document.getElementById("failed")!;
+  message.textContent = error instanceof Error ? error.message : String(error);
+  message.hidden = false;
 }

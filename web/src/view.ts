@@ -30,7 +30,7 @@ export interface Series {
   timeline?: Timeline;
   memory?: { round: number; step: number; mb: number[] };
   capacity?: { rate: number; low: number; high: number };
-  published?: { metric: string; theirs: number; ours: number }[];
+  published?: { metric: string; published: number; measured: number }[];
 }
 
 export interface Timeline {

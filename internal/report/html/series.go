@@ -107,7 +107,7 @@ func summary(h result.Histogram, quantiles []Num) []Num {
 	return all
 }
 
-// firstMeasured is the first trial of an arm that gave a measurement.
+// firstMeasured returns the first trial of an arm that has a measurement.
 func firstMeasured(arm result.Arm) (t result.Trial) {
 	if i := slices.IndexFunc(arm.Trials, func(t result.Trial) bool { return t.Failed == "" && len(t.Backends) > 0 }); i >= 0 {
 		t = arm.Trials[i]
@@ -129,14 +129,14 @@ func studyFigures(figure result.Published, arm result.Arm) (all []StudyFigure) {
 		{"p95, ms", Num(figure.P95), Num(arm.Latency.P95)},
 		{"server memory, MB", Num(figure.RSS), Num(float64(arm.Resources.Server.RSS) / 1e6)},
 	} {
-		if b.Theirs > 0 && b.Ours > 0 {
+		if b.Published > 0 && b.Measured > 0 {
 			all = append(all, b)
 		}
 	}
 	return all
 }
 
-// ViewOf is what there is to draw of a run, that may still go on.
+// ViewOf returns the data of the charts of a run, which may be in progress.
 func ViewOf(d result.Document) View {
 	cells := report.Cells(d)
 	v := View{Schema: Schema, Experiment: report.Clean(d.Experiment), Baseline: report.Clean(d.Baseline),

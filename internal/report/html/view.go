@@ -48,7 +48,7 @@ type Series struct {
 	Timeline *Timeline `json:"timeline,omitempty"`
 	Memory   *Memory   `json:"memory,omitempty"`
 	Capacity *Capacity `json:"capacity,omitempty"`
-	// Published has the published figures and ours.
+	// Published compares published figures with those of this run.
 	Published []StudyFigure `json:"published,omitempty"`
 }
 
@@ -118,11 +118,11 @@ type Curve struct {
 	High []Num `json:"high,omitempty"`
 }
 
-// StudyFigure is one published figure and ours.
+// StudyFigure is a published figure and that of this run.
 type StudyFigure struct {
-	Metric string `json:"metric"`
-	Theirs Num    `json:"theirs"`
-	Ours   Num    `json:"ours"`
+	Metric    string `json:"metric"`
+	Published Num    `json:"published"`
+	Measured  Num    `json:"measured"`
 }
 
 // Timeline is one trial over time.

@@ -36,7 +36,7 @@ export const memory: Chart = {
     })];
   },
   table: (view, cell) => ({
-    columns: [{ name: "arm" }, { name: "at the start, MB", number: true }, { name: "at the end, MB", number: true }, { name: "at most, MB", number: true }],
+    columns: [{ name: "arm" }, { name: "start, MB", number: true }, { name: "end, MB", number: true }, { name: "maximum, MB", number: true }],
     rows: shown(view, cell).map((s) => [view.arms[s.arm], short(s.memory.mb[0]), short(s.memory.mb[s.memory.mb.length - 1]), short(Math.max(...s.memory.mb))]),
   }),
 };

@@ -7,7 +7,7 @@ import { rowLayout } from "./rows";
 import { grid, plot } from "./style";
 import { logTicks, paddedRange } from "./ticks";
 
-interface Comparison { arm: string; metric: string; theirs: number; ours: number }
+interface Comparison { arm: string; metric: string; published: number; measured: number }
 
 const shown = (view: View, cell: number): Comparison[] => seriesOf(view, cell).flatMap((s) => (s.published ?? []).map((b) => ({ arm: view.arms[s.arm], ...b })));
 
@@ -18,7 +18,7 @@ export const published: Chart = {
     const all = shown(view, cell);
     return smallMultiples([...new Set(all.map((b) => b.metric))], width, 400, (metric, w) => {
       const mine = all.filter((b) => b.metric === metric);
-      const domain = paddedRange(mine.flatMap((b) => [b.theirs, b.ours]), 1.25);
+      const domain = paddedRange(mine.flatMap((b) => [b.published, b.measured]), 1.25);
       const ticks = logTicks(domain, 5);
       return {
         title: metric,
@@ -27,16 +27,16 @@ export const published: Chart = {
           x: { type: "log", domain, tickFormat: tick, ticks, label: null, tickSize: 0 },
           marks: [
             Plot.gridX({ ...grid, ticks }),
-            Plot.link(mine, { y: "arm", x1: "theirs", x2: "ours", stroke: "var(--line-strong)" }),
-            Plot.dot(mine, { y: "arm", x: "theirs", fill: "var(--paper)", stroke: "var(--ink)", strokeWidth: 1.5, r: 5 }),
-            Plot.dot(mine, { y: "arm", x: "ours", fill: "var(--accent)", r: 5 }),
+            Plot.link(mine, { y: "arm", x1: "published", x2: "measured", stroke: "var(--line-strong)" }),
+            Plot.dot(mine, { y: "arm", x: "published", fill: "var(--paper)", stroke: "var(--ink)", strokeWidth: 1.5, r: 5 }),
+            Plot.dot(mine, { y: "arm", x: "measured", fill: "var(--accent)", r: 5 }),
           ],
         })],
       };
     });
   },
   table: (view, cell) => ({
-    columns: [{ name: "arm" }, { name: "of" }, { name: "published", number: true }, { name: "measured", number: true }],
-    rows: shown(view, cell).map((b) => [b.arm, b.metric, short(b.theirs), short(b.ours)]),
+    columns: [{ name: "arm" }, { name: "metric" }, { name: "published", number: true }, { name: "measured", number: true }],
+    rows: shown(view, cell).map((b) => [b.arm, b.metric, short(b.published), short(b.measured)]),
   }),
 };

@@ -13,7 +13,7 @@ export interface ArmStyle {
   width: number;
 }
 
-// armStyle is how every chart draws an arm. The baseline has the colour of the text.
+// armStyle returns the style of an arm, the same in every chart. The baseline has the colour of the text.
 export function armStyle(arms: string[], baseline: string, arm: number): ArmStyle {
   if (arms[arm] === baseline) return { color: "var(--ink)", symbol: "circle", dash: "", width: 2.25 };
   const base = arms.indexOf(baseline);

@@ -9,7 +9,7 @@ import { logTicks, paddedRange } from "./ticks";
 const METRICS = [["p50", "p50, ms"], ["p99", "p99, ms"], ["rate", "calls/s"]] as const;
 
 export const sweep: Chart = {
-  title: "Across the sweep",
+  title: "Metrics in each cell",
   note: (view) => `Each metric at every value of ${view.cells[0].name.split(" = ")[0]}.`,
   legend: true,
   allCells: true,
@@ -47,7 +47,7 @@ export const sweep: Chart = {
     });
   },
   table: (view: View) => ({
-    columns: [{ name: "arm" }, { name: "at" }, ...METRICS.map(([, name]) => ({ name, number: true }))],
+    columns: [{ name: "arm" }, { name: "cell" }, ...METRICS.map(([, name]) => ({ name, number: true }))],
     rows: view.series.map((s) => [view.arms[s.arm], view.cells[s.cell].name, ...METRICS.map(([m]) => (s[m] > 0 ? short(s[m]) : "–"))]),
   }),
 };

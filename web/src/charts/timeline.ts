@@ -44,7 +44,7 @@ export const timeline: Chart = {
   table(view, cell) {
     const all = shown(view, cell);
     return {
-      columns: [{ name: "arm" }, { name: "from, s", number: true }, { name: "ready backends", number: true }, { name: "backend" }, { name: "calls", number: true }, { name: "failed, all backends", number: true }],
+      columns: [{ name: "arm" }, { name: "start, s", number: true }, { name: "ready backends", number: true }, { name: "backend" }, { name: "calls", number: true }, { name: "failed, all backends", number: true }],
       rows: all.flatMap((s) => seconds(s.timeline).flatMap((row) => row.calls.map(([backend, n]) =>
         [view.arms[s.arm], row.from, row.ready, backend, n.toLocaleString("en"), row.failed.toLocaleString("en")]))),
     };

@@ -33,15 +33,15 @@ export interface Comparison {
   ratios: Ratio[];
 }
 
-// request returns the answer, or throws the error message of the server.
+// request returns the body of the response, or throws the error message of the server.
 export async function request<T>(path: string, post?: unknown): Promise<T> {
-  const answer = await fetch(path, post === undefined ? {} : { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(post) });
-  if (answer.status === 401) {
+  const response = await fetch(path, post === undefined ? {} : { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(post) });
+  if (response.status === 401) {
     location.assign("/login");
     throw new Error("Your session has expired; log in again.");
   }
-  const body = await answer.json().catch(() => null);
-  if (!answer.ok) throw new Error(body?.detail ?? `The server answered with status ${answer.status}.`);
+  const body = await response.json().catch(() => null);
+  if (!response.ok) throw new Error(body?.detail ?? `The server responded with status ${response.status}.`);
   return body as T;
 }
 

@@ -20,16 +20,16 @@ function describeMetric(metric: string): [string, number] {
 const ratio = (v: number): string => (v > 0 && v < 9.995 ? v.toFixed(2) : short(v));
 
 export async function compare(main: HTMLElement): Promise<void> {
-  const place = element("section", {}, element("h1", {}, "Compare"));
-  main.append(place);
+  const container = element("section", {}, element("h1", {}, "Compare"));
+  main.append(container);
   const ids = new URLSearchParams(location.search).getAll("run");
   if (ids.length < 2) {
-    place.append(element("p", { class: "none" }, "Choose at least two runs ", element("a", { href: "/runs" }, "in the list"), "."));
+    container.append(element("p", { class: "none" }, "Choose at least two runs ", element("a", { href: "/runs" }, "in the list"), "."));
     return;
   }
   const { comparisons } = await request<{ comparisons: Comparison[] }>("/api/v1/compare?" + ids.map((id) => `run=${encodeURIComponent(id)}`).join("&"));
-  place.append(element("p", { class: "note" }, "The runs were made at different times, so a difference may come from the machine instead of the arm. To find out, run both as arms of one experiment."));
-  for (const c of comparisons) place.append(comparison(c));
+  container.append(element("p", { class: "note" }, "The runs were made at different times, so a difference may come from the machine instead of the arm. To find out, run both as arms of one experiment."));
+  for (const c of comparisons) container.append(comparison(c));
 }
 
 function comparison(c: Comparison): HTMLElement {

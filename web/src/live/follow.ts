@@ -6,14 +6,14 @@ import { showQueue, startForm } from "./startform";
 import { drawTrial } from "./trialcharts";
 import { RunView } from "./runview";
 
-// reconnectDelay is in ms. A browser reconnects itself after a lost connection, but not after
-// another answer of the server, or none.
+// reconnectDelay is in ms. A browser reconnects by itself after a lost connection, but not after an
+// error response or a failed connection.
 const reconnectDelay = 2000;
 
 export function follow(main: HTMLElement): void {
   const view = new RunView();
   const form = element("section", { "aria-labelledby": "start" });
-  main.append(view.place, form);
+  main.append(view.container, form);
   void startForm(form);
 
   let trials: FinishedTrial[] = [];
@@ -45,11 +45,10 @@ function connect(update: (state: State) => void): void {
   });
 }
 
-// reconnect waits until the server answers. A server that does not accept the session asks
-// for a login.
+// reconnect tries until the server responds. Without a valid session it opens the login page.
 async function reconnect(update: (state: State) => void): Promise<void> {
-  const answer = await fetch("/api/v1/live").catch(() => null);
-  if (answer?.status === 401) return location.assign("/login");
-  if (answer?.ok) return connect(update);
+  const response = await fetch("/api/v1/live").catch(() => null);
+  if (response?.status === 401) return location.assign("/login");
+  if (response?.ok) return connect(update);
   setTimeout(() => void reconnect(update), reconnectDelay);
 }

@@ -7,12 +7,12 @@ const page = 100;
 
 export async function runs(main: HTMLElement): Promise<void> {
   const search = element("input", { id: "search", type: "search", placeholder: "channels partial", autocomplete: "off" });
-  const compare = element("button", { type: "button", class: "do", disabled: "" }, "Compare");
+  const compare = element("button", { type: "button", class: "action", disabled: "" }, "Compare");
   const total = element("p", { class: "note", role: "status" });
   const rows = element("tbody");
-  const more = element("button", { type: "button", class: "do plain" }, "More");
-  const names: [string, string][] = [["", ""], ["run", ""], ["experiment", ""], ["started", ""], ["status", ""], ["trials", "n"], ["arms", ""]];
-  const table = element("table", {}, element("thead", {}, element("tr", {}, ...names.map(([name, kind]) => element("th", { scope: "col", class: kind }, name || element("span", { class: "skip" }, "compare"))))), rows);
+  const more = element("button", { type: "button", class: "action plain" }, "More");
+  const headings: [string, string][] = [["", ""], ["run", ""], ["experiment", ""], ["started", ""], ["status", ""], ["trials", "n"], ["arms", ""]];
+  const table = element("table", {}, element("thead", {}, element("tr", {}, ...headings.map(([name, kind]) => element("th", { scope: "col", class: kind }, name || element("span", { class: "skip" }, "compare"))))), rows);
   main.append(element("section", {}, element("h1", {}, "Runs"),
     element("div", { class: "fields" }, element("div", { class: "field" }, element("label", { for: "search" }, "Search by ID, experiment, status or arm"), search), compare),
     total, element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Runs" }, table), more));
@@ -35,11 +35,11 @@ export async function runs(main: HTMLElement): Promise<void> {
     return element("tr", {}, element("td", {}, box), element("th", { scope: "row" }, element("a", { href: reportPath(r.id) }, r.id)), element("td", {}, r.experiment + (r.quick ? ", quick" : "")),
       element("td", {}, formatTime(r.started)), element("td", { class: `status ${r.status}` }, r.status), element("td", { class: "n" }, trials), element("td", { title: r.arms.join(", ") }, `${r.arms.length}: ${r.arms.slice(0, 2).join(", ")}${r.arms.length > 2 ? ", …" : ""}`));
   };
-  let asked = 0;
+  let requests = 0;
   const load = async (offset: number): Promise<void> => {
-    const mine = ++asked;
+    const current = ++requests;
     const found = await request<{ runs: Run[]; total: number }>(`/api/v1/runs?limit=${page}&offset=${offset}&search=${encodeURIComponent(search.value)}`);
-    if (mine !== asked) return; // a newer search is under way
+    if (current !== requests) return; // a newer search is in progress
     if (offset === 0) rows.replaceChildren();
     rows.append(...found.runs.map(row));
     total.textContent = found.total === 0 ? (search.value ? "No run matches." : "No runs yet.") : `${found.total.toLocaleString("en")} ${found.total === 1 ? "run" : "runs"}`;

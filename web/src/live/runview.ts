@@ -1,5 +1,5 @@
-// The view of a run. Elements stay while their texts change, so that the focus stays where
-// it is and a screen reader announces only what is new.
+// The view of a run. It changes the texts of existing elements, so that the focus does not move and a
+// screen reader announces only changes.
 
 import { element } from "../element";
 import { short } from "../format";
@@ -9,14 +9,14 @@ const phases: Record<State["phase"], string> = { idle: "No run in progress", run
 const columns: [string, boolean][] = [["trial", true], ["round", true], ["arm", false], ["cell", false], ["calls", true], ["calls/s", true], ["p50 ms", true], ["p99 ms", true], ["failed", true]];
 
 export class RunView {
-  readonly place = element("section", { "aria-labelledby": "question" });
+  readonly container = element("section", { "aria-labelledby": "question" });
   readonly pictures = element("div", { class: "pictures" });
   readonly events = element("ul", { class: "events", "aria-label": "Events of this trial" });
   private eyebrow = element("p", { class: "eyebrow" });
   private question = element("h1", { id: "question" }, "No run in progress");
   private answer = element("p", { class: "answer", role: "status" });
   private now = element("p", {});
-  private stop = element("button", { type: "button", class: "do stop" }, "Stop");
+  private stop = element("button", { type: "button", class: "action stop" }, "Stop");
   private bar = element("progress", { "aria-label": "Trials done" });
   private figures = element("dl", { class: "figures" });
   private verdicts = element("ul", { class: "cards" });
@@ -29,17 +29,17 @@ export class RunView {
     const head = element("thead", {}, element("tr", {}, ...columns.map(([name, n]) => element("th", { scope: "col", ...(n ? { class: "n" } : {}) }, name))));
     this.table = element("div", {}, element("h3", {}, "Finished trials, newest first"),
       element("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Finished trials" }, element("table", {}, head, this.rows)));
-    this.place.append(this.eyebrow, this.question, this.answer, element("div", { class: "where" }, this.now, this.stop), this.bar, this.verdicts, this.figures, this.pictures, this.events, this.table);
+    this.container.append(this.eyebrow, this.question, this.answer, element("div", { class: "where" }, this.now, this.stop), this.bar, this.verdicts, this.figures, this.pictures, this.events, this.table);
     this.stop.addEventListener("click", () => {
       this.stop.disabled = true;
-      request(`/api/v1/runs/${this.id}/stop`, {}).catch((error) => showError(this.place, error));
+      request(`/api/v1/runs/${this.id}/stop`, {}).catch((error) => showError(this.container, error));
     });
   }
 
   show(state: State, trials: FinishedTrial[]): void {
     const run = state.run;
     const active = state.phase === "running" || state.phase === "stopping";
-    this.place.dataset.phase = state.phase;
+    this.container.dataset.phase = state.phase;
     this.id = run?.id ?? "";
     setText(this.question, run ? run.question : phases.idle);
     this.eyebrow.replaceChildren(...(run ? [element("b", {}, phases[state.phase]), element("span", {}, run.experiment + (run.quick ? ", quick" : "")), element("span", {}, run.id)] : []));
@@ -105,10 +105,10 @@ export class RunView {
 const cell = (text: string, column: number) => element("td", columns[column][1] ? { class: "n" } : {}, text);
 
 // setText changes a text only if it differs: screen readers announce every change.
-function setText(place: HTMLElement, text: string): void {
-  if (place.dataset.text === text && place.childNodes.length > 0) return;
-  place.dataset.text = text;
-  place.textContent = text;
+function setText(container: HTMLElement, text: string): void {
+  if (container.dataset.text === text && container.childNodes.length > 0) return;
+  container.dataset.text = text;
+  container.textContent = text;
 }
 
 const words: Record<string, [string, string]> = { better: ["▲", "better"], worse: ["▼", "worse"], equivalent: ["=", "equivalent"], undecided: ["?", "undecided"] };

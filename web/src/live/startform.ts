@@ -68,7 +68,7 @@ export function showQueue(container: HTMLElement, queue: State["queue"]): void {
   container.querySelector(".queue")?.remove();
   if (queue.length === 0) return;
   const items = queue.map((w) => {
-    const button = element("button", { type: "button", class: "do stop", "aria-label": `Remove ${w.experiment}, ${w.id}, from the queue` }, "Remove");
+    const button = element("button", { type: "button", class: "action stop", "aria-label": `Remove ${w.experiment}, ${w.id}, from the queue` }, "Remove");
     button.addEventListener("click", () => request(`/api/v1/runs/${w.id}/stop`, {}).catch((error) => showError(container, error)));
     return element("li", {}, `${w.experiment}, ${w.planned} trials`, button);
   });

@@ -13,26 +13,26 @@ const metrics: [string, string, string][] = [
 ];
 
 export async function trend(main: HTMLElement): Promise<void> {
-  const asked = new URLSearchParams(location.search);
+  const query = new URLSearchParams(location.search);
   const { runs } = await request<{ runs: Run[] }>("/api/v1/runs?limit=1000");
   const names = [...new Set(runs.map((r) => r.experiment))].sort();
   const option = (value: string, text: string, chosen: string | null) => element("option", { value, ...(value === chosen ? { selected: "" } : {}) }, text);
-  const name = element("select", { id: "experiment" }, ...names.map((n) => option(n, n, asked.get("experiment"))));
-  const metric = element("select", { id: "metric" }, ...metrics.map(([value, text]) => option(value, text, asked.get("metric") ?? "p99")));
-  const quick = element("input", { type: "checkbox", id: "quick", ...(asked.get("quick") === "no" ? {} : { checked: "" }) });
-  const place = element("div");
+  const name = element("select", { id: "experiment" }, ...names.map((n) => option(n, n, query.get("experiment"))));
+  const metric = element("select", { id: "metric" }, ...metrics.map(([value, text]) => option(value, text, query.get("metric") ?? "p99")));
+  const quick = element("input", { type: "checkbox", id: "quick", ...(query.get("quick") === "no" ? {} : { checked: "" }) });
+  const container = element("div");
   main.append(element("section", {}, element("h1", {}, "Trend"), element("div", { class: "fields" },
     element("div", { class: "field" }, element("label", { for: "experiment" }, "Experiment"), name), element("div", { class: "field" }, element("label", { for: "metric" }, "Metric"), metric),
-    element("label", { class: "check" }, quick, "Include quick runs, whose load is smaller")), place));
-  if (names.length === 0) return place.append(element("p", { class: "none" }, "No runs yet."));
+    element("label", { class: "check" }, quick, "Include quick runs, whose load is scaled down")), container));
+  if (names.length === 0) return container.append(element("p", { class: "none" }, "No runs yet."));
 
   const show = async (): Promise<void> => {
     history.replaceState(null, "", `?experiment=${encodeURIComponent(name.value)}&metric=${metric.value}${quick.checked ? "" : "&quick=no"}`);
     try {
       const { points } = await request<{ points: Point[] }>(`/api/v1/trend?experiment=${encodeURIComponent(name.value)}&metric=${metric.value}`);
-      draw(place, points.filter((p) => quick.checked || !p.quick), metric.value);
+      draw(container, points.filter((p) => quick.checked || !p.quick), metric.value);
     } catch (error) {
-      place.replaceChildren(element("p", { class: "warning", role: "alert" }, error instanceof Error ? error.message : String(error)));
+      container.replaceChildren(element("p", { class: "warning", role: "alert" }, error instanceof Error ? error.message : String(error)));
     }
   };
   for (const choice of [name, metric, quick]) choice.addEventListener("change", () => void show());
@@ -41,9 +41,9 @@ export async function trend(main: HTMLElement): Promise<void> {
 
 const most = 12; // lines that a reader can distinguish
 
-function draw(place: HTMLElement, points: Point[], metric: string): void {
+function draw(container: HTMLElement, points: Point[], metric: string): void {
   const [, title, unit] = metrics.find(([name]) => name === metric)!;
-  if (points.length === 0) return place.replaceChildren(element("p", { class: "none" }, "No finished run has this metric."));
+  if (points.length === 0) return container.replaceChildren(element("p", { class: "none" }, "No finished run has this metric."));
   const sweep = new Set(points.map((p) => p.cell)).size > 1;
   const line = (p: Point) => p.arm + (sweep && p.cell ? `, ${p.cell}` : "");
   const all = [...new Set(points.map(line))];
@@ -64,7 +64,7 @@ function draw(place: HTMLElement, points: Point[], metric: string): void {
     ];
   });
   const drawn = plot(`${title} of ${lines.length} arms over ${runs.length} runs; the table below has the numbers`, {
-    width: place.clientWidth, height: 320, marginLeft: 56, marginRight: 16, marginTop: 24,
+    width: container.clientWidth, height: 320, marginLeft: 56, marginRight: 16, marginTop: 24,
     x: { domain: [0.5, runs.length + 0.5], ticks: Math.min(runs.length, 8), tickFormat: (at: number) => (Number.isInteger(at) && runs[at - 1] ? moment(started.get(runs[at - 1])!) : ""), tickSize: 0, label: null },
     y: { zero: true, nice: true, label: unit, labelArrow: "none", tickSize: 0, ticks: 6, ...(metric === "errors" ? { tickFormat: percent } : { tickFormat: tick }) },
     marks: [Plot.gridY({ ...grid, ticks: 6 }), ...marks],
@@ -73,5 +73,5 @@ function draw(place: HTMLElement, points: Point[], metric: string): void {
   const note = `${runs.length === 1 ? "One run" : `${runs.length} runs`}, oldest first${oneDay ? ` (${day(points[0].started)})` : ""}, evenly spaced. Hollow symbols are quick runs.` + (all.length > most ? ` The chart shows the first ${most} of ${all.length} lines; the table shows all.` : "") + " A change of the machine between runs changes the values too.";
   const table = withTools(buildTable({ columns: [{ name: "run" }, { name: "started" }, { name: "arm" }, { name: unit, number: true }], rows: [...points].reverse().map((p) => [p.run, formatTime(p.started), line(p), text(p.value)]) }), title);
   table.querySelector(".scroll")?.classList.add("tall");
-  place.replaceChildren(element("figure", {}, element("figcaption", {}, element("strong", {}, title), element("span", {}, note)), legend, element("div", { class: "picture" }, drawn)), table);
+  container.replaceChildren(element("figure", {}, element("figcaption", {}, element("strong", {}, title), element("span", {}, note)), legend, element("div", { class: "picture" }, drawn)), table);
 }

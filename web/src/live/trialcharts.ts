@@ -8,8 +8,8 @@ import type { Second, State } from "./api";
 import type { RunView } from "./runview";
 
 export function drawTrial(view: RunView, state: State, seconds: Second[]): void {
-  const width = Math.min(view.place.clientWidth, 480);
-  const drawn = [overTime(seconds, state, width), perBackend(state, width)].filter((f) => f !== null);
+  const width = Math.min(view.container.clientWidth, 480);
+  const drawn = [latencyChart(seconds, state, width), backendChart(state, width)].filter((f) => f !== null);
   view.pictures.replaceChildren(...drawn);
   const events = state.now?.events ?? [];
   view.events.hidden = events.length === 0;
@@ -20,8 +20,8 @@ export function drawTrial(view: RunView, state: State, seconds: Second[]): void 
 
 const figure = (title: string, note: string, drawn: Node) => element("figure", {}, element("figcaption", {}, element("strong", {}, title), element("span", {}, note)), element("div", { class: "picture" }, drawn));
 
-// overTime draws the latency of each second, with the events.
-function overTime(seconds: Second[], state: State, width: number): HTMLElement | null {
+// latencyChart draws the latency of each second, with the events.
+function latencyChart(seconds: Second[], state: State, width: number): HTMLElement | null {
   const points = seconds.filter((s) => s.p50 !== null && s.p99 !== null);
   if (points.length < 2) return null;
   const marks = (state.now?.events ?? []).map((e) => e.at_ms / 1000);
@@ -41,7 +41,7 @@ function overTime(seconds: Second[], state: State, width: number): HTMLElement |
 // maxBackends is how many backends the chart shows.
 const maxBackends = 24;
 
-function perBackend(state: State, width: number): HTMLElement | null {
+function backendChart(state: State, width: number): HTMLElement | null {
   const all = Object.entries(state.now?.backends ?? {}).sort(([a], [b]) => a.localeCompare(b, "en", { numeric: true }));
   if (all.length === 0) return null;
   const bars = all.slice(0, maxBackends).map(([backend, calls]) => ({ backend, calls }));
