@@ -13,7 +13,7 @@ run: ; go run ./cmd/rpclab run channels --quick
 PROGRAM = $(CACHE)/check$(CURDIR)/rpclab
 check: lint proxies
 	go build -buildvcs=false -o $(PROGRAM) ./cmd/rpclab
-	RPCLAB_TEST_PROGRAM=$(PROGRAM) RPCLAB_TEST_CHECKSUM=$$(cksum <$(PROGRAM)) go test -short $(PLAIN)
+	RPCLAB_TEST_PROGRAM=$(PROGRAM) RPCLAB_TEST_CHECKSUM=$$(cksum <$(PROGRAM)) go test -short -parallel 4 $(PLAIN)
 
 # The types of web/src are checked by the tests of web/bundle. govulncheck is not part of this: it
 # needs the database at vuln.go.dev, which not every machine that runs the tests can reach.
@@ -35,11 +35,11 @@ $(CACHE)/ruff-$(RUFF):
 test: tools ; @go run ./test/stages
 
 # What takes long to show: the tables of docs/method/statistics.md with 5,000 simulations, 10,000
-# channels, a million calls, 50,000 connections. Half an hour; run it before a release.
+# channels, a million calls, 50,000 connections. Half an hour on a quiet machine; run it before a release.
 soak: proxies
-	go test -count=1 -timeout 20m ./internal/wire -run Soak -v -soak
-	go test -count=1 -timeout 60m ./internal/verdict -run 'Coverage|Power' -v -sims 5000
-	go test -count=1 -timeout 30m ./test/e2e -run 'Million|TenThousand|ManyConnections|FiftyThousand' -v -soak
+	go test -count=1 -timeout 60m ./internal/wire -run Soak -v -soak
+	go test -count=1 -timeout 3h ./internal/verdict -run 'Coverage|Power' -v -sims 5000
+	go test -count=1 -timeout 2h ./test/e2e -run 'Million|TenThousand|ManyConnections|FiftyThousand' -v -soak
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./internal/...

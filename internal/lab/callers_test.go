@@ -30,6 +30,7 @@ rounds: 1
 `
 
 func TestCallersShareALoad(t *testing.T) {
+	t.Parallel()
 	d, err := lab.Run(t.Context(), plan(t, shared, experiment.Options{Seed: 1}), options(t))
 	if err != nil {
 		t.Fatal(err)
@@ -83,6 +84,7 @@ func (c *firstCallers) StartCallers(ctx context.Context, spec cluster.CallerSpec
 var death = regexp.MustCompile(`^caller 2 of 4 \(caller-1\) died \d+\.\d s into the load: signal: killed`)
 
 func TestACallerThatIsKilledFailsItsTrialAndNotTheRun(t *testing.T) {
+	t.Parallel()
 	o := options(t)
 	c := &firstCallers{Cluster: o.Cluster}
 	o.Cluster = c

@@ -119,6 +119,7 @@ func TestThePublishedSchemaIsCurrent(t *testing.T) {
 }
 
 func TestARunMeasuresEveryArmInEveryRound(t *testing.T) {
+	t.Parallel()
 	o := options(t)
 	d, err := lab.Run(t.Context(), plan(t, small, experiment.Options{Seed: 1}), o)
 	if err != nil {
@@ -162,6 +163,7 @@ func (c *counting) Deploy(ctx context.Context, spec cluster.Spec) (cluster.Deplo
 }
 
 func TestFreshServersAreNewInEveryTrial(t *testing.T) {
+	t.Parallel()
 	for set, want := range map[string]int{"server.fresh=true": 4, "server.fresh=false": 1} {
 		o := options(t)
 		c := &counting{Cluster: o.Cluster}
@@ -177,6 +179,7 @@ func TestFreshServersAreNewInEveryTrial(t *testing.T) {
 }
 
 func TestAnInterruptKeepsTheTrialsThatHaveEnded(t *testing.T) {
+	t.Parallel()
 	o := options(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	o.Progress = func(p lab.Progress) {
@@ -201,6 +204,7 @@ func TestAnInterruptKeepsTheTrialsThatHaveEnded(t *testing.T) {
 // The store has the header and the trials of such a run. The rest of its document is computed from
 // them.
 func TestARunWhoseProcessDiedIsAssembledFromItsTrials(t *testing.T) {
+	t.Parallel()
 	o := options(t)
 	d, err := lab.Run(t.Context(), plan(t, small, experiment.Options{}), o)
 	if err != nil {
@@ -236,6 +240,7 @@ func TestARunWhoseProcessDiedIsAssembledFromItsTrials(t *testing.T) {
 }
 
 func TestAServerThatCannotStartEndsTheRun(t *testing.T) {
+	t.Parallel()
 	o := options(t)
 	var err error
 	if o.Cluster, err = local.New(local.Options{Server: []string{testkit.Rpclab(t), "server", "--bad"}, Log: slog.New(slog.DiscardHandler)}); err != nil {
@@ -251,6 +256,7 @@ func TestAServerThatCannotStartEndsTheRun(t *testing.T) {
 
 // Only the first two servers ever become ready.
 func TestARolloutThatOutlastsItsLoadIsNamed(t *testing.T) {
+	t.Parallel()
 	o := options(t)
 	program := `case "$*" in *greeter-[01]*) exec "$0" server "$@";; *) exec sleep 600;; esac`
 	c, err := local.New(local.Options{Server: []string{"sh", "-c", program, testkit.Rpclab(t)}, Self: []string{testkit.Rpclab(t)}, Log: slog.New(slog.DiscardHandler)})
@@ -275,6 +281,7 @@ func TestARolloutThatOutlastsItsLoadIsNamed(t *testing.T) {
 }
 
 func TestACallerThatDiesFailsItsTrialOnly(t *testing.T) {
+	t.Parallel()
 	o := withCaller(t, "read line; echo no disk space >&2; exit 7")
 	d, err := lab.Run(t.Context(), plan(t, small, experiment.Options{Rounds: 1}), o)
 	if err != nil {
@@ -290,6 +297,7 @@ func TestACallerThatDiesFailsItsTrialOnly(t *testing.T) {
 }
 
 func TestAPlanThatNeedsTooManyFilesIsRejected(t *testing.T) {
+	t.Parallel()
 	o := options(t)
 	o.MaxFiles = 100
 	p := plan(t, small, experiment.Options{Set: []string{"caller.channel=per-call"}, Arms: []string{"shared"}})

@@ -109,6 +109,7 @@ func remote(t *testing.T) lab.Options {
 }
 
 func TestCallsReachBackendsThroughInfrastructureInPods(t *testing.T) {
+	t.Parallel()
 	o := remote(t)
 	d, err := lab.Run(t.Context(), plan(t, `
 experiment: remote
@@ -163,6 +164,7 @@ rounds: 1
 }
 
 func TestCallsReachBackendsThroughAGatewayInAPod(t *testing.T) {
+	t.Parallel()
 	o := remote(t)
 	d, err := lab.Run(t.Context(), plan(t, `
 experiment: remote
@@ -192,6 +194,7 @@ rounds: 1
 }
 
 func TestAProxyInAPodIsRestartedAfterAKill(t *testing.T) {
+	t.Parallel()
 	o := remote(t)
 	d, err := lab.Run(t.Context(), plan(t, `
 experiment: remote

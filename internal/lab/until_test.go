@@ -10,7 +10,7 @@ import (
 
 const untilDecided = `
 experiment: until
-question: Is 5 ms faster than 20 ms?
+question: Is 5 ms faster than 40 ms?
 defaults:
   server: {replicas: 1, fresh: false}
   route: direct
@@ -18,7 +18,7 @@ defaults:
   load: {sequence: 30}
 arms:
   fast: {workload: {greet: {delay: 5ms}}}
-  slow: {workload: {greet: {delay: 20ms}}}
+  slow: {workload: {greet: {delay: 40ms}}}
 rounds: 1
 `
 

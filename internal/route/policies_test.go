@@ -92,7 +92,10 @@ func greeted(ctx context.Context, cc *grpc.ClientConn, calls, concurrency int) m
 // eachBalancer runs a test over each of balancers.
 func eachBalancer(t *testing.T, test func(t *testing.T, name string)) {
 	for _, name := range balancers {
-		t.Run(name, func(t *testing.T) { test(t, name) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, name)
+		})
 	}
 }
 

@@ -31,7 +31,10 @@ func proxies(t *testing.T, test func(*testing.T, route.Route)) {
 			t.Fatal(err)
 		}
 		if r.Binary != "" {
-			t.Run(name, func(t *testing.T) { test(t, r) })
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				test(t, r)
+			})
 		}
 	}
 }

@@ -28,19 +28,21 @@ func TestRetriesAndHedgesAvoidAFailingBackend(t *testing.T) {
 	if err := os.WriteFile(path, []byte(failing), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	d, _ := document(t, path)
-	failed := func(name string) uint64 { return arm(t, d, name).Errors["UNAVAILABLE"] }
-	plain := failed("plain") // of 300 calls after the event, half
-	if plain < 100 {
-		t.Errorf("plain: %d calls failed, want about 150", plain)
-	}
-	for _, name := range []string{"retry", "hedge"} {
-		if n := failed(name); n > plain/4 {
-			t.Errorf("%s: %d calls failed, want at most a quarter of the %d that fail without it", name, n, plain)
+	undisturbed(t, func(_ int, wrong func(format string, args ...any)) {
+		d, _ := document(t, path)
+		failed := func(name string) uint64 { return arm(t, d, name).Errors["UNAVAILABLE"] }
+		plain := failed("plain") // of 300 calls after the event, half
+		if plain < 100 {
+			wrong("plain: %d calls failed, want about 150", plain)
 		}
-	}
-	// The one connection leads to one backend: the failing one or the other one.
-	if n := failed("clusterip"); n != 0 && n < 200 {
-		t.Errorf("clusterip: %d calls failed, want none or all of about 300", n)
-	}
+		for _, name := range []string{"retry", "hedge"} {
+			if n := failed(name); n > plain/4 {
+				wrong("%s: %d calls failed, want at most a quarter of the %d that fail without it", name, n, plain)
+			}
+		}
+		// The one connection leads to one backend: the failing one or the other one.
+		if n := failed("clusterip"); n != 0 && n < 200 {
+			wrong("clusterip: %d calls failed, want none or all of about 300", n)
+		}
+	})
 }

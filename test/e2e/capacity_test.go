@@ -4,10 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
-
-	"rpclab/internal/result/resulttest"
 )
 
 // known has a server of known capacity: 20 workers that take 100 ms a call answer 200 calls/s. The
@@ -24,36 +21,27 @@ arms: {grpc-go: {}}
 rounds: 1
 `
 
-// TestASearchFindsAKnownCapacity requires an error of at most 5 % and at most 15 probes. The test
-// searches again if a busy machine sent calls late.
+// TestASearchFindsAKnownCapacity requires an error of at most 5 % and at most 15 probes.
 func TestASearchFindsAKnownCapacity(t *testing.T) {
-	const capacity, mostProbes, tries = 200, 15, 3
 	file := filepath.Join(t.TempDir(), "known.yaml")
 	if err := os.WriteFile(file, []byte(known), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for range tries {
-		s := rpclab(t, "run", file, "--no-store", "--json", "-")
-		if s.code != 0 {
-			t.Fatalf("exit code %d, %s", s.code, s.stderr)
-		}
-		trial := resulttest.Read(t, strings.NewReader(s.stdout)).Arms[0].Trials[0]
-		c := trial.Capacity
-		t.Logf("%.1f calls/s (%.1f to %.1f, %s), %d probes", c.Rate, c.Holds, c.Fails, c.End, len(c.Probes))
-		late := false
-		for _, p := range c.Probes {
-			late = late || !p.Held && p.Lateness > 20
-		}
-		switch off := math.Abs(c.Rate/capacity - 1); {
-		case off <= 0.05 && c.End == "found" && len(c.Probes) <= mostProbes:
-			// The trial's measures are those of the rate that met the objective.
-			if calls := float64(trial.Calls); math.Abs(calls/(3*c.Holds)-1) > 0.02 || trial.Latency.P99 >= 200 {
-				t.Errorf("the trial has %.0f calls with a p99 of %.1f ms, want those of 3 s at %.1f/s", calls, trial.Latency.P99, c.Holds)
-			}
-			return
-		case !late:
-			t.Fatalf("the search found %.1f calls/s, want %d: %+v", c.Rate, capacity, *c)
-		}
+	undisturbed(t, func(_ int, wrong func(format string, args ...any)) { findsCapacity(t, file, wrong) })
+}
+
+func findsCapacity(t *testing.T, file string, wrong func(format string, args ...any)) {
+	const capacity, mostProbes = 200, 15
+	d, _ := document(t, file, "--no-store")
+	trial := d.Arms[0].Trials[0]
+	c := trial.Capacity
+	t.Logf("%.1f calls/s (%.1f to %.1f, %s), %d probes", c.Rate, c.Holds, c.Fails, c.End, len(c.Probes))
+	if math.Abs(c.Rate/capacity-1) > 0.05 || c.End != "found" || len(c.Probes) > mostProbes {
+		wrong("the search found %.1f calls/s, want %d: %+v", c.Rate, capacity, *c)
+		return
 	}
-	t.Fatalf("%d searches were disturbed: the machine is too busy", tries)
+	// The trial's measures are those of the rate that met the objective.
+	if calls := float64(trial.Calls); math.Abs(calls/(3*c.Holds)-1) > 0.02 || trial.Latency.P99 >= 200 {
+		t.Errorf("the trial has %.0f calls with a p99 of %.1f ms, want those of 3 s at %.1f/s", calls, trial.Latency.P99, c.Holds)
+	}
 }

@@ -99,9 +99,10 @@ func TestDNSIsResolvedAgainAfterThirtySeconds(t *testing.T) {
 		}
 	}
 	for _, e := range events(d, "headless", "kill 1") {
-		// The client resolved at the start, 12 s before the kill.
-		if e.Took.ResolverUpdated == nil || *e.Took.ResolverUpdated < 15_000 || *e.Took.ResolverUpdated > 20_000 {
-			t.Errorf("headless resolved again %v ms after the kill, want 18 s", e.Took.ResolverUpdated)
+		// The client resolved before the load, whose start waits on a busy machine: at least 12 s
+		// before the kill.
+		if e.Took.ResolverUpdated == nil || *e.Took.ResolverUpdated < 5_000 || *e.Took.ResolverUpdated > 20_000 {
+			t.Errorf("headless resolved again %v ms after the kill, want at most 18 s", e.Took.ResolverUpdated)
 		}
 	}
 }

@@ -38,6 +38,11 @@ events:
 
 func TestEveryEventSucceeds(t *testing.T) {
 	t.Parallel()
+	undisturbed(t, func(_ int, wrong func(format string, args ...any)) { everyEvent(t, wrong) })
+}
+
+// everyEvent has events so close together that a busy machine may perform some too late.
+func everyEvent(t *testing.T, wrong func(format string, args ...any)) {
 	d, _ := document(t, withEvents(t, "6s", `
 - {at: 300ms, scale: 4}
 - {at: 600ms, stop: 1}
@@ -60,15 +65,15 @@ func TestEveryEventSucceeds(t *testing.T) {
 	}
 	for _, e := range d.Events {
 		if e.Error != "" {
-			t.Errorf("%s: %s", e.What, e.Error)
+			wrong("%s: %s", e.What, e.Error)
 		}
 	}
 	if a.Errors["INTERNAL"] == 0 || a.Errors["DEADLINE_EXCEEDED"] == 0 {
-		t.Errorf("errors are %v, want INTERNAL from fail and DEADLINE_EXCEEDED from the blackhole", a.Errors)
+		wrong("errors are %v, want INTERNAL from fail and DEADLINE_EXCEEDED from the blackhole", a.Errors)
 	}
 	for _, trial := range a.Trials {
 		if len(trial.Lost) > 0 {
-			t.Errorf("backends were lost: %q", trial.Lost)
+			wrong("backends were lost: %q", trial.Lost)
 		}
 	}
 }
@@ -174,17 +179,25 @@ func network(t *testing.T, pid int) string {
 // TestARollEventLosesNoCallOfWatchingClients also requires that a DNS client loses calls.
 func TestARollEventLosesNoCallOfWatchingClients(t *testing.T) {
 	t.Parallel()
+	undisturbed(t, func(_ int, wrong func(format string, args ...any)) { rollWithWatch(t, wrong) })
+}
+
+func rollWithWatch(t *testing.T, wrong func(format string, args ...any)) {
 	file := withEvents(t, "5s", "- {at: 1s, roll: true}\n")
 	d, _ := document(t, file, "--set", "load.open.rate=500", "--set", "server.drain=500ms", "--set", "caller.timeout=5s",
 		"--set", "arms={endpointslice: {route: endpointslice}, xds: {route: xds}, headless: {route: headless}}")
 	for _, a := range d.Arms {
+		if u := a.Trials[0].Events[0].Unfinished; u != nil {
+			wrong("%s: %d of %d backends were replaced within the load", a.Name, u.Done, u.Of)
+			continue
+		}
 		watches := a.Name != "headless"
 		if lost := a.Failed(); watches != (lost == 0) || a.Calls+a.Dropped != 2500 {
 			t.Errorf("%s lost %d of %d calls (%v); want losses only without a watch", a.Name, lost, a.Calls, a.Errors)
 		}
 		for id := range a.Trials[0].Backends {
 			if a.Trials[0].Backends[id] == 0 && watches {
-				t.Errorf("%s: backend %s got no call", a.Name, id)
+				wrong("%s: backend %s got no call", a.Name, id)
 			}
 		}
 	}

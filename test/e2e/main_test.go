@@ -61,7 +61,11 @@ func (s said) within(t *testing.T, promised time.Duration) {
 // command prepares the program with its own store.
 func command(t *testing.T, data string, args ...string) *exec.Cmd {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	patience := 10 * time.Minute
+	if *soak {
+		patience = time.Hour
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	c := exec.CommandContext(ctx, testkit.Rpclab(t), args...)
 	c.Env = append(os.Environ(), "RPCLAB_DATA_DIR="+data)

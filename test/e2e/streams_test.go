@@ -21,7 +21,12 @@ func shareOfNewBackends(a result.Arm) float64 {
 
 func TestOnlyNewStreamsReachNewBackends(t *testing.T) {
 	t.Parallel()
-	d, s := quick(t, "long-streams")
+	undisturbed(t, func(try int, wrong func(format string, args ...any)) { newStreams(t, try, wrong) })
+}
+
+// newStreams allows that a busy machine starts new backends late and breaks streams.
+func newStreams(t *testing.T, try int, wrong func(format string, args ...any)) {
+	d, s := quickTry(t, "long-streams", try)
 	s.promptly(t)
 	renewed := shareOfNewBackends(arm(t, d, "renewed"))
 	for _, c := range []struct {
@@ -39,14 +44,14 @@ func TestOnlyNewStreamsReachNewBackends(t *testing.T) {
 		a := arm(t, d, c.arm)
 		share := shareOfNewBackends(a)
 		if c.follow && share < 0.1 {
-			t.Errorf("%s: new backends answered %.0f %%, want at least 10 %%: %v", c.arm, 100*share, a.Backends)
+			wrong("%s: new backends answered %.0f %%, want at least 10 %%: %v", c.arm, 100*share, a.Backends)
 		}
 		// A stall may open more streams, which start at new backends.
 		if !c.follow && c.arm != "cut-clusterip" && share > renewed/2 {
-			t.Errorf("%s: new backends answered %.0f %%, want at most half of the %.0f %% of renewed streams", c.arm, 100*share, 100*renewed)
+			wrong("%s: new backends answered %.0f %%, want at most half of the %.0f %% of renewed streams", c.arm, 100*share, 100*renewed)
 		}
 		if failed := a.Errors["UNAVAILABLE"] > 0; failed != c.fails || !c.fails && len(a.Errors) > 0 {
-			t.Errorf("%s: errors %v, want UNAVAILABLE: %v", c.arm, a.Errors, c.fails)
+			wrong("%s: errors %v, want UNAVAILABLE: %v", c.arm, a.Errors, c.fails)
 		}
 	}
 }

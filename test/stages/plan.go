@@ -61,7 +61,7 @@ func plan(program string) ([]lane, error) {
 		}},
 		{live: true, stages: []stage{
 			{name: "build rpclab", args: []string{"go", "build", "-o", program, "./cmd/rpclab"}},
-			test("race", strings.Join(raced, " "), []string{"proxies"}, "-race", "-timeout", "20m"),
+			test("race", strings.Join(raced, " "), []string{"proxies"}, "-race", "-timeout", "20m", "-parallel", "4"),
 			// The calculator's callers make ten times as many calls without the race detector.
 			test("plain", strings.Join(append(plain, "rpclab/internal/caller/calculator"), " "), nil, "-timeout", "10m"),
 			test("security", "./test/security", nil, "-timeout", "10m"),
