@@ -28,14 +28,15 @@ import (
 
 // gatewayFlags are the flags of `rpclab gateway`.
 type gatewayFlags struct {
-	listen, tokenFile string
+	listen            string
+	access            accessFlags
 	target            string
 	route             string
 	service, settings string // JSON
 	model, mode       string
 	channel           string
 	seed              uint64
-	supervised, open  bool
+	supervised        bool
 }
 
 func gatewayCommand() *cobra.Command {
@@ -65,9 +66,8 @@ other. The paths are those of two published studies, balancing and channels
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`address` to listen on; an address other than loopback needs --token-file or --open")
-	flags.StringVar(&f.tokenFile, "token-file", "", "`file` with the token that requests send (Authorization: Bearer …)")
-	flags.BoolVar(&f.open, "open", false, "answer requests without a token on any address")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`address` to listen on; an address other than loopback needs --token-file or --public")
+	f.access.register(flags)
 	flags.StringVar(&f.target, "target", "", "`addresses` of servers, comma-separated, or a gRPC target URI")
 	flags.StringVar(&f.route, "route", "", "`route` that calls take: "+strings.Join(route.Names(), ", "))
 	flags.StringVar(&f.service, "service", "", "the service for --route, as `JSON` with name, namespace, port, host, dns, api, vip, via")
@@ -94,8 +94,9 @@ func runGateway(c *cobra.Command, f gatewayFlags) error {
 	}
 	options := gateway.Options{Model: f.model, Channel: f.channel, Mode: f.mode, Seed: f.seed}
 	var err error
-	if options.Token, err = f.token(); err != nil {
-		return usageError{err}
+	f.access.public = f.access.public || f.supervised
+	if options.Token, err = f.access.token("--listen", f.listen); err != nil {
+		return err
 	}
 	if err := f.openTargets(c.Context(), &options); err != nil {
 		return err
@@ -109,9 +110,6 @@ func runGateway(c *cobra.Command, f gatewayFlags) error {
 		return fmt.Errorf("cannot listen on %s: %w\nChoose another address with --listen, or stop the program that uses this one", f.listen, err)
 	}
 	defer listener.Close()
-	if at := listener.Addr().(*net.TCPAddr); !at.IP.IsLoopback() && options.Token == "" && !f.supervised && !f.open {
-		return usageError{fmt.Errorf("--listen %s: other machines could send requests: add --token-file, allow all requests with --open, or listen on 127.0.0.1", f.listen)}
-	}
 	if f.model == gateway.OneThread {
 		runtime.GOMAXPROCS(1)
 	}
@@ -130,21 +128,6 @@ func runGateway(c *cobra.Command, f gatewayFlags) error {
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "rpclab: gateway listening on http://%s\n", listener.Addr())
 	return errors.Join(gateway.Serve(c.Context(), listener, g.Handler()), g.Close())
-}
-
-func (f gatewayFlags) token() (string, error) {
-	if f.tokenFile == "" {
-		return "", nil
-	}
-	text, err := os.ReadFile(f.tokenFile)
-	if err != nil {
-		return "", fmt.Errorf("--token-file: %w", err)
-	}
-	token := strings.TrimSpace(string(text))
-	if token == "" {
-		return "", fmt.Errorf("--token-file %s: the file is empty", f.tokenFile)
-	}
-	return token, nil
 }
 
 // openTargets sets where calls go, and how /experiment/client opens its routes.

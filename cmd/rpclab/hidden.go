@@ -121,7 +121,7 @@ that the lab requests; the command rpclab means this binary.`,
 }
 
 func runAgent(c *cobra.Command, listen, tokenFile string, args []string) error {
-	token, err := token(listen, tokenFile, "other machines could run programs here")
+	token, err := listenToken("--listen", listen, tokenFile, "other machines could run programs here: add --token-file")
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ func serverCommand() *cobra.Command {
 	var listen, metrics string
 	var supervised bool
 	var secure securityFlags
+	var access accessFlags
 	command := &cobra.Command{
 		Use:   "server",
 		Short: "Run one server under test",
@@ -34,8 +35,17 @@ SIGTERM or SIGINT stops the server after it has drained its connections.`,
   curl -d '{"value": 1}' http://127.0.0.1:50051/increase`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) (err error) {
-			if err := errors.Join(checkModel(c.Flags(), server.Model), secure.check(server.Model)); err != nil {
+			if err := errors.Join(checkModel(c.Flags(), server.Model), secure.check(server.Model), checkToken(access, server.Model, secure)); err != nil {
 				return err
+			}
+			access.public = access.public || supervised // the supervisor controls access
+			if server.Token, err = access.token("--listen", listen); err != nil {
+				return err
+			}
+			if metrics != "" && !strings.HasPrefix(metrics, ":") {
+				if _, err := access.token("--metrics", metrics); err != nil {
+					return err
+				}
 			}
 			if _, err := process.RaiseFileLimit(); err != nil {
 				return err
@@ -73,7 +83,7 @@ SIGTERM or SIGINT stops the server after it has drained its connections.`,
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&listen, "listen", "127.0.0.1:50051", "`address` to listen on")
+	flags.StringVar(&listen, "listen", "127.0.0.1:50051", "`address` to listen on; an address other than loopback needs --token-file or --public")
 	flags.StringVar(&metrics, "metrics", "", "`address` that serves /metrics to Prometheus; :PORT uses the host of --listen (default: no metrics)")
 	flags.StringVar(&server.ID, "id", hostname(), "`name` of this backend, which every answer carries")
 	flags.StringVar(&server.Model, "model", workload.GRPC, "`protocol`: grpc; rest (JSON over HTTP/1.1 and cleartext HTTP/2); tcp (a bare connection that increments numbers)")
@@ -83,6 +93,7 @@ SIGTERM or SIGINT stops the server after it has drained its connections.`,
 	flags.DurationVar(&server.MaxAge, "max-age", 0, "age at which the server closes a connection, 10 % more or less (default: never)")
 	flags.DurationVar(&server.AgeGrace, "age-grace", 0, "time that the calls of a closed connection have to finish (default: no limit)")
 	flags.BoolVar(&server.ReportLoad, "report-load", false, "report the load of the server in every answer (ORCA), for weighted_round_robin")
+	access.register(flags)
 	secure.register(flags)
 	flags.DurationVar(&server.Drain, "drain", 0, "time that a stopping server still accepts calls")
 	flags.BoolVar(&supervised, "supervised", false, "take commands on standard input, and exit when it closes")
@@ -102,6 +113,19 @@ func checkModel(flags *pflag.FlagSet, model string) error {
 		if flags.Changed(name) {
 			return usageError{fmt.Errorf("--%s needs --model %s", name, workload.GRPC)}
 		}
+	}
+	return nil
+}
+
+// checkToken returns an error if the server cannot check a token.
+func checkToken(access accessFlags, model string, secure securityFlags) error {
+	switch {
+	case access.tokenFile == "":
+		return nil
+	case model == workload.TCP:
+		return usageError{fmt.Errorf("--token-file: messages of --model %s have no room for a token: listen on 127.0.0.1, or use --public", model)}
+	case secure.Tokens:
+		return usageError{errors.New("--token-file and --jwt use the same header: use one of them")}
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -61,7 +60,7 @@ only when no backend in zone-0 is available.`,
 			}
 			var err error
 			if !supervised || tokenFile != "" {
-				plane.Token, err = token(listen, tokenFile, "other machines could read the endpoints")
+				plane.Token, err = listenToken("--listen", listen, tokenFile, "other machines could read the endpoints: add --token-file")
 			}
 			if err != nil {
 				return err
@@ -102,29 +101,6 @@ only when no backend in zone-0 is available.`,
 	_ = flags.MarkHidden("settings")
 	_ = flags.MarkHidden("supervised")
 	return command
-}
-
-// token reads the token from the file. Only a loopback address needs no token; risk says what
-// other machines could do without one.
-func token(listen, file, risk string) (string, error) {
-	if file != "" {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return "", usageError{fmt.Errorf("--token-file: %w", err)}
-		}
-		if given := strings.TrimSpace(string(text)); given != "" {
-			return given, nil
-		}
-		return "", usageError{fmt.Errorf("--token-file: %s is empty: write a token to it, for example with openssl rand -hex 32", file)}
-	}
-	host, _, err := net.SplitHostPort(listen)
-	if err != nil {
-		return "", usageError{fmt.Errorf("--listen: %w", err)}
-	}
-	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
-		return "", usageError{fmt.Errorf("--listen %s: %s: add --token-file, or listen on 127.0.0.1", listen, risk)}
-	}
-	return "", nil
 }
 
 func writeBootstrap(file, address string) error {

@@ -5,13 +5,11 @@ package agent
 
 import (
 	"context"
-	"crypto/subtle"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"os"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -19,12 +17,12 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/keepalive"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
 	"rpclab/internal/measure"
 	"rpclab/internal/process"
+	"rpclab/internal/security"
 )
 
 const (
@@ -171,14 +169,8 @@ func (a *Agent) authorizeStream(server any, stream grpc.ServerStream, _ *grpc.St
 	return serve(server, stream)
 }
 
-// authorize compares the token in constant time.
 func (a *Agent) authorize(ctx context.Context) error {
-	if a.Token == "" {
-		return nil
-	}
-	md, _ := metadata.FromIncomingContext(ctx)
-	token := strings.TrimPrefix(strings.Join(md.Get("authorization"), ""), "Bearer ")
-	if subtle.ConstantTimeCompare([]byte(token), []byte(a.Token)) != 1 {
+	if a.Token != "" && !security.CallHasBearer(ctx, a.Token) {
 		return status.Error(codes.Unauthenticated, "this agent requires its token as metadata: authorization: Bearer …")
 	}
 	return nil

@@ -2,8 +2,6 @@ package gateway
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"fmt"
 	"net/http"
 	"strings"
@@ -12,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"rpclab/internal/caller/nethttp"
+	"rpclab/internal/security"
 )
 
 // handlerFunc reads a request's parameters and makes its calls.
@@ -53,10 +52,8 @@ func (g *Gateway) Handler() http.Handler {
 
 // requireToken rejects requests without the bearer token.
 func requireToken(token string, next http.Handler) http.Handler {
-	want := sha256.Sum256([]byte("Bearer " + token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
-		if subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
+		if !security.HasBearer(r.Header.Get("Authorization"), token) {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			writeError(w, httpError{http.StatusUnauthorized, "UNAUTHENTICATED", "this gateway needs a token: send Authorization: Bearer …"})
 			return

@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"net"
 	"net/http"
 	"time"
 
@@ -24,20 +23,20 @@ func (s *Server) metricsOptions(more ...prometheus.Collector) (options []grpc.Se
 	calls := grpcprom.NewServerMetrics(grpcprom.WithServerHandlingTimeHistogram(grpcprom.WithHistogramBuckets(Buckets)))
 	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(calls.UnaryServerInterceptor()), grpc.ChainStreamInterceptor(calls.StreamServerInterceptor()),
-	}, serveMetrics(s.Metrics, append(more, calls)...)
+	}, s.serveMetrics(append(more, calls)...)
 }
 
 // serveMetrics serves collectors to Prometheus until end.
-func serveMetrics(listener net.Listener, all ...prometheus.Collector) (end func()) {
+func (s *Server) serveMetrics(all ...prometheus.Collector) (end func()) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(append(all, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))...)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: s.requireToken(mux), ReadHeaderTimeout: 10 * time.Second}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = server.Serve(listener) // returns when closed
+		_ = server.Serve(s.Metrics) // returns when closed
 	}()
 	return func() {
 		_ = server.Close()

@@ -19,6 +19,8 @@ import (
 // BackendHeader is the HTTP header in which every answer carries the identity of its backend.
 const BackendHeader = "Rpclab-Backend"
 
+const healthPath = "/healthz"
+
 // maxBodyBytes is the largest request, enough for an order of [LargestOrder] articles.
 const maxBodyBytes = 16 << 20
 
@@ -45,16 +47,17 @@ func (s *Server) rest() http.Handler {
 	mux.Handle("POST /fibonacci", post(s, fibonacci{id: s.ID}.Compute))
 	mux.Handle("POST /increase", post(s, chain{}.Increase))
 	mux.Handle("POST /orders", post(s, orders{delay: s.Delay, spread: s.Spread}.PlaceOrder))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET "+healthPath, func(w http.ResponseWriter, r *http.Request) {
 		answer, err := s.health.Check(r.Context(), &healthv1.HealthCheckRequest{})
 		if err != nil || answer.Status != healthv1.HealthCheckResponse_SERVING {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 		fmt.Fprintln(w, answer.GetStatus())
 	})
+	guarded := s.requireToken(mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(BackendHeader, s.ID)
-		mux.ServeHTTP(w, r)
+		guarded.ServeHTTP(w, r)
 	})
 }
 
@@ -109,6 +112,8 @@ func writeError(w http.ResponseWriter, err error) {
 	switch failure.Code() {
 	case codes.InvalidArgument, codes.OutOfRange:
 		code = http.StatusBadRequest
+	case codes.Unauthenticated:
+		code = http.StatusUnauthorized
 	case codes.Unavailable:
 		code = http.StatusServiceUnavailable
 	}

@@ -31,6 +31,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	}
 	options, end := s.metricsOptions(rejectionCollectors(guard)...)
 	defer end()
+	options = append(s.tokenOptions(), options...)
 	if s.ReportLoad {
 		options = append(options, reportLoad()...) // outermost interceptor
 	}

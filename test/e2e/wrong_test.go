@@ -103,6 +103,11 @@ func TestWrongRequestsExitWithCode2(t *testing.T) {
 		{"gateway-for-everyone", func() []string {
 			return []string{"gateway", "--target", "127.0.0.1:1", "--listen", "0.0.0.0:0"}
 		}},
+		{"server-for-everyone", func() []string { return []string{"server", "--listen", "0.0.0.0:0"} }},
+		{"server-metrics-for-everyone", func() []string { return []string{"server", "--metrics", "0.0.0.0:0"} }},
+		{"server-token-without-room", func() []string {
+			return []string{"server", "--model", "tcp", "--listen", "0.0.0.0:0", "--token-file", write("token", "secret")}
+		}},
 		{"gateway-empty-token", func() []string {
 			return []string{"gateway", "--target", "127.0.0.1:1", "--token-file", write("token", "\n")}
 		}},

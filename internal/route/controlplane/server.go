@@ -2,11 +2,9 @@ package controlplane
 
 import (
 	"context"
-	"crypto/subtle"
 	"fmt"
 	"log/slog"
 	"net"
-	"strings"
 	"time"
 
 	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -18,11 +16,11 @@ import (
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"rpclab/internal/route/endpointslice"
 	"rpclab/internal/route/settings"
+	"rpclab/internal/security"
 )
 
 // anyNode is the cache key of all clients: they all receive the same resources, whatever node
@@ -118,14 +116,10 @@ func (s *Server) feed(ctx context.Context, known cache.SnapshotCache, first chan
 	return err
 }
 
-// admit checks the token, in constant time.
+// admit checks the token.
 func (s *Server) admit(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, serve grpc.StreamHandler) error {
-	if s.Token != "" {
-		head, _ := metadata.FromIncomingContext(stream.Context())
-		given := strings.TrimPrefix(strings.Join(head.Get("authorization"), ""), "Bearer ")
-		if subtle.ConstantTimeCompare([]byte(given), []byte(s.Token)) != 1 {
-			return status.Error(codes.Unauthenticated, "this control plane requires its token as metadata: authorization: Bearer TOKEN")
-		}
+	if s.Token != "" && !security.CallHasBearer(stream.Context(), s.Token) {
+		return status.Error(codes.Unauthenticated, "this control plane requires its token as metadata: authorization: Bearer TOKEN")
 	}
 	return serve(server, stream)
 }

@@ -1,6 +1,7 @@
 """The flags of a server."""
 
 import argparse
+import ipaddress
 import re
 import socket
 
@@ -27,6 +28,27 @@ def address(text: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]") or "0.0.0.0", int(port)
 
 
+def add_listen(flags: argparse.ArgumentParser, port: int) -> None:
+    flags.add_argument("--listen", type=address, default=("127.0.0.1", port), metavar="HOST:PORT")
+    flags.add_argument("--public", action="store_true", help="serve clients of other machines")
+
+
+def check_listen(flags: argparse.ArgumentParser, settings: argparse.Namespace) -> None:
+    """Refuses an address that other machines can reach, unless --public allows it."""
+    host, port = settings.listen
+    if settings.public or settings.supervised or host == "localhost":
+        return
+    try:
+        if ipaddress.ip_address(host).is_loopback:
+            return
+    except ValueError:
+        pass  # the name of a host
+    flags.error(
+        f"--listen {host}:{port}: other machines could send requests: "
+        "allow them with --public, or listen on 127.0.0.1"
+    )
+
+
 def workers(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of workers: use 0 or more")
@@ -39,7 +61,7 @@ def parse() -> argparse.Namespace:
         description="Serves rpclab's workloads until SIGTERM; then it drains.",
         allow_abbrev=False,
     )
-    flags.add_argument("--listen", type=address, default=("127.0.0.1", 50051), metavar="HOST:PORT")
+    add_listen(flags, 50051)
     flags.add_argument("--model", choices=MODELS, default=MODELS[0])
     flags.add_argument("--id", default=socket.gethostname(), help="identity in every answer")
     flags.add_argument("--delay", type=duration, default=0, help="before greetings and orders")
@@ -49,4 +71,6 @@ def parse() -> argparse.Namespace:
         "--drain", type=duration, default=0, help="how long to accept calls after SIGTERM"
     )
     flags.add_argument("--supervised", action="store_true", help="read commands on standard input")
-    return flags.parse_args()
+    settings = flags.parse_args()
+    check_listen(flags, settings)
+    return settings

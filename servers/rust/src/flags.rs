@@ -1,5 +1,7 @@
 //! The flags of the server.
 
+use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
@@ -13,6 +15,9 @@ pub struct Flags {
     /// HOST:PORT to listen on
     #[arg(long, default_value = "127.0.0.1:50051")]
     pub listen: String,
+    /// serve clients of other machines
+    #[arg(long)]
+    pub public: bool,
     /// the stack that answers calls
     #[arg(long, value_enum, default_value_t = Model::Grpc)]
     pub model: Model,
@@ -34,6 +39,18 @@ pub struct Flags {
     /// read commands on standard input, and exit when it closes
     #[arg(long)]
     pub supervised: bool,
+}
+
+impl Flags {
+    /// Refuses an address that other machines can reach, unless --public allows it.
+    pub fn check(&self, address: SocketAddr) -> io::Result<()> {
+        if self.public || self.supervised || address.ip().is_loopback() {
+            return Ok(());
+        }
+        Err(io::Error::other(
+            "other machines could send requests: allow them with --public, or listen on 127.0.0.1",
+        ))
+    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]

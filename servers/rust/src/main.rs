@@ -78,7 +78,7 @@ async fn serve(flags: &Flags, backend: &'static Backend) -> Result<(), Box<dyn E
             .await;
         tokio::time::sleep(drain).await;
     };
-    let listener = listen(&flags.listen)
+    let listener = listen(flags)
         .await
         .map_err(|why| format!("cannot listen on {}: {why}", flags.listen))?;
     if flags.supervised {
@@ -94,11 +94,12 @@ async fn serve(flags: &Flags, backend: &'static Backend) -> Result<(), Box<dyn E
 
 /// Listens with a backlog of 4096. With Rust's default of 128, clients that connect at the same
 /// time would wait seconds for a retransmission (RFC 6298).
-async fn listen(address: &str) -> io::Result<TcpListener> {
-    let address = lookup_host(address)
+async fn listen(flags: &Flags) -> io::Result<TcpListener> {
+    let address = lookup_host(&flags.listen)
         .await?
         .next()
         .ok_or(io::ErrorKind::NotFound)?;
+    flags.check(address)?;
     let socket = if address.is_ipv4() {
         TcpSocket::new_v4()?
     } else {

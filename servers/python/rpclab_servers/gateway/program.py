@@ -9,7 +9,7 @@ import sys
 import threading
 
 from rpclab_servers.backend import SUPERVISOR_GONE
-from rpclab_servers.flags import address
+from rpclab_servers.flags import add_listen, check_listen
 from rpclab_servers.gateway.calls import API
 from rpclab_servers.server import bound
 
@@ -55,7 +55,7 @@ def parse(args: list[str]) -> argparse.Namespace:
         description="Makes gRPC calls for HTTP requests, as in the published balancing study.",
         allow_abbrev=False,
     )
-    flags.add_argument("--listen", type=address, default=("127.0.0.1", 8080), metavar="HOST:PORT")
+    add_listen(flags, 8080)
     flags.add_argument("--target", required=True, help="comma-separated addresses, or a URI")
     flags.add_argument("--service-config", help="JSON; default: round robin")
     flags.add_argument("--model", choices=MODELS, default="threads")
@@ -66,6 +66,7 @@ def parse(args: list[str]) -> argparse.Namespace:
     flags.add_argument("--seed", type=int, help="seed of the random numbers")
     flags.add_argument("--supervised", action="store_true", help="exit when standard input ends")
     settings = flags.parse_args(args)
+    check_listen(flags, settings)
     if settings.channel is None:  # as published
         settings.channel = "per-request" if settings.model == "async" else "shared"
     if settings.service_config is None:

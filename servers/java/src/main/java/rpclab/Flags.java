@@ -24,6 +24,9 @@ public final class Flags {
       description = "address to listen on")
   public InetSocketAddress listen;
 
+  @Option(names = "--public", description = "serve clients of other machines")
+  public boolean anyone;
+
   @Option(names = "--model", defaultValue = "grpc-netty", description = "${COMPLETION-CANDIDATES}")
   public Model model;
 
@@ -73,11 +76,25 @@ public final class Flags {
       if (flags.workers < 0) {
         throw new ParameterException(line, "--workers " + flags.workers + ": must be at least 1");
       }
+      if (!flags.anyone && !flags.supervised && !loopback(flags.listen)) {
+        throw new ParameterException(
+            line,
+            "--listen "
+                + flags.listen.getHostString()
+                + ":"
+                + flags.listen.getPort()
+                + ": other machines could send requests: allow them with --public, or listen on"
+                + " 127.0.0.1");
+      }
     } catch (ParameterException e) {
       System.err.println(e.getMessage());
       System.exit(2);
     }
     return flags;
+  }
+
+  private static boolean loopback(InetSocketAddress address) {
+    return !address.isUnresolved() && address.getAddress().isLoopbackAddress();
   }
 
   /** A sum of numbers with units (500ms, 1.5s, 1m0s), or a bare 0. */
