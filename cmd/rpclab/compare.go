@@ -42,7 +42,9 @@ says otherwise. Gates can test
 ` + wrapWords(analysis.GateMetrics()) + `.
 
 Arms whose workload or load differs are not compared, nor are --quick runs with
-full runs, unless --allow names the setting that may differ.`,
+full runs, unless --allow names the setting that may differ. There is no verdict
+when other programs used over half of the CPU time in one of the runs, unless
+--allow names busy.`,
 		Example: `  rpclab compare 20261119 latest
   rpclab compare before.json latest --gate 'p99 ratio < 1.05' --junit gates.xml
   rpclab compare 20261119 latest --allow workload.greet.delay
@@ -71,7 +73,7 @@ full runs, unless --allow names the setting that may differ.`,
 	flags := command.Flags()
 	flags.StringArrayVar(&f.gates, "gate", nil, "`condition` on the ratio of the second run to the first (repeatable)")
 	flags.StringVar(&f.undecided, "undecided", undecidedFails, "fail or pass: what a gate does when rpclab cannot tell, or cannot compare an arm")
-	flags.StringSliceVar(&f.allow, "allow", nil, "`path` of a workload or load setting that may differ; also experiment or quick (repeatable)")
+	flags.StringSliceVar(&f.allow, "allow", nil, "`path` of a workload or load setting that may differ; also experiment, quick or busy (repeatable)")
 	f.outputs.register(flags)
 	return command
 }

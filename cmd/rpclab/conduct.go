@@ -32,17 +32,33 @@ func conduct(ctx context.Context, plan lab.Plan, o lab.Options, open func(*lab.O
 	return lab.Run(ctx, plan, o)
 }
 
-func conductLocal(ctx context.Context, out io.Writer, plan lab.Plan, o lab.Options) (result.Document, error) {
-	return conduct(ctx, plan, o, func(o *lab.Options) (cluster.Cluster, error) { return openLocal(out, plan, o) })
+// conductLocal runs a plan on this machine, once no other run uses it.
+func conductLocal(ctx context.Context, out io.Writer, plan lab.Plan, o lab.Options, machine machineFlags) (document result.Document, err error) {
+	if err := isolate(plan); err != nil {
+		return document, err
+	}
+	entry, err := machine.enter(ctx, out, "rpclab run "+plan.Name)
+	if err != nil {
+		return document, err
+	}
+	defer entry.Leave()
+	o.OtherRuns = entry.Others
+	return conduct(ctx, plan, o, func(o *lab.Options) (cluster.Cluster, error) { return openLocal(out, o) })
+}
+
+// isolate moves this program into a network of its own if the plan drops packets.
+func isolate(plan lab.Plan) error {
+	if !plan.DropsPackets() {
+		return nil
+	}
+	if err := process.IsolateNetwork(); err != nil {
+		return fmt.Errorf("event cut, how: blackhole: %w", err)
+	}
+	return nil
 }
 
 // openLocal creates a cluster on this machine, which logs errors to out.
-func openLocal(out io.Writer, plan lab.Plan, o *lab.Options) (cluster.Cluster, error) {
-	if plan.DropsPackets() {
-		if err := process.IsolateNetwork(); err != nil {
-			return nil, fmt.Errorf("event cut, how: blackhole: %w", err)
-		}
-	}
+func openLocal(out io.Writer, o *lab.Options) (cluster.Cluster, error) {
 	log := slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelError}))
 	return local.New(local.Options{Server: append(o.Self[:1:1], "server"), Self: o.Self, Log: log})
 }

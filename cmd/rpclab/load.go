@@ -43,6 +43,9 @@ A call of a streaming method is one whole stream: it sends its message
 --messages times and ends with the last answer. The report shows the latency of
 each answer too.
 
+A load first waits until no other run or load of yours uses this machine. With
+--no-wait it starts at once, and the results of both say so.
+
 REST answers with status 400 or above count as errors, for example HTTP_404.
 rpclab does not follow redirects.
 
@@ -118,6 +121,12 @@ func (f loadFlags) runAndStore(c *cobra.Command, load *generator.Load) (d result
 		return d, err
 	}
 	defer func() { err = errors.Join(err, done()) }()
+	entry, err := f.machine.enter(c.Context(), c.ErrOrStderr(), "rpclab load "+load.Name())
+	if err != nil {
+		return d, err
+	}
+	defer entry.Leave()
+	load.OtherRuns = entry.Others
 	live := generator.NewProgress()
 	stop := showLive(c.ErrOrStderr(), live)
 	d, err = load.Run(c.Context(), live)

@@ -26,6 +26,7 @@ type loadFlags struct {
 	asserts    []string
 	outputs    outputs
 	keeping    storeFlags
+	machine    machineFlags
 	selfTest   bool
 	calculator calculateFlags
 }
@@ -76,6 +77,7 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.outputs.json, "json", "", "write the result as JSON to `file`; - writes nothing else to standard output")
 	f.outputs.registerJUnit(flags)
 	f.keeping.register(flags)
+	f.machine.register(flags)
 	flags.BoolVar(&f.selfTest, "self-test", false, "measure the load generator itself, without a target")
 }
 

@@ -27,6 +27,7 @@ type runFlags struct {
 	image   string
 	until   string
 	keeping storeFlags
+	machine machineFlags
 	asserts []string
 	outputs outputs
 	live    pageFlags
@@ -40,7 +41,10 @@ func runCommand() *cobra.Command {
 		Long: `Runs a built-in experiment (see 'rpclab list') or one from a YAML file. An
 experiment compares arms: each is a server, a route and a client with their
 settings. A round measures every arm once for each value of the sweep. The
-servers are new processes on this machine, or pods of a Kubernetes cluster.`,
+servers are new processes on this machine, or pods of a Kubernetes cluster.
+
+A run on this machine first waits until no other run or load of yours uses it.
+With --no-wait it starts at once, and the results of both say so.`,
 		Example: `  rpclab run channels --quick
   rpclab run channels --arms shared,endpointslice --set load.burst=500
   rpclab run ./mine.yaml --rounds 10 --json out.json --md out.md
@@ -67,6 +71,7 @@ servers are new processes on this machine, or pods of a Kubernetes cluster.`,
 	flags.BoolVar(&f.Quick, "quick", false, "run the whole experiment, scaled down")
 	flags.Float64Var(&f.Scale, "scale", 0, "`fraction` of the load of the published study: 1 is its full load (default: as the experiment says)")
 	f.keeping.register(flags)
+	f.machine.register(flags)
 	flags.StringArrayVar(&f.asserts, "assert", nil,
 		"`condition` that every arm must meet, such as 'p99 < 50ms' or 'errors == 0' (repeatable)")
 	f.outputs.register(flags)
@@ -172,15 +177,14 @@ func (f runFlags) runAndShow(c *cobra.Command, plan lab.Plan, commandLine string
 	}
 	defer func() { shown.close(document, err) }()
 	show := shown.follow(plan.Plan, id, stop)
-	return conduct(ctx, plan, lab.Options{ID: id, Kind: f.on, Store: store, Command: commandLine, Progress: func(p lab.Progress) {
+	o := lab.Options{ID: id, Kind: f.on, Store: store, Command: commandLine, Progress: func(p lab.Progress) {
 		bar.show(p)
 		show(p)
-	}}, func(o *lab.Options) (cluster.Cluster, error) {
-		if f.on == "kubernetes" {
-			return f.openKubernetes(ctx, o, bar.wait)
-		}
-		return openLocal(c.ErrOrStderr(), plan, o)
-	})
+	}}
+	if f.on == "kubernetes" {
+		return conduct(ctx, plan, o, func(o *lab.Options) (cluster.Cluster, error) { return f.openKubernetes(ctx, o, bar.wait) })
+	}
+	return conductLocal(ctx, c.ErrOrStderr(), plan, o, f.machine)
 }
 
 // openKubernetes creates a cluster in a new namespace, and reports to wait what it waits for.

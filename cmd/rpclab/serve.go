@@ -72,7 +72,7 @@ func (f serveFlags) serve(c *cobra.Command, store *result.Store) (err error) {
 		Store: store, Experiments: offered, Token: f.live.token, Hosts: hostNames(f.live.listen), Watch: shown.meters, Log: log,
 		Conduct: func(ctx context.Context, run web.Run, watch func(lab.Progress)) (result.Document, error) {
 			fmt.Fprintf(out, "rpclab: run %s of %s started\n", run.ID, run.Plan.Name)
-			d, err := conductLocal(ctx, out, run.Plan, lab.Options{ID: run.ID, Kind: "local", Store: store, Command: run.Command, Progress: watch})
+			d, err := conductLocal(ctx, out, run.Plan, lab.Options{ID: run.ID, Kind: "local", Store: store, Command: run.Command, Progress: watch}, machineFlags{noWait: true})
 			interrupted = interrupted || c.Context().Err() != nil
 			fmt.Fprintf(out, "rpclab: run %s %s\n", run.ID, outcome(d, err))
 			return d, err

@@ -24,6 +24,10 @@ import (
 func Assemble(d result.Document) result.Document {
 	d.Arms = slices.Clone(d.Arms)
 	d.Events, d.Warnings = nil, nil
+	d.MachineWarnings = MachineWarnings(d)
+	for _, w := range d.MachineWarnings {
+		d.Warnings = append(d.Warnings, w.Text)
+	}
 	for i := range d.Arms {
 		arm := &d.Arms[i]
 		moveFiles(arm)

@@ -3,6 +3,7 @@ package analysis
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"rpclab/internal/experiment"
 	"rpclab/internal/result"
@@ -13,7 +14,7 @@ import (
 type CompareOptions struct {
 	Gates []Gate
 	// Allow are the paths of settings that may differ although they change what an arm
-	// measures; "experiment" and "quick" are allowed too.
+	// measures; "experiment", "quick" and "busy" (machines) are allowed too.
 	Allow []string
 }
 
@@ -33,6 +34,13 @@ func Compare(a, b result.Document, o CompareOptions) result.Comparison {
 		comparable = append(comparable, p)
 	}
 	c.Differences = differences(a, b, comparable)
+	others, warnings, busy := busyRuns(a, b, comparable)
+	c.A.Others, c.B.Others, c.Warnings = others[0], others[1], warnings
+	if !slices.Contains(o.Allow, "busy") {
+		for i := range comparable {
+			comparable[i].busy = busy
+		}
+	}
 	headline := 0
 	for _, p := range comparable {
 		headline += headlines(p.a, p.b)
@@ -113,6 +121,9 @@ func (p armPair) unfit(m metric, a, b result.Document) reason {
 	if why := unfitArm(m, b, p.b); why.text != "" {
 		why.text, why.cause.Run = "in B, "+why.text, "B"
 		return why
+	}
+	if p.busy.text != "" {
+		return p.busy
 	}
 	return coarseSteps(m, p.a, p.b)
 }

@@ -22,7 +22,7 @@ func interference(p measure.ProcessorTimes, own time.Duration) *result.Interfere
 		return nil
 	}
 	return &result.Interference{
-		Stolen: p.StolenShare(), Throttled: share(p.Throttled, p.Throttled+own), Others: new(share(p.Busy-own, all)),
+		Stolen: p.StolenShare(), Throttled: share(p.Throttled, p.Throttled+own), Others: new(share(p.Busy-p.Interrupts-own, all)),
 	}
 }
 

@@ -11,7 +11,10 @@ import (
 )
 
 // armPair is the same arm of two runs.
-type armPair struct{ a, b result.Arm }
+type armPair struct {
+	a, b result.Arm
+	busy reason // why runs on these machines are not compared
+}
 
 // name returns the arm's name, or both names if they differ.
 func (p armPair) name() string {
@@ -26,7 +29,7 @@ func (p armPair) name() string {
 // names differ.
 func pairsOf(a, b result.Document) (pairs []armPair, alone []result.Refusal) {
 	if len(a.Arms) == 1 && len(b.Arms) == 1 && len(a.Arms[0].Cell)+len(b.Arms[0].Cell) == 0 && a.Experiment == b.Experiment {
-		return []armPair{{a.Arms[0], b.Arms[0]}}, nil
+		return []armPair{{a: a.Arms[0], b: b.Arms[0]}}, nil
 	}
 	find := func(d result.Document, arm result.Arm) (result.Arm, bool) {
 		for _, other := range d.Arms {
@@ -38,7 +41,7 @@ func pairsOf(a, b result.Document) (pairs []armPair, alone []result.Refusal) {
 	}
 	for _, arm := range a.Arms {
 		if other, ok := find(b, arm); ok {
-			pairs = append(pairs, armPair{arm, other})
+			pairs = append(pairs, armPair{a: arm, b: other})
 		} else {
 			alone = append(alone, result.Refusal{Arm: arm.Name, Cell: arm.Cell, Reason: "only in A"})
 		}

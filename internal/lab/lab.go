@@ -24,6 +24,7 @@ import (
 
 	"rpclab/internal/analysis"
 	"rpclab/internal/measure"
+	"rpclab/internal/process/running"
 	"rpclab/internal/result"
 )
 
@@ -35,6 +36,9 @@ func Run(ctx context.Context, plan Plan, o Options) (result.Document, error) {
 	r := &run{Options: o, plan: plan, doc: header(plan.Plan, plan.trials, o)}
 	if r.Processors == nil {
 		r.Processors = measure.ReadProcessorTimes
+	}
+	if r.OtherRuns == nil {
+		r.OtherRuns = func() []running.Run { return nil }
 	}
 	if err := r.prepare(ctx); err != nil {
 		return result.Document{}, err

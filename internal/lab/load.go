@@ -7,6 +7,7 @@ import (
 	"rpclab/internal/analysis"
 	"rpclab/internal/cluster"
 	"rpclab/internal/measure"
+	"rpclab/internal/process/running"
 	"rpclab/internal/result"
 )
 
@@ -18,6 +19,7 @@ type loader struct {
 	cluster    cluster.Cluster
 	remote     bool // callers and servers run in a cluster
 	processors func() measure.ProcessorTimes
+	otherRuns  func() []running.Run
 	progress   *progress
 }
 
@@ -34,6 +36,7 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	endMemory := recordMemory(servers)
 	endpoints := recordEndpoints(servers.Endpoints())
 	defer endpoints.stop()
+	endOtherRuns := recordOtherRuns(l.otherRuns)
 	endProcessors := recordProcessors(l.processors)
 	o.Watch = l.progress.listener != nil
 	limited, cancel := context.WithTimeout(ctx, l.trial.timeout)
@@ -47,6 +50,7 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	shares, err := l.callers.load(limited, start, o)
 	measured.Memory = endMemory()
 	performed := endEvents()
+	measured.MachineWarnings = analysis.Shared(endOtherRuns())
 	if err != nil {
 		return failedTrial(ctx, measured, err)
 	}

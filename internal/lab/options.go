@@ -8,6 +8,7 @@ import (
 	"rpclab/internal/cluster"
 	"rpclab/internal/experiment"
 	"rpclab/internal/measure"
+	"rpclab/internal/process/running"
 	"rpclab/internal/result"
 )
 
@@ -32,6 +33,8 @@ type Options struct {
 	Kubernetes string
 	Nodes      []result.Node // of the cluster; none: rpclab may not list them
 	MaxFiles   uint64        // limit of open files of a process
+	// OtherRuns returns the other runs of rpclab that use this machine now; nil: not known.
+	OtherRuns func() []running.Run
 	// Processors reads the processors' counters; nil: [measure.ReadProcessorTimes].
 	Processors func() measure.ProcessorTimes
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/measure"
+	"rpclab/internal/process/running"
 	"rpclab/internal/result"
 )
 
@@ -114,6 +116,20 @@ func (h *endpointHistory) stop() []cluster.Snapshot {
 	h.cancel()
 	h.done.Wait()
 	return h.sets
+}
+
+// recordOtherRuns reads which other runs use this machine. The returned function reads them again and
+// returns all. A run that starts and ends between the two readings is part of the CPU time of others.
+func recordOtherRuns(read func() []running.Run) func() []running.Run {
+	all := read()
+	return func() []running.Run {
+		for _, run := range read() {
+			if !slices.Contains(all, run) {
+				all = append(all, run)
+			}
+		}
+		return all
+	}
 }
 
 // recordProcessors reads the processors' counters and the CPU time of this process. The returned

@@ -8,6 +8,7 @@ import (
 	"rpclab/internal/caller"
 	"rpclab/internal/cluster"
 	"rpclab/internal/measure"
+	"rpclab/internal/process/running"
 	"rpclab/internal/result"
 	"rpclab/internal/route"
 	"rpclab/internal/route/settings"
@@ -19,6 +20,7 @@ import (
 type trialRunner struct {
 	builder    infrastructureBuilder
 	processors func() measure.ProcessorTimes
+	otherRuns  func() []running.Run
 	progress   *progress
 	keys       keyring
 
@@ -29,7 +31,7 @@ type trialRunner struct {
 func newTrialRunner(o Options, seed uint64, built programs, p *progress, tools map[string]string) *trialRunner {
 	return &trialRunner{
 		builder:    infrastructureBuilder{cluster: o.Cluster, remote: o.Remote, self: o.Self, programs: built, seed: seed, tools: tools},
-		processors: o.Processors, progress: p,
+		processors: o.Processors, otherRuns: o.OtherRuns, progress: p,
 	}
 }
 
@@ -75,7 +77,7 @@ func (c *trialRunner) runTrial(ctx context.Context, t trial) (measured result.Tr
 	if err := callers.warmUp(ctx, func(n int) assignment { return assign(t, bed, n, identities[n]) }); err != nil {
 		return failedTrial(ctx, measured, err)
 	}
-	l := loader{trial: t, callers: callers, bed: bed, cluster: c.builder.cluster, remote: c.builder.remote, processors: c.processors, progress: c.progress}
+	l := loader{trial: t, callers: callers, bed: bed, cluster: c.builder.cluster, remote: c.builder.remote, processors: c.processors, otherRuns: c.otherRuns, progress: c.progress}
 	if t.Config.Load.Search != nil {
 		return searchCapacity(ctx, t.Trial, measured,
 			func(ctx context.Context, o loadRequest) (result.Trial, error) { return l.load(ctx, measured, o) },

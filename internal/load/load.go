@@ -9,6 +9,7 @@ import (
 	"rpclab/internal/load/data"
 	"rpclab/internal/load/request"
 	"rpclab/internal/pace"
+	"rpclab/internal/process/running"
 )
 
 // Load is a load that is ready to run: connected, with its method and messages.
@@ -21,6 +22,9 @@ type Load struct {
 	to       target
 	client   Client
 	selfTest func(context.Context, Probe) (*SelfTestResult, error)
+
+	// OtherRuns returns the other runs of rpclab that use this machine now; nil: not known.
+	OtherRuns func() []running.Run
 }
 
 // selfTestPhase is the duration of each measurement after a load.

@@ -26,10 +26,12 @@ func (l *Load) Run(ctx context.Context, live *Progress) (result.Document, error)
 		}
 	}
 	live.setPhase("")
+	endMachine := l.watchMachine()
 	measured, err := measureRun(func() (*measure.Recorder, time.Time, error) { return l.client.Run(ctx, l.pace, live) })
 	if err != nil {
 		return result.Document{}, err
 	}
+	warnings := endMachine()
 	partial := ctx.Err() != nil
 	var selfTest *SelfTestResult
 	if !partial {
@@ -42,5 +44,6 @@ func (l *Load) Run(ctx context.Context, live *Progress) (result.Document, error)
 			return result.Document{}, fmt.Errorf("measure the generator itself: %w", err)
 		}
 	}
-	return l.document(measured, selfTest, partial)
+	document, err := l.document(measured, selfTest, partial)
+	return addMachineWarnings(document, warnings), err
 }

@@ -9,6 +9,9 @@ import (
 // the system does not report is 0.
 type ProcessorTimes struct {
 	Busy, Idle time.Duration
+	// Interrupts is the part of Busy spent in interrupts, which belongs to no process. Linux counts
+	// received packets there, also those of loopback.
+	Interrupts time.Duration
 	Stolen     time.Duration // used by other virtual machines of the hypervisor
 	// Throttled is how long the processes of this process's control groups waited because a group
 	// had used up its CPU quota.
@@ -35,6 +38,7 @@ func (p ProcessorTimes) StolenShare() float64 {
 func (p ProcessorTimes) Since(earlier ProcessorTimes) ProcessorTimes {
 	return ProcessorTimes{
 		Busy: p.Busy - earlier.Busy, Idle: p.Idle - earlier.Idle,
-		Stolen: p.Stolen - earlier.Stolen, Throttled: p.Throttled - earlier.Throttled,
+		Interrupts: p.Interrupts - earlier.Interrupts,
+		Stolen:     p.Stolen - earlier.Stolen, Throttled: p.Throttled - earlier.Throttled,
 	}
 }

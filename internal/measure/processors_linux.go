@@ -36,6 +36,9 @@ func parseStat(text string) (times ProcessorTimes) {
 			times.Idle += spent
 		case i == 8:
 			times.Stolen = spent
+		case i == 6 || i == 7:
+			times.Interrupts += spent
+			times.Busy += spent
 		case i < 8:
 			times.Busy += spent
 		}

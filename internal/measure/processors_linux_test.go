@@ -9,7 +9,7 @@ import (
 
 func TestProcessorTimesAreParsed(t *testing.T) {
 	p := parseStat("cpu  100 20 30 4000 50 6 7 8 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n")
-	want := ProcessorTimes{Busy: 1630 * time.Millisecond, Idle: 40500 * time.Millisecond, Stolen: 80 * time.Millisecond}
+	want := ProcessorTimes{Busy: 1630 * time.Millisecond, Idle: 40500 * time.Millisecond, Interrupts: 130 * time.Millisecond, Stolen: 80 * time.Millisecond}
 	if p != want {
 		t.Errorf("the processor times are %+v, want %+v", p, want)
 	}

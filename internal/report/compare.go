@@ -30,6 +30,9 @@ func comparison(c result.Comparison, outcomes map[string]string) page {
 	}
 	p.say("The runs were made at different times: a difference may come from the machine, not from the arm. " +
 		"To exclude that, run both as arms of one experiment.")
+	for _, warning := range c.Warnings {
+		p.alarm(asSentence(warning))
+	}
 	otherDifferences(&p, c)
 	gates(&p, c, outcomes)
 	ratios(&p, c)

@@ -54,11 +54,15 @@ func byCount(errors map[string]uint64) []string {
 }
 
 func warnings(p *page, d result.Document) {
-	if len(d.Warnings) == 0 {
+	inHead := func(warning string) bool {
+		return slices.ContainsFunc(d.MachineWarnings, func(w result.MachineWarning) bool { return ofWholeRun(w) && w.Text == warning })
+	}
+	all := slices.DeleteFunc(slices.Clone(d.Warnings), inHead)
+	if len(all) == 0 {
 		return
 	}
 	p.heading("Warnings")
-	for _, warning := range d.Warnings {
+	for _, warning := range all {
 		p.alarm(clean(warning))
 	}
 }

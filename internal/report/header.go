@@ -29,10 +29,20 @@ func head(p *page, d result.Document) {
 	} else {
 		p.say(Machine(d.Machine))
 	}
+	for _, w := range d.MachineWarnings {
+		if ofWholeRun(w) {
+			p.alarm(asSentence(w.Text))
+		}
+	}
 	p.say(strings.Join(filled(progress(d), fmt.Sprintf("seed %d", d.Seed), lasted(d), moment(d.Started)), ", "))
 	limits(p, d)
 	callers(p, d)
 }
+
+// ofWholeRun reports whether a warning belongs in the head of the report.
+func ofWholeRun(w result.MachineWarning) bool { return w.Arm == "" }
+
+func asSentence(warning string) string { return capital(clean(warning)) + "." }
 
 // nodes describes the nodes of a Kubernetes cluster, equal nodes together, without the machine that
 // rpclab itself ran on.

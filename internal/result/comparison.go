@@ -17,6 +17,8 @@ type Comparison struct {
 	B      ComparedRun `json:"b"`
 	// Differences are the settings, machines and versions that differ between the two runs.
 	Differences []Difference `json:"differences"`
+	// Warnings say what disturbed one of the runs: a busy machine, or one shared with another run.
+	Warnings []string `json:"warnings"`
 	// Refused are the arms that are not compared.
 	Refused []Refusal    `json:"refused"`
 	Ratios  []Ratio      `json:"ratios"`
@@ -30,6 +32,9 @@ type ComparedRun struct {
 	Started    time.Time `json:"started"`
 	Rounds     int       `json:"rounds"`
 	Machine    Machine   `json:"machine"`
+	// Others is the share of all CPU time that other programs used, in the median trial of the
+	// compared arms; nil: not known.
+	Others *float64 `json:"others,omitempty"`
 }
 
 // Difference is a property whose value differs between A and B.
@@ -87,6 +92,7 @@ type GateResult struct {
 // WithEmptyLists returns the comparison with nil lists and maps replaced by empty ones.
 func (c Comparison) WithEmptyLists() Comparison {
 	c.Differences, c.Refused, c.Ratios, c.Gates = list(c.Differences), list(c.Refused), list(c.Ratios), list(c.Gates)
+	c.Warnings = list(c.Warnings)
 	for i := range c.Refused {
 		c.Refused[i].Cell = object(c.Refused[i].Cell)
 	}

@@ -38,14 +38,16 @@ type Document struct {
 	Baseline   string `json:"baseline"` // the arm with which the other arms are compared
 	// Changed are the settings, path=value, that --set and --quick changed, without rounds and
 	// sweep.
-	Changed   []string    `json:"changed,omitempty"`
-	Warnings  []string    `json:"warnings"`
-	Arms      []Arm       `json:"arms"` // one for each arm in each cell
-	Verdicts  []Verdict   `json:"verdicts"`
-	Events    []Event     `json:"events"`
-	Confounds []Confound  `json:"confounds,omitempty"`
-	Accounts  []Account   `json:"accounts,omitempty"` // of the confounds
-	Published []Published `json:"published_figures,omitempty"`
+	Changed  []string `json:"changed,omitempty"`
+	Warnings []string `json:"warnings"`
+	// MachineWarnings are the warnings about the machine as fields; empty: none, or the document is older.
+	MachineWarnings []MachineWarning `json:"machine_warnings,omitempty"`
+	Arms            []Arm            `json:"arms"` // one for each arm in each cell
+	Verdicts        []Verdict        `json:"verdicts"`
+	Events          []Event          `json:"events"`
+	Confounds       []Confound       `json:"confounds,omitempty"`
+	Accounts        []Account        `json:"accounts,omitempty"` // of the confounds
+	Published       []Published      `json:"published_figures,omitempty"`
 	// Size is the load behind the study's figures, if the run's load was smaller; else empty.
 	Size       string `json:"published_size,omitempty"`
 	TrialCount int    `json:"trials_planned"`
@@ -189,6 +191,8 @@ type Trial struct {
 	Measures
 	// Machine is the interference of other processes during the trial; nil: not measured.
 	Machine *Interference `json:"machine,omitempty"`
+	// MachineWarnings are those of this trial, without its place.
+	MachineWarnings []MachineWarning `json:"machine_warnings,omitempty"`
 	// Callers are the callers that shared the load; Measures sums them. Empty: one caller.
 	Callers []Caller `json:"callers,omitempty"`
 	// ProxyConnections is the number of callers' connections that each proxy worker accepted;

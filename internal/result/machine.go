@@ -33,8 +33,8 @@ type Machine struct {
 type Interference struct {
 	Stolen    float64 `json:"stolen"`    // by other machines on the same hardware, of the time that all processes wanted, but of at least one CPU
 	Throttled float64 `json:"throttled"` // by a quota that the experiment did not set, of the time that the run wanted
-	// Others is by processes that do not belong to the run, of the time of all CPUs; nil: not
-	// known, as on Kubernetes. There Stolen is the value of the worst node.
+	// Others is by processes that do not belong to the run, of the time of all CPUs, without
+	// interrupts; nil: not known, as on Kubernetes. There Stolen is the value of the worst node.
 	Others *float64 `json:"others,omitempty"`
 }
 

@@ -112,8 +112,10 @@ func Rpclab(t testing.TB) string {
 }
 
 // Main runs the tests of a package that uses [Rpclab], then what closes their resources. It removes
-// the program and fails if a goroutine is left. Call it from TestMain.
+// the program and fails if a goroutine is left. Runs that the tests start do not wait for each other.
+// Call it from TestMain.
 func Main(m *testing.M, closing ...func()) {
+	_ = os.Setenv("RPCLAB_MACHINE_LOCK", "off") // the name is valid
 	code := m.Run()
 	for _, closes := range closing {
 		closes()

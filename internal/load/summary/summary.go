@@ -35,9 +35,16 @@ func Terminal(w io.Writer, document result.Document) error {
 	backends(out, arm.Backends)
 	generator(out, arm)
 	for _, warning := range document.Warnings {
-		paragraph(out, warning+".")
+		if !ofMachine(document, warning) {
+			paragraph(out, warning+".")
+		}
 	}
 	return out.Flush()
+}
+
+// ofMachine reports whether a warning is about the machine. Then the head has it.
+func ofMachine(document result.Document, warning string) bool {
+	return slices.ContainsFunc(document.MachineWarnings, func(w result.MachineWarning) bool { return w.Text == warning })
 }
 
 func head(out io.Writer, document result.Document, arm result.Arm) {
@@ -45,6 +52,9 @@ func head(out io.Writer, document result.Document, arm result.Arm) {
 	paragraph(out, what+" at "+arm.Name)
 	paragraph(out, how)
 	paragraph(out, report.Machine(document.Machine)+", "+document.Started.UTC().Format("2006-01-02 15:04:05 UTC"))
+	for _, w := range document.MachineWarnings {
+		paragraph(out, "Warning: "+clean(w.Text)+".")
+	}
 	if document.Partial {
 		paragraph(out, "Partial: the load was interrupted.")
 	}

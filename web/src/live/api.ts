@@ -28,6 +28,7 @@ export interface Ratio { metric: string; arm: string; cell: Record<string, unkno
 export interface Comparison {
   a: { id: string; experiment: string; started: string };
   b: { id: string; experiment: string; started: string };
+  warnings: string[];
   differences: { kind: string; what: string; arm?: string; a: string; b: string }[];
   refused: { arm: string; reason: string }[];
   ratios: Ratio[];

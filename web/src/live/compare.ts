@@ -35,6 +35,7 @@ export async function compare(main: HTMLElement): Promise<void> {
 function comparison(c: Comparison): HTMLElement {
   const run = (side: Comparison["a"]) => element("a", { href: reportPath(side.id) }, side.id);
   const box = element("div", {}, element("h2", {}, run(c.b), " compared with ", run(c.a)), element("p", {}, `${c.b.experiment}, ${formatTime(c.b.started)}, compared with ${c.a.experiment}, ${formatTime(c.a.started)}`));
+  for (const text of c.warnings) box.append(element("p", { class: "warning" }, text.charAt(0).toUpperCase() + text.slice(1) + "."));
   const table = (name: string, columns: [string, boolean?][], rows: string[][]) => {
     if (rows.length > 0) box.append(element("h3", {}, name), withTools(buildTable({ columns: columns.map(([name, number]) => ({ name, number })), rows }), name));
   };

@@ -1,0 +1,145 @@
+package analysis
+
+import (
+	"fmt"
+	"slices"
+
+	"rpclab/internal/process/running"
+	"rpclab/internal/result"
+	"rpclab/internal/verdict"
+)
+
+// docs/decisions/0030-busy-machines.md has the reasons for these limits.
+const (
+	// mostOthers is the share of all CPU time that other programs may use without a warning.
+	mostOthers = 0.2
+	// mostOthersBetweenRuns is the share above which runs are not compared: the other run had another
+	// share, and nothing pairs the two.
+	mostOthersBetweenRuns = 0.5
+)
+
+// Shared are the warnings about other runs that used the machine during a trial.
+func Shared(others []running.Run) (all []result.MachineWarning) {
+	for _, run := range others {
+		all = append(all, result.MachineWarning{Kind: result.MachineShared, Process: run.String(), Text: "another rpclab run used this machine: " + run.String()})
+	}
+	return all
+}
+
+// MachineWarnings collects the warnings about the machine: those of the whole run, then those of
+// single trials.
+func MachineWarnings(d result.Document) (all []result.MachineWarning) {
+	all = append(busyMachine(d), sharedMachine(d)...)
+	for _, arm := range d.Arms {
+		for _, t := range arm.Trials {
+			for _, w := range t.MachineWarnings {
+				if w.Kind == result.MachineShared {
+					continue
+				}
+				w.Arm, w.Cell, w.Round = arm.Name, arm.Cell, t.Round
+				if d.TrialCount > 1 {
+					w.Text = fmt.Sprintf("%s, round %d: %s", place(arm), t.Round, w.Text)
+				}
+				all = append(all, w)
+			}
+		}
+	}
+	return all
+}
+
+// othersOf returns the share of all CPU time that other programs used in each trial; none: not known.
+func othersOf(arms []result.Arm) (shares []float64) {
+	for _, arm := range arms {
+		for _, t := range arm.Trials {
+			if t.Machine != nil && t.Machine.Others != nil {
+				shares = append(shares, *t.Machine.Others)
+			}
+		}
+	}
+	return shares
+}
+
+// busyMachine warns of other programs that used CPU time in the median trial, or very much in one.
+func busyMachine(d result.Document) []result.MachineWarning {
+	shares := othersOf(d.Arms)
+	if len(shares) == 0 {
+		return nil
+	}
+	median, most := verdict.Median(shares), slices.Max(shares)
+	w := result.MachineWarning{Kind: result.MachineBusy, Share: median}
+	const advice = "so calls take longer and vary more; use a quiet machine"
+	switch {
+	case median >= mostOthers && len(shares) == 1:
+		w.Text = fmt.Sprintf("other programs used %.0f %% of the CPU time, %s", 100*median, advice)
+	case median >= mostOthers:
+		w.Text = fmt.Sprintf("other programs used %.0f %% of the CPU time (median trial; at most %.0f %%), %s", 100*median, 100*most, advice)
+	case most >= mostOthersBetweenRuns:
+		w.Text = fmt.Sprintf("other programs used %.0f %% of the CPU time in one trial (median trial: %.0f %%)", 100*most, 100*median)
+	default:
+		return nil
+	}
+	return []result.MachineWarning{w}
+}
+
+// sharedMachine warns once of each other run, with the number of trials that it may have disturbed.
+func sharedMachine(d result.Document) (all []result.MachineWarning) {
+	trials, shared := 0, map[string]int{}
+	var runs []string
+	for _, arm := range d.Arms {
+		trials += len(arm.Trials)
+		for _, t := range arm.Trials {
+			for _, w := range t.MachineWarnings {
+				if w.Kind != result.MachineShared {
+					continue
+				}
+				if shared[w.Process] == 0 {
+					runs = append(runs, w.Process)
+				}
+				shared[w.Process]++
+			}
+		}
+	}
+	for _, run := range runs {
+		during := ""
+		if trials > 1 {
+			during = fmt.Sprintf(" in %d of %d trials", shared[run], trials)
+		}
+		all = append(all, result.MachineWarning{Kind: result.MachineShared, Process: run, Text: fmt.Sprintf("another rpclab run used this machine%s: %s", during, run)})
+	}
+	return all
+}
+
+// busyRuns returns the share of other programs in the compared arms of each run, warnings about what
+// else used their machines, and why the runs cannot be compared.
+func busyRuns(a, b result.Document, pairs []armPair) (others [2]*float64, warnings []string, why reason) {
+	var shares [2][]float64
+	for _, p := range pairs {
+		shares[0] = append(shares[0], othersOf([]result.Arm{p.a})...)
+		shares[1] = append(shares[1], othersOf([]result.Arm{p.b})...)
+	}
+	busy, text := false, [2]string{"not known", "not known"}
+	for i, run := range []string{"A", "B"} {
+		if len(shares[i]) == 0 {
+			continue
+		}
+		share := verdict.Median(shares[i])
+		others[i], text[i] = &share, fmt.Sprintf("%.0f %%", 100*share)
+		busy = busy || share >= mostOthers
+		if share > mostOthersBetweenRuns && why.text == "" {
+			why = reason{fmt.Sprintf("in %s, other programs used %.0f %% of the CPU time, and over %.0f %% runs are not compared: repeat it on a quiet machine, or use --allow busy",
+				run, 100*share, 100*mostOthersBetweenRuns), result.Cause{Kind: result.CauseInterference, Run: run, Share: share}}
+		}
+	}
+	if busy {
+		warnings = append(warnings, fmt.Sprintf("other programs used CPU time: %s in A, %s in B (median trials)", text[0], text[1]))
+	}
+	for _, run := range []struct {
+		name string
+		d    result.Document
+	}{{"A", a}, {"B", b}} {
+		for _, w := range sharedMachine(run.d) {
+			warnings = append(warnings, "in "+run.name+", "+w.Text)
+		}
+	}
+	return others, warnings, why
+}

@@ -1,0 +1,100 @@
+package analysis
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"rpclab/internal/process/running"
+	"rpclab/internal/result"
+)
+
+// amid sets the share of CPU time that other programs used in each trial.
+func amid(d result.Document, others ...float64) result.Document {
+	for i := range d.Arms {
+		d.Arms[i].Trials = slices.Clone(d.Arms[i].Trials)
+		for j := range d.Arms[i].Trials {
+			d.Arms[i].Trials[j].Machine = &result.Interference{Others: &others[j%len(others)]}
+		}
+	}
+	return d
+}
+
+func TestABusyMachineIsAWarningFrom20Percent(t *testing.T) {
+	for want, others := range map[string][]float64{
+		"":       {0.05, 0.19, 0.1, 0.3},
+		"busy 0": {0.05, 0.1, 0.1, 0.97},
+		"busy 6": {0.56, 0.61, 0.7, 0.61},
+	} {
+		d := Assemble(amid(runOf(t, 10, 10.1, 9.9, 10), others...))
+		got := ""
+		for _, w := range d.MachineWarnings {
+			got += string(w.Kind) + " " + string('0'+rune(w.Share*10))
+			if !slices.Contains(d.Warnings, w.Text) {
+				t.Errorf("the warnings are %q, without %q", d.Warnings, w.Text)
+			}
+		}
+		if want == "busy 0" {
+			want = "busy 1" // the median
+		}
+		if got != want {
+			t.Errorf("others %v: the warnings are %q, want %q", others, got, want)
+		}
+	}
+	text := strings.Join(Assemble(amid(runOf(t, 10, 10.1, 9.9, 10), 0.56, 0.61, 0.97, 0.61)).Warnings, "\n")
+	if want := "other programs used 61 % of the CPU time (median trial; at most 97 %), so calls take longer and vary more; use a quiet machine"; text != want {
+		t.Errorf("the warnings are\n%s\nwant\n%s", text, want)
+	}
+}
+
+// Two runs of the same program, of which one had half of the machine.
+func TestRunsOnABusyMachineAreNotCompared(t *testing.T) {
+	quiet, busy := amid(runOf(t, 10, 10.1, 9.9, 10), 0.04), amid(runOf(t, 20, 20.1, 19.9, 20), 0.61)
+	o := CompareOptions{Gates: gates(t, "p50 ratio < 1.05")}
+	c := Compare(quiet, busy, o)
+	const why = "in B, other programs used 61 % of the CPU time, and over 50 % runs are not compared: repeat it on a quiet machine, or use --allow busy"
+	if r := ratioOf(t, c, "latency_p50"); r.Decision != "undecided" || r.Reason != why || r.Cause.Kind != result.CauseInterference || r.Cause.Run != "B" {
+		t.Errorf("the verdict is %s: %q %+v, want undecided: %q", r.Decision, r.Reason, r.Cause, why)
+	}
+	if g := c.Gates[0]; g.Outcome != "not established" || g.Reason != why {
+		t.Errorf("the gate is %s: %q, want not established: %q", g.Outcome, g.Reason, why)
+	}
+	if c.A.Others == nil || *c.A.Others != 0.04 || c.B.Others == nil || *c.B.Others != 0.61 {
+		t.Errorf("others are %v in A and %v in B, want 0.04 and 0.61", c.A.Others, c.B.Others)
+	}
+	if want := "other programs used CPU time: 4 % in A, 61 % in B (median trials)"; !slices.Equal(c.Warnings, []string{want}) {
+		t.Errorf("the warnings are %q, want %q", c.Warnings, want)
+	}
+	o.Allow = []string{"busy"}
+	if r := ratioOf(t, Compare(quiet, busy, o), "latency_p50"); r.Decision != "worse" {
+		t.Errorf("with --allow busy the verdict is %s: %q, want worse", r.Decision, r.Reason)
+	}
+	if r := ratioOf(t, Compare(quiet, amid(busy, 0.49), CompareOptions{}), "latency_p50"); r.Decision != "worse" {
+		t.Errorf("with 49 %% of others the verdict is %s: %q, want worse", r.Decision, r.Reason)
+	}
+}
+
+func TestADocumentThatDoesNotKnowOthersHasNoWarning(t *testing.T) {
+	d := runOf(t, 10, 10.1, 9.9, 10)
+	if c := Compare(d, d, CompareOptions{}); len(d.MachineWarnings)+len(c.Warnings) > 0 || c.A.Others != nil {
+		t.Errorf("warnings are %v and %q, others %v; want none", d.MachineWarnings, c.Warnings, c.A.Others)
+	}
+}
+
+func TestAnotherRunIsOneWarningWithTheTrialsThatItShared(t *testing.T) {
+	d := runOf(t, 10, 10.1, 9.9, 10)
+	d.Arms[0].Trials = slices.Clone(d.Arms[0].Trials)
+	other := running.Run{PID: 12, Command: "rpclab run mine", Started: time.Date(2026, 11, 23, 3, 40, 12, 0, time.UTC)}
+	for _, i := range []int{1, 2} {
+		d.Arms[0].Trials[i].MachineWarnings = Shared([]running.Run{other})
+	}
+	const want = "another rpclab run used this machine in 2 of 4 trials: rpclab run mine (process 12, since 03:40:12 UTC)"
+	d = Assemble(d)
+	if len(d.MachineWarnings) != 1 || d.MachineWarnings[0].Kind != result.MachineShared || !slices.Equal(d.Warnings, []string{want}) {
+		t.Errorf("the warnings are %q, %+v; want %q", d.Warnings, d.MachineWarnings, want)
+	}
+	if c := Compare(runOf(t, 10, 10.1, 9.9, 10), d, CompareOptions{}); !slices.Equal(c.Warnings, []string{"in B, " + want}) {
+		t.Errorf("the comparison warns %q", c.Warnings)
+	}
+}
