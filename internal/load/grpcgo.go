@@ -29,7 +29,7 @@ import (
 	"rpclab/internal/workload"
 )
 
-// grpcClient makes unary gRPC calls with grpc-go, with one channel for each connection.
+// grpcClient makes gRPC calls with grpc-go, with one channel for each connection.
 type grpcClient struct {
 	channels []*grpc.ClientConn
 	path     string // of the method
@@ -37,11 +37,15 @@ type grpcClient struct {
 	headers  metadata.MD
 	timeout  time.Duration
 	messages *data.Messages
+	stream   *stream // nil: unary
 	reply    atomic.Int64
 }
 
 // openGRPC opens connections and returns when all are ready.
 func openGRPC(ctx context.Context, to target, connections int, security *tls.Config, dial dialer) (*grpcClient, error) {
+	if dial == nil {
+		dial = dialAddress
+	}
 	var transport credentials.TransportCredentials = insecure.NewCredentials()
 	if security != nil {
 		security = security.Clone()
@@ -52,9 +56,6 @@ func openGRPC(ctx context.Context, to target, connections int, security *tls.Con
 		grpc.WithTransportCredentials(transport), grpc.WithNoProxy(), grpc.WithAuthority(to.authority), grpc.WithDisableServiceConfig(), grpc.WithContextDialer(dial),
 		grpc.WithDefaultServiceConfig(`{"loadBalancingConfig": [{"` + cmp.Or(to.balance, PickFirst) + `": {}}]}`),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64 << 20)),
-	}
-	if dial == nil {
-		dial = dialAddress
 	}
 	remote := endpoint{target: to.name, secure: security != nil}
 	interrupt := ctx
@@ -110,21 +111,58 @@ func ready(ctx context.Context, channel *grpc.ClientConn) error {
 }
 
 func (c *grpcClient) Run(ctx context.Context, p pace.Pace, live *Progress) (*measure.Recorder, time.Time, error) {
-	return runCalls(metadata.NewOutgoingContext(ctx, c.headers), p, c.messages, c.timeout, live, c.send)
+	ctx = metadata.NewOutgoingContext(ctx, c.headers)
+	if c.stream == nil {
+		return runCalls(ctx, p, c.messages, c.timeout, live, c.unary)
+	}
+	streams := newGRPCStreams(c.stream, &c.reply)
+	recorder, start, err := runCalls(ctx, p, c.messages, c.timeout, live, func(ctx context.Context, n uint64, message []byte) (backend, code, text string) {
+		return c.streaming(ctx, streams, n, message)
+	})
+	if err == nil {
+		recorder.Merge(streams.answers.Merged())
+	}
+	return recorder, start, err
 }
 
-func (c *grpcClient) send(ctx context.Context, n uint64, message []byte) (backend, code, text string) {
+func (c *grpcClient) unary(ctx context.Context, n uint64, message []byte) (backend, code, text string) {
 	var size int
 	var trailer metadata.MD
 	var from peer.Peer
-	channel := c.channels[n%uint64(len(c.channels))]
-	err := channel.Invoke(ctx, c.path, message, &size, grpc.Trailer(&trailer), grpc.Peer(&from), grpc.ForceCodecV2(rawCodec{}))
+	err := c.channel(n).Invoke(ctx, c.path, message, &size, grpc.Trailer(&trailer), grpc.Peer(&from), grpc.ForceCodecV2(rawCodec{}))
+	if err == nil {
+		c.reply.Store(int64(size))
+	}
+	return c.outcome(err, from, trailer)
+}
+
+func (c *grpcClient) streaming(ctx context.Context, streams *grpcStreams, n uint64, message []byte) (backend, code, text string) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var from peer.Peer
+	stream, err := c.channel(n).NewStream(ctx, streams.description(), c.path, grpc.Peer(&from), grpc.ForceCodecV2(rawCodec{}))
+	if err != nil {
+		return c.outcome(err, from)
+	}
+	if err = streams.exchange(cancel, n, stream, message); err != nil {
+		return c.outcome(err, from)
+	}
+	header, err := stream.Header()
+	return c.outcome(err, from, stream.Trailer(), header)
+}
+
+func (c *grpcClient) channel(n uint64) *grpc.ClientConn { return c.channels[n%uint64(len(c.channels))] }
+
+// outcome returns the result of a call and the backend that answered it: its identity in the
+// metadata, or its address where there are several.
+func (c *grpcClient) outcome(err error, from peer.Peer, answered ...metadata.MD) (backend, code, text string) {
 	if err != nil {
 		return "", caller.Code(err), status.Convert(err).Message()
 	}
-	c.reply.Store(int64(size))
-	if ids := trailer[workload.BackendTrailer]; len(ids) > 0 {
-		return ids[0], measure.OK, ""
+	for _, md := range answered {
+		if ids := md[workload.BackendTrailer]; len(ids) > 0 {
+			return ids[0], measure.OK, ""
+		}
 	}
 	if c.several {
 		return addressOf(from.Addr), measure.OK, ""

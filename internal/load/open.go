@@ -79,7 +79,7 @@ func (l *Load) openGRPC(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	client.path, client.headers, client.timeout, client.messages = path, md, settings.Timeout, l.messages
+	client.path, client.headers, client.timeout, client.messages, client.stream = path, md, settings.Timeout, l.messages, l.stream
 	l.client = client
 	return nil
 }

@@ -27,8 +27,6 @@ func (s Settings) stream(m protoreflect.MethodDescriptor) (*stream, error) {
 		return nil, request.Invalidf("--ping-pong: %s is not a bidirectional streaming method; leave it out", name)
 	case !client && !server:
 		return nil, nil
-	case s.Engine != Wire:
-		return nil, request.Invalidf("--engine %s: %s is a streaming method, which needs --engine %s", s.Engine, name, Wire)
 	}
 	as := wire.Stream{Messages: max(s.Messages, 1), PingPong: s.PingPong}
 	switch {

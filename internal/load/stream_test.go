@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
 )
@@ -75,15 +77,18 @@ func TestACallOfAStreamingMethodIsAStream(t *testing.T) {
 		"both ways, in turn":     {streaming(address, "Echo", 9, true), 9, "each call a stream of 9 requests, each sent after"},
 		"one message by default": {streaming(address, "Echo", 0, true), 1, "each call a stream of 1 request"},
 	} {
-		d := run(t, test.settings)
-		arm := d.Arms[0]
-		if arm.Calls != 20 || len(arm.Errors) > 0 || arm.Messages == nil || arm.Trials[0].Messages == nil || !strings.Contains(d.Question, test.question) {
-			t.Errorf("%s: %s: %d calls, errors %v %v, messages %v", what, d.Question, arm.Calls, arm.Errors, arm.Samples, arm.Messages)
-			continue
-		}
-		times, err := arm.Messages.Decode()
-		if err != nil || times.TotalCount() != 20*test.answers || arm.Messages.P50 > arm.Service.Max {
-			t.Errorf("%s: %d answers of %g ms, in streams of at most %g ms, %v", what, times.TotalCount(), arm.Messages.P50, arm.Service.Max, err)
+		for _, engine := range []string{Wire, GRPCGo} {
+			test.settings.Engine = engine
+			d := run(t, test.settings)
+			arm := d.Arms[0]
+			if arm.Calls != 20 || len(arm.Errors) > 0 || arm.Backends[test.settings.Target] != 20 || arm.Messages == nil || arm.Trials[0].Messages == nil || !strings.Contains(d.Question, test.question) {
+				t.Errorf("%s, %s: %s: %d calls, errors %v %v, backends %v, messages %v; want 20 calls without errors", engine, what, d.Question, arm.Calls, arm.Errors, arm.Samples, arm.Backends, arm.Messages)
+				continue
+			}
+			times, err := arm.Messages.Decode()
+			if err != nil || times.TotalCount() != 20*test.answers || arm.Messages.P50 > arm.Service.Max {
+				t.Errorf("%s, %s: %d answers of %g ms, in streams of at most %g ms, %v; want %d answers", engine, what, times.TotalCount(), arm.Messages.P50, arm.Service.Max, err, 20*test.answers)
+			}
 		}
 	}
 }
@@ -93,13 +98,15 @@ func TestACallOfAStreamingMethodIsAStream(t *testing.T) {
 func TestAnAnswerIsTimedFromTheMessageThatItAnswers(t *testing.T) {
 	address := serveStreams(t)
 	const messages = 200
-	oneByOne, atOnce := streaming(address, "Echo", messages, true), streaming(address, "Echo", messages, false)
-	oneByOne.Concurrency, atOnce.Concurrency = 1, 1
-	if a := run(t, oneByOne).Arms[0]; a.Messages.Mean*messages > 1.01*a.Service.Mean {
-		t.Errorf("one by one, %d answers take %g ms each, want at most the %g ms of the stream in total", messages, a.Messages.Mean, a.Service.Mean)
-	}
-	if a := run(t, atOnce).Arms[0]; a.Messages.Max < 0.5*a.Service.Min {
-		t.Errorf("all at once, the last answer takes %g ms, want at least half of the stream's %g ms", a.Messages.Max, a.Service.Min)
+	for _, engine := range []string{Wire, GRPCGo} {
+		oneByOne, atOnce := streaming(address, "Echo", messages, true), streaming(address, "Echo", messages, false)
+		oneByOne.Concurrency, atOnce.Concurrency, oneByOne.Engine, atOnce.Engine = 1, 1, engine, engine
+		if a := run(t, oneByOne).Arms[0]; a.Messages.Mean*messages > 1.01*a.Service.Mean {
+			t.Errorf("%s: one by one, %d answers take %g ms each, want at most the %g ms of the stream in total", engine, messages, a.Messages.Mean, a.Service.Mean)
+		}
+		if a := run(t, atOnce).Arms[0]; a.Messages.Max < 0.5*a.Service.Min {
+			t.Errorf("%s: all at once, the last answer takes %g ms, want at least half of the stream's %g ms", engine, a.Messages.Max, a.Service.Min)
+		}
 	}
 }
 
@@ -109,18 +116,12 @@ func TestUnsupportedStreamsAreRejected(t *testing.T) {
 		"--messages 1: test.Streams/Repeat takes one message per call":    streaming("127.0.0.1:1", "Repeat", 1, false),
 		"--ping-pong: test.Streams/Join is not a bidirectional streaming": streaming("127.0.0.1:1", "Join", 5, true),
 		"--ping-pong: test.Streams/Once is not a bidirectional streaming": streaming("127.0.0.1:1", "Once", 0, true),
-		"test.Streams/Echo is a streaming method, which needs":            withGRPCGo(streaming("127.0.0.1:1", "Echo", 5, false)),
 	} {
 		_, err := Open(t.Context(), settings)
 		if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, ErrInvalid) {
 			t.Errorf("the error is %v, want %q", err, want)
 		}
 	}
-}
-
-func withGRPCGo(s Settings) Settings {
-	s.Engine = GRPCGo
-	return s
 }
 
 func TestEveryCallOpensItsOwnConnection(t *testing.T) {
@@ -157,4 +158,42 @@ func (c *countingListener) Accept() (net.Conn, error) {
 		c.accepted.Add(1)
 	}
 	return connection, err
+}
+
+// A stream that ends early or with an error counts the same with both engines.
+func TestEnginesCountTheSameErrorsOfStreams(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	receive := func(stream grpc.ServerStream) { _ = stream.RecvMsg(&rpclabv1.HelloRequest{}) }
+	server := grpc.NewServer()
+	server.RegisterService(&grpc.ServiceDesc{ServiceName: "test.Streams", HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{
+		{StreamName: "Echo", ClientStreams: true, ServerStreams: true, Handler: func(_ any, stream grpc.ServerStream) error {
+			receive(stream)
+			return stream.SendMsg(&rpclabv1.HelloRequest{}) // one answer to three messages
+		}},
+		{StreamName: "Repeat", ServerStreams: true, Handler: func(_ any, stream grpc.ServerStream) error {
+			receive(stream)
+			return status.Error(codes.ResourceExhausted, "enough")
+		}},
+		{StreamName: "Join", ClientStreams: true, Handler: func(_ any, stream grpc.ServerStream) error { return nil }}, // no answer
+	}}, nil)
+	go func() { _ = server.Serve(listener) }()
+	defer server.Stop()
+	address := listener.Addr().String()
+	for _, engine := range []string{Wire, GRPCGo} {
+		for want, settings := range map[string]Settings{
+			"DATA_LOSS: the stream had 1 responses, not 3": streaming(address, "Echo", 3, true),
+			"RESOURCE_EXHAUSTED: enough":                   streaming(address, "Repeat", 0, false),
+			"DATA_LOSS: the stream had 0 responses, not 1": streaming(address, "Join", 0, false),
+		} {
+			settings.Engine = engine
+			arm := run(t, settings).Arms[0]
+			code, message, _ := strings.Cut(want, ": ")
+			if arm.Errors[code] != 20 || arm.Samples[code] != message {
+				t.Errorf("%s: %s has the errors %v %v, want 20 of %s", engine, settings.Call, arm.Errors, arm.Samples, want)
+			}
+		}
+	}
 }

@@ -259,6 +259,14 @@ func (s *Shards) Record(key uint64, call Call) {
 	shard.Record(call)
 }
 
+// RecordResponse records a response on a stream in the shard of key.
+func (s *Shards) RecordResponse(key uint64, took time.Duration) {
+	shard := &s.shards[key%uint64(len(s.shards))]
+	shard.Lock()
+	defer shard.Unlock()
+	shard.RecordResponse(took)
+}
+
 // Drop records a call that was due but not sent in the shard of key.
 func (s *Shards) Drop(key uint64, due time.Duration) {
 	shard := &s.shards[key%uint64(len(s.shards))]
