@@ -24,8 +24,8 @@ func loadCommand() *cobra.Command {
 		Short: "Generate load on a gRPC or REST server and measure it",
 		Long: `Calls one method of one server and reports latencies, counted from the moment
 each call was due. --rate and --stages make an open loop: calls are due at a
-rate, whatever the answers do, so every stall shows. --concurrency makes a
-closed loop: each user waits for its answer, which hides stalls.
+rate, independent of responses, so every stall shows. --concurrency makes a
+closed loop: each user waits for its response, which hides stalls.
 
 rpclab finds the method by server reflection, or in --proto or --protoset.
 Messages can be templates with {{.Number}} {{.Worker}} {{uuid}} {{now}}
@@ -40,13 +40,13 @@ pick_first goes to the next address when one cannot be reached. round_robin
 leaves it out; calls fail only while no address can be reached.
 
 A call of a streaming method is one whole stream: it sends its message
---messages times and ends with the last answer. The report shows the latency of
-each answer too.
+--messages times and ends with the last response. The report shows the latency
+of each response too.
 
 A load first waits until no other run or load of yours uses this machine. With
 --no-wait it starts at once, and the results of both say so.
 
-REST answers with status 400 or above count as errors, for example HTTP_404.
+REST responses with status 400 or above count as errors, for example HTTP_404.
 rpclab does not follow redirects.
 
 --style loads a CalculatorService (see 'rpclab server --security') and prints a

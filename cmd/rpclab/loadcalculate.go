@@ -22,7 +22,7 @@ func (f *calculateFlags) register(flags *pflag.FlagSet) {
 	flags.IntVar(&f.Workers, "workers", 1, "number of workers that send; with bidi, each has its own stream")
 	flags.DurationVar(&f.Interval, "interval", time.Millisecond, "pause of a worker after each message")
 	flags.IntVar(&f.Transactions, "transactions", 5000, "total number of calculations")
-	flags.StringVar(&f.Client, "client-id", "rpclab-load", "`name` of the client, to which the server addresses its answers")
+	flags.StringVar(&f.Client, "client-id", "rpclab-load", "`name` of the client, to which the server addresses its responses")
 	flags.Int64Var(&f.Calculation.X, "x", 1_000_000_000_037, "first `number` of each calculation")
 	flags.Int64Var(&f.Calculation.Y, "y", 1, "second `number` of each calculation")
 	flags.StringVar(&f.Calculation.Operation, "operation", workload.IsPrime, "`operation`: add, subtract, or isprime (of x)")

@@ -37,7 +37,7 @@ type Target struct {
 type Job struct {
 	Channels Channels      `json:"channels"`
 	Timeout  time.Duration `json:"timeout"` // deadline of a call, counted from sending
-	Late     time.Duration `json:"late"`    // an answer that follows the due time by more counts as late; 0: [measure.DefaultLateAfter]
+	Late     time.Duration `json:"late"`    // a response that follows the due time by more counts as late; 0: [measure.DefaultLateAfter]
 	Workload workload.Spec `json:"workload"`
 	REST     bool          `json:"rest,omitempty"` // calls are JSON POST requests, not gRPC
 	Hedge    *Hedge        `json:"hedge,omitempty"`
@@ -49,7 +49,7 @@ type Job struct {
 	Calculator *CalculatorOptions `json:"calculations,omitempty"`
 }
 
-// Hedge sends further attempts of a call that has no answer yet (gRFC A6). Retries are
+// Hedge sends further attempts of a call that has no response yet (gRFC A6). Retries are
 // configured by the target's service config instead.
 type Hedge struct {
 	Attempts int           `json:"attempts"` // in total, at least 2
@@ -60,7 +60,7 @@ type Hedge struct {
 type Stream struct {
 	// Renew is the age at which a stream is replaced between two messages; 0: never.
 	Renew time.Duration `json:"renew,omitempty"`
-	// Pipelined messages are sent without waiting for answers.
+	// Pipelined messages are sent without waiting for responses.
 	Pipelined bool `json:"pipelined,omitempty"`
 }
 

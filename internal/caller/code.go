@@ -17,7 +17,7 @@ import (
 	"rpclab/internal/wire/h2"
 )
 
-// DataLoss is the code of a call with a wrong answer.
+// DataLoss is the code of a call with a wrong response.
 const DataLoss = "DATA_LOSS"
 
 // Code returns the name of an error's gRPC status code as the specification spells it, such

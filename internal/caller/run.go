@@ -20,7 +20,7 @@ type CallFunc func(ctx context.Context, n uint64) (backend, code, message string
 // backend answered.
 type BatchFunc func(ctx context.Context, n uint64) (answered map[string]uint64, code, message string)
 
-// Run makes the calls of a pace in goroutines and records each call against its due time. An answer
+// Run makes the calls of a pace in goroutines and records each call against its due time. A response
 // that follows the due time by more than late counts as late (0: [measure.DefaultLateAfter]). Run
 // returns the recorder and the start of the load. ended, if not nil, is called with each finished
 // call, from many goroutines at once.

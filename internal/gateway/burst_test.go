@@ -66,7 +66,7 @@ func TestModelsDetermineConcurrencyAndChannels(t *testing.T) {
 	}
 }
 
-// checkConcurrent makes four requests whose first calls have no answer, and waits until all calls have
+// checkConcurrent makes four requests whose first calls have no response, and waits until all calls have
 // arrived.
 func checkConcurrent(t *testing.T, server *workload.Server, address string) {
 	t.Helper()

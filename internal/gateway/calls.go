@@ -24,7 +24,7 @@ type callResult struct {
 	Value  string `json:"value"`       // decimal
 }
 
-// response is the answer to a request.
+// response is the response to a request.
 type response struct {
 	body     any // encoded as JSON, except a string
 	backends map[string]int

@@ -50,10 +50,10 @@ const MaxRequests = 256
 
 const (
 	maxIterations  = 10_000           // calls of a request, as published
-	maxOutputBytes = 32 << 20         // bytes of values in an answer
+	maxOutputBytes = 32 << 20         // bytes of values in a response
 	requestTimeout = 15 * time.Minute // of a request, including its time in the queue
 	callTimeout    = 30 * time.Second // of one call
-	writeTimeout   = 30 * time.Second // of sending the answer
+	writeTimeout   = 30 * time.Second // of sending the response
 )
 
 // maxBurst is the largest number of calls of one request to /experiment/client.

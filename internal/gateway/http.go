@@ -65,7 +65,7 @@ func requireToken(token string, next http.Handler) http.Handler {
 func (g *Gateway) handler(do handlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a, err := g.respond(r, do)
-		// A client that does not read the answer must not block the handler forever.
+		// A client that does not read the response must not block the handler forever.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 		if err != nil {
 			writeError(w, err)
@@ -80,7 +80,7 @@ func (g *Gateway) handler(do handlerFunc) http.Handler {
 	})
 }
 
-// respond makes a request's calls. The next request may run before the answer is sent.
+// respond makes a request's calls. The next request may run before the response is sent.
 func (g *Gateway) respond(r *http.Request, do handlerFunc) (response, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
 	defer cancel()

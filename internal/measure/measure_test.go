@@ -98,7 +98,7 @@ func TestTimelinesCountCallsByEndAndByDueTime(t *testing.T) {
 	}
 }
 
-// Lateness counts from the due time, not from sending. A failed call has no answer, so it is not late.
+// Lateness counts from the due time, not from sending. A failed call has no response, so it is not late.
 func TestAnAnswerIsLateWhenItFollowsTheDueTimeByMoreThanAllowed(t *testing.T) {
 	for allowed, want := range map[time.Duration]uint64{0: 2, 50 * ms: 3, 150 * ms: 1, time.Hour: 0} {
 		shards := measure.NewShards(2, allowed)

@@ -68,7 +68,7 @@ func lateMatters(d result.Document, a result.Arm) bool {
 
 // legend explains the marks and columns that occur.
 func legend(p *page, d result.Document) {
-	text := "p50 and p99: latency from the moment a call was due. elapsed: start of the load to the last answer, the median trial."
+	text := "p50 and p99: latency from the moment a call was due. elapsed: start of the load to the last response, the median trial."
 	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { _, ok := callShares(a); return ok && len(d.Events) == 0 }) {
 		text += " share: of the calls, from the idlest to the busiest backend. each: a bar for each of them, the busiest first. Jain: 1 when all got the same, 1/n when one of n got all."
 	}
@@ -79,7 +79,7 @@ func legend(p *page, d result.Document) {
 		text += " late: calls answered more than caller.late after they were due."
 	}
 	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { return a.Wasted != nil && *a.Wasted > 0 }) {
-		text += " wasted: calls that backends started and whose answer no caller received."
+		text += " wasted: calls that backends started and whose response no caller received."
 	}
 	text += requests(d) + star(d)
 	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { f, ok := publishedFor(d, a); return ok && figureText(f) != "" }) {

@@ -228,7 +228,7 @@ type Effect struct {
 	At              float64 // seconds from the start of the load
 	Failed          uint64
 	ResolverUpdated float64 // until the resolver was updated
-	FirstCall       float64 // until the first answer of a new backend
+	FirstCall       float64 // until the first response of a new backend
 	Balanced        float64 // until the balance was restored
 }
 

@@ -11,8 +11,8 @@ import (
 	"rpclab/internal/wire"
 )
 
-// answerer is a server that knows one answer: it looks for the ends of requests and
-// writes the answers to all that one read brought at once.
+// answerer is a server that knows one response: it looks for the ends of requests and
+// writes the responses to all that one read brought at once.
 func answerer(t testing.TB) (addr string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -36,7 +36,7 @@ func answerer(t testing.TB) (addr string) {
 
 const clientPreface = 24
 
-// The answer: HEADERS :status 200 and content-type by literal, DATA of one message of
+// The response: HEADERS :status 200 and content-type by literal, DATA of one message of
 // 2 bytes, trailers grpc-status 0; stream ids are patched in.
 var oneAnswer = func() []byte {
 	head := append([]byte{0x88, 0x0f, 0x10, 16}, "application/grpc"...)

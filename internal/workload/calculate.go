@@ -21,7 +21,7 @@ const (
 var Operations = []string{Add, Subtract, IsPrime}
 
 // Calculate is CalculatorService: every call is the same calculation. Callers check answers
-// themselves, because an answer may arrive on another stream.
+// themselves, because a response may arrive on another stream.
 type Calculate struct {
 	X         int64  `json:"x"`
 	Y         int64  `json:"y"`

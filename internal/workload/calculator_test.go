@@ -65,7 +65,7 @@ func question(n int) *rpclabv1.Calculation {
 	return &rpclabv1.Calculation{Signed: fmt.Appendf(nil, `{"id": "me/%d", "x": %d, "y": 1, "operation": "add"}`, n, n)}
 }
 
-// number checks an answer and returns its message number.
+// number checks a response and returns its message number.
 func number(t *testing.T, answer *rpclabv1.Calculation, err error) int {
 	t.Helper()
 	if err != nil {

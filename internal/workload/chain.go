@@ -29,7 +29,7 @@ func (Increase) unary() (Unary, error) {
 		Reply:   func() proto.Message { return new(rpclabv1.Number) },
 		Check: func(n uint64, m proto.Message, backend string) error {
 			if got := m.(*rpclabv1.Number).Value; got != uint32(n)+1 || backend == "" {
-				return fmt.Errorf("wrong answer: %d after %d, trailer %q", got, uint32(n), backend)
+				return fmt.Errorf("wrong response: %d after %d, trailer %q", got, uint32(n), backend)
 			}
 			return nil
 		},

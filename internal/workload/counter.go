@@ -24,7 +24,7 @@ func (Increment) unary() (Unary, error) {
 		Check: func(_ uint64, m proto.Message, backend string) error {
 			reply := m.(*rpclabv1.IncrementReply)
 			if reply.Number == 0 || reply.ServerName != backend || backend == "" {
-				return fmt.Errorf("wrong answer %d by %q, trailer %q", reply.Number, reply.ServerName, backend)
+				return fmt.Errorf("wrong response %d by %q, trailer %q", reply.Number, reply.ServerName, backend)
 			}
 			return nil
 		},

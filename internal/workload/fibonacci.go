@@ -72,7 +72,7 @@ func (k *Numbers) Check(n int, value string) error {
 		sum.Store(want)
 	}
 	if maphash.String(k.seed, value) != want {
-		return fmt.Errorf("wrong answer: %s is not the Fibonacci number %d", truncate(value), n)
+		return fmt.Errorf("wrong response: %s is not the Fibonacci number %d", truncate(value), n)
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 	"rpclab/internal/workload"
 )
 
-// call makes call n of a workload, as a caller does, and returns what is wrong with the answer.
+// call makes call n of a workload, as a caller does, and returns what is wrong with the response.
 func call(t *testing.T, channel *grpc.ClientConn, calls workload.Unary, n uint64) error {
 	t.Helper()
 	reply := calls.Reply()

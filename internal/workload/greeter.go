@@ -36,7 +36,7 @@ func (Greet) unary() (Unary, error) {
 		Check: func(_ uint64, m proto.Message, backend string) error {
 			reply := m.(*rpclabv1.HelloReply)
 			if reply.Message != want || reply.Backend != backend || backend == "" {
-				return fmt.Errorf("wrong answer %q by %q, trailer %q", reply.Message, reply.Backend, backend)
+				return fmt.Errorf("wrong response %q by %q, trailer %q", reply.Message, reply.Backend, backend)
 			}
 			return nil
 		},

@@ -12,7 +12,7 @@ import (
 	rpclabv1 "rpclab/api/rpclab/v1"
 )
 
-// intercept adds the server's identity to every answer and applies the worker limit and the fault.
+// intercept adds the server's identity to every response and applies the worker limit and the fault.
 func (s *Server) intercept(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (reply any, err error) {
 	if err := grpc.SetTrailer(ctx, metadata.Pairs(BackendTrailer, s.ID)); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (s *Server) interceptStream(service any, stream grpc.ServerStream, info *gr
 }
 
 // messageStream treats each message of a stream as a call, which lasts from reading the message
-// until its answer is sent or the next message is read.
+// until its response is sent or the next message is read.
 type messageStream struct {
 	grpc.ServerStream
 	server *Server

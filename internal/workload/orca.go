@@ -13,7 +13,7 @@ import (
 // loadWindow is the time constant of the load report: a value of this age has the weight 1/e.
 const loadWindow = 500 * time.Millisecond
 
-// loadReport is the load that a server reports by ORCA with every answer (gRFC A51). Its
+// loadReport is the load that a server reports by ORCA with every response (gRFC A51). Its
 // utilization is the mean number of calls in flight. Clients weight a backend by calls/s over
 // utilization (gRFC A58). By Little's law the weight is therefore the inverse of the mean call
 // duration including queueing: a backend that is ten times slower receives a tenth of the

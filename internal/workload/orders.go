@@ -47,7 +47,7 @@ func (o Orders) unary() (Unary, error) {
 		Check: func(_ uint64, m proto.Message, backend string) error {
 			id := m.(*rpclabv1.OrderReply).Id
 			if err := uuid.Validate(id); err != nil || backend == "" {
-				return fmt.Errorf("wrong answer %q, trailer %q", id, backend)
+				return fmt.Errorf("wrong response %q, trailer %q", id, backend)
 			}
 			return nil
 		},

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// BackendHeader is the HTTP header in which every answer carries the identity of its backend.
+// BackendHeader is the HTTP header in which every response carries the identity of its backend.
 const BackendHeader = "Rpclab-Backend"
 
 const healthPath = "/healthz"

@@ -37,7 +37,7 @@ func serveREST(t *testing.T, server *workload.Server) (url string, stop func()) 
 	return "http://" + listener.Addr().String(), stop
 }
 
-// ask makes one request and returns the status, the backend's identity and the body of the answer.
+// ask makes one request and returns the status, the backend's identity and the body of the response.
 func ask(t *testing.T, client *http.Client, method, url, body string) (int, string, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))

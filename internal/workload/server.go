@@ -27,9 +27,9 @@ var Models = []string{GRPC, REST, TCP}
 
 // Server is one backend: the Go server under test, with health and reflection.
 type Server struct {
-	ID    string        // identity in every answer
+	ID    string        // identity in every response
 	Model string        // one of [Models]; empty: the first
-	Delay time.Duration // before every answer of greet and orders
+	Delay time.Duration // before every response of greet and orders
 	// Spread is the largest random addition to Delay for an order.
 	Spread time.Duration
 	// Workers is how many calls run at once while others queue; 0: no limit.
@@ -39,7 +39,7 @@ type Server struct {
 	// its calls may continue (gRFC A9); 0: no limit.
 	MaxAge, AgeGrace time.Duration
 	Metrics          net.Listener // serves metrics to Prometheus; nil: no metrics
-	ReportLoad       bool         // by ORCA, in every answer
+	ReportLoad       bool         // by ORCA, in every response
 	Token            string       // that every call, request and scrape needs, except health checks; empty: none
 	// Security yields the calculator's policy and keys, once; nil: none.
 	Security <-chan security.Config

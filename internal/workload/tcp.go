@@ -20,7 +20,7 @@ import (
 // unary gRPC call with the same number on a warm HTTP/2 connection.
 const FrameBytes = 40
 
-// Frame is a message of the model [TCP]: a number (4 bytes, little-endian); in an answer a gRPC
+// Frame is a message of the model [TCP]: a number (4 bytes, little-endian); in a response a gRPC
 // status code (1 byte) and an identity (up to 35 bytes); zeros.
 type Frame [FrameBytes]byte
 

@@ -2,7 +2,7 @@ package workload
 
 import "google.golang.org/protobuf/proto"
 
-// BackendTrailer is the trailing metadata key with the identity of the backend, in every answer.
+// BackendTrailer is the trailing metadata key with the identity of the backend, in every response.
 const BackendTrailer = "rpclab-backend"
 
 // Unary describes a workload's calls to callers.
@@ -18,7 +18,7 @@ type Unary struct {
 	SameRequest, ConstantReply bool
 	// Request returns call n's message, which may be shared and must not be modified.
 	Request func(n uint64) proto.Message
-	// Reply returns an empty message for an answer.
+	// Reply returns an empty message for a response.
 	Reply func() proto.Message
 	// Check returns what is wrong with call n's answer, given the identity in its trailer. It is
 	// safe for concurrent use.

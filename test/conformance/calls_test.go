@@ -40,7 +40,7 @@ func greet() wire.Call {
 				return err
 			}
 			if reply.Message != "Hello, "+caller(n) || reply.Backend != backend || backend == "" {
-				return fmt.Errorf("call %d: wrong answer %q of %q, trailer %q", n, reply.Message, reply.Backend, backend)
+				return fmt.Errorf("call %d: wrong response %q of %q, trailer %q", n, reply.Message, reply.Backend, backend)
 			}
 			return nil
 		},

@@ -32,7 +32,7 @@ func TestDirectResponsesOfEnvoyAreAnswers(t *testing.T) {
 			return err
 		}
 		if reply.Message != "Hello, all" || reply.Backend != "envoy" || backend != "envoy" {
-			return fmt.Errorf("call %d: wrong answer %q of %q, trailer %q", n, reply.Message, reply.Backend, backend)
+			return fmt.Errorf("call %d: wrong response %q of %q, trailer %q", n, reply.Message, reply.Backend, backend)
 		}
 		return nil
 	}

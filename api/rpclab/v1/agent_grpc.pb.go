@@ -32,7 +32,7 @@ const (
 // own machine. Callers send the agent's token.
 type AgentClient interface {
 	// Attach streams the program's standard input and output. The first message is start, the
-	// first answer started. A new stream ends the one before (ABORTED).
+	// first response started. A new stream ends the one before (ABORTED).
 	//
 	// An agent with its own program keeps it running when the stream ends. Any other agent
 	// starts the program of the stream, and ends it with the stream.
@@ -92,7 +92,7 @@ func (c *agentClient) Usage(ctx context.Context, in *UsageRequest, opts ...grpc.
 // own machine. Callers send the agent's token.
 type AgentServer interface {
 	// Attach streams the program's standard input and output. The first message is start, the
-	// first answer started. A new stream ends the one before (ABORTED).
+	// first response started. A new stream ends the one before (ABORTED).
 	//
 	// An agent with its own program keeps it running when the stream ends. Any other agent
 	// starts the program of the stream, and ends it with the stream.

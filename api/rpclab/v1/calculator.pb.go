@@ -22,12 +22,12 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Calculation is a request or its answer.
+// Calculation is a request or its response.
 type Calculation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// JSON, {"id", "x", "y", "operation", "result", "isPrime"}, or a CMS SignedData (RFC 5652) in
 	// DER with this JSON as its content. The id is CLIENT/NUMBER; the operation is add, subtract or
-	// isprime (of x). An answer has a result (of isprime: 1 or 0) and isPrime.
+	// isprime (of x). A response has a result (of isprime: 1 or 0) and isPrime.
 	Signed        []byte `protobuf:"bytes,1,opt,name=signed,proto3" json:"signed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

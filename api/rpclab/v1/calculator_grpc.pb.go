@@ -30,18 +30,18 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // CalculatorService is the server of the published streams study: the same calculations over one
-// bidirectional stream, or as unary calls whose answers arrive on a separate stream. The metadata
+// bidirectional stream, or as unary calls whose responses arrive on a separate stream. The metadata
 // clientid names the client, and authorization contains a token. Header and trailer contain the
 // identity of the backend.
 type CalculatorServiceClient interface {
 	// performCalculationBi answers every message of the stream in order.
 	PerformCalculationBi(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[Calculation, Calculation], error)
-	// performCalculationTo accepts a calculation and sends the answer on the client's stream of
+	// performCalculationTo accepts a calculation and sends the response on the client's stream of
 	// performCalculationFrom; without such a stream it returns FAILED_PRECONDITION. It returns when
-	// the answer is queued for that stream, and waits while the queue is full.
+	// the response is queued for that stream, and waits while the queue is full.
 	PerformCalculationTo(ctx context.Context, in *Calculation, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// performCalculationFrom is the stream of a client's answers. Its header is sent at once; from
-	// then on the server accepts calculations. Answers that a broken stream did not send are sent
+	// performCalculationFrom is the stream of a client's responses. Its header is sent at once; from
+	// then on the server accepts calculations. Responses that a broken stream did not send are sent
 	// on the client's next stream.
 	PerformCalculationFrom(ctx context.Context, in *emptypb.Empty, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Calculation], error)
 }
@@ -101,18 +101,18 @@ type CalculatorService_PerformCalculationFromClient = grpc.ServerStreamingClient
 // for forward compatibility.
 //
 // CalculatorService is the server of the published streams study: the same calculations over one
-// bidirectional stream, or as unary calls whose answers arrive on a separate stream. The metadata
+// bidirectional stream, or as unary calls whose responses arrive on a separate stream. The metadata
 // clientid names the client, and authorization contains a token. Header and trailer contain the
 // identity of the backend.
 type CalculatorServiceServer interface {
 	// performCalculationBi answers every message of the stream in order.
 	PerformCalculationBi(grpc.BidiStreamingServer[Calculation, Calculation]) error
-	// performCalculationTo accepts a calculation and sends the answer on the client's stream of
+	// performCalculationTo accepts a calculation and sends the response on the client's stream of
 	// performCalculationFrom; without such a stream it returns FAILED_PRECONDITION. It returns when
-	// the answer is queued for that stream, and waits while the queue is full.
+	// the response is queued for that stream, and waits while the queue is full.
 	PerformCalculationTo(context.Context, *Calculation) (*emptypb.Empty, error)
-	// performCalculationFrom is the stream of a client's answers. Its header is sent at once; from
-	// then on the server accepts calculations. Answers that a broken stream did not send are sent
+	// performCalculationFrom is the stream of a client's responses. Its header is sent at once; from
+	// then on the server accepts calculations. Responses that a broken stream did not send are sent
 	// on the client's next stream.
 	PerformCalculationFrom(*emptypb.Empty, grpc.ServerStreamingServer[Calculation]) error
 	mustEmbedUnimplementedCalculatorServiceServer()

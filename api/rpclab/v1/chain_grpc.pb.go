@@ -27,7 +27,7 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Chain is the server of the published chain study: each request is the answer before it.
+// Chain is the server of the published chain study: each request is the response before it.
 // Only the trailer contains the identity of the backend, so that a message has two bytes.
 type ChainClient interface {
 	// Increase returns the next number, or OUT_OF_RANGE after the largest number.
@@ -71,7 +71,7 @@ type Chain_IncreasesClient = grpc.BidiStreamingClient[Number, Number]
 // All implementations must embed UnimplementedChainServer
 // for forward compatibility.
 //
-// Chain is the server of the published chain study: each request is the answer before it.
+// Chain is the server of the published chain study: each request is the response before it.
 // Only the trailer contains the identity of the backend, so that a message has two bytes.
 type ChainServer interface {
 	// Increase returns the next number, or OUT_OF_RANGE after the largest number.

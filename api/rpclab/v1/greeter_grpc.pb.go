@@ -27,7 +27,7 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Greeter is the server of the published channels study. Every answer contains the identity of the
+// Greeter is the server of the published channels study. Every response contains the identity of the
 // backend, in the message and in the trailer rpclab-backend.
 type GreeterClient interface {
 	// SayHello answers after the server's delay.
@@ -71,7 +71,7 @@ type Greeter_GreetingsClient = grpc.BidiStreamingClient[HelloRequest, HelloReply
 // All implementations must embed UnimplementedGreeterServer
 // for forward compatibility.
 //
-// Greeter is the server of the published channels study. Every answer contains the identity of the
+// Greeter is the server of the published channels study. Every response contains the identity of the
 // backend, in the message and in the trailer rpclab-backend.
 type GreeterServer interface {
 	// SayHello answers after the server's delay.

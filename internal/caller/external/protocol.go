@@ -32,8 +32,8 @@ const (
 	maxFrameBytes = 16 << 20
 	// callRecordBytes is the size of one call in a frame of calls.
 	callRecordBytes = 40
-	// codeWrongAnswer marks a call with a wrong answer.
-	codeWrongAnswer = 255
+	// codeWrongResponse marks a call with a wrong response.
+	codeWrongResponse = 255
 )
 
 // session is a running program.
@@ -83,7 +83,7 @@ func (s *session) recordCalls(shards *measure.Shards, records []byte, start time
 			return fmt.Errorf("a call was due at %v, sent at %v and answered at %v", call.Due, call.Sent, call.Done)
 		}
 		switch {
-		case code == codeWrongAnswer:
+		case code == codeWrongResponse:
 			call.Code, call.Message = caller.DataLoss, s.samples[code]
 		case code != 0:
 			call.Code, call.Message = h2.Status{Code: uint32(code)}.Name(), s.samples[code]

@@ -95,7 +95,7 @@ func (b *bidiStreams) read(slot *streamSlot, stream *bidiStream) {
 	slot.stream = nil
 	slot.mu.Unlock()
 	code := caller.Code(err)
-	if errors.Is(err, errWrongAnswer) {
+	if errors.Is(err, errWrongResponse) {
 		code = caller.DataLoss
 	}
 	b.session.Fail(stream, code, "the stream ended before the response: "+err.Error())
@@ -115,7 +115,7 @@ func (b *bidiStreams) receive(stream *bidiStream) error {
 			return err
 		}
 		if err := b.session.Deliver(answer.Signed, backendOf(header)); err != nil {
-			return fmt.Errorf("%w: %w", errWrongAnswer, err)
+			return fmt.Errorf("%w: %w", errWrongResponse, err)
 		}
 	}
 }

@@ -112,7 +112,7 @@ func TestFailedCallsHaveACodeAndAMessage(t *testing.T) {
 	}
 }
 
-func TestAnAnswerWithoutABackendIsDataLoss(t *testing.T) {
+func TestAResponseWithoutABackendIsDataLoss(t *testing.T) {
 	target, _ := serve(t, &workload.Server{ID: ""})
 	if m := run(t, job(caller.Channels{Mode: caller.Shared}), target, 2); m.Errors["DATA_LOSS"] != 2 {
 		t.Errorf("the errors are %v, want 2 of DATA_LOSS", m.Errors)

@@ -58,7 +58,7 @@ func (s *session) Close() error {
 }
 
 // call makes one call. With a channel per call, its latency includes opening the channel, as in
-// an application that works that way; the channel is closed after the answer, and that CPU
+// an application that works that way; the channel is closed after the response, and that CPU
 // time counts too. With a channel per user, a user's first call opens the channel.
 func (s *session) call(ctx context.Context, n uint64) (backend, code, message string) {
 	ctx, cancel := context.WithTimeout(ctx, s.job.Timeout)
@@ -106,7 +106,7 @@ const nonFatalCode = "UNAVAILABLE"
 type outcome struct{ backend, code, message string }
 
 // hedge makes a call according to gRFC A6: one attempt, then another after each delay without an
-// answer, or at once after a non-fatal code. The first answer or fatal code counts and cancels
+// response, or at once after a non-fatal code. The first response or fatal code counts and cancels
 // the other attempts. grpc-go (1.85) ignores hedgingPolicy, so hedge implements it, without
 // throttling and push-back, which no backend of rpclab uses.
 func (s *session) hedge(ctx context.Context, channel *grpc.ClientConn, n uint64) (backend, code, message string) {

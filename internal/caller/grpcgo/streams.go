@@ -17,7 +17,7 @@ import (
 )
 
 // streamSession holds as many streams as there were messages in flight at once. A stream carries its
-// next message after the answer to the last one. Free streams are used in turn, so that all streams
+// next message after the response to the last one. Free streams are used in turn, so that all streams
 // carry the same load.
 type streamSession struct {
 	session *session
@@ -32,7 +32,7 @@ type stream struct {
 	grpc.ClientStream
 	cancel   context.CancelFunc
 	openedAt time.Time
-	backend  string // known after the first answer
+	backend  string // known after the first response
 }
 
 func (s *streamSession) Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
@@ -65,7 +65,7 @@ func (s *streamSession) call(ctx context.Context, n uint64) (backend, code, mess
 			continue // try another stream; the message was not sent
 		case ctx.Err() != nil:
 			err = status.FromContextError(ctx.Err()).Err()
-		case errors.Is(err, errWrongAnswer):
+		case errors.Is(err, errWrongResponse):
 			return "", caller.DataLoss, err.Error()
 		}
 		return "", caller.Code(err), err.Error()
@@ -73,8 +73,8 @@ func (s *streamSession) call(ctx context.Context, n uint64) (backend, code, mess
 }
 
 var (
-	errNotSent     = errors.New("the stream ended while it was idle")
-	errWrongAnswer = errors.New("wrong answer")
+	errNotSent       = errors.New("the stream ended while it was idle")
+	errWrongResponse = errors.New("wrong response")
 )
 
 // acquire returns a free stream that is not due for renewal, or opens a stream.
@@ -128,7 +128,7 @@ func (s *streamSession) open(ctx context.Context) (*stream, error) {
 	return opened, nil
 }
 
-// exchange sends message n and waits for its answer. It cancels a stream that fails.
+// exchange sends message n and waits for its response. It cancels a stream that fails.
 func (s *streamSession) exchange(ctx context.Context, stream *stream, n uint64) (backend string, err error) {
 	defer context.AfterFunc(ctx, stream.cancel)()
 	defer func() {
@@ -154,7 +154,7 @@ func (s *streamSession) exchange(ctx context.Context, stream *stream, n uint64) 
 		stream.backend = backendOf(header)
 	}
 	if err := s.session.calls.Check(n, reply, stream.backend); err != nil {
-		return "", fmt.Errorf("%w: %w", errWrongAnswer, err)
+		return "", fmt.Errorf("%w: %w", errWrongResponse, err)
 	}
 	return stream.backend, nil
 }

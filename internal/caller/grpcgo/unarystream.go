@@ -137,7 +137,7 @@ func (u *unaryStream) read(stream grpc.ServerStreamingClient[rpclabv1.Calculatio
 		delete(u.streams, backend)
 	}
 	u.mu.Unlock()
-	if errors.Is(err, errWrongAnswer) {
+	if errors.Is(err, errWrongResponse) {
 		u.session.Fail(nil, caller.DataLoss, err.Error())
 	}
 	u.resume(backend)
@@ -182,7 +182,7 @@ func (u *unaryStream) receive(stream grpc.ServerStreamingClient[rpclabv1.Calcula
 			return err
 		}
 		if err := u.session.Deliver(answer.Signed, backend); err != nil {
-			return fmt.Errorf("%w: %w", errWrongAnswer, err)
+			return fmt.Errorf("%w: %w", errWrongResponse, err)
 		}
 	}
 }

@@ -82,7 +82,7 @@ func (s *gatewaySession) call(ctx context.Context, _ uint64) (answered map[strin
 }
 
 // counts returns the calls of a request by backend. It fails unless all calls are accounted for.
-// The gateway has checked their answers.
+// The gateway has checked their responses.
 func (s *gatewaySession) counts(header string) (map[string]uint64, error) {
 	listed, err := url.ParseQuery(header)
 	if err != nil {

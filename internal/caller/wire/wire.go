@@ -107,7 +107,7 @@ func channelsOf(job caller.Job) (config engine.Config, err error) {
 }
 
 // callOf returns the engine's call of a workload. Where all calls have the same request and
-// reply, an answer whose bytes match a checked answer of the same backend needs no decoding.
+// reply, a response whose bytes match a checked response of the same backend needs no decoding.
 func callOf(w workload.Spec, rest bool) (engine.Call, error) {
 	calls, err := w.Unary()
 	if err != nil {
@@ -128,7 +128,7 @@ func callOf(w workload.Spec, rest bool) (engine.Call, error) {
 	} else {
 		call.AppendMessage = func(n uint64, _ int, dst []byte) ([]byte, error) { return encoding.marshal(dst, calls.Request(n)) }
 	}
-	checked := map[string]string{} // checked answers by backend; used by the engine's only thread
+	checked := map[string]string{} // checked responses by backend; used by the engine's only thread
 	call.Check = func(n uint64, answer []byte, backend string) error {
 		if seen, ok := checked[backend]; ok && calls.ConstantReply && seen == string(answer) {
 			return nil

@@ -141,7 +141,7 @@ func TestOpenRejectsUnsupportedJobs(t *testing.T) {
 	}
 }
 
-// The calls of fibonacci have different requests; each answer is checked against its request.
+// The calls of fibonacci have different requests; each response is checked against its request.
 func TestCallsOfEveryWorkloadAreAnswered(t *testing.T) {
 	addr := startBackend(t, "b1")
 	for name, spec := range map[string]workload.Spec{

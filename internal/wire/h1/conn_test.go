@@ -116,7 +116,7 @@ func TestRequestsWaitForTheAnswerBefore(t *testing.T) {
 		t.Errorf("out %q, %d admitted", c.Out(), h.admitted)
 	}
 	c.Start(second)
-	c.Cancel(third) // its answer is on its way: the connection is of no more use
+	c.Cancel(third) // its response is on its way: the connection is of no more use
 	if c.Usable() || h.returned != 1 {
 		t.Errorf("usable %v, %d returned", c.Usable(), h.returned)
 	}

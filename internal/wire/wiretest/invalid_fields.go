@@ -2,7 +2,7 @@ package wiretest
 
 import "golang.org/x/net/http2/hpack"
 
-// opens is a script whose answers are right but for their first header block.
+// opens is a script whose responses are right but for their first header block.
 func opens(lines ...string) script {
 	return answers(func(p *serverConn, id uint32) error {
 		if err := p.headers(id, false, fields(lines...)...); err != nil {
@@ -12,7 +12,7 @@ func opens(lines ...string) script {
 	})
 }
 
-// closes is a script whose answers are right but for their trailers.
+// closes is a script whose responses are right but for their trailers.
 func closes(trailers ...hpack.HeaderField) script {
 	return afterHeaders(func(p *serverConn, id uint32) error {
 		if err := p.framer.WriteData(id, false, p.reply()); err != nil {

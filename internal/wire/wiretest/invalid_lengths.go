@@ -74,7 +74,7 @@ func invalidLengths() []Scenario {
 	return all
 }
 
-// afterHeaders is a script that begins an answer well.
+// afterHeaders is a script that begins a response well.
 func afterHeaders(then func(p *serverConn, id uint32) error) script {
 	return answers(func(p *serverConn, id uint32) error {
 		if err := p.headers(id, false, opening...); err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// message is a script whose answers are right but for the bytes of their message.
+// message is a script whose responses are right but for the bytes of their message.
 func message(data func(*serverConn) []byte) script {
 	return afterHeaders(func(p *serverConn, id uint32) error { return p.rest(id, data(p), 16<<10) })
 }
@@ -17,7 +17,7 @@ func compressed(encoding string, data func(*serverConn) []byte) script {
 	return answers(func(p *serverConn, id uint32) error { return p.encoded(id, encoding, data(p)) })
 }
 
-// invalidMessages are answers whose messages gRPC forbids.
+// invalidMessages are responses whose messages gRPC forbids.
 func invalidMessages() []Scenario {
 	const source = "gRPC over HTTP/2, Length-Prefixed-Message"
 	over := Want{Codes: []string{"RESOURCE_EXHAUSTED"}}

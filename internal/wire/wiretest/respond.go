@@ -62,13 +62,13 @@ func (p *serverConn) ok(id uint32) error {
 	return p.rest(id, p.reply(), 16<<10)
 }
 
-// rest writes the DATA of an answer as the client's windows allow, then the trailers.
+// rest writes the DATA of a response as the client's windows allow, then the trailers.
 func (p *serverConn) rest(id uint32, data []byte, frame int) error {
 	p.pending[id] = &pendingResponse{data: data, frame: frame, trailers: trailing}
 	return p.resume()
 }
 
-// resume sends the answers that waited.
+// resume sends the responses that waited.
 func (p *serverConn) resume() error {
 	for id, a := range p.pending {
 		for len(a.data) > 0 {

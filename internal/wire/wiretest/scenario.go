@@ -111,7 +111,7 @@ type serverConn struct {
 	pinged   time.Time                   // when the last PING came
 	answered int                         // requests that have ended
 	waiting  []uint32                    // requests that a script holds back
-	pending  map[uint32]*pendingResponse // answers that wait for the client's windows
+	pending  map[uint32]*pendingResponse // responses that wait for the client's windows
 }
 
 // errEnd closes the connection as the script wants.

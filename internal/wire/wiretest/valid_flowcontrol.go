@@ -2,7 +2,7 @@ package wiretest
 
 import "golang.org/x/net/http2"
 
-// validFlowControl are servers that are mean with flow control, and answers that need the
+// validFlowControl are servers that are mean with flow control, and responses that need the
 // client's.
 func validFlowControl() []Scenario {
 	return []Scenario{

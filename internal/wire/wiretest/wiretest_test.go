@@ -108,7 +108,7 @@ func call(ctx context.Context, channel *grpc.ClientConn, s wiretest.Scenario) ou
 	err := channel.Invoke(ctx, wiretest.Method, s.Request(), &reply, grpc.ForceCodecV2(raw{}),
 		grpc.WaitForReady(s.Valid), grpc.MaxCallRecvMsgSize(s.MaxMessage))
 	if err == nil && string(reply) != string(s.Reply()) {
-		err = fmt.Errorf("a wrong answer of %d bytes", len(reply))
+		err = fmt.Errorf("a wrong response of %d bytes", len(reply))
 	}
 	return outcome{caller.Code(err), status.Convert(err).Message()}
 }

@@ -26,7 +26,7 @@ use crate::{backend::Backend, object::Object};
 /// The largest body in bytes: the largest order.
 const LARGEST_BODY: usize = 16 << 20;
 
-/// Serves until shutdown; then closes connections with their last answer, and returns when
+/// Serves until shutdown; then closes connections with their last response, and returns when
 /// all calls are answered.
 pub async fn serve(
     backend: &'static Backend,
@@ -41,11 +41,11 @@ pub async fn serve(
         .route("/orders", handler(backend, Backend::place_order))
         .route("/healthz", get(|| serving(health)))
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
-        .layer(MapResponseLayer::new(move |mut answer: Response| {
-            backend.identify(answer.headers_mut());
-            answer
+        .layer(MapResponseLayer::new(move |mut response: Response| {
+            backend.identify(response.headers_mut());
+            response
         }));
-    // Without TCP_NODELAY an answer could wait for the acknowledgement of the last answer.
+    // Without TCP_NODELAY a response could wait for the acknowledgement of the last response.
     let listener = listener.tap_io(|connection| drop(connection.set_nodelay(true)));
     axum::serve(listener, paths)
         .with_graceful_shutdown(shutdown)
@@ -64,8 +64,8 @@ where
 {
     post(move |body: Result<Bytes, BytesRejection>| async move {
         let message = read(body).map_err(Failed)?;
-        let answer = backend.call(work(backend, message)).await;
-        answer.map(Json).map_err(Failed)
+        let response = backend.call(work(backend, message)).await;
+        response.map(Json).map_err(Failed)
     })
 }
 
@@ -80,16 +80,16 @@ fn read<Q: DeserializeOwned>(body: Result<Bytes, BytesRejection>) -> Result<Q, S
 
 async fn serving(health: HealthReporter) -> (StatusCode, &'static str) {
     let health = HealthService::from_health_reporter(health);
-    let answer = health
+    let response = health
         .check(Request::new(HealthCheckRequest::default()))
         .await;
-    match answer.map(|answer| answer.into_inner().status()) {
+    match response.map(|response| response.into_inner().status()) {
         Ok(ServingStatus::Serving) => (StatusCode::OK, "SERVING\n"),
         _ => (StatusCode::SERVICE_UNAVAILABLE, "NOT_SERVING\n"),
     }
 }
 
-/// The answer of a failed call.
+/// The response of a failed call.
 struct Failed(Status);
 
 impl IntoResponse for Failed {

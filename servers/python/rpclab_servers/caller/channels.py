@@ -22,7 +22,7 @@ class Calls:
         self.job, self.spec = job, spec(job)
         self.method, self.timeout = job.method, job.timeout
         self.compression = grpc.Compression.Gzip if job.compress else None
-        self.fields = operator.attrgetter(*self.spec.answer)
+        self.fields = operator.attrgetter(*self.spec.response)
         kind = getattr(MESSAGES, self.spec.request_name)
         self.codec = {
             "request_serializer": kind.SerializeToString,

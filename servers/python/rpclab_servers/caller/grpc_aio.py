@@ -92,8 +92,8 @@ class Stream:
         self.rpc = self.method(requests, compression=self.calls.compression)
         self.backend = None
 
-    async def answer(self) -> Outcome:
-        """Wait for the next answer."""
+    async def response(self) -> Outcome:
+        """Wait for the next response."""
         try:
             async with asyncio.timeout(self.calls.timeout):
                 reply = await self.rpc.read()
@@ -102,7 +102,7 @@ class Stream:
                 if self.backend is None:
                     self.backend = identity(await self.rpc.initial_metadata())
         except TimeoutError:
-            return self.broken(DEADLINE_EXCEEDED, "the answer on a stream is overdue")
+            return self.broken(DEADLINE_EXCEEDED, "the response on a stream is overdue")
         except grpc.RpcError as e:
             return self.broken(e.code().value[0], e.details())
         return OK, self.calls.fields(reply), self.backend
@@ -117,16 +117,16 @@ class Stream:
             self.rpc = None
 
     async def ping(self, n: int) -> Outcome:
-        """Send a message and wait for its answer."""
+        """Send a message and wait for its response."""
         if self.rpc is None:
             # With write() instead, the error of a stream would be lost.
             self.requests = asyncio.Queue()
             self.open(sent_from(self.requests))
         self.requests.put_nowait(self.calls.request(n))
-        return await self.answer()
+        return await self.response()
 
     async def pipeline(self, count: int, records: Records, checker: Checker) -> None:
-        """Send all messages at once, without waiting for answers."""
+        """Send all messages at once, without waiting for responses."""
         sent: list[int] = []
 
         async def requests():
@@ -136,7 +136,7 @@ class Stream:
 
         self.open(requests())
         for n in range(count):
-            got = await self.answer()
+            got = await self.response()
             answered = time.monotonic_ns()
             code, backend, _ = checker(n, *got)
             if self.rpc is None:

@@ -78,7 +78,7 @@ class Closed(Message):
 
     def due(self, n: int, answered: int | None) -> int | None:
         """When call n is due, in nanoseconds since the start; None: no more calls. answered is when
-        the user received the last answer; None: the user has made no call."""
+        the user received the last response; None: the user has made no call."""
         due = 0 if answered is None else answered + self.think_ns
         if self.calls and n >= self.calls or self.duration_ns and due >= self.duration_ns:
             return None

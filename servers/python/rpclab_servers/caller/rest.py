@@ -23,7 +23,7 @@ class Session:
             raise Impossible("only gRPC kinds support stream, compress and service_config")
         self.job, self.url = job, job.target.rstrip("/") + job.path
         self.spec = spec(job)
-        self.fields = operator.itemgetter(*self.spec.answer)
+        self.fields = operator.itemgetter(*self.spec.response)
         self.checker = Checker(self.spec, output)
         self.opened = contextlib.ExitStack()
 
@@ -43,19 +43,19 @@ class Session:
 
     def call(self, n: int) -> Outcome:
         try:
-            answer = self.post(self.url, json=self.spec.fields(n), timeout=self.job.timeout)
+            response = self.post(self.url, json=self.spec.fields(n), timeout=self.job.timeout)
         except self.timeouts as e:
             return DEADLINE_EXCEEDED, str(e), ""
         except self.errors as e:
             return UNAVAILABLE, str(e), ""
-        if answer.status_code != 200:
-            why = f"HTTP {answer.status_code}: {answer.text[:200]}"
-            return CODES.get(answer.status_code, INTERNAL), why, ""
-        backend = answer.headers.get("rpclab-backend", "")
+        if response.status_code != 200:
+            why = f"HTTP {response.status_code}: {response.text[:200]}"
+            return CODES.get(response.status_code, INTERNAL), why, ""
+        backend = response.headers.get("rpclab-backend", "")
         try:
-            return OK, self.fields(answer.json()), backend
+            return OK, self.fields(response.json()), backend
         except (ValueError, LookupError, TypeError):
-            return OK, answer.text, ""  # never correct
+            return OK, response.text, ""  # never correct
 
 
 def with_requests(job: Job, opened: contextlib.ExitStack) -> tuple[Callable, type, type]:

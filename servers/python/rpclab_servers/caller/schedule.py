@@ -38,7 +38,7 @@ def in_threads(load: Load, calls: Calls, user: Callable[[], Call], checker: Chec
 def one_user(
     load: Load, calls: Calls, numbers, call: Call, checker: Checker, chained: bool
 ) -> None:
-    """Make one user's calls. Chained: each sends the answer of the call before."""
+    """Make one user's calls. Chained: each sends the response of the call before."""
     clock, start, due_of, record = time.monotonic_ns, calls.start, load.closed.due, calls.record
     think = load.closed.think_ns
     answered, following = None, 0

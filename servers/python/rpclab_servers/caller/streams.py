@@ -13,7 +13,7 @@ from rpclab_servers.caller.output import DEADLINE_EXCEEDED, OK, UNAVAILABLE
 from rpclab_servers.caller.output import Calls as Records
 from rpclab_servers.caller.workload import Checker, Outcome
 
-WATCH_INTERVAL = 0.05  # seconds between checks for overdue answers
+WATCH_INTERVAL = 0.05  # seconds between checks for overdue responses
 
 
 def run(load: Load, records: Records, method, calls: Calls, checker: Checker) -> None:
@@ -38,7 +38,7 @@ def run(load: Load, records: Records, method, calls: Calls, checker: Checker) ->
 
 
 def watch_over(streams: list["Stream"], ended: threading.Event) -> None:
-    """Cancel streams with an overdue answer: a message on a stream has no deadline."""
+    """Cancel streams with an overdue response: a message on a stream has no deadline."""
     while not ended.wait(WATCH_INTERVAL):
         for stream in list(streams):
             stream.cancel_overdue()
@@ -49,17 +49,17 @@ class Stream:
 
     def __init__(self, method: grpc.StreamStreamMultiCallable, calls: Calls):
         self.method, self.calls = method, calls
-        self.answers = None  # None: not open
+        self.responses = None  # None: not open
         self.waits_since = None  # monotonic ns; None: not waiting
         self.overdue = False
 
     def open(self, requests) -> None:
         self.overdue, self.backend = False, None
-        self.answers = self.method(requests, compression=self.calls.compression)
+        self.responses = self.method(requests, compression=self.calls.compression)
 
     def close(self) -> None:
-        if (answers := self.answers) is not None:  # the reading thread may reset it
-            answers.cancel()
+        if (responses := self.responses) is not None:  # the reading thread may reset it
+            responses.cancel()
 
     def cancel_overdue(self) -> None:
         since = self.waits_since
@@ -67,40 +67,40 @@ class Stream:
             self.overdue = True
             self.close()
 
-    def answer(self) -> Outcome:
-        """Wait for the next answer."""
+    def response(self) -> Outcome:
+        """Wait for the next response."""
         self.waits_since = time.monotonic_ns()
         try:
-            reply = next(self.answers)
+            reply = next(self.responses)
             if self.backend is None:
-                self.backend = identity(self.answers.initial_metadata())
+                self.backend = identity(self.responses.initial_metadata())
         except StopIteration:
             return self.broken(UNAVAILABLE, "the server ended the stream")
         except grpc.RpcError as e:
             if self.overdue:
-                return self.broken(DEADLINE_EXCEEDED, "the answer on a stream is overdue")
+                return self.broken(DEADLINE_EXCEEDED, "the response on a stream is overdue")
             return self.broken(e.code().value[0], e.details())
         finally:
             self.waits_since = None
         return OK, self.calls.fields(reply), self.backend
 
     def broken(self, code: int, why: str) -> Outcome:
-        self.answers = None
+        self.responses = None
         return code, why, ""
 
     def ping(self, n: int) -> Outcome:
-        """Send a message and wait for its answer."""
-        if self.answers is None:
+        """Send a message and wait for its response."""
+        if self.responses is None:
             self.requests = queue.SimpleQueue()
             self.open(iter(self.requests.get, None))
         self.requests.put(self.calls.request(n))
-        got = self.answer()
-        if self.answers is None:
+        got = self.response()
+        if self.responses is None:
             self.requests.put(None)  # ends the sending thread
         return got
 
     def pipeline(self, count: int, records: Records, checker: Checker) -> None:
-        """Send all messages at once, without waiting for answers."""
+        """Send all messages at once, without waiting for responses."""
         sent: list[int] = []
 
         def requests():
@@ -110,10 +110,10 @@ class Stream:
 
         self.open(requests())
         for n in range(count):
-            got = self.answer()
+            got = self.response()
             answered = time.monotonic_ns()
             code, backend, _ = checker(n, *got)
-            if self.answers is None:
+            if self.responses is None:
                 records.record_lost(n, sent, count, answered, code)
                 return
             records.record(n, 0, sent[n], answered, code, backend)

@@ -1,4 +1,4 @@
-"""The requests of a workload, and the check of its answers."""
+"""The requests of a workload, and the check of its responses."""
 
 import uuid
 from collections.abc import Callable
@@ -7,20 +7,20 @@ from typing import Any, NamedTuple
 from rpclab_servers.caller.job import Job
 from rpclab_servers.caller.output import NOBODY, OK, WRONG, Output
 
-# The result of a call: its code, the fields of the answer or the error message, and the
+# The result of a call: its code, the fields of the response or the error message, and the
 # backend (empty: unknown).
 Outcome = tuple[int, Any, str]
 
 
 class WorkloadSpec(NamedTuple):
-    """The requests of a workload and the check of its answers."""
+    """The requests of a workload and the check of its responses."""
 
     # The fields of call n's request, and whether they are the same for every call.
     fields: Callable[[int], dict]
     constant: bool
-    answer: tuple[str, ...]  # the fields of an answer that are checked
-    # The number that call n + 1 sends, given call n's answer and backend; None: the answer is
-    # wrong. A chain needs the answer before it makes the next call.
+    response: tuple[str, ...]  # the fields of a response that are checked
+    # The number that call n + 1 sends, given call n's response and backend; None: the response is
+    # wrong. A chain needs the response before it makes the next call.
     following: Callable[[int, Any, str], int | None]
     request_name: str  # protobuf messages
     reply_name: str
@@ -46,12 +46,12 @@ def spec(job: Job) -> WorkloadSpec:
     return orders(workload.orders.articles)
 
 
-def greeted(n: int, answer, backend: str) -> int | None:
-    return n + 1 if backend and answer == ("Hello, rpclab", backend) else None
+def greeted(n: int, response, backend: str) -> int | None:
+    return n + 1 if backend and response == ("Hello, rpclab", backend) else None
 
 
-def increased(n: int, answer, backend: str) -> int | None:
-    return answer if backend and type(answer) is int and answer == n + 1 else None
+def increased(n: int, response, backend: str) -> int | None:
+    return response if backend and type(response) is int and response == n + 1 else None
 
 
 def fibonacci(first: int, last: int) -> WorkloadSpec:
@@ -64,8 +64,8 @@ def fibonacci(first: int, last: int) -> WorkloadSpec:
     def number_of(call: int) -> int:
         return first + call % (last - first + 1)
 
-    def following(n: int, answer, backend: str) -> int | None:
-        value, server_name = answer
+    def following(n: int, response, backend: str) -> int | None:
+        value, server_name = response
         is_right = isinstance(value, str) and hash(value) == right[number_of(n)]
         return n + 1 if is_right and backend and server_name == backend else None
 
@@ -87,9 +87,9 @@ def orders(articles: int) -> WorkloadSpec:
         ]
     }
 
-    def following(n: int, answer, backend: str) -> int | None:
+    def following(n: int, response, backend: str) -> int | None:
         try:
-            uuid.UUID(answer)
+            uuid.UUID(response)
         except (AttributeError, TypeError, ValueError):
             return None
         return n + 1 if backend else None
@@ -98,20 +98,20 @@ def orders(articles: int) -> WorkloadSpec:
 
 
 class Checker:
-    """Checks answers, outside of the measured time."""
+    """Checks responses, outside of the measured time."""
 
     def __init__(self, spec: WorkloadSpec, output: Output):
         self.following, self.output = spec.following, output
 
-    def __call__(self, n: int, code: int, answer, backend: str) -> tuple[int, int, int]:
+    def __call__(self, n: int, code: int, response, backend: str) -> tuple[int, int, int]:
         """The code of call n, the number of its backend, and the number that the next call sends."""
         if code != OK:
-            self.output.sample(code, answer)
+            self.output.sample(code, response)
             return code, NOBODY, n + 1
         number = self.output.backend(backend) if backend else NOBODY
-        following = self.following(n, answer, backend)
+        following = self.following(n, response, backend)
         if following is None:
-            why = f"wrong answer {str(answer)[:200]} to call {n}, by {backend!r}"
+            why = f"wrong response {str(response)[:200]} to call {n}, by {backend!r}"
             self.output.sample(WRONG, why)
             return WRONG, number, n + 1
         return OK, number, following

@@ -113,7 +113,7 @@ class API:
         if want is None:
             want = self.right[n] = hash(str(fibonacci(n)))  # the hash saves memory
         if hash(value) != want:
-            why = f"{server}: wrong answer: {value[:40]!r} is not the Fibonacci number {n}"
+            why = f"{server}: wrong response: {value[:40]!r} is not the Fibonacci number {n}"
             raise Failure(502, "DATA_LOSS", why)
 
 
