@@ -60,6 +60,7 @@ func (r Record) Summarize(trial result.Trial) result.Trial {
 	trial.Rate = perSecond(seen)
 	trial.Backends = r.callsPerBackend()
 	trial.Timeline = timeline(seen, r.Endpoints)
+	trial.LatencyOverTime = LatencyOverTime(seen)
 	trial.Resources = result.Resources{
 		Client:  usagePerCall(usageOf(seen), seen.Calls),
 		Server:  usagePerCall(total(r.Servers), seen.Calls),

@@ -85,6 +85,7 @@ func trialOf(measured measure.Measurement) (trial result.Trial, err error) {
 	if len(measured.Errors) > 0 {
 		trial.AnsweredLateness = new(result.Histogram)
 	}
+	trial.LatencyOverTime = analysis.LatencyOverTime(measured)
 	for _, part := range []struct {
 		to   *result.Histogram
 		from string

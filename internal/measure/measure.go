@@ -3,11 +3,7 @@
 // number of calls.
 package measure
 
-import (
-	"time"
-
-	hdr "github.com/HdrHistogram/hdrhistogram-go"
-)
+import "time"
 
 // TimelineInterval is the length of a timeline's intervals.
 const TimelineInterval = 100 * time.Millisecond
@@ -18,9 +14,6 @@ const DefaultLateAfter = 100 * time.Millisecond
 // OK is the code of a call with the expected response. Every other code is an error, named as the
 // gRPC status codes are (UNAVAILABLE).
 const OK = "OK"
-
-// MaxDuration is the largest duration that a histogram holds. Longer durations count as this one.
-const MaxDuration = time.Hour
 
 // Call is a call that has ended. Its times count from the start of the load.
 type Call struct {
@@ -33,9 +26,6 @@ type Call struct {
 	Code     string // [OK] or an error
 	Message  string // of the error
 }
-
-// Histogram returns an empty histogram of nanoseconds with 3 significant digits.
-func Histogram() *hdr.Histogram { return hdr.New(1, int64(MaxDuration), 3) }
 
 // Measurement is what one caller measured in one trial. Processes exchange it as JSON.
 type Measurement struct {
@@ -61,6 +51,8 @@ type Measurement struct {
 	AnsweredLateness string `json:"answered_lateness"`
 	// Answers holds the response times of messages on streams; empty: no call was a stream.
 	Answers string `json:"answers,omitempty"`
+	// Series holds the latencies by the second in which calls were due.
+	Series LatencySeries `json:"series,omitempty"`
 	// Backends counts the answered calls; FirstResponse is the time of each backend's first response.
 	Backends        map[string]uint64        `json:"backends"`
 	FirstResponse   map[string]time.Duration `json:"first"`

@@ -2,12 +2,9 @@ package measure
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
-
-	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
 // Merge merges the measurements of callers that shared a load. Their Started times are from one
@@ -48,6 +45,7 @@ func Merge(all []Measurement) (Measurement, error) {
 				merged.FirstResponse[id] = after + first
 			}
 		}
+		merged.Series.merge(part.Series, int((after+LatencyInterval/2)/LatencyInterval))
 		merged.Timeline.add(part.Timeline, int((after+TimelineInterval/2)/TimelineInterval))
 	}
 	merged.ResolverUpdates = commonUpdates(all)
@@ -80,21 +78,6 @@ func (m *Measurement) mergeHistograms(all []Measurement) (err error) {
 		}
 	}
 	return nil
-}
-
-// MergeHistograms merges histograms that are encoded as in a [Measurement].
-func MergeHistograms(texts []string) (*hdr.Histogram, error) {
-	sum := Histogram()
-	for _, text := range texts {
-		histogram, err := hdr.Decode([]byte(text))
-		if err != nil {
-			return nil, fmt.Errorf("decode a caller's histogram: %w", err)
-		}
-		if lost := sum.Merge(histogram); lost > 0 {
-			return nil, fmt.Errorf("merge a caller's histogram: %d values are over %v", lost, MaxDuration)
-		}
-	}
-	return sum, nil
 }
 
 // add adds a timeline that started later by a number of intervals.

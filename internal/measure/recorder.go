@@ -14,6 +14,7 @@ type Recorder struct {
 	latency, service, lateness *hdr.Histogram // of answered calls
 	failedLateness             *hdr.Histogram // nil: no call failed
 	answers                    *hdr.Histogram // nil: no call was a stream
+	series                     LatencySeries
 	calls, dropped, late       uint64
 	waited                     uint64
 	lateAfter                  time.Duration       // the latency above which a response is late
@@ -70,6 +71,7 @@ func (r *Recorder) Record(call Call) {
 	}
 	add(r.lateness, call.Sent-call.Due)
 	add(r.latency, call.Done-call.Due)
+	r.series.add(call.Due, call.Done-call.Due)
 	add(r.service, call.Done-call.Sent)
 	if call.Done-call.Due > r.lateAfter {
 		r.late++
@@ -124,6 +126,7 @@ func (r *Recorder) Merge(other *Recorder) {
 	r.latency.Merge(other.latency)
 	r.service.Merge(other.service)
 	r.lateness.Merge(other.lateness)
+	r.series.merge(other.series, 0)
 	mergeInto(&r.failedLateness, other.failedLateness)
 	mergeInto(&r.answers, other.answers)
 	if other.calls > 0 {
@@ -163,7 +166,7 @@ func (r *Recorder) Merge(other *Recorder) {
 // of this function to set.
 func (r *Recorder) Measurement() (Measurement, error) {
 	measurement := Measurement{
-		FirstLateness: r.began, Elapsed: r.last, Calls: r.calls, Dropped: r.dropped, Late: r.late, Waited: r.waited, CPU: r.cpu,
+		FirstLateness: r.began, Elapsed: r.last, Calls: r.calls, Dropped: r.dropped, Late: r.late, Waited: r.waited, CPU: r.cpu, Series: r.series,
 		Errors: map[string]uint64{}, Samples: map[string]string{},
 		Backends: map[string]uint64{}, FirstResponse: map[string]time.Duration{},
 		Timeline: Timeline{Backends: map[string][]uint64{}, Errors: map[string][]uint64{}, Late: r.lateCalls, Due: map[string][]uint64{}, Lost: r.lost},
@@ -190,17 +193,6 @@ func (r *Recorder) Measurement() (Measurement, error) {
 		measurement.Answers, errs[4] = encode(r.answers)
 	}
 	return measurement, errors.Join(errs[:]...)
-}
-
-func encode(h *hdr.Histogram) (string, error) {
-	text, err := h.Encode(hdr.V2CompressedEncodingCookieBase)
-	return string(text), err
-}
-
-// add records a duration of 0 to [MaxDuration]. A negative duration, of a clock that stepped back,
-// counts as 0.
-func add(h *hdr.Histogram, d time.Duration) {
-	_ = h.RecordValue(int64(min(max(d, 0), MaxDuration))) // cannot fail within the bounds
 }
 
 // addTo is add for a histogram that is seldom needed.

@@ -207,7 +207,10 @@ type Trial struct {
 	// Lost names the backends that exited unexpectedly or did not start, and why.
 	Lost     []string  `json:"lost,omitempty"`
 	Timeline *Timeline `json:"timeline,omitempty"`
-	Events   []Event   `json:"events,omitempty"`
+	// LatencyOverTime is the latency by second, or by longer intervals in a long load; nil: not
+	// measured.
+	LatencyOverTime *LatencyOverTime `json:"latency_over_time,omitempty"`
+	Events          []Event          `json:"events,omitempty"`
 	// Groups are counts of calls per ready backend, from which the balance is computed: one
 	// group, or one for each second in which the set of ready backends did not change.
 	Groups [][]uint64 `json:"groups,omitempty"`

@@ -60,6 +60,17 @@ type Memory struct {
 	Servers    []uint64 `json:"servers_bytes"`
 }
 
+// LatencyOverTime is the latency of the calls that were due in each interval of a load. A percentile
+// is exact to 3 %. It is nil when no call was due, and when it is that of a lost call: then it is
+// only known to exceed the latency of every answered call.
+type LatencyOverTime struct {
+	IntervalMS int64      `json:"interval_ms"`
+	Calls      []uint64   `json:"calls"` // due, lost ones included
+	Lost       []uint64   `json:"lost"`  // failed or dropped
+	P50        []*float64 `json:"p50_ms"`
+	P99        []*float64 `json:"p99_ms"`
+}
+
 // Caller is one of several callers that shared the load of a trial. The trial's histogram merges
 // theirs.
 type Caller struct {

@@ -45,6 +45,8 @@ func (g generator) of(t reflect.Type) map[string]any {
 		return map[string]any{"type": "integer"}
 	case reflect.Uint64:
 		return map[string]any{"type": "integer", "minimum": 0}
+	case reflect.Pointer:
+		return map[string]any{"anyOf": []any{g.of(t.Elem()), map[string]any{"type": "null"}}}
 	case reflect.Slice:
 		return map[string]any{"type": "array", "items": g.of(t.Elem())}
 	case reflect.Array:
@@ -80,11 +82,8 @@ func (g generator) object(t reflect.Type) map[string]any {
 
 func (g generator) field(field reflect.StructField, options string) map[string]any {
 	t := field.Type
-	if t.Kind() == reflect.Pointer {
-		if options == "omitempty" {
-			return g.of(t.Elem())
-		}
-		return map[string]any{"anyOf": []any{g.of(t.Elem()), map[string]any{"type": "null"}}}
+	if t.Kind() == reflect.Pointer && options == "omitempty" {
+		t = t.Elem()
 	}
 	form := g.of(t)
 	if values := field.Tag.Get("enum"); values != "" {
