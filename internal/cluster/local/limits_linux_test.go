@@ -38,8 +38,8 @@ func needCgroups(t *testing.T, d cluster.Deployment) {
 
 func TestErrorNamesAServerThatExceedsItsMemory(t *testing.T) {
 	c := newCluster(t, local.Options{})
-	_, err := c.Deploy(t.Context(), cluster.Spec{Name: "greeter", Replicas: 1, Memory: 8 << 20})
-	if want := "server greeter-0 was OOMKilled: its memory limit is 8Mi; raise server.memory"; err == nil || err.Error() != want {
+	_, err := c.Deploy(t.Context(), cluster.Spec{Name: "greeter", Replicas: 1, Memory: 4 << 20})
+	if want := "server greeter-0 was OOMKilled: its memory limit is 4Mi; raise server.memory"; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }
