@@ -43,7 +43,7 @@ func TestEveryEventSucceeds(t *testing.T) {
 
 // everyEvent has events so close together that a busy machine may perform some too late.
 func everyEvent(t *testing.T, wrong func(format string, args ...any)) {
-	d, _ := document(t, withEvents(t, "6s", `
+	d, _ := document(t, withEvents(t, "8s", `
 - {at: 300ms, scale: 4}
 - {at: 600ms, stop: 1}
 - {at: 900ms, kill: 1}
@@ -54,10 +54,10 @@ func everyEvent(t *testing.T, wrong func(format string, args ...any)) {
 - {at: 2400ms, recover: true}
 - {at: 2700ms, cut: {backends: 2}}
 - {at: 3000ms, cut: {backends: 1, how: blackhole}}
-- {at: 3500ms, recover: true}
-- {at: 3800ms, pause: 1}
-- {at: 4100ms, resume: true}
-- {at: 4400ms, roll: true}
+- {at: 4500ms, recover: true}
+- {at: 4800ms, pause: 1}
+- {at: 5100ms, resume: true}
+- {at: 5400ms, roll: true}
 `))
 	a := arm(t, d, "endpointslice")
 	if len(d.Events) != 14 {

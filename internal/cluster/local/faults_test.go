@@ -56,6 +56,7 @@ func recoverAll(t *testing.T, d cluster.Deployment) {
 }
 
 func TestStoppedBackendIsReplacedAtOnceAndFinishesItsCalls(t *testing.T) {
+	t.Parallel()
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2, Drain: 5 * time.Second, Args: []string{"--delay", "100ms"}})
 	oldest := ready(d)[0]
 	inFlight := make(chan error, 1)
@@ -77,6 +78,7 @@ func TestStoppedBackendIsReplacedAtOnceAndFinishesItsCalls(t *testing.T) {
 }
 
 func TestFailingBackendAnswersAtOnceAndStaysReady(t *testing.T) {
+	t.Parallel()
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2, Args: []string{"--delay", "10s"}})
 	must(t)(d.Fail(t.Context(), 1, "RESOURCE_EXHAUSTED"))
 	client := channelTo(t, ready(d)[0])
@@ -92,6 +94,7 @@ func TestFailingBackendAnswersAtOnceAndStaysReady(t *testing.T) {
 }
 
 func TestSlowByAFactorMultipliesTheDelay(t *testing.T) {
+	t.Parallel()
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 1, Args: []string{"--delay", "20ms"}})
 	must(t)(d.Slow(t.Context(), 1, 0, 10))
 	testkit.Await(t, "answers take 200ms", func() bool {
@@ -106,6 +109,7 @@ func TestSlowByAFactorMultipliesTheDelay(t *testing.T) {
 }
 
 func TestFlappingBackendIsNotReplaced(t *testing.T) {
+	t.Parallel()
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2})
 	must(t)(d.Flap(t.Context(), 1, 1500*time.Millisecond))
 	for range 2 {
@@ -121,6 +125,7 @@ func TestFlappingBackendIsNotReplaced(t *testing.T) {
 }
 
 func TestCallCountsSinceResetUsage(t *testing.T) {
+	t.Parallel()
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 3})
 	greet(t, ready(d)[0])
 	if err := d.ResetUsage(); err != nil {
@@ -144,6 +149,7 @@ func TestCallCountsSinceResetUsage(t *testing.T) {
 	check("before an event")
 	must(t)(d.Stop(t.Context(), 1))
 	testkit.Await(t, "greeter-0 is replaced", func() bool { return slices.Equal(ids(ready(d)), []string{"greeter-1", "greeter-2", "greeter-3"}) })
+	testkit.Await(t, "the last count of greeter-0 is known", func() bool { _, known := d.CallCounts()["greeter-0"]; return known })
 	check("after a backend was stopped")
 	must(t)(d.Kill(t.Context(), 1))
 	testkit.Await(t, "greeter-1 is replaced", func() bool {
@@ -159,6 +165,7 @@ func TestCallCountsSinceResetUsage(t *testing.T) {
 }
 
 func TestCallCountsOmitABackendThatResetUsageCouldNotAsk(t *testing.T) {
+	t.Parallel()
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2})
 	greet(t, ready(d)[0])
 	must(t)(d.Pause(t.Context(), 1))
@@ -174,6 +181,7 @@ func TestCallCountsOmitABackendThatResetUsageCouldNotAsk(t *testing.T) {
 }
 
 func TestDNSFaultLastsUntilRecover(t *testing.T) {
+	t.Parallel()
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2})
 	resolver := net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, d.Service().DNS)
@@ -210,6 +218,7 @@ func TestDNSFaultLastsUntilRecover(t *testing.T) {
 }
 
 func TestBackendsAreAssignedToZonesInTurn(t *testing.T) {
+	t.Parallel()
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 3, Zones: 2})
 	for i, want := range []string{"zone-0", "zone-1", "zone-0"} {
 		if got := ready(d)[i].Zone; got != want {

@@ -2,6 +2,7 @@ package local_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -113,6 +114,7 @@ func greet(t *testing.T, e cluster.Endpoint) (message, trailer string, took time
 }
 
 func TestEveryBackendHasAnAddressAndAnIdentityOfItsOwn(t *testing.T) {
+	t.Parallel()
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 3})
 	addrs := map[string]bool{}
 	for _, e := range ready(d) {
@@ -131,6 +133,7 @@ func TestEveryBackendHasAnAddressAndAnIdentityOfItsOwn(t *testing.T) {
 }
 
 func TestBackendsOfASingleAddressHaveDifferentPorts(t *testing.T) {
+	t.Parallel()
 	d := deploy(t, newCluster(t, local.Options{SingleAddress: true}), cluster.Spec{Replicas: 3})
 	ports := map[uint16]bool{}
 	for _, e := range ready(d) {
@@ -145,6 +148,7 @@ func TestBackendsOfASingleAddressHaveDifferentPorts(t *testing.T) {
 }
 
 func TestScaleUpAddsAndScaleDownDrains(t *testing.T) {
+	t.Parallel()
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2, Drain: 5 * time.Second})
 	must(t)(d.Scale(t.Context(), 4))
 	four := awaitReady(t, d, 4)
@@ -171,6 +175,7 @@ func TestScaleUpAddsAndScaleDownDrains(t *testing.T) {
 }
 
 func TestKilledBackendIsReplacedWithANewIdentity(t *testing.T) {
+	t.Parallel()
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2})
 	before := ready(d)
 	if got := must(t)(d.Kill(t.Context(), 1)); !slices.Equal(got, []string{"greeter-0"}) {
@@ -189,6 +194,7 @@ func TestKilledBackendIsReplacedWithANewIdentity(t *testing.T) {
 }
 
 func TestPausedBackendIsNotReadyUntilItIsResumed(t *testing.T) {
+	t.Parallel()
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2})
 	must(t)(d.Pause(t.Context(), 1))
 	awaitReady(t, d, 1)
@@ -201,6 +207,7 @@ func TestPausedBackendIsNotReadyUntilItIsResumed(t *testing.T) {
 }
 
 func TestSlowByADurationAddsToTheDelay(t *testing.T) {
+	t.Parallel()
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 1, Args: []string{"--delay", "20ms"}})
 	if _, _, took := greet(t, ready(d)[0]); took < 20*time.Millisecond {
 		t.Errorf("the answer took %v, want 20 ms at least", took)
@@ -213,6 +220,7 @@ func TestSlowByADurationAddsToTheDelay(t *testing.T) {
 }
 
 func TestEventsOnTooManyBackendsFail(t *testing.T) {
+	t.Parallel()
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 1})
 	for name, event := range map[string]func() ([]string, error){
 		"kill":  func() ([]string, error) { return d.Kill(t.Context(), 2) },
@@ -231,6 +239,7 @@ func TestEventsOnTooManyBackendsFail(t *testing.T) {
 }
 
 func TestDeployErrorHasTheLastLinesOfTheServer(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, local.Options{Server: []string{testkit.Rpclab(t), "server", "--no-such-flag"}})
 	_, err := c.Deploy(t.Context(), cluster.Spec{Name: "greeter", Replicas: 2})
 	if err == nil || !strings.Contains(err.Error(), "did not start: exit status 2") ||
@@ -240,15 +249,19 @@ func TestDeployErrorHasTheLastLinesOfTheServer(t *testing.T) {
 }
 
 func TestInterruptedDeployLeavesNoProcess(t *testing.T) {
-	c := newCluster(t, local.Options{Server: []string{"sleep", "60"}}) // never healthy
+	c := newCluster(t, local.Options{Server: []string{"sh", "-c", "exec sleep 600"}}) // never healthy
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := c.Deploy(ctx, cluster.Spec{Name: "greeter", Replicas: 2}); err == nil {
-		t.Error("Deploy returned no error, want that of its context")
+	if _, err := c.Deploy(ctx, cluster.Spec{Name: "greeter", Replicas: 2}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Deploy returned %v, want the error of its context", err)
+	}
+	if left := children(t); len(left) > 0 {
+		t.Errorf("processes are left: %v", left)
 	}
 }
 
 func TestUsageOfBackendsSinceResetUsage(t *testing.T) {
+	t.Parallel()
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2})
 	if err := d.ResetUsage(); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 )
 
 func TestRolloutReplacesEveryBackendAndKeepsTheirNumber(t *testing.T) {
+	t.Parallel()
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 3, Drain: 300 * time.Millisecond})
 	must(t)(d.Rollout(t.Context()))
 	if _, err := d.Rollout(t.Context()); err == nil || !strings.Contains(err.Error(), "in progress") {
@@ -37,6 +38,7 @@ func TestRolloutReplacesEveryBackendAndKeepsTheirNumber(t *testing.T) {
 }
 
 func TestRolloutEndsWhenANewBackendDoesNotStart(t *testing.T) {
+	t.Parallel()
 	// The first two servers start, later servers do not.
 	program := `case "$*" in *greeter-[01]*) exec "$0" server "$@";; *) echo no licence >&2; exit 9;; esac`
 	d := deploy(t, newCluster(t, local.Options{Server: []string{"sh", "-c", program, testkit.Rpclab(t)}}), cluster.Spec{Replicas: 2})
