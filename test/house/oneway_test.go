@@ -24,6 +24,7 @@ var oneWay = []string{
 	"internal/caller/nethttp",
 	"internal/caller/wire",
 	"internal/cluster",
+	"internal/cluster/kubernetes",
 	"internal/cluster/local",
 	"internal/cluster/netfault",
 	"internal/cluster/publish",

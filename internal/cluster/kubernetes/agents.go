@@ -14,14 +14,20 @@ import (
 	"rpclab/internal/agent"
 )
 
+// attachTimeout is how long the agent of a running pod may take to answer.
+const attachTimeout = 30 * time.Second
+
+// maxMessage is the largest message of an agent, in bytes.
+const maxMessage = 4 << 20
+
 // attach attaches to the program of an agent in a pod, or starts one. The connection closes
 // when the program exits.
-func (c *Cluster) attach(ctx context.Context, pod string, port int, target agent.Target) (*agent.Process, error) {
-	target.Token = c.token
+func (r *run) attach(ctx context.Context, pod string, port int, target agent.Target) (*agent.Process, error) {
+	target.Token = r.token
 	quick := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, MaxDelay: time.Second}
 	conn, err := grpc.NewClient("passthrough:///"+pod,
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			return c.api.tunnel(ctx, c.namespace, pod, port)
+			return r.api.tunnel(ctx, r.namespace, pod, port)
 		}),
 		// The API server's TLS protects the connection, which ends on the pod's loopback address.
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -31,21 +37,18 @@ func (c *Cluster) attach(ctx context.Context, pod string, port int, target agent
 	if err != nil {
 		return nil, err
 	}
-	p, err := agent.Attach(ctx, conn, target)
+	process, err := agent.Attach(ctx, conn, target)
 	if err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("pod %s: %w", pod, err)
 	}
-	c.tasks.Go(func() {
+	r.tasks.Go(func() {
 		select {
-		case <-p.Done():
-		case <-c.ctx.Done():
-			p.Detach()
+		case <-process.Done():
+		case <-r.ctx.Done():
+			process.Detach()
 		}
 		conn.Close()
 	})
-	return p, nil
+	return process, nil
 }
-
-// maxMessage is the largest message of an agent, in bytes.
-const maxMessage = 4 << 20

@@ -13,9 +13,6 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// manager is the field manager of server-side apply.
-const manager = "rpclab"
-
 // object can be applied.
 type object interface {
 	runtime.Object
@@ -34,21 +31,21 @@ func kindOf(o object) (schema.GroupVersionKind, schema.GroupVersionResource, err
 
 // apply creates or updates objects (server-side apply).
 func (a *API) apply(ctx context.Context, objects ...object) error {
-	for _, o := range objects {
-		kind, resource, err := kindOf(o)
+	for _, applied := range objects {
+		kind, resource, err := kindOf(applied)
 		if err != nil {
 			return err
 		}
-		o.GetObjectKind().SetGroupVersionKind(kind)
-		body, err := json.Marshal(o)
+		applied.GetObjectKind().SetGroupVersionKind(kind)
+		body, err := json.Marshal(applied)
 		if err != nil {
 			return err
 		}
 		force := true
-		_, err = a.dynamic.Resource(resource).Namespace(o.GetNamespace()).
-			Patch(ctx, o.GetName(), types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: manager, Force: &force})
+		_, err = a.dynamic.Resource(resource).Namespace(applied.GetNamespace()).
+			Patch(ctx, applied.GetName(), types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: manager, Force: &force})
 		if err != nil {
-			return fmt.Errorf("apply %s %s: %w", kind.Kind, o.GetName(), explain(err, o.GetNamespace()))
+			return fmt.Errorf("apply %s %s: %w", kind.Kind, applied.GetName(), explain(err, applied.GetNamespace()))
 		}
 	}
 	return nil

@@ -2,32 +2,20 @@ package kubernetes
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"rpclab/internal/cluster"
 )
 
-const (
-	labelService = "rpclab/service" // the deployment or callers that a pod belongs to
-	// stopGrace is how long a backend may take to finish its calls after server.drain.
-	stopGrace = 30 * time.Second
-)
-
-// objectScope is the namespace, run and image of objects.
-type objectScope struct{ namespace, run, image string }
-
-func (s objectScope) meta(name string, more map[string]string) metav1.ObjectMeta {
-	labels := runLabels(s.run)
-	maps.Copy(labels, more)
-	return metav1.ObjectMeta{Name: name, Namespace: s.namespace, Labels: labels}
-}
+// stopGrace is how long a backend may take to finish its calls after server.drain.
+const stopGrace = 30 * time.Second
 
 // backends are the objects of a deployment.
 func backends(scope objectScope, name string, spec cluster.Spec) []object {
@@ -72,16 +60,16 @@ func backends(scope objectScope, name string, spec cluster.Spec) []object {
 		services = append(services, struct{ name, kind string }{nodePort(name), "nodeport"})
 		objects = append(objects, served(scope.meta(nodePort(name), chosen), chosen))
 	}
-	for _, s := range services {
+	for _, service := range services {
 		spec := corev1.ServiceSpec{Selector: chosen, Ports: []corev1.ServicePort{
 			{Name: "grpc", Port: servicePort, TargetPort: intstr.FromInt32(servicePort), Protocol: corev1.ProtocolTCP}}}
-		switch s.kind {
+		switch service.kind {
 		case "headless":
 			spec.ClusterIP = corev1.ClusterIPNone
 		case "nodeport":
 			spec.Type = corev1.ServiceTypeNodePort
 		}
-		objects = append(objects, &corev1.Service{ObjectMeta: scope.meta(s.name, chosen), Spec: spec})
+		objects = append(objects, &corev1.Service{ObjectMeta: scope.meta(service.name, chosen), Spec: spec})
 	}
 	return objects
 }
@@ -91,3 +79,14 @@ func nodePort(name string) string { return name + "-nodeport" }
 
 // headless is the name of the service whose DNS records are the pods.
 func headless(name string) string { return name + "-headless" }
+
+// served allows calls from outside to the port of backends, by way of nodes, whose addresses
+// are not known. The kubelet of a node may always reach its pods.
+func served(meta metav1.ObjectMeta, chosen map[string]string) *networkingv1.NetworkPolicy {
+	port, tcp := intstr.FromInt32(servicePort), corev1.ProtocolTCP
+	return &networkingv1.NetworkPolicy{ObjectMeta: meta, Spec: networkingv1.NetworkPolicySpec{
+		PodSelector: metav1.LabelSelector{MatchLabels: chosen},
+		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
+		Ingress:     []networkingv1.NetworkPolicyIngressRule{{Ports: []networkingv1.NetworkPolicyPort{{Protocol: &tcp, Port: &port}}}},
+	}}
+}

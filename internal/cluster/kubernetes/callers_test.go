@@ -27,7 +27,7 @@ func TestAlternatingCallersKeepTheirPods(t *testing.T) {
 		}
 		fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Success"}`)
 	})
-	c := &Cluster{api: api, namespace: "ns", callers: map[string][]*callerPods{}}
+	pool := newCallerPool(newRun(api, objectScope{namespace: "ns"}, nil))
 	specs := []cluster.CallerSpec{
 		{Name: "caller", Count: 1, Args: []string{"caller"}},
 		{Name: "caller", Count: 1, Args: []string{"caller"}, Sidecar: []string{"stand"}, Watches: true},
@@ -38,7 +38,7 @@ func TestAlternatingCallersKeepTheirPods(t *testing.T) {
 	start := func(specs ...cluster.CallerSpec) (jobs []string) {
 		t.Helper()
 		for _, spec := range specs {
-			job, err := c.jobFor(t.Context(), spec)
+			job, err := pool.jobFor(t.Context(), spec)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -43,11 +43,11 @@ func (a *API) Close() {
 const connectTimeout = 10 * time.Second
 
 // Connect finds the cluster and reads its version.
-func Connect(w ClientConfig) (*API, error) {
+func Connect(selected ClientConfig) (*API, error) {
 	klog.SetLogger(logr.Discard()) // client-go's log would mix with ours
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = w.Kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: w.Context}).ClientConfig()
+	rules.ExplicitPath = selected.Kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: selected.Context}).ClientConfig()
 	if clientcmd.IsEmptyConfig(err) || errors.Is(err, rest.ErrNotInCluster) {
 		return nil, errors.New("no Kubernetes is configured: set KUBECONFIG or --kubeconfig to the file that kubectl uses")
 	}
@@ -56,25 +56,25 @@ func Connect(w ClientConfig) (*API, error) {
 	}
 	config.QPS, config.Burst = 100, 200 // a run sends few requests, in bursts
 	config.UserAgent = manager
-	a := &API{config: config}
-	if a.client, err = client.NewForConfig(config); err != nil {
+	api := &API{config: config}
+	if api.client, err = client.NewForConfig(config); err != nil {
 		return nil, fmt.Errorf("invalid kubeconfig: %w", err)
 	}
-	if a.dynamic, err = dynamic.NewForConfig(config); err != nil {
+	if api.dynamic, err = dynamic.NewForConfig(config); err != nil {
 		return nil, fmt.Errorf("invalid kubeconfig: %w", err)
 	}
 	short := rest.CopyConfig(config)
 	short.Timeout = connectTimeout
-	asking, err := client.NewForConfig(short)
+	limited, err := client.NewForConfig(short)
 	if err != nil {
 		return nil, err
 	}
-	version, err := asking.Discovery().ServerVersion()
+	version, err := limited.Discovery().ServerVersion()
 	if err != nil {
 		return nil, fmt.Errorf("no Kubernetes answers at %s: %w\nCheck it with `kubectl version`, or select another cluster with --kubeconfig and --context", config.Host, err)
 	}
-	a.Version = version.GitVersion
-	return a, nil
+	api.Version = version.GitVersion
+	return api, nil
 }
 
 // Node is a machine of the cluster.
@@ -92,10 +92,10 @@ func (a *API) Nodes(ctx context.Context) (all []Node) {
 	if err != nil {
 		return nil // only for information
 	}
-	for _, n := range list.Items {
+	for _, node := range list.Items {
 		all = append(all, Node{
-			OS: n.Status.NodeInfo.OperatingSystem, Arch: n.Status.NodeInfo.Architecture,
-			CPUs: int(n.Status.Capacity.Cpu().Value()), Memory: uint64(n.Status.Capacity.Memory().Value()),
+			OS: node.Status.NodeInfo.OperatingSystem, Arch: node.Status.NodeInfo.Architecture,
+			CPUs: int(node.Status.Capacity.Cpu().Value()), Memory: uint64(node.Status.Capacity.Memory().Value()),
 		})
 	}
 	return all

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -21,13 +23,13 @@ const removeTimeout = time.Minute
 
 // deployment is a Deployment, its pods and what they used.
 type deployment struct {
-	cluster   *Cluster
+	run       *run
 	name      string // of the Deployment and its service
 	spec      cluster.Spec
 	endpoints *cluster.Endpoints
 	service   cluster.Service
 
-	ctx    context.Context // ends with Remove
+	ctx    context.Context // ends with Remove, and with the run
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
 
@@ -36,21 +38,27 @@ type deployment struct {
 	account  accounting
 }
 
-// Deploy creates a Deployment with a unique name, so that no cached DNS answer belongs to an
-// earlier one. It returns when all pods are ready and their agents are attached.
-func (c *Cluster) Deploy(ctx context.Context, spec cluster.Spec) (cluster.Deployment, error) {
+// accounting is what a deployment remembers of backends since ResetUsage.
+type accounting struct {
+	exited   map[string]cluster.Usage
+	calls    map[string]uint64 // begun by backends that exited
+	failures []string
+}
+
+func newAccounting() accounting {
+	return accounting{exited: map[string]cluster.Usage{}, calls: map[string]uint64{}}
+}
+
+// deploy creates a Deployment and returns when all pods are ready and their agents are attached.
+func deploy(ctx context.Context, run *run, spec cluster.Spec) (cluster.Deployment, error) {
 	if spec.Replicas < 1 {
 		return nil, fmt.Errorf("deploy %s: %d replicas; at least 1 is needed", spec.Name, spec.Replicas)
 	}
-	c.mu.Lock()
-	c.deployed++
 	d := &deployment{
-		cluster: c, name: fmt.Sprintf("%s-%d", spec.Name, c.deployed), spec: spec, endpoints: cluster.NewEndpoints(),
+		run: run, name: run.uniqueName(spec.Name), spec: spec, endpoints: cluster.NewEndpoints(),
 		replicas: map[types.UID]*replica{}, account: newAccounting(),
 	}
-	d.ctx, d.cancel = context.WithCancel(c.ctx)
-	c.live[d] = true
-	c.mu.Unlock()
+	d.ctx, d.cancel = context.WithCancel(run.ctx)
 	if err := d.start(ctx); err != nil {
 		return nil, errors.Join(err, d.Remove())
 	}
@@ -58,14 +66,15 @@ func (c *Cluster) Deploy(ctx context.Context, spec cluster.Spec) (cluster.Deploy
 }
 
 func (d *deployment) start(ctx context.Context) error {
-	if err := d.cluster.checkMesh(ctx, d.spec.Mesh); err != nil {
+	if err := checkInstalled(ctx, d.run.api.client, d.spec.Mesh); err != nil {
 		return err
 	}
-	if err := d.cluster.api.apply(ctx, backends(d.cluster.scope(), d.name, d.spec)...); err != nil {
+	if err := d.run.api.apply(ctx, backends(d.run.objectScope, d.name, d.spec)...); err != nil {
 		return err
 	}
 	d.tasks.Go(d.follow)
-	err := d.cluster.awaitPods(ctx, d.name, d.spec.Replicas, func() (bool, error) { return d.attachedBackends() >= d.spec.Replicas, nil })
+	d.run.tasks.Go(d.tasks.Wait)
+	err := d.run.awaitPods(ctx, d.name, d.spec.Replicas, func() (bool, error) { return d.attachedBackends() >= d.spec.Replicas, nil })
 	if err != nil {
 		return err
 	}
@@ -75,90 +84,12 @@ func (d *deployment) start(ctx context.Context) error {
 	return d.describe(ctx)
 }
 
-// attachedBackends is how many backends are ready and attached.
-func (d *deployment) attachedBackends() (n int) {
-	now, _ := d.endpoints.Current()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, e := range now.Ready() {
-		if r := d.byID(e.ID); r != nil && r.attached() != nil {
-			n++
-		}
-	}
-	return n
-}
-
-// byID is the replica of an endpoint, nil until it is known. Call it with d.mu held.
-func (d *deployment) byID(id string) *replica {
-	for _, r := range d.replicas {
-		if r.pod.Name == id {
-			return r
-		}
-	}
-	return nil
-}
-
-// describe sets how callers reach the service.
-func (d *deployment) describe(ctx context.Context) error {
-	namespace := d.cluster.namespace
-	d.service = cluster.Service{
-		Name: d.name, Namespace: namespace, Port: servicePort,
-		Host: fmt.Sprintf("%s.%s.svc", headless(d.name), namespace),
-		VIP:  fmt.Sprintf("%s.%s.svc", d.name, namespace),
-		API:  "https://kubernetes.default.svc",
-	}
-	if !d.spec.NodePort {
-		return nil
-	}
-	open, err := d.cluster.api.client.CoreV1().Services(namespace).Get(ctx, nodePort(d.name), metav1.GetOptions{})
-	if err != nil {
-		return fmt.Errorf("find the node port: %w", explain(err, namespace))
-	}
-	for _, pod := range d.cluster.watcher.podsOf(d.name) {
-		if pod.Status.HostIP != "" && len(open.Spec.Ports) > 0 {
-			d.service.NodePort = net.JoinHostPort(pod.Status.HostIP, strconv.Itoa(int(open.Spec.Ports[0].NodePort)))
-			break
-		}
-	}
-	return nil
-}
-
-// checkProxies fails unless the mesh injected its proxy beside the backends.
-func (d *deployment) checkProxies() error {
-	if d.spec.Mesh == "" {
-		return nil
-	}
-	for _, pod := range d.cluster.watcher.podsOf(d.name) {
-		if !ready(pod) {
-			continue
-		}
-		if err := checkProxy(pod, d.spec.Mesh); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkMesh fails unless the mesh is installed; empty: none is needed.
-func (c *Cluster) checkMesh(ctx context.Context, name string) error {
-	if name == "" {
-		return nil
-	}
-	return checkInstalled(ctx, c.api.client, name)
-}
-
-// Service says how callers in pods find the backends.
-func (d *deployment) Service() cluster.Service { return d.service }
-
-// Endpoints are those of the service's EndpointSlices.
-func (d *deployment) Endpoints() *cluster.Endpoints { return d.endpoints }
-
 // follow updates replicas and endpoints from the cluster until the deployment is removed.
 func (d *deployment) follow() {
 	for {
-		changed := d.cluster.watcher.change()
+		changed := d.run.watcher.change()
 		d.updateReplicas()
-		publish(d.endpoints, d.cluster.watcher.slicesOf(d.name))
+		publish(d.endpoints, d.run.watcher.slicesOf(d.name))
 		select {
 		case <-changed:
 		case <-d.ctx.Done():
@@ -171,63 +102,161 @@ func (d *deployment) follow() {
 func (d *deployment) updateReplicas() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	present := map[types.UID]*corev1.Pod{}
-	for _, pod := range d.cluster.watcher.podsOf(d.name) {
-		present[pod.UID] = pod
-		r := d.replicas[pod.UID]
-		if r == nil {
-			r = newReplica(d, pod)
-			d.replicas[pod.UID] = r
-			d.tasks.Go(r.keepAttached)
+	present := map[types.UID]bool{}
+	for _, pod := range d.run.watcher.podsOf(d.name) {
+		present[pod.UID] = true
+		backend := d.replicas[pod.UID]
+		if backend == nil {
+			backend = newReplica(d.run, pod, d.spec.Security)
+			d.replicas[pod.UID] = backend
+			d.tasks.Go(func() { backend.keepAttached(d.ctx) })
 		}
-		r.pod = pod
-		d.noteExit(r)
+		d.account.failures = append(d.account.failures, backend.update(pod)...)
 	}
-	for uid, r := range d.replicas {
-		if present[uid] == nil {
-			d.recordExit(r)
+	for uid, backend := range d.replicas {
+		if !present[uid] {
+			delete(d.replicas, uid)
+			d.recordExit(backend)
 		}
 	}
+}
+
+// recordExit moves a backend whose pod is gone to the account; call it with d.mu held.
+func (d *deployment) recordExit(backend *replica) {
+	close(backend.gone)
+	d.account.exited[backend.name] = backend.lastUsage()
+	d.tasks.Go(func() {
+		if calls, ok := backend.finalCalls(d.ctx); ok {
+			d.mu.Lock()
+			d.account.calls[backend.name] = calls
+			d.mu.Unlock()
+		}
+	})
+}
+
+// attachedBackends is how many backends are ready and attached.
+func (d *deployment) attachedBackends() (n int) {
+	attached := map[string]bool{}
+	for _, backend := range d.present() {
+		attached[backend.name] = backend.attached() != nil
+	}
+	now, _ := d.endpoints.Current()
+	for _, endpoint := range now.Ready() {
+		if attached[endpoint.ID] {
+			n++
+		}
+	}
+	return n
+}
+
+// checkProxies fails unless the mesh injected its proxy beside the backends.
+func (d *deployment) checkProxies() error {
+	for _, pod := range d.run.watcher.podsOf(d.name) {
+		if !ready(pod) {
+			continue
+		}
+		if err := checkProxy(pod, d.spec.Mesh); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// describe sets how callers reach the service.
+func (d *deployment) describe(ctx context.Context) error {
+	namespace := d.run.namespace
+	d.service = cluster.Service{
+		Name: d.name, Namespace: namespace, Port: servicePort,
+		Host: fmt.Sprintf("%s.%s.svc", headless(d.name), namespace),
+		VIP:  fmt.Sprintf("%s.%s.svc", d.name, namespace),
+		API:  "https://kubernetes.default.svc",
+	}
+	if !d.spec.NodePort {
+		return nil
+	}
+	open, err := d.run.api.client.CoreV1().Services(namespace).Get(ctx, nodePort(d.name), metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("find the node port: %w", explain(err, namespace))
+	}
+	for _, pod := range d.run.watcher.podsOf(d.name) {
+		if pod.Status.HostIP != "" && len(open.Spec.Ports) > 0 {
+			d.service.NodePort = net.JoinHostPort(pod.Status.HostIP, strconv.Itoa(int(open.Spec.Ports[0].NodePort)))
+			break
+		}
+	}
+	return nil
+}
+
+// Service says how callers in pods find the backends.
+func (d *deployment) Service() cluster.Service { return d.service }
+
+// Endpoints are those of the service's EndpointSlices.
+func (d *deployment) Endpoints() *cluster.Endpoints { return d.endpoints }
+
+// present are the replicas whose pods exist.
+func (d *deployment) present() []*replica {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Collect(maps.Values(d.replicas))
+}
+
+// active are the replicas that were not told to stop, the oldest first.
+func (d *deployment) active() (active []*replica) {
+	pods := d.run.watcher.podsOf(d.name)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, pod := range pods {
+		if backend := d.replicas[pod.UID]; backend != nil && pod.DeletionTimestamp == nil && !backend.isStopping() {
+			active = append(active, backend)
+		}
+	}
+	return active
 }
 
 // Remove deletes the Deployment and its pods, and returns when they are gone.
 func (d *deployment) Remove() error {
 	ctx, cancel := context.WithTimeout(context.Background(), removeTimeout)
 	defer cancel()
-	d.abandon()
-	uncordoned := d.cluster.cordons.undo(d.cluster.namespace)
-	client, namespace := d.cluster.api.client, d.cluster.namespace
-	background := metav1.DeletePropagationBackground
-	errs := []error{uncordoned, ignoreNotFound(client.AppsV1().Deployments(namespace).Delete(ctx, d.name, metav1.DeleteOptions{PropagationPolicy: &background}))}
-	for _, service := range []string{d.name, headless(d.name), nodePort(d.name)} {
-		errs = append(errs, ignoreNotFound(client.CoreV1().Services(namespace).Delete(ctx, service, metav1.DeleteOptions{})))
-	}
+	d.cancel()
+	d.tasks.Wait()
+	errs := []error{d.run.cordons.undo(), d.deleteObjects(ctx)}
 	for ctx.Err() == nil {
-		changed := d.cluster.watcher.change()
+		changed := d.run.watcher.change()
 		// Repeated, because the controller may create pods until it sees the deletion.
-		grace, remaining := int64(1), false
-		for _, pod := range d.cluster.watcher.podsOf(d.name) {
-			remaining = true
-			if pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds > 1 {
-				errs = append(errs, ignoreNotFound(client.CoreV1().Pods(namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &grace})))
-			}
-		}
-		if !remaining {
+		pods := d.run.watcher.podsOf(d.name)
+		if len(pods) == 0 {
 			return errors.Join(errs...)
 		}
+		errs = append(errs, d.deletePods(ctx, pods))
 		select {
 		case <-changed:
 		case <-ctx.Done():
 		}
 	}
-	return errors.Join(append(errs, fmt.Errorf("the pods of %s still exist after %s: see `kubectl get pods -n %s`", d.name, removeTimeout, namespace))...)
+	return errors.Join(append(errs, fmt.Errorf("the pods of %s still exist after %s: see `kubectl get pods -n %s`", d.name, removeTimeout, d.run.namespace))...)
 }
 
-// abandon ends the supervision of the deployment, not its pods.
-func (d *deployment) abandon() {
-	d.cancel()
-	d.tasks.Wait()
-	d.cluster.mu.Lock()
-	defer d.cluster.mu.Unlock()
-	delete(d.cluster.live, d)
+// deleteObjects begins to delete the Deployment and its services.
+func (d *deployment) deleteObjects(ctx context.Context) error {
+	client, namespace := d.run.api.client, d.run.namespace
+	background := metav1.DeletePropagationBackground
+	err := client.AppsV1().Deployments(namespace).Delete(ctx, d.name, metav1.DeleteOptions{PropagationPolicy: &background})
+	errs := []error{ignoreNotFound(err)}
+	for _, service := range []string{d.name, headless(d.name), nodePort(d.name)} {
+		errs = append(errs, ignoreNotFound(client.CoreV1().Services(namespace).Delete(ctx, service, metav1.DeleteOptions{})))
+	}
+	return errors.Join(errs...)
+}
+
+// deletePods begins to delete pods without their grace period.
+func (d *deployment) deletePods(ctx context.Context, pods []*corev1.Pod) error {
+	var errs []error
+	grace := int64(1)
+	for _, pod := range pods {
+		if pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds > grace {
+			err := d.run.api.client.CoreV1().Pods(d.run.namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &grace})
+			errs = append(errs, ignoreNotFound(err))
+		}
+	}
+	return errors.Join(errs...)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -29,7 +28,7 @@ var podEvents = []string{"FailedMount", "FailedCreatePodSandBox", "FailedAttachV
 func diagnose(pods []*corev1.Pod, events []*corev1.Event, namespace string) []problem {
 	var all []problem
 	add := func(kind, format string, args ...any) {
-		if !slices.ContainsFunc(all, func(t problem) bool { return t.kind == kind }) {
+		if !slices.ContainsFunc(all, func(found problem) bool { return found.kind == kind }) {
 			all = append(all, problem{kind, fmt.Sprintf(format, args...)})
 		}
 	}
@@ -39,31 +38,32 @@ func diagnose(pods []*corev1.Pod, events []*corev1.Event, namespace string) []pr
 			continue
 		}
 		waiting[pod.Name] = true
-		for _, c := range pod.Status.Conditions {
-			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-				add(c.Reason, "no node fits pod %s: %s\nSee `kubectl describe nodes`: add what is missing, or remove taints", pod.Name, c.Message)
+		for _, condition := range pod.Status.Conditions {
+			if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse && condition.Reason == corev1.PodReasonUnschedulable {
+				add(condition.Reason, "no node fits pod %s: %s\nSee `kubectl describe nodes`: add what is missing, or remove taints", pod.Name, condition.Message)
 			}
 		}
-		for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-			diagnoseContainer(pod, c, add)
+		for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+			diagnoseContainer(pod, status, add)
 		}
 	}
 	for _, event := range newestFirst(events) {
-		on := event.InvolvedObject
+		subject := event.InvolvedObject
 		switch {
-		case event.Reason == "FailedCreate" && on.Kind != "Pod":
-			text := fmt.Sprintf("%s %s cannot create its pods: %s", on.Kind, on.Name, event.Message)
+		case event.Reason == "FailedCreate" && subject.Kind != "Pod":
+			text := fmt.Sprintf("%s %s cannot create its pods: %s", subject.Kind, subject.Name, event.Message)
 			if advice := advise(event.Message, namespace); advice != "" {
 				text += "\n" + advice
 			}
 			add(event.Reason, "%s", text)
-		case on.Kind == "Pod" && waiting[on.Name] && slices.Contains(podEvents, event.Reason):
-			add(event.Reason, "pod %s does not start: %s: %s", on.Name, event.Reason, event.Message)
+		case subject.Kind == "Pod" && waiting[subject.Name] && slices.Contains(podEvents, event.Reason):
+			add(event.Reason, "pod %s does not start: %s: %s", subject.Name, event.Reason, event.Message)
 		}
 	}
 	return all
 }
 
+// diagnoseContainer adds why a container does not start, or has exited.
 func diagnoseContainer(pod *corev1.Pod, status corev1.ContainerStatus, add func(kind, format string, args ...any)) {
 	if waiting := status.State.Waiting; waiting != nil {
 		switch terminated := status.LastTerminationState.Terminated; {
@@ -73,36 +73,28 @@ func diagnoseContainer(pod *corev1.Pod, status corev1.ContainerStatus, add func(
 			add("image", "pod %s cannot get the image %s (%s): %s\n"+
 				"Push it to a registry that nodes can reach: `rpclab image build --push REGISTRY/NAME`, then --image REGISTRY/NAME; or load it on every node", pod.Name, status.Image, waiting.Reason, waiting.Message)
 		case slices.Contains(startReasons, waiting.Reason):
-			add("start", "container %s of pod %s does not start (%s): %s%s", status.Name, pod.Name, waiting.Reason, waiting.Message, lastEnd(status))
+			add("start", "container %s of pod %s does not start (%s): %s%s", status.Name, pod.Name, waiting.Reason, waiting.Message, lastExit(status))
 		}
 	}
 	if terminated := status.State.Terminated; terminated != nil && pod.Status.Phase == corev1.PodFailed {
-		add("start", "container %s of pod %s exited: %s", status.Name, pod.Name, endOf(terminated))
+		add("start", "container %s of pod %s exited: %s", status.Name, pod.Name, howExited(terminated))
 	}
 }
 
-// lastEnd says how a container exited before.
-func lastEnd(c corev1.ContainerStatus) string {
-	if t := c.LastTerminationState.Terminated; t != nil {
-		return "; it exited before: " + endOf(t)
+// lastExit says how a container exited before.
+func lastExit(status corev1.ContainerStatus) string {
+	if terminated := status.LastTerminationState.Terminated; terminated != nil {
+		return "; it exited before: " + howExited(terminated)
 	}
 	return ""
-}
-
-func endOf(t *corev1.ContainerStateTerminated) string {
-	said := fmt.Sprintf("%s, exit code %d", cmp.Or(t.Reason, "unknown reason"), t.ExitCode)
-	if t.Message != "" {
-		said += ": " + strings.TrimSpace(t.Message)
-	}
-	return said
 }
 
 // current removes outdated warnings, because events stay for an hour: warnings about pods that
 // pulled their image later, and about pods that were not created, once all exist.
 func current(pods []*corev1.Pod, warnings, pulls []*corev1.Event, wanted int) []*corev1.Event {
 	live := 0
-	for _, p := range pods {
-		if p.DeletionTimestamp == nil && p.Status.Phase != corev1.PodFailed {
+	for _, pod := range pods {
+		if pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodFailed {
 			live++
 		}
 	}
@@ -117,52 +109,12 @@ func current(pods []*corev1.Pod, warnings, pulls []*corev1.Event, wanted int) []
 }
 
 // when is the time of the last occurrence of an event, in nanoseconds.
-func when(e *corev1.Event) int64 {
-	return max(e.LastTimestamp.UnixNano(), e.EventTime.UnixNano(), e.CreationTimestamp.UnixNano())
+func when(event *corev1.Event) int64 {
+	return max(event.LastTimestamp.UnixNano(), event.EventTime.UnixNano(), event.CreationTimestamp.UnixNano())
 }
 
 func newestFirst(events []*corev1.Event) []*corev1.Event {
 	sorted := slices.Clone(events)
 	slices.SortStableFunc(sorted, func(a, b *corev1.Event) int { return cmp.Compare(when(b), when(a)) })
 	return sorted
-}
-
-func ready(pod *corev1.Pod) bool {
-	return pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
-}
-
-// count formats the states of pods: 1 of 3 pods ready, 1 pulling, 1 pending.
-func count(pods []*corev1.Pod, events []*corev1.Event, wanted int) string {
-	pulling := map[string]bool{}
-	for _, event := range events {
-		if event.Reason == "Pulling" {
-			pulling[event.InvolvedObject.Name] = true
-		}
-	}
-	var readyCount, fetching, starting, pending int
-	for _, pod := range pods {
-		switch {
-		case pod.DeletionTimestamp != nil:
-		case ready(pod):
-			readyCount++
-		case pod.Status.Phase == corev1.PodRunning:
-			starting++
-		case pulling[pod.Name]:
-			fetching++
-		default:
-			pending++
-		}
-	}
-	text := fmt.Sprintf("%d of %d pods ready", readyCount, wanted)
-	for _, part := range []struct {
-		n    int
-		what string
-	}{{starting, "starting"}, {fetching, "pulling its image"}, {pending, "pending"}} {
-		if part.n > 0 {
-			text += fmt.Sprintf(", %d %s", part.n, part.what)
-		}
-	}
-	return text
 }

@@ -10,14 +10,14 @@ import (
 )
 
 func pod(change func(*corev1.Pod)) *corev1.Pod {
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "greeter-1-a", Namespace: "ns"}}
-	change(p)
-	return p
+	changed := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "greeter-1-a", Namespace: "ns"}}
+	change(changed)
+	return changed
 }
 
 func waiting(reason, message string) func(*corev1.Pod) {
-	return func(p *corev1.Pod) {
-		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: mainContainer, Image: "rpclab:v1",
+	return func(pod *corev1.Pod) {
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: mainContainer, Image: "rpclab:v1",
 			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}}
 	}
 }
@@ -28,7 +28,7 @@ func warning(kind, name, reason, message string) *corev1.Event {
 
 func TestDiagnoseNamesReasonAndRemedy(t *testing.T) {
 	pending := pod(func(*corev1.Pod) {})
-	for name, c := range map[string]struct {
+	for name, test := range map[string]struct {
 		pod    *corev1.Pod
 		events []*corev1.Event
 		want   []string // parts of the diagnosis; nil: no diagnosis
@@ -48,8 +48,8 @@ func TestDiagnoseNamesReasonAndRemedy(t *testing.T) {
 			[]string{"kubectl auth can-i create pods -n ns"},
 		},
 		"a taint": {
-			pod(func(p *corev1.Pod) {
-				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
+			pod(func(pod *corev1.Pod) {
+				pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable,
 					Message: "0/2 nodes are available: 2 node(s) had untolerated taint {k: v}."}}
 			}), nil, []string{"untolerated taint {k: v}", "kubectl describe nodes"},
 		},
@@ -57,29 +57,29 @@ func TestDiagnoseNamesReasonAndRemedy(t *testing.T) {
 			pending, []*corev1.Event{warning("Pod", "greeter-1-a", "FailedMount", `secret "agents" not found`)}, []string{`secret "agents" not found`},
 		},
 		"too little memory to start": {
-			pod(func(p *corev1.Pod) {
-				waiting("CrashLoopBackOff", "back-off")(p)
-				p.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}
-				p.Spec.Containers = []corev1.Container{{Name: mainContainer, Resources: resources(0, 16<<20)}}
+			pod(func(pod *corev1.Pod) {
+				waiting("CrashLoopBackOff", "back-off")(pod)
+				pod.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}
+				pod.Spec.Containers = []corev1.Container{{Name: mainContainer, Resources: resources(0, 16<<20)}}
 			}), nil, []string{"OOMKilled", "16Mi", "server.memory"},
 		},
 		"a pending pod without a warning": {pending, nil, nil},
 		"an old warning about a ready pod": {
-			pod(func(p *corev1.Pod) {
-				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+			pod(func(pod *corev1.Pod) {
+				pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 			}), []*corev1.Event{warning("Pod", "greeter-1-a", "FailedMount", "later")}, nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var pods []*corev1.Pod
-			if c.pod != nil {
-				pods = append(pods, c.pod)
+			if test.pod != nil {
+				pods = append(pods, test.pod)
 			}
-			got := texts(diagnose(pods, c.events, "ns"))
-			if (got == "") != (c.want == nil) {
-				t.Fatalf("the diagnosis is %q, want %q", got, c.want)
+			got := texts(diagnose(pods, test.events, "ns"))
+			if (got == "") != (test.want == nil) {
+				t.Fatalf("the diagnosis is %q, want %q", got, test.want)
 			}
-			for _, want := range c.want {
+			for _, want := range test.want {
 				if !strings.Contains(got, want) {
 					t.Errorf("the diagnosis is %q, want %q in it", got, want)
 				}
@@ -103,10 +103,10 @@ func TestProblemIsReportedOnceItPersists(t *testing.T) {
 }
 
 func TestUnexpectedExitIsReportedOnce(t *testing.T) {
-	exited := pod(func(p *corev1.Pod) {
-		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: mainContainer, RestartCount: 1,
+	exited := pod(func(pod *corev1.Pod) {
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: mainContainer, RestartCount: 1,
 			LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}}}}
-		p.Spec.Containers = []corev1.Container{{Name: mainContainer, Resources: resources(0, 64<<20)}}
+		pod.Spec.Containers = []corev1.Container{{Name: mainContainer, Resources: resources(0, 64<<20)}}
 	})
 	failures := unexpectedExits(exited, 0, false)
 	if want := "pod greeter-1-a was OOMKilled: its memory limit is 64Mi; raise server.memory"; len(failures) != 1 || failures[0] != want {
@@ -117,5 +117,15 @@ func TestUnexpectedExitIsReportedOnce(t *testing.T) {
 	}
 	if stopped := unexpectedExits(exited, 0, true); stopped != nil {
 		t.Errorf("the exit of a stopped pod is the failure %q, want none", stopped)
+	}
+	evicted := pod(func(pod *corev1.Pod) {
+		pod.Status.Phase, pod.Status.Reason, pod.Status.Message = corev1.PodFailed, "Evicted", "the node was low on memory"
+	})
+	failures = unexpectedExits(evicted, 0, false)
+	if want := "pod greeter-1-a was evicted (Evicted): the node was low on memory"; len(failures) != 1 || failures[0] != want {
+		t.Errorf("failures %q, want %q", failures, want)
+	}
+	if again := unexpectedExits(evicted, exits(evicted), false); again != nil {
+		t.Errorf("the same eviction is reported again: %q", again)
 	}
 }

@@ -12,14 +12,14 @@ import (
 // publish updates the endpoints to the EndpointSlices of a service.
 func publish(set *cluster.Endpoints, slices []*discoveryv1.EndpointSlice) {
 	present := map[string]bool{}
-	for _, e := range read(slices) {
-		present[e.ID] = true
-		set.Set(e)
+	for _, endpoint := range read(slices) {
+		present[endpoint.ID] = true
+		set.Set(endpoint)
 	}
 	now, _ := set.Current()
-	for _, e := range now.Endpoints {
-		if !present[e.ID] {
-			set.Remove(e.ID)
+	for _, endpoint := range now.Endpoints {
+		if !present[endpoint.ID] {
+			set.Remove(endpoint.ID)
 		}
 	}
 }
@@ -33,25 +33,25 @@ func read(slices []*discoveryv1.EndpointSlice) (all []cluster.Endpoint) {
 		if len(slice.Ports) > 0 && slice.Ports[0].Port != nil {
 			port = *slice.Ports[0].Port
 		}
-		for _, e := range slice.Endpoints {
-			if len(e.Addresses) == 0 {
+		for _, published := range slice.Endpoints {
+			if len(published.Addresses) == 0 {
 				continue
 			}
-			ip, err := netip.ParseAddr(e.Addresses[0])
+			ip, err := netip.ParseAddr(published.Addresses[0])
 			if err != nil {
 				continue
 			}
-			serving := cmp.Or(e.Conditions.Serving, e.Conditions.Ready)
+			serving := cmp.Or(published.Conditions.Serving, published.Conditions.Ready)
 			endpoint := cluster.Endpoint{
 				ID: ip.String(), Addr: netip.AddrPortFrom(ip, uint16(port)),
 				Serving:     serving == nil || *serving,
-				Terminating: e.Conditions.Terminating != nil && *e.Conditions.Terminating,
+				Terminating: published.Conditions.Terminating != nil && *published.Conditions.Terminating,
 			}
-			if e.TargetRef != nil {
-				endpoint.ID = e.TargetRef.Name
+			if published.TargetRef != nil {
+				endpoint.ID = published.TargetRef.Name
 			}
-			if e.Zone != nil {
-				endpoint.Zone = *e.Zone
+			if published.Zone != nil {
+				endpoint.Zone = *published.Zone
 			}
 			all = append(all, endpoint)
 		}

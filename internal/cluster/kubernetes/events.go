@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"syscall"
 	"time"
 
@@ -32,48 +31,48 @@ func (d *deployment) Scale(ctx context.Context, replicas int) ([]string, error) 
 	if err != nil {
 		return nil, fmt.Errorf("scale %s to %d: %w", d.name, replicas, err)
 	}
-	client := d.cluster.api.client.AppsV1().Deployments(d.cluster.namespace)
+	client := d.run.api.client.AppsV1().Deployments(d.run.namespace)
 	body := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
 	if _, err := client.Patch(ctx, d.name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager}, "scale"); err != nil {
-		return nil, fmt.Errorf("scale %s to %d: %w", d.name, replicas, explain(err, d.cluster.namespace))
+		return nil, fmt.Errorf("scale %s to %d: %w", d.name, replicas, explain(err, d.run.namespace))
 	}
 	return identities(leaving), nil
 }
 
 // Stop deletes the n oldest ready pods gracefully.
 func (d *deployment) Stop(ctx context.Context, n int) ([]string, error) {
-	return d.forOldest(n, func(r *replica) error { return d.delete(ctx, r, nil) })
+	return d.forOldest(n, func(backend *replica) error { return d.delete(ctx, backend, nil) })
 }
 
 // Kill ends the n oldest ready backends with SIGKILL and deletes their pods, so that their
 // replacements have new names and addresses.
 func (d *deployment) Kill(ctx context.Context, n int) ([]string, error) {
 	now := int64(0)
-	return d.forOldest(n, func(r *replica) error {
-		return errors.Join(r.signal(syscall.SIGKILL), d.delete(ctx, r, &now))
+	return d.forOldest(n, func(backend *replica) error {
+		return errors.Join(backend.signal(syscall.SIGKILL), d.delete(ctx, backend, &now))
 	})
 }
 
 // Rollout restarts the Deployment, as `kubectl rollout restart` does.
 func (d *deployment) Rollout(ctx context.Context) ([]string, error) {
 	old := d.active()
-	_ = inParallel(old, func(r *replica) error { r.sample(); return nil })
+	_ = inParallel(old, func(backend *replica) error { backend.sample(); return nil })
 	body, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
 		"annotations": map[string]any{"kubectl.kubernetes.io/restartedAt": time.Now().Format(time.RFC3339Nano)}}}}})
 	if err != nil {
 		return nil, err
 	}
-	_, err = d.cluster.api.client.AppsV1().Deployments(d.cluster.namespace).
+	_, err = d.run.api.client.AppsV1().Deployments(d.run.namespace).
 		Patch(ctx, d.name, types.StrategicMergePatchType, body, metav1.PatchOptions{FieldManager: manager})
 	if err != nil {
-		return nil, fmt.Errorf("roll out %s: %w", d.name, explain(err, d.cluster.namespace))
+		return nil, fmt.Errorf("roll out %s: %w", d.name, explain(err, d.run.namespace))
 	}
 	return identities(old), nil
 }
 
 // Pause suspends the n oldest ready backends with SIGSTOP.
 func (d *deployment) Pause(_ context.Context, n int) ([]string, error) {
-	return d.forOldest(n, func(r *replica) error { return r.signal(syscall.SIGSTOP) })
+	return d.forOldest(n, func(backend *replica) error { return backend.signal(syscall.SIGSTOP) })
 }
 
 // Resume resumes every paused backend.
@@ -86,8 +85,8 @@ func (d *deployment) Resume(context.Context) error {
 	})
 }
 
-// forOldest calls do for the n oldest backends that are ready and not paused, and returns
-// their identities.
+// forOldest samples what the n oldest backends that are ready and not paused have used, calls do
+// for each, and returns their identities.
 func (d *deployment) forOldest(n int, do func(*replica) error) ([]string, error) {
 	able, err := d.oldest(n)
 	if err != nil {
@@ -99,65 +98,36 @@ func (d *deployment) forOldest(n int, do func(*replica) error) ([]string, error)
 	})
 }
 
+// oldest are the n oldest backends that are ready and not paused.
 func (d *deployment) oldest(n int) ([]*replica, error) {
 	ready := map[string]bool{}
 	now, _ := d.endpoints.Current()
-	for _, e := range now.Ready() {
-		ready[e.ID] = true
+	for _, endpoint := range now.Ready() {
+		ready[endpoint.ID] = true
 	}
-	able := slices.DeleteFunc(d.active(), func(r *replica) bool { return !ready[r.name()] || r.isPaused() || r.attached() == nil })
+	able := slices.DeleteFunc(d.active(), func(backend *replica) bool {
+		return !ready[backend.name] || backend.isPaused() || backend.attached() == nil
+	})
 	if len(able) < n {
 		return nil, fmt.Errorf("%d of %s's backends are ready, %d are needed", len(able), d.name, n)
 	}
 	return able[:n], nil
 }
 
-// active are the pods that were not told to stop, the oldest first.
-func (d *deployment) active() (active []*replica) {
-	pods := d.cluster.watcher.podsOf(d.name)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, pod := range pods {
-		if r := d.replicas[pod.UID]; r != nil && pod.DeletionTimestamp == nil && !r.stopping {
-			active = append(active, r)
-		}
-	}
-	return active
-}
-
-func identities(replicas []*replica) (ids []string) {
-	for _, r := range replicas {
-		ids = append(ids, r.name())
-	}
-	return ids
-}
-
 // delete deletes a pod, whose exit is expected from now on. nil grace: the default.
 func (d *deployment) delete(ctx context.Context, backend *replica, grace *int64) error {
-	d.mu.Lock()
-	backend.stopping = true
-	d.mu.Unlock()
-	err := d.cluster.api.client.CoreV1().Pods(d.cluster.namespace).Delete(ctx, backend.name(), metav1.DeleteOptions{GracePeriodSeconds: grace})
-	return explain(ignoreNotFound(err), d.cluster.namespace)
+	backend.expectExit()
+	err := d.run.api.client.CoreV1().Pods(d.run.namespace).Delete(ctx, backend.name, metav1.DeleteOptions{GracePeriodSeconds: grace})
+	return explain(ignoreNotFound(err), d.run.namespace)
 }
 
+// patch changes a pod, if it still exists.
 func (d *deployment) patch(ctx context.Context, backend *replica, change any) error {
 	body, err := json.Marshal(change)
 	if err != nil {
 		return err
 	}
-	_, err = d.cluster.api.client.CoreV1().Pods(d.cluster.namespace).
-		Patch(ctx, backend.name(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
-	return explain(ignoreNotFound(err), d.cluster.namespace)
-}
-
-// inParallel calls do for all replicas at once and joins the errors.
-func inParallel(all []*replica, do func(*replica) error) error {
-	errs := make([]error, len(all))
-	var done sync.WaitGroup
-	for n, r := range all {
-		done.Go(func() { errs[n] = do(r) })
-	}
-	done.Wait()
-	return errors.Join(errs...)
+	_, err = d.run.api.client.CoreV1().Pods(d.run.namespace).
+		Patch(ctx, backend.name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
+	return explain(ignoreNotFound(err), d.run.namespace)
 }

@@ -17,11 +17,11 @@ var ErrUnsupported = errors.New("not supported on Kubernetes: run with --on loca
 
 // Slow makes the n oldest ready backends slower, or with neither argument none.
 func (d *deployment) Slow(_ context.Context, n int, by time.Duration, times float64) ([]string, error) {
-	slow := func(f *workload.Fault) { f.Slow, f.Factor = by, times }
+	slow := func(fault *workload.Fault) { fault.Slow, fault.Factor = by, times }
 	if by == 0 && times == 0 {
-		return nil, d.all(slow)
+		return nil, d.setFaults(slow)
 	}
-	return d.forOldest(n, func(r *replica) error { return r.setFault(slow) })
+	return d.forOldest(n, func(backend *replica) error { return backend.setFault(slow) })
 }
 
 // Fail makes the n oldest ready backends answer every call with a code.
@@ -30,12 +30,16 @@ func (d *deployment) Fail(_ context.Context, n int, name string) ([]string, erro
 	if err := code.UnmarshalJSON([]byte(strconv.Quote(name))); err != nil || code == codes.OK {
 		return nil, fmt.Errorf("fail with %q: this is not an error code; use one such as UNAVAILABLE, INTERNAL, RESOURCE_EXHAUSTED, …", name)
 	}
-	return d.forOldest(n, func(r *replica) error { return r.setFault(func(f *workload.Fault) { f.Code = code }) })
+	return d.forOldest(n, func(backend *replica) error {
+		return backend.setFault(func(fault *workload.Fault) { fault.Code = code })
+	})
 }
 
 // Flap alternates the health of the n oldest ready backends; readiness probes see it.
 func (d *deployment) Flap(_ context.Context, n int, every time.Duration) ([]string, error) {
-	return d.forOldest(n, func(r *replica) error { return r.setFault(func(f *workload.Fault) { f.Flap = every }) })
+	return d.forOldest(n, func(backend *replica) error {
+		return backend.setFault(func(fault *workload.Fault) { fault.Flap = every })
+	})
 }
 
 // Cut is not supported: rpclab does not change the network of nodes.
@@ -50,21 +54,10 @@ func (d *deployment) SetDNSFault(time.Duration, bool) error {
 
 // Recover ends all faults.
 func (d *deployment) Recover(context.Context) error {
-	return d.all(func(f *workload.Fault) { *f = workload.Fault{} })
+	return d.setFaults(func(fault *workload.Fault) { *fault = workload.Fault{} })
 }
 
-// all changes the fault of every backend that was not told to stop.
-func (d *deployment) all(change func(*workload.Fault)) error {
-	return inParallel(d.active(), func(r *replica) error { return r.setFault(change) })
-}
-
-// setFault changes the fault of the backend, if its process has started.
-func (r *replica) setFault(change func(*workload.Fault)) error {
-	r.mu.Lock()
-	controller := r.controller
-	r.mu.Unlock()
-	if controller == nil {
-		return nil
-	}
-	return controller.SetFault(change)
+// setFaults changes the fault of every backend that was not told to stop.
+func (d *deployment) setFaults(change func(*workload.Fault)) error {
+	return inParallel(d.active(), func(backend *replica) error { return backend.setFault(change) })
 }

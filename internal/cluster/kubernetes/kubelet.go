@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -44,14 +43,14 @@ func (a *API) ContainerUsage(ctx context.Context, namespace, container string, n
 			return nil, err
 		}
 		used, fresh := map[string]cluster.Usage{}, true
-		for pod, s := range now {
+		for pod, last := range now {
 			first, known := old[pod]
 			if !known {
-				first, old[pod] = s, s
+				first, old[pod] = last, last
 			}
 			// Both are times of the same clock, which may be wrong.
-			fresh = fresh && !s.at.Equal(first.at)
-			used[pod] = s.used
+			fresh = fresh && !last.at.Equal(first.at)
+			used[pod] = last.used
 		}
 		if fresh {
 			return used, nil
@@ -114,22 +113,12 @@ func readSummary(text []byte, namespace, container string) (samples, error) {
 	}
 	found := samples{}
 	for _, pod := range summary.Pods {
-		for _, c := range pod.Containers {
-			if pod.PodRef.Namespace == namespace && c.Name == container && !c.CPU.Time.IsZero() {
-				found[pod.PodRef.Name] = sample{c.CPU.Time, cluster.Usage{CPU: time.Duration(c.CPU.UsageCoreNanoSeconds), MaxRSS: c.Memory.RSSBytes}}
+		for _, measured := range pod.Containers {
+			if pod.PodRef.Namespace == namespace && measured.Name == container && !measured.CPU.Time.IsZero() {
+				used := cluster.Usage{CPU: time.Duration(measured.CPU.UsageCoreNanoSeconds), MaxRSS: measured.Memory.RSSBytes}
+				found[pod.PodRef.Name] = sample{measured.CPU.Time, used}
 			}
 		}
 	}
 	return found, nil
-}
-
-// ProxyUsage implements [cluster.MeshProxies].
-func (c *Cluster) ProxyUsage(ctx context.Context, mesh string) (map[string]cluster.Usage, error) {
-	nodes := map[string]bool{}
-	for _, pod := range c.watcher.all() {
-		if pod.Spec.NodeName != "" && proxyOf(pod, mesh) != nil {
-			nodes[pod.Spec.NodeName] = true
-		}
-	}
-	return c.api.ContainerUsage(ctx, c.namespace, meshes[mesh].proxy, slices.Sorted(maps.Keys(nodes)))
 }

@@ -21,15 +21,15 @@ func fakeAPI(t *testing.T, handle http.HandlerFunc) *API {
 	server := httptest.NewServer(handle)
 	t.Cleanup(server.Close)
 	config := &rest.Config{Host: server.URL}
-	c, err := client.NewForConfigAndClient(config, server.Client())
+	typed, err := client.NewForConfigAndClient(config, server.Client())
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := dynamic.NewForConfigAndClient(config, server.Client())
+	untyped, err := dynamic.NewForConfigAndClient(config, server.Client())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &API{client: c, dynamic: d, config: config}
+	return &API{client: typed, dynamic: untyped, config: config}
 }
 
 func TestContainerUsageWaitsForANewSample(t *testing.T) {

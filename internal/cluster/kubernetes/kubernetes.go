@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"rpclab/internal/cluster"
 )
@@ -23,92 +22,54 @@ type Options struct {
 // Cluster implements [cluster.Cluster] with pods. All its objects are in its namespace and are
 // deleted with it.
 type Cluster struct {
-	Options
-	api       *API
-	namespace string
-	token     string
-	watcher   *watcher
-	cordons   cordons
-
-	ctx    context.Context // ends with Close
-	cancel context.CancelFunc
-	tasks  sync.WaitGroup
-
-	mu       sync.Mutex
-	deployed int // numbers the names
-	live     map[*deployment]bool
-	callers  map[string][]*callerPods // by name, the last used last
-}
-
-// New removes the namespaces of runs whose owner died, and creates one for this run. Its error
-// says which permissions this user lacks.
-func New(ctx context.Context, api *API, o Options) (*Cluster, error) {
-	if o.Progress == nil {
-		o.Progress = func(string) {}
-	}
-	if err := api.preflight(ctx); err != nil {
-		return nil, err
-	}
-	o.Progress("looking for runs that were killed")
-	if err := api.reap(ctx); err != nil { // of another run: this one can start
-		o.Progress(fmt.Sprintf("objects of an earlier run remain: %v", err))
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	c := &Cluster{
-		Options: o, api: api, namespace: prefix + o.ID, token: newToken(),
-		live: map[*deployment]bool{}, callers: map[string][]*callerPods{},
-	}
-	c.cordons.api = api
-	c.ctx, c.cancel = context.WithCancel(context.Background())
-	o.Progress("creating the namespace " + c.namespace)
-	if err := c.createShared(ctx); err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
-	return c, nil
-}
-
-// createShared creates the namespace and the objects that every pod needs, and watches it.
-func (c *Cluster) createShared(ctx context.Context) error {
-	if err := c.api.apply(ctx, namespaceObject(c.namespace, c.ID), leaseObject(c.namespace, c.ID)); err != nil {
-		return err
-	}
-	c.tasks.Go(c.keepAlive)
-	all := append(sharedObjects(c.namespace, c.ID, c.token), reaperObjects(c.scope())...)
-	if err := c.api.apply(ctx, all...); err != nil {
-		return err
-	}
-	var err error
-	c.watcher, err = watch(ctx, c.api, c.namespace)
-	return err
-}
-
-// Close deletes the namespace with its objects, and returns when it is gone.
-func (c *Cluster) Close() error {
-	c.mu.Lock()
-	var all []*deployment
-	for d := range c.live {
-		all = append(all, d)
-	}
-	c.mu.Unlock()
-	for _, d := range all {
-		d.abandon()
-	}
-	uncordoned := c.cordons.undo(c.namespace)
-	c.cancel()
-	c.tasks.Wait()
-	if c.watcher != nil {
-		c.watcher.close()
-	}
-	if c.cordons.any() { // the namespace lists them
-		return fmt.Errorf("%w\nNamespace %s remains: `rpclab clean --all` tries again", uncordoned, c.namespace)
-	}
-	return errors.Join(uncordoned, c.api.removeNamespace(c.namespace, c.Progress))
+	run     *run
+	callers *callerPool
 }
 
 var (
 	_ cluster.Cluster     = (*Cluster)(nil)
 	_ cluster.MeshProxies = (*Cluster)(nil)
-	_ cluster.Nodes       = (*deployment)(nil)
 )
+
+// New removes the namespaces of runs whose owner died, and creates one for this run. Its error
+// says which permissions this user lacks.
+func New(ctx context.Context, api *API, options Options) (*Cluster, error) {
+	if options.Progress == nil {
+		options.Progress = func(string) {}
+	}
+	if err := api.preflight(ctx); err != nil {
+		return nil, err
+	}
+	options.Progress("looking for runs that were killed")
+	if _, err := api.beginClean(ctx, OwnerDead); err != nil { // of another run: this one can start
+		options.Progress(fmt.Sprintf("objects of an earlier run remain: %v", err))
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	created := newRun(api, objectScope{prefix + options.ID, options.ID, options.Image}, options.Progress)
+	if err := created.create(ctx); err != nil {
+		return nil, errors.Join(err, created.close())
+	}
+	return &Cluster{run: created, callers: newCallerPool(created)}, nil
+}
+
+// Deploy creates a Deployment with a unique name, so that no cached DNS answer belongs to an
+// earlier one. It returns when all pods are ready and their agents are attached.
+func (c *Cluster) Deploy(ctx context.Context, spec cluster.Spec) (cluster.Deployment, error) {
+	return deploy(ctx, c.run, spec)
+}
+
+// StartCallers starts processes in pods, and the pods if none of their shape exist.
+func (c *Cluster) StartCallers(ctx context.Context, spec cluster.CallerSpec) ([]cluster.Caller, error) {
+	return c.callers.start(ctx, spec)
+}
+
+// ProxyUsage implements [cluster.MeshProxies].
+func (c *Cluster) ProxyUsage(ctx context.Context, mesh string) (map[string]cluster.Usage, error) {
+	nodes := nodesWithProxy(c.run.watcher.allPods(), mesh)
+	return c.run.api.ContainerUsage(ctx, c.run.namespace, meshes[mesh].proxy, nodes)
+}
+
+// Close deletes the namespace with its objects, and returns when it is gone.
+func (c *Cluster) Close() error { return c.run.close() }

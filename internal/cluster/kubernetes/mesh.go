@@ -63,39 +63,45 @@ func inject(name string, template *corev1.PodTemplateSpec) {
 // plugin. Without the plugin a pod would change its own network, which the restricted Pod
 // Security Standard forbids.
 func checkInstalled(ctx context.Context, api client.Interface, name string) error {
-	m, ok := meshes[name]
+	if name == "" { // none is needed
+		return nil
+	}
+	wanted, ok := meshes[name]
 	if !ok {
 		return fmt.Errorf("no mesh %q%s", name, suggest.DidYouMean(name, slices.Sorted(maps.Keys(meshes))))
 	}
-	injectors, err := api.AppsV1().Deployments("").List(ctx, metav1.ListOptions{LabelSelector: m.injector})
+	injectors, err := api.AppsV1().Deployments("").List(ctx, metav1.ListOptions{LabelSelector: wanted.injector})
 	if err != nil {
-		return fmt.Errorf("look for %s: %w", m.title, explain(err, ""))
+		return fmt.Errorf("look for %s: %w", wanted.title, explain(err, ""))
 	}
 	if len(injectors.Items) == 0 {
-		return fmt.Errorf("%s is not installed on this cluster: install it (%s), or leave out its arms", m.title, m.guide)
+		return fmt.Errorf("%s is not installed on this cluster: install it (%s), or leave out its arms", wanted.title, wanted.guide)
 	}
-	able := slices.ContainsFunc(injectors.Items, func(d appsv1.Deployment) bool { return d.Status.AvailableReplicas > 0 })
+	able := slices.ContainsFunc(injectors.Items, func(injector appsv1.Deployment) bool { return injector.Status.AvailableReplicas > 0 })
 	if first := injectors.Items[0]; !able {
-		return fmt.Errorf("%s is installed on this cluster, but its injector is not ready: see kubectl -n %s describe deployment %s", m.title, first.Namespace, first.Name)
+		return fmt.Errorf("%s is installed on this cluster, but its injector is not ready: see kubectl -n %s describe deployment %s", wanted.title, first.Namespace, first.Name)
 	}
-	plugins, err := api.AppsV1().DaemonSets("").List(ctx, metav1.ListOptions{LabelSelector: m.plugin})
+	plugins, err := api.AppsV1().DaemonSets("").List(ctx, metav1.ListOptions{LabelSelector: wanted.plugin})
 	if err != nil {
-		return fmt.Errorf("look for the CNI plugin of %s: %w", m.title, explain(err, ""))
+		return fmt.Errorf("look for the CNI plugin of %s: %w", wanted.title, explain(err, ""))
 	}
 	if len(plugins.Items) == 0 {
-		return fmt.Errorf("%s is installed on this cluster without its CNI plugin, and pods of a run may not change their own network: install the plugin (%s), or leave out its arms", m.title, m.pluginGuide)
+		return fmt.Errorf("%s is installed on this cluster without its CNI plugin, and pods of a run may not change their own network: install the plugin (%s), or leave out its arms", wanted.title, wanted.pluginGuide)
 	}
 	return nil
 }
 
-// checkProxy fails unless a ready pod has the mesh's proxy.
+// checkProxy fails unless a ready pod has the proxy of the mesh that it requests, if any.
 func checkProxy(pod *corev1.Pod, name string) error {
-	m := meshes[name]
+	if name == "" {
+		return nil
+	}
+	requested := meshes[name]
 	switch status := proxyOf(pod, name); {
 	case status == nil:
-		return fmt.Errorf("%s injected no proxy into pod %s, which requests it: see the events of its injector, or reinstall it (%s)", m.title, pod.Name, m.guide)
+		return fmt.Errorf("%s injected no proxy into pod %s, which requests it: see the events of its injector, or reinstall it (%s)", requested.title, pod.Name, requested.guide)
 	case !status.Ready:
-		return fmt.Errorf("the %s proxy of pod %s is not ready: see kubectl -n %s logs %s -c %s", m.title, pod.Name, pod.Namespace, pod.Name, m.proxy)
+		return fmt.Errorf("the %s proxy of pod %s is not ready: see kubectl -n %s logs %s -c %s", requested.title, pod.Name, pod.Namespace, pod.Name, requested.proxy)
 	}
 	return nil
 }
@@ -108,4 +114,15 @@ func proxyOf(pod *corev1.Pod, name string) *corev1.ContainerStatus {
 		}
 	}
 	return nil
+}
+
+// nodesWithProxy are the nodes of the pods that have the mesh's proxy, sorted.
+func nodesWithProxy(pods []*corev1.Pod, name string) []string {
+	nodes := map[string]bool{}
+	for _, pod := range pods {
+		if pod.Spec.NodeName != "" && proxyOf(pod, name) != nil {
+			nodes[pod.Spec.NodeName] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(nodes))
 }

@@ -16,19 +16,19 @@ import (
 	"rpclab/internal/testkit"
 )
 
-var testScope = objectScope{namespace: "rpclab-r1", run: "r1", image: "rpclab:v1"}
+var testScope = objectScope{namespace: "rpclab-r1", id: "r1", image: "rpclab:v1"}
 
 // document prints objects as one YAML file.
 func document(t *testing.T, objects ...object) string {
 	t.Helper()
 	var parts []string
-	for _, o := range objects {
-		kind, _, err := kindOf(o)
+	for _, printed := range objects {
+		kind, _, err := kindOf(printed)
 		if err != nil {
 			t.Fatal(err)
 		}
-		o.GetObjectKind().SetGroupVersionKind(kind)
-		text, err := yaml.Marshal(o)
+		printed.GetObjectKind().SetGroupVersionKind(kind)
+		text, err := yaml.Marshal(printed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +42,7 @@ func TestObjectsOfARun(t *testing.T) {
 		Name: "greeter", Args: []string{"--delay", "5ms"}, Replicas: 3, Drain: 2 * time.Second, CPUs: 1, Memory: 3 << 29,
 	}
 	callers := cluster.CallerSpec{Name: "caller", Count: 2, Args: []string{"caller"}, Sidecar: []string{"stand"}, Watches: true}
-	testkit.Golden(t, "shared-objects.yaml", document(t, sharedObjects(testScope.namespace, testScope.run, "token")...))
+	testkit.Golden(t, "shared-objects.yaml", document(t, sharedObjects(testScope, "token")...))
 	testkit.Golden(t, "reaper.yaml", document(t, reaperObjects(testScope)...))
 	testkit.Golden(t, "backends.yaml", document(t, backends(testScope, "greeter-1", spec)...))
 	testkit.Golden(t, "callers.yaml", document(t, callerJob(testScope, "caller-2", callers)))
@@ -57,16 +57,16 @@ func TestPodsObeyTheRestrictedStandard(t *testing.T) {
 		"watcher": templateOf(watcher),
 		"caller":  templateOf(callerJob(testScope, "caller-1", cluster.CallerSpec{Name: "caller", Count: 1})),
 	} {
-		if c := spec.SecurityContext; !*c.RunAsNonRoot || c.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault || *c.RunAsUser == 0 {
-			t.Errorf("%s: the security context is %v, want a user other than root and the default seccomp profile", name, c)
+		if user := spec.SecurityContext; !*user.RunAsNonRoot || user.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault || *user.RunAsUser == 0 {
+			t.Errorf("%s: the security context is %v, want a user other than root and the default seccomp profile", name, user)
 		}
-		for _, c := range append(spec.InitContainers, spec.Containers...) {
-			s := c.SecurityContext
-			if *s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem || len(s.Capabilities.Add) > 0 || s.Capabilities.Drop[0] != "ALL" {
-				t.Errorf("%s: container %s has the security context %v, want no privileges", name, c.Name, s)
+		for _, container := range append(spec.InitContainers, spec.Containers...) {
+			granted := container.SecurityContext
+			if *granted.AllowPrivilegeEscalation || !*granted.ReadOnlyRootFilesystem || len(granted.Capabilities.Add) > 0 || granted.Capabilities.Drop[0] != "ALL" {
+				t.Errorf("%s: container %s has the security context %v, want no privileges", name, container.Name, granted)
 			}
-			if c.Resources.Requests.Cpu().IsZero() || c.Resources.Requests.Memory().IsZero() {
-				t.Errorf("%s: container %s has the requests %v, want CPU and memory for the scheduler", name, c.Name, c.Resources.Requests)
+			if container.Resources.Requests.Cpu().IsZero() || container.Resources.Requests.Memory().IsZero() {
+				t.Errorf("%s: container %s has the requests %v, want CPU and memory for the scheduler", name, container.Name, container.Resources.Requests)
 			}
 		}
 		if mounted, want := *spec.AutomountServiceAccountToken, name == "watcher"; mounted != want {
@@ -76,23 +76,23 @@ func TestPodsObeyTheRestrictedStandard(t *testing.T) {
 }
 
 func templateOf(o object) corev1.PodSpec {
-	switch o := o.(type) {
+	switch typed := o.(type) {
 	case *appsv1.Deployment:
-		return o.Spec.Template.Spec
+		return typed.Spec.Template.Spec
 	case *batchv1.Job:
-		return o.Spec.Template.Spec
+		return typed.Spec.Template.Spec
 	}
 	return corev1.PodSpec{}
 }
 
 func TestKindOfReturnsTheResource(t *testing.T) {
-	for want, o := range map[string]object{
+	for want, named := range map[string]object{
 		"/v1, Resource=namespaces": &corev1.Namespace{}, "apps/v1, Resource=deployments": &appsv1.Deployment{},
 		"coordination.k8s.io/v1, Resource=leases":        &coordinationv1.Lease{},
 		"networking.k8s.io/v1, Resource=networkpolicies": &networkingv1.NetworkPolicy{},
 	} {
-		if _, resource, err := kindOf(o); err != nil || resource.String() != want {
-			t.Errorf("%T: %s, error %v; want %s", o, resource, err, want)
+		if _, resource, err := kindOf(named); err != nil || resource.String() != want {
+			t.Errorf("%T: %s, error %v; want %s", named, resource, err, want)
 		}
 	}
 }

@@ -9,6 +9,9 @@ import (
 )
 
 const (
+	// servicePort is the port of every backend.
+	servicePort = 50051
+
 	// mainPort and sidePort are the ports of a pod's agents on its loopback address, which
 	// port forwarding by the kubelet reaches.
 	mainPort = 7070
@@ -59,22 +62,22 @@ func container(name, image string, args []string) corev1.Container {
 // resources are the requests and limits of a container. Without limits the requests are
 // small, for the scheduler.
 func resources(cpus float64, memory uint64) corev1.ResourceRequirements {
-	r := corev1.ResourceRequirements{
+	required := corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("20m"), corev1.ResourceMemory: resource.MustParse("32Mi")},
 		Limits:   corev1.ResourceList{},
 	}
 	if cpus > 0 {
-		q := *resource.NewMilliQuantity(int64(math.Round(cpus*1000)), resource.DecimalSI)
-		r.Requests[corev1.ResourceCPU], r.Limits[corev1.ResourceCPU] = q, q
+		quantity := *resource.NewMilliQuantity(int64(math.Round(cpus*1000)), resource.DecimalSI)
+		required.Requests[corev1.ResourceCPU], required.Limits[corev1.ResourceCPU] = quantity, quantity
 	}
 	if memory > 0 {
-		q := *resource.NewQuantity(int64(memory), resource.BinarySI)
-		r.Requests[corev1.ResourceMemory], r.Limits[corev1.ResourceMemory] = q, q
+		quantity := *resource.NewQuantity(int64(memory), resource.BinarySI)
+		required.Requests[corev1.ResourceMemory], required.Limits[corev1.ResourceMemory] = quantity, quantity
 	}
-	return r
+	return required
 }
 
-// podSpec is the common part of all pods.
+// podSpec is the common part of all pods, with a grace period in seconds.
 func podSpec(account string, grace int64, containers ...corev1.Container) corev1.PodSpec {
 	yes, user, mode, mountToken := true, int64(nobody), int32(0o440), account != noPermissions
 	return corev1.PodSpec{

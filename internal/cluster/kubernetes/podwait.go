@@ -24,25 +24,24 @@ var ErrPods = errors.New("pods are not ready")
 
 // awaitPods returns when done says so; done is called at every change in the namespace. A
 // problem of the pods of this name that persists ends the wait.
-func (c *Cluster) awaitPods(ctx context.Context, name string, wanted int, done func() (bool, error)) error {
+func (r *run) awaitPods(ctx context.Context, name string, wanted int, done func() (bool, error)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, podsTimeout, fmt.Errorf("not ready after %s", podsTimeout))
 	defer cancel()
 	since := map[string]time.Time{}          // problems, by kind
-	before := failed(c.watcher.podsOf(name)) // replaced by others
+	before := failed(r.watcher.podsOf(name)) // replaced by others
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		changed := c.watcher.change()
+		changed := r.watcher.change()
 		if ok, err := done(); ok || err != nil {
 			return err
 		}
-		pods := c.watcher.podsOf(name)
-		pods = slices.DeleteFunc(pods, func(p *corev1.Pod) bool { return before[p.UID] })
-		all := diagnose(pods, current(pods, c.watcher.warningsOf(name), c.watcher.pullsOf(name), wanted), c.namespace)
-		if persistent := persisting(since, all, time.Now()); len(persistent) > 0 {
-			return fmt.Errorf("%s: %w (%s):\n%s%s", name, ErrPods, c.podStatus(name, pods, wanted), texts(persistent), c.lastLines(ctx, pods))
+		pods := slices.DeleteFunc(r.watcher.podsOf(name), func(pod *corev1.Pod) bool { return before[pod.UID] })
+		states := countStates(pods, r.watcher.pullsOf(name), wanted)
+		if persistent := persisting(since, r.problems(name, pods, wanted), time.Now()); len(persistent) > 0 {
+			return fmt.Errorf("%s: %w (%s):\n%s%s", name, ErrPods, states, texts(persistent), r.lastLines(ctx, pods))
 		}
-		c.Progress(name + ": " + c.podStatus(name, pods, wanted))
+		r.progress(name + ": " + states)
 		select {
 		case <-changed:
 		case <-tick.C:
@@ -50,7 +49,7 @@ func (c *Cluster) awaitPods(ctx context.Context, name string, wanted int, done f
 			if errors.Is(context.Cause(ctx), context.Canceled) {
 				return ctx.Err()
 			}
-			return fmt.Errorf("%s: %w: %w (%s)", name, ErrPods, context.Cause(ctx), c.podStatus(name, pods, wanted))
+			return fmt.Errorf("%s: %w: %w (%s)", name, ErrPods, context.Cause(ctx), states)
 		}
 	}
 }
@@ -58,24 +57,29 @@ func (c *Cluster) awaitPods(ctx context.Context, name string, wanted int, done f
 // failed are the pods that failed and do not restart.
 func failed(pods []*corev1.Pod) map[types.UID]bool {
 	all := map[types.UID]bool{}
-	for _, p := range pods {
-		if p.Status.Phase == corev1.PodFailed {
-			all[p.UID] = true
+	for _, pod := range pods {
+		if pod.Status.Phase == corev1.PodFailed {
+			all[pod.UID] = true
 		}
 	}
 	return all
 }
 
+// problems diagnoses pods of a deployment or of callers, of which there should be a number.
+func (r *run) problems(name string, pods []*corev1.Pod, wanted int) []problem {
+	return diagnose(pods, current(pods, r.watcher.warningsOf(name), r.watcher.pullsOf(name), wanted), r.namespace)
+}
+
 // persisting notes when each problem began, and returns those that persist.
 func persisting(since map[string]time.Time, all []problem, now time.Time) (persistent []problem) {
 	present := map[string]bool{}
-	for _, t := range all {
-		present[t.kind] = true
-		if _, known := since[t.kind]; !known {
-			since[t.kind] = now
+	for _, found := range all {
+		present[found.kind] = true
+		if _, known := since[found.kind]; !known {
+			since[found.kind] = now
 		}
-		if now.Sub(since[t.kind]) >= persistence {
-			persistent = append(persistent, t)
+		if now.Sub(since[found.kind]) >= persistence {
+			persistent = append(persistent, found)
 		}
 	}
 	for kind := range since {
@@ -86,33 +90,29 @@ func persisting(since map[string]time.Time, all []problem, now time.Time) (persi
 	return persistent
 }
 
+// texts joins the texts of problems, one on each line.
 func texts(all []problem) string {
 	var lines []string
-	for _, t := range all {
-		lines = append(lines, t.text)
+	for _, found := range all {
+		lines = append(lines, found.text)
 	}
 	return strings.Join(lines, "\n")
 }
 
 // lastLines are the last log lines of the first container that does not start.
-func (c *Cluster) lastLines(ctx context.Context, pods []*corev1.Pod) string {
-	lines := int64(20)
-	for _, p := range pods {
-		for _, s := range p.Status.ContainerStatuses {
-			if s.RestartCount == 0 && s.State.Terminated == nil {
+func (r *run) lastLines(ctx context.Context, pods []*corev1.Pod) string {
+	count := int64(20)
+	for _, pod := range pods {
+		for _, status := range pod.Status.ContainerStatuses {
+			if status.RestartCount == 0 && status.State.Terminated == nil {
 				continue
 			}
-			options := &corev1.PodLogOptions{Container: s.Name, TailLines: &lines, Previous: s.RestartCount > 0 && s.State.Terminated == nil}
-			log, err := c.api.client.CoreV1().Pods(c.namespace).GetLogs(p.Name, options).DoRaw(ctx)
+			options := &corev1.PodLogOptions{Container: status.Name, TailLines: &count, Previous: status.RestartCount > 0 && status.State.Terminated == nil}
+			log, err := r.api.client.CoreV1().Pods(r.namespace).GetLogs(pod.Name, options).DoRaw(ctx)
 			if err == nil && len(log) > 0 {
 				return "\nIts last lines:\n  " + strings.ReplaceAll(strings.TrimSpace(string(log)), "\n", "\n  ")
 			}
 		}
 	}
 	return ""
-}
-
-// podStatus counts the pods by state.
-func (c *Cluster) podStatus(name string, pods []*corev1.Pod, wanted int) string {
-	return count(pods, c.watcher.pullsOf(name), wanted)
 }

@@ -82,7 +82,7 @@ func (a *API) missing(ctx context.Context) ([]rbacv1.PolicyRule, error) {
 	for i := range all {
 		all[i].Verbs = lacks[i]
 	}
-	return slices.DeleteFunc(all, func(r rbacv1.PolicyRule) bool { return len(r.Verbs) == 0 }), nil
+	return slices.DeleteFunc(all, func(rule rbacv1.PolicyRule) bool { return len(rule.Verbs) == 0 }), nil
 }
 
 func (a *API) may(ctx context.Context, group, resource, verb string) (bool, error) {

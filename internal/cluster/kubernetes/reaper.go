@@ -75,8 +75,8 @@ type leaseMonitor struct {
 // is gone counts as not renewed.
 func (m *leaseMonitor) dead(lease *coordinationv1.Lease) bool {
 	ttl := leaseDuration
-	if s := lease.Spec.LeaseDurationSeconds; s != nil {
-		ttl = time.Duration(*s) * time.Second
+	if seconds := lease.Spec.LeaseDurationSeconds; seconds != nil {
+		ttl = time.Duration(*seconds) * time.Second
 	}
 	if lease.ResourceVersion != m.seen {
 		m.seen, m.silent = lease.ResourceVersion, 0

@@ -8,10 +8,10 @@ import (
 
 // lease is a lease of 10 s with a resource version.
 func lease(version string) *coordinationv1.Lease {
-	l := leaseObject("rpclab-r1", "r1")
-	*l.Spec.LeaseDurationSeconds = 10
-	l.ResourceVersion = version
-	return l
+	held := leaseObject(testScope)
+	*held.Spec.LeaseDurationSeconds = 10
+	held.ResourceVersion = version
+	return held
 }
 
 func TestOwnerThatDoesNotRenewItsLeaseIsDead(t *testing.T) {

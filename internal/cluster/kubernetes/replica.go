@@ -13,60 +13,59 @@ import (
 	"rpclab/internal/agent"
 	"rpclab/internal/cluster"
 	"rpclab/internal/cluster/control"
+	"rpclab/internal/security"
+	"rpclab/internal/workload"
 )
 
-// attachPause is the pause before another attempt to attach to an agent.
-const attachPause = 500 * time.Millisecond
-
-// requestTimeout is how long an agent may take to answer a request.
-const requestTimeout = 5 * time.Second
+const (
+	// attachPause is the pause before another attempt to attach to an agent.
+	attachPause = 500 * time.Millisecond
+	// requestTimeout is how long an agent may take to answer a request.
+	requestTimeout = 5 * time.Second
+	// reportTimeout is how long the cluster may take to report how a backend exited.
+	reportTimeout = 5 * time.Second
+)
 
 // replica is one pod of a deployment.
 type replica struct {
-	deployment *deployment
-	gone       chan struct{} // closed when its pod is
-
-	// Under the deployment's lock.
-	pod      *corev1.Pod // as last seen
-	noted    int32       // exits that the account has
-	stopping bool        // its exit is expected
-	began    uint64      // calls at ResetUsage
-	counted  bool        // began is known
+	run      *run
+	name     string           // of the pod
+	security *security.Config // for the server; nil: none
+	gone     chan struct{}    // closed when the pod is
 
 	mu         sync.Mutex
+	pod        *corev1.Pod         // as last seen
+	noted      int32               // exits that update has described
+	stopping   bool                // its exit is expected
 	process    *agent.Process      // nil: not attached
 	controller *control.Controller // of the process
 	paused     bool
 	used       cluster.Usage // as last measured
+	began      uint64        // calls at the last reset
+	counted    bool          // began is known, and is of this process
 }
 
-func newReplica(d *deployment, pod *corev1.Pod) *replica {
-	return &replica{deployment: d, pod: pod, gone: make(chan struct{}), counted: true}
+func newReplica(run *run, pod *corev1.Pod, config *security.Config) *replica {
+	return &replica{run: run, name: pod.Name, security: config, gone: make(chan struct{}), pod: pod, counted: true}
 }
 
 // keepAttached attaches to the pod's agent, and again after the container restarts, until
-// the pod is gone.
-func (r *replica) keepAttached() {
-	d := r.deployment
+// the pod is gone or the context ends.
+func (r *replica) keepAttached(ctx context.Context) {
 	for {
 		if r.running() {
-			if p, err := r.attach(); err == nil {
-				d.cluster.watcher.notify()
+			if process, err := r.attach(ctx); err == nil {
+				r.run.watcher.notify()
 				select {
-				case <-p.Done():
-					if !errors.Is(p.Err(), agent.ErrDisconnected) { // a new process counts from 0
-						d.mu.Lock()
-						r.counted = false
-						d.mu.Unlock()
-					}
-				case <-d.ctx.Done():
-					p.Detach()
+				case <-process.Done():
+				case <-ctx.Done():
+					process.Detach()
 				}
-				d.cluster.watcher.notify()
+				r.run.watcher.notify()
 			}
 		}
 		select {
-		case <-d.ctx.Done():
+		case <-ctx.Done():
 			return
 		case <-r.gone:
 			return
@@ -77,32 +76,49 @@ func (r *replica) keepAttached() {
 
 // running says whether the container runs.
 func (r *replica) running() bool {
-	r.deployment.mu.Lock()
-	defer r.deployment.mu.Unlock()
-	for _, c := range r.pod.Status.ContainerStatuses {
-		if c.Name == mainContainer {
-			return c.State.Running != nil
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, container := range r.pod.Status.ContainerStatuses {
+		if container.Name == mainContainer {
+			return container.State.Running != nil
 		}
 	}
 	return false
 }
 
-func (r *replica) attach() (*agent.Process, error) {
-	ctx, cancel := context.WithTimeout(r.deployment.ctx, attachTimeout)
+// attach attaches to the server's process.
+func (r *replica) attach(ctx context.Context) (*agent.Process, error) {
+	ctx, cancel := context.WithTimeout(ctx, attachTimeout)
 	defer cancel()
-	r.deployment.mu.Lock()
-	name, host := r.pod.Name, r.pod.Status.PodIP
-	r.deployment.mu.Unlock()
-	p, err := r.deployment.cluster.attach(ctx, name, mainPort, agent.Target{Name: name, Host: host})
+	r.mu.Lock()
+	host := r.pod.Status.PodIP
+	r.mu.Unlock()
+	process, err := r.run.attach(ctx, r.name, mainPort, agent.Target{Name: r.name, Host: host})
 	if err != nil {
 		return nil, err
 	}
+	if err := r.adopt(process); err != nil {
+		process.Detach()
+		return nil, err
+	}
+	return process, nil
+}
+
+// adopt makes a process the replica's, and sends it the security configuration.
+func (r *replica) adopt(process *agent.Process) error {
 	counts := control.NewCallCounts()
-	go func() { _, _ = io.Copy(counts, p.Stdout()) }() // ends with the process
+	go func() { _, _ = io.Copy(counts, process.Stdout()) }() // ends with the process
+	controller := control.New(r.name, process.Stdin(), process, counts)
+	if err := controller.SendSecurity(r.security); err != nil {
+		return err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.process, r.controller, r.paused = p, control.New(name, p.Stdin(), p, counts), false
-	return p, r.controller.SendSecurity(r.deployment.spec.Security)
+	if r.process != nil && !errors.Is(r.process.Err(), agent.ErrDisconnected) { // a new process counts from 0
+		r.counted = false
+	}
+	r.process, r.controller, r.paused = process, controller, false
+	return nil
 }
 
 // attached is the server process, or nil when it has exited or is not attached.
@@ -120,22 +136,67 @@ func (r *replica) attached() *agent.Process {
 	}
 }
 
+// update notes the pod's present state, and describes unexpected exits that are new in it.
+func (r *replica) update(pod *corev1.Pod) (failures []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	failures = unexpectedExits(pod, r.noted, r.stopping || pod.DeletionTimestamp != nil)
+	r.pod, r.noted = pod, exits(pod)
+	return failures
+}
+
+// node is the node of the pod; empty: it is not scheduled.
+func (r *replica) node() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pod.Spec.NodeName
+}
+
+// expectExit says that the backend exits soon, which is no failure.
+func (r *replica) expectExit() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopping = true
+}
+
+func (r *replica) isStopping() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stopping
+}
+
+// hasUnreportedExit says whether the server exited unexpectedly and the cluster has not
+// reported it.
+func (r *replica) hasUnreportedExit() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.process == nil || r.stopping || r.pod.DeletionTimestamp != nil || r.noted > 0 {
+		return false
+	}
+	select {
+	case <-r.process.Done():
+		return true // also when its agent was killed with it
+	default:
+		return false
+	}
+}
+
 // signal sends a signal to the server, if it runs.
-func (r *replica) signal(s syscall.Signal) error {
-	p := r.attached()
-	if p == nil {
+func (r *replica) signal(number syscall.Signal) error {
+	process := r.attached()
+	if process == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
-	err := p.Signal(ctx, s)
+	err := process.Signal(ctx, number)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case err != nil:
-	case s == syscall.SIGSTOP:
+	case number == syscall.SIGSTOP:
 		r.paused = true
-	case s == syscall.SIGCONT:
+	case number == syscall.SIGCONT:
 		r.paused = false
 	}
 	return err
@@ -147,35 +208,128 @@ func (r *replica) isPaused() bool {
 	return r.paused
 }
 
-// sample measures what the server has used, if it still runs.
-func (r *replica) sample() cluster.Usage {
-	if p := r.attached(); p != nil {
+// resetUsage starts a new measurement of resources and calls.
+func (r *replica) resetUsage() (err error) {
+	process := r.attached()
+	if process != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 		defer cancel()
-		if used, err := p.Usage(ctx); err == nil {
+		err = process.ResetUsage(ctx)
+	}
+	r.mu.Lock()
+	r.used = cluster.Usage{}
+	r.mu.Unlock()
+	calls, ok := r.count()
+	r.mu.Lock()
+	r.began, r.counted = calls, ok
+	r.mu.Unlock()
+	if r.attached() != process { // it exited, or the connection broke
+		return nil
+	}
+	return err
+}
+
+// sample measures what the server has used, if it still runs.
+func (r *replica) sample() cluster.Usage {
+	if process := r.attached(); process != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+		defer cancel()
+		if used, err := process.Usage(ctx); err == nil {
 			r.mu.Lock()
 			r.used = cluster.Usage{CPU: used.CPU, MaxRSS: used.MaxRSS, Throttled: used.Throttled, Stolen: used.Stolen}
 			r.mu.Unlock()
 		}
 	}
+	return r.lastUsage()
+}
+
+// lastUsage is what the server had used when it was last measured.
+func (r *replica) lastUsage() cluster.Usage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.used
 }
 
-// count is how many calls have begun since it started. ok is false when it is paused or does
-// not answer.
+// calls is how many calls have begun since the last reset. ok is false when the backend does
+// not answer, or its process is another since then.
+func (r *replica) calls() (n uint64, ok bool) {
+	n, ok = r.count()
+	return r.sinceReset(n, ok)
+}
+
+// finalCalls is calls for a backend whose pod is gone. It waits for the last output of the server.
+func (r *replica) finalCalls(ctx context.Context) (n uint64, ok bool) {
+	r.mu.Lock()
+	process, controller := r.process, r.controller
+	r.mu.Unlock()
+	if process == nil {
+		return 0, false
+	}
+	select {
+	case <-process.Done():
+	case <-time.After(reportTimeout):
+		process.Detach()
+	case <-ctx.Done():
+		return 0, false
+	}
+	n, ok = controller.FinalCallCount()
+	return r.sinceReset(n, ok)
+}
+
+// sinceReset subtracts the calls before the last reset.
+func (r *replica) sinceReset(total uint64, known bool) (n uint64, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !known || !r.counted || total < r.began {
+		return 0, false
+	}
+	return total - r.began, true
+}
+
+// count is how many calls have begun since the server started. ok is false when it is paused or
+// does not answer.
 func (r *replica) count() (calls uint64, ok bool) {
 	r.mu.Lock()
-	controller, paused, p := r.controller, r.paused, r.process
+	controller, paused, process := r.controller, r.paused, r.process
 	r.mu.Unlock()
 	if controller == nil || paused {
 		return 0, false
 	}
 	select {
-	case <-p.Done():
+	case <-process.Done():
 		return controller.FinalCallCount()
 	default:
 		return controller.CallCount()
 	}
+}
+
+// setFault changes the fault of the backend, if its process has started.
+func (r *replica) setFault(change func(*workload.Fault)) error {
+	r.mu.Lock()
+	controller := r.controller
+	r.mu.Unlock()
+	if controller == nil {
+		return nil
+	}
+	return controller.SetFault(change)
+}
+
+// identities are the names of replicas.
+func identities(replicas []*replica) (ids []string) {
+	for _, backend := range replicas {
+		ids = append(ids, backend.name)
+	}
+	return ids
+}
+
+// inParallel calls do for all replicas at once, because each call crosses the cluster, and joins
+// the errors.
+func inParallel(replicas []*replica, do func(*replica) error) error {
+	errs := make([]error, len(replicas))
+	var done sync.WaitGroup
+	for i, backend := range replicas {
+		done.Go(func() { errs[i] = do(backend) })
+	}
+	done.Wait()
+	return errors.Join(errs...)
 }

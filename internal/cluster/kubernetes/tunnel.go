@@ -46,11 +46,11 @@ func (a *API) tunnel(ctx context.Context, namespace, pod string, port int) (net.
 		done <- result{conn, err}
 	}()
 	select {
-	case d := <-done:
-		if d.err != nil {
-			return nil, fmt.Errorf("reach port %d of pod %s: %w", port, pod, explain(d.err, namespace))
+	case opened := <-done:
+		if opened.err != nil {
+			return nil, fmt.Errorf("reach port %d of pod %s: %w", port, pod, explain(opened.err, namespace))
 		}
-		return d.conn, nil
+		return opened.conn, nil
 	case <-ctx.Done():
 		return nil, fmt.Errorf("reach port %d of pod %s: %w", port, pod, ctx.Err())
 	}
@@ -78,9 +78,9 @@ func forwardPort(dialer httpstream.Dialer, port int) (net.Conn, error) {
 		streams.Close()
 		return nil, err
 	}
-	t := &forwarded{streams: streams, data: data, ended: make(chan struct{})}
-	go t.readError(errorStream)
-	return t, nil
+	conn := &forwarded{streams: streams, data: data, ended: make(chan struct{})}
+	go conn.readError(errorStream)
+	return conn, nil
 }
 
 // forwarded is a connection to a port of a pod.
@@ -106,13 +106,13 @@ func (f *forwarded) readError(errors io.Reader) {
 	}
 }
 
-func (f *forwarded) Read(p []byte) (int, error) {
-	n, err := f.data.Read(p)
+func (f *forwarded) Read(buffer []byte) (int, error) {
+	n, err := f.data.Read(buffer)
 	return n, f.cause(err)
 }
 
-func (f *forwarded) Write(p []byte) (int, error) {
-	n, err := f.data.Write(p)
+func (f *forwarded) Write(buffer []byte) (int, error) {
+	n, err := f.data.Write(buffer)
 	return n, f.cause(err)
 }
 

@@ -35,28 +35,28 @@ type watcher struct {
 
 // watch returns when the caches are filled.
 func watch(ctx context.Context, api *API, namespace string) (*watcher, error) {
-	f := informers.NewSharedInformerFactoryWithOptions(api.client, 0, informers.WithNamespace(namespace))
-	w := &watcher{factory: f, stop: make(chan struct{}), changed: make(chan struct{})}
-	pods, events, slices := f.Core().V1().Pods(), f.Core().V1().Events(), f.Discovery().V1().EndpointSlices()
-	w.pods, w.events, w.slices = pods.Lister(), events.Lister(), slices.Lister()
+	factory := informers.NewSharedInformerFactoryWithOptions(api.client, 0, informers.WithNamespace(namespace))
+	cached := &watcher{factory: factory, stop: make(chan struct{}), changed: make(chan struct{})}
+	pods, events, slices := factory.Core().V1().Pods(), factory.Core().V1().Events(), factory.Discovery().V1().EndpointSlices()
+	cached.pods, cached.events, cached.slices = pods.Lister(), events.Lister(), slices.Lister()
 	for _, informer := range []cache.SharedIndexInformer{pods.Informer(), events.Informer(), slices.Informer()} {
 		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc: func(any) { w.notify() }, UpdateFunc: func(any, any) { w.notify() }, DeleteFunc: func(any) { w.notify() },
+			AddFunc: func(any) { cached.notify() }, UpdateFunc: func(any, any) { cached.notify() }, DeleteFunc: func(any) { cached.notify() },
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	f.Start(w.stop)
+	factory.Start(cached.stop)
 	limit, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
-	for kind, seen := range f.WaitForCacheSync(limit.Done()) {
+	for kind, seen := range factory.WaitForCacheSync(limit.Done()) {
 		if !seen {
-			w.close()
+			cached.close()
 			return nil, fmt.Errorf("watch namespace %s: %v did not arrive: %w", namespace, kind, watchError(ctx, api, namespace))
 		}
 	}
-	return w, nil
+	return cached, nil
 }
 
 // watchError lists once more, for the error that informers do not return.
@@ -97,16 +97,16 @@ func (w *watcher) change() <-chan struct{} {
 func (w *watcher) podsOf(name string) []*corev1.Pod {
 	found, _ := w.pods.List(labels.SelectorFromSet(labels.Set{labelService: name})) // from memory: it cannot fail
 	slices.SortFunc(found, func(a, b *corev1.Pod) int {
-		if c := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); c != 0 {
-			return c
+		if order := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); order != 0 {
+			return order
 		}
 		return strings.Compare(a.Name, b.Name)
 	})
 	return found
 }
 
-// all are the pods of the namespace.
-func (w *watcher) all() []*corev1.Pod {
+// allPods are the pods of the namespace.
+func (w *watcher) allPods() []*corev1.Pod {
 	found, _ := w.pods.List(labels.Everything())
 	return found
 }
@@ -119,20 +119,21 @@ func (w *watcher) slicesOf(service string) []*discoveryv1.EndpointSlice {
 
 // warningsOf are the warnings about objects with this name or prefix.
 func (w *watcher) warningsOf(name string) []*corev1.Event {
-	return w.eventsOf(name, func(e *corev1.Event) bool { return e.Type == corev1.EventTypeWarning })
+	return w.eventsOf(name, func(event *corev1.Event) bool { return event.Type == corev1.EventTypeWarning })
 }
 
 // pullsOf are the events of pods that began to pull an image.
 func (w *watcher) pullsOf(name string) []*corev1.Event {
-	return w.eventsOf(name, func(e *corev1.Event) bool { return e.Reason == "Pulling" })
+	return w.eventsOf(name, func(event *corev1.Event) bool { return event.Reason == "Pulling" })
 }
 
-func (w *watcher) eventsOf(name string, of func(*corev1.Event) bool) (about []*corev1.Event) {
+// eventsOf are the selected events about objects with this name or prefix.
+func (w *watcher) eventsOf(name string, selected func(*corev1.Event) bool) (about []*corev1.Event) {
 	found, _ := w.events.List(labels.Everything())
-	for _, e := range found {
-		on := e.InvolvedObject.Name
-		if of(e) && (on == name || strings.HasPrefix(on, name+"-")) {
-			about = append(about, e)
+	for _, event := range found {
+		subject := event.InvolvedObject.Name
+		if selected(event) && (subject == name || strings.HasPrefix(subject, name+"-")) {
+			about = append(about, event)
 		}
 	}
 	return about

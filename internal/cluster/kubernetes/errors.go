@@ -33,23 +33,31 @@ func advise(message, namespace string) string {
 	}
 	if found := cannot.FindStringSubmatch(message); found != nil {
 		resource, sub, _ := strings.Cut(found[2], "/")
-		ask := canI(authorization.ResourceAttributes{Verb: found[1], Resource: resource, Subresource: sub, Group: found[3], Namespace: namespace})
-		return fmt.Sprintf("Missing RBAC permission: ask the administrator to allow %s on %s; then `%s` answers yes", found[1], found[2], ask)
+		check := canI(authorization.ResourceAttributes{Verb: found[1], Resource: resource, Subresource: sub, Group: found[3], Namespace: namespace})
+		return fmt.Sprintf("Missing RBAC permission: ask the administrator to allow %s on %s; then `%s` answers yes", found[1], found[2], check)
 	}
 	return ""
 }
 
 // canI is the command that checks a permission.
-func canI(what authorization.ResourceAttributes) string {
-	ask := "kubectl auth can-i " + what.Verb + " " + what.Resource
-	if what.Group != "" {
-		ask += "." + what.Group
+func canI(permission authorization.ResourceAttributes) string {
+	command := "kubectl auth can-i " + permission.Verb + " " + permission.Resource
+	if permission.Group != "" {
+		command += "." + permission.Group
 	}
-	if what.Subresource != "" {
-		ask += " --subresource=" + what.Subresource
+	if permission.Subresource != "" {
+		command += " --subresource=" + permission.Subresource
 	}
-	if what.Namespace != "" {
-		ask += " -n " + what.Namespace
+	if permission.Namespace != "" {
+		command += " -n " + permission.Namespace
 	}
-	return ask
+	return command
+}
+
+// ignoreNotFound returns nil when the object is already deleted.
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,7 +33,7 @@ func OwnerDead(ns RunNamespace) bool { return ns.Dead }
 
 // Clean deletes the selected namespaces of runs, and returns them when they are gone.
 func (a *API) Clean(ctx context.Context, selected func(RunNamespace) bool) ([]RunNamespace, error) {
-	deleted, err := a.clear(ctx, selected)
+	deleted, err := a.beginClean(ctx, selected)
 	errs := []error{err}
 	for _, ns := range deleted {
 		errs = append(errs, a.awaitRemoval(ctx, ns.Namespace, func(string) {}))
@@ -42,32 +41,26 @@ func (a *API) Clean(ctx context.Context, selected func(RunNamespace) bool) ([]Ru
 	return deleted, errors.Join(errs...)
 }
 
-// reap begins to delete the namespaces of runs whose owner died.
-func (a *API) reap(ctx context.Context) error {
-	_, err := a.clear(ctx, OwnerDead)
-	return err
-}
-
-// clear begins to delete the selected namespaces, and returns them.
-func (a *API) clear(ctx context.Context, selected func(RunNamespace) bool) (deleting []RunNamespace, err error) {
+// beginClean begins to delete the selected namespaces, and returns them.
+func (a *API) beginClean(ctx context.Context, selected func(RunNamespace) bool) (deleting []RunNamespace, err error) {
 	all, err := a.survey(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var errs []error
-	for _, run := range all {
-		if !selected(run) {
+	for _, found := range all {
+		if !selected(found) {
 			continue
 		}
-		if err := a.uncordonAll(ctx, &run.object); err != nil { // keep the namespace, which lists the nodes
+		if err := a.uncordonAll(ctx, &found.object); err != nil { // keep the namespace, which lists the nodes
 			errs = append(errs, err)
 			continue
 		}
-		if err := a.beginRemoval(ctx, run.Namespace, run.object.UID); err != nil {
+		if err := a.beginRemoval(ctx, found.Namespace, found.object.UID); err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		deleting = append(deleting, run)
+		deleting = append(deleting, found)
 	}
 	return deleting, errors.Join(errs...)
 }
@@ -75,15 +68,15 @@ func (a *API) clear(ctx context.Context, selected func(RunNamespace) bool) (dele
 // survey lists the namespaces of runs. Clocks of two machines differ, so an owner counts as
 // dead when its last renewal is old by our clock and it does not renew while we wait.
 func (a *API) survey(ctx context.Context) ([]RunNamespace, error) {
-	list, err := a.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: selectRun("")})
+	list, err := a.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: selectRuns})
 	if err != nil {
 		return nil, explain(err, "")
 	}
 	var all []RunNamespace
 	suspects := false
 	for _, ns := range list.Items {
-		run := a.describe(ctx, ns)
-		all, suspects = append(all, run), suspects || run.Dead
+		found := a.describe(ctx, ns)
+		all, suspects = append(all, found), suspects || found.Dead
 	}
 	if !suspects {
 		return all, nil
@@ -93,8 +86,8 @@ func (a *API) survey(ctx context.Context) ([]RunNamespace, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	for i, run := range all {
-		all[i].Dead = run.Dead && a.describe(ctx, run.object).lease == run.lease
+	for i, found := range all {
+		all[i].Dead = found.Dead && a.describe(ctx, found.object).lease == found.lease
 	}
 	return all, nil
 }
@@ -102,34 +95,23 @@ func (a *API) survey(ctx context.Context) ([]RunNamespace, error) {
 // describe describes a namespace. A run whose lease cannot be read may be alive. A namespace that
 // is being deleted needs nothing more.
 func (a *API) describe(ctx context.Context, ns corev1.Namespace) RunNamespace {
-	run := RunNamespace{
+	found := RunNamespace{
 		Namespace: ns.Name, Run: ns.Labels[labelRun], Owner: ns.Annotations[noteOwner], Began: ns.CreationTimestamp.Time, object: ns,
 	}
-	renewed := run.Began
+	renewed := found.Began
 	lease, err := a.client.CoordinationV1().Leases(ns.Name).Get(ctx, leaseName, metav1.GetOptions{})
 	switch {
 	case err == nil && lease.Spec.RenewTime != nil:
-		renewed, run.lease = lease.Spec.RenewTime.Time, lease.ResourceVersion
+		renewed, found.lease = lease.Spec.RenewTime.Time, lease.ResourceVersion
 	case err != nil && !apierrors.IsNotFound(err):
-		return run
+		return found
 	}
 	ttl, err := time.ParseDuration(ns.Annotations[noteTTL])
 	if err != nil {
 		ttl = leaseDuration
 	}
-	run.Dead = ns.DeletionTimestamp == nil && time.Since(renewed) > ttl
-	return run
-}
-
-// uncordonAll uncordons the nodes that a run cordoned.
-func (a *API) uncordonAll(ctx context.Context, ns *corev1.Namespace) error {
-	var errs []error
-	for node := range strings.SplitSeq(ns.Annotations[noteCordoned], ",") {
-		if node != "" {
-			errs = append(errs, a.uncordon(ctx, node))
-		}
-	}
-	return errors.Join(errs...)
+	found.Dead = ns.DeletionTimestamp == nil && time.Since(renewed) > ttl
+	return found
 }
 
 // removeNamespace deletes a namespace and returns when it is gone, also when the run was
@@ -162,6 +144,7 @@ func (a *API) beginRemoval(ctx context.Context, name string, uid types.UID) erro
 	return nil
 }
 
+// awaitRemoval returns when a namespace is gone.
 func (a *API) awaitRemoval(ctx context.Context, name string, progress func(string)) error {
 	ctx, cancel := context.WithTimeout(ctx, deletionTimeout)
 	defer cancel()
@@ -188,11 +171,11 @@ func remains(ns *corev1.Namespace) string {
 	if ns == nil {
 		return ""
 	}
-	at := slices.IndexFunc(ns.Status.Conditions, func(c corev1.NamespaceCondition) bool {
-		return c.Type == corev1.NamespaceContentRemaining && c.Status == corev1.ConditionTrue
+	i := slices.IndexFunc(ns.Status.Conditions, func(condition corev1.NamespaceCondition) bool {
+		return condition.Type == corev1.NamespaceContentRemaining && condition.Status == corev1.ConditionTrue
 	})
-	if at < 0 {
+	if i < 0 {
 		return ""
 	}
-	return ": " + ns.Status.Conditions[at].Message
+	return ": " + ns.Status.Conditions[i].Message
 }

@@ -1,0 +1,107 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// cordons are the nodes that the run has cordoned. They are written to the namespace first,
+// so that `rpclab clean` can uncordon them when the run is killed.
+type cordons struct {
+	api       *API
+	namespace string
+
+	mu    sync.Mutex
+	nodes []string
+}
+
+// add cordons a node, unless it is cordoned already.
+func (c *cordons) add(ctx context.Context, node string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	current, err := c.api.client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+	if err != nil {
+		return explain(err, c.namespace)
+	}
+	if current.Spec.Unschedulable {
+		return nil
+	}
+	nodes := append(slices.Clone(c.nodes), node)
+	if err := c.write(ctx, nodes); err != nil {
+		return err
+	}
+	c.nodes = nodes
+	if err := c.api.setCordon(ctx, node, true); err != nil {
+		return fmt.Errorf("cordon node %s: %w", node, explain(err, ""))
+	}
+	return nil
+}
+
+// undo uncordons all nodes and forgets them: what others do to them later is not ours.
+func (c *cordons) undo() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.nodes) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	var remaining []string
+	var errs []error
+	for _, node := range c.nodes {
+		if err := c.api.uncordon(ctx, node); err != nil {
+			errs, remaining = append(errs, err), append(remaining, node)
+		}
+	}
+	c.nodes = remaining
+	return errors.Join(append(errs, c.write(ctx, remaining))...)
+}
+
+// write stores the cordoned nodes as an annotation of the namespace.
+func (c *cordons) write(ctx context.Context, nodes []string) error {
+	body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, noteCordoned, strings.Join(nodes, ","))
+	_, err := c.api.client.CoreV1().Namespaces().Patch(ctx, c.namespace, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
+	return explain(err, c.namespace)
+}
+
+// any says whether a node is still cordoned.
+func (c *cordons) any() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.nodes) > 0
+}
+
+// uncordonAll uncordons the nodes that a run has written to its namespace.
+func (a *API) uncordonAll(ctx context.Context, namespace *corev1.Namespace) error {
+	var errs []error
+	for node := range strings.SplitSeq(namespace.Annotations[noteCordoned], ",") {
+		if node != "" {
+			errs = append(errs, a.uncordon(ctx, node))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// uncordon uncordons a node, if it still exists.
+func (a *API) uncordon(ctx context.Context, node string) error {
+	if err := ignoreNotFound(a.setCordon(ctx, node, false)); err != nil {
+		return fmt.Errorf("node %s is still cordoned: %w\nUncordon it with `kubectl uncordon %s`", node, explain(err, ""), node)
+	}
+	return nil
+}
+
+// setCordon cordons or uncordons a node.
+func (a *API) setCordon(ctx context.Context, node string, closed bool) error {
+	body := fmt.Appendf(nil, `{"spec":{"unschedulable":%t}}`, closed)
+	_, err := a.client.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
+	return err
+}

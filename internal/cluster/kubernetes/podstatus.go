@@ -1,0 +1,141 @@
+package kubernetes
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// oomKilled is the reason of a container that was killed at its memory limit.
+const oomKilled = "OOMKilled"
+
+// ready says whether a pod is ready and not being deleted.
+func ready(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
+		return condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue
+	})
+}
+
+// countStates formats the states of pods: 1 of 3 pods ready, 1 pulling its image, 1 pending. A pod
+// may have begun to pull its image (pulls) before it runs.
+func countStates(pods []*corev1.Pod, pulls []*corev1.Event, wanted int) string {
+	pulling := map[string]bool{}
+	for _, event := range pulls {
+		pulling[event.InvolvedObject.Name] = true
+	}
+	var readyCount, fetching, starting, pending int
+	for _, pod := range pods {
+		switch {
+		case pod.DeletionTimestamp != nil:
+		case ready(pod):
+			readyCount++
+		case pod.Status.Phase == corev1.PodRunning:
+			starting++
+		case pulling[pod.Name]:
+			fetching++
+		default:
+			pending++
+		}
+	}
+	text := fmt.Sprintf("%d of %d pods ready", readyCount, wanted)
+	for _, state := range []struct {
+		count int
+		name  string
+	}{{starting, "starting"}, {fetching, "pulling its image"}, {pending, "pending"}} {
+		if state.count > 0 {
+			text += fmt.Sprintf(", %d %s", state.count, state.name)
+		}
+	}
+	return text
+}
+
+// exits is how often the pod's server has exited. An eviction ends it, too.
+func exits(pod *corev1.Pod) (n int32) {
+	exited := eviction(pod) != ""
+	for _, status := range pod.Status.ContainerStatuses {
+		if status.Name == mainContainer {
+			n, exited = status.RestartCount, exited || status.State.Terminated != nil
+		}
+	}
+	if exited {
+		n++
+	}
+	return n
+}
+
+// unexpectedExits describes how the pod's server exited, if it exited more often than noted. A
+// stopped pod may exit in any way but by an eviction.
+func unexpectedExits(pod *corev1.Pod, noted int32, stopped bool) (failures []string) {
+	if exits(pod) <= noted {
+		return nil
+	}
+	if evicted := eviction(pod); evicted != "" {
+		return []string{fmt.Sprintf("pod %s %s", pod.Name, evicted)}
+	}
+	if stopped {
+		return nil
+	}
+	for _, status := range pod.Status.ContainerStatuses {
+		terminated := cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)
+		if status.Name != mainContainer || terminated == nil {
+			continue
+		}
+		if terminated.Reason == oomKilled {
+			return []string{outOfMemory(pod)}
+		}
+		return []string{fmt.Sprintf("the server of pod %s exited unexpectedly: %s", pod.Name, howExited(terminated))}
+	}
+	return nil
+}
+
+// fateOf says what happened to a pod; empty: it runs.
+func fateOf(pod *corev1.Pod) string {
+	if evicted := eviction(pod); evicted != "" {
+		return evicted
+	}
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		terminated := cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)
+		if terminated != nil && terminated.Reason == oomKilled {
+			return "was " + oomKilled
+		}
+	}
+	if pod.DeletionTimestamp != nil {
+		return "was deleted"
+	}
+	return ""
+}
+
+// eviction says why a pod was evicted; empty: it was not.
+func eviction(pod *corev1.Pod) string {
+	if pod.Status.Reason != "Evicted" && pod.Status.Reason != "Preempting" {
+		return ""
+	}
+	return fmt.Sprintf("was evicted (%s): %s", pod.Status.Reason, pod.Status.Message)
+}
+
+// howExited is the reason, exit code and last message of a container.
+func howExited(terminated *corev1.ContainerStateTerminated) string {
+	text := fmt.Sprintf("%s, exit code %d", cmp.Or(terminated.Reason, "unknown reason"), terminated.ExitCode)
+	if terminated.Message != "" {
+		text += ": " + strings.TrimSpace(terminated.Message)
+	}
+	return text
+}
+
+// outOfMemory says which pod exceeded its memory limit.
+func outOfMemory(pod *corev1.Pod) string {
+	return fmt.Sprintf("pod %s was %s: its memory limit is %s; raise server.memory", pod.Name, oomKilled, limitOf(pod))
+}
+
+// limitOf is the memory limit of a pod's server.
+func limitOf(pod *corev1.Pod) string {
+	for _, container := range pod.Spec.Containers {
+		if limit, ok := container.Resources.Limits[corev1.ResourceMemory]; ok && container.Name == mainContainer {
+			return limit.String()
+		}
+	}
+	return "that of its node"
+}

@@ -1,0 +1,69 @@
+package kubernetes
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+)
+
+// run is what the deployments and callers of one run share: the namespace, the connection to the
+// API server and a cache of the namespace's pods.
+type run struct {
+	objectScope
+	api      *API
+	progress func(string) // receives what the run waits for
+	token    string       // of the agents
+	watcher  *watcher
+	cordons  cordons
+
+	ctx    context.Context // ends with close
+	cancel context.CancelFunc
+	tasks  sync.WaitGroup
+
+	named atomic.Int64 // names that uniqueName returned
+}
+
+func newRun(api *API, scope objectScope, progress func(string)) *run {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &run{
+		objectScope: scope, api: api, progress: progress, token: rand.Text(),
+		cordons: cordons{api: api, namespace: scope.namespace}, ctx: ctx, cancel: cancel,
+	}
+}
+
+// create creates the namespace and the objects that every pod needs, and watches it.
+func (r *run) create(ctx context.Context) (err error) {
+	r.progress("creating the namespace " + r.namespace)
+	if err := r.api.apply(ctx, namespaceObject(r.objectScope), leaseObject(r.objectScope)); err != nil {
+		return err
+	}
+	r.tasks.Go(func() { r.api.renewLease(r.ctx, r.objectScope) })
+	shared := append(sharedObjects(r.objectScope, r.token), reaperObjects(r.objectScope)...)
+	if err := r.api.apply(ctx, shared...); err != nil {
+		return err
+	}
+	r.watcher, err = watch(ctx, r.api, r.namespace)
+	return err
+}
+
+// uniqueName numbers a name: greeter-1. No two objects of a run have the same number.
+func (r *run) uniqueName(name string) string {
+	return fmt.Sprintf("%s-%d", name, r.named.Add(1))
+}
+
+// close deletes the namespace with its objects, and returns when it is gone.
+func (r *run) close() error {
+	uncordoned := r.cordons.undo()
+	r.cancel()
+	r.tasks.Wait()
+	if r.watcher != nil {
+		r.watcher.close()
+	}
+	if r.cordons.any() { // the namespace lists them
+		return fmt.Errorf("%w\nNamespace %s remains: `rpclab clean --all` tries again", uncordoned, r.namespace)
+	}
+	return errors.Join(uncordoned, r.api.removeNamespace(r.namespace, r.progress))
+}
