@@ -56,6 +56,9 @@ func TestDiagnoseNamesReasonAndRemedy(t *testing.T) {
 		"a volume": {
 			pending, []*corev1.Event{warning("Pod", "greeter-1-a", "FailedMount", `secret "agents" not found`)}, []string{`secret "agents" not found`},
 		},
+		"a busy kubelet": {
+			pending, []*corev1.Event{warning("Pod", "greeter-1-a", "FailedMount", `MountVolume.SetUp failed for volume "token" : failed to sync secret cache: timed out waiting for the condition`)}, nil,
+		},
 		"too little memory to start": {
 			pod(func(pod *corev1.Pod) {
 				waiting("CrashLoopBackOff", "back-off")(pod)
