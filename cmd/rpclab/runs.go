@@ -22,7 +22,7 @@ func runsCommand() *cobra.Command {
 		Short:   "List the stored runs, newest first",
 		Example: "  rpclab runs",
 		Args:    noArgs,
-		RunE: withStore(func(c *cobra.Command, store *result.Store, _ []string) error {
+		RunE: readStore(func(c *cobra.Command, store *result.Store, _ []string) error {
 			rows, err := store.List(c.Context())
 			if err != nil {
 				return err
@@ -42,7 +42,7 @@ file that --json wrote (NAME.json).`,
 		Example: `  rpclab report latest
   rpclab report 20261120-1845 --md report.md --html report.html`,
 		Args: exactly(1, "run"),
-		RunE: withStore(func(c *cobra.Command, store *result.Store, args []string) error {
+		RunE: readStore(func(c *cobra.Command, store *result.Store, args []string) error {
 			if err := o.check(); err != nil {
 				return usageError{err}
 			}
@@ -92,9 +92,14 @@ func loadFile(path string) (d result.Document, err error) {
 	return d, nil
 }
 
-func withStore(do func(*cobra.Command, *result.Store, []string) error) func(*cobra.Command, []string) error {
+// readStore runs a command that only reads the store, so the store may be read-only.
+func readStore(do func(*cobra.Command, *result.Store, []string) error) func(*cobra.Command, []string) error {
+	return withStore(result.OpenStoreToRead, do)
+}
+
+func withStore(open func(string) (*result.Store, error), do func(*cobra.Command, *result.Store, []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) (err error) {
-		store, err := openStore()
+		store, err := openStore(open)
 		if err != nil {
 			return err
 		}
@@ -125,7 +130,7 @@ func (k storeFlags) open() (store *result.Store, done func() error, err error) {
 	if k.noStore {
 		return nil, func() error { return nil }, nil
 	}
-	if store, err = openStore(); err != nil {
+	if store, err = openStore(result.OpenStore); err != nil {
 		return nil, nil, err
 	}
 	return store, store.Close, nil
@@ -142,10 +147,11 @@ func printReportHint(c *cobra.Command, o outputs, run string) {
 	}
 }
 
-func openStore() (*result.Store, error) {
+// openStore opens the store in the user's data directory.
+func openStore(open func(string) (*result.Store, error)) (*result.Store, error) {
 	dir, err := result.DataDir()
 	if err != nil {
 		return nil, err
 	}
-	return result.OpenStore(dir)
+	return open(dir)
 }

@@ -42,7 +42,7 @@ Ctrl-C stops the server. It stops a run in progress and stores its measurements.
   rpclab serve --experiment ./mine.yaml --metrics 127.0.0.1:9464
   RPCLAB_TOKEN=$(openssl rand -hex 16) rpclab serve --listen 0.0.0.0:8421`,
 		Args: noArgs,
-		RunE: withStore(func(c *cobra.Command, store *result.Store, _ []string) error { return f.serve(c, store) }),
+		RunE: withStore(result.OpenStore, func(c *cobra.Command, store *result.Store, _ []string) error { return f.serve(c, store) }),
 	}
 	flags := command.Flags()
 	flags.StringVar(&f.live.listen, "listen", pageAddress, "`address` of the page; port 0 is any free port")

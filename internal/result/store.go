@@ -19,6 +19,9 @@ import (
 // storeVersion is the version of the tables, stored in SQLite's user_version.
 const storeVersion = 3
 
+// storeFile is the name of the store's file.
+const storeFile = "runs.db"
+
 // tables store runs, trials as they end, the complete document of a finished run, and the fields
 // that lists and trends show.
 var tables = `
@@ -99,32 +102,50 @@ func OpenStore(dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, storeError(dir, "create the directory", err)
 	}
-	s := &Store{dir: dir, path: filepath.Join(dir, "runs.db"), locks: map[string]*os.File{}}
+	path := filepath.Join(dir, storeFile)
 	// SQLite would create a file that others can read.
-	file, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, storeError(s.path, "open the store", err)
+		return nil, storeError(path, "open the store", err)
 	}
 	if err := file.Close(); err != nil {
-		return nil, storeError(s.path, "open the store", err)
+		return nil, storeError(path, "open the store", err)
 	}
-	if s.db, err = sql.Open("sqlite", source(s.path)); err != nil {
+	// Transactions take the write lock at once, so they wait for a busy store and do not fail halfway.
+	return open(dir, url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(10000)", "foreign_keys(1)", "synchronous(FULL)"}}, (*Store).prepare)
+}
+
+// OpenStoreToRead is OpenStore for readers: without permission to write, it opens an existing store
+// read-only.
+func OpenStoreToRead(dir string) (*Store, error) {
+	store, err := OpenStore(dir)
+	if !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EROFS) {
+		return store, err
+	}
+	if _, missing := os.Stat(filepath.Join(dir, storeFile)); missing != nil {
+		return nil, err
+	}
+	return openReadOnly(dir)
+}
+
+func openReadOnly(dir string) (*Store, error) {
+	return open(dir, url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(10000)"}}, (*Store).checkVersion)
+}
+
+// open opens the file of the store in a directory, with options of SQLite, and checks it.
+func open(dir string, options url.Values, check func(*Store, context.Context) error) (*Store, error) {
+	s := &Store{dir: dir, path: filepath.Join(dir, storeFile), locks: map[string]*os.File{}}
+	source := url.URL{Scheme: "file", Path: filepath.ToSlash(s.path), RawQuery: options.Encode()}
+	var err error
+	if s.db, err = sql.Open("sqlite", source.String()); err != nil {
 		return nil, storeError(s.path, "open the store", err)
 	}
 	// One connection: writers of one process queue in Go, not in SQLite.
 	s.db.SetMaxOpenConns(1)
-	if err := s.prepare(context.Background()); err != nil {
+	if err := check(s, context.Background()); err != nil {
 		return nil, errors.Join(err, s.db.Close())
 	}
 	return s, nil
-}
-
-// source returns the data source name of the file. Transactions take the write lock at once, so
-// they wait for a busy store and do not fail halfway.
-func source(path string) string {
-	options := url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(10000)", "foreign_keys(1)", "synchronous(FULL)"}}
-	file := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: options.Encode()}
-	return file.String()
 }
 
 // prepare creates the tables of a new store and upgrades those of an old one.
@@ -150,11 +171,33 @@ func (s *Store) prepare(ctx context.Context) error {
 			return migrate(ctx, tx)
 		case version == 2:
 			return migrate(ctx, tx)
-		case version > storeVersion:
-			return fmt.Errorf("the store has version %d, and this rpclab reads up to version %d: %w", version, storeVersion, ErrNewer)
 		}
-		return nil
+		return checkNewer(version)
 	})
+}
+
+// checkVersion fails unless the store has the present version. A reader cannot upgrade it.
+func (s *Store) checkVersion(ctx context.Context) error {
+	var version int
+	err := s.db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version)
+	if err == nil {
+		err = checkNewer(version)
+	}
+	if err == nil && version < storeVersion {
+		err = fmt.Errorf("the store has version %d, and rpclab upgrades it to version %d only with permission to write; "+
+			"copy %s to a directory of yours", version, storeVersion, storeFile)
+	}
+	if err != nil {
+		return storeError(s.path, "read the store", err)
+	}
+	return nil
+}
+
+func checkNewer(version int) error {
+	if version > storeVersion {
+		return fmt.Errorf("the store has version %d, and this rpclab reads up to version %d: %w", version, storeVersion, ErrNewer)
+	}
+	return nil
 }
 
 // migrate upgrades a store from version 2. It stores no figures for a damaged document; reading

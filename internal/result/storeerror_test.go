@@ -61,6 +61,28 @@ func TestOpenStoreErrors(t *testing.T) {
 	}
 }
 
+func TestAStoreThatIsReadOnly(t *testing.T) {
+	dir, ctx, d := t.TempDir(), context.Background(), sampleDocument(t)
+	written := openStore(t, dir)
+	must(t, written.Save(ctx, d))
+	read, err := openReadOnly(dir)
+	must(t, err)
+	defer read.Close()
+	if got, complete, err := read.Get(ctx, "latest"); err != nil || !complete || got.ID != d.ID {
+		t.Errorf("the latest run is %q (complete: %t, error %v), want %q", got.ID, complete, err, d.ID)
+	}
+	if err := read.AddTrial(ctx, d.ID, d.Arms[0], sampleTrial(t, 1)); err == nil || !strings.Contains(err.Error(), "no permission to write there") {
+		t.Errorf("a trial is stored with the error %v, want one about permission", err)
+	}
+	for version, want := range map[string]string{"2": "upgrades it to version 3 only with permission to write", "9": "reads up to version 3"} {
+		_, err := written.db.Exec("PRAGMA user_version = " + version)
+		must(t, err)
+		if _, err := openReadOnly(dir); !errors.Is(err, ErrStore) || !strings.Contains(err.Error(), want) {
+			t.Errorf("version %s: error %v, want %q", version, err, want)
+		}
+	}
+}
+
 func TestAFullDiskKeepsStoredTrials(t *testing.T) {
 	s, ctx, d := openStore(t, t.TempDir()), context.Background(), sampleDocument(t)
 	must(t, s.Begin(ctx, d))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -160,12 +161,54 @@ func TestUnwritableStore(t *testing.T) {
 	c := command(t, data, "run", "channels", "--quick")
 	var stderr bytes.Buffer
 	c.Stderr = &stderr
-	if os.Getuid() == 0 { // permissions do not apply to root
-		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	}
+	withoutRoot(c)
 	_ = c.Run()
 	text := strings.ReplaceAll(stderr.String(), data, "DATA")
 	testkit.Golden(t, "wrong/store-not-writable.txt", fmt.Sprintf("%sexit code %d\n", text, c.ProcessState.ExitCode()))
+}
+
+// withoutRoot runs a command of root as another user, because permissions do not apply to root.
+func withoutRoot(c *exec.Cmd) {
+	if os.Getuid() == 0 {
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+}
+
+func TestAReadOnlyStoreIsListedReportedAndCompared(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	before, after := storeRun(t, data), storeRun(t, data)
+	for path, mode := range map[string]os.FileMode{filepath.Dir(data): 0o755, data: 0o555, filepath.Join(data, "runs.db"): 0o444} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { _ = os.Chmod(data, 0o755) }) // so that the directory can be removed
+	for _, test := range []struct {
+		args []string
+		want []string // in the output
+	}{
+		{[]string{"runs"}, []string{before, after}},
+		{[]string{"report", before}, []string{before}},
+		{[]string{"compare", before, after}, []string{"p50"}},
+	} {
+		c := command(t, data, test.args...)
+		withoutRoot(c)
+		s, err := ran(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range test.want {
+			if s.code != 0 || !strings.Contains(s.stdout, want) {
+				t.Errorf("%v: exit code %d, want 0 and an output with %q:\n%s%s", test.args, s.code, want, s.stdout, s.stderr)
+			}
+		}
+	}
+	c := command(t, data, "run", "channels", "--quick")
+	withoutRoot(c)
+	if s, err := ran(c); err != nil || s.code == 0 || !strings.Contains(s.stderr, "no permission to write there") {
+		t.Errorf("a run exits with code %d (%v), want an error, because it cannot be stored:\n%s", s.code, err, s.stderr)
+	}
 }
 
 // TestHelp compares the help texts with golden files and requires lines of at most 80 columns.
