@@ -32,7 +32,7 @@ type callerGroup struct {
 func startCallers(ctx context.Context, c cluster.Cluster, t trial, sidecar []string, live func(Live)) (*callerGroup, error) {
 	count := t.Config.CallerCount()
 	spec := cluster.CallerSpec{Name: "caller", Count: count, Args: []string{"caller"}, Sidecar: sidecar}
-	if t.Config.Gateway == nil { // else the gateway makes the calls, with the mesh's proxy beside it
+	if t.Config.Gateway == nil { // else the gateway makes the calls, with the mesh's sidecar
 		spec.Mesh, spec.Watches = t.route.Mesh, t.route.WatchesAPI
 	}
 	spec.Watches = spec.Watches || sidecar != nil

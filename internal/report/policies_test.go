@@ -9,7 +9,7 @@ func spreads() result.Document {
 	for _, w := range []struct {
 		name, route, policy string
 		outlier             bool
-		p99, noticed        float64 // ms; 0: nobody noticed
+		p99, avoided        float64 // ms; 0: not avoided
 		late, onHit         uint64  // of 300
 		proxy               result.Usage
 	}{
@@ -29,8 +29,8 @@ func spreads() result.Document {
 		for round := 1; round <= d.Rounds; round++ {
 			e := result.Event{Arm: w.name, Cell: arm.Cell, Round: round, AtMS: 1000, What: "slow 1 times 10", Action: result.ActionSlow, Count: 1,
 				Affected: []string{"greeter-0"}, Ready: 3, Late: w.late, Answered: 300, AnsweredByAffected: w.onHit}
-			if w.noticed > 0 {
-				e.Took.Avoided = ms2(w.noticed)
+			if w.avoided > 0 {
+				e.Took.Avoided = ms2(w.avoided)
 			}
 			d.Events = append(d.Events, e)
 			arm.Trials = append(arm.Trials, result.Trial{Round: round, Measures: arm.Measures, Events: []result.Event{e}})

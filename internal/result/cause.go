@@ -1,7 +1,7 @@
 package result
 
 // Cause is the reason of an undecided verdict, or of a balance that was not seen, as a kind with
-// its figures. The sentence beside it says the same.
+// its figures. The reason says the same in words.
 type Cause struct {
 	Kind CauseKind `json:"kind" enum:"interval,rounds,value,drift,outlier,failed_trials,generator,lost_calls,calls,clock,steps,interference,control,uneven,time,backends,window"`
 	// Arm is the arm whose numbers are the cause; empty: those of both.

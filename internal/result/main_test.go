@@ -25,7 +25,7 @@ func histogram(t *testing.T, ms ...float64) Histogram {
 }
 
 func sampleTrial(t *testing.T, round int) Trial {
-	told := 12.5
+	updated := 12.5
 	return Trial{
 		Round: round, Order: round - 1, Started: start.Add(time.Duration(round) * time.Second),
 		Measures: Measures{
@@ -35,7 +35,7 @@ func sampleTrial(t *testing.T, round int) Trial {
 			Samples: map[string]string{"UNAVAILABLE": "connection refused"},
 		},
 		Timeline: &Timeline{IntervalMS: 100, Backends: map[string][]uint64{"greeter-1": {1, 2}}, Errors: []uint64{0, 1}, Late: []uint64{1}, Ready: []int{2, 2}},
-		Events:   []Event{{AtMS: 100, What: "kill 1", Took: Took{ResolverUpdated: &told}, Failed: 1}},
+		Events:   []Event{{AtMS: 100, What: "kill 1", Took: Took{ResolverUpdated: &updated}, Failed: 1}},
 	}
 }
 

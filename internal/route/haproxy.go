@@ -43,7 +43,7 @@ const slots = 500
 // HAProxy goes through HAProxy.
 var HAProxy = Route{
 	Name:     "haproxy",
-	Doc:      "every call goes through HAProxy, which hands it to the ready backends in turn and is told of changes through its runtime API",
+	Doc:      "every call goes through HAProxy, which balances calls over the ready backends; rpclab updates it through its runtime API",
 	PickedBy: PickedByProxy,
 	Update:   "the client is not updated; the runtime API of the proxy sets its backends",
 	Policies: proxyPolicies, Binary: "haproxy",

@@ -31,7 +31,7 @@ var Istio = Route{
 	Open: openMesh,
 }
 
-const meshUpdatesProxy = "the client is not updated; the mesh updates the proxy beside it"
+const meshUpdatesProxy = "the client is not updated; the mesh updates its sidecar"
 
 // openMesh dials the virtual IP, as without a mesh. The injected proxy beside the caller
 // intercepts the connection and picks a backend for every call.

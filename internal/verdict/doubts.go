@@ -48,12 +48,12 @@ func drift(logs []float64, slope, p float64, v Verdict, o Options) Doubt {
 	// The line through the median, at the first round and at the end of a run twice as long.
 	first := Median(logs) - slope*(rounds-1)/2
 	last := first + slope*(2*rounds-1)
-	stands := sideOf(first, o) == sideOf(last, o)
+	sameSide := sideOf(first, o) == sideOf(last, o)
 	return Doubt{
 		Kind: CauseDrift,
 		Text: fmt.Sprintf("drift: the ratio %s from round to round, by %s each (trend p = %.2g); something else changed during the run",
 			direction, percent(math.Abs(math.Expm1(slope))), p),
-		Decisive: v.Decision != Undecided && !stands,
+		Decisive: v.Decision != Undecided && !sameSide,
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 type calling struct {
 	p      *process.Process
 	frames *io.PipeReader
-	told   []string // the backends that it has told of
+	named  []string // the backends that it has named
 }
 
 // fields are the JSON fields of a job or a load.
@@ -120,7 +120,7 @@ func (c *calling) load(t *testing.T, l fields) loaded {
 			}
 			of.calls = append(of.calls, calls...)
 		case 'B':
-			c.told = append(c.told, string(payload))
+			c.named = append(c.named, string(payload))
 		case 'S':
 			var s struct {
 				Code    int
@@ -175,8 +175,8 @@ func (c *calling) check(t *testing.T, of loaded, calls int) (codes map[uint8]int
 		if !(call.Due <= call.Sent && call.Sent <= call.Answered) || time.Since(time.Unix(0, call.Due)) > 10*time.Minute {
 			t.Errorf("call %d was due at %d, sent at %d, answered at %d: want this order", call.N, call.Due, call.Sent, call.Answered)
 		}
-		if call.Code == 0 && int(call.Backend) >= len(c.told) {
-			t.Errorf("call %d was answered by backend %d of %q", call.N, call.Backend, c.told)
+		if call.Code == 0 && int(call.Backend) >= len(c.named) {
+			t.Errorf("call %d was answered by backend %d of %q", call.N, call.Backend, c.named)
 		}
 	}
 	if len(of.calls) != calls || of.cpu <= 0 {
@@ -193,8 +193,8 @@ func (c *calling) check(t *testing.T, of loaded, calls int) (codes map[uint8]int
 // allAnswered is check for a load whose calls must all have correct answers.
 func (c *calling) allAnswered(t *testing.T, of loaded, calls int, by string) {
 	t.Helper()
-	if codes := c.check(t, of, calls); codes[0] != calls || strings.Join(c.told, " ") != by {
-		t.Errorf("%d calls: codes %v, backends %q, samples %v; want no error and one backend", calls, codes, c.told, of.samples)
+	if codes := c.check(t, of, calls); codes[0] != calls || strings.Join(c.named, " ") != by {
+		t.Errorf("%d calls: codes %v, backends %q, samples %v; want no error and one backend", calls, codes, c.named, of.samples)
 	}
 }
 

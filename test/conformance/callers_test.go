@@ -204,8 +204,8 @@ func TestCallersReportWrongResponses(t *testing.T) {
 		}
 		c := callsFor(t, command, jobAt(k, listener.Addr().String(), "increase", fields{}, nil)).ready(t)
 		of := c.load(t, inTurn(1, 5))
-		if codes := c.check(t, of, 5); codes[255] != 5 || strings.Join(c.told, " ") != "liar" {
-			t.Errorf("wrong responses of %q have the codes %v, want DATA_LOSS", c.told, codes)
+		if codes := c.check(t, of, 5); codes[255] != 5 || strings.Join(c.named, " ") != "liar" {
+			t.Errorf("wrong responses of %q have the codes %v, want DATA_LOSS", c.named, codes)
 		}
 	})
 }

@@ -66,15 +66,15 @@ type askGateway struct {
 	transport *http.Transport
 }
 
-// told is the answer of a gateway.
-type told struct {
+// gatewayResponse is the response of a gateway.
+type gatewayResponse struct {
 	status  int
 	media   string
 	body    string
 	counted url.Values // calls by backend
 }
 
-func (g askGateway) ask(t *testing.T, method, path string) (a told) {
+func (g askGateway) ask(t *testing.T, method, path string) (a gatewayResponse) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, g.url+path, nil)
 	if err != nil {
@@ -90,14 +90,14 @@ func (g askGateway) ask(t *testing.T, method, path string) (a told) {
 	if err != nil {
 		t.Error(err)
 	}
-	a = told{status: answer.StatusCode, media: answer.Header.Get("Content-Type"), body: string(body)}
+	a = gatewayResponse{status: answer.StatusCode, media: answer.Header.Get("Content-Type"), body: string(body)}
 	if a.counted, err = url.ParseQuery(answer.Header.Get(nethttp.BackendsHeader)); err != nil {
 		t.Error(err)
 	}
 	return a
 }
 
-func (g askGateway) get(t *testing.T, path string) told {
+func (g askGateway) get(t *testing.T, path string) gatewayResponse {
 	t.Helper()
 	return g.ask(t, http.MethodGet, path)
 }
@@ -187,7 +187,7 @@ func TestGatewaysRejectInvalidRequests(t *testing.T) {
 }
 
 // says reports whether the answer is an error with this code and these words.
-func (a told) says(words, code string) bool {
+func (a gatewayResponse) says(words, code string) bool {
 	var said struct{ Error, Code string }
 	err := json.Unmarshal([]byte(a.body), &said)
 	return err == nil && strings.Contains(said.Error, words) && said.Code == code && a.media == "application/json"
