@@ -58,6 +58,8 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.Timeout, "timeout", 20*time.Second, "deadline of each call, counted from its start, with any wait for a stream or connection")
 	flags.Var(connections{&f.Settings}, "connections", "`N` connections used in turn (default 1; HTTP/1.1: as many as needed), or per-call: one for each call")
 	connectFlags(flags, &f.ConnectionOptions)
+	flags.IntVar(&f.MaxMessage, "max-message", generator.DefaultMaxMessage, "largest message of a response (REST: largest body) in `BYTES`; a larger one is an error")
+	flags.IntVar(&f.MaxHeaderList, "max-header-list", generator.DefaultMaxHeaderList, "largest header list of a response in `BYTES`; a larger one is an error")
 	flags.IntVar(&f.Messages, "messages", 0, "messages sent in each client-streaming or bidirectional call (default 1)")
 	flags.BoolVar(&f.PingPong, "ping-pong", false, "in a bidirectional stream, wait for each response before sending the next message")
 	flags.StringVar(&f.Engine, "engine", generator.Wire, "client of gRPC calls: wire (rpclab's own client) or grpc-go")
@@ -84,7 +86,7 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 // finish validates the flags and completes the settings.
 func (f *loadFlags) finish(flags *pflag.FlagSet) (all []condition.Condition, err error) {
 	for _, name := range []string{"rate", "concurrency", "connections", "cores", "duration", "calls", "messages",
-		"streams", "connect-rate", "keepalive", "idle-close"} {
+		"max-message", "max-header-list", "streams", "connect-rate", "keepalive", "idle-close"} {
 		if flag := flags.Lookup(name); flag.Changed && (flag.Value.String() == "0" || flag.Value.String() == "0s") {
 			return nil, fmt.Errorf("--%s 0: use a value above 0, or leave the flag out", name)
 		}

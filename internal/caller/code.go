@@ -27,8 +27,11 @@ func Code(err error) string {
 		return measure.OK
 	}
 	code := status.Code(err)
-	if code == codes.Canceled {
+	switch {
+	case code == codes.Canceled:
 		return "CANCELLED" // grpc-go spells it Canceled
+	case code > codes.Unauthenticated: // the specification does not define it
+		return h2.OfGRPC(int(code), "").Name()
 	}
 	var name strings.Builder
 	for i, letter := range code.String() { // DeadlineExceeded

@@ -76,6 +76,9 @@ func (s Settings) checkAuthority() error {
 	return nil
 }
 
+// maxLimit is the largest limit of responses.
+const maxLimit = 1<<31 - 1
+
 // httpMethods are the methods of REST calls.
 var httpMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
@@ -108,6 +111,8 @@ func (s Settings) checkNumbers() error {
 		{"--messages", s.Messages >= 0 && s.Messages <= MaxUsers, fmt.Sprintf("must be 1 to %d", MaxUsers)},
 		{"--max-in-flight", s.MaxInFlight > 0 && s.MaxInFlight <= MaxUsers, fmt.Sprintf("must be 1 to %d", MaxUsers)},
 		{"--cores", s.Cores >= 0 && s.Cores <= runtime.NumCPU(), fmt.Sprintf("must be 1 to %d, the processors of this machine", runtime.NumCPU())},
+		{"--max-header-list", s.MaxHeaderList >= 0 && s.MaxHeaderList <= maxLimit, fmt.Sprintf("must be 1 to %d bytes", maxLimit)},
+		{"--max-message", s.MaxMessage >= 0 && s.MaxMessage <= maxLimit, fmt.Sprintf("must be 1 to %d bytes", maxLimit)},
 		{"--warmup", s.Warmup >= 0, "must be a number of calls, or 0"},
 		{"--think", s.Think >= 0, "must be a duration such as 100ms"},
 		{"--duration", s.Duration >= 0, "must be a duration such as 10s"},

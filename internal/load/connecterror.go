@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -12,7 +13,12 @@ import (
 type endpoint struct {
 	target string
 	secure bool
-	http   int // HTTP version of REST calls; 0: gRPC
+	cert   bool // with a client certificate
+	http   int  // HTTP version of REST calls; 0: gRPC
+}
+
+func hasCertificate(security *tls.Config) bool {
+	return security != nil && len(security.Certificates) > 0
 }
 
 // connectError explains why a target cannot be reached and what to do. After an interrupt the
@@ -63,7 +69,11 @@ func (e endpoint) hint(why string) string {
 		return "trust its authority with --cacert FILE, or skip the check with --insecure-skip-verify"
 	case says("certificate is valid for", "cannot validate certificate for"):
 		return "set a name in the certificate with --servername NAME"
-	case says("certificate required", "bad certificate"):
+	case e.http == 0 && says("application protocol", "missing selected ALPN"):
+		return "the server does not offer h2 (HTTP/2) by ALPN, which gRPC over TLS needs: enable HTTP/2 on the server or use another port"
+	case e.cert && says("certificate required", "bad certificate", "unknown certificate", "expired certificate", "revoked certificate", "unsupported certificate", "access denied", "handshake failure"):
+		return "the server rejects the client certificate of --cert: use one that an authority of the server signed and that has not expired"
+	case says("certificate required", "bad certificate", "handshake failure"):
 		return "the server requires a client certificate: set --cert FILE and --key FILE"
 	case says("does not look like a TLS handshake") && e.http > 0:
 		return "the server does not use TLS; write http:"

@@ -83,3 +83,39 @@ func TestAnInterruptWhileConnectingReturnsContextCanceled(t *testing.T) {
 		}
 	}
 }
+
+// A client certificate that is missing, one that the server rejects, and a server without HTTP/2 over
+// TLS are told apart.
+func TestTLSErrorsAreToldApart(t *testing.T) {
+	config, cert, key := mutual(t)
+	_, otherCert, otherKey := mutual(t) // of another authority
+	serve := func(version uint16, protocols ...string) string {
+		config := config.Clone()
+		config.MaxVersion, config.NextProtos = version, protocols
+		return listen(t, func(conn net.Conn) {
+			secure := tls.Server(conn, config)
+			if secure.Handshake() == nil {
+				_, _ = io.Copy(io.Discard, secure)
+			}
+		})
+	}
+	for _, test := range []struct {
+		want, target string
+		tls          TLS
+	}{
+		{"the server requires a client certificate: set --cert FILE and --key FILE", serve(tls.VersionTLS13, "h2"), TLS{CACert: cert, ServerName: "localhost"}},
+		{"the server requires a client certificate: set --cert FILE and --key FILE", serve(tls.VersionTLS12, "h2"), TLS{CACert: cert, ServerName: "localhost"}},
+		{"the server rejects the client certificate of --cert", serve(tls.VersionTLS13, "h2"), TLS{CACert: cert, ServerName: "localhost", Cert: otherCert, Key: otherKey}},
+		{"the server rejects the client certificate of --cert", serve(tls.VersionTLS12, "h2"), TLS{CACert: cert, ServerName: "localhost", Cert: otherCert, Key: otherKey}},
+		{"the server does not offer h2 (HTTP/2) by ALPN", serve(tls.VersionTLS13), TLS{CACert: cert, ServerName: "localhost", Cert: cert, Key: key}},
+		{"the server does not offer h2 (HTTP/2) by ALPN", serve(tls.VersionTLS13, "http/1.1"), TLS{CACert: cert, ServerName: "localhost", Cert: cert, Key: key}},
+	} {
+		for _, engine := range []string{Wire, GRPCGo} {
+			settings := validSettings()
+			settings.Engine, settings.Target, settings.TLS, settings.Proto = engine, test.target, test.tls, "../../api/rpclab/v1/greeter.proto"
+			if _, err := Open(t.Context(), settings); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%s: the error is %v, want %q", engine, err, test.want)
+			}
+		}
+	}
+}

@@ -162,6 +162,12 @@ func (l *Load) config(selfTest *SelfTestResult) map[string]any {
 	if version := settings.httpVersion(); version > 0 {
 		config["http"] = version
 	}
+	if settings.MaxHeaderList > 0 {
+		config["max_header_list"] = settings.MaxHeaderList
+	}
+	if settings.MaxMessage > 0 {
+		config["max_message"] = settings.MaxMessage
+	}
 	if l.stream != nil {
 		config["stream"] = l.stream.String()
 	}

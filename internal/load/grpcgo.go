@@ -42,7 +42,7 @@ type grpcClient struct {
 }
 
 // openGRPC opens connections and returns when all are ready.
-func openGRPC(ctx context.Context, to target, connections int, security *tls.Config, dial dialer) (*grpcClient, error) {
+func openGRPC(ctx context.Context, to target, connections int, security *tls.Config, limits ResponseLimits, dial dialer) (*grpcClient, error) {
 	if dial == nil {
 		dial = dialAddress
 	}
@@ -55,9 +55,10 @@ func openGRPC(ctx context.Context, to target, connections int, security *tls.Con
 	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(transport), grpc.WithNoProxy(), grpc.WithAuthority(to.authority), grpc.WithDisableServiceConfig(), grpc.WithContextDialer(dial),
 		grpc.WithDefaultServiceConfig(`{"loadBalancingConfig": [{"` + cmp.Or(to.balance, PickFirst) + `": {}}]}`),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64 << 20)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(cmp.Or(limits.MaxMessage, DefaultMaxMessage))),
+		grpc.WithMaxHeaderListSize(uint32(cmp.Or(limits.MaxHeaderList, DefaultMaxHeaderList))),
 	}
-	remote := endpoint{target: to.name, secure: security != nil}
+	remote := endpoint{target: to.name, secure: security != nil, cert: hasCertificate(security)}
 	interrupt := ctx
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()

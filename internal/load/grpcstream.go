@@ -61,9 +61,10 @@ func (s *grpcStreams) exchange(cancel context.CancelFunc, n uint64, stream grpc.
 		var size int
 		err := stream.RecvMsg(&size)
 		switch {
-		case errors.Is(err, io.EOF) && s.Responses > 0 && responses != s.Responses:
-			return status.Errorf(codes.DataLoss, "the stream had %d responses, not %d", responses, s.Responses)
 		case errors.Is(err, io.EOF):
+			if err := s.CheckResponses(responses); err != nil {
+				return status.Error(codes.DataLoss, err.Error())
+			}
 			return nil
 		case err != nil:
 			return err

@@ -65,7 +65,7 @@ func (l *Load) openHTTP(ctx context.Context) error {
 	config := wireConfig{
 		target: l.to, http: &wire.HTTP{Method: settings.HTTP, Path: to.RequestURI(), Version: settings.httpVersion()},
 		connections: max(settings.Connections, 1), cores: max(settings.Cores, 1), security: security, timeout: settings.Timeout,
-		fields: fields, messages: l.messages, pace: l.pace, perCall: settings.PerCall, connecting: settings.ConnectionOptions,
+		fields: fields, messages: l.messages, pace: l.pace, perCall: settings.PerCall, connecting: settings.ConnectionOptions, limits: settings.ResponseLimits,
 	}
 	if settings.connectsOnDemand() {
 		config.connections, config.onDemand = l.pace.InFlight(), true

@@ -67,7 +67,7 @@ func (l *Load) openGRPC(ctx context.Context) error {
 		wired, err := openWire(ctx, wireConfig{
 			target: l.to, connections: max(settings.Connections, 1), cores: max(settings.Cores, 1), security: withServerName(security, l.to.authority),
 			timeout: settings.Timeout, path: path, fields: fields(md), messages: l.messages, stream: l.stream,
-			pace: l.pace, perCall: settings.PerCall, connecting: settings.ConnectionOptions,
+			pace: l.pace, perCall: settings.PerCall, connecting: settings.ConnectionOptions, limits: settings.ResponseLimits,
 		})
 		if err != nil {
 			return err
@@ -75,7 +75,7 @@ func (l *Load) openGRPC(ctx context.Context) error {
 		l.client = wired
 		return nil
 	}
-	client, err := openGRPC(ctx, l.to, max(settings.Connections, 1), security, nil)
+	client, err := openGRPC(ctx, l.to, max(settings.Connections, 1), security, settings.ResponseLimits, nil)
 	if err != nil {
 		return err
 	}
@@ -83,6 +83,9 @@ func (l *Load) openGRPC(ctx context.Context) error {
 	l.client = client
 	return nil
 }
+
+// reflectionLimits fit the descriptions of large services.
+var reflectionLimits = ResponseLimits{MaxMessage: 64 << 20}
 
 // findMethod finds the method's description in files, or asks the server over a separate
 // connection.
@@ -94,7 +97,7 @@ func (s Settings) findMethod(ctx context.Context, to target, security *tls.Confi
 		return nil, err
 	}
 	if source == nil {
-		reflector, err := openGRPC(ctx, to, 1, security, nil)
+		reflector, err := openGRPC(ctx, to, 1, security, reflectionLimits, nil)
 		if err != nil {
 			return nil, err
 		}

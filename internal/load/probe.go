@@ -37,7 +37,7 @@ func openProbe(ctx context.Context, probe Probe, address string, dial dialer) (C
 	const path = "/rpclab.v1.Greeter/SayHello"
 	messages := data.Binary(make([]byte, probe.Request))
 	if probe.Engine == GRPCGo {
-		client, err := openGRPC(ctx, to, 1, nil, dial)
+		client, err := openGRPC(ctx, to, 1, nil, ResponseLimits{MaxMessage: maxLimit}, dial)
 		if err != nil {
 			return nil, err
 		}
@@ -45,7 +45,7 @@ func openProbe(ctx context.Context, probe Probe, address string, dial dialer) (C
 		return client, nil
 	}
 	config := wireConfig{
-		target: to, connections: 1, cores: 1, timeout: connectTimeout, path: path, messages: messages, dial: dial,
+		target: to, connections: 1, cores: 1, timeout: connectTimeout, path: path, messages: messages, dial: dial, limits: ResponseLimits{MaxMessage: maxLimit},
 	}
 	if probe.HTTP > 0 {
 		config.http = &wire.HTTP{Method: http.MethodPost, Path: "/", Version: probe.HTTP}

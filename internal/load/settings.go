@@ -51,7 +51,20 @@ type Settings struct {
 	Engine      string // [Wire] or [GRPCGo]
 	Cores       int    // threads of the engine wire; 0: 1
 	ConnectionOptions
+	ResponseLimits
 }
+
+// ResponseLimits are the largest responses that are accepted, in bytes.
+type ResponseLimits struct {
+	MaxHeaderList int // all header fields, as RFC 9113, section 6.5.2, counts; 0: [DefaultMaxHeaderList]
+	MaxMessage    int // a message, or a body over HTTP; 0: [DefaultMaxMessage]
+}
+
+// The limits of grpc-go.
+const (
+	DefaultMaxHeaderList = 16 << 20
+	DefaultMaxMessage    = 4 << 20
+)
 
 // ConnectionOptions say how connections are opened and kept. Only the engine wire supports them.
 type ConnectionOptions struct {

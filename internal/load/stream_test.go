@@ -19,10 +19,6 @@ import (
 // serveStreams serves testdata/streams.proto. HelloRequest has the same fields as Note.
 func serveStreams(t *testing.T) (address string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	// answerEach answers every message a number of times. With count it also answers the end of the
 	// stream with the number of messages.
 	answerEach := func(times int, count bool) grpc.StreamHandler {
@@ -51,6 +47,16 @@ func serveStreams(t *testing.T) (address string) {
 		{StreamName: "Repeat", Handler: answerEach(3, false), ServerStreams: true},
 		{StreamName: "Join", Handler: answerEach(0, true), ClientStreams: true},
 	}}, nil)
+	return serveGRPC(t, server)
+}
+
+// serveGRPC serves until the test ends.
+func serveGRPC(t *testing.T, server *grpc.Server) (address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
 	return listener.Addr().String()

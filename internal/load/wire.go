@@ -44,6 +44,7 @@ type wireConfig struct {
 	onDemand           bool    // open connections when calls need them
 	pace               pace.Pace
 	connecting         ConnectionOptions
+	limits             ResponseLimits
 	dial               dialer // nil: TCP
 }
 
@@ -53,7 +54,7 @@ func openWire(ctx context.Context, config wireConfig) (*wireClient, error) {
 	if config.onDemand {
 		atOnce = 1
 	}
-	remote := endpoint{target: config.target.name, secure: config.security != nil}
+	remote := endpoint{target: config.target.name, secure: config.security != nil, cert: hasCertificate(config.security)}
 	if config.http != nil {
 		remote.http = config.http.Version
 	}
@@ -86,7 +87,8 @@ func openWire(ctx context.Context, config wireConfig) (*wireClient, error) {
 	}
 	client.engine, err = wire.New(wire.Config{
 		Addresses: config.target.addresses, RoundRobin: config.target.balanced(), AddressIsBackend: config.target.several(), Dial: config.dial, TLS: config.security, Timeout: config.timeout,
-		Channels: config.connections, ConnectionPerCall: config.perCall, OnDemand: config.onDemand, Cores: config.cores, MaxMessage: 64 << 20,
+		Channels: config.connections, ConnectionPerCall: config.perCall, OnDemand: config.onDemand, Cores: config.cores,
+		MaxMessage: config.limits.MaxMessage, MaxHeaderList: config.limits.MaxHeaderList,
 		Sticky: true, Yield: hasNoThinkTime(config.pace), Sources: sources, MaxStreams: config.connecting.Streams,
 		ConnectRate: config.connecting.ConnectRate, KeepAlive: config.connecting.KeepAlive, IdleClose: config.connecting.IdleClose,
 	}, call)

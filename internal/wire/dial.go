@@ -132,7 +132,7 @@ func dial(ctx context.Context, cfg Config, addr string, source netip.Addr) (net.
 		return nil, errors.Join(fmt.Errorf("TLS: %w", err), conn.Close())
 	}
 	if got := secure.ConnectionState().NegotiatedProtocol; got != cfg.TLS.NextProtos[0] && (got != "" || cfg.TLS.NextProtos[0] == "h2") {
-		return nil, errors.Join(fmt.Errorf("TLS: the server chose protocol %q, not %s", got, cfg.TLS.NextProtos[0]), conn.Close())
+		return nil, errors.Join(fmt.Errorf("TLS: the server chose the application protocol %q, not %s", got, cfg.TLS.NextProtos[0]), conn.Close())
 	}
 	return secure, nil
 }

@@ -85,6 +85,6 @@ func (c *core) newConn(conn *connection) protocol {
 		return h2.New(conn, c.limits)
 	}
 	return h1.New(conn, h1.Limits{
-		Body: c.cfg.MaxMessage, Backend: strings.ToLower(c.call.Backend), NoContent: c.call.HTTP.Method == http.MethodHead,
+		Head: c.cfg.MaxHeaderList, Body: c.cfg.MaxMessage, Backend: strings.ToLower(c.call.Backend), NoContent: c.call.HTTP.Method == http.MethodHead,
 	})
 }

@@ -22,7 +22,7 @@ func newCore(ctx context.Context, cfg Config, call Call, index int) (*core, erro
 	core := &core{
 		cfg: cfg, call: call, index: index,
 		ctx: ctx, epoch: time.Now(), poll: poll, buffer: make([]byte, readBuffer),
-		limits:  h2.Limits{Body: cfg.MaxMessage + messagePrefix, Backend: call.Backend, Streams: uint32(cfg.MaxStreams)},
+		limits:  h2.Limits{Body: cfg.MaxMessage + messagePrefix, Backend: call.Backend, Streams: uint32(cfg.MaxStreams), HeaderList: uint32(cfg.MaxHeaderList)},
 		decoder: messageDecoder{limit: cfg.MaxMessage}, spareThread: cfg.Cores < runtime.GOMAXPROCS(0),
 		keepAlive: cfg.KeepAlive,
 	}

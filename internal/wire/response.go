@@ -37,6 +37,8 @@ func (u *messageDecoder) unary(stream *h2.Stream) ([]byte, h2.Status) {
 	return u.message(stream.Body, stream.Headers)
 }
 
+const keepInflated = 8 << 20 // bytes of a buffer that is kept for the next response
+
 // message returns a message without its prefix, decompressed.
 func (u *messageDecoder) message(framed []byte, head *h2.Headers) ([]byte, h2.Status) {
 	switch framed[0] {
@@ -55,7 +57,7 @@ func (u *messageDecoder) invalid(body []byte) h2.Status {
 	}
 	switch n := int(binary.BigEndian.Uint32(body[1:])); {
 	case n > u.limit:
-		return h2.Status{Code: h2.ResourceExhausted, Message: fmt.Sprintf("the response has %d bytes; the limit is %d", n, u.limit)}
+		return h2.Status{Code: h2.ResourceExhausted, Message: fmt.Sprintf("the response has %d bytes; the limit is %d"+raiseMessage, n, u.limit)}
 	case n < len(body)-messagePrefix:
 		return h2.Status{Code: h2.Internal, Message: "the response to a unary call has more than one message"}
 	}
@@ -74,10 +76,8 @@ func statusOf(stream *h2.Stream) h2.Status {
 		}
 		status.Message += fmt.Sprintf(", with the content type %q: is this a gRPC server?", stream.Headers.Type)
 		return status
-	case stream.Trailers != nil && stream.Trailers.GRPCStatus > h2.Unauthenticated: // codes of 100 and more stand for an HTTP status
-		return h2.Status{Code: h2.Unknown, Message: stream.Trailers.Message}
 	case stream.Trailers != nil && stream.Trailers.GRPCStatus >= 0:
-		return h2.Status{Code: uint32(stream.Trailers.GRPCStatus), Message: stream.Trailers.Message}
+		return h2.OfGRPC(stream.Trailers.GRPCStatus, stream.Trailers.Message)
 	case stream.Headers != nil:
 		return h2.OfHTTP(stream.Headers.Status)
 	}
@@ -104,7 +104,10 @@ func (u *messageDecoder) inflated(message []byte, encoding string) ([]byte, h2.S
 	return u.inflate.Bytes(), h2.Status{}
 }
 
-var errTooLarge = errors.New("it is larger than the limit")
+// raiseMessage is the remedy of a limit.
+const raiseMessage = " (raise it with rpclab load --max-message)"
+
+var errTooLarge = errors.New("it is larger than the limit" + raiseMessage)
 
 func (u *messageDecoder) gunzip(message []byte) (err error) {
 	source := bytes.NewReader(message)
@@ -117,7 +120,9 @@ func (u *messageDecoder) gunzip(message []byte) (err error) {
 		u.gzip = nil
 		return err
 	}
-	u.inflate.Reset()
+	if u.inflate.Reset(); u.inflate.Cap() > keepInflated {
+		u.inflate = bytes.Buffer{}
+	}
 	n, err := u.inflate.ReadFrom(io.LimitReader(u.gzip, int64(u.limit)+1))
 	if err == nil && n > int64(u.limit) {
 		return errTooLarge

@@ -20,6 +20,14 @@ func (s *Stream) check(call Call) error {
 	return nil
 }
 
+// CheckResponses returns an error if a call that has ended got too few or too many responses.
+func (s *Stream) CheckResponses(n int) error {
+	if n >= s.Responses && (n == s.Responses || s.Responses == 0 || s.PingPong) {
+		return nil
+	}
+	return fmt.Errorf("the stream had %d responses, not %d", n, s.Responses)
+}
+
 // beginStream sets what the call sends first.
 func (c *core) beginStream(call *call) {
 	settings := c.call.Stream
@@ -59,7 +67,7 @@ func (c *core) completeMessage(call *call, body []byte) (size int, ok bool) {
 	}
 	n := int(binary.BigEndian.Uint32(body[1:]))
 	if n > c.cfg.MaxMessage {
-		call.connection.protocol.Abort(&call.stream, h2.Status{Code: h2.ResourceExhausted, Message: fmt.Sprintf("a response has %d bytes; the limit is %d", n, c.cfg.MaxMessage)})
+		call.connection.protocol.Abort(&call.stream, h2.Status{Code: h2.ResourceExhausted, Message: fmt.Sprintf("a response has %d bytes; the limit is %d"+raiseMessage, n, c.cfg.MaxMessage)})
 		return 0, false
 	}
 	if n > len(body)-messagePrefix {
@@ -98,8 +106,10 @@ func (c *core) streamStatus(call *call) h2.Status {
 		return h2.Status{Code: h2.DataLoss, Message: state.failure.Error()}
 	case len(call.stream.Body) > 0:
 		return h2.Status{Code: h2.Internal, Message: "the stream ends within a message"}
-	case c.call.Stream.Responses > 0 && state.responses != c.call.Stream.Responses:
-		return h2.Status{Code: h2.DataLoss, Message: fmt.Sprintf("the stream had %d responses, not %d", state.responses, c.call.Stream.Responses)}
+	default:
+		if err := c.call.Stream.CheckResponses(state.responses); err != nil {
+			return h2.Status{Code: h2.DataLoss, Message: err.Error()}
+		}
 	}
 	return status
 }

@@ -76,8 +76,11 @@ type Config struct {
 	// LateAfter is how long after its call was due a response counts as late; 0:
 	// [measure.DefaultLateAfter].
 	LateAfter time.Duration
-	// MaxMessage is the largest response in bytes; 0: 4 MiB.
+	// MaxMessage is the largest message of a response, or its body over HTTP, in bytes; 0: 4 MiB.
 	MaxMessage int
+	// MaxHeaderList is the largest header list of a response in bytes, as RFC 9113 section 6.5.2
+	// counts; 0: 16 MiB, as in grpc-go.
+	MaxHeaderList int
 }
 
 // Call is what every call sends and expects.
@@ -124,7 +127,7 @@ type Stream struct {
 	// each after the response to the one before.
 	Messages int
 	PingPong bool
-	// Responses is the number of responses that a call must get; 0: any number.
+	// Responses is the number of responses that a call must get, with PingPong at least; 0: any number.
 	Responses int
 }
 
@@ -177,6 +180,9 @@ func (c Config) withDefaults(call Call) (Config, error) {
 	if c.MaxMessage == 0 {
 		c.MaxMessage = 4 << 20
 	}
+	if c.MaxHeaderList == 0 {
+		c.MaxHeaderList = 16 << 20
+	}
 	if c.KeepAliveTimeout == 0 {
 		c.KeepAliveTimeout = 20 * time.Second
 	}
@@ -186,8 +192,8 @@ func (c Config) withDefaults(call Call) (Config, error) {
 	if c.KeepAlive < 0 || c.KeepAliveTimeout < 0 || c.IdleClose < 0 {
 		return c, errors.New("wire: keepalive and idle times cannot be negative")
 	}
-	if c.MaxStreams < 0 || c.ConnectRate < 0 || c.Timeout < 0 || c.MaxMessage < 0 {
-		return c, errors.New("wire: the limits of streams, connect rate, timeout and message size cannot be negative")
+	if c.MaxStreams < 0 || c.ConnectRate < 0 || c.Timeout < 0 || c.MaxMessage < 0 || c.MaxHeaderList < 0 {
+		return c, errors.New("wire: the limits of streams, connect rate, timeout, message and header size cannot be negative")
 	}
 	if c.Cores > runtime.NumCPU() {
 		return c, errors.New("wire: this machine has fewer cores than were asked for")

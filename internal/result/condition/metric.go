@@ -44,11 +44,12 @@ var errorCodes = []string{
 	"FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
 }
 
-var httpError = regexp.MustCompile(`^HTTP_[1-5][0-9][0-9]$`)
+// otherError matches HTTP errors and the gRPC status codes that the specification does not define.
+var otherError = regexp.MustCompile(`^(HTTP_[1-5][0-9][0-9]|CODE_[1-9][0-9]*)$`)
 
 // isErrorCode reports whether calls can fail with the code.
 func isErrorCode(code string) bool {
-	return slices.Contains(errorCodes, code) || httpError.MatchString(code)
+	return slices.Contains(errorCodes, code) || otherError.MatchString(code)
 }
 
 // always is a metric that every run has.

@@ -27,13 +27,14 @@ type Conn struct {
 	current     *h2.Stream // whose response is awaited; nil: none
 	state       state
 	head        h2.Headers // of that response
+	searched    int        // bytes of the head that has come so far, in which its end is not
 	remaining   int64      // bytes of the body, or of its chunk
 	closesAfter bool       // the server closes after this response
 }
 
 // Limits are what a connection accepts; zeros stand for the defaults.
 type Limits struct {
-	Head      int    // bytes of a response's head; 64 KiB
+	Head      int    // bytes of a response's head; 16 MiB
 	Body      int    // bytes of its body; 4 MiB
 	Backend   string // field whose value becomes [h2.Headers.Backend], in lower case
 	NoContent bool   // responses have no body, as those to HEAD
@@ -54,7 +55,7 @@ const (
 // New returns a connection that is ready for its first request.
 func New(h h2.Handler, l Limits) *Conn {
 	if l.Head == 0 {
-		l.Head = 64 << 10
+		l.Head = 16 << 20
 	}
 	if l.Body == 0 {
 		l.Body = 4 << 20
@@ -278,7 +279,7 @@ func (c *Conn) readBody(p []byte) (took int, more bool, err error) {
 	}
 	s := c.current
 	if len(s.Body)+n > c.limits.Body {
-		c.Abort(s, h2.Status{Code: h2.ResourceExhausted, Message: "the response is larger than the limit"})
+		c.Abort(s, h2.Status{Code: h2.ResourceExhausted, Message: "the response is larger than the limit (raise it with rpclab load --max-message)"})
 		return len(p), false, nil
 	}
 	s.Body = append(s.Body, p[:n]...)
@@ -295,16 +296,21 @@ func (c *Conn) readBody(p []byte) (took int, more bool, err error) {
 
 // readHead handles a whole head: status line and fields.
 func (c *Conn) readHead(p []byte) (took int, more bool, err error) {
-	end := bytes.Index(p, []byte("\r\n\r\n"))
+	const headEnd = "\r\n\r\n"
+	searched := max(0, min(c.searched, len(p))-len(headEnd)+1)
+	end := bytes.Index(p[searched:], []byte(headEnd))
 	if end < 0 {
+		c.searched = len(p)
 		if len(p) > c.limits.Head {
-			return 0, false, violation("a head of over %d bytes", c.limits.Head)
+			return 0, false, violation("a head of over %d bytes (raise the limit with rpclab load --max-header-list)", c.limits.Head)
 		}
 		if len(p) >= 5 && string(p[:5]) != "HTTP/" {
 			return 0, false, violation("the response begins with %q: is this an HTTP/1.1 port?", p[:min(len(p), 40)])
 		}
 		return 0, false, nil
 	}
+	end += searched
+	c.searched = 0
 	line, rest, _ := bytes.Cut(p[:end+2], []byte("\r\n"))
 	if len(line) < 12 || string(line[:7]) != "HTTP/1." {
 		return 0, false, violation("the response begins with %q: is this an HTTP/1.1 port?", line[:min(len(line), 40)])

@@ -89,7 +89,7 @@ func TestWhatIsNoAnswerIsRefused(t *testing.T) {
 		"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nab",
 	} {
 		h := &handler{}
-		c := New(h, Limits{})
+		c := New(h, Limits{Head: 64 << 10})
 		c.Start(&h2.Stream{})
 		err := c.Feed([]byte(said))
 		if err == nil || len(h.done) != 1 || c.Usable() {

@@ -28,7 +28,7 @@ type Handler interface {
 type Limits struct {
 	StreamWindow uint32 // bytes of a response that are not consumed; 1 MiB
 	ConnWindow   uint32 // of all responses; 16 MiB
-	HeaderList   uint32 // bytes of a decoded header list, as RFC 9113 section 6.5.2 counts; 64 KiB
+	HeaderList   uint32 // bytes of a decoded header list, as RFC 9113 section 6.5.2 counts; 16 MiB
 	Body         int    // bytes of a response body; 4 MiB and a message prefix
 	Streams      uint32 // open at once, if the peer allows more; 2³¹-1
 	Backend      string // field whose value becomes [Head.Backend]
@@ -63,21 +63,22 @@ type Conn struct {
 	goAwayReason string
 
 	heads     *headerDecoder
-	block     []byte // a header block under way
-	blockOf   frame  // its first frame; stream 0: none
+	blockOf   frame // first frame of the header block under way; stream 0: none
 	fragments int
 }
 
 const (
-	maxAcks      = 1000 // acks to one read: more are a flood
-	maxFragments = 64   // frames of a header block: more are a flood
+	maxAcks      = 1000 // acks that wait to be written: more are a flood
+	maxAck       = 17   // bytes of the longest ack
+	maxFragments = 64   // frames of a header block with less than minFragment bytes on average: more are a flood
+	minFragment  = 1 << 10
 )
 
 // New returns a connection whose output holds the preface.
 func New(h Handler, l Limits) *Conn {
 	set(&l.StreamWindow, 1<<20)
 	set(&l.ConnWindow, 16<<20)
-	set(&l.HeaderList, 64<<10)
+	set(&l.HeaderList, 16<<20)
 	set(&l.Body, 4<<20+5)
 	set(&l.Streams, maxStreamID)
 	c := &Conn{
@@ -111,7 +112,7 @@ func (c *Conn) Out() []byte { return c.out }
 
 // Wrote removes the first n bytes of Out, which were written.
 func (c *Conn) Wrote(n int) {
-	c.acks = 0
+	c.acks = max(0, c.acks-n/maxAck)
 	if n == len(c.out) {
 		c.out = c.out[:0]
 		return

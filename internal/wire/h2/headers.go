@@ -2,6 +2,7 @@ package h2
 
 import (
 	"bytes"
+	"errors"
 	"strconv"
 	"strings"
 
@@ -32,6 +33,7 @@ type headerDecoder struct {
 	backend      string
 	maxSize      uint32 // size of a decoded list, RFC 9113 section 6.5.2
 	size         uint32
+	read         int // bytes of the block so far
 	next         Headers
 	regular      bool // a field that is not a pseudo-header was seen
 	memo         []memoEntry
@@ -46,9 +48,40 @@ type memoEntry struct {
 func newHeaderDecoder(backend string, most uint32) *headerDecoder {
 	h := &headerDecoder{backend: backend, maxSize: most}
 	h.decoder = hpack.NewDecoder(4096, h.field)
-	h.decoder.SetMaxStringLength(int(most))
+	// The decoder copies a string that is not complete with each frame, so that one of the whole list
+	// would take a multiple of its memory.
+	h.decoder.SetMaxStringLength(int(max(min(most, 4<<20), most/4)))
 	h.decoder.SetAllowedMaxDynamicTableSize(4096)
 	return h
+}
+
+// begin begins a block.
+func (h *headerDecoder) begin() {
+	h.size, h.read, h.regular, h.next = 0, 0, false, Headers{GRPCStatus: -1}
+}
+
+// write decodes a part of a block.
+func (h *headerDecoder) write(part []byte) error {
+	h.read += len(part)
+	_, err := h.decoder.Write(part)
+	switch {
+	case h.size > h.maxSize || h.read > int(h.maxSize) || errors.Is(err, hpack.ErrStringLength):
+		return violation(EnhanceYourCalm, "a header list of over %d bytes, or a field of over a quarter of it (raise the limit with rpclab load --max-header-list)", h.maxSize)
+	case err != nil:
+		return violation(CompressionError, "header block: %v", err)
+	}
+	return nil
+}
+
+// end returns the fields of a block that was written in parts. Such a block is not remembered, and may
+// have changed the table.
+func (h *headerDecoder) end() (*Headers, error) {
+	if err := h.decoder.Close(); err != nil {
+		return nil, violation(CompressionError, "header block: %v", err)
+	}
+	h.memo = h.memo[:0]
+	head := h.next
+	return &head, nil
 }
 
 // decode returns the fields of a block, or a violation.
@@ -58,15 +91,12 @@ func (h *headerDecoder) decode(block []byte) (*Headers, error) {
 			return h.memo[i].head, nil
 		}
 	}
-	h.size, h.regular, h.next = 0, false, Headers{GRPCStatus: -1}
-	if _, err := h.decoder.Write(block); err != nil {
-		return nil, violation(CompressionError, "header block: %v", err)
+	h.begin()
+	if err := h.write(block); err != nil {
+		return nil, err
 	}
 	if err := h.decoder.Close(); err != nil {
 		return nil, violation(CompressionError, "header block: %v", err)
-	}
-	if h.size > h.maxSize {
-		return nil, violation(EnhanceYourCalm, "a header list of over %d bytes; the limit is %d", h.size, h.maxSize)
 	}
 	changes, misplaced := changesTable(block)
 	if misplaced {
@@ -110,14 +140,24 @@ func (h *headerDecoder) field(f hpack.HeaderField) {
 			h.next.GRPCStatus, h.next.Message = Unknown, "the server's grpc-status is "+strconv.Quote(f.Value)
 		}
 	case "grpc-message":
-		h.next.Message = unescape(f.Value)
+		h.next.Message = unescape(shortened(f.Value))
 	case "grpc-encoding":
-		h.next.Encoding = f.Value
+		h.next.Encoding = shortened(f.Value)
 	case "content-type":
-		h.next.Type = f.Value
+		h.next.Type = shortened(f.Value)
 	case h.backend:
-		h.next.Backend = f.Value
+		h.next.Backend = shortened(f.Value)
 	}
+}
+
+// maxKept is the longest field that is kept. Longer ones would only fill the memory.
+const maxKept = 4 << 10
+
+func shortened(value string) string {
+	if len(value) > maxKept {
+		return strings.Clone(value[:maxKept])
+	}
+	return value
 }
 
 // malformed returns why a response must not have a field, RFC 9113 sections 8.2 and 8.3.

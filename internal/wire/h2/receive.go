@@ -148,10 +148,10 @@ func (c *Conn) data(f frame) error {
 		return violation(FlowControlError, "more data than the window of stream %d, %d bytes", f.stream, c.limits.StreamWindow)
 	}
 	if len(s.Body)+len(body) > c.limits.Body {
-		c.abort(s, Cancel, ResourceExhausted, "the response is larger than the limit")
+		c.abort(s, Cancel, ResourceExhausted, "the response is larger than the limit (raise it with rpclab load --max-message)")
 		return nil
 	}
-	s.Body = append(s.Body, body...)
+	s.Body = appendBody(s.Body, body, c.limits.Body)
 	if f.has(flagEndStream) {
 		c.endedByPeer(s)
 		return nil
@@ -162,6 +162,15 @@ func (c *Conn) data(f frame) error {
 	}
 	c.handler.Data(s)
 	return nil
+}
+
+// appendBody doubles the buffer as needed, up to a limit. The smaller steps of append would leave a
+// multiple of a large body as garbage.
+func appendBody(to, more []byte, limit int) []byte {
+	if n := len(to) + len(more); n > cap(to) {
+		to = append(make([]byte, 0, max(n, min(2*n, limit))), to...)
+	}
+	return append(to, more...)
 }
 
 // endedByPeer handles the end of a response. The rest of a request that is not fully sent is no
@@ -191,40 +200,45 @@ func (c *Conn) headers(f frame) error {
 		block = block[5:]
 	}
 	if f.has(flagEndHeaders) {
-		return c.headerBlock(f, block)
+		head, err := c.heads.decode(block)
+		if err != nil {
+			return err
+		}
+		c.headersReceived(f, head)
+		return nil
 	}
 	c.blockOf, c.fragments = f, 1
 	c.blockOf.payload = nil
-	c.block = append(c.block[:0], block...)
-	return nil
+	c.heads.begin()
+	return c.heads.write(block)
 }
 
 func (c *Conn) continuation(f frame) error {
 	if c.blockOf.stream == 0 {
 		return violation(ProtocolError, "CONTINUATION on stream %d without HEADERS", f.stream)
 	}
-	if c.fragments++; c.fragments > maxFragments || len(c.block)+len(f.payload) > int(c.limits.HeaderList) {
-		return violation(EnhanceYourCalm, "a header block of %d frames and %d bytes", c.fragments, len(c.block)+len(f.payload))
+	if c.fragments++; c.fragments > maxFragments+c.heads.read/minFragment {
+		return violation(EnhanceYourCalm, "a header block of %d frames and %d bytes", c.fragments, c.heads.read)
 	}
-	c.block = append(c.block, f.payload...)
-	if !f.has(flagEndHeaders) {
-		return nil
+	if err := c.heads.write(f.payload); err != nil || !f.has(flagEndHeaders) {
+		return err
 	}
 	first := c.blockOf
 	c.blockOf = frame{}
-	return c.headerBlock(first, c.block)
-}
-
-// headerBlock handles a whole block. It is decoded even if no stream waits for it, to keep the
-// table.
-func (c *Conn) headerBlock(f frame, block []byte) error {
-	head, err := c.heads.decode(block)
+	head, err := c.heads.end()
 	if err != nil {
 		return err
 	}
+	c.headersReceived(first, head)
+	return nil
+}
+
+// headersReceived handles a whole header block of a stream. Every block is decoded, even if no stream
+// waits for it, to keep the table.
+func (c *Conn) headersReceived(f frame, head *Headers) {
 	s := c.open.find(f.stream)
 	if s == nil {
-		return nil
+		return
 	}
 	end := f.has(flagEndStream)
 	malformed := head.Malformed
@@ -234,7 +248,7 @@ func (c *Conn) headerBlock(f frame, block []byte) error {
 		malformed = "the response has no :status"
 	case s.Headers == nil && head.Status < 200: // RFC 9110 section 15.2
 		if !end {
-			return nil
+			return
 		}
 		malformed = "the stream ends with an interim status"
 	case s.Headers != nil && !end:
@@ -244,7 +258,7 @@ func (c *Conn) headerBlock(f frame, block []byte) error {
 	}
 	if malformed != "" {
 		c.abort(s, ProtocolError, Internal, malformed)
-		return nil
+		return
 	}
 	if s.Headers == nil {
 		s.Headers = head
@@ -252,10 +266,9 @@ func (c *Conn) headerBlock(f frame, block []byte) error {
 	if end {
 		s.Trailers = head
 		c.endedByPeer(s)
-		return nil
+		return
 	}
 	c.handler.Data(s)
-	return nil
 }
 
 func (c *Conn) resetByPeer(f frame) error {

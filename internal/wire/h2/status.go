@@ -6,7 +6,8 @@ import (
 )
 
 // Status is a gRPC status with a code of 0 to 16; 0 is OK. For an HTTP request the code is the
-// HTTP status, 100 or more.
+// HTTP status, 100 or more. A code of gRPC that the specification does not define has the bit
+// [Undefined].
 type Status struct {
 	Code    uint32
 	Message string
@@ -26,8 +27,19 @@ const (
 	Internal           = 13
 	Unavailable        = 14
 	DataLoss           = 15
-	Unauthenticated    = 16 // the last that the specification knows
+	Unauthenticated    = 16 // the last that the specification defines
 )
+
+// Undefined marks the code of a server that the specification does not define.
+const Undefined = 1 << 31
+
+// OfGRPC returns the status of a grpc-status.
+func OfGRPC(code int, message string) Status {
+	if code > Unauthenticated {
+		return Status{Undefined | uint32(code), message}
+	}
+	return Status{uint32(code), message}
+}
 
 var codeNames = [...]string{
 	"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
@@ -35,12 +47,14 @@ var codeNames = [...]string{
 	"INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
 }
 
-// Name returns the code as the gRPC specification writes it, and UNKNOWN for a code that it does
-// not define. For an HTTP status it is HTTP_404, for example.
+// Name returns the code as the gRPC specification writes it. A code that the specification does not
+// define is CODE_4242, for example, and an HTTP status HTTP_404.
 func (s Status) Name() string {
 	switch {
 	case int(s.Code) < len(codeNames):
 		return codeNames[s.Code]
+	case s.Code&Undefined != 0:
+		return "CODE_" + strconv.Itoa(int(s.Code&^Undefined))
 	case s.Code >= 100:
 		return "HTTP_" + strconv.Itoa(int(s.Code))
 	}

@@ -21,7 +21,7 @@ func validStatus() []Scenario {
 				}
 				return p.headers(id, true, fields("grpc-status: 10", "grpc-message: 100%")...) // a bad escape is kept as it is
 			})},
-		{Name: "status that is not known", Source: "gRPC over HTTP/2, Status", Want: Want{Codes: []string{"UNKNOWN", "CODE(4242)"}, Message: "new"},
+		{Name: "status that is not known", Source: "gRPC over HTTP/2, Status", Want: Want{Codes: []string{"CODE_4242"}, Message: "new"},
 			script: answers(func(p *serverConn, id uint32) error {
 				return p.headers(id, true, fields(":status: 200", "content-type: application/grpc", "grpc-status: 4242", "grpc-message: new")...)
 			})},
