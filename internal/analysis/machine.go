@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"rpclab/internal/measure"
 	"rpclab/internal/process/running"
 	"rpclab/internal/result"
 	"rpclab/internal/verdict"
@@ -22,6 +23,21 @@ const (
 func Shared(others []running.Run) (all []result.MachineWarning) {
 	for _, run := range others {
 		all = append(all, result.MachineWarning{Kind: result.MachineShared, Process: run.String(), Text: "another rpclab run used this machine: " + run.String()})
+	}
+	return all
+}
+
+// Stalls are the warnings about what a heartbeat noticed during a trial.
+func Stalls(stalls []measure.Stall) (all []result.MachineWarning) {
+	for _, s := range stalls {
+		took := fmt.Sprintf("%.1f s", s.Duration.Seconds())
+		text := map[measure.StallKind]string{
+			measure.Frozen:    s.Name + " was frozen for " + took + ", and not by the experiment (SIGSTOP or a debugger)",
+			measure.Starved:   s.Name + " got almost no CPU time for " + took + ", although it waited for a CPU",
+			measure.Stopped:   "rpclab itself did not run for " + took + " (it was stopped, or got no CPU time)",
+			measure.ClockJump: fmt.Sprintf("the clock of this machine jumped by %+.1f s (it was set, or the machine was suspended)", s.Duration.Seconds()),
+		}[s.Kind]
+		all = append(all, result.MachineWarning{Kind: result.MachineWarningKind(s.Kind), Text: text, Process: s.Name, DurationMS: result.Milliseconds(s.Duration)})
 	}
 	return all
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"rpclab/internal/measure"
 	"rpclab/internal/process/running"
 	"rpclab/internal/result"
 )
@@ -96,5 +97,30 @@ func TestAnotherRunIsOneWarningWithTheTrialsThatItShared(t *testing.T) {
 	}
 	if c := Compare(runOf(t, 10, 10.1, 9.9, 10), d, CompareOptions{}); !slices.Equal(c.Warnings, []string{"in B, " + want}) {
 		t.Errorf("the comparison warns %q", c.Warnings)
+	}
+}
+
+func TestStallsNameTheirProcessAndTrial(t *testing.T) {
+	d := runOf(t, 10, 10.1, 9.9, 10)
+	d.TrialCount = 4
+	d.Arms[0].Trials = slices.Clone(d.Arms[0].Trials)
+	d.Arms[0].Trials[1].MachineWarnings = Stalls([]measure.Stall{
+		{Kind: measure.Frozen, Name: "greeter-1", Duration: 1500 * time.Millisecond},
+		{Kind: measure.Starved, Name: "envoy-0", Duration: 2 * time.Second},
+		{Kind: measure.Stopped, Duration: 1500 * time.Millisecond},
+		{Kind: measure.ClockJump, Duration: -time.Hour},
+	})
+	want := []string{
+		"shared, round 2: greeter-1 was frozen for 1.5 s, and not by the experiment (SIGSTOP or a debugger)",
+		"shared, round 2: envoy-0 got almost no CPU time for 2.0 s, although it waited for a CPU",
+		"shared, round 2: rpclab itself did not run for 1.5 s (it was stopped, or got no CPU time)",
+		"shared, round 2: the clock of this machine jumped by -3600.0 s (it was set, or the machine was suspended)",
+	}
+	d = Assemble(d)
+	if !slices.Equal(d.Warnings, want) {
+		t.Errorf("the warnings are %q, want %q", d.Warnings, want)
+	}
+	if w := d.MachineWarnings[0]; w.Kind != result.ProcessFrozen || w.Process != "greeter-1" || w.Arm != "shared" || w.Round != 2 || w.DurationMS != 1500 {
+		t.Errorf("the first warning is %+v, want greeter-1 frozen for 1500 ms in round 2 of shared", w)
 	}
 }

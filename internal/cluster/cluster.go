@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"rpclab/internal/measure"
 	"rpclab/internal/security"
 )
 
@@ -113,6 +114,12 @@ type ResourceLimits interface {
 	LimitMechanism() string
 	// ResidentMemory is the present resident memory of all backends, in bytes.
 	ResidentMemory() uint64
+}
+
+// LocalProcesses is implemented by a [Deployment] whose backends are processes of this machine.
+type LocalProcesses interface {
+	// Processes returns the processes of all backends that were not told to stop.
+	Processes() []measure.Watched
 }
 
 // MeshProxies is implemented by a [Cluster] whose meshes inject proxies into pods.

@@ -113,6 +113,16 @@ func (c *callerGroup) records(parts []measure.Measurement) (all []analysis.Calle
 	return all
 }
 
+// localProcesses returns the callers that are processes of this machine.
+func (c *callerGroup) localProcesses() (all []measure.Watched) {
+	for _, p := range c.processes {
+		if local, ok := p.Process.(interface{ Pid() int }); ok {
+			all = append(all, measure.Watched{Name: p.Name(), PID: local.Pid()})
+		}
+	}
+	return all
+}
+
 // stop ends the callers. Their sidecars continue.
 func (c *callerGroup) stop() {
 	for _, p := range c.processes {

@@ -10,6 +10,7 @@ import (
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/experiment"
+	"rpclab/internal/measure"
 	"rpclab/internal/route/component"
 )
 
@@ -35,6 +36,8 @@ type infrastructure interface {
 	used(role string) (cluster.Usage, error)
 	// failures returns every component that exited unexpectedly, with the reason.
 	failures() []string
+	// processes returns the components that are processes of this machine.
+	processes() []measure.Watched
 	// close ends all components and returns when they have exited.
 	close() error
 }
@@ -126,4 +129,13 @@ func (b testbed) usage() (proxies, gateways, controlPlane cluster.Usage, err err
 // failures returns every backend and component that exited unexpectedly, with the reason.
 func (b testbed) failures() []string {
 	return append(b.servers.Failures(), b.infrastructure.failures()...)
+}
+
+// processes returns the backends and components that are processes of this machine.
+func (b testbed) processes() []measure.Watched {
+	all := b.infrastructure.processes()
+	if local, ok := b.servers.(cluster.LocalProcesses); ok {
+		all = append(all, local.Processes()...)
+	}
+	return all
 }

@@ -36,7 +36,7 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	endMemory := recordMemory(servers)
 	endpoints := recordEndpoints(servers.Endpoints())
 	defer endpoints.stop()
-	endOtherRuns := recordOtherRuns(l.otherRuns)
+	endMachine := l.watchMachine()
 	endProcessors := recordProcessors(l.processors)
 	o.Watch = l.progress.listener != nil
 	limited, cancel := context.WithTimeout(ctx, l.trial.timeout)
@@ -44,13 +44,14 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	start, err := l.callers.readClocks(limited)
 	if err != nil {
 		endMemory()
+		measured.MachineWarnings = endMachine()
 		return failedTrial(ctx, measured, err)
 	}
 	endEvents := performEvents(ctx, l.bed, l.trial.Events, start, l.progress.performed)
 	shares, err := l.callers.load(limited, start, o)
 	measured.Memory = endMemory()
 	performed := endEvents()
-	measured.MachineWarnings = analysis.Shared(endOtherRuns())
+	measured.MachineWarnings = endMachine()
 	if err != nil {
 		return failedTrial(ctx, measured, err)
 	}
@@ -80,6 +81,16 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 		r.CallsStarted = servers.CallCounts()
 	}
 	return r.Summarize(measured), nil
+}
+
+// watchMachine starts to watch the processes of the trial, the clock, and other runs on this machine. The
+// returned function ends that and returns the warnings.
+func (l loader) watchMachine() (end func() []result.MachineWarning) {
+	endOtherRuns := recordOtherRuns(l.otherRuns)
+	endHeartbeat := measure.Heartbeat(func() []measure.Watched { return append(l.bed.processes(), l.callers.localProcesses()...) })
+	return func() []result.MachineWarning {
+		return append(analysis.Shared(endOtherRuns()), analysis.Stalls(endHeartbeat())...)
+	}
 }
 
 // failedTrial returns an error for an interrupt, which ends the run. Any other error is a finding

@@ -10,6 +10,7 @@ import (
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/gateway"
+	"rpclab/internal/measure"
 	"rpclab/internal/route"
 	"rpclab/internal/route/component"
 )
@@ -89,6 +90,13 @@ func (h localInfrastructure) used(role string) (u cluster.Usage, _ error) {
 func (h localInfrastructure) failures() (all []string) {
 	for _, c := range h.Components {
 		all = append(all, c.Failures()...)
+	}
+	return all
+}
+
+func (h localInfrastructure) processes() (all []measure.Watched) {
+	for _, c := range h.Components {
+		all = append(all, c.Processes()...)
 	}
 	return all
 }

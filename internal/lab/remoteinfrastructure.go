@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"rpclab/internal/cluster"
+	"rpclab/internal/measure"
 	"rpclab/internal/process/stdio"
 )
 
@@ -128,6 +129,8 @@ func (t remoteInfrastructure) used(role string) (u cluster.Usage, err error) {
 	})
 	return u, err
 }
+
+func (t remoteInfrastructure) processes() []measure.Watched { return nil }
 
 func (t remoteInfrastructure) failures() (all []string) {
 	var mu sync.Mutex

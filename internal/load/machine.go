@@ -4,26 +4,30 @@ import (
 	"slices"
 
 	"rpclab/internal/analysis"
+	"rpclab/internal/measure"
+	"rpclab/internal/process/running"
 	"rpclab/internal/result"
 )
 
 // Name returns the name of the target.
 func (l *Load) Name() string { return l.name() }
 
-// watchMachine records which other runs use this machine. The returned function ends that and returns
-// the warnings.
+// watchMachine notices other runs that use this machine, and that this process is stopped or the clock
+// jumps. The returned function ends that and returns the warnings.
 func (l *Load) watchMachine() (end func() []result.MachineWarning) {
-	if l.OtherRuns == nil {
-		return func() []result.MachineWarning { return nil }
+	otherRuns := l.OtherRuns
+	if otherRuns == nil {
+		otherRuns = func() []running.Run { return nil }
 	}
-	all := l.OtherRuns()
+	all := otherRuns()
+	endHeartbeat := measure.Heartbeat(func() []measure.Watched { return nil })
 	return func() []result.MachineWarning {
-		for _, run := range l.OtherRuns() {
+		for _, run := range otherRuns() {
 			if !slices.Contains(all, run) {
 				all = append(all, run)
 			}
 		}
-		return analysis.Shared(all)
+		return append(analysis.Shared(all), analysis.Stalls(endHeartbeat())...)
 	}
 }
 

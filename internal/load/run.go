@@ -28,10 +28,10 @@ func (l *Load) Run(ctx context.Context, live *Progress) (result.Document, error)
 	live.setPhase("")
 	endMachine := l.watchMachine()
 	measured, err := measureRun(func() (*measure.Recorder, time.Time, error) { return l.client.Run(ctx, l.pace, live) })
+	warnings := endMachine()
 	if err != nil {
 		return result.Document{}, err
 	}
-	warnings := endMachine()
 	partial := ctx.Err() != nil
 	var selfTest *SelfTestResult
 	if !partial {

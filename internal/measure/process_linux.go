@@ -100,3 +100,32 @@ func ProcessTree(pid int) []int {
 	}
 	return all
 }
+
+// isStopped reports whether a signal or a debugger has stopped a process: proc(5), stat, state T or t. It
+// reads the main thread alone, because the file of the process sums up all threads.
+func isStopped(pid int) bool {
+	id := strconv.Itoa(pid)
+	stat, _ := os.ReadFile("/proc/" + id + "/task/" + id + "/stat")
+	after := bytes.LastIndexByte(stat, ')') + 2
+	return after < len(stat) && (stat[after] == 'T' || stat[after] == 't')
+}
+
+// processorTime returns the CPU time of a process; 0: it has ended.
+func processorTime(pid int) time.Duration {
+	used, _ := CPU(pid)
+	return used
+}
+
+// waitedForProcessor returns how long the threads of a process were runnable without running: the second
+// field of schedstat (Documentation/scheduler/sched-stats.rst).
+func waitedForProcessor(pid int) (waited time.Duration) {
+	threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	for _, thread := range threads {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/schedstat", pid, thread.Name()))
+		if fields := strings.Fields(string(text)); len(fields) > 1 {
+			n, _ := strconv.ParseInt(fields[1], 10, 64)
+			waited += time.Duration(n)
+		}
+	}
+	return waited
+}

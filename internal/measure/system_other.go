@@ -62,6 +62,12 @@ func ResetMaxRSS(int) error { return nil }
 // WaitedCPU returns 0.
 func WaitedCPU(int) (time.Duration, error) { return 0, nil }
 
+func isStopped(int) bool { return false }
+
+func processorTime(int) time.Duration { return 0 }
+
+func waitedForProcessor(int) time.Duration { return 0 }
+
 // ReadProcessorTimes returns zeros.
 func ReadProcessorTimes() ProcessorTimes { return ProcessorTimes{} }
 

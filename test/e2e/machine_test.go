@@ -9,7 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"rpclab/internal/result"
 	"rpclab/internal/result/resulttest"
@@ -140,4 +142,102 @@ func TestASecondRunWaitsForTheFirstOrSaysThatItShared(t *testing.T) {
 	if shared := sharedWith(second.document(t, 0)); len(shared) != 0 {
 		t.Errorf("the run that waited warns %q, want nothing", shared)
 	}
+}
+
+// steady is a run of one trial, whose load lasts long enough to stop a process in it.
+const steady = `experiment: steady
+question: What stops?
+defaults:
+  workload: {greet: {delay: 1ms}}
+  caller: {kind: wire, warmup: 5}
+  server: {replicas: 2}
+  route: forwarder
+  load: {open: {rate: 50, duration: 5s}}
+arms:
+  one: {}
+rounds: 1
+`
+
+// paused is the same with an event that suspends a backend.
+const paused = steady + `events: [{at: 1s, pause: 1}, {at: 3s, resume: true}]
+`
+
+// TestAProcessThatIsStoppedDuringALoadIsNamed stops one process of a run for 1.5 s: a server, a proxy, or
+// rpclab itself. A pause that the experiment asks for is no disturbance.
+func TestAProcessThatIsStoppedDuringALoadIsNamed(t *testing.T) {
+	for name, c := range map[string]struct {
+		experiment, argument string // of the process to stop; empty: rpclab itself
+		kind                 result.MachineWarningKind
+		process              string
+	}{
+		"server":  {steady, "server", result.ProcessFrozen, "greeter-"},
+		"proxy":   {steady, "forward", result.ProcessFrozen, "forwarder"},
+		"rpclab":  {steady, "", result.RpclabStopped, ""},
+		"nothing": {paused, "none", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			undisturbed(t, func(_ int, wrong func(string, ...any)) { // the load of a busy machine may start late
+				d := stoppedRun(t, c.experiment, c.argument)
+				var found []result.MachineWarning
+				for _, w := range d.MachineWarnings {
+					if w.Kind == result.ProcessFrozen || w.Kind == c.kind {
+						found = append(found, w)
+					}
+				}
+				switch {
+				case c.kind == "" && len(found) > 0:
+					wrong("the warnings are %+v, want none about a process that the experiment paused", found)
+				case c.kind == "":
+				case len(found) != 1 || found[0].Kind != c.kind || !strings.HasPrefix(found[0].Process, c.process) || found[0].DurationMS < 900:
+					wrong("the warnings are %+v, want one of kind %s about %s, for 1500 ms", found, c.kind, c.process)
+				}
+			})
+		})
+	}
+}
+
+// stoppedRun runs an experiment and stops the first process with an argument in its load.
+func stoppedRun(t *testing.T, experiment, argument string) result.Document {
+	t.Helper()
+	data := t.TempDir()
+	file := filepath.Join(data, "steady.yaml")
+	if err := os.WriteFile(file, []byte(experiment), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	b := &background{Cmd: command(t, data, "run", file, "--json", "-")}
+	b.Stdout, b.Stderr = &b.out, &b.err
+	if err := b.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	testkit.Await(t, "the callers run", func() bool {
+		pid = withArgument(b.Process.Pid, argument)
+		return withArgument(b.Process.Pid, "caller") > 0 && (pid > 0 || argument == "none")
+	})
+	<-time.After(2 * time.Second) // the warm-up is over, and the load is not
+	if argument != "none" {
+		for _, signal := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
+			if err := syscall.Kill(pid, signal); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(1500 * time.Millisecond)
+		}
+	}
+	return b.document(t, 0)
+}
+
+// withArgument returns the process, of another and its descendants, whose first argument this is; "": the
+// process itself.
+func withArgument(pid int, argument string) int {
+	if argument == "" {
+		return pid
+	}
+	for _, child := range descendants(pid) {
+		line, _ := os.ReadFile("/proc/" + strconv.Itoa(child) + "/cmdline")
+		if args := strings.Split(string(line), "\x00"); len(args) > 1 && args[1] == argument {
+			return child
+		}
+	}
+	return 0
 }

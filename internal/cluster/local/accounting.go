@@ -56,6 +56,16 @@ func (d *deployment) ResidentMemory() (resident uint64) {
 	return resident
 }
 
+// Processes implements [cluster.LocalProcesses].
+func (d *deployment) Processes() (all []measure.Watched) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, r := range d.active() {
+		all = append(all, measure.Watched{Name: r.id, PID: r.process.Pid(), Suspended: r.isPaused})
+	}
+	return all
+}
+
 // CallCounts leaves out backends that do not answer.
 func (d *deployment) CallCounts() map[string]uint64 {
 	d.mu.Lock()

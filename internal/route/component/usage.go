@@ -31,6 +31,16 @@ func (c *Component) Usage() (cpu time.Duration, maxRSS uint64) {
 	return u.ended, u.peak
 }
 
+// Processes returns the running process; none: it is not ready.
+func (c *Component) Processes() []measure.Watched {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.process == nil {
+		return nil
+	}
+	return []measure.Watched{{Name: c.Name, PID: c.process.Pid()}}
+}
+
 // AcceptedConnections is how many connections each worker of the process has accepted since
 // it started; nil: not known.
 func (c *Component) AcceptedConnections() []uint64 {

@@ -1,0 +1,208 @@
+package measure
+
+import (
+	"slices"
+	"time"
+)
+
+const (
+	// heartbeatInterval is the time between two looks at the processes. A look reads one file of /proc for
+	// each process: about 10 µs.
+	heartbeatInterval = 250 * time.Millisecond
+	// beatsPerCheck is the number of beats between two checks of whether processes wait for a processor,
+	// which read a file for each thread of a process that uses little CPU time.
+	beatsPerCheck = 4
+	// A process starves while it waits for processors for at least mostWaited of a second, and uses them for
+	// at most leastUsed of it.
+	mostWaited, leastUsed = 0.9, 0.1
+
+	leastFrozen  = 500 * time.Millisecond // shorter stops are not reported
+	leastStopped = time.Second            // the same of this process, which a busy machine may delay
+	leastJump    = 100 * time.Millisecond // of the clock; NTP corrects a smaller error slowly
+)
+
+// Watched is a process that a heartbeat watches, with its descendants.
+type Watched struct {
+	Name string
+	PID  int
+	// Suspended reports whether the experiment itself has suspended the process; nil: it never does.
+	Suspended func() bool
+}
+
+// StallKind is the kind of a [Stall].
+type StallKind string
+
+// The kinds of stalls.
+const (
+	Frozen    StallKind = "frozen"  // a process was stopped, by SIGSTOP or a debugger
+	Starved   StallKind = "starved" // a process waited for a processor and got almost none
+	Stopped   StallKind = "stopped" // this process did not run
+	ClockJump StallKind = "clock"   // the wall clock moved against the monotonic clock
+)
+
+// Stall is a disturbance that a heartbeat noticed.
+type Stall struct {
+	Kind StallKind
+	Name string // of the process; empty: this process, or the clock
+	// Duration is the sum over all such stalls; of clocks, the jump, which may be negative.
+	Duration time.Duration
+}
+
+// Heartbeat watches processes until end is called, which returns the stalls that it noticed, one of each
+// kind for each process. It asks which processes there are at each beat. It sends nothing to them.
+func Heartbeat(processes func() []Watched) (end func() []Stall) {
+	h := newHeartbeat(processes)
+	done, stalls := make(chan struct{}), make(chan []Stall, 1)
+	go func() {
+		tick := time.NewTicker(heartbeatInterval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				h.beat(readClocks())
+			case <-done:
+				h.beat(readClocks())
+				stalls <- h.end()
+				return
+			}
+		}
+	}()
+	return func() []Stall {
+		close(done)
+		return <-stalls
+	}
+}
+
+// clocks is a reading of both clocks. The monotonic clock runs on while a process is stopped, and
+// stands still while the machine is suspended.
+type clocks struct{ monotonic, wall time.Duration }
+
+var processStart = time.Now()
+
+// readClocks reads both clocks several times, because this thread may lose its processor between
+// the two, and returns the reading whose difference is the median.
+func readClocks() clocks {
+	var all [5]clocks
+	for i := range all {
+		now := time.Now()
+		all[i] = clocks{now.Sub(processStart), time.Duration(now.UnixNano())}
+	}
+	slices.SortFunc(all[:], func(a, b clocks) int { return int(a.offset() - b.offset()) })
+	return all[len(all)/2]
+}
+
+func (c clocks) offset() time.Duration { return c.wall - c.monotonic }
+
+// heartbeat is the state of [Heartbeat] between two beats.
+type heartbeat struct {
+	processes func() []Watched
+	// How to look at a process; in tests, simulated.
+	tree        func(pid int) []int
+	stopped     func(pid int) bool
+	cpu, waited func(pid int) time.Duration
+
+	beats  int
+	last   clocks
+	pids   map[int][]int            // descendants, by process
+	frozen map[string]time.Duration // so far, by name, of processes that are stopped now
+	used   map[int]scheduling       // at the last check, by process
+	stalls map[StallKind][]Stall
+}
+
+// scheduling is the CPU time of a process, and the time for which its threads waited for a processor.
+type scheduling struct {
+	at, cpu, waited time.Duration
+	known           bool // waited
+}
+
+func newHeartbeat(processes func() []Watched) *heartbeat {
+	return &heartbeat{
+		processes: processes, tree: ProcessTree, stopped: isStopped, cpu: processorTime, waited: waitedForProcessor,
+		last: readClocks(), pids: map[int][]int{}, frozen: map[string]time.Duration{}, used: map[int]scheduling{}, stalls: map[StallKind][]Stall{},
+	}
+}
+
+// beat looks at everything once.
+func (h *heartbeat) beat(now clocks) {
+	passed := now.monotonic - h.last.monotonic
+	if passed >= leastStopped {
+		h.add(Stopped, "", passed)
+	}
+	if jump := now.offset() - h.last.offset(); jump.Abs() >= leastJump {
+		h.add(ClockJump, "", jump)
+	}
+	h.last = now
+	check := h.beats%beatsPerCheck == 0
+	if h.beats%(5*beatsPerCheck) == 0 {
+		clear(h.pids) // there may be other descendants now
+	}
+	h.beats++
+	frozen := map[string]bool{}
+	for _, p := range h.processes() {
+		if h.pids[p.PID] == nil {
+			h.pids[p.PID] = h.tree(p.PID)
+		}
+		for _, pid := range h.pids[p.PID] {
+			frozen[p.Name] = frozen[p.Name] || h.isFrozen(p, pid)
+			if check {
+				h.checkStarved(p.Name, pid, now.monotonic)
+			}
+		}
+	}
+	for name, is := range frozen {
+		if is {
+			h.frozen[name] += min(passed, 2*heartbeatInterval) // while this process did not run, neither is known
+		}
+	}
+	for name := range h.frozen {
+		if !frozen[name] {
+			h.endFrozen(name)
+		}
+	}
+}
+
+// isFrozen reports whether a process is stopped, and not by the experiment. That is asked before and
+// after, because the experiment may resume the process meanwhile.
+func (h *heartbeat) isFrozen(p Watched, pid int) bool {
+	suspended := func() bool { return p.Suspended != nil && p.Suspended() }
+	return !suspended() && h.stopped(pid) && !suspended()
+}
+
+func (h *heartbeat) endFrozen(name string) {
+	if h.frozen[name] >= leastFrozen {
+		h.add(Frozen, name, h.frozen[name])
+	}
+	delete(h.frozen, name)
+}
+
+// checkStarved compares the CPU time of a process, and the waits of its threads, with the last check.
+func (h *heartbeat) checkStarved(name string, pid int, at time.Duration) {
+	last, seen := h.used[pid]
+	now := scheduling{at: at, cpu: h.cpu(pid)}
+	passed := (now.at - last.at).Seconds()
+	if seen && (now.cpu-last.cpu).Seconds() <= leastUsed*passed {
+		now.waited, now.known = h.waited(pid), true
+		if last.known && (now.waited-last.waited).Seconds() >= mostWaited*passed {
+			h.add(Starved, name, now.at-last.at)
+		}
+	}
+	h.used[pid] = now
+}
+
+// add adds a stall to those of the same kind and process.
+func (h *heartbeat) add(kind StallKind, name string, d time.Duration) {
+	i := slices.IndexFunc(h.stalls[kind], func(s Stall) bool { return s.Name == name })
+	if i < 0 {
+		h.stalls[kind] = append(h.stalls[kind], Stall{kind, name, d})
+		return
+	}
+	h.stalls[kind][i].Duration += d
+}
+
+// end returns the stalls.
+func (h *heartbeat) end() []Stall {
+	for name := range h.frozen {
+		h.endFrozen(name)
+	}
+	return slices.Concat(h.stalls[Frozen], h.stalls[Starved], h.stalls[Stopped], h.stalls[ClockJump])
+}

@@ -1,0 +1,84 @@
+package measure
+
+import (
+	"os"
+	"slices"
+	"testing"
+	"time"
+)
+
+// simulated is a process that a simulated heartbeat watches.
+type simulated struct {
+	stopped, suspended bool
+	cpu, waited        time.Duration
+}
+
+// beats calls a heartbeat for some beats. Before each, change may change the process and both clocks.
+func beats(count int, change func(beat int, p *simulated, now *clocks)) []Stall {
+	p := new(simulated)
+	h := newHeartbeat(func() []Watched {
+		return []Watched{{Name: "greeter-0", PID: 7, Suspended: func() bool { return p.suspended }}}
+	})
+	h.tree = func(pid int) []int { return []int{pid, pid + 1} } // both have the same state
+	h.stopped = func(int) bool { return p.stopped }
+	h.cpu = func(int) time.Duration { return p.cpu }
+	h.waited = func(int) time.Duration { return p.waited }
+	now := clocks{}
+	h.last = now
+	for beat := range count {
+		now.monotonic += heartbeatInterval
+		now.wall += heartbeatInterval
+		change(beat, p, &now)
+		h.beat(now)
+	}
+	return h.end()
+}
+
+func TestAHeartbeatNoticesStalls(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(beat int, p *simulated, now *clocks)
+		want   []Stall
+	}{
+		"nothing": {func(beat int, p *simulated, _ *clocks) {
+			p.cpu += 10 * time.Millisecond
+			p.waited += 20 * time.Millisecond
+		}, nil},
+		"stopped for 1.5 s": {func(beat int, p *simulated, _ *clocks) { p.stopped = beat >= 4 && beat < 10 },
+			[]Stall{{Frozen, "greeter-0", 1500 * time.Millisecond}}},
+		"stopped until the end": {func(beat int, p *simulated, _ *clocks) { p.stopped = beat >= 18 },
+			[]Stall{{Frozen, "greeter-0", 500 * time.Millisecond}}},
+		"stopped for one beat": {func(beat int, p *simulated, _ *clocks) { p.stopped = beat == 4 }, nil},
+		"paused by the experiment": {func(beat int, p *simulated, _ *clocks) {
+			p.stopped, p.suspended = beat >= 4 && beat < 10, beat >= 4 && beat < 9
+		}, nil},
+		"waiting for a processor":   {func(beat int, p *simulated, _ *clocks) { p.waited += heartbeatInterval }, []Stall{{Starved, "greeter-0", 6 * time.Second}}},
+		"waiting, but also running": {func(beat int, p *simulated, _ *clocks) { p.waited += heartbeatInterval; p.cpu += heartbeatInterval / 2 }, nil},
+		"rpclab stopped for 1.5 s": {func(beat int, _ *simulated, now *clocks) {
+			if beat == 5 {
+				now.monotonic += 1500 * time.Millisecond
+				now.wall += 1500 * time.Millisecond
+			}
+		}, []Stall{{Stopped, "", 1750 * time.Millisecond}}},
+		"the clock set back": {func(beat int, _ *simulated, now *clocks) {
+			if beat == 5 {
+				now.wall -= time.Hour
+			}
+		}, []Stall{{ClockJump, "", -time.Hour}}},
+		"the machine suspended": {func(beat int, _ *simulated, now *clocks) {
+			if beat == 5 {
+				now.wall += 30 * time.Second
+			}
+		}, []Stall{{ClockJump, "", 30 * time.Second}}},
+	} {
+		if got := beats(20, c.change); !slices.Equal(got, c.want) {
+			t.Errorf("%s: the stalls are %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func BenchmarkHeartbeat(b *testing.B) {
+	h := newHeartbeat(func() []Watched { return []Watched{{Name: "this", PID: os.Getpid()}} })
+	for b.Loop() {
+		h.beat(readClocks())
+	}
+}
