@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"rpclab/internal/security"
 	"strings"
 	"time"
 
@@ -103,6 +104,21 @@ func read[Q any](body io.Reader) (*Q, error) {
 		return nil, errors.New("there is data after the JSON object")
 	}
 	return request, nil
+}
+
+// requireToken rejects requests without the token, except health checks.
+func (s *Server) requireToken(next http.Handler) http.Handler {
+	if s.Token == "" {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != healthPath && !security.HasBearer(r.Header.Get("Authorization"), s.Token) {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			writeError(w, status.Error(codes.Unauthenticated, "this server requires its token: Authorization: Bearer TOKEN"))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // writeError sends an error as JSON, with the HTTP status nearest to its code.

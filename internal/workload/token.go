@@ -2,7 +2,6 @@ package workload
 
 import (
 	"context"
-	"net/http"
 	"strings"
 
 	"google.golang.org/grpc"
@@ -39,19 +38,4 @@ func (s *Server) tokenOptions() []grpc.ServerOption {
 			return handle(server, stream)
 		}),
 	}
-}
-
-// requireToken rejects requests without the token, except health checks.
-func (s *Server) requireToken(next http.Handler) http.Handler {
-	if s.Token == "" {
-		return next
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != healthPath && !security.HasBearer(r.Header.Get("Authorization"), s.Token) {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			writeError(w, status.Error(codes.Unauthenticated, "this server requires its token: Authorization: Bearer TOKEN"))
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
 }
