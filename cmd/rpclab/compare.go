@@ -50,7 +50,7 @@ when other programs used over half of the CPU time in one of the runs, unless
   rpclab compare 20261119 latest --allow workload.greet.delay
   rpclab compare 1A,1C,1E,1G 1B,1D,1F,latest --gate 'p50 ratio < 1.1'`,
 		Args: exactly(2, "runs"),
-		RunE: readStore(func(c *cobra.Command, store *result.Store, args []string) error {
+		RunE: abortable(readStore(func(c *cobra.Command, store *result.Store, args []string) error {
 			gates, err := parseGates(f.gates)
 			if err := errors.Join(err, f.checkUndecided(), f.outputs.check()); err != nil {
 				return usageError{err}
@@ -68,7 +68,7 @@ when other programs used over half of the CPU time in one of the runs, unless
 				return err
 			}
 			return f.reportGates(c.ErrOrStderr(), compared)
-		}),
+		})),
 	}
 	flags := command.Flags()
 	flags.StringArrayVar(&f.gates, "gate", nil, "`condition` on the ratio of the second run to the first (repeatable)")

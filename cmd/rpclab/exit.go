@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/spf13/cobra"
 )
 
 // Exit codes, which scripts rely on.
@@ -49,6 +51,22 @@ func exitCode(err error) int {
 		return exitUsage
 	}
 	return exitLab
+}
+
+// abortable returns a command that an interrupt ends at once, in the middle of a computation. It is
+// for commands that only read runs and write files; a file that is being written is completed.
+func abortable(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		done := make(chan error, 1)
+		go func() { done <- run(c, args) }()
+		select {
+		case err := <-done:
+			return err
+		case <-c.Context().Done():
+			writing.Lock() // and never unlocked: no further file begins
+			return c.Context().Err()
+		}
+	}
 }
 
 // interruptible returns a context that the first Ctrl-C, SIGTERM or SIGHUP cancels. SIGHUP

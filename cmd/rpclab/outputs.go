@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -111,6 +113,9 @@ func isDevice(path string) bool {
 	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
 }
 
+// writing is locked while a file is written.
+var writing sync.Mutex
+
 // writeFile writes a temporary file and renames it, so that a failure leaves the old file
 // intact. It writes pipes and devices directly.
 func writeFile(path string, draw func(io.Writer) error) (err error) {
@@ -124,6 +129,12 @@ func writeFile(path string, draw func(io.Writer) error) (err error) {
 		}
 		return errors.Join(draw(file), file.Close())
 	}
+	var text bytes.Buffer
+	if err := draw(&text); err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	writing.Lock()
+	defer writing.Unlock()
 	file, err := os.CreateTemp(filepath.Dir(path), ".rpclab-")
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
@@ -133,10 +144,15 @@ func writeFile(path string, draw func(io.Writer) error) (err error) {
 			_ = os.Remove(file.Name())
 		}
 	}()
-	if err := errors.Join(draw(file), file.Chmod(0o644), file.Close()); err != nil {
+	if err := errors.Join(copyTo(file, &text), file.Chmod(0o644), file.Close()); err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
 	return os.Rename(file.Name(), path)
+}
+
+func copyTo(w io.Writer, text *bytes.Buffer) error {
+	_, err := text.WriteTo(w)
+	return err
 }
 
 // terminalOptions returns the width of a terminal and whether it shows colours; otherwise

@@ -22,13 +22,13 @@ func runsCommand() *cobra.Command {
 		Short:   "List the stored runs, newest first",
 		Example: "  rpclab runs",
 		Args:    noArgs,
-		RunE: readStore(func(c *cobra.Command, store *result.Store, _ []string) error {
+		RunE: abortable(readStore(func(c *cobra.Command, store *result.Store, _ []string) error {
 			rows, err := store.List(c.Context())
 			if err != nil {
 				return err
 			}
 			return report.Runs(c.OutOrStdout(), rows)
-		}),
+		})),
 	}
 }
 
@@ -42,7 +42,7 @@ file that --json wrote (NAME.json).`,
 		Example: `  rpclab report latest
   rpclab report 20261120-1845 --md report.md --html report.html`,
 		Args: exactly(1, "run"),
-		RunE: readStore(func(c *cobra.Command, store *result.Store, args []string) error {
+		RunE: abortable(readStore(func(c *cobra.Command, store *result.Store, args []string) error {
 			if err := o.check(); err != nil {
 				return usageError{err}
 			}
@@ -57,7 +57,7 @@ file that --json wrote (NAME.json).`,
 				printReportHint(c, o, args[0])
 			}
 			return nil
-		}),
+		})),
 	}
 	o.register(command.Flags())
 	o.registerRun(command.Flags())

@@ -148,12 +148,3 @@ func place(arm result.Arm) string {
 	}
 	return arm.Name + " at " + arm.Cell.String()
 }
-
-func armIn(d result.Document, name string, cell result.Cell) (result.Arm, bool) {
-	for _, arm := range d.Arms {
-		if arm.Name == name && arm.Cell.Key() == cell.Key() {
-			return arm, true
-		}
-	}
-	return result.Arm{}, false
-}

@@ -11,13 +11,15 @@ import (
 // without the confound.
 func accounts(d result.Document) []result.Account {
 	var all []result.Account
+	arms := d.ArmsByKey()
 	for _, c := range d.Confounds {
 		for _, published := range d.Arms {
 			if published.Name != c.Published {
 				continue
 			}
-			controlled, known := armIn(d, c.Controlled, published.Cell)
-			baseline, there := armIn(d, d.Baseline, published.Cell)
+			cell := published.Cell.Key()
+			controlled, known := arms[result.ArmKey{Name: c.Controlled, Cell: cell}]
+			baseline, there := arms[result.ArmKey{Name: d.Baseline, Cell: cell}]
 			if known && there && published.Name != baseline.Name {
 				all = append(all, result.Account{
 					Published: published.Name, Controlled: controlled.Name, Baseline: baseline.Name,
@@ -27,7 +29,7 @@ func accounts(d result.Document) []result.Account {
 		}
 	}
 	for i := range all {
-		fillAccount(&all[i], d, len(all))
+		fillAccount(&all[i], d, arms, len(all))
 	}
 	return all
 }
@@ -43,7 +45,7 @@ func gapMetric(a result.Arm) string {
 }
 
 // fillAccount fills in the figures of an account. family is how many accounts share the 5 % error.
-func fillAccount(a *result.Account, d result.Document, family int) {
+func fillAccount(a *result.Account, d result.Document, arms map[result.ArmKey]result.Arm, family int) {
 	m := metric{answers: true, of: func(t result.Trial) float64 { return t.ElapsedMS }}
 	if a.Metric == "latency_p50" {
 		m = metrics[0]
@@ -51,7 +53,7 @@ func fillAccount(a *result.Account, d result.Document, family int) {
 	byRound := map[int]*verdict.Triple{}
 	var order []int
 	for i, name := range []string{a.Published, a.Controlled, a.Baseline} {
-		arm, _ := armIn(d, name, a.Cell)
+		arm := arms[result.ArmKey{Name: name, Cell: a.Cell.Key()}]
 		if a.Reason == "" {
 			a.Reason = unfitArm(m, d, arm).text
 		}

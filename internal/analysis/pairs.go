@@ -31,23 +31,16 @@ func pairsOf(a, b result.Document) (pairs []armPair, alone []result.Refusal) {
 	if len(a.Arms) == 1 && len(b.Arms) == 1 && len(a.Arms[0].Cell)+len(b.Arms[0].Cell) == 0 && a.Experiment == b.Experiment {
 		return []armPair{{a: a.Arms[0], b: b.Arms[0]}}, nil
 	}
-	find := func(d result.Document, arm result.Arm) (result.Arm, bool) {
-		for _, other := range d.Arms {
-			if other.Name == arm.Name && other.Cell.Key() == arm.Cell.Key() {
-				return other, true
-			}
-		}
-		return result.Arm{}, false
-	}
+	inA, inB := a.ArmsByKey(), b.ArmsByKey()
 	for _, arm := range a.Arms {
-		if other, ok := find(b, arm); ok {
+		if other, ok := inB[arm.Key()]; ok {
 			pairs = append(pairs, armPair{a: arm, b: other})
 		} else {
 			alone = append(alone, result.Refusal{Arm: arm.Name, Cell: arm.Cell, Reason: "only in A"})
 		}
 	}
 	for _, arm := range b.Arms {
-		if _, ok := find(a, arm); !ok {
+		if _, ok := inA[arm.Key()]; !ok {
 			alone = append(alone, result.Refusal{Arm: arm.Name, Cell: arm.Cell, Reason: "only in B"})
 		}
 	}

@@ -90,39 +90,38 @@ type comparison struct {
 
 func comparisons(d result.Document) []comparison {
 	var all []comparison
+	controlled, reference := map[string][]string{}, map[string]bool{}
+	for _, c := range d.Confounds {
+		controlled[c.Published] = append(controlled[c.Published], c.Controlled)
+	}
+	place := make(map[result.ArmKey]int, len(d.Arms))
+	for i, a := range d.Arms {
+		place[a.Key()] = i
+		reference[a.Against] = true
+	}
 	for _, a := range d.Arms {
-		for _, b := range d.Arms {
-			if a.Cell.Key() != b.Cell.Key() || a.Name == b.Name {
-				continue
+		var others []int
+		for _, name := range append([]string{a.Control, a.Against, d.Baseline}, controlled[a.Name]...) {
+			if i, known := place[result.ArmKey{Name: name, Cell: a.Key().Cell}]; known && name != a.Name {
+				others = append(others, i)
 			}
+		}
+		slices.Sort(others)
+		for _, i := range slices.Compact(others) {
+			b := d.Arms[i]
 			switch {
 			case a.Control == b.Name:
 				all = append(all, comparison{a, b, "control"})
 			case a.Control == "" && a.Against == b.Name && b.Name != d.Baseline:
 				all = append(all, comparison{a, b, "against"})
-			case a.Control == "" && cmp.Or(a.Against, d.Baseline) == b.Name && (a.Against != "" || !isReference(d, a.Name)):
+			case a.Control == "" && cmp.Or(a.Against, d.Baseline) == b.Name && (a.Against != "" || !reference[a.Name]): // a reference is compared with no other arm
 				all = append(all, comparison{a, b, "baseline"})
-			case confounded(d, a.Name, b.Name):
+			case slices.Contains(controlled[a.Name], b.Name):
 				all = append(all, comparison{a, b, "confound"})
 			}
 		}
 	}
 	return all
-}
-
-// isReference says whether another arm names this arm in its field against. Then it is compared with
-// no other arm.
-func isReference(d result.Document, name string) bool {
-	return slices.ContainsFunc(d.Arms, func(a result.Arm) bool { return a.Against == name })
-}
-
-func confounded(d result.Document, published, controlled string) bool {
-	for _, c := range d.Confounds {
-		if c.Published == published && c.Controlled == controlled {
-			return true
-		}
-	}
-	return false
 }
 
 // paired are the values of both arms in each round that has both. The value of a failed trial is NaN:

@@ -88,13 +88,15 @@ func answeredMetric(d result.Document) string {
 }
 
 func outcomes(d result.Document, metric string) (all []outcome) {
+	place := map[[2]string]int{}
 	for _, v := range d.Verdicts {
 		if !v.Kind.AnswersQuestion() || v.Secondary || v.Metric != metric {
 			continue
 		}
-		i := slices.IndexFunc(all, func(o outcome) bool { return o.arm == v.A && o.of == v.B })
-		if i < 0 {
+		i, known := place[[2]string{v.A, v.B}]
+		if !known {
 			i = len(all)
+			place[[2]string{v.A, v.B}] = i
 			all = append(all, outcome{arm: v.A, of: v.B, decisions: map[string]int{}})
 		}
 		o := &all[i]
@@ -136,16 +138,15 @@ func answers(all []outcome, metric string) (clauses []string) {
 	only := func(decision string) func(outcome) bool {
 		return func(o outcome) bool { return len(o.decisions) == 1 && o.decisions[decision] > 0 }
 	}
-	var references, open []string
+	var references distinct
+	var open []string
 	for _, o := range all {
-		if !slices.Contains(references, o.of) {
-			references = append(references, o.of)
-		}
+		references.add(o.of)
 		if only("undecided")(o) {
 			open = append(open, clean(o.arm))
 		}
 	}
-	for _, of := range references {
+	for _, of := range references.list {
 		add(better, of, only("better"), true)
 		add(worse, of, only("worse"), true)
 		add(same, of, only("equivalent"), false)

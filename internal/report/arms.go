@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 
 	"rpclab/internal/result"
@@ -20,9 +21,24 @@ func callerCount(a result.Arm) int {
 	return n
 }
 
-func lostShare(d result.Document, arm string) float64 {
-	lost, due := losses(d, arm)
-	return float64(lost) / float64(max(due, 1))
+// losses are calls that failed or were dropped, of all that were due.
+type losses struct{ lost, due uint64 }
+
+func (l losses) share() float64 { return float64(l.lost) / float64(max(l.due, 1)) }
+
+// lossesByArm counts the losses of each arm over all cells.
+func lossesByArm(d result.Document) map[string]losses {
+	all := map[string]losses{}
+	for _, a := range d.Arms {
+		l := all[a.Name]
+		all[a.Name] = losses{l.lost + a.Failed() + a.Dropped, l.due + a.Calls + a.Dropped}
+	}
+	return all
+}
+
+// byLosses sorts arms, those that lost the most first.
+func byLosses(names []string, of map[string]losses) {
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(of[b].share(), of[a].share()) })
 }
 
 // measured says whether any arm has an answer or an error to show.
@@ -36,65 +52,72 @@ func measured(d result.Document) bool {
 }
 
 // limitedArms are the arms in which the load generator was the bottleneck.
-func limitedArms(d result.Document) (names []string) {
+func limitedArms(d result.Document) []string {
+	var names distinct
 	for _, a := range d.Arms {
-		if name := clean(a.Name); a.Limited != "" && !slices.Contains(names, name) {
-			names = append(names, name)
+		if a.Limited != "" {
+			names.add(clean(a.Name))
 		}
 	}
-	return names
+	return names.list
 }
 
 // armNames are the names of the arms, each once.
-func armNames(d result.Document) (names []string) {
+func armNames(d result.Document) []string {
+	var names distinct
 	for _, a := range d.Arms {
-		if !slices.Contains(names, a.Name) {
-			names = append(names, a.Name)
-		}
+		names.add(a.Name)
 	}
-	return names
+	return names.list
 }
 
-// losses counts the calls of an arm that failed or were dropped, and all that were due, over all cells.
-func losses(d result.Document, arm string) (lost, due uint64) {
+// armsByName groups the arms by their names: each group is one arm in all its cells.
+func armsByName(d result.Document) map[string][]result.Arm {
+	all := map[string][]result.Arm{}
 	for _, a := range d.Arms {
-		if a.Name == arm {
-			lost, due = lost+a.Failed()+a.Dropped, due+a.Calls+a.Dropped
-		}
-	}
-	return lost, due
-}
-
-// cells are the points of the sweep, in the order of the document.
-func cells(d result.Document) []result.Cell {
-	var all []result.Cell
-	seen := map[string]bool{}
-	for _, arm := range d.Arms {
-		if key := arm.Cell.Key(); !seen[key] {
-			seen[key] = true
-			all = append(all, arm.Cell)
-		}
+		all[a.Name] = append(all[a.Name], a)
 	}
 	return all
 }
 
-func armsIn(d result.Document, cell result.Cell) []result.Arm {
-	var arms []result.Arm
-	for _, arm := range d.Arms {
-		if arm.Cell.Key() == cell.Key() {
-			arms = append(arms, arm)
-		}
-	}
-	return arms
+// distinct are texts in the order of their first occurrence.
+type distinct struct {
+	list []string
+	seen map[string]bool
 }
 
-func armOf(d result.Document, name string, cell result.Cell) (result.Arm, bool) {
-	for _, arm := range armsIn(d, cell) {
-		if arm.Name == name {
-			return arm, true
+func (d *distinct) add(text string) {
+	if d.seen[text] {
+		return
+	}
+	if d.seen == nil {
+		d.seen = map[string]bool{}
+	}
+	d.seen[text] = true
+	d.list = append(d.list, text)
+}
+
+// cells are the points of the sweep, in the order of the document.
+func cells(d result.Document) (all []result.Cell) {
+	for _, in := range d.ArmsByCell() {
+		all = append(all, in.Cell)
+	}
+	return all
+}
+
+// ratioKey is what a verdict is on.
+type ratioKey struct{ metric, a, b, cell string }
+
+// ratiosByKey are the verdicts that have a ratio.
+func ratiosByKey(d result.Document) map[ratioKey]result.Verdict {
+	all := map[ratioKey]result.Verdict{}
+	for _, v := range d.Verdicts {
+		key := ratioKey{v.Metric, v.A, v.B, v.Cell.Key()}
+		if _, known := all[key]; !known && v.Ratio > 0 {
+			all[key] = v
 		}
 	}
-	return result.Arm{}, false
+	return all
 }
 
 // armName is the name with the marks that the legend explains.

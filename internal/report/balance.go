@@ -26,31 +26,21 @@ func balance(p *page, d result.Document) {
 	if len(d.Events) > 0 {
 		return
 	}
-	var names []string
-	byName := map[string][]result.Arm{}
-	for _, arm := range d.Arms {
-		if _, known := byName[arm.Name]; !known {
-			names = append(names, arm.Name)
-		}
-		byName[arm.Name] = append(byName[arm.Name], arm)
-	}
-	var texts []string
-	var who [][]string // the arms of each text
+	names, byName := armNames(d), armsByName(d)
+	var texts distinct
+	who := map[string][]string{} // the arms of each text
 	for _, name := range names {
 		for _, f := range balanceOf(byName[name]) {
-			if i := slices.Index(texts, f.text); i >= 0 {
-				who[i] = append(who[i], f.name)
-				continue
-			}
-			texts, who = append(texts, f.text), append(who, []string{f.name})
+			texts.add(f.text)
+			who[f.text] = append(who[f.text], f.name)
 		}
 	}
-	if len(texts) == 0 {
+	if len(texts.list) == 0 {
 		return
 	}
 	p.heading("Balance")
-	for i, text := range texts {
-		p.item(and(who[i]) + ": " + text)
+	for _, text := range texts.list {
+		p.item(and(who[text]) + ": " + text)
 	}
 }
 

@@ -46,11 +46,11 @@ func comparison(c result.Comparison, outcomes map[string]string) page {
 func ratios(p *page, c result.Comparison) {
 	var open []result.Verdict
 	level, headline, intervals := 0.0, 0, 0
-	for _, cell := range comparedCells(c) {
+	for _, in := range ratiosByCell(c) {
 		t := table{columns: []column{{"arm", false}, {"", false}, {"A", true}, {"B", true},
 			{"B/A", true}, {"interval", true}, {"p", true}, {"verdict", false}}}
-		for _, r := range c.Ratios {
-			if r.Secondary || r.Cell.Key() != cell.Key() {
+		for _, r := range in.All {
+			if r.Secondary {
 				continue
 			}
 			v := verdictOf(r)
@@ -64,7 +64,7 @@ func ratios(p *page, c result.Comparison) {
 			t.rows = append(t.rows, []string{clean(r.Arm), headlineName(r.Metric), ms(r.A), ms(r.B),
 				ratioOr(r.Ratio), interval(r.CI), probability(r.PRanks), inWords(r)})
 		}
-		if name := cellName(cell); name != "" {
+		if name := cellName(in.Cell); name != "" {
 			p.heading(name)
 		} else {
 			p.heading("Results")
@@ -86,15 +86,8 @@ func runIntervalNote(level float64, headline int) string {
 		confidence(level), headline, confidence(1-(1-level)*float64(headline)))
 }
 
-func comparedCells(c result.Comparison) (all []result.Cell) {
-	seen := map[string]bool{}
-	for _, r := range c.Ratios {
-		if key := r.Cell.Key(); !seen[key] {
-			seen[key] = true
-			all = append(all, r.Cell)
-		}
-	}
-	return all
+func ratiosByCell(c result.Comparison) []result.InCell[result.Ratio] {
+	return result.ByCell(c.Ratios, func(r result.Ratio) result.Cell { return r.Cell })
 }
 
 // verdictOf is a ratio in the form of a verdict.
@@ -213,7 +206,7 @@ func gates(p *page, c result.Comparison, outcomes map[string]string) {
 		p.sub(name)
 		p.grid(*byGate[name])
 	}
-	for _, r := range why {
+	for _, r := range why.list {
 		p.alarm(r.text)
 	}
 	p.note("A gate passes or fails only if its whole interval does (" + confidence(c.Gates[0].Level) + ", so that the chance of any wrong outcome is " +

@@ -13,6 +13,7 @@ import (
 // arm less the baseline, and the remainder the controlled arm less the baseline.
 func confounds(p *page, d result.Document) {
 	var shown []block
+	arms := d.ArmsByKey()
 	for _, c := range d.Confounds {
 		t := table{columns: []column{{"", false}, {clean(c.Published), true}, {clean(c.Controlled), true},
 			{clean(d.Baseline), true}, {"gap ms", true}, {"remains", true}, {"published gap", true}}}
@@ -24,7 +25,7 @@ func confounds(p *page, d result.Document) {
 			if a.Published != c.Published || a.Controlled != c.Controlled {
 				continue
 			}
-			t.rows = append(t.rows, accountRow(d, a))
+			t.rows = append(t.rows, accountRow(d, arms, a))
 			if a.Reason != "" {
 				why.add("not established: "+clean(a.Reason), nil, "")
 			}
@@ -36,7 +37,7 @@ func confounds(p *page, d result.Document) {
 		case older(d, c):
 			shown = append(shown, what, block{kind: item, text: "the version of rpclab that made this result did not compute the remaining gap"})
 		}
-		for _, r := range why {
+		for _, r := range why.list {
 			shown = append(shown, block{kind: item, text: r.text})
 		}
 	}
@@ -62,8 +63,12 @@ func older(d result.Document, c result.Confound) bool {
 }
 
 // accountRow is one cell of a confound.
-func accountRow(d result.Document, a result.Account) []string {
-	row := []string{cellName(a.Cell), trialMedian(d, a.Published, a), trialMedian(d, a.Controlled, a), trialMedian(d, a.Baseline, a),
+func accountRow(d result.Document, arms map[result.ArmKey]result.Arm, a result.Account) []string {
+	cell := a.Cell.Key()
+	published, there := arms[result.ArmKey{Name: a.Published, Cell: cell}]
+	controlled := arms[result.ArmKey{Name: a.Controlled, Cell: cell}]
+	baseline, known := arms[result.ArmKey{Name: a.Baseline, Cell: cell}]
+	row := []string{cellName(a.Cell), trialMedian(published, a.Metric), trialMedian(controlled, a.Metric), trialMedian(baseline, a.Metric),
 		ms(a.GapMS), none, ""}
 	if row[0] == "" {
 		row[0] = metricColumn(a.Metric)
@@ -77,8 +82,6 @@ func accountRow(d result.Document, a result.Account) []string {
 	if a.Reason == "" {
 		row[5] = fmt.Sprintf("%s %% (%s to %s)", percents(a.Remains), percents(a.CI[0]), percents(a.CI[1]))
 	}
-	published, there := armOf(d, a.Published, a.Cell)
-	baseline, known := armOf(d, a.Baseline, a.Cell)
 	if !there || !known {
 		return row
 	}
@@ -105,17 +108,13 @@ func metricColumn(metric string) string {
 	return "p50 ms"
 }
 
-// trialMedian is the median trial of an arm on the account's metric.
-func trialMedian(d result.Document, name string, a result.Account) string {
-	arm, ok := armOf(d, name, a.Cell)
-	if !ok {
-		return none
-	}
+// trialMedian is the median trial of an arm on the metric of an account.
+func trialMedian(arm result.Arm, metric string) string {
 	var values []float64
 	for _, t := range arm.Trials {
 		switch {
 		case t.Failed != "":
-		case a.Metric == "elapsed":
+		case metric == "elapsed":
 			values = append(values, t.ElapsedMS)
 		default:
 			values = append(values, t.Latency.P50)

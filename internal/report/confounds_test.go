@@ -18,15 +18,15 @@ func TestARowOfAConfoundHasMediansAndTheRemainingGap(t *testing.T) {
 		d.Arms = append(d.Arms, arm)
 	}
 	a := result.Account{Published: "a", Controlled: "c", Baseline: "b", Metric: "elapsed", GapMS: 500, Remains: 0.2, CI: [2]float64{0.15, 0.26}}
-	if got, want := accountRow(d, a), []string{"elapsed ms", "1,000", "600.0", "500.0", "500.0", "20 % (15 to 26)", ""}; !slices.Equal(got, want) {
+	if got, want := accountRow(d, d.ArmsByKey(), a), []string{"elapsed ms", "1,000", "600.0", "500.0", "500.0", "20 % (15 to 26)", ""}; !slices.Equal(got, want) {
 		t.Errorf("the row is %q\nwant %q", got, want)
 	}
 	a.Remains, a.CI = -0.01, [2]float64{-0.03, 0.1}
-	if got := accountRow(d, a)[5]; got != "−1 % (−3 to 10)" {
+	if got := accountRow(d, d.ArmsByKey(), a)[5]; got != "−1 % (−3 to 10)" {
 		t.Errorf("an overcorrected gap is %q, want −1 %% (−3 to 10)", got)
 	}
 	a.Reason, a.CI = "the gap itself is not established", [2]float64{}
-	if got := accountRow(d, a)[5]; got != none {
+	if got := accountRow(d, d.ArmsByKey(), a)[5]; got != none {
 		t.Errorf("a gap that is not established is %q, want %q", got, none)
 	}
 }

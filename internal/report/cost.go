@@ -59,23 +59,23 @@ func cost(p *page, d result.Document) {
 		return
 	}
 	p.heading("Cost: CPU time per call and peak memory")
-	all := cells(d)
+	all := d.ArmsByCell()
 	between := slices.ContainsFunc(d.Arms, func(a result.Arm) bool {
 		return a.Resources.Proxy != (result.Usage{}) || a.Resources.Gateway != (result.Usage{})
 	})
 	switch {
 	case len(all) == 1 && between:
 		p.sub("CPU time, µs per call")
-		p.grid(costOf(d, all[0], processors))
+		p.grid(costOf(all[0].All, processors))
 		p.sub("Peak memory, MB")
-		p.grid(costOf(d, all[0], memories))
+		p.grid(costOf(all[0].All, memories))
 		return
 	case len(all) == 1:
-		p.grid(costOf(d, all[0], meters))
+		p.grid(costOf(all[0].All, meters))
 		return
 	}
 	for i, meter := range meters {
-		t, any := meterOver(d, all, i)
+		t, any := meterOver(all, i)
 		switch same := alike(t); {
 		case !any:
 		case same != "":
@@ -88,9 +88,8 @@ func cost(p *page, d result.Document) {
 }
 
 // costOf has a column for each meter with a value.
-func costOf(d result.Document, cell result.Cell, meters []meter) table {
+func costOf(arms []result.Arm, meters []meter) table {
 	t := table{columns: []column{{"arm", false}}}
-	arms := armsIn(d, cell)
 	for _, arm := range arms {
 		t.rows = append(t.rows, []string{clean(arm.Name)})
 	}
@@ -108,12 +107,12 @@ func costOf(d result.Document, cell result.Cell, meters []meter) table {
 }
 
 // meterOver has a column for each cell; any is false without a value.
-func meterOver(d result.Document, all []result.Cell, meter int) (t table, any bool) {
+func meterOver(all []result.InCell[result.Arm], meter int) (t table, any bool) {
 	t.columns = []column{{"arm", false}}
 	place := map[string]int{}
-	for c, cell := range all {
-		t.columns = append(t.columns, column{cellName(cell), true})
-		for _, arm := range armsIn(d, cell) {
+	for c, in := range all {
+		t.columns = append(t.columns, column{cellName(in.Cell), true})
+		for _, arm := range in.All {
 			at, known := place[arm.Name]
 			if !known {
 				at = len(t.rows)
@@ -193,11 +192,11 @@ func MemoryTrial(a result.Arm) (result.Trial, bool) {
 
 // memoryTimes draws the memory of servers over time, if they have limits.
 func memoryTimes(p *page, d result.Document) {
-	for _, cell := range cells(d) {
+	for _, in := range d.ArmsByCell() {
 		var rows []stripe
 		var peaks []string
 		top, length := 0.0, 0.0
-		for _, arm := range armsIn(d, cell) {
+		for _, arm := range in.All {
 			t, ok := MemoryTrial(arm)
 			if !ok || t.Limits == "" {
 				continue
@@ -218,7 +217,7 @@ func memoryTimes(p *page, d result.Document) {
 		for i := range rows {
 			rows[i].top = top
 		}
-		p.sub("Memory of the servers over time" + at(cell))
+		p.sub("Memory of the servers over time" + at(in.Cell))
 		p.picture(rows)
 		p.note(fmt.Sprintf("%.0f s of one trial each; the highest bar is %s MB. Peaks in MB: %s.", length, megabytes(uint64(top)), and(peaks)))
 	}

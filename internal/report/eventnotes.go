@@ -20,15 +20,18 @@ func eventNotes(p *page, d result.Document, all []*eventOutcome, unseen bool) {
 		p.note(none + ": not observed before the next event in at least half of the rounds. " +
 			"An event that only removes backends has no first call. A client that did not call an affected backend has no time for avoided.")
 	}
-	for _, r := range balanceReasons(all) {
-		p.item("no time for balanced in " + and(r.arms) + ": " + strings.TrimRight(r.sentence(), "."))
+	for _, r := range balanceReasons(all).list {
+		p.item("no time for balanced in " + and(r.arms.list) + ": " + strings.TrimRight(r.sentence(), "."))
 	}
 	policyNotes(p, all)
 	proxyNotes(p, d, all)
-	said := map[string]bool{}
+	said, hasEvents := map[string]bool{}, map[string]bool{}
+	for _, e := range d.Events {
+		hasEvents[e.Arm] = true
+	}
 	for _, arm := range d.Arms {
 		text := lag(arm)
-		if text == "" || said[text] || !hasEvents(d, arm.Name) {
+		if text == "" || said[text] || !hasEvents[arm.Name] {
 			continue
 		}
 		said[text] = true
@@ -69,15 +72,6 @@ func balanceReasons(all []*eventOutcome) (reasons mergedReasons) {
 		}
 	}
 	return reasons
-}
-
-func hasEvents(d result.Document, arm string) bool {
-	for _, e := range d.Events {
-		if e.Arm == arm {
-			return true
-		}
-	}
-	return false
 }
 
 // lag says how an arm learns of a change of backends.
@@ -164,15 +158,15 @@ func proxyNotes(p *page, d result.Document, all []*eventOutcome) {
 // answers again, where that was longer.
 func slowReconnects(d result.Document, all []*eventOutcome) string {
 	var waited []string
-	grpc := true
+	grpc, arms := true, armsByName(d)
 	for _, h := range all {
 		back, served := median(h.took[proxyReady]), median(h.took[recovered])
 		if math.IsInf(back, 1) || math.IsInf(served, 1) || served-back < 2*countedEvery {
 			continue
 		}
 		waited = append(waited, fmt.Sprintf("%s %s and %s ms", clean(h.arm), ms(back), number(served)))
-		for _, arm := range d.Arms {
-			grpc = grpc && (arm.Name != h.arm || arm.Settings().Caller.Kind == "grpc-go")
+		for _, arm := range arms[h.arm] {
+			grpc = grpc && arm.Settings().Caller.Kind == "grpc-go"
 		}
 	}
 	if len(waited) == 0 {

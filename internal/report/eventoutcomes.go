@@ -97,16 +97,24 @@ const (
 	steps
 )
 
-// eventOutcomes are the events of a cell, arms in the order of the document. Events of different
+// eventsByArm groups the events by the arm in its cell.
+func eventsByArm(d result.Document) map[result.ArmKey][]result.Event {
+	all := map[result.ArmKey][]result.Event{}
+	for _, e := range d.Events {
+		key := result.ArmKey{Name: e.Arm, Cell: e.Cell.Key()}
+		all[key] = append(all[key], e)
+	}
+	return all
+}
+
+// eventOutcomes are the events of arms of one cell, in the order of the arms. Events of different
 // rounds are the same if they have the same place in the trial, since times differ a little.
-func eventOutcomes(d result.Document, cell result.Cell) []*eventOutcome {
+func eventOutcomes(arms []result.Arm, events map[result.ArmKey][]result.Event) []*eventOutcome {
 	var all []*eventOutcome
-	for _, arm := range armsIn(d, cell) {
+	for _, arm := range arms {
 		rounds := map[int][]result.Event{}
-		for _, e := range d.Events {
-			if e.Arm == arm.Name && e.Cell.Key() == cell.Key() {
-				rounds[e.Round] = append(rounds[e.Round], e)
-			}
+		for _, e := range events[arm.Key()] {
+			rounds[e.Round] = append(rounds[e.Round], e)
 		}
 		mine := map[int]*eventOutcome{}
 		for _, round := range slices.Sorted(maps.Keys(rounds)) {
@@ -114,7 +122,7 @@ func eventOutcomes(d result.Document, cell result.Cell) []*eventOutcome {
 			slices.SortStableFunc(list, func(a, b result.Event) int { return cmp.Compare(a.AtMS, b.AtMS) })
 			for i, e := range list {
 				if mine[i] == nil {
-					mine[i] = &eventOutcome{arm: arm.Name, cell: cell, policy: policyBehavior(arm), place: i, what: e.What, action: e.Action, count: e.Count, resets: e.Resets, codes: map[string]uint64{}}
+					mine[i] = &eventOutcome{arm: arm.Name, cell: arm.Cell, policy: policyBehavior(arm), place: i, what: e.What, action: e.Action, count: e.Count, resets: e.Resets, codes: map[string]uint64{}}
 				}
 				mine[i].add(e)
 			}

@@ -28,15 +28,16 @@ func eventTables(p *page, d result.Document) {
 	}
 	unseen := false
 	var every []*eventOutcome
-	for _, cell := range cells(d) {
-		all := eventOutcomes(d, cell)
+	byArm := eventsByArm(d)
+	for _, in := range d.ArmsByCell() {
+		all := eventOutcomes(in.All, byArm)
 		every = append(every, all...)
 		for i, last := 0, places(all); i < last; i++ {
 			mine := slices.DeleteFunc(slices.Clone(all), func(h *eventOutcome) bool { return h.place != i })
 			if len(mine) == 0 {
 				continue
 			}
-			p.sub(fmt.Sprintf("%s, at %.1f s%s", clean(mine[0].what), median(mine[0].at), at(cell)))
+			p.sub(fmt.Sprintf("%s, at %.1f s%s", clean(mine[0].what), median(mine[0].at), at(in.Cell)))
 			t, missing := eventTable(mine)
 			p.grid(t)
 			unseen = unseen || missing

@@ -23,17 +23,22 @@ type Check struct {
 // Ant's JUnit reports, the strictest that CI systems read.
 func JUnit(w io.Writer, d result.Document, checks []Check) error {
 	var suites []suite
-	for _, cell := range cells(d) {
-		s := suiteOf(d.Experiment, cell, d.Started, append(properties(d.Machine), property{"run", d.ID},
+	asserted, judged := map[string][]Check{}, map[string][]result.Verdict{} // by cell
+	for _, c := range checks {
+		asserted[c.Cell.Key()] = append(asserted[c.Cell.Key()], c)
+	}
+	for _, v := range d.Verdicts {
+		judged[v.Cell.Key()] = append(judged[v.Cell.Key()], v)
+	}
+	for _, in := range d.ArmsByCell() {
+		s := suiteOf(d.Experiment, in.Cell, d.Started, append(properties(d.Machine), property{"run", d.ID},
 			property{"cluster", d.Cluster}, property{"rounds", fmt.Sprint(d.Rounds)}, property{"seed", fmt.Sprint(d.Seed)}))
-		s.Time = seconds(armsIn(d, cell))
-		for _, c := range checks {
-			if c.Cell.Key() == cell.Key() {
-				s.add(clean(d.Experiment)+".assertions", clean(c.Arm)+": "+clean(c.Assertion), strings.Join(c.Failures, "; "), "")
-			}
+		s.Time = seconds(in.All)
+		for _, c := range asserted[in.Cell.Key()] {
+			s.add(clean(d.Experiment)+".assertions", clean(c.Arm)+": "+clean(c.Assertion), strings.Join(c.Failures, "; "), "")
 		}
-		for _, v := range d.Verdicts {
-			if v.Cell.Key() == cell.Key() && !v.Secondary {
+		for _, v := range judged[in.Cell.Key()] {
+			if !v.Secondary {
 				s.verdict(clean(d.Experiment)+".verdicts", v)
 			}
 		}
@@ -46,12 +51,13 @@ func JUnit(w io.Writer, d result.Document, checks []Check) error {
 // undecided and arms that are not compared are skipped or, with undecidedFails, fail.
 func CompareJUnit(w io.Writer, c result.Comparison, undecidedFails bool) error {
 	var suites []suite
-	for _, cell := range comparedCells(c) {
-		s := suiteOf(c.B.Experiment, cell, c.B.Started, append(properties(c.B.Machine), property{"run", c.B.ID}, property{"against", c.A.ID}))
-		for _, g := range c.Gates {
-			if g.Cell.Key() != cell.Key() {
-				continue
-			}
+	gated := map[string][]result.GateResult{} // by cell
+	for _, g := range c.Gates {
+		gated[g.Cell.Key()] = append(gated[g.Cell.Key()], g)
+	}
+	for _, in := range ratiosByCell(c) {
+		s := suiteOf(c.B.Experiment, in.Cell, c.B.Started, append(properties(c.B.Machine), property{"run", c.B.ID}, property{"against", c.A.ID}))
+		for _, g := range gated[in.Cell.Key()] {
 			failure, open := "", ""
 			switch g.Outcome {
 			case "held":
@@ -62,8 +68,8 @@ func CompareJUnit(w io.Writer, c result.Comparison, undecidedFails bool) error {
 			}
 			s.gate(clean(c.B.Experiment)+".gates", clean(g.Arm)+": "+clean(g.Gate), failure, open, undecidedFails)
 		}
-		for _, r := range c.Ratios {
-			if r.Cell.Key() == cell.Key() && !r.Secondary {
+		for _, r := range in.All {
+			if !r.Secondary {
 				v := verdictOf(r)
 				v.A, v.B = r.Arm+" in B", "A"
 				s.verdict(clean(c.B.Experiment)+".comparison", v)
@@ -96,6 +102,8 @@ type suite struct {
 	Cases      []testCase `xml:"testcase"`
 	Out        string     `xml:"system-out"`
 	Err        string     `xml:"system-err"`
+
+	sentences []string // of Out
 }
 
 type property struct {
@@ -152,7 +160,7 @@ func (s *suite) verdict(class string, v result.Verdict) {
 	if v.Decision == "undecided" {
 		skipped = "undecided: " + v.Reason
 	} else {
-		s.Out += sentenceOf(v) + "\n"
+		s.sentences = append(s.sentences, sentenceOf(v)+"\n")
 	}
 	s.add(class, clean(v.A)+" against "+clean(v.B)+" "+metricName(v.Metric), "", skipped)
 }
@@ -187,7 +195,7 @@ func seconds(arms []result.Arm) string {
 
 func writeSuites(w io.Writer, suites []suite) error {
 	for i := range suites {
-		suites[i].ID = i
+		suites[i].ID, suites[i].Out = i, strings.Join(suites[i].sentences, "")
 	}
 	text, err := xml.MarshalIndent(struct {
 		XMLName xml.Name `xml:"testsuites"`

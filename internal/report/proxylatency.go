@@ -12,14 +12,14 @@ func proxyLatency(p *page, d result.Document) {
 		return
 	}
 	said, brackets := false, false
-	for _, cell := range cells(d) {
-		arms := armsIn(d, cell)
-		for _, b := range arms {
+	ratios := ratiosByKey(d)
+	for _, in := range d.ArmsByCell() {
+		for _, b := range in.All {
 			if b.Name != d.Baseline || b.Resources.Proxy != (result.Usage{}) {
 				continue
 			}
-			for _, a := range arms {
-				text, interval := addedLatency(d, a, b)
+			for _, a := range in.All {
+				text, interval := addedLatency(ratios, a, b)
 				if text == "" {
 					continue
 				}
@@ -27,7 +27,7 @@ func proxyLatency(p *page, d result.Document) {
 					p.heading("Latency that a proxy adds to a call")
 				}
 				said, brackets = true, brackets || interval
-				p.item(text + at(cell))
+				p.item(text + at(in.Cell))
 			}
 		}
 	}
@@ -38,25 +38,23 @@ func proxyLatency(p *page, d result.Document) {
 
 // addedLatency is what an arm with a proxy adds to the median of the baseline, and whether the text
 // has an interval; "": not known.
-func addedLatency(d result.Document, a, b result.Arm) (text string, interval bool) {
+func addedLatency(ratios map[ratioKey]result.Verdict, a, b result.Arm) (text string, interval bool) {
 	if a.Resources.Proxy == (result.Usage{}) {
 		return "", false
 	}
-	for _, v := range d.Verdicts {
-		if v.Metric != "latency_p50" || v.A != a.Name || v.B != b.Name || v.Cell.Key() != a.Cell.Key() || v.Ratio <= 0 {
-			continue
-		}
-		added := func(ratio float64) string { return ms((ratio - 1) * b.Latency.P50) }
-		text := fmt.Sprintf("%s adds %s ms at the median", clean(a.Name), added(v.Ratio))
-		switch {
-		case a.Limited != "" || b.Limited != "" || v.Unfit:
-			return fmt.Sprintf("%s: %s ms at the median, %s of %s; no verdict", clean(a.Name), bounded(a.Latency.Figure("p50"), ms), bounded(b.Latency.Figure("p50"), ms), clean(b.Name)), false
-		case v.CI == [2]float64{}:
-			return text + ", without an interval: " + clean(v.Reason), false
-		case v.Decision == "undecided":
-			return fmt.Sprintf("%s (%s to %s), which may be chance", text, added(v.CI[0]), added(v.CI[1])), true
-		}
-		return fmt.Sprintf("%s (%s to %s)", text, added(v.CI[0]), added(v.CI[1])), true
+	v, known := ratios[ratioKey{"latency_p50", a.Name, b.Name, a.Cell.Key()}]
+	if !known {
+		return "", false
 	}
-	return "", false
+	added := func(ratio float64) string { return ms((ratio - 1) * b.Latency.P50) }
+	text = fmt.Sprintf("%s adds %s ms at the median", clean(a.Name), added(v.Ratio))
+	switch {
+	case a.Limited != "" || b.Limited != "" || v.Unfit:
+		return fmt.Sprintf("%s: %s ms at the median, %s of %s; no verdict", clean(a.Name), bounded(a.Latency.Figure("p50"), ms), bounded(b.Latency.Figure("p50"), ms), clean(b.Name)), false
+	case v.CI == [2]float64{}:
+		return text + ", without an interval: " + clean(v.Reason), false
+	case v.Decision == "undecided":
+		return fmt.Sprintf("%s (%s to %s), which may be chance", text, added(v.CI[0]), added(v.CI[1])), true
+	}
+	return fmt.Sprintf("%s (%s to %s)", text, added(v.CI[0]), added(v.CI[1])), true
 }

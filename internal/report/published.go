@@ -67,7 +67,7 @@ func within(figure, cell result.Cell) bool {
 // star is the legend of the mark on arms that repeat the published study, "" without any: whether
 // the settings are those of the study, and which names the study uses.
 func star(d result.Document) string {
-	var names []string
+	var names distinct
 	marked, ran := false, false
 	for _, arm := range d.Arms {
 		if !arm.Published {
@@ -75,9 +75,8 @@ func star(d result.Document) string {
 		}
 		marked = true
 		ran = ran || slices.ContainsFunc(d.Published, func(f result.Published) bool { return within(f.Cell, place(d, f, arm)) })
-		name := clean(arm.Name) + " is " + clean(arm.Label)
-		if arm.Label != "" && arm.Label != arm.Name && !slices.Contains(names, name) {
-			names = append(names, name)
+		if arm.Label != "" && arm.Label != arm.Name {
+			names.add(clean(arm.Name) + " is " + clean(arm.Label))
 		}
 	}
 	if !marked {
@@ -87,8 +86,8 @@ func star(d result.Document) string {
 	if deviates(d) || d.Size != "" || len(d.Published) > 0 && !ran {
 		text = " *: measured as in the published study, with other settings"
 	}
-	if len(names) > 0 {
-		text += "; there " + and(names)
+	if len(names.list) > 0 {
+		text += "; there " + and(names.list)
 	}
 	return text + "."
 }
@@ -104,8 +103,8 @@ func figureText(f result.Published) string {
 }
 
 // publishedNotes prints the notes on published figures; where is the cell, if no heading names it.
-func publishedNotes(p *page, d result.Document, cell result.Cell, where string) {
-	for _, arm := range armsIn(d, cell) {
+func publishedNotes(p *page, d result.Document, arms []result.Arm, where string) {
+	for _, arm := range arms {
 		figure, ok := publishedFor(d, arm)
 		if !ok || figure.Note == "" || figureText(figure) == clean(figure.Note) {
 			continue

@@ -2,17 +2,15 @@ package report
 
 import (
 	"fmt"
-	"slices"
 
 	"rpclab/internal/result"
 )
 
 // reason is why something is not known, once for all arms and figures that share it.
 type reason struct {
-	key   any
 	text  string
 	cause *result.Cause // of the first; nil: a document of an older version has the text alone
-	arms  []string
+	arms  distinct
 	// The ranges of the figures.
 	have, needed, difference figures
 }
@@ -23,28 +21,33 @@ type figures struct{ low, high float64 }
 func (f *figures) include(v float64) { f.low, f.high = min(f.low, v), max(f.high, v) }
 
 // mergedReasons are reasons, each once.
-type mergedReasons []*reason
+type mergedReasons struct {
+	list  []*reason
+	byKey map[any]*reason
+}
 
 // add adds a reason that holds for an arm; arm "": the reason is of no one arm.
 func (all *mergedReasons) add(text string, c *result.Cause, arm string) {
 	key := mergeKey(text, c)
-	i := slices.IndexFunc(*all, func(r *reason) bool { return r.key == key })
-	if i < 0 {
-		i = len(*all)
-		r := &reason{key: key, text: text, cause: c}
+	r := all.byKey[key]
+	if r == nil {
+		r = &reason{text: text, cause: c}
 		if c != nil {
 			r.have, r.needed, r.difference = figures{c.Have, c.Have}, figures{c.Needed, c.Needed}, figures{c.Difference, c.Difference}
 		}
-		*all = append(*all, r)
+		if all.byKey == nil {
+			all.byKey = map[any]*reason{}
+		}
+		all.byKey[key] = r
+		all.list = append(all.list, r)
 	}
-	r := (*all)[i]
 	if c != nil {
 		r.have.include(c.Have)
 		r.needed.include(c.Needed)
 		r.difference.include(c.Difference)
 	}
-	if arm != "" && !slices.Contains(r.arms, arm) {
-		r.arms = append(r.arms, arm)
+	if arm != "" {
+		r.arms.add(arm)
 	}
 }
 
@@ -86,8 +89,8 @@ func (r reason) sentence() string {
 	case r.cause.Kind == result.CauseCalls && r.cause.Arm == "":
 		return fmt.Sprintf("%s calls a backend in 1 s cannot tell balance from chance; %s can",
 			fromTo(r.have.low, r.have.high, number), fromTo(r.needed.low, r.needed.high, number))
-	case len(r.arms) > 1 && r.cause.Arm != "":
-		return r.text + ". The same holds for " + and(r.arms[1:])
+	case len(r.arms.list) > 1 && r.cause.Arm != "":
+		return r.text + ". The same holds for " + and(r.arms.list[1:])
 	}
 	return r.text
 }
@@ -107,7 +110,7 @@ func reasons(open []result.Verdict) (texts []string) {
 			all.add("the interval leaves both answers open", nil, "")
 		}
 	}
-	for _, r := range all {
+	for _, r := range all.list {
 		texts = append(texts, r.sentence())
 	}
 	return texts

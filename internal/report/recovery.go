@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -36,8 +35,9 @@ type recovery struct {
 func recoveries(d result.Document) (all []recovery) {
 	byPlace := map[int][]*eventOutcome{}
 	last := -1
-	for _, cell := range cells(d) {
-		for _, o := range eventOutcomes(d, cell) {
+	events := eventsByArm(d)
+	for _, in := range d.ArmsByCell() {
+		for _, o := range eventOutcomes(in.All, events) {
 			byPlace[o.place] = append(byPlace[o.place], o)
 			last = max(last, o.place)
 		}
@@ -83,13 +83,12 @@ func recoveryTable(p *page, d result.Document, most int) {
 		t.columns = append(t.columns, column{"after " + clean(r.what), true})
 		byStep[r.step] = append(byStep[r.step], clean(r.what))
 	}
-	names := armNames(d)
+	names, of := armNames(d), lossesByArm(d)
 	if len(names) > most { // show the arms that lost calls
-		slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(lostShare(d, b), lostShare(d, a)) })
+		byLosses(names, of)
 	}
 	for _, name := range names[:min(most, len(names))] {
-		lost, due := losses(d, name)
-		row := []string{clean(name), fmt.Sprintf("%s of %s", count(lost), count(due))}
+		row := []string{clean(name), fmt.Sprintf("%s of %s", count(of[name].lost), count(of[name].due))}
 		for _, r := range all {
 			row = append(row, r.text(name))
 		}
@@ -186,10 +185,10 @@ func answerOfEvents(d result.Document) string {
 // lostInWords says which arms lost how many calls, and which lost none.
 func lostInWords(d result.Document) string {
 	var safe, lost []string
-	names := armNames(d)
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(lostShare(d, b), lostShare(d, a)) })
+	names, of := armNames(d), lossesByArm(d)
+	byLosses(names, of)
 	for _, name := range names {
-		n, due := losses(d, name)
+		n, due := of[name].lost, of[name].due
 		switch {
 		case due == 0:
 		case n == 0:

@@ -14,18 +14,18 @@ var resultColumns = []column{{"arm", false}, {"p50 ms", true}, {"p99 ms", true},
 
 // resultTables is one table for each cell.
 func resultTables(p *page, d result.Document) {
-	for _, cell := range cells(d) {
-		if name := cellName(cell); name != "" {
+	for _, in := range d.ArmsByCell() {
+		if name := cellName(in.Cell); name != "" {
 			p.heading(name)
 		} else {
 			p.heading("Results")
 		}
 		t := table{columns: resultColumns}
-		for _, arm := range armsIn(d, cell) {
+		for _, arm := range in.All {
 			t.rows = append(t.rows, resultRow(d, arm))
 		}
 		p.grid(t)
-		publishedNotes(p, d, cell, "")
+		publishedNotes(p, d, in.All, "")
 	}
 	legend(p, d)
 }
@@ -96,27 +96,23 @@ func legend(p *page, d result.Document) {
 
 // requests says what a call is where a gateway makes the gRPC calls, "" without a gateway.
 func requests(d result.Document) string {
-	var makes, whose []string
+	var makes, whose distinct
 	for _, a := range d.Arms {
 		gateway := a.Settings().Gateway
 		if gateway == nil {
 			continue
 		}
-		if n := fmt.Sprint(gateway.Iterations); !slices.Contains(makes, n) {
-			makes = append(makes, n)
-		}
-		if name := clean(a.Name); !slices.Contains(whose, name) {
-			whose = append(whose, name)
-		}
+		makes.add(fmt.Sprint(gateway.Iterations))
+		whose.add(clean(a.Name))
 	}
-	if len(makes) == 0 {
+	if len(makes.list) == 0 {
 		return ""
 	}
 	of := "here"
 	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { return a.Settings().Gateway == nil }) {
-		of = "of " + and(whose)
+		of = "of " + and(whose.list)
 	}
-	many := strings.Join(makes, " or ") + " gRPC calls"
+	many := strings.Join(makes.list, " or ") + " gRPC calls"
 	if many == "1 gRPC calls" {
 		many = "1 gRPC call"
 	}
@@ -126,22 +122,23 @@ func requests(d result.Document) string {
 // resultsInOneTable has the rows of all cells in one table, which the page can sort by any column.
 func resultsInOneTable(p *page, d result.Document) {
 	t := table{columns: append([]column{{"arm", false}, {"at", false}}, resultColumns[1:]...)}
-	for _, cell := range cells(d) {
+	all := d.ArmsByCell()
+	for _, in := range all {
 		where := ""
-		if len(cells(d)) > 1 {
-			where = cellName(cell)
+		if len(all) > 1 {
+			where = cellName(in.Cell)
 		}
-		for _, arm := range armsIn(d, cell) {
+		for _, arm := range in.All {
 			row := resultRow(d, arm)
 			t.rows = append(t.rows, append([]string{row[0], where}, row[1:]...))
 		}
 	}
 	p.grid(t)
-	for _, cell := range cells(d) {
-		if len(cells(d)) > 1 {
-			publishedNotes(p, d, cell, at(cell))
+	for _, in := range all {
+		if len(all) > 1 {
+			publishedNotes(p, d, in.All, at(in.Cell))
 		} else {
-			publishedNotes(p, d, cell, "")
+			publishedNotes(p, d, in.All, "")
 		}
 	}
 	legend(p, d)

@@ -129,15 +129,16 @@ type CardLine struct {
 
 // cards are in the order of the verdicts.
 func cards(d result.Document) (all []Card) {
-	edge := edgeOf(d.Verdicts)
+	edge, place := edgeOf(d.Verdicts), map[[3]string]int{}
 	for _, v := range d.Verdicts {
 		if v.Secondary {
 			continue
 		}
 		a, b, cell := clean(v.A), clean(v.B), cellName(v.Cell)
-		i := slices.IndexFunc(all, func(c Card) bool { return c.A == a && c.B == b && c.Cell == cell })
-		if i < 0 {
+		i, known := place[[3]string{a, b, cell}]
+		if !known {
 			i = len(all)
+			place[[3]string{a, b, cell}] = i
 			all = append(all, Card{A: a, B: b, Cell: cell, Kind: v.Kind})
 		}
 		all[i].Lines = append(all[i].Lines, lineOf(v, edge))
@@ -191,10 +192,9 @@ func onScale(r, edge float64) float64 {
 	return 50 + 50*min(max(math.Log(max(r, 1e-9))/edge, -1), 1)
 }
 
-// TimelineTrials are the trials of a cell whose timelines are drawn, by arm: of the round in which most
+// TimelineTrials are the trials of the arms of a cell whose timelines are drawn, by arm: of the round in which most
 // arms have a timeline, else the arm's first. Arms without a timeline are left out.
-func TimelineTrials(d result.Document, cell result.Cell) map[string]result.Trial {
-	arms := armsIn(d, cell)
+func TimelineTrials(arms []result.Arm) map[string]result.Trial {
 	round := roundDrawn(arms)
 	trials := map[string]result.Trial{}
 	for _, arm := range arms {
@@ -204,10 +204,6 @@ func TimelineTrials(d result.Document, cell result.Cell) map[string]result.Trial
 	}
 	return trials
 }
-
-// Cells are the points of a run's sweep, in the order of the document; without a sweep one
-// that is empty.
-func Cells(d result.Document) []result.Cell { return cells(d) }
 
 // CellName is "burst = 2,000": of each path the last field, where that is unique; "" without a sweep.
 func CellName(c result.Cell) string { return cellName(c) }
@@ -232,12 +228,17 @@ type Effect struct {
 	Balanced        float64 // until the balance was restored
 }
 
-// Effects are those of all events in a cell.
-func Effects(d result.Document, cell result.Cell) (all []Effect) {
-	if len(d.Events) == 0 {
-		return nil
+// Effects are those of all events, for each cell in the order of the document.
+func Effects(d result.Document) (all [][]Effect) {
+	events := eventsByArm(d)
+	for _, in := range d.ArmsByCell() {
+		all = append(all, effects(eventOutcomes(in.All, events)))
 	}
-	for _, h := range eventOutcomes(d, cell) {
+	return all
+}
+
+func effects(outcomes []*eventOutcome) (all []Effect) {
+	for _, h := range outcomes {
 		all = append(all, Effect{Arm: h.arm, What: clean(h.what), Place: h.place, At: median(h.at), Failed: h.failed,
 			ResolverUpdated: median(h.took[resolverUpdated]), FirstCall: median(h.took[firstCall]), Balanced: median(h.took[balancedAgain])})
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 
 	"rpclab/internal/result"
@@ -29,14 +30,31 @@ func securityWords(s result.Settings) []string {
 func securityCost(p *page, d result.Document) {
 	t := table{columns: []column{{"arm", false}, {"adds", false}, {"client µs/call", true}, {"server µs/call", true}}}
 	var why mergedReasons
+	ratios, arms := ratiosByKey(d), d.ArmsByKey()
+	others := map[result.ArmKey]*distinct{} // that an arm's CPU time is compared with
+	for key := range ratios {
+		if arm := (result.ArmKey{Name: key.a, Cell: key.cell}); key.metric == "client_cpu" || key.metric == "server_cpu" {
+			if others[arm] == nil {
+				others[arm] = &distinct{}
+			}
+			others[arm].add(key.b)
+		}
+	}
 	for _, a := range d.Arms {
-		for _, b := range d.Arms {
-			what := secures(a, b)
-			if what == "" || a.Cell.Key() != b.Cell.Key() {
+		if others[a.Key()] == nil {
+			continue
+		}
+		for _, name := range slices.Sorted(slices.Values(others[a.Key()].list)) {
+			b, known := arms[result.ArmKey{Name: name, Cell: a.Key().Cell}]
+			what := ""
+			if known {
+				what = secures(a, b)
+			}
+			if what == "" {
 				continue
 			}
-			client, reasonC := addedCPU(d, a, b, "client_cpu", b.Resources.Client.CPU)
-			server, reasonS := addedCPU(d, a, b, "server_cpu", b.Resources.Server.CPU)
+			client, reasonC := addedCPU(ratios, a, b, "client_cpu", b.Resources.Client.CPU)
+			server, reasonS := addedCPU(ratios, a, b, "server_cpu", b.Resources.Server.CPU)
 			if client+server == "" {
 				continue
 			}
@@ -53,7 +71,7 @@ func securityCost(p *page, d result.Document) {
 	}
 	p.heading("What security costs a call")
 	p.grid(t)
-	for _, r := range why {
+	for _, r := range why.list {
 		p.item(r.text)
 	}
 	p.note("CPU time added to that of the same arm without it. In brackets: the confidence interval; " +
@@ -62,18 +80,16 @@ func securityCost(p *page, d result.Document) {
 
 // addedCPU is what an arm adds to the CPU time of another, and why there is no interval; "": the
 // arms are not compared.
-func addedCPU(d result.Document, a, b result.Arm, metric string, base float64) (text, reason string) {
-	for _, v := range d.Verdicts {
-		if v.Metric != metric || v.A != a.Name || v.B != b.Name || v.Cell.Key() != a.Cell.Key() || v.Ratio <= 0 {
-			continue
-		}
-		added := func(ratio float64) string { return signed((ratio - 1) * base) }
-		if v.Unfit || v.CI == [2]float64{} {
-			return added(v.Ratio), v.Reason
-		}
-		return fmt.Sprintf("%s (%s to %s)", added(v.Ratio), added(v.CI[0]), added(v.CI[1])), ""
+func addedCPU(ratios map[ratioKey]result.Verdict, a, b result.Arm, metric string, base float64) (text, reason string) {
+	v, known := ratios[ratioKey{metric, a.Name, b.Name, a.Cell.Key()}]
+	if !known {
+		return "", ""
 	}
-	return "", ""
+	added := func(ratio float64) string { return signed((ratio - 1) * base) }
+	if v.Unfit || v.CI == [2]float64{} {
+		return added(v.Ratio), v.Reason
+	}
+	return fmt.Sprintf("%s (%s to %s)", added(v.Ratio), added(v.CI[0]), added(v.CI[1])), ""
 }
 
 // signed is a difference in µs.

@@ -54,15 +54,22 @@ func verdictTable(p *page, d result.Document, most int) {
 	t.columns = append(t.columns, column{strings.TrimSpace(shortName(metric) + " difference"), false})
 	var rows [][]string
 	var decided []bool
+	arms, verdicts, limited := armsByName(d), map[string][]result.Verdict{}, map[string]bool{}
+	for _, v := range d.Verdicts {
+		verdicts[v.A] = append(verdicts[v.A], v)
+	}
+	for _, name := range limitedArms(d) {
+		limited[name] = true
+	}
 	for _, arm := range armNames(d) {
 		row := []string{clean(arm)}
-		if slices.Contains(limitedArms(d), clean(arm)) {
+		if limited[clean(arm)] {
 			row[0] += "†"
 		}
 		for _, figure := range shown {
-			row = append(row, overCells(d, arm, figure, show))
+			row = append(row, overCells(arms[arm], figure, show))
 		}
-		text, sure := differenceInWords(d, arm, metric)
+		text, sure := differenceInWords(d, arm, metric, verdicts[arm])
 		rows, decided = append(rows, append(row, text)), append(decided, sure)
 	}
 	if !slices.ContainsFunc(rows, func(row []string) bool { return !slices.Contains([]string{"", "baseline", noVerdict}, row[len(row)-1]) }) {
@@ -100,11 +107,11 @@ func firstOf(rows [][]string, decided []bool, most int) (kept [][]string) {
 	return kept
 }
 
-// overCells is the range of an arm's figure over the cells of a sweep.
-func overCells(d result.Document, arm, name string, show func(float64) string) string {
+// overCells is the range of a figure of an arm, given in all its cells.
+func overCells(arms []result.Arm, name string, show func(float64) string) string {
 	var figures []result.Figure
-	for _, a := range d.Arms {
-		if f, known := figureOf(a, name); known && a.Name == arm {
+	for _, a := range arms {
+		if f, known := figureOf(a, name); known {
 			figures = append(figures, f)
 		}
 	}
@@ -131,19 +138,19 @@ func figureOf(a result.Arm, metric string) (result.Figure, bool) {
 
 // differenceInWords is what the verdicts on one arm say, over all cells; sure: every cell has a
 // decision, or the arm is the baseline.
-func differenceInWords(d result.Document, arm, metric string) (text string, sure bool) {
+func differenceInWords(d result.Document, arm, metric string, verdicts []result.Verdict) (text string, sure bool) {
 	if arm == d.Baseline {
 		return "baseline", true
 	}
-	i := slices.IndexFunc(d.Verdicts, func(v result.Verdict) bool { return v.A == arm && v.Metric == metric && v.Kind != result.OfConfound })
+	i := slices.IndexFunc(verdicts, func(v result.Verdict) bool { return v.Metric == metric && v.Kind != result.OfConfound })
 	if i < 0 {
 		return "", false
 	}
-	of, kind := d.Verdicts[i].B, d.Verdicts[i].Kind
+	of, kind := verdicts[i].B, verdicts[i].Kind
 	decisions := map[string]int{}
 	interval := [2]float64{math.Inf(1), 0} // over the cells
-	for _, v := range d.Verdicts {
-		if v.A != arm || v.B != of || v.Metric != metric || v.Kind != kind {
+	for _, v := range verdicts {
+		if v.B != of || v.Metric != metric || v.Kind != kind {
 			continue
 		}
 		if v.Unfit || v.Rounds < fewestRounds {
@@ -254,9 +261,10 @@ func shortened(text string, width int) string {
 // lossesInWords says which arms lost calls: failed or dropped ones.
 func lossesInWords(d result.Document) string {
 	var names []string
+	of := lossesByArm(d)
 	for _, name := range armNames(d) {
-		if lost, due := losses(d, name); lost > 0 {
-			names = append(names, fmt.Sprintf("%s %s of %s", clean(name), count(lost), count(due)))
+		if l := of[name]; l.lost > 0 {
+			names = append(names, fmt.Sprintf("%s %s of %s", clean(name), count(l.lost), count(l.due)))
 		}
 	}
 	if len(names) == 0 {

@@ -19,13 +19,13 @@ func throughput(p *page, d result.Document) {
 	}
 	p.heading("Rate, and what bounds it")
 	figures := false
-	for _, cell := range cells(d) {
-		if name := cellName(cell); name != "" {
+	for _, in := range d.ArmsByCell() {
+		if name := cellName(in.Cell); name != "" {
 			p.sub(name)
 		}
 		t := table{columns: []column{{"arm", false}, {"answered/s", true}, {"published/s", true}, {"bound", true}, {"reached", true}, {"limited by", false},
 			{"quota", true}, {"p95 ms", true}, {"published ms", true}, {"server MB", true}, {"published MB", true}}}
-		for _, arm := range armsIn(d, cell) {
+		for _, arm := range in.All {
 			row, printed := throughputRow(d, arm)
 			t.rows, figures = append(t.rows, row), figures || printed
 		}

@@ -15,8 +15,8 @@ import (
 // over time: Jain's index times the number of backends, (Σx)² ÷ Σx² (Jain, Chiu and
 // Hawe, 1984). It is 1 when one backend got all and n when n got the same.
 func timelines(p *page, d result.Document) {
-	for _, cell := range cells(d) {
-		arms := armsIn(d, cell)
+	for _, in := range d.ArmsByCell() {
+		arms := in.All
 		round := roundDrawn(arms)
 		var rows []stripe
 		var others []string // arms drawn from another round
@@ -49,7 +49,7 @@ func timelines(p *page, d result.Document) {
 		if len(others) > 0 {
 			drawn += " (" + strings.Join(others, ", ") + ")"
 		}
-		p.sub("How many backends share the calls, over time" + at(cell))
+		p.sub("How many backends share the calls, over time" + at(in.Cell))
 		p.picture(rows)
 		p.note(fmt.Sprintf("%s, %.1f s. The height is the number of backends that share the calls of the last half second, at most %.0f. "+
 			"ready: the number of ready backends. An arm as high as ready calls all of them equally; in a gap no call was answered.",

@@ -15,11 +15,12 @@ func verdicts(p *page, d result.Document) {
 		return
 	}
 	p.heading("Verdicts")
-	for _, cell := range verdictCells(d) {
+	all := verdictsByCell(d)
+	for _, in := range all {
 		decided, open := []string{}, []result.Verdict{}
-		for _, v := range d.Verdicts {
+		for _, v := range in.All {
 			switch {
-			case v.Kind == "control" || v.Secondary || v.Cell.Key() != cell.Key():
+			case v.Kind == "control" || v.Secondary:
 			case v.Decision == "undecided":
 				open = append(open, v)
 			default:
@@ -29,7 +30,7 @@ func verdicts(p *page, d result.Document) {
 		if len(decided)+len(open) == 0 {
 			continue
 		}
-		if name := cellName(cell); name != "" && len(verdictCells(d)) > 1 {
+		if name := cellName(in.Cell); name != "" && len(all) > 1 {
 			p.sub(name)
 		}
 		for _, text := range decided {
@@ -80,16 +81,8 @@ func intervalNote(level float64, verdicts, looks int) string {
 // ofLatency says what the ratios of latencies include.
 const ofLatency = " Ratios are of the whole latency, the servers' own delay included."
 
-func verdictCells(d result.Document) []result.Cell {
-	var all []result.Cell
-	seen := map[string]bool{}
-	for _, v := range d.Verdicts {
-		if key := v.Cell.Key(); !seen[key] {
-			seen[key] = true
-			all = append(all, v.Cell)
-		}
-	}
-	return all
+func verdictsByCell(d result.Document) []result.InCell[result.Verdict] {
+	return result.ByCell(d.Verdicts, func(v result.Verdict) result.Cell { return v.Cell })
 }
 
 // sentenceOf puts one decision into words; the ratio is the time of A over that of B.

@@ -32,3 +32,44 @@ func (c Cell) String() string {
 	}
 	return strings.Join(parts, " ")
 }
+
+// InCell are values of one cell.
+type InCell[T any] struct {
+	Cell Cell
+	All  []T
+}
+
+// ByCell groups values by their cells, in the order of the first value of each cell.
+func ByCell[T any](all []T, cell func(T) Cell) (groups []InCell[T]) {
+	place := map[string]int{}
+	for _, v := range all {
+		key := cell(v).Key()
+		i, known := place[key]
+		if !known {
+			i, place[key] = len(groups), len(groups)
+			groups = append(groups, InCell[T]{Cell: cell(v)})
+		}
+		groups[i].All = append(groups[i].All, v)
+	}
+	return groups
+}
+
+// ArmsByCell groups the arms by their cells.
+func (d Document) ArmsByCell() []InCell[Arm] {
+	return ByCell(d.Arms, func(a Arm) Cell { return a.Cell })
+}
+
+// ArmKey identifies an arm of a document: its name and the key of its cell.
+type ArmKey struct{ Name, Cell string }
+
+// Key returns the key of the arm.
+func (a Arm) Key() ArmKey { return ArmKey{a.Name, a.Cell.Key()} }
+
+// ArmsByKey returns the arms by their keys.
+func (d Document) ArmsByKey() map[ArmKey]Arm {
+	all := make(map[ArmKey]Arm, len(d.Arms))
+	for _, arm := range d.Arms {
+		all[arm.Key()] = arm
+	}
+	return all
+}

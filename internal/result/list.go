@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -71,8 +70,10 @@ func (s *Store) row(rows *sql.Rows) (RunSummary, error) {
 	if err := json.Unmarshal([]byte(list), &arms); err != nil {
 		return RunSummary{}, fmt.Errorf("the arms of run %s: %w", r.ID, err)
 	}
+	seen := map[string]bool{}
 	for _, arm := range arms {
-		if !slices.Contains(r.Arms, arm) {
+		if !seen[arm] {
+			seen[arm] = true
 			r.Arms = append(r.Arms, arm)
 		}
 	}

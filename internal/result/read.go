@@ -47,10 +47,9 @@ func (s *Store) readTrials(ctx context.Context, d *Document) error {
 		return err
 	}
 	defer rows.Close()
-	index := map[string]int{}
-	key := func(a Arm) string { return a.Name + "\n" + a.Cell.Key() }
+	index := map[ArmKey]int{}
 	for i, arm := range d.Arms {
-		index[key(arm)] = i
+		index[arm.Key()] = i
 	}
 	for rows.Next() {
 		var armText, trialText string
@@ -62,10 +61,10 @@ func (s *Store) readTrials(ctx context.Context, d *Document) error {
 		if err := errors.Join(json.Unmarshal([]byte(armText), &arm), json.Unmarshal([]byte(trialText), &trial)); err != nil {
 			return fmt.Errorf("a stored trial: %w: %w", ErrUnreadable, err)
 		}
-		i, known := index[key(arm)]
+		i, known := index[arm.Key()]
 		if !known {
 			i = len(d.Arms)
-			index[key(arm)] = i
+			index[arm.Key()] = i
 			d.Arms = append(d.Arms, arm.filled())
 		}
 		d.Arms[i].Trials = append(d.Arms[i].Trials, trial.filled())

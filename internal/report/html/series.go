@@ -138,25 +138,24 @@ func studyFigures(figure result.Published, arm result.Arm) (all []StudyFigure) {
 
 // ViewOf returns the data of the charts of a run, which may be in progress.
 func ViewOf(d result.Document) View {
-	cells := report.Cells(d)
+	cells := d.ArmsByCell()
 	v := View{Schema: Schema, Experiment: report.Clean(d.Experiment), Baseline: report.Clean(d.Baseline),
 		Arms: []string{}, Cells: []Cell{}, Series: []Series{}, Effects: []Effect{}, Quantiles: quantiles(len(d.Arms))}
-	place := map[string]int{}
-	for i, cell := range cells {
-		place[cell.Key()] = i
-		v.Cells = append(v.Cells, Cell{Name: report.CellName(cell), X: soleNumber(cell)})
-	}
+	place, arms := map[string]int{}, map[string]int{}
 	timelines := map[string]map[string]result.Trial{}
-	for _, cell := range cells {
-		timelines[cell.Key()] = report.TimelineTrials(d, cell)
+	for i, in := range cells {
+		place[in.Cell.Key()] = i
+		v.Cells = append(v.Cells, Cell{Name: report.CellName(in.Cell), X: soleNumber(in.Cell)})
+		timelines[in.Cell.Key()] = report.TimelineTrials(in.All)
 	}
 	for _, arm := range d.Arms {
 		name := report.Clean(arm.Name)
-		if !slices.Contains(v.Arms, name) {
+		if _, known := arms[name]; !known {
+			arms[name] = len(v.Arms)
 			v.Arms = append(v.Arms, name)
 		}
 		s := series(arm, v.Quantiles)
-		s.Arm, s.Cell = slices.Index(v.Arms, name), place[arm.Cell.Key()]
+		s.Arm, s.Cell = arms[name], place[arm.Cell.Key()]
 		trial, ok := timelines[arm.Cell.Key()][arm.Name]
 		if ok {
 			s.Timeline = timeline(trial, maxSteps(len(d.Arms)))
@@ -170,9 +169,9 @@ func ViewOf(d result.Document) View {
 		}
 		v.Series = append(v.Series, s)
 	}
-	for i, cell := range cells {
-		for _, e := range report.Effects(d, cell) {
-			v.Effects = append(v.Effects, Effect{Arm: slices.Index(v.Arms, report.Clean(e.Arm)), Cell: i, Index: e.Place, What: e.What, At: Num(e.At),
+	for i, effects := range report.Effects(d) {
+		for _, e := range effects {
+			v.Effects = append(v.Effects, Effect{Arm: arms[report.Clean(e.Arm)], Cell: i, Index: e.Place, What: e.What, At: Num(e.At),
 				Failed: e.Failed, ResolverUpdated: Num(e.ResolverUpdated), FirstCall: Num(e.FirstCall), BalancedAgain: Num(e.Balanced)})
 		}
 	}
