@@ -28,10 +28,10 @@ rate, independent of responses, so every stall shows. --concurrency makes a
 closed loop: each user waits for its response, which hides stalls.
 
 rpclab finds the method by server reflection, or in --proto or --protoset.
-Messages can be templates with {{.Number}} {{.Worker}} {{uuid}} {{now}}
-{{unixMilli}} {{randomInt 1 10}} {{randomString 8}}. When --data is a JSON array
-or NDJSON, calls use its messages in turn. No two calls in flight share a
-{{.Worker}}.
+Messages and metadata can be templates with {{.Number}} {{.Worker}} {{uuid}}
+{{now}} {{unixMilli}} {{randomInt 1 10}} {{randomString 8}}. When --data is a
+JSON array or NDJSON, calls use its messages in turn. No two calls in flight
+share a {{.Worker}}.
 
 A target is HOST:PORT, dns:///HOST:PORT, dns://NAMESERVER/HOST:PORT or
 unix:///PATH, or several of them with commas. rpclab resolves names once, before

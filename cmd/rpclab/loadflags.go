@@ -41,7 +41,9 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Protoset, "protoset", "", "`file` with a compiled descriptor set that describes the method")
 	flags.StringVarP(&f.Data, "data", "d", "", "message as `JSON`, @FILE with one or more messages, or @- for standard input")
 	flags.BoolVar(&f.Binary, "binary", false, "send the data unchanged, as one encoded message")
-	flags.StringArrayVarP(&f.Metadata, "metadata", "H", nil, "header of every call, `key: value` (repeatable)")
+	flags.StringArrayVarP(&f.Metadata, "metadata", "H", nil, "header of every call, `key: value`; the value can be a template (repeatable)")
+	flags.StringVar(&f.Compress, "compress", "", "`compression` of gRPC messages: gzip (default: none)")
+	flags.StringVar(&f.UserAgent, "user-agent", "", "`text` before the client's own user-agent; in REST, instead of it")
 
 	flags.StringVar(&f.Balance, "balance", generator.PickFirst, "`policy` for a target with several addresses: pick_first (the first that works) or round_robin (all in turn)")
 	flags.StringVar(&f.Authority, "authority", "", "`name` in :authority of every call, or in the Host header of REST; with TLS also in the server certificate (default: --servername, or the target)")

@@ -33,6 +33,12 @@ func (s Settings) checkTarget() error {
 		return request.Invalidf("--http makes REST calls, but --call, --proto and --protoset apply to gRPC only: leave them out")
 	case s.HTTP == "" && s.HTTP2:
 		return request.Invalidf("--http2 applies to REST calls (--http): leave it out, because gRPC always uses HTTP/2")
+	case s.HTTP != "" && s.Compress != "":
+		return request.Invalidf("--compress compresses gRPC messages, not the bodies of --http: leave it out")
+	case s.Compress != "" && s.Compress != Gzip:
+		return request.Invalidf("--compress %s: unknown compression: use %s", s.Compress, Gzip)
+	case strings.ContainsFunc(s.UserAgent, func(r rune) bool { return r < ' ' || r > '~' }):
+		return request.Invalidf("--user-agent %q has characters that a header cannot contain: use letters, digits and punctuation", s.UserAgent)
 	case s.HTTP != "" && s.Engine == GRPCGo:
 		return request.Invalidf("--engine %s makes gRPC calls only: leave it out with --http", GRPCGo)
 	case s.httpVersion() == 1 && (s.Streams != 0 || s.KeepAlive != 0):

@@ -5,6 +5,8 @@ import (
 	"os"
 	"time"
 
+	"google.golang.org/grpc/metadata"
+
 	"rpclab/internal/caller"
 	"rpclab/internal/load/data"
 	"rpclab/internal/measure"
@@ -27,8 +29,8 @@ type Client interface {
 type sendFunc func(ctx context.Context, n uint64, message []byte) (backend, code, text string)
 
 // runCalls makes the calls of a pace in goroutines.
-func runCalls(ctx context.Context, plan pace.Pace, messages *data.Messages, timeout time.Duration, live *Progress, send sendFunc) (*measure.Recorder, time.Time, error) {
-	ids := newWorkerIDs(plan.InFlight(), messages.Templated())
+func runCalls(ctx context.Context, plan pace.Pace, messages *data.Messages, templates metadataTemplates, timeout time.Duration, live *Progress, send sendFunc) (*measure.Recorder, time.Time, error) {
+	ids := newWorkerIDs(plan.InFlight(), messages.Templated() || len(templates) > 0)
 	do := func(ctx context.Context, n uint64) (backend, code, text string) {
 		if live != nil {
 			live.CallStarted()
@@ -38,6 +40,14 @@ func runCalls(ctx context.Context, plan pace.Pace, messages *data.Messages, time
 		message, err := messages.For(data.Call{Number: n, Worker: id})
 		if err != nil {
 			return "", "INTERNAL", "create the message: " + err.Error()
+		}
+		if len(templates) > 0 {
+			md, err := templates.gRPC(data.Call{Number: n, Worker: id})
+			if err != nil {
+				return "", "INTERNAL", "create the metadata: " + err.Error()
+			}
+			fixed, _ := metadata.FromOutgoingContext(ctx)
+			ctx = metadata.NewOutgoingContext(ctx, metadata.Join(fixed, md))
 		}
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()

@@ -156,6 +156,12 @@ func (l *Load) config(selfTest *SelfTestResult) map[string]any {
 	if l.to.several() {
 		config["addresses"], config["balance"] = l.to.addresses, l.to.balance
 	}
+	if settings.Compress != "" {
+		config["compress"] = settings.Compress
+	}
+	if settings.UserAgent != "" {
+		config["user_agent"] = settings.UserAgent
+	}
 	if name := settings.authority(""); name != "" {
 		config["authority"] = name
 	}

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	_ "google.golang.org/grpc/encoding/gzip" // registers the compressor
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
@@ -31,18 +32,19 @@ import (
 
 // grpcClient makes gRPC calls with grpc-go, with one channel for each connection.
 type grpcClient struct {
-	channels []*grpc.ClientConn
-	path     string // of the method
-	several  bool   // the target has several addresses
-	headers  metadata.MD
-	timeout  time.Duration
-	messages *data.Messages
-	stream   *stream // nil: unary
-	reply    atomic.Int64
+	channels  []*grpc.ClientConn
+	path      string // of the method
+	several   bool   // the target has several addresses
+	headers   metadata.MD
+	timeout   time.Duration
+	messages  *data.Messages
+	stream    *stream // nil: unary
+	templates metadataTemplates
+	reply     atomic.Int64
 }
 
 // openGRPC opens connections and returns when all are ready.
-func openGRPC(ctx context.Context, to target, connections int, security *tls.Config, limits ResponseLimits, dial dialer) (*grpcClient, error) {
+func openGRPC(ctx context.Context, to target, connections int, security *tls.Config, limits ResponseLimits, dial dialer, more ...grpc.DialOption) (*grpcClient, error) {
 	if dial == nil {
 		dial = dialAddress
 	}
@@ -58,6 +60,7 @@ func openGRPC(ctx context.Context, to target, connections int, security *tls.Con
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(cmp.Or(limits.MaxMessage, DefaultMaxMessage))),
 		grpc.WithMaxHeaderListSize(uint32(cmp.Or(limits.MaxHeaderList, DefaultMaxHeaderList))),
 	}
+	options = append(options, more...)
 	remote := endpoint{target: to.name, secure: security != nil, cert: hasCertificate(security)}
 	interrupt := ctx
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
@@ -79,6 +82,17 @@ func openGRPC(ctx context.Context, to target, connections int, security *tls.Con
 		}
 	}
 	return client, nil
+}
+
+// dialOptions are the options of calls.
+func (s Settings) dialOptions() (all []grpc.DialOption) {
+	if s.UserAgent != "" {
+		all = append(all, grpc.WithUserAgent(s.UserAgent))
+	}
+	if s.Compress != "" {
+		all = append(all, grpc.WithDefaultCallOptions(grpc.UseCompressor(s.Compress)))
+	}
+	return all
 }
 
 // state is the target as the state of a resolver.
@@ -114,10 +128,10 @@ func ready(ctx context.Context, channel *grpc.ClientConn) error {
 func (c *grpcClient) Run(ctx context.Context, p pace.Pace, live *Progress) (*measure.Recorder, time.Time, error) {
 	ctx = metadata.NewOutgoingContext(ctx, c.headers)
 	if c.stream == nil {
-		return runCalls(ctx, p, c.messages, c.timeout, live, c.unary)
+		return runCalls(ctx, p, c.messages, c.templates, c.timeout, live, c.unary)
 	}
 	streams := newGRPCStreams(c.stream, &c.reply)
-	recorder, start, err := runCalls(ctx, p, c.messages, c.timeout, live, func(ctx context.Context, n uint64, message []byte) (backend, code, text string) {
+	recorder, start, err := runCalls(ctx, p, c.messages, c.templates, c.timeout, live, func(ctx context.Context, n uint64, message []byte) (backend, code, text string) {
 		return c.streaming(ctx, streams, n, message)
 	})
 	if err == nil {

@@ -1,34 +1,98 @@
 package load
 
 import (
+	"bytes"
 	"encoding/base64"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 
 	"google.golang.org/grpc/metadata"
 
+	"rpclab/internal/load/data"
 	"rpclab/internal/load/request"
 )
 
-// headers parses metadata of the form "key: value".
+// headers parses metadata of the form "key: value", except templates.
 func (s Settings) headers() (http.Header, error) {
 	all := http.Header{}
 	for _, line := range s.Metadata {
-		key, value, ok := strings.Cut(line, ":")
-		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
-		if !ok || key == "" || strings.ContainsAny(key, " \t\r\n") || strings.ContainsAny(value, "\r\n\x00") {
-			return nil, request.Invalidf("--metadata %q: use the form key: value", line)
+		key, value, err := splitMetadata(line)
+		if err != nil {
+			return nil, err
 		}
-		if strings.Contains(value, "{{") {
-			return nil, request.Invalidf("--metadata %q: templates are supported in the data only", line)
+		if !isTemplate(value) {
+			all.Add(key, value)
 		}
-		all.Add(key, value)
 	}
 	if slices.Contains([]string{http.MethodPost, http.MethodPut, http.MethodPatch}, s.HTTP) && all.Get("Content-Type") == "" {
 		all.Set("Content-Type", "application/json")
 	}
 	return all, nil
+}
+
+func splitMetadata(line string) (key, value string, err error) {
+	key, value, ok := strings.Cut(line, ":")
+	key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+	if !ok || key == "" || strings.ContainsAny(key, " \t\r\n") || strings.ContainsAny(value, "\r\n\x00") {
+		return "", "", request.Invalidf("--metadata %q: use the form key: value", line)
+	}
+	return key, value, nil
+}
+
+func isTemplate(value string) bool { return strings.Contains(value, "{{") }
+
+// metadataTemplate is metadata with a value of its own in each call.
+type metadataTemplate struct {
+	key    string
+	values *data.Messages
+}
+
+// templates parses the metadata that are templates.
+func (s Settings) templates() (all metadataTemplates, err error) {
+	for _, line := range s.Metadata {
+		key, value, err := splitMetadata(line)
+		if err != nil {
+			return nil, err
+		}
+		if !isTemplate(value) {
+			continue
+		}
+		values, err := data.Text("--metadata "+key, []byte(value))
+		if err != nil {
+			return nil, request.Invalid(err)
+		}
+		all = append(all, metadataTemplate{key, values})
+	}
+	return all, nil
+}
+
+type metadataTemplates []metadataTemplate
+
+// For returns the metadata of a call.
+func (all metadataTemplates) For(call data.Call) (http.Header, error) {
+	headers := http.Header{}
+	for _, one := range all {
+		value, err := one.values.For(call)
+		if err != nil {
+			return nil, err
+		}
+		if bytes.ContainsAny(value, "\r\n\x00") {
+			return nil, fmt.Errorf("--metadata %s: the value %q has a line break", one.key, value)
+		}
+		headers.Add(one.key, string(value))
+	}
+	return headers, nil
+}
+
+// gRPC returns the metadata of a call as gRPC metadata.
+func (all metadataTemplates) gRPC(call data.Call) (metadata.MD, error) {
+	headers, err := all.For(call)
+	if err != nil {
+		return nil, err
+	}
+	return grpcMetadata(headers)
 }
 
 // reservedHeaders are set by gRPC or forbidden in HTTP/2 (RFC 9113, section 8.2.2).
@@ -42,7 +106,7 @@ func grpcMetadata(all http.Header) (metadata.MD, error) {
 	for key, values := range all {
 		key = strings.ToLower(key)
 		if slices.Contains(reservedHeaders, key) || strings.HasPrefix(key, "grpc-") {
-			return nil, request.Invalidf("--metadata %s: gRPC sets this header itself: leave it out", key)
+			return nil, request.Invalidf("--metadata %s: gRPC sets this header itself: leave it out%s", key, map[string]string{"user-agent": ", and use --user-agent", "host": ", and use --authority", "grpc-encoding": ", and use --compress"}[key])
 		}
 		for _, value := range values {
 			if strings.HasSuffix(key, "-bin") {

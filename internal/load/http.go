@@ -43,6 +43,24 @@ func (l *Load) openHTTP(ctx context.Context) error {
 	if host != "" && settings.Authority != "" {
 		return request.Invalidf("--authority %s sets the Host header: leave out --metadata %q", settings.Authority, "Host: "+host)
 	}
+	if settings.UserAgent != "" {
+		if headers.Get("User-Agent") != "" {
+			return request.Invalidf("--user-agent and --metadata set the same header: leave one of them out")
+		}
+		headers.Set("User-Agent", settings.UserAgent)
+	}
+	templates, err := settings.templates()
+	if err != nil {
+		return err
+	}
+	for _, one := range templates {
+		if one.key = http.CanonicalHeaderKey(one.key); one.key == "Host" || one.key == "User-Agent" {
+			return request.Invalidf("--metadata %s: the header is the same in all calls: leave out the template", one.key)
+		}
+		if _, err := httpFields(http.Header{one.key: {""}}, settings.httpVersion()); err != nil {
+			return err
+		}
+	}
 	fields, err := httpFields(headers, settings.httpVersion())
 	if err != nil {
 		return err
@@ -65,7 +83,7 @@ func (l *Load) openHTTP(ctx context.Context) error {
 	config := wireConfig{
 		target: l.to, http: &wire.HTTP{Method: settings.HTTP, Path: to.RequestURI(), Version: settings.httpVersion()},
 		connections: max(settings.Connections, 1), cores: max(settings.Cores, 1), security: security, timeout: settings.Timeout,
-		fields: fields, messages: l.messages, pace: l.pace, perCall: settings.PerCall, connecting: settings.ConnectionOptions, limits: settings.ResponseLimits,
+		fields: fields, templates: templates, messages: l.messages, pace: l.pace, perCall: settings.PerCall, connecting: settings.ConnectionOptions, limits: settings.ResponseLimits,
 	}
 	if settings.connectsOnDemand() {
 		config.connections, config.onDemand = l.pace.InFlight(), true

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"rpclab/internal/load/data"
 	"rpclab/internal/load/method"
 	"rpclab/internal/load/request"
 )
@@ -44,6 +45,14 @@ func (l *Load) openGRPC(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	templates, err := settings.templates()
+	if err != nil {
+		return err
+	}
+	first, err := templates.gRPC(data.Call{})
+	if err != nil {
+		return request.Invalid(err)
+	}
 	security, err := settings.TLS.Config()
 	if err != nil {
 		return err
@@ -51,7 +60,7 @@ func (l *Load) openGRPC(ctx context.Context) error {
 	if l.to, err = settings.dial(ctx, settings.Target); err != nil {
 		return err
 	}
-	found, err := settings.findMethod(ctx, l.to, security, md)
+	found, err := settings.findMethod(ctx, l.to, security, metadata.Join(md, first))
 	if err != nil {
 		return err
 	}
@@ -66,7 +75,7 @@ func (l *Load) openGRPC(ctx context.Context) error {
 	if settings.Engine == Wire {
 		wired, err := openWire(ctx, wireConfig{
 			target: l.to, connections: max(settings.Connections, 1), cores: max(settings.Cores, 1), security: withServerName(security, l.to.authority),
-			timeout: settings.Timeout, path: path, fields: fields(md), messages: l.messages, stream: l.stream,
+			timeout: settings.Timeout, path: path, fields: fields(md), messages: l.messages, stream: l.stream, compress: settings.Compress == Gzip, userAgent: settings.UserAgent, templates: templates,
 			pace: l.pace, perCall: settings.PerCall, connecting: settings.ConnectionOptions, limits: settings.ResponseLimits,
 		})
 		if err != nil {
@@ -75,11 +84,11 @@ func (l *Load) openGRPC(ctx context.Context) error {
 		l.client = wired
 		return nil
 	}
-	client, err := openGRPC(ctx, l.to, max(settings.Connections, 1), security, settings.ResponseLimits, nil)
+	client, err := openGRPC(ctx, l.to, max(settings.Connections, 1), security, settings.ResponseLimits, nil, settings.dialOptions()...)
 	if err != nil {
 		return err
 	}
-	client.path, client.headers, client.timeout, client.messages, client.stream = path, md, settings.Timeout, l.messages, l.stream
+	client.path, client.headers, client.timeout, client.messages, client.stream, client.templates = path, md, settings.Timeout, l.messages, l.stream, templates
 	l.client = client
 	return nil
 }
@@ -97,7 +106,7 @@ func (s Settings) findMethod(ctx context.Context, to target, security *tls.Confi
 		return nil, err
 	}
 	if source == nil {
-		reflector, err := openGRPC(ctx, to, 1, security, reflectionLimits, nil)
+		reflector, err := openGRPC(ctx, to, 1, security, reflectionLimits, nil, s.dialOptions()...)
 		if err != nil {
 			return nil, err
 		}

@@ -25,10 +25,12 @@ type Settings struct {
 	ImportPaths []string // where the file and its imports are
 	Protoset    string   // a compiled descriptor set
 
-	Data      string // JSON, @FILE or @-
-	Binary    bool   // the data is one encoded message
-	Metadata  []string
-	Authority string // :authority, or the Host header of REST calls; empty: the server name of TLS, or the target
+	Data      string   // JSON, @FILE or @-
+	Binary    bool     // the data is one encoded message
+	Metadata  []string // key: value; a value may be a template
+	Compress  string   // [Gzip], or empty: messages are not compressed
+	UserAgent string   // before the engine's own; of REST calls instead of it
+	Authority string   // :authority, or the Host header of REST calls; empty: the server name of TLS, or the target
 	TLS       TLS
 	Stdin     io.Reader
 
@@ -86,6 +88,9 @@ const (
 	PickFirst  = "pick_first"  // the first that works
 	RoundRobin = "round_robin" // all in turn
 )
+
+// Gzip is the compression of messages that gRPC supports everywhere.
+const Gzip = "gzip"
 
 // authority returns the value of :authority for a target: as in grpc-go, the name that TLS verifies
 // is also the name of the calls.

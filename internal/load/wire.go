@@ -38,6 +38,9 @@ type wireConfig struct {
 	path               string     // of the method
 	http               *wire.HTTP // REST call instead of gRPC
 	fields             []h2.Field
+	templates          metadataTemplates
+	compress           bool   // messages of gRPC
+	userAgent          string // of gRPC
 	messages           *data.Messages
 	stream             *stream // nil: unary
 	perCall            bool    // open a connection for each call
@@ -77,6 +80,10 @@ func openWire(ctx context.Context, config wireConfig) (*wireClient, error) {
 	call := wire.Call{
 		Method: config.path, HTTP: config.http, Authority: config.target.authority, Metadata: config.fields, Backend: workload.BackendTrailer,
 		Check: client.check, OnStart: client.began, OnEnd: client.ended,
+	}
+	call.Gzip, call.UserAgent = config.compress, config.userAgent
+	if len(config.templates) > 0 {
+		call.AppendMetadata = config.metadata
 	}
 	if config.stream != nil {
 		call.Stream = &config.stream.Stream
@@ -129,6 +136,25 @@ func fields(md metadata.MD) (all []h2.Field) {
 		}
 	}
 	return all
+}
+
+// metadata appends the metadata of a call that are templates.
+func (c wireConfig) metadata(n uint64, worker int, to []h2.Field) ([]h2.Field, error) {
+	call := data.Call{Number: n, Worker: worker}
+	if c.http == nil {
+		md, err := c.templates.gRPC(call)
+		return append(to, fields(md)...), err
+	}
+	headers, err := c.templates.For(call)
+	for name, values := range headers {
+		if c.http.Version == 2 {
+			name = strings.ToLower(name)
+		}
+		for _, value := range values {
+			to = append(to, h2.Field{Name: name, Value: value})
+		}
+	}
+	return to, err
 }
 
 func (w *wireClient) Run(ctx context.Context, p pace.Pace, live *Progress) (*measure.Recorder, time.Time, error) {

@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"rpclab/internal/wire/h2"
@@ -19,7 +21,7 @@ func (c *core) startCall(n uint64, user int, due time.Duration) {
 	}
 	c.inFlight.PushBack(call, &call.inFlight)
 	if err := c.prepareMessage(call); err != nil {
-		c.failCall(call, h2.Status{Code: h2.Internal, Message: "create the message: " + err.Error()})
+		c.failCall(call, h2.Status{Code: h2.Internal, Message: err.Error()})
 		return
 	}
 	c.place(call)
@@ -48,16 +50,28 @@ func (c *core) unusedCall() *call {
 // prepareMessage sets what a call sends.
 func (c *core) prepareMessage(call *call) (err error) {
 	if c.session != nil {
-		return c.session.prepare(call)
+		if err := c.session.prepare(call); err != nil {
+			return fmt.Errorf("create the message: %w", err)
+		}
+		return nil
+	}
+	worker := call.user
+	if worker < 0 {
+		worker = call.index
+	}
+	requestHead := c.requestHead
+	if c.call.AppendMetadata != nil {
+		if c.fields, err = c.call.AppendMetadata(call.number, worker, c.fields[:0]); err != nil {
+			return fmt.Errorf("create the metadata: %w", err)
+		}
+		if call.stream.Request, requestHead, err = c.head(c.fields); err != nil {
+			return fmt.Errorf("create the metadata: %w", err)
+		}
 	}
 	call.stream.Payload = c.payload
-	if c.call.AppendMessage != nil {
-		worker := call.user
-		if worker < 0 {
-			worker = call.index
-		}
-		if call.buffer, err = c.appendPayload(call.number, worker, call.buffer[:0]); err != nil {
-			return err
+	if c.call.AppendMessage != nil || c.call.AppendMetadata != nil && c.call.isHTTP1() {
+		if call.buffer, err = c.appendPayload(call.number, worker, requestHead, call.buffer[:0]); err != nil {
+			return fmt.Errorf("create the message: %w", err)
 		}
 		call.stream.Payload = call.buffer
 	}
@@ -67,14 +81,36 @@ func (c *core) prepareMessage(call *call) (err error) {
 	return nil
 }
 
-// appendPayload appends what call n sends.
-func (c *core) appendPayload(n uint64, worker int, to []byte) (_ []byte, err error) {
+// head returns what precedes a message: a header block, or the head of an HTTP/1.1 request.
+func (c *core) head(more []h2.Field) (request *h2.Request, head []byte, err error) {
+	call := c.call
+	if len(more) > 0 {
+		call.Metadata = slices.Concat(call.Metadata, more)
+	}
 	switch {
-	case c.call.isHTTP1():
+	case call.isHTTP1():
+		head, err = call.headHTTP(c.authority)
+	case call.HTTP != nil:
+		request, err = call.requestHTTP(c.scheme, c.authority)
+	default:
+		request, err = call.request(c.scheme, c.authority, c.cfg.Timeout)
+	}
+	return request, head, err
+}
+
+// appendPayload appends what call n sends. requestHead precedes it with HTTP/1.1.
+func (c *core) appendPayload(n uint64, worker int, requestHead, to []byte) (_ []byte, err error) {
+	switch {
+	case c.call.isHTTP1() && c.call.AppendMessage == nil:
+		return appendHTTP(to, requestHead, c.call.Message), nil
+	case c.call.isHTTP1(), c.call.Gzip:
 		if c.scratch, err = c.call.AppendMessage(n, worker, c.scratch[:0]); err != nil {
 			return to, err
 		}
-		return appendHTTP(to, c.requestHead, c.scratch), nil
+		if c.call.Gzip {
+			return c.frameGzip(to, c.scratch)
+		}
+		return appendHTTP(to, requestHead, c.scratch), nil
 	case c.call.HTTP != nil:
 		return c.call.AppendMessage(n, worker, to)
 	}

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"compress/gzip"
 	"context"
 	"rpclab/internal/measure"
 	"rpclab/internal/wire/h2"
@@ -19,10 +20,14 @@ import (
 type core struct {
 	cfg         Config
 	call        Call
-	request     *h2.Request
-	payload     []byte // of every call without AppendMessage
-	requestHead []byte // of a request by HTTP/1.1
+	scheme      string
+	authority   string
+	request     *h2.Request // of every call without AppendMetadata
+	requestHead []byte      // the same of a request by HTTP/1.1
+	payload     []byte      // of every call without AppendMessage
 	scratch     []byte
+	fields      []h2.Field
+	deflate     *gzip.Writer // nil: not used yet
 	limits      h2.Limits
 	index       int // 0 to Cores-1
 

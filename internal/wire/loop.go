@@ -47,33 +47,40 @@ func newCore(ctx context.Context, cfg Config, call Call, index int) (*core, erro
 
 // prepare prepares what all calls share.
 func (c *core) prepare() (err error) {
-	authority, scheme := c.call.Authority, "http"
-	if authority == "" && len(c.cfg.Addresses) > 0 {
-		authority = c.cfg.Addresses[0]
+	c.authority, c.scheme = c.call.Authority, "http"
+	if c.authority == "" && len(c.cfg.Addresses) > 0 {
+		c.authority = c.cfg.Addresses[0]
 	}
 	if c.cfg.TLS != nil {
-		scheme = "https"
+		c.scheme = "https"
 	}
 	switch {
 	case c.cfg.Timeout > 1000*time.Hour:
 		return errors.New("wire: the timeout is longer than 1000 hours")
+	case c.call.Session != nil && (c.call.AppendMetadata != nil || c.call.Gzip):
+		return errors.New("wire: a session has neither metadata of each call nor compression")
+	case c.call.HTTP != nil && c.call.Gzip:
+		return errors.New("wire: only the messages of gRPC are compressed")
+	}
+	if c.request, c.requestHead, err = c.head(nil); err != nil {
+		return err
+	}
+	switch {
 	case c.call.isHTTP1():
-		if c.requestHead, err = c.call.headHTTP(authority); err == nil {
-			c.payload = appendHTTP(nil, c.requestHead, c.call.Message)
-		}
+		c.payload = appendHTTP(nil, c.requestHead, c.call.Message)
 	case c.call.HTTP != nil:
-		c.request, err = c.call.requestHTTP(scheme, authority)
 		c.payload = c.call.Message
+	case c.call.Gzip:
+		c.payload, err = c.frameGzip(nil, c.call.Message)
 	default:
-		c.request, err = c.call.request(scheme, authority, c.cfg.Timeout)
 		c.payload = frame(c.call.Message)
-		if c.call.Session != nil {
-			c.session = newSession(c, c.call.Session, func(method string, limit time.Duration, more []h2.Field) (*h2.Request, error) {
-				call := c.call
-				call.Method, call.Metadata = method, slices.Concat(call.Metadata, more)
-				return call.request(scheme, authority, limit)
-			})
-		}
+	}
+	if c.call.Session != nil {
+		c.session = newSession(c, c.call.Session, func(method string, limit time.Duration, more []h2.Field) (*h2.Request, error) {
+			call := c.call
+			call.Method, call.Metadata = method, slices.Concat(call.Metadata, more)
+			return call.request(c.scheme, c.authority, limit)
+		})
 	}
 	return err
 }

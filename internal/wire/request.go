@@ -1,7 +1,10 @@
 package wire
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -22,10 +25,13 @@ func (c Call) request(scheme, authority string, limit time.Duration) (*h2.Reques
 	if limit > 0 {
 		fields = append(fields, h2.Field{Name: "grpc-timeout", Value: timeout(limit)})
 	}
+	fields = append(fields, h2.Field{Name: "content-type", Value: "application/grpc"})
+	if c.Gzip {
+		fields = append(fields, h2.Field{Name: "grpc-encoding", Value: "gzip"})
+	}
 	fields = append(fields,
-		h2.Field{Name: "content-type", Value: "application/grpc"},
 		h2.Field{Name: "grpc-accept-encoding", Value: "gzip"},
-		h2.Field{Name: "user-agent", Value: "grpc-rpclab/1"})
+		h2.Field{Name: "user-agent", Value: strings.TrimSpace(c.UserAgent + " grpc-rpclab/1")})
 	for _, f := range c.Metadata {
 		if strings.HasPrefix(f.Name, "grpc-") || strings.HasPrefix(f.Name, ":") || f.Name != strings.ToLower(f.Name) {
 			return nil, fmt.Errorf("wire: metadata cannot be named %q", f.Name)
@@ -64,4 +70,26 @@ func frame(message []byte) []byte {
 func frameInPlace(p []byte) []byte {
 	binary.BigEndian.PutUint32(p[1:messagePrefix], uint32(len(p)-messagePrefix))
 	return p
+}
+
+// frameGzip appends a message to dst, compressed and with its prefix. As in grpc-go, an empty message
+// is not compressed.
+func (c *core) frameGzip(dst, message []byte) ([]byte, error) {
+	start := len(dst)
+	compressed := bytes.NewBuffer(append(dst, 1, 0, 0, 0, 0))
+	if len(message) == 0 {
+		return append(dst, 0, 0, 0, 0, 0), nil
+	}
+	if c.deflate == nil {
+		c.deflate = gzip.NewWriter(compressed)
+	} else {
+		c.deflate.Reset(compressed)
+	}
+	_, err := c.deflate.Write(message)
+	if err = errors.Join(err, c.deflate.Close()); err != nil {
+		return dst, err
+	}
+	framed := compressed.Bytes()
+	frameInPlace(framed[start:])
+	return framed, nil
 }

@@ -100,6 +100,12 @@ type Call struct {
 	// called on the cores' threads.
 	OnStart func()
 	OnEnd   func(measure.Call)
+	// AppendMetadata appends call n's metadata, in addition to Metadata, to dst; nil: none. It costs a
+	// header block for each call. A call whose metadata cannot be made is not sent and fails with
+	// INTERNAL.
+	AppendMetadata func(n uint64, worker int, dst []h2.Field) ([]h2.Field, error)
+	Gzip           bool   // compress the messages of gRPC
+	UserAgent      string // of gRPC, before the engine's own; empty: none
 	// Check returns what is wrong with a response; nil: every response is right. The response is
 	// valid during the call of Check only.
 	Check func(n uint64, response []byte, backend string) error
