@@ -52,6 +52,10 @@ rpclab does not follow redirects.
 --style loads a CalculatorService (see 'rpclab server --security') and prints a
 summary like that of the published streams study (docs/studies.md).
 
+--rounds makes the load several times, each time as one trial of the result.
+'rpclab compare' needs at least four trials of each of two loads. Percentiles,
+counts and assertions are of all rounds together.
+
 An assertion is one or more conditions joined by &&, such as 'p99 < 50ms',
 'errors == 0', 'errors < 0.1%' or 'rate >= 950/s'. A failed assertion gives exit
 code 1. Metrics: min mean p50 p90 p95 p99 p999 max (also with the prefix
@@ -193,6 +197,9 @@ func showLoad(out io.Writer, live *generator.Progress, overwrite bool) {
 	m := live.Snapshot()
 	line := fmt.Sprintf("%4.0f s %8.0f/s  p50 %.3g ms  p99 %.3g ms  late %.2g ms  %d failed, %d open",
 		m.Elapsed.Seconds(), m.Rate, m.P50, m.P99, m.LatenessP99, m.Failed, m.InFlight)
+	if m.Rounds > 1 {
+		line = fmt.Sprintf("[%d/%d] ", m.Round, m.Rounds) + line
+	}
 	if m.Phase != "" {
 		line = fmt.Sprintf("%4.0f s %s", m.Elapsed.Seconds(), m.Phase)
 	}

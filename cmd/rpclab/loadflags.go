@@ -56,6 +56,7 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.Think, "think", 0, "pause of a user between a response and the next call (closed loop)")
 	flags.DurationVar(&f.Duration, "duration", 0, fmt.Sprintf("time during which calls are due (default %s, unless --calls is set)", generator.DefaultDuration))
 	flags.Uint64VarP(&f.Calls, "calls", "n", 0, "stop after this many calls")
+	flags.IntVar(&f.Rounds, "rounds", 1, "how often to make the load; each round is one trial, for 'rpclab compare'")
 	flags.IntVar(&f.Warmup, "warmup", 0, "calls made before the measurement, not counted")
 	flags.DurationVar(&f.Timeout, "timeout", 20*time.Second, "deadline of each call, counted from its start, with any wait for a stream or connection")
 	flags.Var(connections{&f.Settings}, "connections", "`N` connections used in turn (default 1; HTTP/1.1: as many as needed), or per-call: one for each call")
@@ -87,7 +88,7 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 
 // finish validates the flags and completes the settings.
 func (f *loadFlags) finish(flags *pflag.FlagSet) (all []condition.Condition, err error) {
-	for _, name := range []string{"rate", "concurrency", "connections", "cores", "duration", "calls", "messages",
+	for _, name := range []string{"rate", "concurrency", "connections", "cores", "duration", "calls", "messages", "rounds",
 		"max-message", "max-header-list", "streams", "connect-rate", "keepalive", "idle-close"} {
 		if flag := flags.Lookup(name); flag.Changed && (flag.Value.String() == "0" || flag.Value.String() == "0s") {
 			return nil, fmt.Errorf("--%s 0: use a value above 0, or leave the flag out", name)

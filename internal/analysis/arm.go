@@ -28,6 +28,7 @@ func mergeTrials(arm *result.Arm) error {
 	failed := false
 	var counts [][]uint64
 	var elapsed []float64
+	var rates rates
 	arm.Limited = ""
 	for _, t := range arm.Trials {
 		if t.Failed != "" {
@@ -57,6 +58,7 @@ func mergeTrials(arm *result.Arm) error {
 		}
 		counts = append(counts, t.Groups...)
 		elapsed = append(elapsed, t.ElapsedMS)
+		rates.add(t.Measures)
 		addUsage(&m.Resources.Client, t.Resources.Client, t.Calls)
 		addUsage(&m.Resources.Server, t.Resources.Server, t.Calls)
 		addUsage(&m.Resources.Proxy, t.Resources.Proxy, t.Calls)
@@ -88,8 +90,8 @@ func mergeTrials(arm *result.Arm) error {
 		for _, u := range []*result.Usage{&m.Resources.Client, &m.Resources.Server, &m.Resources.Proxy, &m.Resources.Gateway, &m.Resources.Control} {
 			u.CPU /= float64(m.Calls)
 		}
-		m.Rate = float64(m.Calls) / (sum(elapsed) / 1e3)
 	}
+	m.Rate, m.Window = rates.merged()
 	arm.Measures = m
 	arm.Capacity = capacities(arm.Trials)
 	setReached(arm)
@@ -108,11 +110,32 @@ func addUsage(sum *result.Usage, u result.Usage, calls uint64) {
 	sum.ThrottledMS += u.ThrottledMS
 }
 
-func sum(values []float64) (total float64) {
-	for _, v := range values {
-		total += v
+// rates are sums over trials.
+type rates struct {
+	seconds, calls, answered float64
+	window                   *result.Window
+}
+
+func (r *rates) add(m result.Measures) {
+	seconds := m.RateMS() / 1e3
+	r.seconds += seconds
+	r.calls += m.Rate * seconds
+	r.answered += m.Answered() * seconds
+	if m.Window != nil {
+		longest := *cmp.Or(r.window, m.Window)
+		longest.DrainMS = max(longest.DrainMS, m.Window.DrainMS)
+		r.window = &longest
 	}
-	return max(total, math.SmallestNonzeroFloat64)
+}
+
+func (r *rates) merged() (perSecond float64, window *result.Window) {
+	if r.seconds == 0 {
+		return 0, nil
+	}
+	if r.window != nil {
+		r.window.AnsweredRate = r.answered / r.seconds
+	}
+	return r.calls / r.seconds, r.window
 }
 
 // capacities summarizes the capacity searches of an arm; nil: its load is no search.

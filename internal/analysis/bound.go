@@ -12,8 +12,8 @@ import (
 // (docs/decisions/0018). threads is how many calls a server handles at a time; 0: no limit. Bound is
 // nil if the load is not one of users for a fixed time, or if calls do not wait.
 //
-// The limit of the users is the mean number of calls that they begin during the load. Threads are
-// the limit once enough users have begun; calls in the queue at the end are answered at the same rate.
+// The limit of the users is the mean number of their calls that are answered during the load. Threads are
+// the limit once enough users have begun.
 func Bound(c experiment.Config, threads int) *result.Bound {
 	users := c.Load.Closed
 	service, spread := serviceTime(c.Workload)
@@ -22,32 +22,33 @@ func Bound(c experiment.Config, threads int) *result.Bound {
 	}
 	n, cycle := float64(users.Users), (service + users.Think).Seconds()
 	ramp, length := users.Ramp.Seconds(), users.Duration.Seconds()
+	first := length - service.Seconds()         // the time in which calls begin that are answered in the window
 	calls, steps := 0.0, min(users.Users, 1000) // of the ramp
 	for i := range steps {
-		calls += callsBegun(length-ramp*float64(i)/float64(steps), cycle, spread.Seconds()) * n / float64(steps)
+		calls += callsAnswered(first-ramp*float64(i)/float64(steps), cycle, spread.Seconds()) * n / float64(steps)
 	}
 	b := &result.Bound{
-		Rate: calls / (length + service.Seconds()), Binds: "users", ServiceMS: result.Milliseconds(service),
+		Rate: calls / length, Binds: "users", ServiceMS: result.Milliseconds(service),
 		Users: n * (1 - ramp/2/length), Threads: threads * c.Server.Replicas,
 	}
 	if b.Threads > 0 {
 		steady := float64(b.Threads) / service.Seconds()
 		enough := min(length, ramp*steady*cycle/n) // until as many users as they can serve have begun
-		if most := steady * (1 - enough/2/length); most < b.Rate {
+		if most := steady * (first - enough/2) / length; most < b.Rate {
 			b.Rate, b.Binds = most, "threads"
 		}
 	}
 	return b
 }
 
-// callsBegun is the mean number of calls that a user begins in so many seconds: the first at
-// once and each other a cycle after the one before, a cycle being uniform with a width of
-// spread. It is the sum over k of the probability that k cycles end in that time, the sum of
-// k cycles being taken as normal.
-func callsBegun(seconds, cycle, spread float64) float64 {
-	calls := 1.0
-	for k := 1.0; ; k++ {
-		left, deviation := seconds-k*cycle, spread*math.Sqrt(k/12)
+// callsAnswered is the mean number of calls of a user that are answered in a window, which is longer
+// than the mean wait of a call by so many seconds. A user makes the first call at once and each other a
+// cycle after the one before; wait and cycle are uniform with a width of spread. It is the sum over k of
+// the probability that k cycles and a wait end in the window, their sum being taken as normal.
+func callsAnswered(seconds, cycle, spread float64) float64 {
+	calls := 0.0
+	for k := 0.0; ; k++ {
+		left, deviation := seconds-k*cycle, spread*math.Sqrt((k+1)/12)
 		switch {
 		case left < -6*deviation:
 			return calls

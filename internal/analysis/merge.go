@@ -8,7 +8,7 @@ import (
 )
 
 // MergeRuns merges several runs into one whose arms have the trials of all. That allows to compare
-// loads, which have one trial each, and alternating runs. It fails if machine, arms or settings differ.
+// loads of one round, and alternating runs. It fails if machine, arms or settings differ.
 func MergeRuns(runs []result.Document) (result.Document, error) {
 	d := runs[0]
 	if len(runs) == 1 {

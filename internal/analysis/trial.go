@@ -57,7 +57,7 @@ func (r Record) Summarize(trial result.Trial) result.Trial {
 		trial.Failed = err.Error()
 	}
 	trial.ElapsedMS = result.Milliseconds(seen.Elapsed)
-	trial.Rate = perSecond(seen)
+	trial.Rate, trial.Window = Rate(seen)
 	trial.Backends = r.callsPerBackend()
 	trial.Timeline = timeline(seen, r.Endpoints)
 	trial.LatencyOverTime = LatencyOverTime(seen)
@@ -90,9 +90,10 @@ func (r Record) callers() (all []result.Caller, err error) {
 	}
 	for _, m := range r.Callers {
 		one := result.Caller{
-			Name: m.Name, StartMS: result.Milliseconds(m.Started.Sub(r.Start) + m.FirstLateness), Calls: m.Calls, Rate: perSecond(m.Measurement),
+			Name: m.Name, StartMS: result.Milliseconds(m.Started.Sub(r.Start) + m.FirstLateness), Calls: m.Calls,
 			Errors: m.Errors, Backends: m.Backends, Resources: usagePerCall(usageOf(m.Measurement), m.Calls),
 		}
+		one.Rate, _ = Rate(m.Measurement)
 		answered, err := histogram(m.Latency)
 		if err != nil {
 			return nil, err
@@ -120,11 +121,19 @@ func (r Record) callsPerBackend() map[string]uint64 {
 	return calls
 }
 
-func perSecond(m measure.Measurement) float64 {
-	if m.Elapsed <= 0 {
-		return 0
+// Rate returns the calls per second, in the window if the load has one. A stall near its end would
+// otherwise count as time in which calls were due.
+func Rate(m measure.Measurement) (perSecond float64, window *result.Window) {
+	switch {
+	case m.Window > 0:
+		return float64(m.InWindow) / m.Window.Seconds(), &result.Window{
+			LengthMS: result.Milliseconds(m.Window), DrainMS: result.Milliseconds(max(0, m.Elapsed-m.Window)),
+			AnsweredRate: float64(m.AnsweredInWindow) / m.Window.Seconds(),
+		}
+	case m.Elapsed > 0:
+		return float64(m.Calls) / m.Elapsed.Seconds(), nil
 	}
-	return float64(m.Calls) / m.Elapsed.Seconds()
+	return 0, nil
 }
 
 // timeline has the callers' counts, and the number of ready backends in each interval.

@@ -61,6 +61,7 @@ func runSync(ctx context.Context, plan pace.Pace, signal measure.StartSignal, la
 
 func (g *generator) run(signal measure.StartSignal, late time.Duration) (*measure.Recorder, time.Time) {
 	g.shards = measure.NewShards(2*runtime.GOMAXPROCS(0), late)
+	g.shards.CountWindow(g.pace.Window())
 	before, errBefore := measure.CPU(os.Getpid())
 	g.start = signal.Start()
 	unwatch := signal.Watch(g.start, g.shards.AddTo)

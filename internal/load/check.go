@@ -119,6 +119,7 @@ func (s Settings) checkNumbers() error {
 		{"--cores", s.Cores >= 0 && s.Cores <= runtime.NumCPU(), fmt.Sprintf("must be 1 to %d, the processors of this machine", runtime.NumCPU())},
 		{"--max-header-list", s.MaxHeaderList >= 0 && s.MaxHeaderList <= maxLimit, fmt.Sprintf("must be 1 to %d bytes", maxLimit)},
 		{"--max-message", s.MaxMessage >= 0 && s.MaxMessage <= maxLimit, fmt.Sprintf("must be 1 to %d bytes", maxLimit)},
+		{"--rounds", s.Rounds >= 0 && s.Rounds <= MaxRounds, fmt.Sprintf("must be 1 to %d", MaxRounds)},
 		{"--warmup", s.Warmup >= 0, "must be a number of calls, or 0"},
 		{"--think", s.Think >= 0, "must be a duration such as 100ms"},
 		{"--duration", s.Duration >= 0, "must be a duration such as 10s"},

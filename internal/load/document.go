@@ -19,46 +19,43 @@ import (
 // Experiment is the experiment's name in results of loads.
 const Experiment = "load"
 
-// document returns a result with one arm, the target, and one trial.
-func (l *Load) document(measured measure.Measurement, selfTest *SelfTestResult, partial bool) (result.Document, error) {
-	nameUnidentified(&measured, l.name())
-	unused := l.to.addUnused(measured.Backends)
-	trial, err := trialOf(measured)
-	if err != nil {
-		return result.Document{}, err
+// document returns a result with one arm, the target, and one trial for each round.
+func (l *Load) document(rounds []round, selfTest *SelfTestResult) (result.Document, error) {
+	arm := result.Arm{Name: l.name(), Describe: l.method, Route: "direct", Channel: l.connections(), Config: l.config(selfTest)}
+	waited := uint64(0)
+	for i, r := range rounds {
+		waited += r.Waited
+		trial, err := l.trial(r)
+		if err != nil {
+			return result.Document{}, err
+		}
+		trial.Round, trial.Order = i+1, i
+		arm.Trials = append(arm.Trials, trial)
 	}
-	cancelled := uint64(0)
-	if partial {
-		cancelled = measured.Errors["CANCELLED"]
-	}
-	if err := trial.CountLost(l.settings.Timeout, cancelled); err != nil {
-		return result.Document{}, err
-	}
-	trial.Limited, trial.LimitedBy = generatorLimit(l.pace, l.settings.threads(), measured, trial.Measures)
+	last := rounds[len(rounds)-1]
+	planned := l.settings.rounds()
 	maxFiles, err := process.RaiseFileLimit()
 	if err != nil {
 		return result.Document{}, err
 	}
 	finished := time.Now().UTC()
-	document := result.Document{
-		Schema: result.Schema, ID: result.NewID(trial.Started), Experiment: Experiment,
+	document := analysis.Assemble(result.Document{
+		Schema: result.Schema, ID: result.NewID(arm.Trials[0].Started), Experiment: Experiment,
 		Question: l.method + ": " + l.describe(),
-		Cluster:  "local", Started: trial.Started, Finished: &finished, Partial: partial,
+		Cluster:  "local", Started: arm.Trials[0].Started, Finished: &finished, Partial: last.interrupted || len(rounds) < planned,
 		Machine: result.ThisMachine(maxFiles),
-		Rounds:  1, Seed: l.settings.Seed, Baseline: l.name(), TrialCount: 1,
-		Arms: []result.Arm{{
-			Name: l.name(), Describe: l.method, Route: "direct", Channel: l.connections(), Config: l.config(selfTest),
-			Limited: trial.Limited, Measures: trial.Measures, Trials: []result.Trial{trial},
-		}},
-	}
-	if cancelled > 0 {
+		Rounds:  planned, Seed: l.settings.Seed, Baseline: l.name(), TrialCount: planned,
+		Arms: []result.Arm{arm},
+	})
+	if cancelled := last.cancelled(); cancelled > 0 {
 		document.Warnings = append(document.Warnings, fmt.Sprintf("%d calls were in flight at the interrupt and count as CANCELLED, not in the latency", cancelled))
 	}
-	if len(unused) > 0 && measured.Calls > 0 {
+	merged := document.Arms[0]
+	if unused := l.to.addUnused(merged.Backends); len(unused) > 0 && merged.Calls > 0 {
 		document.Warnings = append(document.Warnings, fmt.Sprintf("%s answered no call, although --balance %s takes the addresses in turn", strings.Join(unused, ", "), RoundRobin))
 	}
-	if measured.Waited > 0 {
-		document.Warnings = append(document.Warnings, l.waited(measured.Waited, measured.Calls))
+	if waited > 0 {
+		document.Warnings = append(document.Warnings, l.waited(waited, merged.Calls))
 	}
 	if selfTest == nil {
 		document.Warnings = append(document.Warnings, "the generator's own limits were not measured because of the interrupt")
@@ -66,14 +63,32 @@ func (l *Load) document(measured measure.Measurement, selfTest *SelfTestResult, 
 	return document, nil
 }
 
+func (l *Load) trial(r round) (result.Trial, error) {
+	nameUnidentified(&r.Measurement, l.name())
+	l.to.addUnused(r.Backends)
+	if r.interrupted && r.Elapsed < r.Window {
+		r.Window = 0 // it did not end
+	}
+	trial, err := trialOf(r.Measurement)
+	if err != nil {
+		return trial, err
+	}
+	if err := trial.CountLost(l.settings.Timeout, r.cancelled()); err != nil {
+		return trial, err
+	}
+	trial.MachineWarnings = r.warnings
+	trial.Limited, trial.LimitedBy = generatorLimit(l.pace, l.settings.threads(), r.Measurement, trial.Measures)
+	return trial, nil
+}
+
 func trialOf(measured measure.Measurement) (trial result.Trial, err error) {
-	trial = result.Trial{Round: 1, Started: measured.Started.UTC(), Measures: result.Measures{
+	trial = result.Trial{Started: measured.Started.UTC(), Measures: result.Measures{
 		Calls: measured.Calls, Errors: measured.Errors, Late: measured.Late, Dropped: measured.Dropped, ElapsedMS: float64(measured.Elapsed) / 1e6,
 		Backends: measured.Backends, Samples: measured.Samples,
 		Resources: result.Resources{Client: result.Usage{RSS: measured.MaxRSS}},
 	}}
+	trial.Rate, trial.Window = analysis.Rate(measured)
 	if measured.Calls > 0 {
-		trial.Rate = float64(measured.Calls) / measured.Elapsed.Seconds()
 		trial.Resources.Client.CPU = float64(measured.CPU) / 1e3 / float64(measured.Calls)
 	}
 	trial.Groups = [][]uint64{slices.Sorted(maps.Values(measured.Backends))}
@@ -232,6 +247,9 @@ func (l *Load) describe() string {
 	text := l.settings.describe(l.pace)
 	if l.stream != nil {
 		text += ", each call " + l.stream.String()
+	}
+	if n := l.settings.rounds(); n > 1 {
+		text += fmt.Sprintf(", %d rounds", n)
 	}
 	return text
 }

@@ -31,13 +31,8 @@ func (l *Load) watchMachine() (end func() []result.MachineWarning) {
 	}
 }
 
-// addMachineWarnings adds warnings about the machine to a load's document.
-func addMachineWarnings(d result.Document, all []result.MachineWarning) result.Document {
-	for i := range d.Arms {
-		for j := range d.Arms[i].Trials {
-			d.Arms[i].Trials[j].MachineWarnings = all
-		}
-	}
+// addMachineWarnings adds the warnings of all rounds about the machine to a load's document.
+func addMachineWarnings(d result.Document) result.Document {
 	d.MachineWarnings = analysis.MachineWarnings(d)
 	for _, w := range d.MachineWarnings {
 		d.Warnings = append(d.Warnings, w.Text)

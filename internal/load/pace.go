@@ -57,6 +57,18 @@ func (f limitedPace) Next(n uint64, after time.Duration) (time.Duration, bool) {
 	return due, more && n < f.calls
 }
 
+// Window ends when the first call over the number would be due.
+func (f limitedPace) Window() (due time.Duration) {
+	for n := range f.calls + 1 {
+		next, more := f.Pace.Next(n, due)
+		if !more {
+			return f.Pace.Window()
+		}
+		due = next
+	}
+	return due
+}
+
 // parseStages parses stages such as 10s:100,30s:1000: a ramp to 100 calls/s in 10 s, then to
 // 1,000 calls/s in 30 s. A stage of 0s is a step.
 func parseStages(text string) (all []pace.Stage, err error) {

@@ -12,7 +12,9 @@ import (
 
 // ProgressSnapshot is the progress of a load since the last snapshot. Latencies are in ms.
 type ProgressSnapshot struct {
-	Phase       string        // what rpclab does; "": the measured load
+	Phase       string // what rpclab does; "": the measured load
+	Round       int    // of the measured load, from 1; 0: none has begun
+	Rounds      int
 	Elapsed     time.Duration // since the phase began
 	Answered    uint64        // total
 	Failed      uint64        // total
@@ -27,6 +29,8 @@ type ProgressSnapshot struct {
 type Progress struct {
 	phase      atomic.Pointer[string] // see [ProgressSnapshot]
 	phaseStart atomic.Pointer[time.Time]
+	round      atomic.Int64
+	rounds     atomic.Int64
 
 	began, answered, failed atomic.Uint64
 	skip                    atomic.Uint64 // calls whose number has any of these bits are not sampled
@@ -61,10 +65,20 @@ func (l *Progress) setPhase(doing string) {
 	l.phase.Store(&doing)
 }
 
+// setRound begins a round (from 1) of the measured load. A nil Progress does nothing.
+func (l *Progress) setRound(round, rounds int) {
+	if l == nil {
+		return
+	}
+	l.round.Store(int64(round))
+	l.rounds.Store(int64(rounds))
+	l.setPhase("")
+}
+
 // Snapshot returns what happened since the last snapshot. Only one goroutine may call it.
 func (l *Progress) Snapshot() ProgressSnapshot {
 	now := time.Now()
-	snapshot := ProgressSnapshot{Phase: *l.phase.Load(), Elapsed: now.Sub(*l.phaseStart.Load()), Answered: l.answered.Load(), Failed: l.failed.Load()}
+	snapshot := ProgressSnapshot{Phase: *l.phase.Load(), Round: int(l.round.Load()), Rounds: int(l.rounds.Load()), Elapsed: now.Sub(*l.phaseStart.Load()), Answered: l.answered.Load(), Failed: l.failed.Load()}
 	snapshot.InFlight = l.began.Load() - snapshot.Answered - snapshot.Failed // a call starts before it ends
 	snapshot.Rate = float64(snapshot.Answered-l.before) / now.Sub(l.last).Seconds()
 	l.last, l.before = now, snapshot.Answered

@@ -3,15 +3,13 @@ package load
 import (
 	"context"
 	"fmt"
-	"time"
 
-	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	"rpclab/internal/result"
 )
 
-// Run makes the calls and returns the result. When ctx ends during the load, the result contains
-// what was measured and is marked as partial; when ctx ends during the warm-up, Run returns an
+// Run makes the calls of every round and returns the result. When ctx ends during the load, the result
+// contains what was measured and is marked as partial; when ctx ends during the warm-up, Run returns an
 // error. live may be nil. Run measures the generator's own limits after the load, unless ctx
 // has ended.
 func (l *Load) Run(ctx context.Context, live *Progress) (result.Document, error) {
@@ -25,16 +23,12 @@ func (l *Load) Run(ctx context.Context, live *Progress) (result.Document, error)
 			return result.Document{}, fmt.Errorf("%w during the warm-up, before anything was measured", ctx.Err())
 		}
 	}
-	live.setPhase("")
-	endMachine := l.watchMachine()
-	measured, err := measureRun(func() (*measure.Recorder, time.Time, error) { return l.client.Run(ctx, l.pace, live) })
-	warnings := endMachine()
+	rounds, err := l.makeRounds(ctx, live)
 	if err != nil {
 		return result.Document{}, err
 	}
-	partial := ctx.Err() != nil
 	var selfTest *SelfTestResult
-	if !partial {
+	if ctx.Err() == nil {
 		live.setPhase("measuring the generator itself")
 		selfTest, err = l.selfTest(ctx, l.probe())
 		switch {
@@ -44,6 +38,6 @@ func (l *Load) Run(ctx context.Context, live *Progress) (result.Document, error)
 			return result.Document{}, fmt.Errorf("measure the generator itself: %w", err)
 		}
 	}
-	document, err := l.document(measured, selfTest, partial)
-	return addMachineWarnings(document, warnings), err
+	document, err := l.document(rounds, selfTest)
+	return addMachineWarnings(document), err
 }

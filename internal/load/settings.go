@@ -43,6 +43,7 @@ type Settings struct {
 	Duration    time.Duration // 0: until Calls are made, or [DefaultDuration] without Calls
 	Calls       uint64        // 0: no limit
 	Seed        uint64        // of random arrivals
+	Rounds      int           // how often the load is made; 0: once
 
 	Warmup      int // calls before the measurement
 	Timeout     time.Duration
@@ -122,6 +123,9 @@ func (s Settings) connectsOnDemand() bool {
 	return s.httpVersion() == 1 && s.Connections == 0 && !s.PerCall
 }
 
+// rounds returns how often the load is made.
+func (s Settings) rounds() int { return max(s.Rounds, 1) }
+
 // threads returns how many processors the generator can use.
 func (s Settings) threads() int {
 	if s.engine() == Wire {
@@ -140,4 +144,6 @@ const DefaultDuration = 10 * time.Second
 const (
 	MaxRate  = 10_000_000
 	MaxUsers = 1_000_000
+	// MaxRounds limits the memory of a result, which holds every round.
+	MaxRounds = 1000
 )

@@ -39,6 +39,11 @@ type Measurement struct {
 	// Waited counts the calls that waited in the caller for a stream or connection that other calls
 	// used. Only the caller wire counts them.
 	Waited uint64 `json:"waited,omitempty"`
+	// Window is the time from Started in which calls were due; 0: they were due until their number was
+	// reached. InWindow and AnsweredInWindow count the calls that ended in it.
+	Window           time.Duration `json:"window,omitempty"`
+	InWindow         uint64        `json:"in_window,omitempty"`
+	AnsweredInWindow uint64        `json:"answered_in_window,omitempty"`
 	// Errors counts failed calls by code. Samples has the first message of each code.
 	Errors  map[string]uint64 `json:"errors"`
 	Samples map[string]string `json:"samples"`

@@ -31,6 +31,9 @@ func Merge(all []Measurement) (Measurement, error) {
 		merged.Dropped += part.Dropped
 		merged.Late += part.Late
 		merged.Waited += part.Waited
+		merged.Window = max(merged.Window, part.Window)
+		merged.InWindow += part.InWindow
+		merged.AnsweredInWindow += part.AnsweredInWindow
 		merged.CPU += part.CPU
 		merged.MaxRSS += part.MaxRSS
 		merged.Throttled += part.Throttled

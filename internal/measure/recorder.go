@@ -23,6 +23,8 @@ type Recorder struct {
 	lateCalls, lost            []uint64      // by interval: late calls; failed and dropped calls, by the time that they were due
 	first, began               time.Duration // the first call: when it was due, and how much later it was sent
 	last                       time.Duration
+	window                     time.Duration // in which calls are due; 0: not known
+	inWindow, answeredInWindow uint64
 	cpu                        time.Duration
 }
 
@@ -49,6 +51,10 @@ func NewRecorder(late time.Duration) *Recorder {
 	}
 }
 
+// CountWindow counts the calls that end within a time from the start, in which calls are due. 0: no
+// calls are counted, because the window is not known.
+func (r *Recorder) CountWindow(window time.Duration) { r.window = window }
+
 // Record records a call that has ended.
 func (r *Recorder) Record(call Call) {
 	r.begin(call.Due, call.Sent-call.Due)
@@ -56,6 +62,12 @@ func (r *Recorder) Record(call Call) {
 	r.last = max(r.last, call.Done)
 	if call.Waited {
 		r.waited++
+	}
+	if call.Done <= r.window {
+		r.inWindow++
+		if call.Code == OK {
+			r.answeredInWindow++
+		}
 	}
 	if call.Code != OK {
 		addTo(&r.failedLateness, call.Sent-call.Due)
@@ -136,6 +148,9 @@ func (r *Recorder) Merge(other *Recorder) {
 	r.dropped += other.dropped
 	r.late += other.late
 	r.waited += other.waited
+	r.window = max(r.window, other.window)
+	r.inWindow += other.inWindow
+	r.answeredInWindow += other.answeredInWindow
 	r.last = max(r.last, other.last)
 	r.cpu += other.cpu
 	for code, theirs := range other.failures {
@@ -167,6 +182,7 @@ func (r *Recorder) Merge(other *Recorder) {
 func (r *Recorder) Measurement() (Measurement, error) {
 	measurement := Measurement{
 		FirstLateness: r.began, Elapsed: r.last, Calls: r.calls, Dropped: r.dropped, Late: r.late, Waited: r.waited, CPU: r.cpu, Series: r.series,
+		Window: r.window, InWindow: r.inWindow, AnsweredInWindow: r.answeredInWindow,
 		Errors: map[string]uint64{}, Samples: map[string]string{},
 		Backends: map[string]uint64{}, FirstResponse: map[string]time.Duration{},
 		Timeline: Timeline{Backends: map[string][]uint64{}, Errors: map[string][]uint64{}, Late: r.lateCalls, Due: map[string][]uint64{}, Lost: r.lost},
@@ -241,6 +257,13 @@ func NewShards(n int, late time.Duration) *Shards {
 		shards.shards[i].Recorder = NewRecorder(late)
 	}
 	return shards
+}
+
+// CountWindow is that of each [Recorder].
+func (s *Shards) CountWindow(window time.Duration) {
+	for i := range s.shards {
+		s.shards[i].Recorder.CountWindow(window)
+	}
 }
 
 // Record records a call that has ended in the shard of key.

@@ -25,6 +25,9 @@ type Pace interface {
 	// First returns the value of after for the first call of a user (from 0) of a closed pace: minus
 	// the time at which the user starts.
 	First(user int) time.Duration
+	// Window is the time from the start in which calls are due. 0: calls are due until their number is
+	// reached, however long that takes.
+	Window() time.Duration
 }
 
 // Spec is a pace in JSON for another process: exactly one field is set.
@@ -59,6 +62,7 @@ func (b Burst) Next(n uint64, _ time.Duration) (time.Duration, bool) { return 0,
 func (b Burst) InFlight() int                                        { return b.Calls }
 func (b Burst) Open() bool                                           { return true }
 func (b Burst) First(int) time.Duration                              { return 0 }
+func (b Burst) Window() time.Duration                                { return 0 }
 
 // Closed is a number of virtual users with one call at a time each, who start evenly over Ramp. The
 // load ends after Calls calls, or when the next call would be due at Duration or later. A limit of
@@ -84,6 +88,13 @@ func (c Closed) Next(n uint64, answered time.Duration) (time.Duration, bool) {
 
 func (c Closed) InFlight() int { return c.Users }
 func (c Closed) Open() bool    { return false }
+
+func (c Closed) Window() time.Duration {
+	if c.Calls > 0 {
+		return 0
+	}
+	return c.Duration
+}
 
 func (c Closed) First(user int) time.Duration {
 	return -time.Duration(float64(c.Ramp) * float64(user) / float64(c.Users))
@@ -117,6 +128,8 @@ func (r Rate) InFlight() int { return r.Max }
 func (r Rate) Open() bool    { return true }
 
 func (r Rate) First(int) time.Duration { return 0 }
+
+func (r Rate) Window() time.Duration { return r.Duration }
 
 // exponential returns draw n of a stream of exponential variates of mean 1. The random bits are
 // those of SplitMix64 (Steele, Lea and Flood 2014), whose only state is its counter.

@@ -49,6 +49,8 @@ func (s Stages) Open() bool    { return true }
 
 func (s Stages) First(int) time.Duration { return 0 }
 
+func (s Stages) Window() time.Duration { return s.Duration() }
+
 // Duration is the sum of the durations of the stages.
 func (s Stages) Duration() (total time.Duration) {
 	for _, stage := range s.Stages {

@@ -63,7 +63,12 @@ type Measures struct {
 	// failed, cancelled, retried or hedged calls. It excludes backends that were killed or
 	// paused, which cannot report. nil: not known.
 	Wasted *uint64 `json:"wasted,omitempty"`
-	Rate   float64 `json:"rate"` // calls/s from the first due to the last answer
+	// Rate is calls/s: those that ended in the window over its length or, without a window, all over
+	// the time until the last ended.
+	Rate float64 `json:"rate"`
+	// Window is the time in which calls were due. nil: they were due until their number was reached,
+	// the load was interrupted, or the document is older.
+	Window *Window `json:"window,omitempty"`
 	// ElapsedMS runs from the start of the load to the last answer (an arm: the median trial).
 	ElapsedMS float64 `json:"elapsed_ms"`
 	// Latency is of all calls that were due. A call that failed or was dropped counts as its
@@ -85,6 +90,16 @@ type Measures struct {
 	Samples map[string]string `json:"error_samples,omitempty"`
 }
 
+// Window is the time from the start of a load in which its calls were due.
+type Window struct {
+	LengthMS float64 `json:"length_ms"`
+	// DrainMS is the time from the end of the window until the last call ended (an arm: the longest of
+	// a trial).
+	DrainMS float64 `json:"drain_ms"`
+	// AnsweredRate is the rate of the calls that ended in the window with success.
+	AnsweredRate float64 `json:"answered_rate"`
+}
+
 // Failed returns the number of failed calls of all codes.
 func (m Measures) Failed() (n uint64) {
 	for _, calls := range m.Errors {
@@ -95,6 +110,9 @@ func (m Measures) Failed() (n uint64) {
 
 // Answered returns the successful calls per second. Rate alone would reward calls that fail at once.
 func (m Measures) Answered() float64 {
+	if m.Window != nil {
+		return m.Window.AnsweredRate
+	}
 	return m.Rate * (1 - float64(m.Failed())/float64(max(m.Calls, 1)))
 }
 
@@ -112,6 +130,14 @@ func (m Measures) AnswersLateness() Histogram {
 		return *m.AnsweredLateness
 	}
 	return m.Lateness
+}
+
+// RateMS returns the time in milliseconds that Rate is over.
+func (m Measures) RateMS() float64 {
+	if m.Window != nil {
+		return m.Window.LengthMS
+	}
+	return m.ElapsedMS
 }
 
 // CountLost adds the calls that failed or were dropped to a Latency of the successful calls, except

@@ -123,6 +123,7 @@ func (e *Engine) Run(ctx context.Context, p Pace, signal measure.StartSignal) (*
 	runs := make([]*load, len(e.cores))
 	for i, core := range e.cores {
 		runs[i] = &load{core: core, pace: p, ctx: ctx, shared: shared, recorder: measure.NewRecorder(core.cfg.LateAfter), done: done}
+		runs[i].recorder.CountWindow(p.Window())
 	}
 	// After the recorders, whose histograms take a millisecond to allocate.
 	before, errBefore := measure.CPU(os.Getpid())

@@ -162,6 +162,7 @@ type Pace interface {
 	InFlight() int
 	Open() bool
 	First(user int) time.Duration
+	Window() time.Duration
 }
 
 // Stats are the resources of a load.

@@ -155,6 +155,30 @@ func TestLoadIsStoredLikeARun(t *testing.T) {
 	}
 }
 
+// Two loads of four rounds have the trials that a gate needs.
+func TestTwoLoadsOfSeveralRoundsCanBeCompared(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	var files []string
+	for _, delay := range []string{"20ms", "60ms"} {
+		address, _ := greeterAt(t, "--delay", delay)
+		files = append(files, filepath.Join(data, delay+".json"))
+		s := rpclabIn(t, data, "load", "--call", sayHello, "--concurrency", "2", "--calls", "30", "--rounds", "4",
+			"--assert", "calls == 120", "--json", files[len(files)-1], address)
+		if s.code != 0 || !strings.Contains(s.stdout, "120 calls in 4 rounds of ") || !strings.Contains(s.stdout, "\nround ") {
+			t.Fatalf("exit code %d, want 0 and a report of 4 rounds\n%s%s", s.code, s.stdout, s.stderr)
+		}
+	}
+	s := rpclabIn(t, data, append([]string{"compare", "--gate", "p50 ratio < 1.5"}, files...)...)
+	if s.code != 1 || !strings.Contains(s.stderr, "failed") || strings.Contains(s.stderr, "at least 4 are needed") {
+		t.Errorf("a regression from 20 ms to 60 ms: exit code %d, want 1 of a gate that failed\n%s%s", s.code, s.stdout, s.stderr)
+	}
+	s = rpclabIn(t, data, "compare", "--gate", "p50 ratio < 1.5", files[1], files[0])
+	if s.code != 0 {
+		t.Errorf("from 60 ms to 20 ms: exit code %d, want 0\n%s%s", s.code, s.stdout, s.stderr)
+	}
+}
+
 func TestLoadReadsProtoAndDataFiles(t *testing.T) {
 	t.Parallel()
 	address, _ := greeterAt(t)

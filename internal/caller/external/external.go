@@ -156,6 +156,7 @@ func (s *session) Run(ctx context.Context, plan pace.Pace, signal measure.StartS
 	// The program cannot cancel calls in flight, so an interrupt ends the program.
 	defer context.AfterFunc(ctx, s.program.Kill)()
 	shards := measure.NewShards(1, s.late)
+	shards.CountWindow(plan.Window())
 	defer signal.Watch(start, shards.AddTo)()
 	s.samples = map[uint8]string{}
 	for {

@@ -31,6 +31,7 @@ func Terminal(w io.Writer, document result.Document) error {
 	if err := percentiles(out, arm.Measures); err != nil {
 		return err
 	}
+	rounds(out, arm.Trials)
 	failures(out, arm.Measures)
 	backends(out, arm.Backends)
 	generator(out, arm)
@@ -55,7 +56,9 @@ func head(out io.Writer, document result.Document, arm result.Arm) {
 	for _, w := range document.MachineWarnings {
 		paragraph(out, "Warning: "+clean(w.Text)+".")
 	}
-	if document.Partial {
+	if document.Partial && document.Rounds > 1 {
+		paragraph(out, fmt.Sprintf("Partial: the load was interrupted in round %d of %d.", len(arm.Trials), document.Rounds))
+	} else if document.Partial {
 		paragraph(out, "Partial: the load was interrupted.")
 	}
 	fmt.Fprintln(out)
@@ -64,8 +67,15 @@ func head(out io.Writer, document result.Document, arm result.Arm) {
 	if lost > 0 {
 		answered = fmt.Sprintf(" (%s/s answered)", rate(arm.Answered()))
 	}
-	paragraph(out, fmt.Sprintf("%s in %.4g s: %s calls/s%s, %s failed, %s dropped",
-		calls(arm.Calls), arm.ElapsedMS/1e3, rate(arm.Rate), answered, count(lost), count(arm.Dropped)))
+	took, drain := fmt.Sprintf("%.4g s", arm.RateMS()/1e3), ""
+	if arm.Window != nil {
+		drain = fmt.Sprintf(", drain %.3g s", arm.Window.DrainMS/1e3)
+	}
+	if n := len(arm.Trials); n > 1 {
+		took = fmt.Sprintf("%d rounds of %s", n, took)
+	}
+	paragraph(out, fmt.Sprintf("%s in %s: %s calls/s%s, %s failed, %s dropped%s",
+		calls(arm.Calls), took, rate(arm.Rate), answered, count(lost), count(arm.Dropped), drain))
 	if arm.Limited != "" {
 		paragraph(out, "The load generator was the bottleneck: "+arm.Limited+". The target may be faster.")
 	}
@@ -87,11 +97,7 @@ func percentiles(out io.Writer, measures result.Measures) error {
 		}
 		fmt.Fprintf(out, "%-9s", row.name)
 		for i, figure := range row.values.Figures() {
-			text := ms(figure.Value)
-			if figure.Lower {
-				text = ">" + text
-			}
-			fmt.Fprintf(out, "%*s", 8+min(i, 1), text)
+			fmt.Fprintf(out, "%*s", 8+min(i, 1), atLeast(figure))
 		}
 		fmt.Fprintln(out)
 	}
@@ -114,6 +120,33 @@ func percentiles(out io.Writer, measures result.Measures) error {
 type row struct {
 	name   string
 	values result.Histogram
+}
+
+// maxRounds is how many rounds are listed.
+const maxRounds = 20
+
+// rounds prints how much the rounds differ.
+func rounds(out io.Writer, trials []result.Trial) {
+	if len(trials) < 2 {
+		return
+	}
+	fmt.Fprintf(out, "\n%-9s%9s %9s %9s %9s\n", "round", "calls/s", "lost", "p50 ms", "p99 ms")
+	for i, t := range trials {
+		if i == maxRounds {
+			item(out, fmt.Sprintf("and %d more", len(trials)-maxRounds))
+			return
+		}
+		fmt.Fprintf(out, "%-9d%9s %9s %9s %9s\n", t.Round, rate(t.Rate), count(t.Measures.Failed()+t.Dropped),
+			atLeast(t.Latency.Figure("p50")), atLeast(t.Latency.Figure("p99")))
+	}
+}
+
+// atLeast formats a figure in milliseconds, and marks a lower bound.
+func atLeast(figure result.Figure) string {
+	if figure.Lower {
+		return ">" + ms(figure.Value)
+	}
+	return ms(figure.Value)
 }
 
 func failures(out io.Writer, measures result.Measures) {
