@@ -98,7 +98,7 @@ func TestCallersWhoseClocksDifferStartTogether(t *testing.T) {
 	}
 }
 
-func TestACallerThatDiesIsNamedWithItsLastLines(t *testing.T) {
+func TestTheErrorOfACallerThatExitedHasItsLastLines(t *testing.T) {
 	orders := make(chan loadRequest, 2)
 	c := &callerGroup{live: newLiveTotals(2, nil), processes: []*callerProcess{
 		startCaller(t, "caller 1 of 2", 0, orders), startCaller(t, "caller 2 of 2", 0, orders),

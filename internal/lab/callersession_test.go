@@ -94,7 +94,7 @@ func greeting(service cluster.Service, library string, warmup int) assignment {
 	}}
 }
 
-func TestACallerEndsInMidLoadWhenItsLabHasEnded(t *testing.T) {
+func TestACallerExitsDuringALoadWhenItsLabHasExited(t *testing.T) {
 	_, service := deploy(t)
 	process := startPipe(ServeCaller)
 	snapshots := make(chan measure.Snapshot, 100)

@@ -255,7 +255,7 @@ func TestAServerThatCannotStartEndsTheRun(t *testing.T) {
 }
 
 // Only the first two servers ever become ready.
-func TestARolloutThatOutlastsItsLoadIsNamed(t *testing.T) {
+func TestARolloutThatOutlastsItsLoadIsAWarning(t *testing.T) {
 	t.Parallel()
 	o := options(t)
 	program := `case "$*" in *greeter-[01]*) exec "$0" server "$@";; *) exec sleep 600;; esac`

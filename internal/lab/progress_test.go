@@ -31,7 +31,7 @@ func estimated(trials []experiment.Trial, times []time.Duration, into time.Durat
 	return d.left(trials, p, now.Add(into))
 }
 
-func TestTheRestOfARunIsEstimatedFromTrialsOfTheSameArmAndCell(t *testing.T) {
+func TestTheRemainingTimeIsEstimatedFromTrialsOfTheSameArmAndCell(t *testing.T) {
 	burst := experiment.Config{Load: experiment.Load{Burst: 10}}
 	timed := experiment.Config{Load: experiment.Load{Open: &experiment.Open{Duration: 8 * time.Second}}}
 	ab := func(c experiment.Config) []experiment.Trial {

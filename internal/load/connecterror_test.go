@@ -86,7 +86,7 @@ func TestAnInterruptWhileConnectingReturnsContextCanceled(t *testing.T) {
 
 // A client certificate that is missing, one that the server rejects, and a server without HTTP/2 over
 // TLS are told apart.
-func TestTLSErrorsAreToldApart(t *testing.T) {
+func TestTLSErrorsNameTheirCause(t *testing.T) {
 	config, cert, key := mutual(t)
 	_, otherCert, otherKey := mutual(t) // of another authority
 	serve := func(version uint16, protocols ...string) string {

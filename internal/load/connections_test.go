@@ -40,7 +40,7 @@ func TestConnectionOptionsNeedTheEngineWire(t *testing.T) {
 	}
 }
 
-func TestAPrefixOfSourcesStandsForAllItsAddresses(t *testing.T) {
+func TestAPrefixOfSourcesContainsAllItsAddresses(t *testing.T) {
 	c := ConnectionOptions{Sources: []string{"127.1.0.6/30", "127.0.0.1"}}
 	all, err := c.sources()
 	if got := fmt.Sprint(all); err != nil || got != "[127.1.0.4 127.1.0.5 127.1.0.6 127.1.0.7 127.0.0.1]" {

@@ -64,7 +64,7 @@ func TestContradictorySettingsAreRejected(t *testing.T) {
 	}
 }
 
-func TestPacesAreDescribed(t *testing.T) {
+func TestDescriptionsOfPaces(t *testing.T) {
 	for want, settings := range map[string]Settings{
 		"closed loop of 50 users for 10s":                        validSettings(),
 		"closed loop of 3 users, think time 1s, 7 calls at most": with(func(s *Settings) { s.Concurrency, s.Calls, s.Think = 3, 7, time.Second }),

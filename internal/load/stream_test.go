@@ -101,7 +101,7 @@ func TestACallOfAStreamingMethodIsAStream(t *testing.T) {
 
 // The times of messages sent one by one add up to the time of the stream. Of messages sent all at
 // once, the last takes as long as the stream.
-func TestAnAnswerIsTimedFromTheMessageThatItAnswers(t *testing.T) {
+func TestAResponseIsTimedFromItsRequestMessage(t *testing.T) {
 	address := serveStreams(t)
 	const messages = 200
 	for _, engine := range []string{Wire, GRPCGo} {

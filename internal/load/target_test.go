@@ -96,7 +96,7 @@ func TestCallsOverAUnixSocket(t *testing.T) {
 }
 
 // The third address refuses connections. Neither policy counts errors for it.
-func TestCallsGoToTheAddressesOfTheirPolicy(t *testing.T) {
+func TestCallsGoToTheAddressesThatThePolicyPicks(t *testing.T) {
 	one, first := greetAt(t, "tcp", "127.0.0.1:0")
 	two, second := greetAt(t, "tcp", "127.0.0.1:0")
 	const down = "127.0.0.1:1"
@@ -180,7 +180,7 @@ func names(t *testing.T) (address string) {
 	return conn.LocalAddr().String()
 }
 
-func TestANameStandsForAllItsAddresses(t *testing.T) {
+func TestANameResolvesToAllItsAddresses(t *testing.T) {
 	_, first := greetAt(t, "tcp", "127.0.0.1:0")
 	_, port, _ := net.SplitHostPort(first.Addr().String())
 	greetAt(t, "tcp", "127.0.0.2:"+port)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestCallsThatWaitForAStreamAreWarnedOf(t *testing.T) {
+func TestAWaitForAStreamIsAWarning(t *testing.T) {
 	settings := validSettings()
 	settings.Target, settings.Concurrency, settings.Calls, settings.Streams = greeter(t), 4, 40, 1
 	if warnings := strings.Join(run(t, settings).Warnings, "\n"); !strings.Contains(warnings, "of 40 calls (") ||

@@ -16,17 +16,17 @@ import (
 
 // Calls succeed on servers that do everything the protocol allows. On servers that violate it,
 // calls fail with an error that names the violation.
-func TestEveryOddServerIsCopedWith(t *testing.T) {
+func TestCallsEndAsEveryScenarioExpects(t *testing.T) {
 	t.Parallel()
 	for _, s := range wiretest.Scenarios() {
-		t.Run(s.Name, func(t *testing.T) { t.Parallel(); cope(t, s, nil) })
-		t.Run(s.Name+" by goroutines", func(t *testing.T) { t.Parallel(); cope(t, s, byGoroutines) })
+		t.Run(s.Name, func(t *testing.T) { t.Parallel(); runScenario(t, s, nil) })
+		t.Run(s.Name+" by goroutines", func(t *testing.T) { t.Parallel(); runScenario(t, s, dialByGoroutines) })
 	}
 }
 
-// byGoroutines opens a connection that stays with the Go runtime, as connections with TLS and
-// those on systems other than Linux do.
-func byGoroutines(ctx context.Context, addr string) (net.Conn, error) {
+// dialByGoroutines opens a connection that goroutines read and write, as they do with TLS and on
+// systems other than Linux.
+func dialByGoroutines(ctx context.Context, addr string) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err
@@ -34,10 +34,10 @@ func byGoroutines(ctx context.Context, addr string) (net.Conn, error) {
 	return struct{ net.Conn }{conn}, nil
 }
 
-func cope(t *testing.T, s wiretest.Scenario, dial func(context.Context, string) (net.Conn, error)) {
+func runScenario(t *testing.T, s wiretest.Scenario, dial func(context.Context, string) (net.Conn, error)) {
 	e := engine(t, wire.Config{
 		Addresses: []string{wiretest.Serve(t, s)}, Dial: dial, Timeout: s.Timeout, MaxMessage: s.MaxMessage,
-	}, oddCall(s))
+	}, scenarioCall(s))
 	m := load(t, e, pace.Closed{Users: s.InFlight, Calls: uint64(s.Calls)})
 	if m.Calls != uint64(s.Calls) {
 		t.Errorf("%d calls ended, %d were made", m.Calls, s.Calls)
@@ -53,7 +53,7 @@ func cope(t *testing.T, s wiretest.Scenario, dial func(context.Context, string) 
 	}
 }
 
-func oddCall(s wiretest.Scenario) wire.Call {
+func scenarioCall(s wiretest.Scenario) wire.Call {
 	want := s.Reply()
 	return wire.Call{
 		Method: wiretest.Method, Message: s.Request(), Backend: workload.BackendTrailer,

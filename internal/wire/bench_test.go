@@ -11,8 +11,8 @@ import (
 	"rpclab/internal/wire"
 )
 
-// answerer is a server that knows one response: it looks for the ends of requests and
-// writes the responses to all that one read brought at once.
+// answerer starts a server that sends a fixed response. It writes the responses to all requests of
+// one read at once.
 func answerer(t testing.TB) (addr string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

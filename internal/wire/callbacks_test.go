@@ -13,7 +13,7 @@ import (
 
 // callbacks counts what the functions of a call received, on the one thread of their engine.
 type callbacks struct {
-	busy         map[int]bool // workers with a call under way
+	busy         map[int]bool // workers with a call in flight
 	worker       map[uint64]int
 	most         int
 	shared       int
@@ -49,9 +49,9 @@ func (h *callbacks) call(addr string) wire.Call {
 	}
 }
 
-// The callbacks get every call, including those that fail and those whose message cannot be made.
+// The callbacks run for every call, including those that fail and those without a message.
 // No two calls in flight have the same worker, in closed and in open loops.
-func TestEveryCallIsToldOf(t *testing.T) {
+func TestCallbacksRunForEveryCall(t *testing.T) {
 	for what, c := range map[string]struct {
 		pace    pace.Pace
 		highest int // worker; an open loop has at most as many as were in flight
@@ -62,16 +62,16 @@ func TestEveryCallIsToldOf(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			addr := answerer(t)
-			var heard callbacks
-			m := load(t, engine(t, wire.Config{Addresses: []string{addr}, Channels: 2}, heard.call(addr)), c.pace)
-			if heard.began != 1000 || heard.ended != 1000 || heard.codes["INTERNAL"] != 100 || heard.codes["DATA_LOSS"] != 100 || heard.codes[measure.OK] != 800 {
-				t.Errorf("%d began, %d ended: %v", heard.began, heard.ended, heard.codes)
+			var seen callbacks
+			m := load(t, engine(t, wire.Config{Addresses: []string{addr}, Channels: 2}, seen.call(addr)), c.pace)
+			if seen.began != 1000 || seen.ended != 1000 || seen.codes["INTERNAL"] != 100 || seen.codes["DATA_LOSS"] != 100 || seen.codes[measure.OK] != 800 {
+				t.Errorf("%d calls started, %d ended: %v", seen.began, seen.ended, seen.codes)
 			}
 			if m.Errors["INTERNAL"] != 100 || m.Samples["INTERNAL"] != "create the message: not a three" {
 				t.Errorf("%v %v", m.Errors, m.Samples)
 			}
-			if heard.shared > 0 || heard.most > c.highest {
-				t.Errorf("%d calls shared a worker with another in flight; the highest was %d", heard.shared, heard.most)
+			if seen.shared > 0 || seen.most > c.highest {
+				t.Errorf("%d calls shared a worker with another in flight; the highest was %d", seen.shared, seen.most)
 			}
 		})
 	}

@@ -18,7 +18,7 @@ import (
 	"rpclab/internal/wire"
 )
 
-func TestConnectionsAreOpenedAtTheirRate(t *testing.T) {
+func TestConnectionsAreOpenedAtTheConnectRate(t *testing.T) {
 	addr := answerer(t)
 	e := engine(t, wire.Config{Addresses: []string{addr}, Channels: 20, ConnectRate: 100}, wire.Call{Method: "/test.Test/Answer"})
 	start := time.Now()
@@ -26,7 +26,7 @@ func TestConnectionsAreOpenedAtTheirRate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if took := time.Since(start); took < 150*time.Millisecond {
-		t.Errorf("20 connections at 100/s were there after %v", took)
+		t.Errorf("20 connections at 100/s were open after %v", took)
 	}
 }
 
@@ -48,7 +48,7 @@ func (p *peers) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-func TestConnectionsComeFromTheirSources(t *testing.T) {
+func TestConnectionsUseTheSourceAddressesInTurn(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		return // other systems have one loopback address
 	}
@@ -91,7 +91,7 @@ func TestThousandsOfConnectionsCarryCalls(t *testing.T) {
 	}
 }
 
-func TestWhatRunsOutIsNamedWithItsRemedy(t *testing.T) {
+func TestErrorsOfExhaustedPortsAndFilesContainARemedy(t *testing.T) {
 	for want, err := range map[string]error{
 		"no local port is left":     os.NewSyscallError("connect", syscall.EADDRNOTAVAIL),
 		"rpclab load --source":      &net.OpError{Op: "dial", Err: os.NewSyscallError("bind", syscall.EADDRINUSE)},
@@ -104,7 +104,7 @@ func TestWhatRunsOutIsNamedWithItsRemedy(t *testing.T) {
 		}, greet(t))
 		m := load(t, e, pace.Burst{Calls: 1})
 		if why := m.Samples["UNAVAILABLE"]; !strings.Contains(why, want) || !strings.Contains(why, err.Error()) {
-			t.Errorf("%v: it says %q, without %q", err, why, want)
+			t.Errorf("%v: the error is %q, without %q", err, why, want)
 		}
 	}
 }

@@ -26,8 +26,8 @@ func TestCallsEndAtTheirDeadline(t *testing.T) {
 	}
 }
 
-// TestADeadlineThatTheServerEnforcesIsOne: its reset is read before our own clock is.
-func TestADeadlineThatTheServerEnforcesIsOne(t *testing.T) {
+// The client reads the reset of the server before it checks its own clock.
+func TestAResetByTheServerAtTheDeadlineIsDeadlineExceeded(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestADeadlineThatTheServerEnforcesIsOne(t *testing.T) {
 	}
 }
 
-func TestALoadThatIsInterruptedGivesUpItsCalls(t *testing.T) {
+func TestAnInterruptedLoadCancelsItsCalls(t *testing.T) {
 	addr, _ := greeter(t, "b1", time.Hour)
 	call := greet(t)
 	began, cancel := 0, func() {}
@@ -100,9 +100,9 @@ func TestALoadThatIsInterruptedGivesUpItsCalls(t *testing.T) {
 	}
 }
 
-func TestAnOpenPaceDropsWhatIsOverItsBound(t *testing.T) {
+func TestAnOpenLoopDropsCallsOverMaxInFlight(t *testing.T) {
 	t.Parallel()
-	addr, _ := greeter(t, "b1", time.Hour) // so that no place is free before the last call was due
+	addr, _ := greeter(t, "b1", time.Hour) // so that no call ends before the last call is due
 	e := engine(t, wire.Config{Addresses: []string{addr}, Timeout: 3 * time.Second}, greet(t))
 	m := load(t, e, pace.Rate{PerSecond: 100, Duration: 400 * time.Millisecond, Max: 10})
 	if m.Calls != 10 || m.Dropped != 30 {
@@ -120,7 +120,7 @@ func TestUsersThinkBetweenCalls(t *testing.T) {
 	}
 }
 
-func TestWithoutAServerCallsFailAndSayWhy(t *testing.T) {
+func TestCallsWithoutAServerFailWithTheReason(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +141,7 @@ func TestWithoutAServerCallsFailAndSayWhy(t *testing.T) {
 	}
 }
 
-func TestAServerThatComesBackIsFoundAgain(t *testing.T) {
+func TestTheEngineReconnectsToARestartedServer(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +174,7 @@ func (u until) Next(n uint64, after time.Duration) (time.Duration, bool) {
 }
 
 // A server that stops gracefully sends GOAWAY: no call may fail because of it.
-func TestNoCallIsLostWhenServersTakeTurns(t *testing.T) {
+func TestNoCallFailsWhenServersStopGracefully(t *testing.T) {
 	stops := []func(){}
 	var addrs []string
 	for _, id := range []string{"a", "b", "c"} {
@@ -211,7 +211,7 @@ func TestNoCallIsLostWhenServersTakeTurns(t *testing.T) {
 	}
 }
 
-func TestSpreadCallsTakeTurns(t *testing.T) {
+func TestRoundRobinSpreadsCallsEvenly(t *testing.T) {
 	var addrs []string
 	for _, id := range []string{"a", "b", "c"} {
 		addr, _ := greeter(t, id, 0)
@@ -227,7 +227,7 @@ func TestSpreadCallsTakeTurns(t *testing.T) {
 	}
 }
 
-func TestCallsCostNoMemoryInTheSteadyState(t *testing.T) {
+func TestCallsDoNotAllocateInTheSteadyState(t *testing.T) {
 	e := engine(t, wire.Config{Addresses: []string{answerer(t)}, Channels: 4, Timeout: time.Minute},
 		wire.Call{Method: "/test.Test/Answer", Message: []byte("request")})
 	const calls = 20_000
@@ -241,12 +241,12 @@ func TestCallsCostNoMemoryInTheSteadyState(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	load()
 	runtime.ReadMemStats(&after)
-	if n := after.Mallocs - before.Mallocs; n > calls/10 { // histograms: what a load has once
+	if n := after.Mallocs - before.Mallocs; n > calls/10 { // a load allocates its histograms once
 		t.Errorf("%d allocations for %d calls", n, calls)
 	}
 }
 
-func TestAClosedEngineSaysSo(t *testing.T) {
+func TestAClosedEngineReturnsErrClosed(t *testing.T) {
 	e, err := wire.New(wire.Config{Addresses: []string{"127.0.0.1:1"}}, greet(t))
 	if err != nil {
 		t.Fatal(err)

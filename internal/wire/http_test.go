@@ -56,7 +56,7 @@ func echo(t *testing.T, secure bool) *httptest.Server {
 	return server
 }
 
-func TestPlainRequestsAreAnswered(t *testing.T) {
+func TestHTTPRequestsOverEveryProtocol(t *testing.T) {
 	t.Parallel()
 	for _, secure := range []bool{false, true} {
 		server := echo(t, secure)
@@ -109,7 +109,7 @@ func TestPlainRequestsAreAnswered(t *testing.T) {
 	}
 }
 
-func TestMessagesOfTheirOwnAreSentOverEveryProtocol(t *testing.T) {
+func TestEachHTTPRequestSendsItsOwnMessage(t *testing.T) {
 	server := echo(t, false)
 	for _, version := range []int{1, 2} {
 		e := engine(t, wire.Config{Addresses: []string{server.Listener.Addr().String()}, Channels: 2}, wire.Call{
@@ -128,7 +128,7 @@ func TestMessagesOfTheirOwnAreSentOverEveryProtocol(t *testing.T) {
 	}
 }
 
-func TestRequestsThatCannotBeMadeAreRefused(t *testing.T) {
+func TestInvalidHTTPRequestsAreRejected(t *testing.T) {
 	for want, call := range map[string]wire.Call{
 		"no HTTP method": {HTTP: &wire.HTTP{Method: "get", Path: "/", Version: 1}},
 		"HTTP/3":         {HTTP: &wire.HTTP{Method: "GET", Path: "/", Version: 3}},

@@ -15,15 +15,15 @@ import (
 	"rpclab/internal/wire/wiretest"
 )
 
-// odd returns an engine whose server follows a scenario.
-func odd(t *testing.T, s wiretest.Scenario, cfg wire.Config) *wire.Engine {
+// scenarioEngine returns an engine whose server follows a scenario.
+func scenarioEngine(t *testing.T, s wiretest.Scenario, cfg wire.Config) *wire.Engine {
 	t.Helper()
 	cfg.Addresses = []string{wiretest.Serve(t, s)}
-	return engine(t, cfg, oddCall(s))
+	return engine(t, cfg, scenarioCall(s))
 }
 
-// spent runs a load. It also returns how many connections the engine has opened so far.
-func spent(t *testing.T, e *wire.Engine, p wire.Pace) (measure.Measurement, int) {
+// loadAndConnections runs a load. It also returns how many connections the engine has opened so far.
+func loadAndConnections(t *testing.T, e *wire.Engine, p wire.Pace) (measure.Measurement, int) {
 	t.Helper()
 	recorder, _, stats, err := e.Run(t.Context(), p, measure.StartSignal{})
 	if err != nil {
@@ -36,25 +36,25 @@ func spent(t *testing.T, e *wire.Engine, p wire.Pace) (measure.Measurement, int)
 	return m, stats.Connections
 }
 
-func TestAServerThatFallsSilentLosesItsConnection(t *testing.T) {
+func TestAConnectionWithoutAResponseToPINGIsClosed(t *testing.T) {
 	t.Parallel()
-	e := odd(t, wiretest.SilentAfter(2), wire.Config{KeepAlive: 50 * time.Millisecond, KeepAliveTimeout: 2 * time.Second})
-	m, connections := spent(t, e, pace.Closed{Users: 1, Calls: 5})
+	e := scenarioEngine(t, wiretest.SilentAfter(2), wire.Config{KeepAlive: 50 * time.Millisecond, KeepAliveTimeout: 2 * time.Second})
+	m, connections := loadAndConnections(t, e, pace.Closed{Users: 1, Calls: 5})
 	if m.Errors["UNAVAILABLE"] != 1 || m.Backends[wiretest.Backend] != 4 || connections != 2 {
 		t.Errorf("%d answered, errors %v, %d connections", m.Backends[wiretest.Backend], m.Errors, connections)
 	}
 	if why := m.Samples["UNAVAILABLE"]; !strings.HasSuffix(why, ": no response to a PING within 2s") {
-		t.Errorf("it says %q", why)
+		t.Errorf("the error is %q", why)
 	}
 	if m.Elapsed < 2*time.Second || m.Elapsed > 30*time.Second {
-		t.Errorf("it took %v", m.Elapsed)
+		t.Errorf("the load took %v", m.Elapsed)
 	}
 }
 
-func TestAServerIsAskedWithoutCallsToo(t *testing.T) {
+func TestPINGsAreSentWithoutCallsInFlight(t *testing.T) {
 	t.Parallel()
 	lost := make(chan struct{}, 1)
-	e := odd(t, wiretest.SilentAfter(0), wire.Config{
+	e := scenarioEngine(t, wiretest.SilentAfter(0), wire.Config{
 		KeepAlive: 20 * time.Millisecond, KeepAliveTimeout: 2 * time.Second,
 		OnConnectionLost: func() {
 			select {
@@ -72,11 +72,11 @@ func TestAServerIsAskedWithoutCallsToo(t *testing.T) {
 	}
 }
 
-// A load generator that is itself delayed must not take the server for dead.
-func TestAnAnswerToAPingMayWaitForUs(t *testing.T) {
+// A delayed load generator must not close a connection whose server responded in time.
+func TestADelayedClientAcceptsThePINGResponseThatWaits(t *testing.T) {
 	t.Parallel()
 	s := wiretest.ClosesIdle(time.Minute)
-	call := oddCall(s)
+	call := scenarioCall(s)
 	check := call.Check
 	call.Check = func(n uint64, response []byte, backend string) error {
 		<-time.After(1300 * time.Millisecond)
@@ -85,15 +85,15 @@ func TestAnAnswerToAPingMayWaitForUs(t *testing.T) {
 	e := engine(t, wire.Config{
 		Addresses: []string{wiretest.Serve(t, s)}, Channels: 2, KeepAlive: 50 * time.Millisecond, KeepAliveTimeout: time.Second,
 	}, call)
-	if m, connections := spent(t, e, pace.Closed{Users: 1, Calls: 3}); m.Backends[wiretest.Backend] != 3 || connections != 2 {
+	if m, connections := loadAndConnections(t, e, pace.Closed{Users: 1, Calls: 3}); m.Backends[wiretest.Backend] != 3 || connections != 2 {
 		t.Errorf("errors %v %v, %d connections", m.Errors, m.Samples, connections)
 	}
 }
 
 // A server closes an idle connection. PINGs prevent that.
-func TestPingsKeepAConnection(t *testing.T) {
+func TestPINGsKeepAnIdleConnectionOpen(t *testing.T) {
 	t.Parallel()
-	seldom := pace.Closed{Users: 1, Calls: 2, Think: 4 * time.Second}
+	pauses := pace.Closed{Users: 1, Calls: 2, Think: 4 * time.Second}
 	for name, c := range map[string]struct {
 		keepAlive   time.Duration
 		connections int
@@ -102,8 +102,8 @@ func TestPingsKeepAConnection(t *testing.T) {
 			t.Parallel()
 			const tries = 3 // a machine that stops this process for 3 s sends no PINGs
 			for try := 1; ; try++ {
-				e := odd(t, wiretest.ClosesIdle(3*time.Second), wire.Config{KeepAlive: c.keepAlive})
-				m, connections := spent(t, e, seldom)
+				e := scenarioEngine(t, wiretest.ClosesIdle(3*time.Second), wire.Config{KeepAlive: c.keepAlive})
+				m, connections := loadAndConnections(t, e, pauses)
 				if m.Backends[wiretest.Backend] != 2 {
 					t.Fatalf("the backend answered %d calls, errors %v, want 2 calls", m.Backends[wiretest.Backend], m.Errors)
 				}
@@ -118,59 +118,59 @@ func TestPingsKeepAConnection(t *testing.T) {
 	}
 }
 
-func TestAServerThatComplainsOfPingsIsAskedHalfAsOften(t *testing.T) {
+func TestTooManyPingsDoublesTheKeepAliveTime(t *testing.T) {
 	t.Parallel()
-	e := odd(t, wiretest.TooManyPings(300*time.Millisecond), wire.Config{KeepAlive: 200 * time.Millisecond})
+	e := scenarioEngine(t, wiretest.TooManyPings(300*time.Millisecond), wire.Config{KeepAlive: 200 * time.Millisecond})
 	testkit.Await(t, "the server complains", func() bool {
-		_, connections := spent(t, e, pace.Closed{Users: 1, Calls: 2, Think: 500 * time.Millisecond})
+		_, connections := loadAndConnections(t, e, pace.Closed{Users: 1, Calls: 2, Think: 500 * time.Millisecond})
 		return connections > 1
 	})
-	m, connections := spent(t, e, pace.Closed{Users: 1, Calls: 4, Think: time.Second})
+	m, connections := loadAndConnections(t, e, pace.Closed{Users: 1, Calls: 4, Think: time.Second})
 	if m.Backends[wiretest.Backend] != 4 || connections != 2 {
 		t.Errorf("%d answered, errors %v %v, %d connections", m.Backends[wiretest.Backend], m.Errors, m.Samples, connections)
 	}
 }
 
-// guests counts the open connections of a listener.
-type guests struct {
+// countingListener counts the open connections of a listener.
+type countingListener struct {
 	net.Listener
 	open atomic.Int64
 }
 
-type guest struct {
+type countedConn struct {
 	net.Conn
 	gone func()
 }
 
-func (g *guests) Accept() (net.Conn, error) {
+func (g *countingListener) Accept() (net.Conn, error) {
 	conn, err := g.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
 	g.open.Add(1)
 	var once atomic.Bool
-	return guest{conn, func() {
+	return countedConn{conn, func() {
 		if !once.Swap(true) {
 			g.open.Add(-1)
 		}
 	}}, nil
 }
 
-func (g guest) Close() error {
+func (g countedConn) Close() error {
 	g.gone()
 	return g.Conn.Close()
 }
 
-func listen(t *testing.T) *guests {
+func listen(t *testing.T) *countingListener {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &guests{Listener: listener}
+	return &countingListener{Listener: listener}
 }
 
-func TestIdleConnectionsAreClosedUntilTheNextCall(t *testing.T) {
+func TestIdleConnectionsAreClosedAndTheNextCallOpensOne(t *testing.T) {
 	t.Parallel()
 	for name, spread := range map[string]bool{"one address": false, "spread": true} {
 		t.Run(name, func(t *testing.T) {
@@ -188,7 +188,7 @@ func TestIdleConnectionsAreClosedUntilTheNextCall(t *testing.T) {
 				if err := e.Connect(t.Context()); err != nil {
 					t.Error(err)
 				}
-				m, connections := spent(t, e, pace.Burst{Calls: 10})
+				m, connections := loadAndConnections(t, e, pace.Burst{Calls: 10})
 				if m.Backends["b1"] != 10 || connections != 5+5*round {
 					t.Errorf("errors %v %v, %d connections", m.Errors, m.Samples, connections)
 				}
@@ -201,13 +201,13 @@ func TestAConnectionWithACallIsNotIdle(t *testing.T) {
 	t.Parallel()
 	addr, _ := greeter(t, "b1", 600*time.Millisecond)
 	e := engine(t, wire.Config{Addresses: []string{addr}, IdleClose: 200 * time.Millisecond}, greet(t))
-	m, connections := spent(t, e, pace.Closed{Users: 1, Calls: 2})
+	m, connections := loadAndConnections(t, e, pace.Closed{Users: 1, Calls: 2})
 	if m.Backends["b1"] != 2 || connections != 1 {
 		t.Errorf("errors %v %v, %d connections", m.Errors, m.Samples, connections)
 	}
 }
 
-func TestIdleConnectionsOfHTTP1AreClosedToo(t *testing.T) {
+func TestIdleHTTP1ConnectionsAreClosed(t *testing.T) {
 	t.Parallel()
 	listener := listen(t)
 	server := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}

@@ -19,8 +19,8 @@ func get(path string) wire.Call {
 	return wire.Call{HTTP: &wire.HTTP{Method: "GET", Path: path, Version: 1}, Authority: "example.com"}
 }
 
-// crowd returns a server that responds once it has n calls at the same time.
-func crowd(t *testing.T, n int) (addr string) {
+// barrierServer returns the address of a server that responds once n calls are in flight.
+func barrierServer(t *testing.T, n int) (addr string) {
 	t.Helper()
 	var here sync.WaitGroup
 	here.Add(n)
@@ -32,7 +32,7 @@ func crowd(t *testing.T, n int) (addr string) {
 	return server.Listener.Addr().String()
 }
 
-func TestConnectionsAreOpenedAsCallsNeedThem(t *testing.T) {
+func TestConnectionsAreOpenedOnDemand(t *testing.T) {
 	for what, c := range map[string]struct {
 		pace  wire.Pace
 		calls int
@@ -40,11 +40,11 @@ func TestConnectionsAreOpenedAsCallsNeedThem(t *testing.T) {
 		"open":   {pace.Rate{PerSecond: 1000, Duration: 40 * time.Millisecond, Max: 10_000}, 40},
 		"closed": {pace.Closed{Users: 40, Calls: 40}, 40},
 	} {
-		e := engine(t, wire.Config{Addresses: []string{crowd(t, c.calls)}, Channels: 10_000, OnDemand: true, Timeout: time.Minute}, get("/"))
+		e := engine(t, wire.Config{Addresses: []string{barrierServer(t, c.calls)}, Channels: 10_000, OnDemand: true, Timeout: time.Minute}, get("/"))
 		if err := e.Connect(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if m, connections := spent(t, e, c.pace); m.Backends[""] != uint64(c.calls) || connections != c.calls {
+		if m, connections := loadAndConnections(t, e, c.pace); m.Backends[""] != uint64(c.calls) || connections != c.calls {
 			t.Errorf("%s: %d responses over %d connections, errors %v", what, m.Backends[""], connections, m.Samples)
 		}
 	}
@@ -54,30 +54,30 @@ func TestCallsWaitForAConnectionWhenAllAreBusy(t *testing.T) {
 	for _, onDemand := range []bool{false, true} {
 		server := echo(t, false)
 		e := engine(t, wire.Config{Addresses: []string{server.Listener.Addr().String()}, Channels: 3, OnDemand: onDemand}, get("/echo"))
-		if m, connections := spent(t, e, pace.Burst{Calls: 500}); m.Backends[""] != 500 || connections != 3 {
+		if m, connections := loadAndConnections(t, e, pace.Burst{Calls: 500}); m.Backends[""] != 500 || connections != 3 {
 			t.Errorf("on demand %v: %d responses over %d connections, errors %v", onDemand, m.Backends[""], connections, m.Samples)
 		}
 	}
 }
 
-func TestOneUserKeepsToOneConnection(t *testing.T) {
+func TestOneUserReusesOneConnection(t *testing.T) {
 	server := echo(t, false)
 	e := engine(t, wire.Config{Addresses: []string{server.Listener.Addr().String()}, Channels: 100, OnDemand: true}, get("/echo"))
-	if m, connections := spent(t, e, pace.Closed{Users: 1, Calls: 200}); m.Backends[""] != 200 || connections != 1 {
+	if m, connections := loadAndConnections(t, e, pace.Closed{Users: 1, Calls: 200}); m.Backends[""] != 200 || connections != 1 {
 		t.Errorf("%d responses over %d connections", m.Backends[""], connections)
 	}
 }
 
-func TestAServerThatClosesGetsAConnectionACall(t *testing.T) {
+func TestAServerThatClosesGetsANewConnectionForEachCall(t *testing.T) {
 	server := echo(t, false)
 	e := engine(t, wire.Config{Addresses: []string{server.Listener.Addr().String()}, Channels: 4, OnDemand: true}, get("/close"))
-	if m, connections := spent(t, e, pace.Closed{Users: 8, Calls: 100}); m.Backends[""] != 100 || connections != 100 {
+	if m, connections := loadAndConnections(t, e, pace.Closed{Users: 8, Calls: 100}); m.Backends[""] != 100 || connections != 100 {
 		t.Errorf("%d responses over %d connections, errors %v %v", m.Backends[""], connections, m.Errors, m.Samples)
 	}
 }
 
-// deaf returns an address that refuses connections, and a function that starts a server on it.
-func deaf(t *testing.T) (addr string, serve func()) {
+// refusingAddress returns an address that refuses connections, and a function that starts a server on it.
+func refusingAddress(t *testing.T) (addr string, serve func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -97,19 +97,19 @@ func deaf(t *testing.T) (addr string, serve func()) {
 }
 
 func TestCallsGoToTheFirstAddressThatWorks(t *testing.T) {
-	nobody, _ := deaf(t)
+	refusing, _ := refusingAddress(t)
 	for _, spread := range []bool{false, true} {
 		e := engine(t, wire.Config{
-			Addresses: []string{nobody, crowd(t, 20)}, Channels: 50, OnDemand: true, RoundRobin: spread, Timeout: time.Minute,
+			Addresses: []string{refusing, barrierServer(t, 20)}, Channels: 50, OnDemand: true, RoundRobin: spread, Timeout: time.Minute,
 		}, get("/"))
 		if m := load(t, e, pace.Burst{Calls: 20}); m.Backends[""] != 20 {
-			t.Errorf("spread %v: errors %v %v", spread, m.Errors, m.Samples)
+			t.Errorf("round robin %v: errors %v %v", spread, m.Errors, m.Samples)
 		}
 	}
 }
 
-func TestCallsFailWhileNobodyListensAndNotAfter(t *testing.T) {
-	addr, serve := deaf(t)
+func TestCallsFailOnlyUntilTheServerListens(t *testing.T) {
+	addr, serve := refusingAddress(t)
 	e := engine(t, wire.Config{Addresses: []string{addr}, Channels: 50, OnDemand: true}, get("/"))
 	if err := e.Connect(t.Context()); err == nil || !strings.Contains(err.Error(), "cannot connect to "+addr) || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("connect: %v", err)
@@ -130,7 +130,7 @@ func TestCallsFailWhileNobodyListensAndNotAfter(t *testing.T) {
 	}
 }
 
-func TestConnectionsFollowTheAddressesOfAPool(t *testing.T) {
+func TestAPoolConnectsToUpdatedAddresses(t *testing.T) {
 	old, now := echo(t, false), echo(t, false)
 	e := engine(t, wire.Config{Addresses: []string{old.Listener.Addr().String()}, Channels: 3}, get("/echo"))
 	if m := load(t, e, pace.Burst{Calls: 30}); m.Backends[""] != 30 {
@@ -138,7 +138,7 @@ func TestConnectionsFollowTheAddressesOfAPool(t *testing.T) {
 	}
 	e.SetAddresses([]string{now.Listener.Addr().String()})
 	old.Close()
-	if m, connections := spent(t, e, pace.Burst{Calls: 30}); m.Backends[""] != 30 || connections != 6 {
+	if m, connections := loadAndConnections(t, e, pace.Burst{Calls: 30}); m.Backends[""] != 30 || connections != 6 {
 		t.Errorf("%d responses, %d connections, errors %v %v", m.Backends[""], connections, m.Errors, m.Samples)
 	}
 	e.SetAddresses(nil)
@@ -148,20 +148,20 @@ func TestConnectionsFollowTheAddressesOfAPool(t *testing.T) {
 	}
 }
 
-func TestACallThatWaitsTooLongGivesItsPlaceUp(t *testing.T) {
+func TestATimedOutCallLetsThePoolOpenAConnection(t *testing.T) {
 	t.Parallel()
-	addr := crowd(t, 3) // whose third call never comes
+	addr := barrierServer(t, 3) // the third call is never made
 	e := engine(t, wire.Config{Addresses: []string{addr}, Channels: 2, OnDemand: true, Timeout: time.Second}, get("/"))
-	if m, connections := spent(t, e, pace.Burst{Calls: 2}); m.Errors["DEADLINE_EXCEEDED"] != 2 || connections != 2 {
+	if m, connections := loadAndConnections(t, e, pace.Burst{Calls: 2}); m.Errors["DEADLINE_EXCEEDED"] != 2 || connections != 2 {
 		t.Errorf("%d connections, errors %v", connections, m.Errors)
 	}
-	if m, connections := spent(t, e, pace.Burst{Calls: 1}); m.Backends[""] != 1 || connections != 3 {
+	if m, connections := loadAndConnections(t, e, pace.Burst{Calls: 1}); m.Backends[""] != 1 || connections != 3 {
 		t.Errorf("%d connections, errors %v", connections, m.Errors)
 	}
 }
 
-// BenchmarkPlain makes requests over HTTP/1.1 of a server that knows one response.
-func BenchmarkPlain(b *testing.B) {
+// BenchmarkHTTP1 makes requests over HTTP/1.1 to a server that sends a fixed response.
+func BenchmarkHTTP1(b *testing.B) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)

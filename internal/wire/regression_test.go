@@ -30,9 +30,8 @@ func nobody(t *testing.T) (addr string) {
 	return listener.Addr().String()
 }
 
-// TestAddressesMayVanishBetweenTwoAttempts: a call with a connection of its own has tried
-// the first when none is left.
-func TestAddressesMayVanishBetweenTwoAttempts(t *testing.T) {
+// The addresses are removed after a call with its own connection has tried the first one.
+func TestAddressesMayBeRemovedBetweenTwoAttempts(t *testing.T) {
 	var e *wire.Engine
 	lost := 0
 	e = engine(t, wire.Config{
@@ -43,33 +42,33 @@ func TestAddressesMayVanishBetweenTwoAttempts(t *testing.T) {
 		t.Errorf("errors %v %v", m.Errors, m.Samples)
 	}
 	if lost != 1 {
-		t.Errorf("told of %d lost connections, want 1", lost)
+		t.Errorf("the callback ran for %d lost connections, want 1", lost)
 	}
 }
 
 // A server responds to the first call, sends GOAWAY and resets the connection before the client
 // notices by a write.
-func TestWhatCameBeforeAResetCounts(t *testing.T) {
-	t.Run("by sockets", func(t *testing.T) { hear(t, nil) })
+func TestAResponseBeforeAResetCounts(t *testing.T) {
+	t.Run("by sockets", func(t *testing.T) { testResponseBeforeReset(t, nil) })
 	failed := make(chan struct{})
 	fail := sync.OnceFunc(func() { close(failed) })
 	t.Run("by goroutines", func(t *testing.T) {
-		hear(t, func(ctx context.Context, addr string) (net.Conn, error) {
-			conn, err := byGoroutines(ctx, addr)
-			return &hesitant{Conn: conn, failed: failed, fail: fail}, err
+		testResponseBeforeReset(t, func(ctx context.Context, addr string) (net.Conn, error) {
+			conn, err := dialByGoroutines(ctx, addr)
+			return &readsAfterFailedWrite{Conn: conn, failed: failed, fail: fail}, err
 		})
 	})
 }
 
-// hesitant reads the server's SETTINGS, and nothing more before a write has failed.
-type hesitant struct {
+// readsAfterFailedWrite reads the server's SETTINGS, and nothing more before a write has failed.
+type readsAfterFailedWrite struct {
 	net.Conn
 	read   bool
 	failed <-chan struct{}
 	fail   func()
 }
 
-func (h *hesitant) Read(p []byte) (int, error) {
+func (h *readsAfterFailedWrite) Read(p []byte) (int, error) {
 	if h.read {
 		<-h.failed
 	}
@@ -77,7 +76,7 @@ func (h *hesitant) Read(p []byte) (int, error) {
 	return h.Conn.Read(p)
 }
 
-func (h *hesitant) Write(p []byte) (int, error) {
+func (h *readsAfterFailedWrite) Write(p []byte) (int, error) {
 	n, err := h.Conn.Write(p)
 	if err != nil {
 		h.fail()
@@ -85,7 +84,7 @@ func (h *hesitant) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func hear(t *testing.T, dial func(context.Context, string) (net.Conn, error)) {
+func testResponseBeforeReset(t *testing.T, dial func(context.Context, string) (net.Conn, error)) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +94,7 @@ func hear(t *testing.T, dial func(context.Context, string) (net.Conn, error)) {
 	go func() { gone <- answerOnceAndReset(listener, late) }()
 	began := 0
 	call := wire.Call{Method: "/test.Test/Answer", OnStart: func() {
-		if began++; began == 2 { // which keeps the thread from reading
+		if began++; began == 2 { // so that the thread does not read meanwhile
 			close(late)
 			if err := <-gone; err != nil {
 				t.Error(err)
@@ -111,18 +110,18 @@ func hear(t *testing.T, dial func(context.Context, string) (net.Conn, error)) {
 	}
 }
 
-// answerOnceAndReset leaves the next connection to a server that responses every call.
+// answerOnceAndReset responds to one call and resets the connection. A server that responds to every call accepts the next one.
 func answerOnceAndReset(listener net.Listener, when <-chan struct{}) error {
 	conn, err := listener.Accept()
 	if err != nil {
 		return err
 	}
 	_, err = conn.Write([]byte{0, 0, 0, 4, 0, 0, 0, 0, 0}) // SETTINGS
-	heard := make([]byte, 0, 1<<10)
-	for request := []byte{0, 0, 5, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0}; err == nil && !bytes.Contains(heard, request); {
+	buffer := make([]byte, 0, 1<<10)
+	for request := []byte{0, 0, 5, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0}; err == nil && !bytes.Contains(buffer, request); {
 		var n int
-		n, err = conn.Read(heard[len(heard):cap(heard)])
-		heard = heard[:len(heard)+n]
+		n, err = conn.Read(buffer[len(buffer):cap(buffer)])
+		buffer = buffer[:len(buffer)+n]
 	}
 	<-when
 	goAway := []byte{0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0}
@@ -159,12 +158,12 @@ func TestResponsesAreReadDuringAnOverload(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p50 := time.Duration(service.ValueAtQuantile(50)); m.Backends[""] != 30_000 || p50 > m.Elapsed/4 {
-		t.Errorf("%d responses in %v, half of them after more than %v", m.Backends[""], m.Elapsed, p50)
+		t.Errorf("%d responses in %v; the median service time is %v", m.Backends[""], m.Elapsed, p50)
 	}
 }
 
-// TestTheLimitOfAMessageIsNotOneOfAFrame: many messages come in one.
-func TestTheLimitOfAMessageIsNotOneOfAFrame(t *testing.T) {
+// MaxMessage limits a message. A DATA frame may contain many messages.
+func TestAFrameOfManyMessagesMayExceedMaxMessage(t *testing.T) {
 	const responses = 200
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

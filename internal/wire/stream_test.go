@@ -120,13 +120,13 @@ func TestStreamsCarryEveryMessage(t *testing.T) {
 				t.Errorf("%d responses, want %d", responses.TotalCount(), want)
 			}
 			if float64(responses.Max()) > 1.001*float64(m.Elapsed) { // to three digits
-				t.Errorf("an response took %d ns of a load of %v", responses.Max(), m.Elapsed)
+				t.Errorf("a response took %d ns of a load of %v", responses.Max(), m.Elapsed)
 			}
 		})
 	}
 }
 
-func TestStreamsThatMakeNoSenseAreRefused(t *testing.T) {
+func TestInvalidStreamsAreRejected(t *testing.T) {
 	for _, call := range []wire.Call{
 		{Method: "/a.B/C", Stream: &wire.Stream{}},
 		{HTTP: &wire.HTTP{Method: "GET", Path: "/", Version: 2}, Stream: &wire.Stream{Messages: 1}},

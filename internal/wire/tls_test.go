@@ -63,7 +63,7 @@ func sessionStream(t *testing.T, server *grpc.Server) (addr string) {
 	return listener.Addr().String()
 }
 
-func TestCallsGoThroughTLSOnBothSides(t *testing.T) {
+func TestCallsOverMutualTLS(t *testing.T) {
 	mine, trusted := testkit.Certificate(t, "127.0.0.1")
 	addr := servePlain(t, plainGreeter{}, grpc.Creds(credentials.NewTLS(&tls.Config{
 		Certificates: []tls.Certificate{mine}, ClientCAs: trusted, ClientAuth: tls.RequireAndVerifyClientCert,
@@ -83,7 +83,7 @@ func TestCallsGoThroughTLSOnBothSides(t *testing.T) {
 	}
 }
 
-func TestTLSFailuresAreNamed(t *testing.T) {
+func TestTLSErrorsContainTheCause(t *testing.T) {
 	mine, _ := testkit.Certificate(t, "127.0.0.1")
 	_, others := testkit.Certificate(t, "127.0.0.1")
 	addr := servePlain(t, plainGreeter{}, grpc.Creds(credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{mine}})))

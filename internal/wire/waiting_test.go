@@ -15,9 +15,9 @@ import (
 	"rpclab/internal/wire"
 )
 
-// The service times of calls that run one after another cannot overlap. A call that waits for the one
-// before is late; the wait is no service.
-func TestAWaitForAStreamIsLatenessNotService(t *testing.T) {
+// The service times of calls that run one after another cannot overlap. The wait of a call for the
+// previous one is lateness.
+func TestAWaitForAStreamCountsAsLateness(t *testing.T) {
 	t.Parallel()
 	const calls, delay = 10, 10 * time.Millisecond
 	streams := wire.Call{Method: "/test.Slow/Answer"}
@@ -70,8 +70,8 @@ func decode(t *testing.T, text string) *hdr.Histogram {
 	return h
 }
 
-// The deadline counts from the start of a call, also while the call waits for a stream.
-func TestADeadlineContainsTheWaitForAStream(t *testing.T) {
+// The deadline of a call also limits its wait for a stream.
+func TestTheDeadlineIncludesTheWaitForAStream(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -120,7 +120,7 @@ func TestWatchEvents(t *testing.T) {
 	}
 }
 
-func TestHistoryForgetsOldVersions(t *testing.T) {
+func TestHistoryDropsOldVersions(t *testing.T) {
 	h := published(2)
 	if _, _, err := h.since(0); err == nil {
 		t.Error("the history has version 0, want an error: it holds two changes")

@@ -67,20 +67,20 @@ func TestResponsesMayArriveInPieces(t *testing.T) {
 	}
 }
 
-func TestAnAnswerWithoutItsEndIsNone(t *testing.T) {
+func TestAnIncompleteResponseFailsItsCall(t *testing.T) {
 	h := &handler{}
 	c := New(h, Limits{})
 	c.Start(&h2.Stream{Payload: []byte("GET / HTTP/1.1\r\n\r\n")})
 	if err := c.Feed([]byte("HTTP/1.1 200 OK\r\n\r\nuntil the")); err != nil {
 		t.Fatal(err)
 	}
-	c.Close(h2.Status{Code: h2.Unavailable}) // by a reset, say
+	c.Close(h2.Status{Code: h2.Unavailable}) // as after a reset
 	if len(h.done) != 1 || h.done[0].Failed.Code != h2.Unavailable {
 		t.Errorf("%d done: %+v", len(h.done), h.done)
 	}
 }
 
-func TestWhatIsNoAnswerIsRefused(t *testing.T) {
+func TestInvalidResponsesAreRejected(t *testing.T) {
 	for _, said := range []string{
 		"garbage without an end", "HTTP/2.0 200 OK\r\n\r\n", "HTTP/1.1 abc OK\r\n\r\n", "HTTP/1.1 200 OK\r\nnocolon\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
@@ -98,7 +98,7 @@ func TestWhatIsNoAnswerIsRefused(t *testing.T) {
 	}
 }
 
-func TestRequestsWaitForTheAnswerBefore(t *testing.T) {
+func TestRequestsWaitForThePreviousResponse(t *testing.T) {
 	h := &handler{}
 	c := New(h, Limits{})
 	first, second, third := &h2.Stream{Payload: []byte("1")}, &h2.Stream{Payload: []byte("2")}, &h2.Stream{Payload: []byte("3")}
@@ -116,7 +116,7 @@ func TestRequestsWaitForTheAnswerBefore(t *testing.T) {
 		t.Errorf("out %q, %d admitted", c.Out(), h.admitted)
 	}
 	c.Start(second)
-	c.Cancel(third) // its response is on its way: the connection is of no more use
+	c.Cancel(third) // the server will respond, so the connection cannot be used again
 	if c.Usable() || h.returned != 1 {
 		t.Errorf("usable %v, %d returned", c.Usable(), h.returned)
 	}

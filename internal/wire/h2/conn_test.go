@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-func TestAnAnswerMayComeInAnyPieces(t *testing.T) {
+func TestResponsesMayArriveInPiecesOfAnySize(t *testing.T) {
 	for _, size := range []int{1, 2, 3, 8, 9, 10, 17, 1000} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			p, r := newPeer(t, Limits{}), request(t)
@@ -27,8 +27,8 @@ func TestAnAnswerMayComeInAnyPieces(t *testing.T) {
 					}
 				}
 			}
-			for said := p.said.Bytes(); len(said) > 0; said = said[min(size, len(said)):] {
-				if err := p.conn.Feed(said[:min(size, len(said))]); err != nil {
+			for output := p.output.Bytes(); len(output) > 0; output = output[min(size, len(output)):] {
+				if err := p.conn.Feed(output[:min(size, len(output))]); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -44,19 +44,19 @@ func TestAnAnswerMayComeInAnyPieces(t *testing.T) {
 	}
 }
 
-func TestRequestsSayTheSameInEveryForm(t *testing.T) {
+func TestEveryEncodingOfARequestHasTheSameHeaders(t *testing.T) {
 	p, r := newPeer(t, Limits{}), request(t)
 	decoder := hpack.NewDecoder(4096, nil)
 	want := []hpack.HeaderField{{Name: ":method", Value: "POST"}, {Name: ":scheme", Value: "http"}, {Name: ":path", Value: "/a.B/C"}, {Name: "te", Value: "trailers"}, {Name: "x-long", Value: "v"}}
 	var sizes []int
 	for i := range 5 {
 		if i == 3 { // from here on the server has no table
-			p.tell(p.framer.WriteSettings(http2.Setting{ID: http2.SettingHeaderTableSize, Val: 0}))
+			p.feed(p.framer.WriteSettings(http2.Setting{ID: http2.SettingHeaderTableSize, Val: 0}))
 			decoder.SetAllowedMaxDynamicTableSize(0)
-			p.taken()
+			p.frames()
 		}
 		p.conn.Start(stream(r, ""))
-		f := p.taken()[0].(*http2.HeadersFrame)
+		f := p.frames()[0].(*http2.HeadersFrame)
 		got, err := decoder.DecodeFull(f.HeaderBlockFragment())
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("request %d: %v %v", i, got, err)
@@ -64,11 +64,11 @@ func TestRequestsSayTheSameInEveryForm(t *testing.T) {
 		sizes = append(sizes, len(f.HeaderBlockFragment()))
 	}
 	if sizes[1] != len(want) || sizes[0] <= sizes[1] || sizes[3] != sizes[4]+1 {
-		t.Errorf("sizes %v: taught, two short ones, then plain with and without the new size", sizes)
+		t.Errorf("the sizes of the header blocks are %v; want a long one, two of 5 bytes, and two without a table, the first with its new size", sizes)
 	}
 }
 
-func TestStreamsBeyondTheLimitWait(t *testing.T) {
+func TestStreamsOverMaxConcurrentStreamsWait(t *testing.T) {
 	p, r := newPeer(t, Limits{}, http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 2}), request(t)
 	started := 0
 	for range 5 {
@@ -76,25 +76,25 @@ func TestStreamsBeyondTheLimitWait(t *testing.T) {
 			started++
 		}
 	}
-	if n := len(p.taken()); n != 2 || started != 2 || len(p.admitted) != 0 {
+	if n := len(p.frames()); n != 2 || started != 2 || len(p.admitted) != 0 {
 		t.Fatalf("%d requests were sent, Start reported %d, %d admitted later; 2 are allowed", n, started, len(p.admitted))
 	}
-	p.tell(p.answer(1, "")...)
-	if n := len(p.taken()); n != 1 || len(p.admitted) != 1 {
+	p.feed(p.answer(1, "")...)
+	if n := len(p.frames()); n != 1 || len(p.admitted) != 1 {
 		t.Fatalf("%d requests after an answer, %d admitted", n, len(p.admitted))
 	}
-	p.tell(p.framer.WriteSettings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 100}))
-	if n := len(p.taken()); n != 3 { // with the acknowledgement
+	p.feed(p.framer.WriteSettings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 100}))
+	if n := len(p.frames()); n != 3 { // with the acknowledgement
 		t.Fatalf("%d frames after the limit was raised", n)
 	}
 }
 
-func TestPayloadsKeepToBothWindows(t *testing.T) {
+func TestPayloadsObeyBothFlowControlWindows(t *testing.T) {
 	p, r := newPeer(t, Limits{}, http2.Setting{ID: http2.SettingInitialWindowSize, Val: 10}), request(t)
 	s := stream(r, strings.Repeat("x", 100))
 	p.conn.Start(s)
 	sent := func() (n int) {
-		for _, f := range p.taken() {
+		for _, f := range p.frames() {
 			if d, ok := f.(*http2.DataFrame); ok {
 				n += len(d.Data())
 			}
@@ -106,22 +106,22 @@ func TestPayloadsKeepToBothWindows(t *testing.T) {
 		do   error
 		sent int
 	}{
-		{"at first", nil, 10},
-		{"5 more", p.framer.WriteWindowUpdate(1, 5), 5},
+		{"the initial window", nil, 10},
+		{"a window update of 5", p.framer.WriteWindowUpdate(1, 5), 5},
 		{"a smaller initial window takes the window below 0", p.framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 2}), 0},
-		{"so that 8 more are none", p.framer.WriteWindowUpdate(1, 8), 0},
-		{"and 20 more are 20", p.framer.WriteWindowUpdate(1, 20), 20},
-		{"the rest", p.framer.WriteWindowUpdate(1, 1000), 65},
+		{"a window update of 8, up to 0", p.framer.WriteWindowUpdate(1, 8), 0},
+		{"a window update of 20", p.framer.WriteWindowUpdate(1, 20), 20},
+		{"a window update over the rest", p.framer.WriteWindowUpdate(1, 1000), 65},
 	}
-	said := bytes.Clone(p.said.Bytes())
-	p.said.Reset()
+	output := bytes.Clone(p.output.Bytes())
+	p.output.Reset()
 	for i, step := range steps {
 		if i > 0 {
-			size := 9 + int(said[2])
-			if err := p.conn.Feed(said[:size]); err != nil {
+			size := 9 + int(output[2])
+			if err := p.conn.Feed(output[:size]); err != nil {
 				t.Fatal(err)
 			}
-			said = said[size:]
+			output = output[size:]
 		}
 		if n := sent(); n != step.sent {
 			t.Errorf("%s: %d bytes were sent, want %d", step.what, n, step.sent)
@@ -129,63 +129,63 @@ func TestPayloadsKeepToBothWindows(t *testing.T) {
 	}
 }
 
-func TestAServerThatGoesGivesBackWhatItDidNotSee(t *testing.T) {
+func TestGOAWAYReturnsUnprocessedStreams(t *testing.T) {
 	p, r := newPeer(t, Limits{}, http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 3}), request(t)
 	for range 4 {
 		p.conn.Start(stream(r, ""))
 	}
-	p.tell(p.framer.WriteGoAway(3, http2.ErrCodeNo, []byte("bye")))
+	p.feed(p.framer.WriteGoAway(3, http2.ErrCodeNo, []byte("bye")))
 	if len(p.returned) != 2 || p.conn.Usable() || !strings.Contains(p.conn.GoAway(), `"bye"`) {
 		t.Fatalf("%d returned, usable %v, %q", len(p.returned), p.conn.Usable(), p.conn.GoAway())
 	}
-	p.tell(append(p.answer(1, ""), p.answer(3, "")...)...)
+	p.feed(append(p.answer(1, ""), p.answer(3, "")...)...)
 	if len(p.done) != 2 || p.conn.Active() != 0 {
 		t.Errorf("%d done, %v", len(p.done), p.conn)
 	}
 }
 
-func TestStreamIDsRunOut(t *testing.T) {
+func TestStreamsOverTheLastStreamIDAreReturned(t *testing.T) {
 	p, r := newPeer(t, Limits{Streams: 1}), request(t)
 	p.conn.nextID = maxStreamID - 2
 	for range 3 {
 		p.conn.Start(stream(r, ""))
 	}
-	p.tell(p.answer(maxStreamID-2, "")...)
+	p.feed(p.answer(maxStreamID-2, "")...)
 	if len(p.returned) != 1 || p.conn.Usable() {
 		t.Errorf("%d returned, usable %v", len(p.returned), p.conn.Usable())
 	}
-	p.tell(p.answer(maxStreamID, "")...)
+	p.feed(p.answer(maxStreamID, "")...)
 	if len(p.done) != 2 {
 		t.Errorf("%d done", len(p.done))
 	}
 }
 
-func TestACancelledStreamHearsNoMore(t *testing.T) {
+func TestTheResponseOfACancelledStreamIsIgnored(t *testing.T) {
 	p, r := newPeer(t, Limits{}), request(t)
 	s := stream(r, "")
 	p.conn.Start(s)
 	p.conn.Cancel(s)
-	frames := p.taken()
+	frames := p.frames()
 	if reset, ok := frames[len(frames)-1].(*http2.RSTStreamFrame); !ok || reset.ErrCode != http2.ErrCodeCancel {
 		t.Errorf("the last frame is %v", frames[len(frames)-1])
 	}
-	p.tell(p.answer(1, "late")...) // was on its way
+	p.feed(p.answer(1, "late")...) // was on its way
 	if len(p.done) != 0 {
-		t.Error("the handler was told")
+		t.Error("the handler received the response")
 	}
 }
 
-func TestAViolationEndsEveryStream(t *testing.T) {
+func TestAProtocolErrorEndsEveryStream(t *testing.T) {
 	p, r := newPeer(t, Limits{}), request(t)
 	p.conn.Start(stream(r, ""))
-	p.taken()
+	p.frames()
 	err := p.conn.Feed([]byte{0, 0, 0, 0, 0, 0, 0, 0, 0}) // DATA on stream 0
 	v, ok := errors.AsType[*Violation](err)
 	if !ok || v.Code != ProtocolError || len(p.done) != 1 || p.done[0].Failed.Code != Internal {
 		t.Errorf("error %v, %d done", err, len(p.done))
 	}
-	if f, ok := p.taken()[0].(*http2.GoAwayFrame); !ok || f.ErrCode != http2.ErrCodeProtocol {
-		t.Error("the server is not told why")
+	if f, ok := p.frames()[0].(*http2.GoAwayFrame); !ok || f.ErrCode != http2.ErrCodeProtocol {
+		t.Error("the client sent no GOAWAY with the error")
 	}
 	if again := p.conn.Feed([]byte("more")); !errors.Is(again, err) {
 		t.Errorf("then: %v", again)
@@ -193,7 +193,7 @@ func TestAViolationEndsEveryStream(t *testing.T) {
 }
 
 // A server may fill the table and refer to it by the same bytes with a new meaning.
-func TestBlocksMeanWhatTheTableSaysAtTheTime(t *testing.T) {
+func TestHeaderBlocksUseTheCurrentDynamicTable(t *testing.T) {
 	p := newPeer(t, Limits{})
 	remember := p.conn.heads
 	for i := range 200 {
@@ -208,7 +208,7 @@ func TestBlocksMeanWhatTheTableSaysAtTheTime(t *testing.T) {
 	}
 }
 
-func TestTheTableFindsStreamsThatOutliveOthers(t *testing.T) {
+func TestTheStreamTableFindsLongLivedStreams(t *testing.T) {
 	var tb streamTable
 	open := map[uint32]*Stream{}
 	random := rand.New(rand.NewPCG(1, 2))
@@ -217,7 +217,7 @@ func TestTheTableFindsStreamsThatOutliveOthers(t *testing.T) {
 		tb.add(s)
 		open[id] = s
 		for other, s := range open {
-			if random.IntN(100) < 60 && other%1001 != 0 { // some stay for good
+			if random.IntN(100) < 60 && other%1001 != 0 { // some streams stay open
 				tb.remove(s)
 				delete(open, other)
 			}
@@ -225,26 +225,26 @@ func TestTheTableFindsStreamsThatOutliveOthers(t *testing.T) {
 		}
 	}
 	if len(open) < 50 || tb.n != len(open) || len(tb.all(0)) != len(open) {
-		t.Fatalf("%d open, the table has %d", len(open), tb.n)
+		t.Fatalf("%d streams are open, the table contains %d", len(open), tb.n)
 	}
 	for id, s := range open {
 		if tb.find(id) != s {
-			t.Errorf("stream %d is lost", id)
+			t.Errorf("the table does not contain stream %d", id)
 		}
 	}
 }
 
-func TestAPingIsAFrameOfItsOwn(t *testing.T) {
+func TestAPINGIsSentAndItsResponseAccepted(t *testing.T) {
 	p, r := newPeer(t, Limits{}), request(t)
 	p.conn.Start(stream(r, "ask"))
 	p.conn.Ping()
-	frames := p.taken()
+	frames := p.frames()
 	ping, ok := frames[len(frames)-1].(*http2.PingFrame)
 	if !ok || ping.IsAck() || len(frames) != 3 {
-		t.Fatalf("the client said %v", frames)
+		t.Fatalf("the client sent %v", frames)
 	}
-	p.tell(append(p.answer(1, "answer"), p.framer.WritePing(true, ping.Data))...)
-	if len(p.done) != 1 || len(p.taken()) != 0 {
+	p.feed(append(p.answer(1, "answer"), p.framer.WritePing(true, ping.Data))...)
+	if len(p.done) != 1 || len(p.frames()) != 0 {
 		t.Errorf("%d answered, %v", len(p.done), p.conn)
 	}
 }

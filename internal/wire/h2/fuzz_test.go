@@ -6,8 +6,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// Whatever a server sends, in whatever pieces: no panic, no stream that ends twice,
-// and no more output than is asked for.
+// Whatever a server sends, in whatever pieces: the client does not panic,
+// ends no stream twice and writes no more than Out returns.
 func FuzzFeed(f *testing.F) {
 	p := newPeer(f, Limits{})
 	for _, err := range p.answer(1, "body") {
@@ -16,23 +16,23 @@ func FuzzFeed(f *testing.F) {
 		}
 	}
 	f.Add([]byte(nil), uint8(3))
-	f.Add(append([]byte(nil), p.said.Bytes()...), uint8(1))
+	f.Add(append([]byte(nil), p.output.Bytes()...), uint8(1))
 	f.Add([]byte("\x00\x00\x04\x03\x00\x00\x00\x00\x01\x00\x00\x00\x07"), uint8(200)) // REFUSED_STREAM
 	f.Add([]byte("\x00\x00\x08\x07\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00"), uint8(9))
 	f.Add([]byte("\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00"), uint8(9)) // window 0
 	f.Add([]byte("\x00\x00\x01\x01\x00\x00\x00\x00\x01\x88\x00\x00\x00\x09\x04\x00\x00\x00\x01"), uint8(4))
-	f.Fuzz(func(t *testing.T, said []byte, piece uint8) {
+	f.Fuzz(func(t *testing.T, output []byte, piece uint8) {
 		p, r := newPeer(t, Limits{Streams: 3}), request(t)
 		const started = 5
 		for range started {
 			p.conn.Start(stream(r, "payload"))
 		}
-		for len(said) > 0 {
-			n := min(int(piece)+1, len(said))
-			if err := p.conn.Feed(said[:n]); err != nil {
+		for len(output) > 0 {
+			n := min(int(piece)+1, len(output))
+			if err := p.conn.Feed(output[:n]); err != nil {
 				break
 			}
-			said = said[n:]
+			output = output[n:]
 		}
 		p.conn.Close(Status{Unavailable, "over"})
 		seen := map[*Stream]bool{}
@@ -51,7 +51,7 @@ func FuzzFeed(f *testing.F) {
 	})
 }
 
-// What is remembered of header blocks never differs from what decoding them says.
+// A header block from the cache never differs from the decoded block.
 func FuzzHeaderBlocks(f *testing.F) {
 	p := newPeer(f, Limits{})
 	f.Add(p.encode(":status", "200", "backend", "a"), p.encode(":status", "200", "backend", "a"))

@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type peer struct {
 	t        testing.TB
 	conn     *Conn
-	said     bytes.Buffer // by the server, not yet fed
+	output   bytes.Buffer // of the server, not yet fed to the connection
 	framer   *http2.Framer
 	block    bytes.Buffer
 	encoder  *hpack.Encoder
@@ -32,31 +32,31 @@ func (p *peer) Done(s *Stream)               { p.done = append(p.done, s) }
 func (p *peer) Admitted(s *Stream)           { p.admitted = append(p.admitted, s) }
 func (p *peer) Returned(s *Stream, _ Status) { p.returned = append(p.returned, s) }
 
-// newPeer is a connection whose server has sent its settings.
+// newPeer returns a connection whose server has sent its settings.
 func newPeer(t testing.TB, l Limits, settings ...http2.Setting) *peer {
 	p := &peer{t: t}
-	p.framer = http2.NewFramer(&p.said, nil)
+	p.framer = http2.NewFramer(&p.output, nil)
 	p.encoder = hpack.NewEncoder(&p.block)
 	l.Backend = "backend"
 	p.conn = New(p, l)
-	p.tell(p.framer.WriteSettings(settings...))
-	p.taken()
+	p.feed(p.framer.WriteSettings(settings...))
+	p.frames()
 	return p
 }
 
-// tell feeds what the server has sent to the connection, which must accept it.
-func (p *peer) tell(errs ...error) {
+// feed feeds what the server has sent to the connection, which must accept it.
+func (p *peer) feed(errs ...error) {
 	p.t.Helper()
 	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
 		p.t.Fatal(errs[i])
 	}
-	if err := p.conn.Feed(p.said.Next(p.said.Len())); err != nil {
+	if err := p.conn.Feed(p.output.Next(p.output.Len())); err != nil {
 		p.t.Fatal(err)
 	}
 }
 
-// taken returns the frames that the client wrote since the last call.
-func (p *peer) taken() []http2.Frame {
+// frames returns the frames that the client wrote since the last call.
+func (p *peer) frames() []http2.Frame {
 	p.t.Helper()
 	out := bytes.TrimPrefix(bytes.Clone(p.conn.Out()), []byte(http2.ClientPreface))
 	p.conn.Wrote(len(p.conn.Out()))
@@ -67,7 +67,7 @@ func (p *peer) taken() []http2.Frame {
 		f, err := framer.ReadFrame()
 		if err != nil {
 			if err.Error() != "EOF" {
-				p.t.Fatalf("the client wrote what is no frame: %v", err)
+				p.t.Fatalf("the client wrote an invalid frame: %v", err)
 			}
 			return all
 		}
@@ -91,7 +91,7 @@ func (p *peer) encode(lines ...string) []byte {
 	return bytes.Clone(p.block.Bytes())
 }
 
-// answer sends a whole response to a stream.
+// answer writes a whole response to a stream.
 func (p *peer) answer(id uint32, body string) []error {
 	return []error{
 		p.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: p.encode(":status", "200"), EndHeaders: true}),

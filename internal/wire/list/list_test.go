@@ -17,8 +17,8 @@ type item struct {
 	link list.Link[item]
 }
 
-// TestAListIsASliceToItsUsers: whatever is pushed and leaves, in whatever order.
-func TestAListIsASliceToItsUsers(t *testing.T) {
+// Items are pushed and removed in a random order.
+func TestAListBehavesLikeASlice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var lists [2]list.List[item]
 		var want [2][]*item
@@ -34,7 +34,7 @@ func TestAListIsASliceToItsUsers(t *testing.T) {
 				want[which] = append(want[which], one)
 			} else {
 				one.link.Remove()
-				one.link.Remove() // is in none by now
+				one.link.Remove() // it is in no list
 				for i := range want {
 					want[i] = slices.DeleteFunc(want[i], func(other *item) bool { return other == one })
 				}
@@ -44,7 +44,7 @@ func TestAListIsASliceToItsUsers(t *testing.T) {
 				for one := lists[i].Front(); one != nil; one = one.link.Next() {
 					got = append(got, one)
 					if !one.link.In(&lists[i]) || one.link.In(&lists[1-i]) {
-						t.Fatalf("%d does not know that it is in list %d", one.name, i)
+						t.Fatalf("item %d does not report that it is in list %d", one.name, i)
 					}
 				}
 				if !slices.Equal(got, want[i]) || lists[i].Len() != len(want[i]) {

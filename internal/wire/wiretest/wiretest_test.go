@@ -50,9 +50,8 @@ var differs = map[string]string{
 	"grpc-status below zero":            "makes it 2^32-1",
 }
 
-// What grpc-go, which half the world runs, makes of every scenario: it shows that the
-// scenarios are what they claim to be.
-func TestGRPCGoEndsEveryScenarioAsItShould(t *testing.T) {
+// grpc-go is the reference: calls to a scenario must end as the scenario expects.
+func TestGRPCGoEndsCallsAsEveryScenarioExpects(t *testing.T) {
 	for _, s := range wiretest.Scenarios() {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
@@ -77,7 +76,7 @@ func TestGRPCGoEndsEveryScenarioAsItShould(t *testing.T) {
 			case outcomes["unwanted"] > 0 && !other:
 				t.Errorf("wanted %v %q, got %v", s.Want.Codes, s.Want.Message, outcomes)
 			case outcomes["unwanted"] == 0 && other:
-				t.Errorf("grpc-go was to differ (%s) and does not: %v", how, outcomes)
+				t.Errorf("grpc-go should differ (%s), but does not: %v", how, outcomes)
 			}
 		})
 	}
