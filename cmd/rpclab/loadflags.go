@@ -65,6 +65,8 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 	flags.IntVar(&f.MaxHeaderList, "max-header-list", generator.DefaultMaxHeaderList, "largest header list of a response in `BYTES`; a larger one is an error")
 	flags.IntVar(&f.Messages, "messages", 0, "messages sent in each client-streaming or bidirectional call (default 1)")
 	flags.BoolVar(&f.PingPong, "ping-pong", false, "in a bidirectional stream, wait for each response before sending the next message")
+	flags.IntVar(&f.StreamMessages, "stream-messages", 0, "end a stream as successful after this many responses (default: the server ends it)")
+	flags.DurationVar(&f.StreamDuration, "stream-duration", 0, "end a stream as successful after this long (default: the server ends it)")
 	flags.StringVar(&f.Engine, "engine", generator.Wire, "client of gRPC calls: wire (rpclab's own client) or grpc-go")
 	flags.IntVar(&f.Cores, "cores", 0, "threads of the engine wire, at most one per connection (default 1)")
 	flags.Uint64Var(&f.Seed, "seed", 0, "`seed` of random arrivals (default: random, and stored in the result)")
@@ -89,7 +91,7 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 // finish validates the flags and completes the settings.
 func (f *loadFlags) finish(flags *pflag.FlagSet) (all []condition.Condition, err error) {
 	for _, name := range []string{"rate", "concurrency", "connections", "cores", "duration", "calls", "messages", "rounds",
-		"max-message", "max-header-list", "streams", "connect-rate", "keepalive", "idle-close"} {
+		"max-message", "max-header-list", "stream-messages", "stream-duration", "streams", "connect-rate", "keepalive", "idle-close"} {
 		if flag := flags.Lookup(name); flag.Changed && (flag.Value.String() == "0" || flag.Value.String() == "0s") {
 			return nil, fmt.Errorf("--%s 0: use a value above 0, or leave the flag out", name)
 		}

@@ -43,8 +43,8 @@ func (s Settings) checkTarget() error {
 		return request.Invalidf("--engine %s makes gRPC calls only: leave it out with --http", GRPCGo)
 	case s.httpVersion() == 1 && (s.Streams != 0 || s.KeepAlive != 0):
 		return request.Invalidf("--streams and --keepalive need HTTP/2: leave them out, or add --http2")
-	case s.HTTP != "" && (s.Messages != 0 || s.PingPong):
-		return request.Invalidf("--messages and --ping-pong apply to gRPC streams, not to --http: leave them out")
+	case s.HTTP != "" && (s.Messages != 0 || s.PingPong || s.StreamMessages != 0 || s.StreamDuration != 0):
+		return request.Invalidf("--messages, --ping-pong, --stream-messages and --stream-duration apply to gRPC streams, not to --http: leave them out")
 	case s.HTTP != "":
 		parsed, err := url.Parse(s.Target)
 		if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
@@ -117,6 +117,8 @@ func (s Settings) checkNumbers() error {
 		{"--messages", s.Messages >= 0 && s.Messages <= MaxUsers, fmt.Sprintf("must be 1 to %d", MaxUsers)},
 		{"--max-in-flight", s.MaxInFlight > 0 && s.MaxInFlight <= MaxUsers, fmt.Sprintf("must be 1 to %d", MaxUsers)},
 		{"--cores", s.Cores >= 0 && s.Cores <= runtime.NumCPU(), fmt.Sprintf("must be 1 to %d, the processors of this machine", runtime.NumCPU())},
+		{"--stream-messages", s.StreamMessages >= 0 && s.StreamMessages <= MaxUsers, fmt.Sprintf("must be 1 to %d", MaxUsers)},
+		{"--stream-duration", s.StreamDuration >= 0, "must be a duration such as 5s"},
 		{"--max-header-list", s.MaxHeaderList >= 0 && s.MaxHeaderList <= maxLimit, fmt.Sprintf("must be 1 to %d bytes", maxLimit)},
 		{"--max-message", s.MaxMessage >= 0 && s.MaxMessage <= maxLimit, fmt.Sprintf("must be 1 to %d bytes", maxLimit)},
 		{"--rounds", s.Rounds >= 0 && s.Rounds <= MaxRounds, fmt.Sprintf("must be 1 to %d", MaxRounds)},

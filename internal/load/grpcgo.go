@@ -159,8 +159,14 @@ func (c *grpcClient) streaming(ctx context.Context, streams *grpcStreams, n uint
 	if err != nil {
 		return c.outcome(err, from)
 	}
-	if err = streams.exchange(cancel, n, stream, message); err != nil {
+	ended, err := streams.exchange(cancel, n, stream, message)
+	if err != nil {
 		return c.outcome(err, from)
+	}
+	if ended {
+		cancel()
+		header, _ := stream.Header() // there may be none yet
+		return c.outcome(nil, from, header)
 	}
 	header, err := stream.Header()
 	return c.outcome(err, from, stream.Trailer(), header)

@@ -33,8 +33,13 @@ func (s *grpcStreams) description() *grpc.StreamDesc {
 }
 
 // exchange sends the message of call n, as often as the call says, and receives until the stream
-// ends. cancel ends the stream.
-func (s *grpcStreams) exchange(cancel context.CancelFunc, n uint64, stream grpc.ClientStream, message []byte) error {
+// ends. cancel ends the stream; ended reports whether exchange ended it well.
+func (s *grpcStreams) exchange(cancel context.CancelFunc, n uint64, stream grpc.ClientStream, message []byte) (ended bool, err error) {
+	var over atomic.Bool // MaxDuration is
+	if s.MaxDuration > 0 {
+		timer := time.AfterFunc(s.MaxDuration, func() { over.Store(true); cancel() })
+		defer timer.Stop()
+	}
 	// The cause of an error of SendMsg is what RecvMsg returns.
 	sent, lastSent := 0, time.Now()
 	send := func(messages int) {
@@ -43,19 +48,19 @@ func (s *grpcStreams) exchange(cancel context.CancelFunc, n uint64, stream grpc.
 				return
 			}
 		}
-		if sent == s.Messages {
+		if sent == s.Messages && !s.KeepOpen {
 			_ = stream.CloseSend()
 		}
 	}
 	if s.PingPong || s.Messages == 1 {
 		send(1)
 	} else {
-		ended := make(chan struct{})
+		allSent := make(chan struct{})
 		go func() { // a server may answer before it has read all messages
-			defer close(ended)
+			defer close(allSent)
 			send(s.Messages)
 		}()
-		defer func() { cancel(); <-ended }()
+		defer func() { cancel(); <-allSent }()
 	}
 	for responses := 0; ; {
 		var size int
@@ -63,15 +68,20 @@ func (s *grpcStreams) exchange(cancel context.CancelFunc, n uint64, stream grpc.
 		switch {
 		case errors.Is(err, io.EOF):
 			if err := s.CheckResponses(responses); err != nil {
-				return status.Error(codes.DataLoss, err.Error())
+				return false, status.Error(codes.DataLoss, err.Error())
 			}
-			return nil
+			return false, nil
+		case err != nil && over.Load():
+			return true, nil
 		case err != nil:
-			return err
+			return false, err
 		}
 		responses++
 		s.answers.RecordResponse(n, time.Since(lastSent))
 		s.reply.Store(int64(size))
+		if responses == s.MaxResponses {
+			return true, nil
+		}
 		if s.PingPong && sent < s.Messages {
 			lastSent = time.Now()
 			send(1)

@@ -47,12 +47,16 @@ type Settings struct {
 
 	Warmup      int // calls before the measurement
 	Timeout     time.Duration
-	Connections int    // 0: one, or on demand for HTTP/1.1
-	PerCall     bool   // open a connection for each call
-	Messages    int    // sent in each call of a stream; 0: 1
-	PingPong    bool   // each message waits for the response to the last one
-	Engine      string // [Wire] or [GRPCGo]
-	Cores       int    // threads of the engine wire; 0: 1
+	Connections int  // 0: one, or on demand for HTTP/1.1
+	PerCall     bool // open a connection for each call
+	Messages    int  // sent in each call of a stream; 0: 1
+	PingPong    bool // each message waits for the response to the last one
+	// rpclab ends a stream after this many responses, or this long after it was sent; 0: the server
+	// ends it.
+	StreamMessages int
+	StreamDuration time.Duration
+	Engine         string // [Wire] or [GRPCGo]
+	Cores          int    // threads of the engine wire; 0: 1
 	ConnectionOptions
 	ResponseLimits
 }

@@ -25,10 +25,17 @@ func (s Settings) stream(m protoreflect.MethodDescriptor) (*stream, error) {
 		return nil, request.Invalidf("--messages %d: %s takes one message per call; leave it out, or call a method with client streaming", s.Messages, name)
 	case s.PingPong && !(client && server):
 		return nil, request.Invalidf("--ping-pong: %s is not a bidirectional streaming method; leave it out", name)
+	case (s.StreamMessages > 0 || s.StreamDuration > 0) && !server:
+		return nil, request.Invalidf("--stream-messages and --stream-duration: %s does not stream responses; leave them out", name)
+	case s.StreamDuration > 0 && s.StreamDuration >= s.Timeout:
+		return nil, request.Invalidf("--stream-duration %s is not shorter than --timeout %s, which ends calls as failed: raise --timeout", s.StreamDuration, s.Timeout)
 	case !client && !server:
 		return nil, nil
 	}
-	as := wire.Stream{Messages: max(s.Messages, 1), PingPong: s.PingPong}
+	as := wire.Stream{
+		Messages: max(s.Messages, 1), PingPong: s.PingPong, MaxResponses: s.StreamMessages, MaxDuration: s.StreamDuration,
+		KeepOpen: client && (s.StreamMessages > 0 || s.StreamDuration > 0),
+	}
 	switch {
 	case s.PingPong:
 		as.Responses = as.Messages
@@ -40,6 +47,17 @@ func (s Settings) stream(m protoreflect.MethodDescriptor) (*stream, error) {
 
 // String describes a call in one clause.
 func (s *stream) String() string {
+	text := s.messages()
+	if s.MaxResponses > 0 {
+		text += fmt.Sprintf(", ended by rpclab after %d of them", s.MaxResponses)
+	}
+	if s.MaxDuration > 0 {
+		text += fmt.Sprintf(", ended by rpclab after %s", s.MaxDuration)
+	}
+	return text
+}
+
+func (s *stream) messages() string {
 	if !s.client {
 		return "a stream of responses"
 	}

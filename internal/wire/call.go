@@ -33,6 +33,9 @@ func (c *core) admitted(call *call) {
 	if call.attempts == 0 {
 		call.sent, call.streaming.lastSent = c.now, c.now
 	}
+	if c.call.Stream != nil {
+		c.streamSent(call)
+	}
 }
 
 // unusedCall returns a call that has ended, or a new one.

@@ -20,12 +20,14 @@ func (l *connection) start(call *call) {
 	call.connection, l.lastUsed = l, l.core.now
 	call.stream.Reset()
 	if settings := l.core.call.Stream; settings != nil {
-		call.stream.More = call.streaming.sent < settings.Messages
+		call.stream.More = call.streaming.sent < settings.Messages || settings.KeepOpen
 	}
 	if state := call.sessionStream; state != nil {
 		call.stream.More = state.index >= 0
 	}
-	call.waits = !l.protocol.Start(&call.stream)
+	if call.waits = !l.protocol.Start(&call.stream); l.core.call.Stream != nil && !call.waits {
+		l.core.streamSent(call)
+	}
 	l.core.markUnflushed(l)
 }
 

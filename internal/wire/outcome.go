@@ -32,22 +32,27 @@ func (c *core) streamEnded(call *call) {
 		c.session.unaryEnded(call, status)
 		return
 	}
-	backend := ""
-	if call.stream.Trailers != nil {
-		backend = call.stream.Trailers.Backend
-	}
-	if backend == "" && call.stream.Headers != nil {
-		backend = call.stream.Headers.Backend
-	}
-	if backend == "" && c.cfg.AddressIsBackend {
-		backend = call.connection.addr
-	}
+	backend := c.backend(call)
 	if status.Code == h2.OK && c.call.Check != nil && c.call.Stream == nil {
 		if err := c.call.Check(call.number, message, backend); err != nil {
 			status = h2.Status{Code: h2.DataLoss, Message: err.Error()}
 		}
 	}
 	c.endCall(call, backend, status)
+}
+
+// backend returns the identity of the backend that a call's response names.
+func (c *core) backend(call *call) (id string) {
+	if call.stream.Trailers != nil {
+		id = call.stream.Trailers.Backend
+	}
+	if id == "" && call.stream.Headers != nil {
+		id = call.stream.Headers.Backend
+	}
+	if id == "" && c.cfg.AddressIsBackend {
+		id = call.connection.addr
+	}
+	return id
 }
 
 // endCall ends a call with its status.
@@ -58,6 +63,8 @@ func (c *core) endCall(call *call, backend string, status h2.Status) {
 		return
 	}
 	call.inFlight.Remove()
+	c.timers.remove(call.streaming.timer)
+	call.streaming.timer = nil
 	if c.session != nil {
 		c.session.stopAwaiting(call)
 	}

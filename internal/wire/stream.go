@@ -14,6 +14,8 @@ func (s *Stream) check(call Call) error {
 		return nil
 	case call.HTTP != nil:
 		return errors.New("wire: only gRPC has message streams")
+	case s.MaxResponses < 0 || s.MaxDuration < 0:
+		return errors.New("wire: the limits of a stream cannot be negative")
 	case s.Messages < 1 || s.Responses < 0:
 		return fmt.Errorf("wire: a stream cannot have %d messages and %d responses", s.Messages, s.Responses)
 	}
@@ -42,6 +44,28 @@ func (c *core) beginStream(call *call) {
 	call.stream.Payload, call.streaming.sent = call.batch, settings.Messages
 }
 
+// streamSent starts the time after which the client ends a call's stream.
+func (c *core) streamSent(call *call) {
+	if most := c.call.Stream.MaxDuration; most > 0 && call.streaming.timer == nil {
+		call.streaming.timer = c.timers.add(c.now+most, func() {
+			conn := call.connection
+			c.endByClient(call)
+			conn.afterChange()
+		})
+	}
+}
+
+// endByClient ends a call's stream well from this side.
+func (c *core) endByClient(call *call) {
+	status := h2.Status{}
+	if failure := call.streaming.failure; failure != nil {
+		status = h2.Status{Code: h2.DataLoss, Message: failure.Error()}
+	}
+	backend := c.backend(call)
+	call.connection.protocol.Cancel(&call.stream)
+	c.endCall(call, backend, status)
+}
+
 // receiveMessages handles the complete messages that have come.
 func (c *core) receiveMessages(call *call) {
 	rest := call.stream.Body
@@ -54,6 +78,10 @@ func (c *core) receiveMessages(call *call) {
 			break
 		}
 		c.receiveMessage(call, rest[:size])
+		if most := c.call.Stream.MaxResponses; most > 0 && call.streaming.responses >= most {
+			c.endByClient(call)
+			return
+		}
 		rest = rest[size:]
 	}
 	call.stream.Body = call.stream.Body[:copy(call.stream.Body, rest)]
@@ -93,7 +121,7 @@ func (c *core) receiveMessage(call *call, framed []byte) {
 	if settings := c.call.Stream; settings.PingPong && state.sent < settings.Messages {
 		state.sent++
 		state.lastSent = c.now
-		call.connection.protocol.(*h2.Conn).Send(&call.stream, state.message, state.sent < settings.Messages)
+		call.connection.protocol.(*h2.Conn).Send(&call.stream, state.message, state.sent < settings.Messages || settings.KeepOpen)
 	}
 }
 

@@ -135,6 +135,11 @@ type Stream struct {
 	PingPong bool
 	// Responses is the number of responses that a call must get, with PingPong at least; 0: any number.
 	Responses int
+	// The client ends a call well after MaxResponses responses, or MaxDuration after it was sent; 0: it
+	// does not. With KeepOpen it does not close its side before.
+	MaxResponses int
+	MaxDuration  time.Duration
+	KeepOpen     bool
 }
 
 // Session makes each call of a [Call] a request whose response comes over a stream that outlives
