@@ -17,6 +17,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"rpclab/internal/process"
 	"rpclab/internal/result"
 	"rpclab/internal/verdict"
 )
@@ -35,12 +36,12 @@ func main() {
 }
 
 func bench(comparisons int, out string) error {
-	dir, err := os.MkdirTemp("", "rpclab-aa-")
+	dir, err := process.NewTempDir()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	rpclab, file := filepath.Join(dir, "rpclab"), filepath.Join(dir, "aa.yaml")
+	defer func() { _ = dir.Remove() }()
+	rpclab, file := filepath.Join(dir.Path, "rpclab"), filepath.Join(dir.Path, "aa.yaml")
 	if text, err := exec.Command("go", "build", "-o", rpclab, "./cmd/rpclab").CombinedOutput(); err != nil {
 		return fmt.Errorf("build rpclab: %w: run this in the root of the repository\n%s", err, text)
 	}

@@ -33,12 +33,12 @@ func compare(rounds int, out string) error {
 		return fmt.Errorf("run this in the root of the repository: %w", err)
 	}
 	began := time.Now()
-	dir, err := os.MkdirTemp("", "rpclab-peers-")
+	dir, err := process.NewTempDir()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	tools, err := install(dir)
+	defer func() { _ = dir.Remove() }()
+	tools, err := install(dir.Path)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func compare(rounds int, out string) error {
 		return err
 	}
 	defer servers.stop()
-	peers, err := generators(tools, dir)
+	peers, err := generators(tools, dir.Path)
 	if err != nil {
 		return err
 	}

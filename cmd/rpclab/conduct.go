@@ -17,6 +17,7 @@ import (
 
 // conduct opens a cluster and runs a plan on it, for the command line and for the page.
 func conduct(ctx context.Context, plan lab.Plan, o lab.Options, open func(*lab.Options) (cluster.Cluster, error)) (document result.Document, err error) {
+	process.RemoveLeftTempDirs()
 	self, err := os.Executable()
 	if err != nil {
 		return document, fmt.Errorf("find the rpclab binary to start servers from it: %w", err)

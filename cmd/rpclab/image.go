@@ -3,12 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"rpclab/internal/image"
+	"rpclab/internal/process"
 	"rpclab/internal/tool"
 )
 
@@ -84,12 +84,12 @@ func buildImage(c *cobra.Command, f imageFlags) (err error) {
 	if _, err := image.FullName(f.name); err != nil {
 		return usageError{err}
 	}
-	dir, err := os.MkdirTemp("", "rpclab-")
+	dir, err := process.NewTempDir()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if o.Program, err = image.Program(c.Context(), o.Platform, dir); err != nil {
+	defer func() { err = errors.Join(err, dir.Remove()) }()
+	if o.Program, err = image.Program(c.Context(), o.Platform, dir.Path); err != nil {
 		return err
 	}
 	built, err := image.Build(o)

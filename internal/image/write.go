@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"rpclab/internal/process"
 )
 
 // WriteArchive writes an OCI archive (the image layout in a tar), atomically. `ctr images import`
@@ -24,12 +26,12 @@ func WriteArchive(path, imageName string, image v1.Image) (err error) {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "rpclab-image-")
+	dir, err := process.NewTempDir()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	root, err := layout.Write(dir, empty.Index)
+	defer func() { err = errors.Join(err, dir.Remove()) }()
+	root, err := layout.Write(dir.Path, empty.Index)
 	if err != nil {
 		return err
 	}
@@ -52,7 +54,7 @@ func WriteArchive(path, imageName string, image v1.Image) (err error) {
 			_ = os.Remove(out.Name())
 		}
 	}()
-	if err := errors.Join(pack(out, dir), out.Chmod(0o644), out.Close()); err != nil {
+	if err := errors.Join(pack(out, dir.Path), out.Chmod(0o644), out.Close()); err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
 	return os.Rename(out.Name(), path)

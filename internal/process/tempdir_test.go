@@ -88,3 +88,21 @@ func TestATempDirIsPrivateAndRemoveDeletesIt(t *testing.T) {
 		t.Errorf("after Remove there are %v, want nothing", left)
 	}
 }
+
+func TestATempDirInADirectoryReplacesWhatAKilledProcessLeftThere(t *testing.T) {
+	parent := t.TempDir()
+	left := filepath.Join(parent, "rpclab-run-1")
+	if err := os.Mkdir(left, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := process.NewTempDirIn(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all, _ := filepath.Glob(filepath.Join(parent, "*")); len(all) != 1 || all[0] != dir.Path {
+		t.Errorf("%s contains %v, want %s only", parent, all, dir.Path)
+	}
+	if err := dir.Remove(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -18,8 +18,8 @@ import (
 // ownedPrefix starts the names of directories that a running process has locked.
 const ownedPrefix = "rpclab-run-"
 
-// TempDir is a directory of this process for files and sockets of its children. If this process is
-// killed, the next one that calls [NewTempDir] removes the directory.
+// TempDir is a directory of this process for files, and for sockets of its children. If this process is
+// killed, the next process that calls [RemoveLeftTempDirs] removes the directory.
 type TempDir struct {
 	Path string
 	// lock is a lock on the directory, which the kernel drops when this process ends (flock(2)).
@@ -27,13 +27,25 @@ type TempDir struct {
 	lock *os.File
 }
 
-var removeLeftOnce sync.Once
+// RemoveLeftTempDirs removes the directories that killed processes of this user left in [os.TempDir].
+// Only the first call in a process does so.
+var RemoveLeftTempDirs = sync.OnceFunc(func() { removeLeft(os.TempDir()) })
 
-// NewTempDir creates a directory, and removes the directories of this user's processes that were
-// killed.
+// NewTempDir creates a directory in [os.TempDir], after [RemoveLeftTempDirs].
 func NewTempDir() (*TempDir, error) {
-	removeLeftOnce.Do(func() { removeLeft(os.TempDir()) })
-	path, err := os.MkdirTemp("", "."+ownedPrefix)
+	RemoveLeftTempDirs()
+	return newTempDir("")
+}
+
+// NewTempDirIn creates a directory in parent, for example to rename it to its final name there. It
+// first removes the directories that killed processes left in parent.
+func NewTempDirIn(parent string) (*TempDir, error) {
+	removeLeft(parent)
+	return newTempDir(parent)
+}
+
+func newTempDir(parent string) (*TempDir, error) {
+	path, err := os.MkdirTemp(parent, "."+ownedPrefix)
 	if err != nil {
 		return nil, err
 	}

