@@ -24,7 +24,7 @@ lint: tools $(CACHE)/ruff-$(RUFF)
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt would change:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	go vet ./...
 	go run $(STATICCHECK) ./...
-	$(CACHE)/ruff-$(RUFF)/bin/ruff check --quiet servers/python
+	$(CACHE)/ruff-$(RUFF)/bin/ruff check --quiet servers/python test/conformance/servers/python
 	cargo clippy --quiet --locked --manifest-path servers/rust/Cargo.toml --target-dir $(CACHE)/clippy -- --deny warnings
 
 $(CACHE)/ruff-$(RUFF):
@@ -56,7 +56,7 @@ generate:
 proxies: ; @go run ./cmd/rpclab doctor --install
 
 # Everything that make test installs.
-test-tools: proxies ; @test/tools.sh
+test-tools: proxies ; @test/tools.sh && test/conformance/servers/build.sh
 
 # The picture of a report in the README.
 screenshots: test-tools ; go run ./test/browser/pictures

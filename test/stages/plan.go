@@ -54,6 +54,7 @@ func plan(program string) ([]lane, error) {
 			servers("servers in Python", "python"),
 			servers("servers in Java", "java"),
 			servers("servers in Rust", "rust"),
+			{name: "servers of others", args: []string{"test/conformance/servers/build.sh"}},
 			{name: "lint", needs: built, args: []string{"make", "--no-print-directory", "lint"}},
 		}},
 		{nice: "19", stages: []stage{
@@ -66,7 +67,7 @@ func plan(program string) ([]lane, error) {
 			test("plain", strings.Join(append(plain, "rpclab/internal/caller/calculator"), " "), nil, "-timeout", "10m"),
 			test("security", "./test/security", nil, "-timeout", "10m"),
 			test("e2e", "./test/e2e", []string{"proxies", "servers in Python", "servers in Java", "servers in Rust"}, "-timeout", "20m", "-parallel", "3"),
-			test("conformance", "./test/conformance", []string{"proxies", "servers in Python", "servers in Java", "servers in Rust"}, "-timeout", "15m", "-parallel", "4"),
+			test("conformance", "./test/conformance", []string{"proxies", "servers in Python", "servers in Java", "servers in Rust", "servers of others"}, "-timeout", "15m", "-parallel", "4"),
 			test("dashboards", "./test/dashboards", []string{"proxies"}, "-timeout", "5m"),
 			test("browser", "./web/bundle ./test/browser", []string{"Debian packages"}, "-timeout", "10m"),
 		}},

@@ -1,0 +1,32 @@
+#!/bin/sh
+# Builds the servers of others that ./test/conformance loads, in the cache directory. Versions are pinned in
+# go/go.mod, node/package-lock.json and python/requirements.txt. What is there already stays.
+set -eu
+cd "$(dirname "$0")"
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/rpclab/conformance
+mkdir -p "$cache"
+
+# Go has a cache of its own.
+go build -C go -o "$cache/etcd" go.etcd.io/etcd/server/v3
+go build -C go -o "$cache/connect" ./connect
+
+# install NAME FILES COMMAND... installs packages in the directory $part. It comes complete or not at all, and again
+# when a file has changed.
+install() {
+	name=$1 files=$2; shift 2
+	# shellcheck disable=SC2086 # a file a word
+	wanted=$(cat $files | cksum)
+	[ "$(cat "$cache/$name/wanted" 2>/dev/null)" = "$wanted" ] && return
+	echo "installing the packages of the server in $name" >&2
+	part=$(mktemp -d "$cache/part-XXXXXX")
+	# shellcheck disable=SC2086
+	cp $files "$part"
+	"$@"
+	echo "$wanted" >"$part/wanted"
+	rm -rf "${cache:?}/$name"
+	mv "$part" "$cache/$name"
+}
+packages_of_node() { npm ci --prefix "$part" --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null; }
+packages_of_python() { python3 -m pip install --quiet --root-user-action ignore --disable-pip-version-check --no-deps --target "$part" -r python/requirements.txt; }
+install node "node/package.json node/package-lock.json" packages_of_node
+install python python/requirements.txt packages_of_python
