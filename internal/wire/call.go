@@ -111,7 +111,7 @@ func (c *core) appendPayload(n uint64, worker int, requestHead, to []byte) (_ []
 			return to, err
 		}
 		if c.call.Gzip {
-			return c.frameGzip(to, c.scratch)
+			return c.compressor.frame(to, c.scratch)
 		}
 		return appendHTTP(to, requestHead, c.scratch), nil
 	case c.call.HTTP != nil:

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"compress/gzip"
 	"context"
 	"rpclab/internal/measure"
 	"rpclab/internal/wire/h2"
@@ -27,7 +26,7 @@ type core struct {
 	payload     []byte      // of every call without AppendMessage
 	scratch     []byte
 	fields      []h2.Field
-	deflate     *gzip.Writer // nil: not used yet
+	compressor  compressor
 	limits      h2.Limits
 	index       int // 0 to Cores-1
 

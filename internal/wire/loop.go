@@ -71,7 +71,7 @@ func (c *core) prepare() (err error) {
 	case c.call.HTTP != nil:
 		c.payload = c.call.Message
 	case c.call.Gzip:
-		c.payload, err = c.frameGzip(nil, c.call.Message)
+		c.payload, err = c.compressor.frame(nil, c.call.Message)
 	default:
 		c.payload = frame(c.call.Message)
 	}

@@ -72,21 +72,24 @@ func frameInPlace(p []byte) []byte {
 	return p
 }
 
-// frameGzip appends a message to dst, compressed and with its prefix. As in grpc-go, an empty message
-// is not compressed.
-func (c *core) frameGzip(dst, message []byte) ([]byte, error) {
-	start := len(dst)
-	compressed := bytes.NewBuffer(append(dst, 1, 0, 0, 0, 0))
+// compressor compresses messages. Its memory is kept for the next one.
+type compressor struct{ writer *gzip.Writer }
+
+// frame appends a message to dst, compressed and with its prefix. As in grpc-go, an empty message is
+// not compressed.
+func (c *compressor) frame(dst, message []byte) ([]byte, error) {
 	if len(message) == 0 {
 		return append(dst, 0, 0, 0, 0, 0), nil
 	}
-	if c.deflate == nil {
-		c.deflate = gzip.NewWriter(compressed)
+	start := len(dst)
+	compressed := bytes.NewBuffer(append(dst, 1, 0, 0, 0, 0))
+	if c.writer == nil {
+		c.writer = gzip.NewWriter(compressed)
 	} else {
-		c.deflate.Reset(compressed)
+		c.writer.Reset(compressed)
 	}
-	_, err := c.deflate.Write(message)
-	if err = errors.Join(err, c.deflate.Close()); err != nil {
+	_, err := c.writer.Write(message)
+	if err = errors.Join(err, c.writer.Close()); err != nil {
 		return dst, err
 	}
 	framed := compressed.Bytes()

@@ -1,5 +1,6 @@
 // Package conformance tests rpclab's engine against servers and proxies of others, and the programs in
-// servers/ against their contract. test/conformance/servers/build.sh builds the servers of others. Every answer must belong to its call and come from a known backend.
+// servers/ against their contract. Every answer must belong to its call and come from a known backend.
+// test/conformance/servers/build.sh builds the servers of others.
 package conformance
 
 import (
