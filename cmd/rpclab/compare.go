@@ -139,11 +139,15 @@ func parseGates(texts []string) (all []analysis.Gate, err error) {
 }
 
 func (f compareFlags) write(out io.Writer, c result.Comparison) error {
+	shared := c
+	if !f.outputs.keepPaths {
+		shared = result.WithoutPaths(c)
+	}
 	return f.outputs.render(out, renderings{
 		terminal: func(w io.Writer) error { return report.Compare(w, c, terminalOptions(w)) },
-		json:     func(w io.Writer) error { return result.WriteComparison(w, c) },
-		md:       func(w io.Writer) error { return report.CompareMarkdown(w, c) },
-		junit:    func(w io.Writer) error { return report.CompareJUnit(w, c, f.undecided == undecidedFails) },
+		json:     func(w io.Writer) error { return result.WriteComparison(w, shared) },
+		md:       func(w io.Writer) error { return report.CompareMarkdown(w, shared) },
+		junit:    func(w io.Writer) error { return report.CompareJUnit(w, shared, f.undecided == undecidedFails) },
 	})
 }
 

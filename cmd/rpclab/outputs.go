@@ -25,6 +25,7 @@ import (
 type outputs struct {
 	json, md, html, junit string
 	full                  bool // print the full report, not only the summary
+	keepPaths             bool // leave absolute paths in the files
 }
 
 func (o *outputs) register(flags *pflag.FlagSet) {
@@ -39,7 +40,9 @@ func (o *outputs) registerRun(flags *pflag.FlagSet) {
 	flags.StringVar(&o.html, "html", "", "write the report with charts to one HTML `file`")
 }
 
+// registerJUnit is for every command with files.
 func (o *outputs) registerJUnit(flags *pflag.FlagSet) {
+	flags.BoolVar(&o.keepPaths, "keep-paths", false, "leave absolute paths in the files (default: only the last element of each, so that files can be shared)")
 	flags.StringVar(&o.junit, "junit", "", "write JUnit XML for CI systems to `file`")
 }
 
@@ -88,12 +91,16 @@ func (o outputs) render(out io.Writer, d renderings) error {
 
 // write renders a document; JUnit output includes the checks of its arms.
 func (o outputs) write(c *cobra.Command, d result.Document, checks []report.Check) error {
+	shared := d
+	if !o.keepPaths {
+		shared = result.WithoutPaths(d)
+	}
 	return o.render(c.OutOrStdout(), renderings{
 		terminal: func(w io.Writer) error { return renderReport(w, d, o.full) },
-		json:     func(w io.Writer) error { return result.Write(w, d) },
-		md:       func(w io.Writer) error { return report.Markdown(w, d) },
-		html:     func(w io.Writer) error { return html.Write(w, d) },
-		junit:    func(w io.Writer) error { return report.JUnit(w, d, checks) },
+		json:     func(w io.Writer) error { return result.Write(w, shared) },
+		md:       func(w io.Writer) error { return report.Markdown(w, shared) },
+		html:     func(w io.Writer) error { return html.Write(w, shared) },
+		junit:    func(w io.Writer) error { return report.JUnit(w, shared, checks) },
 	})
 }
 

@@ -92,16 +92,16 @@ func (s *Server) run(r *http.Request) (any, error) {
 }
 
 // document reads a run. It assembles a run that is in progress, or whose process died, from its
-// trials.
+// trials. Documents leave the machine without its paths.
 func (s *Server) document(r *http.Request, id string) (result.Document, error) {
 	if s.Store == nil {
 		return result.Document{}, errNoStore
 	}
 	d, complete, err := s.Store.Get(r.Context(), id)
-	if err != nil || complete {
-		return d, err
+	if err == nil && !complete {
+		d = analysis.Assemble(d)
 	}
-	return analysis.Assemble(d), nil
+	return result.WithoutPaths(d), err
 }
 
 // trend returns one metric over the runs of an experiment.

@@ -1,0 +1,117 @@
+package result
+
+import (
+	"os"
+	"path"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// WithoutPaths returns a copy of a document or comparison for others to read: of each absolute path
+// of a file, in every text, it keeps the last element. So it contains no directory or name of a user.
+func WithoutPaths[T Document | Comparison](v T) T {
+	return copyWithoutPaths(reflect.ValueOf(v)).Interface().(T)
+}
+
+func copyWithoutPaths(v reflect.Value) reflect.Value {
+	if v.Type() == reflect.TypeFor[time.Time]() {
+		return v
+	}
+	switch v.Kind() {
+	case reflect.String:
+		if text := v.String(); strings.Contains(text, "/") {
+			return reflect.ValueOf(shortenPaths(text)).Convert(v.Type())
+		}
+	case reflect.Pointer, reflect.Interface:
+		if v.IsNil() {
+			return v
+		}
+		inner := copyWithoutPaths(v.Elem())
+		if v.Kind() == reflect.Interface {
+			return inner
+		}
+		to := reflect.New(v.Type().Elem())
+		to.Elem().Set(inner)
+		return to
+	case reflect.Struct:
+		to := reflect.New(v.Type()).Elem()
+		for i := range v.NumField() {
+			to.Field(i).Set(copyWithoutPaths(v.Field(i)))
+		}
+		return to
+	case reflect.Slice:
+		if v.IsNil() {
+			return v
+		}
+		to := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		for i := range v.Len() {
+			to.Index(i).Set(copyWithoutPaths(v.Index(i)))
+		}
+		return to
+	case reflect.Map:
+		if v.IsNil() {
+			return v
+		}
+		to := reflect.MakeMapWithSize(v.Type(), v.Len())
+		for key, value := range v.Seq2() {
+			to.SetMapIndex(copyWithoutPaths(key), copyWithoutPaths(value))
+		}
+		return to
+	}
+	return v
+}
+
+// roots are the directories in which paths of files begin: those of this machine, and the usual
+// ones. Other texts that begin with a slash are gRPC methods and paths of URLs. The names of devices
+// and of the kernel's files are the same everywhere.
+var roots = sync.OnceValue(func() *regexp.Regexp {
+	names := []string{"Applications", "Library", "System", "Users", "Volumes", "bin", "boot", "data", "etc", "home", "lib", "media", "mnt", "nix",
+		"opt", "private", "root", "run", "sbin", "snap", "srv", "tmp", "usr", "var", "work", "workspace"}
+	entries, _ := os.ReadDir("/") // an error leaves the usual ones
+	for _, entry := range entries {
+		if entry.IsDir() && !slices.Contains([]string{"dev", "proc", "sys"}, entry.Name()) {
+			names = append(names, entry.Name())
+		}
+	}
+	for i, name := range names {
+		names[i] = regexp.QuoteMeta(name)
+	}
+	return regexp.MustCompile(`/(?:` + strings.Join(names, "|") + `)(?:/+[^\s/"'` + "`" + `,;:()<>\[\]{}|\\]+)+/?`)
+})
+
+// shortenPaths keeps the last element of each absolute path in a text.
+func shortenPaths(text string) string {
+	var out strings.Builder
+	done := 0
+	for _, at := range roots().FindAllStringIndex(text, -1) {
+		if !startsPath(text[:at[0]]) {
+			continue
+		}
+		out.WriteString(text[done:at[0]] + lastElement(text[at[0]:at[1]]))
+		done = at[1]
+	}
+	return out.String() + text[done:]
+}
+
+var insidePath = regexp.MustCompile(`[\w./~+%-]`)
+
+// startsPath reports whether a slash after this text is the first of a path.
+func startsPath(before string) bool {
+	if strings.HasSuffix(before, "unix://") || strings.HasSuffix(before, "file://") {
+		return true
+	}
+	return before == "" || !insidePath.MatchString(before[len(before)-1:])
+}
+
+func lastElement(file string) string {
+	file = path.Clean(file)
+	home, _ := os.UserHomeDir() // "" matches no path
+	if parent := path.Dir(file); parent == "/home" || parent == "/Users" || file == home {
+		return "~"
+	}
+	return "…/" + path.Base(file)
+}

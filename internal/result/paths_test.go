@@ -1,0 +1,90 @@
+package result
+
+import (
+	"bytes"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTextsLoseTheirPaths(t *testing.T) {
+	for text, want := range map[string]string{
+		"rpclab run /home/alice/tests/mine.yaml --seed 1":                 "rpclab run …/mine.yaml --seed 1",
+		"rpclab run '/home/alice/my tests/mine.yaml'":                     "rpclab run '…/my tests/mine.yaml'",
+		"stats socket /tmp/rpclab-run-1/haproxy-0/admin.sock mode 6":      "stats socket …/admin.sock mode 6",
+		"path: \"/var/tmp/x\"\npath: /Users/alice/x":                      "path: \"…/x\"\npath: …/x",
+		"unix:///home/alice/app.sock":                                     "unix://…/app.sock",
+		"dial unix /home/alice/app.sock: connect: refused":                "dial unix …/app.sock: connect: refused",
+		"in /home/alice, or /home/alice/":                                 "in ~, or ~",
+		"--data=@/home/alice/ids.ndjson":                                  "--data=@…/ids.ndjson",
+		"/rpclab.v1.Greeter/SayHello":                                     "/rpclab.v1.Greeter/SayHello",
+		"GET http://127.0.0.1:8080/home/items/7, https://a.example/usr/x": "GET http://127.0.0.1:8080/home/items/7, https://a.example/usr/x",
+		"./tests/tmp/mine.yaml ../usr/x access_log /dev/null 1/2":         "./tests/tmp/mine.yaml ../usr/x access_log /dev/null 1/2",
+	} {
+		if got := shortenPaths(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestEveryTextOfADocumentLosesItsPaths fills every text of a document with a path.
+func TestEveryTextOfADocumentLosesItsPaths(t *testing.T) {
+	var d Document
+	fill(reflect.ValueOf(&d).Elem(), 0)
+	d.Schema, d.Started = Schema, time.Unix(1, 0).UTC()
+	before, after := written(t, d), ""
+	if after = written(t, WithoutPaths(d)); strings.Contains(after, "alice") || !strings.Contains(after, "…/secret.sock") {
+		t.Errorf("the document has the user's name:\n%.2000s", after)
+	}
+	if written(t, d) != before {
+		t.Error("WithoutPaths changed its argument")
+	}
+	if want := strings.ReplaceAll(before, "/home/alice/secret.sock", "…/secret.sock"); after != want {
+		t.Errorf("the copy differs in more than the paths:\n%.2000s\nwant\n%.2000s", after, want)
+	}
+}
+
+func written(t *testing.T, d Document) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := Write(&out, d); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// fill sets every text below v to a path, and every other value to 1.
+func fill(v reflect.Value, depth int) {
+	if v.Type() == reflect.TypeFor[time.Time]() || depth > 12 {
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("in /home/alice/secret.sock")
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), depth+1)
+	case reflect.Interface:
+		v.Set(reflect.ValueOf(map[string]any{"key": []any{"/home/alice/secret.sock"}}))
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i), depth+1)
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0), depth+1)
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(key, depth+1)
+		fill(value, depth+1)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(1)
+	case reflect.Uint64:
+		v.SetUint(1)
+	case reflect.Float64:
+		v.SetFloat(1)
+	}
+}
