@@ -43,6 +43,24 @@ func arms(t *testing.T, latencies ...float64) result.Document {
 	return d
 }
 
+// A ratio to lost calls is a bound of the true ratio.
+func TestTheRatioOfAnArmThatLosesCallsIsABound(t *testing.T) {
+	losing, reverse := arms(t, 10, 10, 10, 10), arms(t, 10, 10, 10, 10)
+	for i := range losing.Arms[1].Trials {
+		for _, x := range []*result.Trial{&losing.Arms[1].Trials[i], &reverse.Arms[0].Trials[i]} {
+			x.Dropped = x.Calls * 2
+			if err := x.CountLost(time.Second, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for want, d := range map[result.RatioBound]result.Document{result.LowerBound: losing, result.UpperBound: reverse, "": arms(t, 20, 20, 20, 20)} {
+		if v := decision(t, d); v.Bound != want || v.Decision == "undecided" {
+			t.Errorf("a ratio of %g is a bound %q, %s; want %q", v.Ratio, v.Bound, v.Decision, want)
+		}
+	}
+}
+
 func TestTrialsAreMergedIntoTheirArm(t *testing.T) {
 	d := Assemble(arms(t, 20, 40, 30))
 	a := d.Arms[1]

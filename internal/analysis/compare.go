@@ -78,7 +78,7 @@ func (p armPair) ratio(m metric, a, b result.Document, family int) result.Ratio 
 	r := result.Ratio{
 		Metric: m.name, Arm: p.name(), Cell: p.a.Cell, Secondary: !m.headline, A: armValue(p.a, m), B: armValue(p.b, m),
 		Ratio: v.Ratio, CI: v.CI, Level: v.Level, Trials: [2]int{len(before), len(after)},
-		Decision: string(v.Decision),
+		Decision: string(v.Decision), Bound: m.bound(p.b, p.a),
 	}
 	why := reasonOf(v.Reason, v.Cause)
 	if v.Ratio > 0 {

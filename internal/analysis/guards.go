@@ -77,6 +77,17 @@ func lowerBounds(m metric, a, b result.Arm, decision string) reason {
 		result.Cause{Kind: result.CauseLostCalls, Share: least}}
 }
 
+// bound is the side on which the true ratio of a to b is, if one arm has only lower bounds.
+func (m metric) bound(a, b result.Arm) result.RatioBound {
+	switch lowerA, lowerB := m.bounded(a), m.bounded(b); {
+	case lowerA && !lowerB:
+		return result.LowerBound
+	case lowerB && !lowerA:
+		return result.UpperBound
+	}
+	return ""
+}
+
 // bounded reports whether the metric is only a lower bound in a trial of the arm, because it is of
 // lost calls.
 func (m metric) bounded(arm result.Arm) bool {

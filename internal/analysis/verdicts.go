@@ -44,8 +44,8 @@ func verdictOn(d result.Document, m metric, p comparison, family int) result.Ver
 	r := result.Verdict{
 		Metric: m.name, A: p.a.Name, B: p.b.Name, Cell: p.a.Cell, Kind: p.kind, Secondary: !m.headline,
 		Ratio: v.Ratio, CI: v.CI, Level: v.Level, Decision: string(v.Decision), Rounds: v.Rounds,
-		PRanks: ranks(values),
-		Unfit:  v.Ratio == 0 && len(values) > 0, // a value is missing
+		Bound: m.bound(p.a, p.b), PRanks: ranks(values),
+		Unfit: v.Ratio == 0 && len(values) > 0, // a value is missing
 	}
 	for _, doubt := range verdict.Doubts(values, v, o) {
 		if doubt.Decisive {

@@ -14,6 +14,7 @@ type outcome struct {
 	arm, of   string
 	decisions map[string]int // how many cells have each
 	low, high float64        // of the ratios that are decided
+	bound     result.RatioBound
 }
 
 // Answer is the finding of a run in a sentence or two. If backends were added, removed or killed, it
@@ -107,7 +108,7 @@ func outcomes(d result.Document, metric string) (all []outcome) {
 		if o.high == 0 {
 			o.low = v.Ratio
 		}
-		o.low, o.high = min(o.low, v.Ratio), max(o.high, v.Ratio)
+		o.low, o.high, o.bound = min(o.low, v.Ratio), max(o.high, v.Ratio), cmp.Or(o.bound, v.Bound)
 	}
 	return all
 }
@@ -123,7 +124,7 @@ func answers(all []outcome, metric string) (clauses []string) {
 		var names, times []string
 		for _, o := range all {
 			if is(o) && o.of == of {
-				names, times = append(names, clean(o.arm)), append(times, fromTo(o.low, o.high, ratio))
+				names, times = append(names, clean(o.arm)), append(times, boundedRatio(fromTo(o.low, o.high, ratio), o.bound))
 			}
 		}
 		if len(names) == 0 {

@@ -23,6 +23,9 @@ func TestTheAnswerSummarizesTheVerdicts(t *testing.T) {
 			verdict("latency_p50", "c", more, 1, .5, 3, "undecided", "baseline")),
 		"At p99, a is slower than shared (2.00 times as long).": some(five,
 			verdict("latency_p50", "a", cell, 1, .5, 2, "undecided", "baseline"), verdict("latency_p99", "a", cell, 2, 1.5, 3, "worse", "baseline")),
+		"At the median, b is faster than shared (at most 0.33 times as long); a is slower than shared (at least 3.00 times as long).": some(five,
+			withBound(verdict("latency_p50", "b", cell, .33, .3, .4, "better", "baseline"), result.UpperBound),
+			withBound(verdict("latency_p50", "a", cell, 3, 2.9, 3.1, "worse", "baseline"), result.LowerBound)),
 		"Highest rate that holds: pool is higher than shared (1.40 times as many calls a second).": some(five, capacity),
 		"No difference found between shared and any other arm.":                                    some(five, verdict("latency_p50", "a", cell, 1, .5, 2, "undecided", "baseline")),
 		"No verdict: 2 rounds, and at least 4 are needed to tell a difference from chance.":        some(small(2, w[0], w[1]), verdict("latency_p50", "a", cell, 1, .5, 2, "undecided", "baseline")),
@@ -32,6 +35,22 @@ func TestTheAnswerSummarizesTheVerdicts(t *testing.T) {
 		if got := Answer(d); got != want {
 			t.Errorf("%s\nwant %s", got, want)
 		}
+	}
+}
+
+func withBound(v result.Verdict, bound result.RatioBound) result.Verdict {
+	v.Bound = bound
+	return v
+}
+
+// A ratio of lost calls is a lower bound in sentences, tables and cards.
+func TestARatioOfLostCallsIsABound(t *testing.T) {
+	v := withBound(verdict("latency_p50", "a", result.Cell{"load.burst": 1}, 3, 2.9, 3.1, "worse", "baseline"), result.LowerBound)
+	if got, want := sentenceOf(v), "a is slower than shared at the median: at least 3.00 times as long (2.90–3.10)"; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	if got := ratioOfRuns(result.Ratio{Ratio: 3, Bound: result.LowerBound}); got != "≥ 3.00" {
+		t.Errorf("the ratio of two runs is %s, want ≥ 3.00", got)
 	}
 }
 

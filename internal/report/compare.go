@@ -62,7 +62,7 @@ func ratios(p *page, c result.Comparison) {
 				intervals++
 			}
 			t.rows = append(t.rows, []string{clean(r.Arm), headlineName(r.Metric), ms(r.A), ms(r.B),
-				ratioOr(r.Ratio), interval(r.CI), probability(r.PRanks), inWords(r)})
+				ratioOfRuns(r), interval(r.CI), probability(r.PRanks), inWords(r)})
 		}
 		if name := cellName(in.Cell); name != "" {
 			p.heading(name)
@@ -92,7 +92,7 @@ func ratiosByCell(c result.Comparison) []result.InCell[result.Ratio] {
 
 // verdictOf is a ratio in the form of a verdict.
 func verdictOf(r result.Ratio) result.Verdict {
-	return result.Verdict{Metric: r.Metric, A: r.Arm, Cell: r.Cell, Ratio: r.Ratio, CI: r.CI,
+	return result.Verdict{Metric: r.Metric, A: r.Arm, Cell: r.Cell, Ratio: r.Ratio, CI: r.CI, Bound: r.Bound,
 		Decision: r.Decision, Reason: r.Reason, Cause: r.Cause, Kind: "baseline", Secondary: r.Secondary}
 }
 
@@ -106,6 +106,13 @@ func otherMetricsOfRuns(p *page, c result.Comparison) {
 		p.grid(t)
 		p.note(otherMetricsNote("The ratio of B to A", t))
 	}
+}
+
+func ratioOfRuns(r result.Ratio) string {
+	if r.Ratio == 0 {
+		return none
+	}
+	return ratioInTable(r.Ratio, r.Bound)
 }
 
 // inWords says what B is compared with A.

@@ -197,6 +197,22 @@ func fromTo[T any](low, high T, show func(T) string) string {
 	return show(low) + "–" + show(high)
 }
 
+// boundedRatio is a ratio in a sentence: "at least 3.00" where the ratio is a lower bound.
+func boundedRatio(r string, bound result.RatioBound) string {
+	switch bound {
+	case result.LowerBound:
+		return "at least " + r
+	case result.UpperBound:
+		return "at most " + r
+	}
+	return r
+}
+
+// ratioInTable is a ratio in a table: "≥ 3.00" where the ratio is a lower bound.
+func ratioInTable(v float64, bound result.RatioBound) string {
+	return map[result.RatioBound]string{result.LowerBound: "≥ ", result.UpperBound: "≤ "}[bound] + ratio(v)
+}
+
 func ratioOr(v float64) string {
 	if v == 0 {
 		return none

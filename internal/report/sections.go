@@ -166,7 +166,7 @@ func lineOf(v result.Verdict, edge float64) CardLine {
 		l.Mark, l.Word, l.Reason = "?", "undecided", clean(v.Reason)
 	}
 	if v.Ratio > 0 {
-		l.Ratio, l.At = ratio(v.Ratio), onScale(v.Ratio, edge)
+		l.Ratio, l.At = ratioInTable(v.Ratio, v.Bound), onScale(v.Ratio, edge)
 	}
 	if v.CI != [2]float64{} {
 		l.Interval = ratio(v.CI[0]) + "–" + ratio(v.CI[1])

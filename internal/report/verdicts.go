@@ -94,9 +94,9 @@ func sentenceOf(v result.Verdict) string {
 	}
 	switch v.Decision {
 	case "better":
-		return fmt.Sprintf("%s is faster than %s %s: %s times as long (%s)", a, b, where, ratio(v.Ratio), ci)
+		return fmt.Sprintf("%s is faster than %s %s: %s times as long (%s)", a, b, where, boundedRatio(ratio(v.Ratio), v.Bound), ci)
 	case "worse":
-		return fmt.Sprintf("%s is slower than %s %s: %s times as long (%s)", a, b, where, ratio(v.Ratio), ci)
+		return fmt.Sprintf("%s is slower than %s %s: %s times as long (%s)", a, b, where, boundedRatio(ratio(v.Ratio), v.Bound), ci)
 	}
 	return fmt.Sprintf("%s is as fast as %s %s (ratio %s, %s)", a, b, where, ratio(v.Ratio), ci)
 }
@@ -126,7 +126,7 @@ func undecided(p *page, open []result.Verdict) {
 		}
 		if v.Ratio > 0 {
 			t.rows[place[pair]][2+slices.Index(metrics, v.Metric)] =
-				strings.TrimSpace(ratio(v.Ratio) + " " + brackets(v))
+				strings.TrimSpace(ratioInTable(v.Ratio, v.Bound) + " " + brackets(v))
 		}
 	}
 	p.grid(t)

@@ -68,8 +68,9 @@ type Ratio struct {
 	Ratio    float64    `json:"ratio"`
 	CI       [2]float64 `json:"ci"`
 	Level    float64    `json:"level"`
-	PRanks   float64    `json:"p_ranks,omitempty"` // of the Mann-Whitney U test; 0: none
-	Trials   [2]int     `json:"trials"`            // of A and of B
+	Bound    RatioBound `json:"bound,omitempty" enum:"lower,upper"` // as in a [Verdict], of B over A
+	PRanks   float64    `json:"p_ranks,omitempty"`                  // of the Mann-Whitney U test; 0: none
+	Trials   [2]int     `json:"trials"`                             // of A and of B
 	Decision string     `json:"decision" enum:"better,worse,equivalent,undecided"`
 	Reason   string     `json:"reason,omitempty"`
 	Cause    *Cause     `json:"cause,omitempty"` // Reason as fields

@@ -3,6 +3,7 @@
 package result
 
 import (
+	"encoding/json"
 	"time"
 )
 
@@ -278,12 +279,27 @@ type Balance struct {
 // Resources is the usage of each component; zero if the arm does not have it.
 type Resources struct {
 	Client Usage `json:"client"` // all callers together: CPU and the peaks of memory are sums
-	Server Usage `json:"server"` // CPU summed over all servers, memory of the largest
+	// Server has the CPU summed over all servers and the memory of the largest. In JSON it is null instead
+	// of zero: rpclab did not start the server, so its usage is not known.
+	Server Usage `json:"server" zero:"null"`
 	Proxy  Usage `json:"proxy"`
 	// Gateway is the HTTP gateway that makes the gRPC calls.
 	Gateway Usage `json:"gateway"`
 	// Control is the control plane. It works when backends change, not for each call.
 	Control Usage `json:"control"`
+}
+
+// MarshalJSON writes null for a server whose usage is not known.
+func (r Resources) MarshalJSON() ([]byte, error) {
+	type plain Resources // without this method
+	known := struct {
+		plain
+		Server *Usage `json:"server"`
+	}{plain: plain(r)}
+	if r.Server != (Usage{}) {
+		known.Server = &r.Server
+	}
+	return json.Marshal(known)
 }
 
 // ServerUsage is what one backend used in one trial.

@@ -43,6 +43,10 @@ func FromHDR(h *hdr.Histogram) Histogram {
 		encoded = nil
 	}
 	at := func(percentile float64) float64 { return float64(h.ValueAtPercentile(percentile)) / nsPerMS }
+	if h.ValuesAreEquivalent(h.Min(), h.Max()) { // one value, which every figure rounds in its own way
+		one := float64(h.Max()) / nsPerMS
+		return Histogram{Min: one, Mean: one, P50: one, P90: one, P95: one, P99: one, P999: one, Max: one, HDR: string(encoded)}
+	}
 	return Histogram{
 		Min: float64(h.Min()) / nsPerMS, Mean: h.Mean() / nsPerMS,
 		P50: at(50), P90: at(90), P95: at(95), P99: at(99), P999: at(99.9),

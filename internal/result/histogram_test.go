@@ -137,3 +137,15 @@ func TestALostCallIsSlowerThanTheSlowestSuccess(t *testing.T) {
 		t.Errorf("p50 %v ms after a success of 7 s, %v", counted.P50, err)
 	}
 }
+
+func TestASingleValueHasOneFigure(t *testing.T) {
+	h := hdr.New(1, int64(time.Hour), 3)
+	if err := h.RecordValue(1_234_567); err != nil {
+		t.Fatal(err)
+	}
+	for i, figure := range FromHDR(h).Figures() {
+		if figure.Value != FromHDR(h).Max || figure.Value < 1.234567 || figure.Value > 1.236 {
+			t.Errorf("%s is %g ms, want the maximum, %g", FigureNames[i], figure.Value, FromHDR(h).Max)
+		}
+	}
+}

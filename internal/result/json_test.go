@@ -2,6 +2,7 @@ package result
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"math"
 	"strings"
@@ -41,7 +42,7 @@ func TestWriteOmitsNull(t *testing.T) {
 	if err := Write(&text, d); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(text.String(), "null") {
+	if strings.Contains(strings.ReplaceAll(text.String(), `"server": null`, ""), "null") { // its usage is not known
 		t.Errorf("null in\n%s", text.String())
 	}
 	for _, field := range []string{`"warnings": []`, `"errors": {}`, `"backends": {}`, `"config": {}`, `"cell": {}`, `"ready": []`} {
@@ -74,5 +75,22 @@ func TestWriteRejectsInvalidDocuments(t *testing.T) {
 	}
 	if err := Write(&bytes.Buffer{}, Document{Schema: Schema, Arms: []Arm{{Measures: Measures{Rate: math.NaN()}}}}); err == nil {
 		t.Error("Write accepted a rate of NaN")
+	}
+}
+
+// The usage of a server that rpclab did not start is not known, and reads back as zero.
+func TestAnUnknownServerUsageIsNull(t *testing.T) {
+	for want, usage := range map[string]Resources{
+		`"server":null`: {Client: Usage{CPU: 5}},
+		`"server":{"cpu_us_per_call":7,"rss_max_bytes":0}`: {Client: Usage{CPU: 5}, Server: Usage{CPU: 7}},
+	} {
+		text, err := json.Marshal(usage)
+		if err != nil || strings.Count(string(text), `"server":`) != 1 || !strings.Contains(string(text), want) || !strings.Contains(string(text), `"cpu_us_per_call":5`) {
+			t.Errorf("%+v is %s, %v; want %s", usage, text, err, want)
+		}
+		var read Resources
+		if err := json.Unmarshal(text, &read); err != nil || read != usage {
+			t.Errorf("%s reads back as %+v, %v", text, read, err)
+		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // JSONSchema returns the JSON Schema (draft 2020-12) of a [Document], generated from the Go types.
-// A field without omitempty is required; an `enum` tag lists the allowed values. Unknown fields
+// A field without omitempty is required; an `enum` tag lists the allowed values, and `zero:"null"` says that null stands for zero. Unknown fields
 // are allowed, because later versions of rpclab may add fields.
 func JSONSchema() ([]byte, error) { return schemaOf(reflect.TypeFor[Document](), Schema) }
 
@@ -84,6 +84,9 @@ func (g generator) field(field reflect.StructField, options string) map[string]a
 	t := field.Type
 	if t.Kind() == reflect.Pointer && options == "omitempty" {
 		t = t.Elem()
+	}
+	if field.Tag.Get("zero") == "null" {
+		t = reflect.PointerTo(t)
 	}
 	form := g.of(t)
 	if values := field.Tag.Get("enum"); values != "" {

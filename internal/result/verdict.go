@@ -14,6 +14,9 @@ type Verdict struct {
 	Reason   string     `json:"reason,omitempty"`                                  // of undecided
 	// Cause is Reason as fields; nil: the decision is not undecided, or the document is older.
 	Cause *Cause `json:"cause,omitempty"`
+	// Bound says that Ratio and CI are only a lower or an upper bound of the true ratio, because the
+	// values of A, or of B, are of lost calls; empty: they are no bound, or those of both are.
+	Bound RatioBound `json:"bound,omitempty" enum:"lower,upper"`
 	// Unfit says that more rounds would not help.
 	Unfit bool `json:"unfit,omitempty"`
 	// Secondary metrics do not share the error rate of the headline metrics: each has 5 % for
@@ -27,6 +30,14 @@ type Verdict struct {
 	// Kind is why the pair is compared.
 	Kind VerdictKind `json:"kind" enum:"baseline,against,control,confound"`
 }
+
+// RatioBound says on which side of a ratio the true ratio is.
+type RatioBound string
+
+const (
+	LowerBound RatioBound = "lower" // the true ratio is at least the ratio
+	UpperBound RatioBound = "upper" // the true ratio is at most the ratio
+)
 
 // VerdictKind is why two arms are compared.
 type VerdictKind string

@@ -90,6 +90,9 @@ func TestLoadWritesAResultDocument(t *testing.T) {
 	if d.Seed != 7 || a.Calls < 100 || a.Calls > 200 || len(a.Errors) > 0 || a.Config["generator"] == nil || a.Lateness.Empty() {
 		t.Errorf("seed %d, %d calls, errors %v, config %v", d.Seed, a.Calls, a.Errors, a.Config)
 	}
+	if text := rpclab(t, "load", "--json", "-", "--call", sayHello, "--calls", "1", "--concurrency", "1", address).stdout; strings.Count(text, `"server": null`) != 2 {
+		t.Errorf("the usage of the server is known in the arm or the trial, want null\n%.3000s", text)
+	}
 }
 
 // reflectionInfo is a method with streams in both directions.
