@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// heartbeatInterval is the time between two looks at the processes. A look reads one file of /proc for
-	// each process: about 10 µs.
+	// heartbeatInterval is the time between two beats. A beat reads one file of /proc for each process, in
+	// about 10 µs.
 	heartbeatInterval = 250 * time.Millisecond
 	// beatsPerCheck is the number of beats between two checks of whether processes wait for a processor,
 	// which read a file for each thread of a process that uses little CPU time.
@@ -17,8 +17,8 @@ const (
 	mostWaited, leastUsed = 0.9, 0.1
 
 	leastFrozen  = 500 * time.Millisecond // shorter stops are not reported
-	leastStopped = time.Second            // the same of this process, which a busy machine may delay
-	leastJump    = 100 * time.Millisecond // of the clock; NTP corrects a smaller error slowly
+	leastStopped = time.Second            // the same for this process, whose beats a busy machine may delay
+	leastJump    = 100 * time.Millisecond // of the clock; NTP corrects smaller errors without a jump
 )
 
 // Watched is a process that a heartbeat watches, with its descendants.
@@ -48,8 +48,8 @@ type Stall struct {
 	Duration time.Duration
 }
 
-// Heartbeat watches processes until end is called, which returns the stalls that it noticed, one of each
-// kind for each process. It asks which processes there are at each beat. It sends nothing to them.
+// Heartbeat watches processes until end is called. end returns the stalls, at most one of each kind for
+// each process. Heartbeat calls processes at each beat and only reads about them: it sends them nothing.
 func Heartbeat(processes func() []Watched) (end func() []Stall) {
 	h := newHeartbeat(processes)
 	done, stalls := make(chan struct{}), make(chan []Stall, 1)
@@ -73,8 +73,8 @@ func Heartbeat(processes func() []Watched) (end func() []Stall) {
 	}
 }
 
-// clocks is a reading of both clocks. The monotonic clock runs on while a process is stopped, and
-// stands still while the machine is suspended.
+// clocks is a reading of both clocks. The monotonic clock continues while a process is stopped, but not
+// while the machine is suspended.
 type clocks struct{ monotonic, wall time.Duration }
 
 var processStart = time.Now()
@@ -96,7 +96,7 @@ func (c clocks) offset() time.Duration { return c.wall - c.monotonic }
 // heartbeat is the state of [Heartbeat] between two beats.
 type heartbeat struct {
 	processes func() []Watched
-	// How to look at a process; in tests, simulated.
+	// Functions that read about a process; tests simulate them.
 	tree        func(pid int) []int
 	stopped     func(pid int) bool
 	cpu, waited func(pid int) time.Duration
@@ -151,7 +151,7 @@ func (h *heartbeat) beat(now clocks) {
 	}
 	for name, is := range frozen {
 		if is {
-			h.frozen[name] += min(passed, 2*heartbeatInterval) // while this process did not run, neither is known
+			h.frozen[name] += min(passed, 2*heartbeatInterval) // while this process itself does not run, it knows nothing of others
 		}
 	}
 	for name := range h.frozen {
@@ -161,8 +161,8 @@ func (h *heartbeat) beat(now clocks) {
 	}
 }
 
-// isFrozen reports whether a process is stopped, and not by the experiment. That is asked before and
-// after, because the experiment may resume the process meanwhile.
+// isFrozen reports whether a process is stopped, but not by the experiment. It asks for the experiment's
+// suspension before and after, because the experiment may resume the process meanwhile.
 func (h *heartbeat) isFrozen(p Watched, pid int) bool {
 	suspended := func() bool { return p.Suspended != nil && p.Suspended() }
 	return !suspended() && h.stopped(pid) && !suspended()

@@ -1,6 +1,6 @@
-// Package measure records calls: three histograms, calls per backend over time, errors by code, and
-// the CPU time and memory that they cost. Its memory grows with time and backends, never with the
-// number of calls.
+// Package measure records calls: histograms of their times, calls per backend over time, errors by code,
+// and the CPU time and memory that the calls cost. The memory of a recorder grows with time and backends,
+// never with the number of calls.
 package measure
 
 import "time"
@@ -18,10 +18,10 @@ const OK = "OK"
 // Call is a call that has ended. Its times count from the start of the load.
 type Call struct {
 	Due, Sent, Done time.Duration
-	Waited          bool   // for a stream or connection that other calls used
+	Waited          bool   // whether it waited for a stream or connection that other calls used
 	Backend         string // identity of the backend that responded; "": none did
-	// Backends counts responses by backend when the Call stands for several calls; nil: one response,
-	// by Backend.
+	// Backends counts responses by backend if the Call is a request that makes several calls; nil: Backend
+	// sent the one response.
 	Backends map[string]uint64
 	Code     string // [OK] or an error
 	Message  string // of the error
@@ -34,8 +34,8 @@ type Measurement struct {
 	FirstLateness time.Duration `json:"began"`
 	Elapsed       time.Duration `json:"elapsed"` // from Started to the end of the last call
 	Calls         uint64        `json:"calls"`   // that ended, answered or failed
-	Dropped       uint64        `json:"dropped"` // that were due but not sent: too many were in flight
-	Late          uint64        `json:"late"`    // with a response later than allowed
+	Dropped       uint64        `json:"dropped"` // that were due but not sent, because too many were in flight
+	Late          uint64        `json:"late"`    // answered later than allowed, see [NewRecorder]
 	// Waited counts the calls that waited in the caller for a stream or connection that other calls
 	// used. Only the caller wire counts them.
 	Waited uint64 `json:"waited,omitempty"`
@@ -54,7 +54,7 @@ type Measurement struct {
 	Service          string `json:"service"`
 	Lateness         string `json:"lateness"`
 	AnsweredLateness string `json:"answered_lateness"`
-	// Answers holds the response times of messages on streams; empty: no call was a stream.
+	// Answers holds the response times of single messages on streams; empty: no call was a stream.
 	Answers string `json:"answers,omitempty"`
 	// Series holds the latencies by the second in which calls were due.
 	Series LatencySeries `json:"series,omitempty"`

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Merge merges the measurements of callers that shared a load. Their Started times are from one
-// clock. Counts and CPU times are added up and histograms are merged value by value. Timelines and
-// first responses count from the earliest start. MaxRSS is the sum of the callers' peaks. A set of
-// addresses counts as resolved when every caller has received it.
+// Merge merges the measurements of callers that shared a load. Their Started times must be from one
+// clock. It adds counts and CPU times, and merges histograms value by value. Timelines and first
+// responses count from the earliest start. MaxRSS is the sum of the callers' peaks. A resolver update
+// counts from the time at which every caller has received it.
 func Merge(all []Measurement) (Measurement, error) {
 	if len(all) == 1 {
 		return all[0], nil
@@ -83,7 +83,7 @@ func (m *Measurement) mergeHistograms(all []Measurement) (err error) {
 	return nil
 }
 
-// add adds a timeline that started later by a number of intervals.
+// add adds a timeline that started a number of intervals later.
 func (t *Timeline) add(other Timeline, later int) {
 	lines := func(into, from map[string][]uint64) {
 		for name, line := range from {
@@ -99,6 +99,7 @@ func (t *Timeline) add(other Timeline, later int) {
 	sum(&t.Lost, shifted(other.Lost, later))
 }
 
+// shifted returns a line with a number of empty intervals before it.
 func shifted(line []uint64, later int) []uint64 {
 	if len(line) == 0 || later == 0 {
 		return line

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CPU returns the user and system time of a running process in nanoseconds. It reads the process's
-// CPU clock, whose id is computed as in clock_getcpuclockid(3).
+// CPU returns the user and system time of a running process, to the nanosecond. It reads the process's
+// CPU clock, whose ID is computed as in clock_getcpuclockid(3).
 func CPU(pid int) (time.Duration, error) {
 	const schedulerClock = 2
 	var spent unix.Timespec
@@ -46,16 +46,16 @@ func MaxRSS(pid int) (uint64, error) {
 			return kib << 10, err
 		}
 	}
-	return 0, fmt.Errorf("memory of process %d: %w", pid, errors.ErrUnsupported) // a zombie has no memory
+	return 0, fmt.Errorf("memory of process %d: %w", pid, errors.ErrUnsupported) // a zombie has no VmHWM
 }
 
-// ResetMaxRSS sets the peak to what is resident now: proc(5), clear_refs 5.
+// ResetMaxRSS sets the peak to the resident memory now: proc(5), clear_refs 5.
 func ResetMaxRSS(pid int) error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
 }
 
-// WaitedCPU returns the user and system time of the descendants of a process that have ended and
-// were waited for, to 10 ms: proc(5), stat, cutime and cstime.
+// WaitedCPU returns the user and system time of a process's descendants that have ended and for which
+// their parents waited, with a resolution of 10 ms: proc(5), stat, cutime and cstime.
 func WaitedCPU(pid int) (time.Duration, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// ProcessorTimes are the times of all processors since the machine was started, added up. A time that
-// the system does not report is 0.
+// ProcessorTimes are the times of all processors since the machine was started, added up. 0: none, or the
+// system does not report it.
 type ProcessorTimes struct {
 	Busy, Idle time.Duration
-	// Interrupts is the part of Busy spent in interrupts, which belongs to no process. Linux counts
-	// received packets there, also those of loopback.
+	// Interrupts is the part of Busy spent in interrupts, which belongs to no process. On Linux it
+	// contains the work on received packets, also on those of loopback.
 	Interrupts time.Duration
 	Stolen     time.Duration // used by other virtual machines of the hypervisor
 	// Throttled is how long the processes of this process's control groups waited because a group
@@ -18,13 +18,13 @@ type ProcessorTimes struct {
 	Throttled time.Duration
 }
 
-// minStolen is the least stolen time that says something about other machines. In a short trial late
-// wake-ups alone look like a third of a processor.
+// minStolen is the smallest steal time that [ProcessorTimes.StolenShare] takes as that of other machines.
+// Late wake-ups count as steal time too; in a short trial they can be a third of a processor.
 const minStolen = 500 * time.Millisecond
 
-// StolenShare is the share (0 to 1) of the wanted processor time that a hypervisor took. Each wake-up
-// from sleep counts as a little stolen time. The wanted time is therefore at least that of one
-// processor.
+// StolenShare is the steal time as a share (0 to 1) of the processor time that processes wanted: busy time
+// and steal time. Each wake-up from sleep counts as a little steal time. So that an almost idle machine
+// has no large share, the wanted time is at least that of one processor.
 func (p ProcessorTimes) StolenShare() float64 {
 	all := p.Busy + p.Idle + p.Stolen
 	wanted := max(p.Stolen+p.Busy, all/time.Duration(runtime.NumCPU()))

@@ -4,7 +4,7 @@ import "time"
 
 // TreeUsage returns the CPU time of a process and its descendants, including those that have ended,
 // and the sum of their peaks of resident memory in bytes. Shared pages count once for each process.
-// Both are 0 if the process itself has ended.
+// Both are 0 if the process has ended, even if descendants still run.
 func TreeUsage(pid int) (cpu time.Duration, peak uint64) {
 	for _, id := range ProcessTree(pid) {
 		own, _ := CPU(id)

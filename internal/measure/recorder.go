@@ -17,11 +17,12 @@ type Recorder struct {
 	series                     LatencySeries
 	calls, dropped, late       uint64
 	waited                     uint64
-	lateAfter                  time.Duration       // the latency above which a response is late
+	lateAfter                  time.Duration       // the latency above which a call is late
 	failures                   map[string]*failure // by code
 	backends                   map[string]*backend
-	lateCalls, lost            []uint64      // by interval: late calls; failed and dropped calls, by the time that they were due
-	first, began               time.Duration // the first call: when it was due, and how much later it was sent
+	lateCalls                  []uint64      // by interval of their end
+	lost                       []uint64      // failed and dropped calls, by interval in which they were due
+	firstDue, firstLateness    time.Duration // of the call that was due first
 	last                       time.Duration
 	window                     time.Duration // in which calls are due; 0: not known
 	inWindow, answeredInWindow uint64
@@ -32,7 +33,7 @@ type backend struct {
 	calls    uint64
 	first    time.Duration
 	timeline []uint64
-	due      []uint64 // the timeline by the time that calls were due
+	due      []uint64 // as timeline, by when the calls were due
 }
 
 type failure struct {
@@ -41,11 +42,11 @@ type failure struct {
 	timeline []uint64
 }
 
-// NewRecorder returns an empty recorder. A response that comes more than late after its call was due
+// NewRecorder returns an empty recorder. A call that is answered more than lateAfter after it was due
 // counts as late; 0: [DefaultLateAfter].
-func NewRecorder(late time.Duration) *Recorder {
+func NewRecorder(lateAfter time.Duration) *Recorder {
 	return &Recorder{
-		lateAfter: cmp.Or(late, DefaultLateAfter),
+		lateAfter: cmp.Or(lateAfter, DefaultLateAfter),
 		latency:   Histogram(), service: Histogram(), lateness: Histogram(),
 		failures: map[string]*failure{}, backends: map[string]*backend{},
 	}
@@ -57,7 +58,7 @@ func (r *Recorder) CountWindow(window time.Duration) { r.window = window }
 
 // Record records a call that has ended.
 func (r *Recorder) Record(call Call) {
-	r.begin(call.Due, call.Sent-call.Due)
+	r.keepFirst(call.Due, call.Sent-call.Due)
 	r.calls++
 	r.last = max(r.last, call.Done)
 	if call.Waited {
@@ -97,11 +98,11 @@ func (r *Recorder) Record(call Call) {
 	}
 }
 
-// begin keeps the lateness of the call that was due first. Of several calls that were due at the same
+// keepFirst keeps the lateness of the call that was due first. Of several calls that were due at the same
 // time it keeps the lateness of the call that was sent first.
-func (r *Recorder) begin(due, late time.Duration) {
-	if r.calls == 0 || due < r.first || due == r.first && late < r.began {
-		r.first, r.began = due, late
+func (r *Recorder) keepFirst(due, lateness time.Duration) {
+	if r.calls == 0 || due < r.firstDue || due == r.firstDue && lateness < r.firstLateness {
+		r.firstDue, r.firstLateness = due, lateness
 	}
 }
 
@@ -142,7 +143,7 @@ func (r *Recorder) Merge(other *Recorder) {
 	mergeInto(&r.failedLateness, other.failedLateness)
 	mergeInto(&r.answers, other.answers)
 	if other.calls > 0 {
-		r.begin(other.first, other.began)
+		r.keepFirst(other.firstDue, other.firstLateness)
 	}
 	r.calls += other.calls
 	r.dropped += other.dropped
@@ -177,11 +178,11 @@ func (r *Recorder) Merge(other *Recorder) {
 	}
 }
 
-// Measurement returns what was recorded. Started, MaxRSS and ResolverUpdates are left for the caller
-// of this function to set.
+// Measurement returns what was recorded. It leaves Started, MaxRSS, ResolverUpdates, Throttled and Stolen
+// for its caller to set.
 func (r *Recorder) Measurement() (Measurement, error) {
 	measurement := Measurement{
-		FirstLateness: r.began, Elapsed: r.last, Calls: r.calls, Dropped: r.dropped, Late: r.late, Waited: r.waited, CPU: r.cpu, Series: r.series,
+		FirstLateness: r.firstLateness, Elapsed: r.last, Calls: r.calls, Dropped: r.dropped, Late: r.late, Waited: r.waited, CPU: r.cpu, Series: r.series,
 		Window: r.window, InWindow: r.inWindow, AnsweredInWindow: r.answeredInWindow,
 		Errors: map[string]uint64{}, Samples: map[string]string{},
 		Backends: map[string]uint64{}, FirstResponse: map[string]time.Duration{},
@@ -211,7 +212,7 @@ func (r *Recorder) Measurement() (Measurement, error) {
 	return measurement, errors.Join(errs[:]...)
 }
 
-// addTo is add for a histogram that is seldom needed.
+// addTo adds a duration to a histogram, which it creates if there is none yet.
 func addTo(h **hdr.Histogram, d time.Duration) {
 	if *h == nil {
 		*h = Histogram()
@@ -219,7 +220,7 @@ func addTo(h **hdr.Histogram, d time.Duration) {
 	add(*h, d)
 }
 
-// mergeInto adds the values of a histogram to one that is seldom needed.
+// mergeInto adds the values of a histogram to another, which it creates if there is none yet.
 func mergeInto(h **hdr.Histogram, other *hdr.Histogram) {
 	if other == nil {
 		return
@@ -230,6 +231,7 @@ func mergeInto(h **hdr.Histogram, other *hdr.Histogram) {
 	(*h).Merge(other)
 }
 
+// count adds n calls to the interval of a time.
 func count(timeline *[]uint64, at time.Duration, n uint64) {
 	i := int(at / TimelineInterval)
 	for len(*timeline) <= i {
@@ -238,8 +240,8 @@ func count(timeline *[]uint64, at time.Duration, n uint64) {
 	(*timeline)[i] += n
 }
 
-// Shards are recorders for goroutines that record at the same time. Each goroutine chooses a shard by
-// a number of its own, so that two of them seldom wait for one lock.
+// Shards are recorders for goroutines that record at the same time. Each goroutine chooses a shard by a
+// key of its own, so that two goroutines seldom wait for the same lock.
 type Shards struct {
 	shards []shard
 }
@@ -251,10 +253,10 @@ type shard struct {
 }
 
 // NewShards returns n recorders; see [NewRecorder].
-func NewShards(n int, late time.Duration) *Shards {
+func NewShards(n int, lateAfter time.Duration) *Shards {
 	shards := &Shards{shards: make([]shard, n)}
 	for i := range shards.shards {
-		shards.shards[i].Recorder = NewRecorder(late)
+		shards.shards[i].Recorder = NewRecorder(lateAfter)
 	}
 	return shards
 }

@@ -11,7 +11,7 @@ const LatencyInterval = time.Second
 // LatencySeries holds the latencies of the answered calls that were due in each [LatencyInterval].
 type LatencySeries []LatencyCounts
 
-// LatencyCounts is a small histogram. A bucket is at most 1/16 of its values wide.
+// LatencyCounts is a small histogram. The width of a bucket is at most 1/16 of the values in it.
 type LatencyCounts struct {
 	First  int      `json:"first"` // the bucket of Counts[0]
 	Counts []uint64 `json:"counts,omitempty"`
@@ -38,6 +38,7 @@ func (s *LatencySeries) grow(interval int, latency time.Duration) {
 	(*s)[interval].add(bucket(latency), 1)
 }
 
+// merge adds a series that started a number of intervals later.
 func (s *LatencySeries) merge(other LatencySeries, later int) {
 	for i, counts := range other {
 		for len(*s) <= i+later {
@@ -73,8 +74,8 @@ func (c LatencyCounts) Total() (total uint64) {
 	return total
 }
 
-// Percentile returns the percentile p, 0 to 100, to within 3 %. Lost calls count as longer than
-// every answer: ok is false when the percentile is that of a lost call or when there are no calls.
+// Percentile returns the percentile p, 0 to 100, to within 3 %. Lost calls count as slower than every
+// answered call: ok is false if the percentile is that of a lost call, or if there are no calls.
 func (c LatencyCounts) Percentile(p float64, lost uint64) (latency time.Duration, ok bool) {
 	rank, seen := p/100*float64(c.Total()+lost), uint64(0)
 	for i, n := range c.Counts {
@@ -86,7 +87,7 @@ func (c LatencyCounts) Percentile(p float64, lost uint64) (latency time.Duration
 	return 0, false
 }
 
-// Intervals merges neighbours so that at most limit intervals remain, and returns how long each is.
+// Intervals merges neighbouring intervals until at most limit remain, and returns how long each is.
 func (s LatencySeries) Intervals(limit int) (merged LatencySeries, interval time.Duration) {
 	width := (len(s) + limit - 1) / max(limit, 1)
 	if width <= 1 {
@@ -98,7 +99,7 @@ func (s LatencySeries) Intervals(limit int) (merged LatencySeries, interval time
 	return merged, time.Duration(width) * LatencyInterval
 }
 
-// bucket returns the bucket of a latency: each power of two of nanoseconds has 16.
+// bucket returns the bucket of a latency. There are 16 buckets from each power of two to the next, in ns.
 func bucket(latency time.Duration) int {
 	n := uint64(min(max(latency, 0), MaxDuration))
 	shift := max(bits.Len64(n)-5, 0)

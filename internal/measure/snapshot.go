@@ -31,8 +31,8 @@ type Tally struct {
 
 func newTally() *Tally { return &Tally{errors: map[string]uint64{}, backends: map[string]uint64{}} }
 
-// AddTo adds what was recorded so far to a tally. It copies one histogram, so that recording a call
-// costs nothing more.
+// AddTo adds what was recorded so far to a tally. It copies the latencies, so that recording a call costs
+// no more with snapshots than without.
 func (r *Recorder) AddTo(tally *Tally) {
 	tally.calls += r.calls
 	tally.dropped += r.dropped
@@ -63,7 +63,7 @@ func (s *Shards) AddTo(t *Tally) {
 
 // since returns what the recorders counted after an earlier tally.
 func (t *Tally) since(before *Tally) (Snapshot, error) {
-	snapshot := Snapshot{Calls: t.calls - before.calls, Dropped: t.dropped - before.dropped, Errors: less(t.errors, before.errors), Backends: less(t.backends, before.backends)}
+	snapshot := Snapshot{Calls: t.calls - before.calls, Dropped: t.dropped - before.dropped, Errors: growth(t.errors, before.errors), Backends: growth(t.backends, before.backends)}
 	shape := Histogram().Export()
 	for i, n := range t.latency {
 		shape.Counts[i] = n
@@ -76,8 +76,8 @@ func (t *Tally) since(before *Tally) (Snapshot, error) {
 	return snapshot, err
 }
 
-// less returns by how much each count grew.
-func less(now, before map[string]uint64) map[string]uint64 {
+// growth returns by how much each count grew, without counts that did not grow.
+func growth(now, before map[string]uint64) map[string]uint64 {
 	grown := maps.Clone(now)
 	maps.DeleteFunc(grown, func(name string, n uint64) bool { return n == before[name] })
 	for name := range grown {

@@ -6,26 +6,26 @@ import (
 	"time"
 )
 
-// StartSignal says when a load starts and who receives its snapshots. The zero StartSignal starts
-// the load now and sends snapshots to nobody.
+// StartSignal says when a load starts and which function receives its snapshots. The zero StartSignal
+// starts the load now, without snapshots.
 type StartSignal struct {
 	// At is the time from which calls are due. A time in the past means now.
 	At time.Time
-	// OnSnapshot receives a snapshot every [SnapshotInterval] while the load runs; nil: nobody does.
+	// OnSnapshot receives a snapshot every [SnapshotInterval] while the load runs; nil: no snapshots.
 	// It is called from one goroutine at a time, and not after the load has ended.
 	OnSnapshot func(Snapshot)
 }
 
-// Start returns At as a time with a reading of this process's monotonic clock. At may come from
-// another process and has none.
+// Start returns At with a reading of this process's monotonic clock, which a time from another process
+// does not have. It returns the present time if At is in the past.
 func (s StartSignal) Start() time.Time {
 	now := time.Now()
 	return now.Add(max(0, s.At.Sub(now)))
 }
 
-// Watch sends snapshots of a load that starts at start until the returned function is called. That
-// function returns the CPU time that the snapshots took, which is not part of the cost of calls.
-// addTo adds what the load's recorders hold to a tally.
+// Watch sends snapshots of a load that starts at start, until stop is called. stop returns the CPU time
+// that the snapshots took, so that it can be subtracted from that of the calls. addTo must add what the
+// load's recorders have recorded to a tally.
 func (s StartSignal) Watch(start time.Time, addTo func(*Tally)) (stop func() time.Duration) {
 	if s.OnSnapshot == nil {
 		return func() time.Duration { return 0 }

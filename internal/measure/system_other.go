@@ -27,7 +27,7 @@ func CPU(pid int) (time.Duration, error) {
 	return time.Duration(seconds * float64(time.Second)), nil
 }
 
-// MaxRSS returns the resident memory now, in bytes: this system keeps no peak of another process.
+// MaxRSS returns the resident memory now, in bytes, because this system reports no peak of other processes.
 func MaxRSS(pid int) (uint64, error) {
 	text, err := ps(pid, "rss")
 	if err != nil {
@@ -51,6 +51,7 @@ func residentMemory(pid int) uint64 {
 }
 
 // The functions below return 0 for what this system does not report.
+
 // ProcessTree returns the process alone.
 func ProcessTree(pid int) []int { return []int{pid} }
 
