@@ -112,7 +112,7 @@ func sameFamily(target string, addresses []string, sources []netip.Addr) ([]stri
 const reservedFiles = 64
 
 // checkFiles raises the limit of open files, and fails before the first connection is opened if
-// the limit is too low. Each of the connections goes to all addresses with round_robin.
+// the limit is too low. With round_robin, rpclab opens the connections to each of the addresses.
 func (s Settings) checkFiles(addresses int) error {
 	limit, err := process.RaiseFileLimit()
 	if err != nil {

@@ -126,7 +126,7 @@ func histogram(hdr string) (result.Histogram, error) {
 	return result.Merge([]result.Histogram{{HDR: hdr}})
 }
 
-// nameUnidentified attributes answers without an identity to the target.
+// nameUnidentified counts responses without a server's identity as those of the target.
 func nameUnidentified(measured *measure.Measurement, name string) {
 	if n, ok := measured.Backends[""]; ok {
 		measured.Backends[name] += n
@@ -207,13 +207,13 @@ func isHTTPS(s Settings) bool {
 const (
 	// saturatedShare is the share of its CPU time above which the generator is a bottleneck.
 	saturatedShare = 0.95
-	// minJudgedDuration is the shortest load to which saturatedShare applies. In shorter loads the CPU
-	// time of the start has too much weight.
+	// minJudgedDuration is the duration of the shortest load to which saturatedShare applies. In shorter
+	// loads, the CPU time before the first call would count too much.
 	minJudgedDuration = 100 * time.Millisecond
 )
 
-// generatorLimit returns how the generator limited the load, or "". Saturated processors come first, because
-// they concern every figure, and lateness perhaps only the 99th percentile.
+// generatorLimit returns how the generator limited the load, or "". It checks for saturated processors first,
+// because they affect every figure. Lateness may affect the 99th percentile only.
 func generatorLimit(plan pace.Pace, threads int, measured measure.Measurement, measures result.Measures) (limited string, by result.Limit) {
 	if measured.Calls == 0 {
 		return "", ""

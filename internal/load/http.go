@@ -72,7 +72,7 @@ func (l *Load) openHTTP(ctx context.Context) error {
 	if security == nil && to.Scheme == "https" {
 		security = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	if l.to, err = settings.dial(ctx, address(to)); err != nil {
+	if l.to, err = settings.resolveTarget(ctx, address(to)); err != nil {
 		return err
 	}
 	security = withServerName(security, settings.authority(to.Host))

@@ -19,7 +19,7 @@ type Load struct {
 	pace     pace.Pace
 	stream   *stream // nil: unary
 	messages *data.Messages
-	to       target
+	to       target // which it dials
 	client   Client
 	selfTest func(context.Context, Probe) (*SelfTestResult, error)
 
@@ -30,7 +30,7 @@ type Load struct {
 // selfTestPhase is the duration of each measurement after a load.
 const selfTestPhase = 150 * time.Millisecond
 
-// probe returns a probe with the load's message sizes.
+// probe returns the settings of a self-test with the load's engine and message sizes.
 func (l *Load) probe() Probe {
 	message, _ := l.messages.For(data.Call{}) // checked before
 	return Probe{Engine: l.settings.engine(), HTTP: l.settings.httpVersion(), Request: len(message), Reply: l.client.ReplyBytes(), Duration: selfTestPhase}

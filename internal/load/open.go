@@ -57,7 +57,7 @@ func (l *Load) openGRPC(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if l.to, err = settings.dial(ctx, settings.Target); err != nil {
+	if l.to, err = settings.resolveTarget(ctx, settings.Target); err != nil {
 		return err
 	}
 	found, err := settings.findMethod(ctx, l.to, security, metadata.Join(md, first))

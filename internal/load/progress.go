@@ -48,7 +48,7 @@ const (
 	sampleMask     = 15
 )
 
-// NewProgress returns an observer.
+// NewProgress returns a Progress without calls.
 func NewProgress() *Progress {
 	l := &Progress{last: time.Now(), latency: measure.Histogram(), lateness: measure.Histogram()}
 	l.setPhase("")

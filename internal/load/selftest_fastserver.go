@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// fastServer answers HTTP/2 calls with little CPU time: it finds the ends of requests (RFC 9113,
-// section 4.1) and ignores their content.
+// fastServer answers HTTP/2 calls with little CPU time. It reads the headers of frames to find the ends of
+// requests (RFC 9113, section 4.1), and ignores everything else.
 type fastServer struct {
 	response  []byte // all frames of a response
 	streamIDs []int  // offsets of stream ids in response
@@ -27,8 +27,8 @@ const (
 	frameWindowUpdate  = 8
 	flagEndStream      = 1 // END_STREAM or ACK
 	flagEndHeaders     = 4 // END_HEADERS
-	// maxFastServerMessage is the largest message that needs no flow control of single streams and
-	// fits into one frame.
+	// maxFastServerMessage is the largest message that the fast server supports: it fits into one frame
+	// and into the initial flow-control window of a stream.
 	maxFastServerMessage = 8 << 10
 )
 

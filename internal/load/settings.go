@@ -50,7 +50,7 @@ type Settings struct {
 	Connections int  // 0: one, or on demand for HTTP/1.1
 	PerCall     bool // open a connection for each call
 	Messages    int  // sent in each call of a stream; 0: 1
-	PingPong    bool // each message waits for the response to the last one
+	PingPong    bool // each message is sent after the response to the last one
 	// rpclab ends a stream after this many responses, or this long after it was sent; 0: the server
 	// ends it.
 	StreamMessages int
@@ -85,7 +85,7 @@ type ConnectionOptions struct {
 // Engines that make gRPC calls.
 const (
 	Wire   = "wire"    // rpclab's own
-	GRPCGo = "grpc-go" // as in an application
+	GRPCGo = "grpc-go" // the library of applications in Go
 )
 
 // Policies that choose among the addresses of a target, as in gRPC.
@@ -144,7 +144,7 @@ func (s Settings) threads() int {
 // DefaultDuration is the duration of a load with neither duration nor number of calls.
 const DefaultDuration = 10 * time.Second
 
-// Limits of settings. Larger values are typing errors.
+// Limits of settings. Larger values are most likely typing errors.
 const (
 	MaxRate  = 10_000_000
 	MaxUsers = 1_000_000

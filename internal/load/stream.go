@@ -45,7 +45,7 @@ func (s Settings) stream(m protoreflect.MethodDescriptor) (*stream, error) {
 	return &stream{as, client, server}, nil
 }
 
-// String describes a call in one clause.
+// String describes a call: "a stream of 3 requests and a stream of responses".
 func (s *stream) String() string {
 	text := s.messages()
 	if s.MaxResponses > 0 {

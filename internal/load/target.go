@@ -144,8 +144,8 @@ func (t target) several() bool { return len(t.addresses) > 1 }
 // balanced reports whether calls go to all addresses in turn.
 func (t target) balanced() bool { return t.balance == RoundRobin }
 
-// addUnused adds the addresses that should have answered calls and did not, and returns them. When
-// servers tell their identity, their addresses are not known.
+// addUnused adds the addresses that answered no call, with a count of 0, and returns them. It does nothing
+// if the servers sent their identities, because then rpclab does not know which addresses answered.
 func (t target) addUnused(backends map[string]uint64) (unused []string) {
 	for id := range backends {
 		if !slices.Contains(t.addresses, id) {
@@ -168,8 +168,8 @@ func addressOf(remote net.Addr) string {
 	return remote.String()
 }
 
-// dial resolves the target of a load. Over HTTP, address is the address of the URL.
-func (s Settings) dial(ctx context.Context, address string) (target, error) {
+// resolveTarget looks up the target of a load. Over HTTP, address is the address of the URL.
+func (s Settings) resolveTarget(ctx context.Context, address string) (target, error) {
 	interrupt := ctx
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()

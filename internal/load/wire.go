@@ -26,7 +26,7 @@ type wireClient struct {
 	engine   *wire.Engine
 	messages *data.Messages
 	live     atomic.Pointer[Progress]
-	reply    atomic.Int64
+	reply    atomic.Int64 // bytes of the last response
 }
 
 // wireConfig configures a wireClient.
@@ -51,7 +51,8 @@ type wireConfig struct {
 	dial               dialer // nil: TCP
 }
 
-// openWire opens connections and returns when all are ready.
+// openWire opens connections and returns when all are ready. With perCall it only tries one; with onDemand it
+// opens one, and calls open the others.
 func openWire(ctx context.Context, config wireConfig) (*wireClient, error) {
 	atOnce := config.connections
 	if config.onDemand {
@@ -69,7 +70,7 @@ func openWire(ctx context.Context, config wireConfig) (*wireClient, error) {
 		return nil, err
 	}
 	if config.perCall { // Connect opens no connection then
-		if err := probe(ctx, config.target.addresses); err != nil {
+		if err := tryConnection(ctx, config.target.addresses); err != nil {
 			return nil, remote.connectError(interrupt, err)
 		}
 	}
@@ -79,7 +80,7 @@ func openWire(ctx context.Context, config wireConfig) (*wireClient, error) {
 	client := &wireClient{messages: config.messages}
 	call := wire.Call{
 		Method: config.path, HTTP: config.http, Authority: config.target.authority, Metadata: config.fields, Backend: workload.BackendTrailer,
-		Check: client.check, OnStart: client.began, OnEnd: client.ended,
+		Check: client.check, OnStart: client.callStarted, OnEnd: client.callEnded,
 	}
 	call.Gzip, call.UserAgent = config.compress, config.userAgent
 	if len(config.templates) > 0 {
@@ -90,7 +91,7 @@ func openWire(ctx context.Context, config wireConfig) (*wireClient, error) {
 	}
 	fixed := false
 	if call.Message, fixed = config.messages.Constant(); !fixed {
-		call.AppendMessage = client.make
+		call.AppendMessage = client.appendMessage
 	}
 	client.engine, err = wire.New(wire.Config{
 		Addresses: config.target.addresses, RoundRobin: config.target.balanced(), AddressIsBackend: config.target.several(), Dial: config.dial, TLS: config.security, Timeout: config.timeout,
@@ -108,8 +109,8 @@ func openWire(ctx context.Context, config wireConfig) (*wireClient, error) {
 	return client, nil
 }
 
-// probe opens and closes a connection to one of the addresses.
-func probe(ctx context.Context, addresses []string) (err error) {
+// tryConnection opens and closes a connection to one of the addresses.
+func tryConnection(ctx context.Context, addresses []string) (err error) {
 	for _, address := range addresses {
 		var connection net.Conn
 		if connection, err = dialAddress(ctx, address); err == nil {
@@ -119,7 +120,8 @@ func probe(ctx context.Context, addresses []string) (err error) {
 	return err
 }
 
-// hasNoThinkTime reports whether users call again at once, so that lateness is meaningless.
+// hasNoThinkTime reports whether a user makes the next call as soon as the last one ended. Such calls have no
+// time at which they are due, so their lateness means nothing.
 func hasNoThinkTime(p pace.Pace) bool {
 	closed, ok := p.(pace.Closed)
 	return ok && closed.Think == 0
@@ -163,7 +165,7 @@ func (w *wireClient) Run(ctx context.Context, p pace.Pace, live *Progress) (*mea
 	return recorder, start, err
 }
 
-func (w *wireClient) make(n uint64, worker int, to []byte) ([]byte, error) {
+func (w *wireClient) appendMessage(n uint64, worker int, to []byte) ([]byte, error) {
 	message, err := w.messages.For(data.Call{Number: n, Worker: worker})
 	return append(to, message...), err
 }
@@ -173,13 +175,13 @@ func (w *wireClient) check(_ uint64, answer []byte, _ string) error {
 	return nil
 }
 
-func (w *wireClient) began() {
+func (w *wireClient) callStarted() {
 	if live := w.live.Load(); live != nil {
 		live.CallStarted()
 	}
 }
 
-func (w *wireClient) ended(c measure.Call) {
+func (w *wireClient) callEnded(c measure.Call) {
 	if live := w.live.Load(); live != nil {
 		live.CallEnded(c)
 	}
