@@ -63,6 +63,7 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 	connectFlags(flags, &f.ConnectionOptions)
 	flags.IntVar(&f.MaxMessage, "max-message", generator.DefaultMaxMessage, "largest message of a response (REST: largest body) in `BYTES`; a larger one is an error")
 	flags.IntVar(&f.MaxHeaderList, "max-header-list", generator.DefaultMaxHeaderList, "largest header list of a response in `BYTES`; a larger one is an error")
+	flags.BoolVar(&f.NoDecode, "no-decode", false, "accept responses that cannot be decoded (gRPC: as the method's type; REST: as JSON, if that is their content type)")
 	flags.IntVar(&f.Messages, "messages", 0, "messages sent in each client-streaming or bidirectional call (default 1)")
 	flags.BoolVar(&f.PingPong, "ping-pong", false, "in a bidirectional stream, wait for each response before sending the next message")
 	flags.IntVar(&f.StreamMessages, "stream-messages", 0, "end a stream as successful after this many responses (default: the server ends it)")

@@ -183,6 +183,9 @@ func (l *Load) config(selfTest *SelfTestResult) map[string]any {
 	if version := settings.httpVersion(); version > 0 {
 		config["http"] = version
 	}
+	if settings.NoDecode {
+		config["no_decode"] = true
+	}
 	if settings.MaxHeaderList > 0 {
 		config["max_header_list"] = settings.MaxHeaderList
 	}

@@ -27,6 +27,7 @@ import (
 	"rpclab/internal/load/request"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
+	"rpclab/internal/wire/h2"
 	"rpclab/internal/workload"
 )
 
@@ -41,6 +42,7 @@ type grpcClient struct {
 	stream    *stream // nil: unary
 	templates metadataTemplates
 	reply     atomic.Int64
+	decode    func(response []byte) error // nil: every response is accepted
 }
 
 // openGRPC opens connections and returns when all are ready.
@@ -130,7 +132,7 @@ func (c *grpcClient) Run(ctx context.Context, p pace.Pace, live *Progress) (*mea
 	if c.stream == nil {
 		return runCalls(ctx, p, c.messages, c.templates, c.timeout, live, c.unary)
 	}
-	streams := newGRPCStreams(c.stream, &c.reply)
+	streams := newGRPCStreams(c.stream, &c.reply, c.decode)
 	recorder, start, err := runCalls(ctx, p, c.messages, c.templates, c.timeout, live, func(ctx context.Context, n uint64, message []byte) (backend, code, text string) {
 		return c.streaming(ctx, streams, n, message)
 	})
@@ -141,12 +143,13 @@ func (c *grpcClient) Run(ctx context.Context, p pace.Pace, live *Progress) (*mea
 }
 
 func (c *grpcClient) unary(ctx context.Context, n uint64, message []byte) (backend, code, text string) {
-	var size int
+	response := response{decode: c.decode}
 	var trailer metadata.MD
 	var from peer.Peer
-	err := c.channel(n).Invoke(ctx, c.path, message, &size, grpc.Trailer(&trailer), grpc.Peer(&from), grpc.ForceCodecV2(rawCodec{}))
+	err := c.channel(n).Invoke(ctx, c.path, message, &response, grpc.Trailer(&trailer), grpc.Peer(&from), grpc.ForceCodecV2(rawCodec{}))
 	if err == nil {
-		c.reply.Store(int64(size))
+		c.reply.Store(int64(response.size))
+		err = response.invalid
 	}
 	return c.outcome(err, from, trailer)
 }
@@ -177,6 +180,9 @@ func (c *grpcClient) channel(n uint64) *grpc.ClientConn { return c.channels[n%ui
 // outcome returns the result of a call and the backend that answered it: its identity in the
 // metadata, or its address where there are several.
 func (c *grpcClient) outcome(err error, from peer.Peer, answered ...metadata.MD) (backend, code, text string) {
+	if invalid, ok := errors.AsType[invalidResponse](err); ok {
+		return "", h2.Status{Code: h2.InvalidResponse}.Name(), invalid.Error()
+	}
 	if err != nil {
 		return "", caller.Code(err), status.Convert(err).Message()
 	}
@@ -201,6 +207,16 @@ func (c *grpcClient) Close() error {
 	return errors.Join(errs...)
 }
 
+// response is a response that was checked and not kept.
+type response struct {
+	decode  func([]byte) error // nil: every response is accepted
+	size    int
+	invalid error // an invalidResponse; nil: it can be decoded
+}
+
+// invalidResponse is the error of a response that cannot be decoded.
+type invalidResponse struct{ error }
+
 // rawCodec sends messages that are already encoded and decodes only the size of responses.
 type rawCodec struct{}
 
@@ -215,10 +231,27 @@ func (rawCodec) Marshal(v any) (mem.BufferSlice, error) {
 }
 
 func (rawCodec) Unmarshal(message mem.BufferSlice, v any) error {
+	if response, ok := v.(*response); ok {
+		response.size = message.Len()
+		if response.decode != nil {
+			if err := response.decode(contiguous(message)); err != nil {
+				response.invalid = invalidResponse{err}
+			}
+		}
+		return nil
+	}
 	size, ok := v.(*int)
 	if !ok {
 		return fmt.Errorf("%T is not *int", v)
 	}
 	*size = message.Len()
 	return nil
+}
+
+// contiguous returns the bytes of a message, which are valid as long as the message.
+func contiguous(message mem.BufferSlice) []byte {
+	if len(message) == 1 {
+		return message[0].ReadOnlyData()
+	}
+	return message.Materialize()
 }

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -21,10 +22,11 @@ type grpcStreams struct {
 	*stream
 	answers *measure.Shards // times of the responses
 	reply   *atomic.Int64   // bytes of the last response
+	decode  func([]byte) error
 }
 
-func newGRPCStreams(s *stream, reply *atomic.Int64) *grpcStreams {
-	return &grpcStreams{s, measure.NewShards(2*runtime.GOMAXPROCS(0), 0), reply}
+func newGRPCStreams(s *stream, reply *atomic.Int64, decode func([]byte) error) *grpcStreams {
+	return &grpcStreams{s, measure.NewShards(2*runtime.GOMAXPROCS(0), 0), reply, decode}
 }
 
 // description describes the streams of a call. Responses are counted here, not by grpc-go.
@@ -62,25 +64,27 @@ func (s *grpcStreams) exchange(cancel context.CancelFunc, n uint64, stream grpc.
 		}()
 		defer func() { cancel(); <-allSent }()
 	}
+	var invalid error // the first
 	for responses := 0; ; {
-		var size int
-		err := stream.RecvMsg(&size)
+		response := response{decode: s.decode}
+		err := stream.RecvMsg(&response)
 		switch {
 		case errors.Is(err, io.EOF):
 			if err := s.CheckResponses(responses); err != nil {
-				return false, status.Error(codes.DataLoss, err.Error())
+				return false, cmp.Or(invalid, status.Error(codes.DataLoss, err.Error()))
 			}
-			return false, nil
+			return false, invalid
 		case err != nil && over.Load():
-			return true, nil
+			return true, invalid
 		case err != nil:
 			return false, err
 		}
+		invalid = cmp.Or(invalid, response.invalid)
 		responses++
 		s.answers.RecordResponse(n, time.Since(lastSent))
-		s.reply.Store(int64(size))
+		s.reply.Store(int64(response.size))
 		if responses == s.MaxResponses {
-			return true, nil
+			return true, invalid
 		}
 		if s.PingPong && sent < s.Messages {
 			lastSent = time.Now()

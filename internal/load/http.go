@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"rpclab/internal/load/decode"
 	"rpclab/internal/load/request"
 	"rpclab/internal/wire"
 	"rpclab/internal/wire/h2"
@@ -84,6 +85,9 @@ func (l *Load) openHTTP(ctx context.Context) error {
 		target: l.to, http: &wire.HTTP{Method: settings.HTTP, Path: to.RequestURI(), Version: settings.httpVersion()},
 		connections: max(settings.Connections, 1), cores: max(settings.Cores, 1), security: security, timeout: settings.Timeout,
 		fields: fields, templates: templates, messages: l.messages, pace: l.pace, perCall: settings.PerCall, connecting: settings.ConnectionOptions, limits: settings.ResponseLimits,
+	}
+	if !settings.NoDecode && headers.Get("Accept-Encoding") == "" { // else the body may be compressed
+		config.decode = decode.JSON
 	}
 	if settings.connectsOnDemand() {
 		config.connections, config.onDemand = l.pace.InFlight(), true

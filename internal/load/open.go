@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"rpclab/internal/load/data"
+	"rpclab/internal/load/decode"
 	"rpclab/internal/load/method"
 	"rpclab/internal/load/request"
 )
@@ -72,11 +73,15 @@ func (l *Load) openGRPC(ctx context.Context) error {
 	}
 	path := method.Path(found)
 	l.method = path[1:]
+	var decodes func([]byte) error
+	if !settings.NoDecode {
+		decodes = decode.New(found.Output()).Check
+	}
 	if settings.Engine == Wire {
 		wired, err := openWire(ctx, wireConfig{
 			target: l.to, connections: max(settings.Connections, 1), cores: max(settings.Cores, 1), security: withServerName(security, l.to.authority),
 			timeout: settings.Timeout, path: path, fields: fields(md), messages: l.messages, stream: l.stream, compress: settings.Compress == Gzip, userAgent: settings.UserAgent, templates: templates,
-			pace: l.pace, perCall: settings.PerCall, connecting: settings.ConnectionOptions, limits: settings.ResponseLimits,
+			pace: l.pace, perCall: settings.PerCall, connecting: settings.ConnectionOptions, limits: settings.ResponseLimits, decode: ofAnyType(decodes),
 		})
 		if err != nil {
 			return err
@@ -88,9 +93,18 @@ func (l *Load) openGRPC(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	client.decode = decodes
 	client.path, client.headers, client.timeout, client.messages, client.stream, client.templates = path, md, settings.Timeout, l.messages, l.stream, templates
 	l.client = client
 	return nil
+}
+
+// ofAnyType ignores the content type: that of gRPC is known.
+func ofAnyType(decodes func([]byte) error) func([]byte, string) error {
+	if decodes == nil {
+		return nil
+	}
+	return func(response []byte, _ string) error { return decodes(response) }
 }
 
 // reflectionLimits fit the descriptions of large services.

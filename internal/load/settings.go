@@ -55,6 +55,7 @@ type Settings struct {
 	// ends it.
 	StreamMessages int
 	StreamDuration time.Duration
+	NoDecode       bool   // accept responses that cannot be decoded
 	Engine         string // [Wire] or [GRPCGo]
 	Cores          int    // threads of the engine wire; 0: 1
 	ConnectionOptions

@@ -49,6 +49,8 @@ type wireConfig struct {
 	connecting         ConnectionOptions
 	limits             ResponseLimits
 	dial               dialer // nil: TCP
+	// decode returns why a response cannot be decoded; nil: every response can be.
+	decode func(response []byte, contentType string) error
 }
 
 // openWire opens connections and returns when all are ready. With perCall it only tries one; with onDemand it
@@ -80,7 +82,7 @@ func openWire(ctx context.Context, config wireConfig) (*wireClient, error) {
 	client := &wireClient{messages: config.messages}
 	call := wire.Call{
 		Method: config.path, HTTP: config.http, Authority: config.target.authority, Metadata: config.fields, Backend: workload.BackendTrailer,
-		Check: client.check, OnStart: client.callStarted, OnEnd: client.callEnded,
+		Check: client.check, Decode: config.decode, OnStart: client.callStarted, OnEnd: client.callEnded,
 	}
 	call.Gzip, call.UserAgent = config.compress, config.userAgent
 	if len(config.templates) > 0 {

@@ -246,8 +246,8 @@ type streamState struct {
 	sent      int    // number of messages
 	responses int
 	lastSent  time.Duration
-	failure   error  // the first
-	timer     *timer // at which the client ends the stream; nil: none
+	failure   h2.Status // the first; OK: none
+	timer     *timer    // at which the client ends the stream; nil: none
 }
 
 // load is one core's part of a load.

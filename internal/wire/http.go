@@ -79,6 +79,11 @@ func (h *HTTP) outcome(stream *h2.Stream) h2.Status {
 	return h2.Status{Code: uint32(stream.Headers.Status), Message: fmt.Sprintf("HTTP %d %s", stream.Headers.Status, http.StatusText(stream.Headers.Status))}
 }
 
+// hasBody reports whether a response has a body (RFC 9110 section 6.4.1).
+func (h *HTTP) hasBody(status int) bool {
+	return h.Method != http.MethodHead && status != http.StatusNoContent && status != http.StatusResetContent && status != http.StatusNotModified
+}
+
 // newConn returns a connection of the protocol that the calls use.
 func (c *core) newConn(conn *connection) protocol {
 	if !c.call.isHTTP1() {

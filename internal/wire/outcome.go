@@ -33,6 +33,9 @@ func (c *core) streamEnded(call *call) {
 		return
 	}
 	backend := c.backend(call)
+	if status.Code == h2.OK && c.call.Decode != nil && c.call.Stream == nil && (c.call.HTTP == nil || c.call.HTTP.hasBody(call.stream.Headers.Status)) {
+		status = c.decode(call, message)
+	}
 	if status.Code == h2.OK && c.call.Check != nil && c.call.Stream == nil {
 		if err := c.call.Check(call.number, message, backend); err != nil {
 			status = h2.Status{Code: h2.DataLoss, Message: err.Error()}

@@ -58,8 +58,8 @@ func (c *core) streamSent(call *call) {
 // endByClient ends a call's stream well from this side.
 func (c *core) endByClient(call *call) {
 	status := h2.Status{}
-	if failure := call.streaming.failure; failure != nil {
-		status = h2.Status{Code: h2.DataLoss, Message: failure.Error()}
+	if call.streaming.failure.Code != h2.OK {
+		status = call.streaming.failure
 	}
 	backend := c.backend(call)
 	call.connection.protocol.Cancel(&call.stream)
@@ -104,6 +104,14 @@ func (c *core) completeMessage(call *call, body []byte) (size int, ok bool) {
 	return messagePrefix + n, true
 }
 
+// decode returns the status of a response that came whole.
+func (c *core) decode(call *call, message []byte) h2.Status {
+	if err := c.call.Decode(message, call.stream.Headers.Type); err != nil {
+		return h2.Status{Code: h2.InvalidResponse, Message: err.Error()}
+	}
+	return h2.Status{}
+}
+
 // receiveMessage handles one message with its prefix.
 func (c *core) receiveMessage(call *call, framed []byte) {
 	state := &call.streaming
@@ -112,11 +120,18 @@ func (c *core) receiveMessage(call *call, framed []byte) {
 		c.load.recorder.RecordResponse(c.now - state.lastSent)
 	}
 	message, status := c.decoder.message(framed, call.stream.Headers)
-	if status.Code != h2.OK && state.failure == nil {
-		state.failure = errors.New(status.Message)
+	if status.Code != h2.OK {
+		status.Code = h2.DataLoss
+	} else if c.call.Decode != nil {
+		status = c.decode(call, message)
 	}
-	if c.call.Check != nil && state.failure == nil {
-		state.failure = c.call.Check(call.number, message, "")
+	if status.Code == h2.OK && c.call.Check != nil {
+		if err := c.call.Check(call.number, message, ""); err != nil {
+			status = h2.Status{Code: h2.DataLoss, Message: err.Error()}
+		}
+	}
+	if state.failure.Code == h2.OK {
+		state.failure = status
 	}
 	if settings := c.call.Stream; settings.PingPong && state.sent < settings.Messages {
 		state.sent++
@@ -130,8 +145,8 @@ func (c *core) streamStatus(call *call) h2.Status {
 	status := statusOf(&call.stream)
 	switch state := &call.streaming; {
 	case status.Code != h2.OK:
-	case state.failure != nil:
-		return h2.Status{Code: h2.DataLoss, Message: state.failure.Error()}
+	case state.failure.Code != h2.OK:
+		return state.failure
 	case len(call.stream.Body) > 0:
 		return h2.Status{Code: h2.Internal, Message: "the stream ends within a message"}
 	default:

@@ -109,6 +109,9 @@ type Call struct {
 	// Check returns what is wrong with a response; nil: every response is right. The response is
 	// valid during the call of Check only.
 	Check func(n uint64, response []byte, backend string) error
+	// Decode returns why a response message, or the body of an HTTP response, cannot be decoded. The call
+	// then fails with INVALID_RESPONSE. Nil: every response can be. It is called before Check.
+	Decode func(response []byte, contentType string) error
 	// Backend is the key, in lower case, of the trailer or header field with the backend's
 	// identity.
 	Backend string

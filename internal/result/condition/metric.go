@@ -38,10 +38,11 @@ func lookup(name string) (metric, bool) {
 
 const errorsOf = "errors."
 
-// errorCodes are the gRPC status codes of errors.
+// errorCodes are the codes of errors: the status codes of gRPC first.
 var errorCodes = []string{
 	"CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED",
 	"FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
+	"INVALID_RESPONSE", // rpclab's own
 }
 
 // otherError matches HTTP errors and the gRPC status codes that the specification does not define.

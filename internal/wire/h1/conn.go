@@ -325,7 +325,7 @@ func (c *Conn) readHead(p []byte) (took int, more bool, err error) {
 	c.head.Status = int(status)
 	c.closesAfter = line[7] == '0'
 	c.remaining = -1
-	chunked, known := false, false
+	chunked, known, typed := false, false, false
 	for len(rest) > 0 {
 		line, rest, _ = bytes.Cut(rest, []byte("\r\n"))
 		name, value, ok := bytes.Cut(line, []byte{':'})
@@ -347,6 +347,10 @@ func (c *Conn) readHead(p []byte) (took int, more bool, err error) {
 			}
 		case is(name, "connection"):
 			c.closesAfter = c.closesAfter && !is(value, "keep-alive") || is(value, "close")
+		case is(name, "content-type"):
+			if typed = true; c.head.Type != string(value) { // the comparison does not allocate
+				c.head.Type = string(value)
+			}
 		case c.limits.Backend != "" && is(name, c.limits.Backend):
 			if known = true; c.head.Backend != string(value) { // the comparison does not allocate
 				c.head.Backend = string(value)
@@ -355,6 +359,9 @@ func (c *Conn) readHead(p []byte) (took int, more bool, err error) {
 	}
 	if !known {
 		c.head.Backend = ""
+	}
+	if !typed {
+		c.head.Type = ""
 	}
 	s := c.current
 	s.Headers = &c.head

@@ -30,6 +30,9 @@ const (
 	Unauthenticated    = 16 // the last that the specification defines
 )
 
+// InvalidResponse is the code of a response that cannot be decoded. gRPC does not define it.
+const InvalidResponse = 99
+
 // Undefined marks the code of a server that the specification does not define.
 const Undefined = 1 << 31
 
@@ -53,6 +56,8 @@ func (s Status) Name() string {
 	switch {
 	case int(s.Code) < len(codeNames):
 		return codeNames[s.Code]
+	case s.Code == InvalidResponse:
+		return "INVALID_RESPONSE"
 	case s.Code&Undefined != 0:
 		return "CODE_" + strconv.Itoa(int(s.Code&^Undefined))
 	case s.Code >= 100:

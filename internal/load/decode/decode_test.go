@@ -1,0 +1,116 @@
+package decode
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"go.uber.org/goleak"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	rpclabv1 "rpclab/api/rpclab/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// Check accepts exactly the messages that proto.Unmarshal accepts: of valid messages, and of those with
+// some bytes changed, added or cut off.
+func TestCheckAgreesWithUnmarshal(t *testing.T) {
+	values, err := structpb.NewStruct(map[string]any{"a": []any{1, "two", nil, true, map[string]any{"b": 2.5}}, "ü": "ä"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, valid := range []proto.Message{
+		values, &rpclabv1.HelloReply{Message: "Hello, wörld"}, wrapperspb.Double(2), wrapperspb.Bytes([]byte("\xff")), // not UTF-8
+		&descriptorpb.FileDescriptorProto{ // proto2, with packed and required fields within
+			Name: proto.String("a"), PublicDependency: []int32{1, 300}, SourceCodeInfo: &descriptorpb.SourceCodeInfo{
+				Location: []*descriptorpb.SourceCodeInfo_Location{{Path: []int32{1, 2, 1000}, Span: []int32{1}}},
+			},
+			Options: &descriptorpb.FileOptions{UninterpretedOption: []*descriptorpb.UninterpretedOption{{
+				Name: []*descriptorpb.UninterpretedOption_NamePart{{NamePart: proto.String("n"), IsExtension: proto.Bool(true)}},
+			}}},
+		},
+	} {
+		of := valid.ProtoReflect().Descriptor()
+		check := New(of)
+		message, err := proto.Marshal(valid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		accepted := 0
+		for range 20_000 {
+			changed := append([]byte(nil), message...)
+			for range random.IntN(4) {
+				switch at := random.IntN(len(changed)); random.IntN(3) {
+				case 0:
+					changed[at] = byte(random.Uint32())
+				case 1:
+					changed = append(changed[:at], append([]byte{byte(random.Uint32())}, changed[at:]...)...)
+				case 2:
+					if at > 0 {
+						changed = changed[:at]
+					}
+				}
+			}
+			want := proto.UnmarshalOptions{AllowPartial: true}.Unmarshal(changed, valid.ProtoReflect().New().Interface())
+			if got := check.Check(changed); (got == nil) != (want == nil) {
+				t.Fatalf("%s %x: Check returns %v, proto.Unmarshal %v", of.FullName(), changed, got, want)
+			}
+			if want == nil {
+				accepted++
+			}
+		}
+		if accepted < 5000 || accepted > 19_000 {
+			t.Errorf("%s: %d of 20,000 messages are valid, want a share of both", of.FullName(), accepted)
+		}
+	}
+}
+
+func TestOnlyJSONBodiesAreChecked(t *testing.T) {
+	for _, test := range []struct {
+		body, contentType string
+		valid             bool
+	}{
+		{`{"a": [1]}`, "application/json", true}, {`{"a": [1}`, "application/json", false}, {"", "application/json", false},
+		{"<p>", "text/html", true}, {"<p>", "", true}, {"<p>", "application/problem+json; charset=utf-8", false},
+		{"{}\n{}", "application/x-ndjson", true},
+	} {
+		if err := JSON([]byte(test.body), test.contentType); (err == nil) != test.valid {
+			t.Errorf("%q of type %q: %v, want valid %v", test.body, test.contentType, err, test.valid)
+		}
+	}
+}
+
+func TestAValidResponseAllocatesNothing(t *testing.T) {
+	message, of := example(t)
+	check := New(of)
+	if n := testing.AllocsPerRun(100, func() { _ = check.Check(message) }); n > 0 {
+		t.Errorf("%g allocations a message, want none", n)
+	}
+	body := []byte(`{"message": "Hello"}`)
+	if n := testing.AllocsPerRun(100, func() { _ = JSON(body, "application/json") }); n >= 1 {
+		t.Errorf("%g allocations a body, want none", n)
+	}
+}
+
+func example(t testing.TB) ([]byte, protoreflect.MessageDescriptor) {
+	reply := &rpclabv1.HelloReply{Message: "Hello, you"}
+	message, err := proto.Marshal(reply)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return message, reply.ProtoReflect().Descriptor()
+}
+
+func BenchmarkCheck(b *testing.B) {
+	message, of := example(b)
+	check := New(of)
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = check.Check(message)
+	}
+}
