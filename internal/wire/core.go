@@ -72,6 +72,7 @@ type core struct {
 	channelsConnected int          // channels, from the first on, that were found connected
 	load              *load        // nil: between loads
 	stats             Stats
+	endOverdueStream  func(*call) // its MaxDuration is over
 }
 
 // call is a call in flight. It is reused for later calls.
@@ -247,6 +248,7 @@ type streamState struct {
 	responses int
 	lastSent  time.Duration
 	failure   h2.Status // the first; OK: none
+	enough    bool      // MaxResponses responses have come
 	timer     *timer    // at which the client ends the stream; nil: none
 }
 
@@ -278,6 +280,13 @@ type load struct {
 type loadShared struct {
 	next     atomic.Uint64 // the next call of a closed pace
 	inFlight atomic.Int64  // of an open pace
+}
+
+// streamSent starts the time after which the client ends a call's stream.
+func (c *core) streamSent(call *call) {
+	if most := c.call.Stream.MaxDuration; most > 0 && call.streaming.timer == nil {
+		call.streaming.timer = c.timers.add(c.now+most, func() { c.endOverdueStream(call) })
+	}
 }
 
 func (c *core) markUnflushed(conn *connection) {

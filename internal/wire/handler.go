@@ -49,7 +49,9 @@ func (l *connection) Data(stream *h2.Stream) {
 		l.core.session.receive(call)
 		return
 	case l.core.call.Stream != nil:
-		l.core.receiveMessages(call)
+		if l.core.receiveMessages(call); call.streaming.enough {
+			l.core.endByClient(call)
+		}
 		return
 	}
 	if why := l.core.decoder.invalid(stream.Body); why.Code != h2.OK {

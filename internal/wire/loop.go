@@ -29,6 +29,7 @@ func newCore(ctx context.Context, cfg Config, call Call, index int) (*core, erro
 	if call.Stream != nil || call.Session != nil {
 		core.limits.Body += 16 << 10 // the frame that ends a message may also hold others
 	}
+	core.endOverdueStream = core.endOverdue
 	if err := core.prepare(); err != nil {
 		poll.close()
 		return nil, err

@@ -58,6 +58,20 @@ func (c *core) backend(call *call) (id string) {
 	return id
 }
 
+// endByClient ends a call's stream well from this side.
+func (c *core) endByClient(call *call) {
+	backend := c.backend(call)
+	call.connection.protocol.Cancel(&call.stream)
+	c.endCall(call, backend, call.streaming.failure)
+}
+
+// endOverdue ends a call's stream well, outside of its connection's input.
+func (c *core) endOverdue(call *call) {
+	conn := call.connection
+	c.endByClient(call)
+	conn.afterChange()
+}
+
 // endCall ends a call with its status.
 func (c *core) endCall(call *call, backend string, status h2.Status) {
 	call.queued.Remove()
@@ -66,8 +80,7 @@ func (c *core) endCall(call *call, backend string, status h2.Status) {
 		return
 	}
 	call.inFlight.Remove()
-	c.timers.remove(call.streaming.timer)
-	call.streaming.timer = nil
+	c.stopTimer(call)
 	if c.session != nil {
 		c.session.stopAwaiting(call)
 	}
@@ -83,6 +96,12 @@ func (c *core) endCall(call *call, backend string, status h2.Status) {
 	}
 	call.connection = nil
 	call.next, c.freeCalls = c.freeCalls, call
+}
+
+// stopTimer stops the timer of a call's stream, if it has one.
+func (c *core) stopTimer(call *call) {
+	c.timers.remove(call.streaming.timer)
+	call.streaming.timer = nil
 }
 
 func (c *core) failCall(call *call, why h2.Status) { c.endCall(call, "", why) }
@@ -103,6 +122,7 @@ func (c *core) unprocessed(call *call, why h2.Status) {
 		return
 	}
 	call.connection = nil
+	c.stopTimer(call)
 	if c.session != nil {
 		c.session.stopAwaiting(call)
 	}

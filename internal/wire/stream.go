@@ -44,28 +44,6 @@ func (c *core) beginStream(call *call) {
 	call.stream.Payload, call.streaming.sent = call.batch, settings.Messages
 }
 
-// streamSent starts the time after which the client ends a call's stream.
-func (c *core) streamSent(call *call) {
-	if most := c.call.Stream.MaxDuration; most > 0 && call.streaming.timer == nil {
-		call.streaming.timer = c.timers.add(c.now+most, func() {
-			conn := call.connection
-			c.endByClient(call)
-			conn.afterChange()
-		})
-	}
-}
-
-// endByClient ends a call's stream well from this side.
-func (c *core) endByClient(call *call) {
-	status := h2.Status{}
-	if call.streaming.failure.Code != h2.OK {
-		status = call.streaming.failure
-	}
-	backend := c.backend(call)
-	call.connection.protocol.Cancel(&call.stream)
-	c.endCall(call, backend, status)
-}
-
 // receiveMessages handles the complete messages that have come.
 func (c *core) receiveMessages(call *call) {
 	rest := call.stream.Body
@@ -79,7 +57,7 @@ func (c *core) receiveMessages(call *call) {
 		}
 		c.receiveMessage(call, rest[:size])
 		if most := c.call.Stream.MaxResponses; most > 0 && call.streaming.responses >= most {
-			c.endByClient(call)
+			call.streaming.enough = true // the caller of receiveMessages ends the stream
 			return
 		}
 		rest = rest[size:]
