@@ -19,6 +19,7 @@ export interface Series {
   arm: number;
   cell: number;
   limited?: boolean;
+  lost?: number; // share of the calls: percentiles above 1 - lost are lower bounds
   p50: number;
   p99: number;
   rate: number;
@@ -32,6 +33,13 @@ export interface Series {
   capacity?: { rate: number; low: number; high: number };
   published?: { metric: string; published: number; measured: number }[];
 }
+
+// isBound says whether the percentile that one in q calls exceeds is only a lower bound, because it is of
+// lost calls.
+export const isBound = (s: Series, q: number) => q * (s.lost ?? 0) > 1 + 1e-9;
+
+// atLeast marks a lower bound.
+export const atLeast = (s: Series, q: number, text: string) => (isBound(s, q) ? `> ${text}` : text);
 
 export interface Timeline {
   round: number;

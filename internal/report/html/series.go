@@ -26,7 +26,7 @@ func quantiles(curves int) []Num {
 }
 
 func series(arm result.Arm, quantiles []Num) Series {
-	s := Series{Limited: arm.Limited != "", P50: Num(arm.Latency.P50), P99: Num(arm.Latency.P99), Rate: Num(arm.Rate), Elapsed: Num(arm.ElapsedMS)}
+	s := Series{Limited: arm.Limited != "", Lost: Num(arm.Latency.Lost), P50: Num(arm.Latency.P50), P99: Num(arm.Latency.P99), Rate: Num(arm.Rate), Elapsed: Num(arm.ElapsedMS)}
 	if !arm.Latency.Empty() {
 		s.Curve = curve(arm, quantiles)
 	}

@@ -32,9 +32,11 @@ type Cell struct {
 
 // Series is one arm in one cell, both by their place in the View.
 type Series struct {
-	Arm     int    `json:"arm"`
-	Cell    int    `json:"cell"`
-	Limited bool   `json:"limited,omitempty"` // by the generator
+	Arm     int  `json:"arm"`
+	Cell    int  `json:"cell"`
+	Limited bool `json:"limited,omitempty"` // by the generator
+	// Lost is the share of the calls that were lost: percentiles above 1 - Lost are lower bounds.
+	Lost    Num    `json:"lost,omitempty"`
 	P50     Num    `json:"p50"`
 	P99     Num    `json:"p99"`
 	Rate    Num    `json:"rate"`

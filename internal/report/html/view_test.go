@@ -71,3 +71,13 @@ func TestANumberHasFourDigitsAndNaNIsNull(t *testing.T) {
 		t.Errorf("the numbers are %s (error %v), want [0.0001235,123500,null,null,-2]", got, err)
 	}
 }
+
+// A chart marks the percentiles of lost calls as lower bounds.
+func TestTheShareOfLostCallsIsPartOfTheView(t *testing.T) {
+	lost := spreadOver(t, 100)
+	lost.Lost = 0.25
+	v := ViewOf(result.Document{Arms: []result.Arm{{Name: "a", Measures: result.Measures{Latency: lost}}, {Name: "b", Measures: result.Measures{Latency: spreadOver(t, 100)}}}})
+	if v.Series[0].Lost != 0.25 || v.Series[1].Lost != 0 {
+		t.Errorf("the shares of lost calls are %g and %g, want 0.25 and 0", float64(v.Series[0].Lost), float64(v.Series[1].Lost))
+	}
+}

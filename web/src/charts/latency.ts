@@ -1,6 +1,6 @@
 import * as Plot from "@observablehq/plot";
 import { short, tick } from "../format";
-import { seriesOf, type Series, type View } from "../view";
+import { atLeast, isBound, seriesOf, type Series, type View } from "../view";
 import type { Chart } from "./chart";
 import { grid, armStyle, plot } from "./style";
 import { logTicks, paddedRange } from "./ticks";
@@ -23,7 +23,8 @@ export const latency: Chart = {
   legend: true,
   note: (view, cell) =>
     "Latency counts from the moment a call was due. The axis stretches the tail: p99 to p99.9 is as wide as p90 to p99." +
-    (seriesOf(view, cell).some((s) => s.curve?.low) ? " Bands show the range of the rounds." : ""),
+    (seriesOf(view, cell).some((s) => s.curve?.low) ? " Bands show the range of the rounds." : "") +
+    (seriesOf(view, cell).some((s) => s.lost) ? " > marks a lower bound: lost calls count as their deadline." : ""),
   draw(view, cell, width) {
     const all = seriesOf(view, cell).map((s) => ({ s, points: points(view, s) })).filter((a) => a.points.length > 0);
     if (all.length === 0) return [];
@@ -39,9 +40,11 @@ export const latency: Chart = {
       if (s.curve?.low) marks.push(Plot.areaY(points, { x: "q", y1: "low", y2: "high", fill: of.color, fillOpacity: 0.1, className: `${name} band` }));
       marks.push(Plot.line(points, { x: "q", y: "ms", stroke: of.color, strokeWidth: of.width, strokeDasharray: of.dash, strokeLinejoin: "round", className: name }));
       const named = points.filter((p) => NAMES.some(([at]) => near(p.q, at)));
+      const bounds = named.filter((p) => isBound(s, p.q));
+      marks.push(Plot.text(bounds, { x: "q", y: "ms", dy: 12, text: (p: Point) => `> ${short(p.ms)}`, fill: of.color, className: `${name} bound` }));
       marks.push(Plot.dot(named, {
         x: "q", y: "ms", symbol: of.symbol, fill: of.color, stroke: "var(--paper)", strokeWidth: 1, r: 4, className: name,
-        title: (p: Point) => `${view.arms[s.arm]}, ${NAMES.find(([at]) => near(p.q, at))?.[1]}: ${short(p.ms)} ms`,
+        title: (p: Point) => `${view.arms[s.arm]}, ${NAMES.find(([at]) => near(p.q, at))?.[1]}: ${atLeast(s, p.q, short(p.ms))} ms`,
       }));
     }
     return [plot("Latency by percentile, one line for each arm; the table below has the numbers", {
@@ -59,7 +62,7 @@ export const latency: Chart = {
       columns: [{ name: "arm" }, ...named.map(([, name]) => ({ name: `${name} ms`, number: true })), ...named.map(([, name]) => ({ name: `${name}, range of rounds`, number: true }))],
       rows: all.map(({ s, points }) => {
         const at = named.map(([q]) => points.find((p) => near(p.q, q)));
-        return [view.arms[s.arm], ...at.map((p) => (p ? short(p.ms) : "–")), ...at.map((p) => (p && s.curve?.low ? `${short(p.low)}–${short(p.high)}` : "–"))];
+        return [view.arms[s.arm], ...at.map((p) => (p ? atLeast(s, p.q, short(p.ms)) : "–")), ...at.map((p) => (p && s.curve?.low ? atLeast(s, p.q, `${short(p.low)}–${short(p.high)}`) : "–"))];
       }),
     };
   },

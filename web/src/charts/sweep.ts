@@ -1,12 +1,13 @@
 import * as Plot from "@observablehq/plot";
 import { short, tick } from "../format";
-import type { Series, View } from "../view";
+import { atLeast, isBound, type Series, type View } from "../view";
 import type { Chart } from "./chart";
 import { smallMultiples } from "./multiples";
 import { grid, armStyle, plot } from "./style";
 import { logTicks, paddedRange } from "./ticks";
 
-const METRICS = [["p50", "p50, ms"], ["p99", "p99, ms"], ["rate", "calls/s"]] as const;
+// With each metric, the q of its percentile: one in q calls exceeds it. 0: it is no percentile.
+const METRICS = [["p50", "p50, ms", 2], ["p99", "p99, ms", 100], ["rate", "calls/s", 0]] as const;
 
 export const sweep: Chart = {
   title: "Metrics in each cell",
@@ -18,7 +19,7 @@ export const sweep: Chart = {
     const x = (s: Series) => (numbers ? view.cells[s.cell].x! : view.cells[s.cell].name);
     const at = view.cells.map((c) => c.x ?? 0).filter((v) => v > 0);
     const wide = numbers && at.length === view.cells.length && Math.max(...at) / Math.min(...at) > 8;
-    return smallMultiples([...METRICS], width, 280, ([metric, title], w) => {
+    return smallMultiples([...METRICS], width, 280, ([metric, title, q], w) => {
       const all = view.series.filter((s) => s[metric] > 0);
       const values = all.map((s) => s[metric]);
       const log = Math.max(...values) / Math.min(...values) > 20;
@@ -31,7 +32,8 @@ export const sweep: Chart = {
         const className = `arm arm-${arm}`;
         marks.push(
           Plot.line(mine, { x, y: metric, stroke: of.color, strokeWidth: of.width, strokeDasharray: of.dash, className }),
-          Plot.dot(mine, { x, y: metric, symbol: of.symbol, fill: of.color, stroke: "var(--paper)", r: 4, className, title: (s: Series) => `${view.arms[arm]}, ${view.cells[s.cell].name}: ${short(s[metric])}` }),
+          Plot.dot(mine, { x, y: metric, symbol: of.symbol, fill: of.color, stroke: "var(--paper)", r: 4, className, title: (s: Series) => `${view.arms[arm]}, ${view.cells[s.cell].name}: ${atLeast(s, q, short(s[metric]))}` }),
+          Plot.text(mine.filter((s) => isBound(s, q)), { x, y: metric, dy: 12, text: (s: Series) => `> ${short(s[metric])}`, fill: of.color, className: `${className} bound` }),
         );
       });
       return {
@@ -48,6 +50,6 @@ export const sweep: Chart = {
   },
   table: (view: View) => ({
     columns: [{ name: "arm" }, { name: "cell" }, ...METRICS.map(([, name]) => ({ name, number: true }))],
-    rows: view.series.map((s) => [view.arms[s.arm], view.cells[s.cell].name, ...METRICS.map(([m]) => (s[m] > 0 ? short(s[m]) : "–"))]),
+    rows: view.series.map((s) => [view.arms[s.arm], view.cells[s.cell].name, ...METRICS.map(([m, , q]) => (s[m] > 0 ? atLeast(s, q, short(s[m])) : "–"))]),
   }),
 };
