@@ -194,7 +194,7 @@ func TestOtherDifferencesAreListed(t *testing.T) {
 	}
 }
 
-// The machine that rpclab runs on takes no part in a run on Kubernetes.
+// The machine that rpclab runs on is not measured in a run on Kubernetes.
 func TestRunsOnKubernetesAreComparedByTheirNodes(t *testing.T) {
 	on := func(version string, cpus, nodes int) result.Document {
 		d := runOf(t, 10, 10, 10, 10)

@@ -181,7 +181,7 @@ func TestWithEventsEachSecondWithoutAChangeIsAGroup(t *testing.T) {
 		Backends: map[string][]uint64{"b0": line(0, 3*time.Second, 3), "b1": line(0, 3*time.Second, 1)},
 	}}
 	got := groups(nil, true, seen, history)
-	// The second in which b2 took the place of b0 is left out. In the last one b0, which
+	// The second in which b2 replaced b0 is left out. In the last one b0, which
 	// should get nothing, does not replace b2.
 	want := [][]uint64{{10, 30}, {0, 10, 30}}
 	if diff := cmp.Diff(want, got); diff != "" {

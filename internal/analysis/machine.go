@@ -27,7 +27,7 @@ func Shared(others []running.Run) (all []result.MachineWarning) {
 	return all
 }
 
-// Stalls are the warnings about what a heartbeat noticed during a trial.
+// Stalls are the warnings about what a heartbeat detected during a trial.
 func Stalls(stalls []measure.Stall) (all []result.MachineWarning) {
 	for _, s := range stalls {
 		took := fmt.Sprintf("%.1f s", s.Duration.Seconds())

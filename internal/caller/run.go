@@ -16,7 +16,7 @@ import (
 // status code and, for a failed call, the message.
 type CallFunc func(ctx context.Context, n uint64) (backend, code, message string)
 
-// BatchFunc makes request n, which stands for several calls, and returns how many of them each
+// BatchFunc makes request n, which makes several calls, and returns how many of them each
 // backend answered.
 type BatchFunc func(ctx context.Context, n uint64) (answered map[string]uint64, code, message string)
 
@@ -32,7 +32,7 @@ func Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal, late t
 	return runSync(ctx, plan, signal, late, makeCall, ended)
 }
 
-// RunBatches is [Run] for requests that stand for several calls.
+// RunBatches is [Run] for requests that make several calls.
 func RunBatches(ctx context.Context, plan pace.Pace, signal measure.StartSignal, late time.Duration, do BatchFunc) (*measure.Recorder, time.Time) {
 	makeCall := func(ctx context.Context, n uint64) (call measure.Call) {
 		call.Backends, call.Code, call.Message = do(ctx, n)

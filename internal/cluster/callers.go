@@ -9,10 +9,10 @@ type CallerSpec struct {
 	Name  string   // of the processes or pods: caller, gateway
 	Count int      // at least 1
 	Args  []string // of rpclab: [caller]
-	// Sidecar is the arguments of a second process beside each, which shares its loopback
+	// Sidecar is the arguments of a second process for each caller, which shares its loopback
 	// addresses; nil: none.
 	Sidecar []string
-	// Mesh is the service mesh whose proxy is injected beside each: linkerd, istio;
+	// Mesh is the service mesh whose proxy is injected into each caller's pod: linkerd, istio;
 	// empty: none.
 	Mesh string
 	// Watches says that a process watches the EndpointSlice API and needs permission for it.

@@ -40,7 +40,7 @@ type Spec struct {
 	// RuntimeEnv is environment variables, NAME=value, by which the server's runtime limits
 	// itself to CPUs and Memory where nothing else enforces them.
 	RuntimeEnv []string
-	// Mesh is the service mesh whose proxy is injected beside each backend: linkerd, istio;
+	// Mesh is the service mesh whose proxy is injected into each backend's pod: linkerd, istio;
 	// empty: none.
 	Mesh string
 	// NodePort opens a port for calls on every node.
@@ -69,7 +69,7 @@ type Deployment interface {
 	// Stop ends the n oldest ready backends gracefully; each is replaced.
 	Stop(ctx context.Context, n int) ([]string, error)
 	// Rollout replaces every backend, one at a time. Each new backend is ready before an old
-	// one is told to stop; one that does not become ready is a failure and ends the rollout.
+	// one is stopped; one that does not become ready is a failure and ends the rollout.
 	// Rollout does not wait: watch the endpoints.
 	Rollout(context.Context) ([]string, error)
 	// Fail makes the n oldest ready backends answer every call with an error code, such as
@@ -86,7 +86,7 @@ type Deployment interface {
 	// Recover ends Slow, Fail, Flap, Cut and SetDNSFault.
 	Recover(context.Context) error
 	// CallCounts is how many calls each backend has begun since ResetUsage, also those that
-	// ended after it was told to stop. Backends that were killed or are paused are left out.
+	// ended after its SIGTERM. Backends that were killed or are paused are left out.
 	CallCounts() map[string]uint64
 	// ResetUsage starts a new measurement of resources; Usage reads it, by identity.
 	ResetUsage() error
@@ -118,7 +118,7 @@ type ResourceLimits interface {
 
 // LocalProcesses is implemented by a [Deployment] whose backends are processes of this machine.
 type LocalProcesses interface {
-	// Processes returns the processes of all backends that were not told to stop.
+	// Processes returns the processes of all backends that are not stopping.
 	Processes() []measure.Watched
 }
 
@@ -163,7 +163,7 @@ type Service struct {
 	// Kubernetes API server, used with the pod's service account.
 	API string `json:"api"`
 	// VIP is the name or address of the service's virtual IP; empty: the cluster has none,
-	// and callers pick backends in its place.
+	// and callers pick backends instead.
 	VIP string `json:"vip,omitempty"`
 	// NodePort (host:port) accepts calls on a node; empty: there are no nodes.
 	NodePort string `json:"node_port,omitempty"`

@@ -92,7 +92,7 @@ func TestErrorsOfInvalidDocuments(t *testing.T) {
 				"x.yaml:4:47: load.closed.users is 2, less than one for each of 3 callers: increase it, or decrease callers",
 				"x.yaml:4:57: load.closed.calls is 1, less than one for each of 2 users of 3 callers: increase it, or remove callers",
 			}},
-		"more callers than may be under way": {strings.Replace(head, "a: {}", "a: {callers: 3, load: {open: {rate: 9, duration: 1s, max_in_flight: 2}}}", 1),
+		"more callers than calls in flight": {strings.Replace(head, "a: {}", "a: {callers: 3, load: {open: {rate: 9, duration: 1s, max_in_flight: 2}}}", 1),
 			[]string{"x.yaml:4:76: load.open.max_in_flight is 2, less than one for each of 3 callers: increase it, or decrease callers"}},
 		"more callers than calls of a rate": {strings.Replace(head, "a: {}", "a: {callers: 3, load: {open: {rate: 1, duration: 2s}}}", 1),
 			[]string{"x.yaml:4:44: 2 calls are due in load.open.duration, less than one for each of 3 callers: increase the rate or the duration, or decrease callers"}},

@@ -12,7 +12,7 @@ import (
 	"rpclab/internal/caller"
 )
 
-// burst answers /experiment/client: it sends n greetings at once.
+// burst handles /experiment/client: it sends n greetings at once.
 func (g *Gateway) burst(ctx context.Context, q *query) (response, error) {
 	kind := q.choice("type", "Client", "ClientWithReuseConn", "ClientWithKubeResolver")
 	n := q.required("n", 1, maxBurst)

@@ -83,9 +83,9 @@ func checkConcurrent(t *testing.T, server *workload.Server, address string) {
 				t.Error(err)
 				return
 			}
-			if answer, err := http.DefaultTransport.RoundTrip(request); err == nil {
-				answer.Body.Close()
-				t.Errorf("a call that lasts an hour was answered: %s", answer.Status)
+			if response, err := http.DefaultTransport.RoundTrip(request); err == nil {
+				response.Body.Close()
+				t.Errorf("a call that lasts an hour was answered: %s", response.Status)
 			}
 		})
 	}
@@ -106,12 +106,12 @@ func TestABurstCountsCallsByBackend(t *testing.T) {
 		KubeResolver: func() (caller.Target, error) { return caller.Target{}, errors.New("there is no EndpointSlice API") },
 	})
 	for _, kind := range []string{"Client", "ClientWithReuseConn"} {
-		var answer struct {
+		var response struct {
 			Time  float64
 			Count map[string]int `json:"count_per_ip"`
 		}
 		got := get(t, at+"/experiment/client?type="+kind+"&n=50")
-		if err := json.Unmarshal([]byte(got.body), &answer); err != nil || answer.Count["b0"] != 50 || answer.Time < 10 {
+		if err := json.Unmarshal([]byte(got.body), &response); err != nil || response.Count["b0"] != 50 || response.Time < 10 {
 			t.Errorf("%s answered %s: %v", kind, got.body, err)
 		}
 	}

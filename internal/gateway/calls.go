@@ -17,7 +17,7 @@ import (
 	"rpclab/internal/workload"
 )
 
-// callResult is a call that was answered.
+// callResult is a successful call.
 type callResult struct {
 	Server string `json:"server_name"`
 	N      *int   `json:"n,omitempty"` // of a Fibonacci number
@@ -30,7 +30,7 @@ type response struct {
 	backends map[string]int
 }
 
-// fibonacciRandom answers /fibonacci/random: it requests random numbers of a range, one at a time.
+// fibonacciRandom handles /fibonacci/random: it requests random numbers of a range, one at a time.
 func (g *Gateway) fibonacciRandom(ctx context.Context, q *query) (response, error) {
 	iterations, output := q.iterations(), q.boolean("output")
 	from := q.number("fibo_start", 800, 0, workload.LargestFibonacci)
@@ -49,7 +49,7 @@ func (g *Gateway) fibonacciRandom(ctx context.Context, q *query) (response, erro
 	})
 }
 
-// fibonacci answers /fibonacci: it requests one number.
+// fibonacci handles /fibonacci: it requests one number.
 func (g *Gateway) fibonacci(ctx context.Context, q *query) (response, error) {
 	n := q.required("n", 0, workload.LargestFibonacci)
 	if err := q.finish(); err != nil {
@@ -64,7 +64,7 @@ func (g *Gateway) fibonacci(ctx context.Context, q *query) (response, error) {
 	return response{call, map[string]int{call.Server: 1}}, err
 }
 
-// increment answers /increment.
+// increment handles /increment.
 func (g *Gateway) increment(ctx context.Context, q *query) (response, error) {
 	iterations, output := q.iterations(), q.boolean("output")
 	if err := q.finish(); err != nil {
@@ -121,7 +121,7 @@ func (g *Gateway) repeat(ctx context.Context, iterations int, output bool, call 
 	return response{summarize(iterations, backends), backends}, nil
 }
 
-// summarize returns the short answer.
+// summarize returns the short response.
 func summarize(calls int, backends map[string]int) string {
 	var each []string
 	for _, id := range slices.Sorted(maps.Keys(backends)) {

@@ -93,22 +93,22 @@ func ask(t *testing.T, method, address string, fields ...string) reply {
 	for i := 0; i < len(fields); i += 2 {
 		request.Header.Set(fields[i], fields[i+1])
 	}
-	answer, err := http.DefaultTransport.RoundTrip(request)
+	response, err := http.DefaultTransport.RoundTrip(request)
 	if err != nil {
 		t.Error(err)
 		return reply{}
 	}
 	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Error(err)
 	}
-	counted, err := url.ParseQuery(answer.Header.Get(nethttp.BackendsHeader))
+	counted, err := url.ParseQuery(response.Header.Get(nethttp.BackendsHeader))
 	if err != nil {
 		t.Error(err)
 	}
-	return reply{answer.StatusCode, string(body), counted}
+	return reply{response.StatusCode, string(body), counted}
 }
 
 func get(t *testing.T, address string) reply {
@@ -171,11 +171,11 @@ func TestInvalidRequestsAreRejected(t *testing.T) {
 		"/fibonacci/random?iterations=10000&output=true&fibo_start=1&fibo_end=100000": "output=true would return up to 238 MiB, and the limit is 32",
 	} {
 		got := get(t, at+path)
-		var answer struct{ Error, Code string }
-		if err := json.Unmarshal([]byte(got.body), &answer); err != nil {
+		var response struct{ Error, Code string }
+		if err := json.Unmarshal([]byte(got.body), &response); err != nil {
 			t.Errorf("%s: %q is not JSON: %v", path, got.body, err)
 		}
-		if got.status != 400 || answer.Code != "INVALID_ARGUMENT" || !strings.Contains(answer.Error, want) {
+		if got.status != 400 || response.Code != "INVALID_ARGUMENT" || !strings.Contains(response.Error, want) {
 			t.Errorf("%s answered %d %q, want %q", path, got.status, got.body, want)
 		}
 	}
@@ -230,7 +230,7 @@ func TestCallMetricsAreExact(t *testing.T) {
 	total := 0.0
 	for id, n := range got {
 		if n != made[id] {
-			t.Errorf("%s has %g calls in the metrics and %g in the answers", id, n, made[id])
+			t.Errorf("%s has %g calls in the metrics and %g in the responses", id, n, made[id])
 		}
 		total += n
 	}

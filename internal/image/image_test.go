@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// smallImage is an image with a small program in the place of rpclab.
+// smallImage is an image with a small program instead of rpclab.
 func smallImage(t *testing.T) v1.Image {
 	t.Helper()
 	platform, err := Platform("")

@@ -88,7 +88,7 @@ func (b infrastructureBuilder) startInCluster(ctx context.Context, t trial, s cl
 	return startRemoteInfrastructure(ctx, b.spec(t, s, 1), true, []cluster.Process{processes[0]})
 }
 
-// sidecarArgs returns the arguments of a program beside each caller that runs the caller's own
+// sidecarArgs returns the arguments of a sidecar of each caller that runs the caller's own
 // proxy; nil: no such program.
 func (b infrastructureBuilder) sidecarArgs(t trial) []string {
 	if b.remote && t.route.Start != nil && t.Config.Gateway == nil && t.settings.Proxy.Sidecar {

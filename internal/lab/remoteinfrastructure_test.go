@@ -126,8 +126,8 @@ arms:
   haproxy: {route: haproxy}
   nginx: {route: nginx}
   forwarder: {route: forwarder, caller: {channel: per-call}}
-  envoy-beside: {route: envoy, proxy: {place: sidecar}, callers: 2}
-  nginx-beside: {route: nginx, proxy: {place: sidecar}, callers: 2}
+  envoy-sidecar: {route: envoy, proxy: {place: sidecar}, callers: 2}
+  nginx-sidecar: {route: nginx, proxy: {place: sidecar}, callers: 2}
 rounds: 1
 `, experiment.Options{Seed: 1}), o)
 	if err != nil {
@@ -149,7 +149,7 @@ rounds: 1
 		switch a.Name {
 		case "envoy":
 			files, at = []string{"envoy-0/envoy.json"}, ownAddress(t)
-		case "envoy-beside":
+		case "envoy-sidecar":
 			files = []string{"caller-0-sidecar/envoy-0/envoy.json", "caller-1-sidecar/envoy-0/envoy.json"}
 		}
 		for _, name := range files {

@@ -85,7 +85,7 @@ func TestAnInterruptWhileConnectingReturnsContextCanceled(t *testing.T) {
 }
 
 // A client certificate that is missing, one that the server rejects, and a server without HTTP/2 over
-// TLS are told apart.
+// TLS are different errors.
 func TestTLSErrorsNameTheirCause(t *testing.T) {
 	config, cert, key := mutual(t)
 	_, otherCert, otherKey := mutual(t) // of another authority

@@ -68,7 +68,7 @@ func frame(kind, flags byte, stream uint32, payload []byte) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{byte(n >> 16), byte(n >> 8), byte(n), kind, flags}, stream), payload...)
 }
 
-// write writes parts until one fails.
+// write writes the parts until a write fails.
 func write(conn net.Conn, parts ...[]byte) error {
 	for _, part := range parts {
 		if _, err := conn.Write(part); err != nil {

@@ -79,8 +79,8 @@ func TestACallOfAStreamingMethodIsAStream(t *testing.T) {
 	}{
 		"from the server":        {streaming(address, "Repeat", 0, false), 3, "each call a stream of responses"},
 		"from the client":        {streaming(address, "Join", 50, false), 1, "each call a stream of 50 requests"},
-		"both ways":              {streaming(address, "Echo", 7, false), 7, "each call a stream of 7 requests and a stream of responses"},
-		"both ways, in turn":     {streaming(address, "Echo", 9, true), 9, "each call a stream of 9 requests, each sent after"},
+		"bidirectional":          {streaming(address, "Echo", 7, false), 7, "each call a stream of 7 requests and a stream of responses"},
+		"ping-pong":              {streaming(address, "Echo", 9, true), 9, "each call a stream of 9 requests, each sent after"},
 		"one message by default": {streaming(address, "Echo", 0, true), 1, "each call a stream of 1 request"},
 	} {
 		for _, engine := range []string{Wire, GRPCGo} {

@@ -34,7 +34,7 @@ func (g Cgroup) ResetPeak() {
 }
 
 // OwnCgroups returns the directories of this process's control groups for a controller (cpu,
-// memory) of cgroup v1 and of their parents, the innermost first. The controller "" stands for
+// memory) of cgroup v1 and of their parents, the innermost first. The controller "" is
 // cgroup v2. Directories that this process cannot see are left out.
 func OwnCgroups(controller string) (dirs []string) {
 	text, _ := os.ReadFile("/proc/self/cgroup")

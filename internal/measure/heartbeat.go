@@ -40,7 +40,7 @@ const (
 	ClockJump StallKind = "clock"   // the wall clock moved against the monotonic clock
 )
 
-// Stall is a disturbance that a heartbeat noticed.
+// Stall is a disturbance that a heartbeat detected.
 type Stall struct {
 	Kind StallKind
 	Name string // of the process; empty: this process, or the clock

@@ -62,7 +62,7 @@ type Measurement struct {
 	Backends        map[string]uint64        `json:"backends"`
 	FirstResponse   map[string]time.Duration `json:"first"`
 	Timeline        Timeline                 `json:"timeline"`
-	ResolverUpdates []ResolverUpdate         `json:"told"`
+	ResolverUpdates []ResolverUpdate         `json:"resolver_updates"`
 	CPU             time.Duration            `json:"cpu"` // of the caller, user and system
 	MaxRSS          uint64                   `json:"max_rss"`
 	// Throttled is how long the caller's container waited because its CPU quota was used up. Stolen is

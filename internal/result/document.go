@@ -247,8 +247,8 @@ type Trial struct {
 type Limit string
 
 const (
-	// LimitedByLateness: calls were sent late. Percentiles of the latency for which they were not
-	// late stand.
+	// LimitedByLateness: calls were sent late. Percentiles of the latency at which they were not
+	// late are valid.
 	LimitedByLateness Limit = "lateness"
 	// LimitedByProcessors: the load generator used all the processors that it may use.
 	LimitedByProcessors Limit = "processors"

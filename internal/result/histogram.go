@@ -27,7 +27,7 @@ type Histogram struct {
 	P999 float64 `json:"p999"`
 	Max  float64 `json:"max"`
 	HDR  string  `json:"hdr"`
-	// Lost is the share of the values, 0 to 1, that stand for lost calls and are lower bounds.
+	// Lost is the share of the values, 0 to 1, that are the lower bounds of lost calls.
 	Lost float64 `json:"lost,omitempty"`
 }
 

@@ -32,7 +32,7 @@ import (
 // Envoy goes through Envoy.
 var Envoy = Route{
 	Name:     "envoy",
-	Doc:      "every call goes through Envoy, which follows the same control plane as xds and hands it to the ready backends in turn",
+	Doc:      "every call goes through Envoy, which uses the same control plane as xds and balances by round robin",
 	PickedBy: PickedByProxy,
 	Update:   "the client is not updated; the control plane pushes a change to the proxy",
 	Policies: []string{settings.RoundRobin, settings.LeastRequest, settings.Random}, OutlierDetection: true, Binary: "envoy",
@@ -48,7 +48,7 @@ func startEnvoy(ctx context.Context, s cluster.Service, o settings.Settings, h H
 		return Infrastructure{}, err
 	}
 	config := o
-	config.Retry, config.Hedge = nil, nil // the client retries: in both places attempts would multiply
+	config.Retry, config.Hedge = nil, nil // the client retries: with retries in the proxy too, attempts would multiply
 	local := h
 	local.AllocateAddress = FreeAddress // only Envoy, on this machine, connects to it
 	plane, xds, err := startControlPlane(ctx, s, config, local)

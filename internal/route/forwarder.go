@@ -14,7 +14,7 @@ import (
 // Forwarder goes through rpclab's own TCP forwarder.
 var Forwarder = Route{
 	Name:       "forwarder",
-	Doc:        "every new connection goes through a forwarder of our own, which takes it to a random ready backend and copies bytes both ways",
+	Doc:        "every new connection goes through a forwarder of our own, which connects it to a random ready backend and copies bytes in both directions",
 	PickedBy:   PickedByKernel,
 	Update:     connectionsStay,
 	OpenFiles:  filesOfForwarder,

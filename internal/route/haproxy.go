@@ -92,7 +92,7 @@ type haproxySlots struct {
 	// slots hold each slot's address and whether calls go there. A slot whose backend is
 	// gone drains, and is reused only after all others.
 	slots []slot
-	known bool // the process has what slots says
+	known bool // slots describes the process
 	next  int  // the slot to try first
 }
 

@@ -14,7 +14,7 @@ import (
 // Linkerd goes through Linkerd's proxies.
 var Linkerd = Route{
 	Name:     "linkerd",
-	Doc:      "every call goes through Linkerd's proxies beside caller and backend, which hand it to the backend that is likely to answer first",
+	Doc:      "every call goes through Linkerd's proxies in the pods of caller and backend, which choose the backend that is likely to respond first",
 	PickedBy: PickedByProxy,
 	Update:   meshUpdatesProxy,
 	OnlyOn:   kubernetes, Mesh: "linkerd",
@@ -24,7 +24,7 @@ var Linkerd = Route{
 // Istio goes through Istio's proxies.
 var Istio = Route{
 	Name:     "istio",
-	Doc:      "every call goes through Istio's Envoys beside caller and backend, which hand it to the less busy of two backends",
+	Doc:      "every call goes through Istio's Envoys in the pods of caller and backend, which choose the less busy of two backends",
 	PickedBy: PickedByProxy,
 	Update:   meshUpdatesProxy,
 	OnlyOn:   kubernetes, Mesh: "istio",
@@ -33,7 +33,7 @@ var Istio = Route{
 
 const meshUpdatesProxy = "the client is not updated; the mesh updates its sidecar"
 
-// openMesh dials the virtual IP, as without a mesh. The injected proxy beside the caller
+// openMesh dials the virtual IP, as without a mesh. The injected proxy of the caller
 // intercepts the connection and picks a backend for every call.
 func openMesh(_ context.Context, s cluster.Service, o settings.Settings, _ UpdateFunc) (caller.Target, error) {
 	if s.VIP == "" {

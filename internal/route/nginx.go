@@ -39,7 +39,7 @@ var nginxBalance = map[string]string{
 // Nginx goes through nginx.
 var Nginx = Route{
 	Name:     "nginx",
-	Doc:      "every call goes through nginx, which hands it to the ready backends in turn and reads a new configuration when they change",
+	Doc:      "every call goes through nginx, which balances by round robin and loads a new configuration when the ready backends change",
 	PickedBy: PickedByProxy,
 	Update:   "the client is not updated; the proxy reloads its configuration when backends change",
 	Policies: proxyPolicies, Binary: "nginx",

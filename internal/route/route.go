@@ -43,7 +43,7 @@ type Route struct {
 	Binary string
 	// OnlyOn is the only cluster that has the route: kubernetes; empty: every cluster has it.
 	OnlyOn string
-	// Mesh is the service mesh that injects proxies beside callers and backends, as in
+	// Mesh is the service mesh that injects proxies into the pods of callers and backends, as in
 	// [cluster.Spec]; empty: none.
 	Mesh string
 	// NodePort says that calls enter the cluster by a port that every node opens.

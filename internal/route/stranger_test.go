@@ -16,7 +16,7 @@ import (
 	"rpclab/internal/route/settings"
 )
 
-// otherServer starts a server that listens in the place of a component and returns its address.
+// otherServer starts a server that listens on the address of a component and returns its address.
 // It answers gRPC's health checks and, as nginx does, the number of its configuration.
 func otherServer(t *testing.T) string {
 	t.Helper()

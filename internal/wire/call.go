@@ -123,7 +123,7 @@ func (c *core) appendPayload(n uint64, worker int, requestHead, to []byte) (_ []
 	return frameInPlace(to), nil
 }
 
-// place gives a call to a channel, to the pool or to a connection of its own.
+// place assigns a call to a channel, to the pool or to its own connection.
 func (c *core) place(call *call) {
 	call.connection = nil
 	if c.session != nil && c.session.send(call) {

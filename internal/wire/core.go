@@ -100,7 +100,7 @@ type call struct {
 type connection struct {
 	core       *core
 	slot       int32
-	generation int32 // tells late events from those of the slot's next connection
+	generation int32 // distinguishes late events from those of the slot's next connection
 	owner      connectionOwner
 	addr       string
 

@@ -72,8 +72,8 @@ func TestStreamsCarryEveryMessage(t *testing.T) {
 	}{
 		"from the server":            {"Repeat", wire.Stream{Messages: 1, Responses: 3}, "m", ""},
 		"from the client":            {"Join", wire.Stream{Messages: 200, Responses: 1}, "200", ""},
-		"both ways, ping-pong":       {"Echo", wire.Stream{Messages: 50, Responses: 50, PingPong: true}, "m", ""},
-		"both ways, pipelined":       {"Echo", wire.Stream{Messages: 50, Responses: 50}, "m", ""},
+		"bidirectional, ping-pong":   {"Echo", wire.Stream{Messages: 50, Responses: 50, PingPong: true}, "m", ""},
+		"bidirectional, pipelined":   {"Echo", wire.Stream{Messages: 50, Responses: 50}, "m", ""},
 		"several responses each":     {"Repeat", wire.Stream{Messages: 5, Responses: 5, PingPong: true}, "m", ""},
 		"any number of responses":    {"Repeat", wire.Stream{Messages: 2}, "m", ""},
 		"too few responses":          {"Echo", wire.Stream{Messages: 2, Responses: 3}, "m", "DATA_LOSS"},

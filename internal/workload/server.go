@@ -34,7 +34,7 @@ type Server struct {
 	Spread time.Duration
 	// Workers is how many calls run at once while others queue; 0: no limit.
 	Workers int
-	Drain   time.Duration // how long the server accepts calls after it is told to stop
+	Drain   time.Duration // how long the server accepts calls after SIGTERM
 	// MaxAge is the age, ±10 %, at which a connection receives GOAWAY, and AgeGrace how long
 	// its calls may continue (gRFC A9); 0: no limit.
 	MaxAge, AgeGrace time.Duration

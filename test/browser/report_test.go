@@ -16,8 +16,7 @@ import (
 	"rpclab/internal/testkit/chrome"
 )
 
-// empty are the figures that are shown and have nothing in them that can be seen, or a
-// mark that has no place.
+// empty returns the visible figures without visible marks, or with a mark at an invalid position.
 const empty = `[...document.querySelectorAll("figure[data-chart]")].filter(f => !f.hidden).filter(f => {
 	const marks = [...f.querySelectorAll("svg.plot path, svg.plot rect, svg.plot circle, svg.plot line")].filter(m => { const b = m.getBoundingClientRect(); return b.width + b.height > 0 });
 	return marks.length < 3 || /NaN|undefined|Infinity/.test(f.innerHTML);

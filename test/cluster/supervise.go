@@ -195,7 +195,7 @@ func (s *supervisor) startNode(ctx context.Context, n node, place *space) error 
 	return place.start(nodePrograms(n)...)
 }
 
-// watch returns when the cluster cannot go on. It can without a node, as others can.
+// watch returns when the cluster cannot continue. It continues without a node, as other clusters do.
 func (s *supervisor) watch(ctx context.Context) error {
 	for _, node := range s.spaces {
 		go func() { <-node.ended; fmt.Fprintln(os.Stderr, node.err) }()

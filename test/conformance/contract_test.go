@@ -188,7 +188,7 @@ func TestServersDrainBeforeTheyStop(t *testing.T) {
 		pending := make(chan error, 1)
 		began := time.Now()
 		go func() { pending <- greeted(t.Context(), t, c) }()
-		testkit.Await(t, "the call is under way", func() bool { return time.Since(began) > 200*time.Millisecond })
+		testkit.Await(t, "the call is in flight", func() bool { return time.Since(began) > 200*time.Millisecond })
 		if err := server.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}

@@ -31,7 +31,7 @@ func occupy() (stop func()) {
 	return func() { cancel(); all.Wait() }
 }
 
-// A run of 5 ms calls needs little CPU time, so that the program beside it gets most.
+// A run of 5 ms calls needs little CPU time, so another program gets most of it.
 func TestABusyMachineIsInTheHeadOfTheReportAndBarsVerdictsBetweenRuns(t *testing.T) {
 	data := t.TempDir()
 	stop := occupy()

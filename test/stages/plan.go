@@ -33,7 +33,7 @@ type lane struct {
 var apart = []string{"test/e2e", "test/conformance", "test/dashboards", "test/browser", "test/security", "test/kube", "test/cluster", "web/bundle"}
 
 // plan lists the stages. The first lane installs and builds. The second builds Kubernetes, which is needed
-// late. The third has the tests. Those on Kubernetes run beside tests
+// late. The third has the tests. The tests on Kubernetes run at the same time as tests
 // that compare no times.
 func plan(program string) ([]lane, error) {
 	raced, plain, err := packages()

@@ -32,7 +32,7 @@ export class Figures {
   }
 }
 
-// A figure narrower than this many pixels has no room for the names of arms beside the bars. Tools
+// A figure narrower than this many pixels has no room for the names of arms next to the bars. Tools
 // that capture a whole page pass through such widths.
 const NARROWEST = 160;
 

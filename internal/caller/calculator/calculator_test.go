@@ -240,7 +240,7 @@ func TestABackendThatStopsAnswersItsCallsInFlight(t *testing.T) {
 				testkit.Await(t, "calls are in flight", func() bool { return service.served(t) > before+100 })
 				service.stop[0]()
 				got := <-loaded
-				// grpc-go does not tell an open stream about GOAWAY: requests in flight at the end of the
+				// grpc-go does not notify an open stream of GOAWAY: requests in flight at the end of the
 				// stream fail.
 				lost := got.Errors["UNAVAILABLE"]
 				if answered := got.Backends["a"] + got.Backends["b"]; answered+lost != 500 || lost > 0 && (name != "grpc-go" || style != caller.Bidi) {

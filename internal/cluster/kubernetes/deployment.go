@@ -149,7 +149,7 @@ func (d *deployment) attachedBackends() (n int) {
 	return n
 }
 
-// checkProxies fails unless the mesh injected its proxy beside the backends.
+// checkProxies fails unless the mesh injected its proxy into the backends' pods.
 func (d *deployment) checkProxies() error {
 	for _, pod := range d.run.watcher.podsOf(d.name) {
 		if !ready(pod) {
@@ -200,7 +200,7 @@ func (d *deployment) present() []*replica {
 	return slices.Collect(maps.Values(d.replicas))
 }
 
-// active are the replicas that were not told to stop, the oldest first.
+// active are the replicas that are not stopping, the oldest first.
 func (d *deployment) active() (active []*replica) {
 	pods := d.run.watcher.podsOf(d.name)
 	d.mu.Lock()

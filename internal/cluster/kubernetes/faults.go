@@ -57,7 +57,7 @@ func (d *deployment) Recover(context.Context) error {
 	return d.setFaults(func(fault *workload.Fault) { *fault = workload.Fault{} })
 }
 
-// setFaults changes the fault of every backend that was not told to stop.
+// setFaults changes the fault of every backend that is not stopping.
 func (d *deployment) setFaults(change func(*workload.Fault)) error {
 	return inParallel(d.active(), func(backend *replica) error { return backend.setFault(change) })
 }

@@ -14,7 +14,7 @@ import (
 	"rpclab/internal/suggest"
 )
 
-// mesh is how a service mesh injects its proxy beside a pod's containers. rpclab finds a mesh by the
+// mesh is how a service mesh injects its proxy into a pod. rpclab finds a mesh by the
 // labels of its components, which are the same for all methods of installation.
 type mesh struct {
 	title    string

@@ -200,7 +200,7 @@ func (d *deployment) replace(old *replica) {
 	}
 }
 
-// active are the backends that were not told to stop; call it with d.mu held.
+// active are the backends that are not stopping; call it with d.mu held.
 func (d *deployment) active() []*replica {
 	var active []*replica
 	for _, r := range d.replicas {

@@ -67,7 +67,7 @@ func (d *deployment) Recover(context.Context) error {
 	return errors.Join(netfault.StopDropping(d.spec.Name), well)
 }
 
-// all calls do for every backend that was not told to stop.
+// all calls do for every backend that is not stopping.
 func (d *deployment) all(do func(*replica) error) error {
 	d.mu.Lock()
 	active := d.active()

@@ -103,7 +103,7 @@ func (s *scanner) word() string {
 	return word
 }
 
-// operator takes the longest of the allowed operators, which stands after a word.
+// operator takes the longest of the allowed operators, which follows a word.
 func (s *scanner) operator(after string, allowed []Operator) (longest Operator, err error) {
 	s.skip()
 	for _, o := range allowed {

@@ -111,7 +111,7 @@ func (s *Server) feed(ctx context.Context, known cache.SnapshotCache, first chan
 		return nil
 	}, func(err error) { s.Log.Warn("endpoints not updated", "error", err) })
 	if ctx.Err() != nil {
-		return nil // Serve was told to end
+		return nil // Stop was called
 	}
 	return err
 }

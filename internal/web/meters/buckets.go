@@ -20,7 +20,7 @@ const schema = 3
 const zeroThreshold = 1e-6
 
 // buckets are those of a native histogram (Prometheus: "Native Histograms", 2023): bucket i
-// holds what is over 2^((i-1)/8) and up to 2^(i/8) seconds. Beside them the classic ones
+// holds what is over 2^((i-1)/8) and up to 2^(i/8) seconds. Next to them are the classic ones
 // are counted, for a Prometheus that takes no others.
 type buckets struct {
 	count, zero uint64

@@ -32,7 +32,7 @@ type Conn struct {
 	closesAfter bool       // the server closes after this response
 }
 
-// Limits are what a connection accepts; zeros stand for the defaults.
+// Limits are what a connection accepts; a zero means the default.
 type Limits struct {
 	Head      int    // bytes of a response's head; 16 MiB
 	Body      int    // bytes of its body; 4 MiB

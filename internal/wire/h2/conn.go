@@ -24,7 +24,7 @@ type Handler interface {
 	Returned(s *Stream, why Status)
 }
 
-// Limits are what a connection accepts and offers; zeros stand for the defaults.
+// Limits are what a connection accepts and offers; a zero means the default.
 type Limits struct {
 	StreamWindow uint32 // bytes of a response that are not consumed; 1 MiB
 	ConnWindow   uint32 // of all responses; 16 MiB
@@ -63,7 +63,7 @@ type Conn struct {
 	goAwayReason string
 
 	heads     *headerDecoder
-	blockOf   frame // first frame of the header block under way; stream 0: none
+	blockOf   frame // first frame of the header block that is not complete; stream 0: none
 	fragments int
 }
 
@@ -140,7 +140,7 @@ func (c *Conn) String() string {
 }
 
 // stream returns the open stream of a frame. It returns nil without an error for a stream that
-// ended while the frame was on its way.
+// ended before the frame arrived.
 func (c *Conn) stream(f frame) (*Stream, error) {
 	if s := c.open.find(f.stream); s != nil {
 		return s, nil

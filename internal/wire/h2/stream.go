@@ -42,7 +42,7 @@ func (s *Stream) Reset() {
 }
 
 // streamTable finds open streams by id. Ids count up by two, so a ring whose size is a power of two
-// holds the latest streams. A stream whose place is needed moves to a map.
+// holds the latest streams. A stream whose slot is needed moves to a map.
 type streamTable struct {
 	ring  []*Stream
 	spill map[uint32]*Stream
@@ -76,7 +76,7 @@ func (t *streamTable) grow() {
 	t.ring = make([]*Stream, max(ringSmallest, 2*len(old)))
 	for _, s := range old {
 		if s != nil {
-			*t.place(s.id) = s // cannot collide: the places of a smaller ring fall apart
+			*t.place(s.id) = s // never collides: two slots of the smaller ring are two slots of the larger one
 		}
 	}
 }

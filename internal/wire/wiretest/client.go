@@ -39,7 +39,7 @@ type client struct {
 
 	unacked   [][]http2.Setting // SETTINGS that it has not acknowledged
 	acks      int
-	headers   []byte // of a header block under way
+	headers   []byte // of a header block that is not complete
 	headersID uint32
 	ends      bool
 	decoder   *hpack.Decoder

@@ -85,8 +85,8 @@ func validEnds() []Scenario {
 	}
 }
 
-// goAwayGracefully tells the client to go in two steps, as servers do that know that
-// requests may be on their way, and answers what had come before the second.
+// goAwayGracefully sends GOAWAY in two steps, because requests may be in
+// flight, and responds to the requests that came before the second.
 func goAwayGracefully(p *serverConn, id uint32) error {
 	if p.answered != 4 {
 		return p.ok(id)

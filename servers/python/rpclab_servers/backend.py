@@ -27,13 +27,13 @@ class Rejected(Exception):
 class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A fault that a supervisor injects."""
 
-    slow: int = 0  # nanoseconds added to every answer
-    times: float = 0  # factor on the duration of an answer
+    slow: int = 0  # nanoseconds added to every response
+    times: float = 0  # factor on the duration of a response
     code: int = 0  # gRPC status code that every call gets at once
     flap: int = 0  # period in nanoseconds at which health changes, not serving first
 
     def extra_delay(self, took: float) -> float:
-        """The delay to add to an answer that took a time, both in seconds."""
+        """The delay to add to a response that took a time, both in seconds."""
         return self.slow / 1e9 + max(self.times - 1, 0) * took
 
 
@@ -56,15 +56,15 @@ class Backend:
         # Shared with forked processes: the process that gets SIGTERM may not be the one that answers.
         self._stopping = mmap.mmap(-1, 1)
 
-    def answer(self, work, request):
-        """The answer of a workload, and the seconds to delay it."""
+    def respond(self, work, request):
+        """The response of a workload, and the seconds to delay it."""
         with self._lock:
             self._calls += 1
         fault = self._fault
         if fault.code:
             raise Rejected(fault.code, f"{self.id} is in an error loop")
         began = time.monotonic()
-        reply = work.answer(request)
+        reply = work.respond(request)
         pause = work.wait()
         return reply, pause + fault.extra_delay(time.monotonic() - began + pause)
 

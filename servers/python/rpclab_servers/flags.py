@@ -63,7 +63,7 @@ def parse() -> argparse.Namespace:
     )
     add_listen(flags, 50051)
     flags.add_argument("--model", choices=MODELS, default=MODELS[0])
-    flags.add_argument("--id", default=socket.gethostname(), help="identity in every answer")
+    flags.add_argument("--id", default=socket.gethostname(), help="identity in every response")
     flags.add_argument("--delay", type=duration, default=0, help="before greetings and orders")
     flags.add_argument("--spread", type=duration, default=0, help="random extra delay of orders")
     flags.add_argument("--workers", type=workers, default=0, help="0: the model's default")

@@ -48,25 +48,25 @@ class Calls:
         self.workers = asyncio.Semaphore(workers or sys.maxsize)
 
     def unary(self, work: Work):
-        async def answer(request, context: grpc.aio.ServicerContext):
+        async def respond(request, context: grpc.aio.ServicerContext):
             context.set_trailing_metadata(self.identity)
-            return await self.answer(work, request, context)
+            return await self.respond(work, request, context)
 
-        return answer
+        return respond
 
     def stream(self, work: Work):
-        async def answers(requests, context: grpc.aio.ServicerContext):
+        async def respond_to_stream(requests, context: grpc.aio.ServicerContext):
             context.set_trailing_metadata(self.identity)
             await context.send_initial_metadata(self.identity)
             async for request in requests:
-                yield await self.answer(work, request, context)
+                yield await self.respond(work, request, context)
 
-        return answers
+        return respond_to_stream
 
-    async def answer(self, work: Work, request, context: grpc.aio.ServicerContext):
+    async def respond(self, work: Work, request, context: grpc.aio.ServicerContext):
         try:
             async with self.workers:
-                reply, pause = self.backend.answer(work, request)
+                reply, pause = self.backend.respond(work, request)
                 if pause:
                     await asyncio.sleep(pause)
                 return reply

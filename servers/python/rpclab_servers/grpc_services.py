@@ -36,7 +36,7 @@ STATUS = {code.value[0]: code for code in grpc.StatusCode}
 
 
 def identity(backend: Backend) -> tuple[tuple[str, str], ...]:
-    """The metadata of every answer."""
+    """The metadata of every response."""
     return (("rpclab-backend", backend.id),)
 
 

@@ -45,24 +45,24 @@ class Calls:
         self.identity = grpc_services.identity(backend)
 
     def unary(self, work: Work):
-        def answer(request, context: grpc.ServicerContext):
+        def respond(request, context: grpc.ServicerContext):
             context.set_trailing_metadata(self.identity)
-            return self.answer(work, request, context)
+            return self.respond(work, request, context)
 
-        return answer
+        return respond
 
     def stream(self, work: Work):
-        def answers(requests, context: grpc.ServicerContext):
+        def respond_to_stream(requests, context: grpc.ServicerContext):
             context.set_trailing_metadata(self.identity)
             context.send_initial_metadata(self.identity)
             for request in requests:
-                yield self.answer(work, request, context)
+                yield self.respond(work, request, context)
 
-        return answers
+        return respond_to_stream
 
-    def answer(self, work: Work, request, context: grpc.ServicerContext):
+    def respond(self, work: Work, request, context: grpc.ServicerContext):
         try:
-            reply, pause = self.backend.answer(work, request)
+            reply, pause = self.backend.respond(work, request)
         except Rejected as e:
             context.abort(grpc_services.STATUS[e.code], e.message)
         if pause:

@@ -46,9 +46,9 @@ def application(settings, backend: Backend) -> Flask:
         return ("SERVING\n", 200) if backend.serving() else ("NOT_SERVING\n", 503)
 
     @app.after_request
-    def identify(answer: Response) -> Response:
-        answer.headers["rpclab-backend"] = backend.id
-        return answer
+    def identify(response: Response) -> Response:
+        response.headers["rpclab-backend"] = backend.id
+        return response
 
     @app.errorhandler(Rejected)
     def refuse(e: Rejected) -> Response:
@@ -64,10 +64,10 @@ def application(settings, backend: Backend) -> Flask:
 def view(work: Work, backend: Backend):
     read = json_messages.decoder(getattr(json_messages, work.request))
 
-    def answer() -> Response:
-        reply, pause = backend.answer(work, read(request.get_data()))
+    def respond() -> Response:
+        reply, pause = backend.respond(work, read(request.get_data()))
         if pause:
             time.sleep(pause)
         return Response(json_messages.encode(reply), mimetype=JSON)
 
-    return answer
+    return respond

@@ -86,15 +86,15 @@ def application(settings, backend: Backend) -> Starlette:
 def endpoint(work: Work, backend: Backend, workers: asyncio.Semaphore):
     read = json_messages.decoder(getattr(json_messages, work.request))
 
-    async def answer(request: Request) -> Response:
+    async def respond(request: Request) -> Response:
         body = await body_of(request)
         async with workers:
-            reply, pause = backend.answer(work, read(body))
+            reply, pause = backend.respond(work, read(body))
             if pause:
                 await asyncio.sleep(pause)
         return Response(json_messages.encode(reply), media_type=JSON)
 
-    return answer
+    return respond
 
 
 async def body_of(request: Request) -> bytes:

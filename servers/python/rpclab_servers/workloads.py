@@ -24,8 +24,8 @@ class Work:
     methods: tuple[str, ...]  # gRPC methods, unary and streaming
     path: str  # REST path; empty: none
     request: str  # name of the message
-    answer: Callable[[Any], Any]
-    wait: Callable[[], float] = lambda: 0  # seconds to delay the answer
+    respond: Callable[[Any], Any]
+    wait: Callable[[], float] = lambda: 0  # seconds to delay the response
 
 
 class Workloads:

@@ -46,9 +46,9 @@ impl Backend {
         })
     }
 
-    /// Adds the identity to the headers or trailers of an answer.
-    pub fn identify(&self, answer: &mut HeaderMap) {
-        answer.insert(IDENTITY, self.identity.clone());
+    /// Adds the identity to the headers or trailers of a response.
+    pub fn identify(&self, response: &mut HeaderMap) {
+        response.insert(IDENTITY, self.identity.clone());
     }
 
     /// Makes a call: counts it, waits for a worker, does the work and applies the injected
@@ -68,9 +68,9 @@ impl Backend {
             None => None,
         };
         let began = Instant::now();
-        let answer = work.await;
+        let response = work.await;
         wait(fault.extra_delay(began.elapsed())).await;
-        answer
+        response
     }
 }
 

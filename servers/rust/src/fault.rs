@@ -11,8 +11,8 @@ use tonic_health::{ServingStatus, server::HealthReporter};
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Fault {
-    slow: u64,  // added to every answer
-    times: f64, // factor on the duration of an answer; below 1: no effect
+    slow: u64,  // added to every response
+    times: f64, // factor on the duration of a response; below 1: no effect
     code: i32,  // gRPC status code that every call gets at once; 0: none
     flap: u64,  // period at which health changes, NOT_SERVING first; 0: never
 }
@@ -24,7 +24,7 @@ impl Fault {
         (self.code != 0).then(|| Status::new(Code::from(self.code), message()))
     }
 
-    /// The delay to add to an answer that took a time.
+    /// The delay to add to a response that took a time.
     pub fn extra_delay(&self, took: Duration) -> Duration {
         let times = took.as_secs_f64() * (self.times - 1.0).max(0.0);
         let times = Duration::try_from_secs_f64(times).unwrap_or(Duration::MAX);

@@ -21,7 +21,7 @@ pub struct Flags {
     /// the stack that answers calls
     #[arg(long, value_enum, default_value_t = Model::Grpc)]
     pub model: Model,
-    /// identity that every answer carries
+    /// identity that every response carries
     #[arg(long, default_value = "server")]
     pub id: String,
     /// wait before a greeting and before an order is accepted

@@ -30,7 +30,7 @@ use crate::{
     },
 };
 
-type Answer<A> = Result<Response<A>, Status>;
+type GrpcResult<A> = Result<Response<A>, Status>;
 
 /// Serves until shutdown; then sends GOAWAY, and returns when all calls are answered.
 pub async fn serve(
@@ -39,13 +39,13 @@ pub async fn serve(
     listener: TcpListener,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), Error> {
-    // tonic sends the metadata of a successful answer as headers, so the identity is added to
+    // tonic sends the metadata of a successful response as headers, so the identity is added to
     // the trailers in the body. A call that failed at once has its trailers in the header block.
-    let identify = MapResponseLayer::new(move |mut answer: http::Response<Body>| {
-        if answer.headers().contains_key("grpc-status") {
-            backend.identify(answer.headers_mut());
+    let identify = MapResponseLayer::new(move |mut response: http::Response<Body>| {
+        if response.headers().contains_key("grpc-status") {
+            backend.identify(response.headers_mut());
         }
-        answer.map(|body| {
+        response.map(|body| {
             body.map_frame(move |mut frame| {
                 if let Some(trailers) = frame.trailers_mut() {
                     backend.identify(trailers);
@@ -75,7 +75,7 @@ pub async fn serve(
 impl Greeter for &'static Backend {
     type GreetingsStream = BoxStream<v1::HelloReply>;
 
-    async fn say_hello(&self, request: Request<v1::HelloRequest>) -> Answer<v1::HelloReply> {
+    async fn say_hello(&self, request: Request<v1::HelloRequest>) -> GrpcResult<v1::HelloReply> {
         self.call(self.greet(request.into_inner()))
             .await
             .map(Response::new)
@@ -84,14 +84,21 @@ impl Greeter for &'static Backend {
     async fn greetings(
         &self,
         requests: Request<Streaming<v1::HelloRequest>>,
-    ) -> Answer<Self::GreetingsStream> {
-        Ok(answer_stream(self, requests.into_inner(), Backend::greet))
+    ) -> GrpcResult<Self::GreetingsStream> {
+        Ok(respond_to_stream(
+            self,
+            requests.into_inner(),
+            Backend::greet,
+        ))
     }
 }
 
 #[async_trait]
 impl Fibonacci for &'static Backend {
-    async fn compute(&self, request: Request<v1::FibonacciRequest>) -> Answer<v1::FibonacciReply> {
+    async fn compute(
+        &self,
+        request: Request<v1::FibonacciRequest>,
+    ) -> GrpcResult<v1::FibonacciReply> {
         self.call(self.fibonacci(request.into_inner()))
             .await
             .map(Response::new)
@@ -103,7 +110,7 @@ impl Counter for &'static Backend {
     async fn increment(
         &self,
         request: Request<v1::IncrementRequest>,
-    ) -> Answer<v1::IncrementReply> {
+    ) -> GrpcResult<v1::IncrementReply> {
         self.call(Backend::increment(self, request.into_inner()))
             .await
             .map(Response::new)
@@ -114,7 +121,7 @@ impl Counter for &'static Backend {
 impl Chain for &'static Backend {
     type IncreasesStream = BoxStream<v1::Number>;
 
-    async fn increase(&self, request: Request<v1::Number>) -> Answer<v1::Number> {
+    async fn increase(&self, request: Request<v1::Number>) -> GrpcResult<v1::Number> {
         self.call(Backend::increase(self, request.into_inner()))
             .await
             .map(Response::new)
@@ -123,8 +130,8 @@ impl Chain for &'static Backend {
     async fn increases(
         &self,
         requests: Request<Streaming<v1::Number>>,
-    ) -> Answer<Self::IncreasesStream> {
-        Ok(answer_stream(
+    ) -> GrpcResult<Self::IncreasesStream> {
+        Ok(respond_to_stream(
             self,
             requests.into_inner(),
             Backend::increase,
@@ -134,7 +141,7 @@ impl Chain for &'static Backend {
 
 #[async_trait]
 impl OrderService for &'static Backend {
-    async fn place_order(&self, request: Request<v1::Order>) -> Answer<v1::OrderReply> {
+    async fn place_order(&self, request: Request<v1::Order>) -> GrpcResult<v1::OrderReply> {
         self.call(Backend::place_order(self, request.into_inner()))
             .await
             .map(Response::new)
@@ -143,7 +150,7 @@ impl OrderService for &'static Backend {
 
 /// Answers each message of a stream as a call, before it reads the next. The header has the
 /// identity too, because the trailer comes after the messages.
-fn answer_stream<Q: Send + 'static, A: Send + 'static, W>(
+fn respond_to_stream<Q: Send + 'static, A: Send + 'static, W>(
     backend: &'static Backend,
     requests: Streaming<Q>,
     work: impl Fn(&'static Backend, Q) -> W + Copy + Send + 'static,
@@ -151,11 +158,11 @@ fn answer_stream<Q: Send + 'static, A: Send + 'static, W>(
 where
     W: Future<Output = Result<A, Status>> + Send + 'static,
 {
-    let answers =
+    let responses =
         requests.then(move |request| async move { backend.call(work(backend, request?)).await });
     let mut header = HeaderMap::new();
     backend.identify(&mut header);
-    let mut answer: Response<BoxStream<A>> = Response::new(Box::pin(answers));
-    *answer.metadata_mut() = MetadataMap::from_headers(header);
-    answer
+    let mut response: Response<BoxStream<A>> = Response::new(Box::pin(responses));
+    *response.metadata_mut() = MetadataMap::from_headers(header);
+    response
 }

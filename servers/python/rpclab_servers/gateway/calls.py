@@ -4,9 +4,15 @@ import random
 import time
 from collections.abc import Iterator
 
-from rpclab_servers.gateway.answer import Answer, Answered, Failure, failed, plain_text
 from rpclab_servers.gateway.metrics import Metrics
 from rpclab_servers.gateway.query import Query, numbers_of
+from rpclab_servers.gateway.response import (
+    AnsweredCalls,
+    Failure,
+    GatewayResponse,
+    failed,
+    plain_text,
+)
 from rpclab_servers.grpc_services import MESSAGES
 from rpclab_servers.workloads import LARGEST_FIBONACCI
 
@@ -41,7 +47,7 @@ class Request:
 
     def __init__(self, api: "API", method: Method, numbers: Iterator, output=False, single=False):
         self.api, self.method, self.numbers = api, method, numbers
-        self.answered = Answered(output or single, single)
+        self.answered = AnsweredCalls(output or single, single)
         self.until = time.monotonic() + REQUEST_TIMEOUT
 
     def messages(self) -> Iterator[tuple[int | None, object]]:
@@ -53,7 +59,7 @@ class Request:
             yield n, INCREMENT_REQUEST if n is None else MESSAGES.FibonacciRequest(n=n)
 
     def record(self, n: int | None, reply) -> None:
-        """Check and record an answer."""
+        """Check and record a response."""
         if n is None:
             value = str(reply.number)
         else:
@@ -74,12 +80,12 @@ class API:
         self.random = random.Random(seed)
         self.right: dict[int, int] = {}  # hashes of the decimal numbers
 
-    def answer(self, method: str, path: str, query: str) -> Answer | Request:
-        """The answer of a request, or the calls that it makes."""
+    def handle(self, method: str, path: str, query: str) -> GatewayResponse | Request:
+        """The response to a request, or the calls that it makes."""
         try:
             match method, path:
                 case "GET", "/metrics":
-                    return Answer(200, *self.metrics.text())
+                    return GatewayResponse(200, *self.metrics.text())
                 case "GET", "/-/ready":
                     return plain_text("ready\n")
                 case "POST", "/-/reset":

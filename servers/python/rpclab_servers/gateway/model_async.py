@@ -11,8 +11,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from rpclab_servers.gateway import program
-from rpclab_servers.gateway.answer import Answer, Failure, failed
 from rpclab_servers.gateway.calls import API, CALL_TIMEOUT, MAX_IN_FLIGHT, Request
+from rpclab_servers.gateway.response import Failure, GatewayResponse, failed
 
 
 def serve(settings, api: API, listener: socket.socket) -> None:
@@ -51,14 +51,14 @@ class Gateway:
 
     async def __call__(self, scope, receive, send) -> None:
         request = HTTPRequest(scope)
-        answer = self.api.answer(
+        response = self.api.handle(
             request.method, request.url.path, scope["query_string"].decode("latin-1")
         )
-        if isinstance(answer, Request):
-            answer = await self.calls(answer)
-        await Response(answer.body, answer.status, answer.headers)(scope, receive, send)
+        if isinstance(response, Request):
+            response = await self.calls(response)
+        await Response(response.body, response.status, response.headers)(scope, receive, send)
 
-    async def calls(self, calls: Request) -> Answer:
+    async def calls(self, calls: Request) -> GatewayResponse:
         if self.in_flight == MAX_IN_FLIGHT:
             why = f"{MAX_IN_FLIGHT} requests are in progress, which is the limit: try again later"
             return failed(Failure(503, "UNAVAILABLE", why))
@@ -68,7 +68,7 @@ class Gateway:
         finally:
             self.in_flight -= 1
 
-    async def make_on_channel(self, calls: Request) -> Answer:
+    async def make_on_channel(self, calls: Request) -> GatewayResponse:
         if self.settings.channel == "per-request":
             async with self.channel() as own:
                 return await make_calls(calls, own)
@@ -77,7 +77,7 @@ class Gateway:
         return await make_calls(calls, self.shared)
 
 
-async def make_calls(calls: Request, channel: grpc.aio.Channel) -> Answer:
+async def make_calls(calls: Request, channel: grpc.aio.Channel) -> GatewayResponse:
     call = channel.unary_unary(calls.method.path, **calls.method.codec)
     try:
         for n, message in calls.messages():
@@ -86,4 +86,4 @@ async def make_calls(calls: Request, channel: grpc.aio.Channel) -> Answer:
         return failed(Failure.of(e))
     except Failure as e:
         return failed(e)
-    return calls.answered.answer()
+    return calls.answered.response()

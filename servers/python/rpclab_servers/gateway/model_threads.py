@@ -8,8 +8,8 @@ from flask import Flask, Response, request
 
 from rpclab_servers import gunicorn_server
 from rpclab_servers.gateway import program
-from rpclab_servers.gateway.answer import Answer, Failure, failed
 from rpclab_servers.gateway.calls import API, CALL_TIMEOUT, MAX_IN_FLIGHT, Request
+from rpclab_servers.gateway.response import Failure, GatewayResponse, failed
 
 
 def serve(settings, api: API, listener: socket.socket) -> None:
@@ -34,14 +34,14 @@ def application(settings, api: API) -> Flask:
     @app.route("/", defaults={"path": ""}, methods=METHODS)
     @app.route("/<path:path>", methods=METHODS)
     def respond(path: str) -> Response:
-        answer = api.answer(request.method, request.path, request.query_string.decode("latin-1"))
-        if isinstance(answer, Request):
+        response = api.handle(request.method, request.path, request.query_string.decode("latin-1"))
+        if isinstance(response, Request):
             if shared:
-                answer = make_calls(answer, shared)
+                response = make_calls(response, shared)
             else:
                 with channel() as own:
-                    answer = make_calls(answer, own)
-        return Response(answer.body, answer.status, answer.headers)
+                    response = make_calls(response, own)
+        return Response(response.body, response.status, response.headers)
 
     return app
 
@@ -49,7 +49,7 @@ def application(settings, api: API) -> Flask:
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
-def make_calls(calls: Request, channel: grpc.Channel) -> Answer:
+def make_calls(calls: Request, channel: grpc.Channel) -> GatewayResponse:
     call = channel.unary_unary(calls.method.path, **calls.method.codec)
     try:
         for n, message in calls.messages():
@@ -58,4 +58,4 @@ def make_calls(calls: Request, channel: grpc.Channel) -> Answer:
         return failed(Failure.of(e))
     except Failure as e:
         return failed(e)
-    return calls.answered.answer()
+    return calls.answered.response()

@@ -4,11 +4,11 @@ import difflib
 from collections.abc import Callable
 from urllib.parse import parse_qsl
 
-from rpclab_servers.gateway.answer import Failure
+from rpclab_servers.gateway.response import Failure
 from rpclab_servers.workloads import LARGEST_FIBONACCI
 
 MAX_ITERATIONS = 10_000  # calls of a request, as in the published study
-MAX_OUTPUT = 32 << 20  # bytes of values in an answer
+MAX_OUTPUT = 32 << 20  # bytes of values in a response
 
 BOOLEANS = {"true": True, "1": True, "t": True, "false": False, "0": False, "f": False}
 

@@ -26,18 +26,18 @@ public final class Calls {
     this.fault = fault;
   }
 
-  /** Answers after a wait, in which the call's thread sleeps. */
-  public <A> A answer(long waitNanos, Supplier<A> work) {
+  /** Responds after a wait, in which the call's thread sleeps. */
+  public <A> A respond(long waitNanos, Supplier<A> work) {
     Fault fault = begin();
     if (pool != null) {
       pool.enter().join();
     }
     try {
       long began = System.nanoTime();
-      A answer = work.get();
+      A response = work.get();
       sleep(waitNanos);
       sleep(fault.extraNanos(System.nanoTime() - began));
-      return answer;
+      return response;
     } finally {
       if (pool != null) {
         pool.leave();
@@ -45,8 +45,8 @@ public final class Calls {
     }
   }
 
-  /** Answers after a wait of a timer, which blocks no thread. */
-  public <A> CompletableFuture<A> answerLater(long waitNanos, Supplier<A> work) {
+  /** Responds after a wait of a timer, which blocks no thread. */
+  public <A> CompletableFuture<A> respondLater(long waitNanos, Supplier<A> work) {
     try {
       Fault fault = begin();
       if (pool == null) {
@@ -54,7 +54,7 @@ public final class Calls {
       }
       return pool.enter()
           .thenCompose(entered -> later(waitNanos, work, fault))
-          .whenComplete((answer, error) -> pool.leave());
+          .whenComplete((response, error) -> pool.leave());
     } catch (RuntimeException e) {
       return CompletableFuture.failedFuture(e);
     }
@@ -73,15 +73,15 @@ public final class Calls {
 
   private static <A> CompletableFuture<A> later(long waitNanos, Supplier<A> work, Fault fault) {
     long began = System.nanoTime();
-    A answer = work.get();
-    return after(waitNanos, answer)
+    A response = work.get();
+    return after(waitNanos, response)
         .thenCompose(same -> after(fault.extraNanos(System.nanoTime() - began), same));
   }
 
-  private static <A> CompletableFuture<A> after(long nanos, A answer) {
+  private static <A> CompletableFuture<A> after(long nanos, A response) {
     return nanos <= 0
-        ? CompletableFuture.completedFuture(answer)
-        : new CompletableFuture<A>().completeOnTimeout(answer, nanos, TimeUnit.NANOSECONDS);
+        ? CompletableFuture.completedFuture(response)
+        : new CompletableFuture<A>().completeOnTimeout(response, nanos, TimeUnit.NANOSECONDS);
   }
 
   private static void sleep(long nanos) {

@@ -3,15 +3,15 @@ package rpclab;
 /**
  * A fault that a supervisor injects. A field that is 0 has no effect.
  *
- * @param slow nanoseconds added to every answer
- * @param times factor on the duration of an answer; below 1: no effect
+ * @param slow nanoseconds added to every response
+ * @param times factor on the duration of a response; below 1: no effect
  * @param code gRPC status code that every call gets at once
  * @param flap period in nanoseconds at which health changes, not serving first
  */
 record Fault(long slow, double times, int code, long flap) {
   static final Fault NONE = new Fault(0, 0, 0, 0);
 
-  /** The delay to add to an answer that took a time, both in nanoseconds. */
+  /** The delay to add to a response that took a time, both in nanoseconds. */
   long extraNanos(long took) {
     return slow + (long) (Math.max(times - 1, 0) * took);
   }

@@ -30,7 +30,7 @@ public final class Flags {
   @Option(names = "--model", defaultValue = "grpc-netty", description = "${COMPLETION-CANDIDATES}")
   public Model model;
 
-  @Option(names = "--id", defaultValue = "server", description = "identity of every answer")
+  @Option(names = "--id", defaultValue = "server", description = "identity of every response")
   public String id;
 
   @Option(names = "--delay", defaultValue = "0s", description = "wait before greet and orders")

@@ -11,16 +11,16 @@ import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 @EnableAutoConfiguration
 class Main {
   public static void main(String[] args) {
-    // Libraries may print, but standard output is for answers to the supervisor only.
-    PrintStream answers = System.out;
+    // Libraries may print, but standard output is for responses to the supervisor only.
+    PrintStream responses = System.out;
     System.setOut(System.err);
 
     Flags flags = Flags.parse(args);
     Calls calls = new Calls(flags.model.workers(flags));
     Health health = new Health();
-    Shutdown shutdown = new Shutdown(flags, calls, health, answers);
+    Shutdown shutdown = new Shutdown(flags, calls, health, responses);
     if (flags.supervised) {
-      Thread supervised = new Thread(new Supervisor(calls, health, answers), "supervisor");
+      Thread supervised = new Thread(new Supervisor(calls, health, responses), "supervisor");
       supervised.setDaemon(true);
       supervised.start();
     }

@@ -8,14 +8,14 @@ public final class Shutdown {
   private final Flags flags;
   private final Calls calls;
   private final Health health;
-  private final PrintStream answers;
+  private final PrintStream responses;
   private volatile boolean closing;
 
-  Shutdown(Flags flags, Calls calls, Health health, PrintStream answers) {
+  Shutdown(Flags flags, Calls calls, Health health, PrintStream responses) {
     this.flags = flags;
     this.calls = calls;
     this.health = health;
-    this.answers = answers;
+    this.responses = responses;
   }
 
   /** Whether connections are being closed. */
@@ -33,8 +33,8 @@ public final class Shutdown {
     closing = true;
     context.stop(); // sends GOAWAY, and answers the calls in flight
     if (flags.supervised) {
-      answers.println(calls.started());
-      answers.flush();
+      responses.println(calls.started());
+      responses.flush();
     }
     // Java's own exit code after SIGTERM is 143; the contract asks for 0.
     Runtime.getRuntime().halt(0);

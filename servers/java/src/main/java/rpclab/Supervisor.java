@@ -24,15 +24,15 @@ final class Supervisor implements Runnable {
 
   private final Calls calls;
   private final Health health;
-  private final PrintStream answers;
+  private final PrintStream responses;
 
   /** A line of JSON; one of its fields is set. */
   private record Command(Fault ail, boolean count) {}
 
-  Supervisor(Calls calls, Health health, PrintStream answers) {
+  Supervisor(Calls calls, Health health, PrintStream responses) {
     this.calls = calls;
     this.health = health;
-    this.answers = answers;
+    this.responses = responses;
   }
 
   @Override
@@ -55,8 +55,8 @@ final class Supervisor implements Runnable {
         health.flap(command.ail.flap());
       }
       if (command.count) {
-        answers.println(calls.started());
-        answers.flush();
+        responses.println(calls.started());
+        responses.flush();
       }
     } catch (JacksonException e) {
       LOG.error("unknown command: {}: {}", line, e.getOriginalMessage());

@@ -25,7 +25,7 @@ final class Chain extends ChainGrpc.ChainImplBase {
   }
 
   private CompletableFuture<Number> after(Number number) {
-    return calls.answerLater(
+    return calls.respondLater(
         0,
         () -> {
           long after = Workloads.increase(Integer.toUnsignedLong(number.getValue()));

@@ -21,7 +21,7 @@ final class Counter extends CounterGrpc.CounterImplBase {
   @Override
   public void increment(IncrementRequest request, StreamObserver<IncrementReply> to) {
     Responses.one(
-        calls.answerLater(
+        calls.respondLater(
             0,
             () ->
                 IncrementReply.newBuilder()

@@ -20,7 +20,7 @@ final class Fibonacci extends FibonacciGrpc.FibonacciImplBase {
   @Override
   public void compute(FibonacciRequest request, StreamObserver<FibonacciReply> to) {
     Responses.one(
-        calls.answerLater(
+        calls.respondLater(
             0,
             () ->
                 FibonacciReply.newBuilder()

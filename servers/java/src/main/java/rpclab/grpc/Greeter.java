@@ -29,7 +29,7 @@ final class Greeter extends GreeterGrpc.GreeterImplBase {
   }
 
   private CompletableFuture<HelloReply> greet(HelloRequest request) {
-    return calls.answerLater(
+    return calls.respondLater(
         flags.delay.toNanos(),
         () ->
             HelloReply.newBuilder()

@@ -43,7 +43,7 @@ public class GrpcOnTomcat {
   }
 
   /**
-   * Sends headers before the trailers of an error. Tomcat ends an answer that has only headers
+   * Sends headers before the trailers of an error. Tomcat ends a response that has only headers
    * with an extra frame, which gRPC forbids.
    */
   @Bean
@@ -71,7 +71,7 @@ public class GrpcOnTomcat {
                 if (status.isOk() || getMethodDescriptor().getType().clientSendsOneMessage()) {
                   super.close(status, trailers);
                 } else {
-                  // The servlet transport completes the answer in the closing thread, while a thread
+                  // The servlet transport completes the response in the closing thread, while a thread
                   // of Tomcat may still deliver the rejected message in onDataAvailable. Tomcat then
                   // seems to lose the trailers. The transport does not report when Tomcat's thread
                   // has finished, so the close is delayed.

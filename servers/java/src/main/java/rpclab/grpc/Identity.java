@@ -7,7 +7,7 @@ import io.grpc.ServerCallHandler;
 import io.grpc.ServerInterceptor;
 import io.grpc.Status;
 
-/** Adds the backend identity to the trailers of every answer. */
+/** Adds the backend identity to the trailers of every response. */
 final class Identity implements ServerInterceptor {
   private static final Metadata.Key<String> KEY =
       Metadata.Key.of("rpclab-backend", Metadata.ASCII_STRING_MARSHALLER);

@@ -21,7 +21,7 @@ final class Orders extends OrderServiceGrpc.OrderServiceImplBase {
   @Override
   public void placeOrder(Order order, StreamObserver<OrderReply> to) {
     Responses.one(
-        calls.answerLater(
+        calls.respondLater(
             Workloads.orderNanos(flags),
             () ->
                 OrderReply.newBuilder()

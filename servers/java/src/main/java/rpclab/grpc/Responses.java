@@ -5,13 +5,13 @@ import io.grpc.stub.StreamObserver;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
 
-/** Sends answers to gRPC streams when they are ready. */
+/** Sends responses to gRPC streams when they are ready. */
 final class Responses {
   private Responses() {}
 
-  /** Sends the answer of a unary call. */
-  static <A> void one(CompletableFuture<A> answer, StreamObserver<A> to) {
-    answer.whenComplete(
+  /** Sends the response of a unary call. */
+  static <A> void one(CompletableFuture<A> response, StreamObserver<A> to) {
+    response.whenComplete(
         (message, error) -> {
           if (error != null) {
             to.onError(error);
@@ -24,17 +24,17 @@ final class Responses {
 
   /** Answers each message of a stream before it reads the next. */
   static <Q, A> StreamObserver<Q> stream(
-      Function<Q, CompletableFuture<A>> answer, StreamObserver<A> observer) {
+      Function<Q, CompletableFuture<A>> response, StreamObserver<A> observer) {
     ServerCallStreamObserver<A> to = (ServerCallStreamObserver<A>) observer;
     to.disableAutoRequest();
-    to.setOnCancelHandler(() -> {}); // otherwise an answer after a cancellation throws
+    to.setOnCancelHandler(() -> {}); // otherwise a response after a cancellation throws
     to.request(1);
     return new StreamObserver<>() {
       private CompletableFuture<A> last = CompletableFuture.completedFuture(null);
 
       @Override
       public void onNext(Q request) {
-        last = answer.apply(request);
+        last = response.apply(request);
         last.whenComplete(
             (message, error) -> {
               if (error != null) {

@@ -15,7 +15,7 @@ import org.springframework.web.util.DisconnectedClientHelper;
 import rpclab.rest.Messages.Refusal;
 import tools.jackson.core.JacksonException;
 
-/** Maps exceptions to answers on both stacks, with a reason and without a stack trace. */
+/** Maps exceptions to responses on both stacks, with a reason and without a stack trace. */
 @RestControllerAdvice
 class Errors {
   private static final Logger LOG = LoggerFactory.getLogger(Errors.class);

@@ -39,7 +39,7 @@ public class RestOnTomcat {
     };
   }
 
-  /** Adds "Connection: close" to answers during shutdown. */
+  /** Adds "Connection: close" to responses during shutdown. */
   @ControllerAdvice
   static class CloseConnections implements ResponseBodyAdvice<Object> {
     private final Shutdown shutdown;
@@ -79,24 +79,24 @@ public class RestOnTomcat {
 
     @PostMapping("/greet")
     HelloReply greet(@RequestBody HelloRequest request) {
-      return calls.answer(
+      return calls.respond(
           flags.delay.toNanos(),
           () -> new HelloReply(Workloads.greeting(request.name()), flags.id));
     }
 
     @PostMapping("/fibonacci")
     FibonacciReply fibonacci(@RequestBody FibonacciRequest request) {
-      return calls.answer(0, () -> new FibonacciReply(Workloads.fibonacci(request.n()), flags.id));
+      return calls.respond(0, () -> new FibonacciReply(Workloads.fibonacci(request.n()), flags.id));
     }
 
     @PostMapping("/increase")
     Number increase(@RequestBody Number number) {
-      return calls.answer(0, () -> new Number(Workloads.increase(number.value())));
+      return calls.respond(0, () -> new Number(Workloads.increase(number.value())));
     }
 
     @PostMapping("/orders")
     OrderReply order(@RequestBody Order order) {
-      return calls.answer(
+      return calls.respond(
           Workloads.orderNanos(flags),
           () -> new OrderReply(Workloads.order(order.articles(), Order::quantity)));
     }

@@ -56,7 +56,7 @@ public class RestOnWebFlux {
     @PostMapping("/greet")
     Mono<HelloReply> greet(@RequestBody HelloRequest request) {
       return Mono.fromFuture(
-          calls.answerLater(
+          calls.respondLater(
               flags.delay.toNanos(),
               () -> new HelloReply(Workloads.greeting(request.name()), flags.id)));
     }
@@ -64,20 +64,20 @@ public class RestOnWebFlux {
     @PostMapping("/fibonacci")
     Mono<FibonacciReply> fibonacci(@RequestBody FibonacciRequest request) {
       return Mono.fromFuture(
-          calls.answerLater(
+          calls.respondLater(
               0, () -> new FibonacciReply(Workloads.fibonacci(request.n()), flags.id)));
     }
 
     @PostMapping("/increase")
     Mono<Number> increase(@RequestBody Number number) {
       return Mono.fromFuture(
-          calls.answerLater(0, () -> new Number(Workloads.increase(number.value()))));
+          calls.respondLater(0, () -> new Number(Workloads.increase(number.value()))));
     }
 
     @PostMapping("/orders")
     Mono<OrderReply> order(@RequestBody Order order) {
       return Mono.fromFuture(
-          calls.answerLater(
+          calls.respondLater(
               Workloads.orderNanos(flags),
               () -> new OrderReply(Workloads.order(order.articles(), Order::quantity))));
     }

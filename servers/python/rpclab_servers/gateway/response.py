@@ -1,4 +1,4 @@
-"""The answers of the gateway."""
+"""The responses of the gateway."""
 
 from urllib.parse import urlencode
 
@@ -20,7 +20,7 @@ STATUS = {
 
 
 class Failure(Exception):
-    """An error as an HTTP answer."""
+    """An error as an HTTP response."""
 
     def __init__(self, status: int, code: str, message: str):
         super().__init__(message)
@@ -32,7 +32,7 @@ class Failure(Exception):
         return cls(STATUS.get(code, 502), code, f"{code}: {e.details()}")
 
 
-class Answer:
+class GatewayResponse:
     """Status, type, body and headers."""
 
     def __init__(
@@ -44,15 +44,15 @@ class Answer:
             self.headers[BACKENDS] = urlencode(sorted(backends.items()))
 
 
-def plain_text(text: str) -> Answer:
-    return Answer(200, TEXT, text.encode())
+def plain_text(text: str) -> GatewayResponse:
+    return GatewayResponse(200, TEXT, text.encode())
 
 
-def failed(e: Failure) -> Answer:
-    return Answer(e.status, JSON, msgspec.json.encode({"error": e.message, "code": e.code}))
+def failed(e: Failure) -> GatewayResponse:
+    return GatewayResponse(e.status, JSON, msgspec.json.encode({"error": e.message, "code": e.code}))
 
 
-class Answered:
+class AnsweredCalls:
     """The answered calls of a request."""
 
     def __init__(self, output: bool, single: bool):
@@ -66,11 +66,11 @@ class Answered:
             number = {} if n is None else {"n": n}
             self.calls.append({"server_name": server, **number, "value": value})
 
-    def answer(self) -> Answer:
+    def response(self) -> GatewayResponse:
         if self.single:
-            return Answer(200, JSON, msgspec.json.encode(self.calls[0]), self.backends)
+            return GatewayResponse(200, JSON, msgspec.json.encode(self.calls[0]), self.backends)
         if self.output:
-            return Answer(200, JSON, msgspec.json.encode({"calls": self.calls}), self.backends)
+            return GatewayResponse(200, JSON, msgspec.json.encode({"calls": self.calls}), self.backends)
         each = ", ".join(f"{server} {n}" for server, n in sorted(self.backends.items()))
         text = f"calls answered: {sum(self.backends.values())} ({each})\n"
-        return Answer(200, TEXT, text.encode(), self.backends)
+        return GatewayResponse(200, TEXT, text.encode(), self.backends)
