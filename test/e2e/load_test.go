@@ -354,8 +354,12 @@ func TestLoadConnectionFlags(t *testing.T) {
 	d, s := runLoad(t, "--call", sayHello, "--connections", "4", "--connect-rate", "1", "--streams", "1", "--concurrency", "8",
 		"--calls", "16", "--keepalive", "30s", "--idle-close", "1m", address)
 	a := arm(t, d, address)
-	if a.Calls != 16 || len(a.Errors) > 0 || a.Service.P50 < 95 {
-		t.Errorf("%d calls, errors %v %v, p50 %v ms, half of it a wait for a free stream; want 16 calls and at least 95 ms", a.Calls, a.Errors, a.Samples, a.Service.P50)
+	if a.Calls != 16 || len(a.Errors) > 0 || a.Latency.P50 < 95 || a.Lateness.P50 < 45 {
+		t.Errorf("%d calls, errors %v %v, latency p50 %v ms, lateness %v ms; want 16 calls of at least 95 ms, half of it a wait for a free stream",
+			a.Calls, a.Errors, a.Samples, a.Latency.P50, a.Lateness.P50)
+	}
+	if warnings := strings.Join(d.Warnings, "\n"); !strings.Contains(warnings, "waited in rpclab for a stream, because --streams limits the calls on a connection to 1") {
+		t.Errorf("the warnings are %q, want one of the wait", warnings)
 	}
 	if s.took < 3*time.Second {
 		t.Errorf("4 connections at 1/s took %v, want at least 3 s", s.took)
