@@ -28,7 +28,7 @@ lint: tools $(CACHE)/ruff-$(RUFF)
 	cargo clippy --quiet --locked --manifest-path servers/rust/Cargo.toml --target-dir $(CACHE)/clippy -- --deny warnings
 
 $(CACHE)/ruff-$(RUFF):
-	python3 -m pip install --quiet --root-user-action ignore --disable-pip-version-check --no-deps --target $@ ruff==$(RUFF)
+	python3 -m pip install --quiet --root-user-action ignore --disable-pip-version-check --no-deps --require-hashes --target $@ --requirement test/ruff.txt
 
 # A table of all stages and their times comes at the end. A test that failed runs once more:
 # docs/decisions/0016-twice.md. Some stages alone: go run ./test/stages e2e conformance.

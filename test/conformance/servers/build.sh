@@ -27,6 +27,6 @@ install() {
 	mv "$part" "$cache/$name"
 }
 packages_of_node() { npm ci --prefix "$part" --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null; }
-packages_of_python() { python3 -m pip install --quiet --root-user-action ignore --disable-pip-version-check --no-deps --target "$part" -r python/requirements.txt; }
+packages_of_python() { python3 -m pip install --quiet --root-user-action ignore --disable-pip-version-check --no-deps --require-hashes --only-binary=:all: --target "$part" -r python/requirements.txt; }
 install node "node/package.json node/package-lock.json" packages_of_node
 install python python/requirements.txt packages_of_python
