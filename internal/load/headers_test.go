@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"strings"
 	"sync"
@@ -54,6 +55,13 @@ func (o *observer) HandleRPC(_ context.Context, event stats.RPCStats) {
 	}
 }
 
+// seen returns what was observed so far.
+func (o *observer) seen() *observer {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return &observer{values: maps.Clone(o.values), sent: o.sent, read: o.read, compressed: o.compressed}
+}
+
 // observe serves an observer without server reflection.
 func observe(t *testing.T) (*observer, Settings) {
 	t.Helper()
@@ -75,9 +83,9 @@ func TestMessagesAreCompressed(t *testing.T) {
 	name := strings.Repeat("a", 10_000)
 	for _, engine := range []string{Wire, GRPCGo} {
 		for _, data := range []string{`{"name": "` + name + `"}`, `{"name": "` + name + `{{.Number}}"}`, `{}`} {
-			seen, settings := observe(t)
+			server, settings := observe(t)
 			settings.Engine, settings.Data, settings.Compress = engine, data, "gzip"
-			arm := run(t, settings).Arms[0]
+			arm, seen := run(t, settings).Arms[0], server.seen()
 			small := seen.sent < seen.read/10 || data == "{}" && seen.sent == 0
 			if arm.Calls != 20 || len(arm.Errors) > 0 || seen.compressed != "gzip" || !small || arm.Config["compress"] != "gzip" {
 				t.Errorf("%s: %d calls, errors %v, grpc-encoding %q, %d bytes of %d sent; want 20 calls with less than a tenth of the bytes",
@@ -89,10 +97,10 @@ func TestMessagesAreCompressed(t *testing.T) {
 
 func TestMetadataCanBeTemplates(t *testing.T) {
 	for _, engine := range []string{Wire, GRPCGo} {
-		seen, settings := observe(t)
+		server, settings := observe(t)
 		settings.Engine, settings.Connections = engine, 2
 		settings.Metadata = []string{"fixed: x", "user: u{{.Worker}}", "Request-Id: {{.Number}}", "key-bin: AQ{{if lt .Number 10}}I{{else}}M{{end}}="}
-		arm := run(t, settings).Arms[0]
+		arm, seen := run(t, settings).Arms[0], server.seen()
 		users := seen.values["user"]["u0"] + seen.values["user"]["u1"] + seen.values["user"]["u2"]
 		if arm.Calls != 20 || len(arm.Errors) > 0 || len(seen.values["request-id"]) != 20 || users != 20 ||
 			seen.values["fixed"]["x"] != 20 || seen.values["key-bin"]["\x01\x02"] != 10 || seen.values["key-bin"]["\x01\x03"] != 10 {
@@ -103,9 +111,9 @@ func TestMetadataCanBeTemplates(t *testing.T) {
 
 func TestACallWhoseMetadataFailIsNotSent(t *testing.T) {
 	for _, engine := range []string{Wire, GRPCGo} {
-		seen, settings := observe(t)
+		server, settings := observe(t)
 		settings.Engine, settings.Metadata = engine, []string{"id: {{if eq .Number 4}}{{randomInt 2 1}}{{end}}{{if eq .Number 5}}{{print \"a\\nb\"}}{{end}}"}
-		arm := run(t, settings).Arms[0]
+		arm, seen := run(t, settings).Arms[0], server.seen()
 		if arm.Errors["INTERNAL"] != 2 || !strings.HasPrefix(arm.Samples["INTERNAL"], "create the metadata: ") || seen.values["id"][""] != 18 {
 			t.Errorf("%s: errors %v %v, metadata %v; want 2 INTERNAL and 18 calls", engine, arm.Errors, arm.Samples, seen.values["id"])
 		}
@@ -115,10 +123,10 @@ func TestACallWhoseMetadataFailIsNotSent(t *testing.T) {
 func TestTheUserAgentIsSetBeforeThatOfTheEngine(t *testing.T) {
 	for engine, own := range map[string]string{Wire: "grpc-rpclab/1", GRPCGo: "grpc-go/" + grpc.Version} {
 		for given, want := range map[string]string{"": own, "shop/2.1": "shop/2.1 " + own} {
-			seen, settings := observe(t)
+			server, settings := observe(t)
 			settings.Engine, settings.UserAgent = engine, given
 			run(t, settings)
-			if seen.values["user-agent"][want] != 20 {
+			if seen := server.seen(); seen.values["user-agent"][want] != 20 {
 				t.Errorf("%s, --user-agent %q: the user agents are %v, want %s", engine, given, seen.values["user-agent"], want)
 			}
 		}

@@ -21,11 +21,15 @@ import (
 // counting is a greeter that counts its calls.
 type counting struct {
 	rpclabv1.UnimplementedGreeterServer
-	calls atomic.Int64
+	calls     atomic.Int64
+	stopAfter int64  // calls after which stop is called; 0: never
+	stop      func() // stops the server
 }
 
 func (c *counting) SayHello(context.Context, *rpclabv1.HelloRequest) (*rpclabv1.HelloReply, error) {
-	c.calls.Add(1)
+	if c.calls.Add(1) == c.stopAfter {
+		go c.stop()
+	}
 	return &rpclabv1.HelloReply{}, nil
 }
 
@@ -36,7 +40,8 @@ func greetAt(t *testing.T, network, address string) (*counting, net.Listener) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	greeter, server := new(counting), grpc.NewServer()
+	server := grpc.NewServer()
+	greeter := &counting{stop: server.Stop}
 	rpclabv1.RegisterGreeterServer(server, greeter)
 	reflection.Register(server)
 	go func() { _ = server.Serve(listener) }()
@@ -151,6 +156,27 @@ func TestACallFailsOnlyWhenNoAddressWorks(t *testing.T) {
 			settings := with(func(s *Settings) { s.Engine, s.Balance, s.Target = engine, balance, "127.0.0.1:1,127.0.0.1:2" })
 			if _, err := Open(t.Context(), settings); err == nil || !strings.Contains(err.Error(), "cannot connect to 127.0.0.1:1,127.0.0.1:2: ") || !strings.Contains(err.Error(), "refused") {
 				t.Errorf("%s, %s, no server: the error is %v, want connection refused", engine, balance, err)
+			}
+		}
+	}
+}
+
+// A server that stops during the load fails only the calls that it has at that time.
+func TestALoadContinuesWithTheOtherAddresses(t *testing.T) {
+	const users = 5
+	for _, engine := range []string{Wire, GRPCGo} {
+		for _, balance := range []string{PickFirst, RoundRobin} {
+			one, first := greetAt(t, "tcp", "127.0.0.1:0")
+			_, second := greetAt(t, "tcp", "127.0.0.1:0")
+			one.stopAfter = 200
+			settings := validSettings()
+			settings.Engine, settings.Balance, settings.Calls, settings.Concurrency = engine, balance, 2000, users
+			settings.Target = first.Addr().String() + "," + second.Addr().String()
+			arm := run(t, settings).Arms[0]
+			a, b := arm.Backends[first.Addr().String()], arm.Backends[second.Addr().String()]
+			if arm.Calls != 2000 || arm.Errors["UNAVAILABLE"] > users || a+b+arm.Errors["UNAVAILABLE"] != 2000 || a < 200-users || b < 1000 {
+				t.Errorf("%s, %s: %d and %d calls, errors %v %v; want at least %d calls by the server that stopped, and at most %d errors",
+					engine, balance, a, b, arm.Errors, arm.Samples, 200-users, users)
 			}
 		}
 	}
