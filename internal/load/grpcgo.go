@@ -149,21 +149,21 @@ func (c *grpcClient) unary(ctx context.Context, n uint64, message []byte) (backe
 		c.reply.Store(int64(response.size))
 		err = response.invalid
 	}
-	return c.outcome(err, from, trailer)
+	return c.outcome(err, &from, trailer)
 }
 
 func (c *grpcClient) streaming(ctx context.Context, streams *grpcStreams, n uint64, message []byte) (backend, code, text string) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var from peer.Peer
-	stream, err := c.channel(n).NewStream(ctx, streams.description(), c.path, grpc.Peer(&from), grpc.ForceCodecV2(rawCodec{}))
+	stream, err := c.channel(n).NewStream(ctx, streams.description(), c.path, grpc.ForceCodecV2(rawCodec{}))
 	if err != nil {
-		return c.outcome(err, from)
+		return c.outcome(err, nil)
 	}
 	ended, err := streams.exchange(cancel, n, stream, message)
 	if err != nil {
-		return c.outcome(err, from)
+		return c.outcome(err, nil)
 	}
+	from, _ := peer.FromContext(stream.Context()) // the option grpc.Peer is set later when the client ends a stream
 	if ended {
 		cancel()
 		header, _ := stream.Header() // there may be none yet
@@ -177,7 +177,7 @@ func (c *grpcClient) channel(n uint64) *grpc.ClientConn { return c.channels[n%ui
 
 // outcome returns the result of a call and the backend that answered it: its identity in the
 // metadata, or its address where there are several.
-func (c *grpcClient) outcome(err error, from peer.Peer, answered ...metadata.MD) (backend, code, text string) {
+func (c *grpcClient) outcome(err error, from *peer.Peer, answered ...metadata.MD) (backend, code, text string) {
 	if invalid, ok := errors.AsType[invalidResponse](err); ok {
 		return "", h2.Status{Code: h2.InvalidResponse}.Name(), invalid.Error()
 	}
@@ -189,7 +189,7 @@ func (c *grpcClient) outcome(err error, from peer.Peer, answered ...metadata.MD)
 			return ids[0], measure.OK, ""
 		}
 	}
-	if c.several {
+	if c.several && from != nil && from.Addr != nil {
 		return addressOf(from.Addr), measure.OK, ""
 	}
 	return "", measure.OK, ""

@@ -142,7 +142,7 @@ func TestRESTCallsHaveTheConfiguredBodyAndHeaders(t *testing.T) {
 		server := newSite(t, false)
 		s := rest(server.URL + "/a%20b?c=[{{d}}")
 		s.HTTP, s.HTTP2, s.Data, s.Metadata, s.Calls = "POST", http2, "[{{.Number}}]", []string{"token: x", "host: elsewhere"}, 10
-		a := run(t, s).Arms[0]
+		a := runWith(t, s, SelfTest).Arms[0]
 		if generator, ok := a.Config["generator"].(SelfTestResult); !ok || generator.CeilingRate <= 0 || generator.Engine != Wire || len(a.Errors) > 0 {
 			t.Fatalf("errors %v %v, self-test %+v; want no errors and the self-test of the engine wire", a.Errors, a.Samples, a.Config["generator"])
 		}
