@@ -15,6 +15,7 @@ import (
 	"rpclab/internal/cluster"
 	"rpclab/internal/cluster/kubernetes"
 	"rpclab/internal/lab"
+	generator "rpclab/internal/load"
 	"rpclab/internal/process"
 	"rpclab/internal/process/stdio"
 	"rpclab/internal/route/endpointslice"
@@ -48,6 +49,19 @@ func infrastructureCommand() *cobra.Command {
 				return fmt.Errorf("find the rpclab binary to start the infrastructure: %w", err)
 			}
 			return lab.ServeInfrastructure(c.Context(), c.InOrStdin(), c.OutOrStdout(), []string{self})
+		},
+	}
+}
+
+// selfTestServerCommand serves the calls with which `rpclab load` measures itself.
+func selfTestServerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    generator.SelfTestCommand,
+		Short:  "Serve the self-test of a load (used by rpclab itself)",
+		Args:   noArgs,
+		Hidden: true,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return generator.ServeSelfTest(c.InOrStdin(), c.OutOrStdout())
 		},
 	}
 }

@@ -94,6 +94,11 @@ func runLoad(c *cobra.Command, f loadFlags) error {
 	if err != nil {
 		return usageError{err}
 	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find the rpclab binary to start the test server from it: %w", err)
+	}
+	f.Self = []string{self}
 	load, err := generator.Open(c.Context(), f.Settings)
 	if errors.Is(err, generator.ErrInvalid) {
 		return usageError{err}
@@ -143,7 +148,11 @@ func (f loadFlags) runAndStore(c *cobra.Command, load *generator.Load) (d result
 
 // selfTest measures the load generator alone.
 func selfTest(c *cobra.Command, f loadFlags) error {
-	probe := generator.Probe{Engine: f.Engine, Request: selfTestBytes, Reply: selfTestBytes, Duration: selfTestEach}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find the rpclab binary to start the test server from it: %w", err)
+	}
+	probe := generator.Probe{Engine: f.Engine, Request: selfTestBytes, Reply: selfTestBytes, Duration: selfTestEach, Self: []string{self}}
 	if f.HTTP != "" {
 		if probe.HTTP = 1; f.HTTP2 {
 			probe.HTTP = 2

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -83,7 +84,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // rest returns the settings of 20 GET requests.
 func rest(target string) Settings {
-	return Settings{Target: target, HTTP: "GET", Concurrency: 3, Calls: 20, MaxInFlight: 1, Timeout: time.Minute}
+	return Settings{Target: target, HTTP: "GET", Concurrency: 3, Calls: 20, MaxInFlight: 1, Timeout: time.Minute, Self: []string{os.Args[0]}}
 }
 
 // measureCalls makes the calls of a load without a warm-up and a self-test.
@@ -143,7 +144,7 @@ func TestRESTCallsHaveTheConfiguredBodyAndHeaders(t *testing.T) {
 		s := rest(server.URL + "/a%20b?c=[{{d}}")
 		s.HTTP, s.HTTP2, s.Data, s.Metadata, s.Calls = "POST", http2, "[{{.Number}}]", []string{"token: x", "host: elsewhere"}, 10
 		a := runWith(t, s, SelfTest).Arms[0]
-		if generator, ok := a.Config["generator"].(SelfTestResult); !ok || generator.CeilingRate <= 0 || generator.Engine != Wire || len(a.Errors) > 0 {
+		if generator, ok := a.Config["generator"].(SelfTestResult); !ok || generator.FloorP50 <= 0 || generator.Engine != Wire || len(a.Errors) > 0 {
 			t.Fatalf("errors %v %v, self-test %+v; want no errors and the self-test of the engine wire", a.Errors, a.Samples, a.Config["generator"])
 		}
 		for n := range 10 {
@@ -258,8 +259,8 @@ func TestRESTCallsOpenTheConfiguredConnections(t *testing.T) {
 func TestTheSelfTestWorksForREST(t *testing.T) {
 	for _, version := range []int{1, 2} {
 		for _, size := range []int{100, 2 * maxFastServerMessage} {
-			a, err := SelfTest(t.Context(), Probe{Engine: Wire, HTTP: version, Request: 10, Reply: size, Duration: 50 * time.Millisecond})
-			if err != nil || a.CeilingRate <= 0 || a.ReceivedBytes < size || a.SentBytes < 20 {
+			a, err := SelfTest(t.Context(), Probe{Engine: Wire, HTTP: version, Request: 10, Reply: size, Duration: 50 * time.Millisecond, Self: []string{os.Args[0]}})
+			if err != nil || a.CeilingRate == nil || a.ReceivedBytes < size || a.SentBytes < 20 {
 				t.Errorf("HTTP/%d, responses of %d bytes: the self-test is %+v, %v; want a ceiling and the bytes of both directions", version, size, a, err)
 			}
 		}

@@ -33,7 +33,7 @@ const selfTestPhase = 150 * time.Millisecond
 // probe returns the settings of a self-test with the load's engine and message sizes.
 func (l *Load) probe() Probe {
 	message, _ := l.messages.For(data.Call{}) // checked before
-	return Probe{Engine: l.settings.engine(), HTTP: l.settings.httpVersion(), Request: len(message), Reply: l.client.ReplyBytes(), Duration: selfTestPhase}
+	return Probe{Engine: l.settings.engine(), HTTP: l.settings.httpVersion(), Request: len(message), Reply: l.client.ReplyBytes(), Duration: selfTestPhase, Self: l.settings.Self}
 }
 
 // Close closes the connections.

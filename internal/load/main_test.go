@@ -3,8 +3,10 @@ package load
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -12,7 +14,16 @@ import (
 	"rpclab/internal/workload"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == SelfTestCommand { // this program as its own test server
+		if err := ServeSelfTest(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // greeter serves the workloads until the test ends.
 func greeter(t *testing.T) (address string) {

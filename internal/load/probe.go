@@ -17,7 +17,8 @@ type Probe struct {
 	HTTP     int           // version of REST calls; 0: gRPC
 	Request  int           // bytes of a message
 	Reply    int           // bytes of a response
-	Duration time.Duration // of each of the three measurements
+	Duration time.Duration // of each of the three measurements, in all their parts
+	Self     []string      `json:"-"` // command line of rpclab, which also runs the server
 }
 
 const (

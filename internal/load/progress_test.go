@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"os"
 	"testing"
 	"time"
 )
@@ -49,7 +50,7 @@ func TestProgressNamesThePhase(t *testing.T) {
 func TestTheSelfTestIsBriefWithLargeMessages(t *testing.T) {
 	const size = 3 << 20
 	start := time.Now()
-	a, err := SelfTest(t.Context(), Probe{Engine: Wire, Request: size, Reply: size, Duration: 20 * time.Millisecond})
+	a, err := SelfTest(t.Context(), Probe{Engine: Wire, Request: size, Reply: size, Duration: 20 * time.Millisecond, Self: []string{os.Args[0]}})
 	if took := time.Since(start); err != nil || a.SentBytes < size || a.ReceivedBytes < size || took > 30*time.Second {
 		t.Errorf("messages of %d bytes: the self-test is %+v, %v after %v; want their bytes within 30s", size, a, err, took)
 	}

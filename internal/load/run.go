@@ -36,6 +36,10 @@ func (l *Load) Run(ctx context.Context, live *Progress) (result.Document, error)
 			selfTest = nil // leave out an incomplete self-test; the load itself is complete
 		case err != nil:
 			return result.Document{}, fmt.Errorf("measure the generator itself: %w", err)
+		default:
+			for _, round := range rounds {
+				selfTest.exceededBy(round.Measurement)
+			}
 		}
 	}
 	document, err := l.document(rounds, selfTest)

@@ -2,29 +2,96 @@ package load
 
 import (
 	"context"
+	"encoding/binary"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
 
 	"rpclab/internal/measure"
+	"rpclab/internal/process"
+	"rpclab/internal/process/stdio"
 )
 
-// startServer starts a server in this process that sends the same response to every call.
-func startServer(probe Probe) (target string, stop func(), err error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, err
+// SelfTestCommand is the command of rpclab that calls [ServeSelfTest].
+const SelfTestCommand = "self-test-server"
+
+// ServeSelfTest is the process of the servers of a self-test, which cannot take processors from the
+// generator unnoticed then. It reads a probe from in, writes the addresses of a server for calls and of a
+// peer for bare TCP connections to out, and serves until in ends.
+func ServeSelfTest(in io.Reader, out io.Writer) error {
+	var probe Probe
+	if err := json.NewDecoder(in).Decode(&probe); err != nil {
+		return fmt.Errorf("read a probe from standard input, which rpclab itself writes: %w", err)
 	}
+	calls, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer serveCalls(calls, probe)()
+	peer, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer peer.Close()
+	go servePeer(peer)
+	if err := errors.Join(stdio.Announce(out, calls.Addr()), stdio.Announce(out, peer.Addr())); err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, in)
+	return err
+}
+
+// testServer is the process of [ServeSelfTest].
+type testServer struct {
+	*process.Process
+	calls, peer string // addresses
+}
+
+// startTestServer starts the process and returns when it serves.
+func startTestServer(ctx context.Context, probe Probe) (server testServer, err error) {
+	if len(probe.Self) == 0 {
+		return server, errors.New("the command line of rpclab is not known")
+	}
+	addresses := make(chan string, 2)
+	server.Process, err = process.Start(process.Spec{Args: append(slices.Clone(probe.Self), SelfTestCommand), Stdout: stdio.NewLines(func(line string) {
+		if address, ok := stdio.Announced(line); ok {
+			addresses <- address
+		}
+	})})
+	if err != nil {
+		return server, err
+	}
+	if err := json.NewEncoder(server.Stdin).Encode(probe); err != nil {
+		return server, stdio.Exited("the server of the self-test", server, err)
+	}
+	for _, address := range []*string{&server.calls, &server.peer} {
+		select {
+		case *address = <-addresses:
+		case <-server.Done():
+			return server, stdio.Exited("the server of the self-test", server, nil)
+		case <-ctx.Done():
+			server.Kill()
+			return server, ctx.Err()
+		}
+	}
+	return server, nil
+}
+
+// serveCalls sends the same response to every call, until stop is called.
+func serveCalls(listener net.Listener, probe Probe) (stop func()) {
 	reply := make([]byte, probe.Reply)
 	switch {
 	case max(probe.Request, probe.Reply) <= maxFastServerMessage:
 		go serveFast(listener, probe)
-		return listener.Addr().String(), func() { _ = listener.Close() }, nil
+		return func() { _ = listener.Close() }
 	case probe.HTTP > 0:
 		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
@@ -33,7 +100,7 @@ func startServer(probe Probe) (target string, stop func(), err error) {
 		server.Protocols.SetHTTP1(true)
 		server.Protocols.SetUnencryptedHTTP2(true)
 		go func() { _ = server.Serve(listener) }()
-		return listener.Addr().String(), func() { _ = server.Close() }, nil
+		return func() { _ = server.Close() }
 	}
 	server := grpc.NewServer(grpc.ForceServerCodecV2(encoding.CodecV2(rawCodec{})),
 		grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
@@ -44,23 +111,22 @@ func startServer(probe Probe) (target string, stop func(), err error) {
 			return stream.SendMsg(reply)
 		}))
 	go func() { _ = server.Serve(listener) }()
-	return listener.Addr().String(), server.Stop, nil
+	return server.Stop
 }
 
-// pingPong exchanges bytes over a bare TCP connection for a time. No call can cost less.
-func pingPong(ctx context.Context, sent, got int, during time.Duration) (measured measure.Measurement, err error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+// pingPong exchanges bytes with the peer over a bare TCP connection for a time. No call can cost less.
+func pingPong(ctx context.Context, peer string, sent, got int, during time.Duration) (measured measure.Measurement, err error) {
+	connection, err := new(net.Dialer).DialContext(ctx, "tcp", peer)
 	if err != nil {
 		return measured, err
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- servePong(listener, sent, got) }()
-	connection, err := new(net.Dialer).DialContext(ctx, "tcp", listener.Addr().String())
-	if err != nil {
-		return measured, errors.Join(err, listener.Close(), <-ended)
+	defer connection.Close()
+	there, back := make([]byte, max(sent, 1)), make([]byte, max(got, 1))
+	sizes := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(len(there))), uint64(len(back)))
+	if _, err := connection.Write(sizes); err != nil {
+		return measured, err
 	}
 	recorder := measure.NewRecorder(0)
-	there, back := make([]byte, max(sent, 1)), make([]byte, max(got, 1))
 	start := time.Now()
 	for err == nil && time.Since(start) < during && ctx.Err() == nil {
 		due := time.Since(start)
@@ -69,26 +135,38 @@ func pingPong(ctx context.Context, sent, got int, during time.Duration) (measure
 		}
 		recorder.Record(measure.Call{Due: due, Sent: due, Done: time.Since(start), Code: measure.OK})
 	}
-	if err = errors.Join(err, connection.Close(), <-ended, listener.Close()); err != nil {
+	if err != nil {
 		return measured, err
 	}
 	return recorder.Measurement()
 }
 
-// servePong answers one connection until the peer closes it.
-func servePong(listener net.Listener, sent, got int) error {
-	connection, err := listener.Accept()
-	if err != nil {
-		return nil // the dialer reports the error
+// servePeer answers connections, one after the other, until the listener is closed.
+func servePeer(listener net.Listener) {
+	for {
+		connection, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		answerBytes(connection)
 	}
+}
+
+// answerBytes reads how many bytes to read and to write each time, and does that until the peer closes the
+// connection.
+func answerBytes(connection net.Conn) {
 	defer connection.Close()
-	there, back := make([]byte, max(sent, 1)), make([]byte, max(got, 1))
+	var sizes [16]byte
+	if _, err := io.ReadFull(connection, sizes[:]); err != nil {
+		return
+	}
+	there, back := make([]byte, binary.BigEndian.Uint64(sizes[:8])), make([]byte, binary.BigEndian.Uint64(sizes[8:]))
 	for {
 		if _, err := io.ReadFull(connection, there); err != nil {
-			return nil
+			return
 		}
 		if _, err := connection.Write(back); err != nil {
-			return err
+			return
 		}
 	}
 }

@@ -33,6 +33,7 @@ type Settings struct {
 	Authority string   // :authority, or the Host header of REST calls; empty: the server name of TLS, or the target
 	TLS       TLS
 	Stdin     io.Reader
+	Self      []string // command line of this program, which also runs the server of the self-test
 
 	Rate        float64 // calls/s; 0: Stages, or else Concurrency
 	Stages      string  // DURATION:RATE,…

@@ -3,6 +3,7 @@ package load
 import (
 	"errors"
 	"math"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +15,7 @@ import (
 func validSettings() Settings {
 	return Settings{
 		Target: "127.0.0.1:50051", Call: "rpclab.v1.Greeter/SayHello",
-		MaxInFlight: 100, Timeout: time.Minute, Engine: Wire,
+		MaxInFlight: 100, Timeout: time.Minute, Engine: Wire, Self: []string{os.Args[0]},
 	}
 }
 

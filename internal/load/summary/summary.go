@@ -216,8 +216,12 @@ func generator(out io.Writer, arm result.Arm) {
 
 // SelfTest prints the result of a self-test.
 func SelfTest(out io.Writer, figures load.SelfTestResult) {
-	item(out, fmt.Sprintf("its ceiling on this machine: %s calls/s (%s, %d calls in flight, %.3g µs CPU per call including the test server)",
-		rate(figures.CeilingRate), figures.Engine, figures.CeilingUsers, figures.CeilingCPU))
+	ceiling := "not known, because the load itself was faster than the self-test"
+	if figures.CeilingRate != nil {
+		ceiling = rate(*figures.CeilingRate) + " calls/s"
+	}
+	item(out, fmt.Sprintf("its ceiling on this machine: %s (%s, %d calls in flight, %.3g µs CPU per call)",
+		ceiling, figures.Engine, figures.CeilingUsers, figures.CeilingCPU))
 	item(out, fmt.Sprintf("its floor: p50 %.3g µs, p99 %.3g µs (one call at a time); bare TCP with the same %d bytes sent and %d received: p50 %.3g µs, p99 %.3g µs",
 		figures.FloorP50, figures.FloorP99, figures.SentBytes, figures.ReceivedBytes, figures.PingP50, figures.PingP99))
 }

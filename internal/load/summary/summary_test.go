@@ -47,7 +47,7 @@ func stalled() result.Document {
 		Arms: []result.Arm{{
 			Name: "127.0.0.1:50051",
 			Config: map[string]any{"generator": load.SelfTestResult{
-				Engine: "grpc-go", SentBytes: 83, ReceivedBytes: 99, CeilingUsers: 64, CeilingRate: 74129, CeilingCPU: 21.7,
+				Engine: "grpc-go", SentBytes: 83, ReceivedBytes: 99, CeilingUsers: 64, CeilingRate: new(74129.0), CeilingCPU: 21.7,
 				FloorP50: 28.3, FloorP99: 122, PingP50: 12, PingP99: 19.6,
 			}},
 			Measures: result.Measures{
