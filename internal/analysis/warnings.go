@@ -21,6 +21,9 @@ func warnings(arm result.Arm) []string {
 		for _, lost := range t.Lost {
 			all = append(all, fmt.Sprintf("%s, round %d: %s", place(arm), t.Round, lost))
 		}
+		if w := t.WarmUp; w != nil && !w.Steady {
+			all = append(all, fmt.Sprintf("%s, round %d: rate or latency still changed after %.0f s of warm-up; raise caller.warmup_max", place(arm), t.Round, w.TookMS/1e3))
+		}
 		if skew := result.Skew(t.Callers); skew > mostSkew {
 			all = append(all, fmt.Sprintf("%s, round %d: callers started their shares of the load %.0f ms apart; %d ms are allowed", place(arm), t.Round, skew, mostSkew))
 		}

@@ -11,6 +11,7 @@ import (
 	"rpclab/internal/analysis"
 	"rpclab/internal/cluster"
 	"rpclab/internal/measure"
+	"rpclab/internal/result"
 )
 
 // After the callers' clocks were read, a load starts in startDelay plus startTrips times as long as the
@@ -76,6 +77,23 @@ func (c *callerGroup) warmUp(ctx context.Context, assigned func(n int) assignmen
 		_, err := openMethod.Call(ctx, p.client, assigned(i))
 		return err
 	})
+}
+
+// warmUpUntilSteady makes a load like whole until it is steady for every caller.
+func (c *callerGroup) warmUpUntilSteady(ctx context.Context, whole steadyRequest) (*result.WarmUp, error) {
+	all := make([]result.WarmUp, len(c.processes))
+	err := c.each(ctx, func(ctx context.Context, i int, p *callerProcess) (err error) {
+		share := whole
+		share.Pace = whole.Pace.Share(i, len(c.processes))
+		all[i], err = steadyMethod.Call(ctx, p.client, share)
+		return err
+	})
+	together := &result.WarmUp{Steady: true}
+	for _, w := range all {
+		together.TookMS = max(together.TookMS, w.TookMS)
+		together.Steady = together.Steady && w.Steady
+	}
+	return together, err
 }
 
 // readClocks reads the clocks of all callers, and returns a time at which all can start a load.

@@ -8,6 +8,7 @@ import (
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	"rpclab/internal/process/stdio"
+	"rpclab/internal/result"
 	"rpclab/internal/route/settings"
 )
 
@@ -19,7 +20,9 @@ const (
 	openMethod = stdio.Method[assignment, stdio.None]("open")
 	// clockMethod returns the time of the caller's clock.
 	clockMethod = stdio.Method[stdio.None, time.Time]("clock")
-	loadMethod  = stdio.Method[loadRequest, measure.Measurement]("load")
+	// steadyMethod makes a load until it is steady, and does not measure it.
+	steadyMethod = stdio.Method[steadyRequest, result.WarmUp]("steady")
+	loadMethod   = stdio.Method[loadRequest, measure.Measurement]("load")
 )
 
 // assignment is what a caller calls, and how.
@@ -36,6 +39,12 @@ type assignment struct {
 	// Gateway is the gateway (host:port) that makes the calls on the caller's requests;
 	// empty: the caller makes them.
 	Gateway string `json:"gateway,omitempty"`
+}
+
+// steadyRequest is a warm-up like a load, of at most AtMost.
+type steadyRequest struct {
+	Pace   pace.Spec     `json:"pace"`
+	AtMost time.Duration `json:"at_most"`
 }
 
 // loadRequest is the load that a caller shall make.

@@ -12,6 +12,7 @@ import (
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	"rpclab/internal/process/stdio"
+	"rpclab/internal/result"
 	"rpclab/internal/route"
 )
 
@@ -25,7 +26,7 @@ type callerSession struct {
 }
 
 func (s *callerSession) handlers() []stdio.Handler {
-	return []stdio.Handler{openMethod.Handle(s.open), clockMethod.Handle(s.clock), loadMethod.Handle(s.load)}
+	return []stdio.Handler{openMethod.Handle(s.open), clockMethod.Handle(s.clock), steadyMethod.Handle(s.steady), loadMethod.Handle(s.load)}
 }
 
 func (s *callerSession) close() (err error) {
@@ -125,6 +126,30 @@ func warmUpOnce(ctx context.Context, session caller.Session, calls int) (map[str
 }
 
 func (s *callerSession) clock(context.Context, stdio.None) (time.Time, error) { return time.Now(), nil }
+
+// steady makes a load until its rate and latency are steady.
+func (s *callerSession) steady(ctx context.Context, o steadyRequest) (w result.WarmUp, err error) {
+	plan, err := o.Pace.Pace()
+	if err != nil {
+		return w, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.AtMost)
+	defer cancel()
+	var seen measure.Steady
+	signal := measure.StartSignal{OnSnapshot: func(second measure.Snapshot) {
+		if answers, err := measure.MergeHistograms([]string{second.Latency}); err == nil &&
+			seen.Add(float64(answers.TotalCount())/second.Span.Seconds(), float64(answers.ValueAtPercentile(50))) {
+			w.Steady = true
+			cancel()
+		}
+	}}
+	start := time.Now()
+	if _, _, err := s.calls.Run(ctx, pace.Warmup(plan, o.AtMost), signal); err != nil {
+		return w, fmt.Errorf("warm-up: %w", err)
+	}
+	w.TookMS = result.Milliseconds(time.Since(start))
+	return w, nil
+}
 
 // load makes one load and returns its measurement.
 func (s *callerSession) load(ctx context.Context, o loadRequest) (m measure.Measurement, err error) {

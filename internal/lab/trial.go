@@ -77,6 +77,12 @@ func (c *trialRunner) runTrial(ctx context.Context, t trial) (measured result.Tr
 	if err := callers.warmUp(ctx, func(n int) assignment { return assign(t, bed, n, identities[n]) }); err != nil {
 		return failedTrial(ctx, measured, err)
 	}
+	if atMost := t.Config.Caller.WarmupMax; atMost > 0 {
+		c.progress.doing(t.Trial, "warming up until rate and latency are steady")
+		if measured.WarmUp, err = callers.warmUpUntilSteady(ctx, steadyRequest{Pace: t.load, AtMost: atMost}); err != nil {
+			return failedTrial(ctx, measured, err)
+		}
+	}
 	l := loader{trial: t, callers: callers, bed: bed, cluster: c.builder.cluster, remote: c.builder.remote, processors: c.processors, otherRuns: c.otherRuns, progress: c.progress}
 	if t.Config.Load.Search != nil {
 		return searchCapacity(ctx, t.Trial, measured,

@@ -123,6 +123,7 @@ func (s Settings) checkNumbers() error {
 		{"--max-message", s.MaxMessage >= 0 && s.MaxMessage <= maxLimit, fmt.Sprintf("must be 1 to %d bytes", maxLimit)},
 		{"--rounds", s.Rounds >= 0 && s.Rounds <= MaxRounds, fmt.Sprintf("must be 1 to %d", MaxRounds)},
 		{"--warmup", s.Warmup >= 0, "must be a number of calls, or 0"},
+		{"--warmup-max", s.WarmupMax >= 0, "must be a duration such as 30s"},
 		{"--think", s.Think >= 0, "must be a duration such as 100ms"},
 		{"--duration", s.Duration >= 0, "must be a duration such as 10s"},
 		{"--timeout", s.Timeout > 0, "must be a duration such as 20s"},

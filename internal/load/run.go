@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"rpclab/internal/pace"
 	"rpclab/internal/result"
 )
 
@@ -13,15 +12,12 @@ import (
 // error. live may be nil. Run measures the generator's own limits after the load, unless ctx
 // has ended.
 func (l *Load) Run(ctx context.Context, live *Progress) (result.Document, error) {
-	if l.settings.Warmup > 0 {
-		live.setPhase("warming up")
-		users := min(l.settings.Warmup, l.pace.InFlight())
-		if _, _, err := l.client.Run(ctx, pace.Closed{Users: users, Calls: uint64(l.settings.Warmup)}, nil); err != nil {
-			return result.Document{}, fmt.Errorf("warm-up: %w", err)
-		}
-		if ctx.Err() != nil {
-			return result.Document{}, fmt.Errorf("%w during the warm-up, before anything was measured", ctx.Err())
-		}
+	warmed, err := l.warmUp(ctx, live)
+	if err != nil {
+		return result.Document{}, err
+	}
+	if ctx.Err() != nil {
+		return result.Document{}, fmt.Errorf("%w during the warm-up, before anything was measured", ctx.Err())
 	}
 	rounds, err := l.makeRounds(ctx, live)
 	if err != nil {
@@ -43,5 +39,8 @@ func (l *Load) Run(ctx context.Context, live *Progress) (result.Document, error)
 		}
 	}
 	document, err := l.document(rounds, selfTest)
-	return addMachineWarnings(document), err
+	if err != nil {
+		return result.Document{}, err
+	}
+	return addMachineWarnings(addWarmUp(document, warmed)), nil
 }

@@ -46,7 +46,8 @@ type Settings struct {
 	Seed        uint64        // of random arrivals
 	Rounds      int           // how often the load is made; 0: once
 
-	Warmup      int // calls before the measurement
+	Warmup      int           // calls before the measurement
+	WarmupMax   time.Duration // limit of the warm-up until rate and latency are steady; 0: none
 	Timeout     time.Duration
 	Connections int  // 0: one, or on demand for HTTP/1.1
 	PerCall     bool // open a connection for each call

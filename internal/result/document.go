@@ -210,6 +210,8 @@ type Trial struct {
 	// Limits is what enforced server.cpus and server.memory: cgroup v1, cgroup v2, or pinned
 	// (by CPU affinity and the language runtime); empty: no limits, or the cluster enforced them.
 	Limits string `json:"limits,omitempty"`
+	// WarmUp is the warm-up until steady; nil: none was asked for.
+	WarmUp *WarmUp `json:"warmup,omitempty"`
 	// Memory is the memory of the servers over time; nil: not measured.
 	Memory *Memory `json:"memory,omitempty"`
 	// Capacity is the result of a search; nil: the load was no search. Then Measures are those

@@ -60,6 +60,12 @@ type Memory struct {
 	Servers    []uint64 `json:"servers_bytes"`
 }
 
+// WarmUp is the load before the measurement that made rate and latency steady.
+type WarmUp struct {
+	TookMS float64 `json:"took_ms"`
+	Steady bool    `json:"steady"` // false: rate or latency still changed when its time was over
+}
+
 // LatencyOverTime is the latency of the calls that were due in each interval of a load. A percentile
 // is exact to 3 %. It is nil when no call was due, and when it is that of a lost call: then it is
 // only known to exceed the latency of every answered call.

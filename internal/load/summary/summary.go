@@ -56,6 +56,9 @@ func head(out io.Writer, document result.Document, arm result.Arm) {
 	for _, w := range document.MachineWarnings {
 		paragraph(out, "Warning: "+clean(w.Text)+".")
 	}
+	if len(arm.Trials) > 0 && arm.Trials[0].WarmUp != nil && arm.Trials[0].WarmUp.Steady {
+		paragraph(out, fmt.Sprintf("Rate and latency were steady after %.1f s of warm-up.", arm.Trials[0].WarmUp.TookMS/1e3))
+	}
 	if document.Partial && document.Rounds > 1 {
 		paragraph(out, fmt.Sprintf("Partial: the load was interrupted in round %d of %d.", len(arm.Trials), document.Rounds))
 	} else if document.Partial {
