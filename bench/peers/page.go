@@ -24,9 +24,9 @@ func (p page) markdown() string {
 	b.WriteString("Every generator makes a fixed number of calls, with the calls in flight of its table. CPU is the user and\nsystem time of its process, less that of a run with one call. The server's CPU is shown because the slower of\nthe two sets the calls/s. Figures are medians of the rounds, CPU with its range. In each round every generator\nruns once in every setting. Generators and servers share the machine.\n")
 	for target, title := range []string{
 		"## A minimal gRPC server\n\n`bench/answerer`: one thread, the same bytes for every call, one read and one write for all pending calls of a\nconnection.",
-		"## A grpc-go server\n\n`rpclab server` without delay. It uses most of the CPU, so fewer answers arrive together.",
+		"## A grpc-go server\n\n`rpclab server` without delay. It uses most of the CPU, so fewer responses arrive at the same time.",
 		"## HTTP/1.1: a minimal server\n\n`bench/answerer -reply http`; a call is `GET /`. A connection carries one call at a time, and so do a read and\na write.",
-		"## HTTP/1.1: Go's net/http\n\n`bench/webserver` with the same answer.",
+		"## HTTP/1.1: Go's net/http\n\n`bench/webserver` with the same response.",
 	} {
 		b.WriteString("\n" + title + "\n")
 		for _, s := range shapes(target) {
@@ -38,7 +38,7 @@ func (p page) markdown() string {
 	p.goals(&b)
 	b.WriteString("\n## The load generators\n\n")
 	for _, g := range p.Peers {
-		b.WriteString("- " + g.title() + " " + g.Version)
+		fmt.Fprintf(&b, "- **%s** (%s)", g.title(), g.Version)
 		if !g.Timed {
 			fmt.Fprintf(&b, ", %s calls a run", thousands(g.Calls))
 		}
@@ -91,7 +91,7 @@ func (p page) stalled(b *strings.Builder) {
 		true90, true99 := trueQuantile(stallRate, stallRun, stallFrom, s.Lasted, 0.9), trueQuantile(stallRate, stallRun, stallFrom, s.Lasted, 0.99)
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %d |\n", s.Generator, short(s.Reported.p90), short(true90), short(s.Reported.p99), short(true99), s.Reported.answered)
 	}
-	fmt.Fprintf(b, "\n%d calls are due. A generator with fewer answers skipped calls that it could not make in time. A generator that\nwaits with 50 calls in flight has 50 calls with the stall, one in a hundred, and counts its late calls from when it\nsent them: its p99 may be right, and its p90 hides the stall.\n", stallRate*int(stallRun/time.Second))
+	fmt.Fprintf(b, "\n%d calls are due. A generator with fewer answers skipped calls that it could not make in time. During the\nstall, a generator that waits for responses has only its 50 calls in flight, one in a hundred. It measures the calls\nthat it sends too late from when it sent them. So its p99 may be right, but its p90 hides the stall.\n", stallRate*int(stallRun/time.Second))
 }
 
 // costsOf are the costs of a generator in one setting.

@@ -115,7 +115,7 @@ func fidelity(local, kubernetes result.Document) string {
 	fmt.Fprintf(&b, `# Do routes behave on Kubernetes as on one machine?
 
 **Yes: every route spreads calls in the same way on both.** 30 users make 3,000 calls on one channel to three
-backends. Calls are called even from a Jain's index of 0.95 on. Do not compare routes by these latencies: there is one
+backends. "Even" means a Jain's index of 0.95 or more. Do not compare routes by these latencies: there is one
 run of each, on a machine that also ran the whole cluster.
 
 Made on %s with %d CPUs (%s), Linux %s, %s. This command runs
