@@ -46,8 +46,10 @@ func ms(msecs float64) string {
 		return fmt.Sprintf("%.2f", msecs)
 	case msecs < 9999.95:
 		return fmt.Sprintf("%.1f", msecs)
+	case msecs < 999_999.5:
+		return count(uint64(math.Round(msecs)))
 	}
-	return count(uint64(math.Round(msecs)))
+	return fmt.Sprintf("%.0f", msecs) // a separator would take the eighth column
 }
 
 // duration formats a time in a suitable unit.
