@@ -159,7 +159,7 @@ func labUp(c *cobra.Command, f labUpFlags) (err error) {
 	printStacks(c, stacks)
 	watching, cancel := context.WithCancel(c.Context())
 	defer cancel()
-	go reportLosses(watching, c, stacks)
+	go reportEndedProcesses(watching, c, stacks)
 	if f.targets != "" {
 		return stack.WriteTargets(c.Context(), f.targets, stacks)
 	}
@@ -219,8 +219,8 @@ func printStacks(c *cobra.Command, stacks []*stack.Stack) {
 	fmt.Fprintln(c.ErrOrStderr(), "Press Ctrl-C to stop.")
 }
 
-// reportLosses prints the processes that exited unexpectedly, until ctx ends.
-func reportLosses(ctx context.Context, c *cobra.Command, stacks []*stack.Stack) {
+// reportEndedProcesses prints the processes that exited unexpectedly, until ctx ends.
+func reportEndedProcesses(ctx context.Context, c *cobra.Command, stacks []*stack.Stack) {
 	reported := map[string]bool{}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -231,11 +231,11 @@ func reportLosses(ctx context.Context, c *cobra.Command, stacks []*stack.Stack) 
 			return
 		}
 		for _, running := range stacks {
-			for _, loss := range running.Losses() {
-				if !reported[loss] {
-					fmt.Fprintf(c.ErrOrStderr(), "rpclab: route %s: %s\n", running.Route.Name, loss)
+			for _, failure := range running.Failures() {
+				if !reported[failure] {
+					fmt.Fprintf(c.ErrOrStderr(), "rpclab: route %s: %s\n", running.Route.Name, failure)
 				}
-				reported[loss] = true
+				reported[failure] = true
 			}
 		}
 	}

@@ -1,6 +1,7 @@
-// Package agent lets rpclab control a program in a pod like a child process. An agent starts the
-// program and serves its standard input and output, signals, resource usage and exit status over
-// gRPC (docs/decisions/0015).
+// Package agent lets rpclab control a program in a pod like a child process. An [Agent] runs in the pod and
+// starts the program. Over gRPC it carries the program's standard input and output, sends it signals, and
+// reports its resource usage and exit status. A [Process] is the program on rpclab's side
+// (docs/decisions/0015).
 package agent
 
 import (
@@ -40,7 +41,7 @@ type Agent struct {
 
 	// Command is the agent's own program, with arguments; empty: each stream names its program.
 	Command []string
-	// Self is the path of rpclab.
+	// Self is the path of rpclab. The agent starts it for a program named "rpclab".
 	Self   string
 	Token  string    // every request must have this token; empty: no token needed
 	Stderr io.Writer // receives the standard error of programs
@@ -48,23 +49,24 @@ type Agent struct {
 
 	orphans  reaper
 	mu       sync.Mutex
-	stopping bool
+	stopping bool        // no program may start any more
 	child    *child      // the latest program; nil: none has started
 	attached *attachment // the latest stream; nil: none has attached
 }
 
 // attachment is one stream's connection to the program.
 type attachment struct {
-	end      context.CancelCauseFunc
-	detached chan struct{} // closed when the next stream may attach
+	end      context.CancelCauseFunc // ends the stream
+	detached chan struct{}           // closed when the next stream may attach
 
-	mu      sync.Mutex
-	stopped bool // no more input is written to the program
+	mu           sync.Mutex
+	inputStopped bool // no more input is written to the program
 }
 
-// Serve starts the agent's own program, if there is one. It serves until that program exits or
-// ctx ends; then it stops the running program with SIGTERM and waits. status is the exit status of
-// the agent's own program as in a shell (137 after SIGKILL), or else the agent's.
+// Serve starts the agent's own program, if there is one, and serves until that program exits or ctx ends.
+// When ctx ends, Serve stops the running program with SIGTERM and waits until it exits. status is the exit
+// status for the agent's process: that of its own program as in a shell (137 after SIGKILL), or else 143
+// after the end of ctx.
 func (a *Agent) Serve(ctx context.Context, listener net.Listener) (status int, err error) {
 	stop, err := a.orphans.adopt()
 	if err != nil {
@@ -100,7 +102,7 @@ func (a *Agent) Serve(ctx context.Context, listener net.Listener) (status int, e
 	case <-exited:
 	case <-ctx.Done():
 		a.stop()
-		if len(a.Command) == 0 { // the Job then starts another pod
+		if len(a.Command) == 0 { // a status other than 0 makes the Job start another pod
 			status = 128 + int(syscall.SIGTERM)
 		}
 	}
@@ -123,6 +125,7 @@ func (a *Agent) stop() {
 	}
 }
 
+// start starts a program, which becomes the latest one.
 func (a *Agent) start(args []string) (*child, error) {
 	if args[0] == "rpclab" {
 		args = append([]string{a.Self}, args[1:]...)

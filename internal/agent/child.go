@@ -22,22 +22,23 @@ type pipe interface {
 	SetWriteDeadline(time.Time) error
 }
 
-// child is a program. Its output stays in a pipe until a stream attaches; when the pipe is full,
-// the program blocks. So no output is lost, and no buffer grows.
+// child is a program that the agent started. Its output stays in a pipe until a stream attaches. When the
+// pipe is full, the program blocks. So no output is lost, and no buffer grows.
 type child struct {
 	process *process.Process
 	out     *os.File
 	exited  chan struct{} // closed when the program has exited
 
 	mu        sync.Mutex
-	requested bool                   // the exit was requested
+	requested bool                   // a client or the agent asked for the exit
 	oomKills  uint64                 // OOM kills in the container before the program started
-	baseline  time.Duration          // CPU time at the last reset
-	before    measure.ProcessorTimes // node and container, at the last reset
+	cpuBefore time.Duration          // CPU time at the last reset
+	before    measure.ProcessorTimes // of the node and the container, at the last reset
 	peak      uint64                 // peak memory at the last measurement, bytes
 }
 
-// read reads output. It returns io.EOF at the end of the output.
+// read reads output. It returns io.EOF at the end of the output, and [os.ErrDeadlineExceeded] after
+// setDeadline, or when other processes keep the output open for outputGrace after the program has exited.
 func (c *child) read(p []byte) (int, error) {
 	for {
 		ended := false
@@ -70,7 +71,7 @@ func (c *child) setDeadline(until time.Time) {
 	}
 }
 
-// signal sends a requested signal.
+// signal sends a signal that a client or the agent asked for.
 func (c *child) signal(s syscall.Signal) error {
 	c.measure()
 	if s == syscall.SIGKILL {
@@ -104,8 +105,7 @@ func (c *child) kill() {
 	<-c.exited
 }
 
-// measure returns the CPU time of the program. Unless the program has exited, measure also stores
-// its peak memory.
+// measure returns the CPU time of the program, and updates its peak memory unless it has exited.
 func (c *child) measure() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,10 +132,10 @@ func (c *child) usage(reset bool) *rpclabv1.UsageReply {
 	defer c.mu.Unlock()
 	times := now.Since(c.before)
 	used := &rpclabv1.UsageReply{
-		CpuNs: int64(cpu - c.baseline), MaxRss: c.peak, ThrottledNs: int64(times.Throttled), Stolen: times.StolenShare(), Log: c.process.Log(),
+		CpuNs: int64(cpu - c.cpuBefore), MaxRss: c.peak, ThrottledNs: int64(times.Throttled), Stolen: times.StolenShare(), Log: c.process.Log(),
 	}
 	if reset {
-		c.baseline, c.before = cpu, now
+		c.cpuBefore, c.before = cpu, now
 		select {
 		case <-c.process.Done():
 		default:

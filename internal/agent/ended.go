@@ -7,12 +7,12 @@ import (
 	rpclabv1 "rpclab/api/rpclab/v1"
 )
 
-// Ended is the error of a program that exited with another exit code than 0.
+// Ended is the error of a program that exited with an exit code other than 0, or that a signal ended.
 type Ended struct {
 	ExitCode int            // -1: ended by a signal
 	Signal   syscall.Signal // 0: none
-	// Requested reports whether the agent was asked to end the program. Without a request, a SIGKILL
-	// is most often the kernel's, because of a memory limit.
+	// Requested reports whether a client or the agent asked for the exit. Without a request, a SIGKILL most
+	// often comes from the kernel, because of a memory limit.
 	Requested bool
 	// OOMKills is how many processes of the container the kernel killed at the container's memory
 	// limit while the program ran.

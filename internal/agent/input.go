@@ -11,7 +11,7 @@ func (p *Process) Stdin() io.WriteCloser { return input{p} }
 
 type input struct{ *Process }
 
-// Write returns when the stream has accepted the input.
+// Write sends input. It returns when the stream has accepted all of it, which the program may not have read.
 func (i input) Write(b []byte) (n int, err error) {
 	for len(b) > 0 {
 		part := b[:min(len(b), maxChunk)]

@@ -14,10 +14,11 @@ import (
 	"rpclab/internal/process"
 )
 
-// reaper waits for orphaned processes, as process 1 of a container must.
+// reaper reads the exit status of orphaned processes, as process 1 of a container must, so that they do not
+// remain as zombies.
 type reaper struct {
 	mu  sync.Mutex
-	own map[int]bool // process IDs for which exec.Cmd waits
+	own map[int]bool // process IDs of programs, for which exec.Cmd waits
 }
 
 // adopt makes this process the parent of its orphaned descendants. It reaps those that exit until
@@ -62,6 +63,7 @@ func (r *reaper) exempt(start func() (*process.Process, error)) (*process.Proces
 	return p, nil
 }
 
+// reap reaps the children that have exited, except the agent's programs.
 func (r *reaper) reap() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

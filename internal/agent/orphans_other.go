@@ -4,7 +4,7 @@ package agent
 
 import "rpclab/internal/process"
 
-// reaper does nothing on systems without containers.
+// reaper does nothing on this system, which has no containers.
 type reaper struct{}
 
 func (*reaper) adopt() (stop func(), err error) { return func() {}, nil }

@@ -8,14 +8,14 @@ import (
 // outputLimit is how much output is buffered before the program blocks.
 const outputLimit = 256 << 10
 
-// output is a pipe with a buffer, so that the exit of a program is received before its last
-// lines are read.
+// output is a pipe with a buffer. The buffer lets [Process] receive the exit of a program before anybody has
+// read its last lines.
 type output struct {
-	mu      sync.Mutex
-	changed sync.Cond
-	buffer  []byte
-	ended   bool
-	dropped bool
+	mu        sync.Mutex
+	changed   sync.Cond
+	buffer    []byte
+	ended     bool
+	discarded bool
 }
 
 func newOutput() *output {
@@ -24,14 +24,14 @@ func newOutput() *output {
 	return o
 }
 
-// put blocks while the buffer is full.
-func (o *output) put(b []byte) {
+// write appends output to the buffer. It blocks while the buffer is full.
+func (o *output) write(b []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for len(o.buffer) >= outputLimit && !o.dropped {
+	for len(o.buffer) >= outputLimit && !o.discarded {
 		o.changed.Wait()
 	}
-	if !o.dropped {
+	if !o.discarded {
 		o.buffer = append(o.buffer, b...)
 		o.changed.Broadcast()
 	}
@@ -40,14 +40,14 @@ func (o *output) put(b []byte) {
 // end marks the end of the output.
 func (o *output) end() { o.set(&o.ended) }
 
-// drop discards the buffer and all later output.
-func (o *output) drop() { o.set(&o.dropped) }
+// discard discards the buffer and all later output.
+func (o *output) discard() { o.set(&o.discarded) }
 
 func (o *output) set(flag *bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	*flag = true
-	if o.dropped {
+	if o.discarded {
 		o.buffer = nil
 	}
 	o.changed.Broadcast()
@@ -57,7 +57,7 @@ func (o *output) set(flag *bool) {
 func (o *output) Read(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for len(o.buffer) == 0 && !o.ended && !o.dropped {
+	for len(o.buffer) == 0 && !o.ended && !o.discarded {
 		o.changed.Wait()
 	}
 	if len(o.buffer) == 0 {

@@ -24,11 +24,11 @@ import (
 // requestTimeout is how long an agent may take to respond to a request.
 const requestTimeout = 10 * time.Second
 
-// ErrDisconnected means that the connection to an agent broke, or that another stream
-// attached. The state of the program is unknown: attach again.
+// ErrDisconnected means that the connection to an agent broke, or that another stream attached. Then the
+// state of the program is unknown; attach again to learn it.
 var ErrDisconnected = errors.New("the connection to its agent was lost")
 
-// Target is a program in a pod.
+// Target is a program to attach to, and the agent that runs it.
 type Target struct {
 	Name  string // unique in the cluster: caller-0
 	Host  string // the pod's address
@@ -54,8 +54,8 @@ type Process struct {
 	err error  // valid after done is closed
 }
 
-// Dial creates a client connection to an agent; the first call connects it. If dial is nil, the
-// connection is over TCP. Keepalive detects a broken connection within 20 s.
+// Dial creates a channel to an agent, which connects at the first call. dial opens its connections; nil:
+// over TCP. Keepalive detects a broken connection within 20 s.
 func Dial(address string, dial func(ctx context.Context, address string) (net.Conn, error)) (*grpc.ClientConn, error) {
 	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy(),
@@ -71,9 +71,9 @@ func Dial(address string, dial func(ctx context.Context, address string) (net.Co
 	return grpc.NewClient("passthrough:///"+address, options...)
 }
 
-// Attach lets an agent start a program, or attaches to the agent's own program, and returns when
-// the program runs. The end of ctx cancels only the attempt: call Kill to end the program, or Detach
-// to end the stream.
+// Attach makes an agent start a program, or attaches to the agent's own program, and returns when the
+// program runs. The end of ctx cancels only this attempt. Call Kill to end the program, or Detach to end
+// the stream.
 func Attach(ctx context.Context, conn grpc.ClientConnInterface, p Target) (*Process, error) {
 	a := &Process{target: p, client: rpclabv1.NewAgentClient(conn), out: newOutput(), done: make(chan struct{})}
 	a.ctx, a.cancel = context.WithCancel(a.withToken(context.Background()))
@@ -130,7 +130,7 @@ func (p *Process) receiveOutput() {
 		}
 		switch m := message.Message.(type) {
 		case *rpclabv1.FromProcess_Stdout:
-			p.out.put(m.Stdout)
+			p.out.write(m.Stdout)
 		case *rpclabv1.FromProcess_Ended:
 			p.log = m.Ended.Log
 			p.err = exitError(m.Ended)
@@ -172,7 +172,7 @@ func (p *Process) Log() string {
 	return used.Log
 }
 
-// Signal sends a signal to the program, if it runs.
+// Signal sends a signal to the program. It does nothing if the program has exited.
 func (p *Process) Signal(ctx context.Context, s syscall.Signal) error {
 	select {
 	case <-p.done:
@@ -194,10 +194,10 @@ func (p *Process) Signal(ctx context.Context, s syscall.Signal) error {
 	return nil
 }
 
-// Kill kills the program and returns when it has exited. Unread output is lost. If the agent does
-// not respond, Kill only disconnects.
+// Kill kills the program and returns when it has exited. Output that was not read is lost. If the agent does
+// not respond, Kill only ends the stream.
 func (p *Process) Kill() {
-	p.out.drop()
+	p.out.discard()
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
 	if err := p.Signal(ctx, syscall.SIGKILL); err != nil {
@@ -211,10 +211,10 @@ func (p *Process) Kill() {
 	}
 }
 
-// Detach disconnects from the agent, which keeps its own program running and kills any other
-// program. Err is [ErrDisconnected] then.
+// Detach ends the stream. The agent then keeps its own program running, or kills the program that the stream
+// started. Err returns [ErrDisconnected] then.
 func (p *Process) Detach() {
-	p.out.drop()
+	p.out.discard()
 	p.cancel()
 	<-p.done
 }

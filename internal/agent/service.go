@@ -12,7 +12,7 @@ import (
 	rpclabv1 "rpclab/api/rpclab/v1"
 )
 
-// errReplaced ends a stream when a new stream attaches.
+// errReplaced is why a stream ends when a new stream attaches.
 var errReplaced = errors.New("another stream has attached to this agent")
 
 // expired is a deadline that ends reads and writes at once.
@@ -20,7 +20,8 @@ var expired = time.Unix(1, 0)
 
 type attachServer = rpclabv1.Agent_AttachServer
 
-// Attach implements the service.
+// Attach implements the service. It carries input and output until the program has exited or the stream
+// ends. The goroutine that sends output may outlive Attach, because a blocked send ends only with the stream.
 func (a *Agent) Attach(stream attachServer) error {
 	first, err := stream.Recv()
 	if err != nil {
@@ -33,7 +34,7 @@ func (a *Agent) Attach(stream attachServer) error {
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
 	t := &attachment{end: cancel, detached: make(chan struct{})}
-	if err := a.acquire(ctx, t); err != nil {
+	if err := a.replaceAttached(ctx, t); err != nil {
 		return err
 	}
 	c, own, err := a.program(start.Args)
@@ -72,9 +73,9 @@ func (a *Agent) Attach(stream attachServer) error {
 	return err
 }
 
-// acquire ends the attached stream and waits until t may attach. If several streams wait, only the
-// last attaches.
-func (a *Agent) acquire(ctx context.Context, t *attachment) error {
+// replaceAttached ends the attached stream and waits until t may attach. If several streams wait, only the
+// last one attaches.
+func (a *Agent) replaceAttached(ctx context.Context, t *attachment) error {
 	a.mu.Lock()
 	before := a.attached
 	a.attached = t
@@ -91,7 +92,7 @@ func (a *Agent) acquire(ctx context.Context, t *attachment) error {
 	return nil
 }
 
-// program returns the agent's own program, or starts the program in args.
+// program returns the agent's own program, if it has one, or else starts the program in args.
 func (a *Agent) program(args []string) (c *child, own bool, err error) {
 	a.mu.Lock()
 	own, stopping := len(a.Command) > 0, a.stopping
@@ -147,7 +148,7 @@ func (t *attachment) receiveInput(stream attachServer, c *child) {
 			return
 		}
 		t.mu.Lock()
-		if !t.stopped {
+		if !t.inputStopped {
 			switch m := message.Message.(type) {
 			case *rpclabv1.ToProcess_Stdin:
 				_, _ = c.process.Stdin.Write(m.Stdin) // the program may have closed its input
@@ -161,12 +162,12 @@ func (t *attachment) receiveInput(stream attachServer, c *child) {
 	}
 }
 
-// stopInput ends a blocked write of input, and drops later input.
+// stopInput ends a blocked write of input, and discards later input.
 func (t *attachment) stopInput(c *child) {
 	c.setDeadline(expired)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.stopped = true
+	t.inputStopped = true
 	c.setDeadline(time.Time{})
 }
 

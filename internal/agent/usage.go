@@ -14,7 +14,7 @@ type Usage struct {
 	MaxRSS uint64        // peak resident memory, bytes
 	// Throttled is how long the program's container waited for its CPU quota.
 	Throttled time.Duration
-	// Stolen is the share of CPU time that a hypervisor took from the node (steal time).
+	// Stolen is the steal time of the node, as a share of the CPU time that its processes wanted.
 	Stolen float64
 }
 

@@ -12,7 +12,7 @@ import (
 	"rpclab/internal/caller"
 )
 
-// burst handles /experiment/client: it sends n greetings at once.
+// burst handles /experiment/client: it makes n calls at once.
 func (g *Gateway) burst(ctx context.Context, q *query) (response, error) {
 	kind := q.choice("type", "Client", "ClientWithReuseConn", "ClientWithKubeResolver")
 	n := q.required("n", 1, maxBurst)
@@ -31,7 +31,7 @@ func (g *Gateway) burst(ctx context.Context, q *query) (response, error) {
 	if kind == "Client" {
 		channel = func() (*grpc.ClientConn, error) { return g.dial(o.target) }
 	}
-	// All requests together have at most maxBurst calls in flight.
+	// The requests to this path together have at most maxBurst calls in flight.
 	if err := g.bursts.Acquire(ctx, int64(n)); err != nil {
 		return response{}, err
 	}

@@ -30,7 +30,7 @@ type response struct {
 	backends map[string]int
 }
 
-// fibonacciRandom handles /fibonacci/random: it requests random numbers of a range, one at a time.
+// fibonacciRandom handles /fibonacci/random: it requests Fibonacci numbers with random n, one after the other.
 func (g *Gateway) fibonacciRandom(ctx context.Context, q *query) (response, error) {
 	iterations, output := q.iterations(), q.boolean("output")
 	from := q.number("fibo_start", 800, 0, workload.LargestFibonacci)
@@ -49,7 +49,7 @@ func (g *Gateway) fibonacciRandom(ctx context.Context, q *query) (response, erro
 	})
 }
 
-// fibonacci handles /fibonacci: it requests one number.
+// fibonacci handles /fibonacci: it requests one Fibonacci number.
 func (g *Gateway) fibonacci(ctx context.Context, q *query) (response, error) {
 	n := q.required("n", 0, workload.LargestFibonacci)
 	if err := q.finish(); err != nil {
@@ -64,7 +64,7 @@ func (g *Gateway) fibonacci(ctx context.Context, q *query) (response, error) {
 	return response{call, map[string]int{call.Server: 1}}, err
 }
 
-// increment handles /increment.
+// increment handles /increment: it increments a counter, one call after the other.
 func (g *Gateway) increment(ctx context.Context, q *query) (response, error) {
 	iterations, output := q.iterations(), q.boolean("output")
 	if err := q.finish(); err != nil {
@@ -121,7 +121,7 @@ func (g *Gateway) repeat(ctx context.Context, iterations int, output bool, call 
 	return response{summarize(iterations, backends), backends}, nil
 }
 
-// summarize returns the short response.
+// summarize returns the response without output=true.
 func summarize(calls int, backends map[string]int) string {
 	var each []string
 	for _, id := range slices.Sorted(maps.Keys(backends)) {

@@ -13,24 +13,24 @@ import (
 
 // httpError is an error with its HTTP status and gRPC code.
 type httpError struct {
-	http    int
-	code    string
+	http    int    // status
+	code    string // of gRPC
 	message string
 }
 
-func (f httpError) Error() string { return f.message }
+func (e httpError) Error() string { return e.message }
 
 // writeError sends an error as JSON: {"error", "code"}.
 func writeError(w http.ResponseWriter, err error) {
-	var f httpError
-	if !errors.As(err, &f) {
+	var answer httpError
+	if !errors.As(err, &answer) {
 		code := status.FromContextError(err).Code()
 		if s, ok := status.FromError(err); ok {
 			code = s.Code()
 		}
-		f = httpError{httpStatus(code), caller.Code(status.Error(code, "")), err.Error()}
+		answer = httpError{httpStatus(code), caller.Code(status.Error(code, "")), err.Error()}
 	}
-	writeJSON(w, f.http, map[string]string{"error": f.message, "code": f.code})
+	writeJSON(w, answer.http, map[string]string{"error": answer.message, "code": answer.code})
 }
 
 // httpStatus returns the HTTP status nearest to a gRPC code.

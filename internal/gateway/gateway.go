@@ -1,6 +1,6 @@
-// Package gateway answers HTTP requests by making gRPC calls along a route, and reports which
-// backends answered. Its interface is that of the published comparisons of load balancing and
-// of channels (docs/studies.md).
+// Package gateway is an HTTP server that makes gRPC calls over a route for each request, and reports which
+// backends answered them. Its HTTP interface is that of two published studies, on load balancing and on
+// channels (docs/studies.md).
 package gateway
 
 import (
@@ -26,7 +26,7 @@ import (
 
 // Models of a gateway.
 const (
-	OneThread = "one-thread" // one request at a time; others queue
+	OneThread = "one-thread" // one request at a time; others wait
 	Threads   = "threads"    // concurrent requests over one channel
 	Async     = "async"      // concurrent requests, each over its own channel, as published
 )
@@ -51,7 +51,7 @@ const MaxRequests = 256
 const (
 	maxIterations  = 10_000           // calls of a request, as published
 	maxOutputBytes = 32 << 20         // bytes of values in a response
-	requestTimeout = 15 * time.Minute // of a request, including its time in the queue
+	requestTimeout = 15 * time.Minute // of a request, including its wait for other requests
 	callTimeout    = 30 * time.Second // of one call
 	writeTimeout   = 30 * time.Second // of sending the response
 )
@@ -61,7 +61,7 @@ const maxBurst = 10_000
 
 // Options configure a gateway.
 type Options struct {
-	Target caller.Target // for all paths but /experiment/client; the caller of New closes it
+	Target caller.Target // for all paths except /experiment/client; the caller of New closes it
 	Model  string        // one of [Models]
 	// Channel is caller.Shared or [PerRequest]; empty: [DefaultChannel].
 	Channel string
@@ -70,8 +70,8 @@ type Options struct {
 	ClusterIP, KubeResolver func() (caller.Target, error)
 	// Token is the bearer token that requests must send; empty: none.
 	Token string
-	// Seed is the seed of random numbers: two gateways with the same seed that make equally many
-	// calls request the same numbers.
+	// Seed is the seed of random numbers. Two gateways with the same seed request the same numbers, in the
+	// same order.
 	Seed uint64
 }
 
@@ -81,12 +81,12 @@ type Gateway struct {
 	numbers  *workload.Numbers
 	counters atomic.Pointer[callCounters]
 	slots    chan struct{}       // for requests in progress
-	turn     chan struct{}       // held by the request in progress of [OneThread]; nil: other models
+	thread   chan struct{}       // full while the one thread of [OneThread] is in use; nil: other models
 	bursts   *semaphore.Weighted // for calls of /experiment/client
-	shared   *grpc.ClientConn
+	shared   *grpc.ClientConn    // nil: a channel per request
 
-	drawing sync.Mutex
-	random  *rand.Rand
+	randomLock sync.Mutex
+	random     *rand.Rand
 
 	mu                      sync.Mutex
 	clusterIP, kubeResolver openRoute // of /experiment/client
@@ -108,7 +108,7 @@ func New(o Options) (*Gateway, error) {
 	g.Reset()
 	switch o.Model {
 	case OneThread:
-		g.turn = make(chan struct{}, 1)
+		g.thread = make(chan struct{}, 1)
 	case Threads, Async:
 	default:
 		return nil, fmt.Errorf("unknown model %q: use one of %v", o.Model, Models)
@@ -146,8 +146,8 @@ func (g *Gateway) dial(t caller.Target) (*grpc.ClientConn, error) {
 	return grpc.NewClient(t.URI, append(grpcgo.DialOptions(t), grpc.WithUnaryInterceptor(g.count))...)
 }
 
-// Reset sets all counters of calls to 0 for the next test. Known series stay, because
-// Prometheus' rate() ignores the first value of a new series.
+// Reset sets all counters of calls to 0. It keeps known series, at 0, because Prometheus' rate() ignores the
+// first value of a new series.
 func (g *Gateway) Reset() {
 	next := newCallCounters(g.options.Mode)
 	if last := g.counters.Load(); last != nil {
@@ -182,24 +182,24 @@ func (g *Gateway) channel() (channel *grpc.ClientConn, done func(), err error) {
 
 // draw returns a random number from 0 to n-1.
 func (g *Gateway) draw(n int) int {
-	g.drawing.Lock()
-	defer g.drawing.Unlock()
+	g.randomLock.Lock()
+	defer g.randomLock.Unlock()
 	return g.random.IntN(n)
 }
 
-// admit waits until a request may run; call done when it has ended.
+// admit waits until a request may run, or fails if there are too many. Call done when the request has ended.
 func (g *Gateway) admit(ctx context.Context) (done func(), err error) {
 	select {
 	case g.slots <- struct{}{}:
 	default:
 		return nil, httpError{http.StatusServiceUnavailable, "UNAVAILABLE", fmt.Sprintf("%d requests are in progress, which is the limit: try again later", MaxRequests)}
 	}
-	if g.turn == nil {
+	if g.thread == nil {
 		return func() { <-g.slots }, nil
 	}
 	select {
-	case g.turn <- struct{}{}:
-		return func() { <-g.turn; <-g.slots }, nil
+	case g.thread <- struct{}{}:
+		return func() { <-g.thread; <-g.slots }, nil
 	case <-ctx.Done():
 		<-g.slots
 		return nil, ctx.Err()

@@ -16,7 +16,7 @@ import (
 // handlerFunc reads a request's parameters and makes its calls.
 type handlerFunc func(context.Context, *query) (response, error)
 
-// Handler serves the gateway's HTTP interface.
+// Handler returns the gateway's HTTP interface.
 func (g *Gateway) Handler() http.Handler {
 	mux := http.NewServeMux()
 	var paths []string
@@ -64,23 +64,24 @@ func requireToken(token string, next http.Handler) http.Handler {
 
 func (g *Gateway) handler(do handlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a, err := g.respond(r, do)
+		answer, err := g.respond(r, do)
 		// A client that does not read the response must not block the handler forever.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 		if err != nil {
 			writeError(w, err)
 			return
 		}
-		w.Header().Set(nethttp.BackendsHeader, encodeBackends(a.backends))
-		if text, ok := a.body.(string); ok {
+		w.Header().Set(nethttp.BackendsHeader, encodeBackends(answer.backends))
+		if text, ok := answer.body.(string); ok {
 			fmt.Fprint(w, text)
 			return
 		}
-		writeJSON(w, http.StatusOK, a.body)
+		writeJSON(w, http.StatusOK, answer.body)
 	})
 }
 
-// respond makes a request's calls. The next request may run before the response is sent.
+// respond makes a request's calls. It does not send the response, so that the next request can run before a
+// slow client has read it.
 func (g *Gateway) respond(r *http.Request, do handlerFunc) (response, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
 	defer cancel()

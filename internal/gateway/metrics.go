@@ -14,8 +14,8 @@ const requestsTotal = "grpc_requests_total"
 // callCounters count calls between two resets.
 type callCounters struct {
 	registry *prometheus.Registry
-	requests *prometheus.CounterVec      // grpc_requests_total
-	standard grpc.UnaryClientInterceptor // standard metrics of a gRPC client
+	requests *prometheus.CounterVec      // grpc_requests_total, as published
+	standard grpc.UnaryClientInterceptor // records the usual metrics of a gRPC client (go-grpc-middleware)
 }
 
 func newCallCounters(mode string) *callCounters {
@@ -33,8 +33,8 @@ func newCallCounters(mode string) *callCounters {
 	return m
 }
 
-// copySeries creates the known series of requests in another vector, at 0.
-func (m *callCounters) copySeries(others *prometheus.CounterVec) {
+// copySeries creates the series of the requests in another vector, at 0.
+func (m *callCounters) copySeries(to *prometheus.CounterVec) {
 	families, _ := m.registry.Gather() // an error concerns only the process metrics
 	for _, family := range families {
 		if family.GetName() != requestsTotal {
@@ -45,7 +45,7 @@ func (m *callCounters) copySeries(others *prometheus.CounterVec) {
 			for _, l := range series.Label {
 				labels[l.GetName()] = l.GetValue()
 			}
-			others.WithLabelValues(labels["method"], labels["server_name"])
+			to.WithLabelValues(labels["method"], labels["server_name"])
 		}
 	}
 }

@@ -44,6 +44,7 @@ func (q *query) text(name string) (string, bool) {
 	return strings.Join(given, ""), len(given) > 0
 }
 
+// number returns a parameter from least to most, or the fallback if it is missing.
 func (q *query) number(name string, fallback, least, most int) int {
 	text, ok := q.text(name)
 	if !ok {
@@ -57,6 +58,7 @@ func (q *query) number(name string, fallback, least, most int) int {
 	return n
 }
 
+// required returns a parameter from least to most that must be present.
 func (q *query) required(name string, least, most int) int {
 	if !q.values.Has(name) {
 		q.fail("%s is missing: it must be a number from %d to %d", name, least, most)
@@ -64,7 +66,7 @@ func (q *query) required(name string, least, most int) int {
 	return q.number(name, least, least, most)
 }
 
-// iterations reads either of the two published names.
+// iterations reads the number of calls, which has two published names.
 func (q *query) iterations() int {
 	if q.values.Has("iterations") && q.values.Has("iteration") {
 		q.fail("iterations and iteration are the same parameter: use one of them")
@@ -92,7 +94,7 @@ func (q *query) choice(name string, among ...string) string {
 	return text
 }
 
-// finish rejects unknown parameters. Call it after all others are read.
+// finish rejects parameters that nobody has read, and returns the first error. Call it last.
 func (q *query) finish() error {
 	known := slices.Sorted(maps.Keys(q.known))
 	for _, name := range slices.Sorted(maps.Keys(q.values)) {

@@ -11,8 +11,8 @@ import (
 // shutdownTimeout is how long requests in progress may take after ctx has ended.
 const shutdownTimeout = 30 * time.Second
 
-// Serve answers requests until ctx ends. Then it accepts no more, and returns when those in
-// progress have ended, or closes their connections after [shutdownTimeout].
+// Serve answers requests until ctx ends. Then it accepts no more requests, and returns when those in
+// progress have ended. After [shutdownTimeout] it closes their connections.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,

@@ -21,7 +21,7 @@ type ProcessSpec struct {
 	Self     []string // command line of this program
 	Listen   string   // empty: a free loopback address
 	Route    route.Route
-	Service  cluster.Service // the service's address on the route
+	Service  cluster.Service // what the gateway calls over the route
 	Settings settings.Settings
 	Model    string
 	Channel  string   // see [Options]
@@ -69,7 +69,7 @@ func (p ProcessSpec) program(ctx context.Context) (run process.Spec, err error) 
 	if err != nil {
 		return run, err
 	}
-	defer target.Close() // its dialer and resolvers serve Go clients only
+	defer target.Close() // the gateway itself dials the URI
 	if target.PortableURI == "" {
 		return run, fmt.Errorf("only a gateway in Go supports the route %s", p.Route.Name)
 	}

@@ -11,8 +11,8 @@ import (
 	"rpclab/internal/route/settings"
 )
 
-// Target returns a target without a route: one or more comma-separated addresses (host:port), or
-// any URI that gRPC understands. policy is a load-balancing policy of [settings].
+// Target returns a target for addresses instead of a route: one or several of the form host:port with commas,
+// or a URI that gRPC understands. policy is a load-balancing policy of package [settings].
 func Target(text, policy string) (caller.Target, error) {
 	config, err := settings.Settings{}.ServiceConfig(policy)
 	if err != nil {

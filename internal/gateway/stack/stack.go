@@ -1,5 +1,5 @@
-// Package stack starts a complete route for people to look at (`rpclab lab up`): a gateway, the
-// route's proxies and control plane, and servers.
+// Package stack starts everything that one route needs, so that people can try it (`rpclab lab up`): a
+// gateway, the route's proxies and control plane, and servers.
 package stack
 
 import (
@@ -17,7 +17,7 @@ import (
 	"rpclab/internal/tool"
 )
 
-// Port is the published port of the first gateway; the others follow.
+// Port is the published port of the first gateway. The other gateways listen on the ports after it.
 const Port = 30612
 
 // Plan describes a stack to start.
@@ -109,8 +109,8 @@ func metricsArgs() []string {
 	return []string{"--metrics", ":" + strconv.Itoa(metricsPort)}
 }
 
-// Losses returns, for each process that ended unexpectedly, its name and the cause.
-func (s *Stack) Losses() []string {
+// Failures returns, for each process that ended unexpectedly, its name and the cause.
+func (s *Stack) Failures() []string {
 	all := append(s.Servers.Failures(), s.Gateway.Failures()...)
 	for _, p := range s.infrastructure.Components {
 		all = append(all, p.Failures()...)
