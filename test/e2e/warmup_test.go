@@ -20,7 +20,7 @@ func changingServer(t *testing.T, delay func(since time.Duration) time.Duration)
 	var once sync.Once
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		once.Do(func() { first = time.Now() })
-		time.Sleep(delay(time.Since(first)))
+		<-time.After(delay(time.Since(first)))
 	}))
 	t.Cleanup(server.Close)
 	return server.URL
