@@ -70,12 +70,12 @@ func resetGateway(ctx context.Context, port int) error {
 	if err != nil {
 		return err
 	}
-	answer, err := http.DefaultClient.Do(request)
+	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return err
 	}
-	if answer.Body.Close(); answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("the program that listens on port %d is no gateway: it answers %s", port, answer.Status)
+	if response.Body.Close(); response.StatusCode != http.StatusOK {
+		return fmt.Errorf("the program that listens on port %d is no gateway: it responds %s", port, response.Status)
 	}
 	return nil
 }
