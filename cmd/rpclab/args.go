@@ -23,7 +23,7 @@ func knownCommand(c *cobra.Command, args []string) error {
 
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageError{fmt.Errorf("%s takes no arguments, but got %q\nSee '%s --help'", c.CommandPath(), args[0], c.CommandPath())}
+		return usageError{fmt.Errorf("%s accepts no arguments, but got %q\nSee '%s --help'", c.CommandPath(), args[0], c.CommandPath())}
 	}
 	return nil
 }

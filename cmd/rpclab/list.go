@@ -77,7 +77,7 @@ func oneExperiment(c *cobra.Command, args []string) error {
 	if len(args) == 1 {
 		return nil
 	}
-	return usageError{fmt.Errorf("%s takes one experiment (%s, or a YAML file), but got %d\nSee '%s --help'",
+	return usageError{fmt.Errorf("%s needs one experiment (%s, or a YAML file), but got %d\nSee '%s --help'",
 		c.CommandPath(), strings.Join(experiments.Names(), ", "), len(args), c.CommandPath())}
 }
 

@@ -146,9 +146,9 @@ func (c connections) Set(text string) (err error) {
 func (f *loadFlags) target(c *cobra.Command, args []string) error {
 	switch {
 	case f.selfTest && len(args) > 0:
-		return usageError{fmt.Errorf("--self-test takes no target, but got %q", args[0])}
+		return usageError{fmt.Errorf("--self-test accepts no target, but got %q", args[0])}
 	case !f.selfTest && len(args) != 1:
-		return usageError{fmt.Errorf("%s takes one target (HOST:PORT, or a URL with --http), but got %d\nSee '%s --help'",
+		return usageError{fmt.Errorf("%s needs one target (HOST:PORT, or a URL with --http), but got %d\nSee '%s --help'",
 			c.CommandPath(), len(args), c.CommandPath())}
 	}
 	return nil

@@ -113,7 +113,7 @@ func exactly(n int, what string) cobra.PositionalArgs {
 		if len(args) == n {
 			return nil
 		}
-		return usageError{fmt.Errorf("%s takes %d %s, but got %d ('rpclab runs' lists them)\nSee '%s --help'",
+		return usageError{fmt.Errorf("%s needs %d %s, but got %d ('rpclab runs' lists them)\nSee '%s --help'",
 			c.CommandPath(), n, what, len(args), c.CommandPath())}
 	}
 }

@@ -96,7 +96,7 @@ SIGTERM or SIGINT stops the server after it has drained its connections.`,
 	access.register(flags)
 	secure.register(flags)
 	flags.DurationVar(&server.Drain, "drain", 0, "time that a stopping server still accepts calls")
-	flags.BoolVar(&supervised, "supervised", false, "take commands on standard input, and exit when it closes")
+	flags.BoolVar(&supervised, "supervised", false, "read commands on standard input, and exit when it closes")
 	_ = flags.MarkHidden("supervised")
 	return command
 }
@@ -161,7 +161,7 @@ func (f securityFlags) check(model string) error {
 	case (f.Required() || f.keys != "") && model != workload.GRPC:
 		return usageError{fmt.Errorf("--security, --jwt, --signing and --keys need --model %s", workload.GRPC)}
 	case f.Required() != (f.keys != ""):
-		return usageError{errors.New("--keys names the file that gives clients their keys: use it together with --security, --jwt or --signing")}
+		return usageError{errors.New("--keys writes the keys that clients need: use it together with --security, --jwt or --signing")}
 	}
 	return nil
 }

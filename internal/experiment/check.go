@@ -93,12 +93,12 @@ func (d *document) checkSize(experiment *Experiment, wrong *problems) {
 	}
 	for _, axis := range experiment.Sweep {
 		if configs *= len(axis.Values); configs > maxConfigs {
-			wrong.add(d.position("sweep"), "the sweep gives over %d combinations of arm and cell", maxConfigs)
+			wrong.add(d.position("sweep"), "the sweep has over %d combinations of arm and cell", maxConfigs)
 			return
 		}
 	}
 	if trials := configs * experiment.Rounds; trials > maxTrials {
-		wrong.add(d.position("rounds"), "%d rounds give %d trials; an experiment has at most %d", experiment.Rounds, trials, maxTrials)
+		wrong.add(d.position("rounds"), "%d rounds are %d trials; an experiment has at most %d", experiment.Rounds, trials, maxTrials)
 	}
 }
 

@@ -198,7 +198,7 @@ func (d *decoder) axis(typ *valueType, path string, n *node) []any {
 		v := d.value(typ, item)
 		for _, before := range values {
 			if reflect.DeepEqual(before, v) && v != nil {
-				d.add(item.at, "sweep %s takes %s twice", path, cmp.Or(item.text, "the same value"))
+				d.add(item.at, "sweep %s contains %s twice", path, cmp.Or(item.text, "the same value"))
 			}
 		}
 		values = append(values, v)

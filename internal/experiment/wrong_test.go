@@ -142,17 +142,17 @@ func TestErrorsOfInvalidDocuments(t *testing.T) {
 
 		"sweep of an unknown field": {withHead("sweep: {load.brust: [1]}"), []string{`x.yaml:6:9: unknown field "brust" in load; did you mean "burst"?`}},
 		"sweep with a bad value":    {withHead("sweep: {load.burst: [1, 0]}"), []string{"x.yaml:6:25: load.burst must be 1 to 1000000, not 0"}},
-		"sweep with a value twice":  {withHead("sweep: {load.burst: [1, 2, 1]}"), []string{"x.yaml:6:28: sweep load.burst takes 1 twice"}},
+		"sweep with a value twice":  {withHead("sweep: {load.burst: [1, 2, 1]}"), []string{"x.yaml:6:28: sweep load.burst contains 1 twice"}},
 		"sweep of no values":        {withHead("sweep: {load.burst: []}"), []string{"x.yaml:6:21: sweep load.burst must be a list of values, not a list"}},
 		"axes that exclude":         {withHead("sweep: {load.burst: [1], load.sequence: [1]}"), []string{"x.yaml:6:26: sweep load.sequence and sweep load.burst exclude each other"}},
 		"an arm sets what is swept": {withHead("sweep: {route: [direct]}"), []string{"x.yaml:4:26: arm b sets a field that sweep route sets for every arm"}},
 		"too many cells": {withHead("sweep:", "  load.burst: "+numbers(110), "  server.replicas: "+numbers(110)),
-			[]string{"x.yaml:7:3: the sweep gives over 10000 combinations of arm and cell"}},
+			[]string{"x.yaml:7:3: the sweep has over 10000 combinations of arm and cell"}},
 
 		"too many arms": {strings.Replace(head, "a: {}", strings.Join(count(101), ": {}, ")+": {}", 1),
 			[]string{"x.yaml:4:7: 102 arms; an experiment has at most 100"}},
 		"too many trials": {strings.Replace(withHead("sweep: {load.burst: "+numbers(500)+"}"), "rounds: 2", "rounds: 1000", 1),
-			[]string{"x.yaml:5:9: 1000 rounds give 1000000 trials; an experiment has at most 100000"}},
+			[]string{"x.yaml:5:9: 1000 rounds are 1000000 trials; an experiment has at most 100000"}},
 
 		"events out of order":               {withHead("events: [{at: 2s, kill: 1}, {at: 1s, kill: 1}]"), []string{"x.yaml:6:34: events must be in order of time: 1s comes after 2s"}},
 		"an event with two actions":         {withHead("events: [{at: 2s, kill: 1, scale: 5}]"), []string{"x.yaml:6:28: event accepts only one of kill and scale"}},

@@ -52,7 +52,7 @@ func (l *Load) document(rounds []round, selfTest *SelfTestResult) (result.Docume
 	}
 	merged := document.Arms[0]
 	if unused := l.to.addUnused(merged.Backends); len(unused) > 0 && merged.Calls > 0 {
-		document.Warnings = append(document.Warnings, fmt.Sprintf("%s answered no call, although --balance %s takes the addresses in turn", strings.Join(unused, ", "), RoundRobin))
+		document.Warnings = append(document.Warnings, fmt.Sprintf("%s answered no call, although --balance %s sends calls to every address", strings.Join(unused, ", "), RoundRobin))
 	}
 	if waited > 0 {
 		document.Warnings = append(document.Warnings, l.waited(waited, merged.Calls))

@@ -22,7 +22,7 @@ func (s Settings) stream(m protoreflect.MethodDescriptor) (*stream, error) {
 	client, server := m.IsStreamingClient(), m.IsStreamingServer()
 	switch {
 	case s.Messages > 0 && !client:
-		return nil, request.Invalidf("--messages %d: %s takes one message per call; leave it out, or call a method with client streaming", s.Messages, name)
+		return nil, request.Invalidf("--messages %d: %s accepts one message per call; leave it out, or call a method with client streaming", s.Messages, name)
 	case s.PingPong && !(client && server):
 		return nil, request.Invalidf("--ping-pong: %s is not a bidirectional streaming method; leave it out", name)
 	case (s.StreamMessages > 0 || s.StreamDuration > 0) && !server:

@@ -118,8 +118,8 @@ func TestAResponseIsTimedFromItsRequestMessage(t *testing.T) {
 
 func TestUnsupportedStreamsAreRejected(t *testing.T) {
 	for want, settings := range map[string]Settings{
-		"--messages 5: test.Streams/Once takes one message per call":      streaming("127.0.0.1:1", "Once", 5, false),
-		"--messages 1: test.Streams/Repeat takes one message per call":    streaming("127.0.0.1:1", "Repeat", 1, false),
+		"--messages 5: test.Streams/Once accepts one message per call":    streaming("127.0.0.1:1", "Once", 5, false),
+		"--messages 1: test.Streams/Repeat accepts one message per call":  streaming("127.0.0.1:1", "Repeat", 1, false),
 		"--ping-pong: test.Streams/Join is not a bidirectional streaming": streaming("127.0.0.1:1", "Join", 5, true),
 		"--ping-pong: test.Streams/Once is not a bidirectional streaming": streaming("127.0.0.1:1", "Once", 0, true),
 	} {

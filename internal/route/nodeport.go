@@ -12,7 +12,7 @@ import (
 // NodePort enters the cluster by a port of every node.
 var NodePort = Route{
 	Name:     "nodeport",
-	Doc:      "every new connection goes to a port of one node, which takes it to a random ready backend, perhaps on another node",
+	Doc:      "every new connection goes to a port of one node, which forwards it to a random ready backend, perhaps on another node",
 	PickedBy: PickedByKernel,
 	Update:   connectionsStay,
 	OnlyOn:   kubernetes, NodePort: true,
