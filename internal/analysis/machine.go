@@ -88,7 +88,7 @@ func busyMachine(d result.Document) []result.MachineWarning {
 	case median >= mostOthers && len(shares) == 1:
 		w.Text = fmt.Sprintf("other programs used %.0f %% of the CPU time, %s", 100*median, advice)
 	case median >= mostOthers:
-		w.Text = fmt.Sprintf("other programs used %.0f %% of the CPU time (median trial; at most %.0f %%), %s", 100*median, 100*most, advice)
+		w.Text = fmt.Sprintf("other programs used %.0f %% (median trial) to %.0f %% of the CPU time, %s", 100*median, 100*most, advice)
 	case most >= mostOthersBetweenRuns:
 		w.Text = fmt.Sprintf("other programs used %.0f %% of the CPU time in one trial (median trial: %.0f %%)", 100*most, 100*median)
 	default:

@@ -44,7 +44,7 @@ func TestABusyMachineIsAWarningFrom20Percent(t *testing.T) {
 		}
 	}
 	text := strings.Join(Assemble(amid(runOf(t, 10, 10.1, 9.9, 10), 0.56, 0.61, 0.97, 0.61)).Warnings, "\n")
-	if want := "other programs used 61 % of the CPU time (median trial; at most 97 %), so calls take longer and vary more; use a quiet machine"; text != want {
+	if want := "other programs used 61 % (median trial) to 97 % of the CPU time, so calls take longer and vary more; use a quiet machine"; text != want {
 		t.Errorf("the warnings are\n%s\nwant\n%s", text, want)
 	}
 }

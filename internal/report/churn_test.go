@@ -63,7 +63,7 @@ func churnArm(d *result.Document, name, route, channel string, used func(ready, 
 				e.Took.FirstCall = ms2(640.1 + float64(round)*10)
 				e.Took.BalanceRestored = ms2([]float64{1201.7, 100}[i])
 			} else if name == "shared" || name == "headless" {
-				e.Took.BalanceNote = fmt.Sprintf("%d calls a backend in 1 s cannot tell balance from chance; 44 can", 14+round)
+				e.Took.BalanceNote = fmt.Sprintf("%d calls per backend in 1 s are too few to tell balance from chance; 44 are enough", 14+round)
 				e.Took.BalanceCause = &result.Cause{Kind: result.CauseCalls, Have: float64(14 + round), Needed: 44}
 			}
 			if i == 1 {

@@ -11,13 +11,13 @@ import (
 
 // eventNotes explains the columns and the behaviour of each arm.
 func eventNotes(p *page, d result.Document, all []*eventOutcome, unseen bool) {
-	text := "failed, late: calls until the next event, over all rounds. " + affectedNote(all)
+	text := "failed and late count calls until the next event, over all rounds. " + affectedNote(all)
 	if times := timesShown(all); len(times) > 0 {
-		text += "Other columns: ms from the event until this happened, in the median round. " + strings.Join(times, ". ") + "."
+		text += "The other columns are ms from the event, in the median round. " + strings.Join(times, ". ") + "."
 	}
 	p.note(strings.TrimSpace(text))
 	if unseen {
-		p.note(none + ": not observed before the next event in at least half of the rounds. " +
+		p.note(none + ": not observed before the next event, in half of the rounds or more. " +
 			"An event that only removes backends has no first call. A client that did not call an affected backend has no time for avoided.")
 	}
 	for _, r := range balanceReasons(all).list {

@@ -87,7 +87,7 @@ func (r reason) sentence() string {
 		}
 		return fmt.Sprintf("%s: more rounds would narrow it (about %s, if the noise stays)", text, fromTo(r.needed.low, r.needed.high, number))
 	case r.cause.Kind == result.CauseCalls && r.cause.Arm == "":
-		return fmt.Sprintf("%s calls a backend in 1 s cannot tell balance from chance; %s can",
+		return fmt.Sprintf("%s calls per backend in 1 s are too few to tell balance from chance; %s are enough",
 			fromTo(r.have.low, r.have.high, number), fromTo(r.needed.low, r.needed.high, number))
 	case len(r.arms.list) > 1 && r.cause.Arm != "":
 		return r.text + ". The same holds for " + and(r.arms.list[1:])

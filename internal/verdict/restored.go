@@ -110,7 +110,7 @@ func missing(windows []window, d Disturbance) Restoration {
 	have, need := calls[len(calls)/2], max(CallsNeeded(len(d.Ready), d.Threshold), fewestCalls)
 	if have < need {
 		need = math.Ceil(need)
-		return Restoration{Reason: fmt.Sprintf("%.0f calls a backend in %g s cannot tell balance from chance; %.0f can", have, d.Window.Seconds(), need),
+		return Restoration{Reason: fmt.Sprintf("%.0f calls per backend in %g s are too few to tell balance from chance; %.0f are enough", have, d.Window.Seconds(), need),
 			Cause: Cause{Kind: CauseCalls, Have: math.Round(have), Needed: need}}
 	}
 	return Restoration{Reason: fmt.Sprintf("Jain's index stayed under %g until the next event or the end", d.Threshold), Cause: Cause{Kind: CauseUneven}}

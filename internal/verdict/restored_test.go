@@ -61,7 +61,7 @@ func TestRestored(t *testing.T) {
 			Restoration{Reason: "Jain's index stayed under 0.95 until the next event or the end", Cause: Cause{Kind: CauseUneven}}},
 		"never, at a low rate": {Timeline{tick, map[string][]uint64{"a": series(60, 0, 0, 4), "b": series(60, 0, 0, 1)}},
 			Disturbance{At: time.Second, Until: 6 * time.Second, Ready: two},
-			Restoration{Reason: "25 calls a backend in 1 s cannot tell balance from chance; 103 can",
+			Restoration{Reason: "25 calls per backend in 1 s are too few to tell balance from chance; 103 are enough",
 				Cause: Cause{Kind: CauseCalls, Have: 25, Needed: 103}}},
 		"turns, at a low rate": {Timeline{tick, map[string][]uint64{"a": series(60, 0, 0, 1), "b": series(60, 0, 0, 1)}},
 			Disturbance{At: time.Second, Until: 6 * time.Second, Ready: two}, Restoration{OK: true}},

@@ -74,8 +74,8 @@ func cardsIn(all []report.Card, cell string) (mine []report.Card) {
 // mostCards is up to how many cards of a cell are all shown.
 const mostCards = 9
 
-// worthACard leaves out those that decide nothing, where there are too many to look at: the
-// verdicts in words have them in one table.
+// worthACard leaves out the cards that decide nothing if a cell has too many cards. The table of verdicts
+// contains them.
 func worthACard(all []report.Card) []report.Card {
 	perCell := map[string]int{}
 	for _, c := range all {
