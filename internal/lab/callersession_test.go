@@ -133,7 +133,7 @@ func TestCallsInFlightAfterTheLimitOfALoadAreCancelled(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			m, err := p.load(t.Context(), time.Now(), loadRequest{Pace: pace.Spec{Burst: &pace.Burst{Calls: 10}}, Limit: 50 * time.Millisecond})
+			m, err := p.load(t.Context(), time.Now(), loadRequest{Pace: pace.Spec{Burst: &pace.Burst{Calls: 10}}, Limit: 500 * time.Millisecond})
 			if err != nil {
 				t.Fatal(err)
 			}

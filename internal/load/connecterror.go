@@ -6,20 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
+	"time"
 )
 
 // endpoint is what a load connects to.
 type endpoint struct {
-	target string
-	secure bool
-	cert   bool // with a client certificate
-	http   int  // HTTP version of REST calls; 0: gRPC
+	target
+	security *tls.Config // nil: clear text
+	dial     dialer      // nil: dialAddress
+	http     int         // HTTP version of REST calls; 0: gRPC
 }
 
-func hasCertificate(security *tls.Config) bool {
-	return security != nil && len(security.Certificates) > 0
-}
+// hasCertificate reports whether the client presents a certificate.
+func (e endpoint) hasCertificate() bool { return e.security != nil && len(e.security.Certificates) > 0 }
 
 // connectError explains why a target cannot be reached and what to do. After an interrupt the
 // error matches [context.Canceled].
@@ -27,11 +28,59 @@ func (e endpoint) connectError(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return fmt.Errorf("%w before the first call", ctx.Err())
 	}
+	if alert := e.lostAlert(ctx, err); alert != nil {
+		err = alert
+	}
 	why := e.reason(err)
 	if hint := e.hint(why); hint != "" {
 		why += ": " + hint
 	}
-	return fmt.Errorf("cannot connect to %s: %s", e.target, why)
+	return fmt.Errorf("cannot connect to %s: %s", e.name, why)
+}
+
+// alertTimeout limits how long lostAlert waits for a server.
+const alertTimeout = 2 * time.Second
+
+// lostAlert connects once more and returns the TLS alert of the server, or nil. With TLS 1.3 a server
+// rejects a client certificate after the client's handshake, and the client's first write can break
+// the connection before the client has read why.
+func (e endpoint) lostAlert(ctx context.Context, err error) error {
+	broken := slices.ContainsFunc([]string{"broken pipe", "connection reset", "EOF"}, func(text string) bool { return strings.Contains(err.Error(), text) })
+	if e.security == nil || !broken {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, alertTimeout)
+	defer cancel()
+	for _, address := range e.addresses {
+		if alert := new(net.OpError); errors.As(e.handshake(ctx, address), &alert) && alert.Op == "remote error" {
+			return alert
+		}
+	}
+	return nil
+}
+
+// handshake makes a TLS handshake, sends nothing, and returns why the connection ends.
+func (e endpoint) handshake(ctx context.Context, address string) error {
+	dial := e.dial
+	if dial == nil {
+		dial = dialAddress
+	}
+	conn, err := dial(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	settings := e.security.Clone()
+	if settings.ServerName == "" {
+		settings.ServerName, _, _ = net.SplitHostPort(address)
+	}
+	secure := tls.Client(conn, settings)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Now()) })()
+	_, err = secure.Read(make([]byte, 1))
+	return err
 }
 
 // reason returns the cause without the prefixes of libraries.
@@ -43,8 +92,8 @@ func (e endpoint) reason(err error) string {
 		err = dial.Err
 	}
 	why := err.Error()
-	for _, prefix := range []string{"wire: ", "cannot connect to " + e.target + ": ", "transport: ", "Error while dialing: ",
-		"dial tcp " + e.target + ": ", "connect: ", "authentication handshake failed: ", "error reading server preface: ", "TLS: ", "tls: "} {
+	for _, prefix := range []string{"wire: ", "cannot connect to " + e.name + ": ", "transport: ", "Error while dialing: ",
+		"dial tcp " + e.name + ": ", "connect: ", "authentication handshake failed: ", "error reading server preface: ", "TLS: ", "tls: "} {
 		why = strings.TrimPrefix(why, prefix)
 	}
 	return why
@@ -71,7 +120,7 @@ func (e endpoint) hint(why string) string {
 		return "set a name in the certificate with --servername NAME"
 	case e.http == 0 && says("application protocol", "missing selected ALPN"):
 		return "the server does not offer h2 (HTTP/2) by ALPN, which gRPC over TLS needs: enable HTTP/2 on the server or use another port"
-	case e.cert && says("certificate required", "bad certificate", "unknown certificate", "expired certificate", "revoked certificate", "unsupported certificate", "access denied", "handshake failure"):
+	case e.hasCertificate() && says("certificate required", "bad certificate", "unknown certificate", "expired certificate", "revoked certificate", "unsupported certificate", "access denied", "handshake failure"):
 		return "the server rejects the client certificate of --cert: use one that an authority of the server signed and that has not expired"
 	case says("certificate required", "bad certificate", "handshake failure"):
 		return "the server requires a client certificate: set --cert FILE and --key FILE"
@@ -79,7 +128,7 @@ func (e endpoint) hint(why string) string {
 		return "the server does not use TLS; write http:"
 	case says("does not look like a TLS handshake"):
 		return "the server does not use TLS; leave out --tls and its flags"
-	case !e.secure && e.http == 0 && says("EOF", "connection reset"):
+	case e.security == nil && e.http == 0 && says("EOF", "connection reset"):
 		return "the server closed the connection; it may require --tls"
 	}
 	return ""

@@ -48,6 +48,7 @@ func openGRPC(ctx context.Context, to target, connections int, security *tls.Con
 	if dial == nil {
 		dial = dialAddress
 	}
+	verified := security
 	var transport credentials.TransportCredentials = insecure.NewCredentials()
 	if security != nil {
 		security = security.Clone()
@@ -61,7 +62,7 @@ func openGRPC(ctx context.Context, to target, connections int, security *tls.Con
 		grpc.WithMaxHeaderListSize(uint32(cmp.Or(limits.MaxHeaderList, DefaultMaxHeaderList))),
 	}
 	options = append(options, more...)
-	remote := endpoint{target: to.name, secure: security != nil, cert: hasCertificate(security)}
+	remote := endpoint{target: to, security: verified, dial: dial}
 	interrupt := ctx
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()

@@ -60,7 +60,7 @@ func openWire(ctx context.Context, config wireConfig) (*wireClient, error) {
 	if config.onDemand {
 		atOnce = 1
 	}
-	remote := endpoint{target: config.target.name, secure: config.security != nil, cert: hasCertificate(config.security)}
+	remote := endpoint{target: config.target, security: config.security, dial: config.dial}
 	if config.http != nil {
 		remote.http = config.http.Version
 	}
