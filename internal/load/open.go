@@ -1,7 +1,6 @@
 package load
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -147,28 +146,4 @@ func (s Settings) source(ctx context.Context) (source method.Source, err error) 
 		return nil, request.Invalid(err)
 	}
 	return source, nil
-}
-
-// resolveTarget looks up the target of a load. Over HTTP, address is the address of the URL.
-func (s Settings) resolveTarget(ctx context.Context, address string) (target, error) {
-	interrupt := ctx
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
-	to, err := resolve(ctx, address)
-	if err != nil {
-		return to, endpoint{target: target{name: address}}.connectError(interrupt, err)
-	}
-	to.authority, to.balance = s.authority(to.authority), cmp.Or(s.Balance, PickFirst)
-	if err := s.checkFiles(len(to.addresses)); err != nil {
-		return to, err
-	}
-	sources, err := s.sources()
-	if err != nil {
-		return to, err
-	}
-	if len(sources) > 0 && to.hasSockets() {
-		return to, request.Invalidf("--source sets the address of TCP connections: leave it out for a Unix socket")
-	}
-	to.addresses, err = sameFamily(to.name, to.addresses, sources)
-	return to, err
 }
