@@ -225,8 +225,9 @@ func SelfTest(out io.Writer, figures load.SelfTestResult) {
 	}
 	item(out, fmt.Sprintf("its ceiling on this machine: %s (%s, %d calls in flight, %.3g µs CPU per call)",
 		ceiling, figures.Engine, figures.CeilingUsers, figures.CeilingCPU))
-	item(out, fmt.Sprintf("its floor: p50 %.3g µs, p99 %.3g µs (one call at a time); bare TCP with the same %d bytes sent and %d received: p50 %.3g µs, p99 %.3g µs",
-		figures.FloorP50, figures.FloorP99, figures.SentBytes, figures.ReceivedBytes, figures.PingP50, figures.PingP99))
+	micro := func(micros float64) string { return duration(micros / 1e3) }
+	item(out, fmt.Sprintf("its floor: p50 %s, p99 %s (one call at a time); bare TCP with the same %d bytes sent and %d received: p50 %s, p99 %s",
+		micro(figures.FloorP50), micro(figures.FloorP99), figures.SentBytes, figures.ReceivedBytes, micro(figures.PingP50), micro(figures.PingP99)))
 }
 
 // selfTestOf decodes a self-test, also from a document read from JSON.
