@@ -249,13 +249,18 @@ func reservations(p *page, d result.Document) {
 	p.item(made + ".")
 }
 
-// shortened is the beginning of a text that is too long for a line.
+// shortened is the beginning of a text that is too long for a line: whole clauses if they fill half of
+// the line.
 func shortened(text string, width int) string {
 	runes := []rune(text)
 	if len(runes) <= width {
 		return text
 	}
-	return strings.TrimSpace(string(runes[:width-1])) + "…"
+	begins := string(runes[:width-1])
+	if clause := strings.LastIndexAny(begins, ",;"); clause > width/2 {
+		begins = begins[:clause]
+	}
+	return strings.TrimSpace(begins) + "…"
 }
 
 // lossesInWords says which arms lost calls: failed or dropped ones.
