@@ -3,6 +3,7 @@ package load
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,7 +42,7 @@ func (s Settings) Pace() (pace.Pace, error) {
 		open = pace.Stages{Stages: stages, Max: s.MaxInFlight, Poisson: s.Poisson, Seed: s.Seed}
 	}
 	if s.Calls > 0 {
-		open = limitedPace{open, s.Calls}
+		open = limitedPace{open, s.Calls, s.Poisson}
 	}
 	return open, nil
 }
@@ -49,7 +50,8 @@ func (s Settings) Pace() (pace.Pace, error) {
 // limitedPace ends after a number of calls.
 type limitedPace struct {
 	pace.Pace
-	calls uint64
+	calls   uint64
+	poisson bool
 }
 
 func (f limitedPace) Next(n uint64, after time.Duration) (time.Duration, bool) {
@@ -57,12 +59,22 @@ func (f limitedPace) Next(n uint64, after time.Duration) (time.Duration, bool) {
 	return due, more && n < f.calls
 }
 
-// Window ends when the first call over the number would be due.
+// maxDraws is how many random calls Window adds up, in about 0.1 s.
+const maxDraws = 5_000_000
+
+// Window ends when the first call over the number would be due. 0, not known: that is too far away.
 func (f limitedPace) Window() (due time.Duration) {
-	for n := range f.calls + 1 {
+	n := uint64(0)
+	if !f.poisson { // then the time does not depend on the calls before
+		n = f.calls
+	}
+	for ; n <= f.calls; n++ {
 		next, more := f.Pace.Next(n, due)
-		if !more {
+		switch {
+		case !more:
 			return f.Pace.Window()
+		case next < 0, f.poisson && n == maxDraws: // more than 292 years overflow
+			return 0
 		}
 		due = next
 	}
@@ -91,6 +103,9 @@ func parseStages(text string) (all []pace.Stage, err error) {
 		}
 		all = append(all, stage)
 		column += len(part) + 1
+	}
+	if !slices.ContainsFunc(all, func(s pace.Stage) bool { return s.Rate > 0 }) {
+		return nil, request.Invalidf("--stages %q have no calls: set a rate above 0, such as 10s:100", text)
 	}
 	if (pace.Stages{Stages: all}).Duration() == 0 {
 		return nil, request.Invalidf("--stages %q have no duration: set the duration of a stage, such as 10s:100", text)

@@ -110,6 +110,7 @@ func TestStagesAreParsed(t *testing.T) {
 		"1s:NaN":      `"NaN" is not a rate`,
 		"1s:-2":       `"-2" is not a rate`,
 		"0s:5,0s:100": "have no duration",
+		"1s:0,2s:0":   "have no calls",
 		"1s:5,":       "is not a stage",
 	} {
 		if _, err := parseStages(text); err == nil || !strings.Contains(err.Error(), want) {

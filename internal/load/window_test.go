@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"math"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -58,5 +59,29 @@ func TestALoadOfSoManyCallsHasNoWindow(t *testing.T) {
 	s.Target, s.Concurrency, s.Calls = greeter(t), 2, 30
 	if arm := run(t, s).Arms[0]; arm.Window != nil || arm.Rate <= 0 {
 		t.Errorf("%g calls/s in the window %+v, want a rate until the last answer", arm.Rate, arm.Window)
+	}
+}
+
+// A number that means "until I stop it" has to start at once: to add up its calls would take minutes.
+func TestTheWindowOfVeryManyCallsIsFoundAtOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		calls   uint64
+		poisson bool
+		want    time.Duration
+	}{
+		"evenly":         {2_000_000_000, false, 1_000_000 * time.Second},
+		"over 292 years": {math.MaxUint64, false, 0},
+		"at random":      {math.MaxUint64, true, 0},
+		"one":            {1, false, 500 * time.Microsecond},
+	} {
+		s := validSettings()
+		s.Rate, s.Calls, s.Poisson = 2000, c.calls, c.poisson
+		plan, err := s.Pace()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := plan.Window(); got != c.want {
+			t.Errorf("%s: the window is %v, want %v", name, got, c.want)
+		}
 	}
 }
