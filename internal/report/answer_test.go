@@ -38,6 +38,25 @@ func TestTheAnswerSummarizesTheVerdicts(t *testing.T) {
 	}
 }
 
+// The answer does not report the losses of a rollout as complete that the load did not see to its end.
+func TestTheAnswerSaysThatARolloutWasNotComplete(t *testing.T) {
+	w := sampleArms()
+	d := small(5, w[0], w[1])
+	called := 120.0
+	for _, name := range []string{"new-channel", "shared"} {
+		d.Events = append(d.Events, result.Event{Arm: name, Cell: result.Cell{}, Round: 1, What: "roll", Action: result.ActionRoll, Took: result.Took{FirstCall: &called}})
+	}
+	if got, want := Answer(d), "No route lost a call. When rpclab replaced every backend, new-channel and shared called a new backend within 120 ms."; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	d.Events[0].Unfinished = &result.Unfinished{Done: 2, Of: 3}
+	want := "No route lost a call, but the load ended before the rollout was complete in new-channel. " +
+		"When rpclab replaced backends, new-channel and shared called a new backend within 120 ms."
+	if got := Answer(d); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
 func withBound(v result.Verdict, bound result.RatioBound) result.Verdict {
 	v.Bound = bound
 	return v

@@ -62,6 +62,51 @@ func limitedArms(d result.Document) []string {
 	return names.list
 }
 
+// verdictsByArm are the headline verdicts on each arm in its cell, or against it.
+func verdictsByArm(d result.Document) map[result.ArmKey][]result.Verdict {
+	all := map[result.ArmKey][]result.Verdict{}
+	for _, v := range d.Verdicts {
+		if v.Secondary {
+			continue
+		}
+		for _, name := range []string{v.A, v.B} {
+			key := result.ArmKey{Name: name, Cell: v.Cell.Key()}
+			all[key] = append(all[key], v)
+		}
+	}
+	return all
+}
+
+// limitedVerdicts are the headline verdicts on arms in which the load generator was the bottleneck.
+func limitedVerdicts(d result.Document) (all []result.Verdict) {
+	verdicts := verdictsByArm(d)
+	for _, a := range d.Arms {
+		if a.Limited != "" {
+			all = append(all, verdicts[a.Key()]...)
+		}
+	}
+	return all
+}
+
+// limitedMetrics names the metrics without a verdict because the load generator was the bottleneck;
+// "": there is no verdict on any other metric either.
+func limitedMetrics(verdicts []result.Verdict) string {
+	var metrics distinct
+	other := false
+	for _, v := range verdicts {
+		switch {
+		case v.Cause != nil && v.Cause.Kind == result.CauseGenerator:
+			metrics.add(metricName(v.Metric))
+		case !v.Unfit:
+			other = true
+		}
+	}
+	if !other {
+		return ""
+	}
+	return and(metrics.list)
+}
+
 // armNames are the names of the arms, each once.
 func armNames(d result.Document) []string {
 	var names distinct

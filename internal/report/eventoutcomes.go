@@ -81,6 +81,7 @@ type eventOutcome struct {
 	fair                 float64
 	took                 [steps][]float64 // ms, +Inf if not observed
 	unrestored           []result.Took    // of the rounds whose balance was not restored
+	unfinished           bool             // in any round, when the load ended
 	errors               []string
 }
 
@@ -138,6 +139,7 @@ func (o *eventOutcome) add(e result.Event) {
 	o.at = append(o.at, e.AtMS/1000)
 	o.failed += e.Failed
 	o.late += e.Late
+	o.unfinished = o.unfinished || e.Unfinished != nil
 	for code, n := range e.Errors {
 		o.codes[code] += n
 	}

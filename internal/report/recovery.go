@@ -28,7 +28,8 @@ type recovery struct {
 	step   int                  // the time that says how soon clients recovered
 	took   map[string][]float64 // by arm, one for each cell, +Inf if not observed
 	// untouched are the arms that sent no calls to the affected backends, and so lost none.
-	untouched map[string]bool
+	untouched  map[string]bool
+	unfinished bool // in any round of any arm
 }
 
 // recoveries are those of all events that have a recovery time in any arm.
@@ -52,6 +53,7 @@ func recoveries(d result.Document) (all []recovery) {
 		for _, o := range mine {
 			took := median(o.took[step])
 			r.took[o.arm] = append(r.took[o.arm], took)
+			r.unfinished = r.unfinished || o.unfinished
 			r.untouched[o.arm] = step != firstCall && math.IsInf(took, 1) && o.failed == 0
 		}
 		all = append(all, r)
@@ -171,7 +173,7 @@ func (r recovery) duration(ms float64) (text, unit string) {
 // answerOfEvents says which arms lost calls, and how soon each recovered: from the first event that adds
 // backends, and from the first that removes some. The table shows the other events.
 func answerOfEvents(d result.Document) string {
-	text := lostInWords(d) + "."
+	text := lostInWords(d) + unfinishedInWords(d) + "."
 	said := map[int]bool{}
 	for _, r := range recoveries(d) {
 		if !said[r.step] {
@@ -180,6 +182,23 @@ func answerOfEvents(d result.Document) string {
 		said[r.step] = true
 	}
 	return text
+}
+
+// unfinishedInWords says which rollouts and scalings the load did not see to their end, so that calls
+// may be lost after it; "": none.
+func unfinishedInWords(d result.Document) string {
+	var events, arms distinct
+	for _, e := range d.Events {
+		if e.Unfinished == nil {
+			continue
+		}
+		events.add(map[bool]string{true: "the rollout", false: clean(e.What)}[e.Action == result.ActionRoll])
+		arms.add(clean(e.Arm))
+	}
+	if len(events.list) == 0 {
+		return ""
+	}
+	return ", but the load ended before " + and(events.list) + " was complete in " + listed(arms.list, mostNamed)
 }
 
 // lostInWords says which arms lost how many calls, and which lost none.
@@ -265,6 +284,9 @@ func (r recovery) actionInWords() string {
 	case result.ActionStop:
 		return "When rpclab stopped " + plural(r.count, "backend")
 	case result.ActionRoll:
+		if r.unfinished {
+			return "When rpclab replaced backends"
+		}
 		return "When rpclab replaced every backend"
 	case result.ActionKillProxy:
 		return "When rpclab killed the proxy"

@@ -86,11 +86,16 @@ func legend(p *page, d result.Document) {
 		text += " published: elapsed ms of " + source(d) + "."
 	}
 	p.note(text)
+	verdicts := verdictsByArm(d)
 	for _, arm := range d.Arms {
-		if arm.Limited != "" {
-			p.warn("† " + clean(arm.Name) + at(arm.Cell) + ": the load generator was the bottleneck (" + clean(arm.Limited) +
-				"). Its numbers measure the load generator, not the arm, so it has no verdict.")
+		if arm.Limited == "" {
+			continue
 		}
+		effect := "Its numbers measure the load generator, not the arm, so it has no verdict."
+		if without := limitedMetrics(verdicts[arm.Key()]); without != "" {
+			effect = "Its latency " + without + " measures the load generator, not the arm, so it has no verdict " + without + "."
+		}
+		p.warn("† " + clean(arm.Name) + at(arm.Cell) + ": the load generator was the bottleneck (" + clean(arm.Limited) + "). " + effect)
 	}
 }
 

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"strings"
 	"testing"
 
 	"rpclab/internal/result"
@@ -19,6 +20,27 @@ func TestTheLegendNamesTheCallsOfARequest(t *testing.T) {
 	} {
 		if got := requests(result.Document{Arms: arms}); got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// Calls that were late only at p99 leave the verdict on the median, and the report says so.
+func TestAnArmThatIsLateAtP99HasNoVerdictOnlyThere(t *testing.T) {
+	w := sampleArms()
+	d := small(5, w[1], w[2])
+	d.Arms[1].Limited = "rpclab sent calls up to 90.0 ms late (p99), at a latency of 527.0 ms"
+	late := verdict("latency_p99", "kuberesolver", result.Cell{}, 1, .9, 1.1, "undecided", "baseline")
+	late.Unfit, late.Reason = true, "the load generator was the bottleneck in kuberesolver"
+	late.Cause = &result.Cause{Kind: result.CauseGenerator, Arm: "kuberesolver"}
+	d.Verdicts = []result.Verdict{verdict("latency_p50", "kuberesolver", result.Cell{}, .5, .4, .6, "better", "baseline"), late}
+	for _, full := range []bool{true, false} {
+		var out strings.Builder
+		if err := Terminal(&out, d, Options{Full: full}); err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(strings.Fields(out.String()), " ")
+		if !strings.Contains(text, "no verdict at p99.") || strings.Contains(text, "has no verdict.") || strings.Contains(text, "no latency verdict") {
+			t.Errorf("full %t: the report is\n%s\nwant no verdict at p99 only", full, out.String())
 		}
 	}
 }

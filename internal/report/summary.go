@@ -225,7 +225,11 @@ func reservations(p *page, d result.Document) {
 		if asksAboutEvents(d) { // the table has no latency to mark
 			mark = ""
 		}
-		p.alarm(mark + capital(text) + ": no latency verdict.")
+		without := "no latency verdict"
+		if metrics := limitedMetrics(limitedVerdicts(d)); metrics != "" {
+			without = "no verdict " + metrics
+		}
+		p.alarm(mark + capital(text) + ": " + without + ".")
 	}
 	for _, c := range controlTexts(d) {
 		if c.bad {
