@@ -249,15 +249,15 @@ func TestClientsWithoutTheTokenKeepNoConnection(t *testing.T) {
 			"the token":  {"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer " + secret + "\r\n\r\n", false},
 		} {
 			conn := n.dial(t, "127.0.0.1:9")
+			if err := conn.SetReadDeadline(time.Now().Add(time.Second)); err != nil { // not later: a closed connection takes none
+				t.Fatal(err)
+			}
 			go func() { _, _ = io.WriteString(conn, c.request) }()
 			response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if _, err := io.Copy(io.Discard, response.Body); err != nil {
-				t.Fatal(err)
-			}
-			if err := conn.SetReadDeadline(time.Now().Add(time.Second)); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := conn.Read(make([]byte, 1)); errors.Is(err, io.EOF) != c.closes {

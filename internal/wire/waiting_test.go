@@ -78,7 +78,7 @@ func TestTheDeadlineIncludesTheWaitForAStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	serve(t, listener, "b1", time.Hour)
-	const timeout = 50 * time.Millisecond
+	const timeout = 500 * time.Millisecond
 	e := engine(t, wire.Config{Addresses: []string{listener.Addr().String()}, MaxStreams: 1, Timeout: timeout}, greet(t))
 	if err := e.Connect(t.Context()); err != nil {
 		t.Fatal(err)

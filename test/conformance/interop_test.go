@@ -14,6 +14,8 @@ import (
 	interopv1 "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/reflection"
+
+	"rpclab/internal/testkit"
 )
 
 // TestInteropCasesOfLoads makes the test cases of gRPC's interop suite with both engines against grpc-go's interop
@@ -53,7 +55,7 @@ func TestInteropCasesOfLoads(t *testing.T) {
 		"unimplemented_method":  {method: "TestService/UnimplementedCall", code: "UNIMPLEMENTED"},
 		"unimplemented_service": {method: "UnimplementedService/UnimplementedCall", code: "UNIMPLEMENTED"},
 		"timeout_on_sleeping_server": {method: "TestService/StreamingOutputCall", data: `{"response_parameters": [{"size": 9, "interval_us": 10000000}]}`,
-			args: []string{"--timeout", "100ms"}, code: "DEADLINE_EXCEEDED"},
+			args: []string{"--timeout", "300ms"}, code: "DEADLINE_EXCEEDED"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -72,8 +74,8 @@ func TestInteropCasesOfLoads(t *testing.T) {
 				if got := answersOf(t, arm); got != c.answers*loadCalls {
 					t.Errorf("%s: %d answers, want %d", engine, got, c.answers*loadCalls)
 				}
-				if counted := count(mark); counted != loadCalls && !strings.HasPrefix(c.method, "Unimplemented") {
-					t.Errorf("%s: the server counts %d calls, want %d", engine, counted, loadCalls)
+				if !strings.HasPrefix(c.method, "Unimplemented") { // a call that timed out may reach the server later
+					testkit.Await(t, fmt.Sprintf("%s: the server counts %d calls", engine, loadCalls), func() bool { return count(mark) == loadCalls })
 				}
 			}
 		})
