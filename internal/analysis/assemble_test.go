@@ -76,6 +76,22 @@ func TestTrialsAreMergedIntoTheirArm(t *testing.T) {
 }
 
 // A stall near the end of a load takes no time from its rate.
+func TestAWindowAsShortAsACallHasNoRate(t *testing.T) {
+	recorder := measure.NewRecorder(0)
+	recorder.CountWindow(20 * time.Millisecond)
+	for i := range 20 {
+		due := time.Duration(i) * time.Millisecond
+		recorder.Record(measure.Call{Due: due, Sent: due, Done: due + 100*time.Millisecond, Code: measure.OK, Backend: "a"})
+	}
+	seen, err := recorder.Measurement()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rate, window := Rate(seen); window != nil || rate < 165 || rate > 170 {
+		t.Errorf("%g calls/s in %+v, want 168: 20 calls in 119 ms", rate, window)
+	}
+}
+
 func TestRatesAreThoseOfTheWindow(t *testing.T) {
 	var trials []result.Trial
 	for round, end := range []time.Duration{0, 3 * time.Second} { // the second trial stalls for its last 0.5 s

@@ -121,17 +121,22 @@ func (r Record) callsPerBackend() map[string]uint64 {
 	return calls
 }
 
-// Rate returns the calls per second, in the window if the load has one. A stall near its end would
-// otherwise count as time in which calls were due.
+// shortWindow is how much higher the rate until the last answer may be than that of the window. It is
+// higher still if a call takes about as long as the window, in which few calls end then.
+const shortWindow = 1.1
+
+// Rate returns the calls per second, in the window if the load has one that is not too short. A stall
+// near its end would otherwise count as time in which calls were due.
 func Rate(m measure.Measurement) (perSecond float64, window *result.Window) {
-	switch {
-	case m.Window > 0:
-		return float64(m.InWindow) / m.Window.Seconds(), &result.Window{
+	whole := float64(m.Calls) / max(m.Elapsed, 1).Seconds()
+	switch inWindow := float64(m.InWindow) / max(m.Window, 1).Seconds(); {
+	case m.Window > 0 && whole <= shortWindow*inWindow:
+		return inWindow, &result.Window{
 			LengthMS: result.Milliseconds(m.Window), DrainMS: result.Milliseconds(max(0, m.Elapsed-m.Window)),
 			AnsweredRate: float64(m.AnsweredInWindow) / m.Window.Seconds(),
 		}
 	case m.Elapsed > 0:
-		return float64(m.Calls) / m.Elapsed.Seconds(), nil
+		return whole, nil
 	}
 	return 0, nil
 }
