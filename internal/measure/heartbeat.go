@@ -53,15 +53,19 @@ type Stall struct {
 func Heartbeat(processes func() []Watched) (end func() []Stall) {
 	h := newHeartbeat(processes)
 	done, stalls := make(chan struct{}), make(chan []Stall, 1)
+	beat := func() {
+		h.beat(readClocks())
+		h.last = readClocks() // processes may wait, for a deployment that starts servers
+	}
 	go func() {
 		tick := time.NewTicker(heartbeatInterval)
 		defer tick.Stop()
 		for {
 			select {
 			case <-tick.C:
-				h.beat(readClocks())
+				beat()
 			case <-done:
-				h.beat(readClocks())
+				beat()
 				stalls <- h.end()
 				return
 			}

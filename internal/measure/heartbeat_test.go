@@ -4,6 +4,7 @@ import (
 	"os"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -81,4 +82,17 @@ func BenchmarkHeartbeat(b *testing.B) {
 	for b.Loop() {
 		h.beat(readClocks())
 	}
+}
+
+func TestAHeartbeatThatWaitsForProcessesIsNoStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		end := Heartbeat(func() []Watched {
+			<-time.After(3 * time.Second) // as while a deployment starts servers
+			return nil
+		})
+		<-time.After(20 * time.Second)
+		if stalls := end(); len(stalls) > 0 {
+			t.Errorf("stalls %+v, want none", stalls)
+		}
+	})
 }
