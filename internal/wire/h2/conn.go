@@ -112,11 +112,11 @@ func (c *Conn) Out() []byte { return c.out }
 
 // Wrote removes the first n bytes of Out, which were written.
 func (c *Conn) Wrote(n int) {
-	c.acks = max(0, c.acks-n/maxAck)
 	if n == len(c.out) {
-		c.out = c.out[:0]
+		c.out, c.acks = c.out[:0], 0
 		return
 	}
+	c.acks = max(0, c.acks-n/maxAck)
 	c.out = c.out[:copy(c.out, c.out[n:])]
 }
 

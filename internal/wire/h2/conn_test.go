@@ -248,3 +248,13 @@ func TestAPINGIsSentAndItsResponseAccepted(t *testing.T) {
 		t.Errorf("%d answered, %v", len(p.done), p.conn)
 	}
 }
+
+func TestAConnectionWhoseAcknowledgementsAreReadAcceptsAnyNumberOfSettings(t *testing.T) {
+	p := newPeer(t, Limits{})
+	for n := range 2 * maxAcks {
+		p.feed(p.framer.WriteSettings())
+		if p.frames(); p.conn.err != nil {
+			t.Fatalf("after %d SETTINGS frames: %v", n+1, p.conn.err)
+		}
+	}
+}
