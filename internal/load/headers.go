@@ -16,17 +16,18 @@ import (
 
 // headers parses metadata of the form "key: value", except templates.
 func (s Settings) headers() (http.Header, error) {
-	all := http.Header{}
+	all, typed := http.Header{}, false
 	for _, line := range s.Metadata {
 		key, value, err := splitMetadata(line)
 		if err != nil {
 			return nil, err
 		}
+		typed = typed || http.CanonicalHeaderKey(key) == "Content-Type"
 		if !isTemplate(value) {
 			all.Add(key, value)
 		}
 	}
-	if slices.Contains([]string{http.MethodPost, http.MethodPut, http.MethodPatch}, s.HTTP) && all.Get("Content-Type") == "" {
+	if slices.Contains([]string{http.MethodPost, http.MethodPut, http.MethodPatch}, s.HTTP) && !typed {
 		all.Set("Content-Type", "application/json")
 	}
 	return all, nil

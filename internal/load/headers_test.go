@@ -168,3 +168,12 @@ func TestInvalidHeadersAreRejected(t *testing.T) {
 		}
 	}
 }
+
+func TestAContentTypeOfTheUserReplacesTheDefault(t *testing.T) {
+	for line, want := range map[string]string{"content-type: text/plain": "text/plain", "Content-Type: text/{{.Number}}": "", "x-other: 1": "application/json"} {
+		headers, err := Settings{HTTP: "POST", Metadata: []string{line}}.headers()
+		if got := headers.Get("Content-Type"); err != nil || got != want {
+			t.Errorf("%s: the fixed Content-Type is %q, %v; want %q", line, got, err, want)
+		}
+	}
+}
