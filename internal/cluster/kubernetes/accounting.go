@@ -13,7 +13,7 @@ import (
 // ResetUsage implements [cluster.Deployment].
 func (d *deployment) ResetUsage() error {
 	d.mu.Lock()
-	d.account = newAccounting()
+	d.account = cluster.NewAccounting()
 	d.mu.Unlock()
 	return inParallel(d.present(), (*replica).resetUsage)
 }
@@ -31,7 +31,7 @@ func (d *deployment) Usage() map[string]cluster.Usage {
 	})
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	maps.Copy(used, d.account.exited)
+	maps.Copy(used, d.account.Exited)
 	return used
 }
 
@@ -49,7 +49,7 @@ func (d *deployment) CallCounts() map[string]uint64 {
 	})
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	maps.Copy(counts, d.account.calls)
+	maps.Copy(counts, d.account.Calls)
 	return counts
 }
 
@@ -58,7 +58,7 @@ func (d *deployment) CallCounts() map[string]uint64 {
 func (d *deployment) Failures() []string {
 	d.awaitReports()
 	d.mu.Lock()
-	failures := slices.Clone(d.account.failures)
+	failures := slices.Clone(d.account.Failures)
 	d.mu.Unlock()
 	for _, found := range d.run.problems(d.name, d.run.watcher.podsOf(d.name), d.spec.Replicas) {
 		failures = append(failures, strings.ReplaceAll(found.text, "\n", "; "))

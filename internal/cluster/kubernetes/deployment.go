@@ -35,18 +35,7 @@ type deployment struct {
 
 	mu       sync.Mutex
 	replicas map[types.UID]*replica
-	account  accounting
-}
-
-// accounting is what a deployment remembers of backends since ResetUsage.
-type accounting struct {
-	exited   map[string]cluster.Usage
-	calls    map[string]uint64 // begun by backends that exited
-	failures []string
-}
-
-func newAccounting() accounting {
-	return accounting{exited: map[string]cluster.Usage{}, calls: map[string]uint64{}}
+	account  cluster.Accounting
 }
 
 // deploy creates a Deployment and returns when all pods are ready and their agents are attached.
@@ -56,7 +45,7 @@ func deploy(ctx context.Context, run *run, spec cluster.Spec) (cluster.Deploymen
 	}
 	d := &deployment{
 		run: run, name: run.uniqueName(spec.Name), spec: spec, endpoints: cluster.NewEndpoints(),
-		replicas: map[types.UID]*replica{}, account: newAccounting(),
+		replicas: map[types.UID]*replica{}, account: cluster.NewAccounting(),
 	}
 	d.ctx, d.cancel = context.WithCancel(run.ctx)
 	if err := d.start(ctx); err != nil {
@@ -111,7 +100,7 @@ func (d *deployment) updateReplicas() {
 			d.replicas[pod.UID] = backend
 			d.tasks.Go(func() { backend.keepAttached(d.ctx) })
 		}
-		d.account.failures = append(d.account.failures, backend.update(pod)...)
+		d.account.Failures = append(d.account.Failures, backend.update(pod)...)
 	}
 	for uid, backend := range d.replicas {
 		if !present[uid] {
@@ -124,11 +113,11 @@ func (d *deployment) updateReplicas() {
 // recordExit moves a backend whose pod is gone to the account; call it with d.mu held.
 func (d *deployment) recordExit(backend *replica) {
 	close(backend.gone)
-	d.account.exited[backend.name] = backend.lastUsage()
+	d.account.Exited[backend.name] = backend.lastUsage()
 	d.tasks.Go(func() {
 		if calls, ok := backend.finalCalls(d.ctx); ok {
 			d.mu.Lock()
-			d.account.calls[backend.name] = calls
+			d.account.Calls[backend.name] = calls
 			d.mu.Unlock()
 		}
 	})

@@ -13,7 +13,7 @@ import (
 func (d *deployment) ResetUsage() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.account = newAccounting()
+	d.account = cluster.NewAccounting()
 	var errs []error
 	for _, r := range d.replicas {
 		_, err := measure.CPU(r.process.Pid())
@@ -32,7 +32,7 @@ func (d *deployment) Usage() map[string]cluster.Usage {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	used := map[string]cluster.Usage{}
-	maps.Copy(used, d.account.exited)
+	maps.Copy(used, d.account.Exited)
 	for _, r := range d.replicas {
 		cpu, peak := measure.TreeUsage(r.process.Pid())
 		if peak == 0 { // it has just exited, and is not in the account yet
@@ -70,7 +70,7 @@ func (d *deployment) Processes() (all []measure.Watched) {
 func (d *deployment) CallCounts() map[string]uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	counts := maps.Clone(d.account.calls)
+	counts := maps.Clone(d.account.Calls)
 	for _, r := range d.replicas {
 		if calls, ok := r.count(); ok && r.counted {
 			counts[r.id] = calls - r.began
@@ -83,7 +83,7 @@ func (d *deployment) CallCounts() map[string]uint64 {
 func (d *deployment) Failures() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	failures := slices.Clone(d.account.failures)
+	failures := slices.Clone(d.account.Failures)
 	for _, r := range d.replicas { // the kernel may have killed only a child of it
 		if why := r.limits.killed(r.id); why != "" && !r.isStopping() {
 			failures = append(failures, why)

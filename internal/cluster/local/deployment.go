@@ -52,23 +52,12 @@ type deployment struct {
 	started   int  // numbers the identities
 	replicas  []*replica
 	mechanism string // that enforces the limits; empty: there are none
-	account   accounting
-}
-
-// accounting is what a deployment remembers of backends since ResetUsage.
-type accounting struct {
-	exited   map[string]cluster.Usage
-	calls    map[string]uint64 // begun by backends that exited
-	failures []string
-}
-
-func newAccounting() accounting {
-	return accounting{exited: map[string]cluster.Usage{}, calls: map[string]uint64{}}
+	account   cluster.Accounting
 }
 
 func newDeployment(c *Cluster, spec cluster.Spec, endpoints *cluster.Endpoints, publisher *publish.Publisher) *deployment {
 	d := &deployment{cluster: c, spec: spec, endpoints: endpoints, publisher: publisher, wanted: spec.Replicas,
-		account: newAccounting()}
+		account: cluster.NewAccounting()}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	return d
 }
@@ -172,9 +161,9 @@ func (d *deployment) recordExit(r *replica, failed error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.replicas = slices.DeleteFunc(d.replicas, func(other *replica) bool { return other == r })
-	d.account.exited[r.id] = r.withLimits(cluster.Usage{CPU: r.process.CPU() - r.baseline, MaxRSS: r.peak})
+	d.account.Exited[r.id] = r.withLimits(cluster.Usage{CPU: r.process.CPU() - r.baseline, MaxRSS: r.peak})
 	if calls, ok := r.FinalCallCount(); ok && r.counted {
-		d.account.calls[r.id] = calls - r.began
+		d.account.Calls[r.id] = calls - r.began
 	}
 	if d.ctx.Err() != nil || r.isStopping() {
 		return
@@ -185,7 +174,7 @@ func (d *deployment) recordExit(r *replica, failed error) {
 	if failed == nil {
 		failed = fmt.Errorf("server %s exited unexpectedly: %v; its last lines:\n%s", r.id, r.process.Err(), indent(r.process.Log()))
 	}
-	d.account.failures = append(d.account.failures, failed.Error())
+	d.account.Failures = append(d.account.Failures, failed.Error())
 }
 
 // replace starts another backend for one that has exited, if it is still wanted.
@@ -196,7 +185,7 @@ func (d *deployment) replace(old *replica) {
 		return
 	}
 	if err := d.launch(func(error) {}); err != nil && d.ctx.Err() == nil {
-		d.account.failures = append(d.account.failures, fmt.Sprintf("server %s cannot be replaced: %v", old.id, err))
+		d.account.Failures = append(d.account.Failures, fmt.Sprintf("server %s cannot be replaced: %v", old.id, err))
 	}
 }
 

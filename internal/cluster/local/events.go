@@ -130,7 +130,7 @@ func (d *deployment) Rollout(context.Context) ([]string, error) {
 		defer d.mu.Unlock()
 		d.rolling = false
 		if err != nil && d.ctx.Err() == nil {
-			d.account.failures = append(d.account.failures, fmt.Sprintf("the rollout of %s ended before all backends were replaced: %v", d.spec.Name, err))
+			d.account.Failures = append(d.account.Failures, fmt.Sprintf("the rollout of %s ended before all backends were replaced: %v", d.spec.Name, err))
 		}
 	})
 	return hit, nil
