@@ -33,7 +33,7 @@ func rpclabLoad(t tools, api, reportFile string) generator {
 		"-d", `{"name":"rpclab"}`, "--json", reportFile, "--no-store"}
 	return generator{
 		Name: ours, Version: "this tree", Calls: [2]int{600_000, 200_000}, read: readRpclab,
-		Note: "one thread, which in a closed loop without think time lets other programs run first (SCHED_BATCH, `wire.Config.Yield`) and so finds more answers at a time. At the end of each run it measures its own ceiling and floor for half a second, which is most of its start-up and peak memory. That varies by as much as its calls cost, so their CPU time is what rpclab reports: the kernel's count before and after them",
+		Note: "one thread, which in a closed loop without think time lets other programs run first (SCHED_BATCH, `wire.Config.Yield`) and so finds more answers at a time. At the end of each run it measures its own ceiling and floor for half a second, which is most of its start-up. Most of its peak memory are pages of its program file, which contains the libraries of every route. The CPU time of the self-test varies by as much as its calls cost, so their CPU time is what rpclab reports: the kernel's count before and after them",
 		run: func(addr string, calls int, s shape) command {
 			return command{report: reportFile, args: append(load, "--calls", strconv.Itoa(calls), "--concurrency", strconv.Itoa(s.Connections*s.Streams),
 				"--connections", strconv.Itoa(s.Connections), addr)}

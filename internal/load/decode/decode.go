@@ -3,22 +3,27 @@
 package decode
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"mime"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Message checks the encoding of messages of one type.
+// Message checks the encoding of messages of one type. It is safe for concurrent use.
 type Message struct {
 	name   protoreflect.FullName
 	fields map[protowire.Number]field
 	dense  []field // of the numbers below its length, which are most
+
+	valid  atomic.Pointer[[]byte] // a message that was valid: servers often send the same one
+	others atomic.Uint64          // valid messages that differed from it
 }
 
 // field is how a field is encoded. The zero value is a field that the type does not have.
@@ -30,7 +35,11 @@ type field struct {
 	message  *Message       // nil: not a message
 }
 
-const maxDense = 256
+const (
+	maxDense = 256
+	// maxRemembered is the length of the longest message that is remembered as valid.
+	maxRemembered = 1 << 10
+)
 
 // New returns the check of a message type.
 func New(of protoreflect.MessageDescriptor) *Message {
@@ -80,10 +89,26 @@ var wireTypes = map[protoreflect.Kind]protowire.Type{
 // Check returns why a message cannot be decoded. It accepts what proto.Unmarshal accepts with
 // AllowPartial: required fields of proto2 may be missing.
 func (m *Message) Check(message []byte) error {
+	if valid := m.valid.Load(); valid != nil && bytes.Equal(message, *valid) {
+		return nil
+	}
 	if err := m.walk(message, protowire.DefaultRecursionLimit); err != nil {
 		return fmt.Errorf("the response is not a %s: %w", m.name, err)
 	}
+	m.remember(message)
 	return nil
+}
+
+// remember remembers a valid message at the first, second, fourth, eighth … call, so that a server whose
+// messages all differ costs few copies.
+func (m *Message) remember(message []byte) {
+	if len(message) > maxRemembered {
+		return
+	}
+	if n := m.others.Add(1); n&(n-1) == 0 {
+		valid := bytes.Clone(message)
+		m.valid.Store(&valid)
+	}
 }
 
 var (

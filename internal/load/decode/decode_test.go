@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"testing"
 
@@ -106,11 +107,42 @@ func example(t testing.TB) ([]byte, protoreflect.MessageDescriptor) {
 	return message, reply.ProtoReflect().Descriptor()
 }
 
+// What Check remembers of messages must not make it accept another one, whatever came before.
+func TestEveryMessageIsCheckedAfterAValidOne(t *testing.T) {
+	message, of := example(t)
+	check := New(of)
+	for i := range 100 {
+		if err := check.Check(message); err != nil {
+			t.Fatal(err)
+		}
+		if err := check.Check(message[:1+i%(len(message)-1)]); err == nil {
+			t.Fatalf("a message that was cut off is valid after %d valid ones", i+1)
+		}
+		long := append(bytes.Repeat(message, 100), message[:2]...)
+		if err := check.Check(long); err == nil {
+			t.Fatal("a long message that was cut off is valid")
+		}
+	}
+}
+
 func BenchmarkCheck(b *testing.B) {
 	message, of := example(b)
-	check := New(of)
-	b.ReportAllocs()
-	for b.Loop() {
-		_ = check.Check(message)
-	}
+	other := bytes.Clone(message)
+	b.Run("same", func(b *testing.B) {
+		check := New(of)
+		b.ReportAllocs()
+		for b.Loop() {
+			_ = check.Check(message)
+		}
+	})
+	b.Run("different", func(b *testing.B) {
+		check := New(of)
+		b.ReportAllocs()
+		for b.Loop() {
+			other[len(other)-1] ^= 1 // of the text
+			other[len(other)-2]++
+			other[len(other)-2] &= 0x7f
+			_ = check.Check(other)
+		}
+	})
 }
