@@ -48,8 +48,15 @@ func Assemble(d result.Document) result.Document {
 
 // Decided says whether every headline verdict of the document's trials is decided, or more
 // rounds cannot decide it.
-func Decided(d result.Document) bool {
-	for _, v := range Assemble(d).Verdicts {
+func Decided(d result.Document) bool { return decided(Assemble(d).Verdicts) }
+
+// DecidedIn says the same of the verdicts in one cell.
+func DecidedIn(d result.Document, cell result.Cell) bool {
+	return decided(slices.DeleteFunc(Assemble(d).Verdicts, func(v result.Verdict) bool { return v.Cell.Key() != cell.Key() }))
+}
+
+func decided(all []result.Verdict) bool {
+	for _, v := range all {
 		if !v.Secondary && !v.Unfit && v.Kind != "control" && v.Decision == string(verdict.Undecided) {
 			return false
 		}

@@ -15,6 +15,12 @@ func (r Record) MachineInterference(processors measure.ProcessorTimes, lab time.
 	return interference(processors, lab+used)
 }
 
+// RoundInterference is the same of a round whose arms took turns; own is the CPU time of all arms and of this
+// process.
+func RoundInterference(processors measure.ProcessorTimes, own time.Duration) *result.Interference {
+	return interference(processors, own)
+}
+
 // interference is the share of the processor times that others took; rpclab used own.
 func interference(p measure.ProcessorTimes, own time.Duration) *result.Interference {
 	all := p.Busy + p.Idle + p.Stolen

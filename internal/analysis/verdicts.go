@@ -38,12 +38,14 @@ func verdicts(d result.Document) []result.Verdict {
 // verdictOn compares two arms on one metric. family is how many verdicts share the 5 % error.
 func verdictOn(d result.Document, m metric, p comparison, family int) result.Verdict {
 	o := verdict.Options{Family: family, Looks: len(d.Looks), Margin: d.Margin, Seed: experiment.Seed(d.Seed, "verdict"), LowerIsBetter: !m.higher}
+	var cycles int
+	p.a, p.b, cycles = inGroups(m, p.a, p.b)
 	values := paired(p.a, p.b, m.between(p.a, p.b))
 	v := verdict.Compare(values, o)
 	why := reasonOf(v.Reason, v.Cause)
 	r := result.Verdict{
 		Metric: m.name, A: p.a.Name, B: p.b.Name, Cell: p.a.Cell, Kind: p.kind, Secondary: !m.headline,
-		Ratio: v.Ratio, CI: v.CI, Level: v.Level, Decision: string(v.Decision), Rounds: v.Rounds,
+		Ratio: v.Ratio, CI: v.CI, Level: v.Level, Decision: string(v.Decision), Rounds: v.Rounds, Cycles: cycles,
 		Bound: m.bound(p.a, p.b), PRanks: ranks(values),
 		Unfit: v.Ratio == 0 && len(values) > 0, // a value is missing
 	}

@@ -102,6 +102,23 @@ func (d *document) checkSize(experiment *Experiment, wrong *problems) {
 	}
 }
 
+// checkDesign checks that the arms of a design in which all are up at the same time can take turns.
+func (d *document) checkDesign(e *Experiment, arm string, c Config, wrong *problems) {
+	if e.Design == Isolated {
+		return
+	}
+	const remedy = "remove it, or set design: isolated"
+	at := d.position("design")
+	switch {
+	case len(e.Events) > 0:
+		wrong.add(at, "events need trials of their own, and design %s has none: %s", e.Design, remedy)
+	case c.Load.Search != nil:
+		wrong.add(at, "arm %s searches for its capacity, which needs the whole machine, and design %s shares it: %s", arm, e.Design, remedy)
+	case c.Load.Closed != nil && c.Load.Closed.Ramp > 0:
+		wrong.add(at, "arm %s starts its users slowly (load.closed.ramp), and design %s measures in short blocks: %s", arm, e.Design, remedy)
+	}
+}
+
 // checkControls checks that a control repeats its arm exactly; else it would show more than
 // chance.
 func (d *document) checkControls(r resolved, wrong *problems) {

@@ -15,6 +15,7 @@ type Plan struct {
 	Text          string // the document, unchanged
 	Source        string
 	Baseline      string
+	Design        string // isolated, interleaved or side-by-side
 	Rounds        int
 	Looks         []int   // numbers of rounds after which a decided run may end; empty without --until decided
 	Margin        float64 // the largest difference that does not matter, as a share
@@ -28,6 +29,13 @@ type Plan struct {
 	Published     []Published
 	PublishedSize string // the load behind Published, if the experiment runs a smaller one
 }
+
+// Designs: how the arms of a round are measured.
+const (
+	Isolated    = "isolated"     // one trial after another, each with callers and infrastructure of its own
+	Interleaved = "interleaved"  // all arms of a cell are up and warm, and take turns in short blocks
+	SideBySide  = "side-by-side" // two arms are up and warm, and their blocks run at the same time
+)
 
 // Trial is one arm, in one cell, in one round.
 type Trial struct {
@@ -47,18 +55,31 @@ func (p Plan) DropsPackets() bool {
 	})
 }
 
+// trials returns the trials in their order. Isolated trials run every cell in every round. If the arms of
+// a cell are up at the same time, each cell has all its rounds before the next.
 func trials(r resolved, picked []int, seed uint64) []Trial {
 	var all []Trial
 	random := rand.New(rand.NewPCG(seed, 0))
-	for round := 1; round <= r.experiment.Rounds; round++ {
-		for c, point := range r.cells {
-			for _, i := range random.Perm(len(picked)) {
-				arm := picked[i]
-				all = append(all, Trial{
-					Order: len(all), Round: round, Arm: r.experiment.Arms[arm].Name, Cell: point,
-					Config: r.configs[arm][c], Events: r.experiment.Events, Seed: random.Uint64(),
-				})
+	inCell := func(round, c int) {
+		for _, i := range random.Perm(len(picked)) {
+			arm := picked[i]
+			all = append(all, Trial{
+				Order: len(all), Round: round, Arm: r.experiment.Arms[arm].Name, Cell: r.cells[c],
+				Config: r.configs[arm][c], Events: r.experiment.Events, Seed: random.Uint64(),
+			})
+		}
+	}
+	if r.experiment.Design == Isolated {
+		for round := 1; round <= r.experiment.Rounds; round++ {
+			for c := range r.cells {
+				inCell(round, c)
 			}
+		}
+		return all
+	}
+	for c := range r.cells {
+		for round := 1; round <= r.experiment.Rounds; round++ {
+			inCell(round, c)
 		}
 	}
 	return all
@@ -95,9 +116,14 @@ func plan(r resolved, options Options) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
+	if experiment.Design == SideBySide && len(picked) != 2 {
+		var wrong problems
+		wrong.add(position{file: "design: side-by-side"}, "it measures two arms at the same time, and %d are picked: name two with --arms, or set design: interleaved", len(picked))
+		return Plan{}, wrong.err()
+	}
 	p := Plan{
 		Name: experiment.Name, Question: experiment.Question, Source: experiment.Source, Baseline: experiment.Baseline,
-		Rounds: experiment.Rounds, Margin: float64(experiment.Margin) / 100, Seed: options.Seed, Quick: options.Quick, Cells: r.cells, PublishedSize: experiment.PublishedSize,
+		Design: experiment.Design, Rounds: experiment.Rounds, Margin: float64(experiment.Margin) / 100, Seed: options.Seed, Quick: options.Quick, Cells: r.cells, PublishedSize: experiment.PublishedSize,
 	}
 	has := func(name string) bool { return armIndex(p.Arms, name) >= 0 }
 	for _, i := range picked {

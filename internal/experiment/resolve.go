@@ -38,6 +38,7 @@ func (d *document) resolve() (resolved, error) {
 			if err == nil {
 				d.checkConfig(config, n, &wrong)
 				d.checkEvents(experiment.Events, config, &wrong)
+				d.checkDesign(experiment, arm.Name, config, &wrong)
 			}
 		}
 		r.configs = append(r.configs, configs)

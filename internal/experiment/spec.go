@@ -27,6 +27,7 @@ type Experiment struct {
 	Arms          []Arm          `yaml:"arms" doc:"the arms to compare, by name" required:"true"`
 	Sweep         []Axis         `yaml:"sweep" doc:"field paths and their values; each combination of values is a cell"`
 	Rounds        int            `yaml:"rounds" doc:"number of rounds; each measures every arm once in every cell" min:"1" max:"1000" default:"10"`
+	Design        string         `yaml:"design" doc:"how arms are measured: isolated (one trial after another), interleaved (all arms stay warm and take turns in short blocks) or side-by-side (two arms at the same time)" enum:"isolated,interleaved,side-by-side" default:"isolated"`
 	Margin        Percent        `yaml:"margin" doc:"the largest difference that does not matter: arms within the margin are equivalent" min:"0.1%" max:"50%" default:"3%"`
 	Events        []Event        `yaml:"events" doc:"changes and faults that rpclab applies to the cluster during the load"`
 	Confounds     []Confound     `yaml:"confounds" doc:"known confounds: other differences between a published arm and a controlled arm"`

@@ -14,11 +14,12 @@ import (
 	"rpclab/internal/result"
 )
 
-// After the callers' clocks were read, a load starts in startDelay plus startTrips times as long as the
+// After the callers' clocks were read, a load starts in a delay plus startTrips times as long as the
 // slowest reading took. In a cluster, some messages take several times as long as others.
 const (
-	startDelay = 50 * time.Millisecond
-	startTrips = 4
+	startDelay      = 50 * time.Millisecond
+	blockStartDelay = 5 * time.Millisecond // of a block, of which there are many
+	startTrips      = 4
 )
 
 // callerGroup is the callers of a trial. They share its load and start it together. The trial fails
@@ -96,14 +97,14 @@ func (c *callerGroup) warmUpUntilSteady(ctx context.Context, whole steadyRequest
 	return together, err
 }
 
-// readClocks reads the clocks of all callers, and returns a time at which all can start a load.
-func (c *callerGroup) readClocks(ctx context.Context) (start time.Time, err error) {
+// readClocks reads the clocks of all callers, and returns a time, after a delay, at which all can start a load.
+func (c *callerGroup) readClocks(ctx context.Context, delay time.Duration) (start time.Time, err error) {
 	slowest := make([]time.Duration, len(c.processes))
 	err = c.each(ctx, func(ctx context.Context, i int, p *callerProcess) (err error) {
 		slowest[i], err = p.readClock(ctx)
 		return err
 	})
-	return time.Now().Add(startDelay + startTrips*slices.Max(slowest)), err
+	return time.Now().Add(delay + startTrips*slices.Max(slowest)), err
 }
 
 // load makes a load that starts at a time of the lab's clock, and returns the measurement of

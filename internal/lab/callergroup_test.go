@@ -73,7 +73,7 @@ func TestCallersWhoseClocksDifferStartTogether(t *testing.T) {
 		orders[i] = make(chan loadRequest, 1)
 		c.processes = append(c.processes, startCaller(t, "x", ahead, orders[i]))
 	}
-	start, err := c.readClocks(t.Context())
+	start, err := c.readClocks(t.Context(), startDelay)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,11 +103,11 @@ func TestTheErrorOfACallerThatExitedHasItsLastLines(t *testing.T) {
 	c := &callerGroup{live: newLiveTotals(2, nil), processes: []*callerProcess{
 		startCaller(t, "caller 1 of 2", 0, orders), startCaller(t, "caller 2 of 2", 0, orders),
 	}}
-	if _, err := c.readClocks(t.Context()); err != nil {
+	if _, err := c.readClocks(t.Context(), startDelay); err != nil {
 		t.Fatal(err)
 	}
 	c.processes[1].Kill()
-	_, err := c.readClocks(t.Context())
+	_, err := c.readClocks(t.Context(), startDelay)
 	if err == nil || !strings.HasPrefix(err.Error(), "caller 2 of 2 died: power failure") || !strings.HasSuffix(err.Error(), "; its last lines:\n  low battery") {
 		t.Errorf("got %v", err)
 	}

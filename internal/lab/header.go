@@ -17,7 +17,7 @@ func header(plan experiment.Plan, trials []trial, o Options) result.Document {
 		Schema: result.Schema, ID: cmp.Or(o.ID, result.NewID(now)),
 		Experiment: plan.Name, Question: plan.Question, Source: plan.Source,
 		Cluster: o.Kind, Started: now, Machine: result.ThisMachine(o.MaxFiles),
-		Rounds: plan.Rounds, Margin: plan.Margin, Looks: plan.Looks, Definition: plan.Text, Command: o.Command,
+		Design: plan.Design, Rounds: plan.Rounds, Margin: plan.Margin, Looks: plan.Looks, Definition: plan.Text, Command: o.Command,
 		Seed: plan.Seed, Quick: plan.Quick, Changed: plan.Changed, Baseline: plan.Baseline,
 		TrialCount: len(plan.Trials), Size: plan.PublishedSize,
 	}

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"rpclab/internal/analysis"
+	"rpclab/internal/experiment"
 	"rpclab/internal/measure"
 	"rpclab/internal/process/running"
 	"rpclab/internal/result"
@@ -85,6 +86,9 @@ func (r *run) prepare(ctx context.Context) (err error) {
 // fails.
 func (r *run) measureTrials(ctx context.Context) (failed error) {
 	runner := newTrialRunner(r.Options, r.plan.Seed, r.programs, r.progress, r.doc.Machine.Tools)
+	if r.plan.Design != experiment.Isolated {
+		return r.measureCells(ctx, runner)
+	}
 	for _, t := range r.plan.trials {
 		r.progress.began(t.Trial)
 		measured, err := runner.runTrial(ctx, t)
@@ -107,6 +111,63 @@ func (r *run) measureTrials(ctx context.Context) (failed error) {
 		failed = err // the interrupt is the cause of any other error
 	}
 	return errors.Join(failed, runner.release())
+}
+
+// measureCells measures cell after cell, each with all its arms up at the same time, until its rounds are
+// measured or its verdicts are decided.
+func (r *run) measureCells(ctx context.Context, runner *trialRunner) (failed error) {
+	for _, cell := range byCell(r.plan.trials) {
+		if failed = r.measureCell(ctx, runner, cell); failed != nil {
+			break
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		failed = err // the interrupt is the cause of any other error
+	}
+	return failed
+}
+
+// byCell returns the trials of each cell, by round.
+func byCell(trials []trial) (cells [][][]trial) {
+	for i, t := range trials {
+		sameCell := i > 0 && result.Cell(t.Cell).Key() == result.Cell(trials[i-1].Cell).Key()
+		if !sameCell {
+			cells = append(cells, nil)
+		}
+		cell := &cells[len(cells)-1]
+		if !sameCell || t.Round != trials[i-1].Round {
+			*cell = append(*cell, nil)
+		}
+		round := &(*cell)[len(*cell)-1]
+		*round = append(*round, t)
+	}
+	return cells
+}
+
+func (r *run) measureCell(ctx context.Context, runner *trialRunner, rounds [][]trial) (failed error) {
+	in := runner.interleave(rounds[0], r.plan.Design)
+	defer func() { failed = errors.Join(failed, in.close()) }()
+	for n, round := range rounds {
+		together := round[0].Trial
+		together.Arm = "all arms in turns"
+		r.progress.began(together)
+		measured, err := in.round(ctx, round)
+		if err != nil {
+			return fmt.Errorf("round %d: %w", round[0].Round, err)
+		}
+		for _, m := range measured {
+			i := slices.IndexFunc(round, func(t trial) bool { return t.Order == m.Order })
+			if err := r.addTrial(round[i], m); err != nil {
+				return err
+			}
+			r.progress.ended(round[i].Trial, &m)
+		}
+		if last := len(rounds); slices.Contains(r.plan.Looks, round[0].Round) && n+1 < last && analysis.DecidedIn(r.doc, round[0].Cell) {
+			r.doc.TrialCount -= (last - n - 1) * len(round)
+			break
+		}
+	}
+	return nil
 }
 
 // addTrial adds a trial to the document and the store. It stores the configuration files of an arm

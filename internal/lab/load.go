@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"rpclab/internal/analysis"
 	"rpclab/internal/cluster"
@@ -21,6 +22,7 @@ type loader struct {
 	processors func() measure.ProcessorTimes
 	otherRuns  func() []running.Run
 	progress   *progress
+	startDelay time.Duration
 }
 
 // load makes one load, performs its events, and adds a summary of what it measured to a trial.
@@ -41,7 +43,7 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	o.Watch = l.progress.listener != nil
 	limited, cancel := context.WithTimeout(ctx, l.trial.timeout)
 	defer cancel()
-	start, err := l.callers.readClocks(limited)
+	start, err := l.callers.readClocks(limited, l.startDelay)
 	if err != nil {
 		endMemory()
 		measured.MachineWarnings = endMachine()

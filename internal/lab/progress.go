@@ -87,6 +87,7 @@ func (d *durations) add(p Progress, now time.Time) {
 		of.add(now.Sub(d.began))
 		d.of[armAndCell(p.Trial)] = of
 		d.all.add(now.Sub(d.began))
+		d.began = now // of the next trial of a round whose arms took turns
 	case p.Doing == "":
 		d.began = now
 	}

@@ -39,7 +39,7 @@ func newTrialRunner(o Options, seed uint64, built programs, p *progress, tools m
 // the load, performs its events, and summarizes the measurements. An error ends the run. If a caller
 // dies, runTrial returns a failed trial and no error: the failure is a result.
 func (c *trialRunner) runTrial(ctx context.Context, t trial) (measured result.Trial, err error) {
-	measured = result.Trial{Round: t.Round, Order: t.Order, Started: time.Now().UTC()}
+	measured = newTrial(t)
 	if why := c.builder.programs.missingFor(t); why != "" {
 		measured.Failed = fmt.Sprintf("%v: %s", ErrNotRun, why)
 		return measured, nil
@@ -48,48 +48,29 @@ func (c *trialRunner) runTrial(ctx context.Context, t trial) (measured result.Tr
 	if err != nil {
 		return measured, err
 	}
-	if limited, ok := servers.(cluster.ResourceLimits); ok {
-		measured.Limits = limited.LimitMechanism()
-	}
-	callers, err := startCallers(ctx, c.builder.cluster, t, c.builder.sidecarArgs(t), c.progress.live)
+	s, err := c.start(ctx, t, servers)
 	if err != nil {
 		return measured, err
 	}
-	defer callers.kill()
-	bed, err := c.builder.start(ctx, t, servers, callers.sidecars())
-	if err != nil {
-		return measured, err
-	}
-	measured.Files = bed.infrastructure.files()
 	defer func() {
 		if measured.Failed != "" {
-			measured.Lost = bed.failures() // a possible cause
+			measured.Lost = s.bed.failures() // a possible cause
 		}
-		callers.stop()                                     // before the proxies that carry their calls
-		if err := bed.infrastructure.close(); err != nil { // the measurements are valid all the same
-			measured.Lost = append(measured.Lost, fmt.Sprintf("could not stop everything between callers and backends: %v", err))
-		}
+		measured.Lost = append(measured.Lost, s.close()...)
 	}()
-	identities, err := c.keys.identities(t)
-	if err != nil {
+	if measured, err = s.prepare(ctx, measured); err != nil || measured.Failed != "" {
 		return measured, err
 	}
-	if err := callers.warmUp(ctx, func(n int) assignment { return assign(t, bed, n, identities[n]) }); err != nil {
-		return failedTrial(ctx, measured, err)
-	}
-	if atMost := t.Config.Caller.WarmupMax; atMost > 0 {
-		c.progress.doing(t.Trial, "warming up until rate and latency are steady")
-		if measured.WarmUp, err = callers.warmUpUntilSteady(ctx, steadyRequest{Pace: t.load, AtMost: atMost}); err != nil {
-			return failedTrial(ctx, measured, err)
-		}
-	}
-	l := loader{trial: t, callers: callers, bed: bed, cluster: c.builder.cluster, remote: c.builder.remote, processors: c.processors, otherRuns: c.otherRuns, progress: c.progress}
 	if t.Config.Load.Search != nil {
 		return searchCapacity(ctx, t.Trial, measured,
-			func(ctx context.Context, o loadRequest) (result.Trial, error) { return l.load(ctx, measured, o) },
+			func(ctx context.Context, o loadRequest) (result.Trial, error) { return s.loader.load(ctx, measured, o) },
 			func(step string) { c.progress.doing(t.Trial, step) })
 	}
-	return l.load(ctx, measured, loadRequest{Pace: t.load})
+	return s.loader.load(ctx, measured, loadRequest{Pace: t.load})
+}
+
+func newTrial(t trial) result.Trial {
+	return result.Trial{Round: t.Round, Order: t.Order, Started: time.Now().UTC()}
 }
 
 // assign returns the assignment of caller n (from 0).
@@ -123,9 +104,8 @@ func (t trial) callsEachBackend() bool {
 // deploy starts the trial's servers. It returns those of the last trial if the experiment allows
 // that, their configuration is the same and no event has changed them.
 func (c *trialRunner) deploy(ctx context.Context, t trial) (servers cluster.Deployment, err error) {
-	spec := t.server
-	spec.Command = c.builder.programs.commands[t.language.Name]
-	if spec.Security, err = c.keys.server(t.security); err != nil {
+	spec, err := c.serverSpec(t)
+	if err != nil {
 		return nil, err
 	}
 	wanted := fmt.Sprint(spec)
@@ -143,6 +123,14 @@ func (c *trialRunner) deploy(ctx context.Context, t trial) (servers cluster.Depl
 		c.serversFor = "" // events change the servers
 	}
 	return servers, nil
+}
+
+// serverSpec returns the trial's servers with their command and keys.
+func (c *trialRunner) serverSpec(t trial) (spec cluster.Spec, err error) {
+	spec = t.server
+	spec.Command = c.builder.programs.commands[t.language.Name]
+	spec.Security, err = c.keys.server(t.security)
+	return spec, err
 }
 
 // release removes the servers of the last trial, if there are any.

@@ -24,7 +24,11 @@ type Document struct {
 	// Partial is true while trials are missing: the run is in progress, or ended early.
 	Partial bool    `json:"partial,omitempty"`
 	Machine Machine `json:"machine"`
-	Rounds  int     `json:"rounds"`
+	// Design is how arms were measured: isolated (one trial after another), interleaved (all arms of a cell
+	// were up and warm, and took turns in short blocks), side-by-side (two arms at the same time); empty:
+	// isolated.
+	Design string `json:"design,omitempty" enum:"isolated,interleaved,side-by-side"`
+	Rounds int    `json:"rounds"`
 	// Margin is the largest difference, as a share, that counts as none; 0 means 0.03.
 	Margin float64 `json:"margin,omitempty"`
 	Seed   uint64  `json:"seed"`
@@ -218,10 +222,16 @@ type Trial struct {
 	// of the full-length probe at the highest rate that met the objective.
 	Capacity *Capacity `json:"capacity,omitempty"`
 	Measures
+	// Blocks are the parts of a load whose arms took turns; Measures merges them. Empty: the load was one
+	// piece.
+	Blocks []Block `json:"blocks,omitempty"`
 	// Machine is the interference of other processes during the trial; nil: not measured.
 	Machine *Interference `json:"machine,omitempty"`
 	// MachineWarnings are those of this trial, without its place.
 	MachineWarnings []MachineWarning `json:"machine_warnings,omitempty"`
+	// IdleCPU is the share of one processor that the arm's processes used while other arms took their
+	// turns; nil: not known, or the arm had the machine for itself.
+	IdleCPU *float64 `json:"idle_cpu,omitempty"`
 	// Callers are the callers that shared the load; Measures sums them. Empty: one caller.
 	Callers []Caller `json:"callers,omitempty"`
 	// ProxyConnections is the number of callers' connections that each proxy worker accepted;

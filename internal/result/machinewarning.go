@@ -3,7 +3,7 @@ package result
 // MachineWarning is something outside the experiment that disturbed the run, as fields. The warnings
 // of the document have the same sentence.
 type MachineWarning struct {
-	Kind MachineWarningKind `json:"kind" enum:"busy,shared,frozen,starved,stopped,clock"`
+	Kind MachineWarningKind `json:"kind" enum:"busy,shared,frozen,starved,stopped,clock,idle"`
 	Text string             `json:"text"`
 	// Arm, Cell and Round name the trial; empty: the whole run.
 	Arm   string `json:"arm,omitempty"`
@@ -28,4 +28,5 @@ const (
 	ProcessStarved MachineWarningKind = "starved" // a process waited for a CPU
 	RpclabStopped  MachineWarningKind = "stopped" // rpclab itself did not run
 	ClockJumped    MachineWarningKind = "clock"   // the wall clock
+	IdleArmBusy    MachineWarningKind = "idle"    // an arm used CPU time while other arms took their turns
 )

@@ -11,7 +11,9 @@ type Verdict struct {
 	Level    float64    `json:"level"`                                             // of CI: all headline intervals of the run together have 0.95
 	Decision string     `json:"decision" enum:"better,worse,equivalent,undecided"` // a against b
 	Rounds   int        `json:"rounds"`                                            // number of pairs
-	Reason   string     `json:"reason,omitempty"`                                  // of undecided
+	// Cycles is how many cycles of blocks each pair merges; 0: each pair is of two whole trials.
+	Cycles int    `json:"cycles,omitempty"`
+	Reason string `json:"reason,omitempty"` // of undecided
 	// Cause is Reason as fields; nil: the decision is not undecided, or the document is older.
 	Cause *Cause `json:"cause,omitempty"`
 	// Bound says that Ratio and CI are only a lower or an upper bound of the true ratio, because the

@@ -1,0 +1,138 @@
+package analysis
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"rpclab/internal/result"
+)
+
+// MergeBlocks makes a trial of its blocks, and keeps a summary of each. In a block, Round is its cycle and
+// Order its place in the cycle.
+func MergeBlocks(trial result.Trial, blocks []result.Trial) result.Trial {
+	whole := result.Arm{Trials: blocks}
+	if err := mergeTrials(&whole); err != nil {
+		trial.Failed = err.Error()
+		return trial
+	}
+	trial.Measures, trial.Limited = whole.Measures, whole.Limited
+	trial.Samples = whole.Samples
+	trial.ElapsedMS = 0
+	trial.Machine = interferenceOf(blocks)
+	trial.Servers = map[string]result.ServerUsage{}
+	for _, b := range blocks {
+		trial.ElapsedMS += b.ElapsedMS
+		trial.LimitedBy = cmp.Or(trial.LimitedBy, b.LimitedBy)
+		trial.MachineWarnings = append(trial.MachineWarnings, b.MachineWarnings...)
+		trial.Unknown = cmp.Or(trial.Unknown, b.Unknown)
+		trial.Groups = append(trial.Groups, b.Groups...)
+		addServers(trial.Servers, b.Servers)
+		for _, lost := range b.Lost {
+			if !slices.Contains(trial.Lost, lost) {
+				trial.Lost = append(trial.Lost, lost)
+			}
+		}
+		if len(b.ProxyConnections) > 0 {
+			trial.ProxyConnections = b.ProxyConnections // counted since the proxy started
+		}
+		if b.Memory != nil {
+			trial.Memory = longer(trial.Memory, b.Memory)
+		}
+		trial.Blocks = append(trial.Blocks, blockOf(trial, b))
+	}
+	trial.Callers = mergeCallers(blocks)
+	return trial
+}
+
+// blockOf summarizes a block of a trial.
+func blockOf(trial, b result.Trial) result.Block {
+	return result.Block{
+		Cycle: b.Round, Place: b.Order, StartMS: result.Milliseconds(b.Started.Sub(trial.Started)),
+		Calls: b.Calls, Errors: b.Errors, Dropped: b.Dropped, Rate: b.Rate, ElapsedMS: b.ElapsedMS,
+		Latency: b.Latency, AnsweredLatency: b.AnsweredLatency, Lateness: b.Lateness,
+		ClientCPU: b.Resources.Client.CPU, ServerCPU: b.Resources.Server.CPU, ProxyCPU: b.Resources.Proxy.CPU, GatewayCPU: b.Resources.Gateway.CPU,
+		Limited: b.Limited, LimitedBy: b.LimitedBy, Machine: b.Machine,
+	}
+}
+
+// interferenceOf is the mean interference of blocks; nil: not measured. Stolen time that is short counts only
+// in a longer interval than a block: see [RoundInterference].
+func interferenceOf(blocks []result.Trial) *result.Interference {
+	var all *result.Interference
+	var elapsed, others float64
+	for _, b := range blocks {
+		if b.Machine == nil {
+			continue
+		}
+		all = cmp.Or(all, &result.Interference{})
+		all.Stolen += b.Machine.Stolen * b.ElapsedMS
+		all.Throttled += b.Machine.Throttled * b.ElapsedMS
+		elapsed += b.ElapsedMS
+		if b.Machine.Others != nil {
+			others += *b.Machine.Others * b.ElapsedMS
+			all.Others = new(float64)
+		}
+	}
+	if all == nil || elapsed == 0 {
+		return all
+	}
+	all.Stolen, all.Throttled = all.Stolen/elapsed, all.Throttled/elapsed
+	if all.Others != nil {
+		*all.Others = others / elapsed
+	}
+	return all
+}
+
+func addServers(all map[string]result.ServerUsage, more map[string]result.ServerUsage) {
+	for id, u := range more {
+		sum := all[id]
+		sum.CPUMS, sum.ThrottledMS = sum.CPUMS+u.CPUMS, sum.ThrottledMS+u.ThrottledMS
+		sum.RSS, sum.Charged = max(sum.RSS, u.RSS), max(sum.Charged, u.Charged)
+		all[id] = sum
+	}
+}
+
+// longer adds the memory of a block to that of a trial. Readings are in the order in which they were made.
+func longer(m, more *result.Memory) *result.Memory {
+	if m == nil {
+		return more
+	}
+	return &result.Memory{IntervalMS: max(m.IntervalMS, more.IntervalMS), Servers: append(slices.Clone(m.Servers), more.Servers...)}
+}
+
+// mergeCallers merges what each caller measured in each block; nil: there is only one caller.
+func mergeCallers(blocks []result.Trial) (all []result.Caller) {
+	for _, b := range blocks {
+		for _, c := range b.Callers {
+			i := slices.IndexFunc(all, func(other result.Caller) bool { return other.Name == c.Name })
+			if i < 0 {
+				c.Errors, c.Backends = maps.Clone(c.Errors), maps.Clone(c.Backends)
+				all = append(all, c)
+				continue
+			}
+			all[i] = addCaller(all[i], c)
+		}
+	}
+	return all
+}
+
+func addCaller(all, c result.Caller) result.Caller {
+	calls := float64(all.Calls + c.Calls)
+	if calls > 0 {
+		all.Resources.CPU = (all.Resources.CPU*float64(all.Calls) + c.Resources.CPU*float64(c.Calls)) / calls
+		all.Rate = (all.Rate*float64(all.Calls) + c.Rate*float64(c.Calls)) / calls
+	}
+	all.Calls += c.Calls
+	all.Resources.RSS = max(all.Resources.RSS, c.Resources.RSS)
+	for code, n := range c.Errors {
+		all.Errors[code] += n
+	}
+	for id, n := range c.Backends {
+		all.Backends[id] += n
+	}
+	if merged, err := result.Merge([]result.Histogram{all.Latency, c.Latency}); err == nil {
+		all.Latency = merged
+	}
+	return all
+}

@@ -1,0 +1,110 @@
+package analysis
+
+import (
+	"math"
+	"slices"
+
+	"rpclab/internal/result"
+)
+
+// perBlock are the metrics other than percentiles that each block has a value of. All other metrics have
+// one value in each round.
+var perBlock = []string{"latency_mean", "rate", "elapsed", "client_cpu", "server_cpu", "proxy_cpu", "gateway_cpu"}
+
+// inGroups returns two arms that took turns with groups of cycles in place of their trials. A group is the
+// fewest consecutive cycles in which both arms have enough calls for the metric. It leaves arms as they are
+// if a trial failed or the metric has one value in each round.
+func inGroups(m metric, a, b result.Arm) (_, _ result.Arm, cycles int) {
+	if m.tail == 0 && !slices.Contains(perBlock, m.name) {
+		return a, b, 0
+	}
+	blocksA, blocksB := blocksOf(a), blocksOf(b)
+	var inBoth []int
+	for cycle := range blocksA {
+		if _, ok := blocksB[cycle]; ok {
+			inBoth = append(inBoth, cycle)
+		}
+	}
+	if len(inBoth) == 0 {
+		return a, b, 0
+	}
+	slices.Sort(inBoth)
+	cycles = cyclesOfGroup(m, inBoth, blocksA, blocksB)
+	a.Trials, b.Trials = nil, nil
+	for n := 1; n*cycles <= len(inBoth); n++ {
+		of := inBoth[(n-1)*cycles : n*cycles]
+		if (n+1)*cycles > len(inBoth) {
+			of = inBoth[(n-1)*cycles:] // the last group has the rest
+		}
+		a.Trials = append(a.Trials, group(n, of, blocksA))
+		b.Trials = append(b.Trials, group(n, of, blocksB))
+	}
+	return a, b, cycles
+}
+
+// blocksOf returns the blocks of an arm by cycle; nil: a trial failed, or its load was one piece.
+func blocksOf(arm result.Arm) map[int]result.Block {
+	all := map[int]result.Block{}
+	for _, t := range arm.Trials {
+		if t.Failed != "" {
+			return nil
+		}
+		for _, b := range t.Blocks {
+			all[b.Cycle] = b
+		}
+	}
+	return all
+}
+
+// cyclesOfGroup returns the smallest number of cycles whose groups all have enough calls for the metric, or
+// that of all cycles.
+func cyclesOfGroup(m metric, cycles []int, blocks ...map[int]result.Block) int {
+	needed := uint64(1)
+	if m.tail > 0 {
+		needed = uint64(math.Ceil(10/m.tail - 1e-6))
+	}
+	for size := 1; size < len(cycles); size++ {
+		if !slices.ContainsFunc(blocks, func(of map[int]result.Block) bool { return fewestCalls(cycles, size, of) < needed }) {
+			return size
+		}
+	}
+	return len(cycles)
+}
+
+// fewestCalls returns the calls in the group of so many cycles that has the fewest.
+func fewestCalls(cycles []int, size int, blocks map[int]result.Block) uint64 {
+	fewest := uint64(math.MaxUint64)
+	for group := range slices.Chunk(cycles, size) {
+		if len(group) < size {
+			break // it belongs to the group before it
+		}
+		calls := uint64(0)
+		for _, cycle := range group {
+			calls += blocks[cycle].Calls
+		}
+		fewest = min(fewest, calls)
+	}
+	return fewest
+}
+
+// group makes a trial of the blocks of some cycles.
+func group(n int, cycles []int, blocks map[int]result.Block) result.Trial {
+	var of []result.Trial
+	for _, cycle := range cycles {
+		b := blocks[cycle]
+		t := result.Trial{Machine: b.Machine, Limited: b.Limited, LimitedBy: b.LimitedBy}
+		t.Measures = result.Measures{
+			Calls: b.Calls, Errors: b.Errors, Dropped: b.Dropped, Rate: b.Rate, ElapsedMS: b.ElapsedMS,
+			Latency: b.Latency, AnsweredLatency: b.AnsweredLatency, Lateness: b.Lateness,
+		}
+		t.Resources.Client.CPU, t.Resources.Server.CPU = b.ClientCPU, b.ServerCPU
+		t.Resources.Proxy.CPU, t.Resources.Gateway.CPU = b.ProxyCPU, b.GatewayCPU
+		of = append(of, t)
+	}
+	if len(of) > 1 {
+		of[0] = MergeBlocks(result.Trial{}, of)
+		of[0].Blocks = nil
+	}
+	of[0].Round = n
+	return of[0]
+}

@@ -1,0 +1,114 @@
+package lab
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"rpclab/internal/experiment"
+	"rpclab/internal/pace"
+)
+
+// How long a block is. A block should hold enough calls for a p99, and be so short that a change of the
+// machine disturbs all arms alike.
+const (
+	minBlock     = 250 * time.Millisecond
+	maxBlock     = 2 * time.Second
+	callsOfBlock = 1000 // ten calls lie beyond the p99
+	maxBlocks    = 1000 // of a trial
+)
+
+// blockCount returns how many blocks a load makes. tookAll is how long a load of a number of calls takes;
+// 0: not known.
+func blockCount(l experiment.Load, tookAll time.Duration) int {
+	length := minBlock
+	whole := tookAll
+	switch {
+	case l.Burst > 0:
+		return 1 // its calls are due at the same time
+	case l.Open != nil:
+		whole = l.Open.Duration
+		length = time.Duration(callsOfBlock / l.Open.Rate * float64(time.Second))
+	case l.Closed != nil && l.Closed.Duration > 0:
+		whole = l.Closed.Duration
+	}
+	length = min(max(length, minBlock), maxBlock)
+	count := min(max(1, int((whole+length/2)/length)), maxBlocks)
+	if calls := callsOf(l); calls > 0 {
+		count = min(count, max(1, calls/usersOf(l))) // each user has a call in each block
+	}
+	return count
+}
+
+// callsOf returns the number of calls of a load; 0: it has none.
+func callsOf(l experiment.Load) int {
+	switch {
+	case l.Burst > 0:
+		return l.Burst
+	case l.Sequence > 0:
+		return l.Sequence
+	case l.Closed != nil:
+		return l.Closed.Calls
+	}
+	return 0
+}
+
+func usersOf(l experiment.Load) int {
+	if l.Closed != nil {
+		return l.Closed.Users
+	}
+	return 1
+}
+
+// blockOf returns block i (from 0) of the n blocks of a load.
+func blockOf(whole pace.Spec, i, n int) pace.Spec {
+	switch {
+	case whole.Closed != nil:
+		closed := *whole.Closed
+		calls := closed.Calls
+		closed.Calls = calls*uint64(i+1)/uint64(n) - calls*uint64(i)/uint64(n)
+		closed.Duration /= time.Duration(n)
+		return pace.Spec{Closed: &closed}
+	case whole.Rate != nil:
+		rate := *whole.Rate
+		rate.Duration /= time.Duration(n)
+		rate.Seed = experiment.Seed(rate.Seed+uint64(i), "block")
+		return pace.Spec{Rate: &rate}
+	}
+	return whole
+}
+
+// turns is the random order of arms in the cycles of a cell. It is balanced: each second cycle has the
+// order of the one before it in reverse, so that no arm comes first more often than another.
+type turns struct {
+	random *rand.Rand
+	arms   int
+	last   []int // nil: the next order is new
+}
+
+func newTurns(seed uint64, arms int) *turns {
+	return &turns{random: rand.New(rand.NewPCG(seed, 1)), arms: arms}
+}
+
+// next returns the places of the arms in the next cycle: the indices of the arms in their order.
+func (t *turns) next() []int {
+	if t.last != nil {
+		order := slices.Clone(t.last)
+		slices.Reverse(order)
+		t.last = nil
+		return order
+	}
+	t.last = t.random.Perm(t.arms)
+	return t.last
+}
+
+// wholeTime returns how long a load of a number of calls takes, from a part of it; 0: the load has no
+// such number.
+func wholeTime(l experiment.Load, part time.Duration, calls uint64) time.Duration {
+	whole := callsOf(l)
+	if whole == 0 || calls == 0 {
+		return 0
+	}
+	return time.Duration(math.Min(float64(part)*float64(whole)/float64(calls), math.MaxInt64/4))
+}

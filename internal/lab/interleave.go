@@ -1,0 +1,225 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"rpclab/internal/analysis"
+	"rpclab/internal/cluster"
+	"rpclab/internal/experiment"
+	"rpclab/internal/result"
+)
+
+// interleaving is the arms of one cell that are up at the same time. Their loads are cut into blocks. In
+// each cycle every arm has one block.
+type interleaving struct {
+	runner     *trialRunner
+	arms       []*interleavedArm
+	turns      *turns
+	blocks     int // of each load
+	cycle      int // so far
+	sideBySide bool
+}
+
+// interleavedArm is an arm in its cell.
+type interleavedArm struct {
+	trial   trial              // of the present round
+	servers cluster.Deployment // nil: not started
+	started *startedTrial      // nil: not started
+	before  result.Trial       // what is known before the load
+}
+
+// interleave prepares the arms of a cell. The trials are those of one round.
+func (c *trialRunner) interleave(trials []trial, design string) *interleaving {
+	in := &interleaving{runner: c, turns: newTurns(trials[0].Seed, len(trials)), sideBySide: design == experiment.SideBySide}
+	for _, t := range trials {
+		in.arms = append(in.arms, &interleavedArm{trial: t})
+	}
+	return in
+}
+
+// round runs the trials of one round: as many cycles as each load has blocks. It starts the arms that are
+// not up. An error ends the run; the failure of an arm is a result.
+func (in *interleaving) round(ctx context.Context, trials []trial) ([]result.Trial, error) {
+	for _, a := range in.arms {
+		i := slices.IndexFunc(trials, func(t trial) bool { return t.Arm == a.trial.Arm })
+		a.trial = trials[i] // a round has a trial of every arm
+	}
+	if err := in.start(ctx); err != nil {
+		return nil, err
+	}
+	if in.blocks == 0 {
+		if err := in.rehearse(ctx); err != nil {
+			return nil, err
+		}
+	}
+	r := in.newRound()
+	endProcessors := recordProcessors(in.runner.processors)
+	for n := range in.blocks {
+		in.cycle++
+		if err := in.runCycle(ctx, r, n); err != nil {
+			return nil, err
+		}
+	}
+	processors, own := endProcessors()
+	used, known := r.idle.total()
+	for i, a := range in.arms {
+		m := &r.measured[i]
+		if m.Failed != "" {
+			m.Lost = append(m.Lost, a.close()...) // the next round starts it again
+			continue
+		}
+		m.IdleCPU = r.idle.share(i)
+		if *m = analysis.MergeBlocks(*m, r.blocks[i]); known {
+			m.Machine = analysis.RoundInterference(processors, own+used)
+		}
+	}
+	return r.measured, nil
+}
+
+// interleavedRound is a round in progress.
+type interleavedRound struct {
+	measured []result.Trial   // of each arm
+	blocks   [][]result.Trial // of each arm
+	idle     *idleWatch
+}
+
+func (in *interleaving) newRound() *interleavedRound {
+	r := &interleavedRound{blocks: make([][]result.Trial, len(in.arms)), idle: in.watchIdle()}
+	for _, a := range in.arms {
+		m := a.before
+		m.Round, m.Order, m.Started = a.trial.Round, a.trial.Order, time.Now().UTC()
+		r.measured = append(r.measured, m)
+	}
+	return r
+}
+
+// runCycle makes block n of every arm that has not failed in this round.
+func (in *interleaving) runCycle(ctx context.Context, r *interleavedRound, n int) error {
+	if in.sideBySide {
+		group, ctx := errgroup.WithContext(ctx)
+		for i := range in.arms {
+			group.Go(func() error { return in.runBlock(ctx, r, i, n, 0) })
+		}
+		return group.Wait()
+	}
+	for place, i := range in.turns.next() {
+		if err := in.runBlock(ctx, r, i, n, place); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runBlock makes block n of arm i.
+func (in *interleaving) runBlock(ctx context.Context, r *interleavedRound, i, n, place int) error {
+	a, measured := in.arms[i], &r.measured[i]
+	if measured.Failed != "" {
+		return nil
+	}
+	endTurn := r.idle.turn(i)
+	block, err := a.started.loader.load(ctx, result.Trial{Started: time.Now().UTC(), Round: in.cycle, Order: place}, loadRequest{Pace: blockOf(a.trial.load, n, in.blocks)})
+	endTurn()
+	if err != nil {
+		return fmt.Errorf("arm %s: %w", a.trial.Arm, err)
+	}
+	if block.Failed != "" {
+		measured.Failed = block.Failed
+		measured.Lost = append(block.Lost, a.started.bed.failures()...)
+		return nil
+	}
+	r.blocks[i] = append(r.blocks[i], block)
+	return nil
+}
+
+// start starts the arms that are not up, and warms them up.
+func (in *interleaving) start(ctx context.Context) error {
+	for _, a := range in.arms {
+		if a.started != nil {
+			continue
+		}
+		in.runner.progress.doing(a.trial.Trial, "starting")
+		if err := a.start(ctx, in.runner); err != nil {
+			return fmt.Errorf("arm %s: %w", a.trial.Arm, err)
+		}
+	}
+	return nil
+}
+
+func (a *interleavedArm) start(ctx context.Context, c *trialRunner) (err error) {
+	a.before = result.Trial{}
+	if why := c.builder.programs.missingFor(a.trial); why != "" {
+		a.before.Failed = fmt.Sprintf("%v: %s", ErrNotRun, why)
+		return nil
+	}
+	spec, err := c.serverSpec(a.trial)
+	if err != nil {
+		return err
+	}
+	if a.servers, err = c.builder.cluster.Deploy(ctx, spec); err != nil {
+		return err
+	}
+	if a.started, err = c.start(ctx, a.trial, a.servers); err != nil {
+		return errors.Join(err, a.remove())
+	}
+	a.started.loader.startDelay = blockStartDelay
+	a.before, err = a.started.prepare(ctx, a.before)
+	return err
+}
+
+// rehearse makes a twentieth of each load, which is not measured, and decides from its time how many blocks a
+// load has.
+func (in *interleaving) rehearse(ctx context.Context) error {
+	const part = 20
+	in.blocks = 1
+	for _, a := range in.arms {
+		if a.before.Failed != "" {
+			continue
+		}
+		in.runner.progress.doing(a.trial.Trial, "rehearsing")
+		load := a.trial.Config.Load
+		block, err := a.started.loader.load(ctx, result.Trial{}, loadRequest{Pace: blockOf(a.trial.load, 0, max(1, min(part, callsOf(load)/usersOf(load))))})
+		if err != nil {
+			return fmt.Errorf("arm %s: %w", a.trial.Arm, err)
+		}
+		in.blocks = max(in.blocks, blockCount(load, wholeTime(load, time.Duration(block.ElapsedMS*float64(time.Millisecond)), block.Calls)))
+	}
+	return nil
+}
+
+// close ends callers, infrastructure and servers of the arm.
+func (a *interleavedArm) close() (lost []string) {
+	if a.started != nil {
+		lost = a.started.close()
+	}
+	if err := a.remove(); err != nil {
+		lost = append(lost, fmt.Sprintf("could not stop the servers: %v", err))
+	}
+	return lost
+}
+
+// remove ends the servers.
+func (a *interleavedArm) remove() (err error) {
+	if a.servers != nil {
+		err = a.servers.Remove()
+	}
+	a.servers, a.started = nil, nil
+	return err
+}
+
+// close ends all arms.
+func (in *interleaving) close() error {
+	var errs []error
+	for _, a := range in.arms {
+		if a.started != nil {
+			a.started.close()
+		}
+		errs = append(errs, a.remove())
+	}
+	return errors.Join(errs...)
+}

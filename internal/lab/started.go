@@ -1,0 +1,69 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+
+	"rpclab/internal/cluster"
+	"rpclab/internal/result"
+	"rpclab/internal/security"
+)
+
+// startedTrial is the callers and the infrastructure of a trial. It can make loads until it is closed.
+type startedTrial struct {
+	trial      trial
+	callers    *callerGroup
+	bed        testbed
+	identities []security.Config // of the callers
+	loader     loader
+}
+
+// start starts the callers and the infrastructure of a trial. An error ends the run.
+func (c *trialRunner) start(ctx context.Context, t trial, servers cluster.Deployment) (s *startedTrial, err error) {
+	s = &startedTrial{trial: t}
+	if s.callers, err = startCallers(ctx, c.builder.cluster, t, c.builder.sidecarArgs(t), c.progress.live); err != nil {
+		return nil, err
+	}
+	if s.bed, err = c.builder.start(ctx, t, servers, s.callers.sidecars()); err != nil {
+		s.callers.kill()
+		return nil, err
+	}
+	if s.identities, err = c.keys.identities(t); err != nil {
+		s.close()
+		return nil, err
+	}
+	s.loader = loader{trial: t, callers: s.callers, bed: s.bed, cluster: c.builder.cluster, remote: c.builder.remote, processors: c.processors, otherRuns: c.otherRuns, progress: c.progress, startDelay: startDelay}
+	return s, nil
+}
+
+// prepare warms the callers up, and adds what is known before the load to a trial.
+func (s *startedTrial) prepare(ctx context.Context, measured result.Trial) (result.Trial, error) {
+	measured.Files = s.bed.infrastructure.files()
+	if limited, ok := s.bed.servers.(cluster.ResourceLimits); ok {
+		measured.Limits = limited.LimitMechanism()
+	}
+	if err := s.callers.warmUp(ctx, func(n int) assignment { return assign(s.trial, s.bed, n, s.identities[n]) }); err != nil {
+		return failedTrial(ctx, measured, err)
+	}
+	atMost := s.trial.Config.Caller.WarmupMax
+	if atMost == 0 {
+		return measured, nil
+	}
+	s.loader.progress.doing(s.trial.Trial, "warming up until rate and latency are steady")
+	warm, err := s.callers.warmUpUntilSteady(ctx, steadyRequest{Pace: s.trial.load, AtMost: atMost})
+	if err != nil {
+		return failedTrial(ctx, measured, err)
+	}
+	measured.WarmUp = warm
+	return measured, nil
+}
+
+// close ends callers and infrastructure, and returns what could not be stopped.
+func (s *startedTrial) close() (lost []string) {
+	s.callers.stop()                                     // before the proxies that carry their calls
+	if err := s.bed.infrastructure.close(); err != nil { // the measurements are valid all the same
+		lost = []string{fmt.Sprintf("could not stop everything between callers and backends: %v", err)}
+	}
+	s.callers.kill()
+	return lost
+}
