@@ -107,15 +107,14 @@ func (d *document) checkDesign(e *Experiment, arm string, c Config, wrong *probl
 	if e.Design == Isolated {
 		return
 	}
-	const remedy = "remove it, or set design: isolated"
 	at := d.position("design")
 	switch {
 	case len(e.Events) > 0:
-		wrong.add(at, "events need trials of their own, and design %s has none: %s", e.Design, remedy)
+		wrong.add(at, "events need trials of their own, and design %s has none: remove them, or set design: isolated", e.Design)
 	case c.Load.Search != nil:
-		wrong.add(at, "arm %s searches for its capacity, which needs the whole machine, and design %s shares it: %s", arm, e.Design, remedy)
+		wrong.add(at, "arm %s searches for its capacity, which needs the whole machine, and design %s shares it: set design: isolated", arm, e.Design)
 	case c.Load.Closed != nil && c.Load.Closed.Ramp > 0:
-		wrong.add(at, "arm %s starts its users slowly (load.closed.ramp), and design %s measures in short blocks: %s", arm, e.Design, remedy)
+		wrong.add(at, "arm %s starts its users slowly (load.closed.ramp), and design %s measures in short blocks: remove the ramp, or set design: isolated", arm, e.Design)
 	}
 }
 

@@ -201,3 +201,33 @@ arms:
 		t.Errorf("%d rounds and the baseline %s, want 10 and a", p.Rounds, p.Baseline)
 	}
 }
+
+// Arms that take turns stay up: all rounds of a cell follow one another.
+func TestACellWhoseArmsTakeTurnsHasAllItsRoundsBeforeTheNext(t *testing.T) {
+	doc := size{arms: 2, bursts: 2, rounds: 2}.document() + "design: interleaved\n"
+	p, err := Expand("x.yaml", []byte(doc), Options{Seed: 1}, vocabulary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, trial := range p.Trials {
+		place := fmt.Sprint(trial.Cell["load.burst"], " ", trial.Round)
+		if len(got) == 0 || got[len(got)-1] != place {
+			got = append(got, place)
+		}
+	}
+	if diff := cmp.Diff([]string{"1 1", "1 2", "2 1", "2 2"}, got); diff != "" || p.Design != Interleaved {
+		t.Errorf("design %s (-want +got)\n%s", p.Design, diff)
+	}
+}
+
+func TestTwoArmsAreMeasuredSideBySide(t *testing.T) {
+	doc := []byte(size{arms: 3, rounds: 2}.document() + "design: side-by-side\n")
+	if _, err := Expand("x.yaml", doc, Options{Arms: []string{"arm-0", "arm-2"}}, vocabulary); err != nil {
+		t.Error(err)
+	}
+	_, err := Expand("x.yaml", doc, Options{}, vocabulary)
+	if want := "design: side-by-side: it measures two arms at the same time, and 3 are picked: name two with --arms, or set design: interleaved"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}

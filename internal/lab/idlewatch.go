@@ -1,10 +1,6 @@
 package lab
 
-import (
-	"time"
-
-	"rpclab/internal/measure"
-)
+import "time"
 
 // idleWatch measures the CPU time of each arm while other arms have their turn.
 type idleWatch struct {
@@ -16,29 +12,14 @@ type idleWatch struct {
 	turns   []time.Duration // elapsed
 }
 
-func (in *interleaving) watchIdle() *idleWatch {
-	n := len(in.arms)
-	w := &idleWatch{began: time.Now(), before: make([]time.Duration, n), known: make([]bool, n), inTurns: make([]time.Duration, n), turns: make([]time.Duration, n)}
-	for i, a := range in.arms {
-		w.of = append(w.of, a.cpu)
-		w.before[i], w.known[i] = a.cpu()
+// newIdleWatch begins to measure arms, each by a function that returns its CPU time so far.
+func newIdleWatch(of []func() (time.Duration, bool)) *idleWatch {
+	n := len(of)
+	w := &idleWatch{began: time.Now(), of: of, before: make([]time.Duration, n), known: make([]bool, n), inTurns: make([]time.Duration, n), turns: make([]time.Duration, n)}
+	for i, used := range of {
+		w.before[i], w.known[i] = used()
 	}
 	return w
-}
-
-// cpu returns the CPU time so far of the arm's processes; false: some are on other machines.
-func (a *interleavedArm) cpu() (all time.Duration, known bool) {
-	if a.started == nil || a.started.loader.remote {
-		return 0, false
-	}
-	for _, p := range append(a.started.bed.processes(), a.started.callers.localProcesses()...) {
-		used, err := measure.CPU(p.PID)
-		if err != nil {
-			return 0, false
-		}
-		all += used
-	}
-	return all, true
 }
 
 // turn begins a turn of arm i. The returned function ends it.

@@ -12,6 +12,7 @@ import (
 	"rpclab/internal/analysis"
 	"rpclab/internal/cluster"
 	"rpclab/internal/experiment"
+	"rpclab/internal/measure"
 	"rpclab/internal/result"
 )
 
@@ -90,12 +91,15 @@ type interleavedRound struct {
 }
 
 func (in *interleaving) newRound() *interleavedRound {
-	r := &interleavedRound{blocks: make([][]result.Trial, len(in.arms)), idle: in.watchIdle()}
+	r := &interleavedRound{blocks: make([][]result.Trial, len(in.arms))}
+	var cpu []func() (time.Duration, bool)
 	for _, a := range in.arms {
 		m := a.before
 		m.Round, m.Order, m.Started = a.trial.Round, a.trial.Order, time.Now().UTC()
 		r.measured = append(r.measured, m)
+		cpu = append(cpu, a.cpu)
 	}
+	r.idle = newIdleWatch(cpu)
 	return r
 }
 
@@ -222,4 +226,19 @@ func (in *interleaving) close() error {
 		errs = append(errs, a.remove())
 	}
 	return errors.Join(errs...)
+}
+
+// cpu returns the CPU time so far of the arm's processes; false: some are on other machines.
+func (a *interleavedArm) cpu() (all time.Duration, known bool) {
+	if a.started == nil || a.started.loader.remote {
+		return 0, false
+	}
+	for _, p := range append(a.started.bed.processes(), a.started.callers.localProcesses()...) {
+		used, err := measure.CPU(p.PID)
+		if err != nil {
+			return 0, false
+		}
+		all += used
+	}
+	return all, true
 }

@@ -25,3 +25,14 @@ type Block struct {
 	LimitedBy  Limit         `json:"limited_by,omitempty" enum:"lateness,processors"`
 	Machine    *Interference `json:"machine,omitempty"`
 }
+
+// Limit is how the load generator limited a trial.
+type Limit string
+
+const (
+	// LimitedByLateness: calls were sent late. Percentiles of the latency at which they were not
+	// late are valid.
+	LimitedByLateness Limit = "lateness"
+	// LimitedByProcessors: the load generator used all the processors that it may use.
+	LimitedByProcessors Limit = "processors"
+)

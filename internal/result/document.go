@@ -255,17 +255,6 @@ type Trial struct {
 	Groups [][]uint64 `json:"groups,omitempty"`
 }
 
-// Limit is how the load generator limited a trial.
-type Limit string
-
-const (
-	// LimitedByLateness: calls were sent late. Percentiles of the latency at which they were not
-	// late are valid.
-	LimitedByLateness Limit = "lateness"
-	// LimitedByProcessors: the load generator used all the processors that it may use.
-	LimitedByProcessors Limit = "processors"
-)
-
 // Timeline counts the calls that ended in each interval of a trial.
 type Timeline struct {
 	IntervalMS int64               `json:"interval_ms"`

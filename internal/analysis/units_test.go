@@ -1,0 +1,74 @@
+package analysis
+
+import (
+	"testing"
+
+	"rpclab/internal/result"
+)
+
+// inBlocks makes a trial of blocks with these latencies and so many calls each.
+func inBlocks(t *testing.T, round, firstCycle int, calls uint64, latencies ...float64) result.Trial {
+	t.Helper()
+	var blocks []result.Trial
+	for i, latency := range latencies {
+		b := trial(t, firstCycle+i, latency, calls)
+		blocks = append(blocks, b)
+	}
+	return MergeBlocks(result.Trial{Round: round}, blocks)
+}
+
+func TestATrialMergesItsBlocks(t *testing.T) {
+	m := inBlocks(t, 1, 1, 100, 10, 20, 30)
+	if m.Calls != 300 || m.ElapsedMS != 60 || len(m.Blocks) != 3 || m.Blocks[2].Cycle != 3 || m.Blocks[1].Latency.P50 < 19 || m.Latency.Max < 29 {
+		t.Errorf("%+v", m)
+	}
+}
+
+// A percentile is compared in groups of cycles that each have enough calls for it.
+func TestPairsOfArmsThatTakeTurnsAreGroupsOfCycles(t *testing.T) {
+	for _, c := range []struct {
+		metric         string
+		calls          uint64
+		cycles, groups int
+	}{
+		{"latency_p50", 300, 1, 8}, {"latency_p50", 10, 2, 4}, {"latency_p99", 300, 4, 2}, {"latency_p99", 1000, 1, 8}, {"latency_p99", 400, 3, 2},
+		{"client_cpu", 10, 1, 8}, {"balance", 300, 0, 2}, {"client_memory", 300, 0, 2}, {"latency_p99", 10, 8, 1},
+	} {
+		a := result.Arm{Name: "a", Trials: []result.Trial{inBlocks(t, 1, 1, c.calls, 10, 11, 12, 13), inBlocks(t, 2, 5, c.calls, 14, 15, 16, 17)}}
+		b := result.Arm{Name: "b", Trials: []result.Trial{inBlocks(t, 1, 1, c.calls, 10, 10, 10, 10), inBlocks(t, 2, 5, c.calls, 10, 10, 10, 10)}}
+		var m metric
+		for _, one := range metrics {
+			if one.name == c.metric {
+				m = one
+			}
+		}
+		groupsA, groupsB, cycles := inGroups(m, a, b)
+		if cycles != c.cycles || len(groupsA.Trials) != c.groups || len(groupsB.Trials) != c.groups {
+			t.Errorf("%s of blocks of %d calls: groups of %d cycles, %d and %d, want %d groups of %d", c.metric, c.calls, cycles, len(groupsA.Trials), len(groupsB.Trials), c.groups, c.cycles)
+		}
+		calls := uint64(0)
+		for _, g := range groupsA.Trials {
+			calls += g.Calls
+		}
+		if calls != 8*c.calls {
+			t.Errorf("%s: %d of %d calls are in groups", c.metric, calls, 8*c.calls)
+		}
+	}
+}
+
+// A cycle without a block of both arms is no pair.
+func TestACycleThatOneArmMissesIsNoPair(t *testing.T) {
+	a := result.Arm{Trials: []result.Trial{inBlocks(t, 1, 1, 300, 10, 11, 12, 13)}}
+	b := result.Arm{Trials: []result.Trial{inBlocks(t, 1, 3, 300, 10, 10, 10, 10)}}
+	groups, _, _ := inGroups(metrics[0], a, b)
+	if len(groups.Trials) != 2 || groups.Trials[0].Latency.P50 < 11.9 {
+		t.Errorf("%d groups", len(groups.Trials))
+	}
+}
+
+func TestArmsOfFailedTrialsStayAsTheyAre(t *testing.T) {
+	a := result.Arm{Trials: []result.Trial{inBlocks(t, 1, 1, 300, 10), {Round: 2, Failed: "died"}}}
+	if same, _, cycles := inGroups(metrics[0], a, a); cycles != 0 || len(same.Trials) != 2 {
+		t.Errorf("%d trials, groups of %d", len(same.Trials), cycles)
+	}
+}

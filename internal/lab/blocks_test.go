@@ -1,0 +1,90 @@
+package lab
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"rpclab/internal/experiment"
+	"rpclab/internal/pace"
+)
+
+func TestNumberOfBlocksOfALoad(t *testing.T) {
+	for _, c := range []struct {
+		load experiment.Load
+		took time.Duration
+		want int
+	}{
+		{experiment.Load{Burst: 1000}, time.Minute, 1},
+		{experiment.Load{Open: &experiment.Open{Rate: 1000, Duration: 10 * time.Second}}, 0, 10},    // 1,000 calls each
+		{experiment.Load{Open: &experiment.Open{Rate: 100_000, Duration: 10 * time.Second}}, 0, 40}, // of the minimum length
+		{experiment.Load{Open: &experiment.Open{Rate: 20, Duration: 10 * time.Second}}, 0, 5},       // of the maximum length
+		{experiment.Load{Open: &experiment.Open{Rate: 20, Duration: 100 * time.Millisecond}}, 0, 1},
+		{experiment.Load{Closed: &experiment.Closed{Users: 3, Duration: 5 * time.Second}}, 0, 20},
+		{experiment.Load{Closed: &experiment.Closed{Users: 20, Calls: 50}}, 10 * time.Second, 2}, // each user has a call
+		{experiment.Load{Sequence: 10_000}, 4 * time.Second, 16},
+		{experiment.Load{Sequence: 10_000}, time.Millisecond, 1},
+		{experiment.Load{Sequence: 3}, time.Hour, 3},
+		{experiment.Load{Sequence: 1_000_000}, 10 * time.Hour, maxBlocks},
+	} {
+		if got := blockCount(c.load, c.took); got != c.want {
+			t.Errorf("%s in %s: %d blocks, want %d", c.load, c.took, got, c.want)
+		}
+	}
+}
+
+// The blocks of a load have all its calls and its time, and random arrivals of their own.
+func TestBlocksMakeUpTheLoad(t *testing.T) {
+	whole := pace.Spec{Closed: &pace.Closed{Users: 2, Calls: 100}}
+	calls := uint64(0)
+	for i := range 7 {
+		calls += blockOf(whole, i, 7).Closed.Calls
+	}
+	if calls != 100 || whole.Closed.Calls != 100 {
+		t.Errorf("%d calls in all blocks", calls)
+	}
+	rate := pace.Spec{Rate: &pace.Rate{PerSecond: 5, Duration: 8 * time.Second, Poisson: true, Seed: 1}}
+	first, second := blockOf(rate, 0, 4), blockOf(rate, 1, 4)
+	if first.Rate.Duration != 2*time.Second || first.Rate.Seed == second.Rate.Seed || rate.Rate.Duration != 8*time.Second {
+		t.Errorf("blocks %+v and %+v", first.Rate, second.Rate)
+	}
+}
+
+// In two cycles each arm has the same mean place.
+func TestTurnsAreBalancedAndRandom(t *testing.T) {
+	turns := newTurns(1, 5)
+	seen := map[string]bool{}
+	for range 20 {
+		first, second := slices.Clone(turns.next()), turns.next()
+		seen[fmt.Sprint(first)] = true
+		for arm := range 5 {
+			if slices.Index(first, arm)+slices.Index(second, arm) != 4 {
+				t.Fatalf("arm %d in %v and %v", arm, first, second)
+			}
+		}
+	}
+	if len(seen) < 10 {
+		t.Errorf("only %d orders in 20 pairs of cycles", len(seen))
+	}
+}
+
+func TestIdleCPUTimeIsThatOutsideOfTheArmsTurns(t *testing.T) {
+	cpu := 10 * time.Second
+	w := newIdleWatch([]func() (time.Duration, bool){func() (time.Duration, bool) { return cpu, true }, func() (time.Duration, bool) { return 0, false }})
+	w.began = time.Now().Add(-time.Minute)
+	end := w.turn(0)
+	cpu += 3 * time.Second
+	end()
+	w.turns[0] = 30 * time.Second
+	cpu += 15 * time.Second
+	if got := w.share(0); got == nil || *got < 0.49 || *got > 0.51 {
+		t.Errorf("share %v, want 15 s of 30 s", got)
+	}
+	if w.share(1) != nil {
+		t.Error("a share of unknown CPU time")
+	}
+	if _, known := w.total(); known {
+		t.Error("a total of unknown CPU time")
+	}
+}

@@ -1,0 +1,114 @@
+package lab_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"rpclab/internal/experiment"
+	"rpclab/internal/lab"
+	"rpclab/internal/result"
+)
+
+const inTurns = `
+experiment: in-turns
+question: Does it work?
+defaults:
+  workload: {greet: {delay: 2ms}}
+  server: {replicas: 2}
+  route: clusterip
+  caller: {warmup: 10}
+  load: {closed: {users: 2, duration: 500ms}} # two blocks
+arms:
+  shared: {}
+  endpointslice: {route: endpointslice}
+  again: {control: shared}
+rounds: 2
+design: interleaved
+`
+
+// interval is when a block ran.
+type interval struct {
+	arm        string
+	cycle      int
+	start, end time.Time
+}
+
+func intervals(d result.Document) (all []interval) {
+	for _, a := range d.Arms {
+		for _, trial := range a.Trials {
+			for _, b := range trial.Blocks {
+				start := trial.Started.Add(time.Duration(b.StartMS * float64(time.Millisecond)))
+				all = append(all, interval{a.Name, b.Cycle, start, start.Add(time.Duration(b.ElapsedMS * float64(time.Millisecond)))})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b interval) int { return a.start.Compare(b.start) })
+	return all
+}
+
+func TestArmsTakeTurns(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	d, err := lab.Run(t.Context(), plan(t, inTurns, experiment.Options{Seed: 1}), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"shared", "endpointslice", "again"} {
+		a := arm(t, d, name)
+		if len(a.Trials) != 2 || a.Calls == 0 || len(a.Errors) != 0 || a.Latency.P50 < 2 || a.Resources.Client.CPU <= 0 || a.Resources.Server.CPU <= 0 {
+			t.Errorf("%s: %d trials, %d calls, errors %v, p50 %.2f ms, resources %+v", name, len(a.Trials), a.Calls, a.Errors, a.Latency.P50, a.Resources)
+		}
+		for _, trial := range a.Trials {
+			if len(trial.Blocks) != 2 || trial.IdleCPU == nil || *trial.IdleCPU > 0.5 {
+				t.Errorf("%s, round %d: %d blocks, idle CPU %v", name, trial.Round, len(trial.Blocks), trial.IdleCPU)
+			}
+		}
+	}
+	all := intervals(d)
+	inCycle := map[string]int{}
+	for i, block := range all {
+		inCycle[fmt.Sprint(block.cycle)]++
+		if i > 0 && block.start.Before(all[i-1].end) {
+			t.Errorf("block %+v starts before %+v ends", block, all[i-1])
+		}
+	}
+	for cycle, n := range inCycle {
+		if n != 3 {
+			t.Errorf("cycle %s has %d blocks of 3 arms", cycle, n)
+		}
+	}
+	if stored, _, err := o.Store.Get(t.Context(), d.ID); err != nil || len(arm(t, stored, "again").Trials) != 2 || d.Design != "interleaved" {
+		t.Errorf("stored: %v; design %s", err, d.Design)
+	}
+}
+
+func TestTwoArmsRunSideBySide(t *testing.T) {
+	t.Parallel()
+	doc := strings.Replace(inTurns, "design: interleaved", "design: side-by-side", 1)
+	d, err := lab.Run(t.Context(), plan(t, doc, experiment.Options{Seed: 1, Arms: []string{"shared", "endpointslice"}}), options(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := intervals(d)
+	for i := 0; i+1 < len(all); i += 2 {
+		if all[i].cycle != all[i+1].cycle || all[i+1].start.After(all[i].end) {
+			t.Errorf("blocks %+v and %+v do not run at the same time", all[i], all[i+1])
+		}
+	}
+}
+
+// The arm that fails in one round is started again for the next; the other arms are measured.
+func TestAnArmThatFailsInTurnsIsAResult(t *testing.T) {
+	t.Parallel()
+	doc := strings.Replace(inTurns, "endpointslice: {route: endpointslice}", "none: {caller: {timeout: 1ms}}", 1)
+	d, err := lab.Run(t.Context(), plan(t, doc, experiment.Options{Seed: 1}), options(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if failed, fine := arm(t, d, "none"), arm(t, d, "shared"); failed.Trials[0].Failed == "" || failed.Trials[1].Failed == "" || fine.Calls == 0 {
+		t.Errorf("none: %+v; shared has %d calls", failed.Trials, fine.Calls)
+	}
+}
