@@ -15,7 +15,6 @@ import (
 	"slices"
 
 	"rpclab/internal/result"
-	"rpclab/internal/verdict"
 )
 
 // Assemble derives from a document's trials each arm's merged measures, the verdicts, the
@@ -57,7 +56,7 @@ func DecidedIn(d result.Document, cell result.Cell) bool {
 
 func decided(all []result.Verdict) bool {
 	for _, v := range all {
-		if !v.Secondary && !v.Unfit && v.Kind != "control" && v.Decision == string(verdict.Undecided) {
+		if !v.Secondary && v.Kind != result.OfControl && !settled(v) {
 			return false
 		}
 	}

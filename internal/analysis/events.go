@@ -57,6 +57,7 @@ func outcomes(events []PerformedEvent, seen measure.Measurement, history []clust
 		}
 		e.Late = sumOf(seen.Timeline.Late, from, to)
 		e.Took = convergenceTimes(a.Time, until, seen, history)
+		e.Added = added(a.Time, until, history)
 		setAvoidance(&e, a, from, to, seen, history)
 		setOutage(&e, a, until, from, to, seen, history)
 		e.Unfinished = unfinished(a, i+1 == len(events), seen.Started.Add(seen.Elapsed), history)
@@ -142,6 +143,17 @@ func convergenceTimes(at, until time.Time, seen measure.Measurement, history []c
 		t.BalanceRestored = new(result.Milliseconds(wholeIntervals(max(restored.Took, changed.Sub(at)))))
 	}
 	return t
+}
+
+// added is the number of backends that became ready between two times.
+func added(at, until time.Time, history []cluster.Snapshot) (n int) {
+	before, after, _ := endpointChange(at, until, history)
+	for id := range after {
+		if _, known := before[id]; !known {
+			n++
+		}
+	}
+	return n
 }
 
 // firstResponse returns the time of the first response from a backend that the event added or made

@@ -70,7 +70,7 @@ func lowerBounds(m metric, a, b result.Arm, decision string) reason {
 	if m.bounded(b) {
 		worse = verdict.Better
 	}
-	if len(lost) == 0 || len(lost) == 1 && decision == string(worse) {
+	if len(lost) == 0 || len(lost) == 1 && decision == string(worse) || m.byRank { // an order allows for "never"
 		return reason{}
 	}
 	return reason{fmt.Sprintf("%s failed or were dropped, so that %s is known only to exceed the deadline", strings.Join(lost, " and "), m.short()),
@@ -89,10 +89,10 @@ func (m metric) bound(a, b result.Arm) result.RatioBound {
 }
 
 // bounded reports whether the metric is only a lower bound in a trial of the arm, because it is of
-// lost calls.
+// lost calls or of something that did not happen in time.
 func (m metric) bounded(arm result.Arm) bool {
-	return m.allDue && slices.ContainsFunc(arm.Trials, func(t result.Trial) bool {
-		return t.Failed == "" && t.Latency.AtLeast(100*(1-m.tail))
+	return slices.ContainsFunc(arm.Trials, func(t result.Trial) bool {
+		return t.Failed == "" && (m.allDue && t.Latency.AtLeast(100*(1-m.tail)) || m.byRank && math.IsInf(m.of(t), 1))
 	})
 }
 
@@ -143,6 +143,8 @@ func (m metric) limit(arm result.Arm) (limited string) {
 	late := false
 	for _, t := range arm.Trials {
 		switch {
+		case t.LimitedBy == result.LimitedByLateness && m.byRank: // a late call can fail or arrive all the same
+			late = true
 		case t.LimitedBy == result.LimitedByLateness && m.tail > 0:
 			late = true
 			limited = cmp.Or(limited, verdict.Late(m.short(), m.at(t.AnswersLateness()), m.at(t.Answers())))

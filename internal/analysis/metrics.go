@@ -3,6 +3,7 @@ package analysis
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"rpclab/internal/measure"
 	"rpclab/internal/result"
@@ -11,8 +12,7 @@ import (
 // metric is what arms are compared on: one positive value of each trial.
 type metric struct {
 	name string
-	// headline metrics share the error of the whole run; each other metric has an error of
-	// its own for all its pairs.
+	// headline metrics answer the question of an experiment that names no others.
 	headline bool
 	higher   bool // is better
 	// of is the value; NaN: the trial has none.
@@ -34,6 +34,9 @@ type metric struct {
 	// both says that it is compared only if both arms have a value: an arm without one has no such
 	// component.
 	both bool
+	// byRank says that trials are compared by their order, and that arms of which neither has a value to
+	// tell apart are not compared.
+	byRank bool
 	// kind is the kind of load with this metric: a search measures each arm at another rate.
 	kind loadKind
 }
@@ -46,7 +49,7 @@ const (
 	searchLoad
 )
 
-// metrics are the metrics that arms are compared on, headlines first.
+// metrics are the metrics that arms are compared on, whether or not the experiment names them.
 var metrics = []metric{
 	percentile("latency_p50", true, 0.5, func(h result.Histogram) float64 { return h.P50 }),
 	percentile("latency_p99", true, 0.01, func(h result.Histogram) float64 { return h.P99 }),
@@ -68,6 +71,13 @@ var metrics = []metric{
 	{name: "convergence", of: converged, step: result.Milliseconds(measure.TimelineInterval)},
 }
 
+// namedMetrics are compared only if the experiment names them in its headline.
+var namedMetrics = []metric{
+	{name: "failed", of: func(t result.Trial) float64 { return t.Measures.Lost() }, zero: true, byRank: true},
+	{name: "followed", of: followed, byRank: true, kind: pacedLoad},
+	{name: "elapsed", of: func(t result.Trial) float64 { return t.ElapsedMS }, answers: true, kind: pacedLoad},
+}
+
 // percentile is a percentile of the latency, which a share of calls exceeds.
 func percentile(name string, headline bool, tail float64, at func(result.Histogram) float64) metric {
 	return metric{name: name, headline: headline, of: latency(at), tail: tail, at: at, allDue: true, kind: pacedLoad}
@@ -79,7 +89,7 @@ func (m metric) compared(a, b result.Arm) bool {
 	if a.Capacity != nil || b.Capacity != nil {
 		kind = searchLoad
 	}
-	return (m.kind == anyLoad || m.kind == kind) && (m.headline || !m.unknown(a, b))
+	return (m.kind == anyLoad || m.kind == kind) && (m.headline && !m.byRank || !m.unknown(a, b))
 }
 
 // headlines is how many of the metrics that two arms are compared on are headlines.
@@ -90,6 +100,47 @@ func headlines(a, b result.Arm) (n int) {
 		}
 	}
 	return n
+}
+
+// experimentName is the name in an experiment's headline: p50 for latency_p50.
+func (m metric) experimentName() string { return strings.TrimPrefix(m.name, "latency_") }
+
+// MetricNames returns the verdict metrics of an experiment's headline: latency_p50 for p50.
+func MetricNames(headline []string) (names []string) {
+	for _, m := range headline {
+		for _, known := range slices.Concat(metrics, namedMetrics) {
+			if known.experimentName() == m {
+				names = append(names, known.name)
+			}
+		}
+	}
+	return names
+}
+
+// headline are the metrics that answer the question of a document, in their order, and the others.
+func headline(d result.Document) (all, others []metric) {
+	names := d.Headline
+	for _, m := range metrics {
+		if m.headline && len(d.Headline) == 0 {
+			names = append(names, m.name)
+		}
+	}
+	for _, name := range names {
+		for _, m := range slices.Concat(metrics, namedMetrics) {
+			if m.name == name {
+				m.headline = true
+				all = append(all, m)
+			}
+		}
+	}
+	for _, m := range metrics {
+		m.headline = false
+		same := m.name == "errors" && slices.Contains(names, "failed")
+		if !same && !slices.Contains(names, m.name) {
+			others = append(others, m)
+		}
+	}
+	return all, others
 }
 
 func capacity(t result.Trial) float64 {
@@ -147,6 +198,25 @@ func converged(t result.Trial) float64 {
 	return slowest
 }
 
+// followed is the time in ms until the trial's slowest event that added backends had a call to one of
+// them; +Inf: there was none until the next event or the end, NaN: no event added backends.
+func followed(t result.Trial) float64 {
+	slowest := 0.0
+	for _, e := range t.Events {
+		switch {
+		case e.Added == 0:
+		case e.Took.FirstCall == nil:
+			return math.Inf(1)
+		default:
+			slowest = max(slowest, *e.Took.FirstCall)
+		}
+	}
+	if slowest == 0 {
+		return math.NaN()
+	}
+	return slowest
+}
+
 // unknown says that no trial of either arm has a value or, if both arms must have one, that an arm has
 // none.
 func (m metric) unknown(a, b result.Arm) bool {
@@ -156,9 +226,12 @@ func (m metric) unknown(a, b result.Arm) bool {
 	return !m.has(a) && !m.has(b)
 }
 
-// has says whether a trial of the arm has a value.
+// has says whether a trial of the arm has a value that is not zero or never.
 func (m metric) has(arm result.Arm) bool {
-	return slices.ContainsFunc(arm.Trials, func(t result.Trial) bool { return t.Failed == "" && m.of(t) > 0 })
+	return slices.ContainsFunc(arm.Trials, func(t result.Trial) bool {
+		v := m.of(t)
+		return t.Failed == "" && v > 0 && !math.IsInf(v, 1)
+	})
 }
 
 // values are those of an arm's trials, NaN of a trial that failed.

@@ -13,35 +13,105 @@ import (
 
 // verdicts compares, in every cell, each arm with the baseline or the arm in its field against, each
 // control with the arm that it repeats, and each published arm with the arm without its confound.
+//
+// The pairs that answer the question are a family of tests with an error of 5 % in all; so are the
+// controls, and the pairs of confounds. In a family each pair has an equal share of the error. It tests
+// its headline metrics in their order with this whole share, because the next is tested only where
+// the one before is settled. A control tests all of its headline metrics.
 func verdicts(d result.Document) []result.Verdict {
 	pairs := comparisons(d)
-	headline := 0
+	headline, others := headline(d)
+	tests, members := map[family]int{}, map[family]int{}
 	for _, p := range pairs {
-		headline += headlines(p.a, p.b)
+		tests[p.family()] += p.tests(headline)
+		members[p.family()]++
 	}
 	var all []result.Verdict
 	for _, p := range pairs {
-		for _, m := range metrics {
+		for _, m := range headline {
 			if m.compared(p.a, p.b) {
-				family := len(pairs)
-				if m.headline {
-					family = headline
-				}
-				all = append(all, verdictOn(d, m, p, family))
+				all = append(all, verdictOn(d, m, p, tests[p.family()]))
+			}
+		}
+		for _, m := range others {
+			if m.compared(p.a, p.b) {
+				all = append(all, verdictOn(d, m, p, members[p.family()]))
 			}
 		}
 	}
 	doubtControls(all)
+	testInOrder(all)
 	return all
 }
 
-// verdictOn compares two arms on one metric. family is how many verdicts share the 5 % error.
-func verdictOn(d result.Document, m metric, p comparison, family int) result.Verdict {
-	o := verdict.Options{Family: family, Looks: len(d.Looks), Margin: d.Margin, Seed: experiment.Seed(d.Seed, "verdict"), LowerIsBetter: !m.higher}
+// family is a set of pairs that share an error of 5 %.
+type family int
+
+const (
+	questions family = iota
+	controls
+	confounds
+)
+
+func (p comparison) family() family {
+	switch p.kind {
+	case result.OfControl:
+		return controls
+	case result.OfConfound:
+		return confounds
+	}
+	return questions
+}
+
+// tests is how many shares of the family's error the pair needs.
+func (p comparison) tests(headline []metric) (n int) {
+	for _, m := range headline {
+		if m.compared(p.a, p.b) {
+			n++
+		}
+	}
+	if p.family() != controls {
+		return min(n, 1)
+	}
+	return n
+}
+
+// testInOrder leaves a headline verdict undecided if an earlier headline metric of its pair is not settled.
+func testInOrder(all []result.Verdict) {
+	type pair struct{ a, b, cell string }
+	open := map[pair]string{} // the first metric that is not settled
+	for i := range all {
+		v := &all[i]
+		if v.Secondary || v.Kind == result.OfControl {
+			continue
+		}
+		key := pair{v.A, v.B, v.Cell.Key()}
+		before, isOpen := open[key]
+		switch {
+		case v.Unfit:
+		case isOpen:
+			why := reason{"not tested: " + metric{name: before}.short() + " is not settled", result.Cause{Kind: result.CauseNotTested, Metric: before}}
+			v.Decision, v.Reason, v.Cause = string(verdict.Undecided), why.text, why.fields()
+		case !settled(*v):
+			open[key] = v.Metric
+		}
+	}
+}
+
+// settled says that a verdict is decided, or that no number of rounds can decide it.
+func settled(v result.Verdict) bool { return v.Unfit || v.Decision != string(verdict.Undecided) }
+
+// verdictOn compares two arms on one metric. tests is how many verdicts share the 5 % error.
+func verdictOn(d result.Document, m metric, p comparison, tests int) result.Verdict {
+	o := verdict.Options{Family: tests, Looks: len(d.Looks), Margin: d.Margin, Seed: experiment.Seed(d.Seed, "verdict"), LowerIsBetter: !m.higher}
 	var cycles int
 	p.a, p.b, cycles = inGroups(m, p.a, p.b)
 	values := paired(p.a, p.b, m.between(p.a, p.b))
-	v := verdict.Compare(values, o)
+	compare, doubts := verdict.Compare, verdict.Doubts
+	if m.byRank {
+		compare, doubts = verdict.CompareRanks, noDoubts
+	}
+	v := compare(values, o)
 	why := reasonOf(v.Reason, v.Cause)
 	r := result.Verdict{
 		Metric: m.name, A: p.a.Name, B: p.b.Name, Cell: p.a.Cell, Kind: p.kind, Secondary: !m.headline,
@@ -49,7 +119,7 @@ func verdictOn(d result.Document, m metric, p comparison, family int) result.Ver
 		Bound: m.bound(p.a, p.b), PRanks: ranks(values),
 		Unfit: v.Ratio == 0 && len(values) > 0, // a value is missing
 	}
-	for _, doubt := range verdict.Doubts(values, v, o) {
+	for _, doubt := range doubts(values, v, o) {
 		if doubt.Decisive {
 			r.Decision, why = string(verdict.Undecided), reasonOf(doubt.Text, verdict.Cause{Kind: doubt.Kind})
 		} else {
@@ -69,6 +139,10 @@ func verdictOn(d result.Document, m metric, p comparison, family int) result.Ver
 	r.Reason, r.Cause = why.text, why.fields()
 	return r
 }
+
+// noDoubts are those on trials that are compared by their order: one that differs from the others weighs no
+// more than they do.
+func noDoubts([]verdict.Pair, verdict.Verdict, verdict.Options) []verdict.Doubt { return nil }
 
 // ranks is the p-value of the values' ranks; 0: a value is missing.
 func ranks(pairs []verdict.Pair) float64 {

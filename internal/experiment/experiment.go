@@ -74,7 +74,7 @@ func (d *document) setRounds(said string, n int) error {
 }
 
 // changed are the settings that differ from the document and affect what is measured; rounds,
-// sweep and margin do not.
+// sweep, margin and headline do not.
 func (d *document) changed(options Options) []string {
 	var settings []string
 	if quick := d.root.get("quick"); options.Quick && quick != nil {
@@ -95,7 +95,7 @@ func (d *document) changed(options Options) []string {
 	return slices.DeleteFunc(append(settings, options.Set...), func(setting string) bool {
 		path, _, _ := strings.Cut(setting, "=")
 		path, _, _ = strings.Cut(path, ".")
-		return path == "rounds" || path == "margin" || path == "sweep"
+		return path == "rounds" || path == "margin" || path == "sweep" || path == "headline"
 	})
 }
 

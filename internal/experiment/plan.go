@@ -15,7 +15,8 @@ type Plan struct {
 	Text          string // the document, unchanged
 	Source        string
 	Baseline      string
-	Design        string // isolated, interleaved or side-by-side
+	Design        string   // isolated, interleaved or side-by-side
+	Headline      []string // metrics that answer the question, the most important first
 	Rounds        int
 	Looks         []int   // numbers of rounds after which a decided run may end; empty without --until decided
 	Margin        float64 // the largest difference that does not matter, as a share
@@ -142,7 +143,30 @@ func plan(r resolved, options Options) (Plan, error) {
 	})
 	p.Published = slices.DeleteFunc(slices.Clone(experiment.Published), func(f Published) bool { return !has(f.Arm) })
 	p.Trials = trials(r, picked, options.Seed)
+	p.Headline = headline(experiment.Headline, p.Trials)
 	return p, nil
+}
+
+// ofLatency are the metrics that a search has not: it measures each arm at another rate.
+var ofLatency = []string{"p50", "p90", "p99", "p999", "mean", "elapsed", "rate"}
+
+// headline are the metrics that the loads of the trials allow: of those that the document names or, if none
+// is left, of the usual ones. So a load that --set makes a search asks for its capacity.
+func headline(named []string, trials []Trial) (metrics []string) {
+	searches := func(t Trial) bool { return t.Config.Load.Search != nil }
+	search := slices.ContainsFunc(trials, searches)
+	paced := slices.ContainsFunc(trials, func(t Trial) bool { return !searches(t) })
+	for _, list := range [][]string{named, {"p50", "p99", "capacity"}} {
+		for _, m := range list {
+			if (m != "capacity" || search) && (!slices.Contains(ofLatency, m) || paced) {
+				metrics = append(metrics, m)
+			}
+		}
+		if len(metrics) > 0 {
+			break
+		}
+	}
+	return metrics
 }
 
 // Seed derives from a seed that of one purpose, so that no two purposes share random

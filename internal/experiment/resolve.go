@@ -18,6 +18,7 @@ func (d *document) resolve() (resolved, error) {
 		return r, err
 	}
 	d.checkNames(experiment, &wrong)
+	d.checkHeadline(experiment, &wrong)
 	d.checkAxes(experiment, &wrong)
 	if err := wrong.err(); err != nil {
 		return r, err

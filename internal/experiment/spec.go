@@ -9,7 +9,8 @@ package experiment
 //	required     must be set (in a [Config]: after merging defaults, arm and cell)
 //	default      value, in YAML, if the field is not set
 //	min, max     bounds, inclusive; a duration is never negative
-//	enum         allowed values, comma-separated
+//	enum         allowed values, comma-separated; of a list, its elements
+//	noun         what enum lists, for messages
 //	vocabulary   the allowed values are in [Vocabulary]
 //	slug         letters, digits and dashes, at most 40
 //	alternative  one of several fields that exclude each other: setting one removes the others
@@ -26,6 +27,7 @@ type Experiment struct {
 	Baseline      string         `yaml:"baseline" doc:"the arm to compare the other arms with (default: the first)"`
 	Arms          []Arm          `yaml:"arms" doc:"the arms to compare, by name" required:"true"`
 	Sweep         []Axis         `yaml:"sweep" doc:"field paths and their values; each combination of values is a cell"`
+	Headline      []string       `yaml:"headline" doc:"the metrics that answer the question, the most important first; the next is tested where the one before is settled (default: p50 and p99, or capacity for load.search)" noun:"metric" enum:"failed,followed,p50,p90,p99,p999,mean,elapsed,balance,convergence,capacity,rate,client_cpu,server_cpu,proxy_cpu,gateway_cpu,client_memory,server_memory,proxy_memory,gateway_memory"`
 	Rounds        int            `yaml:"rounds" doc:"number of rounds; each measures every arm once in every cell" min:"1" max:"1000" default:"10"`
 	Design        string         `yaml:"design" doc:"how arms are measured: isolated (one trial after another), interleaved (all arms stay warm and take turns in short blocks) or side-by-side (two arms at the same time)" enum:"isolated,interleaved,side-by-side" default:"isolated"`
 	Margin        Percent        `yaml:"margin" doc:"the largest difference that does not matter: arms within the margin are equivalent" min:"0.1%" max:"50%" default:"3%"`

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
@@ -132,7 +133,7 @@ func (r typeReader) read(t reflect.Type, tag reflect.StructTag, name, path strin
 	case reflect.String:
 		typ.kind, typ.slug = text, tag.Get("slug") != ""
 		if words := tag.Get("enum"); words != "" {
-			typ.enum = strings.Split(words, ",")
+			typ.enum, typ.noun = strings.Split(words, ","), tag.Get("noun")
 		}
 		if vocabulary := tag.Get("vocabulary"); vocabulary != "" {
 			typ.enum, typ.noun = r.words[vocabulary], strings.TrimSuffix(strings.Replace(vocabulary, "ies", "ys", 1), "s")
@@ -140,7 +141,7 @@ func (r typeReader) read(t reflect.Type, tag reflect.StructTag, name, path strin
 	case reflect.Pointer:
 		return r.read(t.Elem(), tag, name, path)
 	case reflect.Slice:
-		typ.kind, typ.of = list, r.read(t.Elem(), "", strings.TrimSuffix(name, "s"), "")
+		typ.kind, typ.of = list, r.read(t.Elem(), elements(tag), strings.TrimSuffix(name, "s"), "")
 		if typ.of.key != nil {
 			typ.kind = named
 		}
@@ -151,6 +152,11 @@ func (r typeReader) read(t reflect.Type, tag reflect.StructTag, name, path strin
 	}
 	typ.low, typ.high = numberBound(tag.Get("min")), numberBound(tag.Get("max"))
 	return typ
+}
+
+// elements is the part of a list's tag that is of its elements.
+func elements(tag reflect.StructTag) reflect.StructTag {
+	return reflect.StructTag(fmt.Sprintf("enum:%q noun:%q", tag.Get("enum"), tag.Get("noun")))
 }
 
 // record adds the fields of t to s. Inside a Config, messages name fields by their whole path,

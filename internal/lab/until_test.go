@@ -42,8 +42,8 @@ func TestARunUntilDecidedEndsAtTheFirstLookThatDecides(t *testing.T) {
 		case v.Metric == "latency_p99" && (v.Decision != "undecided" || !v.Unfit):
 			t.Errorf("p99 of 30 calls: %s, %s", v.Decision, v.Reason)
 		}
-		if want := 1 - 0.05/2/3; v.Level < want-1e-9 || v.Level > want+1e-9 {
-			t.Errorf("%s has the level %.4f; two verdicts share the error of three looks, want %.4f", v.Metric, v.Level, want)
+		if want := 1 - 0.05/3; v.Level < want-1e-9 || v.Level > want+1e-9 {
+			t.Errorf("%s has the level %.4f; one pair has the error of three looks, want %.4f", v.Metric, v.Level, want)
 		}
 	}
 }

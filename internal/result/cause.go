@@ -3,11 +3,13 @@ package result
 // Cause is the reason of an undecided verdict, or of a balance that was not seen, as a kind with
 // its figures. The reason says the same in words.
 type Cause struct {
-	Kind CauseKind `json:"kind" enum:"interval,rounds,value,drift,outlier,failed_trials,generator,lost_calls,calls,clock,steps,interference,control,uneven,time,backends,window"`
+	Kind CauseKind `json:"kind" enum:"interval,rounds,value,drift,outlier,failed_trials,generator,lost_calls,calls,clock,steps,interference,control,not_tested,uneven,time,backends,window"`
 	// Arm is the arm whose numbers are the cause; empty: those of both.
 	Arm string `json:"arm,omitempty"`
 	// Run is the compared run whose numbers are the cause, A or B; empty: both, or there is one run.
 	Run string `json:"run,omitempty"`
+	// Metric is, of not_tested, the headline metric before this one.
+	Metric string `json:"metric,omitempty"`
 	// Have and Needed count rounds or calls: of interval, the rounds that would probably decide;
 	// of calls, those of a trial or, for a balance, of a backend. Needed 0: not known, or over 1000 rounds.
 	Have   float64 `json:"have,omitempty"`
@@ -37,6 +39,7 @@ const (
 	CauseSteps        CauseKind = "steps"         // of the metric are too coarse
 	CauseInterference CauseKind = "interference"  // of other machines, or of a CPU quota
 	CauseControl      CauseKind = "control"       // differs from the arm that it repeats
+	CauseNotTested    CauseKind = "not_tested"    // because the headline metric before is not settled
 
 	CauseUneven   CauseKind = "uneven"   // calls until the next event
 	CauseTime     CauseKind = "time"     // after the event was too short

@@ -41,6 +41,9 @@ type Document struct {
 	Definition string `json:"definition,omitempty"`
 	Command    string `json:"command,omitempty"`
 	Baseline   string `json:"baseline"` // the arm with which the other arms are compared
+	// Headline are the metrics of the verdicts that answer the question, the most important first. Empty:
+	// latency_p50 and latency_p99, or capacity if the load is a search.
+	Headline []string `json:"headline,omitempty"`
 	// Changed are the settings, path=value, that --set and --quick changed, without rounds and
 	// sweep.
 	Changed  []string `json:"changed,omitempty"`

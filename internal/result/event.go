@@ -17,6 +17,9 @@ type Event struct {
 	// just before.
 	Affected []string `json:"hit,omitempty"`
 	Ready    int      `json:"ready,omitempty"`
+	// Added is the number of backends that became ready from this event to the next or to the end; 0:
+	// none, or the document is older.
+	Added int `json:"added,omitempty"`
 	// Failed, Errors and Late count the calls that failed, failed by code, and were answered
 	// late, from this event to the next or to the end.
 	Failed uint64            `json:"failed"`

@@ -8,7 +8,7 @@ type Verdict struct {
 	Cell     Cell       `json:"cell"`
 	Ratio    float64    `json:"ratio"` // a over b; of latencies, under 1: a is faster
 	CI       [2]float64 `json:"ci"`
-	Level    float64    `json:"level"`                                             // of CI: all headline intervals of the run together have 0.95
+	Level    float64    `json:"level"`                                             // of CI: those of one headline metric together have 0.95
 	Decision string     `json:"decision" enum:"better,worse,equivalent,undecided"` // a against b
 	Rounds   int        `json:"rounds"`                                            // number of pairs
 	// Cycles is how many cycles of blocks each pair merges; 0: each pair is of two whole trials.

@@ -1,0 +1,152 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// CompareRanks compares the shares of failed calls, or times, of two arms by the order of their trials
+// alone: by the exact rank-sum test, and by the interval that inverts it (Hodges and Lehmann). A
+// value of +Inf is a time that did not end within its trial.
+//
+// One event fails many calls at once, so a test that counts calls finds differences between equal arms:
+// docs/decisions/0033-headlines.md. A trial is a unit however its calls depend on each other, and
+// the test assumes nothing else about the noise. It needs [RankRounds] rounds.
+//
+// J. L. Hodges and E. L. Lehmann, "Estimates of Location Based on Rank Tests", Ann. Math. Statist. 34(2), 1963.
+func CompareRanks(pairs []Pair, o Options) Verdict {
+	o = o.withDefaults()
+	v := Verdict{Rounds: len(pairs), Level: 1 - o.alpha(), Decision: Undecided}
+	var a, b, shifts []float64
+	for i, p := range pairs {
+		if !(p.A > 0 && p.B > 0) {
+			v.Reason = fmt.Sprintf("pair %d of %d cannot be used: its values are %g and %g, and must be positive", i+1, len(pairs), p.A, p.B)
+			v.Cause = Cause{Kind: CauseValue}
+			return v
+		}
+		a, b = append(a, p.A), append(b, p.B)
+	}
+	for _, x := range a {
+		for _, y := range b {
+			shifts = append(shifts, logRatio(x, y))
+		}
+	}
+	slices.Sort(shifts)
+	if len(shifts) > 0 {
+		v.Ratio = bounded(middle(shifts))
+	}
+	beyond := rankSumTail(len(pairs), o.alpha()/2)
+	if least := RankRounds(o); beyond == 0 || len(pairs) < least {
+		v.Reason = fmt.Sprintf("%s; at least %d are needed", rounds(len(pairs)), least)
+		v.Cause = Cause{Kind: CauseRounds, Have: float64(len(pairs)), Needed: float64(least)}
+		return v
+	}
+	v.CI = [2]float64{bounded(shifts[beyond-1]), bounded(shifts[len(shifts)-beyond])}
+	p := RankSum(a, b)
+	v.Decision = decide(v, o)
+	if p > o.alpha() && v.Decision != Equivalent {
+		v.Decision = Undecided
+	}
+	if v.Decision == Undecided {
+		v.Reason, v.Cause = undecidedReason(v, o, rankRoundsNeeded(a, b, o))
+	}
+	return v
+}
+
+// logRatio is the logarithm of a ratio of values that may be +Inf, which equals itself.
+func logRatio(a, b float64) float64 {
+	if a == b {
+		return 0
+	}
+	return math.Log(a) - math.Log(b)
+}
+
+// middle is the median of sorted values that may be infinite.
+func middle(sorted []float64) float64 {
+	low, high := sorted[(len(sorted)-1)/2], sorted[len(sorted)/2]
+	if low == high || math.IsInf(low, 0) && math.IsInf(high, 0) {
+		return low
+	}
+	return (low + high) / 2
+}
+
+// RankRounds is the smallest number of rounds with which [CompareRanks] can decide.
+func RankRounds(o Options) int {
+	o = o.withDefaults()
+	n := MinRounds
+	for rankSumTail(n, o.alpha()/2) == 0 {
+		n++
+	}
+	return n
+}
+
+// rankSumTail is how many of the smallest values of the statistic of Mann and Whitney for two samples of n
+// have at most the probability p together. Over 50 it is by the normal distribution.
+func rankSumTail(n int, p float64) int {
+	most := float64(n * n)
+	if n > 50 {
+		sd := math.Sqrt(most * float64(2*n+1) / 12)
+		return max(0, int(most/2+distuv.UnitNormal.Quantile(p)*sd))
+	}
+	// ways[i][u] is how many orders of i values of one sample and j of the other have the statistic u.
+	ways := make([][]float64, n+1)
+	for i := range ways {
+		ways[i] = make([]float64, n*n+1)
+		ways[i][0] = 1 // no value of the other sample
+	}
+	for j := 1; j <= n; j++ {
+		for i := 1; i <= n; i++ {
+			for u := n * n; u >= j; u-- {
+				ways[i][u] += ways[i-1][u-j]
+			}
+		}
+	}
+	return tailOf(ways[n], p)
+}
+
+// tailOf is how many of the first shares of all together are at most p.
+func tailOf(counts []float64, p float64) int {
+	var all, sum float64
+	for _, n := range counts {
+		all += n
+	}
+	for u, n := range counts {
+		if sum += n; sum > p*all*(1+1e-12) {
+			return u
+		}
+	}
+	return len(counts)
+}
+
+// rankRoundsNeeded is the number of rounds that would decide if there were several times as many trials as
+// these. It is over maxAdvisedRounds if they would not do.
+func rankRoundsNeeded(a, b []float64, o Options) int {
+	for n := 2; n*len(a) <= maxAdvisedRounds; n += (n + 3) / 4 {
+		if RankSum(slices.Repeat(a, n), slices.Repeat(b, n)) <= o.alpha() {
+			return n * len(a)
+		}
+	}
+	return maxAdvisedRounds + 1
+}
+
+// MedianInterval is a confidence interval for the median of values, which may be +Inf: two of the values
+// themselves, by the binomial distribution of how many are under the median. It is exact for every
+// distribution; false: there are too few values, fewer than 6 for a level of 0.95.
+//
+// W. R. Thompson, "On Confidence Ranges for the Median", Ann. Math. Statist. 7(3), 1936.
+func MedianInterval(values []float64, level float64) (low, high float64, ok bool) {
+	n := len(values)
+	sorted := slices.Sorted(slices.Values(values))
+	half := distuv.Binomial{N: float64(n), P: 0.5}
+	outside := 0 // values to leave out on each side, and one more
+	for outside < n && 2*half.CDF(float64(outside)) <= 1-level {
+		outside++
+	}
+	if outside == 0 || n == 0 {
+		return 0, 0, false
+	}
+	return sorted[outside-1], sorted[n-outside], true
+}

@@ -1,0 +1,121 @@
+package verdict
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+func pairsOf(a, b []float64) []Pair {
+	pairs := make([]Pair, len(a))
+	for i := range a {
+		pairs[i] = Pair{A: a[i], B: b[i]}
+	}
+	return pairs
+}
+
+func TestRanksDecideShares(t *testing.T) {
+	never := math.Inf(1)
+	low, high := []float64{1, 1.1, 1.2, 1.3, 1.4}, []float64{400, 410, 405, 402, 404}
+	for name, c := range map[string]struct {
+		a, b   []float64
+		family int
+		want   Decision
+		cause  Cause
+	}{
+		"apart in 5 rounds, one of 5 verdicts": {high, low, 5, Worse, Cause{}},
+		"the other way":                        {low, high, 5, Better, Cause{}},
+		"one of 10 verdicts needs 6 rounds":    {high, low, 10, Undecided, Cause{Kind: CauseRounds, Have: 5, Needed: 6}},
+		"one round":                            {high[:1], low[:1], 1, Undecided, Cause{Kind: CauseRounds, Have: 1, Needed: 4}},
+		"failures in some trials alone":        {[]float64{1, 400, 1, 400, 1}, []float64{1, 1, 1, 1, 1}, 1, Undecided, Cause{Kind: CauseInterval, Have: 5, Needed: 15}},
+		"never":                                {[]float64{never, never, never, never}, []float64{7, 8, 9, 7}, 1, Worse, Cause{}},
+		"never in both":                        {[]float64{never, never, never, never}, []float64{never, never, never, never}, 1, Equivalent, Cause{}},
+		"no value":                             {[]float64{math.NaN(), 1, 1, 1}, []float64{1, 1, 1, 1}, 1, Undecided, Cause{Kind: CauseValue}},
+	} {
+		v := CompareRanks(pairsOf(c.a, c.b), Options{Family: c.family, LowerIsBetter: true})
+		if v.Decision != c.want || v.Cause != c.cause || (v.Reason == "") != (c.want != Undecided) {
+			t.Errorf("%s: %s, %q, %+v, ratio %g (%g); want %s, %+v", name, v.Decision, v.Reason, v.Cause, v.Ratio, v.CI, c.want, c.cause)
+		}
+		if v.Ratio > math.MaxFloat64 || v.CI[1] > math.MaxFloat64 || math.IsNaN(v.Ratio) {
+			t.Errorf("%s: ratio %g (%g), want finite numbers", name, v.Ratio, v.CI)
+		}
+	}
+}
+
+// The interval excludes 1 exactly where the test's p is at most alpha, if no values are equal.
+func TestTheIntervalOfRanksInvertsTheTest(t *testing.T) {
+	random := rand.New(rand.NewPCG(33, 1))
+	for range 300 {
+		n := 4 + random.IntN(5)
+		a, b := make([]float64, n), make([]float64, n)
+		for i := range a {
+			a[i], b[i] = math.Exp(random.NormFloat64()+1), math.Exp(random.NormFloat64())
+		}
+		v := CompareRanks(pairsOf(a, b), Options{})
+		if v.CI == [2]float64{} {
+			t.Fatalf("%d rounds have no interval", n)
+		}
+		if p, excludes := RankSum(a, b), v.CI[0] > 1 || v.CI[1] < 1; excludes != (p <= 0.05) {
+			t.Errorf("p = %g, but the interval of %d rounds is %g", p, n, v.CI)
+		}
+	}
+}
+
+// Losses that come all at once, or not at all, are what a kill of one backend causes. Equal arms must
+// not differ more often than allowed; a test that counts calls calls them different in up to half of the runs.
+func TestCoverageOfClusteredFailures(t *testing.T) {
+	t.Parallel() // each has draws of its own
+	const calls, lost = 20_000, 412
+	for _, share := range []float64{0.1, 1.0 / 3, 0.5} { // of trials that lose calls
+		for _, rounds := range []int{4, 5, 6} {
+			random := rand.New(rand.NewPCG(33, uint64(rounds)))
+			draw := func() float64 {
+				failed := 0.0
+				if random.Float64() < share {
+					failed = lost + 20*random.NormFloat64()
+				}
+				return (failed + 0.5) / calls
+			}
+			wrong := 0
+			for range *sims {
+				var pairs []Pair
+				for range rounds {
+					pairs = append(pairs, Pair{A: draw(), B: draw()})
+				}
+				if d := CompareRanks(pairs, Options{LowerIsBetter: true}).Decision; d == Better || d == Worse {
+					wrong++
+				}
+			}
+			if tooMany(wrong, *sims, 0.05) {
+				t.Errorf("%d rounds, calls lost in %.0f %% of trials: equal arms differ in %d of %d runs, want at most 5 %%", rounds, 100*share, wrong, *sims)
+			}
+		}
+	}
+}
+
+func TestTheIntervalOfAMedianHoldsIt(t *testing.T) {
+	for n, want := range map[int]float64{0: 0, 5: 0, 6: 0.96875, 8: 0.9921875, 10: 0.978515625} {
+		random := rand.New(rand.NewPCG(33, uint64(n)))
+		held := 0
+		for range *sims {
+			values := make([]float64, n)
+			for i := range values {
+				values[i] = random.ExpFloat64()
+			}
+			low, high, ok := MedianInterval(values, 0.95)
+			if ok != (want > 0) {
+				t.Fatalf("%d values: an interval is there: %t, want %t", n, ok, want > 0)
+			}
+			if ok && low <= math.Ln2 && math.Ln2 <= high {
+				held++
+			}
+		}
+		if tooMany(*sims-held, *sims, 1-want) && want > 0 {
+			t.Errorf("%d values: the interval has the median in %d of %d samples, want %.1f %%", n, held, *sims, 100*want)
+		}
+	}
+	never := math.Inf(1)
+	if low, high, ok := MedianInterval([]float64{3, never, 2, never, 4, never}, 0.95); low != 2 || high != never || !ok {
+		t.Errorf("with three values that are never: %g to %g, %t; want 2 to +Inf", low, high, ok)
+	}
+}
