@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the servers of others that ./test/conformance loads, in the cache directory. Versions are pinned in
-# go/go.mod, node/package-lock.json and python/requirements.txt. What is there already stays.
+# Builds the servers of other projects that ./test/conformance loads, in the cache directory. Versions are pinned in
+# go/go.mod, node/package-lock.json and python/requirements.txt. What is built already is kept.
 set -eu
 cd "$(dirname "$0")"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/rpclab/conformance
@@ -10,12 +10,12 @@ mkdir -p "$cache"
 go build -C go -o "$cache/etcd" go.etcd.io/etcd/server/v3
 go build -C go -o "$cache/connect" ./connect
 
-# install NAME FILES COMMAND... installs packages in the directory $part. It comes complete or not at all, and again
-# when a file has changed.
+# install NAME FILES VERSION COMMAND... installs packages in the directory $part, completely or not at all, and again
+# when a file or the version of the language has changed: compiled packages work with one version of Python.
 install() {
-	name=$1 files=$2; shift 2
+	name=$1 files=$2 version=$3; shift 3
 	# shellcheck disable=SC2086 # a file a word
-	wanted=$(cat $files | cksum)
+	wanted="$version $(cat $files | cksum)"
 	[ "$(cat "$cache/$name/wanted" 2>/dev/null)" = "$wanted" ] && return
 	echo "installing the packages of the server in $name" >&2
 	part=$(mktemp -d "$cache/part-XXXXXX")
@@ -28,5 +28,5 @@ install() {
 }
 packages_of_node() { npm ci --prefix "$part" --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null; }
 packages_of_python() { python3 -m pip install --quiet --root-user-action ignore --disable-pip-version-check --no-deps --require-hashes --only-binary=:all: --target "$part" -r python/requirements.txt; }
-install node "node/package.json node/package-lock.json" packages_of_node
-install python python/requirements.txt packages_of_python
+install node "node/package.json node/package-lock.json" "$(node --version)" packages_of_node
+install python python/requirements.txt "$(python3 --version)" packages_of_python
