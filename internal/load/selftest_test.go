@@ -36,23 +36,26 @@ func TestACeilingUnderWhatTheLoadAchievedIsNotKnown(t *testing.T) {
 }
 
 // A server in the process of grpc-go answered faster than any other could: its floor was below that of
-// the engine wire.
+// the engine wire. Other programs only slow a self-test down, so the smallest of its floors counts.
 func TestTheFloorsOfBothEnginesAreComparable(t *testing.T) {
+	least := map[string]*SelfTestResult{}
 	for try := 1; ; try++ {
-		floor := map[string]*SelfTestResult{}
 		for _, engine := range []string{Wire, GRPCGo} {
-			figures, err := SelfTest(t.Context(), Probe{Engine: engine, Request: 16, Reply: 16, Duration: 300 * time.Millisecond, Self: []string{os.Args[0]}})
+			figures, err := SelfTest(t.Context(), Probe{Engine: engine, Request: 16, Reply: 16, Duration: 150 * time.Millisecond, Self: []string{os.Args[0]}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			floor[engine] = figures
 			t.Logf("%s: a call takes %.1f µs, the bytes alone %.1f µs", engine, figures.FloorP50, figures.PingP50)
+			if best := least[engine]; best != nil {
+				figures.FloorP50, figures.PingP50 = min(figures.FloorP50, best.FloorP50), min(figures.PingP50, best.PingP50)
+			}
+			least[engine] = figures
 		}
-		wire, grpc := floor[Wire], floor[GRPCGo]
+		wire, grpc := least[Wire], least[GRPCGo]
 		switch {
 		case grpc.FloorP50 > grpc.PingP50 && grpc.FloorP50 > wire.FloorP50:
 			return
-		case try == 3: // other programs disturb it
+		case try == 10:
 			t.Fatalf("a call of grpc-go takes %.1f µs, want more than a call of wire (%.1f µs) and than its bytes alone (%.1f µs)", grpc.FloorP50, wire.FloorP50, grpc.PingP50)
 		}
 	}
