@@ -3,7 +3,7 @@
 
 CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/rpclab
 
-# Everything but the tests of make test that need more than Go and the proxies.
+# All packages whose tests need only Go and the proxies.
 PLAIN = $(shell go list ./... | grep -v -e /test/e2e -e /test/conformance -e /test/dashboards -e /test/cluster -e /test/kube -e /test/security -e /test/browser)
 
 run: ; go run ./cmd/rpclab run channels --quick
@@ -52,7 +52,7 @@ generate:
 	go generate ./...
 	go test ./internal/result ./internal/lab -run Schema -update
 
-# The proxies that routes need; what is there already stays.
+# The proxies that routes need; installed ones are kept.
 proxies: ; @go run ./cmd/rpclab doctor --install
 
 # Everything that make test installs.
@@ -65,12 +65,12 @@ screenshots: test-tools ; go run ./test/browser/pictures
 cluster-up: ; @go run ./test/cluster up
 cluster-down: ; @go run ./test/cluster down
 
-# Tests on a cluster of their own, which ends with them. Its first build takes ten minutes.
+# Tests on a cluster of their own, which they remove at the end. Its first build takes ten minutes.
 cluster-test: tools proxies
 	go run ./test/cluster with --name test -- test/run.sh ./test/kube/... -timeout 30m -parallel 4
 	test/run.sh ./test/cluster -timeout 15m
 
-# Go, and a C compiler for the race detector; modules come into Go's own cache.
+# Go, and a C compiler for the race detector; Go downloads modules into its own cache.
 tools:
 	@command -v go >/dev/null || { echo "go is missing: install Go 1.26 or newer, https://go.dev/dl"; exit 1; }
 	@command -v cc >/dev/null || { echo "a C compiler is missing (go test -race needs it): apt-get install gcc"; exit 1; }

@@ -1,4 +1,4 @@
-// Package experiments holds the experiments that come with rpclab.
+// Package experiments holds the built-in experiments of rpclab.
 package experiments
 
 import (

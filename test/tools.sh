@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that make test needs besides Rust, Java, Python and npm: proxies,
-# Chromium, Prometheus and the parts of test/cluster. What is there already stays.
+# Chromium, Prometheus and the parts of test/cluster. What is installed already is kept.
 set -eu
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/rpclab/dashboards
 
@@ -40,8 +40,8 @@ if [ -n "$missing" ]; then
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=300 $missing >/dev/null
 fi
 if [ -z "$prometheus" ]; then
-	# Its installation would start a service, so the program alone is taken out of the package.
-	# It comes complete or not at all.
+	# Its installation would start a service, so only the program is unpacked.
+	# The directory is complete or missing.
 	mkdir -p "$cache"
 	part=$(mktemp -d "$cache/part-XXXXXX")
 	echo "getting prometheus out of its Debian package" >&2

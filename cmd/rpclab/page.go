@@ -108,7 +108,7 @@ func (s *liveView) listen(address string, handler http.Handler, log *slog.Logger
 	return at, err
 }
 
-// follow shows a run. The returned function takes its progress.
+// follow shows a run on the page. Call the returned function with the progress of the run.
 func (s *liveView) follow(plan experiment.Plan, id string, stop context.CancelFunc) func(lab.Progress) {
 	if s.page != nil {
 		var show func(lab.Progress)

@@ -1,5 +1,5 @@
-// Package caller defines what makes the calls: a Caller takes a target, a workload and a
-// pace, and returns a measurement.
+// Package caller defines callers, which make calls: a [Caller] opens a target for a workload, makes calls
+// at a pace, and returns a measurement.
 package caller
 
 import (

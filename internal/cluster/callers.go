@@ -32,7 +32,7 @@ type Process interface {
 	// Host is the address at which other processes of the cluster reach it: 127.0.0.1, or
 	// the pod's.
 	Host() string
-	// Stdin takes requests. The process ends when it is closed, and when rpclab exits.
+	// Stdin receives requests. The process ends when it is closed, and when rpclab exits.
 	Stdin() io.WriteCloser
 	// Stdout ends with the process.
 	Stdout() io.Reader

@@ -138,7 +138,7 @@ type Usage struct {
 	// control group.
 	Charged uint64
 	// Throttled is how long its container waited because its CPU quota was used up. Stolen is
-	// the share of CPU time that a hypervisor took from its node (steal time); 0 on this
+	// the share of the CPU time of its node that other virtual machines used (steal time); 0 on this
 	// machine, which rpclab measures as a whole.
 	Throttled time.Duration
 	Stolen    float64

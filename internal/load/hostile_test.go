@@ -19,7 +19,7 @@ import (
 type hostile struct {
 	opening []byte // the first bytes
 	respond func(conn net.Conn, stream uint32) error
-	deaf    bool // responds once the first request has come, and reads no further
+	deaf    bool // responds once the first request has arrived, and reads nothing more
 }
 
 func (h hostile) serve(t *testing.T) (address string) {

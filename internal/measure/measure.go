@@ -66,7 +66,7 @@ type Measurement struct {
 	CPU             time.Duration            `json:"cpu"` // of the caller, user and system
 	MaxRSS          uint64                   `json:"max_rss"`
 	// Throttled is how long the caller's container waited because its CPU quota was used up. Stolen is
-	// the share that a hypervisor took of the processor time that the machine's processes wanted. A
+	// the share of the processor time wanted by the machine's processes that other virtual machines used. A
 	// merged measurement has the sum of Throttled and the largest Stolen.
 	Throttled time.Duration `json:"throttled,omitempty"`
 	Stolen    float64       `json:"stolen,omitempty"`

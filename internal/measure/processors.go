@@ -18,7 +18,7 @@ type ProcessorTimes struct {
 	Throttled time.Duration
 }
 
-// minStolen is the smallest steal time that [ProcessorTimes.StolenShare] takes as that of other machines.
+// minStolen is the smallest steal time that [ProcessorTimes.StolenShare] attributes to other machines.
 // Late wake-ups count as steal time too; in a short trial they can be a third of a processor.
 const minStolen = 500 * time.Millisecond
 

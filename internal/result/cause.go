@@ -17,7 +17,7 @@ type Cause struct {
 	// Difference is a share that may be under Margin; 0: the interval spans 1.
 	Difference float64 `json:"difference,omitempty"`
 	Margin     float64 `json:"margin,omitempty"`
-	// Share is that of the calls lost, or of the CPU time that others took.
+	// Share is that of the calls lost, or of the CPU time that others used.
 	Share float64 `json:"share,omitempty"`
 }
 
@@ -31,7 +31,7 @@ const (
 	CauseValue        CauseKind = "value"         // is missing, or not positive
 	CauseDrift        CauseKind = "drift"         // of the ratio from round to round
 	CauseOutlier      CauseKind = "outlier"       // among the rounds
-	CauseFailedTrials CauseKind = "failed_trials" // gave no measurement
+	CauseFailedTrials CauseKind = "failed_trials" // have no measurement
 	CauseGenerator    CauseKind = "generator"     // was the bottleneck
 	CauseLostCalls    CauseKind = "lost_calls"    // failed or were dropped
 	CauseCalls        CauseKind = "calls"         // are too few

@@ -28,7 +28,7 @@ type Machine struct {
 	ClockNS float64 `json:"clock_ns,omitempty"`
 }
 
-// Interference is the CPU time that others took during a trial. Stolen and Throttled are shares
+// Interference is the CPU time that a trial could not use. Stolen and Throttled are shares
 // of the CPU time wanted, so idle CPUs do not hide them.
 type Interference struct {
 	Stolen    float64 `json:"stolen"`    // by other machines on the same hardware, of the time that all processes wanted, but of at least one CPU

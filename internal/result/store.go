@@ -111,7 +111,7 @@ func OpenStore(dir string) (*Store, error) {
 	if err := file.Close(); err != nil {
 		return nil, storeError(path, "open the store", err)
 	}
-	// Transactions take the write lock at once, so they wait for a busy store and do not fail halfway.
+	// Transactions acquire the write lock at once, so they wait for a busy store and do not fail halfway.
 	return open(dir, url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(10000)", "foreign_keys(1)", "synchronous(FULL)"}}, (*Store).prepare)
 }
 

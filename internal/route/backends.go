@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	// retryUpdate is the pause after an update of a proxy failed, such as of one that was
-	// killed and is restarting.
+	// retryUpdate is the pause after a failed update of a proxy, which may be restarting.
 	retryUpdate = 20 * time.Millisecond
 	// updateTimeout is how long updates of a proxy may fail before that is an error of the run.
 	updateTimeout = 10 * time.Second
@@ -59,11 +58,11 @@ func (b *backends) usable() endpointslice.Set {
 }
 
 // follow calls update with the usable backends after every change, and again after an
-// error, until close. It notes one error when updates fail for longer than the timeout.
+// error, until close. If updates fail for longer than the timeout, it records one error.
 func (b *backends) follow(update func(context.Context, endpointslice.Set) error) {
 	b.updates.Go(func() {
 		var failing time.Time // since when; zero: the last update succeeded
-		noted := false
+		recorded := false
 		for b.ctx.Err() == nil {
 			state, changed := b.watcher.Current()
 			var retry <-chan time.Time
@@ -74,8 +73,8 @@ func (b *backends) follow(update func(context.Context, endpointslice.Set) error)
 				if failing.IsZero() {
 					failing = time.Now()
 				}
-				if !noted && time.Since(failing) > b.timeout {
-					noted = true
+				if !recorded && time.Since(failing) > b.timeout {
+					recorded = true
 					b.fail(err)
 				}
 			}
@@ -94,7 +93,7 @@ func (b *backends) fail(err error) {
 	b.errs = errors.Join(b.errs, fmt.Errorf("rpclab could not update the backends of a proxy for %s: %w", b.timeout, err))
 }
 
-// close ends all updates and returns the errors that follow noted.
+// close ends all updates and returns the errors that follow recorded.
 func (b *backends) close() error {
 	if b == nil {
 		return nil

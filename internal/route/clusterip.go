@@ -53,9 +53,9 @@ func openClusterIP(ctx context.Context, s cluster.Service, o settings.Settings, 
 	}
 	state, _ := watcher.Current()
 	if one, ok := state.Usable.Random(); ok {
-		// A caller in another language has no dialer of ours and gets one endpoint. A virtual IP
-		// has the same effect: gRPC core shares one connection between all channels of a
-		// process that dial one address.
+		// Callers in other languages cannot use the dialer, so they dial one endpoint. A virtual IP
+		// has the same effect there: gRPC core shares one connection between all channels of a
+		// process to one address.
 		target.PortableURI = one.Addr.String()
 	}
 	return target, nil

@@ -29,7 +29,7 @@ import (
 	"rpclab/internal/tool"
 )
 
-// Envoy goes through Envoy.
+// Envoy is the route through Envoy as a proxy.
 var Envoy = Route{
 	Name:     "envoy",
 	Doc:      "every call goes through Envoy, which uses the same control plane as xds and balances by round robin",
@@ -40,7 +40,7 @@ var Envoy = Route{
 	Start:     startEnvoy, Open: openProxy,
 }
 
-// startEnvoy starts our control plane and Envoy, which gets the cluster (CDS) and its
+// startEnvoy starts rpclab's control plane and Envoy, which receives the cluster (CDS) and its
 // endpoints (EDS) from it on one stream.
 func startEnvoy(ctx context.Context, s cluster.Service, o settings.Settings, h Host) (Infrastructure, error) {
 	program, err := tool.Find("envoy")

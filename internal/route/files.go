@@ -2,7 +2,7 @@ package route
 
 import "fmt"
 
-// Demand is the maximum that a trial needs of a route at one time.
+// Demand is what a trial uses of a route at one time, at most.
 type Demand struct {
 	Channels int // of all callers
 	Calls    int // in flight
@@ -10,18 +10,18 @@ type Demand struct {
 	Workers  int // of a proxy
 }
 
-// FilesFunc is the number of open files of the process, a caller or a component of the
-// route, that opens the most for calls, and what for.
+// FilesFunc returns the number of open files of the process that opens the most for calls (a caller or
+// a component of the route), and what it opens them for.
 type FilesFunc func(Demand) (n int, what string)
 
 // Almost every open file is a connection.
 const (
-	forwarderFiles = 6    // two connections of a channel, and a pipe for each direction to splice
-	envoyFiles     = 8    // for each worker: listener, timers, events
-	envoyStreams   = 1024 // calls on one connection to a backend, before Envoy opens another
-	haproxyStreams = 100  // the same of HAProxy
-	nginxKept      = 320  // idle connections to backends: keepalive in the configuration
-	nginxMost      = 16384
+	forwarderFiles       = 6    // two connections of a channel, and a pipe for each direction to splice
+	envoyFiles           = 8    // for each worker: listener, timers, events
+	envoyStreams         = 1024 // calls on one connection to a backend, before Envoy opens another
+	haproxyStreams       = 100  // the same for HAProxy
+	nginxIdleConnections = 320  // to backends: keepalive in the configuration
+	nginxMaxConnections  = 16384
 )
 
 // eachBackend is one connection from each channel to each backend, and own more files.
@@ -50,6 +50,6 @@ func filesOfHAProxy(d Demand) (int, string) {
 // filesOfNginx counts a connection to a backend for each call, all in one worker: an nginx
 // connection carries one call at a time.
 func filesOfNginx(d Demand) (int, string) {
-	return d.Channels + d.Calls + nginxKept,
+	return d.Channels + d.Calls + nginxIdleConnections,
 		fmt.Sprintf("a worker of nginx, for %d channels at once and a connection for each of %d calls in flight", d.Channels, d.Calls)
 }

@@ -11,7 +11,7 @@ import (
 	"rpclab/internal/route/settings"
 )
 
-// Forwarder goes through rpclab's own TCP forwarder.
+// Forwarder is the route through rpclab's own TCP forwarder.
 var Forwarder = Route{
 	Name:       "forwarder",
 	Doc:        "every new connection goes through a forwarder of our own, which connects it to a random ready backend and copies bytes in both directions",

@@ -36,11 +36,11 @@ var haproxyBalance = map[string]string{
 	settings.Random:       "random(1)",
 }
 
-// slots is how many backends a configuration has room for: twice the maximum, for when all
-// are replaced at once.
+// slots is the number of backends that a configuration can hold: twice the maximum, because all may be
+// replaced at once.
 const slots = 500
 
-// HAProxy goes through HAProxy.
+// HAProxy is the route through HAProxy.
 var HAProxy = Route{
 	Name:     "haproxy",
 	Doc:      "every call goes through HAProxy, which balances calls over the ready backends; rpclab updates it through its runtime API",
@@ -89,8 +89,8 @@ type haproxySlots struct {
 	socket string
 
 	mu sync.Mutex
-	// slots hold each slot's address and whether calls go there. A slot whose backend is
-	// gone drains, and is reused only after all others.
+	// slots hold the address of each slot, and whether HAProxy sends calls to it. A slot whose backend
+	// was removed drains, and is reused only after all others.
 	slots []slot
 	known bool // slots describes the process
 	next  int  // the slot to try first
@@ -155,15 +155,15 @@ func (p *haproxySlots) fill(ctx context.Context, usable endpointslice.Set) error
 
 // send sends commands to the runtime API, after a command that always has an answer.
 func (p *haproxySlots) send(ctx context.Context, commands []string) error {
-	for most := 100; ; commands = commands[most:] { // HAProxy limits a line to 16 kB
-		now := commands[:min(len(commands), most)]
+	for size := 100; ; commands = commands[size:] { // HAProxy limits a line to 16 kB
+		batch := commands[:min(len(commands), size)]
 		conn, err := new(net.Dialer).DialContext(ctx, "unix", p.socket)
 		if err != nil {
 			return err
 		}
 		defer conn.Close()
 		_ = conn.SetDeadline(time.Now().Add(time.Second))
-		if _, err := fmt.Fprintln(conn, strings.Join(append([]string{"show version"}, now...), ";")); err != nil {
+		if _, err := fmt.Fprintln(conn, strings.Join(append([]string{"show version"}, batch...), ";")); err != nil {
 			return err
 		}
 		answer, err := io.ReadAll(conn)
@@ -172,10 +172,10 @@ func (p *haproxySlots) send(ctx context.Context, commands []string) error {
 		}
 		for _, refusal := range []string{"No such", "Unknown", "Require", "Invalid", "Permission", "not found"} {
 			if strings.Contains(string(answer), refusal) {
-				return fmt.Errorf("haproxy answers %q to %q", answer, now)
+				return fmt.Errorf("haproxy answers %q to %q", answer, batch)
 			}
 		}
-		if len(commands) <= most {
+		if len(commands) <= size {
 			return nil
 		}
 	}

@@ -39,8 +39,8 @@ func openHeadless(_ context.Context, s cluster.Service, o settings.Settings, upd
 	}
 	host := completeName(s.Host)
 	if s.DNS != "" {
-		// The final dot skips the search path of resolv.conf, by which the resolver would
-		// first ask our server for names outside its zone.
+		// The final dot makes the name absolute. Otherwise the resolver would first append each
+		// domain of the search path of resolv.conf.
 		host += "."
 	}
 	config, err := o.ServiceConfig(settings.RoundRobin)

@@ -20,7 +20,7 @@ type StartFunc func(ctx context.Context, s cluster.Service, o settings.Settings,
 
 // Host is where components run.
 type Host struct {
-	Self []string // this program, whose commands some components are
+	Self []string // the rpclab program, some of whose commands are components
 	IP   string   // where callers reach the components; empty: 127.0.0.1
 	Dir  string   // an empty directory, not shared, for configuration and sockets
 	// Callers is the number of caller processes, each of which may have a sidecar.
@@ -31,7 +31,7 @@ type Host struct {
 
 // Infrastructure is the running components of a route.
 type Infrastructure struct {
-	// Services is how each caller reaches the service, by caller; a single entry holds for all.
+	// Services is how each caller reaches the service, by number of the caller; or one entry for all callers.
 	Services   []cluster.Service
 	Components []*component.Component
 	// Files are the generated configuration files, by name.
@@ -46,9 +46,9 @@ func (s Infrastructure) ServiceFor(n int) cluster.Service {
 	return s.Services[min(n, len(s.Services)-1)]
 }
 
-// FreeAddress is a free address to listen at on loopback. Its port is below those that
-// systems use for outgoing connections, so that none takes it while a component restarts,
-// and no client connects to itself.
+// FreeAddress is a free address to listen at on loopback. Its port is below the range of ephemeral
+// ports, so that no outgoing connection uses the port while a component restarts, and no client
+// connects to itself.
 func FreeAddress() (string, error) { return freeAddress("127.0.0.1") }
 
 func freeAddress(ip string) (string, error) {

@@ -15,7 +15,7 @@ import (
 	"rpclab/internal/route/settings"
 )
 
-// KubeResolver is the library kuberesolver.
+// KubeResolver is the route by the library kuberesolver.
 var KubeResolver = Route{
 	Name:      "kuberesolver",
 	Doc:       "the kuberesolver library watches the EndpointSlice API and calls go in turn to the backends of the slice that changed last",
@@ -29,9 +29,9 @@ var KubeResolver = Route{
 	Open:       openKuberesolver,
 }
 
-// openKuberesolver uses the library of that name unchanged, with its limits: each channel
-// has a watch of its own, one slice counts as the whole set, deletions and empty sets are
-// ignored, and a broken watch is resumed after a second or more.
+// openKuberesolver uses the library unchanged, with its limits: each channel has a watch of its own,
+// the slice that changed last counts as the whole set, the library ignores deletions and empty sets,
+// and it resumes a broken watch after a second or more.
 func openKuberesolver(_ context.Context, s cluster.Service, o settings.Settings, updated UpdateFunc) (caller.Target, error) {
 	client, err := endpointslice.Client(s.API) // not shared: Close ends its connections
 	if err != nil {

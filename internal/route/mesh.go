@@ -11,7 +11,7 @@ import (
 	"rpclab/internal/route/settings"
 )
 
-// Linkerd goes through Linkerd's proxies.
+// Linkerd is the route through Linkerd's proxies.
 var Linkerd = Route{
 	Name:     "linkerd",
 	Doc:      "every call goes through Linkerd's proxies in the pods of caller and backend, which choose the backend that is likely to respond first",
@@ -21,7 +21,7 @@ var Linkerd = Route{
 	Open: openMesh,
 }
 
-// Istio goes through Istio's proxies.
+// Istio is the route through Istio's proxies.
 var Istio = Route{
 	Name:     "istio",
 	Doc:      "every call goes through Istio's Envoys in the pods of caller and backend, which choose the less busy of two backends",

@@ -36,14 +36,14 @@ var nginxBalance = map[string]string{
 	settings.Random:       "random",
 }
 
-// Nginx goes through nginx.
+// Nginx is the route through nginx.
 var Nginx = Route{
 	Name:     "nginx",
 	Doc:      "every call goes through nginx, which balances by round robin and loads a new configuration when the ready backends change",
 	PickedBy: PickedByProxy,
 	Update:   "the client is not updated; the proxy reloads its configuration when backends change",
 	Policies: proxyPolicies, Binary: "nginx",
-	OpenFiles: filesOfNginx, MaxConnections: nginxMost,
+	OpenFiles: filesOfNginx, MaxConnections: nginxMaxConnections,
 	Start: startNginx, Open: openProxy,
 }
 
@@ -93,8 +93,8 @@ func (p *nginxProcess) configure(backends []string) (string, error) {
 	p.generation++
 	var text strings.Builder
 	err := nginxConfig.Execute(&text, map[string]any{
-		"Name": p.name, "Most": nginxMost, "Kept": nginxKept, "Root": os.Geteuid() == 0, "Workers": p.workers,
-		"Balance": p.balance, "Backends": backends, "Listen": p.listen, "Ask": p.statusPath, "Generation": p.generation,
+		"Name": p.name, "MaxConnections": nginxMaxConnections, "IdleConnections": nginxIdleConnections, "IsRoot": os.Geteuid() == 0, "Workers": p.workers,
+		"Balance": p.balance, "Backends": backends, "Listen": p.listen, "StatusPath": p.statusPath, "Generation": p.generation,
 	})
 	return text.String(), err
 }
@@ -114,9 +114,9 @@ func (p *nginxProcess) update(ctx context.Context, master *component.Component, 
 		}
 		p.signalled = true
 	}
-	said, err := p.activeConfig(ctx)
-	if want := strconv.Itoa(p.generation); err == nil && said != want {
-		err = fmt.Errorf("nginx still uses configuration %q, not %s", said, want)
+	active, err := p.activeConfig(ctx)
+	if want := strconv.Itoa(p.generation); err == nil && active != want {
+		err = fmt.Errorf("nginx still uses configuration %q, not %s", active, want)
 	}
 	return err
 }
@@ -134,7 +134,7 @@ func (p *nginxProcess) write(backends []string) error {
 	return os.Rename(next, p.file("nginx.conf"))
 }
 
-// activeConfig asks for the configuration that new connections get.
+// activeConfig returns the number of the configuration that nginx uses for new connections.
 func (p *nginxProcess) activeConfig(ctx context.Context) (string, error) {
 	var http2 http.Protocols
 	http2.SetUnencryptedHTTP2(true)
@@ -152,6 +152,6 @@ func (p *nginxProcess) activeConfig(ctx context.Context) (string, error) {
 	if answer.StatusCode != http.StatusOK {
 		return "", fmt.Errorf("another server listens on %s: it answers %s", p.listen, answer.Status)
 	}
-	said, err := io.ReadAll(io.LimitReader(answer.Body, 100))
-	return string(said), err
+	number, err := io.ReadAll(io.LimitReader(answer.Body, 100))
+	return string(number), err
 }

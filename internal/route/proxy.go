@@ -14,8 +14,7 @@ import (
 	"rpclab/internal/route/settings"
 )
 
-// openProxy dials the caller's proxy like a backend. The policy is the proxy's, retries are
-// the client's.
+// openProxy dials the caller's proxy like a backend. The proxy balances, the client retries.
 func openProxy(_ context.Context, s cluster.Service, o settings.Settings, _ UpdateFunc) (caller.Target, error) {
 	o.Policy, o.Outlier = "", nil
 	return openAddress(o, s.Proxy)
@@ -40,10 +39,9 @@ type proxy struct {
 	update func(context.Context, *component.Component, endpointslice.Set) error
 }
 
-// startProxies starts a sidecar for each caller, or one gateway for all callers. Sidecars
-// share neither connections nor the order of a round robin, and each caller pays for its
-// own. Both kinds run on this machine, without the network before a real gateway. known may
-// be nil where a control plane updates the proxies.
+// startProxies starts a sidecar for each caller, or one proxy for all callers. Sidecars share
+// neither connections nor the order of a round robin. known may be nil where a control plane
+// updates the proxies.
 func startProxies(ctx context.Context, s cluster.Service, o settings.Settings, h Host, known *backends, each func(site) (proxy, error), name string) (all Infrastructure, err error) {
 	all = Infrastructure{Files: map[string]string{}, Stop: known.close}
 	defer func() {

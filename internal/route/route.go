@@ -1,4 +1,4 @@
-// Package route says how a call finds a backend. A route yields a [caller.Target], which
+// Package route has the routes by which calls reach backends. A route opens a [caller.Target], which
 // any gRPC client understands. A new route is one file and one line in routes.go.
 package route
 
@@ -14,7 +14,7 @@ import (
 	"rpclab/internal/route/settings"
 )
 
-// Route is a named way for calls to reach the backends of a service.
+// Route is how calls reach the backends of a service.
 type Route struct {
 	Name string
 	// Doc is one clause for help: "every new connection goes to …".
@@ -24,7 +24,7 @@ type Route struct {
 	// backends; empty: it does not.
 	PickedBy  Picker
 	Discovery Discovery
-	// Update is one clause: how a change of the backends reaches who picks, and how late.
+	// Update is one clause: how, and after what delay, the picker learns of a change of the backends.
 	Update string
 
 	// Policies are the load balancing policies that a user can choose, the default first;
@@ -48,7 +48,8 @@ type Route struct {
 	Mesh string
 	// NodePort says that calls enter the cluster by a port that every node opens.
 	NodePort bool
-	// WatchesAPI says that Open watches the EndpointSlice API. Infrastructure always may.
+	// WatchesAPI says that Open watches the EndpointSlice API, so that callers need permission for
+	// that. Infrastructure always has it.
 	WatchesAPI bool
 
 	// OpenFiles says how many open files the route needs; nil: one for each channel.
@@ -65,9 +66,8 @@ type Route struct {
 // kubernetes is the cluster that has nodes and meshes.
 const kubernetes = "kubernetes"
 
-// OpenFunc makes the target of a route for a service. It passes every new set of addresses
-// that the client's resolver learns to updated. A route whose client learns none never
-// calls updated.
+// OpenFunc returns the target by which a client calls a service. It calls updated with each set of
+// addresses that the client's resolver receives; a route whose client has one fixed address never does.
 type OpenFunc func(ctx context.Context, s cluster.Service, o settings.Settings, updated UpdateFunc) (caller.Target, error)
 
 // UpdateFunc receives the addresses (host:port) of a resolver update. It may be called from

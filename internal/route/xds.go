@@ -33,7 +33,7 @@ var XDS = Route{
 	Start:           startXDS, Open: openXDS,
 }
 
-// startXDS starts our control plane; callers connect to it directly.
+// startXDS starts rpclab's control plane; callers connect to it directly.
 func startXDS(ctx context.Context, s cluster.Service, o settings.Settings, h Host) (Infrastructure, error) {
 	plane, address, err := startControlPlane(ctx, s, o, h)
 	if err != nil {

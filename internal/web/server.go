@@ -50,8 +50,8 @@ type Server struct {
 	logins *logins
 }
 
-// Follow shows a run that the caller conducts; the page calls stop to stop it. The returned
-// functions take its progress and its end.
+// Follow shows a run that the caller conducts; the page calls stop to stop it. Call show with
+// the progress of the run, and end when it has ended.
 func (s *Server) Follow(plan experiment.Plan, id string, stop context.CancelFunc) (show func(lab.Progress), end func(result.Document, error)) {
 	watchers := []Watcher{s.live}
 	if s.Watch != nil {

@@ -30,7 +30,7 @@ func TestConnectionsAreOpenedAtTheConnectRate(t *testing.T) {
 	}
 }
 
-// peers counts the connections of a listener by the address they came from.
+// peers counts the connections of a listener by their source address.
 type peers struct {
 	net.Listener
 	mu   sync.Mutex

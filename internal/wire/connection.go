@@ -91,7 +91,7 @@ func (l *connection) flush() {
 	}
 }
 
-// drain takes the connection away from its owner. Calls in flight may finish.
+// drain removes the connection from its owner. Calls in flight may finish.
 func (l *connection) drain(why string) {
 	if l.draining || l.closed {
 		return

@@ -109,7 +109,7 @@ type connection struct {
 	protocol    protocol              // nil: not connected
 	cancel      context.CancelFunc    // of the dial in progress
 	opened      time.Duration         // when the dial began
-	dialing     bool                  // until the server's SETTINGS have come
+	dialing     bool                  // until the server's SETTINGS have arrived
 	dialLink    list.Link[connection] // in core.dialing
 	unflushed   bool                  // is in core.unflushed
 	draining    bool                  // closes after its last call
@@ -130,7 +130,7 @@ type connection struct {
 // connectionOwner asked for a connection.
 type connectionOwner interface {
 	ready(*connection)
-	// lost is called once when the connection takes no more new calls: it could not be opened,
+	// lost is called once when the connection accepts no more new calls: it could not be opened,
 	// broke, or its server sent GOAWAY.
 	lost(conn *connection, why string)
 	// checkFree is called after input and after a cancelled call: the connection may be free.
@@ -212,7 +212,7 @@ type session interface {
 	// mayStart reports whether a call may start on a connection now. If not, it waits for the
 	// connection's stream of responses.
 	mayStart(conn *connection, call *call) bool
-	// receive handles the complete messages that have come on a stream.
+	// receive handles the complete messages that have arrived on a stream.
 	receive(call *call)
 	unaryEnded(call *call, status h2.Status)
 	streamEnded(call *call, why h2.Status)
@@ -248,7 +248,7 @@ type streamState struct {
 	responses int
 	lastSent  time.Duration
 	failure   h2.Status // the first; OK: none
-	enough    bool      // MaxResponses responses have come
+	enough    bool      // MaxResponses responses have arrived
 	timer     *timer    // at which the client ends the stream; nil: none
 }
 

@@ -37,7 +37,7 @@ func (l *connection) keepAlive() time.Duration {
 	limit := l.lastPing + core.cfg.KeepAliveTimeout
 	waits := l.lastPing > 0 && l.lastRead <= l.lastPing
 	if waits && core.now >= limit && l.socket != nil {
-		l.read() // what came while this thread was busy counts
+		l.read() // what arrived while this thread was busy counts
 		if l.closed {
 			return -1
 		}

@@ -8,7 +8,7 @@ import (
 
 const (
 	startBatch = 32 // calls between two readings of the clock
-	// longestStart is how long a turn starts calls before it reads again. A response that has come does
+	// longestStart is how long a turn starts calls before it reads again. A response that has arrived does
 	// not wait for all calls that are due.
 	longestStart = time.Millisecond
 )
@@ -87,7 +87,7 @@ func (r *load) open() {
 }
 
 // closed starts the next calls of the users whose think time is over or whose call has ended. A
-// user whose call fails at once comes again after the next read.
+// user whose call fails at once calls again after the next read.
 func (r *load) closed() {
 	core := r.core
 	core.now = time.Since(core.epoch)

@@ -83,7 +83,7 @@ func (s *netConn) writer() {
 		switch {
 		case s.closed():
 		case errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNRESET):
-			// It stays busy. The reader finds the end, after the data that came before it.
+			// It stays busy. The reader finds the end, after the data that arrived before it.
 		case err != nil:
 			s.connection.fail(err)
 		default:

@@ -154,7 +154,7 @@ type socket struct {
 	poller           *poller
 	slot, generation int32
 	writing          bool  // EPOLLOUT is enabled
-	failed           error // of a write; a read returns it after the data that came before
+	failed           error // of a write; a read returns it after the data that arrived before
 }
 
 func (s *socket) read(p []byte) (int, error) {

@@ -127,7 +127,7 @@ func (p *pool) lost(conn *connection, why string) {
 	core.after(0, p.retryWaiting)
 }
 
-// dialFailed goes to the next address, and waits for the backoff when all addresses have failed.
+// dialFailed selects the next address, and waits for the backoff when all addresses have failed.
 func (p *pool) dialFailed(conn *connection, why string) {
 	addrs := p.core.addrs
 	if !slices.Contains(addrs, conn.addr) {

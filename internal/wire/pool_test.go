@@ -121,7 +121,7 @@ func TestCallsFailOnlyUntilTheServerListens(t *testing.T) {
 	if err := e.Connect(t.Context()); err != nil && !strings.Contains(err.Error(), "refused") {
 		t.Error(err)
 	}
-	// The next attempt is due within the first backoff, and calls that come then wait for it.
+	// The next attempt is due within the first backoff, and calls that are due until then wait for it.
 	var m measure.Measurement
 	for end := time.Now().Add(time.Minute); m.Errors["HTTP_404"] != 10; {
 		if m = load(t, e, pace.Burst{Calls: 10}); time.Now().After(end) {
@@ -184,7 +184,7 @@ func BenchmarkHTTP1(b *testing.B) {
 	}
 }
 
-// answerPlain takes each read for one request.
+// answerPlain treats each read as one request.
 func answerPlain(conn net.Conn) {
 	defer conn.Close()
 	in, out := make([]byte, 1<<12), []byte("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")

@@ -143,7 +143,7 @@ func (t *streamSession) openResponseStream(conn *connection) (err error) {
 	return err
 }
 
-// streamReady sends the requests that waited for a stream, once its headers have come.
+// streamReady sends the requests that waited for a stream, once its headers have arrived.
 func (t *streamSession) streamReady(stream *call) {
 	if stream.sessionStream.ready || stream.stream.Headers == nil || stream.stream.Headers.Status != 200 || !isGRPC(stream.stream.Headers.Type) {
 		return
@@ -159,7 +159,7 @@ func (t *streamSession) streamReady(stream *call) {
 	}
 }
 
-// receive handles the complete messages that have come on a stream.
+// receive handles the complete messages that have arrived on a stream.
 func (t *streamSession) receive(stream *call) {
 	t.streamReady(stream)
 	rest := stream.stream.Body

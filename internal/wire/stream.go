@@ -44,7 +44,7 @@ func (c *core) beginStream(call *call) {
 	call.stream.Payload, call.streaming.sent = call.batch, settings.Messages
 }
 
-// receiveMessages handles the complete messages that have come.
+// receiveMessages handles the complete messages that have arrived.
 func (c *core) receiveMessages(call *call) {
 	rest := call.stream.Body
 	for {
@@ -82,7 +82,7 @@ func (c *core) completeMessage(call *call, body []byte) (size int, ok bool) {
 	return messagePrefix + n, true
 }
 
-// decode returns the status of a response that came whole.
+// decode returns the status of a complete response.
 func (c *core) decode(call *call, message []byte) h2.Status {
 	if err := c.call.Decode(message, call.stream.Headers.Type); err != nil {
 		return h2.Status{Code: h2.InvalidResponse, Message: err.Error()}

@@ -2,7 +2,7 @@ package wire
 
 import "time"
 
-// user is a user of a closed pace. ended is when the last response came, since the start of the
+// user is a user of a closed pace. ended is when the last response arrived, since the start of the
 // load; before the first call it is what the pace returned from First.
 type user struct {
 	id    int

@@ -33,9 +33,9 @@ type Config struct {
 	// OnConnectionLost is called on a core's thread when a connection broke or could not be opened;
 	// nil: it is not called. It must not block.
 	OnConnectionLost func()
-	// Channels is the number of channels, which calls take in turn; at least 1. A channel has one
+	// Channels is the number of channels, which calls use in turn; at least 1. A channel has one
 	// connection to the first address that works or, with RoundRobin, one to each address. With
-	// HTTP/1.1 it is the number of connections: a call takes a free one, and with RoundRobin each
+	// HTTP/1.1 it is the number of connections: a call uses a free one, and with RoundRobin each
 	// connection goes to the next address.
 	Channels   int
 	RoundRobin bool
@@ -56,13 +56,13 @@ type Config struct {
 	// ConnectTimeout limits the time to open a connection, up to the server's SETTINGS; 0: 20 s.
 	ConnectTimeout time.Duration
 	// KeepAlive is the time without data after which the engine sends a PING; 0: never. The
-	// connection is closed when nothing comes within KeepAliveTimeout (0: 20 s). The time doubles
+	// connection is closed when nothing arrives within KeepAliveTimeout (0: 20 s). The time doubles
 	// when a server complains of too many PINGs.
 	KeepAlive, KeepAliveTimeout time.Duration
 	// IdleClose closes a connection that had no call for this long; the next call opens it again.
 	// 0: never.
 	IdleClose time.Duration
-	// Sources are local addresses taken in turn, for more connections than one address has ports.
+	// Sources are local addresses, used in turn, for more connections than one address has ports.
 	Sources []netip.Addr
 	// Yield lets other processes, above all the server, run first on a core's processor. Calls that
 	// are due then wait, so it is for closed paces: a thread that wakes up later finds more
@@ -145,13 +145,13 @@ type Stream struct {
 	KeepOpen     bool
 }
 
-// Session makes each call of a [Call] a request whose response comes over a stream that outlives
+// Session makes each call of a [Call] a request whose response arrives over a stream that outlives
 // the call. An id in the response says which request it belongs to. An engine with a session has
 // one core and uses channels.
 type Session struct {
 	// Streams is the number of bidirectional streams of the call's method, which carry requests and
 	// responses in turn. 0: a request is a unary call. It ends when the server has accepted it and
-	// its response has come over a stream of ResponseMethod on the same connection.
+	// its response has arrived over a stream of ResponseMethod on the same connection.
 	Streams        int
 	ResponseMethod string
 	// AppendRequest appends the next request to dst and returns its id.

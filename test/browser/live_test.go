@@ -119,7 +119,7 @@ func begin(t *testing.T, p *chrome.Page, experiment string) {
 	t.Helper()
 	await(t, p, "the form is there", `document.querySelector("#experiment option")`)
 	reach(t, p, "#experiment")
-	if err := p.Press(experiment); err != nil { // a select takes what is typed
+	if err := p.Press(experiment); err != nil { // a select accepts typed text
 		t.Fatal(err)
 	}
 	reach(t, p, "#quick")
@@ -204,7 +204,7 @@ func TestTheLivePageSurvivesARestartAndStopsARun(t *testing.T) {
 		t.Error("the page says that the connection is lost")
 	}
 	l.process.Stop(chrome.Timeout)
-	awaitPhase(t, p, "partial") // the last state came before the end
+	awaitPhase(t, p, "partial") // the last state arrived before the end
 	l.start(t, strings.TrimPrefix(l.url, "http://"))
 	awaitPhase(t, p, "idle") // of the new server
 	await(t, p, "the connection is said to be back", `document.querySelector("#line").textContent === ""`)

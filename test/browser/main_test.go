@@ -50,7 +50,7 @@ func opened(t testing.TB, content []byte, v chrome.Viewport) *chrome.Page {
 	return p
 }
 
-// eval is what an expression in the page comes to.
+// eval evaluates an expression in the page.
 func eval[T any](t testing.TB, p *chrome.Page, expression string) T {
 	t.Helper()
 	var out T

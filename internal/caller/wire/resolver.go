@@ -64,7 +64,7 @@ func (f *resolverConn) close() {
 	}
 }
 
-// UpdateState takes a new set of addresses, from either field that resolvers use.
+// UpdateState stores a new set of addresses, from whichever field the resolver uses.
 func (f *resolverConn) UpdateState(state resolver.State) error {
 	var addrs []string
 	for _, e := range state.Endpoints {

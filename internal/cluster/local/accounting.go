@@ -22,7 +22,7 @@ func (d *deployment) ResetUsage() error {
 		r.began, r.counted = r.count()
 		measure.ResetTreeMaxRSS(r.process.Pid())
 		r.limits.group.ResetPeak()
-		r.waited = r.limits.group.Usage().Throttled
+		r.throttled = r.limits.group.Usage().Throttled
 	}
 	return errors.Join(errs...)
 }

@@ -16,7 +16,7 @@ const defaultPort = 50051
 // each backend has an address and all use one port; elsewhere each has a port. No address is
 // used twice in a run, so that no old connection reaches a new backend.
 type addresses struct {
-	own  netip.Addr // where the cluster itself listens
+	own  netip.Addr // at which the cluster itself listens
 	port int        // of every backend; with one address: of the first
 
 	mu   sync.Mutex
@@ -47,25 +47,25 @@ func newAddresses(oneAddress bool) (*addresses, error) {
 
 // probeSource is the source address of health checks, which nothing else uses; invalid: all
 // backends share one address, and so do the checks.
-func (p *addresses) probeSource() netip.Addr {
-	if p.one {
+func (a *addresses) probeSource() netip.Addr {
+	if a.one {
 		return netip.Addr{}
 	}
-	return p.own
+	return a.own
 }
 
 // allocate returns an address that no backend had before.
-func (p *addresses) allocate() (netip.AddrPort, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.one {
-		address := p.next
-		p.next = netip.AddrPortFrom(address.Addr().Next(), address.Port())
+func (a *addresses) allocate() (netip.AddrPort, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.one {
+		address := a.next
+		a.next = netip.AddrPortFrom(address.Addr().Next(), address.Port())
 		return address, nil
 	}
-	listener, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(p.own, 0)))
+	listener, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(a.own, 0)))
 	if err != nil {
-		return netip.AddrPort{}, fmt.Errorf("find a free port on %s: %w", p.own, err)
+		return netip.AddrPort{}, fmt.Errorf("find a free port on %s: %w", a.own, err)
 	}
 	defer listener.Close()
 	return listener.Addr().(*net.TCPAddr).AddrPort(), nil

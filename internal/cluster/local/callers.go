@@ -16,19 +16,19 @@ type caller struct {
 	*process.Process
 }
 
-func (m caller) Name() string          { return m.name }
-func (m caller) Host() string          { return "127.0.0.1" }
-func (m caller) Stdin() io.WriteCloser { return m.Process.Stdin }
-func (m caller) Stdout() io.Reader     { return m.out }
+func (c caller) Name() string          { return c.name }
+func (c caller) Host() string          { return "127.0.0.1" }
+func (c caller) Stdin() io.WriteCloser { return c.Process.Stdin }
+func (c caller) Stdout() io.Reader     { return c.out }
 
 // StartCallers starts processes of this program, which end when it exits.
 func (c *Cluster) StartCallers(_ context.Context, spec cluster.CallerSpec) (all []cluster.Caller, err error) {
 	defer func() {
 		if err != nil {
-			for _, m := range all {
-				m.Kill()
-				if m.Sidecar != nil {
-					m.Sidecar.Kill()
+			for _, started := range all {
+				started.Kill()
+				if started.Sidecar != nil {
+					started.Sidecar.Kill()
 				}
 			}
 			all = nil

@@ -30,8 +30,8 @@ type cgroups struct {
 	made    atomic.Int64 // numbers the groups
 }
 
-// cgroupParents are the groups in which a subtree may be made, by controller. The nearest to
-// this process is the first, so that its limits hold for its backends too.
+// cgroupParents are the groups in which a subtree may be made, by controller. The group of this process is
+// the first, so that its limits hold for its backends too.
 type cgroupParents struct{ cpu, memory []string }
 
 func ownCgroups() cgroupParents {
@@ -132,7 +132,7 @@ func (g *cgroups) remove() {
 	}
 }
 
-// removeTimeout is how long processes that were killed may keep their group from removal.
+// removeTimeout limits the wait for killed processes, because a group with a process cannot be removed.
 const removeTimeout = 5 * time.Second
 
 // removeStale removes the subtrees of processes that were killed.

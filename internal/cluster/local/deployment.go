@@ -65,7 +65,7 @@ func newDeployment(c *Cluster, spec cluster.Spec, endpoints *cluster.Endpoints, 
 func (d *deployment) Service() cluster.Service      { return d.publisher.Service() }
 func (d *deployment) Endpoints() *cluster.Endpoints { return d.endpoints }
 
-// start starts the first backends and returns when all are ready, or one cannot be.
+// start starts the first backends and returns when all are ready, or one has failed.
 func (d *deployment) start(ctx context.Context) error {
 	ready := make(chan error, d.spec.Replicas)
 	for range d.spec.Replicas {
@@ -156,7 +156,7 @@ func (d *deployment) run(r *replica, started func(error)) {
 	d.replace(r)
 }
 
-// recordExit moves a backend that has exited to the account, and notes an unexpected exit.
+// recordExit moves a backend that has exited to the account, and records an unexpected exit as a failure.
 func (d *deployment) recordExit(r *replica, failed error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Scale starts backends, or stops the newest: each is published as terminating and gets
-// SIGTERM at the same time, and is unpublished when it has exited.
+// Scale starts backends, or stops the newest: it publishes each as terminating and sends SIGTERM at the
+// same time. A backend that has exited is no longer published.
 func (d *deployment) Scale(_ context.Context, replicas int) ([]string, error) {
 	if replicas < 1 {
 		return nil, fmt.Errorf("scale %s to %d: at least 1 backend is needed", d.spec.Name, replicas)
@@ -44,7 +44,7 @@ func (d *deployment) Stop(_ context.Context, n int) ([]string, error) {
 
 // dismiss publishes a backend as terminating and sends SIGTERM at the same time.
 func (d *deployment) dismiss(r *replica) {
-	r.leave(d.endpoints)
+	r.publishTerminating(d.endpoints)
 	d.tasks.Go(func() { r.stop(d.spec.Drain) })
 }
 
@@ -75,8 +75,8 @@ func (d *deployment) Resume(context.Context) error {
 }
 
 // each calls do for the n oldest backends that are ready and not paused, and returns their
-// identities. A client that knows any backend knows the oldest, so the event means the same
-// for every arm and in every round.
+// identities. Every client knows the oldest backends, so the event has the same meaning for every arm
+// and in every round.
 func (d *deployment) each(n int, do func(*replica) error) ([]string, error) {
 	ready := map[string]bool{}
 	now, _ := d.endpoints.Current()
@@ -84,22 +84,22 @@ func (d *deployment) each(n int, do func(*replica) error) ([]string, error) {
 		ready[e.ID] = true
 	}
 	d.mu.Lock()
-	var able []*replica
+	var eligible []*replica
 	for _, r := range d.active() {
 		if ready[r.id] && !r.isPaused() {
 			r.sampleMemory()
-			able = append(able, r)
+			eligible = append(eligible, r)
 		}
 	}
 	d.mu.Unlock()
-	if len(able) < n {
-		return nil, fmt.Errorf("%d of %s's backends are ready, %d are needed", len(able), d.spec.Name, n)
+	if len(eligible) < n {
+		return nil, fmt.Errorf("%d of %s's backends are ready, %d are needed", len(eligible), d.spec.Name, n)
 	}
 	var errs []error
-	for _, r := range able[:n] {
+	for _, r := range eligible[:n] {
 		errs = append(errs, do(r))
 	}
-	return identities(able[:n]), errors.Join(errs...)
+	return identities(eligible[:n]), errors.Join(errs...)
 }
 
 func identities(replicas []*replica) (ids []string) {

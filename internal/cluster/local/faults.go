@@ -13,7 +13,8 @@ import (
 	"rpclab/internal/workload"
 )
 
-// Slow makes the n oldest ready backends slower, or with neither argument none.
+// Slow delays the responses of the n oldest ready backends. With by and times 0 it ends the delays of all
+// backends.
 func (d *deployment) Slow(_ context.Context, n int, by time.Duration, times float64) ([]string, error) {
 	slow := func(f *workload.Fault) { f.Slow, f.Factor = by, times }
 	if by == 0 && times == 0 {
@@ -63,8 +64,8 @@ func (d *deployment) SetDNSFault(delay time.Duration, wrong bool) error {
 // Recover ends all faults.
 func (d *deployment) Recover(context.Context) error {
 	d.publisher.SetDNSFault(0, false)
-	well := d.all(func(r *replica) error { return r.SetFault(func(f *workload.Fault) { *f = workload.Fault{} }) })
-	return errors.Join(netfault.StopDropping(d.spec.Name), well)
+	err := d.all(func(r *replica) error { return r.SetFault(func(f *workload.Fault) { *f = workload.Fault{} }) })
+	return errors.Join(netfault.StopDropping(d.spec.Name), err)
 }
 
 // all calls do for every backend that is not stopping.

@@ -22,9 +22,9 @@ type health interface {
 	Close() error
 }
 
-func healthOf(speaks string, addr netip.AddrPort, from netip.Addr) (health, error) {
+func healthOf(protocol string, addr netip.AddrPort, from netip.Addr) (health, error) {
 	dialer := &net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))}
-	switch speaks {
+	switch protocol {
 	case "rest":
 		return restHealth{"http://" + addr.String() + "/healthz", &http.Transport{DialContext: dialer.DialContext}}, nil
 	case "tcp":

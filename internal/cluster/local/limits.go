@@ -7,11 +7,11 @@ import (
 	"rpclab/internal/measure"
 )
 
-// limits is how the limits of a backend are enforced; the zero value enforces none.
+// limits is how rpclab enforces the limits of a backend; the zero value enforces none.
 type limits struct {
 	mechanism  string         // cgroup v1, cgroup v2 or pinned; empty: there are no limits
-	group      measure.Cgroup // of its process; zero: none
-	env        []string       // by which its runtime limits itself, where nothing else does
+	group      measure.Cgroup // zero: none
+	env        []string       // makes its runtime limit itself if it is pinned
 	processors []int          // to which it is pinned; none: all
 	memory     uint64         // bytes; 0: no limit
 }
@@ -26,8 +26,8 @@ const (
 // arguments, up to a "--", and then executes the rest.
 const joinCgroups = `while [ "$1" != -- ]; do echo $$ >"$1" || exit 125; shift; done; shift; exec "$@"`
 
-// command runs a program within the limits. A process is in a control group from its first
-// instruction if its parent was.
+// command returns the command line that runs a program within the limits. The shell joins the control
+// groups before it executes the program, so the limits hold from the program's first instruction.
 func (l limits) command(program []string) []string {
 	if l.group == (measure.Cgroup{}) {
 		return program

@@ -9,8 +9,8 @@ import (
 	"rpclab/internal/cluster"
 )
 
-// limitsOf prepares the limits of one backend: a control group or, where none can be made,
-// some processors and what its runtime can enforce itself.
+// limitsOf prepares the limits of one backend: a control group. Where rpclab cannot make one, it pins the
+// backend to processors, and the runtime of the server limits itself.
 func (c *Cluster) limitsOf(id string, spec cluster.Spec) (l limits, err error) {
 	if !limited(spec) {
 		return l, nil
@@ -44,22 +44,22 @@ func (c *Cluster) cgroupParents() cgroupParents {
 	return ownCgroups()
 }
 
-// processors picks the next of the processors that this process may use, rounded up; none:
-// all. Call it with c.mu held.
+// processors picks processors for a CPU limit, rounded up, in turn from those that this process may use;
+// none: all. Call it with c.mu held.
 func (c *Cluster) processors(cpus float64) (own []int) {
 	var all unix.CPUSet
 	want := int(math.Ceil(cpus))
 	if err := unix.SchedGetaffinity(0, &all); err != nil || want == 0 || want >= all.Count() {
 		return nil
 	}
-	var may []int
+	var allowed []int
 	for n := range runtime.NumCPU() + 1024 {
 		if all.IsSet(n) {
-			may = append(may, n)
+			allowed = append(allowed, n)
 		}
 	}
 	for range want {
-		own = append(own, may[c.nextProcessor%len(may)])
+		own = append(own, allowed[c.nextProcessor%len(allowed)])
 		c.nextProcessor++
 	}
 	return own

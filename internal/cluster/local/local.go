@@ -15,12 +15,12 @@ import (
 type Options struct {
 	// Server is the server program and its first arguments: [rpclab server].
 	Server []string
-	// Self is rpclab itself, whose commands callers are.
+	// Self is the rpclab program, some of whose commands are callers.
 	Self []string
-	// SingleAddress puts all backends on 127.0.0.1, each on its own port, as on a system with
-	// one loopback address. Routes by DNS do not work then.
+	// SingleAddress starts all backends on 127.0.0.1, each on its own port, as on a system with
+	// one loopback address. The route headless does not work then.
 	SingleAddress bool
-	// NoCgroups enforces limits without control groups.
+	// NoCgroups makes the cluster enforce limits without control groups.
 	NoCgroups bool
 	Log       *slog.Logger
 }

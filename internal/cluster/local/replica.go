@@ -16,8 +16,7 @@ import (
 )
 
 const (
-	// startTimeout is how long a server may take until it is healthy, such as a JVM with a
-	// share of a busy processor.
+	// startTimeout limits the time until a server is healthy. A JVM on a busy processor needs long.
 	startTimeout = time.Minute
 	// Health checks of a ready backend are those of a kubelet with periodSeconds 1,
 	// timeoutSeconds 1 and failureThreshold 3. The answer NOT_SERVING takes effect at once.
@@ -42,11 +41,11 @@ type replica struct {
 	paused   bool
 
 	// Under the deployment's lock.
-	baseline time.Duration // CPU time at ResetUsage
-	began    uint64        // calls at ResetUsage
-	counted  bool          // began is known
-	peak     uint64        // memory in bytes, when last read
-	waited   time.Duration // for its CPU quota, at ResetUsage
+	baseline  time.Duration // CPU time at ResetUsage
+	began     uint64        // calls at ResetUsage
+	counted   bool          // began is known
+	peak      uint64        // memory in bytes, when last read
+	throttled time.Duration // waiting for its CPU quota, at ResetUsage
 }
 
 func startReplica(id string, addr netip.AddrPort, command []string, limits limits, spec cluster.Spec, probeSource netip.Addr) (*replica, error) {
@@ -122,9 +121,9 @@ func (r *replica) publish(endpoints *cluster.Endpoints, serving bool) {
 	}
 }
 
-// leave publishes the backend as terminating and ends its health checks. A backend that was
+// publishTerminating publishes the backend as terminating and ends its health checks. A backend that was
 // never ready stays unpublished.
-func (r *replica) leave(endpoints *cluster.Endpoints) {
+func (r *replica) publishTerminating(endpoints *cluster.Endpoints) {
 	r.markStopping()
 	now, _ := endpoints.Current()
 	for _, e := range now.Endpoints {
@@ -154,7 +153,7 @@ func (r *replica) isStopping() bool {
 	return r.stopping
 }
 
-// kill ends the process by an event, which is no failure.
+// kill ends the process for an event, so its exit is not a failure.
 func (r *replica) kill() {
 	r.markStopping()
 	r.process.Kill()
@@ -177,8 +176,8 @@ func (r *replica) isPaused() bool {
 	return r.paused
 }
 
-// count is how many calls have begun since it started. ok is false when it is paused or does
-// not answer.
+// count returns the number of calls that the backend has started. ok is false if the backend is paused
+// or does not answer.
 func (r *replica) count() (calls uint64, ok bool) {
 	if r.isPaused() {
 		return 0, false
@@ -209,6 +208,6 @@ func indent(log string) string {
 // withLimits adds what the control group of a backend reports.
 func (r *replica) withLimits(used cluster.Usage) cluster.Usage {
 	group := r.limits.group.Usage()
-	used.Throttled, used.Charged = group.Throttled-r.waited, group.PeakMemory
+	used.Throttled, used.Charged = group.Throttled-r.throttled, group.PeakMemory
 	return used
 }

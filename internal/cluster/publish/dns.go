@@ -30,7 +30,7 @@ type DNS struct {
 	fault   atomic.Pointer[dnsFault]
 }
 
-// ServeDNS answers for names from endpoints at an address; port 0 takes a port
+// ServeDNS answers for names from endpoints at an address; port 0: a port
 // that is free for both transports.
 func ServeDNS(endpoints *cluster.Endpoints, names Names, at netip.AddrPort) (*DNS, error) {
 	tcp, udp, err := listenBoth(at)

@@ -25,8 +25,8 @@ type API struct {
 	running sync.WaitGroup
 }
 
-// ServeAPI serves endpoints as slices under names at an address; port 0 takes a
-// free one.
+// ServeAPI serves endpoints as slices under names at an address; port 0: a
+// free port.
 func ServeAPI(endpoints *cluster.Endpoints, names Names, at netip.AddrPort) (*API, error) {
 	listener, err := net.Listen("tcp", at.String())
 	if err != nil {

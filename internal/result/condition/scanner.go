@@ -91,7 +91,7 @@ func (s *scanner) skip() {
 	s.at = s.end - len(s.rest)
 }
 
-// word takes the text up to a space or an operator.
+// word consumes the text up to a space or an operator.
 func (s *scanner) word() string {
 	s.skip()
 	n := strings.IndexAny(s.rest, "<>=!"+space)
@@ -103,7 +103,7 @@ func (s *scanner) word() string {
 	return word
 }
 
-// operator takes the longest of the allowed operators, which follows a word.
+// operator consumes the longest of the allowed operators, which follows a word.
 func (s *scanner) operator(after string, allowed []Operator) (longest Operator, err error) {
 	s.skip()
 	for _, o := range allowed {
@@ -118,7 +118,7 @@ func (s *scanner) operator(after string, allowed []Operator) (longest Operator, 
 	return longest, nil
 }
 
-// value takes the rest, a value with the unit.
+// value consumes the rest, a value with the unit.
 func (s *scanner) value(u unit) (value, error) {
 	s.skip()
 	v, err := u.parse(s.rest)

@@ -23,8 +23,8 @@ const (
 	ControlPlane = "control" // it sends the addresses of backends to clients or proxies
 )
 
-// startTimeout is how long a component may take until it is ready, checkTimeout how long a
-// check of that may take.
+// startTimeout limits the time until a component is ready, checkTimeout the time of one check whether it
+// is.
 const (
 	startTimeout = 20 * time.Second
 	checkTimeout = 2 * time.Second
@@ -139,7 +139,7 @@ func (c *Component) awaitReady(ctx context.Context, running *process.Process, re
 	}
 }
 
-// watch notes an unexpected exit.
+// watch records an unexpected exit.
 func (c *Component) watch(running *process.Process) {
 	<-running.Done()
 	c.mu.Lock()
@@ -196,8 +196,8 @@ func (c *Component) Failures() []string {
 	return c.failures
 }
 
-// Close ends the process, also one that is starting, and returns when it has exited. Nothing
-// starts afterwards.
+// Close ends the process, even while it starts, and returns when it has exited. The component does not
+// start again.
 func (c *Component) Close() {
 	c.mu.Lock()
 	if !c.closed {

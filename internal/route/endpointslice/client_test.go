@@ -41,7 +41,7 @@ func setToken(t *testing.T, account, token string) {
 
 func TestHTTPSRequestsCarryThePodsCurrentToken(t *testing.T) {
 	var api, account string
-	var bearers []string // requests come one after the other
+	var bearers []string // one request after another
 	api, account = inPod(t, func(_ http.ResponseWriter, r *http.Request) {
 		bearers = append(bearers, r.Header.Get("Authorization"))
 	})

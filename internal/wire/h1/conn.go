@@ -27,7 +27,7 @@ type Conn struct {
 	current     *h2.Stream // whose response is awaited; nil: none
 	state       state
 	head        h2.Headers // of that response
-	searched    int        // bytes of the head that has come so far, in which its end is not
+	searched    int        // bytes of the incomplete head that were searched for its end
 	remaining   int64      // bytes of the body, or of its chunk
 	closesAfter bool       // the server closes after this response
 }
@@ -209,7 +209,7 @@ func (c *Conn) finish() {
 	c.handler.Done(s)
 }
 
-// line returns the first line of p without its end, and the number of bytes it took; 0: it is not
+// line returns the first line of p without its end, and the length of both; 0: it is not
 // complete.
 func (c *Conn) line(p []byte) ([]byte, int, error) {
 	end := bytes.IndexByte(p, '\n')
@@ -227,9 +227,9 @@ func number(p []byte, base int) (int64, bool) {
 	return int64(n), err == nil
 }
 
-// step handles the next part of the input. It returns how many bytes it took, and whether there
-// may be more to handle.
-func (c *Conn) step(p []byte) (took int, more bool, err error) {
+// step handles the next part of the input. It returns how many bytes it consumed, and whether
+// there may be more to handle.
+func (c *Conn) step(p []byte) (consumed int, more bool, err error) {
 	if len(p) == 0 {
 		return 0, false, nil
 	}

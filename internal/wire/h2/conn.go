@@ -10,9 +10,9 @@ import (
 
 // Handler handles the events of a connection. Its methods may call Start and Cancel.
 type Handler interface {
-	// Ready is called once, when the peer's SETTINGS have come.
+	// Ready is called once, when the peer's SETTINGS have arrived.
 	Ready()
-	// Data is called when s.Headers has come, unless the stream ends with them, and when s.Body has
+	// Data is called when s.Headers has arrived, unless the stream ends with them, and when s.Body has
 	// grown. The handler may remove data from the body.
 	Data(s *Stream)
 	// Done is called once for each stream that was started and not cancelled.
@@ -45,7 +45,7 @@ type Conn struct {
 	settingsReceived  bool // the peer's settings were seen
 	maxStreams        uint32
 	streamWindow      int64 // initial, of streams
-	maxFrame          int   // largest payload that the peer takes
+	maxFrame          int   // largest payload that the peer accepts
 	noTable           bool  // the peer has no (sufficient) table: plain requests
 	announceTableSize bool  // say so in the next block
 	indexedRequest    *Request
@@ -57,7 +57,7 @@ type Conn struct {
 	open      streamTable
 	waiting   list.List[Stream] // not sent for want of a free stream
 	blocked   list.List[Stream] // sent in part for want of a window
-	sentReset bool              // we reset a stream once: frames for it may still come
+	sentReset bool              // we reset a stream once: frames for it may still arrive
 
 	gotGoAway    bool
 	goAwayReason string

@@ -167,7 +167,7 @@ func (c *client) credited(f *http2.WindowUpdateFrame) error {
 	return nil
 }
 
-// fragment takes a piece of a header block.
+// fragment handles a piece of a header block.
 func (c *client) fragment(id uint32, piece []byte, ends bool) error {
 	if c.headers == nil {
 		c.headersID, c.ends = id, ends
@@ -223,7 +223,7 @@ func wellFormed(id uint32, fields []hpack.HeaderField) error {
 	return nil
 }
 
-// sent takes DATA of the client from its windows.
+// sent subtracts DATA of the client from its windows.
 func (c *client) sent(id, used uint32, data []byte) error {
 	if id > c.lastID {
 		return violated("DATA on stream %d, which is idle", id)

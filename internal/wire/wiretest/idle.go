@@ -24,7 +24,7 @@ func SilentAfter(answers int) Scenario {
 	})
 }
 
-// ClosesIdle is a server that ends connections on which nothing comes for so long.
+// ClosesIdle is a server that ends connections on which nothing arrives for so long.
 func ClosesIdle(after time.Duration) Scenario {
 	return idle("closes idle connections", script{idleTimeout: after})
 }

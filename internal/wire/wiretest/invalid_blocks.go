@@ -47,8 +47,7 @@ func invalidBlocks() []Scenario {
 }
 
 // flood sends a header block of many CONTINUATION frames that never ends. When the
-// client takes all of them, the call is left to its deadline, which is no outcome that
-// such a scenario wants.
+// client accepts all of them, the call ends at its deadline, which no such scenario expects.
 func (p *serverConn) flood(id uint32, piece []byte, frames int) error {
 	if err := p.framer.WriteRawFrame(http2.FrameHeaders, 0, id, literals(0, opening...)); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 type output struct {
 	conn  net.Conn
 	hold  bool // until flush
-	piece int  // bytes a write; 0: as they come
+	piece int  // bytes a write; 0: each write as it is
 	// split cuts what follows begin at one byte; see cutAt.
 	split bool
 	cut   int

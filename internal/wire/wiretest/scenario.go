@@ -108,7 +108,7 @@ type serverConn struct {
 	block   bytes.Buffer
 	encoder *hpack.Encoder
 
-	pinged   time.Time                   // when the last PING came
+	pinged   time.Time                   // when the last PING arrived
 	answered int                         // requests that have ended
 	waiting  []uint32                    // requests that a script holds back
 	pending  map[uint32]*pendingResponse // responses that wait for the client's windows

@@ -108,7 +108,7 @@ func (p *serverConn) settings(f *http2.SettingsFrame) error {
 		if p.scenario.Valid {
 			return violated("it acknowledged SETTINGS that it was not sent")
 		}
-		return nil // it took SETTINGS that it should have refused
+		return nil // it accepted SETTINGS that it should have refused
 	}
 	n := p.client.acked()
 	if p.script.acked == nil {
@@ -171,7 +171,7 @@ func (p *serverConn) data(f *http2.DataFrame) error {
 	return nil
 }
 
-// end is called once for each request, when all of it has come.
+// end is called once for each request, when all of it has arrived.
 func (p *serverConn) end(id uint32) error {
 	stream := p.client.streams[id]
 	if stream == nil {

@@ -86,7 +86,7 @@ func validEnds() []Scenario {
 }
 
 // goAwayGracefully sends GOAWAY in two steps, because requests may be in
-// flight, and responds to the requests that came before the second.
+// flight, and responds to the requests that arrived before the second.
 func goAwayGracefully(p *serverConn, id uint32) error {
 	if p.answered != 4 {
 		return p.ok(id)
@@ -102,8 +102,8 @@ func goAwayGracefully(p *serverConn, id uint32) error {
 	})
 }
 
-// goAwayBelow takes the first of the streams that are open and none of the others:
-// those have to be called again, on a new connection.
+// goAwayBelow responds on the first of the open streams and on no other: the client has to
+// make the other calls again, on a new connection.
 func goAwayBelow(p *serverConn, id uint32) error {
 	return p.later(id, func(p *serverConn, ids []uint32) error {
 		lowest := ids[0]

@@ -88,8 +88,8 @@ func reopen(p *serverConn, _ uint32) error {
 	return p.set(setting(http2.SettingInitialWindowSize, defaultWindow))
 }
 
-// shrink takes the window of a stream below zero once DATA has come, lifts it to
-// zero, and then opens it.
+// shrink sets the window of a stream below zero once DATA has arrived, then to zero, and
+// then opens it.
 func shrink(p *serverConn, id, n uint32) error {
 	p.client.window += int64(n)
 	if err := p.framer.WriteWindowUpdate(0, n); err != nil {
