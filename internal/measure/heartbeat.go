@@ -12,9 +12,10 @@ const (
 	// beatsPerCheck is the number of beats between two checks of whether processes wait for a processor,
 	// which read a file for each thread of a process that uses little CPU time.
 	beatsPerCheck = 4
-	// A process starves while it waits for processors for at least mostWaited of a second, and uses them for
-	// at most leastUsed of it.
-	mostWaited, leastUsed = 0.9, 0.1
+	// A process starves while its threads together wait for processors for at least mostWaited of a second,
+	// and use them for at most leastUsed of it. Threads that wait at the same time count more than once, so
+	// one of them must wait for at least mostOfOne.
+	mostWaited, mostOfOne, leastUsed = 0.9, 0.5, 0.1
 
 	leastFrozen  = 500 * time.Millisecond // shorter stops are not reported
 	leastStopped = time.Second            // the same for this process, whose beats a busy machine may delay
@@ -101,9 +102,10 @@ func (c clocks) offset() time.Duration { return c.wall - c.monotonic }
 type heartbeat struct {
 	processes func() []Watched
 	// Functions that read about a process; tests simulate them.
-	tree        func(pid int) []int
-	stopped     func(pid int) bool
-	cpu, waited func(pid int) time.Duration
+	tree    func(pid int) []int
+	stopped func(pid int) bool
+	cpu     func(pid int) time.Duration
+	waits   func(pid int) map[int]time.Duration
 
 	beats  int
 	last   clocks
@@ -113,15 +115,15 @@ type heartbeat struct {
 	stalls map[StallKind][]Stall
 }
 
-// scheduling is the CPU time of a process, and the time for which its threads waited for a processor.
+// scheduling is the CPU time of a process, and the time for which each thread waited for a processor.
 type scheduling struct {
-	at, cpu, waited time.Duration
-	known           bool // waited
+	at, cpu time.Duration
+	waits   map[int]time.Duration // nil: not known
 }
 
 func newHeartbeat(processes func() []Watched) *heartbeat {
 	return &heartbeat{
-		processes: processes, tree: ProcessTree, stopped: isStopped, cpu: processorTime, waited: waitedForProcessor,
+		processes: processes, tree: ProcessTree, stopped: isStopped, cpu: processorTime, waits: waitsForProcessor,
 		last: readClocks(), pids: map[int][]int{}, frozen: map[string]time.Duration{}, used: map[int]scheduling{}, stalls: map[StallKind][]Stall{},
 	}
 }
@@ -185,12 +187,22 @@ func (h *heartbeat) checkStarved(name string, pid int, at time.Duration) {
 	now := scheduling{at: at, cpu: h.cpu(pid)}
 	passed := (now.at - last.at).Seconds()
 	if seen && (now.cpu-last.cpu).Seconds() <= leastUsed*passed {
-		now.waited, now.known = h.waited(pid), true
-		if last.known && (now.waited-last.waited).Seconds() >= mostWaited*passed {
+		now.waits = h.waits(pid)
+		if last.waits != nil && now.waitedSince(last, passed) {
 			h.add(Starved, name, now.at-last.at)
 		}
 	}
 	h.used[pid] = now
+}
+
+// waitedSince reports whether the threads waited for most of the seconds that passed.
+func (s scheduling) waitedSince(last scheduling, passed float64) bool {
+	var sum, longest time.Duration
+	for thread, waited := range s.waits {
+		waited -= last.waits[thread]
+		sum, longest = sum+waited, max(longest, waited)
+	}
+	return sum.Seconds() >= mostWaited*passed && longest.Seconds() >= mostOfOne*passed
 }
 
 // add adds a stall to those of the same kind and process.

@@ -11,19 +11,26 @@ import (
 // simulated is a process that a simulated heartbeat watches.
 type simulated struct {
 	stopped, suspended bool
-	cpu, waited        time.Duration
+	cpu, waited        time.Duration // of each thread
+	threads            int           // that wait
 }
 
 // beats calls a heartbeat for some beats. Before each, change may change the process and both clocks.
 func beats(count int, change func(beat int, p *simulated, now *clocks)) []Stall {
-	p := new(simulated)
+	p := &simulated{threads: 1}
 	h := newHeartbeat(func() []Watched {
 		return []Watched{{Name: "greeter-0", PID: 7, Suspended: func() bool { return p.suspended }}}
 	})
 	h.tree = func(pid int) []int { return []int{pid, pid + 1} } // both have the same state
 	h.stopped = func(int) bool { return p.stopped }
 	h.cpu = func(int) time.Duration { return p.cpu }
-	h.waited = func(int) time.Duration { return p.waited }
+	h.waits = func(int) map[int]time.Duration {
+		waits := map[int]time.Duration{}
+		for thread := range p.threads {
+			waits[thread] = p.waited
+		}
+		return waits
+	}
 	now := clocks{}
 	h.last = now
 	for beat := range count {
@@ -54,6 +61,12 @@ func TestAHeartbeatNoticesStalls(t *testing.T) {
 		}, nil},
 		"waiting for a processor":   {func(beat int, p *simulated, _ *clocks) { p.waited += heartbeatInterval }, []Stall{{Starved, "greeter-0", 6 * time.Second}}},
 		"waiting, but also running": {func(beat int, p *simulated, _ *clocks) { p.waited += heartbeatInterval; p.cpu += heartbeatInterval / 2 }, nil},
+		"ten threads that wait at the same time, for a tenth": {func(beat int, p *simulated, _ *clocks) {
+			p.threads, p.waited = 10, p.waited+heartbeatInterval/10
+		}, nil},
+		"two threads that wait in turn": {func(beat int, p *simulated, _ *clocks) {
+			p.threads, p.waited = 2, p.waited+heartbeatInterval/2
+		}, []Stall{{Starved, "greeter-0", 6 * time.Second}}},
 		"rpclab stopped for 1.5 s": {func(beat int, _ *simulated, now *clocks) {
 			if beat == 5 {
 				now.monotonic += 1500 * time.Millisecond

@@ -116,16 +116,18 @@ func processorTime(pid int) time.Duration {
 	return used
 }
 
-// waitedForProcessor returns how long the threads of a process were runnable without running: the second
-// field of schedstat (Documentation/scheduler/sched-stats.rst).
-func waitedForProcessor(pid int) (waited time.Duration) {
+// waitsForProcessor returns how long each thread of a process was runnable without running: the second field
+// of schedstat (Documentation/scheduler/sched-stats.rst).
+func waitsForProcessor(pid int) map[int]time.Duration {
 	threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	waits := make(map[int]time.Duration, len(threads))
 	for _, thread := range threads {
 		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/schedstat", pid, thread.Name()))
 		if fields := strings.Fields(string(text)); len(fields) > 1 {
-			n, _ := strconv.ParseInt(fields[1], 10, 64)
-			waited += time.Duration(n)
+			id, _ := strconv.Atoi(thread.Name())
+			waited, _ := strconv.ParseInt(fields[1], 10, 64)
+			waits[id] = time.Duration(waited)
 		}
 	}
-	return waited
+	return waits
 }

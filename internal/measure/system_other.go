@@ -67,7 +67,7 @@ func isStopped(int) bool { return false }
 
 func processorTime(int) time.Duration { return 0 }
 
-func waitedForProcessor(int) time.Duration { return 0 }
+func waitsForProcessor(int) map[int]time.Duration { return nil }
 
 // ReadProcessorTimes returns zeros.
 func ReadProcessorTimes() ProcessorTimes { return ProcessorTimes{} }
