@@ -117,9 +117,14 @@ func addToolVersion(ctx context.Context, rt route.Route, all map[string]string) 
 // ErrTooFewFiles is the error of a plan that needs more open files than the system allows.
 var ErrTooFewFiles = errors.New("too few open files")
 
-// spareFiles is the number of open files besides the connections of calls: standard streams, the
-// runtime, listeners, watches.
-const spareFiles = 64
+const (
+	// spareFiles is the number of open files besides the connections of calls: standard streams, the
+	// runtime, listeners, watches.
+	spareFiles = 64
+	// filesPerChild is the number of files that rpclab has open for each process that it starts: three
+	// pipes, the process itself, and a connection.
+	filesPerChild = 5
+)
 
 // checkFiles returns an error if a trial needs more open files in one process than the system or a
 // proxy's configuration allows. Without the check, calls would fail.
@@ -136,8 +141,33 @@ func checkFiles(trials []trial, limit uint64) error {
 				"Make the load smaller with --set, such as --set load.open.max_in_flight=1000",
 				ErrTooFewFiles, t.Arm, t.Config.Load, need, why, most)
 		}
+		if children := childrenOf(t); limit > 0 && uint64(children*filesPerChild+spareFiles) > limit {
+			return fmt.Errorf("%w: arm %s needs %d in rpclab itself, for up to %d backends, callers and proxies; the hard limit here is %d.\n"+
+				"Raise it (ulimit -Hn, or LimitNOFILE= of a service), or start fewer with --set, such as --set server.replicas=3",
+				ErrTooFewFiles, t.Arm, children*filesPerChild+spareFiles, children, limit)
+		}
 	}
 	return nil
+}
+
+// childrenOf returns how many processes a trial has at a time, at most: backends, callers with a sidecar
+// each, and a gateway, proxy and control plane. Events start backends while others still stop.
+func childrenOf(t trial) int {
+	const shared = 3
+	backends := backendsOf(t)
+	if len(t.Events) > 0 {
+		backends *= 2
+	}
+	return backends + 2*t.Config.CallerCount() + shared
+}
+
+// backendsOf returns the largest number of ready backends of a trial.
+func backendsOf(t trial) int {
+	most := t.Config.Server.Replicas
+	for _, e := range t.Events {
+		most = max(most, e.Scale)
+	}
+	return most
 }
 
 // filesNeeded returns the largest number of files that one process of a trial has open at a time,
@@ -145,10 +175,7 @@ func checkFiles(trials []trial, limit uint64) error {
 // caller with the channels of all.
 func filesNeeded(t trial) (need int, why string) {
 	c := t.Config
-	d := route.Demand{Channels: c.CallerCount(), Calls: maxInFlight(c.Load), Backends: c.Server.Replicas, Workers: t.settings.Proxy.Workers}
-	for _, e := range t.Events {
-		d.Backends = max(d.Backends, e.Scale)
-	}
+	d := route.Demand{Channels: c.CallerCount(), Calls: maxInFlight(c.Load), Backends: backendsOf(t), Workers: t.settings.Proxy.Workers}
 	requests := 0
 	switch {
 	case c.Gateway != nil: // it makes the calls of a request one after another

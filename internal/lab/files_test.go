@@ -78,6 +78,21 @@ func TestTooManyConnectionsForTheConfigurationOfAProxyAreAnError(t *testing.T) {
 	}
 }
 
+// Without the check, rpclab itself would lack files in the middle of a run.
+func TestARunOfManyProcessesNeedsFilesForEach(t *testing.T) {
+	mine := experiment.Trial{Arm: "mine", Config: experiment.Config{Route: "clusterip", Server: experiment.Server{Replicas: 100}, Load: experiment.Load{Burst: 1}}}
+	if err := checkFiles([]trial{resolved(t, mine)}, 600); err != nil {
+		t.Error(err)
+	}
+	mine.Events = []experiment.Event{{Scale: 200}}
+	err := checkFiles([]trial{resolved(t, mine)}, 600)
+	want := "too few open files: arm mine needs 2089 in rpclab itself, for up to 405 backends, callers and proxies; the hard limit here is 600.\n" +
+		"Raise it (ulimit -Hn, or LimitNOFILE= of a service), or start fewer with --set, such as --set server.replicas=3"
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
 func TestTheErrorOfTooManyFilesHasTheirNumberAndReason(t *testing.T) {
 	mine := resolved(t, experiment.Trial{Arm: "mine", Config: experiment.Config{
 		Route: "clusterip", Load: experiment.Load{Burst: 30_000},

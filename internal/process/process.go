@@ -3,6 +3,7 @@ package process
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -81,9 +82,17 @@ func Start(spec Spec) (*Process, error) {
 		}
 	}()
 	if err := <-started; err != nil {
-		return nil, fmt.Errorf("start %s: %w", spec.Args[0], err)
+		return nil, startError(spec.Args[0], err)
 	}
 	return child, nil
+}
+
+// startError says what to do if this process has too many files open to start another one.
+func startError(program string, err error) error {
+	if errors.Is(err, syscall.EMFILE) {
+		err = fmt.Errorf("%w: raise the limit of open files (ulimit -Hn, or LimitNOFILE= of a service)", err)
+	}
+	return fmt.Errorf("start %s: %w", program, err)
 }
 
 // Run runs a child to its end and returns the last lines of its log, which are part of the error of a

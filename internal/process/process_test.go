@@ -27,8 +27,34 @@ func TestMain(m *testing.M) {
 	case "dir":
 		holdTempDir()
 		return
+	case "files":
+		startUntilError()
+		return
 	}
 	goleak.VerifyTestMain(m)
+}
+
+// startUntilError starts children until one cannot be started.
+func startUntilError() {
+	for {
+		child, err := process.Start(process.Spec{Args: []string{"sleep", "60"}})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		defer child.Kill()
+	}
+}
+
+func TestAProcessThatCannotOpenFilesSaysHowToMendThat(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := process.Run(t.Context(), process.Spec{Args: []string{"sh", "-c", `ulimit -n 32; exec "$0"`, self}, Env: []string{"PROCESS_TEST=files"}})
+	if want := "too many open files: raise the limit of open files (ulimit -Hn, or LimitNOFILE= of a service)"; err != nil || !strings.Contains(said, want) {
+		t.Errorf("got %v, %q; want %q", err, said, want)
+	}
 }
 
 // runParent starts a child that starts a worker and prints the ids of both.

@@ -71,6 +71,21 @@ func TestCheckAgreesWithUnmarshal(t *testing.T) {
 	}
 }
 
+// Found by fuzzing: protobuf-go's dynamicpb panics on an entry of a map whose key comes twice, the second
+// time with another wire type. Check builds no messages, and agrees with generated code.
+func TestAnEntryOfAMapWithTwoKeys(t *testing.T) {
+	check := New((&structpb.Struct{}).ProtoReflect().Descriptor())
+	for _, entry := range []string{
+		"\x0a\x01k\x08\x05\x12\x00", "\x0a\x01k\x0a\x01l\x12\x00", "\x08\x05\x0a\x01k", "\x08\x05", "\x12\x00\x10\x01", "\x0a\x01k\x0d\x00\x00", "\x0b\x0c", "\x0b",
+	} {
+		message := append([]byte{0x0a, byte(len(entry))}, entry...)
+		want := proto.Unmarshal(message, &structpb.Struct{})
+		if got := check.Check(message); (got == nil) != (want == nil) {
+			t.Errorf("%x: Check returns %v, proto.Unmarshal %v", message, got, want)
+		}
+	}
+}
+
 func TestOnlyJSONBodiesAreChecked(t *testing.T) {
 	for _, test := range []struct {
 		body, contentType string
