@@ -10,13 +10,13 @@ import (
 	"rpclab/internal/pace"
 )
 
-// How long a block is. A block should hold enough calls for a p99, and be so short that a change of the
-// machine disturbs all arms alike.
+// How long a block is: as short as possible, because many cycles decide more than few long ones, but with
+// enough calls for a median. Percentiles further out are of groups of cycles.
 const (
-	minBlock     = 250 * time.Millisecond
+	minBlock     = 100 * time.Millisecond
 	maxBlock     = 2 * time.Second
-	callsOfBlock = 1000 // ten calls lie beyond the p99
-	maxBlocks    = 1000 // of a trial
+	callsOfBlock = 50
+	maxBlocks    = 40 // of a trial
 )
 
 // blockCount returns how many blocks a load makes. tookAll is how long a load of a number of calls takes;

@@ -17,13 +17,14 @@ func TestNumberOfBlocksOfALoad(t *testing.T) {
 		want int
 	}{
 		{experiment.Load{Burst: 1000}, time.Minute, 1},
-		{experiment.Load{Open: &experiment.Open{Rate: 1000, Duration: 10 * time.Second}}, 0, 10},    // 1,000 calls each
-		{experiment.Load{Open: &experiment.Open{Rate: 100_000, Duration: 10 * time.Second}}, 0, 40}, // of the minimum length
-		{experiment.Load{Open: &experiment.Open{Rate: 20, Duration: 10 * time.Second}}, 0, 5},       // of the maximum length
+		{experiment.Load{Open: &experiment.Open{Rate: 1000, Duration: 2 * time.Second}}, 0, 20}, // of the minimum length
+		{experiment.Load{Open: &experiment.Open{Rate: 100, Duration: 10 * time.Second}}, 0, 20}, // of 50 calls
+		{experiment.Load{Open: &experiment.Open{Rate: 20, Duration: 10 * time.Second}}, 0, 5},   // of the maximum length
+		{experiment.Load{Open: &experiment.Open{Rate: 1000, Duration: time.Minute}}, 0, maxBlocks},
 		{experiment.Load{Open: &experiment.Open{Rate: 20, Duration: 100 * time.Millisecond}}, 0, 1},
-		{experiment.Load{Closed: &experiment.Closed{Users: 3, Duration: 5 * time.Second}}, 0, 20},
+		{experiment.Load{Closed: &experiment.Closed{Users: 3, Duration: 2 * time.Second}}, 0, 20},
 		{experiment.Load{Closed: &experiment.Closed{Users: 20, Calls: 50}}, 10 * time.Second, 2}, // each user has a call
-		{experiment.Load{Sequence: 10_000}, 4 * time.Second, 16},
+		{experiment.Load{Sequence: 10_000}, 2 * time.Second, 20},
 		{experiment.Load{Sequence: 10_000}, time.Millisecond, 1},
 		{experiment.Load{Sequence: 3}, time.Hour, 3},
 		{experiment.Load{Sequence: 1_000_000}, 10 * time.Hour, maxBlocks},

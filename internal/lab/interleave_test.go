@@ -20,7 +20,7 @@ defaults:
   server: {replicas: 2}
   route: clusterip
   caller: {warmup: 10}
-  load: {closed: {users: 2, duration: 500ms}} # two blocks
+  load: {closed: {users: 2, duration: 200ms}} # two blocks
 arms:
   shared: {}
   endpointslice: {route: endpointslice}

@@ -180,7 +180,7 @@ func rejectsInvalidRequests(t *testing.T, c overREST) {
 func TestServersDrainBeforeTheyStop(t *testing.T) {
 	eachServer(t, func(t *testing.T, m language.Model, command []string) {
 		addr := free(t)
-		server := start(t, addr, append(command, "--listen", addr, "--id", "b", "--delay", "0m2s", "--drain", "1.5s", "--workers", "4")...)
+		server := start(t, addr, append(command, "--listen", addr, "--id", "b", "--delay", "0m3s", "--drain", "2.5s", "--workers", "4")...)
 		c, other := contactTo(t, m, addr), contactTo(t, m, addr)
 		if serving, err := c.serving(t.Context()); !serving || err != nil {
 			t.Errorf("before SIGTERM the health check reports serving %t, error %v", serving, err)
@@ -202,8 +202,8 @@ func TestServersDrainBeforeTheyStop(t *testing.T) {
 		if err := <-pending; err != nil {
 			t.Errorf("the call before SIGTERM: %v", err)
 		}
-		if took := time.Since(began); took < 2*time.Second {
-			t.Errorf("two answers in %v, want at least the delay of 2 s", took)
+		if took := time.Since(began); took < 3*time.Second {
+			t.Errorf("two answers in %v, want at least the delay of 3 s", took)
 		}
 		<-server.Done()
 		if server.Err() != nil {
