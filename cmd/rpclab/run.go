@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,10 +45,17 @@ experiment compares arms: each is a server, a route and a client with their
 settings. A round measures every arm once for each value of the sweep. The
 servers are new processes on this machine, or pods of a Kubernetes cluster.
 
+A run ends when every headline verdict is decided, at the earliest after the
+rounds of the experiment and at the latest after twice as many. With --for 2m
+that time is the limit instead. --rounds N fixes the number of rounds; use it
+for runs that you compare with 'rpclab compare'. An experiment of fewer than 4
+rounds has no verdicts, so its number is fixed too.
+
 A run on this machine first waits until no other run or load of yours uses it.
 With --no-wait it starts at once, and the results of both say so.`,
 		Example: `  rpclab run channels --quick
   rpclab run channels --arms shared,endpointslice --set load.burst=500
+  rpclab run channels --for 2m
   rpclab run ./mine.yaml --rounds 10 --json out.json --md out.md
   rpclab run channels --on kubernetes`,
 		Args: oneExperiment,
@@ -64,9 +73,10 @@ With --no-wait it starts at once, and the results of both say so.`,
 	flags.StringVar(&f.image, "image", "", "`name` of the rpclab image on kubernetes (default: $RPCLAB_IMAGE, or the name that 'rpclab image build' prints)")
 	flags.StringSliceVar(&f.Arms, "arms", nil, "run only these arms, comma-separated")
 	flags.StringArrayVar(&f.Set, "set", nil, "override a field, `path=value` (repeatable)")
-	flags.IntVar(&f.Rounds, "rounds", 0, "`number` of rounds, each of which measures every arm once (default: as the experiment says)")
-	flags.StringVar(&f.until, "until", "", "`decided`: add rounds until every headline verdict is decided")
-	flags.IntVar(&f.MaxRounds, "max-rounds", 0, "maximum `number` of rounds with --until decided (default: 30, or twice --rounds if that is more)")
+	flags.IntVar(&f.Rounds, "rounds", 0, "fixed `number` of rounds, each of which measures every arm once (default: until decided, from the experiment's number on)")
+	flags.StringVar(&f.until, "until", "", "`decided`: end when every headline verdict is decided (default, except with --quick and --rounds)")
+	flags.DurationVar(&f.For, "for", 0, "`time` limit, such as 2m, in place of a number of rounds: begin no round that would end later")
+	flags.IntVar(&f.MaxRounds, "max-rounds", 0, "maximum `number` of rounds of a run until decided (default: twice those of the experiment, or as many as --for allows)")
 	flags.Uint64Var(&f.Seed, "seed", 0, "`seed` of all random choices of the plan (default: random, and printed)")
 	flags.BoolVar(&f.Quick, "quick", false, "run the whole experiment, scaled down")
 	flags.Float64Var(&f.Scale, "scale", 0, "`fraction` of the load of the published study: 1 is its full load (default: as the experiment says)")
@@ -93,7 +103,7 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 	if c.Flags().Changed("listen") && !f.live.web {
 		return usageError{errors.New("--listen is the address of the page: add --web")}
 	}
-	if err := f.checkUntil(c.Flags().Changed("max-rounds")); err != nil {
+	if err := f.checkUntil(c.Flags().Changed); err != nil {
 		return usageError{err}
 	}
 	file, doc, err := openExperiment(name)
@@ -126,7 +136,10 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 }
 
 // plan returns the plan of an experiment if the cluster can run it.
-func (f runFlags) plan(file string, doc []byte) (plan lab.Plan, err error) {
+func (f *runFlags) plan(file string, doc []byte) (plan lab.Plan, err error) {
+	if f.UntilDecided, err = f.untilDecided(file, doc); err != nil {
+		return plan, err
+	}
 	expanded, err := experiment.Expand(file, doc, f.Options, lab.Vocabulary())
 	if err != nil {
 		return plan, err
@@ -137,17 +150,47 @@ func (f runFlags) plan(file string, doc []byte) (plan lab.Plan, err error) {
 	return plan, plan.CheckCluster(f.on)
 }
 
-func (f *runFlags) checkUntil(bounded bool) error {
+// The bounds of --for.
+const (
+	shortestRun = time.Second
+	longestRun  = 24 * time.Hour
+)
+
+// checkUntil checks the flags that say when a run ends.
+func (f *runFlags) checkUntil(changed func(string) bool) error {
+	limited := changed("for")
 	switch {
 	case f.until != "" && f.until != "decided":
-		return fmt.Errorf("--until %s: the only value is decided", f.until)
-	case f.until == "" && bounded:
-		return errors.New("--max-rounds needs --until decided")
-	case bounded && f.MaxRounds < 1:
+		return fmt.Errorf("--until %s: the only value is decided; --rounds N ends a run after N rounds", f.until)
+	case limited && (f.For < shortestRun || f.For > longestRun):
+		return fmt.Errorf("--for %s: use a time from %s to %s, such as 2m", f.For, shortestRun, "24h")
+	case limited && f.Rounds > 0:
+		return fmt.Errorf("--for %s and --rounds %d exclude each other: --rounds fixes the number of rounds; use one of them", f.For, f.Rounds)
+	case changed("max-rounds") && f.MaxRounds < 1:
 		return fmt.Errorf("--max-rounds %d: a verdict needs at least 4 rounds", f.MaxRounds)
+	case changed("max-rounds") && f.until == "" && !limited && f.Rounds > 0:
+		return fmt.Errorf("--max-rounds %d and --rounds %d exclude each other: --rounds fixes the number of rounds; add --until decided to look first after %d rounds", f.MaxRounds, f.Rounds, f.Rounds)
+	case changed("max-rounds") && f.until == "" && !limited && f.Quick:
+		return fmt.Errorf("--max-rounds %d: a --quick run has a fixed number of rounds; add --until decided or --for", f.MaxRounds)
 	}
-	f.UntilDecided = f.until == "decided"
 	return nil
+}
+
+// untilDecided reports whether a run ends when its verdicts are decided. That is the default, except
+// where the user fixes the number of rounds or the experiment has too few of them for a verdict.
+func (f *runFlags) untilDecided(file string, doc []byte) (bool, error) {
+	if f.until == "decided" || f.For > 0 || f.MaxRounds > 0 {
+		return true, nil
+	}
+	fixed := func(setting string) bool { return strings.HasPrefix(strings.TrimSpace(setting), "rounds=") }
+	if f.Quick || f.Rounds > 0 || slices.ContainsFunc(f.Set, fixed) {
+		return false, nil
+	}
+	e, err := experiment.Read(file, doc, lab.Vocabulary())
+	if err != nil {
+		return false, err
+	}
+	return e.Rounds >= experiment.FewestRounds(e.Design), nil
 }
 
 // onFlag is the flag that selects the cluster; the local cluster needs none.

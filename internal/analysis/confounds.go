@@ -71,7 +71,7 @@ func fillAccount(a *result.Account, d result.Document, arms map[result.ArmKey]re
 	for _, round := range order {
 		rounds = append(rounds, *byRound[round])
 	}
-	r := verdict.RemainingGap(rounds, verdict.Options{Family: family, Looks: len(d.Looks)})
+	r := verdict.RemainingGap(rounds, verdict.Options{Family: family, Share: verdict.ErrorShare(d.Looks, len(rounds))})
 	a.GapMS, a.Remains, a.Level = r.Gap, r.Share, r.Level
 	if a.Reason == "" {
 		a.Reason, a.CI = r.Reason, r.CI

@@ -103,7 +103,10 @@ func settled(v result.Verdict) bool { return v.Unfit || v.Decision != string(ver
 
 // verdictOn compares two arms on one metric. tests is how many verdicts share the 5 % error.
 func verdictOn(d result.Document, m metric, p comparison, tests int) result.Verdict {
-	o := verdict.Options{Family: tests, Looks: len(d.Looks), Margin: d.Margin, Seed: experiment.Seed(d.Seed, "verdict"), LowerIsBetter: !m.higher}
+	o := verdict.Options{
+		Family: tests, Share: verdict.ErrorShare(d.Looks, min(lastRound(p.a), lastRound(p.b))), Margin: d.Margin,
+		Seed: experiment.Seed(d.Seed, "verdict"), LowerIsBetter: !m.higher,
+	}
 	var cycles int
 	p.a, p.b, cycles = inGroups(m, p.a, p.b)
 	values := paired(p.a, p.b, m.between(p.a, p.b))
@@ -143,6 +146,14 @@ func verdictOn(d result.Document, m metric, p comparison, tests int) result.Verd
 // noDoubts are those on trials that are compared by their order: one that differs from the others weighs no
 // more than they do.
 func noDoubts([]verdict.Pair, verdict.Verdict, verdict.Options) []verdict.Doubt { return nil }
+
+// lastRound is the number of rounds of an arm.
+func lastRound(a result.Arm) (n int) {
+	for _, t := range a.Trials {
+		n = max(n, t.Round)
+	}
+	return n
+}
 
 // ranks is the p-value of the values' ranks; 0: a value is missing.
 func ranks(pairs []verdict.Pair) float64 {

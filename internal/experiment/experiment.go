@@ -1,11 +1,13 @@
 package experiment
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"rpclab/internal/verdict"
 )
@@ -37,7 +39,7 @@ func Expand(file string, doc []byte, options Options, vocabulary Vocabulary) (Pl
 	}
 	var looks []int
 	if options.UntilDecided {
-		if looks, err = d.extendRounds(r.experiment.Rounds, options.MaxRounds); err != nil {
+		if looks, err = d.extendRounds(r, options); err != nil {
 			return Plan{}, err
 		}
 		if r, err = d.resolve(); err != nil {
@@ -45,29 +47,77 @@ func Expand(file string, doc []byte, options Options, vocabulary Vocabulary) (Pl
 		}
 	}
 	p, err := plan(r, options)
-	p.Text, p.Changed, p.Looks = string(doc), d.changed(options), looks
+	p.Text, p.Changed, p.Looks, p.TimeLimit = string(doc), d.changed(options), looks, options.For
 	if options.Scale == 1 && len(p.Changed) == 0 {
 		p.PublishedSize = "" // the run has the same size
 	}
 	return p, err
 }
 
-// maxRoundsUntilDecided is the default of --max-rounds.
-const maxRoundsUntilDecided = 30
-
-// extendRounds sets the maximum number of rounds of --until decided, and returns the numbers of
+// extendRounds sets the maximum number of rounds of a run until decided, and returns the numbers of
 // rounds after which the run may end.
-func (d *document) extendRounds(first, most int) ([]int, error) {
-	if most == 0 {
-		most = max(maxRoundsUntilDecided, 2*first)
+func (d *document) extendRounds(r resolved, options Options) ([]int, error) {
+	least := FewestRounds(r.experiment.Design)
+	first := max(r.experiment.Rounds, least)
+	most := cmp.Or(options.MaxRounds, min(2*first, maxRounds))
+	var wrong problems
+	if limit := options.For; limit > 0 {
+		shortest, loads := r.shortestRound(options.Arms)
+		if loads > limit {
+			wrong.add(position{file: "--for " + formatDuration(limit)}, "one round has %s of load: use at least --for %s, fewer arms (--arms), or --quick",
+				formatDuration(loads), formatDuration(roundUp(time.Duration(least)*loads)))
+			return nil, wrong.err()
+		}
+		first = least // the time is the bound, so a run may end as soon as it can
+		if options.MaxRounds == 0 {
+			most = min(max(int(limit/shortest), first), maxRounds)
+		}
 	}
-	if least := max(first, verdict.MinRounds); most < least {
-		var wrong problems
-		wrong.add(position{file: "--max-rounds"}, "%d rounds are too few: --until decided needs at least %d", most, least)
+	if most < first {
+		wrong.add(position{file: "--max-rounds"}, "%d rounds are too few: a run until decided needs at least %d", most, first)
 		return nil, wrong.err()
 	}
 	return verdict.Looks(first, most), d.setRounds("--max-rounds", most)
 }
+
+// FewestRounds is the smallest number of rounds that can have verdicts. If arms take turns, the
+// cycles of one round may be enough.
+func FewestRounds(design string) int {
+	if design == Isolated {
+		return verdict.MinRounds
+	}
+	return 1
+}
+
+const (
+	// maxRounds is the largest number of rounds of an experiment.
+	maxRounds = 1000
+	// minTrialTime is less than any trial takes.
+	minTrialTime = 100 * time.Millisecond
+)
+
+// shortestRound is how long one round of the picked arms takes at least, and the part of that during
+// which calls are due.
+func (r resolved) shortestRound(picked []string) (round, loads time.Duration) {
+	arms := 0
+	for i, arm := range r.experiment.Arms {
+		if len(picked) > 0 && !slices.Contains(picked, arm.Name) {
+			continue
+		}
+		arms++
+		for _, config := range r.configs[i] {
+			load := config.Load.fixedDuration()
+			round, loads = round+max(load, minTrialTime), loads+load
+		}
+	}
+	if r.experiment.Design == SideBySide { // the loads run at the same time
+		return round / time.Duration(arms), loads / time.Duration(arms)
+	}
+	return round, loads
+}
+
+// roundUp rounds a time up to whole seconds.
+func roundUp(d time.Duration) time.Duration { return (d + time.Second - 1).Truncate(time.Second) }
 
 func (d *document) setRounds(said string, n int) error {
 	return d.set("rounds", &node{at: position{file: said}, value: n, text: strconv.Itoa(n)})

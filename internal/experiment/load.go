@@ -105,6 +105,14 @@ func arrivalsClause(arrivals string) string {
 	return ""
 }
 
+// fixedDuration is the time during which calls are due, whatever the responses; 0: there is none.
+func (l Load) fixedDuration() time.Duration {
+	if l.Closed != nil && l.Closed.Calls > 0 {
+		return 0
+	}
+	return l.duration()
+}
+
 // duration is the time during which calls are due; 0 if it depends on the responses.
 func (l Load) duration() time.Duration {
 	switch {

@@ -3,6 +3,7 @@ package experiment
 import (
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Options are the command-line options that change an experiment.
@@ -10,12 +11,14 @@ type Options struct {
 	Set    []string // path=value, value in YAML
 	Arms   []string // names; none: all
 	Rounds int      // 0: the number in the document
-	// UntilDecided adds rounds until every verdict is decided, up to MaxRounds; 0: up to 30, or
-	// twice the number of rounds.
+	// UntilDecided adds rounds until every headline verdict is decided, up to MaxRounds; 0: twice the
+	// number of rounds, or with For as many as fit.
 	UntilDecided bool
 	MaxRounds    int
-	Seed         uint64
-	Quick        bool
+	// For is the time limit of a run until decided; 0: none.
+	For   time.Duration
+	Seed  uint64
+	Quick bool
 	// Scale multiplies the load of the published study, which the scale block of the document
 	// defines; 0: the load in the document.
 	Scale float64
@@ -37,11 +40,14 @@ func (o Options) Command(experiment string) string {
 	if o.Rounds > 0 {
 		words = append(words, "--rounds", strconv.Itoa(o.Rounds))
 	}
-	if o.UntilDecided {
+	if o.UntilDecided && o.For == 0 { // --for is until decided, too
 		words = append(words, "--until", "decided")
 	}
 	if o.MaxRounds > 0 {
 		words = append(words, "--max-rounds", strconv.Itoa(o.MaxRounds))
+	}
+	if o.For > 0 {
+		words = append(words, "--for", formatDuration(o.For))
 	}
 	return strings.Join(append(words, "--seed", strconv.FormatUint(o.Seed, 10)), " ")
 }

@@ -3,6 +3,7 @@ package experiment
 import (
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"rpclab/internal/suggest"
 )
@@ -18,8 +19,9 @@ type Plan struct {
 	Design        string   // isolated, interleaved or side-by-side
 	Headline      []string // metrics that answer the question, the most important first
 	Rounds        int
-	Looks         []int   // numbers of rounds after which a decided run may end; empty without --until decided
-	Margin        float64 // the largest difference that does not matter, as a share
+	Looks         []int         // numbers of rounds after which a decided run may end; empty without --until decided
+	TimeLimit     time.Duration // of a decided run; 0: none
+	Margin        float64       // the largest difference that does not matter, as a share
 	Seed          uint64
 	Quick         bool
 	Changed       []string         // settings that differ from the document, path=value

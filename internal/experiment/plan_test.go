@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -89,7 +90,7 @@ func TestEqualInputsHaveEqualPlans(t *testing.T) {
 // Looks are the numbers of rounds after which the run may end.
 func TestThePlanOfARunUntilDecidedHasItsLooks(t *testing.T) {
 	for _, c := range []struct{ rounds, most, last, looks int }{
-		{4, 9, 9, 3}, {4, 0, 30, 6}, {20, 0, 40, 3}, {2, 4, 4, 1},
+		{4, 9, 9, 2}, {4, 0, 8, 2}, {20, 0, 40, 2}, {5, 40, 40, 4}, {2, 4, 4, 1}, {1000, 0, 1000, 1},
 	} {
 		p := mustExpand(t, size{arms: 2, rounds: c.rounds}.document(), Options{UntilDecided: true, MaxRounds: c.most})
 		if p.Rounds != c.last || len(p.Trials) != 2*c.last || len(p.Looks) != c.looks || p.Looks[c.looks-1] != c.last {
@@ -100,8 +101,36 @@ func TestThePlanOfARunUntilDecidedHasItsLooks(t *testing.T) {
 		t.Errorf("a plan with fixed rounds has %d rounds and looks %v, want 5 and none", p.Rounds, p.Looks)
 	}
 	_, err := Expand("x.yaml", []byte(size{arms: 2, rounds: 5}.document()), Options{UntilDecided: true, MaxRounds: 4}, vocabulary)
-	if err == nil || !strings.Contains(err.Error(), "--max-rounds: 4 rounds are too few: --until decided needs at least 5") {
+	if err == nil || !strings.Contains(err.Error(), "--max-rounds: 4 rounds are too few: a run until decided needs at least 5") {
 		t.Errorf("the error of --max-rounds 4 is %v, want that 5 are needed", err)
+	}
+}
+
+// With a time limit the first look is after four rounds, and the time bounds the number of rounds.
+func TestATimeLimitTakesThePlaceOfTheNumberOfRounds(t *testing.T) {
+	doc := func(load string) []byte {
+		return []byte("experiment: x\nquestion: Which?\ndefaults: {workload: {increment: true}, route: direct, load: {" + load + "}}\narms: {one: {}, two: {}}\nrounds: 9\n")
+	}
+	for _, c := range []struct {
+		load   string
+		limit  time.Duration
+		rounds int
+	}{
+		{"burst: 10", 2 * time.Minute, 600}, {"burst: 10", time.Hour, 1000}, {"burst: 10", 2 * time.Second, 10},
+		{"open: {rate: 100, duration: 5s}", 2 * time.Minute, 12}, {"open: {rate: 100, duration: 5s}", 15 * time.Second, 4},
+		{"closed: {users: 1, calls: 10, duration: 1h}", 2 * time.Minute, 600},
+	} {
+		p, err := Expand("x.yaml", doc(c.load), Options{UntilDecided: true, For: c.limit}, vocabulary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.TimeLimit != c.limit || p.Rounds != c.rounds || p.Looks[0] != 4 {
+			t.Errorf("%s for %v: %d rounds, looks %v, want %d rounds", c.load, c.limit, p.Rounds, p.Looks, c.rounds)
+		}
+	}
+	_, err := Expand("x.yaml", doc("open: {rate: 100, duration: 5s}"), Options{UntilDecided: true, For: 9 * time.Second}, vocabulary)
+	if want := "--for 9s: one round has 10s of load: use at least --for 40s, fewer arms (--arms), or --quick"; err == nil || err.Error() != want {
+		t.Errorf("the error is %v, want %s", err, want)
 	}
 }
 

@@ -19,7 +19,7 @@ func header(plan experiment.Plan, trials []trial, o Options) result.Document {
 		Cluster: o.Kind, Started: now, Machine: result.ThisMachine(o.MaxFiles),
 		Design: plan.Design, Rounds: plan.Rounds, Margin: plan.Margin, Looks: plan.Looks, Definition: plan.Text, Command: o.Command,
 		Seed: plan.Seed, Quick: plan.Quick, Changed: plan.Changed, Baseline: plan.Baseline, Headline: analysis.MetricNames(plan.Headline),
-		TrialCount: len(plan.Trials), Size: plan.PublishedSize,
+		TimeLimitMS: plan.TimeLimit.Milliseconds(), TrialCount: len(plan.Trials), Size: plan.PublishedSize,
 	}
 	d.Machine.Kubernetes, d.Machine.Nodes = o.Kubernetes, o.Nodes
 	for _, c := range plan.Confounds {

@@ -3,7 +3,8 @@
 //
 // A trial passes through these files:
 //   - resolve.go looks up the names in the plan; check.go finds out whether this machine can run it.
-//   - lab.go runs the trials in order and adds each to the document and the store.
+//   - lab.go runs the trials in order and adds each to the document and the store; until.go decides
+//     after each round whether the run ends.
 //   - trial.go runs one trial: it starts servers, callers and infrastructure, and warms the callers up.
 //   - load.go makes a load; events.go performs its events, and recorders.go records the cluster.
 //     capacitysearch.go makes several loads.
@@ -45,6 +46,9 @@ func Run(ctx context.Context, plan Plan, o Options) (result.Document, error) {
 		return result.Document{}, err
 	}
 	failed := r.measureTrials(ctx)
+	if failed == nil {
+		r.doc.Ended, r.doc.Rounds = r.ended, r.rounds
+	}
 	finished := time.Now().UTC()
 	r.doc.Finished, r.doc.Partial = &finished, failed != nil
 	r.doc = analysis.Assemble(r.doc)
@@ -58,12 +62,14 @@ type run struct {
 	doc      result.Document
 	programs programs
 	progress *progress
+	ended    result.Ended // why the last series of rounds ended
+	rounds   int          // of the longest series that ended
 }
 
 // prepare checks that this machine can run the plan, records the versions of the programs that the
 // plan uses, builds the programs in other languages and creates the run in the store.
 func (r *run) prepare(ctx context.Context) (err error) {
-	r.progress = newProgress(r.plan.Trials, r.doc.Started, r.Options.Progress)
+	r.progress = newProgress(r.plan.Plan, r.doc.Started, r.Options.Progress)
 	r.doc.Machine.Tools = map[string]string{}
 	if !r.Remote { // else the pods' images contain the tools
 		if err := errors.Join(checkTools(r.plan.trials), checkFiles(r.plan.trials, r.MaxFiles)); err != nil {
@@ -82,14 +88,16 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	return r.Store.Begin(ctx, r.doc)
 }
 
-// measureTrials measures trials until all are measured, the verdicts are decided, or rpclab itself
-// fails.
+// measureTrials measures trials until all are measured, the verdicts are decided, the time is over, or
+// rpclab itself fails.
 func (r *run) measureTrials(ctx context.Context) (failed error) {
 	runner := newTrialRunner(r.Options, r.plan.Seed, r.programs, r.progress, r.doc.Machine.Tools)
 	if r.plan.Design != experiment.Isolated {
 		return r.measureCells(ctx, runner)
 	}
-	for _, t := range r.plan.trials {
+	end := newEnding(r.plan.Looks, r.plan.Rounds, r.plan.TimeLimit, time.Now())
+	trialsInRound := len(r.plan.trials) / r.plan.Rounds
+	for i, t := range r.plan.trials {
 		r.progress.began(t.Trial)
 		measured, err := runner.runTrial(ctx, t)
 		if err != nil {
@@ -103,7 +111,11 @@ func (r *run) measureTrials(ctx context.Context) (failed error) {
 			break
 		}
 		r.progress.ended(t.Trial, &measured)
-		if r.decided(t) {
+		if (i+1)%trialsInRound > 0 {
+			continue
+		}
+		if why := end.after(t.Round, func() bool { return analysis.Decided(r.doc) }, time.Now()); why != "" {
+			r.endSeries(why, t.Round, trialsInRound)
 			break
 		}
 	}
@@ -114,10 +126,17 @@ func (r *run) measureTrials(ctx context.Context) (failed error) {
 }
 
 // measureCells measures cell after cell, each with all its arms up at the same time, until its rounds are
-// measured or its verdicts are decided.
+// measured, its verdicts are decided, or its share of the time is over. The cells that remain share the time
+// that remains.
 func (r *run) measureCells(ctx context.Context, runner *trialRunner) (failed error) {
-	for _, cell := range byCell(r.plan.trials) {
-		if failed = r.measureCell(ctx, runner, cell); failed != nil {
+	began := time.Now()
+	cells := byCell(r.plan.trials)
+	for i, cell := range cells {
+		limit := r.plan.TimeLimit
+		if limit > 0 {
+			limit = max((limit-time.Since(began))/time.Duration(len(cells)-i), 1)
+		}
+		if failed = r.measureCell(ctx, runner, cell, limit); failed != nil {
 			break
 		}
 	}
@@ -144,10 +163,11 @@ func byCell(trials []trial) (cells [][][]trial) {
 	return cells
 }
 
-func (r *run) measureCell(ctx context.Context, runner *trialRunner, rounds [][]trial) (failed error) {
+func (r *run) measureCell(ctx context.Context, runner *trialRunner, rounds [][]trial, limit time.Duration) (failed error) {
+	end := newEnding(r.plan.Looks, len(rounds), limit, time.Now())
 	in := runner.interleave(rounds[0], r.plan.Design)
 	defer func() { failed = errors.Join(failed, in.close()) }()
-	for n, round := range rounds {
+	for _, round := range rounds {
 		together := round[0].Trial
 		together.Arm = "all arms in turns"
 		r.progress.began(together)
@@ -162,12 +182,22 @@ func (r *run) measureCell(ctx context.Context, runner *trialRunner, rounds [][]t
 			}
 			r.progress.ended(round[i].Trial, &m)
 		}
-		if last := len(rounds); slices.Contains(r.plan.Looks, round[0].Round) && n+1 < last && analysis.DecidedIn(r.doc, round[0].Cell) {
-			r.doc.TrialCount -= (last - n - 1) * len(round)
+		if why := end.after(round[0].Round, func() bool { return analysis.DecidedIn(r.doc, round[0].Cell) }, time.Now()); why != "" {
+			r.endSeries(why, round[0].Round, len(round))
 			break
 		}
 	}
 	return nil
+}
+
+// endSeries adds to the document that a series ended after some of its rounds. Time ends a run if it ended
+// any series, and otherwise the number of rounds does.
+func (r *run) endSeries(why result.Ended, rounds, trialsInRound int) {
+	if r.ended != result.EndedTime && !(r.ended == result.EndedRounds && why == result.EndedDecided) {
+		r.ended = why
+	}
+	r.rounds = max(r.rounds, rounds)
+	r.doc.TrialCount -= (r.plan.Rounds - rounds) * trialsInRound
 }
 
 // addTrial adds a trial to the document and the store. It stores the configuration files of an arm
@@ -185,21 +215,6 @@ func (r *run) addTrial(t trial, measured result.Trial) error {
 	}
 	// The trial is stored even if the run has just been interrupted.
 	return r.Store.AddTrial(context.Background(), r.doc.ID, *arm, measured)
-}
-
-// decided reports whether a run with --until decided ends after this trial. Such a run may end only at
-// a look, that is after the last trial of certain rounds, and only if [analysis.Decided]. decided then
-// sets the number of rounds in the document.
-func (r *run) decided(t trial) bool {
-	next := t.Order + 1
-	if !slices.Contains(r.plan.Looks, t.Round) || next == len(r.plan.Trials) || r.plan.Trials[next].Round == t.Round {
-		return false
-	}
-	if !analysis.Decided(r.doc) {
-		return false
-	}
-	r.doc.Rounds, r.doc.TrialCount = t.Round, next
-	return true
 }
 
 func (r *run) finish() error {

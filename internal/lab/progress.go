@@ -6,21 +6,23 @@ import (
 
 	"rpclab/internal/experiment"
 	"rpclab/internal/result"
+	"rpclab/internal/verdict"
 )
 
 // progress reports the progress of a run to its listener. It is safe for concurrent use.
 type progress struct {
 	listener func(Progress) // nil: none
-	trials   []experiment.Trial
+	plan     experiment.Plan
 	start    time.Time // of the run
 
 	mu        sync.Mutex
-	last      Progress // without Live and Event
+	first     time.Time // when the first trial began, from which a time limit counts
+	last      Progress  // without Live and Event
 	durations durations
 }
 
-func newProgress(trials []experiment.Trial, start time.Time, listener func(Progress)) *progress {
-	return &progress{listener: listener, trials: trials, start: start}
+func newProgress(plan experiment.Plan, start time.Time, listener func(Progress)) *progress {
+	return &progress{listener: listener, plan: plan, start: start}
 }
 
 func (p *progress) began(t experiment.Trial)                      { p.next(t, nil, "") }
@@ -36,9 +38,13 @@ func (p *progress) next(t experiment.Trial, ended *result.Trial, doing string) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.last = Progress{Trial: t, Planned: len(p.trials), Ended: ended, Doing: doing, Began: p.start}
-	p.durations.add(p.last, time.Now())
-	p.last.Left = p.durations.left(p.trials, p.last, time.Now())
+	now := time.Now()
+	p.last = Progress{Trial: t, Ended: ended, Doing: doing, Began: p.start}
+	p.durations.add(p.last, now)
+	if p.first.IsZero() && doing == "" {
+		p.first = now
+	}
+	p.last.Planned, p.last.Left = p.rest(p.last, now)
 	p.listener(p.last)
 }
 
@@ -50,9 +56,30 @@ func (p *progress) during(add func(*Progress)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.last
-	now.Left = p.durations.left(p.trials, now, time.Now())
+	now.Planned, now.Left = p.rest(now, time.Now())
 	add(&now)
 	p.listener(now)
+}
+
+// rest estimates how many trials the run will have, at most, and how long they will take; 0: not known.
+func (p *progress) rest(at Progress, now time.Time) (planned int, left time.Duration) {
+	planned, left = len(p.plan.Trials), p.durations.left(p.plan.Trials, at, now)
+	if p.plan.TimeLimit == 0 {
+		return planned, left
+	}
+	limit := p.plan.TimeLimit
+	if !p.first.IsZero() {
+		limit = max(0, limit-now.Sub(p.first))
+	}
+	if trial := p.durations.all.mean(); trial > 0 {
+		planned = min(planned, at.Trial.Order+1+int(limit/trial))
+	} else { // as many as a verdict needs
+		planned = min(planned, planned/p.plan.Rounds*verdict.MinRounds)
+	}
+	if left == 0 || left > limit {
+		left = limit
+	}
+	return planned, left
 }
 
 // durations estimates how long trials take. The estimate is the mean of the trials of the same arm

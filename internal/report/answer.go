@@ -3,8 +3,10 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"rpclab/internal/result"
 )
@@ -40,6 +42,10 @@ func Answer(d result.Document) string {
 	case len(metrics) > 0 && d.Partial:
 		return "No verdict yet: rounds are missing."
 	case len(metrics) > 0 && d.Rounds < fewestRounds:
+		if d.Ended == result.EndedTime {
+			return fmt.Sprintf("No verdict: only %s fit in the time limit, and at least %d are needed to tell a difference from chance: use --for %s.",
+				plural(d.Rounds, "round"), fewestRounds, timeFor(d, fewestRounds))
+		}
 		return fmt.Sprintf("No verdict: %s, and at least %d are needed to tell a difference from chance.", plural(d.Rounds, "round"), fewestRounds)
 	case len(metrics) > 0 && noneFit(d):
 		return "No verdict: " + cmp.Or(bottleneck(d), "the full report says why") + "."
@@ -47,6 +53,15 @@ func Answer(d result.Document) string {
 		return "No difference found between " + clean(d.Baseline) + " and any other arm."
 	}
 	return "No verdict: there was nothing to compare."
+}
+
+// timeFor is a time limit, as --for takes it, in which a number of rounds fit with a fifth to spare.
+func timeFor(d result.Document, rounds int) string {
+	if d.Finished == nil || d.Rounds == 0 {
+		return "a longer time"
+	}
+	seconds := math.Ceil(1.2 * d.Finished.Sub(d.Started).Seconds() * float64(rounds) / float64(d.Rounds))
+	return (time.Duration(seconds) * time.Second).String()
 }
 
 // noneFit says whether no headline verdict could be reached whatever the numbers are.

@@ -100,6 +100,17 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
 }
 
+// about is a time in two digits: 40 s, 2.5 min, 3 h.
+func about(d time.Duration) string {
+	switch {
+	case d < 100*time.Second:
+		return fmt.Sprintf("%.2g s", math.Ceil(d.Seconds()))
+	case d < 100*time.Minute:
+		return fmt.Sprintf("%.2g min", d.Minutes())
+	}
+	return number(math.Round(d.Hours()*10)/10) + " h"
+}
+
 func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
 // plural is "1 call", "2 calls".

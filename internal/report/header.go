@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"rpclab/internal/result"
 )
@@ -83,6 +84,9 @@ func machine(m result.Machine) []string {
 
 // partial describes an ended run as well as one in progress.
 func partial(d result.Document) string {
+	if d.TimeLimitMS > 0 {
+		return fmt.Sprintf("Partial: the run ended before its time limit, after %s.", plural(measuredTrials(d), "trial"))
+	}
 	of, are := plural(d.TrialCount, "trial"), "are"
 	if d.TrialCount == 1 {
 		are = "is"
@@ -104,9 +108,18 @@ func measuredTrials(d result.Document) (n int) {
 func progress(d result.Document) string {
 	done := measuredTrials(d)
 	text := plural(d.Rounds, "round")
-	if n := len(d.Looks); n > 0 && d.Partial {
+	limit := about(time.Duration(d.TimeLimitMS) * time.Millisecond)
+	switch n := len(d.Looks); {
+	case n == 0:
+	case d.Partial && d.TimeLimitMS > 0:
+		return fmt.Sprintf("until decided, in %s at most, %s", limit, plural(done, "trial"))
+	case d.Partial:
 		text = fmt.Sprintf("until decided, in %s at most", text)
-	} else if n > 0 {
+	case d.Ended == result.EndedTime:
+		text += fmt.Sprintf(" (until the time limit of %s)", limit)
+	case d.TimeLimitMS > 0:
+		text += fmt.Sprintf(" (until decided, in %s at most)", limit)
+	default:
 		text += fmt.Sprintf(" (until decided, of %d at most)", d.Looks[n-1])
 	}
 	switch {

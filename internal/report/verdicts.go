@@ -48,7 +48,7 @@ func verdicts(p *page, d result.Document) {
 	}
 	for _, v := range d.Verdicts {
 		if brackets(v) != "" && !v.Secondary {
-			note := intervalNote(v.Level, headline, max(len(d.Looks), 1))
+			note := intervalNote(v.Level, headline, len(d.Looks))
 			if v.Metric != "capacity" {
 				note += ofLatency
 			}
@@ -61,15 +61,13 @@ func verdicts(p *page, d result.Document) {
 	}
 }
 
-// intervalNote says how far the intervals can be relied on. level is that of one interval, by
-// Bonferroni; 0: not known.
+// intervalNote says how far the intervals can be relied on. level is that of one interval; 0: not known.
 func intervalNote(level float64, verdicts, looks int) string {
 	text := "In brackets: the confidence interval of the ratio, from pairs of trials of the same round"
 	if level > 0 && level < 1 {
 		text = fmt.Sprintf("In brackets: the %s confidence interval of the ratio, from pairs of trials of the same round", confidence(level))
 		if verdicts > 1 {
-			text += fmt.Sprintf(", wide enough that the %d verdicts of this run are all correct with %s confidence",
-				verdicts, confidence(1-(1-level)*float64(verdicts*looks)))
+			text += fmt.Sprintf(", wide enough that the %d verdicts of this run are all correct with 95 %% confidence", verdicts)
 		}
 		if looks > 1 {
 			text += fmt.Sprintf(", at all %d looks that the run could take", looks)

@@ -32,9 +32,13 @@ type Document struct {
 	// Margin is the largest difference, as a share, that counts as none; 0 means 0.03.
 	Margin float64 `json:"margin,omitempty"`
 	Seed   uint64  `json:"seed"`
-	// Looks are the numbers of rounds after which a run with --until decided examines its
-	// verdicts; empty: the number of rounds was fixed.
+	// Looks are the numbers of rounds after which a run until decided examines its verdicts; empty:
+	// the number of rounds was fixed.
 	Looks []int `json:"looks,omitempty"`
+	// TimeLimitMS is the time after which the run begins no further round; 0: it had no limit.
+	TimeLimitMS int64 `json:"time_limit_ms,omitempty"`
+	// Ended is why the run ended; empty: it is in progress or was interrupted, or the document is older.
+	Ended Ended `json:"ended,omitempty" enum:"decided,rounds,time"`
 	Quick bool  `json:"quick,omitempty"`
 	// Definition is the YAML of the experiment. Command is the command line that repeats the
 	// run. Empty: not recorded.
@@ -60,6 +64,15 @@ type Document struct {
 	Size       string `json:"published_size,omitempty"`
 	TrialCount int    `json:"trials_planned"`
 }
+
+// Ended is why a run ended.
+type Ended string
+
+const (
+	EndedDecided Ended = "decided" // no headline verdict was undecided
+	EndedRounds  Ended = "rounds"  // it had all its rounds
+	EndedTime    Ended = "time"    // another round would have ended after the time limit
+)
 
 // Measures are the measurements of one trial, or of all trials of an arm merged.
 type Measures struct {

@@ -24,6 +24,7 @@ func Compare(pairs []Pair, o Options) Verdict {
 	if len(logs) >= 2 {
 		lo, hi := interval(logs, o.alpha(), o.Seed)
 		v.CI = [2]float64{bounded(lo), bounded(hi)}
+		v.Error, v.Freedom = deviation(logs)/math.Sqrt(float64(len(logs))), float64(len(logs)-1)
 	}
 	if len(logs) < MinRounds {
 		v.Reason, v.Cause = fmt.Sprintf("%s; at least %d are needed", rounds(len(logs)), MinRounds), Cause{Kind: CauseRounds, Have: float64(len(logs)), Needed: MinRounds}
@@ -71,13 +72,3 @@ func logRatios(pairs []Pair) ([]float64, error) {
 
 // bounded returns e^x, limited to finite positive values, which JSON can represent.
 func bounded(x float64) float64 { return math.Exp(min(max(x, -700), 700)) }
-
-// Looks returns the numbers of rounds after which a run until decided examines its verdicts: first, then
-// half as many again each time, and last. Few looks leave each a useful share of the error.
-func Looks(first, last int) []int {
-	var looks []int
-	for n := max(first, MinRounds); n < last; n += (n + 1) / 2 {
-		looks = append(looks, n)
-	}
-	return append(looks, last)
-}

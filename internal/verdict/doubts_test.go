@@ -106,14 +106,19 @@ func TestAPercentileNeedsTenCallsBeyondIt(t *testing.T) {
 // look: arms that do not differ are called different in 5 % of runs at most.
 func TestManyLooksKeepTheErrorRate(t *testing.T) {
 	for _, n := range noises {
-		for _, last := range []int{8, 30} {
+		for _, last := range []int{8, 13, 30} { // a time limit ends a run of 30 rounds at most after 13
 			looks := Looks(MinRounds, last)
+			ends := looks
+			if last == 13 {
+				looks = Looks(MinRounds, 30)
+				ends = []int{4, 8, 13}
+			}
 			r := rand.New(rand.NewPCG(33, uint64(last)))
 			wrong := 0
 			for range *sims {
 				pairs := simulate(last, n.draw, n.draw, r)
-				for _, rounds := range looks {
-					v := Compare(pairs[:rounds], Options{Looks: len(looks), Seed: 1})
+				for _, rounds := range ends {
+					v := Compare(pairs[:rounds], Options{Share: ErrorShare(looks, rounds), Seed: 1})
 					if v.Decision == Better || v.Decision == Worse {
 						wrong++
 					}

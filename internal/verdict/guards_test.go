@@ -178,11 +178,11 @@ func TestGuardsRarelyRaiseFalseAlarms(t *testing.T) {
 	}
 }
 
-func TestLooksGrowByHalfAndEndWithTheLast(t *testing.T) {
+func TestLooksDoubleAndEndWithTheLast(t *testing.T) {
 	for _, c := range []struct {
 		first, last int
 		want        []int
-	}{{4, 4, []int{4}}, {1, 3, []int{3}}, {4, 6, []int{4, 6}}, {4, 20, []int{4, 6, 9, 14, 20}}, {5, 60, []int{5, 8, 12, 18, 27, 41, 60}}} {
+	}{{4, 4, []int{4}}, {1, 3, []int{1, 2, 3}}, {4, 5, []int{5}}, {4, 6, []int{4, 6}}, {5, 10, []int{5, 10}}, {4, 30, []int{4, 8, 16, 30}}, {5, 60, []int{5, 10, 20, 40, 60}}} {
 		if got := Looks(c.first, c.last); !slices.Equal(got, c.want) {
 			t.Errorf("Looks(%d, %d) = %v, want %v", c.first, c.last, got, c.want)
 		}

@@ -28,9 +28,9 @@ type Options struct {
 	// Family is the number of verdicts of the run. Each gets 1-(1-Level)/Family
 	// (Bonferroni), which holds however the verdicts depend on one another.
 	Family int
-	// Looks is how often the run may examine its verdicts and end. Each look has its share of the
-	// error (Bonferroni). 1 by default.
-	Looks int
+	// Share is the share of the error that this examination of the verdicts may use ([ErrorShare]),
+	// in (0, 1]; 1 by default.
+	Share float64
 	// Margin is the largest difference, as a share, that counts as none; 0.03 by default.
 	Margin float64
 	// Seed of the resampling, which needs it only for more than [exactRounds] pairs.
@@ -50,6 +50,9 @@ type Verdict struct {
 	Rounds   int
 	Reason   string // of Undecided: what is missing and what would help
 	Cause    Cause  // the same as fields
+	// Error is the standard error of the logarithm of Ratio, and Freedom the number of its degrees of
+	// freedom; 0: not known.
+	Error, Freedom float64
 }
 
 func (o Options) withDefaults() Options {
@@ -59,9 +62,12 @@ func (o Options) withDefaults() Options {
 	if !(o.Margin > 0) {
 		o.Margin = 0.03
 	}
-	o.Family, o.Looks = max(o.Family, 1), max(o.Looks, 1)
+	if !(o.Share > 0 && o.Share <= 1) {
+		o.Share = 1
+	}
+	o.Family = max(o.Family, 1)
 	return o
 }
 
 // alpha is the error probability of this one verdict.
-func (o Options) alpha() float64 { return (1 - o.Level) / float64(o.Family*o.Looks) }
+func (o Options) alpha() float64 { return (1 - o.Level) * o.Share / float64(o.Family) }

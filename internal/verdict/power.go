@@ -1,0 +1,107 @@
+package verdict
+
+import (
+	"math"
+	"sort"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Precision is how exactly a comparison knows its ratio, and so which true differences it tells: those for
+// which the interval excludes 1 and the ratio is beyond the margin.
+type Precision struct {
+	Error   float64 // standard error of the logarithm of the ratio
+	Freedom float64 // degrees of freedom of Error
+	Rounds  float64 // behind both
+	Alpha   float64 // 1 - the level of the interval
+	Margin  float64 // 0: 0.03
+}
+
+// Ratio returns the smallest true ratio over 1 that the comparison tells with a probability (its power), if
+// the noise is what it was. It tells 1/ratio as often.
+func (p Precision) Ratio(power float64) float64 {
+	low, high := 0.0, 1.0
+	errors, bar := p.draws(), p.bar()
+	for p.detects(high, errors, bar) < power && high < 20 {
+		low, high = high, 2*high
+	}
+	for range 40 {
+		if middle := (low + high) / 2; p.detects(middle, errors, bar) < power {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return math.Exp(high)
+}
+
+// After returns the precision after another number of rounds, if the noise is what it was.
+func (p Precision) After(rounds float64) Precision {
+	p.Error, p.Freedom, p.Rounds = p.Error*math.Sqrt(p.Rounds/rounds), p.Freedom*rounds/p.Rounds, rounds
+	return p
+}
+
+// RoundsFor returns the number of rounds after which a comparison tells a true ratio with a probability,
+// at most [MaxRounds].
+func (p Precision) RoundsFor(ratio, power float64) int {
+	enough := func(n int) bool {
+		after := p.After(float64(n))
+		return after.detects(math.Log(ratio), after.draws(), after.bar()) >= power
+	}
+	return MinRounds + sort.Search(MaxRounds-MinRounds, func(i int) bool { return enough(MinRounds + i) })
+}
+
+// MaxRounds is the largest number of rounds that [Precision.RoundsFor] returns.
+const MaxRounds = 1000
+
+// Likely returns the precision if the true noise is at the lower or at the upper end of its 80 % interval:
+// few rounds estimate the noise itself only roughly.
+func (p Precision) Likely() (low, high Precision) {
+	low, high = p, p
+	chi := distuv.ChiSquared{K: max(p.Freedom, 1)}
+	low.Error *= math.Sqrt(p.Freedom / chi.Quantile(0.9))
+	high.Error *= math.Sqrt(p.Freedom / chi.Quantile(0.1))
+	return low, high
+}
+
+// bar is how many standard errors from 0 the interval excludes 1.
+func (p Precision) bar() float64 { return studentOf(max(p.Freedom, 1), p.Alpha) }
+
+// draws are the standard errors that comparisons with this noise estimate, as equally likely values. The
+// quantiles of the chi-squared distribution are Wilson and Hilferty's, which are exact enough here.
+func (p Precision) draws() []float64 {
+	all := make([]float64, len(normalQuantiles))
+	spread := 2 / (9 * max(p.Freedom, 1))
+	for i, z := range normalQuantiles {
+		all[i] = p.Error * math.Pow(max(0, 1-spread+z*math.Sqrt(spread)), 1.5)
+	}
+	return all
+}
+
+// detects returns the probability that a comparison tells a true log ratio.
+func (p Precision) detects(log float64, errors []float64, bar float64) float64 {
+	margin := p.Margin
+	if !(margin > 0) {
+		margin = 0.03
+	}
+	if !(p.Error > 0) { // no noise
+		if log > math.Log1p(margin) {
+			return 1
+		}
+		return 0
+	}
+	sum := 0.0
+	for _, estimated := range errors {
+		sum += distuv.UnitNormal.CDF((log - max(bar*estimated, math.Log1p(margin))) / p.Error)
+	}
+	return sum / float64(len(errors))
+}
+
+// normalQuantiles are the quantiles of the normal distribution in the middle of equally likely classes.
+var normalQuantiles = func() []float64 {
+	all := make([]float64, 32)
+	for i := range all {
+		all[i] = distuv.UnitNormal.Quantile((float64(i) + 0.5) / float64(len(all)))
+	}
+	return all
+}()
