@@ -1,5 +1,6 @@
 // Command aa compares an arm with itself many times, on real servers, and counts how often rpclab
-// finds a difference: docs/findings/aa.md. Each comparison is a run.
+// finds a difference. It also compares an arm with one that is 5 % slower, and counts how often rpclab
+// finds that: docs/findings/aa.md. Each comparison is a run.
 package main
 
 import (
@@ -12,10 +13,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
-
-	"gonum.org/v1/gonum/stat"
 
 	"rpclab/internal/process"
 	"rpclab/internal/result"
@@ -23,112 +23,165 @@ import (
 )
 
 //go:embed aa.yaml
-var experiment []byte
+var same []byte
+
+//go:embed ab.yaml
+var slower []byte
 
 func main() {
 	log.SetFlags(log.Ltime)
-	comparisons := flag.Int("comparisons", 40, "number of runs; each compares two equal arms")
+	equal := flag.Int("equal", 60, "number of runs that compare two equal arms")
+	different := flag.Int("different", 20, "number of runs that compare an arm with a slower one")
 	out := flag.String("o", "docs/findings/aa.md", "the page to write")
 	flag.Parse()
-	if err := bench(*comparisons, *out); err != nil {
+	if err := bench(*equal, *different, *out); err != nil {
 		log.Fatalf("bench-aa: %v", err)
 	}
 }
 
-func bench(comparisons int, out string) error {
+func bench(equal, different int, out string) error {
 	dir, err := process.NewTempDir()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = dir.Remove() }()
-	rpclab, file := filepath.Join(dir.Path, "rpclab"), filepath.Join(dir.Path, "aa.yaml")
+	rpclab := filepath.Join(dir.Path, "rpclab")
 	if text, err := exec.Command("go", "build", "-o", rpclab, "./cmd/rpclab").CombinedOutput(); err != nil {
 		return fmt.Errorf("build rpclab: %w: run this in the root of the repository\n%s", err, text)
 	}
-	if err := os.WriteFile(file, experiment, 0o644); err != nil {
+	began := time.Now()
+	aa, err := runs(rpclab, filepath.Join(dir.Path, "aa.yaml"), same, equal)
+	if err != nil {
 		return err
 	}
-	page := page{began: time.Now(), outcomes: map[string]*outcome{}}
-	for seed := 1; seed <= comparisons; seed++ {
+	ab, err := runs(rpclab, filepath.Join(dir.Path, "ab.yaml"), slower, different)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(out, []byte(markdown(aa, ab, began)), 0o644)
+}
+
+// runs runs an experiment so many times, each with another seed.
+func runs(rpclab, file string, experiment []byte, count int) (*comparisons, error) {
+	if err := os.WriteFile(file, experiment, 0o644); err != nil {
+		return nil, err
+	}
+	all := &comparisons{outcomes: map[string]*outcome{}}
+	for seed := 1; seed <= count; seed++ {
 		text, err := exec.Command(rpclab, "run", file, "--seed", fmt.Sprint(seed), "--no-store", "--json", "-").Output()
 		if err != nil {
-			return fmt.Errorf("comparison %d: %w", seed, err)
+			return nil, fmt.Errorf("%s, run %d: %w", filepath.Base(file), seed, err)
 		}
 		var document result.Document
 		if err := json.Unmarshal(text, &document); err != nil {
-			return err
+			return nil, err
 		}
-		page.add(document)
-		log.Printf("%d of %d: %s", seed, comparisons, page.last)
+		all.add(document)
+		log.Printf("%d of %d: %s", seed, count, all.last)
 	}
-	return os.WriteFile(out, []byte(page.markdown(comparisons)), 0o644)
+	return all, nil
 }
 
-// page is the results of all comparisons.
-type page struct {
-	began    time.Time
+// comparisons are the runs of one experiment.
+type comparisons struct {
+	count    int
 	machine  result.Machine
 	metrics  []string            // in the order of the result
 	outcomes map[string]*outcome // by metric
-	last     string              // decisions of the last comparison, for the progress
+	wrong    int                 // runs with a headline decision of a difference
+	seconds  []float64           // that each run lasted
+	others   []float64           // share of the CPU time that other programs used, in each trial
+	last     string              // decisions of the last run, for the progress
 }
 
 // outcome counts the decisions on one metric.
 type outcome struct {
 	headline  bool
 	decisions map[string]int
-	noise     []float64 // of a trial, in each run: standard deviation of the logarithm of the metric
+	ratios    []float64
+	widths    []float64 // half the interval's width, as a share
 }
 
-func (p *page) add(d result.Document) {
-	p.machine, p.last = d.Machine, ""
+func (c *comparisons) add(d result.Document) {
+	c.count++
+	c.machine, c.last = d.Machine, ""
+	if d.Finished != nil {
+		c.seconds = append(c.seconds, d.Finished.Sub(d.Started).Seconds())
+	}
+	differ := false
 	for _, v := range d.Verdicts {
-		o := p.outcomes[v.Metric]
+		o := c.outcomes[v.Metric]
 		if o == nil {
 			o = &outcome{headline: !v.Secondary, decisions: map[string]int{}}
-			p.outcomes[v.Metric], p.metrics = o, append(p.metrics, v.Metric)
+			c.outcomes[v.Metric], c.metrics = o, append(c.metrics, v.Metric)
 		}
 		o.decisions[v.Decision]++
+		if v.Ratio > 0 && v.CI[0] > 0 {
+			o.ratios, o.widths = append(o.ratios, v.Ratio), append(o.widths, math.Sqrt(v.CI[1]/v.CI[0])-1)
+		}
 		if o.headline {
-			p.last += fmt.Sprintf(" %s %s (%.3f)", v.Metric, v.Decision, v.Ratio)
+			differ = differ || v.Decision == "better" || v.Decision == "worse"
+			c.last += fmt.Sprintf(" %s %s (%.3f, %.3f–%.3f)", v.Metric, v.Decision, v.Ratio, v.CI[0], v.CI[1])
 		}
 	}
-	for metric, value := range map[string]func(result.Trial) float64{
-		"latency_p50": func(t result.Trial) float64 { return t.Latency.P50 },
-		"latency_p99": func(t result.Trial) float64 { return t.Latency.P99 },
-	} {
-		var logs []float64
-		for i, t := range d.Arms[1].Trials {
-			logs = append(logs, math.Log(value(t)/value(d.Arms[0].Trials[i])))
+	if differ {
+		c.wrong++
+	}
+	for _, arm := range d.Arms {
+		for _, t := range arm.Trials {
+			if t.Machine != nil && t.Machine.Others != nil {
+				c.others = append(c.others, *t.Machine.Others)
+			}
 		}
-		// The difference of two trials has √2 times the deviation of one.
-		p.outcomes[metric].noise = append(p.outcomes[metric].noise, stat.StdDev(logs, nil)/math.Sqrt2)
 	}
 }
 
-func (p *page) markdown(comparisons int) string {
+func (c *comparisons) table() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# How often does rpclab find a difference between an arm and itself?\n\nMade by `make bench-aa` on %s in %s: %d runs of `bench/aa/aa.yaml`. Each run has two equal arms,\n"+
-		"6 rounds and 20,000 calls a trial by 10 users, between a grpc-go server and client. %d CPUs (%s), Linux %s, %s.\n\n",
-		p.began.UTC().Format(time.DateOnly), time.Since(p.began).Round(time.Second), comparisons,
-		p.machine.CPUs, p.machine.Model, strings.SplitN(p.machine.Kernel, "-", 2)[0], p.machine.Go)
-	b.WriteString("A decision that they differ is wrong. The headline metrics share 5 % of error in a run; each of\nthe other metrics has 5 % of its own.\n\n" +
-		"| metric | found different | equivalent | undecided | noise of a trial, median run |\n|---|--:|--:|--:|--:|\n")
-	wrong := 0
-	for _, metric := range p.metrics {
-		o := p.outcomes[metric]
-		different := o.decisions["better"] + o.decisions["worse"]
-		name, noise := metric, ""
+	b.WriteString("| metric | found different | equivalent | undecided | ratio, median run | interval, median run |\n|---|--:|--:|--:|--:|--:|\n")
+	for _, metric := range c.metrics {
+		o := c.outcomes[metric]
+		name := metric
 		if o.headline {
-			name, noise = "**"+metric+"**", fmt.Sprintf("%.1f %%", 100*verdict.Median(o.noise))
-			wrong += different
+			name = "**" + metric + "**"
 		}
-		fmt.Fprintf(&b, "| %s | %d | %d | %d | %s |\n", name, different, o.decisions["equivalent"], o.decisions["undecided"], noise)
+		ratio, width := "–", "–"
+		if len(o.ratios) > 0 {
+			ratio, width = fmt.Sprintf("%.3f", verdict.Median(o.ratios)), fmt.Sprintf("±%.1f %%", 100*verdict.Median(o.widths))
+		}
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %s | %s |\n", name, o.decisions["better"]+o.decisions["worse"], o.decisions["equivalent"], o.decisions["undecided"], ratio, width)
 	}
-	goal := "reached"
-	if wrong > 2 {
-		goal = "missed"
-	}
-	fmt.Fprintf(&b, "\nWrong headline decisions: %d of %d comparisons. The goal of at most 2 of 40 is %s.\n", wrong, comparisons, goal)
 	return b.String()
+}
+
+// The goals: wrong runs of 60 with equal arms, and found differences of 20.
+const mostWrong, leastFound = 0.05, 0.8
+
+func markdown(aa, ab *comparisons, began time.Time) string {
+	var b strings.Builder
+	m := aa.machine
+	fmt.Fprintf(&b, "# How often does rpclab find a difference between an arm and itself?\n\nMade by `make bench-aa` on %s in %s. %d CPUs (%s), Linux %s, %s. "+
+		"Other programs used %.0f %% of the CPU time in the median trial.\n\n"+
+		"All arms take turns in blocks of 0.1 s, between a grpc-go server and client, at 500 calls/s.\n\n",
+		began.UTC().Format(time.DateOnly), time.Since(began).Round(time.Second), m.CPUs, m.Model, strings.SplitN(m.Kernel, "-", 2)[0], m.Go,
+		100*verdict.Median(slices.Concat(aa.others, ab.others)))
+	fmt.Fprintf(&b, "## Equal arms\n\n%d runs of `bench/aa/aa.yaml`, of %.0f s each. A decision that the arms differ is wrong. "+
+		"The headline metrics share 5 %% of error in a run; each of the other metrics has 5 %% of its own.\n\n%s\n",
+		aa.count, verdict.Median(aa.seconds), aa.table())
+	fmt.Fprintf(&b, "Runs with a wrong headline decision: %d of %d. The goal of at most 3 of 60 is %s.\n\n", aa.wrong, aa.count, reached(float64(aa.wrong) <= mostWrong*float64(aa.count)))
+	found := 0
+	if p50 := ab.outcomes["latency_p50"]; p50 != nil {
+		found = p50.decisions["worse"]
+	}
+	fmt.Fprintf(&b, "## A server with a delay of 2.0 ms and one of 2.1 ms\n\n%d runs of `bench/aa/ab.yaml`, of %.0f s each. The ratios are of the slower arm to the other.\n\n%s\n",
+		ab.count, verdict.Median(ab.seconds), ab.table())
+	fmt.Fprintf(&b, "Runs that found the slower server's p50 longer: %d of %d. The goal of at least 16 of 20 is %s.\n", found, ab.count, reached(float64(found) >= leastFound*float64(ab.count)))
+	return b.String()
+}
+
+func reached(goal bool) string {
+	if goal {
+		return "reached"
+	}
+	return "missed"
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"rpclab/internal/result"
 	"rpclab/internal/testkit"
@@ -10,26 +11,37 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// Two runs with a wrong headline decision reach the goal, three miss it.
-func TestPageCountsWrongDecisions(t *testing.T) {
-	d := result.Document{Arms: make([]result.Arm, 2)}
-	for i := range d.Arms {
-		for _, p50 := range []float64{1, 1.02, 0.99} {
-			d.Arms[i].Trials = append(d.Arms[i].Trials, result.Trial{Measures: result.Measures{Latency: result.Histogram{P50: p50 + float64(i)*p50*p50, P99: 2}}})
+// Of 20 runs, one with a wrong headline decision reaches the goal and two miss it; 16 that find the
+// difference reach the goal.
+func TestPageCountsDecisions(t *testing.T) {
+	equal := result.Document{Verdicts: []result.Verdict{{Metric: "latency_p50", Decision: "equivalent", Ratio: 1, CI: [2]float64{0.99, 1.01}},
+		{Metric: "rate", Decision: "better", Secondary: true}}}
+	wrong := result.Document{Verdicts: []result.Verdict{{Metric: "latency_p50", Decision: "worse", Ratio: 1.1, CI: [2]float64{1.05, 1.15}},
+		{Metric: "latency_p99", Decision: "better", Ratio: 0.9, CI: [2]float64{0.8, 0.95}}}}
+	comparisonsOf := func(same, different int) *comparisons {
+		c := &comparisons{outcomes: map[string]*outcome{}}
+		for range same {
+			c.add(equal)
 		}
+		for range different {
+			c.add(wrong)
+		}
+		return c
 	}
-	d.Verdicts = []result.Verdict{{Metric: "latency_p50", Decision: "worse"}, {Metric: "latency_p99", Decision: "equivalent"},
-		{Metric: "rate", Decision: "better", Secondary: true}}
-	p := page{outcomes: map[string]*outcome{}}
-	for range 2 {
-		p.add(d)
-	}
-	if text := p.markdown(40); !strings.Contains(text, "decisions: 2 of 40") || !strings.Contains(text, "reached") {
-		t.Errorf("after two wrong decisions the page is\n%s\nwant 2 of 40, reached", text)
-	}
-	p.add(d)
-	if text := p.markdown(40); !strings.Contains(text, "decisions: 3 of 40") || !strings.Contains(text, "missed") ||
-		!strings.Contains(text, "| **latency_p50** | 3 | 0 | 0 |") || !strings.Contains(text, "| rate | 3 | 0 | 0 |  |") {
-		t.Errorf("after three wrong decisions the page is\n%s\nwant 3 of 40, missed", text)
+	for _, c := range []struct {
+		aa, ab *comparisons
+		want   []string
+	}{
+		{comparisonsOf(19, 1), comparisonsOf(4, 16), []string{
+			"decision: 1 of 20. The goal of at most 3 of 60 is reached", "longer: 16 of 20. The goal of at least 16 of 20 is reached",
+			"| **latency_p50** | 1 | 19 | 0 | 1.000 | ±1.0 % |", "| rate | 19 | 0 | 0 | – | – |"}},
+		{comparisonsOf(18, 2), comparisonsOf(5, 15), []string{"decision: 2 of 20. The goal of at most 3 of 60 is missed", "longer: 15 of 20. The goal of at least 16 of 20 is missed"}},
+	} {
+		text := markdown(c.aa, c.ab, time.Now())
+		for _, want := range c.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("want %q in\n%s", want, text)
+			}
+		}
 	}
 }
