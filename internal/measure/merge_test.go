@@ -1,7 +1,9 @@
 package measure_test
 
 import (
+	"flag"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"rpclab/internal/measure"
+	"rpclab/internal/testkit"
 )
 
 func merged(t interface {
@@ -23,7 +26,15 @@ func merged(t interface {
 	return measurement
 }
 
+// With the race detector a check takes 25 times as long, because it encodes many histograms. make test
+// also runs it without.
 func TestMergedMeasurementsEqualThoseOfOneCallerWithAllCalls(t *testing.T) {
+	checks := flag.Lookup("rapid.checks").Value
+	all := checks.String()
+	defer func() { _ = checks.Set(all) }() // its own value is valid
+	if n, err := strconv.Atoi(all); err != nil || checks.Set(strconv.Itoa(testkit.ReducedUnderRace(n))) != nil {
+		t.Fatalf("-rapid.checks is %q, want a number", all)
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		began := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 		n := rapid.IntRange(2, 5).Draw(t, "callers")

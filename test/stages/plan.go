@@ -63,8 +63,8 @@ func plan(program string) ([]lane, error) {
 		{live: true, stages: []stage{
 			{name: "build rpclab", args: []string{"go", "build", "-o", program, "./cmd/rpclab"}},
 			test("race", strings.Join(raced, " "), []string{"proxies"}, "-race", "-timeout", "20m", "-parallel", "4"),
-			// The calculator's callers make ten times as many calls without the race detector.
-			test("plain", strings.Join(append(plain, "rpclab/internal/caller/calculator"), " "), nil, "-timeout", "10m"),
+			// These make ten times as many calls or checks without the race detector.
+			test("plain", strings.Join(append(plain, "rpclab/internal/caller/calculator", "rpclab/internal/measure"), " "), nil, "-timeout", "10m"),
 			test("security", "./test/security", nil, "-timeout", "10m"),
 			test("e2e", "./test/e2e", []string{"proxies", "servers in Python", "servers in Java", "servers in Rust"}, "-timeout", "20m", "-parallel", "3"),
 			test("conformance", "./test/conformance", []string{"proxies", "servers in Python", "servers in Java", "servers in Rust", "servers of others"}, "-timeout", "15m", "-parallel", "4"),
