@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"rpclab/internal/measure"
 )
 
 // hostile is a server that writes what it wants. A call of its function writes the response to a
@@ -202,6 +204,38 @@ func TestAHostileServerTakesLittleMemory(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A server that has stopped reading gets the header blocks of calls that have run out of time all the same.
+func TestAServerThatReadsNothingTakesLittleMemory(t *testing.T) {
+	ended := make(chan struct{})
+	server := hostile{respond: func(net.Conn, uint32) error { <-ended; return io.EOF }}
+	s := validSettings()
+	s.Target, s.Proto = server.serve(t), "../../api/rpclab/v1/greeter.proto"
+	t.Cleanup(func() { close(ended) })
+	s.Concurrency, s.Calls, s.Timeout, s.Metadata = 200, 10_000, 10*time.Millisecond, []string{"x-large: " + strings.Repeat("x", 15_000)}
+	load, err := Open(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer load.Close()
+	var measured measure.Measurement
+	most := heapDuring(func() {
+		recorder, _, err := load.client.Run(t.Context(), load.pace, nil)
+		if err == nil {
+			measured, err = recorder.Measurement()
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	if most > 64e6 {
+		t.Errorf("the connection took %.0f MB of heap, want at most 64", float64(most)/1e6)
+	}
+	if got := measured.Samples["UNAVAILABLE"]; !strings.Contains(got, "the server has read nothing for ") {
+		t.Errorf("%v, UNAVAILABLE for %q; want that the server reads nothing", measured.Errors, got)
+	}
+	t.Logf("%.1f MB of heap, %v", float64(most)/1e6, measured.Errors)
 }
 
 func oneOf(codes map[string]uint64) string {

@@ -84,11 +84,28 @@ func (l *connection) flush() {
 			l.fail(err)
 			return
 		}
+		if n > 0 {
+			l.lastWrite = l.core.now
+		}
 		l.protocol.Wrote(n)
 		if n < len(out) {
 			return
 		}
 	}
+}
+
+// maxUnread is the pending output above which a server that reads nothing loses its connection. Every call
+// that runs out of time adds a header block and a reset to it.
+const maxUnread = 4 << 20
+
+// failIfUnread closes a connection with too much pending output if the server has read nothing since a
+// time.
+func (l *connection) failIfUnread(since time.Duration) {
+	if l.closed || l.protocol == nil || len(l.protocol.Out()) <= maxUnread || l.lastWrite > since {
+		return
+	}
+	l.fail(fmt.Errorf("the server has read nothing for %s, while %d MB of requests wait for it",
+		(l.core.now - l.lastWrite).Round(time.Millisecond), len(l.protocol.Out())>>20))
 }
 
 // drain removes the connection from its owner. Calls in flight may finish.

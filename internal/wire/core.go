@@ -117,6 +117,7 @@ type connection struct {
 	carriedCall bool // a call ended on it
 
 	lastRead     time.Duration // time of the last read
+	lastWrite    time.Duration // time of the last write that the system accepted in part at least
 	lastPing     time.Duration // time of the last PING; 0: none
 	lastUsed     time.Duration // when a call last started or ended
 	pingInterval time.Duration // time without data before a PING; 0: no PINGs

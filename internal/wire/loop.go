@@ -171,7 +171,11 @@ func (c *core) expire() {
 		return
 	}
 	for call := c.inFlight.Front(); call != nil && call.started+c.cfg.Timeout <= c.now; call = c.inFlight.Front() {
+		conn, started := call.connection, call.started
 		c.cancelCall(call, c.deadlineExceeded(call))
+		if conn != nil {
+			conn.failIfUnread(started)
+		}
 	}
 }
 

@@ -129,6 +129,28 @@ func TestPayloadsObeyBothFlowControlWindows(t *testing.T) {
 	}
 }
 
+// However much the server allows, data that it does not read stays where it is, and is complete in the end.
+func TestDataWaitsUntilTheOutputIsWritten(t *testing.T) {
+	const size = 3 << 20
+	p, r := newPeer(t, Limits{}, http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1<<31 - 1}), request(t)
+	p.feed(p.framer.WriteWindowUpdate(0, 1<<30))
+	for range 4 {
+		p.conn.Start(stream(r, strings.Repeat("x", size)))
+	}
+	sent := 0
+	for len(p.conn.Out()) > 0 {
+		if n := len(p.conn.Out()); n > maxPending+4*maxFrame {
+			t.Fatalf("%d bytes wait to be written", n)
+		}
+		n := min(100_000, len(p.conn.Out()))
+		p.conn.Wrote(n)
+		sent += n
+	}
+	if sent < 4*size || sent > 4*size+100_000 {
+		t.Errorf("%d bytes were sent, want 4 messages of %d", sent, size)
+	}
+}
+
 func TestGOAWAYReturnsUnprocessedStreams(t *testing.T) {
 	p, r := newPeer(t, Limits{}, http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 3}), request(t)
 	for range 4 {

@@ -74,7 +74,7 @@ func (c *Conn) send(s *Stream) {
 		}
 		return
 	}
-	if int64(n) <= min(c.sendWindow, s.window, int64(c.maxFrame)) {
+	if int64(n) <= min(c.sendWindow, s.window, int64(c.maxFrame)) && len(c.out) < maxPending {
 		var flags byte
 		if !s.More {
 			flags, s.sentEnd = flagEndStream, true
@@ -137,10 +137,11 @@ func (c *Conn) writeTableSize(at int) {
 	c.out[at], c.out[at+1], c.out[at+2] = byte(n>>16), byte(n>>8), byte(n)
 }
 
-// pump sends what the windows allow of a stream's payload.
+// pump sends what the windows allow of a stream's payload. A server that reads slowly, or not at all, so
+// costs no memory for data.
 func (c *Conn) pump(s *Stream) {
 	for len(s.unsent) > 0 {
-		n := min(int64(len(s.unsent)), int64(c.maxFrame), c.sendWindow, s.window)
+		n := min(int64(len(s.unsent)), int64(c.maxFrame), c.sendWindow, s.window, int64(maxPending-len(c.out)))
 		if n <= 0 {
 			if s.link.In(nil) {
 				c.blocked.PushBack(s, &s.link)
@@ -159,9 +160,9 @@ func (c *Conn) pump(s *Stream) {
 	s.link.Remove()
 }
 
-// pumpAll continues with the streams that waited for a window, in their order.
+// pumpAll continues with the streams that waited for a window or for the output, in their order.
 func (c *Conn) pumpAll() {
-	for s := c.blocked.Front(); s != nil && c.sendWindow > 0; {
+	for s := c.blocked.Front(); s != nil && c.sendWindow > 0 && len(c.out) < maxPending; {
 		next := s.link.Next()
 		c.pump(s)
 		s = next
