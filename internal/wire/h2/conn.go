@@ -68,7 +68,6 @@ type Conn struct {
 }
 
 const (
-	maxPending   = 1 << 20 // bytes of output that wait to be written, above which DATA is not added
 	maxAcks      = 1000 // acks that wait to be written: more are a flood
 	maxAck       = 17   // bytes of the longest ack
 	maxFragments = 64   // frames of a header block with less than minFragment bytes on average: more are a flood
@@ -110,19 +109,6 @@ func set[T comparable](v *T, to T) {
 
 // Out returns the bytes to write. They are valid until the next call.
 func (c *Conn) Out() []byte { return c.out }
-
-// Wrote removes the first n bytes of Out, which were written, and adds data that waited for them.
-func (c *Conn) Wrote(n int) {
-	if n == len(c.out) {
-		c.out, c.acks = c.out[:0], 0
-	} else {
-		c.acks = max(0, c.acks-n/maxAck)
-		c.out = c.out[:copy(c.out, c.out[n:])]
-	}
-	if c.blocked.Len() > 0 && len(c.out) < maxPending/2 {
-		c.pumpAll()
-	}
-}
 
 // Usable reports whether new streams can be started.
 func (c *Conn) Usable() bool {

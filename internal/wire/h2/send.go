@@ -2,6 +2,9 @@ package h2
 
 import "slices"
 
+// maxPending is how many bytes of output may wait to be written, above which DATA is not added.
+const maxPending = 1 << 20
+
 // Start sends the stream's request, or queues it until the peer allows another stream. The
 // connection has to be Usable. sent is false for a queued stream; the handler's Admitted is called
 // when it is sent.
@@ -166,5 +169,18 @@ func (c *Conn) pumpAll() {
 		next := s.link.Next()
 		c.pump(s)
 		s = next
+	}
+}
+
+// Wrote removes the first n bytes of Out, which were written, and adds data that waited for them.
+func (c *Conn) Wrote(n int) {
+	if n == len(c.out) {
+		c.out, c.acks = c.out[:0], 0
+	} else {
+		c.acks = max(0, c.acks-n/maxAck)
+		c.out = c.out[:copy(c.out, c.out[n:])]
+	}
+	if c.blocked.Len() > 0 && len(c.out) < maxPending/2 {
+		c.pumpAll()
 	}
 }
