@@ -1,19 +1,24 @@
 # make check is the fast part, for while you work; make test is everything.
-.PHONY: run check lint test soak tools test-tools proxies screenshots bench bench-peers bench-aa generate cluster-up cluster-down cluster-test
+.PHONY: run check left lint test soak tools test-tools proxies screenshots bench bench-peers bench-aa generate cluster-up cluster-down cluster-test
 
 CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/rpclab
 
-# All packages whose tests need only Go and the proxies.
-PLAIN = $(shell go list ./... | grep -v -e /test/e2e -e /test/conformance -e /test/dashboards -e /test/cluster -e /test/kube -e /test/security -e /test/browser)
+# What make check leaves to make test, besides the race detector: packages whose tests need more than Go
+# and the proxies. The other packages are PLAIN.
+LEFT = test/e2e test/conformance test/dashboards test/cluster test/kube test/security test/browser
+PLAIN = $(shell go list ./... | grep -v $(LEFT:%=-e /%))
 
 run: ; go run ./cmd/rpclab run channels --quick
 
 # go test repeats the tests that run the program only when its checksum changes, which they read from
 # the environment. Without the commit in it, the program changes with its code only.
 PROGRAM = $(CACHE)/check$(CURDIR)/rpclab
-check: lint proxies
+check: left lint proxies
 	go build -buildvcs=false -o $(PROGRAM) ./cmd/rpclab
 	RPCLAB_TEST_PROGRAM=$(PROGRAM) RPCLAB_TEST_CHECKSUM=$$(cksum <$(PROGRAM)) go test -short -parallel 4 $(PLAIN)
+
+left:
+	@echo "make check leaves to make test: the race detector, more calls to calculators, $(LEFT)"
 
 # The types of web/src are checked by the tests of web/bundle. govulncheck is not part of this: it
 # needs the database at vuln.go.dev, which not every machine that runs the tests can reach.
