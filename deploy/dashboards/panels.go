@@ -9,6 +9,38 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
 )
 
+// source is the Prometheus that the reader chooses.
+var source = common.DataSourceRef{Type: new("prometheus"), Uid: new("${datasource}")}
+
+// start is a dashboard without panels, for the Prometheus that its reader chooses.
+func start(title, uid, doc string) *dashboard.DashboardBuilder {
+	return dashboard.NewDashboardBuilder(title).
+		Uid(uid).
+		Description(doc).
+		Tags([]string{"rpclab"}).
+		Refresh("10s").
+		Time("now-15m", "now").
+		Timezone("browser").
+		Readonly().
+		WithVariable(dashboard.NewDatasourceVariableBuilder("datasource").
+			Label("Prometheus").Type("prometheus"))
+}
+
+// values is a variable for the values of a label in the series that a selector matches.
+func values(name, label, selector string) *dashboard.QueryVariableBuilder {
+	query := "label_values(" + selector + ", " + label + ")"
+	return dashboard.NewQueryVariableBuilder(name).
+		Datasource(source).
+		Query(dashboard.StringOrMap{String: &query}).
+		Refresh(dashboard.VariableRefreshOnTimeRangeChanged). // routes start and stop
+		Sort(dashboard.VariableSortAlphabeticalAsc).
+		Multi(true).IncludeAll(true).
+		Current(dashboard.VariableOption{
+			Text:  dashboard.StringOrArrayOfString{String: new("All")},
+			Value: dashboard.StringOrArrayOfString{String: new("$__all")},
+		})
+}
+
 // height is the height of every panel in rows of Grafana's grid, which is 24 columns wide.
 const height = 8
 

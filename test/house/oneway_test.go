@@ -16,6 +16,7 @@ import (
 // files declare and nothing of those that use it.
 var oneWay = []string{
 	"cmd/rpclab",
+	"deploy/dashboards",
 	"internal/agent",
 	"internal/analysis",
 	"internal/caller",
