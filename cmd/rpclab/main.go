@@ -1,4 +1,4 @@
-// Command rpclab measures how services should talk to each other.
+// Command rpclab compares how services call each other.
 package main
 
 import (
@@ -28,7 +28,7 @@ func main() {
 func root() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "rpclab",
-		Short: "Measure how services should talk to each other",
+		Short: "Compare how services call each other",
 		Long: `rpclab starts real servers, sends real calls over every route under comparison
 in interleaved rounds, injects faults, and reports which differences are real.`,
 		Example: `  rpclab run channels --quick     run the experiment channels, scaled down

@@ -107,7 +107,7 @@ func assemble(layers []contents, o Options) (v1.Image, error) {
 		WorkingDir: "/tmp",
 		Labels: map[string]string{
 			"org.opencontainers.image.title":       "rpclab",
-			"org.opencontainers.image.description": "Measure how services should talk to each other",
+			"org.opencontainers.image.description": "Compare how services call each other",
 			"org.opencontainers.image.version":     o.Version,
 		},
 	}

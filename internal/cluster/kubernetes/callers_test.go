@@ -30,7 +30,7 @@ func TestAlternatingCallersKeepTheirPods(t *testing.T) {
 	pool := newCallerPool(newRun(api, objectScope{namespace: "ns"}, nil))
 	specs := []cluster.CallerSpec{
 		{Name: "caller", Count: 1, Args: []string{"caller"}},
-		{Name: "caller", Count: 1, Args: []string{"caller"}, Sidecar: []string{"stand"}, Watches: true},
+		{Name: "caller", Count: 1, Args: []string{"caller"}, Sidecar: []string{"infrastructure"}, Watches: true},
 		{Name: "caller", Count: 1, Args: []string{"caller"}, Watches: true},
 		{Name: "caller", Count: 2, Args: []string{"caller"}},
 		{Name: "caller", Count: 1, Args: []string{"caller"}, Mesh: "istio"},

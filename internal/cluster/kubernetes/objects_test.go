@@ -41,7 +41,7 @@ func TestObjectsOfARun(t *testing.T) {
 	spec := cluster.Spec{
 		Name: "greeter", Args: []string{"--delay", "5ms"}, Replicas: 3, Drain: 2 * time.Second, CPUs: 1, Memory: 3 << 29,
 	}
-	callers := cluster.CallerSpec{Name: "caller", Count: 2, Args: []string{"caller"}, Sidecar: []string{"stand"}, Watches: true}
+	callers := cluster.CallerSpec{Name: "caller", Count: 2, Args: []string{"caller"}, Sidecar: []string{"infrastructure"}, Watches: true}
 	testkit.Golden(t, "shared-objects.yaml", document(t, sharedObjects(testScope, "token")...))
 	testkit.Golden(t, "reaper.yaml", document(t, reaperObjects(testScope)...))
 	testkit.Golden(t, "backends.yaml", document(t, backends(testScope, "greeter-1", spec)...))
@@ -51,7 +51,7 @@ func TestObjectsOfARun(t *testing.T) {
 // The rules of https://kubernetes.io/docs/concepts/security/pod-security-standards/ that a pod's
 // fields must follow. The API server of the cluster tests enforces all rules.
 func TestPodsObeyTheRestrictedStandard(t *testing.T) {
-	watcher := callerJob(testScope, "caller-1", cluster.CallerSpec{Name: "caller", Count: 1, Sidecar: []string{"stand"}, Watches: true})
+	watcher := callerJob(testScope, "caller-1", cluster.CallerSpec{Name: "caller", Count: 1, Sidecar: []string{"infrastructure"}, Watches: true})
 	for name, spec := range map[string]corev1.PodSpec{
 		"backend": templateOf(backends(testScope, "greeter-1", cluster.Spec{Name: "greeter", Replicas: 1})[0]),
 		"watcher": templateOf(watcher),
