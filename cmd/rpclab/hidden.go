@@ -69,6 +69,7 @@ func selfTestServerCommand() *cobra.Command {
 // forwardCommand is the process of the route forwarder.
 func forwardCommand() *cobra.Command {
 	var listen string
+	var public bool
 	var service cluster.Service
 	command := &cobra.Command{
 		Use:    "forward",
@@ -76,6 +77,11 @@ func forwardCommand() *cobra.Command {
 		Args:   noArgs,
 		Hidden: true,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if !public {
+				if _, err := listenToken("--listen", listen, "", "other machines could connect to the backends: add --public"); err != nil {
+					return err
+				}
+			}
 			ctx, cancel := context.WithCancel(c.Context())
 			defer cancel()
 			go func() {
@@ -87,6 +93,7 @@ func forwardCommand() *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&listen, "listen", "127.0.0.1:0", "`address` to listen on")
+	flags.BoolVar(&public, "public", false, "forward connections of other machines")
 	flags.StringVar(&service.API, "api", "", "`URL` of the EndpointSlice API")
 	flags.StringVar(&service.Namespace, "namespace", "default", "`namespace` of the service")
 	flags.StringVar(&service.Name, "service", "", "`name` of the service")

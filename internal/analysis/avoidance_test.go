@@ -67,6 +67,9 @@ func TestAvoidedIsWhenCallersStopCallingTheAffectedBackends(t *testing.T) {
 		case took != nil && *took != c.want:
 			t.Errorf("%s: callers avoid the backend after %g ms, want %g", name, *took, c.want)
 		}
+		if got.CalledBefore == nil || *got.CalledBefore != (c.b0[19] > 0) {
+			t.Errorf("%s: called before the event: %v, want %v", name, got.CalledBefore, c.b0[19] > 0)
+		}
 		if got.Ready != 3 || len(got.Affected) != 1 {
 			t.Errorf("%s: %v of %d backends were affected, want b0 of 3", name, got.Affected, got.Ready)
 		}

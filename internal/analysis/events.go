@@ -108,6 +108,7 @@ func setAvoidance(e *result.Event, a PerformedEvent, from, to int, seen measure.
 	s := affectedBackends{ids: a.Backends, ready: len(ready), leaving: leaves(a.Event), from: from + 1, to: min(to, dueIntervals(line))}
 	s.stillServing = a.Event.Cut != nil && a.Event.Cut.How == "reset"
 	e.Ready = s.ready
+	e.CalledBefore = new(s.answeredByAffected(line, max(s.from-1-quietIntervals, 0), s.from-1) > 0)
 	e.Answered, e.AnsweredByAffected = answered(line, s.from, s.to), s.answeredByAffected(line, s.from, s.to)
 	if i, ok := s.avoided(line); ok {
 		e.Took.Avoided = new(result.Milliseconds(wholeIntervals(time.Duration(i)*measure.TimelineInterval - a.Time.Sub(seen.Started))))

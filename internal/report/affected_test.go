@@ -31,3 +31,27 @@ func TestThePolicyOfAnArmIsThatOfItsCell(t *testing.T) {
 		t.Errorf("the report names one fair share for both cells:\n%s", got)
 	}
 }
+
+// An arm that continues to call a slow or unreachable backend loses no call before its deadline. That is
+// not an arm that was not affected.
+func TestAnArmThatDoesNotAvoidABackendIsAffected(t *testing.T) {
+	for name, c := range map[string]struct {
+		event result.Event
+		want  string
+	}{
+		"it answers slowly":               {result.Event{CalledBefore: new(true), AnsweredByAffected: 50, Late: 50}, never},
+		"it does not answer":              {result.Event{CalledBefore: new(true)}, never},
+		"the arm has not called it":       {result.Event{CalledBefore: new(false)}, none},
+		"an older result, it answers":     {result.Event{AnsweredByAffected: 50}, never},
+		"an older result, it answers not": {result.Event{}, none},
+	} {
+		event := c.event
+		event.Arm, event.Round, event.What, event.Action, event.Ready, event.Affected, event.Answered = "a", 1, "cut 1", result.ActionCut, 3, []string{"b0"}, 100
+		avoiding := event
+		avoiding.Arm, avoiding.Took.Avoided = "b", new(100.0)
+		all := recoveries(result.Document{Arms: []result.Arm{{Name: "a"}, {Name: "b"}}, Events: []result.Event{event, avoiding}})
+		if len(all) != 1 || all[0].text("a") != c.want {
+			t.Errorf("%s: got %+v, want %q for a", name, all, c.want)
+		}
+	}
+}

@@ -79,6 +79,7 @@ type eventOutcome struct {
 	// backends; fair is the share that those should have.
 	answered, byAffected uint64
 	fair                 float64
+	called               *bool            // the affected backends, before the event in any round; nil: not known
 	took                 [steps][]float64 // ms, +Inf if not observed
 	unrestored           []result.Took    // of the rounds whose balance was not restored
 	unfinished           bool             // in any round, when the load ended
@@ -140,6 +141,9 @@ func (o *eventOutcome) add(e result.Event) {
 	o.failed += e.Failed
 	o.late += e.Late
 	o.unfinished = o.unfinished || e.Unfinished != nil
+	if e.CalledBefore != nil && (o.called == nil || !*o.called) {
+		o.called = e.CalledBefore
+	}
 	for code, n := range e.Errors {
 		o.codes[code] += n
 	}
@@ -159,6 +163,17 @@ func (o *eventOutcome) add(e result.Event) {
 	if e.Error != "" && !slices.Contains(o.errors, e.Error) {
 		o.errors = append(o.errors, e.Error)
 	}
+}
+
+// isUntouched reports whether an arm whose recovery was not observed had nothing to recover from.
+func (o *eventOutcome) isUntouched() bool {
+	switch {
+	case o.failed > 0:
+		return false
+	case o.called != nil:
+		return !*o.called
+	}
+	return o.byAffected == 0 && o.late == 0 // of an older result, or an event on a proxy
 }
 
 func places(all []*eventOutcome) int {

@@ -27,7 +27,7 @@ type recovery struct {
 	count  int
 	step   int                  // the time that says how soon clients recovered
 	took   map[string][]float64 // by arm, one for each cell, +Inf if not observed
-	// untouched are the arms that sent no calls to the affected backends, and so lost none.
+	// untouched are the arms that had sent no calls to the affected backends, and lost none.
 	untouched  map[string]bool
 	unfinished bool // in any round of any arm
 }
@@ -54,7 +54,7 @@ func recoveries(d result.Document) (all []recovery) {
 			took := median(o.took[step])
 			r.took[o.arm] = append(r.took[o.arm], took)
 			r.unfinished = r.unfinished || o.unfinished
-			r.untouched[o.arm] = step != firstCall && math.IsInf(took, 1) && o.failed == 0
+			r.untouched[o.arm] = step != firstCall && math.IsInf(took, 1) && o.isUntouched()
 		}
 		all = append(all, r)
 	}

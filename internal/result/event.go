@@ -29,7 +29,10 @@ type Event struct {
 	// that affected backends answered.
 	Answered           uint64 `json:"answered,omitempty"`
 	AnsweredByAffected uint64 `json:"answered_by_hit,omitempty"`
-	Error              string `json:"error,omitempty"` // why the event failed
+	// CalledBefore says whether the affected backends answered calls of the second before the event. If not,
+	// callers could not avoid them. nil: not known, or no backend was affected.
+	CalledBefore *bool  `json:"called_before,omitempty"`
+	Error        string `json:"error,omitempty"` // why the event failed
 	// Unfinished says how far a rollout or a scaling was when the load ended; nil: it was complete.
 	Unfinished *Unfinished `json:"unfinished,omitempty"`
 }

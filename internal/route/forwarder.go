@@ -30,6 +30,9 @@ func startForwarder(ctx context.Context, s cluster.Service, _ settings.Settings,
 		return Infrastructure{}, err
 	}
 	args := []string{"forward", "--listen", at, "--api", s.API, "--namespace", s.Namespace, "--service", s.Name}
+	if h.IP != "" { // in a pod, which callers in other pods reach
+		args = append(args, "--public")
+	}
 	p, err := component.Start(ctx, component.Spec{
 		Name: "forwarder", Role: component.Proxy, Process: process.Spec{Args: slices.Concat(h.Self, args)},
 		Restart: true,

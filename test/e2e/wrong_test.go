@@ -109,6 +109,7 @@ func TestWrongRequestsExitWithCode2(t *testing.T) {
 		{"gateway-for-everyone", func() []string {
 			return []string{"gateway", "--target", "127.0.0.1:1", "--listen", "0.0.0.0:0"}
 		}},
+		{"forward-for-everyone", func() []string { return []string{"forward", "--listen", "0.0.0.0:0"} }},
 		{"server-for-everyone", func() []string { return []string{"server", "--listen", "0.0.0.0:0"} }},
 		{"server-metrics-for-everyone", func() []string { return []string{"server", "--metrics", "0.0.0.0:0"} }},
 		{"server-token-without-room", func() []string {
