@@ -20,7 +20,7 @@ import (
 
 // TestInteropCasesOfLoads makes the test cases of gRPC's interop suite with both engines against grpc-go's interop
 // server (grpc/doc/interop-test-descriptions.md). Not among them are the cases that rpclab load cannot ask for: a stream
-// without messages, cancellation, and credentials of cloud platforms.
+// without messages, and credentials of cloud platforms. A call that is cancelled after it began has sent one message.
 func TestInteropCasesOfLoads(t *testing.T) {
 	address, count := interopServer(t)
 	payload := func(size int) string {
@@ -56,6 +56,9 @@ func TestInteropCasesOfLoads(t *testing.T) {
 		"unimplemented_service": {method: "UnimplementedService/UnimplementedCall", code: "UNIMPLEMENTED"},
 		"timeout_on_sleeping_server": {method: "TestService/StreamingOutputCall", data: `{"response_parameters": [{"size": 9, "interval_us": 10000000}]}`,
 			args: []string{"--timeout", "300ms"}, code: "DEADLINE_EXCEEDED"},
+		"cancel_after_begin": {method: "TestService/FullDuplexCall", args: []string{"--stream-duration", "50ms"}},
+		"cancel_after_first_response": {method: "TestService/FullDuplexCall", data: fmt.Sprintf(`{"response_parameters": [{"size": 31415}], "payload": %s}`, payload(27182)),
+			args: []string{"--stream-messages", "1"}, answers: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
