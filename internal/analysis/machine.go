@@ -17,6 +17,8 @@ const (
 	// mostOthersBetweenRuns is the share above which runs are not compared: the other run had another
 	// share, and nothing pairs the two.
 	mostOthersBetweenRuns = 0.5
+	// mostIdle is the share of one processor that an arm may use while other arms take their turns.
+	mostIdle = 0.05
 )
 
 // Shared are the warnings about other runs that used the machine during a trial.
@@ -45,7 +47,7 @@ func Stalls(stalls []measure.Stall) (all []result.MachineWarning) {
 // MachineWarnings collects the warnings about the machine: those of the whole run, then those of
 // single trials.
 func MachineWarnings(d result.Document) (all []result.MachineWarning) {
-	all = append(busyMachine(d), sharedMachine(d)...)
+	all = slices.Concat(busyMachine(d), sharedMachine(d), busyIdleArms(d))
 	for _, arm := range d.Arms {
 		for _, t := range arm.Trials {
 			for _, w := range t.MachineWarnings {
@@ -95,6 +97,26 @@ func busyMachine(d result.Document) []result.MachineWarning {
 		return nil
 	}
 	return []result.MachineWarning{w}
+}
+
+// busyIdleArms warns of arms that used CPU time while other arms took their turns.
+func busyIdleArms(d result.Document) (all []result.MachineWarning) {
+	for _, arm := range d.Arms {
+		var shares []float64
+		for _, t := range arm.Trials {
+			if t.IdleCPU != nil {
+				shares = append(shares, *t.IdleCPU)
+			}
+		}
+		if len(shares) == 0 {
+			continue
+		}
+		if share := verdict.Median(shares); share > mostIdle {
+			all = append(all, result.MachineWarning{Kind: result.IdleArmBusy, Arm: arm.Name, Cell: arm.Cell, Share: share, Text: fmt.Sprintf(
+				"%s used %.0f %% of a CPU while other arms took their turns, so it may have slowed them: use design: isolated", place(arm), 100*share)})
+		}
+	}
+	return all
 }
 
 // sharedMachine warns once of each other run, with the number of trials that it may have disturbed.

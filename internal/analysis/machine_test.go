@@ -124,3 +124,14 @@ func TestStallsNameTheirProcessAndTrial(t *testing.T) {
 		t.Errorf("the first warning is %+v, want greeter-1 frozen for 1500 ms in round 2 of shared", w)
 	}
 }
+
+func TestAnArmThatWorksWhileOthersTakeTheirTurnsIsNamed(t *testing.T) {
+	d := arms(t, 10, 10, 10)
+	for i := range d.Arms[1].Trials {
+		d.Arms[0].Trials[i].IdleCPU, d.Arms[1].Trials[i].IdleCPU = new(0.01), new([]float64{0.01, 0.12, 0.2}[i])
+	}
+	warnings := MachineWarnings(d)
+	if len(warnings) != 1 || warnings[0].Kind != result.IdleArmBusy || warnings[0].Arm != "other" || !strings.Contains(warnings[0].Text, "other used 12 % of a CPU while other arms took their turns") {
+		t.Errorf("%+v", warnings)
+	}
+}

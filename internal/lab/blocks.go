@@ -36,7 +36,7 @@ func blockCount(l experiment.Load, tookAll time.Duration) int {
 	length = min(max(length, minBlock), maxBlock)
 	count := min(max(1, int((whole+length/2)/length)), maxBlocks)
 	if calls := callsOf(l); calls > 0 {
-		count = min(count, max(1, calls/usersOf(l))) // each user has a call in each block
+		count = min(count, max(1, calls/max(usersOf(l), callsOfBlock))) // each user has a call in each block
 	}
 	return count
 }

@@ -23,10 +23,11 @@ func TestNumberOfBlocksOfALoad(t *testing.T) {
 		{experiment.Load{Open: &experiment.Open{Rate: 1000, Duration: time.Minute}}, 0, maxBlocks},
 		{experiment.Load{Open: &experiment.Open{Rate: 20, Duration: 100 * time.Millisecond}}, 0, 1},
 		{experiment.Load{Closed: &experiment.Closed{Users: 3, Duration: 2 * time.Second}}, 0, 20},
-		{experiment.Load{Closed: &experiment.Closed{Users: 20, Calls: 50}}, 10 * time.Second, 2}, // each user has a call
+		{experiment.Load{Closed: &experiment.Closed{Users: 20, Calls: 150}}, 10 * time.Second, 3},
+		{experiment.Load{Closed: &experiment.Closed{Users: 200, Calls: 450}}, 10 * time.Second, 2}, // each user has a call
 		{experiment.Load{Sequence: 10_000}, 2 * time.Second, 20},
 		{experiment.Load{Sequence: 10_000}, time.Millisecond, 1},
-		{experiment.Load{Sequence: 3}, time.Hour, 3},
+		{experiment.Load{Sequence: 130}, time.Hour, 2},
 		{experiment.Load{Sequence: 1_000_000}, 10 * time.Hour, maxBlocks},
 	} {
 		if got := blockCount(c.load, c.took); got != c.want {

@@ -33,7 +33,7 @@ type callerGroup struct {
 // sidecar. live is called once a second during loads.
 func startCallers(ctx context.Context, c cluster.Cluster, t trial, sidecar []string, live func(Live)) (*callerGroup, error) {
 	count := t.Config.CallerCount()
-	spec := cluster.CallerSpec{Name: "caller", Count: count, Args: []string{"caller"}, Sidecar: sidecar}
+	spec := cluster.CallerSpec{Name: t.processName("caller"), Count: count, Args: []string{"caller"}, Sidecar: sidecar}
 	if t.Config.Gateway == nil { // else the gateway makes the calls, with the mesh's sidecar
 		spec.Mesh, spec.Watches = t.route.Mesh, t.route.WatchesAPI
 	}

@@ -77,7 +77,7 @@ func (b infrastructureBuilder) start(ctx context.Context, t trial, servers clust
 
 // startInCluster starts the infrastructure in a process of its own in the cluster.
 func (b infrastructureBuilder) startInCluster(ctx context.Context, t trial, s cluster.Service) (remoteInfrastructure, error) {
-	host := cluster.CallerSpec{Name: infrastructureCommandName, Count: 1, Args: []string{infrastructureCommandName}, Watches: t.route.Start != nil}
+	host := cluster.CallerSpec{Name: t.processName(infrastructureCommandName), Count: 1, Args: []string{infrastructureCommandName}, Watches: t.route.Start != nil}
 	if t.Config.Gateway != nil {
 		host.Mesh, host.Watches = t.route.Mesh, host.Watches || t.route.WatchesAPI
 	}

@@ -47,9 +47,10 @@ func (c *trialRunner) interleave(trials []trial, design string) *interleaving {
 // round runs the trials of one round: as many cycles as each load has blocks. It starts the arms that are
 // not up. An error ends the run; the failure of an arm is a result.
 func (in *interleaving) round(ctx context.Context, trials []trial) ([]result.Trial, error) {
-	for _, a := range in.arms {
+	for n, a := range in.arms {
 		i := slices.IndexFunc(trials, func(t trial) bool { return t.Arm == a.trial.Arm })
 		a.trial = trials[i] // a round has a trial of every arm
+		a.trial.turn = n + 1
 	}
 	if err := in.start(ctx); err != nil {
 		return nil, err
@@ -126,6 +127,7 @@ func (in *interleaving) runBlock(ctx context.Context, r *interleavedRound, i, n,
 	if measured.Failed != "" {
 		return nil
 	}
+	addLost(measured, a.started.bed.failures()) // while other arms had their turn
 	endTurn := r.idle.turn(i)
 	block, err := a.started.loader.load(ctx, result.Trial{Started: time.Now().UTC(), Round: in.cycle, Order: place}, loadRequest{Pace: blockOf(a.trial.load, n, in.blocks)})
 	endTurn()
@@ -134,11 +136,19 @@ func (in *interleaving) runBlock(ctx context.Context, r *interleavedRound, i, n,
 	}
 	if block.Failed != "" {
 		measured.Failed = block.Failed
-		measured.Lost = append(block.Lost, a.started.bed.failures()...)
+		addLost(measured, append(block.Lost, a.started.bed.failures()...))
 		return nil
 	}
 	r.blocks[i] = append(r.blocks[i], block)
 	return nil
+}
+
+func addLost(measured *result.Trial, lost []string) {
+	for _, what := range lost {
+		if !slices.Contains(measured.Lost, what) {
+			measured.Lost = append(measured.Lost, what)
+		}
+	}
 }
 
 // start starts the arms that are not up, and warms them up.
@@ -176,17 +186,18 @@ func (a *interleavedArm) start(ctx context.Context, c *trialRunner) (err error) 
 	return err
 }
 
-// rehearse makes a twentieth of each load, which is not measured, and decides from its time how many blocks a
-// load has.
+// rehearse decides how many blocks a load has. Of a load of a number of calls it makes a twentieth, which is not
+// measured, to find out how long the whole takes.
 func (in *interleaving) rehearse(ctx context.Context) error {
 	const part = 20
 	in.blocks = 1
 	for _, a := range in.arms {
-		if a.before.Failed != "" {
+		load := a.trial.Config.Load
+		if a.before.Failed != "" || load.Burst > 0 || callsOf(load) == 0 {
+			in.blocks = max(in.blocks, blockCount(load, 0))
 			continue
 		}
 		in.runner.progress.doing(a.trial.Trial, "rehearsing")
-		load := a.trial.Config.Load
 		block, err := a.started.loader.load(ctx, result.Trial{}, loadRequest{Pace: blockOf(a.trial.load, 0, max(1, min(part, callsOf(load)/usersOf(load))))})
 		if err != nil {
 			return fmt.Errorf("arm %s: %w", a.trial.Arm, err)

@@ -37,8 +37,18 @@ type trial struct {
 	programs []language.Language // of servers, gateway and callers, other than Go
 	security security.Policy     // that servers require of their clients
 	job      caller.Job
-	load     pace.Spec     // zero for a capacity search
-	timeout  time.Duration // of a load
+	// turn numbers the arms that are up at the same time, from 1; 0: the trial is alone.
+	turn    int
+	load    pace.Spec     // zero for a capacity search
+	timeout time.Duration // of a load
+}
+
+// processName names processes of a trial, which another arm may also have at the same time.
+func (t trial) processName(name string) string {
+	if t.turn == 0 {
+		return name
+	}
+	return fmt.Sprintf("%s-%d", name, t.turn)
 }
 
 // Plan is the plan of an experiment in which every name is resolved.

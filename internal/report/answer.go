@@ -41,7 +41,7 @@ func Answer(d result.Document) string {
 	switch {
 	case len(metrics) > 0 && d.Partial:
 		return "No verdict yet: rounds are missing."
-	case len(metrics) > 0 && d.Rounds < fewestRounds:
+	case len(metrics) > 0 && fewPairs(d):
 		if d.Ended == result.EndedTime {
 			return fmt.Sprintf("No verdict: only %s fit in the time limit, and at least %d are needed to tell a difference from chance: use --for %s.",
 				plural(d.Rounds, "round"), fewestRounds, timeFor(d, fewestRounds))
@@ -53,6 +53,15 @@ func Answer(d result.Document) string {
 		return "No difference found between " + clean(d.Baseline) + " and any other arm."
 	}
 	return "No verdict: there was nothing to compare."
+}
+
+// fewPairs reports whether no verdict had enough pairs to tell a difference from chance. Arms that took
+// turns have more pairs than rounds.
+func fewPairs(d result.Document) bool {
+	if inTurns[d.Design] == "" {
+		return d.Rounds < fewestRounds
+	}
+	return !slices.ContainsFunc(d.Verdicts, func(v result.Verdict) bool { return v.Rounds >= fewestRounds })
 }
 
 // timeFor is a time limit, as --for takes it, in which a number of rounds fit with a fifth to spare.

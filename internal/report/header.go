@@ -105,9 +105,12 @@ func measuredTrials(d result.Document) (n int) {
 	return n
 }
 
+// inTurns says how arms were measured, if not one trial after another.
+var inTurns = map[string]string{"interleaved": " in turns", "side-by-side": " side by side"}
+
 func progress(d result.Document) string {
 	done := measuredTrials(d)
-	text := plural(d.Rounds, "round")
+	text := plural(d.Rounds, "round") + inTurns[d.Design]
 	limit := about(time.Duration(d.TimeLimitMS) * time.Millisecond)
 	switch n := len(d.Looks); {
 	case n == 0:

@@ -48,7 +48,7 @@ func verdicts(p *page, d result.Document) {
 	}
 	for _, v := range d.Verdicts {
 		if brackets(v) != "" && !v.Secondary {
-			note := intervalNote(v.Level, headline, len(d.Looks))
+			note := intervalNote(v.Level, headline, len(d.Looks), d.Design)
 			if v.Metric != "capacity" {
 				note += ofLatency
 			}
@@ -62,10 +62,14 @@ func verdicts(p *page, d result.Document) {
 }
 
 // intervalNote says how far the intervals can be relied on. level is that of one interval; 0: not known.
-func intervalNote(level float64, verdicts, looks int) string {
-	text := "In brackets: the confidence interval of the ratio, from pairs of trials of the same round"
+func intervalNote(level float64, verdicts, looks int, design string) string {
+	pairs := "from pairs of trials of the same round"
+	if inTurns[design] != "" {
+		pairs = "from pairs of blocks of the same cycles"
+	}
+	text := "In brackets: the confidence interval of the ratio, " + pairs
 	if level > 0 && level < 1 {
-		text = fmt.Sprintf("In brackets: the %s confidence interval of the ratio, from pairs of trials of the same round", confidence(level))
+		text = fmt.Sprintf("In brackets: the %s confidence interval of the ratio, %s", confidence(level), pairs)
 		if verdicts > 1 {
 			text += fmt.Sprintf(", wide enough that the %d verdicts of this run are all correct with 95 %% confidence", verdicts)
 		}

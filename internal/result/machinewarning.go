@@ -11,7 +11,8 @@ type MachineWarning struct {
 	Round int    `json:"round,omitempty"`
 	// Process is what was frozen or starved (greeter-1), or the other run.
 	Process string `json:"process,omitempty"`
-	// Share is the share of all CPU time that other programs used, in the median trial; 0: another kind.
+	// Share is the share of all CPU time that other programs used, in the median trial; of an idle arm, the
+	// share of one CPU that it used; 0: another kind.
 	Share float64 `json:"share,omitempty"`
 	// DurationMS is how long it lasted, or how far the clock jumped; 0: another kind.
 	DurationMS float64 `json:"duration_ms,omitempty"`

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -98,6 +99,8 @@ func (c overREST) serving(ctx context.Context) (bool, error) {
 
 // ask makes one request and returns status, identity and body of the answer.
 func (c overREST) ask(ctx context.Context, method, path string, body []byte) (code int, id string, said []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute) // a server that never answers fails its test alone
+	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, c.url+path, bytes.NewReader(body))
 	if err != nil {
 		return 0, "", nil, err
