@@ -24,15 +24,16 @@ import (
 // runFlags are the flags of `rpclab run`.
 type runFlags struct {
 	experiment.Options
-	on      string
-	where   kubernetes.ClientConfig
-	image   string
-	until   string
-	keeping storeFlags
-	machine machineFlags
-	asserts []string
-	outputs outputs
-	live    pageFlags
+	on       string
+	where    kubernetes.ClientConfig
+	image    string
+	until    string
+	planOnly bool
+	keeping  storeFlags
+	machine  machineFlags
+	asserts  []string
+	outputs  outputs
+	live     pageFlags
 }
 
 func runCommand() *cobra.Command {
@@ -56,6 +57,7 @@ With --no-wait it starts at once, and the results of both say so.`,
 		Example: `  rpclab run channels --quick
   rpclab run channels --arms shared,endpointslice --set load.burst=500
   rpclab run channels --for 2m
+  rpclab run channels --plan
   rpclab run ./mine.yaml --rounds 10 --json out.json --md out.md
   rpclab run channels --on kubernetes`,
 		Args: oneExperiment,
@@ -77,6 +79,7 @@ With --no-wait it starts at once, and the results of both say so.`,
 	flags.StringVar(&f.until, "until", "", "`decided`: end when every headline verdict is decided (default, except with --quick and --rounds)")
 	flags.DurationVar(&f.For, "for", 0, "`time` limit, such as 2m, in place of a number of rounds: begin no round that would end later")
 	flags.IntVar(&f.MaxRounds, "max-rounds", 0, "maximum `number` of rounds of a run until decided (default: twice those of the experiment, or as many as --for allows)")
+	flags.BoolVar(&f.planOnly, "plan", false, "start nothing, and print how long the run takes, what it starts and which differences it tells")
 	flags.Uint64Var(&f.Seed, "seed", 0, "`seed` of all random choices of the plan (default: random, and printed)")
 	flags.BoolVar(&f.Quick, "quick", false, "run the whole experiment, scaled down")
 	flags.Float64Var(&f.Scale, "scale", 0, "`fraction` of the load of the published study: 1 is its full load (default: as the experiment says)")
@@ -114,9 +117,16 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 	if err != nil {
 		return usageError{err}
 	}
+	if other := cmp.Or(f.outputs.html, f.outputs.md, f.outputs.junit); f.planOnly && (other != "" || f.live.web) {
+		return usageError{errors.New("--plan starts nothing: leave out --html, --md, --junit and --web; --json writes the plan")}
+	}
 	assertions, err := parseAssertions(f.asserts)
 	if err := errors.Join(err, f.outputs.check(), f.live.check()); err != nil {
 		return usageError{err}
+	}
+	if f.planOnly {
+		pilot := experiment.Options{Quick: true, Arms: f.Arms, Seed: f.Seed}
+		return planner{f.on, f.keeping, f.outputs, f.Options.Command(name) + onFlag(f.on), pilot.Command(name) + onFlag(f.on)}.show(c, plan)
 	}
 	document, err := f.runAndShow(c, plan, f.Options.Command(name)+onFlag(f.on))
 	if document.ID == "" {

@@ -42,6 +42,7 @@ func Assemble(d result.Document) result.Document {
 		d.Warnings = append(d.Warnings, warnings(*arm)...)
 	}
 	d.Verdicts, d.Accounts = verdicts(d), accounts(d)
+	d.Longer = longerRuns(d)
 	return d
 }
 

@@ -122,6 +122,9 @@ func verdictOn(d result.Document, m metric, p comparison, tests int) result.Verd
 		Bound: m.bound(p.a, p.b), PRanks: ranks(values),
 		Unfit: v.Ratio == 0 && len(values) > 0, // a value is missing
 	}
+	if m.headline {
+		r.Power = powerOf(v.Precision(o))
+	}
 	for _, doubt := range doubts(values, v, o) {
 		if doubt.Decisive {
 			r.Decision, why = string(verdict.Undecided), reasonOf(doubt.Text, verdict.Cause{Kind: doubt.Kind})
@@ -153,6 +156,17 @@ func lastRound(a result.Arm) (n int) {
 		n = max(n, t.Round)
 	}
 	return n
+}
+
+// usualPower is the probability with which a run should tell a difference.
+const usualPower = 0.8
+
+// powerOf returns which tellable a comparison tells; nil: not known.
+func powerOf(p verdict.Precision) *result.Power {
+	if p.Rounds < verdict.MinRounds || !(p.Freedom > 0) {
+		return nil
+	}
+	return &result.Power{Ratio50: p.Ratio(0.5), Ratio80: p.Ratio(usualPower), Ratio95: p.Ratio(0.95), Error: p.Error, Freedom: p.Freedom}
 }
 
 // ranks is the p-value of the values' ranks; 0: a value is missing.

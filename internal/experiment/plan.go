@@ -51,6 +51,19 @@ type Trial struct {
 	Seed   uint64 // of this trial's own random choices
 }
 
+// LoadTime is the time in which calls are due in so many rounds; loads without a fixed duration count as 0.
+func (p Plan) LoadTime(rounds int) (all time.Duration) {
+	for _, t := range p.Trials {
+		if t.Round <= rounds {
+			all += t.Config.Load.fixedDuration()
+		}
+	}
+	if p.Design == SideBySide {
+		all /= time.Duration(len(p.Arms))
+	}
+	return all
+}
+
 // DropsPackets reports whether an event of the plan drops packets.
 func (p Plan) DropsPackets() bool {
 	return slices.ContainsFunc(p.Trials, func(t Trial) bool {

@@ -108,7 +108,7 @@ func about(d time.Duration) string {
 	case d < 100*time.Minute:
 		return fmt.Sprintf("%.2g min", d.Minutes())
 	}
-	return number(math.Round(d.Hours()*10)/10) + " h"
+	return fmt.Sprintf("%.2g h", d.Hours())
 }
 
 func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }

@@ -36,6 +36,7 @@ func fullReport(d result.Document) page {
 		throughput(&p, d)
 		capacities(&p, d)
 		verdicts(&p, d)
+		power(&p, d)
 		otherMetrics(&p, d)
 		balance(&p, d)
 		confounds(&p, d)

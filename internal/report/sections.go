@@ -56,7 +56,7 @@ func SectionsOf(d result.Document) Sections {
 	if !measured(d) {
 		return s
 	}
-	s.Cards, s.Results, s.Verdicts, s.OtherMetrics = cards(d), partsOf(d, func(p *page, d result.Document) { resultsInOneTable(p, d); throughput(p, d) }), partsOf(d, verdicts), partsOf(d, otherMetrics)
+	s.Cards, s.Results, s.Verdicts, s.OtherMetrics = cards(d), partsOf(d, func(p *page, d result.Document) { resultsInOneTable(p, d); throughput(p, d) }), partsOf(d, func(p *page, d result.Document) { verdicts(p, d); power(p, d) }), partsOf(d, otherMetrics)
 	s.Balance, s.Confound, s.Events, s.ProxyLatency = partsOf(d, balance), partsOf(d, confounds), partsOf(d, eventTables), partsOf(d, proxyLatency)
 	s.Cost = partsOf(d, func(p *page, d result.Document) { cost(p, d); securityCost(p, d); idleWorkers(p, d) })
 	return s

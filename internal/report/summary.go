@@ -243,6 +243,9 @@ func reservations(p *page, d result.Document) {
 		}
 		p.alarm(shortened(text, 76))
 	}
+	if len(d.Longer) > 0 && !d.Partial && room(*p) {
+		p.item(longerInWords(d.Longer[0]))
+	}
 	made := strings.Join(filled(progress(d), lasted(d)), ", ")
 	switch {
 	case d.Partial:
@@ -251,6 +254,17 @@ func reservations(p *page, d result.Document) {
 		made = "Scaled down by --quick: " + made
 	}
 	p.item(made + ".")
+}
+
+// room says whether a summary has a line left for advice: it has at most one reservation of one line.
+func room(p page) bool {
+	lines := 0
+	for _, b := range p.blocks {
+		if b.kind == item {
+			lines += 1 + len([]rune(b.text))/76
+		}
+	}
+	return lines <= 1
 }
 
 // shortened is the beginning of a text that is too long for a line: whole clauses if they fill half of

@@ -57,9 +57,11 @@ type Document struct {
 	Arms            []Arm            `json:"arms"` // one for each arm in each cell
 	Verdicts        []Verdict        `json:"verdicts"`
 	Events          []Event          `json:"events"`
-	Confounds       []Confound       `json:"confounds,omitempty"`
-	Accounts        []Account        `json:"accounts,omitempty"` // of the confounds
-	Published       []Published      `json:"published_figures,omitempty"`
+	// Longer is how long a run must be to tell more, for each headline metric with undecided verdicts.
+	Longer    []Longer    `json:"longer,omitempty"`
+	Confounds []Confound  `json:"confounds,omitempty"`
+	Accounts  []Account   `json:"accounts,omitempty"` // of the confounds
+	Published []Published `json:"published_figures,omitempty"`
 	// Size is the load behind the study's figures, if the run's load was smaller; else empty.
 	Size       string `json:"published_size,omitempty"`
 	TrialCount int    `json:"trials_planned"`

@@ -27,6 +27,8 @@ type Verdict struct {
 	// PRanks is the two-sided p-value of the Mann-Whitney U test on the trials' values of this
 	// pair; 0: no values.
 	PRanks float64 `json:"p_ranks,omitempty"`
+	// Power is which differences the comparison tells; nil: not known, or the metric is no headline metric.
+	Power *Power `json:"power,omitempty"`
 	// Notes are warnings about the numbers that do not change the decision.
 	Notes []string `json:"notes,omitempty"`
 	// Kind is why the pair is compared.

@@ -17,6 +17,12 @@ type Precision struct {
 	Margin  float64 // 0: 0.03
 }
 
+// Precision returns how exactly a comparison with these options knows its ratio; zero: not known.
+func (v Verdict) Precision(o Options) Precision {
+	o = o.withDefaults()
+	return Precision{Error: v.Error, Freedom: v.Freedom, Rounds: float64(v.Rounds), Alpha: o.alpha(), Margin: o.Margin}
+}
+
 // Ratio returns the smallest true ratio over 1 that the comparison tells with a probability (its power), if
 // the noise is what it was. It tells 1/ratio as often.
 func (p Precision) Ratio(power float64) float64 {

@@ -73,6 +73,9 @@ func TestWrongRequestsExitWithCode2(t *testing.T) {
 		{"time-for-no-round", func() []string { return []string{"run", "churn", "--for", "5s"} }},
 		{"most-rounds-and-rounds", func() []string { return []string{"run", "channels", "--rounds", "4", "--max-rounds", "6"} }},
 		{"most-rounds-quick", func() []string { return []string{"run", "channels", "--quick", "--max-rounds", "6"} }},
+		{"plan-as-page", func() []string {
+			return []string{"run", "channels", "--plan", "--html", filepath.Join(dir, "plan.html")}
+		}},
 		{"unknown-experiment", func() []string { return []string{"run", "chanels"} }},
 		{"unreadable-file", func() []string { return []string{"run", filepath.Join(dir, "nowhere.yaml")} }},
 		{"no-experiment", func() []string { return []string{"run"} }},

@@ -1,0 +1,25 @@
+package analysis
+
+import (
+	"testing"
+
+	"rpclab/internal/result"
+)
+
+func TestAPlanTellsMoreWithMoreRounds(t *testing.T) {
+	d := arms(t, 10.9, 9.4, 10.6, 9.2, 10.3)
+	d.ID, d.Rounds = "earlier", 5
+	d = Assemble(d)
+	p := result.Plan{Arms: []string{"base", "other"}, Fewest: result.PlannedRun{Rounds: 5, Trials: 10}, Most: result.PlannedRun{Rounds: 10, Trials: 20}}
+	p = Foresee(p, []result.Document{d})
+	few, many := p.Fewest.Tells["latency_p50"], p.Most.Tells["latency_p50"]
+	if v := p50(t, d); few < v.Power.Ratio80-1e-9 || few > v.Power.Ratio80+1e-9 || !(1 < many && many < few) {
+		t.Errorf("5 rounds tell %g and 10 tell %g; the run of 5 rounds told %g", few, many, v.Power.Ratio80)
+	}
+	if len(p.From) != 1 || p.Fewest.TookMS == nil || p.Most.TookMS == nil {
+		t.Errorf("the plan is %+v", p)
+	}
+	if p = Foresee(result.Plan{Arms: []string{"base"}}, nil); len(p.Most.Tells) > 0 || p.Most.TookMS != nil || p.Memory != nil {
+		t.Errorf("without an earlier run the plan knows %+v", p)
+	}
+}

@@ -1,0 +1,111 @@
+package analysis
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"rpclab/internal/result"
+	"rpclab/internal/verdict"
+)
+
+// longerRuns returns for each headline metric how long a run must be to tell the next smaller difference in every
+// pair whose verdict is undecided, and adds the same to each of these verdicts.
+func longerRuns(d result.Document) (all []result.Longer) {
+	open := map[string][]*result.Verdict{}
+	var metrics []string
+	for i := range d.Verdicts {
+		v := &d.Verdicts[i]
+		if v.Power == nil || !v.Kind.AnswersQuestion() || settled(*v) {
+			continue
+		}
+		if !slices.Contains(metrics, v.Metric) {
+			metrics = append(metrics, v.Metric)
+		}
+		open[v.Metric] = append(open[v.Metric], v)
+	}
+	took := lasted(d)
+	for _, metric := range metrics {
+		worst := slices.MaxFunc(open[metric], func(a, b *result.Verdict) int {
+			return int(math.Copysign(1, a.Power.Ratio80-b.Power.Ratio80))
+		})
+		difference, ok := nextDifference(worst.Power.Ratio80, d.Margin)
+		if !ok {
+			continue
+		}
+		for _, v := range open[metric] {
+			if v.Power.Ratio80 > 1+difference {
+				v.Power.Longer = longerRun(*v, difference, d, took)
+			}
+		}
+		if worst.Power.Longer != nil {
+			l := *worst.Power.Longer
+			l.Metric = metric
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// tellable are the differences that a run may be advised to tell, as shares.
+var tellable = []float64{0.5, 0.2, 0.1, 0.05, 0.02}
+
+// nextDifference returns 10 %, or the largest smaller difference that a comparison does not tell yet; false:
+// it tells all that are larger than the margin.
+func nextDifference(told, margin float64) (float64, bool) {
+	if margin >= 0.1 {
+		for _, d := range slices.Backward(tellable) {
+			if d > margin {
+				return d, told > 1+d
+			}
+		}
+		return 0, false
+	}
+	if margin == 0 {
+		margin = 0.03
+	}
+	for _, d := range tellable {
+		if d <= 0.1 && d > margin && told > 1+d {
+			return d, true
+		}
+	}
+	return 0, false
+}
+
+// longerRun returns how long a run must be to tell a difference; nil: over 1,000 values.
+func longerRun(v result.Verdict, difference float64, d result.Document, took time.Duration) *result.Longer {
+	p := verdict.Precision{Error: v.Power.Error, Freedom: v.Power.Freedom, Rounds: float64(v.Rounds), Alpha: 1 - v.Level, Margin: d.Margin}
+	low, high := p.Likely()
+	l := result.Longer{Difference: difference}
+	at := func(p verdict.Precision) (rounds int, more float64) {
+		rounds = int(math.Ceil(float64(p.RoundsFor(1+difference, usualPower)) / p.Rounds * float64(d.Rounds)))
+		perRound := result.Milliseconds(took) / float64(max(d.Rounds, 1))
+		return rounds, math.Round(perRound * float64(max(0, rounds-d.Rounds)))
+	}
+	if p.RoundsFor(1+difference, usualPower) == verdict.MaxRounds {
+		return nil
+	}
+	l.Rounds, l.MoreMS = at(p)
+	l.RoundsCI[0], l.MoreCI[0] = at(low)
+	l.RoundsCI[1], l.MoreCI[1] = at(high)
+	return &l
+}
+
+// lasted returns how long the trials of a document took.
+func lasted(d result.Document) time.Duration {
+	var first, last time.Time
+	for _, a := range d.Arms {
+		for _, t := range a.Trials {
+			if first.IsZero() || t.Started.Before(first) {
+				first = t.Started
+			}
+			if end := t.Started.Add(time.Duration(t.ElapsedMS * float64(time.Millisecond))); end.After(last) {
+				last = end
+			}
+		}
+	}
+	if d.Finished != nil && d.Finished.After(last) {
+		last = *d.Finished
+	}
+	return last.Sub(first)
+}

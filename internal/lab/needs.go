@@ -1,0 +1,51 @@
+package lab
+
+import (
+	"errors"
+	"slices"
+
+	"rpclab/internal/experiment"
+	"rpclab/internal/result"
+	"rpclab/internal/tool"
+)
+
+// Needs adds to a plan's description what the run starts on this machine.
+func (p Plan) Needs(to result.Plan) result.Plan {
+	to.Tools, to.Missing = []string{}, []string{}
+	together := map[string]int{} // processes of the first round, by cell
+	for _, t := range p.trials {
+		if t.Round > 1 {
+			continue
+		}
+		key := result.Cell(t.Cell).Key()
+		if p.Design == experiment.Isolated {
+			together[key] = 0 // one trial at a time
+		}
+		together[key] += processesOf(t)
+		to.Processes = max(to.Processes, together[key])
+		files, _ := filesNeeded(t)
+		to.Files = max(to.Files, files)
+		if name := t.route.Binary; name != "" && !slices.Contains(to.Tools, name) {
+			to.Tools = append(to.Tools, name)
+			if _, err := tool.Find(name); errors.Is(err, tool.ErrMissing) {
+				to.Missing = append(to.Missing, name)
+			}
+		}
+	}
+	return to
+}
+
+// processesOf returns about how many processes a trial has at a time.
+func processesOf(t trial) int {
+	n := backendsOf(t) + t.Config.CallerCount()
+	if t.route.Start != nil {
+		n++
+		if t.settings.Proxy.Sidecar {
+			n += t.Config.CallerCount() - 1
+		}
+	}
+	if t.Config.Gateway != nil {
+		n++
+	}
+	return n
+}

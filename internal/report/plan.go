@@ -1,0 +1,95 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"rpclab/internal/result"
+)
+
+// Plan writes for the terminal what a run will do.
+func Plan(w io.Writer, d result.Plan, o Options) error {
+	var p page
+	p.title(strings.Trim(clean(d.Experiment)+": "+clean(d.Question), ": "))
+	text := plural(len(d.Arms), "arm")
+	if d.Cells > 1 {
+		text += " in " + plural(d.Cells, "cell")
+	}
+	p.say(text + ", " + clean(d.Design) + ": " + clean(strings.Join(d.Arms, ", ")) + ".")
+	plannedRuns(&p, d)
+	p.item(fmt.Sprintf("It starts about %s processes at a time, on free loopback ports. One of them opens up to %s.%s",
+		number(float64(d.Processes)), plural(d.Files, "file"), memoryOfPlan(d)))
+	if len(d.Missing) > 0 {
+		p.alarm("Not installed: " + clean(strings.Join(d.Missing, ", ")) + ". Install them with `rpclab doctor --install`.")
+	}
+	p.item("Nothing was started. Run it: `" + clean(d.Command) + "`")
+	return writeTerminal(w, p, o)
+}
+
+func memoryOfPlan(d result.Plan) string {
+	if d.Memory == nil {
+		return " Its memory is not known."
+	}
+	return fmt.Sprintf(" Earlier runs used up to %.0f MB.", float64(*d.Memory)/1e6)
+}
+
+// plannedRuns has a row for the run at its first look and one for its end.
+func plannedRuns(p *page, d result.Plan) {
+	metrics := slices.Sorted(maps.Keys(d.Most.Tells))
+	t := table{columns: []column{{"the run", false}, {"rounds", true}, {"trials", true}, {"takes", true}}}
+	for _, metric := range metrics {
+		t.columns = append(t.columns, column{"tells " + shortName(metric), true})
+	}
+	add := func(name string, run result.PlannedRun) {
+		row := []string{name, number(float64(run.Rounds)), number(float64(run.Trials)), timeOfPlan(run)}
+		for _, metric := range metrics {
+			row = append(row, toldChange(run.Tells[metric]))
+		}
+		t.rows = append(t.rows, row)
+	}
+	if d.Fewest.Rounds < d.Most.Rounds {
+		add("if decided at the first look", d.Fewest)
+		add("at most", d.Most)
+	} else {
+		add("fixed rounds", d.Most)
+	}
+	p.grid(t)
+	if d.TimeLimitMS > 0 {
+		limit := about(time.Duration(d.TimeLimitMS) * time.Millisecond)
+		p.item("It begins no round that would end after " + limit + ".")
+		if least := d.Fewest; least.LoadMS > float64(d.TimeLimitMS) || least.TookMS != nil && *least.TookMS > float64(d.TimeLimitMS) {
+			p.alarm(fmt.Sprintf("The time limit is too short for a verdict: %s take %s.", plural(least.Rounds, "round"), timeOfPlan(least)))
+		}
+	}
+	if len(metrics) > 0 {
+		from := "run " + clean(d.From[0])
+		if len(d.From) > 1 {
+			from = fmt.Sprintf("%d runs, the last %s", len(d.From), clean(d.From[0]))
+		}
+		text := "tells: the smallest difference that 80 % of such runs tell in every pair, from the noise of " + from + "."
+		if d.Scaled {
+			text += " Their loads had another length: expect less noise from longer loads."
+		}
+		p.item(text)
+		return
+	}
+	why := "no run of this experiment on this machine is stored"
+	if len(d.From) > 0 {
+		why = "the earlier runs had too few rounds"
+	}
+	p.item("Which differences it tells is not known: " + why + ". A short run measures the noise: `" + clean(d.Pilot) + "`")
+}
+
+func timeOfPlan(run result.PlannedRun) string {
+	if run.TookMS != nil {
+		return "about " + about(time.Duration(*run.TookMS*float64(time.Millisecond)))
+	}
+	if run.LoadMS > 0 {
+		return "over " + about(time.Duration(run.LoadMS*float64(time.Millisecond)))
+	}
+	return "not known"
+}

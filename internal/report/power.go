@@ -1,0 +1,58 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"rpclab/internal/result"
+)
+
+// power says which differences the run could tell, and how long a run must be to tell more.
+func power(p *page, d result.Document) {
+	type row struct{ arm, metric string }
+	var rows []row
+	ranges := map[row]*[3]figures{}
+	for _, v := range d.Verdicts {
+		if v.Power == nil || !v.Kind.AnswersQuestion() {
+			continue
+		}
+		key := row{clean(v.A), shortName(v.Metric)}
+		told := [3]float64{v.Power.Ratio50, v.Power.Ratio80, v.Power.Ratio95}
+		if ranges[key] == nil {
+			rows = append(rows, key)
+			ranges[key] = &[3]figures{{told[0], told[0]}, {told[1], told[1]}, {told[2], told[2]}}
+		}
+		for i, ratio := range told {
+			ranges[key][i].include(ratio)
+		}
+	}
+	if len(rows) == 0 {
+		return
+	}
+	t := table{columns: []column{{"differences told", false}, {"metric", false}, {"by 50 % of runs", true}, {"by 80 %", true}, {"by 95 %", true}}}
+	for _, key := range rows {
+		cells := []string{key.arm, key.metric}
+		for _, of := range ranges[key] {
+			cells = append(cells, fromTo(of.low, of.high, toldChange))
+		}
+		t.rows = append(t.rows, cells)
+	}
+	p.grid(t)
+	p.note("Differences told: the smallest true differences that so many runs like this one would tell, if the noise stays (power).")
+	for _, l := range d.Longer {
+		p.item(longerInWords(l))
+	}
+}
+
+// toldChange is a ratio over 1 as a difference.
+func toldChange(ratio float64) string { return atMost(ratio - 1) }
+
+// longerInWords says how long a run must be to tell a difference.
+func longerInWords(l result.Longer) string {
+	more := func(ms float64) string { return about(time.Duration(ms * float64(time.Millisecond))) }
+	return fmt.Sprintf("To tell a %s difference %s: --rounds %d, %s more (%s to %s).",
+		percentOf(l.Difference), metricName(l.Metric), l.Rounds, more(l.MoreMS), more(l.MoreCI[0]), more(l.MoreCI[1]))
+}
+
+func percentOf(share float64) string { return fmt.Sprintf("%g %%", math.Round(1000*share)/10) }

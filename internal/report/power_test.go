@@ -1,0 +1,49 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"rpclab/internal/result"
+)
+
+func TestAnUndecidedRunSaysHowLongARunMustBe(t *testing.T) {
+	d := channels()
+	for i := range d.Verdicts {
+		if v := &d.Verdicts[i]; v.A == "kuberesolver" && !v.Secondary {
+			v.Power = &result.Power{Ratio50: 1.0714, Ratio80: 1.0982, Ratio95: 1.124, Error: 0.02, Freedom: 4}
+		}
+	}
+	d.Longer = []result.Longer{{Metric: "latency_p50", Difference: 0.05, Rounds: 12, RoundsCI: [2]int{8, 40}, MoreMS: 40_000, MoreCI: [2]float64{15_000, 200_000}}}
+	want := "To tell a 5 % difference at the median: --rounds 12, 40 s more (15 s to 3.3 min)."
+	for _, full := range []bool{false, true} {
+		var text bytes.Buffer
+		if err := Terminal(&text, d, Options{Full: full}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(strings.Join(strings.Fields(text.String()), " "), want) {
+			t.Errorf("full %t: the report lacks %q:\n%s", full, want, text.String())
+		}
+		if row := "kuberesolver p50 7.2 % 9.9 % 13 %"; full && !strings.Contains(strings.Join(strings.Fields(text.String()), " "), row) {
+			t.Errorf("the full report lacks %q:\n%s", row, text.String())
+		}
+	}
+	d.Partial = true
+	var text bytes.Buffer
+	if err := Terminal(&text, d, Options{}); err != nil || strings.Contains(text.String(), "To tell") {
+		t.Errorf("a partial run advises, too:\n%s", text.String())
+	}
+}
+
+func TestTimesAreSaidInTwoDigits(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0 s", 400 * time.Millisecond: "1 s", 40 * time.Second: "40 s", 98 * time.Second: "98 s", 100 * time.Second: "1.7 min",
+		2 * time.Minute: "2 min", 25 * time.Minute: "25 min", 100 * time.Minute: "1.7 h", 30 * time.Hour: "30 h",
+	} {
+		if got := about(d); got != want {
+			t.Errorf("%v is %q, want %q", d, got, want)
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package result
+
+// PlanSchema is the version of the JSON form of a [Plan].
+const PlanSchema = "rpclab.plan/v1"
+
+// Plan is what `rpclab run --plan` says about a run before it starts.
+type Plan struct {
+	Schema     string   `json:"schema"`
+	Experiment string   `json:"experiment"`
+	Question   string   `json:"question"`
+	Command    string   `json:"command"` // that runs it
+	Pilot      string   `json:"pilot"`   // the command of a short run that measures its noise
+	Design     string   `json:"design"`
+	Arms       []string `json:"arms"`
+	Cells      int      `json:"cells"`
+	// Fewest and Most are the run at the first look at its verdicts and at its end. They are equal if the
+	// number of rounds is fixed.
+	Fewest      PlannedRun `json:"fewest"`
+	Most        PlannedRun `json:"most"`
+	TimeLimitMS int64      `json:"time_limit_ms,omitempty"` // 0: none
+	// From are the IDs of the runs on this machine behind times, differences and memory; empty: none.
+	From []string `json:"from"`
+	// Scaled says that these runs had another load: with --quick, or without it.
+	Scaled bool `json:"scaled,omitempty"`
+	// Processes is about how many processes the run has at a time, and Files the most files that one of
+	// them opens.
+	Processes int `json:"processes"`
+	Files     int `json:"files"`
+	// Tools are the third-party programs that it needs, and Missing those that are not installed.
+	Tools   []string `json:"tools"`
+	Missing []string `json:"missing"`
+	// Memory is the most that callers, servers and proxies used at a time in the runs of From; nil: not known.
+	Memory *uint64 `json:"memory_bytes"`
+}
+
+// PlannedRun is a run of a number of rounds.
+type PlannedRun struct {
+	Rounds int `json:"rounds"`
+	Trials int `json:"trials"`
+	// TookMS is how long it will take; nil: not known. LoadMS is the part during which calls are due, at
+	// least.
+	TookMS *float64 `json:"took_ms"`
+	LoadMS float64  `json:"load_ms"`
+	// Tells are the smallest true ratios that 80 % of such runs tell in every pair, by headline metric; empty:
+	// not known.
+	Tells map[string]float64 `json:"tells"`
+}
