@@ -94,6 +94,7 @@ func mergeTrials(arm *result.Arm) error {
 	m.Rate, m.Window = rates.merged()
 	arm.Measures = m
 	arm.Capacity = capacities(arm.Trials)
+	arm.Followed = followTime(arm.Trials)
 	setReached(arm)
 	for _, err := range errs {
 		if err != nil {

@@ -250,3 +250,33 @@ func falseAddressesResolved(at, until time.Time, updates []measure.ResolverUpdat
 	}
 	return nil
 }
+
+// followTime summarizes the times of trials until calls reached new backends; nil: no event added any.
+func followTime(trials []result.Trial) *result.FollowTime {
+	var took []float64
+	for _, t := range trials {
+		if v := followed(t); t.Failed == "" && !math.IsNaN(v) {
+			took = append(took, v)
+		}
+	}
+	if len(took) == 0 {
+		return nil
+	}
+	f := &result.FollowTime{Trials: len(took)}
+	for _, v := range took {
+		if math.IsInf(v, 1) {
+			f.Never++
+		}
+	}
+	known := func(v float64) *float64 {
+		if math.IsInf(v, 1) {
+			return nil
+		}
+		return &v
+	}
+	f.MedianMS = known(verdict.Median(took))
+	if low, high, ok := verdict.MedianInterval(took, 0.95); ok {
+		f.LowMS, f.HighMS = known(low), known(high)
+	}
+	return f
+}

@@ -11,17 +11,9 @@ import (
 	"rpclab/internal/result"
 )
 
-// outcome summarizes the verdicts on one pair of arms and one metric over all cells.
-type outcome struct {
-	arm, of   string
-	decisions map[string]int // how many cells have each
-	low, high float64        // of the ratios that are decided
-	bound     result.RatioBound
-}
-
 // Answer is the finding of a run in a sentence or two. If backends were added, removed or killed, it
 // names the arms that lost calls and how soon each recovered. Otherwise it summarizes the verdicts on
-// the first headline metric on which any is decided.
+// the first headline metric on which any is decided, and what is decided on the next.
 func Answer(d result.Document) string {
 	metrics := headlines(d)
 	switch {
@@ -30,27 +22,36 @@ func Answer(d result.Document) string {
 	case asksAboutEvents(d):
 		return answerOfEvents(d)
 	}
-	metric := answeredMetric(d)
-	if all := outcomes(d, metric); slices.ContainsFunc(all, func(o outcome) bool { return o.high > 0 }) {
-		where := map[string]string{"latency_p50": "At the median, ", "capacity": "Highest rate that holds: "}[metric]
-		if where == "" {
-			where = capital(metricName(metric)) + ", "
+	var sentences []string
+	for _, metric := range metrics {
+		all := outcomes(d, metric)
+		if len(sentences) == 2 || !slices.ContainsFunc(all, outcome.decided) {
+			continue
 		}
-		return where + strings.Join(answers(all, metric), "; ") + "."
+		if len(sentences) == 1 { // it has what could not be told
+			all = slices.DeleteFunc(all, func(o outcome) bool { return !o.decided() })
+		}
+		sentences = append(sentences, comparativeOf(metric).where+strings.Join(answers(d, all, metric), "; ")+".")
 	}
 	switch {
+	case len(sentences) > 0:
+		return strings.Join(sentences, " ")
 	case len(metrics) > 0 && d.Partial:
 		return "No verdict yet: rounds are missing."
 	case len(metrics) > 0 && fewPairs(d):
 		if d.Ended == result.EndedTime {
 			return fmt.Sprintf("No verdict: only %s fit in the time limit, and at least %d are needed to tell a difference from chance: use --for %s.",
-				plural(d.Rounds, "round"), fewestRounds, timeFor(d, fewestRounds))
+				plural(d.Rounds, "round"), roundsNeeded(d), timeFor(d, roundsNeeded(d)))
 		}
-		return fmt.Sprintf("No verdict: %s, and at least %d are needed to tell a difference from chance.", plural(d.Rounds, "round"), fewestRounds)
+		return fmt.Sprintf("No verdict: %s, and at least %d are needed to tell a difference from chance.", plural(d.Rounds, "round"), roundsNeeded(d))
 	case len(metrics) > 0 && noneFit(d):
 		return "No verdict: " + cmp.Or(bottleneck(d), "the full report says why") + "."
 	case len(metrics) > 0:
-		return "No difference found between " + clean(d.Baseline) + " and any other arm."
+		could := ""
+		if ci := rangeOf(outcomes(d, metrics[0])); ci[1] > 0 && metrics[0] != "failed" {
+			could = fmt.Sprintf(": %s between %s and %s", shortName(metrics[0]), percentChange(ci[0]), percentChange(ci[1]))
+		}
+		return "No difference found between " + clean(d.Baseline) + " and any other arm" + could + "."
 	}
 	return "No verdict: there was nothing to compare."
 }
@@ -59,7 +60,7 @@ func Answer(d result.Document) string {
 // turns have more pairs than rounds.
 func fewPairs(d result.Document) bool {
 	if inTurns[d.Design] == "" {
-		return d.Rounds < fewestRounds
+		return d.Rounds < roundsNeeded(d)
 	}
 	return !slices.ContainsFunc(d.Verdicts, func(v result.Verdict) bool { return v.Rounds >= fewestRounds })
 }
@@ -86,23 +87,12 @@ func bottleneck(d result.Document) string {
 	return ""
 }
 
-// headlines are the metrics of the verdicts that answer the question, the lower percentiles first.
-func headlines(d result.Document) (metrics []string) {
-	for _, v := range d.Verdicts {
-		if v.Kind.AnswersQuestion() && !v.Secondary && !slices.Contains(metrics, v.Metric) {
-			metrics = append(metrics, v.Metric)
-		}
-	}
-	slices.Sort(metrics)
-	return metrics
-}
-
 // answeredMetric is the headline metric that the answer is on: the first on which anything is
 // decided, else the first; "" without verdicts.
 func answeredMetric(d result.Document) string {
 	all := headlines(d)
 	for _, metric := range all {
-		if slices.ContainsFunc(outcomes(d, metric), func(o outcome) bool { return o.high > 0 }) {
+		if slices.ContainsFunc(outcomes(d, metric), outcome.decided) {
 			return metric
 		}
 	}
@@ -110,75 +100,4 @@ func answeredMetric(d result.Document) string {
 		return ""
 	}
 	return all[0]
-}
-
-func outcomes(d result.Document, metric string) (all []outcome) {
-	place := map[[2]string]int{}
-	for _, v := range d.Verdicts {
-		if !v.Kind.AnswersQuestion() || v.Secondary || v.Metric != metric {
-			continue
-		}
-		i, known := place[[2]string{v.A, v.B}]
-		if !known {
-			i = len(all)
-			place[[2]string{v.A, v.B}] = i
-			all = append(all, outcome{arm: v.A, of: v.B, decisions: map[string]int{}})
-		}
-		o := &all[i]
-		o.decisions[v.Decision]++
-		if v.Decision == "undecided" {
-			continue
-		}
-		if o.high == 0 {
-			o.low = v.Ratio
-		}
-		o.low, o.high, o.bound = min(o.low, v.Ratio), max(o.high, v.Ratio), cmp.Or(o.bound, v.Bound)
-	}
-	return all
-}
-
-// answers has one clause for each kind of outcome and reference arm, and a last one for the undecided
-// arms.
-func answers(all []outcome, metric string) (clauses []string) {
-	better, worse, same, unit := "faster than", "slower than", "as fast as", "times as long"
-	if metric == "capacity" {
-		better, worse, same, unit = "higher than", "lower than", "the same as", "times as many calls a second"
-	}
-	add := func(words, of string, is func(outcome) bool, ratios bool) {
-		var names, times []string
-		for _, o := range all {
-			if is(o) && o.of == of {
-				names, times = append(names, clean(o.arm)), append(times, boundedRatio(fromTo(o.low, o.high, ratio), o.bound))
-			}
-		}
-		if len(names) == 0 {
-			return
-		}
-		clause := listed(names, mostNamed) + map[bool]string{true: " is ", false: " are "}[len(names) == 1] + words + " " + clean(of)
-		if ratios {
-			clause += " (" + listed(times, mostNamed) + " " + unit + ")"
-		}
-		clauses = append(clauses, clause)
-	}
-	only := func(decision string) func(outcome) bool {
-		return func(o outcome) bool { return len(o.decisions) == 1 && o.decisions[decision] > 0 }
-	}
-	var references distinct
-	var open []string
-	for _, o := range all {
-		references.add(o.of)
-		if only("undecided")(o) {
-			open = append(open, clean(o.arm))
-		}
-	}
-	for _, of := range references.list {
-		add(better, of, only("better"), true)
-		add(worse, of, only("worse"), true)
-		add(same, of, only("equivalent"), false)
-		add("different by cell from", of, func(o outcome) bool { return len(o.decisions) > 1 }, true)
-	}
-	if len(open) > 0 {
-		clauses = append(clauses, "undecided for "+listed(open, mostNamed))
-	}
-	return clauses
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"rpclab/internal/result"
@@ -16,7 +17,8 @@ func TestTheAnswerSummarizesTheVerdicts(t *testing.T) {
 	five, cell, more := small(5, w[0], w[1]), result.Cell{"load.burst": 1}, result.Cell{"load.burst": 2}
 	capacity := verdict("capacity", "pool", nil, 1.4, 1.2, 1.6, "better", "baseline")
 	for want, d := range map[string]result.Document{
-		"At the median, new-channel is slower than shared (1.39 times as long); endpointslice is as fast as shared; undecided for kuberesolver.": channels(),
+		"At the median, new-channel is slower than shared (1.39 times as long); endpointslice is as fast as shared (−1.0 % to +2.0 %: no difference that matters); undecided for kuberesolver (−8.0 % to +11 %). " +
+			"At p99, endpointslice is faster than shared (0.94 times as long); new-channel is slower than shared (1.85 times as long).": channels(),
 		"At the median, a and b are faster than shared (0.50 and 0.40–0.60 times as long); c is different by cell from shared (2.00 times as long).": some(five,
 			verdict("latency_p50", "a", cell, .5, .4, .6, "better", "baseline"), verdict("latency_p50", "b", cell, .4, .3, .5, "better", "baseline"),
 			verdict("latency_p50", "b", more, .6, .5, .7, "better", "baseline"), verdict("latency_p50", "c", cell, 2, 1.5, 3, "worse", "baseline"),
@@ -27,7 +29,7 @@ func TestTheAnswerSummarizesTheVerdicts(t *testing.T) {
 			withBound(verdict("latency_p50", "b", cell, .33, .3, .4, "better", "baseline"), result.UpperBound),
 			withBound(verdict("latency_p50", "a", cell, 3, 2.9, 3.1, "worse", "baseline"), result.LowerBound)),
 		"Highest rate that holds: pool is higher than shared (1.40 times as many calls a second).": some(five, capacity),
-		"No difference found between shared and any other arm.":                                    some(five, verdict("latency_p50", "a", cell, 1, .5, 2, "undecided", "baseline")),
+		"No difference found between shared and any other arm: p50 between −50 % and +100 %.":      some(five, verdict("latency_p50", "a", cell, 1, .5, 2, "undecided", "baseline")),
 		"No verdict: 2 rounds, and at least 4 are needed to tell a difference from chance.":        some(small(2, w[0], w[1]), verdict("latency_p50", "a", cell, 1, .5, 2, "undecided", "baseline")),
 		"No verdict: there was nothing to compare.":                                                five,
 		"Nothing was measured, so there is no answer.":                                             base("channels", "Which?"),
@@ -35,6 +37,62 @@ func TestTheAnswerSummarizesTheVerdicts(t *testing.T) {
 		if got := Answer(d); got != want {
 			t.Errorf("%s\nwant %s", got, want)
 		}
+	}
+}
+
+func TestTheAnswerBeginsWithTheHeadlineOfTheExperiment(t *testing.T) {
+	w := sampleArms()
+	d := small(5, w[0], w[1])
+	d.Headline = []string{"client_cpu", "balance", "latency_p50"}
+	d.Verdicts = []result.Verdict{
+		verdict("latency_p50", "new-channel", nil, 2, 1.5, 3, "worse", "baseline"),
+		verdict("client_cpu", "new-channel", nil, 15.9, 15, 17, "worse", "baseline"),
+		verdict("balance", "new-channel", nil, 2.9, 2.8, 3, "better", "baseline"),
+		verdict("client_cpu", "pool", nil, 1, 0.97, 1.04, "undecided", "baseline"),
+	}
+	want := "new-channel uses more client CPU than shared (15.9 times as much); undecided for pool (−3.0 % to +4.0 %). " +
+		"new-channel balances calls more evenly than shared (2.90 times Jain's index)."
+	if got := Answer(d); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// Calls that an event failed are many at once: a few rounds say which arm lost how many, and not whether the
+// next round will be like them.
+func TestTheAnswerSaysWhetherLostCallsAreBeyondChance(t *testing.T) {
+	w := sampleArms()
+	d := small(1, w[0], w[1])
+	d.Headline = []string{"failed", "followed"}
+	d.Arms[1].Errors = map[string]uint64{"UNAVAILABLE": d.Arms[1].Calls / 50}
+	took := 120.0
+	d.Events = []result.Event{{Arm: "new-channel", Cell: result.Cell{}, Round: 1, What: "scale 10", Action: result.ActionScale, Count: 10, Took: result.Took{FirstCall: &took}},
+		{Arm: "shared", Cell: result.Cell{}, Round: 1, What: "scale 10", Action: result.ActionScale, Count: 10}}
+	failed := result.Verdict{Metric: "failed", A: "new-channel", B: "shared", Kind: "baseline", Decision: "undecided", Rounds: 1,
+		Reason: "1 round; at least 5 are needed", Cause: &result.Cause{Kind: result.CauseRounds, Have: 1, Needed: 5}}
+	d.Verdicts = []result.Verdict{failed}
+	const recovered = " When rpclab scaled to 10 backends, new-channel called a new backend within 120 ms; shared did not."
+	want := "shared lost 2.0 % of its calls; new-channel lost none. 1 round cannot tell such differences from chance; 5 can." + recovered
+	if got := Answer(d); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	d.Rounds = 5
+	d.Arms[0].Followed, d.Arms[1].Followed = &result.FollowTime{Trials: 5, MedianMS: &took}, &result.FollowTime{Trials: 5, Never: 5}
+	failed.Decision, failed.Cause, failed.PRanks = "better", nil, 0.0079
+	failed.Ratio, failed.CI = 0.01, [2]float64{0.009, 0.011}
+	followed := verdict("followed", "new-channel", nil, 0.01, 0.009, 0.011, "better", "baseline")
+	d.Verdicts = []result.Verdict{failed, followed}
+	want = "shared lost 2.0 % of its calls; new-channel lost none. Beyond chance: new-channel loses fewer calls than shared (none against 2.0 %); " +
+		"new-channel calls new backends sooner than shared (120.0 ms against never)." + recovered
+	if got := Answer(d); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	if got, want := sentenceOf(failed), "new-channel loses fewer calls than shared (p = 0.0079)"; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	failed.Decision, failed.Cause = "undecided", &result.Cause{Kind: result.CauseInterval}
+	d.Verdicts = []result.Verdict{failed}
+	if got := Answer(d); !strings.Contains(got, "lost none. Chance explains these differences between arms.") {
+		t.Errorf("undecided: %s", got)
 	}
 }
 

@@ -26,6 +26,7 @@ func eventTables(p *page, d result.Document) {
 	if asksAboutEvents(d) {
 		recoveryTable(p, d, len(d.Arms))
 	}
+	followTimes(p, d)
 	unseen := false
 	var every []*eventOutcome
 	byArm := eventsByArm(d)
@@ -50,6 +51,31 @@ func eventTables(p *page, d result.Document) {
 		}
 	}
 	eventNotes(p, d, every, unseen)
+}
+
+// followTimes says when the calls of each arm reached new backends, if that is a headline metric.
+func followTimes(p *page, d result.Document) {
+	var said []string
+	for _, a := range d.Arms {
+		f := a.Followed
+		if f == nil || !slices.Contains(d.Headline, "followed") {
+			continue
+		}
+		text := clean(a.Name) + at(a.Cell) + " " + valueText("followed", a)
+		switch {
+		case f.LowMS != nil && f.HighMS != nil:
+			text += fmt.Sprintf(" (%s–%s)", ms(*f.LowMS), ms(*f.HighMS))
+		case f.LowMS != nil:
+			text += fmt.Sprintf(" (%s or later)", ms(*f.LowMS))
+		}
+		if f.Never > 0 && f.MedianMS != nil {
+			text += fmt.Sprintf(", and never in %d of %d rounds", f.Never, f.Trials)
+		}
+		said = append(said, text)
+	}
+	if len(said) > 0 {
+		p.say("Until calls reached new backends, the median of rounds and in brackets its exact 95 % interval (from 6 rounds on): " + strings.Join(said, "; ") + ".")
+	}
 }
 
 // eventTable has a row for each arm, without times that no arm has; missing says that some arm has a

@@ -18,6 +18,9 @@ import (
 
 const none = "–"
 
+// never is a time that did not end.
+const never = "never"
+
 // number groups the digits of a whole number: 12,345.
 func number(v float64) string {
 	digits := strconv.FormatFloat(math.Abs(math.Round(v)), 'f', 0, 64)
@@ -309,4 +312,24 @@ func at(c result.Cell) string {
 func confidence(level float64) string {
 	decimals := max(0, math.Ceil(-math.Log10(100*(1-level))-1e-9))
 	return fmt.Sprintf("%.*f %%", int(decimals), 100*level)
+}
+
+// percentRange is an interval of ratios as a difference: −37 % to +47 %.
+func percentRange(ci [2]float64) string { return percentChange(ci[0]) + " to " + percentChange(ci[1]) }
+
+func percentChange(ratio float64) string {
+	change := 100 * (ratio - 1)
+	text := number(math.Abs(change))
+	if size := math.Abs(change); size < 9.95 && size >= 0.05 {
+		text = fmt.Sprintf("%.1f", size)
+	}
+	switch {
+	case ratio >= 999_999.5:
+		return "any increase"
+	case text == "0":
+		return "0 %"
+	case change < 0:
+		return "−" + text + " %"
+	}
+	return "+" + text + " %"
 }

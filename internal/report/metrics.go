@@ -1,6 +1,14 @@
 package report
 
-import "strings"
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"rpclab/internal/result"
+)
 
 // fewestRounds is how many rounds a verdict needs: docs/decisions/0004-verdicts.md.
 const fewestRounds = 4
@@ -10,6 +18,122 @@ func headlineName(metric string) string {
 		return name + " ms"
 	}
 	return clean(metric)
+}
+
+// comparative is how arms are compared on a headline metric, with the arm with which they are compared
+// last: one arm is faster than shared, several are.
+type comparative struct {
+	where               string    // begins the sentence
+	better, worse, same [2]string // of one arm, and of several
+	unit                string    // of the ratio
+	column              string    // of the value
+	show                func(float64) string
+}
+
+// adjective is a comparative of the form "is faster than".
+func adjective(where, better, worse, same, unit, column string, show func(float64) string) comparative {
+	be := func(words string) [2]string { return [2]string{"is " + words, "are " + words} }
+	return comparative{where, be(better), be(worse), be(same), unit, column, show}
+}
+
+// verb is a comparative of the form "uses less client CPU than"; after is what follows the verb.
+func verb(one, several, better, worse, same, unit, column string, show func(float64) string) comparative {
+	both := func(after string) [2]string { return [2]string{one + " " + after, several + " " + after} }
+	return comparative{"", both(better), both(worse), both(same), unit, column, show}
+}
+
+func comparativeOf(metric string) comparative {
+	const times = "times as long"
+	if _, is := percentile(metric); is {
+		return adjective(capital(metricName(metric))+", ", "faster than", "slower than", "as fast as", times, headlineName(metric), ms)
+	}
+	part, resource, _ := strings.Cut(clean(metric), "_")
+	switch {
+	case metric == "capacity":
+		return adjective("Highest rate that holds: ", "higher than", "lower than", "the same as", "times as many calls a second", "calls/s", rate)
+	case metric == "elapsed":
+		return adjective("Until the last response, ", "faster than", "slower than", "as fast as", times, "elapsed ms", ms)
+	case metric == "convergence":
+		return adjective("Until calls are balanced again, ", "faster than", "slower than", "as fast as", times, "balanced again ms", ms)
+	case metric == "followed":
+		return verb("calls", "call", "new backends sooner than", "new backends later than", "new backends as soon as", times, "followed ms", msOrNever)
+	case metric == "failed":
+		return verb("loses", "lose", "fewer calls than", "more calls than", "as many calls as", "times as many", "lost calls", shareOfCalls)
+	case metric == "rate":
+		return verb("makes", "make", "more calls/s than", "fewer calls/s than", "as many calls/s as", "times as many", "calls/s", rate)
+	case metric == "balance":
+		return verb("balances", "balance", "calls more evenly than", "calls less evenly than", "calls as evenly as", "times Jain's index", "Jain", ratio)
+	case resource == "memory":
+		return verb("uses", "use", "less "+part+" memory than", "more "+part+" memory than", "as much "+part+" memory as", "times as much", part+" MB", number)
+	case resource == "cpu":
+		return verb("uses", "use", "less "+part+" CPU than", "more "+part+" CPU than", "as much "+part+" CPU as", "times as much", part+" CPU µs", used)
+	}
+	return adjective(capital(metricName(metric))+", ", "better than", "worse than", "the same as", "times", shortName(metric), ratio)
+}
+
+// words of a decision without the other arm: faster, fewer calls.
+func (c comparative) words(decision string) string {
+	of := map[string]string{"better": c.better[0], "worse": c.worse[0], "equivalent": c.same[0]}[decision]
+	of = strings.TrimPrefix(of, "is ")
+	return strings.TrimSuffix(strings.TrimSuffix(of, " than"), " as")
+}
+
+// msOrNever is a time in ms that may be infinite.
+func msOrNever(v float64) string {
+	if math.IsInf(v, 1) {
+		return never
+	}
+	return ms(v)
+}
+
+// shareOfCalls is a share as a percentage with two significant digits.
+func shareOfCalls(share float64) string {
+	percent := 100 * share
+	switch {
+	case percent == 0:
+		return "none"
+	case percent < 0.001:
+		return "under 0.001 %"
+	case percent >= 9.95:
+		return fmt.Sprintf("%.0f %%", percent)
+	case percent >= 0.995:
+		return fmt.Sprintf("%.1f %%", percent)
+	}
+	return tiny(percent) + " %"
+}
+
+// figureOf is what one arm measured in one cell on a headline metric; false: nothing.
+func figureOf(a result.Arm, metric string) (result.Figure, bool) {
+	value := func(v float64) (result.Figure, bool) { return result.Figure{Value: v}, v > 0 }
+	part, resource, _ := strings.Cut(metric, "_")
+	usage, known := map[string]result.Usage{"client": a.Resources.Client, "server": a.Resources.Server, "proxy": a.Resources.Proxy, "gateway": a.Resources.Gateway}[part]
+	switch {
+	case part == "latency":
+		return a.Latency.Figure(resource), !a.Latency.Empty()
+	case known && resource == "cpu":
+		return value(usage.CPU)
+	case known:
+		return value(float64(usage.RSS) / 1e6)
+	case metric == "capacity":
+		if a.Capacity == nil || a.Capacity.Count == 0 {
+			return result.Figure{}, false
+		}
+		return value(a.Capacity.Rate)
+	case metric == "elapsed":
+		return value(a.ElapsedMS)
+	case metric == "rate":
+		return value(a.Rate)
+	case metric == "balance":
+		return result.Figure{Value: a.Balance.Jain}, len(a.Backends) > 1
+	case metric == "failed":
+		return result.Figure{Value: a.Lost()}, a.Calls+a.Dropped > 0
+	case metric == "followed" && a.Followed != nil:
+		if a.Followed.MedianMS == nil {
+			return value(math.Inf(1))
+		}
+		return value(*a.Followed.MedianMS)
+	}
+	return result.Figure{}, false
 }
 
 type secondary struct{ metric, column, better, worse string }
@@ -66,4 +190,19 @@ func shortName(metric string) string {
 func percentile(metric string) (name string, is bool) {
 	name, is = strings.CutPrefix(clean(metric), "latency_")
 	return name, is
+}
+
+// overCells is the range of a figure of an arm, given in all its cells.
+func overCells(arms []result.Arm, name string, show func(float64) string) string {
+	var figures []result.Figure
+	for _, a := range arms {
+		if f, known := figureOf(a, name); known {
+			figures = append(figures, f)
+		}
+	}
+	if len(figures) == 0 {
+		return none
+	}
+	byValue := func(a, b result.Figure) int { return cmp.Compare(a.Value, b.Value) }
+	return fromTo(slices.MinFunc(figures, byValue), slices.MaxFunc(figures, byValue), func(f result.Figure) string { return bounded(f, show) })
 }

@@ -153,8 +153,6 @@ func (r recovery) between(low, high float64) string {
 	return from + fromUnit + "–" + to + toUnit
 }
 
-const never = "never"
-
 // duration is a time as a number and its unit.
 func (r recovery) duration(ms float64) (text, unit string) {
 	switch {
@@ -173,7 +171,7 @@ func (r recovery) duration(ms float64) (text, unit string) {
 // answerOfEvents says which arms lost calls, and how soon each recovered: from the first event that adds
 // backends, and from the first that removes some. The table shows the other events.
 func answerOfEvents(d result.Document) string {
-	text := lostInWords(d) + unfinishedInWords(d) + "."
+	text := lostInWords(d) + unfinishedInWords(d) + "." + beyondChance(d)
 	said := map[int]bool{}
 	for _, r := range recoveries(d) {
 		if !said[r.step] {
@@ -213,9 +211,9 @@ func lostInWords(d result.Document) string {
 		case n == 0:
 			safe = append(safe, clean(name))
 		case len(lost) == 0:
-			lost = append(lost, fmt.Sprintf("%s lost %s of %s calls", clean(name), count(n), count(due)))
+			lost = append(lost, fmt.Sprintf("%s lost %s of its calls", clean(name), shareOfCalls(of[name].share())))
 		default:
-			lost = append(lost, clean(name)+" "+count(n))
+			lost = append(lost, clean(name)+" "+shareOfCalls(of[name].share()))
 		}
 	}
 	switch {
@@ -227,6 +225,29 @@ func lostInWords(d result.Document) string {
 		return listed(lost, mostNamed) + fmt.Sprintf("; the other %d arms lost none", len(safe))
 	}
 	return listed(lost, mostNamed) + "; " + and(safe) + " lost none"
+}
+
+// beyondChance says which arms differ in lost calls or in the time to follow for sure, or how many rounds it
+// takes to tell; "": the run has no such verdict.
+func beyondChance(d result.Document) string {
+	var decided []string
+	open := false
+	for _, metric := range []string{"failed", "followed"} {
+		for _, o := range outcomes(d, metric) {
+			open = open || !o.decided()
+		}
+		sure := slices.DeleteFunc(outcomes(d, metric), func(o outcome) bool { return !o.decided() })
+		decided = append(decided, answers(d, sure, metric)...)
+	}
+	switch least := roundsNeeded(d); {
+	case len(decided) > 0:
+		return " Beyond chance: " + strings.Join(decided, "; ") + "."
+	case open && d.Rounds < least:
+		return fmt.Sprintf(" %s cannot tell such differences from chance; %d can.", capital(plural(d.Rounds, "round")), least)
+	case open:
+		return " Chance explains these differences between arms."
+	}
+	return ""
 }
 
 // inWords says how soon the arms recovered, and which did not.

@@ -139,6 +139,7 @@ func grownBy(burst int) float64 { return 1 + float64(burst-2000)/16000 }
 func channels() result.Document {
 	d := base("channels", "A channel per call, one shared channel, or one that watches the endpoints?")
 	d.Source = "a published comparison of new, reused and endpoint-watching channels (docs/studies.md#channels)"
+	d.Headline = []string{"latency_p50", "latency_p99"}
 	for _, burst := range []int{2000, 10000} {
 		cell := result.Cell{"load.burst": burst}
 		for _, w := range sampleArms() {

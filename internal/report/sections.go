@@ -3,7 +3,6 @@ package report
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"rpclab/internal/result"
 )
@@ -116,6 +115,7 @@ type Card struct {
 // CardLine is one verdict.
 type CardLine struct {
 	Metric   string // in words: median, p99
+	metric   string // as in the document
 	Decision string // as in the document
 	Mark     string // +, −, = or ?
 	Word     string // faster, slower, as fast, undecided
@@ -143,25 +143,23 @@ func cards(d result.Document) (all []Card) {
 		}
 		all[i].Lines = append(all[i].Lines, lineOf(v, edge))
 	}
+	order := inOrder(d.Headline)
 	for _, c := range all {
-		slices.SortStableFunc(c.Lines, func(a, b CardLine) int { return strings.Compare(a.Metric, b.Metric) })
+		slices.SortStableFunc(c.Lines, func(a, b CardLine) int { return order(a.metric, b.metric) })
 	}
 	return all
 }
 
 func lineOf(v result.Verdict, edge float64) CardLine {
-	better, worse, same := "faster", "slower", "as fast"
-	if v.Metric == "capacity" {
-		better, worse, same = "more calls", "fewer calls", "as many calls"
-	}
-	l := CardLine{Metric: metricNoun(v.Metric), Decision: v.Decision, Ratio: none}
+	l := CardLine{Metric: metricNoun(v.Metric), metric: v.Metric, Decision: v.Decision, Ratio: none}
+	l.Word = comparativeOf(v.Metric).words(v.Decision)
 	switch v.Decision {
 	case "better":
-		l.Mark, l.Word = "+", better
+		l.Mark = "+"
 	case "worse":
-		l.Mark, l.Word = "−", worse
+		l.Mark = "−"
 	case "equivalent":
-		l.Mark, l.Word = "=", same
+		l.Mark = "="
 	default:
 		l.Mark, l.Word, l.Reason = "?", "undecided", clean(v.Reason)
 	}

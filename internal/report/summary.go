@@ -40,16 +40,20 @@ func opening(p *page, d result.Document) {
 // range of the difference. If there are too many arms, those without a verdict are left out.
 func verdictTable(p *page, d result.Document, most int) {
 	metric := answeredMetric(d)
-	shown, show := []string{"latency_p50", "latency_p99"}, ms
+	shown := d.Headline
+	if len(shown) == 0 {
+		shown = []string{"latency_p50", "latency_p99"}
+	}
 	switch {
 	case metric == "capacity":
-		shown, show = []string{metric}, rate
+		shown = []string{metric}
 	case len(cells(d)) > 1: // ranges over cells leave room for one
-		shown = []string{cmp.Or(metric, "latency_p50")}
+		shown = []string{cmp.Or(metric, shown[0])}
 	}
+	shown = shown[:min(2, len(shown))]
 	t := table{columns: []column{{"arm", false}}}
 	for _, figure := range shown {
-		t.columns = append(t.columns, column{map[bool]string{true: "calls/s", false: headlineName(figure)}[figure == "capacity"], true})
+		t.columns = append(t.columns, column{comparativeOf(figure).column, true})
 	}
 	t.columns = append(t.columns, column{strings.TrimSpace(shortName(metric) + " difference"), false})
 	var rows [][]string
@@ -67,7 +71,7 @@ func verdictTable(p *page, d result.Document, most int) {
 			row[0] += "†"
 		}
 		for _, figure := range shown {
-			row = append(row, overCells(arms[arm], figure, show))
+			row = append(row, overCells(arms[arm], figure, comparativeOf(figure).show))
 		}
 		text, sure := differenceInWords(d, arm, metric, verdicts[arm])
 		rows, decided = append(rows, append(row, text)), append(decided, sure)
@@ -107,35 +111,6 @@ func firstOf(rows [][]string, decided []bool, most int) (kept [][]string) {
 	return kept
 }
 
-// overCells is the range of a figure of an arm, given in all its cells.
-func overCells(arms []result.Arm, name string, show func(float64) string) string {
-	var figures []result.Figure
-	for _, a := range arms {
-		if f, known := figureOf(a, name); known {
-			figures = append(figures, f)
-		}
-	}
-	if len(figures) == 0 {
-		return none
-	}
-	byValue := func(a, b result.Figure) int { return cmp.Compare(a.Value, b.Value) }
-	return fromTo(slices.MinFunc(figures, byValue), slices.MaxFunc(figures, byValue), func(f result.Figure) string { return bounded(f, show) })
-}
-
-// figureOf is what one arm measured in one cell on a headline metric.
-func figureOf(a result.Arm, metric string) (result.Figure, bool) {
-	switch {
-	case metric == "capacity":
-		if a.Capacity == nil || a.Capacity.Count == 0 {
-			return result.Figure{}, false
-		}
-		return result.Figure{Value: a.Capacity.Rate}, true
-	case metric == "latency_p99":
-		return a.Latency.Figure("p99"), !a.Latency.Empty()
-	}
-	return a.Latency.Figure("p50"), !a.Latency.Empty()
-}
-
 // differenceInWords is what the verdicts on one arm say, over all cells; sure: every cell has a
 // decision, or the arm is the baseline.
 func differenceInWords(d result.Document, arm, metric string, verdicts []result.Verdict) (text string, sure bool) {
@@ -152,6 +127,9 @@ func differenceInWords(d result.Document, arm, metric string, verdicts []result.
 	for _, v := range verdicts {
 		if v.B != of || v.Metric != metric || v.Kind != kind {
 			continue
+		}
+		if v.Cause != nil && v.Cause.Kind == result.CauseNotTested {
+			return clean(v.Reason), false
 		}
 		if v.Unfit || v.Rounds < fewestRounds {
 			decisions["unfit"]++
@@ -170,20 +148,20 @@ func differenceInWords(d result.Document, arm, metric string, verdicts []result.
 	if of != d.Baseline && kind != result.OfControl {
 		than, against = " than "+clean(of), " to "+clean(of)
 	}
-	words := map[string]string{"better": "faster", "worse": "slower"}
-	if metric == "capacity" {
-		words = map[string]string{"better": "more calls", "worse": "fewer calls"}
+	words := comparativeOf(metric)
+	if metric == "failed" { // a ratio of shares that may be none says little
+		from = ""
 	}
 	switch {
 	case kind == result.OfControl && decisions["better"]+decisions["worse"] > 0:
 		return "A/A control, yet a difference" + from, true
 	case kind == result.OfControl:
 		return "A/A control" + from, true
-	case len(decisions) == 1 && decisions["unfit"] > 0 || from == "":
+	case len(decisions) == 1 && decisions["unfit"] > 0 || interval[1] == 0:
 		return noVerdict, false
 	case len(decisions) == 1 && decisions["better"]+decisions["worse"] > 0:
 		for decision := range decisions {
-			return words[decision] + than + from, true
+			return words.words(decision) + than + from, true
 		}
 	case len(decisions) == 1 && decisions["equivalent"] > 0:
 		return "the same" + against + from, true
@@ -191,26 +169,6 @@ func differenceInWords(d result.Document, arm, metric string, verdicts []result.
 		return "differs by cell" + from, true
 	}
 	return "undecided" + against + from, false
-}
-
-// percentRange is an interval of ratios as a difference: −37 % to +47 %.
-func percentRange(ci [2]float64) string { return percentChange(ci[0]) + " to " + percentChange(ci[1]) }
-
-func percentChange(ratio float64) string {
-	change := 100 * (ratio - 1)
-	text := number(math.Abs(change))
-	if size := math.Abs(change); size < 9.95 && size >= 0.05 {
-		text = fmt.Sprintf("%.1f", size)
-	}
-	switch {
-	case ratio >= 999_999.5:
-		return "any increase"
-	case text == "0":
-		return "0 %"
-	case change < 0:
-		return "−" + text + " %"
-	}
-	return "+" + text + " %"
 }
 
 const noVerdict = "no verdict"

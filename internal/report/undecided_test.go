@@ -50,7 +50,7 @@ func TestAReasonWithoutACauseIsPrintedUnchanged(t *testing.T) {
 
 func TestColumnsAreInTheOrderOfTheMetrics(t *testing.T) {
 	p := &page{}
-	undecided(p, []result.Verdict{{Metric: "latency_p99", A: "a", B: "b"}, {Metric: "latency_p50", A: "c", B: "b"}})
+	undecided(p, []result.Verdict{{Metric: "latency_p99", A: "a", B: "b"}, {Metric: "latency_p50", A: "c", B: "b"}}, nil)
 	if names := p.blocks[0].table.columns; names[2].name != "ratio at the median" || names[3].name != "ratio at p99" {
 		t.Errorf("the columns are %v, want the ratio at the median before that at p99", names)
 	}

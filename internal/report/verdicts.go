@@ -36,20 +36,14 @@ func verdicts(p *page, d result.Document) {
 		for _, text := range decided {
 			p.item(text)
 		}
-		undecided(p, open)
+		undecided(p, open, d.Headline)
 	}
 	doubtNotes(p, d)
 	controls(p, d)
-	headline := 0
-	for _, v := range d.Verdicts {
-		if !v.Secondary {
-			headline++
-		}
-	}
 	for _, v := range d.Verdicts {
 		if brackets(v) != "" && !v.Secondary {
-			note := intervalNote(v.Level, headline, len(d.Looks), d.Design)
-			if v.Metric != "capacity" {
+			note := intervalNote(v.Level, d)
+			if _, isLatency := percentile(v.Metric); isLatency {
 				note += ofLatency
 			}
 			if d.Margin > 0 {
@@ -62,22 +56,40 @@ func verdicts(p *page, d result.Document) {
 }
 
 // intervalNote says how far the intervals can be relied on. level is that of one interval; 0: not known.
-func intervalNote(level float64, verdicts, looks int, design string) string {
-	pairs := "from pairs of trials of the same round"
-	if inTurns[design] != "" {
-		pairs = "from pairs of blocks of the same cycles"
+func intervalNote(level float64, d result.Document) string {
+	of := "from pairs of trials of the same round."
+	if inTurns[d.Design] != "" {
+		of = "from pairs of blocks of the same cycles."
 	}
-	text := "In brackets: the confidence interval of the ratio, " + pairs
-	if level > 0 && level < 1 {
-		text = fmt.Sprintf("In brackets: the %s confidence interval of the ratio, %s", confidence(level), pairs)
-		if verdicts > 1 {
-			text += fmt.Sprintf(", wide enough that the %d verdicts of this run are all correct with 95 %% confidence", verdicts)
-		}
-		if looks > 1 {
-			text += fmt.Sprintf(", at all %d looks that the run could take", looks)
+	text := "In brackets: the confidence interval of the ratio, " + of
+	if level <= 0 || level >= 1 {
+		return text
+	}
+	text = fmt.Sprintf("In brackets: the %s confidence interval of the ratio, %s", confidence(level), of)
+	if d.Headline == nil { // in an older document
+		return text
+	}
+	type pair struct{ a, b, cell string }
+	pairs, looks := map[pair]bool{}, ""
+	for _, v := range d.Verdicts {
+		if v.Kind.AnswersQuestion() && !v.Secondary {
+			pairs[pair{v.A, v.B, v.Cell.Key()}] = true
 		}
 	}
-	return text + "."
+	if len(d.Looks) > 1 {
+		looks = fmt.Sprintf(", at all %d looks that the run could take", len(d.Looks))
+	}
+	if n := len(pairs); n > 1 {
+		text += fmt.Sprintf(" It is wide enough that the decisions on all %d pairs are correct with 95 %% confidence%s.", n, looks)
+	}
+	var names []string
+	for _, metric := range headlines(d) {
+		names = append(names, shortName(metric))
+	}
+	if len(names) > 1 {
+		text += fmt.Sprintf(" They are tested in the order %s: the next where the one before is settled.", strings.Join(names, ", "))
+	}
+	return text
 }
 
 // ofLatency says what the ratios of latencies include.
@@ -94,6 +106,16 @@ func sentenceOf(v result.Verdict) string {
 	if v.Metric == "capacity" {
 		return sentenceOfCapacity(v, a, b, ci)
 	}
+	if _, isLatency := percentile(v.Metric); !isLatency {
+		words := comparativeOf(v.Metric)
+		text := map[string]string{"better": words.better[0], "worse": words.worse[0], "equivalent": words.same[0]}[v.Decision]
+		where := strings.TrimSuffix(words.where, ", ")
+		text = strings.TrimSpace(fmt.Sprintf("%s %s %s %s", a, text, b, strings.ToLower(where[:min(1, len(where))])+where[min(1, len(where)):]))
+		if v.Metric == "failed" { // a share may be none
+			return text + " (" + chance(v.PRanks) + ")"
+		}
+		return fmt.Sprintf("%s: %s %s (%s)", text, boundedRatio(ratio(v.Ratio), v.Bound), words.unit, ci)
+	}
 	switch v.Decision {
 	case "better":
 		return fmt.Sprintf("%s is faster than %s %s: %s times as long (%s)", a, b, where, boundedRatio(ratio(v.Ratio), v.Bound), ci)
@@ -104,7 +126,7 @@ func sentenceOf(v result.Verdict) string {
 }
 
 // undecided has a row for each pair, a column for each metric, and below them the reasons.
-func undecided(p *page, open []result.Verdict) {
+func undecided(p *page, open []result.Verdict, headline []string) {
 	if len(open) == 0 {
 		return
 	}
@@ -115,7 +137,7 @@ func undecided(p *page, open []result.Verdict) {
 			metrics = append(metrics, v.Metric)
 		}
 	}
-	slices.Sort(metrics) // lower percentiles first
+	slices.SortFunc(metrics, inOrder(headline))
 	for _, metric := range metrics {
 		t.columns = append(t.columns, column{"ratio " + metricName(metric), true})
 	}

@@ -213,6 +213,8 @@ type Arm struct {
 	Capacity *Capacities `json:"capacity,omitempty"`
 	// Bound is the most that users and threads allow; nil: not known.
 	Bound *Bound `json:"bound,omitempty"`
+	// Followed is the time until calls reached new backends; nil: no event added a backend.
+	Followed *FollowTime `json:"followed,omitempty"`
 	Measures
 	// Files are the generated configuration files of the route's components in the first trial,
 	// by name.

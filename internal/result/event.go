@@ -87,3 +87,16 @@ type Took struct {
 	BalanceNote  string `json:"balance_note,omitempty"`
 	BalanceCause *Cause `json:"balance_cause,omitempty"`
 }
+
+// FollowTime is the time in ms from an event that added backends to the first answer from one of them. A
+// trial with several such events counts with the slowest.
+type FollowTime struct {
+	Trials int `json:"trials"`
+	Never  int `json:"never"` // trials without an answer before the next event or the end
+	// MedianMS is nil if half of the trials or more are Never.
+	MedianMS *float64 `json:"median_ms"`
+	// LowMS and HighMS are an exact interval of 95 % for the median, by the binomial distribution. nil:
+	// there are fewer than 6 trials, or HighMS has no bound.
+	LowMS  *float64 `json:"low_ms"`
+	HighMS *float64 `json:"high_ms"`
+}
