@@ -14,7 +14,7 @@ func power(p *page, d result.Document) {
 	var rows []row
 	ranges := map[row]*[3]figures{}
 	for _, v := range d.Verdicts {
-		if v.Power == nil || !v.Kind.AnswersQuestion() {
+		if v.Power == nil || v.Unfit || !v.Kind.AnswersQuestion() {
 			continue
 		}
 		key := row{clean(v.A), shortName(v.Metric)}
@@ -48,11 +48,11 @@ func power(p *page, d result.Document) {
 // toldChange is a ratio over 1 as a difference.
 func toldChange(ratio float64) string { return atMost(ratio - 1) }
 
-// longerInWords says how long a run must be to tell a difference.
+// longerInWords says how long a run must be to tell a difference, in one line of a summary.
 func longerInWords(l result.Longer) string {
 	more := func(ms float64) string { return about(time.Duration(ms * float64(time.Millisecond))) }
-	return fmt.Sprintf("To tell a %s difference %s: --rounds %d, %s more (%s to %s).",
-		percentOf(l.Difference), metricName(l.Metric), l.Rounds, more(l.MoreMS), more(l.MoreCI[0]), more(l.MoreCI[1]))
+	return fmt.Sprintf("To tell %s at %s: run --rounds %d, %s more (%s to %s).",
+		percentOf(l.Difference), shortName(l.Metric), l.Rounds, more(l.MoreMS), more(l.MoreCI[0]), more(l.MoreCI[1]))
 }
 
 func percentOf(share float64) string { return fmt.Sprintf("%g %%", math.Round(1000*share)/10) }
