@@ -12,6 +12,7 @@ import (
 	"rpclab/internal/caller"
 	"rpclab/internal/experiment"
 	"rpclab/internal/gateway"
+	"rpclab/internal/result"
 	"rpclab/internal/route"
 	"rpclab/internal/tool"
 )
@@ -141,13 +142,31 @@ func checkFiles(trials []trial, limit uint64) error {
 				"Make the load smaller with --set, such as --set load.open.max_in_flight=1000",
 				ErrTooFewFiles, t.Arm, t.Config.Load, need, why, most)
 		}
-		if children := childrenOf(t); limit > 0 && uint64(children*filesPerChild+spareFiles) > limit {
+		if children := childrenWith(t, trials); limit > 0 && uint64(children*filesPerChild+spareFiles) > limit {
+			remedy := "--set server.replicas=3"
+			if t.turn > 0 {
+				remedy = "--arms, or --set design=isolated, with which one arm is up at a time"
+			}
 			return fmt.Errorf("%w: arm %s needs %d in rpclab itself, for up to %d backends, callers and proxies; the hard limit here is %d.\n"+
-				"Raise it (ulimit -Hn, or LimitNOFILE= of a service), or start fewer with --set, such as --set server.replicas=3",
-				ErrTooFewFiles, t.Arm, children*filesPerChild+spareFiles, children, limit)
+				"Raise it (ulimit -Hn, or LimitNOFILE= of a service), or start fewer with %s",
+				ErrTooFewFiles, t.Arm, children*filesPerChild+spareFiles, children, limit, remedy)
 		}
 	}
 	return nil
+}
+
+// childrenWith returns how many processes a trial has at a time, at most, with those of the arms that are up
+// at the same time.
+func childrenWith(t trial, trials []trial) (all int) {
+	if t.turn == 0 || t.Round > 1 { // every round has the same arms
+		return childrenOf(t)
+	}
+	for _, other := range trials {
+		if other.Round == t.Round && result.Cell(other.Cell).Key() == result.Cell(t.Cell).Key() {
+			all += childrenOf(other)
+		}
+	}
+	return all
 }
 
 // childrenOf returns how many processes a trial has at a time, at most: backends, callers with a sidecar

@@ -47,10 +47,9 @@ func (c *trialRunner) interleave(trials []trial, design string) *interleaving {
 // round runs the trials of one round: as many cycles as each load has blocks. It starts the arms that are
 // not up. An error ends the run; the failure of an arm is a result.
 func (in *interleaving) round(ctx context.Context, trials []trial) ([]result.Trial, error) {
-	for n, a := range in.arms {
+	for _, a := range in.arms {
 		i := slices.IndexFunc(trials, func(t trial) bool { return t.Arm == a.trial.Arm })
 		a.trial = trials[i] // a round has a trial of every arm
-		a.trial.turn = n + 1
 	}
 	if err := in.start(ctx); err != nil {
 		return nil, err

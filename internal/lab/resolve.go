@@ -65,6 +65,9 @@ func Resolve(plan experiment.Plan) (Plan, error) {
 		if resolved.trials[i], err = resolveTrial(t); err != nil {
 			return Plan{}, fmt.Errorf("arm %s: %w", t.Arm, err)
 		}
+		if plan.Design != "" && plan.Design != experiment.Isolated {
+			resolved.trials[i].turn = 1 + slices.IndexFunc(plan.Arms, func(a experiment.Arm) bool { return a.Name == t.Arm })
+		}
 	}
 	return resolved, nil
 }
