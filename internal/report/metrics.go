@@ -172,8 +172,15 @@ func metricName(metric string) string {
 
 // metricNoun is the metric in words: median, p99, capacity.
 func metricNoun(metric string) string {
-	if metric == "latency_p50" {
+	switch metric {
+	case "latency_p50":
 		return "median"
+	case "failed":
+		return "failed calls"
+	case "followed":
+		return "time to new backends"
+	case "elapsed":
+		return "elapsed time"
 	}
 	return shortName(metric)
 }

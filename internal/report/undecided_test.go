@@ -55,3 +55,13 @@ func TestColumnsAreInTheOrderOfTheMetrics(t *testing.T) {
 		t.Errorf("the columns are %v, want the ratio at the median before that at p99", names)
 	}
 }
+
+// A share of failed calls may be none, so its ratio says little.
+func TestFailedCallsHaveNoRatioInTheTable(t *testing.T) {
+	p := &page{}
+	undecided(p, []result.Verdict{{Metric: "failed", A: "a", B: "b", Ratio: 9}, {Metric: "followed", A: "a", B: "b", Ratio: 2}}, []string{"failed", "followed"})
+	table := p.blocks[0].table
+	if row := table.rows[0]; table.columns[2].name != "ratio in failed calls" || row[2] != "" || row[3] != "2.00" {
+		t.Errorf("columns %v, row %q; want no ratio of failed calls, and 2.00 in time to new backends", table.columns, row)
+	}
+}

@@ -148,7 +148,7 @@ func undecided(p *page, open []result.Verdict, headline []string) {
 			place[pair] = len(t.rows)
 			t.rows = append(t.rows, append(pair[:], make([]string, len(metrics))...))
 		}
-		if v.Ratio > 0 {
+		if v.Ratio > 0 && v.Metric != "failed" { // of shares that may be none
 			t.rows[place[pair]][2+slices.Index(metrics, v.Metric)] =
 				strings.TrimSpace(ratioInTable(v.Ratio, v.Bound) + " " + brackets(v))
 		}
