@@ -1,5 +1,5 @@
 # make check is the fast part, for while you work; make test is everything.
-.PHONY: run check left lint test soak tools test-tools proxies screenshots bench bench-peers bench-aa generate cluster-up cluster-down cluster-test
+.PHONY: run check left lint test soak statistics tools test-tools proxies screenshots bench bench-peers bench-aa generate cluster-up cluster-down cluster-test
 
 CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/rpclab
 
@@ -43,8 +43,12 @@ test: tools ; @go run ./test/stages
 # channels, a million calls, 50,000 connections. Half an hour on a quiet machine; run it before a release.
 soak: proxies
 	go test -count=1 -timeout 60m ./internal/wire -run Soak -v -soak
-	go test -count=1 -timeout 3h ./internal/verdict -run 'Coverage|Power' -v -sims 5000
+	$(MAKE) statistics
 	go test -count=1 -timeout 2h ./test/e2e -run 'Million|TenThousand|ManyConnections|FiftyThousand' -v -soak
+
+# The tables of docs/method/statistics.md and comparing.md, with 5,000 simulated runs a figure. UPDATE=-update
+# rewrites them.
+statistics: ; go test -count=1 -timeout 3h ./internal/verdict -run 'Coverage|Power' -v -sims 5000 $(UPDATE)
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./internal/...

@@ -33,7 +33,7 @@ type reason struct {
 
 // reasonOf returns the reason that package verdict gave, which does not know arms.
 func reasonOf(text string, c verdict.Cause) reason {
-	return reason{text, result.Cause{Kind: result.CauseKind(c.Kind), Have: c.Have, Needed: c.Needed, Difference: c.Difference, Margin: c.Margin}}
+	return reason{text, result.Cause{Kind: result.CauseKind(c.Kind), Have: c.Have, Needed: c.Needed, Groups: c.Groups, Difference: c.Difference, Margin: c.Margin}}
 }
 
 // fields returns the cause, or nil if there is no reason.

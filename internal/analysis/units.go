@@ -11,12 +11,13 @@ import (
 // one value in each round.
 var perBlock = []string{"latency_mean", "rate", "elapsed", "client_cpu", "server_cpu", "proxy_cpu", "gateway_cpu"}
 
-// inGroups returns two arms that took turns with groups of cycles in place of their trials. A group is the
-// fewest consecutive cycles in which both arms have enough calls for the metric. It leaves arms as they are
-// if a trial failed or the metric has one value in each round.
-func inGroups(m metric, a, b result.Arm) (_, _ result.Arm, cycles int) {
+// inGroups returns two arms that took turns with groups of cycles in place of their trials, and the other arms
+// with the same groups, as far as they have them. A group is the fewest consecutive cycles in which both
+// arms have enough calls for the metric. It leaves arms as they are if a trial of the two failed or
+// the metric has one value in each round.
+func inGroups(m metric, a, b result.Arm, others []result.Arm) (_, _ result.Arm, _ []result.Arm, cycles int) {
 	if m.tail == 0 && !slices.Contains(perBlock, m.name) {
-		return a, b, 0
+		return a, b, others, 0
 	}
 	blocksA, blocksB := blocksOf(a), blocksOf(b)
 	var inBoth []int
@@ -26,20 +27,31 @@ func inGroups(m metric, a, b result.Arm) (_, _ result.Arm, cycles int) {
 		}
 	}
 	if len(inBoth) == 0 {
-		return a, b, 0
+		return a, b, others, 0
 	}
 	slices.Sort(inBoth)
 	cycles = cyclesOfGroup(m, inBoth, blocksA, blocksB)
-	a.Trials, b.Trials = nil, nil
-	for n := 1; n*cycles <= len(inBoth); n++ {
-		of := inBoth[(n-1)*cycles : n*cycles]
-		if (n+1)*cycles > len(inBoth) {
-			of = inBoth[(n-1)*cycles:] // the last group has the rest
-		}
-		a.Trials = append(a.Trials, group(n, of, blocksA))
-		b.Trials = append(b.Trials, group(n, of, blocksB))
+	groups := slices.Collect(slices.Chunk(inBoth, cycles))
+	if last := len(groups) - 1; last > 0 && len(groups[last]) < cycles {
+		groups = groups[:last]
+		groups[last-1] = inBoth[(last-1)*cycles:] // the last group has the rest
 	}
-	return a, b, cycles
+	a.Trials, b.Trials = grouped(groups, blocksA), grouped(groups, blocksB)
+	others = slices.Clone(others)
+	for i := range others {
+		others[i].Trials = grouped(groups, blocksOf(others[i]))
+	}
+	return a, b, others, cycles
+}
+
+// grouped makes a trial of each group of cycles in which the arm has all blocks.
+func grouped(groups [][]int, blocks map[int]result.Block) (trials []result.Trial) {
+	for i, cycles := range groups {
+		if !slices.ContainsFunc(cycles, func(cycle int) bool { _, has := blocks[cycle]; return !has }) {
+			trials = append(trials, group(i+1, cycles, blocks))
+		}
+	}
+	return trials
 }
 
 // blocksOf returns the blocks of an arm by cycle; nil: a trial failed, or its load was one piece.

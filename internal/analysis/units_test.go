@@ -42,9 +42,12 @@ func TestPairsOfArmsThatTakeTurnsAreGroupsOfCycles(t *testing.T) {
 				m = one
 			}
 		}
-		groupsA, groupsB, cycles := inGroups(m, a, b)
+		groupsA, groupsB, others, cycles := inGroups(m, a, b, []result.Arm{a, {Name: "without blocks"}})
 		if cycles != c.cycles || len(groupsA.Trials) != c.groups || len(groupsB.Trials) != c.groups {
 			t.Errorf("%s of blocks of %d calls: groups of %d cycles, %d and %d, want %d groups of %d", c.metric, c.calls, cycles, len(groupsA.Trials), len(groupsB.Trials), c.groups, c.cycles)
+		}
+		if c.cycles > 0 && (len(others) != 2 || len(others[0].Trials) != c.groups || len(others[1].Trials) != 0) {
+			t.Errorf("%s: the other arms have %+v, want %d groups and none", c.metric, others, c.groups)
 		}
 		calls := uint64(0)
 		for _, g := range groupsA.Trials {
@@ -60,7 +63,7 @@ func TestPairsOfArmsThatTakeTurnsAreGroupsOfCycles(t *testing.T) {
 func TestACycleThatOneArmMissesIsNoPair(t *testing.T) {
 	a := result.Arm{Trials: []result.Trial{inBlocks(t, 1, 1, 300, 10, 11, 12, 13)}}
 	b := result.Arm{Trials: []result.Trial{inBlocks(t, 1, 3, 300, 10, 10, 10, 10)}}
-	groups, _, _ := inGroups(metrics[0], a, b)
+	groups, _, _, _ := inGroups(metrics[0], a, b, nil)
 	if len(groups.Trials) != 2 || groups.Trials[0].Latency.P50 < 11.9 {
 		t.Errorf("%d groups", len(groups.Trials))
 	}
@@ -68,7 +71,7 @@ func TestACycleThatOneArmMissesIsNoPair(t *testing.T) {
 
 func TestArmsOfFailedTrialsStayAsTheyAre(t *testing.T) {
 	a := result.Arm{Trials: []result.Trial{inBlocks(t, 1, 1, 300, 10), {Round: 2, Failed: "died"}}}
-	if same, _, cycles := inGroups(metrics[0], a, a); cycles != 0 || len(same.Trials) != 2 {
+	if same, _, _, cycles := inGroups(metrics[0], a, a, nil); cycles != 0 || len(same.Trials) != 2 {
 		t.Errorf("%d trials, groups of %d", len(same.Trials), cycles)
 	}
 }

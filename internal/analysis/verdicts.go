@@ -26,16 +26,22 @@ func verdicts(d result.Document) []result.Verdict {
 		tests[p.family()] += p.tests(headline)
 		members[p.family()]++
 	}
+	inCell := map[string][]result.Arm{}
+	for _, a := range d.Arms {
+		cell := a.Key().Cell
+		inCell[cell] = append(inCell[cell], a)
+	}
 	var all []result.Verdict
 	for _, p := range pairs {
+		around := p.others(inCell[p.a.Key().Cell])
 		for _, m := range headline {
 			if m.compared(p.a, p.b) {
-				all = append(all, verdictOn(d, m, p, tests[p.family()]))
+				all = append(all, verdictOn(d, m, p, around, tests[p.family()]))
 			}
 		}
 		for _, m := range others {
 			if m.compared(p.a, p.b) {
-				all = append(all, verdictOn(d, m, p, members[p.family()]))
+				all = append(all, verdictOn(d, m, p, around, members[p.family()]))
 			}
 		}
 	}
@@ -101,15 +107,20 @@ func testInOrder(all []result.Verdict) {
 // settled says that a verdict is decided, or that no number of rounds can decide it.
 func settled(v result.Verdict) bool { return v.Unfit || v.Decision != string(verdict.Undecided) }
 
-// verdictOn compares two arms on one metric. tests is how many verdicts share the 5 % error.
-func verdictOn(d result.Document, m metric, p comparison, tests int) result.Verdict {
+// verdictOn compares two arms on one metric; others are arms of the same cell. tests is how many verdicts share the 5 % error.
+func verdictOn(d result.Document, m metric, p comparison, others []result.Arm, tests int) result.Verdict {
 	o := verdict.Options{
 		Family: tests, Share: verdict.ErrorShare(d.Looks, min(lastRound(p.a), lastRound(p.b))), Margin: d.Margin,
 		Seed: experiment.Seed(d.Seed, "verdict"), LowerIsBetter: !m.higher,
 	}
 	var cycles int
-	p.a, p.b, cycles = inGroups(m, p.a, p.b)
-	values := paired(p.a, p.b, m.between(p.a, p.b))
+	p.a, p.b, others, cycles = inGroups(m, p.a, p.b, others)
+	value := m.between(p.a, p.b)
+	values := paired(p.a, p.b, value)
+	o.Consecutive = cycles > 0
+	for _, arm := range others {
+		o.Others = append(o.Others, alongside(p.a, p.b, arm, value))
+	}
 	compare, doubts := verdict.Compare, verdict.Doubts
 	if m.byRank {
 		compare, doubts = verdict.CompareRanks, noDoubts
@@ -144,6 +155,23 @@ func verdictOn(d result.Document, m metric, p comparison, tests int) result.Verd
 	}
 	r.Reason, r.Cause = why.text, why.fields()
 	return r
+}
+
+// maxOthers is how many other arms show the noise of a pair. More tell little more, and the time for all
+// pairs would grow with the square of the arms.
+const maxOthers = 10
+
+// others returns arms of the pair's cell that are not of the pair.
+func (p comparison) others(inCell []result.Arm) (others []result.Arm) {
+	for _, arm := range inCell {
+		if len(others) == maxOthers {
+			break
+		}
+		if arm.Name != p.a.Name && arm.Name != p.b.Name {
+			others = append(others, arm)
+		}
+	}
+	return others
 }
 
 // noDoubts are those on trials that are compared by their order: one that differs from the others weighs no
@@ -228,17 +256,7 @@ func comparisons(d result.Document) []comparison {
 // paired are the values of both arms in each round that has both. The value of a failed trial is NaN:
 // the comparison reports it and does not leave it out.
 func paired(a, b result.Arm, of func(result.Trial) float64) []verdict.Pair {
-	values := func(arm result.Arm) map[int]float64 {
-		byRound := map[int]float64{}
-		for _, t := range arm.Trials {
-			byRound[t.Round] = math.NaN()
-			if t.Failed == "" {
-				byRound[t.Round] = of(t)
-			}
-		}
-		return byRound
-	}
-	as, bs := values(a), values(b)
+	as, bs := byRound(a, of), byRound(b, of)
 	var pairs []verdict.Pair
 	for _, t := range a.Trials {
 		// A round that the run did not finish is not a pair.
@@ -247,6 +265,33 @@ func paired(a, b result.Arm, of func(result.Trial) float64) []verdict.Pair {
 		}
 	}
 	return pairs
+}
+
+// alongside are the values of a third arm in the rounds of a pair; NaN: it has none.
+func alongside(a, b, third result.Arm, of func(result.Trial) float64) (values []float64) {
+	bs, thirds := byRound(b, of), byRound(third, of)
+	for _, t := range a.Trials {
+		if _, both := bs[t.Round]; both {
+			value, has := thirds[t.Round]
+			if !has {
+				value = math.NaN()
+			}
+			values = append(values, value)
+		}
+	}
+	return values
+}
+
+// byRound are the values of an arm; NaN: the trial failed.
+func byRound(arm result.Arm, of func(result.Trial) float64) map[int]float64 {
+	values := map[int]float64{}
+	for _, t := range arm.Trials {
+		values[t.Round] = math.NaN()
+		if t.Failed == "" {
+			values[t.Round] = of(t)
+		}
+	}
+	return values
 }
 
 // doubtControls leaves a metric undecided in every cell in which a control differs from the

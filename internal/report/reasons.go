@@ -59,9 +59,9 @@ func mergeKey(text string, c *result.Cause) any {
 	switch {
 	case c.Kind == result.CauseInterval:
 		return struct {
-			closes, differs bool
-			margin          float64
-		}{c.Needed > 0, c.Difference > 0, c.Margin}
+			closes, differs, groups bool
+			margin                  float64
+		}{c.Needed > 0, c.Difference > 0, c.Groups, c.Margin}
 	case c.Kind == result.CauseCalls && c.Arm == "":
 		return c.Kind
 	case c.Kind == result.CauseCalls, c.Kind == result.CauseFailedTrials, c.Kind == result.CauseLostCalls:
@@ -82,10 +82,14 @@ func (r reason) sentence() string {
 			text = fmt.Sprintf("the interval excludes 1, but a difference of %s %% may be under the margin of %.3g %%",
 				fromTo(100*r.difference.low, 100*r.difference.high, threeDigits), 100*r.cause.Margin)
 		}
-		if r.needed.low == 0 {
-			return text + ", and it would take over 1000 rounds to narrow it enough"
+		units := "rounds"
+		if r.cause.Groups {
+			units = "groups of cycles"
 		}
-		return fmt.Sprintf("%s: more rounds would narrow it (about %s, if the noise stays)", text, fromTo(r.needed.low, r.needed.high, number))
+		if r.needed.low == 0 {
+			return fmt.Sprintf("%s, and it would take over 1000 %s to narrow it enough", text, units)
+		}
+		return fmt.Sprintf("%s: more %s would narrow it (about %s, if the noise stays)", text, units, fromTo(r.needed.low, r.needed.high, number))
 	case r.cause.Kind == result.CauseCalls && r.cause.Arm == "":
 		return fmt.Sprintf("%s calls per backend in 1 s are too few to tell balance from chance; %s are enough",
 			fromTo(r.have.low, r.have.high, number), fromTo(r.needed.low, r.needed.high, number))

@@ -15,6 +15,8 @@ func TestEqualReasonsAreMerged(t *testing.T) {
 	interval := func(needed, difference float64) result.Verdict {
 		return result.Verdict{Reason: "the interval …", Cause: &result.Cause{Kind: result.CauseInterval, Needed: needed, Difference: difference, Margin: 0.03}}
 	}
+	groups := interval(30, 0)
+	groups.Cause.Groups = true
 	inRun := of(result.CauseCalls, "new", "in B, a trial of new has 300 calls", 0)
 	inRun.Cause.Run = "B"
 	got := reasons([]result.Verdict{
@@ -24,7 +26,7 @@ func TestEqualReasonsAreMerged(t *testing.T) {
 		of(result.CauseLostCalls, "new", "3.5 % of the calls of new failed", 0.035),
 		of(result.CauseGenerator, "new", "the load generator was the bottleneck in new: 20 ms", 0),
 		of(result.CauseGenerator, "pool", "the load generator was the bottleneck in pool: 30 ms", 0),
-		interval(12, 0), interval(40, 0), interval(0, 0), interval(7, 0.02), interval(9, 0.025), inRun,
+		interval(12, 0), interval(40, 0), interval(0, 0), interval(7, 0.02), interval(9, 0.025), groups, inRun,
 	})
 	want := []string{"a trial of pool has 300 calls; p99 needs 1000. The same holds for new",
 		"2.5 % of the calls of pool failed", "3.5 % of the calls of new failed",
@@ -32,6 +34,7 @@ func TestEqualReasonsAreMerged(t *testing.T) {
 		"the interval spans 1: more rounds would narrow it (about 12–40, if the noise stays)",
 		"the interval spans 1, and it would take over 1000 rounds to narrow it enough",
 		"the interval excludes 1, but a difference of 2–2.5 % may be under the margin of 3 %: more rounds would narrow it (about 7–9, if the noise stays)",
+		"the interval spans 1: more groups of cycles would narrow it (about 30, if the noise stays)",
 		"in B, a trial of new has 300 calls"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("reasons (-want +got):\n%s", diff)

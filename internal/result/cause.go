@@ -14,6 +14,8 @@ type Cause struct {
 	// of calls, those of a trial or, for a balance, of a backend. Needed 0: not known, or over 1000 rounds.
 	Have   float64 `json:"have,omitempty"`
 	Needed float64 `json:"needed,omitempty"`
+	// Groups says that they count groups of cycles of a run whose arms took turns.
+	Groups bool `json:"groups,omitempty"`
 	// Difference is a share that may be under Margin; 0: the interval spans 1.
 	Difference float64 `json:"difference,omitempty"`
 	Margin     float64 `json:"margin,omitempty"`

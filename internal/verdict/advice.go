@@ -14,49 +14,74 @@ const maxAdvisedRounds = 1000
 // undecidedReason says why a comparison is undecided and what would help; n rounds would probably narrow
 // the interval enough. It means a new run: adding rounds because of a verdict would invalidate it.
 func undecidedReason(v Verdict, o Options, n int) (reason string, cause Cause) {
-	reason, cause = "the interval spans 1", Cause{Kind: CauseInterval, Have: float64(v.Rounds)}
+	reason, cause = "the interval spans 1", Cause{Kind: CauseInterval, Have: float64(v.Rounds), Groups: o.Consecutive}
 	if v.CI[0] > 1 || v.CI[1] < 1 {
 		cause.Difference, cause.Margin = math.Abs(v.Ratio-1), o.Margin
 		reason = fmt.Sprintf("the interval excludes 1, but a difference of %s may be under the margin of %s",
 			percent(cause.Difference), percent(o.Margin))
 	}
 	if n > maxAdvisedRounds {
-		return fmt.Sprintf("%s, and it would take over %d rounds to narrow it enough", reason, maxAdvisedRounds), cause
+		return fmt.Sprintf("%s, and it would take over %d %s to narrow it enough", reason, maxAdvisedRounds, o.units()), cause
 	}
 	cause.Needed = float64(n)
-	return fmt.Sprintf("%s: more rounds would narrow it (about %d, if the noise stays)", reason, n), cause
+	return fmt.Sprintf("%s: more %s would narrow it (about %d, if the noise stays)", reason, o.units(), n), cause
 }
 
-// roundsNeeded returns the smallest number of rounds whose t interval would allow a decision if mean
-// and deviation stayed the same. It returns more than maxAdvisedRounds if no smaller number would do.
-func roundsNeeded(logs []float64, o Options) int {
-	m, sd, margin := math.Abs(mean(logs)), deviation(logs), math.Log1p(o.Margin)
+// roundsNeeded returns the smallest number of rounds that would allow a decision if the mean of the log
+// ratios and their noise stayed the same. It returns more than maxAdvisedRounds if no smaller number would do.
+func roundsNeeded(mean float64, v Verdict, o Options) int {
+	m, margin := math.Abs(mean), math.Log1p(o.Margin)
 	room := margin - m
 	if m > margin {
 		room = m
 	}
 	// t is never smaller than z, so fewer rounds cannot suffice.
-	least := math.Ceil(math.Pow(distuv.UnitNormal.Quantile(o.alpha()/2)*sd/room, 2))
+	least := math.Ceil(square(distuv.UnitNormal.Quantile(o.alpha()/2)*v.Error/room) * float64(v.Rounds))
 	if !(least <= maxAdvisedRounds) {
 		return maxAdvisedRounds + 1
 	}
-	n := max(len(logs)+1, int(least))
-	for n <= maxAdvisedRounds && student(n, o.alpha())*sd/math.Sqrt(float64(n)) >= room {
+	n := max(v.Rounds+1, int(least))
+	for n <= maxAdvisedRounds && v.halfAfter(n, o) >= room {
 		n++
 	}
 	return n
+}
+
+// halfAfter returns half of the width of the interval, as a logarithm, after n rounds with the same noise.
+func (v Verdict) halfAfter(n int, o Options) float64 {
+	have, after := float64(v.Rounds), float64(n)
+	freedom := v.Freedom + after - have
+	if o.Consecutive { // how well the dependence is known grows with the number of cycles
+		freedom = min(v.Freedom*after/have, after-1)
+	}
+	return studentOf(freedom, o.alpha()) * v.Error * math.Sqrt(have/after)
 }
 
 func percent(share float64) string {
 	return strconv.FormatFloat(100*share, 'g', 3, 64) + " %"
 }
 
-func rounds(n int) string {
+// count names n units of the comparison.
+func (o Options) count(n int) string {
 	switch n {
 	case 0:
-		return "no rounds"
+		return "no " + o.units()
 	case 1:
-		return "1 round"
+		return "1 " + o.unit()
 	}
-	return strconv.Itoa(n) + " rounds"
+	return strconv.Itoa(n) + " " + o.units()
+}
+
+func (o Options) unit() string {
+	if o.Consecutive {
+		return "group of cycles"
+	}
+	return "round"
+}
+
+func (o Options) units() string {
+	if o.Consecutive {
+		return "groups of cycles"
+	}
+	return "rounds"
 }

@@ -23,6 +23,8 @@ type Cause struct {
 	Kind CauseKind
 	// Have and Needed count rounds, or calls for each backend. Needed 0: not known, or over 1000 rounds.
 	Have, Needed float64
+	// Groups says that they count groups of cycles.
+	Groups bool
 	// Difference is a share that may be under Margin; 0: the interval spans 1.
 	Difference, Margin float64
 }

@@ -22,19 +22,49 @@ func Compare(pairs []Pair, o Options) Verdict {
 		v.Ratio = bounded(mean(logs))
 	}
 	if len(logs) >= 2 {
-		lo, hi := interval(logs, o.alpha(), o.Seed)
+		u := uncertaintyOf(pairs, logs, o)
+		lo, hi := interval(logs, u, o)
 		v.CI = [2]float64{bounded(lo), bounded(hi)}
-		v.Error, v.Freedom = deviation(logs)/math.Sqrt(float64(len(logs))), float64(len(logs)-1)
+		v.Error, v.Freedom = u.student(o.alpha())
 	}
 	if len(logs) < MinRounds {
-		v.Reason, v.Cause = fmt.Sprintf("%s; at least %d are needed", rounds(len(logs)), MinRounds), Cause{Kind: CauseRounds, Have: float64(len(logs)), Needed: MinRounds}
+		v.Reason, v.Cause = fmt.Sprintf("%s; at least %d are needed", o.count(len(logs)), MinRounds), Cause{Kind: CauseRounds, Have: float64(len(logs)), Needed: MinRounds, Groups: o.Consecutive}
 		return v
 	}
 	v.Decision = decide(v, o)
 	if v.Decision == Undecided {
-		v.Reason, v.Cause = undecidedReason(v, o, roundsNeeded(logs, o))
+		v.Reason, v.Cause = undecidedReason(v, o, roundsNeeded(mean(logs), v, o))
 	}
 	return v
+}
+
+// uncertaintyOf returns the uncertainty of the mean of the pairs' log ratios (at least 2).
+func uncertaintyOf(pairs []Pair, logs []float64, o Options) uncertainty {
+	others := contrasts(pairs, o.Others)
+	if o.Consecutive {
+		return dependent(logs, others)
+	}
+	n := float64(len(logs))
+	variance, freedom := shared(square(deviation(logs)), n-1, others)
+	return uncertainty{[]part{{math.Sqrt(variance / n), 1}}, freedom}
+}
+
+// interval returns a confidence interval for the mean of the population of logs (at least 2 values). For
+// rounds, each side is the wider of two intervals:
+//
+//   - Student's t interval, which is exact for normal values however few, and may exceed the
+//     observed range;
+//   - the bootstrap percentile interval with the small-sample expansion of Hesterberg (2015), which
+//     follows skew.
+//
+// Resampling assumes independent values, so consecutive ones have the interval of their [uncertainty] only.
+func interval(logs []float64, u uncertainty, o Options) (lo, hi float64) {
+	m, half := mean(logs), u.half(o.alpha())
+	if o.Consecutive {
+		return m - half, m + half
+	}
+	lo, hi = bootstrapMeans(logs, o.Seed).tails(expandedTail(len(logs), o.alpha()))
+	return min(m-half, lo), max(m+half, hi)
 }
 
 func decide(v Verdict, o Options) Decision {

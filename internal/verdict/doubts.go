@@ -3,6 +3,7 @@ package verdict
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Doubt is a property of the rounds that the ratio does not show.
@@ -19,9 +20,9 @@ const (
 	outlierLevel = 0.01
 )
 
-// Doubts detects a ratio that drifts from round to round, and a round that differs from the others. Both
-// must exceed the margin. They are decisive only if the decision of v would be different without
-// them: at the end of a run twice as long, or without that round.
+// Doubts detects a ratio that drifts from round to round (or from group of cycles to group of cycles), and a
+// round that differs from the others. Both must exceed the margin. They are decisive only if the decision
+// of v would be different without them: at the end of a run twice as long, or without that round.
 func Doubts(pairs []Pair, v Verdict, o Options) (all []Doubt) {
 	o = o.withDefaults()
 	logs, err := logRatios(pairs)
@@ -29,14 +30,24 @@ func Doubts(pairs []Pair, v Verdict, o Options) (all []Doubt) {
 		return nil
 	}
 	margin := math.Log1p(o.Margin)
-	slope := Slope(logs)
-	if p := Trend(logs); p <= driftLevel && math.Abs(slope)*float64(len(logs)-1) > margin {
+	if slope, p := trend(logs, o); p <= driftLevel && math.Abs(slope)*float64(len(logs)-1) > margin {
 		all = append(all, drift(logs, slope, p, v, o))
 	}
 	if i := Outlier(logs, outlierLevel); i >= 0 && math.Abs(logs[i]-Median(logs)) > margin {
 		all = append(all, outlier(pairs, logs, i, v, o))
 	}
 	return all
+}
+
+// trend returns the change of the ratio from one round to the next and the probability of as consistent a
+// change without a trend. Neighbours that share something rise and fall together, which Mann and Kendall's
+// test does not allow for.
+func trend(logs []float64, o Options) (slope, p float64) {
+	if o.Consecutive {
+		slope, u := trending(logs)
+		return slope, u.beyond(slope)
+	}
+	return Slope(logs), Trend(logs)
 }
 
 func drift(logs []float64, slope, p float64, v Verdict, o Options) Doubt {
@@ -51,8 +62,8 @@ func drift(logs []float64, slope, p float64, v Verdict, o Options) Doubt {
 	sameSide := sideOf(first, o) == sideOf(last, o)
 	return Doubt{
 		Kind: CauseDrift,
-		Text: fmt.Sprintf("drift: the ratio %s from round to round, by %s each (trend p = %.2g); something else changed during the run",
-			direction, percent(math.Abs(math.Expm1(slope))), p),
+		Text: fmt.Sprintf("drift: the ratio %s from %s to %[2]s, by %s each (trend p = %.2g); something else changed during the run",
+			direction, o.unit(), percent(math.Abs(math.Expm1(slope))), p),
 		Decisive: v.Decision != Undecided && !sameSide,
 	}
 }
@@ -70,17 +81,19 @@ func sideOf(log float64, o Options) int {
 }
 
 func outlier(pairs []Pair, logs []float64, i int, v Verdict, o Options) Doubt {
-	var others []Pair
-	for j, p := range pairs {
-		if j != i {
-			others = append(others, p)
+	rest := slices.Delete(slices.Clone(pairs), i, i+1)
+	without := o
+	without.Others = nil
+	for _, values := range o.Others {
+		if len(values) == len(pairs) {
+			without.Others = append(without.Others, slices.Delete(slices.Clone(values), i, i+1))
 		}
 	}
 	return Doubt{
 		Kind: CauseOutlier,
-		Text: fmt.Sprintf("outlier: in pair %d of %d the ratio was %.3g, in the middle one %.3g; look at that round",
-			i+1, len(logs), math.Exp(logs[i]), math.Exp(Median(logs))),
-		Decisive: v.Decision != Undecided && Compare(others, o).Decision != v.Decision,
+		Text: fmt.Sprintf("outlier: in pair %d of %d the ratio was %.3g, in the middle one %.3g; look at that %s",
+			i+1, len(logs), math.Exp(logs[i]), math.Exp(Median(logs)), o.unit()),
+		Decisive: v.Decision != Undecided && Compare(rest, without).Decision != v.Decision,
 	}
 }
 

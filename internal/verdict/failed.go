@@ -40,7 +40,7 @@ func CompareRanks(pairs []Pair, o Options) Verdict {
 	}
 	beyond := rankSumTail(len(pairs), o.alpha()/2)
 	if least := RankRounds(o); beyond == 0 || len(pairs) < least {
-		v.Reason = fmt.Sprintf("%s; at least %d are needed", rounds(len(pairs)), least)
+		v.Reason = fmt.Sprintf("%s; at least %d are needed", o.count(len(pairs)), least)
 		v.Cause = Cause{Kind: CauseRounds, Have: float64(len(pairs)), Needed: float64(least)}
 		return v
 	}

@@ -36,7 +36,7 @@ func RemainingGap(triples []Triple, o Options) Remaining {
 	}
 	switch {
 	case len(triples) < MinRounds:
-		r.Reason = fmt.Sprintf("%s; at least %d are needed", rounds(len(triples)), MinRounds)
+		r.Reason = fmt.Sprintf("%s; at least %d are needed", o.count(len(triples)), MinRounds)
 	case math.IsNaN(mean(gaps) + mean(rests)):
 		r.Reason = "a trial gave no measurement"
 	default:

@@ -35,6 +35,12 @@ type Options struct {
 	Margin float64
 	// Seed of the resampling, which needs it only for more than [exactRounds] pairs.
 	Seed uint64
+	// Consecutive is true if the pairs are consecutive groups of cycles of an interleaved run, which may share
+	// something with their neighbours.
+	Consecutive bool
+	// Others are the values of the other arms of the cell in the same rounds (or groups of cycles). They show
+	// how much noise there is, and how much neighbouring cycles share.
+	Others [][]float64
 	// LowerIsBetter is true for latency and false for rates.
 	LowerIsBetter bool
 }

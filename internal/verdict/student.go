@@ -6,20 +6,6 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// interval returns a confidence interval of level 1-alpha for the mean of the population of xs (at least 2
-// values). Each side is the wider of two intervals:
-//
-//   - Student's t interval, which is exact for normal values however few, and may exceed the
-//     observed range;
-//   - the bootstrap percentile interval with the small-sample expansion of Hesterberg (2015), which
-//     follows skew.
-func interval(xs []float64, alpha float64, seed uint64) (lo, hi float64) {
-	m := mean(xs)
-	half := student(len(xs), alpha) * deviation(xs) / math.Sqrt(float64(len(xs)))
-	lo, hi = bootstrapMeans(xs, seed).tails(expandedTail(len(xs), alpha))
-	return min(m-half, lo), max(m+half, hi)
-}
-
 // student is the factor t(1-alpha/2, n-1) of a two-sided interval of n values.
 func student(n int, alpha float64) float64 { return studentOf(float64(n-1), alpha) }
 

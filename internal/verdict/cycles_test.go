@@ -1,0 +1,370 @@
+package verdict
+
+import (
+	_ "embed"
+	"encoding/csv"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// cycleNoise draws the log ratios of n consecutive groups of cycles of two arms that do not differ.
+type cycleNoise func(n int, r *rand.Rand) []float64
+
+// autoregressive values have this correlation with their neighbours, and a deviation of 1.
+func autoregressive(correlation float64) cycleNoise {
+	return func(n int, r *rand.Rand) []float64 {
+		values, state := make([]float64, n), r.NormFloat64()
+		for i := range values {
+			values[i] = state
+			state = correlation*state + math.Sqrt(1-correlation*correlation)*r.NormFloat64()
+		}
+		return values
+	}
+}
+
+var independent = autoregressive(0)
+
+// bursts come in one of 20 cycles, last for 4 cycles, and affect one arm more than the other.
+func bursts(n int, r *rand.Rand) []float64 {
+	values, left, level := make([]float64, n), 0, 0.0
+	for i := -20; i < n; i++ {
+		if left == 0 && r.IntN(20) == 0 {
+			left, level = 1+int(3*r.ExpFloat64()), 3*r.NormFloat64()
+		}
+		if left > 0 {
+			left--
+			values[max(i, 0)] = level
+		} else {
+			values[max(i, 0)] = 0
+		}
+	}
+	return values
+}
+
+// paretoTails: one block of ten takes longer by a factor with a Pareto distribution.
+func paretoTails(n int, r *rand.Rand) []float64 {
+	values := make([]float64, n)
+	for i := range values {
+		for _, arm := range []float64{1, -1} {
+			if r.IntN(10) == 0 {
+				values[i] += arm * 5 * r.ExpFloat64() // the logarithm of a Pareto value
+			}
+		}
+	}
+	return values
+}
+
+// oneTail: only one arm has a tail, which does not cancel out.
+func oneTail(n int, r *rand.Rand) []float64 {
+	values := make([]float64, n)
+	for i := range values {
+		values[i] = r.ExpFloat64() - 1
+	}
+	return values
+}
+
+// wandering: the machine is a random walk from block to block, and the two arms of a cycle of five are
+// measured at different times.
+func wandering(n int, r *rand.Rand) []float64 {
+	values := make([]float64, n)
+	for i := range values {
+		var level [5]float64
+		for k := 1; k < 5; k++ {
+			level[k] = level[k-1] + r.NormFloat64()
+		}
+		order := r.Perm(5)
+		values[i] = level[order[0]] - level[order[1]]
+	}
+	return values
+}
+
+// drifting: the ratio drifts by four deviations during the run; its mean is compared.
+func drifting(n int, r *rand.Rand) []float64 {
+	values, total := make([]float64, n), 4.0
+	if r.IntN(2) == 0 {
+		total = -total
+	}
+	for i := range values {
+		values[i] = total * (float64(i)/float64(n-1) - 0.5)
+	}
+	return values
+}
+
+// all adds up noises.
+func all(of ...cycleNoise) cycleNoise {
+	return func(n int, r *rand.Rand) []float64 {
+		sum := make([]float64, n)
+		for _, s := range of {
+			for i, x := range s(n, r) {
+				sum[i] += x
+			}
+		}
+		return sum
+	}
+}
+
+var cycleNoises = []struct {
+	name string
+	draw cycleNoise
+}{
+	{"independent", independent},
+	{"autocorrelation 0.3", autoregressive(0.3)},
+	{"autocorrelation 0.5", autoregressive(0.5)},
+	{"autocorrelation 0.7", autoregressive(0.7)},
+	{"half of it autocorrelated, 0.7", all(independent, autoregressive(0.7))},
+	{"the machine wanders", all(independent, wandering)},
+	{"bursts", all(independent, bursts)},
+	{"Pareto tails", all(independent, paretoTails)},
+	{"a tail in one arm", oneTail},
+	{"autocorrelation 0.5, bursts and tails", all(autoregressive(0.5), bursts, paretoTails)},
+	{"the ratio drifts", all(independent, drifting)},
+}
+
+// TestCoverageOfCycles: the interval contains the truth in 93 % of runs at least, and all of 12
+// intervals of a run do in 95 %, whatever neighbours share.
+func TestCoverageOfCycles(t *testing.T) {
+	t.Parallel() // each has draws of its own
+	sizes := []int{8, 12, 20, 40, 100, 200}
+	rows := []string{"| noise | " + joined(sizes, "%d cycles") + " |", "|---|" + strings.Repeat("---|", len(sizes))}
+	if *sims < 1000 {
+		sizes = []int{20}
+	}
+	for k, noise := range cycleNoises {
+		row := "| " + noise.name + " |"
+		for _, n := range sizes {
+			r := rand.New(rand.NewPCG(61, uint64(100*n+k)))
+			missed, wrong := 0, 0
+			for range *sims {
+				again := false
+				for of := range 12 {
+					logs := noise.draw(n, r)
+					p := dependent(logs, nil).beyond(mean(logs))
+					if of == 0 && p < 0.05 {
+						missed++
+					}
+					again = again || p < 0.05/12
+				}
+				if again {
+					wrong++
+				}
+			}
+			if tooMany(missed, *sims, 0.075) || tooMany(wrong, *sims, 0.055) {
+				t.Errorf("%s, %d cycles: the interval misses the truth in %d runs, and one of 12 does in %d, of %d; want at most 7 %% and 5 %%", noise.name, n, missed, wrong, *sims)
+			}
+			row += fmt.Sprintf(" %.1f, %.1f |", 100-percentOf(missed, *sims), percentOf(wrong, *sims))
+		}
+		rows = append(rows, row)
+	}
+	checkTable(t, page, "cycles", rows)
+}
+
+func joined(values []int, format string) string {
+	var texts []string
+	for _, v := range values {
+		texts = append(texts, fmt.Sprintf(format, v))
+	}
+	return strings.Join(texts, " | ")
+}
+
+// TestPowerOfCycles compares designs in equal time: five arms, of which one is slower. A trial of an isolated
+// run takes a second with what it starts, a block a quarter of that; both have the same noise.
+func TestPowerOfCycles(t *testing.T) {
+	t.Parallel() // each has draws of its own
+	const arms = 5
+	rows := []string{
+		"| time | slower by | isolated | in turns, nothing shared | neighbours share 0.3 | 0.5 | 0.7 |",
+		"|--:|--:|---|---|---|---|---|",
+	}
+	for _, seconds := range []int{20, 30, 60, 120} {
+		for _, slower := range []float64{0.05, 0.10} {
+			rounds, cycles := seconds/arms, 4*seconds/arms
+			row := fmt.Sprintf("| %d s | %.0f %% | %.0f %% of %d rounds |", seconds, 100*slower, told(rounds, slower, 0, Options{}), rounds)
+			for _, correlation := range []float64{0, 0.3, 0.5, 0.7} {
+				if *sims < 1000 && (seconds != 30 || correlation > 0) {
+					continue
+				}
+				found := told(cycles, slower, correlation, Options{Consecutive: true})
+				if seconds == 30 && slower == 0.10 && correlation == 0 && found < 80 {
+					t.Errorf("%d cycles of arms with a noise of 3 %%: a difference of 10 %% is found in %.0f %% of runs, want 80 %%", cycles, found)
+				}
+				row += fmt.Sprintf(" %.0f %% of %d |", found, cycles)
+			}
+			rows = append(rows, row)
+		}
+	}
+	checkTable(t, page, "equal", rows)
+}
+
+// told is the share of runs, in percent, that call the last of five arms slower.
+func told(n int, slower, correlation float64, o Options) float64 {
+	alike := cell{"", func(int, int) armNoise { return armNoise{0.03, correlation} }}
+	r := rand.New(rand.NewPCG(64, uint64(n)))
+	found := 0
+	for range *sims {
+		values := alike.values(5, n, r)
+		pairs := make([]Pair, n)
+		for i := range pairs {
+			pairs[i] = Pair{A: values[4][i] * (1 + slower), B: values[0][i]}
+		}
+		of := o
+		of.Family, of.Others = 4, values[1:4]
+		of = of.withDefaults()
+		logs, _ := logRatios(pairs)
+		if m := mean(logs); m > math.Log1p(of.Margin) && uncertaintyOf(pairs, logs, of).beyond(m) < of.alpha() {
+			found++
+		}
+	}
+	return percentOf(found, *sims)
+}
+
+// recorded are the p50 and p90 of the blocks of three equal arms on a machine that was busy with tests:
+// testdata/README.md.
+//
+//go:embed testdata/blocks.csv
+var recorded string
+
+// TestCoverageOfRecordedNoise replays recorded blocks: a run is a stretch of consecutive cycles from a random
+// place, with arms in random roles. The arms are equal, so the interval has to contain 1.
+func TestCoverageOfRecordedNoise(t *testing.T) {
+	t.Parallel() // each has draws of its own
+	cycles, err := csv.NewReader(strings.NewReader(recorded)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sizes := []int{8, 12, 20, 40}
+	rows := []string{"| recorded | neighbours correlate | " + joined(sizes, "%d cycles") + " |", "|---|--:|" + strings.Repeat("---|", len(sizes))}
+	for k, metric := range []string{"p50", "p90"} {
+		var arms [3][]float64
+		for _, row := range cycles[1:] {
+			for arm := range arms {
+				x, err := strconv.ParseFloat(row[2*arm+k], 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				arms[arm] = append(arms[arm], x)
+			}
+		}
+		row := fmt.Sprintf("| %s | %.2f |", metric, correlationOf(arms[0], arms[1]))
+		for _, n := range sizes {
+			r := rand.New(rand.NewPCG(65, uint64(n)))
+			missed := 0
+			for range *sims {
+				from, roles := r.IntN(len(arms[0])-n+1), r.Perm(3)
+				a, b := arms[roles[0]][from:from+n], arms[roles[1]][from:from+n]
+				pairs := make([]Pair, n)
+				for i := range pairs {
+					pairs[i] = Pair{A: a[i], B: b[i]}
+				}
+				logs, _ := logRatios(pairs)
+				o := Options{Consecutive: true, Others: [][]float64{arms[roles[2]][from : from+n]}}
+				if uncertaintyOf(pairs, logs, o).beyond(mean(logs)) < 0.05 {
+					missed++
+				}
+			}
+			if tooMany(missed, *sims, 0.07) {
+				t.Errorf("%s, %d cycles: the interval misses 1 in %d of %d runs, want at most 7 %%", metric, n, missed, *sims)
+			}
+			row += fmt.Sprintf(" %.1f %% |", 100-percentOf(missed, *sims))
+		}
+		rows = append(rows, row)
+	}
+	checkTable(t, page, "recorded", rows)
+}
+
+// correlationOf is the correlation of neighbouring log ratios.
+func correlationOf(a, b []float64) float64 {
+	var logs []float64
+	for i := range a {
+		logs = append(logs, math.Log(a[i]/b[i]))
+	}
+	m, products := mean(logs), 0.0
+	for i := range logs[1:] {
+		products += (logs[i] - m) * (logs[i+1] - m)
+	}
+	return products / square(deviation(logs)) / float64(len(logs)-1)
+}
+
+func TestNeighboursThatShareWidenTheInterval(t *testing.T) {
+	o := Options{Consecutive: true, LowerIsBetter: true}
+	apart := against(1.05, 1.06, 1.05, 1.06, 1.05, 1.06, 1.05, 1.06, 1.05, 1.06, 1.05, 1.06)
+	slow := against(1.00, 1.00, 1.01, 1.02, 1.04, 1.06, 1.09, 1.11, 1.12, 1.12, 1.13, 1.13)
+	if plain, v := Compare(slow, Options{}), Compare(slow, o); v.CI[1]-v.CI[0] < 2*(plain.CI[1]-plain.CI[0]) || v.Decision != Undecided {
+		t.Errorf("the interval of a ratio that wanders is %.3f, that of independent rounds %.3f, and the decision %s; want at least twice the width, and undecided", v.CI, plain.CI, v.Decision)
+	}
+	if v := Compare(apart, o); v.Decision != Worse {
+		t.Errorf("the decision is %s, %.3f (%s), want worse", v.Decision, v.CI, v.Reason)
+	}
+	same := Compare(against(1, 1, 1, 1, 1, 1, 1, 1), o)
+	if same.Decision != Equivalent || same.CI != [2]float64{1, 1} {
+		t.Errorf("equal values have %+v", same)
+	}
+	few := Compare(against(1, 2, 3), o)
+	if few.Reason != "3 groups of cycles; at least 4 are needed" {
+		t.Errorf("the reason is %q", few.Reason)
+	}
+}
+
+// TestCyclesNeededNarrowTheInterval: the number of cycles that an undecided verdict asks for decides it, or
+// nearly does.
+func TestCyclesNeededNarrowTheInterval(t *testing.T) {
+	r := rand.New(rand.NewPCG(66, 66))
+	asked, enough := 0, 0
+	for range 4 * *sims {
+		logs := autoregressive(0.3)(400, r)
+		for i, x := range logs {
+			logs[i] = 0.05 + 0.06*x
+		}
+		all := make([]Pair, len(logs))
+		for i, x := range logs {
+			all[i] = Pair{A: math.Exp(x), B: 1}
+		}
+		o := Options{Consecutive: true, LowerIsBetter: true}
+		v := Compare(all[:20], o)
+		if n := int(v.Cause.Needed); v.Decision == Undecided && n > 20 && 2*n <= len(all) {
+			asked++
+			if Compare(all[:2*n], o).Decision != Undecided {
+				enough++
+			}
+		}
+	}
+	if asked == 0 || tooMany(asked-enough, asked, 0.3) {
+		t.Errorf("twice the cycles that are asked for decide %d of %d comparisons, want 70 %%", enough, asked)
+	}
+}
+
+// TestDoubtsOfCyclesAreRare: what neighbours share is no drift.
+func TestDoubtsOfCyclesAreRare(t *testing.T) {
+	o := Options{Consecutive: true}
+	for _, correlation := range []float64{0, 0.3, 0.7} {
+		r := rand.New(rand.NewPCG(67, 67))
+		drifts, outliers, found := 0, 0, 0
+		for range *sims {
+			logs := autoregressive(correlation)(40, r)
+			for i, x := range logs {
+				logs[i] = 0.1 * x
+			}
+			if _, p := trend(logs, o); p <= driftLevel {
+				drifts++
+			}
+			if Outlier(logs, outlierLevel) >= 0 {
+				outliers++
+			}
+			for i := range logs {
+				logs[i] += 0.02 * float64(i)
+			}
+			if _, p := trend(logs, o); p <= driftLevel {
+				found++
+			}
+		}
+		if tooMany(drifts, *sims, driftLevel) || tooMany(outliers, *sims, outlierLevel) {
+			t.Errorf("correlation %g: %d drifts and %d outliers in %d runs without, want %g and %g of them", correlation, drifts, outliers, *sims, driftLevel, outlierLevel)
+		}
+		if correlation == 0 && tooMany(*sims-found, *sims, 0.05) {
+			t.Errorf("a drift of 8 deviations is seen in %d of %d runs, want 95 %%", found, *sims)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package verdict
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// armNoise is the noise of an arm: its deviation as a share, and what neighbouring cycles share of it.
+type armNoise struct{ share, correlation float64 }
+
+// cell is how the noise of the arms of a cell differs; the first arm is the baseline.
+type cell struct {
+	name string
+	of   func(arm, arms int) armNoise
+}
+
+func unlike(name string, usual, odd armNoise, isOdd func(arm, arms int) bool) cell {
+	return cell{name, func(arm, arms int) armNoise {
+		if isOdd(arm, arms) {
+			return odd
+		}
+		return usual
+	}}
+}
+
+func noArm(int, int) bool        { return false }
+func baseline(arm, _ int) bool   { return arm == 0 }
+func lastArm(arm, arms int) bool { return arm == arms-1 }
+func everyOther(arm, _ int) bool { return arm%2 == 1 }
+func allButLast(arm, n int) bool { return arm > 0 && arm < n-1 }
+
+// values draws n values of every arm, which do not differ but in noise, with a drift that they share.
+func (c cell) values(arms, n int, r *rand.Rand) [][]float64 {
+	all := make([][]float64, arms)
+	drift := make([]float64, n)
+	for i := range drift {
+		drift[i] = 0.2 * r.NormFloat64()
+	}
+	for arm := range all {
+		noise := c.of(arm, arms)
+		all[arm] = autoregressive(noise.correlation)(n, r)
+		for i, x := range all[arm] {
+			all[arm][i] = math.Exp(noise.share*x + drift[i])
+		}
+	}
+	return all
+}
+
+// missesAny compares every arm with the first. It returns whether any interval of the run misses 1, and
+// half of the width of the last one in units of Student's.
+func missesAny(values [][]float64, o Options, measure bool) (missed bool, width float64) {
+	o.Family = len(values) - 1
+	o = o.withDefaults()
+	for arm := 1; arm < len(values); arm++ {
+		pairs := make([]Pair, len(values[0]))
+		for i := range pairs {
+			pairs[i] = Pair{A: values[arm][i], B: values[0][i]}
+		}
+		o.Others = append(append([][]float64{}, values[1:arm]...), values[arm+1:]...)
+		logs, _ := logRatios(pairs)
+		u := uncertaintyOf(pairs, logs, o)
+		missed = missed || u.beyond(mean(logs)) < o.alpha()
+		if measure && arm == len(values)-1 {
+			width = u.half(o.alpha()) / (student(len(logs), o.alpha()) * deviation(logs) / math.Sqrt(float64(len(logs))))
+		}
+	}
+	return missed, width
+}
+
+// errorAndWidth is a figure of a table: the share of runs with an interval that misses the truth, and the width of
+// the last interval as a multiple of Student's (mean of 100 runs).
+func errorAndWidth(t *testing.T, c cell, arms, n, runs int, o Options, allowed float64) string {
+	r := rand.New(rand.NewPCG(62, uint64(100*n+arms)))
+	wrong, width := 0, 0.0
+	for i := range runs {
+		missed, wide := missesAny(c.values(arms, n, r), o, i < 100)
+		if missed {
+			wrong++
+		}
+		width += wide / 100
+	}
+	if tooMany(wrong, runs, allowed) {
+		t.Errorf("%s, %d arms, %d values: an interval misses the truth in %d of %d runs, want at most 5 %%", c.name, arms, n, wrong, runs)
+	}
+	return fmt.Sprintf(" %.1f %%, %.2f |", percentOf(wrong, runs), width)
+}
+
+// TestCoverageOfSharedVariance: rounds of arms that differ in noise up to five times. All intervals of
+// a run contain the truth in 95 % of runs.
+func TestCoverageOfSharedVariance(t *testing.T) {
+	t.Parallel() // each has draws of its own
+	quiet, noisy, threeTimes := armNoise{share: 0.03}, armNoise{share: 0.15}, armNoise{share: 0.09}
+	rows := []string{"| noise of the arms | rounds | 3 arms | 4 arms | 5 arms | 7 arms | 13 arms |", "|---|---|---|---|---|---|---|"}
+	for _, c := range []cell{
+		unlike("alike", quiet, quiet, noArm),
+		unlike("the baseline 5 ×", quiet, noisy, baseline),
+		unlike("the baseline 3 ×", quiet, threeTimes, baseline),
+		unlike("one arm 5 ×", quiet, noisy, lastArm),
+		unlike("every other arm 5 ×", quiet, noisy, everyOther),
+		unlike("every other arm 3 ×", quiet, threeTimes, everyOther),
+		unlike("all but the baseline and one 5 ×", quiet, noisy, allButLast),
+	} {
+		for _, rounds := range []int{4, 6} {
+			row := fmt.Sprintf("| %s | %d |", c.name, rounds)
+			for _, arms := range []int{3, 4, 5, 7, 13} {
+				if *sims < 1000 && arms > 5 {
+					continue
+				}
+				row += errorAndWidth(t, c, arms, rounds, *sims, Options{}, 0.05)
+			}
+			rows = append(rows, row)
+		}
+	}
+	checkTable(t, page, "shared", rows)
+}
+
+// TestCoverageOfSharedDependence: cycles of arms of which some share more with their neighbours than others.
+func TestCoverageOfSharedDependence(t *testing.T) {
+	t.Parallel() // each has draws of its own
+	usual := armNoise{share: 0.03}
+	odd, louder := armNoise{0.03, 0.7}, armNoise{0.09, 0.7}
+	rows := []string{"| arms with neighbours that share | cycles | 3 arms | 5 arms | 7 arms |", "|---|---|---|---|---|"}
+	for _, c := range []cell{
+		unlike("none", usual, usual, noArm),
+		unlike("all, 0.3", armNoise{0.03, 0.3}, usual, noArm),
+		unlike("all, 0.5", armNoise{0.03, 0.5}, usual, noArm),
+		unlike("all, 0.7", odd, odd, noArm),
+		unlike("the baseline, 0.7", usual, odd, baseline),
+		unlike("the baseline, 0.7, and 3 × as noisy", usual, louder, baseline),
+		unlike("one arm, 0.7", usual, odd, lastArm),
+		unlike("one arm, 0.7, and 3 × as noisy", usual, louder, lastArm),
+		unlike("every other arm, 0.7", usual, odd, everyOther),
+	} {
+		for _, n := range []int{12, 20, 40, 100} {
+			if *sims < 1000 && n > 12 {
+				continue
+			}
+			row := fmt.Sprintf("| %s | %d |", c.name, n)
+			for _, arms := range []int{3, 5, 7} {
+				if *sims < 1000 && arms != 5 {
+					continue
+				}
+				row += errorAndWidth(t, c, arms, n, min(*sims, 1000), Options{Consecutive: true}, 0.055)
+			}
+			rows = append(rows, row)
+		}
+	}
+	checkTable(t, page, "dependence", rows)
+}
