@@ -152,3 +152,19 @@ func TestACardHasTheVerdictsOfOnePairInOneCell(t *testing.T) {
 		t.Errorf("%d cards, want 10, each with a kind", n)
 	}
 }
+
+func TestACardSaysThatAMetricWasNotTested(t *testing.T) {
+	d := channels()
+	for i := range d.Verdicts {
+		if v := &d.Verdicts[i]; v.Metric == "latency_p99" && v.Decision == "undecided" {
+			v.Reason, v.Cause = "not tested: p50 is not settled", &result.Cause{Kind: result.CauseNotTested, Metric: "latency_p50"}
+		}
+	}
+	for _, c := range cards(d) {
+		for _, l := range c.Lines {
+			if tested := l.Word != "not tested"; tested == (l.Metric == "p99" && l.Decision == "undecided") {
+				t.Errorf("%s, %s: %s (%s)", c.A, l.Metric, l.Word, l.Reason)
+			}
+		}
+	}
+}

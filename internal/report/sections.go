@@ -162,6 +162,9 @@ func lineOf(v result.Verdict, edge float64) CardLine {
 		l.Mark = "="
 	default:
 		l.Mark, l.Word, l.Reason = "?", "undecided", clean(v.Reason)
+		if v.Cause != nil && v.Cause.Kind == result.CauseNotTested {
+			l.Word = "not tested"
+		}
 	}
 	if v.Ratio > 0 {
 		l.Ratio, l.At = ratioInTable(v.Ratio, v.Bound), onScale(v.Ratio, edge)
