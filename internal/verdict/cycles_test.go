@@ -131,7 +131,7 @@ func TestCoverageOfCycles(t *testing.T) {
 	sizes := []int{8, 12, 20, 40, 100, 200}
 	rows := []string{"| noise | " + joined(sizes, "%d cycles") + " |", "|---|" + strings.Repeat("---|", len(sizes))}
 	if *sims < 1000 {
-		sizes = []int{20}
+		sizes = []int{12}
 	}
 	for k, noise := range cycleNoises {
 		row := "| " + noise.name + " |"
@@ -313,7 +313,7 @@ func TestNeighboursThatShareWidenTheInterval(t *testing.T) {
 func TestCyclesNeededNarrowTheInterval(t *testing.T) {
 	r := rand.New(rand.NewPCG(66, 66))
 	asked, enough := 0, 0
-	for range 4 * *sims {
+	for range *sims {
 		logs := autoregressive(0.3)(400, r)
 		for i, x := range logs {
 			logs[i] = 0.05 + 0.06*x

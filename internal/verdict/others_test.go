@@ -105,7 +105,7 @@ func TestCoverageOfSharedVariance(t *testing.T) {
 		for _, rounds := range []int{4, 6} {
 			row := fmt.Sprintf("| %s | %d |", c.name, rounds)
 			for _, arms := range []int{3, 4, 5, 7, 13} {
-				if *sims < 1000 && arms > 5 {
+				if *sims < 1000 && arms > 4 {
 					continue
 				}
 				row += errorAndWidth(t, c, arms, rounds, *sims, Options{}, 0.05)
@@ -139,7 +139,7 @@ func TestCoverageOfSharedDependence(t *testing.T) {
 			}
 			row := fmt.Sprintf("| %s | %d |", c.name, n)
 			for _, arms := range []int{3, 5, 7} {
-				if *sims < 1000 && arms != 5 {
+				if *sims < 1000 && arms != 3 {
 					continue
 				}
 				row += errorAndWidth(t, c, arms, n, min(*sims, 1000), Options{Consecutive: true}, 0.055)
