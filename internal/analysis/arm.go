@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"rpclab/internal/result"
@@ -142,7 +141,7 @@ func (r *rates) merged() (perSecond float64, window *result.Window) {
 // capacities summarizes the capacity searches of an arm; nil: its load is no search.
 func capacities(trials []result.Trial) *result.Capacities {
 	var all *result.Capacities
-	logs := 0.0
+	var rates []float64
 	for _, t := range trials {
 		if t.Capacity == nil {
 			continue
@@ -159,8 +158,8 @@ func capacities(trials []result.Trial) *result.Capacities {
 		}
 		all.Low, all.High = min(all.Low, rate), max(all.High, rate)
 		all.Count++
-		logs += math.Log(rate)
-		all.Rate = math.Exp(logs / float64(all.Count))
+		rates = append(rates, rate)
+		all.Rate = verdict.Median(rates)
 	}
 	return all
 }

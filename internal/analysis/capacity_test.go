@@ -38,6 +38,14 @@ func TestSearchesAreComparedByCapacityAndNotByLatency(t *testing.T) {
 	}
 }
 
+// One search that a stall misled does not move the capacity of an arm.
+func TestTheCapacityOfAnArmIsTheMedianOfItsRounds(t *testing.T) {
+	d := searched([]float64{200, 202, 20, 201, 198}, []float64{100, 101, 99, 100, 100})
+	if c := d.Arms[0].Capacity; c.Rate != 200 || c.Low != 20 {
+		t.Errorf("the capacity is %+v, want the median 200", *c)
+	}
+}
+
 func TestASearchWithoutAnEstimateIsUndecided(t *testing.T) {
 	d := searched([]float64{200, 202, 0, 201, 200, 198}, []float64{100, 101, 99, 100, 100, 100})
 	if v := d.Verdicts[0]; v.Decision != "undecided" || v.Reason == "" {

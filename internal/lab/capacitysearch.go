@@ -17,7 +17,7 @@ import (
 )
 
 // searchCapacity makes the loads of a search, one after another. The trial that it returns has the
-// measures of the full-length probe at the highest rate that held. After an interrupt it has the probes
+// measures of the full-length probe at the lower end of the bracket. After an interrupt it has the probes
 // that have ended. load makes one load and returns a trial with its measures; searchCapacity calls
 // report with the name of each probe before its load.
 func searchCapacity(ctx context.Context, t experiment.Trial, measured result.Trial,
@@ -27,7 +27,7 @@ func searchCapacity(ctx context.Context, t experiment.Trial, measured result.Tri
 	if err != nil {
 		return measured, err
 	}
-	best, bestRate := measured, 0.0
+	held := map[float64]result.Trial{} // full-length probes by rate
 	var probes []result.Probe
 	s := search.New(searchPlan(wanted, t.Seed))
 	for p, more := s.Next(); more; p, more = s.Next() {
@@ -42,14 +42,18 @@ func searchCapacity(ctx context.Context, t experiment.Trial, measured result.Tri
 			seen.Capacity = &found
 			return seen, err
 		}
-		held := len(slo.Check(objective(seen.Measures))) == 0
-		s.Record(p, outcomeOf(held, seen.Limited))
-		probes = append(probes, probeOf(p, held, seen))
-		if p.Full && held && p.Rate > bestRate {
-			best, bestRate = seen, p.Rate
+		met := len(slo.Check(objective(seen.Measures))) == 0
+		s.Record(p, outcomeOf(met, seen.Limited))
+		probes = append(probes, probeOf(p, met, seen))
+		if p.Full && met {
+			held[p.Rate] = seen
 		}
 	}
-	return analysis.SummarizeSearch(best, capacity(wanted.SLO, s.Bracket(), probes)), nil
+	bracket := s.Bracket()
+	if best, ok := held[bracket.Holds]; ok {
+		measured = best
+	}
+	return analysis.SummarizeSearch(measured, capacity(wanted.SLO, bracket, probes)), nil
 }
 
 // searchPlan starts at a random rate between the lowest rate and twice that. If every search started
@@ -63,7 +67,7 @@ func searchPlan(wanted experiment.Search, seed uint64) search.Plan {
 }
 
 func capacity(slo string, b search.Bracket, probes []result.Probe) result.Capacity {
-	return result.Capacity{SLO: slo, Rate: b.Rate(), Holds: b.Holds, Fails: b.Fails, End: string(b.End), Probes: probes}
+	return result.Capacity{SLO: slo, Rate: b.Rate, Holds: b.Holds, Fails: b.Fails, End: string(b.End), Probes: probes}
 }
 
 // probeLoad returns the load of a probe. Calls have as long as a full-length probe to end; after that

@@ -24,7 +24,7 @@ func capacities(p *page, d result.Document) {
 	}
 	p.heading("Capacity: the highest rate at which " + clean(slo))
 	p.grid(t)
-	note := "calls/s: the geometric mean over the rounds. rounds: their range. holds and fails: the lowest rate that held and the highest that failed in a " +
+	note := "calls/s: the median over the rounds. rounds: their range. holds and fails: the lowest rate that held and the highest that failed in a " +
 		"probe of full length. limited by: what kept a search from the requested precision. A dropped call counts as failed."
 	if measured(d) {
 		note += " The results above are at the rates that held."

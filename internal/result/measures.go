@@ -2,11 +2,10 @@ package result
 
 // Capacity is the result of one search: the highest rate that meets an objective.
 type Capacity struct {
-	// Rate is the estimate in calls/s, the geometric mean of Holds and Fails; 0: one of the two
-	// is not known.
+	// Rate is the estimate in calls/s, between Holds and Fails; 0: one of the two is not known.
 	Rate  float64 `json:"rate"`
-	Holds float64 `json:"holds"` // calls/s, the highest rate that met the objective; 0: none did
-	Fails float64 `json:"fails"` // calls/s, the lowest rate that missed it; 0: none did
+	Holds float64 `json:"holds"` // calls/s, the highest rate up to Rate that met the objective; 0: none did
+	Fails float64 `json:"fails"` // calls/s, the lowest rate from Rate on that missed it; 0: none did
 	SLO   string  `json:"slo"`
 	// End is why the search ended: found; used up (all probes made); to holds (the highest rate
 	// met the objective); from fails (the lowest rate missed it); generator (the load generator
@@ -35,7 +34,7 @@ type Probe struct {
 
 // Capacities summarizes the searches of an arm.
 type Capacities struct {
-	Rate  float64 `json:"rate"` // calls/s, the geometric mean of the searches that have an estimate
+	Rate  float64 `json:"rate"` // calls/s, the median of the searches that have an estimate
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
 	Count int     `json:"searches"` // that have an estimate

@@ -122,7 +122,7 @@ func checkLimits(plan experiment.Plan) error {
 }
 
 // searchProbes is about how many probes of full length a search makes.
-const searchProbes = 6
+const searchProbes = 12
 
 // stop stops the run in progress, or removes a run from the queue.
 func (s *Server) stop(r *http.Request) (any, error) {

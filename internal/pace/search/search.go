@@ -9,13 +9,24 @@ import (
 )
 
 // MaxProbes limits the probes of a search.
-const MaxProbes = 15
+const MaxProbes = 20
 
 const (
 	// shortProbes is how many short probes take as long as one full-length probe.
 	shortProbes = 4
-	// maxShortSteps is the largest bracket that short probes leave, in steps of the precision.
-	maxShortSteps = 4
+	// maxShort is the number of short probes after which a search that has a bracket continues with
+	// full-length probes.
+	maxShort = 7
+	// firstLeap is the factor from the first rate to the second. Each further factor is twice the one before.
+	firstLeap = 3
+	// Short probes end when the limit is in maxShortSteps steps of the precision with probability
+	// shortProbability; the search ends when the capacity is in maxSteps of them with probability
+	// fullProbability.
+	shortProbability, maxShortSteps = 0.9, 4
+	fullProbability, maxSteps       = 0.9, 2
+	// A full-length probe is near the median: at the quantile 0.5±beside. It is at 0.5±aside after
+	// fewProbes of them if all held or all failed.
+	beside, aside, fewProbes = 0.02, 0.4, 3
 )
 
 // Plan is what to search for.
@@ -46,16 +57,26 @@ const (
 	Limited                // the load generator could not make the load
 )
 
+// observation is a probe with its outcome.
+type observation struct {
+	Probe
+	Outcome
+}
+
 // Search is a search in progress.
 type Search struct {
-	plan  Plan
-	seen  []observation
-	tries int
-	again *Probe // to repeat, because the generator limited it; nil: none
+	plan     Plan
+	seen     []observation
+	tries    int
+	again    *Probe // to repeat, because the generator limited it; nil: none
+	believed *belief
 }
 
 // New starts a search.
-func New(p Plan) *Search { return &Search{plan: p} }
+func New(p Plan) *Search {
+	p.Start = max(p.From, min(p.Start, p.To))
+	return &Search{plan: p, believed: newBelief(p, p.Start)}
+}
 
 // Record records the outcome of the probe that [Search.Next] returned. A full-length probe that
 // the load generator limited is repeated once.
@@ -67,80 +88,94 @@ func (s *Search) Record(probe Probe, outcome Outcome) {
 	}
 	s.again = nil
 	s.seen = append(s.seen, observation{probe, outcome})
+	s.believed.record(probe, outcome == Held)
 }
 
 // Next returns the next probe; false: the search is over.
 func (s *Search) Next() (Probe, bool) {
-	left := MaxProbes - s.tries
-	if left == 0 {
+	switch {
+	case s.tries == MaxProbes:
 		return Probe{}, false
-	}
-	if s.again != nil {
+	case s.again != nil:
 		return *s.again, true
+	case len(s.seen) == 0:
+		return s.short(s.plan.Start), true
 	}
-	if len(s.seen) == 0 {
-		return s.short(max(s.plan.From, min(s.plan.Start, s.plan.To))), true
+	if !s.seen[len(s.seen)-1].Full {
+		if probe, ok := s.nextShort(); ok {
+			return probe, true
+		}
 	}
-	known := s.gap()
-	if known.held == nil || known.bad == nil {
-		return s.bracket(known)
-	}
-	return s.narrow(known, left)
+	return s.nextFull()
 }
 
-// bracket returns the next probe while one side of the gap is not known.
-func (s *Search) bracket(known gap) (Probe, bool) {
-	switch {
-	case known.held == nil && known.bad.Rate > s.plan.From:
-		return s.short(s.plan.From), true
-	case known.held == nil:
-		return s.full(s.plan.From), !known.bad.Full
-	case known.held.Rate >= s.plan.To:
-		return s.full(s.plan.To), !known.held.Full
-	case s.overruled(Failed) > 0:
-		return s.full(min(s.plan.To, known.held.Rate*s.stride(Failed))), true
+// nextShort returns the next short probe; false: full-length probes follow. Short probes leap until
+// one fails, and then halve what they leave.
+func (s *Search) nextShort() (Probe, bool) {
+	if highest := s.count(func(o observation) bool { return o.Outcome == Held }); highest == len(s.seen) {
+		last := s.seen[len(s.seen)-1].Rate
+		return s.short(last * firstLeap * math.Exp2(float64(len(s.seen)-1))), last < s.plan.To
 	}
-	return s.short(min(s.plan.To, s.leap(known.held.Rate))), true
+	limit := s.believed.ofShort()
+	rate := limit.median()
+	return s.short(rate), len(s.seen) < maxShort && rate > s.plan.From && rate < s.plan.To &&
+		!limit.narrow(shortProbability, maxShortSteps, s.plan.Precision)
 }
 
-// narrow returns the next probe between two known sides. Short probes narrow the gap first, then
-// full-length probes confirm both sides, then full-length probes halve the gap. left is the number
-// of probes that are left.
-func (s *Search) narrow(known gap, left int) (Probe, bool) {
-	near := known.near(s.plan)
-	switch {
-	case near && known.unsure() == 0:
+// nextFull returns the next full-length probe; false: the search is over.
+func (s *Search) nextFull() (Probe, bool) {
+	capacity, precision := s.believed.ofFull(), s.plan.Precision
+	middle := capacity.median()
+	held, bad := s.sides(middle)
+	// How far the rates that held and failed are from the median.
+	below, above := math.Inf(1), math.Inf(1)
+	if held != nil {
+		below = middle / held.Rate
+	}
+	if bad != nil {
+		above = bad.Rate / middle
+	}
+	narrow := capacity.narrow(fullProbability, maxSteps, precision)
+	if narrow && below*above <= (1+precision)*(1+1e-9) || s.outside() {
 		return Probe{}, false
-	case known.unsure() == 2 && known.ratio() > math.Pow(1+s.plan.Precision, maxShortSteps) && left > 2:
-		return s.short(math.Sqrt(known.held.Rate * known.bad.Rate)), true
-	case !known.held.Full && s.overruled(Held) == 0:
-		return s.full(known.held.Rate), true
-	case !known.held.Full:
-		return s.full(max(s.plan.From, known.bad.Rate/s.stride(Held))), true
-	case !known.bad.Full && s.overruled(Failed) == 0:
-		return s.full(known.bad.Rate), true
-	case !known.bad.Full:
-		return s.full(min(s.plan.To, known.held.Rate*s.stride(Failed))), true
 	}
-	return s.full(math.Sqrt(known.held.Rate * known.bad.Rate)), true
+	q := beside
+	if (held == nil || bad == nil) && s.count(func(o observation) bool { return o.Full }) >= fewProbes {
+		q = aside
+	}
+	lower, upper := capacity.quantile(0.5-q), capacity.quantile(0.5+q)
+	if narrow { // what remains is to confirm the bracket
+		half := math.Sqrt(1 + precision)
+		lower, upper = min(lower, middle/half), max(upper, middle*half)
+	}
+	if above > below || held == nil && bad == nil && s.seen[len(s.seen)-1].Outcome == Held {
+		return s.full(upper), true
+	}
+	return s.full(lower), true
 }
 
-func (s *Search) full(rate float64) Probe { return Probe{rate, s.plan.Duration, true} }
+// outside reports whether the capacity is outside of the range: the highest rate held or the lowest
+// failed in a full-length probe.
+func (s *Search) outside() bool {
+	last := s.seen[len(s.seen)-1]
+	return last.Full && (last.Outcome == Held && last.Rate >= s.plan.To || last.Outcome != Held && last.Rate <= s.plan.From)
+}
+
+func (s *Search) full(rate float64) Probe { return Probe{s.inRange(rate), s.plan.Duration, true} }
 
 func (s *Search) short(rate float64) Probe {
-	return Probe{rate, s.plan.Duration / shortProbes, false}
+	return Probe{s.inRange(rate), s.plan.Duration / shortProbes, false}
 }
 
-// leap returns the next rate to try above a rate that held. It squares the factor with each short
-// probe: 2, 4, 16, 256 times the previous rate.
-func (s *Search) leap(rate float64) float64 {
-	return rate * math.Exp2(math.Exp2(float64(len(s.seen)-1)))
-}
+func (s *Search) inRange(rate float64) float64 { return max(s.plan.From, min(rate, s.plan.To)) }
 
-// stride returns a factor between two rates to try. It grows with each full-length probe that
-// contradicts short probes of an outcome, since the size of their error is not known.
-func (s *Search) stride(wrong Outcome) float64 {
-	return math.Pow(1+s.plan.Precision, math.Exp2(float64(s.overruled(wrong))))
+func (s *Search) count(keep func(observation) bool) (n int) {
+	for _, o := range s.seen {
+		if keep(o) {
+			n++
+		}
+	}
+	return n
 }
 
 // End is why a search is over.
@@ -156,35 +191,42 @@ const (
 	GeneratorLimited End = "generator"   // above the rate that holds, the load generator was the bottleneck
 )
 
-// Bracket is the result of the full-length probes.
+// Bracket is the result of a search.
 type Bracket struct {
-	Holds float64 // calls/s; 0: no rate held
-	Fails float64 // calls/s; 0: no rate that the generator reached failed
-	End   End
+	Holds float64 // calls/s, of a full-length probe; 0: no rate held
+	Fails float64 // calls/s, of a full-length probe; 0: no rate that the generator reached failed
+	// Rate is the estimate in calls/s: the median of what the probes leave possible, between Holds and
+	// Fails; 0: one side is not known.
+	Rate float64
+	End  End
 }
-
-// Rate is the estimate in calls/s, the geometric middle of the bracket; 0: one side is not known.
-func (b Bracket) Rate() float64 { return math.Sqrt(b.Holds * b.Fails) }
 
 // Bracket returns the bracket so far.
 func (s *Search) Bracket() Bracket {
-	known := s.gap()
-	var bracket Bracket
-	if known.held != nil && known.held.Full {
-		bracket.Holds = known.held.Rate
+	capacity := s.believed.ofFull()
+	middle := capacity.median()
+	held, bad := s.sides(middle)
+	if s.tries == MaxProbes && (held == nil || bad == nil) {
+		held, bad = s.nearestSides(held, bad)
 	}
-	bad := known.bad != nil && known.bad.Full
-	if bad && known.bad.Outcome == Failed {
-		bracket.Fails = known.bad.Rate
+	var bracket Bracket
+	if held != nil {
+		bracket.Holds = held.Rate
+	}
+	if bad != nil && bad.Outcome == Failed {
+		bracket.Fails = bad.Rate
+	}
+	if bracket.Holds > 0 && bracket.Fails > 0 {
+		bracket.Rate = max(bracket.Holds, min(middle, bracket.Fails))
 	}
 	switch {
-	case bad && known.bad.Outcome == Limited:
+	case bad != nil && bad.Outcome == Limited:
 		bracket.End = GeneratorLimited
-	case bad && known.bad.Rate <= s.plan.From:
+	case bad != nil && held == nil && bad.Rate <= s.plan.From:
 		bracket.End = LowestFails
 	case bracket.Holds >= s.plan.To:
 		bracket.End = HighestHolds
-	case bracket.Rate() > 0 && known.near(s.plan):
+	case bracket.Rate > 0 && capacity.narrow(fullProbability, maxSteps, s.plan.Precision):
 		bracket.End = Found
 	default:
 		bracket.End = OutOfProbes
@@ -192,84 +234,35 @@ func (s *Search) Bracket() Bracket {
 	return bracket
 }
 
-// observation is a probe with its outcome.
-//
-// A full-length probe overrules short probes. Two full-length probes never contradict each other,
-// since each rate to try is between the rates that held and the rates that failed.
-type observation struct {
-	Probe
-	Outcome
-}
-
-// gap lies between a rate that holds and a higher rate that fails; nil: no such rate is known.
-type gap struct{ held, bad *observation }
-
-func (g gap) ratio() float64 { return g.bad.Rate / g.held.Rate }
-
-// near reports whether the ratio is within the precision, except for rounding.
-func (g gap) near(p Plan) bool { return g.ratio() <= (1+p.Precision)*(1+1e-9) }
-
-// unsure counts the sides known from a short probe only.
-func (g gap) unsure() (n int) {
-	for _, end := range []*observation{g.held, g.bad} {
-		if end != nil && !end.Full {
-			n++
+// sides returns the full-length probes next to a rate: the highest below it that held and the lowest
+// above it that did not; nil: none. The ends of the range count for their side.
+func (s *Search) sides(rate float64) (held, bad *observation) {
+	for i, o := range s.seen {
+		switch {
+		case !o.Full:
+		case o.Outcome == Held && (o.Rate <= rate || o.Rate >= s.plan.To):
+			if held == nil || o.Rate > held.Rate {
+				held = &s.seen[i]
+			}
+		case o.Outcome != Held && (o.Rate >= rate || o.Rate <= s.plan.From):
+			if bad == nil || o.Rate < bad.Rate {
+				bad = &s.seen[i]
+			}
 		}
 	}
-	return n
+	return held, bad
 }
 
-// gap returns the rates between which the system stops meeting the objective. A short probe counts
-// for a side unless a full-length probe has shown that side and full-length probes contradicted
-// short probes.
-func (s *Search) gap() gap {
-	held := s.highest(func(p observation) bool { return p.Full && p.Outcome == Held })
-	bad := s.lowest(func(p observation) bool { return p.Full && p.Outcome != Held })
-	known := gap{held, bad}
-	if held == nil || s.overruled(Held) == 0 {
-		known.held = s.highest(func(p observation) bool { return p.Outcome == Held && (p.Full || bad == nil || p.Rate < bad.Rate) })
-	}
-	if bad == nil || s.overruled(Failed) == 0 {
-		known.bad = s.lowest(func(p observation) bool { return p.Outcome != Held && (p.Full || held == nil || p.Rate > held.Rate) })
-	}
-	return known
-}
-
-// overruled counts the full-length probes that contradict short probes of an outcome. A probe of
-// the lowest rate says nothing about higher rates.
-func (s *Search) overruled(outcome Outcome) (n int) {
-	if outcome == Held {
-		top := s.highest(func(p observation) bool { return !p.Full && p.Outcome == Held })
-		return s.count(func(p observation) bool { return top != nil && p.Full && p.Outcome != Held && p.Rate <= top.Rate })
-	}
-	bottom := s.lowest(func(p observation) bool { return !p.Full && p.Outcome != Held && p.Rate > s.plan.From })
-	return s.count(func(p observation) bool { return bottom != nil && p.Full && p.Outcome == Held && p.Rate >= bottom.Rate })
-}
-
-func (s *Search) count(keep func(observation) bool) (n int) {
-	for _, p := range s.seen {
-		if keep(p) {
-			n++
+// nearestSides returns the sides next to the rate nearest to the estimate that has both. One side is
+// missing if the last probes contradicted those before them.
+func (s *Search) nearestSides(held, bad *observation) (_, _ *observation) {
+	best := math.Inf(1)
+	middle := s.believed.ofFull().median()
+	for _, o := range s.seen {
+		below, above := s.sides(o.Rate)
+		if off := math.Abs(math.Log(o.Rate / middle)); o.Full && below != nil && above != nil && below.Rate < above.Rate && off < best {
+			best, held, bad = off, below, above
 		}
 	}
-	return n
-}
-
-func (s *Search) highest(keep func(observation) bool) *observation {
-	return s.first(keep, func(a, b observation) bool { return a.Rate > b.Rate })
-}
-
-func (s *Search) lowest(keep func(observation) bool) *observation {
-	return s.first(keep, func(a, b observation) bool { return a.Rate < b.Rate })
-}
-
-// first returns the probe that precedes all others. Of two probes at the same rate it prefers the
-// full-length probe.
-func (s *Search) first(keep func(observation) bool, before func(a, b observation) bool) (best *observation) {
-	for i, p := range s.seen {
-		if keep(p) && (best == nil || before(p, *best) || p.Rate == best.Rate && p.Full) {
-			best = &s.seen[i]
-		}
-	}
-	return best
+	return held, bad
 }

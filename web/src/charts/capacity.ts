@@ -11,7 +11,7 @@ const shown = (view: View, cell: number): Found[] => seriesOf(view, cell).filter
 
 export const capacity: Chart = {
   title: "Capacity",
-  note: () => "The highest rate at which the objective held, in calls per second: the geometric mean of the rounds, and their range.",
+  note: () => "The highest rate at which the objective held, in calls per second: the median of the rounds, and their range.",
   draw(view, cell, width) {
     const all = shown(view, cell);
     if (all.length === 0) return [];
