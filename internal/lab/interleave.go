@@ -45,7 +45,8 @@ func (c *trialRunner) interleave(trials []trial, design string) *interleaving {
 }
 
 // round runs the trials of one round: as many cycles as each load has blocks. It starts the arms that are
-// not up. An error ends the run; the failure of an arm is a result.
+// not up. An error ends the run; the failure of an arm is a result. With the error of an interrupt, round
+// returns the trials of the cycles that are complete, if there are any.
 func (in *interleaving) round(ctx context.Context, trials []trial) ([]result.Trial, error) {
 	for _, a := range in.arms {
 		i := slices.IndexFunc(trials, func(t trial) bool { return t.Arm == a.trial.Arm })
@@ -61,10 +62,16 @@ func (in *interleaving) round(ctx context.Context, trials []trial) ([]result.Tri
 	}
 	r := in.newRound()
 	endProcessors := recordProcessors(in.runner.processors)
+	var interrupt error
 	for n := range in.blocks {
 		in.cycle++
 		if err := in.runCycle(ctx, r, n); err != nil {
-			return nil, err
+			if ctx.Err() == nil || n == 0 {
+				return nil, err
+			}
+			r.dropCycle(in.cycle)
+			interrupt = err
+			break
 		}
 	}
 	processors, own := endProcessors()
@@ -80,7 +87,7 @@ func (in *interleaving) round(ctx context.Context, trials []trial) ([]result.Tri
 			m.Machine = analysis.RoundInterference(processors, own+used)
 		}
 	}
-	return r.measured, nil
+	return r.measured, interrupt
 }
 
 // interleavedRound is a round in progress.
@@ -101,6 +108,13 @@ func (in *interleaving) newRound() *interleavedRound {
 	}
 	r.idle = newIdleWatch(cpu)
 	return r
+}
+
+// dropCycle removes the blocks of a cycle that is not complete.
+func (r *interleavedRound) dropCycle(cycle int) {
+	for i, blocks := range r.blocks {
+		r.blocks[i] = slices.DeleteFunc(blocks, func(b result.Trial) bool { return b.Round == cycle })
+	}
 }
 
 // runCycle makes block n of every arm that has not failed in this round.

@@ -1,6 +1,8 @@
 package lab_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -110,5 +112,31 @@ func TestAnArmThatFailsInTurnsIsAResult(t *testing.T) {
 	}
 	if failed, fine := arm(t, d, "none"), arm(t, d, "shared"); failed.Trials[0].Failed == "" || failed.Trials[1].Failed == "" || fine.Calls == 0 {
 		t.Errorf("none: %+v; shared has %d calls", failed.Trials, fine.Calls)
+	}
+}
+
+// An interrupt keeps the cycles that were complete.
+func TestAnInterruptKeepsTheCyclesOfArmsInTurns(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	seconds := 0
+	o.Progress = func(p lab.Progress) {
+		if p.Live == nil {
+			return
+		}
+		if seconds++; seconds == 3 { // blocks have one such second each, and a cycle has two blocks
+			interrupt()
+		}
+	}
+	doc := strings.Replace(inTurns, "load: {closed: {users: 2, duration: 200ms}} # two blocks", "load: {open: {rate: 30, duration: 40s}}", 1)
+	doc = strings.Replace(doc, "rounds: 2", "rounds: 1", 1)
+	d, err := lab.Run(ctx, plan(t, doc, experiment.Options{Seed: 1, Arms: []string{"shared", "endpointslice"}}), o)
+	if !errors.Is(err, context.Canceled) || !d.Partial {
+		t.Errorf("error %v, partial is %v", err, d.Partial)
+	}
+	if blocks := len(intervals(d)); blocks == 0 || blocks%2 != 0 {
+		t.Errorf("%d blocks of two arms", blocks)
 	}
 }

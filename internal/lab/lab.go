@@ -172,15 +172,15 @@ func (r *run) measureCell(ctx context.Context, runner *trialRunner, rounds [][]t
 		together.Arm = "all arms in turns"
 		r.progress.began(together)
 		measured, err := in.round(ctx, round)
-		if err != nil {
-			return fmt.Errorf("round %d: %w", round[0].Round, err)
-		}
 		for _, m := range measured {
 			i := slices.IndexFunc(round, func(t trial) bool { return t.Order == m.Order })
 			if err := r.addTrial(round[i], m); err != nil {
 				return err
 			}
 			r.progress.ended(round[i].Trial, &m)
+		}
+		if err != nil {
+			return fmt.Errorf("round %d: %w", round[0].Round, err)
 		}
 		if why := end.after(round[0].Round, func() bool { return analysis.DecidedIn(r.doc, round[0].Cell) }, time.Now()); why != "" {
 			r.endSeries(why, round[0].Round, len(round))
