@@ -72,7 +72,7 @@ func TestAKilledRunLeavesNoProxy(t *testing.T) {
 	for _, route := range []string{"envoy", "haproxy", "nginx"} {
 		t.Run(route, func(t *testing.T) {
 			t.Parallel()
-			c, _ := start(t, t.TempDir(), "run", through(t, route))
+			c, _ := start(t, t.TempDir(), "run", "--rounds", "50", through(t, route))
 			var children, stopped []int
 			testkit.Await(t, "the proxy runs", func() bool {
 				children = descendants(c.Process.Pid)
