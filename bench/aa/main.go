@@ -68,7 +68,7 @@ func runs(rpclab, file string, experiment []byte, count int) (*comparisons, erro
 	}
 	all := &comparisons{outcomes: map[string]*outcome{}}
 	for seed := 1; seed <= count; seed++ {
-		text, err := exec.Command(rpclab, "run", file, "--seed", fmt.Sprint(seed), "--no-store", "--json", "-").Output()
+		text, err := exec.Command(rpclab, "run", file, "--rounds", "4", "--seed", fmt.Sprint(seed), "--no-store", "--json", "-").Output()
 		if err != nil {
 			return nil, fmt.Errorf("%s, run %d: %w", filepath.Base(file), seed, err)
 		}

@@ -41,6 +41,18 @@ func blockCount(l experiment.Load, tookAll time.Duration) int {
 	return count
 }
 
+// rehearsals returns into how many blocks a load is cut for its rehearsal, which has the first of them.
+func rehearsals(l experiment.Load) int {
+	if callsOf(l) == 0 {
+		return blockCount(l, 0)
+	}
+	if l.Burst > 0 {
+		return 1
+	}
+	const part = 20
+	return max(1, min(part, callsOf(l)/usersOf(l)))
+}
+
 // callsOf returns the number of calls of a load; 0: it has none.
 func callsOf(l experiment.Load) int {
 	switch {

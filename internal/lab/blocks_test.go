@@ -90,3 +90,21 @@ func TestIdleCPUTimeIsThatOutsideOfTheArmsTurns(t *testing.T) {
 		t.Error("a total of unknown CPU time")
 	}
 }
+
+// A rehearsal is a short part of a load, except of a burst, whose calls are due at once.
+func TestARehearsalIsOneBlock(t *testing.T) {
+	for _, c := range []struct {
+		load experiment.Load
+		want int
+	}{
+		{experiment.Load{Burst: 1000}, 1},
+		{experiment.Load{Sequence: 10_000}, 20},
+		{experiment.Load{Sequence: 7}, 7},
+		{experiment.Load{Closed: &experiment.Closed{Users: 20, Calls: 50}}, 2},
+		{experiment.Load{Open: &experiment.Open{Rate: 1000, Duration: 2 * time.Second}}, 20},
+	} {
+		if got := rehearsals(c.load); got != c.want {
+			t.Errorf("%s: the first of %d blocks, want %d", c.load, got, c.want)
+		}
+	}
+}

@@ -104,6 +104,7 @@ func (in *interleaving) newRound() *interleavedRound {
 		m := a.before
 		m.Round, m.Order, m.Started = a.trial.Round, a.trial.Order, time.Now().UTC()
 		r.measured = append(r.measured, m)
+		a.before.Lost = nil // it is said in this round
 		cpu = append(cpu, a.cpu)
 	}
 	r.idle = newIdleWatch(cpu)
@@ -199,23 +200,23 @@ func (a *interleavedArm) start(ctx context.Context, c *trialRunner) (err error) 
 	return err
 }
 
-// rehearse decides how many blocks a load has. Of a load of a number of calls it makes a twentieth, which is not
-// measured, to find out how long the whole takes.
+// rehearse makes one block of each arm that is not measured, because first blocks are slower. From the time of
+// those of a number of calls, it decides how many blocks a load has.
 func (in *interleaving) rehearse(ctx context.Context) error {
-	const part = 20
 	in.blocks = 1
 	for _, a := range in.arms {
-		load := a.trial.Config.Load
-		if a.before.Failed != "" || load.Burst > 0 || callsOf(load) == 0 {
-			in.blocks = max(in.blocks, blockCount(load, 0))
+		if a.before.Failed != "" {
 			continue
 		}
 		in.runner.progress.doing(a.trial.Trial, "rehearsing")
-		block, err := a.started.loader.load(ctx, result.Trial{}, loadRequest{Pace: blockOf(a.trial.load, 0, max(1, min(part, callsOf(load)/usersOf(load))))})
+		load := a.trial.Config.Load
+		first, err := a.started.loader.load(ctx, result.Trial{}, loadRequest{Pace: blockOf(a.trial.load, 0, rehearsals(load))})
 		if err != nil {
 			return fmt.Errorf("arm %s: %w", a.trial.Arm, err)
 		}
-		in.blocks = max(in.blocks, blockCount(load, wholeTime(load, time.Duration(block.ElapsedMS*float64(time.Millisecond)), block.Calls)))
+		a.before.Failed = first.Failed
+		addLost(&a.before, append(first.Lost, a.started.bed.failures()...))
+		in.blocks = max(in.blocks, blockCount(load, wholeTime(load, time.Duration(first.ElapsedMS*float64(time.Millisecond)), first.Calls)))
 	}
 	return nil
 }

@@ -126,7 +126,7 @@ func TestAnInterruptKeepsTheCyclesOfArmsInTurns(t *testing.T) {
 		if p.Live == nil {
 			return
 		}
-		if seconds++; seconds == 3 { // blocks have one such second each, and a cycle has two blocks
+		if seconds++; seconds == 5 { // each block has one such second: two of the rehearsal, two of the first cycle
 			interrupt()
 		}
 	}
