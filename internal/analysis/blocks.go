@@ -41,6 +41,9 @@ func MergeBlocks(trial result.Trial, blocks []result.Trial) result.Trial {
 		}
 		trial.Blocks = append(trial.Blocks, blockOf(trial, b))
 	}
+	if trial.LimitedBy == result.LimitedByLateness { // the p99 of a short block is its latest call
+		trial.Limited, trial.LimitedBy = Late(trial.Measures, 0)
+	}
 	trial.Callers = mergeCallers(blocks)
 	return trial
 }

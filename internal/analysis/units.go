@@ -36,12 +36,27 @@ func inGroups(m metric, a, b result.Arm, others []result.Arm) (_, _ result.Arm, 
 		groups = groups[:last]
 		groups[last-1] = inBoth[(last-1)*cycles:] // the last group has the rest
 	}
+	if m.tail == 0 {
+		blocksA, blocksB = judgedByTrials(blocksA), judgedByTrials(blocksB)
+	}
 	a.Trials, b.Trials = grouped(groups, blocksA), grouped(groups, blocksB)
 	others = slices.Clone(others)
 	for i := range others {
 		others[i].Trials = grouped(groups, blocksOf(others[i]))
 	}
 	return a, b, others, cycles
+}
+
+// judgedByTrials returns blocks of which none is limited by lateness: a short block has a late call more often
+// than a percent of its calls are late. The whole trials say whether they are.
+func judgedByTrials(blocks map[int]result.Block) map[int]result.Block {
+	for cycle, b := range blocks {
+		if b.LimitedBy == result.LimitedByLateness {
+			b.Limited, b.LimitedBy = "", ""
+			blocks[cycle] = b
+		}
+	}
+	return blocks
 }
 
 // grouped makes a trial of each group of cycles in which the arm has all blocks.

@@ -75,3 +75,16 @@ func TestArmsOfFailedTrialsStayAsTheyAre(t *testing.T) {
 		t.Errorf("%d trials, groups of %d", len(same.Trials), cycles)
 	}
 }
+
+// One late call makes the p99 of a short block late, and not that of the trial.
+func TestALateCallOfAShortBlockDoesNotLimitItsTrial(t *testing.T) {
+	for by, want := range map[result.Limit]string{result.LimitedByLateness: "", result.LimitedByProcessors: "limited"} {
+		blocks := []result.Trial{trial(t, 1, 10, 100), trial(t, 2, 10, 100), trial(t, 3, 10, 100), trial(t, 4, 10, 100)}
+		blocks[1].Limited, blocks[1].LimitedBy = "limited", by
+		arm := result.Arm{Name: "a", Trials: []result.Trial{MergeBlocks(result.Trial{Round: 1}, blocks)}}
+		groups, _, _, _ := inGroups(metric{name: "client_cpu"}, arm, arm, nil)
+		if arm.Trials[0].Limited != want || groups.Trials[1].Limited != want {
+			t.Errorf("limited by %s: the trial %q, its second group %q, want %q", by, arm.Trials[0].Limited, groups.Trials[1].Limited, want)
+		}
+	}
+}

@@ -81,7 +81,7 @@ func TestTheAnswerSaysWhetherLostCallsAreBeyondChance(t *testing.T) {
 	failed.Ratio, failed.CI = 0.01, [2]float64{0.009, 0.011}
 	followed := verdict("followed", "new-channel", nil, 0.01, 0.009, 0.011, "better", "baseline")
 	d.Verdicts = []result.Verdict{failed, followed}
-	want = "shared lost 2.0 % of its calls; new-channel lost none. Beyond chance: new-channel loses fewer calls than shared (none against 2.0 %); " +
+	want = "shared lost 2.0 % of its calls; new-channel lost none. Statistically significant: new-channel loses fewer calls than shared (none against 2.0 %); " +
 		"new-channel calls new backends sooner than shared (120.0 ms against never)." + recovered
 	if got := Answer(d); got != want {
 		t.Errorf("%s\nwant %s", got, want)

@@ -241,7 +241,7 @@ func beyondChance(d result.Document) string {
 	}
 	switch least := roundsNeeded(d); {
 	case len(decided) > 0:
-		return " Beyond chance: " + strings.Join(decided, "; ") + "."
+		return " Statistically significant: " + strings.Join(decided, "; ") + "."
 	case open && d.Rounds < least:
 		return fmt.Sprintf(" %s cannot tell such differences from chance; %d can.", capital(plural(d.Rounds, "round")), least)
 	case open:
