@@ -160,10 +160,10 @@ const mostWrong, leastFound = 0.05, 0.8
 func markdown(aa, ab *comparisons, began time.Time) string {
 	var b strings.Builder
 	m := aa.machine
-	fmt.Fprintf(&b, "# How often does rpclab find a difference between an arm and itself?\n\nMade by `make bench-aa` on %s in %s. %d CPUs (%s), Linux %s, %s. "+
+	fmt.Fprintf(&b, "# How often does rpclab find a difference between an arm and itself?\n\nMade by `go run ./bench/aa -equal %d -different %d` on %s in %s. %d CPUs (%s), Linux %s, %s. "+
 		"Other programs used %.0f %% of the CPU time in the median trial.\n\n"+
 		"All arms take turns in blocks of 0.1 s, between a grpc-go server and client, at 500 calls/s.\n\n",
-		began.UTC().Format(time.DateOnly), time.Since(began).Round(time.Second), m.CPUs, m.Model, strings.SplitN(m.Kernel, "-", 2)[0], m.Go,
+		aa.count, ab.count, began.UTC().Format(time.DateOnly), time.Since(began).Round(time.Second), m.CPUs, m.Model, strings.SplitN(m.Kernel, "-", 2)[0], m.Go,
 		100*verdict.Median(slices.Concat(aa.others, ab.others)))
 	fmt.Fprintf(&b, "## Equal arms\n\n%d runs of `bench/aa/aa.yaml`, of %.0f s each. A decision that the arms differ is wrong. "+
 		"The headline metrics share 5 %% of error in a run; each of the other metrics has 5 %% of its own.\n\n%s\n",
