@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"rpclab/internal/load/request"
+	"rpclab/internal/service/request"
 	"rpclab/internal/suggest"
 )
 

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"rpclab/internal/caller"
-	"rpclab/internal/load/data"
+	"rpclab/internal/service/data"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 )

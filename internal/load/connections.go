@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"rpclab/internal/load/request"
+	"rpclab/internal/service/request"
 	"rpclab/internal/process"
 )
 

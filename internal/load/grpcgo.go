@@ -21,8 +21,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"rpclab/internal/caller"
-	"rpclab/internal/load/data"
-	"rpclab/internal/load/request"
+	"rpclab/internal/service/data"
+	"rpclab/internal/service/request"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	"rpclab/internal/wire/h2"

@@ -10,8 +10,8 @@ import (
 
 	"google.golang.org/grpc/metadata"
 
-	"rpclab/internal/load/data"
-	"rpclab/internal/load/request"
+	"rpclab/internal/service/data"
+	"rpclab/internal/service/request"
 )
 
 // headers parses metadata of the form "key: value", except templates.

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"rpclab/internal/load/decode"
-	"rpclab/internal/load/request"
+	"rpclab/internal/service/decode"
+	"rpclab/internal/service/request"
 	"rpclab/internal/wire"
 	"rpclab/internal/wire/h2"
 )

@@ -6,8 +6,8 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"rpclab/internal/load/data"
-	"rpclab/internal/load/request"
+	"rpclab/internal/service/data"
+	"rpclab/internal/service/request"
 	"rpclab/internal/pace"
 	"rpclab/internal/process/running"
 )

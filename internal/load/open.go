@@ -8,10 +8,10 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"rpclab/internal/load/data"
-	"rpclab/internal/load/decode"
-	"rpclab/internal/load/method"
-	"rpclab/internal/load/request"
+	"rpclab/internal/service/data"
+	"rpclab/internal/service/decode"
+	"rpclab/internal/service/method"
+	"rpclab/internal/service/request"
 )
 
 // Open prepares a load. Errors of the request match [ErrInvalid]; others report what went wrong

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"rpclab/internal/load/request"
+	"rpclab/internal/service/request"
 	"rpclab/internal/pace"
 )
 

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"rpclab/internal/load/data"
+	"rpclab/internal/service/data"
 	"rpclab/internal/wire"
 )
 

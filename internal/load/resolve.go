@@ -3,7 +3,7 @@ package load
 import (
 	"cmp"
 	"context"
-	"rpclab/internal/load/request"
+	"rpclab/internal/service/request"
 )
 
 // resolveTarget looks up the target of a load. Over HTTP, address is the address of the URL.

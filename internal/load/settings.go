@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"time"
 
-	"rpclab/internal/load/request"
+	"rpclab/internal/service/request"
 )
 
 // ErrInvalid means that the request is invalid and no call was made.

@@ -5,8 +5,8 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"rpclab/internal/load/method"
-	"rpclab/internal/load/request"
+	"rpclab/internal/service/method"
+	"rpclab/internal/service/request"
 	"rpclab/internal/wire"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"rpclab/internal/load/request"
+	"rpclab/internal/service/request"
 )
 
 // target is what a load dials: the addresses of its servers. A name is resolved once, so that the

@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"rpclab/internal/load/request"
+	"rpclab/internal/service/request"
 )
 
 // TLS are the settings of TLS connections.

@@ -12,8 +12,8 @@ import (
 
 	"google.golang.org/grpc/metadata"
 
-	"rpclab/internal/load/data"
-	"rpclab/internal/load/request"
+	"rpclab/internal/service/data"
+	"rpclab/internal/service/request"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	"rpclab/internal/wire"

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 
-	"rpclab/internal/load/request"
+	"rpclab/internal/service/request"
 )
 
 // files is a source of parsed files.

@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"rpclab/internal/load/request"
+	"rpclab/internal/service/request"
 	"rpclab/internal/suggest"
 )
 

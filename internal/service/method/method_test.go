@@ -23,8 +23,8 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
-	"rpclab/internal/load/method"
-	"rpclab/internal/load/request"
+	"rpclab/internal/service/method"
+	"rpclab/internal/service/request"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

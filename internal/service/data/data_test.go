@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
-	"rpclab/internal/load/data"
+	"rpclab/internal/service/data"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
