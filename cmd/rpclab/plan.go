@@ -43,8 +43,8 @@ func (f planner) show(c *cobra.Command, plan lab.Plan) error {
 	if err != nil {
 		return err
 	}
-	for _, d := range earlier {
-		planned.Scaled = planned.Scaled || d.Quick != plan.Quick
+	for _, run := range earlier {
+		planned.Scaled = planned.Scaled || run.Quick != plan.Quick
 	}
 	planned = analysis.Foresee(planned, earlier)
 	return f.outputs.render(c.OutOrStdout(), renderings{
@@ -65,7 +65,7 @@ func plannedRun(plan lab.Plan, rounds int) result.PlannedRun {
 
 // earlier returns the last stored runs of the experiment on this machine: those that --quick scaled down, or
 // did not, as the plan says; else the others.
-func (f planner) earlier(ctx context.Context, plan lab.Plan) (same []result.Document, err error) {
+func (f planner) earlier(ctx context.Context, plan lab.Plan) (same []result.Earlier, err error) {
 	if f.keeping.noStore {
 		return nil, nil
 	}
@@ -74,24 +74,27 @@ func (f planner) earlier(ctx context.Context, plan lab.Plan) (same []result.Docu
 		return nil, err
 	}
 	defer store.Close()
-	runs, err := store.List(ctx)
+	runs, err := store.Earlier(ctx, plan.Name)
 	if err != nil {
 		return nil, err
 	}
 	here := result.ThisMachine(0)
 	for _, quick := range []bool{plan.Quick, !plan.Quick} {
 		for _, run := range runs {
-			if run.Experiment != plan.Name || run.Quick != quick || run.Status != result.Done {
+			if run.Quick != quick {
 				continue
 			}
-			d, _, err := store.Get(ctx, run.ID)
-			if err != nil {
-				return nil, err
+			if run.Trials == 0 { // stored by an older rpclab
+				d, _, err := store.Get(ctx, run.ID)
+				if err != nil {
+					return nil, err
+				}
+				run = analysis.Earlier(d)
 			}
-			if cmp.Or(d.Cluster, "local") != f.on || d.Machine.CPUs != here.CPUs || d.Machine.Model != here.Model {
+			if cmp.Or(run.Cluster, "local") != f.on || run.CPUs != here.CPUs || run.Model != here.Model {
 				continue
 			}
-			if same = append(same, d); len(same) == earlierRuns {
+			if same = append(same, run); len(same) == earlierRuns {
 				return same, nil
 			}
 		}

@@ -11,7 +11,7 @@ func TestAPlanTellsMoreWithMoreRounds(t *testing.T) {
 	d.ID, d.Rounds = "earlier", 5
 	d = Assemble(d)
 	p := result.Plan{Arms: []string{"base", "other"}, Fewest: result.PlannedRun{Rounds: 5, Trials: 10}, Most: result.PlannedRun{Rounds: 10, Trials: 20}}
-	p = Foresee(p, []result.Document{d})
+	p = Foresee(p, []result.Earlier{Earlier(d)})
 	few, many := p.Fewest.Tells["latency_p50"], p.Most.Tells["latency_p50"]
 	if v := p50(t, d); few < v.Power.Ratio80-1e-9 || few > v.Power.Ratio80+1e-9 || !(1 < many && many < few) {
 		t.Errorf("5 rounds tell %g and 10 tell %g; the run of 5 rounds told %g", few, many, v.Power.Ratio80)

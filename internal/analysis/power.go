@@ -24,7 +24,7 @@ func longerRuns(d result.Document) (all []result.Longer) {
 		}
 		open[v.Metric] = append(open[v.Metric], v)
 	}
-	took := lasted(d)
+	took := d.Lasted()
 	for _, metric := range metrics {
 		worst := slices.MaxFunc(open[metric], func(a, b *result.Verdict) int {
 			return int(math.Copysign(1, a.Power.Ratio80-b.Power.Ratio80))
@@ -89,23 +89,4 @@ func longerRun(v result.Verdict, difference float64, d result.Document, took tim
 	l.RoundsCI[0], l.MoreCI[0] = at(low)
 	l.RoundsCI[1], l.MoreCI[1] = at(high)
 	return &l
-}
-
-// lasted returns how long the trials of a document took.
-func lasted(d result.Document) time.Duration {
-	var first, last time.Time
-	for _, a := range d.Arms {
-		for _, t := range a.Trials {
-			if first.IsZero() || t.Started.Before(first) {
-				first = t.Started
-			}
-			if end := t.Started.Add(time.Duration(t.ElapsedMS * float64(time.Millisecond))); end.After(last) {
-				last = end
-			}
-		}
-	}
-	if d.Finished != nil && d.Finished.After(last) {
-		last = *d.Finished
-	}
-	return last.Sub(first)
 }

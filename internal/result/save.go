@@ -68,7 +68,10 @@ func (s *Store) Finish(ctx context.Context, d Document) error {
 		if n, err := done.RowsAffected(); err != nil || n != 1 {
 			return fmt.Errorf("%w: Begin was not called", ErrUnknownRun)
 		}
-		return saveFigures(ctx, tx, d)
+		if err := saveFigures(ctx, tx, d); err != nil {
+			return err
+		}
+		return saveEarlier(ctx, tx, d)
 	})
 	if err != nil {
 		return err

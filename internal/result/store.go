@@ -17,7 +17,7 @@ import (
 )
 
 // storeVersion is the version of the tables, stored in SQLite's user_version.
-const storeVersion = 3
+const storeVersion = 4
 
 // storeFile is the name of the store's file.
 const storeFile = "runs.db"
@@ -43,7 +43,7 @@ CREATE TABLE trials (
 	trial TEXT NOT NULL        -- JSON
 ) STRICT;
 CREATE INDEX trials_run ON trials (run, seq);
-` + summaries
+` + summaries + upgrade3
 
 // summaries let lists and trends avoid reading headers and documents of up to megabytes: the index
 // covers the list of runs.
@@ -56,13 +56,21 @@ CREATE TABLE figures (
 	cell TEXT NOT NULL,
 	` + strings.Join(Figures(), " REAL,\n\t") + ` REAL,
 	PRIMARY KEY (run, seq)
-) STRICT, WITHOUT ROWID;
-PRAGMA user_version = 3;`
+) STRICT, WITHOUT ROWID;`
 
 // upgrade1 upgrades tables from version 1 to 2.
 const upgrade1 = `
 ALTER TABLE runs ADD COLUMN partial INTEGER;
 UPDATE runs SET partial = coalesce(json_extract(document, '$.partial'), 0) WHERE document IS NOT NULL;`
+
+// upgrade3 upgrades tables from version 3 to 4. Runs that are stored already have no summary: plans read their
+// documents.
+const upgrade3 = `
+CREATE TABLE earlier (
+	run     TEXT PRIMARY KEY REFERENCES runs (id),
+	summary TEXT NOT NULL -- an Earlier, JSON
+) STRICT, WITHOUT ROWID;
+PRAGMA user_version = 4;`
 
 // upgrade2 upgrades tables from version 2 to 3, except the figures.
 var upgrade2 = `
@@ -164,16 +172,29 @@ func (s *Store) prepare(ctx context.Context) error {
 			return err
 		case version == 0:
 			return errors.New("the file is a database of another program")
-		case version == 1:
-			if _, err := tx.ExecContext(ctx, upgrade1); err != nil {
-				return err
-			}
-			return migrate(ctx, tx)
-		case version == 2:
-			return migrate(ctx, tx)
 		}
-		return checkNewer(version)
+		return errors.Join(checkNewer(version), upgrade(ctx, tx, version))
 	})
+}
+
+// upgrade upgrades tables from a version to the present one.
+func upgrade(ctx context.Context, tx *sql.Tx, version int) error {
+	if version == 1 {
+		if _, err := tx.ExecContext(ctx, upgrade1); err != nil {
+			return err
+		}
+	}
+	if version <= 2 {
+		if err := migrate(ctx, tx); err != nil {
+			return err
+		}
+	}
+	if version <= 3 {
+		if _, err := tx.ExecContext(ctx, upgrade3); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkVersion fails unless the store has the present version. A reader cannot upgrade it.
@@ -200,7 +221,7 @@ func checkNewer(version int) error {
 	return nil
 }
 
-// migrate upgrades a store from version 2. It stores no figures for a damaged document; reading
+// migrate upgrades a store from version 2 to 3. It stores no figures for a damaged document; reading
 // that document returns the error.
 func migrate(ctx context.Context, tx *sql.Tx) error {
 	if _, err := tx.ExecContext(ctx, upgrade2); err != nil {

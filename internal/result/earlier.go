@@ -1,0 +1,141 @@
+package result
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Earlier is what the plan of a run uses of an earlier run of the same experiment. It is stored apart from
+// the document, whose megabytes a plan should not read.
+type Earlier struct {
+	ID      string  `json:"-"`
+	Quick   bool    `json:"-"`
+	Cluster string  `json:"cluster"`
+	CPUs    int     `json:"cpus"`
+	Model   string  `json:"model"` // of the CPU
+	Rounds  int     `json:"rounds"`
+	Trials  int     `json:"trials"`
+	TookMS  float64 `json:"took_ms"` // from the start of the first trial
+	Margin  float64 `json:"margin"`
+	// Memory is the most that callers, servers and proxies used at a time, in bytes; nil: not known.
+	Memory *uint64 `json:"memory_bytes"`
+	// Noise is that of the headline verdicts; empty: not known.
+	Noise []Noise `json:"noise"`
+}
+
+// Noise is how exactly a comparison of two arms knew the ratio of one metric.
+type Noise struct {
+	Metric  string  `json:"metric"`
+	A       string  `json:"a"`
+	B       string  `json:"b"`
+	Error   float64 `json:"error"` // as in [Power], with Freedom
+	Freedom float64 `json:"freedom"`
+	Level   float64 `json:"level"` // of the interval
+}
+
+// EarlierOf returns what a plan uses of a finished run.
+func EarlierOf(d Document) Earlier {
+	e := Earlier{
+		ID: d.ID, Quick: d.Quick, Cluster: d.Cluster, CPUs: d.Machine.CPUs, Model: d.Machine.Model,
+		Rounds: d.Rounds, TookMS: Milliseconds(d.Lasted()), Margin: d.Margin, Memory: memoryOf(d),
+	}
+	for _, a := range d.Arms {
+		e.Trials += len(a.Trials)
+	}
+	for _, v := range d.Verdicts {
+		if v.Power != nil && !v.Unfit && v.Kind.AnswersQuestion() {
+			e.Noise = append(e.Noise, Noise{v.Metric, v.A, v.B, v.Power.Error, v.Power.Freedom, v.Level})
+		}
+	}
+	return e
+}
+
+// Lasted returns how long the trials of the run took.
+func (d Document) Lasted() time.Duration {
+	var first, last time.Time
+	for _, a := range d.Arms {
+		for _, t := range a.Trials {
+			if first.IsZero() || t.Started.Before(first) {
+				first = t.Started
+			}
+			if end := t.Started.Add(time.Duration(t.ElapsedMS * float64(time.Millisecond))); end.After(last) {
+				last = end
+			}
+		}
+	}
+	if d.Finished != nil && d.Finished.After(last) {
+		last = *d.Finished
+	}
+	return last.Sub(first)
+}
+
+// memoryOf returns the most memory that a run used at a time; nil: not known. Arms that take turns are up at
+// the same time.
+func memoryOf(d Document) *uint64 {
+	var most uint64
+	byCell := map[string]uint64{}
+	for _, a := range d.Arms {
+		var ofArm uint64
+		for _, t := range a.Trials {
+			r := t.Resources
+			used := r.Client.RSS + r.Proxy.RSS + r.Gateway.RSS + r.Control.RSS
+			for _, s := range t.Servers {
+				used += s.RSS
+			}
+			ofArm = max(ofArm, used)
+		}
+		byCell[a.Cell.Key()] += ofArm
+		most = max(most, ofArm)
+		if d.Design != "" && d.Design != "isolated" {
+			most = max(most, byCell[a.Cell.Key()])
+		}
+	}
+	if most == 0 {
+		return nil
+	}
+	return &most
+}
+
+// saveEarlier stores what plans use of a finished run.
+func saveEarlier(ctx context.Context, tx *sql.Tx, d Document) error {
+	text, err := json.Marshal(EarlierOf(d))
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "INSERT OR REPLACE INTO earlier (run, summary) VALUES (?, ?)", d.ID, string(text))
+	return err
+}
+
+// Earlier returns the complete runs of an experiment, newest first. It reads no documents. Of runs that an
+// older rpclab stored, only ID and Quick are known, and Trials is 0.
+func (s *Store) Earlier(ctx context.Context, experiment string) (all []Earlier, err error) {
+	rows, err := s.db.QueryContext(ctx, `SELECT r.id, r.quick, e.summary FROM runs r LEFT JOIN earlier e ON e.run = r.id
+		WHERE r.experiment = ? AND r.partial = 0 ORDER BY r.started DESC, r.id DESC`, experiment)
+	if err != nil {
+		return nil, storeError(s.path, "read earlier runs", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		var quick bool
+		var summary sql.NullString
+		if err := rows.Scan(&id, &quick, &summary); err != nil {
+			return nil, storeError(s.path, "read earlier runs", err)
+		}
+		var e Earlier
+		if summary.Valid {
+			if err := json.Unmarshal([]byte(summary.String), &e); err != nil {
+				return nil, fmt.Errorf("the summary of run %s: %w: %w", id, ErrUnreadable, err)
+			}
+		}
+		e.ID, e.Quick = id, quick
+		all = append(all, e)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, storeError(s.path, "read earlier runs", err)
+	}
+	return all, nil
+}
