@@ -138,7 +138,7 @@ func (r *rates) merged() (perSecond float64, window *result.Window) {
 	return r.calls / r.seconds, r.window
 }
 
-// capacities summarizes the capacity searches of an arm; nil: its load is no search.
+// capacities summarizes the capacity searches of an arm; nil: its load is not a search.
 func capacities(trials []result.Trial) *result.Capacities {
 	var all *result.Capacities
 	var rates []float64

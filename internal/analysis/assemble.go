@@ -1,13 +1,13 @@
 // Package analysis computes measures, verdicts, warnings and comparisons from recorded trials. It is
 // pure: it takes and returns values, and starts, reads and waits for nothing.
 //
-//   - trial.go: [Record.Summarize] makes a trial of the record of its load, with its events (events.go,
+//   - trial.go: [Record.Summarize] turns the record of a load into a trial, with its events (events.go,
 //     avoidance.go), timeline, balance and interference.
-//   - assemble.go: [Assemble] makes a document of trials: merged arms (arm.go), verdicts (verdicts.go on
+//   - assemble.go: [Assemble] computes a document from its trials: merged arms (arm.go), verdicts (verdicts.go on
 //     the metrics of metrics.go, unless guards.go finds a reason against one), accounts of confounds and
 //     warnings.
 //   - compare.go: [Compare] compares two documents, with gates (gate.go) and the pairs of their arms
-//     (pairs.go). merge.go makes one document of several runs.
+//     (pairs.go). [MergeRuns] merges several runs into one document (merge.go).
 package analysis
 
 import (
@@ -46,11 +46,11 @@ func Assemble(d result.Document) result.Document {
 	return d
 }
 
-// Decided says whether every headline verdict of the document's trials is decided, or more
-// rounds cannot decide it.
+// Decided reports whether no headline verdict of the document's trials is open: each is decided, or more rounds
+// cannot decide it.
 func Decided(d result.Document) bool { return decided(Assemble(d).Verdicts) }
 
-// DecidedIn says the same of the verdicts in one cell.
+// DecidedIn reports the same for the verdicts in one cell.
 func DecidedIn(d result.Document, cell result.Cell) bool {
 	return decided(slices.DeleteFunc(Assemble(d).Verdicts, func(v result.Verdict) bool { return v.Cell.Key() != cell.Key() }))
 }

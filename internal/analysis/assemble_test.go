@@ -11,7 +11,7 @@ import (
 	"rpclab/internal/result"
 )
 
-// trial is one whose calls all took latencyMS, on backends with the given counts.
+// trial returns a trial whose calls all took latencyMS, on backends with the given counts.
 func trial(t *testing.T, round int, latencyMS float64, counts ...uint64) result.Trial {
 	t.Helper()
 	h := measure.Histogram()

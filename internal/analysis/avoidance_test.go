@@ -34,7 +34,7 @@ func TestAvoidedIsWhenCallersStopCallingTheAffectedBackends(t *testing.T) {
 		event  experiment.Event
 		b0     []uint64
 		lost   []uint64 // failed or dropped
-		want   float64  // ms; 0: not
+		want   float64  // ms; 0: not avoided
 		others []uint64 // each; nil: all their share
 	}{
 		"round robin continues":                {slow, fair, nil, 0, nil},

@@ -38,7 +38,7 @@ func steady(history []cluster.Snapshot, from, to time.Time) (ready []string, ok 
 	return ready, changed == nil
 }
 
-// counts returns the calls in intervals from up to to: of each ready backend, and then of each
+// counts returns the number of calls in the intervals [from, to): first of each ready backend, then of each
 // other backend that received calls.
 func counts(lines map[string][]uint64, ready []string, from, to int) []uint64 {
 	var readyCalls, otherCalls []uint64

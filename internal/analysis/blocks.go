@@ -8,8 +8,8 @@ import (
 	"rpclab/internal/result"
 )
 
-// MergeBlocks makes a trial of its blocks, and keeps a summary of each. In a block, Round is its cycle and
-// Order its place in the cycle.
+// MergeBlocks merges blocks into their trial, and adds a summary of each block. The Round of a block is its
+// cycle, and its Order is its place in the cycle.
 func MergeBlocks(trial result.Trial, blocks []result.Trial) result.Trial {
 	whole := result.Arm{Trials: blocks}
 	if err := mergeTrials(&whole); err != nil {
@@ -41,7 +41,7 @@ func MergeBlocks(trial result.Trial, blocks []result.Trial) result.Trial {
 		}
 		trial.Blocks = append(trial.Blocks, blockOf(trial, b))
 	}
-	if trial.LimitedBy == result.LimitedByLateness { // the p99 of a short block is its latest call
+	if trial.LimitedBy == result.LimitedByLateness { // judge the whole trial: the p99 of a short block is its latest call
 		trial.Limited, trial.LimitedBy = Late(trial.Measures, 0)
 	}
 	trial.Callers = mergeCallers(blocks)
@@ -59,8 +59,8 @@ func blockOf(trial, b result.Trial) result.Block {
 	}
 }
 
-// interferenceOf is the mean interference of blocks; nil: not measured. Stolen time that is short counts only
-// in a longer interval than a block: see [RoundInterference].
+// interferenceOf returns the mean interference of blocks; nil: not measured. In a block, steal time under half
+// a second counts as 0; [RoundInterference] measures it over the whole round.
 func interferenceOf(blocks []result.Trial) *result.Interference {
 	var all *result.Interference
 	var elapsed, others float64

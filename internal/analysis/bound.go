@@ -9,11 +9,11 @@ import (
 )
 
 // Bound returns the highest rate that a configuration's users and server threads allow
-// (docs/decisions/0018). threads is how many calls a server handles at a time; 0: no limit. Bound is
-// nil if the load is not one of users for a fixed time, or if calls do not wait.
+// (docs/decisions/0018-ladder.md). threads is how many calls a server handles at a time; 0: no limit. Bound
+// returns nil if the load is not one of users for a fixed time, or if calls do not wait.
 //
-// The limit of the users is the mean number of their calls that are answered during the load. Threads are
-// the limit once enough users have begun.
+// The limit of the users is the mean number of their calls that are answered during the load. Threads are the
+// limit once enough users have begun.
 func Bound(c experiment.Config, threads int) *result.Bound {
 	users := c.Load.Closed
 	service, spread := serviceTime(c.Workload)
@@ -22,7 +22,7 @@ func Bound(c experiment.Config, threads int) *result.Bound {
 	}
 	n, cycle := float64(users.Users), (service + users.Think).Seconds()
 	ramp, length := users.Ramp.Seconds(), users.Duration.Seconds()
-	first := length - service.Seconds()         // the time in which calls begin that are answered in the window
+	first := length - service.Seconds()         // calls that begin in this time are answered in the window
 	calls, steps := 0.0, min(users.Users, 1000) // of the ramp
 	for i := range steps {
 		calls += callsAnswered(first-ramp*float64(i)/float64(steps), cycle, spread.Seconds()) * n / float64(steps)
@@ -33,7 +33,7 @@ func Bound(c experiment.Config, threads int) *result.Bound {
 	}
 	if b.Threads > 0 {
 		steady := float64(b.Threads) / service.Seconds()
-		enough := min(length, ramp*steady*cycle/n) // until as many users as they can serve have begun
+		enough := min(length, ramp*steady*cycle/n) // time until enough users have begun to occupy all threads
 		if most := steady * (first - enough/2) / length; most < b.Rate {
 			b.Rate, b.Binds = most, "threads"
 		}
@@ -41,10 +41,10 @@ func Bound(c experiment.Config, threads int) *result.Bound {
 	return b
 }
 
-// callsAnswered is the mean number of calls of a user that are answered in a window, which is longer
-// than the mean wait of a call by so many seconds. A user makes the first call at once and each other a
-// cycle after the one before; wait and cycle are uniform with a width of spread. It is the sum over k of
-// the probability that k cycles and a wait end in the window, their sum being taken as normal.
+// callsAnswered returns the mean number of calls of a user that are answered in a window. seconds is the length
+// of the window minus the mean wait of a call. A user makes the first call at once, and each further call one
+// cycle after the previous call. Wait and cycle are uniform with a width of spread. The result is the sum over
+// k of the probability that k cycles and a wait end in the window. Their sum counts as normally distributed.
 func callsAnswered(seconds, cycle, spread float64) float64 {
 	calls := 0.0
 	for k := 0.0; ; k++ {
@@ -60,8 +60,8 @@ func callsAnswered(seconds, cycle, spread float64) float64 {
 	}
 }
 
-// serviceTime is the mean wait of a workload's call, and the width of its uniform
-// distribution; 0: a call does not wait but computes.
+// serviceTime returns the mean wait of a workload's call and the width of its uniform distribution; 0: a call
+// does not wait but computes.
 func serviceTime(w experiment.Workload) (mean, spread time.Duration) {
 	switch {
 	case w.Orders != nil:

@@ -13,7 +13,7 @@ import (
 // CompareOptions are the options of [Compare].
 type CompareOptions struct {
 	Gates []Gate
-	// Allow are the paths of settings that may differ although they change what an arm
+	// Allow lists the paths of settings that may differ although they change what an arm
 	// measures; "experiment", "quick" and "busy" (machines) are allowed too.
 	Allow []string
 }

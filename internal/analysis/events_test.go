@@ -83,8 +83,8 @@ func TestAnEventHasItsTimesAndLostCalls(t *testing.T) {
 			t.Errorf("%s took %v, want %g ms", what, pair[0], *pair[1])
 		}
 	}
-	// A second that begins at 2.7 s has an index of 0.95 already, but b2 and b3 got
-	// nothing before 3 s.
+	// A second that begins at 2.7 s has an index of 0.95 already, but b2 and b3 received
+	// no call before 3 s.
 	if b := up.Took.BalanceRestored; b == nil || *b != 1000 {
 		t.Errorf("balance was restored after %v ms, want 1000", b)
 	}
@@ -175,14 +175,14 @@ func TestAResumedBackendHasAFirstCallAgain(t *testing.T) {
 func TestWithEventsEachSecondWithoutAChangeIsAGroup(t *testing.T) {
 	history := []cluster.Snapshot{
 		set(after(-time.Second), "b0", "b1"),
-		set(after(1500*time.Millisecond), "b1", "b2"), // as many, but others
+		set(after(1500*time.Millisecond), "b1", "b2"), // as many backends, but not the same
 	}
 	seen := measure.Measurement{Started: began, Elapsed: 3 * time.Second, Timeline: measure.Timeline{
 		Backends: map[string][]uint64{"b0": line(0, 3*time.Second, 3), "b1": line(0, 3*time.Second, 1)},
 	}}
 	got := groups(nil, true, seen, history)
 	// The second in which b2 replaced b0 is left out. In the last one b0, which
-	// should get nothing, does not replace b2.
+	// should receive no call, does not replace b2.
 	want := [][]uint64{{10, 30}, {0, 10, 30}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -8,7 +8,8 @@ import (
 	"rpclab/internal/verdict"
 )
 
-// Earlier returns what a plan uses of a finished run, of a rpclab that did not know the power of verdicts too.
+// Earlier returns what a plan uses of a finished run. It computes the power of verdicts if an older rpclab did
+// not.
 func Earlier(d result.Document) result.Earlier {
 	if !slices.ContainsFunc(d.Verdicts, func(v result.Verdict) bool { return v.Power != nil }) {
 		d = Assemble(d)
@@ -16,11 +17,11 @@ func Earlier(d result.Document) result.Earlier {
 	return result.EarlierOf(d)
 }
 
-// Foresee adds to a plan what earlier runs of the experiment on this machine say about it: how long it takes,
-// which differences it tells, and how much memory it uses.
+// Foresee adds to a plan what earlier runs of the experiment on this machine show: how long the run takes,
+// which differences it detects, and how much memory it uses.
 func Foresee(p result.Plan, earlier []result.Earlier) result.Plan {
 	p.From = []string{}
-	perTrial, tells := []float64{}, map[string][]verdict.Precision{} // at one value a round
+	perTrial, tells := []float64{}, map[string][]verdict.Precision{} // with rounds as the unit
 	for _, e := range earlier {
 		p.From = append(p.From, e.ID)
 		p.Memory = moreMemory(p.Memory, e.Memory)
@@ -53,8 +54,8 @@ func Foresee(p result.Plan, earlier []result.Earlier) result.Plan {
 	return p
 }
 
-// worstPairs returns the precision of the pair of arms that a run tells the least about, by headline metric.
-// Its rounds are those of the run.
+// worstPairs returns, by headline metric, the precision of the pair of arms with the largest error. Its number
+// of rounds is that of the run.
 func worstPairs(e result.Earlier, arms []string) map[string]verdict.Precision {
 	worst := map[string]verdict.Precision{}
 	for _, n := range e.Noise {

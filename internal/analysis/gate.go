@@ -50,8 +50,8 @@ func boundOf(r condition.Ratio) verdict.Bound {
 	}
 }
 
-// lowerBounds says why an outcome does not follow from values that are only lower bounds. Where run
-// B lost the calls, the true ratio is over the measured one; where run A did, it is under.
+// lowerBounds says why an outcome does not follow from values that are only lower bounds. If run B lost the
+// calls, the true ratio is over the measured ratio. If run A lost them, it is under.
 func (g Gate) lowerBounds(p armPair, outcome verdict.Outcome) reason {
 	decision := verdict.Better
 	if held := outcome == verdict.Held; held == g.bound.Over {

@@ -31,7 +31,7 @@ type reason struct {
 	cause result.Cause
 }
 
-// reasonOf returns the reason that package verdict gave, which does not know arms.
+// reasonOf converts a reason of package verdict, which names no arm.
 func reasonOf(text string, c verdict.Cause) reason {
 	return reason{text, result.Cause{Kind: result.CauseKind(c.Kind), Have: c.Have, Needed: c.Needed, Groups: c.Groups, Difference: c.Difference, Margin: c.Margin}}
 }
@@ -55,8 +55,8 @@ func unfitPair(m metric, d result.Document, a, b result.Arm) reason {
 	return coarseSteps(m, a, b)
 }
 
-// lowerBounds says why a decision does not follow from values that are only lower bounds. That the
-// arm with lower bounds is worse does follow.
+// lowerBounds says why a decision does not follow from values that are only lower bounds. One decision does
+// follow: that the arm with lower bounds is worse.
 func lowerBounds(m metric, a, b result.Arm, decision string) reason {
 	var lost []string
 	least := 1.0
@@ -70,14 +70,14 @@ func lowerBounds(m metric, a, b result.Arm, decision string) reason {
 	if m.bounded(b) {
 		worse = verdict.Better
 	}
-	if len(lost) == 0 || len(lost) == 1 && decision == string(worse) || m.byRank { // an order allows for "never"
+	if len(lost) == 0 || len(lost) == 1 && decision == string(worse) || m.byRank { // ranks have a place for "never"
 		return reason{}
 	}
 	return reason{fmt.Sprintf("%s failed or were dropped, so that %s is known only to exceed the deadline", strings.Join(lost, " and "), m.short()),
 		result.Cause{Kind: result.CauseLostCalls, Share: least}}
 }
 
-// bound is the side on which the true ratio of a to b is, if one arm has only lower bounds.
+// bound says on which side of the measured ratio the true ratio of a to b is, if one arm has only lower bounds.
 func (m metric) bound(a, b result.Arm) result.RatioBound {
 	switch lowerA, lowerB := m.bounded(a), m.bounded(b); {
 	case lowerA && !lowerB:
@@ -88,15 +88,15 @@ func (m metric) bound(a, b result.Arm) result.RatioBound {
 	return ""
 }
 
-// bounded reports whether the metric is only a lower bound in a trial of the arm, because it is of
-// lost calls or of something that did not happen in time.
+// bounded reports whether a trial of the arm has only a lower bound of the metric: the percentile is that of
+// lost calls, or something did not happen in time.
 func (m metric) bounded(arm result.Arm) bool {
 	return slices.ContainsFunc(arm.Trials, func(t result.Trial) bool {
 		return t.Failed == "" && (m.allDue && t.Latency.AtLeast(100*(1-m.tail)) || m.byRank && math.IsInf(m.of(t), 1))
 	})
 }
 
-// short is a latency's name as in tables: p99.9.
+// short returns the name of a latency in tables: p99.9.
 func (m metric) short() string {
 	return strings.Replace(strings.TrimPrefix(m.name, "latency_"), "p999", "p99.9", 1)
 }
@@ -216,8 +216,8 @@ func coarseClock(m metric, d result.Document, arm result.Arm) reason {
 	return reason{}
 }
 
-// coarseSteps: true values may differ by up to two steps where the measured ones differ by
-// one or none.
+// coarseSteps rejects arms whose medians differ by at most one step of the metric: the true values may differ
+// by up to two steps.
 func coarseSteps(m metric, a, b result.Arm) reason {
 	apart := math.Abs(verdict.Median(values(a, m.of)) - verdict.Median(values(b, m.of)))
 	if m.step == 0 || !(apart <= 1.5*m.step) {
@@ -226,7 +226,7 @@ func coarseSteps(m metric, a, b result.Arm) reason {
 	return reason{fmt.Sprintf("%s is measured in steps of %g ms, and the two differ by one step at most", m.name, m.step), result.Cause{Kind: result.CauseSteps}}
 }
 
-// interfered: a hypervisor or a quota took processors from the trials.
+// interfered rejects an arm if other machines, or a quota, withheld too much CPU time from its trials.
 func interfered(_ metric, d result.Document, arm result.Arm) reason {
 	var stolen, throttled []float64
 	for _, t := range arm.Trials {

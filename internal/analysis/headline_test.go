@@ -17,7 +17,7 @@ func TestEveryMetricOfAnExperimentHasAVerdictMetric(t *testing.T) {
 	}
 }
 
-// headlines has the headline verdicts on the arm other, by metric.
+// headlines returns the headline verdicts on the arm other, by metric.
 func headlinesOf(d result.Document) map[string]result.Verdict {
 	all := map[string]result.Verdict{}
 	for _, v := range Assemble(d).Verdicts {
@@ -124,14 +124,14 @@ func TestFiveArmsNeedFiveRoundsOfFailedCalls(t *testing.T) {
 	}
 }
 
-// following sets the times in ms after which a trial's calls reached new backends; 0: never.
+// following sets the times in ms until a trial's calls reached new backends; 0: never.
 func following(arm *result.Arm, times ...float64) {
 	for i, took := range times {
 		e := result.Event{What: "scale 10", Action: result.ActionScale, Count: 10, Added: 7}
 		if took > 0 {
 			e.Took.FirstCall = &took
 		}
-		removal := result.Event{What: "scale 2", Action: result.ActionScale, Count: 2} // nobody follows it
+		removal := result.Event{What: "scale 2", Action: result.ActionScale, Count: 2} // no backend is added
 		arm.Trials[i].Events = []result.Event{e, removal}
 	}
 }

@@ -8,20 +8,22 @@ import (
 	"rpclab/internal/result"
 )
 
-// MachineInterference is the share of this machine's CPU time that other programs and machines took
-// during a load, by the processor times and the CPU time of this process; nil: not known.
+// MachineInterference returns the shares of this machine's CPU time that other programs and other machines used
+// during a load; nil: not known. processors are the processor times of the load, and lab is the CPU time of
+// this process.
 func (r Record) MachineInterference(processors measure.ProcessorTimes, lab time.Duration) *result.Interference {
 	used := r.Merged.CPU + total(r.Servers).CPU + r.Proxies.CPU + r.Gateways.CPU + r.ControlPlane.CPU
 	return interference(processors, lab+used)
 }
 
-// RoundInterference is the same of a round whose arms took turns; own is the CPU time of all arms and of this
-// process.
+// RoundInterference returns the same for a round whose arms took turns. own is the CPU time of all arms and of
+// this process.
 func RoundInterference(processors measure.ProcessorTimes, own time.Duration) *result.Interference {
 	return interference(processors, own)
 }
 
-// interference is the share of the processor times that others took; rpclab used own.
+// interference returns the shares of the processor times that others used. own is the CPU time that rpclab and
+// its children used.
 func interference(p measure.ProcessorTimes, own time.Duration) *result.Interference {
 	all := p.Busy + p.Idle + p.Stolen
 	if all <= 0 {
@@ -32,9 +34,9 @@ func interference(p measure.ProcessorTimes, own time.Duration) *result.Interfere
 	}
 }
 
-// NodeInterference is the share of CPU time that others took on a cluster's nodes, as callers, backends
-// and infrastructure report of their containers; of stolen time, the largest share. A CPU limit that
-// the experiment sets for its backends is no interference.
+// NodeInterference returns the shares of CPU time that others used on a cluster's nodes, as the containers of
+// callers, backends and infrastructure report them. Stolen is the largest share of any container. Throttling by
+// a CPU limit that the experiment sets for its backends does not count.
 func (r Record) NodeInterference() *result.Interference {
 	b := &result.Interference{Stolen: r.Merged.Stolen}
 	waited, had := r.Merged.Throttled, r.Merged.CPU
@@ -52,7 +54,7 @@ func (r Record) NodeInterference() *result.Interference {
 	return b
 }
 
-// share is part over whole; 0 if either is 0.
+// share returns part divided by whole, and 0 if either is 0.
 func share(part, whole time.Duration) float64 {
 	if part <= 0 || whole <= 0 {
 		return 0

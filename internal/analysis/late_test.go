@@ -37,7 +37,7 @@ func openTrial(t interface{ Fatal(...any) }, round int, calls []measure.Call, dr
 	return trial
 }
 
-// sent are n calls that were due at once, sent late, and answered after service.
+// sent returns n calls that were due at once, sent late, and answered after service.
 func sent(n int, late, service time.Duration) []measure.Call {
 	all := make([]measure.Call, n)
 	for i := range all {

@@ -14,8 +14,8 @@ import (
 const (
 	// mostOthers is the share of all CPU time that other programs may use without a warning.
 	mostOthers = 0.2
-	// mostOthersBetweenRuns is the share above which runs are not compared: the other run had another
-	// share, and nothing pairs the two.
+	// mostOthersBetweenRuns is the share above which runs are not compared. The runs are not paired, so a
+	// different share in the other run would look like a difference between the arms.
 	mostOthersBetweenRuns = 0.5
 	// mostIdle is the share of one processor that an arm may use while other arms take their turns.
 	mostIdle = 0.05

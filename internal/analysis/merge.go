@@ -7,8 +7,8 @@ import (
 	"rpclab/internal/result"
 )
 
-// MergeRuns merges several runs into one whose arms have the trials of all. That allows to compare
-// loads of one round, and alternating runs. It fails if machine, arms or settings differ.
+// MergeRuns merges several runs into one document whose arms contain the trials of all runs. It makes loads of
+// one round each comparable, and runs that alternate. It fails if machine, arms or settings differ.
 func MergeRuns(runs []result.Document) (result.Document, error) {
 	d := runs[0]
 	if len(runs) == 1 {
@@ -36,7 +36,7 @@ func MergeRuns(runs []result.Document) (result.Document, error) {
 	return Assemble(d), nil
 }
 
-// difference is the first thing in which two runs differ; "": nothing that matters.
+// difference returns the first property in which two runs differ; "": they differ in nothing that matters.
 func difference(a, b result.Document, pairs []armPair, alone []result.Refusal) string {
 	if a.Experiment != b.Experiment {
 		return fmt.Sprintf("one is of %s, the other of %s", a.Experiment, b.Experiment)

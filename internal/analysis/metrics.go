@@ -9,35 +9,36 @@ import (
 	"rpclab/internal/result"
 )
 
-// metric is what arms are compared on: one positive value of each trial.
+// metric is a measure on which arms are compared. It has one positive value for each trial.
 type metric struct {
 	name string
 	// headline metrics answer the question of an experiment that names no others.
 	headline bool
 	higher   bool // is better
-	// of is the value; NaN: the trial has none.
+	// of returns the value of a trial; NaN: the trial has no value.
 	of func(result.Trial) float64
-	// zero is a value too: half a call of the smallest trial is added to every value.
+	// zero is true if 0 is a valid value. Then half a call of the smallest trial is added to every value,
+	// because 0 has no ratio.
 	zero bool
-	// step is what values are multiples of; 0: they are not.
+	// step is the resolution: every value is a multiple of it; 0: there is none.
 	step float64
-	// tail is the share of calls that exceed a percentile, and at is that percentile of a
-	// distribution; 0: the metric is no percentile.
+	// tail is the share of calls that exceed a percentile, and at returns that percentile of a distribution; 0:
+	// the metric is no percentile.
 	tail float64
 	at   func(result.Histogram) float64
-	// allDue says that the metric is of the latency of all calls that were due: a lower bound where
-	// it is of lost calls.
+	// allDue is true if the metric covers all calls that were due. At a percentile of lost calls, its value is
+	// a lower bound.
 	allDue bool
-	// answers says that the metric covers answered calls only, so that it means nothing
-	// where too many were lost.
+	// answers is true if the metric covers answered calls only. It means nothing if too many calls were lost.
 	answers bool
-	// both says that it is compared only if both arms have a value: an arm without one has no such
+	// both is true if the metric is compared only if both arms have a value. An arm without a value has no such
 	// component.
 	both bool
-	// byRank says that trials are compared by their order, and that arms of which neither has a value to
-	// tell apart are not compared.
+	// byRank is true if trials are compared by their order. Two arms are then compared only if one of them has
+	// a value other than zero and never.
 	byRank bool
-	// kind is the kind of load with this metric: a search measures each arm at another rate.
+	// kind is the kind of load that has this metric. A search has no latency, because it measures each arm at
+	// another rate.
 	kind loadKind
 }
 
@@ -83,7 +84,7 @@ func percentile(name string, headline bool, tail float64, at func(result.Histogr
 	return metric{name: name, headline: headline, of: latency(at), tail: tail, at: at, allDue: true, kind: pacedLoad}
 }
 
-// compared says whether two arms are compared on the metric.
+// compared reports whether two arms are compared on the metric.
 func (m metric) compared(a, b result.Arm) bool {
 	kind := pacedLoad
 	if a.Capacity != nil || b.Capacity != nil {
@@ -92,7 +93,7 @@ func (m metric) compared(a, b result.Arm) bool {
 	return (m.kind == anyLoad || m.kind == kind) && (m.headline && !m.byRank || !m.unknown(a, b))
 }
 
-// headlines is how many of the metrics that two arms are compared on are headlines.
+// headlines returns the number of headline metrics on which two arms are compared.
 func headlines(a, b result.Arm) (n int) {
 	for _, m := range metrics {
 		if m.headline && m.compared(a, b) {
@@ -117,7 +118,7 @@ func MetricNames(headline []string) (names []string) {
 	return names
 }
 
-// headline are the metrics that answer the question of a document, in their order, and the others.
+// headline returns the metrics that answer the question of a document, in their order, and the other metrics.
 func headline(d result.Document) (all, others []metric) {
 	names := d.Headline
 	for _, m := range metrics {
@@ -159,8 +160,9 @@ func latency(of func(result.Histogram) float64) func(result.Trial) float64 {
 	}
 }
 
-// between is the value of trials in a comparison of two arms. Zero has no ratio, so half a call is
-// added: the same share in both arms, or an arm with more calls would seem to have fewer errors.
+// between returns the value of a trial for a comparison of two arms. Zero has no ratio, so between adds half a
+// call. The addition is the same share in both arms; otherwise an arm with more calls would seem to have fewer
+// errors.
 func (m metric) between(a, b result.Arm) func(result.Trial) float64 {
 	if !m.zero {
 		return m.of
@@ -217,8 +219,8 @@ func followed(t result.Trial) float64 {
 	return slowest
 }
 
-// unknown says that no trial of either arm has a value or, if both arms must have one, that an arm has
-// none.
+// unknown reports whether no trial of either arm has a value or, if both arms must have one, whether one arm
+// has none.
 func (m metric) unknown(a, b result.Arm) bool {
 	if m.both {
 		return !m.has(a) || !m.has(b)
@@ -226,7 +228,7 @@ func (m metric) unknown(a, b result.Arm) bool {
 	return !m.has(a) && !m.has(b)
 }
 
-// has says whether a trial of the arm has a value that is not zero or never.
+// has reports whether any trial of the arm has a value other than zero and never.
 func (m metric) has(arm result.Arm) bool {
 	return slices.ContainsFunc(arm.Trials, func(t result.Trial) bool {
 		v := m.of(t)
@@ -234,7 +236,7 @@ func (m metric) has(arm result.Arm) bool {
 	})
 }
 
-// values are those of an arm's trials, NaN of a trial that failed.
+// values returns the value of each trial of an arm; NaN if the trial failed.
 func values(arm result.Arm, of func(result.Trial) float64) []float64 {
 	all := make([]float64, len(arm.Trials))
 	for i, t := range arm.Trials {

@@ -20,7 +20,7 @@ func TestAnOutageIsFromTheFirstLossToTheLast(t *testing.T) {
 	for name, c := range map[string]struct {
 		event        experiment.Event
 		due, lost    []uint64
-		first, again float64 // ms; 0: not
+		first, again float64 // ms; 0: not observed
 	}{
 		"lost from the first interval for a second": {proxy, after2s(10, [2]int{11, 0}, [2]int{49, 10}), after2s(0, [2]int{11, 10}, [2]int{49, 0}), 100, 1100},
 		"lost from half a second on":                {proxy, after2s(10, [2]int{60, 5}), after2s(0, [2]int{5, 0}, [2]int{2, 5}, [2]int{53, 0}), 600, 700},

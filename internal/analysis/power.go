@@ -9,8 +9,8 @@ import (
 	"rpclab/internal/verdict"
 )
 
-// longerRuns returns for each headline metric how long a run must be to tell the next smaller difference in every
-// pair whose verdict is undecided, and adds the same to each of these verdicts.
+// longerRuns returns, for each headline metric, how long a run must be to detect the next smaller difference in
+// every undecided pair. It also adds to each of these verdicts how long a run that pair needs.
 func longerRuns(d result.Document) (all []result.Longer) {
 	open := map[string][]*result.Verdict{}
 	var metrics []string
@@ -47,11 +47,11 @@ func longerRuns(d result.Document) (all []result.Longer) {
 	return all
 }
 
-// tellable are the differences that a run may be advised to tell, as shares.
+// tellable are the differences, as shares, that advice can name.
 var tellable = []float64{0.5, 0.2, 0.1, 0.05, 0.02}
 
-// nextDifference returns 10 %, or the largest smaller difference that a comparison does not tell yet; false:
-// it tells all that are larger than the margin.
+// nextDifference returns 10 %, or the largest smaller difference that a comparison does not detect yet; false:
+// it detects all differences that are larger than the margin.
 func nextDifference(told, margin float64) (float64, bool) {
 	if margin >= 0.1 {
 		for _, d := range slices.Backward(tellable) {
@@ -72,7 +72,7 @@ func nextDifference(told, margin float64) (float64, bool) {
 	return 0, false
 }
 
-// longerRun returns how long a run must be to tell a difference; nil: over 1,000 values.
+// longerRun returns how long a run must be to detect a difference; nil: it needs over 1,000 values.
 func longerRun(v result.Verdict, difference float64, d result.Document, took time.Duration) *result.Longer {
 	p := verdict.Precision{Error: v.Power.Error, Freedom: v.Power.Freedom, Rounds: float64(v.Rounds), Alpha: 1 - v.Level, Margin: d.Margin}
 	low, high := p.Likely()

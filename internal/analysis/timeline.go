@@ -20,12 +20,12 @@ func sumOf(line []uint64, from, to int) (n uint64) {
 	return n
 }
 
-// due is how many calls were due in some intervals, answered or not.
+// due returns how many calls were due in some intervals, answered or not.
 func due(line measure.Timeline, from, to int) uint64 {
 	return answered(line, from, to) + sumOf(line.Lost, from, to)
 }
 
-// dueIntervals is how many intervals there are up to the last in which a call was due.
+// dueIntervals returns the number of intervals up to the last one in which a call was due.
 func dueIntervals(line measure.Timeline) int {
 	n := len(line.Lost)
 	for _, of := range line.Due {

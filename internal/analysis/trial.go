@@ -121,12 +121,12 @@ func (r Record) callsPerBackend() map[string]uint64 {
 	return calls
 }
 
-// shortWindow is how much higher the rate until the last answer may be than that of the window. It is
-// higher still if a call takes about as long as the window, in which few calls end then.
+// shortWindow is the largest ratio of the rate until the last answer to the rate in the window. If a call takes
+// about as long as the window, few calls end in the window, and the ratio is larger.
 const shortWindow = 1.1
 
-// Rate returns the calls per second, in the window if the load has one that is not too short. A stall
-// near its end would otherwise count as time in which calls were due.
+// Rate returns the calls per second: in the window, if the load has one that is not too short, else until the
+// last answer. Without the window, a stall near its end would count as time in which calls were due.
 func Rate(m measure.Measurement) (perSecond float64, window *result.Window) {
 	whole := float64(m.Calls) / max(m.Elapsed, 1).Seconds()
 	switch inWindow := float64(m.InWindow) / max(m.Window, 1).Seconds(); {
@@ -141,7 +141,7 @@ func Rate(m measure.Measurement) (perSecond float64, window *result.Window) {
 	return 0, nil
 }
 
-// timeline has the callers' counts, and the number of ready backends in each interval.
+// timeline returns the callers' counts, and the number of ready backends in each interval.
 func timeline(seen measure.Measurement, history []cluster.Snapshot) *result.Timeline {
 	steps := int(seen.Elapsed/measure.TimelineInterval) + 1
 	line := &result.Timeline{
@@ -159,7 +159,7 @@ func timeline(seen measure.Measurement, history []cluster.Snapshot) *result.Time
 	return line
 }
 
-// total is the usage of all servers, with the memory of the largest.
+// total returns the usage of all servers, with the memory of the largest.
 func total(used map[string]cluster.Usage) (all cluster.Usage) {
 	for _, u := range used {
 		all.CPU, all.Throttled, all.MaxRSS = all.CPU+u.CPU, all.Throttled+u.Throttled, max(all.MaxRSS, u.MaxRSS)
@@ -167,7 +167,7 @@ func total(used map[string]cluster.Usage) (all cluster.Usage) {
 	return all
 }
 
-// usageOf is the usage of callers.
+// usageOf returns the usage of callers.
 func usageOf(m measure.Measurement) cluster.Usage {
 	return cluster.Usage{CPU: m.CPU, MaxRSS: m.MaxRSS, Throttled: m.Throttled}
 }
@@ -180,9 +180,9 @@ func usagePerCall(used cluster.Usage, calls uint64) result.Usage {
 	return u
 }
 
-// wasted counts the calls that backends started and whose answer no caller received: failed and
-// cancelled calls, and all but one attempt of each retried or hedged call. Backends that do not report
-// their calls are left out; nil: no backend reports them.
+// wasted counts the calls that backends started and whose response no caller received: failed and cancelled
+// calls, and all but one attempt of each retried or hedged call. It leaves out backends that do not report
+// their calls; nil: no backend reports them.
 func wasted(started, answered map[string]uint64) *uint64 {
 	if len(started) == 0 {
 		return nil

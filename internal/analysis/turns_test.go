@@ -6,7 +6,8 @@ import (
 	"rpclab/internal/result"
 )
 
-// A ratio that wanders from cycle to cycle decides nothing, although as many independent rounds would.
+// Cycles whose ratio is correlated with that of their neighbours decide nothing, although as many independent
+// rounds would.
 func TestVerdictsOfArmsThatTakeTurnsAllowForNeighbours(t *testing.T) {
 	arm := func(name string, latencies ...float64) result.Arm {
 		return result.Arm{Name: name, Trials: []result.Trial{inBlocks(t, 1, 1, 300, latencies...)}}

@@ -7,14 +7,14 @@ import (
 	"rpclab/internal/result"
 )
 
-// perBlock are the metrics other than percentiles that each block has a value of. All other metrics have
-// one value in each round.
+// perBlock are the metrics, other than percentiles, that have a value for each block. All other metrics have
+// one value for each round.
 var perBlock = []string{"latency_mean", "rate", "elapsed", "client_cpu", "server_cpu", "proxy_cpu", "gateway_cpu"}
 
-// inGroups returns two arms that took turns with groups of cycles in place of their trials, and the other arms
-// with the same groups, as far as they have them. A group is the fewest consecutive cycles in which both
-// arms have enough calls for the metric. It leaves arms as they are if a trial of the two failed or
-// the metric has one value in each round.
+// inGroups returns two arms that took turns, with groups of cycles in place of their trials. It returns the
+// other arms with the same groups, except groups of which an arm lacks a block. A group is the smallest number
+// of consecutive cycles in which both arms have enough calls for the metric. inGroups leaves the arms as they
+// are if a trial of the two failed, or if the metric has one value for each round.
 func inGroups(m metric, a, b result.Arm, others []result.Arm) (_, _ result.Arm, _ []result.Arm, cycles int) {
 	if m.tail == 0 && !slices.Contains(perBlock, m.name) {
 		return a, b, others, 0
@@ -47,8 +47,8 @@ func inGroups(m metric, a, b result.Arm, others []result.Arm) (_, _ result.Arm, 
 	return a, b, others, cycles
 }
 
-// judgedByTrials returns blocks of which none is limited by lateness: a short block has a late call more often
-// than a percent of its calls are late. The whole trials say whether they are.
+// judgedByTrials removes the limit by lateness from all blocks: a short block has a late call more often than 1
+// % of its calls are late. Only whole trials show whether lateness limits the arm.
 func judgedByTrials(blocks map[int]result.Block) map[int]result.Block {
 	for cycle, b := range blocks {
 		if b.LimitedBy == result.LimitedByLateness {
@@ -59,7 +59,7 @@ func judgedByTrials(blocks map[int]result.Block) map[int]result.Block {
 	return blocks
 }
 
-// grouped makes a trial of each group of cycles in which the arm has all blocks.
+// grouped returns a trial for each group of cycles of which the arm has all blocks.
 func grouped(groups [][]int, blocks map[int]result.Block) (trials []result.Trial) {
 	for i, cycles := range groups {
 		if !slices.ContainsFunc(cycles, func(cycle int) bool { _, has := blocks[cycle]; return !has }) {
@@ -83,8 +83,8 @@ func blocksOf(arm result.Arm) map[int]result.Block {
 	return all
 }
 
-// cyclesOfGroup returns the smallest number of cycles whose groups all have enough calls for the metric, or
-// that of all cycles.
+// cyclesOfGroup returns the smallest size of groups that all have enough calls for the metric, or the number of
+// all cycles.
 func cyclesOfGroup(m metric, cycles []int, blocks ...map[int]result.Block) int {
 	needed := uint64(1)
 	if m.tail > 0 {
@@ -98,7 +98,7 @@ func cyclesOfGroup(m metric, cycles []int, blocks ...map[int]result.Block) int {
 	return len(cycles)
 }
 
-// fewestCalls returns the calls in the group of so many cycles that has the fewest.
+// fewestCalls returns the smallest number of calls in any group of size cycles.
 func fewestCalls(cycles []int, size int, blocks map[int]result.Block) uint64 {
 	fewest := uint64(math.MaxUint64)
 	for group := range slices.Chunk(cycles, size) {
@@ -114,7 +114,7 @@ func fewestCalls(cycles []int, size int, blocks map[int]result.Block) uint64 {
 	return fewest
 }
 
-// group makes a trial of the blocks of some cycles.
+// group merges the blocks of some cycles into a trial.
 func group(n int, cycles []int, blocks map[int]result.Block) result.Trial {
 	var of []result.Trial
 	for _, cycle := range cycles {

@@ -107,7 +107,8 @@ func testInOrder(all []result.Verdict) {
 // settled says that a verdict is decided, or that no number of rounds can decide it.
 func settled(v result.Verdict) bool { return v.Unfit || v.Decision != string(verdict.Undecided) }
 
-// verdictOn compares two arms on one metric; others are arms of the same cell. tests is how many verdicts share the 5 % error.
+// verdictOn compares two arms on one metric. others are arms of the same cell. tests is how many verdicts share
+// the 5 % error.
 func verdictOn(d result.Document, m metric, p comparison, others []result.Arm, tests int) result.Verdict {
 	o := verdict.Options{
 		Family: tests, Share: verdict.ErrorShare(d.Looks, min(lastRound(p.a), lastRound(p.b))), Margin: d.Margin,
@@ -157,8 +158,8 @@ func verdictOn(d result.Document, m metric, p comparison, others []result.Arm, t
 	return r
 }
 
-// maxOthers is how many other arms show the noise of a pair. More tell little more, and the time for all
-// pairs would grow with the square of the arms.
+// maxOthers is the largest number of other arms that show the noise of a pair. More arms add little, and the
+// time for all pairs would grow with the square of the arms.
 const maxOthers = 10
 
 // others returns arms of the pair's cell that are not of the pair.
@@ -174,11 +175,11 @@ func (p comparison) others(inCell []result.Arm) (others []result.Arm) {
 	return others
 }
 
-// noDoubts are those on trials that are compared by their order: one that differs from the others weighs no
-// more than they do.
+// noDoubts returns no doubts, for trials that are compared by their order: a trial that differs from the others
+// weighs no more than they do.
 func noDoubts([]verdict.Pair, verdict.Verdict, verdict.Options) []verdict.Doubt { return nil }
 
-// lastRound is the number of rounds of an arm.
+// lastRound returns the number of rounds of an arm.
 func lastRound(a result.Arm) (n int) {
 	for _, t := range a.Trials {
 		n = max(n, t.Round)
@@ -186,10 +187,10 @@ func lastRound(a result.Arm) (n int) {
 	return n
 }
 
-// usualPower is the probability with which a run should tell a difference.
+// usualPower is the probability with which a run should detect a difference.
 const usualPower = 0.8
 
-// powerOf returns which tellable a comparison tells; nil: not known.
+// powerOf returns the differences that a comparison detects; nil: not known.
 func powerOf(p verdict.Precision) *result.Power {
 	if p.Rounds < verdict.MinRounds || !(p.Freedom > 0) {
 		return nil
@@ -197,7 +198,7 @@ func powerOf(p verdict.Precision) *result.Power {
 	return &result.Power{Ratio50: p.Ratio(0.5), Ratio80: p.Ratio(usualPower), Ratio95: p.Ratio(0.95), Error: p.Error, Freedom: p.Freedom}
 }
 
-// ranks is the p-value of the values' ranks; 0: a value is missing.
+// ranks returns the p-value of the Mann-Whitney U test; 0: a value is missing.
 func ranks(pairs []verdict.Pair) float64 {
 	var a, b []float64
 	for _, p := range pairs {
@@ -253,8 +254,8 @@ func comparisons(d result.Document) []comparison {
 	return all
 }
 
-// paired are the values of both arms in each round that has both. The value of a failed trial is NaN:
-// the comparison reports it and does not leave it out.
+// paired returns the values of both arms in each round that has both. The value of a failed trial is NaN, so
+// that the comparison reports it and does not leave it out.
 func paired(a, b result.Arm, of func(result.Trial) float64) []verdict.Pair {
 	as, bs := byRound(a, of), byRound(b, of)
 	var pairs []verdict.Pair
@@ -267,7 +268,7 @@ func paired(a, b result.Arm, of func(result.Trial) float64) []verdict.Pair {
 	return pairs
 }
 
-// alongside are the values of a third arm in the rounds of a pair; NaN: it has none.
+// alongside returns the values of a third arm in the rounds of a pair; NaN: it has no value.
 func alongside(a, b, third result.Arm, of func(result.Trial) float64) (values []float64) {
 	bs, thirds := byRound(b, of), byRound(third, of)
 	for _, t := range a.Trials {
@@ -282,7 +283,7 @@ func alongside(a, b, third result.Arm, of func(result.Trial) float64) (values []
 	return values
 }
 
-// byRound are the values of an arm; NaN: the trial failed.
+// byRound returns the values of an arm by round; NaN: the trial failed.
 func byRound(arm result.Arm, of func(result.Trial) float64) map[int]float64 {
 	values := map[int]float64{}
 	for _, t := range arm.Trials {
@@ -294,8 +295,8 @@ func byRound(arm result.Arm, of func(result.Trial) float64) map[int]float64 {
 	return values
 }
 
-// doubtControls leaves a metric undecided in every cell in which a control differs from the
-// arm that it repeats: the run found a difference where there is none.
+// doubtControls makes a metric undecided in every cell in which a control differs from the arm that it repeats:
+// the run found a difference where there is none.
 func doubtControls(all []result.Verdict) {
 	type metricInCell struct{ metric, cell string }
 	falsePositive := map[metricInCell]reason{}

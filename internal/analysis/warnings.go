@@ -46,7 +46,7 @@ func warnings(arm result.Arm) []string {
 	return all
 }
 
-// finished is what a rollout or a scaling does to each backend.
+// finished returns what a rollout or a scaling does to each backend.
 func finished(e result.Event) string {
 	if e.Action == result.ActionRoll {
 		return "replaced"
@@ -54,8 +54,8 @@ func finished(e result.Event) string {
 	return "ready"
 }
 
-// throttledByOwnLimit says that the quota that the experiment sets for its backends throttled them. The
-// quota may be the question, so verdicts do not change.
+// throttledByOwnLimit warns if the quota that the experiment sets for its backends throttled them. The quota
+// may be the question, so verdicts do not change.
 func throttledByOwnLimit(arm result.Arm) string {
 	cpus := arm.Settings().Server.CPUs
 	if cpus == 0 {

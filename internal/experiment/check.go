@@ -102,7 +102,7 @@ func (d *document) checkSize(experiment *Experiment, wrong *problems) {
 	}
 }
 
-// checkDesign checks that the arms of a design in which all are up at the same time can take turns.
+// checkDesign checks that the arm can take turns with other arms, if the design requires that.
 func (d *document) checkDesign(e *Experiment, arm string, c Config, wrong *problems) {
 	if e.Design == Isolated {
 		return
@@ -118,8 +118,8 @@ func (d *document) checkDesign(e *Experiment, arm string, c Config, wrong *probl
 	}
 }
 
-// checkControls checks that a control repeats its arm exactly; else it would show more than
-// chance.
+// checkControls checks that a control repeats its arm exactly. Otherwise it would show more than random
+// differences.
 func (d *document) checkControls(r resolved, wrong *problems) {
 	arms := r.experiment.Arms
 	for i, arm := range arms {

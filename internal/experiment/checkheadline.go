@@ -2,7 +2,7 @@ package experiment
 
 import "slices"
 
-// checkHeadline checks that no metric of the headline is there twice, and that the events allow it.
+// checkHeadline checks that the headline names each metric once, and that the events allow each metric.
 func (d *document) checkHeadline(experiment *Experiment, wrong *problems) {
 	list := d.root.get("headline")
 	if list == nil {

@@ -163,7 +163,7 @@ func (c Config) expectedDuration() time.Duration {
 	case l.Closed != nil && l.Closed.Duration == 0:
 		return time.Duration(l.Closed.Calls/l.Closed.Users+1) * (service + l.Closed.Think)
 	case l.Search != nil:
-		return 8 * l.Search.Duration // the fewest probes that are usual, and waits for queued calls
+		return 8 * l.Search.Duration // few searches have fewer probes, and each waits for its queued calls
 	case l.Burst > 0:
 		return service + time.Duration(l.Burst)*time.Millisecond/2 // the cost of a channel per call
 	}

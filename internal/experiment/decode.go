@@ -74,7 +74,7 @@ func (d *decoder) record(typ *valueType, n *node, into reflect.Value) {
 	d.absent(typ, n, given, into)
 }
 
-// absent reports required fields that are missing, and sets the defaults of others.
+// absent reports missing required fields, and sets the default of each other missing field.
 func (d *decoder) absent(typ *valueType, n *node, given map[string]position, into reflect.Value) {
 	for _, f := range typ.fields {
 		if _, ok := given[f.name]; ok {

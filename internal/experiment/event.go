@@ -48,13 +48,13 @@ type Flap struct {
 	Every    time.Duration `yaml:"every" doc:"time between changes" min:"10ms" max:"1h" default:"1s"`
 }
 
-// Cut cuts what is between callers and some backends.
+// Cut cuts the connections, or the network, between callers and some backends.
 type Cut struct {
 	Backends int    `yaml:"backends" doc:"number of backends" min:"1" max:"250" required:"true"`
 	How      string `yaml:"how" doc:"reset: close each connection with RST; blackhole: drop all packets until recover" enum:"reset,blackhole" default:"reset"`
 }
 
-// DNS is how the name server misbehaves; neither field ends it.
+// DNS is a fault of the DNS server; without a field it ends the fault.
 type DNS struct {
 	Delay time.Duration `yaml:"delay" doc:"delay before every answer" max:"1m"`
 	Lie   bool          `yaml:"lie" doc:"answer with addresses on which no server listens"`
@@ -84,8 +84,8 @@ func (e Event) String() string {
 	return fmt.Sprintf("%s %d%s", word, backends, e.detail())
 }
 
-// Action is what is done, in the word of its field, and to how many backends, or to how many it
-// scales; 0: to all, or to none.
+// Action returns the name of the action's field, and the number of backends: the affected ones or, for scale,
+// the new number. A count of 0 means all backends, or none.
 func (e Event) Action() (action string, count int) {
 	switch {
 	case e.Scale > 0:
@@ -106,7 +106,7 @@ func (e Event) Action() (action string, count int) {
 	return e.backendAction()
 }
 
-// backendAction is the word of an event that is done to some backends, and to how many; none: "".
+// backendAction returns the field and the number of backends of an action on some backends; "": another action.
 func (e Event) backendAction() (word string, backends int) {
 	switch {
 	case e.Stop > 0:
@@ -131,7 +131,7 @@ func (e Event) backendAction() (word string, backends int) {
 	return "", 0
 }
 
-// detail is the rest of the clause, after the number of backends.
+// detail returns the rest of the clause, after the number of backends.
 func (e Event) detail() string {
 	switch {
 	case e.Slow != nil && e.Slow.Times > 0:

@@ -68,7 +68,7 @@ func (d *document) extendRounds(r resolved, options Options) ([]int, error) {
 				formatDuration(loads), formatDuration(roundUp(time.Duration(least)*loads)))
 			return nil, wrong.err()
 		}
-		first = least // the time is the bound, so a run may end as soon as it can
+		first = least // the time limit bounds the run, so the first look is as early as a verdict is possible
 		if options.MaxRounds == 0 {
 			most = min(max(int(limit/shortest), first), maxRounds)
 		}
@@ -80,7 +80,7 @@ func (d *document) extendRounds(r resolved, options Options) ([]int, error) {
 	return verdict.Looks(first, most), d.setRounds("--max-rounds", most)
 }
 
-// FewestRounds is the smallest number of rounds that can have verdicts. If arms take turns, the
+// FewestRounds returns the smallest number of rounds with which verdicts are possible. If arms take turns, the
 // cycles of one round may be enough.
 func FewestRounds(design string) int {
 	if design == Isolated {
@@ -96,8 +96,8 @@ const (
 	minTrialTime = 100 * time.Millisecond
 )
 
-// shortestRound is how long one round of the picked arms takes at least, and the part of that during
-// which calls are due.
+// shortestRound returns the least time that one round of the picked arms takes, and the part of it during which
+// calls are due.
 func (r resolved) shortestRound(picked []string) (round, loads time.Duration) {
 	arms := 0
 	for i, arm := range r.experiment.Arms {

@@ -51,7 +51,8 @@ type Trial struct {
 	Seed   uint64 // of this trial's own random choices
 }
 
-// LoadTime is the time in which calls are due in so many rounds; loads without a fixed duration count as 0.
+// LoadTime returns the time during which calls are due in a number of rounds. Loads without a fixed duration
+// count as 0.
 func (p Plan) LoadTime(rounds int) (all time.Duration) {
 	for _, t := range p.Trials {
 		if t.Round <= rounds {
@@ -162,11 +163,12 @@ func plan(r resolved, options Options) (Plan, error) {
 	return p, nil
 }
 
-// ofLatency are the metrics that a search has not: it measures each arm at another rate.
+// ofLatency are the metrics that a search does not have, because it measures each arm at another rate.
 var ofLatency = []string{"p50", "p90", "p99", "p999", "mean", "elapsed", "rate"}
 
-// headline are the metrics that the loads of the trials allow: of those that the document names or, if none
-// is left, of the usual ones. So a load that --set makes a search asks for its capacity.
+// headline returns the metrics of the document's headline that the loads of the trials have. If they have none
+// of them, it returns those of the default headline. So a load that --set turns into a search asks for
+// capacity.
 func headline(named []string, trials []Trial) (metrics []string) {
 	searches := func(t Trial) bool { return t.Config.Load.Search != nil }
 	search := slices.ContainsFunc(trials, searches)

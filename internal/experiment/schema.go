@@ -9,9 +9,9 @@ import (
 // durationPattern matches non-negative durations of time.ParseDuration.
 const durationPattern = `^\+?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`
 
-// Schema is the JSON Schema (draft 2020-12) of experiment documents, from the types of the
-// decoder. Only [Read] checks fields that depend on each other, such as references to arms, and
-// the bounds of durations and percentages.
+// Schema returns the JSON Schema (draft 2020-12) of experiment documents, generated from the types of the
+// decoder. Only [Read] checks fields that depend on each other, such as references to arms, and the bounds of
+// durations and percentages.
 func Schema(vocabulary Vocabulary) ([]byte, error) {
 	w := schemaWriter{newGrammar(vocabulary), map[string]any{}}
 	for _, path := range w.configPaths() {

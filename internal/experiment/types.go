@@ -154,7 +154,7 @@ func (r typeReader) read(t reflect.Type, tag reflect.StructTag, name, path strin
 	return typ
 }
 
-// elements is the part of a list's tag that is of its elements.
+// elements returns the part of a list's tag that applies to its elements.
 func elements(tag reflect.StructTag) reflect.StructTag {
 	return reflect.StructTag(fmt.Sprintf("enum:%q noun:%q", tag.Get("enum"), tag.Get("noun")))
 }

@@ -10,8 +10,8 @@ import (
 	"rpclab/internal/pace"
 )
 
-// How long a block is: as short as possible, because many cycles decide more than few long ones, but with
-// enough calls for a median. Percentiles further out are of groups of cycles.
+// The length of a block. Blocks are short, because many short cycles give a narrower interval than few long
+// ones, but long enough for a median. Percentiles beyond the median are computed from groups of cycles.
 const (
 	minBlock     = 100 * time.Millisecond
 	maxBlock     = 2 * time.Second
@@ -19,8 +19,8 @@ const (
 	maxBlocks    = 40 // of a trial
 )
 
-// blockCount returns how many blocks a load makes. tookAll is how long a load of a number of calls takes;
-// 0: not known.
+// blockCount returns the number of blocks of a load. tookAll is how long a load with a fixed number of calls
+// takes; 0: not known.
 func blockCount(l experiment.Load, tookAll time.Duration) int {
 	length := minBlock
 	whole := tookAll
@@ -41,7 +41,8 @@ func blockCount(l experiment.Load, tookAll time.Duration) int {
 	return count
 }
 
-// rehearsals returns into how many blocks a load is cut for its rehearsal, which has the first of them.
+// rehearsals returns the number of blocks into which a load is divided for its rehearsal, which runs the first
+// of them.
 func rehearsals(l experiment.Load) int {
 	if callsOf(l) == 0 {
 		return blockCount(l, 0)
@@ -53,7 +54,7 @@ func rehearsals(l experiment.Load) int {
 	return max(1, min(part, callsOf(l)/usersOf(l)))
 }
 
-// callsOf returns the number of calls of a load; 0: it has none.
+// callsOf returns the number of calls of a load; 0: the number is not fixed.
 func callsOf(l experiment.Load) int {
 	switch {
 	case l.Burst > 0:
@@ -115,8 +116,8 @@ func (t *turns) next() []int {
 	return t.last
 }
 
-// wholeTime returns how long a load of a number of calls takes, from a part of it; 0: the load has no
-// such number.
+// wholeTime estimates how long a load with a fixed number of calls takes, from the time of a part of it; 0: the
+// number of calls is not fixed, or the part has none.
 func wholeTime(l experiment.Load, part time.Duration, calls uint64) time.Duration {
 	whole := callsOf(l)
 	if whole == 0 || calls == 0 {

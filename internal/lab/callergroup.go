@@ -124,7 +124,7 @@ func (c *callerGroup) load(ctx context.Context, start time.Time, whole loadReque
 	return all, err
 }
 
-// records add the callers' names to their measurements.
+// records adds the callers' names to their measurements.
 func (c *callerGroup) records(parts []measure.Measurement) (all []analysis.CallerRecord) {
 	for i, m := range parts {
 		all = append(all, analysis.CallerRecord{Name: c.processes[i].Name(), Measurement: m})

@@ -85,7 +85,7 @@ func TestCallersWhoseClocksDifferStartTogether(t *testing.T) {
 	for i, ahead := range clocks {
 		o := <-orders[i]
 		calls += o.Pace.Burst.Calls
-		// An offset is accurate to half a round trip, which takes less than some seconds anywhere.
+		// An offset is accurate to half a round trip, which takes less than a few seconds on any machine.
 		if off := o.At.Sub(start.Add(ahead)); off.Abs() > 20*time.Second {
 			t.Errorf("caller %d, whose clock is %v ahead, starts %v off", i, ahead, off)
 		}

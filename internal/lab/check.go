@@ -155,8 +155,8 @@ func checkFiles(trials []trial, limit uint64) error {
 	return nil
 }
 
-// childrenWith returns how many processes a trial has at a time, at most, with those of the arms that are up
-// at the same time.
+// childrenWith returns the largest number of processes that run at a time during a trial, including those of
+// arms that are up at the same time.
 func childrenWith(t trial, trials []trial) (all int) {
 	if t.turn == 0 || t.Round > 1 { // every round has the same arms
 		return childrenOf(t)
@@ -169,8 +169,8 @@ func childrenWith(t trial, trials []trial) (all int) {
 	return all
 }
 
-// childrenOf returns how many processes a trial has at a time, at most: backends, callers with a sidecar
-// each, and a gateway, proxy and control plane. Events start backends while others still stop.
+// childrenOf returns the largest number of processes of a trial that run at a time: backends, callers with a
+// sidecar each, and a gateway, proxy and control plane. Events start backends while others still stop.
 func childrenOf(t trial) int {
 	const shared = 3
 	backends := backendsOf(t)
@@ -215,7 +215,7 @@ func filesNeeded(t trial) (need int, why string) {
 	return need + requests + spareFiles, why
 }
 
-// maxInFlight returns the largest number of calls, or requests to a gateway, in flight.
+// maxInFlight returns the largest number of calls, or of requests to a gateway, in flight.
 func maxInFlight(l experiment.Load) int {
 	switch {
 	case l.Burst > 0:

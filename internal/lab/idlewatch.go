@@ -12,7 +12,7 @@ type idleWatch struct {
 	turns   []time.Duration // elapsed
 }
 
-// newIdleWatch begins to measure arms, each by a function that returns its CPU time so far.
+// newIdleWatch starts to measure arms. Each function of of returns the CPU time of one arm so far.
 func newIdleWatch(of []func() (time.Duration, bool)) *idleWatch {
 	n := len(of)
 	w := &idleWatch{began: time.Now(), of: of, before: make([]time.Duration, n), known: make([]bool, n), inTurns: make([]time.Duration, n), turns: make([]time.Duration, n)}
@@ -22,7 +22,7 @@ func newIdleWatch(of []func() (time.Duration, bool)) *idleWatch {
 	return w
 }
 
-// turn begins a turn of arm i. The returned function ends it.
+// turn starts a turn of arm i. The returned function ends it.
 func (w *idleWatch) turn(i int) (end func()) {
 	start := time.Now()
 	before, _ := w.of[i]()
@@ -34,7 +34,8 @@ func (w *idleWatch) turn(i int) (end func()) {
 	}
 }
 
-// share returns the CPU time of arm i outside its turns as a share of that time; nil: not known.
+// share returns the CPU time that arm i used outside its turns, divided by the elapsed time outside its turns;
+// nil: not known.
 func (w *idleWatch) share(i int) *float64 {
 	now, known := w.of[i]()
 	others := time.Since(w.began) - w.turns[i]

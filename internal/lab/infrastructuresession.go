@@ -66,7 +66,7 @@ func (s *infrastructureSession) resetUsage(context.Context, stdio.None) (none st
 func (s *infrastructureSession) usage(context.Context, stdio.None) (map[string]cluster.Usage, error) {
 	all := map[string]cluster.Usage{}
 	for _, role := range roles {
-		all[role], _ = s.running.used(role) // of components below this process it cannot fail
+		all[role], _ = s.running.used(role) // cannot fail for children of this process
 	}
 	addContainerUsage(all, s.reset)
 	return all, nil

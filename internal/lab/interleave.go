@@ -44,9 +44,9 @@ func (c *trialRunner) interleave(trials []trial, design string) *interleaving {
 	return in
 }
 
-// round runs the trials of one round: as many cycles as each load has blocks. It starts the arms that are
-// not up. An error ends the run; the failure of an arm is a result. With the error of an interrupt, round
-// returns the trials of the cycles that are complete, if there are any.
+// round runs the trials of one round: as many cycles as each load has blocks. It starts the arms that are not
+// up. An error ends the run; the failure of an arm is a result. With the error of an interrupt, round returns
+// the trials of the complete cycles, if there are any.
 func (in *interleaving) round(ctx context.Context, trials []trial) ([]result.Trial, error) {
 	for _, a := range in.arms {
 		i := slices.IndexFunc(trials, func(t trial) bool { return t.Arm == a.trial.Arm })
@@ -104,7 +104,7 @@ func (in *interleaving) newRound() *interleavedRound {
 		m := a.before
 		m.Round, m.Order, m.Started = a.trial.Round, a.trial.Order, time.Now().UTC()
 		r.measured = append(r.measured, m)
-		a.before.Lost = nil // it is said in this round
+		a.before.Lost = nil // this round reports them
 		cpu = append(cpu, a.cpu)
 	}
 	r.idle = newIdleWatch(cpu)
@@ -200,8 +200,8 @@ func (a *interleavedArm) start(ctx context.Context, c *trialRunner) (err error) 
 	return err
 }
 
-// rehearse makes one block of each arm that is not measured, because first blocks are slower. From the time of
-// those of a number of calls, it decides how many blocks a load has.
+// rehearse runs one block of each arm without measuring it, because first blocks are slower. For loads with a
+// fixed number of calls, the time of this block decides how many blocks a load has.
 func (in *interleaving) rehearse(ctx context.Context) error {
 	in.blocks = 1
 	for _, a := range in.arms {

@@ -190,8 +190,8 @@ func (r *run) measureCell(ctx context.Context, runner *trialRunner, rounds [][]t
 	return nil
 }
 
-// endSeries adds to the document that a series ended after some of its rounds. Time ends a run if it ended
-// any series, and otherwise the number of rounds does.
+// endSeries records in the document that a series ended after a number of rounds. If the time limit ended any
+// series, it ended the run; otherwise the number of rounds did.
 func (r *run) endSeries(why result.Ended, rounds, trialsInRound int) {
 	if r.ended != result.EndedTime && !(r.ended == result.EndedRounds && why == result.EndedDecided) {
 		r.ended = why

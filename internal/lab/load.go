@@ -73,7 +73,7 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	if endMeshUsage != nil {
 		r.Proxies, measured.Unknown = endMeshUsage()
 	}
-	if l.remote { // the calls used the processors of other machines
+	if l.remote { // callers and servers used the processors of other machines
 		measured.Machine = r.NodeInterference()
 	} else {
 		measured.Machine = r.MachineInterference(sinceStart, own)

@@ -35,7 +35,7 @@ func (p Plan) Needs(to result.Plan) result.Plan {
 	return to
 }
 
-// processesOf returns about how many processes a trial has at a time.
+// processesOf returns the approximate number of processes that a trial has at a time.
 func processesOf(t trial) int {
 	n := backendsOf(t) + t.Config.CallerCount()
 	if t.route.Start != nil {

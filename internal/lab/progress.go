@@ -61,7 +61,8 @@ func (p *progress) during(add func(*Progress)) {
 	p.listener(now)
 }
 
-// rest estimates how many trials the run will have, at most, and how long they will take; 0: not known.
+// rest estimates the largest number of trials of the run, and the time that the remaining ones take; 0: not
+// known.
 func (p *progress) rest(at Progress, now time.Time) (planned int, left time.Duration) {
 	planned, left = len(p.plan.Trials), p.durations.left(p.plan.Trials, at, now)
 	if p.plan.TimeLimit == 0 {

@@ -25,7 +25,7 @@ type trialRunner struct {
 	keys       keyring
 
 	servers    cluster.Deployment // of the last trial; nil: none
-	serversFor string             // the cluster.Spec of servers; empty: they cannot serve another trial
+	serversFor string             // the cluster.Spec of servers; empty: no other trial can use them
 }
 
 func newTrialRunner(o Options, seed uint64, built programs, p *progress, tools map[string]string) *trialRunner {

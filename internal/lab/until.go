@@ -22,9 +22,9 @@ func newEnding(looks []int, last int, limit time.Duration, now time.Time) *endin
 	return &ending{looks: looks, last: last, limit: limit, began: now, round: now}
 }
 
-// after returns why the series ends after round n; empty: it continues. It ends after its last round, at a
-// look that decides, or because the next round would end after the time limit. The time does not depend on
-// the results, so such an end is no look.
+// after returns why the series ends after round n; empty: it continues. A series ends after its last round, at
+// a look that decides, or if the next round would end after the time limit. The time limit does not depend on
+// the results, so an end at the limit does not count as a look.
 func (e *ending) after(n int, decided func() bool, now time.Time) result.Ended {
 	e.lengths = append(e.lengths[max(0, len(e.lengths)-2):], now.Sub(e.round))
 	e.round = now

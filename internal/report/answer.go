@@ -28,7 +28,7 @@ func Answer(d result.Document) string {
 		if len(sentences) == 2 || !slices.ContainsFunc(all, outcome.decided) {
 			continue
 		}
-		if len(sentences) == 1 { // it has what could not be told
+		if len(sentences) == 1 { // the first sentence names the undecided arms
 			all = slices.DeleteFunc(all, func(o outcome) bool { return !o.decided() })
 		}
 		sentences = append(sentences, comparativeOf(metric).where+strings.Join(answers(d, all, metric), "; ")+".")
@@ -65,7 +65,7 @@ func fewPairs(d result.Document) bool {
 	return !slices.ContainsFunc(d.Verdicts, func(v result.Verdict) bool { return v.Rounds >= fewestRounds })
 }
 
-// timeFor is a time limit, as --for takes it, in which a number of rounds fit with a fifth to spare.
+// timeFor returns a time limit for --for in which a number of rounds fit with a fifth to spare.
 func timeFor(d result.Document, rounds int) string {
 	if d.Finished == nil || d.Rounds == 0 {
 		return "a longer time"
@@ -74,7 +74,7 @@ func timeFor(d result.Document, rounds int) string {
 	return (time.Duration(seconds) * time.Second).String()
 }
 
-// noneFit says whether no headline verdict could be reached whatever the numbers are.
+// noneFit reports whether the numbers of every headline verdict are unfit for a decision.
 func noneFit(d result.Document) bool {
 	return !slices.ContainsFunc(d.Verdicts, func(v result.Verdict) bool { return v.Kind.AnswersQuestion() && !v.Secondary && !v.Unfit })
 }

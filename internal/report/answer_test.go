@@ -57,8 +57,8 @@ func TestTheAnswerBeginsWithTheHeadlineOfTheExperiment(t *testing.T) {
 	}
 }
 
-// Calls that an event failed are many at once: a few rounds say which arm lost how many, and not whether the
-// next round will be like them.
+// One event fails many calls at once. A few rounds show which arm lost how many calls, but not whether the next
+// round will be the same.
 func TestTheAnswerSaysWhetherLostCallsAreBeyondChance(t *testing.T) {
 	w := sampleArms()
 	d := small(1, w[0], w[1])
@@ -96,7 +96,7 @@ func TestTheAnswerSaysWhetherLostCallsAreBeyondChance(t *testing.T) {
 	}
 }
 
-// The answer does not report the losses of a rollout as complete that the load did not see to its end.
+// If the load ended before a rollout was complete, the answer says so.
 func TestTheAnswerSaysThatARolloutWasNotComplete(t *testing.T) {
 	w := sampleArms()
 	d := small(5, w[0], w[1])

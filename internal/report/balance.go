@@ -123,7 +123,7 @@ func (f finding) seen() string {
 	return figures
 }
 
-// evenWithin is a deviation from a fair share, relative to it, that needs no explanation.
+// evenWithin is the largest deviation from a fair share, relative to that share, that needs no explanation.
 const evenWithin = 0.01
 
 // percentUp rounds up to a tenth of a percent, because the text says "within".

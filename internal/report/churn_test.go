@@ -6,7 +6,7 @@ import (
 	"rpclab/internal/result"
 )
 
-// churn follows 3 → 10 backends, one killed, 10 → 2, over 40 s.
+// churn is a run of 40 s: 3 → 10 backends, one killed, 10 → 2.
 func churn() result.Document {
 	d := base("churn", "How fast does each route follow when backends come, die and go?")
 	d.Baseline = "endpointslice"

@@ -95,7 +95,7 @@ func TestReportsGrowLinearly(t *testing.T) {
 					return max(cpuTime()-before, time.Millisecond)
 				}
 				little, much := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64)
-				for range 3 { // the collection of garbage from before costs time in some tries
+				for range 3 { // in some tries, earlier garbage is collected
 					little, much = min(little, cost(few)), min(much, cost(many))
 					if much <= most*little {
 						return

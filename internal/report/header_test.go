@@ -35,7 +35,7 @@ func TestTheMachineNamesTheVersionsOfProxies(t *testing.T) {
 	}
 }
 
-// Two rounds leave almost any ratio open.
+// After two rounds almost any ratio is possible.
 func TestExtremeRatiosAreShownAsBounds(t *testing.T) {
 	for v, want := range map[float64]string{0: "0.00", 0.0001: "<0.001", 0.00163: "0.0016", 1.234: "1.23", 12.34: "12.3", 12345: "12,345", 8.7e23: ">999,999"} {
 		if got := ratio(v); got != want {

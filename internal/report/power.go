@@ -8,7 +8,7 @@ import (
 	"rpclab/internal/result"
 )
 
-// power says which differences the run could tell, and how long a run must be to tell more.
+// power lists the differences that the run could detect, and how long a run must be to detect smaller ones.
 func power(p *page, d result.Document) {
 	type row struct{ arm, metric string }
 	var rows []row
@@ -45,10 +45,10 @@ func power(p *page, d result.Document) {
 	}
 }
 
-// toldChange is a ratio over 1 as a difference.
+// toldChange formats a ratio over 1 as a difference.
 func toldChange(ratio float64) string { return atMost(ratio - 1) }
 
-// longerInWords says how long a run must be to tell a difference, in one line of a summary.
+// longerInWords says in one line of a summary how long a run must be to detect a difference.
 func longerInWords(l result.Longer) string {
 	more := func(ms float64) string { return about(time.Duration(ms * float64(time.Millisecond))) }
 	return fmt.Sprintf("To tell %s at %s: run --rounds %d, %s more (%s to %s).",

@@ -27,7 +27,7 @@ func publishedFor(d result.Document, a result.Arm) (result.Published, bool) {
 	return result.Published{}, false
 }
 
-// deviates says whether a run has settings that no cell of the published study has.
+// deviates reports whether a run has settings that no cell of the published study has.
 func deviates(d result.Document) bool {
 	return slices.ContainsFunc(d.ChangedPaths(), func(path string) bool {
 		return !slices.ContainsFunc(d.Published, func(f result.Published) bool { return f.Cell[path] != nil })
@@ -50,7 +50,7 @@ func place(d result.Document, figure result.Published, a result.Arm) result.Cell
 	return cell
 }
 
-// within says whether the figure is of this cell: all fields that it names are equal.
+// within reports whether the figure is of this cell: all fields that it names are equal.
 func within(figure, cell result.Cell) bool {
 	if len(figure) == 0 {
 		return len(cell) == 0

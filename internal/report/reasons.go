@@ -6,7 +6,7 @@ import (
 	"rpclab/internal/result"
 )
 
-// reason is why something is not known, once for all arms and figures that share it.
+// reason is why something is not known. All arms and figures with this reason share it.
 type reason struct {
 	text  string
 	cause *result.Cause // of the first; nil: a document of an older version has the text alone
@@ -15,18 +15,18 @@ type reason struct {
 	have, needed, difference figures
 }
 
-// figures are the lowest and the highest of some.
+// figures are the lowest and the highest of several figures.
 type figures struct{ low, high float64 }
 
 func (f *figures) include(v float64) { f.low, f.high = min(f.low, v), max(f.high, v) }
 
-// mergedReasons are reasons, each once.
+// mergedReasons are reasons without repetitions.
 type mergedReasons struct {
 	list  []*reason
 	byKey map[any]*reason
 }
 
-// add adds a reason that holds for an arm; arm "": the reason is of no one arm.
+// add adds a reason that applies to an arm; arm is "" if it applies to no single arm.
 func (all *mergedReasons) add(text string, c *result.Cause, arm string) {
 	key := mergeKey(text, c)
 	r := all.byKey[key]
@@ -101,7 +101,7 @@ func (r reason) sentence() string {
 
 func threeDigits(v float64) string { return fmt.Sprintf("%.3g", v) }
 
-// reasons are those of undecided verdicts, each once.
+// reasons returns the reasons of undecided verdicts without repetitions.
 func reasons(open []result.Verdict) (texts []string) {
 	var all mergedReasons
 	for _, v := range open {

@@ -27,7 +27,7 @@ type recovery struct {
 	count  int
 	step   int                  // the time that says how soon clients recovered
 	took   map[string][]float64 // by arm, one for each cell, +Inf if not observed
-	// untouched are the arms that had sent no calls to the affected backends, and lost none.
+	// untouched are the arms that had sent no calls to the affected backends and lost none.
 	untouched  map[string]bool
 	unfinished bool // in any round of any arm
 }
@@ -61,8 +61,8 @@ func recoveries(d result.Document) (all []recovery) {
 	return all
 }
 
-// recoveryStep is the time that shows the recovery: after a kill until callers avoid the killed
-// backends, after other changes until a new backend answers; of a killed proxy until calls are answered.
+// recoveryStep returns the time that shows the recovery: after a kill, until callers avoid the killed backends;
+// after the kill of a proxy, until calls are answered; after other changes, until a new backend answers.
 func recoveryStep(mine []*eventOutcome) (step int, is bool) {
 	order := []int{firstCall, recovered, avoided}
 	if len(mine) > 0 && slices.Contains([]result.Action{result.ActionKill, result.ActionStop, result.ActionDrain, result.ActionCut}, mine[0].action) {
@@ -168,8 +168,8 @@ func (r recovery) duration(ms float64) (text, unit string) {
 	return fmt.Sprintf("%.0f", ms), " ms"
 }
 
-// answerOfEvents says which arms lost calls, and how soon each recovered: from the first event that adds
-// backends, and from the first that removes some. The table shows the other events.
+// answerOfEvents says which arms lost calls, and how soon each arm recovered from the first event that adds
+// backends and from the first that removes some. The table shows the other events.
 func answerOfEvents(d result.Document) string {
 	text := lostInWords(d) + unfinishedInWords(d) + "." + beyondChance(d)
 	said := map[int]bool{}
@@ -227,8 +227,8 @@ func lostInWords(d result.Document) string {
 	return listed(lost, mostNamed) + "; " + and(safe) + " lost none"
 }
 
-// beyondChance says which arms differ in lost calls or in the time to follow for sure, or how many rounds it
-// takes to tell; "": the run has no such verdict.
+// beyondChance says which arms certainly differ in lost calls or in the time until new backends are called, or
+// how many rounds could tell; "": the run has no such verdict.
 func beyondChance(d result.Document) string {
 	var decided []string
 	open := false

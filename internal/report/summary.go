@@ -149,7 +149,7 @@ func differenceInWords(d result.Document, arm, metric string, verdicts []result.
 		than, against = " than "+clean(of), " to "+clean(of)
 	}
 	words := comparativeOf(metric)
-	if metric == "failed" { // a ratio of shares that may be none says little
+	if metric == "failed" { // shares may be 0, so their ratio says little
 		from = ""
 	}
 	switch {

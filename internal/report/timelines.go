@@ -11,9 +11,9 @@ import (
 	"rpclab/internal/result"
 )
 
-// timelines draws, for one trial of each arm, how many backends shared the calls
-// over time: Jain's index times the number of backends, (Σx)² ÷ Σx² (Jain, Chiu and
-// Hawe, 1984). It is 1 when one backend got all and n when n got the same.
+// timelines draws, for one trial of each arm, how many backends shared the calls over time: Jain's index times
+// the number of backends, (Σx)² ÷ Σx² (Jain, Chiu and Hawe, 1984). It is 1 if one backend received all calls,
+// and n if n backends received equally many.
 func timelines(p *page, d result.Document) {
 	for _, in := range d.ArmsByCell() {
 		arms := in.All

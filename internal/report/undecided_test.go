@@ -59,7 +59,7 @@ func TestColumnsAreInTheOrderOfTheMetrics(t *testing.T) {
 	}
 }
 
-// A share of failed calls may be none, so its ratio says little.
+// A share of failed calls may be 0, so its ratio says little.
 func TestFailedCallsHaveNoRatioInTheTable(t *testing.T) {
 	p := &page{}
 	undecided(p, []result.Verdict{{Metric: "failed", A: "a", B: "b", Ratio: 9}, {Metric: "followed", A: "a", B: "b", Ratio: 2}}, []string{"failed", "followed"})

@@ -111,7 +111,7 @@ func sentenceOf(v result.Verdict) string {
 		text := map[string]string{"better": words.better[0], "worse": words.worse[0], "equivalent": words.same[0]}[v.Decision]
 		where := strings.TrimSuffix(words.where, ", ")
 		text = strings.TrimSpace(fmt.Sprintf("%s %s %s %s", a, text, b, strings.ToLower(where[:min(1, len(where))])+where[min(1, len(where)):]))
-		if v.Metric == "failed" { // a share may be none
+		if v.Metric == "failed" { // a share may be 0
 			return text + " (" + chance(v.PRanks) + ")"
 		}
 		return fmt.Sprintf("%s: %s %s (%s)", text, boundedRatio(ratio(v.Ratio), v.Bound), words.unit, ci)
@@ -148,7 +148,7 @@ func undecided(p *page, open []result.Verdict, headline []string) {
 			place[pair] = len(t.rows)
 			t.rows = append(t.rows, append(pair[:], make([]string, len(metrics))...))
 		}
-		if v.Ratio > 0 && v.Metric != "failed" { // of shares that may be none
+		if v.Ratio > 0 && v.Metric != "failed" { // shares may be 0
 			t.rows[place[pair]][2+slices.Index(metrics, v.Metric)] =
 				strings.TrimSpace(ratioInTable(v.Ratio, v.Bound) + " " + brackets(v))
 		}

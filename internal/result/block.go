@@ -4,7 +4,7 @@ package result
 // cycle.
 type Block struct {
 	Cycle int `json:"cycle"` // from 1, over all rounds of the cell
-	Place int `json:"place"` // in the order of its cycle, from 0
+	Place int `json:"place"` // position in its cycle, from 0
 	// StartMS is the time from the start of the trial to that of the block.
 	StartMS   float64           `json:"start_ms"`
 	Calls     uint64            `json:"calls"`

@@ -57,7 +57,8 @@ type Document struct {
 	Arms            []Arm            `json:"arms"` // one for each arm in each cell
 	Verdicts        []Verdict        `json:"verdicts"`
 	Events          []Event          `json:"events"`
-	// Longer is how long a run must be to tell more, for each headline metric with undecided verdicts.
+	// Longer is how long a run must be to detect smaller differences, for each headline metric with undecided
+	// verdicts.
 	Longer    []Longer    `json:"longer,omitempty"`
 	Confounds []Confound  `json:"confounds,omitempty"`
 	Accounts  []Account   `json:"accounts,omitempty"` // of the confounds
@@ -116,8 +117,8 @@ type Measures struct {
 // Window is the time from the start of a load in which its calls were due.
 type Window struct {
 	LengthMS float64 `json:"length_ms"`
-	// DrainMS is the time from the end of the window until the last call ended (an arm: the longest of
-	// a trial).
+	// DrainMS is the time from the end of the window until the last call ended (of an arm: that of the trial
+	// with the longest).
 	DrainMS float64 `json:"drain_ms"`
 	// AnsweredRate is the rate of the calls that ended in the window with success.
 	AnsweredRate float64 `json:"answered_rate"`

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// figure is a number of an arm whose trend over runs can be shown.
+// figure is a number of an arm. [Store.Trend] shows its values over runs.
 type figure struct {
 	name string
 	of   func(Arm) (value float64, known bool)

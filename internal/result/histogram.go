@@ -79,7 +79,7 @@ var FigureNames = [...]string{"min", "mean", "p50", "p90", "p95", "p99", "p999",
 // Figure is one figure of a distribution in milliseconds.
 type Figure struct {
 	Value float64
-	Lower bool // it is only a lower bound, because it is of lost calls
+	Lower bool // the value is only a lower bound: the percentile is that of lost calls
 }
 
 // Figures returns the minimum, the mean, the percentiles and the maximum.
@@ -98,7 +98,7 @@ func (h Histogram) Figures() (all [len(FigureNames)]Figure) {
 // Figure returns the figure of a name in [FigureNames].
 func (h Histogram) Figure(name string) Figure { return h.Figures()[slices.Index(FigureNames[:], name)] }
 
-// AtLeast reports whether a percentile, 0 to 100, is that of lost calls: a lower bound.
+// AtLeast reports whether a percentile, 0 to 100, is that of lost calls. Its value is then only a lower bound.
 func (h Histogram) AtLeast(percentile float64) bool { return percentile > 100*(1-h.Lost)+1e-9 }
 
 // CountLost adds lost calls to the latencies of the successful ones. Each counts as its deadline,

@@ -59,15 +59,15 @@ type Memory struct {
 	Servers    []uint64 `json:"servers_bytes"`
 }
 
-// WarmUp is the load before the measurement that made rate and latency steady.
+// WarmUp is the load before the measurement, which lasts until rate and latency are steady.
 type WarmUp struct {
 	TookMS float64 `json:"took_ms"`
 	Steady bool    `json:"steady"` // false: rate or latency still changed when its time was over
 }
 
-// LatencyOverTime is the latency of the calls that were due in each interval of a load. A percentile
-// is exact to 3 %. It is nil when no call was due, and when it is that of a lost call: then it is
-// only known to exceed the latency of every answered call.
+// LatencyOverTime is the latency of the calls that were due in each interval of a load. A percentile is exact
+// to 3 %. It is nil if no call was due. It is also nil if it is that of a lost call, because it is then only
+// known to exceed the latency of every answered call.
 type LatencyOverTime struct {
 	IntervalMS int64      `json:"interval_ms"`
 	Calls      []uint64   `json:"calls"` // due, lost ones included
@@ -83,7 +83,7 @@ type Caller struct {
 	// StartMS is the time from the planned start to the first call, by the clock of rpclab. For
 	// remote callers it is exact to half a round trip.
 	StartMS   float64           `json:"start_ms"`
-	Calls     uint64            `json:"calls"` // answered, well or badly
+	Calls     uint64            `json:"calls"` // answered, with success or an error
 	Errors    map[string]uint64 `json:"errors"`
 	Rate      float64           `json:"rate"`
 	Latency   Histogram         `json:"latency_ms"`

@@ -13,23 +13,25 @@ type Plan struct {
 	Design     string   `json:"design"`
 	Arms       []string `json:"arms"`
 	Cells      int      `json:"cells"`
-	// Fewest and Most are the run at the first look at its verdicts and at its end. They are equal if the
-	// number of rounds is fixed.
+	// Fewest is the run up to the first look at its verdicts, and Most the run up to its end. They are equal if
+	// the number of rounds is fixed.
 	Fewest      PlannedRun `json:"fewest"`
 	Most        PlannedRun `json:"most"`
 	TimeLimitMS int64      `json:"time_limit_ms,omitempty"` // 0: none
-	// From are the IDs of the runs on this machine behind times, differences and memory; empty: none.
+	// From are the IDs of the earlier runs on this machine from which times, differences and memory are
+	// estimated; empty: none.
 	From []string `json:"from"`
-	// Scaled says that these runs had another load: with --quick, or without it.
+	// Scaled is true if these runs had another load: with --quick, or without it.
 	Scaled bool `json:"scaled,omitempty"`
-	// Processes is about how many processes the run has at a time, and Files the most files that one of
-	// them opens.
+	// Processes is the approximate number of processes that run at a time, and Files the largest number of
+	// files that one of them opens.
 	Processes int `json:"processes"`
 	Files     int `json:"files"`
 	// Tools are the third-party programs that it needs, and Missing those that are not installed.
 	Tools   []string `json:"tools"`
 	Missing []string `json:"missing"`
-	// Memory is the most that callers, servers and proxies used at a time in the runs of From; nil: not known.
+	// Memory is the largest amount that callers, servers and proxies used at a time in the runs of From; nil:
+	// not known.
 	Memory *uint64 `json:"memory_bytes"`
 }
 
@@ -37,11 +39,10 @@ type Plan struct {
 type PlannedRun struct {
 	Rounds int `json:"rounds"`
 	Trials int `json:"trials"`
-	// TookMS is how long it will take; nil: not known. LoadMS is the part during which calls are due, at
-	// least.
+	// TookMS is the expected duration; nil: not known. LoadMS is the least time during which calls are due.
 	TookMS *float64 `json:"took_ms"`
 	LoadMS float64  `json:"load_ms"`
-	// Tells are the smallest true ratios that 80 % of such runs tell in every pair, by headline metric; empty:
-	// not known.
+	// Tells are the smallest true ratios that 80 % of such runs detect in every pair, by headline metric;
+	// empty: not known.
 	Tells map[string]float64 `json:"tells"`
 }

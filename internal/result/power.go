@@ -1,26 +1,29 @@
 package result
 
-// Power is which true differences the comparison of a verdict tells, if the noise is what it was in the run.
+// Power describes which true differences the comparison of a verdict detects, if the noise is as in the run.
 type Power struct {
 	// Ratio50, Ratio80 and Ratio95 are the smallest true ratios over 1 that 50, 80 and 95 % of such runs
-	// tell. They tell the inverses as often.
+	// detect. They detect the inverses with the same probabilities.
 	Ratio50 float64 `json:"ratio_50"`
 	Ratio80 float64 `json:"ratio_80"`
 	Ratio95 float64 `json:"ratio_95"`
 	// Error is the standard error of the logarithm of the ratio, with Freedom degrees of freedom.
 	Error   float64 `json:"error"`
 	Freedom float64 `json:"freedom"`
-	// Longer is how long a run must be to tell more; nil: the verdict is decided, or over 1,000 rounds.
+	// Longer is how long a run must be to detect smaller differences; nil: the verdict is decided, or the run
+	// would have over 1,000 rounds.
 	Longer *Longer `json:"longer,omitempty"`
 }
 
-// Longer is how long a run must be to tell a difference with a probability of 80 %.
+// Longer is how long a run must be to detect a difference with a probability of 80 %.
 type Longer struct {
-	// Metric is that of the verdicts, of which the pair that needs the longest run counts; empty: of one verdict.
+	// Metric is the headline metric, and the figures are those of the pair that needs the longest run; empty:
+	// the figures are those of one verdict.
 	Metric     string  `json:"metric,omitempty"`
 	Difference float64 `json:"difference"` // as a share: 0.1 is a ratio of 1.1, or its inverse
-	// Rounds are all rounds of that run, and MoreMS is how much longer than this run it takes. The
-	// intervals have 80 %, because a run knows its own noise only roughly. They end at 1,000 values.
+	// Rounds is the number of rounds of that run. MoreMS is how much longer than this run it takes. The
+	// intervals have a confidence of 80 %, because a run estimates its own noise only roughly. They end at
+	// 1,000 values.
 	Rounds   int        `json:"rounds"`
 	RoundsCI [2]int     `json:"rounds_ci"`
 	MoreMS   float64    `json:"more_ms"`

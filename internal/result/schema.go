@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// JSONSchema returns the JSON Schema (draft 2020-12) of a [Document], generated from the Go types.
-// A field without omitempty is required; an `enum` tag lists the allowed values, and `zero:"null"` says that null stands for zero. Unknown fields
-// are allowed, because later versions of rpclab may add fields.
+// JSONSchema returns the JSON Schema (draft 2020-12) of a [Document], generated from the Go types. A field
+// without omitempty is required. An `enum` tag lists the allowed values, and `zero:"null"` means that JSON has
+// null instead of zero. Unknown fields are allowed, because later versions of rpclab may add fields.
 func JSONSchema() ([]byte, error) { return schemaOf(reflect.TypeFor[Document](), Schema) }
 
 // ComparisonJSONSchema returns the JSON Schema of a [Comparison].

@@ -16,8 +16,8 @@ type Verdict struct {
 	Reason string `json:"reason,omitempty"` // of undecided
 	// Cause is Reason as fields; nil: the decision is not undecided, or the document is older.
 	Cause *Cause `json:"cause,omitempty"`
-	// Bound says that Ratio and CI are only a lower or an upper bound of the true ratio, because the
-	// values of A, or of B, are of lost calls; empty: they are no bound, or those of both are.
+	// Bound says that Ratio and CI are only a lower or an upper bound of the true ratio, because A, or B, has a
+	// lower bound in place of its value (lost calls). Empty: neither arm has one, or both have.
 	Bound RatioBound `json:"bound,omitempty" enum:"lower,upper"`
 	// Unfit says that more rounds would not help.
 	Unfit bool `json:"unfit,omitempty"`
@@ -27,7 +27,8 @@ type Verdict struct {
 	// PRanks is the two-sided p-value of the Mann-Whitney U test on the trials' values of this
 	// pair; 0: no values.
 	PRanks float64 `json:"p_ranks,omitempty"`
-	// Power is which differences the comparison tells; nil: not known, or the metric is no headline metric.
+	// Power describes which differences the comparison detects; nil: not known, or the metric is no headline
+	// metric.
 	Power *Power `json:"power,omitempty"`
 	// Notes are warnings about the numbers that do not change the decision.
 	Notes []string `json:"notes,omitempty"`

@@ -24,7 +24,7 @@ func TestAssessGivesKnownBalances(t *testing.T) {
 		"one gets none":     {[]uint64{500, 500, 0}, Balance{2. / 3, 1.5, 0}},
 		"a coin, even":      {[]uint64{50, 50}, Balance{1, 1, 2 * 0.0795892373871788}}, // C(100,50)/2^100
 		"a coin, 60 of 100": {[]uint64{60, 40}, Balance{1 / 1.04, 1.2, 0.11377}},       // 2·P(X ≥ 60 or X ≤ 40)
-		// 300!/(100!)³/3³⁰⁰ = 0.0027508, which chi-square itself would call 0.
+		// 300!/(100!)³/3³⁰⁰ = 0.0027508, for which the chi-square distribution would give 0.
 		"equal counts":    {[]uint64{100, 100, 100}, Balance{1, 1, 2 * 0.0027508}},
 		"round robin":     {[]uint64{334, 333, 333}, Balance{0.999998, 1.002, 2 * 0.0024775}},
 		"slightly uneven": {[]uint64{40, 30, 30}, Balance{0.980392, 1.2, 0.7451158}},
@@ -38,7 +38,7 @@ func TestAssessGivesKnownBalances(t *testing.T) {
 }
 
 func TestPoolDoesNotSumCounts(t *testing.T) {
-	// Each trial used one backend, another one each time: the sum would look even.
+	// Each trial used one backend, not the same one each time: the sum would look even.
 	got := Pool([][]uint64{{100, 0, 0}, {0, 100, 0}, {0, 0, 100}})
 	if diff := cmp.Diff(Balance{Jain: 1. / 3, MaxOverMean: 3}, got, cmpopts.EquateApprox(1e-9, 1e-12)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

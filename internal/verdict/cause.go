@@ -3,9 +3,9 @@ package verdict
 // CauseKind is the kind of a reason.
 type CauseKind string
 
-// Kinds of reasons: the first five are of comparisons, the others of a balance that was not seen.
+// Kinds of reasons: the first five belong to comparisons, the others to a balance that was not found.
 const (
-	CauseInterval CauseKind = "interval" // it leaves both answers open
+	CauseInterval CauseKind = "interval" // the interval allows a difference and none
 	CauseRounds   CauseKind = "rounds"
 	CauseValue    CauseKind = "value" // a value is missing, or not positive
 	CauseDrift    CauseKind = "drift"
@@ -13,18 +13,19 @@ const (
 
 	CauseCalls    CauseKind = "calls"
 	CauseUneven   CauseKind = "uneven"
-	CauseTime     CauseKind = "time" // after the event
+	CauseTime     CauseKind = "time" // too little time after the event
 	CauseBackends CauseKind = "backends"
 	CauseWindow   CauseKind = "window"
 )
 
-// Cause is a reason as a kind with its figures; the reason's sentence says the same.
+// Cause describes a reason as fields. The sentence of the reason says the same.
 type Cause struct {
 	Kind CauseKind
-	// Have and Needed count rounds, or calls for each backend. Needed 0: not known, or over 1000 rounds.
+	// Have and Needed are numbers of rounds, or of calls for each backend. Needed is 0 if it is not known or
+	// over 1000 rounds.
 	Have, Needed float64
-	// Groups says that they count groups of cycles.
+	// Groups is true if Have and Needed count groups of cycles.
 	Groups bool
-	// Difference is a share that may be under Margin; 0: the interval spans 1.
+	// Difference is a share that may be under Margin. It is 0 if the interval spans 1.
 	Difference, Margin float64
 }

@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// pageSims is the number of simulated runs behind the page's tables.
+// pageSims is the number of simulated runs from which the tables of the page are computed.
 const pageSims = 5000
 
-// TestCoverageOfEqualArms compares arms that do not differ: the interval must hold 1
-// as often as promised, and a run may call any of its verdicts in 5 % at most.
+// TestCoverageOfEqualArms compares arms that do not differ. The interval must contain 1 as often as its level
+// says, and at most 5 % of runs may decide any of their verdicts.
 func TestCoverageOfEqualArms(t *testing.T) {
-	t.Parallel() // each has draws of its own
+	t.Parallel() // each test has its own random numbers
 	rows := []string{
 		"| noise of a trial | rounds | verdicts in a run | interval holds the truth, promised | seen | runs with a wrong call, allowed | seen |",
 		"|---|---|---|---|---|---|---|",
@@ -37,7 +37,7 @@ func TestCoverageOfEqualArms(t *testing.T) {
 	checkTable(t, page, "same", rows)
 }
 
-// overRuns counts the intervals that miss 1, and the runs with any call.
+// overRuns counts the intervals that miss 1, and the runs with a wrong decision.
 func overRuns(n noise, rounds, family int) (missed, wrong int) {
 	random := rand.New(rand.NewPCG(uint64(len(n.name)), uint64(100*rounds+family)))
 	for range *sims {
@@ -58,10 +58,10 @@ func overRuns(n noise, rounds, family int) (missed, wrong int) {
 
 func percentOf(count, n int) float64 { return 100 * float64(count) / float64(n) }
 
-// TestCoverageOfEquivalence puts the truth right on the margin: "equivalent" is
-// then wrong, and only one end of the interval can be.
+// TestCoverageOfEquivalence simulates a true ratio at the margin. "Equivalent" is then wrong, and only one end
+// of the interval can be wrong.
 func TestCoverageOfEquivalence(t *testing.T) {
-	t.Parallel() // each has draws of its own
+	t.Parallel() // each test has its own random numbers
 	for _, share := range []float64{0.001, 0.005, 0.01, 0.02} {
 		random := rand.New(rand.NewPCG(12, 12))
 		equivalent := 0
@@ -80,10 +80,10 @@ func TestCoverageOfEquivalence(t *testing.T) {
 	}
 }
 
-// TestCoverageLimits shows where the promise does not hold: skew that only one arm
-// has does not cancel out in the pairs. It fails if coverage is lower than documented.
+// TestCoverageLimits shows where the interval misses its level: skew that only one arm has does not cancel out
+// in the pairs. It fails if coverage is lower than documented.
 func TestCoverageLimits(t *testing.T) {
-	t.Parallel() // each has draws of its own
+	t.Parallel() // each test has its own random numbers
 	rows := []string{
 		"| tail of A | rounds | promised | seen | A wrongly better | A wrongly worse | promised of 12 | seen |",
 		"|---|---|---|---|---|---|---|---|",

@@ -28,7 +28,7 @@ func autoregressive(correlation float64) cycleNoise {
 
 var independent = autoregressive(0)
 
-// bursts come in one of 20 cycles, last for 4 cycles, and affect one arm more than the other.
+// bursts start in one of 20 cycles, last for 4 cycles, and affect one arm more than the other.
 func bursts(n int, r *rand.Rand) []float64 {
 	values, left, level := make([]float64, n), 0, 0.0
 	for i := -20; i < n; i++ {
@@ -45,7 +45,7 @@ func bursts(n int, r *rand.Rand) []float64 {
 	return values
 }
 
-// paretoTails: one block of ten takes longer by a factor with a Pareto distribution.
+// paretoTails make one block of ten longer by a factor with a Pareto distribution.
 func paretoTails(n int, r *rand.Rand) []float64 {
 	values := make([]float64, n)
 	for i := range values {
@@ -58,7 +58,7 @@ func paretoTails(n int, r *rand.Rand) []float64 {
 	return values
 }
 
-// oneTail: only one arm has a tail, which does not cancel out.
+// oneTail gives only one arm a tail, which does not cancel out.
 func oneTail(n int, r *rand.Rand) []float64 {
 	values := make([]float64, n)
 	for i := range values {
@@ -67,8 +67,8 @@ func oneTail(n int, r *rand.Rand) []float64 {
 	return values
 }
 
-// wandering: the machine is a random walk from block to block, and the two arms of a cycle of five are
-// measured at different times.
+// wandering simulates a machine whose speed is a random walk from block to block. The two arms are measured at
+// different times of a cycle of five.
 func wandering(n int, r *rand.Rand) []float64 {
 	values := make([]float64, n)
 	for i := range values {
@@ -82,7 +82,7 @@ func wandering(n int, r *rand.Rand) []float64 {
 	return values
 }
 
-// drifting: the ratio drifts by four deviations during the run; its mean is compared.
+// drifting has a ratio that drifts by four deviations during the run. The test compares its mean.
 func drifting(n int, r *rand.Rand) []float64 {
 	values, total := make([]float64, n), 4.0
 	if r.IntN(2) == 0 {
@@ -94,7 +94,7 @@ func drifting(n int, r *rand.Rand) []float64 {
 	return values
 }
 
-// all adds up noises.
+// all adds noises up.
 func all(of ...cycleNoise) cycleNoise {
 	return func(n int, r *rand.Rand) []float64 {
 		sum := make([]float64, n)
@@ -124,10 +124,10 @@ var cycleNoises = []struct {
 	{"the ratio drifts", all(independent, drifting)},
 }
 
-// TestCoverageOfCycles: the interval contains the truth in 93 % of runs at least, and all of 12
-// intervals of a run do in 95 %, whatever neighbours share.
+// TestCoverageOfCycles checks that the interval contains the truth in at least 93 % of runs, and that all of 12
+// intervals of a run do in 95 %, however neighbouring cycles depend on each other.
 func TestCoverageOfCycles(t *testing.T) {
-	t.Parallel() // each has draws of its own
+	t.Parallel() // each test has its own random numbers
 	sizes := []int{8, 12, 20, 40, 100, 200}
 	rows := []string{"| noise | " + joined(sizes, "%d cycles") + " |", "|---|" + strings.Repeat("---|", len(sizes))}
 	if *sims < 1000 {
@@ -170,10 +170,10 @@ func joined(values []int, format string) string {
 	return strings.Join(texts, " | ")
 }
 
-// TestPowerOfCycles compares designs in equal time: five arms, of which one is slower. A trial of an isolated
-// run takes a second with what it starts, a block a quarter of that; both have the same noise.
+// TestPowerOfCycles compares designs in equal time, with five arms of which one is slower. A trial of an
+// isolated run takes a second, including its start, and a block a quarter of that; both have the same noise.
 func TestPowerOfCycles(t *testing.T) {
-	t.Parallel() // each has draws of its own
+	t.Parallel() // each test has its own random numbers
 	const arms = 5
 	rows := []string{
 		"| time | slower by | isolated | in turns, nothing shared | neighbours share 0.3 | 0.5 | 0.7 |",
@@ -199,7 +199,7 @@ func TestPowerOfCycles(t *testing.T) {
 	checkTable(t, page, "equal", rows)
 }
 
-// told is the share of runs, in percent, that call the last of five arms slower.
+// told returns the percentage of runs that decide that the last of five arms is slower.
 func told(n int, slower, correlation float64, o Options) float64 {
 	alike := cell{"", func(int, int) armNoise { return armNoise{0.03, correlation} }}
 	r := rand.New(rand.NewPCG(64, uint64(n)))
@@ -227,10 +227,10 @@ func told(n int, slower, correlation float64, o Options) float64 {
 //go:embed testdata/blocks.csv
 var recorded string
 
-// TestCoverageOfRecordedNoise replays recorded blocks: a run is a stretch of consecutive cycles from a random
-// place, with arms in random roles. The arms are equal, so the interval has to contain 1.
+// TestCoverageOfRecordedNoise replays recorded blocks. A run is a sequence of consecutive cycles from a random
+// position, with arms in random roles. The arms are equal, so the interval has to contain 1.
 func TestCoverageOfRecordedNoise(t *testing.T) {
-	t.Parallel() // each has draws of its own
+	t.Parallel() // each test has its own random numbers
 	cycles, err := csv.NewReader(strings.NewReader(recorded)).ReadAll()
 	if err != nil {
 		t.Fatal(err)
@@ -275,7 +275,7 @@ func TestCoverageOfRecordedNoise(t *testing.T) {
 	checkTable(t, page, "recorded", rows)
 }
 
-// correlationOf is the correlation of neighbouring log ratios.
+// correlationOf returns the correlation of neighbouring log ratios.
 func correlationOf(a, b []float64) float64 {
 	var logs []float64
 	for i := range a {
@@ -308,8 +308,8 @@ func TestNeighboursThatShareWidenTheInterval(t *testing.T) {
 	}
 }
 
-// TestCyclesNeededNarrowTheInterval: the number of cycles that an undecided verdict asks for decides it, or
-// nearly does.
+// TestCyclesNeededNarrowTheInterval checks that the number of cycles for which an undecided verdict asks
+// decides it, or nearly does.
 func TestCyclesNeededNarrowTheInterval(t *testing.T) {
 	r := rand.New(rand.NewPCG(66, 66))
 	asked, enough := 0, 0
@@ -336,7 +336,7 @@ func TestCyclesNeededNarrowTheInterval(t *testing.T) {
 	}
 }
 
-// TestDoubtsOfCyclesAreRare: what neighbours share is no drift.
+// TestDoubtsOfCyclesAreRare checks that dependence of neighbouring cycles does not count as drift.
 func TestDoubtsOfCyclesAreRare(t *testing.T) {
 	o := Options{Consecutive: true}
 	for _, correlation := range []float64{0, 0.3, 0.7} {

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// dependence is what neighbouring values share: a part of their variance follows an autoregressive process
-// of order 1, the rest is independent from value to value.
+// dependence is a hypothesis about consecutive values: a share of their variance follows an autoregressive
+// process of order 1, and the rest is independent from value to value.
 type dependence struct {
-	correlation float64 // of neighbours in that part, in [0, 1)
-	share       float64 // that part of the variance
+	correlation float64 // of neighbours in the autoregressive part, in [0, 1)
+	share       float64 // of the variance that is autoregressive
 }
 
-// dependences are equally probable before the values are known. They end at 0.9, so that the interval
-// holds its promise for correlations up to 0.7 (docs/decisions/0032-cycles.md).
+// dependences are all hypotheses. They are equally probable before the values are known. Correlations end at
+// 0.9, so that the interval keeps its level for true correlations up to 0.7 (docs/decisions/0032-cycles.md).
 var dependences = func() (all []dependence) {
 	for tenths := range 10 {
 		correlation := float64(tenths) / 10
@@ -22,21 +22,22 @@ var dependences = func() (all []dependence) {
 	return all
 }()
 
-// density is the spectral density, relative to that of independent values with the same variance, at the
-// frequency (in radians per value) with that cosine. At frequency 0 it is the factor by which the variance
-// of a mean of many values exceeds that of independent ones.
+// density returns the spectral density at a frequency in radians per value, of which cos is the cosine. It is
+// relative to the density of independent values with the same variance. At frequency 0 it is the factor by
+// which the variance of a mean of many values exceeds that of independent values.
 func (d dependence) density(cos float64) float64 {
 	r := d.correlation
 	return d.share*(1-r*r)/(1+r*r-2*r*cos) + 1 - d.share
 }
 
-// ownCycles is the number of consecutive values from which on other arms have no say in their dependence.
+// ownCycles is the number of consecutive values from which on other arms no longer influence how probable a
+// dependence is.
 const ownCycles = 40
 
-// dependent returns the uncertainty of the mean of consecutive values: each dependence implies a standard
-// error, and is as probable as it explains the values. Before the values are known it is as probable as the
-// contrasts of other arms say, mixed with equal probabilities, because this pair may differ from them. Few
-// values change these little, so the interval is wide.
+// dependent returns the uncertainty of the mean of consecutive values. Each dependence implies a standard
+// error. Its weight is how well it explains the values, times how probable it was before. That probability
+// mixes what the contrasts of other arms show with equal probabilities, because this pair may differ from the
+// other arms. A few values change the weights little, so their interval is wide.
 func dependent(values []float64, contrasts [][]float64) uncertainty {
 	n := float64(len(values))
 	before := make([]float64, len(dependences))
@@ -73,7 +74,7 @@ func trending(values []float64) (slope float64, u uncertainty) {
 	for j, l := range line {
 		of[j] -= slope * l
 	}
-	// The line is almost wholly in the first coefficient, so the others have to show the dependence.
+	// The line is almost wholly in the first coefficient. The other coefficients show the dependence.
 	evidence, variances := explained(of[1:], 2, len(values))
 	return slope, weighed(evidence, float64(len(of)-1), func(i int) (variance float64) {
 		for j, l := range line {
@@ -83,10 +84,10 @@ func trending(values []float64) (slope float64, u uncertainty) {
 	})
 }
 
-// explained returns how well each dependence explains n values, as the logarithm of a likelihood, and the
-// variance of the values if it is true. coefficients are those of their transform from the given one on.
-// They are nearly independent, with variances proportional to the spectral density (P. Whittle,
-// "Estimation and Information in Stationary Time Series", Arkiv för Matematik 2, 1953).
+// explained returns two figures for each dependence: how well it explains n values, as the logarithm of a
+// likelihood, and the variance of the values if it is true. coefficients are those of the values' transform,
+// the first of them with number from. They are nearly independent, with variances proportional to the spectral
+// density (P. Whittle, "Estimation and Information in Stationary Time Series", Arkiv för Matematik 2, 1953).
 func explained(coefficients []float64, from, n int) (evidence, variances []float64) {
 	freedom := float64(len(coefficients))
 	cosines := make([]float64, len(coefficients))
@@ -106,8 +107,8 @@ func explained(coefficients []float64, from, n int) (evidence, variances []float
 	return evidence, variances
 }
 
-// weighed returns an uncertainty from the evidence for each dependence and the variance of the estimate
-// if it is true.
+// weighed returns the uncertainty of an estimate from the evidence for each dependence. variance returns the
+// variance of the estimate if dependence i is true.
 func weighed(evidence []float64, freedom float64, variance func(int) float64) uncertainty {
 	u := uncertainty{freedom: freedom}
 	if math.IsInf(evidence[0], 1) { // identical values

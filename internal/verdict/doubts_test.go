@@ -44,7 +44,7 @@ func TestDoubtsAreDecisiveIfTheyCouldChangeTheDecision(t *testing.T) {
 	}
 }
 
-// TestADecisiveOutlierRemovesTheDecision: without the round the arms are equal.
+// TestADecisiveOutlierRemovesTheDecision has one round without which the arms are equal.
 func TestADecisiveOutlierRemovesTheDecision(t *testing.T) {
 	pairs := ratios(1.0305, 1.031, 1.0305, 1.031, 1.0305, 1.031, 1.031, 1.0305, 1.031, 1.09)
 	v := Verdict{Decision: Equivalent}
@@ -54,8 +54,8 @@ func TestADecisiveOutlierRemovesTheDecision(t *testing.T) {
 	}
 }
 
-// TestStableRunsRarelyHaveDoubts: with noise alone, both guards together in the share
-// of comparisons that their levels say.
+// TestStableRunsRarelyHaveDoubts checks, with noise alone, that both guards together raise doubts in no larger
+// share of comparisons than their levels allow.
 func TestStableRunsRarelyHaveDoubts(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 31))
 	doubted, n := 0, 10**sims
@@ -70,7 +70,7 @@ func TestStableRunsRarelyHaveDoubts(t *testing.T) {
 	}
 }
 
-// TestDriftIsDetected: an arm that gets slower by 5 % a round, with noise of 3 %.
+// TestDriftIsDetected has an arm that becomes slower by 5 % a round, with noise of 3 %.
 func TestDriftIsDetected(t *testing.T) {
 	r := rand.New(rand.NewPCG(32, 32))
 	seen := 0
@@ -102,8 +102,8 @@ func TestAPercentileNeedsTenCallsBeyondIt(t *testing.T) {
 	}
 }
 
-// TestManyLooksKeepTheErrorRate runs rounds until the verdict is decided, or to the last
-// look: arms that do not differ are called different in 5 % of runs at most.
+// TestManyLooksKeepTheErrorRate runs rounds until the verdict is decided, or to the last look. At most 5 % of
+// runs may find a difference between arms that do not differ.
 func TestManyLooksKeepTheErrorRate(t *testing.T) {
 	for _, n := range noises {
 		for _, last := range []int{8, 13, 30} { // a time limit ends a run of 30 rounds at most after 13

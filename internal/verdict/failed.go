@@ -8,13 +8,13 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// CompareRanks compares the shares of failed calls, or times, of two arms by the order of their trials
-// alone: by the exact rank-sum test, and by the interval that inverts it (Hodges and Lehmann). A
-// value of +Inf is a time that did not end within its trial.
+// CompareRanks compares two arms by the order of their trials alone. The values are shares of failed calls, or
+// times; +Inf is a time that did not end within its trial. CompareRanks uses the exact rank-sum test, and the
+// interval that inverts the test (Hodges and Lehmann).
 //
-// One event fails many calls at once, so a test that counts calls finds differences between equal arms:
-// docs/decisions/0033-headlines.md. A trial is a unit however its calls depend on each other, and
-// the test assumes nothing else about the noise. It needs [RankRounds] rounds.
+// One event fails many calls at once, so a test that counts calls finds differences between equal arms
+// (docs/decisions/0033-headlines.md). The unit of this test is the trial, so the calls of a trial may depend on
+// each other, and the test assumes nothing else about the noise. It needs [RankRounds] rounds.
 //
 // J. L. Hodges and E. L. Lehmann, "Estimates of Location Based on Rank Tests", Ann. Math. Statist. 34(2), 1963.
 func CompareRanks(pairs []Pair, o Options) Verdict {
@@ -56,7 +56,7 @@ func CompareRanks(pairs []Pair, o Options) Verdict {
 	return v
 }
 
-// logRatio is the logarithm of a ratio of values that may be +Inf, which equals itself.
+// logRatio returns the logarithm of a/b. Both may be +Inf; the ratio of equal values is 1.
 func logRatio(a, b float64) float64 {
 	if a == b {
 		return 0
@@ -64,7 +64,7 @@ func logRatio(a, b float64) float64 {
 	return math.Log(a) - math.Log(b)
 }
 
-// middle is the median of sorted values that may be infinite.
+// middle returns the median of sorted values, which may be infinite.
 func middle(sorted []float64) float64 {
 	low, high := sorted[(len(sorted)-1)/2], sorted[len(sorted)/2]
 	if low == high || math.IsInf(low, 0) && math.IsInf(high, 0) {
@@ -83,15 +83,15 @@ func RankRounds(o Options) int {
 	return n
 }
 
-// rankSumTail is how many of the smallest values of the statistic of Mann and Whitney for two samples of n
-// have at most the probability p together. Over 50 it is by the normal distribution.
+// rankSumTail returns how many of the smallest values of the Mann-Whitney statistic of two samples of n values
+// have a total probability of at most p. For n over 50 it uses the normal approximation.
 func rankSumTail(n int, p float64) int {
 	most := float64(n * n)
 	if n > 50 {
 		sd := math.Sqrt(most * float64(2*n+1) / 12)
 		return max(0, int(most/2+distuv.UnitNormal.Quantile(p)*sd))
 	}
-	// ways[i][u] is how many orders of i values of one sample and j of the other have the statistic u.
+	// ways[i][u] is the number of orders of i values of one sample and j of the other with the statistic u.
 	ways := make([][]float64, n+1)
 	for i := range ways {
 		ways[i] = make([]float64, n*n+1)
@@ -107,7 +107,7 @@ func rankSumTail(n int, p float64) int {
 	return tailOf(ways[n], p)
 }
 
-// tailOf is how many of the first shares of all together are at most p.
+// tailOf returns how many of the first counts have a sum of at most the share p of all counts.
 func tailOf(counts []float64, p float64) int {
 	var all, sum float64
 	for _, n := range counts {
@@ -121,8 +121,8 @@ func tailOf(counts []float64, p float64) int {
 	return len(counts)
 }
 
-// rankRoundsNeeded is the number of rounds that would decide if there were several times as many trials as
-// these. It is over maxAdvisedRounds if they would not do.
+// rankRoundsNeeded returns how many rounds would decide if each trial had occurred several times, or more than
+// maxAdvisedRounds if that many would not decide.
 func rankRoundsNeeded(a, b []float64, o Options) int {
 	for n := 2; n*len(a) <= maxAdvisedRounds; n += (n + 3) / 4 {
 		if RankSum(slices.Repeat(a, n), slices.Repeat(b, n)) <= o.alpha() {
@@ -132,16 +132,16 @@ func rankRoundsNeeded(a, b []float64, o Options) int {
 	return maxAdvisedRounds + 1
 }
 
-// MedianInterval is a confidence interval for the median of values, which may be +Inf: two of the values
-// themselves, by the binomial distribution of how many are under the median. It is exact for every
-// distribution; false: there are too few values, fewer than 6 for a level of 0.95.
+// MedianInterval returns a confidence interval for the median of values, which may be +Inf. Its ends are two of
+// the values, chosen by the binomial distribution of the number of values under the median. It is exact for
+// every distribution. ok is false if there are too few values: fewer than 6 for a level of 0.95.
 //
 // W. R. Thompson, "On Confidence Ranges for the Median", Ann. Math. Statist. 7(3), 1936.
 func MedianInterval(values []float64, level float64) (low, high float64, ok bool) {
 	n := len(values)
 	sorted := slices.Sorted(slices.Values(values))
 	half := distuv.Binomial{N: float64(n), P: 0.5}
-	outside := 0 // values to leave out on each side, and one more
+	outside := 0 // one more than the values to leave out on each side
 	for outside < n && 2*half.CDF(float64(outside)) <= 1-level {
 		outside++
 	}

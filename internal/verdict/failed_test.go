@@ -61,10 +61,10 @@ func TestTheIntervalOfRanksInvertsTheTest(t *testing.T) {
 	}
 }
 
-// Losses that come all at once, or not at all, are what a kill of one backend causes. Equal arms must
-// not differ more often than allowed; a test that counts calls calls them different in up to half of the runs.
+// If one backend is killed, a trial loses many calls at once or none. Equal arms must not differ more often
+// than allowed. A test that counts calls finds a difference in up to half of the runs.
 func TestCoverageOfClusteredFailures(t *testing.T) {
-	t.Parallel() // each has draws of its own
+	t.Parallel() // each test has its own random numbers
 	const calls, lost = 20_000, 412
 	for _, share := range []float64{0.1, 1.0 / 3, 0.5} { // of trials that lose calls
 		for _, rounds := range []int{4, 5, 6} {

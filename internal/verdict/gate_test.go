@@ -6,11 +6,10 @@ import (
 	"testing"
 )
 
-// TestPowerOfAGate: runs of five trials each, with 5 % of noise, in which nothing
-// changed. How often a bound on the ratio is held says which bound such runs can see;
-// it fails in one of 40 at most.
+// TestPowerOfAGate simulates runs of five trials each, with 5 % of noise, in which nothing changed. How often a
+// bound on the ratio holds shows which bounds such runs can confirm. The bound fails in at most one of 40 runs.
 func TestPowerOfAGate(t *testing.T) {
-	t.Parallel() // each has draws of its own
+	t.Parallel() // each test has its own random numbers
 	rows := []string{"| gate | passed | could not tell | failed |", "|---|--:|--:|--:|"}
 	for _, limit := range []float64{1.05, 1.1, 1.15} {
 		r := rand.New(rand.NewPCG(61, 61))

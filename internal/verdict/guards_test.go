@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTrendMatchesTheTableOfKendall: values that only rise, in few rounds and in more; the
-// shares are those of the orders of n values with so many inversions.
+// TestTrendMatchesTheTableOfKendall tests values that only rise, in few rounds and in more. The shares are
+// those of the orders of n values with so many inversions.
 func TestTrendMatchesTheTableOfKendall(t *testing.T) {
 	for _, c := range []struct {
 		values []float64
@@ -29,8 +29,8 @@ func TestTrendMatchesTheTableOfKendall(t *testing.T) {
 	}
 }
 
-// TestTrendWithEqualValuesIsConservative: the share of all orders of the values that are as
-// consistent is never more than it says.
+// TestTrendWithEqualValuesIsConservative checks that the p-value is at least the share of all orders of the
+// values that are as consistent.
 func TestTrendWithEqualValuesIsConservative(t *testing.T) {
 	for _, values := range [][]float64{{1, 1, 2, 3}, {1, 2, 2, 3, 4}, {1, 1, 2, 2, 3}, {1, 1, 1, 2, 3}, {1, 1, 2, 3, 4, 5}, {1, 2, 3, 3, 3, 4}} {
 		p, all, asConsistent := Trend(values), 0, 0
@@ -62,8 +62,8 @@ func orders(values []float64, call func([]float64)) {
 	from(0)
 }
 
-// TestOutlierMatchesTheTableOfGrubbs: critical values of the two-sided test at 5 % are
-// 1.715 for 5 values and 2.290 for 10.
+// TestOutlierMatchesTheTableOfGrubbs uses the critical values of the two-sided test at 5 %: 1.715 for 5 values
+// and 2.290 for 10.
 func TestOutlierMatchesTheTableOfGrubbs(t *testing.T) {
 	for _, c := range []struct {
 		n        int
@@ -87,8 +87,8 @@ func TestOutlierMatchesTheTableOfGrubbs(t *testing.T) {
 	}
 }
 
-// withOneOff makes n values of which the last is so many deviations from the mean and
-// the others lie evenly about theirs.
+// withOneOff returns n values. The last is a number of deviations from the mean, and the others are distributed
+// evenly about their mean.
 func withOneOff(n int, deviations float64) []float64 {
 	values := make([]float64, n)
 	for i := range n - 1 {
@@ -109,7 +109,7 @@ func withOneOff(n int, deviations float64) []float64 {
 	return values
 }
 
-// TestRankSumMatchesTheTableOfMannAndWhitney: exact shares of the splits.
+// TestRankSumMatchesTheTableOfMannAndWhitney compares with the exact shares of the splits.
 func TestRankSumMatchesTheTableOfMannAndWhitney(t *testing.T) {
 	for _, c := range []struct {
 		a, b []float64
@@ -131,7 +131,7 @@ func TestRankSumMatchesTheTableOfMannAndWhitney(t *testing.T) {
 	}
 }
 
-// TestNormalRankSumAgreesWithTheExactOne: a tie among 50 values ends the exact test.
+// TestNormalRankSumAgreesWithTheExactOne: with a tie among 50 values, RankSum uses the normal distribution.
 func TestNormalRankSumAgreesWithTheExactOne(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 21))
 	for range 20 {
@@ -148,8 +148,8 @@ func TestNormalRankSumAgreesWithTheExactOne(t *testing.T) {
 	}
 }
 
-// TestGuardsRarelyRaiseFalseAlarms: on values without trend or outlier, and between arms that
-// are the same, each p-value is as small as u in a share u of cases at most.
+// TestGuardsRarelyRaiseFalseAlarms uses values without trend or outlier, and arms that are the same. A share of
+// at most u of the cases may have a p-value of u or less.
 func TestGuardsRarelyRaiseFalseAlarms(t *testing.T) {
 	r := rand.New(rand.NewPCG(22, 22))
 	n := 10 * *sims

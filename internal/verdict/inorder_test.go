@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// TestCoverageInOrder simulates runs of three pairs that test a second metric, which does not differ, where
-// the first is settled. Each test has the whole share of its pair, yet at most 5 % of runs may have a
-// wrong decision. The first metric differs by nothing, by just over the margin and by more; noise of the two
-// correlates, or only its size does.
+// TestCoverageInOrder simulates runs of three pairs. They test a second metric, which does not differ, if the
+// first is settled. Each test uses the whole share of its pair, yet at most 5 % of runs may have a wrong
+// decision. The first metric differs by nothing, by just over the margin, or by more. The noise of the two
+// metrics is correlated, or only its size is.
 func TestCoverageInOrder(t *testing.T) {
-	t.Parallel() // each has draws of its own
+	t.Parallel() // each test has its own random numbers
 	const arms, rounds, margin = 3, 5, 0.03
 	for _, ratio := range []float64{1, 1.0001 + margin, 1.1} {
 		for _, noise := range []float64{0.01, 0.02, 0.06} {

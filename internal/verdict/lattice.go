@@ -45,8 +45,8 @@ type place struct {
 	trial    int
 	backends int    // without calls so far
 	calls    uint64 // not assigned so far
-	ceiling  uint64 // calls of the backend before
-	alike    int    // number of backends before with exactly ceiling calls
+	ceiling  uint64 // calls of the previous backend; later ones have at most as many
+	alike    int    // number of earlier backends with exactly ceiling calls
 }
 
 func (l *lattice) place(p place, x, logP float64) bool {

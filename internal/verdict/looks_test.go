@@ -2,7 +2,7 @@ package verdict
 
 import "testing"
 
-// Whenever a run ends, at a look or between looks, its verdicts used the whole error at most.
+// Whenever a run ends, at a look or between looks, its verdicts have used at most the whole error.
 func TestTheSharesOfTheErrorOfARunSumToOneAtMost(t *testing.T) {
 	for _, looks := range [][]int{nil, {4}, {4, 8}, {5, 10, 20, 40}} {
 		for end := range append(looks, 0)[max(len(looks)-1, 0)] + 1 {

@@ -46,11 +46,11 @@ func usable(values []float64) bool {
 	return true
 }
 
-// shared returns the variance of log ratios with this variance and degrees of freedom, and its
-// degrees of freedom. Few other arms add fewer degrees of freedom.
-// The variance is never under the pair's own, so that a noisy arm is not called quiet because the
-// others are: a pooled variance would. Compare G. K. Smyth, "Linear Models and Empirical Bayes Methods for
-// Assessing Differential Expression in Microarray Experiments", Stat. Appl. Genet. Mol. Biol. 3(1), 2004.
+// shared returns the variance of log ratios with this variance and degrees of freedom, and its degrees of
+// freedom. Few other arms add fewer degrees of freedom. The variance is never under the pair's own. A pooled
+// variance would be, and would make the intervals of a noisy arm too narrow. Compare G. K. Smyth, "Linear
+// Models and Empirical Bayes Methods for Assessing Differential Expression in Microarray Experiments", Stat.
+// Appl. Genet. Mol. Biol. 3(1), 2004.
 func shared(own, freedom float64, contrasts [][]float64) (float64, float64) {
 	if len(contrasts) == 0 {
 		return own, freedom

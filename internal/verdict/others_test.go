@@ -31,7 +31,7 @@ func lastArm(arm, arms int) bool { return arm == arms-1 }
 func everyOther(arm, _ int) bool { return arm%2 == 1 }
 func allButLast(arm, n int) bool { return arm > 0 && arm < n-1 }
 
-// values draws n values of every arm, which do not differ but in noise, with a drift that they share.
+// values draws n values of every arm. The arms share a drift and differ only in noise.
 func (c cell) values(arms, n int, r *rand.Rand) [][]float64 {
 	all := make([][]float64, arms)
 	drift := make([]float64, n)
@@ -48,8 +48,8 @@ func (c cell) values(arms, n int, r *rand.Rand) [][]float64 {
 	return all
 }
 
-// missesAny compares every arm with the first. It returns whether any interval of the run misses 1, and
-// half of the width of the last one in units of Student's.
+// missesAny compares every arm with the first. It returns whether any interval of the run misses 1, and the
+// half width of the last interval divided by that of Student's t interval.
 func missesAny(values [][]float64, o Options, measure bool) (missed bool, width float64) {
 	o.Family = len(values) - 1
 	o = o.withDefaults()
@@ -69,8 +69,8 @@ func missesAny(values [][]float64, o Options, measure bool) (missed bool, width 
 	return missed, width
 }
 
-// errorAndWidth is a figure of a table: the share of runs with an interval that misses the truth, and the width of
-// the last interval as a multiple of Student's (mean of 100 runs).
+// errorAndWidth returns the figures of a table: the share of runs with an interval that misses the truth, and
+// the mean width of the last interval as a multiple of Student's (over 100 runs).
 func errorAndWidth(t *testing.T, c cell, arms, n, runs int, o Options, allowed float64) string {
 	r := rand.New(rand.NewPCG(62, uint64(100*n+arms)))
 	wrong, width := 0, 0.0
@@ -87,10 +87,10 @@ func errorAndWidth(t *testing.T, c cell, arms, n, runs int, o Options, allowed f
 	return fmt.Sprintf(" %.1f %%, %.2f |", percentOf(wrong, runs), width)
 }
 
-// TestCoverageOfSharedVariance: rounds of arms that differ in noise up to five times. All intervals of
-// a run contain the truth in 95 % of runs.
+// TestCoverageOfSharedVariance simulates rounds of arms whose noise differs by a factor of up to five. All
+// intervals of a run contain the truth in 95 % of runs.
 func TestCoverageOfSharedVariance(t *testing.T) {
-	t.Parallel() // each has draws of its own
+	t.Parallel() // each test has its own random numbers
 	quiet, noisy, threeTimes := armNoise{share: 0.03}, armNoise{share: 0.15}, armNoise{share: 0.09}
 	rows := []string{"| noise of the arms | rounds | 3 arms | 4 arms | 5 arms | 7 arms | 13 arms |", "|---|---|---|---|---|---|---|"}
 	for _, c := range []cell{
@@ -116,9 +116,10 @@ func TestCoverageOfSharedVariance(t *testing.T) {
 	checkTable(t, page, "shared", rows)
 }
 
-// TestCoverageOfSharedDependence: cycles of arms of which some share more with their neighbours than others.
+// TestCoverageOfSharedDependence simulates cycles of arms of which some depend more on their neighbours than
+// others.
 func TestCoverageOfSharedDependence(t *testing.T) {
-	t.Parallel() // each has draws of its own
+	t.Parallel() // each test has its own random numbers
 	usual := armNoise{share: 0.03}
 	odd, louder := armNoise{0.03, 0.7}, armNoise{0.09, 0.7}
 	rows := []string{"| arms with neighbours that share | cycles | 3 arms | 5 arms | 7 arms |", "|---|---|---|---|---|"}

@@ -47,7 +47,7 @@ func TestRandomAssignmentIsRecognized(t *testing.T) {
 			wrong++
 		}
 	}
-	if wrong > 4 { // 0.5 expected; more than 4 come once in 6,000 times
+	if wrong > 4 { // 0.5 expected; more than 4 have a probability of 1 in 6,000
 		t.Errorf("random assignment was not recognized in %d of %d runs, want at most 4", wrong, runs)
 	}
 }

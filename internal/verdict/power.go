@@ -7,24 +7,24 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Precision is how exactly a comparison knows its ratio, and so which true differences it tells: those for
-// which the interval excludes 1 and the ratio is beyond the margin.
+// Precision describes how precisely a comparison estimates its ratio, and so which true differences it detects:
+// those for which the interval excludes 1 and the ratio is beyond the margin.
 type Precision struct {
 	Error   float64 // standard error of the logarithm of the ratio
 	Freedom float64 // degrees of freedom of Error
-	Rounds  float64 // behind both
+	Rounds  float64 // from which Error and Freedom were estimated
 	Alpha   float64 // 1 - the level of the interval
-	Margin  float64 // 0: 0.03
+	Margin  float64 // as a share; 0 means 0.03
 }
 
-// Precision returns how exactly a comparison with these options knows its ratio; zero: not known.
+// Precision returns the precision of a comparison with these options. It is zero if it is not known.
 func (v Verdict) Precision(o Options) Precision {
 	o = o.withDefaults()
 	return Precision{Error: v.Error, Freedom: v.Freedom, Rounds: float64(v.Rounds), Alpha: o.alpha(), Margin: o.Margin}
 }
 
-// Ratio returns the smallest true ratio over 1 that the comparison tells with a probability (its power), if
-// the noise is what it was. It tells 1/ratio as often.
+// Ratio returns the smallest true ratio over 1 that the comparison detects with a probability of power, if the
+// noise stays the same. It detects 1/ratio with the same probability.
 func (p Precision) Ratio(power float64) float64 {
 	low, high := 0.0, 1.0
 	errors, bar := p.draws(), p.bar()
@@ -41,14 +41,14 @@ func (p Precision) Ratio(power float64) float64 {
 	return math.Exp(high)
 }
 
-// After returns the precision after another number of rounds, if the noise is what it was.
+// After returns the precision of a run with another number of rounds, if the noise stays the same.
 func (p Precision) After(rounds float64) Precision {
 	p.Error, p.Freedom, p.Rounds = p.Error*math.Sqrt(p.Rounds/rounds), p.Freedom*rounds/p.Rounds, rounds
 	return p
 }
 
-// RoundsFor returns the number of rounds after which a comparison tells a true ratio with a probability,
-// at most [MaxRounds].
+// RoundsFor returns the number of rounds, at most [MaxRounds], with which a comparison detects a true ratio
+// with a probability of power.
 func (p Precision) RoundsFor(ratio, power float64) int {
 	enough := func(n int) bool {
 		after := p.After(float64(n))
@@ -60,8 +60,8 @@ func (p Precision) RoundsFor(ratio, power float64) int {
 // MaxRounds is the largest number of rounds that [Precision.RoundsFor] returns.
 const MaxRounds = 1000
 
-// Likely returns the precision if the true noise is at the lower or at the upper end of its 80 % interval:
-// few rounds estimate the noise itself only roughly.
+// Likely returns the precision if the true noise is at the lower or at the upper end of its 80 % interval. Few
+// rounds estimate the noise only roughly.
 func (p Precision) Likely() (low, high Precision) {
 	low, high = p, p
 	chi := distuv.ChiSquared{K: max(p.Freedom, 1)}
@@ -70,11 +70,11 @@ func (p Precision) Likely() (low, high Precision) {
 	return low, high
 }
 
-// bar is how many standard errors from 0 the interval excludes 1.
+// bar returns how many standard errors a log ratio must be from 0 so that its interval excludes 1.
 func (p Precision) bar() float64 { return studentOf(max(p.Freedom, 1), p.Alpha) }
 
-// draws are the standard errors that comparisons with this noise estimate, as equally likely values. The
-// quantiles of the chi-squared distribution are Wilson and Hilferty's, which are exact enough here.
+// draws returns equally probable estimates of the standard error, if Error is the true one. It uses Wilson and
+// Hilferty's quantiles of the chi-squared distribution, which are exact enough here.
 func (p Precision) draws() []float64 {
 	all := make([]float64, len(normalQuantiles))
 	spread := 2 / (9 * max(p.Freedom, 1))
@@ -84,7 +84,8 @@ func (p Precision) draws() []float64 {
 	return all
 }
 
-// detects returns the probability that a comparison tells a true log ratio.
+// detects returns the probability that a comparison detects a true log ratio. errors are the estimates of
+// draws, and bar is that of Precision.bar.
 func (p Precision) detects(log float64, errors []float64, bar float64) float64 {
 	margin := p.Margin
 	if !(margin > 0) {
@@ -103,7 +104,8 @@ func (p Precision) detects(log float64, errors []float64, bar float64) float64 {
 	return sum / float64(len(errors))
 }
 
-// normalQuantiles are the quantiles of the normal distribution in the middle of equally likely classes.
+// normalQuantiles are the quantiles of the standard normal distribution in the middle of 32 equally probable
+// classes.
 var normalQuantiles = func() []float64 {
 	all := make([]float64, 32)
 	for i := range all {

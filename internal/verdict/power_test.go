@@ -10,9 +10,9 @@ import (
 
 var families = []int{1, 12, 48}
 
-// TestPower computes the smallest true ratio that is found in 80 % of runs.
+// TestPower computes the smallest true ratio that 80 % of runs detect.
 func TestPower(t *testing.T) {
-	t.Parallel() // each has draws of its own
+	t.Parallel() // each test has its own random numbers
 	rows := []string{"| noise of a trial | rounds | 1 verdict | 12 verdicts | 48 verdicts |", "|---|---|---|---|---|"}
 	for _, share := range []float64{0.01, 0.03, 0.10} {
 		for _, rounds := range []int{4, 5, 10} {
@@ -27,14 +27,14 @@ func TestPower(t *testing.T) {
 	checkTable(t, page, "power", rows)
 }
 
-// TestPowerMatchesCompare checks the shortcut of neededRatios: shifted by the
-// ratio that it gives, 80 % of runs are called worse.
+// TestPowerMatchesCompare checks the shortcut of neededRatios: with the ratio that it returns, 80 % of runs
+// decide worse.
 func TestPowerMatchesCompare(t *testing.T) {
-	t.Parallel() // each has draws of its own
+	t.Parallel() // each test has its own random numbers
 	for _, rounds := range []int{4, 5, 10} {
 		needed := neededRatios(0.03, rounds, 12)
 		ratio := needed[len(needed)*80/100]
-		random := rand.New(rand.NewPCG(16, 16)) // other draws than those behind needed
+		random := rand.New(rand.NewPCG(16, 16)) // not the random numbers from which needed was computed
 		found := 0
 		for range *sims {
 			pairs := simulate(rounds, logNormal(0.03), logNormal(0.03), random)
@@ -52,9 +52,8 @@ func TestPowerMatchesCompare(t *testing.T) {
 	}
 }
 
-// neededRatios are, for each of many A/A runs and in order, the ratio by which A
-// would have to be multiplied to be worse. Multiplying A multiplies ratio and
-// interval alike, so one run serves all ratios.
+// neededRatios returns, for each of many A/A runs in ascending order, the ratio by which A would have to be
+// multiplied to be worse. Multiplying A multiplies ratio and interval alike, so one run serves all ratios.
 func neededRatios(share float64, rounds, family int) []float64 {
 	random := rand.New(rand.NewPCG(15, uint64(rounds)))
 	needed := make([]float64, *sims)

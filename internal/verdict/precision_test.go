@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// TestThePromisedPowerHolds simulates comparisons whose true ratio is the one that is promised to be told in
-// 50, 80 and 95 % of them.
+// TestThePromisedPowerHolds simulates comparisons with the true ratio that 50, 80 and 95 % of them should
+// detect.
 func TestThePromisedPowerHolds(t *testing.T) {
-	t.Parallel() // each has draws of its own
+	t.Parallel() // each test has its own random numbers
 	for _, rounds := range []int{4, 6, 12, 30} {
 		for _, family := range []int{1, 12} {
 			for _, power := range []float64{0.5, 0.8, 0.95} {

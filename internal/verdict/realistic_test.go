@@ -8,22 +8,22 @@ import (
 	"testing"
 )
 
-// Trials as they are: calls that follow one another are alike, some take very long,
-// a trial as a whole is off by a little, and the machine gets slower during the run.
+// Realistic trials: consecutive calls are correlated, some calls take very long, every trial deviates a little
+// as a whole, and the machine becomes slower during the run.
 const (
 	callsOfATrial = 10_000
 	alike         = 0.9  // correlation of a call with the one before
 	callNoise     = 0.3  // deviation of the logarithm
 	longTail      = 0.02 // share of calls that a Pareto tail makes longer
-	// trialNoise is that of the median latency as docs/findings/aa.md has it.
+	// trialNoise is the noise of the median latency in docs/findings/aa.md.
 	trialNoise = 0.03
 	slowing    = 0.02 // a round, in both arms
 )
 
-// percentilesNamed are those that verdicts are about.
+// percentilesNamed are the percentiles that have verdicts.
 var percentilesNamed = []float64{0.5, 0.9, 0.99, 0.999}
 
-// realistic is a trial of an arm: its percentiles, with calls drawn in place.
+// realistic simulates a trial of an arm and returns its percentiles. It stores the calls in calls.
 func realistic(r *rand.Rand, level float64, calls []float64) (at [4]float64) {
 	state := r.NormFloat64()
 	innovation := math.Sqrt(1 - alike*alike)
@@ -41,7 +41,7 @@ func realistic(r *rand.Rand, level float64, calls []float64) (at [4]float64) {
 	return at
 }
 
-// comparison is a run of two arms, by percentile; b takes ratio times as long.
+// comparison simulates a run of two arms and returns its pairs by percentile. a takes ratio times as long as b.
 func comparison(r *rand.Rand, rounds int, ratio float64, calls []float64) (pairs [4][]Pair) {
 	for round := range rounds {
 		machine := 100 * math.Pow(1+slowing, float64(round))
@@ -54,11 +54,11 @@ func comparison(r *rand.Rand, rounds int, ratio float64, calls []float64) (pairs
 	return pairs
 }
 
-// TestCoverageOfRealisticRuns: arms that are the same, and arms that are 10 % apart.
-// At every percentile the 95 % interval holds the truth in 93 to 97 % of runs, at most
-// 5 % call the same different, and at the median 80 % find the difference in 6 rounds.
+// TestCoverageOfRealisticRuns simulates arms that are the same, and arms that are 10 % apart. At every
+// percentile the 95 % interval contains the truth in 93 to 97 % of runs. At most 5 % of runs find a difference
+// between equal arms. At the median, 80 % detect the difference in 6 rounds.
 func TestCoverageOfRealisticRuns(t *testing.T) {
-	t.Parallel() // each has draws of its own
+	t.Parallel() // each test has its own random numbers
 	rows := []string{"| rounds | percentile | interval holds the truth | the same called different | 10 % found |", "|---|---|--:|--:|--:|"}
 	n := max(*sims/2, 100)
 	calls := make([]float64, callsOfATrial)

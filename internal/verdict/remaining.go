@@ -19,9 +19,10 @@ type Remaining struct {
 	Reason string
 }
 
-// RemainingGap estimates the effect of a confound from rounds of the three arms. The share is a quotient of two means, and its interval is Fieller's: all shares s for which the mean
-// of (controlled − baseline) − s·(published − baseline) may be 0 by Student's t. When
-// the gap itself may be 0 there is no such interval. It uses Level and Family of o.
+// RemainingGap estimates the effect of a confound from rounds of the three arms. The share is a quotient of two
+// means. Its interval is Fieller's: all shares s for which the mean of (controlled − baseline) − s·(published −
+// baseline) may be 0 by Student's t. If the gap itself may be 0, there is no such interval. RemainingGap uses
+// Level and Family of o.
 //
 // E. C. Fieller, "Some Problems in Interval Estimation", J. R. Stat. Soc. B 16(2), 1954.
 func RemainingGap(triples []Triple, o Options) Remaining {

@@ -43,9 +43,9 @@ func TestRemainingGap(t *testing.T) {
 	}
 }
 
-// TestCoverageOfRemainingGap: every round has a drift of its own, every trial its noise.
+// TestCoverageOfRemainingGap simulates a drift of its own for every round, and noise for every trial.
 func TestCoverageOfRemainingGap(t *testing.T) {
-	t.Parallel() // each has draws of its own
+	t.Parallel() // each test has its own random numbers
 	for _, noise := range []float64{0.01, 0.05} {
 		for _, n := range []int{4, 5, 10} {
 			random := rand.New(rand.NewPCG(41, uint64(n)))

@@ -33,7 +33,7 @@ type Restoration struct {
 	Took   time.Duration // since the event, in whole intervals, rounded up
 	OK     bool
 	Reason string // of !OK
-	Cause  Cause  // the same as fields
+	Cause  Cause  // Reason as fields
 }
 
 // fewestCalls is the number of calls per backend that a window needs.

@@ -10,7 +10,7 @@ import (
 
 const tick = 100 * time.Millisecond
 
-// series is n intervals of before calls, then later calls up to the total.
+// series returns n intervals of before calls, followed by intervals of later calls.
 func series(total, n int, before, later uint64) []uint64 {
 	s := make([]uint64, total)
 	for i := range s {

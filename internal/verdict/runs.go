@@ -117,8 +117,8 @@ func (u unpaired) narrowTo(room float64, o Options) int {
 	return maxAdvisedRounds + 1
 }
 
-// lowerTail returns the p-quantile of the difference of a draw from x and a draw from y, or the lower end if
-// that alone is more probable.
+// lowerTail returns the p-quantile of the difference of a draw from x and a draw from y. If the smallest
+// difference alone is more probable than p, it returns that.
 func lowerTail(x, y distribution, p float64) float64 {
 	lo, hi := x[0].value-y[len(y)-1].value, x[len(x)-1].value-y[0].value
 	if atMost(x, y, lo) >= p {

@@ -117,10 +117,10 @@ func TestABoundIsDecidedByTheWholeInterval(t *testing.T) {
 	}
 }
 
-// TestCoverageOfRuns draws two runs apart: there are no pairs in which anything
-// cancels out, the trials may be more in one run, and vary more in it.
+// TestCoverageOfRuns simulates two separate runs. They have no pairs in which drift cancels out, and one run
+// may have more trials and more noise.
 func TestCoverageOfRuns(t *testing.T) {
-	t.Parallel() // each has draws of its own
+	t.Parallel() // each test has its own random numbers
 	tail := noises[2].draw
 	long := func(r *rand.Rand) float64 { return 100 * (1 + r.ExpFloat64()) }
 	rows := []string{
@@ -130,7 +130,7 @@ func TestCoverageOfRuns(t *testing.T) {
 	for _, c := range []struct {
 		a, b    string
 		of, and func(*rand.Rand) float64
-		least   float64 // share of intervals that hold the truth, as the page says
+		least   float64 // share of intervals that contain the truth, as on the page
 	}{
 		{"log-normal 5 %", "log-normal 5 %", logNormal(0.05), logNormal(0.05), 0.935},
 		{"log-normal 3 %", "log-normal 10 %", logNormal(0.03), logNormal(0.10), 0.935},
@@ -146,7 +146,7 @@ func TestCoverageOfRuns(t *testing.T) {
 			held, heldOf12, over, under := 0, 0, 0, 0
 			runs := *sims
 			if max(n[0], n[1]) > exactRounds {
-				runs /= 5 // each resampled 20,000 times
+				runs /= 5 // each run is resampled 20,000 times
 			}
 			for range runs {
 				a, b := make([]float64, n[0]), make([]float64, n[1])

@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// noise gives one trial's value of an arm whose true value is 100.
+// noise is a distribution of the value of a trial of an arm whose true value is 100.
 type noise struct {
 	name string
 	draw func(*rand.Rand) float64
@@ -17,7 +17,7 @@ func logNormal(share float64) func(*rand.Rand) float64 {
 	return func(r *rand.Rand) float64 { return 100 * math.Exp(share*r.NormFloat64()) }
 }
 
-// noises that both arms of an A/A comparison have alike.
+// noises are those that both arms of an A/A comparison have.
 var noises = []noise{
 	{"log-normal 5 %", logNormal(0.05)},
 	{"log-normal 30 %", logNormal(0.30)},
@@ -31,8 +31,7 @@ var noises = []noise{
 	}},
 }
 
-// simulate is a comparison of that many rounds, each with its own drift that the
-// two arms share.
+// simulate returns the pairs of a comparison. The two arms of a round share a drift.
 func simulate(rounds int, a, b func(*rand.Rand) float64, r *rand.Rand) []Pair {
 	pairs := make([]Pair, rounds)
 	for i := range pairs {
@@ -42,8 +41,8 @@ func simulate(rounds int, a, b func(*rand.Rand) float64, r *rand.Rand) []Pair {
 	return pairs
 }
 
-// tooMany says whether count of n is more than a probability of p (or less)
-// explains: it would come in under one simulation of 10,000.
+// tooMany reports whether count of n is more than a probability of p explains: such a count would occur in
+// under one simulation of 10,000.
 func tooMany(count, n int, p float64) bool {
 	return distuv.Binomial{N: float64(n), P: p}.Survival(float64(count-1)) < 1e-4
 }

@@ -13,9 +13,9 @@ func studentOf(freedom, alpha float64) float64 {
 	return -distuv.StudentsT{Mu: 0, Sigma: 1, Nu: freedom}.Quantile(alpha / 2)
 }
 
-// expandedTail is the probability to cut off on each side of the bootstrap distribution of n values.
-// Plain alpha/2 would give an interval that is too narrow by √((n-1)/n) and by z instead of t (Hesterberg 2015, "What Teachers Should Know
-// About the Bootstrap", The American Statistician 69(4), 371–386).
+// expandedTail returns the probability to cut off on each side of the bootstrap distribution of n values. With
+// alpha/2 the interval would be too narrow by the factor √((n-1)/n), and would use z instead of t (Hesterberg
+// 2015, "What Teachers Should Know About the Bootstrap", The American Statistician 69(4), 371–386).
 func expandedTail(n int, alpha float64) float64 {
 	f := float64(n)
 	return distuv.UnitNormal.CDF(-math.Sqrt(f/(f-1)) * student(n, alpha))

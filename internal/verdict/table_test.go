@@ -15,11 +15,11 @@ const (
 	acrossPage = "../../docs/method/comparing.md"
 )
 
-// pages guards the files of the pages: tests run in parallel.
+// pages is locked while a test reads or writes a page, because tests run in parallel.
 var pages sync.Mutex
 
-// checkTable compares rows with the table of this name on a page; -update rewrites the table.
-// Figures depend on -sims, so only the page's own number of runs is compared.
+// checkTable compares rows with the table of this name on a page; -update rewrites the table. Figures depend on
+// -sims, so it compares only tables with the page's own number of runs.
 func checkTable(t *testing.T, page, name string, rows []string) {
 	t.Helper()
 	t.Log("\n" + strings.Join(rows, "\n"))

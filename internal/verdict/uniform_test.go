@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// TestCoverageOfRandomRouting throws calls at random: p must be at most u in a
-// share u of runs, or less (few calls allow few values of p), for every u.
+// TestCoverageOfRandomRouting assigns calls at random. For every u, p must be at most u in a share of at most u
+// of the runs. (With few calls, p has few values.)
 func TestCoverageOfRandomRouting(t *testing.T) {
-	t.Parallel() // each has draws of its own
+	t.Parallel() // each test has its own random numbers
 	us := []float64{0.001, 0.01, 0.05, 0.2, 0.5}
 	rows := []string{"| trials × calls, backends | p ≤ 0.001 | p ≤ 0.01 | p ≤ 0.05 | p ≤ 0.2 | p ≤ 0.5 |", "|---|---|---|---|---|---|"}
 	for _, c := range []struct{ trials, calls, backends int }{
@@ -35,7 +35,7 @@ func TestCoverageOfRandomRouting(t *testing.T) {
 			if tooMany(under[i], runs, u) {
 				t.Errorf("%v: p ≤ %g in %d of %d runs, want at most that share", c, u, under[i], runs)
 			}
-			// Where p can take many values it must not be too cautious either.
+			// If p has many possible values, it must not be too conservative either.
 			if c.calls >= 1000 && tooMany(runs-under[i], runs, 1-0.7*u) {
 				t.Errorf("%v: p ≤ %g in only %d of %d runs, want 0.7 of that share", c, u, under[i], runs)
 			}

@@ -55,7 +55,7 @@ type Verdict struct {
 	Decision Decision
 	Rounds   int
 	Reason   string // of Undecided: what is missing and what would help
-	Cause    Cause  // the same as fields
+	Cause    Cause  // Reason as fields
 	// Error is the standard error of the logarithm of Ratio, and Freedom the number of its degrees of
 	// freedom; 0: not known.
 	Error, Freedom float64
