@@ -25,6 +25,13 @@ type Cluster interface {
 // Spec is what to deploy.
 type Spec struct {
 	Name string // of the service: greeter
+	// Program is a server of the user's; nil: rpclab's own, which Command, Protocol, Args, Security and
+	// RuntimeEnv describe.
+	Program *Program
+	// Addresses (host:port) is where the service runs already, anywhere; nil: rpclab starts Replicas.
+	// The identity of each backend is its address. Each must be ready when it is deployed, by Ready.
+	Addresses []string
+	Ready     Ready
 	// Command runs a server program of another language; nil: rpclab server.
 	Command  []string
 	Protocol string   // of the health check: rest or tcp; else gRPC
@@ -70,8 +77,9 @@ type Deployment interface {
 	Stop(ctx context.Context, n int) ([]string, error)
 	// Rollout replaces every backend, one at a time. Each new backend is ready before an old
 	// one is stopped; one that does not become ready is a failure and ends the rollout.
-	// Rollout does not wait: watch the endpoints.
-	Rollout(context.Context) ([]string, error)
+	// Rollout does not wait: watch the endpoints. The new backends, and all later ones, run next; nil: the
+	// program as it is.
+	Rollout(ctx context.Context, next *Program) ([]string, error)
 	// Fail makes the n oldest ready backends answer every call with an error code, such as
 	// UNAVAILABLE. They stay ready.
 	Fail(ctx context.Context, n int, code string) ([]string, error)
@@ -86,7 +94,7 @@ type Deployment interface {
 	// Recover ends Slow, Fail, Flap, Cut and SetDNSFault.
 	Recover(context.Context) error
 	// CallCounts is how many calls each backend has begun since ResetUsage, also those that
-	// ended after its SIGTERM. Backends that were killed or are paused are left out.
+	// ended after its SIGTERM. Backends that were killed or are paused are left out, and all of a Program.
 	CallCounts() map[string]uint64
 	// ResetUsage starts a new measurement of resources; Usage reads it, by identity.
 	ResetUsage() error

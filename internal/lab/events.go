@@ -67,7 +67,7 @@ func performEvent(ctx context.Context, bed testbed, e experiment.Event) ([]strin
 	case e.Flap != nil:
 		return servers.Flap(ctx, e.Flap.Backends, e.Flap.Every)
 	case e.Roll:
-		return servers.Rollout(ctx)
+		return servers.Rollout(ctx, nil)
 	case e.Cut != nil:
 		return servers.Cut(ctx, e.Cut.Backends, e.Cut.How == "reset")
 	case e.Drain > 0 || e.Cordon > 0:

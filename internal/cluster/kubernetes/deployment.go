@@ -40,7 +40,12 @@ type deployment struct {
 
 // deploy creates a Deployment and returns when all pods are ready and their agents are attached.
 func deploy(ctx context.Context, run *run, spec cluster.Spec) (cluster.Deployment, error) {
-	if spec.Replicas < 1 {
+	switch {
+	case spec.Program != nil:
+		return nil, fmt.Errorf("deploy %s: server.command starts a program of this machine, not of Kubernetes; use --on local", spec.Name)
+	case spec.Addresses != nil:
+		return nil, fmt.Errorf("deploy %s: server.addresses is not supported on Kubernetes yet; use --on local", spec.Name)
+	case spec.Replicas < 1:
 		return nil, fmt.Errorf("deploy %s: %d replicas; at least 1 is needed", spec.Name, spec.Replicas)
 	}
 	d := &deployment{

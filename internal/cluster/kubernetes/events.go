@@ -11,6 +11,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"rpclab/internal/cluster"
 )
 
 // deletionCost is the annotation by which the controller selects the pods to delete: the
@@ -54,7 +56,10 @@ func (d *deployment) Kill(ctx context.Context, n int) ([]string, error) {
 }
 
 // Rollout restarts the Deployment, as `kubectl rollout restart` does.
-func (d *deployment) Rollout(ctx context.Context) ([]string, error) {
+func (d *deployment) Rollout(ctx context.Context, next *cluster.Program) ([]string, error) {
+	if next != nil {
+		return nil, fmt.Errorf("roll out %s to another version: this is not supported on Kubernetes yet; use --on local", d.name)
+	}
 	old := d.active()
 	_ = inParallel(old, func(backend *replica) error { backend.sample(); return nil })
 	body, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{

@@ -15,6 +15,9 @@ import (
 
 // Deploy starts the backends of a service and returns when all are ready.
 func (c *Cluster) Deploy(ctx context.Context, spec cluster.Spec) (cluster.Deployment, error) {
+	if spec.Program != nil || spec.Addresses != nil {
+		return nil, fmt.Errorf("deploy %s: server.command and server.addresses are not supported yet", spec.Name)
+	}
 	if spec.Replicas < 1 {
 		return nil, fmt.Errorf("deploy %s: %d replicas; at least 1 is needed", spec.Name, spec.Replicas)
 	}

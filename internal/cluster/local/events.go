@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"rpclab/internal/cluster"
 )
 
 // Scale starts backends, or stops the newest: it publishes each as terminating and sends SIGTERM at the
@@ -112,7 +114,10 @@ func identities(replicas []*replica) (ids []string) {
 // Rollout replaces every backend in the background, as a Deployment with maxSurge 1 and
 // maxUnavailable 0 does. It starts one more backend than wanted; once that is ready, it
 // stops an old one and starts the next without waiting for the old one's exit.
-func (d *deployment) Rollout(context.Context) ([]string, error) {
+func (d *deployment) Rollout(_ context.Context, next *cluster.Program) ([]string, error) {
+	if next != nil {
+		return nil, errors.New("roll out another program: not supported yet")
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.rolling {

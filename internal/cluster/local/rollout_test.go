@@ -14,8 +14,8 @@ import (
 func TestRolloutReplacesEveryBackendAndKeepsTheirNumber(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 3, Drain: 300 * time.Millisecond})
-	must(t)(d.Rollout(t.Context()))
-	if _, err := d.Rollout(t.Context()); err == nil || !strings.Contains(err.Error(), "in progress") {
+	must(t)(d.Rollout(t.Context(), nil))
+	if _, err := d.Rollout(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "in progress") {
 		t.Errorf("a second rollout at the same time returned %v, want an error: one is in progress", err)
 	}
 	fewest, most := 3, 3
@@ -31,7 +31,7 @@ func TestRolloutReplacesEveryBackendAndKeepsTheirNumber(t *testing.T) {
 	if failures := d.Failures(); len(failures) != 0 {
 		t.Errorf("the failures are %q, want none", failures)
 	}
-	if _, err := d.Rollout(t.Context()); err != nil {
+	if _, err := d.Rollout(t.Context(), nil); err != nil {
 		t.Errorf("a second rollout after the first: %v", err)
 	}
 	testkit.Await(t, "the second rollout has replaced every backend", func() bool { return slices.Equal(ids(ready(d)), []string{"greeter-6", "greeter-7", "greeter-8"}) })
@@ -42,7 +42,7 @@ func TestRolloutEndsWhenANewBackendDoesNotStart(t *testing.T) {
 	// The first two servers start, later servers do not.
 	program := `case "$*" in *greeter-[01]*) exec "$0" server "$@";; *) echo no licence >&2; exit 9;; esac`
 	d := deploy(t, newCluster(t, local.Options{Server: []string{"sh", "-c", program, testkit.Rpclab(t)}}), cluster.Spec{Replicas: 2})
-	must(t)(d.Rollout(t.Context()))
+	must(t)(d.Rollout(t.Context(), nil))
 	testkit.Await(t, "the rollout has ended", func() bool {
 		return strings.Contains(strings.Join(d.Failures(), "\n"), "ended before all backends were replaced")
 	})
@@ -57,7 +57,7 @@ func TestRolloutEndsWhenANewBackendDoesNotStart(t *testing.T) {
 func TestCloseDuringARolloutLeavesNoProcess(t *testing.T) {
 	c := newCluster(t, local.Options{})
 	d := deploy(t, c, cluster.Spec{Replicas: 3, Drain: time.Minute})
-	must(t)(d.Rollout(t.Context()))
+	must(t)(d.Rollout(t.Context(), nil))
 	testkit.Await(t, "a backend terminates while another starts", func() bool { now, _ := d.Endpoints().Current(); return len(now.Endpoints) > 3 })
 	began := time.Now()
 	if err := c.Close(); err != nil {
