@@ -18,9 +18,10 @@ type CompareOptions struct {
 	Allow []string
 }
 
-// Compare compares run b with an earlier run a. Their trials are independent samples, since
-// every difference includes what changed between the runs. Arms are compared with those of
-// the same name and cell, unless settings differ that change what an arm measures.
+// Compare compares run b with an earlier run a. Their trials (or groups of cycles, if arms took turns) are samples
+// of their own, since every difference includes what changed between the runs. Arms are compared with those of
+// the same name and cell, unless settings differ that change what an arm measures. The headline metrics of the
+// experiment share the 5 % error equally: each may show a regression of its own.
 func Compare(a, b result.Document, o CompareOptions) result.Comparison {
 	c := result.Comparison{Schema: result.ComparisonSchema, A: comparedRun(a), B: comparedRun(b)}
 	var pairs []armPair
@@ -41,16 +42,17 @@ func Compare(a, b result.Document, o CompareOptions) result.Comparison {
 			comparable[i].busy = busy
 		}
 	}
-	headline := 0
+	answering, other := headlineOfRuns(a, b)
+	tests := 0
 	for _, p := range comparable {
-		headline += headlines(p.a, p.b)
+		tests += compared(answering, p.a, p.b)
 	}
 	for _, p := range comparable {
-		for _, m := range metrics {
+		for _, m := range slices.Concat(answering, other) {
 			if m.compared(p.a, p.b) {
 				family := len(comparable)
 				if m.headline {
-					family = headline
+					family = tests
 				}
 				c.Ratios = append(c.Ratios, p.ratio(m, a, b, family))
 			}
@@ -60,6 +62,15 @@ func Compare(a, b result.Document, o CompareOptions) result.Comparison {
 		}
 	}
 	return c
+}
+
+// headlineOfRuns are the headline metrics of the experiment of two runs, and the other metrics. Runs of
+// experiments with different headlines have those of an experiment that names none.
+func headlineOfRuns(a, b result.Document) (all, others []metric) {
+	if !slices.Equal(a.Headline, b.Headline) {
+		return headline(result.Document{})
+	}
+	return headline(b)
 }
 
 func comparedRun(d result.Document) result.ComparedRun {
@@ -73,11 +84,18 @@ func ratioOptions(m metric, family int) verdict.Options {
 
 // ratio compares the arm's metric in both runs. family is how many ratios share the 5 % error.
 func (p armPair) ratio(m metric, a, b result.Document, family int) result.Ratio {
+	o := ratioOptions(m, family)
+	var cycles int
+	p.a, p.b, cycles, o.Consecutive = runsInGroups(m, p.a, p.b)
 	before, after := p.values(m)
-	v := verdict.CompareRuns(before, after, ratioOptions(m, family))
+	compare := verdict.CompareRuns
+	if m.byRank {
+		compare = verdict.CompareRunsByRank
+	}
+	v := compare(before, after, o)
 	r := result.Ratio{
 		Metric: m.name, Arm: p.name(), Cell: p.a.Cell, Secondary: !m.headline, A: armValue(p.a, m), B: armValue(p.b, m),
-		Ratio: v.Ratio, CI: v.CI, Level: v.Level, Trials: [2]int{len(before), len(after)},
+		Ratio: v.Ratio, CI: v.CI, Level: v.Level, Trials: [2]int{len(before), len(after)}, Cycles: cycles,
 		Decision: string(v.Decision), Bound: m.bound(p.b, p.a),
 	}
 	why := reasonOf(v.Reason, v.Cause)
@@ -97,8 +115,10 @@ func (p armPair) ratio(m metric, a, b result.Document, family int) result.Ratio 
 
 // gated checks a gate on the arm; checks is how many there are in all.
 func (p armPair) gated(g Gate, a, b result.Document, checks int) result.GateResult {
+	o := ratioOptions(g.metric, checks)
+	p.a, p.b, _, o.Consecutive = runsInGroups(g.metric, p.a, p.b)
 	before, after := p.values(g.metric)
-	v, outcome, why := g.bound.OfRuns(before, after, ratioOptions(g.metric, checks))
+	v, outcome, why := g.bound.OfRuns(before, after, o)
 	unfit := p.unfit(g.metric, a, b)
 	if unfit.text == "" {
 		unfit = g.lowerBounds(p, outcome)
@@ -134,14 +154,17 @@ func (p armPair) values(m metric) (before, after []float64) {
 	return values(p.a, of), values(p.b, of)
 }
 
-// armValue is the metric of all trials of an arm together; 0: there is none.
+// armValue is the metric of all trials of an arm together or, if it is of the events of a trial, of the median
+// trial; 0: there is none.
 func armValue(arm result.Arm, m metric) float64 {
 	t := result.Trial{Measures: arm.Measures}
 	if arm.Capacity != nil {
 		t.Capacity = &result.Capacity{Rate: arm.Capacity.Rate}
 	}
-	if v := m.of(t); !math.IsNaN(v) && !math.IsInf(v, 0) {
-		return v
+	for _, v := range []float64{m.of(t), verdict.Median(values(arm, m.of))} {
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			return v
+		}
 	}
 	return 0
 }

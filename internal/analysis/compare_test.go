@@ -233,3 +233,41 @@ func TestLoadsOfTwoServersAreComparedWhateverTheirNames(t *testing.T) {
 		t.Errorf("p50 is %+v, want a ratio of 2, undecided", r)
 	}
 }
+
+// The headline metrics of the experiment share the error of a comparison, and the others do not.
+func TestRunsAreComparedOnTheHeadlineMetricsOfTheirExperiment(t *testing.T) {
+	run := func(elapsed float64, lost uint64, headline ...string) result.Document {
+		d := runOf(t, 10, 10, 10, 10, 10)
+		d.Headline = headline
+		for i := range d.Arms[0].Trials {
+			x := &d.Arms[0].Trials[i]
+			x.ElapsedMS, x.Errors = elapsed, map[string]uint64{"UNAVAILABLE": lost + uint64(i)}
+		}
+		return d
+	}
+	names := func(c result.Comparison) (all []string) {
+		for _, r := range c.Ratios {
+			if !r.Secondary {
+				all = append(all, r.Metric)
+			}
+		}
+		return all
+	}
+	c := Compare(run(100, 1, "elapsed", "failed"), run(120, 500, "elapsed", "failed"), CompareOptions{})
+	if diff := cmp.Diff([]string{"elapsed", "failed"}, names(c)); diff != "" {
+		t.Fatal(diff)
+	}
+	for metric, level := range map[string]float64{"elapsed": 0.975, "failed": 0.975, "latency_p50": 0.95} {
+		if r := ratioOf(t, c, metric); math.Abs(r.Level-level) > 1e-9 || r.Secondary != (metric == "latency_p50") {
+			t.Errorf("%s: %+v, want the level %g", metric, r, level)
+		}
+	}
+	for _, metric := range []string{"elapsed", "failed"} {
+		if r := ratioOf(t, c, metric); r.Decision != "worse" || r.Trials != [2]int{5, 5} {
+			t.Errorf("%s is %+v, want worse", metric, r)
+		}
+	}
+	if diff := cmp.Diff([]string{"latency_p50", "latency_p99"}, names(Compare(run(100, 1, "failed"), run(100, 1), CompareOptions{}))); diff != "" {
+		t.Errorf("runs with different headlines: %s", diff)
+	}
+}

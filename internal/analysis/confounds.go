@@ -46,34 +46,47 @@ func gapMetric(a result.Arm) string {
 
 // fillAccount fills in the figures of an account. family is how many accounts share the 5 % error.
 func fillAccount(a *result.Account, d result.Document, arms map[result.ArmKey]result.Arm, family int) {
-	m := metric{answers: true, of: func(t result.Trial) float64 { return t.ElapsedMS }}
+	m := metric{name: "elapsed", answers: true, of: func(t result.Trial) float64 { return t.ElapsedMS }}
 	if a.Metric == "latency_p50" {
 		m = metrics[0]
 	}
-	byRound := map[int]*verdict.Triple{}
-	var order []int
-	for i, name := range []string{a.Published, a.Controlled, a.Baseline} {
-		arm := arms[result.ArmKey{Name: name, Cell: a.Cell.Key()}]
+	var of []result.Arm
+	for _, name := range []string{a.Published, a.Controlled, a.Baseline} {
+		of = append(of, arms[result.ArmKey{Name: name, Cell: a.Cell.Key()}])
+	}
+	rounds := lastRound(of[0])
+	of, _, cycles := inGroups(m, of, nil, 1)
+	for _, arm := range of {
 		if a.Reason == "" {
 			a.Reason = unfitArm(m, d, arm).text
 		}
-		for _, t := range arm.Trials {
-			if byRound[t.Round] == nil {
-				byRound[t.Round] = &verdict.Triple{Published: math.NaN(), Controlled: math.NaN(), Baseline: math.NaN()}
-				order = append(order, t.Round)
-			}
-			if of := [3]*float64{&byRound[t.Round].Published, &byRound[t.Round].Controlled, &byRound[t.Round].Baseline}[i]; t.Failed == "" {
-				*of = m.of(t)
-			}
-		}
 	}
-	var rounds []verdict.Triple
-	for _, round := range order {
-		rounds = append(rounds, *byRound[round])
+	all := triples(of, m.of)
+	r := verdict.RemainingGap(all, verdict.Options{Family: family, Share: verdict.ErrorShare(d.Looks, rounds), Consecutive: cycles > 0})
+	a.GapMS, a.Remains, a.Level, a.Cycles = r.Gap, r.Share, r.Level, cycles
+	if a.Metric == "elapsed" && cycles > 0 { // a round takes as long as its groups together
+		a.GapMS *= float64(len(all)) / float64(rounds)
 	}
-	r := verdict.RemainingGap(rounds, verdict.Options{Family: family, Share: verdict.ErrorShare(d.Looks, len(rounds))})
-	a.GapMS, a.Remains, a.Level = r.Gap, r.Share, r.Level
 	if a.Reason == "" {
 		a.Reason, a.CI = r.Reason, r.CI
 	}
+}
+
+// triples are the values of three arms in every round (or group of cycles) that any of them has; NaN: none.
+func triples(arms []result.Arm, of func(result.Trial) float64) (all []verdict.Triple) {
+	place := map[int]int{}
+	for i, arm := range arms {
+		for _, t := range arm.Trials {
+			at, known := place[t.Round]
+			if !known {
+				at = len(all)
+				place[t.Round] = at
+				all = append(all, verdict.Triple{Published: math.NaN(), Controlled: math.NaN(), Baseline: math.NaN()})
+			}
+			if value := [3]*float64{&all[at].Published, &all[at].Controlled, &all[at].Baseline}[i]; t.Failed == "" {
+				*value = of(t)
+			}
+		}
+	}
+	return all
 }

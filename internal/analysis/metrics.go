@@ -93,10 +93,10 @@ func (m metric) compared(a, b result.Arm) bool {
 	return (m.kind == anyLoad || m.kind == kind) && (m.headline && !m.byRank || !m.unknown(a, b))
 }
 
-// headlines returns the number of headline metrics on which two arms are compared.
-func headlines(a, b result.Arm) (n int) {
-	for _, m := range metrics {
-		if m.headline && m.compared(a, b) {
+// compared returns the number of these metrics on which two arms are compared.
+func compared(all []metric, a, b result.Arm) (n int) {
+	for _, m := range all {
+		if m.compared(a, b) {
 			n++
 		}
 	}

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"math"
 	"testing"
 
 	"rpclab/internal/result"
@@ -20,5 +21,62 @@ func TestVerdictsOfArmsThatTakeTurnsAllowForNeighbours(t *testing.T) {
 	v := verdictOn(d, metrics[0], comparison{d.Arms[0], d.Arms[1], "baseline"}, d.Arms[2:], 1)
 	if v.Decision != "undecided" || v.Cause == nil || !v.Cause.Groups || v.Rounds != 12 || v.CI[0] > 1 {
 		t.Errorf("the verdict is %+v with the cause %+v, want it undecided because of its interval of 12 groups of cycles", v, v.Cause)
+	}
+}
+
+// Two arms differ by more in one half of the run than in the other: as many independent rounds would establish the
+// share of the gap that remains, neighbouring cycles do not.
+func TestAnAccountOfArmsThatTakeTurnsAllowsForNeighbours(t *testing.T) {
+	slow := []float64{90, 91, 92, 94, 96, 98, 102, 104, 106, 108, 109, 110}
+	even := func(level float64) (values []float64) {
+		for i := range slow {
+			values = append(values, level+float64(i%2)/10)
+		}
+		return values
+	}
+	d := result.Document{Baseline: "shared", Confounds: []result.Confound{{Published: "new", Controlled: "pool"}}}
+	for i, values := range [][]float64{even(100), slow, even(50)} {
+		arm := result.Arm{Name: []string{"new", "pool", "shared"}[i], Config: map[string]any{"load": map[string]any{"open": map[string]any{}}}}
+		arm.Trials = []result.Trial{inBlocks(t, 1, 1, 300, values[:6]...), inBlocks(t, 2, 7, 300, values[6:]...)}
+		d.Arms = append(d.Arms, arm)
+	}
+	a := accounts(d)
+	if len(a) != 1 || a[0].Cycles != 1 || math.Abs(a[0].Remains-1) > 0.02 || math.Abs(a[0].GapMS-50) > 1 || a[0].Reason != "" {
+		t.Fatalf("the accounts are %+v, want one of cycles: all of 50 ms remains", a)
+	}
+	if independent := 2.2 * 7.4 / 50 / math.Sqrt(12); a[0].CI[1]-a[0].CI[0] < 3*independent {
+		t.Errorf("the interval is %v, want one that is over 1.5 times as wide as that of independent values, ±%.2f", a[0].CI, independent)
+	}
+	for i := range d.Arms {
+		d.Arms[i].Config = map[string]any{"load": map[string]any{"burst": 300}}
+	}
+	if a := accounts(d); a[0].Metric != "elapsed" || a[0].Cycles != 1 || math.Abs(a[0].GapMS-300) > 5 {
+		t.Errorf("elapsed: %+v, want a gap of 300 ms a round, which has six blocks", a)
+	}
+}
+
+// One round of two runs has many cycles, and they can be compared.
+func TestRunsOfArmsThatTakeTurnsAreComparedByCycles(t *testing.T) {
+	run := func(latencies ...float64) result.Document {
+		d := runOf(t, 10)
+		d.Arms[0].Trials = []result.Trial{inBlocks(t, 1, 1, 300, latencies...)}
+		return d
+	}
+	a := run(10, 10.1, 10, 9.9, 10, 10.1, 10, 10, 9.9, 10, 10.1, 10)
+	b := run(12, 12.1, 12, 11.9, 12, 12.1, 12, 12, 11.9, 12, 12.1, 12)
+	c := Compare(a, b, CompareOptions{Gates: gates(t, "p50 ratio < 1.05", "p50 ratio < 1.3")})
+	if r := ratioOf(t, c, "latency_p50"); r.Decision != "worse" || r.Trials != [2]int{12, 12} || r.Cycles != 1 || math.Abs(r.Ratio-1.2) > 0.01 {
+		t.Errorf("p50 is %+v, want worse: a ratio of 1.2 of 12 cycles", r)
+	}
+	if c.Gates[0].Outcome != "failed" || c.Gates[1].Outcome != "held" {
+		t.Errorf("the gates are %+v, want one failed and one held", c.Gates)
+	}
+	wandering := run(10, 10.2, 10.4, 10.7, 11, 11.3, 11.6, 11.8, 12, 12.1, 12.2, 12.2)
+	if r := ratioOf(t, Compare(a, wandering, CompareOptions{}), "latency_p50"); r.Decision != "undecided" || r.Cause == nil || !r.Cause.Groups {
+		t.Errorf("p50 that wanders by 20 %% is %+v (%+v), want undecided because of what neighbours share", r, r.Cause)
+	}
+	alone := runOf(t, 10, 10, 10.1, 10)
+	if r := ratioOf(t, Compare(alone, a, CompareOptions{}), "latency_p50"); r.Cycles != 0 || r.Trials != [2]int{4, 1} {
+		t.Errorf("a run without turns: %+v, want whole trials", r)
 	}
 }

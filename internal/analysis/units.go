@@ -11,40 +11,60 @@ import (
 // one value for each round.
 var perBlock = []string{"latency_mean", "rate", "elapsed", "client_cpu", "server_cpu", "proxy_cpu", "gateway_cpu"}
 
-// inGroups returns two arms that took turns, with groups of cycles in place of their trials. It returns the
-// other arms with the same groups, except groups of which an arm lacks a block. A group is the smallest number
-// of consecutive cycles in which both arms have enough calls for the metric. inGroups leaves the arms as they
-// are if a trial of the two failed, or if the metric has one value for each round.
-func inGroups(m metric, a, b result.Arm, others []result.Arm) (_, _ result.Arm, _ []result.Arm, cycles int) {
+// inGroups returns arms that took turns, with groups of cycles in place of their trials. It returns other arms with
+// the same groups, except groups of which an arm lacks a block. A group is the smallest number of consecutive
+// cycles, at least so many, in which all of the first arms have enough calls for the metric. inGroups leaves the
+// arms as they are, and returns 0, if a trial of the first arms failed, or if the metric has one value for each round.
+func inGroups(m metric, arms, others []result.Arm, least int) (_, _ []result.Arm, cycles int) {
 	if m.tail == 0 && !slices.Contains(perBlock, m.name) {
-		return a, b, others, 0
+		return arms, others, 0
 	}
-	blocksA, blocksB := blocksOf(a), blocksOf(b)
-	var inBoth []int
-	for cycle := range blocksA {
-		if _, ok := blocksB[cycle]; ok {
-			inBoth = append(inBoth, cycle)
+	var blocks []map[int]result.Block
+	for _, arm := range arms {
+		blocks = append(blocks, blocksOf(arm))
+	}
+	var inAll []int
+	for cycle := range blocks[0] {
+		if !slices.ContainsFunc(blocks, func(of map[int]result.Block) bool { _, has := of[cycle]; return !has }) {
+			inAll = append(inAll, cycle)
 		}
 	}
-	if len(inBoth) == 0 {
-		return a, b, others, 0
+	if len(inAll) == 0 {
+		return arms, others, 0
 	}
-	slices.Sort(inBoth)
-	cycles = cyclesOfGroup(m, inBoth, blocksA, blocksB)
-	groups := slices.Collect(slices.Chunk(inBoth, cycles))
+	slices.Sort(inAll)
+	cycles = cyclesOfGroup(m, inAll, least, blocks...)
+	groups := slices.Collect(slices.Chunk(inAll, cycles))
 	if last := len(groups) - 1; last > 0 && len(groups[last]) < cycles {
 		groups = groups[:last]
-		groups[last-1] = inBoth[(last-1)*cycles:] // the last group has the rest
+		groups[last-1] = inAll[(last-1)*cycles:] // the last group has the rest
 	}
-	if m.tail == 0 {
-		blocksA, blocksB = judgedByTrials(blocksA), judgedByTrials(blocksB)
+	arms, others = slices.Clone(arms), slices.Clone(others)
+	for i := range arms {
+		if m.tail == 0 {
+			blocks[i] = judgedByTrials(blocks[i])
+		}
+		arms[i].Trials = grouped(groups, blocks[i])
 	}
-	a.Trials, b.Trials = grouped(groups, blocksA), grouped(groups, blocksB)
-	others = slices.Clone(others)
 	for i := range others {
 		others[i].Trials = grouped(groups, blocksOf(others[i]))
 	}
-	return a, b, others, cycles
+	return arms, others, cycles
+}
+
+// runsInGroups returns an arm of two runs with groups of cycles in place of its trials, the number of cycles of a
+// group in both runs, and whether the values of either run are neighbours. It leaves the arm as it is, and returns
+// 0, if the arm took turns in one run only, or if a trial failed.
+func runsInGroups(m metric, a, b result.Arm) (_, _ result.Arm, cycles int, consecutive bool) {
+	_, _, inA := inGroups(m, []result.Arm{a}, nil, 1)
+	_, _, inB := inGroups(m, []result.Arm{b}, nil, 1)
+	if inA == 0 || inB == 0 {
+		return a, b, 0, inA+inB > 0
+	}
+	cycles = max(inA, inB)
+	ofA, _, _ := inGroups(m, []result.Arm{a}, nil, cycles)
+	ofB, _, _ := inGroups(m, []result.Arm{b}, nil, cycles)
+	return ofA[0], ofB[0], cycles, true
 }
 
 // judgedByTrials removes the limit by lateness from all blocks: a short block has a late call more often than 1
@@ -83,14 +103,14 @@ func blocksOf(arm result.Arm) map[int]result.Block {
 	return all
 }
 
-// cyclesOfGroup returns the smallest size of groups that all have enough calls for the metric, or the number of
-// all cycles.
-func cyclesOfGroup(m metric, cycles []int, blocks ...map[int]result.Block) int {
+// cyclesOfGroup returns the smallest size of groups, at least so large, that all have enough calls for the metric,
+// or the number of all cycles.
+func cyclesOfGroup(m metric, cycles []int, least int, blocks ...map[int]result.Block) int {
 	needed := uint64(1)
 	if m.tail > 0 {
 		needed = uint64(math.Ceil(10/m.tail - 1e-6))
 	}
-	for size := 1; size < len(cycles); size++ {
+	for size := least; size < len(cycles); size++ {
 		if !slices.ContainsFunc(blocks, func(of map[int]result.Block) bool { return fewestCalls(cycles, size, of) < needed }) {
 			return size
 		}

@@ -42,7 +42,8 @@ func TestPairsOfArmsThatTakeTurnsAreGroupsOfCycles(t *testing.T) {
 				m = one
 			}
 		}
-		groupsA, groupsB, others, cycles := inGroups(m, a, b, []result.Arm{a, {Name: "without blocks"}})
+		pair, others, cycles := inGroups(m, []result.Arm{a, b}, []result.Arm{a, {Name: "without blocks"}}, 1)
+		groupsA, groupsB := pair[0], pair[1]
 		if cycles != c.cycles || len(groupsA.Trials) != c.groups || len(groupsB.Trials) != c.groups {
 			t.Errorf("%s of blocks of %d calls: groups of %d cycles, %d and %d, want %d groups of %d", c.metric, c.calls, cycles, len(groupsA.Trials), len(groupsB.Trials), c.groups, c.cycles)
 		}
@@ -63,16 +64,16 @@ func TestPairsOfArmsThatTakeTurnsAreGroupsOfCycles(t *testing.T) {
 func TestACycleThatOneArmMissesIsNoPair(t *testing.T) {
 	a := result.Arm{Trials: []result.Trial{inBlocks(t, 1, 1, 300, 10, 11, 12, 13)}}
 	b := result.Arm{Trials: []result.Trial{inBlocks(t, 1, 3, 300, 10, 10, 10, 10)}}
-	groups, _, _, _ := inGroups(metrics[0], a, b, nil)
-	if len(groups.Trials) != 2 || groups.Trials[0].Latency.P50 < 11.9 {
-		t.Errorf("%d groups", len(groups.Trials))
+	groups, _, _ := inGroups(metrics[0], []result.Arm{a, b}, nil, 1)
+	if len(groups[0].Trials) != 2 || groups[0].Trials[0].Latency.P50 < 11.9 {
+		t.Errorf("%d groups", len(groups[0].Trials))
 	}
 }
 
 func TestArmsOfFailedTrialsStayAsTheyAre(t *testing.T) {
 	a := result.Arm{Trials: []result.Trial{inBlocks(t, 1, 1, 300, 10), {Round: 2, Failed: "died"}}}
-	if same, _, _, cycles := inGroups(metrics[0], a, a, nil); cycles != 0 || len(same.Trials) != 2 {
-		t.Errorf("%d trials, groups of %d", len(same.Trials), cycles)
+	if same, _, cycles := inGroups(metrics[0], []result.Arm{a, a}, nil, 1); cycles != 0 || len(same[0].Trials) != 2 {
+		t.Errorf("%d trials, groups of %d", len(same[0].Trials), cycles)
 	}
 }
 
@@ -82,9 +83,9 @@ func TestALateCallOfAShortBlockDoesNotLimitItsTrial(t *testing.T) {
 		blocks := []result.Trial{trial(t, 1, 10, 100), trial(t, 2, 10, 100), trial(t, 3, 10, 100), trial(t, 4, 10, 100)}
 		blocks[1].Limited, blocks[1].LimitedBy = "limited", by
 		arm := result.Arm{Name: "a", Trials: []result.Trial{MergeBlocks(result.Trial{Round: 1}, blocks)}}
-		groups, _, _, _ := inGroups(metric{name: "client_cpu"}, arm, arm, nil)
-		if arm.Trials[0].Limited != want || groups.Trials[1].Limited != want {
-			t.Errorf("limited by %s: the trial %q, its second group %q, want %q", by, arm.Trials[0].Limited, groups.Trials[1].Limited, want)
+		groups, _, _ := inGroups(metric{name: "client_cpu"}, []result.Arm{arm, arm}, nil, 1)
+		if arm.Trials[0].Limited != want || groups[0].Trials[1].Limited != want {
+			t.Errorf("limited by %s: the trial %q, its second group %q, want %q", by, arm.Trials[0].Limited, groups[0].Trials[1].Limited, want)
 		}
 	}
 }

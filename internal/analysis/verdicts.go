@@ -71,12 +71,7 @@ func (p comparison) family() family {
 
 // tests is how many shares of the family's error the pair needs.
 func (p comparison) tests(headline []metric) (n int) {
-	for _, m := range headline {
-		if m.compared(p.a, p.b) {
-			n++
-		}
-	}
-	if p.family() != controls {
+	if n = compared(headline, p.a, p.b); p.family() != controls {
 		return min(n, 1)
 	}
 	return n
@@ -114,8 +109,8 @@ func verdictOn(d result.Document, m metric, p comparison, others []result.Arm, t
 		Family: tests, Share: verdict.ErrorShare(d.Looks, min(lastRound(p.a), lastRound(p.b))), Margin: d.Margin,
 		Seed: experiment.Seed(d.Seed, "verdict"), LowerIsBetter: !m.higher,
 	}
-	var cycles int
-	p.a, p.b, others, cycles = inGroups(m, p.a, p.b, others)
+	pair, others, cycles := inGroups(m, []result.Arm{p.a, p.b}, others, 1)
+	p.a, p.b = pair[0], pair[1]
 	value := m.between(p.a, p.b)
 	values := paired(p.a, p.b, value)
 	o.Consecutive = cycles > 0

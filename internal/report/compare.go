@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strings"
 
 	"rpclab/internal/result"
 )
@@ -61,7 +62,8 @@ func ratios(p *page, c result.Comparison) {
 			if interval(r.CI) != "" {
 				intervals++
 			}
-			t.rows = append(t.rows, []string{clean(r.Arm), headlineName(r.Metric), ms(r.A), ms(r.B),
+			words := comparativeOf(r.Metric)
+			t.rows = append(t.rows, []string{clean(r.Arm), words.column, valueOfRun(r, r.A, words.show), valueOfRun(r, r.B, words.show),
 				ratioOfRuns(r), interval(r.CI), probability(r.PRanks), inWords(r)})
 		}
 		if name := cellName(in.Cell); name != "" {
@@ -77,6 +79,17 @@ func ratios(p *page, c result.Comparison) {
 	if intervals > 0 {
 		p.note(runIntervalNote(level, headline))
 	}
+}
+
+// valueOfRun is what an arm measured in one of the runs.
+func valueOfRun(r result.Ratio, value float64, show func(float64) string) string {
+	switch {
+	case value == 0 && r.Metric != "failed":
+		return none
+	case strings.HasSuffix(r.Metric, "_memory"):
+		value /= 1e6
+	}
+	return show(value)
 }
 
 // runIntervalNote says how far the intervals can be relied on.
@@ -117,16 +130,12 @@ func ratioOfRuns(r result.Ratio) string {
 
 // inWords says what B is compared with A.
 func inWords(r result.Ratio) string {
-	words := map[string]string{"better": "faster", "worse": "slower", "equivalent": "as fast"}
 	for _, s := range secondaries {
-		if s.metric == r.Metric {
-			words = map[string]string{"better": s.better, "worse": s.worse, "equivalent": "the same"}
+		if said, ok := map[string]string{"better": s.better, "worse": s.worse, "equivalent": "the same"}[r.Decision]; ok && s.metric == r.Metric {
+			return said
 		}
 	}
-	if said, ok := words[r.Decision]; ok {
-		return said
-	}
-	return clean(r.Decision)
+	return cmp.Or(comparativeOf(r.Metric).words(r.Decision), clean(r.Decision))
 }
 
 // otherDifferences warns of what else may cause a difference.

@@ -115,3 +115,24 @@ func TestNoLineOfAComparisonIsWiderThanTheTerminal(t *testing.T) {
 		}
 	}
 }
+
+func TestAComparisonShowsEachMetricInItsUnit(t *testing.T) {
+	c := sides()
+	of := func(metric string, a, b float64, decision string) {
+		c.Ratios = append(c.Ratios, result.Ratio{Metric: metric, Arm: "direct", A: a, B: b, Ratio: b / max(a, b/100), CI: [2]float64{0.5, 2}, Level: 0.99, Trials: [2]int{5, 5}, Decision: decision})
+	}
+	of("failed", 0, 0.25, "worse")
+	of("followed", 40, 0, "undecided")
+	of("elapsed", 17_500, 10_400, "better")
+	of("rate", 681, 929, "better")
+	of("client_memory", 50e6, 60e6, "worse")
+	var text bytes.Buffer
+	if err := Compare(&text, c, Options{Width: 200}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"lost calls", "none", "25 %", "loses more calls", "followed ms", "elapsed ms", "17,500", "faster", "calls/s", "more calls/s", "client MB"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the comparison lacks %q:\n%s", want, text.String())
+		}
+	}
+}

@@ -63,17 +63,19 @@ type Ratio struct {
 	Cell   Cell   `json:"cell"`
 	// A and B are the values of all trials merged, in the metric's own unit. Ratio is the
 	// geometric mean of B over A, computed from the values of single trials.
-	A        float64    `json:"a"`
-	B        float64    `json:"b"`
-	Ratio    float64    `json:"ratio"`
-	CI       [2]float64 `json:"ci"`
-	Level    float64    `json:"level"`
-	Bound    RatioBound `json:"bound,omitempty" enum:"lower,upper"` // as in a [Verdict], of B over A
-	PRanks   float64    `json:"p_ranks,omitempty"`                  // of the Mann-Whitney U test; 0: none
-	Trials   [2]int     `json:"trials"`                             // of A and of B
-	Decision string     `json:"decision" enum:"better,worse,equivalent,undecided"`
-	Reason   string     `json:"reason,omitempty"`
-	Cause    *Cause     `json:"cause,omitempty"` // Reason as fields
+	A      float64    `json:"a"`
+	B      float64    `json:"b"`
+	Ratio  float64    `json:"ratio"`
+	CI     [2]float64 `json:"ci"`
+	Level  float64    `json:"level"`
+	Bound  RatioBound `json:"bound,omitempty" enum:"lower,upper"` // as in a [Verdict], of B over A
+	PRanks float64    `json:"p_ranks,omitempty"`                  // of the Mann-Whitney U test; 0: none
+	Trials [2]int     `json:"trials"`                             // of A and of B, or groups of cycles
+	// Cycles is how many cycles of blocks each value merges; 0: each value is of a whole trial.
+	Cycles   int    `json:"cycles,omitempty"`
+	Decision string `json:"decision" enum:"better,worse,equivalent,undecided"`
+	Reason   string `json:"reason,omitempty"`
+	Cause    *Cause `json:"cause,omitempty"` // Reason as fields
 	// Secondary metrics do not share the error rate of the headline metrics.
 	Secondary bool `json:"secondary,omitempty"`
 }

@@ -92,5 +92,7 @@ type Account struct {
 	Remains float64    `json:"remains"` // controlled minus baseline, as a share of the gap
 	CI      [2]float64 `json:"ci"`      // of Remains; zero if Reason is set
 	Level   float64    `json:"level"`   // of CI: 0.95, shared by all accounts of the run
-	Reason  string     `json:"reason,omitempty"`
+	// Cycles is how many cycles of blocks each value merges; 0: each value is of a whole trial.
+	Cycles int    `json:"cycles,omitempty"`
+	Reason string `json:"reason,omitempty"`
 }

@@ -29,12 +29,20 @@ func undecidedReason(v Verdict, o Options, n int) (reason string, cause Cause) {
 
 // roundsNeeded returns the smallest number of rounds that would allow a decision if the mean of the log
 // ratios and their noise stayed the same. It returns more than maxAdvisedRounds if no smaller number would do.
-func roundsNeeded(mean float64, v Verdict, o Options) int {
+func roundsNeeded(mean float64, v Verdict, o Options) int { return v.narrowTo(o.room(mean), o) }
+
+// room is how narrow, on either side, the interval of a mean log ratio has to be to decide.
+func (o Options) room(mean float64) float64 {
 	m, margin := math.Abs(mean), math.Log1p(o.Margin)
-	room := margin - m
 	if m > margin {
-		room = m
+		return m
 	}
+	return margin - m
+}
+
+// narrowTo returns the smallest number of rounds over those of the verdict whose interval is narrower than room
+// on either side, or more than maxAdvisedRounds.
+func (v Verdict) narrowTo(room float64, o Options) int {
 	// t is never smaller than z, so fewer rounds cannot suffice.
 	least := math.Ceil(square(distuv.UnitNormal.Quantile(o.alpha()/2)*v.Error/room) * float64(v.Rounds))
 	if !(least <= maxAdvisedRounds) {

@@ -107,6 +107,17 @@ func all(of ...cycleNoise) cycleNoise {
 	}
 }
 
+// times makes a noise louder.
+func times(factor float64, of cycleNoise) cycleNoise {
+	return func(n int, r *rand.Rand) []float64 {
+		values := of(n, r)
+		for i := range values {
+			values[i] *= factor
+		}
+		return values
+	}
+}
+
 var cycleNoises = []struct {
 	name string
 	draw cycleNoise

@@ -18,17 +18,36 @@ import (
 //
 // J. L. Hodges and E. L. Lehmann, "Estimates of Location Based on Rank Tests", Ann. Math. Statist. 34(2), 1963.
 func CompareRanks(pairs []Pair, o Options) Verdict {
-	o = o.withDefaults()
-	v := Verdict{Rounds: len(pairs), Level: 1 - o.alpha(), Decision: Undecided}
-	var a, b, shifts []float64
+	var a, b []float64
 	for i, p := range pairs {
 		if !(p.A > 0 && p.B > 0) {
-			v.Reason = fmt.Sprintf("pair %d of %d cannot be used: its values are %g and %g, and must be positive", i+1, len(pairs), p.A, p.B)
-			v.Cause = Cause{Kind: CauseValue}
-			return v
+			reason := fmt.Sprintf("pair %d of %d cannot be used: its values are %g and %g, and must be positive", i+1, len(pairs), p.A, p.B)
+			return Verdict{Rounds: len(pairs), Level: 1 - o.withDefaults().alpha(), Decision: Undecided, Reason: reason, Cause: Cause{Kind: CauseValue}}
 		}
 		a, b = append(a, p.A), append(b, p.B)
 	}
+	return byRank(a, b, o)
+}
+
+// CompareRunsByRank compares the trials of run b with those of an earlier run a as [CompareRanks] does; the ratio
+// is b over a.
+func CompareRunsByRank(a, b []float64, o Options) Verdict {
+	for name, values := range map[string][]float64{"A": a, "B": b} {
+		for i, x := range values {
+			if !(x > 0) {
+				reason := fmt.Sprintf("trial %d of %d of %s cannot be used: its value is %g, and must be positive", i+1, len(values), name, x)
+				return Verdict{Rounds: min(len(a), len(b)), Level: 1 - o.withDefaults().alpha(), Decision: Undecided, Reason: reason, Cause: Cause{Kind: CauseValue}}
+			}
+		}
+	}
+	return byRank(b, a, o)
+}
+
+// byRank compares two samples of positive values.
+func byRank(a, b []float64, o Options) Verdict {
+	o = o.withDefaults()
+	v := Verdict{Rounds: min(len(a), len(b)), Level: 1 - o.alpha(), Decision: Undecided}
+	var shifts []float64
 	for _, x := range a {
 		for _, y := range b {
 			shifts = append(shifts, logRatio(x, y))
@@ -38,10 +57,11 @@ func CompareRanks(pairs []Pair, o Options) Verdict {
 	if len(shifts) > 0 {
 		v.Ratio = bounded(middle(shifts))
 	}
-	beyond := rankSumTail(len(pairs), o.alpha()/2)
-	if least := RankRounds(o); beyond == 0 || len(pairs) < least {
-		v.Reason = fmt.Sprintf("%s; at least %d are needed", o.count(len(pairs)), least)
-		v.Cause = Cause{Kind: CauseRounds, Have: float64(len(pairs)), Needed: float64(least)}
+	beyond := rankSumTail(len(a), len(b), o.alpha()/2)
+	if beyond == 0 || v.Rounds < MinRounds {
+		least := RankRounds(o)
+		v.Reason = fmt.Sprintf("%s; at least %d are needed", o.count(v.Rounds), least)
+		v.Cause = Cause{Kind: CauseRounds, Have: float64(v.Rounds), Needed: float64(least)}
 		return v
 	}
 	v.CI = [2]float64{bounded(shifts[beyond-1]), bounded(shifts[len(shifts)-beyond])}
@@ -77,29 +97,29 @@ func middle(sorted []float64) float64 {
 func RankRounds(o Options) int {
 	o = o.withDefaults()
 	n := MinRounds
-	for rankSumTail(n, o.alpha()/2) == 0 {
+	for rankSumTail(n, n, o.alpha()/2) == 0 {
 		n++
 	}
 	return n
 }
 
-// rankSumTail returns how many of the smallest values of the Mann-Whitney statistic of two samples of n values
-// have a total probability of at most p. For n over 50 it uses the normal approximation.
-func rankSumTail(n int, p float64) int {
-	most := float64(n * n)
-	if n > 50 {
-		sd := math.Sqrt(most * float64(2*n+1) / 12)
+// rankSumTail returns how many of the smallest values of the Mann-Whitney statistic of samples of n and m values
+// have a total probability of at most p. If one has over 50 values it uses the normal approximation.
+func rankSumTail(n, m int, p float64) int {
+	if max(n, m) > 50 {
+		most := float64(n * m)
+		sd := math.Sqrt(most * float64(n+m+1) / 12)
 		return max(0, int(most/2+distuv.UnitNormal.Quantile(p)*sd))
 	}
 	// ways[i][u] is the number of orders of i values of one sample and j of the other with the statistic u.
 	ways := make([][]float64, n+1)
 	for i := range ways {
-		ways[i] = make([]float64, n*n+1)
+		ways[i] = make([]float64, n*m+1)
 		ways[i][0] = 1 // no value of the other sample
 	}
-	for j := 1; j <= n; j++ {
+	for j := 1; j <= m; j++ {
 		for i := 1; i <= n; i++ {
-			for u := n * n; u >= j; u-- {
+			for u := n * m; u >= j; u-- {
 				ways[i][u] += ways[i-1][u-j]
 			}
 		}

@@ -19,10 +19,10 @@ type Remaining struct {
 	Reason string
 }
 
-// RemainingGap estimates the effect of a confound from rounds of the three arms. The share is a quotient of two
-// means. Its interval is Fieller's: all shares s for which the mean of (controlled − baseline) − s·(published −
-// baseline) may be 0 by Student's t. If the gap itself may be 0, there is no such interval. RemainingGap uses
-// Level and Family of o.
+// RemainingGap estimates the effect of a confound from rounds (or consecutive groups of cycles) of the three
+// arms. The share is a quotient of two means, and its interval is Fieller's: all shares s for which the mean
+// of (controlled − baseline) − s·(published − baseline) may be 0. When the gap itself may be 0 there is no
+// such interval. It uses Level, Family, Share and Consecutive of o.
 //
 // E. C. Fieller, "Some Problems in Interval Estimation", J. R. Stat. Soc. B 16(2), 1954.
 func RemainingGap(triples []Triple, o Options) Remaining {
@@ -41,7 +41,11 @@ func RemainingGap(triples []Triple, o Options) Remaining {
 	case math.IsNaN(mean(gaps) + mean(rests)):
 		r.Reason = "a trial gave no measurement"
 	default:
-		lo, hi, ok := fieller(rests, gaps, o.alpha())
+		interval := fieller
+		if o.Consecutive {
+			interval = fiellerOfCycles
+		}
+		lo, hi, ok := interval(rests, gaps, o.alpha())
 		if !ok {
 			r.Reason = "the gap itself is not established"
 			break
@@ -54,7 +58,8 @@ func RemainingGap(triples []Triple, o Options) Remaining {
 	return r
 }
 
-// fieller returns the interval of mean(ys)/mean(xs) with confidence 1-alpha, or false if mean(xs) may be 0.
+// fieller returns the interval of mean(ys)/mean(xs) of independent values with confidence 1-alpha, or false if
+// mean(xs) may be 0.
 func fieller(ys, xs []float64, alpha float64) (lo, hi float64, ok bool) {
 	n := float64(len(xs))
 	t := student(len(xs), alpha)
@@ -73,4 +78,46 @@ func fieller(ys, xs []float64, alpha float64) (lo, hi float64, ok bool) {
 	}
 	root := math.Sqrt(max(0, b*b-a*c))
 	return (b - root) / a, (b + root) / a, true
+}
+
+// fiellerOfCycles is [fieller] for consecutive values, which may share something with their neighbours.
+func fiellerOfCycles(ys, xs []float64, alpha float64) (lo, hi float64, ok bool) {
+	remaining := func(share float64) (float64, uncertainty) {
+		rests := make([]float64, len(ys))
+		for i := range ys {
+			rests[i] = ys[i] - share*xs[i]
+		}
+		return mean(rests), dependent(rests, nil)
+	}
+	if gap := mean(xs); !(dependent(xs, nil).beyond(gap) < alpha) {
+		return 0, 0, false
+	}
+	best := mean(ys) / mean(xs)
+	_, u := remaining(best)
+	end := func(step float64) float64 {
+		possible := func(distance float64) bool {
+			m, u := remaining(best + distance)
+			return u.beyond(m) >= alpha
+		}
+		in, out := 0.0, step
+		for possible(out) {
+			if in, out = out, 2*out; math.IsInf(out, 0) {
+				return out
+			}
+		}
+		for math.Abs(out-in) > 1e-4*math.Abs(step) {
+			if middle := (in + out) / 2; possible(middle) {
+				in = middle
+			} else {
+				out = middle
+			}
+		}
+		return best + out
+	}
+	step := u.half(alpha) / math.Abs(mean(xs))
+	if step == 0 { // identical values
+		return best, best, true
+	}
+	lo, hi = end(-step), end(step)
+	return lo, hi, !math.IsInf(lo, 0) && !math.IsInf(hi, 0)
 }

@@ -8,8 +8,9 @@ import (
 )
 
 // CompareRuns compares the trials of run b with those of an earlier run a; the ratio is b over a. They are
-// two independent samples, and the ratio includes everything that changed between the runs. Decisions are
-// those of [Compare]; Rounds is the number of trials of the smaller run.
+// two independent samples, and the ratio includes everything that changed between the runs. The values of a
+// run are independent or, with o.Consecutive, groups of cycles that may share something with their neighbours.
+// Decisions are those of [Compare]; Rounds is the number of values of the smaller run.
 func CompareRuns(a, b []float64, o Options) Verdict {
 	o = o.withDefaults()
 	v := Verdict{Rounds: min(len(a), len(b)), Level: 1 - o.alpha(), Decision: Undecided}
@@ -22,7 +23,7 @@ func CompareRuns(a, b []float64, o Options) Verdict {
 		v.Ratio = bounded(u.difference())
 	}
 	if v.Rounds >= 2 {
-		lo, hi := u.interval(o.alpha(), o.Seed)
+		lo, hi := u.interval(o)
 		v.CI = [2]float64{bounded(lo), bounded(hi)}
 	}
 	if v.Rounds < MinRounds {
@@ -57,12 +58,16 @@ func unpairedOf(a, b []float64) (u unpaired, err error) {
 
 func (u unpaired) difference() float64 { return mean(u.b) - mean(u.a) }
 
-// interval returns a confidence interval of level 1-alpha for the difference of the means of two samples
-// (each of at least 2 values). Each side is the wider of Welch's t interval for unequal variances and the
-// bootstrap with resamples of both.
-func (u unpaired) interval(alpha float64, seed uint64) (lo, hi float64) {
-	d, wide := u.difference(), u.spread(len(u.a), len(u.b))
-	half := wide * studentOf(u.freedom(len(u.a), len(u.b)), alpha)
+// interval returns a confidence interval for the difference of the means of two samples (each of at least 2
+// values). Of independent values each side is the wider of Welch's t interval for unequal variances and the
+// bootstrap with resamples of both. Consecutive ones have the interval of their [uncertainty].
+func (u unpaired) interval(o Options) (lo, hi float64) {
+	d, alpha := u.difference(), o.alpha()
+	if o.Consecutive {
+		half := u.dependent().half(alpha)
+		return d - half, d + half
+	}
+	half := u.spread(len(u.a), len(u.b)) * studentOf(u.freedom(len(u.a), len(u.b)), alpha)
 	if half == 0 {
 		return d, d
 	}
@@ -70,8 +75,21 @@ func (u unpaired) interval(alpha float64, seed uint64) (lo, hi float64) {
 	na, nb := float64(len(u.a)), float64(len(u.b))
 	narrow := math.Sqrt(square(deviation(u.a))*(na-1)/(na*na) + square(deviation(u.b))*(nb-1)/(nb*nb))
 	tail := distuv.UnitNormal.CDF(-half / narrow)
-	a, b := bootstrapMeans(u.a, seed), bootstrapMeans(u.b, seed)
+	a, b := bootstrapMeans(u.a, o.Seed), bootstrapMeans(u.b, o.Seed)
 	return min(d-half, lowerTail(b, a, tail)), max(d+half, -lowerTail(a, b, tail))
+}
+
+// dependent returns the uncertainty of the difference of the means of two samples of consecutive values (each of
+// at least 2). What neighbours share may differ between the runs, so every pair of dependences is possible.
+func (u unpaired) dependent() uncertainty {
+	a, b := dependent(u.a, nil), dependent(u.b, nil)
+	both := uncertainty{freedom: welch(a.variance(), b.variance(), a.freedom, b.freedom)}
+	for _, x := range a.parts {
+		for _, y := range b.parts {
+			both.parts = append(both.parts, part{math.Hypot(x.err, y.err), x.weight * y.weight})
+		}
+	}
+	return both
 }
 
 // spread is the standard error of the difference of the means of na and nb trials.
@@ -79,31 +97,33 @@ func (u unpaired) spread(na, nb int) float64 {
 	return math.Sqrt(square(deviation(u.a))/float64(na) + square(deviation(u.b))/float64(nb))
 }
 
-// freedom is the number of degrees of freedom of na and nb trials. B. L. Welch, "The
-// Generalization of 'Student's' Problem when Several Different Population Variances are
-// Involved", Biometrika 34, 1947.
+// freedom is the number of degrees of freedom of na and nb trials.
 func (u unpaired) freedom(na, nb int) float64 {
-	va, vb := square(deviation(u.a))/float64(na), square(deviation(u.b))/float64(nb)
+	return welch(square(deviation(u.a))/float64(na), square(deviation(u.b))/float64(nb), float64(na-1), float64(nb-1))
+}
+
+// welch is the number of degrees of freedom of the sum of two variances that have so many. B. L. Welch, "The
+// Generalization of 'Student's' Problem when Several Different Population Variances are Involved", Biometrika
+// 34, 1947.
+func welch(va, vb, freedomA, freedomB float64) float64 {
 	if va+vb == 0 {
-		return float64(na + nb - 2)
+		return freedomA + freedomB
 	}
-	return square(va+vb) / (va*va/float64(na-1) + vb*vb/float64(nb-1))
+	return square(va+vb) / (va*va/freedomA + vb*vb/freedomB)
 }
 
-// roundsNeeded returns the smallest number of trials in both runs whose t interval would allow a decision if
-// means and deviations stayed the same.
-func (u unpaired) roundsNeeded(o Options) int {
-	m, margin := math.Abs(u.difference()), math.Log1p(o.Margin)
-	room := margin - m
-	if m > margin {
-		room = m
-	}
-	return u.narrowTo(room, o)
-}
+// roundsNeeded returns the smallest number of values in both runs whose interval would allow a decision if means
+// and noise stayed the same.
+func (u unpaired) roundsNeeded(o Options) int { return u.narrowTo(o.room(u.difference()), o) }
 
-// narrowTo returns the smallest number of trials in both runs whose t interval is narrower than room on
-// either side, or more than maxAdvisedRounds.
+// narrowTo returns the smallest number of values in both runs whose interval is narrower than room on either
+// side, or more than maxAdvisedRounds.
 func (u unpaired) narrowTo(room float64, o Options) int {
+	if o.Consecutive {
+		v := Verdict{Rounds: min(len(u.a), len(u.b))}
+		v.Error, v.Freedom = u.dependent().student(o.alpha())
+		return v.narrowTo(room, o)
+	}
 	// t is never smaller than z, so fewer trials cannot suffice.
 	least := math.Ceil(square(distuv.UnitNormal.Quantile(o.alpha()/2) * u.spread(1, 1) / room))
 	if !(least <= maxAdvisedRounds) {

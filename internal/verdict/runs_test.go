@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -176,4 +177,74 @@ func TestCoverageOfRuns(t *testing.T) {
 		}
 	}
 	checkTable(t, acrossPage, "runs", rows)
+}
+
+// TestCoverageOfRunsOfCycles: two runs whose arms took turns. Values are not paired, so all that wanders in a run
+// is in them.
+func TestCoverageOfRunsOfCycles(t *testing.T) {
+	t.Parallel() // each has draws of its own
+	sizes := [][2]int{{12, 12}, {12, 40}, {40, 40}, {100, 100}}
+	rows := []string{"| noise | 12 cycles in both | 12 and 40 | 40 in both | 100 in both |", "|---|---|---|---|---|"}
+	if *sims < 1000 {
+		sizes = sizes[:1]
+	}
+	for k, noise := range []struct {
+		name string
+		a, b cycleNoise
+	}{
+		{"independent", independent, independent},
+		{"autocorrelation 0.5", autoregressive(0.5), autoregressive(0.5)},
+		{"autocorrelation 0.7", autoregressive(0.7), autoregressive(0.7)},
+		{"autocorrelation 0.7 in one run", independent, autoregressive(0.7)},
+		{"autocorrelation 0.7 in one run, 3 × as noisy", independent, times(3, autoregressive(0.7))},
+		{"half of it autocorrelated, 0.7", all(independent, autoregressive(0.7)), all(independent, autoregressive(0.7))},
+		{"autocorrelation 0.5, bursts and tails", all(autoregressive(0.5), bursts, paretoTails), all(autoregressive(0.5), bursts, paretoTails)},
+		{"autocorrelation 0.9", autoregressive(0.9), autoregressive(0.9)},
+	} {
+		row := "| " + noise.name + " |"
+		for _, n := range sizes {
+			r := rand.New(rand.NewPCG(43, uint64(1000*k+n[1])))
+			missed, missedOf12 := 0, 0
+			runs := max(100, *sims/5)
+			for range runs {
+				u := unpaired{noise.a(n[0], r), noise.b(n[1], r)}
+				switch p := u.dependent().beyond(u.difference()); {
+				case p < 0.05/12:
+					missedOf12++
+					fallthrough
+				case p < 0.05:
+					missed++
+				}
+			}
+			if noise.name != "autocorrelation 0.9" && (tooMany(missed, runs, 0.075) || tooMany(missedOf12, runs, 0.0075)) {
+				t.Errorf("%s, %d cycles: the interval misses the truth in %d of %d runs, and as one of 12 in %d", noise.name, n, missed, runs, missedOf12)
+			}
+			row += fmt.Sprintf(" %.1f, %.1f |", 100-percentOf(missed, runs), 100-percentOf(missedOf12, runs))
+		}
+		rows = append(rows, row)
+	}
+	checkTable(t, acrossPage, "runs of cycles", rows)
+}
+
+func TestRunsWhoseValuesAreCyclesAllowForNeighbours(t *testing.T) {
+	slow := func(level float64) (values []float64) {
+		for i := range 24 {
+			values = append(values, level*math.Exp(0.02*math.Sin(float64(i)/4)))
+		}
+		return values
+	}
+	a, b := slow(100), slow(102)
+	rounds, cycles := CompareRuns(a, b, Options{}), CompareRuns(a, b, Options{Consecutive: true})
+	if cycles.Ratio != rounds.Ratio || !(cycles.CI[0] < rounds.CI[0] && rounds.CI[1] < cycles.CI[1]) {
+		t.Errorf("the interval of cycles is %v and that of rounds %v, want it wider", cycles.CI, rounds.CI)
+	}
+	if !cycles.Cause.Groups || !strings.Contains(cycles.Reason, "groups of cycles") {
+		t.Errorf("the reason is %q, %+v", cycles.Reason, cycles.Cause)
+	}
+	if _, outcome, why := (Bound{Limit: 1.025}).OfRuns(a, b, Options{Consecutive: true}); outcome != Open || !strings.Contains(why, "groups of cycles") {
+		t.Errorf("the gate is %s: %q", outcome, why)
+	}
+	if v := CompareRuns([]float64{7, 7, 7, 7}, []float64{7, 7, 7, 7}, Options{Consecutive: true}); v.Decision != Equivalent {
+		t.Errorf("equal values have %+v", v)
+	}
 }

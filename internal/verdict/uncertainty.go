@@ -33,6 +33,14 @@ func (u uncertainty) beyond(x float64) float64 {
 	return p
 }
 
+// variance returns the mean of the squares of the standard errors.
+func (u uncertainty) variance() (mean float64) {
+	for _, part := range u.parts {
+		mean += part.weight * square(part.err)
+	}
+	return mean
+}
+
 // half returns half of the width of the interval of level 1-alpha.
 func (u uncertainty) half(alpha float64) float64 {
 	t := studentOf(u.freedom, alpha)
