@@ -204,7 +204,7 @@ func generatorLimit(load experiment.Load, m result.Measures, waited uint64) (lim
 }
 
 // Late says how late rpclab sent the answered calls; "": on time, or late by a small share of their
-// latency. waited is how many calls waited for a stream or connection that other calls used.
+// latency. waited is how many calls waited in the client.
 func Late(m result.Measures, waited uint64) (limited string, by result.Limit) {
 	lateness, latency := m.AnswersLateness(), m.Answers()
 	limited = cmp.Or(verdict.Late("p99", lateness.P99, latency.P99), verdict.Late("p50", lateness.P50, latency.P50))

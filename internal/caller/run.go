@@ -12,9 +12,21 @@ import (
 	"rpclab/internal/pace"
 )
 
-// CallFunc makes call n (from 0). It returns the identity of the backend that answered, the
-// status code and, for a failed call, the message.
-type CallFunc func(ctx context.Context, n uint64) (backend, code, message string)
+// CallFunc makes call n (from 0).
+type CallFunc func(ctx context.Context, n uint64) Outcome
+
+// Outcome is how a call ended.
+type Outcome struct {
+	Backend string // identity of the backend that answered; "": none did
+	Code    string // [measure.OK] or an error
+	Message string // of the error
+	// Wait is how long the client kept the call, on an open connection, before it sent the call.
+	Wait time.Duration
+}
+
+// longWait is the shortest wait that counts as one. Clients need some microseconds to send a call, and on a
+// busy machine some hundred.
+const longWait = time.Millisecond
 
 // BatchFunc makes request n, which makes several calls, and returns how many of them each
 // backend answered.
@@ -25,9 +37,8 @@ type BatchFunc func(ctx context.Context, n uint64) (answered map[string]uint64, 
 // returns the recorder and the start of the load. ended, if not nil, is called with each finished
 // call, from many goroutines at once.
 func Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal, late time.Duration, do CallFunc, ended func(measure.Call)) (*measure.Recorder, time.Time) {
-	makeCall := func(ctx context.Context, n uint64) (call measure.Call) {
-		call.Backend, call.Code, call.Message = do(ctx, n)
-		return call
+	makeCall := func(ctx context.Context, n uint64) measure.Call {
+		return do(ctx, n).call()
 	}
 	return runSync(ctx, plan, signal, late, makeCall, ended)
 }
@@ -44,15 +55,17 @@ func RunBatches(ctx context.Context, plan pace.Pace, signal measure.StartSignal,
 // RunAsync is [Run] for users that continue as soon as begin returns; end waits for the
 // response. The pace therefore does not bound the calls in flight.
 func RunAsync(ctx context.Context, plan pace.Pace, signal measure.StartSignal, late time.Duration,
-	begin func(ctx context.Context, n uint64) (end func() (backend, code, message string))) (*measure.Recorder, time.Time) {
+	begin func(ctx context.Context, n uint64) (end func() Outcome)) (*measure.Recorder, time.Time) {
 	startCall := func(ctx context.Context, n uint64) func() measure.Call {
 		end := begin(ctx, n)
-		return func() (call measure.Call) {
-			call.Backend, call.Code, call.Message = end()
-			return call
-		}
+		return func() measure.Call { return end().call() }
 	}
 	return (&generator{ctx: ctx, pace: plan, startCall: startCall}).run(signal, late)
+}
+
+// call returns the outcome as a call whose Sent counts from when the client got it.
+func (o Outcome) call() measure.Call {
+	return measure.Call{Backend: o.Backend, Code: o.Code, Message: o.Message, Sent: o.Wait, Waited: o.Wait >= longWait}
 }
 
 func runSync(ctx context.Context, plan pace.Pace, signal measure.StartSignal, late time.Duration, do func(context.Context, uint64) measure.Call, ended func(measure.Call)) (*measure.Recorder, time.Time) {
@@ -86,7 +99,7 @@ func (g *generator) run(signal measure.StartSignal, late time.Duration) (*measur
 type generator struct {
 	ctx       context.Context
 	pace      pace.Pace
-	makeCall  func(context.Context, uint64) measure.Call              // returns all but the times
+	makeCall  func(context.Context, uint64) measure.Call              // returns all but Due and Done; Sent counts from its start
 	startCall func(context.Context, uint64) (end func() measure.Call) // asynchronous alternative to makeCall; nil: makeCall is used
 	ended     func(measure.Call)
 	shards    *measure.Shards
@@ -140,21 +153,21 @@ func (g *generator) runClosed() {
 
 // call makes a call and returns when its user may continue.
 func (g *generator) call(ctx context.Context, key, n uint64, due time.Duration) (done time.Duration) {
-	sent := time.Since(g.start)
+	started := time.Since(g.start)
 	if g.startCall == nil {
-		return g.record(key, due, sent, g.makeCall(ctx, n))
+		return g.record(key, due, started, g.makeCall(ctx, n))
 	}
 	if !g.pace.Open() {
-		due = sent // the user's think time is a minimum, so the call cannot be late
+		due = started // the user's think time is a minimum, so the call cannot be late
 	}
 	end := g.startCall(ctx, n)
-	g.pending.Go(func() { g.record(key, due, sent, end()) })
+	g.pending.Go(func() { g.record(key, due, started, end()) })
 	return time.Since(g.start)
 }
 
-func (g *generator) record(key uint64, due, sent time.Duration, call measure.Call) (done time.Duration) {
+func (g *generator) record(key uint64, due, started time.Duration, call measure.Call) (done time.Duration) {
 	done = time.Since(g.start)
-	call.Due, call.Sent, call.Done = due, sent, done
+	call.Due, call.Sent, call.Done = due, started+call.Sent, done
 	g.shards.Record(key, call)
 	if g.ended != nil {
 		g.ended(call)

@@ -27,9 +27,9 @@ func sleep(ctx context.Context, duration time.Duration) {
 }
 
 func answerAfter(service time.Duration) caller.CallFunc {
-	return func(ctx context.Context, _ uint64) (string, string, string) {
+	return func(ctx context.Context, _ uint64) caller.Outcome {
 		sleep(ctx, service)
-		return "b", measure.OK, ""
+		return caller.Outcome{Backend: "b", Code: measure.OK}
 	}
 }
 
@@ -57,9 +57,9 @@ func TestEveryCallOfAPaceIsMadeOnce(t *testing.T) {
 				want = poissonCalls(plan)
 			}
 			var seen atomic.Uint64
-			got := runSync(t, plan, func(_ context.Context, n uint64) (string, string, string) {
+			got := runSync(t, plan, func(_ context.Context, n uint64) caller.Outcome {
 				seen.Add(n + 1)
-				return "b", measure.OK, ""
+				return caller.Outcome{Backend: "b", Code: measure.OK}
 			})
 			if got.Calls != want || got.Dropped != 0 || seen.Load() != want*(want+1)/2 {
 				t.Errorf("%d calls made, %d dropped, their numbers add up to %d; want the numbers 0 to %d-1 once each", got.Calls, got.Dropped, seen.Load(), want)
@@ -81,13 +81,13 @@ func TestAnOpenLoopMeasuresAStallThatAClosedLoopHides(t *testing.T) {
 		var server = make(chan struct{}, 1) // one call at a time, so that a stall delays all others
 		server <- struct{}{}
 		var stalled atomic.Bool
-		return func(ctx context.Context, n uint64) (string, string, string) {
+		return func(ctx context.Context, n uint64) caller.Outcome {
 			<-server
 			if n >= 20 && stalled.CompareAndSwap(false, true) {
 				sleep(ctx, stall)
 			}
 			server <- struct{}{}
-			return "b", measure.OK, ""
+			return caller.Outcome{Backend: "b", Code: measure.OK}
 		}
 	}
 	open := runSync(t, pace.Rate{PerSecond: 200, Duration: 400 * time.Millisecond, Max: 1000}, stallOnce())
@@ -134,7 +134,10 @@ func (r rateWithEnd) Next(n uint64, before time.Duration) (time.Duration, bool) 
 func TestCallsOverTheInFlightLimitAreDroppedAndCounted(t *testing.T) {
 	release := make(chan struct{})
 	m := runSync(t, rateWithEnd{pace.Rate{PerSecond: 1000, Duration: 50 * time.Millisecond, Max: 10}, func() { close(release) }},
-		func(context.Context, uint64) (string, string, string) { <-release; return "b", measure.OK, "" })
+		func(context.Context, uint64) caller.Outcome {
+			<-release
+			return caller.Outcome{Backend: "b", Code: measure.OK}
+		})
 	if m.Calls != 10 || m.Dropped != 40 {
 		t.Errorf("%d calls made and %d dropped, want 10 and 40", m.Calls, m.Dropped)
 	}
@@ -144,11 +147,11 @@ func TestAnInterruptEndsTheLoadAndKeepsItsMeasurement(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var calls atomic.Uint64
 	recorder, _ := caller.Run(ctx, pace.Closed{Users: 2, Duration: time.Hour}, measure.StartSignal{}, 0,
-		func(ctx context.Context, _ uint64) (string, string, string) {
+		func(ctx context.Context, _ uint64) caller.Outcome {
 			if calls.Add(1) == 10 {
 				cancel()
 			}
-			return "b", measure.OK, ""
+			return caller.Outcome{Backend: "b", Code: measure.OK}
 		}, nil)
 	m, err := recorder.Measurement()
 	if err != nil || m.Calls < 10 || m.Calls > 12 {

@@ -8,9 +8,9 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"rpclab/internal/caller"
-	"rpclab/internal/service/data"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
+	"rpclab/internal/service/data"
 )
 
 // Client makes the calls of a load. Its connections are open.
@@ -24,14 +24,13 @@ type Client interface {
 	Close() error
 }
 
-// sendFunc makes one call. It returns the backend, the status code and, for a failed call, the
-// message.
-type sendFunc func(ctx context.Context, n uint64, message []byte) (backend, code, text string)
+// sendFunc makes one call.
+type sendFunc func(ctx context.Context, n uint64, message []byte) caller.Outcome
 
 // runCalls makes the calls of a pace in goroutines.
 func runCalls(ctx context.Context, plan pace.Pace, messages *data.Messages, templates metadataTemplates, timeout time.Duration, live *Progress, send sendFunc) (*measure.Recorder, time.Time, error) {
 	ids := newWorkerIDs(plan.InFlight(), messages.Templated() || len(templates) > 0)
-	do := func(ctx context.Context, n uint64) (backend, code, text string) {
+	do := func(ctx context.Context, n uint64) caller.Outcome {
 		if live != nil {
 			live.CallStarted()
 		}
@@ -39,12 +38,12 @@ func runCalls(ctx context.Context, plan pace.Pace, messages *data.Messages, temp
 		defer ids.release(id)
 		message, err := messages.For(data.Call{Number: n, Worker: id})
 		if err != nil {
-			return "", "INTERNAL", "create the message: " + err.Error()
+			return caller.Outcome{Code: "INTERNAL", Message: "create the message: " + err.Error()}
 		}
 		if len(templates) > 0 {
 			md, err := templates.gRPC(data.Call{Number: n, Worker: id})
 			if err != nil {
-				return "", "INTERNAL", "create the metadata: " + err.Error()
+				return caller.Outcome{Code: "INTERNAL", Message: "create the metadata: " + err.Error()}
 			}
 			fixed, _ := metadata.FromOutgoingContext(ctx)
 			ctx = metadata.NewOutgoingContext(ctx, metadata.Join(fixed, md))

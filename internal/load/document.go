@@ -54,7 +54,7 @@ func (l *Load) document(rounds []round, selfTest *SelfTestResult) (result.Docume
 	if unused := l.to.addUnused(merged.Backends); len(unused) > 0 && merged.Calls > 0 {
 		document.Warnings = append(document.Warnings, fmt.Sprintf("%s answered no call, although --balance %s sends calls to every address", strings.Join(unused, ", "), RoundRobin))
 	}
-	if waited > 0 {
+	if waited > 0 && (l.settings.engine() == Wire || verdict.Waited(waited, merged.Calls) != "") {
 		document.Warnings = append(document.Warnings, l.waited(waited, merged.Calls))
 	}
 	if selfTest == nil {
@@ -239,6 +239,9 @@ func (l *Load) waited(waited, calls uint64) string {
 		text += " a connection, which carries one call at a time: use more --connections"
 	case settings.Streams > 0:
 		text += fmt.Sprintf(" a stream, because --streams limits the calls on a connection to %d: raise it or use more --connections", settings.Streams)
+	case settings.engine() == GRPCGo: // which does not say why
+		return fmt.Sprintf("%d of %d calls (%.3g %%) waited over 1 ms in grpc-go: for a stream, if the server limits the calls on a connection (SETTINGS_MAX_CONCURRENT_STREAMS), or for a processor; use more --connections, or fewer calls at once; the wait counts as lateness, not as service",
+			waited, calls, 100*float64(waited)/float64(calls))
 	default:
 		text += " a stream, because the server limits the calls on a connection (SETTINGS_MAX_CONCURRENT_STREAMS): use more --connections"
 	}

@@ -21,10 +21,11 @@ import (
 	"google.golang.org/grpc/status"
 
 	"rpclab/internal/caller"
-	"rpclab/internal/service/data"
-	"rpclab/internal/service/request"
+	"rpclab/internal/caller/grpcgo"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
+	"rpclab/internal/service/data"
+	"rpclab/internal/service/request"
 	"rpclab/internal/wire/h2"
 	"rpclab/internal/workload"
 )
@@ -132,7 +133,7 @@ func (c *grpcClient) Run(ctx context.Context, p pace.Pace, live *Progress) (*mea
 		return runCalls(ctx, p, c.messages, c.templates, c.timeout, live, c.unary)
 	}
 	streams := newGRPCStreams(c.stream, &c.reply, c.decode)
-	recorder, start, err := runCalls(ctx, p, c.messages, c.templates, c.timeout, live, func(ctx context.Context, n uint64, message []byte) (backend, code, text string) {
+	recorder, start, err := runCalls(ctx, p, c.messages, c.templates, c.timeout, live, func(ctx context.Context, n uint64, message []byte) caller.Outcome {
 		return c.streaming(ctx, streams, n, message)
 	})
 	if err == nil {
@@ -141,59 +142,59 @@ func (c *grpcClient) Run(ctx context.Context, p pace.Pace, live *Progress) (*mea
 	return recorder, start, err
 }
 
-func (c *grpcClient) unary(ctx context.Context, n uint64, message []byte) (backend, code, text string) {
+func (c *grpcClient) unary(ctx context.Context, n uint64, message []byte) caller.Outcome {
 	response := response{decode: c.decode}
 	var trailer metadata.MD
 	var from peer.Peer
-	err := c.channel(n).Invoke(ctx, c.path, message, &response, grpc.Trailer(&trailer), grpc.Peer(&from), grpc.ForceCodecV2(rawCodec{}))
+	wait, err := grpcgo.Invoke(ctx, c.channel(n), rawCodec{}, c.path, message, &response, grpc.Trailer(&trailer), grpc.Peer(&from))
 	if err == nil {
 		c.reply.Store(int64(response.size))
 		err = response.invalid
 	}
-	return c.outcome(err, &from, trailer)
+	return c.outcome(wait, err, &from, trailer)
 }
 
-func (c *grpcClient) streaming(ctx context.Context, streams *grpcStreams, n uint64, message []byte) (backend, code, text string) {
+func (c *grpcClient) streaming(ctx context.Context, streams *grpcStreams, n uint64, message []byte) caller.Outcome {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := c.channel(n).NewStream(ctx, streams.description(), c.path, grpc.ForceCodecV2(rawCodec{}))
+	stream, wait, err := grpcgo.NewStream(ctx, c.channel(n), streams.description(), c.path, grpc.ForceCodecV2(rawCodec{}))
 	if err != nil {
-		return c.outcome(err, nil)
+		return c.outcome(wait, err, nil)
 	}
 	ended, err := streams.exchange(cancel, n, stream, message)
 	if err != nil {
-		return c.outcome(err, nil)
+		return c.outcome(wait, err, nil)
 	}
 	from, _ := peer.FromContext(stream.Context()) // the option grpc.Peer is set later when the client ends a stream
 	if ended {
 		cancel()
 		header, _ := stream.Header() // there may be none yet
-		return c.outcome(nil, from, header)
+		return c.outcome(wait, nil, from, header)
 	}
 	header, err := stream.Header()
-	return c.outcome(err, from, stream.Trailer(), header)
+	return c.outcome(wait, err, from, stream.Trailer(), header)
 }
 
 func (c *grpcClient) channel(n uint64) *grpc.ClientConn { return c.channels[n%uint64(len(c.channels))] }
 
 // outcome returns the result of a call and the backend that answered it: its identity in the
 // metadata, or its address where there are several.
-func (c *grpcClient) outcome(err error, from *peer.Peer, answered ...metadata.MD) (backend, code, text string) {
+func (c *grpcClient) outcome(wait time.Duration, err error, from *peer.Peer, answered ...metadata.MD) caller.Outcome {
 	if invalid, ok := errors.AsType[invalidResponse](err); ok {
-		return "", h2.Status{Code: h2.InvalidResponse}.Name(), invalid.Error()
+		return caller.Outcome{Code: h2.Status{Code: h2.InvalidResponse}.Name(), Message: invalid.Error(), Wait: wait}
 	}
 	if err != nil {
-		return "", caller.Code(err), status.Convert(err).Message()
+		return caller.Outcome{Code: caller.Code(err), Message: status.Convert(err).Message(), Wait: wait}
 	}
 	for _, md := range answered {
 		if ids := md[workload.BackendTrailer]; len(ids) > 0 {
-			return ids[0], measure.OK, ""
+			return caller.Outcome{Backend: ids[0], Code: measure.OK, Wait: wait}
 		}
 	}
 	if c.several && from != nil && from.Addr != nil {
-		return addressOf(from.Addr), measure.OK, ""
+		return caller.Outcome{Backend: addressOf(from.Addr), Code: measure.OK, Wait: wait}
 	}
-	return "", measure.OK, ""
+	return caller.Outcome{Code: measure.OK, Wait: wait}
 }
 
 func (c *grpcClient) ReplyBytes() int { return int(c.reply.Load()) }

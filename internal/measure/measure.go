@@ -18,7 +18,7 @@ const OK = "OK"
 // Call is a call that has ended. Its times count from the start of the load.
 type Call struct {
 	Due, Sent, Done time.Duration
-	Waited          bool   // whether it waited for a stream or connection that other calls used
+	Waited          bool   // whether the client kept it until it had a stream or connection for it
 	Backend         string // identity of the backend that responded; "": none did
 	// Backends counts responses by backend if the Call is a request that makes several calls; nil: Backend
 	// sent the one response.
@@ -36,8 +36,8 @@ type Measurement struct {
 	Calls         uint64        `json:"calls"`   // that ended, answered or failed
 	Dropped       uint64        `json:"dropped"` // that were due but not sent, because too many were in flight
 	Late          uint64        `json:"late"`    // answered later than allowed, see [NewRecorder]
-	// Waited counts the calls that waited in the caller for a stream or connection that other calls
-	// used. Only the caller wire counts them.
+	// Waited counts the calls that the client kept until it had a stream or connection for them. Of grpc-go
+	// it counts waits over 1 ms, of which some may be for a processor. Other callers do not report waits.
 	Waited uint64 `json:"waited,omitempty"`
 	// Window is the time from Started in which calls were due; 0: they were due until their number was
 	// reached. InWindow and AnsweredInWindow count the calls that ended in it.

@@ -21,11 +21,10 @@ func Late(percentile string, lateness, latency float64) string {
 	return fmt.Sprintf("rpclab sent calls up to %.1f ms late (%s), at a latency of %.1f ms", lateness, percentile, latency)
 }
 
-// Waited says which share of the calls waited in rpclab for a stream or connection that other calls
-// used, as a reason for their lateness. It returns "" for 1 % or less, which 99th percentiles ignore.
+// Waited says which share of the calls waited in the client, as a reason for their lateness. It returns "" for 1 % or less, which 99th percentiles ignore.
 func Waited(waited, calls uint64) string {
 	if waited*100 <= calls {
 		return ""
 	}
-	return fmt.Sprintf("; %.3g %% of the calls waited for a free stream or connection", 100*float64(waited)/float64(calls))
+	return fmt.Sprintf("; %.3g %% of the calls waited in the client for a free stream, connection or processor", 100*float64(waited)/float64(calls))
 }

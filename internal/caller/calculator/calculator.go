@@ -94,18 +94,15 @@ func (c *Client) Metadata() ([]string, error) {
 type Call struct {
 	number  uint64
 	stream  any // the stream on which the response is expected
-	outcome chan Outcome
+	outcome chan caller.Outcome
 }
 
-// Outcome is the result of a call.
-type Outcome struct{ Backend, Code, Message string }
-
 // Done returns a channel that receives the outcome once.
-func (c *Call) Done() <-chan Outcome { return c.outcome }
+func (c *Call) Done() <-chan caller.Outcome { return c.outcome }
 
 // NewCall makes a request. Call [Client.Register] before sending it.
 func (c *Client) NewCall() (call *Call, message []byte, err error) {
-	call = &Call{outcome: make(chan Outcome, 1)}
+	call = &Call{outcome: make(chan caller.Outcome, 1)}
 	call.number, message, err = c.NextRequest()
 	return call, message, err
 }
@@ -149,9 +146,9 @@ func (c *Client) Deliver(message []byte, backend string) error {
 	switch {
 	case call == nil: // abandoned
 	case wrong != nil:
-		call.outcome <- Outcome{Code: caller.DataLoss, Message: wrong.Error()}
+		call.outcome <- caller.Outcome{Code: caller.DataLoss, Message: wrong.Error()}
 	default:
-		call.outcome <- Outcome{Backend: backend, Code: measure.OK}
+		call.outcome <- caller.Outcome{Backend: backend, Code: measure.OK}
 	}
 	return nil
 }
@@ -193,7 +190,7 @@ func (c *Client) Fail(stream any, code, message string) {
 	for number, call := range c.pending {
 		if stream == nil || call.stream == stream {
 			delete(c.pending, number)
-			call.outcome <- Outcome{Code: code, Message: message}
+			call.outcome <- caller.Outcome{Code: code, Message: message}
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/status"
@@ -44,17 +45,18 @@ func newBidiStreams(s *CalculatorSession, streams int) *bidiStreams {
 	return bidi
 }
 
-func (b *bidiStreams) send(ctx context.Context, n uint64, call *calculator.Call, message []byte) error {
+// send does not tell how long opening a stream takes, which few messages wait for.
+func (b *bidiStreams) send(ctx context.Context, n uint64, call *calculator.Call, message []byte) (wait time.Duration, err error) {
 	slot := b.slots[n%uint64(len(b.slots))]
 	slot.mu.Lock()
 	defer slot.mu.Unlock()
 	if err := ctx.Err(); err != nil { // may have ended while waiting for the lock
-		return status.FromContextError(err).Err()
+		return 0, status.FromContextError(err).Err()
 	}
 	if slot.stream == nil {
 		stream, err := b.open(ctx, slot)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		slot.stream = stream
 	}
@@ -62,11 +64,11 @@ func (b *bidiStreams) send(ctx context.Context, n uint64, call *calculator.Call,
 	// A server that does not read blocks the sender. A request that is blocked for too long
 	// cancels the stream, because half of the request may have been written.
 	defer context.AfterFunc(ctx, slot.stream.end)()
-	err := slot.stream.Send(&rpclabv1.Calculation{Signed: message})
+	err = slot.stream.Send(&rpclabv1.Calculation{Signed: message})
 	if errors.Is(err, io.EOF) {
-		return nil // read returns the stream's error and fails the call
+		return 0, nil // read returns the stream's error and fails the call
 	}
-	return err
+	return 0, err
 }
 
 // open opens a stream before ctx ends. The stream outlives ctx.

@@ -24,8 +24,9 @@ type CalculatorSession struct {
 	unary         bool // style unary-stream
 	channels      []*grpc.ClientConn
 	requests      interface {
-		// send returns when a request was sent, after registering the call with its stream.
-		send(ctx context.Context, n uint64, call *calculator.Call, message []byte) error
+		// send returns when a request was sent, after registering the call with its stream; for wait see
+		// [NewStream].
+		send(ctx context.Context, n uint64, call *calculator.Call, message []byte) (wait time.Duration, err error)
 		close()
 	}
 }
@@ -36,41 +37,47 @@ func (s *CalculatorSession) Run(ctx context.Context, plan pace.Pace, signal meas
 		recorder, start := caller.RunAsync(ctx, plan, signal, s.late, s.Begin)
 		return recorder, start, nil
 	}
-	recorder, start := caller.Run(ctx, plan, signal, s.late, func(ctx context.Context, n uint64) (backend, code, message string) {
+	recorder, start := caller.Run(ctx, plan, signal, s.late, func(ctx context.Context, n uint64) caller.Outcome {
 		return s.Begin(ctx, n)()
 	}, nil)
 	return recorder, start, nil
 }
 
 // Begin sends request n and returns; end waits for the response.
-func (s *CalculatorSession) Begin(ctx context.Context, n uint64) (end func() (backend, code, message string)) {
+func (s *CalculatorSession) Begin(ctx context.Context, n uint64) (end func() caller.Outcome) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	call, message, err := s.NewCall()
-	var sent chan error // receives the result of send; nil: send has returned
+	var wait time.Duration
+	var sent chan error // receives the result of send, after wait is set; nil: send has returned
 	switch {
 	case err != nil:
 	case s.ahead == caller.WhenSent && s.unary:
 		sent = make(chan error, 1)
-		go func() { sent <- s.requests.send(ctx, n, call, message) }()
+		go func() {
+			var err error
+			wait, err = s.requests.send(ctx, n, call, message)
+			sent <- err
+		}()
 	default:
-		err = s.requests.send(ctx, n, call, message)
+		wait, err = s.requests.send(ctx, n, call, message)
 	}
-	return func() (string, string, string) {
+	return func() caller.Outcome {
 		defer cancel()
 		if sent != nil && err == nil {
 			err = <-sent
 		}
 		if err != nil {
 			s.Abandon(call)
-			return "", caller.Code(err), err.Error()
+			return failed(err, wait)
 		}
 		select {
-		case o := <-call.Done():
-			return o.Backend, o.Code, o.Message
+		case outcome := <-call.Done():
+			outcome.Wait = wait
+			return outcome
 		case <-ctx.Done():
 			s.Abandon(call)
 			err := status.FromContextError(ctx.Err()).Err()
-			return "", caller.Code(err), "the request was sent but not answered: " + err.Error()
+			return caller.Outcome{Code: caller.Code(err), Message: "the request was sent but not answered: " + err.Error(), Wait: wait}
 		}
 	}
 }

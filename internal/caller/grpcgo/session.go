@@ -60,7 +60,7 @@ func (s *session) Close() error {
 // call makes one call. With a channel per call, its latency includes opening the channel, as in
 // an application that works that way; the channel is closed after the response, and that CPU
 // time counts too. With a channel per user, a user's first call opens the channel.
-func (s *session) call(ctx context.Context, n uint64) (backend, code, message string) {
+func (s *session) call(ctx context.Context, n uint64) caller.Outcome {
 	ctx, cancel := context.WithTimeout(ctx, s.job.Timeout)
 	defer cancel()
 	invoke := s.invoke
@@ -73,62 +73,64 @@ func (s *session) call(ctx context.Context, n uint64) (backend, code, message st
 	if user, ok := caller.UserOf(ctx); ok && s.job.Channels.Mode == caller.PerUser {
 		channel, err := s.channelOf(user)
 		if err != nil {
-			return "", caller.Code(err), err.Error()
+			return failed(err, 0)
 		}
 		return invoke(ctx, channel, n)
 	}
 	channel, err := grpc.NewClient(s.uri, s.options...)
 	if err != nil {
-		return "", caller.Code(err), err.Error()
+		return failed(err, 0)
 	}
 	defer s.background.Go(func() { _ = channel.Close() })
 	return invoke(ctx, channel, n)
 }
 
-func (s *session) invoke(ctx context.Context, channel *grpc.ClientConn, n uint64) (backend, code, message string) {
+func (s *session) invoke(ctx context.Context, channel *grpc.ClientConn, n uint64) caller.Outcome {
 	reply := s.calls.Reply()
 	var trailer metadata.MD
-	if err := channel.Invoke(ctx, s.calls.Method, s.calls.Request(n), reply, grpc.Trailer(&trailer)); err != nil {
-		return "", caller.Code(err), err.Error()
+	wait, err := Invoke(ctx, channel, protobuf, s.calls.Method, s.calls.Request(n), reply, grpc.Trailer(&trailer))
+	if err != nil {
+		return failed(err, wait)
 	}
-	backend = backendOf(trailer)
+	backend := backendOf(trailer)
 	if err := s.calls.Check(n, reply, backend); err != nil {
-		return "", caller.DataLoss, err.Error()
+		return caller.Outcome{Code: caller.DataLoss, Message: err.Error(), Wait: wait}
 	}
-	return backend, measure.OK, ""
+	return caller.Outcome{Backend: backend, Code: measure.OK, Wait: wait}
+}
+
+// failed is the outcome of a call that failed after a wait for a stream.
+func failed(err error, wait time.Duration) caller.Outcome {
+	return caller.Outcome{Code: caller.Code(err), Message: err.Error(), Wait: wait}
 }
 
 // nonFatalCode is the code after which another attempt is sent, as in the hedgingPolicy of
 // [rpclab/internal/route/settings].
 const nonFatalCode = "UNAVAILABLE"
 
-// outcome is the result of an attempt.
-type outcome struct{ backend, code, message string }
-
 // hedge makes a call according to gRFC A6: one attempt, then another after each delay without an
 // response, or at once after a non-fatal code. The first response or fatal code counts and cancels
 // the other attempts. grpc-go (1.85) ignores hedgingPolicy, so hedge implements it, without
 // throttling and push-back, which no backend of rpclab uses.
-func (s *session) hedge(ctx context.Context, channel *grpc.ClientConn, n uint64) (backend, code, message string) {
+func (s *session) hedge(ctx context.Context, channel *grpc.ClientConn, n uint64) caller.Outcome {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	outcomes := make(chan outcome, s.job.Hedge.Attempts)
+	outcomes := make(chan caller.Outcome, s.job.Hedge.Attempts)
 	attempt := func() {
-		s.background.Go(func() {
-			var o outcome
-			o.backend, o.code, o.message = s.invoke(ctx, channel, n)
-			outcomes <- o
-		})
+		s.background.Go(func() { outcomes <- s.invoke(ctx, channel, n) })
 	}
 	attempt()
 	delay := time.NewTimer(s.job.Hedge.Delay)
 	defer delay.Stop()
-	var last outcome
+	var last caller.Outcome
 	for begun, ended := 1, 0; ended < begun; {
 		select {
 		case last = <-outcomes:
-			if ended++; last.code != nonFatalCode {
-				return last.backend, last.code, last.message
+			if begun > 1 {
+				last.Wait = 0 // that of the first attempt is what matters, and is not known
+			}
+			if ended++; last.Code != nonFatalCode {
+				return last
 			}
 		case <-delay.C:
 		}
@@ -138,7 +140,7 @@ func (s *session) hedge(ctx context.Context, channel *grpc.ClientConn, n uint64)
 			delay.Reset(s.job.Hedge.Delay)
 		}
 	}
-	return last.backend, last.code, last.message
+	return last
 }
 
 // backendOf returns the backend's identity in its metadata, or "".

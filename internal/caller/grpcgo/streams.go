@@ -49,26 +49,27 @@ func (s *streamSession) Close() error {
 	return s.session.Close()
 }
 
-func (s *streamSession) call(ctx context.Context, n uint64) (backend, code, message string) {
+func (s *streamSession) call(ctx context.Context, n uint64) caller.Outcome {
 	ctx, cancel := context.WithTimeout(ctx, s.session.job.Timeout)
 	defer cancel()
 	for {
-		stream, err := s.acquire(ctx)
+		backend := ""
+		stream, wait, err := s.acquire(ctx)
 		if err == nil {
 			backend, err = s.exchange(ctx, stream, n)
 		}
 		switch {
 		case err == nil:
 			s.release(stream)
-			return backend, measure.OK, ""
+			return caller.Outcome{Backend: backend, Code: measure.OK, Wait: wait}
 		case errors.Is(err, errNotSent):
 			continue // try another stream; the message was not sent
 		case ctx.Err() != nil:
 			err = status.FromContextError(ctx.Err()).Err()
 		case errors.Is(err, errWrongResponse):
-			return "", caller.DataLoss, err.Error()
+			return caller.Outcome{Code: caller.DataLoss, Message: err.Error(), Wait: wait}
 		}
-		return "", caller.Code(err), err.Error()
+		return failed(err, wait)
 	}
 }
 
@@ -77,8 +78,8 @@ var (
 	errWrongResponse = errors.New("wrong response")
 )
 
-// acquire returns a free stream that is not due for renewal, or opens a stream.
-func (s *streamSession) acquire(ctx context.Context) (*stream, error) {
+// acquire returns a free stream that is not due for renewal, or opens a stream; for wait see [NewStream].
+func (s *streamSession) acquire(ctx context.Context) (free *stream, wait time.Duration, err error) {
 	renew := s.session.job.Stream.Renew
 	for {
 		stream := s.popFree()
@@ -86,7 +87,7 @@ func (s *streamSession) acquire(ctx context.Context) (*stream, error) {
 		case stream == nil:
 			return s.open(ctx)
 		case renew == 0 || time.Since(stream.openedAt) < renew:
-			return stream, nil
+			return stream, 0, nil
 		}
 		s.session.background.Go(func() { s.close(stream) })
 	}
@@ -110,22 +111,21 @@ func (s *streamSession) release(stream *stream) {
 }
 
 // open opens a stream before ctx ends. The stream outlives ctx.
-func (s *streamSession) open(ctx context.Context) (*stream, error) {
+func (s *streamSession) open(ctx context.Context) (opened *stream, wait time.Duration, err error) {
 	s.mu.Lock()
 	channel := s.session.channels[s.opened%uint64(len(s.session.channels))]
 	s.opened++
 	s.mu.Unlock()
-	opened := &stream{openedAt: time.Now()}
+	opened = &stream{openedAt: time.Now()}
 	var streamContext context.Context
 	streamContext, opened.cancel = context.WithCancel(context.Background())
 	defer context.AfterFunc(ctx, opened.cancel)()
-	var err error
-	opened.ClientStream, err = channel.NewStream(streamContext, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, s.session.calls.Stream)
+	opened.ClientStream, wait, err = NewStream(streamContext, channel, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, s.session.calls.Stream)
 	if err != nil {
 		opened.cancel()
-		return nil, err
+		return nil, wait, err
 	}
-	return opened, nil
+	return opened, wait, nil
 }
 
 // exchange sends message n and waits for its response. It cancels a stream that fails.

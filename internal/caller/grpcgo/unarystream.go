@@ -37,24 +37,24 @@ func newUnaryStream(s *CalculatorSession) *unaryStream {
 
 // send makes the unary call. A backend without a stream of this client answers
 // FAILED_PRECONDITION; only then does the client learn which backend needs one.
-func (u *unaryStream) send(ctx context.Context, n uint64, call *calculator.Call, message []byte) error {
+func (u *unaryStream) send(ctx context.Context, n uint64, call *calculator.Call, message []byte) (wait time.Duration, err error) {
 	if err := u.ensureStream(ctx); err != nil {
-		return err
+		return 0, err
 	}
 	u.session.Register(call, u)
 	outgoing, err := u.session.outgoing(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	service := rpclabv1.NewCalculatorServiceClient(u.session.channel(n))
 	for {
 		var trailer metadata.MD
-		_, err := service.PerformCalculationTo(outgoing, &rpclabv1.Calculation{Signed: message}, grpc.Trailer(&trailer))
-		if status.Code(err) != codes.FailedPrecondition {
-			return err
+		waited, err := Invoke(outgoing, u.session.channel(n), protobuf, rpclabv1.CalculatorService_PerformCalculationTo_FullMethodName,
+			&rpclabv1.Calculation{Signed: message}, new(emptypb.Empty), grpc.Trailer(&trailer))
+		if wait += waited; status.Code(err) != codes.FailedPrecondition {
+			return wait, err
 		}
 		if err := u.openStreamTo(ctx, backendOf(trailer)); err != nil {
-			return err
+			return wait, err
 		}
 	}
 }

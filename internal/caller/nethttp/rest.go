@@ -46,28 +46,28 @@ func (s *restSession) Run(ctx context.Context, plan pace.Pace, signal measure.St
 	return recorder, start, nil
 }
 
-func (s *restSession) call(ctx context.Context, n uint64) (backend, code, message string) {
+func (s *restSession) call(ctx context.Context, n uint64) caller.Outcome {
 	ctx, cancel := context.WithTimeout(ctx, s.job.Timeout)
 	defer cancel()
 	answer, err := s.post(ctx, n)
 	if err != nil {
-		return "", caller.TransportCode(err), err.Error()
+		return caller.Outcome{Code: caller.TransportCode(err), Message: err.Error()}
 	}
 	defer answer.Body.Close()
-	backend = answer.Header.Get(workload.BackendHeader)
+	backend := answer.Header.Get(workload.BackendHeader)
 	body, err := io.ReadAll(answer.Body)
 	if err != nil {
-		return backend, caller.TransportCode(err), err.Error()
+		return caller.Outcome{Backend: backend, Code: caller.TransportCode(err), Message: err.Error()}
 	}
 	if answer.StatusCode != http.StatusOK {
 		why := caller.RESTStatus(answer.StatusCode, body)
-		return backend, why.Name(), why.Message
+		return caller.Outcome{Backend: backend, Code: why.Name(), Message: why.Message}
 	}
 	reply := s.calls.Reply()
 	if err := s.check(n, body, reply, backend); err != nil {
-		return backend, caller.DataLoss, err.Error()
+		return caller.Outcome{Backend: backend, Code: caller.DataLoss, Message: err.Error()}
 	}
-	return backend, measure.OK, ""
+	return caller.Outcome{Backend: backend, Code: measure.OK}
 }
 
 func (s *restSession) post(ctx context.Context, n uint64) (*http.Response, error) {

@@ -76,11 +76,11 @@ func (s *session) Close() error {
 	return errors.Join(errs...)
 }
 
-func (s *session) call(ctx context.Context, n uint64) (backend, code, message string) {
+func (s *session) call(ctx context.Context, n uint64) caller.Outcome {
 	due := time.Now().Add(s.job.Timeout)
 	conn, err := s.acquire(ctx, due)
 	if err != nil {
-		return "", caller.TransportCode(err), err.Error()
+		return caller.Outcome{Code: caller.TransportCode(err), Message: err.Error()}
 	}
 	keepDeadline := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) }) // cancels the exchange
 	answer, err := exchange(conn, due, uint32(n))
@@ -91,16 +91,16 @@ func (s *session) call(ctx context.Context, n uint64) (backend, code, message st
 	}
 	switch {
 	case ctx.Err() != nil && err != nil:
-		return "", "CANCELLED", err.Error()
+		return caller.Outcome{Code: "CANCELLED", Message: err.Error()}
 	case err != nil:
-		return "", caller.TransportCode(err), err.Error()
+		return caller.Outcome{Code: caller.TransportCode(err), Message: err.Error()}
 	case answer.Code() != codes.OK:
-		return answer.ID(), caller.Code(status.Error(answer.Code(), "")), "the server answered with this code"
+		return caller.Outcome{Backend: answer.ID(), Code: caller.Code(status.Error(answer.Code(), "")), Message: "the server answered with this code"}
 	}
 	if err := s.calls.Check(n, &rpclabv1.Number{Value: answer.Value()}, answer.ID()); err != nil {
-		return answer.ID(), caller.DataLoss, err.Error()
+		return caller.Outcome{Backend: answer.ID(), Code: caller.DataLoss, Message: err.Error()}
 	}
-	return answer.ID(), measure.OK, ""
+	return caller.Outcome{Backend: answer.ID(), Code: measure.OK}
 }
 
 func exchange(conn net.Conn, due time.Time, n uint32) (frame workload.Frame, err error) {

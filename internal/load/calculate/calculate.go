@@ -100,7 +100,8 @@ func Run(ctx context.Context, settings Settings) ([]Call, error) {
 				call := Call{Number: n, Sent: time.Since(start)}
 				end := session.Begin(ctx, uint64(worker)) // on the worker's own stream
 				answers.Go(func() {
-					_, call.Code, call.Message = end()
+					outcome := end()
+					call.Code, call.Message = outcome.Code, outcome.Message
 					call.Done = time.Since(start)
 					mu.Lock()
 					defer mu.Unlock()
