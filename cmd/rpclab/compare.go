@@ -181,7 +181,7 @@ func (f compareFlags) reportGates(out io.Writer, c result.Comparison) error {
 	case open > 0:
 		verdict = "could not tell (--undecided " + f.undecided + ")"
 	}
-	fmt.Fprintf(out, "rpclab: gates: %s: %d passed, %d failed, %d could not be told\n", verdict, passed, failed, open)
+	fmt.Fprintf(out, "rpclab: gates: %s: %d passed, %d failed, %d undecided\n", verdict, passed, failed, open)
 	if fails {
 		return errGate
 	}

@@ -79,7 +79,7 @@ With --no-wait it starts at once, and the results of both say so.`,
 	flags.StringVar(&f.until, "until", "", "`decided`: end when every headline verdict is decided (default, except with --quick and --rounds)")
 	flags.DurationVar(&f.For, "for", 0, "`time` limit, such as 2m, in place of a number of rounds: begin no round that would end later")
 	flags.IntVar(&f.MaxRounds, "max-rounds", 0, "maximum `number` of rounds of a run until decided (default: twice those of the experiment, or as many as --for allows)")
-	flags.BoolVar(&f.planOnly, "plan", false, "start nothing, and print how long the run takes, what it starts and which differences it tells")
+	flags.BoolVar(&f.planOnly, "plan", false, "start nothing, and print how long the run takes, what it starts and which differences it detects")
 	flags.Uint64Var(&f.Seed, "seed", 0, "`seed` of all random choices of the plan (default: random, and printed)")
 	flags.BoolVar(&f.Quick, "quick", false, "run the whole experiment, scaled down")
 	flags.Float64Var(&f.Scale, "scale", 0, "`fraction` of the load of the published study: 1 is its full load (default: as the experiment says)")

@@ -70,7 +70,7 @@ func TestTheAnswerSaysWhetherLostCallsAreBeyondChance(t *testing.T) {
 	failed := result.Verdict{Metric: "failed", A: "new-channel", B: "shared", Kind: "baseline", Decision: "undecided", Rounds: 1,
 		Reason: "1 round; at least 5 are needed", Cause: &result.Cause{Kind: result.CauseRounds, Have: 1, Needed: 5}}
 	d.Verdicts = []result.Verdict{failed}
-	const recovered = " When rpclab scaled to 10 backends, new-channel called a new backend within 120 ms; shared did not."
+	const recovered = " When rpclab scaled to 10 backends, new-channel called a new backend within 120 ms; shared never did."
 	want := "shared lost 2.0 % of its calls; new-channel lost none. 1 round cannot tell such differences from chance; 5 can." + recovered
 	if got := Answer(d); got != want {
 		t.Errorf("%s\nwant %s", got, want)
@@ -91,7 +91,7 @@ func TestTheAnswerSaysWhetherLostCallsAreBeyondChance(t *testing.T) {
 	}
 	failed.Decision, failed.Cause = "undecided", &result.Cause{Kind: result.CauseInterval}
 	d.Verdicts = []result.Verdict{failed}
-	if got := Answer(d); !strings.Contains(got, "lost none. Chance explains these differences between arms.") {
+	if got := Answer(d); !strings.Contains(got, "lost none. These differences between arms may be chance.") {
 		t.Errorf("undecided: %s", got)
 	}
 }

@@ -103,7 +103,7 @@ func (f finding) seen() string {
 		backends, ratio(busiest), jain)
 	switch f.pattern {
 	case oneTakesAll:
-		return fmt.Sprintf("one of %d backends got all", backends)
+		return fmt.Sprintf("one of %d backends received all", backends)
 	case takesTurns:
 		if byOne && off > evenWithin {
 			return "calls are even, counts differ by one at most"

@@ -22,7 +22,7 @@ func TestBalanceIsExplained(t *testing.T) {
 		want                 string
 	}{
 		{"shared over clusterip", "clusterip", "shared", counts(0, 900, 0), oneTakesAll, 0,
-			"one HTTP/2 connection carries every call, so one of 3 backends got all"},
+			"one HTTP/2 connection carries every call, so one of 3 backends received all"},
 		{"a connection that broke", "clusterip", "shared", counts(300, 600, 0), uneven, 0,
 			"one HTTP/2 connection carries every call; yet here calls are more uneven than random assignment, the busiest of 3 backends got 2.00 times its fair share (Jain's index 0.50)"},
 		{"round robin", "headless", "shared", counts(1000, 1000, 1001), takesTurns, 0,
@@ -30,7 +30,7 @@ func TestBalanceIsExplained(t *testing.T) {
 		{"round robin, few calls in each trial", "endpointslice", "shared", counts(4, 3, 3), takesTurns, 0.0001,
 			"the client knows every backend and takes turns, so calls are even, counts differ by one at most"},
 		{"a resolver stuck on one backend", "kuberesolver", "shared", counts(900, 0, 0), oneTakesAll, 0,
-			"the client knows every backend and takes turns; yet here one of 3 backends got all"},
+			"the client knows every backend and takes turns; yet here one of 3 backends received all"},
 		{"a connection for each call", "clusterip", "per-call", counts(310, 290, 300), asChance, 0.42,
 			"each call opens a connection, and each connection goes to a random backend, so calls are as uneven as random assignment (p = 0.42)"},
 		{"random assignment that looks even", "clusterip", "per-call", counts(1000, 1001, 1002), asChance, 0.99,
@@ -42,7 +42,7 @@ func TestBalanceIsExplained(t *testing.T) {
 		{"nodeport, a connection for each call", "nodeport", "per-call", counts(310, 290, 300), asChance, 0.42,
 			"each call opens a connection, and each connection goes to a random backend, so calls are as uneven as random assignment (p = 0.42)"},
 		{"one address", "direct", "shared", counts(900, 0), oneTakesAll, 0,
-			"the client dials one backend by its address, so one of 2 backends got all"},
+			"the client dials one backend by its address, so one of 2 backends received all"},
 		{"a route that this version does not know", "mesh", "shared", counts(450, 450), takesTurns, 0,
 			"mesh, shared: calls are even to within 0.1 %"},
 		{"too few calls", "endpointslice", "shared", counts(4, 3, 3), tooFewCalls, 0.9,

@@ -8,7 +8,7 @@ import (
 
 // churn is a run of 40 s: 3 → 10 backends, one killed, 10 → 2.
 func churn() result.Document {
-	d := base("churn", "How fast does each route follow when backends come, die and go?")
+	d := base("churn", "When backends are added, killed and removed, how soon does each route use the new set, and which calls fail?")
 	d.Baseline = "endpointslice"
 	d.Rounds = 3
 	d.Arms = []result.Arm{

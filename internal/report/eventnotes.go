@@ -172,7 +172,7 @@ func slowReconnects(d result.Document, all []*eventOutcome) string {
 	if len(waited) == 0 {
 		return ""
 	}
-	text := "time until the proxy was ready, and until its clients got answers again: " + strings.Join(waited, ", ") + ". The difference is the reconnect delay of the clients"
+	text := "time until the proxy was ready, and until its clients received responses again: " + strings.Join(waited, ", ") + ". The difference is the reconnect delay of the clients"
 	if grpc {
 		text += ": grpc-go reconnects at once and, if the proxy is not ready, again after 1 s, 20 % more or less"
 	}

@@ -39,7 +39,7 @@ func policyBehavior(a result.Arm) string {
 		clauses = append(clauses, "outlier detection leaves out backends whose calls fail; it does not see slowness until calls exceed their deadline")
 	}
 	if settings.Caller.Hedge != nil {
-		clauses = append(clauses, "hedging sends a slow call again, mostly to another backend: callers do not wait for the slow backend, but it still gets its calls")
+		clauses = append(clauses, "hedging sends a slow call again, mostly to another backend: callers do not wait for the slow backend, but it still receives its calls")
 	}
 	if settings.Caller.Retry != nil {
 		clauses = append(clauses, "a retry sends a failed call again, mostly to another backend: it hides failures, but not slowness")
@@ -51,12 +51,12 @@ var policies = map[string]string{
 	"round_robin": "round robin gives every backend the same number of calls; " +
 		"if a backend is slower than its share of the calls arrives, its queue grows",
 	"least_request": "least request takes, of two random backends, the one with fewer calls in flight; " +
-		"calls accumulate on a slow backend, so it gets few",
+		"calls accumulate on a slow backend, so it receives few",
 	"least_conn": "least conn takes, of all backends, the one with the fewest calls in flight; " +
-		"calls accumulate on a slow backend, so it gets few",
+		"calls accumulate on a slow backend, so it receives few",
 	"random": "random takes a random backend for each call, even if that backend is slow or fails",
 	"weighted_round_robin": "weighted round robin weights backends by the load that they report with their answers (ORCA), here calls answered per second " +
-		"over calls in flight; a backend that takes ten times as long gets a tenth of the calls after its first slow answers",
+		"over calls in flight; a backend that takes ten times as long receives a tenth of the calls after its first slow answers",
 	"ring_hash":  "ring hash sends the same key to the same backend, even if that backend is slow or fails",
 	"pick_first": "pick first uses one backend until its connection breaks, even if that backend is slow or fails",
 }

@@ -74,7 +74,7 @@ func followTimes(p *page, d result.Document) {
 		said = append(said, text)
 	}
 	if len(said) > 0 {
-		p.say("Until calls reached new backends, the median of rounds and in brackets its exact 95 % interval (from 6 rounds on): " + strings.Join(said, "; ") + ".")
+		p.say("Time until calls reached new backends, the median over rounds (in brackets its exact 95 % interval, from 6 rounds on): " + strings.Join(said, "; ") + ".")
 	}
 }
 

@@ -224,7 +224,11 @@ func boundedRatio(r string, bound result.RatioBound) string {
 
 // ratioInTable is a ratio in a table: "≥ 3.00" where the ratio is a lower bound.
 func ratioInTable(v float64, bound result.RatioBound) string {
-	return map[result.RatioBound]string{result.LowerBound: "≥ ", result.UpperBound: "≤ "}[bound] + ratio(v)
+	text := ratio(v)
+	if bound == result.UpperBound && strings.HasPrefix(text, "<") {
+		return text
+	}
+	return map[result.RatioBound]string{result.LowerBound: "≥ ", result.UpperBound: "≤ "}[bound] + text
 }
 
 func ratioOr(v float64) string {
@@ -292,9 +296,9 @@ func some(names []string, of int) string {
 	return and(names)
 }
 
-// listed has the first names, and the number of the others.
+// listed has the first names and the number of the others, if there are several others.
 func listed(names []string, most int) string {
-	if len(names) <= most {
+	if len(names) <= most+1 {
 		return and(names)
 	}
 	return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %s more", number(float64(len(names)-most)))

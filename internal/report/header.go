@@ -105,12 +105,12 @@ func measuredTrials(d result.Document) (n int) {
 	return n
 }
 
-// inTurns says how arms were measured, if not one trial after another.
-var inTurns = map[string]string{"interleaved": " in turns", "side-by-side": " side by side"}
+// inTurns says how the arms of a round were measured, if not one trial after another.
+var inTurns = map[string]string{"interleaved": "interleaved ", "side-by-side": "side-by-side "}
 
 func progress(d result.Document) string {
 	done := measuredTrials(d)
-	text := plural(d.Rounds, "round") + inTurns[d.Design]
+	text := plural(d.Rounds, inTurns[d.Design]+"round")
 	limit := about(time.Duration(d.TimeLimitMS) * time.Millisecond)
 	switch n := len(d.Looks); {
 	case n == 0:

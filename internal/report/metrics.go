@@ -199,6 +199,11 @@ func percentile(metric string) (name string, is bool) {
 	return name, is
 }
 
+func isLatency(metric string) bool {
+	_, is := percentile(metric)
+	return is
+}
+
 // overCells is the range of a figure of an arm, given in all its cells.
 func overCells(arms []result.Arm, name string, show func(float64) string) string {
 	var figures []result.Figure

@@ -42,12 +42,12 @@ func plannedRuns(p *page, d result.Plan) {
 	metrics := slices.Sorted(maps.Keys(d.Most.Tells))
 	t := table{columns: []column{{"the run", false}, {"rounds", true}, {"trials", true}, {"takes", true}}}
 	for _, metric := range metrics {
-		t.columns = append(t.columns, column{"tells " + shortName(metric), true})
+		t.columns = append(t.columns, column{"detects " + shortName(metric), true})
 	}
 	add := func(name string, run result.PlannedRun) {
 		row := []string{name, number(float64(run.Rounds)), number(float64(run.Trials)), timeOfPlan(run)}
 		for _, metric := range metrics {
-			row = append(row, toldChange(run.Tells[metric]))
+			row = append(row, detectable(run.Tells[metric]))
 		}
 		t.rows = append(t.rows, row)
 	}
@@ -66,13 +66,13 @@ func plannedRuns(p *page, d result.Plan) {
 		}
 	}
 	if len(metrics) > 0 {
-		from := "run " + clean(d.From[0])
+		from, load := "run "+clean(d.From[0]), " Its load"
 		if len(d.From) > 1 {
-			from = fmt.Sprintf("%d runs, the last %s", len(d.From), clean(d.From[0]))
+			from, load = fmt.Sprintf("%d runs, the last %s", len(d.From), clean(d.From[0])), " Their loads"
 		}
-		text := "tells: the smallest difference that 80 % of such runs tell in every pair, from the noise of " + from + "."
+		text := "detects: the smallest difference that 80 % of such runs detect in every pair, estimated from the noise of " + from + "."
 		if d.Scaled {
-			text += " Their loads had another length: expect less noise from longer loads."
+			text += load + " had another length; longer loads have less noise."
 		}
 		p.item(text)
 		return
@@ -81,7 +81,7 @@ func plannedRuns(p *page, d result.Plan) {
 	if len(d.From) > 0 {
 		why = "the earlier runs had too few rounds"
 	}
-	p.item("Which differences it tells is not known: " + why + ". A short run measures the noise: `" + clean(d.Pilot) + "`")
+	p.item("The differences that it detects are not known: " + why + ". A short run measures the noise: `" + clean(d.Pilot) + "`")
 }
 
 func timeOfPlan(run result.PlannedRun) string {

@@ -30,28 +30,28 @@ func power(p *page, d result.Document) {
 	if len(rows) == 0 {
 		return
 	}
-	t := table{columns: []column{{"differences told", false}, {"metric", false}, {"by 50 % of runs", true}, {"by 80 %", true}, {"by 95 %", true}}}
+	t := table{columns: []column{{"detectable differences", false}, {"metric", false}, {"by 50 % of runs", true}, {"by 80 %", true}, {"by 95 %", true}}}
 	for _, key := range rows {
 		cells := []string{key.arm, key.metric}
 		for _, of := range ranges[key] {
-			cells = append(cells, fromTo(of.low, of.high, toldChange))
+			cells = append(cells, fromTo(of.low, of.high, detectable))
 		}
 		t.rows = append(t.rows, cells)
 	}
 	p.grid(t)
-	p.note("Differences told: the smallest true differences that so many runs like this one would tell, if the noise stays (power).")
+	p.note("Detectable differences: the smallest true differences that 50, 80 and 95 % of such runs detect, if the noise stays the same (power).")
 	for _, l := range d.Longer {
 		p.item(longerInWords(l))
 	}
 }
 
-// toldChange formats a ratio over 1 as a difference.
-func toldChange(ratio float64) string { return atMost(ratio - 1) }
+// detectable formats a ratio over 1 as a difference.
+func detectable(ratio float64) string { return atMost(ratio - 1) }
 
 // longerInWords says in one line of a summary how long a run must be to detect a difference.
 func longerInWords(l result.Longer) string {
 	more := func(ms float64) string { return about(time.Duration(ms * float64(time.Millisecond))) }
-	return fmt.Sprintf("To tell %s at %s: run --rounds %d, %s more (%s to %s).",
+	return fmt.Sprintf("To detect %s at %s: --rounds %d, %s more (%s to %s).",
 		percentOf(l.Difference), shortName(l.Metric), l.Rounds, more(l.MoreMS), more(l.MoreCI[0]), more(l.MoreCI[1]))
 }
 

@@ -17,7 +17,7 @@ func TestAnUndecidedRunSaysHowLongARunMustBe(t *testing.T) {
 		}
 	}
 	d.Longer = []result.Longer{{Metric: "latency_p50", Difference: 0.05, Rounds: 12, RoundsCI: [2]int{8, 40}, MoreMS: 40_000, MoreCI: [2]float64{15_000, 200_000}}}
-	want := "To tell 5 % at p50: run --rounds 12, 40 s more (15 s to 3.3 min)."
+	want := "To detect 5 % at p50: --rounds 12, 40 s more (15 s to 3.3 min)."
 	for _, full := range []bool{false, true} {
 		var text bytes.Buffer
 		if err := Terminal(&text, d, Options{Full: full}); err != nil {

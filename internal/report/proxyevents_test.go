@@ -27,7 +27,7 @@ func TestAReconnectDelayAfterAKilledProxyIsNamed(t *testing.T) {
 	text := reportOf("envoy", killed)
 	for _, want := range []string{
 		"| mine | 0 | ≤ 100 | 48.0 | 1,100 |", "first loss | proxy ready | recovered",
-		"time until the proxy was ready, and until its clients got answers again: mine 48.0 and 1,100 ms. The difference is the reconnect delay of the clients: grpc-go reconnects at once",
+		"time until the proxy was ready, and until its clients received responses again: mine 48.0 and 1,100 ms. The difference is the reconnect delay of the clients: grpc-go reconnects at once",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report does not contain %q:\n%s", want, text)

@@ -245,17 +245,15 @@ func beyondChance(d result.Document) string {
 	case open && d.Rounds < least:
 		return fmt.Sprintf(" %s cannot tell such differences from chance; %d can.", capital(plural(d.Rounds, "round")), least)
 	case open:
-		return " Chance explains these differences between arms."
+		return " These differences between arms may be chance."
 	}
 	return ""
 }
 
 // inWords says how soon the arms recovered, and which did not.
 func (r recovery) inWords(d result.Document) string {
-	words := map[int][2]string{
-		firstCall: {"called a new backend", "call a new backend"},
-		avoided:   {"stopped calling " + r.affected(), "stop calling " + r.affected()},
-		recovered: {"got answers again", "get answers again"},
+	words := map[int]string{
+		firstCall: "called a new backend", avoided: "stopped calling " + r.affected(), recovered: "received responses again",
 	}[r.step]
 	var did, didNot []string
 	high := 0.0
@@ -272,14 +270,13 @@ func (r recovery) inWords(d result.Document) string {
 	}
 	var clauses []string
 	if len(did) > 0 {
-		clauses = append(clauses, listed(did, mostNamed)+" "+words[0]+" within "+strings.TrimPrefix(r.between(high, high), "≤ "))
+		clauses = append(clauses, listed(did, mostNamed)+" "+words+" within "+strings.TrimPrefix(r.between(high, high), "≤ "))
 	}
 	if len(didNot) > 0 {
-		clause := listed(didNot, mostNamed) + " did not"
-		if len(did) == 0 {
-			clause += " " + words[1]
+		if len(did) > 0 {
+			words = "did"
 		}
-		clauses = append(clauses, clause)
+		clauses = append(clauses, listed(didNot, mostNamed)+" never "+words)
 	}
 	return r.actionInWords() + ", " + strings.Join(clauses, "; ") + "."
 }

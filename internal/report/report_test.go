@@ -88,6 +88,29 @@ func TestASummaryIsShort(t *testing.T) {
 	}
 }
 
+// The lateness of calls does not matter to the question which calls are lost.
+func TestASummaryOfEventsOnABusyMachineIsShort(t *testing.T) {
+	d := churn()
+	d.Headline, d.Quick, d.Warnings = []string{"failed", "followed"}, true, []string{"other programs used 79 % of the CPU time"}
+	for _, name := range []string{"kuberesolver", "direct"} {
+		arm := d.Arms[0]
+		arm.Name = name
+		d.Arms = append(d.Arms, arm)
+	}
+	for i := range d.Arms {
+		d.Arms[i].Limited = "rpclab sent calls up to 51.1 ms late"
+	}
+	var text bytes.Buffer
+	if err := Terminal(&text, d, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(text.String(), "\n\n")
+	lines := slices.DeleteFunc(strings.Split(rest, "\n"), func(line string) bool { return line == "" })
+	if len(lines) > 12 || strings.Contains(text.String(), "bottleneck") {
+		t.Errorf("%d lines after the answer, want at most 12 and nothing on latency:\n%s", len(lines), text.String())
+	}
+}
+
 func TestTheListOfRunsMatchesItsGoldenFile(t *testing.T) {
 	arms := []string{"new-channel", "shared"}
 	rows := []result.RunSummary{

@@ -70,7 +70,7 @@ func lateMatters(d result.Document, a result.Arm) bool {
 func legend(p *page, d result.Document) {
 	text := "p50 and p99: latency from the moment a call was due. elapsed: from the start of the load to the last response, in the median trial."
 	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { _, ok := callShares(a); return ok && len(d.Events) == 0 }) {
-		text += " share: of the calls, from the idlest to the busiest backend. each: a bar for each backend, the busiest first. Jain: 1 when all got the same, 1/n when one of n got all."
+		text += " share: of the calls, from the idlest to the busiest backend. each: a bar for each backend, the busiest first. Jain: 1 if all backends received equally many calls, 1/n if one of n received all."
 	}
 	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { return a.Latency.Lost > 0 }) {
 		text += " A call that failed or was dropped counts as its deadline; >: a percentile of such calls."

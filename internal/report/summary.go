@@ -178,7 +178,7 @@ func reservations(p *page, d result.Document) {
 	if lost := lossesInWords(d); lost != "" && !asksAboutEvents(d) {
 		p.alarm(lost)
 	}
-	if text := bottleneck(d); text != "" {
+	if text := bottleneck(d); text != "" && (!asksAboutEvents(d) || d.Headline == nil || slices.ContainsFunc(d.Headline, isLatency)) {
 		mark := "† "
 		if asksAboutEvents(d) { // the table has no latency to mark
 			mark = ""

@@ -87,7 +87,7 @@ func intervalNote(level float64, d result.Document) string {
 		names = append(names, shortName(metric))
 	}
 	if len(names) > 1 {
-		text += fmt.Sprintf(" They are tested in the order %s: the next where the one before is settled.", strings.Join(names, ", "))
+		text += fmt.Sprintf(" Each pair tests %s in this order, each metric only if the one before is settled.", strings.Join(names, ", "))
 	}
 	return text
 }

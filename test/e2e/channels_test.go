@@ -52,7 +52,7 @@ func TestQuickChannels(t *testing.T) {
 		}
 	}
 	for _, sentence := range []string{
-		"one HTTP/2 connection carries every call, so one of 3 backends got all",
+		"one HTTP/2 connection carries every call, so one of 3 backends received all",
 		"control shared-again",
 		"Confounds",
 	} {

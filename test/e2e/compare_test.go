@@ -99,7 +99,7 @@ func TestCompareMergesSeveralRuns(t *testing.T) {
 	}
 	all := strings.Join(ids, ",")
 	s := rpclabIn(t, data, "compare", all, all, "--gate", "p50 ratio < 9", "--allow", "busy")
-	if s.code != 0 || s.stderr != "rpclab: gates: passed: 1 passed, 0 failed, 0 could not be told\n" || !strings.Contains(s.stdout, " passed\n") || !strings.Contains(s.stdout, ids[0]+" and 3 more") {
+	if s.code != 0 || s.stderr != "rpclab: gates: passed: 1 passed, 0 failed, 0 undecided\n" || !strings.Contains(s.stdout, " passed\n") || !strings.Contains(s.stdout, ids[0]+" and 3 more") {
 		t.Errorf("four against four: exit code %d\n%s%s", s.code, s.stdout, s.stderr)
 	}
 	if s := rpclabIn(t, data, "compare", ids[0]+","+ids[0], ids[1]); s.code != 2 || !strings.Contains(s.stderr, "is listed twice") {
@@ -118,8 +118,8 @@ func TestAnUndecidedGateFailsUnlessToldToPass(t *testing.T) {
 		more []string
 		last string
 	}{
-		{1, nil, "rpclab: gates: could not tell (--undecided fail): 0 passed, 0 failed, 1 could not be told\n"},
-		{0, []string{"--undecided", "pass"}, "rpclab: gates: could not tell (--undecided pass): 0 passed, 0 failed, 1 could not be told\n"},
+		{1, nil, "rpclab: gates: could not tell (--undecided fail): 0 passed, 0 failed, 1 undecided\n"},
+		{0, []string{"--undecided", "pass"}, "rpclab: gates: could not tell (--undecided pass): 0 passed, 0 failed, 1 undecided\n"},
 	} {
 		s := rpclabIn(t, data, append(args, c.more...)...)
 		if s.code != c.code || !strings.Contains(s.stderr, "rpclab could not tell: in A, a trial of one has 30 calls") || !strings.Contains(s.stderr, c.last) {

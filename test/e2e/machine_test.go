@@ -46,7 +46,7 @@ func TestABusyMachineIsInTheHeadOfTheReportAndBarsVerdictsBetweenRuns(t *testing
 	gate := []string{"compare", id, id, "--gate", "p50 ratio < 9"}
 	s := rpclabIn(t, data, gate...)
 	if s.code != 1 || !strings.Contains(s.stderr, "rpclab could not tell: in A, other programs used ") || !strings.Contains(s.stdout, "Other programs used CPU time: ") {
-		t.Errorf("exit code %d, want 1 and a gate that could not be told\n%s%s", s.code, s.stdout, s.stderr)
+		t.Errorf("exit code %d, want 1 and an undecided gate\n%s%s", s.code, s.stdout, s.stderr)
 	}
 	if s := rpclabIn(t, data, append(gate, "--allow", "busy")...); s.code != 0 {
 		t.Errorf("with --allow busy: exit code %d, want 0\n%s", s.code, s.stderr)

@@ -20,7 +20,7 @@ func TestAPlanSaysWhatTheRunTellsAndStartsNothing(t *testing.T) {
 	}
 	s := rpclabIn(t, data, "run", file, "--plan")
 	text := strings.Join(strings.Fields(s.stdout), " ")
-	for _, want := range []string{"2 arms, isolated: one, two.", "if decided at the first look 4 8", "at most 8 16", "is not known: no run of this experiment",
+	for _, want := range []string{"2 arms, isolated: one, two.", "if decided at the first look 4 8", "at most 8 16", "are not known: no run of this experiment",
 		"rpclab run " + file + " --quick", "Nothing was started."} {
 		if !strings.Contains(text, want) {
 			t.Errorf("exit code %d, the plan lacks %q:\n%s%s", s.code, want, s.stdout, s.stderr)
