@@ -1,7 +1,9 @@
 package wiretest
 
 import (
+	"maps"
 	"net"
+	"slices"
 	"time"
 
 	"golang.org/x/net/http2"
@@ -102,22 +104,28 @@ func goAwayGracefully(p *serverConn, id uint32) error {
 	})
 }
 
-// goAwayBelow responds on the first of the open streams and on no other: the client has to
-// make the other calls again, on a new connection.
+// goAwayBelow responds on the lowest of the open streams and on no other: the client has to make the
+// other calls again, on a new connection.
 func goAwayBelow(p *serverConn, id uint32) error {
 	return p.later(id, func(p *serverConn, ids []uint32) error {
-		lowest := ids[0]
-		for _, id := range ids {
-			lowest = min(lowest, id)
-		}
+		// Requests end in any order, so the lowest stream may still be sending its request.
+		lowest := slices.Min(slices.Collect(maps.Keys(p.client.streams)))
 		if err := p.framer.WriteGoAway(lowest, http2.ErrCodeNo, nil); err != nil {
 			return err
 		}
-		p.script.answer = func(*serverConn, uint32) error { return nil }
-		for _, id := range ids {
+		for id := range p.client.streams {
 			if id != lowest {
 				p.client.ended(id)
 			}
+		}
+		p.script.answer = func(p *serverConn, id uint32) error {
+			if id != lowest {
+				return nil
+			}
+			return p.ok(id)
+		}
+		if !slices.Contains(ids, lowest) {
+			return nil
 		}
 		return p.ok(lowest)
 	})
