@@ -27,6 +27,7 @@ type runFlags struct {
 	on       string
 	where    kubernetes.ClientConfig
 	image    string
+	service  string // file
 	until    string
 	planOnly bool
 	keeping  storeFlags
@@ -59,6 +60,7 @@ With --no-wait it starts at once, and the results of both say so.`,
   rpclab run channels --for 2m
   rpclab run channels --plan
   rpclab run ./mine.yaml --rounds 10 --json out.json --md out.md
+  rpclab run churn --service orders.yaml
   rpclab run channels --on kubernetes`,
 		Args: oneExperiment,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -73,6 +75,8 @@ With --no-wait it starts at once, and the results of both say so.`,
 	flags.StringVar(&f.on, "on", "local", "`cluster` to run on: local or kubernetes")
 	registerKubernetes(flags, &f.where)
 	flags.StringVar(&f.image, "image", "", "`name` of the rpclab image on kubernetes (default: $RPCLAB_IMAGE, or the name that 'rpclab image build' prints)")
+	flags.StringVar(&f.service, "service", "", "`file` of your own service, which all arms call in place of rpclab's servers")
+	flags.StringVar(&f.Call, "call", "", "`name` of the call in the service file (default: the first)")
 	flags.StringSliceVar(&f.Arms, "arms", nil, "run only these arms, comma-separated")
 	flags.StringArrayVar(&f.Set, "set", nil, "override a field, `path=value` (repeatable)")
 	flags.IntVar(&f.Rounds, "rounds", 0, "fixed `number` of rounds, each of which measures every arm once (default: until decided, from the experiment's number on)")
@@ -110,7 +114,7 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 		return usageError{err}
 	}
 	file, doc, err := openExperiment(name)
-	if err != nil {
+	if err := errors.Join(err, f.openService()); err != nil {
 		return usageError{err}
 	}
 	plan, err := f.plan(file, doc)
@@ -143,6 +147,22 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 		return err
 	}
 	return reportFailures(c.ErrOrStderr(), checks, len(document.Arms))
+}
+
+// openService reads the service file, if there is one.
+func (f *runFlags) openService() error {
+	if f.service == "" {
+		if f.Call != "" {
+			return fmt.Errorf("--call %s is a call of a service file: add --service FILE", f.Call)
+		}
+		return nil
+	}
+	text, err := os.ReadFile(f.service)
+	if err != nil {
+		return fmt.Errorf("cannot read the service file: %w; write one with rpclab init HOST:PORT", err)
+	}
+	f.Service = &experiment.ServiceDocument{File: f.service, Text: text}
+	return nil
 }
 
 // plan returns the plan of an experiment if the cluster can run it.

@@ -11,6 +11,7 @@ import (
 
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
+	"rpclab/internal/service"
 	"rpclab/internal/workload"
 )
 
@@ -39,6 +40,8 @@ type Job struct {
 	Timeout  time.Duration `json:"timeout"` // deadline of a call, counted from sending
 	Late     time.Duration `json:"late"`    // a response that follows the due time by more counts as late; 0: [measure.DefaultLateAfter]
 	Workload workload.Spec `json:"workload"`
+	// Service is the call of a user's service; nil: calls of the workload.
+	Service  *service.Spec `json:"service,omitempty"`
 	REST     bool          `json:"rest,omitempty"` // calls are JSON POST requests, not gRPC
 	Hedge    *Hedge        `json:"hedge,omitempty"`
 	Stream   *Stream       `json:"stream,omitempty"`

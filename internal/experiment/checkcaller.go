@@ -17,6 +17,9 @@ func (d *document) checkCaller(config Config, place func(...string) position, wr
 		return
 	}
 	speaks := words.protocols(server.Language + "/" + cmp.Or(server.Model, first(models)))[0]
+	if config.Service != "" {
+		speaks = d.protocolOf(config)
+	}
 	asks := words.protocols(who.Kind)[0]
 	if slices.Contains(words.protocols(who.Kind), speaks) {
 		asks = speaks
@@ -32,6 +35,9 @@ func (d *document) checkCaller(config Config, place func(...string) position, wr
 		wrong.add(place("gateway"), "a gateway needs an HTTP caller: set caller.kind to %s", http)
 	case config.Gateway == nil && who.Kind == http && speaks != asks:
 		wrong.add(place("caller", "kind"), "the caller %s needs a gateway or a REST server: set gateway or server.model", http)
+	case speaks != asks && config.Service != "":
+		wrong.add(place("caller", "kind"), "call %s of the service %s is %s, but the caller %s speaks %s: set caller.kind to %s",
+			config.Workload.Call, config.Service, protocolName(speaks), who.Kind, protocolName(asks), joinOr(words.callersSpeaking(speaks)))
 	case speaks != asks:
 		wrong.add(place("server", "model"), "a server of model %s speaks %s, but its caller speaks %s: set caller.kind to %s",
 			cmp.Or(server.Model, first(models)), protocolName(speaks), protocolName(asks), joinOr(words.callersSpeaking(speaks)))

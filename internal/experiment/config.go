@@ -8,6 +8,7 @@ import (
 // Config is everything an arm can choose.
 type Config struct {
 	Workload Workload `yaml:"workload" doc:"the method that calls invoke" required:"true"`
+	Service  string   `yaml:"service" doc:"the service, of services, that calls invoke (default: rpclab's own servers)"`
 	Server   Server   `yaml:"server" doc:"the servers under test"`
 	Caller   Caller   `yaml:"caller" doc:"the client under test and its channels"`
 	Gateway  *Gateway `yaml:"gateway" doc:"an HTTP gateway between the caller and the servers, which makes the gRPC calls"`
@@ -27,6 +28,7 @@ type Workload struct {
 	Increase  bool       `yaml:"increase" doc:"Chain/Increase, which returns the given number plus one" alternative:"true"`
 	Orders    *Orders    `yaml:"orders" doc:"OrderService/PlaceOrder, which responds after a random delay" alternative:"true"`
 	Calculate *Calculate `yaml:"calculate" doc:"CalculatorService, with the same calculation in every call" alternative:"true"`
+	Call      string     `yaml:"call" doc:"a call of the arm's service, by its name" alternative:"true"`
 }
 
 // Greet calls Greeter.

@@ -21,6 +21,10 @@ func (d *decoder) decode(typ *valueType, n *node, into reflect.Value) {
 		d.named(typ, n, into)
 	case paths:
 		d.paths(typ, n, into)
+	case texts:
+		d.texts(typ, n, into)
+	case data:
+		into.SetString(n.json())
 	default:
 		d.scalar(typ, n, into)
 	}
@@ -95,7 +99,7 @@ func (d *decoder) absent(typ *valueType, n *node, given map[string]position, int
 func (d *decoder) word(typ *valueType, n *node, into reflect.Value) {
 	word, ok := n.value.(string)
 	if !ok || !slices.Contains(typ.words, word) {
-		d.add(n.at, "%s must be %s or {%s: N}, not %s%s", typ.title(), strings.Join(typ.words, ", "), typ.fields[0].name,
+		d.add(n.at, "%s must be %s or %s, not %s%s", typ.title(), strings.Join(typ.words, ", "), typ.recordForms(),
 			n.describe(), didYouMean(word, typ.words))
 		return
 	}
@@ -136,6 +140,25 @@ func (d *decoder) named(typ *valueType, n *node, into reflect.Value) {
 		of.name += " " + p.key
 		d.decode(&of, p.value, element)
 		into.Set(reflect.Append(into, element))
+	}
+}
+
+// texts decodes a mapping of names to texts. A number or a boolean counts as its text.
+func (d *decoder) texts(typ *valueType, n *node, into reflect.Value) {
+	if n.kind != mapping {
+		d.add(n.at, "%s must be a mapping of names to texts, not %s", typ.title(), n.describe())
+		return
+	}
+	into.Set(reflect.MakeMap(into.Type()))
+	for _, p := range n.pairs {
+		switch {
+		case p.value.kind != scalar || p.value.value == nil:
+			d.add(p.value.at, "%s: %s must be text, not %s", typ.title(), p.key, p.value.describe())
+		case into.MapIndex(reflect.ValueOf(p.key)).IsValid():
+			d.add(p.at, "%s: %q appears twice", typ.title(), p.key)
+		default:
+			into.SetMapIndex(reflect.ValueOf(p.key), reflect.ValueOf(p.value.text))
+		}
 	}
 }
 

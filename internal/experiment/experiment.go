@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +14,7 @@ import (
 )
 
 // Expand reads an experiment document and expands it to a plan. Errors name the document file.
-// Settings apply in this order: quick, --scale, --set, --rounds. The error is [Errors]: all
+// Settings apply in this order: quick, --scale, --service, --set, --rounds. The error is [Errors]: all
 // errors of the document, or else all errors of the options.
 func Expand(file string, doc []byte, options Options, vocabulary Vocabulary) (Plan, error) {
 	d, err := read(file, doc, vocabulary)
@@ -27,6 +28,11 @@ func Expand(file string, doc []byte, options Options, vocabulary Vocabulary) (Pl
 	}
 	if options.Scale != 0 {
 		if err := d.scale(options.Scale); err != nil {
+			return Plan{}, err
+		}
+	}
+	if options.Service != nil {
+		if err := d.useService(*options.Service, options.Call, options.Arms); err != nil {
 			return Plan{}, err
 		}
 	}
@@ -47,6 +53,13 @@ func Expand(file string, doc []byte, options Options, vocabulary Vocabulary) (Pl
 		}
 	}
 	p, err := plan(r, options)
+	dir := filepath.Dir(file)
+	if options.Service != nil {
+		dir, p.ServiceText = filepath.Dir(options.Service.File), string(options.Service.Text)
+	}
+	for i, s := range p.Services {
+		p.Services[i] = s.inDirectory(dir)
+	}
 	p.Text, p.Changed, p.Looks, p.TimeLimit = string(doc), d.changed(options), looks, options.For
 	if options.Scale == 1 && len(p.Changed) == 0 {
 		p.PublishedSize = "" // the run has the same size

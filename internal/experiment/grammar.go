@@ -16,7 +16,7 @@ type grammar struct {
 }
 
 func newGrammar(vocabulary Vocabulary) *grammar {
-	r := typeReader{map[string][]string{"routes": vocabulary.Routes, "callers": vocabulary.Callers, "languages": vocabulary.Languages, "policies": vocabulary.PolicyNames()}}
+	r := newTypeReader(vocabulary)
 	g := &grammar{
 		vocabulary: vocabulary,
 		document:   r.read(reflect.TypeFor[Experiment](), "", "", ""),

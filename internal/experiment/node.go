@@ -1,6 +1,9 @@
 package experiment
 
 import (
+	"bytes"
+	"encoding/json"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -125,4 +128,68 @@ func (n *node) describe() string {
 		return strconv.Quote(text)
 	}
 	return text
+}
+
+// json returns the value as JSON. Templates in texts keep their quotes, which JSON would escape.
+func (n *node) json() string {
+	var b strings.Builder
+	n.writeJSON(&b)
+	return b.String()
+}
+
+func (n *node) writeJSON(to *strings.Builder) {
+	switch n.kind {
+	case mapping:
+		to.WriteByte('{')
+		for i, p := range n.pairs {
+			if i > 0 {
+				to.WriteByte(',')
+			}
+			to.WriteString(quotedJSON(p.key))
+			to.WriteByte(':')
+			p.value.writeJSON(to)
+		}
+		to.WriteByte('}')
+	case sequence:
+		to.WriteByte('[')
+		for i, item := range n.values {
+			if i > 0 {
+				to.WriteByte(',')
+			}
+			item.writeJSON(to)
+		}
+		to.WriteByte(']')
+	default:
+		switch v := n.value.(type) {
+		case string:
+			to.WriteString(quotedJSON(v))
+		default:
+			text, err := json.Marshal(v) // a number, a boolean or null
+			if err != nil {              // infinity
+				text = []byte(quotedJSON(n.text))
+			}
+			to.Write(text)
+		}
+	}
+}
+
+var template = regexp.MustCompile(`(?s)\{\{.*?\}\}`)
+
+// quotedJSON returns a JSON string whose templates are unchanged.
+func quotedJSON(text string) string {
+	quote := func(part string) string {
+		var b bytes.Buffer
+		encoder := json.NewEncoder(&b)
+		encoder.SetEscapeHTML(false)
+		_ = encoder.Encode(part) // a string always has a form in JSON
+		whole := strings.TrimSuffix(b.String(), "\n")
+		return whole[1 : len(whole)-1]
+	}
+	var b strings.Builder
+	last := 0
+	for _, at := range template.FindAllStringIndex(text, -1) {
+		b.WriteString(quote(text[last:at[0]]) + text[at[0]:at[1]])
+		last = at[1]
+	}
+	return `"` + b.String() + quote(text[last:]) + `"`
 }

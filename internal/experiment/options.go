@@ -19,6 +19,10 @@ type Options struct {
 	For   time.Duration
 	Seed  uint64
 	Quick bool
+	// Service is what all arms call in place of rpclab's own servers; nil: as the document says. Call is
+	// the name of the call; empty: the first of the service.
+	Service *ServiceDocument
+	Call    string
 	// Scale multiplies the load of the published study, which the scale block of the document
 	// defines; 0: the load in the document.
 	Scale float64
@@ -30,6 +34,12 @@ func (o Options) Command(experiment string) string {
 	words := []string{"rpclab", "run", quoted(experiment)}
 	if o.Quick {
 		words = append(words, "--quick")
+	}
+	if o.Service != nil {
+		words = append(words, "--service", quoted(o.Service.File))
+	}
+	if o.Call != "" {
+		words = append(words, "--call", quoted(o.Call))
 	}
 	if len(o.Arms) > 0 {
 		words = append(words, "--arms", quoted(strings.Join(o.Arms, ",")))

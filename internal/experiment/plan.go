@@ -25,6 +25,8 @@ type Plan struct {
 	Seed          uint64
 	Quick         bool
 	Changed       []string         // settings that differ from the document, path=value
+	Services      []Service        // that arms call; relative paths start at the directory of their file
+	ServiceText   string           // the service file, unchanged; empty: none
 	Arms          []Arm            // the picked arms in the order of the document, with defaults merged in
 	Cells         []map[string]any // the sweep's points; one empty cell without a sweep
 	Trials        []Trial
@@ -158,6 +160,7 @@ func plan(r resolved, options Options) (Plan, error) {
 		return !has(c.Published) || !has(c.Controlled)
 	})
 	p.Published = slices.DeleteFunc(slices.Clone(experiment.Published), func(f Published) bool { return !has(f.Arm) })
+	p.Services = experiment.Services
 	p.Trials = trials(r, picked, options.Seed)
 	p.Headline = headline(experiment.Headline, p.Trials)
 	return p, nil

@@ -19,6 +19,7 @@ func (d *document) resolve() (resolved, error) {
 	}
 	d.checkNames(experiment, &wrong)
 	d.checkHeadline(experiment, &wrong)
+	d.checkServices(experiment, &wrong)
 	d.checkAxes(experiment, &wrong)
 	if err := wrong.err(); err != nil {
 		return r, err
@@ -29,6 +30,7 @@ func (d *document) resolve() (resolved, error) {
 	}
 	for i, arm := range experiment.Arms {
 		base := merge(d.grammar.config, d.root.get("defaults"), d.ownConfig(arm.Name))
+		base = merge(d.grammar.config, d.replicasOf(base.get("service")), base)
 		experiment.Arms[i].Config, _ = d.config(base) // the sweep may add required fields
 		configs := make([]Config, len(cells))
 		for j, cell := range cells {
@@ -38,6 +40,7 @@ func (d *document) resolve() (resolved, error) {
 			wrong.found = append(wrong.found, err...)
 			if err == nil {
 				d.checkConfig(config, n, &wrong)
+				d.checkArmService(experiment, config, n, &wrong)
 				d.checkEvents(experiment.Events, config, &wrong)
 				d.checkDesign(experiment, arm.Name, config, &wrong)
 			}

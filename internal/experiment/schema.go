@@ -76,6 +76,9 @@ func (w schemaWriter) of(typ *valueType) map[string]any {
 	case paths:
 		out["type"], out["additionalProperties"] = "object", false
 		out["properties"], out["patternProperties"] = w.paths(typ)
+	case texts:
+		out["type"], out["additionalProperties"] = "object", map[string]any{"type": []string{"string", "number", "boolean"}}
+	case data: // any value
 	default:
 		out = w.scalar(typ)
 	}

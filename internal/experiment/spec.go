@@ -25,6 +25,7 @@ type Experiment struct {
 	Source        string         `yaml:"source" doc:"the published study whose figures the report shows next to the measurements"`
 	Defaults      Config         `yaml:"defaults" doc:"fields of every arm; an arm can override them"`
 	Baseline      string         `yaml:"baseline" doc:"the arm to compare the other arms with (default: the first)"`
+	Services      []Service      `yaml:"services" doc:"services of yours that arms call in place of rpclab's own servers, by name"`
 	Arms          []Arm          `yaml:"arms" doc:"the arms to compare, by name" required:"true"`
 	Sweep         []Axis         `yaml:"sweep" doc:"field paths and their values; each combination of values is a cell"`
 	Headline      []string       `yaml:"headline" doc:"the metrics that answer the question, the most important first; the next is tested where the one before is settled (default: p50 and p99, or capacity for load.search)" noun:"metric" enum:"failed,followed,p50,p90,p99,p999,mean,elapsed,balance,convergence,capacity,rate,client_cpu,server_cpu,proxy_cpu,gateway_cpu,client_memory,server_memory,proxy_memory,gateway_memory"`

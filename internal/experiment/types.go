@@ -15,6 +15,7 @@ type valueType struct {
 	kind    valueKind
 	name    string // name in messages: rounds, server.replicas, arm
 	path    string // path of a config field: server.replicas
+	what    string // name in messages of a value without name and path
 	doc     string
 	typ     reflect.Type
 	low     *bound
@@ -46,6 +47,8 @@ const (
 	list
 	named // records by name
 	paths // field path to value
+	texts // texts by name
+	data  // any value, kept as JSON
 )
 
 type bound struct {
@@ -95,8 +98,25 @@ func (s *valueType) alternatives() []string {
 	return names
 }
 
+// recordForms are the forms of a record that can be a word instead: {pool: N}.
+func (s *valueType) recordForms() string {
+	var forms []string
+	for _, f := range s.fields {
+		value := strings.ToUpper(f.name)
+		if f.shape.kind == integer {
+			value = "N"
+		}
+		forms = append(forms, "{"+f.name+": "+value+"}")
+	}
+	return joinOr(forms)
+}
+
 // typeReader reads types; its vocabulary fills the enumerations.
 type typeReader struct{ words map[string][]string }
+
+func newTypeReader(v Vocabulary) typeReader {
+	return typeReader{map[string][]string{"routes": v.Routes, "callers": v.Callers, "languages": v.Languages, "policies": v.PolicyNames()}}
+}
 
 func (r typeReader) read(t reflect.Type, tag reflect.StructTag, name, path string) *valueType {
 	typ := &valueType{typ: t, name: name, path: path, doc: tag.Get("doc"), quick: tag.Get("quick")}
@@ -121,6 +141,12 @@ func (r typeReader) read(t reflect.Type, tag reflect.StructTag, name, path strin
 		return typ
 	case reflect.TypeFor[[]Setting](), reflect.TypeFor[map[string]any]():
 		typ.kind = paths
+		return typ
+	case reflect.TypeFor[map[string]string]():
+		typ.kind = texts
+		return typ
+	case reflect.TypeFor[Data]():
+		typ.kind = data
 		return typ
 	}
 	switch t.Kind() {
@@ -234,6 +260,8 @@ func (s *valueType) title() string {
 		return s.name
 	case s.partial: // a merged config
 		return "an arm"
+	case s.what != "":
+		return s.what
 	}
 	return "the experiment"
 }

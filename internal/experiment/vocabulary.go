@@ -15,7 +15,7 @@ type Vocabulary struct {
 	// first is the default.
 	Protocols map[string][]string
 	// Features that only some callers support: stream, renew, pipeline, compress, per-user,
-	// calculate, ahead.
+	// calculate, ahead, service.
 	Features map[string][]string
 	// Policies of each route; the first is its default. Empty: the route has no choice.
 	Policies map[string][]string
@@ -87,6 +87,7 @@ func (v Vocabulary) callersWith(what string) (callers []string) {
 // Protocols of callers and servers.
 const (
 	grpc    = "grpc"
+	rest    = "rest"
 	tcp     = "tcp"
 	nothing = "nothing"
 )

@@ -36,7 +36,7 @@ func TestErrorsOfInvalidDocuments(t *testing.T) {
 		"tag":                      {head + "source: !secret y\n", []string{"x.yaml:6:9: the tag !secret is not supported"}},
 		"a mapping as a name":      {head + "? {a: b}\n: c\n", []string{"x.yaml:6:3: the name of a field must be text"}},
 		"deep":                     {head + "events: " + strings.Repeat("[", 40) + strings.Repeat("]", 40) + "\n", []string{"x.yaml:6:25: nested more than 16 deep"}},
-		"unknown field, none near": {head + "zzz: 1\n", []string{`x.yaml:6:1: unknown field "zzz"; known names: experiment, question, source, defaults, baseline, arms, sweep, headline, rounds, design, margin, events, confounds, published, published_size, scale, quick`}},
+		"unknown field, none near": {head + "zzz: 1\n", []string{`x.yaml:6:1: unknown field "zzz"; known names: experiment, question, source, defaults, baseline, services, arms, sweep, headline, rounds, design, margin, events, confounds, published, published_size, scale, quick`}},
 		"unknown field":            {head + "basline: a\n", []string{`x.yaml:6:1: unknown field "basline"; did you mean "baseline"?`}},
 		"unknown field in defaults": {strings.Replace(head, " load:", " server: {replcas: 2}, load:", 1),
 			[]string{`x.yaml:3:72: unknown field "replcas" in server; did you mean "replicas"?`}},

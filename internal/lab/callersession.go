@@ -119,7 +119,11 @@ func warmUpOnce(ctx context.Context, session caller.Session, calls int) (map[str
 	if err != nil {
 		return nil, err
 	}
-	if len(m.Backends) == 0 && ctx.Err() == nil {
+	failed := uint64(0)
+	for _, n := range m.Errors {
+		failed += n
+	}
+	if failed == m.Calls && ctx.Err() == nil {
 		return nil, fmt.Errorf("warm-up: none of %d calls was answered: %v", calls, m.Samples)
 	}
 	return m.Backends, nil

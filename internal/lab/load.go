@@ -57,6 +57,9 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	if err != nil {
 		return failedTrial(ctx, measured, err)
 	}
+	if s := l.trial.job.Service; s != nil && s.Identity.IsAddress() {
+		nameBackends(shares, endpoints.stop())
+	}
 	merged, err := measure.Merge(shares)
 	if err != nil {
 		return measured, err

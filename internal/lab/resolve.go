@@ -62,7 +62,7 @@ func Resolve(plan experiment.Plan) (Plan, error) {
 	resolved := Plan{Plan: plan, trials: make([]trial, len(plan.Trials))}
 	for i, t := range plan.Trials {
 		var err error
-		if resolved.trials[i], err = resolveTrial(t); err != nil {
+		if resolved.trials[i], err = resolveTrial(t, plan.Services); err != nil {
 			return Plan{}, fmt.Errorf("arm %s: %w", t.Arm, err)
 		}
 		if plan.Design != "" && plan.Design != experiment.Isolated {
@@ -72,7 +72,7 @@ func Resolve(plan experiment.Plan) (Plan, error) {
 	return resolved, nil
 }
 
-func resolveTrial(planned experiment.Trial) (t trial, err error) {
+func resolveTrial(planned experiment.Trial, services []experiment.Service) (t trial, err error) {
 	c := planned.Config
 	t = trial{Trial: planned, settings: routeSettings(c), timeout: loadTimeout(c), load: paceSpec(c.Load, planned.Seed)}
 	if t.route, err = route.Lookup(c.Route); err != nil {
@@ -104,6 +104,15 @@ func resolveTrial(planned experiment.Trial) (t trial, err error) {
 	}
 	t.server = serverSpec(t, model)
 	t.job = callerJob(c, model)
+	if s := findService(services, c.Service); s != nil {
+		t.settings.ReportUpstream = true
+		if t.server, err = deployService(*s, c, t.server); err != nil {
+			return t, fmt.Errorf("service %s: %w", s.Name, err)
+		}
+		if t.job.Service, err = serviceCall(*s, c.Workload.Call); err != nil {
+			return t, fmt.Errorf("service %s: %w", s.Name, err)
+		}
+	}
 	return t, nil
 }
 

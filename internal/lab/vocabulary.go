@@ -27,8 +27,8 @@ type library struct {
 
 // libraries are in the order of the help.
 var libraries = []library{
-	{"grpc-go", grpcgo.Caller{}, false, []string{language.GRPC}, []string{"stream", "renew", "compress", "per-user", "calculate", "ahead"}},
-	{"wire", wire.Caller{}, true, []string{language.GRPC, language.REST}, []string{"per-user", "calculate"}},
+	{"grpc-go", grpcgo.Caller{}, false, []string{language.GRPC}, []string{"stream", "renew", "compress", "per-user", "calculate", "ahead", "service"}},
+	{"wire", wire.Caller{}, true, []string{language.GRPC, language.REST}, []string{"per-user", "calculate", "service"}},
 	{"http", nethttp.Caller{}, false, []string{language.REST}, []string{"per-user"}},
 	{"tcp", tcp.Caller{}, false, []string{language.TCP}, nil},
 	{"python-grpc-sync", python("grpc-sync", false), true, []string{language.GRPC}, []string{"stream", "pipeline", "compress"}},

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"rpclab/internal/service/request"
 	"rpclab/internal/process"
+	"rpclab/internal/service/request"
 )
 
 // connectTimeout is how long a target may take to accept all connections.

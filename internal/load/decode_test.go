@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
+
+	"rpclab/internal/service/raw"
 )
 
 // serveInvalid serves testdata/streams.proto with messages that end within a string.
@@ -19,7 +21,7 @@ func serveInvalid(t *testing.T) (address string) {
 		}
 		return stream.SendMsg([]byte{0x0a, 5, 'x'})
 	}
-	server := grpc.NewServer(grpc.ForceServerCodecV2(rawCodec{}))
+	server := grpc.NewServer(grpc.ForceServerCodecV2(raw.Codec{}))
 	server.RegisterService(&grpc.ServiceDesc{ServiceName: "test.Streams", HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{
 		{StreamName: "Once", Handler: invalid}, {StreamName: "Repeat", Handler: invalid, ServerStreams: true},
 	}}, nil)

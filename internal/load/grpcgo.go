@@ -25,6 +25,7 @@ import (
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	"rpclab/internal/service/data"
+	"rpclab/internal/service/raw"
 	"rpclab/internal/service/request"
 	"rpclab/internal/wire/h2"
 	"rpclab/internal/workload"
@@ -143,13 +144,13 @@ func (c *grpcClient) Run(ctx context.Context, p pace.Pace, live *Progress) (*mea
 }
 
 func (c *grpcClient) unary(ctx context.Context, n uint64, message []byte) caller.Outcome {
-	response := response{decode: c.decode}
+	response := raw.Response{Decode: c.decode}
 	var trailer metadata.MD
 	var from peer.Peer
-	wait, err := grpcgo.Invoke(ctx, c.channel(n), rawCodec{}, c.path, message, &response, grpc.Trailer(&trailer), grpc.Peer(&from))
+	wait, err := grpcgo.Invoke(ctx, c.channel(n), raw.Codec{}, c.path, message, &response, grpc.Trailer(&trailer), grpc.Peer(&from))
 	if err == nil {
-		c.reply.Store(int64(response.size))
-		err = response.invalid
+		c.reply.Store(int64(response.Size))
+		err = response.Invalid
 	}
 	return c.outcome(wait, err, &from, trailer)
 }
@@ -157,7 +158,7 @@ func (c *grpcClient) unary(ctx context.Context, n uint64, message []byte) caller
 func (c *grpcClient) streaming(ctx context.Context, streams *grpcStreams, n uint64, message []byte) caller.Outcome {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, wait, err := grpcgo.NewStream(ctx, c.channel(n), streams.description(), c.path, grpc.ForceCodecV2(rawCodec{}))
+	stream, wait, err := grpcgo.NewStream(ctx, c.channel(n), streams.description(), c.path, grpc.ForceCodecV2(raw.Codec{}))
 	if err != nil {
 		return c.outcome(wait, err, nil)
 	}
@@ -180,7 +181,7 @@ func (c *grpcClient) channel(n uint64) *grpc.ClientConn { return c.channels[n%ui
 // outcome returns the result of a call and the backend that answered it: its identity in the
 // metadata, or its address where there are several.
 func (c *grpcClient) outcome(wait time.Duration, err error, from *peer.Peer, answered ...metadata.MD) caller.Outcome {
-	if invalid, ok := errors.AsType[invalidResponse](err); ok {
+	if invalid, ok := errors.AsType[raw.InvalidError](err); ok {
 		return caller.Outcome{Code: h2.Status{Code: h2.InvalidResponse}.Name(), Message: invalid.Error(), Wait: wait}
 	}
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"rpclab/internal/measure"
+	"rpclab/internal/service/raw"
 )
 
 // grpcStreams exchanges the messages of calls of a streaming method over grpc-go, as the engine wire
@@ -66,7 +67,7 @@ func (s *grpcStreams) exchange(cancel context.CancelFunc, n uint64, stream grpc.
 	}
 	var invalid error // the first
 	for responses := 0; ; {
-		response := response{decode: s.decode}
+		response := raw.Response{Decode: s.decode}
 		err := stream.RecvMsg(&response)
 		switch {
 		case errors.Is(err, io.EOF):
@@ -79,10 +80,10 @@ func (s *grpcStreams) exchange(cancel context.CancelFunc, n uint64, stream grpc.
 		case err != nil:
 			return false, err
 		}
-		invalid = cmp.Or(invalid, response.invalid)
+		invalid = cmp.Or(invalid, response.Invalid)
 		responses++
 		s.answers.RecordResponse(n, time.Since(lastSent))
-		s.reply.Store(int64(response.size))
+		s.reply.Store(int64(response.Size))
 		if responses == s.MaxResponses {
 			return true, invalid
 		}

@@ -6,10 +6,10 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"rpclab/internal/service/data"
-	"rpclab/internal/service/request"
 	"rpclab/internal/pace"
 	"rpclab/internal/process/running"
+	"rpclab/internal/service/data"
+	"rpclab/internal/service/request"
 )
 
 // Load is a load that is ready to run: connected, with its method and messages.

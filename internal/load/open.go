@@ -138,7 +138,7 @@ func (s Settings) findMethod(ctx context.Context, to target, security *tls.Confi
 func (s Settings) source(ctx context.Context) (source method.Source, err error) {
 	switch {
 	case s.Proto != "":
-		source, err = method.FromProto(ctx, s.Proto, s.ImportPaths)
+		source, err = method.FromProto(ctx, []string{s.Proto}, s.ImportPaths)
 	case s.Protoset != "":
 		source, err = method.FromSet(s.Protoset)
 	}

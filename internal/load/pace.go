@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"rpclab/internal/service/request"
 	"rpclab/internal/pace"
+	"rpclab/internal/service/request"
 )
 
 // DefaultUsers is the default number of users of a closed loop.

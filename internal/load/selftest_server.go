@@ -18,6 +18,7 @@ import (
 	"rpclab/internal/measure"
 	"rpclab/internal/process"
 	"rpclab/internal/process/stdio"
+	"rpclab/internal/service/raw"
 )
 
 // SelfTestCommand is the command of rpclab that calls [ServeSelfTest].
@@ -102,7 +103,7 @@ func serveCalls(listener net.Listener, probe Probe) (stop func()) {
 		go func() { _ = server.Serve(listener) }()
 		return func() { _ = server.Close() }
 	}
-	server := grpc.NewServer(grpc.ForceServerCodecV2(encoding.CodecV2(rawCodec{})),
+	server := grpc.NewServer(grpc.ForceServerCodecV2(encoding.CodecV2(raw.Codec{})),
 		grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
 			var size int
 			if err := stream.RecvMsg(&size); err != nil {

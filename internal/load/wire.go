@@ -12,10 +12,10 @@ import (
 
 	"google.golang.org/grpc/metadata"
 
-	"rpclab/internal/service/data"
-	"rpclab/internal/service/request"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
+	"rpclab/internal/service/data"
+	"rpclab/internal/service/request"
 	"rpclab/internal/wire"
 	"rpclab/internal/wire/h2"
 	"rpclab/internal/workload"

@@ -108,3 +108,30 @@ type ResolverUpdate struct {
 	At    time.Time `json:"at"`
 	Addrs []string  `json:"addrs"`
 }
+
+// RenameBackends gives each backend another name. Backends whose new name is empty are removed: which
+// backend answered is not known then.
+func (m *Measurement) RenameBackends(rename func(string) string) {
+	counts := map[string]uint64{}
+	first := map[string]time.Duration{}
+	answered, due := map[string][]uint64{}, map[string][]uint64{}
+	for id, n := range m.Backends {
+		name := rename(id)
+		if name == "" {
+			continue
+		}
+		counts[name] += n
+		if at, known := m.FirstResponse[id]; known {
+			if earlier, twice := first[name]; !twice || at < earlier {
+				first[name] = at
+			}
+		}
+		merged := answered[name]
+		sum(&merged, m.Timeline.Backends[id])
+		answered[name] = merged
+		merged = due[name]
+		sum(&merged, m.Timeline.Due[id])
+		due[name] = merged
+	}
+	m.Backends, m.FirstResponse, m.Timeline.Backends, m.Timeline.Due = counts, first, answered, due
+}

@@ -103,6 +103,7 @@ type connection struct {
 	generation int32 // distinguishes late events from those of the slot's next connection
 	owner      connectionOwner
 	addr       string
+	remote     string // address of the peer, if the runtime dialed; empty: addr
 
 	transport   transport             // nil: not connected
 	socket      *socket               // the transport, if it is a socket

@@ -138,6 +138,9 @@ func dial(ctx context.Context, cfg Config, addr string, source netip.Addr) (net.
 }
 
 func (l *connection) adopt(conn net.Conn) {
+	if to, ok := conn.RemoteAddr().(*net.TCPAddr); ok { // of a backend, if the address is that of a service
+		l.remote = to.String()
+	}
 	socket, err := l.core.poll.adopt(conn, l.slot, l.generation)
 	switch {
 	case err != nil:

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"rpclab/internal/measure"
 	"rpclab/internal/wire/h2"
 )
@@ -39,6 +40,9 @@ func (c *core) streamEnded(call *call) {
 	if status.Code == h2.OK && c.call.Check != nil && c.call.Stream == nil {
 		if err := c.call.Check(call.number, message, backend); err != nil {
 			status = h2.Status{Code: h2.DataLoss, Message: err.Error()}
+			if _, failed := err.(CheckError); failed {
+				status.Code = h2.CheckFailed
+			}
 		}
 	}
 	c.endCall(call, backend, status)
@@ -53,7 +57,7 @@ func (c *core) backend(call *call) (id string) {
 		id = call.stream.Headers.Backend
 	}
 	if id == "" && c.cfg.AddressIsBackend {
-		id = call.connection.addr
+		id = cmp.Or(call.connection.remote, call.connection.addr)
 	}
 	return id
 }

@@ -106,8 +106,9 @@ type Call struct {
 	AppendMetadata func(n uint64, worker int, dst []h2.Field) ([]h2.Field, error)
 	Gzip           bool   // compress the messages of gRPC
 	UserAgent      string // of gRPC, before the engine's own; empty: none
-	// Check returns what is wrong with a response; nil: every response is right. The response is
-	// valid during the call of Check only.
+	// Check returns what is wrong with a response; nil: every response is right. The call then fails with
+	// CHECK if the error is a [CheckError], and with DATA_LOSS otherwise. The response is valid during the
+	// call of Check only.
 	Check func(n uint64, response []byte, backend string) error
 	// Decode returns why a response message, or the body of an HTTP response, cannot be decoded. The call
 	// then fails with INVALID_RESPONSE. Nil: every response can be. It is called before Check.
@@ -116,6 +117,12 @@ type Call struct {
 	// identity.
 	Backend string
 }
+
+// CheckError is an error of a response that does not meet a condition of the user.
+type CheckError struct{ error }
+
+// NewCheckError returns err as a CheckError.
+func NewCheckError(err error) CheckError { return CheckError{err} }
 
 // HTTP makes a [Call] an HTTP request instead of a gRPC call: Message is its body and Metadata its
 // header fields. A response with a status below 400 is right. Redirects are not followed.

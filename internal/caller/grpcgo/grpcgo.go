@@ -20,11 +20,10 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 	if job.Calculator != nil {
 		return OpenCalculator(job, target)
 	}
-	calls, err := job.Workload.Unary()
+	opened, err := newSession(job, target)
 	if err != nil {
 		return nil, err
 	}
-	opened := &session{job: job, calls: calls, uri: target.URI, options: DialOptions(target)}
 	if job.Compress {
 		opened.options = append(opened.options, grpc.WithDefaultCallOptions(grpc.UseCompressor(gzip.Name)))
 	}
@@ -35,7 +34,7 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 		}
 	}
 	if job.Stream != nil {
-		if calls.Stream == "" || channels == 0 || job.Hedge != nil || job.Stream.Pipelined {
+		if opened.calls.Stream == "" || channels == 0 || job.Hedge != nil || job.Stream.Pipelined {
 			return nil, errors.New("streams need the workload greet or increase and channels that stay open, without hedge and pipelining: set those, or leave out stream")
 		}
 	}
@@ -50,6 +49,24 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 		return &streamSession{session: opened}, nil
 	}
 	return opened, nil
+}
+
+// newSession returns a session without channels.
+func newSession(job caller.Job, target caller.Target) (s *session, err error) {
+	s = &session{job: job, uri: target.URI, options: DialOptions(target)}
+	if job.Service == nil {
+		s.attempt = s.invoke
+		s.calls, err = job.Workload.Unary()
+		return s, err
+	}
+	s.attempt = s.invokeService
+	if s.service, err = OpenCall(*job.Service, target); err != nil {
+		return nil, err
+	}
+	if authority := s.service.Authority(); authority != "" {
+		s.options = append(s.options, grpc.WithAuthority(authority))
+	}
+	return s, nil
 }
 
 // OpenCalculator opens a session with a calculator. It fails if the job has another workload or

@@ -13,6 +13,7 @@ import (
 	"rpclab/internal/caller"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
+	"rpclab/internal/service"
 	"rpclab/internal/workload"
 )
 
@@ -36,12 +37,17 @@ func DialOptions(target caller.Target) []grpc.DialOption {
 type session struct {
 	job        caller.Job
 	calls      workload.Unary
+	service    *service.Call // nil: calls of the workload
+	attempt    attemptFunc
 	uri        string
 	options    []grpc.DialOption
 	channels   []*grpc.ClientConn // none: a channel per call, or per user
 	users      userChannels
 	background sync.WaitGroup // work that continues after its call has ended
 }
+
+// attemptFunc sends call n over a channel and waits for the response.
+type attemptFunc func(ctx context.Context, channel *grpc.ClientConn, n uint64) caller.Outcome
 
 func (s *session) Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
 	recorder, start := caller.Run(ctx, plan, signal, s.job.Late, s.call, nil)
@@ -63,7 +69,7 @@ func (s *session) Close() error {
 func (s *session) call(ctx context.Context, n uint64) caller.Outcome {
 	ctx, cancel := context.WithTimeout(ctx, s.job.Timeout)
 	defer cancel()
-	invoke := s.invoke
+	invoke := s.attempt
 	if s.job.Hedge != nil {
 		invoke = s.hedge
 	}
@@ -117,7 +123,7 @@ func (s *session) hedge(ctx context.Context, channel *grpc.ClientConn, n uint64)
 	defer cancel()
 	outcomes := make(chan caller.Outcome, s.job.Hedge.Attempts)
 	attempt := func() {
-		s.background.Go(func() { outcomes <- s.invoke(ctx, channel, n) })
+		s.background.Go(func() { outcomes <- s.attempt(ctx, channel, n) })
 	}
 	attempt()
 	delay := time.NewTimer(s.job.Hedge.Delay)

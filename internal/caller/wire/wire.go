@@ -3,6 +3,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,7 +29,7 @@ type Caller struct{}
 // Open starts an engine on one core. All channels share one resolver. With a channel per call, each
 // call has its own connection only.
 func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error) {
-	call, config, err := prepare(job)
+	call, config, err := prepare(job, target)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +41,7 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 		return nil, fmt.Errorf("target %q: the caller wire does not support xDS, which needs a full gRPC client: "+
 			"set caller.kind to grpc-go", target.URI)
 	}
-	call.Authority = strings.TrimPrefix(address.Path, "/")
+	call.Authority = cmp.Or(call.Authority, strings.TrimPrefix(address.Path, "/"))
 	if config.RoundRobin, err = roundRobin(target.ServiceConfig); err != nil {
 		return nil, err
 	}
@@ -58,8 +59,13 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 }
 
 // prepare translates a job into the engine's call and configuration.
-func prepare(job caller.Job) (call engine.Call, config engine.Config, err error) {
+func prepare(job caller.Job, target caller.Target) (call engine.Call, config engine.Config, err error) {
 	if config, err = channelsOf(job); err != nil {
+		return call, config, err
+	}
+	if job.Service != nil {
+		config.AddressIsBackend = job.Service.Identity.IsAddress()
+		call, err = serviceCall(*job.Service, target)
 		return call, config, err
 	}
 	if job.Calculator != nil {

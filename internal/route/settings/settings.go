@@ -18,13 +18,9 @@ type Settings struct {
 	Proxy   Proxy    `json:"proxy"`
 	Retry   *Retry   `json:"retry,omitempty"`
 	Hedge   *Hedge   `json:"hedge,omitempty"`
-	// ReportUpstream makes rpclab's own Envoy, HAProxy and nginx add [UpstreamHeader] to each response.
+	// ReportUpstream makes rpclab's own Envoy, HAProxy and nginx add [service.UpstreamHeader] to each response.
 	ReportUpstream bool `json:"report_upstream,omitempty"`
 }
-
-// UpstreamHeader is a response header with the address (host:port) of the backend that the proxy chose for a
-// call, or for its last attempt.
-const UpstreamHeader = "rpclab-upstream"
 
 // The load balancing policies. Each route supports some of them.
 const (

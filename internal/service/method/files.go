@@ -40,9 +40,20 @@ func (f files) Service(_ context.Context, name string) (protoreflect.ServiceDesc
 	return service, err
 }
 
-// FromProto compiles a .proto file. It looks for the file and its imports in dirs, or by default
-// in the directory of the file.
-func FromProto(ctx context.Context, file string, dirs []string) (Source, error) {
+// FromProto compiles .proto files. It looks for each file and its imports in dirs, or by default in
+// the directory of the file.
+func FromProto(ctx context.Context, names []string, dirs []string) (Source, error) {
+	all := new(protoregistry.Files)
+	for _, name := range names {
+		if err := compile(ctx, name, dirs, all); err != nil {
+			return nil, err
+		}
+	}
+	return files{all}, nil
+}
+
+// compile adds a file and its imports to all.
+func compile(ctx context.Context, file string, dirs []string, all *protoregistry.Files) error {
 	if len(dirs) == 0 {
 		dirs, file = []string{filepath.Dir(file)}, filepath.Base(file)
 	}
@@ -52,18 +63,17 @@ func FromProto(ctx context.Context, file string, dirs []string) (Source, error) 
 	name := relativeTo(file, dirs)
 	compiled, err := compiler.Compile(ctx, name)
 	if at := new(fs.PathError); errors.As(err, &at) && !strings.HasSuffix(at.Path, name) {
-		return nil, request.Invalidf("compile %s: %w; set --import-path to the directory of its imports", file, err)
+		return request.Invalidf("compile %s: %w; set --import-path to the directory of its imports", file, err)
 	}
 	if err != nil {
-		return nil, request.Invalidf("compile %s: %w", file, err)
+		return request.Invalidf("compile %s: %w", file, err)
 	}
-	all := new(protoregistry.Files)
 	for _, c := range compiled {
 		if err := register(all, c); err != nil {
-			return nil, request.Invalidf("use %s: %w", file, err)
+			return request.Invalidf("use %s: %w", file, err)
 		}
 	}
-	return files{all}, nil
+	return nil
 }
 
 // relativeTo returns the path of a file relative to its import directory.
@@ -87,6 +97,30 @@ func register(all *protoregistry.Files, file protoreflect.FileDescriptor) error 
 		}
 	}
 	return all.RegisterFile(file)
+}
+
+// Descriptors returns the files of a source that was made of files, as a FileDescriptorSet.
+func Descriptors(of Source) ([]byte, error) {
+	all, ok := of.(files)
+	if !ok {
+		return nil, errors.New("the methods are not defined in files")
+	}
+	set := new(descriptorpb.FileDescriptorSet)
+	all.RangeFiles(func(file protoreflect.FileDescriptor) bool {
+		set.File = append(set.File, protodesc.ToFileDescriptorProto(file))
+		return true
+	})
+	return proto.MarshalOptions{Deterministic: true}.Marshal(set)
+}
+
+// FromDescriptors returns the source of a FileDescriptorSet.
+func FromDescriptors(encoded []byte) (Source, error) {
+	set := new(descriptorpb.FileDescriptorSet)
+	if err := proto.Unmarshal(encoded, set); err != nil {
+		return nil, err
+	}
+	all, err := protodesc.NewFiles(set)
+	return files{all}, err
 }
 
 // FromSet reads a descriptor set, as `protoc --include_imports -o` writes it.

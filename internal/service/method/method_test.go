@@ -56,11 +56,11 @@ func v1alpha(s *grpc.Server) {
 
 func sources(t *testing.T) map[string]method.Source {
 	t.Helper()
-	compiled, err := method.FromProto(t.Context(), "../../../api/rpclab/v1/greeter.proto", []string{"../../../api"})
+	compiled, err := method.FromProto(t.Context(), []string{"../../../api/rpclab/v1/greeter.proto"}, []string{"../../../api"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	alone, err := method.FromProto(t.Context(), "../../../api/rpclab/v1/greeter.proto", nil)
+	alone, err := method.FromProto(t.Context(), []string{"../../../api/rpclab/v1/greeter.proto"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestInvalidFilesAreReported(t *testing.T) {
 	if err := os.WriteFile(broken, []byte("syntax = \"proto3\";\nmessage {}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := method.FromProto(t.Context(), broken, nil)
+	_, err := method.FromProto(t.Context(), []string{broken}, nil)
 	if err == nil || !strings.Contains(err.Error(), "broken.proto:2:9") || !errors.Is(err, request.ErrInvalid) {
 		t.Errorf("a file that does not compile: the error is %v, want one that names broken.proto:2:9", err)
 	}
@@ -177,7 +177,7 @@ func TestInvalidFilesAreReported(t *testing.T) {
 	if err := os.WriteFile(lost, []byte("syntax = \"proto3\";\nimport \"shop/orders.proto\";\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := method.FromProto(t.Context(), lost, nil); err == nil || !strings.HasSuffix(err.Error(), "; set --import-path to the directory of its imports") {
+	if _, err := method.FromProto(t.Context(), []string{lost}, nil); err == nil || !strings.HasSuffix(err.Error(), "; set --import-path to the directory of its imports") {
 		t.Errorf("a missing import: the error is %v, want a hint to set --import-path", err)
 	}
 	for _, path := range []string{broken, filepath.Join(dir, "nowhere")} {

@@ -33,6 +33,10 @@ const (
 // InvalidResponse is the code of a response that cannot be decoded. gRPC does not define it.
 const InvalidResponse = 99
 
+// CheckFailed is the code of a response that does not meet the condition of the user. gRPC does not
+// define it.
+const CheckFailed = 98
+
 // Undefined marks the code of a server that the specification does not define.
 const Undefined = 1 << 31
 
@@ -58,6 +62,8 @@ func (s Status) Name() string {
 		return codeNames[s.Code]
 	case s.Code == InvalidResponse:
 		return "INVALID_RESPONSE"
+	case s.Code == CheckFailed:
+		return "CHECK"
 	case s.Code&Undefined != 0:
 		return "CODE_" + strconv.Itoa(int(s.Code&^Undefined))
 	case s.Code >= 100:

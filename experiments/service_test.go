@@ -1,0 +1,47 @@
+package experiments
+
+import (
+	"strings"
+	"testing"
+
+	"rpclab/internal/experiment"
+)
+
+const orders = `service: orders
+server: {command: ["./orders", "{{.Address}}"]}
+calls: {get: {method: orders.v1.Orders/Get}}
+`
+
+// Each built-in experiment runs on a user's service, or says why it cannot and which arms can.
+func TestBuiltInExperimentsOnAService(t *testing.T) {
+	for name, c := range map[string]struct {
+		arms string
+		want string // empty: it runs
+	}{
+		"channels": {}, "churn": {}, "rollout": {}, "proxy-tax": {}, "policies": {},
+		"balancing":    {arms: "clusterip,headless,envoy,endpointslice,xds,haproxy,nginx,forwarder,clusterip-again"},
+		"chain":        {arms: "wire-go,grpc-go"},
+		"long-streams": {want: "--service orders.yaml: experiment long-streams compares what only rpclab's own servers have (arm streams sets caller.stream, arm aged sets server.max_age, arm cut sets server.max_age, and 2 more): it cannot run on a service"},
+		"security":     {want: "--service orders.yaml: some arms of security differ in what only rpclab's own servers have (arm unary-tls sets server.security, arm unary-mtls sets server.security, arm unary-jwt-once sets caller.jwt, and 3 more): add --arms unary-bare,unary-bare-again"},
+		"ladder":       {want: "--service orders.yaml: experiment ladder compares what only rpclab's own servers have (arm rest-blocking sets server.model, arm rest-virtual sets server.model, arm rest-webflux sets server.model, and 11 more): it cannot run on a service"},
+		"streams":      {want: "--service orders.yaml: experiment streams compares what only rpclab's own servers have (arm bidi-published sets caller.style, arm unary-1-published sets caller.style, arm unary-3-published sets caller.style, and 22 more): it cannot run on a service"},
+	} {
+		file, doc, err := Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := experiment.Options{Service: &experiment.ServiceDocument{File: "orders.yaml", Text: []byte(orders)}}
+		if c.arms != "" {
+			o.Arms = strings.Split(c.arms, ",")
+		}
+		for _, o.Quick = range []bool{false, true} {
+			got := ""
+			if _, err := experiment.Expand(file, doc, o, vocabulary); err != nil {
+				got = err.Error()
+			}
+			if got != c.want {
+				t.Errorf("%s with quick %v: %s\nwant %s", name, o.Quick, got, c.want)
+			}
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package wire
+
+import (
+	"encoding/base64"
+	"errors"
+	"strings"
+
+	"google.golang.org/grpc/metadata"
+
+	"rpclab/internal/caller"
+	"rpclab/internal/caller/grpcgo"
+	"rpclab/internal/service"
+	engine "rpclab/internal/wire"
+	"rpclab/internal/wire/h2"
+)
+
+// serviceCall returns the engine's call of a service.
+func serviceCall(spec service.Spec, target caller.Target) (call engine.Call, err error) {
+	prepared, err := grpcgo.OpenCall(spec, target)
+	if err != nil {
+		return call, err
+	}
+	identity := prepared.Identity()
+	if identity.Field != "" {
+		return call, errors.New("the caller wire does not read identity.field: set identity to a header or a trailer, or use grpc-go")
+	}
+	call = engine.Call{Method: prepared.Path, Authority: prepared.Authority(), Backend: service.UpstreamHeader}
+	if name := identity.Trailer + identity.Header; name != "" {
+		call.Backend = strings.ToLower(name)
+	}
+	fixed := false
+	if call.Message, fixed = prepared.Constant(); !fixed {
+		call.AppendMessage = func(n uint64, _ int, to []byte) ([]byte, error) {
+			message, err := prepared.Message(n)
+			return append(to, message...), err
+		}
+	}
+	md, err := prepared.Metadata(0)
+	if err != nil {
+		return call, err
+	}
+	if prepared.VariesMetadata() {
+		call.AppendMetadata = func(n uint64, _ int, to []h2.Field) ([]h2.Field, error) {
+			md, err := prepared.Metadata(n)
+			return appendFields(to, md), err
+		}
+	} else {
+		call.Metadata = appendFields(nil, md)
+	}
+	call.Check = func(_ uint64, response []byte, _ string) error {
+		_, err := prepared.Judge(response)
+		if service.CodeOf(err) == service.CheckFailed {
+			return engine.NewCheckError(err)
+		}
+		return err
+	}
+	return call, nil
+}
+
+// appendFields appends metadata as HTTP/2 fields, values of -bin keys as base64.
+func appendFields(to []h2.Field, md metadata.MD) []h2.Field {
+	for name, values := range md {
+		for _, value := range values {
+			if strings.HasSuffix(name, "-bin") {
+				value = base64.RawStdEncoding.EncodeToString([]byte(value))
+			}
+			to = append(to, h2.Field{Name: name, Value: value})
+		}
+	}
+	return to
+}

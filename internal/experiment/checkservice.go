@@ -1,0 +1,102 @@
+package experiment
+
+import (
+	"slices"
+	"strings"
+
+	"rpclab/internal/suggest"
+)
+
+// checkService checks fields of a service that depend on each other. n is where it is defined.
+func checkService(s Service, n *node, wrong *problems) {
+	place := func(path ...string) position {
+		at, _ := n.find(path)
+		return at.at
+	}
+	if s.Server.Command == nil {
+		for field, set := range map[string]bool{"dir": s.Server.Dir != "", "env": s.Server.Env != nil, "stop": s.Server.Stop != Stop{}, "replicas": s.Server.Replicas > 0} {
+			if set {
+				wrong.add(place("server", field), "server.%s is of a command, and rpclab starts nothing at server.addresses: remove it", field)
+			}
+		}
+	} else if len(s.Server.Command) == 0 {
+		wrong.add(place("server", "command"), "server.command is empty: set the program and its arguments")
+	}
+	if s.Server.Addresses != nil && len(s.Server.Addresses) == 0 {
+		wrong.add(place("server", "addresses"), "server.addresses is empty: set at least one address, host:port")
+	}
+	if len(s.Proto) > 0 && s.Protoset != "" {
+		wrong.add(place("protoset"), "a service accepts only one of proto and protoset")
+	}
+	for _, c := range s.Calls {
+		at := func(field string) position { return place("calls", c.Name, field) }
+		switch {
+		case c.HTTP == "" && c.Path != "":
+			wrong.add(at("path"), "call %s: path is of an HTTP request: set http to its method, or remove path", c.Name)
+		case c.HTTP != "" && !strings.HasPrefix(c.Path, "/"):
+			wrong.add(at("path"), "call %s: an HTTP request needs a path that begins with /", c.Name)
+		case c.HTTP != "" && c.Stream != nil:
+			wrong.add(at("stream"), "call %s: stream is of gRPC methods: remove it", c.Name)
+		case c.Method != "" && !strings.Contains(strings.Trim(c.Method, "/"), "/"):
+			wrong.add(at("method"), "call %s: %q is not a method: use the form package.Service/Method", c.Name, c.Method)
+		}
+	}
+}
+
+// checkServices checks the services of an experiment.
+func (d *document) checkServices(e *Experiment, wrong *problems) {
+	for _, s := range e.Services {
+		checkService(s, d.root.get("services").get(s.Name), wrong)
+	}
+}
+
+// checkArmService checks that an arm and its service fit together.
+func (d *document) checkArmService(e *Experiment, c Config, n *node, wrong *problems) {
+	place := func(path ...string) position {
+		at, _ := n.find(path)
+		return at.at
+	}
+	if c.Service == "" {
+		if c.Workload.Call != "" {
+			wrong.add(place("workload", "call"), "workload.call names a call of a service: set service too")
+		}
+		return
+	}
+	var names []string
+	for _, s := range e.Services {
+		names = append(names, s.Name)
+	}
+	i := slices.Index(names, c.Service)
+	if i < 0 {
+		wrong.add(place("service"), "no service %q in services%s", c.Service, suggest.DidYouMean(c.Service, names))
+		return
+	}
+	if c.Workload.Call == "" {
+		wrong.add(place("workload"), "the service %s has methods of its own: set workload to call: %s", c.Service, callNames(e.Services[i].ServiceBody)[0])
+		return
+	}
+	if calls := callNames(e.Services[i].ServiceBody); !slices.Contains(calls, c.Workload.Call) {
+		wrong.add(place("workload", "call"), "the service %s has no call %q%s", c.Service, c.Workload.Call, suggest.DidYouMean(c.Workload.Call, calls))
+	}
+	if able := d.grammar.vocabulary.callersWith("service"); !slices.Contains(able, c.Caller.Kind) {
+		wrong.add(place("caller", "kind"), "the caller %s calls rpclab's own servers only: use the caller %s", c.Caller.Kind, joinOr(able))
+	}
+	for _, path := range ofOwnServers {
+		if path == "workload" {
+			continue
+		}
+		steps := strings.Split(path, ".")
+		if found, set := n.find(steps); set && found != nil {
+			wrong.add(found.at, "%s is of rpclab's own servers, and this arm calls the service %s: remove it", path, c.Service)
+		}
+	}
+}
+
+// protocolOf returns the protocol of the call that an arm makes of its service.
+func (d *document) protocolOf(c Config) string {
+	call := d.root.get("services").get(c.Service).get("calls").get(c.Workload.Call)
+	if call.get("http") != nil {
+		return rest
+	}
+	return grpc
+}

@@ -1,0 +1,82 @@
+package experiment
+
+import "time"
+
+// Service is what the calls of arms invoke in place of rpclab's own servers.
+type Service struct {
+	Name        string `yaml:"-" key:"true"`
+	ServiceBody `yaml:",inline"`
+}
+
+// ServiceFile is a service in a file of its own.
+type ServiceFile struct {
+	Name        string `yaml:"service" doc:"the service's name" required:"true" slug:"true"`
+	ServiceBody `yaml:",inline"`
+}
+
+// ServiceBody says how a service is started and called.
+type ServiceBody struct {
+	Server      ServiceServer     `yaml:"server" doc:"where the service runs" required:"true"`
+	Calls       []ServiceCall     `yaml:"calls" doc:"the calls that arms can make, by name" required:"true"`
+	Proto       []string          `yaml:"proto" doc:"files that define the methods (default: ask the server by reflection)"`
+	ImportPaths []string          `yaml:"import_paths" doc:"directories in which the files and their imports are (default: that of each file)"`
+	Protoset    string            `yaml:"protoset" doc:"compiled descriptor set that defines the methods, as protoc --include_imports -o writes it"`
+	Metadata    map[string]string `yaml:"metadata" doc:"metadata of every call, or headers of an HTTP request; values can be templates"`
+	Authority   string            `yaml:"authority" doc:"value of :authority, or of the header Host (default: the target of the route)"`
+	Identity    Identity          `yaml:"identity" doc:"how rpclab tells which backend answered (default: peer)"`
+}
+
+// ServiceServer is exactly one way in which a service runs.
+type ServiceServer struct {
+	Command   []string          `yaml:"command" doc:"program and arguments of one backend; each can contain {{.Address}}, {{.Host}}, {{.Port}} and {{.ID}}" alternative:"true"`
+	Addresses []string          `yaml:"addresses" doc:"addresses (host:port) at which the service runs already; rpclab starts and stops nothing" alternative:"true"`
+	Dir       string            `yaml:"dir" doc:"working directory of the command (default: that of the file)"`
+	Env       map[string]string `yaml:"env" doc:"environment variables of the command; values can contain {{.Address}} and the rest"`
+	Replicas  int               `yaml:"replicas" doc:"number of backends, where the experiment does not set server.replicas; with --service, also in place of the number in its defaults" min:"1" max:"250"`
+	Ready     Ready             `yaml:"ready" doc:"how a backend shows that it serves: grpc (its health service, if it has one), tcp, or {http: PATH} (default: grpc; tcp if all calls are HTTP requests)"`
+	Timeout   time.Duration     `yaml:"timeout" doc:"time until a backend must be ready" min:"100ms" max:"10m" default:"1m"`
+	Stop      Stop              `yaml:"stop" doc:"how a backend is stopped"`
+}
+
+// Ready is how a backend shows that it serves.
+type Ready struct {
+	Mode string `yaml:"-" words:"grpc,tcp"` // or http
+	HTTP string `yaml:"http" doc:"path whose response has a status below 400" required:"true"`
+}
+
+// Stop is how a backend is stopped.
+type Stop struct {
+	Signal string        `yaml:"signal" doc:"the signal" enum:"TERM,INT,QUIT,HUP,USR1,USR2" default:"TERM"`
+	Grace  time.Duration `yaml:"grace" doc:"time to exit after the signal, until SIGKILL" max:"10m" default:"30s"`
+}
+
+// ServiceCall is one call of a service.
+type ServiceCall struct {
+	Name     string            `yaml:"-" key:"true"`
+	Method   string            `yaml:"method" doc:"gRPC method, package.Service/Method" alternative:"true"`
+	HTTP     string            `yaml:"http" doc:"method of an HTTP request" enum:"GET,HEAD,POST,PUT,PATCH,DELETE" alternative:"true"`
+	Path     string            `yaml:"path" doc:"path and query of an HTTP request; it can be a template"`
+	Data     Data              `yaml:"data" doc:"the request message, or the body of an HTTP request; texts in it can be templates such as {{randomInt 1 99}}"`
+	Metadata map[string]string `yaml:"metadata" doc:"further metadata or headers of this call; values can be templates"`
+	Check    string            `yaml:"check" doc:"condition (CEL) that a response must meet, such as size(answer.orders) == 20 or status == 200; others count as errors of code CHECK"`
+	Stream   *CallStream       `yaml:"stream" doc:"when a call of a streaming method ends"`
+}
+
+// CallStream ends streams that the server does not end.
+type CallStream struct {
+	Messages int           `yaml:"messages" doc:"the client ends the stream after this many responses (default: when the server ends it)" min:"1" max:"1000000"`
+	Duration time.Duration `yaml:"duration" doc:"the client ends the stream after this time (default: when the server ends it)" max:"1h"`
+	Requests int           `yaml:"requests" doc:"requests that the client sends on a stream, if the method takes several (default: 1)" min:"1" max:"1000000"`
+	PingPong bool          `yaml:"ping_pong" doc:"wait for the response to each request before the next"`
+}
+
+// Identity is how rpclab tells which backend answered a call.
+type Identity struct {
+	Mode    string `yaml:"-" words:"peer"` // or the field that is set
+	Trailer string `yaml:"trailer" doc:"gRPC trailer with the backend's name" alternative:"true"`
+	Header  string `yaml:"header" doc:"response header with the backend's name" alternative:"true"`
+	Field   string `yaml:"field" doc:"field of the response with the backend's name, such as server.name" alternative:"true"`
+}
+
+// Data is a message in JSON, as the YAML document has it.
+type Data string

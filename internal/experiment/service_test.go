@@ -1,0 +1,143 @@
+package experiment
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const orders = `service: orders
+server:
+  command: ["./orders", "-addr", "{{.Address}}"]
+  replicas: 2
+calls:
+  get: {method: orders.v1.Orders/Get, data: {customer_id: "{{randomInt 1 99}}", note: "a \"b\" {{printf \"%s\" .Worker}}"}}
+  list: {http: GET, path: "/orders?customer=1", check: "status == 200"}
+`
+
+func TestErrorsOfInvalidServiceFiles(t *testing.T) {
+	replace := func(old, new string) string { return strings.Replace(orders, old, new, 1) }
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"empty": {"", []string{"orders.yaml: the file is empty; a service file begins with `service: NAME`"}},
+		"an experiment": {"experiment: x\n", []string{
+			"orders.yaml:1:1: the service needs calls (the calls that arms can make, by name)",
+			"orders.yaml:1:1: the service needs server (where the service runs)",
+			"orders.yaml:1:1: the service needs service (the service's name)",
+			`orders.yaml:1:1: unknown field "experiment"; known names: service, server, calls, proto, import_paths, protoset, metadata, authority, identity`}},
+		"misspelled":       {replace("command:", "comand:"), []string{"orders.yaml:3:3: server needs command or addresses", `orders.yaml:3:3: unknown field "comand" in server; did you mean "command"?`}},
+		"both":             {replace("  replicas: 2", "  addresses: [127.0.0.1:1]"), []string{"orders.yaml:4:3: server accepts only one of command and addresses"}},
+		"no calls":         {replace("calls:\n  get:", "calls: {}\nmetadata:\n  get:"), []string{"orders.yaml:5:8: calls must be a mapping of names to settings, not an empty mapping", "orders.yaml:7:8: metadata: get must be text, not a mapping", "orders.yaml:8:9: metadata: list must be text, not a mapping"}},
+		"not a method":     {replace("orders.v1.Orders/Get", "Get"), []string{`orders.yaml:6:17: call get: "Get" is not a method: use the form package.Service/Method`}},
+		"path":             {replace(`"/orders?customer=1"`, "orders"), []string{"orders.yaml:7:27: call list: an HTTP request needs a path that begins with /"}},
+		"ready":            {replace("  replicas: 2", "  ready: rest"), []string{`orders.yaml:4:10: server.ready must be grpc, tcp or {http: HTTP}, not "rest"`}},
+		"identity":         {orders + "identity: {cookie: x}\n", []string{"orders.yaml:8:11: identity needs trailer, header or field", `orders.yaml:8:12: unknown field "cookie" in identity; known names: trailer, header, field`}},
+		"env of addresses": {strings.Replace(replace("  replicas: 2\n", "  env: {A: b}\n"), `command: ["./orders", "-addr", "{{.Address}}"]`, `addresses: ["127.0.0.1:1"]`, 1), []string{"orders.yaml:4:8: server.env is of a command, and rpclab starts nothing at server.addresses: remove it"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := ReadService(ServiceDocument{"orders.yaml", []byte(c.text)}, vocabulary)
+			if diff := cmp.Diff(c.want, lines(err)); diff != "" {
+				t.Errorf("(-want +got)\n%s\n%s", diff, c.text)
+			}
+		})
+	}
+}
+
+func TestTemplatesInDataAreNotEscaped(t *testing.T) {
+	read, err := ReadService(ServiceDocument{"orders.yaml", []byte(orders)}, vocabulary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := Data(`{"customer_id":"{{randomInt 1 99}}","note":"a \"b\" {{printf "%s" .Worker}}"}`); read.Calls[0].Data != want {
+		t.Errorf("the data is %s, want %s", read.Calls[0].Data, want)
+	}
+}
+
+// withService expands a built-in experiment with the service orders.
+func withService(t *testing.T, name string, o Options) (Plan, error) {
+	t.Helper()
+	doc, err := os.ReadFile("../../experiments/" + name + ".yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Service = &ServiceDocument{File: "dir/orders.yaml", Text: []byte(orders)}
+	return Expand(name+".yaml", doc, o, vocabulary)
+}
+
+func TestABuiltInExperimentRunsOnAService(t *testing.T) {
+	for _, quick := range []bool{false, true} {
+		p, err := withService(t, "channels", Options{Quick: quick})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.Services) != 1 || p.Services[0].Server.Dir != "dir" || p.ServiceText != orders || len(p.Published) > 0 {
+			t.Errorf("services %+v, published %v; want orders in dir, and no published figures", p.Services, p.Published)
+		}
+		for _, trial := range p.Trials {
+			c := trial.Config
+			if c.Service != "orders" || c.Workload != (Workload{Call: "get"}) || c.Server.Replicas != 2 {
+				t.Fatalf("arm %s calls %q, %+v, with %d backends; want call get of orders with its 2 backends", trial.Arm, c.Service, c.Workload, c.Server.Replicas)
+			}
+		}
+	}
+	p, err := withService(t, "churn", Options{Call: "get", Set: []string{"server.replicas=4"}})
+	if err != nil || p.Trials[0].Config.Server.Replicas != 4 {
+		t.Errorf("%v: --set does not override the service", err)
+	}
+}
+
+func TestTheCallOfAServiceIsChecked(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		o    Options
+		want string
+	}{
+		{"channels", Options{Call: "gett"}, `--call gett: dir/orders.yaml has no call "gett"; did you mean "get"?`},
+		{"channels", Options{Call: "list"}, "call list of the service orders is REST, but the caller grpc-go speaks gRPC: set caller.kind to "},
+	} {
+		_, err := withService(t, c.name, c.o)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", c.name, err, c.want)
+		}
+	}
+}
+
+func TestAnExperimentNamesItsServices(t *testing.T) {
+	doc := `experiment: versions
+question: Is version 2 slower?
+services:
+  old: {server: {command: [./old, "{{.Address}}"]}, calls: {get: {method: a.B/C}}}
+  new: {server: {command: [./new, "{{.Address}}"], replicas: 1}, calls: {get: {method: a.B/C}}}
+defaults: {route: clusterip, workload: {call: get}, load: {burst: 5}, server: {drain: 1s}}
+arms:
+  old: {service: old}
+  new: {service: new}
+`
+	p, err := Expand(filepath.Join("x", "v.yaml"), []byte(doc), Options{Rounds: 1}, vocabulary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, trial := range p.Trials {
+		if want := map[string]int{"old": 3, "new": 1}[trial.Arm]; trial.Config.Server.Replicas != want || trial.Config.Service != trial.Arm {
+			t.Errorf("arm %s calls %s with %d backends, want its own service with %d", trial.Arm, trial.Config.Service, trial.Config.Server.Replicas, want)
+		}
+	}
+	for change, want := range map[[2]string]string{
+		{"service: new}", "service: ne}"}:                `v.yaml:9:18: no service "ne" in services; did you mean "new"?`,
+		{"{call: get}", "{call: gut}"}:                   `v.yaml:6:47: the service old has no call "gut"; did you mean "get"?`,
+		{"{call: get}", "{greet: {delay: 1ms}}"}:         "v.yaml:6:40: the service old has methods of its own: set workload to call: get",
+		{"server: {drain: 1s}", "server: {model: rest}"}: "v.yaml:6:87: server.model is of rpclab's own servers, and this arm calls the service old: remove it",
+		{"  old: {service: old}", "  old: {}"}:           "v.yaml:6:47: workload.call names a call of a service: set service too",
+		{"{server: {command: [./new, \"{{.Address}}\"], replicas: 1}", "{service: new, server: {command: [./new]}"}: `v.yaml:5:9: unknown field "service"`,
+	} {
+		_, err := Expand("v.yaml", []byte(strings.Replace(doc, change[0], change[1], 1)), Options{Rounds: 1}, vocabulary)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v\nwant %s", change[1], err, want)
+		}
+	}
+}

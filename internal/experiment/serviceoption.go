@@ -1,0 +1,217 @@
+package experiment
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"rpclab/internal/suggest"
+)
+
+// ServiceDocument is a service file.
+type ServiceDocument struct {
+	File string // its name in messages; relative paths in it start at its directory
+	Text []byte
+}
+
+// ReadService reads a service file.
+func ReadService(d ServiceDocument, vocabulary Vocabulary) (ServiceFile, error) {
+	read, _, err := readService(d, vocabulary)
+	return read, err
+}
+
+func readService(d ServiceDocument, vocabulary Vocabulary) (read ServiceFile, root *node, err error) {
+	if len(bytes.TrimSpace(d.Text)) == 0 {
+		return read, nil, Errors{{File: d.File, Message: "the file is empty; a service file begins with `service: NAME`"}}
+	}
+	if root, err = parse(d.File, d.Text); err != nil {
+		return read, nil, err
+	}
+	typ := newTypeReader(vocabulary).read(reflect.TypeFor[ServiceFile](), "", "", "")
+	typ.what = "the service"
+	whole := decoder{grammar: newGrammar(vocabulary)}
+	whole.decode(typ, root, reflect.ValueOf(&read).Elem())
+	if err := whole.err(); err != nil {
+		return read, nil, err
+	}
+	var wrong problems
+	checkService(Service{read.Name, read.ServiceBody}, root, &wrong)
+	return read, root, wrong.err()
+}
+
+// ofOwnServers are the fields that only rpclab's own servers have, or that say how their methods are called.
+var ofOwnServers = []string{
+	"workload", "gateway", "server.language", "server.model", "server.workers", "server.max_age", "server.age_grace", "server.security",
+	"caller.stream", "caller.style", "caller.streams", "caller.ahead", "caller.jwt", "caller.signing", "caller.metadata",
+}
+
+// useService makes all arms call one service in place of rpclab's own servers. call is the name of the
+// call; empty: the first one. picked are the arms that will run; none: all.
+func (d *document) useService(service ServiceDocument, call string, picked []string) error {
+	read, root, err := readService(service, d.grammar.vocabulary)
+	if err != nil {
+		return err
+	}
+	if err := d.checkOwnServers(service.File, picked); err != nil {
+		return err
+	}
+	source := position{file: "--service " + service.File}
+	text := func(value string) *node { return &node{at: source, value: value, text: value} }
+	var wrong problems
+	names := callNames(read.ServiceBody)
+	if call == "" {
+		call = names[0]
+	} else if !slices.Contains(names, call) {
+		wrong.add(position{file: "--call " + call}, "%s has no call %q%s", service.File, call, suggest.DidYouMean(call, names))
+		return wrong.err()
+	}
+	if len(picked) > 0 {
+		d.removeArms(func(arm string) bool { return !slices.Contains(picked, arm) })
+	}
+	if d.root.get("defaults").get("gateway") != nil { // its caller makes HTTP requests
+		d.clearEverywhere([]string{"caller", "kind"})
+	}
+	for _, path := range ofOwnServers {
+		d.clearEverywhere(strings.Split(path, "."))
+	}
+	body := root.without(func(key string) bool { return key == "service" })
+	d.root = d.root.with("services", (&node{at: root.at, kind: mapping}).with(read.Name, body))
+	if d.replicasOf(text(read.Name)) != nil {
+		d.root = d.root.with("defaults", cleared(d.grammar.config, d.root.get("defaults"), []string{"server", "replicas"}))
+	}
+	d.root = d.root.without(func(key string) bool { return key == "published" || key == "published_size" }) // measured with other servers
+	d.setEverywhere([]string{"service"}, text(read.Name))
+	d.setEverywhere([]string{"workload", "call"}, text(call))
+	return nil
+}
+
+// checkOwnServers returns an error if arms differ in what only rpclab's own servers have.
+func (d *document) checkOwnServers(file string, picked []string) error {
+	var wrong problems
+	at := position{file: "--service " + file}
+	name := d.root.get("experiment").text
+	var able, reasons []string
+	for _, arm := range d.armNames() {
+		own := d.ownConfig(arm)
+		i := slices.IndexFunc(ofOwnServers, func(path string) bool {
+			_, set := own.find(strings.Split(path, "."))
+			return set
+		})
+		switch {
+		case i < 0:
+			able = append(able, arm)
+		case len(picked) == 0 || slices.Contains(picked, arm):
+			reasons = append(reasons, fmt.Sprintf("arm %s sets %s", arm, ofOwnServers[i]))
+		}
+	}
+	const shown = 3
+	if more := len(reasons) - shown; more > 0 {
+		reasons = append(reasons[:shown], fmt.Sprintf("and %d more", more))
+	}
+	switch {
+	case len(reasons) == 0:
+	case len(able) < 2:
+		wrong.add(at, "experiment %s compares what only rpclab's own servers have (%s): it cannot run on a service", name, strings.Join(reasons, ", "))
+	default:
+		wrong.add(at, "some arms of %s differ in what only rpclab's own servers have (%s): add --arms %s", name, strings.Join(reasons, ", "), strings.Join(able, ","))
+	}
+	return wrong.err()
+}
+
+// removeArms removes arms and what refers to them.
+func (d *document) removeArms(remove func(arm string) bool) {
+	refers := func(n *node, fields ...string) bool {
+		return slices.ContainsFunc(fields, func(field string) bool {
+			arm := n.get(field)
+			return arm != nil && remove(arm.text)
+		})
+	}
+	arms := d.root.get("arms").without(remove)
+	for i, p := range arms.pairs {
+		if p.value.kind == mapping {
+			arms.pairs[i].value = p.value.without(func(field string) bool {
+				return (field == "control" || field == "against") && refers(p.value, field)
+			})
+		}
+	}
+	d.root = d.root.with("arms", arms).without(func(key string) bool { return key == "baseline" && refers(d.root, key) })
+	if confounds := d.root.get("confounds"); confounds != nil {
+		left := *confounds
+		left.values = slices.DeleteFunc(slices.Clone(left.values), func(n *node) bool { return refers(n, "published", "controlled") })
+		d.root = d.root.with("confounds", &left)
+	}
+}
+
+// clearEverywhere removes a field from the defaults, the arms and the sweep.
+func (d *document) clearEverywhere(path []string) {
+	clear := func(typ *valueType, n *node) *node {
+		if _, set := n.find(path); n == nil || !set {
+			return n
+		}
+		if n = cleared(typ, n, path); n == nil {
+			n = &node{kind: mapping}
+		}
+		return n
+	}
+	if defaults := d.root.get("defaults"); defaults != nil {
+		d.root = d.root.with("defaults", clear(d.grammar.config, defaults))
+	}
+	arms := d.root.get("arms")
+	for _, p := range arms.pairs {
+		if p.value.kind == mapping {
+			arms = arms.with(p.key, clear(d.grammar.arm, p.value))
+		}
+	}
+	d.root = d.root.with("arms", arms)
+	d.clearAxes(path)
+}
+
+// replicasOf returns the number of backends that a service asks for, as a config; nil: none.
+func (d *document) replicasOf(name *node) *node {
+	if name == nil {
+		return nil
+	}
+	server := d.root.get("services").get(name.text).get("server")
+	if replicas := server.get("replicas"); replicas != nil {
+		return nest([]string{"server", "replicas"}, replicas)
+	}
+	if addresses := server.get("addresses"); addresses != nil && len(addresses.values) > 0 {
+		n := len(addresses.values)
+		return nest([]string{"server", "replicas"}, &node{at: addresses.at, value: n, text: fmt.Sprint(n)})
+	}
+	return nil
+}
+
+func callNames(s ServiceBody) (names []string) {
+	for _, c := range s.Calls {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// inDirectory returns a service whose relative paths start at a directory.
+func (s Service) inDirectory(dir string) Service {
+	join := func(path string) string {
+		if path == "" || filepath.IsAbs(path) {
+			return path
+		}
+		return filepath.Join(dir, path)
+	}
+	all := func(paths []string) (joined []string) {
+		for _, p := range paths {
+			joined = append(joined, join(p))
+		}
+		return joined
+	}
+	s.Proto, s.ImportPaths, s.Protoset = all(s.Proto), all(s.ImportPaths), join(s.Protoset)
+	if s.Server.Command != nil {
+		s.Server.Dir = join(s.Server.Dir)
+		if s.Server.Dir == "" {
+			s.Server.Dir = dir
+		}
+	}
+	return s
+}

@@ -1,0 +1,102 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"rpclab/internal/cluster"
+	"rpclab/internal/experiment"
+	"rpclab/internal/measure"
+	"rpclab/internal/service"
+	"rpclab/internal/service/method"
+)
+
+// findService returns the service of a plan that a config names; nil: rpclab's own servers.
+func findService(services []experiment.Service, name string) *experiment.Service {
+	if i := slices.IndexFunc(services, func(s experiment.Service) bool { return s.Name == name }); i >= 0 {
+		return &services[i]
+	}
+	return nil
+}
+
+// deployService completes the specification of a trial's servers by those of a user's service.
+func deployService(s experiment.Service, c experiment.Config, spec cluster.Spec) (cluster.Spec, error) {
+	spec.Name, spec.Protocol, spec.Args = s.Name, "", nil
+	ready := cluster.Ready{Kind: s.Server.Ready.Mode, Path: s.Server.Ready.HTTP}
+	if ready.Kind == "" && onlyHTTP(s) {
+		ready.Kind = cluster.ReadyTCP
+	}
+	spec.Ready = ready
+	if spec.Addresses = s.Server.Addresses; len(spec.Addresses) > 0 {
+		return spec, ready.Check()
+	}
+	program := cluster.Program{
+		Command: s.Server.Command, Dir: s.Server.Dir, Ready: ready, ReadyTimeout: s.Server.Timeout,
+		Signal: s.Server.Stop.Signal, Grace: s.Server.Stop.Grace,
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Server.Env)) {
+		program.Env = append(program.Env, name+"="+s.Server.Env[name])
+	}
+	spec.Program = &program
+	return spec, program.Check()
+}
+
+func onlyHTTP(s experiment.Service) bool {
+	return !slices.ContainsFunc(s.Calls, func(c experiment.ServiceCall) bool { return c.HTTP == "" })
+}
+
+// serviceCall returns the call that a trial makes of a service, and checks it as far as it can be checked
+// before a server runs.
+func serviceCall(s experiment.Service, name string) (*service.Spec, error) {
+	i := slices.IndexFunc(s.Calls, func(c experiment.ServiceCall) bool { return c.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("the service %s has no call %q", s.Name, name)
+	}
+	c := s.Calls[i]
+	spec := &service.Spec{
+		Name: c.Name, Method: c.Method, Data: string(c.Data), Check: c.Check, Metadata: map[string]string{}, Authority: s.Authority,
+		Identity: service.Identity{Trailer: s.Identity.Trailer, Header: s.Identity.Header, Field: s.Identity.Field},
+	}
+	maps.Copy(spec.Metadata, s.Metadata)
+	maps.Copy(spec.Metadata, c.Metadata)
+	if c.HTTP != "" {
+		return nil, fmt.Errorf("call %s of the service %s is an HTTP request, which only rpclab load can make yet", c.Name, s.Name)
+	}
+	source, err := methodFiles(s)
+	if err != nil || source == nil {
+		return spec, err
+	}
+	if spec.Protos, err = method.Descriptors(source); err != nil {
+		return nil, err
+	}
+	_, err = service.Open(context.Background(), *spec, source)
+	return spec, err
+}
+
+// methodFiles returns the methods that the files of a service define; nil: it has no files.
+func methodFiles(s experiment.Service) (method.Source, error) {
+	switch {
+	case s.Protoset != "":
+		return method.FromSet(s.Protoset)
+	case len(s.Proto) > 0:
+		return method.FromProto(context.Background(), s.Proto, s.ImportPaths)
+	}
+	return nil, nil
+}
+
+// nameBackends replaces the addresses of backends in measurements by their identities in the sets of
+// endpoints that were published. What answered from another address, such as that of a virtual IP, is not
+// known.
+func nameBackends(shares []measure.Measurement, endpoints []cluster.Snapshot) {
+	names := map[string]string{}
+	for _, set := range endpoints {
+		for _, e := range set.Endpoints {
+			names[e.Addr.String()] = e.ID
+		}
+	}
+	for i := range shares {
+		shares[i].RenameBackends(func(address string) string { return names[address] })
+	}
+}

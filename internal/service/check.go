@@ -1,0 +1,104 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"cel.dev/cel-go/cel"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+)
+
+// Check is a condition in CEL that a response has to meet. It is safe for concurrent use.
+type Check struct {
+	text    string
+	program cel.Program
+}
+
+// CompileCheck compiles a condition about a response of a type, which it calls answer.
+func CompileCheck(text string, of protoreflect.MessageDescriptor) (*Check, error) {
+	files := new(protoregistry.Files)
+	if err := registerAll(files, of.ParentFile()); err != nil {
+		return nil, err
+	}
+	env, err := cel.NewEnv(cel.TypeDescs(files), cel.Variable("answer", cel.ObjectType(string(of.FullName()))))
+	if err != nil {
+		return nil, err
+	}
+	return compileCheck(env, text)
+}
+
+func compileCheck(env *cel.Env, text string) (*Check, error) {
+	compiled, issues := env.Compile(text)
+	if issues.Err() != nil {
+		return nil, fmt.Errorf("%q: %s", text, firstLine(issues.Err()))
+	}
+	if kind := compiled.OutputType(); !kind.IsExactType(cel.BoolType) && !kind.IsExactType(cel.DynType) {
+		return nil, fmt.Errorf("%q is a value of type %s and not a condition: compare it with ==, < or >", text, kind)
+	}
+	program, err := env.Program(compiled)
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", text, err)
+	}
+	return &Check{text, program}, nil
+}
+
+// firstLine returns the first error of a compiler, without its position in <input>.
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	if _, message, ok := strings.Cut(line, "<input>:"); ok {
+		if place, rest, ok := strings.Cut(message, ": "); ok {
+			_, column, _ := strings.Cut(place, ":")
+			return "column " + column + ": " + rest
+		}
+	}
+	return line
+}
+
+// Message returns why a response does not meet the condition; nil: it does.
+func (c *Check) Message(response proto.Message) error {
+	if err := c.eval(map[string]any{"answer": response}); err != nil {
+		return fmt.Errorf("%w; the response was %s", err, shown(response))
+	}
+	return nil
+}
+
+func (c *Check) eval(values map[string]any) error {
+	got, _, err := c.program.Eval(values)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", c.text, err)
+	case got.Value() != true:
+		return errors.New(c.text + " is false")
+	}
+	return nil
+}
+
+// maxShown is how much of a response an error shows, in bytes.
+const maxShown = 300
+
+func shown(response proto.Message) string {
+	text, err := protojson.MarshalOptions{AllowPartial: true}.Marshal(response)
+	if err != nil {
+		return err.Error()
+	}
+	if len(text) > maxShown {
+		return strings.ToValidUTF8(string(text[:maxShown]), "") + "…"
+	}
+	return string(text)
+}
+
+func registerAll(files *protoregistry.Files, file protoreflect.FileDescriptor) error {
+	if _, err := files.FindFileByPath(file.Path()); err == nil {
+		return nil
+	}
+	for i := range file.Imports().Len() {
+		if err := registerAll(files, file.Imports().Get(i).FileDescriptor); err != nil {
+			return err
+		}
+	}
+	return files.RegisterFile(file)
+}

@@ -1,0 +1,244 @@
+// Package service prepares the calls of a user's service: it finds the method, makes the requests and
+// judges the responses.
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"rpclab/internal/service/data"
+	"rpclab/internal/service/decode"
+	"rpclab/internal/service/method"
+)
+
+// UpstreamHeader is the response header in which a proxy that rpclab configured names the backend
+// (host:port) that it chose.
+const UpstreamHeader = "rpclab-upstream"
+
+// CheckFailed is the code of a call whose response does not meet its check.
+const CheckFailed = "CHECK"
+
+// Spec is a call of a service. Processes exchange it as JSON.
+type Spec struct {
+	Name   string `json:"name"`             // in messages
+	Method string `json:"method"`           // package.Service/Method
+	Data   string `json:"data,omitempty"`   // messages in JSON; empty: {}
+	Check  string `json:"check,omitempty"`  // CEL; empty: every response that can be decoded is right
+	Protos []byte `json:"protos,omitempty"` // a FileDescriptorSet; empty: the server is asked by reflection
+	// Metadata of every call. Values can be templates.
+	Metadata  map[string]string `json:"metadata,omitempty"`
+	Authority string            `json:"authority,omitempty"` // empty: that of the target
+	Identity  Identity          `json:"identity"`
+}
+
+// Identity says where a response names the backend that sent it. The zero value is its address.
+type Identity struct {
+	Trailer string `json:"trailer,omitempty"` // gRPC trailer
+	Header  string `json:"header,omitempty"`  // response header
+	Field   string `json:"field,omitempty"`   // path of a field of the response
+}
+
+// IsAddress reports whether a backend is named by its address.
+func (i Identity) IsAddress() bool { return i == Identity{} }
+
+// Source returns where the methods of the service are defined: in its files, or else in the server that ask
+// reaches.
+func (s Spec) Source(ask func() method.Source) (method.Source, error) {
+	if len(s.Protos) > 0 {
+		return method.FromDescriptors(s.Protos)
+	}
+	return ask(), nil
+}
+
+// Call is a call of a gRPC method that is ready to be made. It is safe for concurrent use.
+type Call struct {
+	Path     string // of the method in HTTP/2
+	spec     Spec
+	messages *data.Messages
+	fixed    metadata.MD // of every call
+	varying  []template  // metadata with a value of its own in each call
+	response *decode.Message
+	output   protoreflect.MessageDescriptor
+	check    *Check // nil: none
+	field    []protoreflect.FieldDescriptor
+}
+
+type template struct {
+	key    string
+	values *data.Messages
+}
+
+// Open finds the method of a call and checks its message, its metadata and its condition.
+func Open(ctx context.Context, spec Spec, source method.Source) (*Call, error) {
+	found, err := method.Find(ctx, source, spec.Method)
+	if err != nil {
+		return nil, fmt.Errorf("call %s: %w", spec.Name, err)
+	}
+	if found.IsStreamingClient() || found.IsStreamingServer() {
+		return nil, fmt.Errorf("call %s: %s is a streaming method, which only rpclab load can call yet", spec.Name, spec.Method)
+	}
+	c := &Call{Path: method.Path(found), spec: spec, response: decode.New(found.Output()), output: found.Output(), fixed: metadata.MD{}}
+	if c.messages, err = data.JSON("data of call "+spec.Name, []byte(spec.Data), found.Input()); err != nil {
+		return nil, err
+	}
+	if spec.Check != "" {
+		if c.check, err = CompileCheck(spec.Check, found.Output()); err != nil {
+			return nil, fmt.Errorf("check of call %s: %w", spec.Name, err)
+		}
+	}
+	if c.field, err = fieldPath(found.Output(), spec.Identity.Field); err != nil {
+		return nil, err
+	}
+	for key, value := range spec.Metadata {
+		key = strings.ToLower(key)
+		if !strings.Contains(value, "{{") {
+			c.fixed.Append(key, value)
+			continue
+		}
+		values, err := data.Text("metadata "+key, []byte(value))
+		if err != nil {
+			return nil, err
+		}
+		c.varying = append(c.varying, template{key, values})
+	}
+	return c, nil
+}
+
+// Message returns the request of call n, which must not be modified.
+func (c *Call) Message(n uint64) ([]byte, error) { return c.messages.For(data.Call{Number: n}) }
+
+// Constant returns the request if all calls have the same.
+func (c *Call) Constant() (message []byte, ok bool) { return c.messages.Constant() }
+
+// Authority returns the authority of calls; empty: that of the target.
+func (c *Call) Authority() string { return c.spec.Authority }
+
+// Identity says where a response names its backend.
+func (c *Call) Identity() Identity { return c.spec.Identity }
+
+// VariesMetadata reports whether calls have different metadata.
+func (c *Call) VariesMetadata() bool { return len(c.varying) > 0 }
+
+// Metadata returns the metadata of call n.
+func (c *Call) Metadata(n uint64) (metadata.MD, error) {
+	if len(c.varying) == 0 {
+		return c.fixed, nil
+	}
+	all := c.fixed.Copy()
+	for _, one := range c.varying {
+		value, err := one.values.For(data.Call{Number: n})
+		if err != nil {
+			return nil, err
+		}
+		all.Append(one.key, string(value))
+	}
+	return all, nil
+}
+
+// CheckError is the error of a response that does not meet the call's check.
+type CheckError struct{ error }
+
+// Code returns the code of such a call.
+func (CheckError) Code() string { return CheckFailed }
+
+// Judge returns the backend's name if it is in a field of the response, and why the response is wrong: a
+// [CheckError], or why it cannot be decoded.
+func (c *Call) Judge(response []byte) (backend string, err error) {
+	if err := c.response.Check(response); err != nil {
+		return "", err
+	}
+	if c.check == nil && c.field == nil {
+		return "", nil
+	}
+	message := dynamicpb.NewMessage(c.output)
+	if err := (proto.UnmarshalOptions{AllowPartial: true}).Unmarshal(response, message); err != nil {
+		return "", err
+	}
+	if c.field != nil {
+		backend = fieldText(message, c.field)
+	}
+	if c.check != nil {
+		if err := c.check.Message(message); err != nil {
+			return backend, CheckError{err}
+		}
+	}
+	return backend, nil
+}
+
+// fieldPath finds a field such as server.name; nil for an empty path.
+func fieldPath(in protoreflect.MessageDescriptor, path string) (all []protoreflect.FieldDescriptor, err error) {
+	if path == "" {
+		return nil, nil
+	}
+	steps := strings.Split(path, ".")
+	for i, step := range steps {
+		field := in.Fields().ByName(protoreflect.Name(step))
+		last := i == len(steps)-1
+		switch {
+		case field == nil:
+			return nil, fmt.Errorf("identity.field %s: %s has no field %q: use one of %s", path, in.FullName(), step, strings.Join(fieldNames(in), ", "))
+		case field.IsList() || field.IsMap() || last != (field.Message() == nil):
+			return nil, fmt.Errorf("identity.field %s: %q is not %s", path, step, map[bool]string{true: "a single value", false: "a message"}[last])
+		}
+		all = append(all, field)
+		in = field.Message()
+	}
+	return all, nil
+}
+
+func fieldNames(in protoreflect.MessageDescriptor) (names []string) {
+	for i := range in.Fields().Len() {
+		names = append(names, string(in.Fields().Get(i).Name()))
+	}
+	slices.Sort(names)
+	return names
+}
+
+func fieldText(message protoreflect.Message, path []protoreflect.FieldDescriptor) string {
+	for _, step := range path[:len(path)-1] {
+		message = message.Get(step).Message()
+	}
+	return message.Get(path[len(path)-1]).String()
+}
+
+// BackendOf returns the name of the backend that sent a response with these headers and trailers, from an
+// address: by the identity, or as the proxy before the backend named it.
+func (i Identity) BackendOf(header, trailer metadata.MD, address string) string {
+	first := func(md metadata.MD, key string) string {
+		if values := md.Get(key); len(values) > 0 {
+			return values[len(values)-1]
+		}
+		return ""
+	}
+	switch {
+	case i.Trailer != "":
+		if name := first(trailer, i.Trailer); name != "" {
+			return name
+		}
+		return first(header, i.Trailer) // a response without messages has only trailers, in the header
+	case i.Header != "":
+		return first(header, i.Header)
+	}
+	for _, md := range []metadata.MD{header, trailer} {
+		if upstream := first(md, UpstreamHeader); upstream != "" {
+			return upstream
+		}
+	}
+	return address
+}
+
+// CodeOf returns the code of a call whose response is wrong, as [Call.Judge] said.
+func CodeOf(err error) string {
+	if _, failed := errors.AsType[CheckError](err); failed {
+		return CheckFailed
+	}
+	return "DATA_LOSS"
+}
