@@ -7,6 +7,12 @@ import (
 	"rpclab/internal/suggest"
 )
 
+// ofOwnServers are the fields that only rpclab's own servers have, or that say how their methods are called.
+var ofOwnServers = []string{
+	"workload", "gateway", "server.language", "server.model", "server.workers", "server.max_age", "server.age_grace", "server.security",
+	"caller.stream", "caller.style", "caller.streams", "caller.ahead", "caller.jwt", "caller.signing", "caller.metadata",
+}
+
 // checkService checks fields of a service that depend on each other. n is where it is defined.
 func checkService(s Service, n *node, wrong *problems) {
 	place := func(path ...string) position {
@@ -99,4 +105,11 @@ func (d *document) protocolOf(c Config) string {
 		return rest
 	}
 	return grpc
+}
+
+func callNames(s ServiceBody) (names []string) {
+	for _, c := range s.Calls {
+		names = append(names, c.Name)
+	}
+	return names
 }

@@ -42,12 +42,6 @@ func readService(d ServiceDocument, vocabulary Vocabulary) (read ServiceFile, ro
 	return read, root, wrong.err()
 }
 
-// ofOwnServers are the fields that only rpclab's own servers have, or that say how their methods are called.
-var ofOwnServers = []string{
-	"workload", "gateway", "server.language", "server.model", "server.workers", "server.max_age", "server.age_grace", "server.security",
-	"caller.stream", "caller.style", "caller.streams", "caller.ahead", "caller.jwt", "caller.signing", "caller.metadata",
-}
-
 // useService makes all arms call one service in place of rpclab's own servers. call is the name of the
 // call; empty: the first one. picked are the arms that will run; none: all.
 func (d *document) useService(service ServiceDocument, call string, picked []string) error {
@@ -183,13 +177,6 @@ func (d *document) replicasOf(name *node) *node {
 		return nest([]string{"server", "replicas"}, &node{at: addresses.at, value: n, text: fmt.Sprint(n)})
 	}
 	return nil
-}
-
-func callNames(s ServiceBody) (names []string) {
-	for _, c := range s.Calls {
-		names = append(names, c.Name)
-	}
-	return names
 }
 
 // inDirectory returns a service whose relative paths start at a directory.

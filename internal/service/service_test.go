@@ -1,0 +1,116 @@
+package service_test
+
+import (
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
+
+	rpclabv1 "rpclab/api/rpclab/v1"
+	"rpclab/internal/service"
+	"rpclab/internal/service/method"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t *testing.T, spec service.Spec) (*service.Call, error) {
+	t.Helper()
+	source, err := method.FromProto(t.Context(), []string{"../../api/rpclab/v1/greeter.proto"}, []string{"../../api"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spec.Protos, err = method.Descriptors(source); err != nil {
+		t.Fatal(err)
+	}
+	if source, err = spec.Source(nil); err != nil {
+		t.Fatal(err)
+	}
+	spec.Name, spec.Method = "hello", "rpclab.v1.Greeter/SayHello"
+	return service.Open(t.Context(), spec, source)
+}
+
+func reply(t *testing.T, message, backend string) []byte {
+	t.Helper()
+	encoded, err := proto.Marshal(&rpclabv1.HelloReply{Message: message, Backend: backend})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return encoded
+}
+
+func TestResponsesAreJudged(t *testing.T) {
+	call, err := open(t, service.Spec{Check: `answer.message.startsWith("Hello") && size(answer.backend) > 0`, Identity: service.Identity{Field: "backend"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		response      []byte
+		backend, code string
+		message       string
+	}{
+		{reply(t, "Hello, you", "b-1"), "b-1", "", ""},
+		{reply(t, "Bye", "b-2"), "b-2", service.CheckFailed, `is false; the response was {"message":"Bye", "backend":"b-2"}`},
+		{[]byte{0x0a, 5, 'x'}, "", "DATA_LOSS", "the response is not a rpclab.v1.HelloReply"},
+	} {
+		backend, err := call.Judge(c.response)
+		code, message := "", ""
+		if err != nil {
+			code, message = service.CodeOf(err), strings.ReplaceAll(err.Error(), `,"`, `, "`)
+		}
+		if backend != c.backend || code != c.code || !strings.Contains(message, c.message) {
+			t.Errorf("%q: backend %q, code %s, %s; want %q, %s, %s", c.response, backend, code, message, c.backend, c.code, c.message)
+		}
+	}
+}
+
+func TestWrongCallsAreRefusedBeforeTheyAreMade(t *testing.T) {
+	for _, c := range []struct {
+		spec service.Spec
+		want string
+	}{
+		{service.Spec{Data: `{"nam": "x"}`}, `data of call hello is not a rpclab.v1.HelloRequest: `},
+		{service.Spec{Data: `{"name": "{{randomInt 9}}"}`}, "data of call hello is not a rpclab.v1.HelloRequest: 1:12: "},
+		{service.Spec{Check: "answer.mesage == ''"}, "check of call hello: \"answer.mesage == ''\": column 7: undefined field 'mesage'"},
+		{service.Spec{Check: "answer.message"}, `check of call hello: "answer.message" is a value of type string and not a condition: compare it with ==, < or >`},
+		{service.Spec{Check: "size(answer.message) >"}, `check of call hello: "size(answer.message) >": column 23: `},
+		{service.Spec{Identity: service.Identity{Field: "pod"}}, `identity.field pod: rpclab.v1.HelloReply has no field "pod": use one of backend, message`},
+	} {
+		if _, err := open(t, c.spec); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v\nwant %s", c.spec, err, c.want)
+		}
+	}
+}
+
+func TestABackendIsNamedByItsIdentity(t *testing.T) {
+	header, trailer := metadata.Pairs("x-pod", "from-header", service.UpstreamHeader, "10.0.0.1:1"), metadata.Pairs("x-pod", "from-trailer")
+	for _, c := range []struct {
+		identity service.Identity
+		header   metadata.MD
+		want     string
+	}{
+		{service.Identity{}, nil, "1.2.3.4:5"},
+		{service.Identity{}, header, "10.0.0.1:1"},
+		{service.Identity{Header: "X-Pod"}, header, "from-header"},
+		{service.Identity{Trailer: "x-pod"}, header, "from-trailer"},
+		{service.Identity{Header: "other"}, header, ""},
+	} {
+		if got := c.identity.BackendOf(c.header, trailer, "1.2.3.4:5"); got != c.want {
+			t.Errorf("%+v with header %v: %q, want %q", c.identity, c.header, got, c.want)
+		}
+	}
+}
+
+func TestMetadataCanBeTemplates(t *testing.T) {
+	call, err := open(t, service.Spec{Metadata: map[string]string{"Tenant": "a", "number": "{{.Number}}"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range []string{"0", "1"} {
+		md, err := call.Metadata(uint64(n))
+		if err != nil || md.Get("tenant")[0] != "a" || md.Get("number")[0] != want {
+			t.Errorf("metadata of call %d: %v, %v; want tenant a and number %s", n, md, err, want)
+		}
+	}
+}
