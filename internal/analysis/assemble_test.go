@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
 	"rpclab/internal/experiment"
 	"rpclab/internal/measure"
 	"rpclab/internal/result"
@@ -14,7 +16,7 @@ import (
 // trial returns a trial whose calls all took latencyMS, on backends with the given counts.
 func trial(t *testing.T, round int, latencyMS float64, counts ...uint64) result.Trial {
 	t.Helper()
-	h := measure.Histogram()
+	h := hdr.NewPacked(1, int64(measure.MaxDuration), 3)
 	x := result.Trial{Round: round, Measures: result.Measures{
 		Backends: map[string]uint64{}, Errors: map[string]uint64{}, ElapsedMS: latencyMS,
 	}}

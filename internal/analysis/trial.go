@@ -44,12 +44,12 @@ func (r Record) Summarize(trial result.Trial) result.Trial {
 	var errs [6]error
 	trial.Calls, trial.Dropped, trial.Late = seen.Calls, seen.Dropped, seen.Late
 	trial.Errors, trial.Samples = seen.Errors, seen.Samples
-	trial.Latency, errs[0] = histogram(seen.Latency)
-	trial.Service, errs[1] = histogram(seen.Service)
-	trial.Lateness, errs[2] = histogram(seen.Lateness)
+	trial.Latency, errs[0] = result.FromEncoded(seen.Latency)
+	trial.Service, errs[1] = result.FromEncoded(seen.Service)
+	trial.Lateness, errs[2] = result.FromEncoded(seen.Lateness)
 	if len(seen.Errors) > 0 {
 		trial.AnsweredLateness = new(result.Histogram)
-		*trial.AnsweredLateness, errs[3] = histogram(seen.AnsweredLateness)
+		*trial.AnsweredLateness, errs[3] = result.FromEncoded(seen.AnsweredLateness)
 	}
 	trial.Callers, errs[4] = r.callers()
 	errs[5] = trial.CountLost(r.Config.Caller.Timeout, 0)
@@ -94,7 +94,7 @@ func (r Record) callers() (all []result.Caller, err error) {
 			Errors: m.Errors, Backends: m.Backends, Resources: usagePerCall(usageOf(m.Measurement), m.Calls),
 		}
 		one.Rate, _ = Rate(m.Measurement)
-		answered, err := histogram(m.Latency)
+		answered, err := result.FromEncoded(m.Latency)
 		if err != nil {
 			return nil, err
 		}
@@ -213,8 +213,4 @@ func Late(m result.Measures, waited uint64) (limited string, by result.Limit) {
 		by = result.LimitedByLateness
 	}
 	return limited, by
-}
-
-func histogram(hdr string) (result.Histogram, error) {
-	return result.Merge([]result.Histogram{{HDR: hdr}})
 }

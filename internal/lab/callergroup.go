@@ -132,6 +132,9 @@ func (c *callerGroup) records(parts []measure.Measurement) (all []analysis.Calle
 	return all
 }
 
+// isOneLocal reports whether there is one caller and it runs on this machine.
+func (c *callerGroup) isOneLocal() bool { return len(c.processes) == 1 && len(c.localProcesses()) == 1 }
+
 // localProcesses returns the callers that are processes of this machine.
 func (c *callerGroup) localProcesses() (all []measure.Watched) {
 	for _, p := range c.processes {

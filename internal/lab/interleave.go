@@ -195,7 +195,7 @@ func (a *interleavedArm) start(ctx context.Context, c *trialRunner) (err error) 
 	if a.started, err = c.start(ctx, a.trial, a.servers); err != nil {
 		return errors.Join(err, a.remove())
 	}
-	a.started.loader.startDelay = blockStartDelay
+	a.started.loader.block = true
 	a.before, err = a.started.prepare(ctx, a.before)
 	return err
 }

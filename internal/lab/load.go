@@ -22,7 +22,7 @@ type loader struct {
 	processors func() measure.ProcessorTimes
 	otherRuns  func() []running.Run
 	progress   *progress
-	startDelay time.Duration
+	block      bool // loads are short, and there are many
 }
 
 // load makes one load, performs its events, and adds a summary of what it measured to a trial.
@@ -43,7 +43,7 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	o.Watch = l.progress.listener != nil
 	limited, cancel := context.WithTimeout(ctx, l.trial.timeout)
 	defer cancel()
-	start, err := l.callers.readClocks(limited, l.startDelay)
+	start, err := l.start(limited)
 	if err != nil {
 		endMemory()
 		measured.MachineWarnings = endMachine()
@@ -86,6 +86,18 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 		r.CallsStarted = servers.CallCounts()
 	}
 	return r.Summarize(measured), nil
+}
+
+// start returns when the callers shall start. The only caller of a block does so as soon as it is asked, if it is
+// on this machine and so has the same clock.
+func (l loader) start(ctx context.Context) (time.Time, error) {
+	switch {
+	case l.block && l.callers.isOneLocal():
+		return time.Now(), nil
+	case l.block:
+		return l.callers.readClocks(ctx, blockStartDelay)
+	}
+	return l.callers.readClocks(ctx, startDelay)
 }
 
 // watchMachine starts to watch the processes of the trial, the clock, and other runs on this machine. The

@@ -61,5 +61,5 @@ type Live struct {
 	// failed, by code. Dropped counts the calls that were due and not made.
 	Backends, Errors map[string]uint64
 	Dropped          uint64
-	Latency          *hdr.Histogram // of the answered calls, in nanoseconds; nil: not known
+	Latency          *hdr.PackedHistogram // of the answered calls, in nanoseconds; nil: not known
 }

@@ -32,7 +32,7 @@ func (c *trialRunner) start(ctx context.Context, t trial, servers cluster.Deploy
 		s.close()
 		return nil, err
 	}
-	s.loader = loader{trial: t, callers: s.callers, bed: s.bed, cluster: c.builder.cluster, remote: c.builder.remote, processors: c.processors, otherRuns: c.otherRuns, progress: c.progress, startDelay: startDelay}
+	s.loader = loader{trial: t, callers: s.callers, bed: s.bed, cluster: c.builder.cluster, remote: c.builder.remote, processors: c.processors, otherRuns: c.otherRuns, progress: c.progress}
 	return s, nil
 }
 

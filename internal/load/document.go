@@ -108,22 +108,18 @@ func trialOf(measured measure.Measurement) (trial result.Trial, err error) {
 		if part.to == nil {
 			continue // no call failed
 		}
-		if *part.to, err = histogram(part.from); err != nil {
+		if *part.to, err = result.FromEncoded(part.from); err != nil {
 			return trial, err
 		}
 	}
 	if measured.Answers != "" {
-		messages, err := histogram(measured.Answers)
+		messages, err := result.FromEncoded(measured.Answers)
 		if err != nil {
 			return trial, err
 		}
 		trial.Messages = &messages
 	}
 	return trial, nil
-}
-
-func histogram(hdr string) (result.Histogram, error) {
-	return result.Merge([]result.Histogram{{HDR: hdr}})
 }
 
 // nameUnidentified counts responses without a server's identity as those of the target.

@@ -100,7 +100,7 @@ func faster(p50, p99 *float64, m measure.Measurement) error {
 	if m.Calls == 0 {
 		return nil
 	}
-	h, err := result.Merge([]result.Histogram{{HDR: m.Service}})
+	h, err := result.FromEncoded(m.Service)
 	if *p50 == 0 || h.P50*1e3 < *p50 {
 		*p50, *p99 = h.P50*1e3, h.P99*1e3
 	}

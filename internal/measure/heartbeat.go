@@ -66,7 +66,11 @@ func Heartbeat(processes func() []Watched) (end func() []Stall) {
 			case <-tick.C:
 				beat()
 			case <-done:
-				beat()
+				if h.beats > 0 {
+					beat()
+				} else { // too short for a stall of a process
+					h.checkClocks(readClocks())
+				}
 				stalls <- h.end()
 				return
 			}
@@ -128,9 +132,9 @@ func newHeartbeat(processes func() []Watched) *heartbeat {
 	}
 }
 
-// beat looks at everything once.
-func (h *heartbeat) beat(now clocks) {
-	passed := now.monotonic - h.last.monotonic
+// checkClocks looks at this process and the clock, and returns how much time passed since the last look.
+func (h *heartbeat) checkClocks(now clocks) (passed time.Duration) {
+	passed = now.monotonic - h.last.monotonic
 	if passed >= leastStopped {
 		h.add(Stopped, "", passed)
 	}
@@ -138,6 +142,12 @@ func (h *heartbeat) beat(now clocks) {
 		h.add(ClockJump, "", jump)
 	}
 	h.last = now
+	return passed
+}
+
+// beat looks at everything once.
+func (h *heartbeat) beat(now clocks) {
+	passed := h.checkClocks(now)
 	check := h.beats%beatsPerCheck == 0
 	if h.beats%(5*beatsPerCheck) == 0 {
 		clear(h.pids) // there may be other descendants now

@@ -13,11 +13,13 @@ const MaxDuration = time.Hour
 // Histogram returns an empty histogram of nanoseconds with 3 significant digits.
 func Histogram() *hdr.Histogram { return hdr.New(1, int64(MaxDuration), 3) }
 
+func packed() *hdr.PackedHistogram { return hdr.NewPacked(1, int64(MaxDuration), 3) }
+
 // MergeHistograms merges histograms that are encoded as in a [Measurement].
-func MergeHistograms(texts []string) (*hdr.Histogram, error) {
-	sum := Histogram()
+func MergeHistograms(texts []string) (*hdr.PackedHistogram, error) {
+	sum := packed()
 	for _, text := range texts {
-		histogram, err := hdr.Decode([]byte(text))
+		histogram, err := hdr.DecodePacked([]byte(text))
 		if err != nil {
 			return nil, fmt.Errorf("decode a caller's histogram: %w", err)
 		}
@@ -28,9 +30,21 @@ func MergeHistograms(texts []string) (*hdr.Histogram, error) {
 	return sum, nil
 }
 
-func encode(h *hdr.Histogram) (string, error) {
-	text, err := h.Encode(hdr.V2CompressedEncodingCookieBase)
+func encode(h *hdr.PackedHistogram) (string, error) {
+	text, err := h.Encode()
 	return string(text), err
+}
+
+// pack returns the values of histograms, of which any may be nil, as a histogram without empty buckets. That
+// is much faster to merge and to encode.
+func pack(all ...*hdr.Histogram) *hdr.PackedHistogram {
+	sum := packed()
+	for _, h := range all {
+		if h != nil && h.TotalCount() > 0 {
+			sum.MergeFrom(h)
+		}
+	}
+	return sum
 }
 
 // add records a duration of 0 to [MaxDuration]. A negative duration, of a clock that stepped back,

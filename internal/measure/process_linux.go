@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -85,13 +84,14 @@ func residentMemory(pid int) uint64 {
 
 // ProcessTree returns the ids of a process and its descendants, or nil for a process that has ended.
 func ProcessTree(pid int) []int {
-	tasks, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
-	if err != nil || len(tasks) == 0 {
+	tasks := "/proc/" + strconv.Itoa(pid) + "/task/"
+	threads, err := os.ReadDir(tasks)
+	if err != nil || len(threads) == 0 {
 		return nil
 	}
 	all := []int{pid}
-	for _, task := range tasks {
-		text, _ := os.ReadFile(task) // a thread that has ended has no children
+	for _, thread := range threads {
+		text, _ := os.ReadFile(tasks + thread.Name() + "/children") // a thread that has ended has no children
 		for _, field := range strings.Fields(string(text)) {
 			if child, err := strconv.Atoi(field); err == nil {
 				all = append(all, ProcessTree(child)...)

@@ -33,25 +33,38 @@ type Histogram struct {
 
 // FromHDR summarizes and encodes a histogram of nanoseconds. A nil or empty histogram gives the
 // zero Histogram.
-func FromHDR(h *hdr.Histogram) Histogram {
+func FromHDR(h *hdr.PackedHistogram) Histogram {
 	if h == nil || h.TotalCount() == 0 {
 		return Histogram{}
 	}
 	// Encoding to memory cannot fail. If it did, Decode would report that the values are missing.
-	encoded, err := h.Encode(hdr.V2CompressedEncodingCookieBase)
+	encoded, err := h.Encode()
 	if err != nil {
 		encoded = nil
 	}
-	at := func(percentile float64) float64 { return float64(h.ValueAtPercentile(percentile)) / nsPerMS }
-	if h.ValuesAreEquivalent(h.Min(), h.Max()) { // one value, which every figure rounds in its own way
-		one := float64(h.Max()) / nsPerMS
-		return Histogram{Min: one, Mean: one, P50: one, P90: one, P95: one, P99: one, P999: one, Max: one, HDR: string(encoded)}
+	return histogramOf(h, string(encoded))
+}
+
+// FromEncoded summarizes a histogram of nanoseconds in the encoding of HDR.
+func FromEncoded(encoded string) (Histogram, error) {
+	h, err := Histogram{HDR: encoded}.Decode()
+	if err != nil || h == nil || h.TotalCount() == 0 {
+		return Histogram{}, err
 	}
+	return histogramOf(h, encoded), nil
+}
+
+// histogramOf returns the figures of a histogram that is not empty.
+func histogramOf(h *hdr.PackedHistogram, encoded string) Histogram {
+	if h.Populated() == 1 { // one value, which every figure rounds in its own way
+		one := float64(h.Max()) / nsPerMS
+		return Histogram{Min: one, Mean: one, P50: one, P90: one, P95: one, P99: one, P999: one, Max: one, HDR: encoded}
+	}
+	at := h.ValueAtPercentilesSlice([]float64{50, 90, 95, 99, 99.9})
+	ms := func(ns int64) float64 { return float64(ns) / nsPerMS }
 	return Histogram{
-		Min: float64(h.Min()) / nsPerMS, Mean: h.Mean() / nsPerMS,
-		P50: at(50), P90: at(90), P95: at(95), P99: at(99), P999: at(99.9),
-		Max: float64(h.Max()) / nsPerMS,
-		HDR: string(encoded),
+		Min: ms(h.Min()), Mean: h.Mean() / nsPerMS, P50: ms(at[0]), P90: ms(at[1]), P95: ms(at[2]), P99: ms(at[3]), P999: ms(at[4]), Max: ms(h.Max()),
+		HDR: encoded,
 	}
 }
 
@@ -59,14 +72,14 @@ func FromHDR(h *hdr.Histogram) Histogram {
 func (h Histogram) Empty() bool { return h == Histogram{} }
 
 // Decode returns the values in nanoseconds, nil for an empty Histogram.
-func (h Histogram) Decode() (*hdr.Histogram, error) {
+func (h Histogram) Decode() (*hdr.PackedHistogram, error) {
 	if h.Empty() {
 		return nil, nil
 	}
 	if h.HDR == "" {
 		return nil, errors.New("the histogram has a summary but no values (hdr is empty)")
 	}
-	decoded, err := hdr.Decode([]byte(h.HDR))
+	decoded, err := hdr.DecodePacked([]byte(h.HDR))
 	if err != nil {
 		return nil, fmt.Errorf("histogram: hdr is not the compressed V2 encoding: %w", err)
 	}
@@ -107,16 +120,14 @@ func (h Histogram) CountLost(calls uint64, deadline time.Duration) (Histogram, e
 	if calls == 0 {
 		return h, nil
 	}
-	sum := hdr.New(1, int64(time.Hour), 3)
+	sum := hdr.NewPacked(1, int64(time.Hour), 3)
 	answered, err := h.Decode()
 	if err != nil {
 		return Histogram{}, err
 	}
 	slowest := int64(0)
 	if answered != nil {
-		sum = hdr.New(answered.LowestTrackableValue(), answered.HighestTrackableValue(), int(answered.SignificantFigures()))
-		sum.Merge(answered)
-		slowest = answered.Max()
+		sum, slowest = answered, answered.Max()
 	}
 	value := min(max(deadline.Nanoseconds(), slowest, sum.LowestTrackableValue()), sum.HighestTrackableValue())
 	if err := sum.RecordValues(value, int64(calls)); err != nil {
@@ -130,7 +141,10 @@ func (h Histogram) CountLost(calls uint64, deadline time.Duration) (Histogram, e
 // Merge merges the values, so percentiles are those of all values together. The result has the
 // widest range and the highest precision of its parts.
 func Merge(parts []Histogram) (Histogram, error) {
-	var decoded []*hdr.Histogram
+	if filled := slices.DeleteFunc(slices.Clone(parts), Histogram.Empty); len(filled) == 1 {
+		return filled[0], nil
+	}
+	var decoded []*hdr.PackedHistogram
 	lost := 0.0 // values
 	lowest, highest, digits := int64(1), int64(2), int64(1)
 	for i, part := range parts {
@@ -150,7 +164,7 @@ func Merge(parts []Histogram) (Histogram, error) {
 		decoded = append(decoded, h)
 		lost += part.Lost * float64(h.TotalCount())
 	}
-	sum := hdr.New(lowest, highest, int(digits))
+	sum := hdr.NewPacked(lowest, highest, int(digits))
 	for _, h := range decoded {
 		if dropped := sum.Merge(h); dropped > 0 {
 			return Histogram{}, fmt.Errorf("merge: %d values do not fit between %d and %d ns", dropped, lowest, highest)

@@ -15,7 +15,7 @@ var start = time.Date(2026, 11, 20, 18, 45, 12, 0, time.UTC)
 // histogram records the values, in milliseconds.
 func histogram(t *testing.T, ms ...float64) Histogram {
 	t.Helper()
-	h := hdr.New(1, int64(time.Hour), 3)
+	h := hdr.NewPacked(1, int64(time.Hour), 3)
 	for _, v := range ms {
 		if err := h.RecordValue(int64(v * 1e6)); err != nil {
 			t.Fatal(err)

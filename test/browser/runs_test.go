@@ -132,7 +132,7 @@ func drawn(t testing.TB, file string, doc []byte, rounds int) result.Document {
 // trial has a thousand calls on ten backends in half a minute, with a long tail.
 func trial(source *rand.Rand, plan experiment.Trial, began time.Time, middle float64) result.Trial {
 	const calls, backends, steps = 1000, 10, 300
-	h := hdr.New(1, 60_000_000_000, 3)
+	h := hdr.NewPacked(1, 60_000_000_000, 3)
 	for range calls {
 		_ = h.RecordValue(int64(1e6 * middle * math.Exp(source.NormFloat64()/3)))
 	}

@@ -1,9 +1,11 @@
 package local
 
 import (
-	"errors"
 	"maps"
 	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/measure"
@@ -14,17 +16,23 @@ func (d *deployment) ResetUsage() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.account = cluster.NewAccounting()
-	var errs []error
+	var all errgroup.Group
 	for _, r := range d.replicas {
-		_, err := measure.CPU(r.process.Pid())
-		errs = append(errs, err)
-		r.baseline, _ = measure.TreeUsage(r.process.Pid())
-		r.began, r.counted = r.count()
-		measure.ResetTreeMaxRSS(r.process.Pid())
-		r.limits.group.ResetPeak()
-		r.throttled = r.limits.group.Usage().Throttled
+		all.Go(r.resetUsage)
 	}
-	return errors.Join(errs...)
+	return all.Wait()
+}
+
+func (r *replica) resetUsage() error {
+	if _, err := measure.CPU(r.process.Pid()); err != nil {
+		return err
+	}
+	r.baseline, _ = measure.TreeUsage(r.process.Pid())
+	r.began, r.counted = r.count()
+	measure.ResetTreeMaxRSS(r.process.Pid())
+	r.limits.group.ResetPeak()
+	r.throttled = r.limits.group.Usage().Throttled
+	return nil
 }
 
 // Usage includes backends that exited since ResetUsage.
@@ -71,11 +79,18 @@ func (d *deployment) CallCounts() map[string]uint64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	counts := maps.Clone(d.account.Calls)
+	var mu sync.Mutex
+	var all sync.WaitGroup
 	for _, r := range d.replicas {
-		if calls, ok := r.count(); ok && r.counted {
-			counts[r.id] = calls - r.began
-		}
+		all.Go(func() {
+			if calls, ok := r.count(); ok && r.counted {
+				mu.Lock()
+				defer mu.Unlock()
+				counts[r.id] = calls - r.began
+			}
+		})
 	}
+	all.Wait()
 	return counts
 }
 

@@ -38,14 +38,11 @@ func histogram(out io.Writer, distribution result.Histogram) error {
 	all := emptyBins(max(distribution.Min, nanosecond), max(distribution.Max, nanosecond))
 	at := 0
 	var most int64
-	for _, bar := range values.Distribution() {
-		if bar.Count == 0 {
-			continue
-		}
-		for at < len(all)-1 && float64(bar.From)/1e6 >= all[at].to {
+	for value, calls := range values.ForEachBucket {
+		for at < len(all)-1 && float64(value)/1e6 >= all[at].to {
 			at++
 		}
-		all[at].calls += bar.Count
+		all[at].calls += calls
 		most = max(most, all[at].calls)
 	}
 	fmt.Fprintln(out)

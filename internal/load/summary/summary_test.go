@@ -21,7 +21,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func distribution(values ...time.Duration) result.Histogram {
-	histogram := hdr.New(1, int64(time.Hour), 3)
+	histogram := hdr.NewPacked(1, int64(time.Hour), 3)
 	for _, v := range values {
 		_ = histogram.RecordValue(int64(v))
 	}

@@ -83,7 +83,7 @@ func values(h result.Histogram, quantiles []Num) []Num {
 	return all
 }
 
-func at(h *hdr.Histogram, quantile float64) float64 {
+func at(h *hdr.PackedHistogram, quantile float64) float64 {
 	if quantile <= 1 {
 		return float64(h.Min()) / 1e6
 	}

@@ -13,7 +13,7 @@ import (
 // spreadOver is a histogram of 1 ms, 2 ms … n ms.
 func spreadOver(t *testing.T, n int) result.Histogram {
 	t.Helper()
-	h := hdr.New(1, 60_000_000_000, 3)
+	h := hdr.NewPacked(1, 60_000_000_000, 3)
 	for i := range n {
 		if err := h.RecordValue(int64(i+1) * 1e6); err != nil {
 			t.Fatal(err)

@@ -130,7 +130,7 @@ func TestParseAcceptsAnyTextWithoutPanicking(t *testing.T) {
 
 // 99 of 100 calls failed, and the other one took 1 ms.
 func TestLostCallsFailEveryUpperLimit(t *testing.T) {
-	h := hdr.New(1, 3_600_000_000_000, 3)
+	h := hdr.NewPacked(1, 3_600_000_000_000, 3)
 	if err := h.RecordValue(1e6); err != nil {
 		t.Fatal(err)
 	}

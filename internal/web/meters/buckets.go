@@ -34,23 +34,19 @@ func newBuckets() buckets {
 }
 
 // record adds latencies, which are in nanoseconds.
-func (b *buckets) record(h *hdr.Histogram) {
-	for _, bar := range h.Distribution() {
-		if bar.Count == 0 {
-			continue
-		}
-		// Bars are as narrow as the histogram is exact: 0.1 %.
-		seconds := float64(bar.From+bar.To) / 2 / 1e9
-		b.count += uint64(bar.Count)
-		b.sum += seconds * float64(bar.Count)
+func (b *buckets) record(h *hdr.PackedHistogram) {
+	for value, calls := range h.ForEachBucket { // its buckets are 0.1 % wide
+		seconds := float64(value) / 1e9
+		b.count += uint64(calls)
+		b.sum += seconds * float64(calls)
 		if seconds <= zeroThreshold {
-			b.zero += uint64(bar.Count)
+			b.zero += uint64(calls)
 		} else {
-			b.native[int(math.Ceil(math.Log2(seconds)*(1<<schema)))] += bar.Count
+			b.native[int(math.Ceil(math.Log2(seconds)*(1<<schema)))] += calls
 		}
 		for i, bound := range workload.Buckets {
 			if seconds <= bound {
-				b.classic[i] += uint64(bar.Count)
+				b.classic[i] += uint64(calls)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"go.uber.org/goleak"
@@ -53,7 +54,7 @@ func TestALoadIsCountedEverySecondAndExactlyAtItsEnd(t *testing.T) {
 	if got := gathered(t, m, "calls_total", "arm", "two").GetCounter(); got == nil || got.GetValue() != 0 {
 		t.Error("an arm that did not run has no series with the value 0, so rate() would miss its first calls")
 	}
-	latency := measure.Histogram()
+	latency := hdr.NewPacked(1, int64(measure.MaxDuration), 3)
 	for range 90 {
 		if err := latency.RecordValue(int64(3 * time.Millisecond)); err != nil {
 			t.Fatal(err)
