@@ -65,7 +65,7 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 	flags.IntVar(&f.MaxMessage, "max-message", generator.DefaultMaxMessage, "largest message of a response (REST: largest body) in `BYTES`; a larger one is an error")
 	flags.IntVar(&f.MaxHeaderList, "max-header-list", generator.DefaultMaxHeaderList, "largest header list of a response in `BYTES`; a larger one is an error")
 	flags.BoolVar(&f.NoDecode, "no-decode", false, "accept responses that cannot be decoded (gRPC: as the method's type; REST: as JSON, if that is their content type)")
-	flags.IntVar(&f.Messages, "messages", 0, "messages sent in each client-streaming or bidirectional call (default 1)")
+	flags.IntVar(&f.Messages, "messages", 0, "messages sent in each client-streaming or bidirectional call; 0 sends none (default 1)")
 	flags.BoolVar(&f.PingPong, "ping-pong", false, "in a bidirectional stream, wait for each response before sending the next message")
 	flags.IntVar(&f.StreamMessages, "stream-messages", 0, "end a stream as successful after this many responses (default: the server ends it)")
 	flags.DurationVar(&f.StreamDuration, "stream-duration", 0, "end a stream as successful after this long (default: the server ends it)")
@@ -92,12 +92,13 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 
 // finish validates the flags and completes the settings.
 func (f *loadFlags) finish(flags *pflag.FlagSet) (all []condition.Condition, err error) {
-	for _, name := range []string{"rate", "concurrency", "connections", "cores", "duration", "calls", "messages", "rounds",
+	for _, name := range []string{"rate", "concurrency", "connections", "cores", "duration", "calls", "rounds",
 		"max-message", "max-header-list", "stream-messages", "stream-duration", "streams", "connect-rate", "keepalive", "idle-close"} {
 		if flag := flags.Lookup(name); flag.Changed && (flag.Value.String() == "0" || flag.Value.String() == "0s") {
 			return nil, fmt.Errorf("--%s 0: use a value above 0, or leave the flag out", name)
 		}
 	}
+	f.NoMessages = flags.Changed("messages") && f.Messages == 0
 	switch f.arrivals {
 	case "constant", "poisson":
 		f.Poisson = f.arrivals == "poisson"

@@ -43,7 +43,7 @@ func (s Settings) checkTarget() error {
 		return request.Invalidf("--engine %s makes gRPC calls only: leave it out with --http", GRPCGo)
 	case s.httpVersion() == 1 && (s.Streams != 0 || s.KeepAlive != 0):
 		return request.Invalidf("--streams and --keepalive need HTTP/2: leave them out, or add --http2")
-	case s.HTTP != "" && (s.Messages != 0 || s.PingPong || s.StreamMessages != 0 || s.StreamDuration != 0):
+	case s.HTTP != "" && (s.Messages != 0 || s.NoMessages || s.PingPong || s.StreamMessages != 0 || s.StreamDuration != 0):
 		return request.Invalidf("--messages, --ping-pong, --stream-messages and --stream-duration apply to gRPC streams, not to --http: leave them out")
 	case s.HTTP != "":
 		parsed, err := url.Parse(s.Target)
@@ -62,6 +62,10 @@ func (s Settings) checkTarget() error {
 		return request.Invalidf("--connections per-call needs --engine %s, but --engine is %s", Wire, s.Engine)
 	case s.Call == "":
 		return request.Invalidf("set what to call: --call package.Service/Method, or --http GET for REST")
+	case s.NoMessages && s.PingPong:
+		return request.Invalidf("--messages 0 sends nothing that --ping-pong could wait for: leave out one of them")
+	case s.NoMessages && (s.Data != "" || s.Binary):
+		return request.Invalidf("--messages 0 does not send the message of --data: leave out one of them")
 	case s.Proto != "" && s.Protoset != "":
 		return request.Invalidf("--proto and --protoset exclude each other: set one of them")
 	case len(s.ImportPaths) > 0 && s.Proto == "":
@@ -114,7 +118,7 @@ func (s Settings) checkNumbers() error {
 		{"--rate", s.Rate >= 0 && s.Rate <= MaxRate, fmt.Sprintf("must be more than 0 calls/s and at most %.0f", float64(MaxRate))},
 		{"--concurrency", s.Concurrency >= 0 && s.Concurrency <= MaxUsers, fmt.Sprintf("must be 1 to %d", MaxUsers)},
 		{"--connections", s.Connections >= 0 && s.Connections <= MaxUsers, fmt.Sprintf("must be 1 to %d", MaxUsers)},
-		{"--messages", s.Messages >= 0 && s.Messages <= MaxUsers, fmt.Sprintf("must be 1 to %d", MaxUsers)},
+		{"--messages", s.Messages >= 0 && s.Messages <= MaxUsers, fmt.Sprintf("must be 0 to %d", MaxUsers)},
 		{"--max-in-flight", s.MaxInFlight > 0 && s.MaxInFlight <= MaxUsers, fmt.Sprintf("must be 1 to %d", MaxUsers)},
 		{"--cores", s.Cores >= 0 && s.Cores <= runtime.NumCPU(), fmt.Sprintf("must be 1 to %d, the processors of this machine", runtime.NumCPU())},
 		{"--stream-messages", s.StreamMessages >= 0 && s.StreamMessages <= MaxUsers, fmt.Sprintf("must be 1 to %d", MaxUsers)},

@@ -57,6 +57,9 @@ func (l *Load) document(rounds []round, selfTest *SelfTestResult) (result.Docume
 	if waited > 0 && (l.settings.engine() == Wire || verdict.Waited(waited, merged.Calls) != "") {
 		document.Warnings = append(document.Warnings, l.waited(waited, merged.Calls))
 	}
+	if text := l.endedFirst(merged); text != "" {
+		document.Warnings = append(document.Warnings, text)
+	}
 	if selfTest == nil {
 		document.Warnings = append(document.Warnings, "the generator's own limits were not measured because of the interrupt")
 	}
@@ -224,6 +227,26 @@ func generatorLimit(plan pace.Pace, threads int, measured measure.Measurement, m
 		return "", ""
 	}
 	return analysis.Late(measures, measured.Waited)
+}
+
+// endedFirst says that servers ended streams before they sent the responses of --stream-messages; "": they
+// did not, or it is not known.
+func (l *Load) endedFirst(arm result.Arm) string {
+	if l.stream == nil || l.stream.MaxResponses == 0 || l.stream.MaxDuration > 0 || arm.Calls == 0 || arm.Failed() > 0 {
+		return ""
+	}
+	responses := int64(0)
+	if arm.Messages != nil {
+		times, err := arm.Messages.Decode()
+		if err != nil {
+			return ""
+		}
+		responses = times.TotalCount()
+	}
+	if most := l.stream.MaxResponses; responses < int64(arm.Calls)*int64(most) {
+		return fmt.Sprintf("%d calls had %d responses, not %d each as --stream-messages says, because the server ended streams first", arm.Calls, responses, most)
+	}
+	return ""
 }
 
 // waited says how many calls waited for a stream or connection, and how to avoid it.

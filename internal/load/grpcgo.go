@@ -133,7 +133,7 @@ func (c *grpcClient) Run(ctx context.Context, p pace.Pace, live *Progress) (*mea
 	if c.stream == nil {
 		return runCalls(ctx, p, c.messages, c.templates, c.timeout, live, c.unary)
 	}
-	streams := newGRPCStreams(c.stream, &c.reply, c.decode)
+	streams := newGRPCStreams(c.stream, c.timeout, &c.reply, c.decode)
 	recorder, start, err := runCalls(ctx, p, c.messages, c.templates, c.timeout, live, func(ctx context.Context, n uint64, message []byte) caller.Outcome {
 		return c.streaming(ctx, streams, n, message)
 	})

@@ -21,13 +21,14 @@ import (
 // does.
 type grpcStreams struct {
 	*stream
+	timeout time.Duration   // of a call
 	answers *measure.Shards // times of the responses
 	reply   *atomic.Int64   // bytes of the last response
 	decode  func([]byte) error
 }
 
-func newGRPCStreams(s *stream, reply *atomic.Int64, decode func([]byte) error) *grpcStreams {
-	return &grpcStreams{s, measure.NewShards(2*runtime.GOMAXPROCS(0), 0), reply, decode}
+func newGRPCStreams(s *stream, timeout time.Duration, reply *atomic.Int64, decode func([]byte) error) *grpcStreams {
+	return &grpcStreams{s, timeout, measure.NewShards(2*runtime.GOMAXPROCS(0), 0), reply, decode}
 }
 
 // description describes the streams of a call. Responses are counted here, not by grpc-go.
@@ -55,8 +56,8 @@ func (s *grpcStreams) exchange(cancel context.CancelFunc, n uint64, stream grpc.
 			_ = stream.CloseSend()
 		}
 	}
-	if s.PingPong || s.Messages == 1 {
-		send(1)
+	if s.PingPong || s.Messages <= 1 {
+		send(min(s.Messages, 1))
 	} else {
 		allSent := make(chan struct{})
 		go func() { // a server may answer before it has read all messages
@@ -77,6 +78,8 @@ func (s *grpcStreams) exchange(cancel context.CancelFunc, n uint64, stream grpc.
 			return false, invalid
 		case err != nil && over.Load():
 			return true, invalid
+		case status.Code(err) == codes.DeadlineExceeded:
+			return false, status.Error(codes.DeadlineExceeded, s.Unended(responses, s.timeout))
 		case err != nil:
 			return false, err
 		}

@@ -52,6 +52,7 @@ type Settings struct {
 	Connections int  // 0: one, or on demand for HTTP/1.1
 	PerCall     bool // open a connection for each call
 	Messages    int  // sent in each call of a stream; 0: 1
+	NoMessages  bool // calls of a stream send none
 	PingPong    bool // each message is sent after the response to the last one
 	// rpclab ends a stream after this many responses, or this long after it was sent; 0: the server
 	// ends it.

@@ -21,7 +21,7 @@ func (s Settings) stream(m protoreflect.MethodDescriptor) (*stream, error) {
 	name := method.Path(m)[1:]
 	client, server := m.IsStreamingClient(), m.IsStreamingServer()
 	switch {
-	case s.Messages > 0 && !client:
+	case (s.Messages > 0 || s.NoMessages) && !client:
 		return nil, request.Invalidf("--messages %d: %s accepts one message per call; leave it out, or call a method with client streaming", s.Messages, name)
 	case s.PingPong && !(client && server):
 		return nil, request.Invalidf("--ping-pong: %s is not a bidirectional streaming method; leave it out", name)
@@ -32,8 +32,12 @@ func (s Settings) stream(m protoreflect.MethodDescriptor) (*stream, error) {
 	case !client && !server:
 		return nil, nil
 	}
+	messages := max(s.Messages, 1)
+	if s.NoMessages {
+		messages = 0
+	}
 	as := wire.Stream{
-		Messages: max(s.Messages, 1), PingPong: s.PingPong, MaxResponses: s.StreamMessages, MaxDuration: s.StreamDuration,
+		Messages: messages, PingPong: s.PingPong, MaxResponses: s.StreamMessages, MaxDuration: s.StreamDuration,
 		KeepOpen: client && (s.StreamMessages > 0 || s.StreamDuration > 0),
 	}
 	switch {
@@ -62,7 +66,10 @@ func (s *stream) messages() string {
 		return "a stream of responses"
 	}
 	text := fmt.Sprintf("a stream of %d requests", s.Messages)
-	if s.Messages == 1 {
+	switch s.Messages {
+	case 0:
+		text = "a stream without requests"
+	case 1:
 		text = "a stream of 1 request"
 	}
 	switch {

@@ -70,6 +70,11 @@ func streaming(address, method string, messages int, pingPong bool) Settings {
 	return s
 }
 
+func empty(s Settings) Settings {
+	s.NoMessages, s.Data = true, ""
+	return s
+}
+
 func TestACallOfAStreamingMethodIsAStream(t *testing.T) {
 	address := serveStreams(t)
 	for what, test := range map[string]struct {
@@ -81,14 +86,17 @@ func TestACallOfAStreamingMethodIsAStream(t *testing.T) {
 		"from the client":        {streaming(address, "Join", 50, false), 1, "each call a stream of 50 requests"},
 		"bidirectional":          {streaming(address, "Echo", 7, false), 7, "each call a stream of 7 requests and a stream of responses"},
 		"ping-pong":              {streaming(address, "Echo", 9, true), 9, "each call a stream of 9 requests, each sent after"},
+		"without messages":       {empty(streaming(address, "Echo", 0, false)), 0, "each call a stream without requests and a stream of responses"},
 		"one message by default": {streaming(address, "Echo", 0, true), 1, "each call a stream of 1 request"},
 	} {
 		for _, engine := range []string{Wire, GRPCGo} {
 			test.settings.Engine = engine
 			d := run(t, test.settings)
 			arm := d.Arms[0]
-			if arm.Calls != 20 || len(arm.Errors) > 0 || arm.Backends[test.settings.Target] != 20 || arm.Messages == nil || arm.Trials[0].Messages == nil || !strings.Contains(d.Question, test.question) {
+			if arm.Calls != 20 || len(arm.Errors) > 0 || arm.Backends[test.settings.Target] != 20 || arm.Messages == nil != (test.answers == 0) || !strings.Contains(d.Question, test.question) {
 				t.Errorf("%s, %s: %s: %d calls, errors %v %v, backends %v, messages %v; want 20 calls without errors", engine, what, d.Question, arm.Calls, arm.Errors, arm.Samples, arm.Backends, arm.Messages)
+			}
+			if arm.Messages == nil || arm.Trials[0].Messages == nil {
 				continue
 			}
 			times, err := arm.Messages.Decode()
@@ -117,7 +125,12 @@ func TestAResponseIsTimedFromItsRequestMessage(t *testing.T) {
 }
 
 func TestUnsupportedStreamsAreRejected(t *testing.T) {
+	withData := streaming("127.0.0.1:1", "Echo", 0, false)
+	withData.NoMessages = true
 	for want, settings := range map[string]Settings{
+		"--messages 0: test.Streams/Repeat accepts one message per call":  empty(streaming("127.0.0.1:1", "Repeat", 0, false)),
+		"--messages 0 sends nothing that --ping-pong could wait for":      empty(streaming("127.0.0.1:1", "Echo", 0, true)),
+		"--messages 0 does not send the message of --data":                withData,
 		"--messages 5: test.Streams/Once accepts one message per call":    streaming("127.0.0.1:1", "Once", 5, false),
 		"--messages 1: test.Streams/Repeat accepts one message per call":  streaming("127.0.0.1:1", "Repeat", 1, false),
 		"--ping-pong: test.Streams/Join is not a bidirectional streaming": streaming("127.0.0.1:1", "Join", 5, true),

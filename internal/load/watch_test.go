@@ -73,3 +73,49 @@ func TestStreamsThatNeverEndAreEndedByTheClient(t *testing.T) {
 		}
 	}
 }
+
+// A stream that ends at its deadline says what it still waited for.
+func TestAStreamThatDoesNotEndSaysWhy(t *testing.T) {
+	address := serveWatches(t)
+	for _, c := range []struct {
+		method string
+		change func(*Settings)
+		want   string
+	}{
+		{"Repeat", func(s *Settings) { s.StreamMessages = 5 },
+			"the stream did not end within 300ms: it had 3 of the 5 responses of --stream-messages"},
+		{"Echo", func(s *Settings) { s.StreamMessages = 5 },
+			"the stream did not end within 300ms: it had 3 of the 5 responses of --stream-messages, and --messages is 1"},
+		{"Echo", func(s *Settings) { s.StreamMessages, s.NoMessages, s.Data = 5, true, "" },
+			"the stream did not end within 300ms: it had 0 of the 5 responses of --stream-messages, and --messages is 0"},
+		{"Repeat", func(*Settings) {},
+			"the stream did not end within 300ms (responses so far: 3); raise --timeout, or end it with --stream-messages or --stream-duration"},
+	} {
+		for _, engine := range []string{Wire, GRPCGo} {
+			s := streaming(address, c.method, 0, false)
+			s.Engine, s.Timeout, s.Calls = engine, 300*time.Millisecond, 2
+			c.change(&s)
+			if arm := run(t, s).Arms[0]; arm.Errors["DEADLINE_EXCEEDED"] != 2 || arm.Samples["DEADLINE_EXCEEDED"] != c.want {
+				t.Errorf("%s: %s has the errors %v %q, want 2 of %q", engine, c.method, arm.Errors, arm.Samples, c.want)
+			}
+		}
+	}
+}
+
+// A stream that the server ends first is a success, and a warning.
+func TestAStreamThatTheServerEndsFirstIsAWarning(t *testing.T) {
+	address := serveStreams(t)
+	const want = "20 calls had 60 responses, not 5 each as --stream-messages says, because the server ended streams first"
+	for _, engine := range []string{Wire, GRPCGo} {
+		s := streaming(address, "Repeat", 0, false)
+		s.Engine, s.StreamMessages = engine, 5
+		document := run(t, s)
+		if warnings := strings.Join(document.Warnings, "\n"); document.Arms[0].Failed() != 0 || !strings.Contains(warnings, want) {
+			t.Errorf("%s: errors %v, warnings %q; want %q", engine, document.Arms[0].Samples, warnings, want)
+		}
+		s.StreamMessages = 3
+		if warnings := strings.Join(run(t, s).Warnings, "\n"); strings.Contains(warnings, "--stream-messages") {
+			t.Errorf("%s: the warnings are %q, want none of --stream-messages", engine, warnings)
+		}
+	}
+}

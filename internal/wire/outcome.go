@@ -147,8 +147,11 @@ func (c *core) unprocessed(call *call, why h2.Status) {
 
 func (c *core) deadlineExceeded(call *call) h2.Status {
 	why := "no response within " + c.cfg.Timeout.String()
-	if call.waits {
+	switch {
+	case call.waits:
 		why = "not sent within " + c.cfg.Timeout.String() + ": other calls used every stream or connection"
+	case c.call.Stream != nil:
+		why = c.call.Stream.Unended(call.streaming.responses, c.cfg.Timeout)
 	}
 	return h2.Status{Code: h2.DeadlineExceeded, Message: why}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"time"
 
 	"rpclab/internal/wire/h2"
 )
@@ -16,7 +17,7 @@ func (s *Stream) check(call Call) error {
 		return errors.New("wire: only gRPC has message streams")
 	case s.MaxResponses < 0 || s.MaxDuration < 0:
 		return errors.New("wire: the limits of a stream cannot be negative")
-	case s.Messages < 1 || s.Responses < 0:
+	case s.Messages < 0 || s.Responses < 0:
 		return fmt.Errorf("wire: a stream cannot have %d messages and %d responses", s.Messages, s.Responses)
 	}
 	return nil
@@ -30,12 +31,28 @@ func (s *Stream) CheckResponses(n int) error {
 	return fmt.Errorf("the stream had %d responses, not %d", n, s.Responses)
 }
 
+// Unended says what a call waited for that did not end before its deadline.
+func (s *Stream) Unended(responses int, deadline time.Duration) string {
+	text := fmt.Sprintf("the stream did not end within %s", deadline)
+	switch {
+	case s.Responses == 1 && !s.PingPong: // the server does not stream
+		return fmt.Sprintf("no response within %s", deadline)
+	case s.MaxResponses > 0:
+		text += fmt.Sprintf(": it had %d of the %d responses of --stream-messages", responses, s.MaxResponses)
+		if s.KeepOpen {
+			text += fmt.Sprintf(", and --messages is %d", s.Messages)
+		}
+		return text
+	}
+	return fmt.Sprintf("%s (responses so far: %d); raise --timeout, or end it with --stream-messages or --stream-duration", text, responses)
+}
+
 // beginStream sets what the call sends first.
 func (c *core) beginStream(call *call) {
 	settings := c.call.Stream
 	call.streaming = streamState{message: call.stream.Payload, sent: 1, lastSent: c.now}
 	if settings.PingPong || settings.Messages == 1 {
-		return
+		return // otherwise the payload has all messages, or none
 	}
 	call.batch = call.batch[:0]
 	for range settings.Messages {

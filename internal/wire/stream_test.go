@@ -128,7 +128,7 @@ func TestStreamsCarryEveryMessage(t *testing.T) {
 
 func TestInvalidStreamsAreRejected(t *testing.T) {
 	for _, call := range []wire.Call{
-		{Method: "/a.B/C", Stream: &wire.Stream{}},
+		{Method: "/a.B/C", Stream: &wire.Stream{Messages: -1}},
 		{HTTP: &wire.HTTP{Method: "GET", Path: "/", Version: 2}, Stream: &wire.Stream{Messages: 1}},
 	} {
 		if _, err := wire.New(wire.Config{}, call); err == nil {

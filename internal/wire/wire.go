@@ -139,8 +139,8 @@ type HTTP struct {
 // response. The recorder gets the time of each response since its request message was sent: with
 // PingPong the message before it, otherwise the first.
 type Stream struct {
-	// Messages is the number of messages a call sends, at least 1: all at once or, with PingPong,
-	// each after the response to the one before.
+	// Messages is the number of messages a call sends: all at once or, with PingPong, each after the
+	// response to the one before.
 	Messages int
 	PingPong bool
 	// Responses is the number of responses that a call must get, with PingPong at least; 0: any number.

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,13 +20,15 @@ import (
 )
 
 // TestInteropCasesOfLoads makes the test cases of gRPC's interop suite with both engines against grpc-go's interop
-// server (grpc/doc/interop-test-descriptions.md). Not among them are the cases that rpclab load cannot ask for: a stream
-// without messages, and credentials of cloud platforms. A call that is cancelled after it began has sent one message.
+// server (grpc/doc/interop-test-descriptions.md). Not among them are those that this server does not support (cached
+// GET requests, compression that a message asks for), credentials of cloud platforms, and ORCA, whose reports a load
+// does not read.
 func TestInteropCasesOfLoads(t *testing.T) {
 	address, count := interopServer(t)
 	payload := func(size int) string {
 		return fmt.Sprintf(`{"body": %q}`, base64.StdEncoding.EncodeToString(make([]byte, size)))
 	}
+	echoed := []string{"-H", "x-grpc-test-echo-initial: test_initial_metadata_value", "-H", "x-grpc-test-echo-trailing-bin: q6ur"}
 	const special = "\t\ntest with whitespace\r\nand Unicode BMP ☺ and non-BMP 😈\t\n"
 	large := fmt.Sprintf(`{"response_size": 31415, "payload": %s}`, payload(27182))
 	for name, c := range map[string]struct {
@@ -33,11 +36,14 @@ func TestInteropCasesOfLoads(t *testing.T) {
 		args         []string
 		answers      int64  // of a call
 		code, says   string // of every call; empty: OK
+		echoes       bool   // the server got the metadata that it echoes
+		wireOnly     bool
 	}{
-		"empty_unary":     {method: "TestService/EmptyCall"},
-		"large_unary":     {method: "TestService/UnaryCall", data: large},
-		"compressed":      {method: "TestService/UnaryCall", data: large, args: []string{"--compress", "gzip"}},
-		"custom_metadata": {method: "TestService/UnaryCall", args: []string{"-H", "x-grpc-test-echo-initial: test_initial_metadata_value", "-H", "x-grpc-test-echo-trailing-bin: q6ur"}},
+		"empty_unary":             {method: "TestService/EmptyCall"},
+		"large_unary":             {method: "TestService/UnaryCall", data: large},
+		"compressed":              {method: "TestService/UnaryCall", data: large, args: []string{"--compress", "gzip"}},
+		"custom_metadata":         {method: "TestService/UnaryCall", args: echoed, echoes: true},
+		"custom_metadata, stream": {method: "TestService/FullDuplexCall", data: `{"response_parameters": [{"size": 9}]}`, args: echoed, answers: 1, echoes: true},
 		"client_streaming": {method: "TestService/StreamingInputCall", data: fmt.Sprintf(`{"payload": %s}`, payload(27182)),
 			args: []string{"--messages", "4"}, answers: 1},
 		"server_streaming": {method: "TestService/StreamingOutputCall", answers: 4,
@@ -56,13 +62,21 @@ func TestInteropCasesOfLoads(t *testing.T) {
 		"unimplemented_service": {method: "UnimplementedService/UnimplementedCall", code: "UNIMPLEMENTED"},
 		"timeout_on_sleeping_server": {method: "TestService/StreamingOutputCall", data: `{"response_parameters": [{"size": 9, "interval_us": 10000000}]}`,
 			args: []string{"--timeout", "300ms"}, code: "DEADLINE_EXCEEDED"},
-		"cancel_after_begin": {method: "TestService/FullDuplexCall", args: []string{"--stream-duration", "50ms"}},
+		"empty_stream": {method: "TestService/FullDuplexCall", args: []string{"--messages", "0"}},
+		"half_duplex": {method: "TestService/HalfDuplexCall", data: `{"response_parameters": [{"size": 31415}]}`,
+			args: []string{"--messages", "4"}, answers: 4},
+		"rpc_soak":           {method: "TestService/UnaryCall", data: large, args: []string{"--assert", "max < 10s"}},
+		"channel_soak":       {method: "TestService/UnaryCall", data: large, args: []string{"--connections", "per-call"}, wireOnly: true},
+		"cancel_after_begin": {method: "TestService/FullDuplexCall", args: []string{"--messages", "0", "--stream-duration", "50ms"}},
 		"cancel_after_first_response": {method: "TestService/FullDuplexCall", data: fmt.Sprintf(`{"response_parameters": [{"size": 31415}], "payload": %s}`, payload(27182)),
 			args: []string{"--stream-messages", "1"}, answers: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, engine := range []string{"wire", "grpc-go"} {
+				if c.wireOnly && engine != "wire" {
+					continue
+				}
 				mark := name + " with " + engine
 				args := append([]string{"--call", "grpc.testing." + c.method, "-d", c.data, "-H", "mark: " + mark,
 					"--calls", fmt.Sprint(loadCalls), "--concurrency", "4", "--engine", engine}, c.args...)
@@ -77,6 +91,9 @@ func TestInteropCasesOfLoads(t *testing.T) {
 				if got := answersOf(t, arm); got != c.answers*loadCalls {
 					t.Errorf("%s: %d answers, want %d", engine, got, c.answers*loadCalls)
 				}
+				if c.echoes {
+					mark += " test_initial_metadata_value \xab\xab\xab"
+				}
 				if !strings.HasPrefix(c.method, "Unimplemented") { // a call that timed out may reach the server later
 					testkit.Await(t, fmt.Sprintf("%s: the server counts %d calls", engine, loadCalls), func() bool { return count(mark) == loadCalls })
 				}
@@ -85,7 +102,21 @@ func TestInteropCasesOfLoads(t *testing.T) {
 	}
 }
 
-// interopServer serves the interop server until the test ends. count returns the calls with a mark in their metadata.
+// TestInteropPickFirstOfLoads is the case pick_first_unary: of two servers, one gets all calls.
+func TestInteropPickFirstOfLoads(t *testing.T) {
+	first, countFirst := interopServer(t)
+	second, _ := interopServer(t)
+	for _, engine := range []string{"wire", "grpc-go"} {
+		arm := runLoad(t, "--call", "grpc.testing.TestService/UnaryCall", "-H", "mark: "+engine, "--calls", fmt.Sprint(loadCalls), "--concurrency", "4",
+			"--balance", "pick_first", "--engine", engine, first+","+second)
+		if arm.Calls != loadCalls || arm.Failed() > 0 || arm.Backends[first] != loadCalls || countFirst(engine) != loadCalls {
+			t.Errorf("%s: %d calls, errors %v, backends %v; the first server counts %d; want %d calls by %s", engine, arm.Calls, arm.Samples, arm.Backends, countFirst(engine), loadCalls, first)
+		}
+	}
+}
+
+// interopServer serves the interop server until the test ends. count returns the calls with a mark in their metadata,
+// which also has the metadata that the server echoes.
 func interopServer(t *testing.T) (address string, count func(mark string) int) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -98,7 +129,8 @@ func interopServer(t *testing.T) (address string, count func(mark string) int) {
 		if strings.HasPrefix(method, "/grpc.testing.") {
 			mu.Lock()
 			defer mu.Unlock()
-			marks[strings.Join(metadata.ValueFromIncomingContext(ctx, "mark"), "")]++
+			marks[strings.Join(slices.Concat(metadata.ValueFromIncomingContext(ctx, "mark"), metadata.ValueFromIncomingContext(ctx, "x-grpc-test-echo-initial"),
+				metadata.ValueFromIncomingContext(ctx, "x-grpc-test-echo-trailing-bin")), " ")]++
 		}
 	}
 	server := grpc.NewServer(
