@@ -14,7 +14,7 @@ func TestAPlanTellsMoreWithMoreRounds(t *testing.T) {
 	p = Foresee(p, []result.Earlier{Earlier(d)})
 	few, many := p.Fewest.Tells["latency_p50"], p.Most.Tells["latency_p50"]
 	if v := p50(t, d); few < v.Power.Ratio80-1e-9 || few > v.Power.Ratio80+1e-9 || !(1 < many && many < few) {
-		t.Errorf("5 rounds tell %g and 10 tell %g; the run of 5 rounds told %g", few, many, v.Power.Ratio80)
+		t.Errorf("5 rounds detect %g and 10 detect %g; the run of 5 rounds detected %g", few, many, v.Power.Ratio80)
 	}
 	if len(p.From) != 1 || p.Fewest.TookMS == nil || p.Most.TookMS == nil {
 		t.Errorf("the plan is %+v", p)

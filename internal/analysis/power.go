@@ -47,16 +47,16 @@ func longerRuns(d result.Document) (all []result.Longer) {
 	return all
 }
 
-// tellable are the differences, as shares, that advice can name.
-var tellable = []float64{0.5, 0.2, 0.1, 0.05, 0.02}
+// namedDifferences are the differences, as shares, that advice can name.
+var namedDifferences = []float64{0.5, 0.2, 0.1, 0.05, 0.02}
 
 // nextDifference returns 10 %, or the largest smaller difference that a comparison does not detect yet; false:
 // it detects all differences that are larger than the margin.
-func nextDifference(told, margin float64) (float64, bool) {
+func nextDifference(detected, margin float64) (float64, bool) {
 	if margin >= 0.1 {
-		for _, d := range slices.Backward(tellable) {
+		for _, d := range slices.Backward(namedDifferences) {
 			if d > margin {
-				return d, told > 1+d
+				return d, detected > 1+d
 			}
 		}
 		return 0, false
@@ -64,8 +64,8 @@ func nextDifference(told, margin float64) (float64, bool) {
 	if margin == 0 {
 		margin = 0.03
 	}
-	for _, d := range tellable {
-		if d <= 0.1 && d > margin && told > 1+d {
+	for _, d := range namedDifferences {
+		if d <= 0.1 && d > margin && detected > 1+d {
 			return d, true
 		}
 	}

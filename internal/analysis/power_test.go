@@ -61,12 +61,12 @@ func TestADecidedRunNeedsNoMoreTime(t *testing.T) {
 }
 
 func TestTheNextDifferenceIsOverTheMarginAndNotYetTold(t *testing.T) {
-	for _, c := range []struct{ told, margin, want float64 }{
+	for _, c := range []struct{ detected, margin, want float64 }{
 		{1.4, 0, 0.1}, {1.4, 0.03, 0.1}, {1.08, 0.03, 0.05}, {1.04, 0.03, 0}, {1.04, 0.01, 0.02}, {1.4, 0.1, 0.2}, {1.15, 0.1, 0}, {3, 0.5, 0},
 	} {
-		got, ok := nextDifference(c.told, c.margin)
+		got, ok := nextDifference(c.detected, c.margin)
 		if ok != (c.want > 0) || ok && got != c.want {
-			t.Errorf("told %g, margin %g: %g (%t), want %g", c.told, c.margin, got, ok, c.want)
+			t.Errorf("detected %g, margin %g: %g (%t), want %g", c.detected, c.margin, got, ok, c.want)
 		}
 	}
 }

@@ -18,12 +18,12 @@ func power(p *page, d result.Document) {
 			continue
 		}
 		key := row{clean(v.A), shortName(v.Metric)}
-		told := [3]float64{v.Power.Ratio50, v.Power.Ratio80, v.Power.Ratio95}
+		ratios := [3]float64{v.Power.Ratio50, v.Power.Ratio80, v.Power.Ratio95}
 		if ranges[key] == nil {
 			rows = append(rows, key)
-			ranges[key] = &[3]figures{{told[0], told[0]}, {told[1], told[1]}, {told[2], told[2]}}
+			ranges[key] = &[3]figures{{ratios[0], ratios[0]}, {ratios[1], ratios[1]}, {ratios[2], ratios[2]}}
 		}
-		for i, ratio := range told {
+		for i, ratio := range ratios {
 			ranges[key][i].include(ratio)
 		}
 	}

@@ -193,12 +193,12 @@ func TestPowerOfCycles(t *testing.T) {
 	for _, seconds := range []int{20, 30, 60, 120} {
 		for _, slower := range []float64{0.05, 0.10} {
 			rounds, cycles := seconds/arms, 4*seconds/arms
-			row := fmt.Sprintf("| %d s | %.0f %% | %.0f %% of %d rounds |", seconds, 100*slower, told(rounds, slower, 0, Options{}), rounds)
+			row := fmt.Sprintf("| %d s | %.0f %% | %.0f %% of %d rounds |", seconds, 100*slower, detected(rounds, slower, 0, Options{}), rounds)
 			for _, correlation := range []float64{0, 0.3, 0.5, 0.7} {
 				if *sims < 1000 && (seconds != 30 || correlation > 0) {
 					continue
 				}
-				found := told(cycles, slower, correlation, Options{Consecutive: true})
+				found := detected(cycles, slower, correlation, Options{Consecutive: true})
 				if seconds == 30 && slower == 0.10 && correlation == 0 && found < 80 {
 					t.Errorf("%d cycles of arms with a noise of 3 %%: a difference of 10 %% is found in %.0f %% of runs, want 80 %%", cycles, found)
 				}
@@ -210,8 +210,8 @@ func TestPowerOfCycles(t *testing.T) {
 	checkTable(t, page, "equal", rows)
 }
 
-// told returns the percentage of runs that decide that the last of five arms is slower.
-func told(n int, slower, correlation float64, o Options) float64 {
+// detected returns the percentage of runs that decide that the last of five arms is slower.
+func detected(n int, slower, correlation float64, o Options) float64 {
 	alike := cell{"", func(int, int) armNoise { return armNoise{0.03, correlation} }}
 	r := rand.New(rand.NewPCG(64, uint64(n)))
 	found := 0

@@ -31,7 +31,7 @@ func TestThePromisedPowerHolds(t *testing.T) {
 				// The bootstrap widens some intervals, which costs up to five of 100 runs.
 				got, slack := float64(found)/float64(*sims), 5*math.Sqrt(power*(1-power)/float64(*sims))
 				if got > power+slack+0.01 || got < power-slack-0.05 {
-					t.Errorf("%d rounds, one of %d verdicts: a ratio of %.3f was told in %.1f %% of runs, want %.0f %%", rounds, family, ratio, 100*got, 100*power)
+					t.Errorf("%d rounds, one of %d verdicts: a ratio of %.3f was detected in %.1f %% of runs, want %.0f %%", rounds, family, ratio, 100*got, 100*power)
 				}
 			}
 		}
@@ -43,7 +43,7 @@ func TestARunAsLongAsAdvisedTellsTheDifference(t *testing.T) {
 	p := Precision{Error: 0.05 * math.Sqrt(2.0/5), Freedom: 4, Rounds: 5, Alpha: 0.05 / 12}
 	n := p.RoundsFor(1.1, 0.8)
 	if longer, shorter := p.After(float64(n)).Ratio(0.8), p.After(float64(n-1)).Ratio(0.8); longer > 1.1 || shorter < 1.1 {
-		t.Errorf("after %d rounds a ratio of %.4f is told, after one less %.4f; want 1.1 between them", n, longer, shorter)
+		t.Errorf("after %d rounds a ratio of %.4f is detected, after one less %.4f; want 1.1 between them", n, longer, shorter)
 	}
 	low, high := p.Likely()
 	if a, b := low.RoundsFor(1.1, 0.8), high.RoundsFor(1.1, 0.8); !(a < n && n < b) {

@@ -179,10 +179,10 @@ func TestCoverageOfRuns(t *testing.T) {
 	checkTable(t, acrossPage, "runs", rows)
 }
 
-// TestCoverageOfRunsOfCycles: two runs whose arms took turns. Values are not paired, so all that wanders in a run
-// is in them.
+// TestCoverageOfRunsOfCycles simulates two runs whose arms took turns. Their values are not paired, so they
+// contain every slow change during a run.
 func TestCoverageOfRunsOfCycles(t *testing.T) {
-	t.Parallel() // each has draws of its own
+	t.Parallel() // each test has its own random numbers
 	sizes := [][2]int{{12, 12}, {12, 40}, {40, 40}, {100, 100}}
 	rows := []string{"| noise | 12 cycles in both | 12 and 40 | 40 in both | 100 in both |", "|---|---|---|---|---|"}
 	if *sims < 1000 {

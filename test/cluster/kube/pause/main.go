@@ -1,5 +1,5 @@
-// Command pause is process 1 of a pod: it holds the pod's namespaces until it is told to
-// stop, and buries orphans.
+// Command pause is process 1 of a pod: it holds the namespaces of the pod until a signal stops it, and reaps orphaned
+// processes.
 package main
 
 import (
