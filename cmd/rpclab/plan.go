@@ -4,11 +4,16 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"rpclab/internal/analysis"
+	"rpclab/internal/experiment"
 	"rpclab/internal/lab"
 	"rpclab/internal/report"
 	"rpclab/internal/result"
@@ -22,14 +27,16 @@ type planner struct {
 	on             string // the cluster
 	keeping        storeFlags
 	outputs        outputs
-	command, pilot string // the commands of the run, and of a short run that measures its noise
+	machine        machineFlags
+	command, quick string                                // the commands of the run, and of a short run that measures its noise
+	pilot          func(arms []string) (lab.Plan, error) // the pilot of two arms; nil: it was not asked for
 }
 
-// show prints what a run will do, and starts nothing.
+// show prints what a run will do. It starts nothing except a pilot.
 func (f planner) show(c *cobra.Command, plan lab.Plan) error {
 	planned := plan.Needs(result.Plan{
 		Schema: result.PlanSchema, Experiment: plan.Name, Question: plan.Question, Design: plan.Design,
-		Command: f.command, Pilot: f.pilot, Cells: len(plan.Cells), TimeLimitMS: plan.TimeLimit.Milliseconds(),
+		Command: f.command, Pilot: f.quick, Cells: len(plan.Cells), TimeLimitMS: plan.TimeLimit.Milliseconds(),
 	})
 	for _, a := range plan.Arms {
 		planned.Arms = append(planned.Arms, a.Name)
@@ -46,6 +53,15 @@ func (f planner) show(c *cobra.Command, plan lab.Plan) error {
 	for _, run := range earlier {
 		planned.Scaled = planned.Scaled || run.Quick != plan.Quick
 	}
+	if len(earlier) == 0 && f.pilot != nil {
+		d, err := f.runPilot(c, plan)
+		if err != nil {
+			return err
+		}
+		measured := analysis.Earlier(d)
+		measured.ID, measured.Memory = "", nil // it is not stored, and has two arms
+		earlier, planned.PilotMS, planned.Scaled = append(earlier, measured), measured.TookMS, true
+	}
 	planned = analysis.Foresee(planned, earlier)
 	return f.outputs.render(c.OutOrStdout(), renderings{
 		terminal: func(w io.Writer) error { return report.Plan(w, planned, terminalOptions(w)) },
@@ -55,6 +71,49 @@ func (f planner) show(c *cobra.Command, plan lab.Plan) error {
 			return out.Encode(planned)
 		},
 	})
+}
+
+// shortRun returns the options of a --quick run with enough rounds to show its noise.
+func shortRun(file string, doc []byte, o experiment.Options) (experiment.Options, error) {
+	o = experiment.Options{Quick: true, Arms: o.Arms, Service: o.Service, Call: o.Call, Seed: o.Seed}
+	plan, err := experiment.Expand(file, doc, o, lab.Vocabulary())
+	if fewest := experiment.FewestRounds(plan.Design); plan.Rounds < fewest {
+		o.Rounds = fewest
+	}
+	return o, err
+}
+
+// pilotLimit is the time after which a pilot begins no further round.
+const pilotLimit = 20 * time.Second
+
+// pilotPlan is the plan of a pilot of some arms: a --quick run with still shorter loads.
+func pilotPlan(file string, doc []byte, o experiment.Options, arms []string) (plan lab.Plan, err error) {
+	expanded, err := experiment.Expand(file, doc, experiment.Options{Quick: true, Pilot: true, Set: o.Set, Arms: arms, Service: o.Service, Call: o.Call, Seed: o.Seed}, lab.Vocabulary())
+	if err != nil {
+		return plan, usageError{err}
+	}
+	expanded.TimeLimit = pilotLimit
+	return lab.Resolve(expanded)
+}
+
+// runPilot measures the baseline and one other arm of a plan, and stores nothing.
+func (f planner) runPilot(c *cobra.Command, plan lab.Plan) (d result.Document, err error) {
+	other := slices.IndexFunc(plan.Arms, func(a experiment.Arm) bool {
+		return a.Name != plan.Baseline && a.Control == "" && cmp.Or(a.Against, plan.Baseline) == plan.Baseline
+	})
+	if other < 0 {
+		return d, usageError{errors.New("--pilot: the plan compares no arm with the baseline; leave out --pilot")}
+	}
+	pilot, err := f.pilot([]string{plan.Baseline, plan.Arms[other].Name})
+	if err != nil {
+		return d, err
+	}
+	needs := pilot.Needs(result.Plan{})
+	fmt.Fprintf(c.ErrOrStderr(), "rpclab: the pilot measures %s and %s in %d rounds, with about %d processes at a time\n",
+		plan.Baseline, plan.Arms[other].Name, pilot.Rounds, needs.Processes)
+	bar := newProgress(c.ErrOrStderr())
+	defer bar.end()
+	return conductLocal(c.Context(), c.ErrOrStderr(), pilot, lab.Options{Kind: f.on, Progress: bar.show}, f.machine)
 }
 
 func plannedRun(plan lab.Plan, rounds int) result.PlannedRun {

@@ -30,6 +30,7 @@ type runFlags struct {
 	service  string // file
 	until    string
 	planOnly bool
+	pilot    bool
 	keeping  storeFlags
 	machine  machineFlags
 	asserts  []string
@@ -59,6 +60,7 @@ With --no-wait it starts at once, and the results of both say so.`,
   rpclab run channels --arms shared,endpointslice --set load.burst=500
   rpclab run channels --for 2m
   rpclab run channels --plan
+  rpclab run channels --plan --pilot
   rpclab run ./mine.yaml --rounds 10 --json out.json --md out.md
   rpclab run churn --service orders.yaml
   rpclab run channels --on kubernetes`,
@@ -84,6 +86,7 @@ With --no-wait it starts at once, and the results of both say so.`,
 	flags.DurationVar(&f.For, "for", 0, "`time` limit, such as 2m, in place of a number of rounds: begin no round that would end later")
 	flags.IntVar(&f.MaxRounds, "max-rounds", 0, "maximum `number` of rounds of a run until decided (default: twice those of the experiment, or as many as --for allows)")
 	flags.BoolVar(&f.planOnly, "plan", false, "start nothing, and print how long the run takes, what it starts and which differences it detects")
+	flags.BoolVar(&f.pilot, "pilot", false, "with --plan: if no run of the experiment on this machine is stored, measure two of its arms for about 5 s")
 	flags.Uint64Var(&f.Seed, "seed", 0, "`seed` of all random choices of the plan (default: random, and printed)")
 	flags.BoolVar(&f.Quick, "quick", false, "run the whole experiment, scaled down")
 	flags.Float64Var(&f.Scale, "scale", 0, "`fraction` of the load of the published study: 1 is its full load (default: as the experiment says)")
@@ -124,13 +127,23 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 	if other := cmp.Or(f.outputs.html, f.outputs.md, f.outputs.junit); f.planOnly && (other != "" || f.live.web) {
 		return usageError{errors.New("--plan starts nothing: leave out --html, --md, --junit and --web; --json writes the plan")}
 	}
+	if f.pilot && (!f.planOnly || f.on != "local") {
+		return usageError{errors.New("--pilot measures the noise of this machine for a plan: add --plan, and leave out --on")}
+	}
 	assertions, err := parseAssertions(f.asserts)
 	if err := errors.Join(err, f.outputs.check(), f.live.check()); err != nil {
 		return usageError{err}
 	}
 	if f.planOnly {
-		pilot := experiment.Options{Quick: true, Arms: f.Arms, Seed: f.Seed}
-		return planner{f.on, f.keeping, f.outputs, f.Options.Command(name) + onFlag(f.on), pilot.Command(name) + onFlag(f.on)}.show(c, plan)
+		quick, err := shortRun(file, doc, f.Options)
+		if err != nil {
+			return usageError{err}
+		}
+		p := planner{on: f.on, keeping: f.keeping, outputs: f.outputs, machine: f.machine, command: f.Options.Command(name) + onFlag(f.on), quick: quick.Command(name) + onFlag(f.on)}
+		if f.pilot {
+			p.pilot = func(arms []string) (lab.Plan, error) { return pilotPlan(file, doc, f.Options, arms) }
+		}
+		return p.show(c, plan)
 	}
 	document, err := f.runAndShow(c, plan, f.Options.Command(name)+onFlag(f.on))
 	if document.ID == "" {

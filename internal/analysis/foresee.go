@@ -23,7 +23,9 @@ func Foresee(p result.Plan, earlier []result.Earlier) result.Plan {
 	p.From = []string{}
 	perTrial, tells := []float64{}, map[string][]verdict.Precision{} // with rounds as the unit
 	for _, e := range earlier {
-		p.From = append(p.From, e.ID)
+		if e.ID != "" { // it is stored
+			p.From = append(p.From, e.ID)
+		}
 		p.Memory = moreMemory(p.Memory, e.Memory)
 		if e.Trials > 0 {
 			perTrial = append(perTrial, e.TookMS/float64(e.Trials))

@@ -39,6 +39,11 @@ func Expand(file string, doc []byte, options Options, vocabulary Vocabulary) (Pl
 	if err := d.options(options); err != nil {
 		return Plan{}, err
 	}
+	if options.Pilot {
+		if err := d.pilot(options.Arms); err != nil {
+			return Plan{}, err
+		}
+	}
 	r, err := d.resolve()
 	if err != nil {
 		return Plan{}, err
@@ -91,6 +96,22 @@ func (d *document) extendRounds(r resolved, options Options) ([]int, error) {
 		return nil, wrong.err()
 	}
 	return verdict.Looks(first, most), d.setRounds("--max-rounds", most)
+}
+
+// pilot gives a run the fewest rounds that show noise, and shortens its loads to pilotLoad.
+func (d *document) pilot(picked []string) error {
+	r, err := d.resolve()
+	if err != nil {
+		return err
+	}
+	rounds := max(r.experiment.Rounds, FewestRounds(r.experiment.Design))
+	if err := d.setRounds("--pilot", rounds); err != nil {
+		return err
+	}
+	if load := time.Duration(rounds) * r.roundOf(picked); load > pilotLoad {
+		d.root = d.grammar.shorten(d.grammar.document, d.root, float64(pilotLoad)/float64(load))
+	}
+	return nil
 }
 
 // FewestRounds returns the smallest number of rounds with which verdicts are possible. If arms take turns, the

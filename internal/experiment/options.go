@@ -19,6 +19,8 @@ type Options struct {
 	For   time.Duration
 	Seed  uint64
 	Quick bool
+	// Pilot makes the loads of a --quick run still shorter: just enough to show the noise of the picked arms.
+	Pilot bool
 	// Service is what all arms call in place of rpclab's own servers; nil: as the document says. Call is
 	// the name of the call; empty: the first of the service.
 	Service *ServiceDocument

@@ -16,6 +16,8 @@ const (
 	quickLoad   = 20 * time.Second
 	// quickPrecision is that of a search.
 	quickPrecision = Percent(10)
+	// pilotLoad is the length of all loads of a pilot.
+	pilotLoad = 4 * time.Second
 )
 
 // quick scales the experiment down: with its quick block, else with fewer rounds, the first cell
@@ -38,6 +40,16 @@ func (d *document) quick(picked []string) error {
 	return nil
 }
 
+// roundOf is about how long the loads of the picked arms take in one round of the first cell.
+func (r resolved) roundOf(picked []string) (load time.Duration) {
+	for i, arm := range r.experiment.Arms {
+		if len(picked) == 0 || slices.Contains(picked, arm.Name) {
+			load += r.configs[i][0].expectedDuration()
+		}
+	}
+	return load
+}
+
 func (d *document) shrink(picked []string) error {
 	before, err := d.resolve()
 	if err != nil {
@@ -56,13 +68,7 @@ func (d *document) shrink(picked []string) error {
 	if err != nil {
 		return err
 	}
-	var load time.Duration
-	for i, arm := range r.experiment.Arms {
-		if len(picked) == 0 || slices.Contains(picked, arm.Name) {
-			load += time.Duration(few) * r.configs[i][0].expectedDuration()
-		}
-	}
-	if load > quickLoad {
+	if load := time.Duration(few) * r.roundOf(picked); load > quickLoad {
 		d.root = d.grammar.shorten(d.grammar.document, d.root, float64(quickLoad)/float64(load))
 	}
 	return nil

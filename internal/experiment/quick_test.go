@@ -48,6 +48,15 @@ func TestQuickDividesItsTimeAmongTheSelectedArms(t *testing.T) {
 	}
 }
 
+// A pilot has as many rounds as show noise, and 4 s of load.
+func TestAPilotIsShorterThanAQuickRun(t *testing.T) {
+	p := mustExpand(t, long+"quick: {rounds: 1, load.open.duration: 30s}\n", Options{Quick: true, Pilot: true, Arms: []string{"a", "b"}})
+	cells := len(p.Cells)
+	if p.Rounds != 4 || p.LoadTime(p.Rounds) > time.Duration(cells)*4100*time.Millisecond || p.LoadTime(p.Rounds) < 3*time.Second {
+		t.Errorf("%d rounds with %s of load in %d cells, want 4 with about 4 s in each", p.Rounds, p.LoadTime(p.Rounds), cells)
+	}
+}
+
 func TestQuickSearchesAreShortAndImprecise(t *testing.T) {
 	p := mustExpand(t, searching("{slo: p99 < 5ms, from: 1, to: 9, duration: 5s}"), Options{Quick: true})
 	got := p.Trials[0].Config.Load.Search

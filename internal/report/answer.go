@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -70,8 +69,7 @@ func timeFor(d result.Document, rounds int) string {
 	if d.Finished == nil || d.Rounds == 0 {
 		return "a longer time"
 	}
-	seconds := math.Ceil(1.2 * d.Finished.Sub(d.Started).Seconds() * float64(rounds) / float64(d.Rounds))
-	return (time.Duration(seconds) * time.Second).String()
+	return timeLimit(time.Duration(1.2 * float64(d.Finished.Sub(d.Started)) * float64(rounds) / float64(d.Rounds)))
 }
 
 // noneFit reports whether the numbers of every headline verdict are unfit for a decision.

@@ -26,7 +26,11 @@ func Plan(w io.Writer, d result.Plan, o Options) error {
 	if len(d.Missing) > 0 {
 		p.alarm("Not installed: " + clean(strings.Join(d.Missing, ", ")) + ". Install them with `rpclab doctor --install`.")
 	}
-	p.item("Nothing was started. Run it: `" + clean(d.Command) + "`")
+	started := "Nothing was started."
+	if d.PilotMS > 0 {
+		started = "Only the pilot was started, and it has ended."
+	}
+	p.item(started + " Run it: `" + clean(d.Command) + "`")
 	return writeTerminal(w, p, o)
 }
 
@@ -66,8 +70,12 @@ func plannedRuns(p *page, d result.Plan) {
 		}
 	}
 	if len(metrics) > 0 {
-		from, load := "run "+clean(d.From[0]), " Its load"
-		if len(d.From) > 1 {
+		from, load := "a pilot of "+about(inMS(d.PilotMS)), " Its load"
+		switch len(d.From) {
+		case 0:
+		case 1:
+			from = "run " + clean(d.From[0])
+		default:
 			from, load = fmt.Sprintf("%d runs, the last %s", len(d.From), clean(d.From[0])), " Their loads"
 		}
 		text := "detects: the smallest difference that 80 % of such runs detect in every pair, estimated from the noise of " + from + "."
@@ -78,18 +86,28 @@ func plannedRuns(p *page, d result.Plan) {
 		return
 	}
 	why := "no run of this experiment on this machine is stored"
-	if len(d.From) > 0 {
+	switch {
+	case d.PilotMS > 0:
+		why = "the pilot shows none for this headline"
+	case len(d.From) > 0:
 		why = "the earlier runs had too few rounds"
 	}
-	p.item("The differences that it detects are not known: " + why + ". A short run measures the noise: `" + clean(d.Pilot) + "`")
+	p.item("The differences that it detects are not known: " + why + ". A short run measures the noise: `" + clean(d.Pilot) + "`" + pilotAdvice(d))
+}
+
+func pilotAdvice(d result.Plan) string {
+	if len(d.From) > 0 || d.PilotMS > 0 {
+		return ""
+	}
+	return ", or about 5 s of it: --plan --pilot"
 }
 
 func timeOfPlan(run result.PlannedRun) string {
 	if run.TookMS != nil {
-		return "about " + about(time.Duration(*run.TookMS*float64(time.Millisecond)))
+		return "about " + about(inMS(*run.TookMS))
 	}
 	if run.LoadMS > 0 {
-		return "over " + about(time.Duration(run.LoadMS*float64(time.Millisecond)))
+		return "over " + about(inMS(run.LoadMS))
 	}
 	return "not known"
 }

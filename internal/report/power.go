@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"rpclab/internal/result"
@@ -41,18 +42,55 @@ func power(p *page, d result.Document) {
 	p.grid(t)
 	p.note("Detectable differences: the smallest true differences that 50, 80 and 95 % of such runs detect, if the noise stays the same (power).")
 	for _, l := range d.Longer {
-		p.item(longerInWords(l))
+		p.item(longerInWords(d, l))
 	}
 }
 
 // detectable formats a ratio over 1 as a difference.
 func detectable(ratio float64) string { return atMost(ratio - 1) }
 
-// longerInWords says in one line of a summary how long a run must be to detect a difference.
-func longerInWords(l result.Longer) string {
-	more := func(ms float64) string { return about(time.Duration(ms * float64(time.Millisecond))) }
-	return fmt.Sprintf("To detect %s at %s: --rounds %d, %s more (%s to %s).",
-		percentOf(l.Difference), shortName(l.Metric), l.Rounds, more(l.MoreMS), more(l.MoreCI[0]), more(l.MoreCI[1]))
+// longerInWords says with which flags a run detects a difference and how much longer it takes, in one line of
+// a summary.
+func longerInWords(d result.Document, l result.Longer) string {
+	return fmt.Sprintf("To detect %s at %s: %s, %s more (%s).",
+		percentOf(l.Difference), shortName(l.Metric), longerFlags(d, l), about(inMS(l.MoreMS)), timesFromTo(inMS(l.MoreCI[0]), inMS(l.MoreCI[1])))
 }
+
+// longerFlags are the flags of the longer run: those that gave this run its loads and its end.
+func longerFlags(d result.Document, l result.Longer) string {
+	flags := fmt.Sprintf("--rounds %d", l.Rounds)
+	if d.TimeLimitMS > 0 {
+		flags = "--for " + timeLimit(inMS(float64(d.TimeLimitMS)+l.MoreMS))
+	}
+	if d.Quick {
+		flags = "--quick " + flags
+	}
+	return flags
+}
+
+// timeLimit is a time limit as --for takes it: whole seconds, or whole minutes from ten on.
+func timeLimit(d time.Duration) string {
+	unit := time.Second
+	if d >= 10*time.Minute {
+		unit = time.Minute
+	}
+	text := (d + unit - 1).Truncate(unit).String()
+	if minutes, whole := strings.CutSuffix(text, "m0s"); whole {
+		return minutes + "m"
+	}
+	return text
+}
+
+// timesFromTo is a range of times, with the unit once if both have the same.
+func timesFromTo(from, to time.Duration) string {
+	low, high := about(from), about(to)
+	number, unit, _ := strings.Cut(low, " ")
+	if strings.HasSuffix(high, " "+unit) {
+		low = number
+	}
+	return low + " to " + high
+}
+
+func inMS(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
 func percentOf(share float64) string { return fmt.Sprintf("%g %%", math.Round(1000*share)/10) }

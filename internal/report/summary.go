@@ -202,7 +202,7 @@ func reservations(p *page, d result.Document) {
 		p.alarm(shortened(text, 76))
 	}
 	if len(d.Longer) > 0 && !d.Partial && room(*p) {
-		p.item(longerInWords(d.Longer[0]))
+		p.item(longerInWords(d, d.Longer[0]))
 	}
 	made := strings.Join(filled(progress(d), lasted(d)), ", ")
 	switch {

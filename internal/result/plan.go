@@ -21,6 +21,8 @@ type Plan struct {
 	// From are the IDs of the earlier runs on this machine from which times, differences and memory are
 	// estimated; empty: none.
 	From []string `json:"from"`
+	// PilotMS is how long a pilot took, whose noise is used in place of that of runs; 0: there was none.
+	PilotMS float64 `json:"pilot_ms,omitempty"`
 	// Scaled is true if these runs had another load: with --quick, or without it.
 	Scaled bool `json:"scaled,omitempty"`
 	// Processes is the approximate number of processes that run at a time, and Files the largest number of

@@ -73,6 +73,7 @@ func TestWrongRequestsExitWithCode2(t *testing.T) {
 		{"time-for-no-round", func() []string { return []string{"run", "churn", "--for", "5s"} }},
 		{"most-rounds-and-rounds", func() []string { return []string{"run", "channels", "--rounds", "4", "--max-rounds", "6"} }},
 		{"most-rounds-quick", func() []string { return []string{"run", "channels", "--quick", "--max-rounds", "6"} }},
+		{"pilot-without-plan", func() []string { return []string{"run", "channels", "--pilot"} }},
 		{"plan-as-page", func() []string {
 			return []string{"run", "channels", "--plan", "--html", filepath.Join(dir, "plan.html")}
 		}},
