@@ -16,12 +16,16 @@ import (
 // Spec is what to run.
 type Spec struct {
 	Args   []string  // program and arguments
+	Dir    string    // the working directory; empty: this process's own
 	Env    []string  // added to this process's own, NAME=value
 	Stdout io.Writer // nil: written to the log, as standard error is
 	Log    io.Writer // receives a copy of the log; nil: none
 	// HasChildren says that the child starts processes, which the parent-death signal does not
 	// reach. Those processes too end with this process, however it ends.
 	HasChildren bool
+	// NoInput makes the standard input of a child that HasChildren empty (/dev/null), as in a container.
+	// Otherwise it is the pipe [Process.Stdin].
+	NoInput bool
 	// Processors are the numbers of the processors that the child may use; nil: all. Linux only.
 	Processors []int
 }
@@ -30,6 +34,9 @@ type Spec struct {
 // process group when standard input ends. The background child ignores SIGHUP, which the kernel
 // sends to an orphaned group with stopped processes, and closes the program's output.
 const guard = `exec 3<&0; { trap "" HUP; read -r _ <&3; kill -KILL 0; } >/dev/null 2>&1 & exec "$@" 3<&-`
+
+// guardNoInput also makes the standard input of the program empty.
+const guardNoInput = guard + ` </dev/null`
 
 // Process is a child process. Its standard input is a pipe that closes when this process ends: a
 // child that reads it to the end learns that its parent is gone, even on systems without a
@@ -48,9 +55,14 @@ type Process struct {
 func Start(spec Spec) (*Process, error) {
 	args := spec.Args
 	if spec.HasChildren {
-		args = append([]string{"sh", "-c", guard, "sh"}, args...)
+		script := guard
+		if spec.NoInput {
+			script = guardNoInput
+		}
+		args = append([]string{"sh", "-c", script, "sh"}, args...)
 	}
 	child := &Process{cmd: exec.Command(args[0], args[1:]...), done: make(chan struct{})}
+	child.cmd.Dir = spec.Dir
 	child.cmd.Env = append(os.Environ(), spec.Env...)
 	child.cmd.SysProcAttr = attributes()
 	child.cmd.Stderr, child.cmd.Stdout = &child.log, spec.Stdout
@@ -134,9 +146,28 @@ func (p *Process) Signal(signal os.Signal) error {
 	return nil
 }
 
-// Stop sends SIGTERM, kills the process after the grace period, and returns when it has ended.
-func (p *Process) Stop(grace time.Duration) {
-	_ = p.Signal(syscall.SIGTERM)
+// Suspend suspends the process and the processes that it started; Resume resumes them.
+func (p *Process) Suspend() error { return p.signalGroup(syscall.SIGSTOP) }
+
+// Resume ends Suspend.
+func (p *Process) Resume() error { return p.signalGroup(syscall.SIGCONT) }
+
+// signalGroup sends a signal to the process and the processes that it started, among them the one of [guard].
+func (p *Process) signalGroup(signal syscall.Signal) error {
+	select {
+	case <-p.done: // another process may have the id now
+		return nil
+	default:
+	}
+	if err := syscall.Kill(-p.Pid(), signal); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("signal process group %d: %w", p.Pid(), err)
+	}
+	return nil
+}
+
+// Stop sends a signal to the process, kills it after the grace period, and returns when it has ended.
+func (p *Process) Stop(signal syscall.Signal, grace time.Duration) {
+	_ = p.Signal(signal)
 	select {
 	case <-p.done:
 	case <-time.After(grace):
@@ -146,12 +177,7 @@ func (p *Process) Stop(grace time.Duration) {
 
 // Kill kills the process and its group and returns when it has ended.
 func (p *Process) Kill() {
-	select {
-	case <-p.done: // another process may have the id now
-		return
-	default:
-	}
-	_ = syscall.Kill(-p.Pid(), syscall.SIGKILL)
+	_ = p.signalGroup(syscall.SIGKILL)
 	<-p.done
 }
 

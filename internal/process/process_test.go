@@ -145,7 +145,7 @@ func TestTheLogKeepsTheLastLines(t *testing.T) {
 
 func TestStopSendsSIGTERMAndThenKills(t *testing.T) {
 	p := start(t, "echo ready; sleep 60 & wait", nil)
-	p.Stop(time.Minute)
+	p.Stop(syscall.SIGTERM, time.Minute)
 	if !strings.Contains(p.Err().Error(), "terminated") {
 		t.Errorf("a child that does not handle SIGTERM ended with %v, want terminated", p.Err())
 	}
@@ -154,7 +154,7 @@ func TestStopSendsSIGTERMAndThenKills(t *testing.T) {
 	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	ignoring.Stop(50 * time.Millisecond)
+	ignoring.Stop(syscall.SIGTERM, 50*time.Millisecond)
 	if !strings.Contains(ignoring.Err().Error(), "killed") {
 		t.Errorf("a child that ignores SIGTERM ended with %v, want killed", ignoring.Err())
 	}
@@ -168,6 +168,45 @@ func TestAPausedProcessCanBeKilled(t *testing.T) {
 	child.Kill()
 	if err := child.Signal(syscall.SIGTERM); err != nil {
 		t.Errorf("a signal to a process that has ended returned %v, want no error", err)
+	}
+}
+
+func TestAChildWithoutInputReadsTheEndAtOnce(t *testing.T) {
+	var out strings.Builder
+	child, err := process.Start(process.Spec{Args: []string{"sh", "-c", "cat; pwd; echo done"}, Dir: "/", Stdout: &out, HasChildren: true, NoInput: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-child.Done()
+	if out.String() != "/\ndone\n" {
+		t.Errorf("the child wrote %q, want its directory / and done", &out)
+	}
+}
+
+func TestSuspendReachesWorkers(t *testing.T) {
+	out, in := io.Pipe()
+	child, err := process.Start(process.Spec{Args: []string{"sh", "-c", "sleep 60 & echo $!; wait"}, Stdout: in, HasChildren: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(child.Kill)
+	var worker int
+	if _, err := fmt.Fscan(out, &worker); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		do    func() error
+		state string
+	}{{child.Suspend, "T"}, {child.Resume, "S"}} {
+		if err := step.do(); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []int{child.Pid(), worker} {
+			testkit.Await(t, fmt.Sprintf("process %d is in the state %s", id, step.state), func() bool {
+				out, _ := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(id)).Output()
+				return strings.HasPrefix(string(out), step.state)
+			})
+		}
 	}
 }
 

@@ -30,8 +30,8 @@ var Headless = Route{
 // openHeadless uses grpc-go's dns resolver unchanged.
 func openHeadless(_ context.Context, s cluster.Service, o settings.Settings, updated UpdateFunc) (caller.Target, error) {
 	if s.Port == 0 {
-		return caller.Target{}, errors.New("route headless: DNS returns addresses without ports, but on this system, which has one loopback " +
-			"address, backends differ by port: use the route endpointslice, or add loopback addresses")
+		return caller.Target{}, errors.New("route headless: DNS returns addresses without ports, but these backends differ by port: use the route " +
+			"endpointslice, or let all backends listen at one port (on a system with one loopback address: add loopback addresses)")
 	}
 	builder := resolver.Get("dns")
 	if builder == nil {

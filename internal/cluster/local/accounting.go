@@ -27,7 +27,8 @@ func (r *replica) resetUsage() error {
 	if _, err := measure.CPU(r.process.Pid()); err != nil {
 		return err
 	}
-	r.baseline, _ = measure.TreeUsage(r.process.Pid())
+	r.sample()
+	r.baseline = r.cpu
 	r.began, r.counted = r.count()
 	measure.ResetTreeMaxRSS(r.process.Pid())
 	r.limits.group.ResetPeak()
@@ -42,14 +43,12 @@ func (d *deployment) Usage() map[string]cluster.Usage {
 	used := map[string]cluster.Usage{}
 	maps.Copy(used, d.account.Exited)
 	for _, r := range d.replicas {
-		cpu, peak := measure.TreeUsage(r.process.Pid())
-		if peak == 0 { // it has just exited, and is not in the account yet
+		if r.sample() {
+			used[r.id] = r.withLimits(cluster.Usage{CPU: r.cpu - r.baseline, MaxRSS: r.peak})
+		} else { // it has just exited, and is not in the account yet
 			<-r.process.Done()
-			cpu = r.process.CPU()
-		} else {
-			r.peak = peak
+			used[r.id] = r.finalUsage()
 		}
-		used[r.id] = r.withLimits(cluster.Usage{CPU: cpu - r.baseline, MaxRSS: r.peak})
 	}
 	return used
 }

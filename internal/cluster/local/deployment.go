@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -15,11 +16,14 @@ import (
 
 // Deploy starts the backends of a service and returns when all are ready.
 func (c *Cluster) Deploy(ctx context.Context, spec cluster.Spec) (cluster.Deployment, error) {
-	if spec.Program != nil || spec.Addresses != nil {
-		return nil, fmt.Errorf("deploy %s: server.command and server.addresses are not supported yet", spec.Name)
+	if spec.Addresses != nil {
+		return c.deployExisting(ctx, spec)
 	}
 	if spec.Replicas < 1 {
 		return nil, fmt.Errorf("deploy %s: %d replicas; at least 1 is needed", spec.Name, spec.Replicas)
+	}
+	if err := c.checkProgram(spec.Program, spec.Replicas); err != nil {
+		return nil, fmt.Errorf("deploy %s: %w", spec.Name, err)
 	}
 	endpoints := cluster.NewEndpoints()
 	names := publish.Names{Service: spec.Name, Namespace: "default", Port: c.addresses.port}
@@ -107,17 +111,12 @@ func (d *deployment) launch(started func(error)) error {
 		return err
 	}
 	id := fmt.Sprintf("%s-%d", d.spec.Name, d.started)
-	program := d.spec.Command
-	if program == nil {
-		program = d.cluster.options.Server
-	}
-	command := slices.Concat(program, d.spec.Args, []string{"--drain", d.spec.Drain.String()})
 	limits, err := d.cluster.limitsOf(id, d.spec)
 	if err != nil {
 		return err
 	}
 	d.mechanism = limits.mechanism
-	r, err := startReplica(id, addr, command, limits, d.spec, d.cluster.addresses.probeSource())
+	r, err := d.startReplica(id, addr, limits)
 	if err != nil {
 		limits.release()
 		return err
@@ -131,6 +130,20 @@ func (d *deployment) launch(started func(error)) error {
 	return nil
 }
 
+// startReplica starts the process of a backend.
+func (d *deployment) startReplica(id string, addr netip.AddrPort, limits limits) (*replica, error) {
+	from := d.cluster.addresses.probeSource()
+	if d.spec.Program != nil {
+		return startProgram(id, addr, d.spec.Program, limits, from)
+	}
+	program := d.spec.Command
+	if program == nil {
+		program = d.cluster.options.Server
+	}
+	command := slices.Concat(program, d.spec.Args, []string{"--drain", d.spec.Drain.String()})
+	return startServer(id, addr, command, limits, d.spec, from)
+}
+
 // run supervises a backend from the start of its process to its replacement.
 func (d *deployment) run(r *replica, started func(error)) {
 	defer r.health.Close()
@@ -139,7 +152,7 @@ func (d *deployment) run(r *replica, started func(error)) {
 	if err == nil {
 		r.publish(d.endpoints, true)
 		started(nil)
-		r.supervise(d.endpoints)
+		follow(r.process.Done(), r.health, func(serving bool) { r.publish(d.endpoints, serving) })
 	} else {
 		r.process.Kill()
 		if why := r.limits.killed(r.id); why != "" {
@@ -164,9 +177,11 @@ func (d *deployment) recordExit(r *replica, failed error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.replicas = slices.DeleteFunc(d.replicas, func(other *replica) bool { return other == r })
-	d.account.Exited[r.id] = r.withLimits(cluster.Usage{CPU: r.process.CPU() - r.baseline, MaxRSS: r.peak})
-	if calls, ok := r.FinalCallCount(); ok && r.counted {
-		d.account.Calls[r.id] = calls - r.began
+	d.account.Exited[r.id] = r.finalUsage()
+	if r.counted {
+		if calls, ok := r.FinalCallCount(); ok {
+			d.account.Calls[r.id] = calls - r.began
+		}
 	}
 	if d.ctx.Err() != nil || r.isStopping() {
 		return
@@ -175,7 +190,7 @@ func (d *deployment) recordExit(r *replica, failed error) {
 		failed = errors.New(why)
 	}
 	if failed == nil {
-		failed = fmt.Errorf("server %s exited unexpectedly: %v; its last lines:\n%s", r.id, r.process.Err(), indent(r.process.Log()))
+		failed = fmt.Errorf("server %s exited unexpectedly: %v; %s", r.id, r.process.Err(), r.lastLines())
 	}
 	d.account.Failures = append(d.account.Failures, failed.Error())
 }

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,16 +11,20 @@ import (
 )
 
 // Scale starts backends, or stops the newest: it publishes each as terminating and sends SIGTERM at the
-// same time. A backend that has exited is no longer published.
+// same time, or to a program of the user's after the drain. A backend that has exited is no longer published.
 func (d *deployment) Scale(_ context.Context, replicas int) ([]string, error) {
 	if replicas < 1 {
 		return nil, fmt.Errorf("scale %s to %d: at least 1 backend is needed", d.spec.Name, replicas)
 	}
 	d.mu.Lock()
+	if err := d.cluster.checkProgram(d.spec.Program, replicas); err != nil {
+		d.mu.Unlock()
+		return nil, fmt.Errorf("scale %s to %d: %w", d.spec.Name, replicas, err)
+	}
 	d.wanted = replicas
 	active := d.active()
 	for _, r := range active {
-		r.sampleMemory()
+		r.sample()
 	}
 	d.mu.Unlock()
 	for range replicas - len(active) {
@@ -37,6 +42,12 @@ func (d *deployment) Scale(_ context.Context, replicas int) ([]string, error) {
 // Stop ends the n oldest ready backends gracefully, and replaces each at once, as a
 // ReplicaSet does for a pod that is being deleted.
 func (d *deployment) Stop(_ context.Context, n int) ([]string, error) {
+	d.mu.Lock()
+	err := d.cluster.checkProgram(d.spec.Program, d.wanted+1)
+	d.mu.Unlock()
+	if err != nil {
+		return nil, fmt.Errorf("stop %d of %s: %w", n, d.spec.Name, err)
+	}
 	return d.each(n, func(r *replica) error {
 		d.dismiss(r)
 		d.replace(r)
@@ -44,7 +55,7 @@ func (d *deployment) Stop(_ context.Context, n int) ([]string, error) {
 	})
 }
 
-// dismiss publishes a backend as terminating and sends SIGTERM at the same time.
+// dismiss publishes a backend as terminating and stops it.
 func (d *deployment) dismiss(r *replica) {
 	r.publishTerminating(d.endpoints)
 	d.tasks.Go(func() { r.stop(d.spec.Drain) })
@@ -89,7 +100,7 @@ func (d *deployment) each(n int, do func(*replica) error) ([]string, error) {
 	var eligible []*replica
 	for _, r := range d.active() {
 		if ready[r.id] && !r.isPaused() {
-			r.sampleMemory()
+			r.sample()
 			eligible = append(eligible, r)
 		}
 	}
@@ -115,9 +126,6 @@ func identities(replicas []*replica) (ids []string) {
 // maxUnavailable 0 does. It starts one more backend than wanted; once that is ready, it
 // stops an old one and starts the next without waiting for the old one's exit.
 func (d *deployment) Rollout(_ context.Context, next *cluster.Program) ([]string, error) {
-	if next != nil {
-		return nil, errors.New("roll out another program: not supported yet")
-	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.rolling {
@@ -126,6 +134,14 @@ func (d *deployment) Rollout(_ context.Context, next *cluster.Program) ([]string
 	if err := d.ctx.Err(); err != nil {
 		return nil, err
 	}
+	if next != nil && d.spec.Program == nil {
+		return nil, fmt.Errorf("roll out %s: it runs rpclab's own server, which has one version", d.spec.Name)
+	}
+	program := cmp.Or(next, d.spec.Program)
+	if err := d.cluster.checkProgram(program, d.wanted+1); err != nil {
+		return nil, fmt.Errorf("roll out %s: %w", d.spec.Name, err)
+	}
+	d.spec.Program = program
 	d.rolling = true
 	old := d.active()
 	hit := identities(old)
@@ -156,7 +172,7 @@ func (d *deployment) roll(old []*replica) error {
 			return err
 		}
 		d.mu.Lock()
-		old[0].sampleMemory()
+		old[0].sample()
 		enough := len(d.active()) > d.wanted // false: one exited meanwhile
 		d.mu.Unlock()
 		if enough {

@@ -18,7 +18,10 @@ import (
 func (d *deployment) Slow(_ context.Context, n int, by time.Duration, times float64) ([]string, error) {
 	slow := func(f *workload.Fault) { f.Slow, f.Factor = by, times }
 	if by == 0 && times == 0 {
-		return nil, d.all(func(r *replica) error { return r.SetFault(slow) })
+		return nil, d.setFaults(slow)
+	}
+	if err := d.needsOwnServer("slow"); err != nil {
+		return nil, err
 	}
 	return d.each(n, func(r *replica) error { return r.SetFault(slow) })
 }
@@ -29,6 +32,9 @@ func (d *deployment) Fail(_ context.Context, n int, name string) ([]string, erro
 	if err := code.UnmarshalJSON([]byte(strconv.Quote(name))); err != nil || code == codes.OK {
 		return nil, fmt.Errorf("fail with %q: this is not an error code; use one such as UNAVAILABLE, INTERNAL, RESOURCE_EXHAUSTED, …", name)
 	}
+	if err := d.needsOwnServer("fail"); err != nil {
+		return nil, err
+	}
 	return d.each(n, func(r *replica) error {
 		return r.SetFault(func(f *workload.Fault) { f.Code = code })
 	})
@@ -36,6 +42,9 @@ func (d *deployment) Fail(_ context.Context, n int, name string) ([]string, erro
 
 // Flap alternates the health of the n oldest ready backends; the health check sees it.
 func (d *deployment) Flap(_ context.Context, n int, every time.Duration) ([]string, error) {
+	if err := d.needsOwnServer("flap"); err != nil {
+		return nil, err
+	}
 	return d.each(n, func(r *replica) error {
 		return r.SetFault(func(f *workload.Fault) { f.Flap = every })
 	})
@@ -64,18 +73,20 @@ func (d *deployment) SetDNSFault(delay time.Duration, wrong bool) error {
 // Recover ends all faults.
 func (d *deployment) Recover(context.Context) error {
 	d.publisher.SetDNSFault(0, false)
-	err := d.all(func(r *replica) error { return r.SetFault(func(f *workload.Fault) { *f = workload.Fault{} }) })
+	err := d.setFaults(func(f *workload.Fault) { *f = workload.Fault{} })
 	return errors.Join(netfault.StopDropping(d.spec.Name), err)
 }
 
-// all calls do for every backend that is not stopping.
-func (d *deployment) all(do func(*replica) error) error {
+// setFaults changes the fault of every backend that is not stopping and can have one.
+func (d *deployment) setFaults(change func(*workload.Fault)) error {
 	d.mu.Lock()
 	active := d.active()
 	d.mu.Unlock()
 	var errs []error
 	for _, r := range active {
-		errs = append(errs, do(r))
+		if r.Controller != nil {
+			errs = append(errs, r.SetFault(change))
+		}
 	}
 	return errors.Join(errs...)
 }

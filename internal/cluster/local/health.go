@@ -1,7 +1,11 @@
 package local
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
@@ -9,32 +13,115 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"rpclab/internal/cluster"
+)
+
+const (
+	// Health checks of a ready backend are those of a kubelet with periodSeconds 1,
+	// timeoutSeconds 1 and failureThreshold 3. The answer NOT_SERVING takes effect at once.
+	probePeriod   = time.Second
+	probeFailures = 3
+	// maxProbePause is the longest pause between health checks of a backend that is starting.
+	maxProbePause = 50 * time.Millisecond
 )
 
 // health checks whether a backend serves. Checks have their own source address, which network
 // faults between backends and callers do not affect, as they do not affect a kubelet on the node.
 type health interface {
-	// firstAnswer waits until the backend listens and answers.
-	firstAnswer(context.Context) (serving bool, err error)
-	probe(context.Context) (serving bool, err error)
+	// probe returns nil if the backend serves, and an error that wraps errNotServing if the backend
+	// answers that it does not.
+	probe(context.Context) error
 	Close() error
 }
 
-func healthOf(protocol string, addr netip.AddrPort, from netip.Addr) (health, error) {
-	dialer := &net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))}
+// errNotServing is the answer of a backend that is not ready.
+var errNotServing = errors.New("not serving")
+
+// awaitServing returns when the backend serves. After ctx ends, it returns the error of the last check.
+func awaitServing(ctx context.Context, h health) error {
+	var last error
+	for pause := 2 * time.Millisecond; ; pause = min(maxProbePause, pause*13/10) {
+		err := h.probe(ctx)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() == nil {
+			last = err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return cmp.Or(last, err)
+		}
+	}
+}
+
+// follow publishes the readiness of a ready backend by health checks until done closes.
+func follow(done <-chan struct{}, h health, publish func(serving bool)) {
+	tick := time.NewTicker(probePeriod)
+	defer tick.Stop()
+	failures := 0
+	for {
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), probePeriod)
+		err := h.probe(ctx)
+		cancel()
+		switch {
+		case err == nil:
+			failures = 0
+		case errors.Is(err, errNotServing):
+			failures = probeFailures // no need for more checks
+		default:
+			failures++
+		}
+		publish(failures < probeFailures)
+	}
+}
+
+// readyOf is how rpclab's own server shows that it serves.
+func readyOf(protocol string) cluster.Ready {
 	switch protocol {
 	case "rest":
-		return restHealth{"http://" + addr.String() + "/healthz", &http.Transport{DialContext: dialer.DialContext}}, nil
+		return cluster.Ready{Kind: cluster.ReadyHTTP, Path: "/healthz"}
 	case "tcp":
+		return cluster.Ready{Kind: cluster.ReadyTCP}
+	}
+	return cluster.Ready{Kind: cluster.ReadyGRPC}
+}
+
+// healthOf checks a backend from a source address; the zero address: any.
+func healthOf(ready cluster.Ready, addr netip.AddrPort, from netip.Addr) (health, error) {
+	dialer := &net.Dialer{}
+	if from.IsValid() {
+		dialer.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))
+	}
+	var config *tls.Config
+	scheme, transport := "http://", insecure.NewCredentials()
+	if ready.TLS {
+		config = &tls.Config{InsecureSkipVerify: true} // as a kubelet's probe
+		scheme, transport = "https://", credentials.NewTLS(config)
+	}
+	switch ready.Kind {
+	case cluster.ReadyHTTP:
+		return httpHealth{scheme + addr.String() + ready.Path, &http.Transport{DialContext: dialer.DialContext, TLSClientConfig: config}}, nil
+	case cluster.ReadyTCP:
 		return tcpHealth{addr.String(), dialer}, nil
 	}
 	// A backend that begins to listen is found in milliseconds.
 	quick := backoff.Config{BaseDelay: 2 * time.Millisecond, Multiplier: 1.3, MaxDelay: maxProbePause}
 	channel, err := grpc.NewClient("passthrough:///"+addr.String(),
 		grpc.WithContextDialer(func(ctx context.Context, to string) (net.Conn, error) { return dialer.DialContext(ctx, "tcp", to) }),
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithTransportCredentials(transport),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: quick, MinConnectTimeout: time.Second}))
 	if err != nil {
 		return nil, err
@@ -43,45 +130,43 @@ func healthOf(protocol string, addr netip.AddrPort, from netip.Addr) (health, er
 	return grpcHealth{channel}, nil
 }
 
-// maxProbePause is the longest pause between health checks of a backend that is starting.
-const maxProbePause = 50 * time.Millisecond
-
 type grpcHealth struct{ *grpc.ClientConn }
 
-func (h grpcHealth) firstAnswer(ctx context.Context) (bool, error) {
-	return h.check(ctx, grpc.WaitForReady(true))
+func (h grpcHealth) probe(ctx context.Context) error {
+	answer, err := healthv1.NewHealthClient(h.ClientConn).Check(ctx, &healthv1.HealthCheckRequest{})
+	switch code := status.Code(err); {
+	case code == codes.Unimplemented: // the backend answers, and has no health service
+		return nil
+	case err != nil:
+		return fmt.Errorf("its gRPC health check failed with %s: %s", code, status.Convert(err).Message())
+	case answer.GetStatus() != healthv1.HealthCheckResponse_SERVING:
+		return fmt.Errorf("%w: its gRPC health check answers %s", errNotServing, answer.GetStatus())
+	}
+	return nil
 }
 
-func (h grpcHealth) probe(ctx context.Context) (bool, error) { return h.check(ctx) }
-
-func (h grpcHealth) check(ctx context.Context, how ...grpc.CallOption) (bool, error) {
-	answer, err := healthv1.NewHealthClient(h.ClientConn).Check(ctx, &healthv1.HealthCheckRequest{}, how...)
-	return answer.GetStatus() == healthv1.HealthCheckResponse_SERVING, err
-}
-
-type restHealth struct {
+type httpHealth struct {
 	url string
 	*http.Transport
 }
 
-func (h restHealth) firstAnswer(ctx context.Context) (bool, error) {
-	return probeUntilAnswer(ctx, h.probe)
-}
-
-func (h restHealth) probe(ctx context.Context) (bool, error) {
+func (h httpHealth) probe(ctx context.Context) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, h.url, nil)
 	if err != nil {
-		return false, err
+		return err
 	}
 	answer, err := h.RoundTrip(request)
 	if err != nil {
-		return false, err
+		return fmt.Errorf("GET %s: %w", h.url, err)
 	}
-	return answer.StatusCode == http.StatusOK, answer.Body.Close()
+	if answer.StatusCode >= http.StatusBadRequest {
+		err = fmt.Errorf("%w: GET %s answers %s", errNotServing, h.url, answer.Status)
+	}
+	return errors.Join(err, answer.Body.Close())
 }
 
 // Close implements [health].
-func (h restHealth) Close() error {
+func (h httpHealth) Close() error {
 	h.CloseIdleConnections()
 	return nil
 }
@@ -92,32 +177,13 @@ type tcpHealth struct {
 	*net.Dialer
 }
 
-func (h tcpHealth) firstAnswer(ctx context.Context) (bool, error) {
-	return probeUntilAnswer(ctx, h.probe)
-}
-
-func (h tcpHealth) probe(ctx context.Context) (bool, error) {
+func (h tcpHealth) probe(ctx context.Context) error {
 	conn, err := h.DialContext(ctx, "tcp", h.addr)
 	if err != nil {
-		return false, err
+		return err
 	}
-	return true, conn.Close()
+	return conn.Close()
 }
 
 // Close implements [health].
 func (tcpHealth) Close() error { return nil }
-
-// probeUntilAnswer probes until there is an answer.
-func probeUntilAnswer(ctx context.Context, probe func(context.Context) (bool, error)) (bool, error) {
-	for pause := 2 * time.Millisecond; ; pause = min(maxProbePause, pause*13/10) {
-		serving, err := probe(ctx)
-		if err == nil {
-			return serving, nil
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return false, err
-		}
-	}
-}

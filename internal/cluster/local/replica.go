@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -16,14 +17,10 @@ import (
 )
 
 const (
-	// startTimeout limits the time until a server is healthy. A JVM on a busy processor needs long.
-	startTimeout = time.Minute
-	// Health checks of a ready backend are those of a kubelet with periodSeconds 1,
-	// timeoutSeconds 1 and failureThreshold 3. The answer NOT_SERVING takes effect at once.
-	probePeriod   = time.Second
-	probeFailures = 3
+	// startTimeout limits the time until a server is ready. A JVM on a busy processor needs long.
+	startTimeout = cluster.DefaultReadyTimeout
 	// stopGrace is how long a backend may take to finish its calls after server.drain.
-	stopGrace = 30 * time.Second
+	stopGrace = cluster.DefaultGrace
 )
 
 // replica is one backend.
@@ -34,7 +31,10 @@ type replica struct {
 	process *process.Process
 	health  health
 	limits  limits
+	// Controller sends commands to rpclab's own server; nil: the replica runs a program of the user's.
 	*control.Controller
+	program *cluster.Program // nil: rpclab's own server
+	command []string         // of the program
 
 	mu       sync.Mutex
 	stopping bool
@@ -44,18 +44,20 @@ type replica struct {
 	baseline  time.Duration // CPU time at ResetUsage
 	began     uint64        // calls at ResetUsage
 	counted   bool          // began is known
+	cpu       time.Duration // of the process and those that it started, when last read
 	peak      uint64        // memory in bytes, when last read
 	throttled time.Duration // waiting for its CPU quota, at ResetUsage
 }
 
-func startReplica(id string, addr netip.AddrPort, command []string, limits limits, spec cluster.Spec, probeSource netip.Addr) (*replica, error) {
+// startServer starts rpclab's own server, or that of another language, as a backend.
+func startServer(id string, addr netip.AddrPort, command []string, limits limits, spec cluster.Spec, probeSource netip.Addr) (*replica, error) {
 	args := append(command[:len(command):len(command)], "--id", id, "--listen", addr.String(), "--supervised")
 	counts := control.NewCallCounts()
 	p, err := process.Start(process.Spec{Args: limits.command(args), Env: limits.env, Processors: limits.processors, Stdout: counts})
 	if err != nil {
 		return nil, err
 	}
-	health, err := healthOf(spec.Protocol, addr, probeSource)
+	health, err := healthOf(readyOf(spec.Protocol), addr, probeSource)
 	if err != nil {
 		p.Kill()
 		return nil, err
@@ -68,7 +70,11 @@ func startReplica(id string, addr netip.AddrPort, command []string, limits limit
 // awaitReady returns when the backend serves. It fails with the last log lines when the
 // process exits first, or takes too long.
 func (r *replica) awaitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	limit := startTimeout
+	if r.program != nil {
+		limit = cmp.Or(r.program.ReadyTimeout, startTimeout)
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	go func() {
 		select {
@@ -77,39 +83,25 @@ func (r *replica) awaitReady(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}()
-	serving, err := r.health.firstAnswer(ctx)
-	if err == nil && serving {
+	err := awaitServing(ctx, r.health)
+	if err == nil {
 		return nil
 	}
 	select {
 	case <-r.process.Done():
-		return fmt.Errorf("server %s at %s did not start: %v; its last lines:\n%s", r.id, r.addr, r.process.Err(), indent(r.process.Log()))
+		return fmt.Errorf("server %s at %s did not start: %v; %s", r.id, r.addr, r.process.Err(), r.lastLines())
 	default:
-		return fmt.Errorf("server %s at %s was not healthy in time: %v; its last lines:\n%s", r.id, r.addr, err, indent(r.process.Log()))
+		return fmt.Errorf("server %s at %s was not ready within %s: %v; %s", r.id, r.addr, limit, err, r.lastLines())
 	}
 }
 
-// supervise publishes the readiness of a backend by health checks until its process exits.
-func (r *replica) supervise(endpoints *cluster.Endpoints) {
-	tick := time.NewTicker(probePeriod)
-	defer tick.Stop()
-	failures := 0
-	for {
-		select {
-		case <-r.process.Done():
-			return
-		case <-tick.C:
-		}
-		switch serving, err := r.probe(); {
-		case err != nil:
-			failures++
-		case serving:
-			failures = 0
-		default:
-			failures = probeFailures // NOT_SERVING: no need for more checks
-		}
-		r.publish(endpoints, failures < probeFailures)
+// lastLines is the end of an error message: what the process wrote last, and the command line of a program.
+func (r *replica) lastLines() string {
+	text := "its last lines:\n" + indent(r.process.Log())
+	if r.program != nil {
+		text = fmt.Sprintf("its command, in %s:\n  %s\n", directory(r.program.Dir), strings.Join(r.command, " ")) + text
 	}
+	return text
 }
 
 // publish publishes whether the backend serves, unless it is stopping.
@@ -134,12 +126,6 @@ func (r *replica) publishTerminating(endpoints *cluster.Endpoints) {
 	}
 }
 
-func (r *replica) probe() (serving bool, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), probePeriod)
-	defer cancel()
-	return r.health.probe(ctx)
-}
-
 // markStopping ends the health checks of the backend, and its replacement when it exits.
 func (r *replica) markStopping() {
 	r.mu.Lock()
@@ -159,15 +145,15 @@ func (r *replica) kill() {
 	r.process.Kill()
 }
 
-// pause suspends the process, or resumes it.
+// pause suspends the process and those that it started, or resumes them.
 func (r *replica) pause(paused bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.paused = paused
 	if paused {
-		return r.process.Signal(syscall.SIGSTOP)
+		return r.process.Suspend()
 	}
-	return r.process.Signal(syscall.SIGCONT)
+	return r.process.Resume()
 }
 
 func (r *replica) isPaused() bool {
@@ -176,26 +162,44 @@ func (r *replica) isPaused() bool {
 	return r.paused
 }
 
-// count returns the number of calls that the backend has started. ok is false if the backend is paused
-// or does not answer.
+// count returns the number of calls that the backend has started. ok is false if the backend is paused,
+// does not answer, or does not count its calls.
 func (r *replica) count() (calls uint64, ok bool) {
-	if r.isPaused() {
+	if r.Controller == nil || r.isPaused() {
 		return 0, false
 	}
 	return r.CallCount()
 }
 
-// sampleMemory stores the peak of memory, unless the process has exited.
-func (r *replica) sampleMemory() {
-	if _, peak := measure.TreeUsage(r.process.Pid()); peak > 0 {
-		r.peak = peak
+// sample stores the usage of the process and of those that it started, unless the process has exited. What
+// is left of processes that are killed with the one that started them is the last sample. Call it with the
+// deployment's lock held.
+func (r *replica) sample() (running bool) {
+	cpu, peak := measure.TreeUsage(r.process.Pid())
+	if peak > 0 {
+		r.cpu, r.peak = cpu, peak
 	}
+	return peak > 0
 }
 
-// stop ends the process gracefully. It resumes a paused process, which could not exit.
+// finalUsage is the usage of a backend whose process has exited, since ResetUsage.
+func (r *replica) finalUsage() cluster.Usage {
+	return r.withLimits(cluster.Usage{CPU: max(r.process.CPU(), r.cpu) - r.baseline, MaxRSS: r.peak})
+}
+
+// stop ends the process gracefully. It resumes a paused process, which could not exit. rpclab's own server
+// drains by itself after SIGTERM; a program is signalled after the drain, as a pod whose preStop hook sleeps.
 func (r *replica) stop(drain time.Duration) {
-	_ = r.process.Signal(syscall.SIGCONT)
-	r.process.Stop(drain + stopGrace)
+	_ = r.process.Resume()
+	if r.program == nil {
+		r.process.Stop(syscall.SIGTERM, drain+stopGrace)
+		return
+	}
+	select {
+	case <-time.After(drain):
+	case <-r.process.Done():
+	}
+	r.process.Stop(r.program.StopSignal(), cmp.Or(r.program.Grace, stopGrace))
 }
 
 func indent(log string) string {

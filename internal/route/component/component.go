@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"rpclab/internal/measure"
@@ -213,7 +214,7 @@ func (c *Component) Close() {
 	c.mu.Unlock()
 	if running != nil {
 		if c.StopTimeout > 0 {
-			running.Stop(c.StopTimeout)
+			running.Stop(syscall.SIGTERM, c.StopTimeout)
 		}
 		running.Kill()
 	}

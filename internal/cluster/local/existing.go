@@ -1,0 +1,216 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"rpclab/internal/cluster"
+	"rpclab/internal/cluster/publish"
+)
+
+// existingTimeout limits the first check of a backend that rpclab did not start.
+const existingTimeout = 5 * time.Second
+
+// existing is a service that runs already. rpclab publishes its addresses and their readiness, and changes
+// nothing.
+type existing struct {
+	cluster   *Cluster
+	name      string
+	endpoints *cluster.Endpoints
+	publisher *publish.Publisher
+	backends  []existingBackend
+	remove    func() error
+}
+
+type existingBackend struct {
+	addr netip.AddrPort
+	health
+}
+
+// deployExisting publishes addresses once all are ready.
+func (c *Cluster) deployExisting(ctx context.Context, spec cluster.Spec) (cluster.Deployment, error) {
+	if err := spec.Ready.Check(); err != nil {
+		return nil, err
+	}
+	addresses, err := resolve(ctx, spec.Addresses)
+	if err != nil {
+		return nil, err
+	}
+	d := &existing{cluster: c, name: spec.Name, endpoints: cluster.NewEndpoints()}
+	if err := d.check(ctx, addresses, spec.Ready); err != nil {
+		return nil, errors.Join(err, d.closeChecks())
+	}
+	port := int(addresses[0].Port())
+	for _, addr := range addresses {
+		if int(addr.Port()) != port {
+			port = 0
+		}
+		d.publish(addr, true)
+	}
+	d.publisher, err = publish.Serve(d.endpoints, publish.Names{Service: spec.Name, Namespace: "default", Port: port}, c.addresses.own)
+	if err != nil {
+		return nil, errors.Join(err, d.closeChecks())
+	}
+	done := make(chan struct{})
+	var checks sync.WaitGroup
+	for _, b := range d.backends {
+		checks.Go(func() { follow(done, b.health, func(serving bool) { d.publish(b.addr, serving) }) })
+	}
+	d.remove = sync.OnceValue(func() error {
+		close(done)
+		checks.Wait()
+		c.forget(d)
+		return errors.Join(d.closeChecks(), d.publisher.Close())
+	})
+	c.mu.Lock()
+	c.live[d] = true
+	c.mu.Unlock()
+	return d, nil
+}
+
+// resolve returns the IP addresses of host:port pairs, each once. A name stands for all its IPv4 addresses, or else
+// for all its IPv6 addresses.
+func resolve(ctx context.Context, hostports []string) (all []netip.AddrPort, err error) {
+	for _, text := range hostports {
+		host, port, err := net.SplitHostPort(text)
+		if err != nil {
+			return nil, fmt.Errorf("server.addresses: %q is not host:port", text)
+		}
+		number, err := net.DefaultResolver.LookupPort(ctx, "tcp", port)
+		if err != nil || number == 0 || host == "" {
+			return nil, fmt.Errorf("server.addresses: %q is not host:port", text)
+		}
+		ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		if err != nil {
+			return nil, fmt.Errorf("server.addresses: %s: %w", text, err)
+		}
+		if four := slices.DeleteFunc(slices.Clone(ips), func(ip netip.Addr) bool { return !ip.Unmap().Is4() }); len(four) > 0 {
+			ips = four
+		}
+		for _, ip := range ips {
+			addr := netip.AddrPortFrom(ip.Unmap(), uint16(number))
+			if slices.Contains(all, addr) {
+				return nil, fmt.Errorf("server.addresses: %s is there twice", addr)
+			}
+			all = append(all, addr)
+		}
+	}
+	return all, nil
+}
+
+// check opens the checks of all backends and returns an error unless all are ready.
+func (d *existing) check(ctx context.Context, addresses []netip.AddrPort, ready cluster.Ready) error {
+	ctx, cancel := context.WithTimeout(ctx, existingTimeout)
+	defer cancel()
+	var checks errgroup.Group
+	for _, addr := range addresses {
+		var from netip.Addr
+		if addr.Addr().Is4() && addr.Addr().IsLoopback() {
+			from = d.cluster.addresses.probeSource()
+		}
+		h, err := healthOf(ready, addr, from)
+		if err != nil {
+			return errors.Join(err, checks.Wait())
+		}
+		d.backends = append(d.backends, existingBackend{addr, h})
+		checks.Go(func() error {
+			if err := h.probe(ctx); err != nil {
+				return fmt.Errorf("server.addresses: %s of %s is not ready: %w", addr, d.name, err)
+			}
+			return nil
+		})
+	}
+	return checks.Wait()
+}
+
+// publish publishes an address, which is its identity too.
+func (d *existing) publish(addr netip.AddrPort, serving bool) {
+	d.endpoints.Set(cluster.Endpoint{ID: addr.String(), Addr: addr, Serving: serving})
+}
+
+func (d *existing) closeChecks() error {
+	var errs []error
+	for _, b := range d.backends {
+		errs = append(errs, b.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Remove ends the checks.
+func (d *existing) Remove() error { return d.remove() }
+
+// Service implements [cluster.Deployment].
+func (d *existing) Service() cluster.Service { return d.publisher.Service() }
+
+// Endpoints implements [cluster.Deployment].
+func (d *existing) Endpoints() *cluster.Endpoints { return d.endpoints }
+
+// refuse is the error of every action on the backends.
+func (d *existing) refuse(action string) ([]string, error) {
+	return nil, fmt.Errorf("%s %s: rpclab did not start it (server.addresses)", action, d.name)
+}
+
+// Scale and the other actions on backends return an error.
+func (d *existing) Scale(context.Context, int) ([]string, error) { return d.refuse("scale") }
+
+// Kill returns an error.
+func (d *existing) Kill(context.Context, int) ([]string, error) { return d.refuse("kill") }
+
+// Pause returns an error.
+func (d *existing) Pause(context.Context, int) ([]string, error) { return d.refuse("pause") }
+
+// Resume has nothing to resume.
+func (d *existing) Resume(context.Context) error { return nil }
+
+// Stop returns an error.
+func (d *existing) Stop(context.Context, int) ([]string, error) { return d.refuse("stop") }
+
+// Rollout returns an error.
+func (d *existing) Rollout(context.Context, *cluster.Program) ([]string, error) {
+	return d.refuse("roll out")
+}
+
+// Slow returns an error.
+func (d *existing) Slow(context.Context, int, time.Duration, float64) ([]string, error) {
+	return d.refuse("slow")
+}
+
+// Fail returns an error.
+func (d *existing) Fail(context.Context, int, string) ([]string, error) { return d.refuse("fail") }
+
+// Flap returns an error.
+func (d *existing) Flap(context.Context, int, time.Duration) ([]string, error) {
+	return d.refuse("flap")
+}
+
+// Cut returns an error.
+func (d *existing) Cut(context.Context, int, bool) ([]string, error) { return d.refuse("cut") }
+
+// SetDNSFault makes rpclab's own name server slow, or return wrong addresses.
+func (d *existing) SetDNSFault(delay time.Duration, wrong bool) error {
+	d.publisher.SetDNSFault(delay, wrong)
+	return nil
+}
+
+// Recover ends SetDNSFault.
+func (d *existing) Recover(context.Context) error { return d.SetDNSFault(0, false) }
+
+// CallCounts is not known.
+func (d *existing) CallCounts() map[string]uint64 { return nil }
+
+// ResetUsage has nothing to reset: Usage is not known.
+func (d *existing) ResetUsage() error { return nil }
+
+// Usage is not known.
+func (d *existing) Usage() map[string]cluster.Usage { return nil }
+
+// Failures is empty: rpclab did not start what may have exited.
+func (d *existing) Failures() []string { return nil }
