@@ -46,7 +46,7 @@ in interleaved rounds, injects faults, and reports which differences are real.`,
 		return usageError{fmt.Errorf("%w\nSee '%s --help'", err, c.CommandPath())}
 	})
 	command.AddCommand(
-		runCommand(), loadCommand(), cleanCommand(), listCommand(), runsCommand(), reportCommand(), compareCommand(), serveCommand(),
+		runCommand(), initCommand(), loadCommand(), cleanCommand(), listCommand(), runsCommand(), reportCommand(), compareCommand(), serveCommand(),
 		serverCommand(), xdsCommand(), gatewayCommand(), labCommand(), callerCommand(), agentCommand(), reapCommand(), infrastructureCommand(), forwardCommand(), selfTestServerCommand(), imageCommand(), serversCommand(), doctorCommand(), schemaCommand(), versionCommand(),
 	)
 	return command

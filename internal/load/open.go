@@ -147,3 +147,68 @@ func (s Settings) source(ctx context.Context) (source method.Source, err error) 
 	}
 	return source, nil
 }
+
+// Services returns the services that files or the server describe, without making a call.
+func (s Settings) Services(ctx context.Context) (all []protoreflect.ServiceDescriptor, err error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	source, err := s.source(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if source == nil {
+		md, err := s.reflectionMetadata()
+		if err != nil {
+			return nil, err
+		}
+		security, err := s.TLS.Config()
+		if err != nil {
+			return nil, err
+		}
+		to, err := s.resolveTarget(ctx, s.Target)
+		if err != nil {
+			return nil, err
+		}
+		reflector, err := openGRPC(ctx, to, 1, security, reflectionLimits, nil, s.dialOptions()...)
+		if err != nil {
+			return nil, err
+		}
+		defer reflector.Close()
+		source = method.FromServer(reflector.channels[0], md)
+	}
+	names, err := source.Services(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		found, err := source.Service(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if found != nil {
+			all = append(all, found)
+		}
+	}
+	return all, nil
+}
+
+// reflectionMetadata returns the metadata of a request for descriptions, templates as of call 0.
+func (s Settings) reflectionMetadata() (metadata.MD, error) {
+	headers, err := s.headers()
+	if err != nil {
+		return nil, err
+	}
+	md, err := grpcMetadata(headers)
+	if err != nil {
+		return nil, err
+	}
+	templates, err := s.templates()
+	if err != nil {
+		return nil, err
+	}
+	first, err := templates.gRPC(data.Call{})
+	if err != nil {
+		return nil, request.Invalid(err)
+	}
+	return metadata.Join(md, first), nil
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	generator "rpclab/internal/load"
+	"rpclab/internal/service/draft"
+)
+
+// initCommand writes the first version of a service file.
+func initCommand() *cobra.Command {
+	settings := generator.Settings{Engine: generator.GRPCGo, Balance: generator.PickFirst, Timeout: 20 * time.Second, MaxInFlight: 1}
+	command := &cobra.Command{
+		Use:   "init HOST:PORT",
+		Short: "Write a service file for your own service",
+		Long: `Writes a service file to standard output: where your service runs, and one call
+for each of its methods with a sample message. Experiments run on it with
+'rpclab run NAME --service FILE'. Look at the messages first: rpclab does not
+know which values your service accepts, or which of its methods change data.
+
+rpclab asks the server for its methods by reflection, or reads --proto or
+--protoset. It makes no call.`,
+		Example: `  rpclab init 127.0.0.1:50051 > orders.yaml
+  rpclab init 127.0.0.1:50051 --proto api/orders.proto > orders.yaml
+  rpclab run churn --service orders.yaml`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return nil
+			}
+			return usageError{fmt.Errorf("%s needs the address of a server, HOST:PORT, but got %d arguments\nSee '%s --help'", c.CommandPath(), len(args), c.CommandPath())}
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			settings.Target = args[0]
+			text, err := draftService(c, settings)
+			if err != nil {
+				return err
+			}
+			_, err = c.OutOrStdout().Write(text)
+			return err
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&settings.Proto, "proto", "", "`file` that describes the methods (default: ask the server)")
+	flags.StringArrayVar(&settings.ImportPaths, "import-path", nil, "`directory` of --proto and its imports (repeatable)")
+	flags.StringVar(&settings.Protoset, "protoset", "", "`file` with a compiled descriptor set that describes the methods")
+	flags.StringArrayVarP(&settings.Metadata, "metadata", "H", nil, "metadata of every call, `key: value` (repeatable)")
+	flags.StringVar(&settings.Authority, "authority", "", "`name` in :authority of every call")
+	return command
+}
+
+func draftService(c *cobra.Command, settings generator.Settings) ([]byte, error) {
+	if settings.Proto != "" && settings.Protoset != "" {
+		return nil, usageError{errors.New("--proto and --protoset exclude each other: set one of them")}
+	}
+	services, err := settings.Services(c.Context())
+	if err != nil {
+		return nil, fmt.Errorf("find the methods of %s: %w", settings.Target, err)
+	}
+	s := draft.Service{
+		Command: strings.Join(append([]string{"rpclab"}, os.Args[1:]...), " "), Addresses: strings.Split(settings.Target, ","),
+		Methods: draft.Usable(services), ImportPaths: settings.ImportPaths, Protoset: settings.Protoset, Authority: settings.Authority,
+	}
+	if settings.Proto != "" {
+		s.Proto = []string{settings.Proto}
+	}
+	for _, line := range settings.Metadata {
+		key, value, _ := strings.Cut(line, ":")
+		s.Metadata = append(s.Metadata, [2]string{strings.TrimSpace(key), strings.TrimSpace(value)})
+	}
+	if len(s.Methods) == 0 {
+		return nil, fmt.Errorf("%s describes no methods except those of gRPC itself: use --proto or --protoset", settings.Target)
+	}
+	return s.Write()
+}

@@ -1,0 +1,175 @@
+// Package draft writes the first version of a service file, with a sample message for each method.
+package draft
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"gopkg.in/yaml.v3"
+
+	"rpclab/internal/service/method"
+)
+
+// Service is what a draft is about.
+type Service struct {
+	Command   string // that writes the draft, for its first line
+	Addresses []string
+	Methods   []protoreflect.MethodDescriptor // at least one
+	// Proto, ImportPaths and Protoset define the methods; empty: server reflection.
+	Proto, ImportPaths []string
+	Protoset           string
+	Metadata           [][2]string // of every call
+	Authority          string
+}
+
+// Usable returns the methods of services, those that probably only read first. It leaves out the services
+// that every gRPC server may have.
+func Usable(services []protoreflect.ServiceDescriptor) (all []protoreflect.MethodDescriptor) {
+	for _, s := range services {
+		if strings.HasPrefix(string(s.FullName()), "grpc.") {
+			continue
+		}
+		for i := range s.Methods().Len() {
+			all = append(all, s.Methods().Get(i))
+		}
+	}
+	slices.SortStableFunc(all, func(a, b protoreflect.MethodDescriptor) int { return rank(a) - rank(b) })
+	return all
+}
+
+// rank orders methods by whether an experiment can call them at once without harm.
+func rank(m protoreflect.MethodDescriptor) int {
+	reads := slices.ContainsFunc([]string{"Get", "List", "Read", "Find", "Search", "Query", "Range", "Say", "Echo", "Ping", "Hello"}, func(verb string) bool {
+		return strings.HasPrefix(string(m.Name()), verb)
+	})
+	switch streams := m.IsStreamingClient() || m.IsStreamingServer(); {
+	case reads && !streams:
+		return 0
+	case !streams:
+		return 1
+	}
+	return 2
+}
+
+// Write returns the draft.
+func (s Service) Write() ([]byte, error) {
+	first := s.Methods[0]
+	root := mapping()
+	root.HeadComment = strings.Join([]string{
+		"Written by: " + s.Command,
+		"Use it with: rpclab run channels --service FILE",
+	}, "\n")
+	add(root, "service", text(slug(string(first.Parent().Name()))))
+	server := mapping()
+	add(server, "addresses", flow(s.Addresses...))
+	server.Content[0].FootComment = strings.Join([]string{
+		"In place of addresses, rpclab can start the service itself. Then experiments can also kill,",
+		"scale and roll it out. Each replica gets an address of its own:",
+		`command: ["./` + slug(string(first.Parent().Name())) + `", "--listen", "{{.Address}}"]`,
+		"replicas: 3",
+	}, "\n")
+	add(root, "server", server)
+	calls, names := mapping(), map[string]bool{}
+	for _, m := range s.Methods {
+		add(calls, name(m, names), call(m))
+	}
+	calls.Content[0].HeadComment = "The first is called, unless --call names another."
+	add(root, "calls", calls)
+	for field, values := range map[string][]string{"proto": s.Proto, "import_paths": s.ImportPaths} {
+		if len(values) > 0 {
+			add(root, field, flow(values...))
+		}
+	}
+	if s.Protoset != "" {
+		add(root, "protoset", text(s.Protoset))
+	}
+	if len(s.Metadata) > 0 {
+		metadata := mapping()
+		for _, pair := range s.Metadata {
+			add(metadata, pair[0], text(pair[1]))
+		}
+		add(root, "metadata", metadata)
+	}
+	if s.Authority != "" {
+		add(root, "authority", text(s.Authority))
+	}
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	if err := encoder.Encode(root); err != nil {
+		return nil, fmt.Errorf("write the service file: %w", err)
+	}
+	return out.Bytes(), encoder.Close()
+}
+
+func call(m protoreflect.MethodDescriptor) *yaml.Node {
+	out := mapping()
+	add(out, "method", text(strings.TrimPrefix(method.Path(m), "/")))
+	add(out, "data", sample(m.Input()))
+	if m.IsStreamingServer() {
+		stream := mapping()
+		stream.Style = yaml.FlowStyle
+		add(stream, "messages", scalar("!!int", "10"))
+		add(out, "stream", stream)
+		out.Content[len(out.Content)-1].LineComment = "rpclab ends a stream after so many responses, if the server does not"
+	}
+	return out
+}
+
+// name returns a name for the call of a method that no other call has: get-order.
+func name(m protoreflect.MethodDescriptor, used map[string]bool) string {
+	base := slug(string(m.Name()))
+	if used[base] {
+		base = slug(string(m.Parent().Name())) + "-" + base
+	}
+	if len(base) > maxName-2 {
+		base = base[:maxName-2]
+	}
+	unique := base
+	for n := 2; used[unique]; n++ {
+		unique = fmt.Sprintf("%s%d", base, n)
+	}
+	used[unique] = true
+	return unique
+}
+
+// maxName is the longest name in an experiment.
+const maxName = 40
+
+// slug writes GetOrder as get-order.
+func slug(camel string) string {
+	var b strings.Builder
+	letters := []rune(camel)
+	for i, r := range letters {
+		switch {
+		case unicode.IsUpper(r):
+			if i > 0 && (!unicode.IsUpper(letters[i-1]) || i+1 < len(letters) && unicode.IsLower(letters[i+1])) {
+				b.WriteByte('-')
+			}
+			b.WriteRune(unicode.ToLower(r))
+		case r == '_':
+			b.WriteByte('-')
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return strings.Trim(b.String(), "-")
+}
+
+func mapping() *yaml.Node { return &yaml.Node{Kind: yaml.MappingNode} }
+
+func add(to *yaml.Node, key string, value *yaml.Node) {
+	to.Content = append(to.Content, text(key), value)
+}
+
+func flow(values ...string) *yaml.Node {
+	out := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+	for _, v := range values {
+		out.Content = append(out.Content, text(v))
+	}
+	return out
+}
