@@ -77,6 +77,9 @@ func (d *document) useService(service ServiceDocument, call string, picked []str
 		d.root = d.root.with("defaults", cleared(d.grammar.config, d.root.get("defaults"), []string{"server", "replicas"}))
 	}
 	d.root = d.root.without(func(key string) bool { return key == "published" || key == "published_size" }) // measured with other servers
+	if i := slices.Index(names, call); read.Calls[i].HTTP != "" {
+		d.setEverywhere([]string{"caller", "kind"}, text("http"))
+	}
 	d.setEverywhere([]string{"service"}, text(read.Name))
 	d.setEverywhere([]string{"workload", "call"}, text(call))
 	return nil

@@ -56,13 +56,14 @@ func serviceCall(s experiment.Service, name string) (*service.Spec, error) {
 	}
 	c := s.Calls[i]
 	spec := &service.Spec{
-		Name: c.Name, Method: c.Method, Data: string(c.Data), Check: c.Check, Metadata: map[string]string{}, Authority: s.Authority,
+		Name: c.Name, Method: c.Method, HTTP: c.HTTP, Path: c.Path, Data: string(c.Data), Check: c.Check, Metadata: map[string]string{}, Authority: s.Authority,
 		Identity: service.Identity{Trailer: s.Identity.Trailer, Header: s.Identity.Header, Field: s.Identity.Field},
 	}
 	maps.Copy(spec.Metadata, s.Metadata)
 	maps.Copy(spec.Metadata, c.Metadata)
 	if c.HTTP != "" {
-		return nil, fmt.Errorf("call %s of the service %s is an HTTP request, which only rpclab load can make yet", c.Name, s.Name)
+		_, err := service.OpenHTTP(*spec)
+		return spec, err
 	}
 	source, err := methodFiles(s)
 	if err != nil || source == nil {

@@ -29,7 +29,7 @@ type library struct {
 var libraries = []library{
 	{"grpc-go", grpcgo.Caller{}, false, []string{language.GRPC}, []string{"stream", "renew", "compress", "per-user", "calculate", "ahead", "service"}},
 	{"wire", wire.Caller{}, true, []string{language.GRPC, language.REST}, []string{"per-user", "calculate", "service"}},
-	{"http", nethttp.Caller{}, false, []string{language.REST}, []string{"per-user"}},
+	{"http", nethttp.Caller{}, false, []string{language.REST}, []string{"per-user", "service"}},
 	{"tcp", tcp.Caller{}, false, []string{language.TCP}, nil},
 	{"python-grpc-sync", python("grpc-sync", false), true, []string{language.GRPC}, []string{"stream", "pipeline", "compress"}},
 	{"python-grpc-aio", python("grpc-aio", false), true, []string{language.GRPC}, []string{"compress"}},

@@ -31,6 +31,16 @@ func CompileCheck(text string, of protoreflect.MessageDescriptor) (*Check, error
 	return compileCheck(env, text)
 }
 
+// CompileHTTPCheck compiles a condition about an HTTP response: its status, its headers by their names in
+// lower case, and its body as answer, which is a value if the content type is JSON and else text.
+func CompileHTTPCheck(text string) (*Check, error) {
+	env, err := cel.NewEnv(cel.Variable("status", cel.IntType), cel.Variable("headers", cel.MapType(cel.StringType, cel.StringType)), cel.Variable("answer", cel.DynType))
+	if err != nil {
+		return nil, err
+	}
+	return compileCheck(env, text)
+}
+
 func compileCheck(env *cel.Env, text string) (*Check, error) {
 	compiled, issues := env.Compile(text)
 	if issues.Err() != nil {

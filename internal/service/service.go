@@ -29,7 +29,9 @@ const CheckFailed = "CHECK"
 // Spec is a call of a service. Processes exchange it as JSON.
 type Spec struct {
 	Name   string `json:"name"`             // in messages
-	Method string `json:"method"`           // package.Service/Method
+	Method string `json:"method"`           // package.Service/Method; empty: an HTTP request
+	HTTP   string `json:"http,omitempty"`   // GET, POST, …
+	Path   string `json:"path,omitempty"`   // of the HTTP request, with its query; it can be a template
 	Data   string `json:"data,omitempty"`   // messages in JSON; empty: {}
 	Check  string `json:"check,omitempty"`  // CEL; empty: every response that can be decoded is right
 	Protos []byte `json:"protos,omitempty"` // a FileDescriptorSet; empty: the server is asked by reflection

@@ -30,6 +30,9 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 	if target.Dial != nil {
 		opened.client.DialContext = func(ctx context.Context, _, addr string) (net.Conn, error) { return target.Dial(ctx, addr) }
 	}
+	if job.Service != nil {
+		return openService(opened)
+	}
 	if job.Iterations == 0 {
 		return openREST(opened)
 	}

@@ -1,0 +1,154 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"google.golang.org/grpc/metadata"
+
+	"rpclab/internal/service/data"
+)
+
+// Request is an HTTP request of a service that is ready to be sent. It is safe for concurrent use.
+type Request struct {
+	spec    Spec
+	path    *data.Messages
+	body    *data.Messages // nil: none
+	headers []template
+	check   *Check // nil: a status below 400 is right
+}
+
+// OpenHTTP checks the path, body, headers and condition of an HTTP request.
+func OpenHTTP(spec Spec) (*Request, error) {
+	r := &Request{spec: spec}
+	var err error
+	if r.path, err = data.Text("path of call "+spec.Name, []byte(spec.Path)); err != nil {
+		return nil, err
+	}
+	typed := false
+	for key, value := range spec.Metadata {
+		values, err := data.Text("metadata "+key, []byte(value))
+		if err != nil {
+			return nil, err
+		}
+		typed = typed || http.CanonicalHeaderKey(key) == "Content-Type"
+		r.headers = append(r.headers, template{key, values})
+	}
+	if spec.Data != "" {
+		if r.body, err = data.Text("data of call "+spec.Name, []byte(spec.Data)); err != nil {
+			return nil, err
+		}
+		if !typed {
+			json, _ := data.Text("", []byte("application/json")) // no template
+			r.headers = append(r.headers, template{"Content-Type", json})
+		}
+	}
+	if spec.Check != "" {
+		if r.check, err = CompileHTTPCheck(spec.Check); err != nil {
+			return nil, fmt.Errorf("check of call %s: %w", spec.Name, err)
+		}
+	}
+	if spec.Identity.Trailer != "" {
+		return nil, errors.New("identity: an HTTP response names its backend in a header or a field: set identity.header or identity.field")
+	}
+	return r, nil
+}
+
+// For returns request n to a base URL such as http://127.0.0.1:80.
+func (r *Request) For(ctx context.Context, base string, n uint64) (*http.Request, error) {
+	call := data.Call{Number: n}
+	path, err := r.path.For(call)
+	if err != nil {
+		return nil, err
+	}
+	var body []byte
+	if r.body != nil {
+		if body, err = r.body.For(call); err != nil {
+			return nil, err
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, r.spec.HTTP, base+string(path), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	for _, header := range r.headers {
+		value, err := header.values.For(call)
+		if err != nil {
+			return nil, err
+		}
+		request.Header.Set(header.key, string(value))
+	}
+	if r.spec.Authority != "" {
+		request.Host = r.spec.Authority
+	}
+	return request, nil
+}
+
+// Judge returns the backend that sent a response from an address, and the code of the call with a message:
+// HTTP_404 for a status of 400 or more, unless a check decides. An empty code means that the response is
+// right.
+func (r *Request) Judge(status int, header http.Header, body []byte, address string) (backend, code, message string) {
+	md := metadata.MD{}
+	for name, values := range header {
+		md[strings.ToLower(name)] = values
+	}
+	backend = r.spec.Identity.BackendOf(md, nil, address)
+	var answer any
+	var invalid error
+	if r.check != nil || r.spec.Identity.Field != "" {
+		answer, invalid = parsed(body, header.Get("Content-Type"))
+	}
+	if r.spec.Identity.Field != "" {
+		backend = textAt(answer, r.spec.Identity.Field)
+	}
+	failed := status >= http.StatusBadRequest
+	code, message = CheckFailed, fmt.Sprintf("HTTP %d: %.200q", status, body)
+	if failed {
+		code = fmt.Sprintf("HTTP_%d", status)
+	}
+	switch {
+	case invalid != nil:
+		return backend, "DATA_LOSS", invalid.Error()
+	case r.check == nil && failed:
+		return backend, code, message
+	case r.check == nil:
+		return backend, "", ""
+	}
+	headers := map[string]string{}
+	for name, values := range md {
+		headers[name] = strings.Join(values, ", ")
+	}
+	if err := r.check.eval(map[string]any{"status": status, "answer": answer, "headers": headers}); err != nil {
+		return backend, code, fmt.Sprintf("%v; the response was %s", err, message)
+	}
+	return backend, "", ""
+}
+
+// parsed returns a body as what its content type says: a value of JSON, or text.
+func parsed(body []byte, contentType string) (any, error) {
+	if !strings.Contains(contentType, "json") {
+		return string(body), nil
+	}
+	var value any
+	if err := json.Unmarshal(body, &value); err != nil {
+		return nil, fmt.Errorf("the body is not JSON, but its content type is %s: %w", contentType, err)
+	}
+	return value, nil
+}
+
+// textAt returns the field of a JSON value at a path such as server.name; empty: it has none.
+func textAt(value any, path string) string {
+	for _, step := range strings.Split(path, ".") {
+		object, _ := value.(map[string]any)
+		value = object[step]
+	}
+	if value == nil {
+		return ""
+	}
+	return fmt.Sprint(value)
+}

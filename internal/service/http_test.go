@@ -1,0 +1,59 @@
+package service_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"rpclab/internal/service"
+)
+
+func TestHTTPRequestsAreMadeFromTemplates(t *testing.T) {
+	call, err := service.OpenHTTP(service.Spec{
+		HTTP: "POST", Path: "/orders/{{.Number}}?x=1", Data: `{"number": {{.Number}}}`, Metadata: map[string]string{"Tenant": "t-{{.Number}}"}, Authority: "shop",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := call.For(t.Context(), "http://127.0.0.1:80", 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(request.Body)
+	if got := request.URL.String(); err != nil || got != "http://127.0.0.1:80/orders/7?x=1" || string(body) != `{"number": 7}` ||
+		request.Header.Get("Tenant") != "t-7" || request.Header.Get("Content-Type") != "application/json" || request.Host != "shop" || request.Method != http.MethodPost {
+		t.Errorf("%s %s to host %s with %s and %v", request.Method, got, request.Host, body, request.Header)
+	}
+}
+
+func TestHTTPResponsesAreJudged(t *testing.T) {
+	for _, c := range []struct {
+		spec    service.Spec
+		status  int
+		kind    string
+		body    string
+		backend string
+		code    string
+		message string
+	}{
+		{service.Spec{}, 200, "text/plain", "x", "1.2.3.4:5", "", ""},
+		{service.Spec{}, 404, "text/plain", "none", "1.2.3.4:5", "HTTP_404", `HTTP 404: "none"`},
+		{service.Spec{Check: "status == 404"}, 404, "text/plain", "none", "1.2.3.4:5", "", ""},
+		{service.Spec{Check: "status == 200 && answer.total > 3"}, 200, "application/json", `{"total": 3}`, "1.2.3.4:5", "CHECK", "status == 200 && answer.total > 3 is false; the response was HTTP 200"},
+		{service.Spec{Check: "status == 200"}, 500, "application/json", `{}`, "1.2.3.4:5", "HTTP_500", "status == 200 is false"},
+		{service.Spec{Check: "answer.total > 3"}, 200, "application/json", `{`, "1.2.3.4:5", "DATA_LOSS", "the body is not JSON"},
+		{service.Spec{Check: `answer == "ok" && headers["x-pod"] == "a"`}, 200, "text/plain", "ok", "1.2.3.4:5", "", ""},
+		{service.Spec{Identity: service.Identity{Header: "x-pod"}}, 200, "text/plain", "", "a", "", ""},
+		{service.Spec{Identity: service.Identity{Field: "server.name"}}, 200, "application/json", `{"server": {"name": "b"}}`, "b", "", ""},
+	} {
+		call, err := service.OpenHTTP(c.spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		backend, code, message := call.Judge(c.status, http.Header{"Content-Type": {c.kind}, "X-Pod": {"a"}}, []byte(c.body), "1.2.3.4:5")
+		if backend != c.backend || code != c.code || !strings.Contains(message, c.message) {
+			t.Errorf("%+v: %d %s: backend %q, code %q, %s; want %q, %q, %s", c.spec, c.status, c.body, backend, code, message, c.backend, c.code, c.message)
+		}
+	}
+}
