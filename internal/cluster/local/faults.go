@@ -90,3 +90,13 @@ func (d *deployment) setFaults(change func(*workload.Fault)) error {
 	}
 	return errors.Join(errs...)
 }
+
+// needsOwnServer is the error of a fault that only rpclab's own server can have.
+func (d *deployment) needsOwnServer(fault string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.spec.Program == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %s: only rpclab's own server can do that, and server.command is another program", fault, d.spec.Name)
+}

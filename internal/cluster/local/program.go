@@ -94,22 +94,3 @@ func findCommand(name, dir string, env []string) error {
 	}
 	return fmt.Errorf("server.command: there is no program %s in PATH, and none in %s", name, directory(dir))
 }
-
-// directory is the absolute path of a working directory; empty: rpclab's own.
-func directory(dir string) string {
-	absolute, err := filepath.Abs(dir)
-	if err != nil {
-		return dir
-	}
-	return absolute
-}
-
-// needsOwnServer is the error of a fault that only rpclab's own server can have.
-func (d *deployment) needsOwnServer(fault string) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.spec.Program == nil {
-		return nil
-	}
-	return fmt.Errorf("%s %s: only rpclab's own server can do that, and server.command is another program", fault, d.spec.Name)
-}

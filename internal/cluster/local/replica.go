@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -102,6 +103,15 @@ func (r *replica) lastLines() string {
 		text = fmt.Sprintf("its command, in %s:\n  %s\n", directory(r.program.Dir), strings.Join(r.command, " ")) + text
 	}
 	return text
+}
+
+// directory is the absolute path of a working directory; empty: rpclab's own.
+func directory(dir string) string {
+	absolute, err := filepath.Abs(dir)
+	if err != nil {
+		return dir
+	}
+	return absolute
 }
 
 // publish publishes whether the backend serves, unless it is stopping.
