@@ -3,10 +3,7 @@
 // nothing itself. docs/method/search.md explains the method.
 package search
 
-import (
-	"math"
-	"time"
-)
+import "math"
 
 // MaxProbes limits the probes of a search.
 const MaxProbes = 20
@@ -24,37 +21,9 @@ const (
 	// fullProbability.
 	shortProbability, maxShortSteps = 0.9, 4
 	fullProbability, maxSteps       = 0.9, 2
-	// A full-length probe is near the median: at the quantile 0.5±beside. It is at 0.5±aside after
+	// A full-length probe is near the median: at the quantile 0.5±near. It is at 0.5±far after
 	// fewProbes of them if all held or all failed.
-	beside, aside, fewProbes = 0.02, 0.4, 3
-)
-
-// Plan is what to search for.
-type Plan struct {
-	From, To float64 // calls/s, From < To
-	// Start is the first rate to try; 0: From. Searches with different starts try different rates,
-	// so that the width of the bracket shows in the spread of their results.
-	Start float64
-	// Precision limits the ratio of the failing rate to the holding one, less 1: 0.02.
-	Precision float64
-	Duration  time.Duration // of a full-length probe
-}
-
-// Probe is a rate to try.
-type Probe struct {
-	Rate     float64 // calls/s
-	Duration time.Duration
-	Full     bool // false: a short probe, which only shows where to look
-}
-
-// Outcome is the result of a probe.
-type Outcome int
-
-// The outcomes of a probe.
-const (
-	Held    Outcome = iota // the objective was met
-	Failed                 // the objective was not met
-	Limited                // the load generator could not make the load
+	near, far, fewProbes = 0.02, 0.4, 3
 )
 
 // observation is a probe with its outcome.
@@ -139,9 +108,9 @@ func (s *Search) nextFull() (Probe, bool) {
 	if narrow && below*above <= (1+precision)*(1+1e-9) || s.outside() {
 		return Probe{}, false
 	}
-	q := beside
+	q := near
 	if (held == nil || bad == nil) && s.count(func(o observation) bool { return o.Full }) >= fewProbes {
-		q = aside
+		q = far
 	}
 	lower, upper := capacity.quantile(0.5-q), capacity.quantile(0.5+q)
 	if narrow { // what remains is to confirm the bracket
