@@ -66,6 +66,17 @@ func outcomes(events []PerformedEvent, seen measure.Measurement, history []clust
 	return all
 }
 
+// withoutBackends removes from events what is known only if it is known which backends answered.
+func withoutBackends(events []result.Event) []result.Event {
+	for i := range events {
+		e := &events[i]
+		e.BackendsUnknown = true
+		e.Took.FirstCall, e.Took.Avoided, e.Took.BalanceRestored, e.Took.BalanceNote, e.Took.BalanceCause = nil, nil, nil, "", nil
+		e.CalledBefore, e.AnsweredByAffected, e.Answered = nil, 0, 0
+	}
+	return events
+}
+
 // unfinished returns how far a rollout, or a scaling that is the last event, was at the end of the
 // load; nil: it was complete.
 func unfinished(a PerformedEvent, last bool, end time.Time, history []cluster.Snapshot) *result.Unfinished {

@@ -207,3 +207,25 @@ func TestCallsWithoutAReceivedAnswerAreWasted(t *testing.T) {
 		t.Errorf("%d calls are wasted although no backend was asked, want not known", *got)
 	}
 }
+
+// A caller that does not know which backends answered has no times of them: they are not "never".
+func TestTimesOfUnknownBackendsAreNotKnown(t *testing.T) {
+	r := Record{
+		BackendsUnknown: true, CallsBackends: true,
+		Merged: measure.Measurement{Started: began, Elapsed: 4 * time.Second, Calls: 100},
+		Events: []PerformedEvent{{Event: experiment.Event{Scale: 2}, Time: after(time.Second)}},
+		Endpoints: []cluster.Snapshot{
+			set(after(-time.Second), "b0"),
+			set(after(1100*time.Millisecond), "b0", "b1"),
+		},
+		Callers: []CallerRecord{{}},
+	}
+	trial := r.Summarize(result.Trial{})
+	e := trial.Events[0]
+	if !e.BackendsUnknown || e.Took.EndpointReady == nil || e.Took.FirstCall != nil || e.Took.BalanceNote != "" || len(trial.Backends) > 0 || trial.Balance.Pattern != "" {
+		t.Errorf("%+v, backends %v, balance %+v; want the time of the endpoints and nothing of backends", e, trial.Backends, trial.Balance)
+	}
+	if f := followTime([]result.Trial{trial}); f != nil {
+		t.Errorf("calls followed the event in %+v, want not known", f)
+	}
+}

@@ -207,6 +207,8 @@ func followed(t result.Trial) float64 {
 	for _, e := range t.Events {
 		switch {
 		case e.Added == 0:
+		case e.BackendsUnknown:
+			return math.NaN()
 		case e.Took.FirstCall == nil:
 			return math.Inf(1)
 		default:

@@ -16,11 +16,13 @@ import (
 // Record is what was recorded of one load of a trial.
 type Record struct {
 	Config        experiment.Config
-	CallsBackends bool                // false: callers call a function of their own process
-	Start         time.Time           // planned start of every caller
-	Callers       []CallerRecord      // at least one
-	Events        []PerformedEvent    // in the order of the experiment
-	Merged        measure.Measurement // of all callers
+	CallsBackends bool // false: callers call a function of their own process
+	// BackendsUnknown says that calls were answered, and rpclab does not know by which backends.
+	BackendsUnknown bool
+	Start           time.Time           // planned start of every caller
+	Callers         []CallerRecord      // at least one
+	Events          []PerformedEvent    // in the order of the experiment
+	Merged          measure.Measurement // of all callers
 	// Endpoints are the published sets of endpoints, the first from before the load.
 	Endpoints []cluster.Snapshot
 	// Servers is the usage of each backend, and CallsStarted the number of calls that each backend
@@ -77,6 +79,9 @@ func (r Record) Summarize(trial result.Trial) result.Trial {
 	}
 	trial.Wasted = wasted(r.CallsStarted, seen.Backends)
 	trial.Events = outcomes(r.Events, seen, r.Endpoints)
+	if r.BackendsUnknown {
+		trial.Events = withoutBackends(trial.Events)
+	}
 	trial.Limited, trial.LimitedBy = generatorLimit(r.Config.Load, trial.Measures, seen.Waited)
 	trial.Groups = groups(trial.Backends, len(r.Events) > 0, seen, r.Endpoints)
 	trial.Balance = balance(trial.Groups)
@@ -109,7 +114,7 @@ func (r Record) callers() (all []result.Caller, err error) {
 // callsPerBackend counts the calls that each backend answered, including ready backends with 0.
 func (r Record) callsPerBackend() map[string]uint64 {
 	calls := map[string]uint64{}
-	if !r.CallsBackends {
+	if !r.CallsBackends || r.BackendsUnknown {
 		return calls
 	}
 	for _, snapshot := range r.Endpoints {

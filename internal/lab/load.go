@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -57,8 +58,14 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	if err != nil {
 		return failedTrial(ctx, measured, err)
 	}
-	if s := l.trial.job.Service; s != nil && s.Identity.IsAddress() {
-		nameBackends(shares, endpoints.stop())
+	unknown := false
+	if s := l.trial.job.Service; s != nil {
+		if s.Identity.IsAddress() {
+			nameBackends(shares, endpoints.stop())
+		}
+		if unknown = !knowsBackends(shares); unknown {
+			measured.Unknown = unknownBackends
+		}
 	}
 	merged, err := measure.Merge(shares)
 	if err != nil {
@@ -67,14 +74,16 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	sinceStart, own := endProcessors()
 	measured.Lost = l.bed.failures()
 	r := analysis.Record{
-		Config: l.trial.Config, CallsBackends: l.trial.library.callsBackends(), Start: start, Callers: l.callers.records(shares), Merged: merged,
+		Config: l.trial.Config, CallsBackends: l.trial.library.callsBackends(), BackendsUnknown: unknown, Start: start, Callers: l.callers.records(shares), Merged: merged,
 		Events: performed, Endpoints: endpoints.stop(), Servers: servers.Usage(),
 	}
 	if r.Proxies, r.Gateways, r.ControlPlane, err = l.bed.usage(); err != nil {
 		return failedTrial(ctx, measured, fmt.Errorf("read the usage of proxies, gateway and control plane: %w", err))
 	}
 	if endMeshUsage != nil {
-		r.Proxies, measured.Unknown = endMeshUsage()
+		var why string
+		r.Proxies, why = endMeshUsage()
+		measured.Unknown = cmp.Or(measured.Unknown, why)
 	}
 	if l.remote { // callers and servers used the processors of other machines
 		measured.Machine = r.NodeInterference()

@@ -101,3 +101,21 @@ func nameBackends(shares []measure.Measurement, endpoints []cluster.Snapshot) {
 		shares[i].RenameBackends(func(address string) string { return names[address] })
 	}
 }
+
+// unknownBackends says why a trial has no counts by backend.
+const unknownBackends = "rpclab does not know which backends answered: if the responses name them, set identity in the service file"
+
+// knowsBackends reports whether any answered call names its backend, or none was answered.
+func knowsBackends(shares []measure.Measurement) bool {
+	answered := uint64(0)
+	for _, m := range shares {
+		if len(m.Backends) > 0 {
+			return true
+		}
+		answered += m.Calls
+		for _, n := range m.Errors {
+			answered -= n
+		}
+	}
+	return answered == 0
+}

@@ -83,6 +83,7 @@ type eventOutcome struct {
 	took                 [steps][]float64 // ms, +Inf if not observed
 	unrestored           []result.Took    // of the rounds whose balance was not restored
 	unfinished           bool             // in any round, when the load ended
+	backendsUnknown      bool             // in any round
 	errors               []string
 }
 
@@ -141,6 +142,7 @@ func (o *eventOutcome) add(e result.Event) {
 	o.failed += e.Failed
 	o.late += e.Late
 	o.unfinished = o.unfinished || e.Unfinished != nil
+	o.backendsUnknown = o.backendsUnknown || e.BackendsUnknown
 	if e.CalledBefore != nil && (o.called == nil || !*o.called) {
 		o.called = e.CalledBefore
 	}

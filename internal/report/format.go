@@ -21,6 +21,9 @@ const none = "–"
 // never is a time that did not end.
 const never = "never"
 
+// notKnown is a value that rpclab could not measure.
+const notKnown = "?"
+
 // number groups the digits of a whole number: 12,345.
 func number(v float64) string {
 	digits := strconv.FormatFloat(math.Abs(math.Round(v)), 'f', 0, 64)

@@ -29,7 +29,8 @@ type recovery struct {
 	took   map[string][]float64 // by arm, one for each cell, +Inf if not observed
 	// untouched are the arms that had sent no calls to the affected backends and lost none.
 	untouched  map[string]bool
-	unfinished bool // in any round of any arm
+	unknown    map[string]bool // arms of which rpclab does not know which backends answered
+	unfinished bool            // in any round of any arm
 }
 
 // recoveries are those of all events that have a recovery time in any arm.
@@ -49,11 +50,12 @@ func recoveries(d result.Document) (all []recovery) {
 		if !is {
 			continue
 		}
-		r := recovery{what: mine[0].what, action: mine[0].action, count: mine[0].count, step: step, took: map[string][]float64{}, untouched: map[string]bool{}}
+		r := recovery{what: mine[0].what, action: mine[0].action, count: mine[0].count, step: step, took: map[string][]float64{}, untouched: map[string]bool{}, unknown: map[string]bool{}}
 		for _, o := range mine {
 			took := median(o.took[step])
 			r.took[o.arm] = append(r.took[o.arm], took)
 			r.unfinished = r.unfinished || o.unfinished
+			r.unknown[o.arm] = o.backendsUnknown && step != recovered
 			r.untouched[o.arm] = step != firstCall && math.IsInf(took, 1) && o.isUntouched()
 		}
 		all = append(all, r)
@@ -119,6 +121,9 @@ func recoveryTable(p *page, d result.Document, most int) {
 	if shown(never) {
 		notes = append(notes, never+": not before the next event.")
 	}
+	if shown(notKnown) {
+		notes = append(notes, notKnown+": rpclab does not know which backends answered.")
+	}
 	if shown(none) {
 		notes = append(notes, none+": not affected.")
 	}
@@ -134,6 +139,9 @@ func recoveryTable(p *page, d result.Document, most int) {
 // backends.
 func (r recovery) text(arm string) string {
 	took := r.took[arm]
+	if r.unknown[arm] {
+		return notKnown
+	}
 	if len(took) == 0 || r.untouched[arm] {
 		return none
 	}
@@ -260,7 +268,7 @@ func (r recovery) inWords(d result.Document) string {
 	for _, name := range armNames(d) {
 		took := r.took[name]
 		switch {
-		case len(took) == 0 || r.untouched[name]:
+		case len(took) == 0 || r.untouched[name] || r.unknown[name]:
 		case math.IsInf(slices.Max(took), 1):
 			didNot = append(didNot, clean(name))
 		default:

@@ -31,8 +31,11 @@ type Event struct {
 	AnsweredByAffected uint64 `json:"answered_by_hit,omitempty"`
 	// CalledBefore says whether the affected backends answered calls of the second before the event. If not,
 	// callers could not avoid them. nil: not known, or no backend was affected.
-	CalledBefore *bool  `json:"called_before,omitempty"`
-	Error        string `json:"error,omitempty"` // why the event failed
+	CalledBefore *bool `json:"called_before,omitempty"`
+	// BackendsUnknown says that rpclab does not know which backends answered. Then times and counts of
+	// calls to certain backends are not known either.
+	BackendsUnknown bool   `json:"backends_unknown,omitempty"`
+	Error           string `json:"error,omitempty"` // why the event failed
 	// Unfinished says how far a rollout or a scaling was when the load ended; nil: it was complete.
 	Unfinished *Unfinished `json:"unfinished,omitempty"`
 }
