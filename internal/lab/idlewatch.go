@@ -12,7 +12,7 @@ type idleWatch struct {
 	turns   []time.Duration // elapsed
 }
 
-// newIdleWatch starts to measure arms. Each function of of returns the CPU time of one arm so far.
+// newIdleWatch starts to measure arms. of[i] returns the CPU time of arm i so far.
 func newIdleWatch(of []func() (time.Duration, bool)) *idleWatch {
 	n := len(of)
 	w := &idleWatch{began: time.Now(), of: of, before: make([]time.Duration, n), known: make([]bool, n), inTurns: make([]time.Duration, n), turns: make([]time.Duration, n)}
