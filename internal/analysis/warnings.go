@@ -22,7 +22,7 @@ func warnings(arm result.Arm) []string {
 			all = append(all, fmt.Sprintf("%s, round %d: %s", place(arm), t.Round, lost))
 		}
 		if w := t.WarmUp; w != nil && !w.Steady {
-			all = append(all, fmt.Sprintf("%s, round %d: rate or latency still changed after %.0f s of warm-up; raise caller.warmup_max", place(arm), t.Round, w.TookMS/1e3))
+			all = append(all, fmt.Sprintf("%s, round %d: %s", place(arm), t.Round, Unsteady(*w, "caller.warmup_max")))
 		}
 		if skew := result.Skew(t.Callers); skew > mostSkew {
 			all = append(all, fmt.Sprintf("%s, round %d: callers started their shares of the load %.0f ms apart; %d ms are allowed", place(arm), t.Round, skew, mostSkew))
@@ -72,4 +72,12 @@ func throttledByOwnLimit(arm result.Arm) string {
 		return ""
 	}
 	return fmt.Sprintf("its servers were throttled: their quota (server.cpus: %v) took %.0f %% of the CPU time that they needed; unless that limit is the question, raise server.cpus", cpus, 100*q)
+}
+
+// Unsteady says why a warm-up did not end before the limit in a setting.
+func Unsteady(w result.WarmUp, setting string) string {
+	if w.NeedsMS > w.TookMS {
+		return fmt.Sprintf("calls take too long to tell in %.0f s of warm-up whether the load is steady; set %s to more than %.0f s", w.TookMS/1e3, setting, w.NeedsMS/1e3)
+	}
+	return fmt.Sprintf("rate or latency still changed after %.0f s of warm-up; raise %s", w.TookMS/1e3, setting)
 }

@@ -93,6 +93,7 @@ func (c *callerGroup) warmUpUntilSteady(ctx context.Context, whole steadyRequest
 	for _, w := range all {
 		together.TookMS = max(together.TookMS, w.TookMS)
 		together.Steady = together.Steady && w.Steady
+		together.NeedsMS = max(together.NeedsMS, w.NeedsMS)
 	}
 	return together, err
 }

@@ -142,7 +142,7 @@ func (s *callerSession) steady(ctx context.Context, o steadyRequest) (w result.W
 	var seen measure.Steady
 	signal := measure.StartSignal{OnSnapshot: func(second measure.Snapshot) {
 		if answers, err := measure.MergeHistograms([]string{second.Latency}); err == nil &&
-			seen.Add(float64(answers.TotalCount())/second.Span.Seconds(), float64(answers.ValueAtPercentile(50))) {
+			seen.Add(float64(answers.TotalCount())/second.Span.Seconds(), time.Duration(answers.ValueAtPercentile(50))) {
 			w.Steady = true
 			cancel()
 		}
@@ -152,6 +152,9 @@ func (s *callerSession) steady(ctx context.Context, o steadyRequest) (w result.W
 		return w, fmt.Errorf("warm-up: %w", err)
 	}
 	w.TookMS = result.Milliseconds(time.Since(start))
+	if !w.Steady {
+		w.NeedsMS = result.Milliseconds(seen.Needs())
+	}
 	return w, nil
 }
 

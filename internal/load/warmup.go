@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"rpclab/internal/analysis"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	"rpclab/internal/result"
@@ -45,9 +46,10 @@ func (l *Load) warmUpUntilSteady(ctx context.Context, atMost time.Duration) (*re
 			select {
 			case <-second.C:
 			case <-ctx.Done():
+				warmed.NeedsMS = result.Milliseconds(steady.Needs())
 				return
 			}
-			if s := seen.Snapshot(); steady.Add(s.Rate, s.P50) {
+			if s := seen.Snapshot(); steady.Add(s.Rate, time.Duration(s.P50*float64(time.Millisecond))) {
 				warmed.Steady = true
 				cancel()
 				return
@@ -68,7 +70,7 @@ func (l *Load) warmUpUntilSteady(ctx context.Context, atMost time.Duration) (*re
 func addWarmUp(document result.Document, warmed *result.WarmUp) result.Document {
 	document.Arms[0].Trials[0].WarmUp = warmed
 	if warmed != nil && !warmed.Steady {
-		document.Warnings = append(document.Warnings, fmt.Sprintf("rate or latency still changed after %.0f s of warm-up; raise --warmup-max", warmed.TookMS/1e3))
+		document.Warnings = append(document.Warnings, analysis.Unsteady(*warmed, "--warmup-max"))
 	}
 	return document
 }

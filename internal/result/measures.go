@@ -62,7 +62,9 @@ type Memory struct {
 // WarmUp is the load before the measurement, which lasts until rate and latency are steady.
 type WarmUp struct {
 	TookMS float64 `json:"took_ms"`
-	Steady bool    `json:"steady"` // false: rate or latency still changed when its time was over
+	Steady bool    `json:"steady"` // false: it was not steady when its time was over
+	// NeedsMS is how long a warm-up with calls of such a length must last at least, if it was not steady.
+	NeedsMS float64 `json:"needs_ms,omitempty"`
 }
 
 // LatencyOverTime is the latency of the calls that were due in each interval of a load. A percentile is exact
