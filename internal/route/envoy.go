@@ -57,7 +57,7 @@ func startEnvoy(ctx context.Context, s cluster.Service, o settings.Settings, h H
 	}
 	all, err := startProxies(ctx, s, o, h, nil, func(at site) (proxy, error) {
 		admin := at.file("admin.sock")
-		config, err := envoyConfig(at, s.Name, xds, admin)
+		config, err := envoyConfig(at, s.Name, xds, admin, upstreamHeader(o))
 		return proxy{
 			files: map[string]string{"envoy.json": config},
 			Spec: component.Spec{
@@ -79,7 +79,7 @@ func startEnvoy(ctx context.Context, s cluster.Service, o settings.Settings, h H
 }
 
 // envoyConfig is Envoy's bootstrap; docs/decisions/0013-proxies.md has the reasons.
-func envoyConfig(at site, service, xds, admin string) (string, error) {
+func envoyConfig(at site, service, xds, admin, upstreamHeader string) (string, error) {
 	var errs []error
 	pack := func(m proto.Message) *anypb.Any {
 		packed, err := anypb.New(m)
@@ -115,6 +115,12 @@ func envoyConfig(at site, service, xds, admin string) (string, error) {
 		HttpFilters: []*manager.HttpFilter{{
 			Name: "router", ConfigType: &manager.HttpFilter_TypedConfig{TypedConfig: pack(&router.Router{})},
 		}},
+	}
+	if upstreamHeader != "" {
+		calls.GetRouteConfig().ResponseHeadersToAdd = []*core.HeaderValueOption{{
+			Header:       &core.HeaderValue{Key: upstreamHeader, Value: "%UPSTREAM_REMOTE_ADDRESS%"},
+			AppendAction: core.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
+		}}
 	}
 	h2 := &upstreams.HttpProtocolOptions{UpstreamProtocolOptions: &upstreams.HttpProtocolOptions_ExplicitHttpConfig_{
 		ExplicitHttpConfig: &upstreams.HttpProtocolOptions_ExplicitHttpConfig{

@@ -59,7 +59,7 @@ func startNginx(ctx context.Context, s cluster.Service, o settings.Settings, h H
 		return Infrastructure{}, err
 	}
 	return startProxies(ctx, s, o, h, backends, func(at site) (proxy, error) {
-		p := &nginxProcess{site: at, statusPath: "/" + rand.Text(), workers: o.Proxy.Workers, balance: nginxBalance[o.Policy], written: backends.usable().Addrs(), signalled: true}
+		p := &nginxProcess{site: at, statusPath: "/" + rand.Text(), workers: o.Proxy.Workers, balance: nginxBalance[o.Policy], upstreamHeader: upstreamHeader(o), written: backends.usable().Addrs(), signalled: true}
 		text, err := p.configure(p.written)
 		return proxy{
 			files: map[string]string{"nginx.conf": text},
@@ -81,6 +81,8 @@ type nginxProcess struct {
 	statusPath string // random, so that no other server answers at it
 	workers    int
 	balance    string
+	// upstreamHeader is the header with the address of the backend; empty: none.
+	upstreamHeader string
 
 	// Only update changes these, one call at a time.
 	generation int
@@ -94,7 +96,7 @@ func (p *nginxProcess) configure(backends []string) (string, error) {
 	var text strings.Builder
 	err := nginxConfig.Execute(&text, map[string]any{
 		"Name": p.name, "MaxConnections": nginxMaxConnections, "IdleConnections": nginxIdleConnections, "IsRoot": os.Geteuid() == 0, "Workers": p.workers,
-		"Balance": p.balance, "Backends": backends, "Listen": p.listen, "StatusPath": p.statusPath, "Generation": p.generation,
+		"Balance": p.balance, "Backends": backends, "Listen": p.listen, "StatusPath": p.statusPath, "UpstreamHeader": p.upstreamHeader, "Generation": p.generation,
 	})
 	return text.String(), err
 }

@@ -14,11 +14,14 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"rpclab/internal/route"
 	"rpclab/internal/route/component"
 	"rpclab/internal/route/settings"
+	"rpclab/internal/service"
 	"rpclab/internal/tool"
 )
 
@@ -197,6 +200,57 @@ func TestABusyChannelDiscoversChangesThroughAProxy(t *testing.T) {
 		g.stop(1)
 		cancel()
 		callers.Wait()
+	})
+}
+
+// A proxy reports the backend of every response, also of one that has no message (Trailers-Only), and of a call that
+// it sent to another backend first.
+func TestProxyReportsTheBackendOfEachResponse(t *testing.T) {
+	proxies(t, func(t *testing.T, r route.Route) {
+		g := startGreeters(t, 3)
+		cc, _ := g.through(r, settings.Settings{ReportUpstream: true})
+		checks := healthpb.NewHealthClient(cc)
+		reported := func(name string) (code codes.Code, upstream, want string) {
+			var header, trailer metadata.MD
+			_, err := checks.Check(t.Context(), &healthpb.HealthCheckRequest{Service: name}, grpc.Header(&header), grpc.Trailer(&trailer))
+			if ids := trailer.Get(backendKey); len(ids) > 0 {
+				want = fmt.Sprintf("127.0.77.%s:%d", ids[0][1:], g.port)
+			}
+			// The headers of a Trailers-Only response are its trailers.
+			return status.Code(err), strings.Join(append(header.Get(service.UpstreamHeader), trailer.Get(service.UpstreamHeader)...), " and "), want
+		}
+		seen := map[string]bool{}
+		for range 30 {
+			for name, wantCode := range map[string]codes.Code{"": codes.OK, "unknown": codes.NotFound} {
+				code, upstream, want := reported(name)
+				if code != wantCode || upstream != want || want == "" {
+					t.Fatalf("a response %s of %s reports %q, want %s of the backend that answered", code, want, upstream, wantCode)
+				}
+				seen[upstream] = true
+			}
+		}
+		if len(seen) != 3 && len(r.Policies) > 0 && r.Policies[0] == settings.RoundRobin {
+			t.Errorf("the reported backends are %v, want 3", seen)
+		}
+		g.servers["b1"].Stop() // and the proxy does not know
+		for range 30 {
+			if code, upstream, want := reported(""); code == codes.OK && upstream != want {
+				t.Fatalf("a response of %s reports %q", want, upstream)
+			}
+		}
+	})
+}
+
+func TestProxyReportsNoBackendUnlessAsked(t *testing.T) {
+	proxies(t, func(t *testing.T, r route.Route) {
+		cc, _ := startGreeters(t, 1).through(r, settings.Settings{})
+		var header metadata.MD
+		if _, err := healthpb.NewHealthClient(cc).Check(t.Context(), &healthpb.HealthCheckRequest{}, grpc.Header(&header)); err != nil {
+			t.Fatal(err)
+		}
+		if upstream := header.Get(service.UpstreamHeader); len(upstream) > 0 {
+			t.Errorf("the response reports %q, want no header", upstream)
+		}
 	})
 }
 

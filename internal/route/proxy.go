@@ -12,12 +12,21 @@ import (
 	"rpclab/internal/route/component"
 	"rpclab/internal/route/endpointslice"
 	"rpclab/internal/route/settings"
+	"rpclab/internal/service"
 )
 
 // openProxy dials the caller's proxy like a backend. The proxy balances, the client retries.
 func openProxy(_ context.Context, s cluster.Service, o settings.Settings, _ UpdateFunc) (caller.Target, error) {
 	o.Policy, o.Outlier = "", nil
 	return openAddress(o, s.Proxy)
+}
+
+// upstreamHeader is the header by which a proxy reports its upstream; empty: none.
+func upstreamHeader(o settings.Settings) string {
+	if o.ReportUpstream {
+		return service.UpstreamHeader
+	}
+	return ""
 }
 
 // site is the name, directory and address of one proxy.
