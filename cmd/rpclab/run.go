@@ -146,6 +146,9 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 		return p.show(c, plan)
 	}
 	document, err := f.runAndShow(c, plan, f.Options.Command(name)+onFlag(f.on))
+	if errors.Is(err, lab.ErrService) {
+		return usageError{err}
+	}
 	if document.ID == "" {
 		return err
 	}

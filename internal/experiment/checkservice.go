@@ -13,6 +13,11 @@ var ofOwnServers = []string{
 	"caller.stream", "caller.style", "caller.streams", "caller.ahead", "caller.jwt", "caller.signing", "caller.metadata",
 }
 
+// isOfOwnServers reports whether a field path is one of these fields or below one.
+func isOfOwnServers(path string) bool {
+	return slices.ContainsFunc(ofOwnServers, func(own string) bool { return path == own || strings.HasPrefix(path, own+".") })
+}
+
 // checkService checks fields of a service that depend on each other. n is where it is defined.
 func checkService(s Service, n *node, wrong *problems) {
 	place := func(path ...string) position {
@@ -87,6 +92,7 @@ func (d *document) checkArmService(e *Experiment, c Config, n *node, wrong *prob
 	if able := d.grammar.vocabulary.callersWith("service"); !slices.Contains(able, c.Caller.Kind) {
 		wrong.add(place("caller", "kind"), "the caller %s calls rpclab's own servers only: use the caller %s", c.Caller.Kind, joinOr(able))
 	}
+	d.checkServiceEvents(e, e.Services[i], wrong)
 	for _, path := range ofOwnServers {
 		if path == "workload" {
 			continue
@@ -94,6 +100,24 @@ func (d *document) checkArmService(e *Experiment, c Config, n *node, wrong *prob
 		steps := strings.Split(path, ".")
 		if found, set := n.find(steps); set && found != nil {
 			wrong.add(found.at, "%s is of rpclab's own servers, and this arm calls the service %s: remove it", path, c.Service)
+		}
+	}
+}
+
+// checkServiceEvents checks that rpclab may and can perform the events on a service.
+func (d *document) checkServiceEvents(e *Experiment, s Service, wrong *problems) {
+	for i, event := range e.Events {
+		action, _ := event.Action()
+		at := d.root.get("events").values[i].get(action)
+		if at == nil {
+			at = d.root.get("events").values[i]
+		}
+		switch {
+		case slices.Contains([]string{"slow", "fail", "flap"}, action):
+			wrong.add(at.at, "%s needs the help of the server, and the service %s has no such help yet: use kill, stop, pause, roll, scale or cut", action, s.Name)
+		case slices.Contains([]string{"dns", "recover", "kill_proxy", "kill_control"}, action): // on what rpclab starts
+		case s.Server.Addresses != nil:
+			wrong.add(at.at, "%s would disturb the service %s, which rpclab did not start: remove the event, or set server.command in place of server.addresses", action, s.Name)
 		}
 	}
 }

@@ -163,6 +163,9 @@ func (d *document) changed(options Options) []string {
 	var settings []string
 	if quick := d.root.get("quick"); options.Quick && quick != nil {
 		for _, p := range quick.pairs {
+			if options.Service != nil && isOfOwnServers(p.key) {
+				continue
+			}
 			if p.value.kind == scalar {
 				settings = append(settings, p.key+"="+p.value.text)
 			} else {

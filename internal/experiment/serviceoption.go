@@ -76,13 +76,27 @@ func (d *document) useService(service ServiceDocument, call string, picked []str
 	if d.replicasOf(text(read.Name)) != nil {
 		d.root = d.root.with("defaults", cleared(d.grammar.config, d.root.get("defaults"), []string{"server", "replicas"}))
 	}
-	d.root = d.root.without(func(key string) bool { return key == "published" || key == "published_size" }) // measured with other servers
+	d.forgetStudy()
 	if i := slices.Index(names, call); read.Calls[i].HTTP != "" {
 		d.setEverywhere([]string{"caller", "kind"}, text("http"))
 	}
 	d.setEverywhere([]string{"service"}, text(read.Name))
 	d.setEverywhere([]string{"workload", "call"}, text(call))
 	return nil
+}
+
+// forgetStudy removes what refers to the published study, which measured other servers.
+func (d *document) forgetStudy() {
+	d.root = d.root.without(func(key string) bool {
+		return slices.Contains([]string{"source", "published", "published_size", "confounds"}, key)
+	})
+	arms := d.root.get("arms")
+	for _, p := range arms.pairs {
+		if p.value.kind == mapping {
+			arms = arms.with(p.key, p.value.without(func(field string) bool { return field == "published" }))
+		}
+	}
+	d.root = d.root.with("arms", arms)
 }
 
 // checkOwnServers returns an error if arms differ in what only rpclab's own servers have.
@@ -135,11 +149,6 @@ func (d *document) removeArms(remove func(arm string) bool) {
 		}
 	}
 	d.root = d.root.with("arms", arms).without(func(key string) bool { return key == "baseline" && refers(d.root, key) })
-	if confounds := d.root.get("confounds"); confounds != nil {
-		left := *confounds
-		left.values = slices.DeleteFunc(slices.Clone(left.values), func(n *node) bool { return refers(n, "published", "controlled") })
-		d.root = d.root.with("confounds", &left)
-	}
 }
 
 // clearEverywhere removes a field from the defaults, the arms and the sweep.

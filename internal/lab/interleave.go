@@ -192,6 +192,9 @@ func (a *interleavedArm) start(ctx context.Context, c *trialRunner) (err error) 
 	if a.servers, err = c.builder.cluster.Deploy(ctx, spec); err != nil {
 		return err
 	}
+	if err := c.describe(ctx, a.trial, a.servers); err != nil {
+		return errors.Join(err, a.remove())
+	}
 	if a.started, err = c.start(ctx, a.trial, a.servers); err != nil {
 		return errors.Join(err, a.remove())
 	}

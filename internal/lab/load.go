@@ -60,11 +60,9 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	}
 	unknown := false
 	if s := l.trial.job.Service; s != nil {
-		if s.Identity.IsAddress() {
-			nameBackends(shares, endpoints.stop())
-		}
+		nameBackends(shares, s.Identity, endpoints.stop())
 		if unknown = !knowsBackends(shares); unknown {
-			measured.Unknown = unknownBackends
+			measured.Unknown = unknownBackends(s.Identity)
 		}
 	}
 	merged, err := measure.Merge(shares)

@@ -88,9 +88,9 @@ func methodFiles(s experiment.Service) (method.Source, error) {
 }
 
 // nameBackends replaces the addresses of backends in measurements by their identities in the sets of
-// endpoints that were published. What answered from another address, such as that of a virtual IP, is not
-// known.
-func nameBackends(shares []measure.Measurement, endpoints []cluster.Snapshot) {
+// endpoints that were published. What answered from another address, such as that of a virtual IP, or without
+// the identity that the service should have, is not known.
+func nameBackends(shares []measure.Measurement, identity service.Identity, endpoints []cluster.Snapshot) {
 	names := map[string]string{}
 	for _, set := range endpoints {
 		for _, e := range set.Endpoints {
@@ -98,12 +98,27 @@ func nameBackends(shares []measure.Measurement, endpoints []cluster.Snapshot) {
 		}
 	}
 	for i := range shares {
-		shares[i].RenameBackends(func(address string) string { return names[address] })
+		shares[i].RenameBackends(func(name string) string {
+			if identity.IsAddress() {
+				return names[name]
+			}
+			return name
+		})
 	}
 }
 
 // unknownBackends says why a trial has no counts by backend.
-const unknownBackends = "rpclab does not know which backends answered: if the responses name them, set identity in the service file"
+func unknownBackends(i service.Identity) string {
+	switch {
+	case i.Trailer != "":
+		return "rpclab does not know which backends answered: no response has the trailer " + i.Trailer + " (identity in the service file)"
+	case i.Header != "":
+		return "rpclab does not know which backends answered: no response has the header " + i.Header + " (identity in the service file)"
+	case i.Field != "":
+		return "rpclab does not know which backends answered: the field " + i.Field + " is empty in every response (identity in the service file)"
+	}
+	return "rpclab does not know which backends answered: if the responses name them, set identity in the service file"
+}
 
 // knowsBackends reports whether any answered call names its backend, or none was answered.
 func knowsBackends(shares []measure.Measurement) bool {

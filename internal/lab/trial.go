@@ -23,6 +23,7 @@ type trialRunner struct {
 	otherRuns  func() []running.Run
 	progress   *progress
 	keys       keyring
+	described  descriptions
 
 	servers    cluster.Deployment // of the last trial; nil: none
 	serversFor string             // the cluster.Spec of servers; empty: no other trial can use them
@@ -31,7 +32,7 @@ type trialRunner struct {
 func newTrialRunner(o Options, seed uint64, built programs, p *progress, tools map[string]string) *trialRunner {
 	return &trialRunner{
 		builder:    infrastructureBuilder{cluster: o.Cluster, remote: o.Remote, self: o.Self, programs: built, seed: seed, tools: tools},
-		processors: o.Processors, otherRuns: o.OtherRuns, progress: p,
+		processors: o.Processors, otherRuns: o.OtherRuns, progress: p, described: descriptions{},
 	}
 }
 
@@ -46,6 +47,9 @@ func (c *trialRunner) runTrial(ctx context.Context, t trial) (measured result.Tr
 	}
 	servers, err := c.deploy(ctx, t)
 	if err != nil {
+		return measured, err
+	}
+	if err := c.describe(ctx, t, servers); err != nil {
 		return measured, err
 	}
 	s, err := c.start(ctx, t, servers)

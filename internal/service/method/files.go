@@ -99,6 +99,21 @@ func register(all *protoregistry.Files, file protoreflect.FileDescriptor) error 
 	return all.RegisterFile(file)
 }
 
+// Copy returns a source of the files that define a method, from a source that may be a server.
+func Copy(ctx context.Context, of Source, call string) (Source, error) {
+	found, err := Find(ctx, of, call)
+	if err != nil {
+		return nil, err
+	}
+	all := new(protoregistry.Files)
+	for _, file := range []protoreflect.FileDescriptor{found.ParentFile(), found.Input().ParentFile(), found.Output().ParentFile()} {
+		if err := register(all, file); err != nil {
+			return nil, err
+		}
+	}
+	return files{all}, nil
+}
+
 // Descriptors returns the files of a source that was made of files, as a FileDescriptorSet.
 func Descriptors(of Source) ([]byte, error) {
 	all, ok := of.(files)

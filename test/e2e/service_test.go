@@ -1,0 +1,128 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"rpclab/internal/testkit"
+)
+
+// stranger writes a service file for a program that does not know that an experiment runs: rpclab server
+// without the flag --supervised.
+func stranger(t *testing.T, changes ...string) (file string) {
+	t.Helper()
+	text := strings.NewReplacer(changes...).Replace(`service: hello
+server:
+  command: ["` + testkit.Rpclab(t) + `", "server", "--listen", "{{.Address}}", "--id", "own-{{.ID}}", "--delay", "2ms"]
+  replicas: 3
+calls:
+  hello:
+    method: rpclab.v1.Greeter/SayHello
+    data: {name: "you {{.Number}}"}
+    check: 'answer.message.startsWith("Hello, you")'
+`)
+	file = filepath.Join(t.TempDir(), "hello.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestChurnOfAServiceThatRpclabDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	d, _ := document(t, "churn", "--quick", "--service", stranger(t), "--arms", "clusterip-shared,endpointslice,headless")
+	for _, arm := range d.Arms {
+		answered := uint64(0)
+		for id, n := range arm.Backends {
+			answered += n
+			if !regexp.MustCompile(`^hello-\d+$`).MatchString(id) {
+				t.Errorf("arm %s: the backend %s answered, want the names of the replicas", arm.Name, id)
+			}
+		}
+		if failed := arm.Failed(); answered != arm.Calls-failed || answered == 0 {
+			t.Errorf("arm %s: its backends answered %d of %d calls, of which %d failed: %v", arm.Name, answered, arm.Calls, failed, arm.Samples)
+		}
+	}
+	for _, e := range d.Events {
+		if e.Error != "" {
+			t.Errorf("%s of arm %s: %s", e.What, e.Arm, e.Error)
+		}
+		if e.Arm == "endpointslice" && e.What == "scale 10" && e.Took.FirstCall == nil {
+			t.Error("endpointslice never called a new backend")
+		}
+	}
+}
+
+func TestTheRoutesOfAnUnknownServiceAreCompared(t *testing.T) {
+	t.Parallel()
+	d, _ := document(t, "channels", "--quick", "--rounds", "4", "--service", stranger(t), "--arms", "shared,endpointslice,pool")
+	for _, arm := range d.Arms {
+		if used := len(arm.Backends); used != 3 || arm.Failed() > 0 {
+			t.Errorf("arm %s: %d backends, %v failed: %v", arm.Name, used, arm.Errors, arm.Samples)
+		}
+		busy := 0
+		for _, n := range arm.Backends {
+			if n > 0 {
+				busy++
+			}
+		}
+		if want := map[string]int{"shared": 1, "endpointslice": 3}[arm.Name]; want > 0 && busy != want {
+			t.Errorf("arm %s calls %d backends, want %d: %v", arm.Name, busy, want, arm.Backends)
+		}
+	}
+}
+
+// TestInitWritesAFileThatRuns follows a user from a running server to a comparison of routes to it.
+func TestInitWritesAFileThatRuns(t *testing.T) {
+	t.Parallel()
+	address, _ := greeterAt(t)
+	s := rpclab(t, "init", address)
+	if s.code != 0 || !strings.Contains(s.stdout, "  say-hello:\n    method: rpclab.v1.Greeter/SayHello\n    data: {name: text}\n") {
+		t.Fatalf("rpclab init: exit code %d\n%s%s", s.code, s.stdout, s.stderr)
+	}
+	file := filepath.Join(t.TempDir(), "greeter.yaml")
+	if err := os.WriteFile(file, []byte(s.stdout), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d, _ := document(t, "channels", "--quick", "--rounds", "4", "--service", file, "--arms", "shared,endpointslice")
+	for _, arm := range d.Arms {
+		if arm.Backends[address] != arm.Calls || arm.Calls == 0 {
+			t.Errorf("arm %s: %s answered %d of %d calls: %v", arm.Name, address, arm.Backends[address], arm.Calls, arm.Samples)
+		}
+	}
+	refused := rpclab(t, "run", "churn", "--quick", "--service", file, "--arms", "endpointslice")
+	if refused.code != 2 || !strings.Contains(refused.stderr, "kill would disturb the service greeter, which rpclab did not start") {
+		t.Errorf("an experiment that kills backends at addresses: exit code %d\n%s%s\nwant a refusal", refused.code, refused.stdout, refused.stderr)
+	}
+}
+
+func TestWrongServiceFiles(t *testing.T) {
+	t.Parallel()
+	program := testkit.Rpclab(t)
+	for name, c := range map[string]struct {
+		changes []string
+		code    int
+		want    string
+	}{
+		"no such program":  {[]string{`"` + program + `"`, `"./nothing"`}, 3, "deploy hello: server.command: there is no program ./nothing in /"},
+		"it exits":         {[]string{`"--delay"`, `"--dely"`}, 3, "its last lines:\n  rpclab: unknown flag: --dely"},
+		"template":         {[]string{"{{.Address}}", "{{.Adress}}"}, 2, `server.command, argument 3 ({{.Adress}}): no field {{.Adress}}; did you mean "Address"?`},
+		"no address":       {[]string{"{{.Address}}", "127.0.0.1:50099"}, 3, "server.command has no {{.Address}} (host:port) and no {{.Host}}"},
+		"no such method":   {[]string{"SayHello", "SayHelo"}, 2, `call hello: no method "SayHelo" in rpclab.v1.Greeter; did you mean "SayHello"?`},
+		"no such field":    {[]string{"{name:", "{nam:"}, 2, `data of call hello is not a rpclab.v1.HelloRequest: `},
+		"wrong check":      {[]string{"answer.message", "answer.mesage"}, 2, `check of call hello: "answer.mesage.startsWith(\"Hello, you\")": column 7: undefined field 'mesage'`},
+		"wrong answers":    {[]string{"Hello, you", "Bye"}, 0, "CHECK"},
+		"no such identity": {[]string{"calls:", "identity: {trailer: x-pod}\ncalls:"}, 0, "rpclab does not know which backends answered: no response has the trailer x-pod (identity in the service file)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := rpclab(t, "run", "channels", "--quick", "--full", "--rounds", "1", "--set", "caller.warmup=0", "--arms", "shared,endpointslice", "--service", stranger(t, c.changes...))
+			said := strings.Join(strings.Fields(s.stdout+s.stderr), " ") // reports break lines
+			if s.code != c.code || !strings.Contains(said, strings.Join(strings.Fields(c.want), " ")) {
+				t.Errorf("exit code %d\n%s%s\nwant %d and %q", s.code, s.stdout, s.stderr, c.code, c.want)
+			}
+		})
+	}
+}
