@@ -34,6 +34,9 @@ func newAnswers(message []byte) answers {
 	return answers{first: answer(head, data, tail), next: answer([]byte{0x88, 0xbf}, data, []byte{0xbe})}
 }
 
+// plainAnswers answer HTTP/1.1 requests.
+func plainAnswers() answers { return answers{next: []byte(hello), plain: true} }
+
 func answer(head, data, tail []byte) []byte {
 	return slices.Concat(
 		frame(frameHeaders, flagEndHeaders, head), frame(frameData, 0, data), frame(frameHeaders, flagEndHeaders|flagEnd, tail))
@@ -61,7 +64,11 @@ func (c *connection) feed(b []byte) error {
 		b = c.rest
 	}
 	if c.answers.plain {
-		b = c.feedPlain(b)
+		n, b := plainRequests(b)
+		c.calls += n
+		for range n {
+			c.out = append(c.out, c.answers.next...)
+		}
 		c.rest = append(c.rest[:0], b...)
 		return nil
 	}

@@ -66,56 +66,6 @@ func compare(rounds int, out string) error {
 	return os.WriteFile(out, []byte(page.markdown()), 0o644)
 }
 
-// servers are the servers that the generators call, each in its own process.
-type servers struct {
-	answerer, health, greeter, plain, web string // addresses
-	processes                             map[string]*process.Process
-}
-
-func start(t tools) (*servers, error) {
-	s := &servers{processes: map[string]*process.Process{}}
-	const host = "127.0.0.1"
-	for _, server := range []struct {
-		addr *string
-		args []string
-	}{
-		{&s.answerer, []string{t.answerer, "-listen"}},
-		{&s.health, []string{t.answerer, "-reply", "health", "-listen"}},
-		{&s.greeter, []string{t.rpclab, "server", "--listen"}},
-		{&s.plain, []string{t.answerer, "-reply", "http", "-listen"}},
-		{&s.web, []string{t.webserver, "-listen"}},
-	} {
-		port, err := freePort(host)
-		if err != nil {
-			return nil, err
-		}
-		*server.addr = fmt.Sprintf("%s:%d", host, port)
-		p, err := process.Start(process.Spec{Args: append(server.args, *server.addr)})
-		if err != nil {
-			s.stop()
-			return nil, err
-		}
-		s.processes[*server.addr] = p
-		if err := awaitServer(*server.addr, p); err != nil {
-			s.stop()
-			return nil, err
-		}
-	}
-	return s, nil
-}
-
-// greeterProcess is the process of the grpc-go server.
-func (s *servers) greeterProcess() *process.Process { return s.at(s.greeter) }
-
-// at is the process that listens on an address.
-func (s *servers) at(addr string) *process.Process { return s.processes[addr] }
-
-func (s *servers) stop() {
-	for _, p := range s.processes {
-		p.Kill()
-	}
-}
-
 // machine describes this machine, for the page.
 func machine() string {
 	uname, _ := exec.Command("uname", "-sr").Output()

@@ -2,21 +2,9 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
-
-// page is the data of docs/findings/peers.md.
-type page struct {
-	Peers         []generator
-	Costs         []cost
-	Late          []time.Duration // of each round
-	Stalls        []stall
-	Rounds        int
-	Machine, Date string
-	Took          time.Duration
-}
 
 func (p page) markdown() string {
 	var b strings.Builder
@@ -92,63 +80,6 @@ func (p page) stalled(b *strings.Builder) {
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %d |\n", s.Generator, short(s.Reported.p90), short(true90), short(s.Reported.p99), short(true99), s.Reported.answered)
 	}
 	fmt.Fprintf(b, "\n%d calls are due. A generator with fewer answers skipped calls that it could not make in time. During the\nstall, a generator that waits for responses has only its 50 calls in flight, one in a hundred. It measures the calls\nthat it sends too late from when it sent them. So its p99 may be right, but its p90 hides the stall.\n", stallRate*int(stallRun/time.Second))
-}
-
-// costsOf are the costs of a generator in one setting.
-func (p page) costsOf(name string, target int, s shape) (found []cost) {
-	for _, c := range p.Costs {
-		if c.Generator == name && c.Target == target && c.Shape == s {
-			found = append(found, c)
-		}
-	}
-	return found
-}
-
-func perCall(c cost) float64 { return c.PerCall.Seconds() * 1e6 }
-func server(c cost) float64  { return c.Server.Seconds() * 1e6 }
-
-func sorted(costs []cost, value func(cost) float64) []float64 {
-	values := make([]float64, len(costs))
-	for i, c := range costs {
-		values[i] = value(c)
-	}
-	slices.Sort(values)
-	return values
-}
-
-func median(costs []cost, value func(cost) float64) float64 {
-	values := sorted(costs, value)
-	n := len(values)
-	if n == 0 {
-		return 0
-	}
-	return (values[(n-1)/2] + values[n/2]) / 2
-}
-
-func spread(costs []cost, value func(cost) float64) (low, high float64) {
-	values := sorted(costs, value)
-	if len(values) == 0 {
-		return 0, 0
-	}
-	return values[0], values[len(values)-1]
-}
-
-// digits formats a number with three significant digits.
-func digits(x float64) string {
-	switch {
-	case x < 10:
-		return fmt.Sprintf("%.2f", x)
-	case x < 100:
-		return fmt.Sprintf("%.1f", x)
-	}
-	return fmt.Sprintf("%.0f", x)
-}
-
-func short(d time.Duration) string {
-	if d < time.Second {
-		return digits(d.Seconds()*1000) + " ms"
-	}
-	return fmt.Sprintf("%.2f s", d.Seconds())
 }
 
 func thousands(calls [2]int) string {

@@ -15,6 +15,8 @@ import (
 // oneWay are the packages whose files refer to each other one way: a file uses what lower
 // files declare and nothing of those that use it.
 var oneWay = []string{
+	"bench/answerer",
+	"bench/peers",
 	"cmd/rpclab",
 	"deploy/dashboards",
 	"internal/agent",
