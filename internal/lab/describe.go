@@ -24,15 +24,6 @@ const descriptionTimeout = 30 * time.Second
 // descriptions are the methods that services described, so that each is asked once in a run.
 type descriptions map[string][]byte // by service and method
 
-// describe completes the call of a user's service. In a cluster the callers do that, because this machine
-// may not reach the servers.
-func (c *trialRunner) describe(ctx context.Context, t trial, servers cluster.Deployment) error {
-	if c.builder.remote || t.job.Service == nil {
-		return nil
-	}
-	return c.described.complete(ctx, t.job.Service, servers)
-}
-
 // complete adds to a call the methods that its service describes, and checks the call. It asks a server that
 // is ready.
 func (d descriptions) complete(ctx context.Context, call *service.Spec, servers cluster.Deployment) error {

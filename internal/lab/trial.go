@@ -146,3 +146,12 @@ func (c *trialRunner) release() error {
 	c.servers, c.serversFor = nil, ""
 	return err
 }
+
+// describe completes the call of a user's service. In a cluster the callers do that, because this machine
+// may not reach the servers.
+func (c *trialRunner) describe(ctx context.Context, t trial, servers cluster.Deployment) error {
+	if c.builder.remote || t.job.Service == nil {
+		return nil
+	}
+	return c.described.complete(ctx, t.job.Service, servers)
+}
