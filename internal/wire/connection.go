@@ -75,6 +75,14 @@ func (l *connection) afterChange() {
 	}
 }
 
+// queueWrite prepares the write of the pending output, whose result flush gets. What is added to the
+// output until then is not written yet.
+func (l *connection) queueWrite() {
+	if l.socket != nil && l.protocol != nil && len(l.protocol.Out()) > 0 {
+		l.core.poll.queue(l.socket, l.protocol.Out())
+	}
+}
+
 // flush writes the pending output.
 func (l *connection) flush() {
 	for l.transport != nil && l.protocol != nil && len(l.protocol.Out()) > 0 {

@@ -188,7 +188,14 @@ func (c *core) placeRetries() {
 	}
 }
 
+// flush writes the pending output of the connections, together if there are several.
 func (c *core) flush() {
+	if len(c.unflushed) > 1 {
+		for _, conn := range c.unflushed {
+			conn.queueWrite()
+		}
+		c.poll.sendQueued()
+	}
 	for i := 0; i < len(c.unflushed); i++ { // a failed flush may mark another connection
 		conn := c.unflushed[i]
 		conn.unflushed = false

@@ -24,6 +24,11 @@ type poller struct {
 	epoll, wakeup int
 	events        [256]unix.EpollEvent
 	noPwait2      bool
+
+	ring    *ring // nil: not yet needed, or noRing
+	noRing  bool  // the kernel has none, or does not allow it
+	sockets []*socket
+	sends   []ringSend // of sockets
 }
 
 func newPoller() (*poller, error) {
@@ -143,6 +148,9 @@ func (p *poller) wake() {
 }
 
 func (p *poller) close() {
+	if p.ring != nil {
+		p.ring.close()
+	}
 	unix.Close(p.epoll)
 	unix.Close(p.wakeup)
 }
@@ -153,8 +161,37 @@ type socket struct {
 	fd               int
 	poller           *poller
 	slot, generation int32
-	writing          bool  // EPOLLOUT is enabled
-	failed           error // of a write; a read returns it after the data that arrived before
+	writing          bool     // EPOLLOUT is enabled
+	failed           error    // of a write; a read returns it after the data that arrived before
+	sent             ringSend // done: the next write returns its result
+}
+
+// queue prepares a write of p, which sendQueued makes. The socket's next write returns its result.
+func (p *poller) queue(s *socket, out []byte) {
+	p.sockets, p.sends = append(p.sockets, s), append(p.sends, ringSend{fd: s.fd, p: out})
+}
+
+// sendQueued makes the prepared writes with one system call. A single one, and those that the kernel
+// does not make together, are left to the sockets' write.
+func (p *poller) sendQueued() {
+	if len(p.sends) > 1 && p.ring == nil && !p.noRing {
+		var err error
+		p.ring, err = newRing()
+		p.noRing = err != nil
+	}
+	if len(p.sends) > 1 && !p.noRing {
+		err := p.ring.send(p.sends)
+		for i, s := range p.sockets {
+			s.sent = p.sends[i]
+			s.sent.p = nil
+		}
+		if err != nil {
+			p.ring.close()
+			p.ring, p.noRing = nil, true
+		}
+	}
+	clear(p.sends)
+	p.sockets, p.sends = p.sockets[:0], p.sends[:0]
 }
 
 func (s *socket) read(p []byte) (int, error) {
@@ -172,7 +209,7 @@ func (s *socket) read(p []byte) (int, error) {
 }
 
 func (s *socket) write(p []byte) (int, error) {
-	n, _, errno := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(s.fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), unix.MSG_NOSIGNAL, 0, 0)
+	n, errno := s.send(p)
 	switch errno {
 	case 0:
 	case unix.EPIPE, unix.ECONNRESET:
@@ -183,11 +220,21 @@ func (s *socket) write(p []byte) (int, error) {
 	default:
 		return 0, os.NewSyscallError("send", errno)
 	}
-	if rest := int(n) < len(p); rest != s.writing {
+	if rest := n < len(p); rest != s.writing {
 		s.writing = rest
-		return int(n), s.poller.control(unix.EPOLL_CTL_MOD, s.fd, s.slot, s.generation, rest)
+		return n, s.poller.control(unix.EPOLL_CTL_MOD, s.fd, s.slot, s.generation, rest)
 	}
-	return int(n), nil
+	return n, nil
+}
+
+// send returns the result of the queued send of p, or makes one.
+func (s *socket) send(p []byte) (int, syscall.Errno) {
+	if s.sent.done {
+		s.sent.done = false
+		return s.sent.n, s.sent.err
+	}
+	n, _, errno := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(s.fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), unix.MSG_NOSIGNAL, 0, 0)
+	return int(n), errno
 }
 
 func (s *socket) close() { unix.Close(s.fd) }

@@ -46,6 +46,9 @@ func (p *poller) wake() {
 	}
 }
 
+func (p *poller) queue(*socket, []byte) {}
+func (p *poller) sendQueued()           {}
+
 func (p *poller) close() {}
 
 type socket struct{}
