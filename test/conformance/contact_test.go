@@ -31,6 +31,9 @@ type contact interface {
 	serving(ctx context.Context) (bool, error)
 }
 
+// answerWithin is the deadline of a call, so that a server that never answers fails its test alone.
+const answerWithin = 2 * time.Minute
+
 // contactTo returns the contact for a server model.
 func contactTo(t *testing.T, m language.Model, addr string) contact {
 	t.Helper()
@@ -50,6 +53,8 @@ func contactTo(t *testing.T, m language.Model, addr string) contact {
 type overGRPC struct{ channel *grpc.ClientConn }
 
 func (c overGRPC) call(ctx context.Context, method, _ string, request, reply proto.Message) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
 	var trailer metadata.MD
 	err := c.channel.Invoke(ctx, method, request, reply, grpc.Trailer(&trailer))
 	ids := trailer[workload.BackendTrailer]
@@ -60,6 +65,8 @@ func (c overGRPC) call(ctx context.Context, method, _ string, request, reply pro
 }
 
 func (c overGRPC) serving(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
 	answer, err := healthv1.NewHealthClient(c.channel).Check(ctx, &healthv1.HealthCheckRequest{})
 	return answer.GetStatus() == healthv1.HealthCheckResponse_SERVING, err
 }
@@ -99,7 +106,7 @@ func (c overREST) serving(ctx context.Context) (bool, error) {
 
 // ask makes one request and returns status, identity and body of the answer.
 func (c overREST) ask(ctx context.Context, method, path string, body []byte) (code int, id string, said []byte, err error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute) // a server that never answers fails its test alone
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, c.url+path, bytes.NewReader(body))
 	if err != nil {

@@ -5,9 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"google.golang.org/grpc/codes"
@@ -17,7 +15,6 @@ import (
 	rpclabv1 "rpclab/api/rpclab/v1"
 	"rpclab/internal/language"
 	"rpclab/internal/process"
-	"rpclab/internal/testkit"
 	"rpclab/internal/workload"
 )
 
@@ -173,43 +170,6 @@ func rejectsInvalidRequests(t *testing.T, c overREST) {
 			t.Errorf("%s %s %s: the answer contains a stack trace: %s", wrong.method, wrong.path, wrong.body, said)
 		}
 	}
-}
-
-// TestServersDrainBeforeTheyStop sends SIGTERM during a call. The server must report NOT_SERVING,
-// accept one more call, answer both although the drain ends before, and exit with 0.
-func TestServersDrainBeforeTheyStop(t *testing.T) {
-	eachServer(t, func(t *testing.T, m language.Model, command []string) {
-		addr := free(t)
-		server := start(t, addr, append(command, "--listen", addr, "--id", "b", "--delay", "0m3s", "--drain", "2.5s", "--workers", "4")...)
-		c, other := contactTo(t, m, addr), contactTo(t, m, addr)
-		if serving, err := c.serving(t.Context()); !serving || err != nil {
-			t.Errorf("before SIGTERM the health check reports serving %t, error %v", serving, err)
-		}
-		pending := make(chan error, 1)
-		began := time.Now()
-		go func() { pending <- greeted(t.Context(), t, c) }()
-		testkit.Await(t, "the call is in flight", func() bool { return time.Since(began) > 200*time.Millisecond })
-		if err := server.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
-		testkit.Await(t, "it says that it does not serve", func() bool {
-			serving, err := other.serving(t.Context())
-			return !serving && err == nil
-		})
-		if err := greeted(t.Context(), t, other); err != nil {
-			t.Errorf("a call during the drain: %v", err)
-		}
-		if err := <-pending; err != nil {
-			t.Errorf("the call before SIGTERM: %v", err)
-		}
-		if took := time.Since(began); took < 3*time.Second {
-			t.Errorf("two answers in %v, want at least the delay of 3 s", took)
-		}
-		<-server.Done()
-		if server.Err() != nil {
-			t.Errorf("the server ended with %v, want status 0\n%s", server.Err(), server.Log())
-		}
-	})
 }
 
 func TestServersRejectInvalidFlags(t *testing.T) {

@@ -1,15 +1,18 @@
 package conformance
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -49,6 +52,10 @@ func handlesEdgeCases(t *testing.T, p *process.Process, c contact, out *said) {
 		counted("requests in JSON")
 		rejectsInvalidBodies(t, rest)
 		counted("what is no message")
+		order(t, p, `{"ail": {"slow": 50000000}}`)
+		counted("the calls before it is slow") // which says that it has heard the order
+		calls += answersPipelinedRequests(t, rest)
+		counted("pipelined requests")
 	} else {
 		name := strings.Repeat("you", 1000)
 		reply, err := rpclabv1.NewGreeterClient(c.(overGRPC).channel).SayHello(t.Context(), &rpclabv1.HelloRequest{Name: name}, grpc.UseCompressor("gzip"))
@@ -94,6 +101,41 @@ func acceptsJSON(t *testing.T, c overREST) (calls int) {
 		t.Errorf("OPTIONS: %+v", got)
 	}
 	return calls
+}
+
+// answersPipelinedRequests sends requests before earlier ones are answered, and a request when all are. It
+// returns the number of calls that it made. The first request is slow, so that the others queue.
+func answersPipelinedRequests(t *testing.T, c overREST) (calls int) {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(c.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(answerWithin)); err != nil {
+		t.Fatal(err)
+	}
+	const (
+		slow = "POST /increase HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 11\r\n\r\n" + `{"value":1}`
+		fast = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
+	)
+	answers := bufio.NewReader(conn)
+	for _, requests := range []string{slow + fast + fast, fast} {
+		if _, err := io.WriteString(conn, requests); err != nil {
+			t.Fatal(err)
+		}
+		for n := range strings.Count(requests, "Host:") {
+			answer, err := http.ReadResponse(answers, nil)
+			if err != nil {
+				t.Errorf("pipelined requests %q: response %d: %v", requests, n+1, err)
+				return 1
+			}
+			if _, err := io.Copy(io.Discard, answer.Body); err != nil || answer.StatusCode != http.StatusOK {
+				t.Errorf("pipelined requests %q: response %d: %s, %v", requests, n+1, answer.Status, err)
+			}
+		}
+	}
+	return 1
 }
 
 func rejectsInvalidBodies(t *testing.T, c overREST) {

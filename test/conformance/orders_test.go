@@ -38,7 +38,13 @@ func (s *said) String() string {
 // supervised starts a server that reads commands from standard input.
 func supervised(t *testing.T, m language.Model, command []string) (*process.Process, contact, *said) {
 	t.Helper()
-	addr, out := free(t), &said{}
+	return supervisedOn(t, free(t), m, command)
+}
+
+// supervisedOn starts such a server on an address.
+func supervisedOn(t *testing.T, addr string, m language.Model, command []string) (*process.Process, contact, *said) {
+	t.Helper()
+	out := &said{}
 	p, err := process.Start(process.Spec{Args: append(command[:len(command):len(command)], "--listen", addr, "--id", "b", "--supervised"), Stdout: out})
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +56,7 @@ func supervised(t *testing.T, m language.Model, command []string) (*process.Proc
 		}
 	})
 	c := contactTo(t, m, addr)
-	testkit.Await(t, "it serves", func() bool {
+	testkit.AwaitFor(t, startWithin, "it serves", func() bool {
 		select {
 		case <-p.Done():
 			t.Fatalf("the server ended before it was ready: %v\n%s", p.Err(), p.Log())

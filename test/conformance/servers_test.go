@@ -17,6 +17,9 @@ import (
 	"rpclab/internal/tool"
 )
 
+// startWithin is how long a server may need to start. A Java server needs more than a minute on a busy machine.
+const startWithin = 5 * time.Minute
+
 // start runs a server until the test ends and waits until it listens on addr.
 func start(t *testing.T, addr string, args ...string) *process.Process {
 	t.Helper()
@@ -30,7 +33,7 @@ func start(t *testing.T, addr string, args ...string) *process.Process {
 			t.Logf("the last lines of %s:\n%s", filepath.Base(args[0]), p.Log())
 		}
 	})
-	testkit.Await(t, args[0]+" listens on "+addr, func() bool {
+	testkit.AwaitFor(t, startWithin, args[0]+" listens on "+addr, func() bool {
 		select {
 		case <-p.Done():
 			t.Fatalf("%s ended before it listened on %s: %v\n%s", args[0], addr, p.Err(), p.Log())

@@ -36,6 +36,9 @@ public class RestOnTomcat {
     return (request, response, next) -> {
       ((HttpServletResponse) response).setHeader(JsonConfig.IDENTITY, flags.id);
       next.doFilter(request, response);
+      // Tomcat would send a short response after the servlet has returned. Spring counts the call
+      // as answered by then, so a shutdown could close the connection first.
+      response.getOutputStream().close();
     };
   }
 
