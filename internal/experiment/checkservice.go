@@ -39,6 +39,9 @@ func checkService(s Service, n *node, wrong *problems) {
 	if len(s.Proto) > 0 && s.Protoset != "" {
 		wrong.add(place("protoset"), "a service accepts only one of proto and protoset")
 	}
+	if s.TLS != nil && (s.TLS.Cert == "") != (s.TLS.Key == "") {
+		wrong.add(place("tls"), "tls.cert and tls.key belong together: set both or neither")
+	}
 	for _, c := range s.Calls {
 		at := func(field string) position { return place("calls", c.Name, field) }
 		switch {
@@ -91,6 +94,9 @@ func (d *document) checkArmService(e *Experiment, c Config, n *node, wrong *prob
 	}
 	if able := d.grammar.vocabulary.callersWith("service"); !slices.Contains(able, c.Caller.Kind) {
 		wrong.add(place("caller", "kind"), "the caller %s calls rpclab's own servers only: use the caller %s", c.Caller.Kind, joinOr(able))
+	}
+	if e.Services[i].TLS != nil && slices.Contains(d.grammar.vocabulary.ProxyRoutes, c.Route) {
+		wrong.add(place("route"), "route %s has a proxy that cannot read the encrypted calls of the service %s: use another route, or remove tls", c.Route, c.Service)
 	}
 	d.checkServiceEvents(e, e.Services[i], wrong)
 	for _, path := range ofOwnServers {

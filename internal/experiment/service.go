@@ -23,6 +23,7 @@ type ServiceBody struct {
 	Protoset    string            `yaml:"protoset" doc:"compiled descriptor set that defines the methods, as protoc --include_imports -o writes it"`
 	Metadata    map[string]string `yaml:"metadata" doc:"metadata of every call, or headers of an HTTP request; values can be templates"`
 	Authority   string            `yaml:"authority" doc:"value of :authority, or of the header Host (default: the target of the route)"`
+	TLS         *ServiceTLS       `yaml:"tls" doc:"encryption of connections (default: none)"`
 	Identity    Identity          `yaml:"identity" doc:"how rpclab tells which backend answered (default: peer)"`
 }
 
@@ -68,6 +69,15 @@ type CallStream struct {
 	Duration time.Duration `yaml:"duration" doc:"the client ends the stream after this time (default: when the server ends it)" max:"1h"`
 	Requests int           `yaml:"requests" doc:"requests that the client sends on a stream, if the method takes several (default: 1)" min:"1" max:"1000000"`
 	PingPong bool          `yaml:"ping_pong" doc:"wait for the response to each request before the next"`
+}
+
+// ServiceTLS is how clients use TLS. An empty mapping trusts the certificates of the system.
+type ServiceTLS struct {
+	CACert     string `yaml:"cacert" doc:"file of trusted certificates (default: the system's)"`
+	Cert       string `yaml:"cert" doc:"file with the client's certificate, for mTLS"`
+	Key        string `yaml:"key" doc:"file with the key of that certificate"`
+	ServerName string `yaml:"servername" doc:"name that the server's certificate must contain (default: that of authority, or of the target)"`
+	Insecure   bool   `yaml:"insecure" doc:"do not verify the server's certificate"`
 }
 
 // Identity is how rpclab tells which backend answered a call.

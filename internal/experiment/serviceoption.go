@@ -205,6 +205,11 @@ func (s Service) inDirectory(dir string) Service {
 		}
 		return joined
 	}
+	if s.TLS != nil {
+		own := *s.TLS
+		own.CACert, own.Cert, own.Key = join(own.CACert), join(own.Cert), join(own.Key)
+		s.TLS = &own
+	}
 	s.Proto, s.ImportPaths, s.Protoset = all(s.Proto), all(s.ImportPaths), join(s.Protoset)
 	if s.Server.Command != nil {
 		s.Server.Dir = join(s.Server.Dir)

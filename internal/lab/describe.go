@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 
@@ -42,7 +43,19 @@ func (d descriptions) complete(ctx context.Context, call *service.Spec, servers 
 	}
 	ctx, cancel := context.WithTimeout(ctx, descriptionTimeout)
 	defer cancel()
-	channel, err := grpc.NewClient("passthrough:///"+ready[0].Addr.String(), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy())
+	secured, err := call.TLS.Config()
+	if err != nil {
+		return err
+	}
+	transport := insecure.NewCredentials()
+	if secured != nil {
+		transport = credentials.NewTLS(secured)
+	}
+	options := []grpc.DialOption{grpc.WithTransportCredentials(transport), grpc.WithNoProxy()}
+	if call.Authority != "" {
+		options = append(options, grpc.WithAuthority(call.Authority))
+	}
+	channel, err := grpc.NewClient("passthrough:///"+ready[0].Addr.String(), options...)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 
 	"rpclab/internal/cluster"
@@ -28,6 +29,7 @@ func deployService(s experiment.Service, c experiment.Config, spec cluster.Spec)
 	if ready.Kind == "" && onlyHTTP(s) {
 		ready.Kind = cluster.ReadyTCP
 	}
+	ready.TLS = s.TLS != nil
 	spec.Ready = ready
 	if spec.Addresses = s.Server.Addresses; len(spec.Addresses) > 0 {
 		return spec, ready.Check()
@@ -59,6 +61,10 @@ func serviceCall(s experiment.Service, name string) (*service.Spec, error) {
 		Name: c.Name, Method: c.Method, HTTP: c.HTTP, Path: c.Path, Data: string(c.Data), Check: c.Check, Metadata: map[string]string{}, Authority: s.Authority,
 		Identity: service.Identity{Trailer: s.Identity.Trailer, Header: s.Identity.Header, Field: s.Identity.Field},
 	}
+	var err error
+	if spec.TLS, err = readTLS(s.TLS); err != nil {
+		return nil, err
+	}
 	maps.Copy(spec.Metadata, s.Metadata)
 	maps.Copy(spec.Metadata, c.Metadata)
 	if c.HTTP != "" {
@@ -74,6 +80,28 @@ func serviceCall(s experiment.Service, name string) (*service.Spec, error) {
 	}
 	_, err = service.Open(context.Background(), *spec, source)
 	return spec, err
+}
+
+// readTLS reads the files of a service's TLS settings.
+func readTLS(t *experiment.ServiceTLS) (*service.TLS, error) {
+	if t == nil {
+		return nil, nil
+	}
+	read := &service.TLS{ServerName: t.ServerName, Insecure: t.Insecure}
+	for name, file := range map[string]struct {
+		path string
+		into *[]byte
+	}{"cacert": {t.CACert, &read.CACert}, "cert": {t.Cert, &read.Cert}, "key": {t.Key, &read.Key}} {
+		if file.path == "" {
+			continue
+		}
+		var err error
+		if *file.into, err = os.ReadFile(file.path); err != nil {
+			return nil, fmt.Errorf("tls.%s: %w", name, err)
+		}
+	}
+	_, err := read.Config()
+	return read, err
 }
 
 // methodFiles returns the methods that the files of a service define; nil: it has no files.

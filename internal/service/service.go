@@ -38,6 +38,7 @@ type Spec struct {
 	// Metadata of every call. Values can be templates.
 	Metadata  map[string]string `json:"metadata,omitempty"`
 	Authority string            `json:"authority,omitempty"` // empty: that of the target
+	TLS       *TLS              `json:"tls,omitempty"`       // nil: clear text
 	Identity  Identity          `json:"identity"`
 }
 

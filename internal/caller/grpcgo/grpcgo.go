@@ -63,6 +63,11 @@ func newSession(job caller.Job, target caller.Target) (s *session, err error) {
 	if s.service, err = OpenCall(*job.Service, target); err != nil {
 		return nil, err
 	}
+	secured, err := serviceCredentials(*job.Service)
+	if err != nil {
+		return nil, err
+	}
+	s.options = append(s.options, secured)
 	if authority := s.service.Authority(); authority != "" {
 		s.options = append(s.options, grpc.WithAuthority(authority))
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 
@@ -24,9 +26,13 @@ const reflectionTimeout = 30 * time.Second
 func OpenCall(spec service.Spec, target caller.Target) (call *service.Call, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), reflectionTimeout)
 	defer cancel()
+	secured, err := serviceCredentials(spec)
+	if err != nil {
+		return nil, err
+	}
 	var channel *grpc.ClientConn
 	if len(spec.Protos) == 0 {
-		if channel, err = grpc.NewClient(target.URI, append(DialOptions(target), grpc.WithDefaultCallOptions(grpc.WaitForReady(true)))...); err != nil {
+		if channel, err = grpc.NewClient(target.URI, append(DialOptions(target), secured)...); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, channel.Close()) }()
@@ -36,6 +42,16 @@ func OpenCall(spec service.Spec, target caller.Target) (call *service.Call, err 
 		return nil, err
 	}
 	return service.Open(ctx, spec, source)
+}
+
+// serviceCredentials returns the option with the credentials of a service's connections. The name to verify is
+// that of the TLS settings, or else the authority.
+func serviceCredentials(spec service.Spec) (grpc.DialOption, error) {
+	config, err := spec.TLS.Config()
+	if err != nil || config == nil {
+		return grpc.WithTransportCredentials(insecure.NewCredentials()), err
+	}
+	return grpc.WithTransportCredentials(credentials.NewTLS(config)), nil
 }
 
 // invokeService makes a call of a service.

@@ -29,6 +29,12 @@ func openService(base gatewaySession) (*serviceSession, error) {
 		return nil, err
 	}
 	base.url = strings.TrimSuffix(base.url, "/")
+	if base.client.TLSClientConfig, err = base.job.Service.TLS.Config(); err != nil {
+		return nil, err
+	}
+	if base.client.TLSClientConfig != nil {
+		base.url = "https" + strings.TrimPrefix(base.url, "http")
+	}
 	return &serviceSession{base, requests}, nil
 }
 

@@ -65,6 +65,9 @@ func prepare(job caller.Job, target caller.Target) (call engine.Call, config eng
 	}
 	if job.Service != nil {
 		config.AddressIsBackend = job.Service.Identity.IsAddress()
+		if config.TLS, err = job.Service.TLS.Config(); err != nil {
+			return call, config, err
+		}
 		call, err = serviceCall(*job.Service, target)
 		return call, config, err
 	}
