@@ -29,7 +29,7 @@ func TestErrorsOfInvalidServiceFiles(t *testing.T) {
 			"orders.yaml:1:1: the service needs calls (the calls that arms can make, by name)",
 			"orders.yaml:1:1: the service needs server (where the service runs)",
 			"orders.yaml:1:1: the service needs service (the service's name)",
-			`orders.yaml:1:1: unknown field "experiment"; known names: service, server, calls, proto, import_paths, protoset, metadata, authority, identity`}},
+			`orders.yaml:1:1: unknown field "experiment"; known names: service, server, calls, proto, import_paths, protoset, metadata, authority, tls, identity`}},
 		"misspelled":       {replace("command:", "comand:"), []string{"orders.yaml:3:3: server needs command or addresses", `orders.yaml:3:3: unknown field "comand" in server; did you mean "command"?`}},
 		"both":             {replace("  replicas: 2", "  addresses: [127.0.0.1:1]"), []string{"orders.yaml:4:3: server accepts only one of command and addresses"}},
 		"no calls":         {replace("calls:\n  get:", "calls: {}\nmetadata:\n  get:"), []string{"orders.yaml:5:8: calls must be a mapping of names to settings, not an empty mapping", "orders.yaml:7:8: metadata: get must be text, not a mapping", "orders.yaml:8:9: metadata: list must be text, not a mapping"}},
