@@ -1,7 +1,6 @@
 """The model grpc-sync: grpcio with a pool of threads."""
 
 import signal
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -13,9 +12,9 @@ from rpclab_servers.workloads import Work, Workloads
 
 
 def serve(settings, backend: Backend) -> None:
-    stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
+    # Later threads inherit the mask. A handler that sets an event could deadlock with its wait.
+    stop_signals = {signal.SIGTERM, signal.SIGINT}
+    signal.pthread_sigmask(signal.SIG_BLOCK, stop_signals)
     # As published: one call at a time by default. A stream occupies a thread, so streams need as
     # many workers as there are streams.
     server = grpc.server(ThreadPoolExecutor(settings.workers or 1), options=grpc_services.OPTIONS)
@@ -29,7 +28,7 @@ def serve(settings, backend: Backend) -> None:
     log.info("%s serves", settings.id)
     if settings.supervised:
         backend.execute_commands()
-    stopping.wait()
+    signal.sigwait(stop_signals)
     backend.stop()
     time.sleep(settings.drain)
     server.stop(grpc_services.SHUTDOWN_GRACE).wait()
