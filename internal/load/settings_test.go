@@ -48,7 +48,7 @@ func TestContradictorySettingsAreRejected(t *testing.T) {
 		"--concurrency must be 1 to":         with(func(s *Settings) { s.Concurrency = -1 }),
 		"--timeout must be a duration":       with(func(s *Settings) { s.Timeout = 0 }),
 		"--max-in-flight must be 1 to":       with(func(s *Settings) { s.MaxInFlight = 0 }),
-		"--messages must be 1 to":            with(func(s *Settings) { s.Messages = -1 }),
+		"--messages must be 0 to":            with(func(s *Settings) { s.Messages = -1 }),
 		"apply to gRPC streams":              with(func(s *Settings) { s.HTTP, s.Call, s.Target, s.PingPong = "GET", "", "http://localhost", true }),
 		"per-call needs --engine wire":       with(func(s *Settings) { s.PerCall, s.Engine = true, GRPCGo }),
 		"--http2 applies to REST":            with(func(s *Settings) { s.HTTP2 = true }),
