@@ -165,8 +165,11 @@ func (p *Process) signalGroup(signal syscall.Signal) error {
 	return nil
 }
 
-// Stop sends a signal to the process, kills it after the grace period, and returns when it has ended.
-func (p *Process) Stop(signal syscall.Signal, grace time.Duration) {
+// Stop sends SIGTERM, kills the process after the grace period, and returns when it has ended.
+func (p *Process) Stop(grace time.Duration) { p.StopBy(syscall.SIGTERM, grace) }
+
+// StopBy is Stop with another signal.
+func (p *Process) StopBy(signal syscall.Signal, grace time.Duration) {
 	_ = p.Signal(signal)
 	select {
 	case <-p.done:

@@ -145,7 +145,7 @@ func TestTheLogKeepsTheLastLines(t *testing.T) {
 
 func TestStopSendsSIGTERMAndThenKills(t *testing.T) {
 	p := start(t, "echo ready; sleep 60 & wait", nil)
-	p.Stop(syscall.SIGTERM, time.Minute)
+	p.Stop(time.Minute)
 	if !strings.Contains(p.Err().Error(), "terminated") {
 		t.Errorf("a child that does not handle SIGTERM ended with %v, want terminated", p.Err())
 	}
@@ -154,7 +154,7 @@ func TestStopSendsSIGTERMAndThenKills(t *testing.T) {
 	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	ignoring.Stop(syscall.SIGTERM, 50*time.Millisecond)
+	ignoring.Stop(50 * time.Millisecond)
 	if !strings.Contains(ignoring.Err().Error(), "killed") {
 		t.Errorf("a child that ignores SIGTERM ended with %v, want killed", ignoring.Err())
 	}

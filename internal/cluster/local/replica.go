@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"rpclab/internal/cluster"
@@ -202,14 +201,14 @@ func (r *replica) finalUsage() cluster.Usage {
 func (r *replica) stop(drain time.Duration) {
 	_ = r.process.Resume()
 	if r.program == nil {
-		r.process.Stop(syscall.SIGTERM, drain+stopGrace)
+		r.process.Stop(drain + stopGrace)
 		return
 	}
 	select {
 	case <-time.After(drain):
 	case <-r.process.Done():
 	}
-	r.process.Stop(r.program.StopSignal(), cmp.Or(r.program.Grace, stopGrace))
+	r.process.StopBy(r.program.StopSignal(), cmp.Or(r.program.Grace, stopGrace))
 }
 
 func indent(log string) string {

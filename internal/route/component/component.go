@@ -9,7 +9,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"rpclab/internal/measure"
@@ -214,7 +213,7 @@ func (c *Component) Close() {
 	c.mu.Unlock()
 	if running != nil {
 		if c.StopTimeout > 0 {
-			running.Stop(syscall.SIGTERM, c.StopTimeout)
+			running.Stop(c.StopTimeout)
 		}
 		running.Kill()
 	}
