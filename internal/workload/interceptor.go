@@ -115,18 +115,3 @@ func (s *Server) beginCall(ctx context.Context) (end func() error, err error) {
 
 // isInfrastructureMethod reports whether a method is health or reflection, not the workload.
 func isInfrastructureMethod(method string) bool { return strings.HasPrefix(method, "/grpc.") }
-
-// sleep returns after a pause, or returns the status of ctx if ctx ends before.
-func sleep(ctx context.Context, pause time.Duration) error {
-	if pause <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return status.FromContextError(ctx.Err()).Err()
-	}
-}
