@@ -165,8 +165,10 @@ func addLost(measured *result.Trial, lost []string) {
 	}
 }
 
-// start starts the arms that are not up, and warms them up.
+// start starts the arms that are not up, and warms them up. Their first calls, which mostly wait, are made at the
+// same time.
 func (in *interleaving) start(ctx context.Context) error {
+	var started []*interleavedArm
 	for _, a := range in.arms {
 		if a.started != nil {
 			continue
@@ -175,10 +177,30 @@ func (in *interleaving) start(ctx context.Context) error {
 		if err := a.start(ctx, in.runner); err != nil {
 			return fmt.Errorf("arm %s: %w", a.trial.Arm, err)
 		}
+		if a.started != nil {
+			started = append(started, a)
+		}
+	}
+	var all errgroup.Group
+	for _, a := range started {
+		all.Go(func() (err error) {
+			a.before, err = a.started.prepare(ctx, a.before)
+			return err
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return err
+	}
+	for _, a := range started {
+		var err error
+		if a.before, err = a.started.settle(ctx, a.before); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
+// start starts servers, callers and infrastructure of the arm, unless they cannot run.
 func (a *interleavedArm) start(ctx context.Context, c *trialRunner) (err error) {
 	a.before = result.Trial{}
 	if why := c.builder.programs.missingFor(a.trial); why != "" {
@@ -199,8 +221,7 @@ func (a *interleavedArm) start(ctx context.Context, c *trialRunner) (err error) 
 		return errors.Join(err, a.remove())
 	}
 	a.started.loader.block = true
-	a.before, err = a.started.prepare(ctx, a.before)
-	return err
+	return nil
 }
 
 // rehearse runs one block of each arm without measuring it, because first blocks are slower. For loads with a

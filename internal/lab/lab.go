@@ -103,11 +103,11 @@ func (r *run) measureTrials(ctx context.Context) (failed error) {
 		if err != nil {
 			failed = fmt.Errorf("round %d, arm %s: %w", t.Round, t.Arm, err)
 			if measured.Capacity != nil { // an interrupted capacity search
-				failed = errors.Join(failed, r.addTrial(t, measured))
+				failed = errors.Join(failed, r.addTrials([]trial{t}, []result.Trial{measured}))
 			}
 			break
 		}
-		if failed = r.addTrial(t, measured); failed != nil {
+		if failed = r.addTrials([]trial{t}, []result.Trial{measured}); failed != nil {
 			break
 		}
 		r.progress.ended(t.Trial, &measured)
@@ -172,12 +172,15 @@ func (r *run) measureCell(ctx context.Context, runner *trialRunner, rounds [][]t
 		together.Arm = "all arms in turns"
 		r.progress.began(together)
 		measured, err := in.round(ctx, round)
-		for _, m := range measured {
-			i := slices.IndexFunc(round, func(t trial) bool { return t.Order == m.Order })
-			if err := r.addTrial(round[i], m); err != nil {
-				return err
-			}
-			r.progress.ended(round[i].Trial, &m)
+		of := make([]trial, len(measured))
+		for i, m := range measured {
+			of[i] = round[slices.IndexFunc(round, func(t trial) bool { return t.Order == m.Order })]
+		}
+		if err := r.addTrials(of, measured); err != nil {
+			return err
+		}
+		for i := range measured {
+			r.progress.ended(of[i].Trial, &measured[i])
 		}
 		if err != nil {
 			return fmt.Errorf("round %d: %w", round[0].Round, err)
@@ -200,21 +203,27 @@ func (r *run) endSeries(why result.Ended, rounds, trialsInRound int) {
 	r.doc.TrialCount -= (r.plan.Rounds - rounds) * trialsInRound
 }
 
-// addTrial adds a trial to the document and the store. It stores the configuration files of an arm
-// once: the files of other trials differ in addresses only.
-func (r *run) addTrial(t trial, measured result.Trial) error {
-	key := result.Cell(t.Cell).Key()
-	i := slices.IndexFunc(r.doc.Arms, func(a result.Arm) bool { return a.Name == t.Arm && a.Cell.Key() == key })
-	arm := &r.doc.Arms[i] // header added an arm for every trial
-	if slices.ContainsFunc(arm.Trials, func(earlier result.Trial) bool { return len(earlier.Files) > 0 }) {
-		measured.Files = nil
+// addTrials adds what was measured of trials to the document and the store. It stores the configuration files
+// of an arm once: the files of other trials differ in addresses only.
+func (r *run) addTrials(trials []trial, measured []result.Trial) error {
+	var added []result.Arm
+	for i, t := range trials {
+		key := result.Cell(t.Cell).Key()
+		n := slices.IndexFunc(r.doc.Arms, func(a result.Arm) bool { return a.Name == t.Arm && a.Cell.Key() == key })
+		arm := &r.doc.Arms[n] // header added an arm for every trial
+		if slices.ContainsFunc(arm.Trials, func(earlier result.Trial) bool { return len(earlier.Files) > 0 }) {
+			measured[i].Files = nil
+		}
+		arm.Trials = append(arm.Trials, measured[i])
+		one := *arm
+		one.Trials = measured[i : i+1]
+		added = append(added, one)
 	}
-	arm.Trials = append(arm.Trials, measured)
-	if r.Store == nil {
+	if r.Store == nil || len(added) == 0 {
 		return nil
 	}
-	// The trial is stored even if the run has just been interrupted.
-	return r.Store.AddTrial(context.Background(), r.doc.ID, *arm, measured)
+	// The trials are stored even if the run has just been interrupted.
+	return r.Store.AddTrials(context.Background(), r.doc.ID, added...)
 }
 
 func (r *run) finish() error {

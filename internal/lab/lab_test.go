@@ -219,12 +219,8 @@ func TestARunWhoseProcessDiedIsAssembledFromItsTrials(t *testing.T) {
 	if err := o.Store.Begin(t.Context(), dead); err != nil {
 		t.Fatal(err)
 	}
-	for _, a := range d.Arms {
-		for _, trial := range a.Trials {
-			if err := o.Store.AddTrial(t.Context(), dead.ID, a, trial); err != nil {
-				t.Fatal(err)
-			}
-		}
+	if err := o.Store.AddTrials(t.Context(), dead.ID, d.Arms...); err != nil {
+		t.Fatal(err)
 	}
 	stored, complete, err := o.Store.Get(t.Context(), dead.ID)
 	if err != nil || complete {

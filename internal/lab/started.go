@@ -36,7 +36,7 @@ func (c *trialRunner) start(ctx context.Context, t trial, servers cluster.Deploy
 	return s, nil
 }
 
-// prepare warms the callers up, and adds what is known before the load to a trial.
+// prepare makes the callers' first calls, and adds what is known before the load to a trial.
 func (s *startedTrial) prepare(ctx context.Context, measured result.Trial) (result.Trial, error) {
 	measured.Files = s.bed.infrastructure.files()
 	if limited, ok := s.bed.servers.(cluster.ResourceLimits); ok {
@@ -45,8 +45,13 @@ func (s *startedTrial) prepare(ctx context.Context, measured result.Trial) (resu
 	if err := s.callers.warmUp(ctx, func(n int) assignment { return assign(s.trial, s.bed, n, s.identities[n]) }); err != nil {
 		return failedTrial(ctx, measured, err)
 	}
+	return measured, nil
+}
+
+// settle makes calls until they are steady, if the experiment asks for that.
+func (s *startedTrial) settle(ctx context.Context, measured result.Trial) (result.Trial, error) {
 	atMost := s.trial.Config.Caller.WarmupMax
-	if atMost == 0 {
+	if atMost == 0 || measured.Failed != "" {
 		return measured, nil
 	}
 	s.loader.progress.doing(s.trial.Trial, "warming up until rate and latency are steady")

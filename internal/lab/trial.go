@@ -62,7 +62,10 @@ func (c *trialRunner) runTrial(ctx context.Context, t trial) (measured result.Tr
 		}
 		measured.Lost = append(measured.Lost, s.close()...)
 	}()
-	if measured, err = s.prepare(ctx, measured); err != nil || measured.Failed != "" {
+	if measured, err = s.prepare(ctx, measured); err == nil {
+		measured, err = s.settle(ctx, measured)
+	}
+	if err != nil || measured.Failed != "" {
 		return measured, err
 	}
 	if t.Config.Load.Search != nil {

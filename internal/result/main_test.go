@@ -57,3 +57,9 @@ func sampleDocument(t *testing.T) Document {
 		}},
 	}
 }
+
+// oneTrial is an arm with one trial.
+func oneTrial(arm Arm, t Trial) Arm {
+	arm.Trials = []Trial{t}
+	return arm
+}

@@ -37,20 +37,32 @@ func (s *Store) Begin(ctx context.Context, d Document) error {
 	return err
 }
 
-// AddTrial stores one trial of a run after [Store.Begin]. It stores the arm without its trials.
-func (s *Store) AddTrial(ctx context.Context, run string, arm Arm, t Trial) error {
-	arm.Trials = nil
-	head, err := json.Marshal(arm.filled())
-	if err != nil {
-		return fmt.Errorf("store trial of %s in run %s: %w", arm.Name, run, err)
+// AddTrials stores trials of a run after [Store.Begin], each with its arm. Several at once take about as long as one.
+func (s *Store) AddTrials(ctx context.Context, run string, arms ...Arm) error {
+	type row struct{ arm, trial string }
+	var rows []row
+	for _, arm := range arms {
+		trials := arm.Trials
+		arm.Trials = nil
+		head, err := json.Marshal(arm.filled())
+		if err != nil {
+			return fmt.Errorf("store trials of %s in run %s: %w", arm.Name, run, err)
+		}
+		for _, t := range trials {
+			trial, err := json.Marshal(t.filled())
+			if err != nil {
+				return fmt.Errorf("store trials of %s in run %s: %w", arm.Name, run, err)
+			}
+			rows = append(rows, row{string(head), string(trial)})
+		}
 	}
-	trial, err := json.Marshal(t.filled())
-	if err != nil {
-		return fmt.Errorf("store trial of %s in run %s: %w", arm.Name, run, err)
-	}
-	return s.change(ctx, "store a trial of run "+run, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO trials (run, arm, trial) VALUES (?, ?, ?)", run, string(head), string(trial))
-		return err
+	return s.change(ctx, "store trials of run "+run, func(tx *sql.Tx) error {
+		for _, r := range rows {
+			if _, err := tx.ExecContext(ctx, "INSERT INTO trials (run, arm, trial) VALUES (?, ?, ?)", run, r.arm, r.trial); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
@@ -87,12 +99,8 @@ func (s *Store) Save(ctx context.Context, d Document) error {
 	if err := s.Begin(ctx, d); err != nil {
 		return err
 	}
-	for _, arm := range d.Arms {
-		for _, t := range arm.Trials {
-			if err := s.AddTrial(ctx, d.ID, arm, t); err != nil {
-				return err
-			}
-		}
+	if err := s.AddTrials(ctx, d.ID, d.Arms...); err != nil {
+		return err
 	}
 	return s.Finish(ctx, d)
 }

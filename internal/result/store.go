@@ -87,7 +87,7 @@ UPDATE runs SET experiment = json_extract(header, '$.experiment'), planned = jso
 	quick = coalesce(json_extract(header, '$.quick'), 0),
 	arms = (SELECT json_group_array(json_extract(value, '$.name')) FROM json_each(header, '$.arms'))`
 
-// Store stores all runs in one SQLite file. A trial is on disk when AddTrial returns. Several
+// Store stores all runs in one SQLite file. A trial is on disk when AddTrials returns. Several
 // processes may use a store at the same time.
 //
 // The file uses SQLite's rollback journal. Unlike write-ahead logging, it works on network file

@@ -39,7 +39,7 @@ func must(t *testing.T, err error) {
 func TestGetReturnsAFinishedRun(t *testing.T) {
 	s, want, ctx := openStore(t, t.TempDir()), sampleDocument(t), context.Background()
 	must(t, s.Begin(ctx, want))
-	must(t, s.AddTrial(ctx, want.ID, want.Arms[0], want.Arms[0].Trials[0]))
+	must(t, s.AddTrials(ctx, want.ID, oneTrial(want.Arms[0], want.Arms[0].Trials[0])))
 	must(t, s.Finish(ctx, want))
 	for _, ref := range []string{want.ID, "latest", "20261120"} {
 		got, complete, err := s.Get(ctx, ref)
@@ -89,9 +89,9 @@ func TestGetReturnsTheTrialsOfAKilledRun(t *testing.T) {
 	s, err := OpenStore(dir)
 	must(t, err)
 	must(t, s.Begin(ctx, d))
-	must(t, s.AddTrial(ctx, d.ID, d.Arms[0], sampleTrial(t, 1)))
-	must(t, s.AddTrial(ctx, d.ID, other, sampleTrial(t, 2)))
-	must(t, s.AddTrial(ctx, d.ID, d.Arms[0], sampleTrial(t, 3)))
+	must(t, s.AddTrials(ctx, d.ID, oneTrial(d.Arms[0], sampleTrial(t, 1))))
+	must(t, s.AddTrials(ctx, d.ID, oneTrial(other, sampleTrial(t, 2))))
+	must(t, s.AddTrials(ctx, d.ID, oneTrial(d.Arms[0], sampleTrial(t, 3))))
 	must(t, s.Close())
 
 	got, complete, err := openStore(t, dir).Get(ctx, d.ID)
@@ -125,7 +125,7 @@ func TestListReturnsTheStatusOfEachRun(t *testing.T) {
 	dead, err := OpenStore(dir)
 	must(t, err)
 	begin(dead, "a-dead", 1)
-	must(t, dead.AddTrial(ctx, "a-dead", Arm{Name: "shared"}, sampleTrial(t, 1)))
+	must(t, dead.AddTrials(ctx, "a-dead", oneTrial(Arm{Name: "shared"}, sampleTrial(t, 1))))
 	must(t, dead.Close())
 	must(t, os.WriteFile(filepath.Join(dir, "a-dead.running"), nil, 0o600)) // SIGKILL leaves the lock file
 	ours, reader := openStore(t, dir), openStore(t, dir)
@@ -183,7 +183,7 @@ func TestGetOfAnUnknownRunNamesKnownRuns(t *testing.T) {
 	if err := s.Finish(ctx, sampleDocument(t)); !errors.Is(err, ErrUnknownRun) {
 		t.Errorf("Finish without Begin: error %v, want ErrUnknownRun", err)
 	}
-	if err := s.AddTrial(ctx, "none", Arm{}, Trial{}); !errors.Is(err, ErrStore) {
+	if err := s.AddTrials(ctx, "none", oneTrial(Arm{}, Trial{})); !errors.Is(err, ErrStore) {
 		t.Errorf("AddTrial without Begin: error %v, want ErrStore", err)
 	}
 }
@@ -205,7 +205,7 @@ func TestSeveralStoresWriteConcurrently(t *testing.T) {
 			d.ID = string(rune('a' + w))
 			err = s.Begin(ctx, d)
 			for round := range trials {
-				err = errors.Join(err, s.AddTrial(ctx, d.ID, d.Arms[0], Trial{Round: round + 1}))
+				err = errors.Join(err, s.AddTrials(ctx, d.ID, oneTrial(d.Arms[0], Trial{Round: round + 1})))
 			}
 			errs <- errors.Join(err, s.Finish(ctx, d), s.Close())
 		})

@@ -71,7 +71,7 @@ func TestAStoreThatIsReadOnly(t *testing.T) {
 	if got, complete, err := read.Get(ctx, "latest"); err != nil || !complete || got.ID != d.ID {
 		t.Errorf("the latest run is %q (complete: %t, error %v), want %q", got.ID, complete, err, d.ID)
 	}
-	if err := read.AddTrial(ctx, d.ID, d.Arms[0], sampleTrial(t, 1)); err == nil || !strings.Contains(err.Error(), "no permission to write there") {
+	if err := read.AddTrials(ctx, d.ID, oneTrial(d.Arms[0], sampleTrial(t, 1))); err == nil || !strings.Contains(err.Error(), "no permission to write there") {
 		t.Errorf("a trial is stored with the error %v, want one about permission", err)
 	}
 	for version, want := range map[string]string{"2": "upgrades it to version 4 only with permission to write", "9": "reads up to version 4"} {
@@ -86,11 +86,11 @@ func TestAStoreThatIsReadOnly(t *testing.T) {
 func TestAFullDiskKeepsStoredTrials(t *testing.T) {
 	s, ctx, d := openStore(t, t.TempDir()), context.Background(), sampleDocument(t)
 	must(t, s.Begin(ctx, d))
-	must(t, s.AddTrial(ctx, d.ID, d.Arms[0], sampleTrial(t, 1)))
+	must(t, s.AddTrials(ctx, d.ID, oneTrial(d.Arms[0], sampleTrial(t, 1))))
 	_, err := s.db.Exec("PRAGMA max_page_count = 1") // no more pages than now
 	must(t, err)
 	for err == nil {
-		err = s.AddTrial(ctx, d.ID, d.Arms[0], sampleTrial(t, 2))
+		err = s.AddTrials(ctx, d.ID, oneTrial(d.Arms[0], sampleTrial(t, 2)))
 	}
 	if !strings.Contains(err.Error(), "the disk is full") || !strings.Contains(err.Error(), s.Path()) {
 		t.Error(err)
