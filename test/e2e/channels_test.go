@@ -87,10 +87,10 @@ func counts(backends map[string]uint64) []uint64 {
 }
 
 // TestTenThousandChannelsAtOnce repeats the case in which the study's client crashed. Without -soak it
-// reads the --quick run, which has 1,000 channels.
+// reads the --quick run, which has 334 channels.
 func TestTenThousandChannelsAtOnce(t *testing.T) {
 	t.Parallel()
-	calls := many(10_000, 1000)
+	calls := many(10_000, 334)
 	var d result.Document
 	if *soak {
 		d, _ = document(t, "channels", "--set", "load.burst=10000", "--rounds", "1")
@@ -143,7 +143,7 @@ func TestAFailedAssertionExitsWithCode1(t *testing.T) {
 	t.Parallel()
 	s := rpclab(t, "run", "channels", "--quick", "--rounds", "1", "--arms", "shared,endpointslice", "--no-store",
 		"--assert", "errors == 0 && p99 < 1m", "--assert", "p50 < 1ms")
-	if s.code != 1 || !strings.Contains(s.stderr, "rpclab: shared at load.burst=1000 --assert p50 < 1ms: it is ") ||
+	if s.code != 1 || !strings.Contains(s.stderr, "rpclab: shared at load.burst=334 --assert p50 < 1ms: it is ") ||
 		!strings.Contains(s.stderr, "rpclab: endpointslice at ") || strings.Contains(s.stderr, "errors == 0") {
 		t.Errorf("exit code %d\n%s", s.code, s.stderr)
 	}
