@@ -67,7 +67,9 @@ func TestCallersCallAServiceOverMutualTLS(t *testing.T) {
 	go func() { _ = server.Serve(overGRPC) }()
 	t.Cleanup(server.Stop)
 	overHTTP := listen()
-	web := &http.Server{TLSConfig: required, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "Hello, "+r.URL.Query().Get("name")) })}
+	web := &http.Server{TLSConfig: required, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "Hello, "+r.URL.Query().Get("name"))
+	})}
 	go func() { _ = web.ServeTLS(overHTTP, "", "") }()
 	t.Cleanup(func() { _ = web.Close() })
 
