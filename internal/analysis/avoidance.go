@@ -17,7 +17,7 @@ type affectedBackends struct {
 
 // leaves says whether an event stops or kills the backends that it affects.
 func leaves(e experiment.Event) bool {
-	return e.Scale > 0 || e.Stop > 0 || e.Kill > 0 || e.Roll || e.Drain > 0
+	return e.Scale > 0 || e.Stop > 0 || e.Kill > 0 || e.Rolls() || e.Drain > 0
 }
 
 // answeredByAffected counts the calls due in some intervals that those backends answered.

@@ -83,7 +83,7 @@ func unfinished(a PerformedEvent, last bool, end time.Time, history []cluster.Sn
 	_, ready, _ := endpointChange(a.Time, end, history)
 	var u result.Unfinished
 	switch {
-	case a.Roll:
+	case a.Rolls():
 		u.Of = len(a.Backends)
 		for _, id := range a.Backends {
 			if _, remains := ready[id]; !remains {

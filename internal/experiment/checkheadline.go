@@ -25,4 +25,4 @@ func (d *document) checkHeadline(experiment *Experiment, wrong *problems) {
 }
 
 // mayAddBackends reports whether backends may become ready after the event.
-func (e Event) mayAddBackends() bool { return e.Scale > 0 || e.Roll || e.Kill > 0 }
+func (e Event) mayAddBackends() bool { return e.Scale > 0 || e.Rolls() || e.Kill > 0 }

@@ -71,6 +71,11 @@ func (d *document) checkArmService(e *Experiment, c Config, n *node, wrong *prob
 		return at.at
 	}
 	if c.Service == "" {
+		for i, event := range e.Events {
+			if event.RollTo != "" {
+				wrong.add(d.root.get("events").values[i].get("roll_to").at, "roll_to is of a service: set service, or use roll: true")
+			}
+		}
 		if c.Workload.Call != "" {
 			wrong.add(place("workload", "call"), "workload.call names a call of a service: set service too")
 		}
@@ -113,6 +118,10 @@ func (d *document) checkArmService(e *Experiment, c Config, n *node, wrong *prob
 // checkServiceEvents checks that rpclab may and can perform the events on a service.
 func (d *document) checkServiceEvents(e *Experiment, s Service, wrong *problems) {
 	for i, event := range e.Events {
+		if event.RollTo != "" {
+			d.checkVersion(e, s, event.RollTo, d.root.get("events").values[i].get("roll_to").at, wrong)
+			continue
+		}
 		action, _ := event.Action()
 		at := d.root.get("events").values[i].get(action)
 		if at == nil {
@@ -125,6 +134,21 @@ func (d *document) checkServiceEvents(e *Experiment, s Service, wrong *problems)
 		case s.Server.Addresses != nil:
 			wrong.add(at.at, "%s would disturb the service %s, which rpclab did not start: remove the event, or set server.command in place of server.addresses", action, s.Name)
 		}
+	}
+}
+
+// checkVersion checks that a service can be rolled out to another.
+func (d *document) checkVersion(e *Experiment, s Service, to string, at position, wrong *problems) {
+	var names []string
+	for _, other := range e.Services {
+		names = append(names, other.Name)
+	}
+	i := slices.Index(names, to)
+	switch {
+	case i < 0:
+		wrong.add(at, "no service %q in services%s", to, suggest.DidYouMean(to, names))
+	case s.Server.Command == nil || e.Services[i].Server.Command == nil:
+		wrong.add(at, "roll_to replaces processes that rpclab started: set server.command of %s and of %s", s.Name, to)
 	}
 }
 

@@ -18,6 +18,7 @@ type Event struct {
 	Fail   *Fail         `yaml:"fail" doc:"make the oldest backends return an error for every call" alternative:"true"`
 	Flap   *Flap         `yaml:"flap" doc:"make the health status of the oldest backends alternate" alternative:"true"`
 	Roll   bool          `yaml:"roll" doc:"rolling update: replace the backends one by one; each new backend is ready before an old one stops" alternative:"true"`
+	RollTo string        `yaml:"roll_to" doc:"rolling update to another version: the new backends run the command of this service, of services" alternative:"true"`
 	Cut    *Cut          `yaml:"cut" doc:"cut the connections of the oldest backends" alternative:"true"`
 	Drain  int           `yaml:"drain" doc:"drain this many nodes: cordon the nodes of the oldest backends and evict those backends; on kubernetes" min:"1" max:"250" alternative:"true"`
 	Cordon int           `yaml:"cordon" doc:"cordon this many nodes, those of the oldest backends; on kubernetes" min:"1" max:"250" alternative:"true"`
@@ -70,6 +71,8 @@ func (e Event) String() string {
 		return "resume"
 	case e.Roll:
 		return "roll"
+	case e.RollTo != "":
+		return "roll to " + e.RollTo
 	case e.DNS != nil:
 		return e.DNS.String()
 	case e.Recover:
@@ -92,7 +95,7 @@ func (e Event) Action() (action string, count int) {
 		return "scale", e.Scale
 	case e.Resume:
 		return "resume", 0
-	case e.Roll:
+	case e.Rolls():
 		return "roll", 0
 	case e.DNS != nil:
 		return "dns", 0
@@ -105,6 +108,9 @@ func (e Event) Action() (action string, count int) {
 	}
 	return e.backendAction()
 }
+
+// Rolls reports whether the event replaces every backend, one by one.
+func (e Event) Rolls() bool { return e.Roll || e.RollTo != "" }
 
 // backendAction returns the field and the number of backends of an action on some backends; "": another action.
 func (e Event) backendAction() (word string, backends int) {

@@ -129,11 +129,12 @@ arms:
 		}
 	}
 	for change, want := range map[[2]string]string{
-		{"service: new}", "service: ne}"}:                `v.yaml:9:18: no service "ne" in services; did you mean "new"?`,
-		{"{call: get}", "{call: gut}"}:                   `v.yaml:6:47: the service old has no call "gut"; did you mean "get"?`,
-		{"{call: get}", "{greet: {delay: 1ms}}"}:         "v.yaml:6:40: the service old has methods of its own: set workload to call: get",
-		{"server: {drain: 1s}", "server: {model: rest}"}: "v.yaml:6:87: server.model is of rpclab's own servers, and this arm calls the service old: remove it",
-		{"  old: {service: old}", "  old: {}"}:           "v.yaml:6:47: workload.call names a call of a service: set service too",
+		{"arms:", "events: [{at: 1ms, roll_to: ne}]\narms:"}: `v.yaml:7:28: no service "ne" in services; did you mean "new"?`,
+		{"service: new}", "service: ne}"}:                    `v.yaml:9:18: no service "ne" in services; did you mean "new"?`,
+		{"{call: get}", "{call: gut}"}:                       `v.yaml:6:47: the service old has no call "gut"; did you mean "get"?`,
+		{"{call: get}", "{greet: {delay: 1ms}}"}:             "v.yaml:6:40: the service old has methods of its own: set workload to call: get",
+		{"server: {drain: 1s}", "server: {model: rest}"}:     "v.yaml:6:87: server.model is of rpclab's own servers, and this arm calls the service old: remove it",
+		{"  old: {service: old}", "  old: {}"}:               "v.yaml:6:47: workload.call names a call of a service: set service too",
 		{"{server: {command: [./new, \"{{.Address}}\"], replicas: 1}", "{service: new, server: {command: [./new]}"}: `v.yaml:5:9: unknown field "service"`,
 	} {
 		_, err := Expand("v.yaml", []byte(strings.Replace(doc, change[0], change[1], 1)), Options{Rounds: 1}, vocabulary)

@@ -41,7 +41,7 @@ func TestErrorsOfInvalidDocuments(t *testing.T) {
 		"unknown field in defaults": {strings.Replace(head, " load:", " server: {replcas: 2}, load:", 1),
 			[]string{`x.yaml:3:72: unknown field "replcas" in server; did you mean "replicas"?`}},
 		"unknown field in an arm":   {strings.Replace(head, "a: {}", "a: {rout: direct}", 1), []string{`x.yaml:4:12: unknown field "rout" in arm a; did you mean "route"?`}},
-		"unknown field in an event": {withHead("events: [{at: 1s, kil: 1}]"), []string{"x.yaml:6:10: event needs scale, stop, kill, pause, resume, slow, fail, flap, roll, cut, drain, cordon, dns, recover, kill_proxy or kill_control", `x.yaml:6:19: unknown field "kil" in event; did you mean "kill"?`}},
+		"unknown field in an event": {withHead("events: [{at: 1s, kil: 1}]"), []string{"x.yaml:6:10: event needs scale, stop, kill, pause, resume, slow, fail, flap, roll, roll_to, cut, drain, cordon, dns, recover, kill_proxy or kill_control", `x.yaml:6:19: unknown field "kil" in event; did you mean "kill"?`}},
 
 		"an unknown metric":            {withHead("headline: [p50, p98]"), []string{`x.yaml:6:17: no metric "p98"; did you mean "p90"?`}},
 		"a metric twice":               {withHead("headline: [p50, p99, p50]"), []string{"x.yaml:6:22: headline contains p50 twice"}},

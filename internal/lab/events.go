@@ -68,6 +68,9 @@ func performEvent(ctx context.Context, bed testbed, e experiment.Event) ([]strin
 		return servers.Flap(ctx, e.Flap.Backends, e.Flap.Every)
 	case e.Roll:
 		return servers.Rollout(ctx, nil)
+	case e.RollTo != "":
+		next := bed.versions[e.RollTo]
+		return servers.Rollout(ctx, &next)
 	case e.Cut != nil:
 		return servers.Cut(ctx, e.Cut.Backends, e.Cut.How == "reset")
 	case e.Drain > 0 || e.Cordon > 0:

@@ -18,7 +18,8 @@ import (
 type testbed struct {
 	servers        cluster.Deployment
 	infrastructure infrastructure
-	gateway        string // host:port of the gateway that makes the calls; empty: the callers make them
+	versions       map[string]cluster.Program // of the service, for events that roll out another
+	gateway        string                     // host:port of the gateway that makes the calls; empty: the callers make them
 }
 
 // infrastructure is the components of a route (proxies, control plane) and the gateway, as children

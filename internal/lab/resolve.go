@@ -37,6 +37,7 @@ type trial struct {
 	programs []language.Language // of servers, gateway and callers, other than Go
 	security security.Policy     // that servers require of their clients
 	job      caller.Job
+	versions map[string]cluster.Program // of a user's service, by the names that events have
 	// turn numbers the arms that are up at the same time, from 1; 0: the trial is alone.
 	turn    int
 	load    pace.Spec     // zero for a capacity search
@@ -106,8 +107,11 @@ func resolveTrial(planned experiment.Trial, services []experiment.Service) (t tr
 	t.job = callerJob(c, model)
 	if s := findService(services, c.Service); s != nil {
 		t.settings.ReportUpstream = true
-		if t.server, err = deployService(*s, c, t.server); err != nil {
+		if t.server, err = deployService(*s, t.server); err != nil {
 			return t, fmt.Errorf("service %s: %w", s.Name, err)
+		}
+		if t.versions, err = versions(services, t); err != nil {
+			return t, err
 		}
 		if t.job.Service, err = serviceCall(*s, c.Workload.Call); err != nil {
 			return t, fmt.Errorf("service %s: %w", s.Name, err)

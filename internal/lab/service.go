@@ -23,7 +23,7 @@ func findService(services []experiment.Service, name string) *experiment.Service
 }
 
 // deployService completes the specification of a trial's servers by those of a user's service.
-func deployService(s experiment.Service, c experiment.Config, spec cluster.Spec) (cluster.Spec, error) {
+func deployService(s experiment.Service, spec cluster.Spec) (cluster.Spec, error) {
 	spec.Name, spec.Protocol, spec.Args = s.Name, "", nil
 	ready := cluster.Ready{Kind: s.Server.Ready.Mode, Path: s.Server.Ready.HTTP}
 	if ready.Kind == "" && onlyHTTP(s) {
@@ -43,6 +43,23 @@ func deployService(s experiment.Service, c experiment.Config, spec cluster.Spec)
 	}
 	spec.Program = &program
 	return spec, program.Check()
+}
+
+// versions returns the programs to which events roll out, by the names of their services.
+func versions(services []experiment.Service, t trial) (map[string]cluster.Program, error) {
+	all := map[string]cluster.Program{}
+	for _, e := range t.Events {
+		s := findService(services, e.RollTo)
+		if s == nil {
+			continue // another action
+		}
+		spec, err := deployService(*s, t.server)
+		if err != nil {
+			return nil, fmt.Errorf("service %s: %w", s.Name, err)
+		}
+		all[e.RollTo] = *spec.Program
+	}
+	return all, nil
 }
 
 func onlyHTTP(s experiment.Service) bool {

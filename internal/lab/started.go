@@ -28,6 +28,7 @@ func (c *trialRunner) start(ctx context.Context, t trial, servers cluster.Deploy
 		s.callers.kill()
 		return nil, err
 	}
+	s.bed.versions = t.versions
 	if s.identities, err = c.keys.identities(t); err != nil {
 		s.close()
 		return nil, err

@@ -4,9 +4,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"rpclab/internal/result"
 	"rpclab/internal/testkit"
 )
 
@@ -124,5 +126,40 @@ func TestWrongServiceFiles(t *testing.T) {
 				t.Errorf("exit code %d\n%s%s\nwant %d and %q", s.code, s.stdout, s.stderr, c.code, c.want)
 			}
 		})
+	}
+}
+
+// TestVersionsOfAService compares two versions of a service, and rolls one out to another that is not
+// compatible.
+func TestVersionsOfAService(t *testing.T) {
+	t.Parallel()
+	version := func(name, arguments, more string) string {
+		return name + `: {server: {command: ["` + testkit.Rpclab(t) + `", server, --listen, "{{.Address}}", ` + arguments + `]` + more + `}, calls: {hello: {method: rpclab.v1.Greeter/SayHello, data: {name: x}}}}`
+	}
+	experiment := func(arms string) string {
+		file := filepath.Join(t.TempDir(), "versions.yaml")
+		text := `experiment: versions
+question: What changes with version 2?
+services:
+  ` + version("old", "--delay, 5ms", "") + `
+  ` + version("new", "--delay, 15ms", "") + `
+  ` + version("incompatible", "--model, rest", ", ready: tcp") + `
+defaults: {workload: {call: hello}, route: endpointslice, load: {open: {rate: 200, duration: 3s}}}
+` + arms
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	slower, _ := document(t, experiment("arms: {old: {service: old}, new: {service: new}}\ndesign: interleaved\nrounds: 4\n"), "--rounds", "4")
+	i := slices.IndexFunc(slower.Verdicts, func(v result.Verdict) bool { return v.Metric == "latency_p50" && v.A == "new" })
+	if i < 0 || slower.Verdicts[i].Decision != "worse" {
+		t.Errorf("new against old: %+v; want worse at the median, about 2.5 times as long", slower.Verdicts)
+	}
+	rolled, _ := document(t, experiment("arms: {watching: {service: old}, fixed: {service: old, route: clusterip}}\nevents: [{at: 500ms, roll_to: incompatible}]\nrounds: 1\n"), "--rounds", "1")
+	for _, arm := range rolled.Arms {
+		if arm.Failed() == 0 || len(arm.Errors) == 0 {
+			t.Errorf("arm %s: no call failed after the rollout to an incompatible version: %v", arm.Name, arm.Backends)
+		}
 	}
 }
