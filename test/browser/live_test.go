@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
@@ -60,7 +59,7 @@ func newStation(t *testing.T) *station {
 	}
 	t.Setenv("RPCLAB_DATA_DIR", filepath.Join(l.dir, "data"))
 	l.start(t, "127.0.0.1:0")
-	t.Cleanup(func() { l.process.Stop(syscall.SIGTERM, chrome.Timeout) })
+	t.Cleanup(func() { l.process.Stop(chrome.Timeout) })
 	return l
 }
 
@@ -211,7 +210,7 @@ func TestTheLivePageSurvivesARestartAndStopsARun(t *testing.T) {
 	if eval[string](t, p, `document.querySelector("#line").textContent`) != "" {
 		t.Error("the page says that the connection is lost")
 	}
-	l.process.Stop(syscall.SIGTERM, chrome.Timeout)
+	l.process.Stop(chrome.Timeout)
 	awaitPhase(t, p, "partial") // the last state arrived before the end
 	l.start(t, strings.TrimPrefix(l.url, "http://"))
 	awaitPhase(t, p, "idle") // of the new server

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"text/template"
 	"time"
@@ -29,7 +28,7 @@ func start(t *testing.T, addr string, args ...string) *process.Process {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		p.Stop(syscall.SIGTERM, 5*time.Second)
+		p.Stop(5 * time.Second)
 		if t.Failed() {
 			t.Logf("the last lines of %s:\n%s", filepath.Base(args[0]), p.Log())
 		}

@@ -50,7 +50,7 @@ func start(t *testing.T, ready func() bool, args ...string) {
 	name := filepath.Base(args[0]) + " " + args[1]
 	t.Cleanup(func() {
 		family := measure.ProcessTree(p.Pid())
-		p.Stop(syscall.SIGTERM, stopWithin)
+		p.Stop(stopWithin)
 		if t.Failed() {
 			t.Logf("the last lines of %s:\n%s", name, p.Log())
 		}
