@@ -80,11 +80,15 @@ func SelfTest(ctx context.Context, probe Probe) (result *SelfTestResult, err err
 
 // addCeiling keeps the ceiling of the fastest measurement.
 func (f *SelfTestResult) addCeiling(busy measure.Measurement) {
-	if busy.Calls == 0 {
+	answered := busy.Calls
+	for _, failed := range busy.Errors {
+		answered -= failed
+	}
+	if answered == 0 {
 		return
 	}
-	if rate := float64(busy.Calls) / busy.Elapsed.Seconds(); f.CeilingRate == nil || rate > *f.CeilingRate {
-		f.CeilingRate, f.CeilingCPU = &rate, float64(busy.CPU)/1e3/float64(busy.Calls)
+	if rate := float64(answered) / busy.Elapsed.Seconds(); f.CeilingRate == nil || rate > *f.CeilingRate {
+		f.CeilingRate, f.CeilingCPU = &rate, float64(busy.CPU)/1e3/float64(answered)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"rpclab/internal/measure"
 	"rpclab/internal/result"
 )
 
@@ -65,5 +66,17 @@ func TestAServerOfTheSelfTestThatDoesNotStartIsAnError(t *testing.T) {
 	_, err := SelfTest(t.Context(), Probe{Engine: Wire, Self: []string{"sh", "-c", "echo no memory >&2; exit 7", "sh"}})
 	if err == nil || !strings.Contains(err.Error(), "the server of the self-test ended unexpectedly: exit status 7") || !strings.Contains(err.Error(), "no memory") {
 		t.Errorf("the error is %v, want exit status 7 with the last line", err)
+	}
+}
+
+func TestACeilingIsOfAnsweredCalls(t *testing.T) {
+	figures := new(SelfTestResult)
+	figures.addCeiling(measure.Measurement{Calls: 500, Errors: map[string]uint64{"UNAVAILABLE": 500}, Elapsed: time.Second})
+	if figures.CeilingRate != nil {
+		t.Errorf("without an answer the ceiling is %g calls/s, want none", *figures.CeilingRate)
+	}
+	figures.addCeiling(measure.Measurement{Calls: 500, Errors: map[string]uint64{"UNAVAILABLE": 100}, Elapsed: time.Second})
+	if figures.CeilingRate == nil || *figures.CeilingRate != 400 {
+		t.Errorf("the ceiling of 400 answers in a second is %v", figures.CeilingRate)
 	}
 }

@@ -219,12 +219,21 @@ func generator(out io.Writer, arm result.Arm) {
 
 // SelfTest prints the result of a self-test.
 func SelfTest(out io.Writer, figures load.SelfTestResult) {
-	ceiling := "not known, because the load itself was faster than the self-test"
-	if figures.CeilingRate != nil {
-		ceiling = rate(*figures.CeilingRate) + " calls/s"
+	if figures.FloorP50 == 0 {
+		item(out, fmt.Sprintf("its limits are not known: the self-test (%s) got no response", figures.Engine))
+		return
 	}
-	item(out, fmt.Sprintf("its ceiling on this machine: %s (%s, %d calls in flight, %.3g µs CPU per call)",
-		ceiling, figures.Engine, figures.CeilingUsers, figures.CeilingCPU))
+	ceiling := "not known, because the load was faster than the self-test"
+	switch {
+	case figures.CeilingRate != nil:
+		ceiling = rate(*figures.CeilingRate) + " calls/s"
+	case figures.CeilingCPU == 0:
+		ceiling = "not known, because the self-test got no response"
+	}
+	if figures.CeilingCPU > 0 {
+		ceiling += fmt.Sprintf(" (%s, %d calls in flight, %.3g µs CPU per call)", figures.Engine, figures.CeilingUsers, figures.CeilingCPU)
+	}
+	item(out, "its ceiling on this machine: "+ceiling)
 	micro := func(micros float64) string { return duration(micros / 1e3) }
 	item(out, fmt.Sprintf("its floor: p50 %s, p99 %s (one call at a time); bare TCP with the same %d bytes sent and %d received: p50 %s, p99 %s",
 		micro(figures.FloorP50), micro(figures.FloorP99), figures.SentBytes, figures.ReceivedBytes, micro(figures.PingP50), micro(figures.PingP99)))

@@ -157,3 +157,17 @@ func TestTheHistogramShowsEveryCallInAtMost14Rows(t *testing.T) {
 		}
 	})
 }
+
+func TestASelfTestSaysWhyItHasNoCeiling(t *testing.T) {
+	for want, figures := range map[string]load.SelfTestResult{
+		"- its limits are not known: the self-test (wire) got no response\n":                       {Engine: "wire", CeilingUsers: 64},
+		"- its ceiling on this machine: not known, because the self-test got no response\n":        {Engine: "wire", CeilingUsers: 64, FloorP50: 80},
+		"- its ceiling on this machine: not known, because the load was faster than the self-test": {Engine: "wire", CeilingUsers: 64, FloorP50: 80, CeilingCPU: 3},
+	} {
+		var text strings.Builder
+		summary.SelfTest(&text, figures)
+		if !strings.HasPrefix(strings.Join(strings.Fields(text.String()), " "), strings.TrimSpace(want)) {
+			t.Errorf("the text is %q, want %q", text.String(), want)
+		}
+	}
+}
