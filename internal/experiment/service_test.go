@@ -129,7 +129,7 @@ arms:
 		}
 	}
 	for change, want := range map[[2]string]string{
-		{"arms:", "events: [{at: 1ms, roll_to: ne}]\narms:"}: `v.yaml:7:28: no service "ne" in services; did you mean "new"?`,
+		{"arms:", "events: [{at: 1ms, roll_to: ne}]\narms:"}: `v.yaml:7:29: no service "ne" in services; did you mean "new"?`,
 		{"service: new}", "service: ne}"}:                    `v.yaml:9:18: no service "ne" in services; did you mean "new"?`,
 		{"{call: get}", "{call: gut}"}:                       `v.yaml:6:47: the service old has no call "gut"; did you mean "get"?`,
 		{"{call: get}", "{greet: {delay: 1ms}}"}:             "v.yaml:6:40: the service old has methods of its own: set workload to call: get",

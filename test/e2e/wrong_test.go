@@ -225,7 +225,7 @@ func TestAReadOnlyStoreIsListedReportedAndCompared(t *testing.T) {
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
-		{"--help"}, {"run", "--help"}, {"list", "--help"}, {"runs", "--help"}, {"report", "--help"},
+		{"--help"}, {"run", "--help"}, {"init", "--help"}, {"list", "--help"}, {"runs", "--help"}, {"report", "--help"},
 		{"compare", "--help"}, {"server", "--help"}, {"doctor", "--help"}, {"schema", "--help"}, {"list"},
 		{"xds", "--help"}, {"gateway", "--help"}, {"lab", "up", "--help"}, {"lab", "reset", "--help"},
 		{"image", "build", "--help"}, {"clean", "--help"}, {"serve", "--help"},
