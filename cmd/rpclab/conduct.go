@@ -11,6 +11,7 @@ import (
 	"rpclab/internal/cluster"
 	"rpclab/internal/cluster/local"
 	"rpclab/internal/lab"
+	"rpclab/internal/measure"
 	"rpclab/internal/process"
 	"rpclab/internal/result"
 )
@@ -26,6 +27,7 @@ func conduct(ctx context.Context, plan lab.Plan, o lab.Options, open func(*lab.O
 	if o.MaxFiles, err = process.RaiseFileLimit(); err != nil {
 		return document, err
 	}
+	o.FreeMemory = measure.FreeMemory()
 	if o.Cluster, err = open(&o); err != nil {
 		return document, err
 	}

@@ -15,6 +15,8 @@ import (
 	"rpclab/internal/analysis"
 	"rpclab/internal/experiment"
 	"rpclab/internal/lab"
+	"rpclab/internal/measure"
+	"rpclab/internal/process"
 	"rpclab/internal/report"
 	"rpclab/internal/result"
 )
@@ -34,9 +36,19 @@ type planner struct {
 
 // show prints what a run will do. It starts nothing except a pilot.
 func (f planner) show(c *cobra.Command, plan lab.Plan) error {
+	var groups *result.Groups
+	if f.on == "local" {
+		files, err := process.RaiseFileLimit()
+		if err != nil {
+			return err
+		}
+		if plan, groups, err = plan.Fit(measure.FreeMemory(), files); err != nil {
+			return err
+		}
+	}
 	planned := plan.Needs(result.Plan{
 		Schema: result.PlanSchema, Experiment: plan.Name, Question: plan.Question, Design: plan.Design,
-		Command: f.command, Pilot: f.quick, Cells: len(plan.Cells), TimeLimitMS: plan.TimeLimit.Milliseconds(),
+		Command: f.command, Pilot: f.quick, Cells: len(plan.Cells), TimeLimitMS: plan.TimeLimit.Milliseconds(), Groups: groups,
 	})
 	for _, a := range plan.Arms {
 		planned.Arms = append(planned.Arms, a.Name)

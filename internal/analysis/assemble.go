@@ -50,9 +50,9 @@ func Assemble(d result.Document) result.Document {
 // cannot decide it.
 func Decided(d result.Document) bool { return decided(Assemble(d).Verdicts) }
 
-// DecidedIn reports the same for the verdicts in one cell.
-func DecidedIn(d result.Document, cell result.Cell) bool {
-	return decided(slices.DeleteFunc(Assemble(d).Verdicts, func(v result.Verdict) bool { return v.Cell.Key() != cell.Key() }))
+// DecidedIn reports the same for the verdicts on some arms in one cell.
+func DecidedIn(d result.Document, cell result.Cell, arms []string) bool {
+	return decided(slices.DeleteFunc(Assemble(d).Verdicts, func(v result.Verdict) bool { return v.Cell.Key() != cell.Key() || !slices.Contains(arms, v.A) }))
 }
 
 func decided(all []result.Verdict) bool {

@@ -74,13 +74,20 @@ func fillAccount(a *result.Account, d result.Document, arms map[result.ArmKey]re
 
 // triples are the values of three arms in every round (or group of cycles) that any of them has; NaN: none.
 func triples(arms []result.Arm, of func(result.Trial) float64) (all []verdict.Triple) {
-	place := map[int]int{}
+	place := map[turn]int{}
+	inGroup := map[int]bool{} // of the published arm; the baseline is in all
+	for _, t := range arms[0].Trials {
+		inGroup[t.Group] = true
+	}
 	for i, arm := range arms {
 		for _, t := range arm.Trials {
-			at, known := place[t.Round]
+			if !inGroup[t.Group] && t.Group > 0 {
+				continue
+			}
+			at, known := place[turnOf(t)]
 			if !known {
 				at = len(all)
-				place[t.Round] = at
+				place[turnOf(t)] = at
 				all = append(all, verdict.Triple{Published: math.NaN(), Controlled: math.NaN(), Baseline: math.NaN()})
 			}
 			if value := [3]*float64{&all[at].Published, &all[at].Controlled, &all[at].Baseline}[i]; t.Failed == "" {

@@ -256,8 +256,8 @@ func paired(a, b result.Arm, of func(result.Trial) float64) []verdict.Pair {
 	var pairs []verdict.Pair
 	for _, t := range a.Trials {
 		// A round that the run did not finish is not a pair.
-		if _, both := bs[t.Round]; both {
-			pairs = append(pairs, verdict.Pair{A: as[t.Round], B: bs[t.Round]})
+		if _, both := bs[turnOf(t)]; both {
+			pairs = append(pairs, verdict.Pair{A: as[turnOf(t)], B: bs[turnOf(t)]})
 		}
 	}
 	return pairs
@@ -267,8 +267,8 @@ func paired(a, b result.Arm, of func(result.Trial) float64) []verdict.Pair {
 func alongside(a, b, third result.Arm, of func(result.Trial) float64) (values []float64) {
 	bs, thirds := byRound(b, of), byRound(third, of)
 	for _, t := range a.Trials {
-		if _, both := bs[t.Round]; both {
-			value, has := thirds[t.Round]
+		if _, both := bs[turnOf(t)]; both {
+			value, has := thirds[turnOf(t)]
 			if !has {
 				value = math.NaN()
 			}
@@ -278,13 +278,18 @@ func alongside(a, b, third result.Arm, of func(result.Trial) float64) (values []
 	return values
 }
 
-// byRound returns the values of an arm by round; NaN: the trial failed.
-func byRound(arm result.Arm, of func(result.Trial) float64) map[int]float64 {
-	values := map[int]float64{}
+// turn is a round of a group of arms.
+type turn struct{ round, group int }
+
+func turnOf(t result.Trial) turn { return turn{t.Round, t.Group} }
+
+// byRound returns the values of an arm by round and group; NaN: the trial failed.
+func byRound(arm result.Arm, of func(result.Trial) float64) map[turn]float64 {
+	values := map[turn]float64{}
 	for _, t := range arm.Trials {
-		values[t.Round] = math.NaN()
+		values[turnOf(t)] = math.NaN()
 		if t.Failed == "" {
-			values[t.Round] = of(t)
+			values[turnOf(t)] = of(t)
 		}
 	}
 	return values

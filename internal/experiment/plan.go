@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -51,6 +52,27 @@ type Trial struct {
 	Config Config
 	Events []Event
 	Seed   uint64 // of this trial's own random choices
+	Group  int    // of arms that are up at the same time, from 1; 0: those of the cell are one group
+}
+
+// InGroups returns the plan with the arms of each cell in groups, one group after the other. The baseline is in
+// every group.
+func (p Plan) InGroups(groups [][]string) Plan {
+	var all []Trial
+	for cell := range slices.Chunk(p.Trials, p.Rounds*len(p.Arms)) {
+		for i, arms := range groups {
+			for _, t := range cell {
+				if !slices.Contains(arms, t.Arm) {
+					continue
+				}
+				t.Order, t.Group = len(all), i+1
+				t.Seed = Seed(t.Seed, fmt.Sprintf("group %d", t.Group))
+				all = append(all, t)
+			}
+		}
+	}
+	p.Trials = all
+	return p
 }
 
 // LoadTime returns the time during which calls are due in a number of rounds. Loads without a fixed duration

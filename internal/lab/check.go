@@ -162,7 +162,7 @@ func childrenWith(t trial, trials []trial) (all int) {
 		return childrenOf(t)
 	}
 	for _, other := range trials {
-		if other.Round == t.Round && result.Cell(other.Cell).Key() == result.Cell(t.Cell).Key() {
+		if other.Round == t.Round && other.Group == t.Group && result.Cell(other.Cell).Key() == result.Cell(t.Cell).Key() {
 			all += childrenOf(other)
 		}
 	}

@@ -102,7 +102,7 @@ func (in *interleaving) newRound() *interleavedRound {
 	var cpu []func() (time.Duration, bool)
 	for _, a := range in.arms {
 		m := a.before
-		m.Round, m.Order, m.Started = a.trial.Round, a.trial.Order, time.Now().UTC()
+		m.Round, m.Group, m.Order, m.Started = a.trial.Round, a.trial.Group, a.trial.Order, time.Now().UTC()
 		r.measured = append(r.measured, m)
 		a.before.Lost = nil // this round reports them
 		cpu = append(cpu, a.cpu)

@@ -140,3 +140,51 @@ func TestAnInterruptKeepsTheCyclesOfArmsInTurns(t *testing.T) {
 		t.Errorf("%d blocks of two arms", blocks)
 	}
 }
+
+// Two of the three arms fit into memory at the same time, so the run has two groups with the baseline. Each
+// verdict compares blocks of one group.
+func TestArmsThatDoNotFitIntoMemoryTakeTurnsInGroups(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	o.FreeMemory = 640e6 // an arm needs 225 MB, and a run uses 80 %
+	d, err := lab.Run(t.Context(), plan(t, inTurns, experiment.Options{Seed: 1}), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := d.Groups; g == nil || g.LimitedBy != "memory" || !slices.EqualFunc(g.Arms, [][]string{{"shared", "endpointslice"}, {"shared", "again"}}, slices.Equal) {
+		t.Fatalf("the groups are %+v", d.Groups)
+	}
+	if d.TrialCount != 8 || d.Partial || d.Rounds != 2 {
+		t.Errorf("%d trials in %d rounds, partial %t; want 8 in 2", d.TrialCount, d.Rounds, d.Partial)
+	}
+	for name, groups := range map[string][]int{"shared": {1, 1, 2, 2}, "endpointslice": {1, 1}, "again": {2, 2}} {
+		var got []int
+		for _, trial := range arm(t, d, name).Trials {
+			got = append(got, trial.Group)
+		}
+		if !slices.Equal(got, groups) {
+			t.Errorf("%s was in groups %v, want %v", name, got, groups)
+		}
+	}
+	cycles := map[int][]string{}
+	for _, block := range intervals(d) {
+		cycles[block.cycle] = append(cycles[block.cycle], block.arm)
+	}
+	if len(cycles) != 8 {
+		t.Errorf("%d cycles, want 2 in each of 2 rounds of 2 groups", len(cycles))
+	}
+	for cycle, arms := range cycles {
+		if slices.Sort(arms); len(arms) != 2 || arms[1] != "shared" {
+			t.Errorf("cycle %d has blocks of %v, want one of shared and one other", cycle, arms)
+		}
+	}
+	for _, v := range d.Verdicts {
+		if v.Metric == "latency_p50" && v.Rounds != 4 {
+			t.Errorf("%s against %s has %d groups of cycles, want the 4 cycles of its group", v.A, v.B, v.Rounds)
+		}
+	}
+	o.FreeMemory = 300e6
+	if _, err := lab.Run(t.Context(), plan(t, inTurns, experiment.Options{Seed: 1}), o); !errors.Is(err, lab.ErrTooLittleMemory) {
+		t.Errorf("with memory for one arm: %v", err)
+	}
+}

@@ -35,7 +35,15 @@ import (
 // When ctx ends or a server cannot start, Run returns the result so far, marked partial, with the
 // error.
 func Run(ctx context.Context, plan Plan, o Options) (result.Document, error) {
+	var groups *result.Groups
+	if !o.Remote {
+		var err error
+		if plan, groups, err = plan.Fit(o.FreeMemory, o.MaxFiles); err != nil {
+			return result.Document{}, err
+		}
+	}
 	r := &run{Options: o, plan: plan, doc: header(plan.Plan, plan.trials, o)}
+	r.doc.Groups = groups
 	if r.Processors == nil {
 		r.Processors = measure.ReadProcessorTimes
 	}
@@ -125,18 +133,21 @@ func (r *run) measureTrials(ctx context.Context) (failed error) {
 	return errors.Join(failed, runner.release())
 }
 
-// measureCells measures cell after cell, each with all its arms up at the same time, until its rounds are
-// measured, its verdicts are decided, or its share of the time is over. The cells that remain share the time
-// that remains.
+// measureCells measures cell after cell (or group after group of arms in it), each with all its arms up at the same
+// time, until its rounds are measured, its verdicts are decided, or its share of the time is over. The cells that
+// remain share the time that remains.
 func (r *run) measureCells(ctx context.Context, runner *trialRunner) (failed error) {
 	began := time.Now()
-	cells := byCell(r.plan.trials)
+	cells, cycles := byCell(r.plan.trials), 0
 	for i, cell := range cells {
+		if cell[0][0].Group <= 1 {
+			cycles = 0
+		}
 		limit := r.plan.TimeLimit
 		if limit > 0 {
 			limit = max((limit-time.Since(began))/time.Duration(len(cells)-i), 1)
 		}
-		if failed = r.measureCell(ctx, runner, cell, limit); failed != nil {
+		if cycles, failed = r.measureCell(ctx, runner, cell, cycles, limit); failed != nil {
 			break
 		}
 	}
@@ -146,10 +157,10 @@ func (r *run) measureCells(ctx context.Context, runner *trialRunner) (failed err
 	return failed
 }
 
-// byCell returns the trials of each cell, by round.
+// byCell returns the trials of each cell, or of each group of arms in it, by round.
 func byCell(trials []trial) (cells [][][]trial) {
 	for i, t := range trials {
-		sameCell := i > 0 && result.Cell(t.Cell).Key() == result.Cell(trials[i-1].Cell).Key()
+		sameCell := i > 0 && result.Cell(t.Cell).Key() == result.Cell(trials[i-1].Cell).Key() && t.Group == trials[i-1].Group
 		if !sameCell {
 			cells = append(cells, nil)
 		}
@@ -163,9 +174,16 @@ func byCell(trials []trial) (cells [][][]trial) {
 	return cells
 }
 
-func (r *run) measureCell(ctx context.Context, runner *trialRunner, rounds [][]trial, limit time.Duration) (failed error) {
+// measureCell measures the arms of a cell, or a group of them, after the cycles of earlier groups. It returns the
+// number of all cycles.
+func (r *run) measureCell(ctx context.Context, runner *trialRunner, rounds [][]trial, cycles int, limit time.Duration) (_ int, failed error) {
 	end := newEnding(r.plan.Looks, len(rounds), limit, time.Now())
 	in := runner.interleave(rounds[0], r.plan.Design)
+	in.cycle = cycles
+	var arms []string
+	for _, t := range rounds[0] {
+		arms = append(arms, t.Arm)
+	}
 	defer func() { failed = errors.Join(failed, in.close()) }()
 	for _, round := range rounds {
 		together := round[0].Trial
@@ -177,20 +195,20 @@ func (r *run) measureCell(ctx context.Context, runner *trialRunner, rounds [][]t
 			of[i] = round[slices.IndexFunc(round, func(t trial) bool { return t.Order == m.Order })]
 		}
 		if err := r.addTrials(of, measured); err != nil {
-			return err
+			return in.cycle, err
 		}
 		for i := range measured {
 			r.progress.ended(of[i].Trial, &measured[i])
 		}
 		if err != nil {
-			return fmt.Errorf("round %d: %w", round[0].Round, err)
+			return in.cycle, fmt.Errorf("round %d: %w", round[0].Round, err)
 		}
-		if why := end.after(round[0].Round, func() bool { return analysis.DecidedIn(r.doc, round[0].Cell) }, time.Now()); why != "" {
+		if why := end.after(round[0].Round, func() bool { return analysis.DecidedIn(r.doc, round[0].Cell, arms) }, time.Now()); why != "" {
 			r.endSeries(why, round[0].Round, len(round))
 			break
 		}
 	}
-	return nil
+	return in.cycle, nil
 }
 
 // endSeries records in the document that a series ended after a number of rounds. If the time limit ended any

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"rpclab/internal/experiment"
@@ -12,16 +13,18 @@ import (
 // Needs adds to a plan's description what the run starts on this machine.
 func (p Plan) Needs(to result.Plan) result.Plan {
 	to.Tools, to.Missing = []string{}, []string{}
-	together := map[string]int{} // processes of the first round, by cell
+	together, memory := map[string]int{}, map[string]uint64{} // of the first round, by cell and group
 	for _, t := range p.trials {
 		if t.Round > 1 {
 			continue
 		}
-		key := result.Cell(t.Cell).Key()
+		key := fmt.Sprint(result.Cell(t.Cell).Key(), t.Group)
 		if p.Design == experiment.Isolated {
-			together[key] = 0 // one trial at a time
+			together[key], memory[key] = 0, 0 // one trial at a time
 		}
 		together[key] += processesOf(t)
+		memory[key] += memoryOf(t)
+		to.MemoryEstimate = max(to.MemoryEstimate, memory[key])
 		to.Processes = max(to.Processes, together[key])
 		files, _ := filesNeeded(t)
 		to.Files = max(to.Files, files)

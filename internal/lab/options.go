@@ -33,6 +33,7 @@ type Options struct {
 	Kubernetes string
 	Nodes      []result.Node // of the cluster; none: rpclab may not list them
 	MaxFiles   uint64        // limit of open files of a process
+	FreeMemory uint64        // of this machine, in bytes; 0: not known
 	// OtherRuns returns the other runs of rpclab that use this machine now; nil: not known.
 	OtherRuns func() []running.Run
 	// Processors reads the processors' counters; nil: [measure.ReadProcessorTimes].

@@ -23,6 +23,9 @@ func Plan(w io.Writer, d result.Plan, o Options) error {
 	plannedRuns(&p, d)
 	p.item(fmt.Sprintf("It starts about %s processes at a time, on free loopback ports. One of them opens up to %s.%s",
 		number(float64(d.Processes)), plural(d.Files, "file"), memoryOfPlan(d)))
+	if d.Groups != nil {
+		p.item(groupsInWords(*d.Groups))
+	}
 	if len(d.Missing) > 0 {
 		p.alarm("Not installed: " + clean(strings.Join(d.Missing, ", ")) + ". Install them with `rpclab doctor --install`.")
 	}
@@ -36,7 +39,7 @@ func Plan(w io.Writer, d result.Plan, o Options) error {
 
 func memoryOfPlan(d result.Plan) string {
 	if d.Memory == nil {
-		return " Its memory is not known."
+		return fmt.Sprintf(" They need about %.0f MB of memory.", float64(d.MemoryEstimate)/1e6)
 	}
 	return fmt.Sprintf(" Earlier runs used up to %.0f MB.", float64(*d.Memory)/1e6)
 }

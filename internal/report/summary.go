@@ -204,6 +204,9 @@ func reservations(p *page, d result.Document) {
 	if len(d.Longer) > 0 && !d.Partial && room(*p) {
 		p.item(longerInWords(d, d.Longer[0]))
 	}
+	if d.Groups != nil {
+		p.item(groupsInWords(*d.Groups))
+	}
 	made := strings.Join(filled(progress(d), lasted(d)), ", ")
 	switch {
 	case d.Partial:
@@ -212,6 +215,19 @@ func reservations(p *page, d result.Document) {
 		made = "Scaled down by --quick: " + made
 	}
 	p.item(made + ".")
+}
+
+// groupsInWords says why arms were not all up at the same time, and which were.
+func groupsInWords(g result.Groups) string {
+	why := fmt.Sprintf("All arms need about %.0f MB (%.0f MB were free)", float64(g.Memory)/1e6, float64(g.FreeMemory)/1e6)
+	if g.LimitedBy == result.LimitedByFiles {
+		why = fmt.Sprintf("All arms need %s open files (limit %s)", number(float64(g.Files)), number(float64(g.MaxFiles)))
+	}
+	var groups []string
+	for _, arms := range g.Arms {
+		groups = append(groups, clean(strings.Join(arms[1:], ", ")))
+	}
+	return fmt.Sprintf("%s: %d groups with %s: %s.", why, len(g.Arms), clean(g.Arms[0][0]), strings.Join(groups, "; "))
 }
 
 // room says whether a summary has a line left for advice: it has at most one reservation of one line.

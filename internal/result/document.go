@@ -29,6 +29,9 @@ type Document struct {
 	// isolated.
 	Design string `json:"design,omitempty" enum:"isolated,interleaved,side-by-side"`
 	Rounds int    `json:"rounds"`
+	// Groups are the arms that were up at the same time, where not all of a cell fitted; nil: they fitted, or the
+	// design is isolated. The baseline has a trial in every group of a round.
+	Groups *Groups `json:"groups,omitempty"`
 	// Margin is the largest difference, as a share, that counts as none; 0 means 0.03.
 	Margin float64 `json:"margin,omitempty"`
 	Seed   uint64  `json:"seed"`
@@ -225,7 +228,9 @@ type Arm struct {
 
 // Trial is one arm, in one cell, in one round.
 type Trial struct {
-	Round   int       `json:"round"` // from 1
+	Round int `json:"round"` // from 1
+	// Group is the one of [Document.Groups] in which the arm was up, from 1; 0: there are no groups.
+	Group   int       `json:"group,omitempty"`
 	Order   int       `json:"order"` // position in the run, from 0
 	Started time.Time `json:"started"`
 	Failed  string    `json:"failed,omitempty"` // why the trial has no measurement

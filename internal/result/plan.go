@@ -32,6 +32,10 @@ type Plan struct {
 	// Tools are the third-party programs that it needs, and Missing those that are not installed.
 	Tools   []string `json:"tools"`
 	Missing []string `json:"missing"`
+	// Groups are the arms that are up at the same time; nil: all of a cell, or one at a time.
+	Groups *Groups `json:"groups,omitempty"`
+	// MemoryEstimate is about how much memory the processes use at a time, from their number and kind.
+	MemoryEstimate uint64 `json:"memory_estimate_bytes"`
 	// Memory is the largest amount that callers, servers and proxies used at a time in the runs of From; nil:
 	// not known.
 	Memory *uint64 `json:"memory_bytes"`
