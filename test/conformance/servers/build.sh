@@ -1,6 +1,7 @@
 #!/bin/sh
-# Builds the servers of other projects that ./test/conformance loads, in the cache directory. Versions are pinned in
-# go/go.mod, node/package-lock.json and python/requirements.txt. What is built already is kept.
+# Builds the servers of other projects that ./test/conformance loads, in the cache directory, and installs the packages
+# of ./examples there. Versions are pinned in go/go.mod, package-lock.json and requirements.txt. What is built already is
+# kept.
 set -eu
 cd "$(dirname "$0")"
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/rpclab/conformance
@@ -27,6 +28,9 @@ install() {
 	mv "$part" "$cache/$name"
 }
 packages_of_node() { npm ci --prefix "$part" --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null; }
-packages_of_python() { python3 -m pip install --quiet --root-user-action ignore --disable-pip-version-check --no-deps --require-hashes --only-binary=:all: --target "$part" -r python/requirements.txt; }
+packages_of_python() { python3 -m pip install --quiet --root-user-action ignore --disable-pip-version-check --no-deps --require-hashes --only-binary=:all: --target "$part" -r "$part/requirements.txt"; }
 install node "node/package.json node/package-lock.json" "$(node --version)" packages_of_node
 install python python/requirements.txt "$(python3 --version)" packages_of_python
+examples=../../../examples
+install node-service "$examples/node-service/package.json $examples/node-service/package-lock.json" "$(node --version)" packages_of_node
+install python-service $examples/python-service/requirements.txt "$(python3 --version)" packages_of_python
