@@ -39,16 +39,16 @@ $(CACHE)/ruff-$(RUFF):
 # docs/decisions/0016-twice.md. Some stages alone: go run ./test/stages e2e conformance.
 test: tools ; @go run ./test/stages
 
-# What takes long to show: the tables of docs/method/statistics.md with 5,000 simulations, 10,000
+# What takes long to show: the tables of docs/method/statistics.md with 2,000 simulations, 10,000
 # channels, a million calls, 50,000 connections. Half an hour on a quiet machine; run it before a release.
 soak: proxies
 	go test -count=1 -timeout 60m ./internal/wire -run Soak -v -soak
 	$(MAKE) statistics
 	go test -count=1 -timeout 2h ./test/e2e -run 'Million|TenThousand|ManyConnections|FiftyThousand' -v -soak
 
-# The tables of docs/method/statistics.md and comparing.md, with 5,000 simulated runs a figure. UPDATE=-update
+# The tables of docs/method/statistics*.md and comparing.md, with 2,000 simulated runs a figure. UPDATE=-update
 # rewrites them.
-statistics: ; go test -count=1 -timeout 3h ./internal/verdict -run 'Coverage|Power' -v -sims 5000 $(UPDATE)
+statistics: ; go test -count=1 -p 1 -timeout 3h ./internal/verdict ./internal/analysis -run 'Coverage|Power' -v -sims 2000 $(UPDATE)
 
 bench:
 	go test -run '^$$' -bench . -benchmem ./internal/...

@@ -42,7 +42,7 @@ func Answer(d result.Document) string {
 			return fmt.Sprintf("No verdict: only %s fit in the time limit, and at least %d are needed to tell a difference from chance: use --for %s.",
 				plural(d.Rounds, "round"), roundsNeeded(d), timeFor(d, roundsNeeded(d)))
 		}
-		return fmt.Sprintf("No verdict: %s, and at least %d are needed to tell a difference from chance.", plural(d.Rounds, "round"), roundsNeeded(d))
+		return fmt.Sprintf("No verdict: %s, and at least %d are needed to tell a difference from chance%s.", plural(d.Rounds, "round"), roundsNeeded(d), inMoreRounds(d))
 	case len(metrics) > 0 && noneFit(d):
 		return "No verdict: " + cmp.Or(bottleneck(d), "the full report says why") + "."
 	case len(metrics) > 0:

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"rpclab/internal/result"
 )
@@ -73,6 +74,12 @@ func TestTheAnswerSaysWhetherLostCallsAreBeyondChance(t *testing.T) {
 	const recovered = " When rpclab scaled to 10 backends, new-channel called a new backend within 120 ms; shared never did."
 	want := "shared lost 2.0 % of its calls; new-channel lost none. 1 round cannot tell such differences from chance; 5 can." + recovered
 	if got := Answer(d); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	quick := d
+	finished := d.Started.Add(31 * time.Second)
+	quick.Quick, quick.Finished = true, &finished
+	if got, want := Answer(quick), strings.Replace(want, "; 5 can.", "; 5 can: --quick --rounds 5 takes about 3 min.", 1); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	d.Rounds = 5

@@ -2,7 +2,10 @@ package report
 
 import (
 	"cmp"
+	"fmt"
+	"math"
 	"slices"
+	"time"
 
 	"rpclab/internal/result"
 )
@@ -177,4 +180,22 @@ func roundsNeeded(d result.Document) int {
 		}
 	}
 	return most
+}
+
+// inMoreRounds returns how long a quick run with enough rounds takes; "": the run was not quick.
+func inMoreRounds(d result.Document) string {
+	if !d.Quick || d.Finished == nil || d.Rounds == 0 {
+		return ""
+	}
+	least := roundsNeeded(d)
+	took := d.Finished.Sub(d.Started) * time.Duration(least) / time.Duration(d.Rounds)
+	return fmt.Sprintf(": --quick --rounds %d takes about %s", least, roughly(took))
+}
+
+// roughly returns a time in minutes or, if it is short, in tens of seconds.
+func roughly(d time.Duration) string {
+	if d < 100*time.Second {
+		return fmt.Sprintf("%.0f s", 10*math.Ceil(d.Seconds()/10))
+	}
+	return fmt.Sprintf("%.0f min", math.Ceil(d.Minutes()))
 }

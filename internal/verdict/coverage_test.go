@@ -5,10 +5,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-)
 
-// pageSims is the number of simulated runs from which the tables of the page are computed.
-const pageSims = 5000
+	"rpclab/internal/testkit"
+)
 
 // TestCoverageOfEqualArms compares arms that do not differ. The interval must contain 1 as often as its level
 // says, and at most 5 % of runs may decide any of their verdicts.
@@ -22,25 +21,25 @@ func TestCoverageOfEqualArms(t *testing.T) {
 		for _, rounds := range []int{4, 5} {
 			for _, family := range []int{1, 12} {
 				missed, wrong := overRuns(n, rounds, family)
-				all, level := *sims*family, 1-0.05/float64(family)
-				if tooMany(missed, all, 1-level) {
+				all, level := *testkit.Sims*family, 1-0.05/float64(family)
+				if testkit.TooMany(missed, all, 1-level) {
 					t.Errorf("%s, %d rounds, %d verdicts: %d of %d intervals do not contain 1, want a share of at most %.4f", n.name, rounds, family, missed, all, 1-level)
 				}
-				if tooMany(wrong, *sims, 0.05) {
-					t.Errorf("%s, %d rounds, %d verdicts: a wrong verdict in %d of %d runs, want at most 5 %%", n.name, rounds, family, wrong, *sims)
+				if testkit.TooMany(wrong, *testkit.Sims, 0.05) {
+					t.Errorf("%s, %d rounds, %d verdicts: a wrong verdict in %d of %d runs, want at most 5 %%", n.name, rounds, family, wrong, *testkit.Sims)
 				}
 				rows = append(rows, fmt.Sprintf("| %s | %d | %d | %.2f %% | %.2f %% | 5 %% | %.1f %% |",
-					n.name, rounds, family, 100*level, 100-percentOf(missed, all), percentOf(wrong, *sims)))
+					n.name, rounds, family, 100*level, 100-testkit.Percent(missed, all), testkit.Percent(wrong, *testkit.Sims)))
 			}
 		}
 	}
-	checkTable(t, page, "same", rows)
+	testkit.Table(t, page, "same", rows)
 }
 
 // overRuns counts the intervals that miss 1, and the runs with a wrong decision.
 func overRuns(n noise, rounds, family int) (missed, wrong int) {
 	random := rand.New(rand.NewPCG(uint64(len(n.name)), uint64(100*rounds+family)))
-	for range *sims {
+	for range *testkit.Sims {
 		called := false
 		for range family {
 			v := Compare(simulate(rounds, n.draw, n.draw, random), Options{Family: family, LowerIsBetter: true})
@@ -56,8 +55,6 @@ func overRuns(n noise, rounds, family int) (missed, wrong int) {
 	return missed, wrong
 }
 
-func percentOf(count, n int) float64 { return 100 * float64(count) / float64(n) }
-
 // TestCoverageOfEquivalence simulates a true ratio at the margin. "Equivalent" is then wrong, and only one end
 // of the interval can be wrong.
 func TestCoverageOfEquivalence(t *testing.T) {
@@ -65,7 +62,7 @@ func TestCoverageOfEquivalence(t *testing.T) {
 	for _, share := range []float64{0.001, 0.005, 0.01, 0.02} {
 		random := rand.New(rand.NewPCG(12, 12))
 		equivalent := 0
-		for range *sims {
+		for range *testkit.Sims {
 			pairs := simulate(5, logNormal(share), logNormal(share), random)
 			for i := range pairs {
 				pairs[i].A *= 1.03001
@@ -74,8 +71,8 @@ func TestCoverageOfEquivalence(t *testing.T) {
 				equivalent++
 			}
 		}
-		if tooMany(equivalent, *sims, 0.025) {
-			t.Errorf("noise %g: equivalent in %d of %d runs, want at most 2.5 %%", share, equivalent, *sims)
+		if testkit.TooMany(equivalent, *testkit.Sims, 0.025) {
+			t.Errorf("noise %g: equivalent in %d of %d runs, want at most 2.5 %%", share, equivalent, *testkit.Sims)
 		}
 	}
 }
@@ -95,7 +92,7 @@ func TestCoverageLimits(t *testing.T) {
 		for _, rounds := range []int{4, 5, 10} {
 			random := rand.New(rand.NewPCG(13, uint64(rounds)))
 			held, better, worse, heldOf12 := 0, 0, 0, 0
-			for range *sims {
+			for range *testkit.Sims {
 				pairs := simulate(rounds, long, even, random)
 				for i := range pairs {
 					pairs[i].A /= math.Exp(truth) // now the true ratio is 1
@@ -113,14 +110,14 @@ func TestCoverageLimits(t *testing.T) {
 					heldOf12++
 				}
 			}
-			if tooMany(*sims-held, *sims, 0.11) || tooMany(*sims-heldOf12, *sims, 0.03) {
-				t.Errorf("tail %g, %d rounds: the interval contains the truth in %d runs, and as one of 12 in %d, of %d; want 89 and 97 %%, as the page says", tail, rounds, held, heldOf12, *sims)
+			if testkit.TooMany(*testkit.Sims-held, *testkit.Sims, 0.11) || testkit.TooMany(*testkit.Sims-heldOf12, *testkit.Sims, 0.03) {
+				t.Errorf("tail %g, %d rounds: the interval contains the truth in %d runs, and as one of 12 in %d, of %d; want 89 and 97 %%, as the page says", tail, rounds, held, heldOf12, *testkit.Sims)
 			}
 			rows = append(rows, fmt.Sprintf("| %.0f %% | %d | 95 %% | %.1f %% | %.1f %% | %.1f %% | 99.6 %% | %.1f %% |",
-				100*tail, rounds, percentOf(held, *sims), percentOf(better, *sims), percentOf(worse, *sims), percentOf(heldOf12, *sims)))
+				100*tail, rounds, testkit.Percent(held, *testkit.Sims), testkit.Percent(better, *testkit.Sims), testkit.Percent(worse, *testkit.Sims), testkit.Percent(heldOf12, *testkit.Sims)))
 		}
 	}
-	checkTable(t, page, "limits", rows)
+	testkit.Table(t, page, "limits", rows)
 }
 
 func meanLog(draw func(*rand.Rand) float64) float64 {

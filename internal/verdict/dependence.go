@@ -3,6 +3,7 @@ package verdict
 import (
 	"math"
 	"slices"
+	"sync"
 )
 
 // dependence is a hypothesis about consecutive values: a share of their variance follows an autoregressive
@@ -12,12 +13,13 @@ type dependence struct {
 	share       float64 // of the variance that is autoregressive
 }
 
-// dependences are all hypotheses. They are equally probable before the values are known. Correlations end at
-// 0.9, so that the interval keeps its level for true correlations up to 0.7 (docs/decisions/0032-cycles.md).
+// dependences are all hypotheses. Correlations end at 0.9, so that the interval keeps its level for true
+// correlations up to 0.7 (docs/decisions/0032-cycles.md).
 var dependences = func() (all []dependence) {
 	for tenths := range 10 {
-		correlation := float64(tenths) / 10
-		all = append(all, dependence{correlation, 1}, dependence{correlation, 0.5})
+		for _, share := range []float64{1, 0.75, 0.5, 0.25} {
+			all = append(all, dependence{float64(tenths) / 10, share})
+		}
 	}
 	return all
 }()
@@ -34,10 +36,17 @@ func (d dependence) density(cos float64) float64 {
 // dependence is.
 const ownCycles = 40
 
+// caution returns the logarithm of the weight of a dependence before n values are known: the wider its interval, the
+// larger. Many values exclude all but a few dependences. Without caution those with narrow intervals win too often
+// if a part of the noise is dependent. Few values exclude none, so caution would only cost power.
+func (d dependence) caution(n int) float64 {
+	return min(float64(n), 200) / 400 * math.Log(d.density(1))
+}
+
 // dependent returns the uncertainty of the mean of consecutive values. Each dependence implies a standard
 // error. Its weight is how well it explains the values, times how probable it was before. That probability
 // mixes what the contrasts of other arms show with equal probabilities, because this pair may differ from the
-// other arms. A few values change the weights little, so their interval is wide.
+// other arms, and includes caution. A few values change the weights little, so their interval is wide.
 func dependent(values []float64, contrasts [][]float64) uncertainty {
 	n := float64(len(values))
 	before := make([]float64, len(dependences))
@@ -49,7 +58,7 @@ func dependent(values []float64, contrasts [][]float64) uncertainty {
 	}
 	own := min(1, n/ownCycles)
 	for i, p := range normalized(before) {
-		before[i] = math.Log(own/float64(len(before)) + (1-own)*p)
+		before[i] = math.Log(own/float64(len(before))+(1-own)*p) + dependences[i].caution(len(values))
 	}
 	evidence, variances := explained(transform(values), 1, len(values))
 	for i := range evidence {
@@ -90,17 +99,15 @@ func trending(values []float64) (slope float64, u uncertainty) {
 // density (P. Whittle, "Estimation and Information in Stationary Time Series", Arkiv för Matematik 2, 1953).
 func explained(coefficients []float64, from, n int) (evidence, variances []float64) {
 	freedom := float64(len(coefficients))
-	cosines := make([]float64, len(coefficients))
-	for j := range cosines {
-		cosines[j] = frequency(from+j, n)
-	}
-	for _, d := range dependences {
-		var variance, logs float64
-		for j, c := range coefficients {
-			density := d.density(cosines[j])
-			variance += c * c / density / freedom
-			logs += math.Log(density)
+	for _, density := range spectrumOf(n).densities {
+		variance, logs := 0.0, density.logs
+		for _, inverse := range density.inverses[:from-1] {
+			logs += math.Log(inverse)
 		}
+		for j, inverse := range density.inverses[from-1:] {
+			variance += coefficients[j] * coefficients[j] * inverse
+		}
+		variance /= freedom
 		variances = append(variances, variance)
 		evidence = append(evidence, -logs/2-freedom/2*math.Log(variance))
 	}
@@ -141,16 +148,56 @@ func frequency(j, n int) float64 { return math.Cos(math.Pi * float64(j) / float6
 // transform is the orthonormal cosine transform (DCT-II) of the values without its first coefficient, the
 // mean: coefficient j holds what varies with a period of 2n/j values.
 func transform(values []float64) []float64 {
-	n := len(values)
-	table := make([]float64, 4*n)
-	for i := range table {
-		table[i] = math.Sqrt(2/float64(n)) * math.Cos(math.Pi*float64(i)/float64(2*n))
-	}
+	n, table := len(values), spectrumOf(len(values)).cosines
 	all := make([]float64, n-1)
 	for j := range all {
-		for i, x := range values {
-			all[j] += (x - values[0]) * table[(j+1)*(2*i+1)%(4*n)]
+		at := j + 1 // (j+1)·(2i+1), modulo the length of the table
+		for _, x := range values {
+			all[j] += (x - values[0]) * table[at]
+			if at += 2 * (j + 1); at >= len(table) {
+				at -= len(table)
+			}
 		}
 	}
 	return all
+}
+
+// spectrum holds what depends only on the number of values.
+type spectrum struct {
+	cosines   []float64 // of the transform: a whole period in 4n steps
+	densities []densities
+}
+
+// densities are the spectral densities of a dependence at the coefficients of the transform.
+type densities struct {
+	inverses []float64
+	logs     float64 // sum of their logarithms
+}
+
+// spectra caches each [spectrum] of at most maxCached values, 10 MB in all, because all metrics and pairs of a run
+// have about as many values.
+var spectra sync.Map
+
+const maxCached = 256
+
+func spectrumOf(n int) *spectrum {
+	if cached, ok := spectra.Load(n); ok {
+		return cached.(*spectrum)
+	}
+	s := &spectrum{cosines: make([]float64, 4*n)}
+	for i := range s.cosines {
+		s.cosines[i] = math.Sqrt(2/float64(n)) * math.Cos(math.Pi*float64(i)/float64(2*n))
+	}
+	for _, d := range dependences {
+		var of densities
+		for j := 1; j < n; j++ {
+			density := d.density(frequency(j, n))
+			of.inverses, of.logs = append(of.inverses, 1/density), of.logs+math.Log(density)
+		}
+		s.densities = append(s.densities, of)
+	}
+	if n <= maxCached {
+		spectra.Store(n, s)
+	}
+	return s
 }

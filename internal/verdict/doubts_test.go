@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"rpclab/internal/testkit"
 )
 
 // ratios are pairs whose b is 1.
@@ -58,14 +60,14 @@ func TestADecisiveOutlierRemovesTheDecision(t *testing.T) {
 // share of comparisons than their levels allow.
 func TestStableRunsRarelyHaveDoubts(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 31))
-	doubted, n := 0, 10**sims
+	doubted, n := 0, 10**testkit.Sims
 	for range n {
 		pairs := simulate(6, logNormal(0.05), logNormal(0.05), r)
 		if len(Doubts(pairs, Compare(pairs, Options{}), Options{})) > 0 {
 			doubted++
 		}
 	}
-	if tooMany(doubted, n, driftLevel+outlierLevel) {
+	if testkit.TooMany(doubted, n, driftLevel+outlierLevel) {
 		t.Errorf("%d of %d comparisons without a trend have doubts, want a share of at most %g", doubted, n, driftLevel+outlierLevel)
 	}
 }
@@ -74,7 +76,7 @@ func TestStableRunsRarelyHaveDoubts(t *testing.T) {
 func TestDriftIsDetected(t *testing.T) {
 	r := rand.New(rand.NewPCG(32, 32))
 	seen := 0
-	for range *sims {
+	for range *testkit.Sims {
 		pairs := simulate(10, logNormal(0.03), logNormal(0.03), r)
 		for i := range pairs {
 			pairs[i].A *= math.Pow(1.05, float64(i))
@@ -85,8 +87,8 @@ func TestDriftIsDetected(t *testing.T) {
 			}
 		}
 	}
-	if tooMany(*sims-seen, *sims, 0.1) {
-		t.Errorf("the drift was detected in %d of %d runs, want 90 %%", seen, *sims)
+	if testkit.TooMany(*testkit.Sims-seen, *testkit.Sims, 0.1) {
+		t.Errorf("the drift was detected in %d of %d runs, want 90 %%", seen, *testkit.Sims)
 	}
 }
 
@@ -115,7 +117,7 @@ func TestManyLooksKeepTheErrorRate(t *testing.T) {
 			}
 			r := rand.New(rand.NewPCG(33, uint64(last)))
 			wrong := 0
-			for range *sims {
+			for range *testkit.Sims {
 				pairs := simulate(last, n.draw, n.draw, r)
 				for _, rounds := range ends {
 					v := Compare(pairs[:rounds], Options{Share: ErrorShare(looks, rounds), Seed: 1})
@@ -127,8 +129,8 @@ func TestManyLooksKeepTheErrorRate(t *testing.T) {
 					}
 				}
 			}
-			if tooMany(wrong, *sims, 0.05) {
-				t.Errorf("%s, up to %d rounds, %d looks: a difference in %d of %d runs without one, want at most 5 %%", n.name, last, len(looks), wrong, *sims)
+			if testkit.TooMany(wrong, *testkit.Sims, 0.05) {
+				t.Errorf("%s, up to %d rounds, %d looks: a difference in %d of %d runs without one, want at most 5 %%", n.name, last, len(looks), wrong, *testkit.Sims)
 			}
 		}
 	}

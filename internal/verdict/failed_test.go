@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"rpclab/internal/testkit"
 )
 
 func pairsOf(a, b []float64) []Pair {
@@ -77,7 +79,7 @@ func TestCoverageOfClusteredFailures(t *testing.T) {
 				return (failed + 0.5) / calls
 			}
 			wrong := 0
-			for range *sims {
+			for range *testkit.Sims {
 				var pairs []Pair
 				for range rounds {
 					pairs = append(pairs, Pair{A: draw(), B: draw()})
@@ -86,8 +88,8 @@ func TestCoverageOfClusteredFailures(t *testing.T) {
 					wrong++
 				}
 			}
-			if tooMany(wrong, *sims, 0.05) {
-				t.Errorf("%d rounds, calls lost in %.0f %% of trials: equal arms differ in %d of %d runs, want at most 5 %%", rounds, 100*share, wrong, *sims)
+			if testkit.TooMany(wrong, *testkit.Sims, 0.05) {
+				t.Errorf("%d rounds, calls lost in %.0f %% of trials: equal arms differ in %d of %d runs, want at most 5 %%", rounds, 100*share, wrong, *testkit.Sims)
 			}
 		}
 	}
@@ -97,7 +99,7 @@ func TestTheIntervalOfAMedianHoldsIt(t *testing.T) {
 	for n, want := range map[int]float64{0: 0, 5: 0, 6: 0.96875, 8: 0.9921875, 10: 0.978515625} {
 		random := rand.New(rand.NewPCG(33, uint64(n)))
 		held := 0
-		for range *sims {
+		for range *testkit.Sims {
 			values := make([]float64, n)
 			for i := range values {
 				values[i] = random.ExpFloat64()
@@ -110,8 +112,8 @@ func TestTheIntervalOfAMedianHoldsIt(t *testing.T) {
 				held++
 			}
 		}
-		if tooMany(*sims-held, *sims, 1-want) && want > 0 {
-			t.Errorf("%d values: the interval has the median in %d of %d samples, want %.1f %%", n, held, *sims, 100*want)
+		if testkit.TooMany(*testkit.Sims-held, *testkit.Sims, 1-want) && want > 0 {
+			t.Errorf("%d values: the interval has the median in %d of %d samples, want %.1f %%", n, held, *testkit.Sims, 100*want)
 		}
 	}
 	never := math.Inf(1)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"rpclab/internal/testkit"
 )
 
 // TestPowerOfAGate simulates runs of five trials each, with 5 % of noise, in which nothing changed. How often a
@@ -14,7 +16,7 @@ func TestPowerOfAGate(t *testing.T) {
 	for _, limit := range []float64{1.05, 1.1, 1.15} {
 		r := rand.New(rand.NewPCG(61, 61))
 		seen := map[Outcome]int{}
-		for range *sims {
+		for range *testkit.Sims {
 			var before, after []float64
 			for range 5 {
 				before, after = append(before, logNormal(0.05)(r)), append(after, logNormal(0.05)(r))
@@ -22,11 +24,11 @@ func TestPowerOfAGate(t *testing.T) {
 			_, outcome, _ := Bound{Limit: limit}.OfRuns(before, after, Options{LowerIsBetter: true})
 			seen[outcome]++
 		}
-		if tooMany(seen[Failed], *sims, 0.025) {
-			t.Errorf("ratio < %g failed in %d of %d runs without a change, want at most 2.5 %%", limit, seen[Failed], *sims)
+		if testkit.TooMany(seen[Failed], *testkit.Sims, 0.025) {
+			t.Errorf("ratio < %g failed in %d of %d runs without a change, want at most 2.5 %%", limit, seen[Failed], *testkit.Sims)
 		}
 		rows = append(rows, fmt.Sprintf("| `ratio < %g` | %.0f %% | %.0f %% | %.1f %% |", limit,
-			percentOf(seen[Held], *sims), percentOf(seen[Open], *sims), percentOf(seen[Failed], *sims)))
+			testkit.Percent(seen[Held], *testkit.Sims), testkit.Percent(seen[Open], *testkit.Sims), testkit.Percent(seen[Failed], *testkit.Sims)))
 	}
-	checkTable(t, acrossPage, "gates", rows)
+	testkit.Table(t, acrossPage, "gates", rows)
 }

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"rpclab/internal/testkit"
 )
 
 // TestTrendMatchesTheTableOfKendall tests values that only rise, in few rounds and in more. The shares are
@@ -152,7 +154,7 @@ func TestNormalRankSumAgreesWithTheExactOne(t *testing.T) {
 // at most u of the cases may have a p-value of u or less.
 func TestGuardsRarelyRaiseFalseAlarms(t *testing.T) {
 	r := rand.New(rand.NewPCG(22, 22))
-	n := 10 * *sims
+	n := 10 * *testkit.Sims
 	for _, rounds := range []int{4, 5, 8, 20} {
 		trends, outliers, ranks := 0, 0, 0
 		for range n {
@@ -171,7 +173,7 @@ func TestGuardsRarelyRaiseFalseAlarms(t *testing.T) {
 			}
 		}
 		for name, count := range map[string]int{"trend": trends, "outlier": outliers, "ranks": ranks} {
-			if tooMany(count, n, 0.05) {
+			if testkit.TooMany(count, n, 0.05) {
 				t.Errorf("%s, %d rounds: %d of %d cases have p ≤ 0.05, want at most 5 %%", name, rounds, count, n)
 			}
 		}

@@ -17,10 +17,15 @@ type Precision struct {
 	Margin  float64 // as a share; 0 means 0.03
 }
 
-// Precision returns the precision of a comparison with these options. It is zero if it is not known.
+// Precision returns the precision of a comparison with these options. It is zero if it is not known. More than half
+// of all estimates from a few rounds are below the true error. So Precision returns the error of which half are.
 func (v Verdict) Precision(o Options) Precision {
 	o = o.withDefaults()
-	return Precision{Error: v.Error, Freedom: v.Freedom, Rounds: float64(v.Rounds), Alpha: o.alpha(), Margin: o.Margin}
+	p := Precision{Error: v.Error, Freedom: v.Freedom, Rounds: float64(v.Rounds), Alpha: o.alpha(), Margin: o.Margin}
+	if !o.Consecutive && p.Freedom > 0 { // the error of cycles includes what they may share, and is not too small
+		p.Error /= p.estimate(0)
+	}
+	return p
 }
 
 // Ratio returns the smallest true ratio over 1 that the comparison detects with a probability of power, if the
@@ -73,15 +78,20 @@ func (p Precision) Likely() (low, high Precision) {
 // bar returns how many standard errors a log ratio must be from 0 so that its interval excludes 1.
 func (p Precision) bar() float64 { return studentOf(max(p.Freedom, 1), p.Alpha) }
 
-// draws returns equally probable estimates of the standard error, if Error is the true one. It uses Wilson and
-// Hilferty's quantiles of the chi-squared distribution, which are exact enough here.
+// draws returns equally probable estimates of the standard error, if Error is the true one.
 func (p Precision) draws() []float64 {
 	all := make([]float64, len(normalQuantiles))
-	spread := 2 / (9 * max(p.Freedom, 1))
 	for i, z := range normalQuantiles {
-		all[i] = p.Error * math.Pow(max(0, 1-spread+z*math.Sqrt(spread)), 1.5)
+		all[i] = p.Error * p.estimate(z)
 	}
 	return all
+}
+
+// estimate returns an estimate of the standard error as a multiple of the true one, at a quantile of the normal
+// distribution. It uses Wilson and Hilferty's quantiles of the chi-squared distribution, which are exact enough.
+func (p Precision) estimate(z float64) float64 {
+	spread := 2 / (9 * max(p.Freedom, 1))
+	return math.Pow(max(0, 1-spread+z*math.Sqrt(spread)), 1.5)
 }
 
 // detects returns the probability that a comparison detects a true log ratio. errors are the estimates of

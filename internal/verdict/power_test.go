@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"rpclab/internal/testkit"
 )
 
 var families = []int{1, 12, 48}
@@ -24,7 +26,7 @@ func TestPower(t *testing.T) {
 			rows = append(rows, row)
 		}
 	}
-	checkTable(t, page, "power", rows)
+	testkit.Table(t, page, "power", rows)
 }
 
 // TestPowerMatchesCompare checks the shortcut of neededRatios: with the ratio that it returns, 80 % of runs
@@ -36,7 +38,7 @@ func TestPowerMatchesCompare(t *testing.T) {
 		ratio := needed[len(needed)*80/100]
 		random := rand.New(rand.NewPCG(16, 16)) // not the random numbers from which needed was computed
 		found := 0
-		for range *sims {
+		for range *testkit.Sims {
 			pairs := simulate(rounds, logNormal(0.03), logNormal(0.03), random)
 			for i := range pairs {
 				pairs[i].A *= ratio
@@ -45,7 +47,7 @@ func TestPowerMatchesCompare(t *testing.T) {
 				found++
 			}
 		}
-		got, slack := float64(found)/float64(*sims), 5*math.Sqrt(0.8*0.2/float64(*sims))
+		got, slack := float64(found)/float64(*testkit.Sims), 5*math.Sqrt(0.8*0.2/float64(*testkit.Sims))
 		if math.Abs(got-0.8) > slack {
 			t.Errorf("%d rounds: a ratio of %.3f was found in %.3f of runs, want 0.8 ± %.3f", rounds, ratio, got, slack)
 		}
@@ -56,7 +58,7 @@ func TestPowerMatchesCompare(t *testing.T) {
 // multiplied to be worse. Multiplying A multiplies ratio and interval alike, so one run serves all ratios.
 func neededRatios(share float64, rounds, family int) []float64 {
 	random := rand.New(rand.NewPCG(15, uint64(rounds)))
-	needed := make([]float64, *sims)
+	needed := make([]float64, *testkit.Sims)
 	for i := range needed {
 		v := Compare(simulate(rounds, logNormal(share), logNormal(share), random), Options{Family: family, LowerIsBetter: true})
 		needed[i] = max(1/v.CI[0], 1.03/v.Ratio)

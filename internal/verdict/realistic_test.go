@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"rpclab/internal/testkit"
 )
 
 // Realistic trials: consecutive calls are correlated, some calls take very long, every trial deviates a little
@@ -60,7 +62,7 @@ func comparison(r *rand.Rand, rounds int, ratio float64, calls []float64) (pairs
 func TestCoverageOfRealisticRuns(t *testing.T) {
 	t.Parallel() // each test has its own random numbers
 	rows := []string{"| rounds | percentile | interval holds the truth | the same called different | 10 % found |", "|---|---|--:|--:|--:|"}
-	n := max(*sims/2, 100)
+	n := max(*testkit.Sims/10, 100)
 	calls := make([]float64, callsOfATrial)
 	for _, rounds := range []int{5, 6} {
 		r := rand.New(rand.NewPCG(51, uint64(rounds)))
@@ -81,18 +83,18 @@ func TestCoverageOfRealisticRuns(t *testing.T) {
 			}
 		}
 		for i, q := range percentilesNamed {
-			if tooMany(missed[i], n, 0.07) || tooMany(n-missed[i], n, 0.97) {
+			if testkit.TooMany(missed[i], n, 0.07) || testkit.TooMany(n-missed[i], n, 0.97) {
 				t.Errorf("%d rounds, %g: the interval does not contain the truth in %d of %d runs, want 3 to 7 %%", rounds, q, missed[i], n)
 			}
-			if tooMany(wrong[i], n, 0.05) {
+			if testkit.TooMany(wrong[i], n, 0.05) {
 				t.Errorf("%d rounds, %g: equal arms differ in %d of %d runs, want at most 5 %%", rounds, q, wrong[i], n)
 			}
-			if i == 0 && rounds == 6 && tooMany(n-found[i], n, 0.2) {
+			if i == 0 && rounds == 6 && testkit.TooMany(n-found[i], n, 0.2) {
 				t.Errorf("%d rounds, %g: a difference of 10 %% was found in %d of %d runs, want 80 %%", rounds, q, found[i], n)
 			}
 			rows = append(rows, fmt.Sprintf("| %d | %g | %.1f %% | %.1f %% | %.0f %% |", rounds, 100*q,
-				100-percentOf(missed[i], n), percentOf(wrong[i], n), percentOf(found[i], n)))
+				100-testkit.Percent(missed[i], n), testkit.Percent(wrong[i], n), testkit.Percent(found[i], n)))
 		}
 	}
-	checkTable(t, page, "realistic", rows)
+	testkit.Table(t, page, "realistic", rows)
 }

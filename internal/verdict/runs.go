@@ -89,7 +89,7 @@ func (u unpaired) dependent() uncertainty {
 			both.parts = append(both.parts, part{math.Hypot(x.err, y.err), x.weight * y.weight})
 		}
 	}
-	return both
+	return both.merged()
 }
 
 // spread is the standard error of the difference of the means of na and nb trials.

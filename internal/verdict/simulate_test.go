@@ -3,8 +3,6 @@ package verdict
 import (
 	"math"
 	"math/rand/v2"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // noise is a distribution of the value of a trial of an arm whose true value is 100.
@@ -39,10 +37,4 @@ func simulate(rounds int, a, b func(*rand.Rand) float64, r *rand.Rand) []Pair {
 		pairs[i] = Pair{A: drift * a(r), B: drift * b(r)}
 	}
 	return pairs
-}
-
-// tooMany reports whether count of n is more than a probability of p explains: such a count would occur in
-// under one simulation of 10,000.
-func tooMany(count, n int, p float64) bool {
-	return distuv.Binomial{N: float64(n), P: p}.Survival(float64(count-1)) < 1e-4
 }

@@ -1,7 +1,9 @@
 package verdict
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -39,6 +41,21 @@ func (u uncertainty) variance() (mean float64) {
 		mean += part.weight * square(part.err)
 	}
 	return mean
+}
+
+// merged returns the uncertainty with one part in place of all whose standard errors differ by at most 1 %: the
+// largest of them.
+func (u uncertainty) merged() uncertainty {
+	slices.SortFunc(u.parts, func(x, y part) int { return cmp.Compare(y.err, x.err) })
+	few := uncertainty{freedom: u.freedom}
+	for _, p := range u.parts {
+		if last := len(few.parts) - 1; last >= 0 && p.err >= 0.99*few.parts[last].err {
+			few.parts[last].weight += p.weight
+			continue
+		}
+		few.parts = append(few.parts, p)
+	}
+	return few
 }
 
 // half returns half of the width of the interval of level 1-alpha.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"rpclab/internal/testkit"
 )
 
 // TestCoverageOfRandomRouting assigns calls at random. For every u, p must be at most u in a share of at most u
@@ -17,7 +19,7 @@ func TestCoverageOfRandomRouting(t *testing.T) {
 	} {
 		random := rand.New(rand.NewPCG(17, uint64(c.calls)))
 		under := make([]int, len(us))
-		runs := *sims / 2
+		runs := *testkit.Sims / 4
 		for range runs {
 			trials := make([][]uint64, c.trials)
 			for i := range trials {
@@ -32,16 +34,16 @@ func TestCoverageOfRandomRouting(t *testing.T) {
 		}
 		row := fmt.Sprintf("| %d × %d, %d |", c.trials, c.calls, c.backends)
 		for i, u := range us {
-			if tooMany(under[i], runs, u) {
+			if testkit.TooMany(under[i], runs, u) {
 				t.Errorf("%v: p ≤ %g in %d of %d runs, want at most that share", c, u, under[i], runs)
 			}
 			// If p has many possible values, it must not be too conservative either.
-			if c.calls >= 1000 && tooMany(runs-under[i], runs, 1-0.7*u) {
+			if c.calls >= 1000 && testkit.TooMany(runs-under[i], runs, 1-0.7*u) {
 				t.Errorf("%v: p ≤ %g in only %d of %d runs, want 0.7 of that share", c, u, under[i], runs)
 			}
-			row += fmt.Sprintf(" %.1f %% |", percentOf(under[i], runs))
+			row += fmt.Sprintf(" %.1f %% |", testkit.Percent(under[i], runs))
 		}
 		rows = append(rows, row)
 	}
-	checkTable(t, page, "uniform", rows)
+	testkit.Table(t, page, "uniform", rows)
 }
