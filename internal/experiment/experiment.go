@@ -60,7 +60,7 @@ func Expand(file string, doc []byte, options Options, vocabulary Vocabulary) (Pl
 	p, err := plan(r, options)
 	dir := filepath.Dir(file)
 	if options.Service != nil {
-		dir, p.ServiceText = filepath.Dir(options.Service.File), string(options.Service.Text)
+		dir = filepath.Dir(options.Service.File)
 	}
 	for i, s := range p.Services {
 		p.Services[i] = s.inDirectory(dir)

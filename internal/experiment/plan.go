@@ -27,7 +27,6 @@ type Plan struct {
 	Quick         bool
 	Changed       []string         // settings that differ from the document, path=value
 	Services      []Service        // that arms call; relative paths start at the directory of their file
-	ServiceText   string           // the service file, unchanged; empty: none
 	Arms          []Arm            // the picked arms in the order of the document, with defaults merged in
 	Cells         []map[string]any // the sweep's points; one empty cell without a sweep
 	Trials        []Trial

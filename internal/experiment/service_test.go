@@ -75,7 +75,7 @@ func TestABuiltInExperimentRunsOnAService(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(p.Services) != 1 || p.Services[0].Server.Dir != "dir" || p.ServiceText != orders || len(p.Published) > 0 {
+		if len(p.Services) != 1 || p.Services[0].Server.Dir != "dir" || len(p.Published) > 0 {
 			t.Errorf("services %+v, published %v; want orders in dir, and no published figures", p.Services, p.Published)
 		}
 		for _, trial := range p.Trials {
