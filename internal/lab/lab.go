@@ -5,7 +5,8 @@
 //   - resolve.go looks up the names in the plan; check.go finds out whether this machine can run it.
 //   - lab.go runs the trials in order and adds each to the document and the store; until.go decides
 //     after each round whether the run ends.
-//   - trial.go runs one trial: it starts servers, callers and infrastructure, and warms the callers up.
+//   - trial.go runs one trial: it starts servers, callers and infrastructure, and warms the callers up;
+//     runner.go has what a run keeps from one trial to the next.
 //   - load.go makes a load; events.go performs its events, and recorders.go records the cluster.
 //     capacitysearch.go makes several loads.
 //   - package analysis summarizes what was recorded.

@@ -110,7 +110,7 @@ func resolveTrial(planned experiment.Trial, services []experiment.Service) (t tr
 		if t.server, err = deployService(*s, t.server); err != nil {
 			return t, fmt.Errorf("service %s: %w", s.Name, err)
 		}
-		if t.versions, err = versions(services, t); err != nil {
+		if t.versions, err = versions(services, t.Events, t.server); err != nil {
 			return t, err
 		}
 		if t.job.Service, err = serviceCall(*s, c.Workload.Call); err != nil {

@@ -46,14 +46,14 @@ func deployService(s experiment.Service, spec cluster.Spec) (cluster.Spec, error
 }
 
 // versions returns the programs to which events roll out, by the names of their services.
-func versions(services []experiment.Service, t trial) (map[string]cluster.Program, error) {
+func versions(services []experiment.Service, events []experiment.Event, old cluster.Spec) (map[string]cluster.Program, error) {
 	all := map[string]cluster.Program{}
-	for _, e := range t.Events {
+	for _, e := range events {
 		s := findService(services, e.RollTo)
 		if s == nil {
 			continue // another action
 		}
-		spec, err := deployService(*s, t.server)
+		spec, err := deployService(*s, old)
 		if err != nil {
 			return nil, fmt.Errorf("service %s: %w", s.Name, err)
 		}

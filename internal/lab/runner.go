@@ -1,0 +1,114 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+
+	"rpclab/internal/caller"
+	"rpclab/internal/cluster"
+	"rpclab/internal/measure"
+	"rpclab/internal/process/running"
+	"rpclab/internal/route"
+	"rpclab/internal/route/settings"
+	"rpclab/internal/security"
+)
+
+// trialRunner measures trials. It keeps servers from one trial to the next if the experiment allows
+// that.
+type trialRunner struct {
+	builder    infrastructureBuilder
+	processors func() measure.ProcessorTimes
+	otherRuns  func() []running.Run
+	progress   *progress
+	keys       keyring
+	described  descriptions
+
+	servers    cluster.Deployment // of the last trial; nil: none
+	serversFor string             // the cluster.Spec of servers; empty: no other trial can use them
+}
+
+func newTrialRunner(o Options, seed uint64, built programs, p *progress, tools map[string]string) *trialRunner {
+	return &trialRunner{
+		builder:    infrastructureBuilder{cluster: o.Cluster, remote: o.Remote, self: o.Self, programs: built, seed: seed, tools: tools},
+		processors: o.Processors, otherRuns: o.OtherRuns, progress: p, described: descriptions{},
+	}
+}
+
+// assign returns the assignment of caller n (from 0).
+func assign(t trial, bed testbed, n int, identity security.Config) assignment {
+	job := t.job
+	if job.Calculator != nil {
+		calculator := *job.Calculator
+		calculator.Security = identity
+		job.Calculator = &calculator
+	}
+	return assignment{
+		Route: t.route.Name, Service: bed.infrastructure.service(n), Settings: t.settings, Gateway: bed.gateway,
+		Caller: t.library.name, Job: job, Warmup: t.Config.Caller.Warmup, EachBackend: t.callsEachBackend(),
+	}
+}
+
+// callsEachBackend reports whether the calls of one caller go to all backends.
+func (t trial) callsEachBackend() bool {
+	channels, calculator := t.job.Channels.Mode, t.job.Calculator
+	switch {
+	case t.route.PickedBy != route.PickedByClient, t.policy == settings.PickFirst, t.policy == settings.RingHash:
+		return false
+	case t.Config.Server.Zones > 1: // an xDS client calls the backends of its own zone
+		return false
+	case t.Config.Gateway != nil, channels != caller.Shared && channels != caller.Pool:
+		return false
+	}
+	return t.job.Stream == nil && (calculator == nil || calculator.Style == caller.UnaryStream)
+}
+
+// deploy starts the trial's servers. It returns those of the last trial if the experiment allows
+// that, their configuration is the same and no event has changed them.
+func (c *trialRunner) deploy(ctx context.Context, t trial) (servers cluster.Deployment, err error) {
+	spec, err := c.serverSpec(t)
+	if err != nil {
+		return nil, err
+	}
+	wanted := fmt.Sprint(spec)
+	if c.servers != nil && c.serversFor == wanted && !t.Config.Server.Fresh && len(t.Events) == 0 {
+		return c.servers, nil
+	}
+	if err := c.release(); err != nil {
+		return nil, err
+	}
+	if servers, err = c.builder.cluster.Deploy(ctx, spec); err != nil {
+		return nil, err
+	}
+	c.servers, c.serversFor = servers, wanted
+	if len(t.Events) > 0 {
+		c.serversFor = "" // events change the servers
+	}
+	return servers, nil
+}
+
+// serverSpec returns the trial's servers with their command and keys.
+func (c *trialRunner) serverSpec(t trial) (spec cluster.Spec, err error) {
+	spec = t.server
+	spec.Command = c.builder.programs.commands[t.language.Name]
+	spec.Security, err = c.keys.server(t.security)
+	return spec, err
+}
+
+// release removes the servers of the last trial, if there are any.
+func (c *trialRunner) release() error {
+	if c.servers == nil {
+		return nil
+	}
+	err := c.servers.Remove()
+	c.servers, c.serversFor = nil, ""
+	return err
+}
+
+// describe completes the call of a user's service. In a cluster the callers do that, because this machine
+// may not reach the servers.
+func (c *trialRunner) describe(ctx context.Context, t trial, servers cluster.Deployment) error {
+	if c.builder.remote || t.job.Service == nil {
+		return nil
+	}
+	return c.described.complete(ctx, t.job.Service, servers)
+}
