@@ -173,7 +173,7 @@ func childrenWith(t trial, trials []trial) (all int) {
 // sidecar each, and a gateway, proxy and control plane. Events start backends while others still stop.
 func childrenOf(t trial) int {
 	const shared = 3
-	backends := backendsOf(t)
+	backends := startedBackends(t)
 	if len(t.Events) > 0 {
 		backends *= 2
 	}
@@ -187,6 +187,14 @@ func backendsOf(t trial) int {
 		most = max(most, e.Scale)
 	}
 	return most
+}
+
+// startedBackends returns how many of them are processes that rpclab starts.
+func startedBackends(t trial) int {
+	if len(t.server.Addresses) > 0 {
+		return 0
+	}
+	return backendsOf(t)
 }
 
 // filesNeeded returns the largest number of files that one process of a trial has open at a time,

@@ -53,7 +53,7 @@ func memoryOf(t trial) uint64 {
 		server = min(server, limit)
 	}
 	callers := float64(t.Config.CallerCount())
-	all := server*float64(backendsOf(t)) + memoryOfRpclab*callers
+	all := server*float64(startedBackends(t)) + memoryOfRpclab*callers
 	if name := t.library.language(); name != language.Go {
 		all += memoryOfLanguage(name) * callers
 	}

@@ -40,7 +40,7 @@ func (p Plan) Needs(to result.Plan) result.Plan {
 
 // processesOf returns the approximate number of processes that a trial has at a time.
 func processesOf(t trial) int {
-	n := backendsOf(t) + t.Config.CallerCount()
+	n := startedBackends(t) + t.Config.CallerCount()
 	if t.route.Start != nil {
 		n++
 		if t.settings.Proxy.Sidecar {

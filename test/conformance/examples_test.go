@@ -4,12 +4,18 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/cluster/local"
+	"rpclab/internal/result"
+	"rpclab/internal/result/resulttest"
 	"rpclab/internal/testkit"
 )
 
@@ -112,5 +118,69 @@ func checkOrders(t *testing.T, url string) {
 	var body struct{ Orders []struct{ ID string } }
 	if err := json.NewDecoder(answer.Body).Decode(&body); err != nil || len(body.Orders) != 20 {
 		t.Errorf("%s returns %s with %d orders, %v; want 20", url, answer.Status, len(body.Orders), err)
+	}
+}
+
+// rpclabOnExample runs an experiment on the service file of an example and reads the result.
+func rpclabOnExample(t *testing.T, name string, args ...string) result.Document {
+	t.Helper()
+	program := exampleService(t, name)
+	file := filepath.Join(t.TempDir(), "result.json")
+	c := exec.Command(testkit.Rpclab(t), append([]string{"run", "--no-store", "--no-wait", "--json", file}, args...)...)
+	c.Env = append(os.Environ(), program.Env...)
+	c.Dir = program.Dir
+	if said, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("rpclab %s: %v\n%s", strings.Join(c.Args[1:], " "), err, said)
+	}
+	text, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer text.Close()
+	return resulttest.Read(t, text)
+}
+
+// TestExperimentsOnTheExamples runs built-in experiments on services in Node and Python that know nothing of rpclab.
+func TestExperimentsOnTheExamples(t *testing.T) {
+	for _, name := range []string{"node-service", "python-service"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, args := range [][]string{
+				{"channels", "--quick", "--rounds", "2", "--arms", "shared,endpointslice,pool"},
+				{"churn", "--quick", "--arms", "clusterip-shared,endpointslice"},
+				{"rollout", "--quick", "--arms", "clusterip,endpointslice,envoy"},
+				{"proxy-tax", "--quick", "--rounds", "1", "--arms", "none,haproxy-gateway,nginx-gateway"},
+			} {
+				d := rpclabOnExample(t, name, append(args, "--service", "orders.yaml")...)
+				for _, arm := range d.Arms {
+					answered := uint64(0)
+					for _, n := range arm.Backends {
+						answered += n
+					}
+					if failed := arm.Failed(); answered == 0 || answered != arm.Calls-failed {
+						t.Errorf("%s, arm %s: the backends answered %d of %d calls, of which %d failed: %v", args[0], arm.Name, answered, arm.Calls, failed, arm.Samples)
+					}
+				}
+				for _, e := range d.Events {
+					if e.Error != "" {
+						t.Errorf("%s, arm %s: %s: %s", args[0], e.Arm, e.What, e.Error)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestRESTAgainstGRPCOfOneService compares two protocols of one Node service.
+func TestRESTAgainstGRPCOfOneService(t *testing.T) {
+	t.Parallel()
+	d := rpclabOnExample(t, "node-service", "./rest-or-grpc.yaml", "--rounds", "4")
+	for _, arm := range d.Arms {
+		if arm.Calls == 0 || arm.Failed() > 0 || len(arm.Backends) != 3 {
+			t.Errorf("arm %s: %d calls, errors %v, backends %v", arm.Name, arm.Calls, arm.Samples, arm.Backends)
+		}
+	}
+	if !slices.ContainsFunc(d.Verdicts, func(v result.Verdict) bool { return v.Metric == "latency_p50" && v.A == "rest" && v.B == "grpc" }) {
+		t.Errorf("the run has no verdict on rest against grpc: %+v", d.Verdicts)
 	}
 }
