@@ -38,7 +38,7 @@ func readService(d ServiceDocument, vocabulary Vocabulary) (read ServiceFile, ro
 		return read, nil, err
 	}
 	var wrong problems
-	checkService(Service{read.Name, read.ServiceBody}, root, &wrong)
+	checkService(Service(read), root, &wrong)
 	return read, root, wrong.err()
 }
 
